@@ -1,0 +1,77 @@
+# One helper per idea; every folder lists its own files.
+#
+#   ergon_library(name SOURCES a.c b.c [DEPS target...])     a static library of the tree
+#   ergon_program(name SOURCES main.c [DEPS target...])      a program
+#   ergon_test(path/name_test.c [SOURCES extra.c...] [DEPS target...] [TIMEOUT s] [LABELS l...])
+#                                                            a cmocka program, named after its path below tests/
+#   ergon_script_test(name COMMAND ... [TIMEOUT s] [LABELS l...])  a test that is a command
+#
+# ERGON_SANITIZE is "", "address" (address and undefined) or "thread"; the same sources serve all three.
+
+set(ERGON_SANITIZE "" CACHE STRING "address, thread or empty")
+option(ERGON_WERROR "treat warnings as errors" OFF)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "build type" FORCE)
+endif()
+# Assertions state invariants and stay in every build that the tests run.
+set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+add_library(ergon_flags INTERFACE)
+target_compile_options(ergon_flags INTERFACE
+    -Wall -Wextra -Wshadow -Wconversion -Wswitch-enum -Wmissing-prototypes -Wstrict-prototypes
+    -Wvla -fno-common -fno-omit-frame-pointer
+    $<$<BOOL:${ERGON_WERROR}>:-Werror>)
+target_compile_definitions(ergon_flags INTERFACE _GNU_SOURCE ERGON_VERSION="${PROJECT_VERSION}")
+target_include_directories(ergon_flags INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR})
+if(ERGON_SANITIZE STREQUAL "address")
+    add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined)
+    add_link_options(-fsanitize=address,undefined)
+elseif(ERGON_SANITIZE STREQUAL "thread")
+    add_compile_options(-fsanitize=thread)
+    add_link_options(-fsanitize=thread)
+elseif(ERGON_SANITIZE)
+    message(FATAL_ERROR "ERGON_SANITIZE is address, thread or empty, not ${ERGON_SANITIZE}")
+endif()
+
+function(ergon_library name)
+    cmake_parse_arguments(A "" "" "SOURCES;DEPS" ${ARGN})
+    add_library(${name} STATIC ${A_SOURCES})
+    target_link_libraries(${name} PUBLIC ergon_flags ${A_DEPS})
+endfunction()
+
+function(ergon_program name)
+    cmake_parse_arguments(A "" "" "SOURCES;DEPS" ${ARGN})
+    add_executable(${name} ${A_SOURCES})
+    target_link_libraries(${name} PRIVATE ergon_flags ${A_DEPS})
+endfunction()
+
+function(ergon_test source)
+    cmake_parse_arguments(A "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE path)
+    file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR}/tests ${path})
+    string(REGEX REPLACE "(_test)?\\.c$" "" name ${path})
+    string(REPLACE "/" "_" target test_${name})
+    add_executable(${target} ${source} ${A_SOURCES})
+    target_link_libraries(${target} PRIVATE ergon_flags ${A_DEPS} PkgConfig::CMOCKA)
+    add_test(NAME ${name} COMMAND ${target})
+    ergon_test_properties(${name} "${A_TIMEOUT}" "${A_LABELS}")
+endfunction()
+
+function(ergon_script_test name)
+    cmake_parse_arguments(A "" "TIMEOUT" "COMMAND;LABELS" ${ARGN})
+    add_test(NAME ${name} COMMAND ${A_COMMAND})
+    ergon_test_properties(${name} "${A_TIMEOUT}" "${A_LABELS}")
+endfunction()
+
+function(ergon_test_properties name timeout labels)
+    if(NOT timeout)
+        set(timeout 120)
+    endif()
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} LABELS "${labels}")
+endfunction()
