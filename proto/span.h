@@ -1,0 +1,35 @@
+/* A run of bytes that somebody else owns.  A span never frees and never outlives its owner. */
+#ifndef ERGON_PROTO_SPAN_H
+#define ERGON_PROTO_SPAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct span {
+    const uint8_t *at; /* undefined when len is 0 */
+    size_t len;        /* bytes */
+};
+
+static inline struct span span_of(const void *at, size_t len)
+{
+    return (struct span){.at = at, .len = len};
+}
+
+static inline struct span span_text(const char *text)
+{
+    return span_of(text, strlen(text));
+}
+
+static inline bool span_equal(struct span a, struct span b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
+}
+
+static inline bool span_is(struct span a, const char *text)
+{
+    return span_equal(a, span_text(text));
+}
+
+#endif

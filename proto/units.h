@@ -1,0 +1,18 @@
+/* Durations and sizes as people write them.  Units are mandatory in text: "250ms", "5s", "50us",
+ * "2m", "1h", "1d"; "64k", "16m", "1g" (powers of 1024; "b" for bytes; a trailing "ib"/"b" after
+ * the letter is accepted: "64KiB"). Pure; case of size letters does not matter. */
+#ifndef ERGON_PROTO_UNITS_H
+#define ERGON_PROTO_UNITS_H
+
+#include "proto/span.h"
+
+/* True and *ns set, or false.  "0" needs no unit.  Overflow is refused. */
+bool units_duration(struct span text, uint64_t *ns);
+bool units_size(struct span text, uint64_t *bytes);
+
+/* The shortest exact text, for printing effective values: 250000000 -> "250ms".  `buf` of at least
+ * 32 bytes. */
+const char *units_duration_text(uint64_t ns, char *buf, size_t size);
+const char *units_size_text(uint64_t bytes, char *buf, size_t size);
+
+#endif
