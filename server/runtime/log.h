@@ -1,0 +1,64 @@
+/* Structured log records: a level, a constant event text, and typed fields.
+ *
+ *     log_warn("step too long", LOG_STR("handler", name), LOG_MS("took", ns));
+ *
+ * Any thread may log.  The sink is process-wide and set once, before the first thread starts; without one, records at
+ * LOG_WARN and above go to stderr as logfmt.  Fields are borrowed for the time of the call.  Below the threshold nothing
+ * is evaluated but the comparison. */
+#ifndef ERGON_RUNTIME_LOG_H
+#define ERGON_RUNTIME_LOG_H
+
+#include <stdint.h>
+
+enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
+
+enum log_kind { LOG_KIND_END, LOG_KIND_STR, LOG_KIND_INT, LOG_KIND_UINT, LOG_KIND_NS };
+
+struct log_field {
+    const char *key; /* constant, a bare word */
+    enum log_kind kind;
+    union {
+        const char *str; /* may be NULL: the field is left out */
+        int64_t i;
+        uint64_t u; /* LOG_KIND_NS: nanoseconds */
+    };
+};
+
+struct log_sink {
+    enum log_level threshold;
+    /* Called on any thread, concurrently.  `fields` ends with LOG_KIND_END. */
+    void (*write)(void *arg, enum log_level level, const char *event, const struct log_field *fields);
+    void *arg;
+};
+
+/* Not thread-safe; before the threads start, or after they have ended.  `sink` is copied. */
+void log_set_sink(const struct log_sink *sink);
+
+extern enum log_level log_threshold; /* read by the macros; written by log_set_sink() and log_set_threshold() only */
+
+void log_set_threshold(enum log_level level);
+void log_write(enum log_level level, const char *event, const struct log_field *fields);
+
+/* One record as logfmt or as a JSON object, without the newline; truncated to fit.  `now` is wall-clock ns since 1970, 0
+ * leaves the time out.  Returns the length written.  Pure. */
+int log_format_logfmt(char *buf, int size, uint64_t now, enum log_level level, const char *event,
+                      const struct log_field *fields);
+int log_format_json(char *buf, int size, uint64_t now, enum log_level level, const char *event,
+                    const struct log_field *fields);
+
+#define LOG_STR(k, v)  ((struct log_field){.key = (k), .kind = LOG_KIND_STR, .str = (v)})
+#define LOG_INT(k, v)  ((struct log_field){.key = (k), .kind = LOG_KIND_INT, .i = (int64_t)(v)})
+#define LOG_UINT(k, v) ((struct log_field){.key = (k), .kind = LOG_KIND_UINT, .u = (uint64_t)(v)})
+#define LOG_NS(k, v)   ((struct log_field){.key = (k), .kind = LOG_KIND_NS, .u = (uint64_t)(v)})
+
+#define LOG_AT(level, event, ...)                                                                  \
+    do {                                                                                           \
+        if ((level) >= log_threshold)                                                              \
+            log_write((level), (event), (struct log_field[]){__VA_ARGS__ __VA_OPT__(,) {0}});      \
+    } while (0)
+#define log_debug(event, ...) LOG_AT(LOG_DEBUG, event __VA_OPT__(,) __VA_ARGS__)
+#define log_info(event, ...)  LOG_AT(LOG_INFO, event __VA_OPT__(,) __VA_ARGS__)
+#define log_warn(event, ...)  LOG_AT(LOG_WARN, event __VA_OPT__(,) __VA_ARGS__)
+#define log_error(event, ...) LOG_AT(LOG_ERROR, event __VA_OPT__(,) __VA_ARGS__)
+
+#endif
