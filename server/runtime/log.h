@@ -2,9 +2,9 @@
  *
  *     log_warn("step too long", LOG_STR("handler", name), LOG_MS("took", ns));
  *
- * Any thread may log.  The sink is process-wide and set once, before the first thread starts; without one, records at
- * LOG_WARN and above go to stderr as logfmt.  Fields are borrowed for the time of the call.  Below the threshold nothing
- * is evaluated but the comparison. */
+ * Any thread may log.  The sink is process-wide and set once, before the first thread starts;
+ * without one, records at LOG_WARN and above go to stderr as logfmt.  Fields are borrowed for the
+ * time of the call.  Below the threshold nothing is evaluated but the comparison. */
 #ifndef ERGON_RUNTIME_LOG_H
 #define ERGON_RUNTIME_LOG_H
 
@@ -27,20 +27,22 @@ struct log_field {
 struct log_sink {
     enum log_level threshold;
     /* Called on any thread, concurrently.  `fields` ends with LOG_KIND_END. */
-    void (*write)(void *arg, enum log_level level, const char *event, const struct log_field *fields);
+    void (*write)(void *arg, enum log_level level, const char *event,
+                  const struct log_field *fields);
     void *arg;
 };
 
 /* Not thread-safe; before the threads start, or after they have ended.  `sink` is copied. */
 void log_set_sink(const struct log_sink *sink);
 
-extern enum log_level log_threshold; /* read by the macros; written by log_set_sink() and log_set_threshold() only */
+extern enum log_level
+    log_threshold; /* read by the macros; written by log_set_sink() and log_set_threshold() only */
 
 void log_set_threshold(enum log_level level);
 void log_write(enum log_level level, const char *event, const struct log_field *fields);
 
-/* One record as logfmt or as a JSON object, without the newline; truncated to fit.  `now` is wall-clock ns since 1970, 0
- * leaves the time out.  Returns the length written.  Pure. */
+/* One record as logfmt or as a JSON object, without the newline; truncated to fit.  `now` is
+ * wall-clock ns since 1970, 0 leaves the time out.  Returns the length written.  Pure. */
 int log_format_logfmt(char *buf, int size, uint64_t now, enum log_level level, const char *event,
                       const struct log_field *fields);
 int log_format_json(char *buf, int size, uint64_t now, enum log_level level, const char *event,
@@ -54,11 +56,11 @@ int log_format_json(char *buf, int size, uint64_t now, enum log_level level, con
 #define LOG_AT(level, event, ...)                                                                  \
     do {                                                                                           \
         if ((level) >= log_threshold)                                                              \
-            log_write((level), (event), (struct log_field[]){__VA_ARGS__ __VA_OPT__(,) {0}});      \
+            log_write((level), (event), (struct log_field[]){__VA_ARGS__ __VA_OPT__(, ){0}});      \
     } while (0)
-#define log_debug(event, ...) LOG_AT(LOG_DEBUG, event __VA_OPT__(,) __VA_ARGS__)
-#define log_info(event, ...)  LOG_AT(LOG_INFO, event __VA_OPT__(,) __VA_ARGS__)
-#define log_warn(event, ...)  LOG_AT(LOG_WARN, event __VA_OPT__(,) __VA_ARGS__)
-#define log_error(event, ...) LOG_AT(LOG_ERROR, event __VA_OPT__(,) __VA_ARGS__)
+#define log_debug(event, ...) LOG_AT(LOG_DEBUG, event __VA_OPT__(, ) __VA_ARGS__)
+#define log_info(event, ...)  LOG_AT(LOG_INFO, event __VA_OPT__(, ) __VA_ARGS__)
+#define log_warn(event, ...)  LOG_AT(LOG_WARN, event __VA_OPT__(, ) __VA_ARGS__)
+#define log_error(event, ...) LOG_AT(LOG_ERROR, event __VA_OPT__(, ) __VA_ARGS__)
 
 #endif

@@ -1,0 +1,100 @@
+/* The activator: one thread that steps the active objects of one event loop, round after round.
+ *
+ * A round: take the control inbox; run what inbound lanes and due timers woke; step each object
+ * that was active when the round began, once, in order; flush staged lanes and wake the peers that
+ * sleep; run the round-end hooks; poll: without blocking while anything is active, until the next
+ * deadline when nothing is.
+ *
+ * Time, randomness and I/O are passed in.  The same activator runs on a virtual clock in tests. */
+#ifndef ERGON_ACTIVATOR_H
+#define ERGON_ACTIVATOR_H
+
+#include <ergon/ao.h>
+
+struct poller; /* <ergon/poller.h> */
+struct lane;   /* server/runtime/lane.h */
+struct trace;  /* server/runtime/trace.h */
+
+struct ao_clock {
+    ao_time (*now)(void *arg); /* monotonic */
+    void *arg;
+};
+extern const struct ao_clock ao_clock_monotonic;
+
+enum idle_mode {
+    IDLE_SLEEP, /* block in the poller at once */
+    IDLE_SPIN,  /* look for work `spin` long first */
+    IDLE_NEVER  /* never block */
+};
+
+struct activator_options {
+    const char *name;             /* copied */
+    const struct ao_clock *clock; /* borrowed; NULL: ao_clock_monotonic */
+    struct poller *poller;        /* borrowed; must outlive the activator */
+    struct trace *trace;          /* borrowed; NULL: no trace */
+    uint64_t seed;                /* of activator_random(); 0 is a seed like any other */
+    int core;                     /* processor to run on, -1 any */
+    int priority;                 /* nice value of the thread, 0 leaves it */
+    enum idle_mode idle;
+    ao_time spin;       /* ns, IDLE_SPIN */
+    ao_time step_limit; /* a longer step is counted and logged; 0: not measured */
+};
+
+/* NULL and errno on failure.  Any thread. */
+struct activator *activator_open(const struct activator_options *options);
+
+/* Rounds on the calling thread until activator_stop().  Sets core and priority (a failure of either
+ * is logged). */
+void activator_run(struct activator *a);
+
+/* One round; blocks in the poller only if `may_block` and nothing is active.  True while anything
+ * is active. */
+bool activator_round(struct activator *a, bool may_block);
+
+/* Any thread: the run ends after its current round. */
+void activator_stop(struct activator *a);
+
+/* After the run has ended, any thread.  What it still holds is finished in this order: control
+ * inbox (requests are refused with AO_E_CLOSED), active objects (deactivated, in list order),
+ * sleeping objects of the timer (by deadline), retired objects.  Handles then answer AO_E_CLOSED.
+ */
+void activator_close(struct activator *a);
+
+/* Home thread. */
+ao_time activator_now(const struct activator *a); /* read once a round */
+uint64_t activator_random(struct activator *a);
+struct activator *activator_current(void); /* of this thread; NULL elsewhere */
+const char *activator_name(const struct activator *a);
+struct trace *activator_trace(const struct activator *a);
+void activator_assert_owner(
+    const struct activator *a); /* the caller runs on its thread, or it does not run at all */
+
+/* Runs once at the end of this round, after the lanes were flushed.  Arming an armed hook is a
+ * no-op; a hook may arm itself again, which is for the next round (and keeps the activator from
+ * blocking).  Hooks run in order of arming. */
+struct round_hook {
+    struct round_hook *next; /* private */
+    void (*run)(struct round_hook *hook);
+    bool armed; /* private */
+};
+void activator_at_round_end(struct activator *a, struct round_hook *hook);
+
+/* Steps an object of this activator now, inside the current step, and applies the verdict;
+ * ao_current() is `ao` meanwhile. For executors, which decide themselves when their tasks run.  The
+ * object must be inactive or active and not be stepping already.  Returns its state afterwards. */
+enum ao_state activator_step_now(struct activator *a, struct ao *ao);
+
+/* Counters of one activator.  Read from any thread, each by itself (relaxed): figures, not logic.
+ */
+struct activator_stats {
+    uint64_t rounds, steps, long_steps, polls, blocks, wakes_sent, wakes_received, spins_won,
+        spins_lost;
+    uint64_t active, sleeping; /* now; sleeping counts those in the timer */
+};
+void activator_stats(const struct activator *a, struct activator_stats *out);
+
+/* The object whose step has run longer than step_limit and has not returned, or NULL: its class
+ * name.  Any thread; for a watchdog.  `*since` is the clock's time at which the step began. */
+const char *activator_stuck(const struct activator *a, ao_time *since);
+
+#endif

@@ -1,0 +1,30 @@
+/* Where an activator waits.  A poller is a small table, so that the runtime links without libevent:
+ * poller_libevent.c is one implementation, the virtual poller of the tests another. */
+#ifndef ERGON_POLLER_H
+#define ERGON_POLLER_H
+
+#include <ergon/ao.h>
+
+struct poller {
+    /* Runs what is ready, after waiting at most `timeout` ns (0: not at all, AO_NEVER: without
+     * limit).  May return early. Called on the activator's thread. */
+    void (*poll)(struct poller *self, ao_time timeout);
+    /* Any thread: makes a blocked poll(), or else the next one, return.  Never blocks; several
+     * calls may count as one. */
+    void (*wake)(struct poller *self);
+};
+
+/* poller_libevent.c: a poller over an event_base of its own (no locks, epoll, one eventfd that is
+ * never read). */
+struct event_base;
+struct poller *poller_libevent_new(void); /* NULL and errno */
+void poller_libevent_free(struct poller *poller);
+struct event_base *
+poller_libevent_base(struct poller *poller); /* for the activator's thread only */
+
+/* poller_eventfd.c: blocks on one eventfd; no other events.  For activators that serve no
+ * connections. */
+struct poller *poller_eventfd_new(void);
+void poller_eventfd_free(struct poller *poller);
+
+#endif

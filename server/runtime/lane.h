@@ -1,0 +1,57 @@
+/* A lane: the one-way hand-over from one activator (or plain thread) to an object of another
+ * activator.
+ *
+ * A ring, the object that takes the items, and the way to wake its thread.  Pushing is giving:
+ * after lane_push() the producer does not touch the item.  Items are staged and published once a
+ * round; a ring that is full never refuses: the rest waits in a list on the producer's side and
+ * follows, in order, as slots come free (meanwhile the producer's activator does not block).
+ * Producer and consumer may be objects of the same activator. */
+#ifndef ERGON_RUNTIME_LANE_H
+#define ERGON_RUNTIME_LANE_H
+
+#include <ergon/activator.h>
+
+#include "server/runtime/ring.h"
+#include "server/runtime/waker.h"
+
+/* Embed in what travels. */
+struct lane_item {
+    struct lane_item *next; /* private: the producer's overflow list */
+};
+
+struct lane {
+    struct ring ring;
+
+    /* Producer's side. */
+    alignas(CACHE_LINE) struct activator
+        *producer;           /* NULL: a plain thread, which calls lane_flush() itself */
+    struct lane *next_dirty; /* list of lanes to flush at the round's end */
+    struct lane_item *overflow_first, *overflow_last;
+    bool dirty;
+
+    /* Consumer's side. */
+    alignas(CACHE_LINE) struct ao
+        *receiver;           /* activated when items are there; NULL: a plain thread takes them */
+    struct lane *next_inlet; /* the consumer activator's list of lanes to look at */
+    struct waker *waker;     /* wakes the consumer's thread */
+};
+
+/* Before the threads start.  `receiver` gives the consumer's activator and waker.  0 or -1 without
+ * memory. */
+int lane_init(struct lane *l, uint32_t capacity, struct activator *producer, struct ao *receiver);
+
+/* For a consumer that is a plain thread with a waker of its own. */
+int lane_init_thread(struct lane *l, uint32_t capacity, struct activator *producer,
+                     struct waker *waker);
+
+/* After both threads have ended.  Items still inside are the caller's: lane_take() them first. */
+void lane_fini(struct lane *l);
+
+void lane_push(struct lane *l, struct lane_item *item); /* producer */
+bool lane_flush(
+    struct lane *l); /* producer; activators do it themselves.  False: overflow remains */
+struct lane_item *lane_take(struct lane *l); /* consumer; NULL when empty */
+void lane_release(struct lane *l);           /* consumer, after a batch: gives the slots back */
+bool lane_ready(struct lane *l);             /* consumer */
+
+#endif

@@ -1,0 +1,24 @@
+/* Intrusive list that any thread may push to and one thread takes whole: for outside threads, which
+ * own no lane. */
+#ifndef ERGON_RUNTIME_MPSC_H
+#define ERGON_RUNTIME_MPSC_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct mpsc_item {
+    struct mpsc_item *next; /* private while inside; the taker's afterwards */
+};
+
+struct mpsc {
+    _Atomic(struct mpsc_item *) top;
+};
+
+void mpsc_init(struct mpsc *q);
+bool mpsc_push(struct mpsc *q, struct mpsc_item *item); /* any thread; true when it was empty */
+struct mpsc_item *
+mpsc_take(struct mpsc *q);       /* consumer; all items, oldest first, linked by next; or NULL */
+bool mpsc_empty(struct mpsc *q); /* any thread */
+
+#endif

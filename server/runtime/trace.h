@@ -1,0 +1,30 @@
+/* The trace: one line per state change or hand-over, off by default.  It is the debugging log, the
+ * oracle of the golden tests, and a newcomer's tour.
+ *
+ *     [   4] conn 1     OPEN -> DRAINING (peer eof, 1 in flight)
+ *
+ * The left number is milliseconds since the trace began; then who, then what. */
+#ifndef ERGON_RUNTIME_TRACE_H
+#define ERGON_RUNTIME_TRACE_H
+
+#include <ergon/ao.h>
+
+struct trace {
+    void (*line)(void *arg,
+                 const char *line); /* one whole line, without newline; valid during the call */
+    void *arg;
+    ao_time began;
+};
+
+/* `trace` may be NULL: a no-op.  Use the macro, which evaluates nothing when it is. */
+void trace_write(struct trace *trace, ao_time now, const char *who, unsigned long id,
+                 const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+#define TRACE(activator, who, id, ...)                                                             \
+    do {                                                                                           \
+        if (__builtin_expect(activator_trace(activator) != NULL, 0))                               \
+            trace_write(activator_trace(activator), activator_now(activator), (who),               \
+                        (unsigned long)(id), __VA_ARGS__);                                         \
+    } while (0)
+
+#endif

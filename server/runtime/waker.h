@@ -1,0 +1,30 @@
+/* How a thread with nothing to do sleeps, and how another wakes it: no lock, one system call a
+ * sleep.
+ *
+ *   sleeper                                   producer
+ *     waker_announce()   sleeping = 1, fence    publish the item (release)
+ *     look at every input once more             waker_notify()   fence, is sleeping? exchange it to
+ * 0, wake once nothing: block; something: go on waker_retract()    sleeping = 0
+ *
+ * Both sides store, fence, load: so at least one sees the other, and no wake-up is lost.  The whole
+ * argument stands in waker.c; tests/model/ checks it with store buffers. */
+#ifndef ERGON_RUNTIME_WAKER_H
+#define ERGON_RUNTIME_WAKER_H
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct waker {
+    alignas(64) _Atomic uint32_t sleeping;
+    void (*wake)(void *arg); /* any thread; makes the sleeper's blocking call return */
+    void *arg;
+};
+
+void waker_init(struct waker *w, void (*wake)(void *arg), void *arg);
+void waker_announce(struct waker *w); /* sleeper; then look at every input once more */
+void waker_retract(struct waker *w);  /* sleeper; after blocking, or instead of it */
+bool waker_notify(struct waker *w); /* any producer, after publishing; true when it sent the wake */
+
+#endif
