@@ -1,0 +1,187 @@
+/* The configuration of ergond: plain data, filled once from four sources.
+ *
+ * In rising order: defaults, the YAML file, the environment (ERGON_...), flags.  One table of keys
+ * (server/config_keys.h) drives them all, --print-config, --help and the reference in
+ * docs/operations.md.  Whoever reads a loaded configuration needs no rule of precedence and no
+ * "unset": what follows from other keys (a listener's certificate from tls.cert, say) is filled in.
+ *
+ * No part of this is for several threads at once; a loaded configuration is only read. */
+#ifndef ERGON_CONFIG_H
+#define ERGON_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "server/runtime/log.h"
+#include "server/url.h"
+
+enum config_client_cert { CONFIG_CERT_NONE, CONFIG_CERT_OPTIONAL, CONFIG_CERT_REQUIRED };
+
+/* How a listener learns who a peer is. */
+enum config_auth {
+    CONFIG_AUTH_NONE,  /* everybody is nobody in particular, and may call */
+    CONFIG_AUTH_TOKEN, /* server.auth with a token of tokens_file */
+    CONFIG_AUTH_PEER,  /* Unix socket: the user that the kernel names */
+    CONFIG_AUTH_CERT,  /* the subject of the client certificate */
+    CONFIG_AUTH_AUTO,  /* only in sources: a loaded configuration holds one of the above */
+};
+
+enum config_tls_version { CONFIG_TLS_1_2, CONFIG_TLS_1_3 };
+enum config_kind { CONFIG_STEPPED, CONFIG_BLOCKING };
+enum config_place { CONFIG_PLACE_LOOP, CONFIG_PLACE_OWN };
+enum config_idle { CONFIG_IDLE_SLEEP, CONFIG_IDLE_SPIN, CONFIG_IDLE_NEVER };
+enum config_log_format { CONFIG_LOG_LOGFMT, CONFIG_LOG_JSON };
+
+enum config_measure {
+    CONFIG_MEASURE_OCCUPANCY,
+    CONFIG_MEASURE_LENGTH,
+    CONFIG_MEASURE_PRIORITY,
+    CONFIG_MEASURE_WEIGHT,
+    CONFIG_MEASURE_COMPLETION,
+};
+
+enum { CONFIG_ANY = -1 }; /* no particular core, no particular loop */
+
+struct config_texts {
+    char **at; /* `count` owned strings */
+    size_t count;
+};
+
+struct config_cores {
+    uint32_t *at; /* `count` numbers of processor cores */
+    size_t count;
+};
+
+enum config_source { CONFIG_DEFAULT, CONFIG_FILE, CONFIG_ENV, CONFIG_FLAG };
+
+struct config_origin {
+    enum config_source source;
+    unsigned line; /* of the file, from 1; CONFIG_FILE only */
+};
+
+struct config_listener {
+    char *url;       /* as written */
+    struct url way;  /* the same, taken apart */
+    char *cert;      /* URL_TLS: path, PEM; else may be NULL */
+    char *key;       /* URL_TLS: path, PEM; else may be NULL */
+    char *client_ca; /* path, PEM; may be NULL unless client_cert asks for certificates */
+    enum config_client_cert client_cert;
+    enum config_auth auth;
+    struct config_texts allow; /* globs of the methods that may be called; none: all */
+    bool insecure;             /* may stand beyond loopback without TLS or a token */
+    bool raw;                  /* answers use the old raw family only: no str8, bin, ext */
+    uint32_t mode;             /* URL_UNIX: permission bits of the socket */
+    uint32_t max_connections;  /* 0: only limits.connections counts */
+    uint64_t idle_timeout;     /* ns; 0: none */
+    uint32_t given;            /* bit per key of the listener table: written, not default */
+    struct config_origin origin;
+};
+
+struct config_executor {
+    enum config_kind kind;
+    uint32_t queue;   /* tasks: hard cap of its ring */
+    int32_t core;     /* or CONFIG_ANY */
+    int32_t priority; /* of the thread, as nice: -20 to 19 */
+    uint32_t weight;  /* share under the measure "weight" */
+    int32_t loop;     /* stepped: index of the loop that runs it, or CONFIG_ANY */
+    uint32_t given;   /* bit per key of the executor table */
+    struct config_origin origin;
+};
+
+struct config {
+    struct config_listener *listeners;
+    size_t listener_count;
+    struct config_texts modules; /* paths of shared objects, loaded in order */
+    char *tokens_file;           /* may be NULL */
+    bool insecure;               /* every listener is `insecure` */
+
+    struct {
+        char *cert, *key, *client_ca; /* what a listener without its own uses; may be NULL */
+        char *key_password;           /* secret; may be NULL */
+        enum config_tls_version min_version;
+    } tls;
+
+    struct {
+        uint32_t count;            /* 0: as many as cpus_count() says */
+        struct config_cores cores; /* loop i is bound to the i-th; none: not bound */
+    } loops;
+
+    struct {
+        uint32_t stepped_queue;       /* tasks, each loop's executor */
+        uint32_t stepped_parked;      /* tasks that wait for something, each loop's executor */
+        uint32_t blocking_count;      /* threads */
+        uint32_t blocking_queue;      /* tasks, each */
+        struct config_executor *list; /* not empty: exactly these, and none of the above counts
+                                         but stepped_parked */
+        size_t count;
+    } executors;
+
+    struct {
+        enum config_place place;
+        uint32_t queue; /* tasks in the common queue */
+    } manager;
+
+    enum config_measure measure;
+    bool shortcut; /* a loop may take a plain call itself */
+
+    struct {
+        enum config_idle mode;
+        uint64_t spin; /* ns; CONFIG_IDLE_SPIN only */
+    } idle;
+
+    struct {
+        uint64_t message;                 /* bytes of one message */
+        uint32_t depth;                   /* nesting of one message */
+        uint32_t connections;             /* 0: as many as the limit of open files allows */
+        uint32_t connections_per_address; /* 0: none of its own */
+        uint32_t in_flight;               /* requests, each connection */
+        uint64_t output;                  /* bytes that wait to be written, each connection */
+        uint64_t partial;                 /* bytes of unfinished messages, all connections */
+        uint64_t handshake_timeout;       /* ns */
+        uint64_t idle_timeout;            /* ns; 0: none */
+        uint32_t auth_failures;           /* on one connection, then it is closed */
+    } limits;
+
+    uint64_t drain;      /* ns that a shutdown waits for work in flight */
+    uint64_t step_limit; /* ns; a longer step is counted and logged */
+
+    struct {
+        enum log_level level;
+        enum config_log_format format;
+    } log;
+
+    char *file;                    /* that was read; may be NULL */
+    struct config_origin *origins; /* one per key of the table */
+};
+
+enum config_action { CONFIG_SERVE, CONFIG_CHECK, CONFIG_PRINT, CONFIG_HELP, CONFIG_VERSION };
+
+/* Where a configuration comes from, and how to say what is wrong with it.  All borrowed. */
+struct config_input {
+    int argc;
+    char *const *argv;
+    char *const *envp; /* as environ */
+    FILE *errors;      /* one problem a line, each with its place */
+};
+
+/* Reads all sources, checks the result, and sets *action.  NULL when there is a problem: every one
+ * that was found stands in in->errors, and the exit status is 2 (out of memory: errno ENOMEM).
+ * For CONFIG_HELP and CONFIG_VERSION no source but the flags is read.  Reads files, so it may
+ * block; may be called again with the same input at a reload. */
+struct config *config_load(const struct config_input *in, enum config_action *action);
+void config_free(struct config *c); /* NULL is fine; secrets are wiped */
+
+/* The effective values as a YAML file that config_load() accepts, the origin of each in a comment,
+ * secrets masked.  False when writing failed. */
+bool config_print(const struct config *c, FILE *out);
+
+void config_help(FILE *out);
+
+/* Calls `changed` for each key in which the two differ; `live` says that a running server takes the
+ * new value over, else a restart is needed. */
+void config_compare(const struct config *was, const struct config *is,
+                    void (*changed)(void *arg, const char *path, bool live), void *arg);
+
+#endif

@@ -1,0 +1,21 @@
+/* How many processors this process may use: the smaller of its affinity and of the quota of its
+ * control group, version 1 or 2.  Reads files under /proc and /sys: call it at the start. */
+#ifndef ERGON_CPUS_H
+#define ERGON_CPUS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* At least 1. */
+unsigned cpus_count(void);
+
+/* The quota of the control groups that /proc/self/cgroup below `root` names ("" for the real one),
+ * rounded up to whole processors; the tightest of the group and its parents counts.  0: no quota.
+ */
+unsigned cpus_quota(const char *root);
+
+/* The same for one text each; pure.  0: no quota.  `max` is the content of cpu.max (version 2). */
+unsigned cpus_quota_v2(const char *max);
+unsigned cpus_quota_v1(int64_t quota_us, int64_t period_us);
+
+#endif

@@ -1,0 +1,38 @@
+/* The three forms in which Ergon names a place to listen at or to connect to.
+ *
+ *     ergon://127.0.0.1:7466    plain TCP; the port may be left out: 7466
+ *     ergons://[::]:7467        TLS; the port may be left out: 7467
+ *     unix:///run/ergon.sock    a Unix socket, by absolute path
+ *
+ * Pure: nothing is resolved, no file is touched. */
+#ifndef ERGON_URL_H
+#define ERGON_URL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum url_scheme { URL_TCP, URL_TLS, URL_UNIX };
+
+enum url_host { URL_HOST_NAME, URL_HOST_V4, URL_HOST_V6 };
+
+enum { URL_PORT_TCP = 7466, URL_PORT_TLS = 7467, URL_HOST_MAX = 253, URL_PATH_MAX = 107 };
+
+struct url {
+    enum url_scheme scheme;
+    enum url_host kind;          /* URL_TCP and URL_TLS */
+    char host[URL_HOST_MAX + 1]; /* without brackets; URL_TCP and URL_TLS */
+    uint16_t port;               /* 0: any free one; URL_TCP and URL_TLS */
+    char path[URL_PATH_MAX + 1]; /* URL_UNIX; fits sockaddr_un */
+};
+
+/* NULL and *url filled, or a constant text that says what is wrong and what is expected. */
+const char *url_parse(const char *text, struct url *url);
+
+/* The whole URL, the port always written.  False when `size` is too small; 280 is always enough. */
+bool url_text(const struct url *url, char *buf, size_t size);
+
+/* Can only this machine reach it?  A name counts as local only when it is "localhost". */
+bool url_is_local(const struct url *url);
+
+#endif
