@@ -1,0 +1,64 @@
+#!/bin/sh
+# Verifies the models named (all of them when none is), and that each of their mutants fails.
+# The mutants of a model are listed at its head, as "mutant: NAME  why".
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+command -v spin >/dev/null || {
+    echo "spin is not installed: './run setup' installs it" >&2
+    exit 1
+}
+
+# The search of one model with the given definition; its report goes to $work/report.
+search() {
+    dir=$work/$1.$2
+    mkdir "$dir"
+    cd "$dir"
+    define=
+    [ "$2" = model ] || define=-D$2
+    spin -P"gcc -E -x c -I$here" ${define:+"$define"} -a "$here/$1.pml" >"$work/report" 2>&1 &&
+        gcc -O2 -w -DSAFETY -DMEMLIM=2048 -o pan pan.c >>"$work/report" 2>&1 &&
+        ./pan -m1000000 >"$work/report" 2>&1
+}
+
+# Prints "errors" of the last report, nothing when the search did not come to its end.
+errors() {
+    ! grep -q 'max search depth too small\|out of memory\|Search not completed' "$work/report" || return 0
+    sed -n 's/.*errors: \([0-9]*\)$/\1/p' "$work/report"
+}
+
+line() {
+    printf '%-32s %-20s %10s states\n' "$1" "$2" \
+        "$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' "$work/report")"
+}
+
+wrong() {
+    echo "$1: $2" >&2
+    cat "$work/report" >&2
+    failures=$((failures + 1))
+}
+
+verify() {
+    if search "$1" model && [ "$(errors)" = 0 ]; then
+        line "$1" holds
+    else
+        wrong "$1" "does not hold"
+    fi
+    for mutant in $(sed -n 's/^ \* mutant: \([A-Z_]*\) .*/\1/p' "$here/$1.pml"); do
+        search "$1" "$mutant" || :
+        if grep -q 'assertion violated\|invalid end state' "$work/report"; then
+            line "$1/$mutant" "fails as it must"
+        else
+            wrong "$1/$mutant" "should fail and does not"
+        fi
+    done
+}
+
+for model in ${*:-wake manager inbox ring}; do
+    verify "$model"
+done
+[ "$failures" = 0 ]
