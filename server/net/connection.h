@@ -1,0 +1,81 @@
+/* A connection: an active object that turns bytes of a stream into messages, and answers into
+ * bytes.
+ *
+ * It knows nothing of methods or tasks: each whole, well-formed message goes to the port that the
+ * loop was given (the rpc layer), which answers through the functions below, at once or later, in
+ * any order.  A connection is freed when it is closed and no call is in flight any more: until
+ * `closed`, a `struct connection *` stays valid.
+ *
+ * Thread: everything here runs on the loop that owns the connection. */
+#ifndef ERGON_NET_CONNECTION_H
+#define ERGON_NET_CONNECTION_H
+
+#include <stdint.h>
+
+#include "proto/envelope.h"
+#include "proto/errors.h"
+#include "proto/span.h"
+
+struct connection;
+struct net_loop;
+struct principal; /* server/net/principal.h */
+
+/* What stands above the connections of one loop.  All on the loop's thread. */
+struct conn_port {
+    void *arg;
+    /* A request, notification or response came.  The envelope and all its spans are valid during
+     * the call only. */
+    void (*message)(void *arg, struct connection *c, const struct envelope *e);
+    /* Nobody will read an answer any more (reset, write error, closed by us): queued calls should
+     * be dropped, running ones told.  Calls in flight must still be ended with conn_call_ended().
+     * Once. */
+    void (*gone)(void *arg, struct connection *c);
+};
+
+/* How this peer wants to be answered: chosen by server.hello, or by the listener.  Free to change.
+ */
+struct conn_mode {
+    uint8_t error_shape; /* enum error_shape */
+    bool raw;            /* neither str8 nor bin nor ext in answers */
+    bool push;           /* notifications from us are welcome */
+};
+
+struct conn_mode *conn_mode(struct connection *c);
+uint64_t conn_id(const struct connection *c); /* unique in this process; in logs and traces */
+struct net_loop *conn_loop(const struct connection *c);
+void **
+conn_user(struct connection *c); /* one pointer for the port: head of its list of calls in flight */
+
+/* Who the peer is: set by certificate, socket credentials, or server.auth.  NULL: nobody yet.  A
+ * reference is taken. */
+const struct principal *conn_principal(const struct connection *c);
+void conn_set_principal(struct connection *c, const struct principal *p);
+bool conn_auth_required(const struct connection *c); /* a rule of its listener */
+/* Counts a failed authentication; after the configured number the connection is closed (logged) and
+ * false returned. */
+bool conn_auth_failed(struct connection *c);
+const char *conn_peer(const struct connection
+                          *c); /* "127.0.0.1:4711", "unix:1000"; lives as long as the connection */
+
+/* Calls in flight.  Each began is ended exactly once; at the configured number the connection stops
+ * reading (but for a small reserve that lets a cancel through).  Long polls are not counted: began
+ * with `counted` false. */
+void conn_call_began(struct connection *c, bool counted);
+void conn_call_ended(struct connection *c, bool counted);
+
+/* Answers.  conn_reserve() gives `room` contiguous writable bytes, or NULL when the connection is
+ * gone or memory is out (then the answer is dropped; out of memory closes the connection).
+ * conn_commit() says where the written part ends.  Between the two nothing else of this connection
+ * may be called.  All that was committed in one round goes out in one write at its end. */
+uint8_t *conn_reserve(struct connection *c, size_t room);
+void conn_commit(struct connection *c, uint8_t *end);
+/* Hands over a block instead of copying it: `release(block)` is called once it is written or
+ * dropped.  For large results. */
+void conn_send_block(struct connection *c, void *block, struct span bytes,
+                     void (*release)(void *block));
+
+/* Closes for a reason that is logged (a constant text): what is committed is still written, what is
+ * in flight is dropped. */
+void conn_close(struct connection *c, const char *why);
+
+#endif
