@@ -14,7 +14,7 @@ struct reader {
 
 static inline struct reader reader_of(struct span s)
 {
-    return (struct reader){.at = s.at, .end = s.at + s.len};
+    return (struct reader){.at = s.at, .end = s.len > 0 ? s.at + s.len : s.at};
 }
 
 static inline bool reader_at_end(const struct reader *r)

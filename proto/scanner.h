@@ -32,8 +32,9 @@ struct scanner {
     uint32_t
         need; /* bytes of the value that are known to be needed in all; > done while SCAN_MORE */
     uint32_t depth;                /* open arrays and maps */
+    uint32_t left;                 /* elements still to come in the innermost one */
     uint64_t open;                 /* elements announced and not yet seen, over all levels */
-    uint32_t todo[SCAN_DEPTH_CAP]; /* elements still to come, by level; valid below depth */
+    uint32_t todo[SCAN_DEPTH_CAP]; /* elements still to come outside, by level; valid below depth */
 };
 
 /* Starts on a new value.  Touches the first fields only, not the stack. */
@@ -47,7 +48,8 @@ enum scan_verdict scanner_run(struct scanner *s, const struct scan_limits *limit
 
 const char *scan_verdict_text(enum scan_verdict v); /* for a log line or an error text */
 
-/* Length of the whole, well-formed value at the start of `bytes` (which a scanner has passed). */
+/* Length of the whole, well-formed value at the start of `bytes` (which a scanner has passed); 0
+ * when it is not whole or not well formed. */
 size_t value_length(struct span bytes);
 
 #endif

@@ -1,0 +1,221 @@
+#include "proto/encoder.h"
+#include "proto/wire.h"
+
+static uint8_t *put8(uint8_t *p, uint8_t head, uint8_t v)
+{
+    p[0] = head;
+    p[1] = v;
+    return p + 2;
+}
+
+static uint8_t *put16(uint8_t *p, uint8_t head, uint16_t v)
+{
+    v = htobe16(v);
+    *p = head;
+    memcpy(p + 1, &v, sizeof v);
+    return p + 1 + sizeof v;
+}
+
+static uint8_t *put32(uint8_t *p, uint8_t head, uint32_t v)
+{
+    v = htobe32(v);
+    *p = head;
+    memcpy(p + 1, &v, sizeof v);
+    return p + 1 + sizeof v;
+}
+
+static uint8_t *put64(uint8_t *p, uint8_t head, uint64_t v)
+{
+    v = htobe64(v);
+    *p = head;
+    memcpy(p + 1, &v, sizeof v);
+    return p + 1 + sizeof v;
+}
+
+static uint8_t *put_byte(uint8_t *p, unsigned byte)
+{
+    *p = (uint8_t)byte;
+    return p + 1;
+}
+
+static uint8_t *put_bytes(uint8_t *p, struct span bytes)
+{
+    if (bytes.len > 0)
+        memcpy(p, bytes.at, bytes.len);
+    return p + bytes.len;
+}
+
+uint8_t *enc_nil(uint8_t *p)
+{
+    return put_byte(p, WIRE_NIL);
+}
+
+uint8_t *enc_bool(uint8_t *p, bool v)
+{
+    return put_byte(p, v ? WIRE_TRUE : WIRE_FALSE);
+}
+
+uint8_t *enc_uint(uint8_t *p, uint64_t v)
+{
+    if (v < WIRE_FIXMAP)
+        return put_byte(p, (unsigned)v);
+    if (v <= UINT8_MAX)
+        return put8(p, WIRE_UINT8, (uint8_t)v);
+    if (v <= UINT16_MAX)
+        return put16(p, WIRE_UINT16, (uint16_t)v);
+    if (v <= UINT32_MAX)
+        return put32(p, WIRE_UINT32, (uint32_t)v);
+    return put64(p, WIRE_UINT64, v);
+}
+
+uint8_t *enc_int(uint8_t *p, int64_t v)
+{
+    if (v >= 0)
+        return enc_uint(p, (uint64_t)v);
+    if (v >= -32)
+        return put_byte(p, (uint8_t)v);
+    if (v >= INT8_MIN)
+        return put8(p, WIRE_INT8, (uint8_t)v);
+    if (v >= INT16_MIN)
+        return put16(p, WIRE_INT16, (uint16_t)v);
+    if (v >= INT32_MIN)
+        return put32(p, WIRE_INT32, (uint32_t)v);
+    return put64(p, WIRE_INT64, (uint64_t)v);
+}
+
+uint8_t *enc_double(uint8_t *p, double v)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &v, sizeof bits);
+    return put64(p, WIRE_DOUBLE, bits);
+}
+
+uint8_t *enc_array(uint8_t *p, uint32_t count)
+{
+    if (count < 16)
+        return put_byte(p, WIRE_FIXARRAY | count);
+    if (count <= UINT16_MAX)
+        return put16(p, WIRE_ARRAY16, (uint16_t)count);
+    return put32(p, WIRE_ARRAY32, count);
+}
+
+uint8_t *enc_map(uint8_t *p, uint32_t pairs)
+{
+    if (pairs < 16)
+        return put_byte(p, WIRE_FIXMAP | pairs);
+    if (pairs <= UINT16_MAX)
+        return put16(p, WIRE_MAP16, (uint16_t)pairs);
+    return put32(p, WIRE_MAP32, pairs);
+}
+
+uint8_t *enc_str_head(uint8_t *p, uint32_t len)
+{
+    if (len < 32)
+        return put_byte(p, WIRE_FIXSTR | len);
+    if (len <= UINT8_MAX)
+        return put8(p, WIRE_STR8, (uint8_t)len);
+    if (len <= UINT16_MAX)
+        return put16(p, WIRE_STR16, (uint16_t)len);
+    return put32(p, WIRE_STR32, len);
+}
+
+uint8_t *enc_bin_head(uint8_t *p, uint32_t len)
+{
+    if (len <= UINT8_MAX)
+        return put8(p, WIRE_BIN8, (uint8_t)len);
+    if (len <= UINT16_MAX)
+        return put16(p, WIRE_BIN16, (uint16_t)len);
+    return put32(p, WIRE_BIN32, len);
+}
+
+uint8_t *enc_str(uint8_t *p, struct span text)
+{
+    return put_bytes(enc_str_head(p, (uint32_t)text.len), text);
+}
+
+uint8_t *enc_bin(uint8_t *p, struct span bytes)
+{
+    return put_bytes(enc_bin_head(p, (uint32_t)bytes.len), bytes);
+}
+
+/* [1, msgid, : what every response starts with. */
+static uint8_t *put_answer(uint8_t *p, struct span msgid)
+{
+    p = put8(p, WIRE_FIXARRAY | 4, 1);
+    return put_bytes(p, msgid);
+}
+
+uint8_t *enc_response_head(uint8_t *p, struct span msgid)
+{
+    return enc_nil(put_answer(p, msgid));
+}
+
+/* The first `max` bytes at most, without a torn UTF-8 character at the end. */
+static struct span cut(struct span text, size_t max)
+{
+    if (text.len <= max)
+        return text;
+    while (max > 0 && (text.at[max] & 0xc0) == 0x80)
+        max--;
+    return span_of(text.at, max);
+}
+
+/* "NAME: text" in at most `room` bytes, header included. */
+static uint8_t *put_message(uint8_t *p, size_t room, enum ergon_error code, struct span text)
+{
+    struct span name = span_text(error_name(code));
+    struct span colon = span_text(": ");
+
+    text = cut(text, room - ENC_HEAD_MAX - name.len - colon.len);
+    p = enc_str_head(p, (uint32_t)(name.len + colon.len + text.len));
+    return put_bytes(put_bytes(put_bytes(p, name), colon), text);
+}
+
+static uint8_t *put_key(uint8_t *p, const char *key)
+{
+    return enc_str(p, span_text(key));
+}
+
+static uint8_t *put_error_map(uint8_t *p, const uint8_t *end, enum ergon_error code,
+                              struct span text)
+{
+    enum { BEHIND = 1 + 9 + 1 + 1 + 4 + 1 }; /* "retryable": bool, "data": nil */
+
+    p = put_byte(p, WIRE_FIXMAP | 4);
+    p = enc_int(put_key(p, "code"), error_number(code));
+    p = put_key(p, "message");
+    p = put_message(p, (size_t)(end - p) - BEHIND, code, text);
+    p = enc_bool(put_key(p, "retryable"), error_retryable(code));
+    return enc_nil(put_key(p, "data"));
+}
+
+static uint8_t *put_error_pair(uint8_t *p, const uint8_t *end, enum ergon_error code,
+                               struct span text)
+{
+    p = put_byte(p, WIRE_FIXARRAY | 2);
+    p = enc_int(p, error_number(code));
+    return put_message(p, (size_t)(end - p), code, text);
+}
+
+uint8_t *enc_error_response(uint8_t *p, size_t room, struct span msgid, enum error_shape shape,
+                            enum ergon_error code, struct span text)
+{
+    const uint8_t *end = p + room - 1; /* the result, nil, comes last */
+
+    if (text.len == 0)
+        text = span_text(error_meaning(code));
+    p = put_answer(p, msgid);
+    switch (shape) {
+    case ERROR_SHAPE_TEXT:
+        p = put_message(p, (size_t)(end - p), code, text);
+        break;
+    case ERROR_SHAPE_PAIR:
+        p = put_error_pair(p, end, code, text);
+        break;
+    case ERROR_SHAPE_MAP:
+        p = put_error_map(p, end, code, text);
+        break;
+    }
+    return enc_nil(p);
+}

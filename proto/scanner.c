@@ -1,0 +1,133 @@
+#include "proto/scanner.h"
+#include "proto/wire.h"
+
+/* The fields of a scanner while it runs, in registers. */
+struct walk {
+    uint64_t at;    /* where the next element starts */
+    uint64_t need;  /* at least so many bytes in all */
+    uint64_t open;  /* elements announced and not yet seen, the next one included */
+    uint32_t left;  /* those of them in the innermost level */
+    uint32_t depth; /* levels outside it */
+};
+
+void scanner_init(struct scanner *s)
+{
+    s->done = 0;
+    s->need = 1;
+    s->depth = 0;
+    s->left = 1;
+    s->open = 1;
+}
+
+/* Leaves the levels that are complete. */
+static inline void ascend(struct walk *w, const uint32_t *todo)
+{
+    while (w->left == 0)
+        w->left = todo[--w->depth];
+}
+
+/* The element that was looked at is done with, but for its own elements. */
+static inline void pass(struct walk *w, uint32_t *todo, const struct wire_head *h)
+{
+    w->at += h->size + h->body;
+    w->open += h->count - 1;
+    w->left--;
+    if (h->count > 0) {
+        todo[w->depth++] = w->left;
+        w->left = (uint32_t)h->count;
+    }
+}
+
+/* Looks at the next element.  Every verdict rests on the bytes of this element's header alone, in
+ * the order below, and a header that is cut short is judged by its first byte: so a verdict does
+ * not depend on how the bytes arrive. */
+static inline enum scan_verdict look(struct walk *w, const struct scan_limits *limits,
+                                     struct span bytes, struct wire_head *h)
+{
+    if (w->at >= bytes.len)
+        return w->need = w->at + w->open, SCAN_MORE;
+    const uint8_t *p = bytes.at + w->at;
+    uint8_t hint = wire_hints[*p];
+    if (hint == WIRE_BAD)
+        return SCAN_MALFORMED;
+    if (hint >= (WIRE_SIZED | WIRE_ARRAY) && w->depth >= limits->depth_max)
+        return SCAN_TOO_DEEP;
+    h->size = wire_head_size(hint);
+    w->need = w->at + h->size + w->open - 1;
+    if (w->need <= limits->message_max) {
+        if (bytes.len - w->at < h->size)
+            return SCAN_MORE;
+        wire_head_read(p, hint, h);
+        w->need += h->body + h->count;
+    }
+    if (w->need > limits->message_max)
+        return SCAN_TOO_LARGE;
+    return bytes.len - w->at - h->size < h->body ? SCAN_MORE : SCAN_WHOLE;
+}
+
+static inline enum scan_verdict run(struct walk *w, uint32_t *todo,
+                                    const struct scan_limits *limits, struct span bytes)
+{
+    while (w->open > 0) {
+        struct wire_head h;
+        ascend(w, todo);
+        enum scan_verdict v = look(w, limits, bytes, &h);
+        if (v != SCAN_WHOLE)
+            return v;
+        pass(w, todo, &h);
+    }
+    w->need = w->at;
+    return SCAN_WHOLE;
+}
+
+/* What is needed may pass 32 bits only for a value that is refused. */
+static uint32_t clamp(uint64_t n)
+{
+    return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+}
+
+enum scan_verdict scanner_run(struct scanner *s, const struct scan_limits *limits,
+                              struct span bytes)
+{
+    struct walk w = {.at = s->done, .open = s->open, .left = s->left, .depth = s->depth};
+    enum scan_verdict v = run(&w, s->todo, limits, bytes);
+
+    s->done = (uint32_t)w.at;
+    s->need = clamp(w.need);
+    s->depth = w.depth;
+    s->left = w.left;
+    s->open = w.open;
+    return v;
+}
+
+const char *scan_verdict_text(enum scan_verdict v)
+{
+    switch (v) {
+    case SCAN_WHOLE:
+        return "the message is whole";
+    case SCAN_MORE:
+        return "the message is not complete";
+    case SCAN_MALFORMED:
+        return "byte 0xc1, which MessagePack never uses";
+    case SCAN_TOO_LARGE:
+        return "the message is longer than the limit";
+    case SCAN_TOO_DEEP:
+        return "arrays and maps are nested deeper than the limit";
+    }
+    return "no scan verdict";
+}
+
+size_t value_length(struct span bytes)
+{
+    size_t total = 0;
+    struct wire_head h;
+
+    for (uint64_t open = 1; open > 0; open += h.count - 1) {
+        if (!wire_element(bytes, &h))
+            return 0;
+        size_t n = h.size + h.body;
+        bytes = span_of(bytes.at + n, bytes.len - n);
+        total += n;
+    }
+    return total;
+}
