@@ -1,0 +1,174 @@
+/* Handlers, and the modules that bring them.
+ *
+ * A module is a shared object that exports one function, ergon_module_init().  It imports nothing
+ * from the server: all it may call stands in the table of host functions that it is given (the way
+ * of SQLite's loadable extensions), so a module built against one version runs in every server of
+ * the same major version.  The built-in modules use the same door.
+ *
+ *     static void run_hash(struct ergon_task *task) { ... }
+ *     ERGON_MODULE("digests", "1.0")
+ *     {
+ *         static const struct ergon_handler hash = {
+ *             .size = sizeof hash, .name = "hash", .kind = ERGON_BLOCKING, .run = run_hash, ...};
+ *         return ergon_register(module, &hash);
+ *     }
+ *
+ * A *stepped* handler runs on a loop that also serves connections: its steps are brief (a
+ * millisecond is long) and never block; it may use everything cooperative.  A *blocking* handler
+ * runs on a thread of its own kind, one task at a time, and may block or burn processor time.  A
+ * handler is one or the other, never both. */
+#ifndef ERGON_MODULE_H
+#define ERGON_MODULE_H
+
+#include <ergon/ao.h>
+
+enum { ERGON_ABI_MAJOR = 1, ERGON_ABI_MINOR = 0 };
+
+struct ergon_task;   /* one task while its handler has it */
+struct ergon_module; /* the module being initialised */
+struct ergon_host;
+
+struct ergon_bytes {
+    const uint8_t *at;
+    size_t len;
+};
+
+enum ergon_kind { ERGON_STEPPED = 1, ERGON_BLOCKING = 2 };
+
+/* A handler.  The struct, its strings included, must stay as long as the module is loaded: for
+ * ever. */
+struct ergon_handler {
+    uint32_t size; /* sizeof(struct ergon_handler) of who filled it */
+    enum ergon_kind kind;
+    const char
+        *name; /* the RPC method; 1 to 64 of [a-z0-9_.-]; not below a prefix of the server's own */
+    const char *summary; /* one line for `ergon methods -v` */
+    const char *params;  /* for people: "[data: bin, {level: int}]" */
+
+    /* Stepped.  Called in the first step and in each that follows a park or AO_AGAIN.  AO_DONE ends
+     * the task: with the result that was set, or nil.  AO_FAULT (by ao_fault) ends it as FAILED.
+     * `state` is state_size zeroed bytes of this task.  `self` is the task's active object, for
+     * AO_SLEEP, AO_AWAIT and their like. */
+    enum ao_verdict (*step)(struct ao *self, struct ergon_task *task, void *state);
+    uint32_t state_size; /* bytes, at most 64 KiB */
+    /* May be NULL.  Called once when the task is over, however it ended (result, failure, cancel
+     * while parked, shutdown): gives back what the state holds. */
+    void (*cleanup)(struct ergon_task *task, void *state);
+
+    /* Blocking.  Returning ends the task: with the result that was set, or nil. */
+    void (*run)(struct ergon_task *task);
+
+    void *arg;      /* the handler's own; ergon_arg() */
+    uint32_t flags; /* enum ergon_handler_flags */
+};
+
+enum ergon_handler_flags {
+    ERGON_MANAGED = 1 /* every call goes through the manager, never by the local short cut */
+};
+
+/* How a nested call ended.  Spans are valid until the next nested call of this task, or its end. */
+struct ergon_outcome {
+    bool ok;
+    struct ergon_bytes result; /* raw MessagePack; when ok */
+    const char *code;          /* "BUSY", "FAILED", ...; when not ok */
+    const char *text;
+};
+
+struct ergon_call; /* a nested call of a stepped handler in flight; see ergon_call_start */
+
+/* A cursor over parameters; the readers take the next value if it has the asked shape, else return
+ * false and leave it. */
+struct ergon_reader {
+    const uint8_t *at;
+    const uint8_t *end;
+};
+
+/* The host functions.  Append only: `size` tells a module how many there are. */
+struct ergon_host {
+    uint32_t size; /* of the host's table, bytes */
+    uint16_t major, minor;
+
+    /* --- During init
+     * ---------------------------------------------------------------------------------------------
+     */
+    int (*register_handler)(struct ergon_module *module,
+                            const struct ergon_handler *handler); /* 0, or -1: logged */
+    void (*log)(int level, const char *module,
+                const char *text); /* 0 debug .. 3 error; any thread, any time */
+
+    /* --- Parameters; valid for the whole task
+     * ---------------------------------------------------------------------- */
+    struct ergon_bytes (*params)(struct ergon_task *task); /* raw; one MessagePack value */
+    uint32_t (*params_open)(struct ergon_task *task,
+                            struct ergon_reader *reader); /* number of parameters */
+    bool (*read_nil)(struct ergon_reader *r);
+    bool (*read_bool)(struct ergon_reader *r, bool *out);
+    bool (*read_int)(struct ergon_reader *r, int64_t *out);
+    bool (*read_uint)(struct ergon_reader *r, uint64_t *out);
+    bool (*read_number)(struct ergon_reader *r, double *out);
+    bool (*read_bytes)(struct ergon_reader *r, struct ergon_bytes *out); /* str or bin */
+    bool (*read_array)(struct ergon_reader *r, uint32_t *count);
+    bool (*read_map)(struct ergon_reader *r, uint32_t *pairs);
+    bool (*read_any)(struct ergon_reader *r, struct ergon_bytes *raw);
+    bool (*read_duration)(struct ergon_reader *r, uint64_t *ns); /* milliseconds, or "250ms" */
+    bool (*read_size)(struct ergon_reader *r, uint64_t *bytes);  /* bytes, or "64k" */
+
+    /* --- Result: the last one set counts.  Each returns false without memory or past the message
+     * limit; then the task is failed already, and the handler should end.
+     * -------------------------------------------------------------- */
+    bool (*result_nil)(struct ergon_task *task);
+    bool (*result_bool)(struct ergon_task *task, bool v);
+    bool (*result_int)(struct ergon_task *task, int64_t v);
+    bool (*result_double)(struct ergon_task *task, double v);
+    bool (*result_str)(struct ergon_task *task, const void *text, size_t len);
+    bool (*result_bin)(struct ergon_task *task, const void *bytes, size_t len);
+    bool (*result_raw)(struct ergon_task *task, const void *value,
+                       size_t len); /* one whole MessagePack value */
+    /* Room for `size` bytes of raw result to write into, then its true length. */
+    uint8_t *(*result_room)(struct ergon_task *task, size_t size);
+    void (*result_done)(struct ergon_task *task, size_t len);
+    /* Appends; has the shape of msgpack-c's msgpack_packer_write, with the task as `data`.  0 or
+     * -1. */
+    int (*result_write)(void *task, const char *bytes, size_t len);
+
+    /* Ends the task as failed: `code` is 1 to 32 of [A-Z0-9_] (NULL: "FAILED"), `text` is cut at
+     * 400 bytes. */
+    void (*fail)(struct ergon_task *task, const char *code, const char *text);
+
+    /* --- The task
+     * ----------------------------------------------------------------------------------------------------
+     */
+    void *(*arg)(struct ergon_task *task);
+    bool (*cancelled)(struct ergon_task *task);     /* nobody wants the result any more; poll it */
+    uint64_t (*time_left)(struct ergon_task *task); /* ns to the deadline; UINT64_MAX: none */
+    uint64_t (*now)(struct ergon_task *task);       /* ns, monotonic */
+    uint64_t (*message_max)(struct ergon_task *task); /* bytes: no result may be larger */
+    void *(*alloc)(struct ergon_task *task,
+                   size_t size); /* freed with the task; NULL without memory */
+
+    /* --- Nested calls: inherit the deadline; refused past a depth of 16
+     * ----------------------------------------------- */
+    /* Blocking handlers: waits for the end. */
+    void (*call)(struct ergon_task *task, const char *method, struct ergon_bytes params,
+                 struct ergon_outcome *out);
+    /* Stepped handlers: starts a call that belongs to the task.  NULL without memory.  Awaited with
+     * AO_AWAIT(self, &seq, &wait, ergon_call_await(call, &wait)); then ergon_call_outcome() frees
+     * it. */
+    struct ergon_call *(*call_start)(struct ergon_task *task, const char *method,
+                                     struct ergon_bytes params);
+    bool (*call_await)(struct ergon_call *call, struct ao_wait *wait);
+    void (*call_outcome)(struct ergon_call *call, struct ergon_outcome *out);
+};
+
+/* What a module exports.  `host` stays valid for ever.  0, or -1 to refuse loading (say why through
+ * host->log). */
+typedef int ergon_module_init_fn(struct ergon_module *module, const struct ergon_host *host);
+
+/* Read by the loader before init is called. */
+struct ergon_module_info {
+    uint32_t size;
+    uint16_t abi_major, abi_minor; /* that the module was built against */
+    const char *name, *version;
+};
+
+#endif
