@@ -8,6 +8,7 @@
 #ifndef ERGON_RUNTIME_LOG_H
 #define ERGON_RUNTIME_LOG_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
@@ -35,10 +36,11 @@ struct log_sink {
 /* Not thread-safe; before the threads start, or after they have ended.  `sink` is copied. */
 void log_set_sink(const struct log_sink *sink);
 
-extern enum log_level
-    log_threshold; /* read by the macros; written by log_set_sink() and log_set_threshold() only */
+/* An enum log_level.  Read by the macros, written by log_set_sink() and log_set_threshold() only.
+ * Orders nothing (relaxed on both sides): a record more or less at a change is harmless. */
+extern _Atomic(int) log_threshold;
 
-void log_set_threshold(enum log_level level);
+void log_set_threshold(enum log_level level); /* any thread, any time */
 void log_write(enum log_level level, const char *event, const struct log_field *fields);
 
 /* One record as logfmt or as a JSON object, without the newline; truncated to fit.  `now` is
@@ -55,7 +57,7 @@ int log_format_json(char *buf, int size, uint64_t now, enum log_level level, con
 
 #define LOG_AT(level, event, ...)                                                                  \
     do {                                                                                           \
-        if ((level) >= log_threshold)                                                              \
+        if ((int)(level) >= atomic_load_explicit(&log_threshold, memory_order_relaxed))            \
             log_write((level), (event), (struct log_field[]){__VA_ARGS__ __VA_OPT__(, ){0}});      \
     } while (0)
 #define log_debug(event, ...) LOG_AT(LOG_DEBUG, event __VA_OPT__(, ) __VA_ARGS__)
