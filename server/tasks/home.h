@@ -1,0 +1,71 @@
+/* Home: where the tasks of one activator are made, come back to, and are freed.
+ *
+ * A request becomes a task.  Home keeps a small call record for it (raw message id, whose it is);
+ * the task names the record by index and generation, so the answer can come before the end: the
+ * first of result, deadline, cancel, shutdown is told to the owner, and what comes later is freed
+ * in silence.  Thread: all on the home's activator. */
+#ifndef ERGON_TASKS_HOME_H
+#define ERGON_TASKS_HOME_H
+
+#include <ergon/ao.h>
+
+#include "proto/envelope.h"
+#include "proto/errors.h"
+#include "server/tasks/registry.h"
+
+struct home;
+struct task;
+
+/* How a call ended. */
+struct outcome {
+    enum ergon_error error; /* ERGON_OK: result; else code and text */
+    struct span result;     /* raw MessagePack; nil when a handler set none */
+    const char *code;       /* the handler's own code, or the error's name */
+    struct span text;       /* for people */
+    void *block; /* large results: the malloc'ed block that `result` lies in.  Who wants to keep it
+                    sets this to NULL and frees it with free(); NULL: result is valid during the
+                    call only */
+};
+
+/* A call in flight: the record.  The owner may read all of it and may write `tag`. */
+struct call {
+    struct call *prev,
+        *next; /* the owner's list of calls in flight; the owner gives the list's head */
+    struct call **list;
+    void *owner;
+    struct task *task; /* NULL once it was answered */
+    uint32_t index, generation;
+    uint8_t msgid[MSGID_MAX];
+    uint8_t msgid_len; /* 0: a notification */
+    uint8_t tag;       /* the owner's */
+};
+
+struct call_request {
+    void *owner;
+    struct call **list; /* head of the owner's list; new calls are put at its front */
+    struct span msgid;  /* copied */
+    struct span params; /* raw; copied unless the task ends within home_call() */
+    ao_time deadline;   /* absolute, of the home's clock; AO_NEVER */
+    bool no_short_cut;  /* this call goes through the manager */
+    uint8_t tag;
+};
+
+/* Told exactly once for every accepted call, possibly within home_call() (then `call` is not in the
+ * list any more, as always here).  The record is freed afterwards. */
+typedef void call_ended_fn(void *arg, struct call *call, struct outcome *outcome);
+
+/* ERGON_OK: accepted, `ended` is or will be told.  Else refused, and nobody is told: BUSY,
+ * DRAINING, MEMORY. */
+enum ergon_error home_call(struct home *h, struct method *m, const struct call_request *request);
+
+/* Answers CANCELLED to the owner now; the task is dropped if it still waits, told if it runs. */
+void home_cancel(struct home *h, struct call *call);
+
+/* The owner wants no answer any more: the same, but the outcome is CANCELLED for book-keeping only.
+ */
+void home_abandon(struct home *h, struct call *call);
+
+/* A call of this home by the message id of one of its owner's calls; NULL. */
+struct call *call_find(struct call *list, struct span msgid);
+
+#endif

@@ -1,0 +1,47 @@
+/* The methods that this server runs, by name.  Filled before the threads start, read-only
+ * afterwards. */
+#ifndef ERGON_TASKS_REGISTRY_H
+#define ERGON_TASKS_REGISTRY_H
+
+#include <ergon/module.h>
+
+#include "proto/span.h"
+
+struct registry;
+
+struct method {
+    struct span name;
+    const struct ergon_handler *handler; /* the module's, for ever */
+    const char *module;                  /* name of the module that brought it */
+    uint32_t index;                      /* dense, from 0, in order of registration */
+    /* Mean time of service, ns, moving average.  Orders nothing: a figure that any executor writes
+     * and the choice reads (relaxed on both sides). */
+    _Atomic uint64_t service_ns;
+};
+
+struct registry *registry_new(void); /* NULL without memory */
+void registry_free(struct registry *r);
+
+/* 0, or -1 and a text in `error`: a bad or taken name, a prefix of the server's own, a handler that
+ * is neither or both. */
+int registry_add(struct registry *r, const char *module, const struct ergon_handler *handler,
+                 char *error, size_t size);
+
+/* Any thread once filled.  NULL when there is none. */
+struct method *registry_find(const struct registry *r, struct span name);
+uint32_t registry_count(const struct registry *r);
+struct method *registry_at(const struct registry *r, uint32_t index);
+
+/* True for names below server. task. queue. cron. worker. sem. event. actor. */
+bool registry_reserved(struct span name);
+
+/* Loads a shared object (dlopen, RTLD_NOW | RTLD_LOCAL) and lets it register its handlers; they
+ * stay for the life of the process.  0, or -1 and a text: not found, no ergon_module_init, a major
+ * version that is not ours (both named), init refused, a handler refused. */
+int module_load(struct registry *r, const char *path, char *error, size_t size);
+
+/* The same door for a module that is linked in. */
+int module_add(struct registry *r, const struct ergon_module_info *info, ergon_module_init_fn *init,
+               char *error, size_t size);
+
+#endif

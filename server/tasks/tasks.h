@@ -1,0 +1,99 @@
+/* The task system: manager, executors and homes, put together from a plan, started, drained and
+ * stopped.
+ *
+ * Set-up and tear-down on one thread while no activator runs; what may be called meanwhile says
+ * "any thread". */
+#ifndef ERGON_TASKS_TASKS_H
+#define ERGON_TASKS_TASKS_H
+
+#include <ergon/activator.h>
+
+#include "server/tasks/home.h"
+#include "server/tasks/registry.h"
+
+struct tasks;
+
+/* What the choice of an executor goes by; see balance.h. */
+enum measure {
+    MEASURE_OCCUPANCY,
+    MEASURE_LENGTH,
+    MEASURE_PRIORITY,
+    MEASURE_WEIGHT,
+    MEASURE_COMPLETION
+};
+
+struct executor_plan {
+    enum ergon_kind kind;
+    uint32_t queue;  /* tasks: hard cap of its queue */
+    uint32_t parked; /* stepped: cap of parked tasks */
+    uint32_t loop;   /* stepped: index of the loop that it lives on */
+    int core;        /* blocking: processor, -1 any */
+    int priority;    /* blocking: nice of the thread; for both: MEASURE_PRIORITY prefers the higher
+                        (lower nice) */
+    uint32_t weight; /* MEASURE_WEIGHT: share */
+};
+
+struct tasks_plan {
+    struct registry *registry; /* borrowed */
+    struct activator **loops;  /* borrowed; one home each */
+    uint32_t loop_count;
+    struct activator
+        *manager; /* where the manager lives: one of the loops, or an activator of its own */
+    const struct executor_plan *executors;
+    uint32_t executor_count;
+    enum measure measure;
+    bool short_cut;
+    uint32_t queue_max;   /* tasks in the common queue, all kinds together */
+    uint64_t message_max; /* bytes of a result */
+    ao_time step_limit;   /* of a handler's step; 0 none */
+    call_ended_fn *ended; /* of the loops' homes */
+};
+
+struct tasks *tasks_new(const struct tasks_plan *plan, char *error, size_t size); /* NULL: error */
+void tasks_set_owner(struct tasks *t, uint32_t loop,
+                     void *arg); /* what `ended` is given for calls of this loop's home */
+struct home *tasks_home(struct tasks *t, uint32_t loop);
+int tasks_start(struct tasks *t); /* starts the threads of blocking executors; 0, or -1 and errno */
+
+/* Any thread: no new calls (DRAINING); `drained(arg)` is told once, on the manager's thread, when
+ * nothing is open. */
+void tasks_drain(struct tasks *t, void (*drained)(void *arg), void *arg);
+
+/* Any thread: every open call is answered CANCELLED or DRAINING, every running task gets the flag.
+ */
+void tasks_cancel_all(struct tasks *t);
+
+/* After the activators' runs have ended: joins the blocking threads, waiting at most `limit` ns in
+ * all.  Returns how many did not come back; each is named in the log with its method and how long
+ * it has run.  Such a system cannot be freed. */
+uint32_t tasks_stop(struct tasks *t, ao_time limit);
+void tasks_free(struct tasks *t);
+
+/* Any outside thread of the process: adds a task.  `ended` is called on the manager's thread, once;
+ * the outcome is valid during the call.  ERGON_OK, or BUSY, NO_METHOD, DRAINING, MEMORY: then
+ * nobody is told.  Never blocks. */
+enum ergon_error tasks_submit(struct tasks *t, struct span method, struct span params,
+                              ao_time deadline,
+                              void (*ended)(void *arg, const struct outcome *outcome), void *arg);
+
+/* --- Figures; any thread, each number by itself
+ * ---------------------------------------------------------------------- */
+struct executor_info {
+    char name[24]; /* "stepped 0", "blocking 3" */
+    enum ergon_kind kind;
+    uint32_t queue, bound, outstanding, parked, weight;
+    int32_t loop, core, priority;
+    uint64_t done, failed, busy_ns;
+    const char *running; /* name of the method that a blocking executor runs now, or NULL */
+};
+struct tasks_info {
+    uint32_t executors, queued, queue_max;
+    uint64_t calls, short_cut, through_manager, done, failed, cancelled, late, busy_refused;
+    enum measure measure;
+    bool short_cut_on;
+    bool manager_on_loop;
+};
+void tasks_info(const struct tasks *t, struct tasks_info *out);
+void tasks_executor_info(const struct tasks *t, uint32_t index, struct executor_info *out);
+
+#endif
