@@ -58,7 +58,8 @@ verify() {
     done
 }
 
-for model in ${*:-wake manager inbox ring}; do
+[ $# -gt 0 ] || set -- wake manager inbox ring
+for model; do
     verify "$model"
 done
 [ "$failures" = 0 ]

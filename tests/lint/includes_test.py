@@ -1,0 +1,126 @@
+#!/usr/bin/python3
+"""Who may include whom. Dependencies run one way; the rules below are that way, in words that a machine reads.
+
+First the test plants forbidden includes in a tree of its own and expects each to be found; then it reads ours.
+"""
+
+import fnmatch
+import os
+import re
+import tempfile
+
+import tree
+
+LIBRARIES = ("event2/", "event.h", "openssl/", "msgpack", "cyaml/", "yaml.h", "jansson.h", "zlib.h", "systemd/")
+
+# folder: (what of the tree its files may include, which libraries); the longest folder that fits counts.
+RULES = {
+    "include/ergon": (["ergon/*"], []),
+    "proto": (["proto/*"], []),
+    "server": (["server/*", "proto/*", "ergon/*"], list(LIBRARIES)),
+    "server/runtime": (["server/runtime/*", "ergon/*"], []),
+    "server/tasks": (["server/tasks/*", "server/runtime/*", "proto/*", "ergon/*"], []),
+    "server/net": (["server/net/*", "server/runtime/*", "proto/*", "ergon/*"], ["event2/"]),
+    "server/rpc": (["server/rpc/*", "server/net/*", "server/tasks/*", "server/runtime/*", "proto/*", "ergon/*"], []),
+    "server/modules": (["server/modules/*", "ergon/*"], ["openssl/", "zlib.h", "msgpack"]),
+    "client": (["client/*", "proto/*", "ergon/*"], list(LIBRARIES)),
+    "client/lib": (["client/lib/*", "proto/*", "ergon/*"], ["event2/", "openssl/", "msgpack"]),
+    "examples": (["ergon/*", "examples/*"], list(LIBRARIES)),
+    "tests": (["*"], list(LIBRARIES)),
+}
+
+# Single files that may include more than their folder, or less.
+ALSO = {
+    "include/ergon/client.h": ["event2/", "msgpack"],
+    "server/runtime/poller_libevent.c": ["event2/"],
+    "server/net/tls.c": ["openssl/"],
+}
+NEVER = {
+    "server/runtime/*": ["ergon/client.h", "ergon/module.h"],
+    "server/tasks/*": ["ergon/client.h"],
+    "server/net/*": ["ergon/client.h"],
+    "server/modules/*": ["ergon/client.h"],
+}
+
+INCLUDE = re.compile(r"^\s*#\s*include\s+([<\"])([^>\"]+)[>\"]", re.M)
+
+
+def rule_of(path):
+    folder = max((f for f in RULES if path.startswith(f + "/")), key=len)
+    return RULES[folder]
+
+
+def library(name):
+    return next((l for l in LIBRARIES if name.startswith(l)), None)
+
+
+def allowed(path, quote, name):
+    ours, libraries = rule_of(path)
+    if any(fnmatch.fnmatch(path, p) and name in names for p, names in NEVER.items()):
+        return False
+    if quote == '"' or name.startswith("ergon/"):
+        return any(fnmatch.fnmatch(name, p) for p in ours)
+    used = library(name)
+    return used is None or used in libraries or used in ALSO.get(path, [])
+
+
+def exists(top, quote, name):
+    """An include in quotes names a file from the root of the tree."""
+    return quote == "<" or os.path.exists(os.path.join(top, name))
+
+
+def findings(top):
+    found = []
+    for path in tree.files(top):
+        source = tree.text(top, path)
+        for match in INCLUDE.finditer(source):
+            quote, name = match.groups()
+            line = source.count("\n", 0, match.start(1)) + 1
+            if not allowed(path, quote, name):
+                found.append(f"{path}:{line}: may not include {name}")
+            elif not exists(top, quote, name):
+                found.append(f"{path}:{line}: {name} is no path from the root of the tree")
+    return found
+
+
+FORBIDDEN = [
+    ("proto/a.c", '"server/runtime/ring.h"'),
+    ("server/runtime/a.c", '"proto/scanner.h"'),
+    ("server/runtime/a.c", "<event2/event.h>"),
+    ("server/runtime/a.h", "<ergon/module.h>"),
+    ("server/tasks/a.c", '"server/net/connection.h"'),
+    ("server/net/a.c", '"server/tasks/manager.h"'),
+    ("server/net/a.c", "<openssl/ssl.h>"),
+    ("server/modules/a.c", '"server/runtime/ring.h"'),
+    ("server/modules/a.c", '"proto/reader.h"'),
+    ("client/cli/a.c", '"server/config.h"'),
+    ("examples/a.c", '"server/runtime/ring.h"'),
+    ("include/ergon/a.h", '"server/runtime/ring.h"'),
+    ("server/net/a.c", '"b.h"'),
+]
+PERMITTED = [
+    ("server/runtime/poller_libevent.c", "<event2/event.h>"),
+    ("server/net/tls.c", "<openssl/ssl.h>"),
+    ("server/rpc/a.c", '"server/net/there.h"'),
+    ("server/modules/a.c", "<ergon/module.h>"),
+    ("server/tasks/a.c", "<stdatomic.h>"),
+]
+
+
+def found_in(path, include):
+    with tempfile.TemporaryDirectory() as top:
+        tree.write(top, "server/net/there.h", "")
+        tree.write(top, path, f"/* one line */\n#include {include}\n")
+        return findings(top)
+
+
+def prove():
+    for path, include in FORBIDDEN:
+        assert [f for f in found_in(path, include) if f.startswith(f"{path}:2:")], f"{path} with {include} passes"
+    for path, include in PERMITTED:
+        assert not found_in(path, include), f"{path} with {include} is refused"
+
+
+if __name__ == "__main__":
+    prove()
+    tree.report(findings(tree.root()))
