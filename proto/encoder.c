@@ -162,9 +162,10 @@ static struct span cut(struct span text, size_t max)
 }
 
 /* "NAME: text" in at most `room` bytes, header included. */
-static uint8_t *put_message(uint8_t *p, size_t room, enum ergon_error code, struct span text)
+static uint8_t *put_message(uint8_t *p, size_t room, const struct error_answer *error)
 {
-    struct span name = span_text(error_name(code));
+    struct span name = error->name.len > 0 ? error->name : span_text(error_name(error->code));
+    struct span text = error->text.len > 0 ? error->text : span_text(error_meaning(error->code));
     struct span colon = span_text(": ");
 
     text = cut(text, room - ENC_HEAD_MAX - name.len - colon.len);
@@ -177,44 +178,40 @@ static uint8_t *put_key(uint8_t *p, const char *key)
     return enc_str(p, span_text(key));
 }
 
-static uint8_t *put_error_map(uint8_t *p, const uint8_t *end, enum ergon_error code,
-                              struct span text)
+static uint8_t *put_error_map(uint8_t *p, const uint8_t *end, const struct error_answer *error)
 {
     enum { BEHIND = 1 + 9 + 1 + 1 + 4 + 1 }; /* "retryable": bool, "data": nil */
 
     p = put_byte(p, WIRE_FIXMAP | 4);
-    p = enc_int(put_key(p, "code"), error_number(code));
+    p = enc_int(put_key(p, "code"), error_number(error->code));
     p = put_key(p, "message");
-    p = put_message(p, (size_t)(end - p) - BEHIND, code, text);
-    p = enc_bool(put_key(p, "retryable"), error_retryable(code));
+    p = put_message(p, (size_t)(end - p) - BEHIND, error);
+    p = enc_bool(put_key(p, "retryable"), error_retryable(error->code));
     return enc_nil(put_key(p, "data"));
 }
 
-static uint8_t *put_error_pair(uint8_t *p, const uint8_t *end, enum ergon_error code,
-                               struct span text)
+static uint8_t *put_error_pair(uint8_t *p, const uint8_t *end, const struct error_answer *error)
 {
     p = put_byte(p, WIRE_FIXARRAY | 2);
-    p = enc_int(p, error_number(code));
-    return put_message(p, (size_t)(end - p), code, text);
+    p = enc_int(p, error_number(error->code));
+    return put_message(p, (size_t)(end - p), error);
 }
 
 uint8_t *enc_error_response(uint8_t *p, size_t room, struct span msgid, enum error_shape shape,
-                            enum ergon_error code, struct span text)
+                            const struct error_answer *error)
 {
     const uint8_t *end = p + room - 1; /* the result, nil, comes last */
 
-    if (text.len == 0)
-        text = span_text(error_meaning(code));
     p = put_answer(p, msgid);
     switch (shape) {
     case ERROR_SHAPE_TEXT:
-        p = put_message(p, (size_t)(end - p), code, text);
+        p = put_message(p, (size_t)(end - p), error);
         break;
     case ERROR_SHAPE_PAIR:
-        p = put_error_pair(p, end, code, text);
+        p = put_error_pair(p, end, error);
         break;
     case ERROR_SHAPE_MAP:
-        p = put_error_map(p, end, code, text);
+        p = put_error_map(p, end, error);
         break;
     }
     return enc_nil(p);

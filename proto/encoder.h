@@ -30,11 +30,17 @@ uint8_t *enc_bin(uint8_t *p, struct span bytes);
 /* [1, msgid, nil, ...: the raw result must follow.  At most ENC_RESPONSE_MAX bytes. */
 uint8_t *enc_response_head(uint8_t *p, struct span msgid);
 
-/* A whole error response [1, msgid, error, nil] in one of the three shapes.  `text` is the human
- * part; it is cut so that the response takes at most `room` bytes (room >= 128).  Returns its end.
- */
+/* What an error response says. */
+struct error_answer {
+    enum ergon_error code;
+    struct span name; /* a handler's own code, "NO_SPACE"; empty: error_name(code) */
+    struct span text; /* for people; empty: error_meaning(code) */
+};
+
+/* A whole error response [1, msgid, error, nil] in one of the three shapes.  The text is cut so
+ * that the response takes at most `room` bytes (room >= 128).  Returns its end. */
 uint8_t *enc_error_response(uint8_t *p, size_t room, struct span msgid, enum error_shape shape,
-                            enum ergon_error code, struct span text);
+                            const struct error_answer *error);
 
 /* Length of raw value `v` after rewriting for peers of 2013 that know neither str8 nor bin nor ext
  * (hello {raw:true}): str8 -> str16, bin -> raw str; ext -> nil.  And the rewriting itself; returns
