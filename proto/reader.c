@@ -115,8 +115,10 @@ static bool peek_number(const struct reader *r, struct number *out, const uint8_
     if (!wire_element(rest_of(r), &h))
         return false;
     *out = load_number(r->at);
+    if (out->kind == NUMBER_NONE)
+        return false;
     *after = r->at + h.size + h.body;
-    return out->kind != NUMBER_NONE;
+    return true;
 }
 
 static bool to_int(const struct number *n, int64_t *out)
