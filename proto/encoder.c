@@ -168,6 +168,7 @@ static uint8_t *put_message(uint8_t *p, size_t room, const struct error_answer *
     struct span text = error->text.len > 0 ? error->text : span_text(error_meaning(error->code));
     struct span colon = span_text(": ");
 
+    name = cut(name, ERROR_NAME_MAX);
     text = cut(text, room - ENC_HEAD_MAX - name.len - colon.len);
     p = enc_str_head(p, (uint32_t)(name.len + colon.len + text.len));
     return put_bytes(put_bytes(put_bytes(p, name), colon), text);

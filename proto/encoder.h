@@ -30,10 +30,13 @@ uint8_t *enc_bin(uint8_t *p, struct span bytes);
 /* [1, msgid, nil, ...: the raw result must follow.  At most ENC_RESPONSE_MAX bytes. */
 uint8_t *enc_response_head(uint8_t *p, struct span msgid);
 
+enum { ERROR_NAME_MAX = 32 }; /* bytes */
+
 /* What an error response says. */
 struct error_answer {
     enum ergon_error code;
-    struct span name; /* a handler's own code, "NO_SPACE"; empty: error_name(code) */
+    struct span name; /* a handler's own code, "NO_SPACE", cut at ERROR_NAME_MAX; empty:
+                         error_name(code) */
     struct span text; /* for people; empty: error_meaning(code) */
 };
 

@@ -90,7 +90,11 @@ enum scan_verdict scanner_run(struct scanner *s, const struct scan_limits *limit
                               struct span bytes)
 {
     struct walk w = {.at = s->done, .open = s->open, .left = s->left, .depth = s->depth};
-    enum scan_verdict v = run(&w, s->todo, limits, bytes);
+    struct scan_limits safe = *limits;
+
+    if (safe.depth_max > SCAN_DEPTH_CAP)
+        safe.depth_max = SCAN_DEPTH_CAP;
+    enum scan_verdict v = run(&w, s->todo, &safe, bytes);
 
     s->done = (uint32_t)w.at;
     s->need = clamp(w.need);
