@@ -1,0 +1,66 @@
+#include "server/rpc/answer.h"
+
+#include <stdlib.h>
+
+#include "proto/encoder.h"
+
+enum {
+    HAND_OVER_MIN =
+        64 * 1024, /* bytes; a smaller block is copied, which is cheaper than a write of its own */
+    ERROR_ROOM = 640 /* bytes of a whole error response */
+};
+
+/* For peers of 2013: the result is rewritten, so it is always copied. */
+static void answer_raw(struct connection *c, struct span msgid, struct span result)
+{
+    uint8_t *p = conn_reserve(c, ENC_RESPONSE_MAX + enc_raw_length(result));
+
+    if (p)
+        conn_commit(c, enc_raw(enc_response_head(p, msgid), result));
+}
+
+void answer_result(struct connection *c, struct span msgid, struct span result)
+{
+    if (conn_mode(c)->raw) {
+        answer_raw(c, msgid, result);
+        return;
+    }
+    uint8_t *p = conn_reserve(c, ENC_RESPONSE_MAX + result.len);
+    if (!p)
+        return;
+    p = enc_response_head(p, msgid);
+    memcpy(p, result.at, result.len);
+    conn_commit(c, p + result.len);
+}
+
+static void answer_block(struct connection *c, struct span msgid, struct outcome *outcome)
+{
+    uint8_t *p = conn_reserve(c, ENC_RESPONSE_MAX);
+
+    if (!p)
+        return;
+    conn_commit(c, enc_response_head(p, msgid));
+    conn_send_block(c, outcome->block, outcome->result, free);
+    outcome->block = NULL;
+}
+
+void answer_error(struct connection *c, struct span msgid, enum ergon_error error, const char *code,
+                  struct span text)
+{
+    const struct error_answer what = {
+        .code = error, .name = code ? span_text(code) : span_of(NULL, 0), .text = text};
+    uint8_t *p = conn_reserve(c, ERROR_ROOM);
+
+    if (p)
+        conn_commit(c, enc_error_response(p, ERROR_ROOM, msgid, conn_mode(c)->error_shape, &what));
+}
+
+void answer_outcome(struct connection *c, struct span msgid, struct outcome *outcome)
+{
+    if (outcome->error != ERGON_OK)
+        answer_error(c, msgid, outcome->error, outcome->code, outcome->text);
+    else if (outcome->block && outcome->result.len >= HAND_OVER_MIN && !conn_mode(c)->raw)
+        answer_block(c, msgid, outcome);
+    else
+        answer_result(c, msgid, outcome->result);
+}

@@ -1,0 +1,19 @@
+/* Responses: the encoding of an outcome into a connection's output, in the shape that its peer
+ * chose. */
+#ifndef ERGON_RPC_ANSWER_H
+#define ERGON_RPC_ANSWER_H
+
+#include "server/net/connection.h"
+#include "server/tasks/home.h"
+
+/* The response to `msgid`.  A result that fills a block of its own is handed over instead of
+ * copied: then outcome->block is NULL afterwards.  To a peer that is gone: nothing. */
+void answer_outcome(struct connection *c, struct span msgid, struct outcome *outcome);
+
+void answer_result(struct connection *c, struct span msgid, struct span result);
+
+/* `code` NULL: the error's name.  `text` is cut to fit. */
+void answer_error(struct connection *c, struct span msgid, enum ergon_error error, const char *code,
+                  struct span text);
+
+#endif

@@ -1,0 +1,87 @@
+/* Where a message of a connection becomes a call, and where the end of a call becomes a response.
+ *
+ *   request       handler's name     -> task at home -> rpc_call_ended() -> response
+ *                 server's own name  -> served here  -> response
+ *                 any other          -> NO_METHOD
+ *   notification  the same without a response; of an unknown method: ignored, counted
+ *   response      nobody here asked: ignored, counted */
+#include <ergon/ao.h>
+
+#include "server/rpc/method.h"
+#include "server/runtime/log.h"
+
+/* A name that no handler has: one of ours, or nobody's. */
+static void serve_own(struct rpc_request *rq, struct span name)
+{
+    const struct rpc_method *own = rpc_method_find(name);
+
+    if (own) {
+        if (rpc_admit(rq, name, own->access))
+            own->serve(rq);
+        return;
+    }
+    if (rq->msgid.len == 0) {
+        rpc_count(&rq->loop->stats.ignored);
+        log_debug("notification of an unknown method ignored", LOG_UINT("conn", conn_id(rq->conn)));
+        return;
+    }
+    if (rpc_admit(rq, name, RPC_GUARDED))
+        rpc_refuse(rq, ERGON_E_NO_METHOD, "no method \"%.*s\"; server.methods lists what there is",
+                   (int)name.len, (const char *)name.at);
+}
+
+static void dispatch(struct rpc_loop *loop, struct connection *c, const struct envelope *e)
+{
+    struct rpc_request rq = {.loop = loop, .conn = c, .msgid = e->msgid, .params = e->params};
+    struct method *m = registry_find(loop->shared->registry, e->method);
+
+    if (!m)
+        serve_own(&rq, e->method);
+    else if (rpc_admit(&rq, e->method, RPC_GUARDED))
+        rpc_start_call(&rq, m, e->params, AO_NEVER);
+}
+
+static void on_message(void *arg, struct connection *c, const struct envelope *e)
+{
+    struct rpc_loop *loop = arg;
+
+    switch (e->type) {
+    case ENVELOPE_REQUEST:
+        rpc_count(&loop->stats.requests);
+        dispatch(loop, c, e);
+        return;
+    case ENVELOPE_NOTIFICATION:
+        rpc_count(&loop->stats.notifications);
+        dispatch(loop, c, e);
+        return;
+    case ENVELOPE_RESPONSE:
+        rpc_count(&loop->stats.ignored);
+        log_debug("response to nothing that was asked ignored", LOG_UINT("conn", conn_id(c)));
+        return;
+    }
+}
+
+/* Nobody reads the answers any more: every call of this connection is dropped, or told. */
+static void on_gone(void *arg, struct connection *c)
+{
+    struct rpc_loop *loop = arg;
+    struct call **calls = (struct call **)conn_user(c);
+
+    while (*calls)
+        home_abandon(loop->home, *calls);
+}
+
+struct conn_port rpc_port(struct rpc_loop *loop)
+{
+    return (struct conn_port){.arg = loop, .message = on_message, .gone = on_gone};
+}
+
+void rpc_call_ended(void *arg, struct call *call, struct outcome *outcome)
+{
+    struct connection *c = call->owner;
+
+    (void)arg;
+    if (call->msgid_len > 0)
+        answer_outcome(c, span_of(call->msgid, call->msgid_len), outcome);
+    conn_call_ended(c, true);
+}

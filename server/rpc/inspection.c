@@ -1,0 +1,226 @@
+/* The rest of server.*: what the server says of itself.  Figures are read one by one while
+ * everything runs: each is true, their sum may be off by what happened meanwhile. */
+#include <unistd.h>
+
+#include "server/rpc/pack.h"
+
+static struct net_loop_stats net_totals(const struct rpc_shared *s)
+{
+    struct net_loop_stats all = {0}, one;
+
+    for (uint32_t i = 0; i < s->loop_count; i++) {
+        net_loop_stats(s->net_loops[i], &one);
+        all.connections += one.connections;
+        all.accepted += one.accepted;
+        all.closed += one.closed;
+        all.messages += one.messages;
+        all.bytes_in += one.bytes_in;
+        all.bytes_out += one.bytes_out;
+        all.protocol_errors += one.protocol_errors;
+        all.partial_bytes += one.partial_bytes;
+    }
+    return all;
+}
+
+static void pack_connections(struct pack *p, const struct rpc_shared *s)
+{
+    struct net_loop_stats n = net_totals(s);
+
+    pack_str(p, "connections");
+    pack_map(p, 8);
+    pack_key_uint(p, "open", n.connections);
+    pack_key_uint(p, "accepted", n.accepted);
+    pack_key_uint(p, "closed", n.closed);
+    pack_key_uint(p, "messages", n.messages);
+    pack_key_uint(p, "bytes_in", n.bytes_in);
+    pack_key_uint(p, "bytes_out", n.bytes_out);
+    pack_key_uint(p, "protocol_errors", n.protocol_errors);
+    pack_key_uint(p, "partial_bytes", n.partial_bytes);
+}
+
+static void pack_tasks(struct pack *p, const struct tasks_info *t)
+{
+    pack_str(p, "tasks");
+    pack_map(p, 8);
+    pack_key_uint(p, "calls", t->calls);
+    pack_key_uint(p, "short_cut", t->short_cut);
+    pack_key_uint(p, "through_manager", t->through_manager);
+    pack_key_uint(p, "done", t->done);
+    pack_key_uint(p, "failed", t->failed);
+    pack_key_uint(p, "cancelled", t->cancelled);
+    pack_key_uint(p, "late", t->late);
+    pack_key_uint(p, "refused", t->busy_refused);
+}
+
+/* server.info [] */
+static void serve_info(struct rpc_request *rq)
+{
+    const struct rpc_shared *s = rq->loop->shared;
+    struct tasks_info tasks;
+    struct pack p;
+
+    tasks_info(s->tasks, &tasks);
+    pack_init(&p);
+    pack_map(&p, 10);
+    pack_key_str(&p, "server", "ergon");
+    pack_key_str(&p, "version", ERGON_VERSION);
+    pack_key_int(&p, "pid", getpid());
+    pack_key_uint(&p, "uptime_ms",
+                  (ao_clock_monotonic.now(ao_clock_monotonic.arg) - s->started) / AO_MS(1));
+    pack_key_bool(&p, "draining", atomic_load_explicit(&s->draining, memory_order_relaxed));
+    pack_key_uint(&p, "loops", s->loop_count);
+    pack_key_uint(&p, "executors", tasks.executors);
+    pack_key_uint(&p, "methods", registry_count(s->registry));
+    pack_connections(&p, s);
+    pack_tasks(&p, &tasks);
+    pack_answer(&p, rq);
+}
+
+/* server.methods [] */
+static void serve_methods(struct rpc_request *rq)
+{
+    const struct registry *registry = rq->loop->shared->registry;
+    size_t count = registry_count(registry);
+    struct pack p;
+
+    for (uint32_t n = 0; n < rpc_namespace_count; n++)
+        count += rpc_namespaces[n]->count;
+    pack_init(&p);
+    pack_array(&p, count);
+    for (uint32_t i = 0; i < registry_count(registry); i++)
+        pack_span(&p, registry_at(registry, i)->name);
+    for (uint32_t n = 0; n < rpc_namespace_count; n++)
+        for (uint32_t i = 0; i < rpc_namespaces[n]->count; i++)
+            pack_str(&p, rpc_namespaces[n]->at[i].name);
+    pack_answer(&p, rq);
+}
+
+static void describe(struct rpc_request *rq, struct span name, const char *kind,
+                     const char *summary, const char *params, const char *module)
+{
+    struct pack p;
+
+    pack_init(&p);
+    pack_map(&p, 5);
+    pack_str(&p, "name");
+    pack_span(&p, name);
+    pack_key_str(&p, "kind", kind);
+    pack_key_str(&p, "summary", summary);
+    pack_key_str(&p, "params", params);
+    pack_key_str(&p, "module", module);
+    pack_answer(&p, rq);
+}
+
+/* server.describe [method] */
+static void serve_describe(struct rpc_request *rq)
+{
+    struct reader r;
+    struct span name;
+    uint32_t count;
+
+    read_params(rq->params, &r, &count);
+    if (count != 1 || !read_text(&r, &name)) {
+        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "server.describe takes [method]");
+        return;
+    }
+    const struct method *m = registry_find(rq->loop->shared->registry, name);
+    const struct rpc_method *own = m ? NULL : rpc_method_find(name);
+    if (m)
+        describe(rq, m->name, m->handler->kind == ERGON_STEPPED ? "stepped" : "blocking",
+                 m->handler->summary, m->handler->params, m->module);
+    else if (own)
+        describe(rq, span_text(own->name), "server", own->summary, own->params, "server");
+    else
+        rpc_refuse(rq, ERGON_E_NOT_FOUND, "no method \"%.*s\"",
+                   (int)(name.len < 256 ? name.len : 256), (const char *)name.at);
+}
+
+static void pack_loop(struct pack *p, const struct rpc_shared *s, uint32_t i)
+{
+    struct activator_stats a;
+    struct net_loop_stats n;
+
+    activator_stats(s->loops[i], &a);
+    net_loop_stats(s->net_loops[i], &n);
+    pack_map(p, 9);
+    pack_key_str(p, "name", activator_name(s->loops[i]));
+    pack_key_uint(p, "connections", n.connections);
+    pack_key_uint(p, "active", a.active);
+    pack_key_uint(p, "sleeping", a.sleeping);
+    pack_key_uint(p, "rounds", a.rounds);
+    pack_key_uint(p, "steps", a.steps);
+    pack_key_uint(p, "long_steps", a.long_steps);
+    pack_key_uint(p, "blocks", a.blocks);
+    pack_key_uint(p, "wakes_sent", a.wakes_sent);
+}
+
+static void pack_executor(struct pack *p, const struct rpc_shared *s, uint32_t i)
+{
+    struct executor_info e;
+
+    tasks_executor_info(s->tasks, i, &e);
+    pack_map(p, 14);
+    pack_key_str(p, "name", e.name);
+    pack_key_str(p, "kind", e.kind == ERGON_STEPPED ? "stepped" : "blocking");
+    pack_key_int(p, "loop", e.loop);
+    pack_key_int(p, "core", e.core);
+    pack_key_int(p, "priority", e.priority);
+    pack_key_uint(p, "weight", e.weight);
+    pack_key_uint(p, "queue", e.queue);
+    pack_key_uint(p, "bound", e.bound);
+    pack_key_uint(p, "outstanding", e.outstanding);
+    pack_key_uint(p, "parked", e.parked);
+    pack_key_uint(p, "done", e.done);
+    pack_key_uint(p, "failed", e.failed);
+    pack_key_uint(p, "busy_ms", e.busy_ns / AO_MS(1));
+    pack_key_str(p, "running", e.running);
+}
+
+static void pack_manager(struct pack *p, const struct tasks_info *t)
+{
+    pack_map(p, 4);
+    pack_key_str(p, "place", t->manager_on_loop ? "loop" : "own");
+    pack_key_uint(p, "queued", t->queued);
+    pack_key_uint(p, "queue", t->queue_max);
+    pack_key_bool(p, "short_cut", t->short_cut_on);
+}
+
+/* server.topology [] */
+static void serve_topology(struct rpc_request *rq)
+{
+    static const char *const measures[] = {[MEASURE_OCCUPANCY] = "occupancy",
+                                           [MEASURE_LENGTH] = "length",
+                                           [MEASURE_PRIORITY] = "priority",
+                                           [MEASURE_WEIGHT] = "weight",
+                                           [MEASURE_COMPLETION] = "completion"};
+    const struct rpc_shared *s = rq->loop->shared;
+    struct tasks_info tasks;
+    struct pack p;
+
+    tasks_info(s->tasks, &tasks);
+    pack_init(&p);
+    pack_map(&p, 5);
+    pack_str(&p, "loops");
+    pack_array(&p, s->loop_count);
+    for (uint32_t i = 0; i < s->loop_count; i++)
+        pack_loop(&p, s, i);
+    pack_str(&p, "executors");
+    pack_array(&p, tasks.executors);
+    for (uint32_t i = 0; i < tasks.executors; i++)
+        pack_executor(&p, s, i);
+    pack_str(&p, "manager");
+    pack_manager(&p, &tasks);
+    pack_key_str(&p, "measure", measures[tasks.measure]);
+    pack_key_str(&p, "idle", s->idle);
+    pack_answer(&p, rq);
+}
+
+static const struct rpc_method methods[] = {
+    {"server.info", RPC_GUARDED, serve_info, "[]", "version, uptime, connections, tasks"},
+    {"server.methods", RPC_GUARDED, serve_methods, "[]", "the names of all methods"},
+    {"server.describe", RPC_GUARDED, serve_describe, "[method: str]",
+     "kind, parameters and summary of a method"},
+    {"server.topology", RPC_GUARDED, serve_topology, "[]",
+     "loops, executors with their occupancy, manager"},
+};
+const struct rpc_methods rpc_inspection_methods = {methods, sizeof methods / sizeof methods[0]};

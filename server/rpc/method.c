@@ -1,0 +1,77 @@
+#include "server/rpc/method.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+const struct rpc_methods *const rpc_namespaces[] = {
+    &rpc_server_methods,
+    &rpc_inspection_methods,
+    &rpc_task_methods,
+};
+const uint32_t rpc_namespace_count = sizeof rpc_namespaces / sizeof rpc_namespaces[0];
+
+const struct rpc_method *rpc_method_find(struct span name)
+{
+    for (uint32_t n = 0; n < rpc_namespace_count; n++)
+        for (uint32_t i = 0; i < rpc_namespaces[n]->count; i++)
+            if (span_is(name, rpc_namespaces[n]->at[i].name))
+                return &rpc_namespaces[n]->at[i];
+    return NULL;
+}
+
+bool rpc_admit(struct rpc_request *rq, struct span method, enum rpc_access access)
+{
+    const struct principal *p = conn_principal(rq->conn);
+
+    if (access == RPC_OPEN)
+        return true;
+    if (!p && conn_auth_required(rq->conn)) {
+        rpc_refuse(rq, ERGON_E_AUTH, "say who you are first: call server.auth with a token");
+        return false;
+    }
+    if (p && !principal_may(p, method)) {
+        rpc_refuse(rq, ERGON_E_DENIED, "%s may not call \"%.*s\"", principal_name(p),
+                   (int)method.len, (const char *)method.at);
+        return false;
+    }
+    return true;
+}
+
+void rpc_start_call(struct rpc_request *rq, struct method *m, struct span params, ao_time deadline)
+{
+    const struct call_request request = {.owner = rq->conn,
+                                         .list = (struct call **)conn_user(rq->conn),
+                                         .msgid = rq->msgid,
+                                         .params = params,
+                                         .deadline = deadline};
+
+    conn_call_began(rq->conn, true);
+    enum ergon_error refused = home_call(rq->loop->home, m, &request);
+    if (refused == ERGON_OK)
+        return;
+    rpc_refuse(rq, refused, "%s", error_meaning(refused));
+    conn_call_ended(rq->conn, true);
+}
+
+void rpc_answer(struct rpc_request *rq, struct span result)
+{
+    if (rq->msgid.len > 0)
+        answer_result(rq->conn, rq->msgid, result);
+}
+
+void rpc_refuse(struct rpc_request *rq, enum ergon_error code, const char *format, ...)
+{
+    char text[400];
+    va_list args;
+
+    rpc_count(&rq->loop->stats.refused);
+    if (rq->msgid.len == 0)
+        return;
+    va_start(args, format);
+    int len = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (len < 0)
+        len = 0;
+    size_t size = (size_t)len < sizeof text ? (size_t)len : sizeof text - 1;
+    answer_error(rq->conn, rq->msgid, code, NULL, span_of(text, size));
+}

@@ -1,0 +1,60 @@
+/* The server's own methods: one table a namespace, one function a method. */
+#ifndef ERGON_RPC_METHOD_H
+#define ERGON_RPC_METHOD_H
+
+#include "proto/reader.h"
+#include "server/net/principal.h"
+#include "server/rpc/answer.h"
+#include "server/rpc/rpc.h"
+
+struct rpc_request {
+    struct rpc_loop *loop;
+    struct connection *conn;
+    struct span msgid;  /* empty: a notification, which is never answered */
+    struct span params; /* raw */
+};
+
+enum rpc_access {
+    RPC_OPEN,   /* before authentication too, and for everybody */
+    RPC_GUARDED /* the principal's patterns decide */
+};
+
+struct rpc_method {
+    const char *name;
+    enum rpc_access access;
+    void (*serve)(struct rpc_request *rq); /* answers once, now or through a call that it starts */
+    const char *params;                    /* for server.describe */
+    const char *summary;
+};
+
+struct rpc_methods {
+    const struct rpc_method *at;
+    uint32_t count;
+};
+
+/* The namespaces, each defined in the file of its name. */
+extern const struct rpc_methods rpc_server_methods; /* server.c: hello, auth, ping, cancel */
+extern const struct rpc_methods
+    rpc_inspection_methods; /* inspection.c: info, methods, describe, topology */
+extern const struct rpc_methods rpc_task_methods; /* task.c */
+
+extern const struct rpc_methods *const rpc_namespaces[];
+extern const uint32_t rpc_namespace_count;
+
+/* The server's own method of this name, or NULL. */
+const struct rpc_method *rpc_method_find(struct span name);
+
+/* May this peer call this method?  If not, the request is answered AUTH or DENIED and false
+ * returned. */
+bool rpc_admit(struct rpc_request *rq, struct span method, enum rpc_access access);
+
+/* Hands a call of a handler to the loop's home.  Answers the request itself if the home refuses it.
+ */
+void rpc_start_call(struct rpc_request *rq, struct method *m, struct span params, ao_time deadline);
+
+/* Answers of a request; of a notification no-ops. */
+void rpc_answer(struct rpc_request *rq, struct span result);
+void rpc_refuse(struct rpc_request *rq, enum ergon_error code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

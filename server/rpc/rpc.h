@@ -1,0 +1,56 @@
+/* The rpc layer of one loop: it stands above connections and tasks and joins them.
+ *
+ * A message of a connection is either one of the server's own methods, which is served here and
+ * now, or a call of a handler, which becomes a task at the loop's home.  Every request gets exactly
+ * one response, whatever happens.
+ *
+ * Thread: one rpc_loop a loop, all on that loop's thread.  What several loops share (struct
+ * rpc_shared) is read-only. */
+#ifndef ERGON_RPC_RPC_H
+#define ERGON_RPC_RPC_H
+
+#include "server/net/net.h"
+#include "server/tasks/tasks.h"
+
+/* What the server's own methods tell about the server.  Filled by the builder before the threads
+ * start. */
+struct rpc_shared {
+    struct registry *registry;
+    struct tasks *tasks;
+    struct net_loop **net_loops;
+    struct activator **loops;
+    uint32_t loop_count;
+    struct net_limits limits;
+    ao_time started;       /* of ao_clock_monotonic */
+    const char *idle;      /* name of the idle mode */
+    _Atomic bool draining; /* a figure for server.info: written once by the main thread, relaxed on
+                              both sides */
+};
+
+struct rpc_stats { /* of one loop; written by its thread, read by any: relaxed figures */
+    _Atomic uint64_t requests, notifications, ignored, refused;
+};
+
+struct rpc_loop {
+    const struct rpc_shared *shared;
+    struct home *home;
+    struct activator *activator;
+    struct rpc_stats stats;
+};
+
+/* One writer: a load and a store are enough, and cheaper than a locked add. */
+static inline void rpc_count(_Atomic uint64_t *figure)
+{
+    uint64_t n = atomic_load_explicit(figure, memory_order_relaxed);
+
+    atomic_store_explicit(figure, n + 1, memory_order_relaxed);
+}
+
+/* The port of this loop's connections; `arg` is the rpc_loop. */
+struct conn_port rpc_port(struct rpc_loop *loop);
+
+/* A call of this loop's home has ended: the answer goes to the connection that owns it.  A
+ * call_ended_fn; `arg` is the rpc_loop. */
+void rpc_call_ended(void *arg, struct call *call, struct outcome *outcome);
+
+#endif

@@ -1,0 +1,149 @@
+/* The namespace server.*, what a client says to its connection: hello, auth, ping, cancel. */
+#include "server/rpc/options.h"
+#include "server/rpc/pack.h"
+#include "server/runtime/log.h"
+
+static bool read_shape(struct reader *r, void *out)
+{
+    static const char *const names[] = {
+        [ERROR_SHAPE_TEXT] = "text", [ERROR_SHAPE_PAIR] = "pair", [ERROR_SHAPE_MAP] = "map"};
+    struct reader before = *r;
+    struct span name;
+    uint8_t *shape = out;
+
+    if (!read_text(r, &name))
+        return false;
+    for (uint8_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (span_is(name, names[i])) {
+            *shape = i;
+            return true;
+        }
+    *r = before;
+    return false;
+}
+
+static bool read_flag(struct reader *r, void *out)
+{
+    return read_bool(r, out);
+}
+
+static void answer_hello(struct rpc_request *rq)
+{
+    const struct principal *who = conn_principal(rq->conn);
+    const struct rpc_shared *s = rq->loop->shared;
+    struct pack p;
+
+    pack_init(&p);
+    pack_map(&p, 6);
+    pack_key_str(&p, "server", "ergon");
+    pack_key_str(&p, "version", ERGON_VERSION);
+    pack_key_uint(&p, "protocol", 1);
+    pack_key_str(&p, "principal", who ? principal_name(who) : NULL);
+    pack_key_uint(&p, "methods", registry_count(s->registry));
+    pack_str(&p, "limits");
+    pack_map(&p, 3);
+    pack_key_uint(&p, "message", s->limits.scan.message_max);
+    pack_key_uint(&p, "depth", s->limits.scan.depth_max);
+    pack_key_uint(&p, "in_flight", s->limits.in_flight);
+    pack_answer(&p, rq);
+}
+
+/* server.hello [{errors, raw, push}]: how this peer wants to be answered, from this answer on. */
+static void serve_hello(struct rpc_request *rq)
+{
+    struct conn_mode wanted = *conn_mode(rq->conn);
+    const struct option options[] = {
+        {"errors", read_shape, &wanted.error_shape, "\"text\", \"pair\" or \"map\""},
+        {"raw", read_flag, &wanted.raw, "true or false"},
+        {"push", read_flag, &wanted.push, "true or false"},
+    };
+    struct reader r;
+    uint32_t count;
+
+    read_params(rq->params, &r, &count);
+    if (count > 1) {
+        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "server.hello takes [{errors, raw, push}]");
+        return;
+    }
+    if (count == 1 && !options_read(rq, &r, options, sizeof options / sizeof options[0]))
+        return;
+    *conn_mode(rq->conn) = wanted;
+    answer_hello(rq);
+}
+
+/* server.auth [token] */
+static void serve_auth(struct rpc_request *rq)
+{
+    const struct token_table *tokens = net_loop_tokens(conn_loop(rq->conn));
+    struct reader r;
+    struct span token;
+    uint32_t count;
+
+    read_params(rq->params, &r, &count);
+    if (count != 1 || !read_text(&r, &token)) {
+        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "server.auth takes [token]");
+        return;
+    }
+    const struct principal *who = tokens ? token_table_find(tokens, token) : NULL;
+    if (!who) {
+        rpc_refuse(rq, ERGON_E_AUTH, tokens ? "no such token" : "this server has no token file");
+        conn_auth_failed(rq->conn);
+        return;
+    }
+    conn_set_principal(rq->conn, who);
+    log_info("authenticated", LOG_UINT("conn", conn_id(rq->conn)),
+             LOG_STR("peer", conn_peer(rq->conn)), LOG_STR("principal", principal_name(who)));
+    struct pack p;
+    pack_init(&p);
+    pack_str(&p, principal_name(who));
+    pack_answer(&p, rq);
+}
+
+static void serve_ping(struct rpc_request *rq)
+{
+    rpc_answer(rq, span_text("\xa4pong"));
+}
+
+/* A client packs an id as it likes, so ids are compared by value where both are integers. */
+static struct call *call_of_msgid(struct call *list, struct span raw)
+{
+    struct reader wanted = reader_of(raw);
+    uint64_t id;
+
+    if (!read_uint(&wanted, &id))
+        return call_find(list, raw);
+    for (struct call *c = list; c; c = c->next) {
+        struct reader r = reader_of(span_of(c->msgid, c->msgid_len));
+        uint64_t other;
+        if (c->msgid_len > 0 && read_uint(&r, &other) && other == id)
+            return c;
+    }
+    return NULL;
+}
+
+/* server.cancel [msgid]: a call of this very connection, which is answered CANCELLED. */
+static void serve_cancel(struct rpc_request *rq)
+{
+    struct reader r;
+    struct span msgid;
+    uint32_t count;
+
+    read_params(rq->params, &r, &count);
+    if (count != 1 || !read_any(&r, &msgid)) {
+        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "server.cancel takes [msgid]");
+        return;
+    }
+    struct call *call = call_of_msgid(*conn_user(rq->conn), msgid);
+    if (call)
+        home_cancel(rq->loop->home, call);
+    rpc_answer(rq, span_text(call ? "\xc3" : "\xc2"));
+}
+
+static const struct rpc_method methods[] = {
+    {"server.hello", RPC_OPEN, serve_hello, "[{errors: text|pair|map, raw: bool, push: bool}]",
+     "choose how this connection is answered; tells version and limits"},
+    {"server.auth", RPC_OPEN, serve_auth, "[token: str]", "say who you are; answers the principal"},
+    {"server.ping", RPC_OPEN, serve_ping, "[]", "answers \"pong\""},
+    {"server.cancel", RPC_OPEN, serve_cancel, "[msgid: int]", "cancel a call of this connection"},
+};
+const struct rpc_methods rpc_server_methods = {methods, sizeof methods / sizeof methods[0]};
