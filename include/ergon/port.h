@@ -1,0 +1,20 @@
+/* A port: where what other threads send to the things of one activator arrives (a semaphore's
+ * acquire, a mail), and where the answers to its own objects come home.
+ *
+ * One port an activator is enough for all its semaphores and mailboxes.  It costs nothing while
+ * nothing arrives. */
+#ifndef ERGON_PORT_H
+#define ERGON_PORT_H
+
+#include <ergon/activator.h>
+
+struct ao_port;
+
+/* NULL without memory.  Before the activator runs, or on its thread. */
+struct ao_port *ao_port_new(struct activator *home);
+
+/* After every activator that uses the port was closed, and after ao_sem_fini() and
+ * ao_mailbox_fini() of what was shared through it.  What still lies inside is dropped. */
+void ao_port_free(struct ao_port *port);
+
+#endif
