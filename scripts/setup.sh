@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs from Debian what building and testing need, and of that only what is missing.
 #   setup.sh            to build and test
+#   setup.sh build      only to build
 #   setup.sh image      to build and test the container image as well
 #   setup.sh bare       for the run in a bare root
 # ERGON_WITHOUT_NPM=1 leaves node and npm out; the tests with npm clients then say that they are skipped.
@@ -21,16 +22,17 @@ missing() {
 }
 
 # shellcheck disable=SC2086 # the lists are words
-wanted=$(missing $build $tests)
 case ${1:-} in
+build) wanted=$(missing $build) ;;
 image)
-    # shellcheck disable=SC2086
+    wanted=$(missing $build $tests)
     docker info >/dev/null 2>&1 || wanted="$wanted$(missing $image)"
     ;;
-bare) wanted="$wanted$(missing debootstrap)" ;;
+bare) wanted=$(missing $build $tests debootstrap) ;;
+*) wanted=$(missing $build $tests) ;;
 esac
 # A node that did not come from Debian brings an npm with which Debian's would conflict.
-[ -n "${ERGON_WITHOUT_NPM:-}" ] || command -v npm >/dev/null || wanted="${wanted}npm "
+[ "${1:-}" = build ] || [ -n "${ERGON_WITHOUT_NPM:-}" ] || command -v npm >/dev/null || wanted="${wanted}npm "
 [ -n "$wanted" ] || exit 0
 
 as_root=
