@@ -1,0 +1,142 @@
+#include "client/lib/client.h"
+
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A client on an event base of its own, and a copy of the last answer. */
+struct ergon_blocking {
+    struct event_base *base;
+    struct ergon_client *client;
+    struct ergon_answer answer; /* points into `kept` and the two texts, or at constants */
+    struct buffer kept;         /* the bytes of result or error */
+    char code[64];
+    char text[512];
+    bool done;
+    bool failed; /* of a notification or of the first connection */
+    char why[384];
+    ergon_state_fn *on_state; /* the user's */
+    void *on_state_arg;
+};
+
+static void on_state(void *arg, enum ergon_state state, const char *why)
+{
+    struct ergon_blocking *b = arg;
+    if (why[0] != 0) {
+        b->failed = true;
+        snprintf(b->why, sizeof b->why, "%s", why);
+    }
+    if (b->on_state != NULL)
+        b->on_state(b->on_state_arg, state, why);
+}
+
+static void fail_answer(struct ergon_blocking *b, enum ergon_outcome outcome, const char *text)
+{
+    b->answer = (struct ergon_answer){.outcome = outcome, .code = "", .text = b->text};
+    snprintf(b->text, sizeof b->text, "%s", text);
+}
+
+static void on_answer(void *arg, const struct ergon_answer *answer)
+{
+    struct ergon_blocking *b = arg;
+    bool good = answer->outcome == ERGON_OUTCOME_OK;
+    struct ergon_bytes bytes = good ? answer->result : answer->error;
+    b->done = true;
+    fail_answer(b, answer->outcome, answer->text);
+    snprintf(b->code, sizeof b->code, "%s", answer->code);
+    b->answer.code = b->code;
+    if (bytes.len == 0)
+        return;
+    if (!buffer_append(&b->kept, span_of(bytes.at, bytes.len))) {
+        fail_answer(b, ERGON_OUTCOME_MEMORY, "out of memory for the answer");
+        return;
+    }
+    struct span kept = buffer_span(&b->kept);
+    *(good ? &b->answer.result : &b->answer.error) = (struct ergon_bytes){kept.at, kept.len};
+}
+
+/* The first connection, or its failure. */
+static enum ergon_outcome wait_ready(struct ergon_blocking *b)
+{
+    b->failed = false;
+    ergon_client_connect(b->client);
+    while (b->client->state != ERGON_STATE_READY && !b->failed)
+        event_base_loop(b->base, EVLOOP_ONCE);
+    if (b->client->state == ERGON_STATE_READY)
+        return ERGON_OUTCOME_OK;
+    return b->client->last_outcome;
+}
+
+enum ergon_outcome ergon_blocking_open(const struct ergon_options *options,
+                                       struct ergon_blocking **out, char *why, size_t why_size)
+{
+    struct ergon_options mine = {0};
+    enum ergon_outcome outcome = ERGON_OUTCOME_MEMORY;
+    struct ergon_blocking *b = calloc(1, sizeof *b);
+    *out = NULL;
+    snprintf(why, why_size, "out of memory");
+    if (b == NULL)
+        return outcome;
+    memcpy(&mine, options, options->size < sizeof mine ? options->size : sizeof mine);
+    mine.size = sizeof mine;
+    b->on_state = mine.on_state;
+    b->on_state_arg = mine.on_state_arg;
+    mine.on_state = on_state;
+    mine.on_state_arg = b;
+    b->base = event_base_new();
+    if (b->base == NULL)
+        goto failed;
+    outcome = ergon_client_new(b->base, &mine, &b->client, why, why_size);
+    if (outcome != ERGON_OUTCOME_OK)
+        goto failed;
+    outcome = wait_ready(b);
+    if (outcome != ERGON_OUTCOME_OK) {
+        snprintf(why, why_size, "%s", b->why);
+        goto failed;
+    }
+    *out = b;
+    return outcome;
+failed:
+    ergon_blocking_close(b);
+    return outcome;
+}
+
+enum ergon_outcome ergon_blocking_call(struct ergon_blocking *b, const char *method,
+                                       struct ergon_bytes params, uint32_t timeout_ms,
+                                       const struct ergon_answer **answer)
+{
+    b->done = false;
+    b->kept.start = b->kept.end = 0;
+    *answer = &b->answer;
+    if (ergon_client_call(b->client, method, params, timeout_ms, on_answer, b) == 0)
+        fail_answer(b, ERGON_OUTCOME_INVALID,
+                    "the method name, the parameters or the memory is not enough for a call");
+    else
+        while (!b->done)
+            event_base_loop(b->base, EVLOOP_ONCE);
+    return b->answer.outcome;
+}
+
+enum ergon_outcome ergon_blocking_notify(struct ergon_blocking *b, const char *method,
+                                         struct ergon_bytes params)
+{
+    enum ergon_outcome outcome = ergon_client_notify(b->client, method, params);
+    if (outcome != ERGON_OUTCOME_OK)
+        return outcome;
+    b->failed = false;
+    while (!b->failed &&
+           (b->client->calls.waiting_count > 0 || buffer_length(&b->client->link.out) > 0))
+        event_base_loop(b->base, EVLOOP_ONCE);
+    return b->failed ? ERGON_OUTCOME_UNREACHABLE : ERGON_OUTCOME_OK;
+}
+
+void ergon_blocking_close(struct ergon_blocking *b)
+{
+    if (b == NULL)
+        return;
+    ergon_client_free(b->client);
+    if (b->base != NULL)
+        event_base_free(b->base);
+    buffer_fini(&b->kept);
+    free(b);
+}

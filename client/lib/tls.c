@@ -1,0 +1,226 @@
+#include "client/lib/tls.h"
+
+#include <arpa/inet.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct tls {
+    SSL_CTX *context;
+    BIO_METHOD *method;
+};
+
+static void explain(char *why, size_t size, const char *what)
+{
+    unsigned long error = ERR_peek_last_error();
+    const char *reason = error != 0 ? ERR_reason_error_string(error) : NULL;
+    snprintf(why, size, "%s: %s", what, reason != NULL ? reason : "failed");
+    ERR_clear_error();
+}
+
+/* ---- a BIO over stream_receive() and stream_send(): no SIGPIPE, unlike OpenSSL's own ---- */
+
+static int retry_or_fail(BIO *bio, enum stream_verdict v, size_t done)
+{
+    switch (v) {
+    case STREAM_OK:
+        return (int)done;
+    case STREAM_WANT_READ:
+        BIO_set_retry_read(bio);
+        return -1;
+    case STREAM_WANT_WRITE:
+        BIO_set_retry_write(bio);
+        return -1;
+    case STREAM_EOF:
+        BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
+        return 0;
+    case STREAM_BROKEN:
+        return -1;
+    }
+    return -1;
+}
+
+static int bio_read(BIO *bio, char *to, int room)
+{
+    size_t done = 0;
+    BIO_clear_retry_flags(bio);
+    return retry_or_fail(bio, stream_receive(BIO_get_data(bio), to, (size_t)room, &done), done);
+}
+
+static int bio_write(BIO *bio, const char *from, int len)
+{
+    size_t done = 0;
+    BIO_clear_retry_flags(bio);
+    return retry_or_fail(bio, stream_send(BIO_get_data(bio), from, (size_t)len, &done), done);
+}
+
+static long bio_ctrl(BIO *bio, int command, long number, void *pointer)
+{
+    (void)number;
+    (void)pointer;
+    if (command == BIO_CTRL_EOF)
+        return BIO_test_flags(bio, BIO_FLAGS_IN_EOF) != 0;
+    return command == BIO_CTRL_FLUSH;
+}
+
+static BIO_METHOD *new_method(void)
+{
+    BIO_METHOD *m = BIO_meth_new(BIO_TYPE_SOURCE_SINK | BIO_get_new_index(), "ergon stream");
+    if (m == NULL)
+        return NULL;
+    BIO_meth_set_read(m, bio_read);
+    BIO_meth_set_write(m, bio_write);
+    BIO_meth_set_ctrl(m, bio_ctrl);
+    return m;
+}
+
+/* ---- settings ---- */
+
+static bool load_files(SSL_CTX *context, const struct tls_files *f, char *why, size_t size)
+{
+    const char *key = f->key != NULL ? f->key : f->cert;
+    ERR_clear_error();
+    if (f->ca != NULL ? SSL_CTX_load_verify_locations(context, f->ca, NULL) != 1
+                      : SSL_CTX_set_default_verify_paths(context) != 1) {
+        explain(why, size, f->ca != NULL ? f->ca : "the system's certificate authorities");
+        return false;
+    }
+    if (f->cert != NULL && SSL_CTX_use_certificate_chain_file(context, f->cert) != 1) {
+        explain(why, size, f->cert);
+        return false;
+    }
+    if (key != NULL && SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1) {
+        explain(why, size, key);
+        return false;
+    }
+    if (f->cert != NULL && SSL_CTX_check_private_key(context) != 1) {
+        explain(why, size, key);
+        return false;
+    }
+    return true;
+}
+
+struct tls *tls_new(const struct tls_files *files, char *why, size_t why_size)
+{
+    struct tls *t = calloc(1, sizeof *t);
+    if (t == NULL)
+        goto no_memory;
+    t->context = SSL_CTX_new(TLS_client_method());
+    t->method = new_method();
+    if (t->context == NULL || t->method == NULL)
+        goto no_memory;
+    SSL_CTX_set_min_proto_version(t->context, TLS1_2_VERSION);
+    SSL_CTX_set_mode(t->context, SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                     SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                     SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_verify(t->context, files->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
+    if (!load_files(t->context, files, why, why_size)) {
+        tls_free(t);
+        return NULL;
+    }
+    return t;
+no_memory:
+    snprintf(why, why_size, "out of memory");
+    tls_free(t);
+    return NULL;
+}
+
+void tls_free(struct tls *t)
+{
+    if (t == NULL)
+        return;
+    SSL_CTX_free(t->context);
+    BIO_meth_free(t->method);
+    free(t);
+}
+
+/* ---- the stream ---- */
+
+static enum stream_verdict broken(struct stream *s, const char *what)
+{
+    SSL *ssl = s->tls;
+    long verified = SSL_get_verify_result(ssl);
+    if (s->why[0] != 0) /* the socket has already said why */
+        return STREAM_BROKEN;
+    if (!SSL_is_init_finished(ssl) && verified != X509_V_OK)
+        snprintf(s->why, sizeof s->why, "the server's certificate is not trusted: %s",
+                 X509_verify_cert_error_string(verified));
+    else
+        explain(s->why, sizeof s->why, what);
+    return STREAM_BROKEN;
+}
+
+static enum stream_verdict verdict(struct stream *s, int rc, const char *what)
+{
+    switch (SSL_get_error(s->tls, rc)) {
+    case SSL_ERROR_NONE:
+        return STREAM_OK;
+    case SSL_ERROR_WANT_READ:
+        return STREAM_WANT_READ;
+    case SSL_ERROR_WANT_WRITE:
+        return STREAM_WANT_WRITE;
+    case SSL_ERROR_ZERO_RETURN:
+        return STREAM_EOF;
+    default:
+        return broken(s, what);
+    }
+}
+
+static enum stream_verdict tls_handshake(struct stream *s)
+{
+    ERR_clear_error();
+    return verdict(s, SSL_connect(s->tls), "TLS handshake");
+}
+
+static enum stream_verdict tls_read(struct stream *s, void *to, size_t room, size_t *done)
+{
+    ERR_clear_error();
+    return verdict(s, SSL_read_ex(s->tls, to, room, done), "TLS");
+}
+
+static enum stream_verdict tls_write(struct stream *s, const void *from, size_t len, size_t *done)
+{
+    ERR_clear_error();
+    return verdict(s, SSL_write_ex(s->tls, from, len, done), "TLS");
+}
+
+static void tls_close(struct stream *s)
+{
+    ERR_clear_error();
+    if (SSL_is_init_finished(s->tls) && s->why[0] == 0)
+        SSL_shutdown(s->tls); /* says goodbye and does not wait for the answer */
+    ERR_clear_error();
+    SSL_free(s->tls);
+    s->tls = NULL;
+    close(s->fd);
+}
+
+static const struct stream_ops TLS_OPS = {tls_handshake, tls_read, tls_write, tls_close};
+
+static bool expect_name(SSL *ssl, const char *name)
+{
+    unsigned char address[sizeof(struct in6_addr)];
+    if (inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1)
+        return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name) == 1;
+    return SSL_set1_host(ssl, name) == 1 && SSL_set_tlsext_host_name(ssl, name) == 1;
+}
+
+bool tls_open_stream(struct tls *t, struct stream *s, int fd, const char *name)
+{
+    SSL *ssl = SSL_new(t->context);
+    BIO *bio = BIO_new(t->method);
+    if (ssl == NULL || bio == NULL || !expect_name(ssl, name)) {
+        BIO_free(bio);
+        SSL_free(ssl);
+        return false;
+    }
+    *s = (struct stream){.ops = &TLS_OPS, .fd = fd, .tls = ssl};
+    BIO_set_data(bio, s);
+    BIO_set_init(bio, 1);
+    SSL_set_bio(ssl, bio, bio);
+    return true;
+}

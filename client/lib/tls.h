@@ -1,0 +1,24 @@
+/* TLS for a stream.  The only file of the client that knows OpenSSL. */
+#ifndef ERGON_CLIENT_TLS_H
+#define ERGON_CLIENT_TLS_H
+
+#include "client/lib/stream.h"
+
+struct tls; /* settings and certificates; shared by all streams of one client, one thread */
+
+struct tls_files {
+    const char *ca;   /* PEM; NULL: the system's authorities */
+    const char *cert; /* PEM with chain; NULL: none */
+    const char *key;  /* PEM; NULL: in cert */
+    bool insecure;    /* do not look at the server's certificate */
+};
+
+/* NULL on failure: `why` names the file.  The caller frees. */
+struct tls *tls_new(const struct tls_files *files, char *why, size_t why_size);
+void tls_free(struct tls *t); /* NULL is allowed; streams must be closed */
+
+/* Takes `fd` over on success; false: out of memory.  `name` is what the certificate must name, a
+ * host name or an address. */
+bool tls_open_stream(struct tls *t, struct stream *s, int fd, const char *name);
+
+#endif
