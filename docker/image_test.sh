@@ -1,0 +1,119 @@
+#!/bin/sh
+# Builds the image and tries it for real: started without privileges on a read-only root it gets healthy, runs tasks for
+# clients outside, and drains when it is told to stop.
+# With Docker where its engine answers, else with podman; where no registry can be reached the base image is made by
+# debootstrap.
+#   image_test.sh           build and test
+#   image_test.sh build     build only
+set -eu
+cd "$(dirname "$0")/.."
+
+image=ergon
+base=docker.io/library/debian:bookworm-slim
+name=ergon-test-$$
+work=$(mktemp -d)
+trap 'cleanup' EXIT
+trap 'exit 130' INT TERM
+
+say() { printf '== image: %s\n' "$*"; }
+fail() {
+    echo "image_test: $*" >&2
+    echo "the container's log:" >&2
+    engine logs "$name" >&2 || :
+    exit 1
+}
+
+# Docker where its engine answers, else podman with the runtime that works without cgroups of its own.
+if docker info >/dev/null 2>&1; then
+    engine() { docker "$@"; }
+    build() { docker build -q -f docker/Dockerfile -t "$image" .; }
+    need_base() { :; }
+    health() { [ "$(docker inspect -f '{{.State.Health.Status}}' "$name")" = healthy ]; }
+    limits=
+else
+    engine() { podman --runtime runc "$@"; }
+    build() {
+        podman build --format docker --network=host --isolation=chroot -q -f docker/Dockerfile -t "$image" .
+    }
+    need_base() {
+        podman image exists "$base" || timeout 30 podman pull -q "$base" >/dev/null 2>&1 || {
+            say "no registry answers: the base image comes from debootstrap"
+            tarball=$(scripts/debian_root.sh)
+            podman import -q "$tarball" "$base" >/dev/null
+        }
+    }
+    health() { engine healthcheck run "$name" >/dev/null 2>&1; }
+    limits="--ulimit nofile=20000:20000 --ulimit nproc=4096:4096"
+fi
+
+cleanup() {
+    engine rm -f -v "$name" >/dev/null 2>&1 || :
+    rm -rf "$work"
+}
+
+# Where the host reaches a port of the container.
+published() { engine port "$name" "$1/tcp" | head -n 1 | sed 's/^0\.0\.0\.0/127.0.0.1/'; }
+
+start() {
+    # shellcheck disable=SC2086 # words
+    engine run -d --name "$name" --read-only --cap-drop=all --security-opt=no-new-privileges --user 10001:10001 \
+        $limits -p 127.0.0.1::7466 -p 127.0.0.1::7467 "$image" >/dev/null
+}
+
+# The image's own health check, run until it passes.
+healthy() {
+    for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        health && return 0
+        sleep 1
+    done
+    return 1
+}
+
+plain() { build/ergon -s "ergon://$(published 7466)" --token-file "$work/token" "$@"; }
+secure() { build/ergon -s "ergons://$(published 7467)" --cacert "$work/cert.pem" --token-file "$work/token" "$@"; }
+
+# One real task: a file hashed over the connection that the function $1 makes.
+hashes() {
+    sum=$("$1" call hash sha256 @run hex) || fail "$1: the call failed"
+    [ "$sum" = "$(sha256sum run | cut -d ' ' -f 1)" ] || fail "$1: sha256sum says something else than $sum"
+    say "$1 connection from outside: a file hashed"
+}
+
+refuses_strangers() {
+    status=0
+    build/ergon -s "ergon://$(published 7466)" call echo 1 >/dev/null 2>&1 || status=$?
+    [ "$status" = 4 ] || fail "a call without a token ended with status $status, not 4"
+    say "a call without a token is refused"
+}
+
+# TERM while a task runs: its answer still comes, and process 1 ends with status 0.
+drains() {
+    plain call sleep 2s >"$work/answer" 2>&1 &
+    caller=$!
+    sleep 0.5
+    engine kill --signal TERM "$name" >/dev/null
+    wait "$caller" || fail "the task that ran at TERM got no answer: $(cat "$work/answer")"
+    status=$(engine wait "$name")
+    [ "$status" = 0 ] || fail "ended with status $status after TERM"
+    say "TERM: the running task was answered, and process 1 ended with status 0"
+}
+
+need_base
+say "building"
+build >"$work/build" 2>&1 || {
+    tail -n 60 "$work/build" >&2
+    exit 1
+}
+[ "${1:-}" != build ] || exit 0
+[ -x build/ergon ] || ./run build
+
+start || fail "does not start"
+healthy || fail "does not get healthy"
+say "healthy as user 10001, read-only root, no capabilities"
+engine cp "$name:/data/token" "$work/token"
+engine cp "$name:/data/cert.pem" "$work/cert.pem"
+hashes plain
+hashes secure
+refuses_strangers
+drains
+say "passed"
