@@ -1,0 +1,333 @@
+#include "server/builder.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ergon/poller.h>
+
+#include "server/net/principal.h"
+#include "server/plan.h"
+
+struct loop {
+    struct poller *poller;
+    struct activator *activator;
+    struct net_loop *net;
+    struct rpc_loop rpc;
+};
+
+struct runner { /* a thread that runs one activator */
+    pthread_t thread;
+    struct activator *activator;
+};
+
+struct topology {
+    struct loop *loops;
+    uint32_t loop_count;
+    struct activator **activators; /* of the loops; lent to tasks and rpc */
+    struct net_loop **nets;        /* of the loops; lent to acceptor and rpc */
+
+    struct poller *manager_poller; /* NULL when the manager lives on loop 0 */
+    struct activator *manager;
+
+    struct tasks *tasks;
+    struct acceptor *acceptor;
+    struct rpc_shared shared;
+
+    struct runner *runners; /* of the loops, and the manager's */
+    uint32_t running;       /* threads that were started */
+};
+
+static int fail(char *error, size_t size, const char *what)
+{
+    char reason[128];
+
+    snprintf(error, size, "%s: %s", what, strerror_r(errno, reason, sizeof reason));
+    return -1;
+}
+
+static int build_loop(struct topology *t, const struct config *c, uint32_t index)
+{
+    struct loop *l = &t->loops[index];
+    struct activator_options options = plan_loop(c, index);
+    char name[24];
+
+    snprintf(name, sizeof name, "loop %u", index);
+    l->poller = poller_libevent_new();
+    if (!l->poller)
+        return -1;
+    options.name = name;
+    options.poller = l->poller;
+    l->activator = activator_open(&options);
+    if (!l->activator)
+        return -1;
+    const struct net_loop_options net = {.index = index,
+                                         .activator = l->activator,
+                                         .poller = l->poller,
+                                         .limits = &t->shared.limits,
+                                         .port = rpc_port(&l->rpc)};
+    l->net = net_loop_new(&net);
+    if (!l->net)
+        return -1;
+    l->rpc.shared = &t->shared;
+    l->rpc.activator = l->activator;
+    t->activators[index] = l->activator;
+    t->nets[index] = l->net;
+    return 0;
+}
+
+static int build_manager(struct topology *t, const struct config *c)
+{
+    struct activator_options options = plan_loop(c, UINT32_MAX);
+
+    if (c->manager.place == CONFIG_PLACE_LOOP) {
+        t->manager = t->activators[0];
+        return 0;
+    }
+    t->manager_poller = poller_eventfd_new();
+    if (!t->manager_poller)
+        return -1;
+    options.name = "manager";
+    options.poller = t->manager_poller;
+    t->manager = activator_open(&options);
+    return t->manager ? 0 : -1;
+}
+
+static enum measure measure_of(enum config_measure m)
+{
+    switch (m) {
+    case CONFIG_MEASURE_OCCUPANCY:
+        return MEASURE_OCCUPANCY;
+    case CONFIG_MEASURE_LENGTH:
+        return MEASURE_LENGTH;
+    case CONFIG_MEASURE_PRIORITY:
+        return MEASURE_PRIORITY;
+    case CONFIG_MEASURE_WEIGHT:
+        return MEASURE_WEIGHT;
+    case CONFIG_MEASURE_COMPLETION:
+        return MEASURE_COMPLETION;
+    }
+    return MEASURE_OCCUPANCY;
+}
+
+static int build_tasks(struct topology *t, const struct config *c, struct registry *registry,
+                       char *error, size_t size)
+{
+    uint32_t count;
+    struct executor_plan *executors = plan_executors(c, t->loop_count, &count);
+
+    if (!executors)
+        return fail(error, size, "executors");
+    const struct tasks_plan plan = {.registry = registry,
+                                    .loops = t->activators,
+                                    .loop_count = t->loop_count,
+                                    .manager = t->manager,
+                                    .executors = executors,
+                                    .executor_count = count,
+                                    .measure = measure_of(c->measure),
+                                    .short_cut = c->shortcut,
+                                    .queue_max = c->manager.queue,
+                                    .message_max = c->limits.message,
+                                    .step_limit = c->step_limit,
+                                    .ended = rpc_call_ended};
+    t->tasks = tasks_new(&plan, error, size);
+    free(executors);
+    if (!t->tasks)
+        return -1;
+    for (uint32_t i = 0; i < t->loop_count; i++) {
+        t->loops[i].rpc.home = tasks_home(t->tasks, i);
+        tasks_set_owner(t->tasks, i, &t->loops[i].rpc);
+    }
+    return 0;
+}
+
+static int allocate(struct topology *t)
+{
+    uint32_t n = t->loop_count;
+
+    t->loops = calloc(n, sizeof *t->loops);
+    t->activators = calloc(n, sizeof *t->activators);
+    t->nets = calloc(n, sizeof *t->nets);
+    t->runners = calloc(n + 1, sizeof *t->runners);
+    return t->loops && t->activators && t->nets && t->runners ? 0 : -1;
+}
+
+static void share(struct topology *t, const struct config *c, struct registry *registry)
+{
+    t->shared.registry = registry;
+    t->shared.tasks = t->tasks;
+    t->shared.net_loops = t->nets;
+    t->shared.loops = t->activators;
+    t->shared.loop_count = t->loop_count;
+    t->shared.started = ao_clock_monotonic.now(ao_clock_monotonic.arg);
+    t->shared.idle = plan_idle_name(c);
+}
+
+struct topology *topology_build(const struct config *config, struct registry *registry, char *error,
+                                size_t size)
+{
+    struct topology *t = calloc(1, sizeof *t);
+
+    if (!t) {
+        fail(error, size, "topology");
+        return NULL;
+    }
+    t->loop_count = plan_loops(config);
+    t->shared.limits = plan_limits(config, t->loop_count);
+    if (allocate(t) < 0)
+        goto failed;
+    for (uint32_t i = 0; i < t->loop_count; i++)
+        if (build_loop(t, config, i) < 0)
+            goto failed;
+    if (build_manager(t, config) < 0)
+        goto failed;
+    if (build_tasks(t, config, registry, error, size) < 0)
+        goto failed_with_text;
+    t->acceptor = acceptor_new(t->nets, t->loop_count, &t->shared.limits);
+    if (!t->acceptor)
+        goto failed;
+    share(t, config, registry);
+    return t;
+
+failed:
+    fail(error, size, "cannot build the topology");
+failed_with_text:
+    topology_free(t);
+    return NULL;
+}
+
+static int load_tokens(struct topology *t, const struct config *config, char *error, size_t size)
+{
+    if (!config->tokens_file)
+        return 0;
+    struct token_table *tokens = token_table_load(config->tokens_file, error, size);
+    if (!tokens)
+        return -1;
+    int failed = net_reload(t->acceptor, tokens, error, size);
+    token_table_drop(tokens);
+    return failed;
+}
+
+int topology_listen(struct topology *t, const struct config *config, char *error, size_t size)
+{
+    for (size_t i = 0; i < config->listener_count; i++) {
+        struct listener_options options;
+        if (!plan_listener(config, &config->listeners[i], &options))
+            return fail(error, size, config->listeners[i].url);
+        int failed = acceptor_listen(t->acceptor, &options, error, size);
+        free((char *)options.methods);
+        if (failed)
+            return -1;
+    }
+    return load_tokens(t, config, error, size);
+}
+
+static void *run(void *arg)
+{
+    activator_run(((struct runner *)arg)->activator);
+    return NULL;
+}
+
+static int start_runner(struct topology *t, struct activator *a)
+{
+    struct runner *r = &t->runners[t->running];
+
+    r->activator = a;
+    errno = pthread_create(&r->thread, NULL, run, r);
+    if (errno != 0)
+        return -1;
+    pthread_setname_np(r->thread, activator_name(a));
+    t->running++;
+    return 0;
+}
+
+static void stop_runners(struct topology *t)
+{
+    for (uint32_t i = 0; i < t->running; i++)
+        activator_stop(t->runners[i].activator);
+    for (uint32_t i = 0; i < t->running; i++)
+        pthread_join(t->runners[i].thread, NULL);
+    t->running = 0;
+}
+
+int topology_start(struct topology *t, char *error, size_t size)
+{
+    if (tasks_start(t->tasks) < 0)
+        return fail(error, size, "cannot start the executors' threads");
+    if (t->manager_poller && start_runner(t, t->manager) < 0)
+        goto failed;
+    for (uint32_t i = 0; i < t->loop_count; i++)
+        if (start_runner(t, t->activators[i]) < 0)
+            goto failed;
+    return 0;
+
+failed:
+    fail(error, size, "cannot start a loop's thread");
+    stop_runners(t);
+    tasks_stop(t->tasks, AO_S(1));
+    return -1;
+}
+
+struct acceptor *topology_acceptor(struct topology *t)
+{
+    return t->acceptor;
+}
+
+struct tasks *topology_tasks(struct topology *t)
+{
+    return t->tasks;
+}
+
+void topology_set_draining(struct topology *t)
+{
+    atomic_store_explicit(&t->shared.draining, true, memory_order_relaxed);
+}
+
+const char *topology_stuck(struct topology *t, ao_time now, ao_time limit, const char **what)
+{
+    for (uint32_t i = 0; i < t->running; i++) {
+        ao_time since;
+        *what = activator_stuck(t->runners[i].activator, &since);
+        if (*what && now > since && now - since > limit)
+            return activator_name(t->runners[i].activator);
+    }
+    return NULL;
+}
+
+uint32_t topology_stop(struct topology *t, ao_time limit)
+{
+    stop_runners(t);
+    return tasks_stop(t->tasks, limit);
+}
+
+/* In the reverse order of building: what lives on an activator goes before it. */
+void topology_free(struct topology *t)
+{
+    if (!t)
+        return;
+    if (t->acceptor)
+        acceptor_free(t->acceptor);
+    for (uint32_t i = 0; t->loops && i < t->loop_count; i++)
+        if (t->loops[i].net)
+            net_loop_free(t->loops[i].net);
+    if (t->tasks)
+        tasks_free(t->tasks);
+    if (t->manager_poller) {
+        if (t->manager)
+            activator_close(t->manager);
+        poller_eventfd_free(t->manager_poller);
+    }
+    for (uint32_t i = 0; t->loops && i < t->loop_count; i++) {
+        if (t->loops[i].activator)
+            activator_close(t->loops[i].activator);
+        if (t->loops[i].poller)
+            poller_libevent_free(t->loops[i].poller);
+    }
+    free(t->runners);
+    free(t->nets);
+    free(t->activators);
+    free(t->loops);
+    free(t);
+}

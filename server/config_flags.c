@@ -1,0 +1,195 @@
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/config_parts.h"
+
+/* Flags that are no keys; the values of struct option follow those of the keys. */
+enum {
+    FLAG_CONFIG = 'c',
+    FLAG_HELP = 'h',
+    FLAG_VERSION = 'V',
+    FLAG_CHECK = 256,
+    FLAG_PRINT,
+    FLAG_KEY
+};
+
+static const struct option own[] = {
+    {"config", required_argument, NULL, FLAG_CONFIG},
+    {"check-config", no_argument, NULL, FLAG_CHECK},
+    {"print-config", no_argument, NULL, FLAG_PRINT},
+    {"help", no_argument, NULL, FLAG_HELP},
+    {"version", no_argument, NULL, FLAG_VERSION},
+};
+
+enum { OWN = sizeof own / sizeof *own };
+
+static bool is_flag(const struct config_key *key)
+{
+    return key->name && key->type != CONFIG_SECRET;
+}
+
+/* All flags for getopt_long(), to be freed; NULL: out of memory. */
+static struct option *all_options(void)
+{
+    struct option *all = calloc(OWN + config_keys.count + 1, sizeof *all);
+    size_t n = OWN;
+
+    if (!all)
+        return NULL;
+    memcpy(all, own, sizeof own);
+    for (size_t i = 0; i < config_keys.count; i++) {
+        const struct config_key *key = &config_keys.keys[i];
+        if (is_flag(key))
+            all[n++] = (struct option){
+                key->name, key->type == CONFIG_BOOL ? optional_argument : required_argument, NULL,
+                FLAG_KEY + (int)i};
+    }
+    return all;
+}
+
+static void take_flag(struct config_report *r, struct config *c, size_t i, const char *value)
+{
+    static const struct config_origin from_flag = {.source = CONFIG_FLAG};
+    const struct config_key *key = &config_keys.keys[i];
+    struct config_target t = {
+        .table = &config_keys, .base = c, .prefix = "", .origins = c->origins};
+
+    config_take(r, &t, key, value ? value : "true", key->path, &from_flag);
+}
+
+static void take_own(struct config_request *request, int flag, const char *value)
+{
+    if (flag == FLAG_CONFIG)
+        request->file = value;
+    else if (flag == FLAG_CHECK)
+        request->action = CONFIG_CHECK;
+    else if (flag == FLAG_PRINT)
+        request->action = CONFIG_PRINT;
+    else
+        request->action = flag == FLAG_HELP ? CONFIG_HELP : CONFIG_VERSION;
+}
+
+static void usage_problem(struct config_report *r, int kind, const char *word)
+{
+    struct config_origin none = {0};
+
+    if (kind == ':')
+        config_problem(r, &none, NULL, NULL, "%s: needs a value (%s=VALUE)", word, word);
+    else
+        config_problem(r, &none, NULL, NULL, "%s: no such flag (see --help)", word);
+}
+
+/* getopt's state is global: a scan begins anew with optind 0, and it reorders argv, whose order
+ * among flags stays the same. */
+static void scan(struct config_report *r, struct config *c, int argc, char *const *argv,
+                 const struct option *all, struct config_request *request)
+{
+    int flag;
+
+    optind = 0;
+    opterr = 0;
+    while ((flag = getopt_long(argc, argv, ":c:hV", all, NULL)) != -1) {
+        if (flag == '?' || flag == ':') {
+            if (request)
+                usage_problem(r, flag, argv[optind - 1]);
+        } else if (flag >= FLAG_KEY) {
+            if (c)
+                take_flag(r, c, (size_t)(flag - FLAG_KEY), optarg);
+        } else if (request) {
+            take_own(request, flag, optarg);
+        }
+    }
+    for (; request && optind < argc; optind++)
+        config_problem(r, &(struct config_origin){0}, NULL, NULL,
+                       "%s: a word that belongs to no flag (see --help)", argv[optind]);
+}
+
+void config_read_flags(struct config_report *r, struct config *c, int argc, char *const *argv,
+                       struct config_request *request)
+{
+    struct option *all = all_options();
+
+    if (!all) {
+        r->no_memory = true;
+        return;
+    }
+    scan(r, c, argc, argv, all, request);
+    free(all);
+}
+
+/* ---- --help ---- */
+
+static const char *argument_of(enum config_type type)
+{
+    switch (type) {
+    case CONFIG_BOOL:
+        return "[=BOOL]";
+    case CONFIG_COUNT:
+    case CONFIG_INTEGER:
+        return " N";
+    case CONFIG_MODE:
+        return " MODE";
+    case CONFIG_SIZE:
+        return " SIZE";
+    case CONFIG_DURATION:
+        return " TIME";
+    case CONFIG_WORD:
+        return " WORD";
+    case CONFIG_CORES:
+        return " CORES";
+    case CONFIG_LISTENERS:
+    case CONFIG_URL:
+        return " URL";
+    case CONFIG_TEXT:
+    case CONFIG_TEXTS:
+        return " PATH";
+    case CONFIG_SECRET:
+    case CONFIG_EXECUTORS:
+        break;
+    }
+    return "";
+}
+
+static void help_words(const struct config_key *key, FILE *out)
+{
+    if (key->type != CONFIG_WORD)
+        return;
+    for (size_t i = 0; key->words[i]; i++)
+        fprintf(out, "%s%s", i ? ", " : ": ", key->words[i]);
+}
+
+static void help_key(const struct config_key *key, FILE *out)
+{
+    char flag[64];
+
+    snprintf(flag, sizeof flag, "--%s%s", key->name, argument_of(key->type));
+    fprintf(out, "  %-36s %s", flag, key->help);
+    help_words(key, out);
+    if (key->normal && key->type != CONFIG_BOOL)
+        fprintf(out, " (%s)", key->normal);
+    else if (key->normal && strcmp(key->normal, "true") == 0)
+        fputs(" (true)", out);
+    fputs(config_is_list(key->type) ? "; may be repeated\n" : "\n", out);
+}
+
+void config_help(FILE *out)
+{
+    fputs("Usage: ergond [--config FILE] [FLAG]...\n\n"
+          "  -c, --config FILE                    YAML file with the same keys, and more\n"
+          "      --check-config                   say what is wrong and exit: 0 nothing, 2 "
+          "something\n"
+          "      --print-config                   show the effective values and where each comes "
+          "from\n"
+          "  -h, --help                           this text\n"
+          "  -V, --version                        the version\n\n",
+          out);
+    for (size_t i = 0; i < config_keys.count; i++)
+        if (is_flag(&config_keys.keys[i]))
+            help_key(&config_keys.keys[i], out);
+    fputs("\nTimes and sizes need a unit: 500ms, 8s, 64k, 16m.  Each flag has a variable: "
+          "--log-level is\n"
+          "ERGON_LOG_LEVEL; lists take commas.  Flags come before variables, these before the "
+          "file.\n",
+          out);
+}

@@ -1,0 +1,193 @@
+#include "server/config_keys.h"
+
+#include <ctype.h>
+#include <stdio.h>
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+_Static_assert(sizeof(enum config_auth) == sizeof(uint32_t), "words are stored as 32 bits");
+
+static const char *const AUTO[] = {"auto", NULL};
+static const char *const ANY[] = {"any", NULL};
+static const char *const OFF[] = {"off", NULL};
+static const char *const AUTH[] = {"none", "token", "peer", "cert", "auto", NULL};
+static const char *const CLIENT_CERT[] = {"none", "optional", "required", NULL};
+static const char *const TLS_VERSION[] = {"1.2", "1.3", NULL};
+static const char *const KIND[] = {"stepped", "blocking", NULL};
+static const char *const PLACE[] = {"loop", "own", NULL};
+static const char *const IDLE[] = {"sleep", "spin", "never", NULL};
+static const char *const LEVEL[] = {"debug", "info", "warn", "error", NULL};
+static const char *const FORMAT[] = {"logfmt", "json", NULL};
+static const char *const MEASURE[] = {"occupancy", "length",     "priority",
+                                      "weight",    "completion", NULL};
+
+enum { KILO = 1 << 10, QUEUE_MAX = 1 << 16, TASKS_MAX = 1 << 24 };
+#define MEGA   (INT64_C(1) << 20)
+#define GIGA   (INT64_C(1) << 30)
+#define MS     INT64_C(1000000)
+#define SECOND (1000 * MS)
+#define DAY    (86400 * SECOND)
+
+/* clang-format off */
+#define AT(member)   .offset = offsetof(struct config, member)
+#define LIMIT(a, b)  .min = (a), .max = (b)
+
+static const struct config_key keys[] = {
+    {"listen", "listen", CONFIG_LISTENERS, AT(listeners), .normal = "ergon://127.0.0.1:7466",
+     .help = "where to listen: ergon://HOST:PORT, ergons://HOST:PORT (TLS), unix:///PATH"},
+    {"modules", "module", CONFIG_TEXTS, AT(modules),
+     .help = "shared object that registers handlers"},
+    {"tokens_file", "tokens", CONFIG_TEXT, AT(tokens_file), .live = true,
+     .help = "bearer tokens: lines of SHA-256 hash, principal, methods allowed"},
+    {"insecure", "insecure", CONFIG_BOOL, AT(insecure), .normal = "false",
+     .help = "let listeners beyond loopback do without TLS and without tokens"},
+
+    {"tls.cert", "tls-cert", CONFIG_TEXT, AT(tls.cert), .live = true,
+     .help = "certificate chain, PEM"},
+    {"tls.key", "tls-key", CONFIG_TEXT, AT(tls.key), .live = true,
+     .help = "private key, PEM"},
+    {"tls.key_password", "tls-key-password", CONFIG_SECRET, AT(tls.key_password), .live = true,
+     .help = "password of the private keys"},
+    {"tls.client_ca", "tls-client-ca", CONFIG_TEXT, AT(tls.client_ca), .live = true,
+     .help = "authorities that sign client certificates, PEM"},
+    {"tls.min_version", "tls-min-version", CONFIG_WORD, AT(tls.min_version), .normal = "1.2",
+     .words = TLS_VERSION, .help = "oldest TLS version"},
+
+    {"loops.count", "loops", CONFIG_COUNT, AT(loops.count), .normal = "auto", LIMIT(1, 1024),
+     .words = AUTO, .help = "event loops, a thread each; auto: by affinity and cgroup quota"},
+    {"loops.cores", "loops-cores", CONFIG_CORES, AT(loops.cores),
+     .help = "cores that the loops are bound to, in order (0-2,5)"},
+
+    {"executors.stepped.queue", "stepped-queue", CONFIG_COUNT, AT(executors.stepped_queue),
+     .normal = "128", LIMIT(1, QUEUE_MAX), .help = "tasks in the queue of a loop's executor"},
+    {"executors.stepped.parked", "stepped-parked", CONFIG_COUNT, AT(executors.stepped_parked),
+     .normal = "16384", LIMIT(1, TASKS_MAX), .help = "tasks of a stepped executor that may wait"},
+    {"executors.blocking.count", "blocking", CONFIG_COUNT, AT(executors.blocking_count),
+     .normal = "4", LIMIT(0, 1024), .help = "blocking executors, a thread each"},
+    {"executors.blocking.queue", "blocking-queue", CONFIG_COUNT, AT(executors.blocking_queue),
+     .normal = "64", LIMIT(1, QUEUE_MAX), .help = "tasks in the queue of a blocking executor"},
+    {"executors.list", NULL, CONFIG_EXECUTORS, AT(executors.list),
+     .help = "exactly these executors instead"},
+
+    {"manager.place", "manager-place", CONFIG_WORD, AT(manager.place), .normal = "loop",
+     .words = PLACE, .help = "where the task manager lives: on the first loop, or on its own"},
+    {"manager.queue", "manager-queue", CONFIG_COUNT, AT(manager.queue), .normal = "65536",
+     LIMIT(1, TASKS_MAX), .help = "tasks in the common queue"},
+
+    {"measure", "measure", CONFIG_WORD, AT(measure), .normal = "occupancy", .words = MEASURE,
+     .help = "what the choice of an executor goes by"},
+    {"shortcut", "shortcut", CONFIG_BOOL, AT(shortcut), .normal = "true",
+     .help = "a loop may run a plain call itself"},
+
+    {"idle.mode", "idle", CONFIG_WORD, AT(idle.mode), .normal = "sleep", .words = IDLE,
+     .help = "a thread with nothing to do sleeps, spins first, or never sleeps"},
+    {"idle.spin", "idle-spin", CONFIG_DURATION, AT(idle.spin), .normal = "50us",
+     LIMIT(0, SECOND), .help = "how long idle.mode spin spins"},
+
+    {"limits.message", "limits-message", CONFIG_SIZE, AT(limits.message), .normal = "16m",
+     LIMIT(256, GIGA), .help = "one message"},
+    {"limits.depth", "limits-depth", CONFIG_COUNT, AT(limits.depth), .normal = "32",
+     LIMIT(2, 1024), .help = "nesting of one message"},
+    {"limits.connections", "limits-connections", CONFIG_COUNT, AT(limits.connections),
+     .normal = "auto", LIMIT(1, TASKS_MAX), .words = AUTO,
+     .help = "connections; auto: as many as the limit of open files allows"},
+    {"limits.connections_per_address", "limits-connections-per-address", CONFIG_COUNT,
+     AT(limits.connections_per_address), .normal = "off", LIMIT(1, TASKS_MAX), .words = OFF,
+     .help = "connections from one address"},
+    {"limits.in_flight", "limits-in-flight", CONFIG_COUNT, AT(limits.in_flight),
+     .normal = "1024", LIMIT(1, TASKS_MAX), .help = "requests in flight on one connection"},
+    {"limits.output", "limits-output", CONFIG_SIZE, AT(limits.output), .normal = "1m",
+     LIMIT(4 * KILO, GIGA), .help = "output that waits on one connection; above, reading stops"},
+    {"limits.partial", "limits-partial", CONFIG_SIZE, AT(limits.partial), .normal = "256m",
+     LIMIT(64 * KILO, 1024 * GIGA),
+     .help = "unfinished messages of all connections; above, the largest is closed"},
+    {"limits.handshake_timeout", "limits-handshake-timeout", CONFIG_DURATION,
+     AT(limits.handshake_timeout), .normal = "10s", LIMIT(MS, DAY),
+     .help = "from accept to the end of the TLS handshake"},
+    {"limits.idle_timeout", "limits-idle-timeout", CONFIG_DURATION, AT(limits.idle_timeout),
+     .normal = "off", LIMIT(MS, 365 * DAY), .words = OFF,
+     .help = "a connection that is quiet for so long is closed"},
+    {"limits.auth_failures", "limits-auth-failures", CONFIG_COUNT, AT(limits.auth_failures),
+     .normal = "5", LIMIT(1, 1000), .help = "wrong tokens before a connection is closed"},
+
+    {"drain", "drain", CONFIG_DURATION, AT(drain), .normal = "8s", LIMIT(0, DAY),
+     .help = "how long a shutdown waits for work in flight"},
+    {"step_limit", "step-limit", CONFIG_DURATION, AT(step_limit), .normal = "50ms",
+     LIMIT(MS, DAY), .help = "a longer step is counted and logged"},
+
+    {"log.level", "log-level", CONFIG_WORD, AT(log.level), .normal = "info", .words = LEVEL,
+     .live = true, .help = "least level that is logged"},
+    {"log.format", "log-format", CONFIG_WORD, AT(log.format), .normal = "logfmt",
+     .words = FORMAT, .help = "form of a log record"},
+};
+
+#undef AT
+#define AT(member) .offset = offsetof(struct config_listener, member)
+
+static const struct config_key listener_keys[] = {
+    {"url", NULL, CONFIG_URL, AT(url), .help = "where to listen"},
+    {"auth", NULL, CONFIG_WORD, AT(auth), .normal = "auto", .words = AUTH,
+     .help = "how a peer says who it is; auto: peer for unix://, cert where client certificates "
+             "are required, token where there is a tokens_file, else none"},
+    {"allow", NULL, CONFIG_TEXTS, AT(allow), .help = "globs of the methods allowed; none: all"},
+    {"tls.cert", NULL, CONFIG_TEXT, AT(cert), .live = true, .help = "instead of the common one"},
+    {"tls.key", NULL, CONFIG_TEXT, AT(key), .live = true, .help = "instead of the common one"},
+    {"tls.client_ca", NULL, CONFIG_TEXT, AT(client_ca), .live = true,
+     .help = "instead of the common one"},
+    {"tls.client_cert", NULL, CONFIG_WORD, AT(client_cert), .normal = "none",
+     .words = CLIENT_CERT, .help = "whether a client shows a certificate"},
+    {"insecure", NULL, CONFIG_BOOL, AT(insecure), .normal = "false",
+     .help = "may stand beyond loopback without TLS and without tokens"},
+    {"max_connections", NULL, CONFIG_COUNT, AT(max_connections), .normal = "off",
+     LIMIT(1, TASKS_MAX), .words = OFF, .help = "connections of this listener"},
+    {"idle_timeout", NULL, CONFIG_DURATION, AT(idle_timeout), LIMIT(MS, 365 * DAY),
+     .words = OFF, .help = "instead of limits.idle_timeout"},
+    {"raw", NULL, CONFIG_BOOL, AT(raw), .normal = "false",
+     .help = "for clients from before 2013: answers without str8, bin and ext"},
+    {"mode", NULL, CONFIG_MODE, AT(mode), .normal = "0660", LIMIT(0, 0777),
+     .help = "permission bits of a Unix socket"},
+};
+
+#undef AT
+#define AT(member) .offset = offsetof(struct config_executor, member)
+
+static const struct config_key executor_keys[] = {
+    {"kind", NULL, CONFIG_WORD, AT(kind), .normal = "stepped", .words = KIND,
+     .help = "what it runs"},
+    {"queue", NULL, CONFIG_COUNT, AT(queue), .normal = "128", LIMIT(1, QUEUE_MAX),
+     .help = "tasks in its queue"},
+    {"core", NULL, CONFIG_INTEGER, AT(core), .normal = "any", LIMIT(0, 4095), .words = ANY,
+     .word_value = CONFIG_ANY, .help = "core that its thread is bound to"},
+    {"priority", NULL, CONFIG_INTEGER, AT(priority), .normal = "0", LIMIT(-20, 19),
+     .help = "of its thread, as nice"},
+    {"weight", NULL, CONFIG_COUNT, AT(weight), .normal = "1", LIMIT(1, 1000000),
+     .help = "its share under the measure weight"},
+    {"loop", NULL, CONFIG_INTEGER, AT(loop), .normal = "any", LIMIT(0, 1023), .words = ANY,
+     .word_value = CONFIG_ANY, .help = "stepped: the loop that runs it, from 0; any: in turn"},
+};
+/* clang-format on */
+
+const struct config_table config_keys = {keys, COUNT(keys), sizeof(struct config)};
+const struct config_table config_listener_keys = {listener_keys, COUNT(listener_keys),
+                                                  sizeof(struct config_listener)};
+const struct config_table config_executor_keys = {executor_keys, COUNT(executor_keys),
+                                                  sizeof(struct config_executor)};
+
+const struct config_table *config_element_keys(enum config_type type)
+{
+    if (type == CONFIG_LISTENERS)
+        return &config_listener_keys;
+    return type == CONFIG_EXECUTORS ? &config_executor_keys : NULL;
+}
+
+bool config_is_list(enum config_type type)
+{
+    return type == CONFIG_TEXTS || config_element_keys(type);
+}
+
+void config_env_name(const struct config_key *key, char *buf, size_t size)
+{
+    snprintf(buf, size, "ERGON_%s", key->name);
+    for (char *c = buf; *c; c++)
+        *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+}

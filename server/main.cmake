@@ -1,0 +1,23 @@
+pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
+
+ergon_library(ergon_config
+    SOURCES
+        config.c
+        config_check.c
+        config_env.c
+        config_file.c
+        config_flags.c
+        config_hint.c
+        config_keys.c
+        config_list.c
+        config_print.c
+        config_report.c
+        config_take.c
+        config_text.c
+        config_value.c
+        cpus.c
+        fdlimit.c
+        logging.c
+        notify.c
+        url.c
+    DEPS ergon_proto PkgConfig::YAML PkgConfig::SYSTEMD)

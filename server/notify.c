@@ -1,0 +1,36 @@
+#include "server/notify.h"
+
+#include <systemd/sd-daemon.h>
+#include <time.h>
+
+void notify_ready(const char *status)
+{
+    sd_notifyf(0, "READY=1\nSTATUS=%s", status);
+}
+
+/* The manager wants to know when, so that it can tell this reload from an earlier one. */
+void notify_reloading(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lld",
+               (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000);
+}
+
+void notify_stopping(const char *status)
+{
+    sd_notifyf(0, "STOPPING=1\nSTATUS=%s", status);
+}
+
+void notify_watchdog(void)
+{
+    sd_notify(0, "WATCHDOG=1");
+}
+
+uint64_t notify_watchdog_period(void)
+{
+    uint64_t us = 0;
+
+    return sd_watchdog_enabled(0, &us) > 0 ? us * 1000 / 2 : 0;
+}

@@ -1,0 +1,187 @@
+#include "server/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/cpus.h"
+#include "server/fdlimit.h"
+
+uint32_t plan_loops(const struct config *c)
+{
+    return c->loops.count > 0 ? c->loops.count : cpus_count();
+}
+
+struct net_limits plan_limits(const struct config *c, uint32_t loops)
+{
+    uint32_t connections = c->limits.connections;
+
+    if (connections == 0)
+        connections = fdlimit_connections(fdlimit_raise());
+    return (struct net_limits){
+        .scan = {.message_max = (uint32_t)c->limits.message, .depth_max = c->limits.depth},
+        .in_flight = c->limits.in_flight,
+        .output_max = c->limits.output,
+        .partial_total = c->limits.partial / loops,
+        .connections = connections,
+        .connections_per_address = c->limits.connections_per_address,
+        .handshake_timeout = c->limits.handshake_timeout,
+        .idle_timeout = c->limits.idle_timeout,
+        .auth_failures = c->limits.auth_failures,
+    };
+}
+
+static struct executor_plan plan_listed(const struct config *c, const struct config_executor *e,
+                                        uint32_t nth, uint32_t loops)
+{
+    return (struct executor_plan){
+        .kind = e->kind == CONFIG_STEPPED ? ERGON_STEPPED : ERGON_BLOCKING,
+        .queue = e->queue,
+        .parked = c->executors.stepped_parked,
+        .loop = e->loop == CONFIG_ANY ? nth % loops : (uint32_t)e->loop,
+        .core = e->core,
+        .priority = e->priority,
+        .weight = e->weight,
+    };
+}
+
+static struct executor_plan plan_stepped(const struct config *c, uint32_t loop)
+{
+    return (struct executor_plan){.kind = ERGON_STEPPED,
+                                  .queue = c->executors.stepped_queue,
+                                  .parked = c->executors.stepped_parked,
+                                  .loop = loop,
+                                  .core = CONFIG_ANY,
+                                  .weight = 1};
+}
+
+static struct executor_plan plan_blocking(const struct config *c)
+{
+    return (struct executor_plan){.kind = ERGON_BLOCKING,
+                                  .queue = c->executors.blocking_queue,
+                                  .core = CONFIG_ANY,
+                                  .weight = 1};
+}
+
+struct executor_plan *plan_executors(const struct config *c, uint32_t loops, uint32_t *count)
+{
+    uint32_t listed = (uint32_t)c->executors.count, stepped = 0;
+    uint32_t n = listed > 0 ? listed : loops + c->executors.blocking_count;
+    struct executor_plan *plans = calloc(n, sizeof *plans);
+
+    if (!plans)
+        return NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        if (listed == 0)
+            plans[i] = i < loops ? plan_stepped(c, i) : plan_blocking(c);
+        else
+            plans[i] = plan_listed(c, &c->executors.list[i], stepped, loops);
+        stepped += plans[i].kind == ERGON_STEPPED;
+    }
+    *count = n;
+    return plans;
+}
+
+static enum idle_mode idle_of(enum config_idle mode)
+{
+    switch (mode) {
+    case CONFIG_IDLE_SLEEP:
+        return IDLE_SLEEP;
+    case CONFIG_IDLE_SPIN:
+        return IDLE_SPIN;
+    case CONFIG_IDLE_NEVER:
+        return IDLE_NEVER;
+    }
+    return IDLE_SLEEP;
+}
+
+const char *plan_idle_name(const struct config *c)
+{
+    switch (c->idle.mode) {
+    case CONFIG_IDLE_SLEEP:
+        return "sleep";
+    case CONFIG_IDLE_SPIN:
+        return "spin";
+    case CONFIG_IDLE_NEVER:
+        return "never";
+    }
+    return "sleep";
+}
+
+struct activator_options plan_loop(const struct config *c, uint32_t index)
+{
+    return (struct activator_options){
+        .core = index < c->loops.cores.count ? (int)c->loops.cores.at[index] : CONFIG_ANY,
+        .idle = idle_of(c->idle.mode),
+        .spin = c->idle.spin,
+        .step_limit = c->step_limit,
+        .seed = index,
+    };
+}
+
+static enum listener_auth auth_of(enum config_auth auth)
+{
+    switch (auth) {
+    case CONFIG_AUTH_TOKEN:
+        return LISTENER_AUTH_TOKEN;
+    case CONFIG_AUTH_PEER:
+        return LISTENER_AUTH_PEER;
+    case CONFIG_AUTH_CERT:
+        return LISTENER_AUTH_CERT;
+    case CONFIG_AUTH_NONE:
+    case CONFIG_AUTH_AUTO:
+        return LISTENER_AUTH_NONE;
+    }
+    return LISTENER_AUTH_NONE;
+}
+
+static enum client_cert client_cert_of(enum config_client_cert wanted)
+{
+    switch (wanted) {
+    case CONFIG_CERT_NONE:
+        return CLIENT_CERT_NONE;
+    case CONFIG_CERT_OPTIONAL:
+        return CLIENT_CERT_OPTIONAL;
+    case CONFIG_CERT_REQUIRED:
+        return CLIENT_CERT_REQUIRED;
+    }
+    return CLIENT_CERT_NONE;
+}
+
+/* The patterns with commas between them; "*" when there are none. */
+static char *join(const struct config_texts *patterns)
+{
+    size_t size = 2;
+
+    for (size_t i = 0; i < patterns->count; i++)
+        size += strlen(patterns->at[i]) + 1;
+    char *joined = calloc(1, size), *end = joined;
+    if (!joined)
+        return NULL;
+    if (patterns->count == 0)
+        *end = '*';
+    for (size_t i = 0; i < patterns->count; i++) {
+        if (i > 0)
+            *end++ = ',';
+        end = stpcpy(end, patterns->at[i]);
+    }
+    return joined;
+}
+
+bool plan_listener(const struct config *c, const struct config_listener *l,
+                   struct listener_options *out)
+{
+    *out = (struct listener_options){
+        .url = l->url,
+        .auth = auth_of(l->auth),
+        .methods = join(&l->allow),
+        .tls = {.cert = l->way.scheme == URL_TLS ? l->cert : NULL,
+                .key = l->key,
+                .client_ca = l->client_ca,
+                .client_cert = client_cert_of(l->client_cert),
+                .min_tls13 = c->tls.min_version == CONFIG_TLS_1_3},
+        .connections = l->max_connections,
+        .unix_mode = l->mode,
+        .raw = l->raw,
+    };
+    return out->methods != NULL;
+}

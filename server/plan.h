@@ -1,0 +1,27 @@
+/* From configuration to what the parts want: pure translations. */
+#ifndef ERGON_PLAN_H
+#define ERGON_PLAN_H
+
+#include "server/config.h"
+#include "server/net/net.h"
+#include "server/tasks/tasks.h"
+
+uint32_t plan_loops(const struct config *c); /* how many, by configuration or processors */
+
+struct net_limits plan_limits(const struct config *c, uint32_t loops);
+
+/* `executors` is malloc'ed, *count long; NULL without memory.  Without an explicit list: a stepped
+ * one on each loop, and the blocking ones. */
+struct executor_plan *plan_executors(const struct config *c, uint32_t loops, uint32_t *count);
+
+/* What the activator of loop `index` is opened with, but for its poller. */
+struct activator_options plan_loop(const struct config *c, uint32_t index);
+
+/* The strings are borrowed from the configuration but for `methods`, which is malloc'ed (free()
+ * it).  False without memory. */
+bool plan_listener(const struct config *c, const struct config_listener *l,
+                   struct listener_options *out);
+
+const char *plan_idle_name(const struct config *c);
+
+#endif
