@@ -17,34 +17,37 @@ static enum envelope_verdict answerable(const char **why, const char *text)
     return ENVELOPE_ANSWERABLE;
 }
 
-static bool is_integer(uint8_t first)
+/* Bytes of the number at the cursor when it is an integer of 0 or more, in any encoding; else 0. */
+static size_t natural_length(const struct reader *r)
 {
-    return first < WIRE_FIXMAP || first >= WIRE_NEGATIVE ||
-           (first >= WIRE_UINT8 && first <= WIRE_INT64);
+    if (reader_at_end(r))
+        return 0;
+    uint8_t first = *r->at;
+    if (first < WIRE_FIXMAP)
+        return 1;
+    if (first < WIRE_UINT8 || first > WIRE_INT64)
+        return 0;
+    size_t len = wire_hints[first];
+    bool negative = first >= WIRE_INT8 && (r->at[1] & 0x80) != 0;
+    return negative ? 0 : len;
 }
 
-/* An integer of 0 or more, in any encoding; floats do not count. */
-static bool read_natural(struct reader *r, uint64_t *out)
+static bool read_type(struct reader *r, uint64_t *type)
 {
-    if (reader_at_end(r) || !is_integer(*r->at))
-        return false;
-    if (*r->at < WIRE_FIXMAP) {
-        *out = *r->at++;
-        return true;
-    }
-    return read_uint(r, out);
+    size_t len = natural_length(r);
+
+    if (len != 1)
+        return len > 0 && read_uint(r, type);
+    *type = *r->at++;
+    return true;
 }
 
-/* The id is kept as the bytes that came. */
+/* The id is kept as the bytes that came; its value does not matter. */
 static bool read_msgid(struct reader *r, struct span *msgid)
 {
-    const uint8_t *start = r->at;
-    uint64_t id;
-
-    if (!read_natural(r, &id))
-        return false;
-    *msgid = span_of(start, (size_t)(r->at - start));
-    return true;
+    *msgid = span_of(r->at, natural_length(r));
+    r->at += msgid->len;
+    return msgid->len > 0;
 }
 
 /* The last part of a message is whatever is left of it. */
@@ -53,9 +56,14 @@ static struct span last_part(const struct reader *r)
     return span_of(r->at, (size_t)(r->end - r->at));
 }
 
-/* Null, or what is wrong with the method. */
+/* Null, or what is wrong with the method.  Most names are short strings. */
 static const char *read_method(struct reader *r, struct span *method)
 {
+    if (*r->at >= WIRE_FIXSTR && *r->at < WIRE_NIL) {
+        *method = span_of(r->at + 1, *r->at - (size_t)WIRE_FIXSTR);
+        r->at += 1 + method->len;
+        return NULL;
+    }
     if (!read_text(r, method))
         return "the method is neither str nor bin";
     if (method->len > METHOD_NAME_MAX)
@@ -109,16 +117,27 @@ static enum envelope_verdict read_unknown(struct reader *r, struct envelope *out
     return answerable(why, "the message type is not 0, 1 or 2");
 }
 
+/* Field by field: clearing all of it would cost as much as the reading. */
+static void empty(struct envelope *out)
+{
+    out->type = ENVELOPE_REQUEST;
+    out->msgid.len = 0;
+    out->method.len = 0;
+    out->params.len = 0;
+    out->error.len = 0;
+    out->result.len = 0;
+}
+
 enum envelope_verdict envelope_read(struct span message, struct envelope *out, const char **why)
 {
     struct reader r = reader_of(message);
     uint32_t parts;
     uint64_t type;
 
-    *out = (struct envelope){0};
+    empty(out);
     if (!read_array(&r, &parts))
         return unanswerable(why, "the message is not an array");
-    if (parts == 0 || !read_natural(&r, &type))
+    if (parts == 0 || !read_type(&r, &type))
         return unanswerable(why, "the message does not start with its type");
     switch (type) {
     case ENVELOPE_REQUEST:

@@ -38,6 +38,27 @@ static inline void pass(struct walk *w, uint32_t *todo, const struct wire_head *
     }
 }
 
+/* Passes the numbers, constants and short strings that come next in this level and fit, without
+ * asking more of each than that.  What it stops at is for look() to judge. */
+static inline void pass_small(struct walk *w, uint64_t message_max, struct span bytes)
+{
+    uint64_t at = w->at;
+    uint64_t room = message_max - w->at - w->open; /* bytes that nothing has claimed yet */
+    uint32_t left = w->left;
+
+    while (left > 0 && at < bytes.len) {
+        unsigned more = wire_hints[bytes.at[at]] - 1u; /* bytes behind the first; huge for 0xc1 */
+        if (more >= WIRE_SIZED - 1 || more > room || more >= bytes.len - at)
+            break;
+        at += 1 + more;
+        room -= more;
+        left--;
+    }
+    w->open -= w->left - left;
+    w->at = at;
+    w->left = left;
+}
+
 /* Looks at the next element.  Every verdict rests on the bytes of this element's header alone, in
  * the order below, and a header that is cut short is judged by its first byte: so a verdict does
  * not depend on how the bytes arrive. */
@@ -71,6 +92,9 @@ static inline enum scan_verdict run(struct walk *w, uint32_t *todo,
     while (w->open > 0) {
         struct wire_head h;
         ascend(w, todo);
+        pass_small(w, limits->message_max, bytes);
+        if (w->left == 0)
+            continue;
         enum scan_verdict v = look(w, limits, bytes, &h);
         if (v != SCAN_WHOLE)
             return v;
