@@ -1,0 +1,96 @@
+/* ergond: reads its configuration, loads the modules, builds the topology, opens the listeners, and
+ * serves. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "server/logging.h"
+#include "server/modules/builtin.h"
+#include "server/runtime/log.h"
+#include "server/serve.h"
+
+enum { EXIT_USAGE = 2 };
+
+static int start_failed(const char *error)
+{
+    log_error(error);
+    return SERVE_FAILED;
+}
+
+static int load_modules(struct registry *registry, const struct config *config, char *error,
+                        size_t size)
+{
+    for (size_t i = 0; builtin_modules[i].init; i++)
+        if (module_add(registry, builtin_modules[i].info, builtin_modules[i].init, error, size) < 0)
+            return -1;
+    for (size_t i = 0; i < config->modules.count; i++)
+        if (module_load(registry, config->modules.at[i], error, size) < 0)
+            return -1;
+    return 0;
+}
+
+/* One line a listener on stdout: the URL with the port that was really taken.  For scripts, and for
+ * people who asked for port 0. */
+static void print_listeners(struct acceptor *a)
+{
+    for (uint32_t i = 0; i < acceptor_count(a); i++) {
+        log_info("listening", LOG_STR("url", acceptor_url(a, i)));
+        printf("%s\n", acceptor_url(a, i));
+    }
+    fflush(stdout);
+}
+
+static int run(struct config *config, const struct config_input *input)
+{
+    struct log_sink sink = log_stderr_sink(config->log.format, config->log.level);
+    struct registry *registry = registry_new();
+    char error[512];
+
+    log_set_sink(&sink);
+    if (!registry || serve_block_signals() < 0)
+        return start_failed("out of memory");
+    if (load_modules(registry, config, error, sizeof error) < 0)
+        return start_failed(error);
+    struct topology *t = topology_build(config, registry, error, sizeof error);
+    if (!t)
+        return start_failed(error);
+    if (topology_listen(t, config, error, sizeof error) < 0) {
+        topology_free(t);
+        return start_failed(error);
+    }
+    print_listeners(topology_acceptor(t));
+    enum serve_exit status = serve(t, config, input);
+    if (status != SERVE_STUCK)
+        registry_free(registry);
+    return (int)status;
+}
+
+int main(int argc, char **argv)
+{
+    const struct config_input input = {
+        .argc = argc, .argv = argv, .envp = environ, .errors = stderr};
+    enum config_action action;
+    struct config *config = config_load(&input, &action);
+    int status = EXIT_SUCCESS;
+
+    if (!config)
+        return errno == ENOMEM ? EXIT_FAILURE : EXIT_USAGE;
+    switch (action) {
+    case CONFIG_SERVE:
+        return run(config, &input);
+    case CONFIG_CHECK:
+        break;
+    case CONFIG_PRINT:
+        status = config_print(config, stdout) && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+        break;
+    case CONFIG_HELP:
+        config_help(stdout);
+        break;
+    case CONFIG_VERSION:
+        printf("ergond %s\n", ERGON_VERSION);
+        break;
+    }
+    config_free(config);
+    return status;
+}

@@ -1,0 +1,14 @@
+/* SIGHUP: what can change while the server runs. */
+#ifndef ERGON_RELOAD_H
+#define ERGON_RELOAD_H
+
+#include "server/config.h"
+#include "server/net/net.h"
+
+/* Reads the configuration again; takes over the log level, the tokens, and the contents of the
+ * certificate files; logs what else has changed as needing a restart.  With any error everything
+ * stays as it was, and the log says what is wrong.  On success *config is replaced and the old one
+ * freed.  Main thread. */
+void reload(struct config **config, const struct config_input *input, struct acceptor *acceptor);
+
+#endif

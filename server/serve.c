@@ -1,0 +1,239 @@
+#include "server/serve.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "server/notify.h"
+#include "server/reload.h"
+#include "server/runtime/log.h"
+
+/* X(NAME, "what is true; who leaves it") */
+#define SERVE_PHASES(X)                                                                            \
+    X(RUNNING, "serving; the first SIGTERM or SIGINT leaves it")                                   \
+    X(DRAINING, "no new requests; the last connection's end, the limit or a second signal")        \
+    X(CANCELLING,                                                                                  \
+      "what still ran was cancelled; answers go out; the last connection or the limit")            \
+    X(STOPPING, "the threads are being joined; nobody waits any more")
+
+enum serve_phase {
+#define X(name, text) PHASE_##name,
+    SERVE_PHASES(X)
+#undef X
+};
+
+static const char *const phase_names[] = {
+#define X(name, text) #name,
+    SERVE_PHASES(X)
+#undef X
+};
+
+/* Of the drain limit: when what still runs is cancelled, and when the rest is cut off, so that the
+ * whole stop, joining included, stays within the limit. */
+enum { CANCEL_AT_PERCENT = 85, CUT_AT_PERCENT = 92 };
+
+struct server {
+    struct topology *topology;
+    struct config *config;
+    const struct config_input *input;
+    enum serve_phase phase;
+    ao_time stop_began; /* valid from DRAINING on */
+    ao_time watchdog;   /* ns between two pings of the service manager; 0: none wanted */
+    int signals;        /* signalfd */
+    int drained;        /* eventfd: no connection is left */
+};
+
+static ao_time now(void)
+{
+    return ao_clock_monotonic.now(ao_clock_monotonic.arg);
+}
+
+static void signal_set(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGTERM);
+    sigaddset(set, SIGINT);
+    sigaddset(set, SIGHUP);
+}
+
+int serve_block_signals(void)
+{
+    sigset_t set;
+
+    signal_set(&set);
+    sigaddset(&set, SIGPIPE); /* a peer that has gone is a normal case */
+    errno = pthread_sigmask(SIG_BLOCK, &set, NULL);
+    return errno == 0 ? 0 : -1;
+}
+
+/* Any loop's thread. */
+static void on_drained(void *arg)
+{
+    const struct server *s = arg;
+
+    eventfd_write(s->drained, 1);
+}
+
+static void enter(struct server *s, enum serve_phase next)
+{
+    log_info("phase", LOG_STR("from", phase_names[s->phase]), LOG_STR("to", phase_names[next]));
+    s->phase = next;
+    switch (next) {
+    case PHASE_RUNNING:
+        break;
+    case PHASE_DRAINING:
+        s->stop_began = now();
+        notify_stopping("draining");
+        topology_set_draining(s->topology);
+        net_drain(topology_acceptor(s->topology), on_drained, s);
+        break;
+    case PHASE_CANCELLING:
+        tasks_cancel_all(topology_tasks(s->topology));
+        break;
+    case PHASE_STOPPING:
+        net_abort(topology_acceptor(s->topology));
+        break;
+    }
+}
+
+/* How long after stop_began this phase may last, in ns. */
+static ao_time phase_limit(const struct server *s)
+{
+    return s->config->drain / 100 *
+           (s->phase == PHASE_DRAINING ? CANCEL_AT_PERCENT : CUT_AT_PERCENT);
+}
+
+static ao_time time_left(const struct server *s, ao_time limit)
+{
+    ao_time passed = now() - s->stop_began;
+
+    return passed < limit ? limit - passed : 0;
+}
+
+static void on_limit(struct server *s)
+{
+    log_warn("drain limit", LOG_STR("phase", phase_names[s->phase]),
+             LOG_NS("limit", s->config->drain));
+    enter(s, s->phase == PHASE_DRAINING ? PHASE_CANCELLING : PHASE_STOPPING);
+}
+
+static void on_stop_signal(struct server *s)
+{
+    if (s->phase == PHASE_RUNNING) {
+        enter(s, PHASE_DRAINING);
+        return;
+    }
+    log_warn("second signal: stopping at once");
+    if (s->phase == PHASE_DRAINING)
+        enter(s, PHASE_CANCELLING);
+    enter(s, PHASE_STOPPING);
+}
+
+static void on_reload_signal(struct server *s)
+{
+    if (s->phase != PHASE_RUNNING)
+        return;
+    notify_reloading();
+    reload(&s->config, s->input, topology_acceptor(s->topology));
+    notify_ready("serving");
+}
+
+static void on_signal(struct server *s)
+{
+    struct signalfd_siginfo info;
+
+    if (read(s->signals, &info, sizeof info) != sizeof info)
+        return;
+    if (info.ssi_signo == SIGHUP)
+        on_reload_signal(s);
+    else
+        on_stop_signal(s);
+}
+
+/* -1: as long as it takes. */
+static int wait_ms(const struct server *s)
+{
+    if (s->phase != PHASE_RUNNING)
+        return (int)(time_left(s, phase_limit(s)) / AO_MS(1)) + 1;
+    return s->watchdog > 0 ? (int)(s->watchdog / AO_MS(1)) : -1;
+}
+
+static void on_quiet(struct server *s)
+{
+    if (s->phase == PHASE_RUNNING)
+        notify_watchdog();
+    else if (time_left(s, phase_limit(s)) == 0)
+        on_limit(s);
+}
+
+static void wait_once(struct server *s)
+{
+    struct pollfd fds[] = {{.fd = s->signals, .events = POLLIN},
+                           {.fd = s->drained, .events = POLLIN}};
+    int ready = poll(fds, sizeof fds / sizeof fds[0], wait_ms(s));
+
+    if (ready <= 0) {
+        on_quiet(s);
+        return;
+    }
+    if (fds[0].revents)
+        on_signal(s);
+    if (fds[1].revents && s->phase != PHASE_STOPPING)
+        enter(s, PHASE_STOPPING);
+}
+
+static enum serve_exit stop(struct server *s)
+{
+    ao_time left = time_left(s, s->config->drain);
+    uint32_t stuck = topology_stop(s->topology, left);
+
+    if (stuck > 0) {
+        log_error("stopped without some handlers", LOG_UINT("stuck", stuck));
+        return SERVE_STUCK;
+    }
+    topology_free(s->topology);
+    log_info("stopped");
+    return SERVE_OK;
+}
+
+static int open_files(struct server *s)
+{
+    sigset_t set;
+
+    signal_set(&set);
+    s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    s->drained = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return s->signals < 0 || s->drained < 0 ? -1 : 0;
+}
+
+enum serve_exit serve(struct topology *t, struct config *config, const struct config_input *input)
+{
+    struct server s = {.topology = t,
+                       .config = config,
+                       .input = input,
+                       .watchdog = notify_watchdog_period(),
+                       .signals = -1,
+                       .drained = -1};
+    enum serve_exit status = SERVE_FAILED;
+    char error[256];
+
+    if (open_files(&s) < 0) {
+        log_error("cannot open signalfd or eventfd", LOG_INT("errno", errno));
+        topology_free(t);
+    } else if (topology_start(t, error, sizeof error) < 0) {
+        log_error(error);
+        topology_free(t);
+    } else {
+        notify_ready("serving");
+        while (s.phase != PHASE_STOPPING)
+            wait_once(&s);
+        status = stop(&s);
+    }
+    config_free(s.config);
+    close(s.signals);
+    close(s.drained);
+    return status;
+}

@@ -1,0 +1,23 @@
+/* The life of a running server, as the main thread sees it: it waits for signals and for the end of
+ * the drain, and does nothing else.  With no signal and no work it makes no system call. */
+#ifndef ERGON_SERVE_H
+#define ERGON_SERVE_H
+
+#include "server/builder.h"
+
+enum serve_exit {
+    SERVE_OK = 0,     /* drained, or cancelled at the limit: every request was answered */
+    SERVE_FAILED = 1, /* could not start or go on; the log says why */
+    SERVE_STUCK = 3   /* a blocking handler did not return; the log names it */
+};
+
+/* Blocks the signals that the server takes; before the first thread starts, so that all threads
+ * inherit it.  0 or -1. */
+int serve_block_signals(void);
+
+/* Starts the threads, tells the service manager, and stays until SIGTERM or SIGINT has run its
+ * course (the first drains, the second stops at once); SIGHUP reloads.  `input` is read again at a
+ * reload.  Frees the topology unless a handler is stuck. */
+enum serve_exit serve(struct topology *t, struct config *config, const struct config_input *input);
+
+#endif
