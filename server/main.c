@@ -14,15 +14,15 @@ enum { EXIT_USAGE = 2 };
 
 static int start_failed(const char *error)
 {
-    log_error(error);
+    log_error("cannot start", LOG_STR("why", error));
     return SERVE_FAILED;
 }
 
 static int load_modules(struct registry *registry, const struct config *config, char *error,
                         size_t size)
 {
-    for (size_t i = 0; builtin_modules[i].init; i++)
-        if (module_add(registry, builtin_modules[i].info, builtin_modules[i].init, error, size) < 0)
+    for (size_t i = 0; builtin_modules[i]; i++)
+        if (module_add(registry, builtin_modules[i], error, size) < 0)
             return -1;
     for (size_t i = 0; i < config->modules.count; i++)
         if (module_load(registry, config->modules.at[i], error, size) < 0)

@@ -224,7 +224,7 @@ enum serve_exit serve(struct topology *t, struct config *config, const struct co
         log_error("cannot open signalfd or eventfd", LOG_INT("errno", errno));
         topology_free(t);
     } else if (topology_start(t, error, sizeof error) < 0) {
-        log_error(error);
+        log_error("cannot start", LOG_STR("why", error));
         topology_free(t);
     } else {
         notify_ready("serving");

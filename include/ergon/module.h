@@ -1,17 +1,10 @@
-/* Handlers, and the modules that bring them.
+/* Handlers, and the modules that bring them: the binary interface.  Module authors include
+ * <ergon/handler.h>, which puts plain functions over it.
  *
- * A module is a shared object that exports one function, ergon_module_init().  It imports nothing
+ * A module is a shared object that exports one function, ergon_module().  It imports nothing
  * from the server: all it may call stands in the table of host functions that it is given (the way
  * of SQLite's loadable extensions), so a module built against one version runs in every server of
  * the same major version.  The built-in modules use the same door.
- *
- *     static void run_hash(struct ergon_task *task) { ... }
- *     ERGON_MODULE("digests", "1.0")
- *     {
- *         static const struct ergon_handler hash = {
- *             .size = sizeof hash, .name = "hash", .kind = ERGON_BLOCKING, .run = run_hash, ...};
- *         return ergon_register(module, &hash);
- *     }
  *
  * A *stepped* handler runs on a loop that also serves connections: its steps are brief (a
  * millisecond is long) and never block; it may use everything cooperative.  A *blocking* handler
@@ -160,15 +153,17 @@ struct ergon_host {
     void (*call_outcome)(struct ergon_call *call, struct ergon_outcome *out);
 };
 
-/* What a module exports.  `host` stays valid for ever.  0, or -1 to refuse loading (say why through
- * host->log). */
-typedef int ergon_module_init_fn(struct ergon_module *module, const struct ergon_host *host);
-
-/* Read by the loader before init is called. */
+/* What a module is.  Constant data of the module, for ever. */
 struct ergon_module_info {
-    uint32_t size;
+    uint32_t size;                 /* sizeof(struct ergon_module_info) of who filled it */
     uint16_t abi_major, abi_minor; /* that the module was built against */
     const char *name, *version;
+    /* Registers the handlers.  `host` stays valid for ever.  0, or -1 to refuse loading (say why
+     * through host->log). Called only when abi_major is the server's. */
+    int (*init)(struct ergon_module *module, const struct ergon_host *host);
 };
+
+/* The one function that a module exports, under the name "ergon_module". */
+typedef const struct ergon_module_info *ergon_module_fn(void);
 
 #endif

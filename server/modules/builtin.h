@@ -5,11 +5,6 @@
 
 #include <ergon/module.h>
 
-struct builtin_module {
-    const struct ergon_module_info *info;
-    ergon_module_init_fn *init; /* NULL ends the list */
-};
-
-extern const struct builtin_module builtin_modules[];
+extern const struct ergon_module_info *const builtin_modules[]; /* NULL ends the list */
 
 #endif

@@ -36,12 +36,11 @@ struct method *registry_at(const struct registry *r, uint32_t index);
 bool registry_reserved(struct span name);
 
 /* Loads a shared object (dlopen, RTLD_NOW | RTLD_LOCAL) and lets it register its handlers; they
- * stay for the life of the process.  0, or -1 and a text: not found, no ergon_module_init, a major
- * version that is not ours (both named), init refused, a handler refused. */
+ * stay for the life of the process.  0, or -1 and a text: not found, no function ergon_module, a
+ * major version that is not ours (both named), init refused, a handler refused. */
 int module_load(struct registry *r, const char *path, char *error, size_t size);
 
 /* The same door for a module that is linked in. */
-int module_add(struct registry *r, const struct ergon_module_info *info, ergon_module_init_fn *init,
-               char *error, size_t size);
+int module_add(struct registry *r, const struct ergon_module_info *info, char *error, size_t size);
 
 #endif
