@@ -21,10 +21,17 @@ FENCE = re.compile(r"\batomic_thread_fence\s*\(")
 FUNCTION = re.compile(r"^[A-Za-z_][^;={}#]*?(\w+)\([^;{}]*\)\s*\n\{", re.M)
 
 
+def atomic_types(source):
+    """The atomic types, and the file's own names for them."""
+    names = re.findall(r"\btypedef\s+" + TYPE_OF_ATOMIC + r"\s+(\w+)\s*;", source)
+    return "(?:" + "|".join([TYPE_OF_ATOMIC] + [rf"^\s*{n}\b" for n in names]) + ")"
+
+
 def declared(kind, source):
     """Names of the variables and fields of a type: `T a, *b[2] = …;` gives a and b."""
-    for match in re.finditer(kind + DECLARED, source):
-        if source[source.rfind("\n", 0, match.start()) :].lstrip().startswith("extern"):
+    for match in re.finditer(kind + DECLARED, source, flags=re.M):
+        line = source[source.rfind("\n", 0, match.start() + 1) + 1 :].lstrip()
+        if line.startswith(("extern", "typedef")):
             continue
         for declarator in match.group(1).split(","):
             name = re.search(r"\w+", declarator.split("=")[0])
@@ -43,14 +50,15 @@ def in_source(top):
     found = {"Atomics": [], "Fences": [], "Locks": []}
     for path in tree.files(top, FOLDERS):
         source = tree.code(tree.text(top, path))
-        found["Atomics"] += [(n, path) for n in declared(TYPE_OF_ATOMIC, source)]
+        found["Atomics"] += [(n, path) for n in declared(atomic_types(source), source)]
         found["Fences"] += [(n, path) for n in fences(source)]
         found["Locks"] += [(n, path) for n in declared(TYPE_OF_LOCK, source)]
     return found
 
 
 def in_page(page):
-    """Heading -> [(name, file)]; a name may carry its structure before a dot. Every cell must say something."""
+    """Heading -> [(name, file)]; a row may name several of one file, a name may carry its structure before a dot.
+    Every cell must say something."""
     found, bad, heading = {"Atomics": [], "Fences": [], "Locks": []}, [], None
     for number, line in enumerate(page.splitlines(), 1):
         if line.startswith("## "):
@@ -60,7 +68,8 @@ def in_page(page):
         cells = [c.strip() for c in line.strip().strip("|").split("|")]
         if "" in cells or len(cells) != 5:
             bad.append(f"{PAGE}:{number}: a row has five cells, and each says something")
-        found[heading].append((cells[0].strip("`").split(".")[-1], cells[1].strip("`")))
+        for name in re.findall(r"`([^`]+)`", cells[0]):
+            found[heading].append((name.split(".")[-1], cells[1].strip("`")))
     return found, bad
 
 
@@ -81,7 +90,9 @@ def findings(top):
 
 
 SOURCE = """
+typedef _Atomic uint64_t counter;
 struct a {
+    counter rounds, steps;
     alignas(64) _Atomic uint32_t tail, head; /* _Atomic int comment; */
     _Atomic(struct ao *) next;
     atomic_bool stop;
@@ -102,6 +113,7 @@ PAGE_OF_SOURCE = """
 | `a.head` | `server/a.c` | x | x | x |
 | `a.next` | `server/a.c` | x | x | x |
 | `a.stop` | `server/a.c` | x | x | x |
+| `a.rounds`, `steps` | `server/a.c` | x | x | x |
 ## Fences
 | `f` | `server/a.c` | x | x | x |
 ## Locks
