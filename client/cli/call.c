@@ -1,0 +1,111 @@
+/* ergon call: one call, its result to standard output. */
+#include "client/cli/json.h"
+#include "client/cli/params.h"
+#include "client/cli/session.h"
+
+#include "proto/reader.h"
+
+#include <unistd.h>
+
+struct call_options {
+    uint64_t deadline_ns; /* 0: none */
+    const char *deadline; /* as it was written */
+    bool notify;
+};
+
+static const struct option_spec OPTIONS[] = {
+    {0, "deadline", "TIME", "the server gives up after this long: 250ms, 5s", OPTION_TEXT,
+     offsetof(struct call_options, deadline)},
+    {0, "notify", NULL, "send it as a notification: there is no answer", OPTION_FLAG,
+     offsetof(struct call_options, notify)},
+    {0},
+};
+
+/* A string or bytes as they are; everything else as JSON. */
+static enum status print_result(const struct globals *g, struct span result)
+{
+    struct reader r = reader_of(result);
+    struct span text;
+    bool terminal = isatty(STDOUT_FILENO);
+    if (!g->json && read_text(&r, &text)) {
+        fwrite(text.at, 1, text.len, stdout);
+        if (terminal && (text.len == 0 || text.at[text.len - 1] != '\n'))
+            putchar('\n');
+        return STATUS_OK;
+    }
+    json_t *value = json_from_value(result);
+    bool good = json_print(value, terminal && !g->json);
+    json_decref(value);
+    if (!good)
+        complain("the result cannot be shown as JSON");
+    return good ? STATUS_OK : STATUS_REMOTE;
+}
+
+/* task.call [method, [params], {deadline}] around what is sent otherwise. */
+static bool pack_deadline(msgpack_packer *to, const char *method, const char *deadline, int argc,
+                          char **argv)
+{
+    return msgpack_pack_array(to, 3) == 0 &&
+           msgpack_pack_str_with_body(to, method, strlen(method)) == 0 &&
+           params_pack(to, argc, argv) && msgpack_pack_map(to, 1) == 0 &&
+           msgpack_pack_str_with_body(to, "deadline", strlen("deadline")) == 0 &&
+           msgpack_pack_str_with_body(to, deadline, strlen(deadline)) == 0;
+}
+
+static enum status call_and_print(const struct globals *g, const struct call_options *o,
+                                  const char *method, struct span params)
+{
+    struct session s;
+    struct span result;
+    enum status status = session_open(&s, g, 0);
+    if (status != STATUS_OK)
+        return status;
+    if (o->notify)
+        status = session_notify(&s, method, params);
+    else
+        status = session_call(&s, method, params, &result);
+    if (status == STATUS_OK && !o->notify)
+        status = print_result(g, result);
+    session_close(&s);
+    return status;
+}
+
+static enum status run(const struct globals *g, const void *options, int argc, char **argv)
+{
+    const struct call_options *o = options;
+    const char *method = argv[0];
+    msgpack_sbuffer params;
+    msgpack_packer packer;
+    enum status status = STATUS_USAGE;
+    msgpack_sbuffer_init(&params);
+    msgpack_packer_init(&packer, &params, msgpack_sbuffer_write);
+    bool packed = o->deadline != NULL
+                      ? pack_deadline(&packer, method, o->deadline, argc - 1, argv + 1)
+                      : params_pack(&packer, argc - 1, argv + 1);
+    if (packed)
+        status = call_and_print(g, o, o->deadline != NULL ? "task.call" : method,
+                                span_of(params.data, params.size));
+    msgpack_sbuffer_destroy(&params);
+    return status;
+}
+
+const struct command CALL = {
+    .name = "call",
+    .arguments = "METHOD [ARG...]",
+    .summary = "call a method and print its result",
+    .text = "An ARG that parses as JSON is JSON, @FILE is the bytes of the file, - is the bytes\n"
+            "of standard input, and anything else is a string ('\"@x\"' is the string @x).\n"
+            "A result that is a single string or bytes is written as it is; every other one,\n"
+            "and every one with --json, as JSON, where bytes are {\"$bytes\": \"base64\"}. An\n"
+            "ARG may hold such an object too. Without --timeout it waits as long as it takes.\n",
+    .examples = "  ergon call echo hello\n"
+                "  ergon call sum '[1, 2, 3]'\n"
+                "  ergon call hash sha256 @README.md\n"
+                "  tar c docs | ergon call compress - > docs.tar.gz\n"
+                "  ergon call --deadline 2s sleep 10s\n",
+    .options = OPTIONS,
+    .options_size = sizeof(struct call_options),
+    .arguments_min = 1,
+    .arguments_max = -1,
+    .run = run,
+};

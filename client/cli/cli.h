@@ -1,0 +1,57 @@
+/* What every command of `ergon` is, and the options that all share. */
+#ifndef ERGON_CLI_CLI_H
+#define ERGON_CLI_CLI_H
+
+#include "client/cli/options.h"
+#include "client/cli/status.h"
+
+/* Filled from flags, then from the environment, then with defaults. */
+struct globals {
+    const char *server;     /* URL; never NULL after globals_finish() */
+    const char *token_file; /* NULL: none */
+    char *token;            /* owned; NULL: none */
+    const char *cacert;
+    const char *cert;
+    const char *key;
+    const char *server_name;
+    bool insecure;
+    uint64_t timeout_ns; /* 0: not given */
+    bool json;
+    bool quiet;
+    bool verbose;
+    bool no_color;
+    bool help;
+    bool version;
+};
+
+extern const struct option_spec GLOBAL_OPTIONS[];
+
+/* Reads the environment and the token file.  False: message printed. */
+bool globals_finish(struct globals *g);
+void globals_fini(struct globals *g);
+
+struct command {
+    const char *name;
+    const char *arguments; /* "METHOD [ARG...]" */
+    const char *summary;   /* one line, no full stop */
+    const char *text;      /* what a user must know; lines of at most 79 characters */
+    const char *examples;
+    const struct option_spec *options; /* its own; NULL: none */
+    size_t options_size;               /* of the struct that they fill, zeroed before */
+    int arguments_min;
+    int arguments_max; /* -1: any number */
+    enum status (*run)(const struct globals *g, const void *options, int argc, char **argv);
+};
+
+extern const struct command PING, INFO, METHODS, CALL, TOKEN, BENCH, COMPLETION;
+
+/* All of them, NULL behind the last; in main.c. */
+extern const struct command *const COMMANDS[];
+
+/* "ergon: ..." to standard error. */
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Bold and the like: only on a terminal, unless NO_COLOR, TERM=dumb or --no-color. */
+bool colour_wanted(const struct globals *g, FILE *out);
+
+#endif

@@ -1,0 +1,18 @@
+/* Whole files into memory. */
+#ifndef ERGON_CLI_FILES_H
+#define ERGON_CLI_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct file_bytes {
+    uint8_t *at; /* owned; a zero stands behind the last byte */
+    size_t len;
+};
+
+/* Reads `path`, "-" being standard input, of at most `max` bytes.  False: message printed. */
+bool file_read(const char *path, size_t max, struct file_bytes *out);
+void file_bytes_fini(struct file_bytes *f);
+
+#endif

@@ -1,0 +1,30 @@
+/* JSON at the edge: between jansson's values and raw MessagePack.
+ *
+ *   MessagePack                      JSON
+ *   nil, bool, integer, float, str   null, true/false, integer, real, string
+ *   array, map                       array, object (a key that is no string becomes its JSON text)
+ *   bin, and str that is not UTF-8   {"$bytes": "base64"}
+ *   ext                              {"$ext": [type, "base64"]}
+ *   integers above 2^63-1            string of digits
+ *   NaN and the infinities           "nan", "inf", "-inf"
+ *
+ * The way back knows {"$bytes": ...} alone; everything else is plain. */
+#ifndef ERGON_CLI_JSON_H
+#define ERGON_CLI_JSON_H
+
+#include <jansson.h>
+#include <msgpack.h>
+
+#include "proto/span.h"
+
+/* A new reference, or NULL: out of memory.  `value` is one whole value that a scanner has passed.
+ */
+json_t *json_from_value(struct span value);
+
+/* False: too deep, bad base64, or out of memory. */
+bool json_to_value(msgpack_packer *to, const json_t *from);
+
+/* Prints on one line, or indented when `pretty`; ends with a newline.  False: could not. */
+bool json_print(const json_t *value, bool pretty);
+
+#endif

@@ -1,0 +1,159 @@
+/* ergon: the command line of an Ergon server.  Options in common, the command, its options, run. */
+#include "client/cli/cli.h"
+
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+const struct command *const COMMANDS[] = {&CALL, &PING, &INFO, &METHODS, &TOKEN, NULL};
+
+static const char *const GENERAL =
+    "Environment: ERGON_URL, ERGON_TOKEN or ERGON_TOKEN_FILE, ERGON_CACERT; options go first.\n"
+    "Exit status: 0 good, 1 error from the server, 2 usage, 3 no connection or TLS,\n"
+    "4 not allowed, 5 time is up, 6 no such method, 7 busy or over a limit, 130 interrupted.\n";
+
+static void print_usage(FILE *out)
+{
+    fputs("Usage: ergon [OPTION...] COMMAND [ARG...]\n\n"
+          "Talks to an Ergon server, or to any MessagePack-RPC server.\n\nCommands:\n",
+          out);
+    for (const struct command *const *c = COMMANDS; *c != NULL; c++)
+        fprintf(out, "  %-26s %s\n", (*c)->name, (*c)->summary);
+    fputs("\nOptions, before or behind the command:\n", out);
+    options_help(out, GLOBAL_OPTIONS);
+    fprintf(out,
+            "\n%s\nExamples:\n  ergon ping\n  ergon call echo hello\n"
+            "  ergon call hash sha256 @README.md\n  ergon call --help\n",
+            GENERAL);
+}
+
+static enum status print_command_help(const struct command *c)
+{
+    printf("Usage: ergon %s [OPTION...] %s\n\n%s\n", c->name, c->arguments, c->text);
+    if (c->options != NULL) {
+        puts("Options:");
+        options_help(stdout, c->options);
+        putchar('\n');
+    }
+    puts("Options of every command:");
+    options_help(stdout, GLOBAL_OPTIONS);
+    printf("\nExamples:\n%s", c->examples);
+    return STATUS_OK;
+}
+
+static enum status print_version(void)
+{
+    printf("ergon %s (libevent %s, %s)\n", ERGON_VERSION, event_get_version(),
+           OpenSSL_version(OPENSSL_VERSION));
+    return STATUS_OK;
+}
+
+static const char *nth_command(const void *arg, size_t i)
+{
+    (void)arg;
+    return COMMANDS[i] != NULL ? COMMANDS[i]->name : NULL; /* asked in order, stops at NULL */
+}
+
+static const struct command *find_command(const char *name)
+{
+    for (const struct command *const *c = COMMANDS; *c != NULL; c++)
+        if (strcmp((*c)->name, name) == 0)
+            return *c;
+    const char *near = suggest(name, nth_command, NULL);
+    if (near != NULL)
+        complain("unknown command '%s'; did you mean '%s'?", name, near);
+    else
+        complain("unknown command '%s'; see ergon --help", name);
+    return NULL;
+}
+
+static enum status usage_error(const struct command *c, const char *why)
+{
+    complain("%s; see ergon %s%s--help", why, c != NULL ? c->name : "", c != NULL ? " " : "");
+    return STATUS_USAGE;
+}
+
+static enum status run_with(const struct command *c, struct globals *g, void *options, int argc,
+                            char **argv)
+{
+    char why[256];
+    struct option_set sets[] = {{c->options, options}, {GLOBAL_OPTIONS, g}};
+    if (!options_parse(sets, 2, &argc, argv, false, why, sizeof why))
+        return usage_error(c, why);
+    if (g->version)
+        return print_version();
+    if (g->help)
+        return print_command_help(c);
+    if (argc < c->arguments_min)
+        return usage_error(c, "an argument is missing");
+    if (c->arguments_max >= 0 && argc > c->arguments_max)
+        return usage_error(c, "there is an argument too many");
+    if (!globals_finish(g))
+        return STATUS_USAGE;
+    return c->run(g, options, argc, argv);
+}
+
+static enum status run_command(struct globals *g, int argc, char **argv)
+{
+    const struct command *c = find_command(argv[0]);
+    if (c == NULL)
+        return STATUS_USAGE;
+    void *options = calloc(1, c->options_size + 1);
+    if (options == NULL) {
+        complain("out of memory");
+        return STATUS_REMOTE;
+    }
+    enum status status = run_with(c, g, options, argc - 1, argv + 1);
+    free(options);
+    return status;
+}
+
+static enum status run(struct globals *g, int argc, char **argv)
+{
+    char why[256];
+    struct option_set sets[] = {{GLOBAL_OPTIONS, g}};
+    if (!options_parse(sets, 1, &argc, argv, true, why, sizeof why))
+        return usage_error(NULL, why);
+    if (g->version)
+        return print_version();
+    if (argc > 0 && strcmp(argv[0], "help") == 0) {
+        g->help = true;
+        argc--;
+        argv++;
+    }
+    if (argc > 0)
+        return run_command(g, argc, argv);
+    print_usage(g->help ? stdout : stderr);
+    return g->help ? STATUS_OK : STATUS_USAGE;
+}
+
+static void on_interrupt(int signal_number)
+{
+    (void)signal_number;
+    _exit(STATUS_INTERRUPTED);
+}
+
+/* What was printed must have arrived; a reader that has gone away is not worth a message. */
+static enum status flush_output(enum status status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    if (errno != EPIPE)
+        complain("cannot write to standard output");
+    return status == STATUS_OK ? STATUS_REMOTE : status;
+}
+
+int main(int argc, char **argv)
+{
+    struct globals g = {0};
+    signal(SIGINT, on_interrupt); /* also as process 1 of a container, where the default is none */
+    signal(SIGPIPE, SIG_IGN);
+    enum status status = flush_output(run(&g, argc - 1, argv + 1));
+    globals_fini(&g);
+    return (int)status;
+}

@@ -1,0 +1,176 @@
+#include "client/cli/options.h"
+
+#include "proto/units.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct parser {
+    const struct option_set *sets;
+    size_t set_count;
+    char **argv;
+    int argc;
+    int at; /* the argument that is looked at */
+    char *why;
+    size_t why_size;
+};
+
+static bool is_argument(const char *word)
+{
+    return word[0] != '-' || word[1] == 0 || isdigit((unsigned char)word[1]) || word[1] == '.';
+}
+
+static bool parse_number(const char *text, uint64_t *out)
+{
+    char *end = NULL;
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    return isdigit((unsigned char)text[0]) && *end == 0 && errno == 0 && *out > 0;
+}
+
+static bool parse_size(const char *text, uint64_t *out)
+{
+    if (text[0] != 0 && text[strspn(text, "0123456789")] == 0) {
+        char *end = NULL;
+        errno = 0;
+        *out = strtoull(text, &end, 10);
+        return errno == 0;
+    }
+    return units_size(span_text(text), out);
+}
+
+/* NULL, or what a value of this kind looks like. */
+static const char *store(const struct option_spec *spec, void *base, const char *value)
+{
+    void *to = (char *)base + spec->offset;
+    switch (spec->kind) {
+    case OPTION_FLAG:
+        *(bool *)to = true;
+        return NULL;
+    case OPTION_TEXT:
+        *(const char **)to = value;
+        return NULL;
+    case OPTION_DURATION:
+        return units_duration(span_text(value), to) ? NULL
+                                                    : "a duration with a unit, as 250ms or 5s";
+    case OPTION_SIZE:
+        return parse_size(value, to) ? NULL : "a size, as 64, 64k or 1m";
+    case OPTION_NUMBER:
+        return parse_number(value, to) ? NULL : "a whole number from 1";
+    }
+    return "something else";
+}
+
+static bool take(struct parser *p, const struct option_spec *spec, void *base, const char *value)
+{
+    if (spec->kind != OPTION_FLAG && value == NULL) {
+        if (++p->at >= p->argc) {
+            snprintf(p->why, p->why_size, "option --%s needs %s", spec->name, spec->argument);
+            return false;
+        }
+        value = p->argv[p->at];
+    }
+    const char *wanted = store(spec, base, value);
+    if (wanted != NULL)
+        snprintf(p->why, p->why_size, "option --%s: '%s' is not %s", spec->name, value, wanted);
+    return wanted == NULL;
+}
+
+static const struct option_spec *find(const struct parser *p, const char *name, size_t len,
+                                      char letter, void **base)
+{
+    for (size_t i = 0; i < p->set_count; i++) {
+        const struct option_spec *s = p->sets[i].specs;
+        *base = p->sets[i].base;
+        for (; s != NULL && s->name != NULL; s++)
+            if (letter != 0 ? s->letter == letter
+                            : strlen(s->name) == len && strncmp(s->name, name, len) == 0)
+                return s;
+    }
+    return NULL;
+}
+
+static const char *nth_name(const void *arg, size_t i)
+{
+    const struct parser *p = arg;
+    for (size_t k = 0; k < p->set_count; k++) {
+        const struct option_spec *s = p->sets[k].specs;
+        for (; s != NULL && s->name != NULL; s++)
+            if (i-- == 0)
+                return s->name;
+    }
+    return NULL;
+}
+
+static bool unknown(struct parser *p, const char *word)
+{
+    const char *near = word[1] == '-' ? suggest(word + 2, nth_name, p) : NULL;
+    if (near != NULL)
+        snprintf(p->why, p->why_size, "unknown option %s; did you mean --%s?", word, near);
+    else
+        snprintf(p->why, p->why_size, "unknown option %s", word);
+    return false;
+}
+
+static bool long_option(struct parser *p, const char *word)
+{
+    void *base;
+    size_t len = strcspn(word + 2, "=");
+    const struct option_spec *spec = find(p, word + 2, len, 0, &base);
+    const char *value = word[2 + len] == '=' ? word + 2 + len + 1 : NULL;
+    if (spec == NULL)
+        return unknown(p, word);
+    if (spec->kind == OPTION_FLAG && value != NULL) {
+        snprintf(p->why, p->why_size, "option --%s takes no value", spec->name);
+        return false;
+    }
+    return take(p, spec, base, value);
+}
+
+static bool short_options(struct parser *p, const char *word)
+{
+    for (const char *c = word + 1; *c != 0; c++) {
+        void *base;
+        const struct option_spec *spec = find(p, NULL, 0, *c, &base);
+        if (spec == NULL)
+            return unknown(p, word);
+        if (spec->kind != OPTION_FLAG)
+            return take(p, spec, base, c[1] != 0 ? c + 1 : NULL);
+        take(p, spec, base, NULL);
+    }
+    return true;
+}
+
+bool options_parse(const struct option_set *sets, size_t set_count, int *argc, char **argv,
+                   bool stop_at_first, char *why, size_t why_size)
+{
+    struct parser p = {sets, set_count, argv, *argc, 0, why, why_size};
+    int kept = 0;
+    bool ended = false;
+    for (; p.at < p.argc; p.at++) {
+        char *word = argv[p.at];
+        ended = ended || (stop_at_first && is_argument(word));
+        if (ended || is_argument(word))
+            argv[kept++] = word;
+        else if (strcmp(word, "--") == 0)
+            ended = true;
+        else if (!(word[1] == '-' ? long_option(&p, word) : short_options(&p, word)))
+            return false;
+    }
+    *argc = kept;
+    return true;
+}
+
+void options_help(FILE *out, const struct option_spec *specs)
+{
+    for (const struct option_spec *s = specs; s != NULL && s->name != NULL; s++) {
+        char left[64];
+        int n = s->letter != 0 ? snprintf(left, sizeof left, "-%c, ", s->letter)
+                               : snprintf(left, sizeof left, "    ");
+        snprintf(left + n, sizeof left - (size_t)n, "--%s%s%s", s->name,
+                 s->argument != NULL ? " " : "", s->argument != NULL ? s->argument : "");
+        fprintf(out, "  %-26s %s\n", left, s->help);
+    }
+}

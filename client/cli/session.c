@@ -1,0 +1,103 @@
+#include "client/cli/session.h"
+
+enum { NS_PER_MS = 1000 * 1000 };
+
+static uint32_t milliseconds(uint64_t ns)
+{
+    uint64_t ms = (ns + NS_PER_MS - 1) / NS_PER_MS;
+    return ms > UINT32_MAX ? UINT32_MAX : (uint32_t)ms;
+}
+
+struct ergon_options session_options(const struct globals *g)
+{
+    return (struct ergon_options){
+        .size = sizeof(struct ergon_options),
+        .url = g->server,
+        .token = g->token,
+        .ca_file = g->cacert,
+        .cert_file = g->cert,
+        .key_file = g->key,
+        .server_name = g->server_name,
+        .insecure = g->insecure,
+        .no_reconnect = true,
+        .connect_timeout_ms = milliseconds(g->timeout_ns),
+        .message_max = UINT32_MAX, /* what the server holds is its own limit's business */
+    };
+}
+
+static const char *advice(const struct globals *g, enum ergon_outcome outcome)
+{
+    if (outcome == ERGON_OUTCOME_DENIED)
+        return "; give another token with --token-file";
+    if (outcome == ERGON_OUTCOME_UNREACHABLE && strncmp(g->server, "ergons:", 7) == 0)
+        return "; see --cacert and --server";
+    return outcome == ERGON_OUTCOME_UNREACHABLE ? "; is ergond running there? See --server" : "";
+}
+
+enum status session_open(struct session *s, const struct globals *g, uint32_t default_timeout_ms)
+{
+    char why[512];
+    struct ergon_options options = session_options(g);
+    *s = (struct session){.globals = g, .timeout_ms = default_timeout_ms};
+    if (g->timeout_ns > 0)
+        s->timeout_ms = milliseconds(g->timeout_ns);
+    enum ergon_outcome outcome = ergon_blocking_open(&options, &s->connection, why, sizeof why);
+    if (outcome == ERGON_OUTCOME_OK)
+        return STATUS_OK;
+    if (outcome == ERGON_OUTCOME_INVALID)
+        complain("%s: %s", g->server, why);
+    else if (!g->quiet)
+        complain("no connection to %s: %s%s", g->server, why, advice(g, outcome));
+    return status_of(outcome, "");
+}
+
+void session_close(struct session *s)
+{
+    ergon_blocking_close(s->connection);
+    s->connection = NULL;
+}
+
+static void report(const struct session *s, const char *method, const struct ergon_answer *a)
+{
+    if (s->globals->quiet)
+        return;
+    complain("%s: %s%s%s", method, a->code, a->code[0] != 0 ? ": " : "", a->text);
+}
+
+static enum status call(struct session *s, const char *method, struct span params,
+                        struct span *result, const struct ergon_answer **answer)
+{
+    struct ergon_bytes bytes = {params.at, params.len};
+    ergon_blocking_call(s->connection, method, bytes, s->timeout_ms, answer);
+    *result = span_of((*answer)->result.at, (*answer)->result.len);
+    return status_of((*answer)->outcome, (*answer)->code);
+}
+
+enum status session_call(struct session *s, const char *method, struct span params,
+                         struct span *result)
+{
+    const struct ergon_answer *answer;
+    enum status status = call(s, method, params, result, &answer);
+    if (status != STATUS_OK)
+        report(s, method, answer);
+    return status;
+}
+
+enum status session_try(struct session *s, const char *method, struct span params,
+                        struct span *result)
+{
+    const struct ergon_answer *answer;
+    enum status status = call(s, method, params, result, &answer);
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND && status != STATUS_AUTH)
+        report(s, method, answer);
+    return status;
+}
+
+enum status session_notify(struct session *s, const char *method, struct span params)
+{
+    struct ergon_bytes bytes = {params.at, params.len};
+    enum ergon_outcome outcome = ergon_blocking_notify(s->connection, method, bytes);
+    if (outcome != ERGON_OUTCOME_OK && !s->globals->quiet)
+        complain("%s: %s", method, ergon_outcome_name(outcome));
+    return status_of(outcome, "");
+}

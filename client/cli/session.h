@@ -1,0 +1,31 @@
+/* A connection for one run of a command; prints what goes wrong and turns it into a status. */
+#ifndef ERGON_CLI_SESSION_H
+#define ERGON_CLI_SESSION_H
+
+#include "client/cli/cli.h"
+#include "proto/span.h"
+
+struct session {
+    const struct globals *globals;
+    struct ergon_blocking *connection; /* owned */
+    uint32_t timeout_ms;               /* of each call; 0: none */
+};
+
+/* The options of libergon that the common options mean; strings are those of `g`. */
+struct ergon_options session_options(const struct globals *g);
+
+/* `default_timeout_ms` is used where --timeout is not given; 0: none. */
+enum status session_open(struct session *s, const struct globals *g, uint32_t default_timeout_ms);
+void session_close(struct session *s);
+
+/* STATUS_OK and *result, which is valid until the next call; otherwise a message was printed. */
+enum status session_call(struct session *s, const char *method, struct span params,
+                         struct span *result);
+
+/* The same, but a method that is not there, or not allowed, is not worth a message. */
+enum status session_try(struct session *s, const char *method, struct span params,
+                        struct span *result);
+
+enum status session_notify(struct session *s, const char *method, struct span params);
+
+#endif

@@ -1,0 +1,160 @@
+/* ergon token: makes a bearer token and the line by which a server knows it. */
+#include "client/cli/cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <openssl/rand.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    TOKEN_BYTES = 32,                 /* of randomness */
+    TOKEN_TEXT = 2 * TOKEN_BYTES + 1, /* in hex, with the final zero */
+    HASH_BYTES = 32,                  /* SHA-256 */
+    LINE_MAX_BYTES = 4096
+};
+
+struct token_options {
+    const char *methods; /* NULL: all */
+    const char *file;
+};
+
+static const struct option_spec OPTIONS[] = {
+    {0, "methods", "LIST", "methods allowed, as 'echo,hash,server.*'; default: *", OPTION_TEXT,
+     offsetof(struct token_options, methods)},
+    {0, "file", "FILE", "append the line to this file of the server", OPTION_TEXT,
+     offsetof(struct token_options, file)},
+    {0},
+};
+
+static void hex(char *to, const uint8_t *from, size_t len)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < len; i++) {
+        *to++ = digits[from[i] >> 4];
+        *to++ = digits[from[i] & 15];
+    }
+    *to = 0;
+}
+
+static bool make_token(char *token, char *hash)
+{
+    uint8_t bytes[TOKEN_BYTES];
+    uint8_t digest[HASH_BYTES];
+    if (RAND_bytes(bytes, sizeof bytes) != 1)
+        return false;
+    hex(token, bytes, sizeof bytes);
+    explicit_bzero(bytes, sizeof bytes);
+    if (EVP_Digest(token, strlen(token), digest, NULL, EVP_sha256(), NULL) != 1)
+        return false;
+    hex(hash, digest, sizeof digest);
+    return true;
+}
+
+/* No spaces and no control characters: the line is split at spaces. */
+static bool is_word(const char *text)
+{
+    for (const char *c = text; *c != 0; c++)
+        if ((unsigned char)*c <= ' ' || *c == 0x7f)
+            return false;
+    return text[0] != 0 && text[0] != '#';
+}
+
+static bool is_method_list(const char *list)
+{
+    size_t len = strlen(list);
+    if (!is_word(list) || list[0] == ',' || list[len - 1] == ',' || strstr(list, ",,") != NULL)
+        return false;
+    for (const char *star = strchr(list, '*'); star != NULL; star = strchr(star + 1, '*'))
+        if (star[1] != 0 && star[1] != ',')
+            return false;
+    return true;
+}
+
+static bool refuse(const char *file)
+{
+    char text[96];
+    complain("cannot append to %s: %s", file, strerror_r(errno, text, sizeof text));
+    return false;
+}
+
+/* A file that somebody edited may lack its last newline. */
+static bool ends_in_newline(int fd)
+{
+    char last = '\n';
+    off_t end = lseek(fd, 0, SEEK_END);
+    return end <= 0 || pread(fd, &last, 1, end - 1) != 1 || last == '\n';
+}
+
+static bool append_line(const char *file, const char *line)
+{
+    char text[LINE_MAX_BYTES + 2];
+    int fd = open(file, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return refuse(file);
+    int len = snprintf(text, sizeof text, "%s%s\n", ends_in_newline(fd) ? "" : "\n", line);
+    bool good = write(fd, text, (size_t)len) == len; /* one write: whole lines, even in parallel */
+    good = close(fd) == 0 && good;
+    return good || refuse(file);
+}
+
+static void print_token(const struct globals *g, const char *token, const char *line, bool filed)
+{
+    if (g->json)
+        printf("{\"token\":\"%s\",\"line\":\"%s\"}\n", token, line);
+    else if (filed)
+        puts(token);
+    else
+        printf("%s\n%s\n", token, line);
+}
+
+static enum status run(const struct globals *g, const void *options, int argc, char **argv)
+{
+    const struct token_options *o = options;
+    const char *methods = o->methods != NULL ? o->methods : "*";
+    char token[TOKEN_TEXT];
+    char hash[2 * HASH_BYTES + 1];
+    char line[LINE_MAX_BYTES];
+    (void)argc;
+    if (!is_word(argv[0]) || strpbrk(argv[0], "\"\\") != NULL) {
+        complain("a principal is one word without spaces, quotes or backslashes");
+        return STATUS_USAGE;
+    }
+    if (!is_method_list(methods) || strpbrk(methods, "\"\\") != NULL) {
+        complain("--methods is a list as echo,hash,server.*; a star stands at the end of a name");
+        return STATUS_USAGE;
+    }
+    if (!make_token(token, hash)) {
+        complain("no randomness to make a token from");
+        return STATUS_REMOTE;
+    }
+    int len = snprintf(line, sizeof line, "sha256:%s %s %s", hash, argv[0], methods);
+    if (len < 0 || (size_t)len >= sizeof line) {
+        complain("the principal and its methods are longer than a line may be");
+        return STATUS_USAGE;
+    }
+    if (o->file != NULL && !append_line(o->file, line))
+        return STATUS_USAGE;
+    print_token(g, token, line, o->file != NULL);
+    explicit_bzero(token, sizeof token);
+    return STATUS_OK;
+}
+
+const struct command TOKEN = {
+    .name = "token",
+    .arguments = "PRINCIPAL",
+    .summary = "make a bearer token and the server's line for it",
+    .text = "Prints a new random token, and below it the line for the server's token file: the\n"
+            "token's SHA-256, the principal, and the methods that it may call. With --file the\n"
+            "line is appended to that file instead, and the token alone is printed. The server\n"
+            "reads the file again on SIGHUP. No connection is made.\n",
+    .examples = "  ergon token alice\n"
+                "  ergon token ci --methods 'echo,hash,server.*' --file tokens > ci.token\n"
+                "  ERGON_TOKEN_FILE=ci.token ergon call echo hello\n",
+    .options = OPTIONS,
+    .options_size = sizeof(struct token_options),
+    .arguments_min = 1,
+    .arguments_max = 1,
+    .run = run,
+};
