@@ -1,0 +1,185 @@
+#include "proto/envelope.h"
+#include "tests/unit/proto/cmocka_env.h"
+#include "tests/unit/proto/hex.h"
+
+#include <stdio.h>
+
+static bool bytes_are(struct span s, const char *text)
+{
+    struct hex h = hex(text);
+    return span_equal(s, hex_span(&h));
+}
+
+static void request_is(const char *text, const char *msgid, const char *params)
+{
+    struct hex h = hex(text);
+    struct envelope e;
+    const char *why = NULL;
+
+    if (envelope_read(hex_span(&h), &e, &why) != ENVELOPE_OK)
+        fail_msg("%s: %s", text, why);
+    assert_int_equal(e.type, ENVELOPE_REQUEST);
+    assert_true(bytes_are(e.msgid, msgid));
+    assert_true(span_is(e.method, "echo"));
+    assert_true(bytes_are(e.params, params));
+}
+
+static void a_request_in_any_dress(void **state)
+{
+    (void)state;
+    request_is("94 00 01 a4 'echo' 91 05", "01", "91 05");
+    request_is("dc 0004 00 01 a4 'echo' 91 05", "01", "91 05");
+    request_is("dd 00000004 00 01 a4 'echo' 91 05", "01", "91 05");
+    request_is("94 cc 00 01 a4 'echo' 90", "01", "90");
+    request_is("94 d3 0000000000000000 01 a4 'echo' 90", "01", "90");
+    request_is("94 00 01 d9 04 'echo' 90", "01", "90");
+    request_is("94 00 01 c4 04 'echo' 90", "01", "90");
+    request_is("94 00 01 db 00000004 'echo' 90", "01", "90");
+}
+
+static void the_id_keeps_its_bytes(void **state)
+{
+    static const char *const ids[] = {
+        "00",          "7f",
+        "cc 01",       "cd 0001",
+        "ce 00000001", "cf ffffffffffffffff",
+        "d0 01",       "d1 0001",
+        "d2 00000001", "d3 0000000000000001",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "94 00 %s a4 'echo' 90", ids[i]);
+        request_is(text, ids[i], "90");
+    }
+}
+
+static void parameters_may_be_any_value(void **state)
+{
+    (void)state;
+    request_is("94 00 01 a4 'echo' c0", "01", "c0");
+    request_is("94 00 01 a4 'echo' 81 01 02", "01", "81 01 02");
+    request_is("94 00 01 a4 'echo' a1 ff", "01", "a1 ff"); /* not UTF-8, and none of our business */
+}
+
+static void a_notification_is_read(void **state)
+{
+    struct hex h = hex("93 02 c4 01 'n' 91 05");
+    struct envelope e;
+    const char *why;
+
+    (void)state;
+    assert_int_equal(envelope_read(hex_span(&h), &e, &why), ENVELOPE_OK);
+    assert_int_equal(e.type, ENVELOPE_NOTIFICATION);
+    assert_int_equal(e.msgid.len, 0);
+    assert_true(span_is(e.method, "n"));
+    assert_true(bytes_are(e.params, "91 05"));
+}
+
+static void a_response_is_read(void **state)
+{
+    struct hex h = hex("94 01 cd 0102 92 01 a1 'e' 81 01 02");
+    struct envelope e;
+    const char *why;
+
+    (void)state;
+    assert_int_equal(envelope_read(hex_span(&h), &e, &why), ENVELOPE_OK);
+    assert_int_equal(e.type, ENVELOPE_RESPONSE);
+    assert_true(bytes_are(e.msgid, "cd 0102"));
+    assert_true(bytes_are(e.error, "92 01 a1 'e'"));
+    assert_true(bytes_are(e.result, "81 01 02"));
+}
+
+static void verdict_is(const char *text, enum envelope_verdict expected)
+{
+    struct hex h = hex(text);
+    struct envelope e;
+    const char *why = NULL;
+
+    if (envelope_read(hex_span(&h), &e, &why) != expected)
+        fail_msg("%s: %s", text, why == NULL ? "was taken" : why);
+    assert_non_null(why);
+    assert_int_equal(e.msgid.len > 0, expected == ENVELOPE_ANSWERABLE);
+}
+
+static void a_bad_request_with_an_id_can_be_answered(void **state)
+{
+    (void)state;
+    verdict_is("92 00 01", ENVELOPE_ANSWERABLE);
+    verdict_is("93 00 01 a4 'echo'", ENVELOPE_ANSWERABLE);
+    verdict_is("95 00 01 a4 'echo' 90 c0", ENVELOPE_ANSWERABLE);
+    verdict_is("94 00 01 05 90", ENVELOPE_ANSWERABLE);
+    verdict_is("94 00 01 c0 90", ENVELOPE_ANSWERABLE);
+    verdict_is("94 00 01 c7 01 01 'e' 90", ENVELOPE_ANSWERABLE);
+    verdict_is("94 03 01 a4 'echo' 90", ENVELOPE_ANSWERABLE);
+    verdict_is("94 ce ffffffff 01 a4 'echo' 90", ENVELOPE_ANSWERABLE);
+}
+
+static void what_nobody_could_match_is_not_answered(void **state)
+{
+    (void)state;
+    verdict_is("05", ENVELOPE_UNANSWERABLE);
+    verdict_is("a4 'echo'", ENVELOPE_UNANSWERABLE);
+    verdict_is("80", ENVELOPE_UNANSWERABLE);
+    verdict_is("82 00 01 02 03", ENVELOPE_UNANSWERABLE);
+    verdict_is("90", ENVELOPE_UNANSWERABLE);
+    verdict_is("91 00", ENVELOPE_UNANSWERABLE);
+    verdict_is("91 03", ENVELOPE_UNANSWERABLE);
+    verdict_is("94 c0 01 a4 'echo' 90", ENVELOPE_UNANSWERABLE);
+    verdict_is("94 ff 01 a4 'echo' 90", ENVELOPE_UNANSWERABLE);
+    verdict_is("94 ca 00000000 01 a4 'echo' 90", ENVELOPE_UNANSWERABLE);
+    verdict_is("94 00 ff a4 'echo' 90", ENVELOPE_UNANSWERABLE);
+    verdict_is("94 00 d0 80 a4 'echo' 90", ENVELOPE_UNANSWERABLE);
+    verdict_is("94 00 ca 3f800000 a4 'echo' 90", ENVELOPE_UNANSWERABLE);
+    verdict_is("94 00 a1 '1' a4 'echo' 90", ENVELOPE_UNANSWERABLE);
+    verdict_is("94 00 c0 a4 'echo' 90", ENVELOPE_UNANSWERABLE);
+}
+
+static void a_bad_notification_or_response_is_never_answered(void **state)
+{
+    (void)state;
+    verdict_is("92 02 a1 'n'", ENVELOPE_UNANSWERABLE);
+    verdict_is("94 02 01 a1 'n' 90", ENVELOPE_UNANSWERABLE);
+    verdict_is("93 02 05 90", ENVELOPE_UNANSWERABLE);
+    verdict_is("93 01 05 c0", ENVELOPE_UNANSWERABLE);
+    verdict_is("94 01 ff c0 c0", ENVELOPE_UNANSWERABLE);
+}
+
+/* A method name of so many bytes. */
+static enum envelope_verdict with_name(size_t len)
+{
+    uint8_t message[6 + METHOD_NAME_MAX + 2];
+    struct envelope e;
+    const char *why;
+
+    memset(message, 'm', sizeof message);
+    memcpy(message, "\x94\x00\x01\xda", 4);
+    message[4] = (uint8_t)(len >> 8);
+    message[5] = (uint8_t)len;
+    message[6 + len] = 0x90;
+    return envelope_read(span_of(message, 7 + len), &e, &why);
+}
+
+static void a_name_has_256_bytes_at_most(void **state)
+{
+    (void)state;
+    assert_int_equal(with_name(METHOD_NAME_MAX - 1), ENVELOPE_OK);
+    assert_int_equal(with_name(METHOD_NAME_MAX), ENVELOPE_OK);
+    assert_int_equal(with_name(METHOD_NAME_MAX + 1), ENVELOPE_ANSWERABLE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_request_in_any_dress),
+        cmocka_unit_test(the_id_keeps_its_bytes),
+        cmocka_unit_test(parameters_may_be_any_value),
+        cmocka_unit_test(a_notification_is_read),
+        cmocka_unit_test(a_response_is_read),
+        cmocka_unit_test(a_bad_request_with_an_id_can_be_answered),
+        cmocka_unit_test(what_nobody_could_match_is_not_answered),
+        cmocka_unit_test(a_bad_notification_or_response_is_never_answered),
+        cmocka_unit_test(a_name_has_256_bytes_at_most),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

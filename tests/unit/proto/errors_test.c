@@ -1,0 +1,103 @@
+/* The list itself, and that PROTOCOL.md tells the same. */
+#include "proto/errors.h"
+#include "tests/unit/proto/cmocka_env.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DOCUMENT_MAX = 256 * 1024 };
+
+static void each_error_has_its_own_number_and_name(void **state)
+{
+    (void)state;
+    for (int a = 1; a < ERGON_ERROR_COUNT; a++)
+        for (int b = a + 1; b < ERGON_ERROR_COUNT; b++) {
+            assert_int_not_equal(error_number((enum ergon_error)a),
+                                 error_number((enum ergon_error)b));
+            assert_string_not_equal(error_name((enum ergon_error)a),
+                                    error_name((enum ergon_error)b));
+        }
+}
+
+static void numbers_that_json_rpc_knows_are_its_own(void **state)
+{
+    (void)state;
+    assert_int_equal(error_number(ERGON_E_BAD_REQUEST), -32600);
+    assert_int_equal(error_number(ERGON_E_NO_METHOD), -32601);
+    assert_int_equal(error_number(ERGON_E_BAD_PARAMS), -32602);
+    assert_int_equal(error_number(ERGON_E_INTERNAL), -32603);
+}
+
+static void only_passing_troubles_are_retryable(void **state)
+{
+    (void)state;
+    assert_true(error_retryable(ERGON_E_BUSY));
+    assert_true(error_retryable(ERGON_E_DRAINING));
+    assert_true(error_retryable(ERGON_E_MEMORY));
+    assert_false(error_retryable(ERGON_E_FAILED));
+    assert_false(error_retryable(ERGON_E_DEADLINE));
+}
+
+static void a_foreign_code_reads_as_internal(void **state)
+{
+    (void)state;
+    assert_string_equal(error_name((enum ergon_error)4711), "INTERNAL");
+    assert_string_equal(error_name(ERGON_OK), "OK");
+}
+
+static char *read_document(void)
+{
+    FILE *f = fopen(PROTOCOL_PATH, "r");
+    assert_non_null(f);
+    char *text = calloc(1, DOCUMENT_MAX);
+    assert_non_null(text);
+    size_t n = fread(text, 1, DOCUMENT_MAX - 1, f);
+    fclose(f);
+    assert_in_range(n, 1, DOCUMENT_MAX - 2);
+    return text;
+}
+
+static void the_document_lists_each_error_as_it_is(void **state)
+{
+    char *text = read_document();
+
+    (void)state;
+    for (int i = 1; i < ERGON_ERROR_COUNT; i++) {
+        enum ergon_error e = (enum ergon_error)i;
+        char row[256];
+        snprintf(row, sizeof row, "\n| `%s` | %d | %s | %s |", error_name(e), error_number(e),
+                 error_retryable(e) ? "yes" : "no", error_meaning(e));
+        if (strstr(text, row) == NULL)
+            fail_msg("PROTOCOL.md lacks the row:%s", row);
+    }
+    free(text);
+}
+
+static void the_document_lists_no_other_error(void **state)
+{
+    char *text = read_document();
+    int rows = 0;
+
+    (void)state;
+    const char *table = strstr(text, "| name | number | retryable |");
+    assert_non_null(table);
+    const char *end = strstr(table, "\n\n");
+    for (const char *p = table; (p = strstr(p, "\n| `")) != NULL && p < end; p++)
+        rows++;
+    assert_int_equal(rows, ERGON_ERROR_COUNT - 1);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_error_has_its_own_number_and_name),
+        cmocka_unit_test(numbers_that_json_rpc_knows_are_its_own),
+        cmocka_unit_test(only_passing_troubles_are_retryable),
+        cmocka_unit_test(a_foreign_code_reads_as_internal),
+        cmocka_unit_test(the_document_lists_each_error_as_it_is),
+        cmocka_unit_test(the_document_lists_no_other_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

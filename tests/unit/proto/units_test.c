@@ -1,0 +1,113 @@
+#include "proto/units.h"
+#include "tests/unit/proto/cmocka_env.h"
+
+static void duration_is(const char *text, uint64_t expected)
+{
+    uint64_t ns = 1;
+
+    assert_true(units_duration(span_text(text), &ns));
+    assert_int_equal(ns, expected);
+}
+
+static void size_is(const char *text, uint64_t expected)
+{
+    uint64_t bytes = 1;
+
+    assert_true(units_size(span_text(text), &bytes));
+    assert_int_equal(bytes, expected);
+}
+
+static void durations_are_read(void **state)
+{
+    (void)state;
+    duration_is("0", 0);
+    duration_is("0s", 0);
+    duration_is("7ns", 7);
+    duration_is("50us", 50000);
+    duration_is("250ms", 250000000);
+    duration_is("5s", 5000000000);
+    duration_is("2m", 120000000000);
+    duration_is("1h", 3600000000000);
+    duration_is("1d", 86400000000000);
+    duration_is("18446744073709551615ns", UINT64_MAX);
+}
+
+static void durations_are_refused(void **state)
+{
+    static const char *const bad[] = {"",      "5",     "s",    "-5s",     "+5s",
+                                      "5 s",   " 5s",   "5s ",  "5S",      "5.5s",
+                                      "1h30m", "5secs", "0x5s", "213504d", "18446744073709551616ns",
+                                      "5m\n",  "٥s"};
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        uint64_t ns;
+        if (units_duration(span_text(bad[i]), &ns))
+            fail_msg("\"%s\" was taken for a duration", bad[i]);
+    }
+}
+
+static void sizes_are_read(void **state)
+{
+    (void)state;
+    size_is("0", 0);
+    size_is("5b", 5);
+    size_is("64k", 65536);
+    size_is("64K", 65536);
+    size_is("64kb", 65536);
+    size_is("64KiB", 65536);
+    size_is("16m", 16777216);
+    size_is("16MB", 16777216);
+    size_is("1g", 1073741824);
+    size_is("1GiB", 1073741824);
+}
+
+static void sizes_are_refused(void **state)
+{
+    static const char *const bad[] = {"",   "64",   "k",    "-1k", "1 k",  "1ki",         "1kbb",
+                                      "1t", "1bib", "1.5m", "5bb", "1kb ", "17179869184g"};
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        uint64_t bytes;
+        if (units_size(span_text(bad[i]), &bytes))
+            fail_msg("\"%s\" was taken for a size", bad[i]);
+    }
+}
+
+static void texts_are_the_shortest_exact_ones(void **state)
+{
+    char buf[32];
+
+    (void)state;
+    assert_string_equal(units_duration_text(0, buf, sizeof buf), "0");
+    assert_string_equal(units_duration_text(250000000, buf, sizeof buf), "250ms");
+    assert_string_equal(units_duration_text(60000000000, buf, sizeof buf), "1m");
+    assert_string_equal(units_duration_text(90000000000, buf, sizeof buf), "90s");
+    assert_string_equal(units_duration_text(UINT64_MAX, buf, sizeof buf), "18446744073709551615ns");
+    assert_string_equal(units_size_text(0, buf, sizeof buf), "0");
+    assert_string_equal(units_size_text(1000, buf, sizeof buf), "1000b");
+    assert_string_equal(units_size_text(16777216, buf, sizeof buf), "16m");
+}
+
+static void texts_read_back(void **state)
+{
+    char buf[32];
+
+    (void)state;
+    for (uint64_t n = 1; n < UINT64_MAX / 7; n = n * 7 + 3) {
+        duration_is(units_duration_text(n, buf, sizeof buf), n);
+        size_is(units_size_text(n, buf, sizeof buf), n);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(durations_are_read),
+        cmocka_unit_test(durations_are_refused),
+        cmocka_unit_test(sizes_are_read),
+        cmocka_unit_test(sizes_are_refused),
+        cmocka_unit_test(texts_are_the_shortest_exact_ones),
+        cmocka_unit_test(texts_read_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
