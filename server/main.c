@@ -22,7 +22,7 @@ static int load_modules(struct registry *registry, const struct config *config, 
                         size_t size)
 {
     for (size_t i = 0; builtin_modules[i]; i++)
-        if (module_add(registry, builtin_modules[i], error, size) < 0)
+        if (module_add(registry, *builtin_modules[i], error, size) < 0)
             return -1;
     for (size_t i = 0; i < config->modules.count; i++)
         if (module_load(registry, config->modules.at[i], error, size) < 0)

@@ -62,7 +62,8 @@ enum ao_error {
 };
 const char *ao_error_text(int error); /* constant text */
 
-/* What other threads may ask for; the bits of the control inbox. */
+/* What other threads may ask for; the bits of the control inbox.  A message activates an inactive
+ * object and wakes a sleeping one. */
 enum ao_ask {
     AO_ASK_ACTIVATE = 1,
     AO_ASK_DEACTIVATE = 2,
@@ -92,14 +93,14 @@ struct ao {
     struct ao *next;
     const struct ao_class *cls;
     struct activator *home;
-    ao_time due;                     /* valid while it stands in the timer */
-    _Atomic(struct ao *) inbox_next; /* control inbox */
-    _Atomic uint32_t asked; /* enum ao_ask bits; 0 -> non-0 is who pushes it into the inbox */
-    uint8_t state;          /* enum ao_state */
-    uint8_t why;            /* enum ao_why, collected until the next step */
-    uint8_t tokens;         /* unblocks that came before their block; 0 or 1 */
-    uint8_t flags;          /* private */
-    struct ao_wait *waits;  /* what it waits for; NULL when it only sleeps */
+    ao_time due;              /* valid while it stands in the timer */
+    struct ao_handle *handle; /* what other threads ask through; NULL until one is wanted */
+    uint32_t id;              /* its name in traces; 0 when its activator writes none */
+    uint8_t state;            /* enum ao_state */
+    uint8_t why;              /* enum ao_why, collected until the next step */
+    uint8_t tokens;           /* unblocks that came before their block; 0 or 1 */
+    uint8_t flags;            /* private */
+    struct ao_wait *waits;    /* what it waits for; NULL when it only sleeps */
 };
 _Static_assert(sizeof(struct ao) <= 64, "a million sleeping objects is a normal day");
 
@@ -112,19 +113,23 @@ void ao_init(struct ao *ao, const struct ao_class *cls, struct activator *home);
  * everything. */
 void ao_fini(struct ao *ao);
 
-/* INACTIVE -> ACTIVE; of an active object a no-op.  AO_E_FAULTED, AO_E_SLEEPING, AO_E_CLOSED. */
+/* INACTIVE -> ACTIVE; of an active object a no-op, but in its own step it turns the verdict AO_DONE
+ * into AO_AGAIN.  AO_E_FAULTED, AO_E_SLEEPING, AO_E_CLOSED. */
 int ao_activate(struct ao *ao);
 
 /* -> INACTIVE from active (also from within its own step, where the verdict is then ignored) or
  * sleeping (the sleep and the wait are cancelled); of an inactive object a no-op.  AO_E_FAULTED. */
 int ao_deactivate(struct ao *ao);
 
-/* Ends a sleep, or one entered in this very step; of an object that does not sleep a no-op. */
+/* Ends a sleep; of an object that does not sleep a no-op.  In the object's own step it cancels the
+ * AO_PARK of that step, unless ao_sleep_for(), ao_sleep_until() or ao_block() comes after it: they
+ * begin a new sleep. */
 void ao_wake(struct ao *ao);
 
-/* Sets the deadline of the sleep that the verdict AO_PARK of this step enters (or, from outside a
- * step, puts an inactive or active object to sleep now).  AO_E_SLEEPING, AO_E_TIMED, AO_E_FAULTED.
- */
+/* Sets the deadline of the sleep that the verdict AO_PARK of this step enters (another verdict
+ * forgets it); or, from outside a step, puts an inactive or active object to sleep now.  AO_NEVER
+ * is a sleep until woken.  AO_E_SLEEPING, AO_E_FAULTED, AO_E_CLOSED; AO_E_TIMED: this step has set
+ * a deadline already. */
 int ao_sleep_for(struct ao *ao, ao_time duration);
 int ao_sleep_until(struct ao *ao, ao_time deadline);
 
@@ -150,11 +155,11 @@ unsigned ao_why(const struct ao *self); /* bits of enum ao_why; during a step */
 struct ao *ao_current(void);            /* the object being stepped on this thread, or NULL */
 ao_time ao_now(const struct ao *ao);    /* its activator's time, as of this round */
 
-/* --- From other threads
- * ------------------------------------------------------------------------------------------ A
- * foreign thread holds a counted handle, never a bare pointer.  The handle outlives the object:
+/* --- From other threads ---
+ *
+ * A foreign thread holds a counted handle, never a bare pointer.  The handle outlives the object:
  * asking a retired object, or one whose activator was closed, is a no-op that returns AO_E_CLOSED.
- */
+ * An object has one handle; each ao_handle_new() counts one more holder of it. */
 struct ao_handle;
 
 struct ao_handle *ao_handle_new(struct ao *ao);             /* home thread; NULL without memory */

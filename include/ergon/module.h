@@ -20,6 +20,8 @@ enum { ERGON_ABI_MAJOR = 1, ERGON_ABI_MINOR = 0 };
 struct ergon_task;   /* one task while its handler has it */
 struct ergon_module; /* the module being initialised */
 struct ergon_host;
+struct ao_api;
+struct ao_port;
 
 struct ergon_bytes {
     const uint8_t *at;
@@ -81,16 +83,13 @@ struct ergon_host {
     uint32_t size; /* of the host's table, bytes */
     uint16_t major, minor;
 
-    /* --- During init
-     * ---------------------------------------------------------------------------------------------
-     */
+    /* --- During init --- */
     int (*register_handler)(struct ergon_module *module,
                             const struct ergon_handler *handler); /* 0, or -1: logged */
     void (*log)(int level, const char *module,
                 const char *text); /* 0 debug .. 3 error; any thread, any time */
 
-    /* --- Parameters; valid for the whole task
-     * ---------------------------------------------------------------------- */
+    /* --- Parameters; valid during one step (they may move between two), or one run --- */
     struct ergon_bytes (*params)(struct ergon_task *task); /* raw; one MessagePack value */
     uint32_t (*params_open)(struct ergon_task *task,
                             struct ergon_reader *reader); /* number of parameters */
@@ -107,8 +106,7 @@ struct ergon_host {
     bool (*read_size)(struct ergon_reader *r, uint64_t *bytes);  /* bytes, or "64k" */
 
     /* --- Result: the last one set counts.  Each returns false without memory or past the message
-     * limit; then the task is failed already, and the handler should end.
-     * -------------------------------------------------------------- */
+     * limit; then the task is failed already, and the handler should end. --- */
     bool (*result_nil)(struct ergon_task *task);
     bool (*result_bool)(struct ergon_task *task, bool v);
     bool (*result_int)(struct ergon_task *task, int64_t v);
@@ -128,9 +126,7 @@ struct ergon_host {
      * 400 bytes. */
     void (*fail)(struct ergon_task *task, const char *code, const char *text);
 
-    /* --- The task
-     * ----------------------------------------------------------------------------------------------------
-     */
+    /* --- The task --- */
     void *(*arg)(struct ergon_task *task);
     bool (*cancelled)(struct ergon_task *task);     /* nobody wants the result any more; poll it */
     uint64_t (*time_left)(struct ergon_task *task); /* ns to the deadline; UINT64_MAX: none */
@@ -139,8 +135,7 @@ struct ergon_host {
     void *(*alloc)(struct ergon_task *task,
                    size_t size); /* freed with the task; NULL without memory */
 
-    /* --- Nested calls: inherit the deadline; refused past a depth of 16
-     * ----------------------------------------------- */
+    /* --- Nested calls: inherit the deadline; refused past a depth of 16 --- */
     /* Blocking handlers: waits for the end. */
     void (*call)(struct ergon_task *task, const char *method, struct ergon_bytes params,
                  struct ergon_outcome *out);
@@ -151,6 +146,13 @@ struct ergon_host {
                                      struct ergon_bytes params);
     bool (*call_await)(struct ergon_call *call, struct ao_wait *wait);
     void (*call_outcome)(struct ergon_call *call, struct ergon_outcome *out);
+
+    /* --- Everything cooperative, for stepped handlers; <ergon/handler.h> gives the functions their
+     * names --- */
+    const struct ao_api *ao;
+    /* The port of the activator that runs this task: what ao_sem_share(), ao_sem_remote_acquire()
+     * and their like want. */
+    struct ao_port *(*port)(struct ergon_task *task);
 };
 
 /* What a module is.  Constant data of the module, for ever. */

@@ -5,6 +5,12 @@
 
 #include <ergon/module.h>
 
-extern const struct ergon_module_info *const builtin_modules[]; /* NULL ends the list */
+/* Each where its file defines it (ERGON_MODULE). */
+extern const struct ergon_module_info *const basic_module;
+extern const struct ergon_module_info *const waiting_module;
+extern const struct ergon_module_info *const digest_module;
+extern const struct ergon_module_info *const compress_module;
+
+extern const struct ergon_module_info *const *const builtin_modules[]; /* NULL ends the list */
 
 #endif

@@ -88,8 +88,7 @@ const char *acceptor_url(const struct acceptor *a, uint32_t i);
 void acceptor_free(
     struct acceptor *a); /* closes the listeners; unlinks Unix sockets that it made */
 
-/* --- A running server: any thread; each takes effect on every loop soon
- * -------------------------------------------- */
+/* --- A running server: any thread; each takes effect on every loop soon --- */
 /* Stop accepting; every connection stops reading, finishes what is in flight, writes it and closes.
  * `drained(arg)` is called once, on some loop's thread, when no connection is left. */
 void net_drain(struct acceptor *a, void (*drained)(void *arg), void *arg);

@@ -76,8 +76,7 @@ enum ergon_error tasks_submit(struct tasks *t, struct span method, struct span p
                               ao_time deadline,
                               void (*ended)(void *arg, const struct outcome *outcome), void *arg);
 
-/* --- Figures; any thread, each number by itself
- * ---------------------------------------------------------------------- */
+/* --- Figures; any thread, each number by itself --- */
 struct executor_info {
     char name[24]; /* "stepped 0", "blocking 3" */
     enum ergon_kind kind;

@@ -1,0 +1,107 @@
+/* The runtime as a table: how a module, which imports nothing, reaches the functions of
+ * <ergon/ao.h> and its parts.
+ *
+ * X(name) stands for the function ao_##name.  Append only: the order is part of the binary
+ * interface. */
+#ifndef ERGON_AO_API_H
+#define ERGON_AO_API_H
+
+#include <ergon/ao.h>
+#include <ergon/event.h>
+#include <ergon/group.h>
+#include <ergon/mailbox.h>
+#include <ergon/port.h>
+#include <ergon/rendezvous.h>
+#include <ergon/select.h>
+#include <ergon/sem.h>
+#include <ergon/seq.h>
+#include <ergon/wait.h>
+
+#define AO_API(X)                                                                                  \
+    X(error_text)                                                                                  \
+    X(init)                                                                                        \
+    X(fini)                                                                                        \
+    X(activate)                                                                                    \
+    X(deactivate)                                                                                  \
+    X(wake)                                                                                        \
+    X(sleep_for)                                                                                   \
+    X(sleep_until)                                                                                 \
+    X(block)                                                                                       \
+    X(unblock)                                                                                     \
+    X(fault)                                                                                       \
+    X(reset)                                                                                       \
+    X(retire)                                                                                      \
+    X(state)                                                                                       \
+    X(why)                                                                                         \
+    X(current)                                                                                     \
+    X(now)                                                                                         \
+    X(handle_new)                                                                                  \
+    X(handle_hold)                                                                                 \
+    X(handle_drop)                                                                                 \
+    X(ask)                                                                                         \
+    X(wait_outcome_text)                                                                           \
+    X(wait_prepare)                                                                                \
+    X(wait_park)                                                                                   \
+    X(wait_resume)                                                                                 \
+    X(wait_cancel)                                                                                 \
+    X(seq_sleep)                                                                                   \
+    X(seq_after)                                                                                   \
+    X(completion_init)                                                                             \
+    X(completion_await)                                                                            \
+    X(completion_complete)                                                                         \
+    X(completion_close)                                                                            \
+    X(event_init)                                                                                  \
+    X(event_set)                                                                                   \
+    X(event_reset)                                                                                 \
+    X(event_is_set)                                                                                \
+    X(event_await)                                                                                 \
+    X(event_close)                                                                                 \
+    X(group_init)                                                                                  \
+    X(group_start)                                                                                 \
+    X(group_await)                                                                                 \
+    X(group_cancel)                                                                                \
+    X(mailbox_init)                                                                                \
+    X(mailbox_fini)                                                                                \
+    X(mailbox_close)                                                                               \
+    X(mailbox_try_send)                                                                            \
+    X(mailbox_send)                                                                                \
+    X(mailbox_take)                                                                                \
+    X(mailbox_receive)                                                                             \
+    X(mailbox_empty)                                                                               \
+    X(rendezvous_init)                                                                             \
+    X(rendezvous_give)                                                                             \
+    X(rendezvous_take)                                                                             \
+    X(rendezvous_close)                                                                            \
+    X(select_begin)                                                                                \
+    X(select_arm)                                                                                  \
+    X(select_await)                                                                                \
+    X(sem_init)                                                                                    \
+    X(sem_fini)                                                                                    \
+    X(sem_close)                                                                                   \
+    X(sem_acquire)                                                                                 \
+    X(sem_try_acquire)                                                                             \
+    X(sem_release)                                                                                 \
+    X(sem_waiting)                                                                                 \
+    X(sem_acquire_scoped)                                                                          \
+    X(permit_release)                                                                              \
+    X(sem_share)                                                                                   \
+    X(sem_remote_hold)                                                                             \
+    X(sem_remote_drop)                                                                             \
+    X(sem_remote_acquire)                                                                          \
+    X(sem_remote_acquire_scoped)                                                                   \
+    X(sem_remote_release)                                                                          \
+    X(mailbox_share)                                                                               \
+    X(mailbox_remote_close)                                                                        \
+    X(mailbox_remote_hold)                                                                         \
+    X(mailbox_remote_drop)                                                                         \
+    X(mailbox_remote_try_send)                                                                     \
+    X(mailbox_remote_send)
+
+struct ao_api {
+    uint32_t size; /* of the host's table, bytes */
+#define X(name) __typeof__(ao_##name) *name;
+    AO_API(X)
+#undef X
+};
+
+#endif
