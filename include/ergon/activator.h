@@ -18,6 +18,8 @@ struct trace;  /* server/runtime/trace.h */
 struct ao_clock {
     ao_time (*now)(void *arg); /* monotonic */
     void *arg;
+    ao_time (*coarse)(
+        void *arg); /* the same to some milliseconds, but cheap; NULL: there is none */
 };
 extern const struct ao_clock ao_clock_monotonic;
 
@@ -57,7 +59,7 @@ void activator_stop(struct activator *a);
 /* After the run has ended, any thread.  What it still holds is finished in this order: control
  * inbox (requests are refused with AO_E_CLOSED), active objects (deactivated, in list order),
  * sleeping objects of the timer (by deadline), retired objects.  Handles then answer AO_E_CLOSED.
- */
+ * It does not know the objects that sleep without a deadline: deactivate them before. */
 void activator_close(struct activator *a);
 
 /* Home thread. */

@@ -23,8 +23,9 @@ struct waker {
 };
 
 void waker_init(struct waker *w, void (*wake)(void *arg), void *arg);
-void waker_announce(struct waker *w); /* sleeper; then look at every input once more */
-void waker_retract(struct waker *w);  /* sleeper; after blocking, or instead of it */
+void waker_announce(struct waker *w);        /* sleeper; then look at every input once more */
+bool waker_announced(const struct waker *w); /* sleeper; false once a producer has sent the wake */
+void waker_retract(struct waker *w);         /* sleeper; after blocking, or instead of it */
 bool waker_notify(struct waker *w); /* any producer, after publishing; true when it sent the wake */
 
 #endif

@@ -1,0 +1,275 @@
+#include <ergon/activator.h>
+#include <ergon/poller.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "server/runtime/log.h"
+#include "server/runtime/state.h"
+#include "server/runtime/trace.h"
+
+/* Objects whose deadline came that one round takes; the rest follow in the next. */
+enum { EXPIRE_BUDGET = 1024 };
+
+/* A coarse clock is some milliseconds off: too much for a shorter limit than this. */
+#define COARSE_LIMIT AO_MS(16)
+
+static _Thread_local struct activator *current_activator;
+
+struct activator *activator_enter(struct activator *a)
+{
+    struct activator *before = current_activator;
+    current_activator = a;
+    atomic_store_explicit(&a->running, true, memory_order_relaxed);
+    return before;
+}
+
+void activator_exit(struct activator *a, struct activator *before)
+{
+    current_activator = before;
+    if (before != a)
+        atomic_store_explicit(&a->running, false, memory_order_relaxed);
+}
+
+static void wake_poller(void *arg)
+{
+    struct poller *poller = arg;
+    poller->wake(poller);
+}
+
+static void choose_clock(struct activator *a, const struct ao_clock *clock)
+{
+    a->clock = clock ? *clock : ao_clock_monotonic;
+    if (!a->clock.coarse || a->step_limit < COARSE_LIMIT)
+        a->clock.coarse = a->clock.now;
+    a->now = a->last_poll = a->clock.now(a->clock.arg);
+}
+
+static void set_up(struct activator *a, const struct activator_options *o)
+{
+    a->poller = o->poller;
+    a->trace = o->trace;
+    a->random = o->seed;
+    a->core = o->core;
+    a->priority = o->priority;
+    a->idle = o->idle;
+    a->spin = o->spin;
+    a->step_limit = o->step_limit;
+    snprintf(a->name, sizeof a->name, "%s", o->name ? o->name : "activator");
+    choose_clock(a, o->clock);
+    dispatcher_init(&a->dispatcher);
+    timer_init(&a->timer, a->now);
+    waker_init(&a->waker, wake_poller, a->poller);
+}
+
+struct activator *activator_open(const struct activator_options *options)
+{
+    if (!options->poller) {
+        errno = EINVAL;
+        return NULL;
+    }
+    struct activator *a = aligned_alloc(alignof(struct activator), sizeof *a);
+    if (!a)
+        return NULL;
+    *a = (struct activator){0};
+    set_up(a, options);
+    a->inbox = inbox_new(&a->waker);
+    if (!a->inbox) {
+        free(a);
+        errno = ENOMEM;
+        return NULL;
+    }
+    return a;
+}
+
+static void expire(struct activator *a)
+{
+    for (int budget = EXPIRE_BUDGET; budget > 0; budget--) {
+        struct ao *ao = timer_take(&a->timer, a->now);
+        if (!ao)
+            return;
+        ao_expire(ao);
+    }
+}
+
+void activator_at_round_end(struct activator *a, struct round_hook *hook)
+{
+    activator_assert_owner(a);
+    if (hook->armed)
+        return;
+    hook->armed = true;
+    hook->next = NULL;
+    if (a->hook_first)
+        a->hook_last->next = hook;
+    else
+        a->hook_first = hook;
+    a->hook_last = hook;
+}
+
+/* What the hooks arm is for the next round: the list is taken off first. */
+static void run_hooks(struct activator *a)
+{
+    struct round_hook *hook = a->hook_first;
+    a->hook_first = a->hook_last = NULL;
+    while (hook) {
+        struct round_hook *next = hook->next;
+        hook->armed = false;
+        hook->run(hook);
+        hook = next;
+    }
+}
+
+static void disarm_hooks(struct activator *a)
+{
+    for (struct round_hook *hook = a->hook_first; hook; hook = hook->next)
+        hook->armed = false;
+    a->hook_first = a->hook_last = NULL;
+}
+
+/* A callback may retire further objects: they are finished too. */
+static void finish_retired(struct activator *a)
+{
+    struct ao *ao;
+    while ((ao = a->retired_first)) {
+        a->retired_first = ao->next;
+        ao->next = NULL;
+        handle_detach(ao);
+        TRACE(a, ao->cls->name, ao->id, "retired");
+        if (ao->cls->retired)
+            ao->cls->retired(ao);
+    }
+}
+
+static void publish_figures(struct activator *a)
+{
+    struct activator_figures *f = &a->figures;
+    counter_add(&f->rounds, 1);
+    counter_add(&f->steps, a->steps);
+    a->steps = 0;
+    atomic_store_explicit(&f->active, a->dispatcher.count, memory_order_relaxed);
+    atomic_store_explicit(&f->sleeping, a->timer.count, memory_order_relaxed);
+}
+
+static bool run_round(struct activator *a, bool may_block)
+{
+    a->now = a->clock.now(a->clock.arg);
+    ask_serve(a);
+    lanes_look(a);
+    expire(a);
+    step_round(a);
+    lanes_flush(a);
+    run_hooks(a);
+    finish_retired(a);
+    publish_figures(a);
+    idle_poll(a, may_block);
+    return activator_busy(a);
+}
+
+bool activator_round(struct activator *a, bool may_block)
+{
+    struct activator *before = activator_enter(a);
+    assert(!a->frame);
+    bool busy = run_round(a, may_block);
+    activator_exit(a, before);
+    return busy;
+}
+
+static void set_thread(const struct activator *a)
+{
+    char name[16];
+    snprintf(name, sizeof name, "%.15s", a->name); /* as much as the kernel takes */
+    pthread_setname_np(pthread_self(), name);
+    if (a->core >= 0) {
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        CPU_SET((size_t)a->core, &set);
+        int error = pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+        if (error)
+            log_warn("cannot bind the thread to its core", LOG_STR("activator", a->name),
+                     LOG_INT("core", a->core), LOG_INT("errno", error));
+    }
+    if (a->priority && setpriority(PRIO_PROCESS, (id_t)gettid(), a->priority) != 0)
+        log_warn("cannot set the priority of the thread", LOG_STR("activator", a->name),
+                 LOG_INT("priority", a->priority), LOG_INT("errno", errno));
+}
+
+void activator_run(struct activator *a)
+{
+    struct activator *before = activator_enter(a);
+    set_thread(a);
+    /* Acquire: what the stopper wrote before.  Pairs with the release in activator_stop(). */
+    while (!atomic_load_explicit(&a->stopping, memory_order_acquire))
+        run_round(a, true);
+    atomic_store_explicit(&a->stopping, false, memory_order_relaxed);
+    activator_exit(a, before);
+}
+
+void activator_stop(struct activator *a)
+{
+    /* Release: pairs with the acquire in activator_run().  The order to stop is an input like any
+     * other: published, then notified. */
+    atomic_store_explicit(&a->stopping, true, memory_order_release);
+    waker_notify(&a->waker);
+}
+
+void activator_close(struct activator *a)
+{
+    struct activator *before = activator_enter(a);
+    struct ao *ao;
+    a->closing = true;
+    inbox_close(a->inbox);
+    ask_refuse_all(a);
+    while ((ao = dispatcher_front(&a->dispatcher)))
+        ao_finish(ao);
+    while ((ao = timer_take(&a->timer, AO_NEVER))) {
+        ao->flags &= (uint8_t)~AO_FLAG_TIMED;
+        ao_finish(ao);
+    }
+    finish_retired(a);
+    disarm_hooks(a);
+    lanes_forget(a);
+    activator_exit(a, before);
+    inbox_drop(a->inbox);
+    free(a);
+}
+
+ao_time activator_now(const struct activator *a)
+{
+    return a->now;
+}
+
+/* splitmix64. */
+uint64_t activator_random(struct activator *a)
+{
+    uint64_t z = a->random += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+struct activator *activator_current(void)
+{
+    return current_activator;
+}
+
+const char *activator_name(const struct activator *a)
+{
+    return a->name;
+}
+
+struct trace *activator_trace(const struct activator *a)
+{
+    return a->trace;
+}
+
+void activator_assert_owner(const struct activator *a)
+{
+    assert(current_activator == a || !atomic_load_explicit(&a->running, memory_order_relaxed));
+    (void)a;
+}

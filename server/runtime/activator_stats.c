@@ -1,0 +1,39 @@
+/* What other threads may know of an activator. */
+#include <ergon/activator.h>
+
+#include "server/runtime/state.h"
+
+static uint64_t figure(const counter *c)
+{
+    return atomic_load_explicit(c, memory_order_relaxed);
+}
+
+void activator_stats(const struct activator *a, struct activator_stats *out)
+{
+    const struct activator_figures *f = &a->figures;
+    *out = (struct activator_stats){
+        .rounds = figure(&f->rounds),
+        .steps = figure(&f->steps),
+        .long_steps = figure(&f->long_steps),
+        .polls = figure(&f->polls),
+        .blocks = figure(&f->blocks),
+        .wakes_sent = figure(&f->wakes_sent),
+        .wakes_received = figure(&f->wakes_received),
+        .spins_won = figure(&f->spins_won),
+        .spins_lost = figure(&f->spins_lost),
+        .active = figure(&f->active),
+        .sleeping = figure(&f->sleeping),
+    };
+}
+
+const char *activator_stuck(const struct activator *a, ao_time *since)
+{
+    const struct activator_figures *f = &a->figures;
+    const struct ao_class *cls = atomic_load_explicit(&f->stepping, memory_order_relaxed);
+    ao_time began = figure(&f->since);
+    ao_time now = a->clock.now(a->clock.arg);
+    if (!cls || now <= began || now - began <= a->step_limit)
+        return NULL;
+    *since = began;
+    return cls->name;
+}

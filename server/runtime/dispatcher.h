@@ -1,0 +1,43 @@
+/* The dispatcher: an activator's doubly linked list of active objects, between two sentinels.
+ *
+ * It is safe while it is being walked: a step may append and remove any object, the one being
+ * stepped included.  A walk visits what stood in the list when it began and still stands in its
+ * place when its turn comes, once, in order; what is appended meanwhile comes after the mark, in
+ * the next walk.
+ *
+ * Home thread only.  An object outside of the list has prev and next NULL. */
+#ifndef ERGON_RUNTIME_DISPATCHER_H
+#define ERGON_RUNTIME_DISPATCHER_H
+
+#include <ergon/ao.h>
+
+struct dispatcher {
+    struct ao first, last; /* sentinels: never stepped */
+    struct ao mark;        /* ends the walk; in the list during a walk only */
+    struct ao *cursor;     /* the next to visit; NULL outside of a walk */
+    uint64_t count;
+};
+
+void dispatcher_init(struct dispatcher *d);
+void dispatcher_append(struct dispatcher *d, struct ao *ao);
+void dispatcher_remove(struct dispatcher *d, struct ao *ao);
+struct ao *dispatcher_front(const struct dispatcher *d); /* NULL when empty; outside of a walk */
+
+void dispatcher_begin(struct dispatcher *d);
+void dispatcher_end(struct dispatcher *d);
+
+/* NULL at the end of the walk.  Inline: it stands in the innermost loop of the server. */
+static inline struct ao *dispatcher_next(struct dispatcher *d)
+{
+    struct ao *ao = d->cursor;
+    if (ao == &d->mark)
+        return NULL;
+    d->cursor = ao->next;
+    __builtin_prefetch(ao->next, 1);
+    return ao;
+}
+
+/* Links agree in both directions, the count is right.  Walks all; for tests. */
+bool dispatcher_validate(const struct dispatcher *d);
+
+#endif

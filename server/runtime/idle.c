@@ -1,0 +1,101 @@
+/* The end of a round: whether to look at the poller, and whether to block in it. */
+#include <ergon/poller.h>
+
+#include "server/runtime/state.h"
+
+/* While objects are active, the poller is asked at least so often: a poll costs as much as a few
+ * dozen brief steps, and what becomes ready waits no longer than this. */
+#define POLL_INTERVAL AO_US(50)
+enum { POLL_ROUNDS = 64 };
+
+/* A spinning thread looks at its own inputs so many times between two looks at the poller. */
+enum { SPIN_LOOKS = 64 };
+
+bool activator_busy(const struct activator *a)
+{
+    return a->dispatcher.count || a->hook_first || a->timer.expired.first || a->dirty ||
+           a->retired_first;
+}
+
+/* Is there something from other threads?  What a sleeper looks at once more. */
+static bool called(struct activator *a)
+{
+    return !mpsc_empty(&a->inbox->entries) ||
+           atomic_load_explicit(&a->stopping, memory_order_acquire) || lanes_ready(a);
+}
+
+static void poll_now(struct activator *a, ao_time timeout)
+{
+    counter_add(&a->figures.polls, 1);
+    a->unpolled = 0;
+    a->last_poll = a->now;
+    a->poller->poll(a->poller, timeout);
+}
+
+static void poll_busy(struct activator *a)
+{
+    if (++a->unpolled >= POLL_ROUNDS || a->now - a->last_poll >= POLL_INTERVAL)
+        poll_now(a, 0);
+}
+
+static ao_time clock_now(const struct activator *a)
+{
+    return a->clock.now(a->clock.arg);
+}
+
+static ao_time time_left(const struct activator *a)
+{
+    ao_time next = timer_next(&a->timer);
+    if (next == AO_NEVER)
+        return AO_NEVER;
+    ao_time now = clock_now(a);
+    return next > now ? next - now : 0;
+}
+
+static void block(struct activator *a)
+{
+    ao_time timeout = time_left(a);
+    waker_announce(&a->waker);
+    if (!called(a)) {
+        counter_add(&a->figures.blocks, timeout != 0);
+        poll_now(a, timeout);
+        if (!waker_announced(&a->waker))
+            counter_add(&a->figures.wakes_received, 1);
+    }
+    waker_retract(&a->waker);
+}
+
+/* True when work came, or a deadline. */
+static bool spin_look(struct activator *a)
+{
+    for (int i = 0; i < SPIN_LOOKS; i++) {
+        if (called(a))
+            return true;
+        __builtin_ia32_pause();
+    }
+    poll_now(a, 0);
+    return activator_busy(a) || timer_next(&a->timer) <= clock_now(a);
+}
+
+static bool spin(struct activator *a)
+{
+    ao_time end = clock_now(a) + a->spin;
+    do {
+        if (spin_look(a)) {
+            counter_add(&a->figures.spins_won, 1);
+            return true;
+        }
+    } while (clock_now(a) < end);
+    counter_add(&a->figures.spins_lost, 1);
+    return false;
+}
+
+void idle_poll(struct activator *a, bool may_block)
+{
+    if (activator_busy(a))
+        poll_busy(a);
+    else if (!may_block || a->idle == IDLE_NEVER)
+        poll_now(a, 0);
+    else if (a->idle == IDLE_SLEEP || !spin(a))
+        block(a);
+}

@@ -1,0 +1,192 @@
+#include "server/runtime/lane.h"
+
+#include <assert.h>
+
+#include "server/runtime/state.h"
+
+static int init(struct lane *l, uint32_t capacity, struct activator *producer)
+{
+    *l = (struct lane){.producer = producer};
+    return ring_init(&l->ring, capacity);
+}
+
+int lane_init(struct lane *l, uint32_t capacity, struct activator *producer, struct ao *receiver)
+{
+    if (init(l, capacity, producer) != 0)
+        return -1;
+    struct activator *home = receiver->home;
+    l->receiver = receiver;
+    l->waker = &home->waker;
+    if (home->inlets)
+        home->inlets_last->next_inlet = l;
+    else
+        home->inlets = l;
+    home->inlets_last = l;
+    return 0;
+}
+
+int lane_init_thread(struct lane *l, uint32_t capacity, struct activator *producer,
+                     struct waker *waker)
+{
+    if (init(l, capacity, producer) != 0)
+        return -1;
+    l->waker = waker;
+    return 0;
+}
+
+static void leave_inlets(struct lane *l)
+{
+    struct activator *home = l->receiver->home;
+    struct lane *before = NULL;
+    struct lane **link = &home->inlets;
+    for (; *link != l; link = &before->next_inlet)
+        before = *link;
+    *link = l->next_inlet;
+    if (home->inlets_last == l)
+        home->inlets_last = before;
+}
+
+static void leave_dirty(struct lane *l)
+{
+    struct activator *producer = l->producer;
+    struct lane *before = NULL;
+    struct lane **link = &producer->dirty;
+    for (; *link != l; link = &before->next_dirty)
+        before = *link;
+    *link = l->next_dirty;
+    if (producer->dirty_last == l)
+        producer->dirty_last = before;
+}
+
+/* An activator that was closed before has forgotten the lane. */
+void lane_fini(struct lane *l)
+{
+    if (l->receiver)
+        leave_inlets(l);
+    if (l->dirty)
+        leave_dirty(l);
+    ring_fini(&l->ring);
+}
+
+static void mark_dirty(struct lane *l)
+{
+    struct activator *producer = l->producer;
+    if (!producer || l->dirty)
+        return;
+    activator_assert_owner(producer);
+    l->dirty = true;
+    l->next_dirty = NULL;
+    if (producer->dirty)
+        producer->dirty_last->next_dirty = l;
+    else
+        producer->dirty = l;
+    producer->dirty_last = l;
+}
+
+static void overflow_append(struct lane *l, struct lane_item *item)
+{
+    item->next = NULL;
+    if (l->overflow_first)
+        l->overflow_last->next = item;
+    else
+        l->overflow_first = item;
+    l->overflow_last = item;
+}
+
+void lane_push(struct lane *l, struct lane_item *item)
+{
+    if (l->overflow_first || !ring_stage(&l->ring, item))
+        overflow_append(l, item);
+    mark_dirty(l);
+}
+
+/* The next of an item is read before it is staged: it is the consumer's once it is published. */
+static void stage_overflow(struct lane *l)
+{
+    while (l->overflow_first) {
+        struct lane_item *next = l->overflow_first->next;
+        if (!ring_stage(&l->ring, l->overflow_first))
+            return;
+        l->overflow_first = next;
+    }
+}
+
+static bool publish(struct lane *l)
+{
+    stage_overflow(l);
+    return ring_flush(&l->ring);
+}
+
+/* A receiver on the producer's own activator is found by the next look at the inlets. */
+static bool is_own(const struct lane *l)
+{
+    return l->producer && l->waker == &l->producer->waker;
+}
+
+bool lane_flush(struct lane *l)
+{
+    if (publish(l) && !is_own(l) && waker_notify(l->waker) && l->producer)
+        counter_add(&l->producer->figures.wakes_sent, 1);
+    return !l->overflow_first;
+}
+
+struct lane_item *lane_take(struct lane *l)
+{
+    return ring_take(&l->ring);
+}
+
+void lane_release(struct lane *l)
+{
+    ring_release(&l->ring);
+}
+
+bool lane_ready(struct lane *l)
+{
+    return ring_ready(&l->ring);
+}
+
+/* A receiver that is faulted or has gone leaves its items where they are: its owner drains the lane
+ * when it resets or replaces it. */
+static bool wants_look(struct lane *l)
+{
+    const struct ao *receiver = l->receiver;
+    return receiver->state != AO_STATE_FAULTED && !(receiver->flags & AO_FLAG_RETIRED) &&
+           ring_ready(&l->ring);
+}
+
+void lanes_look(struct activator *a)
+{
+    for (struct lane *l = a->inlets; l; l = l->next_inlet)
+        if (wants_look(l))
+            ao_message(l->receiver);
+}
+
+bool lanes_ready(struct activator *a)
+{
+    for (struct lane *l = a->inlets; l; l = l->next_inlet)
+        if (wants_look(l))
+            return true;
+    return false;
+}
+
+void lanes_flush(struct activator *a)
+{
+    struct lane *l = a->dirty;
+    a->dirty = a->dirty_last = NULL;
+    while (l) {
+        struct lane *next = l->next_dirty;
+        l->dirty = false;
+        if (!lane_flush(l))
+            mark_dirty(l);
+        l = next;
+    }
+}
+
+void lanes_forget(struct activator *a)
+{
+    for (struct lane *l = a->inlets; l; l = l->next_inlet)
+        l->receiver = NULL;
+    for (struct lane *l = a->dirty; l; l = l->next_dirty)
+        l->dirty = false;
+    a->inlets = a->inlets_last = a->dirty = a->dirty_last = NULL;
+}

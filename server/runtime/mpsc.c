@@ -1,0 +1,46 @@
+#include "server/runtime/mpsc.h"
+
+void mpsc_init(struct mpsc *q)
+{
+    atomic_init(&q->top, NULL);
+}
+
+bool mpsc_push(struct mpsc *q, struct mpsc_item *item)
+{
+    struct mpsc_item *top = atomic_load_explicit(&q->top, memory_order_relaxed);
+    do {
+        item->next = top;
+        /* Release: the item before the pointer to it.  Pairs with the acquire exchange in
+         * mpsc_take().  Nobody but the taker follows `next`, and it takes all at once, so that an
+         * item that left and came back (ABA) does no harm. */
+    } while (!atomic_compare_exchange_weak_explicit(&q->top, &top, item, memory_order_release,
+                                                    memory_order_relaxed));
+    return top == NULL;
+}
+
+static struct mpsc_item *oldest_first(struct mpsc_item *item)
+{
+    struct mpsc_item *done = NULL;
+    while (item) {
+        struct mpsc_item *next = item->next;
+        item->next = done;
+        done = item;
+        item = next;
+    }
+    return done;
+}
+
+struct mpsc_item *mpsc_take(struct mpsc *q)
+{
+    if (mpsc_empty(q))
+        return NULL;
+    /* Acquire: pairs with the release in mpsc_push(), of every item through the chain of
+     * read-modify-writes. */
+    return oldest_first(atomic_exchange_explicit(&q->top, NULL, memory_order_acquire));
+}
+
+bool mpsc_empty(struct mpsc *q)
+{
+    /* Relaxed: the exchange in mpsc_take() orders; a sleeper looks after the fence of its waker. */
+    return atomic_load_explicit(&q->top, memory_order_relaxed) == NULL;
+}

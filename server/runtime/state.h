@@ -1,0 +1,130 @@
+/* The insides of an activator, shared by the files that make it up: activator.c, activator_stats.c,
+ * ao.c, ask.c, handle.c, idle.c, lane.c, step.c.  No one else includes it. */
+#ifndef ERGON_RUNTIME_STATE_H
+#define ERGON_RUNTIME_STATE_H
+
+#include <ergon/activator.h>
+
+#include "server/runtime/dispatcher.h"
+#include "server/runtime/inbox.h"
+#include "server/runtime/timer.h"
+#include "server/runtime/waker.h"
+
+/* struct ao.flags */
+enum {
+    AO_FLAG_TIMED = 1,   /* it stands in the timer */
+    AO_FLAG_BLOCKED = 2, /* the sleep it is in ends by ao_unblock() too */
+    AO_FLAG_RETIRED = 4  /* it stands in the list of retired objects, or has left it */
+};
+
+/* One step that has not returned: steps nest by activator_step_now().  What happens to the object
+ * meanwhile is noted here, and decides with the verdict. */
+struct frame {
+    struct frame *outer;
+    struct ao *ao;
+    ao_time began; /* only with a step limit */
+    uint8_t why;   /* enum ao_why of this step */
+    uint8_t notes; /* enum frame_note */
+};
+
+enum frame_note {
+    NOTE_ACTIVATED = 1, /* AO_DONE does not make it inactive */
+    NOTE_WOKEN = 2,     /* AO_PARK does not put it to sleep */
+    NOTE_DEADLINE = 4,  /* ao->due is the deadline of the sleep about to be entered */
+    NOTE_GONE = 8,      /* deactivated or retired: the verdict is ignored */
+    NOTE_FAULT = 16,    /* ao_fault() has said why */
+    NOTE_BLOCKED = 32,  /* ao_block() said "park now" */
+    NOTE_UNBLOCKED = 64 /* and the unblock came since: AO_PARK does not put it to sleep */
+};
+
+enum { FAULT_TEXT_MAX = 200 };
+
+struct fault {
+    int code;
+    char text[FAULT_TEXT_MAX + 1];
+};
+
+/* One writer, any reader: relaxed, figures and not logic. */
+typedef _Atomic uint64_t counter;
+
+static inline void counter_add(counter *c, uint64_t n)
+{
+    uint64_t sum = atomic_load_explicit(c, memory_order_relaxed) + n;
+    atomic_store_explicit(c, sum, memory_order_relaxed);
+}
+
+/* What other threads read. */
+struct activator_figures {
+    counter rounds, steps, long_steps, polls, blocks, wakes_sent, wakes_received, spins_won,
+        spins_lost, active, sleeping;
+    /* The step that runs: written before each step when there is a limit.  Relaxed: a watchdog's
+     * pair may be torn for the time of one step, far below any limit. */
+    _Atomic(const struct ao_class *) stepping; /* NULL between steps */
+    counter since;                             /* the clock when it began, ns */
+};
+
+struct activator {
+    /* The way of each step. */
+    struct dispatcher dispatcher;
+    struct frame *frame; /* innermost step; NULL outside of steps */
+    ao_time now;         /* ns, read once a round */
+    ao_time step_limit;  /* ns; 0: steps are not measured */
+    uint64_t steps;      /* since the figures were written */
+    bool closing;        /* activator_close() has begun: nothing becomes active any more */
+
+    struct timer timer;
+    struct ao *retired_first, *retired_last; /* linked by next */
+    struct round_hook *hook_first, *hook_last;
+    struct lane *inlets, *inlets_last; /* lanes whose receiver lives here, by next_inlet */
+    struct lane *dirty, *dirty_last;   /* lanes with something to publish, by next_dirty */
+    struct inbox *inbox;
+    struct fault fault; /* of the step that is about to return AO_FAULT */
+    uint64_t random;
+
+    struct ao_clock clock;
+    struct poller *poller;
+    struct trace *trace;
+    ao_time last_poll; /* ns */
+    unsigned unpolled; /* rounds since then */
+    ao_time spin;      /* ns */
+    enum idle_mode idle;
+    int core, priority;
+    _Atomic uint32_t next_id; /* of objects, for the trace; relaxed: numbers only */
+    _Atomic bool running;     /* relaxed: only its own thread and assertions look */
+    char name[32];
+
+    struct waker waker; /* a line of its own: other threads read it */
+    /* Release in activator_stop(), so that what it follows is seen; acquire in activator_run(). */
+    _Atomic bool stopping;
+    alignas(64) struct activator_figures figures;
+};
+
+/* ao.c */
+struct frame *ao_frame(const struct ao *ao); /* of its step that has not returned, or NULL */
+int ao_message(struct ao *ao);               /* a message waits for it: AO_E_FAULTED, _CLOSED */
+void ao_expire(struct ao *ao);               /* its deadline came; out of the timer already */
+void ao_finish(struct ao *ao);               /* activator_close(): out of list and timer */
+void ao_settle(struct ao *ao, enum ao_verdict verdict, uint8_t notes); /* the step returned */
+
+/* ask.c */
+void ask_serve(struct activator *a);      /* all that stands in the inbox */
+void ask_refuse_all(struct activator *a); /* the same, each with AO_E_CLOSED */
+
+/* idle.c */
+void idle_poll(struct activator *a, bool may_block); /* the end of a round */
+bool activator_busy(const struct activator *a);      /* has the next round something to do? */
+
+/* step.c */
+void step_round(struct activator *a); /* each object that is active now, once, in order */
+
+/* lane.c */
+void lanes_look(struct activator *a);  /* rouses the receivers that have items */
+bool lanes_ready(struct activator *a); /* is there one to rouse? */
+void lanes_flush(struct activator *a); /* what stays dirty has overflow */
+void lanes_forget(struct activator *a);
+
+/* Makes `a` the activator of this thread for a while; returns the one before. */
+struct activator *activator_enter(struct activator *a);
+void activator_exit(struct activator *a, struct activator *before);
+
+#endif

@@ -1,0 +1,131 @@
+/* Steps, and what they cost.  Without a step limit no clock is read; with one, once a step. */
+#include <assert.h>
+
+#include "server/runtime/log.h"
+#include "server/runtime/state.h"
+
+static ao_time step_clock(const struct activator *a)
+{
+    return a->clock.coarse(a->clock.arg);
+}
+
+static void mark_step(struct activator *a, const struct frame *frame)
+{
+    atomic_store_explicit(&a->figures.since, frame->began, memory_order_relaxed);
+    atomic_store_explicit(&a->figures.stepping, frame->ao->cls, memory_order_relaxed);
+}
+
+static void unmark_step(struct activator *a)
+{
+    atomic_store_explicit(&a->figures.stepping, NULL, memory_order_relaxed);
+}
+
+static void report_long(struct activator *a, const struct ao_class *cls, ao_time took)
+{
+    counter_add(&a->figures.long_steps, 1);
+    log_warn("step too long", LOG_STR("activator", a->name), LOG_STR("object", cls->name),
+             LOG_NS("took", took), LOG_NS("limit", a->step_limit));
+}
+
+static inline enum ao_verdict run_step(struct frame *frame, struct ao *ao)
+{
+    frame->ao = ao;
+    frame->notes = 0;
+    frame->why = ao->why;
+    if (ao->why) /* a write only when needed: the line stays clean */
+        ao->why = 0;
+    return ao->cls->step(ao);
+}
+
+/* frame->began is set; the end of this step is the beginning of the next.  The time of steps inside
+ * this one is theirs, since they moved `began`. */
+static enum ao_verdict run_measured(struct activator *a, struct frame *frame, struct ao *ao)
+{
+    const struct ao_class *cls = ao->cls;
+    frame->ao = ao;
+    mark_step(a, frame);
+    enum ao_verdict verdict = run_step(frame, ao);
+    ao_time end = step_clock(a);
+    if (end - frame->began > a->step_limit)
+        report_long(a, cls, end - frame->began);
+    frame->began = end;
+    return verdict;
+}
+
+static void settle(struct frame *frame, enum ao_verdict verdict)
+{
+    struct ao *ao = frame->ao;
+    frame->ao = NULL; /* callbacks of the owner run outside of the step */
+    ao_settle(ao, verdict, frame->notes);
+}
+
+static uint64_t walk(struct activator *a, struct frame *frame)
+{
+    uint64_t n = 0;
+    struct ao *ao;
+    for (; (ao = dispatcher_next(&a->dispatcher)); n++) {
+        enum ao_verdict verdict = run_step(frame, ao);
+        if (verdict != AO_AGAIN)
+            settle(frame, verdict);
+    }
+    return n;
+}
+
+static uint64_t walk_measured(struct activator *a, struct frame *frame)
+{
+    uint64_t n = 0;
+    struct ao *ao;
+    frame->began = step_clock(a);
+    for (; (ao = dispatcher_next(&a->dispatcher)); n++) {
+        enum ao_verdict verdict = run_measured(a, frame, ao);
+        if (verdict != AO_AGAIN)
+            settle(frame, verdict);
+    }
+    unmark_step(a);
+    return n;
+}
+
+void step_round(struct activator *a)
+{
+    if (!a->dispatcher.count)
+        return;
+    struct frame frame = {0};
+    a->frame = &frame;
+    dispatcher_begin(&a->dispatcher);
+    a->steps += a->step_limit ? walk_measured(a, &frame) : walk(a, &frame);
+    dispatcher_end(&a->dispatcher);
+    a->frame = NULL;
+}
+
+/* The outer step goes on; what it takes from now on is its own. */
+static void resume_outer(struct activator *a, struct frame *outer, ao_time now)
+{
+    if (!outer || !outer->ao) {
+        unmark_step(a);
+        return;
+    }
+    outer->began = now;
+    mark_step(a, outer);
+}
+
+enum ao_state activator_step_now(struct activator *a, struct ao *ao)
+{
+    assert(ao->home == a);
+    assert(ao->state == AO_STATE_INACTIVE || ao->state == AO_STATE_ACTIVE);
+    assert(!ao_frame(ao));
+    struct frame frame = {.outer = a->frame};
+    enum ao_verdict verdict;
+    a->frame = &frame;
+    a->steps++;
+    if (a->step_limit) {
+        frame.began = step_clock(a);
+        verdict = run_measured(a, &frame, ao);
+        resume_outer(a, frame.outer, frame.began);
+    } else {
+        verdict = run_step(&frame, ao);
+    }
+    a->frame = frame.outer;
+    if (verdict != AO_AGAIN || ao->state != AO_STATE_ACTIVE)
+        ao_settle(ao, verdict, frame.notes);
+    return (enum ao_state)ao->state;
+}

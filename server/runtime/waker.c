@@ -1,0 +1,105 @@
+/* Why no wake-up is lost.
+ *
+ * Two words are shared: the input (a ring's tail, the inbox's top, the order to stop), which the
+ * producer writes, and `sleeping`, which the sleeper writes.
+ *
+ *   sleeper    S1  sleeping := 1          producer   P1  input := item
+ *              S2  full fence                        P2  full fence
+ *              S3  look at the input                 P3  look at sleeping
+ *
+ * Both fences are sequentially consistent, so one of them comes first in the one order that all
+ * threads agree on.
+ *
+ *   S2 before P2: what stands before S2 is seen by what stands after P2.  P3 sees 1, the producer
+ *     exchanges it to 0 and calls wake().  The wake is remembered by the poller ("a blocked poll(),
+ *     or else the next one, returns"), so it does not matter whether the sleeper blocks already.
+ *   P2 before S2: S3 sees the item, and the sleeper does not block.
+ *
+ * Without either fence the processor may let a load overtake the store before it (the store waits
+ * in the store buffer): both would look too early, and both see nothing.  That is the mutant of
+ * tests/model/wake.pml.
+ *
+ * At most one wake() a sleep: only who exchanges 1 for 0 calls it.  A wake() that comes after the
+ * sleeper has retracted, for a sleep that ended by other means, is an early return of the next
+ * poll(): harmless, since after each poll all inputs are looked at again.
+ *
+ * What is published while `sleeping` is 0 needs no wake: the sleeper is running, and will pass S1
+ * to S3 before it blocks. */
+#include "server/runtime/waker.h"
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WAKER_BY_EXCHANGE
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define WAKER_BY_EXCHANGE
+#endif
+
+/* The thread sanitizer knows no fences.  For it both sides do a read-modify-write of `sleeping`
+ * instead, which orders the same (the later of the two sees the earlier, and all before it) but
+ * lets every producer write the sleeper's line. */
+#ifdef WAKER_BY_EXCHANGE
+
+static void announce(struct waker *w)
+{
+    atomic_exchange_explicit(&w->sleeping, 1, memory_order_acq_rel);
+}
+
+static bool asleep(struct waker *w)
+{
+    return atomic_fetch_add_explicit(&w->sleeping, 0, memory_order_acq_rel) != 0;
+}
+
+#else
+
+static void announce(struct waker *w)
+{
+    /* Orders S1 before S3; pairs with the fence in asleep(). */
+    atomic_store_explicit(&w->sleeping, 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
+static bool asleep(struct waker *w)
+{
+    /* Orders P1 before P3; pairs with the fence in announce(). */
+    atomic_thread_fence(memory_order_seq_cst);
+    return atomic_load_explicit(&w->sleeping, memory_order_relaxed) != 0;
+}
+
+#endif
+
+void waker_init(struct waker *w, void (*wake)(void *arg), void *arg)
+{
+    atomic_init(&w->sleeping, 0);
+    w->wake = wake;
+    w->arg = arg;
+}
+
+void waker_announce(struct waker *w)
+{
+    announce(w);
+}
+
+bool waker_announced(const struct waker *w)
+{
+    return atomic_load_explicit(&w->sleeping, memory_order_relaxed) != 0;
+}
+
+void waker_retract(struct waker *w)
+{
+    /* Relaxed: a producer that still sees 1 sends a wake too many, which is harmless. */
+    atomic_store_explicit(&w->sleeping, 0, memory_order_relaxed);
+}
+
+bool waker_notify(struct waker *w)
+{
+    if (!asleep(w))
+        return false;
+    /* The exchange chooses one among several producers; it orders nothing that the fence in
+     * asleep() did not. */
+    if (!atomic_exchange_explicit(&w->sleeping, 0, memory_order_relaxed))
+        return false;
+    w->wake(w->arg);
+    return true;
+}
