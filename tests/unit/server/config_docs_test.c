@@ -1,0 +1,210 @@
+/* docs/operations.md and docs/ergond.yaml against the table of keys, so that neither can drift. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/config_keys.h"
+#include "tests/unit/server/cmocka_env.h"
+#include "tests/unit/server/scratch.h"
+
+static char *read_all(const char *path)
+{
+    FILE *in = fopen(path, "re");
+    size_t size = 1 << 18;
+    char *text = calloc(1, size);
+
+    assert_non_null(in);
+    assert_non_null(text);
+    assert_in_range(fread(text, 1, size, in), 1, size - 1);
+    fclose(in);
+    return text;
+}
+
+static const char *type_name(enum config_type type)
+{
+    switch (type) {
+    case CONFIG_BOOL:
+        return "true or false";
+    case CONFIG_COUNT:
+    case CONFIG_INTEGER:
+        return "number";
+    case CONFIG_MODE:
+        return "octal mode";
+    case CONFIG_SIZE:
+        return "size";
+    case CONFIG_DURATION:
+        return "time";
+    case CONFIG_WORD:
+        return "word";
+    case CONFIG_TEXT:
+        return "path";
+    case CONFIG_SECRET:
+        return "secret";
+    case CONFIG_URL:
+        return "URL";
+    case CONFIG_CORES:
+        return "cores";
+    case CONFIG_TEXTS:
+        return "list of texts";
+    case CONFIG_LISTENERS:
+    case CONFIG_EXECUTORS:
+        return "list of maps";
+    }
+    return "?";
+}
+
+static void put_type(const struct config_key *key, FILE *out)
+{
+    fprintf(out, " %s", type_name(key->type));
+    for (size_t i = 0; key->words && key->words[i]; i++)
+        fprintf(out, "%s`%s`", key->type == CONFIG_WORD ? (i ? ", " : ": ") : " or ",
+                key->words[i]);
+    fputs(" |", out);
+}
+
+static void put_names(const struct config_key *key, FILE *out)
+{
+    char variable[80];
+
+    if (!key->name) {
+        fputs(" |", out);
+        return;
+    }
+    config_env_name(key, variable, sizeof variable);
+    if (key->type == CONFIG_SECRET)
+        fprintf(out, " `%s`, `%s_FILE` |", variable, variable);
+    else
+        fprintf(out, " `--%s` `%s` |", key->name, variable);
+}
+
+/* The row of one key, as it stands in the reference. */
+static void put_row(const struct config_key *key, bool top, char *row, size_t size)
+{
+    FILE *out = fmemopen(row, size, "w");
+
+    fprintf(out, "| `%s` |", key->path);
+    if (top)
+        put_names(key, out);
+    put_type(key, out);
+    fprintf(out, key->normal ? " `%s` |" : " |", key->normal);
+    fprintf(out, " %s%s |\n", key->help, key->live ? " (reloaded)" : "");
+    fclose(out);
+}
+
+static size_t check_table(const char *reference, const struct config_table *table)
+{
+    size_t missing = 0;
+
+    for (size_t i = 0; i < table->count; i++) {
+        char row[1024];
+        put_row(&table->keys[i], table == &config_keys, row, sizeof row);
+        if (strstr(reference, row))
+            continue;
+        missing++;
+        print_error("%s", row);
+    }
+    return missing;
+}
+
+static void the_reference_holds_every_key(void **state)
+{
+    char *reference = read_all(OPERATIONS_PATH);
+    size_t rows = 0;
+
+    (void)state;
+    if (check_table(reference, &config_keys) + check_table(reference, &config_listener_keys) +
+            check_table(reference, &config_executor_keys) >
+        0)
+        fail_msg("docs/operations.md lacks the rows above");
+    for (const char *at = strstr(reference, "\n## Reference"); (at = strstr(at, "\n| `")); at++)
+        rows++;
+    assert_int_equal(rows,
+                     config_keys.count + config_listener_keys.count + config_executor_keys.count);
+    free(reference);
+}
+
+static void differs(void *arg, const char *path, bool live)
+{
+    (void)arg, (void)live;
+    fail_msg("docs/ergond.yaml: %s is not the default", path);
+}
+
+static void the_example_is_accepted_and_holds_the_defaults(void **state)
+{
+    struct scratch s;
+    char *example = read_all(EXAMPLE_PATH);
+
+    (void)state;
+    scratch_open(&s);
+    struct config *normal = scratch_load(&s, NULL, NULL, NULL);
+    struct config *c = scratch_load(&s, example, NULL, NULL);
+    assert_string_equal(s.errors, "");
+    config_compare(normal, c, differs, NULL);
+    config_free(normal);
+    config_free(c);
+    scratch_close(&s);
+    free(example);
+}
+
+/* Is there a line that begins with `word` and a colon, behind blanks, dashes and "#"? */
+static bool has_key_line(const char *text, const char *word)
+{
+    size_t length = strlen(word);
+
+    for (const char *at = text; (at = strstr(at, word)); at++) {
+        const char *before = at;
+        while (before > text && strchr(" -#{", before[-1]))
+            before--;
+        if (at[length] == ':' && (before == text || before[-1] == '\n'))
+            return true;
+    }
+    return false;
+}
+
+static void the_example_shows_every_key(void **state)
+{
+    static const struct config_table *const tables[] = {&config_keys, &config_listener_keys,
+                                                        &config_executor_keys};
+    char *example = read_all(EXAMPLE_PATH);
+
+    (void)state;
+    for (size_t t = 0; t < 3; t++)
+        for (size_t i = 0; i < tables[t]->count; i++) {
+            const char *dot = strrchr(tables[t]->keys[i].path, '.');
+            const char *word = dot ? dot + 1 : tables[t]->keys[i].path;
+            if (!has_key_line(example, word))
+                fail_msg("docs/ergond.yaml does not show %s", tables[t]->keys[i].path);
+        }
+    free(example);
+}
+
+static void the_table_is_sound(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < config_keys.count; i++) {
+        const struct config_key *key = &config_keys.keys[i];
+        assert_true(key->help && *key->help);
+        for (const char *c = key->name ? key->name : ""; *c; c++)
+            assert_true(islower((unsigned char)*c) || *c == '-');
+        for (size_t k = 0; k < i; k++) {
+            assert_string_not_equal(config_keys.keys[k].path, key->path);
+            if (key->name && config_keys.keys[k].name)
+                assert_string_not_equal(config_keys.keys[k].name, key->name);
+        }
+    }
+    assert_in_range(config_listener_keys.count, 1, 32); /* bits of `given` */
+    assert_in_range(config_executor_keys.count, 1, 32);
+    assert_string_equal(config_listener_keys.keys[0].path, "url");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_table_is_sound),
+        cmocka_unit_test(the_reference_holds_every_key),
+        cmocka_unit_test(the_example_is_accepted_and_holds_the_defaults),
+        cmocka_unit_test(the_example_shows_every_key),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,72 @@
+/* Every allocation of a load fails once: each time the load says so and leaves nothing behind. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/config.h"
+#include "tests/unit/server/cmocka_env.h"
+#include "tests/unit/server/scratch.h"
+
+static long allowed = -1; /* allocations until one fails; below 0: none does */
+
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *at, size_t size);
+char *__real_strdup(const char *text);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *at, size_t size);
+char *__wrap_strdup(const char *text);
+
+static bool fails(void)
+{
+    return allowed >= 0 && allowed-- == 0;
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *at, size_t size)
+{
+    return fails() ? NULL : __real_realloc(at, size);
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return fails() ? NULL : __real_strdup(text);
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    static const char *const env[] = {"ERGON_MODULE=/dev/null,/dev/zero", NULL};
+    static const char *const flags[] = {"--tls-cert=/dev/null", "--loops-cores=0-1", NULL};
+    static const char yaml[] = "listen: [unix:///a, {url: 'ergons://[::]:0', allow: [a, b]}]\n"
+                               "tls: {key: /dev/null}\n"
+                               "executors: {list: [{kind: blocking}, {}]}\n";
+    struct scratch s;
+    struct config *c = NULL;
+    long n = 0;
+
+    (void)state;
+    scratch_open(&s);
+    for (; !c; n++) {
+        allowed = n;
+        errno = 0;
+        c = scratch_load(&s, yaml, env, flags);
+        allowed = -1;
+        if (!c)
+            assert_string_equal(s.errors, "");
+        assert_in_range(n, 0, 1000);
+    }
+    assert_in_range(n, 20, 1000);
+    assert_int_equal(c->modules.count, 2);
+    config_free(c);
+    scratch_close(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_allocation_may_fail)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,210 @@
+#include "server/runtime/log.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "server/logging.h"
+#include "tests/unit/server/cmocka_env.h"
+
+static const uint64_t MOMENT = UINT64_C(1795300245123456789); /* 2026-11-21T22:30:45.123Z */
+
+static char record[4096];
+
+static const char *logfmt(uint64_t now, enum log_level level, const char *event,
+                          const struct log_field *fields)
+{
+    int n = log_format_logfmt(record, sizeof record, now, level, event, fields);
+
+    record[n] = '\0';
+    return record;
+}
+
+static const char *json(uint64_t now, enum log_level level, const char *event,
+                        const struct log_field *fields)
+{
+    int n = log_format_json(record, sizeof record, now, level, event, fields);
+
+    record[n] = '\0';
+    return record;
+}
+
+#define FIELDS(...) ((const struct log_field[]){__VA_ARGS__ __VA_OPT__(, ){0}})
+#define NOTHING     ((const struct log_field[]){{0}})
+
+static void writes_all_kinds(void **state)
+{
+    const struct log_field *fields =
+        FIELDS(LOG_STR("who", "loop-1"), LOG_INT("delta", -3), LOG_UINT("count", UINT64_MAX),
+               LOG_NS("took", 1500000), LOG_STR("left_out", NULL), LOG_NS("zero", 0));
+
+    (void)state;
+    assert_string_equal(logfmt(MOMENT, LOG_WARN, "step too long", fields),
+                        "time=2026-11-21T22:30:45.123Z level=warn msg=\"step too long\" who=loop-1 "
+                        "delta=-3 count=18446744073709551615 took=1.5ms zero=0ms");
+    assert_string_equal(json(MOMENT, LOG_WARN, "step too long", fields),
+                        "{\"time\":\"2026-11-21T22:30:45.123Z\",\"level\":\"warn\",\"msg\":\"step "
+                        "too long\",\"who\":\"loop-1\",\"delta\":-3,\"count\":"
+                        "18446744073709551615,\"took_ms\":1.5,\"zero_ms\":0}");
+}
+
+static void leaves_the_time_out(void **state)
+{
+    (void)state;
+    assert_string_equal(logfmt(0, LOG_DEBUG, "hi", NOTHING), "level=debug msg=hi");
+    assert_string_equal(json(0, LOG_ERROR, "hi", NOTHING), "{\"level\":\"error\",\"msg\":\"hi\"}");
+}
+
+static void quotes_where_needed(void **state)
+{
+    static const char *const pairs[][2] = {
+        {"", "\"\""},
+        {"a=b", "\"a=b\""},
+        {"a b", "\"a b\""},
+        {"say \"hi\"", "\"say \\\"hi\\\"\""},
+        {"a\\b", "\"a\\\\b\""},
+        {"line\nnext\t", "\"line\\nnext\\t\""},
+        {"\x01\x7f", "\"\\u0001\\u007f\""},
+        {"/a/b-c_d.e:1", "/a/b-c_d.e:1"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        const char *line = logfmt(0, LOG_INFO, "e", FIELDS(LOG_STR("k", pairs[i][0])));
+        assert_string_equal(line + strlen("level=info msg=e k="), pairs[i][1]);
+    }
+}
+
+static void any_bytes_become_text(void **state)
+{
+    static const char *const pairs[][2] = {
+        {"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
+        {"\xff", "\\ufffd"},
+        {"a\xc3", "a\\ufffd"},
+        {"\xc0\x80", "\\ufffd\\ufffd"},
+        {"\xed\xa0\x80", "\\ufffd\\ufffd\\ufffd"},
+        {"\xe2\x82", "\\ufffd\\ufffd"},
+        {"\xf4\x90\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        char expected[128];
+        snprintf(expected, sizeof expected, "{\"level\":\"info\",\"msg\":\"e\",\"k\":\"%s\"}",
+                 pairs[i][1]);
+        assert_string_equal(json(0, LOG_INFO, "e", FIELDS(LOG_STR("k", pairs[i][0]))), expected);
+    }
+}
+
+/* Whatever the size, a JSON record ends as an object, and no byte is written beyond the size. */
+static void a_cut_record_is_well_formed(void **state)
+{
+    const struct log_field *fields =
+        FIELDS(LOG_STR("first", "\"\"\"\"\"\"\"\""), LOG_UINT("n", 1234567890),
+               LOG_STR("second", "\n\n\n\n\n\n\n"), LOG_INT("last", 1));
+
+    (void)state;
+    for (int size = 64; size < 200; size++) {
+        memset(record, '#', sizeof record);
+        int n = log_format_json(record, size, 0, LOG_INFO, "event", fields);
+        assert_in_range(n, 1, size);
+        assert_int_equal(record[size], '#');
+        assert_int_equal(record[n - 1], '}');
+        int quotes = 0;
+        for (int i = 0; i < n; i++)
+            if (record[i] == '\\')
+                i++;
+            else
+                quotes += record[i] == '"';
+        assert_int_equal(quotes % 2, 0);
+    }
+}
+
+static void a_long_text_is_cut_and_said_to_be(void **state)
+{
+    char text[300];
+
+    (void)state;
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    int n = log_format_logfmt(record, 128, 0, LOG_INFO, "e",
+                              FIELDS(LOG_STR("k", text), LOG_INT("after", 1)));
+    record[n] = '\0';
+    assert_non_null(strstr(record, "k=\"xxxx"));
+    assert_non_null(strstr(record, "x\" truncated=true"));
+    assert_null(strstr(record, "after"));
+}
+
+static enum log_level seen;
+static int calls;
+
+static void remember(void *arg, enum log_level level, const char *event,
+                     const struct log_field *fields)
+{
+    assert_ptr_equal(arg, &calls);
+    assert_string_equal(event, "event");
+    assert_int_equal(fields[0].u, 7);
+    seen = level;
+    calls++;
+}
+
+static void below_the_threshold_nothing_is_called(void **state)
+{
+    struct log_sink sink = {.threshold = LOG_WARN, .write = remember, .arg = &calls};
+
+    (void)state;
+    log_set_sink(&sink);
+    log_info("event", LOG_UINT("n", 7));
+    assert_int_equal(calls, 0);
+    log_error("event", LOG_UINT("n", 7));
+    assert_int_equal(calls, 1);
+    assert_int_equal(seen, LOG_ERROR);
+    log_set_threshold(LOG_DEBUG);
+    log_debug("event", LOG_UINT("n", 7));
+    assert_int_equal(calls, 2);
+}
+
+/* What `format` puts on stderr for one record. */
+static void capture(enum config_log_format format, char *buf, size_t size)
+{
+    int ends[2], saved = dup(STDERR_FILENO);
+    struct log_sink sink = log_stderr_sink(format, LOG_INFO);
+
+    assert_int_equal(pipe(ends), 0);
+    dup2(ends[1], STDERR_FILENO);
+    sink.write(sink.arg, LOG_INFO, "served", FIELDS(LOG_INT("n", 1)));
+    dup2(saved, STDERR_FILENO);
+    ssize_t n = read(ends[0], buf, size - 1);
+    close(ends[0]);
+    close(ends[1]);
+    close(saved);
+    assert_true(n > 0);
+    buf[n] = '\0';
+}
+
+static void the_sink_writes_lines(void **state)
+{
+    char line[512];
+
+    (void)state;
+    capture(CONFIG_LOG_LOGFMT, line, sizeof line);
+    assert_memory_equal(line, "time=20", 7);
+    assert_non_null(strstr(line, "Z level=info msg=served n=1\n"));
+    capture(CONFIG_LOG_JSON, line, sizeof line);
+    assert_memory_equal(line, "{\"time\":\"20", 11);
+    assert_non_null(strstr(line, "\"msg\":\"served\",\"n\":1}\n"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(writes_all_kinds),
+        cmocka_unit_test(leaves_the_time_out),
+        cmocka_unit_test(quotes_where_needed),
+        cmocka_unit_test(any_bytes_become_text),
+        cmocka_unit_test(a_cut_record_is_well_formed),
+        cmocka_unit_test(a_long_text_is_cut_and_said_to_be),
+        cmocka_unit_test(below_the_threshold_nothing_is_called),
+        cmocka_unit_test(the_sink_writes_lines),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,138 @@
+#include "server/url.h"
+
+#include <string.h>
+
+#include "tests/unit/server/cmocka_env.h"
+
+static struct url good(const char *text)
+{
+    struct url url;
+
+    assert_null(url_parse(text, &url));
+    return url;
+}
+
+static void bad(const char *text, const char *part)
+{
+    struct url url;
+    const char *why = url_parse(text, &url);
+
+    if (!why || !strstr(why, part))
+        fail_msg("%s: \"%s\" does not speak of \"%s\"", text, why ? why : "accepted", part);
+}
+
+static void takes_addresses_apart(void **state)
+{
+    (void)state;
+    struct url v4 = good("ergon://127.0.0.1:0");
+    assert_int_equal(v4.scheme, URL_TCP);
+    assert_int_equal(v4.kind, URL_HOST_V4);
+    assert_string_equal(v4.host, "127.0.0.1");
+    assert_int_equal(v4.port, 0);
+
+    struct url v6 = good("ergons://[fe80::1]:65535");
+    assert_int_equal(v6.scheme, URL_TLS);
+    assert_int_equal(v6.kind, URL_HOST_V6);
+    assert_string_equal(v6.host, "fe80::1");
+    assert_int_equal(v6.port, 65535);
+
+    struct url name = good("ergon://jobs-1.example.org/");
+    assert_int_equal(name.kind, URL_HOST_NAME);
+    assert_string_equal(name.host, "jobs-1.example.org");
+}
+
+static void knows_the_default_ports(void **state)
+{
+    (void)state;
+    assert_int_equal(good("ergon://localhost").port, 7466);
+    assert_int_equal(good("ergons://localhost").port, 7467);
+    assert_int_equal(good("ergons://[::]").port, 7467);
+}
+
+static void takes_unix_paths(void **state)
+{
+    char longest[256] = "unix:///";
+
+    (void)state;
+    assert_string_equal(good("unix:///run/ergon.sock").path, "/run/ergon.sock");
+    memset(longest + 8, 'a', URL_PATH_MAX - 1);
+    assert_int_equal(strlen(good(longest).path), URL_PATH_MAX);
+    longest[8 + URL_PATH_MAX - 1] = 'a';
+    bad(longest, "107 bytes");
+    bad("unix://run/ergon.sock", "absolute");
+}
+
+static void refuses_the_rest(void **state)
+{
+    char host[400] = "ergon://";
+
+    (void)state;
+    memset(host + 8, 'a', 254);
+    bad(host, "253 bytes");
+    bad("", "begins with");
+    bad("http://a", "begins with");
+    bad("127.0.0.1:7466", "begins with");
+    bad("ergon://", "host is missing");
+    bad("ergon://:7466", "host is missing");
+    bad("ergon://[]:1", "host is missing");
+    bad("ergon://a:", "port");
+    bad("ergon://a:x", "port");
+    bad("ergon://a:-1", "port");
+    bad("ergon://a:65536", "port");
+    bad("ergon://a:0000001", "port");
+    bad("ergon://a/b", "nothing may follow");
+    bad("ergon://a?b", "nothing may follow");
+    bad("ergon://user@a", "nothing may follow");
+    bad("ergon://::1:7466", "brackets");
+    bad("ergon://[::1", "]");
+    bad("ergon://[::g]:1", "no IPv6 address");
+    bad("ergon://[::1]x", "nothing may follow");
+    bad("ergon://300.0.0.1", "not an IPv4 address");
+    bad("ergon://1.2.3:4", "not an IPv4 address");
+    bad("ergon://a b:1", "the host is a name");
+    bad("ergon://-a:1", "the host is a name");
+}
+
+static void writes_what_it_reads(void **state)
+{
+    static const char *const texts[] = {"ergon://127.0.0.1:7466", "ergons://[::]:0",
+                                        "ergon://a.example:1", "unix:///run/ergon.sock"};
+    char buf[280];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct url url = good(texts[i]);
+        assert_true(url_text(&url, buf, sizeof buf));
+        assert_string_equal(buf, texts[i]);
+        assert_false(url_text(&url, buf, strlen(texts[i])));
+    }
+}
+
+static void knows_what_is_local(void **state)
+{
+    static const char *const local[] = {
+        "ergon://127.0.0.1", "ergon://127.8.9.1",          "ergon://[::1]",
+        "ergon://localhost", "ergon://[::ffff:127.0.0.1]", "unix:///a"};
+    static const char *const open[] = {"ergon://0.0.0.0", "ergon://[::]", "ergon://10.0.0.1",
+                                       "ergon://127.example.org", "ergon://[::ffff:10.0.0.1]"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof local / sizeof *local; i++) {
+        struct url url = good(local[i]);
+        assert_true(url_is_local(&url));
+    }
+    for (size_t i = 0; i < sizeof open / sizeof *open; i++) {
+        struct url url = good(open[i]);
+        assert_false(url_is_local(&url));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(takes_addresses_apart), cmocka_unit_test(knows_the_default_ports),
+        cmocka_unit_test(takes_unix_paths),      cmocka_unit_test(refuses_the_rest),
+        cmocka_unit_test(writes_what_it_reads),  cmocka_unit_test(knows_what_is_local),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
