@@ -39,9 +39,10 @@ struct ao_group {
 
 void ao_group_init(struct ao_group *g, struct activator *home);
 
-/* The child's memory need not be initialised, and can be used again once it ended. */
-void ao_group_start(struct ao_group *g, struct ao_child *child,
-                    enum ao_verdict (*step)(struct ao *self));
+/* The child's memory need not be initialised, and can be used again once it ended.  0, or
+ * AO_E_CLOSED when the activator was closed: it does not run. */
+int ao_group_start(struct ao_group *g, struct ao_child *child,
+                   enum ao_verdict (*step)(struct ao *self));
 
 /* Start function: READY when no child runs, at once if so.  No value: see `faults`. */
 void ao_group_await(struct ao_group *g, struct ao_wait *w);

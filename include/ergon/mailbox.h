@@ -12,27 +12,32 @@
 #include <ergon/wait.h>
 
 struct ao_mailbox_remote;
+struct mpsc_item; /* private to the runtime */
 
 /* Embed in what travels.  Private while it is inside. */
 struct ao_mail {
-    struct ao_mail *next;
+    union {
+        struct ao_mail *next;   /* in the mailbox */
+        struct mpsc_item *link; /* on the way to it from another thread */
+    };
     struct ao_mailbox_remote *from; /* whose share of the bound it uses; NULL: the home's */
 };
 
 struct ao_mailbox {
     struct ao_mail *last;         /* a ring; the first is last->next; NULL: empty */
     struct ao_wait_queue waiters; /* receivers while it is empty, senders while it is full */
-    int32_t room;                 /* mails that home may still put in */
+    int32_t room;     /* mails that home may still put in; below 0 after mail came back */
+    uint16_t remotes; /* open ones */
     bool closed;
-    bool shared;
+    bool sending; /* who waits: senders; valid while somebody does */
 };
 _Static_assert(sizeof(struct ao_mailbox) <= 24, "a million idle mailboxes is a normal day");
 
 /* `bound` is at least 1: how many mails it holds at most. */
 void ao_mailbox_init(struct ao_mailbox *m, uint32_t bound);
 
-/* Closed and emptied by the caller, by ao_mailbox_take(); asserts it.  Remote ends answer
- * AO_E_CLOSED. */
+/* The caller has emptied it by ao_mailbox_take() and closed its remotes; asserts both.  Waiters are
+ * settled CLOSED. */
 void ao_mailbox_fini(struct ao_mailbox *m);
 
 /* No more mail: waiting senders are settled CLOSED.  What is inside can still be received; then
@@ -58,26 +63,26 @@ bool ao_mailbox_empty(const struct ao_mailbox *m);
 
 /* --- From other activators and threads --- */
 
-/* A way in for other threads, counted (one reference for the caller).  It takes `share` of the
- * mailbox's free room for itself (AO_E_FULL in errno terms does not apply: NULL when there is less,
- * or no memory), so that the bound holds over all who send.  `port` is that of the mailbox's home.
- * Home thread. */
+/* A way in for other threads, counted (one reference for the caller).  It takes `share` of the free
+ * room of home for itself, and one place at least stays: so the bound holds over all who send.
+ * NULL when there is not that much room, or no memory.  `port` is that of the mailbox's home.
+ * `orphan` gets mail that was accepted but can no longer be delivered, because the remote was
+ * closed or the port freed meanwhile: on home's thread, or on that which frees.  Home thread. */
 struct ao_mailbox_remote *ao_mailbox_share(struct ao_mailbox *m, struct ao_port *port,
-                                           uint32_t share);
+                                           uint32_t share, void (*orphan)(struct ao_mail *mail));
 
-/* Home thread, before ao_mailbox_fini(): nothing arrives through it any more; waiting senders are
- * settled CLOSED.  Mail under way is put into the mailbox first. */
+/* Home thread, before ao_mailbox_fini(): refuses from now on, and settles senders that wait for
+ * room as CLOSED.  Mail that has arrived stays in the mailbox. */
 void ao_mailbox_remote_close(struct ao_mailbox_remote *r);
 struct ao_mailbox_remote *ao_mailbox_remote_hold(struct ao_mailbox_remote *r); /* any thread */
 void ao_mailbox_remote_drop(struct ao_mailbox_remote *r);                      /* any thread */
 
-/* Any thread, never blocks: 0, AO_E_FULL when the share is used up, AO_E_CLOSED.  Mail of one
- * thread arrives in order.  Mail that was accepted while the mailbox closed is taken by
- * ao_mailbox_remote_close(). */
+/* Any thread, never blocks: 0, AO_E_FULL when the share is used up, or AO_E_CLOSED; refused mail
+ * stays the caller's.  Mail of one thread arrives in order. */
 int ao_mailbox_remote_try_send(struct ao_mailbox_remote *r, struct ao_mail *mail);
 
 /* Start function for an object of another activator, whose port is `here`: waits for room in the
- * share.  Outcomes as ao_mailbox_send(); REFUSED: out of memory. */
+ * share.  Outcomes as of ao_mailbox_send(); REFUSED: out of memory. */
 void ao_mailbox_remote_send(struct ao_mailbox_remote *r, struct ao_port *here, struct ao_mail *mail,
                             struct ao_wait *w);
 

@@ -27,7 +27,8 @@ enum ao_wait_outcome {
     AO_WAIT_DEADLINE,  /* the deadline passed first; nothing is held */
     AO_WAIT_CANCELLED, /* something else ended the sleep or the object; nothing is held */
     AO_WAIT_CLOSED,    /* what it waited for was closed */
-    AO_WAIT_REFUSED    /* could not be started: out of memory; nothing is held */
+    AO_WAIT_REFUSED /* could not be started: out of memory, or the step had set a deadline by hand
+                     */
 };
 const char *ao_wait_outcome_text(enum ao_wait_outcome outcome); /* constant text */
 
@@ -63,6 +64,7 @@ struct ao_wait {
     bool listened;                   /* a listener is told, not an object */
     bool parked;                     /* the object sleeps on it: settling must wake it */
     bool kept;                       /* stays attached when it resumes READY (a scoped permit) */
+    bool held;                       /* READY, and the object has not used it yet, or keeps it */
 };
 _Static_assert(sizeof(struct ao_wait) <= 64, "a record stands in the state of every waiter");
 

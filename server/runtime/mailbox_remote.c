@@ -1,0 +1,232 @@
+/* A mailbox's face to other threads.
+ *
+ * `room` is the share of the bound that is free: who takes one of it may push one mail.  Mail and
+ * room that was taken in vain go into lists of their own, and one letter, announced by `called`,
+ * brings home to look.  Room comes back only at home; a sender that waits for it is a remote wait,
+ * and pushes its mail when the answer has come, so that the mail is its own until then. */
+#include "server/runtime/mailbox_remote.h"
+
+#include <stdlib.h>
+
+#include "server/runtime/remote_wait.h"
+
+/* Far below every count of room: no place is ever free again. */
+enum { ROOM_CLOSED = INT32_MIN / 2 };
+
+struct ao_mailbox_remote {
+    struct letter letter;      /* under way while `called` */
+    _Atomic uint32_t refs;     /* holders, home until it closes, the letter under way */
+    _Atomic int32_t room;      /* 0 while a sender waits; below 0: closed */
+    _Atomic uint32_t returned; /* room that comes back from a grant nobody waited for */
+    _Atomic bool called;       /* the letter is under way */
+    struct mpsc mails;         /* of struct ao_mail, by `next` */
+    struct ao_port *home;
+    void (*orphan)(struct ao_mail *mail);
+
+    /* Home. */
+    struct ao_mailbox *mailbox; /* NULL once closed */
+    struct ao_wait_queue waiters;
+};
+
+_Static_assert(offsetof(struct ao_mail, link) == offsetof(struct mpsc_item, next),
+               "a mail on the way is an item");
+
+struct ao_mailbox_remote *ao_mailbox_remote_hold(struct ao_mailbox_remote *r)
+{
+    /* Relaxed: the caller has a reference. */
+    atomic_fetch_add_explicit(&r->refs, 1, memory_order_relaxed);
+    return r;
+}
+
+void ao_mailbox_remote_drop(struct ao_mailbox_remote *r)
+{
+    /* Orders each holder's last use before the free; pairs with itself on the other threads. */
+    if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) == 1)
+        free(r);
+}
+
+/* --- Any thread --- */
+
+/* Room that is taken or comes back orders nothing: what is sent is published by the list. */
+static int take_room(struct ao_mailbox_remote *r)
+{
+    int32_t room = atomic_load_explicit(&r->room, memory_order_relaxed);
+    do {
+        if (room <= 0)
+            return room < 0 ? AO_E_CLOSED : AO_E_FULL;
+    } while (!atomic_compare_exchange_weak_explicit(&r->room, &room, room - 1, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    return 0;
+}
+
+static void call_home(struct ao_mailbox_remote *r)
+{
+    ao_mailbox_remote_hold(r); /* the letter's */
+    /* Release: the mail or the room before the call; pairs with the exchange in deliver(), which
+     * clears `called` before it looks.  Who finds it set need not send: home has yet to look. */
+    if (atomic_exchange_explicit(&r->called, true, memory_order_acq_rel))
+        ao_mailbox_remote_drop(r);
+    else
+        port_send(r->home, &r->letter);
+}
+
+static void push(struct ao_mailbox_remote *r, struct ao_mail *mail)
+{
+    mpsc_push(&r->mails, (struct mpsc_item *)mail);
+    call_home(r);
+}
+
+int ao_mailbox_remote_try_send(struct ao_mailbox_remote *r, struct ao_mail *mail)
+{
+    int error = take_room(r);
+    if (error == 0)
+        push(r, mail);
+    return error;
+}
+
+/* --- Home --- */
+
+static void arrive(struct ao_mailbox_remote *r, struct ao_mail *mail, bool dropped)
+{
+    mail->from = r;
+    if (r->mailbox && !dropped)
+        mailbox_enter(r->mailbox, mail);
+    else
+        r->orphan(mail);
+}
+
+static void deliver(struct letter *letter, bool dropped)
+{
+    struct ao_mailbox_remote *r = ao_of(letter, struct ao_mailbox_remote, letter);
+    /* Acquire: pairs with the release in call_home().  From here on the letter may be sent again.
+     */
+    atomic_exchange_explicit(&r->called, false, memory_order_acq_rel);
+    struct mpsc_item *item = mpsc_take(&r->mails);
+    while (item) {
+        struct mpsc_item *next = item->next;
+        arrive(r, (struct ao_mail *)item, dropped);
+        item = next;
+    }
+    /* Relaxed: a number, published by `called`. */
+    uint32_t n = atomic_exchange_explicit(&r->returned, 0, memory_order_relaxed);
+    while (n-- > 0)
+        mailbox_remote_room(r);
+    ao_mailbox_remote_drop(r);
+}
+
+void mailbox_remote_room(struct ao_mailbox_remote *r)
+{
+    struct ao_wait *w = ao_wait_pop(&r->waiters);
+    if (w)
+        ao_wait_settle(w, AO_WAIT_READY, NULL);
+    else
+        atomic_fetch_add_explicit(&r->room, 1, memory_order_relaxed); /* see take_room() */
+}
+
+/* What came through it is home's from now on, and its room too once it is taken. */
+static void adopt_mail(struct ao_mailbox *m, const struct ao_mailbox_remote *r)
+{
+    struct ao_mail *mail = m->last;
+    if (mail)
+        do
+            if (mail->from == r)
+                mail->from = NULL;
+        while ((mail = mail->next) != m->last);
+}
+
+void ao_mailbox_remote_close(struct ao_mailbox_remote *r)
+{
+    if (!r->mailbox)
+        return;
+    atomic_store_explicit(&r->room, ROOM_CLOSED, memory_order_relaxed); /* see take_room() */
+    ao_wait_close_all(&r->waiters);
+    adopt_mail(r->mailbox, r);
+    r->mailbox->remotes--;
+    r->mailbox = NULL;
+    ao_mailbox_remote_drop(r);
+}
+
+struct ao_mailbox_remote *ao_mailbox_share(struct ao_mailbox *m, struct ao_port *port,
+                                           uint32_t share, void (*orphan)(struct ao_mail *mail))
+{
+    if ((int64_t)m->room <= (int64_t)share)
+        return NULL;
+    struct ao_mailbox_remote *r = calloc(1, sizeof(*r));
+    if (!r)
+        return NULL;
+    r->letter.deliver = deliver;
+    atomic_init(&r->refs, 2); /* the caller's and home's */
+    atomic_init(&r->room, (int32_t)share);
+    atomic_init(&r->returned, 0);
+    atomic_init(&r->called, false);
+    mpsc_init(&r->mails);
+    r->home = port;
+    r->orphan = orphan;
+    r->mailbox = m;
+    m->room -= (int32_t)share;
+    m->remotes++;
+    return r;
+}
+
+/* --- Waiting for room --- */
+
+static void leave(struct ao_wait *w)
+{
+    struct ao_mailbox_remote *r = w->on;
+    ao_wait_remove(&r->waiters, w);
+}
+
+static const struct ao_wait_class room_wait = {.leave = leave};
+
+static void start(void *object, struct ao_wait *stand_in)
+{
+    struct ao_mailbox_remote *r = object;
+    int error = take_room(r);
+    if (error == AO_E_CLOSED) {
+        ao_wait_settle(stand_in, AO_WAIT_CLOSED, NULL);
+    } else if (error == 0) {
+        ao_wait_grant(stand_in, &room_wait, r, NULL);
+    } else {
+        ao_wait_pend(stand_in, &room_wait, r);
+        ao_wait_push(&r->waiters, stand_in);
+    }
+}
+
+static void arrived(void *object, void *value, struct ao_wait *w)
+{
+    push(object, value);
+    ao_wait_grant(w, &room_wait, object, NULL);
+}
+
+static void undo(void *object)
+{
+    struct ao_mailbox_remote *r = object;
+    /* Relaxed: published by `called`. */
+    atomic_fetch_add_explicit(&r->returned, 1, memory_order_relaxed);
+    call_home(r);
+}
+
+static void hold(void *object)
+{
+    ao_mailbox_remote_hold(object);
+}
+
+static void drop(void *object)
+{
+    ao_mailbox_remote_drop(object);
+}
+
+static const struct remote_wait_class send_class = {
+    .start = start, .arrived = arrived, .undo = undo, .hold = hold, .drop = drop};
+
+void ao_mailbox_remote_send(struct ao_mailbox_remote *r, struct ao_port *here, struct ao_mail *mail,
+                            struct ao_wait *w)
+{
+    int error = ao_mailbox_remote_try_send(r, mail);
+    if (error == 0)
+        ao_wait_grant(w, &room_wait, r, NULL);
+    else if (error == AO_E_CLOSED)
+        ao_wait_settle(w, AO_WAIT_CLOSED, NULL);
+    else
+        remote_wait_start(&send_class, r, mail, r->home, here, w);
+}

@@ -1,0 +1,36 @@
+/* A wait for something at home on another activator.
+ *
+ *   here (the waiter's activator)             home (of what is waited for)
+ *     start: the record is pending   --go-->    a stand-in record waits in the queue
+ *     answer: the record is settled  <--go--    the stand-in is settled
+ *     the waiter leaves              --cancel-> the stand-in, if still pending, is withdrawn
+ *
+ * The letter `go` always comes back, and is the answer whatever happened: a grant that crosses a
+ * cancel finds no waiter and is undone.  So each side has its own fields and nothing is shared but
+ * the count of references: one for `go`, one for a cancel under way. */
+#ifndef ERGON_RUNTIME_REMOTE_WAIT_H
+#define ERGON_RUNTIME_REMOTE_WAIT_H
+
+#include <ergon/wait.h>
+
+#include "server/runtime/port.h"
+
+struct remote_wait;
+
+struct remote_wait_class {
+    /* Home: starts the stand-in, as a start function does. */
+    void (*start)(void *object, struct ao_wait *stand_in);
+    /* Here: granted.  Settles `w` READY. */
+    void (*arrived)(void *object, void *value, struct ao_wait *w);
+    /* Here: granted, but nobody waits any more. */
+    void (*undo)(void *object);
+    void (*hold)(void *object); /* any thread */
+    void (*drop)(void *object); /* any thread */
+};
+
+/* Start function.  `object` is held until the answer was handled; `value` goes to arrived().
+ * Without memory the outcome is REFUSED. */
+void remote_wait_start(const struct remote_wait_class *cls, void *object, void *value,
+                       struct ao_port *home, struct ao_port *here, struct ao_wait *w);
+
+#endif

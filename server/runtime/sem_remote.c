@@ -1,0 +1,136 @@
+/* A semaphore's face to other threads.
+ *
+ * Releases are counted in one atomic and announced by one letter, so that a release needs no memory
+ * and any number of them that come before home looks is one message.  An acquire is a remote wait.
+ * The order of arrival is the order of the letters at home. */
+#include "server/runtime/sem_remote.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "server/runtime/remote_wait.h"
+
+struct ao_sem_remote {
+    struct letter letter;      /* under way while `returned` is not 0 */
+    _Atomic uint32_t returned; /* releases that home has not counted yet */
+    _Atomic uint32_t refs;     /* holders, the semaphore, the letter under way */
+    struct ao_port *home;
+    struct ao_sem *sem; /* home only; NULL once it is gone */
+};
+
+struct ao_sem_remote *ao_sem_remote_hold(struct ao_sem_remote *r)
+{
+    /* Relaxed: the caller has a reference. */
+    atomic_fetch_add_explicit(&r->refs, 1, memory_order_relaxed);
+    return r;
+}
+
+void ao_sem_remote_drop(struct ao_sem_remote *r)
+{
+    /* Orders each holder's last use before the free; pairs with itself on the other threads. */
+    if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) == 1)
+        free(r);
+}
+
+void sem_remote_part(struct ao_sem_remote *r)
+{
+    r->sem = NULL;
+    ao_sem_remote_drop(r);
+}
+
+/* --- Releases --- */
+
+static void deliver_releases(struct letter *letter, bool dropped)
+{
+    struct ao_sem_remote *r = ao_of(letter, struct ao_sem_remote, letter);
+    /* Acquire: what the releasers did with the permit is before the next holder's use.  Pairs with
+     * the release in ao_sem_remote_release().  From here on the letter may be sent again. */
+    uint32_t n = atomic_exchange_explicit(&r->returned, 0, memory_order_acquire);
+    if (!dropped && r->sem)
+        while (n-- > 0)
+            ao_sem_release(r->sem);
+    ao_sem_remote_drop(r);
+}
+
+void ao_sem_remote_release(struct ao_sem_remote *r)
+{
+    /* The reference of the letter, taken before home can see the count. */
+    ao_sem_remote_hold(r);
+    /* Release: pairs with the acquire exchange in deliver_releases().  0 -> 1 is who sends; the
+     * acquire half makes sure that home is done with the letter's link. */
+    if (atomic_fetch_add_explicit(&r->returned, 1, memory_order_acq_rel) == 0)
+        port_send(r->home, &r->letter);
+    else
+        ao_sem_remote_drop(r);
+}
+
+/* --- Acquires --- */
+
+static void start(void *object, struct ao_wait *stand_in)
+{
+    struct ao_sem_remote *r = object;
+    if (r->sem)
+        ao_sem_acquire(r->sem, stand_in);
+    else
+        ao_wait_settle(stand_in, AO_WAIT_CLOSED, NULL);
+}
+
+static void give_back(struct ao_wait *w)
+{
+    ao_sem_remote_release(w->on);
+}
+
+static const struct ao_wait_class granted_wait = {.give_back = give_back};
+
+static void arrived(void *object, void *value, struct ao_wait *w)
+{
+    ao_wait_grant(w, &granted_wait, object, value);
+}
+
+static void undo(void *object)
+{
+    ao_sem_remote_release(object);
+}
+
+static void hold(void *object)
+{
+    ao_sem_remote_hold(object);
+}
+
+static void drop(void *object)
+{
+    ao_sem_remote_drop(object);
+}
+
+static const struct remote_wait_class acquire_class = {
+    .start = start, .arrived = arrived, .undo = undo, .hold = hold, .drop = drop};
+
+void ao_sem_remote_acquire(struct ao_sem_remote *r, struct ao_port *here, struct ao_wait *w)
+{
+    remote_wait_start(&acquire_class, r, NULL, r->home, here, w);
+}
+
+void ao_sem_remote_acquire_scoped(struct ao_sem_remote *r, struct ao_port *here,
+                                  struct ao_permit *p)
+{
+    assert(!p->wait.listened && "a select cannot keep a permit");
+    p->wait.kept = true;
+    ao_sem_remote_acquire(r, here, &p->wait);
+}
+
+struct ao_sem_remote *ao_sem_share(struct ao_sem *s, struct ao_port *port)
+{
+    struct ao_sem_remote *r = s->remote;
+    if (r)
+        return ao_sem_remote_hold(r);
+    r = calloc(1, sizeof(*r));
+    if (!r)
+        return NULL;
+    r->letter.deliver = deliver_releases;
+    atomic_init(&r->returned, 0);
+    atomic_init(&r->refs, 2); /* the caller's and the semaphore's */
+    r->home = port;
+    r->sem = s;
+    s->remote = r;
+    return r;
+}

@@ -1,0 +1,173 @@
+/* The life of a record.
+ *
+ * Happy path: prepare (attached to its object), a start function makes it pending, park; settle
+ * wakes the object; resume detaches it.  Settled within the start: park detaches it and the step
+ * goes on.
+ * Ends before its time: the deadline or a foreign wake (resume finds it pending), the object's end
+ * (ao_wait_cancelled), a select that has another winner (ao_wait_cancel).
+ *
+ * A record is attached from prepare until its object has seen the outcome, so that a grant which
+ * meets an object that ends in between is found and given back; a scoped permit stays attached. */
+#include <ergon/wait.h>
+
+#include <assert.h>
+
+#include "server/runtime/wait_internal.h"
+
+const char *ao_wait_outcome_text(enum ao_wait_outcome outcome)
+{
+    switch (outcome) {
+    case AO_WAIT_NONE:
+        return "nothing was started";
+    case AO_WAIT_PENDING:
+        return "pending";
+    case AO_WAIT_READY:
+        return "ready";
+    case AO_WAIT_DEADLINE:
+        return "deadline passed";
+    case AO_WAIT_CANCELLED:
+        return "cancelled";
+    case AO_WAIT_CLOSED:
+        return "closed";
+    case AO_WAIT_REFUSED:
+        return "out of memory";
+    }
+    return "unknown";
+}
+
+static void attach(struct ao *ao, struct ao_wait *w)
+{
+    w->attached = ao->waits;
+    ao->waits = w;
+}
+
+/* Of a record that is not attached a no-op. */
+static void detach(struct ao *ao, struct ao_wait *w)
+{
+    struct ao_wait **at = &ao->waits;
+    while (*at && *at != w)
+        at = &(*at)->attached;
+    if (*at)
+        *at = w->attached;
+    w->attached = NULL;
+}
+
+/* Leaves its queue, or gives back what it holds; tells nobody. */
+static void end(struct ao_wait *w, enum ao_wait_outcome outcome)
+{
+    if (w->outcome == AO_WAIT_PENDING) {
+        w->outcome = (uint8_t)outcome;
+        w->cls->leave(w);
+    } else if (w->outcome == AO_WAIT_READY && w->held) {
+        w->held = false;
+        if (w->cls && w->cls->give_back) {
+            w->outcome = (uint8_t)outcome;
+            w->cls->give_back(w);
+        }
+    }
+}
+
+/* The object has seen the outcome. */
+static void consume(struct ao *self, struct ao_wait *w)
+{
+    w->parked = false;
+    if (w->kept && w->outcome == AO_WAIT_READY)
+        return;
+    w->held = false;
+    detach(self, w);
+}
+
+void ao_wait_prepare(struct ao *self, struct ao_wait *w)
+{
+    assert(w->outcome != AO_WAIT_PENDING && "a record waits for one thing at a time");
+    assert(!(w->kept && w->held) && "release the permit first");
+    *w = (struct ao_wait){.waiter = self};
+    attach(self, w);
+}
+
+/* Sets the deadline without one too: wakes of this step that came before are over then. */
+static bool go_to_sleep(struct ao *self, struct ao_wait *w, ao_time deadline)
+{
+    int error = ao_sleep_until(self, deadline);
+    if (error == 0)
+        return w->parked = true;
+    end(w, error == AO_E_TIMED ? AO_WAIT_REFUSED : AO_WAIT_CANCELLED);
+    consume(self, w);
+    return error != AO_E_TIMED; /* retired, or its activator closes: the step is its last */
+}
+
+bool ao_wait_park(struct ao *self, struct ao_wait *w, ao_time deadline)
+{
+    assert(w->outcome != AO_WAIT_NONE && "the start function was given another record");
+    if (w->outcome == AO_WAIT_PENDING) {
+        if (deadline > ao_now(self))
+            return go_to_sleep(self, w, deadline);
+        end(w, AO_WAIT_DEADLINE);
+    }
+    consume(self, w);
+    return false;
+}
+
+void ao_wait_resume(struct ao *self, struct ao_wait *w)
+{
+    if (w->outcome == AO_WAIT_PENDING)
+        end(w, ao_why(self) & AO_WHY_DUE ? AO_WAIT_DEADLINE : AO_WAIT_CANCELLED);
+    consume(self, w);
+}
+
+void ao_wait_cancel(struct ao_wait *w)
+{
+    bool pending = w->outcome == AO_WAIT_PENDING;
+    end(w, AO_WAIT_CANCELLED);
+    if (w->listened)
+        return;
+    if (w->waiter)
+        detach(w->waiter, w);
+    if (pending && w->parked)
+        ao_wake(w->waiter);
+}
+
+void ao_wait_cancelled(struct ao_wait *head)
+{
+    struct ao *ao = head->waiter;
+    if (ao_state(ao) == AO_STATE_ACTIVE) { /* its deadline came: its step will look */
+        ao->waits = head;
+        return;
+    }
+    ao->waits = NULL;
+    /* The newest first: a wait that is pending leaves before older permits go back, so that none of
+     * them is granted to the object that ends. */
+    while (head) {
+        struct ao_wait *next = head->attached;
+        head->attached = NULL;
+        end(head, AO_WAIT_CANCELLED);
+        head = next;
+    }
+}
+
+void ao_wait_pend(struct ao_wait *w, const struct ao_wait_class *cls, void *on)
+{
+    assert(w->outcome == AO_WAIT_NONE && "prepared, and started once");
+    w->cls = cls;
+    w->on = on;
+    w->outcome = AO_WAIT_PENDING;
+}
+
+void ao_wait_settle(struct ao_wait *w, enum ao_wait_outcome outcome, void *value)
+{
+    assert(w->outcome == AO_WAIT_PENDING || w->outcome == AO_WAIT_NONE);
+    w->outcome = (uint8_t)outcome;
+    w->value = value;
+    w->held = outcome == AO_WAIT_READY;
+    if (w->listened)
+        w->listener->settled(w->listener, w);
+    else if (w->parked)
+        ao_wake(w->waiter);
+}
+
+void ao_wait_grant(struct ao_wait *w, const struct ao_wait_class *cls, void *on, void *value)
+{
+    w->cls = cls;
+    w->on = on;
+    ao_wait_settle(w, AO_WAIT_READY, value);
+}
