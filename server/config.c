@@ -73,7 +73,8 @@ static void fill(struct config_report *r, struct config *c, const struct config_
     if (r->count > 0 || r->no_memory)
         return;
     config_derive(r, c);
-    config_check(r, c);
+    if (!r->no_memory)
+        config_check(r, c);
 }
 
 struct config *config_load(const struct config_input *in, enum config_action *action)
