@@ -1,0 +1,251 @@
+"""What the end-to-end tests share: the real server on ports of its own choosing, and a plain client.
+
+The programs come from the build tree that CTest names in ERGON_BUILD.  No test waits for a time to
+pass: they wait for what they expect, up to LIMIT seconds, and fail with what they saw instead.
+"""
+import contextlib
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import tempfile
+import time
+import unittest
+
+import msgpack
+
+LIMIT = 60.0  # seconds after which something that should have happened counts as missing
+BUILD = os.environ.get("ERGON_BUILD", "build")
+SANITIZED = os.environ.get("ERGON_SANITIZE", "") != ""  # memory figures mean nothing then
+ERGOND = os.path.join(BUILD, "server", "ergond")
+ERGON = os.path.join(BUILD, "client", "cli", "ergon")
+
+
+class RemoteError(Exception):
+    """The error of a response, in whatever shape it came."""
+
+    def __init__(self, value):
+        super().__init__(value)
+        self.value = value
+
+    @property
+    def code(self):
+        return self.value.split(":")[0]
+
+
+class Client:
+    """One connection that speaks MessagePack-RPC, and lets a test send any bytes."""
+
+    def __init__(self, sock):
+        self.sock = sock
+        self.sock.settimeout(LIMIT)
+        self.unpacker = msgpack.Unpacker(raw=False, max_buffer_size=1 << 30, strict_map_key=False,
+                                         unicode_errors="surrogateescape")
+        self.next_id = 0
+        self.early = {}  # responses that came before they were asked for
+
+    def send_bytes(self, data):
+        self.sock.sendall(data)
+
+    def send(self, method, *params):
+        """Sends a request and returns its id."""
+        self.next_id += 1
+        self.send_bytes(msgpack.packb([0, self.next_id, method, list(params)], use_bin_type=True,
+                                      unicode_errors="surrogateescape"))
+        return self.next_id
+
+    def notify(self, method, *params):
+        self.send_bytes(msgpack.packb([2, method, list(params)], use_bin_type=True))
+
+    def receive(self):
+        """The next message, or None at the end of the stream."""
+        while True:
+            for message in self.unpacker:
+                return message
+            data = self.sock.recv(1 << 16)
+            if not data:
+                return None
+            self.unpacker.feed(data)
+
+    def response(self, msgid):
+        """The response to a request, (error, result); others are kept."""
+        while msgid not in self.early:
+            message = self.receive()
+            if message is None:
+                raise ConnectionError("the server closed the connection")
+            kind, got, error, result = message
+            if kind != 1:
+                raise AssertionError(f"not a response: {message!r}")
+            if got in self.early:
+                raise AssertionError(f"a second response to {got}")
+            self.early[got] = (error, result)
+        return self.early.pop(msgid)
+
+    def result(self, msgid):
+        error, result = self.response(msgid)
+        if error is not None:
+            raise RemoteError(error)
+        return result
+
+    def call(self, method, *params):
+        return self.result(self.send(method, *params))
+
+    def at_end(self):
+        """True when the server closes without another message."""
+        try:
+            return self.receive() is None
+        except ConnectionResetError:
+            return True
+
+    def reset(self):
+        """Vanishes: RST instead of FIN."""
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        self.sock.close()
+
+    def close(self):
+        self.sock.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+class Server:
+    """ergond as users start it.  `listen` are URLs; port 0 lets the server choose."""
+
+    def __init__(self, *flags, listen=("ergon://127.0.0.1:0",), env=None, wrapper=()):
+        command = [*wrapper, ERGOND]
+        for url in listen:
+            command += ["--listen", url]
+        self.log = tempfile.TemporaryFile("w+", errors="replace")
+        self.process = subprocess.Popen(
+            command + list(flags), stdout=subprocess.PIPE, stderr=self.log, text=True,
+            env={**os.environ, **(env or {})})
+        self.urls = []
+        for _ in listen:
+            line = self.process.stdout.readline().strip()
+            if not line:
+                self.process.wait()
+                raise AssertionError(f"ergond did not start ({self.process.returncode}):\n" + self.log_text())
+            self.urls.append(line)
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    @property
+    def port(self):
+        return int(self.urls[0].rsplit(":", 1)[1])
+
+    def connect(self, url=None, context=None):
+        url = url or self.urls[0]
+        if url.startswith("unix://"):
+            sock = socket.socket(socket.AF_UNIX)
+            sock.settimeout(LIMIT)
+            sock.connect(url[len("unix://"):])
+            return Client(sock)
+        host, port = url.split("://")[1].rsplit(":", 1)
+        sock = socket.create_connection((host.strip("[]"), int(port)), timeout=LIMIT)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if url.startswith("ergons://"):
+            sock = context.wrap_socket(sock, server_hostname="localhost")
+        return Client(sock)
+
+    def log_text(self):
+        self.log.seek(0)
+        return self.log.read()
+
+    def rss(self):
+        """Resident memory in bytes."""
+        with open(f"/proc/{self.pid}/statm") as f:
+            return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def fds(self):
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def wait(self):
+        return self.process.wait(LIMIT)
+
+    def stop(self):
+        """SIGTERM; the exit status."""
+        if self.process.poll() is None:
+            self.signal(signal.SIGTERM)
+        try:
+            status = self.wait()
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError("ergond did not stop:\n" + self.log_text())
+        self.process.stdout.close()
+        return status
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        status = self.stop()
+        if kind is None and status != 0:
+            raise AssertionError(f"ergond ended with {status}:\n" + self.log_text())
+        self.log.close()
+
+
+class ServerTest(unittest.TestCase):
+    """One server for all tests of a class.  FLAGS and LISTEN may be set by the class."""
+
+    FLAGS = ()
+    LISTEN = ("ergon://127.0.0.1:0",)
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(*cls.FLAGS, listen=cls.LISTEN)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.__exit__(None)
+
+    def setUp(self):
+        self.client = self.server.connect()
+        self.addCleanup(self.client.close)
+
+    @contextlib.contextmanager
+    def refused(self, code):
+        with self.assertRaises(RemoteError) as caught:
+            yield caught
+        self.assertEqual(caught.exception.code, code, caught.exception.value)
+
+
+def eventually(condition, what):
+    """Waits until `condition` holds."""
+    end = time.monotonic() + LIMIT
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"never happened: {what}")
+        time.sleep(0.01)
+
+
+def run_ergon(url, *arguments, stdin=None, env=None):
+    """The command line; (exit status, stdout bytes, stderr text)."""
+    done = subprocess.run([ERGON, "--server", url, *arguments], input=stdin, capture_output=True,
+                          timeout=LIMIT, env={**os.environ, **(env or {})})
+    return done.returncode, done.stdout, done.stderr.decode(errors="replace")
+
+
+def self_signed(folder, name="localhost"):
+    """A key and a certificate for `name`; (certificate, key) paths."""
+    cert, key = os.path.join(folder, name + ".crt"), os.path.join(folder, name + ".key")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                    "-nodes", "-days", "2", "-subj", "/CN=" + name, "-addext",
+                    "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", key, "-out", cert],
+                   check=True, capture_output=True)
+    return cert, key
+
+
+def trusting(cert):
+    context = ssl.create_default_context(cafile=cert)
+    return context
