@@ -1,0 +1,126 @@
+#include "tests/support/heap.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Relaxed: counters; a test that lets allocations fail does so on one thread. */
+static _Atomic int64_t countdown, live;
+static _Atomic bool failed;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *block, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void __real_free(void *block);
+
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *block, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+char *__wrap_strdup(const char *text);
+char *__wrap_strndup(const char *text, size_t size);
+void __wrap_free(void *block);
+
+void heap_fail_at(int64_t n)
+{
+    atomic_store_explicit(&failed, false, memory_order_relaxed);
+    atomic_store_explicit(&countdown, n, memory_order_relaxed);
+}
+
+bool heap_failed(void)
+{
+    return atomic_load_explicit(&failed, memory_order_relaxed);
+}
+
+int64_t heap_live(void)
+{
+    return atomic_load_explicit(&live, memory_order_relaxed);
+}
+
+static bool must_fail(void)
+{
+    if (atomic_load_explicit(&countdown, memory_order_relaxed) <= 0 ||
+        atomic_fetch_sub_explicit(&countdown, 1, memory_order_relaxed) != 1)
+        return false;
+    atomic_store_explicit(&failed, true, memory_order_relaxed);
+    errno = ENOMEM;
+    return true;
+}
+
+static void *count(void *block)
+{
+    if (block)
+        atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
+    return block;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return must_fail() ? NULL : count(__real_malloc(size));
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return must_fail() ? NULL : count(__real_calloc(n, size));
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+    return must_fail() ? NULL : count(__real_aligned_alloc(alignment, size));
+}
+
+void *__wrap_realloc(void *block, size_t size)
+{
+    if (must_fail())
+        return NULL;
+    return block ? __real_realloc(block, size) : count(__real_malloc(size));
+}
+
+char *__wrap_strndup(const char *text, size_t size)
+{
+    size_t length = strnlen(text, size);
+    char *copy = __wrap_malloc(length + 1);
+    if (copy) {
+        memcpy(copy, text, length);
+        copy[length] = '\0';
+    }
+    return copy;
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return __wrap_strndup(text, strlen(text));
+}
+
+void __wrap_free(void *block)
+{
+    if (block)
+        atomic_fetch_sub_explicit(&live, 1, memory_order_relaxed);
+    __real_free(block);
+}
+
+void heap_fail_each_at(int (*attempt)(void *arg), void *arg, const char *file, int line)
+{
+    for (int n = 1;; n++) {
+        int64_t before = heap_live();
+        heap_fail_at(n);
+        int result = attempt(arg);
+        bool met = heap_failed();
+        heap_fail_at(0);
+        int64_t left = heap_live() - before;
+        if (met != (result != 0) || left != 0) {
+            print_error("%s:%d: allocation %d %s, result %d, %lld blocks left\n", file, line, n,
+                        met ? "failed" : "was not reached", result, (long long)left);
+            _fail(file, line);
+        }
+        if (!met)
+            return;
+    }
+}
