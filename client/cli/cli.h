@@ -37,7 +37,8 @@ struct command {
     const char *text;      /* what a user must know; lines of at most 79 characters */
     const char *examples;
     const struct option_spec *options; /* its own; NULL: none */
-    size_t options_size;               /* of the struct that they fill, zeroed before */
+    size_t options_size;               /* of the struct that they fill */
+    const void *defaults;              /* what it holds before; NULL: zeros */
     int arguments_min;
     int arguments_max; /* -1: any number */
     enum status (*run)(const struct globals *g, const void *options, int argc, char **argv);

@@ -10,7 +10,7 @@
 
 #include <event2/event.h>
 
-const struct command *const COMMANDS[] = {&CALL, &PING, &INFO, &METHODS, &TOKEN, NULL};
+const struct command *const COMMANDS[] = {&CALL, &PING, &INFO, &METHODS, &TOKEN, &BENCH, NULL};
 
 static const char *const GENERAL =
     "Environment: ERGON_URL, ERGON_TOKEN or ERGON_TOKEN_FILE, ERGON_CACERT; options go first.\n"
@@ -108,6 +108,8 @@ static enum status run_command(struct globals *g, int argc, char **argv)
         complain("out of memory");
         return STATUS_REMOTE;
     }
+    if (c->defaults != NULL)
+        memcpy(options, c->defaults, c->options_size);
     enum status status = run_with(c, g, options, argc - 1, argv + 1);
     free(options);
     return status;
