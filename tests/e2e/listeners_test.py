@@ -1,0 +1,324 @@
+"""TLS, Unix sockets, tokens, certificates, limits, and reloading them."""
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import tempfile
+import unittest
+
+from harness import ERGON, ERGOND, LIMIT, RemoteError, Server, eventually, run_ergon, self_signed, trusting
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name, text=None):
+        path = os.path.join(self.folder, name)
+        if text is not None:
+            with open(path, "w") as f:
+                f.write(text)
+        return path
+
+    def token(self, principal, methods, file):
+        """As an operator makes one: `ergon token` appends the line, prints the token."""
+        done = subprocess.run([ERGON, "token", principal, "--methods", methods, "--file", file],
+                              capture_output=True, text=True, check=True, timeout=LIMIT)
+        return done.stdout.strip()
+
+
+class Tls(Folder):
+    def setUp(self):
+        super().setUp()
+        self.cert, self.key = self_signed(self.folder)
+
+    def server(self, *flags):
+        return Server("--tls-cert", self.cert, "--tls-key", self.key, *flags, listen=("ergons://127.0.0.1:0",))
+
+    def test_both_versions_and_large_messages(self):
+        with self.server() as server:
+            for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+                context = trusting(self.cert)
+                context.minimum_version = context.maximum_version = version
+                with server.connect(context=context) as client:
+                    self.assertEqual(client.call("echo", b"x" * 3000000), b"x" * 3000000)
+                    self.assertEqual(client.sock.version().replace(".", "_"), version.name)
+                    ids = [client.send("echo", i) for i in range(3000)]
+                    for i, msgid in enumerate(ids):
+                        self.assertEqual(client.result(msgid), i)
+
+    def test_older_versions_are_refused(self):
+        with self.server() as server:
+            context = trusting(self.cert)
+            context.set_ciphers("ALL:@SECLEVEL=0")
+            context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_1
+            with self.assertRaises(ssl.SSLError):
+                server.connect(context=context)
+
+    def test_a_session_is_resumed_on_any_loop(self):
+        with self.server("--loops", "2") as server:
+            context = trusting(self.cert)
+            context.maximum_version = ssl.TLSVersion.TLSv1_2
+            first = server.connect(context=context)
+            first.call("echo", 1)
+            session = first.sock.session
+            for _ in range(4):
+                sock = socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT)
+                tls = context.wrap_socket(sock, server_hostname="localhost", session=session)
+                self.assertTrue(tls.session_reused)
+                tls.close()
+            first.close()
+
+    def test_plain_bytes_at_a_tls_port_are_closed_and_the_others_served(self):
+        with self.server() as server:
+            with socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT) as plain:
+                plain.sendall(b"\x94\x00\x01\xa4echo\x91\x01")
+                try:
+                    while plain.recv(100):
+                        pass
+                except ConnectionResetError:
+                    pass
+            with server.connect(context=trusting(self.cert)) as client:
+                self.assertEqual(client.call("echo", 1), 1)
+
+    def test_a_handshake_that_does_not_end_is_given_up(self):
+        with self.server("--limits-handshake-timeout", "100ms") as server:
+            with socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT) as silent:
+                self.assertEqual(silent.recv(1), b"")
+
+    def test_client_certificates_say_who(self):
+        config = self.path("ergond.yaml", f"""
+listen:
+  - url: ergons://127.0.0.1:0
+    auth: cert
+    allow: ["echo", "server.*"]
+    tls: {{cert: {self.cert}, key: {self.key}, client_ca: {{CA}}, client_cert: required}}
+""")
+        client_cert, client_key = self_signed(self.folder, "alice")
+        with open(config) as f:
+            text = f.read().replace("{CA}", client_cert)
+        self.path("ergond.yaml", text)
+        with Server("--config", config, listen=()) as server:
+            server.urls.append(server.process.stdout.readline().strip())
+            context = trusting(self.cert)
+            context.load_cert_chain(client_cert, client_key)
+            with server.connect(context=context) as client:
+                self.assertEqual(client.call("server.hello")["principal"], "alice")
+                self.assertEqual(client.call("echo", 1), 1)
+                with self.assertRaises(RemoteError) as caught:
+                    client.call("sum", 1)
+                self.assertEqual(caught.exception.code, "DENIED")
+            with self.assertRaises((ssl.SSLError, ConnectionError)):
+                with server.connect(context=trusting(self.cert)) as nobody:
+                    nobody.call("echo", 1)
+
+    def test_sighup_takes_a_new_certificate_and_keeps_the_old_when_it_is_bad(self):
+        other = tempfile.TemporaryDirectory()
+        self.addCleanup(other.cleanup)
+        new_cert, new_key = self_signed(other.name)
+        with self.server() as server:
+            old = trusting(self.cert)
+            staying = server.connect(context=old)
+            with open(self.cert) as f:
+                before = f.read()
+            self.path("localhost.crt", "no certificate")
+            server.signal(signal.SIGHUP)
+            eventually(lambda: "not reloaded" in server.log_text(), "the bad certificate is refused")
+            server.connect(context=self.trusting_text(before)).close()
+            os.replace(new_cert, self.cert)
+            os.replace(new_key, self.key)
+            server.signal(signal.SIGHUP)
+            eventually(lambda: "msg=reloaded" in server.log_text() or "reloaded\n" in server.log_text()
+                       or " reloaded" in server.log_text().replace("not reloaded", ""), "the new one is taken")
+            eventually(lambda: self.accepts(server, trusting(self.cert)), "the new certificate is served")
+            self.assertEqual(staying.call("echo", "still"), "still")
+            staying.close()
+
+    @staticmethod
+    def trusting_text(pem):
+        return ssl.create_default_context(cadata=pem)
+
+    @staticmethod
+    def accepts(server, context):
+        try:
+            with server.connect(context=context) as client:
+                return client.call("echo", 1) == 1
+        except ssl.SSLError:
+            return False
+
+
+class Unix(Folder):
+    def test_a_unix_socket_and_its_mode(self):
+        path = self.path("ergon.sock")
+        with Server(listen=("unix://" + path,)) as server:
+            with server.connect() as client:
+                self.assertEqual(client.call("echo", "x"), "x")
+            self.assertEqual(os.stat(path).st_mode & 0o007, 0)
+        self.assertFalse(os.path.exists(path))
+
+    def test_peer_credentials_say_who(self):
+        path = self.path("ergon.sock")
+        config = self.path("ergond.yaml", f"listen:\n  - url: unix://{path}\n    auth: peer\n")
+        import pwd
+        with Server("--config", config, listen=()) as server:
+            server.urls.append(server.process.stdout.readline().strip())
+            with server.connect() as client:
+                self.assertEqual(client.call("server.hello")["principal"], pwd.getpwuid(os.getuid()).pw_name)
+
+    def test_what_kill_leaves_behind_is_replaced_but_not_a_living_server(self):
+        path = self.path("ergon.sock")
+        first = Server(listen=("unix://" + path,))
+        first.process.kill()
+        first.wait()
+        first.process.stdout.close()
+        with Server(listen=("unix://" + path,)) as second:
+            with self.assertRaises(AssertionError) as caught:
+                Server(listen=("unix://" + path,))
+            self.assertIn(path, str(caught.exception))
+            with second.connect() as client:
+                self.assertEqual(client.call("echo", 1), 1)
+
+
+class Tokens(Folder):
+    def setUp(self):
+        super().setUp()
+        self.tokens = self.path("tokens", "")
+        self.alice = self.token("alice", "echo,server.*", self.tokens)
+        self.root = self.token("root", "*", self.tokens)
+        self.config = self.path("ergond.yaml", f"""
+tokens_file: {self.tokens}
+listen:
+  - url: ergon://127.0.0.1:0
+    auth: token
+""")
+
+    def start(self, *flags):
+        server = Server("--config", self.config, *flags, listen=())
+        server.urls.append(server.process.stdout.readline().strip())
+        return server
+
+    def test_who_says_nothing_is_told_to_and_may_ping(self):
+        with self.start() as server, server.connect() as client:
+            self.assertEqual(client.call("server.ping"), "pong")
+            with self.assertRaises(RemoteError) as caught:
+                client.call("echo", 1)
+            self.assertEqual(caught.exception.code, "AUTH")
+            self.assertEqual(client.call("server.auth", self.alice), "alice")
+            self.assertEqual(client.call("echo", 1), 1)
+            with self.assertRaises(RemoteError) as caught:
+                client.call("sum", 1)
+            self.assertEqual(caught.exception.code, "DENIED")
+            with self.assertRaises(RemoteError) as caught:
+                client.call("task.call", "sum", [1])
+            self.assertEqual(caught.exception.code, "DENIED")
+
+    def test_wrong_tokens_end_the_connection(self):
+        with self.start("--limits-auth-failures", "3") as server, server.connect() as client:
+            for _ in range(3):
+                with self.assertRaises(RemoteError) as caught:
+                    client.call("server.auth", "wrong")
+                self.assertEqual(caught.exception.code, "AUTH")
+            self.assertTrue(client.at_end())
+            self.assertNotIn("wrong", server.log_text())
+
+    def test_the_command_line_reads_a_token_from_file_or_environment(self):
+        with self.start() as server:
+            token_file = self.path("my-token", self.root + "\n")
+            url = server.urls[0]
+            self.assertEqual(run_ergon(url, "--token-file", token_file, "call", "sum", "1", "2")[:2], (0, b"3"))
+            self.assertEqual(run_ergon(url, "call", "sum", "1", env={"ERGON_TOKEN": self.root})[0], 0)
+            self.assertEqual(run_ergon(url, "call", "sum", "1")[0], 4)
+            self.assertEqual(run_ergon(url, "call", "sum", "1", env={"ERGON_TOKEN": self.alice})[0], 4)
+
+    def test_sighup_reads_the_tokens_again(self):
+        with self.start() as server:
+            bob = self.token("bob", "*", self.tokens)
+            with server.connect() as client:
+                with self.assertRaises(RemoteError):
+                    client.call("server.auth", bob)
+                server.signal(signal.SIGHUP)
+                eventually(lambda: self.knows(client, bob), "bob's token is taken")
+
+    @staticmethod
+    def knows(client, token):
+        try:
+            return client.call("server.auth", token) == "bob"
+        except RemoteError:
+            return False
+        except ConnectionError:
+            raise AssertionError("closed before the token was taken")
+
+
+class Limits(Folder):
+    def test_connections_in_all_and_per_address(self):
+        with Server("--limits-connections", "5") as server:
+            held = [server.connect() for _ in range(5)]
+            for client in held:
+                client.call("echo", 1)
+            with server.connect() as sixth:
+                self.assertTrue(sixth.at_end())
+            held.pop().close()
+            eventually(lambda: self.served(server), "a place is free again")
+            for client in held:
+                client.close()
+        with Server("--limits-connections-per-address", "2") as server:
+            held = [server.connect() for _ in range(2)]
+            for client in held:
+                client.call("echo", 1)
+            with server.connect() as third:
+                self.assertTrue(third.at_end())
+            for client in held:
+                client.close()
+
+    @staticmethod
+    def served(server):
+        try:
+            with server.connect() as client:
+                return client.call("echo", 1) == 1
+        except ConnectionError:
+            return False
+
+    def test_in_flight_stops_reading_and_a_cancel_gets_through(self):
+        with Server("--limits-in-flight", "4") as server, server.connect() as client:
+            ids = [client.send("sleep", "60s") for _ in range(4)]
+            behind = client.send("echo", "later")
+            client.notify("server.cancel", ids[0])
+            self.assertTrue(client.response(ids[0])[0].startswith("CANCELLED"))
+            self.assertEqual(client.result(behind), "later")
+
+    def test_idle_connections_are_closed(self):
+        with Server("--limits-idle-timeout", "100ms") as server:
+            with server.connect() as idle:
+                self.assertTrue(idle.at_end())
+            with server.connect() as busy:
+                self.assertGreaterEqual(busy.call("sleep", "300ms"), 299)
+
+    def test_beyond_loopback_needs_tls_or_a_token(self):
+        done = subprocess.run([ERGOND, "--listen", "ergon://0.0.0.0:0"], capture_output=True, text=True,
+                              timeout=LIMIT)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--insecure", done.stderr)
+
+    def test_ports_in_use_are_named(self):
+        with Server() as server:
+            with self.assertRaises(AssertionError) as caught:
+                Server(listen=(server.urls[0],))
+            self.assertIn(str(server.port), str(caught.exception))
+
+    def test_v6(self):
+        with Server(listen=("ergon://[::1]:0",)) as server, server.connect() as client:
+            self.assertEqual(client.call("echo", 6), 6)
+
+    def test_several_listeners(self):
+        path = self.path("s.sock")
+        with Server(listen=("ergon://127.0.0.1:0", "unix://" + path, "ergon://[::1]:0")) as server:
+            for url in server.urls:
+                with server.connect(url) as client:
+                    self.assertEqual(client.call("echo", url), url)
+
+
+if __name__ == "__main__":
+    unittest.main()

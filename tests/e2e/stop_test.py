@@ -1,0 +1,134 @@
+"""Stopping: SIGTERM under load, a second signal, and a handler that does not return."""
+import signal
+import socket
+import threading
+import time
+import unittest
+
+import msgpack
+
+from harness import LIMIT, ERGOND, RemoteError, Server
+
+DRAIN = 4.0
+
+
+class Load(threading.Thread):
+    """Keeps requests in flight until the server says FIN, then counts what came back."""
+
+    METHODS = (("echo", ["x"]), ("sleep", ["5ms"]), ("block", ["2ms"]), ("burn", ["1ms"]), ("hash", ["md5", b"x"]))
+
+    def __init__(self, server):
+        super().__init__()
+        self.client = server.connect()
+        self.sent = 0
+        self.answered = set()
+        self.twice = 0
+        self.problem = None
+
+    def run(self):
+        try:
+            self.client.sock.settimeout(LIMIT)
+            for _ in range(32):
+                self.send_one()
+            while (message := self.client.receive()) is not None:
+                kind, msgid, _, _ = message
+                self.twice += msgid in self.answered
+                self.answered.add(msgid)
+                self.send_one()
+        except (BrokenPipeError, ConnectionResetError) as e:
+            self.problem = e
+
+    def send_one(self):
+        try:
+            self.client.send(*(lambda m: (m[0], *m[1]))(self.METHODS[self.sent % len(self.METHODS)]))
+            self.sent += 1
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # the server has closed: what it had not read has no answer
+
+
+class Stop(unittest.TestCase):
+    def test_every_request_that_was_read_gets_one_response(self):
+        server = Server("--drain", f"{int(DRAIN)}s", "--blocking", "4")
+        loads = [Load(server) for _ in range(16)]
+        for load in loads:
+            load.start()
+        while sum(len(load.answered) for load in loads) < 2000:
+            time.sleep(0.01)
+        with server.connect() as client:
+            began = time.monotonic()
+            server.signal(signal.SIGTERM)
+            status = server.wait()
+            took = time.monotonic() - began
+        for load in loads:
+            load.join(LIMIT)
+        self.assertEqual(status, 0, server.log_text())
+        self.assertLess(took, DRAIN)
+        for load in loads:
+            self.assertEqual(load.twice, 0)
+            # Without a gap: the server read requests in order, and answered each one that it read.
+            missing = set(range(1, max(load.answered) + 1)) - load.answered
+            self.assertEqual(missing, set(), f"sent {load.sent}, answered {len(load.answered)}")
+        print(f"drained in {took:.3f} s; {sum(len(l.answered) for l in loads)} requests, one response each")
+
+    def test_idle_connections_do_not_hold_it_up(self):
+        server = Server("--drain", "60s")
+        clients = [server.connect() for _ in range(50)]
+        clients[0].call("echo", 1)
+        began = time.monotonic()
+        self.assertEqual(server.stop(), 0)
+        self.assertLess(time.monotonic() - began, 30)
+        for client in clients:
+            self.assertTrue(client.at_end())
+            client.close()
+
+    def test_what_is_still_running_at_the_limit_is_cancelled_and_answered(self):
+        server = Server("--drain", "1s")
+        with server.connect() as client:
+            ids = [client.send(method, "60s") for method in ("sleep", "block", "burn")]
+            client.call("echo", 1)
+            server.signal(signal.SIGTERM)
+            for msgid in ids:
+                error, _ = client.response(msgid)
+                self.assertIn(error.split(":")[0], ("CANCELLED", "DRAINING"))
+            self.assertTrue(client.at_end())
+        self.assertEqual(server.wait(), 0, server.log_text())
+
+    def test_a_second_signal_stops_at_once(self):
+        server = Server("--drain", "600s")
+        with server.connect() as client:
+            client.send("sleep", "600s")
+            client.call("echo", 1)
+            server.signal(signal.SIGTERM)
+            while "DRAINING" not in server.log_text():
+                time.sleep(0.01)
+            server.signal(signal.SIGTERM)
+            self.assertEqual(server.wait(), 0, server.log_text())
+
+    def test_a_blocking_handler_that_does_not_return_is_named(self):
+        server = Server("--drain", "2s")
+        with server.connect() as client:
+            client.send("block", "600s", {"ignore_cancel": True})
+            client.call("echo", 1)
+            began = time.monotonic()
+            server.signal(signal.SIGTERM)
+            self.assertEqual(server.wait(), 3, server.log_text())
+            self.assertLess(time.monotonic() - began, 2.5)
+        self.assertIn("block", server.log_text())
+
+    def test_new_connections_are_refused_while_draining(self):
+        server = Server("--drain", "60s")
+        with server.connect() as client:
+            sleep = client.send("sleep", "60s")
+            client.call("echo", 1)
+            server.signal(signal.SIGTERM)
+            while True:
+                try:
+                    socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT).close()
+                except ConnectionRefusedError:
+                    break
+            server.signal(signal.SIGTERM)
+            server.wait()
+
+
+if __name__ == "__main__":
+    unittest.main()

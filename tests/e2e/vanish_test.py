@@ -1,0 +1,128 @@
+"""Clients that vanish, at each named point of a connection's life and at ten thousand random ones."""
+import os
+import random
+import socket
+import unittest
+
+import msgpack
+
+from harness import SANITIZED, Server, ServerTest, eventually
+
+RANDOM_ENDS = int(os.environ.get("ERGON_VANISH", "10000"))
+
+
+def leave_politely(client):
+    client.close()
+
+
+def leave_by_reset(client):
+    client.reset()
+
+
+LEAVES = (leave_politely, leave_by_reset)
+
+
+class Vanish(ServerTest):
+    FLAGS = ("--log-level", "warn", "--blocking", "2")
+
+    def before_a_byte(self, client):
+        pass
+
+    def within_a_message(self, client):
+        client.send_bytes(msgpack.packb([0, 1, "echo", ["x" * 1000]])[:500])
+
+    def within_a_large_message(self, client):
+        client.send_bytes(msgpack.packb([0, 1, "echo", [b"x" * 3000000]])[:2000000])
+
+    def with_a_call_queued(self, client):
+        for _ in range(20):
+            client.send("block", "20ms")
+
+    def with_a_call_running(self, client):
+        client.send("block", "50ms")
+        client.call("echo", 1)
+
+    def with_a_call_parked(self, client):
+        client.send("sleep", "60s")
+        client.call("echo", 1)
+
+    def with_a_call_that_burns(self, client):
+        client.send("burn", "60s")
+        client.send("echo", 1)
+
+    def with_answers_unread(self, client):
+        for _ in range(50):
+            client.send("echo", b"x" * 100000)
+
+    def after_an_error(self, client):
+        client.send_bytes(b"\xc1")
+
+    def after_half_close(self, client):
+        client.send("block", "20ms")
+        client.sock.shutdown(socket.SHUT_WR)
+
+    def after_a_cancel(self, client):
+        msgid = client.send("sleep", "60s")
+        client.notify("server.cancel", msgid)
+
+    POINTS = (before_a_byte, within_a_message, within_a_large_message, with_a_call_queued, with_a_call_running,
+              with_a_call_parked, with_a_call_that_burns, with_answers_unread, after_an_error, after_half_close,
+              after_a_cancel)
+
+    def settle(self):
+        """Nothing of the vanished clients is left: no connection, no descriptor, no task."""
+        def quiet():
+            topology = self.client.call("server.topology")
+            return (self.client.call("server.info")["connections"]["open"] == 1
+                    and all(e["outstanding"] == 0 and e["parked"] == 0 for e in topology["executors"]
+                            if e["kind"] == "blocking")
+                    and all(e["parked"] == 0 for e in topology["executors"])
+                    and topology["manager"]["queued"] == 0)
+        eventually(quiet, "the server is quiet again")
+
+    def vanish(self, point, leave):
+        client = self.server.connect()
+        try:
+            point(self, client)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        leave(client)
+
+    def test_each_named_point(self):
+        self.settle()
+        fds = self.server.fds()
+        for point in self.POINTS:
+            for leave in LEAVES:
+                with self.subTest(point=point.__name__, leave=leave.__name__):
+                    self.vanish(point, leave)
+                    self.settle()
+                    self.assertEqual(self.server.fds(), fds)
+
+    def test_random_points(self):
+        dice = random.Random(10000)
+        calls = [msgpack.packb([0, i, m, p]) for i, (m, p) in enumerate(
+            [("echo", ["x" * 50]), ("sum", [1, 2]), ("hash", ["sha256", b"x" * 999]), ("sleep", ["1s"]),
+             ("block", ["1ms"]), ("nothing", []), ("server.info", []), ("burn", ["300us"])])]
+        stream = b"".join(dice.choice(calls) for _ in range(40))
+        self.settle()
+        fds = self.server.fds()
+        rss = 0
+        for i in range(RANDOM_ENDS):
+            client = self.server.connect()
+            try:
+                client.send_bytes(stream[:dice.randrange(len(stream))])
+            except (BrokenPipeError, ConnectionResetError):
+                pass
+            dice.choice(LEAVES)(client)
+            if i == RANDOM_ENDS // 5:  # warm: pools and slabs have their size
+                self.settle()
+                rss = self.server.rss()
+        self.settle()
+        self.assertEqual(self.server.fds(), fds)
+        if not SANITIZED:
+            self.assertLess(self.server.rss() - rss, 8 << 20)
+        print(f"{RANDOM_ENDS} clients vanished; memory since the first fifth: {self.server.rss() - rss:+} bytes")
+
+
+if __name__ == "__main__":
+    unittest.main()
