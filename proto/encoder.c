@@ -170,7 +170,7 @@ static uint8_t *put_message(uint8_t *p, size_t room, const struct error_answer *
 
     name = cut(name, ERROR_NAME_MAX);
     text = cut(text, room - ENC_HEAD_MAX - name.len - colon.len);
-    p = enc_str_head(p, (uint32_t)(name.len + colon.len + text.len));
+    p = enc_raw_head(p, (uint32_t)(name.len + colon.len + text.len));
     return put_bytes(put_bytes(put_bytes(p, name), colon), text);
 }
 

@@ -41,9 +41,13 @@ struct error_answer {
 };
 
 /* A whole error response [1, msgid, error, nil] in one of the three shapes.  The text is cut so
- * that the response takes at most `room` bytes (room >= 128).  Returns its end. */
+ * that the response takes at most `room` bytes (room >= 128).  Returns its end.  Holds no str8, so
+ * that peers of 2013 can read it too. */
 uint8_t *enc_error_response(uint8_t *p, size_t room, struct span msgid, enum error_shape shape,
                             const struct error_answer *error);
+
+/* Header of a str that peers of 2013 know: fixstr, str16 or str32. */
+uint8_t *enc_raw_head(uint8_t *p, uint32_t len);
 
 /* Length of raw value `v` after rewriting for peers of 2013 that know neither str8 nor bin nor ext
  * (hello {raw:true}): str8 -> str16, bin -> raw str; ext -> nil.  And the rewriting itself; returns

@@ -14,8 +14,7 @@ static bool is_new_text(uint8_t first)
     return first == WIRE_STR8 || (first >= WIRE_BIN8 && first <= WIRE_BIN32);
 }
 
-/* The header of a raw string as it was before str8. */
-static uint8_t *put_raw_head(uint8_t *p, uint32_t len)
+uint8_t *enc_raw_head(uint8_t *p, uint32_t len)
 {
     if (len < 32 || len > UINT16_MAX)
         return enc_str_head(p, len);
@@ -34,7 +33,7 @@ static size_t rewrite(const uint8_t *at, const struct wire_head *h, uint8_t *p, 
         return (size_t)(enc_nil(p) - p);
     }
     if (is_new_text(*at))
-        return (size_t)(put_raw_head(p, (uint32_t)h->body) - p);
+        return (size_t)(enc_raw_head(p, (uint32_t)h->body) - p);
     memcpy(p, at, h->size);
     return h->size;
 }

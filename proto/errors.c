@@ -1,6 +1,7 @@
 #include "proto/errors.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 struct row {
     const char *name;
@@ -39,4 +40,12 @@ int error_number(enum ergon_error e)
 _Bool error_retryable(enum ergon_error e)
 {
     return row_of(e)->retryable;
+}
+
+enum ergon_error error_find(const char *name)
+{
+    for (int e = ERGON_OK + 1; e < ERGON_ERROR_COUNT; e++)
+        if (strcmp(rows[e].name, name) == 0)
+            return (enum ergon_error)e;
+    return ERGON_OK;
 }

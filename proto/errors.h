@@ -39,4 +39,7 @@ const char *error_meaning(enum ergon_error e); /* the text above */
 int error_number(enum ergon_error e);
 _Bool error_retryable(enum ergon_error e);
 
+/* The error of this name; ERGON_OK when there is none. */
+enum ergon_error error_find(const char *name);
+
 #endif

@@ -144,7 +144,7 @@ static void an_error_without_text_says_its_meaning(void **state)
 {
     (void)state;
     error_is(ERROR_SHAPE_TEXT, (struct error_answer){.code = ERGON_E_NOT_FOUND},
-             "94 01 07 d9 21 'NOT_FOUND: there is no such thing' c0");
+             "94 01 07 da 0021 'NOT_FOUND: there is no such thing' c0");
 }
 
 static void a_handler_names_its_own_error(void **state)

@@ -46,9 +46,18 @@ static void a_foreign_code_reads_as_internal(void **state)
     assert_string_equal(error_name(ERGON_OK), "OK");
 }
 
+static void an_error_is_found_by_its_name(void **state)
+{
+    (void)state;
+    for (int e = 1; e < ERGON_ERROR_COUNT; e++)
+        assert_int_equal(error_find(error_name((enum ergon_error)e)), e);
+    assert_int_equal(error_find("NO_SPACE"), ERGON_OK);
+    assert_int_equal(error_find(""), ERGON_OK);
+}
+
 static char *read_document(void)
 {
-    FILE *f = fopen(PROTOCOL_PATH, "r");
+    FILE *f = fopen(PROTO_PATH "/PROTOCOL.md", "r");
     assert_non_null(f);
     char *text = calloc(1, DOCUMENT_MAX);
     assert_non_null(text);
@@ -96,6 +105,7 @@ int main(void)
         cmocka_unit_test(numbers_that_json_rpc_knows_are_its_own),
         cmocka_unit_test(only_passing_troubles_are_retryable),
         cmocka_unit_test(a_foreign_code_reads_as_internal),
+        cmocka_unit_test(an_error_is_found_by_its_name),
         cmocka_unit_test(the_document_lists_each_error_as_it_is),
         cmocka_unit_test(the_document_lists_no_other_error),
     };
