@@ -2,30 +2,28 @@
 
 #include "server/config_parts.h"
 
-enum { VALUE_MAX = 4200, INDENT = 2, COMMENT_COLUMN = 44 };
+enum { VALUE_MAX = 8192, INDENT = 2, COMMENT_COLUMN = 44 };
 
 struct printer {
     FILE *out;
     const struct config *config;
 };
 
-/* In double quotes, which YAML reads back whatever the text is. */
-static void quote(const char *text, char *buf, size_t size)
+/* In double quotes, which YAML reads back whatever the text is.  Returns the columns taken. */
+static int put_quoted(FILE *out, const char *text)
 {
-    size_t n = 0;
+    int n = fprintf(out, "\"");
 
-    buf[n++] = '"';
-    for (; *text && n + 8 < size; text++) {
+    for (; *text; text++) {
         unsigned char c = (unsigned char)*text;
         if (c == '"' || c == '\\')
-            n += (size_t)snprintf(buf + n, size - n, "\\%c", c);
+            n += fprintf(out, "\\%c", c);
         else if (c < 0x20 || c == 0x7f)
-            n += (size_t)snprintf(buf + n, size - n, "\\x%02x", c);
+            n += fprintf(out, "\\x%02x", c);
         else
-            buf[n++] = (char)c;
+            n += fprintf(out, "%c", c);
     }
-    buf[n++] = '"';
-    buf[n] = '\0';
+    return n + fprintf(out, "\"");
 }
 
 static bool needs_quotes(enum config_type type)
@@ -40,40 +38,36 @@ static const char *last_word(const char *path)
     return dot ? dot + 1 : path;
 }
 
-/* "key: value"; what is not set, or must not be shown, is a comment. */
-static void value_text(const struct config_key *key, const void *base, char *line, size_t size)
+static void put_origin(const struct printer *p, int column, const char *origin)
 {
-    char value[VALUE_MAX], quoted[VALUE_MAX];
-    const char *name = last_word(key->path);
-
-    if (!config_value_text(key, base, value, sizeof value))
-        snprintf(line, size, "# %s:", name);
-    else if (key->type == CONFIG_SECRET)
-        snprintf(line, size, "# %s: \"***\"", name);
-    else if (needs_quotes(key->type)) {
-        quote(value, quoted, sizeof quoted);
-        snprintf(line, size, "%s: %s", name, quoted);
-    } else
-        snprintf(line, size, "%s: %s", name, value);
-    explicit_bzero(value, sizeof value);
+    fprintf(p->out, "%*s # %s\n", column < COMMENT_COLUMN ? COMMENT_COLUMN - column : 0, "",
+            origin);
 }
 
-static void put_line(const struct printer *p, int indent, const char *line, const char *origin)
+/* "key: value"; a NULL value stands for what is not set or must not be shown. */
+static void put_value(const struct printer *p, int column, const struct config_key *key,
+                      const char *value, const char *origin)
 {
-    fprintf(p->out, "%*s%-*s # %s\n", indent, "", COMMENT_COLUMN - indent, line, origin);
+    column += fprintf(p->out, "%s:", last_word(key->path));
+    if (value && needs_quotes(key->type))
+        column += fprintf(p->out, " ") + put_quoted(p->out, value);
+    else if (value)
+        column += fprintf(p->out, " %s", value);
+    put_origin(p, column, origin);
 }
 
 static void put_texts(const struct printer *p, int indent, const struct config_key *key,
                       const void *base, const char *origin)
 {
     const struct config_texts *list = (const void *)((const char *)base + key->offset);
-    char line[VALUE_MAX], quoted[VALUE_MAX];
+    int column =
+        fprintf(p->out, "%*s%s:%s", indent, "", last_word(key->path), list->count ? "" : " []");
 
-    snprintf(line, sizeof line, "%s:%s", last_word(key->path), list->count ? "" : " []");
-    put_line(p, indent, line, origin);
+    put_origin(p, column, origin);
     for (size_t i = 0; i < list->count; i++) {
-        quote(list->at[i], quoted, sizeof quoted);
-        fprintf(p->out, "%*s- %s\n", indent + INDENT, "", quoted);
+        fprintf(p->out, "%*s- ", indent + INDENT, "");
+        put_quoted(p->out, list->at[i]);
+        fputc('\n', p->out);
     }
 }
 
@@ -99,44 +93,39 @@ static int open_groups(const struct printer *p, const char *path, const char *be
 /* What was not written and is the default stands as a comment: some keys are refused where they
  * have no meaning, and what is printed must be accepted again. */
 static void put_element_value(const struct printer *p, int indent, const struct config_key *key,
-                              const void *element, bool given, const char *origin)
+                              const void *element, const char *origin, bool first)
 {
-    char text[VALUE_MAX], line[VALUE_MAX + 2];
+    char value[VALUE_MAX];
+    bool set = config_value_text(key, element, value, sizeof value);
+    bool normal = !origin && (!set || (key->normal && strcmp(value, key->normal) == 0));
 
-    if (key->type == CONFIG_TEXTS && given) {
+    if (key->type == CONFIG_TEXTS && origin) {
         put_texts(p, indent, key, element, origin);
         return;
     }
-    value_text(key, element, text, sizeof text);
-    if (given || *text == '#') {
-        put_line(p, indent, text, *text == '#' ? "not set" : origin);
-        return;
-    }
-    char value[VALUE_MAX];
-    config_value_text(key, element, value, sizeof value);
-    bool normal = key->normal && strcmp(value, key->normal) == 0;
-    snprintf(line, sizeof line, "%s%s", normal ? "# " : "", text);
-    put_line(p, indent, line, normal ? "default" : "follows from other keys");
+    const char *lead = normal ? "# " : "";
+    int column = first ? fprintf(p->out, "%*s- ", indent - INDENT, "")
+                       : fprintf(p->out, "%*s%s", indent, "", lead);
+    if (!origin)
+        origin = normal ? "default" : "follows from other keys";
+    put_value(p, column, key, set ? value : NULL, origin);
 }
 
 static void put_element(const struct printer *p, int indent, const struct config_key *list,
                         void *element)
 {
     const struct config_table *table = config_element_keys(list->type);
-    uint32_t given = *config_element_given(list, element);
+    uint32_t given = *config_element_given(list, element) | 1; /* the first carries the dash */
     const char *before = "";
-    char origin[VALUE_MAX], first[VALUE_MAX];
+    char origin[VALUE_MAX];
 
     config_origin_text(config_element_origin(list, element), list, p->config->file, origin,
                        sizeof origin);
-    fprintf(p->out, "%*s- ", indent, "");
-    value_text(&table->keys[0], element, first, sizeof first);
-    fprintf(p->out, "%-*s # %s\n", COMMENT_COLUMN - indent - INDENT, first, origin);
-    for (size_t i = 1; i < table->count; i++) {
+    for (size_t i = 0; i < table->count; i++) {
         const struct config_key *key = &table->keys[i];
         int depth = open_groups(p, key->path, before, indent + INDENT);
-        put_element_value(p, indent + INDENT + depth * INDENT, key, element, (given >> i) & 1,
-                          origin);
+        put_element_value(p, indent + INDENT + depth * INDENT, key, element,
+                          (given >> i) & 1 ? origin : NULL, i == 0);
         before = key->path;
     }
 }
@@ -145,29 +134,36 @@ static void put_elements(const struct printer *p, int indent, const struct confi
                          const char *origin)
 {
     size_t count = config_element_count(list, p->config);
-    char line[CONFIG_PATH_MAX];
+    int column = fprintf(p->out, "%*s%s:%s", indent, "", last_word(list->path), count ? "" : " []");
 
-    snprintf(line, sizeof line, "%s:%s", last_word(list->path), count ? "" : " []");
-    put_line(p, indent, line, origin);
+    put_origin(p, column, origin);
     for (size_t i = 0; i < count; i++)
         put_element(p, indent + INDENT, list, config_element_at(list, p->config, i));
 }
 
 /* ---- the whole ---- */
 
+static void put_plain(const struct printer *p, int indent, const struct config_key *key,
+                      const char *origin)
+{
+    char value[VALUE_MAX];
+    bool set = config_value_text(key, p->config, value, sizeof value);
+    bool shown = set && key->type != CONFIG_SECRET;
+
+    int column = fprintf(p->out, "%*s%s", indent, "", shown ? "" : "# ");
+    put_value(p, column, key, shown ? value : set ? "***" : NULL, origin);
+    explicit_bzero(value, sizeof value);
+}
+
 static void put_key(const struct printer *p, int indent, const struct config_key *key,
                     const char *origin)
 {
-    char line[VALUE_MAX];
-
-    if (config_element_keys(key->type)) {
+    if (config_element_keys(key->type))
         put_elements(p, indent, key, origin);
-    } else if (key->type == CONFIG_TEXTS) {
+    else if (key->type == CONFIG_TEXTS)
         put_texts(p, indent, key, p->config, origin);
-    } else {
-        value_text(key, p->config, line, sizeof line);
-        put_line(p, indent, line, origin);
-    }
+    else
+        put_plain(p, indent, key, origin);
 }
 
 bool config_print(const struct config *c, FILE *out)

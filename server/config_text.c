@@ -3,7 +3,7 @@
 
 #include "server/config_parts.h"
 
-enum { CORE_MAX = 4095 };
+enum { CORE_MAX = 4095, CORES_MAX = 1024, TEXT_MAX = 4095 };
 
 static char **text_at(const struct config_key *key, const void *base)
 {
@@ -24,6 +24,8 @@ enum config_outcome config_text_set(const struct config_key *key, void *base, co
 
     if (*text == '\0')
         wrong = "an empty value; leave the key out instead";
+    else if (strlen(text) > TEXT_MAX)
+        wrong = "a value is limited to 4095 bytes";
     else if (key->type == CONFIG_URL)
         wrong = url_parse(text, &url);
     if (wrong) {
@@ -82,7 +84,7 @@ static enum config_outcome parse_cores(const char *text, struct config_cores *co
     uint32_t first, last;
 
     for (;; text++) {
-        if (!take_range(&text, &first, &last))
+        if (!take_range(&text, &first, &last) || cores->count + last - first >= CORES_MAX)
             return CONFIG_BAD;
         if (!add_cores(cores, first, last))
             return CONFIG_NO_MEMORY;
@@ -103,7 +105,8 @@ enum config_outcome config_cores_set(const struct config_key *key, void *base, c
         return CONFIG_OK;
     }
     free(cores.at);
-    snprintf(why, CONFIG_WHY_MAX, "\"%.40s\" is not a list of cores (write \"0-2,5\")", text);
+    snprintf(why, CONFIG_WHY_MAX, "\"%.40s\" is not a list of at most 1024 cores (write \"0-2,5\")",
+             text);
     return outcome;
 }
 

@@ -76,3 +76,20 @@ struct config *scratch_load(struct scratch *s, const char *yaml, const char *con
     cut_directory(s);
     return c;
 }
+
+struct config *scratch_accepted(struct scratch *s, const char *yaml, const char *const *env,
+                                const char *const *flags)
+{
+    struct config *c = scratch_load(s, yaml, env, flags);
+
+    assert_string_equal(s->errors, "");
+    assert_non_null(c);
+    return c;
+}
+
+void scratch_refused(struct scratch *s, const char *yaml, const char *const *env,
+                     const char *const *flags, const char *errors)
+{
+    assert_null(scratch_load(s, yaml, env, flags));
+    assert_string_equal(s->errors, errors);
+}

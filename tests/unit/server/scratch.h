@@ -22,4 +22,10 @@ const char *scratch_write(struct scratch *s, const char *name, const char *conte
 struct config *scratch_load(struct scratch *s, const char *yaml, const char *const *env,
                             const char *const *flags);
 
+/* The same, and the test fails unless it is accepted, or refused with exactly these errors. */
+struct config *scratch_accepted(struct scratch *s, const char *yaml, const char *const *env,
+                                const char *const *flags);
+void scratch_refused(struct scratch *s, const char *yaml, const char *const *env,
+                     const char *const *flags, const char *errors);
+
 #endif

@@ -1,0 +1,242 @@
+/* What is wrong is told with its place, and with what to write instead. */
+#include "server/config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/server/cmocka_env.h"
+#include "tests/unit/server/scratch.h"
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static struct scratch scratch;
+
+static int open_scratch(void **state)
+{
+    (void)state;
+    scratch_open(&scratch);
+    return 0;
+}
+
+static int close_scratch(void **state)
+{
+    (void)state;
+    scratch_close(&scratch);
+    return 0;
+}
+
+/* ---- one value ---- */
+
+static void file_problems_have_lines(void **state)
+{
+    (void)state;
+    scratch_refused(
+        &scratch,
+        "listen:\n"
+        "  - url: ergon://127.0.0.1\n"
+        "    idle_timeout: 30\n"
+        "    tls: {cetr: x}\n"
+        "drian: 8s\n"
+        "limits: {message: 16, depth: 1, in_flight: many, connections: -1, a.b: 1}\n"
+        "measure: fastest\n"
+        "shortcut: maybe\n"
+        "loops: {cores: 3-1}\n",
+        NULL, NULL,
+        "ergond.yaml:3: listen[0].idle_timeout: \"30\" has no unit (write \"30s\" or "
+        "\"500ms\")\n"
+        "ergond.yaml:4: listen[0].tls.cetr: unknown key (did you mean \"cert\"?)\n"
+        "ergond.yaml:5: drian: unknown key (did you mean \"drain\"?)\n"
+        "ergond.yaml:6: limits.message: \"16\" has no unit (write \"16k\" or \"16m\")\n"
+        "ergond.yaml:6: limits.depth: \"1\" is out of range (2 to 1024)\n"
+        "ergond.yaml:6: limits.in_flight: \"many\" is not a whole number\n"
+        "ergond.yaml:6: limits.connections: \"-1\" is out of range (1 to 16777216, or "
+        "\"auto\")\n"
+        "ergond.yaml:6: limits.a.b: unknown key\n"
+        "ergond.yaml:7: measure: \"fastest\" is not one of occupancy, length, priority, "
+        "weight, completion\n"
+        "ergond.yaml:8: shortcut: \"maybe\" is neither true nor false\n"
+        "ergond.yaml:9: loops.cores: \"3-1\" is not a list of at most 1024 cores (write "
+        "\"0-2,5\")\n");
+}
+
+static void a_wrong_shape_is_told(void **state)
+{
+    (void)state;
+    scratch_refused(&scratch,
+                    "drain: [1s]\n"
+                    "limits: 3\n"
+                    "listen: {url: ergon://127.0.0.1}\n"
+                    "modules: [{a: b}]\n"
+                    "measure:\n"
+                    "drain: 2s\n"
+                    "executors:\n"
+                    "  list: [blocking]\n"
+                    "? [a]\n"
+                    ": b\n",
+                    NULL, NULL,
+                    "ergond.yaml:1: drain: is a list (write a single value)\n"
+                    "ergond.yaml:2: limits: is a group of keys (write them below it, indented)\n"
+                    "ergond.yaml:3: listen: is a map (write a list: - ...)\n"
+                    "ergond.yaml:4: modules[0]: an element of this list is a single value\n"
+                    "ergond.yaml:5: measure: has no value (write one, or leave the key out)\n"
+                    "ergond.yaml:6: \"drain\" stands here a second time (first in line 1)\n"
+                    "ergond.yaml:8: executors.list[0]: \"blocking\" is not a map (write - kind: "
+                    "stepped)\n"
+                    "ergond.yaml:9: a key is a single word\n");
+    scratch_refused(&scratch, "- a\n", NULL, NULL,
+                    "ergond.yaml:1: the file is not a map (write key: value)\n");
+    scratch_refused(&scratch, "a\n---\nb\n", NULL, NULL,
+                    "ergond.yaml:1: the file is not a map (write key: value)\n"
+                    "ergond.yaml:3: a second document begins here; one file holds one\n");
+}
+
+static void what_is_not_yaml_is_told_with_its_line(void **state)
+{
+    (void)state;
+    assert_null(scratch_load(&scratch, "drain: 1s\nlimits: {message: 1m\nlog: x\n", NULL, NULL));
+    assert_non_null(strstr(scratch.errors, "ergond.yaml:3: this is not YAML: "));
+    assert_null(scratch_load(&scratch, "a: \"\xff\"\n", NULL, NULL));
+    assert_non_null(strstr(scratch.errors, "this is not YAML: "));
+    scratch_refused(&scratch, "drain: \"1s\\0\"\n", NULL, NULL,
+                    "ergond.yaml:1: drain: a value cannot contain a NUL byte\n");
+}
+
+/* An alias to a node that holds it would be endless for a walk that follows the tree. */
+static void a_tree_that_bites_its_tail_ends(void **state)
+{
+    (void)state;
+    assert_null(scratch_load(&scratch, "&a\nlimits: *a\n", NULL, NULL));
+    assert_non_null(strstr(scratch.errors, "limits.limits: unknown key"));
+}
+
+static void other_sources_name_themselves(void **state)
+{
+    (void)state;
+    scratch_refused(&scratch, NULL, LIST("ERGON_DRAIN=8", "ERGON_MODULE="),
+                    LIST("--log-level", "loud", "--drain="),
+                    "ERGON_DRAIN: \"8\" has no unit (write \"8s\" or \"500ms\")\n"
+                    "--log-level: \"loud\" is not one of debug, info, warn, error\n"
+                    "--drain: \"\" is not a duration (write \"30s\", \"500ms\" or \"50us\")\n");
+    scratch_refused(&scratch, NULL, NULL, LIST("--frobnicate", "x", "--listen"),
+                    "--frobnicate: no such flag (see --help)\n"
+                    "--listen: needs a value (--listen=VALUE)\n"
+                    "x: a word that belongs to no flag (see --help)\n");
+}
+
+static void excess_is_refused(void **state)
+{
+    char flag[5000] = "--tokens=";
+
+    (void)state;
+    memset(flag + 9, 'a', 4096);
+    assert_null(scratch_load(&scratch, NULL, NULL, LIST(flag)));
+    assert_non_null(strstr(scratch.errors, "a value is limited to 4095 bytes"));
+    scratch_refused(
+        &scratch, NULL, NULL, LIST("--loops-cores=0-1024"),
+        "--loops-cores: \"0-1024\" is not a list of at most 1024 cores (write \"0-2,5\")\n");
+    config_free(scratch_accepted(&scratch, NULL, NULL, LIST("--loops-cores=0-1023")));
+}
+
+/* ---- values that do not go together ---- */
+
+static void an_open_listener_needs_tls_or_tokens(void **state)
+{
+    char tokens[128];
+
+    (void)state;
+    scratch_refused(
+        &scratch, NULL, NULL, LIST("--listen=ergon://0.0.0.0"),
+        "--listen: listen[0]: ergon://0.0.0.0 can be reached from other machines without TLS "
+        "and without tokens (use ergons://, or tokens_file and auth: token, or listen on "
+        "127.0.0.1, or accept it with insecure: true or --insecure)\n");
+    config_free(
+        scratch_accepted(&scratch, NULL, NULL, LIST("--listen=ergon://0.0.0.0", "--insecure")));
+    config_free(scratch_accepted(&scratch, "listen: [{url: 'ergon://[::]', insecure: true}]\n",
+                                 NULL, NULL));
+    snprintf(tokens, sizeof tokens, "--tokens=%s", scratch_write(&scratch, "tokens", ""));
+    struct config *c =
+        scratch_accepted(&scratch, NULL, NULL, LIST("--listen=ergon://0.0.0.0", tokens));
+    assert_int_equal(c->listeners[0].auth, CONFIG_AUTH_TOKEN);
+    config_free(c);
+    assert_null(scratch_load(&scratch, "listen: [{url: 'ergon://[::]', auth: none}]\n", NULL,
+                             LIST(tokens)));
+}
+
+static void a_listener_takes_over_the_common_certificate(void **state)
+{
+    char flag[128];
+
+    (void)state;
+    snprintf(flag, sizeof flag, "--tls-cert=%s", scratch_write(&scratch, "cert", ""));
+    struct config *c =
+        scratch_accepted(&scratch,
+                         "listen:\n"
+                         "  - ergons://[::]:0\n"
+                         "  - {url: 'ergons://[::]:0', auth: cert}\n"
+                         "  - {url: 'ergons://[::]:0', tls: {client_cert: required}}\n"
+                         "tls: {key: /dev/null, client_ca: /dev/null}\n",
+                         NULL, LIST(flag));
+    assert_string_equal(c->listeners[0].cert, c->tls.cert);
+    assert_string_equal(c->listeners[0].key, "/dev/null");
+    assert_int_equal(c->listeners[0].client_cert, CONFIG_CERT_NONE);
+    assert_int_equal(c->listeners[1].client_cert, CONFIG_CERT_REQUIRED);
+    assert_int_equal(c->listeners[2].auth, CONFIG_AUTH_CERT);
+    config_free(c);
+}
+
+static void what_does_not_go_together_is_told(void **state)
+{
+    (void)state;
+    scratch_refused(
+        &scratch,
+        "listen:\n"
+        "  - {url: 'ergons://[::]:0', auth: cert}\n"
+        "  - {url: 'ergon://127.0.0.1:9', auth: token, mode: 0600, tls: {cert: /dev/null}}\n"
+        "  - {url: 'ergon://127.0.0.1:9', auth: peer}\n"
+        "  - {auth: none}\n"
+        "tls:\n"
+        "  key: /nowhere\n"
+        "limits: {message: 1g}\n"
+        "loops: {count: 2}\n"
+        "executors: {list: [{loop: 2}, {kind: blocking, loop: 0}]}\n",
+        NULL, NULL,
+        "ergond.yaml:2: listen[0].tls.cert: is missing: ergons:// needs a certificate (here, "
+        "or tls.cert)\n"
+        "ergond.yaml:2: listen[0].tls.client_ca: is missing: client certificates are checked "
+        "against it (here, or tls.client_ca)\n"
+        "ergond.yaml:3: listen[1].tls.cert: has no meaning without TLS (write ergons:// in the "
+        "URL)\n"
+        "ergond.yaml:3: listen[1].auth: is token, but there is no tokens_file (make a token "
+        "with: ergon token)\n"
+        "ergond.yaml:3: listen[1].mode: is for unix:// listeners only\n"
+        "ergond.yaml:4: listen[2].auth: is peer, which only a unix:// listener can know\n"
+        "ergond.yaml:4: listen[2].url: listens where listen[1] does already\n"
+        "ergond.yaml:5: listen[3].url: is missing (write url: ergon://127.0.0.1:7466)\n"
+        "ergond.yaml:10: executors.list[0].loop: there are 2 loops, counted from 0\n"
+        "ergond.yaml:10: executors.list[1].loop: a blocking executor has a thread of its own "
+        "and no loop\n"
+        "limits.partial: is smaller than limits.message, so no message of that size could "
+        "ever arrive (make it larger)\n"
+        "ergond.yaml:7: tls.key: /nowhere: cannot be read: No such file or directory\n");
+    scratch_refused(&scratch, "listen: []\n", NULL, NULL,
+                    "ergond.yaml:1: listen: names no place to listen at\n");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_scratch, close_scratch)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(file_problems_have_lines),
+        TEST(a_wrong_shape_is_told),
+        TEST(what_is_not_yaml_is_told_with_its_line),
+        TEST(a_tree_that_bites_its_tail_ends),
+        TEST(other_sources_name_themselves),
+        TEST(excess_is_refused),
+        TEST(an_open_listener_needs_tls_or_tokens),
+        TEST(a_listener_takes_over_the_common_certificate),
+        TEST(what_does_not_go_together_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
