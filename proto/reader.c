@@ -305,6 +305,19 @@ bool read_duration(struct reader *r, uint64_t *ns)
     return true;
 }
 
+bool read_size(struct reader *r, uint64_t *bytes)
+{
+    struct reader ahead = *r;
+    struct span text;
+
+    if (read_uint(r, bytes))
+        return true;
+    if (!read_text(&ahead, &text) || !units_size(text, bytes))
+        return false;
+    r->at = ahead.at;
+    return true;
+}
+
 void read_params(struct span params, struct reader *r, uint32_t *count)
 {
     *r = reader_of(params);

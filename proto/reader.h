@@ -35,6 +35,7 @@ bool read_map(struct reader *r, uint32_t *pairs);   /* key, value, key, value ..
 bool read_any(struct reader *r, struct span *raw);  /* the next value, whole, as raw bytes */
 bool read_duration(struct reader *r,
                    uint64_t *ns); /* number of milliseconds, or "250ms"; not negative */
+bool read_size(struct reader *r, uint64_t *bytes); /* number of bytes, or "64k" */
 
 /* Opens parameters: an array gives its elements, nil none, any other value itself as the only one.
  */

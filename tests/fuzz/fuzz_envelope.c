@@ -67,6 +67,8 @@ static void check_reader(struct span value)
     r = start;
     CHECK(!read_duration(&r, &u) || reader_at_end(&r));
     r = start;
+    CHECK(!read_size(&r, &u) || reader_at_end(&r));
+    r = start;
     CHECK(!read_text(&r, &text) || (!number && reader_at_end(&r)));
     r = start;
     CHECK(!read_bool(&r, &b) || (!number && reader_at_end(&r)));

@@ -228,6 +228,25 @@ static void what_is_no_duration_is_refused(void **state)
     }
 }
 
+static void sizes_are_bytes_or_text(void **state)
+{
+    struct hex h = hex("cd 0400 a3 '64k' cb 4014000000000000 a1 '5' ff");
+    struct reader r = reader_of(hex_span(&h));
+    uint64_t n;
+    int64_t i;
+
+    (void)state;
+    assert_true(read_size(&r, &n) && n == 1024);
+    assert_true(read_size(&r, &n) && n == 65536);
+    assert_true(read_size(&r, &n) && n == 5);
+    const uint8_t *at = r.at;
+    assert_false(read_size(&r, &n));
+    assert_ptr_equal(r.at, at);
+    r.at += 2;
+    assert_false(read_size(&r, &n));
+    assert_true(read_int(&r, &i) && i == -1);
+}
+
 static void params_are(const char *text, uint32_t expected)
 {
     struct hex h = hex(text);
@@ -268,6 +287,7 @@ int main(void)
         cmocka_unit_test(a_map_is_read_pair_by_pair),
         cmocka_unit_test(durations_are_milliseconds_or_text),
         cmocka_unit_test(what_is_no_duration_is_refused),
+        cmocka_unit_test(sizes_are_bytes_or_text),
         cmocka_unit_test(params_may_be_a_bare_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
