@@ -20,4 +20,11 @@ ergon_library(ergon_config
         logging.c
         notify.c
         url.c
-    DEPS ergon_proto PkgConfig::YAML PkgConfig::SYSTEMD)
+    DEPS ergon_proto ergon_runtime PkgConfig::YAML PkgConfig::SYSTEMD)
+
+ergon_library(ergon_server
+    SOURCES builder.c plan.c reload.c serve.c
+    DEPS ergon_config ergon_rpc ergon_poller_libevent ergon_modules)
+
+ergon_program(ergond SOURCES main.c DEPS ergon_server)
+install(TARGETS ergond RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
