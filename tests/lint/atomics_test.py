@@ -21,10 +21,10 @@ FENCE = re.compile(r"\batomic_thread_fence\s*\(")
 FUNCTION = re.compile(r"^[A-Za-z_][^;={}#]*?(\w+)\([^;{}]*\)\s*\n\{", re.M)
 
 
-def atomic_types(source):
-    """The atomic types, and the file's own names for them."""
-    names = re.findall(r"\btypedef\s+" + TYPE_OF_ATOMIC + r"\s+(\w+)\s*;", source)
-    return "(?:" + "|".join([TYPE_OF_ATOMIC] + [rf"^\s*{n}\b" for n in names]) + ")"
+def named_types(sources):
+    """Names that the tree gives to atomic types."""
+    for source in sources:
+        yield from re.findall(r"\btypedef\s+" + TYPE_OF_ATOMIC + r"\s+(\w+)\s*;", source)
 
 
 def declared(kind, source):
@@ -48,9 +48,11 @@ def fences(source):
 
 def in_source(top):
     found = {"Atomics": [], "Fences": [], "Locks": []}
-    for path in tree.files(top, FOLDERS):
-        source = tree.code(tree.text(top, path))
-        found["Atomics"] += [(n, path) for n in declared(atomic_types(source), source)]
+    sources = {path: tree.code(tree.text(top, path)) for path in tree.files(top, FOLDERS)}
+    names = [rf"^\s*(?:alignas\([^)]*\)\s*)?{n}\b" for n in named_types(sources.values())]
+    atomic = "(?:" + "|".join([TYPE_OF_ATOMIC, *names]) + ")"
+    for path, source in sources.items():
+        found["Atomics"] += [(n, path) for n in declared(atomic, source)]
         found["Fences"] += [(n, path) for n in fences(source)]
         found["Locks"] += [(n, path) for n in declared(TYPE_OF_LOCK, source)]
     return found
@@ -92,7 +94,7 @@ def findings(top):
 SOURCE = """
 typedef _Atomic uint64_t counter;
 struct a {
-    counter rounds, steps;
+    alignas(64) counter rounds, steps;
     alignas(64) _Atomic uint32_t tail, head; /* _Atomic int comment; */
     _Atomic(struct ao *) next;
     atomic_bool stop;

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""A file holds one idea in at most 400 lines, a function does one thing in at most 60.
+"""A file holds one idea in at most 400 lines, a function does one thing in at most 60; a file of tests, which is a list
+of cases, may be twice as long.
 
 First the test expects to find what it planted in a tree of its own; then it reads ours.
 """
@@ -33,8 +34,9 @@ def findings(top):
     found = []
     for path in tree.files(top):
         lines = tree.text(top, path).splitlines()
-        if len(lines) > FILE_LINES:
-            found.append(f"{path}:1: {len(lines)} lines in the file, at most {FILE_LINES}")
+        most = FILE_LINES * (2 if path.startswith("tests/") else 1)
+        if len(lines) > most:
+            found.append(f"{path}:1: {len(lines)} lines in the file, at most {most}")
         for line, length in long_functions(lines):
             found.append(f"{path}:{line}: {length} lines in the function, at most {FUNCTION_LINES}")
         for number, line in enumerate(lines, 1):
