@@ -7,7 +7,7 @@
 # ERGON_WITHOUT_NPM=1 leaves node and npm out; the tests with npm clients then say that they are skipped.
 set -eu
 
-build="build-essential ca-certificates cmake git ninja-build pkg-config libcmocka-dev libcyaml-dev
+build="build-essential ca-certificates cmake git ninja-build pkg-config libcmocka-dev libyaml-dev
     libevent-dev libjansson-dev libmsgpack-dev libssl-dev libsystemd-dev zlib1g-dev"
 tests="clang clang-format libclang-rt-14-dev neovim openssl procps python3-minimal python3-msgpack spin strace"
 image="buildah debootstrap podman runc"

@@ -11,6 +11,14 @@ uint32_t plan_loops(const struct config *c)
     return c->loops.count > 0 ? c->loops.count : cpus_count();
 }
 
+/* Each loop's share; never so small that one whole message of the limit's size would not fit. */
+static uint64_t partial_share(const struct config *c, uint32_t loops)
+{
+    uint64_t share = c->limits.partial / loops;
+
+    return share > c->limits.message ? share : c->limits.message;
+}
+
 struct net_limits plan_limits(const struct config *c, uint32_t loops)
 {
     uint32_t connections = c->limits.connections;
@@ -21,7 +29,7 @@ struct net_limits plan_limits(const struct config *c, uint32_t loops)
         .scan = {.message_max = (uint32_t)c->limits.message, .depth_max = c->limits.depth},
         .in_flight = c->limits.in_flight,
         .output_max = c->limits.output,
-        .partial_total = c->limits.partial / loops,
+        .partial_total = partial_share(c, loops),
         .connections = connections,
         .connections_per_address = c->limits.connections_per_address,
         .handshake_timeout = c->limits.handshake_timeout,

@@ -1,5 +1,9 @@
 #include "server/reload.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "server/net/principal.h"
 #include "server/runtime/log.h"
 
@@ -32,16 +36,39 @@ failed:
     return -1;
 }
 
+static void log_lines(char *text)
+{
+    char *rest;
+
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        log_error("not reloaded, everything stays as it was", LOG_STR("why", line));
+}
+
+/* Each problem becomes a record of the log. */
+static struct config *load_again(const struct config_input *input)
+{
+    char *text = NULL;
+    size_t size = 0;
+    enum config_action action;
+    struct config_input quiet = *input;
+
+    quiet.errors = open_memstream(&text, &size);
+    if (!quiet.errors)
+        return NULL;
+    struct config *c = config_load(&quiet, &action);
+    fclose(quiet.errors);
+    if (!c)
+        log_lines(text);
+    free(text);
+    return c;
+}
+
 void reload(struct config **config, const struct config_input *input, struct acceptor *acceptor)
 {
-    enum config_action action;
-    struct config *next = config_load(input, &action);
+    struct config *next = load_again(input);
 
-    if (!next) {
-        log_error("not reloaded, everything stays as it was",
-                  LOG_STR("why", "the configuration has errors; --check-config lists them"));
+    if (!next)
         return;
-    }
     if (reload_secrets(next, acceptor) < 0) {
         config_free(next);
         return;
