@@ -1,0 +1,248 @@
+/* From bytes to messages.
+ *
+ * Bytes are read into the loop's scratch buffer and scanned there; whole messages go to the port in
+ * place.  What is left over (a message that is not whole, or more than the budget) is copied into
+ * the connection's `held` block.  When more bytes come, a short rest is put back in front of them
+ * in the scratch buffer, so that a stream of small messages is always read in large pieces; to a
+ * long one the new bytes are appended. */
+#include "server/net/conn_private.h"
+
+#include "proto/envelope.h"
+#include "proto/reader.h"
+#include "server/net/conn_refuse.h"
+#include "server/runtime/log.h"
+
+bool input_allowed(const struct connection *c)
+{
+    const struct net_limits *limits = &c->loop->limits;
+
+    return c->out.bytes < limits->output_max &&
+           (c->in_flight < limits->in_flight || c->reserve < RESERVE_MESSAGES);
+}
+
+static void held_count(struct net_loop *l)
+{
+    atomic_store_explicit(&l->counters.partial_bytes, l->held.total, memory_order_relaxed);
+}
+
+void input_drop(struct connection *c)
+{
+    held_free(&c->loop->held, c->held);
+    c->held = NULL;
+    c->held_whole = false;
+    held_count(c->loop);
+}
+
+/* One whole value.  It may end the connection. */
+static void deliver(struct connection *c, struct span message)
+{
+    struct net_loop *l = c->loop;
+    struct envelope e;
+    const char *why;
+
+    switch (envelope_read(message, &e, &why)) {
+    case ENVELOPE_OK:
+        /* Answers to our requests never wait for the calls of the peer. */
+        if (e.type != ENVELOPE_RESPONSE && c->in_flight >= l->limits.in_flight)
+            c->reserve++;
+        l->port.message(l->port.arg, c, &e);
+        return;
+    case ENVELOPE_ANSWERABLE:
+        refuse_message(c, e.msgid, why);
+        return;
+    case ENVELOPE_UNANSWERABLE:
+        refuse_connection(c, why);
+        return;
+    }
+}
+
+/* Hands over whole messages from the front of `bytes`; returns how many bytes are used up.  The
+ * scanner is left where it stands in the rest. */
+static size_t take_messages(struct connection *c, struct span bytes, struct scanner *scanner,
+                            enum input_end *end)
+{
+    struct net_loop *l = c->loop;
+    size_t at = 0;
+    uint32_t count = 0;
+
+    *end = INPUT_LEFT;
+    while (conn_open(c)) {
+        if (at == bytes.len || count == MESSAGES_A_STEP || !input_allowed(c)) {
+            *end = at == bytes.len            ? INPUT_REST
+                   : count == MESSAGES_A_STEP ? INPUT_MORE
+                                              : INPUT_STOPPED;
+            break;
+        }
+        struct span rest = span_of(bytes.at + at, bytes.len - at);
+        enum scan_verdict verdict = scanner_run(scanner, &l->limits.scan, rest);
+        if (verdict == SCAN_MORE) {
+            *end = INPUT_REST;
+            break;
+        }
+        if (verdict != SCAN_WHOLE) {
+            refuse_input(c, verdict, rest);
+            break;
+        }
+        at += scanner->done;
+        rest.len = scanner->done;
+        scanner_init(scanner);
+        count++;
+        deliver(c, rest);
+    }
+    counter_add(&l->counters.messages, count);
+    return at;
+}
+
+/* Closes the connection that holds most when all together hold too much. */
+static void keep_within_budget(struct net_loop *l)
+{
+    if (l->held.total <= l->limits.partial_total)
+        return;
+    struct connection *c = held_largest(&l->held)->owner;
+    refuse_connection(c, "the budget for partial messages is used up, and this peer holds most");
+    input_drop(c);
+}
+
+static void out_of_memory(struct connection *c)
+{
+    log_error("connection closed", LOG_UINT("conn", conn_id(c)), LOG_STR("peer", conn_peer(c)),
+              LOG_STR("reason", "out of memory"));
+    conn_enter(c, CONN_CLOSED, "out of memory");
+}
+
+static enum input_end run_held(struct connection *c)
+{
+    enum input_end end;
+    struct held *h = c->held;
+
+    h->start += take_messages(c, held_span(h), &h->scanner, &end);
+    if (end == INPUT_LEFT)
+        return end; /* and what was held is dropped */
+    c->held_whole = end != INPUT_REST;
+    if (h->start == h->end)
+        input_drop(c);
+    return end;
+}
+
+static enum input_end run_scratch(struct connection *c, struct span bytes)
+{
+    struct net_loop *l = c->loop;
+    enum input_end end;
+    size_t used = take_messages(c, bytes, &l->scanner, &end);
+
+    if (end == INPUT_LEFT || used == bytes.len)
+        return end;
+    c->held = held_new(&l->held, c, span_of(bytes.at + used, bytes.len - used), &l->scanner);
+    if (c->held == NULL) {
+        out_of_memory(c);
+        return INPUT_LEFT;
+    }
+    c->held_whole = end != INPUT_REST;
+    held_count(l);
+    keep_within_budget(l);
+    return conn_open(c) ? end : INPUT_LEFT;
+}
+
+static enum input_end append_and_run(struct connection *c, struct span bytes)
+{
+    struct held *h = held_append(&c->loop->held, c->held, bytes);
+
+    if (h == NULL) {
+        out_of_memory(c);
+        return INPUT_LEFT;
+    }
+    c->held = h;
+    held_count(c->loop);
+    enum input_end end = run_held(c);
+    keep_within_budget(c->loop);
+    return conn_open(c) ? end : INPUT_LEFT;
+}
+
+/* `n` fresh bytes stand in the scratch buffer behind the headroom. */
+static enum input_end run_fresh(struct connection *c, size_t n)
+{
+    struct net_loop *l = c->loop;
+    uint8_t *at = l->scratch + HEADROOM;
+    struct held *h = c->held;
+
+    if (h == NULL) {
+        scanner_init(&l->scanner);
+        return run_scratch(c, span_of(at, n));
+    }
+    struct span kept = held_span(h);
+    if (kept.len > HEADROOM || n <= held_slack(h))
+        return append_and_run(c, span_of(at, n));
+    memcpy(at - kept.len, kept.at, kept.len);
+    held_copy_scanner(&l->scanner, &h->scanner);
+    input_drop(c);
+    return run_scratch(c, span_of(at - kept.len, kept.len + n));
+}
+
+static enum input_end read_failed(struct connection *c, ssize_t result)
+{
+    char text[128];
+
+    if (result == STREAM_EOF) {
+        if (c->held != NULL)
+            log_debug("peer closed inside a message", LOG_UINT("conn", conn_id(c)));
+        return INPUT_EOF;
+    }
+    c->stream.cls->explain(&c->stream, text, sizeof text);
+    log_debug("read failed", LOG_UINT("conn", conn_id(c)), LOG_STR("reason", text));
+    conn_enter(c, CONN_CLOSED, "read error");
+    return INPUT_LEFT;
+}
+
+static enum input_end read_and_run(struct connection *c)
+{
+    struct net_loop *l = c->loop;
+    bool at_limit = c->in_flight >= l->limits.in_flight;
+    size_t size = at_limit ? RESERVE_BYTES : READ_SIZE;
+    ssize_t n = c->stream.cls->read(&c->stream, l->scratch + HEADROOM, size);
+
+    if (n == STREAM_WANT_READ || n == STREAM_WANT_WRITE) {
+        c->ready &= (uint8_t)~STREAM_READ;
+        return INPUT_REST;
+    }
+    if (n < 0)
+        return read_failed(c, n);
+    if ((size_t)n < size && !c->stream.more)
+        c->ready &= (uint8_t)~STREAM_READ;
+    c->since = activator_now(l->activator);
+    counter_add(&l->counters.bytes_in, (uint64_t)n);
+    enum input_end end = run_fresh(c, (size_t)n);
+    return end == INPUT_REST && (c->ready & STREAM_READ) ? INPUT_MORE : end;
+}
+
+enum input_end input_run_held(struct connection *c)
+{
+    return c->held != NULL && c->held_whole ? run_held(c) : INPUT_REST;
+}
+
+enum input_end input_run(struct connection *c)
+{
+    if (c->held != NULL && c->held_whole) {
+        enum input_end end = run_held(c);
+        if (end != INPUT_REST || !(c->ready & STREAM_READ))
+            return end;
+        return INPUT_MORE;
+    }
+    if (!(c->ready & STREAM_READ))
+        return INPUT_REST;
+    if (!input_allowed(c))
+        return INPUT_STOPPED;
+    return read_and_run(c);
+}
+
+void input_discard(struct connection *c)
+{
+    for (int i = 0; i < DISCARDS_A_STEP; i++) {
+        ssize_t n = c->stream.cls->read(&c->stream, c->loop->scratch, READ_SIZE);
+        if (n == STREAM_WANT_READ || n == STREAM_WANT_WRITE)
+            return;
+        if (n < 0) {
+            conn_enter(c, CONN_CLOSED, n == STREAM_EOF ? "peer eof" : "read error");
+            return;
+        }
+    }
+}

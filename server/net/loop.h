@@ -1,0 +1,78 @@
+/* The network of one loop, from inside: for the files of server/net/ only. */
+#ifndef ERGON_NET_LOOP_H
+#define ERGON_NET_LOOP_H
+
+#include <stdatomic.h>
+
+#include "server/net/chunk.h"
+#include "server/net/held.h"
+#include "server/net/net.h"
+#include "server/net/stream.h"
+#include "server/net/ticket.h"
+
+struct tls_loop; /* server/net/tls.h */
+
+enum {
+    HANDSHAKES_A_ROUND = 8, /* of one loop: a handshake costs as much as thousands of messages */
+    PARCELS_A_STEP = 64,    /* connections and orders that a loop takes in a step */
+    READ_SIZE = 65536,      /* bytes of one read */
+    HEADROOM = 4096         /* bytes before the read buffer: a short rest is put there */
+};
+
+/* Written by the loop, read by anybody: each stands alone, so relaxed order is enough. */
+struct loop_counters {
+    _Atomic uint64_t connections, accepted, closed, messages, bytes_in, bytes_out, protocol_errors,
+        partial_bytes;
+};
+
+struct net_loop {
+    struct activator *activator;
+    struct event_base *base; /* NULL in tests with scripted streams only */
+    struct conn_port port;
+    struct net_limits limits;
+    uint32_t index;
+    bool draining; /* no connection is opened any more */
+    bool closing;  /* net_loop_free() runs */
+
+    struct round_hook hook;                      /* armed while anything stands in these: */
+    struct connection *dirty_first, *dirty_last; /* have committed output */
+    struct connection *dead;                     /* to be freed; linked by next_dirty */
+    uint32_t handshakes;                         /* of this round */
+
+    struct connection *first; /* all whose memory exists */
+    struct chunk_pool pool;
+    struct held_list held;
+    struct scanner scanner; /* of what stands in `scratch` */
+    uint8_t *scratch;       /* HEADROOM + READ_SIZE bytes */
+
+    struct ao intake;   /* takes parcels */
+    struct lane *inlet; /* acceptor -> here; the acceptor's; NULL before acceptor_new() */
+    struct lane *home;  /* here -> acceptor; the acceptor's */
+
+    struct tls_loop *tls; /* NULL until a listener with TLS stands */
+    struct token_table *tokens;
+    struct loop_counters counters;
+};
+
+/* Only the loop writes its counters. */
+static inline void counter_add(_Atomic uint64_t *counter, uint64_t n)
+{
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
+                          memory_order_relaxed);
+}
+
+/* The hook at the end of this round is wanted. */
+void loop_arm(struct net_loop *l);
+/* Frees the connection at the end of this round. */
+void loop_bury(struct net_loop *l, struct connection *c);
+/* Closes and frees all connections; when no loop runs any more. */
+void loop_drop_connections(struct net_loop *l);
+/* The connection is freed: its ticket goes home. */
+void loop_return_ticket(struct net_loop *l, struct ticket *t);
+/* Takes the tickets and orders out of a lane and drops them; when no loop runs any more. */
+void parcels_drop(struct lane *lane);
+
+/* control.c: an order came, which is freed where it is the loop's. */
+void loop_obey(struct net_loop *l, struct parcel *order);
+
+#endif

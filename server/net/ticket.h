@@ -1,0 +1,55 @@
+/* What travels between the acceptor and the loops: tickets of connections, and orders.
+ *
+ * A ticket is made by the acceptor for each connection, goes to a loop, stays with the connection
+ * while its socket is open, and comes home when that is closed: there the acceptor counts down.
+ * So all counts have one owner. */
+#ifndef ERGON_NET_TICKET_H
+#define ERGON_NET_TICKET_H
+
+#include "server/net/net.h"
+#include "server/runtime/lane.h"
+
+struct address_count;
+struct tls_context;
+
+/* The rules of one listener as its connections see them.  Immutable while the server runs, but for
+ * `contexts`: entry i is changed by loop i alone. */
+struct listener_rules {
+    enum listener_auth auth;
+    bool raw;
+    const char *methods; /* what principals of certificates and sockets may call; owned */
+    const struct principal *anybody; /* LISTENER_AUTH_NONE: who everybody is; else NULL */
+    struct tls_context **contexts;   /* by loop index; NULL: plain */
+};
+
+enum parcel_kind { PARCEL_TICKET, PARCEL_DRAIN, PARCEL_ABORT, PARCEL_RELOAD };
+
+struct parcel {
+    struct lane_item item; /* must stand first */
+    enum parcel_kind kind;
+};
+
+struct ticket {
+    struct parcel parcel;
+    uint16_t loop; /* index of the loop that it was given to */
+    int fd;        /* until the connection takes it over; then undefined */
+    uint64_t id;   /* of the connection */
+    const struct listener_rules *rules;
+    struct address_count *address; /* the acceptor's; NULL: not counted */
+    uint32_t *listener_open;       /* the acceptor's count of connections of the listener */
+    char peer[];                   /* address as text */
+};
+
+/* New rules for one loop: applied and freed there. */
+struct reload {
+    struct parcel parcel;
+    struct token_table *tokens; /* a reference */
+    uint32_t count;             /* of contexts */
+    struct {
+        const struct listener_rules *rules;
+        struct tls_context *context; /* a new one for this loop */
+    } contexts[];
+};
+void reload_free(struct reload *r); /* NULL is fine */
+
+#endif
