@@ -1,0 +1,36 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "server/runtime/mpsc.h"
+
+static void test_oldest_first(void **state)
+{
+    (void)state;
+    struct mpsc q;
+    struct mpsc_item x[3];
+    mpsc_init(&q);
+    assert_true(mpsc_empty(&q));
+    assert_null(mpsc_take(&q));
+    assert_true(mpsc_push(&q, &x[0])); /* it was empty */
+    assert_false(mpsc_push(&q, &x[1]));
+    assert_false(mpsc_push(&q, &x[2]));
+    assert_false(mpsc_empty(&q));
+    struct mpsc_item *item = mpsc_take(&q);
+    for (int i = 0; i < 3; i++, item = item->next)
+        assert_ptr_equal(item, &x[i]);
+    assert_null(item);
+    assert_true(mpsc_empty(&q));
+    assert_true(mpsc_push(&q, &x[1])); /* and again */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_oldest_first)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,226 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "server/runtime/timer.h"
+
+static struct timer timer;
+
+static int set_up(void **state)
+{
+    (void)state;
+    timer_init(&timer, 0);
+    return 0;
+}
+
+static void put(struct ao *ao, ao_time due)
+{
+    ao->due = due;
+    timer_insert(&timer, ao);
+    assert_true(timer_validate(&timer));
+}
+
+static void test_empty(void **state)
+{
+    (void)state;
+    assert_int_equal(timer_next(&timer), AO_NEVER);
+    assert_null(timer_take(&timer, AO_S(1)));
+    assert_true(timer_validate(&timer));
+}
+
+static void test_never_early(void **state)
+{
+    (void)state;
+    struct ao x = {0};
+    put(&x, AO_MS(7) + 1);
+    assert_int_equal(timer_next(&timer), AO_MS(8));
+    assert_null(timer_take(&timer, AO_MS(8) - 1));
+    assert_ptr_equal(timer_take(&timer, AO_MS(8)), &x);
+    assert_int_equal(timer.count, 0);
+}
+
+static void test_by_tick_then_by_insertion(void **state)
+{
+    (void)state;
+    struct ao x[4] = {0};
+    put(&x[0], AO_MS(9));
+    put(&x[1], AO_MS(5));
+    put(&x[2], AO_MS(9));
+    put(&x[3], AO_MS(5) - 1); /* the same tick */
+    const int order[] = {1, 3, 0, 2};
+    for (int i = 0; i < 4; i++)
+        assert_ptr_equal(timer_take(&timer, AO_MS(20)), &x[order[i]]);
+    assert_null(timer_take(&timer, AO_MS(20)));
+}
+
+/* One from a higher level, one put directly into the lowest: the first inserted comes first. */
+static void test_insertion_order_across_levels(void **state)
+{
+    (void)state;
+    struct ao early = {0}, late = {0}, last = {0};
+    put(&early, AO_MS(100));
+    assert_null(timer_take(&timer, AO_MS(50)));
+    put(&late, AO_MS(100));
+    assert_null(timer_take(&timer, AO_MS(70)));
+    put(&last, AO_MS(100));
+    assert_ptr_equal(timer_take(&timer, AO_MS(100)), &early);
+    assert_ptr_equal(timer_take(&timer, AO_MS(100)), &late);
+    assert_ptr_equal(timer_take(&timer, AO_MS(100)), &last);
+}
+
+static void test_past_deadline_comes_after_what_is_due(void **state)
+{
+    (void)state;
+    struct ao x = {0}, y = {0}, past = {0};
+    put(&x, AO_MS(5));
+    put(&y, AO_MS(5));
+    assert_ptr_equal(timer_take(&timer, AO_MS(9)), &x);
+    put(&past, AO_MS(1));
+    assert_true(timer_next(&timer) <= AO_MS(9));
+    assert_ptr_equal(timer_take(&timer, AO_MS(9)), &y);
+    assert_ptr_equal(timer_take(&timer, AO_MS(9)), &past);
+}
+
+static void test_cancel(void **state)
+{
+    (void)state;
+    struct ao x[3] = {0};
+    for (int i = 0; i < 3; i++)
+        put(&x[i], AO_MS(300));
+    timer_cancel(&timer, &x[1]);
+    assert_true(timer_validate(&timer));
+    timer_cancel(&timer, &x[0]);
+    timer_cancel(&timer, &x[2]);
+    assert_true(timer_validate(&timer));
+    assert_int_equal(timer_next(&timer), AO_NEVER);
+}
+
+static void test_cancel_of_what_is_due(void **state)
+{
+    (void)state;
+    struct ao x = {0}, y = {0};
+    put(&x, AO_MS(5));
+    put(&y, AO_MS(5));
+    assert_ptr_equal(timer_take(&timer, AO_MS(5)), &x);
+    timer_cancel(&timer, &y);
+    assert_true(timer_validate(&timer));
+    assert_null(timer_take(&timer, AO_MS(5)));
+}
+
+static void test_next_is_exact_on_each_level(void **state)
+{
+    (void)state;
+    for (unsigned level = 0; level < TIMER_LEVELS - 1; level++) {
+        struct ao x = {0};
+        ao_time due = AO_MS((UINT64_C(3) << (level * TIMER_BITS)) + 1);
+        timer_init(&timer, 0);
+        put(&x, due);
+        assert_int_equal(timer_next(&timer), due);
+        assert_null(timer_take(&timer, due - 1));
+        assert_true(timer_validate(&timer));
+        assert_ptr_equal(timer_take(&timer, due), &x);
+    }
+}
+
+static void test_furthest_deadline(void **state)
+{
+    (void)state;
+    struct ao x = {0};
+    put(&x, AO_NEVER - AO_S(1) - 1);
+    assert_true(timer_next(&timer) < AO_NEVER);
+    assert_null(timer_take(&timer, AO_NEVER - AO_S(2)));
+    assert_ptr_equal(timer_take(&timer, AO_NEVER), &x);
+}
+
+/* --- Against a model: a list sorted by (tick, insertion) --- */
+
+enum { CROWD = 200, TURNS = 20000 };
+
+struct entry {
+    struct ao ao;
+    uint64_t tick, serial;
+    bool in;
+};
+
+static struct entry *first_of(struct entry *entries)
+{
+    struct entry *first = NULL;
+    for (struct entry *e = entries; e < entries + CROWD; e++)
+        if (e->in && (!first || e->tick < first->tick ||
+                      (e->tick == first->tick && e->serial < first->serial)))
+            first = e;
+    return first;
+}
+
+static uint64_t next_random(uint64_t *seed)
+{
+    *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return *seed >> 33;
+}
+
+static void toggle(struct entry *e, ao_time now, uint64_t serial, uint64_t *seed)
+{
+    if (e->in) {
+        timer_cancel(&timer, &e->ao);
+        e->in = false;
+        return;
+    }
+    uint64_t range = UINT64_C(1) << next_random(seed) % 22;
+    e->tick = now / AO_MS(1) + 1 + next_random(seed) % range;
+    e->serial = serial;
+    e->in = true;
+    e->ao.due = AO_MS(e->tick);
+    timer_insert(&timer, &e->ao);
+}
+
+static void take_due(struct entry *entries, ao_time now)
+{
+    struct ao *ao;
+    while ((ao = timer_take(&timer, now))) {
+        struct entry *first = first_of(entries);
+        assert_ptr_equal(ao, &first->ao);
+        assert_true(AO_MS(first->tick) <= now);
+        first->in = false;
+    }
+    struct entry *rest = first_of(entries);
+    assert_true(!rest || AO_MS(rest->tick) > now);
+    assert_int_equal(timer_next(&timer), rest ? AO_MS(rest->tick) : AO_NEVER);
+}
+
+static void test_random_against_a_sorted_list(void **state)
+{
+    (void)state;
+    static struct entry entries[CROWD];
+    uint64_t seed = 1;
+    ao_time now = 0;
+    for (uint64_t turn = 1; turn <= TURNS; turn++) {
+        toggle(&entries[next_random(&seed) % CROWD], now, turn, &seed);
+        if (next_random(&seed) % 4 == 0)
+            now += AO_MS(next_random(&seed) % (UINT64_C(1) << next_random(&seed) % 14));
+        take_due(entries, now);
+        if (turn % 64 == 0)
+            assert_true(timer_validate(&timer));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_empty, set_up),
+        cmocka_unit_test_setup(test_never_early, set_up),
+        cmocka_unit_test_setup(test_by_tick_then_by_insertion, set_up),
+        cmocka_unit_test_setup(test_insertion_order_across_levels, set_up),
+        cmocka_unit_test_setup(test_past_deadline_comes_after_what_is_due, set_up),
+        cmocka_unit_test_setup(test_cancel, set_up),
+        cmocka_unit_test_setup(test_cancel_of_what_is_due, set_up),
+        cmocka_unit_test_setup(test_next_is_exact_on_each_level, set_up),
+        cmocka_unit_test_setup(test_furthest_deadline, set_up),
+        cmocka_unit_test_setup(test_random_against_a_sorted_list, set_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

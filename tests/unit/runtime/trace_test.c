@@ -1,0 +1,56 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "server/runtime/trace.h"
+
+static char last[1024];
+
+static void keep(void *arg, const char *line)
+{
+    (void)arg;
+    strcpy(last, line);
+}
+
+static struct trace trace = {.line = keep, .began = AO_MS(1000)};
+
+static void test_columns(void **state)
+{
+    (void)state;
+    trace_write(&trace, AO_MS(1004), "conn", 1, "OPEN -> DRAINING (%s)", "peer eof");
+    assert_string_equal(last, "[   4] conn 1     OPEN -> DRAINING (peer eof)");
+    trace_write(&trace, AO_MS(1004), "manager", 0, "task 7");
+    assert_string_equal(last, "[   4] manager    task 7");
+    trace_write(&trace, AO_S(101), "executor", 1234, "runs");
+    assert_string_equal(last, "[100000] executor 1234 runs");
+}
+
+static void test_none(void **state)
+{
+    (void)state;
+    last[0] = '\0';
+    trace_write(NULL, 0, "conn", 1, "lost");
+    assert_string_equal(last, "");
+}
+
+static void test_long_line_is_cut(void **state)
+{
+    (void)state;
+    trace_write(&trace, AO_S(1), "conn", 1, "%0900d", 1);
+    assert_int_equal(strlen(last), 511);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_none),
+        cmocka_unit_test(test_long_line_is_cut),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,54 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "server/runtime/waker.h"
+
+static void count(void *arg)
+{
+    ++*(int *)arg;
+}
+
+static void test_wakes_a_sleeper_once(void **state)
+{
+    (void)state;
+    struct waker w;
+    int wakes = 0;
+    waker_init(&w, count, &wakes);
+    assert_false(waker_notify(&w)); /* nobody sleeps */
+    waker_announce(&w);
+    assert_true(waker_announced(&w));
+    assert_true(waker_notify(&w));
+    assert_false(waker_announced(&w));
+    assert_false(waker_notify(&w)); /* already sent */
+    assert_int_equal(wakes, 1);
+    waker_retract(&w);
+    assert_false(waker_notify(&w));
+    assert_int_equal(wakes, 1);
+}
+
+static void test_retracted_sleep_is_not_woken(void **state)
+{
+    (void)state;
+    struct waker w;
+    int wakes = 0;
+    waker_init(&w, count, &wakes);
+    waker_announce(&w);
+    waker_retract(&w);
+    assert_false(waker_notify(&w));
+    assert_int_equal(wakes, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_wakes_a_sleeper_once),
+        cmocka_unit_test(test_retracted_sleep_is_not_woken),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
