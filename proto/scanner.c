@@ -65,8 +65,9 @@ static inline void pass_small(struct walk *w, uint64_t message_max, struct span 
 static inline enum scan_verdict look(struct walk *w, const struct scan_limits *limits,
                                      struct span bytes, struct wire_head *h)
 {
+    w->need = w->at + w->open;
     if (w->at >= bytes.len)
-        return w->need = w->at + w->open, SCAN_MORE;
+        return SCAN_MORE;
     const uint8_t *p = bytes.at + w->at;
     uint8_t hint = wire_hints[*p];
     if (hint == WIRE_BAD)
@@ -74,7 +75,7 @@ static inline enum scan_verdict look(struct walk *w, const struct scan_limits *l
     if (hint >= (WIRE_SIZED | WIRE_ARRAY) && w->depth >= limits->depth_max)
         return SCAN_TOO_DEEP;
     h->size = wire_head_size(hint);
-    w->need = w->at + h->size + w->open - 1;
+    w->need += h->size - 1;
     if (w->need <= limits->message_max) {
         if (bytes.len - w->at < h->size)
             return SCAN_MORE;

@@ -14,7 +14,7 @@
 enum { SCAN_DEPTH_CAP = 128 }; /* the largest depth limit that may be configured */
 
 struct scan_limits {
-    uint32_t message_max; /* bytes of one message, header included */
+    uint32_t message_max; /* bytes of one message, header included; 1 or more */
     uint32_t depth_max;   /* levels of arrays and maps; more than SCAN_DEPTH_CAP counts as
                              that */
 };
