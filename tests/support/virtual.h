@@ -90,6 +90,9 @@ bool virtual_round(struct virtual *v, struct activator *a);
 void trace_expect_at(struct virtual *v, const char *expected, const char *file, int line);
 void trace_forget(struct virtual *v);
 
+/* From now on log records go nowhere: for tests that provoke them. */
+void virtual_silence(void);
+
 /* A line of the test's own in the narrative. */
 void virtual_say(struct virtual *v, const char *who, unsigned long id, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

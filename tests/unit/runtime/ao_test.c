@@ -6,7 +6,6 @@
 
 #include <cmocka.h>
 
-#include "server/runtime/log.h"
 #include "tests/support/virtual.h"
 
 /* An object whose step is a list of things to do, one a step; the last goes on for ever. */
@@ -96,18 +95,10 @@ struct world {
     struct actor x, y;
 };
 
-static void quiet(void *arg, enum log_level level, const char *event, const struct log_field *f)
-{
-    (void)arg;
-    (void)level;
-    (void)event;
-    (void)f;
-}
-
 static int set_up(void **state)
 {
     static struct world world;
-    log_set_sink(&(struct log_sink){.threshold = LOG_ERROR, .write = quiet});
+    virtual_silence();
     virtual_init(&world.v);
     world.loop = virtual_open(&world.v, "loop");
     world.x = world.y = (struct actor){.script = {done}};

@@ -1,0 +1,286 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/support/heap.h"
+#include "tests/support/virtual.h"
+
+/* Says so when it is stepped and when it is told that it ends. */
+struct speaker {
+    struct ao ao;
+    struct virtual *v;
+    int number;
+    enum ao_verdict verdict;
+};
+
+static enum ao_verdict speaker_step(struct ao *self)
+{
+    struct speaker *s = ao_of(self, struct speaker, ao);
+    virtual_say(s->v, "speaker", (unsigned)s->number, "step");
+    return s->verdict;
+}
+
+static void speaker_refused(struct ao *self, enum ao_ask ask, int error)
+{
+    struct speaker *s = ao_of(self, struct speaker, ao);
+    virtual_say(s->v, "speaker", (unsigned)s->number, "refused %d (%d)", (int)ask, error);
+    assert_int_equal(ao_activate(self), AO_E_CLOSED);
+}
+
+static void speaker_retired(struct ao *self)
+{
+    struct speaker *s = ao_of(self, struct speaker, ao);
+    virtual_say(s->v, "speaker", (unsigned)s->number, "gone");
+}
+
+static const struct ao_class speaker_class = {
+    .name = "ao", .step = speaker_step, .refused = speaker_refused, .retired = speaker_retired};
+
+struct world {
+    struct virtual v;
+    struct activator *loop;
+    struct speaker s[6];
+};
+
+static int set_up(void **state)
+{
+    static struct world w;
+    virtual_silence();
+    virtual_init(&w.v);
+    w.loop = virtual_open(&w.v, "loop");
+    for (int i = 0; i < 6; i++) {
+        w.s[i] = (struct speaker){.v = &w.v, .number = i + 1, .verdict = AO_DONE};
+        ao_init(&w.s[i].ao, &speaker_class, w.loop);
+    }
+    *state = &w;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *w = *state;
+    virtual_fini(&w->v);
+    return 0;
+}
+
+static void test_close_finishes_in_order(void **state)
+{
+    struct world *w = *state;
+    struct ao_handle *handle = ao_handle_new(&w->s[0].ao);
+    ao_sleep_until(&w->s[4].ao, AO_S(9));
+    ao_sleep_until(&w->s[3].ao, AO_S(1));
+    ao_activate(&w->s[2].ao);
+    ao_activate(&w->s[1].ao);
+    ao_retire(&w->s[5].ao);
+    ao_ask(handle, AO_ASK_WAKE);
+    trace_forget(&w->v);
+    virtual_close(&w->v, w->loop);
+    trace_expect(&w->v, "[   0] speaker 1  refused 4 (-4)\n"
+                        "[   0] ao 3       ACTIVE -> INACTIVE (activator closed)\n"
+                        "[   0] ao 2       ACTIVE -> INACTIVE (activator closed)\n"
+                        "[   0] ao 4       SLEEPING -> INACTIVE (activator closed)\n"
+                        "[   0] ao 5       SLEEPING -> INACTIVE (activator closed)\n"
+                        "[   0] ao 6       retired\n"
+                        "[   0] speaker 6  gone\n");
+    assert_int_equal(ao_ask(handle, AO_ASK_WAKE), AO_E_CLOSED);
+    ao_handle_drop(handle);
+    ao_fini(&w->s[0].ao); /* the object's own count of the handle */
+}
+
+/* --- Hooks --- */
+
+struct hook {
+    struct round_hook hook;
+    struct world *world;
+    int number, again;
+    struct hook *arms;
+};
+
+static void hook_run(struct round_hook *self)
+{
+    struct hook *h = ao_of(self, struct hook, hook);
+    virtual_say(&h->world->v, "hook", (unsigned)h->number, "runs");
+    if (h->again-- > 0)
+        activator_at_round_end(h->world->loop, self);
+    if (h->arms)
+        activator_at_round_end(h->world->loop, &h->arms->hook);
+}
+
+static void test_hooks_run_once_in_order_of_arming(void **state)
+{
+    struct world *w = *state;
+    struct hook x = {.hook.run = hook_run, .world = w, .number = 1};
+    struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
+    activator_at_round_end(w->loop, &y.hook);
+    activator_at_round_end(w->loop, &x.hook);
+    activator_at_round_end(w->loop, &y.hook);
+    ao_activate(&w->s[0].ao);
+    trace_forget(&w->v);
+    assert_false(virtual_round(&w->v, w->loop));
+    trace_expect(&w->v, "[   0] speaker 1  step\n"
+                        "[   0] ao 1       ACTIVE -> INACTIVE (done)\n"
+                        "[   0] hook 2     runs\n"
+                        "[   0] hook 1     runs\n");
+    virtual_run(&w->v);
+    trace_expect(&w->v, "");
+}
+
+static void test_hook_armed_by_a_hook_is_for_the_next_round(void **state)
+{
+    struct world *w = *state;
+    struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
+    struct hook x = {.hook.run = hook_run, .world = w, .number = 1, .again = 1, .arms = &y};
+    activator_at_round_end(w->loop, &x.hook);
+    assert_true(virtual_round(&w->v, w->loop)); /* it must not block now */
+    trace_expect(&w->v, "[   0] hook 1     runs\n");
+    assert_false(virtual_round(&w->v, w->loop));
+    trace_expect(&w->v, "[   0] hook 1     runs\n"
+                        "[   0] hook 2     runs\n");
+}
+
+static void test_close_disarms_hooks(void **state)
+{
+    struct world *w = *state;
+    struct hook x = {.hook.run = hook_run, .world = w, .number = 1};
+    activator_at_round_end(w->loop, &x.hook);
+    virtual_close(&w->v, w->loop);
+    trace_expect(&w->v, "");
+    assert_false(x.hook.armed);
+}
+
+/* --- Rounds --- */
+
+enum { MANY = 3000, EXPIRED_A_ROUND = 1024 };
+
+static void test_expirations_of_a_round_are_bounded(void **state)
+{
+    struct world *w = *state;
+    struct activator_stats stats;
+    struct speaker *crowd = calloc(MANY, sizeof *crowd);
+    for (int i = 0; i < MANY; i++) {
+        crowd[i] = (struct speaker){.v = &w->v, .verdict = AO_DONE};
+        ao_init(&crowd[i].ao, &speaker_class, w->loop);
+        ao_sleep_until(&crowd[i].ao, AO_MS(5));
+    }
+    w->v.now = AO_MS(6);
+    assert_true(virtual_round(&w->v, w->loop)); /* the rest is ready */
+    activator_stats(w->loop, &stats);
+    assert_int_equal(stats.steps, EXPIRED_A_ROUND);
+    assert_int_equal(stats.sleeping, MANY - EXPIRED_A_ROUND);
+    virtual_run(&w->v);
+    activator_stats(w->loop, &stats);
+    assert_int_equal(stats.steps, MANY);
+    assert_int_equal(stats.sleeping, 0);
+    free(crowd);
+}
+
+static void count_poll(void *arg)
+{
+    ++*(int *)arg;
+}
+
+/* A loop that is never idle looks at its poller now and then. */
+static void test_busy_loop_polls(void **state)
+{
+    struct world *w = *state;
+    int polls = 0;
+    w->s[0].verdict = AO_AGAIN;
+    ao_activate(&w->s[0].ao);
+    virtual_at(&w->v, 0, w->loop, count_poll, &polls);
+    for (int i = 0; i < 64; i++)
+        virtual_round(&w->v, w->loop);
+    assert_int_equal(polls, 1);
+    virtual_at(&w->v, 0, w->loop, count_poll, &polls);
+    w->v.now += AO_US(50);
+    virtual_round(&w->v, w->loop);
+    assert_int_equal(polls, 2);
+}
+
+static void stop(void *arg)
+{
+    activator_stop(arg);
+}
+
+static void test_run_ends_after_the_round(void **state)
+{
+    struct world *w = *state;
+    struct activator_stats before, after;
+    activator_stop(w->loop);
+    activator_run(w->loop); /* stopped before it began: no round */
+    w->s[0].verdict = AO_AGAIN;
+    ao_activate(&w->s[0].ao);
+    activator_stats(w->loop, &before);
+    virtual_at(&w->v, 0, w->loop, stop, w->loop);
+    activator_run(w->loop);
+    activator_stats(w->loop, &after);
+    assert_int_equal(after.rounds - before.rounds, 64);
+}
+
+static void test_random_depends_on_the_seed_alone(void **state)
+{
+    struct world *w = *state;
+    struct activator *same = virtual_open(&w->v, "same");
+    struct activator *other =
+        virtual_open_with(&w->v, (struct activator_options){.name = "other", .seed = 1});
+    uint64_t first = activator_random(w->loop);
+    assert_int_equal(activator_random(same), first);
+    assert_int_not_equal(activator_random(other), first);
+    assert_int_not_equal(activator_random(w->loop), first);
+}
+
+static void test_current(void **state)
+{
+    struct world *w = *state;
+    assert_null(activator_current());
+    virtual_round(&w->v, w->loop);
+    assert_null(activator_current());
+    assert_string_equal(activator_name(w->loop), "loop");
+    assert_ptr_equal(activator_trace(w->loop), &w->v.trace);
+}
+
+static int open_one(void *arg)
+{
+    struct world *w = arg;
+    struct activator *a =
+        activator_open(&(struct activator_options){.name = "x", .poller = &w->v.pollers[0].table});
+    if (!a)
+        return -1;
+    activator_close(a);
+    return 0;
+}
+
+static void test_without_memory(void **state)
+{
+    heap_fail_each(open_one, *state);
+}
+
+static void test_without_poller(void **state)
+{
+    (void)state;
+    assert_null(activator_open(&(struct activator_options){.name = "x"}));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(close_finishes_in_order),
+        TEST(hooks_run_once_in_order_of_arming),
+        TEST(hook_armed_by_a_hook_is_for_the_next_round),
+        TEST(close_disarms_hooks),
+        TEST(expirations_of_a_round_are_bounded),
+        TEST(busy_loop_polls),
+        TEST(run_ends_after_the_round),
+        TEST(random_depends_on_the_seed_alone),
+        TEST(current),
+        TEST(without_memory),
+        TEST(without_poller),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

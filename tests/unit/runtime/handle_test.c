@@ -1,0 +1,214 @@
+/* Handles and the control inbox: what other threads ask, served or refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/support/heap.h"
+#include "tests/support/virtual.h"
+
+struct target {
+    struct ao ao;
+    enum ao_verdict verdict;
+    unsigned why;
+    int steps, refusals;
+    enum ao_ask refused;
+    int error;
+};
+
+static enum ao_verdict target_step(struct ao *self)
+{
+    struct target *t = ao_of(self, struct target, ao);
+    t->steps++;
+    t->why = ao_why(self);
+    return t->verdict;
+}
+
+static void target_refused(struct ao *self, enum ao_ask ask, int error)
+{
+    struct target *t = ao_of(self, struct target, ao);
+    t->refusals++;
+    t->refused = ask;
+    t->error = error;
+}
+
+static const struct ao_class target_class = {
+    .name = "target", .step = target_step, .refused = target_refused};
+
+struct world {
+    struct virtual v;
+    struct activator *loop;
+    struct target t;
+    struct ao_handle *handle;
+};
+
+static int set_up(void **state)
+{
+    static struct world w;
+    virtual_silence();
+    virtual_init(&w.v);
+    w.loop = virtual_open(&w.v, "loop");
+    w.t = (struct target){.verdict = AO_DONE};
+    ao_init(&w.t.ao, &target_class, w.loop);
+    w.handle = ao_handle_new(&w.t.ao);
+    *state = &w;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *w = *state;
+    ao_handle_drop(w->handle);
+    virtual_fini(&w->v);
+    ao_fini(&w->t.ao);
+    return 0;
+}
+
+static void test_activate(void **state)
+{
+    struct world *w = *state;
+    assert_int_equal(ao_ask(w->handle, AO_ASK_ACTIVATE), 0);
+    assert_int_equal(ao_state(&w->t.ao), AO_STATE_INACTIVE); /* asked, not done */
+    virtual_run(&w->v);
+    trace_expect(&w->v, "[   0] target 1   INACTIVE -> ACTIVE (activated)\n"
+                        "[   0] target 1   ACTIVE -> INACTIVE (done)\n");
+}
+
+static void test_several_count_as_one_of_each_in_order(void **state)
+{
+    struct world *w = *state;
+    ao_ask(w->handle, AO_ASK_MESSAGE);
+    ao_ask(w->handle, AO_ASK_DEACTIVATE);
+    ao_ask(w->handle, AO_ASK_ACTIVATE);
+    ao_ask(w->handle, AO_ASK_ACTIVATE);
+    virtual_run(&w->v);
+    trace_expect(&w->v, "[   0] target 1   INACTIVE -> ACTIVE (activated)\n"
+                        "[   0] target 1   ACTIVE -> INACTIVE (deactivated)\n"
+                        "[   0] target 1   INACTIVE -> ACTIVE (message)\n"
+                        "[   0] target 1   ACTIVE -> INACTIVE (done)\n");
+    assert_int_equal(w->t.why, AO_WHY_MESSAGE);
+    assert_int_equal(w->t.steps, 1);
+}
+
+static void test_wake_unblock_and_message_end_a_sleep(void **state)
+{
+    struct world *w = *state;
+    ao_sleep_for(&w->t.ao, AO_S(1));
+    ao_ask(w->handle, AO_ASK_WAKE);
+    virtual_run(&w->v);
+    assert_int_equal(w->t.why, AO_WHY_WOKEN);
+    ao_sleep_for(&w->t.ao, AO_S(1));
+    ao_ask(w->handle, AO_ASK_MESSAGE);
+    virtual_run(&w->v);
+    assert_int_equal(w->t.why, AO_WHY_MESSAGE);
+    assert_int_equal(w->v.now, 0);
+    assert_int_equal(w->t.refusals, 0);
+}
+
+static void test_refusals_reach_the_owner(void **state)
+{
+    struct world *w = *state;
+    w->t.verdict = AO_FAULT;
+    ao_sleep_for(&w->t.ao, AO_S(1));
+    ao_ask(w->handle, AO_ASK_ACTIVATE);
+    virtual_round(&w->v, w->loop);
+    assert_int_equal(w->t.refused, AO_ASK_ACTIVATE);
+    assert_int_equal(w->t.error, AO_E_SLEEPING);
+    virtual_run(&w->v);
+    ao_ask(w->handle, AO_ASK_MESSAGE);
+    virtual_run(&w->v);
+    assert_int_equal(w->t.refused, AO_ASK_MESSAGE);
+    assert_int_equal(w->t.error, AO_E_FAULTED);
+    ao_ask(w->handle, AO_ASK_DEACTIVATE);
+    ao_ask(w->handle, AO_ASK_WAKE); /* a no-op, not a refusal */
+    virtual_run(&w->v);
+    assert_int_equal(w->t.refused, AO_ASK_DEACTIVATE);
+    assert_int_equal(w->t.refusals, 3);
+}
+
+static void test_one_handle_an_object(void **state)
+{
+    struct world *w = *state;
+    struct ao_handle *second = ao_handle_new(&w->t.ao);
+    assert_ptr_equal(second, w->handle);
+    ao_handle_drop(second);
+    assert_int_equal(ao_ask(w->handle, AO_ASK_ACTIVATE), 0);
+}
+
+static void test_asked_before_retirement_served_after(void **state)
+{
+    struct world *w = *state;
+    ao_ask(w->handle, AO_ASK_ACTIVATE);
+    ao_retire(&w->t.ao);
+    virtual_round(&w->v, w->loop); /* refused: it is about to go */
+    assert_int_equal(w->t.error, AO_E_CLOSED);
+    assert_int_equal(ao_ask(w->handle, AO_ASK_ACTIVATE), AO_E_CLOSED);
+    virtual_round(&w->v, w->loop);
+    assert_int_equal(w->t.refusals, 1);
+    assert_int_equal(w->t.steps, 0);
+}
+
+/* The entry is in the inbox, the object's memory is gone: nobody looks at it. */
+static void test_entry_outlives_the_object(void **state)
+{
+    struct world *w = *state;
+    struct target *t = calloc(1, sizeof *t);
+    ao_init(&t->ao, &target_class, w->loop);
+    struct ao_handle *handle = ao_handle_new(&t->ao);
+    assert_int_equal(ao_ask(handle, AO_ASK_ACTIVATE), 0);
+    ao_fini(&t->ao);
+    free(t);
+    ao_handle_drop(handle);
+    virtual_run(&w->v);
+    trace_expect(&w->v, "");
+}
+
+static void test_closed_activator(void **state)
+{
+    struct world *w = *state;
+    ao_ask(w->handle, AO_ASK_ACTIVATE);
+    virtual_close(&w->v, w->loop);
+    assert_int_equal(w->t.refused, AO_ASK_ACTIVATE);
+    assert_int_equal(w->t.error, AO_E_CLOSED);
+    assert_int_equal(ao_ask(w->handle, AO_ASK_WAKE), AO_E_CLOSED);
+}
+
+static int new_handle(void *arg)
+{
+    struct world *w = arg;
+    struct target t = {0};
+    ao_init(&t.ao, &target_class, w->loop);
+    struct ao_handle *handle = ao_handle_new(&t.ao);
+    if (!handle)
+        return -1;
+    ao_handle_drop(handle);
+    ao_fini(&t.ao);
+    return 0;
+}
+
+static void test_without_memory(void **state)
+{
+    heap_fail_each(new_handle, *state);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(activate),
+        TEST(several_count_as_one_of_each_in_order),
+        TEST(wake_unblock_and_message_end_a_sleep),
+        TEST(refusals_reach_the_owner),
+        TEST(one_handle_an_object),
+        TEST(asked_before_retirement_served_after),
+        TEST(entry_outlives_the_object),
+        TEST(closed_activator),
+        TEST(without_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,248 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "server/runtime/lane.h"
+#include "tests/support/heap.h"
+#include "tests/support/virtual.h"
+
+enum { ITEMS = 100, CAPACITY = 4 };
+
+struct parcel {
+    struct lane_item item;
+    int number;
+};
+
+/* Takes at most `budget` items a step. */
+struct taker {
+    struct ao ao;
+    struct lane lane;
+    int budget, taken;
+    bool faults;
+};
+
+static enum ao_verdict take(struct taker *t)
+{
+    struct lane_item *item = NULL;
+    for (int n = 0; n < t->budget && (item = lane_take(&t->lane)); n++)
+        assert_int_equal(ao_of(item, struct parcel, item)->number, t->taken++);
+    lane_release(&t->lane);
+    return AO_DONE;
+}
+
+static enum ao_verdict taker_step(struct ao *self)
+{
+    struct taker *t = ao_of(self, struct taker, ao);
+    return t->faults ? ao_fault(self, 1, "broken") : take(t);
+}
+
+static const struct ao_class taker_class = {.name = "taker", .step = taker_step};
+
+struct giver {
+    struct ao ao;
+    struct lane *lane;
+    struct parcel parcels[ITEMS];
+    int given, burst; /* a step */
+};
+
+static enum ao_verdict giver_step(struct ao *self)
+{
+    struct giver *g = ao_of(self, struct giver, ao);
+    for (int n = 0; n < g->burst && g->given < ITEMS; n++) {
+        g->parcels[g->given].number = g->given;
+        lane_push(g->lane, &g->parcels[g->given++].item);
+    }
+    return g->given < ITEMS ? AO_AGAIN : AO_DONE;
+}
+
+static const struct ao_class giver_class = {.name = "giver", .step = giver_step};
+
+struct world {
+    struct virtual v;
+    struct activator *from, *to;
+    struct giver giver;
+    struct taker taker;
+};
+
+static void link_up(struct world *w, struct activator *from, struct activator *to)
+{
+    w->giver = (struct giver){.lane = &w->taker.lane, .burst = 7};
+    w->taker = (struct taker){.budget = 3};
+    ao_init(&w->giver.ao, &giver_class, from);
+    ao_init(&w->taker.ao, &taker_class, to);
+    assert_int_equal(lane_init(&w->taker.lane, CAPACITY, from, &w->taker.ao), 0);
+}
+
+static int set_up(void **state)
+{
+    static struct world w;
+    virtual_init(&w.v);
+    w.to = virtual_open(&w.v, "to");
+    w.from = virtual_open(&w.v, "from");
+    *state = &w;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *w = *state;
+    virtual_fini(&w->v);
+    lane_fini(&w->taker.lane);
+    return 0;
+}
+
+static void test_all_arrive_in_order_past_the_ring(void **state)
+{
+    struct world *w = *state;
+    link_up(w, w->from, w->to);
+    ao_activate(&w->giver.ao);
+    virtual_run(&w->v);
+    assert_int_equal(w->taker.taken, ITEMS);
+    assert_true(ring_validate(&w->taker.lane.ring));
+}
+
+static void test_both_ends_on_one_activator(void **state)
+{
+    struct world *w = *state;
+    link_up(w, w->to, w->to);
+    ao_activate(&w->giver.ao);
+    virtual_run(&w->v);
+    assert_int_equal(w->taker.taken, ITEMS);
+}
+
+static void test_published_at_the_rounds_end(void **state)
+{
+    struct world *w = *state;
+    struct parcel p = {.number = 0};
+    link_up(w, w->from, w->to);
+    lane_push(&w->taker.lane, &p.item);
+    virtual_round(&w->v, w->to);
+    assert_int_equal(w->taker.taken, 0);
+    virtual_round(&w->v, w->from);
+    virtual_round(&w->v, w->to);
+    assert_int_equal(w->taker.taken, 1);
+}
+
+static void test_overflow_keeps_the_producer_busy(void **state)
+{
+    struct world *w = *state;
+    struct parcel p[CAPACITY + 1] = {0};
+    link_up(w, w->from, w->to);
+    for (int i = 0; i <= CAPACITY; i++) {
+        p[i].number = i;
+        lane_push(&w->taker.lane, &p[i].item);
+    }
+    assert_true(virtual_round(&w->v, w->from));
+    virtual_round(&w->v, w->to);
+    assert_false(virtual_round(&w->v, w->from));
+    virtual_run(&w->v);
+    assert_int_equal(w->taker.taken, CAPACITY + 1);
+}
+
+static void test_sleeping_receiver_is_woken(void **state)
+{
+    struct world *w = *state;
+    struct parcel p = {.number = 0};
+    link_up(w, w->from, w->to);
+    ao_sleep_for(&w->taker.ao, AO_S(1));
+    lane_push(&w->taker.lane, &p.item);
+    virtual_run(&w->v);
+    assert_int_equal(w->taker.taken, 1);
+    assert_int_equal(w->v.now, 0);
+}
+
+/* Else the activator would never block again. */
+static void test_faulted_receiver_leaves_its_items(void **state)
+{
+    struct world *w = *state;
+    struct parcel p = {.number = 0};
+    link_up(w, w->from, w->to);
+    w->taker.faults = true;
+    lane_push(&w->taker.lane, &p.item);
+    virtual_run(&w->v);
+    assert_int_equal(ao_state(&w->taker.ao), AO_STATE_FAULTED);
+    w->taker.faults = false;
+    ao_reset(&w->taker.ao);
+    virtual_run(&w->v);
+    assert_int_equal(w->taker.taken, 1);
+}
+
+static void test_fini_before_the_activators_close(void **state)
+{
+    struct world *w = *state;
+    struct taker other = {.budget = 3};
+    struct parcel p = {.number = 0}, q = {.number = 0};
+    link_up(w, w->from, w->to);
+    ao_init(&other.ao, &taker_class, w->to);
+    assert_int_equal(lane_init(&other.lane, CAPACITY, w->from, &other.ao), 0);
+    lane_push(&other.lane, &q.item);
+    lane_push(&w->taker.lane, &p.item);
+    lane_fini(&other.lane);
+    virtual_run(&w->v);
+    assert_int_equal(w->taker.taken, 1);
+    assert_int_equal(other.taken, 0);
+}
+
+static void count(void *arg)
+{
+    ++*(int *)arg;
+}
+
+static void test_to_a_plain_thread(void **state)
+{
+    struct world *w = *state;
+    struct waker waker;
+    struct parcel p = {.number = 0};
+    int wakes = 0;
+    waker_init(&waker, count, &wakes);
+    w->taker = (struct taker){0};
+    assert_int_equal(lane_init_thread(&w->taker.lane, CAPACITY, NULL, &waker), 0);
+    waker_announce(&waker);
+    lane_push(&w->taker.lane, &p.item);
+    assert_false(lane_ready(&w->taker.lane));
+    assert_true(lane_flush(&w->taker.lane));
+    assert_int_equal(wakes, 1);
+    assert_true(lane_ready(&w->taker.lane));
+    assert_ptr_equal(lane_take(&w->taker.lane), &p.item);
+    lane_release(&w->taker.lane);
+}
+
+static int init(void *arg)
+{
+    struct world *w = arg;
+    struct lane lane;
+    if (lane_init(&lane, CAPACITY, w->from, &w->taker.ao) != 0)
+        return -1;
+    lane_fini(&lane);
+    return 0;
+}
+
+static void test_without_memory(void **state)
+{
+    struct world *w = *state;
+    link_up(w, w->from, w->to);
+    heap_fail_each(init, w);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(all_arrive_in_order_past_the_ring),
+        TEST(both_ends_on_one_activator),
+        TEST(published_at_the_rounds_end),
+        TEST(overflow_keeps_the_producer_busy),
+        TEST(sleeping_receiver_is_woken),
+        TEST(faulted_receiver_leaves_its_items),
+        TEST(fini_before_the_activators_close),
+        TEST(to_a_plain_thread),
+        TEST(without_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,233 @@
+/* Steps within steps, and steps that take too long. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "server/runtime/log.h"
+#include "tests/support/virtual.h"
+
+struct worker {
+    struct ao ao;
+    struct virtual *v;
+    ao_time takes;
+    enum ao_verdict verdict;
+    struct worker *inner; /* stepped within the step */
+    bool deactivates, activates, wakes_outer;
+    struct worker *outer;
+    int steps;
+};
+
+static enum ao_verdict worker_step(struct ao *self)
+{
+    struct worker *w = ao_of(self, struct worker, ao);
+    w->steps++;
+    if (w->inner) {
+        activator_step_now(self->home, &w->inner->ao);
+        assert_ptr_equal(ao_current(), self);
+    }
+    if (w->deactivates)
+        ao_deactivate(self);
+    if (w->activates)
+        ao_activate(self);
+    if (w->wakes_outer)
+        ao_wake(&w->outer->ao);
+    assert_ptr_equal(ao_current(), self);
+    w->v->now += w->takes;
+    if (w->verdict == AO_FAULT)
+        return ao_fault(self, 1, "worker failed");
+    return w->verdict;
+}
+
+static const struct ao_class outer_class = {.name = "outer", .step = worker_step};
+static const struct ao_class inner_class = {.name = "inner", .step = worker_step};
+
+struct world {
+    struct virtual v;
+    struct activator *loop;
+    struct worker outer, inner;
+    char logged[256];
+};
+
+static void keep(void *arg, enum log_level level, const char *event, const struct log_field *f)
+{
+    struct world *w = arg;
+    log_format_logfmt(w->logged, sizeof w->logged, 0, level, event, f);
+}
+
+static int set_up_with(void **state, ao_time limit)
+{
+    static struct world w;
+    memset(&w, 0, sizeof w);
+    log_set_sink(&(struct log_sink){.threshold = LOG_WARN, .write = keep, .arg = &w});
+    virtual_init(&w.v);
+    w.loop =
+        virtual_open_with(&w.v, (struct activator_options){.name = "loop", .step_limit = limit});
+    w.outer = (struct worker){.v = &w.v, .inner = &w.inner, .verdict = AO_DONE};
+    w.inner = (struct worker){.v = &w.v, .outer = &w.outer, .verdict = AO_DONE};
+    ao_init(&w.outer.ao, &outer_class, w.loop);
+    ao_init(&w.inner.ao, &inner_class, w.loop);
+    *state = &w;
+    return 0;
+}
+
+static int set_up(void **state)
+{
+    return set_up_with(state, 0);
+}
+
+static int set_up_limit(void **state)
+{
+    return set_up_with(state, AO_MS(50));
+}
+
+static int tear_down(void **state)
+{
+    struct world *w = *state;
+    virtual_fini(&w->v);
+    return 0;
+}
+
+static enum ao_state inner_after(struct world *w, enum ao_verdict verdict)
+{
+    w->inner.verdict = verdict;
+    ao_activate(&w->outer.ao);
+    virtual_round(&w->v, w->loop);
+    return ao_state(&w->inner.ao);
+}
+
+static void test_verdicts_of_an_inner_step(void **state)
+{
+    struct world *w = *state;
+    assert_int_equal(inner_after(w, AO_DONE), AO_STATE_INACTIVE);
+    assert_int_equal(inner_after(w, AO_PARK), AO_STATE_SLEEPING);
+    ao_deactivate(&w->inner.ao);
+    assert_int_equal(inner_after(w, AO_FAULT), AO_STATE_FAULTED);
+    ao_reset(&w->inner.ao);
+    assert_int_equal(inner_after(w, AO_AGAIN), AO_STATE_ACTIVE);
+    assert_int_equal(w->inner.steps, 4);
+    ao_deactivate(&w->inner.ao);
+}
+
+static void test_inactive_object_leaves_no_trace_when_done(void **state)
+{
+    struct world *w = *state;
+    trace_forget(&w->v);
+    assert_int_equal(inner_after(w, AO_DONE), AO_STATE_INACTIVE);
+    trace_expect(&w->v, "[   0] outer 1    INACTIVE -> ACTIVE (activated)\n"
+                        "[   0] outer 1    ACTIVE -> INACTIVE (done)\n");
+    assert_int_equal(w->inner.steps, 1);
+}
+
+static void test_activated_within_the_inner_step(void **state)
+{
+    struct world *w = *state;
+    w->inner.activates = true;
+    assert_int_equal(inner_after(w, AO_DONE), AO_STATE_ACTIVE);
+    ao_deactivate(&w->inner.ao);
+}
+
+static void test_deactivated_within_the_inner_step(void **state)
+{
+    struct world *w = *state;
+    w->inner.deactivates = true;
+    assert_int_equal(inner_after(w, AO_AGAIN), AO_STATE_INACTIVE);
+    assert_int_equal(inner_after(w, AO_FAULT), AO_STATE_INACTIVE);
+}
+
+static void test_inner_step_wakes_the_outer(void **state)
+{
+    struct world *w = *state;
+    w->inner.wakes_outer = true;
+    w->outer.verdict = AO_PARK;
+    inner_after(w, AO_DONE);
+    assert_int_equal(ao_state(&w->outer.ao), AO_STATE_ACTIVE);
+}
+
+/* --- The limit --- */
+
+static uint64_t long_steps(const struct world *w)
+{
+    struct activator_stats stats;
+    activator_stats(w->loop, &stats);
+    return stats.long_steps;
+}
+
+static void test_long_step_is_counted_and_named(void **state)
+{
+    struct world *w = *state;
+    w->outer.inner = NULL;
+    w->outer.takes = AO_MS(50);
+    inner_after(w, AO_DONE);
+    assert_int_equal(long_steps(w), 0);
+    w->outer.takes = AO_MS(51);
+    inner_after(w, AO_DONE);
+    assert_int_equal(long_steps(w), 1);
+    assert_non_null(strstr(w->logged, "object=outer"));
+}
+
+static void test_long_inner_step_is_not_the_outers(void **state)
+{
+    struct world *w = *state;
+    w->inner.takes = AO_MS(60);
+    w->outer.takes = AO_MS(40);
+    inner_after(w, AO_DONE);
+    assert_int_equal(long_steps(w), 1);
+    assert_non_null(strstr(w->logged, "object=inner"));
+}
+
+struct watch {
+    struct ao ao;
+    struct world *world;
+    const char *before, *after;
+    ao_time since;
+};
+
+static enum ao_verdict watch_step(struct ao *self)
+{
+    struct watch *watch = ao_of(self, struct watch, ao);
+    struct world *w = watch->world;
+    watch->before = activator_stuck(w->loop, &watch->since);
+    w->v.now += AO_MS(51);
+    watch->after = activator_stuck(w->loop, &watch->since);
+    return AO_DONE;
+}
+
+static const struct ao_class watch_class = {.name = "watched", .step = watch_step};
+
+static void test_watchdog_names_the_step_that_does_not_return(void **state)
+{
+    struct world *w = *state;
+    struct watch watch = {.world = w};
+    w->v.now = AO_MS(7);
+    ao_init(&watch.ao, &watch_class, w->loop);
+    ao_activate(&watch.ao);
+    virtual_round(&w->v, w->loop);
+    assert_null(watch.before);
+    assert_string_equal(watch.after, "watched");
+    assert_int_equal(watch.since, AO_MS(7));
+    assert_null(activator_stuck(w->loop, &watch.since));
+}
+
+#define TEST(name)       cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
+#define LIMIT_TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up_limit, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(verdicts_of_an_inner_step),
+        TEST(inactive_object_leaves_no_trace_when_done),
+        TEST(activated_within_the_inner_step),
+        TEST(deactivated_within_the_inner_step),
+        TEST(inner_step_wakes_the_outer),
+        LIMIT_TEST(long_step_is_counted_and_named),
+        LIMIT_TEST(long_inner_step_is_not_the_outers),
+        LIMIT_TEST(watchdog_names_the_step_that_does_not_return),
+        LIMIT_TEST(verdicts_of_an_inner_step),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
