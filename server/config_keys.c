@@ -1,5 +1,7 @@
 #include "server/config_keys.h"
 
+#include "proto/scanner.h"
+
 #include <ctype.h>
 #include <stdio.h>
 
@@ -87,7 +89,7 @@ static const struct config_key keys[] = {
     {"limits.message", "limits-message", CONFIG_SIZE, AT(limits.message), .normal = "16m",
      LIMIT(256, GIGA), .help = "one message"},
     {"limits.depth", "limits-depth", CONFIG_COUNT, AT(limits.depth), .normal = "32",
-     LIMIT(2, 1024), .help = "nesting of one message"},
+     LIMIT(2, SCAN_DEPTH_CAP), .help = "nesting of one message"},
     {"limits.connections", "limits-connections", CONFIG_COUNT, AT(limits.connections),
      .normal = "auto", LIMIT(1, TASKS_MAX), .words = AUTO,
      .help = "connections; auto: as many as the limit of open files allows"},

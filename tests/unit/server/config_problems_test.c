@@ -48,7 +48,7 @@ static void file_problems_have_lines(void **state)
         "ergond.yaml:4: listen[0].tls.cetr: unknown key (did you mean \"cert\"?)\n"
         "ergond.yaml:5: drian: unknown key (did you mean \"drain\"?)\n"
         "ergond.yaml:6: limits.message: \"16\" has no unit (write \"16k\" or \"16m\")\n"
-        "ergond.yaml:6: limits.depth: \"1\" is out of range (2 to 1024)\n"
+        "ergond.yaml:6: limits.depth: \"1\" is out of range (2 to 128)\n"
         "ergond.yaml:6: limits.in_flight: \"many\" is not a whole number\n"
         "ergond.yaml:6: limits.connections: \"-1\" is out of range (1 to 16777216, or "
         "\"auto\")\n"
