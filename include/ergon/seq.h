@@ -20,9 +20,11 @@
  *
  * Limits:
  *   - Local variables do not live across a macro that leaves the step: keep state in the object.
+ *     gcc refuses those with an initial value ("switch jumps over variable initialization"), `for
+ * (int i = 0; ...)` too, when such a macro stands in their scope.
  *   - Such a macro may stand in loops and ifs, but not in a switch of one's own: the compiler says
- *     that the case value is out of range (a warning of its default set; an error where warnings
- *     are).  A switch over a 64-bit type is not caught.
+ *     that the case value overflows, a warning of its default set.  A switch over a 64-bit type is
+ *     not caught.
  *   - One such macro a line ("duplicate case value").
  *   - `break` outside a loop of one's own ends the sequence; `return AO_DONE` inside leaves the
  *     object inactive without moving the sequence, which then goes on from its last macro.
@@ -45,17 +47,28 @@ struct ao_seq {
  * out of that switch's range. */
 #define AO_SEQ_LABEL(line) (0x5e90000000000000u | (uint64_t)(line))
 
-#define AO_BEGIN(seq)                                                                              \
-    switch (AO_SEQ_LABEL((seq)->at)) {                                                             \
-    case AO_SEQ_LABEL(0):
+/* With gcc: a label in the scope of a local variable with an initial value is an error. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define AO_SEQ_STRICT                                                                              \
+    _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic error \"-Wjump-misses-init\"")
+#define AO_SEQ_STRICT_END _Pragma("GCC diagnostic pop")
+#else
+#define AO_SEQ_STRICT
+#define AO_SEQ_STRICT_END
+#endif
 
-#define AO_END(seq)                                                                                \
-    break;                                                                                         \
+#define AO_BEGIN(seq)                                                                              \
+    AO_SEQ_STRICT                                                                                  \
+    switch (AO_SEQ_LABEL((seq)->at)) {                                                             \
     default: /* not zeroed before its first use, or overwritten */                                 \
         __builtin_trap();                                                                          \
-        }                                                                                          \
-        (seq)->at = 0;                                                                             \
-        return AO_DONE
+    case AO_SEQ_LABEL(0):;
+
+#define AO_END(seq)                                                                                \
+    }                                                                                              \
+    (seq)->at = 0;                                                                                 \
+    AO_SEQ_STRICT_END                                                                              \
+    return AO_DONE
 
 /* Leaves the step with `verdict`; goes on behind it. */
 #define AO_LEAVE(seq, verdict)                                                                     \
