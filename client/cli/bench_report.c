@@ -141,7 +141,9 @@ static bool print_json(const struct globals *g, const struct load_plan *plan,
         (json_int_t)r->lost, "broken_connections", (json_int_t)r->broken, "bytes_sent",
         (json_int_t)r->bytes_out, "bytes_received", (json_int_t)r->bytes_in, "latency_us",
         latency_json(&r->latency), "errors", errors_json(r));
-    bool good = json_print(report, false);
+    bool good = report != NULL &&
+                json_dumpf(report, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15)) == 0 &&
+                putchar('\n') != EOF;
     json_decref(report);
     return good;
 }

@@ -64,7 +64,8 @@ void histogram_add(struct histogram *h, uint64_t value)
 
 uint64_t histogram_percentile(const struct histogram *h, double percent)
 {
-    uint64_t rank = (uint64_t)ceil(percent / 100.0 * (double)h->count);
+    /* 99.99 % of 20,000 is 19,998, though the product of doubles may be a hair above it. */
+    uint64_t rank = (uint64_t)ceil(percent / 100.0 * (double)h->count - 1e-6);
     uint64_t seen = 0;
     if (h->count == 0)
         return 0;

@@ -48,14 +48,16 @@ static int bio_read(BIO *bio, char *to, int room)
 {
     size_t done = 0;
     BIO_clear_retry_flags(bio);
-    return retry_or_fail(bio, stream_receive(BIO_get_data(bio), to, (size_t)room, &done), done);
+    enum stream_verdict v = stream_receive(BIO_get_data(bio), to, (size_t)room, &done);
+    return retry_or_fail(bio, v, done);
 }
 
 static int bio_write(BIO *bio, const char *from, int len)
 {
     size_t done = 0;
     BIO_clear_retry_flags(bio);
-    return retry_or_fail(bio, stream_send(BIO_get_data(bio), from, (size_t)len, &done), done);
+    enum stream_verdict v = stream_send(BIO_get_data(bio), from, (size_t)len, &done);
+    return retry_or_fail(bio, v, done);
 }
 
 static long bio_ctrl(BIO *bio, int command, long number, void *pointer)

@@ -1,0 +1,297 @@
+/* The parts of the command line that need no server: histogram, options, JSON, statuses. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "client/cli/histogram.h"
+#include "client/cli/json.h"
+#include "client/cli/options.h"
+#include "client/cli/params.h"
+#include "client/cli/status.h"
+
+/* ---- histogram ---- */
+
+static int compare(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a;
+    uint64_t y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Against the sorted values themselves. */
+static void percentiles_are_exact_to_three_digits(void **state)
+{
+    enum { COUNT = 20000 };
+    static const double percents[] = {0, 1, 50, 90, 99, 99.9, 99.99, 100};
+    uint64_t *values = calloc(COUNT, sizeof *values);
+    uint64_t x = 88172645463325252u;
+    struct histogram h;
+    (void)state;
+    assert_true(histogram_init(&h));
+    for (size_t i = 0; i < COUNT; i++) {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        values[i] = x >> (24 + x % 40); /* over many orders of magnitude */
+        histogram_add(&h, values[i]);
+    }
+    qsort(values, COUNT, sizeof *values, compare);
+    for (size_t i = 0; i < sizeof percents / sizeof *percents; i++) {
+        size_t rank = (size_t)(percents[i] / 100 * COUNT + 0.999999);
+        uint64_t exact = values[rank > 0 ? rank - 1 : 0];
+        uint64_t got = histogram_percentile(&h, percents[i]);
+        assert_in_range(got, exact, exact + exact / 1000);
+    }
+    assert_int_equal(h.min, values[0]);
+    assert_int_equal(h.max, values[COUNT - 1]);
+    histogram_fini(&h);
+    free(values);
+}
+
+static void edges_of_a_histogram(void **state)
+{
+    struct histogram h;
+    (void)state;
+    assert_true(histogram_init(&h));
+    assert_int_equal(histogram_percentile(&h, 50), 0);
+    for (unsigned bit = 0; bit < 64; bit++) {
+        histogram_add(&h, UINT64_C(1) << bit);
+        histogram_add(&h, (UINT64_C(1) << bit) - 1);
+    }
+    assert_int_equal(h.count, 128);
+    assert_int_equal(h.max, UINT64_C(1) << 63);
+    assert_int_equal(histogram_percentile(&h, 0), 0);
+    histogram_reset(&h);
+    histogram_add(&h, 5);
+    assert_int_equal(histogram_percentile(&h, 50), 5);
+    assert_int_equal(histogram_percentile(&h, 100), 5);
+    histogram_fini(&h);
+}
+
+/* ---- options ---- */
+
+struct filled {
+    bool flag;
+    const char *text;
+    uint64_t duration;
+    uint64_t size;
+    uint64_t number;
+};
+
+static const struct option_spec SPECS[] = {
+    {'f', "flag", NULL, "", OPTION_FLAG, offsetof(struct filled, flag)},
+    {'t', "text", "T", "", OPTION_TEXT, offsetof(struct filled, text)},
+    {'d', "duration", "D", "", OPTION_DURATION, offsetof(struct filled, duration)},
+    {'s', "size", "S", "", OPTION_SIZE, offsetof(struct filled, size)},
+    {'n', "number", "N", "", OPTION_NUMBER, offsetof(struct filled, number)},
+    {0},
+};
+
+/* Parses words up to NULL; what is left over stands in front of them. */
+static bool parse(struct filled *to, char **words, int *left, bool stop, char *why)
+{
+    struct option_set set = {SPECS, to};
+    int count = 0;
+    while (words[count] != NULL)
+        count++;
+    *to = (struct filled){0};
+    *left = count;
+    return options_parse(&set, 1, left, words, stop, why, 128);
+}
+
+static void options_and_arguments_mix(void **state)
+{
+    char *words[] = {"a",   "-f",     "--text=x", "b",  "-5", "-d", "5s", "-",
+                     "-n3", "--size", "64k",      "--", "-t", "c",  NULL};
+    static const char *const expected[] = {"a", "b", "-5", "-", "-t", "c"};
+    struct filled f;
+    char why[128] = "";
+    int left;
+    (void)state;
+    assert_true(parse(&f, words, &left, false, why));
+    assert_true(f.flag);
+    assert_string_equal(f.text, "x");
+    assert_int_equal(f.duration, UINT64_C(5000000000));
+    assert_int_equal(f.size, 65536);
+    assert_int_equal(f.number, 3);
+    assert_int_equal(left, 6);
+    for (int i = 0; i < left; i++)
+        assert_string_equal(words[i], expected[i]);
+}
+
+static void parsing_stops_at_the_command(void **state)
+{
+    char *words[] = {"-t", "x", "command", "-f", NULL};
+    struct filled f;
+    char why[128];
+    int left;
+    (void)state;
+    assert_true(parse(&f, words, &left, true, why));
+    assert_false(f.flag);
+    assert_int_equal(left, 2);
+    assert_string_equal(words[1], "-f");
+}
+
+static void wrong_options_are_refused(void **state)
+{
+    char *cases[][3] = {
+        {"--flags", NULL}, {"-x", NULL},          {"--text", NULL},        {"--duration", "5"},
+        {"--number", "0"}, {"--number=-1", NULL}, {"--flag=yes", NULL},    {"--size", "many"},
+        {"-fx", NULL},     {"--number", "1x"},    {"--duration=-1s", NULL}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct filled f;
+        char why[128] = "";
+        int left;
+        assert_false(parse(&f, cases[i], &left, false, why));
+        assert_true(why[0] != 0);
+    }
+}
+
+static const char *nth(const void *arg, size_t i)
+{
+    return ((const char *const *)arg)[i];
+}
+
+static void the_likeliest_word_is_suggested(void **state)
+{
+    static const char *const words[] = {"ping", "info", "methods", "call", NULL};
+    (void)state;
+    assert_string_equal(suggest("pnig", nth, words), "ping");
+    assert_string_equal(suggest("method", nth, words), "methods");
+    assert_string_equal(suggest("cal", nth, words), "call");
+    assert_null(suggest("zzzz", nth, words));
+    assert_null(suggest("", nth, words));
+}
+
+/* ---- JSON ---- */
+
+static void expect_packed(char *argument, const char *bytes, size_t len)
+{
+    msgpack_sbuffer out;
+    msgpack_packer packer;
+    msgpack_sbuffer_init(&out);
+    msgpack_packer_init(&packer, &out, msgpack_sbuffer_write);
+    assert_true(params_pack(&packer, 1, &argument));
+    assert_int_equal(out.size, len + 1);
+    assert_memory_equal(out.data + 1, bytes, len);
+    msgpack_sbuffer_destroy(&out);
+}
+
+static void arguments_are_json_or_strings(void **state)
+{
+    (void)state;
+    expect_packed("hello", "\xa5hello", 6);
+    expect_packed("5", "\x05", 1);
+    expect_packed("-1", "\xff", 1);
+    expect_packed("null", "\xc0", 1);
+    expect_packed("\"5\"",
+                  "\xa1"
+                  "5",
+                  2);
+    expect_packed("[1,true]", "\x92\x01\xc3", 3);
+    expect_packed("{\"a\":2}",
+                  "\x81\xa1"
+                  "a\x02",
+                  4);
+    expect_packed("{\"$bytes\":\"aGk=\"}", "\xc4\x02hi", 4);
+    expect_packed("{\"$bytes\":\"\"}", "\xc4\x00", 2);
+    expect_packed("[1", "\xa2[1", 3);
+    expect_packed("@/dev/null", "\xc4\x00", 2);
+}
+
+static void expect_json(const char *bytes, size_t len, const char *expected)
+{
+    json_t *value = json_from_value(span_of(bytes, len));
+    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    assert_non_null(text);
+    assert_string_equal(text, expected);
+    free(text);
+    json_decref(value);
+}
+
+static void every_value_has_a_json_form(void **state)
+{
+    (void)state;
+    expect_json("\xc0", 1, "null");
+    expect_json("\xc2", 1, "false");
+    expect_json("\xff", 1, "-1");
+    expect_json("\xcf\xff\xff\xff\xff\xff\xff\xff\xff", 9, "\"18446744073709551615\"");
+    expect_json("\xd3\x80\0\0\0\0\0\0\0", 9, "-9223372036854775808");
+    expect_json("\xcb\x3f\xf8\0\0\0\0\0\0", 9, "1.5");
+    expect_json("\xcb\x40\x14\0\0\0\0\0\0", 9, "5.0");
+    expect_json("\xca\x7f\xc0\0\0", 5, "\"nan\"");
+    expect_json("\xca\xff\x80\0\0", 5, "\"-inf\"");
+    expect_json("\xa0", 1, "\"\"");
+    expect_json("\xa3"
+                "a\0b",
+                4, "\"a\\u0000b\"");
+    expect_json("\xa1\xff", 2, "{\"$bytes\":\"/w==\"}");
+    expect_json("\xc4\x02hi", 4, "{\"$bytes\":\"aGk=\"}");
+    expect_json("\xc4\x00", 2, "{\"$bytes\":\"\"}");
+    expect_json("\xd4\xff\x2a", 3, "{\"$ext\":[-1,\"Kg==\"]}");
+    expect_json("\xc7\x02\x05hi", 5, "{\"$ext\":[5,\"aGk=\"]}");
+    expect_json("\x82\x01\x02\xa1k\x91\xc0", 7, "{\"1\":2,\"k\":[null]}");
+}
+
+static void too_deep_or_bad_base64_is_refused(void **state)
+{
+    char deep[512] = "";
+    msgpack_sbuffer out;
+    msgpack_packer packer;
+    (void)state;
+    memset(deep, '[', 200);
+    memset(deep + 200, ']', 200);
+    char *cases[] = {deep, "{\"$bytes\":\"a\"}", "{\"$bytes\":\"****\"}",
+                     "999999999999999999999999"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        msgpack_sbuffer_init(&out);
+        msgpack_packer_init(&packer, &out, msgpack_sbuffer_write);
+        assert_false(params_pack(&packer, 1, &cases[i]));
+        msgpack_sbuffer_destroy(&out);
+    }
+}
+
+/* ---- statuses ---- */
+
+static void statuses_are_stable(void **state)
+{
+    (void)state;
+    assert_int_equal(status_of(ERGON_OUTCOME_OK, ""), 0);
+    assert_int_equal(status_of(ERGON_OUTCOME_ERROR, "FAILED"), 1);
+    assert_int_equal(status_of(ERGON_OUTCOME_ERROR, ""), 1);
+    assert_int_equal(status_of(ERGON_OUTCOME_INVALID, ""), 2);
+    assert_int_equal(status_of(ERGON_OUTCOME_UNREACHABLE, ""), 3);
+    assert_int_equal(status_of(ERGON_OUTCOME_BROKEN, ""), 3);
+    assert_int_equal(status_of(ERGON_OUTCOME_DENIED, ""), 4);
+    assert_int_equal(status_of(ERGON_OUTCOME_ERROR, "AUTH"), 4);
+    assert_int_equal(status_of(ERGON_OUTCOME_ERROR, "DENIED"), 4);
+    assert_int_equal(status_of(ERGON_OUTCOME_TIMEOUT, ""), 5);
+    assert_int_equal(status_of(ERGON_OUTCOME_ERROR, "DEADLINE"), 5);
+    assert_int_equal(status_of(ERGON_OUTCOME_ERROR, "NO_METHOD"), 6);
+    assert_int_equal(status_of(ERGON_OUTCOME_ERROR, "NOT_FOUND"), 6);
+    assert_int_equal(status_of(ERGON_OUTCOME_ERROR, "BUSY"), 7);
+    assert_int_equal(status_of(ERGON_OUTCOME_ERROR, "TOO_LARGE"), 7);
+    assert_int_equal(status_of(ERGON_OUTCOME_ERROR, "DRAINING"), 7);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(percentiles_are_exact_to_three_digits),
+        cmocka_unit_test(edges_of_a_histogram),
+        cmocka_unit_test(options_and_arguments_mix),
+        cmocka_unit_test(parsing_stops_at_the_command),
+        cmocka_unit_test(wrong_options_are_refused),
+        cmocka_unit_test(the_likeliest_word_is_suggested),
+        cmocka_unit_test(arguments_are_json_or_strings),
+        cmocka_unit_test(every_value_has_a_json_form),
+        cmocka_unit_test(too_deep_or_bad_base64_is_refused),
+        cmocka_unit_test(statuses_are_stable),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

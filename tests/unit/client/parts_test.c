@@ -1,0 +1,240 @@
+/* The pure parts of libergon: URL, back-off, buffer, table of calls, error texts. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "client/lib/backoff.h"
+#include "client/lib/calls.h"
+#include "client/lib/frame.h"
+#include "client/lib/url.h"
+
+/* ---- URL ---- */
+
+static void good_urls(void **state)
+{
+    static const struct {
+        const char *text;
+        enum url_kind kind;
+        const char *host;
+        const char *port;
+        const char *path;
+    } cases[] = {
+        {"ergon://127.0.0.1:1234", URL_TCP, "127.0.0.1", "1234", ""},
+        {"ergon://localhost", URL_TCP, "localhost", "7466", ""},
+        {"ergons://[::1]", URL_TLS, "::1", "7467", ""},
+        {"ergons://[fe80::1]:9/", URL_TLS, "fe80::1", "9", ""},
+        {"unix:///run/ergon.sock", URL_UNIX, "", "", "/run/ergon.sock"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct url url;
+        assert_null(url_parse(cases[i].text, &url));
+        assert_int_equal(url.kind, cases[i].kind);
+        assert_string_equal(url.host, cases[i].host);
+        assert_string_equal(url.port, cases[i].port);
+        assert_string_equal(url.path, cases[i].path);
+    }
+}
+
+static void bad_urls(void **state)
+{
+    static const char *const cases[] = {
+        "",
+        "localhost:7466",
+        "http://localhost",
+        "ergon://",
+        "ergon://:7466",
+        "ergon://h:0",
+        "ergon://h:65536",
+        "ergon://h:",
+        "ergon://h:12x",
+        "ergon://[::1",
+        "ergon://[::1]x",
+        "ergon://::1:7466",
+        "ergon://user@h",
+        "ergon://h/path",
+        "unix://relative",
+        "unix:///",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct url url;
+        if (url_parse(cases[i], &url) == NULL)
+            fail_msg("%s was taken", cases[i]);
+    }
+}
+
+static void long_paths_are_refused(void **state)
+{
+    struct url url;
+    char text[7 + URL_PATH_MAX + 1] = "unix:///";
+    (void)state;
+    memset(text + 8, 'a', sizeof text - 9);
+    text[sizeof text - 1] = 0;
+    assert_non_null(url_parse(text, &url));
+    text[sizeof text - 2] = 0;
+    assert_null(url_parse(text, &url));
+}
+
+/* ---- back-off ---- */
+
+static void the_delay_doubles_up_to_its_limit(void **state)
+{
+    (void)state;
+    for (uint32_t random = 0; random < 1000; random += 7) {
+        for (uint32_t attempt = 0; attempt < 80; attempt++) {
+            uint64_t full = attempt < 10 ? UINT64_C(100) << attempt : 10000;
+            uint32_t delay = backoff_delay(attempt, 100, 10000, random);
+            full = full > 10000 ? 10000 : full;
+            assert_in_range(delay, full / 2, full);
+        }
+    }
+    assert_int_equal(backoff_delay(0, 100, 10000, 0), 50);
+    assert_int_equal(backoff_delay(0, 100, 10000, 50), 100);
+    assert_in_range(backoff_delay(UINT32_MAX, UINT32_MAX, UINT32_MAX, 12345), UINT32_MAX / 2,
+                    UINT32_MAX);
+}
+
+/* ---- buffer ---- */
+
+static void bytes_leave_a_buffer_as_they_came(void **state)
+{
+    struct buffer b = {0};
+    uint32_t in = 0;
+    uint32_t out = 0;
+    (void)state;
+    for (int round = 0; round < 2000; round++) {
+        for (int i = 0; i < round % 97; i++, in++)
+            assert_true(buffer_append(&b, span_of(&in, sizeof in)));
+        for (int i = 0; i < round % 89 && buffer_length(&b) > 0; i++, out++) {
+            uint32_t first;
+            memcpy(&first, buffer_span(&b).at, sizeof first);
+            assert_int_equal(first, out);
+            buffer_drop(&b, sizeof first);
+        }
+    }
+    assert_int_equal(buffer_length(&b), (in - out) * sizeof in);
+    buffer_fini(&b);
+    assert_null(b.at);
+}
+
+static void an_empty_buffer_gives_a_large_block_back(void **state)
+{
+    struct buffer b = {0};
+    (void)state;
+    assert_non_null(buffer_reserve(&b, 1 << 20));
+    buffer_filled(&b, 1 << 20);
+    buffer_drop(&b, 1 << 20);
+    assert_int_equal(b.cap, 0);
+    assert_null(buffer_reserve(&b, SIZE_MAX));
+}
+
+/* ---- table of calls ---- */
+
+static void calls_are_found_by_both_ids(void **state)
+{
+    enum { COUNT = 1000 };
+    static struct call calls[COUNT];
+    struct calls t;
+    (void)state;
+    assert_true(calls_init(&t));
+    for (size_t i = 0; i < COUNT; i++) {
+        calls[i] = (struct call){.id = calls_next_id(&t), .place = CALL_WAITING};
+        calls_add(&t, &calls[i]);
+    }
+    assert_int_equal(t.waiting_count, COUNT);
+    for (size_t i = 0; i < COUNT; i += 2)
+        calls_sent(&t, &calls[i]);
+    assert_int_equal(t.in_flight_count, COUNT / 2);
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_ptr_equal(calls_by_id(&t, calls[i].id), &calls[i]);
+        assert_ptr_equal(calls_by_message(&t, (uint32_t)calls[i].id), &calls[i]);
+        assert_null(calls_by_id(&t, calls[i].id + (UINT64_C(1) << 32)));
+        calls_remove(&t, &calls[i]);
+        assert_null(calls_by_id(&t, calls[i].id));
+    }
+    assert_int_equal(t.in_flight_count, 0);
+    calls_fini(&t);
+}
+
+static void message_ids_in_use_are_not_given_again(void **state)
+{
+    struct call old = {.place = CALL_IN_FLIGHT};
+    struct calls t;
+    (void)state;
+    assert_true(calls_init(&t));
+    old.id = calls_next_id(&t);
+    calls_add(&t, &old);
+    t.last_id = (UINT64_C(1) << 32); /* the next would end in the same 32 bits */
+    assert_int_equal(calls_next_id(&t), (UINT64_C(1) << 32) + 2);
+    calls_remove(&t, &old);
+    calls_fini(&t);
+}
+
+/* ---- error texts ---- */
+
+static void check_error(struct span raw, const char *code, const char *text)
+{
+    struct error_text said;
+    error_text_read(raw, &said);
+    assert_string_equal(said.code, code);
+    assert_string_equal(said.text, text);
+}
+
+static void errors_of_every_shape_are_read(void **state)
+{
+    (void)state;
+    check_error(span_text("\xaa"
+                          "BUSY: full"),
+                "BUSY", "full");
+    check_error(span_text("\xa9no colons"), "", "no colons");
+    check_error(span_text("\xa8me: text"), "", "me: text");
+    check_error(span_text("\xa3"
+                          "A:b"),
+                "A", "b");
+    check_error(span_text("\x92\x02\xaa"
+                          "BUSY: full"),
+                "BUSY", "full");
+    check_error(span_text("\x83\xa4"
+                          "code\xa4"
+                          "BUSY\xa4"
+                          "data\x91\x01\xa7message\xa4"
+                          "full"),
+                "BUSY", "full");
+    check_error(span_text("\x05"), "", "an error value that is no text");
+    check_error(span_text("\xa5"
+                          "A: \n\x1b"),
+                "A", "  ");
+}
+
+static void long_errors_are_cut_between_characters(void **state)
+{
+    struct error_text said;
+    uint8_t raw[3 + 2000] = {0xda, 2000 >> 8, 2000 & 0xff};
+    (void)state;
+    for (size_t i = 3; i + 1 < sizeof raw; i += 2) {
+        raw[i] = 0xc3;
+        raw[i + 1] = 0xa9;
+    }
+    error_text_read(span_of(raw, sizeof raw), &said);
+    assert_int_equal(strlen(said.text), sizeof said.text - 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(good_urls),
+        cmocka_unit_test(bad_urls),
+        cmocka_unit_test(long_paths_are_refused),
+        cmocka_unit_test(the_delay_doubles_up_to_its_limit),
+        cmocka_unit_test(bytes_leave_a_buffer_as_they_came),
+        cmocka_unit_test(an_empty_buffer_gives_a_large_block_back),
+        cmocka_unit_test(calls_are_found_by_both_ids),
+        cmocka_unit_test(message_ids_in_use_are_not_given_again),
+        cmocka_unit_test(errors_of_every_shape_are_read),
+        cmocka_unit_test(long_errors_are_cut_between_characters),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,31 @@
+/* A server in a thread of its own, plain, TLS or on a Unix socket, for what blocks: it answers each
+ * request with the name of its method, "fail" with an error, and "silence" not at all. */
+#ifndef ERGON_TESTS_CLIENT_THREADED_H
+#define ERGON_TESTS_CLIENT_THREADED_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <pthread.h>
+
+enum threaded_kind { THREADED_TCP, THREADED_TLS, THREADED_UNIX };
+
+struct threaded {
+    enum threaded_kind kind;
+    pthread_t thread;
+    int listener;
+    unsigned notifications; /* valid after threaded_stop() */
+    char folder[64];        /* temporary; holds what follows */
+    char certificate[96];   /* PEM, self-made, names localhost and 127.0.0.1 */
+    char key[96];
+    char path[96]; /* Unix socket */
+    char url[128];
+};
+
+void threaded_start(struct threaded *t, enum threaded_kind kind);
+void threaded_stop(struct threaded *t); /* after the clients have gone */
+
+#endif
