@@ -4,6 +4,7 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,7 +130,11 @@ static void *accept_all(void *arg)
 {
     struct threaded *t = arg;
     SSL_CTX *context = t->kind == THREADED_TLS ? new_context(t) : NULL;
+    sigset_t pipe_signal; /* OpenSSL's; in this thread alone, for the library must raise none */
     int fd;
+    sigemptyset(&pipe_signal);
+    sigaddset(&pipe_signal, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_signal, NULL);
     while ((fd = accept(t->listener, NULL, NULL)) >= 0) {
         struct served c = {.fd = fd, .ssl = context != NULL ? SSL_new(context) : NULL};
         if (c.ssl != NULL)
