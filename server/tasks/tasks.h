@@ -43,10 +43,11 @@ struct tasks_plan {
     uint32_t executor_count;
     enum measure measure;
     bool short_cut;
-    uint32_t queue_max;   /* tasks in the common queue, all kinds together */
-    uint64_t message_max; /* bytes of a result */
-    ao_time step_limit;   /* of a handler's step; 0 none */
-    call_ended_fn *ended; /* of the loops' homes */
+    uint32_t queue_max;           /* tasks in the common queue, all kinds together */
+    uint64_t message_max;         /* bytes of a result */
+    ao_time step_limit;           /* of a handler's step; 0 none */
+    call_ended_fn *ended;         /* of the loops' homes */
+    const struct ao_clock *clock; /* the activators'; NULL: ao_clock_monotonic */
 };
 
 struct tasks *tasks_new(const struct tasks_plan *plan, char *error, size_t size); /* NULL: error */

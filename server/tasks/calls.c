@@ -1,0 +1,98 @@
+#include "server/tasks/calls.h"
+
+#include <stdlib.h>
+
+#include "server/tasks/task.h"
+
+void calls_init(struct calls *c)
+{
+    *c = (struct calls){.free = CALL_NONE};
+}
+
+static struct call_record *at(const struct calls *c, uint32_t index)
+{
+    return &c->chunks[index / CALLS_CHUNK][index % CALLS_CHUNK];
+}
+
+void calls_fini(struct calls *c)
+{
+    for (uint32_t i = 0; i < c->chunk_count; i++)
+        free(c->chunks[i]);
+    free(c->chunks);
+    calls_init(c);
+}
+
+static bool make_room_for_chunk(struct calls *c)
+{
+    if (c->chunk_count < c->chunk_room)
+        return true;
+    uint32_t room = c->chunk_room ? 2 * c->chunk_room : 8;
+    struct call_record **chunks = realloc(c->chunks, room * sizeof(struct call_record *));
+    if (!chunks)
+        return false;
+    c->chunks = chunks;
+    c->chunk_room = room;
+    return true;
+}
+
+static bool add_chunk(struct calls *c, struct home *home, const struct ao_class *timer,
+                      struct activator *activator)
+{
+    if (c->chunk_count >= CALLS_MAX / CALLS_CHUNK || !make_room_for_chunk(c))
+        return false;
+    struct call_record *chunk = calloc(CALLS_CHUNK, sizeof *chunk);
+    if (!chunk)
+        return false;
+    uint32_t base = c->chunk_count * CALLS_CHUNK;
+    c->chunks[c->chunk_count++] = chunk;
+    for (uint32_t i = CALLS_CHUNK; i-- > 0;) {
+        chunk[i].home = home;
+        chunk[i].call.index = base + i;
+        chunk[i].next_free = c->free;
+        ao_init(&chunk[i].timer, timer, activator);
+        c->free = base + i;
+    }
+    return true;
+}
+
+struct call_record *calls_take(struct calls *c, struct home *home, const struct ao_class *timer,
+                               struct activator *activator)
+{
+    if (c->free == CALL_NONE && !add_chunk(c, home, timer, activator))
+        return NULL;
+    struct call_record *record = at(c, c->free);
+    c->free = record->next_free;
+    c->taken++;
+    return record;
+}
+
+void calls_give(struct calls *c, struct call_record *record)
+{
+    record->call.generation++;
+    record->next_free = c->free;
+    c->free = record->call.index;
+    c->taken--;
+}
+
+struct call_record *calls_find(const struct calls *c, uint32_t index, uint32_t generation)
+{
+    if (index >= c->chunk_count * CALLS_CHUNK)
+        return NULL;
+    struct call_record *record = at(c, index);
+    return record->open && record->call.generation == generation ? record : NULL;
+}
+
+struct call_record *calls_open_from(const struct calls *c, uint32_t from)
+{
+    for (uint32_t i = from; i < c->chunk_count * CALLS_CHUNK; i++)
+        if (at(c, i)->open)
+            return at(c, i);
+    return NULL;
+}
+
+struct call *call_find(struct call *list, struct span msgid)
+{
+    while (list && !span_equal(span_of(list->msgid, list->msgid_len), msgid))
+        list = list->next;
+    return list;
+}

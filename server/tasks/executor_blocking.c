@@ -1,0 +1,197 @@
+#include "server/tasks/executor_blocking.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "server/runtime/log.h"
+#include "server/tasks/blocking_parts.h"
+#include "server/tasks/tasks_parts.h"
+
+enum {
+    RETRY_MS = 1 /* a home takes nothing and its lane is full: how long until the next try */
+};
+
+static void ring_bell(void *arg)
+{
+    struct poller *poller = arg;
+    poller->wake(poller);
+}
+
+int blocking_init(struct blocking *b, struct tasks *tasks, uint32_t index,
+                  const struct executor_plan *plan)
+{
+    struct executor *e = &b->base;
+    mpsc_init(&b->returns);
+    b->poller = poller_eventfd_new();
+    if (!b->poller)
+        return -1;
+    waker_init(&b->waker, ring_bell, b->poller);
+    if (executor_init(e, tasks, index, plan, NULL) == 0 &&
+        lane_init_thread(&e->in, EXECUTOR_LANE_IN, tasks->plan.manager, &b->waker) == 0)
+        return 0;
+    blocking_fini(b);
+    return -1;
+}
+
+void blocking_fini(struct blocking *b)
+{
+    blocking_take_returns(b);
+    executor_fini(&b->base);
+    poller_eventfd_free(b->poller);
+}
+
+/* Everything on its way; false: a lane is full. */
+bool blocking_flush(struct blocking *b)
+{
+    struct executor *e = &b->base;
+    bool all = true;
+    for (uint32_t i = 0; i < e->tasks->home_count; i++)
+        all &= lane_flush(&e->out[i]);
+    return all;
+}
+
+bool blocking_sleep(struct blocking *b, bool (*found)(struct blocking *b), ao_time timeout)
+{
+    bool flushed = blocking_flush(b);
+    if (!flushed && timeout > AO_MS(RETRY_MS))
+        timeout = AO_MS(RETRY_MS);
+    waker_announce(&b->waker);
+    bool any = found(b);
+    if (!any)
+        b->poller->poll(b->poller, timeout);
+    waker_retract(&b->waker);
+    return any;
+}
+
+static void run_handler(struct executor *e, struct task *t)
+{
+    struct method *outer = atomic_load_explicit(&e->running, memory_order_relaxed);
+    ao_time began = executor_clock(e);
+    figure_set(&e->running_since, began);
+    atomic_store_explicit(&e->running, t->method, memory_order_relaxed);
+    t->method->handler->run(task_face(t));
+    atomic_store_explicit(&e->running, outer, memory_order_relaxed);
+    t->busy = executor_clock(e) - began;
+}
+
+void blocking_run(struct blocking *b, struct task *t)
+{
+    struct executor *e = &b->base;
+    executor_note_hand_over(e, t);
+    t->executor = e;
+    if (task_flagged(t)) {
+        executor_trace(e, "drop", t);
+    } else {
+        executor_trace(e, "run", t);
+        task_mark(t, TASK_TIMED);
+        run_handler(e, t);
+        executor_book(e, t);
+    }
+    executor_publish(e, 1);
+    if (t->caller)
+        blocking_return(t->caller, t);
+    else
+        executor_send_home(e, t);
+    blocking_flush(b);
+}
+
+bool blocking_round(struct blocking *b)
+{
+    blocking_take_returns(b);
+    struct lane_item *item = lane_take(&b->base.in);
+    lane_release(&b->base.in);
+    if (!item)
+        return false;
+    blocking_run(b, ao_of(item, struct task, item));
+    return true;
+}
+
+static bool stopping(const struct blocking *b)
+{
+    return atomic_load_explicit(&b->stop, memory_order_acquire);
+}
+
+static bool has_work(struct blocking *b)
+{
+    return stopping(b) || lane_ready(&b->base.in) || !mpsc_empty(&b->returns);
+}
+
+static void set_thread(const struct executor *e)
+{
+    char name[16];
+    snprintf(name, sizeof name, "blocking %u", e->index);
+    pthread_setname_np(pthread_self(), name);
+    if (e->plan.core >= 0) {
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        CPU_SET((size_t)e->plan.core, &set);
+        int error = pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+        if (error)
+            log_warn("cannot bind the thread to its core", LOG_STR("executor", name),
+                     LOG_INT("core", e->plan.core), LOG_INT("errno", error));
+    }
+    if (e->plan.priority && setpriority(PRIO_PROCESS, (id_t)gettid(), e->plan.priority) != 0)
+        log_warn("cannot set the priority of the thread", LOG_STR("executor", name),
+                 LOG_INT("priority", e->plan.priority), LOG_INT("errno", errno));
+}
+
+static void *thread_main(void *arg)
+{
+    struct blocking *b = arg;
+    set_thread(&b->base);
+    while (!stopping(b))
+        if (!blocking_round(b))
+            blocking_sleep(b, has_work, AO_NEVER);
+    blocking_flush(b);
+    atomic_store_explicit(&b->ended, true, memory_order_release);
+    return NULL;
+}
+
+/* Signals are for the threads that wait for them. */
+int blocking_start(struct blocking *b)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&b->thread, NULL, thread_main, b);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    b->started = error == 0;
+    errno = error;
+    return error ? -1 : 0;
+}
+
+void blocking_stop(struct blocking *b)
+{
+    atomic_store_explicit(&b->stop, true, memory_order_release);
+    waker_notify(&b->waker);
+}
+
+bool blocking_join(struct blocking *b, ao_time limit)
+{
+    if (!b->started)
+        return true;
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    uint64_t nsec = (uint64_t)until.tv_nsec + limit % AO_S(1);
+    until.tv_sec += (time_t)(limit / AO_S(1) + nsec / AO_S(1));
+    until.tv_nsec = (long)(nsec % AO_S(1));
+    if (pthread_clockjoin_np(b->thread, NULL, CLOCK_MONOTONIC, &until) != 0)
+        return false;
+    b->started = false;
+    return true;
+}
+
+void blocking_return(struct blocking *b, struct task *t)
+{
+    mpsc_push(&b->returns, &t->inbox);
+    waker_notify(&b->waker);
+}
+
+void blocking_poke(struct blocking *b)
+{
+    waker_notify(&b->waker);
+}

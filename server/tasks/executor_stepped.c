@@ -1,0 +1,335 @@
+/*          given            AO_PARK
+ *   lane --------> active ----------> parked       started: active and parked
+ *     |              | ^                |
+ *     | flagged      | +----------------+ woken, due
+ *     v              v                  v flagged
+ *   home <---------- over <-------------+
+ *
+ * A started task is an active object of the loop: the dispatcher steps it as any other, and no new
+ * task starts while one is active.  What ends inside its own step goes home when the activator has
+ * let go of it (`retired`). */
+#include "server/tasks/executor_stepped.h"
+
+#include <assert.h>
+
+#include "server/tasks/host.h"
+#include "server/tasks/tasks_parts.h"
+
+enum {
+    STARTS_A_STEP = 64 /* tasks; so that connections stay responsive */
+};
+static const ao_time start_budget = AO_US(500); /* of measured service, a step */
+
+static struct task *task_of_ao(struct ao *ao)
+{
+    return ao_of(ao, struct task, ao);
+}
+
+static void link_started(struct stepped *s, struct task *t)
+{
+    t->prev = NULL;
+    t->next = s->started;
+    if (s->started)
+        s->started->prev = t;
+    s->started = t;
+}
+
+static void unlink_started(struct stepped *s, struct task *t)
+{
+    if (t->prev)
+        t->prev->next = t->next;
+    else
+        s->started = t->next;
+    if (t->next)
+        t->next->prev = t->prev;
+}
+
+static bool has_more(struct stepped *s)
+{
+    return lane_ready(&s->base.in);
+}
+
+static void leave_active(struct stepped *s)
+{
+    assert(s->active > 0);
+    if (--s->active == 0 && has_more(s))
+        ao_activate(&s->ao);
+}
+
+/* Beyond the cap a parked task keeps its place in the outstanding count, which stops the flow. */
+static void park(struct stepped *s, struct task *t)
+{
+    struct executor *e = &s->base;
+    uint64_t parked = figure_read(&e->parked);
+    task_mark(t, TASK_PARKED);
+    figure_set(&e->parked, parked + 1);
+    if (parked < e->plan.parked) {
+        task_mark(t, TASK_UNCOUNTED);
+        executor_publish(e, 1);
+    }
+    leave_active(s);
+    if (task_flagged(t))
+        stepped_poke(s);
+}
+
+static void unpark(struct stepped *s, struct task *t)
+{
+    struct executor *e = &s->base;
+    figure_set(&e->parked, figure_read(&e->parked) - 1);
+    if (task_is(t, TASK_UNCOUNTED))
+        executor_publish(e, -1);
+    task_unmark(t, TASK_PARKED | TASK_UNCOUNTED);
+    s->active++;
+}
+
+/* A started task that lived on is over: out of every count. */
+static void leave_started(struct stepped *s, struct task *t)
+{
+    if (task_is(t, TASK_PARKED))
+        unpark(s, t);
+    unlink_started(s, t);
+    executor_publish(&s->base, 1);
+    leave_active(s);
+}
+
+/* The handler is done with it, however it ended. */
+static void conclude(struct stepped *s, struct task *t)
+{
+    task_mark(t, TASK_OVER);
+    host_drop_nested(t);
+    task_drop_state(t);
+    executor_book(&s->base, t);
+}
+
+static enum ao_verdict run_handler(struct stepped *s, struct task *t, struct ao *self)
+{
+    struct executor *e = &s->base;
+    const struct ergon_handler *handler = t->method->handler;
+    if (!task_is(t, TASK_TIMED))
+        return handler->step(self, task_face(t), t->state);
+    ao_time began = executor_clock(e);
+    enum ao_verdict verdict = handler->step(self, task_face(t), t->state);
+    ao_time took = executor_clock(e) - began;
+    t->busy += took;
+    executor_note_step(e, t->method, took);
+    return verdict;
+}
+
+static bool is_home(const struct stepped *s, const struct task *t)
+{
+    return !t->caller && s->base.tasks->homes[t->home]->activator == s->base.activator;
+}
+
+static void send_home(struct stepped *s, struct task *t)
+{
+    if (t->caller)
+        blocking_return(t->caller, t);
+    else if (is_home(s, t))
+        home_receive(s->base.tasks->homes[t->home], t);
+    else
+        executor_send_home(&s->base, t);
+}
+
+/* The answer of a task that is at home here need not wait until the activator lets go of it. */
+static void finish(struct stepped *s, struct task *t)
+{
+    conclude(s, t);
+    leave_started(s, t);
+    ao_retire(&t->ao);
+    if (is_home(s, t))
+        home_answer(s->base.tasks->homes[t->home], t);
+}
+
+/* Every step; the first is entered from begin_steps(), which looks at the end itself. */
+static enum ao_verdict task_step(struct ao *self)
+{
+    struct task *t = task_of_ao(self);
+    struct stepped *s = stepped_of(t->executor);
+    if (task_is(t, TASK_IN_PLACE))
+        return run_handler(s, t, self);
+    if (task_is(t, TASK_PARKED))
+        unpark(s, t);
+    enum ao_verdict verdict = run_handler(s, t, self);
+    if (verdict == AO_PARK)
+        park(s, t);
+    else if (verdict == AO_DONE)
+        finish(s, t);
+    return verdict;
+}
+
+static void task_faulted(struct ao *self, int code, const char *text)
+{
+    struct task *t = task_of_ao(self);
+    (void)code;
+    task_fail(t, ERGON_E_FAILED, NULL, span_text(text));
+    if (!task_is(t, TASK_IN_PLACE))
+        finish(stepped_of(t->executor), t);
+}
+
+static void task_retired(struct ao *self)
+{
+    struct task *t = task_of_ao(self);
+    ao_fini(self);
+    send_home(stepped_of(t->executor), t);
+}
+
+static const struct ao_class task_class = {
+    .name = "task", .step = task_step, .faulted = task_faulted, .retired = task_retired};
+
+static bool make_ready(struct stepped *s, struct task *t)
+{
+    struct activator *a = s->base.activator;
+    t->executor = &s->base;
+    if (t->method->handler->state_size > 0 && !task_make_state(t)) {
+        task_fail(t, ERGON_E_MEMORY, NULL, span_text("no memory for the handler's state"));
+        return false;
+    }
+    if (executor_measures(&s->base, t->method))
+        task_mark(t, TASK_TIMED);
+    if (t->ao.home != a || t->ao.flags)
+        ao_init(&t->ao, &task_class, a);
+    return true;
+}
+
+/* It needs more than one step.  `counted`: it stands in the outstanding count already. */
+static void live_on(struct stepped *s, struct task *t, bool counted)
+{
+    if (!counted)
+        executor_publish(&s->base, -1);
+    task_mark(t, TASK_TIMED);
+    link_started(s, t);
+    s->active++;
+    if (ao_state(&t->ao) == AO_STATE_SLEEPING)
+        park(s, t);
+}
+
+/* The first step.  True: over; the object is at rest and the task may be given away. */
+static bool begin_steps(struct stepped *s, struct task *t, bool counted)
+{
+    struct executor *e = &s->base;
+    struct activator *a = e->activator;
+    if (!make_ready(s, t))
+        return true;
+    task_mark(t, TASK_IN_PLACE);
+    executor_trace(e, "run", t);
+    enum ao_state state = activator_step_now(a, &t->ao);
+    task_unmark(t, TASK_IN_PLACE);
+    if (state == AO_STATE_FAULTED)
+        ao_reset(&t->ao);
+    if (state == AO_STATE_ACTIVE || state == AO_STATE_SLEEPING) {
+        live_on(s, t, counted);
+        return false;
+    }
+    ao_fini(&t->ao);
+    conclude(s, t);
+    return true;
+}
+
+bool stepped_idle(const struct stepped *s)
+{
+    return s->active == 0 && executor_outstanding(&s->base) == 0 &&
+           figure_read(&s->base.parked) < s->base.plan.parked;
+}
+
+bool stepped_run_in_place(struct stepped *s, struct task *t)
+{
+    return begin_steps(s, t, false);
+}
+
+/* From the lane.  What nobody wants any more goes home as it is. */
+static void start(struct stepped *s, struct task *t)
+{
+    struct executor *e = &s->base;
+    executor_note_hand_over(e, t);
+    if (task_flagged(t)) {
+        executor_trace(e, "drop", t);
+    } else if (!begin_steps(s, t, true)) {
+        return;
+    }
+    executor_publish(e, 1);
+    send_home(s, t);
+}
+
+void stepped_drop(struct stepped *s, struct task *t)
+{
+    finish(s, t);
+}
+
+static void drop_flagged(struct stepped *s)
+{
+    struct task *next;
+    for (struct task *t = s->started; t; t = next) {
+        next = t->next;
+        if (task_is(t, TASK_PARKED) && task_flagged(t) && ao_state(&t->ao) == AO_STATE_SLEEPING)
+            stepped_drop(s, t);
+    }
+}
+
+static enum ao_verdict stepped_step(struct ao *self)
+{
+    struct stepped *s = ao_of(self, struct stepped, ao);
+    uint64_t busy = figure_read(&s->base.busy_ns);
+    if (atomic_exchange_explicit(&s->poked, false, memory_order_acq_rel))
+        drop_flagged(s);
+    for (unsigned n = 0; n < STARTS_A_STEP && s->active == 0; n++) {
+        struct lane_item *item = lane_take(&s->base.in);
+        if (!item)
+            break;
+        start(s, ao_of(item, struct task, item));
+        if (figure_read(&s->base.busy_ns) - busy > start_budget)
+            break;
+    }
+    lane_release(&s->base.in);
+    return s->active == 0 && has_more(s) ? AO_AGAIN : AO_DONE;
+}
+
+static const struct ao_class stepped_class = {.name = "executor", .step = stepped_step};
+
+void stepped_poke(struct stepped *s)
+{
+    atomic_store_explicit(&s->poked, true, memory_order_release);
+    ao_ask(s->handle, AO_ASK_ACTIVATE);
+}
+
+int stepped_init(struct stepped *s, struct tasks *tasks, uint32_t index,
+                 const struct executor_plan *plan, struct home *home)
+{
+    struct executor *e = &s->base;
+    s->home = home;
+    ao_init(&s->ao, &stepped_class, home->activator);
+    s->handle = ao_handle_new(&s->ao);
+    s->port = ao_port_new(home->activator);
+    if (!s->handle || !s->port || executor_init(e, tasks, index, plan, home->activator) != 0 ||
+        lane_init(&e->in, EXECUTOR_LANE_IN, tasks->plan.manager, &s->ao) != 0) {
+        stepped_fini(s);
+        return -1;
+    }
+    return 0;
+}
+
+/* Its activator may be closed already: then the object is at rest. */
+void stepped_fini(struct stepped *s)
+{
+    executor_fini(&s->base);
+    if (ao_state(&s->ao) == AO_STATE_ACTIVE)
+        ao_deactivate(&s->ao);
+    ao_fini(&s->ao);
+    if (s->handle)
+        ao_handle_drop(s->handle);
+    if (s->port)
+        ao_port_free(s->port);
+}
+
+void stepped_clear(struct stepped *s)
+{
+    while (s->started) {
+        struct task *t = s->started;
+        unlink_started(s, t);
+        if (ao_state(&t->ao) == AO_STATE_ACTIVE || ao_state(&t->ao) == AO_STATE_SLEEPING)
+            ao_deactivate(&t->ao);
+        host_drop_nested(t);
+        task_drop_state(t);
+        ao_fini(&t->ao);
+        task_end(t);
+    }
+}

@@ -1,0 +1,309 @@
+/* Why the manager never sleeps on a queued task beside a free executor.
+ *
+ *   manager, all executors of a kind full        executor, a task has left
+ *     starved = 1                (M1)              left = ...          (E1, release)
+ *     fence                      (M2)              fence               (E2)
+ *     scan the counters again    (M3)              starved?            (E3)
+ *     room: starved = 0, go on                     exchange it to 0; was 1: ask the manager
+ *     none: inactive
+ *
+ * Both store, fence, load.  The fences stand in one total order: if M2 is before E2, then E3 sees
+ * M1 and the manager is asked; if E2 is before M2, then M3 sees E1 and the manager goes on.  An ask
+ * that comes before the manager has gone inactive makes it active again (DESIGN: an object stands
+ * in the inbox until it was served).  tests/model/manager.pml checks it with store buffers. */
+#include "server/tasks/manager.h"
+
+#include <stdio.h>
+
+#include "server/runtime/trace.h"
+#include "server/tasks/tasks_parts.h"
+
+enum {
+    INLET_BUDGET = 256, /* tasks of one lane, a step */
+    GIVE_BUDGET = 512,  /* tasks given, a step */
+    SWEEP_PART = 8      /* the queue is swept when this part of its room may be flagged */
+};
+
+static uint64_t admitted_one(enum ergon_kind kind)
+{
+    return kind == ERGON_STEPPED ? (uint64_t)1 << 32 : 1;
+}
+
+static uint64_t admitted_all(uint64_t word)
+{
+    return (word >> 32) + (uint32_t)word;
+}
+
+bool manager_admit(struct manager *m, enum ergon_kind kind, bool nested)
+{
+    uint64_t one = admitted_one(kind);
+    uint64_t was = atomic_fetch_add_explicit(&m->admitted, one, memory_order_relaxed);
+    if (nested || admitted_all(was) < m->tasks->plan.queue_max)
+        return true;
+    manager_dismiss(m, kind);
+    return false;
+}
+
+void manager_dismiss(struct manager *m, enum ergon_kind kind)
+{
+    atomic_fetch_sub_explicit(&m->admitted, admitted_one(kind), memory_order_relaxed);
+}
+
+bool manager_is_empty(const struct manager *m, enum ergon_kind kind)
+{
+    uint64_t word = atomic_load_explicit(&m->admitted, memory_order_relaxed);
+    return kind == ERGON_STEPPED ? word >> 32 == 0 : (uint32_t)word == 0;
+}
+
+void manager_ask(struct manager *m)
+{
+    ao_ask(m->handle, AO_ASK_ACTIVATE);
+}
+
+void manager_hear(struct manager *m, enum ergon_kind kind)
+{
+    struct manager_kind *k = &m->kinds[kind_index(kind)];
+    atomic_thread_fence(memory_order_seq_cst); /* E2 */
+    if (atomic_load_explicit(&k->starved, memory_order_relaxed) &&
+        atomic_exchange_explicit(&k->starved, 0, memory_order_relaxed))
+        manager_ask(m);
+}
+
+void manager_post(struct manager *m, struct task *t)
+{
+    if (mpsc_push(&m->inbox, &t->inbox))
+        manager_ask(m);
+}
+
+void manager_note_flagged(struct manager *m)
+{
+    uint32_t part = m->tasks->plan.queue_max / SWEEP_PART;
+    uint32_t was = atomic_fetch_add_explicit(&m->flagged, 1, memory_order_relaxed);
+    if (was + 1 == (part ? part : 1))
+        manager_ask(m);
+}
+
+/* Nobody wants its result: it need not run. */
+static void send_home(struct manager *m, struct task *t)
+{
+    struct home *h = m->tasks->homes[t->home];
+    TRACE(m->activator, "manager", 0, "drop task %llu", (unsigned long long)t->number);
+    if (t->caller)
+        blocking_return(t->caller, t);
+    else if (h->activator == m->activator)
+        home_receive(h, t);
+    else
+        lane_push(&m->out[t->home], &t->item);
+}
+
+static void enqueue(struct manager *m, struct task *t)
+{
+    struct manager_kind *k = &m->kinds[kind_index(t->method->handler->kind)];
+    if (task_is(t, TASK_RETURNED)) {
+        task_unmark(t, TASK_RETURNED);
+        queue_push_front(&k->queue, t);
+        return;
+    }
+    m->sequence++;
+    queue_push(&k->queue, t);
+}
+
+/* True: nothing is left in it. */
+static bool take_inlet(struct manager *m, struct lane *l)
+{
+    int budget = INLET_BUDGET;
+    for (; budget > 0; budget--) {
+        struct lane_item *item = lane_take(l);
+        if (!item)
+            break;
+        enqueue(m, ao_of(item, struct task, item));
+    }
+    lane_release(l);
+    return budget > 0;
+}
+
+static void take_inbox(struct manager *m)
+{
+    struct mpsc_item *next;
+    for (struct mpsc_item *item = mpsc_take(&m->inbox); item; item = next) {
+        next = item->next;
+        struct task *t = ao_of(item, struct task, inbox);
+        if (t->submitted && t->call_index == CALL_NONE && !home_adopt(&m->home, t))
+            continue;
+        enqueue(m, t);
+    }
+}
+
+static void scan(struct manager_kind *k)
+{
+    for (uint32_t i = 0; i < k->count; i++) {
+        struct executor *e = k->executors[i];
+        executor_snapshot(e, &k->snapshots[i]);
+        figure_set(&e->bound, k->snapshots[i].bound);
+    }
+}
+
+/* Through which doors a task fits, and how far beyond the bound: a stepped executor always takes a
+ * nested call, since its room may be held by those who wait for such calls. */
+static uint32_t room_for(const struct executor *e, const struct task *t, uint32_t bound)
+{
+    bool nested = t->depth > 0;
+    switch ((enum executor_door)atomic_load_explicit(&e->door, memory_order_relaxed)) {
+    case DOOR_OPEN:
+        return nested && e->plan.kind == ERGON_STEPPED ? UINT32_MAX : bound;
+    case DOOR_NESTED:
+        return nested ? 1 : 0;
+    case DOOR_CLOSED:
+        return 0;
+    }
+    return 0;
+}
+
+static int home_executor(const struct manager *m, const struct manager_kind *k,
+                         const struct task *t)
+{
+    const struct home *h = m->tasks->homes[t->home];
+    for (uint32_t i = 0; h->own && !t->caller && i < k->count; i++)
+        if (k->executors[i] == &h->own->base)
+            return (int)i;
+    return BALANCE_NONE;
+}
+
+static int choose(struct manager *m, struct manager_kind *k, const struct task *t)
+{
+    for (uint32_t i = 0; i < k->count; i++)
+        k->snapshots[i].bound =
+            room_for(k->executors[i], t, (uint32_t)figure_read(&k->executors[i]->bound));
+    return balance_choose(m->tasks->plan.measure, k->snapshots, k->count, home_executor(m, k, t),
+                          k->last);
+}
+
+static void trace_give(struct manager *m, const struct manager_kind *k, const struct task *t,
+                       const struct executor *e)
+{
+    char loads[128];
+    int at = 0;
+    for (uint32_t i = 0; i < k->count && at < (int)sizeof loads - 12; i++)
+        at += snprintf(loads + at, sizeof loads - (size_t)at, " %u", k->snapshots[i].outstanding);
+    TRACE(m->activator, "manager", 0, "task %llu -> executor %u (loads%s)",
+          (unsigned long long)t->number, e->index + 1, loads);
+}
+
+static void give(struct manager *m, struct manager_kind *k, int chosen)
+{
+    struct executor *e = k->executors[chosen];
+    struct task *t = queue_pop(&k->queue);
+    manager_dismiss(m, e->plan.kind);
+    if (__builtin_expect(activator_trace(m->activator) != NULL, 0))
+        trace_give(m, k, t, e);
+    t->given = k->snapshots[chosen].outstanding == 0 ? activator_now(m->activator) : 0;
+    k->snapshots[chosen].outstanding++;
+    k->last = chosen;
+    uint32_t given = atomic_load_explicit(&e->given, memory_order_relaxed) + 1;
+    atomic_store_explicit(&e->given, given, memory_order_relaxed);
+    lane_push(&e->in, &t->item);
+}
+
+static void drop_first(struct manager *m, struct manager_kind *k)
+{
+    struct task *t = queue_pop(&k->queue);
+    manager_dismiss(m, t->method->handler->kind);
+    send_home(m, t);
+}
+
+/* Gives what fits.  True: tasks are left, and nobody has room for the first. */
+static bool give_all(struct manager *m, struct manager_kind *k, int *budget)
+{
+    scan(k);
+    for (; *budget > 0; --*budget) {
+        const struct task *t = queue_first(&k->queue);
+        if (!t)
+            return false;
+        if (task_flagged(t)) {
+            drop_first(m, k);
+            continue;
+        }
+        int chosen = choose(m, k, t);
+        if (chosen == BALANCE_NONE)
+            return true;
+        give(m, k, chosen);
+    }
+    return false;
+}
+
+/* See the head of this file. */
+static bool give_or_starve(struct manager *m, struct manager_kind *k, int *budget)
+{
+    if (!give_all(m, k, budget))
+        return false;
+    atomic_store_explicit(&k->starved, 1, memory_order_relaxed); /* M1 */
+    atomic_thread_fence(memory_order_seq_cst);                   /* M2 */
+    if (give_all(m, k, budget))                                  /* M3 */
+        return true;
+    atomic_store_explicit(&k->starved, 0, memory_order_relaxed);
+    return false;
+}
+
+static void sweep(struct manager *m)
+{
+    uint32_t part = m->tasks->plan.queue_max / SWEEP_PART;
+    if (atomic_load_explicit(&m->flagged, memory_order_relaxed) < (part ? part : 1))
+        return;
+    atomic_store_explicit(&m->flagged, 0, memory_order_relaxed);
+    for (unsigned i = 0; i < KINDS; i++) {
+        struct task *next;
+        for (struct task *t = queue_sweep(&m->kinds[i].queue); t; t = next) {
+            next = t->next;
+            manager_dismiss(m, t->method->handler->kind);
+            send_home(m, t);
+        }
+    }
+}
+
+static bool all_quiet(struct manager *m)
+{
+    for (uint32_t i = 0; i < m->tasks->home_count; i++)
+        if (!atomic_load_explicit(&m->tasks->homes[i]->quiet, memory_order_acquire))
+            return false;
+    return mpsc_empty(&m->inbox);
+}
+
+/* Each home obeys on its own thread; the last that falls quiet asks the manager. */
+static void pass_on(struct manager *m)
+{
+    struct tasks *tasks = m->tasks;
+    uint32_t wishes = atomic_load_explicit(&tasks->wishes, memory_order_acquire);
+    if (wishes == m->wishes)
+        return;
+    m->wishes = wishes;
+    for (uint32_t i = 0; i < tasks->home_count; i++)
+        home_ask(tasks->homes[i]);
+}
+
+static void see_to_drain(struct manager *m)
+{
+    struct tasks *tasks = m->tasks;
+    if (m->told || !(m->wishes & WISH_DRAIN) || !all_quiet(m))
+        return;
+    m->told = true;
+    if (tasks->drained)
+        tasks->drained(tasks->drained_arg);
+}
+
+static enum ao_verdict manager_step(struct ao *self)
+{
+    struct manager *m = ao_of(self, struct manager, ao);
+    int budget = GIVE_BUDGET;
+    bool empty = true;
+    pass_on(m);
+    for (uint32_t i = 0; i < m->inlet_count; i++)
+        empty &= take_inlet(m, m->inlets[i]);
+    take_inbox(m);
+    sweep(m);
+    for (unsigned i = 0; i < KINDS; i++)
+        give_or_starve(m, &m->kinds[i], &budget);
+    see_to_drain(m);
+    return empty && budget > 0 ? AO_DONE : AO_AGAIN;
+}
+
+const struct ao_class manager_class = {.name = "manager", .step = manager_step};

@@ -1,0 +1,183 @@
+#include "server/tasks/task.h"
+
+#include <stdlib.h>
+
+/* Heads what a handler allocated. */
+struct task_chunk {
+    struct task_chunk *next;
+    alignas(16) uint8_t bytes[];
+};
+
+static const uint8_t nil[] = {0xc0};
+
+void task_begin(struct task *t, struct method *m, struct span params, ao_time deadline)
+{
+    t->method = m;
+    t->params = params;
+    t->result = t->result_inline;
+    t->result_len = 0;
+    t->result_room = sizeof t->result_inline;
+    t->error = ERGON_OK;
+    t->deadline = deadline;
+    t->given = 0;
+    t->busy = 0;
+    t->depth = 0;
+    t->marks = 0;
+    atomic_store_explicit(&t->flags, 0, memory_order_relaxed);
+}
+
+static void free_block(void **block)
+{
+    if (*block) {
+        free(*block);
+        *block = NULL;
+    }
+}
+
+static void free_chunks(struct task *t)
+{
+    while (t->chunks) {
+        struct task_chunk *chunk = t->chunks;
+        t->chunks = chunk->next;
+        free(chunk);
+    }
+}
+
+void task_end(struct task *t)
+{
+    free_block(&t->params_block);
+    free_block(&t->result_block);
+    free_block(&t->nested_block);
+    free_chunks(t);
+}
+
+bool task_keep_params(struct task *t)
+{
+    uint8_t *kept = t->params_inline;
+    if (t->params.len > sizeof t->params_inline) {
+        kept = t->params_block = malloc(t->params.len);
+        if (!kept)
+            return false;
+    }
+    if (t->params.len > 0)
+        memcpy(kept, t->params.at, t->params.len);
+    t->params.at = kept;
+    return true;
+}
+
+bool task_make_state(struct task *t)
+{
+    size_t size = t->method->handler->state_size;
+    if (size <= sizeof t->state_inline) {
+        t->state = memset(t->state_inline, 0, size);
+        return true;
+    }
+    t->state = t->state_block = calloc(1, size);
+    return t->state != NULL;
+}
+
+void task_drop_state(struct task *t)
+{
+    const struct ergon_handler *handler = t->method->handler;
+    if (handler->cleanup)
+        handler->cleanup(task_face(t), t->state);
+    free_block(&t->state_block);
+}
+
+/* A result beyond the inline bytes; keeps the first `keep` bytes of the one there. */
+static bool grow(struct task *t, size_t size, size_t keep, uint64_t max)
+{
+    if (size > max) {
+        task_fail(t, ERGON_E_TOO_LARGE, NULL, span_text("the result is larger than a message"));
+        return false;
+    }
+    size_t room = size > 2 * t->result_room || keep == 0 ? size : 2 * t->result_room;
+    uint8_t *block = realloc(t->result_block, room);
+    if (!block) {
+        task_fail(t, ERGON_E_MEMORY, NULL, span_text("no memory for the result"));
+        return false;
+    }
+    if (!t->result_block)
+        memcpy(block, t->result_inline, keep);
+    t->result = t->result_block = block;
+    t->result_room = room;
+    return true;
+}
+
+uint8_t *task_result_room(struct task *t, size_t size, uint64_t max)
+{
+    if (t->error != ERGON_OK)
+        return NULL;
+    t->result_len = 0;
+    if (size > t->result_room && !grow(t, size, 0, max))
+        return NULL;
+    return t->result;
+}
+
+uint8_t *task_result_more(struct task *t, size_t more, uint64_t max)
+{
+    if (t->error != ERGON_OK)
+        return NULL;
+    if (more > t->result_room - t->result_len &&
+        (more > SIZE_MAX / 4 || !grow(t, t->result_len + more, t->result_len, max)))
+        return NULL;
+    return t->result + t->result_len;
+}
+
+/* The memory of the result holds the failure: code, a zero, text. */
+static uint8_t *failure_room(struct task *t, size_t size)
+{
+    t->result = t->result_inline;
+    free_block(&t->result_block);
+    if (size > sizeof t->result_inline) {
+        t->result_block = malloc(size);
+        if (t->result_block)
+            t->result = t->result_block;
+    }
+    return t->result;
+}
+
+void task_fail(struct task *t, enum ergon_error error, const char *code, struct span text)
+{
+    if (t->error != ERGON_OK)
+        return;
+    t->error = error;
+    t->code = error_name(error);
+    size_t code_len = code ? strnlen(code, TASK_CODE_MAX) : 0;
+    size_t text_len = text.len < TASK_TEXT_MAX ? text.len : TASK_TEXT_MAX;
+    uint8_t *at = failure_room(t, code_len + 1 + text_len);
+    if (!t->result_block && code_len + 1 + text_len > sizeof t->result_inline)
+        text_len = sizeof t->result_inline - code_len - 1;
+    if (code) {
+        memcpy(at, code, code_len);
+        t->code = (const char *)at;
+    }
+    at[code_len] = '\0';
+    if (text_len > 0)
+        memcpy(at + code_len + 1, text.at, text_len);
+    t->text = span_of(at + code_len + 1, text_len);
+}
+
+void task_outcome(struct task *t, struct outcome *out)
+{
+    *out = (struct outcome){.error = t->error};
+    if (t->error != ERGON_OK) {
+        out->code = t->code;
+        out->text = t->text;
+        return;
+    }
+    out->result = t->result_len ? span_of(t->result, t->result_len) : span_of(nil, sizeof nil);
+    out->block = t->result_block;
+}
+
+void *task_alloc(struct task *t, size_t size)
+{
+    if (size > SIZE_MAX - sizeof(struct task_chunk))
+        return NULL;
+    struct task_chunk *chunk = malloc(sizeof *chunk + size);
+    if (!chunk)
+        return NULL;
+    chunk->next = t->chunks;
+    t->chunks = chunk;
+    return chunk->bytes;
+}

@@ -1,0 +1,149 @@
+/* One unit of requested work, on its way from home through the manager to an executor and back.
+ *
+ * It has exactly one owner at a time, and pushing it into a lane is giving it away.  One thing is
+ * shared: the byte `flags`, which home and manager set and whoever runs the task reads. */
+#ifndef ERGON_TASKS_TASK_H
+#define ERGON_TASKS_TASK_H
+
+#include <ergon/module.h>
+
+#include "proto/errors.h"
+#include "server/runtime/lane.h"
+#include "server/runtime/mpsc.h"
+#include "server/tasks/home.h"
+
+struct executor;
+struct blocking;
+struct nested;
+struct task_chunk;
+
+enum {
+    TASK_PARAMS_INLINE = 256, /* bytes */
+    TASK_RESULT_INLINE = 256,
+    TASK_STATE_INLINE = 128,
+    TASK_DEPTH_MAX = 16, /* nested calls */
+    TASK_TEXT_MAX = 400, /* bytes of a failure's text */
+    TASK_CODE_MAX = 32,  /* bytes of a failure's code */
+    TASK_STATE_MAX = 65536
+};
+
+/* Why nobody wants the result any more. */
+enum task_flag { TASK_CANCELLED = 1, TASK_LATE = 2, TASK_GONE = 4 };
+
+/* What is true of it; private to who owns it. */
+enum task_mark {
+    TASK_IN_PLACE = 1,  /* its first step is under way within its home's call */
+    TASK_PARKED = 2,    /* started, and waits for something */
+    TASK_UNCOUNTED = 4, /* parked and out of its executor's outstanding count */
+    TASK_OVER = 8,      /* its handler is done with it */
+    TASK_RETURNED = 16, /* an executor gave it back to the manager unstarted */
+    TASK_ALONE = 32,    /* malloc'ed on an outside thread, in no slab */
+    TASK_MANAGED = 64,  /* counted in the common queue's admission */
+    TASK_TIMED = 128    /* its time of service is measured */
+};
+
+struct task {
+    union {
+        struct lane_item item;  /* while it travels in a lane */
+        struct mpsc_item inbox; /* while it travels in an inbox */
+    };
+    struct task *next; /* in the list of its owner */
+    struct task *prev;
+    struct method *method;
+    struct executor *executor; /* that runs it; undefined before it was started */
+    struct span params;        /* raw; in place, inline, or in params_block */
+    void *state;               /* of a stepped handler; undefined when it has none */
+
+    uint8_t *result; /* inline, or result_block */
+    size_t result_len, result_room;
+    enum ergon_error error; /* ERGON_OK: result counts */
+    const char *code;       /* of a failure: constant, or in the result's memory */
+    struct span text;       /* of a failure */
+
+    ao_time deadline; /* absolute, of the home's clock; AO_NEVER */
+    ao_time given;    /* when the manager gave it, of its activator's round; 0: not measured */
+    ao_time busy;     /* ns of service until now; TASK_TIMED */
+    uint64_t number;  /* unique in this process; its name in traces */
+    uint64_t chain;   /* number of the task that the nested calls began with */
+
+    uint32_t call_index, call_generation; /* its call record at home */
+    uint16_t home;                        /* index of its home */
+    uint8_t depth;                        /* 0: not nested */
+    uint8_t marks;                        /* enum task_mark */
+
+    /* enum task_flag bits.  Orders nothing: who reads a bit late runs a task in vain.  Set by
+     * home_flag(), read by task_flagged(); relaxed on both sides. */
+    _Atomic uint8_t flags;
+
+    struct blocking *caller;   /* a blocking handler's nested call: whose thread is its home */
+    struct nested *nested;     /* calls of a stepped handler, in flight or not yet looked at */
+    struct task_chunk *chunks; /* what the handler allocated */
+    void *params_block, *result_block, *state_block; /* malloc'ed, or NULL */
+    void *nested_block;                              /* result of its last nested call */
+    /* For who called tasks_submit(). */
+    void (*submitted)(void *arg, const struct outcome *outcome);
+    void *submitted_arg;
+
+    struct ao ao; /* of a stepped task; at home on its executor's activator */
+    alignas(16) uint8_t params_inline[TASK_PARAMS_INLINE];
+    alignas(16) uint8_t result_inline[TASK_RESULT_INLINE];
+    alignas(16) uint8_t state_inline[TASK_STATE_INLINE];
+};
+
+/* What modules see of it. */
+static inline struct ergon_task *task_face(struct task *t)
+{
+    return (struct ergon_task *)t;
+}
+
+static inline struct task *task_of(struct ergon_task *face)
+{
+    return (struct task *)face;
+}
+
+static inline unsigned task_flagged(const struct task *t)
+{
+    return atomic_load_explicit(&t->flags, memory_order_relaxed);
+}
+
+static inline bool task_is(const struct task *t, unsigned marks)
+{
+    return (t->marks & marks) != 0;
+}
+
+static inline void task_mark(struct task *t, unsigned marks)
+{
+    t->marks = (uint8_t)(t->marks | marks);
+}
+
+static inline void task_unmark(struct task *t, unsigned marks)
+{
+    t->marks = (uint8_t)(t->marks & ~marks);
+}
+
+/* A zeroed cell, or one that task_end() left, becomes a task; `params` stays borrowed. */
+void task_begin(struct task *t, struct method *m, struct span params, ao_time deadline);
+
+/* Gives back all that the task allocated; the cell can serve the next. */
+void task_end(struct task *t);
+
+bool task_keep_params(struct task *t); /* copies them; false without memory */
+bool task_make_state(struct task *t);  /* zeroed; false without memory */
+void task_drop_state(struct task *t);  /* the handler's cleanup, then its memory; once */
+
+/* Room for a result of `size` bytes, what was there is lost; or for `more` behind it.  NULL: the
+ * task is failed (MEMORY, or TOO_LARGE past `max`). */
+uint8_t *task_result_room(struct task *t, size_t size, uint64_t max);
+uint8_t *task_result_more(struct task *t, size_t more, uint64_t max);
+
+/* Ends it as failed, unless it is already.  `code` NULL: the error's name; it and `text` are copied
+ * and cut. */
+void task_fail(struct task *t, enum ergon_error error, const char *code, struct span text);
+
+/* How it ended; points into the task. */
+void task_outcome(struct task *t, struct outcome *out);
+
+/* Memory that lives as long as the task; NULL without. */
+void *task_alloc(struct task *t, size_t size);
+
+#endif

@@ -1,0 +1,51 @@
+#include <stdio.h>
+
+#include "server/tasks/tasks_parts.h"
+
+static void add_home(struct tasks_info *out, const struct home *h)
+{
+    uint64_t short_cut = figure_read(&h->short_cuts), managed = figure_read(&h->managed);
+    out->short_cut += short_cut;
+    out->through_manager += managed;
+    out->calls += short_cut + managed;
+    out->done += figure_read(&h->done);
+    out->failed += figure_read(&h->failed);
+    out->cancelled += figure_read(&h->cancelled);
+    out->late += figure_read(&h->late);
+    out->busy_refused += figure_read(&h->busy);
+}
+
+void tasks_info(const struct tasks *t, struct tasks_info *out)
+{
+    uint64_t admitted = atomic_load_explicit(&t->manager.admitted, memory_order_relaxed);
+    *out = (struct tasks_info){.executors = t->plan.executor_count,
+                               .queued = (uint32_t)(admitted >> 32) + (uint32_t)admitted,
+                               .queue_max = t->plan.queue_max,
+                               .measure = t->plan.measure,
+                               .short_cut_on = t->plan.short_cut};
+    for (uint32_t i = 0; i < t->home_count; i++)
+        add_home(out, t->homes[i]);
+    for (uint32_t i = 0; i < t->plan.loop_count; i++)
+        out->manager_on_loop |= t->plan.loops[i] == t->plan.manager;
+}
+
+void tasks_executor_info(const struct tasks *t, uint32_t index, struct executor_info *out)
+{
+    const struct executor *e = t->executors[index];
+    const struct method *m = atomic_load_explicit(&e->running, memory_order_relaxed);
+    bool stepped = e->plan.kind == ERGON_STEPPED;
+    *out = (struct executor_info){.kind = e->plan.kind,
+                                  .queue = e->plan.queue,
+                                  .bound = (uint32_t)figure_read(&e->bound),
+                                  .outstanding = executor_outstanding(e),
+                                  .parked = (uint32_t)figure_read(&e->parked),
+                                  .weight = e->plan.weight,
+                                  .loop = stepped ? (int32_t)e->plan.loop : -1,
+                                  .core = stepped ? -1 : e->plan.core,
+                                  .priority = e->plan.priority,
+                                  .done = figure_read(&e->done),
+                                  .failed = figure_read(&e->failed),
+                                  .busy_ns = figure_read(&e->busy_ns),
+                                  .running = m ? m->handler->name : NULL};
+    executor_name(e, out->name, sizeof out->name);
+}
