@@ -95,7 +95,14 @@
     X(mailbox_remote_hold)                                                                         \
     X(mailbox_remote_drop)                                                                         \
     X(mailbox_remote_try_send)                                                                     \
-    X(mailbox_remote_send)
+    X(mailbox_remote_send)                                                                         \
+    X(wait_pend)                                                                                   \
+    X(wait_settle)                                                                                 \
+    X(wait_grant)                                                                                  \
+    X(wait_push)                                                                                   \
+    X(wait_pop)                                                                                    \
+    X(wait_remove)                                                                                 \
+    X(wait_close_all)
 
 struct ao_api {
     uint32_t size; /* of the host's table, bytes */

@@ -339,5 +339,12 @@ static inline struct ao_port *ergon_port(struct ergon_task *task)
 #define ao_mailbox_remote_drop(...)       (ergon_host->ao->mailbox_remote_drop(__VA_ARGS__))
 #define ao_mailbox_remote_try_send(...)   (ergon_host->ao->mailbox_remote_try_send(__VA_ARGS__))
 #define ao_mailbox_remote_send(...)       (ergon_host->ao->mailbox_remote_send(__VA_ARGS__))
+#define ao_wait_pend(...)                 (ergon_host->ao->wait_pend(__VA_ARGS__))
+#define ao_wait_settle(...)               (ergon_host->ao->wait_settle(__VA_ARGS__))
+#define ao_wait_grant(...)                (ergon_host->ao->wait_grant(__VA_ARGS__))
+#define ao_wait_push(...)                 (ergon_host->ao->wait_push(__VA_ARGS__))
+#define ao_wait_pop(...)                  (ergon_host->ao->wait_pop(__VA_ARGS__))
+#define ao_wait_remove(...)               (ergon_host->ao->wait_remove(__VA_ARGS__))
+#define ao_wait_close_all(...)            (ergon_host->ao->wait_close_all(__VA_ARGS__))
 
 #endif

@@ -42,6 +42,19 @@ static enum ao_verdict sleep_step(struct ao *self, struct ergon_task *task, void
     AO_END(&s->seq);
 }
 
+static bool burns_on(struct ergon_task *task, const struct timed_state *s)
+{
+    return ergon_now(task) - s->began < s->wanted && !ergon_cancelled(task);
+}
+
+static void burn_quantum(struct ergon_task *task, const struct timed_state *s)
+{
+    uint64_t began = ergon_now(task), now = began;
+
+    while (now - began < AO_US(BURN_QUANTUM_US) && now - s->began < s->wanted)
+        now = ergon_now(task);
+}
+
 /* [duration]: burns processor time, a quantum a step. */
 static enum ao_verdict burn_step(struct ao *self, struct ergon_task *task, void *state)
 {
@@ -53,10 +66,8 @@ static enum ao_verdict burn_step(struct ao *self, struct ergon_task *task, void 
     if (!one_duration(task, &r, &s->wanted))
         return AO_DONE;
     s->began = ergon_now(task);
-    while (ergon_now(task) - s->began < s->wanted && !ergon_cancelled(task)) {
-        uint64_t until = ergon_now(task) + AO_US(BURN_QUANTUM_US);
-        while (ergon_now(task) < until && ergon_now(task) - s->began < s->wanted)
-            ;
+    while (burns_on(task, s)) {
+        burn_quantum(task, s);
         AO_YIELD(&s->seq);
     }
     ergon_result_int(task, passed_ms(task, s->began));

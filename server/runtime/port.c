@@ -58,6 +58,8 @@ void ao_port_free(struct ao_port *port)
         return;
     for (struct letter *letter; (letter = next_letter(port));)
         letter->deliver(letter, true);
+    if (ao_state(&port->ao) == AO_STATE_ACTIVE)
+        ao_deactivate(&port->ao);
     ao_handle_drop(port->handle);
     ao_fini(&port->ao);
     free(port);

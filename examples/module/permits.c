@@ -1,0 +1,112 @@
+/* A semaphore that all tasks of the server share: three work at a time, whichever loops run them.
+ *
+ *     ergon call permits.work 7           works for two seconds
+ *     ergon call permits.work 7 100ms     works for so long
+ *
+ * Answers how many were at work when it began, itself included. */
+#include <stdlib.h>
+
+#include <ergon/handler.h>
+
+enum { PERMITS = 3 };
+
+/* Made by the first task, for ever.  Release by who made it, acquire by who finds it: the
+ * semaphore behind it is complete. */
+static _Atomic(struct ao_sem_remote *) permits;
+
+/* Figures only: relaxed would do. */
+static _Atomic int at_work;
+
+struct work_state {
+    struct ao_seq seq;
+    struct ao_permit permit;
+    uint64_t duration; /* ns */
+    bool working;      /* counted in at_work */
+};
+
+/* A semaphore whose home is the loop of this task; tasks of all loops reach it by messages. */
+static struct ao_sem_remote *make(struct ergon_task *task)
+{
+    struct ao_sem_remote *made = NULL, *other = NULL;
+    struct ao_sem *sem = malloc(sizeof *sem);
+
+    if (sem) {
+        ao_sem_init(sem, PERMITS);
+        made = ao_sem_share(sem, ergon_port(task));
+    }
+    if (made && atomic_compare_exchange_strong(&permits, &other, made))
+        return made;
+    if (made)
+        ao_sem_remote_drop(made); /* a task of another loop was first */
+    if (sem)
+        ao_sem_fini(sem);
+    free(sem);
+    return other;
+}
+
+static struct ao_sem_remote *shared(struct ergon_task *task)
+{
+    struct ao_sem_remote *there = atomic_load(&permits);
+
+    return there ? there : make(task);
+}
+
+static bool take_params(struct ergon_task *task, struct work_state *s)
+{
+    struct ergon_reader r;
+    struct ergon_bytes number;
+    uint32_t count = ergon_params_open(task, &r);
+
+    s->duration = AO_S(2);
+    return count >= 1 && ergon_read_any(&r, &number) &&
+           (count == 1 || (count == 2 && ergon_read_duration(&r, &s->duration)));
+}
+
+static enum ao_verdict work(struct ao *self, struct ergon_task *task, void *state)
+{
+    struct work_state *s = state;
+
+    AO_BEGIN(&s->seq);
+    if (!take_params(task, s)) {
+        ergon_fail(task, "BAD_PARAMS", "permits.work takes [number, duration]");
+        return AO_DONE;
+    }
+    if (!shared(task)) {
+        ergon_fail(task, "MEMORY", "no memory for the semaphore");
+        return AO_DONE;
+    }
+    AO_AWAIT(self, &s->seq, &s->permit.wait,
+             ao_sem_remote_acquire_scoped(shared(task), ergon_port(task), &s->permit));
+    if (s->permit.wait.outcome != AO_WAIT_READY) {
+        ergon_fail(task, NULL, "got no permit");
+        return AO_DONE;
+    }
+    s->working = true;
+    ergon_result_int(task, atomic_fetch_add(&at_work, 1) + 1);
+    AO_SLEEP(self, &s->seq, s->duration);
+    AO_END(&s->seq); /* the permit goes back here, or wherever else the task ends */
+}
+
+/* However it ended: after its sleep, cancelled in the middle of it, at its deadline. */
+static void end_work(struct ergon_task *task, void *state)
+{
+    struct work_state *s = state;
+
+    (void)task;
+    if (s->working)
+        atomic_fetch_sub(&at_work, 1);
+}
+
+static const struct ergon_handler handler = {.size = sizeof handler,
+                                             .kind = ERGON_STEPPED,
+                                             .name = "permits.work",
+                                             .summary = "works when one of three permits is free",
+                                             .params = "[number, duration?]",
+                                             .step = work,
+                                             .state_size = sizeof(struct work_state),
+                                             .cleanup = end_work};
+
+ERGON_MODULE(permits_module, "permits", "1.0")
+{
+    return ergon_register(module, &handler);
+}
