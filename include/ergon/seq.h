@@ -20,8 +20,8 @@
  *
  * Limits:
  *   - Local variables do not live across a macro that leaves the step: keep state in the object.
- *     gcc refuses those with an initial value ("switch jumps over variable initialization"), `for
- * (int i = 0; ...)` too, when such a macro stands in their scope.
+ *     Those with an initial value gcc refuses when such a macro stands in their scope ("switch
+ *     jumps over variable initialization"); so it does a for loop that declares its variable.
  *   - Such a macro may stand in loops and ifs, but not in a switch of one's own: the compiler says
  *     that the case value overflows, a warning of its default set.  A switch over a 64-bit type is
  *     not caught.
@@ -47,11 +47,11 @@ struct ao_seq {
  * out of that switch's range. */
 #define AO_SEQ_LABEL(line) (0x5e90000000000000u | (uint64_t)(line))
 
-/* With gcc: a label in the scope of a local variable with an initial value is an error. */
+/* With gcc: a label in the scope of a local variable with an initial value is an error.  (Not push
+ * and pop: those leave a warning that was off before as a warning.) */
 #if defined(__GNUC__) && !defined(__clang__)
-#define AO_SEQ_STRICT                                                                              \
-    _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic error \"-Wjump-misses-init\"")
-#define AO_SEQ_STRICT_END _Pragma("GCC diagnostic pop")
+#define AO_SEQ_STRICT     _Pragma("GCC diagnostic error \"-Wjump-misses-init\"")
+#define AO_SEQ_STRICT_END _Pragma("GCC diagnostic ignored \"-Wjump-misses-init\"")
 #else
 #define AO_SEQ_STRICT
 #define AO_SEQ_STRICT_END

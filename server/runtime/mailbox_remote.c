@@ -62,8 +62,9 @@ static int take_room(struct ao_mailbox_remote *r)
 static void call_home(struct ao_mailbox_remote *r)
 {
     ao_mailbox_remote_hold(r); /* the letter's */
-    /* Release: the mail or the room before the call; pairs with the exchange in deliver(), which
-     * clears `called` before it looks.  Who finds it set need not send: home has yet to look. */
+    /* Release: the mail or the room before the call.  Acquire: home is done with the letter.  Both
+     * pair with the exchange in deliver(), which clears `called` before it looks: who finds it set
+     * need not send, home has yet to look. */
     if (atomic_exchange_explicit(&r->called, true, memory_order_acq_rel))
         ao_mailbox_remote_drop(r);
     else
@@ -98,8 +99,8 @@ static void arrive(struct ao_mailbox_remote *r, struct ao_mail *mail, bool dropp
 static void deliver(struct letter *letter, bool dropped)
 {
     struct ao_mailbox_remote *r = ao_of(letter, struct ao_mailbox_remote, letter);
-    /* Acquire: pairs with the release in call_home().  From here on the letter may be sent again.
-     */
+    /* Acquire: the mail before the call.  Release: the letter's link was read before it is sent
+     * again.  Both pair with the other half in call_home(). */
     atomic_exchange_explicit(&r->called, false, memory_order_acq_rel);
     struct mpsc_item *item = mpsc_take(&r->mails);
     while (item) {

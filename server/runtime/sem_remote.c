@@ -43,9 +43,10 @@ void sem_remote_part(struct ao_sem_remote *r)
 static void deliver_releases(struct letter *letter, bool dropped)
 {
     struct ao_sem_remote *r = ao_of(letter, struct ao_sem_remote, letter);
-    /* Acquire: what the releasers did with the permit is before the next holder's use.  Pairs with
-     * the release in ao_sem_remote_release().  From here on the letter may be sent again. */
-    uint32_t n = atomic_exchange_explicit(&r->returned, 0, memory_order_acquire);
+    /* Acquire: what the releasers did with the permit is before the next holder's use.  Release:
+     * the letter's link was read before it is sent again.  Both pair with the other half in
+     * ao_sem_remote_release(). */
+    uint32_t n = atomic_exchange_explicit(&r->returned, 0, memory_order_acq_rel);
     if (!dropped && r->sem)
         while (n-- > 0)
             ao_sem_release(r->sem);
@@ -56,8 +57,8 @@ void ao_sem_remote_release(struct ao_sem_remote *r)
 {
     /* The reference of the letter, taken before home can see the count. */
     ao_sem_remote_hold(r);
-    /* Release: pairs with the acquire exchange in deliver_releases().  0 -> 1 is who sends; the
-     * acquire half makes sure that home is done with the letter's link. */
+    /* Release: the use of the permit before its return.  Acquire: home is done with the letter.
+     * Both pair with the exchange in deliver_releases().  0 -> 1 is who sends. */
     if (atomic_fetch_add_explicit(&r->returned, 1, memory_order_acq_rel) == 0)
         port_send(r->home, &r->letter);
     else

@@ -68,3 +68,15 @@ enum ao_verdict step(struct ao *self)
     AO_END(&t->seq);
 #endif
 }
+
+/* Beside sequences a goto may pass a variable, as everywhere. */
+int beside(int n);
+int beside(int n)
+{
+    if (n == 0)
+        goto end;
+    int twice = 2 * n;
+    n = twice;
+end:
+    return n;
+}
