@@ -42,7 +42,7 @@ static const char *over_limit(const struct listener *l, const struct address_cou
 
     if (a->limits.connections != 0 && a->open >= a->limits.connections)
         return "the limit of connections is reached (limits.connections)";
-    if (l->limit != 0 && l->open >= l->limit)
+    if (l->limit != 0 && l->rules.open >= l->limit)
         return "the listener's limit of connections is reached";
     if (address != NULL && address->open >= a->limits.connections_per_address)
         return "the limit of connections of one address is reached";
@@ -72,24 +72,21 @@ static struct ticket *ticket_new(struct listener *l, int fd, struct address_coun
 
     if (t == NULL)
         return NULL;
-    *t = (struct ticket){.parcel = {.kind = PARCEL_TICKET},
-                         .loop = (uint16_t)fewest(a),
-                         .fd = fd,
+    *t = (struct ticket){.parcel = {.kind = PARCEL_TICKET, .loop = (uint16_t)fewest(a), .fd = fd},
                          .id = ++a->next_id,
                          .rules = &l->rules,
-                         .address = address,
-                         .listener_open = &l->open};
+                         .address = address};
     memcpy(t->peer, peer, size);
     return t;
 }
 
 static void give(struct acceptor *a, struct ticket *t)
 {
-    struct loop_link *link = &a->links[t->loop];
+    struct loop_link *link = &a->links[t->parcel.loop];
 
     a->open++;
     link->open++;
-    ++*t->listener_open;
+    ++t->rules->open;
     if (t->address != NULL)
         t->address->open++;
     lane_push(&link->to, &t->parcel.item);

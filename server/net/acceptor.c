@@ -14,8 +14,8 @@
 static void come_home(struct acceptor *a, struct ticket *t)
 {
     a->open--;
-    a->links[t->loop].open--;
-    --*t->listener_open;
+    a->links[t->parcel.loop].open--;
+    --t->rules->open;
     if (t->address != NULL)
         address_drop(&a->addresses, t->address);
     free(t);

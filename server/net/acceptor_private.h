@@ -27,9 +27,8 @@ struct listener {
     char text[LISTENER_URL_MAX];
     int fd;         /* -1: closed */
     uint32_t limit; /* connections; 0: none of its own */
-    uint32_t open;
-    bool ready;   /* the poller said so */
-    bool watched; /* its event is added */
+    bool ready;     /* the poller said so */
+    bool watched;   /* its event is added */
     struct event event;
     struct tls_files files; /* owned strings; cert NULL: plain */
 };

@@ -66,8 +66,7 @@ struct connection {
  * conn_stream(c), before conn_start().  NULL without memory: the ticket is still the caller's. */
 struct connection *conn_new(struct net_loop *l, struct ticket *ticket);
 void conn_start(struct connection *c);
-void conn_free(struct connection *c); /* inactive; its stream is closed */
-void conn_ready(struct stream *s, unsigned what);
+void conn_free(struct connection *c); /* CLOSED; not within its step */
 
 /* The one door for changes of state: checks, traces, does the entry work.  `why` is constant. */
 void conn_enter(struct connection *c, enum conn_state next, const char *why);

@@ -16,8 +16,8 @@ static void answer_error(struct connection *c, struct span msgid, enum ergon_err
     if (p == NULL)
         return;
     struct error_answer error = {.code = code, .text = span_text(text)};
-    conn_commit(c, enc_error_response(p, ERROR_ROOM, msgid, (enum error_shape)c->mode.error_shape,
-                                      &error));
+    conn_commit(
+        c, enc_error_response(p, ERROR_ROOM, msgid, (enum error_shape)c->mode.error_shape, &error));
 }
 
 void refuse_message(struct connection *c, struct span msgid, const char *why)

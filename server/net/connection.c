@@ -70,6 +70,8 @@ void conn_free(struct connection *c)
         l->first = c->next;
     if (c->next != NULL)
         c->next->prev = c->prev;
+    if (ao_state(&c->ao) != AO_STATE_INACTIVE)
+        ao_deactivate(&c->ao);
     input_drop(c);
     principal_drop(c->principal);
     loop_return_ticket(l, c->ticket);
@@ -155,7 +157,7 @@ bool conn_watch(struct connection *c, unsigned what)
 
 /* The stream's callback, from within the poll: the work is done in the next step.  Level-triggered:
  * a stopped connection must not hear of the same bytes in every round. */
-void conn_ready(struct stream *s, unsigned what)
+void stream_ready(struct stream *s, unsigned what)
 {
     struct connection *c = ao_of(s, struct connection, stream);
 
@@ -409,7 +411,5 @@ void conn_drop(struct connection *c)
     conn_abort(c, "server ends");
     if (c->gone_due && !c->gone_told)
         tell_gone(c);
-    if (ao_state(&c->ao) != AO_STATE_INACTIVE)
-        ao_deactivate(&c->ao);
     conn_free(c);
 }

@@ -184,7 +184,7 @@ static void abort_all(struct net_loop *l)
 
 void loop_obey(struct net_loop *l, struct parcel *order)
 {
-    switch (order->kind) {
+    switch ((enum parcel_kind)order->kind) {
     case PARCEL_DRAIN:
         drain_all(l);
         break;

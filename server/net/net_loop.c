@@ -68,8 +68,8 @@ void loop_return_ticket(struct net_loop *l, struct ticket *t)
 
 static void refuse_ticket(struct net_loop *l, struct ticket *t)
 {
-    close(t->fd);
-    t->fd = -1;
+    close(t->parcel.fd);
+    t->parcel.fd = -1;
     loop_return_ticket(l, t);
 }
 
@@ -82,15 +82,14 @@ static void take_ticket(struct net_loop *l, struct ticket *t)
         return;
     }
     if (t->rules->contexts == NULL) {
-        stream_plain_open(&c->stream, t->fd, l->base, conn_ready);
-    } else if (!tls_open(&c->stream, l->tls, t->rules->contexts[l->index], t->fd, l->base,
-                         conn_ready)) {
+        stream_plain_open(&c->stream, t->parcel.fd, l->base);
+    } else if (!tls_open(&c->stream, l->tls, t->rules->contexts[l->index], t->parcel.fd, l->base)) {
         log_error("connection refused", LOG_STR("peer", t->peer),
                   LOG_STR("reason", "out of memory"));
-        stream_plain_open(&c->stream, t->fd, l->base, conn_ready);
+        stream_plain_open(&c->stream, t->parcel.fd, l->base);
         conn_abort(c, "out of memory");
     }
-    t->fd = -1; /* the stream's now */
+    t->parcel.fd = -1; /* the stream's now */
     conn_start(c);
 }
 
@@ -118,8 +117,8 @@ static void parcel_drop(struct parcel *p)
         reload_free(ao_of(p, struct reload, parcel));
     } else if (p->kind == PARCEL_TICKET) {
         struct ticket *t = ao_of(p, struct ticket, parcel);
-        if (t->fd >= 0)
-            close(t->fd);
+        if (t->parcel.fd >= 0)
+            close(t->parcel.fd);
         free(t);
     }
 }

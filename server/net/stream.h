@@ -46,25 +46,25 @@ struct stream_class {
 
 struct stream {
     const struct stream_class *cls;
-    void *state; /* of the class */
-    /* The owner's: `what` of the watched conditions holds now.  It must not close the stream. */
-    void (*ready)(struct stream *s, unsigned what);
-    int fd;              /* -1 when it has none */
-    unsigned long error; /* errno, or of OpenSSL */
-    uint8_t watched;     /* bits of enum stream_ready */
-    bool backlog;        /* bytes were taken that are not yet sent: watch for STREAM_WRITE, and then
-                            writev(s, NULL, 0) */
-    bool more;           /* a read returns something at once, even if the fd is silent */
-    struct event event;  /* of the classes that have an fd */
+    void *state;        /* of the class */
+    int fd;             /* -1 when it has none */
+    uint32_t error;     /* errno, or of OpenSSL */
+    uint8_t watched;    /* bits of enum stream_ready */
+    bool backlog;       /* bytes were taken that are not yet sent: watch for STREAM_WRITE, and then
+                           writev(s, NULL, 0) */
+    bool more;          /* a read returns something at once, even if the fd is silent */
+    struct event event; /* of the classes that have an fd */
 };
 
 /* Takes the fd over.  `base` is the loop's. */
-void stream_plain_open(struct stream *s, int fd, struct event_base *base,
-                       void (*ready)(struct stream *s, unsigned what));
+void stream_plain_open(struct stream *s, int fd, struct event_base *base);
+
+/* The owner's (connection.c): `what` of the watched conditions holds now.  Called from within the
+ * poll. */
+void stream_ready(struct stream *s, unsigned what);
 
 /* For classes over an fd. */
-void stream_fd_open(struct stream *s, int fd, struct event_base *base,
-                    void (*ready)(struct stream *s, unsigned what));
+void stream_fd_open(struct stream *s, int fd, struct event_base *base);
 bool stream_fd_watch(struct stream *s, unsigned what);
 void stream_fd_shut(struct stream *s);
 void stream_fd_close(struct stream *s);

@@ -11,14 +11,13 @@ static void on_event(evutil_socket_t fd, short what, void *arg)
     struct stream *s = arg;
 
     (void)fd;
-    s->ready(s, ((what & EV_READ) ? STREAM_READ : 0u) | ((what & EV_WRITE) ? STREAM_WRITE : 0u));
+    stream_ready(s,
+                 ((what & EV_READ) ? STREAM_READ : 0u) | ((what & EV_WRITE) ? STREAM_WRITE : 0u));
 }
 
-void stream_fd_open(struct stream *s, int fd, struct event_base *base,
-                    void (*ready)(struct stream *s, unsigned what))
+void stream_fd_open(struct stream *s, int fd, struct event_base *base)
 {
     s->state = NULL;
-    s->ready = ready;
     s->fd = fd;
     s->error = 0;
     s->watched = 0;
@@ -65,7 +64,7 @@ static ssize_t failed(struct stream *s, int want)
 {
     if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)
         return want;
-    s->error = (unsigned long)errno;
+    s->error = (uint32_t)errno;
     return STREAM_ERROR;
 }
 

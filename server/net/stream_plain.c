@@ -31,9 +31,8 @@ static const struct stream_class plain_class = {
     .explain = plain_explain,
 };
 
-void stream_plain_open(struct stream *s, int fd, struct event_base *base,
-                       void (*ready)(struct stream *s, unsigned what))
+void stream_plain_open(struct stream *s, int fd, struct event_base *base)
 {
-    stream_fd_open(s, fd, base, ready);
+    stream_fd_open(s, fd, base);
     s->cls = &plain_class;
 }

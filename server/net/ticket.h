@@ -13,30 +13,30 @@ struct address_count;
 struct tls_context;
 
 /* The rules of one listener as its connections see them.  Immutable while the server runs, but for
- * `contexts`: entry i is changed by loop i alone. */
+ * `contexts`, of which entry i is changed by loop i alone, and the acceptor's `open`. */
 struct listener_rules {
     enum listener_auth auth;
     bool raw;
     const char *methods; /* what principals of certificates and sockets may call; owned */
     const struct principal *anybody; /* LISTENER_AUTH_NONE: who everybody is; else NULL */
     struct tls_context **contexts;   /* by loop index; NULL: plain */
+    uint32_t open;                   /* connections; the acceptor's own */
 };
 
 enum parcel_kind { PARCEL_TICKET, PARCEL_DRAIN, PARCEL_ABORT, PARCEL_RELOAD };
 
 struct parcel {
-    struct lane_item item; /* must stand first */
-    enum parcel_kind kind;
+    struct lane_item item;
+    uint8_t kind;  /* enum parcel_kind */
+    uint16_t loop; /* of a ticket: index of the loop that it was given to */
+    int fd;        /* of a ticket: until the connection takes it over; then -1 */
 };
 
 struct ticket {
     struct parcel parcel;
-    uint16_t loop; /* index of the loop that it was given to */
-    int fd;        /* until the connection takes it over; then undefined */
-    uint64_t id;   /* of the connection */
-    const struct listener_rules *rules;
+    uint64_t id; /* of the connection */
+    struct listener_rules *rules;
     struct address_count *address; /* the acceptor's; NULL: not counted */
-    uint32_t *listener_open;       /* the acceptor's count of connections of the listener */
     char peer[];                   /* address as text */
 };
 

@@ -149,7 +149,7 @@ static int failed(struct stream *s)
 
     t->established = false;
     if (s->error == 0)
-        s->error = code != 0 ? code : (unsigned long)ENOMEM;
+        s->error = code != 0 ? (uint32_t)code : ENOMEM;
     ERR_clear_error();
     return STREAM_ERROR;
 }
@@ -337,7 +337,7 @@ static const struct stream_class tls_class = {
 };
 
 bool tls_open(struct stream *s, struct tls_loop *l, struct tls_context *context, int fd,
-              struct event_base *base, void (*ready)(struct stream *s, unsigned what))
+              struct event_base *base)
 {
     struct tls_state *t = calloc(1, sizeof *t);
 
@@ -355,7 +355,7 @@ bool tls_open(struct stream *s, struct tls_loop *l, struct tls_context *context,
     BIO_set_data(bio, t);
     SSL_set_bio(t->ssl, bio, bio);
     SSL_set_accept_state(t->ssl);
-    stream_fd_open(s, fd, base, ready);
+    stream_fd_open(s, fd, base);
     s->cls = &tls_class;
     s->state = t;
     return true;

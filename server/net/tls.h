@@ -26,7 +26,7 @@ void tls_context_drop(struct tls_context *context); /* any thread; NULL is fine 
 /* A server's stream over `fd`, which it takes over.  False without memory: then the fd is still the
  * caller's.  Loop's thread. */
 bool tls_open(struct stream *s, struct tls_loop *l, struct tls_context *context, int fd,
-              struct event_base *base, void (*ready)(struct stream *s, unsigned what));
+              struct event_base *base);
 
 enum tls_name { TLS_NAME_FOUND, TLS_NAME_NO_CERTIFICATE, TLS_NAME_UNUSABLE };
 /* The common name of the peer's verified certificate, after the handshake; a plain stream has none.

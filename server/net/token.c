@@ -9,6 +9,8 @@
 #include "server/net/hash.h"
 #include "server/net/principal.h"
 
+enum { LINE_MAX_BYTES = 4096 };
+
 struct token_line {
     uint8_t hash[HASH_SIZE];
     const struct principal *principal; /* a reference */
@@ -133,20 +135,17 @@ static bool parse_line(const struct parse *p, struct token_table *t, char *text)
 
 static bool parse_file(struct parse *p, struct token_table *t, FILE *file)
 {
-    char *text = NULL;
-    size_t size = 0;
-    bool good = true;
+    char text[LINE_MAX_BYTES];
 
-    while (good && getline(&text, &size, file) >= 0) {
+    while (fgets(text, sizeof text, file) != NULL) {
         p->line++;
-        good = parse_line(p, t, text);
+        if (strchr(text, '\n') == NULL && !feof(file))
+            return bad(p, "the line is longer than %d characters", LINE_MAX_BYTES - 2);
+        if (!parse_line(p, t, text))
+            return false;
     }
-    if (good && ferror(file)) {
-        p->line = 0;
-        good = bad(p, "cannot be read");
-    }
-    free(text);
-    return good;
+    p->line = 0;
+    return !ferror(file) || bad(p, "cannot be read");
 }
 
 struct token_table *token_table_load(const char *path, char *error, size_t size)

@@ -1,0 +1,173 @@
+#include "tests/support/scripted_stream.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* As the poller would: what is watched and holds. */
+static void report(void *arg)
+{
+    struct script *k = arg;
+    unsigned what = 0;
+
+    if (k->closed)
+        return;
+    if (k->in_len > 0 || k->eof || k->reset)
+        what |= STREAM_READ;
+    if (k->window > 0 || k->reset)
+        what |= STREAM_WRITE;
+    what &= k->stream->watched;
+    if (what != 0)
+        stream_ready(k->stream, what);
+}
+
+static void report_soon(struct script *k)
+{
+    virtual_at(k->world, k->world->now, k->on, report, k);
+}
+
+static int script_handshake(struct stream *s)
+{
+    struct script *k = s->state;
+
+    if (k->handshakes == 0)
+        return 0;
+    if (k->handshakes > 0)
+        k->handshakes--;
+    k->in_len = 0;
+    return k->eof ? STREAM_EOF : STREAM_WANT_READ;
+}
+
+static ssize_t fail(struct stream *s)
+{
+    s->error = ECONNRESET;
+    return STREAM_ERROR;
+}
+
+static ssize_t script_read(struct stream *s, uint8_t *buf, size_t size)
+{
+    struct script *k = s->state;
+    size_t n = size < k->in_len ? size : k->in_len;
+
+    k->reads++;
+    if (k->reset)
+        return fail(s);
+    if (n == 0)
+        return k->eof ? STREAM_EOF : STREAM_WANT_READ;
+    memcpy(buf, k->in, n);
+    k->in_len -= n;
+    memmove(k->in, k->in + n, k->in_len);
+    if (k->in_len > 0 || k->eof)
+        report_soon(k); /* level-triggered */
+    return (ssize_t)n;
+}
+
+static ssize_t script_writev(struct stream *s, const struct iovec *parts, int count)
+{
+    struct script *k = s->state;
+    size_t total = 0;
+
+    k->writes++;
+    if (k->reset)
+        return fail(s);
+    for (int i = 0; i < count && k->window > 0; i++) {
+        size_t n = parts[i].iov_len < k->window ? parts[i].iov_len : k->window;
+        uint8_t *bigger = realloc(k->out, k->out_len + n);
+        if (bigger == NULL)
+            abort();
+        k->out = bigger;
+        memcpy(k->out + k->out_len, parts[i].iov_base, n);
+        k->out_len += n;
+        k->window -= n;
+        total += n;
+    }
+    return total > 0 ? (ssize_t)total : STREAM_WANT_WRITE;
+}
+
+static bool script_watch(struct stream *s, unsigned what)
+{
+    unsigned fresh = what & ~(unsigned)s->watched;
+
+    s->watched = (uint8_t)what;
+    if (fresh != 0)
+        report_soon(s->state);
+    return true;
+}
+
+static void script_shut(struct stream *s)
+{
+    ((struct script *)s->state)->shut = true;
+}
+
+static void script_close(struct stream *s)
+{
+    ((struct script *)s->state)->closed = true;
+}
+
+static void script_explain(const struct stream *s, char *buf, size_t size)
+{
+    snprintf(buf, size, "scripted error %u", s->error);
+}
+
+static const struct stream_class script_class = {
+    .name = "scripted",
+    .handshake = script_handshake,
+    .read = script_read,
+    .writev = script_writev,
+    .watch = script_watch,
+    .shut = script_shut,
+    .close = script_close,
+    .explain = script_explain,
+};
+
+void script_init(struct script *k, struct virtual *world, struct activator *on)
+{
+    *k = (struct script){.world = world, .on = on, .window = SCRIPT_WINDOW};
+}
+
+void script_fini(struct script *k)
+{
+    free(k->in);
+    free(k->out);
+}
+
+void script_open(struct script *k, struct stream *s)
+{
+    k->stream = s;
+    *s = (struct stream){.cls = &script_class, .state = k, .fd = -1};
+}
+
+void script_send(struct script *k, struct span bytes)
+{
+    uint8_t *bigger = realloc(k->in, k->in_len + bytes.len);
+
+    if (bigger == NULL)
+        abort();
+    k->in = bigger;
+    memcpy(k->in + k->in_len, bytes.at, bytes.len);
+    k->in_len += bytes.len;
+    report_soon(k);
+}
+
+void script_send_eof(struct script *k)
+{
+    k->eof = true;
+    report_soon(k);
+}
+
+void script_reset(struct script *k)
+{
+    k->reset = true;
+    report_soon(k);
+}
+
+void script_widen(struct script *k, size_t bytes)
+{
+    k->window += bytes;
+    report_soon(k);
+}
+
+void script_forget(struct script *k)
+{
+    k->out_len = 0;
+}

@@ -1,0 +1,43 @@
+/* A stream without a socket: the test plays the peer.
+ *
+ * What the test sends can be read, as a level-triggered poller would report it; what is written
+ * stands in `out` as far as the window allows.  All of it in virtual time. */
+#ifndef ERGON_TESTS_SCRIPTED_STREAM_H
+#define ERGON_TESTS_SCRIPTED_STREAM_H
+
+#include "proto/span.h"
+#include "server/net/stream.h"
+#include "tests/support/virtual.h"
+
+struct script {
+    struct virtual *world;
+    struct activator *on;
+    struct stream *stream;
+
+    uint8_t *in; /* sent and not yet read */
+    size_t in_len;
+    bool eof;   /* after that */
+    bool reset; /* every call fails */
+
+    uint8_t *out; /* written and not yet forgotten */
+    size_t out_len;
+    size_t window;     /* bytes that it still takes */
+    int handshakes;    /* calls that want to read before the handshake is done; -1: for ever */
+    bool shut, closed; /* by the connection */
+    unsigned reads, writes;
+};
+
+enum { SCRIPT_WINDOW = 1 << 30 };
+
+/* Before the connection is made; the window is wide open. */
+void script_init(struct script *k, struct virtual *world, struct activator *on);
+void script_fini(struct script *k);
+void script_open(struct script *k, struct stream *s);
+
+void script_send(struct script *k, struct span bytes);
+void script_send_eof(struct script *k);
+void script_reset(struct script *k);
+void script_widen(struct script *k, size_t bytes); /* the peer reads so many bytes */
+void script_forget(struct script *k);              /* what was written so far */
+
+#endif
