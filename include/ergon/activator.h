@@ -80,6 +80,8 @@ struct round_hook {
     bool armed; /* private */
 };
 void activator_at_round_end(struct activator *a, struct round_hook *hook);
+/* Disarms it; of a hook that is not armed a no-op.  Before its memory goes. */
+void activator_forget_hook(struct activator *a, struct round_hook *hook);
 
 /* Steps an object of this activator now, inside the current step, and applies the verdict;
  * ao_current() is `ao` meanwhile. For executors, which decide themselves when their tasks run.  The

@@ -169,6 +169,7 @@ void net_loop_free(struct net_loop *l)
     if (l == NULL)
         return;
     loop_drop_connections(l);
+    activator_forget_hook(l->activator, &l->hook);
     ao_deactivate(&l->intake);
     ao_fini(&l->intake);
     tls_loop_free(l->tls);

@@ -112,6 +112,21 @@ void activator_at_round_end(struct activator *a, struct round_hook *hook)
     a->hook_last = hook;
 }
 
+void activator_forget_hook(struct activator *a, struct round_hook *hook)
+{
+    struct round_hook *before = NULL;
+    struct round_hook **link = &a->hook_first;
+    activator_assert_owner(a);
+    if (!hook->armed)
+        return;
+    for (; *link != hook; link = &before->next)
+        before = *link;
+    *link = hook->next;
+    if (a->hook_last == hook)
+        a->hook_last = before;
+    hook->armed = false;
+}
+
 /* What the hooks arm is for the next round: the list is taken off first. */
 static void run_hooks(struct activator *a)
 {
