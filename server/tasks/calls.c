@@ -14,10 +14,21 @@ static struct call_record *at(const struct calls *c, uint32_t index)
     return &c->chunks[index / CALLS_CHUNK][index % CALLS_CHUNK];
 }
 
+static void free_chunk(struct call_record *chunk)
+{
+    for (uint32_t i = 0; i < CALLS_CHUNK; i++) {
+        struct ao *timer = &chunk[i].timer;
+        if (ao_state(timer) == AO_STATE_ACTIVE || ao_state(timer) == AO_STATE_SLEEPING)
+            ao_deactivate(timer);
+        ao_fini(timer);
+    }
+    free(chunk);
+}
+
 void calls_fini(struct calls *c)
 {
     for (uint32_t i = 0; i < c->chunk_count; i++)
-        free(c->chunks[i]);
+        free_chunk(c->chunks[i]);
     free(c->chunks);
     calls_init(c);
 }

@@ -330,6 +330,6 @@ void stepped_clear(struct stepped *s)
         host_drop_nested(t);
         task_drop_state(t);
         ao_fini(&t->ao);
-        task_end(t);
+        tasks_free_leftover(t);
     }
 }

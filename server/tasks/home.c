@@ -226,7 +226,7 @@ fail:
     return -1;
 }
 
-/* Timers of open calls may still sleep, if their activator was not closed. */
+/* Its activator may be closed already: then its objects are at rest. */
 void home_fini(struct home *h)
 {
     if (h->to_manager.ring.slots)

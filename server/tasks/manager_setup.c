@@ -73,7 +73,7 @@ static void free_left(struct manager *m)
     }
 }
 
-/* The object first, if its activator still runs things; homes and executors are gone by now. */
+/* The executors are gone by now; the activator may be closed already. */
 void manager_fini(struct manager *m)
 {
     free_left(m);

@@ -1,0 +1,2 @@
+ergon_library(ergon_tasks_test_support SOURCES ${CMAKE_CURRENT_LIST_DIR}/tasks_world.c
+    DEPS ergon_test_support ergon_tasks)

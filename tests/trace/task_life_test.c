@@ -1,0 +1,136 @@
+/* The lives of plain tasks: by the short cut, through the manager, parked, on a blocking executor.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "tests/support/tasks_world.h"
+
+static struct tasks_world w;
+
+static void open_world(uint32_t loops, uint32_t blocking)
+{
+    tasks_world_init(&w, loops, blocking);
+    tasks_world_open(&w);
+}
+
+static int close_world(void **state)
+{
+    (void)state;
+    assert_int_equal(w.begun, w.ended);
+    tasks_world_fini(&w);
+    return 0;
+}
+
+static void call(const char *method, struct span params)
+{
+    assert_int_equal(tasks_world_call(&w, 0, method, params, AO_NEVER), ERGON_OK);
+}
+
+static void the_loop_takes_a_brief_call_itself(void **state)
+{
+    (void)state;
+    open_world(1, 0);
+    call("echo", params_none());
+    trace_expect(&w.v, "[   0] executor 1 run task 1\n"
+                       "[   0] executor 1 done task 1 -> home: loop 0\n"
+                       "[   0] call 1     ended: 1 bytes\n");
+}
+
+static void a_managed_method_goes_through_the_manager(void **state)
+{
+    (void)state;
+    open_world(1, 0);
+    call("managed", params_none());
+    trace_expect(&w.v, "");
+    tasks_world_run(&w);
+    trace_expect(&w.v, "[   0] manager    task 1 -> executor 1 (loads 0)\n"
+                       "[   0] executor 1 run task 1\n"
+                       "[   0] executor 1 done task 1 -> home: loop 0\n"
+                       "[   0] call 1     ended: 1 bytes\n");
+}
+
+static void a_parked_task_makes_room(void **state)
+{
+    uint8_t buf[16];
+    (void)state;
+    open_world(1, 0);
+    call("sleep", params_int(buf, 250));
+    call("echo", params_none());
+    tasks_world_run(&w);
+    trace_expect(&w.v, "[   0] executor 1 run task 1\n"
+                       "[   0] executor 1 run task 2\n"
+                       "[   0] executor 1 done task 2 -> home: loop 0\n"
+                       "[   0] call 2     ended: 1 bytes\n"
+                       "[ 250] executor 1 done task 1 -> home: loop 0\n"
+                       "[ 250] call 1     ended: 3 bytes\n");
+}
+
+/* The second waits for the first, which goes on round after round. */
+static void one_task_runs_at_a_time(void **state)
+{
+    uint8_t buf[16];
+    (void)state;
+    open_world(1, 0);
+    call("again", params_int(buf, 3));
+    call("echo", params_none());
+    tasks_world_run(&w);
+    trace_expect(&w.v, "[   0] executor 1 run task 1\n"
+                       "[   0] manager    task 2 -> executor 1 (loads 1)\n"
+                       "[   0] executor 1 done task 1 -> home: loop 0\n"
+                       "[   0] call 1     ended: 1 bytes\n"
+                       "[   0] executor 1 run task 2\n"
+                       "[   0] executor 1 done task 2 -> home: loop 0\n"
+                       "[   0] call 2     ended: 1 bytes\n");
+}
+
+static void what_may_block_goes_to_a_thread_of_its_own(void **state)
+{
+    (void)state;
+    open_world(1, 2);
+    call("block", params_none());
+    call("block", params_none());
+    tasks_world_run(&w);
+    trace_expect(&w.v, "[   0] manager    task 1 -> executor 2 (loads 0 0)\n"
+                       "[   0] manager    task 2 -> executor 3 (loads 1 0)\n"
+                       "[   0] executor 2 run task 1\n"
+                       "[   0] executor 2 done task 1 -> home: loop 0\n"
+                       "[   0] executor 3 run task 2\n"
+                       "[   0] executor 3 done task 2 -> home: loop 0\n"
+                       "[   0] call 1     ended: 1 bytes\n"
+                       "[   0] call 2     ended: 1 bytes\n");
+}
+
+/* The busy loop's call is run by the other loop and comes home. */
+static void a_busy_loop_is_helped_by_another(void **state)
+{
+    uint8_t buf[16];
+    (void)state;
+    open_world(2, 0);
+    call("again", params_int(buf, 5));
+    call("echo", params_none());
+    tasks_world_run(&w);
+    trace_expect(&w.v, "[   0] executor 1 run task 1\n"
+                       "[   0] manager    task 2 -> executor 2 (loads 1 0)\n"
+                       "[   0] executor 2 run task 2\n"
+                       "[   0] executor 2 done task 2 -> home: loop 0\n"
+                       "[   0] call 2     ended: 1 bytes\n"
+                       "[   0] executor 1 done task 1 -> home: loop 0\n"
+                       "[   0] call 1     ended: 1 bytes\n");
+}
+
+#define TEST(f) cmocka_unit_test_teardown(f, close_world)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_loop_takes_a_brief_call_itself),
+        TEST(a_managed_method_goes_through_the_manager),
+        TEST(a_parked_task_makes_room),
+        TEST(one_task_runs_at_a_time),
+        TEST(what_may_block_goes_to_a_thread_of_its_own),
+        TEST(a_busy_loop_is_helped_by_another),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
