@@ -26,28 +26,27 @@ static enum ao_verdict ticker_step(struct ao *self)
 
 static const struct ao_class ticker_class = {.name = "ticker", .step = ticker_step};
 
-int main(void)
+static void run(struct activator *activator)
 {
-    int status = 1;
-    struct poller *poller = poller_eventfd_new();
-    if (!poller)
-        goto fail;
-    struct activator *activator =
-        activator_open(&(struct activator_options){.name = "hello", .poller = poller, .core = -1});
-    if (!activator)
-        goto fail_activator;
-
     struct ticker ticker = {0};
     ao_init(&ticker.ao, &ticker_class, activator);
     ao_activate(&ticker.ao);
     activator_run(activator);
     activator_close(activator);
-    status = 0;
+}
 
-fail_activator:
-    poller_eventfd_free(poller);
-fail:
-    if (status != 0)
+int main(void)
+{
+    struct poller *poller = poller_eventfd_new();
+    struct activator *activator = NULL;
+    if (poller)
+        activator = activator_open(
+            &(struct activator_options){.name = "hello", .poller = poller, .core = -1});
+    if (activator)
+        run(activator);
+    else
         perror("hello");
-    return status;
+    if (poller)
+        poller_eventfd_free(poller);
+    return activator ? 0 : 1;
 }

@@ -20,8 +20,8 @@
  *
  * Limits:
  *   - Local variables do not live across a macro that leaves the step: keep state in the object.
- *     Those with an initial value gcc refuses when such a macro stands in their scope ("switch
- *     jumps over variable initialization"); so it does a for loop that declares its variable.
+ *     Those with an initial value are refused when such a macro stands in their scope ("switch
+ *     jumps over variable initialization"); so is a for loop that declares its variable.
  *   - Such a macro may stand in loops and ifs, but not in a switch of one's own: the compiler says
  *     that the case value overflows, a warning of its default set.  A switch over a 64-bit type is
  *     not caught.
@@ -47,8 +47,9 @@ struct ao_seq {
  * out of that switch's range. */
 #define AO_SEQ_LABEL(line) (0x5e90000000000000u | (uint64_t)(line))
 
-/* With gcc: a label in the scope of a local variable with an initial value is an error.  (Not push
- * and pop: those leave a warning that was off before as a warning.) */
+/* With gcc: a label in the scope of a local variable with an initial value is an error; clang's
+ * -Wall finds the same.  Behind a sequence the check is off again, but gcc then prints a note where
+ * a goto passes such a variable. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define AO_SEQ_STRICT     _Pragma("GCC diagnostic error \"-Wjump-misses-init\"")
 #define AO_SEQ_STRICT_END _Pragma("GCC diagnostic ignored \"-Wjump-misses-init\"")
