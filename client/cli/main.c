@@ -10,7 +10,8 @@
 
 #include <event2/event.h>
 
-const struct command *const COMMANDS[] = {&CALL, &PING, &INFO, &METHODS, &TOKEN, &BENCH, NULL};
+const struct command *const COMMANDS[] = {&CALL,  &PING,  &INFO,       &METHODS,
+                                          &TOKEN, &BENCH, &COMPLETION, NULL};
 
 static const char *const GENERAL =
     "Environment: ERGON_URL, ERGON_TOKEN or ERGON_TOKEN_FILE, ERGON_CACERT; options go first.\n"

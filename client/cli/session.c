@@ -25,13 +25,13 @@ struct ergon_options session_options(const struct globals *g)
     };
 }
 
-static const char *advice(const struct globals *g, enum ergon_outcome outcome)
+static const char *advice(const struct globals *g, enum ergon_end outcome)
 {
-    if (outcome == ERGON_OUTCOME_DENIED)
+    if (outcome == ERGON_END_DENIED)
         return "; give another token with --token-file";
-    if (outcome == ERGON_OUTCOME_UNREACHABLE && strncmp(g->server, "ergons:", 7) == 0)
+    if (outcome == ERGON_END_UNREACHABLE && strncmp(g->server, "ergons:", 7) == 0)
         return "; see --cacert and --server";
-    return outcome == ERGON_OUTCOME_UNREACHABLE ? "; is ergond running there? See --server" : "";
+    return outcome == ERGON_END_UNREACHABLE ? "; is ergond running there? See --server" : "";
 }
 
 enum status session_open(struct session *s, const struct globals *g, uint32_t default_timeout_ms)
@@ -41,10 +41,10 @@ enum status session_open(struct session *s, const struct globals *g, uint32_t de
     *s = (struct session){.globals = g, .timeout_ms = default_timeout_ms};
     if (g->timeout_ns > 0)
         s->timeout_ms = milliseconds(g->timeout_ns);
-    enum ergon_outcome outcome = ergon_blocking_open(&options, &s->connection, why, sizeof why);
-    if (outcome == ERGON_OUTCOME_OK)
+    enum ergon_end outcome = ergon_blocking_open(&options, &s->connection, why, sizeof why);
+    if (outcome == ERGON_END_OK)
         return STATUS_OK;
-    if (outcome == ERGON_OUTCOME_INVALID)
+    if (outcome == ERGON_END_INVALID)
         complain("%s: %s", g->server, why);
     else if (!g->quiet)
         complain("no connection to %s: %s%s", g->server, why, advice(g, outcome));
@@ -67,7 +67,7 @@ static void report(const struct session *s, const char *method, const struct erg
 static enum status call(struct session *s, const char *method, struct span params,
                         struct span *result, const struct ergon_answer **answer)
 {
-    struct ergon_bytes bytes = {params.at, params.len};
+    struct ergon_raw bytes = {params.at, params.len};
     ergon_blocking_call(s->connection, method, bytes, s->timeout_ms, answer);
     *result = span_of((*answer)->result.at, (*answer)->result.len);
     return status_of((*answer)->outcome, (*answer)->code);
@@ -95,9 +95,9 @@ enum status session_try(struct session *s, const char *method, struct span param
 
 enum status session_notify(struct session *s, const char *method, struct span params)
 {
-    struct ergon_bytes bytes = {params.at, params.len};
-    enum ergon_outcome outcome = ergon_blocking_notify(s->connection, method, bytes);
-    if (outcome != ERGON_OUTCOME_OK && !s->globals->quiet)
-        complain("%s: %s", method, ergon_outcome_name(outcome));
+    struct ergon_raw bytes = {params.at, params.len};
+    enum ergon_end outcome = ergon_blocking_notify(s->connection, method, bytes);
+    if (outcome != ERGON_END_OK && !s->globals->quiet)
+        complain("%s: %s", method, ergon_end_name(outcome));
     return status_of(outcome, "");
 }

@@ -19,25 +19,25 @@ static enum status status_of_code(const char *code)
     return STATUS_REMOTE;
 }
 
-enum status status_of(enum ergon_outcome outcome, const char *code)
+enum status status_of(enum ergon_end outcome, const char *code)
 {
     switch (outcome) {
-    case ERGON_OUTCOME_OK:
+    case ERGON_END_OK:
         return STATUS_OK;
-    case ERGON_OUTCOME_ERROR:
+    case ERGON_END_ERROR:
         return status_of_code(code);
-    case ERGON_OUTCOME_TIMEOUT:
+    case ERGON_END_TIMEOUT:
         return STATUS_TIMEOUT;
-    case ERGON_OUTCOME_BROKEN:
-    case ERGON_OUTCOME_UNREACHABLE:
+    case ERGON_END_BROKEN:
+    case ERGON_END_UNREACHABLE:
         return STATUS_CONNECT;
-    case ERGON_OUTCOME_DENIED:
+    case ERGON_END_DENIED:
         return STATUS_AUTH;
-    case ERGON_OUTCOME_INVALID:
+    case ERGON_END_INVALID:
         return STATUS_USAGE;
-    case ERGON_OUTCOME_CANCELLED:
-    case ERGON_OUTCOME_CLOSED:
-    case ERGON_OUTCOME_MEMORY:
+    case ERGON_END_CANCELLED:
+    case ERGON_END_CLOSED:
+    case ERGON_END_MEMORY:
         return STATUS_REMOTE;
     }
     return STATUS_REMOTE;

@@ -16,7 +16,7 @@ enum status {
     STATUS_INTERRUPTED = 130
 };
 
-/* Pure.  `code` is read only for ERGON_OUTCOME_ERROR. */
-enum status status_of(enum ergon_outcome outcome, const char *code);
+/* Pure.  `code` is read only for ERGON_END_ERROR. */
+enum status status_of(enum ergon_end outcome, const char *code);
 
 #endif

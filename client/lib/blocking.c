@@ -30,7 +30,7 @@ static void on_state(void *arg, enum ergon_state state, const char *why)
         b->on_state(b->on_state_arg, state, why);
 }
 
-static void fail_answer(struct ergon_blocking *b, enum ergon_outcome outcome, const char *text)
+static void fail_answer(struct ergon_blocking *b, enum ergon_end outcome, const char *text)
 {
     b->answer = (struct ergon_answer){.outcome = outcome, .code = "", .text = b->text};
     snprintf(b->text, sizeof b->text, "%s", text);
@@ -39,8 +39,8 @@ static void fail_answer(struct ergon_blocking *b, enum ergon_outcome outcome, co
 static void on_answer(void *arg, const struct ergon_answer *answer)
 {
     struct ergon_blocking *b = arg;
-    bool good = answer->outcome == ERGON_OUTCOME_OK;
-    struct ergon_bytes bytes = good ? answer->result : answer->error;
+    bool good = answer->outcome == ERGON_END_OK;
+    struct ergon_raw bytes = good ? answer->result : answer->error;
     b->done = true;
     fail_answer(b, answer->outcome, answer->text);
     snprintf(b->code, sizeof b->code, "%s", answer->code);
@@ -48,30 +48,30 @@ static void on_answer(void *arg, const struct ergon_answer *answer)
     if (bytes.len == 0)
         return;
     if (!buffer_append(&b->kept, span_of(bytes.at, bytes.len))) {
-        fail_answer(b, ERGON_OUTCOME_MEMORY, "out of memory for the answer");
+        fail_answer(b, ERGON_END_MEMORY, "out of memory for the answer");
         return;
     }
     struct span kept = buffer_span(&b->kept);
-    *(good ? &b->answer.result : &b->answer.error) = (struct ergon_bytes){kept.at, kept.len};
+    *(good ? &b->answer.result : &b->answer.error) = (struct ergon_raw){kept.at, kept.len};
 }
 
 /* The first connection, or its failure. */
-static enum ergon_outcome wait_ready(struct ergon_blocking *b)
+static enum ergon_end wait_ready(struct ergon_blocking *b)
 {
     b->failed = false;
     ergon_client_connect(b->client);
     while (b->client->state != ERGON_STATE_READY && !b->failed)
         event_base_loop(b->base, EVLOOP_ONCE);
     if (b->client->state == ERGON_STATE_READY)
-        return ERGON_OUTCOME_OK;
+        return ERGON_END_OK;
     return b->client->last_outcome;
 }
 
-enum ergon_outcome ergon_blocking_open(const struct ergon_options *options,
-                                       struct ergon_blocking **out, char *why, size_t why_size)
+enum ergon_end ergon_blocking_open(const struct ergon_options *options, struct ergon_blocking **out,
+                                   char *why, size_t why_size)
 {
     struct ergon_options mine = {0};
-    enum ergon_outcome outcome = ERGON_OUTCOME_MEMORY;
+    enum ergon_end outcome = ERGON_END_MEMORY;
     struct ergon_blocking *b = calloc(1, sizeof *b);
     *out = NULL;
     snprintf(why, why_size, "out of memory");
@@ -87,10 +87,10 @@ enum ergon_outcome ergon_blocking_open(const struct ergon_options *options,
     if (b->base == NULL)
         goto failed;
     outcome = ergon_client_new(b->base, &mine, &b->client, why, why_size);
-    if (outcome != ERGON_OUTCOME_OK)
+    if (outcome != ERGON_END_OK)
         goto failed;
     outcome = wait_ready(b);
-    if (outcome != ERGON_OUTCOME_OK) {
+    if (outcome != ERGON_END_OK) {
         snprintf(why, why_size, "%s", b->why);
         goto failed;
     }
@@ -101,15 +101,15 @@ failed:
     return outcome;
 }
 
-enum ergon_outcome ergon_blocking_call(struct ergon_blocking *b, const char *method,
-                                       struct ergon_bytes params, uint32_t timeout_ms,
-                                       const struct ergon_answer **answer)
+enum ergon_end ergon_blocking_call(struct ergon_blocking *b, const char *method,
+                                   struct ergon_raw params, uint32_t timeout_ms,
+                                   const struct ergon_answer **answer)
 {
     b->done = false;
     b->kept.start = b->kept.end = 0;
     *answer = &b->answer;
     if (ergon_client_call(b->client, method, params, timeout_ms, on_answer, b) == 0)
-        fail_answer(b, ERGON_OUTCOME_INVALID,
+        fail_answer(b, ERGON_END_INVALID,
                     "the method name, the parameters or the memory is not enough for a call");
     else
         while (!b->done)
@@ -117,17 +117,17 @@ enum ergon_outcome ergon_blocking_call(struct ergon_blocking *b, const char *met
     return b->answer.outcome;
 }
 
-enum ergon_outcome ergon_blocking_notify(struct ergon_blocking *b, const char *method,
-                                         struct ergon_bytes params)
+enum ergon_end ergon_blocking_notify(struct ergon_blocking *b, const char *method,
+                                     struct ergon_raw params)
 {
-    enum ergon_outcome outcome = ergon_client_notify(b->client, method, params);
-    if (outcome != ERGON_OUTCOME_OK)
+    enum ergon_end outcome = ergon_client_notify(b->client, method, params);
+    if (outcome != ERGON_END_OK)
         return outcome;
     b->failed = false;
     while (!b->failed &&
            (b->client->calls.waiting_count > 0 || buffer_length(&b->client->link.out) > 0))
         event_base_loop(b->base, EVLOOP_ONCE);
-    return b->failed ? ERGON_OUTCOME_UNREACHABLE : ERGON_OUTCOME_OK;
+    return b->failed ? ERGON_END_UNREACHABLE : ERGON_END_OK;
 }
 
 void ergon_blocking_close(struct ergon_blocking *b)

@@ -16,28 +16,28 @@ enum {
     DEFAULT_CALLS_MAX = 1024 * 1024
 };
 
-const char *ergon_outcome_name(enum ergon_outcome outcome)
+const char *ergon_end_name(enum ergon_end outcome)
 {
     switch (outcome) {
-    case ERGON_OUTCOME_OK:
+    case ERGON_END_OK:
         return "ok";
-    case ERGON_OUTCOME_ERROR:
+    case ERGON_END_ERROR:
         return "error";
-    case ERGON_OUTCOME_TIMEOUT:
+    case ERGON_END_TIMEOUT:
         return "timeout";
-    case ERGON_OUTCOME_CANCELLED:
+    case ERGON_END_CANCELLED:
         return "cancelled";
-    case ERGON_OUTCOME_BROKEN:
+    case ERGON_END_BROKEN:
         return "broken";
-    case ERGON_OUTCOME_UNREACHABLE:
+    case ERGON_END_UNREACHABLE:
         return "unreachable";
-    case ERGON_OUTCOME_DENIED:
+    case ERGON_END_DENIED:
         return "denied";
-    case ERGON_OUTCOME_CLOSED:
+    case ERGON_END_CLOSED:
         return "closed";
-    case ERGON_OUTCOME_INVALID:
+    case ERGON_END_INVALID:
         return "invalid";
-    case ERGON_OUTCOME_MEMORY:
+    case ERGON_END_MEMORY:
         return "memory";
     }
     return "unknown";
@@ -90,9 +90,9 @@ static void back_off(struct ergon_client *c)
 }
 
 /* What ends is set aside first: callbacks may connect and call again. */
-void client_down(struct ergon_client *c, enum ergon_outcome outcome, const char *why)
+void client_down(struct ergon_client *c, enum ergon_end outcome, const char *why)
 {
-    bool closed = outcome == ERGON_OUTCOME_CLOSED;
+    bool closed = outcome == ERGON_END_CLOSED;
     bool reconnect = !c->options.no_reconnect && !closed;
     struct call_list waiting = TAILQ_HEAD_INITIALIZER(waiting);
     struct call_list in_flight = TAILQ_HEAD_INITIALIZER(in_flight);
@@ -103,12 +103,12 @@ void client_down(struct ergon_client *c, enum ergon_outcome outcome, const char 
     link_close(&c->link);
     event_del(&c->timer);
     requests_detach(c, CALL_IN_FLIGHT, &in_flight);
-    if (!reconnect || outcome == ERGON_OUTCOME_DENIED)
+    if (!reconnect || outcome == ERGON_END_DENIED)
         requests_detach(c, CALL_WAITING, &waiting);
     if (reconnect)
         back_off(c);
     enter_state(c, reconnect ? ERGON_STATE_BACKING_OFF : ERGON_STATE_IDLE, text);
-    requests_end(&in_flight, closed ? outcome : ERGON_OUTCOME_BROKEN, text);
+    requests_end(&in_flight, closed ? outcome : ERGON_END_BROKEN, text);
     requests_end(&waiting, outcome, text);
 }
 
@@ -121,7 +121,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
     if (c->state == ERGON_STATE_BACKING_OFF)
         start_connecting(c);
     else if (c->state == ERGON_STATE_CONNECTING)
-        client_down(c, ERGON_OUTCOME_UNREACHABLE, "no connection within the connect limit");
+        client_down(c, ERGON_END_UNREACHABLE, "no connection within the connect limit");
     client_leave(c);
 }
 
@@ -153,7 +153,7 @@ static void on_message(void *owner, struct span message)
 
 static void on_down(void *owner, const char *why)
 {
-    client_down(owner, ERGON_OUTCOME_UNREACHABLE, why);
+    client_down(owner, ERGON_END_UNREACHABLE, why);
 }
 
 static const struct link_port PORT = {on_enter, on_up, on_message, on_down, on_leave};
@@ -208,14 +208,14 @@ static void take_options(struct ergon_options *to, const struct ergon_options *f
     fill_default(&to->calls_max, DEFAULT_CALLS_MAX);
 }
 
-static enum ergon_outcome open_tls(struct ergon_client *c, char *why, size_t why_size)
+static enum ergon_end open_tls(struct ergon_client *c, char *why, size_t why_size)
 {
     const struct ergon_options *o = &c->options;
     struct tls_files files = {o->ca_file, o->cert_file, o->key_file, o->insecure};
     if (c->url.kind != URL_TLS)
-        return ERGON_OUTCOME_OK;
+        return ERGON_END_OK;
     c->tls = tls_new(&files, why, why_size);
-    return c->tls != NULL ? ERGON_OUTCOME_OK : ERGON_OUTCOME_INVALID;
+    return c->tls != NULL ? ERGON_END_OK : ERGON_END_INVALID;
 }
 
 static void set_up_link(struct ergon_client *c)
@@ -229,18 +229,18 @@ static void set_up_link(struct ergon_client *c)
 }
 
 /* The link and the timer are set up by the caller when all this is good. */
-static enum ergon_outcome set_up(struct ergon_client *c, const struct ergon_options *options,
-                                 char *why, size_t why_size)
+static enum ergon_end set_up(struct ergon_client *c, const struct ergon_options *options, char *why,
+                             size_t why_size)
 {
     take_options(&c->options, options);
     if (!own_strings(&c->options) || !calls_init(&c->calls)) {
         snprintf(why, why_size, "out of memory");
-        return ERGON_OUTCOME_MEMORY;
+        return ERGON_END_MEMORY;
     }
     const char *wrong = url_parse(c->options.url, &c->url);
     if (wrong != NULL) {
         snprintf(why, why_size, "%s", wrong);
-        return ERGON_OUTCOME_INVALID;
+        return ERGON_END_INVALID;
     }
     return open_tls(c, why, why_size);
 }
@@ -253,29 +253,29 @@ static void destroy(struct ergon_client *c)
     free(c);
 }
 
-enum ergon_outcome ergon_client_new(struct event_base *base, const struct ergon_options *options,
-                                    struct ergon_client **out, char *why, size_t why_size)
+enum ergon_end ergon_client_new(struct event_base *base, const struct ergon_options *options,
+                                struct ergon_client **out, char *why, size_t why_size)
 {
     *out = NULL;
     if (base == NULL || options->size < offsetof(struct ergon_options, token) ||
         options->url == NULL) {
         snprintf(why, why_size, "an event base, options.size and options.url are required");
-        return ERGON_OUTCOME_INVALID;
+        return ERGON_END_INVALID;
     }
     struct ergon_client *c = calloc(1, sizeof *c);
     if (c == NULL) {
         snprintf(why, why_size, "out of memory");
-        return ERGON_OUTCOME_MEMORY;
+        return ERGON_END_MEMORY;
     }
     c->base = base;
-    enum ergon_outcome outcome = set_up(c, options, why, why_size);
-    if (outcome != ERGON_OUTCOME_OK) {
+    enum ergon_end outcome = set_up(c, options, why, why_size);
+    if (outcome != ERGON_END_OK) {
         destroy(c);
         return outcome;
     }
     set_up_link(c);
     *out = c;
-    return ERGON_OUTCOME_OK;
+    return ERGON_END_OK;
 }
 
 void ergon_client_free(struct ergon_client *c)
@@ -284,7 +284,7 @@ void ergon_client_free(struct ergon_client *c)
         return;
     client_enter(c);
     c->doomed = true;
-    client_down(c, ERGON_OUTCOME_CLOSED, "the client was freed");
+    client_down(c, ERGON_END_CLOSED, "the client was freed");
     client_leave(c);
 }
 

@@ -19,7 +19,7 @@ struct ergon_client {
     unsigned depth;     /* callbacks of this client on the stack */
     bool doomed;        /* freed by the user; goes when depth is 0 */
     struct ergon_client_stats stats;
-    enum ergon_outcome last_outcome; /* of the last failure; with `why` */
+    enum ergon_end last_outcome; /* of the last failure; with `why` */
     char why[384];
 };
 
@@ -30,7 +30,7 @@ void client_leave(struct ergon_client *c);
 
 /* Ends the attempt or connection: closes it, ends calls as `outcome` demands, backs off or goes
  * IDLE. */
-void client_down(struct ergon_client *c, enum ergon_outcome outcome, const char *why);
+void client_down(struct ergon_client *c, enum ergon_end outcome, const char *why);
 void client_ready(struct ergon_client *c);
 
 /* ---- requests.c ---- */
@@ -42,6 +42,6 @@ void requests_message(struct ergon_client *c, struct span message);
 /* Takes every call of one place off the client's lists, in order; requests_end() ends them, each
  * with its one callback. */
 void requests_detach(struct ergon_client *c, enum call_place place, struct call_list *to);
-void requests_end(struct call_list *ending, enum ergon_outcome outcome, const char *why);
+void requests_end(struct call_list *ending, enum ergon_end outcome, const char *why);
 
 #endif

@@ -29,7 +29,7 @@ static void end_call(struct call *call, const struct ergon_answer *answer)
         fn(arg, answer);
 }
 
-static void end_with(struct call *call, enum ergon_outcome outcome, const char *why)
+static void end_with(struct call *call, enum ergon_end outcome, const char *why)
 {
     end_call(call, &(struct ergon_answer){.outcome = outcome, .code = "", .text = why});
 }
@@ -46,7 +46,7 @@ void requests_detach(struct ergon_client *c, enum call_place place, struct call_
     }
 }
 
-void requests_end(struct call_list *ending, enum ergon_outcome outcome, const char *why)
+void requests_end(struct call_list *ending, enum ergon_end outcome, const char *why)
 {
     struct call *call;
     while ((call = TAILQ_FIRST(ending)) != NULL) {
@@ -69,7 +69,7 @@ static void tell_cancelled(struct ergon_client *c, const struct call *call)
         link_flush(&c->link);
 }
 
-static void give_up(struct ergon_client *c, struct call *call, enum ergon_outcome outcome,
+static void give_up(struct ergon_client *c, struct call *call, enum ergon_end outcome,
                     const char *why)
 {
     bool sent = call->place == CALL_IN_FLIGHT;
@@ -86,7 +86,7 @@ static void on_call_timer(evutil_socket_t fd, short what, void *arg)
     (void)fd;
     (void)what;
     client_enter(c);
-    give_up(c, call, ERGON_OUTCOME_TIMEOUT,
+    give_up(c, call, ERGON_END_TIMEOUT,
             call->place == CALL_IN_FLIGHT ? "no answer within the time limit of the call"
                                           : "no connection within the time limit of the call");
     client_leave(c);
@@ -98,7 +98,7 @@ bool ergon_client_cancel(struct ergon_client *c, ergon_call_id id)
     if (call == NULL)
         return false;
     client_enter(c);
-    give_up(c, call, ERGON_OUTCOME_CANCELLED, "cancelled by the caller");
+    give_up(c, call, ERGON_END_CANCELLED, "cancelled by the caller");
     client_leave(c);
     return true;
 }
@@ -172,9 +172,8 @@ static struct call *new_call(struct ergon_client *c, ergon_call_id id, struct sp
     return NULL;
 }
 
-ergon_call_id ergon_client_call(struct ergon_client *c, const char *method,
-                                struct ergon_bytes params, uint32_t timeout_ms, ergon_answer_fn *fn,
-                                void *arg)
+ergon_call_id ergon_client_call(struct ergon_client *c, const char *method, struct ergon_raw params,
+                                uint32_t timeout_ms, ergon_answer_fn *fn, void *arg)
 {
     struct span name = span_text(method);
     struct span value = span_of(params.at, params.len);
@@ -193,23 +192,23 @@ ergon_call_id ergon_client_call(struct ergon_client *c, const char *method,
     return id;
 }
 
-enum ergon_outcome ergon_client_notify(struct ergon_client *c, const char *method,
-                                       struct ergon_bytes params)
+enum ergon_end ergon_client_notify(struct ergon_client *c, const char *method,
+                                   struct ergon_raw params)
 {
     struct span name = span_text(method);
     struct span value = span_of(params.at, params.len);
     if (!acceptable(c, name, value))
-        return ERGON_OUTCOME_INVALID;
+        return ERGON_END_INVALID;
     struct call *call = new_call(c, 0, name, value);
     if (call == NULL)
-        return ERGON_OUTCOME_MEMORY;
+        return ERGON_END_MEMORY;
     if (call->place == CALL_IN_FLIGHT) {
         free_call(call);
-        return ERGON_OUTCOME_OK;
+        return ERGON_END_OK;
     }
     calls_add(&c->calls, call);
     ergon_client_connect(c);
-    return ERGON_OUTCOME_OK;
+    return ERGON_END_OK;
 }
 
 void requests_send_waiting(struct ergon_client *c)
@@ -218,7 +217,7 @@ void requests_send_waiting(struct ergon_client *c)
     while ((call = TAILQ_FIRST(&c->calls.waiting)) != NULL) {
         if (!buffer_append(&c->link.out, span_of(call->frame, call->frame_len))) {
             calls_remove(&c->calls, call);
-            end_with(call, ERGON_OUTCOME_MEMORY, "out of memory");
+            end_with(call, ERGON_END_MEMORY, "out of memory");
             continue;
         }
         free(call->frame);
@@ -239,12 +238,12 @@ void requests_send_waiting(struct ergon_client *c)
 static void on_authenticated(void *arg, const struct ergon_answer *answer)
 {
     struct ergon_client *c = arg;
-    if (answer->outcome == ERGON_OUTCOME_OK) {
+    if (answer->outcome == ERGON_END_OK) {
         client_ready(c);
-    } else if (answer->outcome == ERGON_OUTCOME_ERROR) {
+    } else if (answer->outcome == ERGON_END_ERROR) {
         char why[sizeof c->why];
         snprintf(why, sizeof why, "the server refused the token: %s", answer->text);
-        client_down(c, ERGON_OUTCOME_DENIED, why);
+        client_down(c, ERGON_END_DENIED, why);
     } /* else the connection is going down, and whoever takes it down says why */
 }
 
@@ -272,7 +271,7 @@ void requests_authenticate(struct ergon_client *c)
 no_memory:
     buffer_fini(&params);
     free(call);
-    client_down(c, ERGON_OUTCOME_UNREACHABLE, "out of memory");
+    client_down(c, ERGON_END_UNREACHABLE, "out of memory");
 }
 
 /* ---- messages ---- */
@@ -291,14 +290,14 @@ static void on_response(struct ergon_client *c, const struct envelope *e)
     }
     c->stats.answers++;
     calls_remove(&c->calls, call);
-    struct ergon_answer answer = {.outcome = ERGON_OUTCOME_OK, .code = "", .text = ""};
+    struct ergon_answer answer = {.outcome = ERGON_END_OK, .code = "", .text = ""};
     struct error_text said;
     if (e->error.len == 1 && *e->error.at == nil) {
-        answer.result = (struct ergon_bytes){e->result.at, e->result.len};
+        answer.result = (struct ergon_raw){e->result.at, e->result.len};
     } else {
         error_text_read(e->error, &said);
-        answer.outcome = ERGON_OUTCOME_ERROR;
-        answer.error = (struct ergon_bytes){e->error.at, e->error.len};
+        answer.outcome = ERGON_END_ERROR;
+        answer.error = (struct ergon_raw){e->error.at, e->error.len};
         answer.code = said.code;
         answer.text = said.text;
     }
@@ -326,7 +325,7 @@ void requests_message(struct ergon_client *c, struct span message)
     if (envelope_read(message, &e, &why) != ENVELOPE_OK) {
         char text[160];
         snprintf(text, sizeof text, "the server does not speak MessagePack-RPC: %s", why);
-        client_down(c, ERGON_OUTCOME_UNREACHABLE, text);
+        client_down(c, ERGON_END_UNREACHABLE, text);
         return;
     }
     switch (e.type) {

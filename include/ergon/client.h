@@ -29,37 +29,37 @@ struct event_base;
 struct ergon_client;
 struct ergon_blocking;
 
-/* Bytes that somebody else owns. */
-struct ergon_bytes {
+/* Raw MessagePack that somebody else owns. */
+struct ergon_raw {
     const void *at; /* undefined when len is 0 */
     size_t len;
 };
 
 /* How a call ended, or why a function refused. */
-enum ergon_outcome {
-    ERGON_OUTCOME_OK,          /* the method returned; `result` is valid */
-    ERGON_OUTCOME_ERROR,       /* the server answered with an error: `error`, `code`, `text` */
-    ERGON_OUTCOME_TIMEOUT,     /* no answer in time; if it was sent, the server is told to cancel */
-    ERGON_OUTCOME_CANCELLED,   /* by ergon_client_cancel() */
-    ERGON_OUTCOME_BROKEN,      /* the connection broke while the call was in flight: it may have run
+enum ergon_end {
+    ERGON_END_OK,          /* the method returned; `result` is valid */
+    ERGON_END_ERROR,       /* the server answered with an error: `error`, `code`, `text` */
+    ERGON_END_TIMEOUT,     /* no answer in time; if it was sent, the server is told to cancel */
+    ERGON_END_CANCELLED,   /* by ergon_client_cancel() */
+    ERGON_END_BROKEN,      /* the connection broke while the call was in flight: it may have run
                                   or not.  It is not sent again */
-    ERGON_OUTCOME_UNREACHABLE, /* never sent: no connection, or no trust in it (TLS) */
-    ERGON_OUTCOME_DENIED,      /* never sent: the server refused the token */
-    ERGON_OUTCOME_CLOSED,      /* the client was freed */
-    ERGON_OUTCOME_INVALID,     /* an argument is wrong */
-    ERGON_OUTCOME_MEMORY       /* out of memory, or calls_max is reached */
+    ERGON_END_UNREACHABLE, /* never sent: no connection, or no trust in it (TLS) */
+    ERGON_END_DENIED,      /* never sent: the server refused the token */
+    ERGON_END_CLOSED,      /* the client was freed */
+    ERGON_END_INVALID,     /* an argument is wrong */
+    ERGON_END_MEMORY       /* out of memory, or calls_max is reached */
 };
 
 /* "unreachable", for a log; a constant. */
-ERGON_API const char *ergon_outcome_name(enum ergon_outcome outcome);
+ERGON_API const char *ergon_end_name(enum ergon_end outcome);
 
 /* Valid during the callback only (blocking face: until the next function on the same handle). */
 struct ergon_answer {
-    enum ergon_outcome outcome;
-    struct ergon_bytes result; /* raw MessagePack, one value; OK only, else empty */
-    struct ergon_bytes error;  /* raw MessagePack as it came; ERROR only, else empty */
-    const char *code;          /* "BUSY", the name before the colon; "" if there is none */
-    const char *text;          /* for a person; "" with OK; long texts are cut, `error` is not */
+    enum ergon_end outcome;
+    struct ergon_raw result; /* raw MessagePack, one value; OK only, else empty */
+    struct ergon_raw error;  /* raw MessagePack as it came; ERROR only, else empty */
+    const char *code;        /* "BUSY", the name before the colon; "" if there is none */
+    const char *text;        /* for a person; "" with OK; long texts are cut, `error` is not */
 };
 
 typedef void ergon_answer_fn(void *arg, const struct ergon_answer *answer);
@@ -100,10 +100,9 @@ struct ergon_options {
 /* Makes a client in state IDLE; nothing is sent yet.  `base` must outlive it.  On OK *out is the
  * caller's, to be freed with ergon_client_free().  Otherwise (INVALID: options or TLS files;
  * MEMORY) *out is NULL and `why`, of `why_size` bytes (0 and NULL allowed), says what is wrong. */
-ERGON_API enum ergon_outcome ergon_client_new(struct event_base *base,
-                                              const struct ergon_options *options,
-                                              struct ergon_client **out, char *why,
-                                              size_t why_size);
+ERGON_API enum ergon_end ergon_client_new(struct event_base *base,
+                                          const struct ergon_options *options,
+                                          struct ergon_client **out, char *why, size_t why_size);
 
 /* Ends every call with CLOSED (callbacks run before this returns) and closes the connection.  NULL
  * is allowed; so is a call from inside a callback of this client. */
@@ -125,13 +124,13 @@ typedef uint64_t ergon_call_id;
  * ergon_client_cancel() or ergon_client_free(); never from here.  0 means refused, and no callback:
  * an argument is wrong, memory or calls_max is exhausted, or the client is being freed. */
 ERGON_API ergon_call_id ergon_client_call(struct ergon_client *client, const char *method,
-                                          struct ergon_bytes params, uint32_t timeout_ms,
+                                          struct ergon_raw params, uint32_t timeout_ms,
                                           ergon_answer_fn *fn, void *arg);
 
 /* Sends a notification: there is no answer, and no promise that it arrives.  One that still waits
  * when the connection fails for good is dropped.  OK, INVALID or MEMORY. */
-ERGON_API enum ergon_outcome ergon_client_notify(struct ergon_client *client, const char *method,
-                                                 struct ergon_bytes params);
+ERGON_API enum ergon_end ergon_client_notify(struct ergon_client *client, const char *method,
+                                             struct ergon_raw params);
 
 /* Ends the call with CANCELLED (its callback runs before this returns) and tells the server by
  * server.cancel, if it was sent.  False: there is no such call, it has ended. */
@@ -155,20 +154,19 @@ ERGON_API void ergon_client_stats(const struct ergon_client *client,
 /* Connects, and blocks until READY or the first failure.  On OK *out is the caller's, for
  * ergon_blocking_close(); otherwise it is NULL and `why` says what is wrong (UNREACHABLE, DENIED,
  * TIMEOUT, INVALID, MEMORY). on_state of the options is called from inside these functions. */
-ERGON_API enum ergon_outcome ergon_blocking_open(const struct ergon_options *options,
-                                                 struct ergon_blocking **out, char *why,
-                                                 size_t why_size);
+ERGON_API enum ergon_end ergon_blocking_open(const struct ergon_options *options,
+                                             struct ergon_blocking **out, char *why,
+                                             size_t why_size);
 
 /* Calls and waits.  *answer is never NULL, owned by `blocking`, and valid until the next function
  * on it.  A connection that broke is made again as the options say. */
-ERGON_API enum ergon_outcome ergon_blocking_call(struct ergon_blocking *blocking,
-                                                 const char *method, struct ergon_bytes params,
-                                                 uint32_t timeout_ms,
-                                                 const struct ergon_answer **answer);
+ERGON_API enum ergon_end ergon_blocking_call(struct ergon_blocking *blocking, const char *method,
+                                             struct ergon_raw params, uint32_t timeout_ms,
+                                             const struct ergon_answer **answer);
 
 /* Returns when the bytes are with the kernel: OK, INVALID, MEMORY, or UNREACHABLE. */
-ERGON_API enum ergon_outcome ergon_blocking_notify(struct ergon_blocking *blocking,
-                                                   const char *method, struct ergon_bytes params);
+ERGON_API enum ergon_end ergon_blocking_notify(struct ergon_blocking *blocking, const char *method,
+                                               struct ergon_raw params);
 
 /* NULL is allowed. */
 ERGON_API void ergon_blocking_close(struct ergon_blocking *blocking);

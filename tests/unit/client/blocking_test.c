@@ -9,7 +9,7 @@
 #include "proto/reader.h"
 
 struct end {
-    enum ergon_outcome outcome;
+    enum ergon_end outcome;
     char why[256];
 };
 
@@ -23,7 +23,7 @@ static struct ergon_blocking *open_good(const struct ergon_options *o)
 {
     struct ergon_blocking *b;
     char why[256] = "";
-    if (ergon_blocking_open(o, &b, why, sizeof why) != ERGON_OUTCOME_OK)
+    if (ergon_blocking_open(o, &b, why, sizeof why) != ERGON_END_OK)
         fail_msg("%s", why);
     return b;
 }
@@ -41,8 +41,7 @@ static void expect_answer(struct ergon_blocking *b, const char *method)
 {
     const struct ergon_answer *a;
     struct span text;
-    assert_int_equal(ergon_blocking_call(b, method, (struct ergon_bytes){0}, 0, &a),
-                     ERGON_OUTCOME_OK);
+    assert_int_equal(ergon_blocking_call(b, method, (struct ergon_raw){0}, 0, &a), ERGON_END_OK);
     struct reader r = reader_of(span_of(a->result.at, a->result.len));
     assert_true(read_text(&r, &text));
     assert_true(span_is(text, method));
@@ -87,8 +86,7 @@ static void an_error_is_an_outcome(void **state)
     threaded_start(&t, THREADED_TCP);
     struct ergon_options o = options_of(&t);
     struct ergon_blocking *b = open_good(&o);
-    assert_int_equal(ergon_blocking_call(b, "fail", (struct ergon_bytes){0}, 0, &a),
-                     ERGON_OUTCOME_ERROR);
+    assert_int_equal(ergon_blocking_call(b, "fail", (struct ergon_raw){0}, 0, &a), ERGON_END_ERROR);
     assert_string_equal(a->code, "FAILED");
     assert_string_equal(a->text, "as asked");
     expect_answer(b, "next");
@@ -104,8 +102,8 @@ static void a_call_without_answer_times_out(void **state)
     threaded_start(&t, THREADED_TCP);
     struct ergon_options o = options_of(&t);
     struct ergon_blocking *b = open_good(&o);
-    assert_int_equal(ergon_blocking_call(b, "silence", (struct ergon_bytes){0}, 1, &a),
-                     ERGON_OUTCOME_TIMEOUT);
+    assert_int_equal(ergon_blocking_call(b, "silence", (struct ergon_raw){0}, 1, &a),
+                     ERGON_END_TIMEOUT);
     expect_answer(b, "next");
     ergon_blocking_close(b);
     threaded_stop(&t);
@@ -118,7 +116,7 @@ static void a_notification_arrives(void **state)
     threaded_start(&t, THREADED_TCP);
     struct ergon_options o = options_of(&t);
     struct ergon_blocking *b = open_good(&o);
-    assert_int_equal(ergon_blocking_notify(b, "note", (struct ergon_bytes){0}), ERGON_OUTCOME_OK);
+    assert_int_equal(ergon_blocking_notify(b, "note", (struct ergon_raw){0}), ERGON_END_OK);
     expect_answer(b, "next");
     ergon_blocking_close(b);
     threaded_stop(&t);
@@ -132,7 +130,7 @@ static void nobody_listens(void **state)
     threaded_start(&t, THREADED_UNIX);
     threaded_stop(&t);
     struct ergon_options o = options_of(&t);
-    assert_int_equal(open_bad(&o).outcome, ERGON_OUTCOME_UNREACHABLE);
+    assert_int_equal(open_bad(&o).outcome, ERGON_END_UNREACHABLE);
 }
 
 /* ---- trust ---- */
@@ -144,7 +142,7 @@ static void an_unknown_authority_is_not_trusted(void **state)
     threaded_start(&t, THREADED_TLS);
     struct ergon_options o = options_of(&t);
     struct end end = open_bad(&o);
-    assert_int_equal(end.outcome, ERGON_OUTCOME_UNREACHABLE);
+    assert_int_equal(end.outcome, ERGON_END_UNREACHABLE);
     assert_non_null(strstr(end.why, "certificate is not trusted"));
     o.insecure = true;
     ergon_blocking_close(open_good(&o));
@@ -160,7 +158,7 @@ static void the_name_must_be_in_the_certificate(void **state)
     o.ca_file = t.certificate;
     o.server_name = "elsewhere.example";
     struct end end = open_bad(&o);
-    assert_int_equal(end.outcome, ERGON_OUTCOME_UNREACHABLE);
+    assert_int_equal(end.outcome, ERGON_END_UNREACHABLE);
     assert_non_null(strstr(end.why, "certificate is not trusted"));
     o.server_name = "localhost";
     ergon_blocking_close(open_good(&o));
@@ -175,7 +173,7 @@ static void a_missing_file_is_named(void **state)
     struct ergon_options o = options_of(&t);
     o.ca_file = "/nowhere/ca.pem";
     struct end end = open_bad(&o);
-    assert_int_equal(end.outcome, ERGON_OUTCOME_INVALID);
+    assert_int_equal(end.outcome, ERGON_END_INVALID);
     assert_non_null(strstr(end.why, "/nowhere/ca.pem"));
     threaded_stop(&t);
 }
@@ -190,7 +188,7 @@ static void a_plain_server_fails_the_handshake(void **state)
     struct ergon_options o = options_of(&t);
     o.url = url;
     o.connect_timeout_ms = 200;
-    assert_int_equal(open_bad(&o).outcome, ERGON_OUTCOME_UNREACHABLE);
+    assert_int_equal(open_bad(&o).outcome, ERGON_END_UNREACHABLE);
     threaded_stop(&t);
 }
 

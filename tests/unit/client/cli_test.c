@@ -261,22 +261,22 @@ static void too_deep_or_bad_base64_is_refused(void **state)
 static void statuses_are_stable(void **state)
 {
     (void)state;
-    assert_int_equal(status_of(ERGON_OUTCOME_OK, ""), 0);
-    assert_int_equal(status_of(ERGON_OUTCOME_ERROR, "FAILED"), 1);
-    assert_int_equal(status_of(ERGON_OUTCOME_ERROR, ""), 1);
-    assert_int_equal(status_of(ERGON_OUTCOME_INVALID, ""), 2);
-    assert_int_equal(status_of(ERGON_OUTCOME_UNREACHABLE, ""), 3);
-    assert_int_equal(status_of(ERGON_OUTCOME_BROKEN, ""), 3);
-    assert_int_equal(status_of(ERGON_OUTCOME_DENIED, ""), 4);
-    assert_int_equal(status_of(ERGON_OUTCOME_ERROR, "AUTH"), 4);
-    assert_int_equal(status_of(ERGON_OUTCOME_ERROR, "DENIED"), 4);
-    assert_int_equal(status_of(ERGON_OUTCOME_TIMEOUT, ""), 5);
-    assert_int_equal(status_of(ERGON_OUTCOME_ERROR, "DEADLINE"), 5);
-    assert_int_equal(status_of(ERGON_OUTCOME_ERROR, "NO_METHOD"), 6);
-    assert_int_equal(status_of(ERGON_OUTCOME_ERROR, "NOT_FOUND"), 6);
-    assert_int_equal(status_of(ERGON_OUTCOME_ERROR, "BUSY"), 7);
-    assert_int_equal(status_of(ERGON_OUTCOME_ERROR, "TOO_LARGE"), 7);
-    assert_int_equal(status_of(ERGON_OUTCOME_ERROR, "DRAINING"), 7);
+    assert_int_equal(status_of(ERGON_END_OK, ""), 0);
+    assert_int_equal(status_of(ERGON_END_ERROR, "FAILED"), 1);
+    assert_int_equal(status_of(ERGON_END_ERROR, ""), 1);
+    assert_int_equal(status_of(ERGON_END_INVALID, ""), 2);
+    assert_int_equal(status_of(ERGON_END_UNREACHABLE, ""), 3);
+    assert_int_equal(status_of(ERGON_END_BROKEN, ""), 3);
+    assert_int_equal(status_of(ERGON_END_DENIED, ""), 4);
+    assert_int_equal(status_of(ERGON_END_ERROR, "AUTH"), 4);
+    assert_int_equal(status_of(ERGON_END_ERROR, "DENIED"), 4);
+    assert_int_equal(status_of(ERGON_END_TIMEOUT, ""), 5);
+    assert_int_equal(status_of(ERGON_END_ERROR, "DEADLINE"), 5);
+    assert_int_equal(status_of(ERGON_END_ERROR, "NO_METHOD"), 6);
+    assert_int_equal(status_of(ERGON_END_ERROR, "NOT_FOUND"), 6);
+    assert_int_equal(status_of(ERGON_END_ERROR, "BUSY"), 7);
+    assert_int_equal(status_of(ERGON_END_ERROR, "TOO_LARGE"), 7);
+    assert_int_equal(status_of(ERGON_END_ERROR, "DRAINING"), 7);
 }
 
 int main(void)

@@ -30,7 +30,7 @@ static void a_timeout_ends_the_call_and_tells_the_server(void **state)
         event_base_loop(s.base, EVLOOP_ONCE);
     seen_call(client, "x", &seen, 1);
     scripted_until(&s, &cancels, 1);
-    assert_int_equal(seen.outcome, ERGON_OUTCOME_TIMEOUT);
+    assert_int_equal(seen.outcome, ERGON_END_TIMEOUT);
     assert_int_equal(total, 1);
     ergon_client_free(client);
     assert_int_equal(total, 1);
@@ -49,7 +49,7 @@ static void cancel_ends_the_call_at_once(void **state)
     ergon_call_id id = seen_call(client, "x", &seen, 0);
     scripted_until(&s, &s.messages, 1);
     assert_true(ergon_client_cancel(client, id));
-    assert_int_equal(seen.outcome, ERGON_OUTCOME_CANCELLED);
+    assert_int_equal(seen.outcome, ERGON_END_CANCELLED);
     assert_false(ergon_client_cancel(client, id));
     scripted_until(&s, &cancels, 1);
     assert_int_equal(total, 1);
@@ -98,7 +98,7 @@ static void a_broken_connection_ends_what_was_sent_and_comes_back(void **state)
     struct ergon_client *client = seen_client(&s, (struct ergon_options){0});
     seen_call(client, "broken", &broken, 0);
     scripted_until(&s, &total, 1);
-    assert_int_equal(broken.outcome, ERGON_OUTCOME_BROKEN);
+    assert_int_equal(broken.outcome, ERGON_END_BROKEN);
     assert_int_equal(ergon_client_state(client), ERGON_STATE_BACKING_OFF);
     seen_call(client, "after", &after, 0);
     scripted_until(&s, &total, 2);
@@ -126,7 +126,7 @@ static void without_reconnect_waiting_calls_end(void **state)
     struct ergon_client *client = seen_client(&s, (struct ergon_options){.no_reconnect = true});
     seen_call(client, "x", &seen, 0);
     scripted_until(&s, &total, 1);
-    assert_int_equal(seen.outcome, ERGON_OUTCOME_UNREACHABLE);
+    assert_int_equal(seen.outcome, ERGON_END_UNREACHABLE);
     assert_int_equal(ergon_client_state(client), ERGON_STATE_IDLE);
     ergon_client_free(client);
     scripted_stop(&s);
@@ -150,8 +150,8 @@ static void free_ends_every_call_once(void **state)
     ergon_client_free(client);
     ergon_client_free(idle);
     assert_int_equal(total, 2);
-    assert_int_equal(sent.outcome, ERGON_OUTCOME_CLOSED);
-    assert_int_equal(waits.outcome, ERGON_OUTCOME_CLOSED);
+    assert_int_equal(sent.outcome, ERGON_END_CLOSED);
+    assert_int_equal(waits.outcome, ERGON_END_CLOSED);
     scripted_stop(&s);
 }
 
@@ -164,7 +164,7 @@ static void on_answer_free(void *arg, const struct ergon_answer *a)
 {
     struct freeing *f = arg;
     f->count++;
-    if (a->outcome == ERGON_OUTCOME_OK)
+    if (a->outcome == ERGON_END_OK)
         ergon_client_free(f->client);
 }
 
@@ -177,7 +177,7 @@ static void a_callback_may_free_the_client(void **state)
     f.client = seen_client(&s, (struct ergon_options){0});
     for (int i = 0; i < 3; i++)
         assert_true(
-            ergon_client_call(f.client, "x", (struct ergon_bytes){0}, 0, on_answer_free, &f) != 0);
+            ergon_client_call(f.client, "x", (struct ergon_raw){0}, 0, on_answer_free, &f) != 0);
     scripted_until(&s, &f.count, 3);
     assert_int_equal(f.count, 3);
     scripted_stop(&s);
@@ -212,7 +212,7 @@ static void the_token_goes_first(void **state)
     struct ergon_client *client = seen_client(&s, (struct ergon_options){.token = "good"});
     seen_call(client, "x", &seen, 0);
     scripted_until(&s, &total, 1);
-    assert_int_equal(seen.outcome, ERGON_OUTCOME_OK);
+    assert_int_equal(seen.outcome, ERGON_END_OK);
     assert_int_equal(s.messages, 2);
     ergon_client_free(client);
     scripted_stop(&s);
@@ -228,7 +228,7 @@ static void a_refused_token_ends_waiting_calls(void **state)
     struct ergon_client *client = seen_client(&s, (struct ergon_options){.token = "bad"});
     seen_call(client, "x", &seen, 0);
     scripted_until(&s, &total, 1);
-    assert_int_equal(seen.outcome, ERGON_OUTCOME_DENIED);
+    assert_int_equal(seen.outcome, ERGON_END_DENIED);
     assert_int_equal(s.messages, 1);
     ergon_client_free(client);
     scripted_stop(&s);
@@ -248,9 +248,9 @@ static void wrong_arguments_are_refused_without_a_callback(void **state)
     struct seen seen = {0};
     memset(long_name, 'a', sizeof long_name - 1);
     long_name[sizeof long_name - 1] = 0;
-    struct ergon_bytes none = {0};
-    struct ergon_bytes bad1 = {two, sizeof two};
-    struct ergon_bytes bad2 = {half, sizeof half};
+    struct ergon_raw none = {0};
+    struct ergon_raw bad1 = {two, sizeof two};
+    struct ergon_raw bad2 = {half, sizeof half};
     assert_int_equal(ergon_client_call(client, "", none, 0, seen_answer, &seen), 0);
     assert_int_equal(ergon_client_call(client, long_name, none, 0, seen_answer, &seen), 0);
     assert_int_equal(ergon_client_call(client, "x", bad1, 0, seen_answer, &seen), 0);
@@ -268,7 +268,7 @@ static void a_bad_url_is_refused(void **state)
     struct event_base *base = event_base_new();
     struct ergon_options o = {.size = sizeof o, .url = "http://x"};
     (void)state;
-    assert_int_equal(ergon_client_new(base, &o, &client, why, sizeof why), ERGON_OUTCOME_INVALID);
+    assert_int_equal(ergon_client_new(base, &o, &client, why, sizeof why), ERGON_END_INVALID);
     assert_null(client);
     assert_non_null(strstr(why, "ergon://"));
     event_base_free(base);

@@ -1,4 +1,8 @@
 /* The pure parts of libergon: URL, back-off, buffer, table of calls, error texts. */
+/* Both in one file, for a module may be a client too; and before cmocka, which defines fail(). */
+#include <ergon/client.h>
+#include <ergon/handler.h>
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -23,7 +23,7 @@ static void a_call_is_answered(void **state)
     seen_call(client, "hello", &seen, 0);
     assert_int_equal(ergon_client_state(client), ERGON_STATE_CONNECTING);
     scripted_until(&s, &total, 1);
-    assert_int_equal(seen.outcome, ERGON_OUTCOME_OK);
+    assert_int_equal(seen.outcome, ERGON_END_OK);
     assert_string_equal(seen.result, "hello");
     assert_int_equal(ergon_client_state(client), ERGON_STATE_READY);
     ergon_client_free(client);
@@ -128,7 +128,7 @@ static void an_error_has_code_and_text(void **state)
     struct ergon_client *client = seen_client(&s, (struct ergon_options){0});
     seen_call(client, "x", &seen, 0);
     scripted_until(&s, &total, 1);
-    assert_int_equal(seen.outcome, ERGON_OUTCOME_ERROR);
+    assert_int_equal(seen.outcome, ERGON_END_ERROR);
     assert_string_equal(seen.code, "BUSY");
     assert_string_equal(seen.text, "the queue is full");
     ergon_client_free(client);
@@ -186,7 +186,7 @@ static void what_is_no_messagepack_breaks_the_connection(void **state)
     struct ergon_client *client = seen_client(&s, (struct ergon_options){.no_reconnect = true});
     seen_call(client, "x", &seen, 0);
     scripted_until(&s, &total, 1);
-    assert_int_equal(seen.outcome, ERGON_OUTCOME_BROKEN);
+    assert_int_equal(seen.outcome, ERGON_END_BROKEN);
     assert_int_equal(ergon_client_state(client), ERGON_STATE_IDLE);
     ergon_client_free(client);
     scripted_stop(&s);
@@ -210,7 +210,7 @@ static void a_message_over_the_limit_breaks_the_connection(void **state)
         seen_client(&s, (struct ergon_options){.no_reconnect = true, .message_max = 1024});
     seen_call(client, "x", &seen, 0);
     scripted_until(&s, &total, 1);
-    assert_int_equal(seen.outcome, ERGON_OUTCOME_BROKEN);
+    assert_int_equal(seen.outcome, ERGON_END_BROKEN);
     ergon_client_free(client);
     scripted_stop(&s);
 }

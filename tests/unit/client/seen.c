@@ -26,8 +26,7 @@ struct ergon_client *seen_client(struct scripted *s, struct ergon_options option
     options.url = s->url;
     if (options.backoff_min_ms == 0)
         options.backoff_min_ms = options.backoff_max_ms = 1;
-    assert_int_equal(ergon_client_new(s->base, &options, &client, why, sizeof why),
-                     ERGON_OUTCOME_OK);
+    assert_int_equal(ergon_client_new(s->base, &options, &client, why, sizeof why), ERGON_END_OK);
     return client;
 }
 
@@ -35,7 +34,7 @@ ergon_call_id seen_call(struct ergon_client *client, const char *method, struct 
                         uint32_t timeout_ms)
 {
     ergon_call_id id =
-        ergon_client_call(client, method, (struct ergon_bytes){0}, timeout_ms, seen_answer, seen);
+        ergon_client_call(client, method, (struct ergon_raw){0}, timeout_ms, seen_answer, seen);
     assert_true(id != 0);
     assert_int_equal(seen->count, 0);
     return id;

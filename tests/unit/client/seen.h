@@ -10,7 +10,7 @@
 struct seen {
     unsigned *total;
     unsigned count;
-    enum ergon_outcome outcome;
+    enum ergon_end outcome;
     char code[32];
     char text[128];
     char result[64];

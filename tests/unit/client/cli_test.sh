@@ -1,0 +1,104 @@
+#!/bin/sh
+# The command line where it needs no server: help, arguments, exit statuses, token lines.
+# Usage: cli_test.sh ERGON
+set -u
+ergon=$1
+top=$(mktemp -d)
+trap 'rm -rf "$top"' EXIT
+failed=0
+unset ERGON_URL ERGON_TOKEN ERGON_TOKEN_FILE ERGON_CACERT
+nobody=ergon://127.0.0.1:1
+
+fail()
+{
+    echo "FAILED: $1"
+    sed 's/^/  out: /' "$top/out"
+    sed 's/^/  err: /' "$top/err"
+    failed=1
+}
+
+# expect STATUS TEXT-IN-STDOUT TEXT-IN-STDERR ARG...; an empty text means that nothing is there.
+expect()
+{
+    wanted=$1 out=$2 err=$3
+    shift 3
+    "$ergon" "$@" >"$top/out" 2>"$top/err" </dev/null
+    got=$?
+    [ "$got" = "$wanted" ] || fail "ergon $*: status $got, not $wanted"
+    check "$top/out" "$out" || fail "ergon $*: standard output lacks: $out"
+    check "$top/err" "$err" || fail "ergon $*: standard error lacks: $err"
+}
+
+check()
+{
+    if [ -z "$2" ]; then
+        [ ! -s "$1" ]
+    else
+        grep -qF -e "$2" "$1"
+    fi
+}
+
+# help and version
+expect 0 "Usage: ergon" "" --help
+expect 0 "Usage: ergon" "" -h
+expect 0 "Usage: ergon" "" help
+expect 0 "ergon 0." "" -V
+expect 0 "ergon 0." "" call --version
+for command in call ping info methods token bench completion; do
+    expect 0 "Usage: ergon $command" "" "$command" --help
+    expect 0 "Examples:" "" help "$command"
+done
+
+# usage
+expect 2 "" "Usage: ergon"
+expect 2 "" "did you mean 'ping'" pnig
+expect 2 "" "see ergon --help" quaternion
+expect 2 "" "did you mean --json" ping --jsno
+expect 2 "" "unknown option --nothing" --nothing ping
+expect 2 "" "an argument is missing" call
+expect 2 "" "an argument too many" ping x
+expect 2 "" "needs URL" ping -s
+expect 2 "" "a duration with a unit" ping --timeout 5
+expect 2 "" "takes no value" ping --json=yes
+expect 2 "" "a server URL is" -s nowhere ping
+expect 2 "" "port" -s ergon://h:99999 ping
+expect 2 "" "cannot read" -s $nobody call echo @/nowhere/file
+expect 2 "" "only one argument" -s $nobody call echo - -
+expect 2 "" "whole number" bench -c 0
+expect 2 "" "cannot read /nowhere/token" --token-file /nowhere/token ping
+expect 2 "" "/nowhere/ca" -s ergons://127.0.0.1:1 --cacert /nowhere/ca ping
+: >"$top/empty"
+expect 2 "" "holds no token" --token-file "$top/empty" ping
+
+# no server
+expect 3 "" "no connection to $nobody" -s $nobody ping
+expect 3 "" "" -s $nobody ping -q
+expect 3 "" "no connection" -s $nobody call echo -5 -- --x
+expect 3 "" "no connection" -s unix:///nowhere/socket info
+expect 3 "" "no load on" -s $nobody bench -n 1
+ERGON_URL=unix:///nowhere/other expect 3 "" "unix:///nowhere/other" methods
+
+# token
+expect 0 "alice echo,server.*" "" token alice --methods 'echo,server.*'
+expect 2 "" "one word" token 'two words'
+expect 2 "" "--methods is a list" token alice --methods 'a,,b'
+expect 2 "" "--methods is a list" token alice --methods 'a*b'
+expect 2 "" "cannot append" token alice --file /nowhere/tokens
+printf 'sha256:00 old *' >"$top/tokens"
+token=$("$ergon" token bob --file "$top/tokens")
+hash=$(printf %s "$token" | sha256sum | cut -d' ' -f1)
+grep -qx "sha256:$hash bob \*" "$top/tokens" || fail "token --file: no line for $token"
+grep -qx 'sha256:00 old \*' "$top/tokens" || fail "token --file: the line before it was touched"
+rm "$top/tokens"
+"$ergon" token bob --file "$top/tokens" >/dev/null
+[ "$(stat -c %a "$top/tokens")" = 600 ] || fail "token --file: others can read the new file"
+
+# a reader that goes away
+"$ergon" --help | true
+for shell in bash zsh fish; do
+    expect 0 "methods" "" completion $shell
+done
+"$ergon" completion bash | bash -n || fail "completion bash: not bash"
+
+[ $failed = 0 ] && echo "all as expected"
+exit $failed
