@@ -252,6 +252,7 @@ static void start(struct stepped *s, struct task *t)
 
 void stepped_drop(struct stepped *s, struct task *t)
 {
+    task_fail(t, ERGON_E_CANCELLED, NULL, (struct span){0});
     finish(s, t);
 }
 
@@ -307,7 +308,6 @@ int stepped_init(struct stepped *s, struct tasks *tasks, uint32_t index,
     return 0;
 }
 
-/* Its activator may be closed already: then the object is at rest. */
 void stepped_fini(struct stepped *s)
 {
     executor_fini(&s->base);

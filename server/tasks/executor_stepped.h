@@ -46,7 +46,7 @@ void stepped_drop(struct stepped *s, struct task *t);
 /* Any thread: there may be parked tasks whose result nobody wants any more. */
 void stepped_poke(struct stepped *s);
 
-/* After the activator has ended: every task is ended and given to its home. */
+/* After the activator's run has ended: tasks that live on here are cleaned up. */
 void stepped_clear(struct stepped *s);
 
 #endif

@@ -226,7 +226,6 @@ fail:
     return -1;
 }
 
-/* Its activator may be closed already: then its objects are at rest. */
 void home_fini(struct home *h)
 {
     if (h->to_manager.ring.slots)

@@ -25,7 +25,7 @@ struct home {
 
     struct ao intake; /* takes what comes home */
     struct ao_handle *handle;
-    struct ao_port *port; /* of this activator, for the semaphores and mailboxes of modules */
+    struct ao_port *port;   /* of this activator, for the semaphores and mailboxes of modules */
     struct lane to_manager; /* unused by the manager's own home */
     struct lane **inlets;   /* the lanes that lead here */
     uint32_t inlet_count;

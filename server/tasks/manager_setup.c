@@ -73,7 +73,6 @@ static void free_left(struct manager *m)
     }
 }
 
-/* The executors are gone by now; the activator may be closed already. */
 void manager_fini(struct manager *m)
 {
     free_left(m);

@@ -68,6 +68,9 @@ void tasks_cancel_all(struct tasks *t);
  * all.  Returns how many did not come back; each is named in the log with its method and how long
  * it has run.  Such a system cannot be freed. */
 uint32_t tasks_stop(struct tasks *t, ao_time limit);
+
+/* After the activators' runs have ended and before they are closed.  Handlers with work in flight
+ * clean up; nobody is told any more. */
 void tasks_free(struct tasks *t);
 
 /* Any outside thread of the process: adds a task.  `ended` is called on the manager's thread, once;

@@ -85,6 +85,16 @@ static enum ao_verdict fault_step(struct ao *self, struct ergon_task *task, void
     return ao_fault(self, 7, "fault %d", 7);
 }
 
+static enum ao_verdict late_fault_step(struct ao *self, struct ergon_task *task, void *state)
+{
+    bool *begun = state;
+    (void)task;
+    if (*begun)
+        return ao_fault(self, 8, "too late");
+    *begun = true;
+    return AO_AGAIN;
+}
+
 struct outer {
     struct ao_seq seq;
     struct ao_wait wait;
@@ -163,6 +173,7 @@ static const struct ergon_handler handlers[] = {
     STEPPED(hang, .cleanup = count_cleanup),
     STEPPED(fail, .flags = 0),
     STEPPED(fault, .flags = 0),
+    STEPPED(late_fault, .state_size = sizeof(bool)),
     STEPPED(outer, .state_size = sizeof(struct outer)),
     {.size = sizeof(struct ergon_handler),
      .kind = ERGON_STEPPED,
@@ -190,8 +201,9 @@ static void keep_some(void *arg, const char *line)
 {
     struct tasks_world *w = arg;
     const char *who = strchr(line, ']');
-    if (who && (strncmp(who + 2, "manager", 7) == 0 || strncmp(who + 2, "executor", 8) == 0 ||
-                strncmp(who + 2, "call", 4) == 0) &&
+    if (who &&
+        (strncmp(who + 2, "manager", 7) == 0 || strncmp(who + 2, "executor", 8) == 0 ||
+         strncmp(who + 2, "call", 4) == 0) &&
         !strstr(line, "ACTIVE") && !strstr(line, "SLEEPING"))
         w->record(&w->v, line);
 }
@@ -231,8 +243,8 @@ void tasks_world_init(struct tasks_world *w, uint32_t loops, uint32_t blocking)
             .kind = ERGON_STEPPED, .queue = 64, .parked = 1000, .loop = i, .core = -1, .weight = 1};
     }
     for (uint32_t i = loops; i < loops + blocking; i++)
-        w->executors[i] = (struct executor_plan){
-            .kind = ERGON_BLOCKING, .queue = 64, .core = -1, .weight = 1};
+        w->executors[i] =
+            (struct executor_plan){.kind = ERGON_BLOCKING, .queue = 64, .core = -1, .weight = 1};
     w->manager = w->loops[0];
     w->plan = (struct tasks_plan){.loops = w->loops,
                                   .loop_count = loops,
@@ -266,9 +278,9 @@ void tasks_world_open(struct tasks_world *w)
 
 void tasks_world_fini(struct tasks_world *w)
 {
-    virtual_fini(&w->v);
     tasks_free(w->tasks);
     registry_free(w->registry);
+    virtual_fini(&w->v);
 }
 
 enum ergon_error tasks_world_call(struct tasks_world *w, uint32_t loop, const char *method,

@@ -10,6 +10,7 @@
  *   hang      stepped   parks until cancelled
  *   fail      stepped   fails with a code and a text
  *   fault     stepped   faults
+ *   late_fault stepped  faults in its second step
  *   managed   stepped   echo by way of the manager, always
  *   outer     stepped   [method, params]: a nested call, awaited; its result, or its failure
  *   block     blocking  its parameters
@@ -32,10 +33,10 @@ struct tasks_world {
     struct tasks *tasks;
     struct call *list; /* calls in flight */
     void (*record)(void *arg, const char *line);
-    unsigned begun, ended; /* calls accepted, ends told */
-    unsigned told[WORLD_CALLS];              /* times that the end of a call was told */
-    enum ergon_error errors[WORLD_CALLS];    /* of the last end */
-    bool quiet;                              /* no lines of ends */
+    unsigned begun, ended;                /* calls accepted, ends told */
+    unsigned told[WORLD_CALLS];           /* times that the end of a call was told */
+    enum ergon_error errors[WORLD_CALLS]; /* of the last end */
+    bool quiet;                           /* no lines of ends */
     unsigned cleanups;
 };
 
@@ -57,7 +58,8 @@ void tasks_world_run(struct tasks_world *w);
 void tasks_world_run_ms(struct tasks_world *w, uint64_t ms);
 
 struct span params_none(void);
-struct span params_int(uint8_t *buf, int64_t v);                         /* [v] */
-struct span params_call(uint8_t *buf, const char *method, struct span params); /* [method, params] */
+struct span params_int(uint8_t *buf, int64_t v); /* [v] */
+struct span params_call(uint8_t *buf, const char *method,
+                        struct span params); /* [method, params] */
 
 #endif

@@ -1,0 +1,78 @@
+/* Failures: by the handler's own word, by a fault; their code and text reach the owner. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "tests/support/tasks_world.h"
+
+static struct tasks_world w;
+
+static void open_world(uint32_t loops, uint32_t blocking)
+{
+    tasks_world_init(&w, loops, blocking);
+    tasks_world_open(&w);
+}
+
+static int close_world(void **state)
+{
+    (void)state;
+    assert_int_equal(w.begun, w.ended);
+    for (unsigned i = 1; i <= w.begun; i++)
+        assert_int_equal(w.told[i], 1);
+    tasks_world_fini(&w);
+    return 0;
+}
+
+static void call(const char *method)
+{
+    assert_int_equal(tasks_world_call(&w, 0, method, params_none(), AO_NEVER), ERGON_OK);
+}
+
+static void a_handler_that_fails(void **state)
+{
+    (void)state;
+    open_world(1, 0);
+    call("fail");
+    trace_expect(&w.v, "[   0] executor 1 run task 1\n"
+                       "[   0] executor 1 failed task 1 (NO_LUCK) -> home: loop 0\n"
+                       "[   0] call 1     ended: NO_LUCK (none today)\n");
+    assert_int_equal(w.errors[1], ERGON_E_FAILED);
+}
+
+static void a_handler_that_faults(void **state)
+{
+    (void)state;
+    open_world(1, 0);
+    call("fault");
+    call("echo");
+    trace_expect(&w.v, "[   0] executor 1 run task 1\n"
+                       "[   0] executor 1 failed task 1 (FAILED) -> home: loop 0\n"
+                       "[   0] call 1     ended: FAILED (fault 7)\n"
+                       "[   0] executor 1 run task 2\n"
+                       "[   0] executor 1 done task 2 -> home: loop 0\n"
+                       "[   0] call 2     ended: 1 bytes\n");
+}
+
+static void a_handler_that_faults_in_a_later_step(void **state)
+{
+    (void)state;
+    open_world(1, 0);
+    call("late_fault");
+    tasks_world_run(&w);
+    trace_expect(&w.v, "[   0] executor 1 run task 1\n"
+                       "[   0] executor 1 failed task 1 (FAILED) -> home: loop 0\n"
+                       "[   0] call 1     ended: FAILED (too late)\n");
+}
+
+#define TEST(f) cmocka_unit_test_teardown(f, close_world)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_handler_that_fails),
+        TEST(a_handler_that_faults),
+        TEST(a_handler_that_faults_in_a_later_step),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
