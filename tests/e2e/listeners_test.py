@@ -228,7 +228,7 @@ listen:
         with self.start() as server:
             token_file = self.path("my-token", self.root + "\n")
             url = server.urls[0]
-            self.assertEqual(run_ergon(url, "--token-file", token_file, "call", "sum", "1", "2")[:2], (0, b"3"))
+            self.assertEqual(run_ergon(url, "--token-file", token_file, "call", "sum", "1", "2")[:2], (0, b"3\n"))
             self.assertEqual(run_ergon(url, "call", "sum", "1", env={"ERGON_TOKEN": self.root})[0], 0)
             self.assertEqual(run_ergon(url, "call", "sum", "1")[0], 4)
             self.assertEqual(run_ergon(url, "call", "sum", "1", env={"ERGON_TOKEN": self.alice})[0], 4)
