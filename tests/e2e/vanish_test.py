@@ -21,48 +21,52 @@ def leave_by_reset(client):
 
 LEAVES = (leave_politely, leave_by_reset)
 
+# A FIN only says that no more requests come: what is under way goes on, and must end by itself.
+# A reset says that nobody reads the answer: then even an hour of work is dropped.
+UNDER_WAY = {leave_politely: "50ms", leave_by_reset: "1h"}
+
 
 class Vanish(ServerTest):
     FLAGS = ("--log-level", "warn", "--blocking", "2")
 
-    def before_a_byte(self, client):
+    def before_a_byte(self, client, _leave):
         pass
 
-    def within_a_message(self, client):
+    def within_a_message(self, client, _leave):
         client.send_bytes(msgpack.packb([0, 1, "echo", ["x" * 1000]])[:500])
 
-    def within_a_large_message(self, client):
+    def within_a_large_message(self, client, _leave):
         client.send_bytes(msgpack.packb([0, 1, "echo", [b"x" * 3000000]])[:2000000])
 
-    def with_a_call_queued(self, client):
+    def with_a_call_queued(self, client, _leave):
         for _ in range(20):
             client.send("block", "20ms")
 
-    def with_a_call_running(self, client):
+    def with_a_call_running(self, client, _leave):
         client.send("block", "50ms")
         client.call("echo", 1)
 
-    def with_a_call_parked(self, client):
-        client.send("sleep", "60s")
+    def with_a_call_parked(self, client, leave):
+        client.send("sleep", UNDER_WAY[leave])
         client.call("echo", 1)
 
-    def with_a_call_that_burns(self, client):
-        client.send("burn", "60s")
+    def with_a_call_that_burns(self, client, leave):
+        client.send("burn", UNDER_WAY[leave])
         client.send("echo", 1)
 
-    def with_answers_unread(self, client):
+    def with_answers_unread(self, client, _leave):
         for _ in range(50):
             client.send("echo", b"x" * 100000)
 
-    def after_an_error(self, client):
+    def after_an_error(self, client, _leave):
         client.send_bytes(b"\xc1")
 
-    def after_half_close(self, client):
+    def after_half_close(self, client, _leave):
         client.send("block", "20ms")
         client.sock.shutdown(socket.SHUT_WR)
 
-    def after_a_cancel(self, client):
-        msgid = client.send("sleep", "60s")
+    def after_a_cancel(self, client, _leave):
+        msgid = client.send("sleep", "1h")
         client.notify("server.cancel", msgid)
 
     POINTS = (before_a_byte, within_a_message, within_a_large_message, with_a_call_queued, with_a_call_running,
@@ -83,7 +87,7 @@ class Vanish(ServerTest):
     def vanish(self, point, leave):
         client = self.server.connect()
         try:
-            point(self, client)
+            point(self, client, leave)
         except (BrokenPipeError, ConnectionResetError):
             pass
         leave(client)
