@@ -70,7 +70,8 @@ _Static_assert(sizeof(struct ao_wait) <= 64, "a record stands in the state of ev
 
 /* --- For waiters; AO_AWAIT calls these three in this order --- */
 
-/* A fresh record of `self`, which is being stepped.  It must not be pending. */
+/* A fresh record of `self`, which is being stepped.  It must not be pending; what it still keeps
+ * goes back. */
 void ao_wait_prepare(struct ao *self, struct ao_wait *w);
 
 /* After the start: true when the step must return AO_PARK now.  False: the outcome is known.  A

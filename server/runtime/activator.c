@@ -88,14 +88,16 @@ struct activator *activator_open(const struct activator_options *options)
     return a;
 }
 
-static void expire(struct activator *a)
+/* True when it ended at its budget. */
+static bool expire(struct activator *a)
 {
     for (int budget = EXPIRE_BUDGET; budget > 0; budget--) {
         struct ao *ao = timer_take(&a->timer, a->now);
         if (!ao)
-            return;
+            return false;
         ao_expire(ao);
     }
+    return true;
 }
 
 void activator_at_round_end(struct activator *a, struct round_hook *hook)
@@ -176,7 +178,7 @@ static bool run_round(struct activator *a, bool may_block)
     a->now = a->clock.now(a->clock.arg);
     ask_serve(a);
     lanes_look(a);
-    expire(a);
+    a->overdue = expire(a);
     step_round(a);
     lanes_flush(a);
     run_hooks(a);
@@ -233,19 +235,29 @@ void activator_stop(struct activator *a)
     waker_notify(&a->waker);
 }
 
+/* Active objects in list order, then those of the timer by deadline.  What one gives back at its
+ * end may wake another, which is then finished next. */
+static void finish_objects(struct activator *a)
+{
+    struct ao *ao;
+    do {
+        while ((ao = dispatcher_front(&a->dispatcher)))
+            ao_finish(ao);
+        ao = timer_take(&a->timer, AO_NEVER);
+        if (ao) {
+            ao->flags &= (uint8_t)~AO_FLAG_TIMED;
+            ao_finish(ao);
+        }
+    } while (ao);
+}
+
 void activator_close(struct activator *a)
 {
     struct activator *before = activator_enter(a);
-    struct ao *ao;
     a->closing = true;
     inbox_close(a->inbox);
     ask_refuse_all(a);
-    while ((ao = dispatcher_front(&a->dispatcher)))
-        ao_finish(ao);
-    while ((ao = timer_take(&a->timer, AO_NEVER))) {
-        ao->flags &= (uint8_t)~AO_FLAG_TIMED;
-        ao_finish(ao);
-    }
+    finish_objects(a);
     finish_retired(a);
     disarm_hooks(a);
     lanes_forget(a);

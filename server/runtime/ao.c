@@ -306,8 +306,11 @@ static void settle_fault(struct ao *ao, uint8_t notes)
 
 void ao_settle(struct ao *ao, enum ao_verdict verdict, uint8_t notes)
 {
-    if (notes & NOTE_GONE)
+    if (notes & NOTE_GONE) {
+        if (ao->state == AO_STATE_INACTIVE)
+            come_to_rest(ao); /* from what it acquired after it had deactivated itself */
         return;
+    }
     switch (verdict) {
     case AO_AGAIN:
         become_active(ao, 0, "again");

@@ -48,8 +48,10 @@ static int serve_closed(struct ao *ao, enum ao_ask ask)
 
 static void refuse(struct ao *ao, enum ao_ask ask, int error)
 {
-    log_warn("request of another thread refused", LOG_STR("object", ao->cls->name),
-             LOG_STR("request", ask_name(ask)), LOG_STR("reason", ao_error_text(error)));
+    /* That an activator closes while another still asks is normal. */
+    LOG_AT(error == AO_E_CLOSED ? LOG_DEBUG : LOG_WARN, "request of another thread refused",
+           LOG_STR("object", ao->cls->name), LOG_STR("request", ask_name(ask)),
+           LOG_STR("reason", ao_error_text(error)));
     if (ao->cls->refused)
         ao->cls->refused(ao, ask, error);
 }

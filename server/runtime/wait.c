@@ -80,7 +80,8 @@ static void consume(struct ao *self, struct ao_wait *w)
 void ao_wait_prepare(struct ao *self, struct ao_wait *w)
 {
     assert(w->outcome != AO_WAIT_PENDING && "a record waits for one thing at a time");
-    assert(!(w->kept && w->held) && "release the permit first");
+    if (w->kept)
+        ao_wait_cancel(w); /* a permit that it still holds, of a turn before */
     *w = (struct ao_wait){.waiter = self};
     attach(self, w);
 }
@@ -129,12 +130,7 @@ void ao_wait_cancel(struct ao_wait *w)
 
 void ao_wait_cancelled(struct ao_wait *head)
 {
-    struct ao *ao = head->waiter;
-    if (ao_state(ao) == AO_STATE_ACTIVE) { /* its deadline came: its step will look */
-        ao->waits = head;
-        return;
-    }
-    ao->waits = NULL;
+    head->waiter->waits = NULL;
     /* The newest first: a wait that is pending leaves before older permits go back, so that none of
      * them is granted to the object that ends. */
     while (head) {

@@ -93,7 +93,9 @@ static void test_manual_lets_all_through_until_reset(void **state)
     stage_expect(&s, "[0] a is ready\n[0] b is ready\n[0] c is ready\n");
     ao_event_close(&e);
     virtual_run(&s.v);
-    stage_expect(&s, "[0] d is closed\n");
+    actor_enter(&a, &s, s.home, 'a', awaits);
+    virtual_run(&s.v);
+    stage_expect(&s, "[0] d is closed\n[0] a is closed\n");
     stage_close(&s);
 }
 

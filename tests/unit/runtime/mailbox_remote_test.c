@@ -230,7 +230,9 @@ static void test_close_tells_far_senders(void **state)
     virtual_run(&s.v);
     ao_mailbox_remote_close(p.remote);
     virtual_run(&s.v);
-    stage_expect(&s, "[0] a is closed\n");
+    actor_enter(&a, &s, s.away, 'a', far_sender);
+    virtual_run(&s.v);
+    stage_expect(&s, "[0] a is closed\n[0] a is closed\n");
     assert_int_equal(tear_down(&s, &p), SHARE);
 }
 

@@ -198,9 +198,11 @@ static void test_closed(void **state)
     ao_mailbox_close(&p.box);
     virtual_run(&s.v);
     assert_int_equal(ao_mailbox_try_send(&p.box, &p.letters[9].mail), AO_E_CLOSED);
+    actor_enter(&a, &s, s.home, 'a', sender);
     actor_enter(&b, &s, s.home, 'b', receiver);
     virtual_run(&s.v);
-    stage_expect(&s, "[0] a sent 1\n[0] a is closed\n[0] b got 1\n[0] b is closed\n");
+    stage_expect(&s,
+                 "[0] a sent 1\n[0] a is closed\n[0] a is closed\n[0] b got 1\n[0] b is closed\n");
     tear_down(&s, &p);
 }
 

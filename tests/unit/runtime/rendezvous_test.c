@@ -111,7 +111,9 @@ static void test_closed(void **state)
     ao_rendezvous_close(&r);
     actor_enter(&a, &s, s.home, 'a', takes);
     virtual_run(&s.v);
-    stage_expect(&s, "[0] 1 is closed\n[0] a is closed\n");
+    actor_enter(&g, &s, s.home, '2', gives);
+    virtual_run(&s.v);
+    stage_expect(&s, "[0] 1 is closed\n[0] a is closed\n[0] 2 is closed\n");
     stage_close(&s);
 }
 

@@ -125,6 +125,21 @@ static void test_the_semaphore_goes_first(void **state)
     tear_down(&s, &p);
 }
 
+static void test_releases_before_home_looks(void **state)
+{
+    struct stage s;
+    struct props p;
+    (void)state;
+    set_up(&s, &p, 0);
+    assert_ptr_equal(ao_sem_share(&p.sem, p.home), p.remote); /* one remote, held twice */
+    ao_sem_remote_drop(p.remote);
+    for (int i = 0; i < 3; i++)
+        ao_sem_remote_release(p.remote);
+    virtual_run(&s.v);
+    assert_int_equal(p.sem.permits, 3);
+    tear_down(&s, &p);
+}
+
 /* --- Interleavings: bit i of `order` says who has the i-th round --- */
 
 static void play(struct stage *s, unsigned order, int from, int to)
@@ -296,6 +311,7 @@ int main(void)
         cmocka_unit_test(test_order_is_that_of_arrival_at_home),
         cmocka_unit_test(test_deadline_of_a_far_waiter),
         cmocka_unit_test(test_the_semaphore_goes_first),
+        cmocka_unit_test(test_releases_before_home_looks),
         cmocka_unit_test(test_release_and_acquire_in_any_order),
         cmocka_unit_test(test_grant_crosses_cancel),
         cmocka_unit_test(test_scoped_from_afar),

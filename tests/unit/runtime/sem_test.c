@@ -253,6 +253,114 @@ static void test_scoped_permit_of_a_holder_that_is_ended(void **state)
     the_holder_ends(by_retire);
 }
 
+/* Ends active: its own activation comes while its last step runs. */
+static enum ao_verdict goes_round(struct ao *self)
+{
+    struct actor *a = actor_of(self);
+
+    AO_BEGIN(&a->seq);
+    AO_SCOPED_ACQUIRE(self, &a->seq, sem_of(a), &a->permit);
+    actor_say_outcome(a, "goes round,");
+    assert_int_equal(sem_of(a)->permits, 0);
+    if (a->i++ < 1)
+        ao_activate(self);
+    AO_END(&a->seq);
+}
+
+static void test_scoped_permit_of_one_that_begins_again(void **state)
+{
+    struct stage s;
+    struct ao_sem sem;
+    struct actor a;
+    (void)state;
+    stage_open(&s, &sem);
+    ao_sem_init(&sem, 1);
+    actor_enter(&a, &s, s.home, 'a', goes_round);
+    virtual_run(&s.v);
+    assert_int_equal(a.i, 2);
+    assert_int_equal(sem.permits, 1);
+    ao_sem_fini(&sem);
+    stage_close(&s);
+}
+
+static enum ao_verdict leaves_then_acquires(struct ao *self)
+{
+    struct actor *a = actor_of(self);
+
+    AO_BEGIN(&a->seq);
+    ao_deactivate(self);
+    AO_SCOPED_ACQUIRE(self, &a->seq, sem_of(a), &a->permit);
+    AO_END(&a->seq);
+}
+
+static void test_permit_acquired_after_the_end(void **state)
+{
+    struct stage s;
+    struct ao_sem sem;
+    struct actor a;
+    (void)state;
+    stage_open(&s, &sem);
+    ao_sem_init(&sem, 1);
+    actor_enter(&a, &s, s.home, 'a', leaves_then_acquires);
+    virtual_run(&s.v);
+    assert_int_equal(ao_state(&a.ao), AO_STATE_INACTIVE);
+    assert_int_equal(sem.permits, 1);
+    ao_sem_fini(&sem);
+    stage_close(&s);
+}
+
+/* A permit that goes back while the activator closes is granted to one that waits, whose turn to be
+ * finished comes then. */
+static void test_closing_with_holders_and_waiters(void **state)
+{
+    struct stage s;
+    struct ao_sem sem;
+    struct actor a, b;
+    (void)state;
+    stage_open(&s, &sem);
+    ao_sem_init(&sem, 1);
+    actor_enter(&a, &s, s.home, 'a', holder);
+    actor_enter(&b, &s, s.home, 'b', worker);
+    b.patience = AO_S(1);
+    virtual_run_until(&s.v, AO_MS(1));
+    virtual_close(&s.v, s.home);
+    assert_int_equal(ao_state(&a.ao), AO_STATE_INACTIVE);
+    assert_int_equal(ao_state(&b.ao), AO_STATE_INACTIVE);
+    assert_int_equal(sem.permits, 1);
+    ao_sem_fini(&sem);
+    stage_close(&s);
+}
+
+/* Two permits, given back in the order in which they were taken. */
+static enum ao_verdict holds_two(struct ao *self)
+{
+    struct actor *a = actor_of(self);
+    static struct ao_permit second; /* of one actor */
+
+    AO_BEGIN(&a->seq);
+    AO_SCOPED_ACQUIRE(self, &a->seq, sem_of(a), &a->permit);
+    AO_SCOPED_ACQUIRE(self, &a->seq, sem_of(a), &second);
+    assert_int_equal(sem_of(a)->permits, 0);
+    ao_permit_release(&a->permit);
+    assert_int_equal(sem_of(a)->permits, 1);
+    AO_END(&a->seq);
+}
+
+static void test_permits_go_back_in_any_order(void **state)
+{
+    struct stage s;
+    struct ao_sem sem;
+    struct actor a;
+    (void)state;
+    stage_open(&s, &sem);
+    ao_sem_init(&sem, 2);
+    actor_enter(&a, &s, s.home, 'a', holds_two);
+    virtual_run(&s.v);
+    assert_int_equal(sem.permits, 2);
+    ao_sem_fini(&sem);
+    stage_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,6 +373,10 @@ int main(void)
         cmocka_unit_test(test_close_ends_the_waits),
         cmocka_unit_test(test_scoped_permit_goes_back_at_the_end),
         cmocka_unit_test(test_scoped_permit_of_a_holder_that_is_ended),
+        cmocka_unit_test(test_scoped_permit_of_one_that_begins_again),
+        cmocka_unit_test(test_permit_acquired_after_the_end),
+        cmocka_unit_test(test_closing_with_holders_and_waiters),
+        cmocka_unit_test(test_permits_go_back_in_any_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
