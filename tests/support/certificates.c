@@ -1,0 +1,54 @@
+#include "tests/support/certificates.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
+enum { A_DAY = 86400 };
+
+static void write_files(const char *cert_path, const char *key_path, X509 *cert, EVP_PKEY *key)
+{
+    FILE *file = fopen(cert_path, "w");
+
+    assert_non_null(file);
+    assert_int_equal(PEM_write_X509(file, cert), 1);
+    fclose(file);
+    file = fopen(key_path, "w");
+    assert_non_null(file);
+    assert_int_equal(PEM_write_PrivateKey(file, key, NULL, NULL, 0, NULL, NULL), 1);
+    fclose(file);
+}
+
+void certificate_make(const char *cert_path, const char *key_path, const char *common_name)
+{
+    static long serial = 0;
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    X509 *cert = X509_new();
+    X509_NAME *name = X509_NAME_new();
+
+    assert_true(key != NULL && cert != NULL && name != NULL);
+    X509_NAME_add_entry_by_txt(name, "O", MBSTRING_ASC, (const unsigned char *)"Ergon's tests", -1,
+                               -1, 0);
+    if (common_name != NULL)
+        X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)common_name, -1,
+                                   -1, 0);
+    X509_set_version(cert, X509_VERSION_3);
+    ASN1_INTEGER_set(X509_get_serialNumber(cert), ++serial);
+    X509_gmtime_adj(X509_getm_notBefore(cert), -A_DAY);
+    X509_gmtime_adj(X509_getm_notAfter(cert), A_DAY);
+    X509_set_subject_name(cert, name);
+    X509_set_issuer_name(cert, name);
+    X509_set_pubkey(cert, key);
+    assert_true(X509_sign(cert, key, EVP_sha256()) > 0);
+    write_files(cert_path, key_path, cert, key);
+    X509_NAME_free(name);
+    X509_free(cert);
+    EVP_PKEY_free(key);
+}

@@ -1,0 +1,437 @@
+/* TLS over real sockets, the client beside the server in one thread. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+#include "server/net/conn_private.h"
+#include "server/net/principal.h"
+#include "tests/support/certificates.h"
+#include "tests/support/net_server.h"
+
+static char directory[64];
+static char server_cert[96], server_key[96], other_cert[96], other_key[96];
+static char alice_cert[96], alice_key[96], nameless_cert[96], nameless_key[96];
+
+static int make_files(void **state)
+{
+    (void)state;
+    strcpy(directory, "/tmp/ergon-tls-XXXXXX");
+    assert_non_null(mkdtemp(directory));
+#define PATHS(name, common_name)                                                                   \
+    snprintf(name##_cert, sizeof name##_cert, "%s/" #name ".pem", directory);                      \
+    snprintf(name##_key, sizeof name##_key, "%s/" #name ".key", directory);                        \
+    certificate_make(name##_cert, name##_key, common_name)
+    PATHS(server, "server");
+    PATHS(other, "other");
+    PATHS(alice, "alice");
+    PATHS(nameless, NULL);
+#undef PATHS
+    return 0;
+}
+
+static int remove_files(void **state)
+{
+    const char *const paths[] = {server_cert, server_key, other_cert,    other_key,
+                                 alice_cert,  alice_key,  nameless_cert, nameless_key};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        unlink(paths[i]);
+    return rmdir(directory);
+}
+
+/* --- A client --- */
+
+struct client {
+    SSL_CTX *ctx;
+    SSL *ssl;
+    SSL_SESSION *session; /* the last one that the server gave */
+    int fd;
+};
+
+static int on_session(SSL *ssl, SSL_SESSION *session)
+{
+    struct client *c = SSL_get_app_data(ssl);
+
+    SSL_SESSION_free(c->session);
+    c->session = session;
+    return 1;
+}
+
+static void client_init(struct client *c, int version, const char *cert, const char *key)
+{
+    *c = (struct client){.fd = -1};
+    c->ctx = SSL_CTX_new(TLS_client_method());
+    SSL_CTX_set_min_proto_version(c->ctx, version);
+    SSL_CTX_set_max_proto_version(c->ctx, version);
+    SSL_CTX_set_session_cache_mode(c->ctx, SSL_SESS_CACHE_CLIENT);
+    SSL_CTX_sess_set_new_cb(c->ctx, on_session);
+    if (cert != NULL) {
+        assert_int_equal(SSL_CTX_use_certificate_file(c->ctx, cert, SSL_FILETYPE_PEM), 1);
+        assert_int_equal(SSL_CTX_use_PrivateKey_file(c->ctx, key, SSL_FILETYPE_PEM), 1);
+    }
+}
+
+static void client_disconnect(struct client *c)
+{
+    if (c->ssl != NULL)
+        SSL_shutdown(c->ssl);
+    SSL_free(c->ssl);
+    c->ssl = NULL;
+    if (c->fd >= 0)
+        close(c->fd);
+    c->fd = -1;
+}
+
+static void client_fini(struct client *c)
+{
+    client_disconnect(c);
+    SSL_SESSION_free(c->session);
+    SSL_CTX_free(c->ctx);
+}
+
+/* True when the handshake succeeds. */
+static bool client_connect(struct client *c, struct net_server *s, const char *url)
+{
+    int turns = 0;
+
+    c->fd = net_client_connect(url);
+    assert_true(c->fd >= 0);
+    c->ssl = SSL_new(c->ctx);
+    SSL_set_fd(c->ssl, c->fd);
+    SSL_set_app_data(c->ssl, (char *)c);
+    if (c->session != NULL)
+        SSL_set_session(c->ssl, c->session);
+    for (;;) {
+        ERR_clear_error();
+        int done = SSL_connect(c->ssl);
+        if (done == 1)
+            return true;
+        int reason = SSL_get_error(c->ssl, done);
+        if (reason != SSL_ERROR_WANT_READ && reason != SSL_ERROR_WANT_WRITE)
+            return false;
+        net_server_turn(s);
+        assert_true(turns++ < NET_SERVER_TURNS);
+    }
+}
+
+static void client_write(struct client *c, struct net_server *s, const uint8_t *bytes, size_t len)
+{
+    size_t n;
+
+    for (size_t at = 0; at < len; net_server_turn(s))
+        if (SSL_write_ex(c->ssl, bytes + at, len - at, &n) == 1)
+            at += n;
+}
+
+/* False when the stream ends first. */
+static bool client_read(struct client *c, struct net_server *s, uint8_t *bytes, size_t len)
+{
+    int turns = 0;
+    size_t n;
+
+    for (size_t at = 0; at < len;) {
+        ERR_clear_error();
+        if (SSL_read_ex(c->ssl, bytes + at, len - at, &n) == 1) {
+            at += n;
+            continue;
+        }
+        if (SSL_get_error(c->ssl, 0) != SSL_ERROR_WANT_READ)
+            return false;
+        net_server_turn(s);
+        assert_true(turns++ < NET_SERVER_TURNS);
+    }
+    return true;
+}
+
+static bool client_echo(struct client *c, struct net_server *s, uint8_t id)
+{
+    const uint8_t request[] = {0x94, 0, id, 0xa4, 'e', 'c', 'h', 'o', 0x91, 0xc3};
+    const uint8_t expected[] = {0x94, 1, id, 0xc0, 0x91, 0xc3};
+    uint8_t answer[sizeof expected];
+
+    client_write(c, s, request, sizeof request);
+    return client_read(c, s, answer, sizeof answer) &&
+           memcmp(answer, expected, sizeof expected) == 0;
+}
+
+/* --- A server --- */
+
+static const char *open_server(struct net_server *s, uint32_t loops,
+                               struct listener_options options)
+{
+    net_server_init(s, loops);
+    net_server_open(s);
+    options.url = "ergons://127.0.0.1:0";
+    if (acceptor_listen(s->acceptor, &options, s->error, sizeof s->error) != 0)
+        return NULL;
+    return acceptor_url(s->acceptor, 0);
+}
+
+static struct listener_options plain_tls(void)
+{
+    return (struct listener_options){.tls = {.cert = server_cert, .key = server_key}};
+}
+
+static struct listener_options mutual_tls(enum client_cert client_cert)
+{
+    return (struct listener_options){.auth = LISTENER_AUTH_CERT,
+                                     .methods = "echo",
+                                     .tls = {.cert = server_cert,
+                                             .key = server_key,
+                                             .client_ca = alice_cert,
+                                             .client_cert = client_cert}};
+}
+
+static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
+
+static void echo_of_all_sizes(void **state)
+{
+    static uint8_t bytes[900100];
+    static uint8_t answer[900100];
+    static const size_t sizes[] = {10, 16384, 70000, 900000};
+
+    (void)state;
+    for (int v = 0; v < 2; v++) {
+        struct net_server s;
+        struct client c;
+        const char *url = open_server(&s, 1, plain_tls());
+        client_init(&c, versions[v], NULL, NULL);
+        assert_true(client_connect(&c, &s, url));
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            uint8_t head[] = {0x94, 0, 5, 0xa4, 'e', 'c', 'h', 'o', 0xc6, 0, 0, 0, 0};
+            for (int k = 0; k < 4; k++)
+                head[9 + k] = (uint8_t)(sizes[i] >> (24 - 8 * k));
+            memcpy(bytes, head, sizeof head);
+            memset(bytes + sizeof head, (int)i, sizes[i]);
+            client_write(&c, &s, bytes, sizeof head + sizes[i]);
+            assert_true(client_read(&c, &s, answer, 9 + sizes[i]));
+            assert_memory_equal(answer + 9, bytes + sizeof head, sizes[i]);
+        }
+        client_fini(&c);
+        NET_SERVER_UNTIL(&s, net_server_total(&s) == 0);
+        net_server_close(&s);
+    }
+}
+
+/* Session tickets are good at every loop: they share the keys. */
+static void a_session_is_resumed_at_another_loop(void **state)
+{
+    (void)state;
+    for (int v = 0; v < 2; v++) {
+        struct net_server s;
+        struct client c;
+        const char *url = open_server(&s, 2, plain_tls());
+        client_init(&c, versions[v], NULL, NULL);
+        for (int i = 0; i < 2; i++) {
+            assert_true(client_connect(&c, &s, url));
+            assert_true(client_echo(&c, &s, 1));
+            assert_int_equal(SSL_session_reused(c.ssl), i);
+            client_disconnect(&c);
+        }
+        struct net_loop_stats stats;
+        net_loop_stats(s.loops[1], &stats);
+        assert_int_equal(stats.accepted, 1);
+        client_fini(&c);
+        net_server_close(&s);
+    }
+}
+
+static void a_certificate_says_who_the_peer_is(void **state)
+{
+    (void)state;
+    for (int v = 0; v < 2; v++) {
+        struct net_server s;
+        struct client c;
+        const char *url = open_server(&s, 1, mutual_tls(CLIENT_CERT_REQUIRED));
+        client_init(&c, versions[v], alice_cert, alice_key);
+        for (int i = 0; i < 2; i++) { /* and so it does in a resumed session */
+            assert_true(client_connect(&c, &s, url));
+            assert_true(client_echo(&c, &s, 1));
+            const struct principal *p = conn_principal(s.loops[0]->first);
+            assert_string_equal(principal_name(p), "alice");
+            assert_true(principal_may(p, span_text("echo")));
+            assert_false(principal_may(p, span_text("hash")));
+            client_disconnect(&c);
+            NET_SERVER_UNTIL(&s, net_server_total(&s) == 0);
+        }
+        client_fini(&c);
+        net_server_close(&s);
+    }
+}
+
+/* In TLS 1.3 the client learns of a refusal with its first read. */
+static bool is_served(struct net_server *s, const char *url, int version, const char *cert,
+                      const char *key)
+{
+    struct client c;
+
+    client_init(&c, version, cert, key);
+    bool served = client_connect(&c, s, url) && client_echo(&c, s, 1);
+    client_fini(&c);
+    return served;
+}
+
+static void who_is_not_known_is_refused(void **state)
+{
+    struct net_server s;
+    const char *url = open_server(&s, 1, mutual_tls(CLIENT_CERT_REQUIRED));
+
+    (void)state;
+    for (int v = 0; v < 2; v++) {
+        assert_true(is_served(&s, url, versions[v], alice_cert, alice_key));
+        assert_false(is_served(&s, url, versions[v], other_cert, other_key));
+        assert_false(is_served(&s, url, versions[v], NULL, NULL));
+    }
+    NET_SERVER_UNTIL(&s, net_server_total(&s) == 0);
+    net_server_close(&s);
+
+    url = open_server(&s, 1, mutual_tls(CLIENT_CERT_OPTIONAL));
+    struct client c;
+    client_init(&c, TLS1_3_VERSION, NULL, NULL);
+    assert_true(client_connect(&c, &s, url) && client_echo(&c, &s, 1));
+    assert_null(conn_principal(s.loops[0]->first)); /* nobody yet: a token may follow */
+    assert_true(conn_auth_required(s.loops[0]->first));
+    client_fini(&c);
+    net_server_close(&s);
+
+    struct listener_options options = mutual_tls(CLIENT_CERT_REQUIRED);
+    options.tls.client_ca = nameless_cert;
+    url = open_server(&s, 1, options);
+    assert_false(is_served(&s, url, TLS1_3_VERSION, nameless_cert, nameless_key));
+    net_server_close(&s);
+}
+
+static void old_versions_are_refused(void **state)
+{
+    struct net_server s;
+    struct listener_options options = plain_tls();
+    const char *url = open_server(&s, 1, options);
+
+    (void)state;
+    assert_false(is_served(&s, url, TLS1_1_VERSION, NULL, NULL));
+    net_server_close(&s);
+    options.tls.min_tls13 = true;
+    url = open_server(&s, 1, options);
+    assert_false(is_served(&s, url, TLS1_2_VERSION, NULL, NULL));
+    assert_true(is_served(&s, url, TLS1_3_VERSION, NULL, NULL));
+    net_server_close(&s);
+}
+
+static void noise_is_no_handshake(void **state)
+{
+    struct net_server s;
+    const char *url = open_server(&s, 1, plain_tls());
+
+    (void)state;
+    int fd = net_client_connect(url);
+    net_client_request(fd, 1);
+    char buf[64];
+    NET_SERVER_UNTIL(&s, recv(fd, buf, sizeof buf, 0) == 0); /* behind the alert */
+    NET_SERVER_UNTIL(&s, net_server_total(&s) == 0);
+    close(fd);
+    net_server_close(&s);
+}
+
+static void a_silent_peer_is_cut_off(void **state)
+{
+    struct net_server s;
+    const char *url = open_server(&s, 1, plain_tls());
+
+    (void)state;
+    int fd = net_client_connect(url);
+    NET_SERVER_UNTIL(&s, net_server_total(&s) == 1);
+    s.now += AO_S(11);
+    NET_SERVER_UNTIL(&s, net_client_at_eof(fd));
+    close(fd);
+    net_server_close(&s);
+}
+
+static bool shows(struct net_server *s, const char *url, const char *common_name)
+{
+    struct client c;
+    char name[32] = "";
+
+    client_init(&c, TLS1_3_VERSION, NULL, NULL);
+    assert_true(client_connect(&c, s, url) && client_echo(&c, s, 1));
+    X509_NAME_get_text_by_NID(X509_get_subject_name(SSL_get0_peer_certificate(c.ssl)),
+                              NID_commonName, name, sizeof name);
+    client_fini(&c);
+    return strcmp(name, common_name) == 0;
+}
+
+static void certificates_are_read_again(void **state)
+{
+    struct net_server s;
+    char cert[96];
+    char key[96];
+
+    (void)state;
+    snprintf(cert, sizeof cert, "%s/changing.pem", directory);
+    snprintf(key, sizeof key, "%s/changing.key", directory);
+    certificate_make(cert, key, "before");
+    const char *url =
+        open_server(&s, 2, (struct listener_options){.tls = {.cert = cert, .key = key}});
+    struct client old;
+    client_init(&old, TLS1_3_VERSION, NULL, NULL);
+    assert_true(client_connect(&old, &s, url) && client_echo(&old, &s, 1));
+    certificate_make(cert, key, "after");
+    assert_int_equal(net_reload(s.acceptor, NULL, s.error, sizeof s.error), 0);
+    for (int i = 0; i < 10; i++)
+        net_server_turn(&s);
+    for (int i = 0; i < 2; i++)
+        assert_true(shows(&s, url, "after"));
+    assert_true(client_echo(&old, &s, 2)); /* who is there stays */
+    unlink(key);
+    assert_int_equal(net_reload(s.acceptor, NULL, s.error, sizeof s.error), -1);
+    assert_non_null(strstr(s.error, key));
+    assert_true(shows(&s, url, "after"));
+    client_fini(&old);
+    net_server_close(&s);
+    unlink(cert);
+}
+
+static void bad_files_are_named(void **state)
+{
+    struct net_server s;
+    struct listener_options options = plain_tls();
+
+    (void)state;
+    options.tls.key = other_key;
+    assert_null(open_server(&s, 1, options));
+    assert_non_null(strstr(s.error, other_key));
+    net_server_close(&s);
+    options.tls.cert = "/nowhere.pem";
+    assert_null(open_server(&s, 1, options));
+    assert_non_null(strstr(s.error, "/nowhere.pem"));
+    net_server_close(&s);
+    options = mutual_tls(CLIENT_CERT_REQUIRED);
+    options.tls.client_ca = NULL;
+    assert_null(open_server(&s, 1, options));
+    assert_non_null(strstr(s.error, "client_ca"));
+    net_server_close(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(echo_of_all_sizes),
+        cmocka_unit_test(a_session_is_resumed_at_another_loop),
+        cmocka_unit_test(a_certificate_says_who_the_peer_is),
+        cmocka_unit_test(who_is_not_known_is_refused),
+        cmocka_unit_test(old_versions_are_refused),
+        cmocka_unit_test(noise_is_no_handshake),
+        cmocka_unit_test(a_silent_peer_is_cut_off),
+        cmocka_unit_test(certificates_are_read_again),
+        cmocka_unit_test(bad_files_are_named),
+    };
+    return cmocka_run_group_tests(tests, make_files, remove_files);
+}
