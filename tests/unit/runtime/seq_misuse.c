@@ -46,7 +46,9 @@ enum ao_verdict step(struct ao *self)
         break;
     }
 #elif CASE == 3
+    /* clang-format off */
     AO_YIELD(&t->seq); AO_YIELD(&t->seq);
+    /* clang-format on */
 #elif CASE == 6
     AO_YIELD(&t->number);
 #elif CASE == 7
