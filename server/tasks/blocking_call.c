@@ -54,14 +54,18 @@ static struct task *make_child(struct blocking *b, const struct task *parent, st
     return NULL;
 }
 
-/* The door while a handler waits: see the head of executor_blocking.h. */
+/* The door while a handler waits: see the head of executor_blocking.h.  One that runs others' calls
+ * meanwhile waits already, and goes on to run them. */
 static enum executor_door close_door(struct blocking *b)
 {
     struct executor *e = &b->base;
     uint8_t before = atomic_load_explicit(&e->door, memory_order_relaxed);
-    uint32_t waiting = atomic_fetch_add_explicit(&e->tasks->waiting, 1, memory_order_acq_rel) + 1;
-    bool last = waiting == e->tasks->blocking_count;
-    atomic_store_explicit(&e->door, last ? DOOR_NESTED : DOOR_CLOSED, memory_order_relaxed);
+    if (before == DOOR_OPEN) {
+        uint32_t waiting =
+            atomic_fetch_add_explicit(&e->tasks->waiting, 1, memory_order_acq_rel) + 1;
+        bool last = waiting == e->tasks->blocking_count;
+        atomic_store_explicit(&e->door, last ? DOOR_NESTED : DOOR_CLOSED, memory_order_relaxed);
+    }
     executor_publish(e, 1);
     return (enum executor_door)before;
 }
@@ -70,8 +74,10 @@ static void restore_door(struct blocking *b, enum executor_door before)
 {
     struct executor *e = &b->base;
     executor_publish(e, -1);
+    if (before != DOOR_OPEN)
+        return;
     atomic_fetch_sub_explicit(&e->tasks->waiting, 1, memory_order_acq_rel);
-    atomic_store_explicit(&e->door, before, memory_order_relaxed);
+    atomic_store_explicit(&e->door, DOOR_OPEN, memory_order_relaxed);
 }
 
 static void give_back(struct blocking *b, struct task *t)
