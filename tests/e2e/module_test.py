@@ -236,6 +236,7 @@ class Shutdown(unittest.TestCase):
             client.send("tour.countdown", 9, "100s")
             client.call("echo", 1)
         self.assertEqual(server.stop(), 0, server.log_text())
+        server.log.close()
         for client in clients:
             client.close()
 
