@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 #include "server/runtime/state.h"
 #include "server/runtime/trace.h"
 
-/* Objects whose deadline came that one round takes; the rest follow in the next. */
+/* What one round does for the timer: objects whose deadline came, and moves on their way there. */
 enum { EXPIRE_BUDGET = 1024 };
 
 /* A coarse clock is some milliseconds off: too much for a shorter limit than this. */
@@ -91,12 +92,34 @@ struct activator *activator_open(const struct activator_options *options)
 /* True when it ended at its budget. */
 static bool expire(struct activator *a)
 {
-    for (int budget = EXPIRE_BUDGET; budget > 0; budget--) {
-        struct ao *ao = timer_take(&a->timer, a->now);
-        if (!ao)
-            return false;
+    struct ao *ao;
+    int budget = EXPIRE_BUDGET;
+    while ((ao = timer_take(&a->timer, a->now, &budget)))
         ao_expire(ao);
-    }
+    return budget <= 0;
+}
+
+static void hook_append(struct hook_list *list, struct round_hook *hook)
+{
+    hook->next = NULL;
+    if (list->first)
+        list->last->next = hook;
+    else
+        list->first = hook;
+    list->last = hook;
+}
+
+static bool hook_remove(struct hook_list *list, const struct round_hook *hook)
+{
+    struct round_hook *before = NULL;
+    struct round_hook **link = &list->first;
+    for (; *link && *link != hook; link = &before->next)
+        before = *link;
+    if (!*link)
+        return false;
+    *link = hook->next;
+    if (list->last == hook)
+        list->last = before;
     return true;
 }
 
@@ -106,47 +129,43 @@ void activator_at_round_end(struct activator *a, struct round_hook *hook)
     if (hook->armed)
         return;
     hook->armed = true;
-    hook->next = NULL;
-    if (a->hook_first)
-        a->hook_last->next = hook;
-    else
-        a->hook_first = hook;
-    a->hook_last = hook;
+    hook_append(&a->hooks, hook);
 }
 
 void activator_forget_hook(struct activator *a, struct round_hook *hook)
 {
-    struct round_hook *before = NULL;
-    struct round_hook **link = &a->hook_first;
     activator_assert_owner(a);
     if (!hook->armed)
         return;
-    for (; *link != hook; link = &before->next)
-        before = *link;
-    *link = hook->next;
-    if (a->hook_last == hook)
-        a->hook_last = before;
     hook->armed = false;
+    if (!hook_remove(&a->hooks, hook))
+        hook_remove(&a->hooks_running, hook);
 }
 
-/* What the hooks arm is for the next round: the list is taken off first. */
+static struct round_hook *hook_disarm_first(struct hook_list *list)
+{
+    struct round_hook *hook = list->first;
+    if (hook) {
+        hook_remove(list, hook);
+        hook->armed = false;
+    }
+    return hook;
+}
+
+/* What the hooks arm is for the next round; one may also forget another that is still to run. */
 static void run_hooks(struct activator *a)
 {
-    struct round_hook *hook = a->hook_first;
-    a->hook_first = a->hook_last = NULL;
-    while (hook) {
-        struct round_hook *next = hook->next;
-        hook->armed = false;
+    struct round_hook *hook;
+    a->hooks_running = a->hooks;
+    a->hooks = (struct hook_list){0};
+    while ((hook = hook_disarm_first(&a->hooks_running)))
         hook->run(hook);
-        hook = next;
-    }
 }
 
 static void disarm_hooks(struct activator *a)
 {
-    for (struct round_hook *hook = a->hook_first; hook; hook = hook->next)
-        hook->armed = false;
-    a->hook_first = a->hook_last = NULL;
+    while (hook_disarm_first(&a->hooks))
+        continue;
 }
 
 /* A callback may retire further objects: they are finished too. */
@@ -235,6 +254,18 @@ void activator_stop(struct activator *a)
     waker_notify(&a->waker);
 }
 
+static struct ao *take_sleeper(struct activator *a)
+{
+    struct ao *ao = NULL;
+    while (!ao && a->timer.count) {
+        int budget = INT_MAX;
+        ao = timer_take(&a->timer, AO_NEVER, &budget);
+    }
+    if (ao)
+        ao->flags &= (uint8_t)~AO_FLAG_TIMED;
+    return ao;
+}
+
 /* Active objects in list order, then those of the timer by deadline.  What one gives back at its
  * end may wake another, which is then finished next. */
 static void finish_objects(struct activator *a)
@@ -243,11 +274,9 @@ static void finish_objects(struct activator *a)
     do {
         while ((ao = dispatcher_front(&a->dispatcher)))
             ao_finish(ao);
-        ao = timer_take(&a->timer, AO_NEVER);
-        if (ao) {
-            ao->flags &= (uint8_t)~AO_FLAG_TIMED;
+        ao = take_sleeper(a);
+        if (ao)
             ao_finish(ao);
-        }
     } while (ao);
 }
 

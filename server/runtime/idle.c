@@ -13,8 +13,7 @@ enum { SPIN_LOOKS = 64 };
 
 bool activator_busy(const struct activator *a)
 {
-    return a->dispatcher.count || a->hook_first || a->timer.expired.first || a->dirty ||
-           a->retired_first;
+    return a->dispatcher.count || a->hooks.first || a->overdue || a->dirty || a->retired_first;
 }
 
 /* Is there something from other threads?  What a sleeper looks at once more. */

@@ -63,6 +63,10 @@ struct activator_figures {
     counter since;                             /* the clock when it began, ns */
 };
 
+struct hook_list {
+    struct round_hook *first, *last;
+};
+
 struct activator {
     /* The way of each step. */
     struct dispatcher dispatcher;
@@ -70,13 +74,14 @@ struct activator {
     ao_time now;         /* ns, read once a round */
     ao_time step_limit;  /* ns; 0: steps are not measured */
     uint64_t steps;      /* since the figures were written */
+    bool overdue;        /* the last look at the timer ended at its budget */
     bool closing;        /* activator_close() has begun: nothing becomes active any more */
 
     struct timer timer;
     struct ao *retired_first, *retired_last; /* linked by next */
-    struct round_hook *hook_first, *hook_last;
-    struct lane *inlets, *inlets_last; /* lanes whose receiver lives here, by next_inlet */
-    struct lane *dirty, *dirty_last;   /* lanes with something to publish, by next_dirty */
+    struct hook_list hooks, hooks_running;   /* armed; of those, what this round has yet to run */
+    struct lane *inlets, *inlets_last;       /* lanes whose receiver lives here, by next_inlet */
+    struct lane *dirty, *dirty_last;         /* lanes with something to publish, by next_dirty */
     struct inbox *inbox;
     struct fault fault; /* of the step that is about to return AO_FAULT */
     uint64_t random;

@@ -62,16 +62,31 @@ void timer_init(struct timer *t, ao_time now)
     *t = (struct timer){.tick = now / AO_MS(1)};
 }
 
+/* While a slot moves, what comes for it queues behind: objects of one tick keep their order. */
 void timer_insert(struct timer *t, struct ao *ao)
 {
-    put(t, ao);
     t->count++;
+    if (t->moving.first && tick_of(ao->due) < t->moving_end)
+        slot_append(&t->moving, ao);
+    else
+        put(t, ao);
+}
+
+/* An object inside of a list is unlinked without regard to which list it is; at an end it is the
+ * moving one's if that one says so. */
+static bool ends_moving(const struct timer *t, const struct ao *ao)
+{
+    return t->moving.first == ao || t->moving.last == ao;
 }
 
 void timer_cancel(struct timer *t, struct ao *ao)
 {
     uint64_t tick = tick_of(ao->due);
     t->count--;
+    if (ends_moving(t, ao)) {
+        slot_remove(&t->moving, ao);
+        return;
+    }
     if (tick <= t->tick) {
         slot_remove(&t->expired, ao);
         return;
@@ -103,40 +118,55 @@ static uint64_t slot_begin(const struct timer *t, struct place at)
 }
 
 /* Moves the wheel to the beginning of the first slot that is not empty, unless that lies after
- * `tick`, and spreads its objects over the levels below, in their order; so objects of one tick
- * keep the order of their insertion. */
+ * `tick`.  A slot of the lowest level is one tick, and expires as it is; another begins to move. */
 static bool advance(struct timer *t, uint64_t tick)
 {
     struct place at;
     if (!first_slot(t, &at) || slot_begin(t, at) > tick)
         return false;
     struct timer_slot *slot = &t->slots[at.level][at.index];
-    struct ao *ao = slot->first;
     t->tick = slot_begin(t, at);
+    t->moving_end = t->tick + (UINT64_C(1) << (at.level * TIMER_BITS));
     t->occupied[at.level] &= ~(UINT64_C(1) << at.index);
+    if (at.level == 0)
+        t->expired = *slot;
+    else
+        t->moving = *slot;
     *slot = (struct timer_slot){0};
-    while (ao) {
-        struct ao *next = ao->next;
-        __builtin_prefetch(next, 1);
-        put(t, ao);
-        ao = next;
-    }
     return true;
 }
 
-struct ao *timer_take(struct timer *t, ao_time now)
+static void move_one(struct timer *t)
 {
-    uint64_t tick = now / AO_MS(1);
-    while (!t->expired.first)
-        if (!advance(t, tick)) {
-            if (t->tick < tick)
-                t->tick = tick;
-            return NULL;
-        }
+    struct ao *ao = t->moving.first;
+    __builtin_prefetch(ao->next, 1);
+    slot_remove(&t->moving, ao);
+    put(t, ao);
+}
+
+static struct ao *take_expired(struct timer *t)
+{
     struct ao *ao = t->expired.first;
+    __builtin_prefetch(ao->next, 1);
     slot_remove(&t->expired, ao);
     t->count--;
     return ao;
+}
+
+struct ao *timer_take(struct timer *t, ao_time now, int *budget)
+{
+    uint64_t tick = now / AO_MS(1);
+    while ((*budget)-- > 0) {
+        if (t->moving.first)
+            move_one(t);
+        else if (t->expired.first)
+            return take_expired(t);
+        else if (!advance(t, tick)) {
+            t->tick = t->tick < tick ? tick : t->tick;
+            return NULL;
+        }
+    }
+    return NULL;
 }
 
 static uint64_t first_tick(const struct timer *t, struct place at)
@@ -156,7 +186,7 @@ static uint64_t first_tick(const struct timer *t, struct place at)
 ao_time timer_next(const struct timer *t)
 {
     struct place at;
-    if (t->expired.first)
+    if (t->expired.first || t->moving.first)
         return AO_MS(t->tick);
     if (!first_slot(t, &at))
         return AO_NEVER;
@@ -164,38 +194,65 @@ ao_time timer_next(const struct timer *t)
     return tick > AO_NEVER / AO_MS(1) ? AO_NEVER - 1 : AO_MS(tick);
 }
 
-/* The objects of a slot, or -1 when one does not belong there or a link is wrong. */
-static int64_t count_slot(const struct timer *t, const struct timer_slot *slot, struct place at,
-                          bool expired)
+/* The objects of a list, or -1 when a link is wrong, or one does not belong there. */
+static int64_t count_list(const struct timer *t, const struct timer_slot *slot,
+                          bool (*belongs)(const struct timer *t, uint64_t tick, struct place at),
+                          struct place at)
 {
     int64_t n = 0;
     const struct ao *prev = NULL;
-    for (const struct ao *ao = slot->first; ao; prev = ao, ao = ao->next, n++) {
-        uint64_t tick = tick_of(ao->due);
-        if (ao->prev != prev || (tick <= t->tick) != expired)
+    for (const struct ao *ao = slot->first; ao; prev = ao, ao = ao->next, n++)
+        if (ao->prev != prev || !belongs(t, tick_of(ao->due), at))
             return -1;
-        if (expired)
-            continue;
-        struct place right = place_of(t, tick);
-        if (right.level != at.level || right.index != at.index)
-            return -1;
-    }
     return prev == slot->last ? n : -1;
+}
+
+static bool in_slot(const struct timer *t, uint64_t tick, struct place at)
+{
+    if (tick <= t->tick)
+        return false;
+    struct place right = place_of(t, tick);
+    return right.level == at.level && right.index == at.index;
+}
+
+static bool in_expired(const struct timer *t, uint64_t tick, struct place at)
+{
+    (void)at;
+    return tick <= t->tick;
+}
+
+static bool in_moving(const struct timer *t, uint64_t tick, struct place at)
+{
+    (void)at;
+    return tick < t->moving_end;
+}
+
+static int64_t count_level(const struct timer *t, unsigned level)
+{
+    int64_t sum = 0;
+    for (unsigned index = 0; index < TIMER_SLOTS; index++) {
+        struct place at = {level, index};
+        int64_t n = count_list(t, &t->slots[level][index], in_slot, at);
+        bool marked = t->occupied[level] >> index & 1;
+        if (n < 0 || marked != (n > 0))
+            return -1;
+        sum += n;
+    }
+    return sum;
 }
 
 bool timer_validate(const struct timer *t)
 {
-    int64_t sum = count_slot(t, &t->expired, (struct place){0, 0}, true);
-    if (sum < 0)
+    int64_t expired = count_list(t, &t->expired, in_expired, (struct place){0, 0});
+    int64_t moving = count_list(t, &t->moving, in_moving, (struct place){0, 0});
+    if (expired < 0 || moving < 0)
         return false;
-    for (unsigned level = 0; level < TIMER_LEVELS; level++)
-        for (unsigned index = 0; index < TIMER_SLOTS; index++) {
-            struct place at = {level, index};
-            int64_t n = count_slot(t, &t->slots[level][index], at, false);
-            bool marked = t->occupied[level] >> index & 1;
-            if (n < 0 || marked != (n > 0))
-                return false;
-            sum += n;
-        }
+    int64_t sum = expired + moving;
+    for (unsigned level = 0; level < TIMER_LEVELS; level++) {
+        int64_t n = count_level(t, level);
+        if (n < 0)
+            return false;
+        sum += n;
+    }
     return (uint64_t)sum == t->count;
 }

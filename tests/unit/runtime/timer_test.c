@@ -11,6 +11,13 @@
 
 static struct timer timer;
 
+/* Without a bound. */
+static struct ao *take(ao_time now)
+{
+    int budget = 1000000;
+    return timer_take(&timer, now, &budget);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -29,7 +36,7 @@ static void test_empty(void **state)
 {
     (void)state;
     assert_int_equal(timer_next(&timer), AO_NEVER);
-    assert_null(timer_take(&timer, AO_S(1)));
+    assert_null(take(AO_S(1)));
     assert_true(timer_validate(&timer));
 }
 
@@ -39,8 +46,8 @@ static void test_never_early(void **state)
     struct ao x = {0};
     put(&x, AO_MS(7) + 1);
     assert_int_equal(timer_next(&timer), AO_MS(8));
-    assert_null(timer_take(&timer, AO_MS(8) - 1));
-    assert_ptr_equal(timer_take(&timer, AO_MS(8)), &x);
+    assert_null(take(AO_MS(8) - 1));
+    assert_ptr_equal(take(AO_MS(8)), &x);
     assert_int_equal(timer.count, 0);
 }
 
@@ -54,8 +61,8 @@ static void test_by_tick_then_by_insertion(void **state)
     put(&x[3], AO_MS(5) - 1); /* the same tick */
     const int order[] = {1, 3, 0, 2};
     for (int i = 0; i < 4; i++)
-        assert_ptr_equal(timer_take(&timer, AO_MS(20)), &x[order[i]]);
-    assert_null(timer_take(&timer, AO_MS(20)));
+        assert_ptr_equal(take(AO_MS(20)), &x[order[i]]);
+    assert_null(take(AO_MS(20)));
 }
 
 /* One from a higher level, one put directly into the lowest: the first inserted comes first. */
@@ -64,13 +71,13 @@ static void test_insertion_order_across_levels(void **state)
     (void)state;
     struct ao early = {0}, late = {0}, last = {0};
     put(&early, AO_MS(100));
-    assert_null(timer_take(&timer, AO_MS(50)));
+    assert_null(take(AO_MS(50)));
     put(&late, AO_MS(100));
-    assert_null(timer_take(&timer, AO_MS(70)));
+    assert_null(take(AO_MS(70)));
     put(&last, AO_MS(100));
-    assert_ptr_equal(timer_take(&timer, AO_MS(100)), &early);
-    assert_ptr_equal(timer_take(&timer, AO_MS(100)), &late);
-    assert_ptr_equal(timer_take(&timer, AO_MS(100)), &last);
+    assert_ptr_equal(take(AO_MS(100)), &early);
+    assert_ptr_equal(take(AO_MS(100)), &late);
+    assert_ptr_equal(take(AO_MS(100)), &last);
 }
 
 static void test_past_deadline_comes_after_what_is_due(void **state)
@@ -79,11 +86,11 @@ static void test_past_deadline_comes_after_what_is_due(void **state)
     struct ao x = {0}, y = {0}, past = {0};
     put(&x, AO_MS(5));
     put(&y, AO_MS(5));
-    assert_ptr_equal(timer_take(&timer, AO_MS(9)), &x);
+    assert_ptr_equal(take(AO_MS(9)), &x);
     put(&past, AO_MS(1));
     assert_true(timer_next(&timer) <= AO_MS(9));
-    assert_ptr_equal(timer_take(&timer, AO_MS(9)), &y);
-    assert_ptr_equal(timer_take(&timer, AO_MS(9)), &past);
+    assert_ptr_equal(take(AO_MS(9)), &y);
+    assert_ptr_equal(take(AO_MS(9)), &past);
 }
 
 static void test_cancel(void **state)
@@ -106,10 +113,10 @@ static void test_cancel_of_what_is_due(void **state)
     struct ao x = {0}, y = {0};
     put(&x, AO_MS(5));
     put(&y, AO_MS(5));
-    assert_ptr_equal(timer_take(&timer, AO_MS(5)), &x);
+    assert_ptr_equal(take(AO_MS(5)), &x);
     timer_cancel(&timer, &y);
     assert_true(timer_validate(&timer));
-    assert_null(timer_take(&timer, AO_MS(5)));
+    assert_null(take(AO_MS(5)));
 }
 
 static void test_next_is_exact_on_each_level(void **state)
@@ -121,9 +128,9 @@ static void test_next_is_exact_on_each_level(void **state)
         timer_init(&timer, 0);
         put(&x, due);
         assert_int_equal(timer_next(&timer), due);
-        assert_null(timer_take(&timer, due - 1));
+        assert_null(take(due - 1));
         assert_true(timer_validate(&timer));
-        assert_ptr_equal(timer_take(&timer, due), &x);
+        assert_ptr_equal(take(due), &x);
     }
 }
 
@@ -133,8 +140,48 @@ static void test_furthest_deadline(void **state)
     struct ao x = {0};
     put(&x, AO_NEVER - AO_S(1) - 1);
     assert_true(timer_next(&timer) < AO_NEVER);
-    assert_null(timer_take(&timer, AO_NEVER - AO_S(2)));
-    assert_ptr_equal(timer_take(&timer, AO_NEVER), &x);
+    assert_null(take(AO_NEVER - AO_S(2)));
+    assert_ptr_equal(take(AO_NEVER), &x);
+}
+
+/* A slot of a higher level moves in many turns; meanwhile objects come and go. */
+static void test_budget(void **state)
+{
+    (void)state;
+    enum { N = 100 };
+    struct ao x[N] = {0}, late = {0};
+    for (int i = 0; i < N; i++)
+        put(&x[i], AO_MS(200));
+    int budget = 10;
+    assert_null(timer_take(&timer, AO_MS(250), &budget));
+    assert_true(budget <= 0);
+    assert_int_equal(timer_next(&timer), AO_MS(192)); /* there is more to do: at once */
+    put(&late, AO_MS(200));                           /* queues behind those that still move */
+    timer_cancel(&timer, &x[0]);                      /* moved already */
+    timer_cancel(&timer, &x[N - 1]);                  /* in the middle of those that move */
+    timer_cancel(&timer, &x[9]);                      /* the first of them, or the last moved */
+    assert_true(timer_validate(&timer));
+    for (int i = 1; i < N - 1; i++)
+        if (i != 9)
+            assert_ptr_equal(take(AO_MS(250)), &x[i]);
+    assert_ptr_equal(take(AO_MS(250)), &late);
+    assert_null(take(AO_MS(250)));
+    assert_true(timer_validate(&timer));
+}
+
+static void test_cancel_of_what_moves(void **state)
+{
+    (void)state;
+    struct ao x[4] = {0};
+    for (int i = 0; i < 4; i++)
+        put(&x[i], AO_MS(200 + 10 * i));
+    int budget = 2; /* one to reach the slot, one to move */
+    assert_null(timer_take(&timer, AO_MS(250), &budget));
+    for (int i = 3; i >= 0; i--) {
+        timer_cancel(&timer, &x[i]);
+        assert_true(timer_validate(&timer));
+    }
+    assert_int_equal(timer_next(&timer), AO_NEVER);
 }
 
 /* --- Against a model: a list sorted by (tick, insertion) --- */
@@ -178,15 +225,21 @@ static void toggle(struct entry *e, ao_time now, uint64_t serial, uint64_t *seed
     timer_insert(&timer, &e->ao);
 }
 
-static void take_due(struct entry *entries, ao_time now)
+/* True when nothing more is due. */
+static bool take_due(struct entry *entries, ao_time now, int budget)
 {
     struct ao *ao;
-    while ((ao = timer_take(&timer, now))) {
+    while ((ao = timer_take(&timer, now, &budget))) {
         struct entry *first = first_of(entries);
         assert_ptr_equal(ao, &first->ao);
         assert_true(AO_MS(first->tick) <= now);
         first->in = false;
     }
+    return budget > 0;
+}
+
+static void check_rest(struct entry *entries, ao_time now)
+{
     struct entry *rest = first_of(entries);
     assert_true(!rest || AO_MS(rest->tick) > now);
     assert_int_equal(timer_next(&timer), rest ? AO_MS(rest->tick) : AO_NEVER);
@@ -202,7 +255,8 @@ static void test_random_against_a_sorted_list(void **state)
         toggle(&entries[next_random(&seed) % CROWD], now, turn, &seed);
         if (next_random(&seed) % 4 == 0)
             now += AO_MS(next_random(&seed) % (UINT64_C(1) << next_random(&seed) % 14));
-        take_due(entries, now);
+        if (take_due(entries, now, (int)(next_random(&seed) % 20)))
+            check_rest(entries, now);
         if (turn % 64 == 0)
             assert_true(timer_validate(&timer));
     }
@@ -220,6 +274,8 @@ int main(void)
         cmocka_unit_test_setup(test_cancel_of_what_is_due, set_up),
         cmocka_unit_test_setup(test_next_is_exact_on_each_level, set_up),
         cmocka_unit_test_setup(test_furthest_deadline, set_up),
+        cmocka_unit_test_setup(test_budget, set_up),
+        cmocka_unit_test_setup(test_cancel_of_what_moves, set_up),
         cmocka_unit_test_setup(test_random_against_a_sorted_list, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
