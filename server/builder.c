@@ -285,15 +285,32 @@ void topology_set_draining(struct topology *t)
     atomic_store_explicit(&t->shared.draining, true, memory_order_relaxed);
 }
 
-const char *topology_stuck(struct topology *t, ao_time now, ao_time limit, const char **what)
+void topology_watch(struct topology *t, struct waker *watcher)
+{
+    for (uint32_t i = 0; i < t->loop_count; i++)
+        activator_watch(t->activators[i], watcher);
+    if (t->manager_poller)
+        activator_watch(t->manager, watcher);
+}
+
+bool topology_asleep(const struct topology *t)
+{
+    for (uint32_t i = 0; i < t->running; i++)
+        if (!activator_blocked(t->runners[i].activator))
+            return false;
+    return true;
+}
+
+bool topology_stuck(struct topology *t, ao_time now, ao_time limit, struct stuck *out)
 {
     for (uint32_t i = 0; i < t->running; i++) {
-        ao_time since;
-        *what = activator_stuck(t->runners[i].activator, &since);
-        if (*what && now > since && now - since > limit)
-            return activator_name(t->runners[i].activator);
+        const struct activator *a = t->runners[i].activator;
+        out->activator = activator_name(a);
+        out->object = activator_stuck(a, &out->since);
+        if (out->object && now > out->since && now - out->since > limit)
+            return true;
     }
-    return NULL;
+    return false;
 }
 
 uint32_t topology_stop(struct topology *t, ao_time limit)

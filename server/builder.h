@@ -14,6 +14,7 @@
 #include "server/rpc/rpc.h"
 
 struct topology;
+struct waker;
 
 /* Everything but threads and listeners.  `registry` is borrowed.  NULL and a text in `error`. */
 struct topology *topology_build(const struct config *config, struct registry *registry, char *error,
@@ -29,9 +30,16 @@ struct acceptor *topology_acceptor(struct topology *t);
 struct tasks *topology_tasks(struct topology *t);
 void topology_set_draining(struct topology *t); /* for server.info */
 
-/* The activator whose step has run longer than `limit` by now, its class name in *what; NULL when
- * all is well. */
-const char *topology_stuck(struct topology *t, ao_time now, ao_time limit, const char **what);
+/* Before topology_start(): `watcher` is notified whenever an activator comes back from blocking. */
+void topology_watch(struct topology *t, struct waker *watcher);
+bool topology_asleep(const struct topology *t); /* every activator blocks */
+
+struct stuck {
+    const char *activator, *object; /* names */
+    ao_time since;                  /* when the step began */
+};
+/* A step that has run longer than `limit` by now.  False when all is well. */
+bool topology_stuck(struct topology *t, ao_time now, ao_time limit, struct stuck *out);
 
 /* Ends the loops' runs, joins their threads, then the blocking ones within `limit` ns.  Returns how
  * many of those did not come back: then topology_free() must not be called. */

@@ -10,6 +10,7 @@
 #include "server/notify.h"
 #include "server/reload.h"
 #include "server/runtime/log.h"
+#include "server/watchdog.h"
 
 /* X(NAME, "what is true; who leaves it") */
 #define SERVE_PHASES(X)                                                                            \
@@ -41,9 +42,10 @@ struct server {
     const struct config_input *input;
     enum serve_phase phase;
     ao_time stop_began; /* valid from DRAINING on */
-    ao_time watchdog;   /* ns between two pings of the service manager; 0: none wanted */
-    int signals;        /* signalfd */
-    int drained;        /* eventfd: no connection is left */
+    struct watchdog watchdog;
+    ao_time ping; /* ns between two pings of the service manager; 0: none wanted */
+    int signals;  /* signalfd */
+    int drained;  /* eventfd: no connection is left */
 };
 
 static ao_time now(void)
@@ -153,35 +155,47 @@ static void on_signal(struct server *s)
         on_stop_signal(s);
 }
 
-/* -1: as long as it takes. */
-static int wait_ms(const struct server *s)
+static ao_time least(ao_time a, ao_time b)
 {
-    if (s->phase != PHASE_RUNNING)
-        return (int)(time_left(s, phase_limit(s)) / AO_MS(1)) + 1;
-    return s->watchdog > 0 ? (int)(s->watchdog / AO_MS(1)) : -1;
+    return a < b ? a : b;
 }
 
-static void on_quiet(struct server *s)
+static ao_time wait_time(struct server *s)
 {
-    if (s->phase == PHASE_RUNNING)
+    ao_time wait = watchdog_wait(&s->watchdog);
+
+    if (s->phase != PHASE_RUNNING)
+        return least(wait, time_left(s, phase_limit(s)) + AO_MS(1));
+    return s->ping > 0 ? least(wait, s->ping) : wait;
+}
+
+/* What is due by the clock. */
+static void on_time(struct server *s)
+{
+    watchdog_look(&s->watchdog);
+    if (s->phase == PHASE_RUNNING && s->ping > 0)
         notify_watchdog();
-    else if (time_left(s, phase_limit(s)) == 0)
+    else if (s->phase != PHASE_RUNNING && time_left(s, phase_limit(s)) == 0)
         on_limit(s);
 }
 
 static void wait_once(struct server *s)
 {
-    struct pollfd fds[] = {{.fd = s->signals, .events = POLLIN},
-                           {.fd = s->drained, .events = POLLIN}};
-    int ready = poll(fds, sizeof fds / sizeof fds[0], wait_ms(s));
+    enum { SIGNALS, DRAINED, AWAKE, COUNT };
+    struct pollfd fds[COUNT] = {[SIGNALS] = {.fd = s->signals, .events = POLLIN},
+                                [DRAINED] = {.fd = s->drained, .events = POLLIN},
+                                [AWAKE] = {.fd = s->watchdog.fd, .events = POLLIN}};
+    ao_time wait = wait_time(s);
+    int ready = poll(fds, COUNT, wait == AO_NEVER ? -1 : (int)(wait / AO_MS(1)) + 1);
 
+    watchdog_awake(&s->watchdog, ready <= 0);
     if (ready <= 0) {
-        on_quiet(s);
+        on_time(s);
         return;
     }
-    if (fds[0].revents)
+    if (fds[SIGNALS].revents)
         on_signal(s);
-    if (fds[1].revents && s->phase != PHASE_STOPPING)
+    if (fds[DRAINED].revents && s->phase != PHASE_STOPPING)
         enter(s, PHASE_STOPPING);
 }
 
@@ -206,7 +220,9 @@ static int open_files(struct server *s)
     signal_set(&set);
     s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     s->drained = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return s->signals < 0 || s->drained < 0 ? -1 : 0;
+    if (s->signals < 0 || s->drained < 0)
+        return -1;
+    return watchdog_open(&s->watchdog, s->topology, s->config->step_limit);
 }
 
 enum serve_exit serve(struct topology *t, struct config *config, const struct config_input *input)
@@ -214,7 +230,8 @@ enum serve_exit serve(struct topology *t, struct config *config, const struct co
     struct server s = {.topology = t,
                        .config = config,
                        .input = input,
-                       .watchdog = notify_watchdog_period(),
+                       .watchdog = {.fd = -1},
+                       .ping = notify_watchdog_period(),
                        .signals = -1,
                        .drained = -1};
     enum serve_exit status = SERVE_FAILED;
@@ -233,6 +250,7 @@ enum serve_exit serve(struct topology *t, struct config *config, const struct co
         status = stop(&s);
     }
     config_free(s.config);
+    watchdog_close(&s.watchdog);
     close(s.signals);
     close(s.drained);
     return status;

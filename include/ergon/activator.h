@@ -101,4 +101,12 @@ void activator_stats(const struct activator *a, struct activator_stats *out);
  * name.  Any thread; for a watchdog.  `*since` is the clock's time at which the step began. */
 const char *activator_stuck(const struct activator *a, ao_time *since);
 
+/* For a watcher that need not look while everybody sleeps.  activator_watch(): before the run;
+ * `watcher` (borrowed) is notified whenever the activator comes back from blocking.
+ * activator_blocked(): any thread; after the watcher announced its own sleep, false is certain to
+ * be followed by a notification or a look. */
+struct waker;
+void activator_watch(struct activator *a, struct waker *watcher);
+bool activator_blocked(const struct activator *a);
+
 #endif

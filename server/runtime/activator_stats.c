@@ -37,3 +37,13 @@ const char *activator_stuck(const struct activator *a, ao_time *since)
     *since = began;
     return cls->name;
 }
+
+void activator_watch(struct activator *a, struct waker *watcher)
+{
+    a->watcher = watcher;
+}
+
+bool activator_blocked(const struct activator *a)
+{
+    return atomic_load_explicit(&a->blocked, memory_order_relaxed);
+}

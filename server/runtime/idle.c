@@ -51,13 +51,22 @@ static ao_time time_left(const struct activator *a)
     return next > now ? next - now : 0;
 }
 
+static void block_in_poller(struct activator *a, ao_time timeout)
+{
+    atomic_store_explicit(&a->blocked, true, memory_order_relaxed);
+    poll_now(a, timeout);
+    atomic_store_explicit(&a->blocked, false, memory_order_relaxed);
+    if (a->watcher)
+        waker_notify(a->watcher);
+}
+
 static void block(struct activator *a)
 {
     ao_time timeout = time_left(a);
     waker_announce(&a->waker);
     if (!called(a)) {
         counter_add(&a->figures.blocks, timeout != 0);
-        poll_now(a, timeout);
+        block_in_poller(a, timeout);
         if (!waker_announced(&a->waker))
             counter_add(&a->figures.wakes_received, 1);
     }

@@ -98,9 +98,14 @@ struct activator {
     _Atomic bool running;     /* relaxed: only its own thread and assertions look */
     char name[32];
 
-    struct waker waker; /* a line of its own: other threads read it */
+    struct waker *watcher; /* NULL: nobody watches */
+    struct waker waker;    /* a line of its own: other threads read it */
     /* Release in activator_stop(), so that what it follows is seen; acquire in activator_run(). */
     _Atomic bool stopping;
+    /* True from before the poller blocks until after.  Relaxed: the fences of the watcher's waker
+     * order it, as they do any input: this thread stores false and notifies, the watcher announces
+     * and loads. */
+    _Atomic bool blocked;
     alignas(64) struct activator_figures figures;
 };
 
