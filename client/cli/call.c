@@ -100,7 +100,7 @@ const struct command CALL = {
             "ARG may hold such an object too. Without --timeout it waits as long as it takes.\n",
     .examples = "  ergon call echo hello\n"
                 "  ergon call sum '[1, 2, 3]'\n"
-                "  ergon call hash sha256 @README.md\n"
+                "  ergon call hash sha256 @README.md hex\n"
                 "  tar c docs | ergon call compress - > docs.tar.gz\n"
                 "  ergon call --deadline 2s sleep 10s\n",
     .options = OPTIONS,

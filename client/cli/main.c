@@ -29,7 +29,7 @@ static void print_usage(FILE *out)
     options_help(out, GLOBAL_OPTIONS);
     fprintf(out,
             "\n%s\nExamples:\n  ergon ping\n  ergon call echo hello\n"
-            "  ergon call hash sha256 @README.md\n  ergon call --help\n",
+            "  ergon call hash sha256 @README.md hex\n  ergon call --help\n",
             GENERAL);
 }
 
