@@ -86,6 +86,10 @@ static inline bool conn_answerable(const struct connection *c)
     return c->state == CONN_OPEN || c->state == CONN_DRAINING;
 }
 
+/* conn_time.c */
+ao_time conn_time_limit(const struct connection *c); /* ns in this state; 0: none */
+void conn_check_time(struct connection *c);          /* may enter CLOSED */
+
 /* conn_input.c */
 enum input_end {
     INPUT_REST,    /* nothing to do before the stream is readable */

@@ -168,54 +168,7 @@ void stream_ready(struct stream *s, unsigned what)
         conn_stir(c);
 }
 
-/* --- Time --- */
-
-static ao_time time_limit(const struct connection *c)
-{
-    switch ((enum conn_state)c->state) {
-    case CONN_HANDSHAKE:
-        return c->loop->limits.handshake_timeout;
-    case CONN_OPEN:
-    case CONN_DRAINING:
-        return c->loop->limits.idle_timeout;
-    case CONN_FLUSHING:
-        return FLUSH_TIME;
-    case CONN_LINGERING:
-        return LINGER_TIME;
-    case CONN_CLOSED:
-        return 0;
-    }
-    __builtin_unreachable();
-}
-
-static const char *time_out_text(const struct connection *c)
-{
-    return c->state == CONN_HANDSHAKE  ? "handshake took too long"
-           : c->state == CONN_FLUSHING ? "peer does not read"
-           : conn_answerable(c)        ? "idle for too long"
-                                       : "peer does not close";
-}
-
-static void end_of_time(struct connection *c)
-{
-    const char *why = time_out_text(c);
-
-    log_info("connection closed", LOG_UINT("conn", conn_id(c)), LOG_STR("peer", conn_peer(c)),
-             LOG_STR("reason", why));
-    conn_abort(c, why);
-}
-
-static bool timed_out(struct connection *c)
-{
-    ao_time limit = time_limit(c);
-
-    if (limit == 0)
-        return false;
-    ao_time now = activator_now(c->loop->activator);
-    if (conn_answerable(c) && c->in_flight + c->polls > 0)
-        c->since = now;
-    return now - c->since >= limit;
-}
+/* --- The states --- */
 
 /* Nothing to do until an event, a call's end, or the time limit. */
 static enum ao_verdict rest(struct connection *c)
@@ -226,14 +179,12 @@ static enum ao_verdict rest(struct connection *c)
 
     if (!conn_watch(c, (reads ? STREAM_READ : 0u) | (writes ? STREAM_WRITE : 0u)))
         return AO_AGAIN;
-    ao_time limit = time_limit(c);
+    ao_time limit = conn_time_limit(c);
     if (limit == 0)
         return AO_DONE;
     ao_sleep_until(&c->ao, c->since + limit);
     return AO_PARK;
 }
-
-/* --- The states --- */
 
 static void handshake_failed(struct connection *c, int result)
 {
@@ -377,8 +328,7 @@ static enum ao_verdict conn_step(struct ao *self)
 {
     struct connection *c = ao_of(self, struct connection, ao);
 
-    if (timed_out(c))
-        end_of_time(c);
+    conn_check_time(c);
     enum ao_verdict verdict = step_by_state(c);
     if (c->state != CONN_OPEN && c->held != NULL)
         input_drop(c); /* here, since a port may close the connection while it reads a message */

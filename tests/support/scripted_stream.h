@@ -14,12 +14,12 @@ struct script {
     struct activator *on;
     struct stream *stream;
 
-    uint8_t *in; /* sent and not yet read */
+    uint8_t *in; /* sent and not yet read; SCRIPT_ROOM bytes */
     size_t in_len;
     bool eof;   /* after that */
     bool reset; /* every call fails */
 
-    uint8_t *out; /* written and not yet forgotten */
+    uint8_t *out; /* written and not yet forgotten; SCRIPT_ROOM bytes */
     size_t out_len;
     size_t window;     /* bytes that it still takes */
     int handshakes;    /* calls that want to read before the handshake is done; -1: for ever */
@@ -27,7 +27,7 @@ struct script {
     unsigned reads, writes;
 };
 
-enum { SCRIPT_WINDOW = 1 << 30 };
+enum { SCRIPT_WINDOW = 1 << 30, SCRIPT_ROOM = 1 << 22 };
 
 /* Before the connection is made; the window is wide open. */
 void script_init(struct script *k, struct virtual *world, struct activator *on);

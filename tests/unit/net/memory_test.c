@@ -1,0 +1,163 @@
+/* Every allocation on the way of a connection fails once: nothing leaks, nothing crashes, and who
+ * is not hit is served. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "server/net/principal.h"
+#include "tests/support/heap.h"
+#include "tests/support/net_server.h"
+#include "tests/support/net_world.h"
+
+/* One connection's life with all that allocates: parts of messages, answers, a block. */
+static bool live(struct net_world *w)
+{
+    struct script peer;
+    char ids[64];
+
+    struct connection *c = net_world_connect(w, &peer);
+    if (c != NULL) {
+        net_send(&peer, 1, "echo", "x");
+        script_send(&peer, span_of("\x94\x00\x02\xa3", 4));
+        virtual_run(&w->v);
+        script_send(&peer, span_of("big\x91\xcd\x20\x00", 7));
+        virtual_run(&w->v);
+        script_send_eof(&peer);
+        virtual_run(&w->v);
+    }
+    bool all = c != NULL && strcmp(net_answered(&peer, ids, sizeof ids), "1 2") == 0;
+    assert_true(c == NULL || peer.closed);
+    script_fini(&peer);
+    return all;
+}
+
+static void forget_line(void *arg, const char *line)
+{
+    (void)arg;
+    (void)line;
+}
+
+static void a_connection_meets_each_failure(void **state)
+{
+    int failures = 0;
+
+    (void)state;
+    for (int64_t n = 1;; n++) {
+        struct net_world w;
+        net_world_init(&w);
+        w.record = forget_line; /* the trace's own text needs memory too */
+        net_world_open(&w);
+        heap_fail_at(n);
+        bool good = live(&w);
+        bool failed = heap_failed();
+        heap_fail_at(0);
+        assert_true(live(&w)); /* the next one is served */
+        net_world_fini(&w);
+        if (!failed) {
+            assert_true(good);
+            break;
+        }
+        failures++;
+    }
+    assert_true(failures >= 4);
+}
+
+struct set_up {
+    struct poller *poller;
+    struct activator *activator;
+    struct net_limits limits;
+    struct echo_port port;
+};
+
+static int try_set_up(void *arg)
+{
+    struct set_up *s = arg;
+    struct net_loop *loops[2];
+    char error[256];
+    int result = -1;
+
+    for (uint32_t i = 0; i < 2; i++)
+        loops[i] = net_loop_new(&(struct net_loop_options){.index = i,
+                                                           .activator = s->activator,
+                                                           .poller = s->poller,
+                                                           .limits = &s->limits,
+                                                           .port = echo_port(&s->port)});
+    struct acceptor *a =
+        loops[0] == NULL || loops[1] == NULL ? NULL : acceptor_new(loops, 2, &s->limits);
+    if (a != NULL)
+        result = acceptor_listen(
+            a, &(struct listener_options){.url = "ergon://127.0.0.1:0", .methods = "echo"}, error,
+            sizeof error);
+    if (result == 0)
+        result = net_reload(a, NULL, error, sizeof error);
+    acceptor_free(a);
+    net_loop_free(loops[0]);
+    net_loop_free(loops[1]);
+    activator_round(s->activator, false); /* lets go of what was asked of the acceptor */
+    return result;
+}
+
+static void set_up_meets_each_failure(void **state)
+{
+    struct set_up s = {.limits = {.scan = {1 << 20, 32}}};
+
+    (void)state;
+    s.poller = poller_libevent_new();
+    s.activator =
+        activator_open(&(struct activator_options){.name = "loop", .poller = s.poller, .core = -1});
+    heap_fail_each(try_set_up, &s);
+    activator_close(s.activator);
+    poller_libevent_free(s.poller);
+}
+
+/* The acceptor's way of a connection, over real sockets. */
+static void accepting_meets_each_failure(void **state)
+{
+    (void)state;
+    for (int64_t n = 1;; n++) {
+        struct net_server s;
+        net_server_init(&s, 2);
+        s.limits.connections_per_address = 10;
+        net_server_open(&s);
+        assert_int_equal(acceptor_listen(s.acceptor,
+                                         &(struct listener_options){.url = "ergon://127.0.0.1:0"},
+                                         s.error, sizeof s.error),
+                         0);
+        const char *url = acceptor_url(s.acceptor, 0);
+        heap_fail_at(n);
+        int hit = net_client_connect(url);
+        net_client_request(hit, 1);
+        int end = 0;
+        NET_SERVER_UNTIL(&s, (end = net_client_answered(hit, 1) ? 1
+                                    : net_client_at_eof(hit)    ? 2
+                                                                : 0) != 0);
+        bool failed = heap_failed();
+        heap_fail_at(0);
+        assert_int_equal(end, failed ? 2 : 1);
+        int good = net_client_connect(url);
+        net_client_request(good, 1);
+        NET_SERVER_UNTIL(&s, net_client_answered(good, 1));
+        close(hit);
+        close(good);
+        NET_SERVER_UNTIL(&s, net_server_total(&s) == 0);
+        net_server_close(&s);
+        if (!failed)
+            break;
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_connection_meets_each_failure),
+        cmocka_unit_test(set_up_meets_each_failure),
+        cmocka_unit_test(accepting_meets_each_failure),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

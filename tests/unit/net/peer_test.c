@@ -1,0 +1,121 @@
+/* Addresses as text and as keys to count by. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include "server/net/address_table.h"
+#include "server/net/peer.h"
+#include "tests/support/heap.h"
+
+static struct sockaddr_storage address(const char *host, uint16_t port)
+{
+    struct sockaddr_storage s = {.ss_family = AF_UNIX};
+    struct sockaddr_in *in = (struct sockaddr_in *)&s;
+    struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&s;
+
+    if (strchr(host, ':') != NULL) {
+        s.ss_family = AF_INET6;
+        in6->sin6_port = htons(port);
+        assert_int_equal(inet_pton(AF_INET6, host, &in6->sin6_addr), 1);
+    } else if (host[0] != '\0') {
+        s.ss_family = AF_INET;
+        in->sin_port = htons(port);
+        assert_int_equal(inet_pton(AF_INET, host, &in->sin_addr), 1);
+    }
+    return s;
+}
+
+static void texts(void **state)
+{
+    static const struct {
+        const char *host, *text;
+    } cases[] = {
+        {"127.0.0.1", "127.0.0.1:4711"},
+        {"::1", "[::1]:4711"},
+        {"::ffff:10.1.2.3", "10.1.2.3:4711"},
+        {"", "unix"},
+    };
+    char buf[PEER_TEXT_MAX];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sockaddr_storage s = address(cases[i].host, 4711);
+        peer_text(&s, buf, sizeof buf);
+        assert_string_equal(buf, cases[i].text);
+    }
+}
+
+static bool same(const char *a, const char *b)
+{
+    struct sockaddr_storage x = address(a, 1);
+    struct sockaddr_storage y = address(b, 2);
+    uint64_t i;
+    uint64_t k;
+
+    return peer_key(&x, &i) && peer_key(&y, &k) && i == k;
+}
+
+static void keys(void **state)
+{
+    (void)state;
+    assert_true(same("10.0.0.1", "10.0.0.1"));
+    assert_true(same("10.0.0.1", "::ffff:10.0.0.1"));
+    assert_false(same("10.0.0.1", "10.0.0.2"));
+    assert_true(same("2001:db8:0:1::1", "2001:db8:0:1:ffff::2"));
+    assert_false(same("2001:db8:0:1::1", "2001:db8:0:2::1"));
+    assert_false(same("", ""));
+}
+
+static void users(void **state)
+{
+    char name[64];
+
+    (void)state;
+    peer_user_name(0, name, sizeof name);
+    assert_string_equal(name, "root");
+    peer_user_name(4000000000u, name, sizeof name);
+    assert_string_equal(name, "4000000000");
+}
+
+static void counts(void **state)
+{
+    struct address_table t = {.seed = 42};
+    int64_t live = heap_live();
+
+    (void)state;
+    for (uint64_t key = 0; key < 5000; key++)
+        address_entry(&t, key)->open += 2;
+    for (uint64_t key = 0; key < 5000; key++) {
+        struct address_count *e = address_entry(&t, key);
+        assert_int_equal(e->open, 2);
+        address_drop(&t, e);
+        assert_ptr_equal(address_entry(&t, key), e);
+        address_drop(&t, e); /* the last one frees it */
+    }
+    assert_int_equal(heap_live(), live);
+    address_entry(&t, 7);
+    heap_fail_at(1);
+    assert_null(address_entry(&t, 8));
+    address_table_fini(&t);
+    assert_int_equal(heap_live(), live);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts),
+        cmocka_unit_test(keys),
+        cmocka_unit_test(users),
+        cmocka_unit_test(counts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

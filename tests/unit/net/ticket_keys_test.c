@@ -1,0 +1,67 @@
+/* Ticket keys: the same at every loop, and gone when their time is over. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "server/net/ticket_keys.h"
+
+static void they_agree_without_sharing(void **state)
+{
+    struct ticket_keys a;
+    struct ticket_keys b;
+
+    (void)state;
+    assert_true(ticket_keys_init(&a, AO_S(5)));
+    b = a;
+    assert_true(ticket_keys_advance(&a, AO_S(5) + 3 * TICKET_PERIOD));
+    for (uint64_t i = 1; i <= 3; i++)
+        assert_true(ticket_keys_advance(&b, AO_S(5) + i * TICKET_PERIOD));
+    assert_memory_equal(&a.now, &b.now, sizeof a.now);
+    assert_memory_equal(&a.before, &b.before, sizeof a.before);
+}
+
+static void they_last_for_two_periods(void **state)
+{
+    struct ticket_keys k;
+
+    (void)state;
+    assert_true(ticket_keys_init(&k, 0));
+    struct ticket_key first = k.now;
+    assert_true(ticket_keys_advance(&k, TICKET_PERIOD - 1));
+    assert_ptr_equal(ticket_keys_find(&k, first.name), &k.now);
+    assert_true(ticket_keys_advance(&k, TICKET_PERIOD));
+    assert_ptr_equal(ticket_keys_find(&k, first.name), &k.before);
+    assert_memory_not_equal(&k.now, &first, sizeof first);
+    assert_true(ticket_keys_advance(&k, 2 * TICKET_PERIOD));
+    assert_null(ticket_keys_find(&k, first.name));
+}
+
+static void nothing_old_is_left_in_memory(void **state)
+{
+    struct ticket_keys k;
+
+    (void)state;
+    assert_true(ticket_keys_init(&k, 0));
+    struct ticket_keys first = k;
+    assert_true(ticket_keys_advance(&k, 2 * TICKET_PERIOD));
+    assert_null(memmem(&k, sizeof k, first.now.cipher, sizeof first.now.cipher));
+    assert_null(memmem(&k, sizeof k, first.now.mac, sizeof first.now.mac));
+    assert_null(memmem(&k, sizeof k, first.chain, sizeof first.chain));
+    assert_memory_not_equal(first.now.cipher, first.now.mac, sizeof first.now.mac);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(they_agree_without_sharing),
+        cmocka_unit_test(they_last_for_two_periods),
+        cmocka_unit_test(nothing_old_is_left_in_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,156 @@
+/* Token files: what is accepted, what is refused and how it is said, who a token is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "server/net/principal.h"
+#include "tests/support/heap.h"
+
+/* SHA-256 of "secret" and of "". */
+#define SECRET "sha256:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"
+#define EMPTY  "sha256:E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855"
+
+static char path[] = "/tmp/ergon-tokens-XXXXXX";
+static char error[256];
+
+static int make_file(void **state)
+{
+    (void)state;
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    return 0;
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+static struct token_table *load(const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    error[0] = '\0';
+    return token_table_load(path, error, sizeof error);
+}
+
+static void a_token_is_a_principal(void **state)
+{
+    struct token_table *t = load("# who may what\n\n" SECRET " alice echo,server.*\t# hers\n"
+                                 "  " EMPTY "\tnobody *\n");
+
+    (void)state;
+    assert_non_null(t);
+    const struct principal *alice = token_table_find(t, span_text("secret"));
+    assert_string_equal(principal_name(alice), "alice");
+    assert_string_equal(principal_name(token_table_find(t, span_text(""))), "nobody");
+    assert_null(token_table_find(t, span_text("secret ")));
+    assert_null(token_table_find(t, span_text("Secret")));
+    principal_hold(alice); /* outlives the table */
+    token_table_drop(token_table_hold(t));
+    token_table_drop(t);
+    assert_true(principal_may(alice, span_text("echo")));
+    principal_drop(alice);
+}
+
+static void patterns(void **state)
+{
+    static const struct {
+        const char *methods, *method;
+        bool may;
+    } cases[] = {
+        {"*", "anything", true},       {"*", "", true},
+        {"echo", "echo", true},        {"echo", "echo2", false},
+        {"echo", "ech", false},        {"server.*", "server.ping", true},
+        {"server.*", "server.", true}, {"server.*", "server", false},
+        {"a,b,c*", "b", true},         {"a,b,c*", "cat", true},
+        {"a,b,c*", "d", false},        {"", "echo", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct principal *p = principal_new("p", cases[i].methods);
+        assert_int_equal(principal_may(p, span_text(cases[i].method)), cases[i].may);
+        principal_drop(p);
+    }
+    principal_drop(NULL);
+}
+
+static void what_is_wrong_is_said_with_its_line(void **state)
+{
+    static const struct {
+        const char *text, *expected;
+    } cases[] = {
+        {"secret alice *\n", ":1: a line starts with \"sha256:\""},
+        {"\n#\n" SECRET "\n", ":3: a line is \"sha256:HASH PRINCIPAL METHOD[,METHOD...]\""},
+        {SECRET " alice\n", ":1: a line is"},
+        {SECRET "0 alice *\n", ":1: the hash has 65 characters instead of 64"},
+        {"sha256:zzb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b a *\n",
+         "no hex digit"},
+        {SECRET " alice a, b\n", ":1: methods are separated by commas, without blanks"},
+        {SECRET " alice a,,b\n", ":1: a method is empty"},
+        {SECRET " alice a,\n", ":1: a method is empty"},
+        {SECRET " alice a*b\n", ":1: '*' stands only at the end"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_null(load(cases[i].text));
+        assert_non_null(strstr(error, cases[i].expected));
+        assert_ptr_equal(strstr(error, path), error);
+        assert_null(strstr(error, "secret")); /* nothing of the line is shown */
+    }
+    assert_null(token_table_load("/nowhere/tokens", error, sizeof error));
+    assert_string_equal(error, "/nowhere/tokens: No such file or directory");
+}
+
+static void an_empty_file_knows_nobody(void **state)
+{
+    struct token_table *t = load("");
+
+    (void)state;
+    assert_non_null(t);
+    assert_null(token_table_find(t, span_text("")));
+    token_table_drop(t);
+    token_table_drop(NULL);
+}
+
+static int attempt(void *arg)
+{
+    struct token_table *t = token_table_load(arg, error, sizeof error);
+
+    if (t == NULL)
+        return -1;
+    token_table_drop(t);
+    return 0;
+}
+
+static void without_memory_it_is_refused(void **state)
+{
+    (void)state;
+    token_table_drop(load(SECRET " a *\n" EMPTY " b *\n" SECRET " c *\n"));
+    heap_fail_each(attempt, path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_token_is_a_principal),
+        cmocka_unit_test(patterns),
+        cmocka_unit_test(what_is_wrong_is_said_with_its_line),
+        cmocka_unit_test(an_empty_file_knows_nobody),
+        cmocka_unit_test(without_memory_it_is_refused),
+    };
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}
