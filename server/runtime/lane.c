@@ -16,6 +16,7 @@ int lane_init(struct lane *l, uint32_t capacity, struct activator *producer, str
         return -1;
     struct activator *home = receiver->home;
     l->receiver = receiver;
+    l->consumer = home;
     l->waker = &home->waker;
     if (home->inlets)
         home->inlets_last->next_inlet = l;
@@ -36,7 +37,7 @@ int lane_init_thread(struct lane *l, uint32_t capacity, struct activator *produc
 
 static void leave_inlets(struct lane *l)
 {
-    struct activator *home = l->receiver->home;
+    struct activator *home = l->consumer;
     struct lane *before = NULL;
     struct lane **link = &home->inlets;
     for (; *link != l; link = &before->next_inlet)
@@ -61,7 +62,7 @@ static void leave_dirty(struct lane *l)
 /* An activator that was closed before has forgotten the lane. */
 void lane_fini(struct lane *l)
 {
-    if (l->receiver)
+    if (l->consumer)
         leave_inlets(l);
     if (l->dirty)
         leave_dirty(l);
@@ -185,7 +186,7 @@ void lanes_flush(struct activator *a)
 void lanes_forget(struct activator *a)
 {
     for (struct lane *l = a->inlets; l; l = l->next_inlet)
-        l->receiver = NULL;
+        l->consumer = NULL;
     for (struct lane *l = a->dirty; l; l = l->next_dirty)
         l->dirty = false;
     a->inlets = a->inlets_last = a->dirty = a->dirty_last = NULL;

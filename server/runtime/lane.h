@@ -31,13 +31,14 @@ struct lane {
 
     /* Consumer's side. */
     alignas(CACHE_LINE) struct ao
-        *receiver;           /* activated when items are there; NULL: a plain thread takes them */
-    struct lane *next_inlet; /* the consumer activator's list of lanes to look at */
-    struct waker *waker;     /* wakes the consumer's thread */
+        *receiver; /* activated when items are there; NULL: a plain thread takes them */
+    struct activator *consumer; /* the receiver's; NULL: a plain thread, or it was closed */
+    struct lane *next_inlet;    /* the consumer activator's list of lanes to look at */
+    struct waker *waker;        /* wakes the consumer's thread */
 };
 
-/* Before the threads start.  `receiver` gives the consumer's activator and waker.  0 or -1 without
- * memory. */
+/* Before the threads start.  `receiver` gives the consumer's activator and waker; it stands until
+ * lane_fini(), or until its activator is closed.  0 or -1 without memory. */
 int lane_init(struct lane *l, uint32_t capacity, struct activator *producer, struct ao *receiver);
 
 /* For a consumer that is a plain thread with a waker of its own. */

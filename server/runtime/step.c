@@ -108,6 +108,14 @@ static void resume_outer(struct activator *a, struct frame *outer, ao_time now)
     mark_step(a, outer);
 }
 
+/* The common cases, in which nothing is to be settled. */
+static inline bool as_before(const struct ao *ao, enum ao_verdict verdict, uint8_t notes)
+{
+    if (verdict == AO_AGAIN)
+        return ao->state == AO_STATE_ACTIVE;
+    return verdict == AO_DONE && ao->state == AO_STATE_INACTIVE && !notes && !ao->waits;
+}
+
 enum ao_state activator_step_now(struct activator *a, struct ao *ao)
 {
     assert(ao->home == a);
@@ -125,7 +133,7 @@ enum ao_state activator_step_now(struct activator *a, struct ao *ao)
         verdict = run_step(&frame, ao);
     }
     a->frame = frame.outer;
-    if (verdict != AO_AGAIN || ao->state != AO_STATE_ACTIVE)
+    if (!as_before(ao, verdict, frame.notes))
         ao_settle(ao, verdict, frame.notes);
     return (enum ao_state)ao->state;
 }

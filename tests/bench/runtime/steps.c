@@ -1,5 +1,5 @@
 /* What a step costs: objects that are always active, against a bare walk of the same list that
- * calls the same function. */
+ * calls the same function; and a step within a step, of an object that is done each time. */
 #include <ergon/poller.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,6 +65,50 @@ static double measure(uint64_t count, ao_time limit, double *bare)
     return ns;
 }
 
+/* --- Within a step --- */
+
+struct executor {
+    struct ao ao;
+    struct ao task;
+};
+
+static enum ao_verdict task_step(struct ao *self)
+{
+    (void)self;
+    return AO_DONE;
+}
+
+static enum ao_verdict executor_step(struct ao *self)
+{
+    struct executor *e = ao_of(self, struct executor, ao);
+    for (int i = 0; i < STEPS; i++)
+        activator_step_now(self->home, &e->task);
+    return AO_AGAIN;
+}
+
+static const struct ao_class task_class = {.name = "task", .step = task_step};
+static const struct ao_class executor_class = {.name = "executor", .step = executor_step};
+
+static void run_round(void *arg)
+{
+    activator_round(arg, false);
+}
+
+static double measure_inner(void)
+{
+    struct poller *poller = poller_eventfd_new();
+    struct activator *loop =
+        activator_open(&(struct activator_options){.poller = poller, .core = -1});
+    struct executor e;
+    ao_init(&e.ao, &executor_class, loop);
+    ao_init(&e.task, &task_class, loop);
+    ao_activate(&e.ao);
+    double ns = bench_best(run_round, loop, STEPS);
+    activator_close(loop);
+    poller_eventfd_free(poller);
+    return ns;
+}
+
 int main(void)
 {
     const uint64_t counts[] = {1, 10, 1000, 1000000};
@@ -76,5 +120,6 @@ int main(void)
         printf("%-10llu %9.2f ns %9.2f ns %13.2f ns\n", (unsigned long long)counts[i], bare, ns,
                measured);
     }
+    printf("a step within a step: %.2f ns\n", measure_inner());
     return 0;
 }

@@ -216,7 +216,7 @@ static void test_busy_loop_polls(void **state)
         virtual_round(&w->v, w->loop);
     assert_int_equal(polls, 1);
     virtual_at(&w->v, 0, w->loop, count_poll, &polls);
-    w->v.now += AO_US(50);
+    w->v.now += AO_US(20);
     virtual_round(&w->v, w->loop);
     assert_int_equal(polls, 2);
 }
