@@ -44,11 +44,15 @@ struct loop_link {
 
 /* What other threads ask of the acceptor. */
 struct command {
-    struct mpsc_item item; /* must stand first */
+    struct mpsc_item item;
     enum parcel_kind kind;
     void (*drained)(void *arg); /* PARCEL_DRAIN */
     void *arg;
-    struct reload *reloads[]; /* PARCEL_RELOAD: one for each loop */
+};
+
+struct reload_command {
+    struct command command;
+    struct reload *reloads[]; /* one for each loop */
 };
 
 struct acceptor {

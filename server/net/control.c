@@ -44,7 +44,7 @@ void reload_free(struct reload *r)
     free(r);
 }
 
-static void command_free(const struct acceptor *a, struct command *command)
+static void command_free(const struct acceptor *a, struct reload_command *command)
 {
     for (uint32_t i = 0; i < a->loop_count; i++)
         reload_free(command->reloads[i]);
@@ -79,12 +79,12 @@ static struct reload *make_reload(struct acceptor *a, uint32_t loop, struct toke
 
 int net_reload(struct acceptor *a, struct token_table *tokens, char *error, size_t size)
 {
-    struct command *command =
+    struct reload_command *command =
         calloc(1, sizeof *command + a->loop_count * sizeof command->reloads[0]);
 
     if (command == NULL)
         return snprintf(error, size, "out of memory"), -1;
-    command->kind = PARCEL_RELOAD;
+    command->command.kind = PARCEL_RELOAD;
     for (uint32_t i = 0; i < a->loop_count; i++) {
         command->reloads[i] = make_reload(a, i, tokens, error, size);
         if (command->reloads[i] == NULL) {
@@ -92,7 +92,7 @@ int net_reload(struct acceptor *a, struct token_table *tokens, char *error, size
             return -1;
         }
     }
-    send_command(a, command);
+    send_command(a, &command->command);
     return 0;
 }
 
@@ -120,7 +120,7 @@ static void do_abort(struct acceptor *a)
         lane_push(&a->links[i].to, &a->links[i].abort.item);
 }
 
-static void do_reload(struct acceptor *a, struct command *command)
+static void do_reload(struct acceptor *a, struct reload_command *command)
 {
     for (uint32_t i = 0; i < a->loop_count; i++)
         lane_push(&a->links[i].to, &command->reloads[i]->parcel.item);
@@ -139,7 +139,7 @@ void acceptor_obey(struct acceptor *a)
         else if (command->kind == PARCEL_ABORT)
             do_abort(a);
         else
-            do_reload(a, command);
+            do_reload(a, ao_of(command, struct reload_command, command));
     }
 }
 
