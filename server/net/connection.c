@@ -218,8 +218,12 @@ static enum ao_verdict in_handshake(struct connection *c)
     if (l->handshakes++ >= HANDSHAKES_A_ROUND)
         return AO_AGAIN;
     int result = c->stream.cls->handshake(&c->stream);
-    if (result == 0)
+    if (result == 0) {
+        /* The first request may have come with the handshake's last bytes: it stands inside of the
+         * stream, and no event will tell of it. */
+        c->ready |= STREAM_READ;
         return handshake_done(c);
+    }
     if (result == STREAM_EOF || result == STREAM_ERROR) {
         handshake_failed(c, result);
         return AO_AGAIN;
