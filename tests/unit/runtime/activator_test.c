@@ -221,6 +221,43 @@ static void test_busy_loop_polls(void **state)
     assert_int_equal(polls, 2);
 }
 
+static void activate(void *arg)
+{
+    assert_int_equal(ao_activate(arg), 0);
+}
+
+static void test_spins_before_it_blocks(void **state)
+{
+    struct world *w = *state;
+    struct activator_stats stats;
+    struct activator *spinner = virtual_open_with(
+        &w->v, (struct activator_options){.name = "spin", .idle = IDLE_SPIN, .spin = AO_US(50)});
+    struct speaker s = {.v = &w->v, .verdict = AO_DONE};
+    ao_init(&s.ao, &speaker_class, spinner);
+    activator_round(spinner, true);
+    activator_stats(spinner, &stats);
+    assert_int_equal(stats.spins_lost, 1);
+    assert_int_equal(stats.blocks, 1);
+    virtual_at(&w->v, 0, spinner, activate, &s.ao); /* ready while it spins */
+    activator_round(spinner, true);
+    activator_stats(spinner, &stats);
+    assert_int_equal(stats.spins_won, 1);
+    assert_int_equal(stats.blocks, 1);
+    ao_deactivate(&s.ao);
+}
+
+static void test_idle_never_does_not_block(void **state)
+{
+    struct world *w = *state;
+    struct activator_stats stats;
+    struct activator *eager =
+        virtual_open_with(&w->v, (struct activator_options){.name = "x", .idle = IDLE_NEVER});
+    activator_round(eager, true);
+    activator_stats(eager, &stats);
+    assert_int_equal(stats.polls, 1);
+    assert_int_equal(stats.blocks, 0);
+}
+
 static void stop(void *arg)
 {
     activator_stop(arg);
@@ -297,6 +334,8 @@ int main(void)
         TEST(close_disarms_hooks),
         TEST(expirations_of_a_round_are_bounded),
         TEST(busy_loop_polls),
+        TEST(spins_before_it_blocks),
+        TEST(idle_never_does_not_block),
         TEST(run_ends_after_the_round),
         TEST(random_depends_on_the_seed_alone),
         TEST(current),
