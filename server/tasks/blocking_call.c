@@ -107,7 +107,8 @@ static void serve_lane(struct blocking *b)
 
 static bool anything(struct blocking *b)
 {
-    return !mpsc_empty(&b->returns) || lane_ready(&b->base.in) || task_flagged(b->frames->parent);
+    return blocking_stopping(b) || !mpsc_empty(&b->returns) || lane_ready(&b->base.in) ||
+           task_flagged(b->frames->parent);
 }
 
 /* Until the child is back, or nobody wants it any more: then the reason. */
@@ -120,6 +121,8 @@ static enum ergon_error await(struct blocking *b, struct blocking_frame *f)
             return ERGON_OK;
         if (task_flagged(f->parent))
             return ERGON_E_CANCELLED;
+        if (blocking_stopping(b))
+            return ERGON_E_DRAINING;
         ao_time now = executor_clock(e);
         if (now >= f->parent->deadline)
             return ERGON_E_DEADLINE;

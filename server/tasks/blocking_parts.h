@@ -5,6 +5,7 @@
 #include "server/tasks/executor_blocking.h"
 
 void blocking_run(struct blocking *b, struct task *t); /* to its end, and sends it home */
+bool blocking_stopping(const struct blocking *b);      /* its thread is to end */
 bool blocking_flush(struct blocking *b);               /* false: a lane is full */
 
 /* Sleeps until woken, at most `timeout` ns, unless `found` finds something after the announcement:

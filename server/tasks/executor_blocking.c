@@ -110,14 +110,14 @@ bool blocking_round(struct blocking *b)
     return true;
 }
 
-static bool stopping(const struct blocking *b)
+bool blocking_stopping(const struct blocking *b)
 {
     return atomic_load_explicit(&b->stop, memory_order_acquire);
 }
 
 static bool has_work(struct blocking *b)
 {
-    return stopping(b) || lane_ready(&b->base.in) || !mpsc_empty(&b->returns);
+    return blocking_stopping(b) || lane_ready(&b->base.in) || !mpsc_empty(&b->returns);
 }
 
 static void set_thread(const struct executor *e)
@@ -143,7 +143,7 @@ static void *thread_main(void *arg)
 {
     struct blocking *b = arg;
     set_thread(&b->base);
-    while (!stopping(b))
+    while (!blocking_stopping(b))
         if (!blocking_round(b))
             blocking_sleep(b, has_work, AO_NEVER);
     blocking_flush(b);
@@ -179,7 +179,8 @@ bool blocking_join(struct blocking *b, ao_time limit)
     uint64_t nsec = (uint64_t)until.tv_nsec + limit % AO_S(1);
     until.tv_sec += (time_t)(limit / AO_S(1) + nsec / AO_S(1));
     until.tv_nsec = (long)(nsec % AO_S(1));
-    if (pthread_clockjoin_np(b->thread, NULL, CLOCK_MONOTONIC, &until) != 0)
+    if (pthread_clockjoin_np(b->thread, NULL, CLOCK_MONOTONIC, &until) != 0 ||
+        !atomic_load_explicit(&b->ended, memory_order_acquire))
         return false;
     b->started = false;
     return true;

@@ -133,9 +133,9 @@ static void send_home(struct stepped *s, struct task *t)
 /* The answer of a task that is at home here need not wait until the activator lets go of it. */
 static void finish(struct stepped *s, struct task *t)
 {
+    ao_retire(&t->ao); /* first: what it waits for and what it holds lie in its state */
     conclude(s, t);
     leave_started(s, t);
-    ao_retire(&t->ao);
     if (is_home(s, t))
         home_answer(s->base.tasks->homes[t->home], t);
 }

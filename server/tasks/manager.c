@@ -1,16 +1,15 @@
 /* Why the manager never sleeps on a queued task beside a free executor.
  *
- *   manager, all executors of a kind full        executor, a task has left
- *     starved = 1                (M1)              left = ...          (E1, release)
- *     fence                      (M2)              fence               (E2)
- *     scan the counters again    (M3)              starved?            (E3)
- *     room: starved = 0, go on                     exchange it to 0; was 1: ask the manager
+ *   manager, all executors of a kind full     executor, a task has left
+ *     announce `starved`          (M1)          left = ...            (E1)
+ *     scan the counters again     (M2)          notify `starved`      (E2)
+ *     room: retract, go on                      announced: ask the manager
  *     none: inactive
  *
- * Both store, fence, load.  The fences stand in one total order: if M2 is before E2, then E3 sees
- * M1 and the manager is asked; if E2 is before M2, then M3 sees E1 and the manager goes on.  An ask
- * that comes before the manager has gone inactive makes it active again (DESIGN: an object stands
- * in the inbox until it was served).  tests/model/manager.pml checks it with store buffers. */
+ * It is the protocol of waker.c, with the counters as inputs and an ask as the wake: M1 stores and
+ * fences before M2 loads, E1 stores before E2 fences and loads.  So M2 sees the task that left, or
+ * E2 sees the announcement.  An ask that comes before the manager has gone inactive makes it active
+ * again.  tests/model/manager.pml checks it with store buffers. */
 #include "server/tasks/manager.h"
 
 #include <stdio.h>
@@ -62,11 +61,7 @@ void manager_ask(struct manager *m)
 
 void manager_hear(struct manager *m, enum ergon_kind kind)
 {
-    struct manager_kind *k = &m->kinds[kind_index(kind)];
-    atomic_thread_fence(memory_order_seq_cst); /* E2 */
-    if (atomic_load_explicit(&k->starved, memory_order_relaxed) &&
-        atomic_exchange_explicit(&k->starved, 0, memory_order_relaxed))
-        manager_ask(m);
+    waker_notify(&m->kinds[kind_index(kind)].starved); /* E2 */
 }
 
 void manager_post(struct manager *m, struct task *t)
@@ -232,16 +227,13 @@ static bool give_all(struct manager *m, struct manager_kind *k, int *budget)
 }
 
 /* See the head of this file. */
-static bool give_or_starve(struct manager *m, struct manager_kind *k, int *budget)
+static void give_or_starve(struct manager *m, struct manager_kind *k, int *budget)
 {
     if (!give_all(m, k, budget))
-        return false;
-    atomic_store_explicit(&k->starved, 1, memory_order_relaxed); /* M1 */
-    atomic_thread_fence(memory_order_seq_cst);                   /* M2 */
-    if (give_all(m, k, budget))                                  /* M3 */
-        return true;
-    atomic_store_explicit(&k->starved, 0, memory_order_relaxed);
-    return false;
+        return;
+    waker_announce(&k->starved); /* M1 */
+    if (!give_all(m, k, budget)) /* M2 */
+        waker_retract(&k->starved);
 }
 
 static void sweep(struct manager *m)

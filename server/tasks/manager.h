@@ -22,9 +22,9 @@ struct manager_kind {
     struct snapshot *snapshots; /* one each, of the current pass */
     uint32_t count;
     int last; /* who was chosen last */
-    /* The manager waits for room.  Stored before the fence in manager_waits() and loaded after the
-     * one in executor_publish(): see the argument in manager.c. */
-    _Atomic uint32_t starved;
+    /* The manager waits for room: announced by it, notified by executors from which a task has
+     * left.  See the argument in manager.c. */
+    struct waker starved;
 };
 
 struct manager {

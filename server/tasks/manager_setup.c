@@ -6,11 +6,18 @@
 
 enum { LANE_OUT = 64 /* flagged tasks on their way to one home; more overflow */ };
 
+static void wake_manager(void *arg)
+{
+    manager_ask(arg);
+}
+
 int manager_init(struct manager *m, struct tasks *tasks, struct activator *activator)
 {
     m->tasks = tasks;
     m->activator = activator;
     mpsc_init(&m->inbox);
+    for (unsigned i = 0; i < KINDS; i++)
+        waker_init(&m->kinds[i].starved, wake_manager, m);
     ao_init(&m->ao, &manager_class, activator);
     m->handle = ao_handle_new(&m->ao);
     return m->handle ? 0 : -1;

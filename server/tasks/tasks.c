@@ -200,13 +200,14 @@ void tasks_free_leftover(struct task *t)
 
 void tasks_close_lane(struct lane *l)
 {
-    struct lane_item *item;
-    while ((item = lane_take(l)))
-        tasks_free_leftover(ao_of(item, struct task, item));
-    while ((item = l->overflow_first)) {
-        l->overflow_first = item->next;
-        tasks_free_leftover(ao_of(item, struct task, item));
-    }
+    bool all;
+    do {
+        struct lane_item *item;
+        all = lane_flush(l);
+        while ((item = lane_take(l)))
+            tasks_free_leftover(ao_of(item, struct task, item));
+        lane_release(l);
+    } while (!all);
     lane_fini(l);
 }
 

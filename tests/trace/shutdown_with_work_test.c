@@ -73,7 +73,7 @@ static void work_that_goes_on_is_cancelled(void **state)
                        "[8000] executor 1 failed task 2 (CANCELLED) -> home: loop 0\n"
                        "[8000] executor 1 failed task 1 (CANCELLED) -> home: loop 0\n"
                        "[8000] call       all over\n");
-    assert_int_equal(w.cleanups, 2);
+    assert_int_equal(test_cleanups, 2);
 }
 
 static void nothing_to_do(void **state)

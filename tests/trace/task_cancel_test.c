@@ -48,7 +48,7 @@ static void a_parked_task(void **state)
     trace_expect(&w.v, "[   0] executor 1 run task 1\n"
                        "[  10] call 1     ended: CANCELLED (the call was cancelled)\n"
                        "[  10] executor 1 failed task 1 (CANCELLED) -> home: loop 0\n");
-    assert_int_equal(w.cleanups, 1);
+    assert_int_equal(test_cleanups, 1);
 }
 
 /* Its own loop is busy, so the other runs it. */
@@ -69,7 +69,7 @@ static void a_task_parked_on_another_loop(void **state)
                        "[   0] call 1     ended: 1 bytes\n"
                        "[  10] call 2     ended: CANCELLED (the call was cancelled)\n"
                        "[  10] executor 2 failed task 2 (CANCELLED) -> home: loop 0\n");
-    assert_int_equal(w.cleanups, 1);
+    assert_int_equal(test_cleanups, 1);
 }
 
 static void a_task_in_the_common_queue(void **state)

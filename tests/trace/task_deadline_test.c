@@ -40,7 +40,7 @@ static void a_parked_task_is_late(void **state)
                        "[ 100] call 1     ended: DEADLINE (the deadline passed before the result "
                        "was there)\n"
                        "[ 100] executor 1 failed task 1 (CANCELLED) -> home: loop 0\n");
-    assert_int_equal(w.cleanups, 1);
+    assert_int_equal(test_cleanups, 1);
 }
 
 /* The blocking executor has not begun with the second yet: it is dropped unrun. */
