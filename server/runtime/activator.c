@@ -99,75 +99,6 @@ static bool expire(struct activator *a)
     return budget <= 0;
 }
 
-static void hook_append(struct hook_list *list, struct round_hook *hook)
-{
-    hook->next = NULL;
-    if (list->first)
-        list->last->next = hook;
-    else
-        list->first = hook;
-    list->last = hook;
-}
-
-static bool hook_remove(struct hook_list *list, const struct round_hook *hook)
-{
-    struct round_hook *before = NULL;
-    struct round_hook **link = &list->first;
-    for (; *link && *link != hook; link = &before->next)
-        before = *link;
-    if (!*link)
-        return false;
-    *link = hook->next;
-    if (list->last == hook)
-        list->last = before;
-    return true;
-}
-
-void activator_at_round_end(struct activator *a, struct round_hook *hook)
-{
-    activator_assert_owner(a);
-    if (hook->armed)
-        return;
-    hook->armed = true;
-    hook_append(&a->hooks, hook);
-}
-
-void activator_forget_hook(struct activator *a, struct round_hook *hook)
-{
-    activator_assert_owner(a);
-    if (!hook->armed)
-        return;
-    hook->armed = false;
-    if (!hook_remove(&a->hooks, hook))
-        hook_remove(&a->hooks_running, hook);
-}
-
-static struct round_hook *hook_disarm_first(struct hook_list *list)
-{
-    struct round_hook *hook = list->first;
-    if (hook) {
-        hook_remove(list, hook);
-        hook->armed = false;
-    }
-    return hook;
-}
-
-/* What the hooks arm is for the next round; one may also forget another that is still to run. */
-static void run_hooks(struct activator *a)
-{
-    struct round_hook *hook;
-    a->hooks_running = a->hooks;
-    a->hooks = (struct hook_list){0};
-    while ((hook = hook_disarm_first(&a->hooks_running)))
-        hook->run(hook);
-}
-
-static void disarm_hooks(struct activator *a)
-{
-    while (hook_disarm_first(&a->hooks))
-        continue;
-}
-
 /* A callback may retire further objects: they are finished too. */
 static void finish_retired(struct activator *a)
 {
@@ -200,7 +131,7 @@ static bool run_round(struct activator *a, bool may_block)
     a->overdue = expire(a);
     step_round(a);
     lanes_flush(a);
-    run_hooks(a);
+    hooks_run(a);
     finish_retired(a);
     publish_figures(a);
     idle_poll(a, may_block);
@@ -288,7 +219,7 @@ void activator_close(struct activator *a)
     ask_refuse_all(a);
     finish_objects(a);
     finish_retired(a);
-    disarm_hooks(a);
+    hooks_disarm(a);
     lanes_forget(a);
     activator_exit(a, before);
     inbox_drop(a->inbox);

@@ -3,10 +3,10 @@
 #include <ergon/poller.h>
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 struct poller_eventfd {
@@ -15,9 +15,12 @@ struct poller_eventfd {
     int event;
 };
 
-static struct timespec to_timespec(ao_time ns)
+/* Rounded up: early is a round for nothing. */
+static int to_ms(ao_time timeout)
 {
-    return (struct timespec){.tv_sec = (time_t)(ns / AO_S(1)), .tv_nsec = (long)(ns % AO_S(1))};
+    if (timeout > AO_MS(INT_MAX - 1))
+        return timeout == AO_NEVER ? -1 : INT_MAX;
+    return (int)((timeout + AO_MS(1) - 1) / AO_MS(1));
 }
 
 /* Nothing but a wake can be ready here, so that a look without waiting is not worth a call: the
@@ -26,10 +29,8 @@ static void poller_poll(struct poller *self, ao_time timeout)
 {
     struct poller_eventfd *p = ao_of(self, struct poller_eventfd, table);
     struct epoll_event event;
-    if (timeout == 0)
-        return;
-    struct timespec limit = to_timespec(timeout);
-    epoll_pwait2(p->epoll, &event, 1, timeout == AO_NEVER ? NULL : &limit, NULL);
+    if (timeout != 0)
+        epoll_wait(p->epoll, &event, 1, to_ms(timeout));
 }
 
 /* The counter would have to be written 2^64 - 1 times to make this block. */

@@ -56,29 +56,35 @@ static bool near(ao_time x, ao_time y)
     return (x > y ? x - y : y - x) < TOLERANCE;
 }
 
-static void arm(struct poller_libevent *p, ao_time timeout)
+/* False without memory. */
+static bool arm(struct poller_libevent *p, ao_time timeout)
 {
     ao_time until = ao_clock_monotonic.now(NULL) + timeout;
     if (p->armed != AO_NEVER && near(p->armed, until))
-        return;
+        return true;
     ao_time us = timeout / AO_US(1) + (timeout % AO_US(1) != 0);
     struct timeval tv = {.tv_sec = (time_t)(us / 1000000), .tv_usec = (suseconds_t)(us % 1000000)};
-    event_add(&p->deadline, &tv);
+    if (event_add(&p->deadline, &tv) != 0)
+        return false;
     p->armed = until;
+    return true;
+}
+
+/* A deadline that cannot be armed makes it return at once: the caller looks at its clock again. */
+static bool may_wait(struct poller_libevent *p, ao_time timeout)
+{
+    if (timeout >= FOR_EVER) {
+        disarm(p);
+        return true;
+    }
+    return timeout > 0 && arm(p, timeout);
 }
 
 static void poller_poll(struct poller *self, ao_time timeout)
 {
     struct poller_libevent *p = ao_of(self, struct poller_libevent, table);
-    if (timeout == 0) {
-        event_base_loop(p->base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
-        return;
-    }
-    if (timeout >= FOR_EVER)
-        disarm(p);
-    else
-        arm(p, timeout);
-    event_base_loop(p->base, EVLOOP_ONCE);
+    bool wait = may_wait(p, timeout);
+    event_base_loop(p->base, wait ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK);
 }
 
 static void poller_wake(struct poller *self)

@@ -1,5 +1,5 @@
 /* The insides of an activator, shared by the files that make it up: activator.c, activator_stats.c,
- * ao.c, ask.c, handle.c, idle.c, lane.c, step.c.  No one else includes it. */
+ * ao.c, ask.c, handle.c, hook.c, idle.c, lane.c, step.c.  No one else includes it. */
 #ifndef ERGON_RUNTIME_STATE_H
 #define ERGON_RUNTIME_STATE_H
 
@@ -119,6 +119,10 @@ void ao_settle(struct ao *ao, enum ao_verdict verdict, uint8_t notes); /* the st
 /* ask.c */
 void ask_serve(struct activator *a);      /* all that stands in the inbox */
 void ask_refuse_all(struct activator *a); /* the same, each with AO_E_CLOSED */
+
+/* hook.c */
+void hooks_run(struct activator *a);
+void hooks_disarm(struct activator *a);
 
 /* idle.c */
 void idle_poll(struct activator *a, bool may_block); /* the end of a round */

@@ -1,6 +1,7 @@
 /* Items a second from one thread to another: published one by one and in batches; ck_ring beside,
  * where it is installed. */
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,25 +12,37 @@
 #include <ck_ring.h>
 #endif
 
-enum { ITEMS = 20000000, CAPACITY = 1024 };
+enum { ITEMS = 5000000, PATIENCE = 1000, CAPACITY = 1024 };
 
 static struct ring ring;
 static uintptr_t batch_size;
 
+/* Between looks that find nothing; on a busy machine the other side may not be running. */
+static void pause_a_while(int *looks)
+{
+    __builtin_ia32_pause();
+    if (++*looks % PATIENCE == 0)
+        sched_yield();
+}
+
 static void *produce(void *arg)
 {
+    int looks = 0;
     for (uintptr_t n = 1; n <= ITEMS;) {
         for (uintptr_t i = 0; i < batch_size && n <= ITEMS && ring_stage(&ring, (void *)n); i++)
             n++;
         if (!ring_flush(&ring))
-            __builtin_ia32_pause();
+            pause_a_while(&looks);
     }
     return arg;
 }
 
 static void consume(void)
 {
+    int looks = 0;
     for (uintptr_t n = 1; n <= ITEMS;) {
+        if (!ring_ready(&ring))
+            pause_a_while(&looks);
         for (uintptr_t i = 0; i < batch_size && ring_take(&ring); i++)
             n++;
         ring_release(&ring);
@@ -50,8 +63,12 @@ static ck_ring_buffer_t slots[CAPACITY];
 
 static void *produce_ck(void *arg)
 {
+    int looks = 0;
     for (uintptr_t n = 1; n <= ITEMS;)
-        n += ck_ring_enqueue_spsc(&other, slots, (void *)n);
+        if (ck_ring_enqueue_spsc(&other, slots, (void *)n))
+            n++;
+        else
+            pause_a_while(&looks);
     return arg;
 }
 
@@ -61,8 +78,12 @@ static void run_ck(void *arg)
     void *item;
     ck_ring_init(&other, CAPACITY);
     pthread_create(&thread, NULL, produce_ck, arg);
+    int looks = 0;
     for (uintptr_t n = 1; n <= ITEMS;)
-        n += ck_ring_dequeue_spsc(&other, slots, &item);
+        if (ck_ring_dequeue_spsc(&other, slots, &item))
+            n++;
+        else
+            pause_a_while(&looks);
     pthread_join(thread, NULL);
 }
 #endif
