@@ -1,5 +1,6 @@
 /* TLS over real sockets, the client beside the server in one thread. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@ static char alice_cert[96], alice_key[96], nameless_cert[96], nameless_key[96];
 static int make_files(void **state)
 {
     (void)state;
+    signal(SIGPIPE, SIG_IGN); /* OpenSSL's own writes, of the client */
     strcpy(directory, "/tmp/ergon-tls-XXXXXX");
     assert_non_null(mkdtemp(directory));
 #define PATHS(name, common_name)                                                                   \
@@ -165,15 +167,20 @@ static bool client_echo(struct client *c, struct net_server *s, uint8_t id)
 
 /* --- A server --- */
 
-static const char *open_server(struct net_server *s, uint32_t loops,
-                               struct listener_options options)
+static const char *open_with(struct net_server *s, struct listener_options options)
 {
-    net_server_init(s, loops);
     net_server_open(s);
     options.url = "ergons://127.0.0.1:0";
     if (acceptor_listen(s->acceptor, &options, s->error, sizeof s->error) != 0)
         return NULL;
     return acceptor_url(s->acceptor, 0);
+}
+
+static const char *open_server(struct net_server *s, uint32_t loops,
+                               struct listener_options options)
+{
+    net_server_init(s, loops);
+    return open_with(s, options);
 }
 
 static struct listener_options plain_tls(void)
@@ -420,6 +427,88 @@ static void bad_files_are_named(void **state)
     net_server_close(&s);
 }
 
+/* More than the socket takes, to a peer that has sent its FIN and reads late. */
+static void a_large_answer_to_a_slow_peer(void **state)
+{
+    enum { LENGTH = 16 << 20 };
+    static const uint8_t request[] = {0x94, 0, 1, 0xa3, 'b', 'i', 'g', 0x91, 0xce, 1, 0, 0, 0};
+    static uint8_t answer[4 + 5 + LENGTH];
+    const int small = 16384;
+
+    (void)state;
+    for (int v = 0; v < 2; v++) {
+        struct net_server s;
+        struct client c;
+        net_server_init(&s, 1);
+        s.limits.output_max = 2 * LENGTH; /* or else the FIN is not read before it is written */
+        const char *url = open_with(&s, plain_tls());
+        client_init(&c, versions[v], NULL, NULL);
+        assert_true(client_connect(&c, &s, url));
+        setsockopt(c.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+        setsockopt(s.loops[0]->first->stream.fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
+        client_write(&c, &s, request, sizeof request);
+        shutdown(c.fd, SHUT_WR);
+        NET_SERVER_UNTIL(&s, s.loops[0]->first->state == CONN_DRAINING);
+        for (int i = 0; i < 100; i++)
+            net_server_turn(&s);
+        assert_true(s.loops[0]->first->stream.backlog);
+        assert_true(client_read(&c, &s, answer, sizeof answer));
+        assert_int_equal(answer[4], 0xc6);
+        assert_false(client_read(&c, &s, answer, 1));
+        assert_int_equal(SSL_get_error(c.ssl, 0), SSL_ERROR_ZERO_RETURN); /* said, not cut */
+        client_fini(&c);
+        NET_SERVER_UNTIL(&s, net_server_total(&s) == 0);
+        net_server_close(&s);
+    }
+}
+
+static void the_end_is_said(void **state)
+{
+    struct net_server s;
+    struct client c;
+    const char *url = open_server(&s, 1, plain_tls());
+    uint8_t byte;
+
+    (void)state;
+    client_init(&c, TLS1_3_VERSION, NULL, NULL);
+    assert_true(client_connect(&c, &s, url) && client_echo(&c, &s, 1));
+    net_drain(s.acceptor, NULL, NULL);
+    assert_false(client_read(&c, &s, &byte, 1));
+    assert_int_equal(SSL_get_error(c.ssl, 0), SSL_ERROR_ZERO_RETURN);
+    client_fini(&c);
+    NET_SERVER_UNTIL(&s, net_server_total(&s) == 0);
+    net_server_close(&s);
+}
+
+/* At the limit of calls in flight it reads in small pieces: what OpenSSL holds is not forgotten. */
+static void nothing_stays_inside_at_a_limit(void **state)
+{
+    enum { MANY = 3000 };
+    static uint8_t bytes[MANY * 10];
+    static uint8_t answers[MANY * 6];
+    struct net_server s;
+    struct client c;
+
+    (void)state;
+    for (int i = 0; i < MANY; i++) {
+        const uint8_t request[] = {0x94, 0, 1, 0xa4, 'h', 'o', 'l', 'd', 0x91, 0xc3};
+        memcpy(bytes + i * 10, request, sizeof request);
+    }
+    net_server_init(&s, 1);
+    s.limits.in_flight = 5;
+    const char *url = open_with(&s, plain_tls());
+    client_init(&c, TLS1_3_VERSION, NULL, NULL);
+    assert_true(client_connect(&c, &s, url));
+    client_write(&c, &s, bytes, sizeof bytes);
+    for (uint64_t done = 0; done < MANY; done++) {
+        NET_SERVER_UNTIL(&s, s.ports[0].held_count > 0);
+        echo_release(&s.ports[0], 1);
+    }
+    assert_true(client_read(&c, &s, answers, (size_t)MANY * 5));
+    client_fini(&c);
+    net_server_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -432,6 +521,9 @@ int main(void)
         cmocka_unit_test(a_silent_peer_is_cut_off),
         cmocka_unit_test(certificates_are_read_again),
         cmocka_unit_test(bad_files_are_named),
+        cmocka_unit_test(a_large_answer_to_a_slow_peer),
+        cmocka_unit_test(the_end_is_said),
+        cmocka_unit_test(nothing_stays_inside_at_a_limit),
     };
     return cmocka_run_group_tests(tests, make_files, remove_files);
 }

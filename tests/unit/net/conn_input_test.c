@@ -1,0 +1,166 @@
+/* Input in any pieces: the answers are the same, whatever the splits; and what each kind of bad
+ * input leads to. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "proto/encoder.h"
+#include "tests/support/net_world.h"
+
+enum { STREAMS = 200, MESSAGES = 60, STREAM_MAX = 400000 };
+
+static uint64_t seed;
+
+static uint64_t next_random(void)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return seed;
+}
+
+/* A request with a parameter of random length, a notification, a response, or a bad request. */
+static uint8_t *put_message(uint8_t *p)
+{
+    static const uint8_t bad[] = {0x93, 0, 7, 0xa1, 'x'}; /* a request with three parts */
+    uint64_t r = next_random();
+    uint32_t len = (uint32_t)(r >> 32) % (r % 10 == 0 ? 9000 : 60);
+
+    if (r % 16 == 1) {
+        memcpy(p, bad, sizeof bad);
+        return p + sizeof bad;
+    }
+    if (r % 16 == 2) {
+        p = enc_nil(enc_nil(enc_uint(enc_uint(enc_array(p, 4), 1), r >> 40)));
+        return p;
+    }
+    p = r % 16 == 3 ? enc_uint(enc_array(p, 3), 2)
+                    : enc_uint(enc_uint(enc_array(p, 4), 0), r >> 40 & 0x7f);
+    p = enc_array(enc_str(p, span_text("echo")), 1);
+    p = enc_bin_head(p, len);
+    memset(p, (int)(r >> 48 & 0xff), len);
+    return p + len;
+}
+
+static size_t run(struct span stream, bool split, uint8_t *out)
+{
+    struct net_world w;
+    struct script peer;
+
+    net_world_init(&w);
+    w.limits.output_max = split ? 20000 : 1 << 24;
+    net_world_open(&w);
+    net_world_connect(&w, &peer);
+    while (stream.len > 0) {
+        size_t n = split ? 1 + next_random() % (next_random() % 3 == 0 ? 10000 : 50) : stream.len;
+        n = n < stream.len ? n : stream.len;
+        script_send(&peer, span_of(stream.at, n));
+        if (next_random() % 2 == 0)
+            virtual_run(&w.v);
+        stream = span_of(stream.at + n, stream.len - n);
+    }
+    script_send_eof(&peer);
+    virtual_run(&w.v);
+    assert_true(peer.closed);
+    size_t len = peer.out_len;
+    memcpy(out, peer.out, len);
+    script_fini(&peer);
+    net_world_fini(&w);
+    return len;
+}
+
+static void splits_change_nothing(void **state)
+{
+    static uint8_t stream[STREAM_MAX];
+    static uint8_t whole[STREAM_MAX];
+    static uint8_t pieces[STREAM_MAX];
+
+    (void)state;
+    for (uint64_t i = 1; i <= STREAMS; i++) {
+        seed = i * 0x9e3779b97f4a7c15u;
+        uint8_t *p = stream;
+        for (int m = 0; m < MESSAGES; m++)
+            p = put_message(p);
+        struct span all = span_of(stream, (size_t)(p - stream));
+        size_t len = run(all, false, whole);
+        assert_true(len > 0);
+        assert_int_equal(run(all, true, pieces), len);
+        assert_memory_equal(pieces, whole, len);
+    }
+}
+
+/* What the peer gets and whether the connection goes on. */
+static void expect(const char *bytes, size_t len, const char *text, bool goes_on)
+{
+    struct net_world w;
+    struct script peer;
+
+    net_world_init(&w);
+    w.limits.scan = (struct scan_limits){.message_max = 1000, .depth_max = 8};
+    net_world_open(&w);
+    net_world_connect(&w, &peer);
+    script_send(&peer, span_of(bytes, len));
+    virtual_run_until(&w.v, AO_MS(10));
+    if (text != NULL)
+        assert_non_null(memmem(peer.out, peer.out_len, text, strlen(text)));
+    else
+        assert_int_equal(peer.out_len, 0);
+    assert_int_equal(peer.shut, !goes_on);
+    struct net_loop_stats stats;
+    net_loop_stats(w.loop, &stats);
+    assert_int_equal(stats.protocol_errors, text != NULL || !goes_on);
+    assert_int_equal(stats.partial_bytes, 0);
+    script_fini(&peer);
+    net_world_fini(&w);
+}
+#define EXPECT(bytes, text, goes_on) expect(bytes, sizeof(bytes) - 1, text, goes_on)
+
+static void bad_input(void **state)
+{
+    (void)state;
+    EXPECT("\xc1", NULL, false);
+    EXPECT("\xdd\xff\xff\xff\xff", NULL, false);
+    EXPECT("\x05", NULL, false);                            /* not an array */
+    EXPECT("\x90", NULL, false);                            /* an empty one */
+    EXPECT("\x94\x00\xff\xa1x\x90", NULL, false);           /* a negative id */
+    EXPECT("\x94\x09\x01\xa1x\x90", "BAD_REQUEST: ", true); /* no such type */
+    EXPECT("\x92\x00\x05", "BAD_REQUEST: ", true);          /* too short, but with an id */
+    EXPECT("\x94\x00\x05\x07\x90", "BAD_REQUEST: ", true);  /* the method is a number */
+    EXPECT("\x94\x01\x05\xc0\xc0", NULL, true);             /* an answer to nothing */
+    EXPECT("\x94\x00\x05\xa1x\xc6\x00\x00\x10\x00", "TOO_LARGE: the message is longer", false);
+    EXPECT("\x94\x00\x05\xa1x\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x90",
+           "TOO_LARGE: the message nests deeper than 8 levels", false);
+    EXPECT("\x93\x02\xa1x\xc6\x00\x00\x10\x00", NULL, false); /* nobody waits for an answer */
+}
+
+static void a_shape_of_errors_is_kept_to(void **state)
+{
+    struct net_world w;
+    struct script peer;
+
+    (void)state;
+    net_world_init(&w);
+    net_world_open(&w);
+    struct connection *c = net_world_connect(&w, &peer);
+    conn_mode(c)->error_shape = ERROR_SHAPE_PAIR;
+    script_send(&peer, span_of("\x92\x00\x05", 3));
+    virtual_run(&w.v);
+    static const uint8_t head[] = {0x94, 1, 5, 0x92}; /* [number, text] */
+    assert_memory_equal(peer.out, head, sizeof head);
+    script_fini(&peer);
+    net_world_fini(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(splits_change_nothing),
+        cmocka_unit_test(bad_input),
+        cmocka_unit_test(a_shape_of_errors_is_kept_to),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
