@@ -147,7 +147,8 @@ static void keep_outcome(struct task *parent, struct task *child, struct ergon_o
     struct outcome outcome;
     task_outcome(child, &outcome);
     outcome_keep(&outcome, &parent->nested_block, out);
-    child->result_block = outcome.block;
+    if (outcome.error == ERGON_OK)
+        child->result_block = outcome.block;
 }
 
 static void call_and_wait(struct blocking *b, struct task *parent, struct task *child,

@@ -88,7 +88,8 @@ static void answer_in_place(struct home *h, struct task *t, const struct call_re
     task_outcome(t, &outcome);
     figure_add(outcome.error == ERGON_OK ? &h->done : &h->failed, 1);
     h->ended(h->arg, &call, &outcome);
-    t->result_block = outcome.block;
+    if (outcome.error == ERGON_OK)
+        t->result_block = outcome.block;
     free_task(h, t);
 }
 

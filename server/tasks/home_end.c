@@ -105,7 +105,8 @@ void home_answer(struct home *h, struct task *t)
     struct outcome outcome;
     task_outcome(t, &outcome);
     home_end(h, record, &outcome);
-    t->result_block = outcome.block;
+    if (outcome.error == ERGON_OK)
+        t->result_block = outcome.block;
 }
 
 void home_receive(struct home *h, struct task *t)
