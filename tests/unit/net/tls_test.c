@@ -1,4 +1,5 @@
 /* TLS over real sockets, the client beside the server in one thread. */
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -134,9 +135,10 @@ static void client_write(struct client *c, struct net_server *s, const uint8_t *
             at += n;
 }
 
-/* False when the stream ends first. */
+/* False when the stream ends first.  The kernel may take its time to open a small window again. */
 static bool client_read(struct client *c, struct net_server *s, uint8_t *bytes, size_t len)
 {
+    struct pollfd readable = {.fd = c->fd, .events = POLLIN};
     int turns = 0;
     size_t n;
 
@@ -144,12 +146,14 @@ static bool client_read(struct client *c, struct net_server *s, uint8_t *bytes, 
         ERR_clear_error();
         if (SSL_read_ex(c->ssl, bytes + at, len - at, &n) == 1) {
             at += n;
+            turns = 0;
             continue;
         }
         if (SSL_get_error(c->ssl, 0) != SSL_ERROR_WANT_READ)
             return false;
         net_server_turn(s);
         assert_true(turns++ < NET_SERVER_TURNS);
+        poll(&readable, 1, turns > 100 ? 1 : 0);
     }
     return true;
 }
@@ -430,8 +434,8 @@ static void bad_files_are_named(void **state)
 /* More than the socket takes, to a peer that has sent its FIN and reads late. */
 static void a_large_answer_to_a_slow_peer(void **state)
 {
-    enum { LENGTH = 16 << 20 };
-    static const uint8_t request[] = {0x94, 0, 1, 0xa3, 'b', 'i', 'g', 0x91, 0xce, 1, 0, 0, 0};
+    enum { LENGTH = 1 << 20 };
+    static const uint8_t request[] = {0x94, 0, 1, 0xa3, 'b', 'i', 'g', 0x91, 0xce, 0, 0x10, 0, 0};
     static uint8_t answer[4 + 5 + LENGTH];
     const int small = 16384;
 
