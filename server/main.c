@@ -12,9 +12,11 @@
 
 enum { EXIT_USAGE = 2 };
 
-static int start_failed(const char *error)
+static int start_failed(struct config *config, struct registry *registry, const char *error)
 {
     log_error("cannot start", LOG_STR("why", error));
+    registry_free(registry);
+    config_free(config);
     return SERVE_FAILED;
 }
 
@@ -49,15 +51,15 @@ static int run(struct config *config, const struct config_input *input)
 
     log_set_sink(&sink);
     if (!registry || serve_block_signals() < 0)
-        return start_failed("out of memory");
+        return start_failed(config, registry, "out of memory");
     if (load_modules(registry, config, error, sizeof error) < 0)
-        return start_failed(error);
+        return start_failed(config, registry, error);
     struct topology *t = topology_build(config, registry, error, sizeof error);
     if (!t)
-        return start_failed(error);
+        return start_failed(config, registry, error);
     if (topology_listen(t, config, error, sizeof error) < 0) {
         topology_free(t);
-        return start_failed(error);
+        return start_failed(config, registry, error);
     }
     print_listeners(topology_acceptor(t));
     enum serve_exit status = serve(t, config, input);
