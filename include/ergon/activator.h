@@ -49,8 +49,9 @@ struct activator *activator_open(const struct activator_options *options);
  * is logged). */
 void activator_run(struct activator *a);
 
-/* One round; blocks in the poller only if `may_block` and nothing is active.  True while anything
- * is active. */
+/* One round; blocks in the poller only if `may_block` and nothing is active.  True while the next
+ * round has something to do: active objects, armed hooks, deadlines that passed, lanes with
+ * overflow. */
 bool activator_round(struct activator *a, bool may_block);
 
 /* Any thread: the run ends after its current round. */

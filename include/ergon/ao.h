@@ -6,10 +6,9 @@
  * them needs a lock.
  *
  *      activate             verdict AO_PARK
- *   INACTIVE --> ACTIVE ------------------> SLEEPING
- *      ^           | ^                         |
- *      |  AO_DONE  | |   wake, or the deadline |         any --AO_FAULT--> FAULTED --ao_reset-->
- * INACTIVE
+ *   INACTIVE --> ACTIVE ------------------> SLEEPING      any --AO_FAULT--> FAULTED
+ *      ^           | ^                         |          FAULTED --ao_reset--> INACTIVE
+ *      |  AO_DONE  | |   wake, or the deadline |
  *      +-----------+ +-------------------------+
  *
  * Thread: unless it says "any thread", a function is called on the thread of the object's

@@ -1,10 +1,11 @@
 /* How a thread with nothing to do sleeps, and how another wakes it: no lock, one system call a
  * sleep.
  *
- *   sleeper                                   producer
- *     waker_announce()   sleeping = 1, fence    publish the item (release)
- *     look at every input once more             waker_notify()   fence, is sleeping? exchange it to
- * 0, wake once nothing: block; something: go on waker_retract()    sleeping = 0
+ *   sleeper                               producer
+ *     waker_announce()                      publish the item
+ *     look at every input once more         waker_notify()
+ *     nothing: block; something: go on
+ *     waker_retract()
  *
  * Both sides store, fence, load: so at least one sees the other, and no wake-up is lost.  The whole
  * argument stands in waker.c; tests/model/ checks it with store buffers. */
