@@ -10,6 +10,7 @@
 
 #include <ergon/poller.h>
 #include <pthread.h>
+#include <semaphore.h>
 
 #include "server/runtime/waker.h"
 #include "server/tasks/executor.h"
@@ -29,8 +30,7 @@ struct blocking {
     bool started;
     /* Release in blocking_stop(), acquire in the thread's loop. */
     _Atomic bool stop;
-    /* Release as the thread's last act, acquire in blocking_join(). */
-    _Atomic bool ended;
+    sem_t ended; /* posted as the thread's last act */
 };
 
 int blocking_init(struct blocking *b, struct tasks *tasks, uint32_t index,

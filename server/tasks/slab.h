@@ -1,16 +1,20 @@
-/* The tasks of one home: cells that are used again warm, last freed first taken.  Home's thread. */
+/* The tasks of one home: cells that are used again warm, last freed first taken.  Home's thread.
+ *
+ * Cells stand in chunks of an aligned size, so that a cell finds its chunk by its address.  A chunk
+ * whose last task is gone is given back to the system unless it is the only one with room: after a
+ * burst the memory returns. */
 #ifndef ERGON_TASKS_SLAB_H
 #define ERGON_TASKS_SLAB_H
 
 #include "server/tasks/task.h"
 
-enum { SLAB_CELLS = 64 }; /* of one chunk */
+enum { SLAB_CHUNK_SIZE = 256 * 1024 }; /* bytes, and its alignment */
+
+struct slab_chunk;
 
 struct slab {
-    struct task *free; /* linked by next */
-    struct slab_chunk *chunks;
-    uint32_t fresh; /* cells of the newest chunk that were never used */
-    uint32_t taken;
+    struct slab_chunk *roomy; /* chunks with a free cell; cells are taken from the first */
+    struct slab_chunk *full;
 };
 
 void slab_init(struct slab *s);

@@ -1,1 +1,3 @@
-ergon_test(tasks_stress.c DEPS ergon_tasks_test_support LABELS stress)
+foreach(name tasks nested)
+    ergon_test(${name}_stress.c DEPS ergon_tasks_test_support LABELS stress)
+endforeach()
