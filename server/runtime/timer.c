@@ -1,9 +1,5 @@
 #include "server/runtime/timer.h"
 
-/* timer_next() looks through a slot of a higher level for its first deadline, but not further than
- * this; else it answers with the beginning of the slot, which is earlier. */
-enum { NEXT_BUDGET = 64 };
-
 static uint64_t tick_of(ao_time due)
 {
     return due / AO_MS(1) + (due % AO_MS(1) != 0);
@@ -53,7 +49,10 @@ static void put(struct timer *t, struct ao *ao)
         return;
     }
     struct place at = place_of(t, tick);
-    slot_append(&t->slots[at.level][at.index], ao);
+    struct timer_slot *slot = &t->slots[at.level][at.index];
+    if (!slot->first || tick < slot->earliest)
+        slot->earliest = tick;
+    slot_append(slot, ao);
     t->occupied[at.level] |= UINT64_C(1) << at.index;
 }
 
@@ -169,20 +168,6 @@ struct ao *timer_take(struct timer *t, ao_time now, int *budget)
     return NULL;
 }
 
-static uint64_t first_tick(const struct timer *t, struct place at)
-{
-    uint64_t first = UINT64_MAX;
-    int budget = NEXT_BUDGET;
-    for (const struct ao *ao = t->slots[at.level][at.index].first; ao; ao = ao->next) {
-        if (budget-- == 0)
-            return slot_begin(t, at);
-        uint64_t tick = tick_of(ao->due);
-        if (tick < first)
-            first = tick;
-    }
-    return first;
-}
-
 ao_time timer_next(const struct timer *t)
 {
     struct place at;
@@ -190,7 +175,7 @@ ao_time timer_next(const struct timer *t)
         return AO_MS(t->tick);
     if (!first_slot(t, &at))
         return AO_NEVER;
-    uint64_t tick = at.level == 0 ? slot_begin(t, at) : first_tick(t, at);
+    uint64_t tick = t->slots[at.level][at.index].earliest;
     return tick > AO_NEVER / AO_MS(1) ? AO_NEVER - 1 : AO_MS(tick);
 }
 
@@ -212,7 +197,8 @@ static bool in_slot(const struct timer *t, uint64_t tick, struct place at)
     if (tick <= t->tick)
         return false;
     struct place right = place_of(t, tick);
-    return right.level == at.level && right.index == at.index;
+    return right.level == at.level && right.index == at.index &&
+           tick >= t->slots[at.level][at.index].earliest;
 }
 
 static bool in_expired(const struct timer *t, uint64_t tick, struct place at)

@@ -20,6 +20,7 @@ enum { TIMER_LEVELS = 8, TIMER_BITS = 6, TIMER_SLOTS = 1 << TIMER_BITS };
 
 struct timer_slot {
     struct ao *first, *last; /* NULL when empty */
+    uint64_t earliest;       /* tick: none is before it; of a slot of the wheel that is not empty */
 };
 
 struct timer {
@@ -42,8 +43,8 @@ void timer_cancel(struct timer *t, struct ao *ao); /* it stands in the timer */
  * used up: an object moved, or taken, costs one. */
 struct ao *timer_take(struct timer *t, ao_time now, int *budget);
 
-/* When to look again: the next deadline, in ticks.  Earlier than that only if very many objects
- * share a slot of a higher level; AO_NEVER when empty. */
+/* When to look again: the next deadline, or that of an object which has been cancelled since;
+ * AO_NEVER when empty. */
 ao_time timer_next(const struct timer *t);
 
 /* Every object in its right slot, bitmaps and counts right.  Walks all; for tests. */

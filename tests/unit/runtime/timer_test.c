@@ -134,6 +134,17 @@ static void test_next_is_exact_on_each_level(void **state)
     }
 }
 
+/* However many share its slot. */
+static void test_next_of_a_full_slot(void **state)
+{
+    (void)state;
+    enum { N = 1000 };
+    static struct ao x[N];
+    for (int i = 0; i < N; i++)
+        put(&x[i], AO_MS(5000 - i));
+    assert_int_equal(timer_next(&timer), AO_MS(5000 - N + 1));
+}
+
 static void test_furthest_deadline(void **state)
 {
     (void)state;
@@ -242,7 +253,9 @@ static void check_rest(struct entry *entries, ao_time now)
 {
     struct entry *rest = first_of(entries);
     assert_true(!rest || AO_MS(rest->tick) > now);
-    assert_int_equal(timer_next(&timer), rest ? AO_MS(rest->tick) : AO_NEVER);
+    ao_time next = timer_next(&timer);
+    assert_true(rest ? next <= AO_MS(rest->tick) : next == AO_NEVER);
+    assert_true(!rest || next > now);
 }
 
 static void test_random_against_a_sorted_list(void **state)
@@ -273,6 +286,7 @@ int main(void)
         cmocka_unit_test_setup(test_cancel, set_up),
         cmocka_unit_test_setup(test_cancel_of_what_is_due, set_up),
         cmocka_unit_test_setup(test_next_is_exact_on_each_level, set_up),
+        cmocka_unit_test_setup(test_next_of_a_full_slot, set_up),
         cmocka_unit_test_setup(test_furthest_deadline, set_up),
         cmocka_unit_test_setup(test_budget, set_up),
         cmocka_unit_test_setup(test_cancel_of_what_moves, set_up),
