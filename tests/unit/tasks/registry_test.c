@@ -1,0 +1,144 @@
+/* Methods by name; what is refused, and what people are told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "server/tasks/registry.h"
+#include "tests/support/heap.h"
+
+static enum ao_verdict no_step(struct ao *self, struct ergon_task *task, void *state)
+{
+    (void)self;
+    (void)task;
+    (void)state;
+    return AO_DONE;
+}
+
+static void no_run(struct ergon_task *task)
+{
+    (void)task;
+}
+
+static struct ergon_handler stepped(const char *name)
+{
+    return (struct ergon_handler){
+        .size = sizeof(struct ergon_handler), .kind = ERGON_STEPPED, .name = name, .step = no_step};
+}
+
+static void found_by_name_and_index(void **state)
+{
+    static char names[500][16];
+    static struct ergon_handler handlers[500];
+    char error[200];
+    struct registry *r = registry_new();
+    (void)state;
+    assert_null(registry_find(r, span_text("m0")));
+    for (uint32_t i = 0; i < 500; i++) {
+        snprintf(names[i], sizeof names[i], "m%u", i);
+        handlers[i] = stepped(names[i]);
+        assert_int_equal(registry_add(r, "test", &handlers[i], error, sizeof error), 0);
+    }
+    assert_int_equal(registry_count(r), 500);
+    for (uint32_t i = 0; i < 500; i++) {
+        struct method *m = registry_find(r, span_text(names[i]));
+        assert_ptr_equal(m, registry_at(r, i));
+        assert_int_equal(m->index, i);
+        assert_ptr_equal(m->handler, &handlers[i]);
+        assert_string_equal(m->module, "test");
+    }
+    assert_null(registry_find(r, span_text("m500")));
+    assert_null(registry_find(r, span_text("")));
+    assert_null(registry_at(r, 500));
+    registry_free(r);
+}
+
+static void refused(struct registry *r, struct ergon_handler h, const char *because)
+{
+    char error[300] = "";
+    assert_int_equal(registry_add(r, "test", &h, error, sizeof error), -1);
+    if (!strstr(error, because))
+        fail_msg("\"%s\" does not say \"%s\"", error, because);
+}
+
+static void what_is_refused(void **state)
+{
+    static const char *const bad[] = {"", "a b", "A", "naïve", "a/b"};
+    struct registry *r = registry_new();
+    char error[200], name[66];
+    struct ergon_handler good = stepped("good"), h;
+    (void)state;
+    memset(name, 'x', 65);
+    name[65] = '\0';
+    assert_int_equal(registry_add(r, "first", &good, error, sizeof error), 0);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        refused(r, stepped(bad[i]), "bad name");
+    refused(r, stepped(name), "bad name");
+    refused(r, stepped(NULL), "bad name");
+    refused(r, stepped("server.mine"), "the server's own");
+    refused(r, stepped("good"), "module \"first\" has one");
+    h = stepped("h");
+    h.run = no_run;
+    refused(r, h, "exactly one of step and run");
+    h.kind = ERGON_BLOCKING;
+    refused(r, h, "exactly one of step and run");
+    h = stepped("h");
+    h.step = NULL;
+    refused(r, h, "exactly one of step and run");
+    h = stepped("h");
+    h.state_size = 65537;
+    refused(r, h, "64 KiB");
+    h = stepped("h");
+    h.size = 8;
+    refused(r, h, "older");
+    h = stepped("h");
+    h.kind = (enum ergon_kind)3;
+    h.step = NULL;
+    h.run = no_run;
+    refused(r, h, "neither");
+    assert_int_equal(registry_count(r), 1);
+    registry_free(r);
+}
+
+static void reserved_prefixes(void **state)
+{
+    (void)state;
+    assert_true(registry_reserved(span_text("server.")));
+    assert_true(registry_reserved(span_text("task.call")));
+    assert_true(registry_reserved(span_text("actor.x")));
+    assert_false(registry_reserved(span_text("server")));
+    assert_false(registry_reserved(span_text("tasks.mine")));
+}
+
+static int add_two(void *arg)
+{
+    char error[200];
+    struct ergon_handler *h = arg;
+    struct registry *r = registry_new();
+    int result = -1;
+    if (r && registry_add(r, "test", &h[0], error, sizeof error) == 0 &&
+        registry_add(r, "test", &h[1], error, sizeof error) == 0)
+        result = 0;
+    registry_free(r);
+    return result;
+}
+
+static void memory_fails(void **state)
+{
+    struct ergon_handler h[] = {stepped("a"), stepped("b")};
+    (void)state;
+    heap_fail_each(add_two, h);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(found_by_name_and_index),
+        cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(reserved_prefixes),
+        cmocka_unit_test(memory_fails),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

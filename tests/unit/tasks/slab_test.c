@@ -1,0 +1,74 @@
+/* Cells come zeroed, and warm: last given, first taken. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "server/tasks/slab.h"
+
+enum { MANY = 2000 }; /* some chunks full */
+
+static void last_given_first_taken(void **state)
+{
+    struct slab s;
+    (void)state;
+    slab_init(&s);
+    struct task *a = slab_take(&s), *b = slab_take(&s);
+    assert_non_null(a);
+    assert_ptr_not_equal(a, b);
+    assert_null(a->method);
+    slab_give(&s, a);
+    slab_give(&s, b);
+    assert_ptr_equal(slab_take(&s), b);
+    assert_ptr_equal(slab_take(&s), a);
+    slab_fini(&s);
+}
+
+static void cells_do_not_overlap(void **state)
+{
+    static struct task *cells[MANY];
+    struct slab s;
+    (void)state;
+    slab_init(&s);
+    for (int round = 0; round < 3; round++) {
+        for (uint64_t i = 0; i < MANY; i++) {
+            cells[i] = slab_take(&s);
+            assert_non_null(cells[i]);
+            cells[i]->number = i;
+            memset(cells[i]->state_inline, (int)i, sizeof cells[i]->state_inline);
+        }
+        for (uint64_t i = 0; i < MANY; i++) {
+            assert_int_equal(cells[i]->number, i);
+            assert_int_equal(cells[i]->state_inline[TASK_STATE_INLINE - 1], (uint8_t)i);
+        }
+        for (int i = 0; i < MANY; i++)
+            slab_give(&s, cells[(i * 7 + round) % MANY]);
+    }
+    slab_fini(&s);
+}
+
+static void full_chunks_become_roomy_again(void **state)
+{
+    static struct task *cells[MANY];
+    struct slab s;
+    (void)state;
+    slab_init(&s);
+    for (int i = 0; i < MANY; i++)
+        cells[i] = slab_take(&s);
+    assert_non_null(s.full);
+    for (int i = 0; i < MANY; i++)
+        slab_give(&s, cells[i]);
+    assert_null(s.full);
+    assert_non_null(s.roomy);
+    slab_fini(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(last_given_first_taken),
+        cmocka_unit_test(cells_do_not_overlap),
+        cmocka_unit_test(full_chunks_become_roomy_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

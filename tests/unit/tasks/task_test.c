@@ -1,0 +1,163 @@
+/* What a task holds: parameters, state, result, failure; each inline and in a block. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "server/tasks/task.h"
+#include "tests/support/heap.h"
+
+static const struct ergon_handler handler = {.state_size = 16}, large = {.state_size = 4096};
+static struct method method = {.handler = &handler}, large_method = {.handler = &large};
+static uint8_t bytes[4096];
+
+static struct task *begin(struct method *m, size_t params)
+{
+    static struct task t;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)i;
+    task_begin(&t, m, span_of(bytes, params), AO_NEVER);
+    return &t;
+}
+
+static void parameters_are_kept(void **state)
+{
+    static const size_t sizes[] = {0, 1, TASK_PARAMS_INLINE, TASK_PARAMS_INLINE + 1, 4096};
+    int64_t live = heap_live();
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct task *t = begin(&method, sizes[i]);
+        assert_true(task_keep_params(t));
+        assert_int_equal(t->params.len, sizes[i]);
+        assert_ptr_not_equal(t->params.at, bytes);
+        assert_memory_equal(t->params.at, bytes, sizes[i]);
+        assert_int_equal(heap_live() - live, sizes[i] > TASK_PARAMS_INLINE);
+        task_end(t);
+        assert_int_equal(heap_live(), live);
+    }
+    struct task *t = begin(&method, 4096);
+    heap_fail_at(1);
+    assert_false(task_keep_params(t));
+    task_end(t);
+}
+
+static void state_is_zeroed(void **state)
+{
+    struct task *t = begin(&method, 0);
+    (void)state;
+    memset(t->state_inline, 1, sizeof t->state_inline);
+    assert_true(task_make_state(t));
+    assert_int_equal(((uint8_t *)t->state)[15], 0);
+    task_drop_state(t);
+    t = begin(&large_method, 0);
+    heap_fail_at(1);
+    assert_false(task_make_state(t));
+    assert_true(task_make_state(t));
+    assert_int_equal(((uint8_t *)t->state)[4095], 0);
+    task_drop_state(t);
+    assert_null(t->state_block);
+    task_end(t);
+}
+
+static void without_a_result_it_is_nil(void **state)
+{
+    struct outcome o;
+    struct task *t = begin(&method, 0);
+    (void)state;
+    task_outcome(t, &o);
+    assert_int_equal(o.error, ERGON_OK);
+    assert_true(span_equal(o.result, span_of("\xc0", 1)));
+    assert_null(o.block);
+    task_end(t);
+}
+
+static void a_result_grows_as_it_is_written(void **state)
+{
+    struct outcome o;
+    struct task *t = begin(&method, 0);
+    (void)state;
+    for (size_t i = 0; i < 4096; i += 64) {
+        uint8_t *p = task_result_more(t, 64, 4096);
+        assert_non_null(p);
+        memcpy(p, bytes + i, 64);
+        t->result_len += 64;
+    }
+    task_outcome(t, &o);
+    assert_true(span_equal(o.result, span_of(bytes, 4096)));
+    assert_ptr_equal(o.block, o.result.at);
+    assert_null(task_result_more(t, 1, 4096));
+    assert_int_equal(t->error, ERGON_E_TOO_LARGE);
+    task_end(t);
+}
+
+static void the_last_result_counts(void **state)
+{
+    struct task *t = begin(&method, 0);
+    (void)state;
+    assert_non_null(task_result_room(t, 1000, 4096));
+    t->result_len = 1000;
+    assert_non_null(task_result_room(t, 4096, 4096));
+    assert_int_equal(t->result_len, 0);
+    assert_null(task_result_room(t, 4097, 4096));
+    assert_null(task_result_room(t, 1, 4096));
+    task_end(t);
+    t = begin(&method, 0);
+    heap_fail_at(1);
+    assert_null(task_result_room(t, 1000, 4096));
+    assert_int_equal(t->error, ERGON_E_MEMORY);
+    task_end(t);
+}
+
+static void a_failure_is_cut_and_final(void **state)
+{
+    struct outcome o;
+    struct task *t = begin(&method, 0);
+    char text[1000];
+    (void)state;
+    memset(text, 'x', sizeof text);
+    task_fail(t, ERGON_E_FAILED, "MINE", span_of(text, sizeof text));
+    task_fail(t, ERGON_E_MEMORY, NULL, span_text("later"));
+    task_outcome(t, &o);
+    assert_int_equal(o.error, ERGON_E_FAILED);
+    assert_string_equal(o.code, "MINE");
+    assert_int_equal(o.text.len, TASK_TEXT_MAX);
+    task_end(t);
+    t = begin(&method, 0);
+    heap_fail_at(1);
+    task_fail(t, ERGON_E_FAILED, "MINE", span_of(text, sizeof text));
+    task_outcome(t, &o);
+    assert_string_equal(o.code, "MINE");
+    assert_int_equal(o.text.len, TASK_RESULT_INLINE - sizeof "MINE");
+    task_end(t);
+}
+
+static void what_it_allocates_goes_with_it(void **state)
+{
+    int64_t live = heap_live();
+    struct task *t = begin(&method, 0);
+    (void)state;
+    for (size_t i = 1; i < 100; i++) {
+        void *p = task_alloc(t, i);
+        assert_int_equal((uintptr_t)p % 16, 0);
+        memset(p, 1, i);
+    }
+    assert_null(task_alloc(t, SIZE_MAX));
+    heap_fail_at(1);
+    assert_null(task_alloc(t, 1));
+    task_end(t);
+    assert_int_equal(heap_live(), live);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parameters_are_kept),
+        cmocka_unit_test(state_is_zeroed),
+        cmocka_unit_test(without_a_result_it_is_nil),
+        cmocka_unit_test(a_result_grows_as_it_is_written),
+        cmocka_unit_test(the_last_result_counts),
+        cmocka_unit_test(a_failure_is_cut_and_final),
+        cmocka_unit_test(what_it_allocates_goes_with_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
