@@ -59,6 +59,7 @@ static bool add_chunk(struct calls *c, struct home *home, const struct ao_class 
     for (uint32_t i = CALLS_CHUNK; i-- > 0;) {
         chunk[i].home = home;
         chunk[i].call.index = base + i;
+        chunk[i].call.generation = c->born;
         chunk[i].next_free = c->free;
         ao_init(&chunk[i].timer, timer, activator);
         c->free = base + i;
@@ -83,6 +84,31 @@ void calls_give(struct calls *c, struct call_record *record)
     record->next_free = c->free;
     c->free = record->call.index;
     c->taken--;
+}
+
+/* A task that is still under way may name a record that is freed here: one that is made in its
+ * place later is of a generation that no task has seen. */
+static void forget_chunk(struct calls *c)
+{
+    struct call_record *chunk = c->chunks[--c->chunk_count];
+
+    for (uint32_t i = 0; i < CALLS_CHUNK; i++)
+        if (chunk[i].call.generation >= c->born)
+            c->born = chunk[i].call.generation + 1;
+    free_chunk(chunk);
+}
+
+void calls_shrink(struct calls *c)
+{
+    if (c->taken > 0 || c->chunk_count <= CALLS_KEPT)
+        return;
+    while (c->chunk_count > CALLS_KEPT)
+        forget_chunk(c);
+    c->free = CALL_NONE;
+    for (uint32_t i = c->chunk_count * CALLS_CHUNK; i-- > 0;) {
+        at(c, i)->next_free = c->free;
+        c->free = i;
+    }
 }
 
 struct call_record *calls_find(const struct calls *c, uint32_t index, uint32_t generation)

@@ -8,6 +8,7 @@
 enum {
     CALLS_CHUNK = 128,   /* records */
     CALLS_MAX = 1 << 20, /* of one home */
+    CALLS_KEPT = 8,      /* chunks that stay when no call is open */
     CALL_NONE = UINT32_MAX
 };
 
@@ -26,6 +27,8 @@ struct call_record {
 struct calls {
     struct call_record **chunks;
     uint32_t chunk_count, chunk_room;
+    uint32_t
+        born; /* generation of records that are made from now on: beyond all that were given back */
     uint32_t free;  /* index of the first free record, or CALL_NONE */
     uint32_t taken; /* records in use */
 };
@@ -37,6 +40,10 @@ void calls_fini(struct calls *c);
 struct call_record *calls_take(struct calls *c, struct home *home, const struct ao_class *timer,
                                struct activator *activator);
 void calls_give(struct calls *c, struct call_record *record); /* its name is void from here on */
+
+/* Gives memory back after a burst, if no record is in use.  Not from within a step of a record's
+ * timer. */
+void calls_shrink(struct calls *c);
 
 /* The record of this name; NULL when it was given back. */
 struct call_record *calls_find(const struct calls *c, uint32_t index, uint32_t generation);

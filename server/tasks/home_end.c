@@ -162,6 +162,7 @@ static enum ao_verdict intake_step(struct ao *self)
     bool empty = true;
     for (uint32_t i = 0; i < h->inlet_count; i++)
         empty &= drain(h, h->inlets[i]);
+    calls_shrink(&h->calls);
     obey(h);
     return empty ? AO_DONE : AO_AGAIN;
 }

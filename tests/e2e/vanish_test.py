@@ -118,14 +118,14 @@ class Vanish(ServerTest):
             except (BrokenPipeError, ConnectionResetError):
                 pass
             dice.choice(LEAVES)(client)
-            if i == RANDOM_ENDS // 5:  # warm: pools and slabs have their size
+            if i == RANDOM_ENDS // 2:  # warm: pools and heaps have the size of the largest burst
                 self.settle()
                 rss = self.server.rss()
         self.settle()
         eventually(lambda: self.server.fds() == fds, f"{fds} open files again")
         if not SANITIZED:
             self.assertLess(self.server.rss() - rss, 8 << 20)
-        print(f"{RANDOM_ENDS} clients vanished; memory since the first fifth: {self.server.rss() - rss:+} bytes")
+        print(f"{RANDOM_ENDS} clients vanished; memory since the first half: {self.server.rss() - rss:+} bytes")
 
 
 if __name__ == "__main__":
