@@ -1,0 +1,39 @@
+/* A load on the real task manager and its blocking executors, inside this process.
+ *
+ * The calling thread is the generator: it submits each task when it is due, whatever became of
+ * those before (open loop), and a sojourn counts from the time at which the task was due. */
+#ifndef ERGON_BENCH_SCHED_REAL_H
+#define ERGON_BENCH_SCHED_REAL_H
+
+#include <ergon/activator.h>
+
+#include "tests/bench/sched/load.h"
+
+enum real_work {
+    REAL_BURNS, /* a task burns processor time until its service is over */
+    REAL_WAITS  /* a task sleeps */
+};
+
+struct real_options {
+    enum real_work work;
+    uint32_t executors;
+    ao_time service; /* ns: mean time of service */
+    uint32_t queue;  /* hard cap of an executor's queue */
+    enum idle_mode idle;
+    ao_time spin; /* of the manager's activator; IDLE_SPIN */
+};
+
+/* Lengths in mean times of service. */
+struct real_result {
+    double hand_over; /* median time from a submission to its handler, when all are idle */
+    uint32_t bound;   /* tasks that an executor might have outstanding, at the end */
+    double lag;       /* p99 of what the generator was late */
+    double service;   /* mean time of service as it came out */
+};
+
+/* Writes the sojourn of each task.  Blocks until all have ended.  0, or -1 after a word on stderr:
+ * the task system cannot be started, or refuses a task. */
+int real_run(const struct real_options *options, const struct load *load, double *sojourns,
+             struct real_result *result);
+
+#endif
