@@ -14,8 +14,8 @@ struct poller {
     void (*wake)(struct poller *self);
 };
 
-/* poller_libevent.c: a poller over an event_base of its own (no locks, epoll, one eventfd that is
- * never read). */
+/* poller_libevent.c: a poller over an event_base of its own (no locks, epoll; an eventfd for wakes
+ * and a timerfd for deadlines, neither of which is ever read). */
 struct event_base;
 struct poller *poller_libevent_new(void); /* NULL and errno */
 void poller_libevent_free(struct poller *poller);
