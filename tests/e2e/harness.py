@@ -196,14 +196,15 @@ class Server:
 
 
 class ServerTest(unittest.TestCase):
-    """One server for all tests of a class.  FLAGS and LISTEN may be set by the class."""
+    """One server for all tests of a class.  FLAGS, LISTEN and ENV may be set by the class."""
 
     FLAGS = ()
     LISTEN = ("ergon://127.0.0.1:0",)
+    ENV = {}
 
     @classmethod
     def setUpClass(cls):
-        cls.server = Server(*cls.FLAGS, listen=cls.LISTEN)
+        cls.server = Server(*cls.FLAGS, listen=cls.LISTEN, env=cls.ENV)
 
     @classmethod
     def tearDownClass(cls):
