@@ -1,0 +1,108 @@
+#include "tests/bench/peers/common/outgoing.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+bool outgoing_init(struct outgoing *o)
+{
+    *o = (struct outgoing){.bytes = malloc(OUTGOING_BYTES)};
+    return o->bytes != NULL;
+}
+
+void outgoing_fini(struct outgoing *o)
+{
+    free(o->bytes);
+}
+
+bool outgoing_has_room(const struct outgoing *o)
+{
+    return o->used + 2 * OUTGOING_COPY_MAX <= OUTGOING_BYTES && o->count + 4 <= OUTGOING_PARTS;
+}
+
+static void add_part(struct outgoing *o, void *at, size_t len)
+{
+    assert(o->count < OUTGOING_PARTS);
+    o->parts[o->count++] = (struct iovec){at, len};
+}
+
+char *outgoing_at(struct outgoing *o)
+{
+    return o->bytes + o->used;
+}
+
+void outgoing_wrote(struct outgoing *o, size_t len)
+{
+    char *at = outgoing_at(o);
+    struct iovec *last = o->count > 0 ? &o->parts[o->count - 1] : NULL;
+
+    assert(o->used + len <= OUTGOING_BYTES);
+    if (last && (char *)last->iov_base + last->iov_len == at)
+        last->iov_len += len;
+    else
+        add_part(o, at, len);
+    o->used += len;
+    o->total += len;
+}
+
+void outgoing_add(struct outgoing *o, const void *bytes, size_t len)
+{
+    if (len <= OUTGOING_COPY_MAX) {
+        memcpy(outgoing_at(o), bytes, len);
+        outgoing_wrote(o, len);
+        return;
+    }
+    add_part(o, (void *)(uintptr_t)bytes, len);
+    o->total += len;
+}
+
+void outgoing_clear(struct outgoing *o)
+{
+    o->used = o->total = 0;
+    o->count = 0;
+}
+
+ssize_t outgoing_send(struct outgoing *o, int fd)
+{
+    struct msghdr message = {.msg_iov = o->parts, .msg_iovlen = (size_t)o->count};
+    ssize_t n = o->count == 1 ? send(fd, o->parts->iov_base, o->parts->iov_len, MSG_NOSIGNAL)
+                              : sendmsg(fd, &message, MSG_NOSIGNAL);
+
+    return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : n;
+}
+
+void outgoing_copy(const struct outgoing *o, size_t from, char *to)
+{
+    for (int i = 0; i < o->count; i++) {
+        const struct iovec *part = &o->parts[i];
+        size_t skipped = from < part->iov_len ? from : part->iov_len;
+        memcpy(to, (const char *)part->iov_base + skipped, part->iov_len - skipped);
+        to += part->iov_len - skipped;
+        from -= skipped;
+    }
+}
+
+bool outgoing_flush(struct outgoing *o, int fd)
+{
+    int first = 0;
+
+    while (first < o->count) {
+        struct msghdr message = {.msg_iov = o->parts + first,
+                                 .msg_iovlen = (size_t)(o->count - first)};
+        ssize_t n = sendmsg(fd, &message, MSG_NOSIGNAL);
+        if (n < 0 && errno != EINTR)
+            return false;
+        size_t left = n < 0 ? 0 : (size_t)n;
+        for (; first < o->count && left >= o->parts[first].iov_len; first++)
+            left -= o->parts[first].iov_len;
+        if (left > 0) {
+            o->parts[first].iov_base = (char *)o->parts[first].iov_base + left;
+            o->parts[first].iov_len -= left;
+        }
+    }
+    outgoing_clear(o);
+    return true;
+}

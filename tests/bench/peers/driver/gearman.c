@@ -1,0 +1,55 @@
+/* Gearman, binary protocol: SUBMIT_JOB, then JOB_CREATED and WORK_COMPLETE.  Jobs are told apart by
+ * the slot, which stands in the first four bytes of the payload and comes back with it; the unique
+ * id is empty, so that the server need not look for a job of the same one. */
+#include "tests/bench/peers/common/gearman.h"
+#include "tests/bench/peers/driver/protocol.h"
+
+enum { STAMP = 4 };
+
+static size_t head(const struct shape *s, struct place p, char *to)
+{
+    size_t name = strlen(s->method) + 1, n = GEARMAN_HEAD;
+
+    gearman_head(to, GEARMAN_REQUEST, GEARMAN_SUBMIT_JOB, name + 1 + s->payload);
+    memcpy(to + n, s->method, name);
+    n += name;
+    to[n++] = 0;
+    be32_put(to + n, p.slot);
+    return n + STAMP;
+}
+
+static enum answer_kind complete(const char *at, size_t n, struct answer *a)
+{
+    const char *handle_end = memchr(at + GEARMAN_HEAD, 0, n - GEARMAN_HEAD);
+
+    if (!handle_end || (size_t)(handle_end + 1 + STAMP - at) > n)
+        return ANSWER_PARTIAL;
+    a->slot = be32_get(handle_end + 1);
+    return ANSWER_TASK;
+}
+
+static enum answer_kind parse(const struct shape *s, const char *at, size_t n, struct answer *a)
+{
+    (void)s;
+    if (n < GEARMAN_HEAD)
+        return ANSWER_PARTIAL;
+    a->size = gearman_size(at);
+    switch (gearman_kind(at)) {
+    case GEARMAN_JOB_CREATED:
+        return ANSWER_NONE;
+    case GEARMAN_WORK_COMPLETE:
+        return complete(at, n, a);
+    default:
+        return ANSWER_WRONG;
+    }
+}
+
+const struct protocol protocol_gearman = {
+    .name = "gearman",
+    .task = "SUBMIT_JOB to WORK_COMPLETE, by way of a worker",
+    .method = "echo",
+    .stamp = STAMP,
+    .head = head,
+    .tail = "",
+    .parse = parse,
+};

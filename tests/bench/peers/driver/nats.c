@@ -1,0 +1,68 @@
+/* NATS: a message to the subject, answered by a responder to _I.CONNECTION.SLOT, for which the
+ * connection has one subscription. */
+#include "tests/bench/peers/driver/line.h"
+#include "tests/bench/peers/driver/protocol.h"
+
+#define INBOX "_I."
+
+static size_t hello(const struct shape *s, uint32_t connection, char *to)
+{
+    size_t n = line_put(to, "CONNECT {\"verbose\":false,\"pedantic\":false}\r\nSUB " INBOX);
+
+    (void)s;
+    n += line_put_number(to + n, connection);
+    return n + line_put(to + n, ".* 1\r\n");
+}
+
+static size_t head(const struct shape *s, struct place p, char *to)
+{
+    size_t n = line_put(to, "PUB ");
+
+    n += line_put(to + n, s->method);
+    n += line_put(to + n, " " INBOX);
+    n += line_put_number(to + n, p.connection);
+    to[n++] = '.';
+    n += line_put_number(to + n, p.slot);
+    to[n++] = ' ';
+    n += line_put_number(to + n, s->payload);
+    return n + line_put(to + n, "\r\n");
+}
+
+/* MSG _I.7.12 1 64, and the payload. */
+static enum answer_kind message(const char *at, size_t line, struct answer *a)
+{
+    const char *dot = memchr(at + strlen("MSG " INBOX), '.', line - strlen("MSG " INBOX));
+
+    if (!dot)
+        return ANSWER_WRONG;
+    a->slot = (uint32_t)line_number(dot + 1);
+    a->size = line + line_last_number(at, line) + 2;
+    return ANSWER_TASK;
+}
+
+static enum answer_kind parse(const struct shape *s, const char *at, size_t n, struct answer *a)
+{
+    size_t line = line_size(at, n);
+
+    (void)s;
+    if (line == 0)
+        return ANSWER_PARTIAL;
+    a->size = line;
+    if (line_starts(at, n, "MSG " INBOX))
+        return message(at, line, a);
+    if (line_starts(at, n, "PING"))
+        a->followed = line_put(a->follow, "PONG\r\n");
+    else if (!line_starts(at, n, "INFO ") && !line_starts(at, n, "PONG"))
+        return ANSWER_WRONG;
+    return ANSWER_NONE;
+}
+
+const struct protocol protocol_nats = {
+    .name = "nats",
+    .task = "request and reply, by way of a responder",
+    .method = "echo",
+    .hello = hello,
+    .head = head,
+    .tail = "\r\n",
+    .parse = parse,
+};

@@ -1,0 +1,33 @@
+/* Redis: ECHO, answered in the main loop. */
+#include "tests/bench/peers/driver/line.h"
+#include "tests/bench/peers/driver/protocol.h"
+
+static size_t head(const struct shape *s, struct place p, char *to)
+{
+    size_t n = line_put(to, "*2\r\n$4\r\nECHO\r\n$");
+
+    (void)p;
+    n += line_put_number(to + n, s->payload);
+    return n + line_put(to + n, "\r\n");
+}
+
+static enum answer_kind parse(const struct shape *s, const char *at, size_t n, struct answer *a)
+{
+    size_t line = line_size(at, n);
+
+    (void)s;
+    if (line == 0)
+        return ANSWER_PARTIAL;
+    a->size = line + line_number(at + 1) + 2;
+    return *at == '$' ? ANSWER_TASK : ANSWER_WRONG;
+}
+
+const struct protocol protocol_redis = {
+    .name = "redis",
+    .task = "ECHO",
+    .method = "",
+    .ordered = true,
+    .head = head,
+    .tail = "\r\n",
+    .parse = parse,
+};

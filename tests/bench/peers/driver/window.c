@@ -1,0 +1,91 @@
+#include "tests/bench/peers/driver/window.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/bench/peers/driver/load.h"
+#include "tests/bench/peers/driver/processor.h"
+
+struct usage {
+    double driver, server, machine;
+    uint64_t at;
+};
+
+static struct usage usage_now(const struct window_options *o)
+{
+    struct usage u = {.driver = processor_own(), .machine = processor_machine()};
+
+    for (size_t i = 0; i < o->pid_count; i++)
+        u.server += processor_of(o->pids[i]);
+    u.at = processor_clock_ns();
+    return u;
+}
+
+static double positive(double v)
+{
+    return v > 0 ? v : 0;
+}
+
+bool window_measure(struct load *l, const struct window_options *o, struct window *w)
+{
+    struct histogram *h = calloc(1, sizeof *h);
+
+    if (!h)
+        return false;
+    struct usage before = usage_now(o);
+    bool ok = load_run(l, (uint64_t)(o->seconds * 1e9), h);
+    struct usage after = usage_now(o);
+    *w = (struct window){
+        .tasks = (double)h->count,
+        .seconds = (double)(after.at - before.at) / 1e9,
+        .p50 = histogram_percentile(h, 0.5) / 1e3,
+        .p99 = histogram_percentile(h, 0.99) / 1e3,
+        .p999 = histogram_percentile(h, 0.999) / 1e3,
+        .max = (double)h->max / 1e3,
+        .driver = after.driver - before.driver,
+        .server = after.server - before.server,
+    };
+    w->others = positive(after.machine - before.machine - w->driver - w->server);
+    free(h);
+    if (ok && w->tasks == 0)
+        fprintf(stderr, "driver: no task ended in the window\n");
+    return ok && w->tasks > 0;
+}
+
+static double rate(const struct window *w)
+{
+    return w->tasks / w->seconds;
+}
+
+void window_print_json(const struct window *w)
+{
+    printf("{\"rate\":%.1f,\"tasks\":%.0f,\"seconds\":%.4f,\"p50_us\":%.1f,\"p99_us\":%.1f,"
+           "\"p999_us\":%.1f,\"max_us\":%.1f,\"driver_us\":%.4f,\"server_us\":%.4f,"
+           "\"driver_cores\":%.3f,\"server_cores\":%.3f,\"other_cores\":%.3f}\n",
+           rate(w), w->tasks, w->seconds, w->p50, w->p99, w->p999, w->max,
+           w->driver / w->tasks * 1e6, w->server / w->tasks * 1e6, w->driver / w->seconds,
+           w->server / w->seconds, w->others / w->seconds);
+    fflush(stdout);
+}
+
+static int by_rate(const void *a, const void *b)
+{
+    double x = rate(a), y = rate(b);
+
+    return (x > y) - (x < y);
+}
+
+void window_print(struct window *w, size_t count)
+{
+    qsort(w, count, sizeof *w, by_rate);
+    const struct window *m = &w[count / 2];
+
+    printf("rate      %.0f /s (%.0f to %.0f)\n", rate(m), rate(&w[0]), rate(&w[count - 1]));
+    printf("time      p50 %.1f us, p99 %.1f us, p99.9 %.1f us, max %.1f us\n", m->p50, m->p99,
+           m->p999, m->max);
+    printf("a task    server %.3f us, driver %.3f us of processor time\n",
+           m->server / m->tasks * 1e6, m->driver / m->tasks * 1e6);
+    printf("cores     server %.2f, driver %.2f, others %.2f\n", m->server / m->seconds,
+           m->driver / m->seconds, m->others / m->seconds);
+}

@@ -1,0 +1,36 @@
+/* A stretch of load that is measured. */
+#ifndef ERGON_PEERS_WINDOW_H
+#define ERGON_PEERS_WINDOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct load;
+
+enum { WINDOW_PIDS = 16 };
+
+struct window_options {
+    double seconds;
+    double warm_up;
+    pid_t pids[WINDOW_PIDS]; /* of the server and its workers */
+    size_t pid_count;
+};
+
+struct window {
+    double tasks;
+    double seconds;
+    double p50, p99, p999, max; /* us */
+    double driver, server,
+        others; /* processor seconds; others: of whatever else the machine does */
+};
+
+/* False: the load broke. */
+bool window_measure(struct load *l, const struct window_options *o, struct window *w);
+
+void window_print_json(const struct window *w);
+
+/* The median by rate, with the least and the highest rate.  Sorts. */
+void window_print(struct window *w, size_t count);
+
+#endif
