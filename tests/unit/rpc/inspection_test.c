@@ -1,0 +1,119 @@
+/* What the server says of itself, and what happens when there is no memory to say it. */
+#include "tests/support/heap.h"
+#include "tests/unit/rpc/stage.h"
+
+static void assert_holds(const char *text, const char *part)
+{
+    if (strstr(text, part) == NULL)
+        fail_msg("no \"%s\" in %s", part, text);
+}
+
+static void info_counts_what_happened(void **state)
+{
+    (void)state;
+    stage_answer("echo", "[]");
+    stage_answer("block", "[]");
+    stage_answer("fail", "[]");
+    const char *info = stage_answer("server.info", "[]");
+    assert_holds(info, "1: {'server': 'ergon', 'version': '" ERGON_VERSION "', 'pid': ");
+    assert_holds(info, "'draining': false, 'loops': 1, 'executors': 2, 'methods': 12, ");
+    assert_holds(info, "'connections': {'open': 1, 'accepted': 1, 'closed': 0, 'messages': 3, ");
+    assert_holds(info, "'protocol_errors': 0, 'partial_bytes': 0}");
+    assert_holds(info, "'tasks': {'calls': 3, 'short_cut': 2, 'through_manager': 1, 'done': 2, "
+                       "'failed': 1, 'cancelled': 0, 'late': 0, 'refused': 0}}\n");
+}
+
+static void methods_lists_handlers_first(void **state)
+{
+    (void)state;
+    const char *methods = stage_answer("server.methods", "[]");
+    assert_holds(methods, "1: ['echo', 'sleep', ");
+    assert_holds(methods, "'large', 'server.hello', 'server.auth', 'server.ping', "
+                          "'server.cancel', 'server.info', 'server.methods', 'server.describe', "
+                          "'server.topology', 'task.call']\n");
+}
+
+static void describe_tells_of_handlers_and_of_the_servers_own(void **state)
+{
+    (void)state;
+    assert_string_equal(stage_answer("server.describe", "['block']"),
+                        "1: {'name': 'block', 'kind': 'blocking', 'summary': nil, 'params': nil, "
+                        "'module': 'test'}\n");
+    assert_holds(stage_answer("server.describe", "['echo']"), "'kind': 'stepped'");
+    assert_string_equal(
+        stage_answer("server.describe", "['server.ping']"),
+        "1: {'name': 'server.ping', 'kind': 'server', 'summary': 'answers \"pong\"', "
+        "'params': '[]', 'module': 'server'}\n");
+    assert_holds(stage_answer("server.describe", "['none']"), "1 failed: 'NOT_FOUND: ");
+    assert_holds(stage_answer("server.describe", "[]"), "1 failed: 'BAD_PARAMS: ");
+    assert_holds(stage_answer("server.describe", "[5]"), "1 failed: 'BAD_PARAMS: ");
+}
+
+static void topology_shows_executors_at_work(void **state)
+{
+    (void)state;
+    rpc_world_ask(&stage.peer, 1, "hang", "[]");
+    rpc_world_ask(&stage.peer, 2, "block", "[]");
+    rpc_world_ask(&stage.peer, 3, "block", "[]");
+    virtual_run_until(&stage.w.v, 0);
+    rpc_world_ask(&stage.peer, 4, "server.topology", "[]");
+    virtual_run_until(&stage.w.v, 0);
+    const char *topology = rpc_world_said(&stage.w, &stage.peer);
+    assert_holds(topology, "4: {'loops': [{'name': 'loop', 'connections': 1, ");
+    assert_holds(topology, "{'name': 'stepped 0', 'kind': 'stepped', 'loop': 0, 'core': -1, "
+                           "'priority': 0, 'weight': 1, 'queue': 64, ");
+    assert_holds(topology, "'outstanding': 0, 'parked': 1, ");
+    assert_holds(topology, "{'name': 'blocking 1', 'kind': 'blocking', 'loop': -1, ");
+    assert_holds(topology, "'outstanding': 2, 'parked': 0, ");
+    assert_holds(topology, "'manager': {'place': 'loop', 'queued': 0, 'queue': 1000, "
+                           "'short_cut': true}, 'measure': 'occupancy', 'idle': 'sleep'}\n");
+    rpc_world_ask(&stage.peer, 5, "server.cancel", "[1]");
+    rpc_world_run(&stage.w);
+}
+
+/* Each allocation of an answer fails in turn: it is MEMORY, or the connection ends; never silence,
+ * and never half an answer. */
+static void without_memory_there_is_an_error(void **state)
+{
+    static const char *const methods[] = {"server.hello", "server.info", "server.methods",
+                                          "server.topology"};
+    unsigned errors = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        bool met = true;
+        for (int n = 1; met; n++) {
+            struct script peer;
+            rpc_world_connect(&stage.w, &peer);
+            rpc_world_run(&stage.w);
+            rpc_world_ask(&peer, 7, methods[i], "[]");
+            heap_fail_at(n);
+            rpc_world_run(&stage.w);
+            met = heap_failed();
+            heap_fail_at(0);
+            const char *said = rpc_world_said(&stage.w, &peer);
+            bool refused = strcmp(said, "7 failed: 'MEMORY: the server is out of memory'\n") == 0;
+            assert_true(refused || strncmp(said, "7: ", 3) == 0 ||
+                        (*said == '\0' && (peer.closed || peer.shut)));
+            errors += refused;
+            script_reset(&peer);
+            rpc_world_run(&stage.w);
+            script_fini(&peer);
+        }
+    }
+    assert_true(errors >= 4);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, stage_open, stage_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(info_counts_what_happened),
+        TEST(methods_lists_handlers_first),
+        TEST(describe_tells_of_handlers_and_of_the_servers_own),
+        TEST(topology_shows_executors_at_work),
+        TEST(without_memory_there_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

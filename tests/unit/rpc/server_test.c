@@ -1,0 +1,209 @@
+/* hello, auth, ping, cancel: what a client says to its connection. */
+#include "tests/unit/rpc/stage.h"
+
+#define LIMITS "'limits': {'message': 1048576, 'depth': 32, 'in_flight': 1000}}"
+#define HELLO                                                                                      \
+    "1: {'server': 'ergon', 'version': '" ERGON_VERSION                                            \
+    "', 'protocol': 1, 'principal': 'anybody', 'methods': 12, " LIMITS "\n"
+
+static void answers(const char *method, const char *params, const char *expected)
+{
+    assert_string_equal(stage_answer(method, params), expected);
+}
+
+static void hello_tells_what_the_server_is(void **state)
+{
+    (void)state;
+    answers("server.hello", "[]", HELLO);
+    answers("server.hello", "nil", HELLO);
+    answers("server.hello", "[nil]", HELLO);
+    answers("server.hello", "[{}]", HELLO);
+}
+
+static void hello_chooses_the_shape_of_errors(void **state)
+{
+    (void)state;
+    answers("none", "[]",
+            "1 failed: 'NO_METHOD: no method \"none\"; server.methods lists what there is'\n");
+    answers("server.hello", "[{'errors': 'pair'}]", HELLO);
+    answers("none", "[]",
+            "1 failed: [-32601, 'NO_METHOD: no method \"none\"; server.methods lists what there "
+            "is']\n");
+    answers("server.hello", "[{'errors': 'map'}]", HELLO);
+    answers("none", "[]",
+            "1 failed: {'code': -32601, 'message': 'NO_METHOD: no method \"none\"; server.methods "
+            "lists what there is', 'retryable': false, 'data': nil}\n");
+    answers("server.hello", "[{'push': true}]", HELLO);
+    assert_int_equal(conn_mode(stage.conn)->error_shape, ERROR_SHAPE_MAP);
+    answers("server.hello", "[{'errors': 'text'}]", HELLO);
+    answers("fail", "[]", "1 failed: 'NO_LUCK: none today'\n");
+}
+
+static void hello_takes_effect_from_its_own_answer_on(void **state)
+{
+    (void)state;
+    rpc_world_ask(&stage.peer, 1, "none", "[]");
+    rpc_world_notify(&stage.peer, "server.hello", "[{'errors': 'pair'}]");
+    rpc_world_ask(&stage.peer, 2, "fail", "[]");
+    assert_string_equal(
+        stage_said(),
+        "1 failed: 'NO_METHOD: no method \"none\"; server.methods lists what there is'\n"
+        "2 failed: [1, 'NO_LUCK: none today']\n");
+}
+
+static void hello_refuses_what_it_does_not_know(void **state)
+{
+    (void)state;
+    answers("server.hello", "[{'error': 'pair'}]",
+            "1 failed: 'BAD_PARAMS: unknown option \"error\"'\n");
+    answers("server.hello", "[{'raw': true, 'raw': true}]",
+            "1 failed: 'BAD_PARAMS: option \"raw\" is given twice'\n");
+    answers("server.hello", "[{'raw': 1}]",
+            "1 failed: 'BAD_PARAMS: option \"raw\" must be true or false'\n");
+    answers("server.hello", "[{'errors': 'json'}]",
+            "1 failed: 'BAD_PARAMS: option \"errors\" must be \"text\", \"pair\" or \"map\"'\n");
+    answers("server.hello", "[{'errors': 1}]",
+            "1 failed: 'BAD_PARAMS: option \"errors\" must be \"text\", \"pair\" or \"map\"'\n");
+    answers("server.hello", "[{1: 2}]",
+            "1 failed: 'BAD_PARAMS: the name of an option must be a string'\n");
+    answers("server.hello", "['pair']", "1 failed: 'BAD_PARAMS: options must be a map'\n");
+    answers("server.hello", "[{}, 1]",
+            "1 failed: 'BAD_PARAMS: server.hello takes [{errors, raw, push}]'\n");
+}
+
+static void a_refused_hello_changes_nothing(void **state)
+{
+    (void)state;
+    stage_answer("server.hello", "[{'raw': true, 'errors': 'json'}]");
+    assert_false(conn_mode(stage.conn)->raw);
+}
+
+static void ping_pongs(void **state)
+{
+    (void)state;
+    answers("server.ping", "[]", "1: 'pong'\n");
+    answers("server.ping", "[1, 2]", "1: 'pong'\n");
+}
+
+static void cancel_names_an_id_by_value(void **state)
+{
+    static const uint8_t hang[] = "\x94\x00\xd1\x00\x05\xa4hang\x90"; /* id 5 as int 16 */
+
+    (void)state;
+    script_send(&stage.peer, span_of(hang, sizeof hang - 1));
+    rpc_world_notify(&stage.peer, "server.cancel", "[5]");
+    assert_string_equal(stage_said(), "5 failed: 'CANCELLED: the call was cancelled'\n");
+    answers("server.cancel", "[5]", "1: false\n");
+}
+
+static void cancel_reaches_each_kind_of_call(void **state)
+{
+    (void)state;
+    rpc_world_ask(&stage.peer, 2, "hang", "[]");
+    rpc_world_ask(&stage.peer, 3, "block", "[]"); /* waits for its thread */
+    rpc_world_ask(&stage.peer, 4, "server.cancel", "[2]");
+    rpc_world_ask(&stage.peer, 5, "server.cancel", "[3]");
+    assert_string_equal(stage_said(), "2 failed: 'CANCELLED: the call was cancelled'\n"
+                                      "4: true\n"
+                                      "3 failed: 'CANCELLED: the call was cancelled'\n"
+                                      "5: true\n");
+}
+
+static void of_two_calls_with_one_id_one_is_cancelled(void **state)
+{
+    (void)state;
+    rpc_world_ask(&stage.peer, 2, "hang", "[]");
+    rpc_world_ask(&stage.peer, 2, "hang", "[]");
+    rpc_world_notify(&stage.peer, "server.cancel", "[2]");
+    assert_string_equal(stage_said(), "2 failed: 'CANCELLED: the call was cancelled'\n");
+    answers("server.cancel", "[2]", "2 failed: 'CANCELLED: the call was cancelled'\n1: true\n");
+    answers("server.cancel", "[2]", "1: false\n");
+}
+
+static void a_notification_cannot_be_cancelled(void **state)
+{
+    (void)state;
+    rpc_world_notify(&stage.peer, "hang", "[]");
+    answers("server.cancel", "[0]", "1: false\n");
+    answers("server.cancel", "['x']", "1: false\n");
+    answers("server.cancel", "[-1]", "1: false\n");
+}
+
+static void cancel_wants_one_id(void **state)
+{
+    (void)state;
+    answers("server.cancel", "[]", "1 failed: 'BAD_PARAMS: server.cancel takes [msgid]'\n");
+    answers("server.cancel", "[1, 2]", "1 failed: 'BAD_PARAMS: server.cancel takes [msgid]'\n");
+}
+
+static void without_a_table_no_token_is_good(void **state)
+{
+    (void)state;
+    answers("server.auth", "['x']", "1 failed: 'AUTH: this server has no token file'\n");
+    answers("server.auth", "[]", "1 failed: 'BAD_PARAMS: server.auth takes [token]'\n");
+    answers("server.auth", "[1]", "1 failed: 'BAD_PARAMS: server.auth takes [token]'\n");
+}
+
+static void before_a_token_only_four_methods_are_open(void **state)
+{
+    static const char *const guarded[] = {"echo", "server.info", "server.methods", "none"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof guarded / sizeof guarded[0]; i++)
+        answers(guarded[i], "[]",
+                "1 failed: 'AUTH: say who you are first: call server.auth with a token'\n");
+    answers("task.call", "['echo']",
+            "1 failed: 'AUTH: say who you are first: call server.auth with a token'\n");
+    answers("server.ping", "[]", "1: 'pong'\n");
+    answers("server.cancel", "[1]", "1: false\n");
+    rpc_world_notify(&stage.peer, "nvim_set_client_info", "[]");
+    assert_string_equal(stage_said(), "");
+}
+
+static void a_token_says_who_may_what(void **state)
+{
+    (void)state;
+    answers("server.auth", "['" STAGE_BOB "']", "1: 'bob'\n");
+    answers("echo", "[5]", "1: [5]\n");
+    answers("fail", "[]", "1 failed: 'DENIED: bob may not call \"fail\"'\n");
+    answers("task.call", "['fail']", "1 failed: 'DENIED: bob may not call \"fail\"'\n");
+    answers("none", "[]", "1 failed: 'DENIED: bob may not call \"none\"'\n");
+    answers("server.auth", "['" STAGE_ALICE "']", "1: 'alice'\n");
+    answers("fail", "[]", "1 failed: 'NO_LUCK: none today'\n");
+    answers("server.auth", "['" STAGE_ALICE " ']", "1 failed: 'AUTH: no such token'\n");
+    answers("echo", "[5]", "1: [5]\n"); /* still alice */
+}
+
+static void too_many_wrong_tokens_close_the_connection(void **state)
+{
+    (void)state;
+    answers("server.auth", "['a']", "1 failed: 'AUTH: no such token'\n");
+    answers("server.auth", "['b']", "1 failed: 'AUTH: no such token'\n");
+    answers("server.auth", "['c']", "1 failed: 'AUTH: no such token'\n");
+    assert_true(stage.peer.shut);
+}
+
+#define TEST(f)    cmocka_unit_test_setup_teardown(f, stage_open, stage_close)
+#define GUARDED(f) cmocka_unit_test_setup_teardown(f, stage_open_guarded, stage_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(hello_tells_what_the_server_is),
+        TEST(hello_chooses_the_shape_of_errors),
+        TEST(hello_takes_effect_from_its_own_answer_on),
+        TEST(hello_refuses_what_it_does_not_know),
+        TEST(a_refused_hello_changes_nothing),
+        TEST(ping_pongs),
+        TEST(cancel_names_an_id_by_value),
+        TEST(cancel_reaches_each_kind_of_call),
+        TEST(of_two_calls_with_one_id_one_is_cancelled),
+        TEST(a_notification_cannot_be_cancelled),
+        TEST(cancel_wants_one_id),
+        TEST(without_a_table_no_token_is_good),
+        GUARDED(before_a_token_only_four_methods_are_open),
+        GUARDED(a_token_says_who_may_what),
+        GUARDED(too_many_wrong_tokens_close_the_connection),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,108 @@
+/* task.call: a call with options. */
+#include "tests/unit/rpc/stage.h"
+
+static void answers(const char *params, const char *expected)
+{
+    assert_string_equal(stage_answer("task.call", params), expected);
+}
+
+static void it_calls_a_handler(void **state)
+{
+    (void)state;
+    answers("['echo', [5, 6]]", "1: [5, 6]\n");
+    answers("['echo', [5], {}]", "1: [5]\n");
+    answers("['echo', [5], nil]", "1: [5]\n");
+    answers("['echo', 5]", "1: 5\n");
+    answers("['echo']", "1: nil\n");
+    answers("'echo'", "1: nil\n");
+    answers("['block', [5]]", "1: [5]\n");
+}
+
+static void only_handlers_can_be_called_so(void **state)
+{
+    (void)state;
+    answers("['none']", "1 failed: 'NO_METHOD: no handler \"none\"; server.methods lists what "
+                        "there is'\n");
+    answers("['server.ping']", "1 failed: 'NO_METHOD: no handler \"server.ping\"; server.methods "
+                               "lists what there is'\n");
+    answers("['task.call', ['echo']]", "1 failed: 'NO_METHOD: no handler \"task.call\"; "
+                                       "server.methods lists what there is'\n");
+}
+
+static void what_does_not_fit_is_refused(void **state)
+{
+    static const char usage[] =
+        "1 failed: 'BAD_PARAMS: task.call takes [method, [params], {options}]'\n";
+    static const char duration[] = "1 failed: 'BAD_PARAMS: option \"deadline\" must be a duration: "
+                                   "milliseconds, or text such as \"250ms\"'\n";
+
+    (void)state;
+    answers("[]", usage);
+    answers("[5]", usage);
+    answers("['echo', [], {}, 1]", usage);
+    answers("['echo', [], 5]", "1 failed: 'BAD_PARAMS: options must be a map'\n");
+    answers("['echo', [], {'priority': 1}]",
+            "1 failed: 'BAD_PARAMS: unknown option \"priority\"'\n");
+    answers("['echo', [], {'deadline': 5, 'deadline': 5}]",
+            "1 failed: 'BAD_PARAMS: option \"deadline\" is given twice'\n");
+    answers("['echo', [], {'deadline': '5'}]", duration);
+    answers("['echo', [], {'deadline': -5}]", duration);
+    answers("['echo', [], {'deadline': [5]}]", duration);
+}
+
+static void a_deadline_is_told_when_it_passes(void **state)
+{
+    (void)state;
+    rpc_world_ask(&stage.peer, 1, "task.call", "['sleep', [100], {'deadline': '20ms'}]");
+    rpc_world_ask(&stage.peer, 2, "task.call", "['sleep', [10], {'deadline': 20}]");
+    rpc_world_ask(&stage.peer, 3, "task.call", "['sleep', [10], {'deadline': '1d'}]");
+    rpc_world_run_ms(&stage.w, 19);
+    assert_string_equal(rpc_world_said(&stage.w, &stage.peer), "2: [10]\n3: [10]\n");
+    rpc_world_run_ms(&stage.w, 20);
+    assert_string_equal(rpc_world_said(&stage.w, &stage.peer),
+                        "1 failed: 'DEADLINE: the deadline passed before the result was there'\n");
+    assert_string_equal(stage_said(), "");
+}
+
+static void no_time_at_all_is_no_time_to_run(void **state)
+{
+    (void)state;
+    answers("['echo', [5], {'deadline': 0}]",
+            "1 failed: 'DEADLINE: the deadline passed before the result was there'\n");
+}
+
+/* More than the clock can count is never. */
+static void a_deadline_beyond_time_is_none(void **state)
+{
+    (void)state;
+    answers("['sleep', [10], {'deadline': 9223372036854775807}]",
+            "1 failed: 'BAD_PARAMS: option \"deadline\" must be a duration: "
+            "milliseconds, or text such as \"250ms\"'\n");
+    answers("['sleep', [10], {'deadline': '200000d'}]", "1: [10]\n");
+}
+
+static void a_notification_of_it_answers_nothing(void **state)
+{
+    (void)state;
+    rpc_world_notify(&stage.peer, "task.call", "['echo', [5]]");
+    rpc_world_notify(&stage.peer, "task.call", "['none']");
+    rpc_world_notify(&stage.peer, "task.call", "['sleep', [50], {'deadline': 5}]");
+    assert_string_equal(stage_said(), "");
+    assert_int_equal(stage.conn->in_flight, 0);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, stage_open, stage_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(it_calls_a_handler),
+        TEST(only_handlers_can_be_called_so),
+        TEST(what_does_not_fit_is_refused),
+        TEST(a_deadline_is_told_when_it_passes),
+        TEST(no_time_at_all_is_no_time_to_run),
+        TEST(a_deadline_beyond_time_is_none),
+        TEST(a_notification_of_it_answers_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
