@@ -1,0 +1,3 @@
+foreach(name shutdown cancel deadline failure)
+    ergon_test(server_${name}_test.c DEPS ergon_rpc_test_support)
+endforeach()
