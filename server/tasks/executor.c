@@ -21,10 +21,9 @@ int executor_init(struct executor *e, struct tasks *tasks, uint32_t index,
     e->plan = *plan;
     e->activator = activator;
     figure_set(&e->bound, balance_bound(0, 0, plan->queue));
-    e->out = aligned_alloc(alignof(struct lane), tasks->home_count * sizeof(struct lane));
+    e->out = tasks_new_lanes(tasks->home_count);
     if (!e->out)
         return -1;
-    memset(e->out, 0, tasks->home_count * sizeof(struct lane));
     for (uint32_t i = 0; i < tasks->home_count; i++) {
         struct home *h = tasks->homes[i];
         if (h->activator == activator)

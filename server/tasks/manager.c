@@ -91,16 +91,24 @@ static void send_home(struct manager *m, struct task *t)
         lane_push(&m->out[t->home], &t->item);
 }
 
+static void drop(struct manager *m, struct task *t)
+{
+    manager_dismiss(m, t->method->handler->kind);
+    send_home(m, t);
+}
+
 static void enqueue(struct manager *m, struct task *t)
 {
     struct manager_kind *k = &m->kinds[kind_index(t->method->handler->kind)];
-    if (task_is(t, TASK_RETURNED)) {
+    if (task_flagged(t)) {
+        drop(m, t);
+    } else if (task_is(t, TASK_RETURNED)) {
         task_unmark(t, TASK_RETURNED);
         queue_push_front(&k->queue, t);
-        return;
+    } else {
+        m->sequence++;
+        queue_push(&k->queue, t);
     }
-    m->sequence++;
-    queue_push(&k->queue, t);
 }
 
 /* True: nothing is left in it. */
@@ -199,13 +207,6 @@ static void give(struct manager *m, struct manager_kind *k, int chosen)
     lane_push(&e->in, &t->item);
 }
 
-static void drop_first(struct manager *m, struct manager_kind *k)
-{
-    struct task *t = queue_pop(&k->queue);
-    manager_dismiss(m, t->method->handler->kind);
-    send_home(m, t);
-}
-
 /* Gives what fits.  True: tasks are left, and nobody has room for the first. */
 static bool give_all(struct manager *m, struct manager_kind *k, int *budget)
 {
@@ -215,7 +216,7 @@ static bool give_all(struct manager *m, struct manager_kind *k, int *budget)
         if (!t)
             return false;
         if (task_flagged(t)) {
-            drop_first(m, k);
+            drop(m, queue_pop(&k->queue));
             continue;
         }
         int chosen = choose(m, k, t);
@@ -246,8 +247,7 @@ static void sweep(struct manager *m)
         struct task *next;
         for (struct task *t = queue_sweep(&m->kinds[i].queue); t; t = next) {
             next = t->next;
-            manager_dismiss(m, t->method->handler->kind);
-            send_home(m, t);
+            drop(m, t);
         }
     }
 }

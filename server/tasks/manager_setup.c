@@ -27,10 +27,9 @@ static int connect_homes(struct manager *m)
 {
     uint32_t count = m->tasks->home_count;
     m->inlets = calloc(count, sizeof(struct lane *));
-    m->out = aligned_alloc(alignof(struct lane), count * sizeof(struct lane));
+    m->out = tasks_new_lanes(count);
     if (!m->inlets || !m->out)
         return -1;
-    memset(m->out, 0, count * sizeof(struct lane));
     for (uint32_t i = 0; i < count; i++) {
         struct home *h = m->tasks->homes[i];
         if (h != &m->home)

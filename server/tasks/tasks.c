@@ -62,6 +62,11 @@ static void *new_aligned(size_t alignment, size_t size)
     return at ? memset(at, 0, size) : NULL;
 }
 
+struct lane *tasks_new_lanes(uint32_t count)
+{
+    return new_aligned(alignof(struct lane), count * sizeof(struct lane));
+}
+
 static int make_homes(struct tasks *t)
 {
     const struct tasks_plan *plan = &t->plan;

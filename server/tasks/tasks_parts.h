@@ -33,6 +33,9 @@ struct tasks {
 /* Any thread: running and waiting tasks of this kind may be flagged. */
 void tasks_poke(struct tasks *tasks, enum ergon_kind kind);
 
+/* Zeroed lanes, none of them open; NULL without memory.  Freed with free(). */
+struct lane *tasks_new_lanes(uint32_t count);
+
 /* After all threads have ended: frees a task that never came home; closes a lane, and frees what is
  * left inside. */
 void tasks_free_leftover(struct task *t);

@@ -125,7 +125,6 @@ static void start_nested(struct ergon_task *task, struct outer *o)
     struct ergon_bytes params;
     read_call(task, method, &params);
     o->call = host->call_start(task, method, params);
-    assert_non_null(o->call);
 }
 
 static enum ao_verdict outer_step(struct ao *self, struct ergon_task *task, void *state)
@@ -134,6 +133,10 @@ static enum ao_verdict outer_step(struct ao *self, struct ergon_task *task, void
     struct ergon_outcome out;
     AO_BEGIN(&o->seq);
     start_nested(task, o);
+    if (!o->call) {
+        (host->fail)(task, "MEMORY", "no memory for the call");
+        return AO_DONE;
+    }
     AO_AWAIT(self, &o->seq, &o->wait, host->call_await(o->call, &o->wait));
     host->call_outcome(o->call, &out);
     report(task, &out);

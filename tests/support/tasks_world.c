@@ -12,7 +12,7 @@ static void keep_some(void *arg, const char *line)
 {
     struct tasks_world *w = arg;
     const char *who = strchr(line, ']');
-    if (who &&
+    if (!w->quiet && who &&
         (strncmp(who + 2, "manager", 7) == 0 || strncmp(who + 2, "executor", 8) == 0 ||
          strncmp(who + 2, "call", 4) == 0) &&
         !strstr(line, "ACTIVE") && !strstr(line, "SLEEPING"))

@@ -27,7 +27,7 @@ struct tasks_world {
     unsigned begun, ended;                /* calls accepted, ends told */
     unsigned told[WORLD_CALLS];           /* times that the end of a call was told */
     enum ergon_error errors[WORLD_CALLS]; /* of the last end */
-    bool quiet;                           /* no lines of ends */
+    bool quiet;                           /* nothing is traced */
 };
 
 /* `loops` loops with one stepped executor each, `blocking` executors behind them; the manager on

@@ -1,27 +1,217 @@
-/* Calls at home: accepted, refused, found, told exactly once. */
+/* Calls at home: accepted, refused, found, told exactly once, by whatever ends them first. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
 
+#include "tests/support/heap.h"
 #include "tests/support/tasks_world.h"
+
+static struct tasks_world w;
+
+static void open_world(void)
+{
+    tasks_world_init(&w, 1, 1);
+    w.quiet = true;
+}
+
+static enum ergon_error call(const char *method, ao_time deadline)
+{
+    return tasks_world_call(&w, 0, method, params_none(), deadline);
+}
 
 static void a_brief_call_ends_within_home_call(void **state)
 {
-    struct tasks_world w;
     (void)state;
-    tasks_world_init(&w, 1, 0);
+    open_world();
     tasks_world_open(&w);
-    assert_int_equal(tasks_world_call(&w, 0, "echo", params_none(), AO_NEVER), ERGON_OK);
+    assert_int_equal(call("echo", AO_NEVER), ERGON_OK);
     assert_int_equal(w.ended, 1);
     assert_null(w.list);
     tasks_world_fini(&w);
+}
+
+static void a_call_in_flight_is_found(void **state)
+{
+    (void)state;
+    open_world();
+    tasks_world_open(&w);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(call("hang", AO_NEVER), ERGON_OK);
+    for (unsigned n = 1; n <= 3; n++)
+        assert_non_null(tasks_world_find(&w, n));
+    assert_null(tasks_world_find(&w, 4));
+    home_abandon(tasks_home(w.tasks, 0), tasks_world_find(&w, 2));
+    assert_null(tasks_world_find(&w, 2));
+    assert_non_null(tasks_world_find(&w, 1));
+    assert_non_null(tasks_world_find(&w, 3));
+    assert_int_equal(w.told[2], 1);
+    assert_int_equal(w.errors[2], ERGON_E_CANCELLED);
+    tasks_world_fini(&w);
+}
+
+static void the_short_cut_is_not_for(const char *method, bool no_short_cut, uint32_t in_place)
+{
+    struct tasks_info info;
+    const struct call_request request = {.list = &w.list,
+                                         .owner = &w,
+                                         .params = params_none(),
+                                         .deadline = AO_NEVER,
+                                         .no_short_cut = no_short_cut};
+    tasks_info(w.tasks, &info);
+    uint64_t before = info.short_cut;
+    home_call(tasks_home(w.tasks, 0), registry_find(w.registry, span_text(method)), &request);
+    tasks_info(w.tasks, &info);
+    assert_int_equal(info.short_cut - before, in_place);
+    tasks_world_run(&w);
+}
+
+static void what_the_short_cut_takes(void **state)
+{
+    (void)state;
+    open_world();
+    tasks_world_open(&w);
+    the_short_cut_is_not_for("echo", false, 1);
+    the_short_cut_is_not_for("echo", true, 0);
+    the_short_cut_is_not_for("managed", false, 0);
+    the_short_cut_is_not_for("block", false, 0);
+    call("managed", AO_NEVER); /* something is queued: nobody overtakes it */
+    the_short_cut_is_not_for("echo", false, 0);
+    tasks_world_fini(&w);
+}
+
+static void a_full_queue_is_busy(void **state)
+{
+    (void)state;
+    open_world();
+    w.plan.queue_max = 3;
+    w.executors[1].queue = 1;
+    tasks_world_open(&w);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(call("block", AO_NEVER), ERGON_OK);
+    assert_int_equal(call("block", AO_NEVER), ERGON_E_BUSY);
+    assert_int_equal(call("managed", AO_NEVER), ERGON_E_BUSY);
+    virtual_run(&w.v); /* one is given */
+    assert_int_equal(call("block", AO_NEVER), ERGON_OK);
+    assert_int_equal(call("block", AO_NEVER), ERGON_E_BUSY);
+    tasks_world_run(&w);
+    assert_int_equal(w.ended, 4);
+    assert_int_equal(call("block", AO_NEVER), ERGON_OK);
+    tasks_world_run(&w);
+    tasks_world_fini(&w);
+}
+
+/* What was cancelled in a full queue is swept out, and makes room. */
+static void the_cancelled_make_room(void **state)
+{
+    (void)state;
+    open_world();
+    w.plan.queue_max = 8;
+    w.executors[1].queue = 1;
+    tasks_world_open(&w);
+    call("block", AO_NEVER);
+    virtual_run(&w.v);
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(call("block", AO_NEVER), ERGON_OK);
+    assert_int_equal(call("block", AO_NEVER), ERGON_E_BUSY);
+    for (unsigned n = 5; n <= 9; n++)
+        home_cancel(tasks_home(w.tasks, 0), tasks_world_find(&w, n));
+    virtual_run(&w.v);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(call("block", AO_NEVER), ERGON_OK);
+    tasks_world_run(&w);
+    assert_int_equal(w.begun, w.ended);
+    tasks_world_fini(&w);
+}
+
+static void parked_ones_have_a_cap(void **state)
+{
+    struct executor_info info;
+    (void)state;
+    open_world();
+    w.executors[0].parked = 3;
+    w.executors[0].queue = 2;
+    tasks_world_open(&w);
+    for (int i = 0; i < 9; i++)
+        assert_int_equal(call("hang", AO_MS(10)), ERGON_OK);
+    tasks_world_run_ms(&w, 5);
+    tasks_executor_info(w.tasks, 0, &info);
+    assert_int_equal(info.parked, 5);
+    assert_int_equal(info.outstanding, 2);
+    tasks_world_run(&w);
+    assert_int_equal(w.ended, 9);
+    tasks_executor_info(w.tasks, 0, &info);
+    assert_int_equal(info.parked, 0);
+    assert_int_equal(info.outstanding, 0);
+    tasks_world_fini(&w);
+}
+
+/* A notification is told too; it has no message id. */
+static void a_result_may_be_kept(void **state)
+{
+    uint8_t params[1000] = {0xc5, 0x03, 0xe5};
+    (void)state;
+    open_world();
+    tasks_world_open(&w);
+    int64_t live = heap_live();
+    for (int i = 0; i < 4; i++)
+        tasks_world_call(&w, 0, i % 2 ? "echo" : "block", span_of(params, sizeof params), AO_NEVER);
+    tasks_world_run(&w);
+    assert_int_equal(w.ended, 4);
+    assert_true(heap_live() - live <= 2); /* the records */
+    tasks_world_fini(&w);
+}
+
+static int open_and_call(void *arg)
+{
+    (void)arg;
+    int failed = 0;
+    static const char *const methods[] = {"echo", "managed", "sleep", "block", "outer", "fail"};
+    uint8_t params[600], buf[700];
+    memset(params, 0xc0, sizeof params);
+    params[0] = 0xc5;
+    params[1] = 2;
+    params[2] = 0x55;
+    struct span nested = params_call(buf, "echo", span_of(params, sizeof params));
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+        failed |=
+            tasks_world_call(&w, 0, methods[i], i == 4 ? nested : span_of(params, sizeof params),
+                             AO_NEVER) != ERGON_OK;
+    tasks_world_run(&w);
+    return failed;
+}
+
+/* Whatever allocation fails: each call is refused, or told exactly once. */
+static void memory_fails(void **state)
+{
+    (void)state;
+    for (int64_t n = 1;; n++) {
+        open_world();
+        tasks_world_open(&w);
+        heap_fail_at(n);
+        open_and_call(NULL);
+        bool met = heap_failed();
+        heap_fail_at(0);
+        for (unsigned i = 1; i <= w.begun; i++)
+            assert_int_equal(w.told[i], 1);
+        assert_int_equal(w.begun, w.ended);
+        tasks_world_fini(&w);
+        if (!met)
+            break;
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_brief_call_ends_within_home_call),
+        cmocka_unit_test(a_call_in_flight_is_found),
+        cmocka_unit_test(what_the_short_cut_takes),
+        cmocka_unit_test(a_full_queue_is_busy),
+        cmocka_unit_test(the_cancelled_make_room),
+        cmocka_unit_test(parked_ones_have_a_cap),
+        cmocka_unit_test(a_result_may_be_kept),
+        cmocka_unit_test(memory_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

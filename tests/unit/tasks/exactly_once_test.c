@@ -1,0 +1,128 @@
+/* A hundred thousand random calls: whatever happens to them, the end of each is told exactly once.
+ *
+ * Loops, manager, blocking executors, parks, failures, cancels and deadlines, all on the virtual
+ * clock: a seed that fails, fails again. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "tests/support/heap.h"
+#include "tests/support/tasks_world.h"
+
+enum { WORLDS = 50, CALLS = 2000 };
+
+static struct tasks_world w;
+static uint64_t seed;
+
+static uint32_t draw(uint32_t below)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(seed >> 33) % below;
+}
+
+static void random_call(void)
+{
+    static const char *const methods[] = {"echo",  "sleep", "again", "hang",    "fail",
+                                          "fault", "outer", "block", "managed", "late_fault"};
+    static const char *const nested[] = {"echo", "hang", "block", "fail", "sleep"};
+    uint8_t buf[64], inner[16];
+    uint32_t which = draw(10);
+    struct span params = params_int(buf, draw(8));
+    if (which == 6)
+        params = params_call(buf, nested[draw(5)], params_int(inner, draw(8)));
+    ao_time deadline = draw(2) || which == 3 ? w.v.now + AO_MS(draw(10)) : AO_NEVER;
+    tasks_world_call(&w, draw(2), methods[which], params, deadline);
+}
+
+static void random_end(void)
+{
+    struct call *c = w.list;
+    for (uint32_t n = draw(4); c && c->next && n > 0; n--)
+        c = c->next;
+    if (!c)
+        return;
+    struct home *h = ao_of(c, struct call_record, call)->home;
+    if (draw(2))
+        home_cancel(h, c);
+    else
+        home_abandon(h, c);
+}
+
+static void random_rounds(void)
+{
+    switch (draw(4)) {
+    case 0:
+        virtual_round(&w.v, w.loops[draw(2)]);
+        return;
+    case 1:
+        virtual_round(&w.v, w.manager);
+        return;
+    case 2:
+        tasks_world_run_ms(&w, w.v.now / AO_MS(1) + draw(3));
+        return;
+    default:
+        blocking_round(ao_of(w.tasks->executors[2 + draw(2)], struct blocking, base));
+    }
+}
+
+static void random_plan(void)
+{
+    tasks_world_init(&w, 2, 2);
+    if (draw(2))
+        tasks_world_own_manager(&w);
+    for (int i = 0; i < 4; i++) {
+        w.executors[i].queue = 1 + draw(16);
+        w.executors[i].parked = 1 + draw(64);
+        w.executors[i].weight = draw(3);
+    }
+    w.plan.measure = (enum measure)draw(MEASURE_COMPLETION + 1);
+    w.plan.short_cut = draw(4) > 0;
+    w.plan.queue_max = 1 + draw(64);
+    w.quiet = true;
+}
+
+static void one_world(uint64_t number)
+{
+    seed = number * 0x9e3779b97f4a7c15u;
+    int64_t live = heap_live();
+    random_plan();
+    tasks_world_open(&w);
+    while (w.begun < CALLS) {
+        for (uint32_t n = draw(8); n > 0; n--)
+            random_call();
+        if (draw(3) == 0)
+            random_end();
+        random_rounds();
+    }
+    while (w.list && draw(20))
+        random_end();
+    tasks_cancel_all(w.tasks);
+    tasks_world_run(&w);
+    assert_null(w.list);
+    assert_int_equal(w.begun, w.ended);
+    for (unsigned i = 1; i <= w.begun; i++)
+        assert_int_equal(w.told[i], 1);
+    struct tasks_info info;
+    tasks_info(w.tasks, &info);
+    assert_int_equal(info.queued, 0);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(executor_outstanding(w.tasks->executors[i]), 0);
+    tasks_world_fini(&w);
+    assert_int_equal(heap_live(), live);
+}
+
+static void each_end_is_told_once(void **state)
+{
+    (void)state;
+    for (uint64_t n = 1; n <= WORLDS; n++)
+        one_world(n);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_end_is_told_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

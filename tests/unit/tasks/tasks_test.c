@@ -1,0 +1,194 @@
+/* The whole: plans that are refused, submitted tasks, figures, threads that start and stop. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "tests/support/heap.h"
+#include "tests/support/tasks_world.h"
+
+static struct tasks_world w;
+
+static void refused(const char *because)
+{
+    char error[256] = "";
+    w.registry = registry_new();
+    test_handlers_add(w.registry, true);
+    w.plan.registry = w.registry;
+    w.plan.manager = w.manager;
+    assert_null(tasks_new(&w.plan, error, sizeof error));
+    if (!strstr(error, because))
+        fail_msg("\"%s\" does not say \"%s\"", error, because);
+    registry_free(w.registry);
+    virtual_fini(&w.v);
+}
+
+static void plans_that_are_refused(void **state)
+{
+    (void)state;
+    tasks_world_init(&w, 1, 0);
+    refused("needs a blocking executor");
+    tasks_world_init(&w, 1, 1);
+    w.executors[0].kind = ERGON_BLOCKING;
+    refused("needs a stepped executor");
+    tasks_world_init(&w, 1, 1);
+    w.executors[0].loop = 1;
+    refused("there is no loop 1");
+    tasks_world_init(&w, 1, 1);
+    w.executors[1].queue = 0;
+    refused("at least one task");
+    tasks_world_init(&w, 1, 1);
+    w.plan.queue_max = 0;
+    refused("room for a task");
+}
+
+static int make_and_free(void *arg)
+{
+    char error[256];
+    (void)arg;
+    struct tasks *t = tasks_new(&w.plan, error, sizeof error);
+    if (!t)
+        return -1;
+    tasks_free(t);
+    return 0;
+}
+
+static void memory_fails(void **state)
+{
+    (void)state;
+    tasks_world_init(&w, 2, 2);
+    tasks_world_own_manager(&w);
+    tasks_world_open(&w);
+    w.plan.measure = MEASURE_WEIGHT; /* the choice needs memory of its own */
+    heap_fail_each(make_and_free, NULL);
+    tasks_world_fini(&w);
+}
+
+struct submitted {
+    unsigned told;
+    enum ergon_error error;
+    size_t len;
+};
+
+static void on_submitted(void *arg, const struct outcome *outcome)
+{
+    struct submitted *s = arg;
+    s->told++;
+    s->error = outcome->error;
+    s->len = outcome->result.len;
+}
+
+static enum ergon_error submit(struct submitted *s, const char *method, ao_time deadline)
+{
+    return tasks_submit(w.tasks, span_text(method), params_none(), deadline, on_submitted, s);
+}
+
+static void submitted_tasks_end_once(void **state)
+{
+    struct submitted s[5] = {0};
+    (void)state;
+    tasks_world_init(&w, 1, 1);
+    tasks_world_open(&w);
+    assert_int_equal(submit(&s[0], "echo", AO_NEVER), ERGON_OK);
+    assert_int_equal(submit(&s[1], "block", AO_NEVER), ERGON_OK);
+    assert_int_equal(submit(&s[2], "fail", AO_NEVER), ERGON_OK);
+    assert_int_equal(submit(&s[3], "hang", AO_MS(20)), ERGON_OK);
+    assert_int_equal(submit(&s[4], "nowhere", AO_NEVER), ERGON_E_NO_METHOD);
+    assert_int_equal(s[0].told, 0);
+    tasks_world_run(&w);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(s[i].told, 1);
+    assert_int_equal(s[0].error, ERGON_OK);
+    assert_int_equal(s[0].len, 1);
+    assert_int_equal(s[1].error, ERGON_OK);
+    assert_int_equal(s[2].error, ERGON_E_FAILED);
+    assert_int_equal(s[3].error, ERGON_E_DEADLINE);
+    assert_int_equal(s[4].told, 0);
+    tasks_world_fini(&w);
+}
+
+static void submitted_tasks_are_refused(void **state)
+{
+    struct submitted s[3] = {0};
+    (void)state;
+    tasks_world_init(&w, 1, 1);
+    w.plan.queue_max = 1;
+    tasks_world_open(&w);
+    heap_fail_at(1);
+    assert_int_equal(submit(&s[0], "echo", AO_NEVER), ERGON_E_MEMORY);
+    assert_int_equal(submit(&s[0], "echo", AO_NEVER), ERGON_OK);
+    assert_int_equal(submit(&s[1], "echo", AO_NEVER), ERGON_E_BUSY);
+    tasks_drain(w.tasks, NULL, NULL);
+    assert_int_equal(submit(&s[2], "echo", AO_NEVER), ERGON_E_DRAINING);
+    tasks_world_run(&w);
+    assert_int_equal(s[0].told, 1);
+    assert_int_equal(s[1].told + s[2].told, 0);
+    tasks_world_fini(&w);
+}
+
+static void figures_add_up(void **state)
+{
+    struct tasks_info info;
+    struct executor_info e;
+    (void)state;
+    tasks_world_init(&w, 1, 1);
+    w.quiet = true;
+    tasks_world_open(&w);
+    static const char *const methods[] = {"echo", "echo", "fail", "managed", "block"};
+    for (int i = 0; i < 5; i++)
+        tasks_world_call(&w, 0, methods[i], params_none(), AO_NEVER);
+    tasks_world_call(&w, 0, "hang", params_none(), AO_MS(1));
+    tasks_world_call(&w, 0, "hang", params_none(), AO_NEVER);
+    tasks_world_run(&w);
+    home_cancel(tasks_home(w.tasks, 0), w.list);
+    tasks_world_run(&w);
+    tasks_info(w.tasks, &info);
+    assert_int_equal(info.calls, 7);
+    assert_int_equal(info.calls, info.short_cut + info.through_manager);
+    assert_int_equal(info.done, 4);
+    assert_int_equal(info.failed, 1);
+    assert_int_equal(info.late, 1);
+    assert_int_equal(info.cancelled, 1);
+    assert_int_equal(info.queued, 0);
+    assert_true(info.manager_on_loop && info.short_cut_on);
+    tasks_executor_info(w.tasks, 0, &e);
+    assert_string_equal(e.name, "stepped 0");
+    assert_int_equal(e.done + e.failed, 6);
+    assert_int_equal(e.outstanding, 0);
+    tasks_executor_info(w.tasks, 1, &e);
+    assert_string_equal(e.name, "blocking 1");
+    assert_int_equal(e.done, 1);
+    assert_null(e.running);
+    assert_int_equal(e.loop, -1);
+    tasks_world_fini(&w);
+}
+
+static void drain_is_told_once(void *arg)
+{
+    ++*(int *)arg;
+}
+
+static void threads_start_and_stop(void **state)
+{
+    int drained = 0;
+    (void)state;
+    tasks_world_init(&w, 1, 3);
+    tasks_world_open(&w);
+    assert_int_equal(tasks_start(w.tasks), 0);
+    tasks_drain(w.tasks, drain_is_told_once, &drained);
+    virtual_run(&w.v);
+    virtual_run(&w.v);
+    assert_int_equal(drained, 1);
+    assert_int_equal(tasks_stop(w.tasks, AO_S(30)), 0);
+    tasks_world_fini(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plans_that_are_refused),   cmocka_unit_test(memory_fails),
+        cmocka_unit_test(submitted_tasks_end_once), cmocka_unit_test(submitted_tasks_are_refused),
+        cmocka_unit_test(figures_add_up),           cmocka_unit_test(threads_start_and_stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
