@@ -1,0 +1,129 @@
+/* Executors: what they measure, and what is said of handlers that take too long. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+
+#include "server/runtime/log.h"
+#include "tests/support/tasks_world.h"
+
+static struct tasks_world w;
+static char logged[2000];
+
+static void keep_log(void *arg, enum log_level level, const char *event,
+                     const struct log_field *fields)
+{
+    size_t at = strlen(logged);
+    (void)arg;
+    log_format_logfmt(logged + at, (int)(sizeof logged - at), 0, level, event, fields);
+}
+
+static void open_world(uint32_t blocking)
+{
+    static const struct log_sink sink = {.threshold = LOG_DEBUG, .write = keep_log};
+    tasks_world_init(&w, 1, blocking);
+    w.quiet = true;
+    log_set_sink(&sink);
+    logged[0] = '\0';
+}
+
+/* Takes 60 ms of the virtual clock. */
+static enum ao_verdict slow_step(struct ao *self, struct ergon_task *task, void *state)
+{
+    (void)self;
+    (void)task;
+    (void)state;
+    w.v.now += AO_MS(60);
+    return AO_DONE;
+}
+
+static const struct ergon_handler slow = {
+    .size = sizeof slow, .kind = ERGON_STEPPED, .name = "slow", .step = slow_step};
+
+static void call(struct method *m)
+{
+    const struct call_request request = {
+        .list = &w.list, .owner = &w, .params = params_none(), .deadline = AO_NEVER};
+    assert_int_equal(home_call(tasks_home(w.tasks, 0), m, &request), ERGON_OK);
+}
+
+static void a_long_step_is_counted_and_named(void **state)
+{
+    struct method m = {.name = span_text("slow"), .handler = &slow, .module = "test"};
+    (void)state;
+    open_world(0);
+    w.plan.step_limit = AO_MS(50);
+    tasks_world_open(&w);
+    call(&m);
+    assert_int_equal(figure_read(&w.tasks->executors[0]->long_steps), 1);
+    assert_non_null(strstr(logged, "slow"));
+    assert_non_null(strstr(logged, "60"));
+    tasks_world_fini(&w);
+}
+
+static void the_mean_time_of_service_is_learnt(void **state)
+{
+    struct executor_info info;
+    struct method m = {.name = span_text("slow"), .handler = &slow, .module = "test"};
+    (void)state;
+    open_world(0);
+    tasks_world_open(&w);
+    for (int i = 0; i < 20; i++)
+        call(&m);
+    assert_int_equal(atomic_load(&m.service_ns), AO_MS(60));
+    tasks_executor_info(w.tasks, 0, &info);
+    assert_int_equal(info.busy_ns, 20 * AO_MS(60));
+    tasks_world_fini(&w);
+}
+
+static sem_t may_return;
+
+static void stuck_run(struct ergon_task *task)
+{
+    (void)task;
+    while (sem_wait(&may_return) != 0)
+        continue;
+}
+
+static const struct ergon_handler stuck = {
+    .size = sizeof stuck, .kind = ERGON_BLOCKING, .name = "stuck", .run = stuck_run};
+
+/* It runs on a real thread: the loop is stepped until the executor has it. */
+static void who_does_not_return_is_named(void **state)
+{
+    struct method m = {.name = span_text("stuck"), .handler = &stuck, .module = "test"};
+    struct executor_info info;
+    (void)state;
+    open_world(2);
+    sem_init(&may_return, 0, 0);
+    tasks_world_open(&w);
+    w.tasks->clock = &ao_clock_monotonic;
+    assert_int_equal(tasks_start(w.tasks), 0);
+    call(&m);
+    virtual_run(&w.v);
+    do
+        tasks_executor_info(w.tasks, 1, &info);
+    while (!info.running);
+    assert_string_equal(info.running, "stuck");
+    assert_int_equal(tasks_stop(w.tasks, AO_MS(10)), 1);
+    assert_non_null(strstr(logged, "blocking handler did not return"));
+    assert_non_null(strstr(logged, "stuck"));
+    sem_post(&may_return);
+    assert_int_equal(tasks_stop(w.tasks, AO_S(30)), 0);
+    tasks_world_fini(&w);
+    sem_destroy(&may_return);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_long_step_is_counted_and_named),
+        cmocka_unit_test(the_mean_time_of_service_is_learnt),
+        cmocka_unit_test(who_does_not_return_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

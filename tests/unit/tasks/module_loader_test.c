@@ -1,0 +1,64 @@
+/* Shared objects: what is loaded, and what people are told of the others. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "server/tasks/registry.h"
+#include "tests/support/virtual.h"
+
+/* MODULES is the folder with the modules that were built for this test. */
+static void refused(const char *path, const char *because)
+{
+    char error[512] = "";
+    struct registry *r = registry_new();
+    assert_int_equal(module_load(r, path, error, sizeof error), -1);
+    assert_int_equal(registry_count(r), 0);
+    if (!strstr(error, because))
+        fail_msg("\"%s\" does not say \"%s\"", error, because);
+    registry_free(r);
+}
+
+static void a_module_brings_its_handlers(void **state)
+{
+    char error[512] = "";
+    struct registry *r = registry_new();
+    (void)state;
+    virtual_silence();
+    if (module_load(r, MODULES "/module_good.so", error, sizeof error) != 0)
+        fail_msg("%s", error);
+    struct method *m = registry_find(r, span_text("answer"));
+    assert_non_null(m);
+    assert_string_equal(m->module, "answers");
+    assert_int_equal(module_load(r, MODULES "/module_good.so", error, sizeof error), -1);
+    assert_non_null(strstr(error, "answers"));
+    assert_int_equal(registry_count(r), 1);
+    registry_free(r);
+}
+
+static void what_is_refused(void **state)
+{
+    (void)state;
+    virtual_silence();
+    refused("/nonexistent/module.so", "/nonexistent/module.so");
+    refused(MODULES "/module_without_door.so", "exports no ergon_module");
+    refused(MODULES "/module_refusal.so", "refused to be loaded");
+    refused(MODULES "/module_bad_handler.so", "the server's own");
+}
+
+static void both_major_versions_are_named(void **state)
+{
+    (void)state;
+    refused(MODULES "/module_next_major.so", "version 2");
+    refused(MODULES "/module_next_major.so", "version 1");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_module_brings_its_handlers),
+        cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(both_major_versions_are_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
