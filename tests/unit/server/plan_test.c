@@ -1,0 +1,289 @@
+/* From configuration to what the parts want. */
+#include "server/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/cpus.h"
+#include "tests/support/heap.h"
+#include "tests/unit/server/cmocka_env.h"
+#include "tests/unit/server/scratch.h"
+
+static struct scratch scratch;
+
+static int open_scratch(void **state)
+{
+    (void)state;
+    scratch_open(&scratch);
+    return 0;
+}
+
+static int close_scratch(void **state)
+{
+    (void)state;
+    scratch_close(&scratch);
+    return 0;
+}
+
+static struct config *configure(const char *yaml)
+{
+    return scratch_accepted(&scratch, yaml, NULL, NULL);
+}
+
+/* ---- loops ---- */
+
+static void there_are_as_many_loops_as_wanted_or_as_processors(void **state)
+{
+    struct config *c = configure("loops: {count: 7}\n");
+
+    (void)state;
+    assert_int_equal(plan_loops(c), 7);
+    config_free(c);
+    c = configure("loops: {count: auto}\n");
+    assert_int_equal(plan_loops(c), cpus_count());
+    config_free(c);
+}
+
+static void the_first_loops_have_the_cores(void **state)
+{
+    struct config *c = configure("loops: {count: 3, cores: 0}\nidle: {mode: spin, spin: 30us}\n"
+                                 "step_limit: 20ms\n");
+
+    (void)state;
+    struct activator_options first = plan_loop(c, 0), second = plan_loop(c, 1);
+    assert_int_equal(first.core, 0);
+    assert_int_equal(second.core, -1);
+    assert_int_equal(first.idle, IDLE_SPIN);
+    assert_int_equal(first.spin, AO_US(30));
+    assert_int_equal(first.step_limit, AO_MS(20));
+    assert_int_not_equal(first.seed, second.seed);
+    assert_int_equal(plan_loop(c, UINT32_MAX).core, -1); /* the manager's */
+    config_free(c);
+}
+
+static void idle_modes_keep_their_names(void **state)
+{
+    static const struct {
+        const char *yaml, *name;
+        enum idle_mode mode;
+    } modes[] = {{"idle: {mode: sleep}\n", "sleep", IDLE_SLEEP},
+                 {"idle: {mode: spin}\n", "spin", IDLE_SPIN},
+                 {"idle: {mode: never}\n", "never", IDLE_NEVER}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        struct config *c = configure(modes[i].yaml);
+        assert_string_equal(plan_idle_name(c), modes[i].name);
+        assert_int_equal(plan_loop(c, 0).idle, modes[i].mode);
+        config_free(c);
+    }
+}
+
+/* ---- limits ---- */
+
+static void limits_are_taken_over(void **state)
+{
+    struct config *c = configure("limits: {message: 1m, depth: 20, connections: 77,\n"
+                                 "  connections_per_address: 7, in_flight: 50, output: 64k,\n"
+                                 "  partial: 8m, handshake_timeout: 3s, idle_timeout: 4s,\n"
+                                 "  auth_failures: 2}\n");
+
+    (void)state;
+    struct net_limits l = plan_limits(c, 2);
+    assert_int_equal(l.scan.message_max, 1 << 20);
+    assert_int_equal(l.scan.depth_max, 20);
+    assert_int_equal(l.connections, 77);
+    assert_int_equal(l.connections_per_address, 7);
+    assert_int_equal(l.in_flight, 50);
+    assert_int_equal(l.output_max, 64 << 10);
+    assert_int_equal(l.partial_total, 4 << 20); /* each loop's part */
+    assert_int_equal(l.handshake_timeout, AO_S(3));
+    assert_int_equal(l.idle_timeout, AO_S(4));
+    assert_int_equal(l.auth_failures, 2);
+    config_free(c);
+}
+
+static void a_loop_has_room_for_one_whole_message(void **state)
+{
+    struct config *c = configure("limits: {message: 1m, partial: 2m}\n");
+
+    (void)state;
+    assert_int_equal(plan_limits(c, 64).partial_total, 1 << 20);
+    config_free(c);
+}
+
+static void as_many_connections_as_open_files_allow(void **state)
+{
+    struct config *c = configure("limits: {connections: auto}\n");
+
+    (void)state;
+    assert_true(plan_limits(c, 1).connections > 0);
+    config_free(c);
+}
+
+/* ---- executors ---- */
+
+static void each_loop_has_a_stepped_executor_by_default(void **state)
+{
+    struct config *c = configure("executors:\n  stepped: {queue: 9, parked: 8}\n"
+                                 "  blocking: {count: 2, queue: 7}\n");
+    uint32_t count;
+    struct executor_plan *e = plan_executors(c, 3, &count);
+
+    (void)state;
+    assert_int_equal(count, 5);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(e[i].kind, ERGON_STEPPED);
+        assert_int_equal(e[i].loop, i);
+        assert_int_equal(e[i].queue, 9);
+        assert_int_equal(e[i].parked, 8);
+        assert_int_equal(e[i].weight, 1);
+    }
+    for (uint32_t i = 3; i < 5; i++) {
+        assert_int_equal(e[i].kind, ERGON_BLOCKING);
+        assert_int_equal(e[i].queue, 7);
+        assert_int_equal(e[i].core, -1);
+        assert_int_equal(e[i].priority, 0);
+    }
+    free(e);
+    config_free(c);
+}
+
+static void a_list_is_taken_as_it_stands(void **state)
+{
+    struct config *c = configure("loops: {count: 2}\nexecutors:\n  stepped: {parked: 8}\n  list:\n"
+                                 "    - {kind: blocking, queue: 1, core: 0, priority: 5}\n"
+                                 "    - {kind: stepped, queue: 2, weight: 3}\n"
+                                 "    - {kind: stepped, queue: 3, loop: 1}\n"
+                                 "    - {kind: stepped, queue: 4}\n");
+    uint32_t count;
+    struct executor_plan *e = plan_executors(c, 2, &count);
+
+    (void)state;
+    assert_int_equal(count, 4);
+    assert_int_equal(e[0].kind, ERGON_BLOCKING);
+    assert_int_equal(e[0].queue, 1);
+    assert_int_equal(e[0].core, 0);
+    assert_int_equal(e[0].priority, 5);
+    assert_int_equal(e[1].weight, 3);
+    assert_int_equal(e[1].parked, 8);
+    assert_int_equal(e[1].loop, 0); /* without a loop of their own: in turn */
+    assert_int_equal(e[2].loop, 1);
+    assert_int_equal(e[3].loop, 0);
+    free(e);
+    config_free(c);
+}
+
+/* ---- listeners ---- */
+
+static struct listener_options plan_one(struct config **c, const char *yaml)
+{
+    struct listener_options o;
+
+    *c = configure(yaml);
+    assert_true(plan_listener(*c, &(*c)->listeners[0], &o));
+    return o;
+}
+
+static void drop_one(struct config *c, const struct listener_options *o)
+{
+    free((char *)(uintptr_t)o->methods);
+    config_free(c);
+}
+
+static void a_listener_keeps_its_rules(void **state)
+{
+    struct config *c;
+    struct listener_options o = plan_one(&c, "listen:\n  - url: unix:///tmp/x.sock\n"
+                                             "    auth: peer\n    allow: [echo, 'sum*']\n"
+                                             "    mode: '0640'\n    raw: true\n"
+                                             "    max_connections: 5\n");
+
+    (void)state;
+    assert_string_equal(o.url, "unix:///tmp/x.sock");
+    assert_int_equal(o.auth, LISTENER_AUTH_PEER);
+    assert_string_equal(o.methods, "echo,sum*");
+    assert_int_equal(o.unix_mode, 0640);
+    assert_int_equal(o.connections, 5);
+    assert_true(o.raw);
+    assert_null(o.tls.cert);
+    drop_one(c, &o);
+}
+
+static void without_a_list_everything_is_allowed(void **state)
+{
+    struct config *c;
+    struct listener_options o = plan_one(&c, "listen: [ergon://127.0.0.1:0]\n");
+
+    (void)state;
+    assert_string_equal(o.methods, "*");
+    assert_int_equal(o.auth, LISTENER_AUTH_NONE);
+    drop_one(c, &o);
+}
+
+static void tls_is_for_tls_listeners(void **state)
+{
+    struct config *c;
+    char yaml[1024], pem[128];
+
+    (void)state;
+    snprintf(pem, sizeof pem, "%s", scratch_write(&scratch, "a.pem", "x"));
+    snprintf(yaml, sizeof yaml,
+             "tls: {cert: %s, key: %s, client_ca: %s, min_version: 1.3}\n"
+             "listen:\n  - url: ergons://127.0.0.1:0\n    tls: {client_cert: optional}\n"
+             "  - ergon://127.0.0.1:0\n",
+             pem, pem, pem);
+    struct listener_options o = plan_one(&c, yaml), plain;
+    assert_string_equal(o.tls.cert, pem);
+    assert_string_equal(o.tls.key, pem);
+    assert_string_equal(o.tls.client_ca, pem);
+    assert_int_equal(o.tls.client_cert, CLIENT_CERT_OPTIONAL);
+    assert_true(o.tls.min_tls13);
+    assert_true(plan_listener(c, &c->listeners[1], &plain));
+    assert_null(plain.tls.cert);
+    free((char *)(uintptr_t)plain.methods);
+    drop_one(c, &o);
+}
+
+/* ---- memory ---- */
+
+static int plan_all(void *arg)
+{
+    struct config *c = arg;
+    struct listener_options o = {0};
+    uint32_t count;
+    struct executor_plan *e = plan_executors(c, 2, &count);
+    bool good = e && plan_listener(c, &c->listeners[0], &o);
+
+    free(e);
+    free((char *)(uintptr_t)o.methods);
+    return good ? 0 : -1;
+}
+
+static void without_memory_there_is_no_plan(void **state)
+{
+    struct config *c = configure(NULL);
+
+    (void)state;
+    heap_fail_each(plan_all, c);
+    config_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(there_are_as_many_loops_as_wanted_or_as_processors),
+        cmocka_unit_test(the_first_loops_have_the_cores),
+        cmocka_unit_test(idle_modes_keep_their_names),
+        cmocka_unit_test(limits_are_taken_over),
+        cmocka_unit_test(a_loop_has_room_for_one_whole_message),
+        cmocka_unit_test(as_many_connections_as_open_files_allow),
+        cmocka_unit_test(each_loop_has_a_stepped_executor_by_default),
+        cmocka_unit_test(a_list_is_taken_as_it_stands),
+        cmocka_unit_test(a_listener_keeps_its_rules),
+        cmocka_unit_test(without_a_list_everything_is_allowed),
+        cmocka_unit_test(tls_is_for_tls_listeners),
+        cmocka_unit_test(without_memory_there_is_no_plan),
+    };
+    return cmocka_run_group_tests(tests, open_scratch, close_scratch);
+}
