@@ -1,11 +1,11 @@
 /* What a message costs: the scanner alone, scanner and envelope, and msgpack-c's unpacker beside
- * them.  Prints a table: best of several rounds. */
+ * them.  Best of several rounds. */
 #include "proto/encoder.h"
 #include "proto/envelope.h"
 #include "proto/scanner.h"
+#include "tests/bench/support/report.h"
 
 #include <msgpack.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -70,7 +70,7 @@ static double measure(size_t (*work)(struct span), struct span message)
     return best;
 }
 
-static void row(const char *name, uint8_t *start, uint8_t *end)
+static void row(struct report *r, const char *name, uint8_t *start, uint8_t *end)
 {
     struct span message = span_of(start, (size_t)(end - start));
     double bytes = (double)message.len;
@@ -78,8 +78,7 @@ static void row(const char *name, uint8_t *start, uint8_t *end)
     double e = measure(scan_and_read, message);
     double m = measure(unpack, message);
 
-    printf("%-28s %9zu %9.1f %9.0f %9.1f %9.1f %9.0f %7.1f\n", name, message.len, s,
-           bytes / s * 1e3, e, m, bytes / m * 1e3, m / e);
+    report_row(r, name, (double[]){bytes, s, bytes / s * 1e3, e, m, bytes / m * 1e3, m / e});
 }
 
 /* [0, 4711, "echo", [ : the head of every request. */
@@ -116,19 +115,25 @@ static uint8_t *put_maps(uint8_t *p, uint32_t count)
     return p;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    static const struct report_column columns[] = {
+        {"bytes", 0},        {"scan ns", 1},        {"scan MB/s", 0}, {"scan and read ns", 1},
+        {"msgpack-c ns", 1}, {"msgpack-c MB/s", 0}, {"ratio", 1}};
     uint8_t *room = malloc(ROOM);
+    struct report r;
 
     if (room == NULL)
         return EXIT_FAILURE;
-    printf("%-28s %9s %9s %9s %9s %9s %9s %7s\n", "request", "bytes", "scan ns", "MB/s", "+read ns",
-           "msgpack-c", "MB/s", "ratio");
-    row("echo, 1 integer", room, enc_uint(put_head(room), 5));
-    row("echo, 64 bytes", room, put_bin(room, 64));
-    row("echo, 64 KiB", room, put_bin(room, 65536));
-    row("echo, 1000 integers", room, put_integers(room, 1000));
-    row("echo, 1000 maps of 3", room, put_maps(room, 1000));
+    report_begin(&r, "proto", argc, argv);
+    report_table(&r, "A message: scanned, scanned and read, unpacked by msgpack-c", "request",
+                 columns, 7);
+    row(&r, "echo, 1 integer", room, enc_uint(put_head(room), 5));
+    row(&r, "echo, 64 bytes", room, put_bin(room, 64));
+    row(&r, "echo, 64 KiB", room, put_bin(room, 65536));
+    row(&r, "echo, 1000 integers", room, put_integers(room, 1000));
+    row(&r, "echo, 1000 maps of 3", room, put_maps(room, 1000));
+    report_end(&r);
     free(room);
     return EXIT_SUCCESS;
 }

@@ -1,48 +1,53 @@
-/* Items a second from one thread to another: published one by one and in batches; ck_ring beside,
- * where it is installed. */
-#include <pthread.h>
-#include <sched.h>
+/* From one thread to another: items a second, published one by one and in batches, and the time of
+ * a hand-over.  ck_ring beside, where it is installed.  Each thread has a processor of its own, if
+ * there are two. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "server/runtime/ring.h"
 #include "tests/bench/runtime/bench.h"
+#include "tests/bench/support/report.h"
 
 #ifdef BENCH_CK
 #include <ck_ring.h>
 #endif
 
-enum { ITEMS = 5000000, PATIENCE = 1000, CAPACITY = 1024 };
+enum { ITEMS = 20000000, CAPACITY = 1024, TRIPS = 500000 };
 
-static struct ring ring;
+static struct ring ring, back;
 static uintptr_t batch_size;
 
-/* Between looks that find nothing; on a busy machine the other side may not be running. */
-static void pause_a_while(int *looks)
+static void pause_a_little(void)
 {
     __builtin_ia32_pause();
-    if (++*looks % PATIENCE == 0)
-        sched_yield();
+}
+
+/* Both sides at once: `other` on a thread of its own. */
+static void run_both(void *(*other)(void *arg), void (*mine)(void))
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, other, NULL) != 0)
+        exit(1);
+    mine();
+    pthread_join(thread, NULL);
 }
 
 static void *produce(void *arg)
 {
-    int looks = 0;
+    bench_pin(1);
     for (uintptr_t n = 1; n <= ITEMS;) {
         for (uintptr_t i = 0; i < batch_size && n <= ITEMS && ring_stage(&ring, (void *)n); i++)
             n++;
         if (!ring_flush(&ring))
-            pause_a_while(&looks);
+            pause_a_little();
     }
     return arg;
 }
 
 static void consume(void)
 {
-    int looks = 0;
     for (uintptr_t n = 1; n <= ITEMS;) {
-        if (!ring_ready(&ring))
-            pause_a_while(&looks);
         for (uintptr_t i = 0; i < batch_size && ring_take(&ring); i++)
             n++;
         ring_release(&ring);
@@ -51,58 +56,164 @@ static void consume(void)
 
 static void run_ring(void *arg)
 {
-    pthread_t thread;
-    pthread_create(&thread, NULL, produce, arg);
-    consume();
-    pthread_join(thread, NULL);
+    (void)arg;
+    run_both(produce, consume);
+}
+
+static void send(struct ring *r)
+{
+    ring_stage(r, r);
+    ring_flush(r);
+}
+
+static void receive(struct ring *r)
+{
+    while (!ring_take(r))
+        continue;
+    ring_release(r);
+}
+
+static void *answer(void *arg)
+{
+    bench_pin(1);
+    for (int i = 0; i < TRIPS; i++) {
+        receive(&ring);
+        send(&back);
+    }
+    return arg;
+}
+
+static void ask(void)
+{
+    for (int i = 0; i < TRIPS; i++) {
+        send(&ring);
+        receive(&back);
+    }
+}
+
+static void run_trips(void *arg)
+{
+    (void)arg;
+    run_both(answer, ask);
 }
 
 #ifdef BENCH_CK
-static ck_ring_t other;
-static ck_ring_buffer_t slots[CAPACITY];
+static ck_ring_t other, other_back;
+static ck_ring_buffer_t slots[CAPACITY], slots_back[CAPACITY];
 
 static void *produce_ck(void *arg)
 {
-    int looks = 0;
+    bench_pin(1);
     for (uintptr_t n = 1; n <= ITEMS;)
-        if (ck_ring_enqueue_spsc(&other, slots, (void *)n))
-            n++;
-        else
-            pause_a_while(&looks);
+        n += ck_ring_enqueue_spsc(&other, slots, (void *)n);
     return arg;
+}
+
+static void consume_ck(void)
+{
+    void *item;
+    for (uintptr_t n = 1; n <= ITEMS;)
+        n += ck_ring_dequeue_spsc(&other, slots, &item);
 }
 
 static void run_ck(void *arg)
 {
-    pthread_t thread;
-    void *item;
+    (void)arg;
     ck_ring_init(&other, CAPACITY);
-    pthread_create(&thread, NULL, produce_ck, arg);
-    int looks = 0;
-    for (uintptr_t n = 1; n <= ITEMS;)
-        if (ck_ring_dequeue_spsc(&other, slots, &item))
-            n++;
-        else
-            pause_a_while(&looks);
-    pthread_join(thread, NULL);
+    run_both(produce_ck, consume_ck);
+}
+
+static void receive_ck(ck_ring_t *r, ck_ring_buffer_t *from)
+{
+    void *item;
+    while (!ck_ring_dequeue_spsc(r, from, &item))
+        continue;
+}
+
+static void *answer_ck(void *arg)
+{
+    bench_pin(1);
+    for (int i = 0; i < TRIPS; i++) {
+        receive_ck(&other, slots);
+        ck_ring_enqueue_spsc(&other_back, slots_back, &other);
+    }
+    return arg;
+}
+
+static void ask_ck(void)
+{
+    for (int i = 0; i < TRIPS; i++) {
+        ck_ring_enqueue_spsc(&other, slots, &other);
+        receive_ck(&other_back, slots_back);
+    }
+}
+
+static void run_ck_trips(void *arg)
+{
+    (void)arg;
+    ck_ring_init(&other, CAPACITY);
+    ck_ring_init(&other_back, CAPACITY);
+    run_both(answer_ck, ask_ck);
+}
+
+static double ck_item(void)
+{
+    return bench_best(run_ck, NULL, ITEMS);
+}
+
+static double ck_trip(void)
+{
+    return bench_best(run_ck_trips, NULL, TRIPS);
+}
+#else
+static double ck_item(void)
+{
+    return NAN;
+}
+
+static double ck_trip(void)
+{
+    return NAN;
 }
 #endif
 
-int main(void)
+static void show_items(struct report *r)
 {
-    const uintptr_t batches[] = {1, 16, 256};
-    if (ring_init(&ring, CAPACITY) != 0)
-        return 1;
+    static const struct report_column columns[] = {
+        {"ns an item", 2}, {"M items/s", 1}, {"of ck_ring", 2}};
+    static const uintptr_t batches[] = {1, 16, 256};
+    double ck = ck_item();
+    report_table(r, "Items from thread to thread", "ring", columns, 3);
+    report_row(r, "ck_ring", (double[]){ck, 1000 / ck, 1});
     for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
+        char what[32];
         batch_size = batches[i];
         double ns = bench_best(run_ring, NULL, ITEMS);
-        printf("ring, batches of %-4ju %8.2f ns an item %8.1f M items/s\n", batch_size, ns,
-               1000 / ns);
+        snprintf(what, sizeof what, "ours, batches of %ju", batch_size);
+        report_row(r, what, (double[]){ns, 1000 / ns, ck / ns});
     }
-#ifdef BENCH_CK
-    double ns = bench_best(run_ck, NULL, ITEMS);
-    printf("ck_ring               %8.2f ns an item %8.1f M items/s\n", ns, 1000 / ns);
-#endif
+}
+
+static void show_trips(struct report *r)
+{
+    static const struct report_column columns[] = {{"round trip ns", 1}, {"hand-over ns", 1}};
+    double ck = ck_trip(), ns = bench_best(run_trips, NULL, TRIPS);
+    report_table(r, "A hand-over between threads that both look", "ring", columns, 2);
+    report_row(r, "ck_ring", (double[]){ck, ck / 2});
+    report_row(r, "ours", (double[]){ns, ns / 2});
+}
+
+int main(int argc, char **argv)
+{
+    struct report r;
+    if (ring_init(&ring, CAPACITY) != 0 || ring_init(&back, CAPACITY) != 0)
+        return 1;
+    report_begin(&r, "runtime_rings", argc, argv);
+    bench_pin(0);
+    show_items(&r);
+    show_trips(&r);
+    report_end(&r);
     ring_fini(&ring);
+    ring_fini(&back);
     return 0;
 }

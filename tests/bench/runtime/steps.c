@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "tests/bench/runtime/bench.h"
+#include "tests/bench/support/report.h"
 
 enum { STEPS = 4000000 };
 
@@ -16,6 +17,7 @@ struct thing {
 struct crowd {
     struct activator *loop;
     struct thing *things;
+    struct ao *first; /* of the list */
     uint64_t count;
 };
 
@@ -31,7 +33,7 @@ static void run_bare(void *arg)
 {
     const struct crowd *c = arg;
     for (uint64_t n = 0; n < STEPS; n += c->count) {
-        struct ao *ao = &c->things[0].ao;
+        struct ao *ao = c->first;
         for (uint64_t i = 0; i < c->count; i++, ao = ao->next) {
             __builtin_prefetch(ao->next, 1);
             ao->cls->step(ao);
@@ -46,16 +48,40 @@ static void run_rounds(void *arg)
         activator_round(c->loop, false);
 }
 
-static double measure(uint64_t count, ao_time limit, double *bare)
+/* Places that follow each other in the list lie anywhere in memory. */
+static void activate_shuffled(struct crowd *c)
+{
+    uint32_t *order = calloc(c->count, sizeof *order);
+    if (!order)
+        exit(1);
+    bench_shuffle(order, (uint32_t)c->count, c->loop);
+    for (uint64_t i = 0; i < c->count; i++)
+        ao_activate(&c->things[order[i]].ao);
+    c->first = &c->things[order[0]].ao;
+    free(order);
+}
+
+static void activate_in_order(struct crowd *c)
+{
+    for (uint64_t i = 0; i < c->count; i++)
+        ao_activate(&c->things[i].ao);
+    c->first = &c->things[0].ao;
+}
+
+static double measure(uint64_t count, bool shuffled, ao_time limit, double *bare)
 {
     struct poller *poller = poller_eventfd_new();
     struct crowd c = {.count = count, .things = calloc(count, sizeof *c.things)};
     c.loop = activator_open(
         &(struct activator_options){.poller = poller, .core = -1, .step_limit = limit});
-    for (uint64_t i = 0; i < count; i++) {
+    if (!c.things || !c.loop)
+        exit(1);
+    for (uint64_t i = 0; i < count; i++)
         ao_init(&c.things[i].ao, &thing_class, c.loop);
-        ao_activate(&c.things[i].ao);
-    }
+    if (shuffled)
+        activate_shuffled(&c);
+    else
+        activate_in_order(&c);
     uint64_t steps = (STEPS + count - 1) / count * count;
     *bare = bench_best(run_bare, &c, steps);
     double ns = bench_best(run_rounds, &c, steps);
@@ -63,6 +89,14 @@ static double measure(uint64_t count, ao_time limit, double *bare)
     poller_eventfd_free(poller);
     free(c.things);
     return ns;
+}
+
+static void show(struct report *r, const char *what, uint64_t count, bool shuffled)
+{
+    double bare, unused;
+    double limited = measure(count, shuffled, AO_MS(50), &unused);
+    double ns = measure(count, shuffled, 0, &bare);
+    report_row(r, what, (double[]){bare, ns, ns / bare, limited});
 }
 
 /* --- Within a step --- */
@@ -109,17 +143,22 @@ static double measure_inner(void)
     return ns;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    const uint64_t counts[] = {1, 10, 1000, 1000000};
-    printf("%-10s %12s %12s %16s\n", "objects", "bare list", "step", "with limit 50 ms");
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        double bare;
-        double measured = measure(counts[i], AO_MS(50), &bare);
-        double ns = measure(counts[i], 0, &bare);
-        printf("%-10llu %9.2f ns %9.2f ns %13.2f ns\n", (unsigned long long)counts[i], bare, ns,
-               measured);
-    }
-    printf("a step within a step: %.2f ns\n", measure_inner());
+    static const struct report_column columns[] = {
+        {"bare list ns", 2}, {"step ns", 2}, {"ratio", 2}, {"with limit 50 ms, ns", 2}};
+    static const struct report_column inner[] = {{"ns", 2}};
+    struct report r;
+    report_begin(&r, "runtime_steps", argc, argv);
+    report_table(&r, "A step of an object that is always active", "objects", columns, 4);
+    show(&r, "1", 1, false);
+    show(&r, "10", 10, false);
+    show(&r, "1 k", 1000, false);
+    show(&r, "1 M", 1000000, false);
+    show(&r, "10 M", 10000000, false);
+    show(&r, "1 M, shuffled in memory", 1000000, true);
+    report_table(&r, "A step within a step", "object", inner, 1);
+    report_row(&r, "done each time", (double[]){measure_inner()});
+    report_end(&r);
     return 0;
 }

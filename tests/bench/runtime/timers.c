@@ -1,16 +1,16 @@
-/* Sleep and wake with a million others asleep in the timer, and a million that come due. */
+/* Sleep and wake with a million, or ten, asleep in the timer; and as many that come due. */
 #include <ergon/poller.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "tests/bench/runtime/bench.h"
-
-enum { SLEEPERS = 1000000 };
+#include "tests/bench/support/report.h"
 
 struct crowd {
     struct activator *loop;
     struct ao *sleepers;
     uint32_t *order; /* at random */
+    uint32_t count;
     ao_time spread;
 };
 
@@ -33,7 +33,7 @@ static const struct ao_class sleeper_class = {.name = "sleeper", .step = step};
 static void sleep_all(void *arg)
 {
     struct crowd *c = arg;
-    for (uint32_t i = 0; i < SLEEPERS; i++) {
+    for (uint32_t i = 0; i < c->count; i++) {
         struct ao *ao = &c->sleepers[c->order[i]];
         ao_sleep_for(ao, AO_MS(1) + activator_random(c->loop) % c->spread);
     }
@@ -42,7 +42,7 @@ static void sleep_all(void *arg)
 static void wake_all(void *arg)
 {
     struct crowd *c = arg;
-    for (uint32_t i = 0; i < SLEEPERS; i++)
+    for (uint32_t i = 0; i < c->count; i++)
         ao_wake(&c->sleepers[c->order[i]]);
 }
 
@@ -64,53 +64,57 @@ static double once(void (*run)(void *arg), struct crowd *c)
 {
     ao_time began = ao_clock_monotonic.now(NULL);
     run(c);
-    return (double)(ao_clock_monotonic.now(NULL) - began) / SLEEPERS;
+    return (double)(ao_clock_monotonic.now(NULL) - began) / c->count;
 }
 
-static void shuffle(struct crowd *c)
+static void measure(struct report *r, struct crowd *c, const char *size, const char *order)
 {
-    for (uint32_t i = 0; i < SLEEPERS; i++)
-        c->order[i] = i;
-    for (uint32_t i = SLEEPERS - 1; i > 0; i--) {
-        uint32_t j = (uint32_t)(activator_random(c->loop) % (i + 1)), k = c->order[i];
-        c->order[i] = c->order[j];
-        c->order[j] = k;
-    }
-}
-
-static void measure(struct crowd *c, const char *name)
-{
+    char what[64];
+    snprintf(what, sizeof what, "%s, %s", size, order);
     double sleep = once(sleep_all, c);
     double wake = once(wake_all, c);
     double done = once(finish, c);
     once(sleep_all, c);
     double due = once(expire_all, c);
-    printf("%-22s %9.1f ns %9.1f ns %9.1f ns %11.1f ns\n", name, sleep, wake, done, due);
+    report_row(r, what, (double[]){sleep, wake, done, due});
 }
 
-int main(void)
+static void measure_all(struct report *r, const char *size, uint32_t count)
 {
     static const struct ao_clock clock = {.now = clock_now};
     struct poller *poller = poller_eventfd_new();
-    struct crowd c = {.sleepers = calloc(SLEEPERS, sizeof *c.sleepers),
-                      .order = calloc(SLEEPERS, sizeof *c.order)};
+    struct crowd c = {.count = count,
+                      .sleepers = calloc(count, sizeof *c.sleepers),
+                      .order = calloc(count, sizeof *c.order)};
     c.loop =
         activator_open(&(struct activator_options){.poller = poller, .clock = &clock, .core = -1});
-    for (uint32_t i = 0; i < SLEEPERS; i++) {
+    if (!c.sleepers || !c.order || !c.loop)
+        exit(1);
+    for (uint32_t i = 0; i < count; i++) {
         ao_init(&c.sleepers[i], &sleeper_class, c.loop);
         c.order[i] = i;
     }
-    printf("%-22s %12s %12s %12s %14s\n", "1 M sleepers, each", "sleep", "wake", "step, done",
-           "due and done");
     c.spread = AO_S(60);
-    measure(&c, "in memory order, 60 s");
-    shuffle(&c);
-    measure(&c, "in random order, 60 s");
+    measure(r, &c, size, "in memory order, 60 s");
+    bench_shuffle(c.order, count, c.loop);
+    measure(r, &c, size, "in random order, 60 s");
     c.spread = AO_MS(1);
-    measure(&c, "all in the same ms");
+    measure(r, &c, size, "all in the same ms");
     activator_close(c.loop);
     poller_eventfd_free(poller);
     free(c.sleepers);
     free(c.order);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct report_column columns[] = {
+        {"sleep ns", 1}, {"wake ns", 1}, {"step and done ns", 1}, {"due and done ns", 1}};
+    struct report r;
+    report_begin(&r, "runtime_timers", argc, argv);
+    report_table(&r, "Sleep, wake and coming due, each", "sleepers", columns, 4);
+    measure_all(&r, "1 M", 1000000);
+    measure_all(&r, "10 M", 10000000);
+    report_end(&r);
     return 0;
 }

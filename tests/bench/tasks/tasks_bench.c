@@ -1,4 +1,4 @@
-/* What a task costs without sockets: ns a task, in batches of 16 calls a step.
+/* What a task costs without sockets, in batches of 16 calls a step.
  *
  *     short cut          the loop takes it itself
  *     manager here       through a manager on the same thread
@@ -10,8 +10,10 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "server/tasks/tasks.h"
+#include "tests/bench/support/report.h"
 
 enum { BATCH = 16, IN_FLIGHT = 64 };
 
@@ -95,20 +97,59 @@ static struct activator *open_activator(const char *name, struct poller **poller
     return *poller ? activator_open(&options) : NULL;
 }
 
-static void measure(const char *title, struct registry *registry, const char *method,
-                    bool short_cut, bool own_manager, uint64_t tasks)
+struct way {
+    const char *title, *method;
+    bool short_cut, own_manager;
+    uint64_t tasks;
+};
+
+static const struct way ways[] = {
+    {"short cut", "echo", true, false, 10000000},
+    {"manager here", "echo", false, false, 2000000},
+    {"manager there", "echo", false, true, 1000000},
+    {"blocking", "block", false, false, 500000},
+};
+
+static const struct executor_plan executors[] = {
+    {.kind = ERGON_STEPPED, .queue = 64, .parked = 64, .core = -1, .weight = 1},
+    {.kind = ERGON_BLOCKING, .queue = 64, .core = -1, .weight = 1}};
+
+static double processor_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* Runs the loop until all of the caller's tasks have ended. */
+static void show(struct report *r, const struct way *w, struct activator *loop,
+                 const struct activator *manager)
+{
+    struct activator_stats mine, its;
+    double processor = processor_ns();
+    ao_time began = ao_clock_monotonic.now(NULL);
+    activator_run(loop);
+    double took = (double)(ao_clock_monotonic.now(NULL) - began);
+    processor = processor_ns() - processor;
+    activator_stats(loop, &mine);
+    activator_stats(manager, &its);
+    double n = (double)w->tasks, writes = (double)mine.wakes_sent + (double)mine.wakes_received;
+    if (manager != loop)
+        writes = (double)(mine.wakes_sent + its.wakes_sent);
+    report_row(r, w->title, (double[]){took / n, n / took * 1e3, processor / n, writes / n});
+}
+
+static void measure(struct report *r, const struct way *w, struct registry *registry)
 {
     struct poller *pollers[2];
     struct activator *loop = open_activator("loop", &pollers[0]);
     struct activator *other = open_activator("manager", &pollers[1]);
-    struct executor_plan executors[] = {
-        {.kind = ERGON_STEPPED, .queue = 64, .parked = 64, .core = -1, .weight = 1},
-        {.kind = ERGON_BLOCKING, .queue = 64, .core = -1, .weight = 1}};
-    struct caller c = {.loop = loop, .left = tasks, .no_short_cut = !short_cut};
+    struct activator *manager = w->own_manager ? other : loop;
+    struct caller c = {.loop = loop, .left = w->tasks, .no_short_cut = !w->short_cut};
     const struct tasks_plan plan = {.registry = registry,
                                     .loops = &loop,
                                     .loop_count = 1,
-                                    .manager = own_manager ? other : loop,
+                                    .manager = manager,
                                     .executors = executors,
                                     .executor_count = 2,
                                     .measure = MEASURE_OCCUPANCY,
@@ -123,15 +164,10 @@ static void measure(const char *title, struct registry *registry, const char *me
         abort();
     tasks_set_owner(t, 0, &c);
     c.home = tasks_home(t, 0);
-    c.method = registry_find(registry, span_text(method));
+    c.method = registry_find(registry, span_text(w->method));
     ao_init(&c.ao, &caller_class, loop);
     ao_activate(&c.ao);
-
-    ao_time began = ao_clock_monotonic.now(NULL);
-    activator_run(loop);
-    ao_time took = ao_clock_monotonic.now(NULL) - began;
-    printf("%-16s %8.1f ns a task\n", title, (double)took / (double)tasks);
-
+    show(r, w, loop, manager);
     activator_stop(other);
     pthread_join(thread, NULL);
     tasks_stop(t, AO_S(1));
@@ -144,16 +180,22 @@ static void measure(const char *title, struct registry *registry, const char *me
     poller_eventfd_free(pollers[1]);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    static const struct report_column columns[] = {{"ns a task", 1},
+                                                   {"M tasks/s", 2},
+                                                   {"processor ns a task", 1},
+                                                   {"eventfd writes a task", 4}};
     char error[200];
     struct registry *registry = registry_new();
+    struct report r;
     if (!registry || module_add(registry, ergon_module(), error, sizeof error) != 0)
         return 1;
-    measure("short cut", registry, "echo", true, false, 10000000);
-    measure("manager here", registry, "echo", false, false, 2000000);
-    measure("manager there", registry, "echo", false, true, 1000000);
-    measure("blocking", registry, "block", false, false, 500000);
+    report_begin(&r, "tasks", argc, argv);
+    report_table(&r, "A task without sockets, 64 in flight", "way", columns, 4);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        measure(&r, &ways[i], registry);
+    report_end(&r);
     registry_free(registry);
     return 0;
 }
