@@ -14,14 +14,14 @@ enum { PERMITS = 3 };
  * semaphore behind it is complete. */
 static _Atomic(struct ao_sem_remote *) permits;
 
-/* Figures only: relaxed would do. */
+/* A figure: the permits keep the order. */
 static _Atomic int at_work;
 
 struct work_state {
     struct ao_seq seq;
-    struct ao_permit permit;
+    struct ao_wait wait;
     uint64_t duration; /* ns */
-    bool working;      /* counted in at_work */
+    bool working;      /* holds a permit, and is counted in at_work */
 };
 
 /* A semaphore whose home is the loop of this task; tasks of all loops reach it by messages. */
@@ -75,16 +75,16 @@ static enum ao_verdict work(struct ao *self, struct ergon_task *task, void *stat
         ergon_fail(task, "MEMORY", "no memory for the semaphore");
         return AO_DONE;
     }
-    AO_AWAIT(self, &s->seq, &s->permit.wait,
-             ao_sem_remote_acquire_scoped(shared(task), ergon_port(task), &s->permit));
-    if (s->permit.wait.outcome != AO_WAIT_READY) {
+    AO_AWAIT(self, &s->seq, &s->wait,
+             ao_sem_remote_acquire(shared(task), ergon_port(task), &s->wait));
+    if (s->wait.outcome != AO_WAIT_READY) {
         ergon_fail(task, NULL, "got no permit");
         return AO_DONE;
     }
     s->working = true;
     ergon_result_int(task, atomic_fetch_add(&at_work, 1) + 1);
     AO_SLEEP(self, &s->seq, s->duration);
-    AO_END(&s->seq); /* the permit goes back here, or wherever else the task ends */
+    AO_END(&s->seq);
 }
 
 /* However it ended: after its sleep, cancelled in the middle of it, at its deadline. */
@@ -92,9 +92,10 @@ static void end_work(struct ergon_task *task, void *state)
 {
     struct work_state *s = state;
 
-    (void)task;
-    if (s->working)
-        atomic_fetch_sub(&at_work, 1);
+    if (!s->working)
+        return;
+    atomic_fetch_sub(&at_work, 1);
+    ao_sem_remote_release(shared(task));
 }
 
 static const struct ergon_handler handler = {.size = sizeof handler,

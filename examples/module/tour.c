@@ -48,7 +48,8 @@ static enum ao_verdict countdown(struct ao *self, struct ergon_task *task, void 
         return AO_DONE;
     while (note(s)) {
         if (ergon_time_left(task) <= s->pause) {
-            ergon_failf(task, "TOO_LATE", "no time for another pause after %s", s->text);
+            ergon_failf(task, "TOO_LATE", "no time for another pause after %.*s", (int)s->len - 1,
+                        s->text);
             return AO_DONE;
         }
         AO_SLEEP(self, &s->seq, s->pause);

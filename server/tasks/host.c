@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "server/runtime/log.h"
+#include "server/tasks/blocking_parts.h"
 #include "server/tasks/module_loader.h"
 #include "server/tasks/tasks_parts.h"
 
@@ -21,9 +22,12 @@ static void *host_arg(struct ergon_task *task)
     return task_of(task)->method->handler->arg;
 }
 
+/* A server that stops at once does not wait until each task has been told. */
 static bool host_cancelled(struct ergon_task *task)
 {
-    return task_flagged(task_of(task)) != 0;
+    const struct task *t = task_of(task);
+    return task_flagged(t) != 0 || (t->method->handler->kind == ERGON_BLOCKING &&
+                                    blocking_stopping(ao_of(t->executor, struct blocking, base)));
 }
 
 static uint64_t host_now(struct ergon_task *task)

@@ -3,12 +3,13 @@ called, and refused when something is wrong with them."""
 import glob
 import os
 import re
+import signal
 import subprocess
 import tempfile
 import time
 import unittest
 
-from harness import BUILD, ERGOND, LIMIT, RemoteError, Server, ServerTest
+from harness import BUILD, ERGOND, LIMIT, RemoteError, Server, ServerTest, eventually
 
 SOURCE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 EXAMPLES = os.path.join(SOURCE, "examples", "module")
@@ -227,7 +228,7 @@ class Examples(ServerTest):
 class Shutdown(unittest.TestCase):
     def test_with_work_in_flight(self):
         """Parked tasks, nested calls, held and awaited permits: all are let go of."""
-        server = Server(*[flag for name in NAMES for flag in ("--module", module(name))], "--loops", "2", "--drain", "100ms")
+        server = Server(*[flag for name in NAMES for flag in ("--module", module(name))], "--loops", "2", "--drain", "600s")
         clients = [server.connect() for _ in range(4)]
         for client in clients:
             for i in range(3):
@@ -235,7 +236,9 @@ class Shutdown(unittest.TestCase):
             client.send("tour.both", ["sleep", ["100s"]], ["block", ["100s"]])
             client.send("tour.countdown", 9, "100s")
             client.call("echo", 1)
-        self.assertEqual(server.stop(), 0, server.log_text())
+        server.signal(signal.SIGTERM)
+        eventually(lambda: "DRAINING" in server.log_text(), "it drains")
+        self.assertEqual(server.stop(), 0, server.log_text())  # the second signal: at once
         server.log.close()
         for client in clients:
             client.close()
