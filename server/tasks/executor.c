@@ -20,6 +20,7 @@ int executor_init(struct executor *e, struct tasks *tasks, uint32_t index,
     e->index = index;
     e->plan = *plan;
     e->activator = activator;
+    e->trace = activator_trace(tasks->plan.manager);
     figure_set(&e->bound, balance_bound(0, 0, plan->queue));
     e->out = tasks_new_lanes(tasks->home_count);
     if (!e->out)
@@ -69,16 +70,10 @@ void executor_publish(struct executor *e, int n)
         manager_hear(&e->tasks->manager, e->plan.kind);
 }
 
-static struct trace *trace_of(const struct executor *e)
+void executor_trace_line(const struct executor *e, const char *what, const struct task *t)
 {
-    return activator_trace(e->tasks->plan.manager);
-}
-
-void executor_trace(const struct executor *e, const char *what, const struct task *t)
-{
-    if (__builtin_expect(trace_of(e) != NULL, 0))
-        trace_write(trace_of(e), executor_round(e), "executor", e->index + 1, "%s task %llu", what,
-                    (unsigned long long)t->number);
+    trace_write(e->trace, executor_round(e), "executor", e->index + 1, "%s task %llu", what,
+                (unsigned long long)t->number);
 }
 
 static void trace_end(const struct executor *e, const struct task *t)
@@ -92,8 +87,7 @@ static void trace_end(const struct executor *e, const struct task *t)
         snprintf(how, sizeof how, "done task %llu", (unsigned long long)t->number);
     else
         snprintf(how, sizeof how, "failed task %llu (%s)", (unsigned long long)t->number, t->code);
-    trace_write(trace_of(e), executor_round(e), "executor", e->index + 1, "%s -> home: %s", how,
-                home);
+    trace_write(e->trace, executor_round(e), "executor", e->index + 1, "%s -> home: %s", how, home);
 }
 
 void executor_book(struct executor *e, struct task *t)
@@ -106,7 +100,7 @@ void executor_book(struct executor *e, struct task *t)
     } else {
         figure_add(&e->busy_ns, figure_read(&e->service_ns));
     }
-    if (__builtin_expect(trace_of(e) != NULL, 0))
+    if (__builtin_expect(e->trace != NULL, 0))
         trace_end(e, t);
 }
 

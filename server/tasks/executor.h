@@ -28,6 +28,7 @@ struct executor {
     uint32_t index; /* in the plan */
     struct executor_plan plan;
     struct activator *activator; /* of a stepped one; NULL: a plain thread */
+    struct trace *trace;         /* NULL: no trace */
     struct lane *out;            /* by index of home; unused where home is on the same thread */
 
     struct lane in; /* from the manager */
@@ -73,7 +74,13 @@ void executor_send_home(struct executor *e, struct task *t);
 void executor_book(struct executor *e, struct task *t);
 
 /* "executor 2 run task 7" */
-void executor_trace(const struct executor *e, const char *what, const struct task *t);
+void executor_trace_line(const struct executor *e, const char *what, const struct task *t);
+
+static inline void executor_trace(const struct executor *e, const char *what, const struct task *t)
+{
+    if (__builtin_expect(e->trace != NULL, 0))
+        executor_trace_line(e, what, t);
+}
 
 /* Is this task to be measured?  Brief methods by sample, others always. */
 bool executor_measures(struct executor *e, const struct method *m);

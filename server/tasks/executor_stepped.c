@@ -96,7 +96,8 @@ static void leave_started(struct stepped *s, struct task *t)
 static void conclude(struct stepped *s, struct task *t)
 {
     task_mark(t, TASK_OVER);
-    host_drop_nested(t);
+    if (t->nested)
+        host_drop_nested(t);
     task_drop_state(t);
     executor_book(&s->base, t);
 }

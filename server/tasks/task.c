@@ -43,7 +43,7 @@ static void free_chunks(struct task *t)
     }
 }
 
-void task_end(struct task *t)
+void task_free_blocks(struct task *t)
 {
     free_block(&t->params_block);
     free_block(&t->result_block);

@@ -125,7 +125,13 @@ static inline void task_unmark(struct task *t, unsigned marks)
 void task_begin(struct task *t, struct method *m, struct span params, ao_time deadline);
 
 /* Gives back all that the task allocated; the cell can serve the next. */
-void task_end(struct task *t);
+void task_free_blocks(struct task *t);
+
+static inline void task_end(struct task *t)
+{
+    if (t->params_block || t->result_block || t->nested_block || t->chunks)
+        task_free_blocks(t);
+}
 
 bool task_keep_params(struct task *t); /* copies them; false without memory */
 bool task_make_state(struct task *t);  /* zeroed; false without memory */
