@@ -138,8 +138,16 @@ static void pause_accepting(struct acceptor *a, int code)
     acceptor_watch(a, false);
 }
 
+/* Errors that only a pause helps against. */
+static bool is_shortage(int code)
+{
+    return code == EMFILE || code == ENFILE || code == ENOBUFS || code == ENOMEM;
+}
+
 void accept_some(struct listener *l)
 {
+    int failures = 0; /* of peers that have gone again, as a rule */
+
     l->ready = false;
     for (int i = 0; i < ACCEPTS_A_WAKE && l->fd >= 0; i++) {
         struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
@@ -147,11 +155,13 @@ void accept_some(struct listener *l)
         int fd = accept4(l->fd, (struct sockaddr *)&from, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
             take_in(l, fd, &from);
-        } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+            continue;
+        }
+        if (errno == EAGAIN)
+            return;
+        if (is_shortage(errno) || ++failures == ACCEPTS_A_WAKE) {
             pause_accepting(l->acceptor, errno);
             return;
-        } else if (errno == EAGAIN) {
-            return;
-        } /* else: that one has gone already */
+        }
     }
 }

@@ -137,6 +137,38 @@ static void bad_input(void **state)
     EXPECT("\x93\x02\xa1x\xc6\x00\x00\x10\x00", NULL, false); /* nobody waits for an answer */
 }
 
+/* Random bytes, half of them behind the head of a good request: it ends, or goes on, and holds no
+ * more than it was sent. */
+static void noise(void **state)
+{
+    static const uint8_t head[] = {0x94, 0, 5, 0xa4, 'e', 'c', 'h', 'o'};
+    struct net_world w;
+
+    (void)state;
+    net_world_init(&w);
+    net_world_open(&w);
+    for (uint64_t i = 1; i <= 3000; i++) {
+        uint8_t bytes[200];
+        struct script peer;
+        seed = i * 0x9e3779b97f4a7c15u;
+        size_t len = 1 + next_random() % (sizeof bytes - 1);
+        for (size_t k = 0; k < len; k++)
+            bytes[k] = (uint8_t)(next_random() >> 33);
+        if (i % 2 == 0)
+            memcpy(bytes, head, len < sizeof head ? len : sizeof head);
+        net_world_connect(&w, &peer);
+        script_send(&peer, span_of(bytes, len));
+        net_world_run_ms(&w, w.v.now / AO_MS(1) + 1);
+        assert_true(w.loop->held.total < 2 * sizeof(struct held) + 4096);
+        script_send_eof(&peer);
+        net_world_run_ms(&w, w.v.now / AO_MS(1) + 1);
+        assert_true(peer.closed);
+        script_fini(&peer);
+    }
+    assert_null(w.loop->first);
+    net_world_fini(&w);
+}
+
 static void a_shape_of_errors_is_kept_to(void **state)
 {
     struct net_world w;
@@ -160,6 +192,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(splits_change_nothing),
         cmocka_unit_test(bad_input),
+        cmocka_unit_test(noise),
         cmocka_unit_test(a_shape_of_errors_is_kept_to),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
