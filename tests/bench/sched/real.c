@@ -197,7 +197,7 @@ static uint32_t bound_in_force(const struct run *r)
 
 static void evaluate(const struct run *r, double *sojourns, struct real_result *result)
 {
-    double unit = (double)r->options->service, sum = 0;
+    double unit = (double)r->options->service, sum = 0, wanted = 0;
     uint32_t count = r->load->count;
     for (uint32_t i = 0; i < count; i++)
         sojourns[i] = (double)(r->slots[i].sent - r->slots[i].due) / unit;
@@ -206,8 +206,9 @@ static void evaluate(const struct run *r, double *sojourns, struct real_result *
         const struct slot *s = &r->slots[i];
         sojourns[i] = (double)(s->ended - s->due) / unit;
         sum += (double)(s->done - s->began) / unit;
+        wanted += r->load->services[i];
     }
-    result->service = sum / count;
+    result->stretch = sum / wanted;
     result->bound = bound_in_force(r);
 }
 

@@ -23,12 +23,12 @@ struct real_options {
     ao_time spin; /* of the manager's activator; IDLE_SPIN */
 };
 
-/* Lengths in mean times of service. */
+/* Times in mean times of service. */
 struct real_result {
     double hand_over; /* median time from a submission to its handler, when all are idle */
     uint32_t bound;   /* tasks that an executor might have outstanding, at the end */
     double lag;       /* p99 of what the generator was late */
-    double service;   /* mean time of service as it came out */
+    double stretch;   /* services as they came out over those of the load */
 };
 
 /* Writes the sojourn of each task.  Blocks until all have ended.  0, or -1 after a word on stderr:

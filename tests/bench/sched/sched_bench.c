@@ -47,7 +47,7 @@ static const double parts[PARTS] = {0.5, 0.99, 0.999};
 static const struct report_column columns[COLUMNS] = {
     {"real p50", 2},    {"real p99", 2},   {"real p99.9", 2}, {"JBSQ p50", 2},
     {"JBSQ p99", 2},    {"JBSQ p99.9", 2}, {"M/G/n p50", 2},  {"M/G/n p99", 2},
-    {"M/G/n p99.9", 2}, {"k", 0},          {"Z", 3},          {"service", 3},
+    {"M/G/n p99.9", 2}, {"k", 0},          {"Z", 3},          {"stretch", 3},
     {"lag p99", 3},     {"ratio p50", 2},  {"ratio p99", 2},  {"ratio p99.9", 2},
 };
 
@@ -79,7 +79,7 @@ static int compare(const struct real_options *o, const struct load *load, double
     double *rest = values + PARTS * 3;
     rest[0] = real.bound;
     rest[1] = real.hand_over;
-    rest[2] = real.service;
+    rest[2] = real.stretch;
     rest[3] = real.lag;
     for (int i = 0; i < PARTS; i++)
         rest[4 + i] = values[i] / values[PARTS + i];
@@ -192,8 +192,9 @@ int main(int argc, char **argv)
         if ((!w.shape || strcmp(w.shape, shapes[i].name) == 0) &&
             show_shape(&r, &w, &shapes[i]) != 0)
             return 1;
-    report_note(&r, "ratio: real to simulated JBSQ(k) with hand-over Z; lengths in mean times of "
-                    "service");
+    report_note(&r, "k, Z: bound and hand-over that were measured and simulated; stretch: services "
+                    "as they came out, over those asked for;\nlag: how late the generator was; "
+                    "ratio: real over simulated JBSQ");
     report_end(&r);
     return 0;
 }
