@@ -8,10 +8,25 @@
 #include "server/tasks/tasks_parts.h"
 
 enum {
-    LANE_OUT = 256, /* tasks on their way to one home; more overflow */
-    SAMPLE = 16,    /* one of so many brief tasks is measured */
-    BRIEF_NS = 2000 /* methods that take longer are measured each time */
+    LANE_OUT = 256,             /* tasks on their way to one home; more overflow */
+    SAMPLE = 16,                /* one of so many brief tasks is measured */
+    BRIEF_NS = 2000,            /* methods that take longer are measured each time */
+    BLOCKING_GUESS_NS = 1000000 /* service of a blocking executor that has measured nothing yet */
 };
+
+/* A task that runs for longer than the mean says more than the mean. */
+static uint64_t expected_service(const struct executor *e)
+{
+    uint64_t mean = figure_read(&e->service_ns);
+    if (e->plan.kind == ERGON_STEPPED)
+        return mean;
+    if (atomic_load_explicit(&e->running, memory_order_relaxed)) {
+        ao_time since = figure_read(&e->running_since), now = executor_clock(e);
+        if (now > since && now - since > mean)
+            return now - since;
+    }
+    return mean ? mean : BLOCKING_GUESS_NS;
+}
 
 int executor_init(struct executor *e, struct tasks *tasks, uint32_t index,
                   const struct executor_plan *plan, struct activator *activator)
@@ -21,7 +36,7 @@ int executor_init(struct executor *e, struct tasks *tasks, uint32_t index,
     e->plan = *plan;
     e->activator = activator;
     e->trace = activator_trace(tasks->plan.manager);
-    figure_set(&e->bound, balance_bound(0, 0, plan->queue));
+    figure_set(&e->bound, balance_bound(expected_service(e), 0, plan->queue));
     e->out = tasks_new_lanes(tasks->home_count);
     if (!e->out)
         return -1;
@@ -57,7 +72,7 @@ void executor_snapshot(const struct executor *e, struct snapshot *out)
     *out = (struct snapshot){.outstanding = executor_outstanding(e),
                              .weight = e->plan.weight,
                              .priority = e->plan.priority,
-                             .service_ns = figure_read(&e->service_ns),
+                             .service_ns = expected_service(e),
                              .hand_over_ns = figure_read(&e->hand_over_ns)};
     out->bound = balance_bound(out->service_ns, out->hand_over_ns, e->plan.queue);
 }

@@ -210,6 +210,8 @@ static void give(struct manager *m, struct manager_kind *k, int chosen)
 /* Gives what fits.  True: tasks are left, and nobody has room for the first. */
 static bool give_all(struct manager *m, struct manager_kind *k, int *budget)
 {
+    if (k->queue.length == 0)
+        return false;
     scan(k);
     for (; *budget > 0; --*budget) {
         const struct task *t = queue_first(&k->queue);

@@ -76,7 +76,6 @@ static void a_task_in_the_common_queue(void **state)
 {
     (void)state;
     open_world(1, 1);
-    w.executors[1].queue = 1;
     for (int i = 0; i < 4; i++)
         call(0, "block", params_none());
     virtual_run(&w.v);
@@ -84,14 +83,14 @@ static void a_task_in_the_common_queue(void **state)
     cancel(0, 1);
     tasks_world_run(&w);
     trace_expect(&w.v, "[   0] manager    task 1 -> executor 2 (loads 0)\n"
-                       "[   0] manager    task 2 -> executor 2 (loads 1)\n"
                        "[   0] call 4     ended: CANCELLED (the call was cancelled)\n"
                        "[   0] call 1     ended: CANCELLED (the call was cancelled)\n"
                        "[   0] executor 2 drop task 1\n"
-                       "[   0] manager    task 3 -> executor 2 (loads 1)\n"
-                       "[   0] manager    drop task 4\n"
+                       "[   0] manager    task 2 -> executor 2 (loads 0)\n"
                        "[   0] executor 2 run task 2\n"
                        "[   0] executor 2 done task 2 -> home: loop 0\n"
+                       "[   0] manager    task 3 -> executor 2 (loads 0)\n"
+                       "[   0] manager    drop task 4\n"
                        "[   0] call 2     ended: 1 bytes\n"
                        "[   0] executor 2 run task 3\n"
                        "[   0] executor 2 done task 3 -> home: loop 0\n"

@@ -80,6 +80,27 @@ static void the_mean_time_of_service_is_learnt(void **state)
     tasks_world_fini(&w);
 }
 
+/* Its tasks were brief so far, so it may have many; then one goes on and on. */
+static void nobody_is_sent_behind_a_task_that_goes_on(void **state)
+{
+    struct snapshot snapshot;
+    struct method m = {.name = span_text("slow"), .handler = &slow, .module = "test"};
+    (void)state;
+    open_world(1);
+    tasks_world_open(&w);
+    struct executor *e = w.tasks->executors[1];
+    figure_set(&e->service_ns, 1000);
+    figure_set(&e->hand_over_ns, 10000);
+    executor_snapshot(e, &snapshot);
+    assert_int_equal(snapshot.bound, 20);
+    atomic_store(&e->running, &m);
+    w.v.now = AO_S(1);
+    executor_snapshot(e, &snapshot);
+    assert_int_equal(snapshot.bound, 1);
+    atomic_store(&e->running, NULL);
+    tasks_world_fini(&w);
+}
+
 static sem_t may_return;
 
 static void stuck_run(struct ergon_task *task)
@@ -123,6 +144,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_long_step_is_counted_and_named),
         cmocka_unit_test(the_mean_time_of_service_is_learnt),
+        cmocka_unit_test(nobody_is_sent_behind_a_task_that_goes_on),
         cmocka_unit_test(who_does_not_return_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
