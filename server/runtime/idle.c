@@ -3,11 +3,21 @@
 
 #include "server/runtime/state.h"
 
-/* While objects are active, the poller is asked at least so often: a look costs 0.2 us here, which
+/* While there is work, the poller is asked at least so often: a look costs 0.2 us here, which
  * is one per cent of this, and what becomes ready waits no longer.  The second bound is for a clock
  * that stands still. */
 #define POLL_INTERVAL AO_US(20)
 enum { POLL_ROUNDS = 64 };
+
+/* Tells the processor that this thread only waits. */
+static inline void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
 
 /* A spinning thread looks at its own inputs so many times between two looks at the poller. */
 enum { SPIN_LOOKS = 64 };
@@ -62,17 +72,20 @@ static void block_in_poller(struct activator *a, ao_time timeout)
         waker_notify(a->watcher);
 }
 
-static void block(struct activator *a)
+/* False when there was work instead. */
+static bool block(struct activator *a)
 {
     ao_time timeout = time_left(a);
     waker_announce(&a->waker);
-    if (!called(a)) {
+    bool idle = !called(a);
+    if (idle) {
         counter_add(&a->figures.blocks, timeout != 0);
         block_in_poller(a, timeout);
         if (!waker_announced(&a->waker))
             counter_add(&a->figures.wakes_received, 1);
     }
     waker_retract(&a->waker);
+    return idle;
 }
 
 /* True when work came, or a deadline. */
@@ -81,7 +94,7 @@ static bool spin_look(struct activator *a)
     for (int i = 0; i < SPIN_LOOKS; i++) {
         if (called(a))
             return true;
-        __builtin_ia32_pause();
+        relax();
     }
     poll_now(a, 0);
     return activator_busy(a) || timer_next(&a->timer) <= clock_now(a);
@@ -104,12 +117,17 @@ static bool spin(struct activator *a)
     return false;
 }
 
+/* An activator that never comes to block, since input is there whenever a round ends, is busy too.
+ */
 void idle_poll(struct activator *a, bool may_block)
 {
-    if (activator_busy(a))
-        poll_busy(a);
-    else if (!may_block || a->idle == IDLE_NEVER)
-        poll_now(a, 0);
-    else if (a->idle == IDLE_SLEEP || !spin(a))
-        block(a);
+    if (!activator_busy(a)) {
+        if (!may_block || a->idle == IDLE_NEVER) {
+            poll_now(a, 0);
+            return;
+        }
+        if (!(a->idle == IDLE_SPIN && spin(a)) && block(a))
+            return;
+    }
+    poll_busy(a);
 }

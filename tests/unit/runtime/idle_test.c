@@ -1,0 +1,73 @@
+/* What a round ends with: however an activator is kept at work, it looks at its poller. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "server/runtime/lane.h"
+#include "tests/support/virtual.h"
+
+enum { ROUNDS = 10000, LOOKS_AT_LEAST = 100 };
+
+/* Gives itself an item in each step, so that the end of each round finds new input. */
+struct juggler {
+    struct ao ao;
+    struct lane lane;
+    struct lane_item ball;
+};
+
+static enum ao_verdict juggle(struct ao *self)
+{
+    struct juggler *j = ao_of(self, struct juggler, ao);
+    struct lane_item *ball = lane_take(&j->lane);
+    if (ball)
+        lane_push(&j->lane, ball);
+    lane_release(&j->lane);
+    return AO_DONE;
+}
+
+static const struct ao_class juggler_class = {.name = "juggler", .step = juggle};
+
+static void juggler_keeps_polls_going(enum idle_mode idle)
+{
+    struct virtual v;
+    struct juggler j = {0};
+    struct activator_stats stats;
+    virtual_init(&v);
+    struct activator *a = virtual_open_with(
+        &v, (struct activator_options){.name = "loop", .idle = idle, .spin = AO_US(50)});
+    ao_init(&j.ao, &juggler_class, a);
+    assert_int_equal(lane_init(&j.lane, 4, a, &j.ao), 0);
+    lane_push(&j.lane, &j.ball);
+    for (int i = 0; i < ROUNDS; i++)
+        activator_round(a, true);
+    activator_stats(a, &stats);
+    assert_in_range(stats.steps, ROUNDS - 1, ROUNDS);
+    assert_in_range(stats.polls, LOOKS_AT_LEAST, ROUNDS);
+    lane_fini(&j.lane);
+    ao_fini(&j.ao);
+    virtual_fini(&v);
+}
+
+static void test_input_without_end_does_not_starve_the_poller(void **state)
+{
+    (void)state;
+    juggler_keeps_polls_going(IDLE_SLEEP);
+}
+
+static void test_nor_does_it_while_spinning(void **state)
+{
+    (void)state;
+    juggler_keeps_polls_going(IDLE_SPIN);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_input_without_end_does_not_starve_the_poller),
+        cmocka_unit_test(test_nor_does_it_while_spinning),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
