@@ -187,6 +187,14 @@ class Server:
         self.process.stdout.close()
         return status
 
+    def discard(self):
+        """Whatever state it is in: nothing of it stays."""
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+        self.log.close()
+
     def __enter__(self):
         return self
 
