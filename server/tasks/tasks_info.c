@@ -34,10 +34,12 @@ void tasks_executor_info(const struct tasks *t, uint32_t index, struct executor_
     const struct executor *e = t->executors[index];
     const struct method *m = atomic_load_explicit(&e->running, memory_order_relaxed);
     bool stepped = e->plan.kind == ERGON_STEPPED;
+    struct snapshot now;
+    executor_snapshot(e, &now);
     *out = (struct executor_info){.kind = e->plan.kind,
                                   .queue = e->plan.queue,
-                                  .bound = (uint32_t)figure_read(&e->bound),
-                                  .outstanding = executor_outstanding(e),
+                                  .bound = now.bound,
+                                  .outstanding = now.outstanding,
                                   .parked = (uint32_t)figure_read(&e->parked),
                                   .weight = e->plan.weight,
                                   .loop = stepped ? (int32_t)e->plan.loop : -1,
