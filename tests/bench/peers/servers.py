@@ -1,0 +1,248 @@
+"""The servers that are compared: how each is started at its best, and how all are stopped."""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+START_SECONDS = 20
+STOP_SECONDS = 5
+CONNECTIONS = 12000  # more than any load has
+WITH_US = ["setpriv", "--pdeathsig", "TERM", "--"]  # ends when we do, however that comes
+
+
+class Broken(Exception):
+    """A server or the driver did not do its part; the text says which and how."""
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def listens(port):
+    with socket.socket() as s:
+        return s.connect_ex(("127.0.0.1", port)) == 0
+
+
+class Processes:
+    """Processes of ours, and no others: each is ended by its own handle, in reverse order of its start."""
+
+    def __init__(self, log):
+        self.log = log
+        self.running = []
+
+    def start(self, argv, processors, **pipes):
+        def before():
+            if processors:
+                os.sched_setaffinity(0, processors)
+
+        with open(self.log, "ab") as log:
+            pipes = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log, **pipes}
+            process = subprocess.Popen([*WITH_US, *argv], preexec_fn=before, start_new_session=True, cwd=os.path.dirname(self.log),
+                                       **pipes)
+        self.running.append(process)
+        return process
+
+    def stop(self):
+        for process in reversed(self.running):
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+        for process in reversed(self.running):
+            try:
+                process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self.running = []
+
+
+class Peer:
+    """One server.  A subclass says what to start; `what` is one task, in words."""
+
+    name = what = package = ""
+    protocol = "msgpack-rpc"
+    method = None
+
+    def __init__(self, place):
+        self.place = place  # options of the run: where things are, which processors
+        self.port = 0
+        self.processes = None
+
+    def built(self, path):
+        return os.path.join(self.place.build, path)
+
+    def work(self, path):
+        return os.path.join(self.place.work, path)
+
+    def here(self, *path):
+        return os.path.join(HERE, *path)
+
+    def argv(self):
+        raise NotImplementedError
+
+    def workers(self):
+        """Processes to start once the server listens; their processor time counts as the server's."""
+        return []
+
+    def threads(self, pinned, free):
+        """Some servers want to be told: so many where all share a processor, else so many."""
+        return str(pinned if self.place.server_on else free)
+
+    def settings(self):
+        """Its command line, and those of its workers, without the directories and the port of this run."""
+
+        def shown(word):
+            word = word.replace(self.place.work, "WORK").replace(str(self.port), "PORT")
+            return (os.path.basename(word) if word.startswith("/") else word) or "''"
+
+        return "; ".join(" ".join(map(shown, argv)) for argv in [self.argv(), *self.workers()])
+
+    def version(self):
+        asked = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", self.package], capture_output=True, text=True)
+        return asked.stdout.strip() or "not from Debian"
+
+    def start(self, processors):
+        self.port = free_port()
+        self.processes = Processes(self.work(self.name + ".log"))
+        server = self.processes.start(self.argv(), processors)
+        until = time.monotonic() + START_SECONDS
+        while not listens(self.port):
+            if server.poll() is not None or time.monotonic() > until:
+                self.stop()
+                raise Broken(f"{self.name} did not start: {self.last_words()}")
+            time.sleep(0.05)
+        for argv in self.workers():
+            worker = self.processes.start(argv, processors, stdout=subprocess.PIPE)
+            if worker.stdout.readline() != b"ready\n":
+                raise Broken(f"{self.name}: a worker did not start: {self.last_words()}")
+
+    def last_words(self):
+        with open(self.work(self.name + ".log"), encoding="utf-8", errors="replace") as log:
+            return log.read()[-400:].strip()
+
+    def pids(self):
+        return [p.pid for p in self.processes.running]
+
+    def stop(self):
+        if self.processes:
+            self.processes.stop()
+
+
+class Ergon(Peer):
+    name = "ergon"
+    what = "a call, whole: checked, limited, run by an executor"
+
+    def argv(self):
+        return [self.built("server/ergond"), "--listen", f"ergon://127.0.0.1:{self.port}", *self.place.ergon]
+
+    def version(self):
+        said = subprocess.run([self.built("server/ergond"), "--version"], capture_output=True, text=True).stdout.strip()
+        commit = subprocess.run(["git", "-C", HERE, "log", "-1", "--format=%h"], capture_output=True, text=True)
+        return f"{said} {commit.stdout.strip()}"
+
+
+class ErgonManaged(Ergon):
+    name = "ergon, no short cut"
+    what = "every task through the manager and the rings"
+
+    def argv(self):
+        return [*super().argv(), "--shortcut=false"]
+
+
+class LimitEcho(Peer):
+    name = "limit-echo"
+    what = "raw epoll, one thread, envelope parsed by hand, no checks: the limit"
+
+    def argv(self):
+        return [self.built("tests/bench/peers/limit_echo"), str(self.port)]
+
+    def version(self):
+        return "of this tree"
+
+
+class Memcached(Peer):
+    name = protocol = package = "memcached"
+    what = "mg k v: the request carries no payload"
+
+    def argv(self):
+        return ["memcached", "-u", "nobody", "-l", "127.0.0.1", "-p", str(self.port), "-U", "0",
+                "-t", self.threads(1, 2), "-c", str(CONNECTIONS), "-R", "64"]
+
+
+class Redis(Peer):
+    name, protocol, package = "redis", "redis", "redis-server"
+    what = "ECHO in the main loop"
+
+    def argv(self):
+        return ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
+                "--io-threads", "1", "--maxclients", str(CONNECTIONS), "--tcp-backlog", "4096"]
+
+
+class TarantoolC(Peer):
+    name, protocol, package, method = "tarantool-c", "tarantool", "tarantool", "echo_c"
+    what = "CALL of a procedure in C"
+
+    def argv(self):
+        return ["tarantool", self.here("procedures", "server.lua"), str(self.port), self.place.work]
+
+
+class TarantoolLua(TarantoolC):
+    name, method = "tarantool-lua", "echo"
+    what = "CALL of a procedure in Lua"
+
+
+class Nats(Peer):
+    name, protocol, package = "nats", "nats", "nats-server"
+    what = "request and reply, by way of a responder in C"
+
+    def argv(self):
+        with open(self.work("nats.conf"), "w", encoding="utf-8") as f:
+            f.write("max_connections: 65536\nmax_pending: 1073741824\nno_sys_acc: true\n")
+        return ["nats-server", "-c", self.work("nats.conf"), "-a", "127.0.0.1", "-p", str(self.port)]
+
+    def workers(self):
+        return [[self.built("tests/bench/peers/nats_responder"), str(self.port), "echo"]]
+
+    def threads(self, pinned, free):
+        """Some servers want to be told: so many where all share a processor, else so many."""
+        return str(pinned if self.place.server_on else free)
+
+    def settings(self):
+        return super().settings() + "; max_pending 1 GiB"
+
+
+class Gearmand(Peer):
+    name, protocol, package = "gearmand", "gearman", "gearman-job-server"
+    what = "SUBMIT_JOB to WORK_COMPLETE, by way of two workers in C"
+
+    def argv(self):
+        return ["gearmand", "-L", "127.0.0.1", "-p", str(self.port), "-t", self.threads(1, 4),
+                f"--file-descriptors={CONNECTIONS}", "-l", "stderr", "--verbose=ERROR"]
+
+    def workers(self):
+        grab = str(self.place.grab)
+        return [[self.built("tests/bench/peers/gearman_worker"), str(self.port), "echo", grab]] * 2
+
+
+class Beanstalkd(Peer):
+    name, protocol, package = "beanstalkd", "beanstalk", "beanstalkd"
+    what = "put and reserve, delete, on one connection: no result goes back"
+
+    def argv(self):
+        return ["beanstalkd", "-l", "127.0.0.1", "-p", str(self.port), "-z", "1048576"]
+
+
+class Erlang(Peer):
+    name, protocol, package = "erlang", "packet4", "erlang-base"
+    what = "echo by a process for each connection, {packet, 4}, {active, true}"
+
+    def argv(self):
+        return ["erl", "-noinput", "+K", "true", "+Q", "65536", "-pa", self.place.work,
+                "-eval", f"echo_server:start({self.port})"]
+
+
+PEERS = [LimitEcho, ErgonManaged, Memcached, Redis, TarantoolC, TarantoolLua, Nats, Gearmand, Erlang, Beanstalkd]
