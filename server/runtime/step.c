@@ -65,7 +65,7 @@ static uint64_t walk(struct activator *a, struct frame *frame)
     struct ao *ao;
     for (; (ao = dispatcher_next(&a->dispatcher)); n++) {
         enum ao_verdict verdict = run_step(frame, ao);
-        if (verdict != AO_AGAIN)
+        if (verdict != AO_AGAIN || frame->notes & NOTE_GONE)
             settle(frame, verdict);
     }
     return n;
@@ -78,7 +78,7 @@ static uint64_t walk_measured(struct activator *a, struct frame *frame)
     frame->began = step_clock(a);
     for (; (ao = dispatcher_next(&a->dispatcher)); n++) {
         enum ao_verdict verdict = run_measured(a, frame, ao);
-        if (verdict != AO_AGAIN)
+        if (verdict != AO_AGAIN || frame->notes & NOTE_GONE)
             settle(frame, verdict);
     }
     unmark_step(a);

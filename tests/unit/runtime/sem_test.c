@@ -290,6 +290,8 @@ static enum ao_verdict leaves_then_acquires(struct ao *self)
     AO_BEGIN(&a->seq);
     ao_deactivate(self);
     AO_SCOPED_ACQUIRE(self, &a->seq, sem_of(a), &a->permit);
+    if (a->i > 0)
+        AO_YIELD(&a->seq); /* for ever, since nobody steps it again */
     AO_END(&a->seq);
 }
 
@@ -301,10 +303,13 @@ static void test_permit_acquired_after_the_end(void **state)
     (void)state;
     stage_open(&s, &sem);
     ao_sem_init(&sem, 1);
-    actor_enter(&a, &s, s.home, 'a', leaves_then_acquires);
-    virtual_run(&s.v);
-    assert_int_equal(ao_state(&a.ao), AO_STATE_INACTIVE);
-    assert_int_equal(sem.permits, 1);
+    for (int yields = 0; yields < 2; yields++) {
+        actor_enter(&a, &s, s.home, 'a', leaves_then_acquires);
+        a.i = yields;
+        virtual_run(&s.v);
+        assert_int_equal(ao_state(&a.ao), AO_STATE_INACTIVE);
+        assert_int_equal(sem.permits, 1);
+    }
     ao_sem_fini(&sem);
     stage_close(&s);
 }
