@@ -72,7 +72,7 @@ struct ao_mailbox_remote *ao_mailbox_share(struct ao_mailbox *m, struct ao_port 
                                            uint32_t share, void (*orphan)(struct ao_mail *mail));
 
 /* Home thread, before ao_mailbox_fini(): refuses from now on, and settles senders that wait for
- * room as CLOSED.  Mail that has arrived stays in the mailbox. */
+ * room as CLOSED.  Mail that has arrived stays in the mailbox, and the share goes back to home. */
 void ao_mailbox_remote_close(struct ao_mailbox_remote *r);
 struct ao_mailbox_remote *ao_mailbox_remote_hold(struct ao_mailbox_remote *r); /* any thread */
 void ao_mailbox_remote_drop(struct ao_mailbox_remote *r);                      /* any thread */

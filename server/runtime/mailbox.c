@@ -69,10 +69,9 @@ void mailbox_enter(struct ao_mailbox *m, struct ao_mail *mail)
         ao_wait_settle(receiver, AO_WAIT_READY, ao_mailbox_take(m));
 }
 
-static void room_at_home(struct ao_mailbox *m)
+void mailbox_home_room(struct ao_mailbox *m)
 {
     m->room++;
-    /* Senders can wait: it was not empty before this mail was taken. */
     struct ao_wait *sender = m->room > 0 && m->sending ? ao_wait_pop(&m->waiters) : NULL;
     if (!sender)
         return;
@@ -139,7 +138,7 @@ struct ao_mail *ao_mailbox_take(struct ao_mailbox *m)
     if (mail->from)
         mailbox_remote_room(mail->from);
     else
-        room_at_home(m);
+        mailbox_home_room(m);
     return mail;
 }
 

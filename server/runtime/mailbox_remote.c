@@ -25,6 +25,7 @@ struct ao_mailbox_remote {
 
     /* Home. */
     struct ao_mailbox *mailbox; /* NULL once closed */
+    uint32_t share;             /* places of the bound, free or not */
     struct ao_wait_queue waiters;
 };
 
@@ -124,26 +125,34 @@ void mailbox_remote_room(struct ao_mailbox_remote *r)
         atomic_fetch_add_explicit(&r->room, 1, memory_order_relaxed); /* see take_room() */
 }
 
-/* What came through it is home's from now on, and its room too once it is taken. */
-static void adopt_mail(struct ao_mailbox *m, const struct ao_mailbox_remote *r)
+/* The mail of `r` inside is home's from now on, and its room too once it is taken.  Returns how
+ * many there are. */
+static uint32_t adopt_mail(struct ao_mailbox *m, const struct ao_mailbox_remote *r)
 {
+    uint32_t n = 0;
     struct ao_mail *mail = m->last;
     if (mail)
         do
-            if (mail->from == r)
+            if (mail->from == r) {
                 mail->from = NULL;
+                n++;
+            }
         while ((mail = mail->next) != m->last);
+    return n;
 }
 
+/* What is under way becomes an orphan, so but for the mail inside all of the share is free. */
 void ao_mailbox_remote_close(struct ao_mailbox_remote *r)
 {
-    if (!r->mailbox)
+    struct ao_mailbox *m = r->mailbox;
+    if (!m)
         return;
+    r->mailbox = NULL;
     atomic_store_explicit(&r->room, ROOM_CLOSED, memory_order_relaxed); /* see take_room() */
     ao_wait_close_all(&r->waiters);
-    adopt_mail(r->mailbox, r);
-    r->mailbox->remotes--;
-    r->mailbox = NULL;
+    m->remotes--;
+    for (uint32_t room = r->share - adopt_mail(m, r); room > 0; room--)
+        mailbox_home_room(m);
     ao_mailbox_remote_drop(r);
 }
 
@@ -164,6 +173,7 @@ struct ao_mailbox_remote *ao_mailbox_share(struct ao_mailbox *m, struct ao_port 
     r->home = port;
     r->orphan = orphan;
     r->mailbox = m;
+    r->share = share;
     m->room -= (int32_t)share;
     m->remotes++;
     return r;

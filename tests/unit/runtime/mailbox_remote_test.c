@@ -219,6 +219,46 @@ static void test_mail_under_way_is_orphaned(void **state)
     assert_int_equal(orphans, 1);
 }
 
+static enum ao_verdict sends_at_home(struct ao *self)
+{
+    struct actor *a = actor_of(self);
+    struct props *p = props_of(a);
+
+    AO_BEGIN(&a->seq);
+    AO_AWAIT(self, &a->seq, &a->wait,
+             ao_mailbox_send(&p->box, &p->mails[MAILS - 1].mail, &a->wait));
+    actor_say_outcome(a, "is");
+    AO_END(&a->seq);
+}
+
+/* All of it: what was free, what was granted in vain, and later what the mail inside takes. */
+static void test_share_goes_back_at_the_close(void **state)
+{
+    struct stage s;
+    struct props p;
+    struct actor a;
+    (void)state;
+    set_up(&s, &p);
+    ao_mailbox_remote_try_send(p.remote, &p.mails[0].mail);
+    virtual_run(&s.v);
+    assert_int_equal(ao_mailbox_try_send(&p.box, &p.mails[2].mail), 0);
+    actor_enter(&a, &s, s.home, 'a', sends_at_home);
+    activator_round(s.home, false);
+    assert_int_equal(ao_mailbox_remote_try_send(p.remote, &p.mails[1].mail), 0); /* an orphan */
+    ao_mailbox_remote_close(p.remote);
+    virtual_run(&s.v);
+    stage_expect(&s, "[0] a is ready\n");
+    assert_int_equal(orphans, 1);
+    for (int i = 0; i < 2; i++)
+        ao_mailbox_take(&p.box);
+    assert_null(ao_mailbox_share(&p.box, p.home, SHARE, orphan));
+    struct ao_mailbox_remote *again = ao_mailbox_share(&p.box, p.home, SHARE - 1, orphan);
+    assert_non_null(again);
+    ao_mailbox_remote_close(again);
+    ao_mailbox_remote_drop(again);
+    assert_int_equal(tear_down(&s, &p), 1);
+}
+
 static void test_close_tells_far_senders(void **state)
 {
     struct stage s;
@@ -275,6 +315,7 @@ int main(void)
         cmocka_unit_test(test_sender_waits_for_room_in_any_order),
         cmocka_unit_test(test_sender_that_goes),
         cmocka_unit_test(test_mail_under_way_is_orphaned),
+        cmocka_unit_test(test_share_goes_back_at_the_close),
         cmocka_unit_test(test_close_tells_far_senders),
         cmocka_unit_test(test_deadline_from_afar),
         cmocka_unit_test(test_no_memory_is_refused),
