@@ -1,0 +1,117 @@
+/* echo, sum, fail. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "proto/encoder.h"
+#include "proto/reader.h"
+#include "tests/support/heap.h"
+#include "tests/unit/modules/builtin_world.h"
+
+enum { MANY = 50000 }; /* numbers: several quanta */
+
+static uint8_t params[1 + ENC_HEAD_MAX + MANY * ENC_INT_MAX];
+
+/* [[0, 1, 2, ...]] */
+static struct span numbers(uint32_t count)
+{
+    uint8_t *p = enc_array(enc_array(params, 1), count);
+    for (uint32_t i = 0; i < count; i++)
+        p = enc_uint(p, i);
+    return span_of(params, (size_t)(p - params));
+}
+
+static int64_t whole_result(void)
+{
+    struct reader r = reader_of(span_of(builtin.result, builtin.result_len));
+    int64_t n = -1;
+    assert_true(read_int(&r, &n));
+    return n;
+}
+
+static void a_long_sum_is_made_in_quanta(void **state)
+{
+    (void)state;
+    assert_int_equal(builtin_call("sum", numbers(MANY)), 0);
+    assert_int_equal(whole_result(), (int64_t)MANY * (MANY - 1) / 2);
+}
+
+static void a_short_one_in_one_step(void **state)
+{
+    (void)state;
+    assert_int_equal(builtin_call("sum", numbers(10)), 0);
+    assert_int_equal(whole_result(), 45);
+    assert_int_equal(builtin_call("sum", numbers(0)), 0);
+    assert_int_equal(whole_result(), 0);
+}
+
+static void a_sum_between_whose_steps_it_is_cancelled(void **state)
+{
+    (void)state;
+    assert_int_equal(tasks_world_call(&builtin.w, 0, "sum", numbers(MANY), AO_NEVER), ERGON_OK);
+    home_cancel(tasks_home(builtin.w.tasks, 0), tasks_world_find(&builtin.w, 1));
+    tasks_world_run(&builtin.w);
+    assert_int_equal(builtin.w.told[1], 1);
+    assert_int_equal(builtin.w.errors[1], ERGON_E_CANCELLED);
+}
+
+static void what_is_no_number_is_found_however_late(void **state)
+{
+    (void)state;
+    struct span all = numbers(MANY);
+    params[all.len - 1] = 0xc0; /* the end of the last number */
+    params[all.len - 2] = 0xc0;
+    params[all.len - 3] = 0xc0;
+    assert_int_equal(all.at[0], 0x91);
+    params[2] = (uint8_t)((MANY + 2) >> 8), params[3] = (uint8_t)((MANY + 2) & 0xff);
+    assert_int_equal(builtin_call("sum", all), -1);
+    builtin_expect_failure("BAD_PARAMS", "numbers");
+}
+
+static void sum_without_memory(void **state)
+{
+    (void)state;
+    builtin_call_without_memory("sum", numbers(MANY));
+    builtin_call_without_memory("sum", numbers(3));
+    assert_int_equal(whole_result(), 3);
+}
+
+static void echo_without_memory(void **state)
+{
+    (void)state;
+    static uint8_t large[100000];
+    uint8_t *head = enc_bin_head(enc_array(large, 1), sizeof large - 10);
+    builtin_call_without_memory("echo", span_of(large, (size_t)(head - large) + sizeof large - 10));
+}
+
+static void fail_without_memory(void **state)
+{
+    (void)state;
+    uint8_t *p = enc_str(enc_array(params, 1), span_text("NO_SPACE"));
+    for (int n = 1; n < 20; n++) {
+        heap_fail_at(n);
+        assert_int_equal(builtin_call("fail", span_of(params, (size_t)(p - params))), -1);
+        bool met = heap_failed();
+        heap_fail_at(0);
+        if (!met)
+            builtin_expect_failure("NO_SPACE", "failed as asked");
+    }
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, builtin_open, builtin_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_long_sum_is_made_in_quanta),
+        TEST(a_short_one_in_one_step),
+        TEST(a_sum_between_whose_steps_it_is_cancelled),
+        TEST(what_is_no_number_is_found_however_late),
+        TEST(sum_without_memory),
+        TEST(echo_without_memory),
+        TEST(fail_without_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

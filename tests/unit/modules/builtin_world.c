@@ -1,0 +1,125 @@
+#include "tests/unit/modules/builtin_world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "proto/reader.h"
+#include "server/modules/builtin.h"
+#include "server/tasks/host.h"
+#include "tests/support/heap.h"
+
+/* Of <ergon/handler.h>, whose names are not for those who have the functions themselves. */
+extern const struct ergon_host *ergon_host;
+
+struct builtin_world builtin;
+
+/* Kept out of the counted heap, which must look the same before and after a call. */
+static uint8_t result[BUILTIN_RESULT_MAX];
+
+static void keep(void *arg, struct call *call, struct outcome *outcome)
+{
+    struct builtin_world *b = arg;
+    b->error = outcome->error;
+    b->result_len = 0;
+    if (outcome->error == ERGON_OK) {
+        assert_true(outcome->result.len <= sizeof result);
+        memcpy(b->result, outcome->result.at, outcome->result.len);
+        b->result_len = outcome->result.len;
+    } else {
+        snprintf(b->code, sizeof b->code, "%s", outcome->code);
+        snprintf(b->text, sizeof b->text, "%.*s", (int)outcome->text.len,
+                 (const char *)outcome->text.at);
+    }
+    b->told(&b->w, call, outcome);
+}
+
+static void add_modules(struct registry *r)
+{
+    char error[256] = "";
+    for (size_t i = 0; builtin_modules[i]; i++)
+        if (module_add(r, *builtin_modules[i], error, sizeof error) < 0)
+            fail_msg("%s", error);
+}
+
+int builtin_open(void **state)
+{
+    (void)state;
+    builtin = (struct builtin_world){.result = result};
+    tasks_world_init(&builtin.w, 1, 1);
+    builtin.w.quiet = true;
+    builtin.told = builtin.w.plan.ended;
+    builtin.w.plan.ended = keep;
+    tasks_world_open(&builtin.w);
+    tasks_set_owner(builtin.w.tasks, 0, &builtin);
+    builtin.unused = builtin.w.registry;
+    builtin.w.registry = registry_new();
+    add_modules(builtin.w.registry);
+    builtin.host = *host_table();
+    ergon_host = &builtin.host;
+    return 0;
+}
+
+int builtin_close(void **state)
+{
+    (void)state;
+    assert_int_equal(builtin.w.begun, builtin.w.ended);
+    tasks_world_fini(&builtin.w);
+    registry_free(builtin.unused);
+    return 0;
+}
+
+int builtin_call(const char *method, struct span params)
+{
+    unsigned ended = builtin.w.ended;
+    enum ergon_error refused = tasks_world_call(&builtin.w, 0, method, params, AO_NEVER);
+    if (refused != ERGON_OK) {
+        builtin.error = refused;
+        return -1;
+    }
+    tasks_world_run(&builtin.w);
+    assert_int_equal(builtin.w.ended, ended + 1);
+    return builtin.error == ERGON_OK ? 0 : -1;
+}
+
+struct attempt {
+    const char *method;
+    struct span params;
+};
+
+static int attempt(void *arg)
+{
+    const struct attempt *a = arg;
+    int verdict = builtin_call(a->method, a->params);
+    if (verdict != 0 && builtin.error == ERGON_E_FAILED)
+        assert_string_equal(builtin.code, "MEMORY");
+    else if (verdict != 0)
+        assert_int_equal(builtin.error, ERGON_E_MEMORY);
+    return verdict;
+}
+
+void builtin_call_without_memory(const char *method, struct span params)
+{
+    struct attempt a = {method, params};
+    assert_int_equal(builtin_call(method, params), 0); /* what is kept for the next call is there */
+    heap_fail_each(attempt, &a);
+}
+
+void builtin_expect_bytes(struct span expected)
+{
+    struct reader r = reader_of(span_of(builtin.result, builtin.result_len));
+    struct span got;
+    assert_int_equal(builtin.error, ERGON_OK);
+    assert_true(read_text(&r, &got));
+    assert_int_equal(got.len, expected.len);
+    assert_memory_equal(got.at, expected.at, expected.len);
+}
+
+void builtin_expect_failure(const char *code, const char *text)
+{
+    assert_int_not_equal(builtin.error, ERGON_OK);
+    assert_string_equal(builtin.code, code);
+    assert_non_null(strstr(builtin.text, text));
+}

@@ -1,0 +1,129 @@
+/* sleep, burn, block. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "proto/encoder.h"
+#include "proto/reader.h"
+#include "tests/unit/modules/builtin_world.h"
+
+enum { LOOK_NS = 10000 };
+
+static uint64_t looks, cancel_at;
+
+/* Time passes by being looked at: the virtual clock stands while anything has work. */
+static uint64_t passing_time(struct ergon_task *task)
+{
+    (void)task;
+    return ++looks * LOOK_NS;
+}
+
+static uint64_t time_of_a_cancel(struct ergon_task *task)
+{
+    if (looks + 1 == cancel_at)
+        home_cancel(tasks_home(builtin.w.tasks, 0), tasks_world_find(&builtin.w, builtin.w.begun));
+    return passing_time(task);
+}
+
+static struct span duration(const char *text)
+{
+    static uint8_t params[64];
+    uint8_t *p = enc_str(enc_array(params, 1), span_text(text));
+    return span_of(params, (size_t)(p - params));
+}
+
+static int64_t whole_result(void)
+{
+    struct reader r = reader_of(span_of(builtin.result, builtin.result_len));
+    int64_t n = -1;
+    assert_true(read_int(&r, &n));
+    return n;
+}
+
+static void sleep_takes_its_time(void **state)
+{
+    (void)state;
+    assert_int_equal(builtin_call("sleep", duration("250ms")), 0);
+    assert_int_equal(whole_result(), 250);
+    assert_int_equal(builtin.w.v.now, AO_MS(250));
+}
+
+static void sleep_is_cancelled(void **state)
+{
+    (void)state;
+    assert_int_equal(tasks_world_call(&builtin.w, 0, "sleep", duration("1h"), AO_NEVER), ERGON_OK);
+    tasks_world_run_ms(&builtin.w, 10);
+    home_cancel(tasks_home(builtin.w.tasks, 0), tasks_world_find(&builtin.w, 1));
+    tasks_world_run(&builtin.w);
+    assert_int_equal(builtin.error, ERGON_E_CANCELLED);
+    assert_true(builtin.w.v.now < AO_S(1));
+}
+
+static void burn_goes_on_in_quanta(void **state)
+{
+    (void)state;
+    looks = 0;
+    builtin.host.now = passing_time;
+    assert_int_equal(builtin_call("burn", duration("20ms")), 0);
+    assert_in_range(whole_result(), 20, 21);
+    assert_true(looks >= AO_MS(20) / LOOK_NS);
+}
+
+static void burn_is_cancelled_in_the_middle(void **state)
+{
+    (void)state;
+    looks = 0;
+    cancel_at = 500;
+    builtin.host.now = time_of_a_cancel;
+    assert_int_equal(builtin_call("burn", duration("1h")), -1);
+    assert_int_equal(builtin.error, ERGON_E_CANCELLED);
+    assert_in_range(looks, cancel_at, cancel_at + 100); /* to the end of its quantum, no further */
+    assert_int_equal(builtin.w.told[1], 1);
+}
+
+static void block_is_cancelled_in_the_middle(void **state)
+{
+    (void)state;
+    looks = 0;
+    cancel_at = 5;
+    builtin.host.now = time_of_a_cancel;
+    assert_int_equal(builtin_call("block", duration("1ms")), -1);
+    assert_int_equal(builtin.error, ERGON_E_CANCELLED);
+    assert_in_range(looks, cancel_at, cancel_at + 5);
+}
+
+static void durations_that_are_none(void **state)
+{
+    static const char *const methods[] = {"sleep", "burn", "block"};
+    (void)state;
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        assert_int_equal(builtin_call(methods[i], duration("long")), -1);
+        builtin_expect_failure("BAD_PARAMS", "250ms");
+        assert_int_equal(builtin_call(methods[i], params_none()), -1);
+        builtin_expect_failure("BAD_PARAMS", "250ms");
+    }
+}
+
+static void without_memory(void **state)
+{
+    (void)state;
+    builtin_call_without_memory("sleep", duration("10ms"));
+    builtin_call_without_memory("block", duration("0"));
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, builtin_open, builtin_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(sleep_takes_its_time),
+        TEST(sleep_is_cancelled),
+        TEST(burn_goes_on_in_quanta),
+        TEST(burn_is_cancelled_in_the_middle),
+        TEST(block_is_cancelled_in_the_middle),
+        TEST(durations_that_are_none),
+        TEST(without_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
