@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "tests/bench/peers/common/outgoing.h"
+#include "tests/bench/peers/common/pack.h"
 #include "tests/bench/peers/common/socket.h"
 
 enum { EVENTS = 256, READ_MAX = 1 << 20, NAME_MAX_SHORT = 31 };
@@ -53,22 +54,6 @@ static size_t integer_len(unsigned char first)
                                             : 0;
 }
 
-/* Length of the string or bytes that stand here, header included; 0: not here yet. */
-static size_t bytes_len(const char *at, size_t n)
-{
-    unsigned char first = (unsigned char)*at;
-
-    if ((first & 0xe0) == 0xa0)
-        return (size_t)1 + (first & 0x1f);
-    if ((first == 0xc4 || first == 0xd9) && n >= 2)
-        return (size_t)2 + (unsigned char)at[1];
-    if ((first == 0xc5 || first == 0xda) && n >= 3)
-        return (size_t)3 + be16_get(at + 1);
-    if ((first == 0xc6 || first == 0xdb) && n >= 5)
-        return (size_t)5 + be32_get(at + 1);
-    return 0;
-}
-
 /* Answers the request [0, id, name, [bytes]] at the front of `in`.  Its length; 0: not here whole,
  * or none of ours. */
 static size_t answer(struct outgoing *out, const char *in, size_t n)
@@ -80,7 +65,7 @@ static size_t answer(struct outgoing *out, const char *in, size_t n)
         return 0;
     name = 2 + id;
     param = name + 2 + ((unsigned char)in[name] & NAME_MAX_SHORT);
-    if (n <= param || (len = bytes_len(in + param, n - param)) == 0 || n < param + len)
+    if (n <= param || (len = unpack_bytes_size(in + param, in + n)) == 0 || n < param + len)
         return 0;
     outgoing_add(out, head, sizeof head);
     outgoing_add(out, in + 2, id);

@@ -66,6 +66,7 @@ class Peer:
     name = what = package = ""
     protocol = "msgpack-rpc"
     method = None
+    open_loop = False  # fast enough that an open loop at its rate says something about ours
 
     def __init__(self, place):
         self.place = place  # options of the run: where things are, which processors
@@ -166,6 +167,7 @@ class LimitEcho(Peer):
 
 class Memcached(Peer):
     name = protocol = package = "memcached"
+    open_loop = True
     what = "mg k v: the request carries no payload"
 
     def argv(self):
@@ -175,6 +177,7 @@ class Memcached(Peer):
 
 class Redis(Peer):
     name, protocol, package = "redis", "redis", "redis-server"
+    open_loop = True
     what = "ECHO in the main loop"
 
     def argv(self):
@@ -184,6 +187,7 @@ class Redis(Peer):
 
 class TarantoolC(Peer):
     name, protocol, package, method = "tarantool-c", "tarantool", "tarantool", "echo_c"
+    open_loop = True
     what = "CALL of a procedure in C"
 
     def argv(self):
@@ -191,7 +195,7 @@ class TarantoolC(Peer):
 
 
 class TarantoolLua(TarantoolC):
-    name, method = "tarantool-lua", "echo"
+    name, method, open_loop = "tarantool-lua", "echo", False
     what = "CALL of a procedure in Lua"
 
 

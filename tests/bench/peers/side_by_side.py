@@ -13,21 +13,35 @@ import time
 
 from servers import PEERS, Broken, Ergon, Processes
 
-ROWS = ["64x16:64", "1x1:64", "1000x1:64", "10000x1:64", "64x16:1024", "1x1:1024", "64x16:65536", "1x1:65536"]
+ROWS = ["64x16:64", "1x1:64", "1000x1:64", "10000x1:64", "64x16:64@0.5", "64x16:64@0.8",
+        "64x16:1024", "1x1:1024", "64x16:65536", "1x1:65536"]
+MAIN = 6
+OPEN_DEPTH = 256  # of an open loop: the driver's most
 READY_SECONDS = 60
 SHARED_CORES = 0.1  # more than this of other processes, and a row is not to be trusted
+LAG_US = 50  # neither when the driver was so late itself
 
 
 class Row:
-    """A load: CONNECTIONSxDEPTH:PAYLOAD."""
+    """A load: CONNECTIONSxDEPTH:PAYLOAD, and @SHARE for an open loop at that share of what the peer does in a closed one."""
 
     def __init__(self, text):
-        load, _, payload = text.partition(":")
+        closed, _, share = text.partition("@")
+        load, _, payload = closed.partition(":")
+        self.share, self.rate = float(share or 0), 0
         connections, _, depth = load.partition("x")
         self.connections, self.depth, self.payload = int(connections), int(depth), int(payload or 64)
 
     def __str__(self):
+        if self.share:
+            return f"{self.connections} connections, {self.payload} B, open loop at {self.share:.0%} of the peer's rate"
         return f"{self.connections} x {self.depth}, {self.payload} B"
+
+    def opened(self, highest):
+        """The same with a rate."""
+        row = Row(f"{self.connections}x{OPEN_DEPTH}:{self.payload}")
+        row.rate = int(self.share * highest)
+        return row
 
 
 class Driver:
@@ -37,6 +51,8 @@ class Driver:
         argv = [os.path.join(place.build, "tests/bench/peers/peers_driver"), "--paced", "--protocol", server.protocol]
         given = {"port": server.port, "connections": row.connections, "depth": row.depth, "payload": row.payload,
                  "window": options.window, "warm-up": options.warm_up}
+        if row.rate:
+            given["rate"] = row.rate
         if server.method:
             given["method"] = server.method
         for name, value in given.items():
@@ -70,8 +86,19 @@ class Driver:
         self.processes.stop()
 
 
+def highest_rate(place, peer, row, options):
+    driver = Driver(place, peer, row, options)
+    try:
+        driver.ready()
+        return max(driver.window()["rate"] for _ in range(2))
+    finally:
+        driver.stop()
+
+
 def windows_of(place, ours, peer, row, options):
     """Windows of both, one of each in turn and each first every other time."""
+    if row.share:
+        row = row.opened(highest_rate(place, peer, row, options))
     drivers = []
     try:
         for server in (ours, peer):
@@ -99,7 +126,7 @@ def compared(row, peer, ours, theirs):
     def middle(windows, key):
         return statistics.median(w[key] for w in windows)
 
-    keys = ("rate", "server_us", "p50_us", "p99_us", "p999_us", "driver_cores", "server_cores", "other_cores")
+    keys = ("rate", "server_us", "p50_us", "p99_us", "p999_us", "driver_cores", "server_cores", "other_cores", "lag_us")
     return {
         "load": str(row),
         "peer": peer.name,
@@ -120,7 +147,7 @@ def cores(side):
     return f"{side['driver_cores']:.2f}/{side['server_cores']:.2f}"
 
 
-HEAD = ("against", "rate ours / theirs k/s", "rate ratio", "server us", "us ratio", "p99 us", "p99 ratio",
+HEAD = ("against", "rate ours / theirs k/s", "rate ratio", "server us", "us ratio", "p99 us", "p99 ratio", "p99.9 ratio",
         "driver/server cores ours, theirs", "others")
 
 
@@ -128,7 +155,7 @@ def cells(result):
     if "error" in result:
         return [result["peer"], result["error"]] + [""] * (len(HEAD) - 2)
     a, b, r = result["ours"], result["theirs"], result["ratios"]
-    others = max(a["other_cores"], b["other_cores"])
+    others, lag = (max(a[key], b[key]) for key in ("other_cores", "lag_us"))
     return [
         result["peer"],
         f"{a['rate'] / 1e3:.1f} / {b['rate'] / 1e3:.1f}",
@@ -137,8 +164,9 @@ def cells(result):
         with_spread(r["server_us"]),
         f"{a['p99_us']:.0f} / {b['p99_us']:.0f}",
         with_spread(r["p99_us"]),
+        with_spread(r["p999_us"]),
         f"{cores(a)}, {cores(b)}",
-        f"{others:.2f}" + (" !" if others > SHARED_CORES else ""),
+        f"{others:.2f}" + (" !" if others > SHARED_CORES else "") + (" late" if lag > LAG_US else ""),
     ]
 
 
@@ -161,7 +189,8 @@ def print_report(report, to):
         print(f"| {server['name']} | {server['version']} | {server['what']} | {server['settings']} |", file=to)
     table(report["rows"], to)
     print("\nMedian (least-highest) of the pairs; ratios are ours / theirs: rate above 1 is better for us, time below 1."
-          f"\n! others used more than {SHARED_CORES} processors in these windows.", file=to)
+          f"\n! others used more than {SHARED_CORES} processors in these windows.  late: the driver of an open loop was"
+          f" more than {LAG_US} us behind its own plan.", file=to)
 
 
 # ---- the run ----
@@ -198,6 +227,8 @@ class Run:
         o, peer = self.options, None
         try:
             for row in o.rows:
+                if row.share and not (peer_type.open_loop or o.row):
+                    continue
                 if not self.time_for_one():
                     return
                 try:
@@ -247,8 +278,8 @@ class Run:
 def arguments():
     names = [p.name.replace(", ", "-").replace(" ", "-") for p in PEERS]
     a = argparse.ArgumentParser(prog="run.sh", description=__doc__, epilog="peers: " + " ".join(names))
-    a.add_argument("--row", action="append", metavar="CxD:B",
-                   help="connections x depth : bytes; repeat it (" + " ".join(ROWS) + ")")
+    a.add_argument("--row", action="append", metavar="CxD:B[@S]",
+                   help="connections x depth : bytes, @ share of the peer's rate; repeat it (" + " ".join(ROWS) + ")")
     a.add_argument("--main", action="store_true", help="the rows of 64 bytes only")
     a.add_argument("--peer", action="append", choices=names, metavar="NAME", help="repeat it (all)")
     a.add_argument("--windows", type=int, default=3, help="of each server in a row (3)")
@@ -262,7 +293,7 @@ def arguments():
     a.add_argument("--build", required=True, type=os.path.abspath, help=argparse.SUPPRESS)
     a.add_argument("--work", required=True, type=os.path.abspath, help=argparse.SUPPRESS)
     o = a.parse_args()
-    o.rows = [Row(r) for r in o.row or (ROWS[:4] if o.main else ROWS)]
+    o.rows = [Row(r) for r in o.row or (ROWS[:MAIN] if o.main else ROWS)]
     o.peers = [p for p, name in zip(PEERS, names) if not o.peer or name in o.peer]
     pinned = not o.unpinned and os.cpu_count() > 1
     o.server_on, o.driver_on = ([0], [1]) if pinned else (None, None)

@@ -1,6 +1,6 @@
 /* Beanstalk: put and reserve in one write, and delete when the job has come back, all on one
  * connection.  No result goes back to whoever put it, so this is less work than a task. */
-#include "tests/bench/peers/driver/line.h"
+#include "tests/bench/peers/common/line.h"
 #include "tests/bench/peers/driver/protocol.h"
 
 static size_t head(const struct shape *s, struct place p, char *to)

@@ -12,6 +12,7 @@ struct connection {
     int fd;
     uint32_t index;
     uint32_t next;   /* slot of the task that ends next, where tasks end in order */
+    uint32_t free;   /* slot to take next, in an open loop */
     bool ends;       /* the message being skipped ends a task: that of slot `ending` */
     uint32_t ending; /* valid while `ends` */
     size_t skip;     /* bytes of a known message that are still to come */

@@ -10,6 +10,7 @@
 
 #include "tests/bench/peers/common/outgoing.h"
 #include "tests/bench/peers/common/socket.h"
+#include "tests/bench/peers/driver/arrivals.h"
 #include "tests/bench/peers/driver/connection.h"
 #include "tests/bench/peers/driver/processor.h"
 
@@ -27,13 +28,29 @@ struct load {
     uint64_t *began; /* depth of each connection */
     uint64_t now;    /* at the last read */
     uint64_t in_flight;
-    bool asking; /* a task that ends is followed by another */
+    bool asking; /* tasks are asked for, until a drain */
+    struct arrivals arrivals;
+    uint32_t turn; /* connection that takes what is due */
+    struct {
+        double sum; /* ns */
+        uint64_t count;
+    } lag;
     struct histogram *record;
     char *payload;
     char *in;
     struct outgoing out;
     int epoll;
 };
+
+static bool is_open(const struct load *l)
+{
+    return l->arrivals.gap > 0;
+}
+
+static uint32_t after(const struct load *l, uint32_t slot)
+{
+    return slot + 1 < l->o.depth ? slot + 1 : 0;
+}
 
 /* ---- asking ---- */
 
@@ -53,8 +70,8 @@ static bool flush(struct load *l, struct connection *c)
     return blocked == was || watch(l, EPOLL_CTL_MOD, c, EPOLLIN | EPOLLOUT);
 }
 
-/* Gathers one request. */
-static bool ask(struct load *l, struct connection *c, uint32_t slot)
+/* Gathers one request; its time counts from `since`. */
+static bool ask(struct load *l, struct connection *c, uint32_t slot, uint64_t since)
 {
     const struct protocol *p = l->o.protocol;
 
@@ -66,7 +83,7 @@ static bool ask(struct load *l, struct connection *c, uint32_t slot)
         outgoing_add(&l->out, l->payload + p->stamp, l->o.shape.payload - p->stamp);
     if (*p->tail)
         outgoing_add(&l->out, p->tail, strlen(p->tail));
-    c->began[slot] = l->now;
+    c->began[slot] = since;
     l->in_flight++;
     return true;
 }
@@ -92,7 +109,7 @@ static bool end_task(struct load *l, struct connection *c, uint32_t slot, struct
 {
     if (l->o.protocol->ordered) {
         slot = c->next;
-        c->next = slot + 1 < l->o.depth ? slot + 1 : 0;
+        c->next = after(l, slot);
     }
     if (slot >= l->o.depth || c->began[slot] == 0)
         return wrong(c, "an answer to nothing that was asked", "", 0);
@@ -156,8 +173,8 @@ static bool on_readable(struct load *l, struct connection *c)
     l->now = processor_clock_ns();
     if (!take(l, c, l->in, held + (n > 0 ? (size_t)n : 0), &ended))
         return false;
-    for (uint32_t i = 0; i < ended.count && l->asking; i++)
-        if (!ask(l, c, ended.slots[i]))
+    for (uint32_t i = 0; i < ended.count && l->asking && !is_open(l); i++)
+        if (!ask(l, c, ended.slots[i], l->now))
             return false;
     return flush(l, c);
 }
@@ -178,7 +195,7 @@ static bool on_event(struct load *l, struct connection *c, uint32_t events)
 static bool turn(struct load *l)
 {
     struct epoll_event events[EVENTS];
-    int count = epoll_wait(l->epoll, events, EVENTS, POLL_MS);
+    int count = epoll_wait(l->epoll, events, EVENTS, is_open(l) ? 0 : POLL_MS);
 
     for (int i = 0; i < count; i++)
         if (!on_event(l, events[i].data.ptr, events[i].events))
@@ -195,9 +212,9 @@ static bool fill(struct load *l)
     for (uint32_t i = 0; i < l->o.connections; i++) {
         struct connection *c = &l->connections[i];
         for (uint32_t k = 0, slot = c->next; k < l->o.depth; k++) {
-            if (c->began[slot] == 0 && !ask(l, c, slot))
+            if (c->began[slot] == 0 && !ask(l, c, slot, l->now))
                 return false;
-            slot = slot + 1 < l->o.depth ? slot + 1 : 0;
+            slot = after(l, slot);
         }
         if (!flush(l, c))
             return false;
@@ -205,17 +222,53 @@ static bool fill(struct load *l)
     return true;
 }
 
+/* What is due goes to one connection, as much as it has slots for. */
+static bool ask_due(struct load *l)
+{
+    struct connection *c = &l->connections[l->turn];
+
+    l->now = processor_clock_ns();
+    if (l->arrivals.due > (double)l->now)
+        return true;
+    while (l->arrivals.due <= (double)l->now && c->began[c->free] == 0) {
+        if (!ask(l, c, c->free, (uint64_t)l->arrivals.due))
+            return false;
+        l->lag.sum += (double)l->now - l->arrivals.due;
+        l->lag.count++;
+        c->free = after(l, c->free);
+        arrivals_advance(&l->arrivals);
+    }
+    l->turn = l->turn + 1 < l->o.connections ? l->turn + 1 : 0;
+    return flush(l, c);
+}
+
+double load_lag(struct load *l)
+{
+    double mean = l->lag.count > 0 ? l->lag.sum / (double)l->lag.count : 0;
+
+    l->lag.sum = 0;
+    l->lag.count = 0;
+    return mean;
+}
+
+static bool start(struct load *l)
+{
+    l->asking = true;
+    if (!is_open(l))
+        return fill(l);
+    arrivals_start(&l->arrivals, processor_clock_ns());
+    return true;
+}
+
 bool load_run(struct load *l, uint64_t ns, struct histogram *record)
 {
-    bool was_asking = l->asking;
     uint64_t end = processor_clock_ns() + ns;
 
-    l->asking = true;
     l->record = record;
-    if (!was_asking && !fill(l))
+    if (!l->asking && !start(l))
         return false;
     while (l->now < end)
-        if (!turn(l))
+        if ((is_open(l) && !ask_due(l)) || !turn(l))
             return false;
     l->record = NULL;
     return true;
@@ -283,6 +336,7 @@ static struct load *load_new(const struct load_options *options)
     if (!l)
         return NULL;
     l->o = *options;
+    arrivals_init(&l->arrivals, options->rate);
     l->epoll = epoll_create1(EPOLL_CLOEXEC);
     l->payload = malloc(options->shape.payload);
     l->in = malloc(READ_MAX);

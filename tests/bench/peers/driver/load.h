@@ -16,7 +16,9 @@ struct load_options {
     struct shape shape;
     uint16_t port; /* of this machine */
     uint32_t connections;
-    uint32_t depth; /* at most LOAD_DEPTH_MAX */
+    uint32_t depth; /* at most LOAD_DEPTH_MAX; in an open loop what is due waits when all are in
+                       flight */
+    double rate;    /* tasks a second; 0: a closed loop */
 };
 
 struct load;
@@ -31,5 +33,8 @@ bool load_run(struct load *l, uint64_t ns, struct histogram *record);
 
 /* Asks for no more and takes what is in flight.  False: it broke, or the answers do not come. */
 bool load_drain(struct load *l);
+
+/* How long after it was due a task was asked for, mean in ns since the last call. */
+double load_lag(struct load *l);
 
 #endif

@@ -25,6 +25,7 @@ static void usage(FILE *to)
                 "  --connections N    64\n"
                 "  --depth N          tasks in flight on each, 16\n"
                 "  --payload BYTES    64\n"
+                "  --rate N           an open loop: so many tasks a second, by a Poisson process\n"
                 "  --method NAME      of the protocol's own method, function or subject\n"
                 "  --window SECONDS   2; there are three\n"
                 "  --warm-up SECONDS  1, before the first\n"
@@ -45,7 +46,7 @@ static bool number(const char *text, double least, double most, double *to)
     return errno == 0 && end != text && *end == 0 && *to >= least && *to <= most;
 }
 
-enum { OPT_PROTOCOL = 1, OPT_PORT, OPT_CONNECTIONS, OPT_DEPTH, OPT_PAYLOAD, OPT_METHOD };
+enum { OPT_PROTOCOL = 1, OPT_PORT, OPT_CONNECTIONS, OPT_DEPTH, OPT_PAYLOAD, OPT_METHOD, OPT_RATE };
 enum { OPT_WINDOW = 16, OPT_WARM_UP, OPT_PID, OPT_PACED, OPT_JSON, OPT_HELP };
 
 static const struct option options[] = {
@@ -54,6 +55,7 @@ static const struct option options[] = {
     {"connections", required_argument, NULL, OPT_CONNECTIONS},
     {"depth", required_argument, NULL, OPT_DEPTH},
     {"payload", required_argument, NULL, OPT_PAYLOAD},
+    {"rate", required_argument, NULL, OPT_RATE},
     {"method", required_argument, NULL, OPT_METHOD},
     {"window", required_argument, NULL, OPT_WINDOW},
     {"warm-up", required_argument, NULL, OPT_WARM_UP},
@@ -81,6 +83,8 @@ static bool take_load(struct load_options *l, int option, const char *value)
         return number(value, 1, 1e6, &v) && (l->connections = (uint32_t)v, true);
     case OPT_DEPTH:
         return number(value, 1, LOAD_DEPTH_MAX, &v) && (l->depth = (uint32_t)v, true);
+    case OPT_RATE:
+        return number(value, 1, 1e8, &l->rate);
     default:
         return number(value, 8, 1 << 24, &v) && (l->shape.payload = (size_t)v, true);
     }

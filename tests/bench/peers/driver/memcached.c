@@ -1,6 +1,6 @@
 /* memcached: "mg k v" of a value as long as the payload, which each connection stores first.  The
  * request carries no payload: it is less work than an echo. */
-#include "tests/bench/peers/driver/line.h"
+#include "tests/bench/peers/common/line.h"
 #include "tests/bench/peers/driver/protocol.h"
 
 static size_t hello(const struct shape *s, uint32_t connection, char *to)

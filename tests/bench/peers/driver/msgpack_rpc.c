@@ -1,6 +1,6 @@
 /* MessagePack-RPC: [0, slot, method, [payload]] answered by [1, slot, nil, payload], in any order.
  */
-#include "tests/bench/peers/driver/pack.h"
+#include "tests/bench/peers/common/pack.h"
 #include "tests/bench/peers/driver/protocol.h"
 
 static size_t head(const struct shape *s, struct place p, char *to)

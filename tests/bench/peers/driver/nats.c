@@ -1,6 +1,6 @@
 /* NATS: a message to the subject, answered by a responder to _I.CONNECTION.SLOT, for which the
  * connection has one subscription. */
-#include "tests/bench/peers/driver/line.h"
+#include "tests/bench/peers/common/line.h"
 #include "tests/bench/peers/driver/protocol.h"
 
 #define INBOX "_I."

@@ -1,5 +1,5 @@
 /* Redis: ECHO, answered in the main loop. */
-#include "tests/bench/peers/driver/line.h"
+#include "tests/bench/peers/common/line.h"
 #include "tests/bench/peers/driver/protocol.h"
 
 static size_t head(const struct shape *s, struct place p, char *to)

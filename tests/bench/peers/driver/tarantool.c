@@ -1,6 +1,6 @@
 /* Tarantool's iproto: CALL of a procedure, {code, sync} {name, arguments}; the sync number comes
  * back. */
-#include "tests/bench/peers/driver/pack.h"
+#include "tests/bench/peers/common/pack.h"
 #include "tests/bench/peers/driver/protocol.h"
 
 enum {

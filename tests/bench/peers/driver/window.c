@@ -33,6 +33,7 @@ bool window_measure(struct load *l, const struct window_options *o, struct windo
 
     if (!h)
         return false;
+    load_lag(l);
     struct usage before = usage_now(o);
     bool ok = load_run(l, (uint64_t)(o->seconds * 1e9), h);
     struct usage after = usage_now(o);
@@ -43,6 +44,7 @@ bool window_measure(struct load *l, const struct window_options *o, struct windo
         .p99 = histogram_percentile(h, 0.99) / 1e3,
         .p999 = histogram_percentile(h, 0.999) / 1e3,
         .max = (double)h->max / 1e3,
+        .lag = load_lag(l) / 1e3,
         .driver = after.driver - before.driver,
         .server = after.server - before.server,
     };
@@ -61,9 +63,9 @@ static double rate(const struct window *w)
 void window_print_json(const struct window *w)
 {
     printf("{\"rate\":%.1f,\"tasks\":%.0f,\"seconds\":%.4f,\"p50_us\":%.1f,\"p99_us\":%.1f,"
-           "\"p999_us\":%.1f,\"max_us\":%.1f,\"driver_us\":%.4f,\"server_us\":%.4f,"
+           "\"p999_us\":%.1f,\"max_us\":%.1f,\"lag_us\":%.2f,\"driver_us\":%.4f,\"server_us\":%.4f,"
            "\"driver_cores\":%.3f,\"server_cores\":%.3f,\"other_cores\":%.3f}\n",
-           rate(w), w->tasks, w->seconds, w->p50, w->p99, w->p999, w->max,
+           rate(w), w->tasks, w->seconds, w->p50, w->p99, w->p999, w->max, w->lag,
            w->driver / w->tasks * 1e6, w->server / w->tasks * 1e6, w->driver / w->seconds,
            w->server / w->seconds, w->others / w->seconds);
     fflush(stdout);

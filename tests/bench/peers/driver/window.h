@@ -21,6 +21,7 @@ struct window {
     double tasks;
     double seconds;
     double p50, p99, p999, max; /* us */
+    double lag; /* us, of the driver behind its own arrivals, mean; in an open loop */
     double driver, server,
         others; /* processor seconds; others: of whatever else the machine does */
 };

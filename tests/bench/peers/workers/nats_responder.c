@@ -9,7 +9,7 @@
 
 #include "tests/bench/peers/common/outgoing.h"
 #include "tests/bench/peers/common/socket.h"
-#include "tests/bench/peers/driver/line.h"
+#include "tests/bench/peers/common/line.h"
 
 enum { READ_MAX = 1 << 20 };
 
