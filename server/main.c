@@ -12,14 +12,6 @@
 
 enum { EXIT_USAGE = 2 };
 
-static int start_failed(struct config *config, struct registry *registry, const char *error)
-{
-    log_error("cannot start", LOG_STR("why", error));
-    registry_free(registry);
-    config_free(config);
-    return SERVE_FAILED;
-}
-
 static int load_modules(struct registry *registry, const struct config *config, char *error,
                         size_t size)
 {
@@ -43,27 +35,43 @@ static void print_listeners(struct acceptor *a)
     fflush(stdout);
 }
 
+static struct topology *build(const struct config *config, struct registry *registry)
+{
+    char error[512];
+
+    if (load_modules(registry, config, error, sizeof error) < 0)
+        goto failed;
+    struct topology *t = topology_build(config, registry, error, sizeof error);
+    if (!t)
+        goto failed;
+    if (topology_listen(t, config, error, sizeof error) == 0)
+        return t;
+    topology_free(t);
+failed:
+    log_error("cannot start", LOG_STR("why", error));
+    return NULL;
+}
+
+/* Takes the configuration over. */
 static int run(struct config *config, const struct config_input *input)
 {
     struct log_sink sink = log_stderr_sink(config->log.format, config->log.level);
     struct registry *registry = registry_new();
-    char error[512];
+    enum serve_exit status = SERVE_FAILED;
 
     log_set_sink(&sink);
-    if (!registry || serve_block_signals() < 0)
-        return start_failed(config, registry, "out of memory");
-    if (load_modules(registry, config, error, sizeof error) < 0)
-        return start_failed(config, registry, error);
-    struct topology *t = topology_build(config, registry, error, sizeof error);
-    if (!t)
-        return start_failed(config, registry, error);
-    if (topology_listen(t, config, error, sizeof error) < 0) {
-        topology_free(t);
-        return start_failed(config, registry, error);
+    if (!registry || serve_block_signals() < 0) {
+        log_error("cannot start", LOG_STR("why", "out of memory"));
+        goto done;
     }
+    struct topology *t = build(config, registry);
+    if (!t)
+        goto done;
     print_listeners(topology_acceptor(t));
-    enum serve_exit status = serve(t, config, input);
-    if (status != SERVE_STUCK)
+    status = serve(t, &config, input);
+done:
+    config_free(config);
+    if (status != SERVE_STUCK) /* whose handler is the registry's */
         registry_free(registry);
     return (int)status;
 }

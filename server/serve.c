@@ -34,11 +34,11 @@ static const char *const phase_names[] = {
 
 /* Of the drain limit: when what still runs is cancelled, and when the rest is cut off, so that the
  * whole stop, joining included, stays within the limit. */
-enum { CANCEL_AT_PERCENT = 85, CUT_AT_PERCENT = 92 };
+enum { CANCEL_AT_PERCENT = 85, CUT_AT_PERCENT = 92, JOIN_UNTIL_PERCENT = 97 };
 
 struct server {
     struct topology *topology;
-    struct config *config;
+    struct config **config; /* the caller's; a reload replaces it */
     const struct config_input *input;
     enum serve_phase phase;
     ao_time stop_began; /* valid from DRAINING on */
@@ -104,7 +104,7 @@ static void enter(struct server *s, enum serve_phase next)
 /* How long after stop_began this phase may last, in ns. */
 static ao_time phase_limit(const struct server *s)
 {
-    return s->config->drain / 100 *
+    return (*s->config)->drain / 100 *
            (s->phase == PHASE_DRAINING ? CANCEL_AT_PERCENT : CUT_AT_PERCENT);
 }
 
@@ -118,7 +118,7 @@ static ao_time time_left(const struct server *s, ao_time limit)
 static void on_limit(struct server *s)
 {
     log_warn("drain limit", LOG_STR("phase", phase_names[s->phase]),
-             LOG_NS("limit", s->config->drain));
+             LOG_NS("limit", (*s->config)->drain));
     enter(s, s->phase == PHASE_DRAINING ? PHASE_CANCELLING : PHASE_STOPPING);
 }
 
@@ -139,7 +139,7 @@ static void on_reload_signal(struct server *s)
     if (s->phase != PHASE_RUNNING)
         return;
     notify_reloading();
-    reload(&s->config, s->input, topology_acceptor(s->topology));
+    reload(s->config, s->input, topology_acceptor(s->topology));
     notify_ready("serving");
 }
 
@@ -201,7 +201,7 @@ static void wait_once(struct server *s)
 
 static enum serve_exit stop(struct server *s)
 {
-    ao_time left = time_left(s, s->config->drain);
+    ao_time left = time_left(s, (*s->config)->drain / 100 * JOIN_UNTIL_PERCENT);
     uint32_t stuck = topology_stop(s->topology, left);
 
     if (stuck > 0) {
@@ -222,10 +222,10 @@ static int open_files(struct server *s)
     s->drained = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (s->signals < 0 || s->drained < 0)
         return -1;
-    return watchdog_open(&s->watchdog, s->topology, s->config->step_limit);
+    return watchdog_open(&s->watchdog, s->topology, (*s->config)->step_limit);
 }
 
-enum serve_exit serve(struct topology *t, struct config *config, const struct config_input *input)
+enum serve_exit serve(struct topology *t, struct config **config, const struct config_input *input)
 {
     struct server s = {.topology = t,
                        .config = config,
@@ -249,7 +249,6 @@ enum serve_exit serve(struct topology *t, struct config *config, const struct co
             wait_once(&s);
         status = stop(&s);
     }
-    config_free(s.config);
     watchdog_close(&s.watchdog);
     close(s.signals);
     close(s.drained);

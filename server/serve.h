@@ -17,7 +17,7 @@ int serve_block_signals(void);
 
 /* Starts the threads, tells the service manager, and stays until SIGTERM or SIGINT has run its
  * course (the first drains, the second stops at once); SIGHUP reloads.  `input` is read again at a
- * reload.  Frees the topology unless a handler is stuck. */
-enum serve_exit serve(struct topology *t, struct config *config, const struct config_input *input);
+ * reload, which replaces *config.  Frees the topology unless a handler is stuck. */
+enum serve_exit serve(struct topology *t, struct config **config, const struct config_input *input);
 
 #endif

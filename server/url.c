@@ -14,7 +14,7 @@ static const char *parse_unix(const char *path, struct url *url)
         return "a Unix socket needs an absolute path, as in unix:///run/ergon.sock";
     if (strlen(path) > URL_PATH_MAX)
         return "the path of a Unix socket is limited to 107 bytes";
-    strcpy(url->path, path);
+    memcpy(url->path, path, strlen(path) + 1);
     return NULL;
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "server/net/listener.h"
+#include "server/net/hash.h"
 #include "server/net/principal.h"
 #include "server/net/tls.h"
 
@@ -92,10 +93,12 @@ static bool copy_rules(struct listener *l, const struct listener_options *o)
     l->limit = o->connections;
     l->rules.auth = o->auth;
     l->rules.raw = o->raw;
+    l->rules.idle_timeout = o->idle_timeout;
     l->rules.methods = copy(o->methods == NULL ? "*" : o->methods);
     l->files = (struct tls_files){.cert = copy(f->cert),
                                   .key = copy(f->key),
                                   .client_ca = copy(f->client_ca),
+                                  .key_password = copy(f->key_password),
                                   .client_cert = f->client_cert,
                                   .min_tls13 = f->min_tls13};
     if (o->auth == LISTENER_AUTH_NONE && l->rules.methods != NULL)
@@ -103,7 +106,8 @@ static bool copy_rules(struct listener *l, const struct listener_options *o)
     return l->rules.methods != NULL &&
            (o->auth != LISTENER_AUTH_NONE || l->rules.anybody != NULL) &&
            (f->cert == NULL || l->files.cert != NULL) && (f->key == NULL || l->files.key != NULL) &&
-           (f->client_ca == NULL || l->files.client_ca != NULL);
+           (f->client_ca == NULL || l->files.client_ca != NULL) &&
+           (f->key_password == NULL || l->files.key_password != NULL);
 }
 
 static void listener_close(struct listener *l)
@@ -130,6 +134,9 @@ static void listener_free(struct listener *l)
     free((void *)(uintptr_t)l->files.cert);
     free((void *)(uintptr_t)l->files.key);
     free((void *)(uintptr_t)l->files.client_ca);
+    if (l->files.key_password != NULL)
+        hash_wipe((void *)(uintptr_t)l->files.key_password, strlen(l->files.key_password));
+    free((void *)(uintptr_t)l->files.key_password);
     free(l);
 }
 

@@ -2,6 +2,15 @@
 #include "server/net/conn_private.h"
 #include "server/runtime/log.h"
 
+static ao_time idle_limit(const struct connection *c)
+{
+    ao_time own = c->ticket->rules->idle_timeout;
+
+    if (own == 0)
+        return c->loop->limits.idle_timeout;
+    return own == AO_NEVER ? 0 : own;
+}
+
 ao_time conn_time_limit(const struct connection *c)
 {
     switch ((enum conn_state)c->state) {
@@ -9,7 +18,7 @@ ao_time conn_time_limit(const struct connection *c)
         return c->loop->limits.handshake_timeout;
     case CONN_OPEN:
     case CONN_DRAINING:
-        return c->loop->limits.idle_timeout;
+        return idle_limit(c);
     case CONN_FLUSHING:
         return FLUSH_TIME;
     case CONN_LINGERING:

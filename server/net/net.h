@@ -60,6 +60,7 @@ enum client_cert { CLIENT_CERT_NONE, CLIENT_CERT_OPTIONAL, CLIENT_CERT_REQUIRED 
 
 struct tls_files { /* PEM paths; cert NULL: no TLS */
     const char *cert, *key, *client_ca;
+    const char *key_password; /* NULL: the key has none; an encrypted one is refused then */
     enum client_cert client_cert;
     bool min_tls13;
 };
@@ -71,6 +72,7 @@ struct listener_options {
                             AUTH_NONE, may call; "*" */
     struct tls_files tls;
     uint32_t connections; /* of this listener; 0: no limit of its own */
+    ao_time idle_timeout; /* ns; 0: that of the limits; AO_NEVER: none */
     uint32_t unix_mode;   /* permission bits of the socket file */
     bool raw;             /* answers for clients of 2013 by default */
 };

@@ -17,7 +17,8 @@ struct tls_context;
 struct listener_rules {
     enum listener_auth auth;
     bool raw;
-    const char *methods; /* what principals of certificates and sockets may call; owned */
+    ao_time idle_timeout; /* ns; 0: that of the limits; AO_NEVER: none */
+    const char *methods;  /* what principals of certificates and sockets may call; owned */
     const struct principal *anybody; /* LISTENER_AUTH_NONE: who everybody is; else NULL */
     struct tls_context **contexts;   /* by loop index; NULL: plain */
     uint32_t open;                   /* connections; the acceptor's own */

@@ -128,10 +128,24 @@ static bool set_session_id(SSL_CTX *ctx, const struct tls_files *files)
            SSL_CTX_set_session_id_context(ctx, id, sizeof id) == 1;
 }
 
+/* Never asks on a terminal: without a password an encrypted key is an error. */
+static int give_password(char *buf, int size, int writing, void *arg)
+{
+    const char *password = arg;
+
+    (void)writing;
+    if (password == NULL || strlen(password) > (size_t)size)
+        return -1;
+    memcpy(buf, password, strlen(password));
+    return (int)strlen(password);
+}
+
 static const char *load_files(SSL_CTX *ctx, const struct tls_files *files)
 {
     const char *key = files->key == NULL ? files->cert : files->key;
 
+    SSL_CTX_set_default_passwd_cb(ctx, give_password);
+    SSL_CTX_set_default_passwd_cb_userdata(ctx, (void *)(uintptr_t)files->key_password);
     if (SSL_CTX_use_certificate_chain_file(ctx, files->cert) != 1)
         return files->cert;
     if (SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) != 1 ||

@@ -89,6 +89,19 @@ class Tls(Folder):
             with socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT) as silent:
                 self.assertEqual(silent.recv(1), b"")
 
+    def test_an_encrypted_key_needs_its_password_and_never_asks(self):
+        subprocess.run(["openssl", "ec", "-aes128", "-passout", "pass:hush", "-in", self.key, "-out", self.key + ".enc"],
+                       check=True, capture_output=True)
+        self.key += ".enc"
+        with self.assertRaises(AssertionError) as caught:
+            self.server()
+        self.assertIn(self.key, str(caught.exception))
+        with Server("--tls-cert", self.cert, "--tls-key", self.key, listen=("ergons://127.0.0.1:0",),
+                    env={"ERGON_TLS_KEY_PASSWORD_FILE": self.path("password", "hush\n")}) as server:
+            with server.connect(context=trusting(self.cert)) as client:
+                self.assertEqual(client.call("echo", 1), 1)
+            self.assertNotIn("hush", server.log_text())
+
     def test_client_certificates_say_who(self):
         config = self.path("ergond.yaml", f"""
 listen:
@@ -295,6 +308,20 @@ class Limits(Folder):
                 self.assertTrue(idle.at_end())
             with server.connect() as busy:
                 self.assertGreaterEqual(busy.call("sleep", "300ms"), 299)
+
+    def test_a_listener_has_an_idle_timeout_of_its_own(self):
+        path = self.path("quick.sock")
+        config = self.path("ergond.yaml", f"""
+listen:
+  - url: ergon://127.0.0.1:0
+  - url: unix://{path}
+    idle_timeout: 100ms
+""")
+        with Server("--config", config, listen=()) as server:
+            server.urls += [server.process.stdout.readline().strip() for _ in range(2)]
+            with server.connect(server.urls[0]) as patient, server.connect(server.urls[1]) as quick:
+                self.assertTrue(quick.at_end())
+                self.assertEqual(patient.call("echo", 1), 1)
 
     def test_beyond_loopback_needs_tls_or_a_token(self):
         done = subprocess.run([ERGOND, "--listen", "ergon://0.0.0.0:0"], capture_output=True, text=True,

@@ -111,14 +111,14 @@ class Stop(unittest.TestCase):
             self.assertEqual(server.wait(), 0, server.log_text())
 
     def test_a_blocking_handler_that_does_not_return_is_named(self):
-        server = self.start("--drain", "2s")
+        server = self.start("--drain", "8s")
         with server.connect() as client:
             client.send("block", "600s", {"ignore_cancel": True})
             client.call("echo", 1)
             began = time.monotonic()
             server.signal(signal.SIGTERM)
             self.assertEqual(server.wait(), 3, server.log_text())
-            self.assertLess(time.monotonic() - began, 2.5)
+            self.assertLess(time.monotonic() - began, 8)
         self.assertIn("block", server.log_text())
 
     def test_new_connections_are_refused_while_draining(self):
