@@ -47,7 +47,8 @@ struct ergon_handler {
     enum ao_verdict (*step)(struct ao *self, struct ergon_task *task, void *state);
     uint32_t state_size; /* bytes, at most 64 KiB */
     /* May be NULL.  Called once when the task is over, however it ended (result, failure, cancel
-     * while parked, shutdown): gives back what the state holds. */
+     * while parked, shutdown): gives back what the state holds.  Pending waits were withdrawn and
+     * scoped permits given back before. */
     void (*cleanup)(struct ergon_task *task, void *state);
 
     /* Blocking.  Returning ends the task: with the result that was set, or nil. */
@@ -151,7 +152,7 @@ struct ergon_host {
      * names --- */
     const struct ao_api *ao;
     /* The port of the activator that runs this task: what ao_sem_share(), ao_sem_remote_acquire()
-     * and their like want. */
+     * and their like want.  NULL in a blocking handler. */
     struct ao_port *(*port)(struct ergon_task *task);
 };
 
