@@ -24,6 +24,7 @@ enum {
 /* One task; ns of the clock.  Written by generator, executor and manager in this order. */
 struct slot {
     ao_time due, sent, began, done, ended;
+    uint32_t bound; /* in force when it was sent */
 };
 
 struct run {
@@ -91,12 +92,20 @@ static void on_ended(void *arg, const struct outcome *outcome)
     atomic_fetch_add_explicit(&current->ended, 1, memory_order_release);
 }
 
+static uint32_t bound_in_force(const struct run *r)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < r->options->executors; i++)
+        sum += figure_read(&r->tasks->executors[i]->bound);
+    return (uint32_t)((sum + r->options->executors / 2) / r->options->executors);
+}
+
 static int submit(struct run *r, uint32_t index, ao_time due)
 {
     uint8_t params[PARAMS_MAX];
     uint8_t *end = enc_uint(enc_array(params, 1), index);
     struct slot *s = &r->slots[index];
-    *s = (struct slot){.due = due, .sent = now()};
+    *s = (struct slot){.due = due, .sent = now(), .bound = bound_in_force(r)};
     enum ergon_error error =
         tasks_submit(r->tasks, span_text("serve"), span_of(params, (size_t)(end - params)),
                      AO_NEVER, on_ended, s);
@@ -187,17 +196,10 @@ static void stop(struct run *r)
     activator_close(r->loop);
 }
 
-static uint32_t bound_in_force(const struct run *r)
+static void evaluate(const struct run *r, double *sojourns, uint32_t *bounds,
+                     struct real_result *result)
 {
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < r->options->executors; i++)
-        sum += figure_read(&r->tasks->executors[i]->bound);
-    return (uint32_t)((sum + r->options->executors / 2) / r->options->executors);
-}
-
-static void evaluate(const struct run *r, double *sojourns, struct real_result *result)
-{
-    double unit = (double)r->options->service, sum = 0, wanted = 0;
+    double unit = (double)r->options->service, sum = 0, wanted = 0, bound = 0;
     uint32_t count = r->load->count;
     for (uint32_t i = 0; i < count; i++)
         sojourns[i] = (double)(r->slots[i].sent - r->slots[i].due) / unit;
@@ -207,13 +209,15 @@ static void evaluate(const struct run *r, double *sojourns, struct real_result *
         sojourns[i] = (double)(s->ended - s->due) / unit;
         sum += (double)(s->done - s->began) / unit;
         wanted += r->load->services[i];
+        bounds[i] = s->bound;
+        bound += s->bound;
     }
     result->stretch = sum / wanted;
-    result->bound = bound_in_force(r);
+    result->bound = bound / count;
 }
 
 int real_run(const struct real_options *options, const struct load *load, double *sojourns,
-             struct real_result *result)
+             uint32_t *bounds, struct real_result *result)
 {
     char error[200];
     int failed = -1;
@@ -228,7 +232,7 @@ int real_run(const struct real_options *options, const struct load *load, double
         goto out;
     failed = probe(&r, load, &result->hand_over) != 0 || generate(&r) != 0 ? -1 : 0;
     if (!failed)
-        evaluate(&r, sojourns, result);
+        evaluate(&r, sojourns, bounds, result);
     stop(&r);
 out:
     free(r.slots);

@@ -26,14 +26,15 @@ struct real_options {
 /* Times in mean times of service. */
 struct real_result {
     double hand_over; /* median time from a submission to its handler, when all are idle */
-    uint32_t bound;   /* tasks that an executor might have outstanding, at the end */
+    double bound;     /* mean of the tasks that an executor might have outstanding */
     double lag;       /* p99 of what the generator was late */
     double stretch;   /* services as they came out over those of the load */
 };
 
-/* Writes the sojourn of each task.  Blocks until all have ended.  0, or -1 after a word on stderr:
+/* Writes for each task its sojourn, and the bound in force when it was submitted (mean over the
+ * executors, rounded).  Blocks until all have ended.  0, or -1 after a word on stderr:
  * the task system cannot be started, or refuses a task. */
 int real_run(const struct real_options *options, const struct load *load, double *sojourns,
-             struct real_result *result);
+             uint32_t *bounds, struct real_result *result);
 
 #endif

@@ -47,7 +47,7 @@ static const double parts[PARTS] = {0.5, 0.99, 0.999};
 static const struct report_column columns[COLUMNS] = {
     {"real p50", 2},    {"real p99", 2},   {"real p99.9", 2}, {"JBSQ p50", 2},
     {"JBSQ p99", 2},    {"JBSQ p99.9", 2}, {"M/G/n p50", 2},  {"M/G/n p99", 2},
-    {"M/G/n p99.9", 2}, {"k", 0},          {"Z", 3},          {"stretch", 3},
+    {"M/G/n p99.9", 2}, {"k", 2},          {"Z", 3},          {"stretch", 3},
     {"lag p99", 3},     {"ratio p50", 2},  {"ratio p99", 2},  {"ratio p99.9", 2},
 };
 
@@ -60,15 +60,15 @@ static void quantiles(double *sojourns, uint32_t count, double *values)
 }
 
 static int compare(const struct real_options *o, const struct load *load, double *sojourns,
-                   double *values)
+                   uint32_t *bounds, double *values)
 {
     struct real_result real;
-    struct sim jbsq = {.policy = POLICY_JBSQ, .servers = o->executors};
+    struct sim jbsq = {
+        .policy = POLICY_JBSQ, .servers = o->executors, .bound = o->queue, .bounds = bounds};
     const struct sim ideal = {.policy = POLICY_CENTRAL, .servers = o->executors};
-    if (real_run(o, load, sojourns, &real) != 0)
+    if (real_run(o, load, sojourns, bounds, &real) != 0)
         return -1;
     quantiles(sojourns, load->count, values);
-    jbsq.bound = real.bound;
     jbsq.hand_over = real.hand_over;
     if (simulate(&jbsq, load, sojourns) != 0)
         return -1;
@@ -96,16 +96,18 @@ static int show(struct report *r, const struct wanted *w, const struct shape *sh
     double tasks = w->seconds * 1e9 / (double)o->service * rate;
     uint32_t count = tasks < TASKS_MIN ? TASKS_MIN : (uint32_t)tasks;
     double *sojourns = malloc(count * sizeof *sojourns);
+    uint32_t *bounds = malloc(count * sizeof *bounds);
     struct load l = {0};
     int failed = -1;
-    if (sojourns && load_init(&l, law, rate, count, SEED) == 0 &&
-        compare(o, &l, sojourns, values) == 0) {
+    if (sojourns && bounds && load_init(&l, law, rate, count, SEED) == 0 &&
+        compare(o, &l, sojourns, bounds, values) == 0) {
         snprintf(what, sizeof what, "%s, %.2f, %u tasks", law_name(law), load, count);
         report_row(r, what, values);
         failed = 0;
     }
     load_fini(&l);
     free(sojourns);
+    free(bounds);
     return failed;
 }
 
@@ -192,9 +194,12 @@ int main(int argc, char **argv)
         if ((!w.shape || strcmp(w.shape, shapes[i].name) == 0) &&
             show_shape(&r, &w, &shapes[i]) != 0)
             return 1;
-    report_note(&r, "k, Z: bound and hand-over that were measured and simulated; stretch: services "
-                    "as they came out, over those asked for;\nlag: how late the generator was; "
-                    "ratio: real over simulated JBSQ");
+    report_note(
+        &r,
+        "k: mean of the bounds that were in force, task by task, and simulated so; Z: hand-over, "
+        "measured before, and simulated;\nstretch: services "
+        "as they came out, over those asked for;\nlag: how late the generator was; "
+        "ratio: real over simulated JBSQ");
     report_end(&r);
     return 0;
 }

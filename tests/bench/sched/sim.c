@@ -126,8 +126,11 @@ int simulate(const struct sim *sim, const struct load *load, double *sojourns)
     s.servers = calloc(sim->servers, sizeof *s.servers);
     s.heap = calloc((size_t)sim->servers * s.bound, sizeof *s.heap);
     bool memory = s.servers && s.heap;
-    for (uint32_t i = 0; memory && i < load->count; i++)
+    for (uint32_t i = 0; memory && i < load->count; i++) {
+        if (jbsq && sim->bounds)
+            s.bound = sim->bounds[i];
         sojourns[i] = run_one(&s, load->arrivals[i], load->services[i]) - load->arrivals[i];
+    }
     free(s.servers);
     free(s.heap);
     return memory ? 0 : -1;

@@ -17,7 +17,9 @@ enum policy {
 struct sim {
     enum policy policy;
     uint32_t servers;
-    uint32_t bound;   /* JBSQ: tasks, the running one included */
+    uint32_t bound;         /* JBSQ: tasks, the running one included */
+    const uint32_t *bounds; /* JBSQ: that in force as each task arrives, none above `bound`; NULL:
+                               always `bound` */
     double hand_over; /* JBSQ: from the choice, made with a completion known at once, until the
                          server can begin */
     uint64_t seed;    /* RANDOM */

@@ -197,6 +197,21 @@ static void a_bound_of_one_without_hand_over_is_the_central_queue(void **state)
     load_fini(&l);
 }
 
+/* A long task and two short ones at once, for two servers. */
+static void bounds_hold_task_by_task(void **state)
+{
+    (void)state;
+    double arrivals[] = {0, 0, 0}, services[] = {4, 1, 1}, sojourns[3];
+    const struct load l = {.count = 3, .arrivals = arrivals, .services = services};
+    const uint32_t free_then_one[] = {2, 2, 1}, always_two[] = {2, 2, 2};
+    struct sim sim = {.policy = POLICY_JBSQ, .servers = 2, .bound = 2, .bounds = free_then_one};
+    assert_int_equal(simulate(&sim, &l, sojourns), 0);
+    assert_true(sojourns[2] == 2); /* waits for the server that is free first */
+    sim.bounds = always_two;
+    assert_int_equal(simulate(&sim, &l, sojourns), 0);
+    assert_true(sojourns[2] == 5); /* behind the long one, whose turn it was */
+}
+
 static void quantiles_are_those_of_the_sorted_values(void **state)
 {
     (void)state;
@@ -218,6 +233,7 @@ int main(void)
         cmocka_unit_test(mean_value_analysis_gives_the_published_table),
         cmocka_unit_test(bounded_queues_hide_the_hand_over_as_computed),
         cmocka_unit_test(a_bound_of_one_without_hand_over_is_the_central_queue),
+        cmocka_unit_test(bounds_hold_task_by_task),
         cmocka_unit_test(quantiles_are_those_of_the_sorted_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
