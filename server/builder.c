@@ -1,7 +1,6 @@
 #include "server/builder.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,16 +10,14 @@
 #include "server/net/principal.h"
 #include "server/plan.h"
 
+/* A thread that has only to notice the order to stop has come back within this. */
+static const ao_time least_join = AO_MS(200);
+
 struct loop {
     struct poller *poller;
     struct activator *activator;
     struct net_loop *net;
     struct rpc_loop rpc;
-};
-
-struct runner { /* a thread that runs one activator */
-    pthread_t thread;
-    struct activator *activator;
 };
 
 struct topology {
@@ -36,9 +33,13 @@ struct topology {
     struct acceptor *acceptor;
     struct rpc_shared shared;
 
-    struct runner *runners; /* of the loops, and the manager's */
-    uint32_t running;       /* threads that were started */
+    struct runners runners; /* of the manager, if it has a thread of its own, then of the loops */
 };
+
+static ao_time monotonic_now(void)
+{
+    return ao_clock_monotonic.now(ao_clock_monotonic.arg);
+}
 
 static int fail(char *error, size_t size, const char *what)
 {
@@ -150,8 +151,9 @@ static int allocate(struct topology *t)
     t->loops = calloc(n, sizeof *t->loops);
     t->activators = calloc(n, sizeof *t->activators);
     t->nets = calloc(n, sizeof *t->nets);
-    t->runners = calloc(n + 1, sizeof *t->runners);
-    return t->loops && t->activators && t->nets && t->runners ? 0 : -1;
+    if (runners_init(&t->runners, n + 1) < 0)
+        return -1;
+    return t->loops && t->activators && t->nets ? 0 : -1;
 }
 
 static void share(struct topology *t, const struct config *c, struct registry *registry)
@@ -161,7 +163,7 @@ static void share(struct topology *t, const struct config *c, struct registry *r
     t->shared.net_loops = t->nets;
     t->shared.loops = t->activators;
     t->shared.loop_count = t->loop_count;
-    t->shared.started = ao_clock_monotonic.now(ao_clock_monotonic.arg);
+    t->shared.started = monotonic_now();
     t->shared.idle = plan_idle_name(c);
 }
 
@@ -224,48 +226,20 @@ int topology_listen(struct topology *t, const struct config *config, char *error
     return load_tokens(t, config, error, size);
 }
 
-static void *run(void *arg)
-{
-    activator_run(((struct runner *)arg)->activator);
-    return NULL;
-}
-
-static int start_runner(struct topology *t, struct activator *a)
-{
-    struct runner *r = &t->runners[t->running];
-
-    r->activator = a;
-    errno = pthread_create(&r->thread, NULL, run, r);
-    if (errno != 0)
-        return -1;
-    pthread_setname_np(r->thread, activator_name(a));
-    t->running++;
-    return 0;
-}
-
-static void stop_runners(struct topology *t)
-{
-    for (uint32_t i = 0; i < t->running; i++)
-        activator_stop(t->runners[i].activator);
-    for (uint32_t i = 0; i < t->running; i++)
-        pthread_join(t->runners[i].thread, NULL);
-    t->running = 0;
-}
-
 int topology_start(struct topology *t, char *error, size_t size)
 {
     if (tasks_start(t->tasks) < 0)
         return fail(error, size, "cannot start the executors' threads");
-    if (t->manager_poller && start_runner(t, t->manager) < 0)
+    if (t->manager_poller && runners_start(&t->runners, t->manager) < 0)
         goto failed;
     for (uint32_t i = 0; i < t->loop_count; i++)
-        if (start_runner(t, t->activators[i]) < 0)
+        if (runners_start(&t->runners, t->activators[i]) < 0)
             goto failed;
     return 0;
 
 failed:
     fail(error, size, "cannot start a loop's thread");
-    stop_runners(t);
+    runners_stop(&t->runners, AO_NEVER);
     tasks_stop(t->tasks, AO_S(1));
     return -1;
 }
@@ -293,30 +267,25 @@ void topology_watch(struct topology *t, struct waker *watcher)
         activator_watch(t->manager, watcher);
 }
 
-bool topology_asleep(const struct topology *t)
+uint32_t topology_activators(const struct topology *t)
 {
-    for (uint32_t i = 0; i < t->running; i++)
-        if (!activator_blocked(t->runners[i].activator))
-            return false;
-    return true;
+    return t->loop_count + (t->manager_poller ? 1 : 0);
 }
 
-bool topology_stuck(struct topology *t, ao_time now, ao_time limit, struct stuck *out)
+const struct runners *topology_runners(const struct topology *t)
 {
-    for (uint32_t i = 0; i < t->running; i++) {
-        const struct activator *a = t->runners[i].activator;
-        out->activator = activator_name(a);
-        out->object = activator_stuck(a, &out->since);
-        if (out->object && now > out->since && now - out->since > limit)
-            return true;
-    }
-    return false;
+    return &t->runners;
 }
 
 uint32_t topology_stop(struct topology *t, ao_time limit)
 {
-    stop_runners(t);
-    return tasks_stop(t->tasks, limit);
+    if (limit < least_join)
+        limit = least_join;
+    ao_time began = monotonic_now();
+    uint32_t stuck = runners_stop(&t->runners, began + limit - least_join / 2);
+    ao_time passed = monotonic_now() - began;
+
+    return stuck + tasks_stop(t->tasks, passed < limit ? limit - passed : 0);
 }
 
 /* In the reverse order of building: what lives on an activator goes before it. */
@@ -342,7 +311,7 @@ void topology_free(struct topology *t)
         if (t->loops[i].poller)
             poller_libevent_free(t->loops[i].poller);
     }
-    free(t->runners);
+    runners_fini(&t->runners);
     free(t->nets);
     free(t->activators);
     free(t->loops);

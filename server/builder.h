@@ -12,6 +12,7 @@
 
 #include "server/config.h"
 #include "server/rpc/rpc.h"
+#include "server/runners.h"
 
 struct topology;
 struct waker;
@@ -32,14 +33,8 @@ void topology_set_draining(struct topology *t); /* for server.info */
 
 /* Before topology_start(): `watcher` is notified whenever an activator comes back from blocking. */
 void topology_watch(struct topology *t, struct waker *watcher);
-bool topology_asleep(const struct topology *t); /* every activator blocks */
-
-struct stuck {
-    const char *activator, *object; /* names */
-    ao_time since;                  /* when the step began */
-};
-/* A step that has run longer than `limit` by now.  False when all is well. */
-bool topology_stuck(struct topology *t, ao_time now, ao_time limit, struct stuck *out);
+uint32_t topology_activators(const struct topology *t); /* how many threads run one */
+const struct runners *topology_runners(const struct topology *t);
 
 /* Ends the loops' runs, joins their threads, then the blocking ones within `limit` ns.  Returns how
  * many of those did not come back: then topology_free() must not be called. */

@@ -1,5 +1,6 @@
 #include "server/watchdog.h"
 
+#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -16,12 +17,13 @@ static void wake(void *arg)
 
 int watchdog_open(struct watchdog *w, struct topology *topology, ao_time limit)
 {
-    *w = (struct watchdog){.topology = topology,
-                           .limit = limit,
-                           .period = limit > least_period ? limit : least_period,
-                           .fd = -1};
+    *w = (struct watchdog){
+        .topology = topology, .period = limit > least_period ? limit : least_period, .fd = -1};
     if (limit == 0)
         return 0;
+    w->told = calloc(topology_activators(topology), sizeof *w->told);
+    if (!w->told)
+        return -1;
     w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (w->fd < 0)
         return -1;
@@ -34,6 +36,7 @@ void watchdog_close(struct watchdog *w)
 {
     if (w->fd >= 0)
         close(w->fd);
+    free(w->told);
 }
 
 ao_time watchdog_wait(struct watchdog *w)
@@ -43,7 +46,7 @@ ao_time watchdog_wait(struct watchdog *w)
     if (!w->rested)
         return w->period;
     waker_announce(&w->waker);
-    if (topology_asleep(w->topology))
+    if (runners_asleep(topology_runners(w->topology)))
         return AO_NEVER;
     waker_retract(&w->waker);
     return w->period;
@@ -60,15 +63,23 @@ void watchdog_awake(struct watchdog *w, bool timed_out)
     eventfd_read(w->fd, &count);
 }
 
+static void tell(const struct stuck *stuck, ao_time now)
+{
+    log_warn("step has not returned", LOG_STR("activator", stuck->activator),
+             LOG_STR("object", stuck->object), LOG_STR("method", stuck->method),
+             LOG_NS("running", now - stuck->since));
+}
+
 void watchdog_look(struct watchdog *w)
 {
     ao_time now = ao_clock_monotonic.now(ao_clock_monotonic.arg);
-    struct stuck stuck;
+    const struct runners *r = topology_runners(w->topology);
 
-    if (w->limit == 0 || !topology_stuck(w->topology, now, w->limit, &stuck) ||
-        stuck.since == w->told)
-        return;
-    w->told = stuck.since;
-    log_warn("step has not returned", LOG_STR("activator", stuck.activator),
-             LOG_STR("object", stuck.object), LOG_NS("running", now - stuck.since));
+    for (uint32_t i = 0; w->told && i < r->running; i++) {
+        struct stuck stuck = runners_stuck(r, i);
+        if (stuck.activator && stuck.since != w->told[i])
+            tell(&stuck, now);
+        if (stuck.activator)
+            w->told[i] = stuck.since;
+    }
 }

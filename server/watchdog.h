@@ -11,11 +11,10 @@
 struct watchdog {
     struct waker waker;
     struct topology *topology;
-    ao_time limit;  /* ns that a step may take; 0: nobody looks */
     ao_time period; /* ns between two looks */
     int fd;         /* eventfd: an activator has come awake; -1 when nobody looks */
     bool rested;    /* a whole period has passed since an activator came awake */
-    ao_time told;   /* when the step that was named last had begun; 0: none */
+    ao_time *told;  /* by activator: when the step that was named last had begun; 0: none */
 };
 
 /* Before the activators run.  0, or -1 and errno. */

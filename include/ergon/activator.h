@@ -98,9 +98,9 @@ struct activator_stats {
 };
 void activator_stats(const struct activator *a, struct activator_stats *out);
 
-/* The object whose step has run longer than step_limit and has not returned, or NULL: its class
- * name.  Any thread; for a watchdog.  `*since` is the clock's time at which the step began. */
-const char *activator_stuck(const struct activator *a, ao_time *since);
+/* The class of the object whose step has run longer than step_limit and has not returned, or NULL.
+ * Any thread; for a watchdog.  `*since` is the clock's time at which the step began. */
+const struct ao_class *activator_stuck(const struct activator *a, ao_time *since);
 
 /* For a watcher that need not look while everybody sleeps.  activator_watch(): before the run;
  * `watcher` (borrowed) is notified whenever the activator comes back from blocking.

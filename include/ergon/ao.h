@@ -75,6 +75,9 @@ enum ao_ask {
  * `step` may be NULL. */
 struct ao_class {
     const char *name; /* constant; appears in logs, traces, the watchdog's report */
+    /* What in particular, where many classes share a name and a step (tasks: the method); constant;
+     * NULL: nothing more.  In logs and the watchdog's report. */
+    const char *detail;
     enum ao_verdict (*step)(struct ao *self);
     /* The owner learns of a fault; `text` is valid during the call.  The object is already in
      * FAULTED. */

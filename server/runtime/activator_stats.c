@@ -26,16 +26,18 @@ void activator_stats(const struct activator *a, struct activator_stats *out)
     };
 }
 
-const char *activator_stuck(const struct activator *a, ao_time *since)
+const struct ao_class *activator_stuck(const struct activator *a, ao_time *since)
 {
     const struct activator_figures *f = &a->figures;
-    const struct ao_class *cls = atomic_load_explicit(&f->stepping, memory_order_relaxed);
+    /* Acquire: `since` is that of this step or of a later one.  Pairs with the release in
+     * mark_step(). */
+    const struct ao_class *cls = atomic_load_explicit(&f->stepping, memory_order_acquire);
     ao_time began = figure(&f->since);
     ao_time now = a->clock.now(a->clock.arg);
     if (!cls || now <= began || now - began <= a->step_limit)
         return NULL;
     *since = began;
-    return cls->name;
+    return cls;
 }
 
 void activator_watch(struct activator *a, struct waker *watcher)

@@ -57,8 +57,8 @@ static inline void counter_add(counter *c, uint64_t n)
 struct activator_figures {
     counter rounds, steps, long_steps, polls, blocks, wakes_sent, wakes_received, spins_won,
         spins_lost, active, sleeping;
-    /* The step that runs: written before each step when there is a limit.  Relaxed: a watchdog's
-     * pair may be torn for the time of one step, far below any limit. */
+    /* The step that runs: written before each step when there is a limit.  Release and acquire of
+     * `stepping`: a watchdog never sees a step with the time of an earlier one. */
     _Atomic(const struct ao_class *) stepping; /* NULL between steps */
     counter since;                             /* the clock when it began, ns */
 };

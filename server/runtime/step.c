@@ -12,7 +12,9 @@ static ao_time step_clock(const struct activator *a)
 static void mark_step(struct activator *a, const struct frame *frame)
 {
     atomic_store_explicit(&a->figures.since, frame->began, memory_order_relaxed);
-    atomic_store_explicit(&a->figures.stepping, frame->ao->cls, memory_order_relaxed);
+    /* Release: `since` before it, or the first step after a long rest would look as old as the
+     * last.  Pairs with the acquire in activator_stuck(). */
+    atomic_store_explicit(&a->figures.stepping, frame->ao->cls, memory_order_release);
 }
 
 static void unmark_step(struct activator *a)
@@ -24,7 +26,7 @@ static void report_long(struct activator *a, const struct ao_class *cls, ao_time
 {
     counter_add(&a->figures.long_steps, 1);
     log_warn("step too long", LOG_STR("activator", a->name), LOG_STR("object", cls->name),
-             LOG_NS("took", took), LOG_NS("limit", a->step_limit));
+             LOG_STR("detail", cls->detail), LOG_NS("took", took), LOG_NS("limit", a->step_limit));
 }
 
 static inline enum ao_verdict run_step(struct frame *frame, struct ao *ao)

@@ -183,7 +183,7 @@ static void test_long_inner_step_is_not_the_outers(void **state)
 struct watch {
     struct ao ao;
     struct world *world;
-    const char *before, *after;
+    const struct ao_class *before, *after;
     ao_time since;
 };
 
@@ -197,7 +197,8 @@ static enum ao_verdict watch_step(struct ao *self)
     return AO_DONE;
 }
 
-static const struct ao_class watch_class = {.name = "watched", .step = watch_step};
+static const struct ao_class watch_class = {
+    .name = "watched", .detail = "for long", .step = watch_step};
 
 static void test_watchdog_names_the_step_that_does_not_return(void **state)
 {
@@ -208,9 +209,10 @@ static void test_watchdog_names_the_step_that_does_not_return(void **state)
     ao_activate(&watch.ao);
     virtual_round(&w->v, w->loop);
     assert_null(watch.before);
-    assert_string_equal(watch.after, "watched");
+    assert_ptr_equal(watch.after, &watch_class);
     assert_int_equal(watch.since, AO_MS(7));
     assert_null(activator_stuck(w->loop, &watch.since));
+    assert_non_null(strstr(w->logged, "object=watched detail=\"for long\""));
 }
 
 #define TEST(name)       cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
