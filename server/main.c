@@ -71,8 +71,7 @@ static int run(struct config *config, const struct config_input *input)
     status = serve(t, &config, input);
 done:
     config_free(config);
-    if (status != SERVE_STUCK) /* whose handler is the registry's */
-        registry_free(registry);
+    registry_free(registry);
     return (int)status;
 }
 

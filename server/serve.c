@@ -206,7 +206,7 @@ static enum serve_exit stop(struct server *s)
 
     if (stuck > 0) {
         log_error("stopped without some handlers", LOG_UINT("stuck", stuck));
-        return SERVE_STUCK;
+        _exit(SERVE_STUCK); /* their threads still use what exit() would take apart */
     }
     topology_free(s->topology);
     log_info("stopped");

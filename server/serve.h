@@ -8,7 +8,7 @@
 enum serve_exit {
     SERVE_OK = 0,     /* drained, or cancelled at the limit: every request was answered */
     SERVE_FAILED = 1, /* could not start or go on; the log says why */
-    SERVE_STUCK = 3   /* a blocking handler did not return; the log names it */
+    SERVE_STUCK = 3   /* a handler did not return; the log names it, and the process ends here */
 };
 
 /* Blocks the signals that the server takes; before the first thread starts, so that all threads
@@ -17,7 +17,7 @@ int serve_block_signals(void);
 
 /* Starts the threads, tells the service manager, and stays until SIGTERM or SIGINT has run its
  * course (the first drains, the second stops at once); SIGHUP reloads.  `input` is read again at a
- * reload, which replaces *config.  Frees the topology unless a handler is stuck. */
+ * reload, which replaces *config.  Frees the topology. */
 enum serve_exit serve(struct topology *t, struct config **config, const struct config_input *input);
 
 #endif
