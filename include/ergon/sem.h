@@ -24,7 +24,9 @@ struct ao_sem {
 
 void ao_sem_init(struct ao_sem *s, uint32_t permits);
 
-/* Closes and forgets.  Permits need not be back. */
+/* Closes and forgets.  Permits that were taken by hand need not be back; scoped ones, and those
+ * that were granted and not used yet, go back when their holder ends: until then the semaphore
+ * stands. */
 void ao_sem_fini(struct ao_sem *s);
 
 /* Settles all waiters as AO_WAIT_CLOSED, and each acquire from now on. */

@@ -14,7 +14,8 @@
  *
  * Thread: the home activator of the waiter, which is that of the thing waited for too; between
  * activators see ao_sem_remote and ao_mailbox_remote.  Nothing here blocks or allocates.
- * Memory: the record belongs to the waiter and must stand still while it is pending or attached. */
+ * Memory: the record belongs to the waiter and must stand still while it is pending or attached; so
+ * must the thing waited for, to which an object that ends gives back what it did not use. */
 #ifndef ERGON_WAIT_H
 #define ERGON_WAIT_H
 

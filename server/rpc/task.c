@@ -17,12 +17,10 @@ static void serve_call(struct rpc_request *rq)
                                       "a duration: milliseconds, or text such as \"250ms\""}};
 
     read_params(rq->params, &r, &count);
-    if (count < 1 || count > 3 || !read_text(&r, &name)) {
+    if (count < 1 || count > 3 || !read_text(&r, &name) || (count > 1 && !read_any(&r, &params))) {
         rpc_refuse(rq, ERGON_E_BAD_PARAMS, "task.call takes [method, [params], {options}]");
         return;
     }
-    if (count > 1 && !read_any(&r, &params))
-        return;
     if (count > 2 && !options_read(rq, &r, options, sizeof options / sizeof options[0]))
         return;
     struct method *m = registry_find(rq->loop->shared->registry, name);
