@@ -52,8 +52,7 @@ void home_end(struct home *h, struct call_record *record, struct outcome *outcom
     record->call.task = NULL;
     record->open = false;
     count(h, outcome->error);
-    if (ao_state(&record->timer) == AO_STATE_SLEEPING)
-        ao_deactivate(&record->timer);
+    ao_deactivate(&record->timer); /* due already or not: what comes next in it is another call */
     record->ended(record->arg, &record->call, outcome);
     calls_give(&h->calls, record);
     say_quiet(h);

@@ -182,6 +182,36 @@ static int open_and_call(void *arg)
 }
 
 /* Whatever allocation fails: each call is refused, or told exactly once. */
+static struct ao rival;
+
+/* Due at the same time as call 1, and before it in the round. */
+static enum ao_verdict rival_step(struct ao *self)
+{
+    (void)self;
+    home_cancel(tasks_home(w.tasks, 0), tasks_world_find(&w, 1));
+    call("hang", AO_NEVER);
+    return AO_DONE;
+}
+
+/* The record of a call whose deadline has come in this round is given back, and taken anew. */
+static void a_deadline_is_not_the_next_calls(void **state)
+{
+    static const struct ao_class rival_class = {.name = "rival", .step = rival_step};
+    (void)state;
+    open_world();
+    tasks_world_open(&w);
+    ao_init(&rival, &rival_class, w.loops[0]);
+    ao_sleep_until(&rival, AO_MS(10));
+    call("hang", AO_MS(10));
+    tasks_world_run_ms(&w, 20);
+    assert_int_equal(w.begun, 2);
+    assert_int_equal(w.told[1], 1);
+    assert_int_equal(w.errors[1], ERGON_E_CANCELLED);
+    assert_int_equal(w.told[2], 0);
+    ao_fini(&rival);
+    tasks_world_fini(&w);
+}
+
 static void memory_fails(void **state)
 {
     (void)state;
@@ -211,6 +241,7 @@ int main(void)
         cmocka_unit_test(the_cancelled_make_room),
         cmocka_unit_test(parked_ones_have_a_cap),
         cmocka_unit_test(a_result_may_be_kept),
+        cmocka_unit_test(a_deadline_is_not_the_next_calls),
         cmocka_unit_test(memory_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
