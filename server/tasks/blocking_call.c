@@ -80,15 +80,6 @@ static void restore_door(struct blocking *b, enum executor_door before)
     atomic_store_explicit(&e->door, DOOR_OPEN, memory_order_relaxed);
 }
 
-static void give_back(struct blocking *b, struct task *t)
-{
-    struct manager *m = &b->base.tasks->manager;
-    task_mark(t, TASK_RETURNED);
-    manager_admit(m, ERGON_BLOCKING, true);
-    executor_publish(&b->base, 1);
-    manager_post(m, t);
-}
-
 /* What stands in the lane: nested calls are run if this is the door for them. */
 static void serve_lane(struct blocking *b)
 {
@@ -102,7 +93,7 @@ static void serve_lane(struct blocking *b)
     if (here && t->depth > 0)
         blocking_run(b, t);
     else
-        give_back(b, t);
+        executor_give_back(e, t);
 }
 
 static bool anything(struct blocking *b)

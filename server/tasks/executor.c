@@ -124,6 +124,17 @@ void executor_send_home(struct executor *e, struct task *t)
     lane_push(&e->out[t->home], &t->item);
 }
 
+/* Counted in again, and not refused: it was accepted before. */
+void executor_give_back(struct executor *e, struct task *t)
+{
+    struct manager *m = &e->tasks->manager;
+    executor_trace(e, "give back", t);
+    task_mark(t, TASK_RETURNED);
+    manager_admit(m, e->plan.kind, true);
+    executor_publish(e, 1);
+    manager_post(m, t);
+}
+
 bool executor_measures(struct executor *e, const struct method *m)
 {
     uint64_t service = atomic_load_explicit(&m->service_ns, memory_order_relaxed);

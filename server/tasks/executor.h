@@ -15,11 +15,11 @@ struct tasks;
 
 enum { EXECUTOR_LANE_IN = 64 /* tasks; more overflow on the manager's side */ };
 
-/* Which tasks a blocking executor takes.  Stepped ones stay open. */
+/* Which tasks an executor takes. */
 enum executor_door {
     DOOR_OPEN,
-    DOOR_NESTED, /* its thread waits for a nested call, and runs others' meanwhile */
-    DOOR_CLOSED  /* its thread waits for a nested call */
+    DOOR_NESTED, /* blocking: its thread waits for a nested call, and runs others' meanwhile */
+    DOOR_CLOSED  /* blocking: its thread waits for a nested call; stepped: a long task goes on */
 };
 
 struct executor {
@@ -66,6 +66,9 @@ void executor_snapshot(const struct executor *e, struct snapshot *out);
 
 /* `left` changes by `n`, and a manager that waits for room hears of it. */
 void executor_publish(struct executor *e, int n);
+
+/* A task that was not started goes back to the manager, where it is the first in its queue. */
+void executor_give_back(struct executor *e, struct task *t);
 
 /* A task goes by lane to its home, which is on another thread. */
 void executor_send_home(struct executor *e, struct task *t);

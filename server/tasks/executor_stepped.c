@@ -7,7 +7,10 @@
  *
  * A started task is an active object of the loop: the dispatcher steps it as any other, and no new
  * task starts while one is active.  What ends inside its own step goes home when the activator has
- * let go of it (`retired`). */
+ * let go of it (`retired`).
+ *
+ * A task that goes on and on holds up its own executor only: where there are others the door is
+ * shut, and what stands in the lane goes back to the manager, until no task is active. */
 #include "server/tasks/executor_stepped.h"
 
 #include <assert.h>
@@ -19,6 +22,7 @@ enum {
     STARTS_A_STEP = 64 /* tasks; so that connections stay responsive */
 };
 static const ao_time start_budget = AO_US(500); /* of measured service, a step */
+static const ao_time long_task = AO_US(200);    /* of service, and it goes on */
 
 static struct task *task_of_ao(struct ao *ao)
 {
@@ -49,10 +53,41 @@ static bool has_more(struct stepped *s)
     return lane_ready(&s->base.in);
 }
 
+static bool is_shut(const struct stepped *s)
+{
+    return atomic_load_explicit(&s->base.door, memory_order_relaxed) == DOOR_CLOSED;
+}
+
+static void set_door(struct stepped *s, enum executor_door door)
+{
+    atomic_store_explicit(&s->base.door, (uint8_t)door, memory_order_relaxed);
+}
+
+/* Its step finds what is in the lane. */
+static void shut_door(struct stepped *s)
+{
+    if (is_shut(s) || manager_kind(&s->base.tasks->manager, ERGON_STEPPED)->count < 2)
+        return;
+    set_door(s, DOOR_CLOSED);
+    if (has_more(s))
+        ao_activate(&s->ao);
+}
+
+static void open_door(struct stepped *s)
+{
+    if (!is_shut(s))
+        return;
+    set_door(s, DOOR_OPEN);
+    manager_hear(&s->base.tasks->manager, ERGON_STEPPED);
+}
+
 static void leave_active(struct stepped *s)
 {
     assert(s->active > 0);
-    if (--s->active == 0 && has_more(s))
+    if (--s->active > 0)
+        return;
+    open_door(s);
+    if (has_more(s))
         ao_activate(&s->ao);
 }
 
@@ -141,6 +176,15 @@ static void finish(struct stepped *s, struct task *t)
         home_answer(s->base.tasks->homes[t->home], t);
 }
 
+/* The handler has taken its object away from the activator: nobody would step it again. */
+static bool has_let_go(struct task *t, enum ao_verdict verdict)
+{
+    if (verdict == AO_DONE || ao_state(&t->ao) != AO_STATE_INACTIVE)
+        return false;
+    task_fail(t, ERGON_E_FAILED, NULL, span_text("the handler deactivated its own task"));
+    return true;
+}
+
 /* Every step; the first is entered from begin_steps(), which looks at the end itself. */
 static enum ao_verdict task_step(struct ao *self)
 {
@@ -151,10 +195,12 @@ static enum ao_verdict task_step(struct ao *self)
     if (task_is(t, TASK_PARKED))
         unpark(s, t);
     enum ao_verdict verdict = run_handler(s, t, self);
-    if (verdict == AO_PARK)
-        park(s, t);
-    else if (verdict == AO_DONE)
+    if (verdict == AO_DONE || has_let_go(t, verdict))
         finish(s, t);
+    else if (verdict == AO_PARK)
+        park(s, t);
+    else if (verdict == AO_AGAIN && t->busy > long_task)
+        shut_door(s);
     return verdict;
 }
 
@@ -267,12 +313,26 @@ static void drop_flagged(struct stepped *s)
     }
 }
 
-static enum ao_verdict stepped_step(struct ao *self)
+/* The last first, since the manager puts each before the others. */
+static void give_back_all(struct stepped *s)
 {
-    struct stepped *s = ao_of(self, struct stepped, ao);
+    struct lane_item *item;
+    struct task *last = NULL, *before;
+    while ((item = lane_take(&s->base.in))) {
+        struct task *t = ao_of(item, struct task, item);
+        t->next = last;
+        last = t;
+    }
+    lane_release(&s->base.in);
+    for (; last; last = before) {
+        before = last->next;
+        executor_give_back(&s->base, last);
+    }
+}
+
+static void start_some(struct stepped *s)
+{
     uint64_t busy = figure_read(&s->base.busy_ns);
-    if (atomic_exchange_explicit(&s->poked, false, memory_order_acq_rel))
-        drop_flagged(s);
     for (unsigned n = 0; n < STARTS_A_STEP && s->active == 0; n++) {
         struct lane_item *item = lane_take(&s->base.in);
         if (!item)
@@ -282,55 +342,24 @@ static enum ao_verdict stepped_step(struct ao *self)
             break;
     }
     lane_release(&s->base.in);
+}
+
+static enum ao_verdict stepped_step(struct ao *self)
+{
+    struct stepped *s = ao_of(self, struct stepped, ao);
+    if (atomic_exchange_explicit(&s->poked, false, memory_order_acq_rel))
+        drop_flagged(s);
+    if (is_shut(s))
+        give_back_all(s);
+    else
+        start_some(s);
     return s->active == 0 && has_more(s) ? AO_AGAIN : AO_DONE;
 }
 
-static const struct ao_class stepped_class = {.name = "executor", .step = stepped_step};
+const struct ao_class stepped_class = {.name = "executor", .step = stepped_step};
 
 void stepped_poke(struct stepped *s)
 {
     atomic_store_explicit(&s->poked, true, memory_order_release);
     ao_ask(s->handle, AO_ASK_ACTIVATE);
-}
-
-int stepped_init(struct stepped *s, struct tasks *tasks, uint32_t index,
-                 const struct executor_plan *plan, struct home *home)
-{
-    struct executor *e = &s->base;
-    s->home = home;
-    ao_init(&s->ao, &stepped_class, home->activator);
-    s->handle = ao_handle_new(&s->ao);
-    s->port = ao_port_new(home->activator);
-    if (!s->handle || !s->port || executor_init(e, tasks, index, plan, home->activator) != 0 ||
-        lane_init(&e->in, EXECUTOR_LANE_IN, tasks->plan.manager, &s->ao) != 0) {
-        stepped_fini(s);
-        return -1;
-    }
-    return 0;
-}
-
-void stepped_fini(struct stepped *s)
-{
-    executor_fini(&s->base);
-    if (ao_state(&s->ao) == AO_STATE_ACTIVE)
-        ao_deactivate(&s->ao);
-    ao_fini(&s->ao);
-    if (s->handle)
-        ao_handle_drop(s->handle);
-    if (s->port)
-        ao_port_free(s->port);
-}
-
-void stepped_clear(struct stepped *s)
-{
-    while (s->started) {
-        struct task *t = s->started;
-        unlink_started(s, t);
-        if (ao_state(&t->ao) == AO_STATE_ACTIVE || ao_state(&t->ao) == AO_STATE_SLEEPING)
-            ao_deactivate(&t->ao);
-        host_drop_nested(t);
-        task_drop_state(t);
-        ao_fini(&t->ao);
-        tasks_free_leftover(t);
-    }
 }

@@ -26,6 +26,8 @@ int stepped_init(struct stepped *s, struct tasks *tasks, uint32_t index,
                  const struct executor_plan *plan, struct home *home);
 void stepped_fini(struct stepped *s);
 
+extern const struct ao_class stepped_class; /* of the object that receives */
+
 /* Nothing runs, nothing waits to, and there is room to park: a task can be run in place. */
 bool stepped_idle(const struct stepped *s);
 

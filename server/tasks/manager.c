@@ -146,8 +146,8 @@ static void scan(struct manager_kind *k)
     }
 }
 
-/* Through which doors a task fits, and how far beyond the bound: a stepped executor always takes a
- * nested call, since its room may be held by those who wait for such calls. */
+/* Through which doors a task fits, and how far beyond the bound: an open stepped executor
+ * always takes a nested call, since its room may be held by those who wait for such calls. */
 static uint32_t room_for(const struct executor *e, const struct task *t, uint32_t bound)
 {
     bool nested = t->depth > 0;

@@ -101,6 +101,119 @@ static void nobody_is_sent_behind_a_task_that_goes_on(void **state)
     tasks_world_fini(&w);
 }
 
+static bool may_end;
+
+/* Takes 200 us of the virtual clock a step, for as long as the test wants. */
+static enum ao_verdict on_and_on_step(struct ao *self, struct ergon_task *task, void *state)
+{
+    (void)self;
+    (void)task;
+    (void)state;
+    w.v.now += AO_US(200);
+    return may_end ? AO_DONE : AO_AGAIN;
+}
+
+static const struct ergon_handler on_and_on = {
+    .size = sizeof on_and_on, .kind = ERGON_STEPPED, .name = "on_and_on", .step = on_and_on_step};
+
+static void rounds(int n)
+{
+    for (; n > 0; n--)
+        for (uint32_t i = 0; i < w.plan.loop_count; i++)
+            virtual_round(&w.v, w.loops[i]);
+}
+
+static void two_loops(void)
+{
+    open_world(0);
+    tasks_world_fini(&w);
+    tasks_world_init(&w, 2, 0);
+    w.quiet = true;
+    w.plan.short_cut = false;
+    may_end = false;
+    tasks_world_open(&w);
+    for (int i = 0; i < 2; i++) {
+        figure_set(&w.tasks->executors[i]->service_ns, 1000);
+        figure_set(&w.tasks->executors[i]->hand_over_ns, 10000);
+    }
+}
+
+/* A stepped task that goes on holds up its own executor only, nested calls included. */
+static void what_stands_behind_a_long_task_goes_elsewhere(void **state)
+{
+    uint8_t buf[64];
+    struct method m = {.name = span_text("on_and_on"), .handler = &on_and_on, .module = "test"};
+    (void)state;
+    two_loops();
+    call(&m);
+    for (int i = 0; i < 6; i++)
+        tasks_world_call(&w, 0, "echo", params_none(), AO_NEVER);
+    rounds(20);
+    assert_int_equal(w.ended, 6);
+    struct span params = params_call(buf, "echo", params_none());
+    for (int i = 0; i < 6; i++)
+        tasks_world_call(&w, 0, "outer", params, AO_NEVER);
+    rounds(20);
+    assert_int_equal(w.ended, 12);
+    may_end = true;
+    tasks_world_run(&w);
+    assert_int_equal(w.ended, 13);
+    for (int i = 0; i < 6; i++)
+        tasks_world_call(&w, 0, "echo", params_none(), AO_NEVER);
+    tasks_world_run(&w);
+    assert_int_equal(w.ended, 19);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(executor_outstanding(w.tasks->executors[i]), 0);
+    tasks_world_fini(&w);
+}
+
+/* All executors have a long task: the others wait in order, and run when one has ended. */
+static void behind_long_tasks_everywhere_one_waits_in_order(void **state)
+{
+    struct method m = {.name = span_text("on_and_on"), .handler = &on_and_on, .module = "test"};
+    (void)state;
+    two_loops();
+    for (int i = 0; i < 2; i++)
+        call(&m);
+    for (int i = 0; i < 6; i++)
+        tasks_world_call(&w, 0, "echo", params_none(), AO_NEVER);
+    rounds(20);
+    assert_int_equal(w.ended, 0);
+    may_end = true;
+    tasks_world_run(&w);
+    assert_int_equal(w.ended, 8);
+    tasks_world_fini(&w);
+}
+
+static int acts;
+
+static enum ao_verdict lets_go_step(struct ao *self, struct ergon_task *task, void *state)
+{
+    (void)task;
+    (void)state;
+    if (acts++ > 0)
+        ao_deactivate(self);
+    return AO_AGAIN;
+}
+
+/* A handler that takes its object away from the activator has ended its task. */
+static void a_task_without_its_object_has_failed(void **state)
+{
+    static const struct ergon_handler lets_go = {
+        .size = sizeof lets_go, .kind = ERGON_STEPPED, .name = "lets_go", .step = lets_go_step};
+    struct method m = {.name = span_text("lets_go"), .handler = &lets_go, .module = "test"};
+    (void)state;
+    open_world(0);
+    tasks_world_open(&w);
+    acts = 0;
+    call(&m);
+    tasks_world_call(&w, 0, "echo", params_none(), AO_NEVER);
+    tasks_world_run(&w);
+    assert_int_equal(w.ended, 2);
+    assert_int_equal(figure_read(&w.tasks->executors[0]->failed), 1);
+    tasks_world_fini(&w);
+}
+
 static sem_t may_return;
 
 static void stuck_run(struct ergon_task *task)
@@ -145,6 +258,9 @@ int main(void)
         cmocka_unit_test(a_long_step_is_counted_and_named),
         cmocka_unit_test(the_mean_time_of_service_is_learnt),
         cmocka_unit_test(nobody_is_sent_behind_a_task_that_goes_on),
+        cmocka_unit_test(what_stands_behind_a_long_task_goes_elsewhere),
+        cmocka_unit_test(behind_long_tasks_everywhere_one_waits_in_order),
+        cmocka_unit_test(a_task_without_its_object_has_failed),
         cmocka_unit_test(who_does_not_return_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
