@@ -110,7 +110,8 @@ enum ergon_end ergon_blocking_call(struct ergon_blocking *b, const char *method,
     *answer = &b->answer;
     if (ergon_client_call(b->client, method, params, timeout_ms, on_answer, b) == 0)
         fail_answer(b, ERGON_END_INVALID,
-                    "the method name, the parameters or the memory is not enough for a call");
+                    "a method has 1 to 256 bytes, and its parameters are one MessagePack value "
+                    "that is not nested too deeply (or memory is out)");
     else
         while (!b->done)
             event_base_loop(b->base, EVLOOP_ONCE);

@@ -52,10 +52,10 @@ static void enter_state(struct ergon_client *c, enum ergon_state state, const ch
         c->options.on_state(c->options.on_state_arg, state, why);
 }
 
-static void arm(struct ergon_client *c, uint32_t ms)
+static bool arm(struct ergon_client *c, uint32_t ms)
 {
     struct timeval delay = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
-    event_add(&c->timer, &delay);
+    return event_add(&c->timer, &delay) == 0;
 }
 
 static void start_connecting(struct ergon_client *c)
@@ -68,7 +68,6 @@ static void start_connecting(struct ergon_client *c)
 void client_ready(struct ergon_client *c)
 {
     event_del(&c->timer);
-    c->attempt = 0;
     c->stats.connects++;
     requests_send_waiting(c);
     enter_state(c, ERGON_STATE_READY, "");
@@ -82,11 +81,13 @@ static uint32_t randomness(void)
     return r;
 }
 
-static void back_off(struct ergon_client *c)
+/* False: the timer has no memory, and nobody would ever try again. */
+static bool back_off(struct ergon_client *c)
 {
     const struct ergon_options *o = &c->options;
-    arm(c, backoff_delay(c->attempt, o->backoff_min_ms, o->backoff_max_ms, randomness()));
+    uint32_t delay = backoff_delay(c->attempt, o->backoff_min_ms, o->backoff_max_ms, randomness());
     c->attempt++;
+    return arm(c, delay);
 }
 
 /* What ends is set aside first: callbacks may connect and call again. */
@@ -102,11 +103,10 @@ void client_down(struct ergon_client *c, enum ergon_end outcome, const char *why
     c->last_outcome = outcome;
     link_close(&c->link);
     event_del(&c->timer);
+    reconnect = reconnect && back_off(c);
     requests_detach(c, CALL_IN_FLIGHT, &in_flight);
     if (!reconnect || outcome == ERGON_END_DENIED)
         requests_detach(c, CALL_WAITING, &waiting);
-    if (reconnect)
-        back_off(c);
     enter_state(c, reconnect ? ERGON_STATE_BACKING_OFF : ERGON_STATE_IDLE, text);
     requests_end(&in_flight, closed ? outcome : ERGON_END_BROKEN, text);
     requests_end(&waiting, outcome, text);
@@ -238,6 +238,9 @@ static enum ergon_end set_up(struct ergon_client *c, const struct ergon_options 
         return ERGON_END_MEMORY;
     }
     const char *wrong = url_parse(c->options.url, &c->url);
+    const char *name = c->options.server_name;
+    if (wrong == NULL && name != NULL && (name[0] == 0 || strlen(name) >= URL_HOST_MAX))
+        wrong = "the server name has 1 to 253 bytes"; /* to OpenSSL "" means: any name will do */
     if (wrong != NULL) {
         snprintf(why, why_size, "%s", wrong);
         return ERGON_END_INVALID;

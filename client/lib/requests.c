@@ -147,18 +147,19 @@ static bool place_frame(struct ergon_client *c, struct call *call, struct span m
     return true;
 }
 
-static void start_timer(struct ergon_client *c, struct call *call, uint32_t ms)
+/* False: the timer has no memory. */
+static bool start_timer(struct ergon_client *c, struct call *call, uint32_t ms)
 {
     struct timeval limit = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
-    call->timed = ms > 0;
-    if (!call->timed)
-        return;
+    if (ms == 0)
+        return true;
     event_assign(&call->timer, c->base, -1, 0, on_call_timer, call);
-    event_add(&call->timer, &limit);
+    call->timed = event_add(&call->timer, &limit) == 0;
+    return call->timed;
 }
 
 static struct call *new_call(struct ergon_client *c, ergon_call_id id, struct span method,
-                             struct span params)
+                             struct span params, uint32_t timeout_ms)
 {
     struct call *call = calloc(1, sizeof *call);
     if (call == NULL)
@@ -166,9 +167,9 @@ static struct call *new_call(struct ergon_client *c, ergon_call_id id, struct sp
     call->owner = c;
     call->id = id;
     call->place = c->state == ERGON_STATE_READY ? CALL_IN_FLIGHT : CALL_WAITING;
-    if (place_frame(c, call, method, params))
+    if (start_timer(c, call, timeout_ms) && place_frame(c, call, method, params))
         return call;
-    free(call);
+    free_call(call);
     return NULL;
 }
 
@@ -179,14 +180,14 @@ ergon_call_id ergon_client_call(struct ergon_client *c, const char *method, stru
     struct span value = span_of(params.at, params.len);
     if (!acceptable(c, name, value))
         return 0;
-    struct call *call = new_call(c, calls_next_id(&c->calls), name, value);
+    struct call *call = new_call(c, calls_next_id(&c->calls), name, value,
+                                 timeout_ms > 0 ? timeout_ms : c->options.call_timeout_ms);
     if (call == NULL)
         return 0;
     ergon_call_id id = call->id;
     call->fn = fn;
     call->arg = arg;
     calls_add(&c->calls, call);
-    start_timer(c, call, timeout_ms > 0 ? timeout_ms : c->options.call_timeout_ms);
     c->stats.calls++;
     ergon_client_connect(c);
     return id;
@@ -199,7 +200,7 @@ enum ergon_end ergon_client_notify(struct ergon_client *c, const char *method,
     struct span value = span_of(params.at, params.len);
     if (!acceptable(c, name, value))
         return ERGON_END_INVALID;
-    struct call *call = new_call(c, 0, name, value);
+    struct call *call = new_call(c, 0, name, value, 0);
     if (call == NULL)
         return ERGON_END_MEMORY;
     if (call->place == CALL_IN_FLIGHT) {
@@ -328,6 +329,8 @@ void requests_message(struct ergon_client *c, struct span message)
         client_down(c, ERGON_END_UNREACHABLE, text);
         return;
     }
+    /* Not when it is connected: a server at its limit accepts, says nothing and closes. */
+    c->attempt = 0;
     switch (e.type) {
     case ENVELOPE_RESPONSE:
         on_response(c, &e);

@@ -1,6 +1,8 @@
 #include "client/lib/tls.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -82,28 +84,49 @@ static BIO_METHOD *new_method(void)
 
 /* ---- settings ---- */
 
-static bool load_files(SSL_CTX *context, const struct tls_files *f, char *why, size_t size)
+/* OpenSSL says "system lib" of a file that cannot be opened; the system knows more. */
+static bool readable(const char *file, char *why, size_t size)
 {
-    const char *key = f->key != NULL ? f->key : f->cert;
+    char text[96];
+    int fd = open(file, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        snprintf(why, size, "cannot read %s: %s", file, strerror_r(errno, text, sizeof text));
+    else
+        close(fd);
+    return fd >= 0;
+}
+
+/* True if OpenSSL is content; else `why` says what the file should be. */
+static bool content(int rc, const char *file, const char *wanted, char *why, size_t size)
+{
     ERR_clear_error();
-    if (f->ca != NULL ? SSL_CTX_load_verify_locations(context, f->ca, NULL) != 1
-                      : SSL_CTX_set_default_verify_paths(context) != 1) {
-        explain(why, size, f->ca != NULL ? f->ca : "the system's certificate authorities");
-        return false;
-    }
-    if (f->cert != NULL && SSL_CTX_use_certificate_chain_file(context, f->cert) != 1) {
-        explain(why, size, f->cert);
-        return false;
-    }
-    if (key != NULL && SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1) {
-        explain(why, size, key);
-        return false;
-    }
-    if (f->cert != NULL && SSL_CTX_check_private_key(context) != 1) {
-        explain(why, size, key);
-        return false;
-    }
-    return true;
+    if (rc != 1)
+        snprintf(why, size, "%s %s", file, wanted);
+    return rc == 1;
+}
+
+static bool load_authorities(SSL_CTX *context, const char *ca, char *why, size_t size)
+{
+    if (ca == NULL)
+        return content(SSL_CTX_set_default_verify_paths(context), "the system's authorities",
+                       "cannot be looked up", why, size);
+    return readable(ca, why, size) && content(SSL_CTX_load_verify_locations(context, ca, NULL), ca,
+                                              "holds no certificate in PEM", why, size);
+}
+
+static bool load_own(SSL_CTX *context, const char *cert, const char *key, char *why, size_t size)
+{
+    if (cert == NULL && key == NULL)
+        return true;
+    if (cert == NULL)
+        return content(0, key, "is a key without a certificate", why, size);
+    if (key == NULL)
+        key = cert;
+    return readable(cert, why, size) && readable(key, why, size) &&
+           content(SSL_CTX_use_certificate_chain_file(context, cert), cert,
+                   "holds no certificate in PEM", why, size) &&
+           content(SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM), key,
+                   "holds no private key in PEM that belongs to the certificate", why, size);
 }
 
 struct tls *tls_new(const struct tls_files *files, char *why, size_t why_size)
@@ -120,7 +143,8 @@ struct tls *tls_new(const struct tls_files *files, char *why, size_t why_size)
                                      SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                      SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_verify(t->context, files->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
-    if (!load_files(t->context, files, why, why_size)) {
+    if (!load_authorities(t->context, files->ca, why, why_size) ||
+        !load_own(t->context, files->cert, files->key, why, why_size)) {
         tls_free(t);
         return NULL;
     }
@@ -148,7 +172,8 @@ static enum stream_verdict broken(struct stream *s, const char *what)
     long verified = SSL_get_verify_result(ssl);
     if (s->why[0] != 0) /* the socket has already said why */
         return STREAM_BROKEN;
-    if (!SSL_is_init_finished(ssl) && verified != X509_V_OK)
+    if (!SSL_is_init_finished(ssl) && verified != X509_V_OK &&
+        SSL_get_verify_mode(ssl) != SSL_VERIFY_NONE)
         snprintf(s->why, sizeof s->why, "the server's certificate is not trusted: %s",
                  X509_verify_cert_error_string(verified));
     else

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "client/lib/client.h"
 #include "proto/encoder.h"
 #include "proto/reader.h"
 
@@ -107,6 +108,33 @@ static void a_broken_connection_ends_what_was_sent_and_comes_back(void **state)
     assert_int_equal(s.messages, 2); /* the broken one was not sent again */
     ergon_client_stats(client, &stats);
     assert_int_equal(stats.connects, 2);
+    ergon_client_free(client);
+    scripted_stop(&s);
+}
+
+static void hang_up_twice(struct scripted *s, const struct envelope *e)
+{
+    if (s->accepted <= 2)
+        scripted_hang_up(s);
+    else
+        seen_answer_with_name(s, e);
+}
+
+/* A server that is full accepts, says nothing and closes. */
+static void the_back_off_grows_until_the_server_says_something(void **state)
+{
+    struct scripted s;
+    unsigned total = 0;
+    struct seen seen[3] = {{.total = &total}, {.total = &total}, {.total = &total}};
+    (void)state;
+    scripted_start(&s, hang_up_twice, NULL);
+    struct ergon_client *client = seen_client(&s, (struct ergon_options){0});
+    for (unsigned i = 0; i < 3; i++) {
+        seen_call(client, "x", &seen[i], 0);
+        scripted_until(&s, &total, i + 1);
+        assert_int_equal(client->attempt, i < 2 ? i + 1 : 0);
+    }
+    assert_int_equal(seen[2].outcome, ERGON_END_OK);
     ergon_client_free(client);
     scripted_stop(&s);
 }
@@ -261,6 +289,20 @@ static void wrong_arguments_are_refused_without_a_callback(void **state)
     scripted_stop(&s);
 }
 
+/* OpenSSL would take it for: any name will do. */
+static void an_empty_server_name_is_refused(void **state)
+{
+    struct ergon_client *client;
+    char why[128];
+    struct event_base *base = event_base_new();
+    struct ergon_options o = {.size = sizeof o, .url = "ergons://h", .server_name = ""};
+    (void)state;
+    assert_int_equal(ergon_client_new(base, &o, &client, why, sizeof why), ERGON_END_INVALID);
+    assert_null(client);
+    assert_non_null(strstr(why, "server name"));
+    event_base_free(base);
+}
+
 static void a_bad_url_is_refused(void **state)
 {
     struct ergon_client *client;
@@ -281,12 +323,14 @@ int main(void)
         cmocka_unit_test(cancel_ends_the_call_at_once),
         cmocka_unit_test(a_cancelled_call_that_waits_is_never_sent),
         cmocka_unit_test(a_broken_connection_ends_what_was_sent_and_comes_back),
+        cmocka_unit_test(the_back_off_grows_until_the_server_says_something),
         cmocka_unit_test(without_reconnect_waiting_calls_end),
         cmocka_unit_test(free_ends_every_call_once),
         cmocka_unit_test(a_callback_may_free_the_client),
         cmocka_unit_test(the_token_goes_first),
         cmocka_unit_test(a_refused_token_ends_waiting_calls),
         cmocka_unit_test(wrong_arguments_are_refused_without_a_callback),
+        cmocka_unit_test(an_empty_server_name_is_refused),
         cmocka_unit_test(a_bad_url_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
