@@ -3,13 +3,14 @@
 #include "client/cli/params.h"
 #include "client/cli/session.h"
 
+#include "proto/envelope.h"
 #include "proto/reader.h"
+#include "proto/units.h"
 
 #include <unistd.h>
 
 struct call_options {
-    uint64_t deadline_ns; /* 0: none */
-    const char *deadline; /* as it was written */
+    const char *deadline; /* as it was written; NULL: none */
     bool notify;
 };
 
@@ -70,6 +71,21 @@ static enum status call_and_print(const struct globals *g, const struct call_opt
     return status;
 }
 
+static bool check(const struct call_options *o, const char *method)
+{
+    uint64_t ns;
+    if (method[0] == 0 || strlen(method) > METHOD_NAME_MAX)
+        complain("a method name has 1 to %d bytes", METHOD_NAME_MAX);
+    else if (o->deadline != NULL && !units_duration(span_text(o->deadline), &ns))
+        complain("option --deadline: '%s' is not a duration with a unit, as 250ms or 5s",
+                 o->deadline);
+    else if (o->deadline != NULL && o->notify)
+        complain("--deadline is for an answer, and with --notify there is none");
+    else
+        return true;
+    return false;
+}
+
 static enum status run(const struct globals *g, const void *options, int argc, char **argv)
 {
     const struct call_options *o = options;
@@ -77,6 +93,8 @@ static enum status run(const struct globals *g, const void *options, int argc, c
     msgpack_sbuffer params;
     msgpack_packer packer;
     enum status status = STATUS_USAGE;
+    if (!check(o, method))
+        return status;
     msgpack_sbuffer_init(&params);
     msgpack_packer_init(&packer, &params, msgpack_sbuffer_write);
     bool packed = o->deadline != NULL

@@ -78,6 +78,8 @@ bool globals_finish(struct globals *g)
         g->cacert = environment("ERGON_CACERT");
     if (token != NULL) {
         g->token = strdup(token);
+        if (g->token == NULL)
+            complain("out of memory");
         return g->token != NULL;
     }
     if (g->token_file == NULL)

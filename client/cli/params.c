@@ -7,6 +7,10 @@
 static bool pack_file(msgpack_packer *to, const char *path)
 {
     struct file_bytes file;
+    if (path[0] == 0) {
+        complain("a file name stands behind @; '\"@\"' is the string @");
+        return false;
+    }
     if (!file_read(path, UINT32_MAX, &file))
         return false;
     bool good = msgpack_pack_bin_with_body(to, file.at, file.len) == 0;

@@ -2,16 +2,7 @@
 #include "client/cli/json.h"
 #include "client/cli/session.h"
 
-#include <time.h>
-
 enum { PING_TIMEOUT_MS = 3000 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static void print_pong(const struct globals *g, double ms)
 {
@@ -31,10 +22,10 @@ static enum status run(const struct globals *g, const void *options, int argc, c
     enum status status = session_open(&s, g, PING_TIMEOUT_MS);
     if (status != STATUS_OK)
         return status;
-    uint64_t start = now_ns();
+    uint64_t start = session_now_ns();
     status = session_call(&s, "server.ping", span_of(NULL, 0), &result);
     if (status == STATUS_OK)
-        print_pong(g, (double)(now_ns() - start) / 1e6);
+        print_pong(g, (double)(session_now_ns() - start) / 1e6);
     session_close(&s);
     return status;
 }

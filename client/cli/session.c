@@ -1,6 +1,15 @@
 #include "client/cli/session.h"
 
-enum { NS_PER_MS = 1000 * 1000 };
+#include <time.h>
+
+enum { NS_PER_MS = 1000 * 1000, NS_PER_S = 1000 * NS_PER_MS };
+
+uint64_t session_now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
 
 static uint32_t milliseconds(uint64_t ns)
 {
@@ -38,9 +47,13 @@ enum status session_open(struct session *s, const struct globals *g, uint32_t de
 {
     char why[512];
     struct ergon_options options = session_options(g);
-    *s = (struct session){.globals = g, .timeout_ms = default_timeout_ms};
-    if (g->timeout_ns > 0)
-        s->timeout_ms = milliseconds(g->timeout_ns);
+    *s = (struct session){.globals = g};
+    if (g->timeout_ns == 0 && default_timeout_ms > 0)
+        options.connect_timeout_ms = default_timeout_ms;
+    if (g->timeout_ns > 0 || default_timeout_ms > 0)
+        s->give_up_ns =
+            session_now_ns() +
+            (g->timeout_ns > 0 ? g->timeout_ns : (uint64_t)default_timeout_ms * NS_PER_MS);
     enum ergon_end outcome = ergon_blocking_open(&options, &s->connection, why, sizeof why);
     if (outcome == ERGON_END_OK)
         return STATUS_OK;
@@ -64,11 +77,20 @@ static void report(const struct session *s, const char *method, const struct erg
     complain("%s: %s%s%s", method, a->code, a->code[0] != 0 ? ": " : "", a->text);
 }
 
+/* What the time limit leaves for a call; 0: there is no limit. */
+static uint32_t time_left_ms(const struct session *s)
+{
+    uint64_t now = session_now_ns();
+    if (s->give_up_ns == 0)
+        return 0;
+    return now < s->give_up_ns ? milliseconds(s->give_up_ns - now) : 1;
+}
+
 static enum status call(struct session *s, const char *method, struct span params,
                         struct span *result, const struct ergon_answer **answer)
 {
     struct ergon_raw bytes = {params.at, params.len};
-    ergon_blocking_call(s->connection, method, bytes, s->timeout_ms, answer);
+    ergon_blocking_call(s->connection, method, bytes, time_left_ms(s), answer);
     *result = span_of((*answer)->result.at, (*answer)->result.len);
     return status_of((*answer)->outcome, (*answer)->code);
 }

@@ -8,13 +8,16 @@
 struct session {
     const struct globals *globals;
     struct ergon_blocking *connection; /* owned */
-    uint32_t timeout_ms;               /* of each call; 0: none */
+    uint64_t give_up_ns;               /* on session_now_ns()'s clock; 0: never */
 };
+
+uint64_t session_now_ns(void); /* monotonic */
 
 /* The options of libergon that the common options mean; strings are those of `g`. */
 struct ergon_options session_options(const struct globals *g);
 
-/* `default_timeout_ms` is used where --timeout is not given; 0: none. */
+/* `default_timeout_ms` is used where --timeout is not given; 0: none.  It is for the connection and
+ * all calls together. */
 enum status session_open(struct session *s, const struct globals *g, uint32_t default_timeout_ms);
 void session_close(struct session *s);
 

@@ -66,7 +66,14 @@ expect 2 "" "cannot read" -s $nobody call echo @/nowhere/file
 expect 2 "" "only one argument" -s $nobody call echo - -
 expect 2 "" "whole number" bench -c 0
 expect 2 "" "cannot read /nowhere/token" --token-file /nowhere/token ping
-expect 2 "" "/nowhere/ca" -s ergons://127.0.0.1:1 --cacert /nowhere/ca ping
+expect 2 "" "a method name" call ''
+expect 2 "" "a duration with a unit" call --deadline 5 echo
+expect 2 "" "--notify there is none" call --deadline 5s --notify echo
+expect 2 "" "behind @" -s $nobody call echo @
+expect 2 "" "the server name" -s ergons://127.0.0.1:1 --server-name '' ping
+expect 2 "" "a key without a certificate" -s ergons://127.0.0.1:1 --key "$0" ping
+expect 2 "" "$0 holds no certificate" -s ergons://127.0.0.1:1 --cacert "$0" ping
+expect 2 "" "cannot read /nowhere/ca: No such file" -s ergons://127.0.0.1:1 --cacert /nowhere/ca ping
 : >"$top/empty"
 expect 2 "" "holds no token" --token-file "$top/empty" ping
 
