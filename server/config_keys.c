@@ -113,7 +113,7 @@ static const struct config_key keys[] = {
      .normal = "5", LIMIT(1, 1000), .help = "wrong tokens before a connection is closed"},
 
     {"drain", "drain", CONFIG_DURATION, AT(drain), .normal = "8s", LIMIT(0, DAY),
-     .help = "how long a shutdown waits for work in flight"},
+     .live = true, .help = "how long a shutdown waits for work in flight"},
     {"step_limit", "step-limit", CONFIG_DURATION, AT(step_limit), .normal = "50ms",
      LIMIT(MS, DAY), .help = "a longer step is counted and logged"},
 

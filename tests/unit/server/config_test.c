@@ -279,7 +279,7 @@ static void a_comparison_names_what_changed(void **state)
                                          "log: {level: warn}\nmodules: [/dev/null]\n",
                                          NULL, NULL);
     config_compare(was, is, remember_path, differences);
-    assert_string_equal(differences, "listen[0].raw modules drain log.level(live) ");
+    assert_string_equal(differences, "listen[0].raw modules drain(live) log.level(live) ");
     config_free(was);
     config_free(is);
 }
