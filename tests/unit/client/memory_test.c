@@ -1,0 +1,93 @@
+/* Each allocation of a client fails once: whatever was accepted ends with one callback, and nothing
+ * stays. */
+#include "tests/unit/client/seen.h"
+
+#include "tests/support/heap.h"
+
+enum { CALLS = 3 };
+
+static void call_all(struct ergon_client *client, struct seen *seen, unsigned *accepted)
+{
+    static const uint8_t params[] = {0x91, 0x07};
+    struct ergon_raw raw = {params, sizeof params};
+    for (int i = 0; i < CALLS; i++)
+        if (ergon_client_call(client, "x", raw, 60000, seen_answer, &seen[i]) != 0)
+            (*accepted)++;
+    ergon_client_notify(client, "x", raw);
+}
+
+/* Calls that wait for the connection, then calls on it. */
+static void talk(struct scripted *s, struct ergon_client *client)
+{
+    unsigned total = 0;
+    unsigned accepted = 0;
+    struct seen seen[2 * CALLS];
+    for (int i = 0; i < 2 * CALLS; i++)
+        seen[i] = (struct seen){.total = &total};
+    call_all(client, seen, &accepted);
+    scripted_until(s, &total, accepted);
+    call_all(client, seen + CALLS, &accepted);
+    scripted_until(s, &total, accepted);
+    ergon_client_free(client);
+    for (int i = 0; i < 2 * CALLS; i++)
+        assert_true(seen[i].count <= 1);
+    assert_int_equal(total, accepted);
+}
+
+static void answer_requests(struct scripted *s, const struct envelope *e)
+{
+    if (e->type == ENVELOPE_REQUEST)
+        seen_answer_with_name(s, e);
+}
+
+/* False: there was no n-th allocation. */
+static bool attempt(int64_t n, struct ergon_options options)
+{
+    struct scripted s;
+    struct ergon_client *client;
+    char why[128] = "";
+    scripted_start(&s, answer_requests, NULL);
+    options.size = sizeof options;
+    options.url = s.url;
+    int64_t before = heap_live();
+    heap_fail_at(n);
+    enum ergon_end outcome = ergon_client_new(s.base, &options, &client, why, sizeof why);
+    if (outcome == ERGON_END_OK)
+        talk(&s, client);
+    else
+        assert_int_equal(outcome, ERGON_END_MEMORY);
+    bool met = heap_failed();
+    heap_fail_at(0);
+    assert_true(met || outcome == ERGON_END_OK);
+    assert_int_equal(heap_live(), before);
+    scripted_stop(&s);
+    return met;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    int64_t n = 1;
+    (void)state;
+    while (attempt(
+        n, (struct ergon_options){.token = "good", .backoff_min_ms = 1, .backoff_max_ms = 1}))
+        n++;
+    assert_true(n > 10);
+}
+
+static void every_allocation_may_fail_for_good(void **state)
+{
+    int64_t n = 1;
+    (void)state;
+    while (attempt(n, (struct ergon_options){.no_reconnect = true}))
+        n++;
+    assert_true(n > 10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(every_allocation_may_fail_for_good),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
