@@ -49,17 +49,33 @@ static uint64_t top_of(size_t cell)
     return ((step + 1) << shift) - 1;
 }
 
-void histogram_add(struct histogram *h, uint64_t value)
+static uint64_t kept_of(uint64_t value)
 {
     const uint64_t largest = (UINT64_C(1) << HISTOGRAM_VALUE_LOG2) - 1;
-    uint64_t kept = value < largest ? value : largest;
-    h->cells[cell_of(kept)]++;
+    return value < largest ? value : largest;
+}
+
+void histogram_add(struct histogram *h, uint64_t value)
+{
+    h->cells[cell_of(kept_of(value))]++;
     h->count++;
     h->sum += value;
     if (value < h->min)
         h->min = value;
     if (value > h->max)
         h->max = value;
+}
+
+void histogram_merge(struct histogram *to, const struct histogram *from)
+{
+    for (size_t cell = 0; cell < HISTOGRAM_CELLS; cell++)
+        to->cells[cell] += from->cells[cell];
+    to->count += from->count;
+    to->sum += from->sum;
+    if (from->min < to->min)
+        to->min = from->min;
+    if (from->max > to->max)
+        to->max = from->max;
 }
 
 uint64_t histogram_percentile(const struct histogram *h, double percent)
@@ -77,4 +93,31 @@ uint64_t histogram_percentile(const struct histogram *h, double percent)
             return top_of(cell) < h->max ? top_of(cell) : h->max;
     }
     return h->max;
+}
+
+uint64_t histogram_count_to(const struct histogram *h, uint64_t value)
+{
+    uint64_t seen = 0;
+    if (value >= h->max)
+        return h->count;
+    size_t last = cell_of(kept_of(value));
+    for (size_t cell = 0; cell <= last; cell++)
+        seen += h->cells[cell];
+    return seen;
+}
+
+double histogram_mean(const struct histogram *h)
+{
+    return h->count > 0 ? (double)h->sum / (double)h->count : 0;
+}
+
+double histogram_deviation(const struct histogram *h)
+{
+    double mean = histogram_mean(h);
+    double squares = 0;
+    for (size_t cell = 0; cell < HISTOGRAM_CELLS; cell++) {
+        double off = (double)top_of(cell) - mean;
+        squares += (double)h->cells[cell] * off * off;
+    }
+    return h->count > 0 ? sqrt(squares / (double)h->count) : 0;
 }

@@ -27,8 +27,17 @@ void histogram_reset(struct histogram *h);
 /* Larger values count as the largest that there is. */
 void histogram_add(struct histogram *h, uint64_t value);
 
+/* Adds all that `from` holds, as if it had been added to `to` one by one. */
+void histogram_merge(struct histogram *to, const struct histogram *from);
+
 /* The value that `percent` of all values do not exceed, to three digits and never above max; 0 when
  * there are none.  percent is 0 to 100. */
 uint64_t histogram_percentile(const struct histogram *h, double percent);
+
+/* How many values are not above `value`, to three digits. */
+uint64_t histogram_count_to(const struct histogram *h, uint64_t value);
+
+double histogram_mean(const struct histogram *h);      /* 0 when there are no values */
+double histogram_deviation(const struct histogram *h); /* the standard deviation */
 
 #endif

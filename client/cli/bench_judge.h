@@ -1,0 +1,35 @@
+/* Whether a run is a result: an open loop that did not send when it meant to has measured
+ * itself.  Pure. */
+#ifndef ERGON_CLI_BENCH_JUDGE_H
+#define ERGON_CLI_BENCH_JUDGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct bench_kept {
+    uint64_t due;            /* requests that the schedule had in the measured time */
+    uint64_t sent;           /* of them */
+    uint64_t held;           /* of them had to wait for a place in flight */
+    uint64_t lag_p99_ns;     /* of the generator */
+    uint64_t latency_p99_ns; /* from the intended time */
+    uint64_t churn_due;      /* new connections that the schedule had */
+    uint64_t churned;        /* of them */
+    double busy;             /* share of the time in which the busiest thread was running */
+};
+
+enum bench_verdict {
+    BENCH_KEPT,
+    BENCH_PLACES,  /* all places in flight were taken: the server answers more slowly than that */
+    BENCH_BUSY,    /* a thread of the generator had nothing left */
+    BENCH_LATE,    /* the generator was woken up, or got a processor, too late */
+    BENCH_CHURNING /* connections were not opened as fast as asked */
+};
+
+/* At most one in a hundred may be missing, and the generator's own lag may not be what the
+ * percentiles show: at the 99th it is below a millisecond, or below half of the latency. */
+enum bench_verdict bench_judge(const struct bench_kept *k);
+
+/* What happened, and what to do; NULL for BENCH_KEPT. */
+const char *bench_verdict_text(enum bench_verdict v);
+
+#endif
