@@ -1,6 +1,7 @@
 #include "server/tasks/module_loader.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
 
 #include "server/runtime/log.h"
@@ -19,10 +20,24 @@ int module_register(struct ergon_module *module, const struct ergon_handler *han
     return -1;
 }
 
+/* Of another major version nothing is read but the version and the name. */
 static bool fits(const struct ergon_module_info *info, char *error, size_t size)
 {
-    if (info->abi_major == ERGON_ABI_MAJOR)
-        return true;
+    if (!info || !info->name) {
+        snprintf(error, size,
+                 "a module does not say what it is: ergon_module() must return its "
+                 "struct ergon_module_info, with a name");
+        return false;
+    }
+    if (info->abi_major == ERGON_ABI_MAJOR) {
+        if (info->size >= sizeof *info && info->init)
+            return true;
+        snprintf(error, size,
+                 "module \"%s\" has an incomplete struct ergon_module_info: size and "
+                 "init must be set",
+                 info->name);
+        return false;
+    }
     snprintf(error, size,
              "module \"%s\" was built for version %u of the module interface, this server has "
              "version %u: build it against this server's headers",
@@ -58,10 +73,19 @@ static int add_loaded(struct registry *r, void *object, const char *path, char *
     return module_add(r, ask(), error, size);
 }
 
+/* A bare name is a file here, as with any other argument, and not one of the library path. */
+static void *open_object(const char *path)
+{
+    char here[PATH_MAX];
+    if (!strchr(path, '/') && snprintf(here, sizeof here, "./%s", path) < (int)sizeof here)
+        path = here;
+    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
 /* What stays loaded after a refusal is nothing but code that is not called. */
 int module_load(struct registry *r, const char *path, char *error, size_t size)
 {
-    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *object = open_object(path);
     if (!object) {
         const char *why = dlerror();
         snprintf(error, size, "cannot load %s: %s", path, why ? why : "unknown reason");

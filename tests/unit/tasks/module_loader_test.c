@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <unistd.h>
+
 #include "server/tasks/registry.h"
 #include "tests/support/virtual.h"
 
@@ -46,6 +48,52 @@ static void what_is_refused(void **state)
     refused(MODULES "/module_bad_handler.so", "the server's own");
 }
 
+static int never(struct ergon_module *module, const struct ergon_host *host)
+{
+    (void)module;
+    (void)host;
+    fail_msg("it was refused");
+    return -1;
+}
+
+static void info_refused(const struct ergon_module_info *info, const char *because)
+{
+    char error[512] = "";
+    struct registry *r = registry_new();
+    assert_int_equal(module_add(r, info, error, sizeof error), -1);
+    if (!strstr(error, because))
+        fail_msg("\"%s\" does not say \"%s\"", error, because);
+    registry_free(r);
+}
+
+static void what_a_module_must_say_of_itself(void **state)
+{
+    struct ergon_module_info info = {.size = sizeof info, .abi_major = ERGON_ABI_MAJOR};
+    (void)state;
+    info_refused(NULL, "ergon_module_info");
+    info_refused(&info, "with a name");
+    info.name = "half";
+    info_refused(&info, "incomplete");
+    info.init = never;
+    info.size = offsetof(struct ergon_module_info, init);
+    info_refused(&info, "incomplete");
+}
+
+/* Not one somewhere in the path of libraries. */
+static void a_bare_name_is_a_file_here(void **state)
+{
+    char error[512] = "";
+    struct registry *r = registry_new();
+    (void)state;
+    assert_int_equal(chdir(MODULES), 0);
+    if (module_load(r, "module_good.so", error, sizeof error) != 0)
+        fail_msg("%s", error);
+    registry_free(r);
+    refused("libm.so.6", "cannot load libm.so.6");
+    refused(".", "cannot load .");
+    refused("", "cannot load ");
+}
+
 static void both_major_versions_are_named(void **state)
 {
     (void)state;
@@ -58,6 +106,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_module_brings_its_handlers),
         cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(what_a_module_must_say_of_itself),
+        cmocka_unit_test(a_bare_name_is_a_file_here),
         cmocka_unit_test(both_major_versions_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
