@@ -1,5 +1,5 @@
 #!/bin/sh
-# All micro-benchmarks, one after the other: some six minutes.  Tables go to standard output; with --json DIRECTORY, one
+# All micro-benchmarks, one after the other: some eight minutes.  Tables go to standard output; with --json DIRECTORY, one
 # file of JSON each goes there instead.
 #
 #     tests/bench/run.sh [--build DIRECTORY] [--json DIRECTORY] [NAME…]
