@@ -82,7 +82,7 @@ void executor_publish(struct executor *e, int n)
     uint32_t left = atomic_load_explicit(&e->left, memory_order_relaxed) + (uint32_t)n;
     atomic_store_explicit(&e->left, left, memory_order_release);
     if (n > 0)
-        manager_hear(&e->tasks->manager, e->plan.kind);
+        manager_hear(&e->tasks->manager, e->plan.kind, e->activator);
 }
 
 void executor_trace_line(const struct executor *e, const char *what, const struct task *t)

@@ -78,7 +78,7 @@ static void open_door(struct stepped *s)
     if (!is_shut(s))
         return;
     set_door(s, DOOR_OPEN);
-    manager_hear(&s->base.tasks->manager, ERGON_STEPPED);
+    manager_hear(&s->base.tasks->manager, ERGON_STEPPED, s->base.activator);
 }
 
 static void leave_active(struct stepped *s)

@@ -43,9 +43,14 @@ bool manager_admit(struct manager *m, enum ergon_kind kind, bool nested)
     return false;
 }
 
+static void dismiss(struct manager *m, enum ergon_kind kind, uint32_t count)
+{
+    atomic_fetch_sub_explicit(&m->admitted, count * admitted_one(kind), memory_order_relaxed);
+}
+
 void manager_dismiss(struct manager *m, enum ergon_kind kind)
 {
-    atomic_fetch_sub_explicit(&m->admitted, admitted_one(kind), memory_order_relaxed);
+    dismiss(m, kind, 1);
 }
 
 bool manager_is_empty(const struct manager *m, enum ergon_kind kind)
@@ -59,9 +64,13 @@ void manager_ask(struct manager *m)
     ao_ask(m->handle, AO_ASK_ACTIVATE);
 }
 
-void manager_hear(struct manager *m, enum ergon_kind kind)
+/* On the manager's own thread nothing runs beside it, and its announcement is seen without the
+ * fence. */
+void manager_hear(struct manager *m, enum ergon_kind kind, const struct activator *from)
 {
-    waker_notify(&m->kinds[kind_index(kind)].starved); /* E2 */
+    struct waker *starved = &m->kinds[kind_index(kind)].starved;
+    if (from != m->activator || waker_announced(starved))
+        waker_notify(starved); /* E2 */
 }
 
 void manager_post(struct manager *m, struct task *t)
@@ -196,7 +205,6 @@ static void give(struct manager *m, struct manager_kind *k, int chosen)
 {
     struct executor *e = k->executors[chosen];
     struct task *t = queue_pop(&k->queue);
-    manager_dismiss(m, e->plan.kind);
     if (__builtin_expect(activator_trace(m->activator) != NULL, 0))
         trace_give(m, k, t, e);
     t->given = k->snapshots[chosen].outstanding == 0 ? activator_now(m->activator) : 0;
@@ -207,26 +215,36 @@ static void give(struct manager *m, struct manager_kind *k, int chosen)
     lane_push(&e->in, &t->item);
 }
 
-/* Gives what fits.  True: tasks are left, and nobody has room for the first. */
+/* Drops what nobody wants any more, until one is to be given: the first, or NULL. */
+static const struct task *first_wanted(struct manager *m, struct manager_kind *k, int *budget)
+{
+    const struct task *t;
+    for (; *budget > 0 && (t = queue_first(&k->queue)); --*budget) {
+        if (!task_flagged(t))
+            return t;
+        drop(m, queue_pop(&k->queue));
+    }
+    return NULL;
+}
+
+/* Gives what fits, and counts it out at once: the lanes publish no earlier.  True: tasks are left,
+ * and nobody has room for the first. */
 static bool give_all(struct manager *m, struct manager_kind *k, int *budget)
 {
+    const struct task *t;
+    uint32_t given = 0;
+    int chosen = 0;
     if (k->queue.length == 0)
         return false;
     scan(k);
-    for (; *budget > 0; --*budget) {
-        const struct task *t = queue_first(&k->queue);
-        if (!t)
-            return false;
-        if (task_flagged(t)) {
-            drop(m, queue_pop(&k->queue));
-            continue;
-        }
-        int chosen = choose(m, k, t);
-        if (chosen == BALANCE_NONE)
-            return true;
+    while ((t = first_wanted(m, k, budget)) && (chosen = choose(m, k, t)) != BALANCE_NONE) {
         give(m, k, chosen);
+        given++;
+        --*budget;
     }
-    return false;
+    if (given > 0)
+        dismiss(m, k->executors[0]->plan.kind, given);
+    return chosen == BALANCE_NONE;
 }
 
 /* See the head of this file. */

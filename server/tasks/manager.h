@@ -76,7 +76,7 @@ void manager_post(struct manager *m, struct task *t);
 void manager_ask(struct manager *m); /* look at what changed */
 void manager_note_flagged(struct manager *m);
 
-/* An executor has published that it has room. */
-void manager_hear(struct manager *m, enum ergon_kind kind);
+/* An executor, whose activator is `from` (NULL: a plain thread), has published that it has room. */
+void manager_hear(struct manager *m, enum ergon_kind kind, const struct activator *from);
 
 #endif

@@ -61,6 +61,7 @@ static struct slab_chunk *new_chunk(struct slab *s)
         return NULL;
     chunk->fresh = CELLS;
     link_chunk(&s->roomy, chunk);
+    s->empty++;
     return chunk;
 }
 
@@ -95,7 +96,7 @@ struct task *slab_take(struct slab *s)
         chunk->free = t->next;
     else
         t = &chunk->cells[CELLS - chunk->fresh--];
-    chunk->taken++;
+    s->empty -= chunk->taken++ == 0;
     if (!chunk->free && chunk->fresh == 0) {
         unlink_chunk(&s->roomy, chunk);
         link_chunk(&s->full, chunk);
@@ -113,8 +114,12 @@ void slab_give(struct slab *s, struct task *t)
     }
     t->next = chunk->free;
     chunk->free = t;
-    if (--chunk->taken > 0 || (!chunk->prev && !chunk->next))
+    if (--chunk->taken > 0)
         return;
+    if (s->empty < SLAB_KEPT) {
+        s->empty++;
+        return;
+    }
     unlink_chunk(&s->roomy, chunk);
     munmap(chunk, SLAB_CHUNK_SIZE);
 }

@@ -6,7 +6,7 @@
 
 #include "server/tasks/slab.h"
 
-enum { MANY = 2000 }; /* some chunks full */
+enum { MANY = 2000, MORE = 20000 }; /* some chunks full; more than are kept */
 
 static void last_given_first_taken(void **state)
 {
@@ -63,12 +63,45 @@ static void full_chunks_become_roomy_again(void **state)
     slab_fini(&s);
 }
 
+static uint64_t chunk_of(const struct task *t)
+{
+    return (uintptr_t)t / SLAB_CHUNK_SIZE;
+}
+
+/* As many again as were given back at once come from the same memory; of a burst little stays. */
+static void some_memory_stays(void **state)
+{
+    static struct task *cells[MORE];
+    uint64_t chunks[SLAB_KEPT];
+    struct slab s;
+    (void)state;
+    slab_init(&s);
+    int count = 0;
+    for (int i = 0; i < MORE; i++)
+        cells[i] = slab_take(&s);
+    for (int i = 0; i < MORE; i++)
+        slab_give(&s, cells[i]);
+    assert_int_equal(s.empty, SLAB_KEPT);
+    for (; s.empty > 0; count++)
+        cells[count] = slab_take(&s);
+    for (int i = 0, n = 0; i < count; i++)
+        if (n == 0 || chunks[n - 1] != chunk_of(cells[i])) {
+            assert_true(n < SLAB_KEPT);
+            chunks[n++] = chunk_of(cells[i]);
+        }
+    for (int i = 0; i < count; i++)
+        slab_give(&s, cells[i]);
+    assert_int_equal(s.empty, SLAB_KEPT);
+    slab_fini(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(last_given_first_taken),
         cmocka_unit_test(cells_do_not_overlap),
         cmocka_unit_test(full_chunks_become_roomy_again),
+        cmocka_unit_test(some_memory_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
