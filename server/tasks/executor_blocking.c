@@ -72,11 +72,12 @@ bool blocking_sleep(struct blocking *b, bool (*found)(struct blocking *b), ao_ti
 static void run_handler(struct executor *e, struct task *t)
 {
     struct method *outer = atomic_load_explicit(&e->running, memory_order_relaxed);
-    ao_time began = executor_clock(e);
+    ao_time outer_since = figure_read(&e->running_since), began = executor_clock(e);
     figure_set(&e->running_since, began);
     atomic_store_explicit(&e->running, t->method, memory_order_relaxed);
     t->method->handler->run(task_face(t));
     atomic_store_explicit(&e->running, outer, memory_order_relaxed);
+    figure_set(&e->running_since, outer_since);
     t->busy = executor_clock(e) - began;
 }
 
@@ -117,6 +118,12 @@ bool blocking_stopping(const struct blocking *b)
     return atomic_load_explicit(&b->stop, memory_order_acquire);
 }
 
+/* While a result cannot leave: the next task might take long, and it would wait behind that. */
+static bool must_stop(struct blocking *b)
+{
+    return blocking_stopping(b);
+}
+
 static bool has_work(struct blocking *b)
 {
     return blocking_stopping(b) || lane_ready(&b->base.in) || !mpsc_empty(&b->returns);
@@ -146,7 +153,9 @@ static void *thread_main(void *arg)
     struct blocking *b = arg;
     set_thread(&b->base);
     while (!blocking_stopping(b))
-        if (!blocking_round(b))
+        if (!blocking_flush(b))
+            blocking_sleep(b, must_stop, AO_NEVER);
+        else if (!blocking_round(b))
             blocking_sleep(b, has_work, AO_NEVER);
     blocking_flush(b);
     sem_post(&b->ended);

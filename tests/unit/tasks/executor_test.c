@@ -5,6 +5,7 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdio.h>
 
@@ -252,6 +253,43 @@ static void who_does_not_return_is_named(void **state)
     sem_destroy(&may_return);
 }
 
+/* The results of brief tasks are on their way before a long one begins, however slow their home is.
+ */
+static void results_do_not_wait_for_the_next_task(void **state)
+{
+    enum { BRIEF = 300 }; /* more than a lane holds */
+    struct method m = {.name = span_text("stuck"), .handler = &stuck, .module = "test"};
+    struct executor_info info;
+    (void)state;
+    open_world(1);
+    tasks_world_own_manager(&w);
+    sem_init(&may_return, 0, 0);
+    tasks_world_open(&w);
+    w.tasks->clock = &ao_clock_monotonic;
+    assert_int_equal(tasks_start(w.tasks), 0);
+    for (int i = 0; i < BRIEF; i++)
+        tasks_world_call(&w, 0, "block", params_none(), AO_NEVER);
+    call(&m);
+    virtual_round(&w.v, w.loops[0]);
+    for (int i = 0; i < 20000; i++) { /* it could begin the long one, and must not */
+        virtual_round(&w.v, w.manager);
+        tasks_executor_info(w.tasks, 1, &info);
+        sched_yield();
+    }
+    do {
+        virtual_round(&w.v, w.manager);
+        virtual_round(&w.v, w.loops[0]);
+        tasks_executor_info(w.tasks, 1, &info);
+    } while (!info.running || strcmp(info.running, "stuck") != 0);
+    for (int i = 0; i < 3; i++)
+        virtual_round(&w.v, w.loops[0]);
+    assert_int_equal(w.ended, BRIEF);
+    sem_post(&may_return);
+    assert_int_equal(tasks_stop(w.tasks, AO_S(30)), 0);
+    tasks_world_fini(&w);
+    sem_destroy(&may_return);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -262,6 +300,7 @@ int main(void)
         cmocka_unit_test(behind_long_tasks_everywhere_one_waits_in_order),
         cmocka_unit_test(a_task_without_its_object_has_failed),
         cmocka_unit_test(who_does_not_return_is_named),
+        cmocka_unit_test(results_do_not_wait_for_the_next_task),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
