@@ -118,8 +118,8 @@ uint8_t *task_result_more(struct task *t, size_t more, uint64_t max)
 {
     if (t->error != ERGON_OK)
         return NULL;
-    if (more > t->result_room - t->result_len &&
-        (more > SIZE_MAX / 4 || !grow(t, t->result_len + more, t->result_len, max)))
+    size_t size = more < SIZE_MAX - t->result_len ? t->result_len + more : SIZE_MAX;
+    if (size > t->result_room && !grow(t, size, t->result_len, max))
         return NULL;
     return t->result + t->result_len;
 }

@@ -90,6 +90,17 @@ static void a_result_grows_as_it_is_written(void **state)
     task_end(t);
 }
 
+static void no_result_is_beyond_all_bounds(void **state)
+{
+    struct task *t = begin(&method, 0);
+    (void)state;
+    assert_non_null(task_result_more(t, 1, 4096));
+    t->result_len = 1;
+    assert_null(task_result_more(t, SIZE_MAX, 4096));
+    assert_int_equal(t->error, ERGON_E_TOO_LARGE);
+    task_end(t);
+}
+
 static void the_last_result_counts(void **state)
 {
     struct task *t = begin(&method, 0);
@@ -155,6 +166,7 @@ int main(void)
         cmocka_unit_test(state_is_zeroed),
         cmocka_unit_test(without_a_result_it_is_nil),
         cmocka_unit_test(a_result_grows_as_it_is_written),
+        cmocka_unit_test(no_result_is_beyond_all_bounds),
         cmocka_unit_test(the_last_result_counts),
         cmocka_unit_test(a_failure_is_cut_and_final),
         cmocka_unit_test(what_it_allocates_goes_with_it),
