@@ -74,7 +74,7 @@ static const struct chance chances[] = {
     {"echo", NULL, 0},    {"echo", NULL, 0},     {"managed", NULL, 0}, {"sleep", NULL, 2},
     {"again", NULL, 5},   {"hang", NULL, 0},     {"fail", NULL, 0},    {"late_fault", NULL, 0},
     {"outer", "echo", 0}, {"outer", "block", 0}, {"outer", "hang", 0}, {"block", NULL, 0},
-    {"ask", "echo", 0},   {"ask", "block", 0},   {"ask", "sleep", 1},
+    {"ask", "echo", 0},   {"ask", "block", 0},   {"ask", "sleep", 1},  {"burn", NULL, 1000},
 };
 
 static struct span make_params(const struct chance *c, uint8_t *buf)

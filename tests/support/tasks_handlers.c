@@ -54,6 +54,17 @@ static enum ao_verdict again_step(struct ao *self, struct ergon_task *task, void
     return (*steps)++ < first_int(task) ? AO_AGAIN : AO_DONE;
 }
 
+static enum ao_verdict burn_step(struct ao *self, struct ergon_task *task, void *state)
+{
+    uint64_t *until = state, now = host->now(task), step_end = now + AO_US(50);
+    (void)self;
+    if (*until == 0)
+        *until = now + AO_US(first_int(task));
+    while (now < step_end)
+        now = host->now(task);
+    return now < *until && !host->cancelled(task) ? AO_AGAIN : AO_DONE;
+}
+
 static enum ao_verdict hang_step(struct ao *self, struct ergon_task *task, void *state)
 {
     (void)self;
@@ -172,6 +183,7 @@ static const struct ergon_handler handlers[] = {
     STEPPED(echo, .flags = 0),
     STEPPED(sleep, .state_size = sizeof(bool)),
     STEPPED(again, .state_size = sizeof(int64_t)),
+    STEPPED(burn, .state_size = sizeof(uint64_t)),
     STEPPED(hang, .cleanup = count_cleanup),
     STEPPED(fail, .flags = 0),
     STEPPED(fault, .flags = 0),

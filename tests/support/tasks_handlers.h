@@ -3,6 +3,7 @@
  *   echo      stepped   its parameters
  *   sleep     stepped   [ms]: parks so long, then its parameters
  *   again     stepped   [n]: n more steps, then nil
+ *   burn      stepped   [us]: steps of 50 us of real time, then nil
  *   hang      stepped   parks until cancelled
  *   fail      stepped   fails with a code and a text
  *   fault     stepped   faults
