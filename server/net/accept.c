@@ -135,6 +135,7 @@ static void pause_accepting(struct acceptor *a, int code)
               LOG_UINT("connections", a->open),
               LOG_STR("hint", "raise the limit of open files, or lower limits.connections"));
     a->paused = true;
+    a->pause_end = activator_now(a->activator) + ACCEPT_PAUSE;
     acceptor_watch(a, false);
 }
 

@@ -53,7 +53,7 @@ static enum ao_verdict acceptor_step(struct ao *self)
 
     acceptor_obey(a);
     bool more = take_returns(a);
-    if (a->paused && (ao_why(self) & AO_WHY_DUE))
+    if (a->paused && activator_now(a->activator) >= a->pause_end)
         end_pause(a);
     for (uint32_t i = 0; i < a->listener_count && !a->paused; i++)
         if (a->listeners[i]->ready)
@@ -63,7 +63,7 @@ static enum ao_verdict acceptor_step(struct ao *self)
         return AO_AGAIN;
     if (!a->paused)
         return AO_DONE;
-    ao_sleep_for(self, ACCEPT_PAUSE);
+    ao_sleep_until(self, a->pause_end);
     return AO_PARK;
 }
 

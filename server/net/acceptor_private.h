@@ -70,6 +70,7 @@ struct acceptor {
     uint64_t next_id;
     struct address_table addresses;
     bool paused;            /* no fd was left; the listeners are not watched */
+    ao_time pause_end;      /* time; valid while paused */
     uint64_t refused;       /* since the last log line about it */
     ao_time refusal_logged; /* time of that line */
     bool draining;

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "server/net/acceptor_private.h"
 #include "server/net/conn_private.h"
 #include "server/net/principal.h"
 #include "tests/support/net_server.h"
@@ -138,6 +139,40 @@ static void a_shortage_of_files_is_a_pause(void **state)
     s.now += AO_MS(200);
     NET_SERVER_UNTIL(&s, net_server_total(&s) == 3);
     for (int i = 0; i < 3; i++)
+        close(fds[i]);
+    net_server_close(&s);
+}
+
+/* While it pauses, connections that end come home: that neither ends the pause nor prolongs it. */
+static void the_pause_ends_in_its_time(void **state)
+{
+    struct net_server s;
+    struct rlimit old;
+    int fds[12];
+
+    (void)state;
+    net_server_init(&s, 1);
+    net_server_open(&s);
+    const char *url = listen_plain(&s);
+    for (int i = 0; i < 10; i++)
+        fds[i] = net_client_connect(url);
+    NET_SERVER_UNTIL(&s, net_server_total(&s) == 10);
+    for (int i = 10; i < 12; i++)
+        fds[i] = net_client_connect(url);
+    getrlimit(RLIMIT_NOFILE, &old);
+    struct rlimit low = {.rlim_cur = (rlim_t)fds[11] + 1, .rlim_max = old.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &low);
+    NET_SERVER_UNTIL(&s, s.acceptor->paused);
+    setrlimit(RLIMIT_NOFILE, &old);
+    for (uint64_t i = 0; i < 5; i++) { /* one in 30 ms */
+        close(fds[i]);
+        NET_SERVER_UNTIL(&s, s.loops[0]->counters.closed == i + 1);
+        s.now += AO_MS(30);
+    }
+    for (int i = 0; i < 100; i++)
+        net_server_turn(&s);
+    assert_int_equal(net_server_total(&s), 7);
+    for (int i = 5; i < 12; i++)
         close(fds[i]);
     net_server_close(&s);
 }
@@ -313,6 +348,7 @@ int main(void)
         cmocka_unit_test(the_loop_with_the_fewest_gets_it),
         cmocka_unit_test(limits_of_connections),
         cmocka_unit_test(a_shortage_of_files_is_a_pause),
+        cmocka_unit_test(the_pause_ends_in_its_time),
         cmocka_unit_test(a_unix_socket),
         cmocka_unit_test(a_stale_unix_socket_is_replaced),
         cmocka_unit_test(what_cannot_be_listened_at_is_said),
