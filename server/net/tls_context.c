@@ -107,25 +107,40 @@ static void set_rules(SSL_CTX *ctx, const struct tls_files *files)
     SSL_CTX_set_tlsext_ticket_key_evp_cb(ctx, on_ticket);
 }
 
-/* A session is resumed only under the certificates and authorities that it began with: the id is
- * new with each context made, but the same on all loops for the same files. */
+static bool digest_certificate(EVP_MD_CTX *md, const X509 *cert)
+{
+    uint8_t print[EVP_MAX_MD_SIZE];
+    unsigned size;
+
+    return cert == NULL || (X509_digest(cert, EVP_sha256(), print, &size) == 1 &&
+                            EVP_DigestUpdate(md, print, size) == 1);
+}
+
+static bool digest_authorities(EVP_MD_CTX *md, SSL_CTX *ctx)
+{
+    const STACK_OF(X509_OBJECT) *all = X509_STORE_get0_objects(SSL_CTX_get_cert_store(ctx));
+
+    for (int i = 0; i < sk_X509_OBJECT_num(all); i++)
+        if (!digest_certificate(md, X509_OBJECT_get0_X509(sk_X509_OBJECT_value(all, i))))
+            return false;
+    return true;
+}
+
+/* A session is resumed only under the certificate and the authorities that it began with: the id
+ * is made of what stands in the files, so it is the same on all loops, and another one when they
+ * are read again and have changed. */
 static bool set_session_id(SSL_CTX *ctx, const struct tls_files *files)
 {
     uint8_t id[HASH_SIZE];
-    char text[1024];
-    const X509 *cert = SSL_CTX_get0_certificate(ctx);
-    uint8_t print[EVP_MAX_MD_SIZE];
-    unsigned size = sizeof print;
+    EVP_MD_CTX *md = EVP_MD_CTX_new();
+    bool good = md != NULL && EVP_DigestInit_ex(md, EVP_sha256(), NULL) == 1 &&
+                EVP_DigestUpdate(md, &files->client_cert, sizeof files->client_cert) == 1 &&
+                digest_certificate(md, SSL_CTX_get0_certificate(ctx)) &&
+                digest_authorities(md, ctx) && EVP_DigestFinal_ex(md, id, NULL) == 1 &&
+                SSL_CTX_set_session_id_context(ctx, id, sizeof id) == 1;
 
-    if (X509_digest(cert, EVP_sha256(), print, &size) != 1)
-        return false;
-    int n = snprintf(text, sizeof text, "%s %d ", files->client_ca ? files->client_ca : "",
-                     (int)files->client_cert);
-    if (n < 0 || (size_t)n + size > sizeof text)
-        n = 0;
-    memcpy(text + n, print, size);
-    return hash_sha256(span_of(text, (size_t)n + size), id) &&
-           SSL_CTX_set_session_id_context(ctx, id, sizeof id) == 1;
+    EVP_MD_CTX_free(md);
+    return good;
 }
 
 /* Never asks on a terminal: without a password an encrypted key is an error. */
@@ -154,9 +169,11 @@ static const char *load_files(SSL_CTX *ctx, const struct tls_files *files)
     if (files->client_cert == CLIENT_CERT_NONE)
         return NULL;
     STACK_OF(X509_NAME) *names = SSL_load_client_CA_file(files->client_ca);
-    if (names == NULL || SSL_CTX_load_verify_file(ctx, files->client_ca) != 1)
+    if (names == NULL)
         return files->client_ca;
     SSL_CTX_set_client_CA_list(ctx, names);
+    if (SSL_CTX_load_verify_file(ctx, files->client_ca) != 1)
+        return files->client_ca;
     SSL_CTX_set_verify(
         ctx,
         SSL_VERIFY_PEER |

@@ -513,11 +513,42 @@ static void nothing_stays_inside_at_a_limit(void **state)
     net_server_close(&s);
 }
 
+/* A ticket is no way around authorities that are trusted no more. */
+static void other_authorities_end_sessions(void **state)
+{
+    char ca[96];
+
+    (void)state;
+    snprintf(ca, sizeof ca, "%s/authority.pem", directory);
+    for (int v = 0; v < 2; v++) {
+        struct net_server s;
+        struct client c;
+        unlink(ca);
+        assert_int_equal(link(alice_cert, ca), 0);
+        struct listener_options options = mutual_tls(CLIENT_CERT_REQUIRED);
+        options.tls.client_ca = ca;
+        const char *url = open_server(&s, 1, options);
+        client_init(&c, versions[v], alice_cert, alice_key);
+        assert_true(client_connect(&c, &s, url) && client_echo(&c, &s, 1));
+        client_disconnect(&c);
+        unlink(ca);
+        assert_int_equal(link(other_cert, ca), 0);
+        assert_int_equal(net_reload(s.acceptor, NULL, s.error, sizeof s.error), 0);
+        for (int i = 0; i < 10; i++)
+            net_server_turn(&s);
+        assert_false(client_connect(&c, &s, url) && client_echo(&c, &s, 1));
+        client_fini(&c);
+        net_server_close(&s);
+    }
+    unlink(ca);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(echo_of_all_sizes),
         cmocka_unit_test(a_session_is_resumed_at_another_loop),
+        cmocka_unit_test(other_authorities_end_sessions),
         cmocka_unit_test(a_certificate_says_who_the_peer_is),
         cmocka_unit_test(who_is_not_known_is_refused),
         cmocka_unit_test(old_versions_are_refused),
