@@ -16,7 +16,7 @@ bool input_allowed(const struct connection *c)
 {
     const struct net_limits *limits = &c->loop->limits;
 
-    return c->out.bytes < limits->output_max &&
+    return output_bytes(c) < limits->output_max &&
            (c->in_flight < limits->in_flight || c->reserve < RESERVE_MESSAGES);
 }
 
@@ -200,6 +200,8 @@ static enum input_end read_and_run(struct connection *c)
     size_t size = at_limit ? RESERVE_BYTES : READ_SIZE;
     ssize_t n = c->stream.cls->read(&c->stream, l->scratch + HEADROOM, size);
 
+    if (c->stream.backlog > 0 && !(c->stream.watched & STREAM_WRITE))
+        output_wanted(c);
     if (n == STREAM_WANT_READ || n == STREAM_WANT_WRITE) {
         c->ready &= (uint8_t)~STREAM_READ;
         return INPUT_REST;

@@ -4,7 +4,7 @@
 #include "server/runtime/log.h"
 #include "server/runtime/trace.h"
 
-static void mark_dirty(struct connection *c)
+void output_wanted(struct connection *c)
 {
     struct net_loop *l = c->loop;
 
@@ -41,7 +41,7 @@ uint8_t *conn_reserve(struct connection *c, size_t room)
 void conn_commit(struct connection *c, uint8_t *end)
 {
     chunk_commit(&c->out, end);
-    mark_dirty(c);
+    output_wanted(c);
 }
 
 void conn_send_block(struct connection *c, void *block, struct span bytes,
@@ -50,7 +50,7 @@ void conn_send_block(struct connection *c, void *block, struct span bytes,
     if (!conn_answerable(c)) {
         release(block);
     } else if (chunk_append_block(&c->out, block, bytes, release)) {
-        mark_dirty(c);
+        output_wanted(c);
     } else {
         release(block);
         out_of_memory(c);

@@ -106,10 +106,16 @@ void input_drop(struct connection *c);
 void input_discard(struct connection *c); /* for LINGERING */
 
 /* conn_output.c */
-void output_flush(struct connection *c); /* writes what it can; may enter CLOSED */
+void output_wanted(struct connection *c); /* output_flush() at this round's end */
+void output_flush(struct connection *c);  /* writes what it can; may enter CLOSED */
+static inline uint64_t output_bytes(const struct connection *c)
+{
+    return c->out.bytes + c->stream.backlog;
+}
+
 static inline bool output_pending(const struct connection *c)
 {
-    return c->out.bytes != 0 || c->stream.backlog;
+    return output_bytes(c) != 0;
 }
 
 #endif

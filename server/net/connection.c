@@ -113,7 +113,7 @@ static void enter_closed(struct connection *c)
     struct net_loop *l = c->loop;
 
     c->stream.cls->close(&c->stream);
-    c->stream.backlog = false;
+    c->stream.backlog = 0;
     c->ready = 0;
     chunk_drop_all(&c->out, &l->pool);
     counter_add(&l->counters.connections, (uint64_t)-1);
@@ -170,20 +170,25 @@ void stream_ready(struct stream *s, unsigned what)
 
 /* --- The states --- */
 
-/* Nothing to do until an event, a call's end, or the time limit. */
-static enum ao_verdict rest(struct connection *c)
+/* Nothing to do until one of these events, a call's end, or the time limit. */
+static enum ao_verdict rest_until(struct connection *c, unsigned what)
 {
-    bool reads = c->state == CONN_HANDSHAKE || c->state == CONN_LINGERING ||
-                 (conn_open(c) && !(c->stopped && (c->ready & STREAM_READ)));
-    bool writes = c->state != CONN_LINGERING && c->stream.watched & STREAM_WRITE;
-
-    if (!conn_watch(c, (reads ? STREAM_READ : 0u) | (writes ? STREAM_WRITE : 0u)))
+    if (!conn_watch(c, what))
         return AO_AGAIN;
     ao_time limit = conn_time_limit(c);
     if (limit == 0)
         return AO_DONE;
     ao_sleep_until(&c->ao, c->since + limit);
     return AO_PARK;
+}
+
+static enum ao_verdict rest(struct connection *c)
+{
+    bool reads =
+        c->state == CONN_LINGERING || (conn_open(c) && !(c->stopped && (c->ready & STREAM_READ)));
+    bool writes = c->state != CONN_LINGERING && c->stream.watched & STREAM_WRITE;
+
+    return rest_until(c, (reads ? STREAM_READ : 0u) | (writes ? STREAM_WRITE : 0u));
 }
 
 static void handshake_failed(struct connection *c, int result)
@@ -213,7 +218,7 @@ static enum ao_verdict in_handshake(struct connection *c)
     if (c->stream.cls->handshake == NULL)
         return handshake_done(c);
     if (c->ready == 0 && c->stream.watched != 0)
-        return rest(c);
+        return rest_until(c, c->stream.watched);
     loop_arm(l);
     if (l->handshakes++ >= HANDSHAKES_A_ROUND)
         return AO_AGAIN;
@@ -229,9 +234,7 @@ static enum ao_verdict in_handshake(struct connection *c)
         return AO_AGAIN;
     }
     c->ready = 0;
-    if (result == STREAM_WANT_WRITE && !conn_watch(c, STREAM_READ | STREAM_WRITE))
-        return AO_AGAIN;
-    return rest(c);
+    return rest_until(c, result == STREAM_WANT_WRITE ? STREAM_WRITE : STREAM_READ);
 }
 
 static void note_stop(struct connection *c, bool stopped)

@@ -46,13 +46,13 @@ struct stream_class {
 
 struct stream {
     const struct stream_class *cls;
-    void *state;        /* of the class */
-    int fd;             /* -1 when it has none */
-    uint32_t error;     /* errno, or of OpenSSL */
-    uint8_t watched;    /* bits of enum stream_ready */
-    bool backlog;       /* bytes were taken that are not yet sent: watch for STREAM_WRITE, and then
-                           writev(s, NULL, 0) */
-    bool more;          /* a read returns something at once, even if the fd is silent */
+    void *state;     /* of the class */
+    int fd;          /* -1 when it has none */
+    uint32_t error;  /* errno, or of OpenSSL */
+    uint8_t watched; /* bits of enum stream_ready */
+    bool more;       /* a read returns something at once, even if the fd is silent */
+    size_t backlog;  /* bytes of the stream's own, not yet sent; a read may add to them.  Watch for
+                        STREAM_WRITE, and then writev(s, NULL, 0) */
     struct event event; /* of the classes that have an fd */
 };
 

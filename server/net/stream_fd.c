@@ -21,7 +21,7 @@ void stream_fd_open(struct stream *s, int fd, struct event_base *base)
     s->fd = fd;
     s->error = 0;
     s->watched = 0;
-    s->backlog = false;
+    s->backlog = 0;
     s->more = false;
     event_assign(&s->event, base, fd, EV_READ | EV_PERSIST, on_event, s);
 }

@@ -134,12 +134,12 @@ static int send_out(struct stream *s)
         kept = buffer_append(&t->backlog, span_of(from->at + sent, from->len - sent));
     }
     t->loop->out.len = 0;
-    s->backlog = t->backlog.len > 0;
-    if (!s->backlog)
+    s->backlog = t->backlog.len;
+    if (s->backlog == 0)
         buffer_release(&t->backlog);
     if (n == STREAM_ERROR || !kept)
         return STREAM_ERROR;
-    return s->backlog ? STREAM_WANT_WRITE : 0;
+    return s->backlog > 0 ? STREAM_WANT_WRITE : 0;
 }
 
 static int failed(struct stream *s)
@@ -174,6 +174,7 @@ static int tls_handshake(struct stream *s)
 {
     struct tls_state *t = s->state;
 
+    t->in = span_of(t->rest.at, t->rest.len); /* of a handshake that ended, but was not sent */
     for (int reads = 0; reads < TLS_READS; reads++) {
         ERR_clear_error();
         int done = SSL_do_handshake(t->ssl);
@@ -181,11 +182,13 @@ static int tls_handshake(struct stream *s)
         int sent = send_out(s);
         if (done != 1 && reason != SSL_ERROR_WANT_READ)
             return failed(s);
+        if (done == 1 && !keep_rest(s))
+            return failed(s);
         if (sent != 0)
             return sent;
         if (done == 1) {
             t->established = true;
-            return keep_rest(s) ? 0 : failed(s);
+            return 0;
         }
         ssize_t n = fill(s);
         if (n <= 0)
@@ -267,7 +270,7 @@ static ssize_t tls_writev(struct stream *s, const struct iovec *parts, int count
     struct tls_state *t = s->state;
     size_t taken = 0;
     size_t n;
-    int sent = s->backlog ? send_out(s) : 0;
+    int sent = s->backlog > 0 ? send_out(s) : 0;
 
     if (sent != 0 || count == 0)
         return sent;

@@ -31,6 +31,11 @@ static int script_handshake(struct stream *s)
 {
     struct script *k = s->state;
 
+    size_t n = k->flight < k->window ? k->flight : k->window;
+    k->flight -= n;
+    k->window -= n;
+    if (k->flight > 0)
+        return STREAM_WANT_WRITE;
     if (k->handshakes == 0)
         return 0;
     if (k->handshakes > 0)
@@ -51,6 +56,8 @@ static ssize_t script_read(struct stream *s, uint8_t *buf, size_t size)
     size_t n = size < k->in_len ? size : k->in_len;
 
     k->reads++;
+    s->backlog += k->reply;
+    k->reply = 0;
     if (k->reset)
         return fail(s);
     if (n == 0)
@@ -71,6 +78,13 @@ static ssize_t script_writev(struct stream *s, const struct iovec *parts, int co
     k->writes++;
     if (k->reset)
         return fail(s);
+    size_t late = s->backlog < k->window ? s->backlog : k->window;
+    s->backlog -= late;
+    k->window -= late;
+    if (s->backlog > 0)
+        return STREAM_WANT_WRITE;
+    if (count == 0)
+        return 0;
     for (int i = 0; i < count && k->window > 0; i++) {
         size_t n = parts[i].iov_len < k->window ? parts[i].iov_len : k->window;
         if (k->out_len + n > SCRIPT_ROOM)

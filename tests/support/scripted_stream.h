@@ -23,6 +23,8 @@ struct script {
     size_t out_len;
     size_t window;     /* bytes that it still takes */
     int handshakes;    /* calls that want to read before the handshake is done; -1: for ever */
+    size_t reply;      /* bytes that the next read puts into the backlog */
+    size_t flight;     /* bytes that the handshake writes before it reads */
     bool shut, closed; /* by the connection */
     unsigned reads, writes;
 };

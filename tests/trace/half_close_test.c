@@ -86,12 +86,36 @@ static void the_peer_may_be_gone_when_the_answer_comes(void **state)
     net_world_fini(&w);
 }
 
+/* What the stream itself has to say after a read goes out too, with no answer to push it. */
+static void what_the_stream_answers_is_written(void **state)
+{
+    struct net_world w;
+    struct script peer;
+
+    (void)state;
+    net_world_init(&w);
+    net_world_open(&w);
+    struct connection *c = net_world_connect(&w, &peer);
+    net_world_run_ms(&w, 1);
+    peer.window = 0;
+    peer.reply = 50;
+    script_send_eof(&peer);
+    net_world_run_ms(&w, 2);
+    assert_int_equal(c->state, CONN_DRAINING);
+    script_widen(&peer, 50);
+    net_world_run_ms(&w, 3);
+    assert_true(peer.closed);
+    script_fini(&peer);
+    net_world_fini(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_come_after_the_fin),
         cmocka_unit_test(a_fin_inside_a_message_is_an_end_too),
         cmocka_unit_test(the_peer_may_be_gone_when_the_answer_comes),
+        cmocka_unit_test(what_the_stream_answers_is_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

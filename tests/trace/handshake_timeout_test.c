@@ -94,13 +94,37 @@ static void a_round_does_few(void **state)
     net_world_fini(&w);
 }
 
+/* What a peer sends meanwhile, or that it could be written to later, is no reason to try again. */
+static void it_waits_for_one_thing(void **state)
+{
+    struct net_world w;
+    struct script peer;
+
+    (void)state;
+    net_world_init(&w);
+    net_world_open(&w);
+    struct connection *c = net_world_connect(&w, &peer);
+    peer.window = 100;
+    peer.flight = 300;
+    peer.handshakes = 1;
+    net_world_run_ms(&w, 1);
+    assert_int_equal(c->stream.watched, STREAM_WRITE);
+    script_widen(&peer, SCRIPT_WINDOW);
+    net_world_run_ms(&w, 2);
+    assert_int_equal(c->stream.watched, STREAM_READ);
+    net_send(&peer, 1, "echo", "");
+    net_world_run_ms(&w, 3);
+    assert_int_equal(c->state, CONN_OPEN);
+    script_fini(&peer);
+    net_world_fini(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_takes_too_long),
-        cmocka_unit_test(it_ends_in_time),
-        cmocka_unit_test(the_peer_gives_up),
-        cmocka_unit_test(a_round_does_few),
+        cmocka_unit_test(it_takes_too_long),      cmocka_unit_test(it_ends_in_time),
+        cmocka_unit_test(the_peer_gives_up),      cmocka_unit_test(a_round_does_few),
+        cmocka_unit_test(it_waits_for_one_thing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
