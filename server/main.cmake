@@ -28,3 +28,4 @@ ergon_library(ergon_server
 
 ergon_program(ergond SOURCES main.c DEPS ergon_server)
 install(TARGETS ergond RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/docs/man/ergond.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8)
