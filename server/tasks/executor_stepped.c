@@ -29,13 +29,18 @@ static struct task *task_of_ao(struct ao *ao)
     return ao_of(ao, struct task, ao);
 }
 
-static void link_started(struct stepped *s, struct task *t)
+static void link_to(struct task **list, struct task *t)
 {
     t->prev = NULL;
-    t->next = s->started;
-    if (s->started)
-        s->started->prev = t;
-    s->started = t;
+    t->next = *list;
+    if (t->next)
+        t->next->prev = t;
+    *list = t;
+}
+
+static void link_started(struct stepped *s, struct task *t)
+{
+    link_to(&s->started, t);
 }
 
 static void unlink_started(struct stepped *s, struct task *t)
@@ -43,7 +48,7 @@ static void unlink_started(struct stepped *s, struct task *t)
     if (t->prev)
         t->prev->next = t->next;
     else
-        s->started = t->next;
+        *(s->started == t ? &s->started : &s->unwanted) = t->next;
     if (t->next)
         t->next->prev = t->prev;
 }
@@ -303,14 +308,38 @@ void stepped_drop(struct stepped *s, struct task *t)
     finish(s, t);
 }
 
+/* One that was woken sees the flag itself. */
+static void drop_if_waiting(struct stepped *s, struct task *t)
+{
+    if (task_is(t, TASK_PARKED) && ao_state(&t->ao) == AO_STATE_SLEEPING)
+        stepped_drop(s, t);
+}
+
 static void drop_flagged(struct stepped *s)
 {
     struct task *next;
     for (struct task *t = s->started; t; t = next) {
         next = t->next;
-        if (task_is(t, TASK_PARKED) && task_flagged(t) && ao_state(&t->ao) == AO_STATE_SLEEPING)
-            stepped_drop(s, t);
+        if (task_flagged(t))
+            drop_if_waiting(s, t);
     }
+}
+
+static void drop_unwanted(struct stepped *s)
+{
+    struct task *t;
+    while ((t = s->unwanted)) {
+        unlink_started(s, t);
+        link_started(s, t);
+        drop_if_waiting(s, t);
+    }
+}
+
+void stepped_unwant(struct stepped *s, struct task *t)
+{
+    unlink_started(s, t);
+    link_to(&s->unwanted, t);
+    ao_ask(s->handle, AO_ASK_ACTIVATE);
 }
 
 /* The last first, since the manager puts each before the others. */
@@ -349,6 +378,7 @@ static enum ao_verdict stepped_step(struct ao *self)
     struct stepped *s = ao_of(self, struct stepped, ao);
     if (atomic_exchange_explicit(&s->poked, false, memory_order_acq_rel))
         drop_flagged(s);
+    drop_unwanted(s);
     if (is_shut(s))
         give_back_all(s);
     else

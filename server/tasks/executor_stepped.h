@@ -15,9 +15,10 @@ struct stepped {
     struct home *home; /* of its loop */
     struct ao ao;      /* receives what the manager gives, and starts it */
     struct ao_handle *handle;
-    struct ao_port *port; /* of its activator, for handlers */
-    uint32_t active;      /* started tasks that do not wait */
-    struct task *started; /* all that were started and live on; by next and prev */
+    struct ao_port *port;  /* of its activator, for handlers */
+    uint32_t active;       /* started tasks that do not wait */
+    struct task *started;  /* all that were started and live on; by next and prev */
+    struct task *unwanted; /* those of them that were flagged since the last step */
     /* Release in stepped_poke(), acquire in its step: the flags set before are seen. */
     _Atomic bool poked;
 };
@@ -44,6 +45,9 @@ static inline struct stepped *stepped_of(struct executor *e)
 
 /* Ends a task that lives on here, as if it had been cancelled. */
 void stepped_drop(struct stepped *s, struct task *t);
+
+/* A task of this loop's home, which lives on here, was flagged: it is found without a search. */
+void stepped_unwant(struct stepped *s, struct task *t);
 
 /* Any thread: there may be parked tasks whose result nobody wants any more. */
 void stepped_poke(struct stepped *s);

@@ -32,9 +32,8 @@ void stepped_fini(struct stepped *s)
 
 void stepped_clear(struct stepped *s)
 {
-    while (s->started) {
-        struct task *t = s->started;
-        s->started = t->next;
+    for (struct task *t; (t = s->started ? s->started : s->unwanted);) {
+        *(s->started ? &s->started : &s->unwanted) = t->next;
         if (ao_state(&t->ao) == AO_STATE_ACTIVE || ao_state(&t->ao) == AO_STATE_SLEEPING)
             ao_deactivate(&t->ao);
         host_drop_nested(t);

@@ -64,7 +64,7 @@ static void flag_task(struct home *h, const struct call_record *record, enum tas
     struct task *t = record->call.task;
     atomic_fetch_or_explicit(&t->flags, (uint8_t)flag, memory_order_relaxed);
     if (!record->managed) {
-        stepped_poke(h->own);
+        stepped_unwant(h->own, t);
         return;
     }
     manager_note_flagged(&tasks->manager);
