@@ -182,6 +182,32 @@ static int open_and_call(void *arg)
 }
 
 /* Whatever allocation fails: each call is refused, or told exactly once. */
+/* Some that wait, one that was due in the same round, one that goes on by itself. */
+static void unwanted_ones_among_many(void **state)
+{
+    uint8_t buf[16];
+    (void)state;
+    open_world();
+    tasks_world_open(&w);
+    for (int i = 0; i < 100; i++)
+        call("hang", AO_NEVER);
+    tasks_world_call(&w, 0, "sleep", params_int(buf, 10), AO_NEVER); /* 101 */
+    tasks_world_call(&w, 0, "sleep", params_int(buf, 10), AO_MS(10));
+    unsigned cleanups = test_cleanups;
+    for (unsigned n = 2; n <= 100; n += 2)
+        home_cancel(tasks_home(w.tasks, 0), tasks_world_find(&w, n));
+    assert_int_equal(w.ended, 50);
+    tasks_world_run_ms(&w, 20);
+    assert_int_equal(test_cleanups - cleanups, 50);
+    assert_int_equal(w.ended, 52);
+    for (unsigned n = 1; n <= 102; n++)
+        assert_int_equal(w.told[n], n % 2 == 0 || n > 100 ? 1 : 0);
+    assert_int_equal(figure_read(&w.tasks->executors[0]->parked), 50);
+    home_cancel(tasks_home(w.tasks, 0), tasks_world_find(&w, 1));
+    tasks_world_fini(&w); /* with one that was not looked at yet */
+    assert_int_equal(test_cleanups - cleanups, 100);
+}
+
 static struct ao rival;
 
 /* Due at the same time as call 1, and before it in the round. */
@@ -241,6 +267,7 @@ int main(void)
         cmocka_unit_test(the_cancelled_make_room),
         cmocka_unit_test(parked_ones_have_a_cap),
         cmocka_unit_test(a_result_may_be_kept),
+        cmocka_unit_test(unwanted_ones_among_many),
         cmocka_unit_test(a_deadline_is_not_the_next_calls),
         cmocka_unit_test(memory_fails),
     };
