@@ -25,9 +25,13 @@ enum bench_verdict {
     BENCH_CHURNING /* connections were not opened as fast as asked */
 };
 
-/* At most one in a hundred may be missing, and the generator's own lag may not be what the
- * percentiles show: at the 99th it is below a millisecond, or below half of the latency. */
+/* At most one in a hundred may be missing, and at the 99th percentile the generator's own lag may
+ * be 10 ms, or half of the latency if that is more. */
 enum bench_verdict bench_judge(const struct bench_kept *k);
+
+/* Whether most of a latency may be lag, which is contained in it: it can only be better than that.
+ */
+bool bench_mostly_lag(uint64_t lag_ns, uint64_t latency_ns);
 
 /* What happened, and what to do; NULL for BENCH_KEPT. */
 const char *bench_verdict_text(enum bench_verdict v);

@@ -1,64 +1,27 @@
 #include "client/cli/bench_report.h"
 
-#include "client/cli/json.h"
+#include "client/cli/bench_json.h"
+#include "client/cli/bench_text.h"
 
 #include <stdio.h>
 
-enum { NUMBER_SIZE = 40, TIME_SIZE = 32 };
-
-static const struct {
-    const char *name;
-    double percent;
-} PERCENTILES[] = {{"p50", 50}, {"p90", 90}, {"p99", 99}, {"p99.9", 99.9}, {"max", 100}};
-
-enum { PERCENTILE_COUNT = sizeof PERCENTILES / sizeof *PERCENTILES };
-
-/* 1234567 -> "1,234,567" */
-static const char *grouped(uint64_t n, char buf[NUMBER_SIZE])
-{
-    char *p = buf + NUMBER_SIZE - 1;
-    int digits = 0;
-    *p = 0;
-    do {
-        if (digits > 0 && digits % 3 == 0)
-            *--p = ',';
-        *--p = (char)('0' + n % 10);
-        digits++;
-        n /= 10;
-    } while (n > 0);
-    return p;
-}
-
-/* Three digits and a unit. */
-static const char *time_text(uint64_t ns, char buf[TIME_SIZE])
-{
-    static const char *const units[] = {"ns", "us", "ms", "s"};
-    double value = (double)ns;
-    size_t unit = 0;
-    while (value >= 999.5 && unit < 3) {
-        value /= 1000;
-        unit++;
-    }
-    int decimals = unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
-    snprintf(buf, TIME_SIZE, "%.*f %s", decimals, value, units[unit]);
-    return buf;
-}
-
-static uint64_t rate(uint64_t count, uint64_t ns)
-{
-    return ns == 0 ? 0 : (uint64_t)((double)count * 1e9 / (double)ns);
-}
+enum { COLUMN = 10 };
 
 void bench_progress(void *arg, uint32_t connected, uint64_t elapsed_ns, uint64_t answers)
 {
     const struct load_plan *plan = arg;
-    char number[NUMBER_SIZE];
-    char per_second[NUMBER_SIZE];
+    char a[NUMBER_SIZE];
+    char b[NUMBER_SIZE];
+    fputs("\r\033[K", stderr);
+    if (plan->rate > 0)
+        fprintf(stderr, "at %s/s: ", grouped((uint64_t)plan->rate, a));
     if (connected < plan->connections)
-        fprintf(stderr, "\r\033[Kconnecting %u of %u", connected, plan->connections);
+        fprintf(stderr, "connecting %u of %u", connected, plan->connections);
+    else if (elapsed_ns == 0)
+        fputs("warming up", stderr);
     else
-        fprintf(stderr, "\r\033[K%.1f s  %s answers  %s/s", (double)elapsed_ns / 1e9,
-                grouped(answers, number), grouped(rate(answers, elapsed_ns), per_second));
+        fprintf(stderr, "%.1f s  %s answers  %s/s", (double)elapsed_ns / 1e9, grouped(answers, a),
+                grouped((uint64_t)per_second(answers, elapsed_ns), b));
 }
 
 void bench_progress_end(void)
@@ -66,12 +29,124 @@ void bench_progress_end(void)
     fputs("\r\033[K", stderr);
 }
 
+enum bench_verdict bench_verdict_of(const struct load_plan *plan, const struct load_result *r)
+{
+    struct bench_kept k = {
+        .due = plan->rate > 0 ? r->due : 0,
+        .sent = r->sent,
+        .held = r->held,
+        .lag_p99_ns = histogram_percentile(&r->lag, 99),
+        .latency_p99_ns = histogram_percentile(&r->latency, 99),
+        .churn_due = r->churn_due,
+        .churned = r->churned,
+        .busy = r->busy,
+    };
+    return bench_judge(&k);
+}
+
+/* ---- one run ---- */
+
 static uint64_t error_total(const struct load_result *r)
 {
     uint64_t total = 0;
     for (size_t i = 0; i < r->error_kinds; i++)
         total += r->errors[i].count;
     return total;
+}
+
+static void print_head(const struct globals *g, const struct load_plan *plan, uint64_t elapsed_ns)
+{
+    char number[NUMBER_SIZE];
+    printf("%.*s at %s: %u connection%s x %u in flight, ", (int)plan->method.len,
+           (const char *)plan->method.at, g->server, plan->connections,
+           plan->connections == 1 ? "" : "s", plan->in_flight);
+    if (plan->threads > 1)
+        printf("%u threads, ", plan->threads);
+    if (plan->rate > 0)
+        printf("open loop of %s/s (%s)", grouped((uint64_t)plan->rate, number),
+               plan->pace == PACE_FIXED ? "fixed" : "poisson");
+    else
+        fputs("closed loop", stdout);
+    printf(", %.2f s\n", (double)elapsed_ns / 1e9);
+}
+
+static void print_latency(const struct histogram *h)
+{
+    char text[TIME_SIZE];
+    fputs("latency     ", stdout);
+    for (size_t i = 0; i < PERCENTILE_COUNT; i++)
+        printf(" %*s", COLUMN, PERCENTILES[i].name);
+    fputs("\n            ", stdout);
+    for (size_t i = 0; i < PERCENTILE_COUNT; i++)
+        printf(" %*s", COLUMN, time_text(histogram_percentile(h, PERCENTILES[i].percent), text));
+    putchar('\n');
+}
+
+static void print_spread(const struct histogram *h)
+{
+    char a[TIME_SIZE];
+    char b[TIME_SIZE];
+    char c[TIME_SIZE];
+    printf("p50 %s, p99 %s, max %s\n", time_text(histogram_percentile(h, 50), a),
+           time_text(histogram_percentile(h, 99), b), time_text(h->max, c));
+}
+
+static void print_result(const struct globals *g, const struct load_result *r)
+{
+    char a[NUMBER_SIZE];
+    char b[NUMBER_SIZE];
+    bool colour = colour_wanted(g, stdout);
+    printf("answers      %s\n", grouped(r->latency.count, a));
+    printf("throughput   %s%s/s%s\n", colour ? "\033[1m" : "",
+           grouped((uint64_t)per_second(r->latency.count, r->elapsed_ns), b),
+           colour ? "\033[0m" : "");
+    print_latency(&r->latency);
+}
+
+static void print_refusal(enum bench_verdict v, const struct load_result *r)
+{
+    char a[NUMBER_SIZE];
+    char b[NUMBER_SIZE];
+    printf("no result    %s\n", bench_verdict_text(v));
+    if (r->due > 0)
+        printf("sent         %s of %s that were due\n", grouped(r->sent, a), grouped(r->due, b));
+    if (r->churn_due > 0)
+        printf("replaced     %s of %s connections that were due\n", grouped(r->churned, a),
+               grouped(r->churn_due, b));
+}
+
+static void print_warning(const struct load_result *r)
+{
+    if (bench_mostly_lag(histogram_percentile(&r->lag, 99), histogram_percentile(&r->latency, 99)))
+        puts("             most of the p99 above is that lag: the server's own is lower");
+}
+
+static void print_generator(const struct load_plan *plan, const struct load_result *r)
+{
+    char number[NUMBER_SIZE];
+    printf("generator    %.0f %% busy", r->busy * 100);
+    if (plan->rate > 0) {
+        fputs("; its own lag ", stdout);
+        print_spread(&r->lag);
+        print_warning(r);
+    } else {
+        putchar('\n');
+    }
+    if (r->held > 0)
+        printf("held         %s requests waited for a place in flight\n", grouped(r->held, number));
+}
+
+static void print_opening(const struct load_plan *plan, const struct load_result *r)
+{
+    char a[NUMBER_SIZE];
+    char b[NUMBER_SIZE];
+    if (plan->churn == 0 && plan->target.url->kind != URL_TLS)
+        return;
+    printf("opened       %s connections", grouped(r->opening.count, a));
+    if (plan->target.url->kind == URL_TLS)
+        printf(", %s of them resumed", grouped(r->resumed, b));
+    fputs("; ", stdout);
+    print_spread(&r->opening);
 }
 
 static void print_problems(const struct load_result *r)
@@ -88,64 +163,15 @@ static void print_problems(const struct load_result *r)
 static void print_text(const struct globals *g, const struct load_plan *plan,
                        const struct load_result *r)
 {
-    char a[NUMBER_SIZE];
-    char b[NUMBER_SIZE];
-    char text[TIME_SIZE];
-    bool colour = colour_wanted(g, stdout);
-    printf("%.*s at %s: %u connection%s x %u in flight, %.2f s\n", (int)plan->method.len,
-           (const char *)plan->method.at, g->server, plan->connections,
-           plan->connections == 1 ? "" : "s", plan->in_flight, (double)r->elapsed_ns / 1e9);
-    printf("answers      %s\n", grouped(r->latency.count, a));
-    printf("throughput   %s%s/s%s\n", colour ? "\033[1m" : "",
-           grouped(rate(r->latency.count, r->elapsed_ns), b), colour ? "\033[0m" : "");
-    fputs("latency     ", stdout);
-    for (size_t i = 0; i < PERCENTILE_COUNT; i++)
-        printf(" %s %s%s", PERCENTILES[i].name,
-               time_text(histogram_percentile(&r->latency, PERCENTILES[i].percent), text),
-               i + 1 < PERCENTILE_COUNT ? "," : "\n");
+    enum bench_verdict v = bench_verdict_of(plan, r);
+    print_head(g, plan, r->elapsed_ns);
+    if (v == BENCH_KEPT)
+        print_result(g, r);
+    else
+        print_refusal(v, r);
+    print_generator(plan, r);
+    print_opening(plan, r);
     print_problems(r);
-}
-
-static json_t *latency_json(const struct histogram *h)
-{
-    json_t *latency = json_object();
-    double mean = h->count > 0 ? (double)h->sum / (double)h->count : 0;
-    json_object_set_new(latency, "min", json_real(h->count > 0 ? (double)h->min / 1000 : 0));
-    json_object_set_new(latency, "mean", json_real(mean / 1000));
-    for (size_t i = 0; i < PERCENTILE_COUNT; i++) {
-        uint64_t ns = histogram_percentile(h, PERCENTILES[i].percent);
-        json_object_set_new(latency, PERCENTILES[i].name, json_real((double)ns / 1000));
-    }
-    return latency;
-}
-
-static json_t *errors_json(const struct load_result *r)
-{
-    json_t *errors = json_object();
-    for (size_t i = 0; i < r->error_kinds; i++)
-        json_object_set_new(errors, r->errors[i].code,
-                            json_integer((json_int_t)r->errors[i].count));
-    return errors;
-}
-
-static bool print_json(const struct globals *g, const struct load_plan *plan,
-                       const struct load_result *r)
-{
-    json_t *report = json_pack(
-        "{s:s, s:s#, s:I, s:I, s:f, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:o, s:o}", "server",
-        g->server, "method", plan->method.at, (int)plan->method.len, "connections",
-        (json_int_t)plan->connections, "in_flight", (json_int_t)plan->in_flight, "seconds",
-        (double)r->elapsed_ns / 1e9, "requests", (json_int_t)r->sent, "answers",
-        (json_int_t)r->latency.count, "good", (json_int_t)r->good, "answers_per_second",
-        (double)r->latency.count * 1e9 / (double)(r->elapsed_ns > 0 ? r->elapsed_ns : 1), "lost",
-        (json_int_t)r->lost, "broken_connections", (json_int_t)r->broken, "bytes_sent",
-        (json_int_t)r->bytes_out, "bytes_received", (json_int_t)r->bytes_in, "latency_us",
-        latency_json(&r->latency), "errors", errors_json(r));
-    bool good = report != NULL &&
-                json_dumpf(report, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15)) == 0 &&
-                putchar('\n') != EOF;
-    json_decref(report);
-    return good;
 }
 
 enum status bench_report(const struct globals *g, const struct load_plan *plan,
@@ -153,11 +179,78 @@ enum status bench_report(const struct globals *g, const struct load_plan *plan,
 {
     if (!g->json)
         print_text(g, plan, r);
-    else if (!print_json(g, plan, r))
+    else if (!bench_json_print(bench_json(g, plan, r)))
         return STATUS_REMOTE;
     if (r->broken > 0)
         return STATUS_CONNECT;
+    if (bench_verdict_of(plan, r) != BENCH_KEPT)
+        return STATUS_REMOTE;
     if (r->lost > 0)
         return STATUS_TIMEOUT;
     return error_total(r) > 0 ? STATUS_REMOTE : STATUS_OK;
+}
+
+/* ---- a sweep ---- */
+
+static const char *outcome(const struct bench_row *row)
+{
+    if (row->met)
+        return "met";
+    switch (row->verdict) {
+    case BENCH_KEPT:
+        return bench_mostly_lag(row->lag_ns, row->reached_ns)
+                   ? "not met, by the generator's own lag"
+                   : "not met";
+    case BENCH_PLACES:
+        return "not kept: no place in flight";
+    case BENCH_BUSY:
+        return "not kept: generator busy";
+    case BENCH_LATE:
+        return "not kept: generator late";
+    case BENCH_CHURNING:
+        return "not kept: connections";
+    }
+    return "";
+}
+
+void bench_report_row(const struct globals *g, const struct bench_plan *b,
+                      const struct bench_rows *rows, const struct load_result *r)
+{
+    const struct bench_row *row = &rows->at[rows->count - 1];
+    char number[NUMBER_SIZE];
+    char text[TIME_SIZE];
+    if (g->json)
+        return;
+    if (rows->count == 1)
+        printf("%12s %*s %*s %*s %*s\n", "rate", COLUMN, "p50", COLUMN, "p99", COLUMN,
+               b->objective.name, COLUMN, "max");
+    printf("%10s/s", grouped(row->rate, number));
+    const double percents[] = {50, 99, b->objective.percent, 100};
+    for (size_t i = 0; i < sizeof percents / sizeof *percents; i++)
+        printf(" %*s", COLUMN,
+               row->verdict == BENCH_KEPT
+                   ? time_text(histogram_percentile(&r->latency, percents[i]), text)
+                   : "-");
+    printf("  %s\n", outcome(row));
+    fflush(stdout);
+}
+
+bool bench_report_sweep(const struct globals *g, const struct bench_plan *b,
+                        const struct bench_rows *rows, const struct load_result *best)
+{
+    char number[NUMBER_SIZE];
+    char text[TIME_SIZE];
+    struct load_plan plan = b->load;
+    if (g->json)
+        return bench_json_print(bench_json_sweep(g, b, rows, best));
+    time_text(b->objective.limit_ns, text);
+    if (rows->highest == 0) {
+        printf("\nno rate meets %s = %s\n", b->objective.name, text);
+        return true;
+    }
+    printf("\nhighest rate with %s = %s: %s/s\n\n", b->objective.name, text,
+           grouped(rows->highest, number));
+    plan.rate = (double)rows->highest;
+    print_text(g, &plan, best);
+    return true;
 }

@@ -1,162 +1,225 @@
+/* The threads of a load run, and the sum of what they measured. */
 #include "client/cli/load_inside.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
-#include <time.h>
 #include <unistd.h>
 
-enum {
-    EVENTS_A_ROUND = 256,
-    ROUND_MS = 50,                  /* the longest sleep, so that limits are looked at */
-    PROGRESS_NS = 200 * 1000 * 1000 /* between two calls of progress() */
+enum { PROGRESS_MS = 200 };
+
+/* Threads write their news into one pipe; when all are ready, each takes its start from the other.
+ * They share nothing else. */
+struct crew {
+    const struct load_plan *plan;
+    struct load *loads; /* owned; plan->threads of them */
+    pthread_t *threads; /* owned */
+    uint32_t started;   /* how many are there */
+    int news[2];
+    int go[2];
+    uint32_t ready;
+    uint32_t ended;
+    uint32_t connected;
+    uint64_t answers;
+    uint64_t start_ns; /* 0: not yet */
 };
 
-static const uint64_t DRAIN_NS = UINT64_C(5000000000); /* answers are awaited after the end */
-
-uint64_t load_now_ns(void)
+/* The share of one thread: the first ones have one more. */
+static uint64_t share(uint64_t all, uint32_t index, uint32_t threads)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    return all / threads + (index < all % threads);
 }
 
-static void handle(struct load *l, const struct epoll_event *e)
+static bool crew_init(struct crew *c, const struct load_plan *plan)
 {
-    struct peer *p = e->data.ptr;
-    l->freed_count = 0;
-    if (p == NULL) {
-        l->sending = false;
-        epoll_ctl(l->epoll, EPOLL_CTL_DEL, l->plan->stop_fd, NULL);
+    *c = (struct crew){.plan = plan, .news = {-1, -1}, .go = {-1, -1}};
+    c->loads = calloc(plan->threads, sizeof *c->loads);
+    c->threads = calloc(plan->threads, sizeof *c->threads);
+    return c->loads != NULL && c->threads != NULL && pipe2(c->news, O_CLOEXEC) == 0 &&
+           pipe2(c->go, O_CLOEXEC) == 0;
+}
+
+static void crew_fini(struct crew *c)
+{
+    for (int i = 0; i < 2; i++) {
+        if (c->news[i] >= 0)
+            close(c->news[i]);
+        if (c->go[i] >= 0)
+            close(c->go[i]);
+    }
+    for (uint32_t i = 0; c->loads != NULL && i < c->started; i++)
+        load_result_fini(&c->loads[i].result);
+    free(c->loads);
+    free(c->threads);
+}
+
+static bool start_threads(struct crew *c)
+{
+    const struct load_plan *plan = c->plan;
+    for (uint32_t i = 0; i < plan->threads; i++) {
+        c->loads[i] = (struct load){
+            .plan = plan,
+            .index = i,
+            .connections = (uint32_t)share(plan->connections, i, plan->threads),
+            .requests = share(plan->requests, i, plan->threads),
+            .news_fd = c->news[1],
+            .go_fd = c->go[0],
+            .epoll = -1,
+        };
+        if (pthread_create(&c->threads[i], NULL, load_thread, &c->loads[i]) != 0)
+            return false;
+        c->started++;
+    }
+    return true;
+}
+
+/* ---- news ---- */
+
+static void show_progress(const struct crew *c)
+{
+    if (c->plan->progress == NULL || c->ready < c->started) {
+        if (c->plan->progress != NULL && c->connected < c->plan->connections)
+            c->plan->progress(c->plan->progress_arg, c->connected, 0, 0);
         return;
     }
-    if (p->stream.ops != NULL && (e->events & EPOLLOUT) != 0)
-        load_write_peer(l, p);
-    if (p->stream.ops != NULL)
-        load_read_peer(l, p);
+    uint64_t now = load_now_ns();
+    uint64_t begin = c->start_ns + c->plan->warmup_ns;
+    c->plan->progress(c->plan->progress_arg, c->plan->connections, now > begin ? now - begin : 0,
+                      c->answers);
 }
 
-static void check_limits(struct load *l, uint64_t now)
+static void take_news(struct crew *c)
 {
-    const struct load_plan *plan = l->plan;
-    if (plan->duration_ns > 0 && now - l->start_ns >= plan->duration_ns)
-        l->sending = false;
-    if (plan->progress != NULL && now - l->progress_ns >= PROGRESS_NS) {
-        l->progress_ns = now;
-        plan->progress(plan->progress_arg, plan->connections, now - l->start_ns,
-                       l->result->latency.count);
+    struct load_news news;
+    if (read(c->news[0], &news, sizeof news) != (ssize_t)sizeof news)
+        return;
+    c->connected += news.connected;
+    c->answers += news.answers;
+    c->ready += news.opened;
+    c->ended += news.ended;
+}
+
+/* Until *count is the number of all threads. */
+static void watch(struct crew *c, const uint32_t *count)
+{
+    uint64_t shown_ns = load_now_ns();
+    while (*count < c->started) {
+        struct pollfd p = {.fd = c->news[0], .events = POLLIN};
+        if (poll(&p, 1, PROGRESS_MS) > 0)
+            take_news(c);
+        if (load_now_ns() - shown_ns < PROGRESS_MS * UINT64_C(1000000))
+            continue;
+        shown_ns = load_now_ns();
+        show_progress(c);
     }
 }
 
-static void drive(struct load *l)
+/* ---- the sum ---- */
+
+static void add_error(struct load_result *to, const struct load_errors *e)
 {
-    struct epoll_event events[EVENTS_A_ROUND];
-    uint64_t now = l->start_ns;
-    uint64_t sent_last = now; /* when sending was last allowed */
-    while (l->live > 0 && (l->sending || l->in_flight > 0)) {
-        int n = epoll_wait(l->epoll, events, EVENTS_A_ROUND, ROUND_MS);
-        for (int i = 0; i < n; i++)
-            handle(l, &events[i]);
-        now = load_now_ns();
-        check_limits(l, now);
-        if (l->sending)
-            sent_last = now;
-        else if (now - sent_last > DRAIN_NS)
-            break;
-    }
-    l->result->lost += l->in_flight;
-    l->result->elapsed_ns = now - l->start_ns;
+    size_t i = 0;
+    while (i < to->error_kinds && strcmp(to->errors[i].code, e->code) != 0)
+        i++;
+    if (i == LOAD_CODES_MAX)
+        i--; /* a server with more codes than that has its rest in the last one */
+    if (i == to->error_kinds)
+        to->errors[to->error_kinds++] = (struct load_errors){0};
+    if (to->errors[i].count == 0)
+        memcpy(to->errors[i].code, e->code, sizeof e->code);
+    to->errors[i].count += e->count;
 }
 
-static void fill_all(struct load *l)
+static void add_result(struct load_result *to, const struct load_result *from)
 {
-    for (uint32_t i = 0; i < l->plan->connections; i++) {
-        for (uint32_t slot = 0; slot < l->plan->in_flight; slot++)
-            l->freed[l->freed_count++] = slot;
-        load_send_freed(l, &l->peers[i]);
-    }
+    histogram_merge(&to->latency, &from->latency);
+    histogram_merge(&to->lag, &from->lag);
+    histogram_merge(&to->opening, &from->opening);
+    to->due += from->due;
+    to->held += from->held;
+    to->sent += from->sent;
+    to->good += from->good;
+    to->lost += from->lost;
+    to->churn_due += from->churn_due;
+    to->churned += from->churned;
+    to->resumed += from->resumed;
+    to->broken += from->broken;
+    to->bytes_in += from->bytes_in;
+    to->bytes_out += from->bytes_out;
+    if (from->elapsed_ns > to->elapsed_ns)
+        to->elapsed_ns = from->elapsed_ns;
+    if (from->busy > to->busy)
+        to->busy = from->busy;
+    for (size_t i = 0; i < from->error_kinds; i++)
+        add_error(to, &from->errors[i]);
+    if (from->why[0] != 0)
+        memcpy(to->why, from->why, sizeof to->why);
 }
 
-static bool told_to_stop(int stop_fd)
+static bool result_init(struct load_result *r)
 {
-    struct pollfd p = {.fd = stop_fd, .events = POLLIN};
-    return stop_fd >= 0 && poll(&p, 1, 0) > 0;
-}
-
-static enum status open_all(struct load *l)
-{
-    const struct load_plan *plan = l->plan;
-    struct load_result *r = l->result;
-    for (uint32_t i = 0; i < plan->connections; i++) {
-        struct peer *p = &l->peers[i];
-        p->sent_ns = l->slots + (size_t)i * plan->in_flight;
-        if (told_to_stop(plan->stop_fd))
-            return STATUS_INTERRUPTED;
-        enum status status = peer_open(p, &plan->target, r->why, sizeof r->why);
-        if (status != STATUS_OK)
-            return status;
-        struct epoll_event e = {.events = EPOLLIN, .data.ptr = p};
-        if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, p->stream.fd, &e) != 0) {
-            snprintf(r->why, sizeof r->why, "epoll refused connection %u", i + 1);
-            return STATUS_CONNECT;
-        }
-        l->live++;
-        if (plan->progress != NULL && i % 64 == 63)
-            plan->progress(plan->progress_arg, i + 1, 0, 0);
-    }
-    return STATUS_OK;
-}
-
-static bool set_up(struct load *l)
-{
-    const struct load_plan *plan = l->plan;
-    l->epoll = epoll_create1(EPOLL_CLOEXEC);
-    l->peers = calloc(plan->connections, sizeof *l->peers);
-    l->slots = calloc((size_t)plan->connections * plan->in_flight, sizeof *l->slots);
-    l->freed = calloc(plan->in_flight, sizeof *l->freed);
-    l->scratch = malloc(LOAD_SCRATCH);
-    return histogram_init(&l->result->latency) && l->epoll >= 0 && l->peers != NULL &&
-           l->slots != NULL && l->freed != NULL && l->scratch != NULL && load_make_frame(l);
-}
-
-static void take_down(struct load *l)
-{
-    for (uint32_t i = 0; l->peers != NULL && i < l->plan->connections; i++)
-        peer_close(&l->peers[i]);
-    if (l->epoll >= 0)
-        close(l->epoll);
-    buffer_fini(&l->frame);
-    buffer_fini(&l->batch);
-    free(l->peers);
-    free(l->slots);
-    free(l->freed);
-    free(l->scratch);
-}
-
-enum status load_run(const struct load_plan *plan, struct load_result *result)
-{
-    struct load l = {.plan = plan, .result = result, .epoll = -1, .sending = true};
-    enum status status = STATUS_CONNECT;
-    *result = (struct load_result){0};
-    if (!set_up(&l)) {
-        snprintf(result->why, sizeof result->why, "out of memory or file descriptors");
-        goto done;
-    }
-    status = open_all(&l);
-    if (status != STATUS_OK)
-        goto done;
-    if (plan->stop_fd >= 0)
-        epoll_ctl(l.epoll, EPOLL_CTL_ADD, plan->stop_fd, &(struct epoll_event){.events = EPOLLIN});
-    l.start_ns = l.progress_ns = load_now_ns();
-    fill_all(&l);
-    drive(&l);
-done:
-    take_down(&l);
-    return status;
+    *r = (struct load_result){0};
+    return histogram_init(&r->latency) && histogram_init(&r->lag) && histogram_init(&r->opening);
 }
 
 void load_result_fini(struct load_result *result)
 {
     histogram_fini(&result->latency);
+    histogram_fini(&result->lag);
+    histogram_fini(&result->opening);
+}
+
+/* ---- the run ---- */
+
+/* What kept the first thread from being ready that was kept from it. */
+static enum status opening_status(const struct crew *c, struct load_result *result)
+{
+    for (uint32_t i = 0; i < c->started; i++)
+        if (c->loads[i].status != STATUS_OK) {
+            memcpy(result->why, c->loads[i].result.why, sizeof result->why);
+            return c->loads[i].status;
+        }
+    return STATUS_OK;
+}
+
+static void give_start(struct crew *c, uint64_t start_ns)
+{
+    c->start_ns = start_ns;
+    for (uint32_t i = 0; i < c->started; i++)
+        while (write(c->go[1], &start_ns, sizeof start_ns) < 0 && errno == EINTR)
+            ;
+}
+
+static enum status run_crew(struct crew *c, struct load_result *result)
+{
+    enum status status = STATUS_CONNECT;
+    bool complete = start_threads(c);
+    watch(c, &c->ready);
+    if (complete)
+        status = opening_status(c, result);
+    else
+        snprintf(result->why, sizeof result->why, "%u threads are too many here", c->plan->threads);
+    give_start(c, status == STATUS_OK ? load_now_ns() : 0);
+    watch(c, &c->ended);
+    for (uint32_t i = 0; i < c->started; i++)
+        pthread_join(c->threads[i], NULL);
+    for (uint32_t i = 0; status == STATUS_OK && i < c->started; i++)
+        add_result(result, &c->loads[i].result);
+    return status;
+}
+
+enum status load_run(const struct load_plan *plan, struct load_result *result)
+{
+    struct crew crew;
+    enum status status = STATUS_CONNECT;
+    bool good = result_init(result);
+    if (crew_init(&crew, plan) && good)
+        status = run_crew(&crew, result);
+    else
+        snprintf(result->why, sizeof result->why, "out of memory or file descriptors");
+    crew_fini(&crew);
+    return status;
 }

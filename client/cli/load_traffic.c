@@ -6,127 +6,116 @@
 #include "proto/reader.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 
 enum {
-    ID_OFFSET = 3, /* of the message id in a frame: 94 00 ce id ... */
-    FRAME_HEAD = ID_OFFSET + 4 + ENC_HEAD_MAX
+    ID_OFFSET = 3, /* of the message id in a request: 94 00 ce id ... */
+    HEAD_ROOM = ID_OFFSET + 4 + 2 * ENC_HEAD_MAX
 };
 
 /* ---- requests ---- */
 
+/* Bytes that do not compress to nothing, the same in every run. */
+static bool make_payload(struct load *l)
+{
+    size_t size = l->plan->payload.most;
+    struct bench_random random = {0};
+    l->payload = malloc(size + 1);
+    if (l->payload == NULL)
+        return false;
+    for (size_t i = 0; i < size; i++)
+        l->payload[i] = (uint8_t)bench_random_next(&random);
+    return true;
+}
+
 /* The id has a fixed width, so that it can be patched. */
-bool load_make_frame(struct load *l)
+bool load_make_request(struct load *l)
 {
     const struct load_plan *plan = l->plan;
-    size_t room = FRAME_HEAD + plan->method.len + plan->params.len;
-    uint8_t *at = buffer_reserve(&l->frame, room);
+    struct span params = plan->has_payload ? span_of(NULL, 0) : plan->params;
+    uint8_t *at = buffer_reserve(&l->head, HEAD_ROOM + plan->method.len + params.len);
     if (at == NULL)
         return false;
     uint8_t *p = enc_uint(enc_array(at, 4), 0);
     *p++ = 0xce;
     p = enc_str(p + 4, plan->method);
-    memcpy(p, plan->params.at, plan->params.len);
-    buffer_filled(&l->frame, (size_t)(p - at) + plan->params.len);
-    return true;
+    if (plan->has_payload)
+        p = enc_array(p, 1);
+    else
+        memcpy(p, params.at, params.len);
+    buffer_filled(&l->head, (size_t)(p - at) + params.len);
+    return !plan->has_payload || make_payload(l);
 }
 
-static bool append_request(struct load *l, uint32_t slot)
+static void patch_id(uint8_t *request, uint32_t slot)
 {
-    struct span frame = buffer_span(&l->frame);
-    uint8_t *at = buffer_reserve(&l->batch, frame.len);
+    request[ID_OFFSET] = (uint8_t)(slot >> 24);
+    request[ID_OFFSET + 1] = (uint8_t)(slot >> 16);
+    request[ID_OFFSET + 2] = (uint8_t)(slot >> 8);
+    request[ID_OFFSET + 3] = (uint8_t)slot;
+}
+
+static bool frame(struct load *l, struct peer *p, uint32_t slot)
+{
+    struct span head = buffer_span(&l->head);
+    uint32_t size = l->plan->has_payload ? bench_size_draw(&l->plan->payload, &l->sizes) : 0;
+    uint8_t *at = buffer_reserve(&p->out, head.len + ENC_HEAD_MAX + size);
     if (at == NULL)
         return false;
-    memcpy(at, frame.at, frame.len);
-    at[ID_OFFSET] = (uint8_t)(slot >> 24);
-    at[ID_OFFSET + 1] = (uint8_t)(slot >> 16);
-    at[ID_OFFSET + 2] = (uint8_t)(slot >> 8);
-    at[ID_OFFSET + 3] = (uint8_t)slot;
-    buffer_filled(&l->batch, frame.len);
+    memcpy(at, head.at, head.len);
+    patch_id(at, slot);
+    uint8_t *end = at + head.len;
+    if (l->plan->has_payload)
+        end = enc_bin(end, span_of(l->payload, size));
+    buffer_filled(&p->out, (size_t)(end - at));
     return true;
 }
 
-void load_watch(struct load *l, struct peer *p, bool write)
+bool load_append_request(struct load *l, struct peer *p, uint64_t since_ns)
 {
-    struct epoll_event e = {.events = EPOLLIN | (write ? EPOLLOUT : 0), .data.ptr = p};
-    if (p->waits_to_write == write)
-        return;
-    p->waits_to_write = write;
-    epoll_ctl(l->epoll, EPOLL_CTL_MOD, p->stream.fd, &e);
+    uint32_t slot = p->free_slot;
+    if (!frame(l, p, slot))
+        return false;
+    p->free_slot = p->slots[slot].next;
+    p->slots[slot].since_ns = since_ns;
+    p->in_flight++;
+    l->in_flight++;
+    l->result.sent += load_counts(l, since_ns);
+    return true;
 }
 
-static void drop_peer(struct load *l, struct peer *p, const char *why)
+static const char *reason(const struct peer *p, enum stream_verdict v)
 {
-    snprintf(l->result->why, sizeof l->result->why, "%s", why);
-    l->result->broken++;
-    l->result->lost += p->in_flight;
-    l->in_flight -= p->in_flight;
-    p->in_flight = 0;
-    l->live--;
-    peer_close(p);
+    return v == STREAM_EOF ? "the server closed the connection" : p->stream.why;
 }
 
-/* Writes `from`; what the socket does not take stays in it.  False: the peer is gone. */
-static bool write_some(struct load *l, struct peer *p, struct buffer *from)
+void load_flush(struct load *l, struct peer *p)
 {
-    while (buffer_length(from) > 0) {
-        struct span rest = buffer_span(from);
+    while (buffer_length(&p->out) > 0) {
+        struct span rest = buffer_span(&p->out);
         size_t done = 0;
         enum stream_verdict v = p->stream.ops->write(&p->stream, rest.at, rest.len, &done);
-        if (v == STREAM_WANT_READ || v == STREAM_WANT_WRITE)
-            return true;
-        if (v != STREAM_OK) {
-            drop_peer(l, p, v == STREAM_EOF ? "the server closed the connection" : p->stream.why);
-            return false;
+        if (v == STREAM_WANT_READ || v == STREAM_WANT_WRITE) {
+            load_watch(l, p, EPOLLIN | EPOLLOUT);
+            return;
         }
-        l->result->bytes_out += done;
-        buffer_drop(from, done);
+        if (v != STREAM_OK) {
+            load_drop(l, p, reason(p, v));
+            return;
+        }
+        if (load_counts(l, l->now))
+            l->result.bytes_out += done;
+        buffer_drop(&p->out, done);
     }
-    return true;
-}
-
-static void flush_batch(struct load *l, struct peer *p)
-{
-    if (buffer_length(&p->out) > 0) {
-        if (!buffer_append(&p->out, buffer_span(&l->batch)))
-            drop_peer(l, p, "out of memory");
-    } else if (write_some(l, p, &l->batch) && buffer_length(&l->batch) > 0) {
-        if (buffer_append(&p->out, buffer_span(&l->batch)))
-            load_watch(l, p, true);
-        else
-            drop_peer(l, p, "out of memory");
-    }
-    buffer_drop(&l->batch, buffer_length(&l->batch));
-}
-
-static bool may_send(struct load *l)
-{
-    if (l->plan->requests > 0 && l->result->sent >= l->plan->requests)
-        l->sending = false;
-    return l->sending;
-}
-
-/* New requests for the freed slots, all in one write. */
-void load_send_freed(struct load *l, struct peer *p)
-{
-    uint64_t now = load_now_ns();
-    for (uint32_t i = 0; i < l->freed_count && may_send(l); i++) {
-        if (!append_request(l, l->freed[i]))
-            break;
-        p->sent_ns[l->freed[i]] = now;
-        p->in_flight++;
-        l->in_flight++;
-        l->result->sent++;
-    }
-    l->freed_count = 0;
-    flush_batch(l, p);
+    load_watch(l, p, EPOLLIN);
 }
 
 /* ---- answers ---- */
 
 static void count_error(struct load *l, struct span error)
 {
-    struct load_result *r = l->result;
+    struct load_result *r = &l->result;
     struct error_text said;
     error_text_read(error, &said);
     const char *code = said.code[0] != 0 ? said.code : "other";
@@ -142,15 +131,23 @@ static void count_error(struct load *l, struct span error)
     r->errors[i].count++;
 }
 
-static void take_answer(struct load *l, struct peer *p, uint64_t id, uint64_t now)
+/* True: the request is of those that count. */
+static bool take_answer(struct load *l, struct peer *p, uint64_t id)
 {
-    if (id >= l->plan->in_flight || p->sent_ns[id] == 0)
-        return;
-    histogram_add(&l->result->latency, now - p->sent_ns[id]);
-    p->sent_ns[id] = 0;
+    if (id >= l->plan->in_flight || p->slots[id].since_ns == 0)
+        return false;
+    struct peer_slot *slot = &p->slots[id];
+    uint64_t since_ns = slot->since_ns;
+    *slot = (struct peer_slot){.next = p->free_slot};
+    p->free_slot = (uint32_t)id;
     p->in_flight--;
     l->in_flight--;
-    l->freed[l->freed_count++] = (uint32_t)id;
+    if (!load_counts(l, since_ns))
+        return false;
+    histogram_add(&l->result.latency, l->now - since_ns);
+    l->news.answers++;
+    l->answer_ns = l->now;
+    return true;
 }
 
 /* [1, id as it was sent, nil, ...: all good answers of a server that returns ids byte for byte. */
@@ -159,17 +156,18 @@ static bool is_plain_answer(struct span m)
     return m.len > 8 && m.at[0] == 0x94 && m.at[1] == 1 && m.at[2] == 0xce && m.at[7] == 0xc0;
 }
 
-static bool take_message(struct load *l, struct peer *p, struct span m, uint64_t now)
+static uint32_t plain_id(struct span m)
+{
+    return (uint32_t)m.at[3] << 24 | (uint32_t)m.at[4] << 16 | (uint32_t)m.at[5] << 8 | m.at[6];
+}
+
+static bool take_message(struct load *l, struct peer *p, struct span m)
 {
     struct envelope e;
     const char *why = NULL;
     uint64_t id = UINT64_MAX;
     if (is_plain_answer(m)) {
-        l->result->good++;
-        take_answer(l, p,
-                    (uint64_t)m.at[3] << 24 | (uint64_t)m.at[4] << 16 | (uint64_t)m.at[5] << 8 |
-                        m.at[6],
-                    now);
+        l->result.good += take_answer(l, p, plain_id(m));
         return true;
     }
     if (envelope_read(m, &e, &why) != ENVELOPE_OK)
@@ -177,12 +175,12 @@ static bool take_message(struct load *l, struct peer *p, struct span m, uint64_t
     if (e.type != ENVELOPE_RESPONSE)
         return true;
     struct reader r = reader_of(e.msgid);
+    if (!read_uint(&r, &id) || !take_answer(l, p, id))
+        return true;
     if (e.error.len == 1 && e.error.at[0] == 0xc0)
-        l->result->good++;
+        l->result.good++;
     else
         count_error(l, e.error);
-    if (read_uint(&r, &id))
-        take_answer(l, p, id, now);
     return true;
 }
 
@@ -191,13 +189,13 @@ static bool take_message(struct load *l, struct peer *p, struct span m, uint64_t
 static bool take_messages(struct load *l, struct peer *p, struct span bytes, size_t *taken)
 {
     const struct scan_limits limits = {UINT32_MAX, SCAN_DEPTH_CAP};
-    uint64_t now = load_now_ns();
+    l->now = load_now_ns();
     for (*taken = 0; *taken < bytes.len;) {
         struct span rest = span_of(bytes.at + *taken, bytes.len - *taken);
         enum scan_verdict v = scanner_run(&p->scanner, &limits, rest);
         if (v == SCAN_MORE)
             return true;
-        if (v != SCAN_WHOLE || !take_message(l, p, span_of(rest.at, p->scanner.done), now))
+        if (v != SCAN_WHOLE || !take_message(l, p, span_of(rest.at, p->scanner.done)))
             return false;
         *taken += p->scanner.done;
         scanner_init(&p->scanner);
@@ -210,7 +208,8 @@ static bool take_bytes(struct load *l, struct peer *p, size_t len)
 {
     size_t taken;
     struct span fresh = span_of(l->scratch, len);
-    l->result->bytes_in += len;
+    if (load_counts(l, l->now))
+        l->result.bytes_in += len;
     if (buffer_length(&p->in) == 0) {
         return take_messages(l, p, fresh, &taken) &&
                (taken == len || buffer_append(&p->in, span_of(fresh.at + taken, len - taken)));
@@ -221,7 +220,7 @@ static bool take_bytes(struct load *l, struct peer *p, size_t len)
     return true;
 }
 
-void load_read_peer(struct load *l, struct peer *p)
+void load_read(struct load *l, struct peer *p)
 {
     for (;;) {
         size_t done = 0;
@@ -229,22 +228,18 @@ void load_read_peer(struct load *l, struct peer *p)
         if (v == STREAM_WANT_READ || v == STREAM_WANT_WRITE)
             break;
         if (v != STREAM_OK) {
-            drop_peer(l, p, v == STREAM_EOF ? "the server closed the connection" : p->stream.why);
+            load_drop(l, p, reason(p, v));
             return;
         }
         if (!take_bytes(l, p, done)) {
-            drop_peer(l, p, "the server does not speak MessagePack-RPC");
+            load_drop(l, p, "the server does not speak MessagePack-RPC");
             return;
         }
-        if (done < LOAD_SCRATCH && l->plan->target.tls == NULL)
+        if (done < LOAD_SCRATCH && l->tls == NULL)
             break; /* the socket is empty: no need to hear so */
     }
-    if (l->freed_count > 0)
-        load_send_freed(l, p);
-}
-
-void load_write_peer(struct load *l, struct peer *p)
-{
-    if (write_some(l, p, &p->out) && buffer_length(&p->out) == 0)
-        load_watch(l, p, false);
+    if (p->retiring && p->in_flight == 0)
+        load_replace(l, p);
+    else if (p->free_slot != PEER_NO_SLOT)
+        load_offer(l, p);
 }

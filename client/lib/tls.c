@@ -14,6 +14,7 @@
 struct tls {
     SSL_CTX *context;
     BIO_METHOD *method;
+    SSL_SESSION *session; /* counted; to be offered by the next stream; NULL: none */
 };
 
 static void explain(char *why, size_t size, const char *what)
@@ -159,9 +160,25 @@ void tls_free(struct tls *t)
 {
     if (t == NULL)
         return;
+    SSL_SESSION_free(t->session);
     SSL_CTX_free(t->context);
     BIO_meth_free(t->method);
     free(t);
+}
+
+static int keep_session(SSL *ssl, SSL_SESSION *session)
+{
+    struct tls *t = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+    SSL_SESSION_free(t->session);
+    t->session = session;
+    return 1; /* the reference is ours now */
+}
+
+void tls_keep_session(struct tls *t)
+{
+    SSL_CTX_set_app_data(t->context, t);
+    SSL_CTX_sess_set_new_cb(t->context, keep_session);
+    SSL_CTX_set_session_cache_mode(t->context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
 }
 
 /* ---- the stream ---- */
@@ -236,11 +253,23 @@ static bool expect_name(SSL *ssl, const char *name)
     return SSL_set1_host(ssl, name) == 1 && SSL_set_tlsext_host_name(ssl, name) == 1;
 }
 
+/* A copy: OpenSSL lets a session of TLS 1.3 be used only once, and a server need not send another
+ * ticket. */
+static bool offer_session(const struct tls *t, SSL *ssl)
+{
+    if (t->session == NULL)
+        return true;
+    SSL_SESSION *copy = SSL_SESSION_dup(t->session);
+    bool good = copy != NULL && SSL_set_session(ssl, copy) == 1;
+    SSL_SESSION_free(copy);
+    return good;
+}
+
 bool tls_open_stream(struct tls *t, struct stream *s, int fd, const char *name)
 {
     SSL *ssl = SSL_new(t->context);
     BIO *bio = BIO_new(t->method);
-    if (ssl == NULL || bio == NULL || !expect_name(ssl, name)) {
+    if (ssl == NULL || bio == NULL || !expect_name(ssl, name) || !offer_session(t, ssl)) {
         BIO_free(bio);
         SSL_free(ssl);
         return false;
@@ -250,4 +279,9 @@ bool tls_open_stream(struct tls *t, struct stream *s, int fd, const char *name)
     BIO_set_init(bio, 1);
     SSL_set_bio(ssl, bio, bio);
     return true;
+}
+
+bool tls_resumed(const struct stream *s)
+{
+    return SSL_session_reused(s->tls) == 1;
 }

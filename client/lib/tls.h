@@ -17,8 +17,16 @@ struct tls_files {
 struct tls *tls_new(const struct tls_files *files, char *why, size_t why_size);
 void tls_free(struct tls *t); /* NULL is allowed; streams must be closed */
 
+/* From here on each new stream offers the session of the last ticket that the server sent, for a
+ * shorter handshake.  The server must be the same for all streams of `t`. */
+void tls_keep_session(struct tls *t);
+
 /* Takes `fd` over on success; false: out of memory.  `name` is what the certificate must name, a
  * host name or an address. */
 bool tls_open_stream(struct tls *t, struct stream *s, int fd, const char *name);
+
+/* After the handshake of a stream of tls_open_stream(): whether it went on with an older session.
+ */
+bool tls_resumed(const struct stream *s);
 
 #endif

@@ -41,16 +41,24 @@ static void the_generator_measured_itself(void **state)
 {
     struct bench_kept k = GOOD;
     (void)state;
-    k.lag_p99_ns = MS; /* allowed, whatever it is a part of */
-    k.latency_p99_ns = MS;
-    assert_int_equal(bench_judge(&k), BENCH_KEPT);
-    k.lag_p99_ns = 5 * MS;
+    k.lag_p99_ns = 10 * MS; /* allowed, whatever it is a part of */
     k.latency_p99_ns = 10 * MS;
     assert_int_equal(bench_judge(&k), BENCH_KEPT);
-    k.latency_p99_ns = 9 * MS;
+    k.lag_p99_ns = 15 * MS;
+    k.latency_p99_ns = 30 * MS;
+    assert_int_equal(bench_judge(&k), BENCH_KEPT);
+    k.latency_p99_ns = 29 * MS;
     assert_int_equal(bench_judge(&k), BENCH_LATE);
     k.busy = 0.9;
     assert_int_equal(bench_judge(&k), BENCH_BUSY);
+}
+
+static void what_is_mostly_lag_is_told(void **state)
+{
+    (void)state;
+    assert_false(bench_mostly_lag(0, 0));
+    assert_false(bench_mostly_lag(50, 100));
+    assert_true(bench_mostly_lag(51, 100));
 }
 
 static void connections_did_not_open_in_time(void **state)
@@ -77,6 +85,7 @@ int main(void)
         cmocka_unit_test(a_rate_that_was_kept),
         cmocka_unit_test(too_few_were_sent),
         cmocka_unit_test(the_generator_measured_itself),
+        cmocka_unit_test(what_is_mostly_lag_is_told),
         cmocka_unit_test(connections_did_not_open_in_time),
         cmocka_unit_test(each_verdict_says_what_to_do),
     };

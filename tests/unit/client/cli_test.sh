@@ -65,6 +65,13 @@ expect 2 "" "port" -s ergon://h:99999 ping
 expect 2 "" "cannot read" -s $nobody call echo @/nowhere/file
 expect 2 "" "only one argument" -s $nobody call echo - -
 expect 2 "" "whole number" bench -c 0
+expect 2 "" "is not a size" bench -p 1x
+expect 2 "" "neither poisson nor fixed" bench --arrivals often
+expect 2 "" "neither full nor resumed" bench --handshake half
+expect 2 "" "is for TLS" -s $nobody bench --handshake resumed
+expect 2 "" "not a goal" bench --sweep p99.9
+expect 2 "" "give --duration" bench --sweep p99.9=5ms -n 5
+expect 2 "" "a connection for each" bench -c 2 -t 3
 expect 2 "" "cannot read /nowhere/token" --token-file /nowhere/token ping
 expect 2 "" "a method name" call ''
 expect 2 "" "a duration with a unit" call --deadline 5 echo
@@ -76,6 +83,12 @@ expect 2 "" "$0 holds no certificate" -s ergons://127.0.0.1:1 --cacert "$0" ping
 expect 2 "" "cannot read /nowhere/ca: No such file" -s ergons://127.0.0.1:1 --cacert /nowhere/ca ping
 : >"$top/empty"
 expect 2 "" "holds no token" --token-file "$top/empty" ping
+
+(
+    ulimit -n 64
+    expect 2 "" "limit of 64 open files" bench -c 100
+    exit $failed
+) || failed=1
 
 # no server
 expect 3 "" "no connection to $nobody" -s $nobody ping

@@ -18,12 +18,12 @@ struct trial {
 
 static void prepare(struct trial *t, enum threaded_kind kind, const char *method)
 {
-    char why[128];
     *t = (struct trial){0};
     threaded_start(&t->server, kind);
     assert_null(url_parse(t->server.url, &t->url));
     t->plan = (struct load_plan){
-        .target = {.url = &t->url, .server_name = "localhost", .timeout_ms = 5000},
+        .target = {.url = &t->url, .server_name = "localhost", .timeout_ns = UINT64_C(5000000000)},
+        .threads = 1,
         .connections = 1,
         .in_flight = 16,
         .requests = 2000,
@@ -31,17 +31,13 @@ static void prepare(struct trial *t, enum threaded_kind kind, const char *method
         .params = span_of(NO_PARAMS, sizeof NO_PARAMS),
         .stop_fd = -1,
     };
-    if (kind == THREADED_TLS) {
-        struct tls_files files = {.ca = t->server.certificate};
-        t->plan.target.tls = tls_new(&files, why, sizeof why);
-        assert_non_null(t->plan.target.tls);
-    }
+    if (kind == THREADED_TLS)
+        t->plan.target.tls.ca = t->server.certificate;
 }
 
 static void clean_up(struct trial *t)
 {
     load_result_fini(&t->result);
-    tls_free(t->plan.target.tls);
     threaded_stop(&t->server);
 }
 
@@ -103,6 +99,108 @@ static void a_run_can_be_stopped(void **state)
     clean_up(&t);
 }
 
+static void every_request_of_each_thread_is_answered(void **state)
+{
+    struct trial t;
+    (void)state;
+    prepare(&t, THREADED_TCP, "hello");
+    t.plan.threads = t.plan.connections = 3;
+    assert_int_equal(load_run(&t.plan, &t.result), STATUS_OK);
+    assert_int_equal(t.result.sent, 2000);
+    assert_int_equal(t.result.latency.count, 2000);
+    assert_int_equal(t.result.opening.count, 3);
+    assert_int_equal(t.result.broken, 0);
+    clean_up(&t);
+}
+
+static void an_open_loop_counts_from_its_schedule(void **state)
+{
+    struct trial t;
+    (void)state;
+    prepare(&t, THREADED_TCP, "hello");
+    t.plan.rate = 1e6; /* more than there are places for: requests have to wait */
+    t.plan.in_flight = 1;
+    assert_int_equal(load_run(&t.plan, &t.result), STATUS_OK);
+    assert_int_equal(t.result.good, 2000);
+    assert_int_equal(t.result.due, 2000);
+    assert_int_equal(t.result.lag.count, 2000);
+    assert_true(t.result.held > 0);
+    /* The schedule has all 2000 in about 2 ms; the last one waited for nearly the whole run. */
+    assert_true(t.result.latency.max + 3000000 > t.result.elapsed_ns);
+    clean_up(&t);
+}
+
+static void what_was_due_is_counted_whether_it_was_sent_or_not(void **state)
+{
+    struct trial t;
+    (void)state;
+    prepare(&t, THREADED_TCP, "hello");
+    t.plan.requests = 0;
+    t.plan.rate = 1000;
+    t.plan.pace = PACE_FIXED;
+    t.plan.warmup_ns = 20 * 1000 * 1000;
+    t.plan.duration_ns = 50 * 1000 * 1000;
+    assert_int_equal(load_run(&t.plan, &t.result), STATUS_OK);
+    assert_int_equal(t.result.due, 50); /* whenever it was woken up; the warm-up is left out */
+    assert_int_equal(t.result.sent, t.result.latency.count);
+    assert_in_range(t.result.sent, 0, 50);
+    clean_up(&t);
+}
+
+static void sizes_are_drawn(void **state)
+{
+    struct trial t;
+    (void)state;
+    prepare(&t, THREADED_TCP, "hello");
+    t.plan.has_payload = true;
+    assert_null(bench_size_parse("uniform:100-300", &t.plan.payload));
+    assert_int_equal(load_run(&t.plan, &t.result), STATUS_OK);
+    assert_int_equal(t.result.good, 2000);
+    assert_in_range(t.result.bytes_out, 2000 * 210, 2000 * 230); /* about 20 around the payload */
+    clean_up(&t);
+}
+
+/* Each connection is given up for a new one; no request is lost by that. */
+static void connections_are_replaced(enum threaded_kind kind, bool resume)
+{
+    struct trial t;
+    prepare(&t, kind, "hello");
+    t.plan.churn = 1000;
+    t.plan.requests = 0;
+    t.plan.duration_ns = 100 * 1000 * 1000;
+    t.plan.target.resume = resume;
+    assert_int_equal(load_run(&t.plan, &t.result), STATUS_OK);
+    assert_int_equal(t.result.churn_due, 100);
+    assert_true(t.result.churned > 0);
+    assert_int_equal(t.result.good, t.result.sent);
+    assert_int_equal(t.result.lost, 0);
+    assert_int_equal(t.result.broken, 0);
+    if (resume) /* the last one may be on its way */
+        assert_true(t.result.opening.count == 0 || t.result.resumed > 0);
+    else
+        assert_int_equal(t.result.resumed, 0);
+    clean_up(&t);
+}
+
+static void connections_churn(void **state)
+{
+    (void)state;
+    connections_are_replaced(THREADED_TCP, false);
+    connections_are_replaced(THREADED_TLS, false);
+    connections_are_replaced(THREADED_TLS, true);
+}
+
+static void a_certificate_that_cannot_be_read(void **state)
+{
+    struct trial t;
+    (void)state;
+    prepare(&t, THREADED_TLS, "hello");
+    t.plan.target.tls.ca = "/nowhere/ca";
+    assert_int_equal(load_run(&t.plan, &t.result), STATUS_USAGE);
+    assert_non_null(strstr(t.result.why, "/nowhere/ca"));
+    clean_up(&t);
+}
+
 static void nobody_listens(void **state)
 {
     struct trial t;
@@ -121,6 +219,12 @@ int main(void)
         cmocka_unit_test(errors_are_counted_by_code),
         cmocka_unit_test(the_token_goes_first),
         cmocka_unit_test(a_run_can_be_stopped),
+        cmocka_unit_test(every_request_of_each_thread_is_answered),
+        cmocka_unit_test(an_open_loop_counts_from_its_schedule),
+        cmocka_unit_test(what_was_due_is_counted_whether_it_was_sent_or_not),
+        cmocka_unit_test(sizes_are_drawn),
+        cmocka_unit_test(connections_churn),
+        cmocka_unit_test(a_certificate_that_cannot_be_read),
         cmocka_unit_test(nobody_listens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
