@@ -47,8 +47,10 @@ static void answer_block(struct connection *c, struct span msgid, struct outcome
 void answer_error(struct connection *c, struct span msgid, enum ergon_error error, const char *code,
                   struct span text)
 {
-    const struct error_answer what = {
-        .code = error, .name = code ? span_text(code) : span_of(NULL, 0), .text = text};
+    enum ergon_error known = code ? error_find(code) : ERGON_OK; /* of a handler's own code */
+    const struct error_answer what = {.code = known != ERGON_OK ? known : error,
+                                      .name = code ? span_text(code) : span_of(NULL, 0),
+                                      .text = text};
     uint8_t *p = conn_reserve(c, ERROR_ROOM);
 
     if (p)
