@@ -52,7 +52,7 @@ static enum status run(const struct globals *g, const void *options, int argc, c
     msgpack_sbuffer params;
     msgpack_packer packer;
     enum status status = STATUS_USAGE;
-    if (!bench_plan_make(&plan, g, o))
+    if (!bench_plan_make(&plan, g, o) || (o->histogram != NULL && !bench_hgrm_check(o->histogram)))
         return status;
     plan.load.has_payload = argc == 0 && strcmp(o->method, "server.ping") != 0;
     msgpack_sbuffer_init(&params);

@@ -3,8 +3,10 @@
 #include "client/cli/cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { TICKS = 5 }; /* lines for each halving of the distance to 100 % */
 
@@ -46,17 +48,30 @@ void bench_hgrm_print(FILE *out, const struct histogram *h)
             HISTOGRAM_VALUE_LOG2 - HISTOGRAM_STEPS_LOG2, 2 << HISTOGRAM_STEPS_LOG2);
 }
 
-bool bench_hgrm_write(const char *path, const struct histogram *h)
+static bool cannot_write(const char *path)
 {
     char why[96];
+    complain("cannot write %s: %s", path, strerror_r(errno, why, sizeof why));
+    return false;
+}
+
+bool bench_hgrm_check(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return (errno == EEXIST && access(path, W_OK) == 0) || cannot_write(path);
+    close(fd);
+    unlink(path); /* there is no empty file where there is no result */
+    return true;
+}
+
+bool bench_hgrm_write(const char *path, const struct histogram *h)
+{
     FILE *out = fopen(path, "we");
-    bool good = out != NULL;
-    if (good) {
-        bench_hgrm_print(out, h);
-        good = ferror(out) == 0;
-        good = fclose(out) == 0 && good;
-    }
-    if (!good)
-        complain("cannot write %s: %s", path, strerror_r(errno, why, sizeof why));
-    return good;
+    if (out == NULL)
+        return cannot_write(path);
+    bench_hgrm_print(out, h);
+    bool good = ferror(out) == 0;
+    good = fclose(out) == 0 && good;
+    return good || cannot_write(path);
 }

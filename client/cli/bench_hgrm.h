@@ -9,6 +9,9 @@
 /* Values in milliseconds.  Errors stay in `out`, as ferror() tells. */
 void bench_hgrm_print(FILE *out, const struct histogram *h);
 
+/* Before a long run: whether bench_hgrm_write() will be able to.  False: a message was printed. */
+bool bench_hgrm_check(const char *path);
+
 /* Writes a file; false: a message was printed. */
 bool bench_hgrm_write(const char *path, const struct histogram *h);
 

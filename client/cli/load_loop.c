@@ -16,7 +16,7 @@ enum {
 };
 
 static const uint64_t ROUND_NS = 50 * 1000 * 1000;     /* the longest sleep */
-static const uint64_t NEWS_NS = 200 * 1000 * 1000;     /* between two news */
+static const uint64_t NEWS_NS = 50 * 1000 * 1000;      /* between two news */
 static const uint64_t DRAIN_NS = UINT64_C(5000000000); /* answers are awaited after the end */
 
 static uint64_t clock_ns(clockid_t clock)

@@ -386,6 +386,70 @@ class Bench(CommandTest):
         self.assertEqual((process.returncode, err), (INTERRUPTED, b""))
         self.assertEqual(json.loads(out)["lost"], 0)
 
+    def open_report(self, *arguments, **more):
+        """Of a run that the machine may be too busy for: then it says so, and gives no result."""
+        status, out, err = self.ergon("bench", "--json", *arguments, **more)
+        report = json.loads(out)
+        self.assertEqual((status, err), (REMOTE if "no_result" in report else OK, ""), out)
+        self.assertEqual("latency_us" in report, status == OK)
+        return report
+
+    def test_an_open_loop_has_its_own_schedule(self):
+        report = self.open_report("-r", "500", "-a", "fixed", "-d", "300ms", "-w", "50ms", "-t", "2")
+        self.assertEqual((report["loop"], report["rate"]), ("open", 500))
+        self.assertEqual(report["generator"]["due"], 150)
+        self.assertLessEqual(report["requests"], 150)
+        self.assertEqual(report["answers"], report["requests"])
+
+    def test_a_rate_that_was_not_kept_is_no_result(self):
+        slow = ("-r", "1000", "-c", "1", "-i", "1", "-d", "200ms", "-m", "block", "50ms")
+        status, out, _ = self.ergon("bench", "--json", *slow)
+        report = json.loads(out)
+        self.assertEqual(status, REMOTE)
+        self.assertIn("no_result", report)
+        self.assertNotIn("latency_us", report)
+        self.assertNotIn("answers_per_second", report)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "h.hgrm")
+            status, out, _ = self.ergon("bench", "--histogram", path, *slow)
+            self.assertEqual((status, os.path.exists(path)), (REMOTE, False))
+        self.assertIn(b"no result ", out)
+        self.assertNotIn(b"p99.9", out)
+
+    def test_percentiles_in_a_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "h.hgrm")
+            self.report("-n", "1000", "--histogram", path)
+            with open(path, encoding="ascii") as file:
+                text = file.read()
+        self.assertRegex(text, r"^ +Value +Percentile +TotalCount +1/\(1-Percentile\)\n\n")
+        self.assertRegex(text, r"\n +\d+\.\d+ 1\.0+ +1000\n#\[Mean ")
+
+    def test_new_connections(self):
+        for transport in ("plain", "tls"):
+            report = self.open_report("--cacert", cacert, "--churn", "100", "-d", "300ms", url=servers[transport])
+            self.assertEqual(report["opened"]["due"], 30)
+            self.assertEqual((report["lost"], report["broken_connections"], report["opened"]["resumed"]), (0, 0, 0))
+        report = self.report("--cacert", cacert, "-n", "1000", "-c", "200", "--handshake", "resumed", url=servers["tls"])
+        self.assertEqual(report["opened"]["count"], 200)
+        self.assertGreater(report["opened"]["resumed"], 0)
+
+    def test_sizes_are_drawn(self):
+        report = self.report("-n", "5000", "-p", "uniform:1k-3k")
+        self.assertGreater(report["bytes_sent"], 5000 * 1900)
+        self.assertLess(report["bytes_sent"], 5000 * 2200)
+        self.assert_consistent(report)
+
+    def test_a_sweep_ends_at_the_highest_rate_that_met_its_goal(self):
+        status, out, err = self.ergon("bench", "--json", "--sweep", "p50=10s", "-r", "5000", "-d", "50ms")
+        report = json.loads(out)
+        met = [run["rate"] for run in report["runs"] if run["met"]]
+        self.assertEqual((status, err), (OK if met else REMOTE, ""))
+        self.assertEqual(report["highest_rate"], max(met, default=0))
+        self.assertEqual(report["runs"][0]["rate"], 5000)
+        if met:
+            self.assertEqual(report["at_highest"]["rate"], max(met))
+
     def open_connections(self):
         return json.loads(self.ergon("info", "--json")[1])["info"]["connections"]["open"]
 

@@ -72,6 +72,7 @@ expect 2 "" "is for TLS" -s $nobody bench --handshake resumed
 expect 2 "" "not a goal" bench --sweep p99.9
 expect 2 "" "give --duration" bench --sweep p99.9=5ms -n 5
 expect 2 "" "a connection for each" bench -c 2 -t 3
+expect 2 "" "cannot write /nowhere/h" bench --histogram /nowhere/h
 expect 2 "" "cannot read /nowhere/token" --token-file /nowhere/token ping
 expect 2 "" "a method name" call ''
 expect 2 "" "a duration with a unit" call --deadline 5 echo

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/cli/bench_hgrm.h"
 #include "client/cli/bench_random.h"
@@ -132,7 +133,27 @@ static void a_file_that_cannot_be_written(void **state)
     struct histogram h;
     (void)state;
     assert_true(histogram_init(&h));
+    assert_false(bench_hgrm_check("/nowhere/file"));
     assert_false(bench_hgrm_write("/nowhere/file", &h));
+    histogram_fini(&h);
+}
+
+static void a_check_leaves_no_file_and_a_write_does(void **state)
+{
+    char folder[] = "/tmp/ergon-test-XXXXXX";
+    char path[64];
+    struct histogram h;
+    (void)state;
+    assert_true(histogram_init(&h));
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/a.hgrm", folder);
+    assert_true(bench_hgrm_check(path));
+    assert_int_not_equal(access(path, F_OK), 0);
+    assert_true(bench_hgrm_write(path, &h));
+    assert_true(bench_hgrm_check(path));
+    assert_int_equal(access(path, F_OK), 0);
+    unlink(path);
+    rmdir(folder);
     histogram_fini(&h);
 }
 
@@ -145,6 +166,7 @@ int main(void)
         cmocka_unit_test(percentiles_rise_and_end_at_one),
         cmocka_unit_test(an_empty_one_prints_no_line),
         cmocka_unit_test(a_file_that_cannot_be_written),
+        cmocka_unit_test(a_check_leaves_no_file_and_a_write_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
