@@ -11,12 +11,16 @@ uint32_t plan_loops(const struct config *c)
     return c->loops.count > 0 ? c->loops.count : cpus_count();
 }
 
-/* Each loop's share; never so small that one whole message of the limit's size would not fit. */
+/* Beside a message that grows in doubling blocks: what was read behind it, and the block's head. */
+enum { PARTIAL_BESIDE = 128 << 10 };
+
+/* Each loop's share; never so small that one message of the limit's size would not fit. */
 static uint64_t partial_share(const struct config *c, uint32_t loops)
 {
     uint64_t share = c->limits.partial / loops;
+    uint64_t least = 2 * c->limits.message + PARTIAL_BESIDE;
 
-    return share > c->limits.message ? share : c->limits.message;
+    return share > least ? share : least;
 }
 
 struct net_limits plan_limits(const struct config *c, uint32_t loops)

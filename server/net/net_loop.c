@@ -1,5 +1,6 @@
 #include "server/net/loop.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -51,6 +52,7 @@ void loop_arm(struct net_loop *l)
 
 void loop_bury(struct net_loop *l, struct connection *c)
 {
+    assert(!c->dirty); /* the link serves both lists */
     c->next_dirty = l->dead;
     l->dead = c;
     loop_arm(l);

@@ -225,8 +225,14 @@ static void task_retired(struct ao *self)
     send_home(stepped_of(t->executor), t);
 }
 
-static const struct ao_class task_class = {
-    .name = "task", .step = task_step, .faulted = task_faulted, .retired = task_retired};
+void stepped_make_class(struct method *m)
+{
+    m->task_class = (struct ao_class){.name = "task",
+                                      .detail = m->handler->name,
+                                      .step = task_step,
+                                      .faulted = task_faulted,
+                                      .retired = task_retired};
+}
 
 static bool make_ready(struct stepped *s, struct task *t)
 {
@@ -239,7 +245,8 @@ static bool make_ready(struct stepped *s, struct task *t)
     if (executor_measures(&s->base, t->method))
         task_mark(t, TASK_TIMED);
     if (t->ao.home != a || t->ao.flags)
-        ao_init(&t->ao, &task_class, a);
+        ao_init(&t->ao, &t->method->task_class, a);
+    t->ao.cls = &t->method->task_class;
     return true;
 }
 

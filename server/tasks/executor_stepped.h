@@ -29,6 +29,9 @@ void stepped_fini(struct stepped *s);
 
 extern const struct ao_class stepped_class; /* of the object that receives */
 
+/* Makes its class: what is said of a task of this method names the method. */
+void stepped_make_class(struct method *m);
+
 /* Nothing runs, nothing waits to, and there is room to park: a task can be run in place. */
 bool stepped_idle(const struct stepped *s);
 

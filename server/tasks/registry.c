@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "server/tasks/executor_stepped.h"
 #include "server/tasks/task.h"
 
 enum { NAME_MAX_BYTES = 64, SLOTS_MIN = 64 };
@@ -148,6 +149,7 @@ static int insert(struct registry *r, const char *module, const struct ergon_han
     m->handler = handler;
     m->module = module;
     m->index = r->count;
+    stepped_make_class(m);
     atomic_init(&m->service_ns, 0);
     r->methods[r->count++] = m;
     *slot_of(r->slots, r->slot_count, m->name) = m;

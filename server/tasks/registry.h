@@ -14,6 +14,7 @@ struct method {
     const struct ergon_handler *handler; /* the module's, for ever */
     const char *module;                  /* name of the module that brought it */
     uint32_t index;                      /* dense, from 0, in order of registration */
+    struct ao_class task_class;          /* of its stepped tasks; names the method */
     /* Mean time of service, ns, moving average.  Orders nothing: a figure that any executor writes
      * and the choice reads (relaxed on both sides). */
     _Atomic uint64_t service_ns;

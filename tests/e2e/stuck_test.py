@@ -87,7 +87,7 @@ class Stuck(unittest.TestCase):
             with self.hanging(client, self.pipe(turn)):
                 eventually(lambda: self.named(server), "a line of the watchdog")
             line, = self.named(server)
-            self.assertRegex(line, r'activator="loop 0" object=task .*running=\d')
+            self.assertRegex(line, r'activator="loop 0" object=task method=hang .*running=\d')
             server.log.truncate(0)
         self.assertEqual(server.stop(), 0)
 
@@ -107,7 +107,7 @@ class Stuck(unittest.TestCase):
         server.signal(signal.SIGTERM)
         self.assertEqual(server.wait(), 3, server.log_text())
         self.assertLess(time.monotonic() - began, 2.5)
-        self.assertRegex(server.log_text(), r'thread did not come back.* activator="loop \d" object=task')
+        self.assertRegex(server.log_text(), r'thread did not come back.* activator="loop \d" object=task method=hang')
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ static void info_counts_what_happened(void **state)
     stage_answer("fail", "[]");
     const char *info = stage_answer("server.info", "[]");
     assert_holds(info, "1: {'server': 'ergon', 'version': '" ERGON_VERSION "', 'pid': ");
-    assert_holds(info, "'draining': false, 'loops': 1, 'executors': 2, 'methods': 12, ");
+    assert_holds(info, "'draining': false, 'loops': 1, 'executors': 2, 'methods': 13, ");
     assert_holds(info, "'connections': {'open': 1, 'accepted': 1, 'closed': 0, 'messages': 3, ");
     assert_holds(info, "'protocol_errors': 0, 'partial_bytes': 0}");
     assert_holds(info, "'tasks': {'calls': 3, 'short_cut': 2, 'through_manager': 1, 'done': 2, "

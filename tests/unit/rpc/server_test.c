@@ -4,7 +4,7 @@
 #define LIMITS "'limits': {'message': 1048576, 'depth': 32, 'in_flight': 1000}}"
 #define HELLO                                                                                      \
     "1: {'server': 'ergon', 'version': '" ERGON_VERSION                                            \
-    "', 'protocol': 1, 'principal': 'anybody', 'methods': 12, " LIMITS "\n"
+    "', 'protocol': 1, 'principal': 'anybody', 'methods': 13, " LIMITS "\n"
 
 static void answers(const char *method, const char *params, const char *expected)
 {

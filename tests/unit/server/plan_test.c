@@ -108,7 +108,7 @@ static void a_loop_has_room_for_one_whole_message(void **state)
     struct config *c = configure("limits: {message: 1m, partial: 2m}\n");
 
     (void)state;
-    assert_int_equal(plan_limits(c, 64).partial_total, 1 << 20);
+    assert_int_equal(plan_limits(c, 64).partial_total, (2 << 20) + (128 << 10));
     config_free(c);
 }
 

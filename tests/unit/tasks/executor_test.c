@@ -55,6 +55,7 @@ static void call(struct method *m)
 static void a_long_step_is_counted_and_named(void **state)
 {
     struct method m = {.name = span_text("slow"), .handler = &slow, .module = "test"};
+    stepped_make_class(&m);
     (void)state;
     open_world(0);
     w.plan.step_limit = AO_MS(50);
@@ -70,6 +71,7 @@ static void the_mean_time_of_service_is_learnt(void **state)
 {
     struct executor_info info;
     struct method m = {.name = span_text("slow"), .handler = &slow, .module = "test"};
+    stepped_make_class(&m);
     (void)state;
     open_world(0);
     tasks_world_open(&w);
@@ -86,6 +88,7 @@ static void nobody_is_sent_behind_a_task_that_goes_on(void **state)
 {
     struct snapshot snapshot;
     struct method m = {.name = span_text("slow"), .handler = &slow, .module = "test"};
+    stepped_make_class(&m);
     (void)state;
     open_world(1);
     tasks_world_open(&w);
@@ -144,6 +147,7 @@ static void what_stands_behind_a_long_task_goes_elsewhere(void **state)
 {
     uint8_t buf[64];
     struct method m = {.name = span_text("on_and_on"), .handler = &on_and_on, .module = "test"};
+    stepped_make_class(&m);
     (void)state;
     two_loops();
     call(&m);
@@ -172,6 +176,7 @@ static void what_stands_behind_a_long_task_goes_elsewhere(void **state)
 static void behind_long_tasks_everywhere_one_waits_in_order(void **state)
 {
     struct method m = {.name = span_text("on_and_on"), .handler = &on_and_on, .module = "test"};
+    stepped_make_class(&m);
     (void)state;
     two_loops();
     for (int i = 0; i < 2; i++)
@@ -203,6 +208,7 @@ static void a_task_without_its_object_has_failed(void **state)
     static const struct ergon_handler lets_go = {
         .size = sizeof lets_go, .kind = ERGON_STEPPED, .name = "lets_go", .step = lets_go_step};
     struct method m = {.name = span_text("lets_go"), .handler = &lets_go, .module = "test"};
+    stepped_make_class(&m);
     (void)state;
     open_world(0);
     tasks_world_open(&w);
@@ -231,6 +237,7 @@ static const struct ergon_handler stuck = {
 static void who_does_not_return_is_named(void **state)
 {
     struct method m = {.name = span_text("stuck"), .handler = &stuck, .module = "test"};
+    stepped_make_class(&m);
     struct executor_info info;
     (void)state;
     open_world(2);

@@ -57,6 +57,7 @@ static void run_probe(void (*run)(const struct ergon_host *, struct ergon_task *
     tasks_world_open(&w);
     assert_int_equal(tasks_world_call(&w, 0, "echo", params, AO_NEVER), ERGON_OK);
     struct method m = {.handler = &probe, .module = "test"};
+    stepped_make_class(&m);
     const struct call_request request = {.params = params, .deadline = AO_MS(7)};
     assert_int_equal(home_call(tasks_home(w.tasks, 0), &m, &request), ERGON_OK);
     tasks_world_fini(&w);
