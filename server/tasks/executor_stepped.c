@@ -18,9 +18,7 @@
 #include "server/tasks/host.h"
 #include "server/tasks/tasks_parts.h"
 
-enum {
-    STARTS_A_STEP = 64 /* tasks; so that connections stay responsive */
-};
+enum { STARTS_A_STEP = 64 };                    /* tasks; so that connections stay responsive */
 static const ao_time start_budget = AO_US(500); /* of measured service, a step */
 static const ao_time long_task = AO_US(200);    /* of service, and it goes on */
 
