@@ -32,7 +32,8 @@ static void print_listeners(struct acceptor *a)
         log_info("listening", LOG_STR("url", acceptor_url(a, i)));
         printf("%s\n", acceptor_url(a, i));
     }
-    fflush(stdout);
+    if (fflush(stdout) != 0 || ferror(stdout))
+        log_warn("standard output cannot be written; this log names the listeners");
 }
 
 static struct topology *build(const struct config *config, struct registry *registry)

@@ -118,7 +118,7 @@ static ao_time time_left(const struct server *s, ao_time limit)
 static void on_limit(struct server *s)
 {
     log_warn("drain limit", LOG_STR("phase", phase_names[s->phase]),
-             LOG_NS("limit", (*s->config)->drain));
+             LOG_NS("after", phase_limit(s)), LOG_NS("drain", (*s->config)->drain));
     enter(s, s->phase == PHASE_DRAINING ? PHASE_CANCELLING : PHASE_STOPPING);
 }
 

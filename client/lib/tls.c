@@ -115,6 +115,16 @@ static bool load_authorities(SSL_CTX *context, const char *ca, char *why, size_t
                                               "holds no certificate in PEM", why, size);
 }
 
+/* A library does not ask on the terminal: an encrypted key is an error. */
+static int no_password(char *buf, int size, int writing, void *arg)
+{
+    (void)buf;
+    (void)size;
+    (void)writing;
+    (void)arg;
+    return -1;
+}
+
 static bool load_own(SSL_CTX *context, const char *cert, const char *key, char *why, size_t size)
 {
     if (cert == NULL && key == NULL)
@@ -123,6 +133,7 @@ static bool load_own(SSL_CTX *context, const char *cert, const char *key, char *
         return content(0, key, "is a key without a certificate", why, size);
     if (key == NULL)
         key = cert;
+    SSL_CTX_set_default_passwd_cb(context, no_password);
     return readable(cert, why, size) && readable(key, why, size) &&
            content(SSL_CTX_use_certificate_chain_file(context, cert), cert,
                    "holds no certificate in PEM", why, size) &&
