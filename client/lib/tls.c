@@ -137,8 +137,10 @@ static bool load_own(SSL_CTX *context, const char *cert, const char *key, char *
     return readable(cert, why, size) && readable(key, why, size) &&
            content(SSL_CTX_use_certificate_chain_file(context, cert), cert,
                    "holds no certificate in PEM", why, size) &&
-           content(SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM), key,
-                   "holds no private key in PEM that belongs to the certificate", why, size);
+           content(
+               SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM), key,
+               "holds no private key in PEM, without a password, that belongs to the certificate",
+               why, size);
 }
 
 struct tls *tls_new(const struct tls_files *files, char *why, size_t why_size)
