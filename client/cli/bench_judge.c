@@ -20,10 +20,15 @@ static bool late(const struct bench_kept *k)
     return k->lag_p99_ns > LAG_ALLOWED_NS && bench_mostly_lag(k->lag_p99_ns, k->latency_p99_ns);
 }
 
+bool bench_at_limit(double busy)
+{
+    return busy >= BUSY;
+}
+
 enum bench_verdict bench_judge(const struct bench_kept *k)
 {
     bool unsent = missing(k->due, k->sent);
-    if ((unsent || late(k)) && k->busy >= BUSY)
+    if ((unsent || late(k)) && bench_at_limit(k->busy))
         return BENCH_BUSY;
     if (unsent)
         return k->held > 0 ? BENCH_PLACES : BENCH_LATE;

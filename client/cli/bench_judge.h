@@ -33,6 +33,10 @@ enum bench_verdict bench_judge(const struct bench_kept *k);
  */
 bool bench_mostly_lag(uint64_t lag_ns, uint64_t latency_ns);
 
+/* Whether a thread that ran for this share of the time could have done no more: what it measured in
+ * a closed loop may then be itself. */
+bool bench_at_limit(double busy);
+
 /* What happened, and what to do; NULL for BENCH_KEPT. */
 const char *bench_verdict_text(enum bench_verdict v);
 

@@ -130,7 +130,8 @@ static void print_generator(const struct load_plan *plan, const struct load_resu
         print_spread(&r->lag);
         print_warning(r);
     } else {
-        putchar('\n');
+        puts(bench_at_limit(r->busy) ? ", at its limit: with more --threads the server may do more"
+                                     : "");
     }
     if (r->held > 0)
         printf("held         %s requests waited for a place in flight\n", grouped(r->held, number));

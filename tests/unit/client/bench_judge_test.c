@@ -61,6 +61,14 @@ static void what_is_mostly_lag_is_told(void **state)
     assert_true(bench_mostly_lag(51, 100));
 }
 
+static void a_busy_thread_is_at_its_limit(void **state)
+{
+    (void)state;
+    assert_false(bench_at_limit(0.89));
+    assert_true(bench_at_limit(0.9));
+    assert_true(bench_at_limit(1.01)); /* the clocks differ a little */
+}
+
 static void connections_did_not_open_in_time(void **state)
 {
     struct bench_kept k = GOOD;
@@ -86,6 +94,7 @@ int main(void)
         cmocka_unit_test(too_few_were_sent),
         cmocka_unit_test(the_generator_measured_itself),
         cmocka_unit_test(what_is_mostly_lag_is_told),
+        cmocka_unit_test(a_busy_thread_is_at_its_limit),
         cmocka_unit_test(connections_did_not_open_in_time),
         cmocka_unit_test(each_verdict_says_what_to_do),
     };
