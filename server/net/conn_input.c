@@ -89,7 +89,7 @@ static size_t take_messages(struct connection *c, struct span bytes, struct scan
         count++;
         deliver(c, rest);
     }
-    counter_add(&l->counters.messages, count);
+    figure_add(&l->counters.messages, count);
     return at;
 }
 
@@ -211,7 +211,7 @@ static enum input_end read_and_run(struct connection *c)
     if ((size_t)n < size && !c->stream.more)
         c->ready &= (uint8_t)~STREAM_READ;
     c->since = activator_now(l->activator);
-    counter_add(&l->counters.bytes_in, (uint64_t)n);
+    figure_add(&l->counters.bytes_in, (uint64_t)n);
     enum input_end end = run_fresh(c, (size_t)n);
     return end == INPUT_REST && (c->ready & STREAM_READ) ? INPUT_MORE : end;
 }

@@ -84,7 +84,7 @@ static bool write_some(struct connection *c)
     }
     if (n > 0) {
         c->since = activator_now(c->loop->activator);
-        counter_add(&c->loop->counters.bytes_out, (uint64_t)n);
+        figure_add(&c->loop->counters.bytes_out, (uint64_t)n);
         chunk_consume(&c->out, &c->loop->pool, (size_t)n);
         TRACE(c->loop->activator, "conn", conn_id(c), "wrote %zd bytes, %lu left", n,
               (unsigned long)c->out.bytes);

@@ -9,6 +9,7 @@
 #include "server/net/net.h"
 #include "server/net/stream.h"
 #include "server/net/ticket.h"
+#include "server/runtime/figure.h"
 
 struct tls_loop; /* server/net/tls.h */
 
@@ -53,13 +54,6 @@ struct net_loop {
     struct token_table *tokens;
     struct loop_counters counters;
 };
-
-/* Only the loop writes its counters. */
-static inline void counter_add(_Atomic uint64_t *counter, uint64_t n)
-{
-    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
-                          memory_order_relaxed);
-}
 
 /* The hook at the end of this round is wanted. */
 void loop_arm(struct net_loop *l);

@@ -181,24 +181,19 @@ void net_loop_free(struct net_loop *l)
     free(l);
 }
 
-static uint64_t figure(const _Atomic uint64_t *counter)
-{
-    return atomic_load_explicit(counter, memory_order_relaxed);
-}
-
 void net_loop_stats(const struct net_loop *l, struct net_loop_stats *out)
 {
     const struct loop_counters *n = &l->counters;
 
     *out = (struct net_loop_stats){
-        .connections = figure(&n->connections),
-        .accepted = figure(&n->accepted),
-        .closed = figure(&n->closed),
-        .messages = figure(&n->messages),
-        .bytes_in = figure(&n->bytes_in),
-        .bytes_out = figure(&n->bytes_out),
-        .protocol_errors = figure(&n->protocol_errors),
-        .partial_bytes = figure(&n->partial_bytes),
+        .connections = figure_read(&n->connections),
+        .accepted = figure_read(&n->accepted),
+        .closed = figure_read(&n->closed),
+        .messages = figure_read(&n->messages),
+        .bytes_in = figure_read(&n->bytes_in),
+        .bytes_out = figure_read(&n->bytes_out),
+        .protocol_errors = figure_read(&n->protocol_errors),
+        .partial_bytes = figure_read(&n->partial_bytes),
     };
 }
 

@@ -21,7 +21,7 @@ static void serve_own(struct rpc_request *rq, struct span name)
         return;
     }
     if (rq->msgid.len == 0) {
-        rpc_count(&rq->loop->stats.ignored);
+        figure_add(&rq->loop->stats.ignored, 1);
         log_debug("notification of an unknown method ignored", LOG_UINT("conn", conn_id(rq->conn)));
         return;
     }
@@ -47,15 +47,15 @@ static void on_message(void *arg, struct connection *c, const struct envelope *e
 
     switch (e->type) {
     case ENVELOPE_REQUEST:
-        rpc_count(&loop->stats.requests);
+        figure_add(&loop->stats.requests, 1);
         dispatch(loop, c, e);
         return;
     case ENVELOPE_NOTIFICATION:
-        rpc_count(&loop->stats.notifications);
+        figure_add(&loop->stats.notifications, 1);
         dispatch(loop, c, e);
         return;
     case ENVELOPE_RESPONSE:
-        rpc_count(&loop->stats.ignored);
+        figure_add(&loop->stats.ignored, 1);
         log_debug("response to nothing that was asked ignored", LOG_UINT("conn", conn_id(c)));
         return;
     }

@@ -64,7 +64,7 @@ void rpc_refuse(struct rpc_request *rq, enum ergon_error code, const char *forma
     char text[400];
     va_list args;
 
-    rpc_count(&rq->loop->stats.refused);
+    figure_add(&rq->loop->stats.refused, 1);
     if (rq->msgid.len == 0)
         return;
     va_start(args, format);

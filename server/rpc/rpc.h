@@ -10,6 +10,7 @@
 #define ERGON_RPC_RPC_H
 
 #include "server/net/net.h"
+#include "server/runtime/figure.h"
 #include "server/tasks/tasks.h"
 
 /* What the server's own methods tell about the server.  Filled by the builder before the threads
@@ -37,14 +38,6 @@ struct rpc_loop {
     struct activator *activator;
     struct rpc_stats stats;
 };
-
-/* One writer: a load and a store are enough, and cheaper than a locked add. */
-static inline void rpc_count(_Atomic uint64_t *figure)
-{
-    uint64_t n = atomic_load_explicit(figure, memory_order_relaxed);
-
-    atomic_store_explicit(figure, n + 1, memory_order_relaxed);
-}
 
 /* The port of this loop's connections; `arg` is the rpc_loop. */
 struct conn_port rpc_port(struct rpc_loop *loop);

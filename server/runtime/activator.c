@@ -4,15 +4,11 @@
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
-#include "server/runtime/log.h"
 #include "server/runtime/state.h"
+#include "server/runtime/thread.h"
 #include "server/runtime/trace.h"
 
 /* What one round does for the timer: objects whose deadline came, and moves on their way there. */
@@ -116,8 +112,8 @@ static void finish_retired(struct activator *a)
 static void publish_figures(struct activator *a)
 {
     struct activator_figures *f = &a->figures;
-    counter_add(&f->rounds, 1);
-    counter_add(&f->steps, a->steps);
+    figure_add(&f->rounds, 1);
+    figure_add(&f->steps, a->steps);
     a->steps = 0;
     atomic_store_explicit(&f->active, a->dispatcher.count, memory_order_relaxed);
     atomic_store_explicit(&f->sleeping, a->timer.count, memory_order_relaxed);
@@ -147,29 +143,10 @@ bool activator_round(struct activator *a, bool may_block)
     return busy;
 }
 
-static void set_thread(const struct activator *a)
-{
-    char name[16];
-    snprintf(name, sizeof name, "%.15s", a->name); /* as much as the kernel takes */
-    pthread_setname_np(pthread_self(), name);
-    if (a->core >= 0) {
-        cpu_set_t set;
-        CPU_ZERO(&set);
-        CPU_SET((size_t)a->core, &set);
-        int error = pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-        if (error)
-            log_warn("cannot bind the thread to its core", LOG_STR("activator", a->name),
-                     LOG_INT("core", a->core), LOG_INT("errno", error));
-    }
-    if (a->priority && setpriority(PRIO_PROCESS, (id_t)gettid(), a->priority) != 0)
-        log_warn("cannot set the priority of the thread", LOG_STR("activator", a->name),
-                 LOG_INT("priority", a->priority), LOG_INT("errno", errno));
-}
-
 void activator_run(struct activator *a)
 {
     struct activator *before = activator_enter(a);
-    set_thread(a);
+    thread_settle(a->name, a->core, a->priority);
     /* Acquire: what the stopper wrote before.  Pairs with the release in activator_stop(). */
     while (!atomic_load_explicit(&a->stopping, memory_order_acquire))
         run_round(a, true);

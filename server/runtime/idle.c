@@ -37,7 +37,7 @@ static bool called(struct activator *a)
 
 static void poll_now(struct activator *a, ao_time timeout)
 {
-    counter_add(&a->figures.polls, 1);
+    figure_add(&a->figures.polls, 1);
     a->unpolled = 0;
     a->last_poll = a->now;
     a->poller->poll(a->poller, timeout);
@@ -79,10 +79,10 @@ static bool block(struct activator *a)
     waker_announce(&a->waker);
     bool idle = !called(a);
     if (idle) {
-        counter_add(&a->figures.blocks, timeout != 0);
+        figure_add(&a->figures.blocks, timeout != 0);
         block_in_poller(a, timeout);
         if (!waker_announced(&a->waker))
-            counter_add(&a->figures.wakes_received, 1);
+            figure_add(&a->figures.wakes_received, 1);
     }
     waker_retract(&a->waker);
     return idle;
@@ -107,13 +107,13 @@ static bool spin(struct activator *a)
     ao_time end = clock_now(a) + a->spin;
     for (ao_time looks = a->spin / SPIN_LOOK_LEAST + 1; looks > 0; looks--) {
         if (spin_look(a)) {
-            counter_add(&a->figures.spins_won, 1);
+            figure_add(&a->figures.spins_won, 1);
             return true;
         }
         if (clock_now(a) >= end)
             break;
     }
-    counter_add(&a->figures.spins_lost, 1);
+    figure_add(&a->figures.spins_lost, 1);
     return false;
 }
 

@@ -127,7 +127,7 @@ static bool is_own(const struct lane *l)
 bool lane_flush(struct lane *l)
 {
     if (publish(l) && !is_own(l) && waker_notify(l->waker) && l->producer)
-        counter_add(&l->producer->figures.wakes_sent, 1);
+        figure_add(&l->producer->figures.wakes_sent, 1);
     return !l->overflow_first;
 }
 

@@ -6,6 +6,7 @@
 #include <ergon/activator.h>
 
 #include "server/runtime/dispatcher.h"
+#include "server/runtime/figure.h"
 #include "server/runtime/inbox.h"
 #include "server/runtime/timer.h"
 #include "server/runtime/waker.h"
@@ -44,23 +45,14 @@ struct fault {
     char text[FAULT_TEXT_MAX + 1];
 };
 
-/* One writer, any reader: relaxed, figures and not logic. */
-typedef _Atomic uint64_t counter;
-
-static inline void counter_add(counter *c, uint64_t n)
-{
-    uint64_t sum = atomic_load_explicit(c, memory_order_relaxed) + n;
-    atomic_store_explicit(c, sum, memory_order_relaxed);
-}
-
 /* What other threads read. */
 struct activator_figures {
-    counter rounds, steps, long_steps, polls, blocks, wakes_sent, wakes_received, spins_won,
+    figure rounds, steps, long_steps, polls, blocks, wakes_sent, wakes_received, spins_won,
         spins_lost, active, sleeping;
     /* The step that runs: written before each step when there is a limit.  Release and acquire of
      * `stepping`: a watchdog never sees a step with the time of an earlier one. */
     _Atomic(const struct ao_class *) stepping; /* NULL between steps */
-    counter since;                             /* the clock when it began, ns */
+    figure since;                              /* the clock when it began, ns */
 };
 
 struct hook_list {

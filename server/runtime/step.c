@@ -24,7 +24,7 @@ static void unmark_step(struct activator *a)
 
 static void report_long(struct activator *a, const struct ao_class *cls, ao_time took)
 {
-    counter_add(&a->figures.long_steps, 1);
+    figure_add(&a->figures.long_steps, 1);
     log_warn("step too long", LOG_STR("activator", a->name), LOG_STR("object", cls->name),
              LOG_STR("detail", cls->detail), LOG_NS("took", took), LOG_NS("limit", a->step_limit));
 }

@@ -7,7 +7,7 @@
 #define ERGON_TASKS_EXECUTOR_H
 
 #include "server/tasks/balance.h"
-#include "server/tasks/figures.h"
+#include "server/runtime/figure.h"
 #include "server/tasks/task.h"
 
 struct home;

@@ -4,10 +4,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
-#include "server/runtime/log.h"
+#include "server/runtime/thread.h"
 #include "server/tasks/blocking_parts.h"
 #include "server/tasks/tasks_parts.h"
 
@@ -129,29 +127,17 @@ static bool has_work(struct blocking *b)
     return blocking_stopping(b) || lane_ready(&b->base.in) || !mpsc_empty(&b->returns);
 }
 
-static void set_thread(const struct executor *e)
+static void settle_thread(const struct executor *e)
 {
-    char name[16];
+    char name[24];
     snprintf(name, sizeof name, "blocking %u", e->index);
-    pthread_setname_np(pthread_self(), name);
-    if (e->plan.core >= 0) {
-        cpu_set_t set;
-        CPU_ZERO(&set);
-        CPU_SET((size_t)e->plan.core, &set);
-        int error = pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-        if (error)
-            log_warn("cannot bind the thread to its core", LOG_STR("executor", name),
-                     LOG_INT("core", e->plan.core), LOG_INT("errno", error));
-    }
-    if (e->plan.priority && setpriority(PRIO_PROCESS, (id_t)gettid(), e->plan.priority) != 0)
-        log_warn("cannot set the priority of the thread", LOG_STR("executor", name),
-                 LOG_INT("priority", e->plan.priority), LOG_INT("errno", errno));
+    thread_settle(name, e->plan.core, e->plan.priority);
 }
 
 static void *thread_main(void *arg)
 {
     struct blocking *b = arg;
-    set_thread(&b->base);
+    settle_thread(&b->base);
     while (!blocking_stopping(b))
         if (!blocking_flush(b))
             blocking_sleep(b, must_stop, AO_NEVER);

@@ -3,7 +3,7 @@
 #define ERGON_TASKS_HOME_PARTS_H
 
 #include "server/tasks/calls.h"
-#include "server/tasks/figures.h"
+#include "server/runtime/figure.h"
 #include "server/tasks/slab.h"
 
 struct stepped;

@@ -1,7 +1,7 @@
 /* Figures: one thread writes, any thread reads.  Relaxed on both sides: they order nothing, and
  * each number is right by itself. */
-#ifndef ERGON_TASKS_FIGURES_H
-#define ERGON_TASKS_FIGURES_H
+#ifndef ERGON_RUNTIME_FIGURE_H
+#define ERGON_RUNTIME_FIGURE_H
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -1,0 +1,9 @@
+/* What a thread is given when it starts: its name, processor and priority. */
+#ifndef ERGON_RUNTIME_THREAD_H
+#define ERGON_RUNTIME_THREAD_H
+
+/* The calling thread's.  `name` is cut to what the kernel takes; core -1: any processor; priority:
+ * the nice value, 0 leaves it.  What cannot be had is logged, and the thread goes on without. */
+void thread_settle(const char *name, int core, int priority);
+
+#endif
