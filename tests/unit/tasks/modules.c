@@ -1,6 +1,7 @@
 /* Modules for the loader's test: one source, built once for each WITH_. */
 #include <ergon/handler.h>
 
+#ifndef WITH_REFUSAL
 static void run(struct ergon_task *task)
 {
     ergon_result_int(task, 42);
@@ -14,6 +15,7 @@ static const struct ergon_handler handler = {.size = sizeof handler,
                                              .name = "answer",
 #endif
                                              .run = run};
+#endif
 
 const struct ergon_host *ergon_host;
 
