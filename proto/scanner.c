@@ -20,20 +20,20 @@ void scanner_init(struct scanner *s)
 }
 
 /* Leaves the levels that are complete. */
-static inline void ascend(struct walk *w, const uint32_t *todo)
+static inline void ascend(struct walk *w, const uint32_t *awaited)
 {
     while (w->left == 0)
-        w->left = todo[--w->depth];
+        w->left = awaited[--w->depth];
 }
 
 /* The element that was looked at is done with, but for its own elements. */
-static inline void pass(struct walk *w, uint32_t *todo, const struct wire_head *h)
+static inline void pass(struct walk *w, uint32_t *awaited, const struct wire_head *h)
 {
     w->at += h->size + h->body;
     w->open += h->count - 1;
     w->left--;
     if (h->count > 0) {
-        todo[w->depth++] = w->left;
+        awaited[w->depth++] = w->left;
         w->left = (uint32_t)h->count;
     }
 }
@@ -87,19 +87,19 @@ static inline enum scan_verdict look(struct walk *w, const struct scan_limits *l
     return bytes.len - w->at - h->size < h->body ? SCAN_MORE : SCAN_WHOLE;
 }
 
-static inline enum scan_verdict run(struct walk *w, uint32_t *todo,
+static inline enum scan_verdict run(struct walk *w, uint32_t *awaited,
                                     const struct scan_limits *limits, struct span bytes)
 {
     while (w->open > 0) {
         struct wire_head h;
-        ascend(w, todo);
+        ascend(w, awaited);
         pass_small(w, limits->message_max, bytes);
         if (w->left == 0)
             continue;
         enum scan_verdict v = look(w, limits, bytes, &h);
         if (v != SCAN_WHOLE)
             return v;
-        pass(w, todo, &h);
+        pass(w, awaited, &h);
     }
     w->need = w->at;
     return SCAN_WHOLE;
@@ -119,7 +119,7 @@ enum scan_verdict scanner_run(struct scanner *s, const struct scan_limits *limit
 
     if (safe.depth_max > SCAN_DEPTH_CAP)
         safe.depth_max = SCAN_DEPTH_CAP;
-    enum scan_verdict v = run(&w, s->todo, &safe, bytes);
+    enum scan_verdict v = run(&w, s->awaited, &safe, bytes);
 
     s->done = (uint32_t)w.at;
     s->need = clamp(w.need);

@@ -29,13 +29,12 @@ enum scan_verdict {
 };
 
 struct scanner {
-    uint32_t done; /* bytes of the value that are checked */
-    uint32_t
-        need; /* bytes of the value that are known to be needed in all; > done while SCAN_MORE */
-    uint32_t depth;                /* open arrays and maps */
-    uint32_t left;                 /* elements still to come in the innermost one */
-    uint64_t open;                 /* elements announced and not yet seen, over all levels */
-    uint32_t todo[SCAN_DEPTH_CAP]; /* elements still to come outside, by level; valid below depth */
+    uint32_t done;                    /* bytes of the value that are checked */
+    uint32_t need;                    /* bytes known to be needed in all; > done while SCAN_MORE */
+    uint32_t depth;                   /* open arrays and maps */
+    uint32_t left;                    /* elements still to come in the innermost one */
+    uint64_t open;                    /* elements announced and not yet seen, over all levels */
+    uint32_t awaited[SCAN_DEPTH_CAP]; /* still to come outside, by level; valid below depth */
 };
 
 /* Starts on a new value.  Touches the first fields only, not the stack. */

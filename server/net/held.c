@@ -6,7 +6,7 @@ enum { HELD_MIN = 256 }; /* bytes; room for a message that drips in */
 
 void held_copy_scanner(struct scanner *to, const struct scanner *from)
 {
-    memcpy(to, from, offsetof(struct scanner, todo) + from->depth * sizeof from->todo[0]);
+    memcpy(to, from, offsetof(struct scanner, awaited) + from->depth * sizeof from->awaited[0]);
 }
 
 static size_t held_size(const struct held *h)

@@ -193,7 +193,7 @@ static void start_does_not_touch_the_stack(void **state)
     memset(&s, 0xa5, sizeof s);
     scanner_init(&s);
     for (size_t i = 0; i < SCAN_DEPTH_CAP; i++)
-        assert_int_equal(s.todo[i], 0xa5a5a5a5);
+        assert_int_equal(s.awaited[i], 0xa5a5a5a5);
 }
 
 /* A sequence of pseudo-random numbers that a seed fixes. */
