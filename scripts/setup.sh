@@ -8,8 +8,9 @@
 set -eu
 
 build="build-essential ca-certificates cmake git ninja-build pkg-config libcmocka-dev libyaml-dev
-    libevent-dev libjansson-dev libmsgpack-dev libssl-dev libsystemd-dev zlib1g-dev"
-tests="clang clang-format libclang-rt-14-dev neovim openssl procps python3-minimal python3-msgpack spin strace"
+    libevent-dev libjansson-dev libmsgpack-dev libssl-dev libsqlite3-dev libglib2.0-dev
+    libsystemd-dev tzdata zlib1g-dev"
+tests="clang clang-format libclang-rt-14-dev neovim openssl procps python3-minimal python3-msgpack spin sqlite3 strace"
 image="buildah debootstrap podman runc"
 
 installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }

@@ -1,85 +1,10 @@
 #include "server/rpc/pack.h"
 
-void pack_init(struct pack *p)
-{
-    msgpack_sbuffer_init(&p->buffer);
-    msgpack_packer_init(&p->packer, &p->buffer, msgpack_sbuffer_write);
-    p->failed = false;
-}
-
 void pack_answer(struct pack *p, struct rpc_request *rq)
 {
     if (p->failed)
         rpc_refuse(rq, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
     else
-        rpc_answer(rq, span_of(p->buffer.data, p->buffer.size));
-    msgpack_sbuffer_destroy(&p->buffer);
-}
-
-static void note(struct pack *p, int failed)
-{
-    p->failed |= failed != 0;
-}
-
-void pack_array(struct pack *p, size_t count)
-{
-    note(p, msgpack_pack_array(&p->packer, count));
-}
-
-void pack_map(struct pack *p, size_t pairs)
-{
-    note(p, msgpack_pack_map(&p->packer, pairs));
-}
-
-void pack_span(struct pack *p, struct span text)
-{
-    note(p, msgpack_pack_str(&p->packer, text.len));
-    note(p, msgpack_pack_str_body(&p->packer, text.at, text.len));
-}
-
-void pack_str(struct pack *p, const char *text)
-{
-    if (text)
-        pack_span(p, span_text(text));
-    else
-        note(p, msgpack_pack_nil(&p->packer));
-}
-
-void pack_uint(struct pack *p, uint64_t v)
-{
-    note(p, msgpack_pack_uint64(&p->packer, v));
-}
-
-void pack_int(struct pack *p, int64_t v)
-{
-    note(p, msgpack_pack_int64(&p->packer, v));
-}
-
-void pack_bool(struct pack *p, bool v)
-{
-    note(p, v ? msgpack_pack_true(&p->packer) : msgpack_pack_false(&p->packer));
-}
-
-void pack_key_str(struct pack *p, const char *key, const char *text)
-{
-    pack_str(p, key);
-    pack_str(p, text);
-}
-
-void pack_key_uint(struct pack *p, const char *key, uint64_t v)
-{
-    pack_str(p, key);
-    pack_uint(p, v);
-}
-
-void pack_key_int(struct pack *p, const char *key, int64_t v)
-{
-    pack_str(p, key);
-    pack_int(p, v);
-}
-
-void pack_key_bool(struct pack *p, const char *key, bool v)
-{
-    pack_str(p, key);
-    pack_bool(p, v);
+        rpc_answer(rq, pack_bytes(p));
+    pack_fini(p);
 }

@@ -11,7 +11,7 @@ import tempfile
 
 import tree
 
-LIBRARIES = ("event2/", "event.h", "openssl/", "msgpack", "cyaml/", "yaml.h", "jansson.h", "zlib.h", "systemd/")
+LIBRARIES = ("event2/", "event.h", "openssl/", "msgpack", "cyaml/", "yaml.h", "jansson.h", "zlib.h", "systemd/", "sqlite3.h", "glib")
 
 # folder: (what of the tree its files may include, which libraries); the longest folder that fits counts.
 RULES = {
@@ -20,8 +20,11 @@ RULES = {
     "server": (["server/*", "proto/*", "ergon/*"], list(LIBRARIES)),
     "server/runtime": (["server/runtime/*", "ergon/*"], []),
     "server/tasks": (["server/tasks/*", "server/runtime/*", "proto/*", "ergon/*"], []),
+    "server/store": (["server/store/*", "server/runtime/*", "proto/*", "ergon/*"], ["sqlite3.h"]),
+    "server/ledger": (["server/ledger/*", "server/store/store.h", "server/tasks/*", "server/runtime/*", "proto/*",
+                       "ergon/*"], ["msgpack"]),
     "server/net": (["server/net/*", "server/runtime/*", "server/url.h", "proto/*", "ergon/*"], ["event2/"]),
-    "server/rpc": (["server/rpc/*", "server/net/*", "server/tasks/*", "server/runtime/*", "proto/*", "ergon/*"],
+    "server/rpc": (["server/rpc/*", "server/net/*", "server/ledger/*", "server/tasks/*", "server/runtime/*", "proto/*", "ergon/*"],
                    ["msgpack"]),
     "server/modules": (["server/modules/*", "ergon/*"], ["openssl/", "zlib.h", "msgpack"]),
     "client": (["client/*", "proto/*", "ergon/*"], list(LIBRARIES)),
@@ -32,6 +35,8 @@ RULES = {
 
 # Files that may include more than their folder, or less.
 ALSO = {
+    "proto/pack.[ch]": ["msgpack"],
+    "server/ledger/zone.c": ["glib"],  # calendars of time zones
     "include/ergon/client.h": ["event2/", "msgpack"],
     "server/runtime/poller_libevent.c": ["event2/"],
     "server/net/tls.c": ["openssl/"],

@@ -1,0 +1,26 @@
+/* The history of one task: a bounded log, oldest entries dropped first.  Sequence numbers start at
+ * 1 (its submission, which needs no memory) and never go back.  Ledger's thread. */
+#ifndef ERGON_LEDGER_HISTORY_H
+#define ERGON_LEDGER_HISTORY_H
+
+#include "server/ledger/entry.h"
+
+struct history_event {
+    uint32_t seq, attempt;
+    uint8_t what;           /* enum ledger_event */
+    uint8_t reason;         /* enum ledger_reason; of a wait */
+    uint64_t at;            /* Unix ns */
+    struct span text, data; /* data: raw MessagePack */
+};
+
+/* Appends; text and data are copied.  Without memory the event is lost and the gap shows in the
+ * numbers.  Returns its number. */
+uint32_t history_add(struct ledger *l, struct entry *e, const struct history_event *event);
+uint32_t history_next(const struct entry *e); /* the number that the next event will get */
+/* The first event from `seq` on, the submission included; false: none yet.  Spans are valid until
+ * the next history_add(). */
+bool history_get(const struct entry *e, uint32_t seq, struct history_event *out);
+void history_free(struct entry *e);
+size_t history_bytes(const struct entry *e);
+
+#endif

@@ -1,0 +1,64 @@
+/* What holds a task back by a key: limits (at most n of a key run) and buckets (at most n starts of
+ * a key in a time).  Ledger's thread; pure: the time is passed in.
+ *
+ * A slot is granted in order of arrival, and stands reserved for whom it was granted to until that
+ * one has ended or given it back: so a limit is never exceeded, nor idle while somebody waits.
+ * The token bucket holds `rate` tokens and gains one every rate_per / rate. */
+#ifndef ERGON_LEDGER_HOLD_H
+#define ERGON_LEDGER_HOLD_H
+
+#include "server/ledger/entry.h"
+
+struct hold_table; /* of limits and buckets by tenant and key */
+
+struct limit {
+    struct limit *next; /* in its bucket of the table */
+    struct span name;
+    struct tenant *tenant;
+    uint32_t max; /* as the newest order of this key says */
+    uint32_t taken;
+    uint32_t refs; /* entries that name it */
+    struct entry_list waiting;
+};
+
+struct bucket {
+    struct bucket *next;
+    struct span name;
+    struct tenant *tenant;
+    uint32_t size;   /* tokens that it holds */
+    ao_time every;   /* ns a token */
+    ao_time full_at; /* when it would be full: the GCRA's theoretical arrival time */
+    uint32_t refs;
+    struct entry_list waiting;
+    struct ao timer; /* sleeps until the next token while somebody waits */
+    struct ledger *ledger;
+};
+
+struct hold_table *hold_table_new(void);
+void hold_table_free(struct hold_table *t);
+
+/* The limit, or bucket, of this name, made when new; a reference is taken.  What the newest order
+ * says of its size counts from now on.  NULL without memory. */
+struct limit *hold_limit(struct hold_table *t, struct tenant *tenant, struct span name,
+                         uint32_t max);
+struct bucket *hold_bucket(struct hold_table *t, struct tenant *tenant, struct span name,
+                           uint32_t rate, ao_time per, ao_time now);
+void hold_limit_drop(struct hold_table *t, struct limit *l);
+void hold_bucket_drop(struct hold_table *t, struct bucket *b);
+
+/* True: a slot is the entry's now (ENTRY_HOLDS_SLOT).  False: it stands in `waiting`. */
+bool limit_take(struct limit *l, struct entry *e);
+/* Gives its slot back, and grants free ones: returns who has got a slot now, taken out of `waiting`
+ * and to be queued again, one at a time; call it with NULL for the next, until NULL. */
+struct entry *limit_give(struct limit *l, struct entry *e);
+
+/* True: a token is the entry's (ENTRY_HOLDS_TOKEN).  False: it stands in `waiting`. */
+bool bucket_take(struct bucket *b, struct entry *e, ao_time now);
+void bucket_give(struct bucket *b, struct entry *e); /* its start did not happen */
+/* The first that a token of now is for, taken out of `waiting`, holding it; NULL: none. */
+struct entry *bucket_next(struct bucket *b, ao_time now);
+ao_time bucket_refill(const struct bucket *b, ao_time now); /* when the next token is there */
+/* When the token for the n-th who waits (from 0) comes. */
+ao_time bucket_refill_at(const struct bucket *b, uint32_t n, ao_time now);
+
+#endif

@@ -1,0 +1,72 @@
+/* The ledger keeps tasks: it knows the state of every submitted task from its submission until it
+ * is forgotten, decides which is run next, and says why one is where it is.
+ *
+ * One active object on the manager's activator.  It never blocks: a disk is the store's affair,
+ * executors are the manager's (server/tasks/kept.h), connections the loops' (server/ledger/ask.h).
+ * Everything here but the doors is that activator's thread, or set-up. */
+#ifndef ERGON_LEDGER_H
+#define ERGON_LEDGER_H
+
+#include <ergon/activator.h>
+
+#include "server/ledger/ask.h"
+
+struct ledger;
+struct ledger_door;
+struct store;
+struct tasks;
+struct registry;
+
+struct ledger_tenant {
+    const char *name;
+    uint32_t weight; /* tasks in a turn */
+};
+
+struct ledger_options {
+    struct tasks *tasks;         /* borrowed; the ledger makes itself its source */
+    struct registry *registry;   /* borrowed */
+    struct store *store;         /* borrowed, opened and not started; NULL: nothing is durable */
+    uint64_t (*wall)(void *arg); /* Unix ns; NULL: the system's clock */
+    void *wall_arg;
+    uint64_t tasks_max, bytes_max; /* held in memory; beyond: BUSY */
+    uint64_t kept_bytes_max;       /* of tasks that have ended; the oldest go first */
+    ao_time ageing;       /* so long in the queue counts as one step of priority; 0: never */
+    uint32_t crashes_max; /* a task that ran in so many crashes is dead; 0: never */
+    uint32_t history_max; /* entries kept of one task */
+    const struct ledger_tenant *tenants; /* copied; others have the weight 1 */
+    uint32_t tenant_count;
+};
+
+/* On the thread that builds; the manager's activator does not run yet.  NULL and a text. */
+struct ledger *ledger_new(const struct ledger_options *options, char *error, size_t size);
+
+/* Reads the store back: what was open is queued with the next attempt, delays and crons go on.
+ * Before the start.  0, or -1 and a text.  Blocks. */
+int ledger_recover(struct ledger *l, char *error, size_t size);
+
+int ledger_start(
+    struct ledger *l); /* and its store; before the activators run; 0 or -1 and errno */
+
+/* After the activators' runs have ended: what is on its way to the store is committed. */
+void ledger_stop(struct ledger *l);
+void ledger_free(struct ledger *l); /* before tasks_free(); NULL is fine */
+
+/* A loop's door: the lanes between it and the ledger.  Opened before the threads start.
+ * `answered` and `pushed` are called on the loop's thread; the ask, and the push, are theirs then.
+ * An ask that was dropped is told once, when nothing refers to it any more. */
+struct ledger_door *ledger_door_open(struct ledger *l, struct activator *loop,
+                                     void (*answered)(void *arg, struct ask *a),
+                                     void (*pushed)(void *arg, struct ask_push *p), void *arg);
+void ledger_give(struct ledger_door *d, struct ask *a); /* loop's thread */
+void ledger_drop(struct ledger_door *d,
+                 struct ask *a); /* loop's thread; once, before it came back */
+
+/* Any thread; figures. */
+struct ledger_info {
+    uint64_t tasks, bytes; /* held */
+    uint64_t by_state[LEDGER_STATE_COUNT];
+    uint64_t submitted, starts, retries, fenced;
+};
+void ledger_info(const struct ledger *l, struct ledger_info *out);
+
+#endif

@@ -1,0 +1,172 @@
+/* The store: tasks that outlive the process, in one SQLite file.
+ *
+ * WAL, synchronous=FULL.  One writer thread: it takes what came in during the last commit, applies
+ * it in one transaction, commits, and gives each operation back with its outcome (natural group
+ * commit: nobody waits for a timer, and a busy store commits more at once).  Who pushes operations
+ * (the client: one activator) never waits for a disk.
+ *
+ * Order: operations are applied, committed and given back in the order in which they were pushed.
+ * An operation that failed has changed nothing.  After a failed commit the file is closed and
+ * opened again before the next (a failed sync leaves pages that look clean): until that works every
+ * operation fails.
+ *
+ * The schema stands in schema.sql, with a version in the file; docs/tasks.md shows how to look into
+ * it with sqlite3.  Times are Unix times in nanoseconds, by the wall clock; 0: none. */
+#ifndef ERGON_STORE_H
+#define ERGON_STORE_H
+
+#include <ergon/activator.h>
+
+#include "proto/span.h"
+#include "server/runtime/lane.h"
+
+struct store;
+
+/* What can go wrong.  All but STORE_OK leave the file as it was. */
+enum store_error {
+    STORE_OK,
+    STORE_FULL,      /* no space left on the device, or beyond the quota */
+    STORE_READ_ONLY, /* the file, or its file system, became read-only */
+    STORE_CORRUPT,   /* the file is damaged; final until somebody repairs it */
+    STORE_IO,        /* any other failure of the device */
+    STORE_MEMORY,
+    STORE_CLOSED /* pushed after store_stop() */
+};
+const char *store_error_text(enum store_error e); /* what is wrong and what to do; constant */
+
+/* A task as a row.  Empty spans and zeros are stored as NULL.  What stands behind the line changes
+ * during its life. */
+struct store_task {
+    uint64_t id;
+    struct span method, tenant, key, coalesce, limit_key, rate_key;
+    struct span params; /* raw MessagePack */
+    struct span after;  /* ids, 8 bytes each, big endian */
+    uint64_t created;   /* Unix ns, as all that ends in _at */
+    uint64_t deadline_at;
+    uint64_t timeout, backoff, backoff_max, keep; /* ns */
+    uint64_t rate_per;                            /* ns */
+    uint64_t keep_size;                           /* bytes */
+    uint32_t retries, limit, rate;
+    uint8_t priority, durable;
+    uint8_t jitter; /* percent */
+    /* --- */
+    uint8_t state;     /* enum ledger_state: stored as its name */
+    uint32_t attempt;  /* the last that was begun; 0: none */
+    uint32_t failures; /* attempts that failed: what the retries are counted by */
+    uint32_t crashes;  /* of the server, while it ran */
+    uint64_t due_at;   /* not to be run before */
+    uint64_t started_at, ended_at;
+    struct span error_code, error_text; /* why the last attempt failed, or how it ended */
+    struct span result;
+};
+
+struct store_cron {
+    struct span name, method, schedule, zone, tenant;
+    struct span params;  /* raw MessagePack */
+    struct span options; /* raw MessagePack map: of each task, and jitter, catch_up, overlap */
+    uint64_t next_at, last_at;
+    uint64_t last_task; /* id */
+};
+
+/* One entry of a task's history. */
+struct store_event {
+    uint64_t id, at;
+    uint32_t seq, attempt;
+    struct span what; /* "started", "failed", ... */
+    struct span text; /* for people; may be empty */
+    struct span data; /* raw MessagePack; may be empty */
+};
+
+/* How many there ever were, of durable tasks.  The store adds them up in the transaction of the
+ * operations that change them. */
+struct store_counts {
+    int64_t submitted, done, failed, cancelled, expired, dead;
+};
+
+enum store_verb {
+    STORE_PUT,         /* task: a new row */
+    STORE_CHANGE,      /* task: everything behind the line; result only if it is not empty */
+    STORE_REMOVE,      /* task.id: the row and its history */
+    STORE_EVENT,       /* event */
+    STORE_CRON_PUT,    /* cron: new, or in place of the one of its name */
+    STORE_CRON_REMOVE, /* cron.name */
+    STORE_PAUSE,       /* queue: remembered as paused */
+    STORE_RESUME,      /* queue: forgotten */
+    STORE_COUNT        /* fills `audit` by counting rows */
+};
+
+/* Rows by state, as the file has them, and the counters beside. */
+struct store_audit {
+    struct store_counts counters;
+    uint64_t open, done, failed, cancelled, expired, dead; /* rows */
+};
+
+/* An operation.  Malloc'ed by the client; everything that its spans point at stays as it is until
+ * the operation comes back. */
+struct store_op {
+    struct lane_item item; /* first */
+    enum store_verb verb;
+    enum store_error error;  /* when it comes back */
+    void *owner;             /* the client's */
+    uint64_t tag;            /* the client's */
+    struct store_counts add; /* to the counters, in the same transaction */
+    union {
+        struct store_task task;
+        struct store_cron cron;
+        struct store_event event;
+        struct span queue; /* name of a method */
+        struct store_audit audit;
+    };
+};
+
+struct store_options {
+    const char *path; /* of the file; its folder exists */
+    /* State names by enum ledger_state, so that people can read the file. */
+    const char *const *states;
+    uint32_t state_count;
+    const char *vfs; /* of SQLite; NULL: the default; tests bring theirs */
+    ao_time retry;   /* ns between two tries to open a file that failed; 0: 1 s */
+};
+
+/* Opens or creates the file, takes it for this process alone, brings an older schema up to date.
+ * NULL and a text: no folder, no right, not a database of ours, a newer schema, in use by another
+ * server (then who).  Blocks. */
+struct store *store_open(const struct store_options *options, char *error, size_t size);
+void store_close(
+    struct store *s); /* after store_stop(), or if it was never started; NULL is fine */
+
+/* Before store_start(), on the thread that opened: everything that is in the file, in this order:
+ * counters, paused queues, crons, tasks by id, events by id and seq.  Spans are valid during the
+ * call.  A callback that returns false ends the reading.  0, or -1 and a text. */
+struct store_reader {
+    void *arg;
+    void (*counts)(void *arg, const struct store_counts *counts);
+    bool (*queue)(void *arg, struct span method);
+    bool (*cron)(void *arg, const struct store_cron *cron);
+    bool (*task)(void *arg, const struct store_task *task);
+    bool (*event)(void *arg, const struct store_event *event);
+};
+int store_load(struct store *s, const struct store_reader *reader, char *error, size_t size);
+uint64_t store_last_id(struct store *s); /* the highest that was ever put; before store_start() */
+
+/* Starts the writer.  `client` is the activator that pushes; `receiver`, an object of it, is
+ * activated when operations have come back.  0, or -1 and errno. */
+int store_start(struct store *s, struct activator *client, struct ao *receiver);
+
+void store_push(struct store *s, struct store_op *op); /* client; pushing is giving */
+struct store_op *store_take(struct store *s);          /* client; one that came back, or NULL */
+void store_release(struct store *s);                   /* client, after a batch of takes */
+
+/* After the client's run has ended: what was pushed is committed, then the thread ends.  What comes
+ * back can still be taken.  Blocks. */
+void store_stop(struct store *s);
+
+/* Any thread, a figure each. */
+struct store_info {
+    uint64_t commits, operations, bytes; /* bytes: of the file and its log */
+    uint64_t commit_ns;                  /* of the last commit */
+    enum store_error error;              /* of the last try; STORE_OK: it works */
+};
+void store_info(const struct store *s, struct store_info *out);
+
+#endif
