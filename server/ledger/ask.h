@@ -63,6 +63,15 @@ struct ask_item {
     enum { ASK_ITSELF, ASK_DROP, ASK_PUSH } kind;
 };
 
+/* What became of one order of a submission. */
+struct ask_outcome {
+    uint64_t id;
+    enum ergon_error error; /* ERGON_OK: it was taken */
+    char *text;             /* of an error; malloc'ed; NULL: the error's meaning */
+    uint8_t durable;        /* enum ledger_durable: what was reached */
+    bool duplicate, coalesced;
+};
+
 struct ask {
     struct ask_item item; /* first */
     enum ask_verb verb;
@@ -98,10 +107,11 @@ struct ask {
     /* --- The ledger's, while it has it --- */
     struct ask *prev, *next; /* of those that wait for the same thing */
     struct ledger_door *door;
-    struct ledger_wait *waits; /* one an id that it waits for; NULL */
-    struct ao timer;           /* its timeout */
-    uint32_t open;             /* how many of what it waits for have not come */
-    bool held;                 /* it waits for something */
+    struct ledger_wait *waits;    /* one an id that it waits for; NULL */
+    struct ao timer;              /* its timeout */
+    uint32_t open;                /* how many of what it waits for have not come */
+    bool held;                    /* it waits for something */
+    struct ask_outcome *outcomes; /* of a submission: order_count, malloc\'ed; freed with the ask */
 };
 
 /* Something for an ask that stays open: a watcher's events.  Freed by the loop. */

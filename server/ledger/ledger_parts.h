@@ -113,6 +113,11 @@ struct submitted {
 };
 enum ergon_error ledger_submit(struct ledger *l, const struct order *order, struct submitted *out,
                                char *text, size_t size);
+/* ASK_SUBMIT, ASK_SUBMIT_MANY, ASK_CALL: fills ask->outcomes; an order that is to be on disk first
+ * makes the ask wait for its entry (wait_join), as ASK_CALL does for the end. */
+void submit_serve(struct ledger *l, struct ask *a);
+/* Nothing is waited for any more: packs the outcomes and finishes the ask. */
+void submit_answer(struct ledger *l, struct ask *a);
 /* Where a new, due, granted or woken entry goes: delayed, waiting, or queued. */
 void ledger_place(struct ledger *l, struct entry *e, bool front);
 void ledger_entry_free(struct ledger *l, struct entry *e); /* nothing refers to it */
@@ -165,7 +170,10 @@ void wait_serve(struct ledger *l, struct ask *a);
 bool wait_join(struct ledger *l, struct ask *a, struct entry *e); /* false without memory */
 void wait_leave(struct ledger *l, struct ask *a); /* the ask waits for nothing any more */
 void wait_ended(struct ledger *l, struct entry *e);
-void wait_committed(struct ledger *l, struct entry *e, enum store_error error); /* its PUT */
+/* Its PUT came back.  An error is written into the outcomes of the submissions that wait for it;
+ * those that wait for nothing more are answered (submit_answer).  The entry itself is the
+ * caller's to drop. */
+void wait_committed(struct ledger *l, struct entry *e, enum store_error error);
 void wait_dropped(struct ledger *l, struct ask *a);
 void watch_serve(struct ledger *l, struct ask *a);
 void watch_event(struct ledger *l, struct entry *e); /* its history has grown */
