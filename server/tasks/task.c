@@ -14,9 +14,10 @@ void task_begin(struct task *t, struct method *m, struct span params, ao_time de
 {
     t->method = m;
     t->params = params;
-    t->result = t->result_inline;
+    t->result = t->memory;
     t->result_len = 0;
-    t->result_room = sizeof t->result_inline;
+    t->result_room = 0;
+    t->memory_used = 0;
     t->error = ERGON_OK;
     t->deadline = deadline;
     t->given = 0;
@@ -51,16 +52,33 @@ void task_free_blocks(struct task *t)
     free_chunks(t);
 }
 
+/* Memory of the task's own, or NULL where it is used up. */
+static uint8_t *take_memory(struct task *t, size_t size)
+{
+    if (size > (size_t)TASK_MEMORY - t->memory_used)
+        return NULL;
+    uint8_t *at = t->memory + t->memory_used;
+    t->memory_used = (uint16_t)(t->memory_used + (size + 15) / 16 * 16);
+    return at;
+}
+
+static bool borrows_result(const struct task *t)
+{
+    return t->result_room == 0 && t->result_len > 0;
+}
+
 bool task_keep_params(struct task *t)
 {
-    uint8_t *kept = t->params_inline;
-    if (t->params.len > sizeof t->params_inline) {
+    uint8_t *kept = take_memory(t, t->params.len);
+    if (!kept) {
         kept = t->params_block = malloc(t->params.len);
         if (!kept)
             return false;
     }
     if (t->params.len > 0)
         memcpy(kept, t->params.at, t->params.len);
+    if (borrows_result(t))
+        t->result = kept + (t->result - t->params.at);
     t->params.at = kept;
     return true;
 }
@@ -68,8 +86,9 @@ bool task_keep_params(struct task *t)
 bool task_make_state(struct task *t)
 {
     size_t size = t->method->handler->state_size;
-    if (size <= sizeof t->state_inline) {
-        t->state = memset(t->state_inline, 0, size);
+    t->state = take_memory(t, size);
+    if (t->state) {
+        memset(t->state, 0, size);
         return true;
     }
     t->state = t->state_block = calloc(1, size);
@@ -84,24 +103,47 @@ void task_drop_state(struct task *t)
     free_block(&t->state_block);
 }
 
-/* A result beyond the inline bytes; keeps the first `keep` bytes of the one there. */
+/* All that is left of the task's own memory is the result's. */
+static void take_rest(struct task *t)
+{
+    t->result_room = (size_t)TASK_MEMORY - t->memory_used;
+    t->result = take_memory(t, t->result_room);
+}
+
+static bool fail_memory(struct task *t)
+{
+    task_fail(t, ERGON_E_MEMORY, NULL, span_text("no memory for the result"));
+    return false;
+}
+
+/* A result beyond the task's own memory; `keep` bytes of the one there stay. */
+static bool move_to_block(struct task *t, size_t size, size_t keep, uint64_t max)
+{
+    size_t twice = 2 * t->result_room < max ? 2 * t->result_room : (size_t)max;
+    size_t room = keep == 0 || size > twice ? size : twice;
+    uint8_t *outside = t->result_block ? NULL : t->result;
+    uint8_t *block = realloc(t->result_block, room);
+    if (!block)
+        return fail_memory(t);
+    if (outside && keep > 0)
+        memcpy(block, outside, keep);
+    t->result = t->result_block = block;
+    t->result_room = room;
+    return true;
+}
+
+/* Room for `size` bytes, of which the first `keep` are there. */
 static bool grow(struct task *t, size_t size, size_t keep, uint64_t max)
 {
     if (size > max) {
         task_fail(t, ERGON_E_TOO_LARGE, NULL, span_text("the result is larger than a message"));
         return false;
     }
-    size_t room = size > 2 * t->result_room || keep == 0 ? size : 2 * t->result_room;
-    uint8_t *block = realloc(t->result_block, room);
-    if (!block) {
-        task_fail(t, ERGON_E_MEMORY, NULL, span_text("no memory for the result"));
-        return false;
+    if (keep == 0 && size <= (size_t)TASK_MEMORY - t->memory_used) {
+        take_rest(t);
+        return true;
     }
-    if (!t->result_block)
-        memcpy(block, t->result_inline, keep);
-    t->result = t->result_block = block;
-    t->result_room = room;
-    return true;
+    return move_to_block(t, size, keep, max);
 }
 
 uint8_t *task_result_room(struct task *t, size_t size, uint64_t max)
@@ -124,17 +166,29 @@ uint8_t *task_result_more(struct task *t, size_t more, uint64_t max)
     return t->result + t->result_len;
 }
 
-/* The memory of the result holds the failure: code, a zero, text. */
-static uint8_t *failure_room(struct task *t, size_t size)
+void task_result_borrow(struct task *t, const uint8_t *at, size_t len)
 {
-    t->result = t->result_inline;
+    if (t->error != ERGON_OK)
+        return;
     free_block(&t->result_block);
-    if (size > sizeof t->result_inline) {
-        t->result_block = malloc(size);
-        if (t->result_block)
-            t->result = t->result_block;
-    }
-    return t->result;
+    t->result = (uint8_t *)(uintptr_t)at; /* with no room: nobody writes there */
+    t->result_len = len;
+    t->result_room = 0;
+}
+
+/* The memory of the result holds the failure: code, a zero, text. */
+static void make_failure_room(struct task *t, size_t size)
+{
+    if (t->result_block || t->result_room == 0)
+        take_rest(t);
+    free_block(&t->result_block);
+    if (size <= t->result_room)
+        return;
+    t->result_block = malloc(size);
+    if (!t->result_block)
+        return;
+    t->result = t->result_block;
+    t->result_room = size;
 }
 
 void task_fail(struct task *t, enum ergon_error error, const char *code, struct span text)
@@ -145,9 +199,13 @@ void task_fail(struct task *t, enum ergon_error error, const char *code, struct 
     t->code = error_name(error);
     size_t code_len = code ? strnlen(code, TASK_CODE_MAX) : 0;
     size_t text_len = text.len < TASK_TEXT_MAX ? text.len : TASK_TEXT_MAX;
-    uint8_t *at = failure_room(t, code_len + 1 + text_len);
-    if (!t->result_block && code_len + 1 + text_len > sizeof t->result_inline)
-        text_len = sizeof t->result_inline - code_len - 1;
+    make_failure_room(t, code_len + 1 + text_len);
+    t->text = span_of(t->result, 0);
+    if (t->result_room <= code_len)
+        return; /* without memory the table's name has to do */
+    if (text_len > t->result_room - code_len - 1)
+        text_len = t->result_room - code_len - 1;
+    uint8_t *at = t->result;
     if (code) {
         memcpy(at, code, code_len);
         t->code = (const char *)at;
@@ -165,6 +223,10 @@ void task_outcome(struct task *t, struct outcome *out)
         out->code = t->code;
         out->text = t->text;
         return;
+    }
+    if (borrows_result(t) && t->params_block) {
+        t->result_block = t->params_block; /* so that it can be handed on */
+        t->params_block = NULL;
     }
     out->result = t->result_len ? span_of(t->result, t->result_len) : span_of(nil, sizeof nil);
     out->block = t->result_block;

@@ -18,9 +18,7 @@ struct nested;
 struct task_chunk;
 
 enum {
-    TASK_PARAMS_INLINE = 256, /* bytes */
-    TASK_RESULT_INLINE = 256,
-    TASK_STATE_INLINE = 128,
+    TASK_MEMORY = 192,   /* bytes in the task itself: parameters, state and result, if they fit */
     TASK_DEPTH_MAX = 16, /* nested calls */
     TASK_TEXT_MAX = 400, /* bytes of a failure's text */
     TASK_CODE_MAX = 32,  /* bytes of a failure's code */
@@ -42,8 +40,9 @@ enum task_mark {
     TASK_TIMED = 128    /* its time of service is measured */
 };
 
+/* Fields that one stop on the way touches stand together, line by line. */
 struct task {
-    union {
+    alignas(CACHE_LINE) union {
         struct lane_item item;  /* while it travels in a lane */
         struct mpsc_item inbox; /* while it travels in an inbox */
     };
@@ -51,44 +50,45 @@ struct task {
     struct task *prev;
     struct method *method;
     struct executor *executor; /* that runs it; undefined before it was started */
-    struct span params;        /* raw; in place, inline, or in params_block */
+    struct span params;        /* raw; in place, in `memory`, or in params_block */
     void *state;               /* of a stepped handler; undefined when it has none */
 
-    uint8_t *result; /* inline, or result_block */
+    uint8_t *result; /* in `memory`, result_block, or (then `result_room` is 0) the parameters */
     size_t result_len, result_room;
-    enum ergon_error error; /* ERGON_OK: result counts */
-    const char *code;       /* of a failure: constant, or in the result's memory */
-    struct span text;       /* of a failure */
-
-    ao_time deadline; /* absolute, of the home's clock; AO_NEVER */
-    ao_time given;    /* when the manager gave it, of its activator's round; 0: not measured */
-    ao_time busy;     /* ns of service until now; TASK_TIMED */
-    uint64_t number;  /* unique in this process; its name in traces */
-    uint64_t chain;   /* number of the task that the nested calls began with */
-
-    uint32_t call_index, call_generation; /* its call record at home */
+    enum ergon_error error;               /* ERGON_OK: result counts */
     uint16_t home;                        /* index of its home */
     uint8_t depth;                        /* 0: not nested */
     uint8_t marks;                        /* enum task_mark */
+    ao_time deadline;                     /* absolute, of the home's clock; AO_NEVER */
+    uint64_t number;                      /* unique in this process; its name in traces */
+    uint64_t chain;                       /* number of the task that the nested calls began with */
+    uint32_t call_index, call_generation; /* its call record at home */
+
+    void *params_block, *result_block, *state_block; /* malloc'ed, or NULL */
+    void *nested_block;                              /* result of its last nested call */
+    struct task_chunk *chunks;                       /* what the handler allocated */
+    struct nested *nested; /* calls of a stepped handler, in flight or not yet looked at */
+    uint16_t memory_used;  /* bytes */
 
     /* enum task_flag bits.  Orders nothing: who reads a bit late runs a task in vain.  Set by
      * home_flag(), read by task_flagged(); relaxed on both sides. */
     _Atomic uint8_t flags;
 
-    struct blocking *caller;   /* a blocking handler's nested call: whose thread is its home */
-    struct nested *nested;     /* calls of a stepped handler, in flight or not yet looked at */
-    struct task_chunk *chunks; /* what the handler allocated */
-    void *params_block, *result_block, *state_block; /* malloc'ed, or NULL */
-    void *nested_block;                              /* result of its last nested call */
+    ao_time given; /* when the manager gave it, of its activator's round; 0: not measured */
+
+    struct ao ao; /* of a stepped task; at home on its executor's activator */
+
+    ao_time busy;            /* ns of service until now; TASK_TIMED */
+    const char *code;        /* of a failure: constant, or in the result's memory */
+    struct span text;        /* of a failure */
+    struct blocking *caller; /* a blocking handler's nested call: whose thread is its home */
     /* For who called tasks_submit(). */
     void (*submitted)(void *arg, const struct outcome *outcome);
     void *submitted_arg;
 
-    struct ao ao; /* of a stepped task; at home on its executor's activator */
-    alignas(16) uint8_t params_inline[TASK_PARAMS_INLINE];
-    alignas(16) uint8_t result_inline[TASK_RESULT_INLINE];
-    alignas(16) uint8_t state_inline[TASK_STATE_INLINE];
+    alignas(16) uint8_t memory[TASK_MEMORY];
 };
+_Static_assert(sizeof(struct task) <= 512, "a hundred thousand parked tasks are a normal day");
 
 /* What modules see of it. */
 static inline struct ergon_task *task_face(struct task *t)
@@ -142,11 +142,20 @@ void task_drop_state(struct task *t);  /* the handler's cleanup, then its memory
 uint8_t *task_result_room(struct task *t, size_t size, uint64_t max);
 uint8_t *task_result_more(struct task *t, size_t more, uint64_t max);
 
+/* The result is `len` bytes of the parameters: they are not copied. */
+void task_result_borrow(struct task *t, const uint8_t *at, size_t len);
+
+static inline bool task_in_params(const struct task *t, const uint8_t *at, size_t len)
+{
+    uintptr_t from = (uintptr_t)t->params.at, where = (uintptr_t)at;
+    return where >= from && len <= t->params.len && where - from <= t->params.len - len;
+}
+
 /* Ends it as failed, unless it is already.  `code` NULL: the error's name; it and `text` are copied
  * and cut. */
 void task_fail(struct task *t, enum ergon_error error, const char *code, struct span text);
 
-/* How it ended; points into the task. */
+/* How it ended; points into the task, or what it was made of. */
 void task_outcome(struct task *t, struct outcome *out);
 
 /* Memory that lives as long as the task; NULL without. */

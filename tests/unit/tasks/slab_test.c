@@ -35,11 +35,11 @@ static void cells_do_not_overlap(void **state)
             cells[i] = slab_take(&s);
             assert_non_null(cells[i]);
             cells[i]->number = i;
-            memset(cells[i]->state_inline, (int)i, sizeof cells[i]->state_inline);
+            memset(cells[i]->memory, (int)i, sizeof cells[i]->memory);
         }
         for (uint64_t i = 0; i < MANY; i++) {
             assert_int_equal(cells[i]->number, i);
-            assert_int_equal(cells[i]->state_inline[TASK_STATE_INLINE - 1], (uint8_t)i);
+            assert_int_equal(cells[i]->memory[TASK_MEMORY - 1], (uint8_t)i);
         }
         for (int i = 0; i < MANY; i++)
             slab_give(&s, cells[(i * 7 + round) % MANY]);

@@ -22,7 +22,7 @@ static struct task *begin(struct method *m, size_t params)
 
 static void parameters_are_kept(void **state)
 {
-    static const size_t sizes[] = {0, 1, TASK_PARAMS_INLINE, TASK_PARAMS_INLINE + 1, 4096};
+    static const size_t sizes[] = {0, 1, TASK_MEMORY, TASK_MEMORY + 1, 4096};
     int64_t live = heap_live();
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -31,7 +31,7 @@ static void parameters_are_kept(void **state)
         assert_int_equal(t->params.len, sizes[i]);
         assert_ptr_not_equal(t->params.at, bytes);
         assert_memory_equal(t->params.at, bytes, sizes[i]);
-        assert_int_equal(heap_live() - live, sizes[i] > TASK_PARAMS_INLINE);
+        assert_int_equal(heap_live() - live, sizes[i] > TASK_MEMORY);
         task_end(t);
         assert_int_equal(heap_live(), live);
     }
@@ -45,7 +45,7 @@ static void state_is_zeroed(void **state)
 {
     struct task *t = begin(&method, 0);
     (void)state;
-    memset(t->state_inline, 1, sizeof t->state_inline);
+    memset(t->memory, 1, sizeof t->memory);
     assert_true(task_make_state(t));
     assert_int_equal(((uint8_t *)t->state)[15], 0);
     task_drop_state(t);
@@ -138,7 +138,95 @@ static void a_failure_is_cut_and_final(void **state)
     task_fail(t, ERGON_E_FAILED, "MINE", span_of(text, sizeof text));
     task_outcome(t, &o);
     assert_string_equal(o.code, "MINE");
-    assert_int_equal(o.text.len, TASK_RESULT_INLINE - sizeof "MINE");
+    assert_int_equal(o.text.len, TASK_MEMORY - sizeof "MINE");
+    task_end(t);
+}
+
+static void nothing_stands_in_two_places(void **state)
+{
+    struct outcome o;
+    struct task *t = begin(&method, 40);
+    (void)state;
+    assert_true(task_keep_params(t) && task_make_state(t));
+    memset(t->state, 1, 16);
+    uint8_t *p = task_result_room(t, 50, 4096);
+    memset(p, 2, t->result_room);
+    t->result_len = 50;
+    assert_memory_equal(t->params.at, bytes, 40);
+    assert_int_equal(((uint8_t *)t->state)[15], 1);
+    assert_in_range(p - t->memory, 0, TASK_MEMORY - 50);
+    assert_non_null(task_result_more(t, 200, 4096)); /* from the task's own memory to a block */
+    t->result_len += 200;
+    task_outcome(t, &o);
+    assert_int_equal(o.result.at[49], 2);
+    assert_ptr_equal(o.block, o.result.at);
+    task_end(t);
+}
+
+static void a_failure_is_told_where_nothing_has_room(void **state)
+{
+    struct outcome o;
+    struct task *t = begin(&method, TASK_MEMORY);
+    (void)state;
+    assert_true(task_keep_params(t));
+    heap_fail_at(1);
+    task_fail(t, ERGON_E_FAILED, "MINE", span_text("why"));
+    task_outcome(t, &o);
+    assert_string_equal(o.code, "FAILED");
+    assert_int_equal(o.text.len, 0);
+    assert_memory_equal(t->params.at, bytes, TASK_MEMORY);
+    task_end(t);
+}
+
+static void a_result_may_be_a_part_of_the_parameters(void **state)
+{
+    static const size_t sizes[] = {100, 4096};
+    int64_t live = heap_live();
+    struct outcome o;
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct task *t = begin(&method, sizes[i]);
+        assert_non_null(task_result_room(t, 1000, 4096)); /* the last one counts */
+        task_result_borrow(t, bytes + 1, sizes[i] - 1);
+        assert_true(task_keep_params(t)); /* it moves with them */
+        task_outcome(t, &o);
+        assert_true(span_equal(o.result, span_of(bytes + 1, sizes[i] - 1)));
+        assert_ptr_not_equal(o.result.at, bytes + 1);
+        assert_int_equal(o.block != NULL, sizes[i] > TASK_MEMORY);
+        task_end(t);
+        assert_int_equal(heap_live(), live);
+    }
+}
+
+static void what_is_written_behind_a_part_of_the_parameters_leaves_them(void **state)
+{
+    struct outcome o;
+    struct task *t = begin(&method, 10);
+    (void)state;
+    task_result_borrow(t, bytes, 10);
+    uint8_t *p = task_result_more(t, 1, 4096);
+    assert_non_null(p);
+    *p = 99;
+    t->result_len++;
+    task_outcome(t, &o);
+    assert_int_equal(o.result.len, 11);
+    assert_memory_equal(o.result.at, bytes, 10);
+    assert_int_equal(o.result.at[10], 99);
+    assert_int_equal(bytes[10], 10);
+    task_end(t);
+}
+
+static void where_parameters_end(void **state)
+{
+    struct task *t = begin(&method, 11);
+    (void)state;
+    t->params = span_of(bytes + 1, 10);
+    assert_true(task_in_params(t, bytes + 1, 10));
+    assert_true(task_in_params(t, bytes + 10, 1));
+    assert_false(task_in_params(t, bytes, 1));
+    assert_false(task_in_params(t, bytes + 10, 2));
+    assert_false(task_in_params(t, bytes + 12, 1));
+    assert_false(task_in_params(t, bytes + 1, SIZE_MAX));
     task_end(t);
 }
 
@@ -169,6 +257,11 @@ int main(void)
         cmocka_unit_test(no_result_is_beyond_all_bounds),
         cmocka_unit_test(the_last_result_counts),
         cmocka_unit_test(a_failure_is_cut_and_final),
+        cmocka_unit_test(nothing_stands_in_two_places),
+        cmocka_unit_test(a_failure_is_told_where_nothing_has_room),
+        cmocka_unit_test(a_result_may_be_a_part_of_the_parameters),
+        cmocka_unit_test(what_is_written_behind_a_part_of_the_parameters_leaves_them),
+        cmocka_unit_test(where_parameters_end),
         cmocka_unit_test(what_it_allocates_goes_with_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
