@@ -21,7 +21,10 @@
     X(TOO_LARGE, 8, false, "a size limit is exceeded")                                             \
     X(DRAINING, 9, true, "the server is shutting down")                                            \
     X(TOO_DEEP, 10, false, "nested calls are deeper than the limit")                               \
-    X(MEMORY, 11, true, "the server is out of memory")
+    X(MEMORY, 11, true, "the server is out of memory")                                             \
+    X(FENCED, 12, false, "the attempt is not the current one any more")                            \
+    X(STORE, 13, true, "the store cannot write: what is to last is refused")                       \
+    X(AFTER, 14, false, "what had to be done first was not done")
 
 enum ergon_error {
     ERGON_OK = 0,

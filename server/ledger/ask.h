@@ -107,11 +107,12 @@ struct ask {
     /* --- The ledger's, while it has it --- */
     struct ask *prev, *next; /* of those that wait for the same thing */
     struct ledger_door *door;
+    struct ledger *ledger;        /* while it has a timeout */
     struct ledger_wait *waits;    /* one an id that it waits for; NULL */
     struct ao timer;              /* its timeout */
     uint32_t open;                /* how many of what it waits for have not come */
     bool held;                    /* it waits for something */
-    struct ask_outcome *outcomes; /* of a submission: order_count, malloc\'ed; freed with the ask */
+    struct ask_outcome *outcomes; /* of a submission: order_count, malloc'ed; freed with the ask */
 };
 
 /* Something for an ask that stays open: a watcher's events.  Freed by the loop. */

@@ -71,6 +71,7 @@ struct ledger {
     struct pick picks[PICK_KINDS];
     struct entry_list starting[PICK_KINDS]; /* picked; their start is being committed */
     struct entry_list started[PICK_KINDS];  /* it is: to be given before anything else */
+    struct entry_list outs;   /* whose current attempt is out, in the order of their giving */
     struct entry_list unheld; /* out of `held` of a queue that goes on: queued in small steps */
     bool full[PICK_KINDS];    /* executors, as the manager last said */
     bool stopping;
@@ -168,20 +169,29 @@ bool queues_go_on(struct ledger *l); /* a small step of `unheld`; true: nothing 
 /* --- wait.c, watch.c --- */
 void wait_serve(struct ledger *l, struct ask *a);
 bool wait_join(struct ledger *l, struct ask *a, struct entry *e); /* false without memory */
+/* Starts the time of a long poll; false: it has none, and is to be answered now. */
+bool wait_hold(struct ledger *l, struct ask *a);
+void wait_overdue(struct ask *a);                 /* that time is over: packs the answer */
 void wait_leave(struct ledger *l, struct ask *a); /* the ask waits for nothing any more */
 void wait_ended(struct ledger *l, struct entry *e);
 /* Its PUT came back.  An error is written into the outcomes of the submissions that wait for it;
  * those that wait for nothing more are answered (submit_answer).  The entry itself is the
  * caller's to drop. */
 void wait_committed(struct ledger *l, struct entry *e, enum store_error error);
+/* Its loop wants it no more: it leaves what it waits for, and goes back CANCELLED.  The entry of an
+ * ASK_CALL is cancelled. */
 void wait_dropped(struct ledger *l, struct ask *a);
 void watch_serve(struct ledger *l, struct ask *a);
+void watch_answer(struct ledger *l, struct ask *a);  /* packs what there is to see */
 void watch_event(struct ledger *l, struct entry *e); /* its history has grown */
 extern const struct ao_class ledger_ask_class;       /* of an ask's timeout */
 
 /* --- read.c --- */
 enum read_part { READ_RESULT = 1, READ_HISTORY = 2 };
-void read_entry(struct ledger *l, const struct entry *e, unsigned parts, struct pack *p);
+void read_entry(struct ledger *l, struct entry *e, unsigned parts, struct pack *p);
+/* Where its attempt is by now, as the executor says: assigned, running or parked.  Before anybody
+ * is shown the entry; of one that is not out a no-op. */
+void read_stage(struct ledger *l, struct entry *e);
 void read_event(const struct history_event *event, struct pack *p);
 void read_serve(struct ledger *l, struct ask *a); /* task.get */
 

@@ -1,0 +1,296 @@
+/* Asks that wait for the end of tasks, or for a commit.
+ *
+ * An ask that waits stands in the list of each entry that it waits for, once, until it is answered;
+ * so none of these entries is forgotten before. */
+#include <stdlib.h>
+
+#include "server/ledger/ledger_parts.h"
+
+static bool waits_for(const struct ask *a, const struct entry *e)
+{
+    for (const struct ledger_wait *w = a->waits; w; w = w->next_of_ask)
+        if (w->entry == e)
+            return true;
+    return false;
+}
+
+bool wait_join(struct ledger *l, struct ask *a, struct entry *e)
+{
+    (void)l;
+    if (waits_for(a, e))
+        return true;
+    struct ledger_wait *w = calloc(1, sizeof *w);
+    if (!w)
+        return false;
+    w->ask = a;
+    w->entry = e;
+    w->next_of_entry = e->waits;
+    if (e->waits)
+        e->waits->prev_of_entry = w;
+    e->waits = w;
+    w->next_of_ask = a->waits;
+    a->waits = w;
+    a->open++;
+    a->held = true;
+    return true;
+}
+
+static void unlink_wait(struct ledger_wait *w)
+{
+    if (w->prev_of_entry)
+        w->prev_of_entry->next_of_entry = w->next_of_entry;
+    else
+        w->entry->waits = w->next_of_entry;
+    if (w->next_of_entry)
+        w->next_of_entry->prev_of_entry = w->prev_of_entry;
+}
+
+/* In its own step the timer is retired instead. */
+static void stop_timer(struct ask *a)
+{
+    if (!a->timer.cls || ao_current() == &a->timer)
+        return;
+    ao_deactivate(&a->timer);
+    ao_fini(&a->timer);
+    a->timer.cls = NULL;
+}
+
+void wait_leave(struct ledger *l, struct ask *a)
+{
+    struct ledger_wait *next;
+
+    (void)l;
+    for (struct ledger_wait *w = a->waits; w; w = next) {
+        next = w->next_of_ask;
+        unlink_wait(w);
+        free(w);
+    }
+    a->waits = NULL;
+    a->open = 0;
+    a->held = false;
+    stop_timer(a);
+}
+
+bool wait_hold(struct ledger *l, struct ask *a)
+{
+    if (a->timeout == 0)
+        return false;
+    a->ledger = l;
+    if (a->timeout != AO_NEVER) {
+        ao_init(&a->timer, &ledger_ask_class, l->activator);
+        ao_sleep_until(&a->timer, ledger_now(l) + a->timeout);
+    }
+    return true;
+}
+
+/* --- task.call --- */
+
+static enum ergon_error error_of(const struct entry *e)
+{
+    switch ((enum ledger_state)e->state) {
+    case LEDGER_CANCELLED:
+        return ERGON_E_CANCELLED;
+    case LEDGER_EXPIRED:
+        return ERGON_E_DEADLINE;
+    case LEDGER_QUEUED:
+    case LEDGER_DELAYED:
+    case LEDGER_WAITING:
+    case LEDGER_ASSIGNED:
+    case LEDGER_RUNNING:
+    case LEDGER_PARKED:
+    case LEDGER_DONE:
+    case LEDGER_FAILED:
+    case LEDGER_DEAD:
+    case LEDGER_STATE_COUNT:
+        return ERGON_E_FAILED;
+    }
+    return ERGON_E_FAILED;
+}
+
+static void answer_error(struct ask *a, const struct entry *e)
+{
+    const struct entry_end *end = e->end;
+
+    a->error = error_of(e);
+    if (end && end->code && a->error == ERGON_E_FAILED)
+        snprintf(a->code, sizeof a->code, "%s", end->code);
+    snprintf(a->text, sizeof a->text, "%s", end && end->text ? end->text : error_meaning(a->error));
+}
+
+static void answer_call(struct ledger *l, struct ask *a, const struct entry *e)
+{
+    const struct entry_end *end = e->end;
+
+    if (e->state != LEDGER_DONE) {
+        answer_error(a, e);
+    } else if (end && end->cut) {
+        a->error = ERGON_E_TOO_LARGE;
+        snprintf(a->text, sizeof a->text, "the result is larger than keep_size and was not kept");
+    } else if (end && end->result) {
+        pack_init(&a->result);
+        pack_raw(&a->result, span_of(end->result, end->result_len));
+    }
+    wait_leave(l, a);
+    ask_finish(l, a);
+}
+
+/* --- task.wait --- */
+
+static void answer_wait(struct ledger *l, struct ask *a)
+{
+    struct pack *p = &a->result;
+    unsigned parts = a->with_result ? READ_RESULT : 0;
+    char text[ID_TEXT_SIZE];
+    uint32_t ended = 0;
+
+    for (uint32_t i = 0; i < a->id_count; i++) {
+        const struct entry *e = ledger_find(l, a->ids[i]);
+        ended += e && !ledger_state_open((enum ledger_state)e->state);
+    }
+    pack_init(p);
+    pack_map(p, 2);
+    pack_str(p, "ended");
+    pack_array(p, ended);
+    for (uint32_t i = 0; i < a->id_count; i++) {
+        struct entry *e = ledger_find(l, a->ids[i]);
+        if (e && !ledger_state_open((enum ledger_state)e->state))
+            read_entry(l, e, parts, p);
+    }
+    pack_str(p, "open");
+    pack_array(p, a->id_count - ended);
+    for (uint32_t i = 0; i < a->id_count; i++) {
+        const struct entry *e = ledger_find(l, a->ids[i]);
+        if (!e || ledger_state_open((enum ledger_state)e->state))
+            pack_str(p, id_text(a->ids[i], text));
+    }
+}
+
+static void finish_wait(struct ledger *l, struct ask *a)
+{
+    answer_wait(l, a);
+    wait_leave(l, a);
+    ask_finish(l, a);
+}
+
+static bool all_known(struct ledger *l, struct ask *a)
+{
+    char text[ID_TEXT_SIZE];
+
+    for (uint32_t i = 0; i < a->id_count; i++)
+        if (!ledger_find(l, a->ids[i])) {
+            ask_refuse(l, a, ERGON_E_NOT_FOUND, "no task %s: it never was, or was forgotten",
+                       id_text(a->ids[i], text));
+            return false;
+        }
+    return true;
+}
+
+void wait_serve(struct ledger *l, struct ask *a)
+{
+    bool memory = true;
+    uint32_t open = 0;
+
+    if (!all_known(l, a))
+        return;
+    for (uint32_t i = 0; i < a->id_count && memory; i++) {
+        struct entry *e = ledger_find(l, a->ids[i]);
+        memory = wait_join(l, a, e); /* ended ones too: they are to stay until the answer */
+        open += ledger_state_open((enum ledger_state)e->state);
+    }
+    if (!memory) {
+        wait_leave(l, a);
+        ask_refuse(l, a, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
+        return;
+    }
+    a->open = open;
+    if (open == 0 || (a->any && open < a->id_count) || !wait_hold(l, a))
+        finish_wait(l, a);
+}
+
+/* --- what happens meanwhile --- */
+
+void wait_ended(struct ledger *l, struct entry *e)
+{
+    struct ledger_wait *next;
+
+    for (struct ledger_wait *w = e->waits; w; w = next) {
+        struct ask *a = w->ask;
+        next = w->next_of_entry;
+        if (a->verb == ASK_CALL)
+            answer_call(l, a, e);
+        else if (a->verb == ASK_WAIT && (--a->open == 0 || a->any))
+            finish_wait(l, a);
+    }
+}
+
+static void note_failure(struct ask *a, const struct entry *e, enum store_error error)
+{
+    for (uint32_t i = 0; i < a->order_count; i++) {
+        struct ask_outcome *o = &a->outcomes[i];
+        if (o->id != e->id || o->error != ERGON_OK)
+            continue;
+        o->error = ERGON_E_STORE;
+        o->text = strdup(store_error_text(error)); /* NULL: the error's meaning */
+    }
+}
+
+void wait_committed(struct ledger *l, struct entry *e, enum store_error error)
+{
+    struct ledger_wait *next;
+
+    for (struct ledger_wait *w = e->waits; w; w = next) {
+        struct ask *a = w->ask;
+        next = w->next_of_entry;
+        if (a->verb != ASK_SUBMIT && a->verb != ASK_SUBMIT_MANY)
+            continue;
+        if (error != STORE_OK)
+            note_failure(a, e, error);
+        if (--a->open > 0)
+            continue;
+        wait_leave(l, a);
+        submit_answer(l, a);
+    }
+}
+
+void wait_dropped(struct ledger *l, struct ask *a)
+{
+    struct entry *called = a->verb == ASK_CALL && a->waits ? a->waits->entry : NULL;
+
+    wait_leave(l, a);
+    if (called)
+        ledger_cancel(l, called);
+    ask_refuse(l, a, ERGON_E_CANCELLED, "%s", error_meaning(ERGON_E_CANCELLED));
+}
+
+/* The time of a long poll is over: answered as things stand, when the timer has been let go. */
+static enum ao_verdict time_is_over(struct ao *self)
+{
+    struct ask *a = ao_of(self, struct ask, timer);
+
+    wait_overdue(a);
+    ao_retire(self);
+    return AO_DONE;
+}
+
+static void let_go(struct ao *self)
+{
+    struct ask *a = ao_of(self, struct ask, timer);
+
+    ao_fini(self);
+    self->cls = NULL;
+    ask_finish(a->ledger, a);
+}
+
+const struct ao_class ledger_ask_class = {
+    .name = "long poll", .step = time_is_over, .retired = let_go};
+
+void wait_overdue(struct ask *a)
+{
+    struct ledger *l = a->ledger;
+
+    if (a->verb == ASK_WATCH)
+        watch_answer(l, a);
+    else
+        answer_wait(l, a);
+    wait_leave(l, a);
+}
