@@ -71,9 +71,8 @@ struct ledger {
     struct pick picks[PICK_KINDS];
     struct entry_list starting[PICK_KINDS]; /* picked; their start is being committed */
     struct entry_list started[PICK_KINDS];  /* it is: to be given before anything else */
-    struct entry_list outs;   /* whose current attempt is out, in the order of their giving */
-    struct entry_list unheld; /* out of `held` of a queue that goes on: queued in small steps */
-    bool full[PICK_KINDS];    /* executors, as the manager last said */
+    struct entry_list outs; /* whose current attempt is out, in the order of their giving */
+    bool full[PICK_KINDS];  /* executors, as the manager last said */
     bool stopping;
     uint32_t out; /* attempts given and not returned */
     struct crons *crons;
@@ -163,8 +162,14 @@ bool keep_trim(struct ledger *l);                   /* a small step; true: nothi
 void keep_forget(struct ledger *l, struct entry *e);
 
 /* --- queues.c --- */
+enum { QUEUE_PAIRS = 14 };
 void queues_serve(struct ledger *l, struct ask *a);
-bool queues_go_on(struct ledger *l); /* a small step of `unheld`; true: nothing is left */
+/* The queue that the ask names; NULL: answered NOT_FOUND. */
+struct ledger_queue *queues_find(struct ledger *l, struct ask *a);
+void queues_pack(struct ledger *l, const struct ledger_queue *q, struct pack *p); /* QUEUE_PAIRS */
+void queues_look(struct ledger *l); /* brings the stages of all that is out up to date */
+/* A small step: entries in `held` of queues that go on are queued again; true: none is left. */
+bool queues_go_on(struct ledger *l);
 
 /* --- wait.c, watch.c --- */
 void wait_serve(struct ledger *l, struct ask *a);

@@ -1,0 +1,160 @@
+/* The queues, one per method: what is in them, and who stops them. */
+#include <stdlib.h>
+
+#include "server/ledger/ledger_parts.h"
+
+enum {
+    GO_ON_BUDGET = 256, /* entries queued again, a step */
+    OLDEST_VISITS = 20000
+};
+
+/* Made if a module offers the method. */
+struct ledger_queue *queues_find(struct ledger *l, struct ask *a)
+{
+    for (struct ledger_queue *q = l->queues; q; q = q->next)
+        if (span_equal(q->name, a->name))
+            return q;
+    if (!registry_find(l->options.registry, a->name)) {
+        ask_refuse(l, a, ERGON_E_NOT_FOUND, "no method \"%.*s\"; queue.list shows the queues",
+                   (int)(a->name.len < 64 ? a->name.len : 64), (const char *)a->name.at);
+        return NULL;
+    }
+    struct ledger_queue *q = ledger_queue(l, a->name);
+    if (!q)
+        ask_refuse(l, a, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
+    return q;
+}
+
+static const char *kind_name(const struct ledger_queue *q)
+{
+    if (!q->method)
+        return NULL;
+    return q->method->handler->kind == ERGON_STEPPED ? "stepped" : "blocking";
+}
+
+/* When the oldest open task of it was submitted, Unix ms; 0: none, or not among the first. */
+static uint64_t oldest(const struct ledger *l, const struct ledger_queue *q)
+{
+    uint32_t visits = 0;
+    for (const struct entry *e = l->first; e && visits < OLDEST_VISITS; e = e->all_next, visits++)
+        if (e->queue == q && ledger_state_open((enum ledger_state)e->state))
+            return e->created / AO_MS(1);
+    return 0;
+}
+
+void queues_pack(struct ledger *l, const struct ledger_queue *q, struct pack *p)
+{
+    static const enum ledger_state shown[] = {LEDGER_QUEUED,   LEDGER_DELAYED, LEDGER_WAITING,
+                                              LEDGER_ASSIGNED, LEDGER_RUNNING, LEDGER_PARKED};
+    uint64_t first = oldest(l, q);
+
+    pack_key_span(p, "method", q->name);
+    pack_key_str(p, "kind", kind_name(q));
+    pack_key_bool(p, "paused", q->paused);
+    pack_key_bool(p, "draining", q->draining);
+    for (unsigned i = 0; i < sizeof shown / sizeof shown[0]; i++)
+        pack_key_uint(p, ledger_state_names[shown[i]], q->by_state[shown[i]]);
+    pack_key_uint(p, "submitted", q->submitted);
+    pack_key_uint(p, "done", q->done);
+    pack_key_uint(p, "failed", q->failed);
+    pack_str(p, "oldest");
+    if (first > 0)
+        pack_uint(p, first);
+    else
+        pack_nil(p);
+}
+
+/* The stages of what is out are asked only when somebody looks. */
+void queues_look(struct ledger *l)
+{
+    for (struct entry *e = l->outs.first; e; e = e->next)
+        read_stage(l, e);
+}
+
+static void list(struct ledger *l, struct ask *a)
+{
+    uint32_t count = 0;
+
+    queues_look(l);
+    for (const struct ledger_queue *q = l->queues; q; q = q->next)
+        count++;
+    pack_init(&a->result);
+    pack_array(&a->result, count);
+    for (const struct ledger_queue *q = l->queues; q; q = q->next) {
+        pack_map(&a->result, QUEUE_PAIRS);
+        queues_pack(l, q, &a->result);
+    }
+    ask_finish(l, a);
+}
+
+static void remember(struct ledger *l, const struct ledger_queue *q, enum store_verb verb)
+{
+    struct store_op *op = l->store ? calloc(1, sizeof *op) : NULL;
+
+    if (!op)
+        return;
+    op->verb = verb;
+    op->queue = q->name; /* stays as long as the ledger */
+    store_push(l->store, op);
+}
+
+static void set_paused(struct ledger *l, struct ledger_queue *q, bool paused)
+{
+    if (q->paused == paused)
+        return;
+    q->paused = paused;
+    remember(l, q, paused ? STORE_PAUSE : STORE_RESUME);
+}
+
+static void resume(struct ledger *l, struct ledger_queue *q)
+{
+    set_paused(l, q, false);
+    q->draining = false;
+    ao_activate(&l->ao);
+}
+
+/* The last first, each before the others: so they stand in the order in which they were picked. */
+static bool go_on(struct ledger *l, struct ledger_queue *q, int *budget)
+{
+    while (q->held.last && !q->paused && q->method && --*budget >= 0) {
+        struct entry *e = q->held.last;
+        entry_unlink(e);
+        ledger_place(l, e, true);
+    }
+    return *budget >= 0;
+}
+
+bool queues_go_on(struct ledger *l)
+{
+    int budget = GO_ON_BUDGET;
+    for (struct ledger_queue *q = l->queues; q; q = q->next)
+        if (!go_on(l, q, &budget))
+            return false;
+    return true;
+}
+
+static void change(struct ledger *l, struct ask *a)
+{
+    struct ledger_queue *q = queues_find(l, a);
+    if (!q)
+        return;
+    if (a->verb == ASK_QUEUE_PAUSE)
+        set_paused(l, q, true);
+    else if (a->verb == ASK_QUEUE_DRAIN)
+        q->draining = true;
+    else
+        resume(l, q);
+    queues_look(l);
+    pack_init(&a->result);
+    pack_map(&a->result, QUEUE_PAIRS);
+    queues_pack(l, q, &a->result);
+    ask_finish(l, a);
+}
+
+void queues_serve(struct ledger *l, struct ask *a)
+{
+    if (a->verb == ASK_QUEUE_LIST)
+        list(l, a);
+    else
+        change(l, a);
+}
