@@ -128,6 +128,30 @@ static void empty(struct envelope *out)
     out->result.len = 0;
 }
 
+/* [0, msgid, method: fixarray, fixint, any natural number, fixstr. */
+bool envelope_begin(struct span bytes, const struct scan_limits *limits, struct scanner *scanner,
+                    struct envelope *out)
+{
+    enum { BEFORE_MSGID = 2, LONGEST = BEFORE_MSGID + MSGID_MAX + 1 };
+
+    if (bytes.len < LONGEST || bytes.at[0] != (WIRE_FIXARRAY | REQUEST_PARTS) ||
+        bytes.at[1] != ENVELOPE_REQUEST || limits->depth_max == 0)
+        return false;
+    struct reader r = reader_of(bytes);
+    r.at += BEFORE_MSGID;
+    size_t id = natural_length(&r);
+    uint8_t name = r.at[id];
+    size_t head = BEFORE_MSGID + id + 1 + (name & ~(unsigned)WIRE_FIXSTR);
+    if (id == 0 || name < WIRE_FIXSTR || name >= WIRE_NIL || bytes.len < head ||
+        limits->message_max <= head)
+        return false;
+    empty(out);
+    out->msgid = span_of(r.at, id);
+    out->method = span_of(r.at + id + 1, head - BEFORE_MSGID - id - 1);
+    scanner_init_last(scanner, (uint32_t)head);
+    return true;
+}
+
 enum envelope_verdict envelope_read(struct span message, struct envelope *out, const char **why)
 {
     struct reader r = reader_of(message);

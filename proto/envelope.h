@@ -10,6 +10,7 @@
 #ifndef ERGON_PROTO_ENVELOPE_H
 #define ERGON_PROTO_ENVELOPE_H
 
+#include "proto/scanner.h"
 #include "proto/span.h"
 
 enum { METHOD_NAME_MAX = 256, MSGID_MAX = 9 }; /* bytes */
@@ -32,6 +33,18 @@ struct envelope {
     struct span error;  /* raw; responses only */
     struct span result; /* raw; responses only */
 };
+
+/* Reads the first three parts of a request in its most common encoding, when they stand at the
+ * front of `bytes` and keep to the limits: then the scanner, which is at its start, goes on behind
+ * them, and the last part is envelope_params() once it is whole.  False: nothing has happened. */
+bool envelope_begin(struct span bytes, const struct scan_limits *limits, struct scanner *scanner,
+                    struct envelope *out);
+
+static inline void envelope_params(struct envelope *e, struct span message)
+{
+    e->params.at = e->method.at + e->method.len;
+    e->params.len = (size_t)(message.at + message.len - e->params.at);
+}
 
 /* Reads `message`, one whole value.  On a verdict other than ENVELOPE_OK, `*why` is a constant
  * text; with ENVELOPE_ANSWERABLE out->msgid is valid. */

@@ -260,6 +260,10 @@ bool read_array(struct reader *r, uint32_t *count)
 {
     struct wire_head h;
 
+    if (r->at != r->end && *r->at >= WIRE_FIXARRAY && *r->at < WIRE_FIXSTR) { /* most are short */
+        *count = (uint32_t)(*r->at++ - WIRE_FIXARRAY);
+        return true;
+    }
     if (!take_head(r, WIRE_ARRAY, &h))
         return false;
     *count = (uint32_t)h.count;

@@ -19,6 +19,16 @@ void scanner_init(struct scanner *s)
     s->open = 1;
 }
 
+void scanner_init_last(struct scanner *s, uint32_t done)
+{
+    s->done = done;
+    s->need = done + 1;
+    s->depth = 1;
+    s->left = 1;
+    s->open = 1;
+    s->awaited[0] = 0;
+}
+
 /* Leaves the levels that are complete. */
 static inline void ascend(struct walk *w, const uint32_t *awaited)
 {

@@ -40,6 +40,10 @@ struct scanner {
 /* Starts on a new value.  Touches the first fields only, not the stack. */
 void scanner_init(struct scanner *s);
 
+/* Starts on an array, of which all but the last element stand in the first `done` bytes and were
+ * looked at by the caller: the limits allow for one level, and for more than `done` bytes. */
+void scanner_init_last(struct scanner *s, uint32_t done);
+
 /* Scans on.  `bytes` starts where the value starts: on resumption it is the same bytes with more
  * behind them (they may have moved).  After SCAN_WHOLE the value is bytes[0 .. s->done); bytes
  * behind it are untouched.  After an error the scanner must not be used before scanner_init(). */

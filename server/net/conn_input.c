@@ -3,8 +3,8 @@
  * Bytes are read into the loop's scratch buffer and scanned there; whole messages go to the port in
  * place.  What is left over (a message that is not whole, or more than the budget) is copied into
  * the connection's `held` block.  When more bytes come, a short rest is put back in front of them
- * in the scratch buffer, so that a stream of small messages is always read in large pieces; to a
- * long one the new bytes are appended. */
+ * in the scratch buffer, so that a stream of small messages is always read in large pieces; behind
+ * a long one the bytes that its message lacks are read at once, so that none is copied twice. */
 #include "server/net/conn_private.h"
 
 #include "proto/envelope.h"
@@ -33,19 +33,25 @@ void input_drop(struct connection *c)
     held_count(c->loop);
 }
 
+static void hand_over(struct connection *c, const struct envelope *e)
+{
+    struct net_loop *l = c->loop;
+
+    /* Answers to our requests never wait for the calls of the peer. */
+    if (e->type != ENVELOPE_RESPONSE && c->in_flight >= l->limits.in_flight)
+        c->reserve++;
+    l->port.message(l->port.arg, c, e);
+}
+
 /* One whole value.  It may end the connection. */
 static void deliver(struct connection *c, struct span message)
 {
-    struct net_loop *l = c->loop;
     struct envelope e;
     const char *why;
 
     switch (envelope_read(message, &e, &why)) {
     case ENVELOPE_OK:
-        /* Answers to our requests never wait for the calls of the peer. */
-        if (e.type != ENVELOPE_RESPONSE && c->in_flight >= l->limits.in_flight)
-            c->reserve++;
-        l->port.message(l->port.arg, c, &e);
+        hand_over(c, &e);
         return;
     case ENVELOPE_ANSWERABLE:
         refuse_message(c, e.msgid, why);
@@ -74,6 +80,8 @@ static size_t take_messages(struct connection *c, struct span bytes, struct scan
             break;
         }
         struct span rest = span_of(bytes.at + at, bytes.len - at);
+        struct envelope e;
+        bool common = scanner->done == 0 && envelope_begin(rest, &l->limits.scan, scanner, &e);
         enum scan_verdict verdict = scanner_run(scanner, &l->limits.scan, rest);
         if (verdict == SCAN_MORE) {
             *end = INPUT_REST;
@@ -87,7 +95,12 @@ static size_t take_messages(struct connection *c, struct span bytes, struct scan
         rest.len = scanner->done;
         scanner_init(scanner);
         count++;
-        deliver(c, rest);
+        if (common) {
+            envelope_params(&e, rest);
+            hand_over(c, &e);
+        } else {
+            deliver(c, rest);
+        }
     }
     figure_add(&l->counters.messages, count);
     return at;
@@ -143,6 +156,20 @@ static enum input_end run_scratch(struct connection *c, struct span bytes)
     return conn_open(c) ? end : INPUT_LEFT;
 }
 
+/* What is held begins a message so long that its rest is read to its place. */
+static bool holds_long(const struct connection *c)
+{
+    return c->held != NULL && held_span(c->held).len > HEADROOM;
+}
+
+static enum input_end run_longer(struct connection *c)
+{
+    held_count(c->loop);
+    enum input_end end = run_held(c);
+    keep_within_budget(c->loop);
+    return conn_open(c) ? end : INPUT_LEFT;
+}
+
 static enum input_end append_and_run(struct connection *c, struct span bytes)
 {
     struct held *h = held_append(&c->loop->held, c->held, bytes);
@@ -152,10 +179,7 @@ static enum input_end append_and_run(struct connection *c, struct span bytes)
         return INPUT_LEFT;
     }
     c->held = h;
-    held_count(c->loop);
-    enum input_end end = run_held(c);
-    keep_within_budget(c->loop);
-    return conn_open(c) ? end : INPUT_LEFT;
+    return run_longer(c);
 }
 
 /* `n` fresh bytes stand in the scratch buffer behind the headroom. */
@@ -170,7 +194,7 @@ static enum input_end run_fresh(struct connection *c, size_t n)
         return run_scratch(c, span_of(at, n));
     }
     struct span kept = held_span(h);
-    if (kept.len > HEADROOM || n <= held_slack(h))
+    if (n <= held_slack(h))
         return append_and_run(c, span_of(at, n));
     memcpy(at - kept.len, kept.at, kept.len);
     held_copy_scanner(&l->scanner, &h->scanner);
@@ -193,26 +217,74 @@ static enum input_end read_failed(struct connection *c, ssize_t result)
     return INPUT_LEFT;
 }
 
-static enum input_end read_and_run(struct connection *c)
+/* The bytes that stand in the scratch buffer, and how many. */
+static enum input_end run_read(struct connection *c, size_t n, size_t size)
 {
     struct net_loop *l = c->loop;
-    bool at_limit = c->in_flight >= l->limits.in_flight;
-    size_t size = at_limit ? RESERVE_BYTES : READ_SIZE;
-    ssize_t n = c->stream.cls->read(&c->stream, l->scratch + HEADROOM, size);
+    uint64_t before = figure_read(&l->counters.messages);
+    enum input_end end = run_fresh(c, n);
 
+    if (end != INPUT_LEFT)
+        c->wide = n == size && figure_read(&l->counters.messages) - before < WIDE_MESSAGES;
+    return end;
+}
+
+/* What a read returned: true when it brought bytes, else `*end` says how to go on. */
+static bool note_read(struct connection *c, ssize_t n, size_t size, enum input_end *end)
+{
     if (c->stream.backlog > 0 && !(c->stream.watched & STREAM_WRITE))
         output_wanted(c);
     if (n == STREAM_WANT_READ || n == STREAM_WANT_WRITE) {
         c->ready &= (uint8_t)~STREAM_READ;
-        return INPUT_REST;
+        *end = INPUT_REST;
+        return false;
     }
-    if (n < 0)
-        return read_failed(c, n);
+    if (n < 0) {
+        *end = read_failed(c, n);
+        return false;
+    }
     if ((size_t)n < size && !c->stream.more)
         c->ready &= (uint8_t)~STREAM_READ;
-    c->since = activator_now(l->activator);
-    figure_add(&l->counters.bytes_in, (uint64_t)n);
-    enum input_end end = run_fresh(c, (size_t)n);
+    c->since = activator_now(c->loop->activator);
+    figure_add(&c->loop->counters.bytes_in, (uint64_t)n);
+    return true;
+}
+
+/* To where they belong, behind what is held, and not beyond the end of the message. */
+static enum input_end read_longer(struct connection *c, size_t size)
+{
+    struct net_loop *l = c->loop;
+    size_t missing = c->held->scanner.need - held_span(c->held).len;
+    size_t room = missing < size ? missing : size;
+    struct held *h = held_reserve(&l->held, c->held, room);
+    enum input_end end;
+
+    if (h == NULL) {
+        out_of_memory(c);
+        return INPUT_LEFT;
+    }
+    c->held = h;
+    ssize_t n = c->stream.cls->read(&c->stream, h->bytes + h->end, room);
+    if (!note_read(c, n, room, &end))
+        return end;
+    h->end += (size_t)n;
+    return run_longer(c);
+}
+
+static enum input_end read_fresh(struct connection *c, size_t size)
+{
+    enum input_end end;
+    ssize_t n = c->stream.cls->read(&c->stream, c->loop->scratch + HEADROOM, size);
+
+    return note_read(c, n, size, &end) ? run_read(c, (size_t)n, size) : end;
+}
+
+static enum input_end read_and_run(struct connection *c)
+{
+    bool at_limit = c->in_flight >= c->loop->limits.in_flight;
+    size_t size = at_limit ? RESERVE_BYTES : c->wide ? READ_WIDE : READ_SIZE;
+    enum input_end end = holds_long(c) ? read_longer(c, size) : read_fresh(c, size);
+
     return end == INPUT_REST && (c->ready & STREAM_READ) ? INPUT_MORE : end;
 }
 

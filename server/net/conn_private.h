@@ -25,7 +25,9 @@ enum {
     RESERVE_BYTES = 4096,  /* read at once while at that limit */
     WRITES_A_ROUND = 8,    /* system calls of one connection in a flush */
     PARTS_A_WRITE = 64,    /* iovecs of one system call */
-    DISCARDS_A_STEP = 4    /* reads of a lingering connection */
+    DISCARDS_A_STEP = 4,   /* reads of a lingering connection */
+    WIDE_MESSAGES = 16,    /* fewer of them in a whole read are large ones */
+    FLUSH_SOON = 32768     /* bytes; so many answers are written before they leave the caches */
 };
 
 #define FLUSH_TIME  AO_S(5) /* a closed connection whose peer does not read */
@@ -52,6 +54,7 @@ struct connection {
     bool dirty : 1;      /* stands in the loop's dirty list */
     bool dead : 1;       /* stands in the loop's list of the dead */
     bool held_whole : 1; /* what is held may start with a whole message */
+    bool wide : 1;       /* a whole read brought few messages: read more at once */
 
     ao_time since; /* last byte in OPEN and DRAINING; else the time of entry */
     struct connection *next_dirty;

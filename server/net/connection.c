@@ -257,6 +257,10 @@ static enum ao_verdict in_open(struct connection *c)
     if (end == INPUT_LEFT || !conn_open(c))
         return AO_AGAIN;
     note_stop(c, end == INPUT_STOPPED);
+    if (c->out.bytes >= FLUSH_SOON)
+        output_flush(c);
+    if (!conn_open(c))
+        return AO_AGAIN;
     if (end == INPUT_MORE)
         return AO_AGAIN;
     if (end == INPUT_EOF || (c->drain && end == INPUT_REST)) {

@@ -60,24 +60,30 @@ static void move_to_front(struct held *h)
     h->start = 0;
 }
 
+struct held *held_reserve(struct held_list *list, struct held *h, size_t bytes)
+{
+    if (held_slack(h) < bytes)
+        move_to_front(h);
+    if (held_slack(h) >= bytes)
+        return h;
+    size_t capacity = 2 * h->capacity;
+    if (capacity < h->end + bytes)
+        capacity = h->end + bytes;
+    link_out(list, h);
+    struct held *bigger = realloc(h, sizeof *h + capacity);
+    if (bigger != NULL) {
+        h = bigger;
+        h->capacity = capacity;
+    }
+    link_in(list, h);
+    return bigger;
+}
+
 struct held *held_append(struct held_list *list, struct held *h, struct span bytes)
 {
-    if (held_slack(h) < bytes.len)
-        move_to_front(h);
-    if (held_slack(h) < bytes.len) {
-        size_t capacity = 2 * h->capacity;
-        if (capacity < h->end + bytes.len)
-            capacity = h->end + bytes.len;
-        link_out(list, h);
-        struct held *bigger = realloc(h, sizeof *h + capacity);
-        if (bigger != NULL) {
-            h = bigger;
-            h->capacity = capacity;
-        }
-        link_in(list, h);
-        if (bigger == NULL)
-            return NULL;
-    }
+    h = held_reserve(list, h, bytes.len);
+    if (h == NULL)
+        return NULL;
     memcpy(h->bytes + h->end, bytes.at, bytes.len);
     h->end += bytes.len;
     return h;

@@ -38,7 +38,10 @@ static inline size_t held_slack(const struct held *h)
 /* Copies `bytes` and the state of `scanner`.  NULL without memory. */
 struct held *held_new(struct held_list *list, struct connection *owner, struct span bytes,
                       const struct scanner *scanner);
-/* Appends; may move the block.  NULL without memory: then `h` is as it was. */
+/* Room for `bytes` more behind the last, at h->bytes + h->end; may move the block.  NULL without
+ * memory: then `h` is as it was. */
+struct held *held_reserve(struct held_list *list, struct held *h, size_t bytes);
+/* Appends; as held_reserve(). */
 struct held *held_append(struct held_list *list, struct held *h, struct span bytes);
 void held_free(struct held_list *list, struct held *h); /* NULL is fine */
 struct held *held_largest(const struct held_list *list);

@@ -17,6 +17,7 @@ enum {
     HANDSHAKES_A_ROUND = 8, /* of one loop: a handshake costs as much as thousands of messages */
     PARCELS_A_STEP = 64,    /* connections and orders that a loop takes in a step */
     READ_SIZE = 65536,      /* bytes of one read */
+    READ_WIDE = 262144,     /* bytes of one read from a peer that sends large messages */
     HEADROOM = 4096         /* bytes before the read buffer: a short rest is put there */
 };
 
@@ -44,7 +45,7 @@ struct net_loop {
     struct chunk_pool pool;
     struct held_list held;
     struct scanner scanner; /* of what stands in `scratch` */
-    uint8_t *scratch;       /* HEADROOM + READ_SIZE bytes */
+    uint8_t *scratch;       /* HEADROOM + READ_WIDE bytes; what is not used takes no memory */
 
     struct ao intake;   /* takes parcels */
     struct lane *inlet; /* acceptor -> here; the acceptor's; NULL before acceptor_new() */

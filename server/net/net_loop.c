@@ -143,7 +143,7 @@ struct net_loop *net_loop_new(const struct net_loop_options *options)
 
     if (l == NULL)
         return NULL;
-    l->scratch = malloc(HEADROOM + READ_SIZE);
+    l->scratch = malloc(HEADROOM + READ_WIDE);
     if (l->scratch == NULL) {
         free(l);
         return NULL;

@@ -1,9 +1,13 @@
 /* What all streams over a file descriptor share: its one level-triggered event, and system calls
- * with their errors sorted. */
+ * with their errors sorted.
+ *
+ * Read and send go to the system directly: the C library's are points of cancellation, and in a
+ * program of several threads each of its calls marks their beginning and end by an atomic. */
 #include "server/net/stream.h"
 
 #include <errno.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static void on_event(evutil_socket_t fd, short what, void *arg)
@@ -70,7 +74,7 @@ static ssize_t failed(struct stream *s, int want)
 
 ssize_t stream_fd_read(struct stream *s, void *buf, size_t size)
 {
-    ssize_t n = read(s->fd, buf, size);
+    ssize_t n = syscall(SYS_recvfrom, s->fd, buf, size, 0, NULL, NULL);
 
     if (n > 0)
         return n;
@@ -82,11 +86,11 @@ ssize_t stream_fd_writev(struct stream *s, const struct iovec *parts, int count)
     ssize_t n;
 
     if (count == 1) {
-        n = send(s->fd, parts->iov_base, parts->iov_len, MSG_NOSIGNAL);
+        n = syscall(SYS_sendto, s->fd, parts->iov_base, parts->iov_len, MSG_NOSIGNAL, NULL, 0);
     } else {
         struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)parts,
                                  .msg_iovlen = (size_t)count};
-        n = sendmsg(s->fd, &message, MSG_NOSIGNAL);
+        n = syscall(SYS_sendmsg, s->fd, &message, MSG_NOSIGNAL);
     }
     return n >= 0 ? n : failed(s, STREAM_WANT_WRITE);
 }

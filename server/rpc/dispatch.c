@@ -30,10 +30,21 @@ static void serve_own(struct rpc_request *rq, struct span name)
                    (int)name.len, (const char *)name.at);
 }
 
+static struct method *find_handler(struct rpc_loop *loop, struct span name)
+{
+    if (!loop->recent || !span_equal(loop->recent->name, name)) {
+        struct method *m = registry_find(loop->shared->registry, name);
+        if (!m)
+            return NULL;
+        loop->recent = m;
+    }
+    return loop->recent;
+}
+
 static void dispatch(struct rpc_loop *loop, struct connection *c, const struct envelope *e)
 {
     struct rpc_request rq = {.loop = loop, .conn = c, .msgid = e->msgid, .params = e->params};
-    struct method *m = registry_find(loop->shared->registry, e->method);
+    struct method *m = find_handler(loop, e->method);
 
     if (!m)
         serve_own(&rq, e->method);

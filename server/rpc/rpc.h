@@ -36,6 +36,7 @@ struct rpc_loop {
     const struct rpc_shared *shared;
     struct home *home;
     struct activator *activator;
+    struct method *recent; /* that was called last: the next call is likely the same; NULL: none */
     struct rpc_stats stats;
 };
 

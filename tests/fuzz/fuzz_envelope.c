@@ -149,12 +149,35 @@ static void check_envelope(struct span message)
     CHECK(value_length(e.result) == e.result.len);
 }
 
+/* The beginning read apart changes neither verdict nor envelope. */
+static void check_begin(struct span bytes, enum scan_verdict v, const struct scanner *plain)
+{
+    struct scanner s;
+    struct envelope begun, whole;
+    const char *why;
+
+    scanner_init(&s);
+    if (!envelope_begin(bytes, &limits, &s, &begun))
+        return;
+    CHECK(scanner_run(&s, &limits, bytes) == v);
+    if (v != SCAN_WHOLE)
+        return;
+    struct span message = span_of(bytes.at, s.done);
+    CHECK(s.done == plain->done);
+    CHECK(envelope_read(message, &whole, &why) == ENVELOPE_OK);
+    envelope_params(&begun, message);
+    CHECK(whole.type == begun.type && span_equal(whole.msgid, begun.msgid));
+    CHECK(span_equal(whole.method, begun.method) && span_equal(whole.params, begun.params));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct scanner s;
 
     scanner_init(&s);
-    if (scanner_run(&s, &limits, span_of(data, size)) != SCAN_WHOLE)
+    enum scan_verdict v = scanner_run(&s, &limits, span_of(data, size));
+    check_begin(span_of(data, size), v, &s);
+    if (v != SCAN_WHOLE)
         return 0;
     struct span message = span_of(data, s.done);
     check_envelope(message);

@@ -93,6 +93,33 @@ static void splits_change_nothing(void **state)
     }
 }
 
+/* Longer than a read, and read to their places. */
+static void large_messages(void **state)
+{
+    enum { COUNT = 12, LEN = 90000, ROOM = COUNT * (LEN + 32) };
+    uint8_t *stream = malloc(ROOM), *whole = malloc(ROOM), *pieces = malloc(ROOM);
+    uint8_t *p = stream;
+
+    (void)state;
+    assert_true(stream && whole && pieces);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        p = enc_uint(enc_uint(enc_array(p, 4), 0), i);
+        p = enc_bin_head(enc_array(enc_str(p, span_text("echo")), 1), LEN - 7000 * i);
+        memset(p, (int)i, LEN - 7000 * i);
+        p += LEN - 7000 * i;
+    }
+    struct span all = span_of(stream, (size_t)(p - stream));
+    size_t len = run(all, false, whole);
+    assert_true(len > all.len - COUNT * 20);
+    for (seed = 1; seed < 10000; seed += 2000) {
+        assert_int_equal(run(all, true, pieces), len);
+        assert_memory_equal(pieces, whole, len);
+    }
+    free(stream);
+    free(whole);
+    free(pieces);
+}
+
 /* What the peer gets and whether the connection goes on. */
 static void expect(const char *bytes, size_t len, const char *text, bool goes_on)
 {
@@ -191,6 +218,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(splits_change_nothing),
+        cmocka_unit_test(large_messages),
         cmocka_unit_test(bad_input),
         cmocka_unit_test(noise),
         cmocka_unit_test(a_shape_of_errors_is_kept_to),

@@ -168,6 +168,80 @@ static void a_name_has_256_bytes_at_most(void **state)
     assert_int_equal(with_name(METHOD_NAME_MAX + 1), ENVELOPE_ANSWERABLE);
 }
 
+/* What the scanner says of `bytes`, with or without envelope_begin(); and the envelope. */
+static enum scan_verdict scan(struct span bytes, const struct scan_limits *limits, bool begin,
+                              struct scanner *s, struct envelope *e)
+{
+    const char *why;
+
+    scanner_init(s);
+    if (begin && !envelope_begin(bytes, limits, s, e))
+        return scan(bytes, limits, false, s, e);
+    enum scan_verdict v = scanner_run(s, limits, bytes);
+    if (v == SCAN_WHOLE && begin)
+        envelope_params(e, span_of(bytes.at, s->done));
+    else if (v == SCAN_WHOLE)
+        assert_int_equal(envelope_read(span_of(bytes.at, s->done), e, &why), ENVELOPE_OK);
+    return v;
+}
+
+static void same_both_ways(struct span bytes, const struct scan_limits *limits)
+{
+    struct scanner a, b;
+    struct envelope plain, begun;
+    enum scan_verdict v = scan(bytes, limits, false, &a, &plain);
+
+    assert_int_equal(scan(bytes, limits, true, &b, &begun), v);
+    if (v != SCAN_WHOLE)
+        return;
+    assert_int_equal(a.done, b.done);
+    assert_int_equal(plain.type, begun.type);
+    assert_true(span_equal(plain.msgid, begun.msgid) && plain.msgid.at == begun.msgid.at);
+    assert_true(span_equal(plain.method, begun.method) && plain.method.at == begun.method.at);
+    assert_true(span_equal(plain.params, begun.params) && plain.params.at == begun.params.at);
+}
+
+static void a_beginning_changes_nothing(void **state)
+{
+    static const char *const texts[] = {"94 00 01 a4 'echo' 91 c4 05 'bytes' 94 00",
+                                        "94 00 cf 0123456789abcdef a0 82 01 91 02 03 04",
+                                        "94 00 d2 00000001 bf '0123456789012345678901234567890' 90",
+                                        "94 00 01 a4 'echo' 91 91 91 c1",
+                                        "94 00 7f a4 'echo' 93 dd 00000003 01 02 03 a1 'x' c0",
+                                        "93 02 a6 'notify' 93 01 02 03 04"};
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct hex h = hex(texts[i]);
+        for (size_t len = 0; len <= h.len; len++)
+            for (uint32_t max = 1; max < 60; max++)
+                for (uint32_t depth = 0; depth < 5; depth++) {
+                    const struct scan_limits limits = {.message_max = max, .depth_max = depth};
+                    same_both_ways(span_of(h.at, len), &limits);
+                }
+    }
+}
+
+static void only_the_common_beginning_is_taken(void **state)
+{
+    static const char *const others[] = {
+        "94 00 ff a4 'echo' 90 00 00 00 00", "94 00 01 d9 04 'echo' 90 00 00 00",
+        "94 01 01 a4 'echo' 90 00 00 00 00", "95 00 01 a4 'echo' 90 00 00 00 00",
+        "94 00 01 c0 'echo' 90 00 00 00 00", "94 00 d0 ff a4 'echo' 90 00 00 00"};
+    static const struct scan_limits limits = {.message_max = 1000, .depth_max = 8};
+    struct scanner s;
+    struct envelope e;
+    (void)state;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        struct hex h = hex(others[i]);
+        scanner_init(&s);
+        assert_false(envelope_begin(hex_span(&h), &limits, &s, &e));
+        assert_int_equal(s.done, 0);
+    }
+    struct hex h = hex("94 00 01 a4 'echo' 91 a4 'word'");
+    assert_true(envelope_begin(hex_span(&h), &limits, &s, &e));
+    assert_int_equal(s.done, 8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +254,8 @@ int main(void)
         cmocka_unit_test(what_nobody_could_match_is_not_answered),
         cmocka_unit_test(a_bad_notification_or_response_is_never_answered),
         cmocka_unit_test(a_name_has_256_bytes_at_most),
+        cmocka_unit_test(a_beginning_changes_nothing),
+        cmocka_unit_test(only_the_common_beginning_is_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
