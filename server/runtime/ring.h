@@ -11,19 +11,22 @@
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { CACHE_LINE = 64 };
+
+/* While much is inside, each side fetches a line of slots long before its turn, if it knows that
+ * the other side has done with it; a line fetched sooner would travel back and forth. */
+enum { RING_LINE = CACHE_LINE / sizeof(void *), RING_AHEAD = 8 * RING_LINE };
 
 struct ring {
     alignas(CACHE_LINE) _Atomic uint32_t tail; /* published items; producer writes */
     alignas(CACHE_LINE) uint32_t staged;       /* producer: items written, published or not */
     uint32_t head_seen;                        /* producer's copy of head */
-    uint32_t flushed;                          /* producer's copy of tail */
     alignas(CACHE_LINE) _Atomic uint32_t head; /* slots given back; consumer writes */
     alignas(CACHE_LINE) uint32_t taken;        /* consumer: items read, slots given back or not */
     uint32_t tail_seen;                        /* consumer's copy of tail */
-    uint32_t released;                         /* consumer's copy of head */
     alignas(CACHE_LINE) void **slots;          /* read-only after init */
     uint32_t mask;
 };
@@ -32,13 +35,100 @@ struct ring {
 int ring_init(struct ring *r, uint32_t capacity);
 void ring_fini(struct ring *r);
 
-bool ring_stage(struct ring *r, void *item); /* producer; false when full */
-bool ring_flush(struct ring *r); /* producer; publishes; true when there was something to publish */
-bool ring_ready(struct ring *r); /* consumer; true when an item can be taken */
-void *
-ring_take(struct ring *r); /* consumer; NULL when empty; the slot is kept until ring_release() */
-void ring_release(struct ring *r);         /* consumer; gives taken slots back */
 uint32_t ring_count(const struct ring *r); /* any thread; a guess unless both sides stand still */
 bool ring_validate(const struct ring *r);  /* both sides standing still */
+
+/* Inline, all below, and with no store more than they need: how many items the producer can have on
+ * their way while the consumer holds a line is decided by how many stores an item takes. */
+
+static inline bool ring_full(const struct ring *r)
+{
+    return r->staged - r->head_seen > r->mask;
+}
+
+/* A line begins, and the one that is RING_AHEAD further is known to be free. */
+static inline bool ring_free_ahead(const struct ring *r)
+{
+    return r->staged % RING_LINE == 0 &&
+           r->staged + RING_AHEAD + RING_LINE - r->head_seen <= r->mask;
+}
+
+/* A line begins, and the one that is RING_AHEAD further is known to be filled. */
+static inline bool ring_filled_ahead(const struct ring *r)
+{
+    return r->taken % RING_LINE == 0 && r->tail_seen - r->taken > RING_AHEAD + RING_LINE;
+}
+
+/* For a line that will be written.  The compiler's own prefetch asks for a copy to read, unless it
+ * was told of a processor that does better; the line would then travel twice. */
+static inline void ring_prefetch_to_write(void **slot)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw %0" : : "m"(*slot));
+#else
+    __builtin_prefetch(slot, 1);
+#endif
+}
+
+/* Producer; false when full. */
+static inline bool ring_stage(struct ring *r, void *item)
+{
+    if (ring_full(r)) {
+        /* Acquire: the consumer has read the slots before we write them again.  Pairs with the
+         * release store in ring_release(). */
+        r->head_seen = atomic_load_explicit(&r->head, memory_order_acquire);
+        if (ring_full(r))
+            return false;
+    }
+    if (ring_free_ahead(r))
+        ring_prefetch_to_write(&r->slots[(r->staged + RING_AHEAD) & r->mask]);
+    r->slots[r->staged++ & r->mask] = item;
+    return true;
+}
+
+/* Producer; publishes; true when there was something to publish. */
+static inline bool ring_flush(struct ring *r)
+{
+    /* Relaxed: nobody else writes it. */
+    if (atomic_load_explicit(&r->tail, memory_order_relaxed) == r->staged)
+        return false;
+    /* Release: slots, and what they point to, before the index.  Pairs with the acquire load in
+     * ring_ready(). */
+    atomic_store_explicit(&r->tail, r->staged, memory_order_release);
+    return true;
+}
+
+/* Consumer; true when an item can be taken. */
+static inline bool ring_ready(struct ring *r)
+{
+    if (r->taken != r->tail_seen)
+        return true;
+    /* Acquire: the index before the slots that it covers.  Pairs with the release store in
+     * ring_flush(). */
+    r->tail_seen = atomic_load_explicit(&r->tail, memory_order_acquire);
+    return r->taken != r->tail_seen;
+}
+
+/* Consumer; NULL when empty; the slot is kept until ring_release(). */
+static inline void *ring_take(struct ring *r)
+{
+    if (!ring_ready(r))
+        return NULL;
+    /* Not in a function of its own, which gcc would take for one without effect. */
+    if (ring_filled_ahead(r))
+        __builtin_prefetch(&r->slots[(r->taken + RING_AHEAD) & r->mask]);
+    return r->slots[r->taken++ & r->mask];
+}
+
+/* Consumer; gives taken slots back. */
+static inline void ring_release(struct ring *r)
+{
+    /* Relaxed: nobody else writes it. */
+    if (atomic_load_explicit(&r->head, memory_order_relaxed) == r->taken)
+        return;
+    /* Release: our reads of the slots before the producer may write them again.  Pairs with the
+     * acquire load in ring_stage(). */
+    atomic_store_explicit(&r->head, r->taken, memory_order_release);
+}
 
 #endif
