@@ -1,6 +1,7 @@
 /* From one thread to another: items a second, published one by one and in batches, and the time of
  * a hand-over.  ck_ring beside, where it is installed.  Each thread has a processor of its own, if
- * there are two. */
+ * there are two, and who finds the ring full, or empty, pauses before the next look, with either
+ * ring. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +49,8 @@ static void *produce(void *arg)
 static void consume(void)
 {
     for (uintptr_t n = 1; n <= ITEMS;) {
+        if (!ring_ready(&ring))
+            pause_a_little();
         for (uintptr_t i = 0; i < batch_size && ring_take(&ring); i++)
             n++;
         ring_release(&ring);
@@ -98,28 +101,36 @@ static void run_trips(void *arg)
 }
 
 #ifdef BENCH_CK
-static ck_ring_t other, other_back;
+static ck_ring_t ck, ck_back;
 static ck_ring_buffer_t slots[CAPACITY], slots_back[CAPACITY];
 
 static void *produce_ck(void *arg)
 {
     bench_pin(1);
-    for (uintptr_t n = 1; n <= ITEMS;)
-        n += ck_ring_enqueue_spsc(&other, slots, (void *)n);
+    for (uintptr_t n = 1; n <= ITEMS;) {
+        if (ck_ring_enqueue_spsc(&ck, slots, (void *)n))
+            n++;
+        else
+            pause_a_little();
+    }
     return arg;
 }
 
 static void consume_ck(void)
 {
     void *item;
-    for (uintptr_t n = 1; n <= ITEMS;)
-        n += ck_ring_dequeue_spsc(&other, slots, &item);
+    for (uintptr_t n = 1; n <= ITEMS;) {
+        if (ck_ring_dequeue_spsc(&ck, slots, &item))
+            n++;
+        else
+            pause_a_little();
+    }
 }
 
 static void run_ck(void *arg)
 {
     (void)arg;
-    ck_ring_init(&other, CAPACITY);
+    ck_ring_init(&ck, CAPACITY);
     run_both(produce_ck, consume_ck);
 }
 
@@ -134,8 +145,8 @@ static void *answer_ck(void *arg)
 {
     bench_pin(1);
     for (int i = 0; i < TRIPS; i++) {
-        receive_ck(&other, slots);
-        ck_ring_enqueue_spsc(&other_back, slots_back, &other);
+        receive_ck(&ck, slots);
+        ck_ring_enqueue_spsc(&ck_back, slots_back, &ck);
     }
     return arg;
 }
@@ -143,64 +154,54 @@ static void *answer_ck(void *arg)
 static void ask_ck(void)
 {
     for (int i = 0; i < TRIPS; i++) {
-        ck_ring_enqueue_spsc(&other, slots, &other);
-        receive_ck(&other_back, slots_back);
+        ck_ring_enqueue_spsc(&ck, slots, &ck);
+        receive_ck(&ck_back, slots_back);
     }
 }
 
 static void run_ck_trips(void *arg)
 {
     (void)arg;
-    ck_ring_init(&other, CAPACITY);
-    ck_ring_init(&other_back, CAPACITY);
+    ck_ring_init(&ck, CAPACITY);
+    ck_ring_init(&ck_back, CAPACITY);
     run_both(answer_ck, ask_ck);
 }
 
-static double ck_item(void)
-{
-    return bench_best(run_ck, NULL, ITEMS);
-}
-
-static double ck_trip(void)
-{
-    return bench_best(run_ck_trips, NULL, TRIPS);
-}
+#define OTHER(run) run
 #else
-static double ck_item(void)
-{
-    return NAN;
-}
-
-static double ck_trip(void)
-{
-    return NAN;
-}
+#define OTHER(run) NULL
 #endif
+
+/* Ours alone, where there is nothing to compare with. */
+static struct bench_pair measure(void (*ours)(void *arg), void (*other)(void *arg), uint64_t n)
+{
+    if (other)
+        return bench_in_turns(ours, other, NULL, n);
+    return (struct bench_pair){bench_best(ours, NULL, n), NAN, NAN};
+}
 
 static void show_items(struct report *r)
 {
     static const struct report_column columns[] = {
-        {"ns an item", 2}, {"M items/s", 1}, {"of ck_ring", 2}};
+        {"ns an item", 2}, {"M items/s", 1}, {"ck_ring ns", 2}, {"rate of ck_ring's", 2}};
     static const uintptr_t batches[] = {1, 16, 256};
-    double ck = ck_item();
-    report_table(r, "Items from thread to thread", "ring", columns, 3);
-    report_row(r, "ck_ring", (double[]){ck, 1000 / ck, 1});
+    report_table(r, "Items from thread to thread", "batch", columns, 4);
     for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
         char what[32];
         batch_size = batches[i];
-        double ns = bench_best(run_ring, NULL, ITEMS);
-        snprintf(what, sizeof what, "ours, batches of %ju", batch_size);
-        report_row(r, what, (double[]){ns, 1000 / ns, ck / ns});
+        struct bench_pair p = measure(run_ring, OTHER(run_ck), ITEMS);
+        snprintf(what, sizeof what, "%ju", batch_size);
+        report_row(r, what, (double[]){p.ours, 1000 / p.ours, p.other, 1 / p.ratio});
     }
 }
 
 static void show_trips(struct report *r)
 {
-    static const struct report_column columns[] = {{"round trip ns", 1}, {"hand-over ns", 1}};
-    double ck = ck_trip(), ns = bench_best(run_trips, NULL, TRIPS);
-    report_table(r, "A hand-over between threads that both look", "ring", columns, 2);
-    report_row(r, "ck_ring", (double[]){ck, ck / 2});
-    report_row(r, "ours", (double[]){ns, ns / 2});
+    static const struct report_column columns[] = {
+        {"round trip ns", 1}, {"hand-over ns", 1}, {"ck_ring round trip ns", 1}};
+    struct bench_pair p = measure(run_trips, OTHER(run_ck_trips), TRIPS);
+    report_table(r, "A hand-over between threads that both look", "ring", columns, 3);
+    report_row(r, "ours", (double[]){p.ours, p.ours / 2, p.other});
 }
 
 int main(int argc, char **argv)
