@@ -10,6 +10,10 @@
 bool units_duration(struct span text, uint64_t *ns);
 bool units_size(struct span text, uint64_t *bytes);
 
+/* A moment as RFC 3339 writes it, with its offset: "2026-11-22T09:30:00Z", "...+01:00"; fractions
+ * of a second are taken. Unix ns. */
+bool units_instant(struct span text, uint64_t *unix_ns);
+
 /* The shortest exact text, for printing effective values: 250000000 -> "250ms".  `buf` of at least
  * 32 bytes. */
 const char *units_duration_text(uint64_t ns, char *buf, size_t size);

@@ -99,6 +99,49 @@ static void texts_read_back(void **state)
     }
 }
 
+static void instants_are_read(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t ns;
+    } good[] = {
+        {"1970-01-01T00:00:00Z", 0},
+        {"2026-11-22T09:30:00Z", 1795339800000000000},
+        {"2026-11-22t09:30:00.25z", 1795339800250000000},
+        {"2026-11-22 10:30:00+01:00", 1795339800000000000},
+        {"2026-11-22T04:00:00.000000001-05:30", 1795339800000000001},
+        {"2028-02-29T00:00:00Z", 1835395200000000000},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        uint64_t ns;
+        if (!units_instant(span_text(good[i].text), &ns) || ns != good[i].ns)
+            fail_msg("\"%s\" was not read, or wrongly", good[i].text);
+    }
+}
+
+static void instants_are_refused(void **state)
+{
+    static const char *const bad[] = {"",
+                                      "2026-11-22",
+                                      "2026-11-22T09:30:00",
+                                      "2026-11-22T09:30Z",
+                                      "2026-02-29T00:00:00Z",
+                                      "2026-13-01T00:00:00Z",
+                                      "2026-11-22T24:30:00Z",
+                                      "2026-11-22T09:30:00.Z",
+                                      "2026-11-22T09:30:00+1:00",
+                                      "2026-11-22T09:30:00+24:00",
+                                      "2026-11-22T09:30:00Zx",
+                                      "1969-12-31T23:59:59Z"};
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        uint64_t ns;
+        if (units_instant(span_text(bad[i]), &ns))
+            fail_msg("\"%s\" was taken for a moment", bad[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -108,6 +151,8 @@ int main(void)
         cmocka_unit_test(sizes_are_refused),
         cmocka_unit_test(texts_are_the_shortest_exact_ones),
         cmocka_unit_test(texts_read_back),
+        cmocka_unit_test(instants_are_read),
+        cmocka_unit_test(instants_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
