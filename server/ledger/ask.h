@@ -84,7 +84,7 @@ struct ask {
     bool dropped_back; /* so did its drop */
     struct ask_item drop;
 
-    /* --- What is asked; spans point into `memory` --- */
+    /* --- What is asked; spans, orders and ids lie in `memory` --- */
     struct span principal; /* who asks; empty: anybody */
     struct order *orders;  /* order_count */
     uint32_t order_count;
@@ -123,6 +123,6 @@ struct ask_push {
 };
 
 struct ask *ask_new(enum ask_verb verb); /* zeroed but for the verb; NULL without memory */
-void ask_free(struct ask *a);
+void ask_free(struct ask *a);            /* NULL is fine */
 
 #endif

@@ -5,6 +5,13 @@
 
 #include "server/ledger/entry.h"
 
+/* Of one task; of one event.  A longer text is cut; longer data are left out. */
+enum {
+    HISTORY_BYTES_MAX = 64 * 1024,
+    HISTORY_TEXT_MAX = 1024,
+    HISTORY_DATA_MAX = HISTORY_BYTES_MAX - HISTORY_TEXT_MAX - 64
+};
+
 struct history_event {
     uint32_t seq, attempt;
     uint8_t what;           /* enum ledger_event */

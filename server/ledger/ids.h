@@ -10,9 +10,9 @@
 
 enum { ID_TEXT_SIZE = 16 /* bytes, with the terminator */ };
 
-uint64_t id_first(uint64_t unix_ns,
-                  uint64_t last); /* of a start; `last`: the highest known, or 0 */
+/* The first of a start; `last`: the highest known, or 0.  Never 0. */
+uint64_t id_first(uint64_t unix_ns, uint64_t last);
 const char *id_text(uint64_t id, char buf[static ID_TEXT_SIZE]);
-bool id_parse(struct span text, uint64_t *id); /* false: no id of this form */
+bool id_parse(struct span text, uint64_t *id); /* false: no id's text; exactly one text an id */
 
 #endif

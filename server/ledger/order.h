@@ -12,7 +12,8 @@ enum {
     ORDER_NAME_MAX = 256, /* bytes of a key, tenant, coalesce, limit or rate key */
     ORDER_AFTER_MAX = 1024,
     ORDER_PRIORITY_MAX = 9,
-    ORDER_PRIORITY = 5
+    ORDER_PRIORITY = 5,
+    ORDER_JITTER = 50 /* percent */
 };
 
 #define ORDER_BACKOFF     AO_S(1)
