@@ -1,18 +1,24 @@
 #!/bin/sh
 # Ergon beside other servers, under the same load: installs them from Debian, builds, measures, prints ratios.
-#   run.sh [OPTION...]       options of side_by_side.py; 'run.sh --help' lists them
+#   run.sh [OPTION...]         options of side_by_side.py; 'run.sh --help' lists them
+#   run.sh --bar [OPTION...]   the rows that are no table of peers: options of bar.py
 # ERGON_BUILD names the build directory (build, at the root of the tree).  Installing needs root or sudo.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../../.."
 build=${ERGON_BUILD:-build}
 
-packages="beanstalkd erlang-base gearman-job-server memcached nats-server redis-server tarantool tarantool-dev"
-units="beanstalkd epmd.socket epmd gearman-job-server memcached nats-server redis-server tarantool"
+program=side_by_side.py
+[ "${1:-}" != --bar ] || {
+    program=bar.py
+    shift
+}
+packages="beanstalkd erlang-base gearman-job-server haproxy memcached nats-server openssl redis-server tarantool tarantool-dev"
+units="beanstalkd epmd.socket epmd gearman-job-server haproxy memcached nats-server redis-server tarantool"
 policy=/usr/sbin/policy-rc.d
 
 case " $* " in
-*" --help "* | *" -h "*) exec python3 "$here/side_by_side.py" --help ;;
+*" --help "* | *" -h "*) exec python3 "$here/$program" --help ;;
 esac
 
 installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
@@ -54,7 +60,7 @@ wanted=$(missing)
 [ -z "$wanted" ] || install_peers $wanted
 
 [ -f "$build/build.ninja" ] || cmake -S . -B "$build" -G Ninja -DERGON_WERROR=ON >/dev/null
-ninja -C "$build" --quiet ergond peers_driver limit_echo gearman_worker nats_responder >&2
+ninja -C "$build" --quiet ergond peers_driver handshakes limit_echo gearman_worker nats_responder >&2
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -66,7 +72,7 @@ erlc -o "$work" "$here/procedures/echo_server.erl"
 ulimit -n "$(ulimit -H -n)"
 
 # In the background, so that a signal to this script reaches it at once; it then stops what it started.
-python3 "$here/side_by_side.py" --build "$build" --work "$work" "$@" &
+python3 "$here/$program" --build "$build" --work "$work" "$@" &
 measuring=$!
 trap 'kill -TERM "$measuring" 2>/dev/null || :' INT TERM HUP
 status=0

@@ -9,6 +9,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 START_SECONDS = 20
 STOP_SECONDS = 5
+SUITES = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
 CONNECTIONS = 12000  # more than any load has
 WITH_US = ["setpriv", "--pdeathsig", "TERM", "--"]  # ends when we do, however that comes
 
@@ -66,6 +67,7 @@ class Peer:
     name = what = package = ""
     protocol = "msgpack-rpc"
     method = None
+    tls = False
     open_loop = False  # fast enough that an open loop at its rate says something about ours
 
     def __init__(self, place):
@@ -154,6 +156,44 @@ class ErgonManaged(Ergon):
         return [*super().argv(), "--shortcut=false"]
 
 
+class ErgonTls(Ergon):
+    name, tls = "ergon, TLS", True
+    what = "the same, over TLS 1.3"
+
+    def __init__(self, place, certificate="ecdsa"):
+        super().__init__(place)
+        self.certificate = certificate
+
+    def argv(self):
+        pem = self.work(f"{self.certificate}.pem")
+        return [self.built("server/ergond"), "--listen", f"ergons://127.0.0.1:{self.port}", "--tls-cert", pem,
+                "--tls-key", pem, *self.place.ergon]
+
+
+class Haproxy(Peer):
+    """Not of PEERS, as it runs no tasks: it ends TLS, with the same certificate and the same order of cipher suites."""
+
+    name = package = "haproxy"
+    what = "a TLS frontend that would answer by itself"
+    tls = True
+
+    def __init__(self, place, certificate="ecdsa"):
+        super().__init__(place)
+        self.certificate = certificate
+
+    def argv(self):
+        with open(self.work("haproxy.cfg"), "w", encoding="utf-8") as f:
+            f.write("global\n  nbthread 1\n  maxconn 8000\n  tune.ssl.cachesize 0\n"
+                    f"  ssl-default-bind-ciphersuites {SUITES}\n"
+                    "defaults\n  mode http\n  timeout client 1h\n  timeout http-request 1h\n"
+                    f"frontend tls\n  bind 127.0.0.1:{self.port} ssl crt {self.work(self.certificate)}.pem\n"
+                    "  http-request return status 200\n")
+        return ["haproxy", "-q", "-db", "-f", self.work("haproxy.cfg")]
+
+    def settings(self):
+        return super().settings() + f"; nbthread 1, ssl.cachesize 0, ciphersuites {SUITES}"
+
+
 class LimitEcho(Peer):
     name = "limit-echo"
     what = "raw epoll, one thread, envelope parsed by hand, no checks: the limit"
@@ -211,25 +251,26 @@ class Nats(Peer):
     def workers(self):
         return [[self.built("tests/bench/peers/nats_responder"), str(self.port), "echo"]]
 
-    def threads(self, pinned, free):
-        """Some servers want to be told: so many where all share a processor, else so many."""
-        return str(pinned if self.place.server_on else free)
-
     def settings(self):
         return super().settings() + "; max_pending 1 GiB"
 
 
 class Gearmand(Peer):
     name, protocol, package = "gearmand", "gearman", "gearman-job-server"
+    io_threads = 1
     what = "SUBMIT_JOB to WORK_COMPLETE, by way of two workers in C"
 
     def argv(self):
-        return ["gearmand", "-L", "127.0.0.1", "-p", str(self.port), "-t", self.threads(1, 4),
+        return ["gearmand", "-L", "127.0.0.1", "-p", str(self.port), "-t", str(self.io_threads),
                 f"--file-descriptors={CONNECTIONS}", "-l", "stderr", "--verbose=ERROR"]
 
     def workers(self):
         grab = str(self.place.grab)
         return [[self.built("tests/bench/peers/gearman_worker"), str(self.port), "echo", grab]] * 2
+
+
+class Gearmand4(Gearmand):
+    name, io_threads = "gearmand-t4", 4
 
 
 class Beanstalkd(Peer):
@@ -249,4 +290,4 @@ class Erlang(Peer):
                 "-eval", f"echo_server:start({self.port})"]
 
 
-PEERS = [LimitEcho, ErgonManaged, Memcached, Redis, TarantoolC, TarantoolLua, Nats, Gearmand, Erlang, Beanstalkd]
+PEERS = [LimitEcho, ErgonManaged, Memcached, Redis, TarantoolC, TarantoolLua, Nats, Gearmand, Gearmand4, Erlang, Beanstalkd]

@@ -3,162 +3,20 @@
 import argparse
 import json
 import os
-import platform
-import select
 import signal
-import statistics
-import subprocess
 import sys
 import time
 
-from servers import PEERS, Broken, Ergon, Processes
+from pairs import SHARED_CORES, Row, compared, highest_rate, machine, windows_of, with_spread
+from servers import PEERS, Broken, Ergon
 
 ROWS = ["64x16:64", "1x1:64", "1000x1:64", "10000x1:64", "64x16:64@0.5", "64x16:64@0.8",
         "64x16:1024", "1x1:1024", "64x16:65536", "1x1:65536"]
 MAIN = 6
-OPEN_DEPTH = 256  # of an open loop: the driver's most
-READY_SECONDS = 60
-SHARED_CORES = 0.1  # more than this of other processes, and a row is not to be trusted
 LAG_US = 50  # neither when the driver was so late itself
 
 
-class Row:
-    """A load: CONNECTIONSxDEPTH:PAYLOAD, and @SHARE for an open loop at that share of what the peer does in a closed one."""
-
-    def __init__(self, text):
-        closed, _, share = text.partition("@")
-        load, _, payload = closed.partition(":")
-        self.share, self.rate = float(share or 0), 0
-        connections, _, depth = load.partition("x")
-        self.connections, self.depth, self.payload = int(connections), int(depth), int(payload or 64)
-
-    def __str__(self):
-        if self.share:
-            return f"{self.connections} connections, {self.payload} B, open loop at {self.share:.0%} of the peer's rate"
-        return f"{self.connections} x {self.depth}, {self.payload} B"
-
-    def opened(self, highest):
-        """The same with a rate."""
-        row = Row(f"{self.connections}x{OPEN_DEPTH}:{self.payload}")
-        row.rate = int(self.share * highest)
-        return row
-
-
-class Driver:
-    """The load driver at one server; it keeps its connections from window to window."""
-
-    def __init__(self, place, server, row, options):
-        argv = [os.path.join(place.build, "tests/bench/peers/peers_driver"), "--paced", "--protocol", server.protocol]
-        given = {"port": server.port, "connections": row.connections, "depth": row.depth, "payload": row.payload,
-                 "window": options.window, "warm-up": options.warm_up}
-        if row.rate:
-            given["rate"] = row.rate
-        if server.method:
-            given["method"] = server.method
-        for name, value in given.items():
-            argv += [f"--{name}", str(value)]
-        for pid in server.pids():
-            argv += ["--pid", str(pid)]
-        self.name = server.name
-        self.processes = Processes(server.work("driver.log"))
-        self.process = self.processes.start(argv, options.driver_on, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.log = server.work("driver.log")
-        self.seconds = options.window
-
-    def line(self, seconds):
-        if not select.select([self.process.stdout], [], [], seconds)[0]:
-            raise Broken(f"{self.name}: nothing came from the driver in {seconds:.0f} s")
-        line = self.process.stdout.readline()
-        if not line:
-            with open(self.log, encoding="utf-8", errors="replace") as log:
-                raise Broken(f"{self.name}: {log.read()[-300:].strip()}")
-        return line
-
-    def ready(self):
-        self.line(READY_SECONDS)
-
-    def window(self):
-        self.process.stdin.write(b"go\n")
-        self.process.stdin.flush()
-        return json.loads(self.line(self.seconds + READY_SECONDS))
-
-    def stop(self):
-        self.processes.stop()
-
-
-def highest_rate(place, peer, row, options):
-    driver = Driver(place, peer, row, options)
-    try:
-        driver.ready()
-        return max(driver.window()["rate"] for _ in range(2))
-    finally:
-        driver.stop()
-
-
-def disturbed(pair):
-    return max(window["other_cores"] for window in pair)
-
-
-def quiet_pairs(measure, options):
-    """So many pairs; those in which others used the machine are measured again, as long as patience lasts."""
-    pairs = []
-    while sum(disturbed(p) <= SHARED_CORES for p in pairs) < options.windows:
-        if len(pairs) == options.windows + options.patience:
-            break
-        pairs.append(measure(len(pairs)))
-    return sorted(pairs, key=disturbed)[: options.windows]
-
-
-def windows_of(place, ours, peer, row, options):
-    """Windows of both, one of each in turn and each first every other time."""
-
-    def measure(number):
-        pair = [None, None]
-        for which in ((0, 1), (1, 0))[number % 2]:
-            pair[which] = drivers[which].window()
-        return pair
-
-    if row.share:
-        row = row.opened(highest_rate(place, peer, row, options))
-    drivers = []
-    try:
-        for server in (ours, peer):
-            drivers.append(Driver(place, server, row, options))
-            drivers[-1].ready()
-        return zip(*quiet_pairs(measure, options))
-    finally:
-        for driver in drivers:
-            driver.stop()
-
-
-def spread(values):
-    return {"median": statistics.median(values), "min": min(values), "max": max(values)}
-
-
-def ratios(ours, theirs, key):
-    return spread([a[key] / b[key] for a, b in zip(ours, theirs) if b[key] > 0] or [float("nan")])
-
-
-def compared(row, peer, ours, theirs):
-    def middle(windows, key):
-        return statistics.median(w[key] for w in windows)
-
-    keys = ("rate", "server_us", "p50_us", "p99_us", "p999_us", "driver_cores", "server_cores", "other_cores", "lag_us")
-    return {
-        "load": str(row),
-        "peer": peer.name,
-        "ratios": {key: ratios(ours, theirs, key) for key in ("rate", "server_us", "p99_us", "p999_us")},
-        "ours": {key: middle(ours, key) for key in keys},
-        "theirs": {key: middle(theirs, key) for key in keys},
-        "windows": {"ours": ours, "theirs": theirs},
-    }
-
-
 # ---- the table ----
-
-def with_spread(s):
-    return f"{s['median']:.2f} ({s['min']:.2f}-{s['max']:.2f})"
-
 
 def cores(side):
     return f"{side['driver_cores']:.2f}/{side['server_cores']:.2f}"
@@ -212,14 +70,6 @@ def print_report(report, to):
 
 # ---- the run ----
 
-def model():
-    with open("/proc/cpuinfo", encoding="utf-8") as f:
-        for line in f:
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.machine()
-
-
 def described(server):
     return {"name": server.name, "version": server.version(), "what": server.what, "settings": server.settings()}
 
@@ -253,7 +103,8 @@ class Run:
                         peer = peer_type(o)
                         peer.start(o.server_on)
                         self.note(peer)
-                    result = compared(row, peer, *windows_of(o, ours, peer, row, o))
+                    driven = row.opened(highest_rate(peer, row, o)) if row.share else row
+                    result = compared(row, peer, *windows_of(ours, peer, driven, o))
                 except (Broken, OSError) as broken:
                     result = {"load": str(row), "peer": peer.name, "error": str(broken)}
                     peer.stop()
@@ -285,8 +136,7 @@ class Run:
         o = self.options
         return {
             "date": time.strftime("%Y-%m-%d"),
-            "machine": {"model": model(), "processors": os.cpu_count(), "system": f"{platform.system()} {platform.release()}",
-                        "load_before": before, "load_after": os.getloadavg()[0]},
+                "machine": {**machine(), "load_before": before, "load_after": os.getloadavg()[0]},
             "server_on": on(o.server_on), "driver_on": on(o.driver_on), "windows": o.windows, "window": o.window,
             "servers": self.servers, "rows": self.rows,
         }

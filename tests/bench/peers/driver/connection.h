@@ -5,11 +5,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "tests/bench/peers/common/outgoing.h"
 
+struct ssl_ctx_st;
+struct ssl_st;
+
 struct connection {
     int fd;
+    struct ssl_st *tls; /* NULL: plain */
     uint32_t index;
     uint32_t next;   /* slot of the task that ends next, where tasks end in order */
     uint32_t free;   /* slot to take next, in an open loop */
@@ -24,6 +29,13 @@ struct connection {
 };
 
 void connection_fini(struct connection *c);
+
+/* Shakes hands; the socket blocks still.  False after it has said on stderr why not. */
+bool connection_begin_tls(struct connection *c, struct ssl_ctx_st *context);
+
+/* Reads what is there, as recv() does.  With TLS, all that the reading of one record has brought.
+ */
+ssize_t connection_receive(struct connection *c, char *to, size_t size);
 
 /* Writes what is gathered and clears it.  *blocked: the socket takes no more; connection_resume()
  * goes on when it does.  False with errno: broken. */

@@ -13,6 +13,7 @@
 #include "tests/bench/peers/driver/arrivals.h"
 #include "tests/bench/peers/driver/connection.h"
 #include "tests/bench/peers/driver/processor.h"
+#include "tests/bench/peers/driver/tls.h"
 
 enum {
     EVENTS = 256,
@@ -39,6 +40,7 @@ struct load {
     char *payload;
     char *in;
     struct outgoing out;
+    struct ssl_ctx_st *tls; /* NULL: plain */
     int epoll;
 };
 
@@ -163,7 +165,7 @@ static bool take(struct load *l, struct connection *c, const char *at, size_t n,
 static bool on_readable(struct load *l, struct connection *c)
 {
     size_t held = connection_take_part(c, l->in);
-    ssize_t n = recv(c->fd, l->in + held, READ_MAX - held, 0);
+    ssize_t n = connection_receive(c, l->in + held, READ_MAX - held);
     struct ended ended = {.count = 0};
 
     if (n == 0)
@@ -179,6 +181,16 @@ static bool on_readable(struct load *l, struct connection *c)
     return flush(l, c);
 }
 
+/* What TLS holds already is not told by the socket. */
+static bool read_all(struct load *l, struct connection *c)
+{
+    do
+        if (!on_readable(l, c))
+            return false;
+    while (c->tls && tls_has_more(c->tls));
+    return true;
+}
+
 static bool on_event(struct load *l, struct connection *c, uint32_t events)
 {
     bool blocked;
@@ -189,7 +201,7 @@ static bool on_event(struct load *l, struct connection *c, uint32_t events)
         if (!blocked && !watch(l, EPOLL_CTL_MOD, c, EPOLLIN))
             return false;
     }
-    return !(events & (EPOLLIN | EPOLLHUP | EPOLLERR)) || on_readable(l, c);
+    return !(events & (EPOLLIN | EPOLLHUP | EPOLLERR)) || read_all(l, c);
 }
 
 static bool turn(struct load *l)
@@ -315,8 +327,8 @@ static bool open_connection(struct load *l, uint32_t index)
     *c = (struct connection){.fd = socket_connect(l->o.port),
                              .index = index,
                              .began = l->began + (size_t)index * l->o.depth};
-    return c->fd >= 0 && greet(l, c) && socket_unblock(c->fd) == 0 &&
-           watch(l, EPOLL_CTL_ADD, c, EPOLLIN);
+    return c->fd >= 0 && (!l->tls || connection_begin_tls(c, l->tls)) && greet(l, c) &&
+           socket_unblock(c->fd) == 0 && watch(l, EPOLL_CTL_ADD, c, EPOLLIN);
 }
 
 static bool open_all(struct load *l)
@@ -342,8 +354,9 @@ static struct load *load_new(const struct load_options *options)
     l->in = malloc(READ_MAX);
     l->connections = calloc(options->connections, sizeof *l->connections);
     l->began = calloc((size_t)options->connections * options->depth, sizeof *l->began);
-    if (!outgoing_init(&l->out) || l->epoll < 0 || !l->payload || !l->in || !l->connections ||
-        !l->began) {
+    l->tls = options->tls ? tls_context_new(false) : NULL;
+    if (!outgoing_init(&l->out) || (options->tls && !l->tls) || l->epoll < 0 || !l->payload ||
+        !l->in || !l->connections || !l->began) {
         perror("driver");
         load_close(l);
         return NULL;
@@ -368,6 +381,7 @@ void load_close(struct load *l)
 {
     for (uint32_t i = 0; l->connections && i < l->o.connections; i++)
         connection_fini(&l->connections[i]);
+    tls_context_free(l->tls);
     if (l->epoll >= 0)
         close(l->epoll);
     outgoing_fini(&l->out);

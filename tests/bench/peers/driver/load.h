@@ -18,7 +18,8 @@ struct load_options {
     uint32_t connections;
     uint32_t depth; /* at most LOAD_DEPTH_MAX; in an open loop what is due waits when all are in
                        flight */
-    double rate;    /* tasks a second; 0: a closed loop */
+    bool tls;
+    double rate; /* tasks a second; 0: a closed loop */
 };
 
 struct load;

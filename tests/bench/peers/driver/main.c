@@ -26,6 +26,7 @@ static void usage(FILE *to)
                 "  --depth N          tasks in flight on each, 16\n"
                 "  --payload BYTES    64\n"
                 "  --rate N           an open loop: so many tasks a second, by a Poisson process\n"
+                "  --tls              1.3; of msgpack-rpc only\n"
                 "  --method NAME      of the protocol's own method, function or subject\n"
                 "  --window SECONDS   2; there are three\n"
                 "  --warm-up SECONDS  1, before the first\n"
@@ -46,7 +47,16 @@ static bool number(const char *text, double least, double most, double *to)
     return errno == 0 && end != text && *end == 0 && *to >= least && *to <= most;
 }
 
-enum { OPT_PROTOCOL = 1, OPT_PORT, OPT_CONNECTIONS, OPT_DEPTH, OPT_PAYLOAD, OPT_METHOD, OPT_RATE };
+enum {
+    OPT_PROTOCOL = 1,
+    OPT_PORT,
+    OPT_CONNECTIONS,
+    OPT_DEPTH,
+    OPT_PAYLOAD,
+    OPT_METHOD,
+    OPT_RATE,
+    OPT_TLS
+};
 enum { OPT_WINDOW = 16, OPT_WARM_UP, OPT_PID, OPT_PACED, OPT_JSON, OPT_HELP };
 
 static const struct option options[] = {
@@ -56,6 +66,7 @@ static const struct option options[] = {
     {"depth", required_argument, NULL, OPT_DEPTH},
     {"payload", required_argument, NULL, OPT_PAYLOAD},
     {"rate", required_argument, NULL, OPT_RATE},
+    {"tls", no_argument, NULL, OPT_TLS},
     {"method", required_argument, NULL, OPT_METHOD},
     {"window", required_argument, NULL, OPT_WINDOW},
     {"warm-up", required_argument, NULL, OPT_WARM_UP},
@@ -83,6 +94,8 @@ static bool take_load(struct load_options *l, int option, const char *value)
         return number(value, 1, 1e6, &v) && (l->connections = (uint32_t)v, true);
     case OPT_DEPTH:
         return number(value, 1, LOAD_DEPTH_MAX, &v) && (l->depth = (uint32_t)v, true);
+    case OPT_TLS:
+        return l->tls = true;
     case OPT_RATE:
         return number(value, 1, 1e8, &l->rate);
     default:
@@ -126,9 +139,25 @@ static int parse(struct arguments *a, int argc, char **argv)
     }
     if (!a->load.protocol || a->load.port == 0 || optind < argc)
         return usage(stderr), 2;
+    if (a->load.tls && a->load.protocol != protocol_find("msgpack-rpc"))
+        return fprintf(stderr, "peers_driver: --tls is for msgpack-rpc\n"), 2;
     if (!a->load.shape.method)
         a->load.shape.method = a->load.protocol->method;
     return -1;
+}
+
+static bool run(void *load, uint64_t ns, struct histogram *record)
+{
+    return load_run(load, ns, record);
+}
+
+static bool measure(struct load *l, const struct arguments *a, struct window *w)
+{
+    load_lag(l);
+    bool ok = window_measure(run, l, &a->window, w);
+
+    w->lag = load_lag(l) / 1e3;
+    return ok;
 }
 
 static bool three(struct load *l, const struct arguments *a)
@@ -136,7 +165,7 @@ static bool three(struct load *l, const struct arguments *a)
     struct window w[3];
 
     for (int i = 0; i < 3; i++) {
-        if (!window_measure(l, &a->window, &w[i]))
+        if (!measure(l, a, &w[i]))
             return false;
         if (a->json)
             window_print_json(&w[i]);
@@ -157,7 +186,7 @@ static bool paced(struct load *l, const struct arguments *a)
     puts("ready");
     fflush(stdout);
     while (fgets(line, sizeof line, stdin)) {
-        if (!load_run(l, ramp_ns, NULL) || !window_measure(l, &a->window, &w) || !load_drain(l))
+        if (!load_run(l, ramp_ns, NULL) || !measure(l, a, &w) || !load_drain(l))
             return false;
         window_print_json(&w);
     }

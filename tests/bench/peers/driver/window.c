@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/bench/peers/driver/load.h"
+#include "tests/bench/peers/driver/histogram.h"
 #include "tests/bench/peers/driver/processor.h"
 
 struct usage {
@@ -27,15 +27,14 @@ static double positive(double v)
     return v > 0 ? v : 0;
 }
 
-bool window_measure(struct load *l, const struct window_options *o, struct window *w)
+bool window_measure(window_run *run, void *load, const struct window_options *o, struct window *w)
 {
     struct histogram *h = calloc(1, sizeof *h);
 
     if (!h)
         return false;
-    load_lag(l);
     struct usage before = usage_now(o);
-    bool ok = load_run(l, (uint64_t)(o->seconds * 1e9), h);
+    bool ok = run(load, (uint64_t)(o->seconds * 1e9), h);
     struct usage after = usage_now(o);
     *w = (struct window){
         .tasks = (double)h->count,
@@ -44,7 +43,6 @@ bool window_measure(struct load *l, const struct window_options *o, struct windo
         .p99 = histogram_percentile(h, 0.99) / 1e3,
         .p999 = histogram_percentile(h, 0.999) / 1e3,
         .max = (double)h->max / 1e3,
-        .lag = load_lag(l) / 1e3,
         .driver = after.driver - before.driver,
         .server = after.server - before.server,
     };

@@ -4,9 +4,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
-struct load;
+struct histogram;
 
 enum { WINDOW_PIDS = 16 };
 
@@ -26,8 +27,11 @@ struct window {
         others; /* processor seconds; others: of whatever else the machine does */
 };
 
-/* False: the load broke. */
-bool window_measure(struct load *l, const struct window_options *o, struct window *w);
+/* Runs a load for so long; the time of each task goes into `record`.  False: it broke. */
+typedef bool window_run(void *load, uint64_t ns, struct histogram *record);
+
+/* False: the load broke.  The lag is the caller's to fill in. */
+bool window_measure(window_run *run, void *load, const struct window_options *o, struct window *w);
 
 void window_print_json(const struct window *w);
 

@@ -1,0 +1,248 @@
+"""What a table of peers does not show: TLS, handshakes, memory, an idle server, many connections.  See README.md."""
+
+import argparse
+import json
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+
+from pairs import SHARED_CORES, Driver, Handshakes, Row, compared, machine, windows_of, with_spread
+from servers import Broken, Ergon, ErgonTls, Haproxy, Memcached
+
+PLAIN_HELD, TLS_HELD, MANY_HELD, ACTIVE = 10000, 2000, 15000, 100
+SETTLE_SECONDS = 30
+CERTIFICATES = {"ecdsa": ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"], "rsa": ["-newkey", "rsa:2048"]}
+ECHO = b"\x94\x00\x01\xa4echo\x91\xc4\x40" + 64 * b"x"
+ANSWER = len(b"\x94\x01\x01\xc0\xc4\x40") + 64
+
+
+def certify(work):
+    """A file for each kind, with certificate and key."""
+    for name, kind in CERTIFICATES.items():
+        pem = os.path.join(work, f"{name}.pem")
+        subprocess.run(["openssl", "req", "-x509", *kind, "-nodes", "-days", "2", "-subj", "/CN=localhost", "-out", pem,
+                        "-keyout", pem + ".key"], check=True, capture_output=True)
+        with open(pem, "a", encoding="ascii") as to, open(pem + ".key", encoding="ascii") as key:
+            to.write(key.read())
+
+
+# ---- what the kernel says of a process ----
+
+def anonymous_bytes(pid):
+    with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as f:
+        return next(int(line.split()[1]) * 1024 for line in f if line.startswith("Anonymous:"))
+
+
+def processor_ns(pid):
+    """Of all its threads, to the nanosecond."""
+    total = 0
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as f:
+            total += int(f.read().split()[0])
+    return total
+
+
+def open_files(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+# ---- connections that do nothing ----
+
+class Held:
+    """Connections to one server, all accepted."""
+
+    def __init__(self, server, count):
+        self.pid = server.pids()[0]
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if server.tls else None
+        if context:
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        before = open_files(self.pid)
+        self.sockets = []
+        for _ in range(count):
+            s = socket.create_connection(("127.0.0.1", server.port))
+            self.sockets.append(context.wrap_socket(s) if context else s)
+        until = time.monotonic() + SETTLE_SECONDS
+        while open_files(self.pid) < before + count:
+            if time.monotonic() > until:
+                raise Broken(f"{server.name}: of {count} connections, {open_files(self.pid) - before} were accepted")
+            time.sleep(0.1)
+
+    def use(self):
+        """A task on each, answered."""
+        for s in self.sockets:
+            s.sendall(ECHO)
+            got = 0
+            while got < ANSWER:
+                read = len(s.recv(ANSWER - got))
+                if not read:
+                    raise Broken("a connection that was held was closed")
+                got += read
+
+    def close(self):
+        for s in self.sockets:
+            s.close()
+
+
+# ---- the rows ----
+
+def running(server, options):
+    server.start(options.server_on)
+    return server
+
+
+def paired(bar, keys, ours, peer, row, options, driver=Driver, held=0):
+    """A ratio of two servers that are driven in turn; `held` connections of ours do nothing beside it."""
+    idle = None
+    try:
+        running(ours, options), running(peer, options)
+        if held:
+            idle = Held(ours, held)
+            idle.use()
+        result = compared(row, peer, *windows_of(ours, peer, row, options, driver))
+    finally:
+        if idle:
+            idle.close()
+        ours.stop()
+        peer.stop()
+    others = max(result["ours"]["other_cores"], result["theirs"]["other_cores"])
+    return {"bar": bar, "value": "; ".join(with_spread(result["ratios"][key]) for key in keys), "others": others,
+            **{side: "; ".join(f"{result[side][key]:.4g}" for key in keys) for side in ("ours", "theirs")}, "details": result}
+
+
+def tls(options):
+    row = Row("64x16:64")
+    yield "TLS 1.3, 64 x 16, 64 B, of our own plain: rate; server us a task", lambda: paired(
+        "at least 0.6", ["rate", "server_us"], ErgonTls(options), Ergon(options), row, options)
+
+
+def handshakes(options):
+    for certificate in CERTIFICATES:
+        for kind in ("full", "resumed"):
+            yield f"handshake, {kind}, {certificate}: server us, of haproxy's", lambda c=certificate, k=kind: paired(
+                "at most 1.0", ["server_us"], ErgonTls(options, c), Haproxy(options, c), k, options, Handshakes)
+
+
+def bytes_each(server, count, used, options):
+    held = None
+    try:
+        running(server, options)
+        pid = server.pids()[0]
+        before = anonymous_bytes(pid)
+        held = Held(server, count)
+        new = (anonymous_bytes(pid) - before) / count
+        if used:
+            held.use()
+        return new, (anonymous_bytes(pid) - before) / count
+    finally:
+        if held:
+            held.close()
+        server.stop()
+
+
+def memory(options):
+    def row(bar, ours, peer, count):
+        mine, theirs = bytes_each(ours, count, True, options), bytes_each(peer, count, False, options)
+        return {"bar": bar, "ours": f"{mine[0]:.0f} / {mine[1]:.0f}", "theirs": f"{theirs[0]:.0f} / -",
+                "value": f"{mine[0]:.0f} / {mine[1]:.0f} bytes"}
+
+    yield f"bytes of an idle connection, never used / after a task, {PLAIN_HELD} plain; memcached", lambda: row(
+        "at most 600", Ergon(options), Memcached(options), PLAIN_HELD)
+    yield f"the same, {TLS_HELD} with TLS; haproxy", lambda: row(
+        "at most 18 K", ErgonTls(options), Haproxy(options), TLS_HELD)
+
+
+def idle(options):
+    def row():
+        server, held = running(Ergon(options), options), None
+        try:
+            held = Held(server, MANY_HELD)
+            held.use()
+            time.sleep(2)
+            before = processor_ns(held.pid)
+            time.sleep(options.idle)
+            ms = (processor_ns(held.pid) - before) / 1e6
+            return {"bar": "at most 10 ms", "ours": f"{ms:.3f} ms", "theirs": "", "value": f"{ms:.3f} ms"}
+        finally:
+            if held:
+                held.close()
+            server.stop()
+
+    yield f"idle, {MANY_HELD} connections: processor time in {options.idle:.0f} s", row
+
+
+def growth(options):
+    yield f"{MANY_HELD} connections, {ACTIVE} active: server us a task, of that with no others", lambda: paired(
+        "at most 1.15", ["server_us"], Ergon(options), Ergon(options), Row(f"{ACTIVE}x1:64"), options,
+        held=MANY_HELD - ACTIVE)
+
+
+ROWS = {"tls": tls, "handshakes": handshakes, "memory": memory, "growth": growth, "idle": idle}
+HEAD = ("row", "bar", "median (least-highest)", "ours", "theirs", "others")
+
+
+def cells(what, result):
+    if "error" in result:
+        return [what, result["error"].splitlines()[0], "", "", "", ""]
+    others = result.get("others")
+    shown = "" if others is None else f"{others:.2f}" + (" !" if others > SHARED_CORES else "")
+    return [what, result["bar"], result["value"], result["ours"], result["theirs"], shown]
+
+
+def measured(options):
+    for name in options.row or ROWS:
+        for what, measure in ROWS[name](options):
+            try:
+                result = measure()
+            except (Broken, OSError) as broken:
+                result = {"error": str(broken)}
+            print(f"| {' | '.join(cells(what, result))} |", flush=True)
+            yield {"row": what, **result}
+
+
+def arguments():
+    a = argparse.ArgumentParser(prog="run.sh --bar", description=__doc__)
+    a.add_argument("--row", action="append", choices=list(ROWS), help="repeat it (all)")
+    a.add_argument("--windows", type=int, default=5, help="of each server in a row (5)")
+    a.add_argument("--window", type=float, default=1, help="seconds (1)")
+    a.add_argument("--warm-up", type=float, default=1, help="seconds, of each server in a row (1)")
+    a.add_argument("--patience", type=int, default=0, help="pairs to measure again where others used the machine (0)")
+    a.add_argument("--idle", type=float, default=60, help="seconds of an idle server (60)")
+    a.add_argument("--ergon", action="append", default=[], metavar="FLAG", help="for ergond; repeat it")
+    a.add_argument("--json", metavar="FILE", help="everything, each window included")
+    a.add_argument("--build", required=True, type=os.path.abspath, help=argparse.SUPPRESS)
+    a.add_argument("--work", required=True, type=os.path.abspath, help=argparse.SUPPRESS)
+    o = a.parse_args()
+    o.server_on, o.driver_on = ([0], [1]) if os.cpu_count() > 1 else (None, None)
+    return o
+
+
+def interrupted(*_):
+    raise KeyboardInterrupt
+
+
+def main():
+    options = arguments()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupted)
+    if options.driver_on:
+        os.sched_setaffinity(0, options.driver_on)
+    certify(options.work)
+    box = machine()
+    print(f"{time.strftime('%Y-%m-%d')}, {box['processors']} x {box['model']}, {box['system']}\n\n"
+          f"| {' | '.join(HEAD)} |\n|{' --- |' * len(HEAD)}", flush=True)
+    rows = []
+    try:
+        rows.extend(measured(options))
+    except KeyboardInterrupt:
+        print("interrupted: the table holds what there is", file=sys.stderr)
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as f:
+            json.dump({"machine": box, "rows": rows}, f, indent=1)
+    sys.exit(1 if not rows or any("error" in r for r in rows) else 0)
+
+
+main()
