@@ -101,6 +101,13 @@ BIO_METHOD *tls_bio_method(void)
     return m;
 }
 
+/* OpenSSL wants an empty queue before a call that may fail; to look costs less than to clear. */
+static void forget_errors(void)
+{
+    if (ERR_peek_error() != 0)
+        ERR_clear_error();
+}
+
 /* --- Ciphertext to and from the socket --- */
 
 static ssize_t fill(struct stream *s)
@@ -150,7 +157,7 @@ static int failed(struct stream *s)
     t->established = false;
     if (s->error == 0)
         s->error = code != 0 ? (uint32_t)code : ENOMEM;
-    ERR_clear_error();
+    forget_errors();
     return STREAM_ERROR;
 }
 
@@ -176,7 +183,7 @@ static int tls_handshake(struct stream *s)
 
     t->in = span_of(t->rest.at, t->rest.len); /* of a handshake that ended, but was not sent */
     for (int reads = 0; reads < TLS_READS; reads++) {
-        ERR_clear_error();
+        forget_errors();
         int done = SSL_do_handshake(t->ssl);
         int reason = SSL_get_error(t->ssl, done);
         int sent = send_out(s);
@@ -203,10 +210,12 @@ static int decrypt(struct stream *s, uint8_t *buf, size_t size, size_t *total)
     struct tls_state *t = s->state;
     size_t n;
 
-    ERR_clear_error();
+    forget_errors();
     while (*total < size) {
         if (SSL_read_ex(t->ssl, buf + *total, size - *total, &n) == 1) {
             *total += n;
+            if (t->in.len == 0 && !SSL_has_pending(t->ssl))
+                return STREAM_WANT_READ; /* known without asking */
             continue;
         }
         int reason = SSL_get_error(t->ssl, 0);
@@ -276,7 +285,7 @@ static ssize_t tls_writev(struct stream *s, const struct iovec *parts, int count
         return sent;
     while (taken < TLS_WRITE_MAX && (n = gather(t->loop, parts, count, taken)) > 0) {
         size_t done;
-        ERR_clear_error();
+        forget_errors();
         if (SSL_write_ex(t->ssl, t->loop->gather, n, &done) != 1)
             return failed(s);
         taken += done;
@@ -291,10 +300,10 @@ static void say_goodbye(struct stream *s)
     if (!t->established || s->error != 0)
         return;
     t->established = false;
-    ERR_clear_error();
+    forget_errors();
     SSL_shutdown(t->ssl);
     send_out(s);
-    ERR_clear_error();
+    forget_errors();
 }
 
 static void tls_shut(struct stream *s)
@@ -344,7 +353,7 @@ bool tls_open(struct stream *s, struct tls_loop *l, struct tls_context *context,
 {
     struct tls_state *t = calloc(1, sizeof *t);
 
-    ERR_clear_error();
+    forget_errors();
     if (t == NULL)
         return false;
     t->loop = l;

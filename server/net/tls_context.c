@@ -16,6 +16,7 @@ struct tls_loop *tls_loop_new(struct activator *activator, const struct tls_loop
         return NULL;
     l->activator = activator;
     l->library = OSSL_LIB_CTX_new();
+    l->ticket_cipher = EVP_CIPHER_fetch(l->library, "AES-256-CBC", NULL);
     l->method = tls_bio_method();
     l->in = malloc(TLS_IN);
     l->gather = malloc(TLS_GATHER);
@@ -24,7 +25,8 @@ struct tls_loop *tls_loop_new(struct activator *activator, const struct tls_loop
         l->keys = first->keys;
     else
         keys = ticket_keys_init(&l->keys, activator_now(activator));
-    if (l->library != NULL && l->method != NULL && l->in != NULL && l->gather != NULL && keys)
+    if (l->library != NULL && l->ticket_cipher != NULL && l->method != NULL && l->in != NULL &&
+        l->gather != NULL && keys)
         return l;
     tls_loop_free(l);
     return NULL;
@@ -36,6 +38,7 @@ void tls_loop_free(struct tls_loop *l)
         return;
     hash_wipe(&l->keys, sizeof l->keys);
     BIO_meth_free(l->method);
+    EVP_CIPHER_free(l->ticket_cipher);
     OSSL_LIB_CTX_free(l->library);
     free(l->in);
     free(l->gather);
@@ -64,7 +67,7 @@ static int seal(struct tls_loop *l, unsigned char *name, unsigned char *iv, EVP_
 
     memcpy(name, key->name, sizeof key->name);
     if (!hash_random(iv, EVP_MAX_IV_LENGTH) ||
-        EVP_EncryptInit_ex(cipher, EVP_aes_256_cbc(), NULL, key->cipher, iv) != 1)
+        EVP_EncryptInit_ex2(cipher, l->ticket_cipher, key->cipher, iv, NULL) != 1)
         return -1;
     return set_mac(mac, key) ? 1 : -1;
 }
@@ -77,7 +80,7 @@ static int unseal(struct tls_loop *l, const unsigned char *name, const unsigned 
     if (key == NULL)
         return 0; /* a full handshake, then */
     if (!set_mac(mac, key) ||
-        EVP_DecryptInit_ex(cipher, EVP_aes_256_cbc(), NULL, key->cipher, iv) != 1)
+        EVP_DecryptInit_ex2(cipher, l->ticket_cipher, key->cipher, iv, NULL) != 1)
         return -1;
     return 2; /* and give it a new one: a client of TLS 1.3 uses each ticket once (RFC 8446, C.4) */
 }
@@ -94,8 +97,13 @@ static int on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHE
 
 /* --- Contexts --- */
 
+/* Any of them is safe; the cheap one comes first: its hash is computed dozens of times in a
+ * handshake. */
+#define SUITES_13 "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
+
 static void set_rules(SSL_CTX *ctx, const struct tls_files *files)
 {
+    SSL_CTX_set_ciphersuites(ctx, SUITES_13);
     SSL_CTX_set_min_proto_version(ctx, files->min_tls13 ? TLS1_3_VERSION : TLS1_2_VERSION);
     SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                  SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_IGNORE_UNEXPECTED_EOF);

@@ -24,6 +24,7 @@ struct tls_buffer {
 struct tls_loop {
     struct activator *activator;
     OSSL_LIB_CTX *library;
+    EVP_CIPHER *ticket_cipher; /* of `library`: to look it up by name costs more than to use it */
     BIO_METHOD *method;
     struct ticket_keys keys;
     uint8_t *in;           /* TLS_IN bytes; valid within one call */

@@ -280,6 +280,25 @@ static void a_certificate_says_who_the_peer_is(void **state)
 }
 
 /* In TLS 1.3 the client learns of a refusal with its first read. */
+/* Whatever the client would rather have. */
+static void the_cheap_suite_comes_first(void **state)
+{
+    struct net_server s;
+    struct client c;
+    const char *url = open_server(&s, 1, plain_tls());
+
+    (void)state;
+    client_init(&c, TLS1_3_VERSION, NULL, NULL);
+    SSL_CTX_set_ciphersuites(c.ctx, "TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256");
+    assert_true(client_connect(&c, &s, url) && client_echo(&c, &s, 1));
+    assert_string_equal(SSL_get_cipher_name(c.ssl), "TLS_AES_128_GCM_SHA256");
+    client_disconnect(&c);
+    SSL_CTX_set_ciphersuites(c.ctx, "TLS_AES_256_GCM_SHA384");
+    assert_true(client_connect(&c, &s, url) && client_echo(&c, &s, 1));
+    client_fini(&c);
+    net_server_close(&s);
+}
+
 static bool is_served(struct net_server *s, const char *url, int version, const char *cert,
                       const char *key)
 {
@@ -548,6 +567,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(echo_of_all_sizes),
         cmocka_unit_test(a_session_is_resumed_at_another_loop),
+        cmocka_unit_test(the_cheap_suite_comes_first),
         cmocka_unit_test(other_authorities_end_sessions),
         cmocka_unit_test(a_certificate_says_who_the_peer_is),
         cmocka_unit_test(who_is_not_known_is_refused),
