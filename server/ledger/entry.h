@@ -65,7 +65,8 @@ struct entry_more {
     ao_time rate_per;
     struct after_edge *after; /* still open */
     struct after_edge *dependents;
-    uint64_t *after_ids; /* as ordered, for task.get and the store */
+    uint64_t *after_ids;   /* as ordered, for task.get and the store */
+    uint64_t after_failed; /* the first of them that did not end well; 0: none */
     uint32_t after_count;
     uint32_t waiters; /* who wants a coalesced run */
     ao_time backoff, backoff_max;
@@ -78,14 +79,17 @@ struct entry_more {
 };
 
 enum entry_flag {
-    ENTRY_HOLDS_SLOT = 1,  /* of its limit */
-    ENTRY_HOLDS_TOKEN = 2, /* of its bucket: taken, and not yet used by a start */
-    ENTRY_STARTING = 4,    /* its start is being committed */
-    ENTRY_SUBMITTING = 8,  /* its row is being committed; not given to anybody before, if fsync */
-    ENTRY_ENDING = 16,     /* its end is being committed: nobody sees it yet */
-    ENTRY_CANCEL = 32,     /* to be cancelled when its attempt returns */
-    ENTRY_CRON = 64,       /* made by a cron */
-    ENTRY_FOREGROUND = 128 /* task.call: ends with its last waiter */
+    ENTRY_HOLDS_SLOT = 1,   /* of its limit */
+    ENTRY_HOLDS_TOKEN = 2,  /* of its bucket: taken, and not yet used by a start */
+    ENTRY_STARTING = 4,     /* its start is being committed */
+    ENTRY_SUBMITTING = 8,   /* its row is being committed; not given to anybody before, if fsync */
+    ENTRY_ENDING = 16,      /* its end is being committed: nobody sees it yet */
+    ENTRY_CANCEL = 32,      /* to be cancelled when its attempt returns */
+    ENTRY_CRON = 64,        /* made by a cron */
+    ENTRY_FOREGROUND = 128, /* task.call: ends with its last waiter */
+    ENTRY_PICKABLE = 256,   /* stands in the pick of its kind */
+    ENTRY_DIRTY = 512,      /* changed since the operation that is on its way was made */
+    ENTRY_UNSAVED = 1024    /* its last operation failed: it is tried again */
 };
 
 struct entry {
@@ -116,15 +120,17 @@ struct entry {
     uint32_t attempt;  /* the number of the last attempt */
     uint32_t failures; /* that the retries are counted by */
     uint32_t retries;
-    uint16_t crashes;
     uint16_t strays;  /* attempts that are out and do not count any more */
-    uint16_t pending; /* store operations on their way */
-    uint8_t state;    /* enum ledger_state; only ledger_turn() writes it */
+    uint16_t pending; /* store operations on their way that point into it: 0 or 1 */
+    uint16_t flags;   /* enum entry_flag */
+    uint8_t state;    /* enum ledger_state, LEDGER_NEW; only ledger_turn() writes it */
     uint8_t reason;   /* enum ledger_reason; likewise */
     uint8_t priority;
     uint8_t level;   /* queued: its priority with ageing */
     uint8_t durable; /* enum ledger_durable, that was asked for and can be had */
-    uint8_t flags;   /* enum entry_flag */
+    uint8_t ending;  /* ENTRY_ENDING: the state that is being committed */
+    uint8_t counted; /* how the file counts it: LEDGER_NEW not at all, QUEUED open, or its end */
+    uint8_t crashes; /* of the server while it ran; at most 255 */
 };
 
 static inline struct span entry_params(const struct entry *e)
@@ -139,12 +145,12 @@ static inline bool entry_is(const struct entry *e, unsigned flags)
 
 static inline void entry_set(struct entry *e, unsigned flags)
 {
-    e->flags = (uint8_t)(e->flags | flags);
+    e->flags = (uint16_t)(e->flags | flags);
 }
 
 static inline void entry_clear(struct entry *e, unsigned flags)
 {
-    e->flags = (uint8_t)(e->flags & ~flags);
+    e->flags = (uint16_t)(e->flags & ~flags);
 }
 
 /* Bytes that it takes, everything that hangs on it included. */

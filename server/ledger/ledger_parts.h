@@ -1,15 +1,17 @@
 /* The insides of the ledger, for the files of this folder: who does what.
  *
- *   submit.c     an order becomes an entry                  turn.c      the one place where states
- * change attempt.c    entries are given, run, return             timing.c    what is due by the
- * clock outcome.c    done, failed, retried, dead                after.c     what must be done first
- *   records.c    entries to the store, commits from it      recover.c   the store read back
- *   keep.c       what has ended is forgotten                queues.c    one per method: paused,
- * drained serve.c      asks, by verb                              wait.c      asks that wait for an
- * end watch.c      asks that follow a history                 read.c      entries as MessagePack
- *   list.c       task.list                                  explain.c   task.explain, queue.explain
- *   audit.c      the accounts                               crons.c     tasks by calendar
- *   door.c       the lanes from and to the loops */
+ *   submit.c     an order becomes an entry        place.c      where a runnable entry goes
+ *   turn.c       the one place of state changes   attempt.c    entries are given, run, return
+ *   outcome.c    done, failed, retried, dead      timing.c     what is due by the clock
+ *   holding.c    slots and tokens                 after.c      what must be done first
+ *   records.c    entries to the store, commits    recover.c    the store read back
+ *   keep.c       what has ended is forgotten      names.c      tenants and queues by name
+ *   serve.c      asks, by verb                    door.c       the lanes from and to the loops
+ *   orders.c     asks that submit                 wait.c       asks that wait for an end
+ *   watch.c      asks that follow a history       read.c       entries as MessagePack
+ *   queues.c     queue.*                          list.c       task.list
+ *   explain.c    task.explain, queue.explain      audit.c      the accounts
+ *   crons.c      tasks by calendar */
 #ifndef ERGON_LEDGER_PARTS_H
 #define ERGON_LEDGER_PARTS_H
 
@@ -52,6 +54,9 @@ struct account {
 
 struct crons;
 
+/* The state of an entry before its first turn. */
+enum { LEDGER_NEW = LEDGER_STATE_COUNT };
+
 struct ledger {
     struct ledger_options options;
     struct tasks *tasks;
@@ -62,6 +67,7 @@ struct ledger {
     struct tenant **tenants; /* table */
     uint32_t tenant_buckets, tenant_count;
     struct ledger_queue *queues, *queues_last;
+    struct ledger_queue **by_method; /* by the method's index; NULL: not made yet */
     struct id_table ids;
     struct key_table keys, shared; /* by `key`; by `coalesce` of the open ones */
     struct hold_table *holds;
@@ -74,13 +80,15 @@ struct ledger {
     struct entry_list outs; /* whose current attempt is out, in the order of their giving */
     bool full[PICK_KINDS];  /* executors, as the manager last said */
     bool stopping;
-    uint32_t out; /* attempts given and not returned */
+    bool recovering; /* entries come from the store: nothing is counted, noted or told */
+    uint32_t out;    /* attempts given and not returned */
     struct crons *crons;
     struct account kept, fleeting; /* durable, and not */
-    struct store_counts add;       /* to go with the next operation */
     enum store_error store_error;  /* of what came back last */
-    struct entry_list unsaved;     /* their last change failed: it is tried again */
+    struct entry *unsaved_at;      /* where the search for such goes on; NULL: at the first */
+    uint64_t unsaved;              /* entries whose last operation failed: it is tried again */
     struct ao retry;               /* sleeps until then */
+    struct entry_list released;    /* what they waited for has ended: looked at in small steps */
     uint64_t next_id;
     uint64_t bytes; /* held by entries */
     uint64_t count;
@@ -94,15 +102,34 @@ uint64_t ledger_wall(const struct ledger *l);                  /* Unix ns */
 ao_time ledger_now(const struct ledger *l);                    /* of this round */
 uint64_t ledger_wall_of(const struct ledger *l, ao_time when); /* Unix ns of a time of this clock */
 ao_time ledger_time_of(const struct ledger *l, uint64_t unix_ns); /* the other way; past: now */
-struct tenant *ledger_tenant(struct ledger *l, struct span name); /* made when new; NULL: memory */
-struct ledger_queue *ledger_queue(struct ledger *l, struct span method); /* likewise */
+ao_time ledger_after(const struct ledger *l, ao_time duration);   /* from now; may be AO_NEVER */
 struct entry *ledger_find(const struct ledger *l, uint64_t id);
 unsigned ledger_kind(const struct entry *e); /* of its method; index of a pick */
+/* Around what changes the bytes of an entry: `was` is entry_bytes() before. */
+void ledger_weigh(struct ledger *l, const struct entry *e, size_t was);
+
+/* --- names.c --- */
+int names_init(struct ledger *l); /* the tenants that the options name; 0, or -1 without memory */
+void names_fini(struct ledger *l);
+struct tenant *ledger_tenant(struct ledger *l, struct span name); /* made when new; NULL: memory */
+void ledger_tenant_drop(struct ledger *l, struct tenant *t);      /* one entry less names it */
+struct ledger_queue *ledger_queue(struct ledger *l, struct span method); /* likewise made */
 
 /* --- turn.c: the one function that changes a state.  It keeps the counters, writes the history,
  * tells who waits, and makes the entry's timer sleep until what comes next. --- */
 void ledger_turn(struct ledger *l, struct entry *e, enum ledger_state state,
                  enum ledger_reason reason);
+/* An event of its history: kept, stored, told to watchers.  `seq`, `at` and `attempt` are filled
+ * in; NULL: no text. */
+void ledger_note(struct ledger *l, struct entry *e, enum ledger_event what, const char *text);
+void ledger_note_event(struct ledger *l, struct entry *e, struct history_event event);
+
+/* Is it open, with no end under way? */
+static inline bool ledger_is_open(const struct entry *e)
+{
+    return (e->state == LEDGER_NEW || ledger_state_open((enum ledger_state)e->state)) &&
+           !entry_is(e, ENTRY_ENDING);
+}
 
 /* --- submit.c --- */
 /* An order becomes an entry, or finds the one that it names.  ERGON_OK; or BUSY, NOT_FOUND, ...
@@ -113,53 +140,93 @@ struct submitted {
 };
 enum ergon_error ledger_submit(struct ledger *l, const struct order *order, struct submitted *out,
                                char *text, size_t size);
+/* An entry of this order, in no state yet, not in the tables of keys.  NULL without memory. */
+struct entry *ledger_entry_new(struct ledger *l, const struct order *order, uint64_t id);
+/* Into the list of all and the tables; ids come in ascending order. */
+void ledger_entry_enter(struct ledger *l, struct entry *e);
+void ledger_entry_free(struct ledger *l, struct entry *e); /* nothing refers to it */
+void entry_end_free(struct entry *e);
+/* What it was ordered with, the defaults included: only retries, back-off, jitter and keep. */
+void ledger_policy(const struct entry *e, struct order *out);
+struct entry_more *ledger_more(struct entry *e); /* made when it has none; NULL without memory */
+
+/* --- orders.c --- */
 /* ASK_SUBMIT, ASK_SUBMIT_MANY, ASK_CALL: fills ask->outcomes; an order that is to be on disk first
  * makes the ask wait for its entry (wait_join), as ASK_CALL does for the end. */
 void submit_serve(struct ledger *l, struct ask *a);
 /* Nothing is waited for any more: packs the outcomes and finishes the ask. */
 void submit_answer(struct ledger *l, struct ask *a);
+
+/* --- place.c --- */
 /* Where a new, due, granted or woken entry goes: delayed, waiting, or queued. */
 void ledger_place(struct ledger *l, struct entry *e, bool front);
-void ledger_entry_free(struct ledger *l, struct entry *e); /* nothing refers to it */
-struct entry *ledger_entry_new(struct ledger *l, const struct order *order, uint64_t id);
+/* The same for one that can only be queued; ends nobody, so that it may be called for many. */
+void ledger_queue_up(struct ledger *l, struct entry *e, bool front);
+/* Out of wherever it waits; gives back slot and token; what runs is flagged and does not count any
+ * more. */
+void ledger_withdraw(struct ledger *l, struct entry *e);
 
 /* --- outcome.c --- */
 /* Ends an open entry for good; `code` and `text` of an error, or NULL.  A durable one is seen to
  * have ended when that is committed. */
 void ledger_end(struct ledger *l, struct entry *e, enum ledger_state state, const char *code,
                 const char *text);
-void ledger_cancel(struct ledger *l, struct entry *e);
+/* One who wants it less.  True: nobody wants it any more, and it is, or will be, cancelled. */
+bool ledger_cancel(struct ledger *l, struct entry *e);
 bool ledger_retry(struct ledger *l, struct entry *e); /* false: it is open, or done */
 
+/* How an attempt came home.  The entry holds nothing of it any more. */
+void outcome_returned(struct ledger *l, struct entry *e, const struct kept_return *r);
+/* Its attempt failed: it is tried again later, or has failed for good. */
+void outcome_failed(struct ledger *l, struct entry *e, enum ledger_event what, const char *code,
+                    const char *text);
+
 /* --- attempt.c --- */
-void ledger_connect(struct ledger *l);                   /* makes it the manager's source */
-void ledger_withdraw(struct ledger *l, struct entry *e); /* out of wherever it waits; gives back
-                                                            slot and token; flags what runs */
+void ledger_connect(struct ledger *l); /* makes it the manager's source */
+/* Its attempt is out and does not count any more: flagged, its return is awaited. */
+void attempt_unstart(struct ledger *l, struct entry *e); /* its start was committed in vain */
+void attempt_disown(struct ledger *l, struct entry *e, enum kept_flag flag);
+
+/* --- holding.c --- */
+extern const struct ao_class ledger_bucket_class; /* of a bucket's timer */
+/* Limit and bucket of an order; false without memory. */
+bool holding_join(struct ledger *l, struct entry *e, const struct order *order);
+void holding_leave(struct ledger *l, struct entry *e); /* before it is freed */
+bool holding_take(struct ledger *l, struct entry *e);  /* false: it waits for a slot, or a token */
 void ledger_release_slot(struct ledger *l, struct entry *e);
+void holding_release_token(struct ledger *l, struct entry *e); /* of a start that did not happen */
+void holding_release_stray(struct ledger *l, struct entry *e); /* a slot that its stray has had */
 
 /* --- timing.c --- */
 extern const struct ao_class ledger_entry_class;
+enum ao_verdict ledger_entry_due(struct ao *self); /* its step */
 void ledger_set_timer(struct ledger *l, struct entry *e);
 
 /* --- after.c --- */
+/* False and a text: an id is unknown; without memory the text is empty. */
 bool after_link(struct ledger *l, struct entry *e, const uint64_t *ids, uint32_t count, char *text,
                 size_t size);
-void after_ended(struct ledger *l, struct entry *e); /* those that waited for it go on, or fail */
-void after_unlink(struct ledger *l, struct entry *e);
+bool after_go_on(struct ledger *l); /* a small step of `released`; true: nothing is left */
+void after_ended(struct ledger *l, struct entry *e);  /* those that waited for it go on, or fail */
+void after_unlink(struct ledger *l, struct entry *e); /* it waits for nothing any more */
+void after_forget(struct ledger *l, struct entry *e); /* nor does anybody for it */
+void after_fail(struct ledger *l, struct entry *e);   /* by its after_failed */
 
 /* --- records.c --- */
 bool records_usable(const struct ledger *l); /* may a durable task be taken now? */
-void records_put(struct ledger *l, struct entry *e);
+/* What is new of a durable entry is written; of another a no-op. */
 void records_change(struct ledger *l, struct entry *e);
+void records_forget(struct ledger *l, struct entry *e); /* it is being freed */
+extern const struct ao_class ledger_retry_class;        /* of l->retry */
 void records_remove(struct ledger *l, struct entry *e);
 void records_event(struct ledger *l, struct entry *e, const struct history_event *event);
 bool records_take(struct ledger *l); /* what came back; true: nothing is left */
-void records_task(const struct ledger *l, const struct entry *e, struct store_task *out);
 
 /* --- keep.c --- */
 void keep_ended(struct ledger *l, struct entry *e); /* it has ended, and everybody may see it */
 bool keep_trim(struct ledger *l);                   /* a small step; true: nothing is left */
 void keep_forget(struct ledger *l, struct entry *e);
+void keep_reclaim(struct ledger *l, struct entry *e); /* it goes on */
 
 /* --- queues.c --- */
 enum { QUEUE_PAIRS = 14 };
@@ -178,6 +245,7 @@ bool wait_join(struct ledger *l, struct ask *a, struct entry *e); /* false witho
 bool wait_hold(struct ledger *l, struct ask *a);
 void wait_overdue(struct ask *a);                 /* that time is over: packs the answer */
 void wait_leave(struct ledger *l, struct ask *a); /* the ask waits for nothing any more */
+void wait_answer(struct ledger *l, struct ask *a, const struct entry *e); /* ASK_CALL: it ended */
 void wait_ended(struct ledger *l, struct entry *e);
 /* Its PUT came back.  An error is written into the outcomes of the submissions that wait for it;
  * those that wait for nothing more are answered (submit_answer).  The entry itself is the

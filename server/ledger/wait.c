@@ -117,7 +117,7 @@ static void answer_error(struct ask *a, const struct entry *e)
     snprintf(a->text, sizeof a->text, "%s", end && end->text ? end->text : error_meaning(a->error));
 }
 
-static void answer_call(struct ledger *l, struct ask *a, const struct entry *e)
+void wait_answer(struct ledger *l, struct ask *a, const struct entry *e)
 {
     const struct entry_end *end = e->end;
 
@@ -217,7 +217,7 @@ void wait_ended(struct ledger *l, struct entry *e)
         struct ask *a = w->ask;
         next = w->next_of_entry;
         if (a->verb == ASK_CALL)
-            answer_call(l, a, e);
+            wait_answer(l, a, e);
         else if (a->verb == ASK_WAIT && (--a->open == 0 || a->any))
             finish_wait(l, a);
     }

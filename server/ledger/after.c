@@ -1,0 +1,131 @@
+/* What must be done first: an edge from who waits to each that is still open. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "server/ledger/ledger_parts.h"
+
+enum { RELEASE_BUDGET = 256 /* entries, a step */ };
+
+static bool link_one(struct entry *e, struct entry *on)
+{
+    struct entry_more *of = ledger_more(on);
+    struct after_edge *edge = of ? calloc(1, sizeof *edge) : NULL;
+    if (!edge)
+        return false;
+    edge->waits = e;
+    edge->on = on;
+    edge->next_of_waits = e->more->after;
+    e->more->after = edge;
+    edge->next_on = of->dependents;
+    if (of->dependents)
+        of->dependents->prev_on = edge;
+    of->dependents = edge;
+    return true;
+}
+
+static void unlink_on(struct after_edge *edge)
+{
+    if (edge->prev_on)
+        edge->prev_on->next_on = edge->next_on;
+    else
+        edge->on->more->dependents = edge->next_on;
+    if (edge->next_on)
+        edge->next_on->prev_on = edge->prev_on;
+}
+
+static void unlink_waits(struct after_edge *edge)
+{
+    struct after_edge **link = &edge->waits->more->after;
+    while (*link != edge)
+        link = &(*link)->next_of_waits;
+    *link = edge->next_of_waits;
+}
+
+bool after_link(struct ledger *l, struct entry *e, const uint64_t *ids, uint32_t count, char *text,
+                size_t size)
+{
+    char id[ID_TEXT_SIZE];
+    for (uint32_t i = 0; i < count; i++) {
+        struct entry *on = ledger_find(l, ids[i]);
+        if (!on) {
+            snprintf(text, size, "after: no task %s: it never was, or was forgotten",
+                     id_text(ids[i], id));
+            return false;
+        }
+        size_t was = entry_bytes(on);
+        if (ledger_state_open((enum ledger_state)on->state)) {
+            if (!link_one(e, on))
+                return false;
+            ledger_weigh(l, on, was);
+        } else if (on->state != LEDGER_DONE && e->more->after_failed == 0) {
+            e->more->after_failed = on->id;
+        }
+    }
+    return true;
+}
+
+/* In small steps: whole chains may end with one task. */
+void after_ended(struct ledger *l, struct entry *e)
+{
+    struct after_edge *next;
+    for (struct after_edge *edge = e->more ? e->more->dependents : NULL; edge; edge = next) {
+        struct entry *waits = edge->waits;
+        next = edge->next_on;
+        if (e->state != LEDGER_DONE && waits->more->after_failed == 0)
+            waits->more->after_failed = e->id;
+        size_t was = entry_bytes(waits);
+        unlink_on(edge);
+        unlink_waits(edge);
+        free(edge);
+        ledger_weigh(l, waits, was);
+        if ((!waits->more->after || waits->more->after_failed) && !waits->list &&
+            ledger_is_open(waits)) {
+            entry_push(&l->released, waits);
+            ao_activate(&l->ao);
+        }
+    }
+}
+
+bool after_go_on(struct ledger *l)
+{
+    struct entry *e;
+    for (int budget = RELEASE_BUDGET; budget > 0; budget--) {
+        if (!(e = entry_pop(&l->released)))
+            return true;
+        ledger_place(l, e, false);
+    }
+    return l->released.count == 0;
+}
+
+void after_unlink(struct ledger *l, struct entry *e)
+{
+    struct after_edge *edge;
+    while (e->more && (edge = e->more->after)) {
+        size_t was = entry_bytes(e);
+        unlink_on(edge);
+        e->more->after = edge->next_of_waits;
+        free(edge);
+        ledger_weigh(l, e, was);
+    }
+}
+
+void after_forget(struct ledger *l, struct entry *e)
+{
+    struct after_edge *edge;
+    after_unlink(l, e);
+    while (e->more && (edge = e->more->dependents)) {
+        unlink_on(edge);
+        unlink_waits(edge);
+        free(edge);
+    }
+}
+
+void after_fail(struct ledger *l, struct entry *e)
+{
+    const struct entry *on = ledger_find(l, e->more->after_failed);
+    char id[ID_TEXT_SIZE], text[96];
+    snprintf(text, sizeof text, "task %s, which had to be done first, %s",
+             id_text(e->more->after_failed, id),
+             on ? ledger_state_names[on->state] : "ended otherwise");
+    ledger_end(l, e, LEDGER_FAILED, "AFTER", text);
+}

@@ -1,0 +1,125 @@
+/* Asks that submit: each order becomes an outcome, and the ask is answered when all that is to be
+ * on disk first is there. */
+#include <stdlib.h>
+
+#include "server/ledger/ledger_parts.h"
+
+static bool is_many(const struct ask *a)
+{
+    return a->verb == ASK_SUBMIT_MANY;
+}
+
+/* --- The answer --- */
+
+static void pack_outcome(struct ledger *l, const struct ask_outcome *o, struct pack *p)
+{
+    const struct entry *e = ledger_find(l, o->id); /* NULL: ended and forgotten meanwhile */
+    char id[ID_TEXT_SIZE];
+    pack_map(p, 5);
+    pack_key_str(p, "id", id_text(o->id, id));
+    pack_key_str(p, "state", ledger_state_names[e ? e->state : LEDGER_DONE]);
+    pack_key_str(p, "durable", ledger_durable_names[o->durable]);
+    pack_key_bool(p, "duplicate", o->duplicate);
+    pack_key_bool(p, "coalesced", o->coalesced);
+}
+
+static const char *text_of(const struct ask_outcome *o)
+{
+    return o->text ? o->text : error_meaning(o->error);
+}
+
+static void pack_refusal(const struct ask_outcome *o, struct pack *p)
+{
+    char text[ASK_TEXT_MAX + 40];
+    snprintf(text, sizeof text, "%s: %s", error_name(o->error), text_of(o));
+    pack_map(p, 1);
+    pack_key_str(p, "error", text);
+}
+
+void submit_answer(struct ledger *l, struct ask *a)
+{
+    if (!is_many(a) && a->outcomes[0].error != ERGON_OK) {
+        ask_refuse(l, a, a->outcomes[0].error, "%s", text_of(&a->outcomes[0]));
+        return;
+    }
+    pack_init(&a->result);
+    if (is_many(a))
+        pack_array(&a->result, a->order_count);
+    for (uint32_t i = 0; i < a->order_count; i++)
+        if (a->outcomes[i].error == ERGON_OK)
+            pack_outcome(l, &a->outcomes[i], &a->result);
+        else
+            pack_refusal(&a->outcomes[i], &a->result);
+    ask_finish(l, a);
+}
+
+/* --- The orders --- */
+
+/* Its commit is to be waited for: then no answer comes before. */
+static bool waits_for_commit(const struct entry *e)
+{
+    return e->durable == LEDGER_FSYNC && entry_is(e, ENTRY_SUBMITTING);
+}
+
+static void fail(struct ask_outcome *o, enum ergon_error error, const char *text)
+{
+    o->error = error;
+    o->text = strdup(text); /* NULL: the error's meaning */
+}
+
+static struct entry *submit_one(struct ledger *l, struct ask *a, uint32_t i)
+{
+    struct ask_outcome *o = &a->outcomes[i];
+    struct order order = a->orders[i];
+    struct submitted done;
+    char text[ASK_TEXT_MAX];
+    if (order.tenant.len == 0)
+        order.tenant = a->principal;
+    enum ergon_error error = ledger_submit(l, &order, &done, text, sizeof text);
+    if (error != ERGON_OK) {
+        fail(o, error, text);
+        return NULL;
+    }
+    *o = (struct ask_outcome){.id = done.entry->id,
+                              .durable = done.entry->durable,
+                              .duplicate = done.duplicate,
+                              .coalesced = done.coalesced};
+    return done.entry;
+}
+
+static void call(struct ledger *l, struct ask *a)
+{
+    struct entry *e = submit_one(l, a, 0);
+    if (!e) {
+        submit_answer(l, a);
+        return;
+    }
+    if (!a->outcomes[0].duplicate && !a->outcomes[0].coalesced)
+        entry_set(e, ENTRY_FOREGROUND);
+    if (!ledger_state_open((enum ledger_state)e->state))
+        wait_answer(l, a, e);
+    else if (!wait_join(l, a, e)) {
+        ledger_cancel(l, e);
+        ask_refuse(l, a, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
+    }
+}
+
+void submit_serve(struct ledger *l, struct ask *a)
+{
+    a->outcomes = calloc(a->order_count ? a->order_count : 1, sizeof *a->outcomes);
+    if (!a->outcomes) {
+        ask_refuse(l, a, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
+        return;
+    }
+    if (a->verb == ASK_CALL) {
+        call(l, a);
+        return;
+    }
+    for (uint32_t i = 0; i < a->order_count; i++) {
+        struct entry *e = submit_one(l, a, i);
+        if (e && waits_for_commit(e) && !wait_join(l, a, e))
+            fail(&a->outcomes[i], ERGON_E_MEMORY, "it was taken, but its commit is not awaited");
+    }
+    if (!a->held)
+        submit_answer(l, a);
+}

@@ -1,0 +1,196 @@
+/* How attempts, and tasks, end. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "server/ledger/ledger_parts.h"
+
+/* --- What is kept of an end --- */
+
+static struct entry_end *end_of(struct entry *e)
+{
+    if (!e->end)
+        e->end = calloc(1, sizeof *e->end);
+    return e->end;
+}
+
+/* Code and text lie in one block.  Without memory the error is told without words. */
+static void set_error(struct ledger *l, struct entry *e, const char *code, const char *text)
+{
+    size_t was = entry_bytes(e);
+    struct entry_end *end = end_of(e);
+    size_t code_size = strlen(code) + 1, text_size = strlen(text) + 1;
+    char *block = end ? malloc(code_size + text_size) : NULL;
+    if (block) {
+        free(end->code);
+        end->code = memcpy(block, code, code_size);
+        end->text = memcpy(block + code_size, text, text_size);
+    }
+    ledger_weigh(l, e, was);
+}
+
+static void take_result(struct ledger *l, struct entry *e, struct outcome *outcome)
+{
+    struct order policy;
+    size_t was = entry_bytes(e);
+    entry_end_free(e); /* of the attempts before */
+    struct entry_end *end = end_of(e);
+    ledger_policy(e, &policy);
+    if (!end || outcome->result.len > policy.keep_size) {
+        if (end)
+            end->cut = true;
+    } else if (outcome->block && outcome->block == outcome->result.at) {
+        end->result = outcome->block;
+        outcome->block = NULL;
+    } else if ((end->result = malloc(outcome->result.len ? outcome->result.len : 1))) {
+        memcpy(end->result, outcome->result.at, outcome->result.len);
+    } else {
+        end->cut = true;
+    }
+    end->result_len = end->result ? outcome->result.len : 0;
+    ledger_weigh(l, e, was);
+}
+
+/* --- The end of the whole --- */
+
+void ledger_end(struct ledger *l, struct entry *e, enum ledger_state state, const char *code,
+                const char *text)
+{
+    if (!ledger_is_open(e))
+        return;
+    ledger_withdraw(l, e);
+    if (code)
+        set_error(l, e, code, text);
+    if (e->durable == LEDGER_NONE) {
+        ledger_turn(l, e, state, LEDGER_WHY_ENDED);
+        return;
+    }
+    e->ending = (uint8_t)state;
+    e->ended = ledger_wall(l);
+    entry_set(e, ENTRY_ENDING);
+    ledger_turn(l, e, e->state == LEDGER_NEW ? LEDGER_QUEUED : (enum ledger_state)e->state,
+                LEDGER_WHY_COMMIT);
+    records_change(l, e);
+}
+
+/* --- A failure --- */
+
+static void try_again(struct ledger *l, struct entry *e)
+{
+    struct order policy;
+    ledger_policy(e, &policy);
+    ao_time wait = retry_wait(policy.backoff, policy.backoff_max, policy.jitter, e->failures,
+                              activator_random(l->activator));
+    e->due = ledger_after(l, wait);
+    ledger_turn(l, e, LEDGER_DELAYED, LEDGER_WHY_RETRY);
+    records_change(l, e);
+}
+
+void outcome_failed(struct ledger *l, struct entry *e, enum ledger_event what, const char *code,
+                    const char *text)
+{
+    char line[ASK_TEXT_MAX];
+    snprintf(line, sizeof line, "%s: %s", code, text);
+    e->failures++;
+    ledger_note(l, e, what, line);
+    if (e->retries == 0 || retry_is_permanent(code)) {
+        ledger_end(l, e, LEDGER_FAILED, code, text);
+    } else if (e->failures > e->retries) {
+        ledger_end(l, e, LEDGER_DEAD, code, text);
+    } else {
+        set_error(l, e, code, text);
+        try_again(l, e);
+    }
+}
+
+/* --- An attempt that came home --- */
+
+static void run_again(struct ledger *l, struct entry *e, ao_time after)
+{
+    e->due = ledger_after(l, after);
+    ledger_turn(l, e, LEDGER_DELAYED, LEDGER_WHY_AGAIN);
+    records_change(l, e);
+}
+
+/* No fault of the task: it goes on with the next attempt. */
+static void interrupted(struct ledger *l, struct entry *e)
+{
+    ledger_note(l, e, LEDGER_EVENT_INTERRUPTED, NULL);
+    e->due = 0;
+    ledger_place(l, e, true);
+    records_change(l, e);
+}
+
+static bool is_interrupted(const struct ledger *l, const struct kept_return *r)
+{
+    return !r->started || (l->stopping && (r->outcome->error == ERGON_E_CANCELLED ||
+                                           r->outcome->error == ERGON_E_DRAINING));
+}
+
+static void failed(struct ledger *l, struct entry *e, const struct outcome *outcome)
+{
+    char text[ASK_TEXT_MAX];
+    const char *code = outcome->code ? outcome->code : error_name(outcome->error);
+    snprintf(text, sizeof text, "%.*s", (int)outcome->text.len, (const char *)outcome->text.at);
+    if (outcome->error == ERGON_E_DEADLINE && e->deadline <= ledger_now(l))
+        ledger_end(l, e, LEDGER_EXPIRED, code, "its deadline passed before it was done");
+    else if (outcome->error == ERGON_E_DEADLINE)
+        outcome_failed(l, e, LEDGER_EVENT_TIMED_OUT, code, text);
+    else
+        outcome_failed(l, e, LEDGER_EVENT_ATTEMPT_FAILED, code, text);
+}
+
+void outcome_returned(struct ledger *l, struct entry *e, const struct kept_return *r)
+{
+    if (entry_is(e, ENTRY_CANCEL)) {
+        ledger_end(l, e, LEDGER_CANCELLED, NULL, NULL);
+    } else if (r->again) {
+        run_again(l, e, r->after);
+    } else if (is_interrupted(l, r)) {
+        interrupted(l, e);
+    } else if (r->outcome->error == ERGON_OK) {
+        take_result(l, e, r->outcome);
+        ledger_end(l, e, LEDGER_DONE, NULL, NULL);
+    } else {
+        failed(l, e, r->outcome);
+    }
+}
+
+/* --- What people wish --- */
+
+bool ledger_cancel(struct ledger *l, struct entry *e)
+{
+    struct entry_more *more = e->more;
+    if (!ledger_is_open(e))
+        return false;
+    if (more && more->coalesce.name.len > 0 && more->waiters > 1) {
+        more->waiters--;
+        return false;
+    }
+    entry_set(e, ENTRY_CANCEL);
+    if (e->list == &l->outs && e->attempt_task)
+        kept_flag(l->tasks, e->attempt_task, KEPT_CANCEL); /* it ends when this has returned */
+    else
+        ledger_end(l, e, LEDGER_CANCELLED, NULL, NULL);
+    return true;
+}
+
+bool ledger_retry(struct ledger *l, struct entry *e)
+{
+    if (ledger_state_open((enum ledger_state)e->state) || e->state == LEDGER_DONE)
+        return false;
+    (e->durable == LEDGER_NONE ? &l->fleeting : &l->kept)->ended[e->state]--;
+    keep_reclaim(l, e);
+    ledger_note(l, e, LEDGER_EVENT_RETRIED, NULL);
+    entry_clear(e, ENTRY_CANCEL);
+    e->failures = 0;
+    e->crashes = 0;
+    e->due = 0;
+    e->ended = 0;
+    if (e->deadline <= ledger_now(l))
+        e->deadline = AO_NEVER;
+    if (e->more)
+        e->more->after_failed = 0;
+    ledger_place(l, e, false);
+    records_change(l, e);
+    return true;
+}

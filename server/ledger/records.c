@@ -1,0 +1,418 @@
+/* Entries to the store, and what comes back.
+ *
+ * Of one entry at most one row operation is on its way; what changes meanwhile makes it dirty, and
+ * is written when that has come back.  So an operation that failed is simply made again, from what
+ * the entry is by then, and changes of a busy entry are written together.  The counters of the file
+ * travel with the row that they count: each row is counted as what it says. */
+#include <stdlib.h>
+
+#include "server/ledger/ledger_parts.h"
+
+enum {
+    TAKE_BUDGET = 1024, /* operations that came back, a step */
+    RETRY_MS = 1000,    /* between two tries to write what could not be written */
+    RESAVE_AHEAD = 256  /* of which so many are on their way */
+};
+
+bool records_usable(const struct ledger *l)
+{
+    return l->store && l->store_error == STORE_OK;
+}
+
+/* --- Rows --- */
+
+static enum ledger_state row_state(const struct entry *e)
+{
+    if (entry_is(e, ENTRY_ENDING))
+        return (enum ledger_state)e->ending;
+    if (entry_is(e, ENTRY_STARTING) || e->state == LEDGER_ASSIGNED || e->state == LEDGER_PARKED)
+        return LEDGER_RUNNING;
+    return (enum ledger_state)e->state;
+}
+
+static uint64_t wall_or_none(const struct ledger *l, ao_time when)
+{
+    return when == AO_NEVER || when == 0 ? 0 : ledger_wall_of(l, when);
+}
+
+static uint64_t or_none(ao_time duration)
+{
+    return duration == AO_NEVER ? 0 : duration;
+}
+
+static void fill_more(const struct entry_more *more, struct store_task *out)
+{
+    out->key = more->key.name;
+    out->coalesce = more->coalesce.name;
+    if (more->limit) {
+        out->limit_key = more->limit->name;
+        out->limit = more->limit_max;
+    }
+    if (more->bucket) {
+        out->rate_key = more->bucket->name;
+        out->rate = more->rate;
+        out->rate_per = more->rate_per;
+    }
+}
+
+static void fill_fixed(const struct ledger *l, const struct entry *e, struct store_task *out)
+{
+    struct order policy;
+    ledger_policy(e, &policy);
+    out->method = e->queue->name;
+    out->tenant = e->tenant->name;
+    out->params = entry_params(e);
+    out->created = e->created;
+    out->deadline_at = wall_or_none(l, e->deadline);
+    out->timeout = or_none(e->timeout);
+    out->backoff = policy.backoff;
+    out->backoff_max = policy.backoff_max;
+    out->jitter = policy.jitter;
+    out->keep = policy.keep;
+    out->keep_size = policy.keep_size;
+    out->retries = e->retries;
+    out->priority = e->priority;
+    out->durable = e->durable;
+    if (e->more)
+        fill_more(e->more, out);
+}
+
+static void fill_changing(const struct ledger *l, const struct entry *e, struct store_task *out)
+{
+    out->id = e->id;
+    out->state = (uint8_t)row_state(e);
+    out->attempt = e->attempt;
+    out->failures = e->failures;
+    out->crashes = e->crashes;
+    out->due_at =
+        out->state == LEDGER_DELAYED || entry_is(e, ENTRY_SUBMITTING) ? wall_or_none(l, e->due) : 0;
+    out->started_at = e->started;
+    out->ended_at = ledger_state_open(row_state(e)) ? 0 : e->ended;
+}
+
+/* The end may be replaced while the operation is on its way, but never that of one with a result.
+ */
+static void fill_end(const struct entry *e, struct store_task *out, char *copy)
+{
+    const struct entry_end *end = e->end;
+    if (end && end->code) {
+        size_t code = strlen(end->code), text = strlen(end->text);
+        out->error_code = span_of(memcpy(copy, end->code, code), code);
+        out->error_text = span_of(memcpy(copy + code, end->text, text), text);
+    }
+    if (end && end->result)
+        out->result = span_of(end->result, end->result_len);
+}
+
+static size_t end_size(const struct entry *e)
+{
+    return e->end && e->end->code ? strlen(e->end->code) + strlen(e->end->text) : 0;
+}
+
+static void fill_after(const struct entry *e, struct store_task *out, uint8_t *copy)
+{
+    out->after = span_of(copy, e->more->after_count * sizeof(uint64_t));
+    for (uint32_t i = 0; i < e->more->after_count; i++)
+        for (unsigned byte = 0; byte < 8; byte++)
+            *copy++ = (uint8_t)(e->more->after_ids[i] >> (56 - 8 * byte));
+}
+
+/* --- The counters --- */
+
+static int64_t *counter_of(struct store_counts *counts, enum ledger_state state)
+{
+    switch (state) {
+    case LEDGER_DONE:
+        return &counts->done;
+    case LEDGER_FAILED:
+        return &counts->failed;
+    case LEDGER_CANCELLED:
+        return &counts->cancelled;
+    case LEDGER_EXPIRED:
+        return &counts->expired;
+    case LEDGER_DEAD:
+        return &counts->dead;
+    case LEDGER_QUEUED:
+    case LEDGER_DELAYED:
+    case LEDGER_WAITING:
+    case LEDGER_ASSIGNED:
+    case LEDGER_RUNNING:
+    case LEDGER_PARKED:
+    case LEDGER_STATE_COUNT:
+        return NULL;
+    }
+    return NULL;
+}
+
+/* What a row is counted as: its end, or LEDGER_QUEUED for all that is open. */
+static enum ledger_state account_of(enum ledger_state state)
+{
+    return ledger_state_open(state) ? LEDGER_QUEUED : state;
+}
+
+static void move_counts(const struct entry *e, struct store_op *op)
+{
+    enum ledger_state was = (enum ledger_state)e->counted;
+    enum ledger_state is = account_of((enum ledger_state)op->task.state);
+    op->tag = is;
+    if (e->counted == LEDGER_NEW)
+        op->add.submitted = 1;
+    if (was == is)
+        return;
+    if (counter_of(&op->add, was))
+        --*counter_of(&op->add, was);
+    if (counter_of(&op->add, is))
+        ++*counter_of(&op->add, is);
+}
+
+/* --- Operations --- */
+
+static void mark_unsaved(struct ledger *l, struct entry *e)
+{
+    if (!entry_is(e, ENTRY_UNSAVED))
+        l->unsaved++;
+    entry_set(e, ENTRY_UNSAVED);
+    if (ao_state(&l->retry) == AO_STATE_INACTIVE)
+        ao_sleep_until(&l->retry, ledger_after(l, AO_MS(RETRY_MS)));
+}
+
+static void clear_unsaved(struct ledger *l, struct entry *e)
+{
+    if (entry_is(e, ENTRY_UNSAVED))
+        l->unsaved--;
+    entry_clear(e, ENTRY_UNSAVED);
+}
+
+/* A row that the file does not have yet is put, another is changed. */
+static void push_row(struct ledger *l, struct entry *e)
+{
+    bool put = entry_is(e, ENTRY_SUBMITTING);
+    size_t after = put && e->more ? e->more->after_count * sizeof(uint64_t) : 0;
+    struct store_op *op = calloc(1, sizeof *op + after + end_size(e));
+    if (!op) {
+        mark_unsaved(l, e);
+        return;
+    }
+    op->verb = put ? STORE_PUT : STORE_CHANGE;
+    op->owner = e;
+    if (put)
+        fill_fixed(l, e, &op->task);
+    if (after > 0)
+        fill_after(e, &op->task, (uint8_t *)(op + 1));
+    fill_changing(l, e, &op->task);
+    fill_end(e, &op->task, (char *)(op + 1) + after);
+    move_counts(e, op);
+    clear_unsaved(l, e);
+    entry_clear(e, ENTRY_DIRTY);
+    e->pending++;
+    store_push(l->store, op);
+}
+
+void records_change(struct ledger *l, struct entry *e)
+{
+    if (e->durable == LEDGER_NONE || entry_is(e, ENTRY_UNSAVED))
+        return;
+    if (e->pending > 0)
+        entry_set(e, ENTRY_DIRTY);
+    else
+        push_row(l, e);
+}
+
+void records_remove(struct ledger *l, struct entry *e)
+{
+    struct store_op *op = calloc(1, sizeof *op);
+    if (!op)
+        return; /* the next start finds it too old, and removes it */
+    op->verb = STORE_REMOVE;
+    op->task.id = e->id;
+    store_push(l->store, op);
+}
+
+void records_forget(struct ledger *l, struct entry *e)
+{
+    clear_unsaved(l, e);
+    if (l->unsaved_at == e)
+        l->unsaved_at = e->all_next;
+}
+
+/* What the row tells by itself is not stored: the first start, and an end right behind it; nor is
+ * what a handler says on the way. */
+static bool is_worth_storing(const struct history_event *event)
+{
+    switch ((enum ledger_event)event->what) {
+    case LEDGER_EVENT_SUBMITTED:
+    case LEDGER_EVENT_PROGRESS:
+    case LEDGER_EVENT_PARTIAL:
+    case LEDGER_EVENT_COUNT:
+        return false;
+    case LEDGER_EVENT_STARTED:
+        return event->seq > 2;
+    case LEDGER_EVENT_DONE:
+    case LEDGER_EVENT_FAILED:
+    case LEDGER_EVENT_CANCELLED:
+    case LEDGER_EVENT_EXPIRED:
+    case LEDGER_EVENT_DEAD:
+        return event->seq > 3;
+    case LEDGER_EVENT_QUEUED:
+    case LEDGER_EVENT_DELAYED:
+    case LEDGER_EVENT_WAITING:
+    case LEDGER_EVENT_ATTEMPT_FAILED:
+    case LEDGER_EVENT_TIMED_OUT:
+    case LEDGER_EVENT_INTERRUPTED:
+    case LEDGER_EVENT_FENCED:
+    case LEDGER_EVENT_JOINED:
+    case LEDGER_EVENT_RETRIED:
+        return true;
+    }
+    return true;
+}
+
+void records_event(struct ledger *l, struct entry *e, const struct history_event *event)
+{
+    if (e->durable == LEDGER_NONE || !is_worth_storing(event))
+        return;
+    struct store_op *op = calloc(1, sizeof *op + event->text.len);
+    if (!op)
+        return;
+    char *text = (char *)(op + 1);
+    op->verb = STORE_EVENT;
+    op->event =
+        (struct store_event){.id = e->id,
+                             .at = event->at,
+                             .seq = event->seq,
+                             .attempt = event->attempt,
+                             .what = span_text(ledger_event_name((enum ledger_event)event->what))};
+    if (event->text.len > 0)
+        op->event.text = span_of(memcpy(text, event->text.at, event->text.len), event->text.len);
+    store_push(l->store, op);
+}
+
+/* --- What came back --- */
+
+/* Its row is on disk for the first time. */
+static void submitted(struct ledger *l, struct entry *e)
+{
+    entry_clear(e, ENTRY_SUBMITTING);
+    wait_committed(l, e, STORE_OK);
+    if (e->durable == LEDGER_FSYNC && ledger_is_open(e) && e->reason == LEDGER_WHY_COMMIT)
+        ledger_place(l, e, false);
+}
+
+/* Nobody was told of it: it is as if it had never been. */
+static void take_back(struct ledger *l, struct entry *e, enum store_error error)
+{
+    wait_committed(l, e, error);
+    l->kept.submitted--;
+    l->fleeting.submitted++;
+    e->durable = LEDGER_NONE;
+    entry_clear(e, ENTRY_SUBMITTING | ENTRY_DIRTY | ENTRY_ENDING);
+    if (e->more)
+        key_remove(&l->keys, &e->more->key); /* the same key can be tried again */
+    ledger_end(l, e, LEDGER_FAILED, "STORE", store_error_text(error));
+    keep_forget(l, e);
+}
+
+static void start_committed(struct ledger *l, struct entry *e)
+{
+    entry_unlink(e);
+    if (l->stopping) {
+        attempt_unstart(l, e);
+        return;
+    }
+    entry_push(&l->started[ledger_kind(e)], e);
+    kept_wake(l->tasks);
+}
+
+static void end_committed(struct ledger *l, struct entry *e)
+{
+    entry_clear(e, ENTRY_ENDING);
+    ledger_turn(l, e, (enum ledger_state)e->ending, LEDGER_WHY_ENDED);
+}
+
+static void row_saved(struct ledger *l, struct entry *e, const struct store_op *op)
+{
+    e->counted = (uint8_t)op->tag;
+    if (op->verb == STORE_PUT)
+        submitted(l, e);
+    if (entry_is(e, ENTRY_DIRTY) && e->pending == 0)
+        push_row(l, e);
+    if (e->pending > 0 || entry_is(e, ENTRY_UNSAVED))
+        return;
+    if (entry_is(e, ENTRY_ENDING))
+        end_committed(l, e);
+    else if (entry_is(e, ENTRY_STARTING))
+        start_committed(l, e);
+}
+
+static void row_failed(struct ledger *l, struct entry *e, const struct store_op *op)
+{
+    if (op->verb == STORE_PUT && e->durable == LEDGER_FSYNC && e->reason == LEDGER_WHY_COMMIT &&
+        e->attempt == 0) {
+        take_back(l, e, op->error);
+        return;
+    }
+    mark_unsaved(l, e);
+    if (ledger_state_open((enum ledger_state)e->state) &&
+        entry_is(e, ENTRY_ENDING | ENTRY_STARTING))
+        ledger_turn(l, e, (enum ledger_state)e->state, LEDGER_WHY_STORE);
+}
+
+static void came_back(struct ledger *l, struct store_op *op)
+{
+    struct entry *e = op->owner;
+    bool ok = op->error == STORE_OK;
+    if (op->verb == STORE_COUNT) {
+        audit_answer(l, op->owner, ok ? &op->audit : NULL);
+        return;
+    }
+    l->store_error = op->error;
+    if (!ok && ao_state(&l->retry) == AO_STATE_INACTIVE)
+        ao_sleep_until(&l->retry, ledger_after(l, AO_MS(RETRY_MS)));
+    if (!e)
+        return;
+    e->pending--;
+    if (ok)
+        row_saved(l, e, op);
+    else
+        row_failed(l, e, op);
+}
+
+bool records_take(struct ledger *l)
+{
+    int budget = TAKE_BUDGET;
+    if (!l->store)
+        return true;
+    for (; budget > 0; budget--) {
+        struct store_op *op = store_take(l->store);
+        if (!op)
+            break;
+        came_back(l, op);
+        free(op);
+    }
+    store_release(l->store);
+    return budget > 0;
+}
+
+/* --- Once more --- */
+
+/* While the store fails, only one is tried; when it has come back written, the others follow. */
+static enum ao_verdict retry_step(struct ao *self)
+{
+    struct ledger *l = ao_of(self, struct ledger, retry);
+    int budget = records_usable(l) ? RESAVE_AHEAD : 1;
+    struct entry *e = l->unsaved_at ? l->unsaved_at : l->first;
+    if (l->unsaved == 0) {
+        l->store_error = STORE_OK; /* whoever submits next finds out */
+        return AO_DONE;
+    }
+    for (; e && budget > 0; e = e->all_next)
+        if (entry_is(e, ENTRY_UNSAVED)) {
+            push_row(l, e);
+            budget--;
+        }
+    l->unsaved_at = e;
+    ao_sleep_for(self, records_usable(l) ? AO_MS(1) : AO_MS(RETRY_MS));
+    return AO_PARK;
+}
+
+const struct ao_class ledger_retry_class = {.name = "store retry", .step = retry_step};

@@ -1,0 +1,149 @@
+/* An order becomes an entry, or finds the one that it names. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "server/ledger/ledger_parts.h"
+
+static enum ergon_error refuse(enum ergon_error error, char *text, size_t size, const char *format,
+                               ...) __attribute__((format(printf, 4, 5)));
+static enum ergon_error refuse(enum ergon_error error, char *text, size_t size, const char *format,
+                               ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, size, format, args);
+    va_end(args);
+    return error;
+}
+
+static enum ergon_error no_memory(char *text, size_t size)
+{
+    return refuse(ERGON_E_MEMORY, text, size, "%s", error_meaning(ERGON_E_MEMORY));
+}
+
+/* --- Does it exist already? --- */
+
+static bool find_existing(struct ledger *l, const struct order *o, struct submitted *out)
+{
+    const struct span everywhere = {0};
+    if (o->key.len > 0 && (out->entry = key_find(&l->keys, o->tenant, everywhere, o->key))) {
+        out->duplicate = true;
+        return true;
+    }
+    if (o->coalesce.len > 0 &&
+        (out->entry = key_find(&l->shared, o->tenant, o->method, o->coalesce))) {
+        out->coalesced = true;
+        out->entry->more->waiters++;
+        ledger_note(l, out->entry, LEDGER_EVENT_JOINED, NULL);
+        return true;
+    }
+    return false;
+}
+
+/* --- May it be taken? --- */
+
+static enum ergon_error check_store(const struct ledger *l, const struct order *o, char *text,
+                                    size_t size)
+{
+    if (o->durable == LEDGER_NONE || records_usable(l))
+        return ERGON_OK;
+    if (!l->store)
+        return refuse(ERGON_E_STORE, text, size,
+                      "this server has no store, so no task can be durable; configure `store`, or "
+                      "submit with durable: none");
+    return refuse(ERGON_E_STORE, text, size, "%s", store_error_text(l->store_error));
+}
+
+static size_t weight_of(const struct order *o)
+{
+    return sizeof(struct entry) + o->params.len + o->key.len + o->coalesce.len + o->limit_key.len +
+           o->rate_key.len;
+}
+
+/* What has ended goes before something new is refused. */
+static bool make_room(struct ledger *l, size_t weight)
+{
+    while (l->count >= l->options.tasks_max || l->bytes + weight > l->options.bytes_max) {
+        uint64_t count = l->count;
+        if (l->ended.first)
+            keep_forget(l, l->ended.first);
+        if (l->count == count)
+            return false;
+    }
+    return true;
+}
+
+static enum ergon_error check(struct ledger *l, const struct order *o, char *text, size_t size)
+{
+    int len = (int)(o->method.len < 64 ? o->method.len : 64);
+    const char *name = (const char *)o->method.at;
+    if (l->stopping)
+        return refuse(ERGON_E_DRAINING, text, size, "%s", error_meaning(ERGON_E_DRAINING));
+    struct method *m = registry_find(l->options.registry, o->method);
+    if (!m)
+        return refuse(ERGON_E_NO_METHOD, text, size, "no handler offers \"%.*s\"", len, name);
+    struct ledger_queue *q = l->by_method[m->index];
+    if (q && q->draining)
+        return refuse(ERGON_E_BUSY, text, size,
+                      "the queue \"%.*s\" is being drained and takes no new tasks; queue.resume "
+                      "opens it",
+                      len, name);
+    if (!make_room(l, weight_of(o)))
+        return refuse(ERGON_E_BUSY, text, size,
+                      "the server holds %llu tasks in %llu bytes, and may not hold more; try again "
+                      "later",
+                      (unsigned long long)l->count, (unsigned long long)l->bytes);
+    return check_store(l, o, text, size);
+}
+
+/* --- A new one --- */
+
+static void name_it(struct ledger *l, struct entry *e)
+{
+    struct entry_more *more = e->more;
+    if (more && more->key.name.len > 0)
+        key_add(&l->keys, &more->key);
+    if (more && more->coalesce.name.len > 0)
+        key_add(&l->shared, &more->coalesce);
+}
+
+static void count_in(struct ledger *l, struct entry *e)
+{
+    (e->durable == LEDGER_NONE ? &l->fleeting : &l->kept)->submitted++;
+    e->queue->submitted++;
+    figure_add(&l->submitted, 1);
+}
+
+static enum ergon_error take_new(struct ledger *l, const struct order *o, struct submitted *out,
+                                 char *text, size_t size)
+{
+    struct entry *e = ledger_entry_new(l, o, l->next_id);
+    if (!e)
+        return no_memory(text, size);
+    text[0] = '\0';
+    if (!after_link(l, e, o->after, o->after_count, text, size)) {
+        ledger_entry_free(l, e);
+        return text[0] ? ERGON_E_NOT_FOUND : no_memory(text, size);
+    }
+    l->next_id++;
+    ledger_entry_enter(l, e);
+    name_it(l, e);
+    count_in(l, e);
+    if (e->durable != LEDGER_NONE)
+        entry_set(e, ENTRY_SUBMITTING);
+    ledger_place(l, e, false);
+    records_change(l, e);
+    out->entry = e;
+    return ERGON_OK;
+}
+
+enum ergon_error ledger_submit(struct ledger *l, const struct order *order, struct submitted *out,
+                               char *text, size_t size)
+{
+    *out = (struct submitted){0};
+    if (find_existing(l, order, out))
+        return ERGON_OK;
+    enum ergon_error error = check(l, order, text, size);
+    return error == ERGON_OK ? take_new(l, order, out, text, size) : error;
+}

@@ -1,0 +1,159 @@
+/* The one place where the state of an entry changes. */
+#include <assert.h>
+#include <stdio.h>
+
+#include "server/ledger/ledger_parts.h"
+#include "server/runtime/trace.h"
+
+enum {
+    TO_ENDS = 1 << LEDGER_DONE | 1 << LEDGER_FAILED | 1 << LEDGER_CANCELLED | 1 << LEDGER_EXPIRED |
+              1 << LEDGER_DEAD,
+    TO_WAITS = 1 << LEDGER_QUEUED | 1 << LEDGER_DELAYED | 1 << LEDGER_WAITING,
+    TO_RUNS = 1 << LEDGER_ASSIGNED | 1 << LEDGER_RUNNING | 1 << LEDGER_PARKED
+};
+
+/* From a state (row) to which others. */
+static const uint16_t moves[LEDGER_STATE_COUNT + 1] = {
+    [LEDGER_NEW] = TO_WAITS | TO_ENDS | TO_RUNS, /* runs, ends: as the store has it */
+    [LEDGER_QUEUED] = TO_WAITS | TO_ENDS | 1 << LEDGER_ASSIGNED,
+    [LEDGER_DELAYED] = TO_WAITS | TO_ENDS,
+    [LEDGER_WAITING] = TO_WAITS | TO_ENDS,
+    [LEDGER_ASSIGNED] = TO_WAITS | TO_ENDS | TO_RUNS,
+    [LEDGER_RUNNING] = TO_WAITS | TO_ENDS | TO_RUNS,
+    [LEDGER_PARKED] = TO_WAITS | TO_ENDS | TO_RUNS,
+    [LEDGER_DONE] = 0,
+    [LEDGER_FAILED] = TO_WAITS,
+    [LEDGER_CANCELLED] = TO_WAITS,
+    [LEDGER_EXPIRED] = TO_WAITS,
+    [LEDGER_DEAD] = TO_WAITS,
+};
+
+static void trace(const struct ledger *l, const struct entry *e, enum ledger_state state,
+                  enum ledger_reason reason)
+{
+    const char *was = e->state == LEDGER_NEW ? "new" : ledger_state_names[e->state];
+    TRACE(l->activator, "kept", (uint32_t)(e->id & 0xffffff), "%s -> %s (%s)", was,
+          ledger_state_names[state], ledger_reason_name(reason));
+}
+
+static void count(struct ledger *l, struct entry *e, enum ledger_state state)
+{
+    if (e->state != LEDGER_NEW) {
+        e->queue->by_state[e->state]--;
+        figure_add(&l->by_state[e->state], (uint64_t)-1);
+    }
+    e->queue->by_state[state]++;
+    figure_add(&l->by_state[state], 1);
+}
+
+/* --- The history --- */
+
+void ledger_note_event(struct ledger *l, struct entry *e, struct history_event event)
+{
+    size_t was = entry_bytes(e);
+    event.at = ledger_wall(l);
+    event.attempt = e->attempt;
+    event.seq = history_add(l, e, &event);
+    ledger_weigh(l, e, was);
+    records_event(l, e, &event);
+    if (e->waits)
+        watch_event(l, e);
+}
+
+void ledger_note(struct ledger *l, struct entry *e, enum ledger_event what, const char *text)
+{
+    ledger_note_event(l, e,
+                      (struct history_event){.what = (uint8_t)what,
+                                             .reason = e->reason,
+                                             .text = text ? span_text(text) : (struct span){0}});
+}
+
+static void note_end(struct ledger *l, struct entry *e, enum ledger_event what)
+{
+    char text[ASK_TEXT_MAX];
+    if (!e->end || !e->end->code) {
+        ledger_note(l, e, what, NULL);
+        return;
+    }
+    snprintf(text, sizeof text, "%s: %s", e->end->code, e->end->text ? e->end->text : "");
+    ledger_note(l, e, what, text);
+}
+
+/* Where a new one goes first, and a change of reason alone, are no events. */
+static void note(struct ledger *l, struct entry *e, enum ledger_state was)
+{
+    switch ((enum ledger_state)e->state) {
+    case LEDGER_QUEUED:
+        if (was == LEDGER_DELAYED || was == LEDGER_WAITING)
+            ledger_note(l, e, LEDGER_EVENT_QUEUED, NULL);
+        return;
+    case LEDGER_DELAYED:
+        ledger_note(l, e, LEDGER_EVENT_DELAYED, NULL);
+        return;
+    case LEDGER_WAITING:
+        ledger_note(l, e, LEDGER_EVENT_WAITING, NULL);
+        return;
+    case LEDGER_ASSIGNED:
+        ledger_note(l, e, LEDGER_EVENT_STARTED, NULL);
+        return;
+    case LEDGER_RUNNING:
+    case LEDGER_PARKED:
+    case LEDGER_STATE_COUNT:
+        return;
+    case LEDGER_DONE:
+        note_end(l, e, LEDGER_EVENT_DONE);
+        return;
+    case LEDGER_FAILED:
+        note_end(l, e, LEDGER_EVENT_FAILED);
+        return;
+    case LEDGER_CANCELLED:
+        note_end(l, e, LEDGER_EVENT_CANCELLED);
+        return;
+    case LEDGER_EXPIRED:
+        note_end(l, e, LEDGER_EVENT_EXPIRED);
+        return;
+    case LEDGER_DEAD:
+        note_end(l, e, LEDGER_EVENT_DEAD);
+        return;
+    }
+}
+
+/* --- The turn --- */
+
+/* It has ended, and everybody may see it. */
+static void settle(struct ledger *l, struct entry *e)
+{
+    if (l->recovering) {
+        keep_ended(l, e);
+        return;
+    }
+    (e->durable == LEDGER_NONE ? &l->fleeting : &l->kept)->ended[e->state]++;
+    if (e->state == LEDGER_DONE)
+        e->queue->done++;
+    else if (e->state == LEDGER_FAILED || e->state == LEDGER_DEAD)
+        e->queue->failed++;
+    if (e->more)
+        key_remove(&l->shared, &e->more->coalesce);
+    wait_ended(l, e);
+    after_ended(l, e);
+    keep_ended(l, e);
+}
+
+void ledger_turn(struct ledger *l, struct entry *e, enum ledger_state state,
+                 enum ledger_reason reason)
+{
+    uint8_t was = e->state;
+    assert(moves[was] & 1 << state || was == state);
+    trace(l, e, state, reason);
+    count(l, e, state);
+    e->state = (uint8_t)state;
+    e->reason = (uint8_t)reason;
+    if (!ledger_state_open(state) && e->ended == 0)
+        e->ended = ledger_wall(l);
+    if (was != state && (was != LEDGER_NEW || !ledger_state_open(state)) && !l->recovering)
+        note(l, e, (enum ledger_state)was);
+    if (!ledger_state_open(state))
+        settle(l, e);
+    else
+        ledger_set_timer(l, e);
+}
