@@ -4,7 +4,8 @@
  *   turn.c       the one place of state changes   attempt.c    entries are given, run, return
  *   outcome.c    done, failed, retried, dead      timing.c     what is due by the clock
  *   holding.c    slots and tokens                 after.c      what must be done first
- *   records.c    entries to the store, commits    recover.c    the store read back
+ *   rows.c       entries as rows                  recover.c    the store read back
+ *   records.c    entries to the store, commits
  *   keep.c       what has ended is forgotten      names.c      tenants and queues by name
  *   serve.c      asks, by verb                    door.c       the lanes from and to the loops
  *   orders.c     asks that submit                 wait.c       asks that wait for an end
@@ -211,6 +212,12 @@ void after_ended(struct ledger *l, struct entry *e);  /* those that waited for i
 void after_unlink(struct ledger *l, struct entry *e); /* it waits for nothing any more */
 void after_forget(struct ledger *l, struct entry *e); /* nor does anybody for it */
 void after_fail(struct ledger *l, struct entry *e);   /* by its after_failed */
+
+/* --- rows.c --- */
+/* Puts the row that the file does not have yet, or changes it; NULL without memory.  Its spans lie
+ * in the entry, but for what may change while it is on its way; its tag is what the entry will be
+ * counted as. */
+struct store_op *rows_op(struct ledger *l, struct entry *e);
 
 /* --- records.c --- */
 bool records_usable(const struct ledger *l); /* may a durable task be taken now? */

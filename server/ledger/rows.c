@@ -1,0 +1,169 @@
+/* An entry as a row of the store. */
+#include <stdlib.h>
+
+#include "server/ledger/ledger_parts.h"
+
+static enum ledger_state row_state(const struct entry *e)
+{
+    if (entry_is(e, ENTRY_ENDING))
+        return (enum ledger_state)e->ending;
+    if (entry_is(e, ENTRY_STARTING) || e->state == LEDGER_ASSIGNED || e->state == LEDGER_PARKED)
+        return LEDGER_RUNNING;
+    return (enum ledger_state)e->state;
+}
+
+static uint64_t wall_or_none(const struct ledger *l, ao_time when)
+{
+    return when == AO_NEVER || when == 0 ? 0 : ledger_wall_of(l, when);
+}
+
+static uint64_t or_none(ao_time duration)
+{
+    return duration == AO_NEVER ? 0 : duration;
+}
+
+static void fill_more(const struct entry_more *more, struct store_task *out)
+{
+    out->key = more->key.name;
+    out->coalesce = more->coalesce.name;
+    if (more->limit) {
+        out->limit_key = more->limit->name;
+        out->limit = more->limit_max;
+    }
+    if (more->bucket) {
+        out->rate_key = more->bucket->name;
+        out->rate = more->rate;
+        out->rate_per = more->rate_per;
+    }
+}
+
+static void fill_fixed(const struct ledger *l, const struct entry *e, struct store_task *out)
+{
+    struct order policy;
+    ledger_policy(e, &policy);
+    out->method = e->queue->name;
+    out->tenant = e->tenant->name;
+    out->params = entry_params(e);
+    out->created = e->created;
+    out->deadline_at = wall_or_none(l, e->deadline);
+    out->timeout = or_none(e->timeout);
+    out->backoff = policy.backoff;
+    out->backoff_max = policy.backoff_max;
+    out->jitter = policy.jitter;
+    out->keep = policy.keep;
+    out->keep_size = policy.keep_size;
+    out->retries = e->retries;
+    out->priority = e->priority;
+    out->durable = e->durable;
+    if (e->more)
+        fill_more(e->more, out);
+}
+
+static void fill_changing(const struct ledger *l, const struct entry *e, struct store_task *out)
+{
+    out->id = e->id;
+    out->state = (uint8_t)row_state(e);
+    out->attempt = e->attempt;
+    out->failures = e->failures;
+    out->crashes = e->crashes;
+    out->due_at =
+        out->state == LEDGER_DELAYED || entry_is(e, ENTRY_SUBMITTING) ? wall_or_none(l, e->due) : 0;
+    out->started_at = e->started;
+    out->ended_at = ledger_state_open(row_state(e)) ? 0 : e->ended;
+}
+
+/* The end may be replaced while the operation is on its way, but never that of one with a result.
+ */
+static void fill_end(const struct entry *e, struct store_task *out, char *copy)
+{
+    const struct entry_end *end = e->end;
+    if (end && end->code) {
+        size_t code = strlen(end->code), text = strlen(end->text);
+        out->error_code = span_of(memcpy(copy, end->code, code), code);
+        out->error_text = span_of(memcpy(copy + code, end->text, text), text);
+    }
+    if (end && end->result)
+        out->result = span_of(end->result, end->result_len);
+}
+
+static size_t end_size(const struct entry *e)
+{
+    return e->end && e->end->code ? strlen(e->end->code) + strlen(e->end->text) : 0;
+}
+
+static void fill_after(const struct entry *e, struct store_task *out, uint8_t *copy)
+{
+    out->after = span_of(copy, e->more->after_count * sizeof(uint64_t));
+    for (uint32_t i = 0; i < e->more->after_count; i++)
+        for (unsigned byte = 0; byte < 8; byte++)
+            *copy++ = (uint8_t)(e->more->after_ids[i] >> (56 - 8 * byte));
+}
+
+/* --- The counters --- */
+
+static int64_t *counter_of(struct store_counts *counts, enum ledger_state state)
+{
+    switch (state) {
+    case LEDGER_DONE:
+        return &counts->done;
+    case LEDGER_FAILED:
+        return &counts->failed;
+    case LEDGER_CANCELLED:
+        return &counts->cancelled;
+    case LEDGER_EXPIRED:
+        return &counts->expired;
+    case LEDGER_DEAD:
+        return &counts->dead;
+    case LEDGER_QUEUED:
+    case LEDGER_DELAYED:
+    case LEDGER_WAITING:
+    case LEDGER_ASSIGNED:
+    case LEDGER_RUNNING:
+    case LEDGER_PARKED:
+    case LEDGER_STATE_COUNT:
+        return NULL;
+    }
+    return NULL;
+}
+
+/* What a row is counted as: its end, or LEDGER_QUEUED for all that is open. */
+static enum ledger_state account_of(enum ledger_state state)
+{
+    return ledger_state_open(state) ? LEDGER_QUEUED : state;
+}
+
+static void move_counts(const struct entry *e, struct store_op *op)
+{
+    enum ledger_state was = (enum ledger_state)e->counted;
+    enum ledger_state is = account_of((enum ledger_state)op->task.state);
+    op->tag = is;
+    if (e->counted == LEDGER_NEW)
+        op->add.submitted = 1;
+    if (was == is)
+        return;
+    if (counter_of(&op->add, was))
+        --*counter_of(&op->add, was);
+    if (counter_of(&op->add, is))
+        ++*counter_of(&op->add, is);
+}
+
+/* --- The operation --- */
+
+struct store_op *rows_op(struct ledger *l, struct entry *e)
+{
+    bool put = entry_is(e, ENTRY_SUBMITTING);
+    size_t after = put && e->more ? e->more->after_count * sizeof(uint64_t) : 0;
+    struct store_op *op = calloc(1, sizeof *op + after + end_size(e));
+    if (!op)
+        return NULL;
+    op->verb = put ? STORE_PUT : STORE_CHANGE;
+    op->owner = e;
+    if (put)
+        fill_fixed(l, e, &op->task);
+    if (after > 0)
+        fill_after(e, &op->task, (uint8_t *)(op + 1));
+    fill_changing(l, e, &op->task);
+    fill_end(e, &op->task, (char *)(op + 1) + after);
+    move_counts(e, op);
+    return op;
+}

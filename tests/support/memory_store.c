@@ -1,0 +1,321 @@
+#include "tests/support/memory_store.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "server/ledger/state.h"
+
+/* --- Rows --- */
+
+static struct memory_row *find(const struct store *s, uint64_t id)
+{
+    for (uint32_t i = s->row_count; i > 0; i--)
+        if (s->rows[i - 1].task.id == id && s->rows[i - 1].there)
+            return &s->rows[i - 1];
+    return NULL;
+}
+
+const struct memory_row *memory_store_row(const struct store *s, uint64_t id)
+{
+    return find(s, id);
+}
+
+static size_t copy_span(struct span *span, uint8_t *to)
+{
+    size_t len = span->len;
+    if (to && len > 0) {
+        memcpy(to, span->at, len);
+        span->at = to;
+    }
+    return len;
+}
+
+static size_t copy_fixed(struct store_task *t, uint8_t *to)
+{
+    struct span *spans[] = {&t->method,    &t->tenant,   &t->key,    &t->coalesce,
+                            &t->limit_key, &t->rate_key, &t->params, &t->after};
+    size_t at = 0;
+    for (unsigned i = 0; i < sizeof spans / sizeof spans[0]; i++)
+        at += copy_span(spans[i], to ? to + at : NULL);
+    return at;
+}
+
+static size_t copy_changing(struct store_task *t, uint8_t *to)
+{
+    struct span *spans[] = {&t->error_code, &t->error_text, &t->result};
+    size_t at = 0;
+    for (unsigned i = 0; i < sizeof spans / sizeof spans[0]; i++)
+        at += copy_span(spans[i], to ? to + at : NULL);
+    return at;
+}
+
+static void put(struct store *s, const struct store_task *task)
+{
+    assert_null(find(s, task->id));
+    if (s->row_count == s->row_room) {
+        s->row_room = 2 * s->row_room + 16;
+        s->rows = realloc(s->rows, s->row_room * sizeof *s->rows);
+        assert_non_null(s->rows);
+    }
+    struct memory_row *row = &s->rows[s->row_count++];
+    *row = (struct memory_row){.task = *task, .there = true};
+    row->fixed = malloc(copy_fixed(&row->task, NULL) + 1);
+    copy_fixed(&row->task, row->fixed);
+    row->changing = malloc(copy_changing(&row->task, NULL) + 1);
+    copy_changing(&row->task, row->changing);
+}
+
+static void change(struct store *s, const struct store_task *t)
+{
+    struct memory_row *row = find(s, t->id);
+    assert_non_null(row);
+    struct store_task *r = &row->task;
+    struct store_task was = *r;
+    *r = *t;
+    r->method = was.method;
+    r->tenant = was.tenant;
+    r->key = was.key;
+    r->coalesce = was.coalesce;
+    r->limit_key = was.limit_key;
+    r->rate_key = was.rate_key;
+    r->params = was.params;
+    r->after = was.after;
+    r->created = was.created;
+    r->deadline_at = was.deadline_at;
+    r->timeout = was.timeout;
+    r->backoff = was.backoff;
+    r->backoff_max = was.backoff_max;
+    r->keep = was.keep;
+    r->rate_per = was.rate_per;
+    r->keep_size = was.keep_size;
+    r->retries = was.retries;
+    r->limit = was.limit;
+    r->rate = was.rate;
+    r->priority = was.priority;
+    r->durable = was.durable;
+    r->jitter = was.jitter;
+    if (t->result.len == 0)
+        r->result = was.result;
+    void *block = malloc(copy_changing(r, NULL) + 1);
+    copy_changing(r, block);
+    free(row->changing);
+    row->changing = block;
+}
+
+static void drop_row(struct memory_row *row)
+{
+    free(row->fixed);
+    free(row->changing);
+    row->fixed = row->changing = NULL;
+    row->there = false;
+}
+
+static void take_event(struct store *s, const struct store_event *event)
+{
+    if (s->event_count == s->event_room) {
+        s->event_room = 2 * s->event_room + 16;
+        s->events = realloc(s->events, s->event_room * sizeof *s->events);
+        assert_non_null(s->events);
+    }
+    struct memory_event *e = &s->events[s->event_count++];
+    *e = (struct memory_event){.event = *event};
+    uint8_t *block = e->block = malloc(event->text.len + event->data.len + 1);
+    assert_non_null(block);
+    size_t text = copy_span(&e->event.text, block);
+    copy_span(&e->event.data, block + text);
+}
+
+static void count(struct store *s, const struct store_counts *add)
+{
+    s->counts.submitted += add->submitted;
+    s->counts.done += add->done;
+    s->counts.failed += add->failed;
+    s->counts.cancelled += add->cancelled;
+    s->counts.expired += add->expired;
+    s->counts.dead += add->dead;
+}
+
+static void audit(const struct store *s, struct store_audit *out)
+{
+    *out = (struct store_audit){.counters = s->counts};
+    for (uint32_t i = 0; i < s->row_count; i++)
+        if (s->rows[i].there && ledger_state_open((enum ledger_state)s->rows[i].task.state))
+            out->open++;
+}
+
+static void apply(struct store *s, struct store_op *op)
+{
+    op->error = s->error;
+    if (op->error != STORE_OK)
+        return;
+    count(s, &op->add);
+    s->operations++;
+    switch (op->verb) {
+    case STORE_PUT:
+        put(s, &op->task);
+        return;
+    case STORE_CHANGE:
+        change(s, &op->task);
+        return;
+    case STORE_REMOVE:
+        if (find(s, op->task.id))
+            drop_row(find(s, op->task.id));
+        return;
+    case STORE_EVENT:
+        take_event(s, &op->event);
+        return;
+    case STORE_PAUSE:
+        s->paused[s->paused_count++] = op->queue;
+        return;
+    case STORE_RESUME:
+        s->paused_count = 0;
+        return;
+    case STORE_COUNT:
+        audit(s, &op->audit);
+        return;
+    case STORE_CRON_PUT:
+    case STORE_CRON_REMOVE:
+        return;
+    }
+}
+
+/* --- The writer --- */
+
+static struct store_op *pop(struct store_op **first)
+{
+    struct store_op *op = *first;
+    *first = op->item.next ? ao_of(op->item.next, struct store_op, item) : NULL;
+    return op;
+}
+
+static void push(struct store_op **first, struct store_op **last, struct store_op *op)
+{
+    op->item.next = NULL;
+    if (*first)
+        (*last)->item.next = &op->item;
+    else
+        *first = op;
+    *last = op;
+}
+
+static void commit(struct store *s)
+{
+    s->commits++;
+    while (s->first) {
+        struct store_op *op = pop(&s->first);
+        apply(s, op);
+        push(&s->done_first, &s->done_last, op);
+    }
+}
+
+static enum ao_verdict commit_step(struct ao *self)
+{
+    struct store *s = ao_of(self, struct store, disk);
+    commit(s);
+    ao_activate(s->receiver);
+    return AO_DONE;
+}
+
+static const struct ao_class disk_class = {.name = "disk", .step = commit_step};
+
+void store_push(struct store *s, struct store_op *op)
+{
+    push(&s->first, &s->last, op);
+    if (s->receiver && ao_state(&s->disk) == AO_STATE_INACTIVE)
+        ao_sleep_for(&s->disk, s->latency);
+}
+
+struct store_op *store_take(struct store *s)
+{
+    return s->done_first ? pop(&s->done_first) : NULL;
+}
+
+void store_release(struct store *s)
+{
+    (void)s;
+}
+
+/* --- Its life --- */
+
+struct store *memory_store_new(void)
+{
+    struct store *s = calloc(1, sizeof *s);
+    assert_non_null(s);
+    return s;
+}
+
+int store_start(struct store *s, struct activator *client, struct ao *receiver)
+{
+    s->receiver = receiver;
+    ao_init(&s->disk, &disk_class, client);
+    if (s->first)
+        ao_sleep_for(&s->disk, s->latency);
+    return 0;
+}
+
+void store_stop(struct store *s)
+{
+    if (!s->receiver)
+        return;
+    commit(s);
+    ao_deactivate(&s->disk);
+    ao_fini(&s->disk);
+    s->receiver = NULL;
+}
+
+void memory_store_crash(struct store *s)
+{
+    while (s->first)
+        free(pop(&s->first));
+    while (s->done_first)
+        free(pop(&s->done_first));
+    if (s->receiver) {
+        ao_deactivate(&s->disk);
+        ao_fini(&s->disk);
+    }
+    s->receiver = NULL;
+}
+
+void memory_store_free(struct store *s)
+{
+    if (!s)
+        return;
+    memory_store_crash(s);
+    for (uint32_t i = 0; i < s->row_count; i++)
+        drop_row(&s->rows[i]);
+    for (uint32_t i = 0; i < s->event_count; i++)
+        free(s->events[i].block);
+    free(s->rows);
+    free(s->events);
+    free(s);
+}
+
+uint64_t store_last_id(struct store *s)
+{
+    return s->row_count ? s->rows[s->row_count - 1].task.id : 0;
+}
+
+int store_load(struct store *s, const struct store_reader *reader, char *error, size_t size)
+{
+    (void)error;
+    (void)size;
+    reader->counts(reader->arg, &s->counts);
+    for (uint32_t i = 0; i < s->paused_count; i++)
+        reader->queue(reader->arg, s->paused[i]);
+    for (uint32_t i = 0; i < s->row_count; i++)
+        if (s->rows[i].there && !reader->task(reader->arg, &s->rows[i].task))
+            return -1;
+    for (uint32_t i = 0; i < s->row_count; i++)
+        for (uint32_t k = 0; s->rows[i].there && k < s->event_count; k++)
+            if (s->events[k].event.id == s->rows[i].task.id)
+                reader->event(reader->arg, &s->events[k].event);
+    return 0;
+}
+
+void store_info(const struct store *s, struct store_info *out)
+{
+    *out =
+        (struct store_info){.commits = s->commits, .operations = s->operations, .error = s->error};
+}

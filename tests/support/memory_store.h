@@ -1,0 +1,44 @@
+/* A store without a disk, for tests of the ledger on the virtual clock: the functions of
+ * server/store/store.h over rows in memory.
+ *
+ * A commit takes `latency` of virtual time and covers what was pushed before it began.  A crash is
+ * memory_store_crash(): what was not committed is gone; the rows can be loaded again. */
+#ifndef ERGON_TESTS_MEMORY_STORE_H
+#define ERGON_TESTS_MEMORY_STORE_H
+
+#include "server/store/store.h"
+
+struct memory_row {
+    struct store_task task; /* spans are copies in `block` */
+    void *fixed, *changing; /* malloc'ed */
+    bool there;
+};
+
+struct memory_event {
+    struct store_event event;
+    void *block;
+};
+
+struct store {
+    struct ao disk;                /* sleeps while a commit is under way */
+    struct ao *receiver;           /* NULL: not started */
+    struct store_op *first, *last; /* pushed; linked by item.next */
+    struct store_op *done_first, *done_last;
+    ao_time latency;
+    enum store_error error; /* of commits from now on */
+    struct memory_row *rows;
+    uint32_t row_count, row_room;
+    struct memory_event *events;
+    uint32_t event_count, event_room;
+    struct store_counts counts;
+    uint32_t commits, operations;
+    struct span paused[8];
+    uint32_t paused_count;
+};
+
+struct store *memory_store_new(void);
+void memory_store_free(struct store *s);
+void memory_store_crash(struct store *s); /* its ledger is gone without a stop */
+const struct memory_row *memory_store_row(const struct store *s, uint64_t id); /* NULL: none */
+
+#endif
