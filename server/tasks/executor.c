@@ -135,6 +135,23 @@ void executor_give_back(struct executor *e, struct task *t)
     manager_post(m, t);
 }
 
+/* The last first, since the manager puts each before the others. */
+void executor_give_back_all(struct executor *e)
+{
+    struct lane_item *item;
+    struct task *last = NULL, *before;
+    while ((item = lane_take(&e->in))) {
+        struct task *t = ao_of(item, struct task, item);
+        t->next = last;
+        last = t;
+    }
+    lane_release(&e->in);
+    for (; last; last = before) {
+        before = last->next;
+        executor_give_back(e, last);
+    }
+}
+
 bool executor_measures(struct executor *e, const struct method *m)
 {
     uint64_t service = atomic_load_explicit(&m->service_ns, memory_order_relaxed);

@@ -69,6 +69,7 @@ void executor_publish(struct executor *e, int n);
 
 /* A task that was not started goes back to the manager, where it is the first in its queue. */
 void executor_give_back(struct executor *e, struct task *t);
+void executor_give_back_all(struct executor *e); /* all that stand in its lane */
 
 /* A task goes by lane to its home, which is on another thread. */
 void executor_send_home(struct executor *e, struct task *t);

@@ -7,6 +7,7 @@
 
 #include "server/runtime/thread.h"
 #include "server/tasks/blocking_parts.h"
+#include "server/tasks/kept_parts.h"
 #include "server/tasks/tasks_parts.h"
 
 enum {
@@ -88,6 +89,7 @@ void blocking_run(struct blocking *b, struct task *t)
         executor_trace(e, "drop", t);
     } else {
         executor_trace(e, "run", t);
+        kept_enter(t, KEPT_RUNNING);
         task_mark(t, TASK_TIMED);
         run_handler(e, t);
         executor_book(e, t);

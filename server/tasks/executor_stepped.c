@@ -16,6 +16,7 @@
 #include <assert.h>
 
 #include "server/tasks/host.h"
+#include "server/tasks/kept_parts.h"
 #include "server/tasks/tasks_parts.h"
 
 enum { STARTS_A_STEP = 64 };                    /* tasks; so that connections stay responsive */
@@ -100,6 +101,7 @@ static void park(struct stepped *s, struct task *t)
     struct executor *e = &s->base;
     uint64_t parked = figure_read(&e->parked);
     task_mark(t, TASK_PARKED);
+    kept_enter(t, KEPT_PARKED);
     figure_set(&e->parked, parked + 1);
     if (parked < e->plan.parked) {
         task_mark(t, TASK_UNCOUNTED);
@@ -117,6 +119,7 @@ static void unpark(struct stepped *s, struct task *t)
     if (task_is(t, TASK_UNCOUNTED))
         executor_publish(e, -1);
     task_unmark(t, TASK_PARKED | TASK_UNCOUNTED);
+    kept_enter(t, KEPT_RUNNING);
     s->active++;
 }
 
@@ -265,6 +268,7 @@ static bool begin_steps(struct stepped *s, struct task *t, bool counted)
 {
     struct executor *e = &s->base;
     struct activator *a = e->activator;
+    kept_enter(t, KEPT_RUNNING);
     if (!make_ready(s, t))
         return true;
     task_mark(t, TASK_IN_PLACE);
@@ -347,23 +351,6 @@ void stepped_unwant(struct stepped *s, struct task *t)
     ao_ask(s->handle, AO_ASK_ACTIVATE);
 }
 
-/* The last first, since the manager puts each before the others. */
-static void give_back_all(struct stepped *s)
-{
-    struct lane_item *item;
-    struct task *last = NULL, *before;
-    while ((item = lane_take(&s->base.in))) {
-        struct task *t = ao_of(item, struct task, item);
-        t->next = last;
-        last = t;
-    }
-    lane_release(&s->base.in);
-    for (; last; last = before) {
-        before = last->next;
-        executor_give_back(&s->base, last);
-    }
-}
-
 static void start_some(struct stepped *s)
 {
     uint64_t busy = figure_read(&s->base.busy_ns);
@@ -385,7 +372,7 @@ static enum ao_verdict stepped_step(struct ao *self)
         drop_flagged(s);
     drop_unwanted(s);
     if (is_shut(s))
-        give_back_all(s);
+        executor_give_back_all(&s->base);
     else
         start_some(s);
     return s->active == 0 && has_more(s) ? AO_AGAIN : AO_DONE;

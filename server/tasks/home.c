@@ -14,8 +14,7 @@ uint64_t home_next_number(struct home *h)
     return (uint64_t)h->index * NUMBERS_A_HOME + ++h->numbers;
 }
 
-static struct task *make_task(struct home *h, struct method *m, struct span params,
-                              ao_time deadline)
+struct task *home_make_task(struct home *h, struct method *m, struct span params, ao_time deadline)
 {
     struct task *t = slab_take(&h->slab);
     if (!t)
@@ -107,7 +106,7 @@ static enum ergon_error let_live_on(struct home *h, struct task *t, const struct
 static enum ergon_error call_in_place(struct home *h, struct method *m,
                                       const struct call_request *rq)
 {
-    struct task *t = make_task(h, m, rq->params, rq->deadline);
+    struct task *t = home_make_task(h, m, rq->params, rq->deadline);
     if (!t)
         return ERGON_E_MEMORY;
     figure_add(&h->short_cuts, 1);
@@ -186,7 +185,7 @@ enum ergon_error home_order(struct home *h, struct method *m, const struct call_
         figure_add(&h->busy, 1);
         return ERGON_E_BUSY;
     }
-    struct task *t = make_task(h, m, rq->params, rq->deadline);
+    struct task *t = home_make_task(h, m, rq->params, rq->deadline);
     if (!t)
         goto fail_admitted;
     if (order->parent)

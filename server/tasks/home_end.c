@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "server/tasks/home_parts.h"
+#include "server/tasks/kept_parts.h"
 #include "server/tasks/tasks_parts.h"
 
 enum { INTAKE_BUDGET = 256 }; /* tasks of one lane, a step */
@@ -110,7 +111,10 @@ void home_answer(struct home *h, struct task *t)
 
 void home_receive(struct home *h, struct task *t)
 {
-    home_answer(h, t);
+    if (__builtin_expect(task_is(t, TASK_KEPT), 0))
+        kept_receive(&h->tasks->manager, t);
+    else
+        home_answer(h, t);
     task_end(t);
     if (task_is(t, TASK_ALONE))
         free(t);

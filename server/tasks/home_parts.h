@@ -54,6 +54,9 @@ enum ergon_error home_order(struct home *h, struct method *m, const struct call_
 
 uint64_t home_next_number(struct home *h);
 
+/* A task of this home without a call record; `params` stays borrowed.  NULL without memory. */
+struct task *home_make_task(struct home *h, struct method *m, struct span params, ao_time deadline);
+
 /* Opens a record for a task that will end later.  False: no memory, or too many calls. */
 bool home_open_call(struct home *h, struct task *t, const struct call_order *order, bool managed);
 

@@ -52,7 +52,8 @@ struct kept_note {
 struct kept_source {
     void *arg;
     /* Has it a task of this kind that could be given now?  `room`: places that executors of the
-     * kind have.  Called often: a few loads. */
+     * kind have, never 0.  Called often: a few loads.  After a no, here or in take(), it is asked
+     * again when kept_wake() was called or an attempt of the kind has returned. */
     bool (*ready)(void *arg, enum ergon_kind kind, uint32_t room);
     /* The next by its order; false: none after all. */
     bool (*take)(void *arg, enum ergon_kind kind, struct kept_run *run);
@@ -65,6 +66,9 @@ struct kept_source {
     void (*full)(void *arg, enum ergon_kind kind, bool full);
     /* The server drains: nothing is taken any more.  With `cancel`: what runs is to be flagged. */
     void (*stop)(void *arg, bool cancel);
+    /* Writes the task's name, for its handler; at most 33 bytes with the terminator.  Any thread.
+     */
+    const char *(*name)(uint64_t id, char *buf);
 };
 
 /* Before the threads start; the struct is copied. */

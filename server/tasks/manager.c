@@ -106,6 +106,12 @@ static void drop(struct manager *m, struct task *t)
     send_home(m, t);
 }
 
+static void note_executor(struct task *t, struct executor *e)
+{
+    if (__builtin_expect(task_is(t, TASK_KEPT), 0))
+        t->kept->executor = e;
+}
+
 static void enqueue(struct manager *m, struct task *t)
 {
     struct manager_kind *k = &m->kinds[kind_index(t->method->handler->kind)];
@@ -113,6 +119,7 @@ static void enqueue(struct manager *m, struct task *t)
         drop(m, t);
     } else if (task_is(t, TASK_RETURNED)) {
         task_unmark(t, TASK_RETURNED);
+        note_executor(t, NULL);
         queue_push_front(&k->queue, t);
     } else {
         m->sequence++;
@@ -157,9 +164,8 @@ static void scan(struct manager_kind *k)
 
 /* Through which doors a task fits, and how far beyond the bound: an open stepped executor
  * always takes a nested call, since its room may be held by those who wait for such calls. */
-static uint32_t room_for(const struct executor *e, const struct task *t, uint32_t bound)
+static uint32_t room_for(const struct executor *e, bool nested, uint32_t bound)
 {
-    bool nested = t->depth > 0;
     switch ((enum executor_door)atomic_load_explicit(&e->door, memory_order_relaxed)) {
     case DOOR_OPEN:
         return nested && e->plan.kind == ERGON_STEPPED ? UINT32_MAX : bound;
@@ -181,13 +187,19 @@ static int home_executor(const struct manager *m, const struct manager_kind *k,
     return BALANCE_NONE;
 }
 
-static int choose(struct manager *m, struct manager_kind *k, const struct task *t)
+static void set_bounds(struct manager_kind *k, bool nested)
 {
     for (uint32_t i = 0; i < k->count; i++)
         k->snapshots[i].bound =
-            room_for(k->executors[i], t, (uint32_t)figure_read(&k->executors[i]->bound));
-    return balance_choose(m->tasks->plan.measure, k->snapshots, k->count, home_executor(m, k, t),
-                          k->last);
+            room_for(k->executors[i], nested, (uint32_t)figure_read(&k->executors[i]->bound));
+}
+
+/* `t` NULL: a kept task. */
+static int choose(struct manager *m, struct manager_kind *k, const struct task *t)
+{
+    set_bounds(k, t && t->depth > 0);
+    return balance_choose(m->tasks->plan.measure, k->snapshots, k->count,
+                          t ? home_executor(m, k, t) : BALANCE_NONE, k->last);
 }
 
 static void trace_give(struct manager *m, const struct manager_kind *k, const struct task *t,
@@ -201,10 +213,9 @@ static void trace_give(struct manager *m, const struct manager_kind *k, const st
           (unsigned long long)t->number, e->index + 1, loads);
 }
 
-static void give(struct manager *m, struct manager_kind *k, int chosen)
+static void give(struct manager *m, struct manager_kind *k, int chosen, struct task *t)
 {
     struct executor *e = k->executors[chosen];
-    struct task *t = queue_pop(&k->queue);
     if (__builtin_expect(activator_trace(m->activator) != NULL, 0))
         trace_give(m, k, t, e);
     t->given = k->snapshots[chosen].outstanding == 0 ? activator_now(m->activator) : 0;
@@ -212,6 +223,7 @@ static void give(struct manager *m, struct manager_kind *k, int chosen)
     k->last = chosen;
     uint32_t given = atomic_load_explicit(&e->given, memory_order_relaxed) + 1;
     atomic_store_explicit(&e->given, given, memory_order_relaxed);
+    note_executor(t, e);
     lane_push(&e->in, &t->item);
 }
 
@@ -227,6 +239,29 @@ static const struct task *first_wanted(struct manager *m, struct manager_kind *k
     return NULL;
 }
 
+static uint32_t places(struct manager_kind *k)
+{
+    uint32_t room = 0;
+    set_bounds(k, false);
+    for (uint32_t i = 0; i < k->count; i++)
+        if (k->snapshots[i].bound > k->snapshots[i].outstanding)
+            room += k->snapshots[i].bound - k->snapshots[i].outstanding;
+    return room;
+}
+
+/* Without a place the source is not asked: it waits for one as the queue does. */
+static bool source_waits(struct manager *m, struct manager_kind *k)
+{
+    uint32_t room = k->hopes ? places(k) : 0;
+    return k->hopes && (room == 0 || kept_ready(m, k, room));
+}
+
+/* Is the next to be given a kept task?  They and the queue take turns, but for nested calls. */
+static bool kept_is_next(const struct manager_kind *k, const struct task *t)
+{
+    return !t || (t->depth == 0 && k->kept_next);
+}
+
 /* Gives what fits, and counts it out at once: the lanes publish no earlier.  True: tasks are left,
  * and nobody has room for the first. */
 static bool give_all(struct manager *m, struct manager_kind *k, int *budget)
@@ -234,16 +269,27 @@ static bool give_all(struct manager *m, struct manager_kind *k, int *budget)
     const struct task *t;
     uint32_t given = 0;
     int chosen = 0;
-    if (k->queue.length == 0)
+    if (k->queue.length == 0 && !k->hopes)
         return false;
     scan(k);
-    while ((t = first_wanted(m, k, budget)) && (chosen = choose(m, k, t)) != BALANCE_NONE) {
-        give(m, k, chosen);
-        given++;
+    bool kept = source_waits(m, k);
+    while ((t = first_wanted(m, k, budget)) || (kept && *budget > 0)) {
+        bool of_source = kept && kept_is_next(k, t);
+        if ((chosen = choose(m, k, of_source ? NULL : t)) == BALANCE_NONE)
+            break;
+        struct task *next = of_source ? kept_take(m, k) : queue_pop(&k->queue);
+        kept = kept && (next || !of_source);
+        if (!next)
+            continue;
+        give(m, k, chosen, next);
+        given += !of_source;
+        k->kept_next = !of_source;
         --*budget;
     }
     if (given > 0)
         dismiss(m, k->executors[0]->plan.kind, given);
+    if (m->has_source)
+        kept_tell_full(m, k, chosen == BALANCE_NONE);
     return chosen == BALANCE_NONE;
 }
 
@@ -277,7 +323,7 @@ static bool all_quiet(struct manager *m)
     for (uint32_t i = 0; i < m->tasks->home_count; i++)
         if (!atomic_load_explicit(&m->tasks->homes[i]->quiet, memory_order_acquire))
             return false;
-    return mpsc_empty(&m->inbox);
+    return mpsc_empty(&m->inbox) && m->kept_out == 0;
 }
 
 /* Each home obeys on its own thread; the last that falls quiet asks the manager. */
@@ -287,6 +333,7 @@ static void pass_on(struct manager *m)
     uint32_t wishes = atomic_load_explicit(&tasks->wishes, memory_order_acquire);
     if (wishes == m->wishes)
         return;
+    kept_stop(m, (wishes | WISH_DRAIN) != (m->wishes | WISH_DRAIN));
     m->wishes = wishes;
     for (uint32_t i = 0; i < tasks->home_count; i++)
         home_ask(tasks->homes[i]);
@@ -311,11 +358,13 @@ static enum ao_verdict manager_step(struct ao *self)
     for (uint32_t i = 0; i < m->inlet_count; i++)
         empty &= take_inlet(m, m->inlets[i]);
     take_inbox(m);
+    kept_take_notes(m);
     sweep(m);
+    m->woken = false;
     for (unsigned i = 0; i < KINDS; i++)
         give_or_starve(m, &m->kinds[i], &budget);
     see_to_drain(m);
-    return empty && budget > 0 ? AO_DONE : AO_AGAIN;
+    return empty && budget > 0 && !m->woken ? AO_DONE : AO_AGAIN;
 }
 
 const struct ao_class manager_class = {.name = "manager", .step = manager_step};

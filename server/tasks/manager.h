@@ -6,6 +6,7 @@
 
 #include "server/tasks/executor.h"
 #include "server/tasks/home_parts.h"
+#include "server/tasks/kept_parts.h"
 #include "server/tasks/queue.h"
 
 enum { KINDS = 2 }; /* stepped and blocking */
@@ -21,7 +22,10 @@ struct manager_kind {
     struct executor **executors;
     struct snapshot *snapshots; /* one each, of the current pass */
     uint32_t count;
-    int last; /* who was chosen last */
+    int last;       /* who was chosen last */
+    bool hopes;     /* the source of kept tasks may have one */
+    bool kept_next; /* its turn, when both have tasks */
+    bool full;      /* as the source was told */
     /* The manager waits for room: announced by it, notified by executors from which a task has
      * left.  See the argument in manager.c. */
     struct waker starved;
@@ -41,6 +45,13 @@ struct manager {
     uint64_t sequence; /* of tasks taken */
     uint32_t wishes;   /* that the homes were told of */
     bool told;         /* that the system is drained */
+
+    struct kept_source source; /* valid with `has_source` */
+    bool has_source;
+    bool woken;        /* it said so since the last look */
+    bool kept_stopped; /* nothing is taken from it any more */
+    uint32_t kept_out; /* attempts given and not returned */
+    struct mpsc notes; /* of their handlers */
 
     /* Tasks in the common queue or on their way to it: stepped in the upper half, blocking in the
      * lower.  Orders nothing: a bound, exact because it is one word (relaxed). */

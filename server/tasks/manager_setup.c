@@ -16,6 +16,7 @@ int manager_init(struct manager *m, struct tasks *tasks, struct activator *activ
     m->tasks = tasks;
     m->activator = activator;
     mpsc_init(&m->inbox);
+    mpsc_init(&m->notes);
     for (unsigned i = 0; i < KINDS; i++)
         waker_init(&m->kinds[i].starved, wake_manager, m);
     ao_init(&m->ao, &manager_class, activator);
@@ -82,6 +83,7 @@ static void free_left(struct manager *m)
 void manager_fini(struct manager *m)
 {
     free_left(m);
+    kept_free_notes(m);
     for (uint32_t i = 0; m->out && i < m->tasks->home_count; i++)
         if (m->out[i].ring.slots)
             tasks_close_lane(&m->out[i]);

@@ -52,8 +52,7 @@ void task_free_blocks(struct task *t)
     free_chunks(t);
 }
 
-/* Memory of the task's own, or NULL where it is used up. */
-static uint8_t *take_memory(struct task *t, size_t size)
+void *task_own_memory(struct task *t, size_t size)
 {
     if (size > (size_t)TASK_MEMORY - t->memory_used)
         return NULL;
@@ -69,7 +68,7 @@ static bool borrows_result(const struct task *t)
 
 bool task_keep_params(struct task *t)
 {
-    uint8_t *kept = take_memory(t, t->params.len);
+    uint8_t *kept = task_own_memory(t, t->params.len);
     if (!kept) {
         kept = t->params_block = malloc(t->params.len);
         if (!kept)
@@ -86,7 +85,7 @@ bool task_keep_params(struct task *t)
 bool task_make_state(struct task *t)
 {
     size_t size = t->method->handler->state_size;
-    t->state = take_memory(t, size);
+    t->state = task_own_memory(t, size);
     if (t->state) {
         memset(t->state, 0, size);
         return true;
@@ -107,7 +106,7 @@ void task_drop_state(struct task *t)
 static void take_rest(struct task *t)
 {
     t->result_room = (size_t)TASK_MEMORY - t->memory_used;
-    t->result = take_memory(t, t->result_room);
+    t->result = task_own_memory(t, t->result_room);
 }
 
 static bool fail_memory(struct task *t)

@@ -14,6 +14,7 @@
 
 struct executor;
 struct blocking;
+struct kept;
 struct nested;
 struct task_chunk;
 
@@ -36,7 +37,7 @@ enum task_mark {
     TASK_OVER = 8,      /* its handler is done with it */
     TASK_RETURNED = 16, /* an executor gave it back to the manager unstarted */
     TASK_ALONE = 32,    /* malloc'ed on an outside thread, in no slab */
-    TASK_MANAGED = 64,  /* counted in the common queue's admission */
+    TASK_KEPT = 64,     /* an attempt of a kept task; `kept` counts */
     TASK_TIMED = 128    /* its time of service is measured */
 };
 
@@ -84,7 +85,10 @@ struct task {
     struct blocking *caller; /* a blocking handler's nested call: whose thread is its home */
     /* For who called tasks_submit(). */
     void (*submitted)(void *arg, const struct outcome *outcome);
-    void *submitted_arg;
+    union {
+        void *submitted_arg;
+        struct kept *kept; /* of an attempt of a kept task: in `memory` */
+    };
 
     alignas(16) uint8_t memory[TASK_MEMORY];
 };
@@ -132,6 +136,9 @@ static inline void task_end(struct task *t)
     if (t->params_block || t->result_block || t->nested_block || t->chunks)
         task_free_blocks(t);
 }
+
+/* Memory of the task's own, undefined, or NULL where it is used up. */
+void *task_own_memory(struct task *t, size_t size);
 
 bool task_keep_params(struct task *t); /* copies them; false without memory */
 bool task_make_state(struct task *t);  /* zeroed; false without memory */

@@ -229,15 +229,20 @@ static void free_executor(struct executor *e)
 _Static_assert(offsetof(struct stepped, base) == 0 && offsetof(struct blocking, base) == 0,
                "an executor is freed by its base");
 
+void tasks_clear(struct tasks *t)
+{
+    for (uint32_t i = 0; t->executors && i < t->plan.executor_count; i++)
+        if (t->executors[i] && t->executors[i]->plan.kind == ERGON_STEPPED)
+            stepped_clear(ao_of(t->executors[i], struct stepped, base));
+}
+
 /* In this order: handlers let go of what they hold, lanes give up the tasks inside, then the memory
  * of the tasks goes with their homes. */
 void tasks_free(struct tasks *t)
 {
     if (!t)
         return;
-    for (uint32_t i = 0; t->executors && i < t->plan.executor_count; i++)
-        if (t->executors[i] && t->executors[i]->plan.kind == ERGON_STEPPED)
-            stepped_clear(ao_of(t->executors[i], struct stepped, base));
+    tasks_clear(t);
     for (uint32_t i = 0; t->executors && i < t->plan.executor_count; i++)
         free_executor(t->executors[i]);
     free(t->executors);
