@@ -6,9 +6,10 @@
  * (the client: one activator) never waits for a disk.
  *
  * Order: operations are applied, committed and given back in the order in which they were pushed.
- * An operation that failed has changed nothing.  After a failed commit the file is closed and
- * opened again before the next (a failed sync leaves pages that look clean): until that works every
- * operation fails.
+ * An operation that failed has changed nothing.  After a failed commit nothing is taken until a
+ * small commit of the store's own has worked, which is tried every `retry`: until then operations
+ * come back at once, with the error.  (Should the process end before, it is open whether that one
+ * failed commit happened: whole, or not at all.)
  *
  * The schema stands in schema.sql, with a version in the file; docs/tasks.md shows how to look into
  * it with sqlite3.  Times are Unix times in nanoseconds, by the wall clock; 0: none. */
@@ -22,7 +23,8 @@
 
 struct store;
 
-/* What can go wrong.  All but STORE_OK leave the file as it was. */
+/* What can go wrong.  All but STORE_OK leave the file as it was.  All but STORE_REFUSED and
+ * STORE_CLOSED are the whole commit's, and say that the store is out of order. */
 enum store_error {
     STORE_OK,
     STORE_FULL,      /* no space left on the device, or beyond the quota */
@@ -30,7 +32,9 @@ enum store_error {
     STORE_CORRUPT,   /* the file is damaged; final until somebody repairs it */
     STORE_IO,        /* any other failure of the device */
     STORE_MEMORY,
-    STORE_CLOSED /* pushed after store_stop() */
+    STORE_CLOSED, /* pushed after store_stop() */
+    STORE_REFUSED /* this operation alone: a PUT of an id that is there, a CHANGE of one that is
+                     not, larger than a row may be.  Final: the same again fails again */
 };
 const char *store_error_text(enum store_error e); /* what is wrong and what to do; constant */
 
@@ -125,7 +129,7 @@ struct store_options {
     const char *const *states;
     uint32_t state_count;
     const char *vfs; /* of SQLite; NULL: the default; tests bring theirs */
-    ao_time retry;   /* ns between two tries to open a file that failed; 0: 1 s */
+    ao_time retry;   /* ns between two tries to write a file that failed; 0: 1 s */
 };
 
 /* Opens or creates the file, takes it for this process alone, brings an older schema up to date.

@@ -1,4 +1,6 @@
-#include "server/store/store.h"
+#include <errno.h>
+
+#include "server/store/store_parts.h"
 
 const char *store_error_text(enum store_error e)
 {
@@ -17,6 +19,35 @@ const char *store_error_text(enum store_error e)
         return "no memory for the store";
     case STORE_CLOSED:
         return "the store is closed: the server is shutting down";
+    case STORE_REFUSED:
+        return "the store has this already, has it no more, or it is larger than a row may be";
     }
     return "unknown";
+}
+
+/* What SQLite has no code for. */
+static enum store_error by_errno(int number)
+{
+    if (number == ENOSPC || number == EDQUOT)
+        return STORE_FULL;
+    return number == EROFS ? STORE_READ_ONLY : STORE_IO;
+}
+
+enum store_error store_error_of(sqlite3 *db, int rc)
+{
+    switch (rc & 0xff) {
+    case SQLITE_OK:
+        return STORE_OK;
+    case SQLITE_FULL:
+        return STORE_FULL;
+    case SQLITE_READONLY:
+        return STORE_READ_ONLY;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return STORE_CORRUPT;
+    case SQLITE_NOMEM:
+        return STORE_MEMORY;
+    default:
+        return by_errno(sqlite3_system_errno(db));
+    }
 }

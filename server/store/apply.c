@@ -1,0 +1,171 @@
+#include "server/store/store_parts.h"
+
+static int put(struct store *s, const struct store_op *op)
+{
+    sqlite3_stmt *st = s->statements[STATEMENT_PUT];
+    int rc = row_bind(st, &row_tasks, &op->task, false, &s->names);
+    if (rc == SQLITE_OK)
+        rc = store_run(st);
+    if (rc == SQLITE_OK && op->task.id > s->last_id)
+        s->last_id = op->task.id;
+    return rc;
+}
+
+/* A row that is not there cannot be changed: its end would be told, and not be kept. */
+static int change(struct store *s, const struct store_op *op)
+{
+    sqlite3_stmt *st = s->statements[STATEMENT_CHANGE];
+    int rc = row_bind(st, &row_tasks, &op->task, true, &s->names);
+    if (rc == SQLITE_OK)
+        rc = store_run(st);
+    return rc == SQLITE_OK && sqlite3_changes(s->db) == 0 ? SQLITE_CONSTRAINT : rc;
+}
+
+static int run_for_id(struct store *s, enum store_statement which, uint64_t id)
+{
+    sqlite3_stmt *st = s->statements[which];
+    sqlite3_bind_int64(st, 1, (sqlite3_int64)id);
+    return store_run(st);
+}
+
+static int take_out(struct store *s, const struct store_op *op)
+{
+    int rc = run_for_id(s, STATEMENT_REMOVE_EVENTS, op->task.id);
+    return rc == SQLITE_OK ? run_for_id(s, STATEMENT_REMOVE, op->task.id) : rc;
+}
+
+static int insert(struct store *s, enum store_statement which, const struct row_map *m,
+                  const void *row)
+{
+    sqlite3_stmt *st = s->statements[which];
+    int rc = row_bind(st, m, row, false, &s->names);
+    return rc == SQLITE_OK ? store_run(st) : rc;
+}
+
+static int run_for_name(struct store *s, enum store_statement which, struct span name)
+{
+    sqlite3_stmt *st = s->statements[which];
+    int rc =
+        sqlite3_bind_text64(st, 1, (const char *)name.at, name.len, SQLITE_STATIC, SQLITE_UTF8);
+    return rc == SQLITE_OK ? store_run(st) : rc;
+}
+
+/* --- Accounts --- */
+
+int store_read_counts(struct store *s, struct store_counts *counts, uint64_t *last_id)
+{
+    sqlite3_stmt *st = s->statements[STATEMENT_COUNTERS];
+    int rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW) {
+        *counts = (struct store_counts){.submitted = sqlite3_column_int64(st, 0),
+                                        .done = sqlite3_column_int64(st, 1),
+                                        .failed = sqlite3_column_int64(st, 2),
+                                        .cancelled = sqlite3_column_int64(st, 3),
+                                        .expired = sqlite3_column_int64(st, 4),
+                                        .dead = sqlite3_column_int64(st, 5)};
+        *last_id = (uint64_t)sqlite3_column_int64(st, 6);
+    }
+    sqlite3_reset(st);
+    return rc == SQLITE_ROW ? SQLITE_OK : rc == SQLITE_DONE ? SQLITE_CORRUPT : rc;
+}
+
+static void add_up(struct store_counts *sum, const struct store_counts *more)
+{
+    sum->submitted += more->submitted;
+    sum->done += more->done;
+    sum->failed += more->failed;
+    sum->cancelled += more->cancelled;
+    sum->expired += more->expired;
+    sum->dead += more->dead;
+}
+
+int store_add_counts(struct store *s)
+{
+    sqlite3_stmt *st = s->statements[STATEMENT_ADD];
+    const int64_t numbers[] = {s->add.submitted, s->add.done, s->add.failed,      s->add.cancelled,
+                               s->add.expired,   s->add.dead, (int64_t)s->last_id};
+    for (int n = 0; n < (int)(sizeof numbers / sizeof *numbers); n++)
+        sqlite3_bind_int64(st, n + 1, numbers[n]);
+    return store_run(st);
+}
+
+static uint64_t *rows_of(struct store_audit *audit, struct span state)
+{
+    const struct {
+        const char *name;
+        uint64_t *rows;
+    } ended[] = {{"done", &audit->done},
+                 {"failed", &audit->failed},
+                 {"cancelled", &audit->cancelled},
+                 {"expired", &audit->expired},
+                 {"dead", &audit->dead}};
+    for (size_t n = 0; n < sizeof ended / sizeof *ended; n++)
+        if (span_is(state, ended[n].name))
+            return ended[n].rows;
+    return &audit->open;
+}
+
+/* Reads the state of every row.  What was done before in this batch counts. */
+static int count(struct store *s, struct store_audit *audit)
+{
+    uint64_t last;
+    *audit = (struct store_audit){0};
+    int rc = store_read_counts(s, &audit->counters, &last);
+    if (rc != SQLITE_OK)
+        return rc;
+    add_up(&audit->counters, &s->add);
+    sqlite3_stmt *st = s->statements[STATEMENT_COUNT];
+    while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+        struct span state =
+            span_of(sqlite3_column_blob(st, 0), (size_t)sqlite3_column_bytes(st, 0));
+        *rows_of(audit, state) += (uint64_t)sqlite3_column_int64(st, 1);
+    }
+    sqlite3_reset(st);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* --- */
+
+static int apply(struct store *s, struct store_op *op)
+{
+    switch (op->verb) {
+    case STORE_PUT:
+        return put(s, op);
+    case STORE_CHANGE:
+        return change(s, op);
+    case STORE_REMOVE:
+        return take_out(s, op);
+    case STORE_EVENT:
+        return insert(s, STATEMENT_EVENT, &row_events, &op->event);
+    case STORE_CRON_PUT:
+        return insert(s, STATEMENT_CRON_PUT, &row_crons, &op->cron);
+    case STORE_CRON_REMOVE:
+        return run_for_name(s, STATEMENT_CRON_REMOVE, op->cron.name);
+    case STORE_PAUSE:
+        return run_for_name(s, STATEMENT_PAUSE, op->queue);
+    case STORE_RESUME:
+        return run_for_name(s, STATEMENT_RESUME, op->queue);
+    case STORE_COUNT:
+        return count(s, &op->audit);
+    }
+    return SQLITE_INTERNAL;
+}
+
+/* SQLite takes back what a statement did that a constraint stopped; the transaction goes on. */
+static bool is_its_own(int rc)
+{
+    return rc == SQLITE_CONSTRAINT || rc == SQLITE_TOOBIG || rc == SQLITE_MISMATCH;
+}
+
+int store_apply(struct store *s, struct store_op *op)
+{
+    int rc = apply(s, op);
+    if (is_its_own(rc & 0xff)) {
+        op->error = STORE_REFUSED;
+        return SQLITE_OK;
+    }
+    op->error = STORE_OK;
+    if (rc == SQLITE_OK)
+        add_up(&s->add, &op->add);
+    return rc;
+}

@@ -1,0 +1,101 @@
+/* One batch, one commit; and what happens when that fails.
+ *
+ * A failed commit is rolled back, and its operations come back with the error.  It may have left
+ * its frames whole in SQLite's log: on the disk, but not in the index of the log that this
+ * connection goes by.  Who read that log from the disk would take them for committed.  So nothing
+ * is taken until a small commit of the store's own has worked, which writes over the first of
+ * those frames; each frame's checksum covers those before it, so that the rest is worth nothing.
+ * A failed sync that leaves pages which look clean does no harm for the same reason: what it was
+ * to write is written again.  (The file is not closed and opened again: reading the log back is
+ * what must not happen before that small commit.) */
+#include "server/runtime/log.h"
+#include "server/store/store_parts.h"
+
+static ao_time now(void)
+{
+    return ao_clock_monotonic.now(NULL);
+}
+
+static int begin(struct store *s)
+{
+    s->add = (struct store_counts){0};
+    s->last_id = 0;
+    return store_run(s->statements[STATEMENT_BEGIN]);
+}
+
+static int finish(struct store *s)
+{
+    int rc = store_add_counts(s);
+    return rc == SQLITE_OK ? store_run(s->statements[STATEMENT_COMMIT]) : rc;
+}
+
+static void become(struct store *s, enum store_error error)
+{
+    s->broken = error;
+    figure_set(&s->figures.error, error);
+}
+
+/* SQLite has rolled back by itself after some failures. */
+static void fail(struct store *s, int rc)
+{
+    enum store_error error = store_error_of(s->db, rc);
+    if (error != s->broken)
+        log_error("the store cannot write", LOG_STR("error", store_error_text(error)),
+                  LOG_STR("sqlite", sqlite3_errmsg(s->db)));
+    become(s, error);
+    if (!sqlite3_get_autocommit(s->db))
+        sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+    s->retry_at = now() + s->retry;
+}
+
+static int apply_all(struct store *s, uint32_t count)
+{
+    int rc = begin(s);
+    for (uint32_t n = 0; n < count && rc == SQLITE_OK; n++)
+        rc = store_apply(s, s->batch[n]);
+    return rc == SQLITE_OK ? finish(s) : rc;
+}
+
+/* None of the batch has happened, whatever was thought of each before. */
+static void fail_all(struct store *s, uint32_t count)
+{
+    for (uint32_t n = 0; n < count; n++)
+        s->batch[n]->error = s->broken;
+}
+
+void store_commit(struct store *s, uint32_t count)
+{
+    if (s->broken != STORE_OK) {
+        fail_all(s, count);
+        return;
+    }
+    ao_time began = now();
+    int rc = apply_all(s, count);
+    if (rc != SQLITE_OK) {
+        fail(s, rc);
+        fail_all(s, count);
+        return;
+    }
+    figure_set(&s->figures.commit_ns, now() - began);
+    figure_add(&s->figures.commits, 1);
+    figure_add(&s->figures.operations, count);
+}
+
+/* The counters' row changes with each commit, so that this one writes.  A full disk may have room
+ * in the log once that has gone into the file. */
+void store_try_again(struct store *s)
+{
+    if (s->broken == STORE_OK || s->broken == STORE_CORRUPT || now() < s->retry_at)
+        return;
+    if (s->broken == STORE_FULL)
+        checkpoint_run(s);
+    int rc = begin(s);
+    if (rc == SQLITE_OK)
+        rc = finish(s);
+    if (rc != SQLITE_OK) {
+        fail(s, rc);
+        return;
+    }
+    log_info("the store writes again");
+    become(s, STORE_OK);
+}

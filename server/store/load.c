@@ -1,0 +1,105 @@
+#include <stdio.h>
+
+#include "server/store/store_parts.h"
+
+static int fail(struct store *s, char *error, size_t size)
+{
+    snprintf(error, size, "the store cannot be read: %s", sqlite3_errmsg(s->db));
+    return -1;
+}
+
+/* Every row of a query is given to `row`, which returns false to end the reading. */
+static int each(struct store *s, const char *sql, bool (*row)(void *arg, sqlite3_stmt *st),
+                void *arg, char *error, size_t size)
+{
+    sqlite3_stmt *st;
+    if (sqlite3_prepare_v2(s->db, sql, -1, &st, NULL) != SQLITE_OK)
+        return fail(s, error, size);
+    int rc = SQLITE_DONE;
+    bool on = true;
+    while (on && (rc = sqlite3_step(st)) == SQLITE_ROW)
+        on = row(arg, st);
+    int end = !on ? -1 : rc == SQLITE_DONE ? 0 : fail(s, error, size);
+    sqlite3_finalize(st);
+    return end;
+}
+
+struct reading {
+    struct store *store;
+    const struct store_reader *reader;
+    char *error;
+    size_t size;
+};
+
+static bool stopped(struct reading *r)
+{
+    snprintf(r->error, r->size, "the reading of the store was stopped");
+    return false;
+}
+
+static bool queue_row(void *arg, sqlite3_stmt *st)
+{
+    struct reading *r = arg;
+    struct span method = span_of(sqlite3_column_blob(st, 0), (size_t)sqlite3_column_bytes(st, 0));
+    return r->reader->queue(r->reader->arg, method) || stopped(r);
+}
+
+static bool cron_row(void *arg, sqlite3_stmt *st)
+{
+    struct reading *r = arg;
+    struct store_cron cron = {0};
+    row_read(st, &row_crons, &cron, &r->store->names);
+    return r->reader->cron(r->reader->arg, &cron) || stopped(r);
+}
+
+static bool task_row(void *arg, sqlite3_stmt *st)
+{
+    struct reading *r = arg;
+    struct store_task task = {0};
+    if (row_read(st, &row_tasks, &task, &r->store->names))
+        return r->reader->task(r->reader->arg, &task) || stopped(r);
+    snprintf(r->error, r->size,
+             "the store cannot be read: the row %lld of `tasks` has a state, or a durability, "
+             "that is none",
+             (long long)task.id);
+    return false;
+}
+
+static bool event_row(void *arg, sqlite3_stmt *st)
+{
+    struct reading *r = arg;
+    struct store_event event = {0};
+    row_read(st, &row_events, &event, &r->store->names);
+    return r->reader->event(r->reader->arg, &event) || stopped(r);
+}
+
+static int table(struct reading *r, const struct row_map *m,
+                 bool (*row)(void *arg, sqlite3_stmt *st))
+{
+    char sql[ROW_SQL_MAX];
+    row_select_sql(m, sql);
+    return each(r->store, sql, row, r, r->error, r->size);
+}
+
+int store_load(struct store *s, const struct store_reader *reader, char *error, size_t size)
+{
+    struct reading r = {.store = s, .reader = reader, .error = error, .size = size};
+    struct store_counts counts;
+    uint64_t last;
+    if (store_read_counts(s, &counts, &last) != SQLITE_OK)
+        return fail(s, error, size);
+    reader->counts(reader->arg, &counts);
+    if (each(s, "SELECT method FROM paused_queues ORDER BY method", queue_row, &r, error, size) ||
+        table(&r, &row_crons, cron_row) || table(&r, &row_tasks, task_row) ||
+        table(&r, &row_events, event_row))
+        return -1;
+    return 0;
+}
+
+uint64_t store_last_id(struct store *s)
+{
+    struct store_counts counts;
+    uint64_t last = 0;
+    store_read_counts(s, &counts, &last);
+    return last;
+}

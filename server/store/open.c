@@ -1,0 +1,220 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/store/lock.h"
+#include "server/store/schema.h"
+#include "server/store/store_parts.h"
+
+enum {
+    BUSY_MS = 2000,    /* how long somebody with sqlite3 may keep us from writing */
+    CACHE_KIB = 16384, /* of pages */
+    FILE_MODE = 0600   /* parameters are nobody else's affair */
+};
+
+/* By enum ledger_durable. */
+static const char *const durable_names[] = {"none", "async", "fsync"};
+
+int store_run(sqlite3_stmt *st)
+{
+    int rc = sqlite3_step(st);
+    sqlite3_reset(st);
+    return rc == SQLITE_DONE || rc == SQLITE_ROW ? SQLITE_OK : rc;
+}
+
+int store_fail(char *error, size_t size, const char *path, const char *format, ...)
+{
+    int len = snprintf(error, size, "store %s: ", path);
+    va_list args;
+    va_start(args, format);
+    if (len >= 0 && (size_t)len < size)
+        vsnprintf(error + len, size - (size_t)len, format, args);
+    va_end(args);
+    return -1;
+}
+
+static int fail_sqlite(struct store *s, const char *path, char *error, size_t size)
+{
+    return store_fail(error, size, path, "%s", sqlite3_errmsg(s->db));
+}
+
+/* --- Statements --- */
+
+static const char *const texts[STATEMENTS] = {
+    [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",
+    [STATEMENT_COMMIT] = "COMMIT",
+    [STATEMENT_REMOVE] = "DELETE FROM tasks WHERE id = ?1",
+    [STATEMENT_REMOVE_EVENTS] = "DELETE FROM events WHERE task = ?1",
+    [STATEMENT_CRON_REMOVE] = "DELETE FROM crons WHERE name = ?1",
+    [STATEMENT_PAUSE] = "INSERT OR IGNORE INTO paused_queues (method) VALUES (?1)",
+    [STATEMENT_RESUME] = "DELETE FROM paused_queues WHERE method = ?1",
+    [STATEMENT_COUNT] = "SELECT state, count(*) FROM tasks GROUP BY state",
+    [STATEMENT_COUNTERS] = "SELECT submitted, done, failed, cancelled, expired, dead, last_id "
+                           "FROM counters",
+    [STATEMENT_ADD] = "UPDATE counters SET submitted = submitted + ?1, done = done + ?2, "
+                      "failed = failed + ?3, cancelled = cancelled + ?4, expired = expired + ?5, "
+                      "dead = dead + ?6, last_id = max(last_id, ?7), commits = commits + 1"};
+
+static int prepare_text(struct store *s, enum store_statement which, const char *sql)
+{
+    return sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &s->statements[which],
+                              NULL);
+}
+
+static int prepare(struct store *s)
+{
+    char sql[ROW_SQL_MAX];
+    for (unsigned n = 0; n < STATEMENTS; n++)
+        if (texts[n] && prepare_text(s, n, texts[n]) != SQLITE_OK)
+            return -1;
+    row_insert_sql(&row_tasks, "INSERT", sql);
+    int rc = prepare_text(s, STATEMENT_PUT, sql);
+    row_change_sql(&row_tasks, sql);
+    rc = rc != SQLITE_OK ? rc : prepare_text(s, STATEMENT_CHANGE, sql);
+    row_insert_sql(&row_events, "REPLACE", sql);
+    rc = rc != SQLITE_OK ? rc : prepare_text(s, STATEMENT_EVENT, sql);
+    row_insert_sql(&row_crons, "REPLACE", sql);
+    rc = rc != SQLITE_OK ? rc : prepare_text(s, STATEMENT_CRON_PUT, sql);
+    return rc == SQLITE_OK ? 0 : -1;
+}
+
+/* --- The file --- */
+
+/* Before SQLite sees it: with rights of our own, and a clear word where it cannot be. */
+static int make_file(const char *path, char *error, size_t size)
+{
+    char text[64];
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, FILE_MODE);
+    if (fd >= 0)
+        return close(fd);
+    if (errno == ENOENT || errno == ENOTDIR)
+        return store_fail(error, size, path, "there is no such folder; make it");
+    if (errno == EROFS)
+        return store_fail(error, size, path, "its file system is read-only");
+    if (errno == EACCES || errno == EPERM)
+        return store_fail(error, size, path, "no right to write it; give the server that right");
+    return store_fail(error, size, path, "%s", strerror_r(errno, text, sizeof text));
+}
+
+static int open_file(struct store *s, const struct store_options *o, char *error, size_t size)
+{
+    int rc = sqlite3_open_v2(
+        o->path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, o->vfs);
+    if (!s->db)
+        return store_fail(error, size, o->path, "%s", store_error_text(STORE_MEMORY));
+    if (rc != SQLITE_OK)
+        return fail_sqlite(s, o->path, error, size);
+    if (sqlite3_db_readonly(s->db, "main") == 1)
+        return store_fail(error, size, o->path,
+                          "it is read-only; give the server the right to "
+                          "write it");
+    return 0;
+}
+
+/* The journal is in WAL mode if SQLite says so: some file systems cannot have it. */
+static int is_wal(void *result, int columns, char **values, char **names)
+{
+    (void)columns;
+    (void)names;
+    *(bool *)result = values[0] && strcmp(values[0], "wal") == 0;
+    return 0;
+}
+
+/* Debian's SQLite writes zeros over what is deleted unless it is told not to. */
+static int settle(struct store *s, const char *path, char *error, size_t size)
+{
+    char pragmas[160];
+    bool wal = false;
+    snprintf(pragmas, sizeof pragmas,
+             "PRAGMA synchronous = FULL; PRAGMA secure_delete = OFF; PRAGMA cache_size = -%d;",
+             CACHE_KIB);
+    if (sqlite3_exec(s->db, "PRAGMA journal_mode = WAL", is_wal, &wal, NULL) != SQLITE_OK ||
+        sqlite3_exec(s->db, pragmas, NULL, NULL, NULL) != SQLITE_OK)
+        return fail_sqlite(s, path, error, size);
+    if (!wal)
+        return store_fail(error, size, path,
+                          "its file system has no shared memory, which a store needs; take a "
+                          "local one");
+    checkpoint_watch(s);
+    return 0;
+}
+
+static int open_database(struct store *s, const struct store_options *o, char *error, size_t size)
+{
+    char why[200];
+    if (open_file(s, o, error, size) != 0)
+        return -1;
+    sqlite3_busy_timeout(s->db, BUSY_MS);
+    if (schema_upgrade(s->db, schema_steps, schema_version, why, sizeof why) != 0)
+        return store_fail(error, size, o->path, "%s", why);
+    if (settle(s, o->path, error, size) != 0)
+        return -1;
+    return prepare(s) == 0 ? 0 : fail_sqlite(s, o->path, error, size);
+}
+
+static int take_file(struct store *s, const struct store_options *o, char *error, size_t size)
+{
+    char why[200];
+    if (!o->vfs && make_file(o->path, error, size) != 0)
+        return -1;
+    s->lock = lock_take(o->path, why, sizeof why);
+    return s->lock >= 0 ? 0 : store_fail(error, size, o->path, "%s", why);
+}
+
+/* A path may lead through links, and two of them to one file. */
+static char *real_path(const struct store_options *o)
+{
+    char *real = o->vfs ? NULL : realpath(o->path, NULL);
+    return real ? real : strdup(o->path);
+}
+
+static struct store *store_new(const struct store_options *o)
+{
+    struct store *s = aligned_alloc(_Alignof(struct store), sizeof *s);
+    if (!s)
+        return NULL;
+    memset(s, 0, sizeof *s);
+    s->lock = -1;
+    s->retry = o->retry ? o->retry : AO_S(1);
+    s->names.lists[NAMES_STATE].names = o->states;
+    s->names.lists[NAMES_STATE].count = o->state_count;
+    s->names.lists[NAMES_DURABLE].names = durable_names;
+    s->names.lists[NAMES_DURABLE].count = sizeof durable_names / sizeof *durable_names;
+    return s;
+}
+
+struct store *store_open(const struct store_options *options, char *error, size_t size)
+{
+    struct store_options o = *options;
+    char *path = real_path(options);
+    struct store *s = path ? store_new(options) : NULL;
+    o.path = path;
+    if (!s) {
+        store_fail(error, size, options->path, "%s", store_error_text(STORE_MEMORY));
+    } else if (take_file(s, &o, error, size) != 0 || open_database(s, &o, error, size) != 0) {
+        store_close(s);
+        s = NULL;
+    }
+    free(path);
+    return s;
+}
+
+void store_close(struct store *s)
+{
+    if (!s)
+        return;
+    for (unsigned n = 0; n < STATEMENTS; n++)
+        sqlite3_finalize(s->statements[n]);
+    sqlite3_close(s->db);
+    lock_drop(s->lock);
+    if (s->started) {
+        lane_fini(&s->out);
+        lane_fini(&s->in);
+        poller_eventfd_free(s->poller);
+    }
+    free(s);
+}

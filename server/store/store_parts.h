@@ -1,0 +1,99 @@
+/* The insides of the store, for the files of this folder.
+ *
+ *   open.c     the file opened, locked, brought up to date       load.c     read back at the start
+ *   writer.c   the thread, its lanes, its round                  commit.c   one batch, one commit
+ *   apply.c    one operation                                     rows.c     structures and rows
+ *   checkpoint.c   the log goes into the file, in small steps    schema_upgrade.c   older versions
+ *
+ * The connection is one thread's at a time: of who opens, then the writer's, then of who closes. */
+#ifndef ERGON_STORE_PARTS_H
+#define ERGON_STORE_PARTS_H
+
+#include <pthread.h>
+#include <sqlite3.h>
+
+#include <ergon/poller.h>
+
+#include "server/runtime/figure.h"
+#include "server/store/rows.h"
+
+enum {
+    STORE_BATCH_MAX = 4096, /* operations in a commit */
+    STORE_LANE = 65536      /* slots: what comes in during a slow commit */
+};
+
+enum store_statement {
+    STATEMENT_BEGIN,
+    STATEMENT_COMMIT,
+    STATEMENT_PUT,
+    STATEMENT_CHANGE,
+    STATEMENT_REMOVE,
+    STATEMENT_REMOVE_EVENTS,
+    STATEMENT_EVENT,
+    STATEMENT_CRON_PUT,
+    STATEMENT_CRON_REMOVE,
+    STATEMENT_PAUSE,
+    STATEMENT_RESUME,
+    STATEMENT_COUNT,    /* rows by state */
+    STATEMENT_COUNTERS, /* read */
+    STATEMENT_ADD,      /* to the counters */
+    STATEMENTS
+};
+
+struct store_figures {
+    figure commits, operations, bytes, commit_ns;
+    figure error; /* enum store_error */
+};
+
+struct store {
+    sqlite3 *db;
+    sqlite3_stmt *statements[STATEMENTS];
+    struct row_names names;
+    int lock; /* descriptor; -1: not taken */
+    ao_time retry;
+
+    /* The writer's. */
+    struct store_op *batch[STORE_BATCH_MAX];
+    struct store_counts add; /* of the batch */
+    uint64_t last_id;        /* of the batch; 0: none */
+    enum store_error broken; /* STORE_OK: it works */
+    ao_time retry_at;        /* while it is broken */
+    uint32_t log_pages;      /* of SQLite's log, by the last commit */
+    uint32_t log_moved;      /* of these the first so many are in the file itself */
+
+    struct lane in, out; /* from and to the client */
+    struct poller *poller;
+    struct waker waker;
+    pthread_t thread;
+    bool started, stopped; /* the client's */
+    /* Release in store_stop(), acquire in the thread's loop. */
+    _Atomic bool stop;
+    struct store_figures figures;
+};
+
+/* --- open.c --- */
+int store_run(sqlite3_stmt *st); /* to its end; SQLITE_OK, or what went wrong */
+int store_fail(char *error, size_t size, const char *path, const char *format, ...)
+    __attribute__((format(printf, 4, 5))); /* -1, and the text */
+
+/* --- store_error.c --- */
+enum store_error store_error_of(sqlite3 *db, int rc);
+
+/* --- apply.c --- */
+/* One operation, inside the transaction.  SQLITE_OK, with the outcome of this one in op->error; or
+ * what makes the whole batch fail. */
+int store_apply(struct store *s, struct store_op *op);
+int store_add_counts(struct store *s); /* of the whole batch; an SQLite code */
+int store_read_counts(struct store *s, struct store_counts *counts, uint64_t *last_id);
+
+/* --- commit.c --- */
+/* The first `count` of the batch; what became of each stands in it. */
+void store_commit(struct store *s, uint32_t count);
+void store_try_again(struct store *s); /* of a broken one, when it is time */
+
+/* --- checkpoint.c --- */
+void checkpoint_watch(struct store *s);
+bool checkpoint_due(const struct store *s, bool idle);
+void checkpoint_run(struct store *s);
+
+#endif

@@ -1,0 +1,202 @@
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+
+#include "server/runtime/thread.h"
+#include "server/store/store_parts.h"
+
+enum {
+    RETRY_MS = 1, /* the lane to the client is full: how long until the next try */
+    IDLE_MS = 100 /* nothing came for so long: time for a checkpoint */
+};
+
+/* --- The writer's thread --- */
+
+static uint32_t take_batch(struct store *s)
+{
+    uint32_t count = 0;
+    struct lane_item *item;
+    while (count < STORE_BATCH_MAX && (item = lane_take(&s->in)))
+        s->batch[count++] = ao_of(item, struct store_op, item);
+    lane_release(&s->in);
+    return count;
+}
+
+static void give_back(struct store *s, uint32_t count)
+{
+    for (uint32_t n = 0; n < count; n++)
+        lane_push(&s->out, &s->batch[n]->item);
+}
+
+/* What came in during the last commit is the next.  False: there was nothing. */
+static bool write_batch(struct store *s)
+{
+    store_try_again(s);
+    uint32_t count = take_batch(s);
+    if (count == 0)
+        return false;
+    store_commit(s, count);
+    give_back(s, count);
+    lane_flush(&s->out);
+    if (checkpoint_due(s, false))
+        checkpoint_run(s);
+    return true;
+}
+
+static bool stopping(const struct store *s)
+{
+    return atomic_load_explicit(&s->stop, memory_order_acquire);
+}
+
+static ao_time until_retry(const struct store *s)
+{
+    ao_time now = ao_clock_monotonic.now(NULL);
+    if (s->broken == STORE_OK || s->broken == STORE_CORRUPT)
+        return AO_NEVER;
+    return s->retry_at > now ? s->retry_at - now : 1;
+}
+
+static ao_time least(ao_time a, ao_time b)
+{
+    return a < b ? a : b;
+}
+
+/* Until something comes in, or `timeout` has passed: then false. */
+static bool wait_for_work(struct store *s, ao_time timeout)
+{
+    waker_announce(&s->waker);
+    bool any = lane_ready(&s->in) || stopping(s);
+    if (!any)
+        s->poller->poll(s->poller, timeout);
+    waker_retract(&s->waker);
+    return any || lane_ready(&s->in) || stopping(s);
+}
+
+static void rest(struct store *s)
+{
+    ao_time timeout = until_retry(s);
+    bool flushed = lane_flush(&s->out), tidy = s->broken == STORE_OK && checkpoint_due(s, true);
+    if (!flushed)
+        timeout = least(timeout, AO_MS(RETRY_MS));
+    else if (tidy)
+        timeout = least(timeout, AO_MS(IDLE_MS));
+    if (!wait_for_work(s, timeout) && flushed && tidy)
+        checkpoint_run(s);
+}
+
+static void *thread_main(void *arg)
+{
+    struct store *s = arg;
+    thread_settle("store", -1, 0);
+    for (;;) {
+        bool last = stopping(s); /* looked at before the lane: what was pushed before is there */
+        if (write_batch(s))
+            continue;
+        if (last)
+            return NULL;
+        rest(s);
+    }
+}
+
+/* --- Start and end: the client's thread, or who builds --- */
+
+static void ring_bell(void *arg)
+{
+    struct poller *poller = arg;
+    poller->wake(poller);
+}
+
+/* Signals are for the threads that wait for them. */
+static int start_thread(struct store *s)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&s->thread, NULL, thread_main, s);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return error ? -1 : 0;
+}
+
+int store_start(struct store *s, struct activator *client, struct ao *receiver)
+{
+    s->poller = poller_eventfd_new();
+    if (!s->poller)
+        return -1;
+    waker_init(&s->waker, ring_bell, s->poller);
+    errno = ENOMEM;
+    if (lane_init_thread(&s->in, STORE_LANE, client, &s->waker) != 0)
+        goto fail_poller;
+    if (lane_init(&s->out, STORE_LANE, NULL, receiver) != 0)
+        goto fail_in;
+    if (start_thread(s) != 0)
+        goto fail_out;
+    s->started = true;
+    return 0;
+fail_out:
+    lane_fini(&s->out);
+fail_in:
+    lane_fini(&s->in);
+fail_poller:
+    poller_eventfd_free(s->poller);
+    return -1;
+}
+
+/* What found no slot follows as the writer frees some. */
+static void push_rest(struct store *s)
+{
+    while (!lane_flush(&s->in))
+        sched_yield();
+}
+
+void store_stop(struct store *s)
+{
+    if (!s->started || s->stopped)
+        return;
+    push_rest(s);
+    atomic_store_explicit(&s->stop, true, memory_order_release);
+    waker_notify(&s->waker);
+    pthread_join(s->thread, NULL);
+    s->stopped = true;
+}
+
+/* --- The client --- */
+
+void store_push(struct store *s, struct store_op *op)
+{
+    op->error = STORE_OK;
+    if (!s->stopped) {
+        lane_push(&s->in, &op->item);
+        return;
+    }
+    op->error = STORE_CLOSED;
+    lane_push(&s->out, &op->item);
+    lane_flush(&s->out);
+}
+
+/* After the stop there is no writer to bring what found no slot. */
+struct store_op *store_take(struct store *s)
+{
+    struct lane_item *item = lane_take(&s->out);
+    if (!item && s->stopped) {
+        lane_release(&s->out);
+        lane_flush(&s->out);
+        item = lane_take(&s->out);
+    }
+    return item ? ao_of(item, struct store_op, item) : NULL;
+}
+
+void store_release(struct store *s)
+{
+    lane_release(&s->out);
+}
+
+void store_info(const struct store *s, struct store_info *out)
+{
+    *out = (struct store_info){.commits = figure_read(&s->figures.commits),
+                               .operations = figure_read(&s->figures.operations),
+                               .bytes = figure_read(&s->figures.bytes),
+                               .commit_ns = figure_read(&s->figures.commit_ns),
+                               .error = (enum store_error)figure_read(&s->figures.error)};
+}

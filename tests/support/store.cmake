@@ -1,0 +1,2 @@
+ergon_library(ergon_store_test_support SOURCES ${CMAKE_CURRENT_LIST_DIR}/store_client.c
+    DEPS ergon_test_support ergon_store)
