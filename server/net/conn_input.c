@@ -224,8 +224,9 @@ static enum input_end run_read(struct connection *c, size_t n, size_t size)
     uint64_t before = figure_read(&l->counters.messages);
     enum input_end end = run_fresh(c, n);
 
-    if (end != INPUT_LEFT)
-        c->wide = n == size && figure_read(&l->counters.messages) - before < WIDE_MESSAGES;
+    uint64_t count = figure_read(&l->counters.messages) - before;
+    c->wide = n == size && count < WIDE_MESSAGES;
+    c->single = count == 1;
     return end;
 }
 

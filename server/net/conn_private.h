@@ -55,6 +55,7 @@ struct connection {
     bool dead : 1;       /* stands in the loop's list of the dead */
     bool held_whole : 1; /* what is held may start with a whole message */
     bool wide : 1;       /* a whole read brought few messages: read more at once */
+    bool single : 1;     /* the last read brought one message: its peer waits for each answer */
 
     ao_time since; /* last byte in OPEN and DRAINING; else the time of entry */
     struct connection *next_dirty;

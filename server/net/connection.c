@@ -247,6 +247,13 @@ static void note_stop(struct connection *c, bool stopped)
     c->stopped = stopped;
 }
 
+/* Before the round's end, while socket and answer are in the caches: what is large; and the answer
+ * of a peer that waits for it, so that no more answers would join it. */
+static bool writes_now(const struct connection *c)
+{
+    return c->out.bytes >= FLUSH_SOON || (c->single && c->in_flight == 0 && c->out.bytes > 0);
+}
+
 static enum ao_verdict in_open(struct connection *c)
 {
     if (c->ready & STREAM_WRITE)
@@ -257,7 +264,7 @@ static enum ao_verdict in_open(struct connection *c)
     if (end == INPUT_LEFT || !conn_open(c))
         return AO_AGAIN;
     note_stop(c, end == INPUT_STOPPED);
-    if (c->out.bytes >= FLUSH_SOON)
+    if (writes_now(c))
         output_flush(c);
     if (!conn_open(c))
         return AO_AGAIN;
