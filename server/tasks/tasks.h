@@ -65,12 +65,15 @@ void tasks_drain(struct tasks *t, void (*drained)(void *arg), void *arg);
 void tasks_cancel_all(struct tasks *t);
 
 /* After the activators' runs have ended: joins the blocking threads, waiting at most `limit` ns in
- * all; handlers with work in flight
- * clean up.  Returns how many did not come back; each is named in the log with its method and how
- * long it has run.  Such a system cannot be freed. */
+ * all.  Returns how many did not come back; each is named in the log with its method and how long
+ * it has run.  Such a system cannot be freed. */
 uint32_t tasks_stop(struct tasks *t, ao_time limit);
 
-/* After the activators' runs have ended and before they are closed; nobody is told any more. */
+/* After tasks_stop(), once nobody cancels a call any more: handlers with work in flight clean up.
+ * From then on nothing of the source of kept tasks is read. */
+void tasks_clear(struct tasks *t);
+
+/* Before the activators are closed; nobody is told any more. */
 void tasks_free(struct tasks *t);
 
 /* Any outside thread of the process: adds a task.  `ended` is called on the manager's thread, once;

@@ -99,7 +99,5 @@ uint32_t tasks_stop(struct tasks *t, ao_time limit)
         name_stuck(&b->base);
         stuck++;
     }
-    if (stuck == 0)
-        tasks_clear(t); /* while the parameters of kept tasks are there */
     return stuck;
 }

@@ -39,7 +39,6 @@ struct lane *tasks_new_lanes(uint32_t count);
 /* After all threads have ended: frees a task that never came home; closes a lane, and frees what is
  * left inside. */
 void tasks_free_leftover(struct task *t);
-void tasks_clear(struct tasks *t); /* handlers with work in flight clean up */
 void tasks_close_lane(struct lane *l);
 
 #endif

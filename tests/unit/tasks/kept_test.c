@@ -433,6 +433,7 @@ static void what_is_out_at_the_end_is_freed(void **state)
     virtual_run(&w.v);
     unsigned cleanups = test_cleanups;
     assert_int_equal(tasks_stop(w.tasks, 0), 0);
+    tasks_clear(w.tasks);
     assert_int_equal(test_cleanups, cleanups + 1);
     tasks_world_fini(&w);
     assert_int_equal(hangs->returned + waits->returned, 0);
