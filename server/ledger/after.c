@@ -53,7 +53,7 @@ bool after_link(struct ledger *l, struct entry *e, const uint64_t *ids, uint32_t
             return false;
         }
         size_t was = entry_bytes(on);
-        if (ledger_state_open((enum ledger_state)on->state)) {
+        if (on->state == LEDGER_NEW || ledger_state_open((enum ledger_state)on->state)) {
             if (!link_one(e, on))
                 return false;
             ledger_weigh(l, on, was);

@@ -254,6 +254,11 @@ static void stop(void *arg, bool cancel)
             kept_flag(l->tasks, e->attempt_task, KEPT_CANCEL);
 }
 
+static const char *name(uint64_t id, char *buf)
+{
+    return id_text(id, buf);
+}
+
 void ledger_connect(struct ledger *l)
 {
     const struct kept_source source = {.arg = l,
@@ -263,6 +268,7 @@ void ledger_connect(struct ledger *l)
                                        .returned = returned,
                                        .noted = noted,
                                        .full = full,
-                                       .stop = stop};
+                                       .stop = stop,
+                                       .name = name};
     tasks_set_source(l->tasks, &source);
 }

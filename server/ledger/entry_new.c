@@ -91,7 +91,10 @@ static bool fill_more(struct ledger *l, struct entry *e, const struct order *o, 
 static void fill(struct ledger *l, struct entry *e, const struct order *o)
 {
     e->created = ledger_wall(l);
-    e->due = o->at > 0 ? ledger_time_of(l, o->at) : ledger_after(l, o->delay);
+    if (o->at > 0)
+        e->due = ledger_time_of(l, o->at);
+    else if (o->delay > 0)
+        e->due = ledger_after(l, o->delay);
     e->deadline = ledger_after(l, o->deadline);
     e->timeout = o->timeout;
     e->until = AO_NEVER;
@@ -139,6 +142,15 @@ void ledger_entry_enter(struct ledger *l, struct entry *e)
     l->count++;
     figure_set(&l->shown_tasks, l->count);
     ledger_weigh(l, e, 0);
+}
+
+void ledger_entry_name(struct ledger *l, struct entry *e, bool open)
+{
+    struct entry_more *more = e->more;
+    if (more && more->key.name.len > 0)
+        key_add(&l->keys, &more->key);
+    if (more && more->coalesce.name.len > 0 && open)
+        key_add(&l->shared, &more->coalesce);
 }
 
 /* --- Gone --- */

@@ -128,6 +128,13 @@ uint32_t history_add(struct ledger *l, struct entry *e, const struct history_eve
     return e->history->next++;
 }
 
+void history_skip(struct entry *e, uint32_t next)
+{
+    struct history *h = of_entry(e);
+    if (h && h->next < next)
+        h->next = next;
+}
+
 uint32_t history_next(const struct entry *e)
 {
     return e->history ? e->history->next : 2;

@@ -23,6 +23,8 @@ struct history_event {
 /* Appends; text and data are copied.  Without memory the event is lost and the gap shows in the
  * numbers.  Returns its number. */
 uint32_t history_add(struct ledger *l, struct entry *e, const struct history_event *event);
+/* The numbers below are taken: the next is this one, unless it is higher already. */
+void history_skip(struct entry *e, uint32_t next);
 uint32_t history_next(const struct entry *e); /* the number that the next event will get */
 /* The first event from `seq` on, the submission included; false: none yet.  Spans are valid until
  * the next history_add(). */

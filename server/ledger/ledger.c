@@ -122,16 +122,33 @@ struct ledger *ledger_new(const struct ledger_options *options, char *error, siz
 
 int ledger_start(struct ledger *l)
 {
-    return l->store ? store_start(l->store, l->activator, &l->ao) : 0;
+    if (!l->store)
+        return 0;
+    if (store_start(l->store, l->activator, &l->ao) != 0)
+        return -1;
+    recover_go_on(l);
+    return 0;
 }
 
 void ledger_stop(struct ledger *l)
 {
     if (!l->store)
         return;
+    records_flush(l);
     store_stop(l->store);
     while (!records_take(l))
         ;
+}
+
+/* Nobody will answer them any more. */
+static void answer_all(struct ledger *l)
+{
+    for (struct entry *e = l->first; e; e = e->all_next)
+        while (e->waits) {
+            struct ask *a = e->waits->ask;
+            wait_leave(l, a);
+            ask_refuse(l, a, ERGON_E_DRAINING, "%s", error_meaning(ERGON_E_DRAINING));
+        }
 }
 
 static void free_entries(struct ledger *l)
@@ -147,6 +164,7 @@ void ledger_free(struct ledger *l)
 {
     if (!l)
         return;
+    answer_all(l);
     doors_free(l);
     free_entries(l);
     ao_deactivate(&l->ao);

@@ -146,6 +146,8 @@ struct entry *ledger_entry_new(struct ledger *l, const struct order *order, uint
 /* Into the list of all and the tables; ids come in ascending order. */
 void ledger_entry_enter(struct ledger *l, struct entry *e);
 void ledger_entry_free(struct ledger *l, struct entry *e); /* nothing refers to it */
+/* Into the tables of keys; what has ended is shared with nobody. */
+void ledger_entry_name(struct ledger *l, struct entry *e, bool open);
 void entry_end_free(struct entry *e);
 /* What it was ordered with, the defaults included: only retries, back-off, jitter and keep. */
 void ledger_policy(const struct entry *e, struct order *out);
@@ -213,6 +215,9 @@ void after_unlink(struct ledger *l, struct entry *e); /* it waits for nothing an
 void after_forget(struct ledger *l, struct entry *e); /* nor does anybody for it */
 void after_fail(struct ledger *l, struct entry *e);   /* by its after_failed */
 
+/* --- recover.c --- */
+void recover_go_on(struct ledger *l); /* with the store started */
+
 /* --- rows.c --- */
 /* Puts the row that the file does not have yet, or changes it; NULL without memory.  Its spans lie
  * in the entry, but for what may change while it is on its way; its tag is what the entry will be
@@ -225,6 +230,7 @@ bool records_usable(const struct ledger *l); /* may a durable task be taken now?
 void records_change(struct ledger *l, struct entry *e);
 void records_forget(struct ledger *l, struct entry *e); /* it is being freed */
 extern const struct ao_class ledger_retry_class;        /* of l->retry */
+void records_flush(struct ledger *l); /* pushes what waits for an operation; before the stop */
 void records_remove(struct ledger *l, struct entry *e);
 void records_event(struct ledger *l, struct entry *e, const struct history_event *event);
 bool records_take(struct ledger *l); /* what came back; true: nothing is left */

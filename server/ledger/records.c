@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "server/ledger/ledger_parts.h"
+#include "server/runtime/log.h"
 
 enum {
     TAKE_BUDGET = 1024, /* operations that came back, a step */
@@ -58,6 +59,18 @@ void records_change(struct ledger *l, struct entry *e)
         entry_set(e, ENTRY_DIRTY);
     else
         push_row(l, e);
+}
+
+/* Operations stay in order, so the one that is on its way may be taken for done. */
+void records_flush(struct ledger *l)
+{
+    for (struct entry *e = l->first; e; e = e->all_next) {
+        if (e->pending == 0 || !entry_is(e, ENTRY_DIRTY))
+            continue;
+        entry_clear(e, ENTRY_SUBMITTING);
+        e->counted = LEDGER_QUEUED;
+        push_row(l, e);
+    }
 }
 
 void records_remove(struct ledger *l, struct entry *e)
@@ -186,11 +199,30 @@ static void row_saved(struct ledger *l, struct entry *e, const struct store_op *
         start_committed(l, e);
 }
 
+/* The file will never take its row: it goes on in memory. */
+static void give_up(struct ledger *l, struct entry *e)
+{
+    log_error("task is not durable", LOG_UINT("id", e->id),
+              LOG_STR("text", "the store refused its row; it lives as long as this process"));
+    l->kept.submitted--;
+    l->fleeting.submitted++;
+    e->durable = LEDGER_NONE;
+    entry_clear(e, ENTRY_SUBMITTING | ENTRY_DIRTY);
+    if (entry_is(e, ENTRY_ENDING))
+        end_committed(l, e);
+    else if (entry_is(e, ENTRY_STARTING))
+        start_committed(l, e);
+}
+
 static void row_failed(struct ledger *l, struct entry *e, const struct store_op *op)
 {
     if (op->verb == STORE_PUT && e->durable == LEDGER_FSYNC && e->reason == LEDGER_WHY_COMMIT &&
         e->attempt == 0) {
         take_back(l, e, op->error);
+        return;
+    }
+    if (op->error == STORE_REFUSED) {
+        give_up(l, e);
         return;
     }
     mark_unsaved(l, e);
@@ -207,7 +239,8 @@ static void came_back(struct ledger *l, struct store_op *op)
         audit_answer(l, op->owner, ok ? &op->audit : NULL);
         return;
     }
-    l->store_error = op->error;
+    if (op->error != STORE_REFUSED)
+        l->store_error = op->error;
     if (!ok && ao_state(&l->retry) == AO_STATE_INACTIVE)
         ao_sleep_until(&l->retry, ledger_after(l, AO_MS(RETRY_MS)));
     if (!e)

@@ -66,8 +66,7 @@ static void fill_changing(const struct ledger *l, const struct entry *e, struct 
     out->attempt = e->attempt;
     out->failures = e->failures;
     out->crashes = e->crashes;
-    out->due_at =
-        out->state == LEDGER_DELAYED || entry_is(e, ENTRY_SUBMITTING) ? wall_or_none(l, e->due) : 0;
+    out->due_at = ledger_state_open(row_state(e)) ? wall_or_none(l, e->due) : 0;
     out->started_at = e->started;
     out->ended_at = ledger_state_open(row_state(e)) ? 0 : e->ended;
 }

@@ -99,15 +99,6 @@ static enum ergon_error check(struct ledger *l, const struct order *o, char *tex
 
 /* --- A new one --- */
 
-static void name_it(struct ledger *l, struct entry *e)
-{
-    struct entry_more *more = e->more;
-    if (more && more->key.name.len > 0)
-        key_add(&l->keys, &more->key);
-    if (more && more->coalesce.name.len > 0)
-        key_add(&l->shared, &more->coalesce);
-}
-
 static void count_in(struct ledger *l, struct entry *e)
 {
     (e->durable == LEDGER_NONE ? &l->fleeting : &l->kept)->submitted++;
@@ -128,7 +119,7 @@ static enum ergon_error take_new(struct ledger *l, const struct order *o, struct
     }
     l->next_id++;
     ledger_entry_enter(l, e);
-    name_it(l, e);
+    ledger_entry_name(l, e, true);
     count_in(l, e);
     if (e->durable != LEDGER_NONE)
         entry_set(e, ENTRY_SUBMITTING);

@@ -185,20 +185,46 @@ static enum ao_verdict pump_step(struct ao *self)
 
 static const struct ao_class pump_class = {.name = "pump", .step = pump_step};
 
+/* --- Two methods; a registry of the tree would bring the whole task system with it --- */
+
+struct registry {
+    struct method methods[2];
+};
+
+static const struct ergon_handler work = {
+    .size = sizeof work, .name = "work", .kind = ERGON_BLOCKING};
+static const struct ergon_handler step = {
+    .size = sizeof step, .name = "step", .kind = ERGON_STEPPED};
+
+static struct registry *two_methods(void)
+{
+    struct registry *r = calloc(1, sizeof *r);
+    assert_non_null(r);
+    r->methods[0] = (struct method){.name = span_text("work"), .handler = &work, .index = 0};
+    r->methods[1] = (struct method){.name = span_text("step"), .handler = &step, .index = 1};
+    return r;
+}
+
+struct method *registry_find(const struct registry *r, struct span name)
+{
+    for (unsigned i = 0; i < 2; i++)
+        if (span_equal(r->methods[i].name, name))
+            return (struct method *)&r->methods[i];
+    return NULL;
+}
+
+uint32_t registry_count(const struct registry *r)
+{
+    (void)r;
+    return 2;
+}
+
+struct method *registry_at(const struct registry *r, uint32_t index)
+{
+    return (struct method *)&r->methods[index];
+}
+
 /* --- The world --- */
-
-static void never_run(struct ergon_task *t)
-{
-    (void)t;
-}
-
-static enum ao_verdict never_step(struct ao *self, struct ergon_task *t, void *state)
-{
-    (void)self;
-    (void)t;
-    (void)state;
-    return AO_DONE;
-}
 
 static void keep_some(void *arg, const char *line)
 {
@@ -216,21 +242,13 @@ static uint64_t wall(void *arg)
 
 void ledger_world_init(struct ledger_world *w)
 {
-    static const struct ergon_handler work = {
-        .name = "work", .kind = ERGON_BLOCKING, .run = never_run};
-    static const struct ergon_handler step = {
-        .name = "step", .kind = ERGON_STEPPED, .step = never_step};
-    char error[200] = "";
     *w = (struct ledger_world){.room = {1, 1}, .lasts = AO_NEVER};
     virtual_init(&w->v);
     virtual_silence();
     w->record = w->v.trace.line;
     w->v.trace.line = keep_some;
     w->v.trace.arg = w;
-    w->registry = registry_new();
-    if (registry_add(w->registry, "test", &work, error, sizeof error) != 0 ||
-        registry_add(w->registry, "test", &step, error, sizeof error) != 0)
-        fail_msg("%s", error);
+    w->registry = two_methods();
     w->options = (struct ledger_options){.tasks = (struct tasks *)w,
                                          .registry = w->registry,
                                          .wall = wall,
@@ -301,6 +319,38 @@ static void close_ledger(struct ledger_world *w)
     ao_fini(&w->pump);
 }
 
+/* A ledger on the rows that the last one left. */
+static void open_again(struct ledger_world *w)
+{
+    char error[200] = "";
+    ao_init(&w->pump, &pump_class, w->manager);
+    w->ledger = ledger_new(&w->options, error, sizeof error);
+    if (!w->ledger || ledger_recover(w->ledger, error, sizeof error) != 0)
+        fail_msg("%s", error);
+    w->door = ledger_door_open(w->ledger, w->loop, answered, pushed, w);
+    assert_non_null(w->door);
+    assert_int_equal(ledger_start(w->ledger), 0);
+    ledger_world_settle(w);
+}
+
+void ledger_world_crash(struct ledger_world *w)
+{
+    memory_store_crash(w->store);
+    close_ledger(w);
+    open_again(w);
+}
+
+void ledger_world_restart(struct ledger_world *w)
+{
+    w->source.stop(w->source.arg, false);
+    ledger_world_settle(w);
+    w->source.stop(w->source.arg, true);
+    ledger_world_settle(w);
+    ledger_stop(w->ledger);
+    close_ledger(w);
+    open_again(w);
+}
+
 void ledger_world_fini(struct ledger_world *w)
 {
     ledger_stop(w->ledger);
@@ -308,7 +358,7 @@ void ledger_world_fini(struct ledger_world *w)
     for (uint32_t i = 0; i < w->answered; i++)
         ask_free(w->asks[i]);
     memory_store_free(w->store);
-    registry_free(w->registry);
+    free(w->registry);
     virtual_fini(&w->v);
 }
 
@@ -318,6 +368,7 @@ struct order world_order(const char *method)
     order_init(&o);
     o.method = span_text(method);
     o.params = span_text("\x90");
+    o.durable = LEDGER_NONE;
     return o;
 }
 
@@ -358,6 +409,7 @@ void ledger_world_settle(struct ledger_world *w)
 void ledger_world_pass(struct ledger_world *w, ao_time duration)
 {
     virtual_run_until(&w->v, w->v.now + duration);
+    ledger_world_settle(w); /* a round, so that the activators know what time it is */
 }
 
 struct world_run *world_run_of(struct ledger_world *w, uint64_t id)

@@ -66,6 +66,7 @@ void ledger_world_fini(struct ledger_world *w);
 void ledger_world_crash(struct ledger_world *w);
 void ledger_world_restart(struct ledger_world *w); /* stops in order first */
 
+/* Kept in memory only. */
 struct order world_order(const char *method);
 uint64_t ledger_world_submit(struct ledger_world *w,
                              const struct order *o);            /* through its insides */

@@ -1,0 +1,352 @@
+/* Tasks that outlive the process: commits, crashes, a store that fails. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "tests/support/ledger_world.h"
+
+static int open_world(void **state)
+{
+    static struct ledger_world w;
+    ledger_world_init(&w);
+    ledger_world_keep_store(&w);
+    ledger_world_open(&w);
+    *state = &w;
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    ledger_world_fini(*state);
+    return 0;
+}
+
+static struct order durable(enum ledger_durable how)
+{
+    struct order o = world_order("work");
+    o.durable = (uint8_t)how;
+    return o;
+}
+
+static struct ask *give_order(struct ledger_world *w, struct order *o)
+{
+    struct ask *a = world_ask(w, ASK_SUBMIT);
+    a->orders = o;
+    a->order_count = 1;
+    world_give(w, a);
+    return a;
+}
+
+static void expect_row(struct ledger_world *w, uint64_t id, enum ledger_state state,
+                       uint32_t attempt)
+{
+    const struct memory_row *row = memory_store_row(w->store, id);
+    assert_non_null(row);
+    assert_int_equal(row->task.state, state);
+    assert_int_equal(row->task.attempt, attempt);
+}
+
+static void expect_balance(struct ledger_world *w)
+{
+    const struct store_counts *c = &w->store->counts;
+    struct ask *a = world_ask(w, ASK_AUDIT);
+    world_give(w, a);
+    ledger_world_pass(w, AO_MS(10));
+    assert_true(world_answered(w, a));
+    assert_memory_equal(pack_bytes(&a->result).at,
+                        "\x85\xa8"
+                        "balanced"
+                        "\xc3",
+                        11);
+    assert_int_equal(c->submitted, w->ledger->kept.submitted);
+    assert_int_equal(c->done, w->ledger->kept.ended[LEDGER_DONE]);
+}
+
+/* --- Commits --- */
+
+static void async_is_answered_at_once(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = durable(LEDGER_ASYNC);
+    struct ask *a = give_order(w, &o);
+    assert_true(world_answered(w, a));
+    assert_int_equal(w->store->commits, 0);
+    ledger_world_pass(w, AO_MS(2));
+    expect_row(w, a->outcomes[0].id, LEDGER_RUNNING, 1);
+}
+
+static void fsync_is_answered_when_it_is_on_disk(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = durable(LEDGER_FSYNC);
+    struct ask *a = give_order(w, &o);
+    uint64_t id = a->outcomes[0].id;
+    assert_false(world_answered(w, a));
+    assert_int_equal(world_reason(w, id), LEDGER_WHY_COMMIT);
+    assert_null(world_run_of(w, id));
+    ledger_world_pass(w, AO_MS(1));
+    assert_true(world_answered(w, a));
+    expect_row(w, id, LEDGER_QUEUED, 0);
+}
+
+static void fsync_starts_when_the_start_is_on_disk(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = durable(LEDGER_FSYNC);
+    uint64_t id = ledger_world_submit(w, &o);
+    ledger_world_pass(w, AO_MS(1));
+    assert_null(world_run_of(w, id));
+    assert_int_equal(world_entry(w, id)->attempt, 1);
+    ledger_world_pass(w, AO_MS(1));
+    assert_non_null(world_run_of(w, id));
+    expect_row(w, id, LEDGER_RUNNING, 1);
+}
+
+static void an_end_is_seen_when_it_is_on_disk(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = durable(LEDGER_ASYNC);
+    uint64_t id = ledger_world_submit(w, &o);
+    ledger_world_pass(w, AO_MS(10));
+    world_finish(world_run_of(w, id), "\x2a");
+    ledger_world_settle(w);
+    assert_int_equal(world_state(w, id), LEDGER_ASSIGNED);
+    assert_int_equal(world_reason(w, id), LEDGER_WHY_COMMIT);
+    ledger_world_pass(w, AO_MS(1));
+    assert_int_equal(world_state(w, id), LEDGER_DONE);
+    expect_row(w, id, LEDGER_DONE, 1);
+    assert_int_equal(memory_store_row(w->store, id)->task.result.len, 1);
+    expect_balance(w);
+}
+
+static void what_is_forgotten_leaves_the_file(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = durable(LEDGER_ASYNC);
+    o.keep = AO_S(1);
+    w->lasts = 0;
+    uint64_t id = ledger_world_submit(w, &o);
+    ledger_world_pass(w, AO_S(2));
+    assert_null(world_entry(w, id));
+    assert_null(memory_store_row(w->store, id));
+    assert_int_equal(w->store->counts.done, 1);
+    expect_balance(w);
+}
+
+static void changes_of_a_busy_task_are_written_together(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = durable(LEDGER_ASYNC);
+    w->lasts = 0;
+    w->store->latency = AO_MS(100);
+    uint64_t id = ledger_world_submit(w, &o);
+    ledger_world_pass(w, AO_MS(100));
+    assert_int_equal(w->store->operations, 1);
+    ledger_world_pass(w, AO_MS(100));
+    assert_int_equal(w->store->operations, 2);
+    assert_int_equal(world_state(w, id), LEDGER_DONE);
+}
+
+/* --- Crashes --- */
+
+static void what_was_open_goes_on_after_a_crash(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = durable(LEDGER_FSYNC);
+    o.key = span_text("order 7");
+    uint64_t runs = ledger_world_submit(w, &o);
+    o.key = span_text("");
+    o.delay = AO_S(100);
+    uint64_t delayed = ledger_world_submit(w, &o);
+    ledger_world_pass(w, AO_S(10));
+    assert_non_null(world_run_of(w, runs));
+    ledger_world_crash(w);
+    assert_int_equal(world_state(w, delayed), LEDGER_DELAYED);
+    assert_int_equal(world_entry(w, runs)->crashes, 1);
+    ledger_world_pass(w, AO_S(1));
+    assert_int_equal(world_run_of(w, runs)->run.attempt, 2);
+    o = durable(LEDGER_FSYNC);
+    o.key = span_text("order 7");
+    assert_int_equal(ledger_world_submit(w, &o), runs);
+    world_finish(world_run_of(w, runs), "\x01");
+    ledger_world_pass(w, AO_S(88));
+    assert_int_equal(world_state(w, delayed), LEDGER_DELAYED);
+    ledger_world_pass(w, AO_S(2));
+    assert_int_equal(world_state(w, delayed), LEDGER_ASSIGNED);
+    expect_balance(w);
+}
+
+static void what_had_ended_is_still_known_after_a_crash(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = durable(LEDGER_ASYNC);
+    uint64_t done = ledger_world_submit(w, &o);
+    ledger_world_pass(w, AO_MS(10));
+    world_finish(world_run_of(w, done), "\x2a");
+    ledger_world_pass(w, AO_MS(10));
+    uint64_t failed = ledger_world_submit(w, &o);
+    ledger_world_pass(w, AO_MS(10));
+    world_fail(world_run_of(w, failed), "ODD", "not today");
+    ledger_world_pass(w, AO_MS(10));
+    ledger_world_crash(w);
+    assert_int_equal(world_state(w, done), LEDGER_DONE);
+    assert_memory_equal(world_entry(w, done)->end->result, "\x2a", 1);
+    assert_int_equal(world_state(w, failed), LEDGER_FAILED);
+    assert_string_equal(world_entry(w, failed)->end->code, "ODD");
+    assert_string_equal(world_entry(w, failed)->end->text, "not today");
+    expect_balance(w);
+    ledger_world_pass(w, AO_S(3600));
+    assert_null(world_entry(w, done));
+}
+
+static void one_that_ran_in_three_crashes_is_dead(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = durable(LEDGER_FSYNC);
+    uint64_t id = ledger_world_submit(w, &o);
+    for (unsigned i = 1; i <= 3; i++) {
+        ledger_world_pass(w, AO_S(1));
+        assert_int_equal(world_run_of(w, id)->run.attempt, i);
+        ledger_world_crash(w);
+    }
+    ledger_world_pass(w, AO_S(1));
+    assert_int_equal(world_state(w, id), LEDGER_DEAD);
+    assert_string_equal(world_entry(w, id)->end->code, "QUARANTINED");
+    expect_balance(w);
+}
+
+static void a_graceful_stop_is_no_crash(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = durable(LEDGER_FSYNC);
+    uint64_t id = ledger_world_submit(w, &o);
+    ledger_world_pass(w, AO_S(1));
+    ledger_world_restart(w);
+    assert_int_equal(world_entry(w, id)->crashes, 0);
+    ledger_world_pass(w, AO_S(1));
+    assert_int_equal(world_run_of(w, id)->run.attempt, 2);
+    assert_int_equal(world_entry(w, id)->failures, 0);
+    expect_balance(w);
+}
+
+static void after_holds_across_a_crash(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = durable(LEDGER_FSYNC);
+    uint64_t first = ledger_world_submit(w, &o);
+    o.after = &first;
+    o.after_count = 1;
+    uint64_t second = ledger_world_submit(w, &o);
+    ledger_world_pass(w, AO_S(1));
+    ledger_world_crash(w);
+    assert_int_equal(world_reason(w, second), LEDGER_WHY_AFTER);
+    ledger_world_pass(w, AO_S(1));
+    world_finish(world_run_of(w, first), "\x01");
+    ledger_world_pass(w, AO_S(1));
+    assert_non_null(world_run_of(w, second));
+}
+
+static void numbers_of_events_do_not_go_back(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = durable(LEDGER_FSYNC);
+    o.retries = 3;
+    o.backoff = AO_MS(1);
+    uint64_t id = ledger_world_submit(w, &o);
+    ledger_world_pass(w, AO_S(1));
+    world_fail(world_run_of(w, id), "ODD", "not today");
+    ledger_world_pass(w, AO_S(1));
+    uint32_t next = history_next(world_entry(w, id));
+    struct history_event before, after;
+    assert_true(history_get(world_entry(w, id), 3, &before));
+    assert_int_equal(before.what, LEDGER_EVENT_ATTEMPT_FAILED);
+    ledger_world_crash(w);
+    assert_true(history_next(world_entry(w, id)) >= next);
+    assert_true(history_get(world_entry(w, id), 3, &after));
+    assert_int_equal(after.what, LEDGER_EVENT_ATTEMPT_FAILED);
+    assert_true(history_get(world_entry(w, id), 2, &after));
+    assert_int_equal(after.what, LEDGER_EVENT_STARTED);
+}
+
+/* --- A store that fails --- */
+
+static void a_submit_that_cannot_be_written_is_refused(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = durable(LEDGER_FSYNC);
+    w->store->error = STORE_FULL;
+    o.key = span_text("order 7");
+    struct ask *a = give_order(w, &o);
+    uint64_t id = a->outcomes[0].id;
+    ledger_world_pass(w, AO_MS(1));
+    assert_true(world_answered(w, a));
+    assert_int_equal(a->error, ERGON_E_STORE);
+    assert_null(world_entry(w, id));
+    a = give_order(w, &o);
+    assert_int_equal(a->error, ERGON_E_STORE);
+    w->store->error = STORE_OK;
+    ledger_world_pass(w, AO_S(2));
+    a = give_order(w, &o);
+    ledger_world_pass(w, AO_MS(1));
+    assert_int_equal(a->error, ERGON_OK);
+    expect_balance(w);
+}
+
+static void an_end_waits_for_a_store_that_fails(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = durable(LEDGER_ASYNC);
+    uint64_t id = ledger_world_submit(w, &o);
+    ledger_world_pass(w, AO_MS(10));
+    w->store->error = STORE_IO;
+    world_finish(world_run_of(w, id), "\x2a");
+    ledger_world_pass(w, AO_S(5));
+    assert_int_equal(world_reason(w, id), LEDGER_WHY_STORE);
+    expect_row(w, id, LEDGER_RUNNING, 1);
+    w->store->error = STORE_OK;
+    ledger_world_pass(w, AO_S(2));
+    assert_int_equal(world_state(w, id), LEDGER_DONE);
+    expect_row(w, id, LEDGER_DONE, 1);
+    expect_balance(w);
+}
+
+static void many_that_could_not_be_written_are_written_later(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = durable(LEDGER_ASYNC);
+    w->room[1] = 0;
+    for (unsigned i = 0; i < 2000; i++)
+        ledger_world_submit(w, &o);
+    w->store->error = STORE_FULL;
+    ledger_world_pass(w, AO_S(5));
+    assert_int_equal(w->ledger->unsaved, 2000);
+    w->store->error = STORE_OK;
+    ledger_world_pass(w, AO_S(5));
+    assert_int_equal(w->ledger->unsaved, 0);
+    assert_int_equal(w->store->counts.submitted, 2000);
+    expect_balance(w);
+}
+
+int main(void)
+{
+#define DURABLE(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
+    const struct CMUnitTest tests[] = {
+        DURABLE(async_is_answered_at_once),
+        DURABLE(fsync_is_answered_when_it_is_on_disk),
+        DURABLE(fsync_starts_when_the_start_is_on_disk),
+        DURABLE(an_end_is_seen_when_it_is_on_disk),
+        DURABLE(what_is_forgotten_leaves_the_file),
+        DURABLE(changes_of_a_busy_task_are_written_together),
+        DURABLE(what_was_open_goes_on_after_a_crash),
+        DURABLE(what_had_ended_is_still_known_after_a_crash),
+        DURABLE(one_that_ran_in_three_crashes_is_dead),
+        DURABLE(a_graceful_stop_is_no_crash),
+        DURABLE(after_holds_across_a_crash),
+        DURABLE(numbers_of_events_do_not_go_back),
+        DURABLE(a_submit_that_cannot_be_written_is_refused),
+        DURABLE(an_end_waits_for_a_store_that_fails),
+        DURABLE(many_that_could_not_be_written_are_written_later),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
