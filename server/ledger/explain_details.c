@@ -143,7 +143,7 @@ static void pack_limit(struct ledger *l, struct entry *e, struct pack *p)
 {
     const struct limit *limit = e->more->limit;
 
-    pack_key_span(p, "key", limit->name);
+    pack_key_span(p, "key", limit->key.name);
     pack_key_uint(p, "limit", limit->max);
     pack_key_uint(p, "taken", limit->taken);
     pack_key_uint(p, "before", place_in(&limit->waiting, e));
@@ -158,7 +158,7 @@ static void say_limit(struct ledger *l, struct entry *e, char *text, size_t size
     snprintf(text, size,
              "%" PRIu32 " of at most %" PRIu32 " tasks of limit \"%.*s\" run, and %" PRIu32
              " wait before it",
-             limit->taken, limit->max, (int)limit->name.len, (const char *)limit->name.at,
+             limit->taken, limit->max, (int)limit->key.name.len, (const char *)limit->key.name.at,
              place_in(&limit->waiting, e));
 }
 
@@ -172,7 +172,7 @@ static void pack_rate(struct ledger *l, struct entry *e, struct pack *p)
 {
     const struct bucket *b = e->more->bucket;
 
-    pack_key_span(p, "key", b->name);
+    pack_key_span(p, "key", b->key.name);
     pack_key_uint(p, "rate", b->size);
     pack_key_uint(p, "per", b->every * b->size / AO_MS(1));
     pack_key_uint(p, "before", place_in(&b->waiting, e));
@@ -185,7 +185,7 @@ static void say_rate(struct ledger *l, struct entry *e, char *text, size_t size)
 
     snprintf(text, size,
              "the bucket of rate \"%.*s\" is empty; the token for this task comes in %.1f s",
-             (int)b->name.len, (const char *)b->name.at, seconds_until(l, refill_of(l, e)));
+             (int)b->key.name.len, (const char *)b->key.name.at, seconds_until(l, refill_of(l, e)));
 }
 
 static void pack_after(struct ledger *l, struct entry *e, struct pack *p)

@@ -11,38 +11,49 @@
 
 struct hold_table; /* of limits and buckets by tenant and key */
 
+/* What a limit, or a bucket, is found by. */
+struct hold_key {
+    struct hold_key *next; /* in its chain of the table */
+    uint64_t hash;
+    struct span name; /* behind the limit, or bucket, in its memory */
+    const struct tenant *tenant;
+};
+
 struct limit {
-    struct limit *next; /* in its bucket of the table */
-    struct span name;
-    struct tenant *tenant;
-    uint32_t max; /* as the newest order of this key says */
-    uint32_t taken;
-    uint32_t refs; /* entries that name it */
+    struct hold_key key; /* first */
+    uint32_t max;        /* as the newest order of this key says */
+    uint32_t taken;      /* more than `max` while those run that began before it was lowered */
+    uint32_t refs;       /* entries that name it */
     struct entry_list waiting;
 };
 
 struct bucket {
-    struct bucket *next;
-    struct span name;
-    struct tenant *tenant;
-    uint32_t size;   /* tokens that it holds */
-    ao_time every;   /* ns a token */
-    ao_time full_at; /* when it would be full: the GCRA's theoretical arrival time */
+    struct hold_key key; /* first */
+    uint32_t size;       /* tokens that it holds */
+    ao_time every;       /* ns a token */
+    ao_time full_at;     /* when it would be full: the GCRA's theoretical arrival time */
     uint32_t refs;
     struct entry_list waiting;
     struct ao timer; /* sleeps until the next token while somebody waits */
     struct ledger *ledger;
 };
 
-struct hold_table *hold_table_new(void);
-void hold_table_free(struct hold_table *t);
+/* `seed`: secret, since keys come from strangers. */
+struct hold_table *hold_table_new(const uint64_t seed[2]); /* NULL without memory */
+void hold_table_free(struct hold_table *t);                /* all were dropped; NULL is fine */
 
 /* The limit, or bucket, of this name, made when new; a reference is taken.  What the newest order
- * says of its size counts from now on.  NULL without memory. */
+ * says of its size counts from now on: after that call limit_give(l, NULL) until NULL, or
+ * bucket_next(), since a larger one may have room for who waits.  A bucket keeps the tokens that it
+ * has.  A new bucket's timer and ledger are zero: whose they are makes them.  NULL without memory.
+ */
 struct limit *hold_limit(struct hold_table *t, struct tenant *tenant, struct span name,
                          uint32_t max);
 struct bucket *hold_bucket(struct hold_table *t, struct tenant *tenant, struct span name,
                            uint32_t rate, ao_time per, ao_time now);
+/* Gives the reference back; the last one frees it.  Only who names one waits in it or holds of it:
+ * so the last one finds it without waiters; what it holds itself is gone with it.  A bucket's timer
+ * is finished before. */
 void hold_limit_drop(struct hold_table *t, struct limit *l);
 void hold_bucket_drop(struct hold_table *t, struct bucket *b);
 

@@ -1,47 +1,6 @@
 /* Slots and tokens: what limits and buckets grant to entries, and get back. */
 #include "server/ledger/ledger_parts.h"
 
-/* --- Joined and left --- */
-
-static enum ao_verdict bucket_due(struct ao *self);
-const struct ao_class ledger_bucket_class = {.name = "bucket", .step = bucket_due};
-
-static bool join_bucket(struct ledger *l, struct entry *e, const struct order *o)
-{
-    struct bucket *b =
-        hold_bucket(l->holds, e->tenant, o->rate_key, o->rate, o->rate_per, ledger_now(l));
-    e->more->bucket = b;
-    if (b && !b->ledger) {
-        b->ledger = l;
-        ao_init(&b->timer, &ledger_bucket_class, l->activator);
-    }
-    return b != NULL;
-}
-
-bool holding_join(struct ledger *l, struct entry *e, const struct order *o)
-{
-    if (o->limit_key.len > 0) {
-        e->more->limit = hold_limit(l->holds, e->tenant, o->limit_key, o->limit);
-        if (!e->more->limit)
-            return false;
-    }
-    return o->rate_key.len == 0 || join_bucket(l, e, o);
-}
-
-void holding_leave(struct ledger *l, struct entry *e)
-{
-    struct bucket *b = e->more->bucket;
-    if (e->more->limit)
-        hold_limit_drop(l->holds, e->more->limit);
-    if (!b)
-        return;
-    if (b->refs == 1) {
-        ao_deactivate(&b->timer);
-        ao_fini(&b->timer);
-    }
-    hold_bucket_drop(l->holds, b);
-}
-
 /* --- Tokens --- */
 
 /* Who stands first gets its token when it is there. */
@@ -66,6 +25,8 @@ static enum ao_verdict bucket_due(struct ao *self)
     ao_sleep_until(self, bucket_refill(b, ledger_now(l)));
     return AO_PARK;
 }
+
+const struct ao_class ledger_bucket_class = {.name = "bucket", .step = bucket_due};
 
 void holding_release_token(struct ledger *l, struct entry *e)
 {
@@ -103,6 +64,50 @@ void holding_release_stray(struct ledger *l, struct entry *e)
     for (; next; next = limit_give(limit, NULL))
         ledger_queue_up(l, next, true);
 }
+
+/* --- Joined and left --- */
+
+static bool join_bucket(struct ledger *l, struct entry *e, const struct order *o)
+{
+    struct bucket *b =
+        hold_bucket(l->holds, e->tenant, o->rate_key, o->rate, o->rate_per, ledger_now(l));
+    e->more->bucket = b;
+    if (!b)
+        return false;
+    if (!b->ledger) {
+        b->ledger = l;
+        ao_init(&b->timer, &ledger_bucket_class, l->activator);
+    }
+    await_token(l, b); /* another size may have brought one nearer */
+    return true;
+}
+
+bool holding_join(struct ledger *l, struct entry *e, const struct order *o)
+{
+    if (o->limit_key.len > 0) {
+        e->more->limit = hold_limit(l->holds, e->tenant, o->limit_key, o->limit);
+        if (!e->more->limit)
+            return false;
+        give_slot(l, e->more->limit, NULL); /* it may have been raised */
+    }
+    return o->rate_key.len == 0 || join_bucket(l, e, o);
+}
+
+void holding_leave(struct ledger *l, struct entry *e)
+{
+    struct bucket *b = e->more->bucket;
+    if (e->more->limit)
+        hold_limit_drop(l->holds, e->more->limit);
+    if (!b)
+        return;
+    if (b->refs == 1) {
+        ao_deactivate(&b->timer);
+        ao_fini(&b->timer);
+    }
+    hold_bucket_drop(l->holds, b);
+}
+
+/* --- Both --- */
 
 bool holding_take(struct ledger *l, struct entry *e)
 {

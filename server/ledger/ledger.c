@@ -85,7 +85,7 @@ static int init_tables(struct ledger *l)
     l->hash_seed[0] = activator_random(l->activator);
     l->hash_seed[1] = activator_random(l->activator);
     l->by_method = calloc(registry_count(l->options.registry) + 1, sizeof(struct ledger_queue *));
-    l->holds = hold_table_new();
+    l->holds = hold_table_new(l->hash_seed);
     if (!l->by_method || !l->holds || id_table_init(&l->ids) != 0 ||
         key_table_init(&l->keys, l->hash_seed) != 0 ||
         key_table_init(&l->shared, l->hash_seed) != 0)
@@ -174,8 +174,7 @@ void ledger_free(struct ledger *l)
     id_table_fini(&l->ids);
     key_table_fini(&l->keys);
     key_table_fini(&l->shared);
-    if (l->holds)
-        hold_table_free(l->holds);
+    hold_table_free(l->holds);
     names_fini(l);
     free(l->by_method);
     free(l);

@@ -4,8 +4,15 @@
  * One pick for each kind of executor.  Ten levels; in each a ring of the tenants that have
  * something there, each with its entries in order.  Who has stood in a level for `ageing` is moved
  * up one, so the lowest priority waits for the highest at most nine times that.  A turn is `weight`
- * entries. Every operation is O(1), moves by age are paid out of a budget.  Pure: the time is
- * passed in. */
+ * entries.
+ *
+ * A tenant that comes to a level where it was not served for a whole round does not queue up behind
+ * the others' turns: it is a newcomer, and newcomers and the ring are served by turns, so its first
+ * entry is the next or the next but one.  After that entry it stands in the ring as everybody does.
+ * Who comes back within a round goes to the end of the ring; so nobody gains by leaving.  (The new
+ * flows of FQ-CoDel, RFC 8290, but alternating, so that newcomers never shut out the others.)
+ *
+ * Every operation is O(1); moves by age are paid out of a budget.  Pure: the time is passed in. */
 #ifndef ERGON_LEDGER_PICK_H
 #define ERGON_LEDGER_PICK_H
 
@@ -13,19 +20,26 @@
 
 enum { PICK_LEVELS = 10, PICK_KINDS = 2 };
 
-/* A tenant's entries in one level.  Those that came up from below stand beside those that were
- * born there; the older of the two heads goes first. */
+/* A tenant's entries in one level.  Those that had their turn before go first.  Those that came up
+ * from below stand beside those that were born there; the older of the two heads, by id, goes
+ * first. */
 struct pick_share {
     struct tenant *tenant;
-    struct pick_share *prev, *next; /* in the level's ring; NULL: has nothing there */
-    struct entry_list born, risen;
-    uint32_t left; /* of its turn */
+    struct pick_share *prev, *next; /* in `ring` */
+    struct pick_share **ring;       /* the level's `turn` or `fresh`; NULL: has nothing there */
+    struct entry_list again, risen, born;
+    uint32_t left;       /* of its turn; 0: its turn has not begun */
+    uint64_t fresh_from; /* a newcomer, when the level has served so many */
 };
 
 struct pick_level {
-    struct pick_share *turn;         /* whose turn it is; NULL: the level is empty */
+    struct pick_share *turn;         /* ring; whose turn it is; NULL: empty */
+    struct pick_share *fresh;        /* ring of newcomers; who came first; NULL: none */
     struct entry *oldest, *youngest; /* by `entered` */
-    uint32_t count;
+    uint32_t count, shares;          /* entries; tenants that have some */
+    uint64_t weights;                /* of those tenants: the entries of a round */
+    uint64_t served;
+    bool was_fresh; /* the last one served was a newcomer's */
 };
 
 struct pick {
@@ -34,29 +48,32 @@ struct pick {
     uint32_t count;
 };
 
-/* One owner of work.  Shares are made when first needed. */
+/* One owner of work.  Shares are made when first needed: one piece of memory a kind, freed by who
+ * frees the tenant. */
 struct tenant {
     struct tenant *next; /* in the table of tenants */
-    uint32_t weight;
-    uint32_t entries; /* that name it */
+    uint32_t weight;     /* stands still while something of it is queued */
+    uint32_t entries;    /* that name it */
     struct span name;
     struct pick_share *shares[PICK_KINDS]; /* PICK_LEVELS each; NULL: not yet */
 };
 
 void pick_init(struct pick *p, ao_time ageing);
 
-/* Queued at the end of its tenant's share, or, for one that had its turn before and could not be
- * run then, at its head.  False without memory. */
+/* Queued at the end of its tenant's share, in the level of its priority; or, for one that had its
+ * turn before and could not be run then, ahead of all that had not, in the level that it had
+ * reached.  `now` never goes back.  False without memory. */
 bool pick_add(struct pick *p, unsigned kind, struct entry *e, bool front, ao_time now);
-void pick_remove(struct pick *p, unsigned kind, struct entry *e); /* of one that is queued */
+void pick_remove(struct pick *p, unsigned kind, struct entry *e); /* of one that is queued here */
 
 /* Takes the next out; NULL when there is none. */
 struct entry *pick_take(struct pick *p, unsigned kind, ao_time now);
 
-/* How many are certain to go before it, for task.explain: those in higher levels, its own tenant's
+/* How many stand before it, for task.explain: those in higher levels, its own tenant's
  * before it in its level (counted to `max`), and those of other tenants in its level. */
 struct pick_place {
-    uint32_t higher, own, others, tenants;
+    uint32_t higher, own, others;
+    uint32_t tenants;  /* that share the level, its own included */
     bool own_is_least; /* counting stopped at `max` */
 };
 void pick_place(const struct pick *p, unsigned kind, const struct entry *e, uint32_t max,
