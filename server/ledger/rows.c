@@ -27,11 +27,11 @@ static void fill_more(const struct entry_more *more, struct store_task *out)
     out->key = more->key.name;
     out->coalesce = more->coalesce.name;
     if (more->limit) {
-        out->limit_key = more->limit->name;
+        out->limit_key = more->limit->key.name;
         out->limit = more->limit_max;
     }
     if (more->bucket) {
-        out->rate_key = more->bucket->name;
+        out->rate_key = more->bucket->key.name;
         out->rate = more->rate;
         out->rate_per = more->rate_per;
     }
