@@ -1,7 +1,8 @@
 #!/bin/sh
 # Ergon beside other servers, under the same load: installs them from Debian, builds, measures, prints ratios.
-#   run.sh [OPTION...]         options of side_by_side.py; 'run.sh --help' lists them
-#   run.sh --bar [OPTION...]   the rows that are no table of peers: options of bar.py
+#   run.sh [OPTION...]             options of side_by_side.py; 'run.sh --help' lists them
+#   run.sh --bar [OPTION...]       the rows that are no table of peers: options of bar.py
+#   run.sh --durable [OPTION...]   submissions that are acknowledged when they are durable: options of durable.py
 # ERGON_BUILD names the build directory (build, at the root of the tree).  Installing needs root or sudo.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -9,10 +10,11 @@ cd "$here/../../.."
 build=${ERGON_BUILD:-build}
 
 program=side_by_side.py
-[ "${1:-}" != --bar ] || {
-    program=bar.py
-    shift
-}
+case "${1:-}" in
+--bar) program=bar.py ;;
+--durable) program=durable.py ;;
+esac
+[ "$program" = side_by_side.py ] || shift
 packages="beanstalkd erlang-base gearman-job-server haproxy memcached nats-server openssl redis-server tarantool tarantool-dev"
 units="beanstalkd epmd.socket epmd gearman-job-server haproxy memcached nats-server redis-server tarantool"
 policy=/usr/sbin/policy-rc.d
@@ -60,7 +62,7 @@ wanted=$(missing)
 [ -z "$wanted" ] || install_peers $wanted
 
 [ -f "$build/build.ninja" ] || cmake -S . -B "$build" -G Ninja -DERGON_WERROR=ON >/dev/null
-ninja -C "$build" --quiet ergond peers_driver handshakes limit_echo gearman_worker nats_responder >&2
+ninja -C "$build" --quiet ergond ergon peers_driver handshakes limit_echo gearman_worker nats_responder sync_rate >&2
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

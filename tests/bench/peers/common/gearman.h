@@ -20,6 +20,7 @@ enum {
     GEARMAN_NO_JOB = 10,
     GEARMAN_JOB_ASSIGN = 11,
     GEARMAN_WORK_COMPLETE = 13,
+    GEARMAN_SUBMIT_JOB_BG = 18,
 };
 
 static inline void gearman_head(char *to, const char *magic, uint32_t kind, size_t len)

@@ -1,5 +1,6 @@
 /* Beanstalk: put and reserve in one write, and delete when the job has come back, all on one
- * connection.  No result goes back to whoever put it, so this is less work than a task. */
+ * connection.  No result goes back to whoever put it, so this is less work than a task.  And put
+ * alone. */
 #include "tests/bench/peers/common/line.h"
 #include "tests/bench/peers/driver/protocol.h"
 
@@ -45,4 +46,23 @@ const struct protocol protocol_beanstalk = {
     .head = head,
     .tail = "\r\nreserve\r\n",
     .parse = parse,
+};
+
+static enum answer_kind put_parse(const struct shape *s, const char *at, size_t n, struct answer *a)
+{
+    (void)s;
+    a->size = line_size(at, n);
+    if (a->size == 0)
+        return ANSWER_PARTIAL;
+    return line_starts(at, n, "INSERTED ") ? ANSWER_TASK : ANSWER_WRONG;
+}
+
+const struct protocol protocol_beanstalk_put = {
+    .name = "beanstalk-put",
+    .task = "put",
+    .method = "",
+    .ordered = true,
+    .head = head,
+    .tail = "\r\n",
+    .parse = put_parse,
 };

@@ -1,7 +1,10 @@
 /* Gearman, binary protocol: SUBMIT_JOB, then JOB_CREATED and WORK_COMPLETE.  Jobs are told apart by
  * the slot, which stands in the first four bytes of the payload and comes back with it; the unique
- * id is empty, so that the server need not look for a job of the same one. */
+ * id is empty, so that the server need not look for a job of the same one.
+ *
+ * SUBMIT_JOB_BG ends with JOB_CREATED.  It has a unique id: a stored job is found by it. */
 #include "tests/bench/peers/common/gearman.h"
+#include "tests/bench/peers/common/line.h"
 #include "tests/bench/peers/driver/protocol.h"
 
 enum { STAMP = 4 };
@@ -52,4 +55,36 @@ const struct protocol protocol_gearman = {
     .head = head,
     .tail = "",
     .parse = parse,
+};
+
+static size_t background_head(const struct shape *s, struct place p, char *to)
+{
+    size_t name = strlen(s->method) + 1, n = GEARMAN_HEAD;
+
+    memcpy(to + n, s->method, name);
+    n += name;
+    n += line_put_number(to + n, p.number);
+    to[n++] = 0;
+    gearman_head(to, GEARMAN_REQUEST, GEARMAN_SUBMIT_JOB_BG, n - GEARMAN_HEAD + s->payload);
+    return n;
+}
+
+static enum answer_kind background_parse(const struct shape *s, const char *at, size_t n,
+                                         struct answer *a)
+{
+    (void)s;
+    if (n < GEARMAN_HEAD)
+        return ANSWER_PARTIAL;
+    a->size = gearman_size(at);
+    return gearman_kind(at) == GEARMAN_JOB_CREATED ? ANSWER_TASK : ANSWER_WRONG;
+}
+
+const struct protocol protocol_gearman_background = {
+    .name = "gearman-background",
+    .task = "SUBMIT_JOB_BG",
+    .method = "echo",
+    .ordered = true,
+    .head = background_head,
+    .tail = "",
+    .parse = background_parse,
 };

@@ -29,7 +29,8 @@ struct load {
     uint64_t *began; /* depth of each connection */
     uint64_t now;    /* at the last read */
     uint64_t in_flight;
-    bool asking; /* tasks are asked for, until a drain */
+    uint64_t asked; /* number of the next */
+    bool asking;    /* tasks are asked for, until a drain */
     struct arrivals arrivals;
     uint32_t turn; /* connection that takes what is due */
     struct {
@@ -79,8 +80,8 @@ static bool ask(struct load *l, struct connection *c, uint32_t slot, uint64_t si
 
     if (!outgoing_has_room(&l->out) && !flush(l, c))
         return false;
-    outgoing_wrote(&l->out,
-                   p->head(&l->o.shape, (struct place){c->index, slot}, outgoing_at(&l->out)));
+    outgoing_wrote(&l->out, p->head(&l->o.shape, (struct place){c->index, slot, l->asked++},
+                                    outgoing_at(&l->out)));
     if (!p->bare)
         outgoing_add(&l->out, l->payload + p->stamp, l->o.shape.payload - p->stamp);
     if (*p->tail)
@@ -348,6 +349,7 @@ static struct load *load_new(const struct load_options *options)
     if (!l)
         return NULL;
     l->o = *options;
+    l->asked = processor_clock_ns();
     arrivals_init(&l->arrivals, options->rate);
     l->epoll = epoll_create1(EPOLL_CLOEXEC);
     l->payload = malloc(options->shape.payload);

@@ -35,7 +35,7 @@ static void usage(FILE *to)
                 "  --paced            a window for each line of input instead of three\n"
                 "  --json             a line of JSON for each window\n\nprotocols:\n");
     for (size_t i = 0; (p = protocol_at(i)); i++)
-        fprintf(to, "  %-12s %s\n", p->name, p->task);
+        fprintf(to, "  %-18s %s\n", p->name, p->task);
 }
 
 static bool number(const char *text, double least, double most, double *to)

@@ -1,5 +1,5 @@
 /* NATS: a message to the subject, answered by a responder to _I.CONNECTION.SLOT, for which the
- * connection has one subscription. */
+ * connection has one subscription.  A stream answers there itself. */
 #include "tests/bench/peers/common/line.h"
 #include "tests/bench/peers/driver/protocol.h"
 
@@ -65,4 +65,29 @@ const struct protocol protocol_nats = {
     .head = head,
     .tail = "\r\n",
     .parse = parse,
+};
+
+/* MSG _I.7.12 1 30, and {"stream":"tasks","seq":1} or {"error":... */
+static enum answer_kind stream_parse(const struct shape *s, const char *at, size_t n,
+                                     struct answer *a)
+{
+    static const char error[] = "{\"error\"";
+    enum answer_kind kind = parse(s, at, n, a);
+
+    if (kind != ANSWER_TASK)
+        return kind;
+    size_t line = line_size(at, n);
+    if (n - line < sizeof error - 1)
+        return ANSWER_PARTIAL;
+    return line_starts(at + line, n - line, error) ? ANSWER_WRONG : ANSWER_TASK;
+}
+
+const struct protocol protocol_nats_stream = {
+    .name = "nats-stream",
+    .task = "message to a stream, and its acknowledgement",
+    .method = "tasks",
+    .hello = hello,
+    .head = head,
+    .tail = "\r\n",
+    .parse = stream_parse,
 };

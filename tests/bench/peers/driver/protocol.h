@@ -22,6 +22,7 @@ struct shape {
 struct place {
     uint32_t connection;
     uint32_t slot;
+    uint64_t number; /* no other task has it, of an earlier run of the driver neither */
 };
 
 enum answer_kind {
@@ -62,6 +63,10 @@ struct protocol {
 
 extern const struct protocol protocol_msgpack_rpc, protocol_gearman, protocol_beanstalk,
     protocol_nats, protocol_redis, protocol_tarantool, protocol_memcached, protocol_packet4;
+
+/* A task is submitted, and has ended when the server says that it is kept. */
+extern const struct protocol protocol_submit, protocol_submit_fsync, protocol_redis_push,
+    protocol_beanstalk_put, protocol_gearman_background, protocol_nats_stream;
 
 /* NULL: there is none of that name. */
 const struct protocol *protocol_find(const char *name);
