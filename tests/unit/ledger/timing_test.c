@@ -1,0 +1,262 @@
+/* Delays, deadlines, timeouts, what must be done first, and how long an end is kept. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "tests/support/ledger_world.h"
+
+static int open_world(void **state)
+{
+    static struct ledger_world w;
+    ledger_world_init(&w);
+    ledger_world_open(&w);
+    *state = &w;
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    ledger_world_fini(*state);
+    return 0;
+}
+
+static void a_delay_passes(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = world_order("work");
+    o.delay = AO_MS(250);
+    uint64_t id = ledger_world_submit(w, &o);
+    ledger_world_pass(w, AO_MS(249));
+    assert_int_equal(world_state(w, id), LEDGER_DELAYED);
+    assert_int_equal(world_reason(w, id), LEDGER_WHY_DELAY);
+    ledger_world_pass(w, AO_MS(1));
+    assert_int_equal(world_state(w, id), LEDGER_ASSIGNED);
+}
+
+static void a_moment_comes(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = world_order("work");
+    o.at = ledger_wall(w->ledger) + AO_S(2);
+    uint64_t id = ledger_world_submit(w, &o);
+    ledger_world_pass(w, AO_MS(1999));
+    assert_int_equal(world_state(w, id), LEDGER_DELAYED);
+    ledger_world_pass(w, AO_MS(1));
+    assert_int_equal(world_state(w, id), LEDGER_ASSIGNED);
+    o.at = ledger_wall(w->ledger) - AO_S(2);
+    w->room[1] = 2;
+    id = ledger_world_submit(w, &o);
+    ledger_world_settle(w);
+    assert_int_equal(world_state(w, id), LEDGER_ASSIGNED);
+}
+
+static void a_deadline_ends_it_wherever_it_is(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = world_order("work");
+    uint64_t ids[3];
+    o.deadline = AO_S(1);
+    for (unsigned i = 0; i < 2; i++)
+        ids[i] = ledger_world_submit(w, &o); /* one runs, one is queued */
+    o.delay = AO_S(5);
+    ids[2] = ledger_world_submit(w, &o);
+    ledger_world_pass(w, AO_MS(999));
+    for (unsigned i = 0; i < 3; i++)
+        assert_true(ledger_state_open(world_state(w, ids[i])));
+    ledger_world_pass(w, AO_MS(1));
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(world_state(w, ids[i]), LEDGER_EXPIRED);
+        assert_string_equal(world_entry(w, ids[i])->end->code, "DEADLINE");
+    }
+}
+
+static void a_deadline_that_has_passed_expires_at_once(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = world_order("work");
+    o.deadline = 0;
+    uint64_t id = ledger_world_submit(w, &o);
+    assert_int_equal(world_state(w, id), LEDGER_EXPIRED);
+}
+
+static void an_attempt_sees_the_nearer_of_both(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = world_order("work");
+    o.deadline = AO_S(9);
+    o.timeout = AO_S(5);
+    uint64_t id = ledger_world_submit(w, &o);
+    ledger_world_settle(w);
+    assert_int_equal(world_run_of(w, id)->run.deadline, w->v.now + AO_S(5));
+}
+
+static void the_last_timeout_is_final(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = world_order("work");
+    o.timeout = AO_S(1);
+    o.retries = 1;
+    o.backoff = 0;
+    uint64_t id = ledger_world_submit(w, &o);
+    ledger_world_pass(w, AO_S(3));
+    assert_int_equal(world_state(w, id), LEDGER_DEAD);
+    assert_string_equal(world_entry(w, id)->end->code, "DEADLINE");
+    assert_int_equal(w->runs == NULL, true);
+}
+
+static void again_is_no_failure(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = world_order("work");
+    uint64_t id = ledger_world_submit(w, &o);
+    for (unsigned i = 1; i < 5; i++) {
+        ledger_world_settle(w);
+        assert_int_equal(world_run_of(w, id)->run.attempt, i);
+        world_again(world_run_of(w, id), AO_S(5));
+        assert_int_equal(world_reason(w, id), LEDGER_WHY_AGAIN);
+        ledger_world_pass(w, AO_S(5));
+    }
+    assert_int_equal(world_entry(w, id)->failures, 0);
+}
+
+static void retry_begins_anew(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = world_order("work");
+    o.deadline = AO_S(1);
+    uint64_t id = ledger_world_submit(w, &o);
+    ledger_world_pass(w, AO_S(1));
+    assert_int_equal(world_state(w, id), LEDGER_EXPIRED);
+    assert_true(ledger_retry(w->ledger, world_entry(w, id)));
+    ledger_world_pass(w, AO_S(1));
+    assert_int_equal(world_run_of(w, id)->run.attempt, 2);
+    assert_false(ledger_retry(w->ledger, world_entry(w, id)));
+    world_finish(world_run_of(w, id), "\x01");
+    assert_int_equal(world_state(w, id), LEDGER_DONE);
+    assert_false(ledger_retry(w->ledger, world_entry(w, id)));
+    assert_int_equal(w->ledger->fleeting.ended[LEDGER_EXPIRED], 0);
+}
+
+/* --- after --- */
+
+static uint64_t submit_after(struct ledger_world *w, const uint64_t *ids, uint32_t count)
+{
+    struct order o = world_order("work");
+    o.after = ids;
+    o.after_count = count;
+    return ledger_world_submit(w, &o);
+}
+
+static void what_must_be_done_first_is(void **state)
+{
+    struct ledger_world *w = *state;
+    w->room[1] = 2;
+    uint64_t first[2] = {submit_after(w, NULL, 0), submit_after(w, NULL, 0)};
+    uint64_t second = submit_after(w, first, 2);
+    ledger_world_settle(w);
+    assert_int_equal(world_reason(w, second), LEDGER_WHY_AFTER);
+    world_finish(world_run_of(w, first[1]), "\x01");
+    ledger_world_settle(w);
+    assert_int_equal(world_reason(w, second), LEDGER_WHY_AFTER);
+    world_finish(world_run_of(w, first[0]), "\x01");
+    ledger_world_settle(w);
+    assert_int_equal(world_state(w, second), LEDGER_ASSIGNED);
+    assert_int_equal(world_state(w, submit_after(w, first, 2)), LEDGER_QUEUED);
+}
+
+static void a_chain_fails_with_its_first(void **state)
+{
+    struct ledger_world *w = *state;
+    enum { LENGTH = 20000 };
+    uint64_t first = submit_after(w, NULL, 0), last = first;
+    for (unsigned i = 0; i < LENGTH; i++)
+        last = submit_after(w, &last, 1);
+    ledger_world_settle(w);
+    world_fail(world_run_of(w, first), "ODD", "not today");
+    ledger_world_settle(w);
+    assert_int_equal(world_state(w, last), LEDGER_FAILED);
+    assert_string_equal(world_entry(w, last)->end->code, "AFTER");
+    assert_int_equal(w->ledger->fleeting.ended[LEDGER_FAILED], LENGTH + 1);
+    uint64_t late = submit_after(w, &last, 1);
+    assert_int_equal(world_state(w, late), LEDGER_FAILED);
+}
+
+static void the_unknown_cannot_be_waited_for(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = world_order("work");
+    struct submitted done;
+    char text[ASK_TEXT_MAX] = "";
+    uint64_t nobody = 12345;
+    o.after = &nobody;
+    o.after_count = 1;
+    assert_int_equal(ledger_submit(w->ledger, &o, &done, text, sizeof text), ERGON_E_NOT_FOUND);
+    assert_non_null(strstr(text, "no task"));
+    assert_int_equal(w->ledger->count, 0);
+}
+
+static void who_waits_can_be_cancelled(void **state)
+{
+    struct ledger_world *w = *state;
+    uint64_t first = submit_after(w, NULL, 0);
+    uint64_t second = submit_after(w, &first, 1), third = submit_after(w, &second, 1);
+    ledger_cancel(w->ledger, world_entry(w, second));
+    ledger_world_settle(w);
+    assert_int_equal(world_state(w, second), LEDGER_CANCELLED);
+    assert_int_equal(world_state(w, third), LEDGER_FAILED);
+    assert_true(ledger_state_open(world_state(w, first)));
+}
+
+/* --- What has ended --- */
+
+static void the_oldest_ends_go_when_there_are_too_many(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = world_order("work");
+    uint64_t ids[100];
+    w->lasts = 0;
+    w->ledger->options.kept_bytes_max = 20000;
+    for (unsigned i = 0; i < 100; i++)
+        ids[i] = ledger_world_submit(w, &o);
+    ledger_world_settle(w);
+    assert_null(world_entry(w, ids[0]));
+    assert_non_null(world_entry(w, ids[99]));
+    assert_true(w->ledger->ended_bytes <= 20000);
+    assert_int_equal(w->ledger->fleeting.ended[LEDGER_DONE], 100);
+}
+
+static void a_large_result_is_cut(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = world_order("work");
+    o.keep_size = 4;
+    uint64_t id = ledger_world_submit(w, &o);
+    ledger_world_settle(w);
+    world_finish(world_run_of(w, id), "\xa5hello");
+    assert_int_equal(world_state(w, id), LEDGER_DONE);
+    assert_true(world_entry(w, id)->end->cut);
+    assert_null(world_entry(w, id)->end->result);
+}
+
+int main(void)
+{
+#define TIMING(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
+    const struct CMUnitTest tests[] = {
+        TIMING(a_delay_passes),
+        TIMING(a_moment_comes),
+        TIMING(a_deadline_ends_it_wherever_it_is),
+        TIMING(a_deadline_that_has_passed_expires_at_once),
+        TIMING(an_attempt_sees_the_nearer_of_both),
+        TIMING(the_last_timeout_is_final),
+        TIMING(again_is_no_failure),
+        TIMING(retry_begins_anew),
+        TIMING(what_must_be_done_first_is),
+        TIMING(a_chain_fails_with_its_first),
+        TIMING(the_unknown_cannot_be_waited_for),
+        TIMING(who_waits_can_be_cancelled),
+        TIMING(the_oldest_ends_go_when_there_are_too_many),
+        TIMING(a_large_result_is_cut),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
