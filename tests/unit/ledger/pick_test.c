@@ -138,17 +138,27 @@ static void counts_agree(const struct world *w, const struct model *m)
     assert_int_equal(sum, (uint32_t)m->count);
 }
 
-static void model_add(struct world *w, struct model *m, struct entry *e, bool front)
+static void model_note(const struct world *w, struct model *m, struct entry *e, bool front)
 {
-    if (m->count == ENTRIES)
-        return;
-    if (front)
-        assert_true(pick_add(&w->pick, KIND, e, true, w->now));
-    else
-        add(w, e, (int)chance(w, TENANTS), (uint8_t)chance(w, PICK_LEVELS));
     m->inside[m->count] = e;
     m->since[m->count] = w->now;
     m->front[m->count++] = front;
+}
+
+static void model_new(struct world *w, struct model *m)
+{
+    if (m->count == ENTRIES)
+        return;
+    struct entry *e = malloc(sizeof *e);
+    assert_non_null(e);
+    add(w, e, (int)chance(w, TENANTS), (uint8_t)chance(w, PICK_LEVELS));
+    model_note(w, m, e, false);
+}
+
+static void model_again(struct world *w, struct model *m, struct entry *e)
+{
+    assert_true(pick_add(&w->pick, KIND, e, true, w->now));
+    model_note(w, m, e, true);
 }
 
 static struct entry *model_take(struct world *w, struct model *m)
@@ -185,11 +195,11 @@ static void agrees_with_a_naive_model(void **state)
     for (int i = 0; i < 60000; i++) {
         uint64_t what = chance(&w, 100);
         if (what < (i / 5000 % 2 ? 35 : 60))
-            model_add(&w, &m, malloc(sizeof(struct entry)), false);
+            model_new(&w, &m);
         else if (what < 80)
             free(model_take(&w, &m));
         else if (what < 85 && m.count > 0)
-            model_add(&w, &m, model_take(&w, &m), true);
+            model_again(&w, &m, model_take(&w, &m));
         else if (what < 92)
             model_remove(&w, &m);
         else
