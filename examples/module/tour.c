@@ -165,6 +165,7 @@ static void primes(struct ergon_task *task)
                         (unsigned long long)n);
             return;
         }
+        ergon_progress(task, n, limit, NULL);
     }
     ergon_result_int(task, found);
 }

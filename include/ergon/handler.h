@@ -251,6 +251,32 @@ static inline struct ao_port *ergon_port(struct ergon_task *task)
     return ergon_host->port(task);
 }
 
+static inline bool ergon_task_id(struct ergon_task *task, char buf[ERGON_TASK_ID_SIZE])
+{
+    return ergon_host->task_id(task, buf);
+}
+
+static inline uint32_t ergon_attempt(struct ergon_task *task)
+{
+    return ergon_host->attempt(task);
+}
+
+static inline bool ergon_progress(struct ergon_task *task, uint64_t done, uint64_t total,
+                                  const char *text)
+{
+    return ergon_host->progress(task, done, total, text);
+}
+
+static inline bool ergon_partial(struct ergon_task *task, const void *value, size_t len)
+{
+    return ergon_host->partial(task, value, len);
+}
+
+static inline void ergon_again(struct ergon_task *task, uint64_t ns)
+{
+    ergon_host->again(task, ns);
+}
+
 /* Ends the task as failed, with a text like printf's. */
 #define ergon_failf(task, code, ...)                                                               \
     do {                                                                                           \

@@ -15,7 +15,9 @@
 
 #include <ergon/ao.h>
 
-enum { ERGON_ABI_MAJOR = 1, ERGON_ABI_MINOR = 0 };
+enum { ERGON_ABI_MAJOR = 1, ERGON_ABI_MINOR = 1 };
+
+enum { ERGON_TASK_ID_SIZE = 33 /* bytes of the text, with the terminator */ };
 
 struct ergon_task;   /* one task while its handler has it */
 struct ergon_module; /* the module being initialised */
@@ -154,6 +156,20 @@ struct ergon_host {
     /* The port of the activator that runs this task: what ao_sem_share(), ao_sem_remote_acquire()
      * and their like want.  NULL in a blocking handler. */
     struct ao_port *(*port)(struct ergon_task *task);
+
+    /* --- Tasks that last (since 1.1).  Of a plain call: no id, attempt 1, and nobody hears what it
+     * says. --- */
+    /* The id that its client knows it by; ERGON_TASK_ID_SIZE bytes.  False: it has none. */
+    bool (*task_id)(struct ergon_task *task, char *buf);
+    uint32_t (*attempt)(struct ergon_task *task); /* from 1; only grows, across restarts too */
+    /* How far it is: `total` 0 when nobody knows; `text`, cut at 400 bytes, may be NULL.  And a
+     * part of the result, one whole MessagePack value.  Each false: not taken, for want of memory,
+     * or since a megabyte of such news is on its way; the task goes on all the same. */
+    bool (*progress)(struct ergon_task *task, uint64_t done, uint64_t total, const char *text);
+    bool (*partial)(struct ergon_task *task, const void *value, size_t len);
+    /* The attempt ends with its handler, which should do so now, is no failure, and the next one
+     * comes `ns` later.  A plain call is failed with BUSY. */
+    void (*again)(struct ergon_task *task, uint64_t ns);
 };
 
 /* What a module is.  Constant data of the module, for ever. */

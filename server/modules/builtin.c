@@ -6,4 +6,4 @@
 const struct ergon_host *ergon_host;
 
 const struct ergon_module_info *const *const builtin_modules[] = {
-    &basic_module, &waiting_module, &digest_module, &compress_module, NULL};
+    &basic_module, &waiting_module, &digest_module, &compress_module, &lasting_module, NULL};

@@ -10,6 +10,7 @@ extern const struct ergon_module_info *const basic_module;
 extern const struct ergon_module_info *const waiting_module;
 extern const struct ergon_module_info *const digest_module;
 extern const struct ergon_module_info *const compress_module;
+extern const struct ergon_module_info *const lasting_module;
 
 extern const struct ergon_module_info *const *const builtin_modules[]; /* NULL ends the list */
 

@@ -70,6 +70,7 @@ static void fill(void)
     host_fill_params(&host);
     host_fill_results(&host);
     host_fill_calls(&host);
+    host_fill_kept(&host);
     host_fill_primitives(&host);
 }
 

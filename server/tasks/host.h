@@ -10,6 +10,7 @@ const struct ergon_host *host_table(void); /* constant once it was asked for the
 void host_fill_params(struct ergon_host *host);
 void host_fill_results(struct ergon_host *host);
 void host_fill_calls(struct ergon_host *host);
+void host_fill_kept(struct ergon_host *host);
 void host_fill_primitives(struct ergon_host *host);
 
 /* The handler of a stepped task is done: its nested calls are abandoned. */

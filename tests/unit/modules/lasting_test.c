@@ -1,0 +1,104 @@
+/* flaky, progress, later: as plain calls, and as they are when it is not the first attempt. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "proto/encoder.h"
+#include "proto/reader.h"
+#include "tests/unit/modules/builtin_world.h"
+
+static uint8_t params[64];
+static unsigned told;
+
+static struct span two(int64_t a, int64_t b)
+{
+    uint8_t *p = enc_int(enc_int(enc_array(params, 2), a), b);
+    return span_of(params, (size_t)(p - params));
+}
+
+static struct span one(int64_t a)
+{
+    uint8_t *p = enc_int(enc_array(params, 1), a);
+    return span_of(params, (size_t)(p - params));
+}
+
+static int64_t whole_result(void)
+{
+    struct reader r = reader_of(span_of(builtin.result, builtin.result_len));
+    int64_t n = -1;
+    assert_true(read_int(&r, &n));
+    return n;
+}
+
+static uint32_t third(struct ergon_task *task)
+{
+    (void)task;
+    return 3;
+}
+
+static bool count_progress(struct ergon_task *task, uint64_t done, uint64_t total, const char *text)
+{
+    (void)task;
+    told++;
+    assert_int_equal(done, told);
+    assert_int_equal(total, 3);
+    assert_int_equal(text[5], (int)('0' + told));
+    return true;
+}
+
+static void flaky_fails_until_its_attempt(void **state)
+{
+    (void)state;
+    assert_int_equal(builtin_call("flaky", one(1)), 0);
+    assert_int_equal(whole_result(), 1);
+    assert_int_equal(builtin_call("flaky", one(3)), -1);
+    builtin_expect_failure("FLAKY", "attempt 1 fails");
+    builtin.host.attempt = third;
+    assert_int_equal(builtin_call("flaky", one(3)), 0);
+    assert_int_equal(whole_result(), 3);
+}
+
+static void progress_tells_each_step(void **state)
+{
+    (void)state;
+    told = 0;
+    builtin.host.progress = count_progress;
+    assert_int_equal(builtin_call("progress", two(3, 2)), 0);
+    assert_int_equal(whole_result(), 3);
+    assert_int_equal(told, 3);
+    assert_int_equal(builtin_call("progress", one(0)), 0);
+    assert_int_equal(whole_result(), 0);
+}
+
+static void later_is_busy_to_a_plain_call(void **state)
+{
+    (void)state;
+    assert_int_equal(builtin_call("later", one(5000)), -1);
+    assert_int_equal(builtin.error, ERGON_E_BUSY);
+    builtin_expect_failure("BUSY", "in 5s");
+    builtin.host.attempt = third;
+    assert_int_equal(builtin_call("later", two(5000, 3)), 0);
+    assert_int_equal(whole_result(), 3);
+}
+
+static void bad_parameters_are_refused(void **state)
+{
+    static const char *const methods[] = {"flaky", "progress", "later"};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(builtin_call(methods[i], params_none()), -1);
+        builtin_expect_failure("BAD_PARAMS", "expects");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(flaky_fails_until_its_attempt, builtin_open, builtin_close),
+        cmocka_unit_test_setup_teardown(progress_tells_each_step, builtin_open, builtin_close),
+        cmocka_unit_test_setup_teardown(later_is_busy_to_a_plain_call, builtin_open, builtin_close),
+        cmocka_unit_test_setup_teardown(bad_parameters_are_refused, builtin_open, builtin_close),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
