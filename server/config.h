@@ -31,7 +31,7 @@ enum config_auth {
 enum config_tls_version { CONFIG_TLS_1_2, CONFIG_TLS_1_3 };
 enum config_kind { CONFIG_STEPPED, CONFIG_BLOCKING };
 enum config_place { CONFIG_PLACE_LOOP, CONFIG_PLACE_OWN };
-enum config_idle { CONFIG_IDLE_SLEEP, CONFIG_IDLE_SPIN, CONFIG_IDLE_NEVER };
+enum config_idle { CONFIG_IDLE_SLEEP, CONFIG_IDLE_SPIN, CONFIG_IDLE_NEVER, CONFIG_IDLE_AUTO };
 enum config_log_format { CONFIG_LOG_LOGFMT, CONFIG_LOG_JSON };
 
 enum config_measure {
@@ -128,7 +128,7 @@ struct config {
 
     struct {
         enum config_idle mode;
-        uint64_t spin; /* ns; CONFIG_IDLE_SPIN only */
+        uint64_t spin; /* ns; CONFIG_IDLE_SPIN and CONFIG_IDLE_AUTO */
     } idle;
 
     struct {

@@ -17,7 +17,7 @@ static const char *const CLIENT_CERT[] = {"none", "optional", "required", NULL};
 static const char *const TLS_VERSION[] = {"1.2", "1.3", NULL};
 static const char *const KIND[] = {"stepped", "blocking", NULL};
 static const char *const PLACE[] = {"loop", "own", NULL};
-static const char *const IDLE[] = {"sleep", "spin", "never", NULL};
+static const char *const IDLE[] = {"sleep", "spin", "never", "auto", NULL};
 static const char *const LEVEL[] = {"debug", "info", "warn", "error", NULL};
 static const char *const FORMAT[] = {"logfmt", "json", NULL};
 static const char *const MEASURE[] = {"occupancy", "length",     "priority",
@@ -81,10 +81,11 @@ static const struct config_key keys[] = {
     {"shortcut", "shortcut", CONFIG_BOOL, AT(shortcut), .normal = "true",
      .help = "a loop may run a plain call itself"},
 
-    {"idle.mode", "idle", CONFIG_WORD, AT(idle.mode), .normal = "sleep", .words = IDLE,
-     .help = "a thread with nothing to do sleeps, spins first, or never sleeps"},
+    {"idle.mode", "idle", CONFIG_WORD, AT(idle.mode), .normal = "auto", .words = IDLE,
+     .help = "how a thread with nothing to do waits; auto spins first where that pays, and "
+             "sleeps elsewhere"},
     {"idle.spin", "idle-spin", CONFIG_DURATION, AT(idle.spin), .normal = "50us",
-     LIMIT(0, SECOND), .help = "how long idle.mode spin spins"},
+     LIMIT(0, SECOND), .help = "how long idle.mode spin spins; auto: at most"},
 
     {"limits.message", "limits-message", CONFIG_SIZE, AT(limits.message), .normal = "16m",
      LIMIT(256, GIGA), .help = "one message"},

@@ -177,3 +177,8 @@ unsigned cpus_count(void)
 
     return count > 0 ? count : 1;
 }
+
+bool cpus_spare(unsigned threads)
+{
+    return affinity() >= threads && cpus_quota("") == 0;
+}

@@ -9,6 +9,10 @@
 /* At least 1. */
 unsigned cpus_count(void);
 
+/* May `threads` of ours run all the time?  There is a processor for each, and no quota that they
+ * would use up. */
+bool cpus_spare(unsigned threads);
+
 /* The quota of the control groups that /proc/self/cgroup below `root` names ("" for the real one),
  * rounded up to whole processors; the tightest of the group and its parents counts.  0: no quota.
  */

@@ -5,6 +5,7 @@
 
 #include "server/cpus.h"
 #include "server/fdlimit.h"
+#include "server/runtime/thread.h"
 
 uint32_t plan_loops(const struct config *c)
 {
@@ -93,38 +94,43 @@ struct executor_plan *plan_executors(const struct config *c, uint32_t loops, uin
     return plans;
 }
 
-static enum idle_mode idle_of(enum config_idle mode)
+/* Spinning is left alone where it would take from others: from more activators than there are
+ * processors, or from a quota. */
+static bool may_spin(const struct config *c)
 {
-    switch (mode) {
+    return cpus_spare(plan_loops(c) + (c->manager.place == CONFIG_PLACE_OWN));
+}
+
+enum idle_mode plan_idle(const struct config *c)
+{
+    switch (c->idle.mode) {
     case CONFIG_IDLE_SLEEP:
         return IDLE_SLEEP;
     case CONFIG_IDLE_SPIN:
         return IDLE_SPIN;
     case CONFIG_IDLE_NEVER:
         return IDLE_NEVER;
+    case CONFIG_IDLE_AUTO:
+        return may_spin(c) ? IDLE_AUTO : IDLE_SLEEP;
     }
     return IDLE_SLEEP;
 }
 
 const char *plan_idle_name(const struct config *c)
 {
-    switch (c->idle.mode) {
-    case CONFIG_IDLE_SLEEP:
-        return "sleep";
-    case CONFIG_IDLE_SPIN:
-        return "spin";
-    case CONFIG_IDLE_NEVER:
-        return "never";
-    }
-    return "sleep";
+    static const char *const names[] = {
+        [IDLE_SLEEP] = "sleep", [IDLE_SPIN] = "spin", [IDLE_NEVER] = "never", [IDLE_AUTO] = "auto"};
+
+    return names[plan_idle(c)];
 }
 
 struct activator_options plan_loop(const struct config *c, uint32_t index)
 {
     return (struct activator_options){
         .core = index < c->loops.cores.count ? (int)c->loops.cores.at[index] : CONFIG_ANY,
-        .idle = idle_of(c->idle.mode),
+        .idle = plan_idle(c),
         .spin = c->idle.spin,
+        .preemptions = thread_preemptions,
         .step_limit = c->step_limit,
         .seed = index,
     };

@@ -22,6 +22,8 @@ struct activator_options plan_loop(const struct config *c, uint32_t index);
 bool plan_listener(const struct config *c, const struct config_listener *l,
                    struct listener_options *out);
 
-const char *plan_idle_name(const struct config *c);
+/* Auto becomes sleep where no processor is to spare.  Reads files: call it at the start. */
+enum idle_mode plan_idle(const struct config *c);
+const char *plan_idle_name(const struct config *c); /* static */
 
 #endif

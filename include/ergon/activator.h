@@ -26,7 +26,8 @@ extern const struct ao_clock ao_clock_monotonic;
 enum idle_mode {
     IDLE_SLEEP, /* block in the poller at once */
     IDLE_SPIN,  /* look for work `spin` long first */
-    IDLE_NEVER  /* never block */
+    IDLE_NEVER, /* never block */
+    IDLE_AUTO /* look for work at most `spin` long first, for as long as experience says it pays */
 };
 
 struct activator_options {
@@ -38,7 +39,10 @@ struct activator_options {
     int core;                     /* processor to run on, -1 any */
     int priority;                 /* nice value of the thread, 0 leaves it */
     enum idle_mode idle;
-    ao_time spin;       /* ns, IDLE_SPIN */
+    ao_time spin; /* ns, IDLE_SPIN and IDLE_AUTO */
+    /* How often the calling thread was preempted since it started: spinning ends where others want
+     * the processor (IDLE_AUTO).  NULL: not known. */
+    uint64_t (*preemptions)(void);
     ao_time step_limit; /* a longer step is counted and logged; 0: not measured */
 };
 

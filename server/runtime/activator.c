@@ -45,7 +45,7 @@ static void choose_clock(struct activator *a, const struct ao_clock *clock)
     a->clock = clock ? *clock : ao_clock_monotonic;
     if (!a->clock.coarse || a->step_limit < COARSE_LIMIT)
         a->clock.coarse = a->clock.now;
-    a->now = a->last_poll = a->clock.now(a->clock.arg);
+    a->now = a->last_poll = a->waited_since = a->clock.now(a->clock.arg);
 }
 
 static void set_up(struct activator *a, const struct activator_options *o)
@@ -57,6 +57,8 @@ static void set_up(struct activator *a, const struct activator_options *o)
     a->priority = o->priority;
     a->idle = o->idle;
     a->spin = o->spin;
+    a->preemptions = o->preemptions;
+    spin_init(&a->learnt, o->spin);
     a->step_limit = o->step_limit;
     snprintf(a->name, sizeof a->name, "%s", o->name ? o->name : "activator");
     choose_clock(a, o->clock);

@@ -19,8 +19,9 @@ static inline void relax(void)
 #endif
 }
 
-/* A spinning thread looks at its own inputs so many times between two looks at the poller. */
-enum { SPIN_LOOKS = 64 };
+/* A spinning thread looks at its own inputs so many times between two looks at the poller.  Few: to
+ * tell the processor that it waits may take 140 cycles each time. */
+enum { SPIN_LOOKS = 4 };
 #define SPIN_LOOK_LEAST ((ao_time)100) /* ns; no machine does them faster */
 
 bool activator_busy(const struct activator *a)
@@ -102,19 +103,52 @@ static bool spin_look(struct activator *a)
 
 /* The number of looks is bounded as well, far above what fits into the time: a virtual clock stands
  * still. */
-static bool spin(struct activator *a)
+static bool spin(struct activator *a, ao_time from, ao_time window)
 {
-    ao_time end = clock_now(a) + a->spin;
-    for (ao_time looks = a->spin / SPIN_LOOK_LEAST + 1; looks > 0; looks--) {
+    for (ao_time looks = window / SPIN_LOOK_LEAST + 1; looks > 0; looks--) {
         if (spin_look(a)) {
             figure_add(&a->figures.spins_won, 1);
             return true;
         }
-        if (clock_now(a) >= end)
+        if (clock_now(a) - from >= window)
             break;
     }
     figure_add(&a->figures.spins_lost, 1);
     return false;
+}
+
+/* For how long to spin now, by what was learnt.  A thread that this one has just woken may need
+ * this processor. */
+static ao_time window_learnt(struct activator *a, ao_time now)
+{
+    uint64_t steps = figure_read(&a->figures.steps);
+    uint64_t wakes = figure_read(&a->figures.wakes_sent);
+    bool woke = wakes != a->wakes_sent_then;
+    spin_worked(&a->learnt, now - a->waited_since, steps - a->steps_then);
+    a->waited_since = now;
+    a->steps_then = steps;
+    a->wakes_sent_then = wakes;
+    ao_time window = woke ? 0 : spin_window(&a->learnt, now);
+    if (window && a->preemptions && spin_look_due(&a->learnt, now))
+        spin_preempted(&a->learnt, now, a->preemptions());
+    return window;
+}
+
+/* Both say, as block() does, whether the thread was without work to the end. */
+static bool wait_as_learnt(struct activator *a)
+{
+    ao_time from = clock_now(a);
+    ao_time window = window_learnt(a, from);
+    bool idle = !(window && spin(a, from, window)) && block(a);
+    spin_waited(&a->learnt, clock_now(a) - from, window);
+    return idle;
+}
+
+static bool wait_for_work(struct activator *a)
+{
+    if (a->idle == IDLE_AUTO)
+        return wait_as_learnt(a);
+    return !(a->idle == IDLE_SPIN && spin(a, clock_now(a), a->spin)) && block(a);
 }
 
 /* An activator that never comes to block, since input is there whenever a round ends, is busy too.
@@ -126,7 +160,7 @@ void idle_poll(struct activator *a, bool may_block)
             poll_now(a, 0);
             return;
         }
-        if (!(a->idle == IDLE_SPIN && spin(a)) && block(a))
+        if (wait_for_work(a))
             return;
     }
     poll_busy(a);

@@ -8,6 +8,7 @@
 #include "server/runtime/dispatcher.h"
 #include "server/runtime/figure.h"
 #include "server/runtime/inbox.h"
+#include "server/runtime/spin.h"
 #include "server/runtime/timer.h"
 #include "server/runtime/waker.h"
 
@@ -85,6 +86,11 @@ struct activator {
     unsigned unpolled; /* rounds since then */
     ao_time spin;      /* ns */
     enum idle_mode idle;
+    struct spin learnt;       /* IDLE_AUTO, as are the three below */
+    ao_time waited_since;     /* ns, when the last wait began */
+    uint64_t steps_then;      /* figures.steps at that time */
+    uint64_t wakes_sent_then; /* figures.wakes_sent at that time */
+    uint64_t (*preemptions)(void);
     int core, priority;
     _Atomic uint32_t next_id; /* of objects, for the trace; relaxed: numbers only */
     _Atomic bool running;     /* relaxed: only its own thread and assertions look */

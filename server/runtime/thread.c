@@ -35,3 +35,11 @@ void thread_settle(const char *name, int core, int priority)
         log_warn("cannot set the priority of the thread", LOG_STR("thread", name),
                  LOG_INT("priority", priority), LOG_INT("errno", errno));
 }
+
+uint64_t thread_preemptions(void)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_THREAD, &usage); /* cannot fail: the target is known, the pointer good */
+    return (uint64_t)usage.ru_nivcsw;
+}

@@ -246,6 +246,22 @@ static void test_spins_before_it_blocks(void **state)
     ao_deactivate(&s.ao);
 }
 
+static void test_learns_to_spin(void **state)
+{
+    struct world *w = *state;
+    struct activator_stats stats;
+    struct activator *learner = virtual_open_with(
+        &w->v, (struct activator_options){.name = "auto", .idle = IDLE_AUTO, .spin = AO_US(50)});
+    activator_round(learner, true); /* on this clock, a brief wait */
+    activator_stats(learner, &stats);
+    assert_int_equal(stats.blocks, 1);
+    assert_int_equal(stats.spins_lost, 0);
+    activator_round(learner, true);
+    activator_stats(learner, &stats);
+    assert_int_equal(stats.blocks, 2);
+    assert_int_equal(stats.spins_lost, 1);
+}
+
 static void test_idle_never_does_not_block(void **state)
 {
     struct world *w = *state;
@@ -335,6 +351,7 @@ int main(void)
         TEST(expirations_of_a_round_are_bounded),
         TEST(busy_loop_polls),
         TEST(spins_before_it_blocks),
+        TEST(learns_to_spin),
         TEST(idle_never_does_not_block),
         TEST(run_ends_after_the_round),
         TEST(random_depends_on_the_seed_alone),

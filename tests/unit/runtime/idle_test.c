@@ -63,11 +63,18 @@ static void test_nor_does_it_while_spinning(void **state)
     juggler_keeps_polls_going(IDLE_SPIN);
 }
 
+static void test_nor_while_learning(void **state)
+{
+    (void)state;
+    juggler_keeps_polls_going(IDLE_AUTO);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_input_without_end_does_not_starve_the_poller),
         cmocka_unit_test(test_nor_does_it_while_spinning),
+        cmocka_unit_test(test_nor_while_learning),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

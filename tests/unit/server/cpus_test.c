@@ -107,6 +107,13 @@ static void there_is_always_one(void **state)
     assert_true(cpus_count() >= 1);
 }
 
+static void not_every_number_of_threads_has_a_processor_each(void **state)
+{
+    (void)state;
+    assert_int_equal(cpus_spare(1), cpus_quota("") == 0);
+    assert_false(cpus_spare(UINT32_MAX));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +127,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(other_controllers_do_not_count, open_root, close_root),
         cmocka_unit_test_setup_teardown(no_files_mean_no_quota, open_root, close_root),
         cmocka_unit_test(there_is_always_one),
+        cmocka_unit_test(not_every_number_of_threads_has_a_processor_each),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,6 +79,31 @@ static void idle_modes_keep_their_names(void **state)
     }
 }
 
+/* More loops than this machine can have processors. */
+static void without_a_processor_each_they_sleep(void **state)
+{
+    struct config *c = configure("loops: {count: 1024}\nidle: {mode: auto}\n");
+
+    (void)state;
+    if (cpus_spare(1024)) {
+        config_free(c);
+        skip();
+    }
+    assert_int_equal(plan_idle(c), IDLE_SLEEP);
+    assert_string_equal(plan_idle_name(c), "sleep");
+    config_free(c);
+}
+
+static void with_a_processor_each_they_learn_by_themselves(void **state)
+{
+    struct config *c = configure("loops: {count: 1}\n");
+
+    (void)state;
+    assert_int_equal(plan_idle(c), cpus_spare(1) ? IDLE_AUTO : IDLE_SLEEP);
+    assert_non_null(plan_loop(c, 0).preemptions);
+    config_free(c);
+}
+
 /* ---- limits ---- */
 
 static void limits_are_taken_over(void **state)
@@ -275,6 +300,8 @@ int main(void)
         cmocka_unit_test(there_are_as_many_loops_as_wanted_or_as_processors),
         cmocka_unit_test(the_first_loops_have_the_cores),
         cmocka_unit_test(idle_modes_keep_their_names),
+        cmocka_unit_test(without_a_processor_each_they_sleep),
+        cmocka_unit_test(with_a_processor_each_they_learn_by_themselves),
         cmocka_unit_test(limits_are_taken_over),
         cmocka_unit_test(a_loop_has_room_for_one_whole_message),
         cmocka_unit_test(as_many_connections_as_open_files_allow),

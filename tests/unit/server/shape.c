@@ -11,7 +11,7 @@ static const char *const measures[] = {[MEASURE_OCCUPANCY] = "occupancy",
                                        [MEASURE_PRIORITY] = "priority",
                                        [MEASURE_WEIGHT] = "weight",
                                        [MEASURE_COMPLETION] = "completion"};
-static const char *const idles[] = {"sleep", "sleep", "spin", "never"};
+static const char *const idles[] = {"sleep", "auto", "spin", "never"};
 
 /* splitmix64 */
 static uint64_t draw(uint64_t *state)

@@ -1,0 +1,214 @@
+/* How a spinning thread learns: from waits, from work, from preemptions. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "server/runtime/spin.h"
+
+#define MOST AO_US(50)
+#define NOW  AO_S(1000)
+
+static struct spin begin(void)
+{
+    struct spin s;
+    spin_init(&s, MOST);
+    return s;
+}
+
+/* `count` waits, each spun through as far as the window says.  The time spent spinning. */
+static ao_time wait_often(struct spin *s, int count, ao_time waited)
+{
+    ao_time spent = 0;
+    for (int i = 0; i < count; i++) {
+        ao_time window = spin_window(s, NOW);
+        spent += waited < window ? waited : window;
+        spin_waited(s, waited, window);
+    }
+    return spent;
+}
+
+static void test_at_first_it_sleeps(void **state)
+{
+    (void)state;
+    struct spin s = begin();
+    assert_int_equal(spin_window(&s, NOW), 0);
+}
+
+static void test_rare_work_is_never_spun_for(void **state)
+{
+    (void)state;
+    struct spin s = begin();
+    assert_int_equal(wait_often(&s, 1000, AO_MS(1)), 0);
+}
+
+static void test_work_that_comes_soon_is_spun_for(void **state)
+{
+    (void)state;
+    struct spin s = begin();
+    wait_often(&s, 10, AO_US(8));
+    assert_in_range(spin_window(&s, NOW), AO_US(8), MOST);
+}
+
+static void test_the_window_grows_until_it_holds_the_wait(void **state)
+{
+    (void)state;
+    struct spin s = begin();
+    wait_often(&s, 10, AO_US(45));
+    assert_in_range(spin_window(&s, NOW), AO_US(45), MOST);
+}
+
+/* The wait is a sleep's, with the time that waking takes; awake, work would have come sooner. */
+static void test_a_sleep_somewhat_longer_than_the_window_is_worth_a_try(void **state)
+{
+    (void)state;
+    struct spin s = begin();
+    wait_often(&s, 1, AO_US(90));
+    assert_int_not_equal(spin_window(&s, NOW), 0);
+}
+
+static void test_one_long_wait_ends_it(void **state)
+{
+    (void)state;
+    struct spin s = begin();
+    wait_often(&s, 10, AO_US(8));
+    wait_often(&s, 1, AO_S(1));
+    assert_int_equal(spin_window(&s, NOW), 0);
+    assert_int_equal(wait_often(&s, 1, AO_S(1)), 0);
+}
+
+/* Just out of reach, for ever: after the first tries, less than a hundredth of the time is spun. */
+static void test_what_is_always_in_vain_is_tried_ever_less_often(void **state)
+{
+    enum { WAITS = 100000 };
+    (void)state;
+    struct spin s = begin();
+    wait_often(&s, WAITS, AO_US(70));
+    assert_in_range(wait_often(&s, WAITS, AO_US(70)), 0, WAITS * AO_US(70) / 100);
+}
+
+/* Every second wait is brief: too few. */
+static void test_what_is_often_in_vain_is_left_alone(void **state)
+{
+    enum { TURNS = 10000 };
+    (void)state;
+    struct spin s = begin();
+    ao_time spent = 0;
+    for (int i = 0; i < TURNS; i++) {
+        spent += wait_often(&s, 1, AO_US(20));
+        spent += wait_often(&s, 1, AO_US(200));
+    }
+    assert_in_range(spent, 0, TURNS * AO_US(2));
+}
+
+static void test_success_brings_the_confidence_back(void **state)
+{
+    (void)state;
+    struct spin s = begin();
+    wait_often(&s, 100000, AO_US(70));
+    wait_often(&s, 4000, AO_US(8));
+    assert_int_not_equal(spin_window(&s, NOW), 0);
+    assert_int_equal(wait_often(&s, 100, AO_US(8)), 100 * AO_US(8));
+}
+
+static void test_no_window_is_longer_than_allowed(void **state)
+{
+    (void)state;
+    struct spin s;
+    spin_init(&s, AO_US(5));
+    wait_often(&s, 10, AO_US(4));
+    assert_int_equal(spin_window(&s, NOW), AO_US(5));
+    spin_init(&s, 0);
+    wait_often(&s, 10, 0);
+    assert_int_equal(spin_window(&s, NOW), 0);
+}
+
+/* ---- enough to do ---- */
+
+static void work(struct spin *s, ao_time period, uint64_t steps)
+{
+    for (int i = 0; i < 64; i++)
+        spin_worked(s, period, steps);
+}
+
+static void test_a_busy_thread_gathers_work_by_sleeping(void **state)
+{
+    (void)state;
+    struct spin s = begin();
+    wait_often(&s, 10, AO_US(8));
+    work(&s, AO_US(3), 2); /* often */
+    assert_int_equal(spin_window(&s, NOW), 0);
+    work(&s, AO_MS(1), 100); /* many at once */
+    assert_int_equal(spin_window(&s, NOW), 0);
+    work(&s, AO_US(12), 2); /* now and then */
+    assert_int_not_equal(spin_window(&s, NOW), 0);
+}
+
+/* ---- preemption ---- */
+
+/* So many a millisecond, for a second.  When it was looked at last. */
+static ao_time preempt(struct spin *s, ao_time from, int percent)
+{
+    ao_time now = from;
+    for (unsigned ms = 0; ms < 1000; ms++) {
+        now = from + AO_MS(ms);
+        assert_true(spin_look_due(s, now));
+        spin_preempted(s, now, 500 + ms * (unsigned)percent / 100);
+        assert_false(spin_look_due(s, now));
+    }
+    return now;
+}
+
+static void test_who_is_preempted_again_and_again_stops_for_long(void **state)
+{
+    (void)state;
+    struct spin s = begin();
+    wait_often(&s, 10, AO_US(8));
+    ao_time end = preempt(&s, NOW, 12); /* of the milliseconds: every eighth */
+    assert_int_equal(spin_window(&s, end), 0);
+    assert_int_equal(spin_window(&s, end + AO_S(1)), 0);
+    assert_int_not_equal(spin_window(&s, end + AO_S(60)), 0);
+}
+
+static void test_kernel_threads_now_and_then_do_not_count(void **state)
+{
+    (void)state;
+    struct spin s = begin();
+    wait_often(&s, 10, AO_US(8));
+    ao_time end = preempt(&s, NOW, 2);
+    assert_int_not_equal(spin_window(&s, end), 0);
+}
+
+/* What happened while nobody looked is not held against it. */
+static void test_the_count_begins_anew_after_a_rest(void **state)
+{
+    (void)state;
+    struct spin s = begin();
+    wait_often(&s, 10, AO_US(8));
+    spin_preempted(&s, NOW, 0);
+    spin_preempted(&s, NOW + AO_S(10), 1000000);
+    assert_int_not_equal(spin_window(&s, NOW + AO_S(10)), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_at_first_it_sleeps),
+        cmocka_unit_test(test_rare_work_is_never_spun_for),
+        cmocka_unit_test(test_work_that_comes_soon_is_spun_for),
+        cmocka_unit_test(test_the_window_grows_until_it_holds_the_wait),
+        cmocka_unit_test(test_a_sleep_somewhat_longer_than_the_window_is_worth_a_try),
+        cmocka_unit_test(test_one_long_wait_ends_it),
+        cmocka_unit_test(test_what_is_always_in_vain_is_tried_ever_less_often),
+        cmocka_unit_test(test_what_is_often_in_vain_is_left_alone),
+        cmocka_unit_test(test_success_brings_the_confidence_back),
+        cmocka_unit_test(test_no_window_is_longer_than_allowed),
+        cmocka_unit_test(test_a_busy_thread_gathers_work_by_sleeping),
+        cmocka_unit_test(test_who_is_preempted_again_and_again_stops_for_long),
+        cmocka_unit_test(test_kernel_threads_now_and_then_do_not_count),
+        cmocka_unit_test(test_the_count_begins_anew_after_a_rest),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
