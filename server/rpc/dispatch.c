@@ -7,7 +7,7 @@
  *   response      nobody here asked: ignored, counted */
 #include <ergon/ao.h>
 
-#include "server/rpc/method.h"
+#include "server/rpc/asks.h"
 #include "server/runtime/log.h"
 
 /* A name that no handler has: one of ours, or nobody's. */
@@ -79,7 +79,10 @@ static void on_gone(void *arg, struct connection *c)
     struct call **calls = (struct call **)conn_user(c);
 
     while (*calls)
-        home_abandon(loop->home, *calls);
+        if (call_is_ask(*calls))
+            ask_give_up(loop, *calls);
+        else
+            home_abandon(loop->home, *calls);
 }
 
 struct conn_port rpc_port(struct rpc_loop *loop)

@@ -4,9 +4,8 @@
 #include <stdio.h>
 
 const struct rpc_methods *const rpc_namespaces[] = {
-    &rpc_server_methods,
-    &rpc_inspection_methods,
-    &rpc_task_methods,
+    &rpc_server_methods, &rpc_inspection_methods, &rpc_task_methods,
+    &rpc_kept_methods,   &rpc_queue_methods,      &rpc_cron_methods,
 };
 const uint32_t rpc_namespace_count = sizeof rpc_namespaces / sizeof rpc_namespaces[0];
 

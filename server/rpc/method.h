@@ -36,7 +36,10 @@ struct rpc_methods {
 extern const struct rpc_methods rpc_server_methods; /* server.c: hello, auth, ping, cancel */
 extern const struct rpc_methods
     rpc_inspection_methods; /* inspection.c: info, methods, describe, topology */
-extern const struct rpc_methods rpc_task_methods; /* task.c */
+extern const struct rpc_methods rpc_task_methods;  /* task.c: submit, submit_many, call */
+extern const struct rpc_methods rpc_kept_methods;  /* kept.c: the rest of task.* */
+extern const struct rpc_methods rpc_queue_methods; /* queue.c, and server.audit */
+extern const struct rpc_methods rpc_cron_methods;  /* cron.c */
 
 extern const struct rpc_methods *const rpc_namespaces[];
 extern const uint32_t rpc_namespace_count;

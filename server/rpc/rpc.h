@@ -9,6 +9,7 @@
 #ifndef ERGON_RPC_RPC_H
 #define ERGON_RPC_RPC_H
 
+#include "server/ledger/ledger.h"
 #include "server/net/net.h"
 #include "server/runtime/figure.h"
 #include "server/tasks/tasks.h"
@@ -22,8 +23,10 @@ struct rpc_shared {
     struct activator **loops;
     uint32_t loop_count;
     struct net_limits limits;
-    ao_time started;       /* of ao_clock_monotonic */
-    const char *idle;      /* name of the idle mode */
+    ao_time started;  /* of ao_clock_monotonic */
+    const char *idle; /* name of the idle mode */
+    struct ledger *ledger;
+    bool has_store;        /* what is submitted can be durable */
     _Atomic bool draining; /* a figure for server.info: written once by the main thread, relaxed on
                               both sides */
 };
@@ -35,6 +38,7 @@ struct rpc_stats { /* of one loop; written by its thread, read by any: relaxed f
 struct rpc_loop {
     const struct rpc_shared *shared;
     struct home *home;
+    struct ledger_door *door; /* its callbacks are those of asks.h */
     struct activator *activator;
     struct method *recent; /* that was called last: the next call is likely the same; NULL: none */
     struct rpc_stats stats;

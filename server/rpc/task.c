@@ -1,42 +1,165 @@
-/* The namespace task.*: calls with options. */
-#include "server/rpc/options.h"
+/* The namespace task.*, how work comes in: submit, submit_many, call. */
+#include "server/rpc/order_options.h"
 
-static bool read_deadline(struct reader *r, void *out)
-{
-    return read_duration(r, out);
-}
+static const char submit_usage[] = "task.submit takes [method, [params], {options}]";
+static const char many_usage[] =
+    "task.submit_many takes [[[method, [params], {options}], ...], {options of all}]";
+static const char call_usage[] = "task.call takes [method, [params], {options}]";
 
-/* task.call [method, [params], {deadline}] */
-static void serve_call(struct rpc_request *rq)
+/* A call that asks for nothing but a deadline needs no ledger: it goes the way of a plain one. */
+struct short_call {
+    struct span name, params;
+    uint64_t within; /* ns */
+};
+
+/* True: it is one.  Looks only; the parameters may turn out to be wrong. */
+static bool is_short(struct rpc_request *rq, struct short_call *out)
 {
     struct reader r;
-    struct span name, params = span_text("\xc0");
-    uint32_t count;
-    uint64_t within = UINT64_MAX;
-    const struct option options[] = {{"deadline", read_deadline, &within,
-                                      "a duration: milliseconds, or text such as \"250ms\""}};
+    struct span key;
+    uint32_t count, pairs = 0;
 
+    *out = (struct short_call){.params = span_text("\xc0"), .within = UINT64_MAX};
     read_params(rq->params, &r, &count);
-    if (count < 1 || count > 3 || !read_text(&r, &name) || (count > 1 && !read_any(&r, &params))) {
-        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "task.call takes [method, [params], {options}]");
-        return;
-    }
-    if (count > 2 && !options_read(rq, &r, options, sizeof options / sizeof options[0]))
-        return;
-    struct method *m = registry_find(rq->loop->shared->registry, name);
-    if (!rpc_admit(rq, name, RPC_GUARDED))
+    if (count < 1 || count > 3 || !read_text(&r, &out->name) ||
+        (count > 1 && !read_any(&r, &out->params)))
+        return false;
+    if (count < 3 || read_nil(&r))
+        return true;
+    if (!read_map(&r, &pairs) || pairs > 1)
+        return false;
+    return pairs == 0 ||
+           (read_text(&r, &key) && span_is(key, "deadline") && read_duration(&r, &out->within));
+}
+
+static void start_short(struct rpc_request *rq, const struct short_call *call)
+{
+    struct method *m = registry_find(rq->loop->shared->registry, call->name);
+    ao_time now = activator_now(rq->loop->activator);
+
+    if (!rpc_admit(rq, call->name, RPC_GUARDED))
         return;
     if (!m) {
         rpc_refuse(rq, ERGON_E_NO_METHOD, "no handler \"%.*s\"; server.methods lists what there is",
-                   (int)(name.len < 256 ? name.len : 256), (const char *)name.at);
+                   (int)(call->name.len < 256 ? call->name.len : 256), (const char *)call->name.at);
         return;
     }
-    ao_time now = activator_now(rq->loop->activator);
-    rpc_start_call(rq, m, params, within >= AO_NEVER - now ? AO_NEVER : now + within);
+    rpc_start_call(rq, m, call->params,
+                   call->within >= AO_NEVER - now ? AO_NEVER : now + call->within);
 }
 
+static void serve_one(struct rpc_request *rq, enum ask_verb verb, const char *usage)
+{
+    struct ask_build b;
+
+    if (!ask_begin(&b, rq, verb, 1))
+        return;
+    order_defaults(&b, &b.ask->orders[0]);
+    if (order_read(&b, &b.ask->orders[0], b.count, usage))
+        ask_send(&b, false);
+    else
+        ask_abort(&b);
+}
+
+/* task.call [method, [params], {options}] */
+static void serve_call(struct rpc_request *rq)
+{
+    struct short_call call;
+
+    if (is_short(rq, &call))
+        start_short(rq, &call);
+    else
+        serve_one(rq, ASK_CALL, call_usage);
+}
+
+/* task.submit [method, [params], {options}] */
+static void serve_submit(struct rpc_request *rq)
+{
+    serve_one(rq, ASK_SUBMIT, submit_usage);
+}
+
+/* How many orders the request holds; 0: it is not of that shape. */
+static uint32_t count_orders(struct rpc_request *rq)
+{
+    struct reader r;
+    uint32_t count, orders;
+
+    read_params(rq->params, &r, &count);
+    return count >= 1 && count <= 2 && read_array(&r, &orders) ? orders : 0;
+}
+
+static bool read_item(struct ask_build *b, struct order *o)
+{
+    uint32_t parts = 1;
+
+    if (read_array(&b->r, &parts) && parts == 0) {
+        rpc_refuse(b->rq, ERGON_E_BAD_PARAMS, "%s", many_usage);
+        return false;
+    }
+    return order_read(b, o, parts, many_usage);
+}
+
+/* The options of all stand behind the orders, and each order starts from them. */
+static bool read_common(struct ask_build *b, struct order *common, uint32_t orders)
+{
+    struct ask_build ahead = *b;
+    struct span skipped;
+
+    order_defaults(b, common);
+    if (b->count < 2)
+        return true;
+    for (uint32_t i = 0; i < orders; i++)
+        if (!read_any(&ahead.r, &skipped))
+            break;
+    bool good = order_read_options(&ahead, common);
+    b->ids = ahead.ids;
+    return good;
+}
+
+static bool read_many(struct ask_build *b, uint32_t orders)
+{
+    struct order common;
+    uint32_t count;
+
+    if (!read_array(&b->r, &count) || !read_common(b, &common, orders))
+        return false;
+    for (uint32_t i = 0; i < orders; i++) {
+        b->ask->orders[i] = common;
+        if (!read_item(b, &b->ask->orders[i]))
+            return false;
+    }
+    return true;
+}
+
+/* task.submit_many [[[method, [params], {options}], ...], {options of all}] */
+static void serve_submit_many(struct rpc_request *rq)
+{
+    uint32_t orders = count_orders(rq);
+    struct ask_build b;
+
+    if (orders == 0) {
+        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s", many_usage);
+        return;
+    }
+    if (!ask_begin(&b, rq, ASK_SUBMIT_MANY, orders))
+        return;
+    if (read_many(&b, orders))
+        ask_send(&b, false);
+    else
+        ask_abort(&b);
+}
+
+#define OPTIONS                                                                                    \
+    "{priority, delay, at, timeout, deadline, retries, backoff, backoff_max, backoff_jitter, "     \
+    "key, "                                                                                        \
+    "coalesce, limit, rate, tenant, after, keep, keep_size, durable}"
+
 static const struct rpc_method methods[] = {
-    {"task.call", RPC_OPEN, serve_call, "[method: str, [params], {deadline: duration}]",
-     "call a handler with options"},
+    {"task.submit", RPC_OPEN, serve_submit, "[method: str, [params], " OPTIONS "]",
+     "leave a task with the server; answers its id"},
+    {"task.submit_many", RPC_OPEN, serve_submit_many,
+     "[[[method: str, [params], " OPTIONS "], ...], " OPTIONS "]", "leave many tasks at once"},
+    {"task.call", RPC_OPEN, serve_call, "[method: str, [params], " OPTIONS "]",
+     "call a handler with options, and wait for its result"},
 };
 const struct rpc_methods rpc_task_methods = {methods, sizeof methods / sizeof methods[0]};

@@ -42,7 +42,7 @@ static void fill_call(struct call *c, const struct call_request *rq)
         c->msgid[i] = rq->msgid.at[i];
 }
 
-static void link_call(struct call *c)
+void call_link(struct call *c)
 {
     c->prev = NULL;
     c->next = NULL;
@@ -74,7 +74,7 @@ bool home_open_call(struct home *h, struct task *t, const struct call_order *ord
     record->managed = managed;
     t->call_index = record->call.index;
     t->call_generation = record->call.generation;
-    link_call(&record->call);
+    call_link(&record->call);
     start_timer(record, t->deadline);
     return true;
 }

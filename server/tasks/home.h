@@ -65,6 +65,11 @@ void home_cancel(struct home *h, struct call *call);
  */
 void home_abandon(struct home *h, struct call *call);
 
+/* A call into the list that it names, and out of it; those of calls that never come to a home are
+ * linked by their owner. */
+void call_link(struct call *c);
+void call_unlink(struct call *c);
+
 /* A call of this home by the message id of one of its owner's calls; NULL. */
 struct call *call_find(struct call *list, struct span msgid);
 

@@ -14,7 +14,7 @@ void outcome_of(enum ergon_error error, struct outcome *out)
         .error = error, .code = error_name(error), .text = span_text(error_meaning(error))};
 }
 
-static void unlink_call(struct call *c)
+void call_unlink(struct call *c)
 {
     if (!c->list)
         return;
@@ -49,7 +49,7 @@ static void say_quiet(struct home *h)
 
 void home_end(struct home *h, struct call_record *record, struct outcome *outcome)
 {
-    unlink_call(&record->call);
+    call_unlink(&record->call);
     record->call.task = NULL;
     record->open = false;
     count(h, outcome->error);

@@ -1,0 +1,207 @@
+/* The namespace task.*, what is asked of tasks that the server keeps. */
+#include "server/ledger/ids.h"
+#include "server/rpc/order_options.h"
+
+static const ao_time poll_time = AO_S(8); /* less than the ten seconds that common clients wait */
+static const ao_time poll_most = AO_S(3600);
+enum { PAGE = 100, PAGE_MOST = 1000, EVENTS = 100, EVENTS_MOST = 10000 };
+
+static bool read_poll(struct reader *r, void *out)
+{
+    ao_time *ns = out;
+    return read_duration(r, ns) && *ns <= poll_most;
+}
+
+#define EXPECTS_POLL "a duration of at most an hour: milliseconds, or text such as \"5s\""
+
+/* [id, {options}] or [ids, {options}]: reads the options, and sends. */
+static void send_with(struct ask_build *b, const struct option *options, uint32_t count, bool poll)
+{
+    if (b->count < 2 || options_read(b->rq, &b->r, options, count))
+        ask_send(b, poll);
+    else
+        ask_abort(b);
+}
+
+/* [id] */
+static void serve_id(struct rpc_request *rq, enum ask_verb verb, const char *usage)
+{
+    struct ask_build b;
+
+    if (!ask_begin(&b, rq, verb, 0))
+        return;
+    if (ask_read_id(&b, usage))
+        send_with(&b, NULL, 0, false);
+    else
+        ask_abort(&b);
+}
+
+static void serve_get(struct rpc_request *rq)
+{
+    struct ask_build b;
+
+    if (!ask_begin(&b, rq, ASK_GET, 0))
+        return;
+    b.ask->with_result = true;
+    const struct option options[] = {
+        {"result", option_flag, &b.ask->with_result, "true or false"},
+        {"history", option_flag, &b.ask->with_history, "true or false"},
+    };
+    if (ask_read_id(&b, "task.get takes [id, {result, history}]"))
+        send_with(&b, options, 2, false);
+    else
+        ask_abort(&b);
+}
+
+static void serve_wait(struct rpc_request *rq)
+{
+    struct ask_build b;
+
+    if (!ask_begin(&b, rq, ASK_WAIT, 0))
+        return;
+    b.ask->with_result = true;
+    b.ask->timeout = poll_time;
+    const struct option options[] = {
+        {"timeout", read_poll, &b.ask->timeout, EXPECTS_POLL},
+        {"any", option_flag, &b.ask->any, "true or false"},
+        {"result", option_flag, &b.ask->with_result, "true or false"},
+    };
+    if (ask_read_ids(&b, "task.wait takes [id or [ids], {timeout, any, result}]"))
+        send_with(&b, options, 3, true);
+    else
+        ask_abort(&b);
+}
+
+/* A watcher that is pushed to waits as long as the task lives, unless it says otherwise. */
+static void send_watch(struct ask_build *b, bool given)
+{
+    struct ask *a = b->ask;
+
+    if (a->push && !conn_mode(b->rq->conn)->push) {
+        rpc_refuse(b->rq, ERGON_E_BAD_PARAMS,
+                   "push is for connections that said server.hello [{push: true}]");
+        ask_abort(b);
+        return;
+    }
+    if (!given)
+        a->timeout = a->push ? AO_NEVER : poll_time;
+    if (a->max > EVENTS_MOST)
+        a->max = EVENTS_MOST;
+    ask_send(b, true);
+}
+
+static void serve_watch(struct rpc_request *rq)
+{
+    struct ask_build b;
+
+    if (!ask_begin(&b, rq, ASK_WATCH, 0))
+        return;
+    struct ask *a = b.ask;
+    a->from = 1;
+    a->max = EVENTS;
+    a->timeout = AO_NEVER;
+    const struct option options[] = {
+        {"from", option_count, &a->from, "the number of an event, from 1"},
+        {"max", option_count, &a->max, "a number from 1"},
+        {"timeout", read_poll, &a->timeout, EXPECTS_POLL},
+        {"push", option_flag, &a->push, "true or false"},
+    };
+    if (!ask_read_id(&b, "task.watch takes [id, {from, max, timeout, push}]") ||
+        (b.count > 1 && !options_read(rq, &b.r, options, 4)))
+        ask_abort(&b);
+    else
+        send_watch(&b, a->timeout != AO_NEVER);
+}
+
+static void serve_cancel(struct rpc_request *rq)
+{
+    serve_id(rq, ASK_CANCEL, "task.cancel takes [id]");
+}
+
+static void serve_retry(struct rpc_request *rq)
+{
+    serve_id(rq, ASK_RETRY, "task.retry takes [id]");
+}
+
+static void serve_explain(struct rpc_request *rq)
+{
+    serve_id(rq, ASK_EXPLAIN, "task.explain takes [id]");
+}
+
+static bool read_state(struct reader *r, void *out)
+{
+    struct reader before = *r;
+    struct span name;
+
+    if (!read_text(r, &name))
+        return false;
+    for (int s = 0; s < LEDGER_STATE_COUNT; s++)
+        if (span_is(name, ledger_state_names[s])) {
+            *(int *)out = s;
+            return true;
+        }
+    *r = before;
+    return false;
+}
+
+static bool read_cursor(struct reader *r, void *out)
+{
+    struct reader before = *r;
+    struct span text;
+
+    if (read_text(r, &text) && id_parse(text, out))
+        return true;
+    *r = before;
+    return false;
+}
+
+static void serve_list(struct rpc_request *rq)
+{
+    struct ask_build b;
+
+    if (!ask_begin(&b, rq, ASK_LIST, 0))
+        return;
+    struct ask_filter *f = &b.ask->filter;
+    f->state = -1;
+    f->max = PAGE;
+    const struct option options[] = {
+        {"state", read_state, &f->state, "the name of a state, such as \"queued\""},
+        {"method", option_name, &f->method, EXPECTS_NAME},
+        {"tenant", option_name, &f->tenant, EXPECTS_NAME},
+        {"key", option_name, &f->key, EXPECTS_NAME},
+        {"older", option_duration, &f->older, EXPECTS_DURATION},
+        {"newer", option_duration, &f->newer, EXPECTS_DURATION},
+        {"limit", option_count, &f->max, "a number from 1"},
+        {"cursor", read_cursor, &f->cursor, "what `next` of the page before said"},
+    };
+    if (b.count > 1 || (b.count == 1 && !options_read(rq, &b.r, options, 8))) {
+        if (b.count > 1)
+            rpc_refuse(rq, ERGON_E_BAD_PARAMS, "task.list takes [{options}]");
+        ask_abort(&b);
+        return;
+    }
+    f->has_method = f->method.len > 0;
+    f->has_tenant = f->tenant.len > 0;
+    f->has_key = f->key.len > 0;
+    if (f->max > PAGE_MOST)
+        f->max = PAGE_MOST;
+    ask_send(&b, false);
+}
+
+static const struct rpc_method methods[] = {
+    {"task.get", RPC_GUARDED, serve_get, "[id: str, {result: bool, history: bool}]",
+     "state, figures and result of a task"},
+    {"task.wait", RPC_GUARDED, serve_wait,
+     "[id: str or [ids], {timeout: duration, any: bool, result: bool}]",
+     "wait until tasks have ended"},
+    {"task.watch", RPC_GUARDED, serve_watch,
+     "[id: str, {from: int, max: int, timeout: duration, push: bool}]",
+     "the history of a task, from an event on, as it grows"},
+    {"task.cancel", RPC_GUARDED, serve_cancel, "[id: str]", "cancel a task, waiting or running"},
+    {"task.retry", RPC_GUARDED, serve_retry, "[id: str]",
+     "queue a task again that failed for good"},
+    {"task.list", RPC_GUARDED, serve_list,
+     "[{state, method, tenant, key, older, newer, limit, cursor}]", "tasks, newest first"},
+    {"task.explain", RPC_GUARDED, serve_explain, "[id: str]", "why a task is where it is"},
+};
+const struct rpc_methods rpc_kept_methods = {methods, sizeof methods / sizeof methods[0]};

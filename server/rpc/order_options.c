@@ -1,0 +1,261 @@
+#include "server/rpc/order_options.h"
+
+#include "proto/units.h"
+#include "server/ledger/ids.h"
+
+bool option_duration(struct reader *r, void *out)
+{
+    return read_duration(r, out);
+}
+
+bool option_flag(struct reader *r, void *out)
+{
+    return read_bool(r, out);
+}
+
+static bool read_small(struct reader *r, uint32_t least, uint32_t most, uint32_t *out)
+{
+    struct reader before = *r;
+    uint64_t v;
+
+    if (!read_uint(r, &v))
+        return false;
+    if (v < least || v > most) {
+        *r = before;
+        return false;
+    }
+    *out = (uint32_t)v;
+    return true;
+}
+
+bool option_count(struct reader *r, void *out)
+{
+    return read_small(r, 1, UINT32_MAX, out);
+}
+
+bool option_name(struct reader *r, void *out)
+{
+    struct reader before = *r;
+    struct span *name = out;
+
+    if (!read_text(r, name))
+        return false;
+    if (name->len > 0 && name->len <= ORDER_NAME_MAX)
+        return true;
+    *r = before;
+    return false;
+}
+
+static bool read_priority(struct reader *r, void *out)
+{
+    uint32_t v;
+    return read_small(r, 0, ORDER_PRIORITY_MAX, &v) && (*(uint8_t *)out = (uint8_t)v, true);
+}
+
+static bool read_jitter(struct reader *r, void *out)
+{
+    uint32_t v;
+    return read_small(r, 0, 100, &v) && (*(uint8_t *)out = (uint8_t)v, true);
+}
+
+static bool read_retries(struct reader *r, void *out)
+{
+    return read_small(r, 0, UINT32_MAX, out);
+}
+
+static bool read_bytes(struct reader *r, void *out)
+{
+    return read_size(r, out);
+}
+
+/* Unix milliseconds, or RFC 3339. */
+static bool read_instant(struct reader *r, void *out)
+{
+    struct reader before = *r;
+    struct span text;
+    uint64_t ms, *at = out;
+
+    if (read_uint(r, &ms) && ms < UINT64_MAX / AO_MS(1)) {
+        *at = ms * AO_MS(1);
+        return true;
+    }
+    *r = before;
+    if (read_text(r, &text) && units_instant(text, at))
+        return true;
+    *r = before;
+    return false;
+}
+
+static bool read_durable(struct reader *r, void *out)
+{
+    struct reader before = *r;
+    struct span name;
+    uint8_t *durable = out;
+
+    if (!read_text(r, &name))
+        return false;
+    for (uint8_t i = LEDGER_NONE; i <= LEDGER_FSYNC; i++)
+        if (span_is(name, ledger_durable_names[i])) {
+            *durable = i;
+            return true;
+        }
+    *r = before;
+    return false;
+}
+
+struct part {
+    const char *name;
+    bool (*read)(struct reader *r, void *out);
+    void *out;
+};
+
+static bool read_part(struct reader *r, const struct part *parts, uint32_t count, uint32_t *seen)
+{
+    struct span name;
+
+    if (!read_text(r, &name))
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        if (span_is(name, parts[i].name) && !(*seen & 1u << i)) {
+            *seen |= 1u << i;
+            return parts[i].read(r, parts[i].out);
+        }
+    return false;
+}
+
+/* A map with exactly these parts. */
+static bool read_parts(struct reader *r, const struct part *parts, uint32_t count)
+{
+    struct reader before = *r;
+    uint32_t pairs, seen = 0;
+    bool good = read_map(r, &pairs) && pairs == count;
+
+    for (uint32_t i = 0; good && i < pairs; i++)
+        good = read_part(r, parts, count, &seen);
+    if (!good)
+        *r = before;
+    return good;
+}
+
+static bool read_limit(struct reader *r, void *out)
+{
+    struct order *o = out;
+    const struct part parts[] = {{"key", option_name, &o->limit_key},
+                                 {"max", option_count, &o->limit}};
+    return read_parts(r, parts, 2);
+}
+
+static bool read_positive(struct reader *r, void *out)
+{
+    uint64_t *ns = out;
+    return read_duration(r, ns) && *ns > 0;
+}
+
+static bool read_rate(struct reader *r, void *out)
+{
+    struct order *o = out;
+    const struct part parts[] = {{"key", option_name, &o->rate_key},
+                                 {"max", option_count, &o->rate},
+                                 {"per", read_positive, &o->rate_per}};
+    return read_parts(r, parts, 3);
+}
+
+struct after_out {
+    struct ask_build *build;
+    struct order *order;
+};
+
+static bool read_after_id(struct reader *r, const struct after_out *out)
+{
+    struct span text;
+    if (!read_text(r, &text) || !id_parse(text, out->build->ids))
+        return false;
+    out->build->ids++;
+    out->order->after_count++;
+    return true;
+}
+
+static bool read_after(struct reader *r, void *arg)
+{
+    const struct after_out *out = arg;
+    struct reader before = *r;
+    uint32_t count = 1;
+    bool list = read_array(r, &count), good = !list || count <= ORDER_AFTER_MAX;
+
+    out->order->after = out->build->ids;
+    out->order->after_count = 0;
+    for (uint32_t i = 0; good && i < count; i++)
+        good = read_after_id(r, out);
+    if (!good)
+        *r = before;
+    return good;
+}
+
+bool order_read_options_and(struct ask_build *b, struct order *o, const struct option *more,
+                            uint32_t more_count)
+{
+    struct after_out after = {b, o};
+    struct option options[OPTIONS_MAX] = {
+        {"priority", read_priority, &o->priority, "a number from 0 to 9; 9 goes first"},
+        {"delay", option_duration, &o->delay, EXPECTS_DURATION},
+        {"at", read_instant, &o->at, "Unix milliseconds, or RFC 3339 text with an offset"},
+        {"timeout", read_positive, &o->timeout, EXPECTS_DURATION ", more than 0"},
+        {"deadline", option_duration, &o->deadline, EXPECTS_DURATION},
+        {"retries", read_retries, &o->retries, "a number, 0 or more"},
+        {"backoff", option_duration, &o->backoff, EXPECTS_DURATION},
+        {"backoff_max", option_duration, &o->backoff_max, EXPECTS_DURATION},
+        {"backoff_jitter", read_jitter, &o->jitter,
+         "a number from 0 to 100: percent of the back-off"},
+        {"key", option_name, &o->key, EXPECTS_NAME},
+        {"coalesce", option_name, &o->coalesce, EXPECTS_NAME},
+        {"limit", read_limit, o, "a map {key: string, max: number from 1}"},
+        {"rate", read_rate, o, "a map {key: string, max: number from 1, per: duration}"},
+        {"tenant", option_name, &o->tenant, EXPECTS_NAME},
+        {"after", read_after, &after, "an id of a task, or a list of at most 1024"},
+        {"keep", option_duration, &o->keep, EXPECTS_DURATION},
+        {"keep_size", read_bytes, &o->keep_size, "a size: bytes, or text such as \"64k\""},
+        {"durable", read_durable, &o->durable, "\"none\", \"async\" or \"fsync\""},
+    };
+    uint32_t count = 0;
+
+    while (options[count].name)
+        count++;
+    for (uint32_t i = 0; i < more_count; i++)
+        options[count++] = more[i];
+    return options_read(b->rq, &b->r, options, count);
+}
+
+bool order_read_options(struct ask_build *b, struct order *o)
+{
+    return order_read_options_and(b, o, NULL, 0);
+}
+
+void order_defaults(const struct ask_build *b, struct order *o)
+{
+    order_init(o);
+    o->params = span_text("\xc0");
+    o->tenant = b->ask->principal;
+    if (b->ask->verb != ASK_CALL && b->rq->loop->shared->has_store)
+        o->durable = LEDGER_FSYNC;
+}
+
+static bool may_run(struct ask_build *b, struct span name)
+{
+    if (!rpc_admit(b->rq, name, RPC_GUARDED))
+        return false;
+    if (registry_find(b->rq->loop->shared->registry, name))
+        return true;
+    rpc_refuse(b->rq, ERGON_E_NO_METHOD, "no handler \"%.*s\"; server.methods lists what there is",
+               (int)(name.len < 256 ? name.len : 256), (const char *)name.at);
+    return false;
+}
+
+bool order_read(struct ask_build *b, struct order *o, uint32_t count, const char *usage)
+{
+    if (count < 1 || count > 3 || !read_text(&b->r, &o->method) ||
+        (count > 1 && !read_any(&b->r, &o->params))) {
+        rpc_refuse(b->rq, ERGON_E_BAD_PARAMS, "%s", usage);
+        return false;
+    }
+    return may_run(b, o->method) && (count < 3 || order_read_options(b, o));
+}
