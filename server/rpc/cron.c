@@ -1,5 +1,5 @@
 /* The namespace cron.*: tasks by calendar. */
-#include "server/rpc/order_options.h"
+#include "server/rpc/orders.h"
 
 static bool read_word(struct reader *r, const char *const *words, uint8_t count, uint8_t *out)
 {
@@ -45,30 +45,20 @@ static bool read_names(struct ask_build *b, struct cron_order *c)
     return false;
 }
 
-static bool method_is_there(struct ask_build *b, struct span name)
-{
-    if (!rpc_admit(b->rq, name, RPC_GUARDED))
-        return false;
-    if (registry_find(b->rq->loop->shared->registry, name))
-        return true;
-    rpc_refuse(b->rq, ERGON_E_NO_METHOD, "no handler \"%.*s\"; server.methods lists what there is",
-               (int)(name.len < 256 ? name.len : 256), (const char *)name.at);
-    return false;
-}
-
 static bool read_options(struct ask_build *b, struct cron_order *c)
 {
-    const struct option more[] = {
+    const struct option own[] = {
         {"zone", option_name, &c->zone, "a name of the time zone database: \"Europe/Berlin\""},
         {"catch_up", read_catch_up, &c->catch_up, "\"none\", \"one\" or \"all\""},
         {"overlap", read_overlap, &c->overlap, "\"skip\", \"allow\" or \"replace\""},
         {"jitter", option_duration, &c->jitter, EXPECTS_DURATION},
     };
+    const struct order_more more = {own, sizeof own / sizeof own[0]};
     struct reader before = b->r;
 
     if (b->count < 5)
         return true;
-    if (!order_read_options_and(b, &c->task, more, sizeof more / sizeof more[0]))
+    if (!order_options(b, &c->task, &more))
         return false;
     c->options = span_of(before.at, (size_t)(b->r.at - before.at));
     if (c->task.delay == 0 && c->task.at == 0 && c->task.key.len == 0 && c->task.after_count == 0)
@@ -86,7 +76,7 @@ static void serve_put(struct rpc_request *rq)
         return;
     struct cron_order *c = &b.ask->cron;
     order_defaults(&b, &c->task);
-    if (read_names(&b, c) && method_is_there(&b, c->task.method) && read_options(&b, c))
+    if (read_names(&b, c) && order_may_run(&b, c->task.method) && read_options(&b, c))
         ask_send(&b, false);
     else
         ask_abort(&b);

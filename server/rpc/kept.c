@@ -1,6 +1,6 @@
 /* The namespace task.*, what is asked of tasks that the server keeps. */
 #include "server/ledger/ids.h"
-#include "server/rpc/order_options.h"
+#include "server/rpc/orders.h"
 
 static const ao_time poll_time = AO_S(8); /* less than the ten seconds that common clients wait */
 static const ao_time poll_most = AO_S(3600);

@@ -1,5 +1,5 @@
 /* The namespace queue.*, and server.audit. */
-#include "server/rpc/order_options.h"
+#include "server/rpc/orders.h"
 
 static void serve_plain(struct rpc_request *rq, enum ask_verb verb, const char *usage)
 {

@@ -1,5 +1,5 @@
 /* The namespace task.*, how work comes in: submit, submit_many, call. */
-#include "server/rpc/order_options.h"
+#include "server/rpc/orders.h"
 
 static const char submit_usage[] = "task.submit takes [method, [params], {options}]";
 static const char many_usage[] =
@@ -111,7 +111,7 @@ static bool read_common(struct ask_build *b, struct order *common, uint32_t orde
     for (uint32_t i = 0; i < orders; i++)
         if (!read_any(&ahead.r, &skipped))
             break;
-    bool good = order_read_options(&ahead, common);
+    bool good = order_options(&ahead, common, NULL);
     b->ids = ahead.ids;
     return good;
 }

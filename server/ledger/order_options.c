@@ -1,4 +1,4 @@
-#include "server/rpc/order_options.h"
+#include "server/ledger/order_options.h"
 
 #include "proto/units.h"
 #include "server/ledger/ids.h"
@@ -161,16 +161,16 @@ static bool read_rate(struct reader *r, void *out)
 }
 
 struct after_out {
-    struct ask_build *build;
+    uint64_t **ids; /* room that is left */
     struct order *order;
 };
 
 static bool read_after_id(struct reader *r, const struct after_out *out)
 {
     struct span text;
-    if (!read_text(r, &text) || !id_parse(text, out->build->ids))
+    if (!read_text(r, &text) || !id_parse(text, *out->ids))
         return false;
-    out->build->ids++;
+    ++*out->ids;
     out->order->after_count++;
     return true;
 }
@@ -182,7 +182,7 @@ static bool read_after(struct reader *r, void *arg)
     uint32_t count = 1;
     bool list = read_array(r, &count), good = !list || count <= ORDER_AFTER_MAX;
 
-    out->order->after = out->build->ids;
+    out->order->after = *out->ids;
     out->order->after_count = 0;
     for (uint32_t i = 0; good && i < count; i++)
         good = read_after_id(r, out);
@@ -191,10 +191,10 @@ static bool read_after(struct reader *r, void *arg)
     return good;
 }
 
-bool order_read_options_and(struct ask_build *b, struct order *o, const struct option *more,
-                            uint32_t more_count)
+bool order_read_options(struct reader *r, struct order *o, uint64_t **ids,
+                        const struct order_more *more, char *error, size_t size)
 {
-    struct after_out after = {b, o};
+    struct after_out after = {ids, o};
     struct option options[OPTIONS_MAX] = {
         {"priority", read_priority, &o->priority, "a number from 0 to 9; 9 goes first"},
         {"delay", option_duration, &o->delay, EXPECTS_DURATION},
@@ -220,42 +220,7 @@ bool order_read_options_and(struct ask_build *b, struct order *o, const struct o
 
     while (options[count].name)
         count++;
-    for (uint32_t i = 0; i < more_count; i++)
-        options[count++] = more[i];
-    return options_read(b->rq, &b->r, options, count);
-}
-
-bool order_read_options(struct ask_build *b, struct order *o)
-{
-    return order_read_options_and(b, o, NULL, 0);
-}
-
-void order_defaults(const struct ask_build *b, struct order *o)
-{
-    order_init(o);
-    o->params = span_text("\xc0");
-    o->tenant = b->ask->principal;
-    if (b->ask->verb != ASK_CALL && b->rq->loop->shared->has_store)
-        o->durable = LEDGER_FSYNC;
-}
-
-static bool may_run(struct ask_build *b, struct span name)
-{
-    if (!rpc_admit(b->rq, name, RPC_GUARDED))
-        return false;
-    if (registry_find(b->rq->loop->shared->registry, name))
-        return true;
-    rpc_refuse(b->rq, ERGON_E_NO_METHOD, "no handler \"%.*s\"; server.methods lists what there is",
-               (int)(name.len < 256 ? name.len : 256), (const char *)name.at);
-    return false;
-}
-
-bool order_read(struct ask_build *b, struct order *o, uint32_t count, const char *usage)
-{
-    if (count < 1 || count > 3 || !read_text(&b->r, &o->method) ||
-        (count > 1 && !read_any(&b->r, &o->params))) {
-        rpc_refuse(b->rq, ERGON_E_BAD_PARAMS, "%s", usage);
-        return false;
-    }
-    return may_run(b, o->method) && (count < 3 || order_read_options(b, o));
+    for (uint32_t i = 0; more && i < more->count; i++)
+        options[count++] = more->at[i];
+    return options_take(r, options, count, error, size);
 }

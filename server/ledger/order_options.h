@@ -1,0 +1,29 @@
+/* The options of a task, as a map reads into an order. */
+#ifndef ERGON_LEDGER_ORDER_OPTIONS_H
+#define ERGON_LEDGER_ORDER_OPTIONS_H
+
+#include "proto/options.h"
+#include "server/ledger/order.h"
+
+/* Options that stand in the same map. */
+struct order_more {
+    const struct option *at;
+    uint32_t count;
+};
+
+/* Takes the map at the reader, or a nil, into an order that has its defaults.  `ids`: room for as
+ * many ids as the bytes can hold (15 a piece at least), moved on by those of `after`.  `more` may
+ * be NULL.  False, and a text that names the option. */
+bool order_read_options(struct reader *r, struct order *o, uint64_t **ids,
+                        const struct order_more *more, char *error, size_t size);
+
+/* Readers that others use too. */
+bool option_duration(struct reader *r, void *out);
+bool option_flag(struct reader *r, void *out);
+bool option_count(struct reader *r, void *out); /* uint32_t, at least 1 */
+bool option_name(struct reader *r, void *out);  /* struct span, 1 to ORDER_NAME_MAX bytes */
+
+#define EXPECTS_DURATION "a duration: milliseconds, or text such as \"250ms\""
+#define EXPECTS_NAME     "a string of 1 to 256 bytes"
+
+#endif

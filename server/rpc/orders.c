@@ -1,0 +1,41 @@
+#include "server/rpc/orders.h"
+
+void order_defaults(const struct ask_build *b, struct order *o)
+{
+    order_init(o);
+    o->params = span_text("\xc0");
+    o->tenant = b->ask->principal;
+    if (b->ask->verb != ASK_CALL && b->rq->loop->shared->has_store)
+        o->durable = LEDGER_FSYNC;
+}
+
+bool order_may_run(struct ask_build *b, struct span method)
+{
+    if (!rpc_admit(b->rq, method, RPC_GUARDED))
+        return false;
+    if (registry_find(b->rq->loop->shared->registry, method))
+        return true;
+    rpc_refuse(b->rq, ERGON_E_NO_METHOD, "no handler \"%.*s\"; server.methods lists what there is",
+               (int)(method.len < 256 ? method.len : 256), (const char *)method.at);
+    return false;
+}
+
+bool order_options(struct ask_build *b, struct order *o, const struct order_more *more)
+{
+    char error[200];
+
+    if (order_read_options(&b->r, o, &b->ids, more, error, sizeof error))
+        return true;
+    rpc_refuse(b->rq, ERGON_E_BAD_PARAMS, "%s", error);
+    return false;
+}
+
+bool order_read(struct ask_build *b, struct order *o, uint32_t count, const char *usage)
+{
+    if (count < 1 || count > 3 || !read_text(&b->r, &o->method) ||
+        (count > 1 && !read_any(&b->r, &o->params))) {
+        rpc_refuse(b->rq, ERGON_E_BAD_PARAMS, "%s", usage);
+        return false;
+    }
+    return order_may_run(b, o->method) && (count < 3 || order_options(b, o, NULL));
+}
