@@ -180,7 +180,7 @@ static bool read_after(struct reader *r, void *arg)
     const struct after_out *out = arg;
     struct reader before = *r;
     uint32_t count = 1;
-    bool list = read_array(r, &count), good = !list || count <= ORDER_AFTER_MAX;
+    bool list = read_array(r, &count), good = *out->ids && (!list || count <= ORDER_AFTER_MAX);
 
     out->order->after = *out->ids;
     out->order->after_count = 0;

@@ -12,8 +12,8 @@ struct order_more {
 };
 
 /* Takes the map at the reader, or a nil, into an order that has its defaults.  `ids`: room for as
- * many ids as the bytes can hold (15 a piece at least), moved on by those of `after`.  `more` may
- * be NULL.  False, and a text that names the option. */
+ * many ids as the bytes can hold (15 a piece at least), moved on by those of `after`; *ids NULL: no
+ * `after` is taken.  `more` may be NULL.  False, and a text that names the option. */
 bool order_read_options(struct reader *r, struct order *o, uint64_t **ids,
                         const struct order_more *more, char *error, size_t size);
 

@@ -1,35 +1,6 @@
 /* The namespace cron.*: tasks by calendar. */
+#include "server/ledger/cron_options.h"
 #include "server/rpc/orders.h"
-
-static bool read_word(struct reader *r, const char *const *words, uint8_t count, uint8_t *out)
-{
-    struct reader before = *r;
-    struct span name;
-
-    if (!read_text(r, &name))
-        return false;
-    for (uint8_t i = 0; i < count; i++)
-        if (span_is(name, words[i])) {
-            *out = i;
-            return true;
-        }
-    *r = before;
-    return false;
-}
-
-static bool read_overlap(struct reader *r, void *out)
-{
-    static const char *const words[] = {
-        [CRON_SKIP] = "skip", [CRON_ALLOW] = "allow", [CRON_REPLACE] = "replace"};
-    return read_word(r, words, 3, out);
-}
-
-static bool read_catch_up(struct reader *r, void *out)
-{
-    static const char *const words[] = {
-        [CRON_CATCH_NONE] = "none", [CRON_CATCH_ONE] = "one", [CRON_CATCH_ALL] = "all"};
-    return read_word(r, words, 3, out);
-}
 
 static const char put_usage[] =
     "cron.put takes [name, schedule, method, [params], {zone, jitter, catch_up, overlap, and "
@@ -47,24 +18,11 @@ static bool read_names(struct ask_build *b, struct cron_order *c)
 
 static bool read_options(struct ask_build *b, struct cron_order *c)
 {
-    const struct option own[] = {
-        {"zone", option_name, &c->zone, "a name of the time zone database: \"Europe/Berlin\""},
-        {"catch_up", read_catch_up, &c->catch_up, "\"none\", \"one\" or \"all\""},
-        {"overlap", read_overlap, &c->overlap, "\"skip\", \"allow\" or \"replace\""},
-        {"jitter", option_duration, &c->jitter, EXPECTS_DURATION},
-    };
-    const struct order_more more = {own, sizeof own / sizeof own[0]};
-    struct reader before = b->r;
+    char error[200];
 
-    if (b->count < 5)
+    if (b->count < 5 || cron_read_options(&b->r, c, error, sizeof error))
         return true;
-    if (!order_options(b, &c->task, &more))
-        return false;
-    c->options = span_of(before.at, (size_t)(b->r.at - before.at));
-    if (c->task.delay == 0 && c->task.at == 0 && c->task.key.len == 0 && c->task.after_count == 0)
-        return true;
-    rpc_refuse(b->rq, ERGON_E_BAD_PARAMS,
-               "the tasks of a cron cannot have the options delay, at, key and after");
+    rpc_refuse(b->rq, ERGON_E_BAD_PARAMS, "%s", error);
     return false;
 }
 

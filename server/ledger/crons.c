@@ -1,0 +1,374 @@
+/* Crons: orders that are given again and again, by calendar.
+ *
+ * A cron's task carries a key that names cron and time, and is put into the store before the cron's
+ * own row moves on: after a crash between the two the same task is found instead of a second. */
+#include "server/ledger/crons.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "server/runtime/log.h"
+
+enum { NS_A_SECOND = 1000000000, CATCH_UP_MOST = 1000 };
+
+static const ao_time again_after = AO_S(1);     /* an order was refused: BUSY, or the store */
+static const ao_time longest_sleep = AO_S(300); /* the wall clock may be set meanwhile */
+
+static uint64_t next_after(const struct cron *c, uint64_t unix_ns)
+{
+    int64_t at = schedule_next(&c->schedule, c->zone, (int64_t)(unix_ns / NS_A_SECOND));
+    return at < 0 ? 0 : (uint64_t)at * NS_A_SECOND;
+}
+
+/* To the next time and what chance adds to it, or a part of that. */
+static ao_time time_left(const struct ledger *l, const struct cron *c)
+{
+    uint64_t now = ledger_wall(l), at = c->next_at + c->spread;
+    ao_time wait = at > now ? at - now : 0;
+    return wait < longest_sleep ? wait : longest_sleep;
+}
+
+static void arm(struct ledger *l, struct cron *c)
+{
+    if (c->next_at > 0)
+        ao_sleep_for(&c->timer, time_left(l, c));
+}
+
+static void plan(struct ledger *l, struct cron *c, uint64_t after)
+{
+    ao_time jitter = c->order.jitter;
+
+    c->next_at = next_after(c, after);
+    c->spread = jitter > 0 ? activator_random(l->activator) % jitter : 0;
+}
+
+static void save(struct ledger *l, struct cron *c)
+{
+    struct store_op *op =
+        l->store && c->order.task.durable != LEDGER_NONE ? calloc(1, sizeof *op) : NULL;
+    if (!op)
+        return;
+    op->verb = STORE_CRON_PUT;
+    op->owner = c; /* counted, so that its bytes stand until the operation is back */
+    c->refs++;
+    op->cron = (struct store_cron){.name = c->order.name,
+                                   .method = c->order.task.method,
+                                   .schedule = c->order.schedule,
+                                   .zone = c->order.zone,
+                                   .tenant = c->order.task.tenant,
+                                   .params = c->order.task.params,
+                                   .options = c->order.options,
+                                   .next_at = c->next_at,
+                                   .last_at = c->last_at,
+                                   .last_task = c->last_task};
+    store_push(l->store, op);
+}
+
+void cron_drop(struct cron *c)
+{
+    if (--c->refs > 0)
+        return;
+    zone_close(c->zone);
+    free(c->memory);
+    free(c);
+}
+
+/* --- Its time has come --- */
+
+static bool may_fire(struct ledger *l, struct cron *c)
+{
+    struct entry *last = c->last_task ? ledger_find(l, c->last_task) : NULL;
+
+    if (!last || !ledger_state_open((enum ledger_state)last->state))
+        return true;
+    if (c->order.overlap == CRON_SKIP)
+        return false;
+    if (c->order.overlap == CRON_REPLACE)
+        ledger_cancel(l, last);
+    return true;
+}
+
+/* False: refused, and to be tried again soon. */
+static bool fire(struct ledger *l, struct cron *c, uint64_t at)
+{
+    struct order order = c->order.task;
+    struct submitted out;
+    char key[ORDER_NAME_MAX + 40];
+
+    if (!may_fire(l, c)) {
+        c->skipped++;
+        return true;
+    }
+    int len = snprintf(key, sizeof key, "cron %.*s at %" PRIu64, (int)c->order.name.len,
+                       (const char *)c->order.name.at, at / NS_A_SECOND);
+    order.key = span_of(key, (size_t)len < ORDER_NAME_MAX ? (size_t)len : ORDER_NAME_MAX);
+    c->error = ledger_submit(l, &order, &out, c->error_text, sizeof c->error_text);
+    if (c->error != ERGON_OK)
+        return false;
+    c->fired++;
+    c->last_at = at;
+    c->last_task = out.entry->id;
+    entry_set(out.entry, ENTRY_CRON);
+    return true;
+}
+
+static void refuse_once(struct cron *c)
+{
+    if (!c->refused)
+        log_warn("a cron's task was refused; it is tried again", LOG_STR("why", c->error_text));
+    c->refused = true;
+}
+
+static enum ao_verdict cron_step(struct ao *self)
+{
+    struct cron *c = ao_of(self, struct cron, timer);
+    struct ledger *l = c->ledger;
+    uint64_t at = c->next_at;
+
+    if (ledger_wall(l) >= at + c->spread) {
+        if (!fire(l, c, at)) {
+            refuse_once(c);
+            ao_sleep_for(self, again_after);
+            return AO_PARK;
+        }
+        c->refused = false;
+        plan(l, c, at);
+        save(l, c);
+    }
+    if (c->next_at == 0)
+        return AO_DONE;
+    ao_sleep_for(self, time_left(l, c));
+    return AO_PARK;
+}
+
+static void cron_retired(struct ao *self)
+{
+    ao_fini(self);
+    cron_drop(ao_of(self, struct cron, timer));
+}
+
+static const struct ao_class cron_class = {
+    .name = "cron", .step = cron_step, .retired = cron_retired};
+
+/* --- The list --- */
+
+static struct cron **place(struct crons *all, struct span name)
+{
+    struct cron **at = &all->first;
+    while (*at && !span_equal((*at)->order.name, name))
+        at = &(*at)->next;
+    return at;
+}
+
+/* One block of memory for everything that the order's spans point at. */
+struct copy {
+    uint8_t *at;
+};
+
+static void keep(struct copy *copy, struct span *s)
+{
+    if (s->len > 0)
+        memcpy(copy->at, s->at, s->len);
+    s->at = copy->at;
+    copy->at += s->len;
+}
+
+static bool keep_order(struct cron *c, const struct cron_order *order)
+{
+    c->order = *order;
+    struct order *t = &c->order.task;
+    struct span *spans[] = {&c->order.name, &c->order.schedule, &c->order.zone, &c->order.options,
+                            &t->method,     &t->params,         &t->tenant,     &t->coalesce,
+                            &t->limit_key,  &t->rate_key};
+    size_t size = 1;
+
+    for (unsigned i = 0; i < sizeof spans / sizeof spans[0]; i++)
+        size += spans[i]->len;
+    struct copy copy = {malloc(size)};
+    c->memory = copy.at;
+    if (!copy.at)
+        return false;
+    for (unsigned i = 0; i < sizeof spans / sizeof spans[0]; i++)
+        keep(&copy, spans[i]);
+    return true;
+}
+
+/* NULL, and why not. */
+static struct cron *cron_new(struct ledger *l, const struct cron_order *order,
+                             enum ergon_error *error, char *text, size_t size)
+{
+    struct cron *c = calloc(1, sizeof *c);
+
+    *error = ERGON_E_MEMORY;
+    snprintf(text, size, "%s", error_meaning(ERGON_E_MEMORY));
+    if (!c)
+        return NULL;
+    c->refs = 1;
+    c->ledger = l;
+    if (!keep_order(c, order))
+        goto failed;
+    *error = ERGON_E_BAD_PARAMS;
+    if (!schedule_parse(c->order.schedule, &c->schedule, text, size))
+        goto failed;
+    c->zone = zone_open(c->order.zone);
+    if (c->zone) {
+        ao_init(&c->timer, &cron_class, l->activator);
+        return c;
+    }
+    snprintf(text, size, "there is no time zone \"%.*s\"; \"Europe/Berlin\" is one",
+             (int)(order->zone.len < 64 ? order->zone.len : 64), (const char *)order->zone.at);
+failed:
+    cron_drop(c);
+    return NULL;
+}
+
+static void unlink_cron(struct crons *all, struct cron **at)
+{
+    struct cron *c = *at;
+    *at = c->next;
+    all->count--;
+    ao_retire(&c->timer); /* frees it, when nothing else refers to it */
+}
+
+static void link_cron(struct crons *all, struct cron *c)
+{
+    struct cron **at = place(all, c->order.name);
+    if (*at)
+        unlink_cron(all, at);
+    c->next = *at;
+    *at = c;
+    all->count++;
+}
+
+/* --- cron.put, cron.list, cron.delete --- */
+
+static void serve_put(struct ledger *l, struct ask *a)
+{
+    enum ergon_error error;
+    char text[ASK_TEXT_MAX];
+    struct cron *c = cron_new(l, &a->cron, &error, text, sizeof text);
+
+    if (!c) {
+        ask_refuse(l, a, error, "%s", text);
+        return;
+    }
+    if (c->order.task.durable != LEDGER_NONE && !records_usable(l)) {
+        ao_retire(&c->timer);
+        ask_refuse(l, a, ERGON_E_STORE, "%s",
+                   l->store ? store_error_text(l->store_error)
+                            : "this server has no store; ask for durable: \"none\"");
+        return;
+    }
+    plan(l, c, ledger_wall(l));
+    link_cron(l->crons, c);
+    arm(l, c);
+    if (c->order.task.durable == LEDGER_NONE)
+        cron_forget(l, c); /* one of its name may be there */
+    save(l, c);
+    pack_init(&a->result);
+    pack_map(&a->result, 2);
+    pack_key_span(&a->result, "name", c->order.name);
+    cron_pack_time(&a->result, "next", c->next_at);
+    ask_finish(l, a);
+}
+
+static void serve_delete(struct ledger *l, struct ask *a)
+{
+    struct cron **at = place(l->crons, a->name);
+    bool found = *at != NULL;
+
+    if (found) {
+        cron_forget(l, *at);
+        unlink_cron(l->crons, at);
+    }
+    pack_init(&a->result);
+    pack_bool(&a->result, found);
+    ask_finish(l, a);
+}
+
+void cron_forget(struct ledger *l, struct cron *c)
+{
+    struct store_op *op = l->store ? calloc(1, sizeof *op) : NULL;
+
+    if (!op)
+        return;
+    op->verb = STORE_CRON_REMOVE;
+    op->owner = c;
+    c->refs++;
+    op->cron.name = c->order.name;
+    store_push(l->store, op);
+}
+
+void crons_serve(struct ledger *l, struct ask *a)
+{
+    if (a->verb == ASK_CRON_PUT)
+        serve_put(l, a);
+    else if (a->verb == ASK_CRON_LIST)
+        crons_list(l, a);
+    else
+        serve_delete(l, a);
+}
+
+/* --- After a start --- */
+
+bool crons_add(struct ledger *l, const struct cron_order *order, const struct store_cron *row)
+{
+    enum ergon_error error;
+    char text[ASK_TEXT_MAX];
+    struct cron *c = cron_new(l, order, &error, text, sizeof text);
+
+    if (!c) {
+        log_error("a cron of the store cannot be used", LOG_STR("why", text));
+        return error != ERGON_E_MEMORY;
+    }
+    c->next_at = row->next_at;
+    c->last_at = row->last_at;
+    c->last_task = row->last_task;
+    link_cron(l->crons, c);
+    return true;
+}
+
+/* What was missed while the server was down. */
+static void catch_up(struct ledger *l, struct cron *c)
+{
+    uint64_t now = ledger_wall(l), at = c->next_at;
+    unsigned left = c->order.catch_up == CRON_CATCH_ALL ? CATCH_UP_MOST : 1;
+
+    if (at == 0 || at >= now)
+        return;
+    if (c->order.catch_up != CRON_CATCH_NONE)
+        for (; at > 0 && at < now && left > 0 && fire(l, c, at); left--)
+            at = next_after(c, at);
+    plan(l, c, now);
+    save(l, c);
+}
+
+void crons_start(struct ledger *l)
+{
+    for (struct cron *c = l->crons->first; c; c = c->next) {
+        catch_up(l, c);
+        arm(l, c);
+    }
+}
+
+struct crons *crons_new(struct ledger *l)
+{
+    (void)l;
+    return calloc(1, sizeof(struct crons));
+}
+
+void crons_free(struct crons *all)
+{
+    if (!all)
+        return;
+    while (all->first) {
+        struct cron *c = all->first;
+        all->first = c->next;
+        ao_deactivate(&c->timer);
+        ao_fini(&c->timer);
+        c->refs = 1;
+        cron_drop(c);
+    }
+    free(all);
+}
