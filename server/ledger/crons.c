@@ -29,13 +29,13 @@ static ao_time time_left(const struct ledger *l, const struct cron *c)
     return wait < longest_sleep ? wait : longest_sleep;
 }
 
-static void arm(struct ledger *l, struct cron *c)
+void cron_arm(struct ledger *l, struct cron *c)
 {
     if (c->next_at > 0)
         ao_sleep_for(&c->timer, time_left(l, c));
 }
 
-static void plan(struct ledger *l, struct cron *c, uint64_t after)
+void cron_plan(struct ledger *l, struct cron *c, uint64_t after)
 {
     ao_time jitter = c->order.jitter;
 
@@ -43,12 +43,12 @@ static void plan(struct ledger *l, struct cron *c, uint64_t after)
     c->spread = jitter > 0 ? activator_random(l->activator) % jitter : 0;
 }
 
-static void save(struct ledger *l, struct cron *c)
+bool cron_save(struct ledger *l, struct cron *c)
 {
     struct store_op *op =
         l->store && c->order.task.durable != LEDGER_NONE ? calloc(1, sizeof *op) : NULL;
     if (!op)
-        return;
+        return false;
     op->verb = STORE_CRON_PUT;
     op->owner = c; /* counted, so that its bytes stand until the operation is back */
     c->refs++;
@@ -63,6 +63,7 @@ static void save(struct ledger *l, struct cron *c)
                                    .last_at = c->last_at,
                                    .last_task = c->last_task};
     store_push(l->store, op);
+    return true;
 }
 
 void cron_drop(struct cron *c)
@@ -133,8 +134,8 @@ static enum ao_verdict cron_step(struct ao *self)
             return AO_PARK;
         }
         c->refused = false;
-        plan(l, c, at);
-        save(l, c);
+        cron_plan(l, c, at);
+        cron_save(l, c);
     }
     if (c->next_at == 0)
         return AO_DONE;
@@ -153,7 +154,7 @@ static const struct ao_class cron_class = {
 
 /* --- The list --- */
 
-static struct cron **place(struct crons *all, struct span name)
+struct cron **crons_place(struct crons *all, struct span name)
 {
     struct cron **at = &all->first;
     while (*at && !span_equal((*at)->order.name, name))
@@ -194,9 +195,8 @@ static bool keep_order(struct cron *c, const struct cron_order *order)
     return true;
 }
 
-/* NULL, and why not. */
-static struct cron *cron_new(struct ledger *l, const struct cron_order *order,
-                             enum ergon_error *error, char *text, size_t size)
+struct cron *cron_new(struct ledger *l, const struct cron_order *order, enum ergon_error *error,
+                      char *text, size_t size)
 {
     struct cron *c = calloc(1, sizeof *c);
 
@@ -223,7 +223,7 @@ failed:
     return NULL;
 }
 
-static void unlink_cron(struct crons *all, struct cron **at)
+void crons_unlink(struct crons *all, struct cron **at)
 {
     struct cron *c = *at;
     *at = c->next;
@@ -231,83 +231,14 @@ static void unlink_cron(struct crons *all, struct cron **at)
     ao_retire(&c->timer); /* frees it, when nothing else refers to it */
 }
 
-static void link_cron(struct crons *all, struct cron *c)
+void crons_link(struct crons *all, struct cron *c)
 {
-    struct cron **at = place(all, c->order.name);
+    struct cron **at = crons_place(all, c->order.name);
     if (*at)
-        unlink_cron(all, at);
+        crons_unlink(all, at);
     c->next = *at;
     *at = c;
     all->count++;
-}
-
-/* --- cron.put, cron.list, cron.delete --- */
-
-static void serve_put(struct ledger *l, struct ask *a)
-{
-    enum ergon_error error;
-    char text[ASK_TEXT_MAX];
-    struct cron *c = cron_new(l, &a->cron, &error, text, sizeof text);
-
-    if (!c) {
-        ask_refuse(l, a, error, "%s", text);
-        return;
-    }
-    if (c->order.task.durable != LEDGER_NONE && !records_usable(l)) {
-        ao_retire(&c->timer);
-        ask_refuse(l, a, ERGON_E_STORE, "%s",
-                   l->store ? store_error_text(l->store_error)
-                            : "this server has no store; ask for durable: \"none\"");
-        return;
-    }
-    plan(l, c, ledger_wall(l));
-    link_cron(l->crons, c);
-    arm(l, c);
-    if (c->order.task.durable == LEDGER_NONE)
-        cron_forget(l, c); /* one of its name may be there */
-    save(l, c);
-    pack_init(&a->result);
-    pack_map(&a->result, 2);
-    pack_key_span(&a->result, "name", c->order.name);
-    cron_pack_time(&a->result, "next", c->next_at);
-    ask_finish(l, a);
-}
-
-static void serve_delete(struct ledger *l, struct ask *a)
-{
-    struct cron **at = place(l->crons, a->name);
-    bool found = *at != NULL;
-
-    if (found) {
-        cron_forget(l, *at);
-        unlink_cron(l->crons, at);
-    }
-    pack_init(&a->result);
-    pack_bool(&a->result, found);
-    ask_finish(l, a);
-}
-
-void cron_forget(struct ledger *l, struct cron *c)
-{
-    struct store_op *op = l->store ? calloc(1, sizeof *op) : NULL;
-
-    if (!op)
-        return;
-    op->verb = STORE_CRON_REMOVE;
-    op->owner = c;
-    c->refs++;
-    op->cron.name = c->order.name;
-    store_push(l->store, op);
-}
-
-void crons_serve(struct ledger *l, struct ask *a)
-{
-    if (a->verb == ASK_CRON_PUT)
-        serve_put(l, a);
-    else if (a->verb == ASK_CRON_LIST)
-        crons_list(l, a);
-    else
-        serve_delete(l, a);
 }
 
 /* --- After a start --- */
@@ -325,7 +256,7 @@ bool crons_add(struct ledger *l, const struct cron_order *order, const struct st
     c->next_at = row->next_at;
     c->last_at = row->last_at;
     c->last_task = row->last_task;
-    link_cron(l->crons, c);
+    crons_link(l->crons, c);
     return true;
 }
 
@@ -340,15 +271,15 @@ static void catch_up(struct ledger *l, struct cron *c)
     if (c->order.catch_up != CRON_CATCH_NONE)
         for (; at > 0 && at < now && left > 0 && fire(l, c, at); left--)
             at = next_after(c, at);
-    plan(l, c, now);
-    save(l, c);
+    cron_plan(l, c, now);
+    cron_save(l, c);
 }
 
 void crons_start(struct ledger *l)
 {
     for (struct cron *c = l->crons->first; c; c = c->next) {
         catch_up(l, c);
-        arm(l, c);
+        cron_arm(l, c);
     }
 }
 

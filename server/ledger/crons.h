@@ -19,8 +19,9 @@ struct cron {
     uint64_t fired, skipped; /* since the start */
     enum ergon_error error;  /* of the last try */
     char error_text[ASK_TEXT_MAX];
-    bool refused;  /* and it was logged */
-    uint32_t refs; /* the list, and operations of the store that point at its bytes */
+    struct ask *asking; /* cron.put, until its row is on disk; NULL */
+    bool refused;       /* and it was logged */
+    uint32_t refs;      /* the list, and operations of the store that point at its bytes */
 };
 
 struct crons {
@@ -28,9 +29,17 @@ struct crons {
     uint32_t count;
 };
 
-/* A reference less. */
-void cron_drop(struct cron *c);
-void cron_forget(struct ledger *l, struct cron *c); /* in the store */
+/* NULL, and why not.  One reference, which crons_unlink() takes back. */
+struct cron *cron_new(struct ledger *l, const struct cron_order *order, enum ergon_error *error,
+                      char *text, size_t size);
+void cron_drop(struct cron *c);                                   /* a reference less */
+void cron_plan(struct ledger *l, struct cron *c, uint64_t after); /* its next time */
+void cron_arm(struct ledger *l, struct cron *c);                  /* of one that does not sleep */
+bool cron_save(struct ledger *l, struct cron *c); /* true: an operation is on its way */
+
+struct cron **crons_place(struct crons *all, struct span name); /* where it is, or would be */
+void crons_link(struct crons *all, struct cron *c);             /* in place of one of its name */
+void crons_unlink(struct crons *all, struct cron **at);
 
 /* crons_recover.c: a row of the store, read; false without memory */
 bool crons_add(struct ledger *l, const struct cron_order *order, const struct store_cron *row);

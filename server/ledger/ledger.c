@@ -110,7 +110,8 @@ struct ledger *ledger_new(const struct ledger_options *options, char *error, siz
     ao_init(&l->retry, &ledger_retry_class, l->activator);
     for (unsigned i = 0; i < PICK_KINDS; i++)
         pick_init(&l->picks[i], options->ageing);
-    if (init_tables(l) != 0) {
+    l->crons = crons_new(l);
+    if (!l->crons || init_tables(l) != 0) {
         snprintf(error, size, "no memory for the tables of the tasks that are kept");
         ledger_free(l);
         return NULL;
@@ -166,6 +167,7 @@ void ledger_free(struct ledger *l)
         return;
     answer_all(l);
     doors_free(l);
+    crons_free(l->crons);
     free_entries(l);
     ao_deactivate(&l->ao);
     ao_fini(&l->ao);

@@ -292,6 +292,7 @@ void audit_answer(struct ledger *l, struct ask *a, const struct store_audit *row
 struct crons *crons_new(struct ledger *l);
 void crons_free(struct crons *c);
 void crons_serve(struct ledger *l, struct ask *a);
+void crons_returned(struct ledger *l, struct store_op *op); /* one of STORE_CRON_... came back */
 bool crons_recover(struct ledger *l, const struct store_cron *row);
 void crons_start(struct ledger *l); /* after the recovery: what was missed is caught up */
 

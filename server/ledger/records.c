@@ -239,6 +239,10 @@ static void came_back(struct ledger *l, struct store_op *op)
         audit_answer(l, op->owner, ok ? &op->audit : NULL);
         return;
     }
+    if (op->verb == STORE_CRON_PUT || op->verb == STORE_CRON_REMOVE) {
+        crons_returned(l, op);
+        return;
+    }
     if (op->error != STORE_REFUSED)
         l->store_error = op->error;
     if (!ok && ao_state(&l->retry) == AO_STATE_INACTIVE)

@@ -49,13 +49,11 @@ void ledger_serve(struct ledger *l, struct ask *a)
         [ASK_LIST] = list_serve,          [ASK_EXPLAIN] = explain_serve,
         [ASK_QUEUE_LIST] = queues_serve,  [ASK_QUEUE_EXPLAIN] = explain_queue_serve,
         [ASK_QUEUE_PAUSE] = queues_serve, [ASK_QUEUE_RESUME] = queues_serve,
-        [ASK_QUEUE_DRAIN] = queues_serve, [ASK_AUDIT] = audit_serve,
+        [ASK_QUEUE_DRAIN] = queues_serve, [ASK_CRON_PUT] = crons_serve,
+        [ASK_CRON_LIST] = crons_serve,    [ASK_CRON_DELETE] = crons_serve,
+        [ASK_AUDIT] = audit_serve,
     };
-    unsigned verb = a->verb;
-    if (verb < sizeof verbs / sizeof verbs[0] && verbs[verb])
-        verbs[verb](l, a);
-    else
-        ask_refuse(l, a, ERGON_E_NO_METHOD, "this server has no tasks by calendar");
+    verbs[a->verb](l, a);
 }
 
 void ask_refuse(struct ledger *l, struct ask *a, enum ergon_error error, const char *format, ...)

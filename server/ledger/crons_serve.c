@@ -1,0 +1,103 @@
+/* cron.put, cron.delete, and what the store says of them. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "server/ledger/crons.h"
+
+static void forget(struct ledger *l, struct cron *c)
+{
+    struct store_op *op = l->store ? calloc(1, sizeof *op) : NULL;
+
+    if (!op)
+        return;
+    op->verb = STORE_CRON_REMOVE;
+    op->owner = c;
+    c->refs++;
+    op->cron.name = c->order.name;
+    store_push(l->store, op);
+}
+
+static void answer_put(struct ledger *l, struct cron *c)
+{
+    struct ask *a = c->asking;
+
+    c->asking = NULL;
+    if (c->error == ERGON_E_STORE) {
+        ask_refuse(l, a, c->error, "%s", c->error_text);
+        struct cron **at = crons_place(l->crons, c->order.name);
+        if (*at == c)
+            crons_unlink(l->crons, at);
+        return;
+    }
+    pack_init(&a->result);
+    pack_map(&a->result, 2);
+    pack_key_span(&a->result, "name", c->order.name);
+    cron_pack_time(&a->result, "next", c->next_at);
+    ask_finish(l, a);
+}
+
+static void serve_put(struct ledger *l, struct ask *a)
+{
+    enum ergon_error error;
+    char text[ASK_TEXT_MAX];
+    struct cron *c = cron_new(l, &a->cron, &error, text, sizeof text);
+
+    if (!c) {
+        ask_refuse(l, a, error, "%s", text);
+        return;
+    }
+    if (c->order.task.durable != LEDGER_NONE && !records_usable(l)) {
+        ao_retire(&c->timer);
+        ask_refuse(l, a, ERGON_E_STORE, "%s",
+                   l->store ? store_error_text(l->store_error)
+                            : "this server has no store; ask for durable: \"none\"");
+        return;
+    }
+    cron_plan(l, c, ledger_wall(l));
+    crons_link(l->crons, c);
+    cron_arm(l, c);
+    if (c->order.task.durable == LEDGER_NONE)
+        forget(l, c); /* one of its name may be there */
+    c->asking = a;
+    if (!cron_save(l, c) || c->order.task.durable == LEDGER_ASYNC)
+        answer_put(l, c);
+}
+
+/* One of its name that was there before is gone with it, if the store failed: its row stays, and
+ * counts again after a start. */
+void crons_returned(struct ledger *l, struct store_op *op)
+{
+    struct cron *c = op->owner;
+    struct ask *a = c->asking;
+
+    if (op->verb == STORE_CRON_PUT && a) {
+        c->error = op->error == STORE_OK ? ERGON_OK : ERGON_E_STORE;
+        snprintf(c->error_text, sizeof c->error_text, "%s", store_error_text(op->error));
+        answer_put(l, c);
+    }
+    cron_drop(c);
+}
+
+static void serve_delete(struct ledger *l, struct ask *a)
+{
+    struct cron **at = crons_place(l->crons, a->name);
+    bool found = *at != NULL;
+
+    if (found) {
+        forget(l, *at);
+        crons_unlink(l->crons, at);
+    }
+    pack_init(&a->result);
+    pack_bool(&a->result, found);
+    ask_finish(l, a);
+}
+
+void crons_serve(struct ledger *l, struct ask *a)
+{
+    if (a->verb == ASK_CRON_PUT)
+        serve_put(l, a);
+    else if (a->verb == ASK_CRON_LIST)
+        crons_list(l, a);
+    else
+        serve_delete(l, a);
+}
