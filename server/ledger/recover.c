@@ -47,6 +47,12 @@ static bool take_queue(void *arg, struct span method)
     return true;
 }
 
+static bool take_cron(void *arg, const struct store_cron *row)
+{
+    struct reading *r = arg;
+    return crons_recover(r->ledger, row) || no_memory(r);
+}
+
 static bool take_ids(const struct store_task *row, struct order *o)
 {
     uint32_t count = (uint32_t)(row->after.len / sizeof(uint64_t));
@@ -266,6 +272,7 @@ int ledger_recover(struct ledger *l, char *error, size_t size)
     const struct store_reader reader = {.arg = &r,
                                         .counts = take_counts,
                                         .queue = take_queue,
+                                        .cron = take_cron,
                                         .task = take_task,
                                         .event = take_event};
     if (!l->store)

@@ -206,7 +206,8 @@ static void explains_retry(void **state)
     world_fail(world_run_of(w, id), "ODD", "not today");
     gives(w, id, "delayed", "retry");
     says(explain(w, id), "'last_error': 'ODD: not today'");
-    says(explain(w, id), "attempt 1 failed (ODD: not today); the next comes in 1.0 s, 3 of 3 retries");
+    says(explain(w, id),
+         "attempt 1 failed (ODD: not today); the next comes in 1.0 s, 3 of 3 retries");
 }
 
 static void explains_again(void **state)
@@ -310,15 +311,24 @@ static void a_queue_says_whether_it_flows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(explains_turn),      TEST(explains_executors),
-        STORE_TEST(explains_no_executor), TEST(explains_paused),
-        TEST(explains_stopping),  TEST(explains_limit),
-        TEST(explains_rate),      TEST(explains_after),
-        TEST(explains_delay),     TEST(explains_retry),
-        TEST(explains_again),     STORE_TEST(explains_commit),
-        STORE_TEST(explains_store), TEST(explains_assigned),
-        TEST(explains_running),   TEST(explains_parked),
-        TEST(explains_ended),     TEST(an_unknown_task_is_not_found),
+        TEST(explains_turn),
+        TEST(explains_executors),
+        STORE_TEST(explains_no_executor),
+        TEST(explains_paused),
+        TEST(explains_stopping),
+        TEST(explains_limit),
+        TEST(explains_rate),
+        TEST(explains_after),
+        TEST(explains_delay),
+        TEST(explains_retry),
+        TEST(explains_again),
+        STORE_TEST(explains_commit),
+        STORE_TEST(explains_store),
+        TEST(explains_assigned),
+        TEST(explains_running),
+        TEST(explains_parked),
+        TEST(explains_ended),
+        TEST(an_unknown_task_is_not_found),
         TEST(a_queue_says_whether_it_flows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,327 @@
+/* Asks that wait, follow, list and check. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "tests/support/ledger_world.h"
+#include "tests/support/notation.h"
+
+static int open_world(void **state)
+{
+    static struct ledger_world w;
+    ledger_world_init(&w);
+    w.room[1] = 4;
+    ledger_world_open(&w);
+    *state = &w;
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    ledger_world_fini(*state);
+    return 0;
+}
+
+static uint64_t submit(struct ledger_world *w, const char *tenant)
+{
+    struct order o = world_order("work");
+    o.tenant = span_text(tenant);
+    uint64_t id = ledger_world_submit(w, &o);
+    ledger_world_settle(w);
+    return id;
+}
+
+static struct ask *about(struct ledger_world *w, enum ask_verb verb, uint64_t *ids, uint32_t count)
+{
+    struct ask *a = world_ask(w, verb);
+    a->ids = ids;
+    a->id_count = count;
+    return a;
+}
+
+static const char *answer(const struct ledger_world *w, const struct ask *a)
+{
+    static char text[8192];
+    assert_true(world_answered(w, a));
+    assert_int_equal(a->error, ERGON_OK);
+    return notation_show(pack_bytes(&a->result), text, sizeof text);
+}
+
+static void says(const char *told, const char *wanted)
+{
+    if (!strstr(told, wanted))
+        fail_msg("%s\ndoes not hold: %s", told, wanted);
+}
+
+static void is_silent_about(const char *told, const char *unwanted)
+{
+    if (strstr(told, unwanted))
+        fail_msg("%s\nholds: %s", told, unwanted);
+}
+
+/* --- task.wait --- */
+
+static void waits_until_all_have_ended(void **state)
+{
+    struct ledger_world *w = *state;
+    uint64_t ids[2] = {submit(w, ""), submit(w, "")};
+    struct ask *a = about(w, ASK_WAIT, ids, 2);
+    a->timeout = AO_S(60);
+    a->with_result = true;
+    world_give(w, a);
+    assert_false(world_answered(w, a));
+    world_finish(world_run_of(w, ids[1]), "\x2a");
+    ledger_world_settle(w);
+    assert_false(world_answered(w, a));
+    world_fail(world_run_of(w, ids[0]), "ODD", "not today");
+    ledger_world_settle(w);
+    says(answer(w, a), "'result': 42");
+    says(answer(w, a), "'error': 'ODD: not today'");
+    says(answer(w, a), "'open': []");
+}
+
+static void waits_for_the_first(void **state)
+{
+    struct ledger_world *w = *state;
+    uint64_t ids[2] = {submit(w, ""), submit(w, "")};
+    struct ask *a = about(w, ASK_WAIT, ids, 2);
+    a->timeout = AO_S(60);
+    a->any = true;
+    world_give(w, a);
+    world_finish(world_run_of(w, ids[1]), "\xc0");
+    ledger_world_settle(w);
+    says(answer(w, a), "'state': 'done'");
+    is_silent_about(answer(w, a), "'open': []");
+}
+
+static void answers_when_its_time_is_over(void **state)
+{
+    struct ledger_world *w = *state;
+    uint64_t ids[1] = {submit(w, "")};
+    struct ask *a = about(w, ASK_WAIT, ids, 1);
+    a->timeout = AO_S(5);
+    world_give(w, a);
+    ledger_world_pass(w, AO_S(4));
+    assert_false(world_answered(w, a));
+    ledger_world_pass(w, AO_S(2));
+    says(answer(w, a), "'ended': [], 'open': ['t");
+}
+
+static void names_the_task_that_it_does_not_know(void **state)
+{
+    struct ledger_world *w = *state;
+    uint64_t ids[2] = {submit(w, ""), 7};
+    struct ask *a = about(w, ASK_WAIT, ids, 2);
+    a->timeout = AO_S(5);
+    world_give(w, a);
+    assert_int_equal(a->error, ERGON_E_NOT_FOUND);
+    says(a->text, "t0000000000007");
+}
+
+static void one_that_is_dropped_comes_back(void **state)
+{
+    struct ledger_world *w = *state;
+    uint64_t ids[1] = {submit(w, "")};
+    struct ask *a = about(w, ASK_WAIT, ids, 1);
+    a->timeout = AO_NEVER;
+    world_give(w, a);
+    ledger_drop(w->door, a);
+    ledger_world_settle(w);
+    assert_true(world_answered(w, a));
+    assert_int_equal(a->error, ERGON_E_CANCELLED);
+    world_finish(world_run_of(w, ids[0]), "\xc0");
+    assert_int_equal(world_state(w, ids[0]), LEDGER_DONE);
+}
+
+/* --- task.call --- */
+
+static void a_dropped_call_cancels_its_task(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = world_order("work");
+    struct ask *a = world_ask(w, ASK_CALL);
+    a->orders = &o;
+    a->order_count = 1;
+    world_give(w, a);
+    assert_false(world_answered(w, a));
+    assert_non_null(w->runs);
+    uint64_t id = w->runs->run.id;
+    ledger_drop(w->door, a);
+    ledger_world_settle(w);
+    assert_true(world_answered(w, a));
+    assert_int_equal(world_state(w, id), LEDGER_CANCELLED);
+    a->orders = NULL;
+}
+
+static void a_call_is_answered_with_the_result(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = world_order("work");
+    struct ask *a = world_ask(w, ASK_CALL);
+    a->orders = &o;
+    a->order_count = 1;
+    world_give(w, a);
+    world_finish(w->runs, "\x2a");
+    ledger_world_settle(w);
+    assert_string_equal(answer(w, a), "42");
+    a->orders = NULL;
+}
+
+/* --- task.watch --- */
+
+static void follows_a_history_from_where_it_was(void **state)
+{
+    struct ledger_world *w = *state;
+    uint64_t ids[1] = {submit(w, "")};
+    struct ask *a = about(w, ASK_WATCH, ids, 1);
+    a->timeout = AO_S(60);
+    a->from = 1;
+    world_give(w, a);
+    says(answer(w, a), "'event': 'submitted'");
+    says(answer(w, a), "'event': 'started'");
+    says(answer(w, a), "'next': 3, 'ended': false");
+    a = about(w, ASK_WATCH, ids, 1);
+    a->timeout = AO_S(60);
+    a->from = 3;
+    world_give(w, a);
+    assert_false(world_answered(w, a));
+    world_finish(world_run_of(w, ids[0]), "\xc0");
+    ledger_world_settle(w);
+    says(answer(w, a), "'missed': 0, 'events': [{'seq': 3");
+    says(answer(w, a), "'event': 'done'");
+    says(answer(w, a), "'next': 4, 'ended': true");
+}
+
+static void pushes_each_event_and_answers_at_the_end(void **state)
+{
+    struct ledger_world *w = *state;
+    uint64_t ids[1] = {submit(w, "")};
+    struct ask *a = about(w, ASK_WATCH, ids, 1);
+    a->timeout = AO_NEVER;
+    a->push = true;
+    world_give(w, a);
+    assert_false(world_answered(w, a));
+    assert_int_equal(w->pushed, 2);
+    world_finish(world_run_of(w, ids[0]), "\xc0");
+    ledger_world_settle(w);
+    assert_int_equal(w->pushed, 3);
+    says(answer(w, a), "'events': [], 'next': 4, 'ended': true");
+}
+
+/* --- task.list --- */
+
+static void lists_the_newest_first_and_in_pages(void **state)
+{
+    struct ledger_world *w = *state;
+    char id[ID_TEXT_SIZE], wanted[64];
+    uint64_t ids[5];
+    for (unsigned i = 0; i < 5; i++)
+        ids[i] = submit(w, i % 2 ? "odd" : "even");
+    struct ask *a = world_ask(w, ASK_LIST);
+    a->filter = (struct ask_filter){.state = -1, .max = 2};
+    world_give(w, a);
+    snprintf(wanted, sizeof wanted, "{'tasks': [{'id': '%s'", id_text(ids[4], id));
+    says(answer(w, a), wanted);
+    snprintf(wanted, sizeof wanted, "'next': '%s'", id_text(ids[3], id));
+    says(answer(w, a), wanted);
+    a = world_ask(w, ASK_LIST);
+    a->filter = (struct ask_filter){
+        .state = -1, .max = 10, .cursor = ids[3], .tenant = span_text("even"), .has_tenant = true};
+    world_give(w, a);
+    snprintf(wanted, sizeof wanted, "{'tasks': [{'id': '%s'", id_text(ids[2], id));
+    says(answer(w, a), wanted);
+    is_silent_about(answer(w, a), "'odd'");
+    says(answer(w, a), "'next': nil");
+}
+
+static void lists_by_state(void **state)
+{
+    struct ledger_world *w = *state;
+    for (unsigned i = 0; i < 5; i++)
+        submit(w, "");
+    struct ask *a = world_ask(w, ASK_LIST);
+    a->filter = (struct ask_filter){.state = LEDGER_QUEUED, .max = 10};
+    world_give(w, a);
+    says(answer(w, a), "'state': 'queued'");
+    is_silent_about(answer(w, a), "'state': 'assigned'");
+}
+
+/* --- queues, accounts --- */
+
+static void a_queue_that_drains_takes_no_new_tasks(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = world_order("work");
+    struct submitted out;
+    char text[ASK_TEXT_MAX];
+    struct ask *a = world_ask(w, ASK_QUEUE_DRAIN);
+    a->name = span_text("work");
+    world_give(w, a);
+    says(answer(w, a), "'draining': true");
+    assert_int_equal(ledger_submit(w->ledger, &o, &out, text, sizeof text), ERGON_E_DRAINING);
+    a = world_ask(w, ASK_QUEUE_RESUME);
+    a->name = span_text("work");
+    world_give(w, a);
+    submit(w, "");
+}
+
+static void a_resumed_queue_goes_on_in_order(void **state)
+{
+    struct ledger_world *w = *state;
+    struct ask *a = world_ask(w, ASK_QUEUE_PAUSE);
+    w->room[1] = 1;
+    a->name = span_text("work");
+    world_give(w, a);
+    uint64_t ids[3] = {submit(w, ""), submit(w, ""), submit(w, "")};
+    a = world_ask(w, ASK_QUEUE_RESUME);
+    a->name = span_text("work");
+    world_give(w, a);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_non_null(w->runs);
+        assert_true(w->runs->run.id == ids[i]);
+        world_finish(w->runs, "\xc0");
+        ledger_world_settle(w);
+    }
+}
+
+static void accounts_balance(void **state)
+{
+    struct ledger_world *w = *state;
+    uint64_t ids[3] = {submit(w, ""), submit(w, ""), submit(w, "")};
+    world_finish(world_run_of(w, ids[0]), "\xc0");
+    world_fail(world_run_of(w, ids[1]), "ODD", "not today");
+    struct ask *a = world_ask(w, ASK_AUDIT);
+    world_give(w, a);
+    says(answer(w, a), "'balanced': true");
+    says(answer(w, a), "'fleeting': {'submitted': 3, 'done': 1, 'failed': 1, 'cancelled': 0, "
+                       "'expired': 0, 'dead': 0, 'open': 1}");
+    w->ledger->fleeting.submitted++;
+    a = world_ask(w, ASK_AUDIT);
+    world_give(w, a);
+    says(answer(w, a), "'balanced': false");
+    says(answer(w, a), "tasks in memory: 4 submitted, but 2 ended and 1 open");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(waits_until_all_have_ended),
+        TEST(waits_for_the_first),
+        TEST(answers_when_its_time_is_over),
+        TEST(names_the_task_that_it_does_not_know),
+        TEST(one_that_is_dropped_comes_back),
+        TEST(a_dropped_call_cancels_its_task),
+        TEST(a_call_is_answered_with_the_result),
+        TEST(follows_a_history_from_where_it_was),
+        TEST(pushes_each_event_and_answers_at_the_end),
+        TEST(lists_the_newest_first_and_in_pages),
+        TEST(lists_by_state),
+        TEST(a_queue_that_drains_takes_no_new_tasks),
+        TEST(a_resumed_queue_goes_on_in_order),
+        TEST(accounts_balance),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,182 @@
+/* Crons on the virtual clock, whose wall time begins on 2020-09-13 at 12:26:40 UTC. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "tests/support/ledger_world.h"
+#include "tests/support/notation.h"
+
+static int open_world(void **state)
+{
+    static struct ledger_world w;
+    ledger_world_init(&w);
+    ledger_world_keep_store(&w);
+    ledger_world_open(&w);
+    *state = &w;
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    ledger_world_fini(*state);
+    return 0;
+}
+
+static struct ask *put(struct ledger_world *w, const char *schedule, uint8_t overlap)
+{
+    struct ask *a = world_ask(w, ASK_CRON_PUT);
+    a->cron = (struct cron_order){.name = span_text("tick"),
+                                  .schedule = span_text(schedule),
+                                  .overlap = overlap,
+                                  .task = world_order("work")};
+    world_give(w, a);
+    return a;
+}
+
+static const char *list(struct ledger_world *w)
+{
+    static char text[2048];
+    struct ask *a = world_ask(w, ASK_CRON_LIST);
+    world_give(w, a);
+    assert_true(world_answered(w, a));
+    return notation_show(pack_bytes(&a->result), text, sizeof text);
+}
+
+static void says(const char *told, const char *wanted)
+{
+    if (!strstr(told, wanted))
+        fail_msg("%s\ndoes not hold: %s", told, wanted);
+}
+
+static uint64_t submitted(const struct ledger_world *w)
+{
+    struct ledger_info info;
+    ledger_info(w->ledger, &info);
+    return info.submitted;
+}
+
+static void fires_when_its_time_has_come(void **state)
+{
+    struct ledger_world *w = *state;
+    struct ask *a = put(w, "*/5 * * * *", CRON_ALLOW);
+    char text[200];
+    assert_int_equal(a->error, ERGON_OK);
+    says(notation_show(pack_bytes(&a->result), text, sizeof text), "'next': 1600000200000");
+    ledger_world_pass(w, AO_S(199));
+    assert_int_equal(submitted(w), 0);
+    ledger_world_pass(w, AO_S(2));
+    assert_int_equal(submitted(w), 1);
+    ledger_world_pass(w, AO_S(600));
+    assert_int_equal(submitted(w), 3);
+    says(list(w), "'fired': 3, 'skipped': 0");
+}
+
+static void skips_while_the_last_is_open(void **state)
+{
+    struct ledger_world *w = *state;
+    put(w, "every 10s", CRON_SKIP);
+    ledger_world_pass(w, AO_S(35));
+    assert_int_equal(submitted(w), 1);
+    says(list(w), "'fired': 1, 'skipped': 2");
+    world_finish(w->runs, "\xc0");
+    ledger_world_pass(w, AO_S(10));
+    assert_int_equal(submitted(w), 2);
+}
+
+static void replaces_the_last(void **state)
+{
+    struct ledger_world *w = *state;
+    put(w, "every 10s", CRON_REPLACE);
+    ledger_world_pass(w, AO_S(25));
+    assert_int_equal(submitted(w), 2);
+    struct ledger_info info;
+    ledger_info(w->ledger, &info);
+    assert_int_equal(info.by_state[LEDGER_CANCELLED], 1);
+}
+
+static void a_new_schedule_takes_the_place_of_the_old(void **state)
+{
+    struct ledger_world *w = *state;
+    put(w, "every 10s", CRON_ALLOW);
+    put(w, "every 1h", CRON_ALLOW);
+    ledger_world_pass(w, AO_S(60));
+    assert_int_equal(submitted(w), 0);
+    says(list(w), "'schedule': 'every 1h'");
+}
+
+static void is_forgotten_when_deleted(void **state)
+{
+    struct ledger_world *w = *state;
+    struct ask *a = world_ask(w, ASK_CRON_DELETE);
+    put(w, "every 10s", CRON_ALLOW);
+    a->name = span_text("tick");
+    world_give(w, a);
+    assert_memory_equal(pack_bytes(&a->result).at, "\xc3", 1);
+    ledger_world_pass(w, AO_S(60));
+    assert_int_equal(submitted(w), 0);
+    assert_string_equal(list(w), "[]");
+}
+
+static void wrong_ones_are_refused(void **state)
+{
+    struct ledger_world *w = *state;
+    struct ask *a = put(w, "61 * * * *", CRON_ALLOW);
+    assert_int_equal(a->error, ERGON_E_BAD_PARAMS);
+    says(a->text, "minute");
+    a = world_ask(w, ASK_CRON_PUT);
+    a->cron = (struct cron_order){.name = span_text("tick"),
+                                  .schedule = span_text("@daily"),
+                                  .zone = span_text("Europe/Atlantis"),
+                                  .task = world_order("work")};
+    world_give(w, a);
+    assert_int_equal(a->error, ERGON_E_BAD_PARAMS);
+    says(a->text, "Europe/Atlantis");
+    assert_string_equal(list(w), "[]");
+}
+
+static void a_durable_one_is_answered_when_it_is_on_disk(void **state)
+{
+    struct ledger_world *w = *state;
+    struct ask *a = world_ask(w, ASK_CRON_PUT);
+    a->cron = (struct cron_order){
+        .name = span_text("tick"), .schedule = span_text("every 10s"), .task = world_order("work")};
+    a->cron.task.durable = LEDGER_FSYNC;
+    world_give(w, a);
+    assert_false(world_answered(w, a));
+    ledger_world_pass(w, AO_MS(2));
+    assert_true(world_answered(w, a));
+    assert_int_equal(a->error, ERGON_OK);
+}
+
+static void a_store_that_fails_refuses_it(void **state)
+{
+    struct ledger_world *w = *state;
+    struct ask *a = world_ask(w, ASK_CRON_PUT);
+    a->cron = (struct cron_order){
+        .name = span_text("tick"), .schedule = span_text("every 10s"), .task = world_order("work")};
+    a->cron.task.durable = LEDGER_FSYNC;
+    w->store->error = STORE_FULL;
+    world_give(w, a);
+    ledger_world_pass(w, AO_MS(2));
+    assert_true(world_answered(w, a));
+    assert_int_equal(a->error, ERGON_E_STORE);
+    assert_string_equal(list(w), "[]");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(fires_when_its_time_has_come),
+        TEST(skips_while_the_last_is_open),
+        TEST(replaces_the_last),
+        TEST(a_new_schedule_takes_the_place_of_the_old),
+        TEST(is_forgotten_when_deleted),
+        TEST(wrong_ones_are_refused),
+        TEST(a_durable_one_is_answered_when_it_is_on_disk),
+        TEST(a_store_that_fails_refuses_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
