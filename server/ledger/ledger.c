@@ -128,6 +128,7 @@ int ledger_start(struct ledger *l)
     if (store_start(l->store, l->activator, &l->ao) != 0)
         return -1;
     recover_go_on(l);
+    crons_start(l);
     return 0;
 }
 

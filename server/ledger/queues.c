@@ -113,14 +113,11 @@ static void resume(struct ledger *l, struct ledger_queue *q)
     ao_activate(&l->ao);
 }
 
-/* The last first, each before the others: so they stand in the order in which they were picked. */
+/* They had their turn before, so they go before the others, in their order. */
 static bool go_on(struct ledger *l, struct ledger_queue *q, int *budget)
 {
-    while (q->held.last && !q->paused && q->method && --*budget >= 0) {
-        struct entry *e = q->held.last;
-        entry_unlink(e);
-        ledger_place(l, e, true);
-    }
+    while (q->held.first && !q->paused && q->method && --*budget >= 0)
+        ledger_place(l, entry_pop(&q->held), true);
     return *budget >= 0;
 }
 

@@ -85,7 +85,7 @@ static enum ergon_error check(struct ledger *l, const struct order *o, char *tex
         return refuse(ERGON_E_NO_METHOD, text, size, "no handler offers \"%.*s\"", len, name);
     struct ledger_queue *q = l->by_method[m->index];
     if (q && q->draining)
-        return refuse(ERGON_E_BUSY, text, size,
+        return refuse(ERGON_E_DRAINING, text, size,
                       "the queue \"%.*s\" is being drained and takes no new tasks; queue.resume "
                       "opens it",
                       len, name);

@@ -117,7 +117,6 @@ void ask_give_up(struct rpc_loop *loop, struct call *call)
     struct ask *a = ao_of(call, struct ask, call);
 
     call_unlink(call);
-    a->gone = true;
     ledger_drop(loop->door, a);
 }
 

@@ -9,6 +9,7 @@
 #include "proto/encoder.h"
 #include "proto/reader.h"
 #include "server/net/principal.h"
+#include "server/rpc/asks.h"
 #include "server/tasks/host.h"
 #include "tests/support/notation.h"
 #include "tests/support/tasks_handlers.h"
@@ -103,6 +104,24 @@ static void open_tasks(struct rpc_world *w)
     tasks_set_owner(w->tasks, 0, &w->rpc);
 }
 
+static void open_ledger(struct rpc_world *w)
+{
+    const struct ledger_options options = {.tasks = w->tasks,
+                                           .registry = w->registry,
+                                           .tasks_max = 1000,
+                                           .bytes_max = 1 << 24,
+                                           .kept_bytes_max = 1 << 24,
+                                           .history_max = 100};
+    char error[256] = "";
+
+    w->ledger = ledger_new(&options, error, sizeof error);
+    if (w->ledger == NULL)
+        fail_msg("%s", error);
+    w->rpc.door =
+        ledger_door_open(w->ledger, w->activator, rpc_ask_answered, rpc_ask_pushed, &w->rpc);
+    assert_non_null(w->rpc.door);
+}
+
 void rpc_world_open(struct rpc_world *w)
 {
     char error[256];
@@ -111,6 +130,7 @@ void rpc_world_open(struct rpc_world *w)
     test_handlers_add(w->registry, true);
     assert_int_equal(registry_add(w->registry, "test", &large, error, sizeof error), 0);
     open_tasks(w);
+    open_ledger(w);
     w->rpc.shared = &w->shared;
     w->rpc.activator = w->activator;
     w->net = w->nets[0] = net_loop_new(&(struct net_loop_options){
@@ -127,6 +147,7 @@ void rpc_world_open(struct rpc_world *w)
 void rpc_world_fini(struct rpc_world *w)
 {
     net_loop_free(w->net);
+    ledger_free(w->ledger);
     tasks_free(w->tasks);
     registry_free(w->registry);
     principal_drop(w->rules.anybody);

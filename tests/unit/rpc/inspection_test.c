@@ -28,9 +28,14 @@ static void methods_lists_handlers_first(void **state)
     (void)state;
     const char *methods = stage_answer("server.methods", "[]");
     assert_holds(methods, "1: ['echo', 'sleep', ");
-    assert_holds(methods, "'large', 'server.hello', 'server.auth', 'server.ping', "
-                          "'server.cancel', 'server.info', 'server.methods', 'server.describe', "
-                          "'server.topology', 'task.call']\n");
+    assert_holds(methods,
+                 "'large', 'server.hello', 'server.auth', 'server.ping', "
+                 "'server.cancel', 'server.info', 'server.methods', 'server.describe', "
+                 "'server.topology', 'task.submit', 'task.submit_many', "
+                 "'task.call', 'task.get', 'task.wait', 'task.watch', 'task.cancel', 'task.retry', "
+                 "'task.list', 'task.explain', 'queue.list', 'queue.explain', 'queue.pause', "
+                 "'queue.resume', 'queue.drain', 'server.audit', 'cron.put', 'cron.list', "
+                 "'cron.delete']\n");
 }
 
 static void describe_tells_of_handlers_and_of_the_servers_own(void **state)

@@ -41,8 +41,8 @@ static void what_does_not_fit_is_refused(void **state)
     answers("[5]", usage);
     answers("['echo', [], {}, 1]", usage);
     answers("['echo', [], 5]", "1 failed: 'BAD_PARAMS: options must be a map'\n");
-    answers("['echo', [], {'priority': 1}]",
-            "1 failed: 'BAD_PARAMS: unknown option \"priority\"'\n");
+    answers("['echo', [], {'prioritee': 1}]",
+            "1 failed: 'BAD_PARAMS: unknown option \"prioritee\"'\n");
     answers("['echo', [], {'deadline': 5, 'deadline': 5}]",
             "1 failed: 'BAD_PARAMS: option \"deadline\" is given twice'\n");
     answers("['echo', [], {'deadline': '5'}]", duration);
