@@ -51,7 +51,7 @@ static void a_drained_queue_takes_no_more(void **state)
     struct order o = world_order("work");
     ledger_world_submit(w, &o);
     w->ledger->queues->draining = true;
-    assert_int_equal(refused(w, &o, "queue.resume"), ERGON_E_BUSY);
+    assert_int_equal(refused(w, &o, "queue.resume"), ERGON_E_DRAINING);
 }
 
 static void a_server_that_stops_takes_no_more(void **state)
