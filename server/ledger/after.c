@@ -97,22 +97,28 @@ bool after_go_on(struct ledger *l)
     return l->released.count == 0;
 }
 
-void after_unlink(struct ledger *l, struct entry *e)
+static void drop_edges(struct entry *e)
 {
     struct after_edge *edge;
     while (e->more && (edge = e->more->after)) {
-        size_t was = entry_bytes(e);
         unlink_on(edge);
         e->more->after = edge->next_of_waits;
         free(edge);
-        ledger_weigh(l, e, was);
     }
 }
 
-void after_forget(struct ledger *l, struct entry *e)
+void after_unlink(struct ledger *l, struct entry *e)
+{
+    size_t was = entry_bytes(e);
+    drop_edges(e);
+    ledger_weigh(l, e, was);
+}
+
+/* It does not count any more, or never did: nothing is weighed. */
+void after_forget(struct entry *e)
 {
     struct after_edge *edge;
-    after_unlink(l, e);
+    drop_edges(e);
     while (e->more && (edge = e->more->dependents)) {
         unlink_on(edge);
         unlink_waits(edge);

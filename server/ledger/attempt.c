@@ -56,7 +56,8 @@ static void begin(struct ledger *l, struct entry *e, struct kept_run *run)
 {
     if (e->durable != LEDGER_FSYNC)
         count_attempt(l, e);
-    entry_clear(e, ENTRY_STARTING | ENTRY_HOLDS_TOKEN);
+    entry_clear(e, ENTRY_STARTING);
+    holding_start(l, e);
     e->until = ledger_after(l, e->timeout);
     *run = (struct kept_run){.method = e->queue->method,
                              .params = entry_params(e),
@@ -81,6 +82,7 @@ static bool may_start(struct ledger *l, struct entry *e)
     if (e->queue->paused) {
         entry_push(&e->queue->held, e);
         ledger_turn(l, e, LEDGER_WAITING, LEDGER_WHY_PAUSED);
+        holding_release(l, e); /* others of its keys go on */
         return false;
     }
     return holding_take(l, e);

@@ -183,7 +183,7 @@ static void free_more(struct ledger *l, struct entry *e)
         return;
     key_remove(&l->keys, &more->key);
     key_remove(&l->shared, &more->coalesce);
-    after_forget(l, e);
+    after_forget(e);
     holding_leave(l, e);
     free(more->after_ids);
     free(more->progress_text);

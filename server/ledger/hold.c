@@ -188,9 +188,9 @@ static void resize(struct bucket *b, uint32_t size, ao_time every, ao_time now)
 {
     if (b->size == size && b->every == every)
         return;
-    ao_time whole = (ao_time)size * every, has = whole;
-    if (b->size > 0)
-        has = scaled((ao_time)b->size * b->every - missing(b, now), every, b->every);
+    ao_time whole = (ao_time)size * every, was = (ao_time)b->size * b->every, has = whole;
+    if (b->size > 0) /* less than none after it was lowered */
+        has = was > missing(b, now) ? scaled(was - missing(b, now), every, b->every) : 0;
     b->size = size;
     b->every = every;
     b->full_at = has < whole ? now + (whole - has) : now;
@@ -199,12 +199,12 @@ static void resize(struct bucket *b, uint32_t size, ao_time every, ao_time now)
 struct bucket *hold_bucket(struct hold_table *t, struct tenant *tenant, struct span name,
                            uint32_t rate, ao_time per, ao_time now)
 {
-    assert(rate > 0 && per > 0);
+    rate = rate > 0 ? rate : 1;
     uint64_t hash = hash_of(t, tenant, name);
     struct bucket *b = (struct bucket *)find(&t->buckets, hash, tenant, name);
     if (!b && !(b = add(&t->buckets, sizeof *b, hash, tenant, name)))
         return NULL;
-    resize(b, rate, per / rate + (per % rate > 0), now);
+    resize(b, rate, per > rate ? per / rate + (per % rate > 0) : 1, now);
     b->refs++;
     return b;
 }
@@ -217,14 +217,20 @@ void hold_bucket_drop(struct hold_table *t, struct bucket *b)
     drop(&t->buckets, &b->key);
 }
 
-static bool has_token(const struct bucket *b, ao_time now)
+/* With the tokens that are held taken for used. */
+static ao_time missing_of(const struct bucket *b, ao_time now)
 {
-    return missing(b, now) <= tolerance(b);
+    return missing(b, now) + b->held * b->every;
 }
 
-static void grant_token(struct bucket *b, struct entry *e, ao_time now)
+static bool has_token(const struct bucket *b, ao_time now)
 {
-    b->full_at = now + missing(b, now) + b->every;
+    return missing_of(b, now) <= tolerance(b);
+}
+
+static void grant_token(struct bucket *b, struct entry *e)
+{
+    b->held++;
     entry_set(e, ENTRY_HOLDS_TOKEN);
 }
 
@@ -232,7 +238,7 @@ bool bucket_take(struct bucket *b, struct entry *e, ao_time now)
 {
     assert(!entry_is(e, ENTRY_HOLDS_TOKEN));
     if (b->waiting.count == 0 && has_token(b, now)) {
-        grant_token(b, e, now);
+        grant_token(b, e);
         return true;
     }
     entry_push(&b->waiting, e);
@@ -241,27 +247,33 @@ bool bucket_take(struct bucket *b, struct entry *e, ao_time now)
 
 void bucket_give(struct bucket *b, struct entry *e)
 {
-    if (!entry_is(e, ENTRY_HOLDS_TOKEN))
-        return;
-    b->full_at -= b->full_at < b->every ? b->full_at : b->every;
+    if (entry_is(e, ENTRY_HOLDS_TOKEN))
+        b->held--;
     entry_clear(e, ENTRY_HOLDS_TOKEN);
+}
+
+void bucket_use(struct bucket *b, struct entry *e, ao_time now)
+{
+    assert(entry_is(e, ENTRY_HOLDS_TOKEN));
+    bucket_give(b, e);
+    b->full_at = now + missing(b, now) + b->every;
 }
 
 struct entry *bucket_next(struct bucket *b, ao_time now)
 {
     struct entry *e = has_token(b, now) ? entry_pop(&b->waiting) : NULL;
     if (e)
-        grant_token(b, e, now);
+        grant_token(b, e);
     return e;
 }
 
 ao_time bucket_refill(const struct bucket *b, ao_time now)
 {
-    return bucket_refill_at(b, 0, now);
+    return b->held < b->size ? bucket_refill_at(b, 0, now) : AO_NEVER;
 }
 
 ao_time bucket_refill_at(const struct bucket *b, uint32_t n, ao_time now)
 {
-    ao_time ahead = missing(b, now) + n * b->every;
+    ao_time ahead = missing_of(b, now) + n * b->every;
     return ahead > tolerance(b) ? now + ahead - tolerance(b) : now;
 }

@@ -3,7 +3,9 @@
  *
  * A slot is granted in order of arrival, and stands reserved for whom it was granted to until that
  * one has ended or given it back: so a limit is never exceeded, nor idle while somebody waits.
- * The token bucket holds `rate` tokens and gains one every rate_per / rate. */
+ * The token bucket holds `rate` tokens and gains one every rate_per / rate.  A token that was taken
+ * stays in the bucket until its start: so however long tasks stand in the queue with their tokens,
+ * no more start together than the bucket holds. */
 #ifndef ERGON_LEDGER_HOLD_H
 #define ERGON_LEDGER_HOLD_H
 
@@ -32,6 +34,7 @@ struct bucket {
     uint32_t size;       /* tokens that it holds */
     ao_time every;       /* ns a token */
     ao_time full_at;     /* when it would be full: the GCRA's theoretical arrival time */
+    uint32_t held;       /* tokens that entries have, and have not used */
     uint32_t refs;
     struct entry_list waiting;
     struct ao timer; /* sleeps until the next token while somebody waits */
@@ -65,11 +68,15 @@ struct entry *limit_give(struct limit *l, struct entry *e);
 
 /* True: a token is the entry's (ENTRY_HOLDS_TOKEN).  False: it stands in `waiting`. */
 bool bucket_take(struct bucket *b, struct entry *e, ao_time now);
-void bucket_give(struct bucket *b, struct entry *e); /* its start did not happen */
+/* Its start, or that it does not start.  bucket_refill() is another one then. */
+void bucket_use(struct bucket *b, struct entry *e, ao_time now);
+void bucket_give(struct bucket *b, struct entry *e);
 /* The first that a token of now is for, taken out of `waiting`, holding it; NULL: none. */
 struct entry *bucket_next(struct bucket *b, ao_time now);
-ao_time bucket_refill(const struct bucket *b, ao_time now); /* when the next token is there */
-/* When the token for the n-th who waits (from 0) comes. */
+/* When the next token is there to be taken; AO_NEVER: not before one that is held was used or given
+ * back. */
+ao_time bucket_refill(const struct bucket *b, ao_time now);
+/* When the token for the n-th who waits (from 0) comes, if those that are held are used now. */
 ao_time bucket_refill_at(const struct bucket *b, uint32_t n, ao_time now);
 
 #endif

@@ -28,11 +28,19 @@ static enum ao_verdict bucket_due(struct ao *self)
 
 const struct ao_class ledger_bucket_class = {.name = "bucket", .step = bucket_due};
 
-void holding_release_token(struct ledger *l, struct entry *e)
+static void release_token(struct ledger *l, struct entry *e)
 {
     if (!entry_is(e, ENTRY_HOLDS_TOKEN))
         return;
     bucket_give(e->more->bucket, e);
+    await_token(l, e->more->bucket);
+}
+
+void holding_start(struct ledger *l, struct entry *e)
+{
+    if (!entry_is(e, ENTRY_HOLDS_TOKEN))
+        return;
+    bucket_use(e->more->bucket, e, ledger_now(l));
     await_token(l, e->more->bucket);
 }
 
@@ -109,6 +117,12 @@ void holding_leave(struct ledger *l, struct entry *e)
 
 /* --- Both --- */
 
+void holding_release(struct ledger *l, struct entry *e)
+{
+    release_token(l, e);
+    ledger_release_slot(l, e);
+}
+
 bool holding_take(struct ledger *l, struct entry *e)
 {
     struct entry_more *more = e->more;
@@ -116,6 +130,7 @@ bool holding_take(struct ledger *l, struct entry *e)
         return true;
     if (more->limit && !entry_is(e, ENTRY_HOLDS_SLOT) && !limit_take(more->limit, e)) {
         ledger_turn(l, e, LEDGER_WAITING, LEDGER_WHY_LIMIT);
+        release_token(l, e); /* nor a token while it waits for a slot */
         return false;
     }
     if (!more->bucket || entry_is(e, ENTRY_HOLDS_TOKEN) ||

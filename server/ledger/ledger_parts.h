@@ -197,7 +197,8 @@ bool holding_join(struct ledger *l, struct entry *e, const struct order *order);
 void holding_leave(struct ledger *l, struct entry *e); /* before it is freed */
 bool holding_take(struct ledger *l, struct entry *e);  /* false: it waits for a slot, or a token */
 void ledger_release_slot(struct ledger *l, struct entry *e);
-void holding_release_token(struct ledger *l, struct entry *e); /* of a start that did not happen */
+void holding_start(struct ledger *l, struct entry *e);   /* its token is used */
+void holding_release(struct ledger *l, struct entry *e); /* slot and token: it does not start */
 void holding_release_stray(struct ledger *l, struct entry *e); /* a slot that its stray has had */
 
 /* --- timing.c --- */
@@ -212,7 +213,7 @@ bool after_link(struct ledger *l, struct entry *e, const uint64_t *ids, uint32_t
 bool after_go_on(struct ledger *l); /* a small step of `released`; true: nothing is left */
 void after_ended(struct ledger *l, struct entry *e);  /* those that waited for it go on, or fail */
 void after_unlink(struct ledger *l, struct entry *e); /* it waits for nothing any more */
-void after_forget(struct ledger *l, struct entry *e); /* nor does anybody for it */
+void after_forget(struct entry *e);                   /* nor does anybody for it */
 void after_fail(struct ledger *l, struct entry *e);   /* by its after_failed */
 
 /* --- recover.c --- */

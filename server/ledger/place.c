@@ -60,7 +60,6 @@ void ledger_withdraw(struct ledger *l, struct entry *e)
     }
     entry_unlink(e);
     entry_clear(e, ENTRY_STARTING);
-    holding_release_token(l, e);
-    ledger_release_slot(l, e);
+    holding_release(l, e);
     after_unlink(l, e);
 }

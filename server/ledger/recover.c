@@ -89,7 +89,7 @@ static bool order_of(const struct store_task *row, struct order *o)
     o->jitter = row->jitter;
     o->keep = row->keep;
     o->keep_size = row->keep_size;
-    o->priority = row->priority;
+    o->priority = row->priority < ORDER_PRIORITY_MAX ? row->priority : ORDER_PRIORITY_MAX;
     o->durable = row->durable;
     return take_ids(row, o);
 }

@@ -19,15 +19,19 @@ static void pack_events(struct ask *a, const struct entry *e, struct pack *p)
         count++;
     pack_str(p, "events");
     pack_array(p, count);
+    if (count == 0 && a->max > 0 && a->from < history_next(e))
+        a->from = history_next(e); /* what was there is lost */
     for (; count > 0 && history_get(e, a->from, &event); count--, a->from = event.seq + 1)
         read_event(&event, p);
 }
 
-/* Events before the first that is still there. */
+/* Events behind the submission that were dropped before they were seen. */
 static uint32_t missed(const struct ask *a, const struct entry *e)
 {
     struct history_event event;
-    return history_get(e, a->from, &event) ? event.seq - a->from : 0;
+    uint32_t from = a->from > 2 ? a->from : 2;
+    uint32_t is = history_get(e, from, &event) ? event.seq : history_next(e);
+    return is > from ? is - from : 0;
 }
 
 void watch_answer(struct ledger *l, struct ask *a)

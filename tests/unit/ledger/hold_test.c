@@ -207,12 +207,12 @@ static void busy_minute(uint32_t rate, ao_time per)
     struct bucket *b = hold_bucket(t, &tenant, span_text("api"), rate, per, now);
     e[0] = e[1] = (struct entry){0};
     for (int i = 0; now < until; i ^= 1) {
-        entry_clear(&e[i], ENTRY_HOLDS_TOKEN); /* its last one was used by a start */
         if (!bucket_take(b, &e[i], now)) {
             now = bucket_refill(b, now);
             assert_null(bucket_next(b, now - 1));
             assert_ptr_equal(bucket_next(b, now), &e[i]);
         }
+        bucket_use(b, &e[i], now);
         assert_in_range(count, 0, STARTS_MAX - 1);
         starts[count++] = now;
     }
@@ -233,64 +233,67 @@ static void a_bucket_gives_all_it_may(void **state)
     busy_minute(100, AO_MS(333));
 }
 
-/* What was granted, by time; of who gave his back 0. */
-struct grants {
-    ao_time at[STARTS_MAX];
-    int count, of[ENTRIES];
-};
-
-static void note_grant(struct grants *g, int i, ao_time now)
+static int step_bucket(struct bucket *b, struct entry *e, ao_time now)
 {
-    assert_in_range(g->count, 0, STARTS_MAX - 1);
-    g->of[i] = g->count;
-    g->at[g->count++] = now;
-}
-
-static int without_given_back(struct grants *g)
-{
-    int kept = 0;
-    for (int i = 0; i < g->count; i++)
-        if (g->at[i] > 0)
-            g->at[kept++] = g->at[i];
-    return kept;
-}
-
-static void step_bucket(struct bucket *b, struct entry *e, int i, struct grants *g, ao_time now)
-{
-    if (e[i].list) { /* cancelled */
-        entry_unlink(&e[i]);
-    } else if (!entry_is(&e[i], ENTRY_HOLDS_TOKEN)) {
-        if (bucket_take(b, &e[i], now))
-            note_grant(g, i, now);
+    if (e->list) { /* cancelled */
+        entry_unlink(e);
+    } else if (!entry_is(e, ENTRY_HOLDS_TOKEN)) {
+        bucket_take(b, e, now);
     } else if (chance(10) == 0) {
-        bucket_give(b, &e[i]);
-        g->at[g->of[i]] = 0;
-    } else { /* it starts */
-        entry_clear(&e[i], ENTRY_HOLDS_TOKEN);
+        bucket_give(b, e);
+    } else {
+        bucket_use(b, e, now);
+        return 1;
     }
+    return 0;
 }
 
-/* Takes, gives back and cancels at random: in no window more than may, and no token is left while
- * somebody waits. */
+/* Takes, starts, gives back and cancels at random, with tokens held for long at times: no more
+ * start than may, and no token is left while somebody waits. */
 static void a_bucket_under_random_asks(void **state)
 {
     enum { RATE = 20 };
     struct hold_table *t = fresh_table();
     struct tenant tenant = {0};
     static struct entry e[ENTRIES];
-    static struct grants g;
-    struct entry *next;
+    int count = 0;
     (void)state;
     struct bucket *b = hold_bucket(t, &tenant, span_text("api"), RATE, AO_S(1), 1);
-    for (ao_time now = 1; now < AO_S(60); now += chance(AO_MS(20))) {
-        step_bucket(b, e, (int)chance(ENTRIES), &g, now);
-        while ((next = bucket_next(b, now)))
-            note_grant(&g, (int)(next - e), now);
+    for (ao_time now = 1; now < AO_S(60); now += chance(200) ? chance(AO_MS(20)) : AO_S(2)) {
+        starts[count] = now;
+        count += step_bucket(b, &e[chance(ENTRIES)], now);
+        while (bucket_next(b, now))
+            ;
+        assert_true(b->held <= RATE);
         assert_true(b->waiting.count == 0 || bucket_refill(b, now) > now);
     }
-    int kept = without_given_back(&g);
-    assert_true(kept > 60 * RATE / 2 && kept < g.count);
-    never_too_many(g.at, kept, RATE, AO_S(1));
+    assert_true(count > 60 * RATE / 4);
+    never_too_many(starts, count, RATE, AO_S(1));
+    while (entry_pop(&b->waiting))
+        ;
+    hold_bucket_drop(t, b);
+    hold_table_free(t);
+}
+
+/* Tokens that were taken long ago are used together: no more than the bucket holds. */
+static void tokens_do_not_pile_up(void **state)
+{
+    struct hold_table *t = fresh_table();
+    struct tenant tenant = {0};
+    struct entry e[10] = {0};
+    (void)state;
+    struct bucket *b = hold_bucket(t, &tenant, span_text("x"), 3, AO_S(3), 0);
+    for (int i = 0; i < 10; i++)
+        assert_true(bucket_take(b, &e[i], 0) == (i < 3));
+    assert_null(bucket_next(b, AO_S(1000)));
+    assert_int_equal(bucket_refill(b, AO_S(1000)), AO_NEVER);
+    assert_int_equal(bucket_refill_at(b, 0, AO_S(1000)), AO_S(1001));
+    bucket_use(b, &e[0], AO_S(1000));
+    assert_int_equal(bucket_refill(b, AO_S(1000)), AO_S(1001));
+    bucket_use(b, &e[1], AO_S(1000));
+    assert_int_equal(bucket_refill(b, AO_S(1000)), AO_S(1001));
+    assert_ptr_equal(bucket_next(b, AO_S(1001)), &e[3]);
+    assert_null(bucket_next(b, AO_S(1001)));
     while (entry_pop(&b->waiting))
         ;
     hold_bucket_drop(t, b);
@@ -307,7 +310,7 @@ static void a_token_given_back_is_there_again(void **state)
     assert_true(bucket_take(b, &e[0], 5));
     assert_true(bucket_take(b, &e[1], 5));
     assert_false(bucket_take(b, &e[2], 5));
-    assert_int_equal(bucket_refill(b, 5), 5 + AO_S(1));
+    assert_int_equal(bucket_refill(b, 5), AO_NEVER);
     assert_null(bucket_next(b, 5));
     bucket_give(b, &e[0]);
     assert_false(entry_is(&e[0], ENTRY_HOLDS_TOKEN));
@@ -331,10 +334,13 @@ static void the_nth_who_waits_knows_when(void **state)
     assert_int_equal(bucket_refill_at(b, 3, now), now + AO_S(1));
     for (int i = 0; i < 8; i++)
         assert_true(bucket_take(b, &e[i], now) == (i < 3));
+    for (int i = 0; i < 3; i++)
+        bucket_use(b, &e[i], now);
     for (uint32_t n = 0; n < 5; n++)
         assert_int_equal(bucket_refill_at(b, n, now), now + AO_S(n + 1));
     for (int n = 0; n < 5; n++) {
         assert_ptr_equal(bucket_next(b, now + AO_S(n + 1)), &e[3 + n]);
+        bucket_use(b, &e[3 + n], now + AO_S(n + 1));
         assert_null(bucket_next(b, now + AO_S(n + 1)));
     }
     hold_bucket_drop(t, b);
@@ -350,23 +356,29 @@ static void another_size_keeps_the_tokens(void **state)
     uint32_t got = 0;
     (void)state;
     struct bucket *b = hold_bucket(t, &tenant, span_text("x"), 10, AO_S(10), 1);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         assert_true(bucket_take(b, &e[i], 1));
+        bucket_use(b, &e[i], 1);
+    }
     for (int i = 0; i < 10; i++) {
         hold_bucket(t, &tenant, span_text("x"), 1000, AO_S(10), 1);
         hold_bucket(t, &tenant, span_text("x"), 10, AO_S(10), 1);
     }
     for (int i = 4; i < 20; i++)
-        got += bucket_take(b, &e[i], 1);
+        if (bucket_take(b, &e[i], 1)) {
+            bucket_use(b, &e[i], 1);
+            got++;
+        }
     assert_int_equal(got, 6);
     hold_bucket(t, &tenant, span_text("x"), 100, AO_S(10), 1); /* faster from now on */
     assert_int_equal(bucket_refill(b, 1), 1 + AO_MS(100));
     while (entry_pop(&b->waiting))
         ;
     hold_bucket(t, &tenant, span_text("x"), 2, AO_S(10), AO_S(100)); /* smaller: no more than 2 */
-    entry_clear(&e[19], ENTRY_HOLDS_TOKEN);
-    assert_true(bucket_take(b, &e[19], AO_S(100)));
-    assert_true(bucket_take(b, &e[18], AO_S(100)));
+    for (int i = 18; i < 20; i++) {
+        assert_true(bucket_take(b, &e[i], AO_S(100)));
+        bucket_use(b, &e[i], AO_S(100));
+    }
     assert_false(bucket_take(b, &e[17], AO_S(100)));
     assert_int_equal(bucket_refill(b, AO_S(100)), AO_S(105));
     entry_unlink(&e[17]);
@@ -384,6 +396,7 @@ int main(void)
         cmocka_unit_test(who_comes_does_not_overtake_who_waits),
         cmocka_unit_test(a_bucket_gives_all_it_may),
         cmocka_unit_test(a_bucket_under_random_asks),
+        cmocka_unit_test(tokens_do_not_pile_up),
         cmocka_unit_test(a_token_given_back_is_there_again),
         cmocka_unit_test(the_nth_who_waits_knows_when),
         cmocka_unit_test(another_size_keeps_the_tokens)};
