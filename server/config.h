@@ -90,6 +90,14 @@ struct config_executor {
     struct config_origin origin;
 };
 
+/* One owner of tasks that last. */
+struct config_tenant {
+    char *name;
+    uint32_t weight; /* its share where tenants wait */
+    uint32_t given;  /* bit per key of the tenant table */
+    struct config_origin origin;
+};
+
 struct config {
     struct config_listener *listeners;
     size_t listener_count;
@@ -122,6 +130,20 @@ struct config {
         enum config_place place;
         uint32_t queue; /* tasks in the common queue */
     } manager;
+
+    char *store; /* path of the file that durable tasks stand in; NULL: there is none */
+
+    struct {
+        uint32_t max;        /* tasks held in memory */
+        uint64_t bytes;      /* that they take */
+        uint64_t kept_bytes; /* of those, by tasks that have ended */
+        uint64_t ageing;     /* ns in the queue that count as one step of priority; 0: never */
+        uint32_t crashes;    /* of the server, while it ran: then it is dead; 0: never */
+        uint32_t history;    /* events of one task */
+    } tasks;
+
+    struct config_tenant *tenants; /* those with a weight of their own */
+    size_t tenant_count;
 
     enum config_measure measure;
     bool shortcut; /* a loop may take a plain call itself */

@@ -1,4 +1,6 @@
 #include <errno.h>
+#include <libgen.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -218,9 +220,29 @@ static void check_listener_files(const struct subject *s)
     }
 }
 
+/* The file need not exist; its folder must, and take new files beside it. */
+static void check_store(struct config_report *r, const struct config *c)
+{
+    char folder[PATH_MAX], text[CONFIG_WHY_MAX], why[128];
+
+    if (!c->store)
+        return;
+    snprintf(folder, sizeof folder, "%s", c->store);
+    const char *wrong = dirname(folder);
+    if (access(wrong, R_OK | W_OK | X_OK) == 0) {
+        if (access(c->store, F_OK) != 0 || access(c->store, R_OK | W_OK) == 0)
+            return;
+        wrong = c->store;
+    }
+    snprintf(text, sizeof text, "%.150s: cannot be written: %s", wrong,
+             strerror_r(errno, why, sizeof why));
+    problem(r, c, "store", text);
+}
+
 static void check_files(struct config_report *r, const struct config *c)
 {
     check_file(r, c, "tokens_file", c->tokens_file);
+    check_store(r, c);
     check_file(r, c, "tls.cert", c->tls.cert);
     check_file(r, c, "tls.key", c->tls.key);
     check_file(r, c, "tls.client_ca", c->tls.client_ca);
@@ -243,6 +265,23 @@ static void check_executor(struct config_report *r, const struct config *c, size
                        c->loops.count);
 }
 
+static void check_tenant(struct config_report *r, const struct config *c, size_t i)
+{
+    const struct config_tenant *t = &c->tenants[i];
+    char path[64];
+
+    snprintf(path, sizeof path, "tenants[%zu].name", i);
+    if (!t->name) {
+        config_problem(r, &t->origin, key_at(&config_keys, "tenants"), path,
+                       "is missing (write name: ada)");
+        return;
+    }
+    for (size_t k = 0; k < i; k++)
+        if (c->tenants[k].name && strcmp(c->tenants[k].name, t->name) == 0)
+            config_problem(r, &t->origin, key_at(&config_keys, "tenants"), path,
+                           "is that of tenants[%zu] already", k);
+}
+
 void config_check(struct config_report *r, const struct config *c)
 {
     if (c->listener_count == 0)
@@ -254,6 +293,8 @@ void config_check(struct config_report *r, const struct config *c)
     }
     for (size_t i = 0; i < c->executors.count; i++)
         check_executor(r, c, i);
+    for (size_t i = 0; i < c->tenant_count; i++)
+        check_tenant(r, c, i);
     if (c->limits.partial < c->limits.message)
         problem(r, c, "limits.partial",
                 "is smaller than limits.message, so no message of that "

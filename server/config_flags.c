@@ -144,8 +144,11 @@ static const char *argument_of(enum config_type type)
     case CONFIG_TEXT:
     case CONFIG_TEXTS:
         return " PATH";
+    case CONFIG_NAME:
+        return " NAME";
     case CONFIG_SECRET:
     case CONFIG_EXECUTORS:
+    case CONFIG_TENANTS:
         break;
     }
     return "";

@@ -76,6 +76,26 @@ static const struct config_key keys[] = {
     {"manager.queue", "manager-queue", CONFIG_COUNT, AT(manager.queue), .normal = "65536",
      LIMIT(1, TASKS_MAX), .help = "tasks in the common queue"},
 
+    {"store", "store", CONFIG_TEXT, AT(store),
+     .help = "file that keeps tasks across restarts; none: durable tasks are refused"},
+    {"tasks.max", "tasks-max", CONFIG_COUNT, AT(tasks.max), .normal = "4194304",
+     LIMIT(1, INT32_MAX), .help = "submitted tasks held in memory; above, BUSY"},
+    {"tasks.bytes", "tasks-bytes", CONFIG_SIZE, AT(tasks.bytes), .normal = "1g",
+     LIMIT(MEGA, 1024 * GIGA), .help = "memory of the submitted tasks; above, BUSY"},
+    {"tasks.kept_bytes", "tasks-kept-bytes", CONFIG_SIZE, AT(tasks.kept_bytes),
+     .normal = "256m", LIMIT(0, 1024 * GIGA),
+     .help = "of that, by tasks that have ended; above, the oldest are forgotten"},
+    {"tasks.ageing", "tasks-ageing", CONFIG_DURATION, AT(tasks.ageing), .normal = "10s",
+     LIMIT(MS, DAY), .words = OFF,
+     .help = "so long in the queue counts as one step of priority"},
+    {"tasks.crashes", "tasks-crashes", CONFIG_COUNT, AT(tasks.crashes), .normal = "3",
+     LIMIT(1, 1000), .words = OFF,
+     .help = "a task that ran in so many crashes of the server is not run again"},
+    {"tasks.history", "tasks-history", CONFIG_COUNT, AT(tasks.history), .normal = "100",
+     LIMIT(1, 1000000), .help = "events kept of one task"},
+    {"tenants", NULL, CONFIG_TENANTS, AT(tenants),
+     .help = "owners of tasks whose share is not 1"},
+
     {"measure", "measure", CONFIG_WORD, AT(measure), .normal = "occupancy", .words = MEASURE,
      .help = "what the choice of an executor goes by"},
     {"shortcut", "shortcut", CONFIG_BOOL, AT(shortcut), .normal = "true",
@@ -168,6 +188,16 @@ static const struct config_key executor_keys[] = {
     {"loop", NULL, CONFIG_INTEGER, AT(loop), .normal = "any", LIMIT(0, 1023), .words = ANY,
      .word_value = CONFIG_ANY, .help = "stepped: the loop that runs it, from 0; any: in turn"},
 };
+
+#undef AT
+#define AT(member) .offset = offsetof(struct config_tenant, member)
+
+static const struct config_key tenant_keys[] = {
+    {"name", NULL, CONFIG_NAME, AT(name),
+     .help = "as in the option tenant, or the principal of who submits"},
+    {"weight", NULL, CONFIG_COUNT, AT(weight), .normal = "1", LIMIT(1, 1000000),
+     .help = "tasks that it starts in its turn"},
+};
 /* clang-format on */
 
 const struct config_table config_keys = {keys, COUNT(keys), sizeof(struct config)};
@@ -175,11 +205,15 @@ const struct config_table config_listener_keys = {listener_keys, COUNT(listener_
                                                   sizeof(struct config_listener)};
 const struct config_table config_executor_keys = {executor_keys, COUNT(executor_keys),
                                                   sizeof(struct config_executor)};
+const struct config_table config_tenant_keys = {tenant_keys, COUNT(tenant_keys),
+                                                sizeof(struct config_tenant)};
 
 const struct config_table *config_element_keys(enum config_type type)
 {
     if (type == CONFIG_LISTENERS)
         return &config_listener_keys;
+    if (type == CONFIG_TENANTS)
+        return &config_tenant_keys;
     return type == CONFIG_EXECUTORS ? &config_executor_keys : NULL;
 }
 

@@ -18,13 +18,15 @@ enum config_type {
     CONFIG_SIZE,      /* uint64_t, bytes */
     CONFIG_DURATION,  /* uint64_t, ns */
     CONFIG_WORD,      /* an enum, by the index of the word in `words` */
-    CONFIG_TEXT,      /* char *, owned or NULL */
+    CONFIG_TEXT,      /* char *, owned or NULL: a path */
+    CONFIG_NAME,      /* char *, owned or NULL: no path */
     CONFIG_SECRET,    /* char *, owned or NULL; never on the command line, never printed */
     CONFIG_URL,       /* char *, owned or NULL; url_parse() takes it */
     CONFIG_CORES,     /* struct config_cores, "0-2,5" in text */
     CONFIG_TEXTS,     /* struct config_texts; a text adds one */
     CONFIG_LISTENERS, /* of struct config; a text adds one by its URL */
     CONFIG_EXECUTORS, /* of struct config; in the file only */
+    CONFIG_TENANTS,   /* likewise */
 };
 
 struct config_key {
@@ -49,6 +51,7 @@ struct config_table {
 extern const struct config_table config_keys;          /* struct config */
 extern const struct config_table config_listener_keys; /* struct config_listener */
 extern const struct config_table config_executor_keys; /* struct config_executor */
+extern const struct config_table config_tenant_keys;   /* struct config_tenant */
 
 /* The table of one element of a list of maps, NULL for any other type. */
 const struct config_table *config_element_keys(enum config_type type);

@@ -54,76 +54,81 @@ static void clear_texts(struct config_texts *list)
 
 /* ---- lists of maps ---- */
 
+static void *elements_of(const struct config_key *key, const struct config *c)
+{
+    if (key->type == CONFIG_LISTENERS)
+        return c->listeners;
+    return key->type == CONFIG_TENANTS ? (void *)c->tenants : (void *)c->executors.list;
+}
+
+static void set_elements(const struct config_key *key, struct config *c, void *at, size_t count)
+{
+    if (key->type == CONFIG_LISTENERS) {
+        c->listeners = at;
+        c->listener_count = count;
+    } else if (key->type == CONFIG_TENANTS) {
+        c->tenants = at;
+        c->tenant_count = count;
+    } else {
+        c->executors.list = at;
+        c->executors.count = count;
+    }
+}
+
 size_t config_element_count(const struct config_key *key, const void *base)
 {
-    return key->type == CONFIG_LISTENERS ? config_of(base)->listener_count
-                                         : config_of(base)->executors.count;
+    const struct config *c = config_of(base);
+
+    if (key->type == CONFIG_LISTENERS)
+        return c->listener_count;
+    return key->type == CONFIG_TENANTS ? c->tenant_count : c->executors.count;
 }
 
 void *config_element_at(const struct config_key *key, const void *base, size_t i)
 {
-    if (key->type == CONFIG_LISTENERS)
-        return &config_of(base)->listeners[i];
-    return &config_of(base)->executors.list[i];
+    char *first = elements_of(key, config_of(base));
+
+    return first + i * config_element_keys(key->type)->size;
 }
 
 uint32_t *config_element_given(const struct config_key *key, void *element)
 {
-    return key->type == CONFIG_LISTENERS ? &((struct config_listener *)element)->given
-                                         : &((struct config_executor *)element)->given;
+    if (key->type == CONFIG_LISTENERS)
+        return &((struct config_listener *)element)->given;
+    if (key->type == CONFIG_TENANTS)
+        return &((struct config_tenant *)element)->given;
+    return &((struct config_executor *)element)->given;
 }
 
 struct config_origin *config_element_origin(const struct config_key *key, void *element)
 {
-    return key->type == CONFIG_LISTENERS ? &((struct config_listener *)element)->origin
-                                         : &((struct config_executor *)element)->origin;
-}
-
-static bool grow_listeners(struct config *c)
-{
-    struct config_listener *at = realloc(c->listeners, (c->listener_count + 1) * sizeof *at);
-
-    if (!at)
-        return false;
-    at[c->listener_count++] = (struct config_listener){0};
-    c->listeners = at;
-    return true;
-}
-
-static bool grow_executors(struct config *c)
-{
-    struct config_executor *at = realloc(c->executors.list, (c->executors.count + 1) * sizeof *at);
-
-    if (!at)
-        return false;
-    at[c->executors.count++] = (struct config_executor){0};
-    c->executors.list = at;
-    return true;
+    if (key->type == CONFIG_LISTENERS)
+        return &((struct config_listener *)element)->origin;
+    if (key->type == CONFIG_TENANTS)
+        return &((struct config_tenant *)element)->origin;
+    return &((struct config_executor *)element)->origin;
 }
 
 void *config_element_add(const struct config_key *key, void *base)
 {
-    void *element;
+    struct config *c = config_of(base);
+    const struct config_table *table = config_element_keys(key->type);
+    size_t count = config_element_count(key, c);
+    char *at = realloc(elements_of(key, c), (count + 1) * table->size);
 
-    if (!(key->type == CONFIG_LISTENERS ? grow_listeners(base) : grow_executors(base)))
+    if (!at)
         return NULL;
-    element = config_element_at(key, base, config_element_count(key, base) - 1);
-    return config_set_defaults(config_element_keys(key->type), element) ? element : NULL;
+    set_elements(key, c, at, count + 1);
+    memset(at + count * table->size, 0, table->size);
+    return config_set_defaults(table, at + count * table->size) ? at + count * table->size : NULL;
 }
 
 static void clear_elements(const struct config_key *key, struct config *c)
 {
     for (size_t i = 0; i < config_element_count(key, c); i++)
         config_clear_all(config_element_keys(key->type), config_element_at(key, c, i));
-    if (key->type == CONFIG_LISTENERS) {
-        free(c->listeners);
-        c->listeners = NULL;
-        c->listener_count = 0;
-    } else {
-        free(c->executors.list);
-        c->executors.list = NULL;
-        c->executors.count = 0;
-    }
+    free(elements_of(key, c));
+    set_elements(key, c, NULL, 0);
 }
 
 static bool elements_equal(const struct config_key *key, const void *a, const void *b)
@@ -168,7 +173,8 @@ enum config_outcome config_list_add(const struct config_key *key, void *base, co
         return add_text(texts_at(key, base), text, why);
     if (key->type == CONFIG_LISTENERS)
         return add_listener(key, base, text, why);
-    snprintf(why, CONFIG_WHY_MAX, "\"%.40s\" is not a map (write - kind: stepped)", text);
+    snprintf(why, CONFIG_WHY_MAX, "\"%.40s\" is not a map (write - %s)", text,
+             key->type == CONFIG_TENANTS ? "name: ada" : "kind: stepped");
     return CONFIG_BAD;
 }
 

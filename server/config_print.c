@@ -28,7 +28,8 @@ static int put_quoted(FILE *out, const char *text)
 
 static bool needs_quotes(enum config_type type)
 {
-    return type == CONFIG_TEXT || type == CONFIG_URL || type == CONFIG_CORES || type == CONFIG_MODE;
+    return type == CONFIG_TEXT || type == CONFIG_NAME || type == CONFIG_URL ||
+           type == CONFIG_CORES || type == CONFIG_MODE;
 }
 
 static const char *last_word(const char *path)

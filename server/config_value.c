@@ -183,6 +183,7 @@ enum config_outcome config_value_set(const struct config_key *key, void *base, c
     case CONFIG_WORD:
         return set_word(key, base, text, why);
     case CONFIG_TEXT:
+    case CONFIG_NAME:
     case CONFIG_SECRET:
     case CONFIG_URL:
         return config_text_set(key, base, text, why);
@@ -191,6 +192,7 @@ enum config_outcome config_value_set(const struct config_key *key, void *base, c
     case CONFIG_TEXTS:
     case CONFIG_LISTENERS:
     case CONFIG_EXECUTORS:
+    case CONFIG_TENANTS:
         break;
     }
     return config_list_add(key, base, text, why);

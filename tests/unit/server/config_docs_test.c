@@ -39,6 +39,8 @@ static const char *type_name(enum config_type type)
         return "word";
     case CONFIG_TEXT:
         return "path";
+    case CONFIG_NAME:
+        return "text";
     case CONFIG_SECRET:
         return "secret";
     case CONFIG_URL:
@@ -49,6 +51,7 @@ static const char *type_name(enum config_type type)
         return "list of texts";
     case CONFIG_LISTENERS:
     case CONFIG_EXECUTORS:
+    case CONFIG_TENANTS:
         return "list of maps";
     }
     return "?";
@@ -114,13 +117,14 @@ static void the_reference_holds_every_key(void **state)
 
     (void)state;
     if (check_table(reference, &config_keys) + check_table(reference, &config_listener_keys) +
-            check_table(reference, &config_executor_keys) >
+            check_table(reference, &config_executor_keys) +
+            check_table(reference, &config_tenant_keys) >
         0)
         fail_msg("docs/operations.md lacks the rows above");
     for (const char *at = strstr(reference, "\n## Reference"); (at = strstr(at, "\n| `")); at++)
         rows++;
-    assert_int_equal(rows,
-                     config_keys.count + config_listener_keys.count + config_executor_keys.count);
+    assert_int_equal(rows, config_keys.count + config_listener_keys.count +
+                               config_executor_keys.count + config_tenant_keys.count);
     free(reference);
 }
 
@@ -165,11 +169,11 @@ static bool has_key_line(const char *text, const char *word)
 static void the_example_shows_every_key(void **state)
 {
     static const struct config_table *const tables[] = {&config_keys, &config_listener_keys,
-                                                        &config_executor_keys};
+                                                        &config_executor_keys, &config_tenant_keys};
     char *example = read_all(EXAMPLE_PATH);
 
     (void)state;
-    for (size_t t = 0; t < 3; t++)
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (size_t i = 0; i < tables[t]->count; i++) {
             const char *dot = strrchr(tables[t]->keys[i].path, '.');
             const char *word = dot ? dot + 1 : tables[t]->keys[i].path;
@@ -195,6 +199,7 @@ static void the_table_is_sound(void **state)
     }
     assert_in_range(config_listener_keys.count, 1, 32); /* bits of `given` */
     assert_in_range(config_executor_keys.count, 1, 32);
+    assert_in_range(config_tenant_keys.count, 1, 32);
     assert_string_equal(config_listener_keys.keys[0].path, "url");
 }
 

@@ -42,7 +42,8 @@ static void every_allocation_may_fail(void **state)
     static const char *const flags[] = {"--tls-cert=/dev/null", "--loops-cores=0-1", NULL};
     static const char yaml[] = "listen: [unix:///a, {url: 'ergons://[::]:0', allow: [a, b]}]\n"
                                "tls: {key: /dev/null}\n"
-                               "executors: {list: [{kind: blocking}, {}]}\n";
+                               "executors: {list: [{kind: blocking}, {}]}\n"
+                               "tenants: [{name: ada}]\n";
     struct scratch s;
     struct config *c = NULL;
     long n = 0;

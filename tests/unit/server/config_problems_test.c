@@ -72,6 +72,7 @@ static void a_wrong_shape_is_told(void **state)
                     "drain: 2s\n"
                     "executors:\n"
                     "  list: [blocking]\n"
+                    "tenants: [ada]\n"
                     "? [a]\n"
                     ": b\n",
                     NULL, NULL,
@@ -83,7 +84,8 @@ static void a_wrong_shape_is_told(void **state)
                     "ergond.yaml:6: \"drain\" stands here a second time (first in line 1)\n"
                     "ergond.yaml:8: executors.list[0]: \"blocking\" is not a map (write - kind: "
                     "stepped)\n"
-                    "ergond.yaml:9: a key is a single word\n");
+                    "ergond.yaml:9: tenants[0]: \"ada\" is not a map (write - name: ada)\n"
+                    "ergond.yaml:10: a key is a single word\n");
     scratch_refused(&scratch, "- a\n", NULL, NULL,
                     "ergond.yaml:1: the file is not a map (write key: value)\n");
     scratch_refused(&scratch, "a\n---\nb\n", NULL, NULL,
@@ -199,7 +201,9 @@ static void what_does_not_go_together_is_told(void **state)
         "  key: /nowhere\n"
         "limits: {message: 1g}\n"
         "loops: {count: 2}\n"
-        "executors: {list: [{loop: 2}, {kind: blocking, loop: 0}]}\n",
+        "executors: {list: [{loop: 2}, {kind: blocking, loop: 0}]}\n"
+        "tenants: [{weight: 2}, {name: a}, {name: a}]\n"
+        "store: /nowhere/at/all.db\n",
         NULL, NULL,
         "ergond.yaml:2: listen[0].tls.cert: is missing: ergons:// needs a certificate (here, "
         "or tls.cert)\n"
@@ -216,8 +220,11 @@ static void what_does_not_go_together_is_told(void **state)
         "ergond.yaml:10: executors.list[0].loop: there are 2 loops, counted from 0\n"
         "ergond.yaml:10: executors.list[1].loop: a blocking executor has a thread of its own "
         "and no loop\n"
+        "ergond.yaml:11: tenants[0].name: is missing (write name: ada)\n"
+        "ergond.yaml:11: tenants[2].name: is that of tenants[1] already\n"
         "limits.partial: is smaller than limits.message, so no message of that size could "
         "ever arrive (make it larger)\n"
+        "ergond.yaml:12: store: /nowhere/at: cannot be written: No such file or directory\n"
         "ergond.yaml:7: tls.key: /nowhere: cannot be read: No such file or directory\n");
     scratch_refused(&scratch, "listen: []\n", NULL, NULL,
                     "ergond.yaml:1: listen: names no place to listen at\n");

@@ -66,6 +66,9 @@ static const char everything[] = "listen:\n"
                                  "    - {kind: stepped, queue: 7, loop: 1, weight: 3}\n"
                                  "    - {kind: blocking, core: 1, priority: -5}\n"
                                  "manager: {place: own}\n"
+                                 "store: /tmp/ergon.db\n"
+                                 "tasks: {max: 7, kept_bytes: 0, ageing: off, crashes: off}\n"
+                                 "tenants: [{name: ada, weight: 4}, {name: bob}]\n"
                                  "measure: completion\n"
                                  "idle: {mode: spin, spin: 20us}\n"
                                  "limits:\n"
@@ -115,6 +118,26 @@ static void topology_is_read(void **state)
     assert_int_equal(c->idle.spin, 20000);
     assert_int_equal(c->limits.message, 65536);
     assert_int_equal(c->log.format, CONFIG_LOG_JSON);
+    config_free(c);
+}
+
+static void what_tasks_that_last_need_is_read(void **state)
+{
+    (void)state;
+    struct config *c = scratch_accepted(&scratch, everything, NULL, NULL);
+
+    assert_string_equal(c->store, "/tmp/ergon.db");
+    assert_int_equal(c->tasks.max, 7);
+    assert_int_equal(c->tasks.bytes, 1 << 30);
+    assert_int_equal(c->tasks.kept_bytes, 0);
+    assert_int_equal(c->tasks.ageing, 0);
+    assert_int_equal(c->tasks.crashes, 0);
+    assert_int_equal(c->tasks.history, 100);
+    assert_int_equal(c->tenant_count, 2);
+    assert_string_equal(c->tenants[0].name, "ada");
+    assert_int_equal(c->tenants[0].weight, 4);
+    assert_string_equal(c->tenants[1].name, "bob");
+    assert_int_equal(c->tenants[1].weight, 1);
     config_free(c);
 }
 
@@ -292,6 +315,7 @@ int main(void)
         TEST(defaults_stand),
         TEST(listeners_are_read),
         TEST(topology_is_read),
+        TEST(what_tasks_that_last_need_is_read),
         TEST(empty_files_and_groups_are_fine),
         TEST(each_source_beats_the_one_below),
         TEST(a_list_is_replaced_not_added_to),
