@@ -118,6 +118,69 @@ enum ergon_end ergon_blocking_call(struct ergon_blocking *b, const char *method,
     return b->answer.outcome;
 }
 
+/* ---- following a task ---- */
+
+struct blocking_watch {
+    struct ergon_blocking *blocking;
+    struct ergon_watch *watch;
+    ergon_event_fn *on_event; /* the user's */
+    void *arg;
+    bool expired;
+};
+
+static bool on_watched_event(void *arg, const struct ergon_event *event)
+{
+    struct blocking_watch *bw = arg;
+    return bw->on_event(bw->arg, event);
+}
+
+static void on_watch_end(void *arg, const struct ergon_answer *answer)
+{
+    struct blocking_watch *bw = arg;
+    struct ergon_answer end = *answer;
+    end.error = (struct ergon_raw){NULL, 0};
+    on_answer(bw->blocking, &end);
+    if (bw->expired)
+        fail_answer(bw->blocking, ERGON_END_TIMEOUT, "the task has not ended in time");
+}
+
+static void on_watch_expired(evutil_socket_t fd, short what, void *arg)
+{
+    struct blocking_watch *bw = arg;
+    (void)fd;
+    (void)what;
+    bw->expired = true;
+    ergon_watch_stop(bw->watch);
+}
+
+static void run_watch(struct ergon_blocking *b, struct blocking_watch *bw, uint32_t timeout_ms)
+{
+    struct event timer;
+    struct timeval limit = {.tv_sec = timeout_ms / 1000,
+                            .tv_usec = (suseconds_t)(timeout_ms % 1000) * 1000};
+    event_assign(&timer, b->base, -1, 0, on_watch_expired, bw);
+    if (timeout_ms > 0 && event_add(&timer, &limit) != 0)
+        ergon_watch_stop(bw->watch);
+    while (!b->done)
+        event_base_loop(b->base, EVLOOP_ONCE);
+    event_del(&timer);
+}
+
+enum ergon_end ergon_blocking_watch(struct ergon_blocking *b, const char *id, uint64_t from,
+                                    uint32_t timeout_ms, ergon_event_fn *on_event, void *arg,
+                                    const struct ergon_answer **answer)
+{
+    struct blocking_watch bw = {.blocking = b, .on_event = on_event, .arg = arg};
+    b->done = false;
+    *answer = &b->answer;
+    bw.watch = ergon_client_watch(b->client, id, from, on_watched_event, on_watch_end, &bw);
+    if (bw.watch != NULL)
+        run_watch(b, &bw, timeout_ms);
+    else
+        fail_answer(b, ERGON_END_INVALID, "an id has at most 63 bytes (or memory is out)");
+    return b->answer.outcome;
+}
+
 enum ergon_end ergon_blocking_notify(struct ergon_blocking *b, const char *method,
                                      struct ergon_raw params)
 {

@@ -271,6 +271,7 @@ enum ergon_end ergon_client_new(struct event_base *base, const struct ergon_opti
         return ERGON_END_MEMORY;
     }
     c->base = base;
+    TAILQ_INIT(&c->watches);
     enum ergon_end outcome = set_up(c, options, why, why_size);
     if (outcome != ERGON_END_OK) {
         destroy(c);
@@ -288,6 +289,7 @@ void ergon_client_free(struct ergon_client *c)
     client_enter(c);
     c->doomed = true;
     client_down(c, ERGON_END_CLOSED, "the client was freed");
+    watches_end(&c->watches);
     client_leave(c);
 }
 

@@ -5,6 +5,7 @@
 
 #include "client/lib/calls.h"
 #include "client/lib/link.h"
+#include "client/lib/watch.h"
 
 struct ergon_client {
     struct event_base *base;      /* the caller's */
@@ -14,6 +15,7 @@ struct ergon_client {
     enum ergon_state state;
     struct link link;
     struct calls calls;
+    struct watch_list watches;
     struct event timer; /* connect limit while CONNECTING, next attempt while BACKING_OFF */
     uint32_t attempt;   /* failures since a server last said something */
     unsigned depth;     /* callbacks of this client on the stack */

@@ -1,0 +1,163 @@
+/* What a request is made of, and how it is sent. */
+#include "client/lib/request.h"
+
+#include <stdlib.h>
+
+struct ergon_request *request_new(const char *method, size_t parts)
+{
+    struct ergon_request *r = malloc(sizeof *r);
+    if (r == NULL)
+        return NULL;
+    r->method = method;
+    pack_init(&r->params);
+    pack_array(&r->params, parts);
+    return r;
+}
+
+void ergon_request_free(struct ergon_request *r)
+{
+    if (r == NULL)
+        return;
+    pack_fini(&r->params);
+    free(r);
+}
+
+struct ergon_request *request_done(struct ergon_request *r)
+{
+    if (r == NULL || !r->params.failed)
+        return r;
+    ergon_request_free(r);
+    return NULL;
+}
+
+static struct ergon_raw raw_params(const struct ergon_request *r)
+{
+    struct span bytes = pack_bytes(&r->params);
+    return (struct ergon_raw){bytes.at, bytes.len};
+}
+
+ergon_call_id ergon_client_ask(struct ergon_client *client, struct ergon_request *r,
+                               uint32_t timeout_ms, ergon_answer_fn *fn, void *arg)
+{
+    if (r == NULL)
+        return 0;
+    ergon_call_id id = ergon_client_call(client, r->method, raw_params(r), timeout_ms, fn, arg);
+    ergon_request_free(r);
+    return id;
+}
+
+enum ergon_end ergon_blocking_ask(struct ergon_blocking *blocking, struct ergon_request *r,
+                                  uint32_t timeout_ms, const struct ergon_answer **answer)
+{
+    static const struct ergon_answer no_memory = {
+        .outcome = ERGON_END_MEMORY, .code = "", .text = "out of memory for the request"};
+    if (r == NULL) {
+        *answer = &no_memory;
+        return ERGON_END_MEMORY;
+    }
+    enum ergon_end end =
+        ergon_blocking_call(blocking, r->method, raw_params(r), timeout_ms, answer);
+    ergon_request_free(r);
+    return end;
+}
+
+/* ---- maps of options ---- */
+
+void options_copy(void *to, size_t to_size, const void *from)
+{
+    size_t size = 0;
+    memset(to, 0, to_size);
+    if (from != NULL)
+        memcpy(&size, from, sizeof size);
+    if (size > 0)
+        memcpy(to, from, size < to_size ? size : to_size);
+}
+
+void pairs_init(struct pairs *m)
+{
+    pack_init(&m->pack);
+    m->count = 0;
+}
+
+void pairs_text(struct pairs *m, const char *key, const char *text)
+{
+    if (text == NULL)
+        return;
+    m->count++;
+    pack_key_str(&m->pack, key, text);
+}
+
+void pairs_number(struct pairs *m, const char *key, uint64_t v)
+{
+    if (v == 0)
+        return;
+    m->count++;
+    pack_key_uint(&m->pack, key, v == ERGON_ZERO ? 0 : v);
+}
+
+void pairs_pack(struct pairs *m, struct pack *to)
+{
+    pack_map(to, m->count);
+    if (m->count > 0)
+        pack_raw(to, pack_bytes(&m->pack));
+    to->failed |= m->pack.failed;
+    pack_fini(&m->pack);
+}
+
+static void limit(struct pairs *m, const struct ergon_task_options *o)
+{
+    if (o->limit_key == NULL)
+        return;
+    m->count++;
+    pack_str(&m->pack, "limit");
+    pack_map(&m->pack, 2);
+    pack_key_str(&m->pack, "key", o->limit_key);
+    pack_key_uint(&m->pack, "max", o->limit_max);
+}
+
+static void rate(struct pairs *m, const struct ergon_task_options *o)
+{
+    if (o->rate_key == NULL)
+        return;
+    m->count++;
+    pack_str(&m->pack, "rate");
+    pack_map(&m->pack, 3);
+    pack_key_str(&m->pack, "key", o->rate_key);
+    pack_key_uint(&m->pack, "max", o->rate_max);
+    pack_key_uint(&m->pack, "per", o->rate_per_ms);
+}
+
+static void after(struct pairs *m, const struct ergon_task_options *o)
+{
+    if (o->after_count == 0)
+        return;
+    m->count++;
+    pack_str(&m->pack, "after");
+    pack_array(&m->pack, o->after_count);
+    for (size_t i = 0; i < o->after_count; i++)
+        pack_str(&m->pack, o->after[i]);
+}
+
+void pairs_task(struct pairs *m, const struct ergon_task_options *given)
+{
+    struct ergon_task_options o;
+    options_copy(&o, sizeof o, given);
+    pairs_number(m, "priority", o.priority);
+    pairs_number(m, "delay", o.delay_ms);
+    pairs_number(m, "at", o.at_ms);
+    pairs_number(m, "timeout", o.timeout_ms);
+    pairs_number(m, "deadline", o.deadline_ms);
+    pairs_number(m, "retries", o.retries);
+    pairs_number(m, "backoff", o.backoff_ms);
+    pairs_number(m, "backoff_max", o.backoff_max_ms);
+    pairs_number(m, "backoff_jitter", o.backoff_jitter);
+    pairs_text(m, "key", o.key);
+    pairs_text(m, "coalesce", o.coalesce);
+    limit(m, &o);
+    rate(m, &o);
+    pairs_text(m, "tenant", o.tenant);
+    after(m, &o);
+    pairs_number(m, "keep", o.keep_ms);
+    pairs_number(m, "keep_size", o.keep_size);
+    pairs_text(m, "durable", o.durable);
+}

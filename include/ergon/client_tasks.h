@@ -1,0 +1,242 @@
+/* Tasks that outlive their connection, for users of libergon: submit, follow, steer.  What they
+ * promise stands in docs/tasks.md, the wire in PROTOCOL.md.
+ *
+ *   struct ergon_request *r =
+ *       ergon_request_submit("resize", params, ERGON_TASK(.retries = 5, .key = "image-17"));
+ *   if (ergon_blocking_ask(server, r, 5000, &answer) == ERGON_END_OK &&
+ *       ergon_read_submitted(answer->result, &submitted))
+ *       puts(submitted.id);
+ *
+ * A request is made by one function, whichever face sends it; answers are raw MessagePack, which
+ * the functions at the end take apart.  Threads and blocking: as client.h says. */
+#ifndef ERGON_CLIENT_TASKS_H
+#define ERGON_CLIENT_TASKS_H
+
+#include <ergon/client.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- options ---- */
+
+/* In a number where 0 means the default: a real zero. */
+#define ERGON_ZERO UINT64_MAX
+
+/* Zero and NULL mean the server's default.  Strings are read when the request is made. */
+struct ergon_task_options {
+    size_t size;       /* sizeof(struct ergon_task_options): what lies behind it is taken as zero */
+    uint64_t priority; /* 1 to 9, or ERGON_ZERO; 5; higher goes first */
+    uint64_t delay_ms; /* not before then */
+    uint64_t at_ms;    /* the same, as Unix time */
+    uint64_t timeout_ms;  /* of one attempt */
+    uint64_t deadline_ms; /* of the whole, from when the server reads the request */
+    uint64_t retries;     /* further attempts after one that failed */
+    uint64_t backoff_ms;  /* before the second attempt; doubled before each further one */
+    uint64_t backoff_max_ms;
+    uint64_t backoff_jitter; /* percent of the wait that are left to chance */
+    const char *key;         /* while a task of this key is kept, it is the answer */
+    const char *coalesce;    /* while such a run is open, others join it */
+    const char *limit_key;   /* at most limit_max tasks of this key run at a time */
+    uint64_t limit_max;
+    const char *rate_key; /* at most rate_max starts of this key in rate_per_ms */
+    uint64_t rate_max;
+    uint64_t rate_per_ms;
+    const char *tenant;       /* whose share it counts to */
+    const char *const *after; /* ids: these must be done first */
+    size_t after_count;
+    uint64_t keep_ms;    /* how long it is kept after its end */
+    uint64_t keep_size;  /* bytes; a larger result is not kept */
+    const char *durable; /* "none", "async", "fsync" */
+};
+
+/* ERGON_TASK(.retries = 3): a pointer that is valid to the end of the block. */
+#define ERGON_TASK(...)                                                                            \
+    (&(struct ergon_task_options){.size = sizeof(struct ergon_task_options), __VA_ARGS__})
+
+/* One of many.  `params`: one MessagePack array, or empty for none. */
+struct ergon_task_order {
+    const char *method;
+    struct ergon_raw params;
+    const struct ergon_task_options *options; /* NULL: those of all */
+};
+
+/* Zero and NULL: not asked for. */
+struct ergon_task_filter {
+    size_t size;       /* sizeof(struct ergon_task_filter) */
+    const char *state; /* "queued", "running", "dead", ... */
+    const char *method;
+    const char *tenant;
+    const char *key;
+    uint64_t older_ms;  /* submitted at least so long ago */
+    uint64_t newer_ms;  /* at most */
+    uint64_t limit;     /* of a page; 100 */
+    const char *cursor; /* `next` of the page before */
+};
+
+struct ergon_cron_options {
+    size_t size;                           /* sizeof(struct ergon_cron_options) */
+    const char *zone;                      /* "Europe/Berlin"; UTC */
+    uint64_t jitter_ms;                    /* up to so much later, by chance */
+    const char *overlap;                   /* "skip", "allow", "replace" */
+    const char *catch_up;                  /* "none", "one", "all" */
+    const struct ergon_task_options *task; /* of its tasks; NULL: the defaults */
+};
+
+/* ---- requests ---- */
+
+/* Made by the functions below, which copy all that they are given; NULL: out of memory.  It goes to
+ * exactly one of ergon_client_ask(), ergon_blocking_ask() and ergon_request_free().  Whether its
+ * values make sense is for the server to say (BAD_PARAMS). */
+struct ergon_request;
+
+ERGON_API void ergon_request_free(struct ergon_request *request); /* NULL is allowed */
+
+/* ergon_client_call() and ergon_blocking_call() of a request.  They free it whatever they return,
+ * and refuse NULL as they refuse a wrong argument. */
+ERGON_API ergon_call_id ergon_client_ask(struct ergon_client *client, struct ergon_request *request,
+                                         uint32_t timeout_ms, ergon_answer_fn *fn, void *arg);
+ERGON_API enum ergon_end ergon_blocking_ask(struct ergon_blocking *blocking,
+                                            struct ergon_request *request, uint32_t timeout_ms,
+                                            const struct ergon_answer **answer);
+
+/* task.submit; read the answer by ergon_read_submitted(). `params`: one MessagePack array, or empty
+ * for none; `options` may be NULL. */
+ERGON_API struct ergon_request *ergon_request_submit(const char *method, struct ergon_raw params,
+                                                     const struct ergon_task_options *options);
+
+/* task.call: the answer is the handler's result or error. */
+ERGON_API struct ergon_request *ergon_request_call(const char *method, struct ergon_raw params,
+                                                   const struct ergon_task_options *options);
+
+/* task.submit_many: an array with an answer for each, in order: as of task.submit, or a map with
+ * `error`.  `common` holds for who does not say otherwise, and may be NULL. */
+ERGON_API struct ergon_request *ergon_request_submit_many(const struct ergon_task_order *orders,
+                                                          size_t count,
+                                                          const struct ergon_task_options *common);
+
+enum ergon_ask_flag {
+    ERGON_ASK_NO_RESULT = 1, /* leave results out */
+    ERGON_ASK_HISTORY = 2,   /* ergon_request_get(): with the history */
+    ERGON_ASK_ANY = 4        /* ergon_request_wait(): the first that ends is enough */
+};
+
+/* task.get; read by ergon_read_task(). `flags`: of enum ergon_ask_flag. */
+ERGON_API struct ergon_request *ergon_request_get(const char *id, unsigned flags);
+
+/* task.wait: the answer comes when all have ended, or after wait_ms (0: 8 s); read by
+ * ergon_next_task().  The time limit of the call itself must be the longer one. */
+ERGON_API struct ergon_request *ergon_request_wait(const char *const *ids, size_t count,
+                                                   uint64_t wait_ms, unsigned flags);
+
+ERGON_API struct ergon_request *ergon_request_cancel(const char *id);  /* task.cancel */
+ERGON_API struct ergon_request *ergon_request_retry(const char *id);   /* task.retry */
+ERGON_API struct ergon_request *ergon_request_explain(const char *id); /* task.explain */
+
+/* task.list; read by ergon_next_task().  `filter` may be NULL. */
+ERGON_API struct ergon_request *ergon_request_list(const struct ergon_task_filter *filter);
+
+/* queue.list, .explain, .pause, .resume, .drain. */
+ERGON_API struct ergon_request *ergon_request_queues(void);
+ERGON_API struct ergon_request *ergon_request_queue_explain(const char *method);
+ERGON_API struct ergon_request *ergon_request_queue_pause(const char *method);
+ERGON_API struct ergon_request *ergon_request_queue_resume(const char *method);
+ERGON_API struct ergon_request *ergon_request_queue_drain(const char *method);
+
+/* cron.put, .list, .delete.  `options` may be NULL. */
+ERGON_API struct ergon_request *ergon_request_cron_put(const char *name, const char *schedule,
+                                                       const char *method, struct ergon_raw params,
+                                                       const struct ergon_cron_options *options);
+ERGON_API struct ergon_request *ergon_request_crons(void);
+ERGON_API struct ergon_request *ergon_request_cron_delete(const char *name);
+
+ERGON_API struct ergon_request *ergon_request_audit(void); /* server.audit */
+
+/* ---- following a task ---- */
+
+/* What happened to a task. Points in time are Unix milliseconds.  `data` is valid during the
+ * callback. */
+struct ergon_event {
+    uint64_t seq;          /* from 1 */
+    uint64_t missed;       /* events before this one that the server does not remember */
+    uint64_t at;           /* Unix ms */
+    uint64_t attempt;      /* 0: before the first */
+    char name[24];         /* "started", "progress", "done", ... */
+    char reason[24];       /* of "waiting" and "delayed", else "" */
+    char text[1024];       /* for people; may be "" */
+    struct ergon_raw data; /* what the handler gave out; one value, or empty */
+};
+
+/* False ends the watch. */
+typedef bool ergon_event_fn(void *arg, const struct ergon_event *event);
+
+struct ergon_watch;
+
+/* Tells each event of the task from number `from` (1: all) on, in order and once, then ends: OK
+ * when the task has ended and all was told, CANCELLED by a false or ergon_watch_stop(), ERROR when
+ * the server refuses (NOT_FOUND), else as calls end.  A broken connection ends it only if the
+ * client does not reconnect: it asks again from where it was.
+ *
+ * NULL means refused, and no callback; otherwise `on_end` is called exactly once, after which the
+ * watch is gone: from the event loop, ergon_watch_stop() or ergon_client_free(), never from here.
+ * It is the client's: do not use it after `on_end`. */
+ERGON_API struct ergon_watch *ergon_client_watch(struct ergon_client *client, const char *id,
+                                                 uint64_t from, ergon_event_fn *on_event,
+                                                 ergon_answer_fn *on_end, void *arg);
+
+/* Ends it with CANCELLED; from inside `on_event` as soon as that has returned. */
+ERGON_API void ergon_watch_stop(struct ergon_watch *watch);
+
+/* The same, and waits for the end; timeout_ms 0: as long as it takes.  The answer has neither
+ * result nor error value. */
+ERGON_API enum ergon_end ergon_blocking_watch(struct ergon_blocking *blocking, const char *id,
+                                              uint64_t from, uint32_t timeout_ms,
+                                              ergon_event_fn *on_event, void *arg,
+                                              const struct ergon_answer **answer);
+
+/* ---- answers ---- */
+
+/* Strings are copied, and cut where they do not fit; what is nil is "" or 0. */
+struct ergon_submitted {
+    char id[40];
+    char state[16];
+    char durable[8]; /* the level that was reached */
+    bool duplicate;  /* the task of an earlier submission with this key */
+    bool coalesced;  /* it joined a run that was open */
+    char error[512]; /* "NAME: text"; of one of many that was refused, else "" */
+};
+
+/* A task as the server shows it.  Points in time are Unix milliseconds, 0: none. */
+struct ergon_task_shown {
+    char id[40];
+    char method[257];
+    char state[16];
+    char reason[24]; /* why it is where it is */
+    char tenant[257];
+    char key[257];
+    char durable[8];
+    uint64_t attempt, failures, retries, crashes, priority;
+    uint64_t created, due, started, ended, deadline;
+    uint64_t progress_done, progress_total;
+    char progress_text[257];
+    char error[512];         /* "NAME: text", of the last attempt or of the whole */
+    struct ergon_raw result; /* points into the answer; empty if there is none */
+    bool cut;                /* the result was too large to be kept */
+};
+
+/* False: it is no such answer. */
+ERGON_API bool ergon_read_submitted(struct ergon_raw value, struct ergon_submitted *out);
+ERGON_API bool ergon_read_task(struct ergon_raw value, struct ergon_task_shown *out);
+
+/* The tasks of a task.list (`tasks`) or task.wait (`ended`) one by one: *at is 0 before the first.
+ * False: there is no further one. */
+ERGON_API bool ergon_next_task(struct ergon_raw answer, size_t *at, struct ergon_task_shown *out);
+
+/* The value of a key of a map; empty if it is no map or has no such key. */
+ERGON_API struct ergon_raw ergon_read_member(struct ergon_raw map, const char *key);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
