@@ -1,13 +1,10 @@
 /* ergon call: one call, its result to standard output. */
-#include "client/cli/json.h"
 #include "client/cli/params.h"
+#include "client/cli/result.h"
 #include "client/cli/session.h"
 
 #include "proto/envelope.h"
-#include "proto/reader.h"
 #include "proto/units.h"
-
-#include <unistd.h>
 
 struct call_options {
     const char *deadline; /* as it was written; NULL: none */
@@ -21,26 +18,6 @@ static const struct option_spec OPTIONS[] = {
      offsetof(struct call_options, notify)},
     {0},
 };
-
-/* A string or bytes as they are; everything else as JSON. */
-static enum status print_result(const struct globals *g, struct span result)
-{
-    struct reader r = reader_of(result);
-    struct span text;
-    bool terminal = isatty(STDOUT_FILENO);
-    if (!g->json && read_text(&r, &text)) {
-        fwrite(text.at, 1, text.len, stdout);
-        if (terminal && (text.len == 0 || text.at[text.len - 1] != '\n'))
-            putchar('\n');
-        return STATUS_OK;
-    }
-    json_t *value = json_from_value(result);
-    bool good = json_print(value, terminal && !g->json);
-    json_decref(value);
-    if (!good)
-        complain("the result cannot be shown as JSON");
-    return good ? STATUS_OK : STATUS_REMOTE;
-}
 
 /* task.call [method, [params], {deadline}] around what is sent otherwise. */
 static bool pack_deadline(msgpack_packer *to, const char *method, const char *deadline, int argc,
@@ -66,7 +43,7 @@ static enum status call_and_print(const struct globals *g, const struct call_opt
     else
         status = session_call(&s, method, params, &result);
     if (status == STATUS_OK && !o->notify)
-        status = print_result(g, result);
+        status = result_print(g, result);
     session_close(&s);
     return status;
 }

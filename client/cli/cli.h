@@ -31,20 +31,26 @@ bool globals_finish(struct globals *g);
 void globals_fini(struct globals *g);
 
 struct command {
-    const char *name;
+    const char *name;      /* "task submit": one of a group has the group's name in front */
     const char *arguments; /* "METHOD [ARG...]" */
     const char *summary;   /* one line, no full stop */
     const char *text;      /* what a user must know; lines of at most 79 characters */
     const char *examples;
-    const struct option_spec *options; /* its own; NULL: none */
-    size_t options_size;               /* of the struct that they fill */
-    const void *defaults;              /* what it holds before; NULL: zeros */
+    const struct command *const *parts; /* of a group: its commands, NULL behind the last */
+    const struct option_spec *options;  /* its own; NULL: none */
+    const struct option_spec *shared;   /* those of several, which fill the same struct */
+    size_t options_size;                /* of the struct that they fill */
+    const void *defaults;               /* what it holds before; NULL: zeros */
     int arguments_min;
     int arguments_max; /* -1: any number */
     enum status (*run)(const struct globals *g, const void *options, int argc, char **argv);
 };
 
-extern const struct command PING, INFO, METHODS, CALL, TOKEN, BENCH, COMPLETION;
+extern const struct command CALL, TASK, QUEUE, CRON, AUDIT, PING, INFO, METHODS, TOKEN, BENCH,
+    COMPLETION;
+
+/* The name of a command within its group: its last word. */
+const char *command_word(const struct command *c);
 
 /* All of them, NULL behind the last; in main.c. */
 extern const struct command *const COMMANDS[];

@@ -9,27 +9,56 @@ static void print_options(const char *format, const struct option_spec *specs)
         printf(format, s->name);
 }
 
-static void print_commands(const char *format)
+static void print_words(const struct command *const *commands)
 {
+    for (; *commands != NULL; commands++)
+        printf("%s ", command_word(*commands));
+}
+
+static void bash_case(const struct command *c)
+{
+    printf("    '%s') words='", c->name);
+    if (c->parts != NULL)
+        print_words(c->parts);
+    print_options("--%s ", c->options);
+    print_options("--%s ", c->shared);
+    puts("' ;;");
+    for (const struct command *const *part = c->parts; part != NULL && *part != NULL; part++)
+        bash_case(*part);
+}
+
+static bool is_group(const struct command *c)
+{
+    return c->parts != NULL;
+}
+
+/* "a|b" of the commands that are groups, or of those that are not. */
+static void bash_pattern(bool groups)
+{
+    const char *bar = "        ";
     for (const struct command *const *c = COMMANDS; *c != NULL; c++)
-        printf(format, (*c)->name);
+        if (is_group(*c) == groups) {
+            printf("%s%s", bar, (*c)->name);
+            bar = "|";
+        }
 }
 
 /* Words only: files come from the shell's own default. */
 static void bash(void)
 {
-    puts("_ergon() {\n    local current=${COMP_WORDS[COMP_CWORD]} words command= word\n"
+    puts("_ergon() {\n    local current=${COMP_WORDS[COMP_CWORD]} words command= group= word\n"
          "    for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
+         "        [[ $word == -* ]] && continue\n"
+         "        if [ -n \"$group\" ]; then command=\"$group $word\"; break; fi\n"
          "        case $word in");
-    print_commands("        %s) command=$word; break ;;\n");
-    puts("        esac\n    done\n    case $command in");
-    for (const struct command *const *c = COMMANDS; *c != NULL; c++) {
-        printf("    %s) words='", (*c)->name);
-        print_options("--%s ", (*c)->options);
-        puts("' ;;");
-    }
+    bash_pattern(true);
+    puts(") group=$word command=$word ;;");
+    bash_pattern(false);
+    puts(") command=$word; break ;;\n        esac\n    done\n    case $command in");
+    for (const struct command *const *c = COMMANDS; *c != NULL; c++)
+        bash_case(*c);
     fputs("    *) words='", stdout);
-    print_commands("%s ");
+    print_words(COMMANDS);
     puts("' ;;\n    esac");
     fputs("    words+=' ", stdout);
     print_options("--%s ", GLOBAL_OPTIONS);
@@ -54,6 +83,18 @@ static void fish_options(const struct option_spec *specs, const char *condition)
     }
 }
 
+static void fish_part(const struct command *group, const struct command *part)
+{
+    char condition[160];
+    printf("complete -c ergon -n \"__fish_seen_subcommand_from %s\" -a %s -d \"%s\"\n", group->name,
+           command_word(part), part->summary);
+    snprintf(condition, sizeof condition,
+             " -n \"__fish_seen_subcommand_from %s; and __fish_seen_subcommand_from %s\"",
+             group->name, command_word(part));
+    fish_options(part->options, condition);
+    fish_options(part->shared, condition);
+}
+
 static void fish(void)
 {
     for (const struct command *const *c = COMMANDS; *c != NULL; c++) {
@@ -62,6 +103,8 @@ static void fish(void)
                (*c)->summary);
         snprintf(condition, sizeof condition, " -n \"__fish_seen_subcommand_from %s\"", (*c)->name);
         fish_options((*c)->options, condition);
+        for (const struct command *const *p = (*c)->parts; p != NULL && *p != NULL; p++)
+            fish_part(*c, *p);
     }
     fish_options(GLOBAL_OPTIONS, "");
 }

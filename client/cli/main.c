@@ -10,35 +10,48 @@
 
 #include <event2/event.h>
 
-const struct command *const COMMANDS[] = {&CALL,  &PING,  &INFO,       &METHODS,
-                                          &TOKEN, &BENCH, &COMPLETION, NULL};
+const struct command *const COMMANDS[] = {&CALL, &TASK,    &QUEUE, &CRON,  &AUDIT,      &PING,
+                                          &INFO, &METHODS, &TOKEN, &BENCH, &COMPLETION, NULL};
 
 static const char *const GENERAL =
     "Environment: ERGON_URL, ERGON_TOKEN or ERGON_TOKEN_FILE, ERGON_CACERT; options go first.\n"
     "Exit status: 0 good, 1 error from the server, 2 usage, 3 no connection or TLS,\n"
     "4 not allowed, 5 time is up, 6 no such method, 7 busy or over a limit, 130 interrupted.\n";
 
+const char *command_word(const struct command *c)
+{
+    const char *blank = strrchr(c->name, ' ');
+    return blank != NULL ? blank + 1 : c->name;
+}
+
+static void print_commands(FILE *out, const struct command *const *commands)
+{
+    for (; *commands != NULL; commands++)
+        fprintf(out, "  %-28s %s\n", (*commands)->name, (*commands)->summary);
+}
+
 static void print_usage(FILE *out)
 {
     fputs("Usage: ergon [OPTION...] COMMAND [ARG...]\n\n"
           "Talks to an Ergon server, or to any MessagePack-RPC server.\n\nCommands:\n",
           out);
-    for (const struct command *const *c = COMMANDS; *c != NULL; c++)
-        fprintf(out, "  %-26s %s\n", (*c)->name, (*c)->summary);
+    print_commands(out, COMMANDS);
     fputs("\nOptions, before or behind the command:\n", out);
     options_help(out, GLOBAL_OPTIONS);
     fprintf(out,
             "\n%s\nExamples:\n  ergon ping\n  ergon call echo hello\n"
-            "  ergon call hash sha256 @README.md hex\n  ergon call --help\n",
+            "  ergon call hash sha256 @README.md hex\n"
+            "  ergon task submit --retries 5 hash sha256 @README.md\n  ergon call --help\n",
             GENERAL);
 }
 
 static enum status print_command_help(const struct command *c)
 {
     printf("Usage: ergon %s [OPTION...] %s\n\n%s\n", c->name, c->arguments, c->text);
-    if (c->options != NULL) {
+    if (c->options != NULL || c->shared != NULL) {
         puts("Options:");
         options_help(stdout, c->options);
+        options_help(stdout, c->shared);
         putchar('\n');
     }
     puts("Options of every command:");
@@ -54,22 +67,28 @@ static enum status print_version(void)
     return STATUS_OK;
 }
 
-static const char *nth_command(const void *arg, size_t i)
+/* Asked in order, stops at NULL. */
+static const char *nth_word(const void *arg, size_t i)
 {
-    (void)arg;
-    return COMMANDS[i] != NULL ? COMMANDS[i]->name : NULL; /* asked in order, stops at NULL */
+    const struct command *const *commands = arg;
+    return commands[i] != NULL ? command_word(commands[i]) : NULL;
 }
 
-static const struct command *find_command(const char *name)
+/* `group` is NULL, or that whose parts these are. */
+static const struct command *find_command(const struct command *const *commands, const char *word,
+                                          const struct command *group)
 {
-    for (const struct command *const *c = COMMANDS; *c != NULL; c++)
-        if (strcmp((*c)->name, name) == 0)
+    const char *name = group != NULL ? group->name : "";
+    const char *blank = group != NULL ? " " : "";
+    for (const struct command *const *c = commands; *c != NULL; c++)
+        if (strcmp(command_word(*c), word) == 0)
             return *c;
-    const char *near = suggest(name, nth_command, NULL);
+    const char *near = suggest(word, nth_word, commands);
     if (near != NULL)
-        complain("unknown command '%s'; did you mean '%s'?", name, near);
+        complain("unknown command '%s%s%s'; did you mean '%s%s%s'?", name, blank, word, name, blank,
+                 near);
     else
-        complain("unknown command '%s'; see ergon --help", name);
+        complain("unknown command '%s%s%s'; see ergon %s%s--help", name, blank, word, name, blank);
     return NULL;
 }
 
@@ -83,8 +102,8 @@ static enum status run_with(const struct command *c, struct globals *g, void *op
                             char **argv)
 {
     char why[256];
-    struct option_set sets[] = {{c->options, options}, {GLOBAL_OPTIONS, g}};
-    if (!options_parse(sets, 2, &argc, argv, false, why, sizeof why))
+    struct option_set sets[] = {{c->options, options}, {c->shared, options}, {GLOBAL_OPTIONS, g}};
+    if (!options_parse(sets, 3, &argc, argv, false, why, sizeof why))
         return usage_error(c, why);
     if (g->version)
         return print_version();
@@ -99,11 +118,19 @@ static enum status run_with(const struct command *c, struct globals *g, void *op
     return c->run(g, options, argc, argv);
 }
 
-static enum status run_command(struct globals *g, int argc, char **argv)
+/* The group alone: what it holds. */
+static enum status print_group(const struct globals *g, const struct command *group)
 {
-    const struct command *c = find_command(argv[0]);
-    if (c == NULL)
-        return STATUS_USAGE;
+    FILE *out = g->help ? stdout : stderr;
+    fprintf(out, "Usage: ergon %s COMMAND [OPTION...] [ARG...]\n\n%s\nCommands:\n", group->name,
+            group->text);
+    print_commands(out, group->parts);
+    fprintf(out, "\nExamples:\n%s", group->examples);
+    return g->help ? STATUS_OK : STATUS_USAGE;
+}
+
+static enum status run_alone(const struct command *c, struct globals *g, int argc, char **argv)
+{
     void *options = calloc(1, c->options_size + 1);
     if (options == NULL) {
         complain("out of memory");
@@ -111,9 +138,31 @@ static enum status run_command(struct globals *g, int argc, char **argv)
     }
     if (c->defaults != NULL)
         memcpy(options, c->defaults, c->options_size);
-    enum status status = run_with(c, g, options, argc - 1, argv + 1);
+    enum status status = run_with(c, g, options, argc, argv);
     free(options);
     return status;
+}
+
+static enum status run_group(const struct command *group, struct globals *g, int argc, char **argv)
+{
+    char why[256];
+    struct option_set sets[] = {{GLOBAL_OPTIONS, g}};
+    if (!options_parse(sets, 1, &argc, argv, true, why, sizeof why))
+        return usage_error(group, why);
+    if (argc == 0)
+        return print_group(g, group);
+    const struct command *c = find_command(group->parts, argv[0], group);
+    return c != NULL ? run_alone(c, g, argc - 1, argv + 1) : STATUS_USAGE;
+}
+
+static enum status run_command(struct globals *g, int argc, char **argv)
+{
+    const struct command *c = find_command(COMMANDS, argv[0], NULL);
+    if (c == NULL)
+        return STATUS_USAGE;
+    if (c->parts != NULL)
+        return run_group(c, g, argc - 1, argv + 1);
+    return run_alone(c, g, argc - 1, argv + 1);
 }
 
 static enum status run(struct globals *g, int argc, char **argv)

@@ -171,6 +171,6 @@ void options_help(FILE *out, const struct option_spec *specs)
                                : snprintf(left, sizeof left, "    ");
         snprintf(left + n, sizeof left - (size_t)n, "--%s%s%s", s->name,
                  s->argument != NULL ? " " : "", s->argument != NULL ? s->argument : "");
-        fprintf(out, "  %-26s %s\n", left, s->help);
+        fprintf(out, "  %-28s %s\n", left, s->help);
     }
 }

@@ -39,7 +39,7 @@ struct option_set {
 bool options_parse(const struct option_set *sets, size_t set_count, int *argc, char **argv,
                    bool stop_at_first, char *why, size_t why_size);
 
-/* Prints a line for each option. */
+/* Prints a line for each option; NULL has none. */
 void options_help(FILE *out, const struct option_spec *specs);
 
 /* The candidate that `word` was most likely meant to be, or NULL if none is near.  `next(arg, i)`

@@ -29,6 +29,12 @@ static void clean(char *text)
             *text = ' ';
 }
 
+void render_text(const char *text)
+{
+    for (; *text != 0; text++)
+        putchar((unsigned char)*text < 0x20 || *text == 0x7f ? ' ' : *text);
+}
+
 static void cell_text(const json_t *value, char *buf, size_t size)
 {
     if (value == NULL || json_is_null(value)) {

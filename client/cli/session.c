@@ -2,7 +2,7 @@
 
 #include <time.h>
 
-enum { NS_PER_MS = 1000 * 1000, NS_PER_S = 1000 * NS_PER_MS };
+enum { NS_PER_MS = 1000 * 1000, NS_PER_S = 1000 * NS_PER_MS, ASK_AGAIN_NS = 100 * NS_PER_MS };
 
 uint64_t session_now_ns(void)
 {
@@ -43,18 +43,18 @@ static const char *advice(const struct globals *g, enum ergon_end outcome)
     return outcome == ERGON_END_UNREACHABLE ? "; is ergond running there? See --server" : "";
 }
 
-enum status session_open(struct session *s, const struct globals *g, uint32_t default_timeout_ms)
+static enum status open_with(struct session *s, const struct globals *g,
+                             struct ergon_options *options, uint32_t default_timeout_ms)
 {
     char why[512];
-    struct ergon_options options = session_options(g);
     *s = (struct session){.globals = g};
     if (g->timeout_ns == 0 && default_timeout_ms > 0)
-        options.connect_timeout_ms = default_timeout_ms;
+        options->connect_timeout_ms = default_timeout_ms;
     if (g->timeout_ns > 0 || default_timeout_ms > 0)
         s->give_up_ns =
             session_now_ns() +
             (g->timeout_ns > 0 ? g->timeout_ns : (uint64_t)default_timeout_ms * NS_PER_MS);
-    enum ergon_end outcome = ergon_blocking_open(&options, &s->connection, why, sizeof why);
+    enum ergon_end outcome = ergon_blocking_open(options, &s->connection, why, sizeof why);
     if (outcome == ERGON_END_OK)
         return STATUS_OK;
     if (outcome == ERGON_END_INVALID)
@@ -62,6 +62,29 @@ enum status session_open(struct session *s, const struct globals *g, uint32_t de
     else if (!g->quiet)
         complain("no connection to %s: %s%s", g->server, why, advice(g, outcome));
     return status_of(outcome, "");
+}
+
+enum status session_open(struct session *s, const struct globals *g, uint32_t default_timeout_ms)
+{
+    struct ergon_options options = session_options(g);
+    return open_with(s, g, &options, default_timeout_ms);
+}
+
+/* Until there was a connection session_open_lasting() itself says why there is none. */
+static void on_state(void *arg, enum ergon_state state, const char *why)
+{
+    struct session *s = arg;
+    if (state == ERGON_STATE_BACKING_OFF && s->connection != NULL && !s->globals->quiet)
+        complain("no connection: %s; it is tried again", why);
+}
+
+enum status session_open_lasting(struct session *s, const struct globals *g)
+{
+    struct ergon_options options = session_options(g);
+    options.no_reconnect = false;
+    options.on_state = on_state;
+    options.on_state_arg = s;
+    return open_with(s, g, &options, 0);
 }
 
 void session_close(struct session *s)
@@ -77,8 +100,7 @@ static void report(const struct session *s, const char *method, const struct erg
     complain("%s: %s%s%s", method, a->code, a->code[0] != 0 ? ": " : "", a->text);
 }
 
-/* What the time limit leaves for a call; 0: there is no limit. */
-static uint32_t time_left_ms(const struct session *s)
+uint32_t session_time_left(const struct session *s)
 {
     uint64_t now = session_now_ns();
     if (s->give_up_ns == 0)
@@ -90,7 +112,7 @@ static enum status call(struct session *s, const char *method, struct span param
                         struct span *result, const struct ergon_answer **answer)
 {
     struct ergon_raw bytes = {params.at, params.len};
-    ergon_blocking_call(s->connection, method, bytes, time_left_ms(s), answer);
+    ergon_blocking_call(s->connection, method, bytes, session_time_left(s), answer);
     *result = span_of((*answer)->result.at, (*answer)->result.len);
     return status_of((*answer)->outcome, (*answer)->code);
 }
@@ -100,6 +122,29 @@ enum status session_call(struct session *s, const char *method, struct span para
 {
     const struct ergon_answer *answer;
     enum status status = call(s, method, params, result, &answer);
+    if (status != STATUS_OK)
+        report(s, method, answer);
+    return status;
+}
+
+/* The connection broke, or the server is about to stop: the next one answers. */
+static bool worth_asking_again(const struct session *s, const struct ergon_answer *a)
+{
+    bool time_left = s->give_up_ns == 0 || session_now_ns() < s->give_up_ns;
+    return time_left && (a->outcome == ERGON_END_BROKEN ||
+                         (a->outcome == ERGON_END_ERROR && strcmp(a->code, "DRAINING") == 0));
+}
+
+enum status session_insist(struct session *s, const char *method, struct span params,
+                           struct span *result)
+{
+    const struct timespec pause = {.tv_nsec = ASK_AGAIN_NS};
+    const struct ergon_answer *answer;
+    enum status status = call(s, method, params, result, &answer);
+    while (status != STATUS_OK && worth_asking_again(s, answer)) {
+        nanosleep(&pause, NULL);
+        status = call(s, method, params, result, &answer);
+    }
     if (status != STATUS_OK)
         report(s, method, answer);
     return status;

@@ -49,6 +49,20 @@ for command in call ping info methods token bench completion; do
     expect 0 "Examples:" "" help "$command"
 done
 
+for group in task queue cron; do
+    expect 0 "Usage: ergon $group COMMAND" "" "$group" --help
+    expect 0 "Examples:" "" help "$group"
+    expect 2 "" "Usage: ergon $group COMMAND" "$group"
+done
+for command in "task submit" "task call" "task get" "task wait" "task watch" "task cancel" "task retry" "task list" \
+    "task explain" "queue list" "queue explain" "queue pause" "queue resume" "queue drain" "cron put" "cron list" \
+    "cron delete" audit; do
+    # shellcheck disable=SC2086
+    expect 0 "Usage: ergon $command" "" $command --help
+    # shellcheck disable=SC2086
+    expect 0 "Examples:" "" help $command
+done
+
 # usage
 expect 2 "" "Usage: ergon"
 expect 2 "" "did you mean 'ping'" pnig
@@ -57,6 +71,18 @@ expect 2 "" "did you mean --json" ping --jsno
 expect 2 "" "unknown option --nothing" --nothing ping
 expect 2 "" "an argument is missing" call
 expect 2 "" "an argument too many" ping x
+expect 2 "" "did you mean 'task submit'" task sumbit
+expect 2 "" "see ergon queue --help" queue quaternion
+expect 2 "" "an argument is missing; see ergon task get --help" task get
+expect 2 "" "an argument is missing; see ergon task submit --help" task submit
+expect 2 "" "in the file" task submit --many - echo
+expect 2 "" "--wait is for one task" task submit --many - --wait
+expect 2 "" "cannot read /nowhere/tasks: No such file" task submit --many /nowhere/tasks
+expect 2 "" "option --priority: 'high' is not a number" task submit --priority high echo
+expect 2 "" "KEY=MAX, as smtp=3" task submit --limit smtp echo
+expect 2 "" "none, async or fsync" task call --durable very echo
+expect 2 "" "--result is for one task" task wait --result t1 t2
+expect 2 "" "option --jitter: '5' is not a duration" cron put n @daily echo --jitter 5
 expect 2 "" "needs URL" ping -s
 expect 2 "" "a duration with a unit" ping --timeout 5
 expect 2 "" "takes no value" ping --json=yes
@@ -96,6 +122,10 @@ expect 3 "" "no connection to $nobody" -s $nobody ping
 expect 3 "" "" -s $nobody ping -q
 expect 3 "" "no connection" -s $nobody call echo -5 -- --x
 expect 3 "" "no connection" -s unix:///nowhere/socket info
+expect 3 "" "no connection" -s $nobody task submit echo
+expect 3 "" "no connection" -s $nobody task wait t1
+expect 3 "" "no connection" -s $nobody task watch t1
+expect 3 "" "no connection" -s $nobody audit
 expect 3 "" "no load on" -s $nobody bench -n 1
 ERGON_URL=unix:///nowhere/other expect 3 "" "unix:///nowhere/other" methods
 
@@ -120,6 +150,9 @@ for shell in bash zsh fish; do
     expect 0 "methods" "" completion $shell
 done
 "$ergon" completion bash | bash -n || fail "completion bash: not bash"
+words=$( ("$ergon" completion bash &&
+    echo 'COMP_WORDS=(ergon -v task wait --a) COMP_CWORD=4; _ergon; echo "${COMPREPLY[@]}"') | bash)
+[ "$words" = "--any" ] || fail "completion bash: ergon task wait --a gives '$words'"
 
 [ $failed = 0 ] && echo "all as expected"
 exit $failed

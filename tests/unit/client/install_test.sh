@@ -9,14 +9,14 @@ trap 'rm -rf "$top"' EXIT
 
 lib=$(dirname "$(find "$top/usr" -name libergon.so)")
 export PKG_CONFIG_PATH="$lib/pkgconfig"
-for name in blocking pipelined; do
+for name in blocking pipelined submit; do
     # shellcheck disable=SC2046
     "$cc" -Wall -Werror "$source/examples/client/$name.c" \
         $(pkg-config --cflags --libs ergon libevent_core msgpack) -o "$top/$name"
 done
 
 # They run: nobody listens on port 1, and they say so.
-for name in blocking pipelined; do
+for name in blocking pipelined submit; do
     if LD_LIBRARY_PATH=$lib "$top/$name" ergon://127.0.0.1:1 2>"$top/said"; then
         echo "$name found a server where there is none"
         exit 1

@@ -4,7 +4,9 @@
 
 #include "tests/support/heap.h"
 
-enum { CALLS = 3 };
+#include <ergon/client_tasks.h>
+
+enum { CALLS = 3, ASKS = 2 };
 
 static void call_all(struct ergon_client *client, struct seen *seen, unsigned *accepted)
 {
@@ -16,20 +18,39 @@ static void call_all(struct ergon_client *client, struct seen *seen, unsigned *a
     ergon_client_notify(client, "x", raw);
 }
 
+static bool ignore_event(void *arg, const struct ergon_event *event)
+{
+    (void)arg;
+    (void)event;
+    return true;
+}
+
+/* A request with options, and a watch. */
+static void ask_all(struct ergon_client *client, struct seen *seen, unsigned *accepted)
+{
+    struct ergon_request *r = ergon_request_submit("x", (struct ergon_raw){NULL, 0},
+                                                   ERGON_TASK(.key = "k", .limit_key = "l"));
+    if (ergon_client_ask(client, r, 60000, seen_answer, &seen[0]) != 0)
+        (*accepted)++;
+    if (ergon_client_watch(client, "t1", 1, ignore_event, seen_answer, &seen[1]) != NULL)
+        (*accepted)++;
+}
+
 /* Calls that wait for the connection, then calls on it. */
 static void talk(struct scripted *s, struct ergon_client *client)
 {
     unsigned total = 0;
     unsigned accepted = 0;
-    struct seen seen[2 * CALLS];
-    for (int i = 0; i < 2 * CALLS; i++)
+    struct seen seen[2 * CALLS + ASKS];
+    for (int i = 0; i < 2 * CALLS + ASKS; i++)
         seen[i] = (struct seen){.total = &total};
     call_all(client, seen, &accepted);
     scripted_until(s, &total, accepted);
     call_all(client, seen + CALLS, &accepted);
+    ask_all(client, seen + 2 * CALLS, &accepted);
     scripted_until(s, &total, accepted);
     ergon_client_free(client);
-    for (int i = 0; i < 2 * CALLS; i++)
+    for (int i = 0; i < 2 * CALLS + ASKS; i++)
         assert_true(seen[i].count <= 1);
     assert_int_equal(total, accepted);
 }

@@ -1,0 +1,76 @@
+/* ergon audit: do the accounts of the server balance? */
+#include "client/cli/render.h"
+#include "client/cli/result.h"
+
+enum { AUDIT_TIMEOUT_MS = 60 * 1000 };
+
+static void add_row(json_t *rows, const char *name, json_t *account)
+{
+    if (json_is_object(account)) {
+        json_object_set_new(account, "of", json_string(name));
+        json_array_append(rows, account);
+    }
+}
+
+static void print_accounts(const struct globals *g, json_t *audit)
+{
+    static const char *const names[] = {"kept", "fleeting", "store", NULL};
+    static const char *const first[] = {"of",      "submitted", "done", "failed", "cancelled",
+                                        "expired", "dead",      "open", NULL};
+    json_t *rows = json_array();
+    for (const char *const *name = names; *name != NULL; name++)
+        add_row(rows, *name, json_object_get(audit, *name));
+    render_table(rows, first, 0, colour_wanted(g, stdout));
+    json_decref(rows);
+}
+
+static enum status print_audit(const struct globals *g, json_t *audit)
+{
+    bool balanced = json_is_true(json_object_get(audit, "balanced"));
+    enum status status = balanced ? STATUS_OK : STATUS_REMOTE;
+    size_t i;
+    json_t *text;
+    if (g->json) {
+        enum status printed = print_json(audit);
+        return status == STATUS_OK ? printed : status;
+    }
+    print_accounts(g, audit);
+    json_array_foreach(json_object_get(audit, "differences"), i, text)
+    {
+        fputs("difference: ", stdout);
+        render_text(json_is_string(text) ? json_string_value(text) : "?");
+        putchar('\n');
+    }
+    puts(balanced ? "balanced" : "not balanced");
+    json_decref(audit);
+    return status;
+}
+
+static enum status run(const struct globals *g, const void *options, int argc, char **argv)
+{
+    struct session s;
+    json_t *audit;
+    (void)options;
+    (void)argc;
+    (void)argv;
+    enum status status = session_open(&s, g, AUDIT_TIMEOUT_MS);
+    if (status != STATUS_OK)
+        return status;
+    status = ask_json(&s, "server.audit", json_array(), &audit);
+    if (status == STATUS_OK)
+        status = print_audit(g, audit);
+    session_close(&s);
+    return status;
+}
+
+const struct command AUDIT = {
+    .name = "audit",
+    .arguments = "",
+    .summary = "check that no task was lost: the accounts must balance",
+    .text = "Submitted = done + failed + cancelled + expired + dead + open: of the durable tasks\n"
+            "across restarts (kept), of the others since the start (fleeting), and in the rows of\n"
+            "the store. Exit status 1: they do not, and the differences are named.\n",
+    .examples = "  ergon audit\n"
+                "  ergon audit --json | jq .balanced\n",
+    .run = run,
+};

@@ -1,0 +1,119 @@
+#include "client/cli/people.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "proto/units.h"
+
+enum { S = 1000, M = 60 * S, H = 60 * M, D = 24 * H, NS_A_MS = 1000 * 1000 };
+
+int64_t people_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * S + t.tv_nsec / NS_A_MS;
+}
+
+/* Two units of a kind are still said in the smaller one: 90 s, then 2 m. */
+const char *people_age(int64_t unix_ms, int64_t now, char *buf, size_t size)
+{
+    static const struct {
+        int64_t ms;
+        const char *name;
+    } units[] = {{D, "d"}, {H, "h"}, {M, "m"}, {S, "s"}};
+    int64_t age = now - unix_ms;
+    int64_t far = age < 0 ? -age : age;
+    const char *unit = "s";
+    int64_t ms = S;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (far >= 2 * units[i].ms) {
+            unit = units[i].name;
+            ms = units[i].ms;
+            break;
+        }
+    long long count = (far + (age < 0 ? ms - 1 : 0)) / ms; /* what is to come is rounded up */
+    if (count == 0)
+        snprintf(buf, size, "now");
+    else
+        snprintf(buf, size, age < 0 ? "in %lld %s" : "%lld %s ago", count, unit);
+    return buf;
+}
+
+const char *people_clock(int64_t unix_ms, int64_t now, char *buf, size_t size)
+{
+    struct tm then, today;
+    time_t s = (time_t)(unix_ms / S);
+    time_t now_s = (time_t)(now / S);
+    localtime_r(&s, &then);
+    localtime_r(&now_s, &today);
+    bool same = then.tm_yday == today.tm_yday && then.tm_year == today.tm_year;
+    size_t len = strftime(buf, size, same ? "%H:%M:%S" : "%Y-%m-%d %H:%M:%S", &then);
+    snprintf(buf + len, size - len, ".%03d", (int)(unix_ms % S));
+    return buf;
+}
+
+const char *people_text(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text != NULL ? text : "";
+}
+
+static bool one_of(const char *key, const char *const *names)
+{
+    for (; *names != NULL; names++)
+        if (strcmp(key, *names) == 0)
+            return true;
+    return false;
+}
+
+/* What the value of a key is for people; NULL: it stays. */
+static json_t *readable(const char *key, const json_t *value, int64_t now)
+{
+    static const char *const moments[] = {"created", "due",  "started", "ended",  "deadline",
+                                          "oldest",  "next", "last",    "refill", NULL};
+    static const char *const durations[] = {"timeout", "per", NULL};
+    char text[64];
+    json_int_t v = json_integer_value(value);
+    if (!json_is_integer(value))
+        return NULL;
+    if (strcmp(key, "at") == 0)
+        return json_string(people_clock(v, now, text, sizeof text));
+    if (one_of(key, moments))
+        return json_string(people_age(v, now, text, sizeof text));
+    if (one_of(key, durations))
+        return json_string(units_duration_text((uint64_t)v * NS_A_MS, text, sizeof text));
+    return NULL;
+}
+
+static void object(json_t *value, int64_t now)
+{
+    void *next;
+    const char *key;
+    json_t *member;
+    json_object_foreach_safe(value, next, key, member)
+    {
+        json_t *text = readable(key, member, now);
+        if (text != NULL)
+            json_object_set_new(value, key, text);
+        else if (json_is_null(member))
+            json_object_del(value, key);
+        else if (strcmp(key, "result") != 0 && strcmp(key, "data") != 0)
+            people_object(member, now); /* what a handler gave is its own */
+    }
+}
+
+void people_object(json_t *value, int64_t now)
+{
+    size_t i;
+    json_t *member;
+    if (json_is_object(value)) {
+        object(value, now);
+        return;
+    }
+    json_array_foreach(value, i, member)
+    {
+        people_object(member, now);
+    }
+}

@@ -1,0 +1,215 @@
+/* ergon task submit --many: a task for each line of a file, some hundred to a request. */
+#include "client/cli/json.h"
+#include "client/cli/people.h"
+#include "client/cli/result.h"
+#include "client/cli/task.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { BATCH_LINES = 500, BATCH_BYTES = 512 * 1024 };
+
+struct many {
+    struct session session;
+    const char *path;
+    const json_t *options; /* of all */
+    FILE *file;
+    json_t *orders;              /* of this batch: [method, params, options] each */
+    uint64_t lines[BATCH_LINES]; /* where each of them stands, from 1 */
+    size_t bytes;                /* of their text */
+    uint64_t line;               /* read last */
+    uint64_t submitted, refused;
+};
+
+static void refuse(struct many *m, uint64_t line, const char *why)
+{
+    m->refused++;
+    if (!m->session.globals->quiet)
+        complain("%s:%llu: %s", m->path, (unsigned long long)line, why);
+}
+
+/* ---- lines ---- */
+
+/* An array as it is; an object as an array; NULL: neither.  A new reference. */
+static json_t *order_of(json_t *line)
+{
+    if (json_is_array(line) && json_array_size(line) > 0 && json_array_size(line) <= 3)
+        return json_incref(line);
+    json_t *method = json_object_get(line, "method");
+    json_t *params = json_object_get(line, "params");
+    json_t *options = json_object_get(line, "options");
+    if (!json_is_string(method))
+        return NULL;
+    return json_pack("[O, o, o]", method, params != NULL ? json_incref(params) : json_array(),
+                     options != NULL ? json_incref(options) : json_object());
+}
+
+static void add_line(struct many *m, const char *text, size_t len)
+{
+    json_error_t error;
+    json_t *line = json_loadb(text, len, JSON_ALLOW_NUL, &error);
+    json_t *order = line != NULL ? order_of(line) : NULL;
+    if (line == NULL)
+        refuse(m, m->line, error.text);
+    else if (order == NULL)
+        refuse(m, m->line, "not [METHOD, [ARG...], {OPTIONS}], and no object with a method");
+    if (order != NULL) {
+        m->lines[json_array_size(m->orders)] = m->line;
+        json_array_append_new(m->orders, order);
+        m->bytes += len;
+    }
+    json_decref(line);
+}
+
+/* False: the file is at its end. */
+static bool read_batch(struct many *m)
+{
+    char *text = NULL;
+    size_t room = 0;
+    ssize_t len = 0;
+    m->bytes = 0;
+    json_array_clear(m->orders);
+    while (json_array_size(m->orders) < BATCH_LINES && m->bytes < BATCH_BYTES &&
+           (len = getline(&text, &room, m->file)) >= 0) {
+        m->line++;
+        if (text[strspn(text, " \t\r\n")] != 0)
+            add_line(m, text, (size_t)len);
+    }
+    free(text);
+    return len >= 0;
+}
+
+/* ---- batches ---- */
+
+static void take_answer(struct many *m, uint64_t line, const json_t *answer)
+{
+    const char *error = json_string_value(json_object_get(answer, "error"));
+    if (error != NULL) {
+        refuse(m, line, error);
+        return;
+    }
+    m->submitted++;
+    if (!m->session.globals->json)
+        puts(people_text(answer, "id"));
+}
+
+static void take_answers(struct many *m, size_t first, json_t *answers)
+{
+    size_t i;
+    json_t *answer;
+    json_array_foreach(answers, i, answer)
+    {
+        take_answer(m, m->lines[first + i], answer);
+        if (m->session.globals->json)
+            json_print(answer, false);
+    }
+    json_decref(answers);
+}
+
+/* Some of the batch, quietly: what is wrong with it is told by line. */
+static enum ergon_end ask(struct many *m, size_t first, size_t count,
+                          const struct ergon_answer **answer)
+{
+    msgpack_sbuffer params;
+    msgpack_packer packer;
+    json_t *part = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append(part, json_array_get(m->orders, first + i));
+    json_t *all = json_pack("[oO]", part, m->options);
+    msgpack_sbuffer_init(&params);
+    msgpack_packer_init(&packer, &params, msgpack_sbuffer_write);
+    /* What cannot be packed is empty, and refused. */
+    if (all == NULL || !json_to_value(&packer, all))
+        msgpack_sbuffer_clear(&params);
+    struct ergon_raw raw = {params.data, params.size};
+    enum ergon_end end = ergon_blocking_call(m->session.connection, "task.submit_many", raw,
+                                             session_time_left(&m->session), answer);
+    msgpack_sbuffer_destroy(&params);
+    json_decref(all);
+    return end;
+}
+
+/* A wrong option or an unknown method has the whole request refused. */
+static bool blames_a_line(const struct ergon_answer *a)
+{
+    static const char *const codes[] = {"BAD_PARAMS", "NO_METHOD", "DENIED", "TOO_LARGE", NULL};
+    for (const char *const *code = codes; *code != NULL; code++)
+        if (a->outcome == ERGON_END_ERROR && strcmp(a->code, *code) == 0)
+            return true;
+    return false;
+}
+
+/* Halves until the line is found that is to blame. */
+static enum status submit_part(struct many *m, size_t first, size_t count)
+{
+    const struct ergon_answer *a;
+    char why[640];
+    if (ask(m, first, count, &a) == ERGON_END_OK) {
+        take_answers(m, first, json_from_value(span_of(a->result.at, a->result.len)));
+        return STATUS_OK;
+    }
+    snprintf(why, sizeof why, "%s%s%s", a->code, a->code[0] != 0 ? ": " : "", a->text);
+    if (!blames_a_line(a)) {
+        complain("%s:%llu to %llu: %s", m->path, (unsigned long long)m->lines[first],
+                 (unsigned long long)m->lines[first + count - 1], why);
+        return status_of(a->outcome, a->code);
+    }
+    if (count == 1) {
+        refuse(m, m->lines[first], why);
+        return STATUS_OK;
+    }
+    enum status status = submit_part(m, first, count / 2);
+    return status == STATUS_OK ? submit_part(m, first + count / 2, count - count / 2) : status;
+}
+
+static enum status submit_all(struct many *m)
+{
+    enum status status = STATUS_OK;
+    bool more = true;
+    while (more && status == STATUS_OK) {
+        more = read_batch(m);
+        if (json_array_size(m->orders) > 0)
+            status = submit_part(m, 0, json_array_size(m->orders));
+    }
+    if (!m->session.globals->quiet)
+        complain("%llu submitted, %llu refused", (unsigned long long)m->submitted,
+                 (unsigned long long)m->refused);
+    return status == STATUS_OK && m->refused > 0 ? STATUS_REMOTE : status;
+}
+
+static enum status submit_opened(struct many *m, const struct globals *g)
+{
+    enum status status = session_open(&m->session, g, 0);
+    if (status != STATUS_OK)
+        return status;
+    m->orders = json_array();
+    status = submit_all(m);
+    json_decref(m->orders);
+    session_close(&m->session);
+    return status;
+}
+
+enum status task_submit_file(const struct globals *g, const char *path, const json_t *options)
+{
+    bool standard = strcmp(path, "-") == 0;
+    struct many *m = calloc(1, sizeof *m);
+    enum status status = STATUS_REMOTE;
+    if (m == NULL) {
+        complain("out of memory");
+        return status;
+    }
+    m->path = standard ? "standard input" : path;
+    m->options = options;
+    m->file = standard ? stdin : fopen(path, "re");
+    if (m->file != NULL) {
+        status = submit_opened(m, g);
+    } else {
+        char why[128];
+        complain("cannot read %s: %s", path, strerror_r(errno, why, sizeof why));
+        status = STATUS_USAGE;
+    }
+    if (m->file != NULL && !standard)
+        fclose(m->file);
+    free(m);
+    return status;
+}

@@ -1,0 +1,134 @@
+/* Each request, as the server gets it; shown as JSON. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "client/cli/json.h"
+#include "client/lib/request.h"
+
+static const struct ergon_raw NONE = {NULL, 0};
+
+static void expect(struct ergon_request *r, const char *method, const char *params)
+{
+    assert_non_null(r);
+    assert_string_equal(r->method, method);
+    json_t *value = json_from_value(pack_bytes(&r->params));
+    char *text = json_dumps(value, JSON_COMPACT);
+    assert_string_equal(text, params);
+    free(text);
+    json_decref(value);
+    ergon_request_free(r);
+}
+
+static void a_submission_holds_what_was_given(void **state)
+{
+    static const uint8_t params[] = {0x91, 0xa2, 'h', 'i'};
+    struct ergon_raw raw = {params, sizeof params};
+    (void)state;
+    expect(ergon_request_submit("echo", raw, NULL), "task.submit", "[\"echo\",[\"hi\"],{}]");
+    expect(ergon_request_call("echo", NONE, ERGON_TASK(.deadline_ms = 5000)), "task.call",
+           "[\"echo\",[],{\"deadline\":5000}]");
+    expect(ergon_request_submit("x", NONE, ERGON_TASK(.priority = ERGON_ZERO, .retries = 3)),
+           "task.submit", "[\"x\",[],{\"priority\":0,\"retries\":3}]");
+}
+
+static void every_option_has_its_name(void **state)
+{
+    static const char *const after[] = {"t1", "t2"};
+    (void)state;
+    expect(ergon_request_submit(
+               "x", NONE,
+               ERGON_TASK(.priority = 9, .delay_ms = 1, .at_ms = 2, .timeout_ms = 3,
+                          .deadline_ms = 4, .retries = 5, .backoff_ms = 6, .backoff_max_ms = 7,
+                          .backoff_jitter = 8, .key = "k", .coalesce = "c", .limit_key = "l",
+                          .limit_max = 9, .rate_key = "r", .rate_max = 10, .rate_per_ms = 11,
+                          .tenant = "n", .after = after, .after_count = 2, .keep_ms = 12,
+                          .keep_size = 13, .durable = "fsync")),
+           "task.submit",
+           "[\"x\",[],{\"priority\":9,\"delay\":1,\"at\":2,\"timeout\":3,\"deadline\":4,"
+           "\"retries\":5,\"backoff\":6,\"backoff_max\":7,\"backoff_jitter\":8,\"key\":\"k\","
+           "\"coalesce\":\"c\",\"limit\":{\"key\":\"l\",\"max\":9},"
+           "\"rate\":{\"key\":\"r\",\"max\":10,\"per\":11},\"tenant\":\"n\","
+           "\"after\":[\"t1\",\"t2\"],\"keep\":12,\"keep_size\":13,\"durable\":\"fsync\"}]");
+}
+
+/* A caller that was built when the struct was shorter. */
+static void what_lies_behind_the_size_counts_as_zero(void **state)
+{
+    struct ergon_task_options o = {.size = offsetof(struct ergon_task_options, retries),
+                                   .delay_ms = 1,
+                                   .retries = 7,
+                                   .durable = "fsync"};
+    (void)state;
+    expect(ergon_request_submit("x", NONE, &o), "task.submit", "[\"x\",[],{\"delay\":1}]");
+}
+
+static void many_submissions_are_one_request(void **state)
+{
+    const struct ergon_task_order orders[] = {{"a", NONE, NULL},
+                                              {"b", NONE, ERGON_TASK(.retries = 1)}};
+    (void)state;
+    expect(ergon_request_submit_many(orders, 2, ERGON_TASK(.tenant = "n")), "task.submit_many",
+           "[[[\"a\",[],{}],[\"b\",[],{\"retries\":1}]],{\"tenant\":\"n\"}]");
+}
+
+static void tasks_are_asked_for(void **state)
+{
+    static const char *const ids[] = {"t1", "t2"};
+    (void)state;
+    expect(ergon_request_get("t1", 0), "task.get", "[\"t1\",{}]");
+    expect(ergon_request_get("t1", ERGON_ASK_NO_RESULT | ERGON_ASK_HISTORY), "task.get",
+           "[\"t1\",{\"result\":false,\"history\":true}]");
+    expect(ergon_request_wait(ids, 2, 1500, ERGON_ASK_ANY), "task.wait",
+           "[[\"t1\",\"t2\"],{\"timeout\":1500,\"any\":true}]");
+    expect(ergon_request_cancel("t1"), "task.cancel", "[\"t1\"]");
+    expect(ergon_request_retry("t1"), "task.retry", "[\"t1\"]");
+    expect(ergon_request_explain("t1"), "task.explain", "[\"t1\"]");
+    expect(ergon_request_list(NULL), "task.list", "[{}]");
+    expect(ergon_request_list(&(struct ergon_task_filter){.size = sizeof(struct ergon_task_filter),
+                                                          .state = "dead",
+                                                          .older_ms = 5,
+                                                          .cursor = "t9"}),
+           "task.list", "[{\"state\":\"dead\",\"older\":5,\"cursor\":\"t9\"}]");
+}
+
+static void queues_and_crons_are_asked_for(void **state)
+{
+    (void)state;
+    expect(ergon_request_queues(), "queue.list", "[]");
+    expect(ergon_request_queue_explain("m"), "queue.explain", "[\"m\"]");
+    expect(ergon_request_queue_pause("m"), "queue.pause", "[\"m\"]");
+    expect(ergon_request_queue_resume("m"), "queue.resume", "[\"m\"]");
+    expect(ergon_request_queue_drain("m"), "queue.drain", "[\"m\"]");
+    expect(ergon_request_crons(), "cron.list", "[]");
+    expect(ergon_request_cron_delete("n"), "cron.delete", "[\"n\"]");
+    expect(ergon_request_audit(), "server.audit", "[]");
+    expect(ergon_request_cron_put(
+               "n", "@daily", "m", NONE,
+               &(struct ergon_cron_options){.size = sizeof(struct ergon_cron_options),
+                                            .zone = "Europe/Berlin",
+                                            .jitter_ms = 5,
+                                            .overlap = "skip",
+                                            .catch_up = "one",
+                                            .task = ERGON_TASK(.retries = 2)}),
+           "cron.put",
+           "[\"n\",\"@daily\",\"m\",[],{\"zone\":\"Europe/Berlin\",\"jitter\":5,"
+           "\"overlap\":\"skip\",\"catch_up\":\"one\",\"retries\":2}]");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_submission_holds_what_was_given),
+        cmocka_unit_test(every_option_has_its_name),
+        cmocka_unit_test(what_lies_behind_the_size_counts_as_zero),
+        cmocka_unit_test(many_submissions_are_one_request),
+        cmocka_unit_test(tasks_are_asked_for),
+        cmocka_unit_test(queues_and_crons_are_asked_for),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,151 @@
+/* Answers of the server as structs; the answers are written as JSON. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <ergon/client_tasks.h>
+
+#include "client/cli/json.h"
+
+/* Valid until the end of the test. */
+static struct ergon_raw value_of(msgpack_sbuffer *bytes, const char *text)
+{
+    msgpack_packer packer;
+    json_error_t error;
+    json_t *value = json_loads(text, JSON_DECODE_ANY, &error);
+    if (value == NULL)
+        fail_msg("%s: %s", text, error.text);
+    msgpack_sbuffer_init(bytes);
+    msgpack_packer_init(&packer, bytes, msgpack_sbuffer_write);
+    assert_true(json_to_value(&packer, value));
+    json_decref(value);
+    return (struct ergon_raw){bytes->data, bytes->size};
+}
+
+static void a_submission_is_read(void **state)
+{
+    msgpack_sbuffer bytes;
+    struct ergon_submitted s;
+    (void)state;
+    assert_true(ergon_read_submitted(
+        value_of(&bytes, "{\"id\": \"t1\", \"state\": \"queued\", \"durable\": \"fsync\","
+                         " \"duplicate\": true, \"coalesced\": false, \"later\": [1]}"),
+        &s));
+    assert_string_equal(s.id, "t1");
+    assert_string_equal(s.state, "queued");
+    assert_string_equal(s.durable, "fsync");
+    assert_true(s.duplicate);
+    assert_false(s.coalesced);
+    assert_string_equal(s.error, "");
+    msgpack_sbuffer_destroy(&bytes);
+    assert_true(ergon_read_submitted(value_of(&bytes, "{\"error\": \"BUSY: full\"}"), &s));
+    assert_string_equal(s.error, "BUSY: full");
+    assert_string_equal(s.id, "");
+    msgpack_sbuffer_destroy(&bytes);
+}
+
+static void what_is_no_submission_is_refused(void **state)
+{
+    static const char *const others[] = {"null", "7", "[]", "{}", "{\"id\": 7}"};
+    (void)state;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        msgpack_sbuffer bytes;
+        struct ergon_submitted s;
+        assert_false(ergon_read_submitted(value_of(&bytes, others[i]), &s));
+        msgpack_sbuffer_destroy(&bytes);
+    }
+    struct ergon_submitted s;
+    assert_false(ergon_read_submitted((struct ergon_raw){NULL, 0}, &s));
+}
+
+static void a_task_is_read(void **state)
+{
+    msgpack_sbuffer bytes;
+    struct ergon_task_shown t;
+    (void)state;
+    assert_true(ergon_read_task(
+        value_of(&bytes,
+                 "{\"id\": \"t1\", \"method\": \"m\", \"state\": \"done\", \"reason\": \"ended\","
+                 " \"attempt\": 3, \"failures\": 2, \"retries\": 5, \"crashes\": 1,"
+                 " \"priority\": 9, \"tenant\": \"n\", \"key\": null, \"durable\": \"async\","
+                 " \"created\": 1700000000000, \"due\": null, \"ended\": 1700000000007,"
+                 " \"progress\": {\"done\": 3, \"total\": 4, \"text\": \"pages\"},"
+                 " \"error\": \"FAILED: no\", \"result\": \"hi\", \"cut\": true}"),
+        &t));
+    assert_string_equal(t.method, "m");
+    assert_int_equal(t.attempt, 3);
+    assert_int_equal(t.retries, 5);
+    assert_int_equal(t.crashes, 1);
+    assert_string_equal(t.key, "");
+    assert_int_equal(t.created, 1700000000000);
+    assert_int_equal(t.due, 0);
+    assert_int_equal(t.ended, 1700000000007);
+    assert_int_equal(t.progress_done, 3);
+    assert_string_equal(t.progress_text, "pages");
+    assert_string_equal(t.error, "FAILED: no");
+    assert_int_equal(t.result.len, 3);
+    assert_memory_equal(t.result.at, "\xa2hi", 3);
+    assert_true(t.cut);
+    msgpack_sbuffer_destroy(&bytes);
+}
+
+static void long_strings_are_cut(void **state)
+{
+    msgpack_sbuffer bytes;
+    struct ergon_task_shown t;
+    (void)state;
+    assert_true(ergon_read_task(
+        value_of(&bytes, "{\"id\": \"t1\", \"state\": \"a state of more than sixteen bytes\"}"),
+        &t));
+    assert_string_equal(t.state, "a state of more");
+    assert_int_equal(t.result.len, 0);
+    msgpack_sbuffer_destroy(&bytes);
+}
+
+static void tasks_are_read_one_by_one(void **state)
+{
+    static const char *const answers[] = {
+        "{\"tasks\": [{\"id\": \"a\"}, {\"id\": \"b\"}, {\"id\": \"c\"}], \"next\": \"c\"}",
+        "{\"ended\": [{\"id\": \"a\"}, {\"id\": \"b\"}, {\"id\": \"c\"}], \"open\": [\"d\"]}"};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        msgpack_sbuffer bytes;
+        struct ergon_task_shown t;
+        struct ergon_raw answer = value_of(&bytes, answers[i]);
+        size_t at = 0;
+        char seen[8] = "";
+        while (strlen(seen) < sizeof seen - 1 && ergon_next_task(answer, &at, &t))
+            strcat(seen, t.id);
+        assert_string_equal(seen, "abc");
+        msgpack_sbuffer_destroy(&bytes);
+    }
+    size_t at = 0;
+    struct ergon_task_shown t;
+    assert_false(ergon_next_task((struct ergon_raw){"\x80", 1}, &at, &t));
+}
+
+static void a_member_is_found_whatever_the_keys_are(void **state)
+{
+    /* {1: 2, "a": "b"} */
+    static const uint8_t map[] = {0x82, 1, 2, 0xa1, 'a', 0xa1, 'b'};
+    struct ergon_raw raw = {map, sizeof map};
+    (void)state;
+    assert_int_equal(ergon_read_member(raw, "a").len, 2);
+    assert_int_equal(ergon_read_member(raw, "b").len, 0);
+    assert_int_equal(ergon_read_member((struct ergon_raw){map + 1, 1}, "a").len, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_submission_is_read),
+        cmocka_unit_test(what_is_no_submission_is_refused),
+        cmocka_unit_test(a_task_is_read),
+        cmocka_unit_test(long_strings_are_cut),
+        cmocka_unit_test(tasks_are_read_one_by_one),
+        cmocka_unit_test(a_member_is_found_whatever_the_keys_are),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
