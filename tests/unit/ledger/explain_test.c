@@ -108,18 +108,20 @@ static void explains_executors(void **state)
     says(explain(w, id), "'name': 'blocking 1'");
 }
 
+/* Its module was there when it was submitted, and is not after the start. */
 static void explains_no_executor(void **state)
 {
     struct ledger_world *w = *state;
     struct order o = world_order("work");
-    uint64_t first = submit_work(w), id = submit(w, &o);
-    struct ledger_queue *q = world_entry(w, id)->queue;
-    struct method *method = q->method;
-    q->method = NULL; /* as after a start without the module */
-    entry_unlink(world_entry(w, id));
-    q->method = method;
-    (void)first;
-    skip(); /* replaced below by the test over a restart */
+    struct method *method = registry_find(w->registry, o.method);
+    o.durable = LEDGER_FSYNC;
+    uint64_t id = ledger_world_submit(w, &o);
+    ledger_world_pass(w, AO_MS(5));
+    method->name = span_text("other");
+    ledger_world_crash(w);
+    gives(w, id, "waiting", "no_executor");
+    says(explain(w, id), "no module offers \"work\"");
+    method->name = span_text("work");
 }
 
 static void explains_paused(void **state)
