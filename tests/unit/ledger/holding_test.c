@@ -208,6 +208,91 @@ static void who_waits_for_a_token_keeps_no_slot(void **state)
     assert_int_equal(world_state(w, second), LEDGER_ASSIGNED);
 }
 
+/* Tasks that stand in the queue for long, since the executors are full, do not save up their
+ * tokens. */
+static void a_rate_holds_behind_full_executors(void **state)
+{
+    struct ledger_world *w = *state;
+    static struct rated rated;
+    struct order plain = world_order("work"), o = plain;
+    uint64_t first = ledger_world_submit(w, &plain);
+    w->room[1] = 1;
+    o.rate_key = span_text("api");
+    o.rate = 2;
+    o.rate_per = AO_S(2);
+    ledger_world_settle(w);
+    for (unsigned i = 0; i < 20; i++)
+        ledger_world_submit(w, &o);
+    ledger_world_pass(w, AO_S(60));
+    rated = (struct rated){.w = w};
+    w->begun = note_start;
+    w->arg = &rated;
+    world_finish(world_run_of(w, first), "\x01");
+    ledger_world_pass(w, AO_MS(900));
+    assert_int_equal(rated.count, 2);
+    ledger_world_pass(w, AO_S(4));
+    assert_in_range(rated.count, 6, 7);
+}
+
+static void who_waits_for_a_slot_keeps_no_token(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = world_order("work"), rated;
+    o.limit_key = span_text("k");
+    o.limit = 1;
+    uint64_t first = ledger_world_submit(w, &o);
+    ledger_world_settle(w);
+    rated = o;
+    rated.limit_key = (struct span){0};
+    rated.rate_key = o.rate_key = span_text("r");
+    rated.rate = o.rate = 1;
+    rated.rate_per = o.rate_per = AO_S(10);
+    for (unsigned i = 0; i < 5; i++) {
+        uint64_t both = ledger_world_submit(w, &o);
+        uint64_t one = ledger_world_submit(w, &rated);
+        ledger_world_pass(w, AO_S(10));
+        assert_int_equal(world_reason(w, both), LEDGER_WHY_LIMIT);
+        assert_int_equal(world_state(w, one), LEDGER_ASSIGNED);
+    }
+    world_finish(world_run_of(w, first), "\x01");
+    ledger_world_settle(w);
+    assert_int_equal(of_state(w, LEDGER_WAITING), 4);
+}
+
+static void who_is_paused_keeps_no_slot(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order work = world_order("work"), step = world_order("step");
+    work.limit_key = step.limit_key = span_text("k");
+    work.limit = step.limit = 1;
+    uint64_t first = ledger_world_submit(w, &work), second = ledger_world_submit(w, &work);
+    ledger_world_settle(w);
+    uint64_t third = ledger_world_submit(w, &step);
+    ledger_world_settle(w);
+    assert_int_equal(world_reason(w, third), LEDGER_WHY_LIMIT);
+    world_entry(w, first)->queue->paused = true;
+    world_finish(world_run_of(w, first), "\x01");
+    ledger_world_settle(w);
+    assert_int_equal(world_reason(w, second), LEDGER_WHY_PAUSED);
+    assert_int_equal(world_state(w, third), LEDGER_ASSIGNED);
+}
+
+static void a_limit_that_is_raised_lets_others_go_on(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = world_order("work");
+    o.limit_key = span_text("k");
+    o.limit = 1;
+    for (unsigned i = 0; i < 5; i++)
+        ledger_world_submit(w, &o);
+    ledger_world_settle(w);
+    o.limit = 4;
+    o.delay = AO_S(1000); /* it does not ask for a slot itself */
+    ledger_world_submit(w, &o);
+    ledger_world_settle(w);
+    assert_int_equal(runs_out(w), 4);
+}
+
 static void many_that_expire_together_hold_up_nobody(void **state)
 {
     struct ledger_world *w = *state;
@@ -236,6 +321,10 @@ int main(void)
         HOLD(another_key_or_tenant_is_not_held),
         HOLD(a_rate_holds_over_a_minute),
         HOLD(who_waits_for_a_token_keeps_no_slot),
+        HOLD(a_rate_holds_behind_full_executors),
+        HOLD(who_waits_for_a_slot_keeps_no_token),
+        HOLD(who_is_paused_keeps_no_slot),
+        HOLD(a_limit_that_is_raised_lets_others_go_on),
         HOLD(many_that_expire_together_hold_up_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

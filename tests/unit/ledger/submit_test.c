@@ -187,6 +187,51 @@ static void each_of_many_has_its_own_outcome(void **state)
     assert_int_equal(pack_bytes(&a->result).at[0], 0x93);
 }
 
+static void what_is_refused_weighs_nothing(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = world_order("work");
+    w->room[1] = 0;
+    uint64_t ids[2] = {ledger_world_submit(w, &o), 12345};
+    o.after = ids;
+    o.after_count = 2;
+    assert_int_equal(refused(w, &o, "no task"), ERGON_E_NOT_FOUND);
+    uint64_t bytes = w->ledger->bytes; /* the first is known now to be waited for at times */
+    for (unsigned i = 0; i < 10; i++)
+        assert_int_equal(refused(w, &o, "no task"), ERGON_E_NOT_FOUND);
+    assert_int_equal(w->ledger->bytes, bytes);
+}
+
+/* What is told of the bytes is what they are, after all that changes them. */
+static void bytes_are_what_they_are(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = world_order("work");
+    uint64_t sum = 0;
+    w->room[1] = 2;
+    uint64_t first = ledger_world_submit(w, &o);
+    o.after = &first;
+    o.after_count = 1;
+    o.key = span_text("k");
+    ledger_world_submit(w, &o);
+    o = world_order("work");
+    o.retries = 1;
+    uint64_t third = ledger_world_submit(w, &o);
+    ledger_world_settle(w);
+    world_fail(world_run_of(w, third), "ODD", "not today");
+    world_finish(world_run_of(w, first), "\xa4"
+                                         "done");
+    ledger_world_pass(w, AO_S(10));
+    for (const struct entry *e = w->ledger->first; e; e = e->all_next)
+        sum += entry_bytes(e);
+    assert_int_equal(w->ledger->bytes, sum);
+    sum = 0;
+    for (const struct entry *e = w->ledger->ended.first; e; e = e->next)
+        sum += entry_bytes(e);
+    assert_int_equal(w->ledger->ended_bytes, sum);
+    assert_true(sum > 0);
+}
+
 static int submit_all_kinds(void *arg)
 {
     struct ledger_world *w = arg;
@@ -250,6 +295,8 @@ int main(void)
         SUBMIT(callers_of_a_shared_run_get_one_result),
         SUBMIT(a_call_that_is_dropped_is_cancelled),
         SUBMIT(each_of_many_has_its_own_outcome),
+        SUBMIT(what_is_refused_weighs_nothing),
+        SUBMIT(bytes_are_what_they_are),
         SUBMIT(without_memory_nothing_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
