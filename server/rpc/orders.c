@@ -5,8 +5,8 @@ void order_defaults(const struct ask_build *b, struct order *o)
     order_init(o);
     o->params = span_text("\xc0");
     o->tenant = b->ask->principal;
-    if (b->ask->verb != ASK_CALL && b->rq->loop->shared->has_store)
-        o->durable = LEDGER_FSYNC;
+    bool lasts = b->ask->verb != ASK_CALL && b->rq->loop->shared->has_store;
+    o->durable = lasts ? LEDGER_FSYNC : LEDGER_NONE;
 }
 
 bool order_may_run(struct ask_build *b, struct span method)
