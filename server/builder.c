@@ -7,6 +7,7 @@
 
 #include <ergon/poller.h>
 
+#include "server/builder_ledger.h"
 #include "server/net/principal.h"
 #include "server/plan.h"
 
@@ -30,6 +31,7 @@ struct topology {
     struct activator *manager;
 
     struct tasks *tasks;
+    struct kept_parts kept;
     struct acceptor *acceptor;
     struct rpc_shared shared;
 
@@ -144,6 +146,17 @@ static int build_tasks(struct topology *t, const struct config *c, struct regist
     return 0;
 }
 
+static int build_kept(struct topology *t, const struct config *c, struct registry *registry,
+                      char *error, size_t size)
+{
+    if (kept_build(&t->kept, c, t->tasks, registry, error, size) != 0)
+        return -1;
+    for (uint32_t i = 0; i < t->loop_count; i++)
+        if (kept_open_door(&t->kept, &t->loops[i].rpc) != 0)
+            return fail(error, size, "doors to the tasks that last");
+    return 0;
+}
+
 static int allocate(struct topology *t)
 {
     uint32_t n = t->loop_count;
@@ -160,6 +173,8 @@ static void share(struct topology *t, const struct config *c, struct registry *r
 {
     t->shared.registry = registry;
     t->shared.tasks = t->tasks;
+    t->shared.ledger = t->kept.ledger;
+    t->shared.has_store = t->kept.store != NULL;
     t->shared.net_loops = t->nets;
     t->shared.loops = t->activators;
     t->shared.loop_count = t->loop_count;
@@ -185,7 +200,8 @@ struct topology *topology_build(const struct config *config, struct registry *re
             goto failed;
     if (build_manager(t, config) < 0)
         goto failed;
-    if (build_tasks(t, config, registry, error, size) < 0)
+    if (build_tasks(t, config, registry, error, size) < 0 ||
+        build_kept(t, config, registry, error, size) < 0)
         goto failed_with_text;
     t->acceptor = acceptor_new(t->nets, t->loop_count, &t->shared.limits);
     if (!t->acceptor)
@@ -230,6 +246,11 @@ int topology_start(struct topology *t, char *error, size_t size)
 {
     if (tasks_start(t->tasks) < 0)
         return fail(error, size, "cannot start the executors' threads");
+    if (kept_start(&t->kept) < 0) {
+        fail(error, size, "cannot start the store's thread");
+        tasks_stop(t->tasks, AO_S(1));
+        return -1;
+    }
     if (t->manager_poller && runners_start(&t->runners, t->manager) < 0)
         goto failed;
     for (uint32_t i = 0; i < t->loop_count; i++)
@@ -241,6 +262,7 @@ failed:
     fail(error, size, "cannot start a loop's thread");
     runners_stop(&t->runners, AO_NEVER);
     tasks_stop(t->tasks, AO_S(1));
+    kept_stop_store(&t->kept);
     return -1;
 }
 
@@ -285,6 +307,8 @@ uint32_t topology_stop(struct topology *t, ao_time limit)
     uint32_t stuck = runners_stop(&t->runners, began + limit - least_join / 2);
     ao_time passed = monotonic_now() - began;
 
+    if (stuck == 0)
+        kept_stop_store(&t->kept); /* whatever handlers do meanwhile */
     return stuck + tasks_stop(t->tasks, passed < limit ? limit - passed : 0);
 }
 
@@ -298,6 +322,9 @@ void topology_free(struct topology *t)
     for (uint32_t i = 0; t->loops && i < t->loop_count; i++)
         if (t->loops[i].net)
             net_loop_free(t->loops[i].net);
+    if (t->tasks)
+        tasks_clear(t->tasks);
+    kept_free(&t->kept);
     if (t->tasks)
         tasks_free(t->tasks);
     if (t->manager_poller) {

@@ -94,6 +94,28 @@ struct executor_plan *plan_executors(const struct config *c, uint32_t loops, uin
     return plans;
 }
 
+struct ledger_options plan_ledger(const struct config *c)
+{
+    return (struct ledger_options){
+        .tasks_max = c->tasks.max,
+        .bytes_max = c->tasks.bytes,
+        .kept_bytes_max = c->tasks.kept_bytes,
+        .ageing = c->tasks.ageing,
+        .crashes_max = c->tasks.crashes,
+        .history_max = c->tasks.history,
+        .tenant_count = (uint32_t)c->tenant_count,
+    };
+}
+
+struct ledger_tenant *plan_tenants(const struct config *c)
+{
+    struct ledger_tenant *tenants = calloc(c->tenant_count + 1, sizeof *tenants);
+
+    for (size_t i = 0; tenants && i < c->tenant_count; i++)
+        tenants[i] = (struct ledger_tenant){c->tenants[i].name, c->tenants[i].weight};
+    return tenants;
+}
+
 /* Spinning is left alone where it would take from others: from more activators than there are
  * processors, or from a quota. */
 static bool may_spin(const struct config *c)

@@ -3,6 +3,7 @@
 #define ERGON_PLAN_H
 
 #include "server/config.h"
+#include "server/ledger/ledger.h"
 #include "server/net/net.h"
 #include "server/tasks/tasks.h"
 
@@ -21,6 +22,12 @@ struct activator_options plan_loop(const struct config *c, uint32_t index);
  * it).  False without memory. */
 bool plan_listener(const struct config *c, const struct config_listener *l,
                    struct listener_options *out);
+
+/* The limits of tasks that last; what it stands on is the caller's to fill in. */
+struct ledger_options plan_ledger(const struct config *c);
+
+/* As many as the configuration names, malloc'ed; the names are borrowed.  NULL without memory. */
+struct ledger_tenant *plan_tenants(const struct config *c);
 
 /* Auto becomes sleep where no processor is to spare.  Reads files: call it at the start. */
 enum idle_mode plan_idle(const struct config *c);
