@@ -15,7 +15,9 @@
 /* X(NAME, "what is true; who leaves it") */
 #define SERVE_PHASES(X)                                                                            \
     X(RUNNING, "serving; the first SIGTERM or SIGINT leaves it")                                   \
-    X(DRAINING, "no new requests; the last connection's end, the limit or a second signal")        \
+    X(DRAINING,                                                                                    \
+      "no new requests, no kept task is begun; the end of the last connection and attempt, the "   \
+      "limit or a second signal")                                                                  \
     X(CANCELLING,                                                                                  \
       "what still ran was cancelled; answers go out; the last connection or the limit")            \
     X(STOPPING, "the threads are being joined; nobody waits any more")
@@ -36,6 +38,8 @@ static const char *const phase_names[] = {
  * whole stop, joining included, stays within the limit. */
 enum { CANCEL_AT_PERCENT = 85, CUT_AT_PERCENT = 92, JOIN_UNTIL_PERCENT = 97 };
 
+enum { DRAINED_PARTS = 2 };
+
 struct server {
     struct topology *topology;
     struct config **config; /* the caller's; a reload replaces it */
@@ -43,9 +47,10 @@ struct server {
     enum serve_phase phase;
     ao_time stop_began; /* valid from DRAINING on */
     struct watchdog watchdog;
-    ao_time ping; /* ns between two pings of the service manager; 0: none wanted */
-    int signals;  /* signalfd */
-    int drained;  /* eventfd: no connection is left */
+    ao_time ping;      /* ns between two pings of the service manager; 0: none wanted */
+    int signals;       /* signalfd */
+    int drained;       /* eventfd: one for each part that has drained */
+    unsigned draining; /* parts that have not: connections, kept tasks */
 };
 
 static ao_time now(void)
@@ -71,7 +76,7 @@ int serve_block_signals(void)
     return errno == 0 ? 0 : -1;
 }
 
-/* Any loop's thread. */
+/* Any loop's thread, or the manager's. */
 static void on_drained(void *arg)
 {
     const struct server *s = arg;
@@ -90,7 +95,9 @@ static void enter(struct server *s, enum serve_phase next)
         s->stop_began = now();
         notify_stopping("draining");
         topology_set_draining(s->topology);
+        s->draining = DRAINED_PARTS;
         net_drain(topology_acceptor(s->topology), on_drained, s);
+        tasks_drain_kept(topology_tasks(s->topology), on_drained, s);
         break;
     case PHASE_CANCELLING:
         tasks_cancel_all(topology_tasks(s->topology));
@@ -179,6 +186,16 @@ static void on_time(struct server *s)
         on_limit(s);
 }
 
+static void on_part_drained(struct server *s)
+{
+    eventfd_t parts = 0;
+
+    if (eventfd_read(s->drained, &parts) == 0)
+        s->draining -= (unsigned)parts;
+    if (s->draining == 0 && s->phase != PHASE_STOPPING)
+        enter(s, PHASE_STOPPING);
+}
+
 static void wait_once(struct server *s)
 {
     enum { SIGNALS, DRAINED, AWAKE, COUNT };
@@ -195,8 +212,8 @@ static void wait_once(struct server *s)
     }
     if (fds[SIGNALS].revents)
         on_signal(s);
-    if (fds[DRAINED].revents && s->phase != PHASE_STOPPING)
-        enter(s, PHASE_STOPPING);
+    if (fds[DRAINED].revents)
+        on_part_drained(s);
 }
 
 static enum serve_exit stop(struct server *s)

@@ -149,7 +149,7 @@ static void obey(struct home *h)
     uint32_t wishes = atomic_load_explicit(&h->tasks->wishes, memory_order_acquire);
     if (wishes == h->wishes)
         return;
-    bool cancel = (wishes | WISH_DRAIN) != (h->wishes | WISH_DRAIN);
+    bool cancel = (wishes | WISH_DRAINS) != (h->wishes | WISH_DRAINS);
     bool drain = wishes & WISH_DRAIN && !h->draining;
     h->wishes = wishes;
     h->draining |= drain;

@@ -333,15 +333,25 @@ static void pass_on(struct manager *m)
     uint32_t wishes = atomic_load_explicit(&tasks->wishes, memory_order_acquire);
     if (wishes == m->wishes)
         return;
-    kept_stop(m, (wishes | WISH_DRAIN) != (m->wishes | WISH_DRAIN));
+    kept_stop(m, (wishes | WISH_DRAINS) != (m->wishes | WISH_DRAINS));
     m->wishes = wishes;
     for (uint32_t i = 0; i < tasks->home_count; i++)
         home_ask(tasks->homes[i]);
 }
 
+static void see_to_drain_of_kept(struct manager *m)
+{
+    struct tasks *tasks = m->tasks;
+    if (m->kept_told || !(m->wishes & WISH_DRAIN_KEPT) || m->kept_out > 0)
+        return;
+    m->kept_told = true;
+    tasks->kept_drained(tasks->kept_drained_arg);
+}
+
 static void see_to_drain(struct manager *m)
 {
     struct tasks *tasks = m->tasks;
+    see_to_drain_of_kept(m);
     if (m->told || !(m->wishes & WISH_DRAIN) || !all_quiet(m))
         return;
     m->told = true;

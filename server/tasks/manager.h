@@ -45,6 +45,7 @@ struct manager {
     uint64_t sequence; /* of tasks taken */
     uint32_t wishes;   /* that the homes were told of */
     bool told;         /* that the system is drained */
+    bool kept_told;    /* that no attempt of a kept task is out */
 
     struct kept_source source; /* valid with `has_source` */
     bool has_source;

@@ -60,6 +60,10 @@ int tasks_start(struct tasks *t); /* starts the threads of blocking executors; 0
  * nothing is open. */
 void tasks_drain(struct tasks *t, void (*drained)(void *arg), void *arg);
 
+/* Any thread: no kept task is begun any more; `drained(arg)` is told once, on the manager's thread,
+ * when no attempt is out.  Calls go on. */
+void tasks_drain_kept(struct tasks *t, void (*drained)(void *arg), void *arg);
+
 /* Any thread: every open call is answered CANCELLED or DRAINING, every running task gets the flag.
  */
 void tasks_cancel_all(struct tasks *t);

@@ -23,6 +23,14 @@ void tasks_drain(struct tasks *t, void (*drained)(void *arg), void *arg)
     manager_ask(&t->manager);
 }
 
+void tasks_drain_kept(struct tasks *t, void (*drained)(void *arg), void *arg)
+{
+    t->kept_drained = drained;
+    t->kept_drained_arg = arg;
+    atomic_fetch_or_explicit(&t->wishes, WISH_DRAIN_KEPT, memory_order_release);
+    manager_ask(&t->manager);
+}
+
 void tasks_cancel_all(struct tasks *t)
 {
     atomic_fetch_add_explicit(&t->wishes, WISH_CANCEL, memory_order_release);

@@ -7,7 +7,8 @@
 #include "server/tasks/manager.h"
 #include "server/tasks/tasks.h"
 
-enum { WISH_DRAIN = 1, WISH_CANCEL = 2 };
+enum { WISH_DRAIN = 1, WISH_DRAIN_KEPT = 2, WISH_CANCEL = 4 };
+enum { WISH_DRAINS = WISH_DRAIN | WISH_DRAIN_KEPT };
 
 struct tasks {
     struct tasks_plan plan;
@@ -19,12 +20,14 @@ struct tasks {
     uint32_t blocking_count;
     bool started;
 
-    /* What was asked of the whole: WISH_DRAIN, plus WISH_CANCEL for each tasks_cancel_all().
+    /* What was asked of the whole: WISH_DRAINS, plus WISH_CANCEL for each tasks_cancel_all().
      * Release where it is asked, acquire where manager and homes look: what was set before is
      * seen. */
     _Atomic uint32_t wishes;
     void (*drained)(void *arg);
     void *drained_arg;
+    void (*kept_drained)(void *arg);
+    void *kept_drained_arg;
     /* Blocking executors whose handler waits for a nested call.  Each change is one read-modify-
      * write, so exactly one executor sees that it is the last (acquire and release). */
     _Atomic uint32_t waiting;

@@ -405,6 +405,26 @@ static void a_drain_waits_for_what_is_out_and_takes_nothing(void **state)
     tasks_world_fini(&w);
 }
 
+static void kept_tasks_drain_while_calls_go_on(void **state)
+{
+    bool done = false;
+    uint8_t ms[16];
+    (void)state;
+    open_world(0, 64);
+    keep("sleep", params_int(ms, 20));
+    kept_wake(w.tasks);
+    run_ms(1);
+    tasks_drain_kept(w.tasks, drained, &done);
+    run_ms(10);
+    assert_int_equal(s.stops, 1);
+    assert_false(done);
+    assert_int_equal(tasks_world_call(&w, 0, "echo", params_none(), AO_NEVER), ERGON_OK);
+    run_ms(30);
+    assert_true(done);
+    assert_int_equal(w.errors[1], ERGON_OK);
+    tasks_world_fini(&w);
+}
+
 static void a_cancel_of_all_reaches_the_source(void **state)
 {
     bool done = false;
@@ -490,6 +510,7 @@ int main(void)
         cmocka_unit_test(one_that_is_parked_is_cancelled),
         cmocka_unit_test(one_that_is_given_back_is_given_again),
         cmocka_unit_test(a_drain_waits_for_what_is_out_and_takes_nothing),
+        cmocka_unit_test(kept_tasks_drain_while_calls_go_on),
         cmocka_unit_test(a_cancel_of_all_reaches_the_source),
         cmocka_unit_test(what_is_out_at_the_end_is_freed),
         cmocka_unit_test(notes_come_before_the_return),
