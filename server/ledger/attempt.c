@@ -254,6 +254,7 @@ static void stop(void *arg, bool cancel)
     for (struct entry *e = cancel ? l->outs.first : NULL; e; e = e->next)
         if (e->attempt_task)
             kept_flag(l->tasks, e->attempt_task, KEPT_CANCEL);
+    wait_stop(l, cancel);
 }
 
 static const char *name(uint64_t id, char *buf)

@@ -268,6 +268,8 @@ void wait_committed(struct ledger *l, struct entry *e, enum store_error error);
 /* Its loop wants it no more: it leaves what it waits for, and goes back CANCELLED.  The entry of an
  * ASK_CALL is cancelled. */
 void wait_dropped(struct ledger *l, struct ask *a);
+/* The server stops: long polls are answered as things stand, and, with `cancel`, task.call too. */
+void wait_stop(struct ledger *l, bool cancel);
 void watch_serve(struct ledger *l, struct ask *a);
 void watch_answer(struct ledger *l, struct ask *a);  /* packs what there is to see */
 void watch_event(struct ledger *l, struct entry *e); /* its history has grown */

@@ -120,9 +120,10 @@ static void interrupted(struct ledger *l, struct entry *e)
     records_change(l, e);
 }
 
+/* A handler that was told to stop may have left its work undone, whatever it answers. */
 static bool is_interrupted(const struct ledger *l, const struct kept_return *r)
 {
-    return !r->started || (l->stopping && (r->outcome->error == ERGON_E_CANCELLED ||
+    return !r->started || (l->stopping && (r->told || r->outcome->error == ERGON_E_CANCELLED ||
                                            r->outcome->error == ERGON_E_DRAINING));
 }
 

@@ -73,7 +73,7 @@ void wait_leave(struct ledger *l, struct ask *a)
 
 bool wait_hold(struct ledger *l, struct ask *a)
 {
-    if (a->timeout == 0)
+    if (a->timeout == 0 || l->stopping)
         return false;
     a->ledger = l;
     if (a->timeout != AO_NEVER) {
@@ -260,6 +260,37 @@ void wait_dropped(struct ledger *l, struct ask *a)
     if (called)
         ledger_cancel(l, called);
     ask_refuse(l, a, ERGON_E_CANCELLED, "%s", error_meaning(ERGON_E_CANCELLED));
+}
+
+/* The first that need not wait for what a server that stops may still do. */
+static struct ask *to_be_sent_off(const struct entry *e, bool cancel)
+{
+    for (const struct ledger_wait *w = e->waits; w; w = w->next_of_entry) {
+        enum ask_verb verb = w->ask->verb;
+        if (verb == ASK_WAIT || verb == ASK_WATCH || (cancel && verb == ASK_CALL))
+            return w->ask;
+    }
+    return NULL;
+}
+
+static void send_off(struct ledger *l, struct ask *a)
+{
+    if (a->verb == ASK_CALL) {
+        wait_leave(l, a);
+        ask_refuse(l, a, ERGON_E_DRAINING, "%s", error_meaning(ERGON_E_DRAINING));
+        return;
+    }
+    wait_overdue(a);
+    ask_finish(l, a);
+}
+
+void wait_stop(struct ledger *l, bool cancel)
+{
+    struct ask *a;
+
+    for (const struct entry *e = l->first; e; e = e->all_next)
+        while ((a = to_be_sent_off(e, cancel)))
+            send_off(l, a);
 }
 
 /* The time of a long poll is over: answered as things stand, when the timer has been let go. */

@@ -4,6 +4,7 @@
 
 #include "server/runtime/log.h"
 #include "server/tasks/blocking_parts.h"
+#include "server/tasks/kept_parts.h"
 #include "server/tasks/module_loader.h"
 #include "server/tasks/tasks_parts.h"
 
@@ -26,8 +27,12 @@ static void *host_arg(struct ergon_task *task)
 static bool host_cancelled(struct ergon_task *task)
 {
     const struct task *t = task_of(task);
-    return task_flagged(t) != 0 || (t->method->handler->kind == ERGON_BLOCKING &&
-                                    blocking_stopping(ao_of(t->executor, struct blocking, base)));
+    bool cancelled =
+        task_flagged(t) != 0 || (t->method->handler->kind == ERGON_BLOCKING &&
+                                 blocking_stopping(ao_of(t->executor, struct blocking, base)));
+    if (cancelled && task_is(t, TASK_KEPT))
+        t->kept->told = true;
+    return cancelled;
 }
 
 static uint64_t host_now(struct ergon_task *task)

@@ -98,6 +98,7 @@ void kept_receive(struct manager *m, struct task *t)
     const struct kept_return r = {.owner = kept->owner,
                                   .attempt = kept->attempt,
                                   .started = kept_stage(t) != KEPT_ASSIGNED,
+                                  .told = kept->told,
                                   .again = kept->again && t->error == ERGON_OK,
                                   .after = kept->after,
                                   .outcome = &outcome};

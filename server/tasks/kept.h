@@ -34,6 +34,7 @@ struct kept_return {
     void *owner;
     uint32_t attempt;
     bool started; /* false: it was dropped before its handler began */
+    bool told;    /* its handler asked whether it is cancelled, and it was */
     bool again;   /* the handler asked to be run again, `after` ns from now */
     ao_time after;
     struct outcome *outcome; /* valid during the call; its block may be taken */

@@ -17,6 +17,7 @@ struct kept {
     ao_time after;             /* ns; valid with `again` */
     uint32_t attempt;
     bool again; /* the handler asked for it */
+    bool told;  /* the handler knows that it is cancelled */
     /* enum kept_stage.  Orders nothing (relaxed): a figure that its executor writes. */
     _Atomic uint8_t stage;
     /* Bytes of its notes that nobody has taken yet.  Orders nothing (relaxed): a bound, the notes

@@ -30,7 +30,8 @@ static struct method method = {.handler = &probe, .module = "test"};
 
 /* What was told. */
 static struct {
-    bool taken, again, started;
+    bool taken, again, started, told;
+    struct task *task;
     unsigned notes, parts;
     uint64_t done, total;
     char text[500];
@@ -66,6 +67,7 @@ static void given(void *arg, void *owner, struct task *t)
     (void)arg;
     assert_ptr_equal(owner, &got);
     assert_non_null(t);
+    got.task = t;
 }
 
 static void returned(void *arg, const struct kept_return *r)
@@ -73,6 +75,7 @@ static void returned(void *arg, const struct kept_return *r)
     (void)arg;
     got.started = r->started;
     got.again = r->again;
+    got.told = r->told;
     got.after = r->after;
     got.error = r->outcome->error;
 }
@@ -211,6 +214,27 @@ static void again_is_no_failure(void **state)
     assert_int_equal(got.error, ERGON_OK);
 }
 
+static void look_away(const struct ergon_host *h, struct ergon_task *task)
+{
+    assert_false(h->cancelled(task));
+    kept_flag(w.tasks, got.task, KEPT_CANCEL);
+}
+
+static void look_up(const struct ergon_host *h, struct ergon_task *task)
+{
+    look_away(h, task);
+    assert_true(h->cancelled(task));
+}
+
+static void it_is_known_who_was_told_to_stop(void **state)
+{
+    (void)state;
+    run_kept(look_away);
+    assert_false(got.told);
+    run_kept(look_up);
+    assert_true(got.told);
+}
+
 static void fail_and_ask_again(const struct ergon_host *h, struct ergon_task *task)
 {
     h->again(task, AO_S(5));
@@ -257,6 +281,7 @@ int main(void)
         cmocka_unit_test(a_kept_task_knows_its_name_and_attempt),
         cmocka_unit_test(what_it_says_is_heard),
         cmocka_unit_test(again_is_no_failure),
+        cmocka_unit_test(it_is_known_who_was_told_to_stop),
         cmocka_unit_test(a_failure_counts_more),
         cmocka_unit_test(a_plain_call_has_no_name_and_is_not_heard),
         cmocka_unit_test(a_plain_call_cannot_come_again),
