@@ -129,7 +129,7 @@ struct entry {
     uint8_t level;   /* queued: its priority with ageing */
     uint8_t durable; /* enum ledger_durable, that was asked for and can be had */
     uint8_t ending;  /* ENTRY_ENDING: the state that is being committed */
-    uint8_t counted; /* how the file counts it: LEDGER_NEW not at all, QUEUED open, or its end */
+    uint8_t counted; /* by the file, with what is on its way: LEDGER_NEW not, QUEUED open, an end */
     uint8_t crashes; /* of the server while it ran; at most 255 */
 };
 

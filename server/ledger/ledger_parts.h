@@ -221,8 +221,8 @@ void recover_go_on(struct ledger *l); /* with the store started */
 
 /* --- rows.c --- */
 /* Puts the row that the file does not have yet, or changes it; NULL without memory.  Its spans lie
- * in the entry, but for what may change while it is on its way; its tag is what the entry will be
- * counted as. */
+ * in the entry, but for what may change while it is on its way; the entry is
+ * counted as it is now, and the tag is what it was counted as before, should it fail. */
 struct store_op *rows_op(struct ledger *l, struct entry *e);
 
 /* --- records.c --- */

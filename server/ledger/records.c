@@ -64,13 +64,13 @@ void records_change(struct ledger *l, struct entry *e)
 /* Operations stay in order, so the one that is on its way may be taken for done. */
 void records_flush(struct ledger *l)
 {
-    for (struct entry *e = l->first; e; e = e->all_next) {
-        if (e->pending == 0 || !entry_is(e, ENTRY_DIRTY))
-            continue;
-        entry_clear(e, ENTRY_SUBMITTING);
-        e->counted = LEDGER_QUEUED;
-        push_row(l, e);
-    }
+    for (struct entry *e = l->first; e; e = e->all_next)
+        if (entry_is(e, ENTRY_UNSAVED)) {
+            push_row(l, e);
+        } else if (e->pending > 0 && entry_is(e, ENTRY_DIRTY)) {
+            entry_clear(e, ENTRY_SUBMITTING);
+            push_row(l, e);
+        }
 }
 
 void records_remove(struct ledger *l, struct entry *e)
@@ -186,7 +186,6 @@ static void end_committed(struct ledger *l, struct entry *e)
 
 static void row_saved(struct ledger *l, struct entry *e, const struct store_op *op)
 {
-    e->counted = (uint8_t)op->tag;
     if (op->verb == STORE_PUT)
         submitted(l, e);
     if (entry_is(e, ENTRY_DIRTY) && e->pending == 0)
@@ -216,8 +215,8 @@ static void give_up(struct ledger *l, struct entry *e)
 
 static void row_failed(struct ledger *l, struct entry *e, const struct store_op *op)
 {
-    if (op->verb == STORE_PUT && e->durable == LEDGER_FSYNC && e->reason == LEDGER_WHY_COMMIT &&
-        e->attempt == 0) {
+    e->counted = (uint8_t)op->tag;
+    if (op->verb == STORE_PUT && e->durable == LEDGER_FSYNC) {
         take_back(l, e, op->error);
         return;
     }

@@ -131,12 +131,13 @@ static enum ledger_state account_of(enum ledger_state state)
     return ledger_state_open(state) ? LEDGER_QUEUED : state;
 }
 
-static void move_counts(const struct entry *e, struct store_op *op)
+static void move_counts(struct entry *e, struct store_op *op)
 {
     enum ledger_state was = (enum ledger_state)e->counted;
     enum ledger_state is = account_of((enum ledger_state)op->task.state);
-    op->tag = is;
-    if (e->counted == LEDGER_NEW)
+    op->tag = was;
+    e->counted = (uint8_t)is;
+    if (op->tag == LEDGER_NEW)
         op->add.submitted = 1;
     if (was == is)
         return;

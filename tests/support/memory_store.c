@@ -59,7 +59,10 @@ static void put(struct store *s, const struct store_task *task)
         s->rows = realloc(s->rows, s->row_room * sizeof *s->rows);
         assert_non_null(s->rows);
     }
-    struct memory_row *row = &s->rows[s->row_count++];
+    uint32_t at = s->row_count++; /* rows stand by id */
+    for (; at > 0 && s->rows[at - 1].task.id > task->id; at--)
+        s->rows[at] = s->rows[at - 1];
+    struct memory_row *row = &s->rows[at];
     *row = (struct memory_row){.task = *task, .there = true};
     row->fixed = malloc(copy_fixed(&row->task, NULL) + 1);
     copy_fixed(&row->task, row->fixed);
@@ -222,6 +225,11 @@ static const struct ao_class disk_class = {.name = "disk", .step = commit_step};
 
 void store_push(struct store *s, struct store_op *op)
 {
+    if (s->stopped) {
+        op->error = STORE_CLOSED;
+        push(&s->done_first, &s->done_last, op);
+        return;
+    }
     push(&s->first, &s->last, op);
     if (s->receiver && ao_state(&s->disk) == AO_STATE_INACTIVE)
         ao_sleep_for(&s->disk, s->latency);
@@ -249,6 +257,7 @@ struct store *memory_store_new(void)
 int store_start(struct store *s, struct activator *client, struct ao *receiver)
 {
     s->receiver = receiver;
+    s->stopped = false;
     ao_init(&s->disk, &disk_class, client);
     if (s->first)
         ao_sleep_for(&s->disk, s->latency);
@@ -263,6 +272,7 @@ void store_stop(struct store *s)
     ao_deactivate(&s->disk);
     ao_fini(&s->disk);
     s->receiver = NULL;
+    s->stopped = true;
 }
 
 void memory_store_crash(struct store *s)

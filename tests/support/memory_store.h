@@ -24,6 +24,7 @@ struct store {
     struct ao *receiver;           /* NULL: not started */
     struct store_op *first, *last; /* pushed; linked by item.next */
     struct store_op *done_first, *done_last;
+    bool stopped; /* and not started again */
     ao_time latency;
     enum store_error error; /* of commits from now on */
     struct memory_row *rows;
