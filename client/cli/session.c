@@ -2,7 +2,12 @@
 
 #include <time.h>
 
-enum { NS_PER_MS = 1000 * 1000, NS_PER_S = 1000 * NS_PER_MS, ASK_AGAIN_NS = 100 * NS_PER_MS };
+enum {
+    NS_PER_MS = 1000 * 1000,
+    NS_PER_S = 1000 * NS_PER_MS,
+    ASK_AGAIN_NS = 100 * NS_PER_MS,
+    GRACE_MS = 2000
+};
 
 uint64_t session_now_ns(void)
 {
@@ -108,11 +113,13 @@ uint32_t session_time_left(const struct session *s)
     return now < s->give_up_ns ? milliseconds(s->give_up_ns - now) : 1;
 }
 
+/* timeout_ms 0: none. */
 static enum status call(struct session *s, const char *method, struct span params,
-                        struct span *result, const struct ergon_answer **answer)
+                        uint32_t timeout_ms, struct span *result,
+                        const struct ergon_answer **answer)
 {
     struct ergon_raw bytes = {params.at, params.len};
-    ergon_blocking_call(s->connection, method, bytes, session_time_left(s), answer);
+    ergon_blocking_call(s->connection, method, bytes, timeout_ms, answer);
     *result = span_of((*answer)->result.at, (*answer)->result.len);
     return status_of((*answer)->outcome, (*answer)->code);
 }
@@ -121,7 +128,7 @@ enum status session_call(struct session *s, const char *method, struct span para
                          struct span *result)
 {
     const struct ergon_answer *answer;
-    enum status status = call(s, method, params, result, &answer);
+    enum status status = call(s, method, params, session_time_left(s), result, &answer);
     if (status != STATUS_OK)
         report(s, method, answer);
     return status;
@@ -135,17 +142,24 @@ static bool worth_asking_again(const struct session *s, const struct ergon_answe
                          (a->outcome == ERGON_END_ERROR && strcmp(a->code, "DRAINING") == 0));
 }
 
+/* The server waits as long as we would: its answer is worth a little more. */
+static uint32_t patience(const struct session *s)
+{
+    uint32_t left = session_time_left(s);
+    return left > 0 && left < UINT32_MAX - GRACE_MS ? left + GRACE_MS : left;
+}
+
 enum status session_insist(struct session *s, const char *method, struct span params,
                            struct span *result)
 {
     const struct timespec pause = {.tv_nsec = ASK_AGAIN_NS};
     const struct ergon_answer *answer;
-    enum status status = call(s, method, params, result, &answer);
+    enum status status = call(s, method, params, patience(s), result, &answer);
     while (status != STATUS_OK && worth_asking_again(s, answer)) {
         nanosleep(&pause, NULL);
-        status = call(s, method, params, result, &answer);
+        status = call(s, method, params, patience(s), result, &answer);
     }
-    if (status != STATUS_OK)
+    if (status != STATUS_OK && answer->outcome != ERGON_END_TIMEOUT)
         report(s, method, answer);
     return status;
 }
@@ -154,7 +168,7 @@ enum status session_try(struct session *s, const char *method, struct span param
                         struct span *result)
 {
     const struct ergon_answer *answer;
-    enum status status = call(s, method, params, result, &answer);
+    enum status status = call(s, method, params, session_time_left(s), result, &answer);
     if (status != STATUS_OK && status != STATUS_NOT_FOUND && status != STATUS_AUTH)
         report(s, method, answer);
     return status;

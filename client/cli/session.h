@@ -30,7 +30,7 @@ enum status session_call(struct session *s, const char *method, struct span para
                          struct span *result);
 
 /* The same of what does no harm when it is asked twice: asked until there is an answer, or until
- * the time is up. */
+ * the time is up, which gives STATUS_TIMEOUT without a message. */
 enum status session_insist(struct session *s, const char *method, struct span params,
                            struct span *result);
 

@@ -135,14 +135,29 @@ static enum status print_state(const struct globals *g, json_t *answer)
     return STATUS_OK;
 }
 
+/* A handler that runs is told, and its task has not ended before it returns. */
+static const char *what_cancelling_did(const char *state)
+{
+    bool out = strcmp(state, "assigned") == 0 || strcmp(state, "running") == 0 ||
+               strcmp(state, "parked") == 0;
+    return out ? "is told to stop" : "cancelled";
+}
+
 static enum status print_cancelled(const struct globals *g, json_t *answer)
 {
+    const char *id = people_text(answer, "id");
+    const char *state = people_text(answer, "state");
     bool good = json_is_true(json_object_get(answer, "cancelled"));
     if (!good && !g->quiet)
-        complain("%s was not cancelled: it had ended, or others still want it",
-                 people_text(answer, "id"));
-    enum status status = print_state(g, answer);
-    return good ? status : STATUS_REMOTE;
+        complain("%s is %s, and not cancelled: it had ended, or others still want it", id, state);
+    if (g->json) {
+        enum status printed = print_json(answer);
+        return good ? printed : STATUS_REMOTE;
+    }
+    if (good)
+        printf("%s %s\n", id, what_cancelling_did(state));
+    json_decref(answer);
+    return good ? STATUS_OK : STATUS_REMOTE;
 }
 
 static enum status cancel(const struct globals *g, const void *options, int argc, char **argv)
@@ -155,9 +170,8 @@ const struct command TASK_CANCEL = {
     .name = "task cancel",
     .arguments = "ID...",
     .summary = "cancel tasks that have not ended",
-    .text = "Prints the id and the state of each. A handler that runs is told, and the state is\n"
-            "'running' until it has returned. Exit status 1: one had ended before, or it is a\n"
-            "coalesced run that others still want.\n",
+    .text = "A handler that runs is told to stop; its task has not ended before it returns. Exit\n"
+            "status 1: one had ended before, or it is a coalesced run that others still want.\n",
     .examples = "  ergon task cancel t0abc4k2mq7rz\n",
     .arguments_min = 1,
     .arguments_max = -1,

@@ -149,6 +149,16 @@ static enum status print_all(const struct globals *g, struct span answer)
     return status;
 }
 
+/* The time is up; `answer` may be empty. */
+static void print_late(const struct globals *g, struct span answer)
+{
+    uint32_t open = members_of(answer, "open");
+    if (answer.len > 0)
+        print_all(g, answer);
+    if (!g->quiet)
+        complain("the time is up, and %s not ended", open > 1 ? "some have" : "it has");
+}
+
 static enum status wait_and_print(const struct globals *g, const struct wait_options *o, int argc,
                                   char **argv)
 {
@@ -162,8 +172,8 @@ static enum status wait_and_print(const struct globals *g, const struct wait_opt
         status = task_print_end(g, task_first_ended(answer));
     else if (status == STATUS_OK)
         status = print_all(g, answer);
-    else if (status == STATUS_TIMEOUT && answer.len > 0)
-        print_all(g, answer);
+    else if (status == STATUS_TIMEOUT)
+        print_late(g, answer);
     session_close(&s);
     return status;
 }

@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+enum { NAME_WIDTH = 14 /* of "attempt_failed" */ };
+
 struct watch_options {
     uint64_t from;
 };
@@ -38,9 +40,10 @@ static void print_line(const struct ergon_event *e)
     char clock[40];
     if (e->missed > 0)
         printf("... %llu events are not remembered any more\n", (unsigned long long)e->missed);
-    printf("%s  %-14s", people_clock((int64_t)e->at, people_now(), clock, sizeof clock), e->name);
+    printf("%s  %s", people_clock((int64_t)e->at, people_now(), clock, sizeof clock), e->name);
     if (e->attempt > 0)
-        printf("  attempt %llu", (unsigned long long)e->attempt);
+        printf("%*s  attempt %llu", NAME_WIDTH - (int)strlen(e->name), "",
+               (unsigned long long)e->attempt);
     if (e->reason[0] != 0)
         printf("  %s", e->reason);
     if (e->text[0] != 0) {

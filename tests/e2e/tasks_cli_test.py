@@ -1,0 +1,250 @@
+"""ergon task, queue, cron and audit against a real server with a store: output, exit status, and what a crash does."""
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import unittest
+
+from harness import ERGON, LIMIT, Server, eventually, run_ergon
+
+OK, REMOTE, USAGE, CONNECT, AUTH, TIMEOUT, NOT_FOUND, LIMITED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 7, 130
+
+HOUR = "1h"
+
+
+class TasksTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.url = "unix://" + os.path.join(self.folder, "socket")  # the same after a restart
+        self.start()
+        self.addCleanup(lambda: self.server.discard())
+
+    def start(self):
+        self.server = Server("--store", os.path.join(self.folder, "tasks.db"), listen=(self.url,))
+
+    def crash(self):
+        self.server.signal(signal.SIGKILL)
+        self.server.wait()
+        self.server.discard()
+        self.start()
+
+    def ergon(self, *arguments, status=OK, **more):
+        got, out, err = run_ergon(self.url, *arguments, **more)
+        self.assertEqual(got, status, (arguments, out, err))
+        return out.decode()
+
+    def complaint(self, *arguments, status, **more):
+        got, _, err = run_ergon(self.url, *arguments, **more)
+        self.assertEqual(got, status, (arguments, err))
+        return err
+
+    def json(self, *arguments, status=OK, **more):
+        return json.loads(self.ergon(*arguments, "--json", status=status, **more))
+
+    def submit(self, *arguments):
+        return self.ergon("task", "submit", *arguments).strip()
+
+    def background(self, *arguments):
+        process = subprocess.Popen([ERGON, "--server", self.url, *arguments], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    # ---- coming in ----
+
+    def test_submit(self):
+        self.assertRegex(self.ergon("task", "submit", "echo", "hi"), r"\At[0-9a-z]+\n\Z")
+        told = self.json("task", "submit", "echo", "hi", "--task-key", "k")
+        self.assertEqual((told["durable"], told["duplicate"]), ("fsync", False))
+        again = self.json("task", "submit", "echo", "other", "--task-key", "k")
+        self.assertEqual((again["id"], again["duplicate"]), (told["id"], True))
+        self.assertEqual(self.json("task", "submit", "echo", "--durable", "none")["durable"], "none")
+
+    def test_submit_and_wait(self):
+        self.assertEqual(self.ergon("task", "submit", "--wait", "echo", "hi"), "hi")
+        self.assertEqual(self.ergon("task", "submit", "-w", "echo", "[1, 2]"), "[1,2]\n")
+        task = self.json("task", "submit", "-w", "flaky", "2", "--retries", "1", "--backoff", "1ms")
+        self.assertEqual((task["state"], task["attempt"], task["result"]), ("done", 2, 2))
+
+    def test_the_status_says_how_it_ended(self):
+        said = self.complaint("task", "submit", "-w", "fail", "NO_SPACE", "full", status=REMOTE)
+        self.assertRegex(said, r"\Aergon: t\w+: failed: NO_SPACE: full\n\Z")
+        said = self.complaint("task", "submit", "-w", "sleep", HOUR, "--deadline", "10ms", status=TIMEOUT)
+        self.assertIn(": expired: DEADLINE: ", said)
+        self.complaint("task", "submit", "-w", "fail", "NOT_FOUND", "no", status=NOT_FOUND)
+        said = self.complaint("task", "submit", "-w", "--timeout", "100ms", "sleep", HOUR, status=TIMEOUT)
+        self.assertRegex(said, r"\Aergon: t\w+ has not ended in time; ergon task wait t\w+ waits on\n\Z")
+
+    def test_what_is_refused(self):
+        self.complaint("task", "submit", "no.such", status=NOT_FOUND)
+        self.assertIn("priority", self.complaint("task", "submit", "--priority", "10", "echo", status=REMOTE))
+        self.complaint("task", "get", "t0000000000001", status=NOT_FOUND)
+        self.complaint("task", "watch", "t0000000000001", status=NOT_FOUND)
+        self.complaint("queue", "pause", "no.such", status=NOT_FOUND)
+
+    def test_call(self):
+        self.assertEqual(self.ergon("task", "call", "sum", "1", "2", "--limit", "k=1"), "3\n")
+        self.complaint("task", "call", "--deadline", "10ms", "sleep", HOUR, status=TIMEOUT)
+
+    def test_many(self):
+        lines = "".join(f'["echo", [{n}]]\n' for n in range(1200))
+        ids = self.ergon("task", "submit", "--many", "-", "--priority", "7", stdin=lines.encode()).split()
+        self.assertEqual(len(set(ids)), 1200)
+        ended = self.json("task", "wait", *ids[1000:])["ended"]
+        self.assertEqual({t["priority"] for t in ended}, {7})
+        self.assertEqual(self.ergon("task", "get", "--result", ids[777]), "777\n")
+
+    def test_the_wrong_ones_of_many_are_named(self):
+        path = os.path.join(self.folder, "many")
+        with open(path, "w") as f:
+            f.write('["echo", [1]]\n{"method": "echo", "params": [2], "options": {"priority": 3}}\n'
+                    '["no.such"]\n\nnot JSON\n["echo", [3], {"prioritee": 1}]\n["echo", [4]]\n')
+        status, out, err = run_ergon(self.url, "task", "submit", "--many", path)
+        self.assertEqual((status, len(out.split())), (REMOTE, 3))
+        self.assertEqual(sorted(line.split(":")[2] for line in err.splitlines()[:-1]), ["3", "5", "6"])
+        self.assertIn("NO_METHOD", err)
+        self.assertIn("prioritee", err)
+        self.assertTrue(err.endswith("ergon: 3 submitted, 3 refused\n"), err)
+        results = [self.ergon("task", "wait", "--result", id) for id in out.decode().split()]
+        self.assertEqual(results, ["1\n", "2\n", "4\n"])
+
+    # ---- following ----
+
+    def test_wait(self):
+        done, failed, open_ = self.submit("echo"), self.submit("fail", "ODD", "not today"), self.submit("sleep", HOUR)
+        self.assertEqual(self.ergon("task", "wait", done), f"{done} done\n")
+        self.assertEqual(self.ergon("task", "wait", done, failed, status=REMOTE),
+                         f"{done} done\n{failed} failed ODD: not today\n")
+        self.assertEqual(self.ergon("task", "wait", "--any", open_, done), f"{done} done\n")
+        got = self.json("task", "wait", done, open_, "--timeout", "100ms", status=TIMEOUT)
+        self.assertEqual(([t["id"] for t in got["ended"]], got["open"]), ([done], [open_]))
+
+    def test_watch_and_history(self):
+        id = self.submit("progress", "2", "1ms")
+        self.ergon("task", "wait", id)
+        lines = self.ergon("task", "watch", id).splitlines()
+        self.assertEqual([line.split()[1] for line in lines],
+                         ["submitted", "started", "progress", "partial", "progress", "partial", "done"])
+        events = [json.loads(line) for line in self.ergon("task", "watch", "--json", "--from", "3", id).splitlines()]
+        self.assertEqual([e["seq"] for e in events], [3, 4, 5, 6, 7])
+        self.assertEqual([e["data"] for e in events if e["event"] == "partial"], [1, 2])
+        self.assertEqual(len(self.json("task", "get", "--history", id)["history"]), 7)
+
+    def test_an_interrupted_watch_leaves_the_task_alone(self):
+        id = self.submit("sleep", HOUR)
+        watch = self.background("task", "watch", id)
+        self.assertIn("submitted", watch.stdout.readline())
+        watch.send_signal(signal.SIGINT)
+        self.assertEqual(watch.wait(LIMIT), INTERRUPTED)
+        self.assertIn(self.json("task", "get", id)["state"], ("queued", "assigned", "running", "parked"))
+
+    def test_get(self):
+        id = self.submit("echo", "later", "--delay", HOUR)
+        shown = self.ergon("task", "get", id)
+        self.assertRegex(shown, r"(?m)^state +delayed$")
+        self.assertRegex(shown, r"(?m)^due +in (59|60) m$")
+        self.assertIn("no result yet", self.complaint("task", "get", "--result", id, status=REMOTE))
+        self.assertEqual(self.json("task", "get", id)["method"], "echo")
+
+    def test_explain(self):
+        holder = self.submit("sleep", HOUR, "--limit", "disk=1")
+        id = self.submit("echo", "--limit", "disk=1")
+        eventually(lambda: self.json("task", "explain", id)["reason"] == "limit", "it waits for its limit")
+        told = self.ergon("task", "explain", id).splitlines()
+        self.assertTrue(told[0].startswith(f"{id}: 1 of at most 1 tasks of limit \"disk\" run"), told)
+        self.assertIn(f"running  {holder}", told)
+
+    def test_list(self):
+        ids = [self.submit("echo", str(n)) for n in range(5)]
+        self.ergon("task", "wait", *ids)
+        other = self.submit("fail", "ODD", "no", "--tenant", "ada")
+        self.ergon("task", "wait", other, status=REMOTE)
+        self.assertEqual([t["id"] for t in self.json("task", "list")], [other, *reversed(ids)])
+        self.assertEqual([t["id"] for t in self.json("task", "list", "--method", "echo", "-n", "2")], [ids[4], ids[3]])
+        self.assertEqual([t["id"] for t in self.json("task", "list", "--tenant", "ada")], [other])
+        self.assertEqual(self.json("task", "list", "--state", "dead"), [])
+        self.assertEqual(self.json("task", "list", "--older", HOUR), [])
+        table = self.ergon("task", "list", "--state", "failed").splitlines()
+        self.assertEqual(table[0].split()[:4], ["id", "method", "state", "attempt"])
+        self.assertEqual(table[1].split()[:5], [other, "fail", "failed", "1", "ada"])
+
+    def test_cancel_and_retry(self):
+        id = self.submit("echo", "--delay", HOUR)
+        self.assertEqual(self.ergon("task", "cancel", id), f"{id} cancelled\n")
+        self.assertIn("not cancelled", self.complaint("task", "cancel", id, status=REMOTE))
+        self.assertEqual(self.json("task", "get", id)["state"], "cancelled")
+        self.assertTrue(self.ergon("task", "retry", id).startswith(id))
+        self.assertEqual(self.ergon("task", "wait", id), f"{id} done\n")
+
+    # ---- across a crash ----
+
+    def test_wait_and_watch_go_on_after_a_crash(self):
+        id = self.submit("sleep", "2s")
+        wait = self.background("task", "wait", id)
+        watch = self.background("task", "watch", id)
+        self.assertIn("submitted", watch.stdout.readline())
+        self.assertIn("started", watch.stdout.readline())
+        self.crash()
+        out, err = wait.communicate(timeout=LIMIT)
+        self.assertEqual((wait.returncode, out), (OK, f"{id} done\n"), err)
+        self.assertIn("it is tried again", err)
+        rest = [line.split()[1:4] for line in watch.stdout]
+        self.assertEqual(watch.wait(LIMIT), OK)
+        self.assertEqual(rest, [["interrupted", "attempt", "1"], ["started", "attempt", "2"], ["done", "attempt", "2"]])
+
+    # ---- queues, crons, accounts ----
+
+    def test_queues(self):
+        self.ergon("task", "submit", "-w", "echo", "hi")
+        self.assertEqual(self.ergon("queue", "pause", "echo"), "echo paused\n")
+        id = self.submit("echo", "hi")
+        eventually(lambda: self.json("task", "explain", id)["reason"] == "paused", "it waits for the queue")
+        table = [line.split() for line in self.ergon("queue", "list").splitlines()]
+        self.assertEqual(table[0][:4], ["method", "kind", "state", "queued"])
+        self.assertEqual(table[1][:3], ["echo", "stepped", "paused"])
+        self.crash()
+        self.assertTrue(self.json("queue", "list")[0]["paused"])
+        self.assertIn("paused", self.ergon("queue", "explain", "echo").splitlines()[0])
+        self.assertEqual(self.ergon("queue", "resume", "echo"), "echo open\n")
+        self.assertEqual(self.ergon("task", "wait", id), f"{id} done\n")
+        self.assertEqual(self.ergon("queue", "drain", "echo"), "echo draining\n")
+        self.complaint("task", "submit", "echo", status=LIMITED)
+
+    def test_crons(self):
+        told = self.json("cron", "put", "nightly", "30 3 * * *", "echo", "night", "--zone", "Europe/Berlin",
+                         "--jitter", "5s", "--retries", "2")
+        self.assertEqual(told["name"], "nightly")
+        self.assertRegex(self.ergon("cron", "put", "soon", "every 1h", "echo"), r"\Asoon next \S+ ?\S+\n\Z")
+        self.crash()
+        crons = {c["name"]: c for c in self.json("cron", "list")}
+        self.assertEqual((crons["nightly"]["zone"], crons["nightly"]["next"]), ("Europe/Berlin", told["next"]))
+        self.assertEqual(crons["nightly"]["params"], ["night"])
+        self.assertIn("30 3 * * *", self.ergon("cron", "list"))
+        self.assertEqual(self.ergon("cron", "delete", "nightly", "soon"), "")
+        self.complaint("cron", "delete", "nightly", status=NOT_FOUND)
+        self.assertIn("minute", self.complaint("cron", "put", "bad", "61 * * * *", "echo", status=REMOTE))
+
+    def test_a_cron_fires(self):
+        self.ergon("cron", "put", "often", "every 1s", "echo", "tick")
+        eventually(lambda: self.json("task", "list", "--state", "done"), "a task of the cron is done")
+        self.assertGreaterEqual(self.json("cron", "list")[0]["fired"], 1)
+
+    def test_audit(self):
+        self.ergon("task", "submit", "-w", "echo")
+        self.submit("echo", "--delay", HOUR)
+        self.crash()
+        told = self.json("audit")
+        self.assertTrue(told["balanced"], told)
+        self.assertEqual((told["kept"]["submitted"], told["kept"]["done"], told["kept"]["open"]), (2, 1, 1))
+        lines = self.ergon("audit").splitlines()
+        self.assertEqual((lines[0].split()[:2], lines[-1]), (["of", "submitted"], "balanced"))
+
+
+if __name__ == "__main__":
+    unittest.main()
