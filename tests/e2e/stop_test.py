@@ -1,6 +1,8 @@
 """Stopping: SIGTERM under load, a second signal, and a handler that does not return."""
+import os
 import signal
 import socket
+import tempfile
 import threading
 import time
 import unittest
@@ -120,6 +122,52 @@ class Stop(unittest.TestCase):
             self.assertEqual(server.wait(), 3, server.log_text())
             self.assertLess(time.monotonic() - began, 8)
         self.assertIn("block", server.log_text())
+
+    def test_a_kept_task_that_runs_is_waited_for(self):
+        with tempfile.TemporaryDirectory() as folder:
+            flags = ("--store", os.path.join(folder, "tasks.db"), "--drain", "60s")
+            server = self.start(*flags)
+            with server.connect() as client:
+                task = client.call("task.submit", "block", ["500ms"])["id"]
+                later = client.call("task.submit", "echo", ["later"], {"after": [task]})["id"]
+                client.call("task.watch", task, {"from": 2, "timeout": "60s"})
+            self.assertEqual(server.stop(), 0, server.log_text())
+            server = self.start(*flags)
+            with server.connect() as client:
+                told = client.call("task.get", task)
+                self.assertEqual((told["state"], told["attempt"]), ("done", 1))
+                told = client.call("task.wait", later, {"timeout": "60s"})["ended"][0]
+                self.assertEqual((told["result"], told["attempt"]), ("later", 1))
+
+    def test_a_kept_task_that_does_not_end_is_interrupted_and_goes_on(self):
+        with tempfile.TemporaryDirectory() as folder:
+            flags = ("--store", os.path.join(folder, "tasks.db"), "--drain", "1s")
+            server = self.start(*flags)
+            with server.connect() as client:
+                tasks = [client.call("task.submit", m, ["600s"])["id"] for m in ("sleep", "block", "burn")]
+                for task in tasks:
+                    client.call("task.watch", task, {"from": 2, "timeout": "60s"})
+            self.assertEqual(server.stop(), 0, server.log_text())
+            server = self.start(*flags)
+            with server.connect() as client:
+                for task in tasks:
+                    while (told := client.call("task.get", task, {"history": True}))["attempt"] == 1:
+                        time.sleep(0.01)
+                    self.assertEqual((told["attempt"], told["failures"], told["crashes"]), (2, 0, 0))
+                    self.assertIn("interrupted", [e["event"] for e in told["history"]])
+
+    def test_a_long_poll_does_not_hold_it_up(self):
+        server = self.start("--drain", "600s")
+        with server.connect() as client:
+            task = client.call("task.submit", "echo", [1], {"delay": "1h"})["id"]
+            wait = client.send("task.wait", task, {"timeout": "1h"})
+            watch = client.send("task.watch", task, {"from": 100, "timeout": "1h"})
+            client.call("echo", 1)
+            server.signal(signal.SIGTERM)
+            self.assertEqual(client.response(wait)[1]["open"], [task])
+            self.assertEqual(client.response(watch)[1]["ended"], False)
+            self.assertTrue(client.at_end())
+        self.assertEqual(server.wait(), 0, server.log_text())
 
     def test_new_connections_are_refused_while_draining(self):
         server = self.start("--drain", "60s")
