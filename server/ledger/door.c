@@ -162,17 +162,21 @@ void door_push(struct ask *a, struct ask_push *push)
     lane_push(&a->door->out, &push->item.item);
 }
 
-/* What is on its way belongs to the loops, which are told as ever. */
-static void flush(struct ledger_door *d)
+/* What is on its way belongs to the loops, which are told as ever; `in`: from the loop. */
+static void flush_lane(struct ledger_door *d, struct lane *l, bool in)
 {
     struct lane_item *item;
-    while ((item = lane_take(&d->in))) {
-        struct ask_item *in = item_of(item);
-        ask_of(in)->error = in->kind == ASK_ITSELF ? ERGON_E_DRAINING : ask_of(in)->error;
-        receive(d, in);
-    }
-    while ((item = lane_take(&d->out)))
-        receive(d, item_of(item));
+    bool all;
+    do {
+        all = lane_flush(l);
+        while ((item = lane_take(l))) {
+            struct ask_item *it = item_of(item);
+            if (in && it->kind == ASK_ITSELF)
+                ask_of(it)->error = ERGON_E_DRAINING;
+            receive(d, it);
+        }
+        lane_release(l);
+    } while (!all);
 }
 
 void doors_free(struct ledger *l)
@@ -180,7 +184,8 @@ void doors_free(struct ledger *l)
     struct ledger_door *next;
     for (struct ledger_door *d = l->doors; d; d = next) {
         next = d->next;
-        flush(d);
+        flush_lane(d, &d->in, true);
+        flush_lane(d, &d->out, false);
         lane_fini(&d->in);
         lane_fini(&d->out);
         ao_deactivate(&d->ao);

@@ -18,6 +18,7 @@ void *__real_malloc(size_t size);
 void *__real_calloc(size_t n, size_t size);
 void *__real_realloc(void *block, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
+char *__real_realpath(const char *path, char *resolved);
 void __real_free(void *block);
 
 void *__wrap_malloc(size_t size);
@@ -26,6 +27,7 @@ void *__wrap_realloc(void *block, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
 char *__wrap_strdup(const char *text);
 char *__wrap_strndup(const char *text, size_t size);
+char *__wrap_realpath(const char *path, char *resolved);
 void __wrap_free(void *block);
 
 void heap_fail_at(int64_t n)
@@ -97,6 +99,13 @@ char *__wrap_strndup(const char *text, size_t size)
 char *__wrap_strdup(const char *text)
 {
     return __wrap_strndup(text, strlen(text));
+}
+
+/* Where it allocates, the C library does: that does not fail here. */
+char *__wrap_realpath(const char *path, char *resolved)
+{
+    char *real = __real_realpath(path, resolved);
+    return resolved ? real : count(real);
 }
 
 void __wrap_free(void *block)

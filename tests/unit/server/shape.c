@@ -47,6 +47,7 @@ struct shape shape_of(uint64_t seed)
         s.placements = below(&seed, 1u << SHAPE_LISTED_MAX);
         s.executors = s.listed;
     }
+    s.store = below(&seed, 2);
     return s;
 }
 
@@ -109,4 +110,6 @@ void shape_yaml(const struct shape *s, const char *directory, char *buf, size_t 
     say(&w, "measure: %s\nshortcut: %s\n", measures[s->measure], s->short_cut ? "true" : "false");
     say(&w, "idle: {mode: %s, spin: 20us}\n", s->idle);
     say(&w, "limits: {connections: 64}\n");
+    if (s->store)
+        say(&w, "store: %s/tasks.db\ntenants: [{name: ada, weight: 2}]\n", directory);
 }

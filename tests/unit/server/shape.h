@@ -20,11 +20,12 @@ struct shape {
     uint32_t kinds;      /* of those: bit i set, the i-th is blocking */
     uint32_t placements; /* of those: bit i set, the i-th says its loop or core */
     uint32_t executors;  /* that there must be */
+    bool store;          /* what is submitted is durable */
 };
 
 struct shape shape_of(uint64_t seed);
 
-/* As YAML.  `directory` is where a Unix socket may stand. */
+/* As YAML.  `directory` is where a Unix socket and a store may stand. */
 void shape_yaml(const struct shape *s, const char *directory, char *buf, size_t size);
 
 #endif
