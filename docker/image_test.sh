@@ -101,6 +101,17 @@ drains() {
     say "TERM: the running task was answered, and process 1 ended with status 0"
 }
 
+# A task left with the container is there when it has been started again.
+keeps() {
+    task=$(plain task submit --delay 1h echo 1) || fail "a task could not be left"
+    engine restart "$name" >/dev/null || fail "does not start again"
+    healthy || fail "does not get healthy after a restart"
+    state=$(plain task get "$task" --json | sed -n 's/.*"state": *"\([a-z]*\)".*/\1/p')
+    [ "$state" = delayed ] || fail "the task is \"$state\" after a restart, not delayed"
+    plain cron put nightly @daily --zone Europe/Berlin echo 1 >/dev/null || fail "the image knows no time zones"
+    say "a task outlived a restart"
+}
+
 need_base
 say "building"
 build >"$work/build" 2>&1 || {
@@ -118,5 +129,6 @@ engine cp "$name:/data/cert.pem" "$work/cert.pem"
 hashes plain
 hashes secure
 refuses_strangers
+keeps
 drains
 say "passed"

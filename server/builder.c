@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include <ergon/poller.h>
 
@@ -51,6 +52,15 @@ static int fail(char *error, size_t size, const char *what)
     return -1;
 }
 
+/* What chance decides must not be known to strangers: names are hashed by it, back-offs spread. */
+static uint64_t secret_seed(void)
+{
+    uint64_t seed = (uint64_t)monotonic_now();
+    ssize_t got = getrandom(&seed, sizeof seed, 0);
+    (void)got; /* an old kernel: the clock has to do */
+    return seed;
+}
+
 static int build_loop(struct topology *t, const struct config *c, uint32_t index)
 {
     struct loop *l = &t->loops[index];
@@ -62,6 +72,7 @@ static int build_loop(struct topology *t, const struct config *c, uint32_t index
     if (!l->poller)
         return -1;
     options.name = name;
+    options.seed ^= secret_seed();
     options.poller = l->poller;
     l->activator = activator_open(&options);
     if (!l->activator)
@@ -93,6 +104,7 @@ static int build_manager(struct topology *t, const struct config *c)
     if (!t->manager_poller)
         return -1;
     options.name = "manager";
+    options.seed ^= secret_seed();
     options.poller = t->manager_poller;
     t->manager = activator_open(&options);
     return t->manager ? 0 : -1;
