@@ -9,6 +9,7 @@ enum {
     TO_ENDS = 1 << LEDGER_DONE | 1 << LEDGER_FAILED | 1 << LEDGER_CANCELLED | 1 << LEDGER_EXPIRED |
               1 << LEDGER_DEAD,
     TO_WAITS = 1 << LEDGER_QUEUED | 1 << LEDGER_DELAYED | 1 << LEDGER_WAITING,
+    TRACED = (1 << 22) - 1, /* of an id: its number in this run of the server */
     TO_RUNS = 1 << LEDGER_ASSIGNED | 1 << LEDGER_RUNNING | 1 << LEDGER_PARKED
 };
 
@@ -32,7 +33,7 @@ static void trace(const struct ledger *l, const struct entry *e, enum ledger_sta
                   enum ledger_reason reason)
 {
     const char *was = e->state == LEDGER_NEW ? "new" : ledger_state_names[e->state];
-    TRACE(l->activator, "kept", (uint32_t)(e->id & 0xffffff), "%s -> %s (%s)", was,
+    TRACE(l->activator, "kept", (e->id & TRACED) + 1, "%s -> %s (%s)", was,
           ledger_state_names[state], ledger_reason_name(reason));
 }
 
