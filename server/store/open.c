@@ -39,7 +39,8 @@ int store_fail(char *error, size_t size, const char *path, const char *format, .
 
 static int fail_sqlite(struct store *s, const char *path, char *error, size_t size)
 {
-    return store_fail(error, size, path, "%s", sqlite3_errmsg(s->db));
+    bool ours = sqlite3_errcode(s->db) != SQLITE_NOTADB;
+    return store_fail(error, size, path, "%s", ours ? sqlite3_errmsg(s->db) : schema_not_ours);
 }
 
 /* --- Statements --- */
@@ -52,7 +53,9 @@ static const char *const texts[STATEMENTS] = {
     [STATEMENT_CRON_REMOVE] = "DELETE FROM crons WHERE name = ?1",
     [STATEMENT_PAUSE] = "INSERT OR IGNORE INTO paused_queues (method) VALUES (?1)",
     [STATEMENT_RESUME] = "DELETE FROM paused_queues WHERE method = ?1",
-    [STATEMENT_COUNT] = "SELECT state, count(*) FROM tasks GROUP BY state",
+    [STATEMENT_COUNT] = "SELECT count(*), sum(state = 'done'), sum(state = 'failed'), "
+                        "sum(state = 'cancelled'), sum(state = 'expired'), sum(state = 'dead') "
+                        "FROM tasks",
     [STATEMENT_COUNTERS] = "SELECT submitted, done, failed, cancelled, expired, dead, last_id "
                            "FROM counters",
     [STATEMENT_ADD] = "UPDATE counters SET submitted = submitted + ?1, done = done + ?2, "
@@ -124,16 +127,24 @@ static int is_wal(void *result, int columns, char **values, char **names)
     return 0;
 }
 
-/* Debian's SQLite writes zeros over what is deleted unless it is told not to. */
-static int settle(struct store *s, const char *path, char *error, size_t size)
+/* EXTRA is FULL, and syncs the folder where a rollback journal was removed.  A file that is new, or
+ * of an older version, has one before it has its log: come back after a power cut, it would take
+ * back what was committed since.  Debian's SQLite writes zeros over what is deleted unless it is
+ * told not to. */
+static int prepare_file(struct store *s)
 {
     char pragmas[160];
-    bool wal = false;
     snprintf(pragmas, sizeof pragmas,
-             "PRAGMA synchronous = FULL; PRAGMA secure_delete = OFF; PRAGMA cache_size = -%d;",
+             "PRAGMA synchronous = EXTRA; PRAGMA secure_delete = OFF; PRAGMA cache_size = -%d;",
              CACHE_KIB);
-    if (sqlite3_exec(s->db, "PRAGMA journal_mode = WAL", is_wal, &wal, NULL) != SQLITE_OK ||
-        sqlite3_exec(s->db, pragmas, NULL, NULL, NULL) != SQLITE_OK)
+    sqlite3_busy_timeout(s->db, BUSY_MS);
+    return sqlite3_exec(s->db, pragmas, NULL, NULL, NULL) == SQLITE_OK ? 0 : -1;
+}
+
+static int start_log(struct store *s, const char *path, char *error, size_t size)
+{
+    bool wal = false;
+    if (sqlite3_exec(s->db, "PRAGMA journal_mode = WAL", is_wal, &wal, NULL) != SQLITE_OK)
         return fail_sqlite(s, path, error, size);
     if (!wal)
         return store_fail(error, size, path,
@@ -148,10 +159,11 @@ static int open_database(struct store *s, const struct store_options *o, char *e
     char why[200];
     if (open_file(s, o, error, size) != 0)
         return -1;
-    sqlite3_busy_timeout(s->db, BUSY_MS);
+    if (prepare_file(s) != 0)
+        return fail_sqlite(s, o->path, error, size);
     if (schema_upgrade(s->db, schema_steps, schema_version, why, sizeof why) != 0)
         return store_fail(error, size, o->path, "%s", why);
-    if (settle(s, o->path, error, size) != 0)
+    if (start_log(s, o->path, error, size) != 0)
         return -1;
     return prepare(s) == 0 ? 0 : fail_sqlite(s, o->path, error, size);
 }

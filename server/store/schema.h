@@ -16,6 +16,8 @@ extern const char schema_first[];
 extern const char *const schema_steps[];
 extern const unsigned schema_version; /* the newest: how many steps there are */
 
+extern const char schema_not_ours[]; /* text: what the file is not, and what to do */
+
 /* Brings the file from its version to `version`, in one transaction.  0, or -1 and a text: no
  * store of ours, of a newer version, cannot be written. */
 int schema_upgrade(sqlite3 *db, const char *const *steps, unsigned version, char *error,

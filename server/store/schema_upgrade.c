@@ -5,6 +5,8 @@
 const char *const schema_steps[] = {schema_first};
 const unsigned schema_version = sizeof schema_steps / sizeof *schema_steps;
 
+const char schema_not_ours[] = "it is not a store of ergond; name another file, or move this one";
+
 static int fail(sqlite3 *db, char *error, size_t size, const char *what)
 {
     snprintf(error, size, "%s: %s", what, sqlite3_errmsg(db));
@@ -24,8 +26,8 @@ static int ask(sqlite3 *db, const char *sql, int *number)
 
 static int not_ours(sqlite3 *db, int rc, char *error, size_t size)
 {
-    if (rc == SQLITE_OK || sqlite3_errcode(db) == SQLITE_NOTADB)
-        snprintf(error, size, "it is not a store of ergond; name another file, or move this one");
+    if (rc == SQLITE_OK || rc == SQLITE_NOTADB)
+        snprintf(error, size, "%s", schema_not_ours);
     else
         fail(db, error, size, "it cannot be read");
     return -1;

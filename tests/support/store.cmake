@@ -1,2 +1,3 @@
 ergon_library(ergon_store_test_support SOURCES ${CMAKE_CURRENT_LIST_DIR}/store_client.c
+    ${CMAKE_CURRENT_LIST_DIR}/store_model.c ${CMAKE_CURRENT_LIST_DIR}/fault_vfs.c
     DEPS ergon_test_support ergon_store)

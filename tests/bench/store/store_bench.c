@@ -1,0 +1,349 @@
+/* What a durable task costs: operations a second through the whole store (lane, thread, commit,
+ * lane back), so many in flight at a time, which is what a commit takes together; beside them
+ * appending the same bytes to a file of the same folder, and fdatasync.
+ *
+ *     bench_store [--folder DIR] [--json]       DIR is made, and emptied of what was made in it */
+#include <ergon/poller.h>
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "server/store/store.h"
+#include "tests/bench/support/report.h"
+
+enum { PARAMS = 64, RAW_BYTES = 128, TIMES_MAX = 1 << 20, LOAD_ROWS = 1000000 };
+
+static const char *const states[] = {"queued", "running", "done", "failed"};
+
+/* An object that keeps so many operations in flight. */
+struct client {
+    struct ao ao;
+    struct activator *loop;
+    struct poller *poller;
+    struct store *store;
+    struct store_op *ops; /* in_flight, used over and over */
+    uint32_t in_flight;
+    uint64_t to_push, back, next_id, total;
+    void (*fill)(struct client *c, struct store_op *op);
+    double *times; /* of the batches: us */
+    uint32_t time_count;
+    ao_time began;
+};
+
+static double microseconds(ao_time ns)
+{
+    return (double)ns / 1e3;
+}
+
+static ao_time now(void)
+{
+    return ao_clock_monotonic.now(NULL);
+}
+
+/* --- Operations --- */
+
+static const uint8_t params[PARAMS] = {0xc4, PARAMS - 2};
+
+static struct store_task task_of(uint64_t id)
+{
+    return (struct store_task){.id = id,
+                               .method = span_text("resize"),
+                               .params = span_of(params, sizeof params),
+                               .created = 1700000000000000000u + id,
+                               .backoff = AO_S(1),
+                               .backoff_max = AO_S(3600),
+                               .keep = AO_S(3600),
+                               .keep_size = 1 << 20,
+                               .priority = 5,
+                               .durable = 2};
+}
+
+static void fill_put(struct client *c, struct store_op *op)
+{
+    op->verb = STORE_PUT;
+    op->task = task_of(c->next_id++);
+    op->add.submitted = 1;
+}
+
+static void fill_start(struct client *c, struct store_op *op)
+{
+    op->verb = STORE_CHANGE;
+    op->task = task_of(c->next_id++);
+    op->task.state = 1;
+    op->task.attempt = 1;
+    op->task.started_at = 1700000000000000000u;
+    op->add.submitted = 0;
+}
+
+static void fill_end(struct client *c, struct store_op *op)
+{
+    fill_start(c, op);
+    op->task.state = 2;
+    op->task.ended_at = 1700000000000000000u;
+    op->task.result = span_of(params, 16);
+    op->add.done = 1;
+}
+
+static void fill_remove(struct client *c, struct store_op *op)
+{
+    op->verb = STORE_REMOVE;
+    op->task.id = c->next_id++;
+    op->add = (struct store_counts){0};
+}
+
+/* --- The client --- */
+
+static void push(struct client *c, struct store_op *op)
+{
+    c->fill(c, op);
+    c->to_push--;
+    store_push(c->store, op);
+}
+
+static void note_time(struct client *c)
+{
+    ao_time t = now();
+    if (c->time_count < TIMES_MAX)
+        c->times[c->time_count++] = microseconds(t - c->began);
+    c->began = t;
+}
+
+static enum ao_verdict client_step(struct ao *self)
+{
+    struct client *c = ao_of(self, struct client, ao);
+    struct store_op *op;
+    bool any = false;
+    while ((op = store_take(c->store))) {
+        any = true;
+        if (op->error != STORE_OK)
+            abort();
+        c->back++;
+        if (c->to_push > 0)
+            push(c, op);
+    }
+    store_release(c->store);
+    if (any)
+        note_time(c);
+    if (c->back == c->total)
+        activator_stop(c->loop);
+    return AO_DONE;
+}
+
+static const struct ao_class client_class = {.name = "client", .step = client_step};
+
+static void open_client(struct client *c, const char *path)
+{
+    char error[300];
+    const struct store_options options = {
+        .path = path, .states = states, .state_count = sizeof states / sizeof *states};
+    *c = (struct client){.poller = poller_eventfd_new(), .next_id = 1};
+    c->loop = activator_open(
+        &(struct activator_options){.name = "client", .poller = c->poller, .core = -1});
+    c->store = store_open(&options, error, sizeof error);
+    c->times = calloc(TIMES_MAX, sizeof *c->times);
+    if (!c->store) {
+        fprintf(stderr, "%s\n", error);
+        exit(1);
+    }
+    ao_init(&c->ao, &client_class, c->loop);
+    if (store_start(c->store, c->loop, &c->ao) != 0)
+        abort();
+}
+
+static void close_client(struct client *c)
+{
+    store_stop(c->store);
+    store_close(c->store);
+    ao_deactivate(&c->ao);
+    ao_fini(&c->ao);
+    activator_close(c->loop);
+    poller_eventfd_free(c->poller);
+    free(c->times);
+}
+
+static void run(struct client *c, uint32_t in_flight, uint64_t total,
+                void (*fill)(struct client *c, struct store_op *op))
+{
+    c->ops = calloc(in_flight, sizeof *c->ops);
+    c->in_flight = in_flight;
+    c->to_push = c->total = total;
+    c->back = c->time_count = 0;
+    c->fill = fill;
+    c->next_id = 1;
+    c->began = now();
+    for (uint32_t n = 0; n < in_flight; n++)
+        push(c, &c->ops[n]);
+    activator_run(c->loop);
+    free(c->ops);
+}
+
+/* --- What is measured --- */
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static double quantile(struct client *c, double q)
+{
+    qsort(c->times, c->time_count, sizeof *c->times, by_size);
+    return c->times[(uint32_t)((c->time_count - 1) * q)];
+}
+
+/* Appends of the same size, k records/s. */
+static double raw_rate(const char *path, uint32_t batch, uint64_t total)
+{
+    size_t size = (size_t)batch * RAW_BYTES;
+    char *bytes = calloc(1, size);
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0 || !bytes)
+        abort();
+    uint64_t done = 0;
+    ao_time began = now();
+    for (; done < total && now() - began < AO_S(2); done += batch)
+        if (write(fd, bytes, size) != (ssize_t)size || fdatasync(fd) != 0)
+            abort();
+    double took = (double)(now() - began);
+    close(fd);
+    unlink(path);
+    free(bytes);
+    return (double)done / took * 1e6;
+}
+
+static void row(struct report *r, const char *what, struct client *c, uint32_t in_flight,
+                uint64_t total, void (*fill)(struct client *c, struct store_op *op), double raw)
+{
+    struct store_info before, after;
+    store_info(c->store, &before);
+    ao_time began = now();
+    run(c, in_flight, total, fill);
+    double took = (double)(now() - began);
+    store_info(c->store, &after);
+    double rate = (double)total / took * 1e6;
+    report_row(r, what,
+               (double[]){rate, (double)total / (double)(after.commits - before.commits),
+                          quantile(c, 0.5), quantile(c, 0.99), quantile(c, 1), raw, rate / raw});
+}
+
+static const struct report_column columns[] = {{"k/s", 1},    {"a commit", 1}, {"p50 us", 0},
+                                               {"p99 us", 0}, {"max us", 0},   {"raw k/s", 1},
+                                               {"of raw", 2}};
+
+static void remove_file(const char *path)
+{
+    static const char *const ends[] = {"", "-wal", "-shm", ".lock"};
+    char name[512];
+    for (size_t n = 0; n < sizeof ends / sizeof *ends; n++) {
+        snprintf(name, sizeof name, "%s%s", path, ends[n]);
+        unlink(name);
+    }
+}
+
+static void puts_of(struct report *r, const char *path, const char *raw, const char *what,
+                    uint32_t in_flight, uint64_t total)
+{
+    struct client c;
+    remove_file(path);
+    open_client(&c, path);
+    row(r, what, &c, in_flight, total, fill_put, raw_rate(raw, in_flight, total));
+    close_client(&c);
+}
+
+static void lives(struct report *r, const char *path, uint32_t in_flight, uint64_t total)
+{
+    struct client c;
+    remove_file(path);
+    open_client(&c, path);
+    row(r, "life: put", &c, in_flight, total, fill_put, NAN);
+    row(r, "life: start", &c, in_flight, total, fill_start, NAN);
+    row(r, "life: end", &c, in_flight, total, fill_end, NAN);
+    row(r, "life: remove", &c, in_flight, total, fill_remove, NAN);
+    close_client(&c);
+}
+
+static bool count_task(void *arg, const struct store_task *t)
+{
+    *(uint64_t *)arg += t->id != 0;
+    return true;
+}
+
+static void no_counts(void *arg, const struct store_counts *c)
+{
+    (void)arg;
+    (void)c;
+}
+
+static void load(struct report *r, const char *path)
+{
+    struct client c;
+    char error[300];
+    uint64_t rows = 0;
+    const struct store_options options = {
+        .path = path, .states = states, .state_count = sizeof states / sizeof *states};
+    const struct store_reader reader = {.arg = &rows, .counts = no_counts, .task = count_task};
+    remove_file(path);
+    open_client(&c, path);
+    run(&c, 4096, LOAD_ROWS, fill_put);
+    close_client(&c);
+    struct stat file;
+    stat(path, &file);
+    ao_time began = now();
+    struct store *s = store_open(&options, error, sizeof error);
+    ao_time opened = now();
+    if (!s || store_load(s, &reader, error, sizeof error) != 0 || rows != LOAD_ROWS)
+        abort();
+    ao_time read = now();
+    store_close(s);
+    report_row(r, "a million tasks",
+               (double[]){microseconds(opened - began) / 1e3, microseconds(read - opened) / 1e3,
+                          (double)file.st_size / LOAD_ROWS});
+}
+
+static const char *folder_of(int argc, char **argv, bool *json)
+{
+    const char *folder = "bench_store.d";
+    for (int n = 1; n < argc; n++)
+        if (strcmp(argv[n], "--json") == 0) {
+            *json = true;
+        } else if (strcmp(argv[n], "--folder") == 0 && n + 1 < argc) {
+            folder = argv[++n];
+        } else {
+            fprintf(stderr, "usage: bench_store [--folder DIR] [--json]\n");
+            exit(2);
+        }
+    return folder;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct report_column load_columns[] = {
+        {"open ms", 1}, {"load ms", 0}, {"bytes a task", 1}};
+    bool json = false;
+    const char *folder = folder_of(argc, argv, &json);
+    char path[400], raw[400];
+    struct report r;
+    mkdir(folder, 0700);
+    snprintf(path, sizeof path, "%s/tasks.db", folder);
+    snprintf(raw, sizeof raw, "%s/raw", folder);
+    report_open(&r, "store", json);
+    report_table(&r, "Durable tasks with 64 bytes of parameters", "in flight", columns, 7);
+    puts_of(&r, path, raw, "put 1", 1, 20000);
+    puts_of(&r, path, raw, "put 16", 16, 200000);
+    puts_of(&r, path, raw, "put 64", 64, 600000);
+    puts_of(&r, path, raw, "put 256", 256, 1000000);
+    puts_of(&r, path, raw, "put 1024", 1024, 1000000);
+    puts_of(&r, path, raw, "put 4096", 4096, 1000000);
+    lives(&r, path, 64, 200000);
+    report_table(&r, "Reading back", "rows", load_columns, 3);
+    load(&r, path);
+    report_end(&r);
+    remove_file(path);
+    rmdir(folder);
+    return 0;
+}

@@ -1,0 +1,310 @@
+/* The disk fails, is full, becomes read-only, or holds damaged pages: what came back OK is in the
+ * file, what did not is not, and the store goes on by itself when the disk does. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/support/fault_vfs.h"
+#include "tests/support/store_model.h"
+#include "tests/support/virtual.h"
+
+enum { BURST = 24, BURSTS = 18, TEXT = 300 };
+
+struct world {
+    char folder[64], path[96];
+    struct store_client client;
+    struct model certain; /* what came back OK */
+    struct planned burst[BURST];
+    uint32_t returned;
+    uint64_t random, failed;
+    enum store_error error; /* the last one, of those that failed */
+};
+
+static struct store_options options_of(struct world *w)
+{
+    struct store_options options = client_options(w->path);
+    options.vfs = FAULT_VFS;
+    return options;
+}
+
+static void on_return(struct store_client *c, struct store_op *op)
+{
+    struct world *w = c->arg;
+    const struct planned *p = &w->burst[w->returned++];
+    if (op->error == STORE_OK) {
+        model_apply(&w->certain, p);
+    } else if (op->error != STORE_REFUSED) {
+        w->failed++;
+        w->error = op->error;
+    }
+}
+
+/* A false leaves the reason in `error`. */
+static bool open_store(struct world *w, char error[static TEXT])
+{
+    const struct store_options options = options_of(w);
+    error[0] = '\0';
+    if (!client_open(&w->client, &options, error, TEXT))
+        return false;
+    w->client.returned = on_return;
+    w->client.arg = w;
+    return true;
+}
+
+static void push_burst(struct world *w)
+{
+    static struct model future;
+    uint32_t made = 0;
+    future = w->certain;
+    w->returned = 0;
+    while (made < BURST && model_plan(&future, &w->random, &w->burst[made])) {
+        model_apply(&future, &w->burst[made]);
+        client_push(&w->client, model_op(&w->burst[made++]));
+    }
+    client_wait(&w->client);
+}
+
+static void wait_until_it_works(struct world *w)
+{
+    struct store_info info;
+    do {
+        usleep(100);
+        store_info(w->client.store, &info);
+    } while (info.error != STORE_OK);
+}
+
+static void expect_the_certain(struct world *w)
+{
+    static struct model found;
+    char error[TEXT] = "";
+    const struct store_options options = options_of(w);
+    model_read(&found, &options, error, sizeof error);
+    assert_string_equal(error, "");
+    assert_true(model_equal(&found, &w->certain));
+    assert_true(model_balances(&found));
+}
+
+/* --- The N-th call --- */
+
+/* Opens, writes, closes, while a call fails; false: none did, the work has fewer. */
+static bool work_with_failure(struct world *w, uint64_t n, uint64_t times)
+{
+    char error[TEXT];
+    bool failed = false;
+    fault_fail_at(n, times);
+    if (!open_store(w, error)) {
+        assert_string_not_equal(error, "");
+        assert_true(failed = fault_failed());
+        fault_heal();
+        assert_true(open_store(w, error));
+    }
+    for (int bursts = 0; bursts < BURSTS && !fault_failed(); bursts++)
+        push_burst(w);
+    if (fault_failed()) {
+        failed = true;
+        fault_heal();
+        wait_until_it_works(w);
+        push_burst(w);
+    }
+    client_close(&w->client);
+    failed |= fault_failed();
+    fault_heal();
+    return failed;
+}
+
+static void each_call_fails(struct world *w, uint64_t times)
+{
+    uint64_t n = 0;
+    bool failed = true;
+    while (failed) {
+        fault_open(++n);
+        w->random = n;
+        w->certain = (struct model){0};
+        failed = work_with_failure(w, n, times);
+        expect_the_certain(w);
+        fault_close();
+    }
+    print_message("%llu calls, %llu operations failed\n", (unsigned long long)n - 1,
+                  (unsigned long long)w->failed);
+    assert_in_range(n, 300, 5000);
+    assert_in_range(w->failed, 500, 1000000);
+}
+
+static void each_call_fails_once(void **state)
+{
+    each_call_fails(*state, 1);
+}
+
+static void each_call_fails_and_all_after_it(void **state)
+{
+    each_call_fails(*state, FAULT_FOR_EVER);
+}
+
+/* Also a failed commit that stands whole in the log is not found there. */
+static void each_sync_fails(void **state)
+{
+    struct world *w = *state;
+    char error[TEXT];
+    for (uint64_t n = 1; n <= 200; n++) {
+        fault_open(n);
+        w->random = n;
+        w->certain = (struct model){0};
+        assert_true(open_store(w, error));
+        fault_syncs(1 + n % 8);
+        for (int bursts = 0; bursts < 6; bursts++)
+            push_burst(w);
+        wait_until_it_works(w);
+        client_close(&w->client);
+        expect_the_certain(w);
+        fault_close();
+    }
+    assert_in_range(w->failed, 100, 100000);
+}
+
+/* --- Full, read-only, damaged --- */
+
+static void push_until_it_fails(struct world *w)
+{
+    uint64_t before = w->failed;
+    for (int bursts = 0; bursts < 500 && w->failed == before; bursts++)
+        push_burst(w);
+    assert_true(w->failed > before);
+}
+
+static void a_full_disk_is_said_and_room_is_enough_to_go_on(void **state)
+{
+    struct world *w = *state;
+    char error[TEXT];
+    fault_open(1);
+    assert_true(open_store(w, error));
+    fault_limit(1 << 20);
+    push_until_it_fails(w);
+    assert_int_equal(w->error, STORE_FULL);
+    fault_limit(0);
+    wait_until_it_works(w);
+    uint64_t before = w->failed;
+    push_burst(w);
+    assert_int_equal(w->failed, before);
+    client_close(&w->client);
+    expect_the_certain(w);
+    fault_close();
+}
+
+static void a_device_that_becomes_read_only_is_said(void **state)
+{
+    struct world *w = *state;
+    char error[TEXT];
+    fault_open(1);
+    assert_true(open_store(w, error));
+    push_burst(w);
+    fault_read_only(true);
+    push_until_it_fails(w);
+    assert_int_equal(w->error, STORE_READ_ONLY);
+    push_burst(w);
+    fault_read_only(false);
+    wait_until_it_works(w);
+    push_burst(w);
+    client_close(&w->client);
+    expect_the_certain(w);
+    fault_close();
+}
+
+static void a_read_only_file_is_not_opened(void **state)
+{
+    struct world *w = *state;
+    char error[TEXT], expected[TEXT];
+    fault_open(1);
+    assert_true(open_store(w, error));
+    client_close(&w->client);
+    fault_read_only(true);
+    assert_false(open_store(w, error));
+    snprintf(expected, sizeof expected,
+             "store %s: it is read-only; give the server the right to write it", w->path);
+    assert_string_equal(error, expected);
+    fault_close();
+}
+
+/* The second page, where the first table begins. */
+static void damage(struct world *w)
+{
+    char error[TEXT];
+    assert_true(open_store(w, error));
+    push_burst(w);
+    client_close(&w->client);
+    fault_damage(w->path, 4096, 4096);
+}
+
+static void a_damaged_file_takes_nothing_more(void **state)
+{
+    struct world *w = *state;
+    char error[TEXT];
+    fault_open(1);
+    damage(w);
+    assert_true(open_store(w, error));
+    push_burst(w);
+    assert_int_equal(w->error, STORE_CORRUPT);
+    assert_int_equal(w->failed, w->returned);
+    usleep(5000); /* five times as long as until another try */
+    push_burst(w);
+    assert_int_equal(w->failed, 2 * w->returned);
+    client_close(&w->client);
+    fault_close();
+}
+
+static void a_damaged_file_is_not_read(void **state)
+{
+    struct world *w = *state;
+    static struct model found;
+    char error[TEXT];
+    const struct store_options options = options_of(w);
+    fault_open(1);
+    damage(w);
+    assert_false(model_read(&found, &options, error, sizeof error));
+    assert_string_equal(error, "the store cannot be read: database disk image is malformed");
+    fault_close();
+}
+
+static int set_up(void **state)
+{
+    struct world *w = calloc(1, sizeof *w);
+    assert_non_null(w);
+    strcpy(w->folder, "/tmp/ergon-store-XXXXXX");
+    assert_non_null(mkdtemp(w->folder));
+    snprintf(w->path, sizeof w->path, "%s/tasks.db", w->folder);
+    virtual_silence();
+    *state = w;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *w = *state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -r %s", w->folder);
+    assert_int_equal(system(command), 0);
+    free(w);
+    return 0;
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(each_call_fails_once),
+        TEST(each_call_fails_and_all_after_it),
+        TEST(each_sync_fails),
+        TEST(a_full_disk_is_said_and_room_is_enough_to_go_on),
+        TEST(a_device_that_becomes_read_only_is_said),
+        TEST(a_read_only_file_is_not_opened),
+        TEST(a_damaged_file_takes_nothing_more),
+        TEST(a_damaged_file_is_not_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,303 @@
+/* What store_open() takes and what it refuses, each with a word to whoever reads it; and what
+ * people see who look into the file with sqlite3. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <sqlite3.h>
+
+#include "server/store/schema.h"
+#include "tests/support/heap.h"
+#include "tests/support/store_client.h"
+
+enum { TEXT = 300 };
+
+struct world {
+    char folder[64], path[96];
+};
+
+static void refused(const char *path, const char *why)
+{
+    char error[TEXT] = "", expected[TEXT];
+    const struct store_options options = client_options(path);
+    assert_null(store_open(&options, error, sizeof error));
+    snprintf(expected, sizeof expected, "store %s: %s", path, why);
+    assert_string_equal(error, expected);
+}
+
+static struct store *opened(const char *path)
+{
+    char error[TEXT] = "";
+    const struct store_options options = client_options(path);
+    struct store *s = store_open(&options, error, sizeof error);
+    assert_string_equal(error, "");
+    assert_non_null(s);
+    return s;
+}
+
+/* A statement on the file, as sqlite3 would run it; the rows as lines of text. */
+static const char *sql(const char *path, const char *text, char *out, size_t size)
+{
+    sqlite3 *db;
+    sqlite3_stmt *st;
+    out[0] = '\0';
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, text, -1, &st, NULL), SQLITE_OK);
+    while (sqlite3_step(st) == SQLITE_ROW)
+        for (int n = 0; n < sqlite3_column_count(st); n++) {
+            const char *value = (const char *)sqlite3_column_text(st, n);
+            size_t len = strlen(out);
+            snprintf(out + len, size - len, "%s%s", value ? value : "-",
+                     n + 1 < sqlite3_column_count(st) ? "|" : "\n");
+        }
+    assert_int_equal(sqlite3_finalize(st), SQLITE_OK);
+    sqlite3_close(db);
+    return out;
+}
+
+/* --- */
+
+static void no_folder(void **state)
+{
+    struct world *w = *state;
+    char path[128];
+    snprintf(path, sizeof path, "%s/none/tasks.db", w->folder);
+    refused(path, "there is no such folder; make it");
+}
+
+static void a_folder_is_no_file(void **state)
+{
+    struct world *w = *state;
+    refused(w->folder, "Is a directory");
+}
+
+static void no_right_to_write(void **state)
+{
+    struct world *w = *state;
+    if (geteuid() == 0)
+        skip(); /* who may do everything */
+    store_close(opened(w->path));
+    chmod(w->path, 0400);
+    refused(w->path, "no right to write it; give the server that right");
+}
+
+static void something_else(void **state)
+{
+    struct world *w = *state;
+    FILE *f = fopen(w->path, "w");
+    for (int n = 0; n < 100; n++)
+        fputs("a shopping list, which is no database\n", f);
+    fclose(f);
+    refused(w->path, "it is not a store of ergond; name another file, or move this one");
+}
+
+static void a_database_of_somebody_else(void **state)
+{
+    struct world *w = *state;
+    char out[TEXT];
+    sql(w->path, "CREATE TABLE tasks (id)", out, sizeof out);
+    refused(w->path, "it is not a store of ergond; name another file, or move this one");
+    assert_string_equal(sql(w->path, "PRAGMA journal_mode", out, sizeof out), "delete\n");
+}
+
+static void a_newer_version(void **state)
+{
+    struct world *w = *state;
+    char out[TEXT], why[TEXT];
+    store_close(opened(w->path));
+    sql(w->path, "PRAGMA user_version = 77", out, sizeof out);
+    snprintf(why, sizeof why,
+             "it was written by a newer ergond (its version is 77, this one knows %u); run that "
+             "one",
+             schema_version);
+    refused(w->path, why);
+}
+
+static void a_second_server(void **state)
+{
+    struct world *w = *state;
+    char why[TEXT];
+    struct store *s = opened(w->path);
+    snprintf(why, sizeof why, "another server uses it: process %ld; stop that one first",
+             (long)getpid());
+    refused(w->path, why);
+    store_close(s);
+    store_close(opened(w->path));
+}
+
+static void a_second_server_by_another_name(void **state)
+{
+    struct world *w = *state;
+    char error[TEXT], link[128];
+    snprintf(link, sizeof link, "%s/link.db", w->folder);
+    struct store *s = opened(w->path);
+    assert_int_equal(symlink(w->path, link), 0);
+    const struct store_options options = client_options(link);
+    assert_null(store_open(&options, error, sizeof error));
+    assert_non_null(strstr(error, "another server uses it"));
+    store_close(s);
+}
+
+static void the_file_is_for_its_owner_alone(void **state)
+{
+    struct world *w = *state;
+    struct stat file;
+    store_close(opened(w->path));
+    assert_int_equal(stat(w->path, &file), 0);
+    assert_int_equal(file.st_mode & 0777, 0600);
+}
+
+static bool refuse_everything(struct world *w)
+{
+    char error[TEXT] = "";
+    const struct store_options options = client_options(w->path);
+    struct store *s = store_open(&options, error, sizeof error);
+    store_close(s);
+    assert_true(s || strstr(error, "no memory"));
+    return !s;
+}
+
+static void without_memory_nothing_is_left_behind(void **state)
+{
+    struct world *w = *state;
+    int64_t live = heap_live();
+    for (int64_t n = 1;; n++) {
+        heap_fail_at(n);
+        bool failed = refuse_everything(w);
+        bool came = heap_failed();
+        heap_fail_at(0);
+        assert_int_equal(heap_live(), live);
+        assert_int_equal(failed, came);
+        if (!came)
+            return;
+    }
+}
+
+/* --- Versions --- */
+
+static const char *const steps[] = {"CREATE TABLE a (x); INSERT INTO a VALUES (1)",
+                                    "ALTER TABLE a ADD COLUMN y; UPDATE a SET y = x + 1",
+                                    "CREATE TABLE a (z)"};
+
+static int upgrade(struct world *w, unsigned version, char error[static TEXT])
+{
+    sqlite3 *db;
+    error[0] = '\0';
+    assert_int_equal(sqlite3_open(w->path, &db), SQLITE_OK);
+    int upgraded = schema_upgrade(db, steps, version, error, TEXT);
+    sqlite3_close(db);
+    return upgraded;
+}
+
+static void an_older_version_is_brought_up_to_date(void **state)
+{
+    struct world *w = *state;
+    char error[TEXT], out[TEXT];
+    assert_int_equal(upgrade(w, 1, error), 0);
+    assert_string_equal(sql(w->path, "SELECT * FROM a", out, sizeof out), "1\n");
+    assert_int_equal(upgrade(w, 2, error), 0);
+    assert_int_equal(upgrade(w, 2, error), 0);
+    assert_string_equal(sql(w->path, "SELECT * FROM a", out, sizeof out), "1|2\n");
+}
+
+static void a_step_that_fails_leaves_the_older_version(void **state)
+{
+    struct world *w = *state;
+    char error[TEXT], out[TEXT];
+    assert_int_equal(upgrade(w, 1, error), 0);
+    assert_int_equal(upgrade(w, 3, error), -1);
+    assert_string_equal(error, "its tables cannot be made: table a already exists");
+    assert_string_equal(sql(w->path, "SELECT * FROM a", out, sizeof out), "1\n");
+    assert_string_equal(sql(w->path, "PRAGMA user_version", out, sizeof out), "1\n");
+}
+
+/* --- For people --- */
+
+static void a_file_in_use_can_be_looked_into(void **state)
+{
+    struct world *w = *state;
+    struct store_client c = {0};
+    char error[TEXT], out[2048];
+    const struct store_options options = client_options(w->path);
+    assert_true(client_open(&c, &options, error, sizeof error));
+    struct store_op *op = client_put((uint64_t)1 << 62 | 33, "resize");
+    op->task.created = 1700000000123000000;
+    op->task.key = span_text("k");
+    op->task.tenant = span_text("acme");
+    client_do(&c, op);
+    client_do(&c, client_put(1, "resize"));
+    op = client_op(STORE_CHANGE);
+    op->task = (struct store_task){.id = 1,
+                                   .state = CLIENT_FAILED,
+                                   .attempt = 2,
+                                   .started_at = 1700000000000000000,
+                                   .ended_at = 1700000000250000000,
+                                   .error_code = span_text("DISK")};
+    client_do(&c, op);
+    op = client_op(STORE_EVENT);
+    op->event = (struct store_event){
+        .id = 1, .seq = 2, .at = 1700000000000000000, .attempt = 1, .what = span_text("started")};
+    client_do(&c, op);
+    assert_string_equal(
+        sql(w->path, "SELECT task, state, method, tenant, key, durable, created FROM open_tasks",
+            out, sizeof out),
+        "t4000000000011|queued|resize|acme|k|fsync|2023-11-14 22:13:20.123\n");
+    assert_string_equal(
+        sql(w->path,
+            "SELECT task, state, attempt, started, ended, took_ms, error_code FROM task_life "
+            "WHERE state = 'failed'",
+            out, sizeof out),
+        "t0000000000001|failed|2|2023-11-14 22:13:20.000|2023-11-14 22:13:20.250|250.0|DISK\n");
+    assert_string_equal(sql(w->path, "SELECT * FROM task_events", out, sizeof out),
+                        "t0000000000001|resize|2|2023-11-14 22:13:20.000|1|started|-\n");
+    client_close(&c);
+}
+
+static int set_up(void **state)
+{
+    struct world *w = calloc(1, sizeof *w);
+    assert_non_null(w);
+    strcpy(w->folder, "/tmp/ergon-store-XXXXXX");
+    assert_non_null(mkdtemp(w->folder));
+    snprintf(w->path, sizeof w->path, "%s/tasks.db", w->folder);
+    *state = w;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *w = *state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -r %s", w->folder);
+    assert_int_equal(system(command), 0);
+    free(w);
+    return 0;
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(no_folder),
+        TEST(a_folder_is_no_file),
+        TEST(no_right_to_write),
+        TEST(something_else),
+        TEST(a_database_of_somebody_else),
+        TEST(a_newer_version),
+        TEST(a_second_server),
+        TEST(a_second_server_by_another_name),
+        TEST(the_file_is_for_its_owner_alone),
+        TEST(without_memory_nothing_is_left_behind),
+        TEST(an_older_version_is_brought_up_to_date),
+        TEST(a_step_that_fails_leaves_the_older_version),
+        TEST(a_file_in_use_can_be_looked_into),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
