@@ -183,6 +183,18 @@ void ledger_free(struct ledger *l)
     free(l);
 }
 
+static void show_store(const struct store *s, struct ledger_info *out)
+{
+    struct store_info info;
+    store_info(s, &info);
+    out->has_store = true;
+    out->commits = info.commits;
+    out->operations = info.operations;
+    out->store_bytes = info.bytes;
+    out->commit_ns = info.commit_ns;
+    out->store_error = info.error == STORE_OK ? NULL : store_error_text(info.error);
+}
+
 void ledger_info(const struct ledger *l, struct ledger_info *out)
 {
     *out = (struct ledger_info){.tasks = figure_read(&l->shown_tasks),
@@ -193,4 +205,6 @@ void ledger_info(const struct ledger *l, struct ledger_info *out)
                                 .fenced = figure_read(&l->fenced)};
     for (unsigned i = 0; i < LEDGER_STATE_COUNT; i++)
         out->by_state[i] = figure_read(&l->by_state[i]);
+    if (l->store)
+        show_store(l->store, out);
 }

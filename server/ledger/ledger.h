@@ -66,6 +66,10 @@ struct ledger_info {
     uint64_t tasks, bytes; /* held */
     uint64_t by_state[LEDGER_STATE_COUNT];
     uint64_t submitted, starts, retries, fenced;
+    bool has_store; /* the rest is of the store */
+    uint64_t commits, operations, store_bytes;
+    uint64_t commit_ns;      /* of the last commit */
+    const char *store_error; /* why it cannot write; constant; NULL: it can */
 };
 void ledger_info(const struct ledger *l, struct ledger_info *out);
 

@@ -52,16 +52,49 @@ static void pack_tasks(struct pack *p, const struct tasks_info *t)
     pack_key_uint(p, "refused", t->busy_refused);
 }
 
+static void pack_kept(struct pack *p, const struct ledger_info *l)
+{
+    pack_str(p, "kept");
+    pack_map(p, 7);
+    pack_key_uint(p, "held", l->tasks);
+    pack_key_uint(p, "bytes", l->bytes);
+    pack_key_uint(p, "submitted", l->submitted);
+    pack_key_uint(p, "starts", l->starts);
+    pack_key_uint(p, "retries", l->retries);
+    pack_key_uint(p, "fenced", l->fenced);
+    pack_str(p, "states");
+    pack_map(p, LEDGER_STATE_COUNT);
+    for (unsigned i = 0; i < LEDGER_STATE_COUNT; i++)
+        pack_key_uint(p, ledger_state_names[i], l->by_state[i]);
+}
+
+static void pack_store(struct pack *p, const struct ledger_info *l)
+{
+    pack_str(p, "store");
+    if (!l->has_store) {
+        pack_nil(p);
+        return;
+    }
+    pack_map(p, 5);
+    pack_key_uint(p, "commits", l->commits);
+    pack_key_uint(p, "operations", l->operations);
+    pack_key_uint(p, "bytes", l->store_bytes);
+    pack_key_uint(p, "commit_us", l->commit_ns / AO_US(1));
+    pack_key_str(p, "error", l->store_error);
+}
+
 /* server.info [] */
 static void serve_info(struct rpc_request *rq)
 {
     const struct rpc_shared *s = rq->loop->shared;
     struct tasks_info tasks;
+    struct ledger_info kept;
     struct pack p;
 
     tasks_info(s->tasks, &tasks);
+    ledger_info(s->ledger, &kept);
     pack_init(&p);
-    pack_map(&p, 10);
+    pack_map(&p, 12);
     pack_key_str(&p, "server", "ergon");
     pack_key_str(&p, "version", ERGON_VERSION);
     pack_key_int(&p, "pid", getpid());
@@ -73,6 +106,8 @@ static void serve_info(struct rpc_request *rq)
     pack_key_uint(&p, "methods", registry_count(s->registry));
     pack_connections(&p, s);
     pack_tasks(&p, &tasks);
+    pack_kept(&p, &kept);
+    pack_store(&p, &kept);
     pack_answer(&p, rq);
 }
 

@@ -137,6 +137,7 @@ void rpc_world_open(struct rpc_world *w)
         .activator = w->activator, .limits = &w->limits, .port = rpc_port(&w->rpc)});
     w->shared.registry = w->registry;
     w->shared.tasks = w->tasks;
+    w->shared.ledger = w->ledger;
     w->shared.net_loops = w->nets;
     w->shared.loops = w->loops;
     w->shared.loop_count = 1;
@@ -147,6 +148,7 @@ void rpc_world_open(struct rpc_world *w)
 void rpc_world_fini(struct rpc_world *w)
 {
     net_loop_free(w->net);
+    tasks_clear(w->tasks);
     ledger_free(w->ledger);
     tasks_free(w->tasks);
     registry_free(w->registry);

@@ -20,7 +20,10 @@ static void info_counts_what_happened(void **state)
     assert_holds(info, "'connections': {'open': 1, 'accepted': 1, 'closed': 0, 'messages': 3, ");
     assert_holds(info, "'protocol_errors': 0, 'partial_bytes': 0}");
     assert_holds(info, "'tasks': {'calls': 3, 'short_cut': 2, 'through_manager': 1, 'done': 2, "
-                       "'failed': 1, 'cancelled': 0, 'late': 0, 'refused': 0}}\n");
+                       "'failed': 1, 'cancelled': 0, 'late': 0, 'refused': 0}, ");
+    assert_holds(info, "'kept': {'held': 0, 'bytes': 0, 'submitted': 0, 'starts': 0, 'retries': 0, "
+                       "'fenced': 0, 'states': {'queued': 0, ");
+    assert_holds(info, "'dead': 0}}, 'store': nil}\n");
 }
 
 static void methods_lists_handlers_first(void **state)
