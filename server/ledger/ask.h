@@ -70,6 +70,7 @@ struct ask_outcome {
     char *text;             /* of an error; malloc'ed; NULL: the error's meaning */
     uint8_t durable;        /* enum ledger_durable: what was reached */
     bool duplicate, coalesced;
+    uint32_t before; /* the outcome before that names the same task, plus 1; 0: none */
 };
 
 struct ask {

@@ -9,7 +9,7 @@
 
 enum {
     DOOR_LANE = 1024,
-    DOOR_BUDGET = 64 /* items of one door, a step */
+    DOOR_BUDGET = 64 /* items of one door, a step; each order of a submission counts */
 };
 
 struct ledger_door {
@@ -117,29 +117,32 @@ void ledger_drop(struct ledger_door *d, struct ask *a)
 
 /* --- The ledger's side --- */
 
-static void serve_item(struct ledger *l, struct ledger_door *d, struct ask_item *item)
+/* How much of the budget it took. */
+static uint32_t serve_item(struct ledger *l, struct ledger_door *d, struct ask_item *item)
 {
     struct ask *a = ask_of(item);
     if (item->kind == ASK_ITSELF) {
+        uint32_t orders = a->order_count; /* the ask may be gone afterwards */
         ledger_serve(l, a);
-        return;
+        return orders > 0 ? orders : 1;
     }
     if (a->held) /* else it is on its way back, or waits for the store, and comes by itself */
         wait_dropped(l, a);
     lane_push(&d->out, &item->item);
+    return 1;
 }
 
 static bool door_take(struct ledger *l, struct ledger_door *d)
 {
-    int budget = DOOR_BUDGET;
-    for (; budget > 0; budget--) {
+    uint32_t done = 0;
+    while (done < DOOR_BUDGET) {
         struct lane_item *item = lane_take(&d->in);
         if (!item)
             break;
-        serve_item(l, d, item_of(item));
+        done += serve_item(l, d, item_of(item));
     }
     lane_release(&d->in);
-    return budget > 0;
+    return done < DOOR_BUDGET;
 }
 
 bool doors_take(struct ledger *l)

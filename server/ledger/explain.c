@@ -90,7 +90,7 @@ void explain_queue_serve(struct ledger *l, struct ask *a)
     say_queue(q, reason, text, sizeof text);
     pack_init(&a->result);
     pack_map(&a->result, QUEUE_PAIRS + 3);
-    queues_pack(l, q, &a->result);
+    queues_pack(q, &a->result);
     pack_key_str(&a->result, "reason", ledger_reason_name(reason));
     pack_key_str(&a->result, "text", text);
     explain_executors(l, kind, &a->result);

@@ -174,7 +174,7 @@ static void pack_rate(struct ledger *l, struct entry *e, struct pack *p)
 
     pack_key_span(p, "key", b->key.name);
     pack_key_uint(p, "rate", b->size);
-    pack_key_uint(p, "per", b->every * b->size / AO_MS(1));
+    pack_key_uint(p, "per", (b->every * b->size + AO_MS(1) / 2) / AO_MS(1));
     pack_key_uint(p, "before", place_in(&b->waiting, e));
     pack_key_uint(p, "refill", ms_of(l, refill_of(l, e)));
 }
@@ -254,7 +254,7 @@ static void say_retry(struct ledger *l, struct entry *e, char *text, size_t size
              "attempt %" PRIu32 " failed (%s); the next comes in %.1f s, %" PRIu32 " of %" PRIu32
              " retries are left",
              e->attempt, error ? error : "it was lost", seconds_until(l, e->due),
-             e->retries > e->failures ? e->retries - e->failures + 1 : 0, e->retries);
+             e->retries >= e->failures ? e->retries - e->failures + 1 : 0, e->retries);
 }
 
 static void say_again(struct ledger *l, struct entry *e, char *text, size_t size)

@@ -44,17 +44,26 @@ void keep_forget(struct ledger *l, struct entry *e)
     ledger_entry_free(l, e);
 }
 
-bool keep_trim(struct ledger *l)
+/* One that is still referred to is looked at again the next time round. */
+bool keep_shrink(struct ledger *l)
 {
-    for (int budget = TRIM_BUDGET; l->ended_bytes > l->options.kept_bytes_max && budget > 0;
-         budget--) {
+    for (int budget = TRIM_BUDGET; l->ended.first && budget > 0; budget--) {
         struct entry *e = l->ended.first;
         if (!is_referred_to(e)) {
             keep_forget(l, e);
-            continue;
+            return true;
         }
-        entry_unlink(e); /* the next time round */
+        entry_unlink(e);
         entry_push(&l->ended, e);
     }
-    return l->ended_bytes <= l->options.kept_bytes_max;
+    return false;
+}
+
+/* With nothing that may be forgotten it is done: the next end looks again. */
+bool keep_trim(struct ledger *l)
+{
+    for (int budget = TRIM_BUDGET; budget > 0; budget--)
+        if (l->ended_bytes <= l->options.kept_bytes_max || !keep_shrink(l))
+            return true;
+    return false;
 }

@@ -37,6 +37,7 @@ struct ledger_queue {
     struct entry_list held;                /* picked while paused, or nobody offers the method */
     uint64_t by_state[LEDGER_STATE_COUNT]; /* entries */
     uint64_t submitted, done, failed;      /* since the start */
+    uint64_t oldest; /* when its oldest open task was submitted, when it was last looked at */
 };
 
 /* An ask that waits for an entry: one of the entry's, one of the ask's. */
@@ -45,7 +46,7 @@ struct ledger_wait {
     struct entry *entry;
     struct ledger_wait *prev_of_entry, *next_of_entry;
     struct ledger_wait *next_of_ask;
-    uint32_t from; /* of a watcher: the next event that it has not seen */
+    uint32_t outcome; /* of a submission: the last outcome that names the entry, plus 1 */
 };
 
 /* The accounts, of the tasks that are in the store and of those that are not. */
@@ -239,6 +240,7 @@ bool records_take(struct ledger *l); /* what came back; true: nothing is left */
 /* --- keep.c --- */
 void keep_ended(struct ledger *l, struct entry *e); /* it has ended, and everybody may see it */
 bool keep_trim(struct ledger *l);                   /* a small step; true: nothing is left */
+bool keep_shrink(struct ledger *l); /* forgets one; false: there is none that may be */
 void keep_forget(struct ledger *l, struct entry *e);
 void keep_reclaim(struct ledger *l, struct entry *e); /* it goes on */
 
@@ -247,15 +249,16 @@ enum { QUEUE_PAIRS = 14 };
 void queues_serve(struct ledger *l, struct ask *a);
 /* The queue that the ask names; NULL: answered NOT_FOUND. */
 struct ledger_queue *queues_find(struct ledger *l, struct ask *a);
-void queues_pack(struct ledger *l, const struct ledger_queue *q, struct pack *p); /* QUEUE_PAIRS */
-void queues_look(struct ledger *l); /* brings the stages of all that is out up to date */
+void queues_pack(const struct ledger_queue *q, struct pack *p); /* QUEUE_PAIRS */
+void queues_look(struct ledger *l); /* before: what is asked only when somebody looks */
 /* A small step: entries in `held` of queues that go on are queued again; true: none is left. */
 bool queues_go_on(struct ledger *l);
 
 /* --- wait.c, watch.c --- */
 void wait_serve(struct ledger *l, struct ask *a);
 bool wait_join(struct ledger *l, struct ask *a, struct entry *e); /* false without memory */
-/* Starts the time of a long poll; false: it has none, and is to be answered now. */
+/* Starts the time of a long poll; false: it has none, or the server stops, and it is to be answered
+ * now. */
 bool wait_hold(struct ledger *l, struct ask *a);
 void wait_overdue(struct ask *a);                 /* that time is over: packs the answer */
 void wait_leave(struct ledger *l, struct ask *a); /* the ask waits for nothing any more */

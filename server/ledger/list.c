@@ -23,17 +23,27 @@ static bool fits(struct ledger *l, struct entry *e, const struct ask_filter *f, 
     return f->state == e->state;
 }
 
+/* The last with a lower id; from both ends, since what is forgotten first is old. */
+static struct entry *last_below(const struct ledger *l, uint64_t id)
+{
+    struct entry *down = l->last, *up = l->first;
+
+    while (down && down->id >= id && up && up->id < id) {
+        down = down->all_prev;
+        up = up->all_next;
+    }
+    if (!down || down->id < id)
+        return down;
+    return up ? up->all_prev : NULL;
+}
+
 /* Where the page begins: behind the cursor, whether or not its task is still known. */
 static struct entry *begin(const struct ledger *l, uint64_t cursor)
 {
     if (cursor == 0)
         return l->last;
-    struct entry *e = ledger_find(l, cursor);
-    if (e)
-        return e->all_prev;
-    for (e = l->last; e && e->id > cursor;)
-        e = e->all_prev;
-    return e;
+    const struct entry *e = ledger_find(l, cursor);
+    return e ? e->all_prev : last_below(l, cursor);
 }
 
 void list_serve(struct ledger *l, struct ask *a)

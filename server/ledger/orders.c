@@ -104,6 +104,16 @@ static void call(struct ledger *l, struct ask *a)
     }
 }
 
+static void await_commit(struct ledger *l, struct ask *a, struct entry *e, uint32_t i)
+{
+    if (!wait_join(l, a, e)) {
+        fail(&a->outcomes[i], ERGON_E_MEMORY, "it was taken, but its commit is not awaited");
+        return;
+    }
+    a->outcomes[i].before = e->waits->outcome; /* who joined last is the first */
+    e->waits->outcome = i + 1;
+}
+
 void submit_serve(struct ledger *l, struct ask *a)
 {
     a->outcomes = calloc(a->order_count ? a->order_count : 1, sizeof *a->outcomes);
@@ -117,8 +127,8 @@ void submit_serve(struct ledger *l, struct ask *a)
     }
     for (uint32_t i = 0; i < a->order_count; i++) {
         struct entry *e = submit_one(l, a, i);
-        if (e && waits_for_commit(e) && !wait_join(l, a, e))
-            fail(&a->outcomes[i], ERGON_E_MEMORY, "it was taken, but its commit is not awaited");
+        if (e && waits_for_commit(e))
+            await_commit(l, a, e, i);
     }
     if (!a->held)
         submit_answer(l, a);

@@ -32,21 +32,21 @@ static const char *kind_name(const struct ledger_queue *q)
     return q->method->handler->kind == ERGON_STEPPED ? "stepped" : "blocking";
 }
 
-/* When the oldest open task of it was submitted, Unix ms; 0: none, or not among the first. */
-static uint64_t oldest(const struct ledger *l, const struct ledger_queue *q)
+/* One walk for all queues; one whose tasks are not among the first is not known. */
+static void look_for_oldest(struct ledger *l)
 {
     uint32_t visits = 0;
-    for (const struct entry *e = l->first; e && visits < OLDEST_VISITS; e = e->all_next, visits++)
-        if (e->queue == q && ledger_state_open((enum ledger_state)e->state))
-            return e->created / AO_MS(1);
-    return 0;
+    for (struct ledger_queue *q = l->queues; q; q = q->next)
+        q->oldest = 0;
+    for (struct entry *e = l->first; e && visits < OLDEST_VISITS; e = e->all_next, visits++)
+        if (e->queue->oldest == 0 && ledger_state_open((enum ledger_state)e->state))
+            e->queue->oldest = e->created;
 }
 
-void queues_pack(struct ledger *l, const struct ledger_queue *q, struct pack *p)
+void queues_pack(const struct ledger_queue *q, struct pack *p)
 {
     static const enum ledger_state shown[] = {LEDGER_QUEUED,   LEDGER_DELAYED, LEDGER_WAITING,
                                               LEDGER_ASSIGNED, LEDGER_RUNNING, LEDGER_PARKED};
-    uint64_t first = oldest(l, q);
 
     pack_key_span(p, "method", q->name);
     pack_key_str(p, "kind", kind_name(q));
@@ -58,17 +58,18 @@ void queues_pack(struct ledger *l, const struct ledger_queue *q, struct pack *p)
     pack_key_uint(p, "done", q->done);
     pack_key_uint(p, "failed", q->failed);
     pack_str(p, "oldest");
-    if (first > 0)
-        pack_uint(p, first);
+    if (q->oldest > 0)
+        pack_uint(p, q->oldest / AO_MS(1));
     else
         pack_nil(p);
 }
 
-/* The stages of what is out are asked only when somebody looks. */
+/* The stages of what is out, and the ages, are asked only when somebody looks. */
 void queues_look(struct ledger *l)
 {
     for (struct entry *e = l->outs.first; e; e = e->next)
         read_stage(l, e);
+    look_for_oldest(l);
 }
 
 static void list(struct ledger *l, struct ask *a)
@@ -82,7 +83,7 @@ static void list(struct ledger *l, struct ask *a)
     pack_array(&a->result, count);
     for (const struct ledger_queue *q = l->queues; q; q = q->next) {
         pack_map(&a->result, QUEUE_PAIRS);
-        queues_pack(l, q, &a->result);
+        queues_pack(q, &a->result);
     }
     ask_finish(l, a);
 }
@@ -144,7 +145,7 @@ static void change(struct ledger *l, struct ask *a)
     queues_look(l);
     pack_init(&a->result);
     pack_map(&a->result, QUEUE_PAIRS);
-    queues_pack(l, q, &a->result);
+    queues_pack(q, &a->result);
     ask_finish(l, a);
 }
 

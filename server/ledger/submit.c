@@ -64,13 +64,9 @@ static size_t weight_of(const struct order *o)
 /* What has ended goes before something new is refused. */
 static bool make_room(struct ledger *l, size_t weight)
 {
-    while (l->count >= l->options.tasks_max || l->bytes + weight > l->options.bytes_max) {
-        uint64_t count = l->count;
-        if (l->ended.first)
-            keep_forget(l, l->ended.first);
-        if (l->count == count)
+    while (l->count >= l->options.tasks_max || l->bytes + weight > l->options.bytes_max)
+        if (!keep_shrink(l))
             return false;
-    }
     return true;
 }
 

@@ -6,12 +6,12 @@
 
 #include "server/ledger/ledger_parts.h"
 
+enum { RESULTS_MAX = 8 << 20 /* bytes of an answer, beyond which results are left out */ };
+
+/* An ask joins all that it waits for in one go, so it came last. */
 static bool waits_for(const struct ask *a, const struct entry *e)
 {
-    for (const struct ledger_wait *w = a->waits; w; w = w->next_of_ask)
-        if (w->entry == e)
-            return true;
-    return false;
+    return e->waits && e->waits->ask == a;
 }
 
 bool wait_join(struct ledger *l, struct ask *a, struct entry *e)
@@ -139,7 +139,6 @@ void wait_answer(struct ledger *l, struct ask *a, const struct entry *e)
 static void answer_wait(struct ledger *l, struct ask *a)
 {
     struct pack *p = &a->result;
-    unsigned parts = a->with_result ? READ_RESULT : 0;
     char text[ID_TEXT_SIZE];
     uint32_t ended = 0;
 
@@ -154,7 +153,7 @@ static void answer_wait(struct ledger *l, struct ask *a)
     for (uint32_t i = 0; i < a->id_count; i++) {
         struct entry *e = ledger_find(l, a->ids[i]);
         if (e && !ledger_state_open((enum ledger_state)e->state))
-            read_entry(l, e, parts, p);
+            read_entry(l, e, a->with_result && p->buffer.size < RESULTS_MAX ? READ_RESULT : 0, p);
     }
     pack_str(p, "open");
     pack_array(p, a->id_count - ended);
@@ -185,29 +184,42 @@ static bool all_known(struct ledger *l, struct ask *a)
     return true;
 }
 
+static uint32_t count_open(const struct ask *a)
+{
+    uint32_t open = 0;
+    for (const struct ledger_wait *w = a->waits; w; w = w->next_of_ask)
+        open += ledger_state_open((enum ledger_state)w->entry->state);
+    return open;
+}
+
 void wait_serve(struct ledger *l, struct ask *a)
 {
     bool memory = true;
-    uint32_t open = 0;
 
     if (!all_known(l, a))
         return;
-    for (uint32_t i = 0; i < a->id_count && memory; i++) {
-        struct entry *e = ledger_find(l, a->ids[i]);
-        memory = wait_join(l, a, e); /* ended ones too: they are to stay until the answer */
-        open += ledger_state_open((enum ledger_state)e->state);
-    }
+    for (uint32_t i = 0; i < a->id_count && memory; i++) /* ended ones too: they are to stay */
+        memory = wait_join(l, a, ledger_find(l, a->ids[i]));
     if (!memory) {
         wait_leave(l, a);
         ask_refuse(l, a, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
         return;
     }
-    a->open = open;
-    if (open == 0 || (a->any && open < a->id_count) || !wait_hold(l, a))
+    uint32_t all = a->open; /* an id may be given twice */
+    a->open = count_open(a);
+    if (a->open == 0 || (a->any && a->open < all) || !wait_hold(l, a))
         finish_wait(l, a);
 }
 
 /* --- what happens meanwhile --- */
+
+/* One that had ended may have been tried again since. */
+static bool is_over(struct ask *a)
+{
+    if (--a->open == 0)
+        a->open = count_open(a);
+    return a->open == 0 || a->any;
+}
 
 void wait_ended(struct ledger *l, struct entry *e)
 {
@@ -218,19 +230,17 @@ void wait_ended(struct ledger *l, struct entry *e)
         next = w->next_of_entry;
         if (a->verb == ASK_CALL)
             wait_answer(l, a, e);
-        else if (a->verb == ASK_WAIT && (--a->open == 0 || a->any))
+        else if (a->verb == ASK_WAIT && is_over(a))
             finish_wait(l, a);
     }
 }
 
-static void note_failure(struct ask *a, const struct entry *e, enum store_error error)
+static void note_failure(const struct ledger_wait *w, enum store_error error)
 {
-    for (uint32_t i = 0; i < a->order_count; i++) {
-        struct ask_outcome *o = &a->outcomes[i];
-        if (o->id != e->id || o->error != ERGON_OK)
-            continue;
-        o->error = ERGON_E_STORE;
-        o->text = strdup(store_error_text(error)); /* NULL: the error's meaning */
+    struct ask_outcome *outcomes = w->ask->outcomes;
+    for (uint32_t at = w->outcome; at > 0; at = outcomes[at - 1].before) {
+        outcomes[at - 1].error = ERGON_E_STORE;
+        outcomes[at - 1].text = strdup(store_error_text(error)); /* NULL: the error's meaning */
     }
 }
 
@@ -244,7 +254,7 @@ void wait_committed(struct ledger *l, struct entry *e, enum store_error error)
         if (a->verb != ASK_SUBMIT && a->verb != ASK_SUBMIT_MANY)
             continue;
         if (error != STORE_OK)
-            note_failure(a, e, error);
+            note_failure(w, error);
         if (--a->open > 0)
             continue;
         wait_leave(l, a);
@@ -252,12 +262,29 @@ void wait_committed(struct ledger *l, struct entry *e, enum store_error error)
     }
 }
 
+static bool is_called(const struct entry *e)
+{
+    for (const struct ledger_wait *w = e->waits; w; w = w->next_of_entry)
+        if (w->ask->verb == ASK_CALL)
+            return true;
+    return false;
+}
+
+/* Of calls that share a task by its key the last one takes it along; a task that was submitted
+ * stays.  Who shares a run by `coalesce` is counted. */
+static bool takes_along(const struct ask *a, const struct entry *e)
+{
+    if (!a->outcomes[0].duplicate && e->more && e->more->coalesce.name.len > 0)
+        return true;
+    return entry_is(e, ENTRY_FOREGROUND) && !is_called(e);
+}
+
 void wait_dropped(struct ledger *l, struct ask *a)
 {
     struct entry *called = a->verb == ASK_CALL && a->waits ? a->waits->entry : NULL;
 
     wait_leave(l, a);
-    if (called)
+    if (called && takes_along(a, called))
         ledger_cancel(l, called);
     ask_refuse(l, a, ERGON_E_CANCELLED, "%s", error_meaning(ERGON_E_CANCELLED));
 }

@@ -235,6 +235,32 @@ static void lists_the_newest_first_and_in_pages(void **state)
     says(answer(w, a), "'next': nil");
 }
 
+static void goes_on_behind_a_task_that_was_forgotten(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = world_order("work");
+    char id[ID_TEXT_SIZE], wanted[64];
+    o.keep = 0;
+    uint64_t before = submit(w, ""), gone = ledger_world_submit(w, &o);
+    submit(w, "");
+    world_finish(world_run_of(w, gone), "\xc0");
+    ledger_world_pass(w, AO_S(1));
+    assert_null(world_entry(w, gone));
+    for (unsigned newer = 0; newer < 3; newer++) {
+        struct ask *a = world_ask(w, ASK_LIST);
+        a->filter = (struct ask_filter){.state = -1, .max = 10, .cursor = gone};
+        world_give(w, a);
+        snprintf(wanted, sizeof wanted, "{'tasks': [{'id': '%s'", id_text(before, id));
+        says(answer(w, a), wanted);
+        says(answer(w, a), "'next': nil");
+        submit(w, "");
+    }
+    struct ask *a = world_ask(w, ASK_LIST);
+    a->filter = (struct ask_filter){.state = -1, .max = 10, .cursor = 1};
+    world_give(w, a);
+    assert_string_equal(answer(w, a), "{'tasks': [], 'next': nil}");
+}
+
 static void lists_by_state(void **state)
 {
     struct ledger_world *w = *state;
@@ -318,6 +344,7 @@ int main(void)
         TEST(follows_a_history_from_where_it_was),
         TEST(pushes_each_event_and_answers_at_the_end),
         TEST(lists_the_newest_first_and_in_pages),
+        TEST(goes_on_behind_a_task_that_was_forgotten),
         TEST(lists_by_state),
         TEST(a_queue_that_drains_takes_no_new_tasks),
         TEST(a_resumed_queue_goes_on_in_order),

@@ -210,6 +210,12 @@ static void explains_retry(void **state)
     says(explain(w, id), "'last_error': 'ODD: not today'");
     says(explain(w, id),
          "attempt 1 failed (ODD: not today); the next comes in 1.0 s, 3 of 3 retries");
+    for (ao_time wait = AO_S(1); wait < AO_S(4); wait *= 2) {
+        ledger_world_pass(w, wait);
+        world_fail(world_run_of(w, id), "ODD", "not today");
+        ledger_world_settle(w);
+    }
+    says(explain(w, id), "1 of 3 retries are left");
 }
 
 static void explains_again(void **state)

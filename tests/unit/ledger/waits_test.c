@@ -1,0 +1,259 @@
+/* Asks that wait, where they meet: ids given twice, tasks tried again, calls that share a task. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "tests/support/ledger_world.h"
+#include "tests/support/notation.h"
+
+static int open_world(void **state)
+{
+    static struct ledger_world w;
+    ledger_world_init(&w);
+    w.room[1] = 4;
+    ledger_world_open(&w);
+    *state = &w;
+    return 0;
+}
+
+static int open_durable(void **state)
+{
+    static struct ledger_world w;
+    ledger_world_init(&w);
+    ledger_world_keep_store(&w);
+    ledger_world_open(&w);
+    *state = &w;
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    ledger_world_fini(*state);
+    return 0;
+}
+
+static uint64_t submit(struct ledger_world *w)
+{
+    struct order o = world_order("work");
+    uint64_t id = ledger_world_submit(w, &o);
+    ledger_world_settle(w);
+    return id;
+}
+
+static struct ask *wait_for(struct ledger_world *w, uint64_t *ids, uint32_t count)
+{
+    struct ask *a = world_ask(w, ASK_WAIT);
+    a->ids = ids;
+    a->id_count = count;
+    a->timeout = AO_S(60);
+    a->with_result = true;
+    world_give(w, a);
+    return a;
+}
+
+static void says(const struct ask *a, const char *wanted)
+{
+    char text[4096];
+    if (!strstr(notation_show(pack_bytes(&a->result), text, sizeof text), wanted))
+        fail_msg("%s\ndoes not hold: %s", text, wanted);
+}
+
+/* --- task.wait --- */
+
+static void an_id_that_is_given_twice_ends_once(void **state)
+{
+    struct ledger_world *w = *state;
+    uint64_t ids[3] = {submit(w), submit(w)};
+    ids[2] = ids[0];
+    struct ask *a = wait_for(w, ids, 3);
+    world_finish(world_run_of(w, ids[0]), "\xc0");
+    ledger_world_settle(w);
+    assert_false(world_answered(w, a));
+    world_finish(world_run_of(w, ids[1]), "\xc0");
+    ledger_world_settle(w);
+    assert_true(world_answered(w, a));
+    says(a, "'open': []");
+}
+
+static void any_of_the_same_is_no_end(void **state)
+{
+    struct ledger_world *w = *state;
+    uint64_t id = submit(w), ids[2] = {id, id};
+    struct ask *a = world_ask(w, ASK_WAIT);
+    a->ids = ids;
+    a->id_count = 2;
+    a->timeout = AO_S(60);
+    a->any = true;
+    world_give(w, a);
+    assert_false(world_answered(w, a));
+    world_finish(world_run_of(w, id), "\xc0");
+    ledger_world_settle(w);
+    assert_true(world_answered(w, a));
+}
+
+static void one_that_is_tried_again_is_waited_for_again(void **state)
+{
+    struct ledger_world *w = *state;
+    uint64_t ids[2] = {submit(w), submit(w)};
+    struct ask *a = wait_for(w, ids, 2);
+    world_fail(world_run_of(w, ids[0]), "ODD", "not today");
+    ledger_world_settle(w);
+    struct ask *again = world_ask(w, ASK_RETRY);
+    again->ids = ids;
+    again->id_count = 1;
+    world_give(w, again);
+    assert_int_equal(again->error, ERGON_OK);
+    world_finish(world_run_of(w, ids[1]), "\xc0");
+    ledger_world_settle(w);
+    assert_false(world_answered(w, a));
+    world_finish(world_run_of(w, ids[0]), "\x2a");
+    ledger_world_settle(w);
+    assert_true(world_answered(w, a));
+    says(a, "'result': 42");
+    says(a, "'open': []");
+}
+
+static void results_beyond_the_most_are_left_out(void **state)
+{
+    enum { EACH = 4 << 20 };
+    struct ledger_world *w = *state;
+    struct order o = world_order("work");
+    uint8_t *big = calloc(1, EACH);
+    uint64_t ids[3];
+    o.keep_size = EACH;
+    big[0] = 0xc6; /* bin 32 */
+    big[2] = (EACH - 5) >> 16, big[3] = (EACH - 5) >> 8 & 0xff, big[4] = (EACH - 5) & 0xff;
+    for (unsigned i = 0; i < 3; i++) {
+        struct outcome outcome = {.result = span_of(big, EACH)};
+        struct kept_return end = {.started = true, .outcome = &outcome};
+        ids[i] = ledger_world_submit(w, &o);
+        ledger_world_settle(w);
+        world_return(world_run_of(w, ids[i]), &end);
+        ledger_world_settle(w);
+    }
+    struct ask *a = wait_for(w, ids, 3);
+    assert_true(world_answered(w, a));
+    assert_true(pack_bytes(&a->result).len > 2 * EACH);
+    assert_true(pack_bytes(&a->result).len < 3 * EACH);
+    free(big);
+}
+
+static void those_who_wait_are_answered_when_the_server_stops(void **state)
+{
+    struct ledger_world *w = *state;
+    uint64_t ids[2] = {submit(w), submit(w)};
+    struct ask *a = wait_for(w, ids, 2), *b = world_ask(w, ASK_WATCH);
+    b->ids = ids;
+    b->id_count = 1;
+    b->from = 3;
+    b->timeout = AO_NEVER;
+    world_give(w, b);
+    assert_false(world_answered(w, b));
+    w->source.stop(w->source.arg, false);
+    ledger_world_settle(w);
+    assert_true(world_answered(w, a));
+    assert_true(world_answered(w, b));
+    says(a, "'ended': []");
+    says(b, "'events': [], 'next': 3, 'ended': false");
+    assert_true(world_answered(w, wait_for(w, ids, 2)));
+}
+
+/* --- task.call --- */
+
+static struct ask *call(struct ledger_world *w, struct order *o)
+{
+    struct ask *a = world_ask(w, ASK_CALL);
+    a->orders = o;
+    a->order_count = 1;
+    world_give(w, a);
+    assert_false(world_answered(w, a));
+    return a;
+}
+
+static void drop(struct ledger_world *w, struct ask *a)
+{
+    ledger_drop(w->door, a);
+    ledger_world_settle(w);
+    assert_true(world_answered(w, a));
+}
+
+static void a_dropped_call_leaves_a_task_that_was_submitted(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = world_order("work");
+    o.key = span_text("k");
+    uint64_t id = ledger_world_submit(w, &o);
+    ledger_world_settle(w);
+    drop(w, call(w, &o));
+    assert_int_equal(world_state(w, id), LEDGER_ASSIGNED);
+}
+
+static void the_last_of_the_calls_takes_their_task_along(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = world_order("work");
+    o.key = span_text("k");
+    struct ask *first = call(w, &o), *second = call(w, &o);
+    uint64_t id = w->runs->run.id;
+    drop(w, first);
+    assert_int_equal(world_state(w, id), LEDGER_ASSIGNED);
+    assert_false(world_answered(w, second));
+    drop(w, second);
+    assert_int_equal(world_state(w, id), LEDGER_CANCELLED);
+}
+
+static void a_coalesced_run_goes_with_the_last_who_wants_it(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = world_order("work");
+    o.coalesce = span_text("k");
+    struct ask *first = call(w, &o), *second = call(w, &o);
+    uint64_t id = w->runs->run.id;
+    drop(w, first);
+    assert_int_equal(world_state(w, id), LEDGER_ASSIGNED);
+    drop(w, second);
+    assert_int_equal(world_state(w, id), LEDGER_CANCELLED);
+}
+
+/* --- task.submit_many --- */
+
+static void each_that_could_not_be_written_says_so(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order orders[4];
+    struct ask *a = world_ask(w, ASK_SUBMIT_MANY);
+    for (unsigned i = 0; i < 4; i++) {
+        orders[i] = world_order("work");
+        orders[i].durable = LEDGER_FSYNC;
+    }
+    orders[1].key = orders[3].key = span_text("k");
+    w->store->error = STORE_FULL;
+    a->orders = orders;
+    a->order_count = 4;
+    world_give(w, a);
+    ledger_world_pass(w, AO_S(1));
+    assert_true(world_answered(w, a));
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(a->outcomes[i].error, ERGON_E_STORE);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_id_that_is_given_twice_ends_once),
+        TEST(any_of_the_same_is_no_end),
+        TEST(one_that_is_tried_again_is_waited_for_again),
+        TEST(results_beyond_the_most_are_left_out),
+        TEST(those_who_wait_are_answered_when_the_server_stops),
+        TEST(a_dropped_call_leaves_a_task_that_was_submitted),
+        TEST(the_last_of_the_calls_takes_their_task_along),
+        TEST(a_coalesced_run_goes_with_the_last_who_wants_it),
+        cmocka_unit_test_setup_teardown(each_that_could_not_be_written_says_so, open_durable,
+                                        close_world),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
