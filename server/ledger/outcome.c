@@ -28,26 +28,28 @@ static void set_error(struct ledger *l, struct entry *e, const char *code, const
     ledger_weigh(l, e, was);
 }
 
-static void take_result(struct ledger *l, struct entry *e, struct outcome *outcome)
+/* False without memory for even the least. */
+static bool take_result(struct ledger *l, struct entry *e, struct outcome *outcome)
 {
     struct order policy;
     size_t was = entry_bytes(e);
     entry_end_free(e); /* of the attempts before */
     struct entry_end *end = end_of(e);
     ledger_policy(e, &policy);
-    if (!end || outcome->result.len > policy.keep_size) {
-        if (end)
-            end->cut = true;
-    } else if (outcome->block && outcome->block == outcome->result.at) {
+    if (end && outcome->result.len > policy.keep_size) {
+        end->cut = true;
+    } else if (end && outcome->block && outcome->block == outcome->result.at) {
         end->result = outcome->block;
         outcome->block = NULL;
-    } else if ((end->result = malloc(outcome->result.len ? outcome->result.len : 1))) {
+    } else if (end && (end->result = malloc(outcome->result.len ? outcome->result.len : 1))) {
         memcpy(end->result, outcome->result.at, outcome->result.len);
-    } else {
+    } else if (end) {
         end->cut = true;
     }
-    end->result_len = end->result ? outcome->result.len : 0;
+    if (end && end->result)
+        end->result_len = outcome->result.len;
     ledger_weigh(l, e, was);
+    return end != NULL;
 }
 
 /* --- The end of the whole --- */
@@ -140,6 +142,14 @@ static void failed(struct ledger *l, struct entry *e, const struct outcome *outc
         outcome_failed(l, e, LEDGER_EVENT_ATTEMPT_FAILED, code, text);
 }
 
+static void succeeded(struct ledger *l, struct entry *e, struct outcome *outcome)
+{
+    if (take_result(l, e, outcome))
+        ledger_end(l, e, LEDGER_DONE, NULL, NULL);
+    else
+        outcome_failed(l, e, LEDGER_EVENT_ATTEMPT_FAILED, "MEMORY", "no memory for its result");
+}
+
 void outcome_returned(struct ledger *l, struct entry *e, const struct kept_return *r)
 {
     if (entry_is(e, ENTRY_CANCEL)) {
@@ -149,8 +159,7 @@ void outcome_returned(struct ledger *l, struct entry *e, const struct kept_retur
     } else if (is_interrupted(l, r)) {
         interrupted(l, e);
     } else if (r->outcome->error == ERGON_OK) {
-        take_result(l, e, r->outcome);
-        ledger_end(l, e, LEDGER_DONE, NULL, NULL);
+        succeeded(l, e, r->outcome);
     } else {
         failed(l, e, r->outcome);
     }

@@ -152,7 +152,10 @@ static void run(struct ledger_world *w, unsigned kind, const struct kept_run *wh
 {
     struct world_run *r = calloc(1, sizeof *r);
     ao_time lasts = w->lasts;
-    assert_non_null(r);
+    if (!r) {
+        w->source.given(w->source.arg, what->owner, NULL);
+        return;
+    }
     r->world = w;
     r->run = *what;
     r->stage = KEPT_ASSIGNED;

@@ -51,31 +51,63 @@ static size_t copy_changing(struct store_task *t, uint8_t *to)
     return at;
 }
 
-static void put(struct store *s, const struct store_task *task)
+static void drop_row(struct memory_row *row)
 {
+    free(row->fixed);
+    free(row->changing);
+    row->fixed = row->changing = NULL;
+    row->there = false;
+}
+
+/* `*array` of `count` members gets room for one more; false without memory. */
+static bool make_room(void **array, uint32_t count, uint32_t *room, size_t size)
+{
+    if (count < *room)
+        return true;
+    void *larger = realloc(*array, (2 * *room + 16) * size);
+    if (!larger)
+        return false;
+    *array = larger;
+    *room = 2 * *room + 16;
+    return true;
+}
+
+static bool put(struct store *s, const struct store_task *task)
+{
+    struct memory_row row = {.task = *task, .there = true};
+    void *rows = s->rows;
     assert_null(find(s, task->id));
-    if (s->row_count == s->row_room) {
-        s->row_room = 2 * s->row_room + 16;
-        s->rows = realloc(s->rows, s->row_room * sizeof *s->rows);
-        assert_non_null(s->rows);
+    row.fixed = malloc(copy_fixed(&row.task, NULL) + 1);
+    row.changing = malloc(copy_changing(&row.task, NULL) + 1);
+    bool room = make_room(&rows, s->row_count, &s->row_room, sizeof *s->rows);
+    s->rows = rows;
+    if (!row.fixed || !row.changing || !room) {
+        drop_row(&row);
+        return false;
     }
+    copy_fixed(&row.task, row.fixed);
+    copy_changing(&row.task, row.changing);
     uint32_t at = s->row_count++; /* rows stand by id */
     for (; at > 0 && s->rows[at - 1].task.id > task->id; at--)
         s->rows[at] = s->rows[at - 1];
-    struct memory_row *row = &s->rows[at];
-    *row = (struct memory_row){.task = *task, .there = true};
-    row->fixed = malloc(copy_fixed(&row->task, NULL) + 1);
-    copy_fixed(&row->task, row->fixed);
-    row->changing = malloc(copy_changing(&row->task, NULL) + 1);
-    copy_changing(&row->task, row->changing);
+    s->rows[at] = row;
+    return true;
 }
 
-static void change(struct store *s, const struct store_task *t)
+static bool change(struct store *s, const struct store_task *t)
 {
     struct memory_row *row = find(s, t->id);
     assert_non_null(row);
     struct store_task *r = &row->task;
     struct store_task was = *r;
+    void *block =
+        malloc(copy_changing(&(struct store_task){.error_code = t->error_code,
+                                                  .error_text = t->error_text,
+                                                  .result = t->result.len ? t->result : was.result},
+                             NULL) +
+               1);
+    if (!block)
+        return false;
     *r = *t;
     r->method = was.method;
     r->tenant = was.tenant;
@@ -101,33 +133,27 @@ static void change(struct store *s, const struct store_task *t)
     r->jitter = was.jitter;
     if (t->result.len == 0)
         r->result = was.result;
-    void *block = malloc(copy_changing(r, NULL) + 1);
     copy_changing(r, block);
     free(row->changing);
     row->changing = block;
+    return true;
 }
 
-static void drop_row(struct memory_row *row)
+static bool take_event(struct store *s, const struct store_event *event)
 {
-    free(row->fixed);
-    free(row->changing);
-    row->fixed = row->changing = NULL;
-    row->there = false;
-}
-
-static void take_event(struct store *s, const struct store_event *event)
-{
-    if (s->event_count == s->event_room) {
-        s->event_room = 2 * s->event_room + 16;
-        s->events = realloc(s->events, s->event_room * sizeof *s->events);
-        assert_non_null(s->events);
+    struct memory_event e = {.event = *event};
+    void *events = s->events;
+    uint8_t *block = e.block = malloc(event->text.len + event->data.len + 1);
+    bool room = make_room(&events, s->event_count, &s->event_room, sizeof *s->events);
+    s->events = events;
+    if (!block || !room) {
+        free(block);
+        return false;
     }
-    struct memory_event *e = &s->events[s->event_count++];
-    *e = (struct memory_event){.event = *event};
-    uint8_t *block = e->block = malloc(event->text.len + event->data.len + 1);
-    assert_non_null(block);
-    size_t text = copy_span(&e->event.text, block);
-    copy_span(&e->event.data, block + text);
+    size_t text = copy_span(&e.event.text, block);
+    copy_span(&e.event.data, block + text);
+    s->events[s->event_count++] = e;
+    return true;
 }
 
 static void count(struct store *s, const struct store_counts *add)
@@ -148,40 +174,46 @@ static void audit(const struct store *s, struct store_audit *out)
             out->open++;
 }
 
+static bool applied(struct store *s, struct store_op *op)
+{
+    switch (op->verb) {
+    case STORE_PUT:
+        return put(s, &op->task);
+    case STORE_CHANGE:
+        return change(s, &op->task);
+    case STORE_REMOVE:
+        if (find(s, op->task.id))
+            drop_row(find(s, op->task.id));
+        return true;
+    case STORE_EVENT:
+        return take_event(s, &op->event);
+    case STORE_PAUSE:
+        s->paused[s->paused_count++] = op->queue;
+        return true;
+    case STORE_RESUME:
+        s->paused_count = 0;
+        return true;
+    case STORE_COUNT:
+        audit(s, &op->audit);
+        return true;
+    case STORE_CRON_PUT:
+    case STORE_CRON_REMOVE:
+        return true;
+    }
+    return true;
+}
+
 static void apply(struct store *s, struct store_op *op)
 {
     op->error = s->error;
     if (op->error != STORE_OK)
         return;
-    count(s, &op->add);
-    s->operations++;
-    switch (op->verb) {
-    case STORE_PUT:
-        put(s, &op->task);
-        return;
-    case STORE_CHANGE:
-        change(s, &op->task);
-        return;
-    case STORE_REMOVE:
-        if (find(s, op->task.id))
-            drop_row(find(s, op->task.id));
-        return;
-    case STORE_EVENT:
-        take_event(s, &op->event);
-        return;
-    case STORE_PAUSE:
-        s->paused[s->paused_count++] = op->queue;
-        return;
-    case STORE_RESUME:
-        s->paused_count = 0;
-        return;
-    case STORE_COUNT:
-        audit(s, &op->audit);
-        return;
-    case STORE_CRON_PUT:
-    case STORE_CRON_REMOVE:
+    if (!applied(s, op)) {
+        op->error = STORE_MEMORY;
         return;
     }
+    count(s, &op->add);
+    s->operations++;
 }
 
 /* --- The writer --- */

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include "tests/support/heap.h"
 #include "tests/support/ledger_world.h"
 
 static int open_world(void **state)
@@ -328,6 +329,35 @@ static void many_that_could_not_be_written_are_written_later(void **state)
     expect_balance(w);
 }
 
+/* Whichever allocation of the ledger fails on the way: each task comes to an end, and the accounts
+ * balance. */
+static void any_allocation_may_fail(void **state)
+{
+    struct ledger_world *w = *state;
+    struct submitted done;
+    char text[ASK_TEXT_MAX];
+    bool met = true;
+    w->quiet = true;
+    w->lasts = AO_MS(1);
+    for (int64_t n = 1; met; n++) {
+        struct order o = durable(n % 2 ? LEDGER_FSYNC : LEDGER_ASYNC);
+        uint64_t id = 0;
+        o.delay = AO_MS(1);
+        o.limit_key = span_text("k");
+        o.limit = 1;
+        heap_fail_at(n);
+        if (ledger_submit(w->ledger, &o, &done, text, sizeof text) == ERGON_OK)
+            id = done.entry->id;
+        for (unsigned i = 0; i < 50; i++)
+            ledger_world_pass(w, AO_MS(100));
+        met = heap_failed();
+        heap_fail_at(0);
+        if (id != 0 && world_entry(w, id))
+            assert_false(ledger_state_open(world_state(w, id)));
+    }
+    expect_balance(w);
+}
+
 int main(void)
 {
 #define DURABLE(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
@@ -347,6 +377,7 @@ int main(void)
         DURABLE(a_submit_that_cannot_be_written_is_refused),
         DURABLE(an_end_waits_for_a_store_that_fails),
         DURABLE(many_that_could_not_be_written_are_written_later),
+        DURABLE(any_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
