@@ -32,7 +32,7 @@ struct topology {
     struct activator *manager;
 
     struct tasks *tasks;
-    struct kept_parts kept;
+    struct lasting lasting;
     struct acceptor *acceptor;
     struct rpc_shared shared;
 
@@ -158,13 +158,13 @@ static int build_tasks(struct topology *t, const struct config *c, struct regist
     return 0;
 }
 
-static int build_kept(struct topology *t, const struct config *c, struct registry *registry,
-                      char *error, size_t size)
+static int build_lasting(struct topology *t, const struct config *c, struct registry *registry,
+                         char *error, size_t size)
 {
-    if (kept_build(&t->kept, c, t->tasks, registry, error, size) != 0)
+    if (lasting_build(&t->lasting, c, t->tasks, registry, error, size) != 0)
         return -1;
     for (uint32_t i = 0; i < t->loop_count; i++)
-        if (kept_open_door(&t->kept, &t->loops[i].rpc) != 0)
+        if (lasting_open_door(&t->lasting, &t->loops[i].rpc) != 0)
             return fail(error, size, "doors to the tasks that last");
     return 0;
 }
@@ -185,8 +185,8 @@ static void share(struct topology *t, const struct config *c, struct registry *r
 {
     t->shared.registry = registry;
     t->shared.tasks = t->tasks;
-    t->shared.ledger = t->kept.ledger;
-    t->shared.has_store = t->kept.store != NULL;
+    t->shared.ledger = t->lasting.ledger;
+    t->shared.has_store = t->lasting.store != NULL;
     t->shared.net_loops = t->nets;
     t->shared.loops = t->activators;
     t->shared.loop_count = t->loop_count;
@@ -213,7 +213,7 @@ struct topology *topology_build(const struct config *config, struct registry *re
     if (build_manager(t, config) < 0)
         goto failed;
     if (build_tasks(t, config, registry, error, size) < 0 ||
-        build_kept(t, config, registry, error, size) < 0)
+        build_lasting(t, config, registry, error, size) < 0)
         goto failed_with_text;
     t->acceptor = acceptor_new(t->nets, t->loop_count, &t->shared.limits);
     if (!t->acceptor)
@@ -258,7 +258,7 @@ int topology_start(struct topology *t, char *error, size_t size)
 {
     if (tasks_start(t->tasks) < 0)
         return fail(error, size, "cannot start the executors' threads");
-    if (kept_start(&t->kept) < 0) {
+    if (lasting_start(&t->lasting) < 0) {
         fail(error, size, "cannot start the store's thread");
         tasks_stop(t->tasks, AO_S(1));
         return -1;
@@ -274,7 +274,7 @@ failed:
     fail(error, size, "cannot start a loop's thread");
     runners_stop(&t->runners, AO_NEVER);
     tasks_stop(t->tasks, AO_S(1));
-    kept_stop_store(&t->kept);
+    lasting_stop(&t->lasting);
     return -1;
 }
 
@@ -320,7 +320,7 @@ uint32_t topology_stop(struct topology *t, ao_time limit)
     ao_time passed = monotonic_now() - began;
 
     if (stuck == 0)
-        kept_stop_store(&t->kept); /* whatever handlers do meanwhile */
+        lasting_stop(&t->lasting); /* whatever handlers do meanwhile */
     return stuck + tasks_stop(t->tasks, passed < limit ? limit - passed : 0);
 }
 
@@ -336,7 +336,7 @@ void topology_free(struct topology *t)
             net_loop_free(t->loops[i].net);
     if (t->tasks)
         tasks_clear(t->tasks);
-    kept_free(&t->kept);
+    lasting_free(&t->lasting);
     if (t->tasks)
         tasks_free(t->tasks);
     if (t->manager_poller) {

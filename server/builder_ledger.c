@@ -7,7 +7,7 @@
 #include "server/rpc/asks.h"
 #include "server/runtime/log.h"
 
-static int open_store(struct kept_parts *k, const struct config *c, char *error, size_t size)
+static int open_store(struct lasting *k, const struct config *c, char *error, size_t size)
 {
     const struct store_options options = {
         .path = c->store, .states = ledger_state_names, .state_count = LEDGER_STATE_COUNT};
@@ -15,7 +15,7 @@ static int open_store(struct kept_parts *k, const struct config *c, char *error,
     return k->store ? 0 : -1;
 }
 
-static int new_ledger(struct kept_parts *k, const struct config *c, struct tasks *tasks,
+static int new_ledger(struct lasting *k, const struct config *c, struct tasks *tasks,
                       struct registry *registry, char *error, size_t size)
 {
     struct ledger_tenant *tenants = plan_tenants(c);
@@ -38,7 +38,7 @@ static ao_time monotonic_now(void)
     return ao_clock_monotonic.now(ao_clock_monotonic.arg);
 }
 
-static int read_back(struct kept_parts *k, const struct config *c, char *error, size_t size)
+static int read_back(struct lasting *k, const struct config *c, char *error, size_t size)
 {
     ao_time began = monotonic_now();
     struct ledger_info info;
@@ -50,8 +50,8 @@ static int read_back(struct kept_parts *k, const struct config *c, char *error, 
     return 0;
 }
 
-int kept_build(struct kept_parts *k, const struct config *config, struct tasks *tasks,
-               struct registry *registry, char *error, size_t size)
+int lasting_build(struct lasting *k, const struct config *config, struct tasks *tasks,
+                  struct registry *registry, char *error, size_t size)
 {
     if (config->store && open_store(k, config, error, size) != 0)
         return -1;
@@ -60,24 +60,24 @@ int kept_build(struct kept_parts *k, const struct config *config, struct tasks *
     return k->store ? read_back(k, config, error, size) : 0;
 }
 
-int kept_open_door(struct kept_parts *k, struct rpc_loop *loop)
+int lasting_open_door(struct lasting *k, struct rpc_loop *loop)
 {
     loop->door =
         ledger_door_open(k->ledger, loop->activator, rpc_ask_answered, rpc_ask_pushed, loop);
     return loop->door ? 0 : -1;
 }
 
-int kept_start(struct kept_parts *k)
+int lasting_start(struct lasting *k)
 {
     return ledger_start(k->ledger);
 }
 
-void kept_stop_store(struct kept_parts *k)
+void lasting_stop(struct lasting *k)
 {
     ledger_stop(k->ledger);
 }
 
-void kept_free(struct kept_parts *k)
+void lasting_free(struct lasting *k)
 {
     ledger_free(k->ledger);
     store_close(k->store);

@@ -8,19 +8,20 @@
 #include "server/rpc/rpc.h"
 #include "server/store/store.h"
 
-struct kept_parts {
+struct lasting {
     struct store *store; /* NULL: none is configured */
     struct ledger *ledger;
 };
 
-/* Before the listeners are opened.  0, or -1 and a text: kept_free() must follow all the same. */
-int kept_build(struct kept_parts *k, const struct config *config, struct tasks *tasks,
-               struct registry *registry, char *error, size_t size);
-int kept_open_door(struct kept_parts *k, struct rpc_loop *loop); /* 0, or -1 without memory */
+/* Before the listeners are opened.  0, or -1 and a text: lasting_free() must follow all the same.
+ */
+int lasting_build(struct lasting *k, const struct config *config, struct tasks *tasks,
+                  struct registry *registry, char *error, size_t size);
+int lasting_open_door(struct lasting *k, struct rpc_loop *loop); /* 0, or -1 without memory */
 
 /* Before the activators run; 0, or -1 and errno. */
-int kept_start(struct kept_parts *k);
-void kept_stop_store(struct kept_parts *k); /* after their runs: what is on its way is committed */
-void kept_free(struct kept_parts *k);       /* after tasks_clear(), before tasks_free() */
+int lasting_start(struct lasting *k);
+void lasting_stop(struct lasting *k); /* after their runs, while connections are there */
+void lasting_free(struct lasting *k); /* after tasks_clear(), before tasks_free() */
 
 #endif

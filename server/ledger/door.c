@@ -182,13 +182,19 @@ static void flush_lane(struct ledger_door *d, struct lane *l, bool in)
     } while (!all);
 }
 
+void doors_flush(struct ledger *l)
+{
+    for (struct ledger_door *d = l->doors; d; d = d->next) {
+        flush_lane(d, &d->in, true);
+        flush_lane(d, &d->out, false);
+    }
+}
+
 void doors_free(struct ledger *l)
 {
     struct ledger_door *next;
     for (struct ledger_door *d = l->doors; d; d = next) {
         next = d->next;
-        flush_lane(d, &d->in, true);
-        flush_lane(d, &d->out, false);
         lane_fini(&d->in);
         lane_fini(&d->out);
         ao_deactivate(&d->ao);

@@ -132,16 +132,6 @@ int ledger_start(struct ledger *l)
     return 0;
 }
 
-void ledger_stop(struct ledger *l)
-{
-    if (!l->store)
-        return;
-    records_flush(l);
-    store_stop(l->store);
-    while (!records_take(l))
-        ;
-}
-
 /* Nobody will answer them any more. */
 static void answer_all(struct ledger *l)
 {
@@ -151,6 +141,22 @@ static void answer_all(struct ledger *l)
             wait_leave(l, a);
             ask_refuse(l, a, ERGON_E_DRAINING, "%s", error_meaning(ERGON_E_DRAINING));
         }
+}
+
+static void commit_all(struct ledger *l)
+{
+    records_flush(l);
+    store_stop(l->store);
+    while (!records_take(l))
+        ;
+}
+
+void ledger_stop(struct ledger *l)
+{
+    if (l->store)
+        commit_all(l);
+    answer_all(l);
+    doors_flush(l);
 }
 
 static void free_entries(struct ledger *l)
@@ -167,6 +173,7 @@ void ledger_free(struct ledger *l)
     if (!l)
         return;
     answer_all(l);
+    doors_flush(l);
     doors_free(l);
     crons_free(l->crons);
     free_entries(l);

@@ -47,7 +47,8 @@ int ledger_recover(struct ledger *l, char *error, size_t size);
 int ledger_start(
     struct ledger *l); /* and its store; before the activators run; 0 or -1 and errno */
 
-/* After the activators' runs have ended: what is on its way to the store is committed. */
+/* After the activators' runs have ended, while what asked is still there: what is on its way to the
+ * store is committed, and every ask answered. */
 void ledger_stop(struct ledger *l);
 void ledger_free(struct ledger *l); /* before tasks_free(); NULL is fine */
 

@@ -314,6 +314,7 @@ struct entry *ask_entry(struct ledger *l, struct ask *a);
 bool doors_take(struct ledger *l); /* asks that came are served; true: nothing is left */
 void door_return(struct ask *a);
 void door_push(struct ask *a, struct ask_push *push);
+void doors_flush(struct ledger *l); /* on the loops' behalf, when they do not run any more */
 void doors_free(struct ledger *l);
 
 #endif
