@@ -7,6 +7,8 @@ void order_defaults(const struct ask_build *b, struct order *o)
     o->tenant = b->ask->principal;
     bool lasts = b->ask->verb != ASK_CALL && b->rq->loop->shared->has_store;
     o->durable = lasts ? LEDGER_FSYNC : LEDGER_NONE;
+    if (b->ask->verb == ASK_CALL)
+        o->keep = 0; /* its answer is all that is wanted */
 }
 
 bool order_may_run(struct ask_build *b, struct span method)
