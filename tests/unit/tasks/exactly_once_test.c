@@ -1,4 +1,5 @@
-/* A hundred thousand random calls: whatever happens to them, the end of each is told exactly once.
+/* A hundred thousand random calls, and as many attempts of kept tasks: whatever happens to them,
+ * the end of each is told exactly once.
  *
  * Loops, manager, blocking executors, parks, failures, cancels and deadlines, all on the virtual
  * clock: a seed that fails, fails again. */
@@ -10,7 +11,7 @@
 #include "tests/support/heap.h"
 #include "tests/support/tasks_world.h"
 
-enum { WORLDS = 50, CALLS = 2000 };
+enum { WORLDS = 50, CALLS = 2000, KEPT = 2000 };
 
 static struct tasks_world w;
 static uint64_t seed;
@@ -47,6 +48,122 @@ static void random_end(void)
         home_cancel(h, c);
     else
         home_abandon(h, c);
+}
+
+/* --- Kept tasks --- */
+
+static struct kept_item {
+    struct task *task; /* while it is out */
+    enum ergon_kind kind;
+    unsigned given, returned;
+} items[KEPT];
+static unsigned kept, next_kept; /* there are; are given */
+static bool stopped;
+
+static bool ready(void *arg, enum ergon_kind kind, uint32_t room)
+{
+    (void)arg;
+    assert_true(room > 0);
+    return next_kept < kept && items[next_kept].kind == kind && draw(8) > 0;
+}
+
+static bool take(void *arg, enum ergon_kind kind, struct kept_run *run)
+{
+    static const char *const stepped[] = {"echo", "hang", "fail", "late_fault", "managed"};
+    (void)arg;
+    if (next_kept == kept || items[next_kept].kind != kind)
+        return false;
+    assert_false(stopped);
+    *run = (struct kept_run){
+        .method = registry_find(w.registry,
+                                span_text(kind == ERGON_STEPPED ? stepped[draw(5)] : "block")),
+        .params = params_none(),
+        .deadline = AO_NEVER,
+        .attempt = 1,
+        .owner = &items[next_kept++]};
+    kept_wake(w.tasks); /* what comes next may be of the other kind */
+    return true;
+}
+
+static void given(void *arg, void *owner, struct task *t)
+{
+    struct kept_item *it = owner;
+    (void)arg;
+    it->task = t;
+    it->given++;
+    if (draw(16) == 0)
+        kept_flag(w.tasks, t, draw(2) ? KEPT_CANCEL : KEPT_LATE);
+}
+
+static void returned(void *arg, const struct kept_return *r)
+{
+    struct kept_item *it = r->owner;
+    (void)arg;
+    it->task = NULL;
+    it->returned++;
+}
+
+static void noted(void *arg, const struct kept_note *note)
+{
+    (void)arg;
+    (void)note;
+}
+
+static void full(void *arg, enum ergon_kind kind, bool is_full)
+{
+    (void)arg;
+    (void)kind;
+    (void)is_full;
+}
+
+static void flag_all(enum kept_flag flag, uint32_t one_of)
+{
+    for (unsigned i = 0; i < next_kept; i++)
+        if (items[i].task && draw(one_of) == 0)
+            kept_flag(w.tasks, items[i].task, flag);
+}
+
+static void stop(void *arg, bool cancel)
+{
+    (void)arg;
+    stopped = true;
+    if (cancel)
+        flag_all(KEPT_CANCEL, 1);
+}
+
+static const struct kept_source source = {.ready = ready,
+                                          .take = take,
+                                          .given = given,
+                                          .returned = returned,
+                                          .noted = noted,
+                                          .full = full,
+                                          .stop = stop};
+
+static void open_source(void)
+{
+    memset(items, 0, sizeof items);
+    kept = next_kept = 0;
+    stopped = false;
+    tasks_set_source(w.tasks, &source);
+}
+
+static void keep_some(void)
+{
+    for (uint32_t n = draw(8); n > 0 && kept < KEPT; n--)
+        items[kept++].kind = draw(2) ? ERGON_STEPPED : ERGON_BLOCKING;
+    kept_wake(w.tasks);
+    if (draw(16) == 0)
+        flag_all(KEPT_LATE, 2);
+}
+
+static void check_kept(void)
+{
+    assert_int_equal(w.tasks->manager.kept_out, 0);
+    for (unsigned i = 0; i < kept; i++) {
+        assert_int_equal(items[i].given, i < next_kept);
+        assert_int_equal(items[i].returned, i < next_kept);
+    }
+    assert_in_range(next_kept, 1, KEPT);
 }
 
 static void random_rounds(void)
@@ -88,7 +205,9 @@ static void one_world(uint64_t number)
     int64_t live = heap_live();
     random_plan();
     tasks_world_open(&w);
+    open_source();
     while (w.begun < CALLS) {
+        keep_some();
         for (uint32_t n = draw(8); n > 0; n--)
             random_call();
         if (draw(3) == 0)
@@ -100,6 +219,7 @@ static void one_world(uint64_t number)
     tasks_cancel_all(w.tasks);
     tasks_world_run(&w);
     assert_null(w.list);
+    check_kept();
     assert_int_equal(w.begun, w.ended);
     for (unsigned i = 1; i <= w.begun; i++)
         assert_int_equal(w.told[i], 1);
