@@ -21,12 +21,6 @@ static int committed(void *arg, sqlite3 *db, const char *name, int pages)
     return SQLITE_OK;
 }
 
-/* Takes the place of SQLite's own checkpoints. */
-void checkpoint_watch(struct store *s)
-{
-    sqlite3_wal_hook(s->db, committed, s);
-}
-
 bool checkpoint_due(const struct store *s, bool idle)
 {
     return s->log_pages - s->log_moved >= (idle ? IDLE_PAGES : STEP_PAGES);
@@ -42,10 +36,17 @@ static uint64_t size_of(struct store *s, int which)
     return (uint64_t)size;
 }
 
-static void note_size(struct store *s)
+void store_note_size(struct store *s)
 {
     figure_set(&s->figures.bytes,
                size_of(s, SQLITE_FCNTL_FILE_POINTER) + size_of(s, SQLITE_FCNTL_JOURNAL_POINTER));
+}
+
+/* Takes the place of SQLite's own checkpoints. */
+void checkpoint_watch(struct store *s)
+{
+    sqlite3_wal_hook(s->db, committed, s);
+    store_note_size(s);
 }
 
 /* One that fails moves nothing, and is tried again after the next step: the log holds it all. */
@@ -56,5 +57,5 @@ void checkpoint_run(struct store *s)
     if (rc != SQLITE_OK && rc != SQLITE_BUSY && s->broken == STORE_OK)
         log_warn("the store's log stays as it is", LOG_STR("sqlite", sqlite3_errmsg(s->db)));
     s->log_moved = s->log_pages;
-    note_size(s);
+    store_note_size(s);
 }

@@ -14,7 +14,9 @@ const char *store_error_text(enum store_error e)
     case STORE_CORRUPT:
         return "the store's file is damaged; stop the server and repair or replace it";
     case STORE_IO:
-        return "the device of the store fails; the system's log says more";
+        return "the store's file cannot be written: its device fails, or somebody else holds it "
+               "locked; the "
+               "log says more";
     case STORE_MEMORY:
         return "no memory for the store";
     case STORE_CLOSED:

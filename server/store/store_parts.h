@@ -95,5 +95,6 @@ void store_try_again(struct store *s); /* of a broken one, when it is time */
 void checkpoint_watch(struct store *s);
 bool checkpoint_due(const struct store *s, bool idle);
 void checkpoint_run(struct store *s);
+void store_note_size(struct store *s); /* of the file and its log, for the figures */
 
 #endif

@@ -45,6 +45,7 @@ static struct {
     uint64_t calls, fail_at, fail_times, sync_at, cut_at;
     uint64_t limit;
     bool failed, cut, read_only;
+    int number; /* errno */
 } disk = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* xorshift64*. */
@@ -516,7 +517,7 @@ static int vfs_error(sqlite3_vfs *vfs, int size, char *out)
     (void)vfs;
     (void)size;
     (void)out;
-    return EIO;
+    return disk.number;
 }
 
 static sqlite3_vfs vfs = {.iVersion = 1,
@@ -579,6 +580,17 @@ void fault_fail_at(uint64_t n, uint64_t times)
     locked(order_failure, n, times);
 }
 
+static void order_errno(uint64_t number, uint64_t unused)
+{
+    (void)unused;
+    disk.number = (int)number;
+}
+
+void fault_errno(int number)
+{
+    locked(order_errno, (uint64_t)number, 0);
+}
+
 static void order_sync(uint64_t n, uint64_t unused)
 {
     (void)unused;
@@ -605,6 +617,7 @@ static void order_health(uint64_t a, uint64_t b)
     (void)b;
     disk.fail_at = disk.fail_times = disk.sync_at = disk.cut_at = disk.limit = 0;
     disk.failed = disk.cut = disk.read_only = false;
+    disk.number = EIO;
 }
 
 void fault_heal(void)

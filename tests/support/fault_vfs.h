@@ -24,6 +24,7 @@ uint64_t fault_calls(void);
 enum { FAULT_FOR_EVER = 1 << 30 };
 void fault_fail_at(uint64_t n, uint64_t times);
 void fault_syncs(uint64_t n); /* the n-th sync from now on fails, once */
+void fault_errno(int number); /* what the system says of each failure from now on; EIO */
 bool fault_failed(void);      /* one has failed since */
 void fault_heal(void);        /* nothing is to fail any more */
 

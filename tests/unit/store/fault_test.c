@@ -1,5 +1,6 @@
 /* The disk fails, is full, becomes read-only, or holds damaged pages: what came back OK is in the
  * file, what did not is not, and the store goes on by itself when the disk does. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -197,6 +198,30 @@ static void a_full_disk_is_said_and_room_is_enough_to_go_on(void **state)
     fault_close();
 }
 
+static enum store_error error_of(struct world *w, int number)
+{
+    fault_fail_at(1, FAULT_FOR_EVER);
+    fault_errno(number);
+    push_until_it_fails(w);
+    fault_heal();
+    wait_until_it_works(w);
+    return w->error;
+}
+
+static void what_the_system_says_is_understood(void **state)
+{
+    struct world *w = *state;
+    char error[TEXT];
+    fault_open(1);
+    assert_true(open_store(w, error));
+    assert_int_equal(error_of(w, EIO), STORE_IO);
+    assert_int_equal(error_of(w, EDQUOT), STORE_FULL);
+    assert_int_equal(error_of(w, EROFS), STORE_READ_ONLY);
+    client_close(&w->client);
+    expect_the_certain(w);
+    fault_close();
+}
+
 static void a_device_that_becomes_read_only_is_said(void **state)
 {
     struct world *w = *state;
@@ -301,6 +326,7 @@ int main(void)
         TEST(each_call_fails_and_all_after_it),
         TEST(each_sync_fails),
         TEST(a_full_disk_is_said_and_room_is_enough_to_go_on),
+        TEST(what_the_system_says_is_understood),
         TEST(a_device_that_becomes_read_only_is_said),
         TEST(a_read_only_file_is_not_opened),
         TEST(a_damaged_file_takes_nothing_more),
