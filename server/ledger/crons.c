@@ -95,7 +95,7 @@ static bool fire(struct ledger *l, struct cron *c, uint64_t at)
 {
     struct order order = c->order.task;
     struct submitted out;
-    char key[ORDER_NAME_MAX + 40];
+    char key[CRON_NAME_MAX + 40];
 
     if (!may_fire(l, c)) {
         c->skipped++;
@@ -103,7 +103,7 @@ static bool fire(struct ledger *l, struct cron *c, uint64_t at)
     }
     int len = snprintf(key, sizeof key, "cron %.*s at %" PRIu64, (int)c->order.name.len,
                        (const char *)c->order.name.at, at / NS_A_SECOND);
-    order.key = span_of(key, (size_t)len < ORDER_NAME_MAX ? (size_t)len : ORDER_NAME_MAX);
+    order.key = span_of(key, (size_t)len);
     c->error = ledger_submit(l, &order, &out, c->error_text, sizeof c->error_text);
     if (c->error != ERGON_OK)
         return false;
@@ -121,6 +121,16 @@ static void refuse_once(struct cron *c)
     c->refused = true;
 }
 
+/* What was missed while nobody's clock ran is made up for only if the cron wants it; what chance
+ * put off was not missed. */
+static uint64_t goes_on_from(const struct ledger *l, const struct cron *c, uint64_t at)
+{
+    uint64_t now = ledger_wall(l);
+    if (c->order.catch_up == CRON_CATCH_ALL || now < at + c->order.jitter)
+        return at;
+    return now - c->order.jitter;
+}
+
 static enum ao_verdict cron_step(struct ao *self)
 {
     struct cron *c = ao_of(self, struct cron, timer);
@@ -134,7 +144,7 @@ static enum ao_verdict cron_step(struct ao *self)
             return AO_PARK;
         }
         c->refused = false;
-        cron_plan(l, c, at);
+        cron_plan(l, c, goes_on_from(l, c, at));
         cron_save(l, c);
     }
     if (c->next_at == 0)
@@ -209,6 +219,10 @@ struct cron *cron_new(struct ledger *l, const struct cron_order *order, enum erg
     if (!keep_order(c, order))
         goto failed;
     *error = ERGON_E_BAD_PARAMS;
+    if (order->name.len > CRON_NAME_MAX) {
+        snprintf(text, size, "the name of a cron has at most %d bytes", CRON_NAME_MAX);
+        goto failed;
+    }
     if (!schedule_parse(c->order.schedule, &c->schedule, text, size))
         goto failed;
     c->zone = zone_open(c->order.zone);

@@ -5,6 +5,12 @@
 #include "server/ledger/ledger_parts.h"
 #include "server/ledger/schedule.h"
 
+enum {
+    CRON_NAME_MAX = 200,        /* bytes; the keys of its tasks hold it and a time */
+    CRON_BYTES_MAX = 64 * 1024, /* of its parameters and options */
+    CRONS_MAX = 10000
+};
+
 struct cron {
     struct cron *next;
     struct ledger *ledger;

@@ -36,21 +36,35 @@ static void answer_put(struct ledger *l, struct cron *c)
     ask_finish(l, a);
 }
 
+/* False: answered. */
+static bool may_be_put(struct ledger *l, struct ask *a)
+{
+    const struct cron_order *o = &a->cron;
+
+    if (o->task.params.len + o->options.len > CRON_BYTES_MAX)
+        ask_refuse(l, a, ERGON_E_TOO_LARGE, "parameters and options of a cron have at most %d KiB",
+                   CRON_BYTES_MAX / 1024);
+    else if (l->crons->count >= CRONS_MAX && !*crons_place(l->crons, o->name))
+        ask_refuse(l, a, ERGON_E_BUSY, "there are %d crons already; delete one first", CRONS_MAX);
+    else if (o->task.durable != LEDGER_NONE && !records_usable(l))
+        ask_refuse(l, a, ERGON_E_STORE, "%s",
+                   l->store ? store_error_text(l->store_error)
+                            : "this server has no store; ask for durable: \"none\"");
+    else
+        return true;
+    return false;
+}
+
 static void serve_put(struct ledger *l, struct ask *a)
 {
     enum ergon_error error;
     char text[ASK_TEXT_MAX];
-    struct cron *c = cron_new(l, &a->cron, &error, text, sizeof text);
 
+    if (!may_be_put(l, a))
+        return;
+    struct cron *c = cron_new(l, &a->cron, &error, text, sizeof text);
     if (!c) {
         ask_refuse(l, a, error, "%s", text);
-        return;
-    }
-    if (c->order.task.durable != LEDGER_NONE && !records_usable(l)) {
-        ao_retire(&c->timer);
-        ask_refuse(l, a, ERGON_E_STORE, "%s",
-                   l->store ? store_error_text(l->store_error)
-                            : "this server has no store; ask for durable: \"none\"");
         return;
     }
     cron_plan(l, c, ledger_wall(l));
@@ -59,7 +73,12 @@ static void serve_put(struct ledger *l, struct ask *a)
     if (c->order.task.durable == LEDGER_NONE)
         forget(l, c); /* one of its name may be there */
     c->asking = a;
-    if (!cron_save(l, c) || c->order.task.durable == LEDGER_ASYNC)
+    bool saved = cron_save(l, c);
+    if (!saved && c->order.task.durable != LEDGER_NONE) {
+        c->error = ERGON_E_STORE;
+        snprintf(c->error_text, sizeof c->error_text, "%s", error_meaning(ERGON_E_MEMORY));
+    }
+    if (!saved || c->order.task.durable == LEDGER_ASYNC)
         answer_put(l, c);
 }
 

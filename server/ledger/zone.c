@@ -4,11 +4,22 @@
 
 enum { NAME_MAX_LEN = 64 };
 
+/* GLib would open any file that a path names. */
+static bool is_name(struct span name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        char c = (char)name.at[i];
+        if (!g_ascii_isalnum(c) && (c == '\0' || !strchr("_+-:/", c)))
+            return false;
+    }
+    return name.len == 0 || (*name.at != '/' && *name.at != ':');
+}
+
 struct zone *zone_open(struct span name)
 {
     char text[NAME_MAX_LEN + 1];
 
-    if (name.len > NAME_MAX_LEN)
+    if (name.len > NAME_MAX_LEN || !is_name(name))
         return NULL;
     memcpy(text, name.len > 0 ? (const char *)name.at : "UTC", name.len > 0 ? name.len : 3);
     text[name.len > 0 ? name.len : 3] = '\0';

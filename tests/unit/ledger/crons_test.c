@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 
+#include "server/ledger/crons.h"
 #include "tests/support/ledger_world.h"
 #include "tests/support/notation.h"
 
@@ -135,6 +136,75 @@ static void wrong_ones_are_refused(void **state)
     assert_string_equal(list(w), "[]");
 }
 
+/* The whole name and the time stand in the key of each task, so that no two are one. */
+static void the_longest_name_fires_every_time(void **state)
+{
+    struct ledger_world *w = *state;
+    static char name[CRON_NAME_MAX + 1];
+    memset(name, 'n', sizeof name);
+    struct ask *a = world_ask(w, ASK_CRON_PUT);
+    a->cron = (struct cron_order){.name = span_of(name, sizeof name),
+                                  .schedule = span_text("every 10s"),
+                                  .overlap = CRON_ALLOW,
+                                  .task = world_order("work")};
+    world_give(w, a);
+    assert_int_equal(a->error, ERGON_E_BAD_PARAMS);
+    says(a->text, "at most 200 bytes");
+    struct ask *b = world_ask(w, ASK_CRON_PUT);
+    b->cron = a->cron;
+    b->cron.name.len = CRON_NAME_MAX;
+    world_give(w, b);
+    assert_int_equal(b->error, ERGON_OK);
+    ledger_world_pass(w, AO_S(60));
+    assert_int_equal(submitted(w), 6);
+}
+
+static uint64_t (*true_wall)(void *arg);
+
+static uint64_t an_hour_ahead(void *arg)
+{
+    return true_wall(arg) + AO_S(3600);
+}
+
+/* How many tasks there are when the clock was put an hour ahead, a minute after that. */
+static uint64_t submitted_after_a_leap(struct ledger_world *w, uint8_t catch_up)
+{
+    struct ask *a = world_ask(w, ASK_CRON_PUT);
+    a->cron = (struct cron_order){.name = span_text("tick"),
+                                  .schedule = span_text("every 10s"),
+                                  .overlap = CRON_ALLOW,
+                                  .catch_up = catch_up,
+                                  .task = world_order("work")};
+    world_give(w, a);
+    true_wall = w->ledger->options.wall;
+    w->ledger->options.wall = an_hour_ahead;
+    ledger_world_pass(w, AO_S(60));
+    return submitted(w);
+}
+
+static void what_a_leap_of_the_clock_missed_stays_missed(void **state)
+{
+    assert_int_equal(submitted_after_a_leap(*state, CRON_CATCH_ONE), 6);
+}
+
+static void what_a_leap_of_the_clock_missed_is_made_up_for(void **state)
+{
+    assert_int_equal(submitted_after_a_leap(*state, CRON_CATCH_ALL), 366);
+}
+
+static void too_large_ones_are_refused(void **state)
+{
+    struct ledger_world *w = *state;
+    static const uint8_t params[CRON_BYTES_MAX + 1];
+    struct ask *a = world_ask(w, ASK_CRON_PUT);
+    a->cron = (struct cron_order){
+        .name = span_text("tick"), .schedule = span_text("@daily"), .task = world_order("work")};
+    a->cron.task.params = span_of(params, sizeof params);
+    world_give(w, a);
+    assert_int_equal(a->error, ERGON_E_TOO_LARGE);
+    says(a->text, "64 KiB");
+}
+
 static void a_durable_one_is_answered_when_it_is_on_disk(void **state)
 {
     struct ledger_world *w = *state;
@@ -175,6 +245,10 @@ int main(void)
         TEST(a_new_schedule_takes_the_place_of_the_old),
         TEST(is_forgotten_when_deleted),
         TEST(wrong_ones_are_refused),
+        TEST(the_longest_name_fires_every_time),
+        TEST(what_a_leap_of_the_clock_missed_stays_missed),
+        TEST(what_a_leap_of_the_clock_missed_is_made_up_for),
+        TEST(too_large_ones_are_refused),
         TEST(a_durable_one_is_answered_when_it_is_on_disk),
         TEST(a_store_that_fails_refuses_it),
     };

@@ -150,6 +150,11 @@ static void zones_are_known_by_name(void **state)
 {
     (void)state;
     assert_null(zone_open(span_text("Europe/Atlantis")));
+    assert_null(
+        zone_open(span_text("/usr/share/zoneinfo/Europe/Berlin"))); /* no file of any sort */
+    assert_null(zone_open(span_text(":/usr/share/zoneinfo/Europe/Berlin")));
+    assert_null(zone_open(span_text("../zoneinfo/Europe/Berlin")));
+    assert_null(zone_open(span_of("UTC\0x", 5)));
     struct zone *z = zone_open(span_text("America/New_York"));
     assert_non_null(z);
     assert_int_equal(zone_local(z, seconds("2026-07-01T12:00:00Z")),
