@@ -87,6 +87,7 @@ struct ask {
 
     /* --- What is asked; spans, orders and ids lie in `memory` --- */
     struct span principal; /* who asks; empty: anybody */
+    bool confined;         /* tasks of other tenants do not exist for it */
     struct order *orders;  /* order_count */
     uint32_t order_count;
     uint32_t id_count;

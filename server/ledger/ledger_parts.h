@@ -307,6 +307,8 @@ void ledger_serve(struct ledger *l, struct ask *a);
 void ask_refuse(struct ledger *l, struct ask *a, enum ergon_error error, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 void ask_finish(struct ledger *l, struct ask *a); /* answered as it stands: back to its loop */
+/* Is the entry one of those that it may know of? */
+bool ask_may_know(const struct ask *a, const struct entry *e);
 /* ids[0]'s entry; NULL: answered NOT_FOUND. */
 struct entry *ask_entry(struct ledger *l, struct ask *a);
 

@@ -58,7 +58,7 @@ void list_serve(struct ledger *l, struct ask *a)
     pack_init(&tasks);
     for (; e && found < f->max && visits < VISITS; e = e->all_prev, visits++) {
         cursor = e->id;
-        if (!fits(l, e, f, now))
+        if (!ask_may_know(a, e) || !fits(l, e, f, now))
             continue;
         read_entry(l, e, 0, &tasks);
         found++;

@@ -77,12 +77,18 @@ void ask_finish(struct ledger *l, struct ask *a)
     door_return(a);
 }
 
+bool ask_may_know(const struct ask *a, const struct entry *e)
+{
+    return !a->confined || span_equal(e->tenant->name, a->principal);
+}
+
 struct entry *ask_entry(struct ledger *l, struct ask *a)
 {
     struct entry *e = ledger_find(l, a->ids[0]);
     char id[ID_TEXT_SIZE];
-    if (!e)
-        ask_refuse(l, a, ERGON_E_NOT_FOUND, "no task %s: it never was, or was forgotten",
-                   id_text(a->ids[0], id));
-    return e;
+    if (e && ask_may_know(a, e))
+        return e;
+    ask_refuse(l, a, ERGON_E_NOT_FOUND, "no task %s: it never was, or was forgotten",
+               id_text(a->ids[0], id));
+    return NULL;
 }

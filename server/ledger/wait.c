@@ -175,12 +175,14 @@ static bool all_known(struct ledger *l, struct ask *a)
 {
     char text[ID_TEXT_SIZE];
 
-    for (uint32_t i = 0; i < a->id_count; i++)
-        if (!ledger_find(l, a->ids[i])) {
+    for (uint32_t i = 0; i < a->id_count; i++) {
+        const struct entry *e = ledger_find(l, a->ids[i]);
+        if (!e || !ask_may_know(a, e)) {
             ask_refuse(l, a, ERGON_E_NOT_FOUND, "no task %s: it never was, or was forgotten",
                        id_text(a->ids[i], text));
             return false;
         }
+    }
     return true;
 }
 

@@ -84,6 +84,11 @@ void conn_call_ended(struct connection *c, bool counted)
         conn_stir(c);
 }
 
+uint32_t conn_polls(const struct connection *c)
+{
+    return c->polls;
+}
+
 void conn_close(struct connection *c, const char *why)
 {
     if (!conn_answerable(c))

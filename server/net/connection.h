@@ -62,6 +62,7 @@ const char *conn_peer(const struct connection
  * with `counted` false. */
 void conn_call_began(struct connection *c, bool counted);
 void conn_call_ended(struct connection *c, bool counted);
+uint32_t conn_polls(const struct connection *c); /* that began and have not ended */
 
 /* Answers.  conn_reserve() gives `room` contiguous writable bytes, or NULL when the connection is
  * gone or memory is out (then the answer is dropped; out of memory closes the connection).

@@ -6,7 +6,10 @@
 #include "server/ledger/ids.h"
 
 enum ask_tag { TAG_ASK = 1, TAG_POLL = 2 };
-enum { ID_BYTES_MIN = 15 /* of an id as a MessagePack string */ };
+enum {
+    ID_BYTES_MIN = 15, /* of an id as a MessagePack string */
+    POLLS_MAX = 1024   /* of a connection at a time */
+};
 
 static const char event_method[] = "task.event";
 
@@ -29,6 +32,7 @@ static bool ask_memory(struct ask_build *b, struct rpc_request *rq, uint32_t ord
     at += fixed;
     memcpy(at, name, name_len);
     a->principal = span_of(at, name_len);
+    a->confined = who && !principal_may(who, span_text("task.any"));
     at += name_len;
     if (rq->params.len > 0)
         memcpy(at, rq->params.at, rq->params.len);
@@ -59,6 +63,14 @@ void ask_send(struct ask_build *b, bool poll)
     struct rpc_request *rq = b->rq;
     struct call *c = &b->ask->call;
 
+    if (poll && conn_polls(rq->conn) >= POLLS_MAX) {
+        rpc_refuse(rq, ERGON_E_BUSY,
+                   "%d requests of this connection wait already; wait for several "
+                   "ids in one",
+                   POLLS_MAX);
+        ask_abort(b);
+        return;
+    }
     c->owner = rq->conn;
     c->list = (struct call **)conn_user(rq->conn);
     c->msgid_len = (uint8_t)rq->msgid.len;

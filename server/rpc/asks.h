@@ -14,12 +14,14 @@ struct ask_build {
     struct reader r; /* at the first parameter */
     uint32_t count;  /* parameters */
     uint64_t *ids;   /* room for as many ids as the parameters can hold; moved on by its users */
+    uint32_t item;   /* of several orders: which one is being read, from 1; else 0 */
 };
 
 /* False: answered (MEMORY).  `orders`: how many the ask will have. */
 bool ask_begin(struct ask_build *b, struct rpc_request *rq, enum ask_verb verb, uint32_t orders);
 void ask_abort(struct ask_build *b); /* the request was answered already */
-/* `poll`: it may wait for long, and does not count as a call in flight. */
+/* `poll`: it may wait for long, and does not count as a call in flight; of too many the last are
+ * answered BUSY. */
 void ask_send(struct ask_build *b, bool poll);
 
 /* Reads an id, or a list of them, into the ask.  False: answered BAD_PARAMS with `usage`. */

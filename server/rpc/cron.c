@@ -21,7 +21,7 @@ static bool read_options(struct ask_build *b, struct cron_order *c)
     char error[200];
 
     if (b->count < 5 || cron_read_options(&b->r, c, error, sizeof error))
-        return true;
+        return order_may_share(b, &c->task);
     rpc_refuse(b->rq, ERGON_E_BAD_PARAMS, "%s", error);
     return false;
 }
@@ -44,8 +44,14 @@ static void serve_list(struct rpc_request *rq)
 {
     struct ask_build b;
 
-    if (ask_begin(&b, rq, ASK_CRON_LIST, 0))
+    if (!ask_begin(&b, rq, ASK_CRON_LIST, 0))
+        return;
+    if (b.count == 0) {
         ask_send(&b, false);
+        return;
+    }
+    rpc_refuse(rq, ERGON_E_BAD_PARAMS, "cron.list takes []");
+    ask_abort(&b);
 }
 
 static void serve_delete(struct rpc_request *rq)
@@ -63,7 +69,7 @@ static void serve_delete(struct rpc_request *rq)
 }
 
 static const struct rpc_method methods[] = {
-    {"cron.put", RPC_OPEN, serve_put,
+    {"cron.put", RPC_GUARDED, serve_put,
      "[name: str, schedule: str, method: str, [params], {zone, jitter, catch_up, overlap, ...}]",
      "submit a task by calendar"},
     {"cron.list", RPC_GUARDED, serve_list, "[]", "the crons, and when each comes next"},

@@ -14,10 +14,19 @@ static bool read_poll(struct reader *r, void *out)
 
 #define EXPECTS_POLL "a duration of at most an hour: milliseconds, or text such as \"5s\""
 
+/* The map behind the ids. */
+static bool read_options(struct ask_build *b, const struct option *options, uint32_t count)
+{
+    if (b->count <= 2)
+        return b->count < 2 || options_read(b->rq, &b->r, options, count);
+    rpc_refuse(b->rq, ERGON_E_BAD_PARAMS, "behind the id come options in one map, and no more");
+    return false;
+}
+
 /* [id, {options}] or [ids, {options}]: reads the options, and sends. */
 static void send_with(struct ask_build *b, const struct option *options, uint32_t count, bool poll)
 {
-    if (b->count < 2 || options_read(b->rq, &b->r, options, count))
+    if (read_options(b, options, count))
         ask_send(b, poll);
     else
         ask_abort(b);
@@ -107,7 +116,7 @@ static void serve_watch(struct rpc_request *rq)
         {"push", option_flag, &a->push, "true or false"},
     };
     if (!ask_read_id(&b, "task.watch takes [id, {from, max, timeout, push}]") ||
-        (b.count > 1 && !options_read(rq, &b.r, options, 4)))
+        !read_options(&b, options, 4))
         ask_abort(&b);
     else
         send_watch(&b, a->timeout != AO_NEVER);

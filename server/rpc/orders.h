@@ -12,6 +12,13 @@ void order_defaults(const struct ask_build *b, struct order *o);
  * False: answered; `usage` says what is taken.  The method exists and the peer may call it. */
 bool order_read(struct ask_build *b, struct order *o, uint32_t count, const char *usage);
 
+/* Answers the request, and says which of several orders is wrong.  False, always. */
+bool order_refuse(struct ask_build *b, enum ergon_error error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* May the peer submit for this tenant?  False: answered. */
+bool order_may_share(struct ask_build *b, const struct order *o);
+
 /* Is there such a handler, and may the peer call it?  False: answered. */
 bool order_may_run(struct ask_build *b, struct span method);
 

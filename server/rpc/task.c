@@ -78,6 +78,8 @@ static void serve_submit(struct rpc_request *rq)
     serve_one(rq, ASK_SUBMIT, submit_usage);
 }
 
+enum { MANY_MAX = 16384 /* orders of a request */ };
+
 /* How many orders the request holds; 0: it is not of that shape. */
 static uint32_t count_orders(struct rpc_request *rq)
 {
@@ -92,10 +94,8 @@ static bool read_item(struct ask_build *b, struct order *o)
 {
     uint32_t parts = 1;
 
-    if (read_array(&b->r, &parts) && parts == 0) {
-        rpc_refuse(b->rq, ERGON_E_BAD_PARAMS, "%s", many_usage);
-        return false;
-    }
+    if (read_array(&b->r, &parts) && parts == 0)
+        return order_refuse(b, ERGON_E_BAD_PARAMS, "%s", many_usage);
     return order_read(b, o, parts, many_usage);
 }
 
@@ -125,6 +125,7 @@ static bool read_many(struct ask_build *b, uint32_t orders)
         return false;
     for (uint32_t i = 0; i < orders; i++) {
         b->ask->orders[i] = common;
+        b->item = i + 1;
         if (!read_item(b, &b->ask->orders[i]))
             return false;
     }
@@ -139,6 +140,10 @@ static void serve_submit_many(struct rpc_request *rq)
 
     if (orders == 0) {
         rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s", many_usage);
+        return;
+    }
+    if (orders > MANY_MAX) {
+        rpc_refuse(rq, ERGON_E_TOO_LARGE, "at most %d tasks in one request", MANY_MAX);
         return;
     }
     if (!ask_begin(&b, rq, ASK_SUBMIT_MANY, orders))
