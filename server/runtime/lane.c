@@ -69,7 +69,7 @@ void lane_fini(struct lane *l)
     ring_fini(&l->ring);
 }
 
-static void mark_dirty(struct lane *l)
+void lane_mark_dirty(struct lane *l)
 {
     struct activator *producer = l->producer;
     if (!producer || l->dirty)
@@ -84,7 +84,7 @@ static void mark_dirty(struct lane *l)
     producer->dirty_last = l;
 }
 
-static void overflow_append(struct lane *l, struct lane_item *item)
+void lane_overflow(struct lane *l, struct lane_item *item)
 {
     item->next = NULL;
     if (l->overflow_first)
@@ -92,13 +92,6 @@ static void overflow_append(struct lane *l, struct lane_item *item)
     else
         l->overflow_first = item;
     l->overflow_last = item;
-}
-
-void lane_push(struct lane *l, struct lane_item *item)
-{
-    if (l->overflow_first || !ring_stage(&l->ring, item))
-        overflow_append(l, item);
-    mark_dirty(l);
 }
 
 /* The next of an item is read before it is staged: it is the consumer's once it is published. */
@@ -178,7 +171,7 @@ void lanes_flush(struct activator *a)
         struct lane *next = l->next_dirty;
         l->dirty = false;
         if (!lane_flush(l))
-            mark_dirty(l);
+            lane_mark_dirty(l);
         l = next;
     }
 }

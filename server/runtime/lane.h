@@ -48,11 +48,21 @@ int lane_init_thread(struct lane *l, uint32_t capacity, struct activator *produc
 /* After both threads have ended.  Items still inside are the caller's: lane_take() them first. */
 void lane_fini(struct lane *l);
 
-void lane_push(struct lane *l, struct lane_item *item); /* producer */
+void lane_overflow(struct lane *l, struct lane_item *item); /* lane_push(): the ring is full */
+void lane_mark_dirty(struct lane *l);                       /* lane_push(): to be flushed */
 bool lane_flush(
     struct lane *l); /* producer; activators do it themselves.  False: overflow remains */
 struct lane_item *lane_take(struct lane *l); /* consumer; NULL when empty */
 void lane_release(struct lane *l);           /* consumer, after a batch: gives the slots back */
 bool lane_ready(struct lane *l);             /* consumer */
+
+/* Producer.  Inline: it stands twice on the way of each task. */
+static inline void lane_push(struct lane *l, struct lane_item *item)
+{
+    if (l->overflow_first || !ring_stage(&l->ring, item))
+        lane_overflow(l, item);
+    if (!l->dirty)
+        lane_mark_dirty(l);
+}
 
 #endif

@@ -38,11 +38,9 @@ static int compare(const struct rank *a, const struct rank *b)
     return (left > right) - (left < right);
 }
 
-int balance_choose(enum measure measure, const struct snapshot *executors, uint32_t count, int home,
-                   int last)
+int balance_compare(enum measure measure, const struct snapshot *executors, uint32_t count,
+                    int home, int last)
 {
-    if (count == 1) /* nothing to compare */
-        return executors->outstanding < executors->bound ? 0 : BALANCE_NONE;
     int best = BALANCE_NONE;
     struct rank best_rank = {0};
     for (uint32_t n = 0; n < count; n++) {

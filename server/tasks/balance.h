@@ -19,8 +19,8 @@ struct snapshot {
 
 /* Index of the best of `count` executors with room, or BALANCE_NONE.  Among equals `home` (or
  * BALANCE_NONE) wins, which pays no hand-over; else the first after `last`, in turn. */
-int balance_choose(enum measure measure, const struct snapshot *executors, uint32_t count, int home,
-                   int last);
+static inline int balance_choose(enum measure measure, const struct snapshot *executors,
+                                 uint32_t count, int home, int last);
 
 /* Does an idle executor at home come out first, whatever the others look like? */
 bool balance_prefers_idle_home(enum measure measure);
@@ -28,5 +28,17 @@ bool balance_prefers_idle_home(enum measure measure);
 /* Tasks that an executor may have outstanding: enough to cover the time of the hand-over, no more
  * work than is right to wait behind, and at most `cap`. */
 uint32_t balance_bound(uint64_t service_ns, uint64_t hand_over_ns, uint32_t cap);
+
+/* Private: balance_choose() where there is something to compare. */
+int balance_compare(enum measure measure, const struct snapshot *executors, uint32_t count,
+                    int home, int last);
+
+static inline int balance_choose(enum measure measure, const struct snapshot *executors,
+                                 uint32_t count, int home, int last)
+{
+    if (count == 1)
+        return executors->outstanding < executors->bound ? 0 : BALANCE_NONE;
+    return balance_compare(measure, executors, count, home, last);
+}
 
 #endif

@@ -6,7 +6,7 @@
 
 void calls_init(struct calls *c)
 {
-    *c = (struct calls){.free = CALL_NONE};
+    *c = (struct calls){0};
 }
 
 static struct call_record *at(const struct calls *c, uint32_t index)
@@ -46,8 +46,10 @@ static bool make_room_for_chunk(struct calls *c)
     return true;
 }
 
-static bool add_chunk(struct calls *c, struct home *home, const struct ao_class *timer,
-                      struct activator *activator)
+/* Rare: its registers are not the business of who takes a record. */
+__attribute__((noinline)) static bool add_chunk(struct calls *c, struct home *home,
+                                                const struct ao_class *timer,
+                                                struct activator *activator)
 {
     if (c->chunk_count >= CALLS_MAX / CALLS_CHUNK || !make_room_for_chunk(c))
         return false;
@@ -62,7 +64,7 @@ static bool add_chunk(struct calls *c, struct home *home, const struct ao_class 
         chunk[i].call.generation = c->born;
         chunk[i].next_free = c->free;
         ao_init(&chunk[i].timer, timer, activator);
-        c->free = base + i;
+        c->free = &chunk[i];
     }
     return true;
 }
@@ -70,9 +72,9 @@ static bool add_chunk(struct calls *c, struct home *home, const struct ao_class 
 struct call_record *calls_take(struct calls *c, struct home *home, const struct ao_class *timer,
                                struct activator *activator)
 {
-    if (c->free == CALL_NONE && !add_chunk(c, home, timer, activator))
+    if (!c->free && !add_chunk(c, home, timer, activator))
         return NULL;
-    struct call_record *record = at(c, c->free);
+    struct call_record *record = c->free;
     c->free = record->next_free;
     c->taken++;
     return record;
@@ -82,7 +84,7 @@ void calls_give(struct calls *c, struct call_record *record)
 {
     record->call.generation++;
     record->next_free = c->free;
-    c->free = record->call.index;
+    c->free = record;
     c->taken--;
 }
 
@@ -104,10 +106,10 @@ void calls_shrink(struct calls *c)
         return;
     while (c->chunk_count > CALLS_KEPT)
         forget_chunk(c);
-    c->free = CALL_NONE;
+    c->free = NULL;
     for (uint32_t i = c->chunk_count * CALLS_CHUNK; i-- > 0;) {
         at(c, i)->next_free = c->free;
-        c->free = i;
+        c->free = at(c, i);
     }
 }
 

@@ -15,13 +15,13 @@ enum {
 /* A record, and what only home knows of it. */
 struct call_record {
     struct call call;
+    struct call_record *next_free;
     struct home *home;
     call_ended_fn *ended; /* who is told, and with what */
     void *arg;
     struct ao timer; /* sleeps until the deadline, if there is one */
-    uint32_t next_free;
-    bool open;    /* accepted, and nobody was told yet */
-    bool managed; /* its task went to the manager */
+    bool open;       /* accepted, and nobody was told yet */
+    bool managed;    /* its task went to the manager */
 };
 
 struct calls {
@@ -29,8 +29,8 @@ struct calls {
     uint32_t chunk_count, chunk_room;
     uint32_t
         born; /* generation of records that are made from now on: beyond all that were given back */
-    uint32_t free;  /* index of the first free record, or CALL_NONE */
     uint32_t taken; /* records in use */
+    struct call_record *free;
 };
 
 void calls_init(struct calls *c);

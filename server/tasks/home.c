@@ -14,7 +14,8 @@ uint64_t home_next_number(struct home *h)
     return (uint64_t)h->index * NUMBERS_A_HOME + ++h->numbers;
 }
 
-struct task *home_make_task(struct home *h, struct method *m, struct span params, ao_time deadline)
+inline struct task *home_make_task(struct home *h, struct method *m, struct span params,
+                                   ao_time deadline)
 {
     struct task *t = slab_take(&h->slab);
     if (!t)
@@ -61,7 +62,8 @@ static void start_timer(struct call_record *record, ao_time deadline)
 }
 
 /* Opens a record for a task that will end later. */
-bool home_open_call(struct home *h, struct task *t, const struct call_order *order, bool managed)
+inline bool home_open_call(struct home *h, struct task *t, const struct call_order *order,
+                           bool managed)
 {
     struct call_record *record = calls_take(&h->calls, h, &home_timer_class, h->activator);
     if (!record)

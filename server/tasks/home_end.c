@@ -47,13 +47,20 @@ static void say_quiet(struct home *h)
     manager_ask(&h->tasks->manager);
 }
 
-void home_end(struct home *h, struct call_record *record, struct outcome *outcome)
+/* Due already or not: what comes next in it is another call. */
+static void stop_timer(struct call_record *record)
+{
+    if (ao_state(&record->timer) != AO_STATE_INACTIVE)
+        ao_deactivate(&record->timer);
+}
+
+inline void home_end(struct home *h, struct call_record *record, struct outcome *outcome)
 {
     call_unlink(&record->call);
     record->call.task = NULL;
     record->open = false;
     count(h, outcome->error);
-    ao_deactivate(&record->timer); /* due already or not: what comes next in it is another call */
+    stop_timer(record);
     record->ended(record->arg, &record->call, outcome);
     calls_give(&h->calls, record);
     say_quiet(h);
@@ -97,7 +104,7 @@ void home_abandon(struct home *h, struct call *call)
     end_early(h, record_of(call), TASK_GONE, ERGON_E_CANCELLED);
 }
 
-void home_answer(struct home *h, struct task *t)
+inline void home_answer(struct home *h, struct task *t)
 {
     struct call_record *record = calls_find(&h->calls, t->call_index, t->call_generation);
     if (!record)

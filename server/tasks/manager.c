@@ -153,15 +153,6 @@ static void take_inbox(struct manager *m)
     }
 }
 
-static void scan(struct manager_kind *k)
-{
-    for (uint32_t i = 0; i < k->count; i++) {
-        struct executor *e = k->executors[i];
-        executor_snapshot(e, &k->snapshots[i]);
-        figure_set(&e->bound, k->snapshots[i].bound);
-    }
-}
-
 /* Through which doors a task fits, and how far beyond the bound: an open stepped executor
  * always takes a nested call, since its room may be held by those who wait for such calls. */
 static uint32_t room_for(const struct executor *e, bool nested, uint32_t bound)
@@ -177,9 +168,30 @@ static uint32_t room_for(const struct executor *e, bool nested, uint32_t bound)
     return 0;
 }
 
+/* The bounds that count for nested calls, or for the others: until they are asked for again. */
+static void set_bounds(struct manager_kind *k, bool nested)
+{
+    for (uint32_t i = 0; i < k->count; i++)
+        k->snapshots[i].bound =
+            room_for(k->executors[i], nested, (uint32_t)figure_read(&k->executors[i]->bound));
+    k->bounds_nested = nested;
+}
+
+static void scan(struct manager_kind *k)
+{
+    for (uint32_t i = 0; i < k->count; i++) {
+        struct executor *e = k->executors[i];
+        executor_snapshot(e, &k->snapshots[i]);
+        figure_set(&e->bound, k->snapshots[i].bound);
+    }
+    set_bounds(k, false);
+}
+
 static int home_executor(const struct manager *m, const struct manager_kind *k,
                          const struct task *t)
 {
+    if (k->count == 1) /* nothing to prefer */
+        return BALANCE_NONE;
     const struct home *h = m->tasks->homes[t->home];
     for (uint32_t i = 0; h->own && !t->caller && i < k->count; i++)
         if (k->executors[i] == &h->own->base)
@@ -187,17 +199,12 @@ static int home_executor(const struct manager *m, const struct manager_kind *k,
     return BALANCE_NONE;
 }
 
-static void set_bounds(struct manager_kind *k, bool nested)
-{
-    for (uint32_t i = 0; i < k->count; i++)
-        k->snapshots[i].bound =
-            room_for(k->executors[i], nested, (uint32_t)figure_read(&k->executors[i]->bound));
-}
-
 /* `t` NULL: a kept task. */
 static int choose(struct manager *m, struct manager_kind *k, const struct task *t)
 {
-    set_bounds(k, t && t->depth > 0);
+    bool nested = t && t->depth > 0;
+    if (nested != k->bounds_nested)
+        set_bounds(k, nested);
     return balance_choose(m->tasks->plan.measure, k->snapshots, k->count,
                           t ? home_executor(m, k, t) : BALANCE_NONE, k->last);
 }
@@ -242,7 +249,6 @@ static const struct task *first_wanted(struct manager *m, struct manager_kind *k
 static uint32_t places(struct manager_kind *k)
 {
     uint32_t room = 0;
-    set_bounds(k, false);
     for (uint32_t i = 0; i < k->count; i++)
         if (k->snapshots[i].bound > k->snapshots[i].outstanding)
             room += k->snapshots[i].bound - k->snapshots[i].outstanding;

@@ -22,10 +22,11 @@ struct manager_kind {
     struct executor **executors;
     struct snapshot *snapshots; /* one each, of the current pass */
     uint32_t count;
-    int last;       /* who was chosen last */
-    bool hopes;     /* the source of kept tasks may have one */
-    bool kept_next; /* its turn, when both have tasks */
-    bool full;      /* as the source was told */
+    int last;           /* who was chosen last */
+    bool hopes;         /* the source of kept tasks may have one */
+    bool kept_next;     /* its turn, when both have tasks */
+    bool full;          /* as the source was told */
+    bool bounds_nested; /* the bounds in `snapshots` are those for nested calls */
     /* The manager waits for room: announced by it, notified by executors from which a task has
      * left.  See the argument in manager.c. */
     struct waker starved;

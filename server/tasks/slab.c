@@ -53,7 +53,8 @@ static struct slab_chunk *map_chunk(void)
     return (struct slab_chunk *)(void *)(at + before);
 }
 
-static struct slab_chunk *new_chunk(struct slab *s)
+/* Rare: its registers are not the business of who takes a task. */
+__attribute__((noinline)) static struct slab_chunk *new_chunk(struct slab *s)
 {
     struct slab_chunk *chunk = map_chunk();
 
