@@ -147,6 +147,7 @@ void rpc_world_open(struct rpc_world *w)
 
 void rpc_world_fini(struct rpc_world *w)
 {
+    ledger_stop(w->ledger); /* asks are answered while their connections stand */
     net_loop_free(w->net);
     tasks_clear(w->tasks);
     ledger_free(w->ledger);

@@ -25,9 +25,10 @@ int stage_close(void **state);
 extern struct stage stage;
 
 /* Tokens of stage_open_guarded(), and whose they are: alice may call everything, bob `echo` and
- * `server.*`. */
+ * `server.*`, carol these and task.get and the like, of her own tasks. */
 #define STAGE_ALICE "token-of-alice"
 #define STAGE_BOB   "token-of-bob"
+#define STAGE_CAROL "token-of-carol"
 
 /* What the peer is answered once nothing has work any more. */
 const char *stage_said(void);

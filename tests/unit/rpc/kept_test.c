@@ -1,0 +1,266 @@
+/* task.*, queue.*, cron.* and server.audit: what they take and what they refuse. */
+#include <stdio.h>
+
+#include "tests/unit/rpc/stage.h"
+
+/* What is answered at this moment: by the end of time the tasks would be forgotten. */
+static const char *answer(const char *method, const char *params)
+{
+    rpc_world_ask(&stage.peer, 1, method, params);
+    rpc_world_run_ms(&stage.w, stage.w.v.now / AO_MS(1));
+    return rpc_world_said(&stage.w, &stage.peer);
+}
+
+/* The error of a request; whole, or how it begins. */
+static void refuses(const char *method, const char *params, const char *error)
+{
+    char wanted[512];
+
+    snprintf(wanted, sizeof wanted, "1 failed: '%s", error);
+    const char *said = answer(method, params);
+    if (strncmp(said, wanted, strlen(wanted)) != 0)
+        fail_msg("%s %s: %s, not %s", method, params, said, wanted);
+}
+
+static void holds(const char *method, const char *params, const char *part)
+{
+    const char *said = answer(method, params);
+    if (strncmp(said, "1: ", 3) != 0 || !strstr(said, part))
+        fail_msg("%s %s: %s does not hold %s", method, params, said, part);
+}
+
+/* An id, and the parameters that name it in place of each %s. */
+static const char *submitted(const char *params)
+{
+    static char id[16];
+    const char *at = strstr(answer("task.submit", params), "'id': '");
+
+    assert_non_null(at);
+    snprintf(id, sizeof id, "%.14s", at + 7);
+    return id;
+}
+
+static const char *with(const char *params, const char *id)
+{
+    static char text[256];
+    snprintf(text, sizeof text, params, id);
+    return text;
+}
+
+/* --- Each option wrong --- */
+
+static void each_option_of_a_task_says_what_it_must_be(void **state)
+{
+    static const struct {
+        const char *option, *wrong[4];
+    } options[] = {
+        {"priority", {"10", "-1", "'high'", "nil"}},
+        {"delay", {"-1", "'soon'", "[]", "true"}},
+        {"at", {"-1", "'2026-02-30T00:00:00Z'", "'tomorrow'", "1.5"}},
+        {"timeout", {"0", "'0s'", "{}", "-5"}},
+        {"deadline", {"-1", "'5'", "[5]", "nil"}},
+        {"retries", {"-1", "4294967296", "'3'", "1.5"}},
+        {"backoff", {"-1", "'x'", "[]", "nil"}},
+        {"backoff_max", {"-1", "'x'", "[]", "nil"}},
+        {"backoff_jitter", {"101", "-1", "'half'", "nil"}},
+        {"key", {"''", "5", "[]", "nil"}},
+        {"coalesce", {"''", "5", "[]", "nil"}},
+        {"limit", {"3", "{'key': 'k'}", "{'key': 'k', 'max': 0}", "{'key': 'k', 'key': 'k'}"}},
+        {"rate",
+         {"3", "{'key': 'k', 'max': 3}", "{'key': 'k', 'max': 3, 'per': 0}",
+          "{'key': 'k', 'max': 3, 'per': '1s', 'x': 1}"}},
+        {"tenant", {"''", "5", "[]", "nil"}},
+        {"after", {"5", "'x'", "['t0000000000001', 5]", "{}"}},
+        {"keep", {"-1", "'long'", "[]", "nil"}},
+        {"keep_size", {"-1", "'big'", "[]", "nil"}},
+        {"durable", {"'disk'", "true", "1", "nil"}},
+    };
+    char params[200], error[200];
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof options / sizeof options[0]; i++)
+        for (unsigned k = 0; k < 4; k++) {
+            snprintf(params, sizeof params, "['echo', [], {'%s': %s}]", options[i].option,
+                     options[i].wrong[k]);
+            snprintf(error, sizeof error, "BAD_PARAMS: option \"%s\" must be ", options[i].option);
+            refuses("task.submit", params, error);
+            refuses("task.call", params, error);
+        }
+}
+
+static void each_method_says_what_it_takes(void **state)
+{
+    static const struct {
+        const char *method, *params, *error;
+    } wrong[] = {
+        {"task.submit", "[]", "BAD_PARAMS: task.submit takes [method"},
+        {"task.submit", "['none']", "NO_METHOD: no handler \"none\""},
+        {"task.submit", "['echo', [], {'prioritee': 1}]", "BAD_PARAMS: unknown option"},
+        {"task.submit", "['echo', [], {}, 5]", "BAD_PARAMS: task.submit takes"},
+        {"task.submit_many", "[]", "BAD_PARAMS: task.submit_many takes"},
+        {"task.submit_many", "[[]]", "BAD_PARAMS: task.submit_many takes"},
+        {"task.submit_many", "[[['echo'], []]]",
+         "BAD_PARAMS: task 2 of the list: task.submit_many"},
+        {"task.submit_many", "[[['echo'], ['none']]]", "NO_METHOD: task 2 of the list: no handler"},
+        {"task.submit_many", "[[['echo']], {'x': 1}]", "BAD_PARAMS: unknown option \"x\""},
+        {"task.get", "[]", "BAD_PARAMS: task.get takes [id"},
+        {"task.get", "['x']", "BAD_PARAMS: task.get takes [id"},
+        {"task.get", "['t0000000000001', {'result': 5}]", "BAD_PARAMS: option \"result\""},
+        {"task.get", "['t0000000000001', {}, 5]", "BAD_PARAMS: behind the id"},
+        {"task.get", "['t0000000000001']", "NOT_FOUND: no task t0000000000001"},
+        {"task.wait", "[]", "BAD_PARAMS: task.wait takes [id or [ids]"},
+        {"task.wait", "[[]]", "BAD_PARAMS: task.wait takes [id or [ids]"},
+        {"task.wait", "['t0000000000001', {'timeout': '61m'}]", "BAD_PARAMS: option \"timeout\""},
+        {"task.wait", "['t0000000000001', {'any': 1}]", "BAD_PARAMS: option \"any\""},
+        {"task.watch", "[5]", "BAD_PARAMS: task.watch takes [id"},
+        {"task.watch", "['t0000000000001', {'from': 0}]", "BAD_PARAMS: option \"from\""},
+        {"task.watch", "['t0000000000001', {'max': 0}]", "BAD_PARAMS: option \"max\""},
+        {"task.watch", "['t0000000000001', {'push': true}]", "BAD_PARAMS: push is for"},
+        {"task.cancel", "[]", "BAD_PARAMS: task.cancel takes [id]"},
+        {"task.retry", "[5]", "BAD_PARAMS: task.retry takes [id]"},
+        {"task.explain", "['t0000000000001', 5]", "BAD_PARAMS: options must be a map"},
+        {"task.explain", "['t0000000000001', {'x': 1}]", "BAD_PARAMS: unknown option \"x\""},
+        {"task.list", "[{'state': 'lost'}]", "BAD_PARAMS: option \"state\""},
+        {"task.list", "[{'limit': 0}]", "BAD_PARAMS: option \"limit\""},
+        {"task.list", "[{'cursor': 'x'}]", "BAD_PARAMS: option \"cursor\""},
+        {"task.list", "[{}, 5]", "BAD_PARAMS: task.list takes"},
+        {"queue.list", "[5]", "BAD_PARAMS: queue.list takes []"},
+        {"queue.explain", "[]", "BAD_PARAMS: queue.explain takes [method]"},
+        {"queue.pause", "['none']", "NOT_FOUND: no method \"none\""},
+        {"queue.resume", "[5]", "BAD_PARAMS: queue.resume takes [method]"},
+        {"queue.drain", "['echo', 5]", "BAD_PARAMS: queue.drain takes [method]"},
+        {"server.audit", "[5]", "BAD_PARAMS: server.audit takes []"},
+        {"cron.put", "['tick', '@daily']", "BAD_PARAMS: cron.put takes"},
+        {"cron.put", "['tick', '@daily', 'none']", "NO_METHOD: no handler \"none\""},
+        {"cron.put", "['tick', '60 * * * *', 'echo']", "BAD_PARAMS: the minute"},
+        {"cron.put", "['tick', '@daily', 'echo', [], {'zone': '/etc/passwd'}]",
+         "BAD_PARAMS: there is no time zone"},
+        {"cron.put", "['tick', '@daily', 'echo', [], {'overlap': 'both'}]",
+         "BAD_PARAMS: option \"overlap\""},
+        {"cron.put", "['tick', '@daily', 'echo', [], {'catch_up': 2}]",
+         "BAD_PARAMS: option \"catch_up\""},
+        {"cron.put", "['tick', '@daily', 'echo', [], {'key': 'k'}]",
+         "BAD_PARAMS: the tasks of a cron cannot"},
+        {"cron.put", "['tick', '@daily', 'echo', [], {'durable': 'fsync'}]", "STORE: "},
+        {"cron.list", "[5]", "BAD_PARAMS: cron.list takes []"},
+        {"cron.delete", "[]", "BAD_PARAMS: cron.delete takes [name]"},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        refuses(wrong[i].method, wrong[i].params, wrong[i].error);
+    holds("server.audit", "[]", "'balanced': true");
+}
+
+/* --- What they answer --- */
+
+static void a_task_is_submitted_and_looked_at(void **state)
+{
+    (void)state;
+    const char *id = submitted("['echo', [7], {'durable': 'none', 'key': 'k', 'priority': 9}]");
+    holds("task.wait", with("['%s']", id), "'result': [7]");
+    holds("task.get", with("['%s', {'history': true}]", id), "'event': 'done'");
+    holds("task.submit", "['echo', [8], {'durable': 'none', 'key': 'k'}]", "'duplicate': true");
+    holds("task.watch", with("['%s']", id), "'ended': true");
+    holds("task.cancel", with("['%s']", id), "'cancelled': false");
+    holds("task.explain", with("['%s']", id), "'reason': 'ended'");
+    holds("task.list", "[{'key': 'k'}]", id);
+    refuses("task.retry", with("['%s']", id), "BAD_PARAMS: task t");
+}
+
+static void common_options_are_those_of_who_says_nothing(void **state)
+{
+    (void)state;
+    holds("task.submit_many",
+          "[[['echo', [1]], ['echo', [2], {'tenant': 'b'}], 'echo'], {'tenant': 'a', 'delay': 5}]",
+          "'id'");
+    holds("task.list", "[{'tenant': 'b'}]", "'next': nil");
+    const char *said = answer("task.list", "[{'tenant': 'a'}]");
+    assert_non_null(strstr(said, "'tenant': 'a'"));
+    assert_null(strstr(said, "'tenant': 'b'"));
+}
+
+static void long_polls_are_limited(void **state)
+{
+    (void)state;
+    const char *id = submitted("['sleep', [3600000], {'durable': 'none'}]");
+    char params[64];
+
+    snprintf(params, sizeof params, "['%s', {'timeout': '1h'}]", id);
+    for (unsigned i = 0; i < 1024; i++) {
+        rpc_world_ask(&stage.peer, 2, "task.wait", params);
+        rpc_world_run_ms(&stage.w, stage.w.v.now / AO_MS(1));
+    }
+    rpc_world_ask(&stage.peer, 1, "task.wait", params);
+    rpc_world_run_ms(&stage.w, stage.w.v.now / AO_MS(1));
+    assert_non_null(
+        strstr(rpc_world_said(&stage.w, &stage.peer), "1 failed: 'BUSY: 1024 requests"));
+    assert_int_equal(stage.conn->polls, 1024);
+}
+
+/* --- Who may --- */
+
+static void become(const char *token)
+{
+    char params[64];
+    snprintf(params, sizeof params, "['%s']", token);
+    holds("server.auth", params, "");
+}
+
+static void nobody_submits_before_it_is_known(void **state)
+{
+    (void)state;
+    refuses("task.submit", "['echo']", "AUTH: ");
+    refuses("task.submit_many", "[['echo']]", "AUTH: ");
+    refuses("task.call", "['echo', [], {'priority': 1}]", "AUTH: ");
+    refuses("cron.put", "['tick', '@daily', 'echo']", "AUTH: ");
+    refuses("task.list", "[]", "AUTH: ");
+}
+
+static void a_list_of_methods_counts_for_tasks_too(void **state)
+{
+    (void)state;
+    become(STAGE_BOB);
+    refuses("task.submit", "['sleep', [1]]", "DENIED: bob may not call \"sleep\"");
+    refuses("task.get", "['t0000000000001']", "DENIED: ");
+    refuses("cron.put", "['tick', '@daily', 'echo']", "DENIED: bob may not call \"cron.put\"");
+    refuses("task.submit", "['echo', [], {'tenant': 'alice'}]", "DENIED: bob may not submit for");
+    holds("task.submit", "['echo', [], {'tenant': 'bob', 'durable': 'none'}]", "'id'");
+}
+
+static void tasks_of_other_tenants_do_not_exist(void **state)
+{
+    static const char *const methods[] = {"task.get",    "task.wait",  "task.watch",
+                                          "task.cancel", "task.retry", "task.explain"};
+
+    (void)state;
+    become(STAGE_ALICE);
+    const char *id = submitted("['echo', [1], {'durable': 'none'}]");
+    become(STAGE_CAROL);
+    for (unsigned i = 0; i < sizeof methods / sizeof methods[0]; i++)
+        refuses(methods[i], with("['%s']", id), "NOT_FOUND: no task");
+    holds("task.list", "[]", "{'tasks': [], 'next': nil}");
+    id = submitted("['echo', [2], {'durable': 'none'}]");
+    holds("task.wait", with("['%s']", id), "'result': [2]");
+    holds("task.list", "[]", "'tenant': 'carol'");
+    become(STAGE_ALICE);
+    holds("task.get", with("['%s']", id), "'result': [2]");
+}
+
+#define TEST(f)    cmocka_unit_test_setup_teardown(f, stage_open, stage_close)
+#define GUARDED(f) cmocka_unit_test_setup_teardown(f, stage_open_guarded, stage_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(each_option_of_a_task_says_what_it_must_be),
+        TEST(each_method_says_what_it_takes),
+        TEST(a_task_is_submitted_and_looked_at),
+        TEST(common_options_are_those_of_who_says_nothing),
+        TEST(long_polls_are_limited),
+        GUARDED(nobody_submits_before_it_is_known),
+        GUARDED(a_list_of_methods_counts_for_tasks_too),
+        GUARDED(tasks_of_other_tenants_do_not_exist),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
