@@ -100,8 +100,8 @@ static void read_rows(sqlite3_stmt *st, struct store_audit *audit)
     }
 }
 
-/* Reads the state of every row: a quarter of a second for a million.  What was done before in this
- * batch counts. */
+/* Reads the state of every row: half a second for a million, and all wait for it.  What was done
+ * before in this batch counts. */
 static int count(struct store *s, struct store_audit *audit)
 {
     uint64_t last;
