@@ -128,6 +128,7 @@ static void given(void *arg, void *owner, struct task *t)
     e->due = ledger_after(l, AO_MS(100)); /* no memory: later */
     ledger_turn(l, e, LEDGER_DELAYED, LEDGER_WHY_DELAY);
     ledger_release_slot(l, e);
+    records_change(l, e);
 }
 
 /* --- The return --- */
@@ -255,6 +256,27 @@ static void stop(void *arg, bool cancel)
         if (e->attempt_task)
             kept_flag(l->tasks, e->attempt_task, KEPT_CANCEL);
     wait_stop(l, cancel);
+}
+
+/* Nothing is begun any more, and nothing returns: what a start in good order finds is no crash. */
+void attempts_end(struct ledger *l)
+{
+    struct entry *e, *next;
+    l->stopping = true;
+    for (unsigned k = 0; k < PICK_KINDS; k++)
+        while ((e = entry_pop(&l->starting[k])) || (e = entry_pop(&l->started[k])))
+            attempt_unstart(l, e);
+    for (e = l->outs.first; e; e = next) {
+        next = e->next;
+        if (entry_is(e, ENTRY_CANCEL)) {
+            ledger_end(l, e, LEDGER_CANCELLED, NULL, NULL);
+            continue;
+        }
+        ledger_note(l, e, LEDGER_EVENT_INTERRUPTED, NULL);
+        e->due = 0;
+        ledger_turn(l, e, LEDGER_QUEUED, LEDGER_WHY_STOPPING);
+        records_change(l, e);
+    }
 }
 
 static const char *name(uint64_t id, char *buf)

@@ -153,6 +153,7 @@ static void commit_all(struct ledger *l)
 
 void ledger_stop(struct ledger *l)
 {
+    attempts_end(l);
     if (l->store)
         commit_all(l);
     answer_all(l);

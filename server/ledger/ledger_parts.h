@@ -189,6 +189,7 @@ void outcome_failed(struct ledger *l, struct entry *e, enum ledger_event what, c
 void ledger_connect(struct ledger *l); /* makes it the manager's source */
 /* Its attempt is out and does not count any more: flagged, its return is awaited. */
 void attempt_unstart(struct ledger *l, struct entry *e); /* its start was committed in vain */
+void attempts_end(struct ledger *l); /* the threads have ended; see ledger_stop() */
 void attempt_disown(struct ledger *l, struct entry *e, enum kept_flag flag);
 
 /* --- holding.c --- */

@@ -17,6 +17,18 @@ static int open_world(void **state)
     return 0;
 }
 
+static int open_durable_world(void **state)
+{
+    static struct ledger_world w;
+    ledger_world_init(&w);
+    w.quiet = true;
+    ledger_world_keep_store(&w);
+    w.store->latency = AO_MS(100);
+    ledger_world_open(&w);
+    *state = &w;
+    return 0;
+}
+
 static int close_world(void **state)
 {
     ledger_world_fini(*state);
@@ -106,7 +118,57 @@ static void who_was_told_to_stop_is_run_again(void **state)
     assert_int_equal(world_state(w, untold), LEDGER_DONE);
 }
 
+/* --- What a start in good order finds --- */
+
+static uint64_t submit_durable(struct ledger_world *w, ao_time wait)
+{
+    struct order o = world_order("work");
+    o.durable = LEDGER_FSYNC;
+    uint64_t id = ledger_world_submit(w, &o);
+    ledger_world_pass(w, wait);
+    return id;
+}
+
+static void expect_no_crash(struct ledger_world *w, uint64_t id)
+{
+    assert_int_equal(world_entry(w, id)->crashes, 0);
+    assert_int_equal(world_entry(w, id)->failures, 0);
+    ledger_world_pass(w, AO_S(1));
+    assert_int_equal(world_run_of(w, id)->run.attempt, 2);
+}
+
+static void a_start_on_its_way_to_the_disk_is_no_crash(void **state)
+{
+    struct ledger_world *w = *state;
+    uint64_t id = submit_durable(w, AO_MS(150));
+    assert_int_equal(world_entry(w, id)->attempt, 1);
+    assert_null(world_run_of(w, id));
+    ledger_world_restart(w);
+    expect_no_crash(w, id);
+}
+
+static void who_does_not_return_in_time_is_no_crash(void **state)
+{
+    struct ledger_world *w = *state;
+    uint64_t id = submit_durable(w, AO_S(1));
+    w->stubborn = true;
+    ledger_world_restart(w);
+    expect_no_crash(w, id);
+}
+
+static void who_was_cancelled_and_does_not_return_stays_cancelled(void **state)
+{
+    struct ledger_world *w = *state;
+    uint64_t id = submit_durable(w, AO_S(1));
+    w->stubborn = true;
+    assert_true(ledger_cancel(w->ledger, world_entry(w, id)));
+    ledger_world_restart(w);
+    assert_int_equal(world_state(w, id), LEDGER_CANCELLED);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+
+#define DURABLE(name) cmocka_unit_test_setup_teardown(name, open_durable_world, close_world)
 
 int main(void)
 {
@@ -114,6 +176,9 @@ int main(void)
         TEST(long_polls_are_answered_as_things_stand),
         TEST(a_call_is_waited_for_until_all_is_cancelled),
         TEST(who_was_told_to_stop_is_run_again),
+        DURABLE(a_start_on_its_way_to_the_disk_is_no_crash),
+        DURABLE(who_does_not_return_in_time_is_no_crash),
+        DURABLE(who_was_cancelled_and_does_not_return_stays_cancelled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
