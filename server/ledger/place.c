@@ -59,6 +59,8 @@ void ledger_withdraw(struct ledger *l, struct entry *e)
         entry_clear(e, ENTRY_PICKABLE);
     }
     entry_unlink(e);
+    if (entry_is(e, ENTRY_STARTING))
+        kept_wake(l->tasks); /* another may be about to start in its place */
     entry_clear(e, ENTRY_STARTING);
     holding_release(l, e);
     after_unlink(l, e);

@@ -239,6 +239,38 @@ static void a_large_result_is_cut(void **state)
     assert_null(world_entry(w, id)->end->result);
 }
 
+static int open_durable_world(void **state)
+{
+    static struct ledger_world w;
+    ledger_world_init(&w);
+    w.quiet = true;
+    w.room[1] = 0;
+    ledger_world_keep_store(&w);
+    ledger_world_open(&w);
+    *state = &w;
+    return 0;
+}
+
+/* As many as may be about to start expire while the disk is slow; the one behind them is not
+ * forgotten. */
+static void who_expires_before_its_start_leaves_its_place(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = world_order("work");
+    o.durable = LEDGER_FSYNC;
+    o.deadline = AO_S(1);
+    for (unsigned i = 0; i < 320; i++)
+        ledger_world_submit(w, &o);
+    o.deadline = AO_NEVER;
+    uint64_t last = ledger_world_submit(w, &o);
+    ledger_world_pass(w, AO_MS(100));
+    w->store->latency = AO_S(5);
+    w->room[1] = 1;
+    kept_wake(w->ledger->tasks);
+    ledger_world_pass(w, AO_S(60));
+    assert_int_equal(world_state(w, last), LEDGER_ASSIGNED);
+}
+
 int main(void)
 {
 #define TIMING(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
@@ -257,6 +289,8 @@ int main(void)
         TIMING(who_waits_can_be_cancelled),
         TIMING(the_oldest_ends_go_when_there_are_too_many),
         TIMING(a_large_result_is_cut),
+        cmocka_unit_test_setup_teardown(who_expires_before_its_start_leaves_its_place,
+                                        open_durable_world, close_world),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
