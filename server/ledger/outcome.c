@@ -177,6 +177,8 @@ bool ledger_cancel(struct ledger *l, struct entry *e)
         return false;
     }
     entry_set(e, ENTRY_CANCEL);
+    if (more)
+        key_remove(&l->shared, &more->coalesce); /* who comes now wants another run */
     if (e->list == &l->outs && e->attempt_task)
         kept_flag(l->tasks, e->attempt_task, KEPT_CANCEL); /* it ends when this has returned */
     else

@@ -124,6 +124,19 @@ static void a_shared_run_is_cancelled_by_the_last(void **state)
     assert_int_not_equal(ledger_world_submit(w, &o), id);
 }
 
+static void nobody_joins_a_run_that_is_being_cancelled(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = world_order("work");
+    o.coalesce = span_text("report");
+    w->stubborn = true;
+    uint64_t id = ledger_world_submit(w, &o);
+    ledger_world_settle(w);
+    assert_true(ledger_cancel(w->ledger, world_entry(w, id)));
+    assert_true(ledger_state_open(world_state(w, id)));
+    assert_int_not_equal(ledger_world_submit(w, &o), id);
+}
+
 static void another_method_shares_no_run(void **state)
 {
     struct ledger_world *w = *state;
@@ -291,6 +304,7 @@ int main(void)
         SUBMIT(what_has_ended_makes_room),
         SUBMIT(the_same_key_is_the_same_task),
         SUBMIT(a_shared_run_is_cancelled_by_the_last),
+        SUBMIT(nobody_joins_a_run_that_is_being_cancelled),
         SUBMIT(another_method_shares_no_run),
         SUBMIT(callers_of_a_shared_run_get_one_result),
         SUBMIT(a_call_that_is_dropped_is_cancelled),
