@@ -10,9 +10,10 @@
 #include "server/runtime/log.h"
 
 enum {
-    TAKE_BUDGET = 1024, /* operations that came back, a step */
-    RETRY_MS = 1000,    /* between two tries to write what could not be written */
-    RESAVE_AHEAD = 256  /* of which so many are on their way */
+    TAKE_BUDGET = 1024,  /* operations that came back, a step */
+    RETRY_MS = 1000,     /* between two tries to write what could not be written */
+    RESAVE_AHEAD = 256,  /* of which so many are on their way */
+    RESAVE_VISITS = 4096 /* entries looked at for such, a step */
 };
 
 bool records_usable(const struct ledger *l)
@@ -277,19 +278,19 @@ bool records_take(struct ledger *l)
 static enum ao_verdict retry_step(struct ao *self)
 {
     struct ledger *l = ao_of(self, struct ledger, retry);
-    int budget = records_usable(l) ? RESAVE_AHEAD : 1;
+    int budget = records_usable(l) ? RESAVE_AHEAD : 1, visits = RESAVE_VISITS;
     struct entry *e = l->unsaved_at ? l->unsaved_at : l->first;
     if (l->unsaved == 0) {
         l->store_error = STORE_OK; /* whoever submits next finds out */
         return AO_DONE;
     }
-    for (; e && budget > 0; e = e->all_next)
+    for (; e && budget > 0 && visits > 0; e = e->all_next, visits--)
         if (entry_is(e, ENTRY_UNSAVED)) {
             push_row(l, e);
             budget--;
         }
     l->unsaved_at = e;
-    ao_sleep_for(self, records_usable(l) ? AO_MS(1) : AO_MS(RETRY_MS));
+    ao_sleep_for(self, records_usable(l) || visits == 0 ? AO_MS(1) : AO_MS(RETRY_MS));
     return AO_PARK;
 }
 

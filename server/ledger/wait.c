@@ -78,7 +78,7 @@ bool wait_hold(struct ledger *l, struct ask *a)
     a->ledger = l;
     if (a->timeout != AO_NEVER) {
         ao_init(&a->timer, &ledger_ask_class, l->activator);
-        ao_sleep_until(&a->timer, ledger_now(l) + a->timeout);
+        ao_sleep_until(&a->timer, ledger_after(l, a->timeout));
     }
     return true;
 }
