@@ -19,6 +19,10 @@ void ledger_queue_up(struct ledger *l, struct entry *e, bool front)
         hold(l, e, front, LEDGER_WHY_NO_EXECUTOR);
         return;
     }
+    if (e->queue->paused) {
+        hold(l, e, front, LEDGER_WHY_PAUSED);
+        return;
+    }
     if (!pick_add(&l->picks[kind], kind, e, front, ledger_now(l))) {
         e->due = ledger_after(l, AO_MS(MEMORY_PAUSE_MS));
         ledger_turn(l, e, LEDGER_DELAYED, LEDGER_WHY_DELAY);

@@ -80,6 +80,13 @@ static void note_end(struct ledger *l, struct entry *e, enum ledger_event what)
     ledger_note(l, e, what, text);
 }
 
+/* It is new, or was, until its row was on disk. */
+static bool is_placed_first(const struct entry *e)
+{
+    return e->state == LEDGER_NEW ||
+           (e->state == LEDGER_QUEUED && e->reason == LEDGER_WHY_COMMIT && e->attempt == 0);
+}
+
 /* Where a new one goes first, and a change of reason alone, are no events. */
 static void note(struct ledger *l, struct entry *e, enum ledger_state was)
 {
@@ -144,6 +151,7 @@ void ledger_turn(struct ledger *l, struct entry *e, enum ledger_state state,
                  enum ledger_reason reason)
 {
     uint8_t was = e->state;
+    bool first = is_placed_first(e) && ledger_state_open(state);
     assert(moves[was] & 1 << state || was == state);
     trace(l, e, state, reason);
     count(l, e, state);
@@ -151,7 +159,7 @@ void ledger_turn(struct ledger *l, struct entry *e, enum ledger_state state,
     e->reason = (uint8_t)reason;
     if (!ledger_state_open(state) && e->ended == 0)
         e->ended = ledger_wall(l);
-    if (was != state && (was != LEDGER_NEW || !ledger_state_open(state)) && !l->recovering)
+    if (was != state && !first && !l->recovering)
         note(l, e, (enum ledger_state)was);
     if (!ledger_state_open(state))
         settle(l, e);
