@@ -50,7 +50,7 @@ class ErgonKeeps(Keeping, Ergon):
     what = "task.submit, durable: fsync; its queue is paused"
 
     def argv(self):
-        return [*super().argv(), "--store", f"{self.folder}/tasks.db", "--tasks-max", "16777216", "--tasks-memory", "16g"]
+        return [*super().argv(), "--store", f"{self.folder}/tasks.db", "--tasks-max", "16777216", "--tasks-bytes", "16g"]
 
     def call(self, method, *params):
         words = [p if isinstance(p, str) else json.dumps(p) for p in params]

@@ -29,7 +29,7 @@ class Server(Ergon):
 
     def argv(self):
         argv = [*super().argv(), "--module", self.built("tests/bench/tasks_load/late.so"), "--tasks-max", "16777216",
-                "--tasks-memory", "16g"]
+                "--tasks-bytes", "16g"]
         return argv + (["--store", self.store] if self.store else [])
 
     def call(self, method, *params):
