@@ -19,7 +19,7 @@ void ledger_queue_up(struct ledger *l, struct entry *e, bool front)
         hold(l, e, front, LEDGER_WHY_NO_EXECUTOR);
         return;
     }
-    if (e->queue->paused) {
+    if (e->queue->paused && !entry_is(e, ENTRY_HOLDS_SLOT | ENTRY_HOLDS_TOKEN)) {
         hold(l, e, front, LEDGER_WHY_PAUSED);
         return;
     }

@@ -115,10 +115,8 @@ static void a_queue_that_goes_on(void **state)
     ledger_world_pass(&w, AO_MS(10));
     ask_queue(ASK_QUEUE_RESUME);
     ledger_world_settle(&w);
-    trace_expect(&w.v, "[   0] kept 1     new -> queued (turn)\n"
-                       "[   0] kept 2     new -> queued (turn)\n"
-                       "[   0] kept 1     queued -> waiting (paused)\n"
-                       "[   0] kept 2     queued -> waiting (paused)\n"
+    trace_expect(&w.v, "[   0] kept 1     new -> waiting (paused)\n"
+                       "[   0] kept 2     new -> waiting (paused)\n"
                        "[  10] kept 1     waiting -> queued (turn)\n"
                        "[  10] kept 2     waiting -> queued (turn)\n"
                        "[  10] kept 1     queued -> assigned (assigned)\n"
