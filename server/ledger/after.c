@@ -41,8 +41,13 @@ static void unlink_waits(struct after_edge *edge)
     *link = edge->next_of_waits;
 }
 
-bool after_link(struct ledger *l, struct entry *e, const uint64_t *ids, uint32_t count, char *text,
-                size_t size)
+static bool is_open(const struct entry *e)
+{
+    return e->state == LEDGER_NEW || ledger_state_open((enum ledger_state)e->state);
+}
+
+enum ergon_error after_link(struct ledger *l, struct entry *e, const uint64_t *ids, uint32_t count,
+                            char *text, size_t size)
 {
     char id[ID_TEXT_SIZE];
     for (uint32_t i = 0; i < count; i++) {
@@ -50,18 +55,25 @@ bool after_link(struct ledger *l, struct entry *e, const uint64_t *ids, uint32_t
         if (!on) {
             snprintf(text, size, "after: no task %s: it never was, or was forgotten",
                      id_text(ids[i], id));
-            return false;
+            return ERGON_E_NOT_FOUND;
+        }
+        if (is_open(on) && e->durable != LEDGER_NONE && on->durable == LEDGER_NONE) {
+            snprintf(text, size,
+                     "after: task %s is kept in memory only, and a durable one would not know how "
+                     "it ended; make both durable, or neither",
+                     id_text(ids[i], id));
+            return ERGON_E_BAD_PARAMS;
         }
         size_t was = entry_bytes(on);
-        if (on->state == LEDGER_NEW || ledger_state_open((enum ledger_state)on->state)) {
+        if (is_open(on)) {
             if (!link_one(e, on))
-                return false;
+                return ERGON_E_MEMORY;
             ledger_weigh(l, on, was);
         } else if (on->state != LEDGER_DONE && e->more->after_failed == 0) {
             e->more->after_failed = on->id;
         }
     }
-    return true;
+    return ERGON_OK;
 }
 
 /* In small steps: whole chains may end with one task. */

@@ -98,6 +98,8 @@ static bool take(void *arg, enum ergon_kind kind, struct kept_run *run)
         return true;
     }
     for (int budget = TAKE_BUDGET; budget > 0; budget--) {
+        if (l->starting[k].count >= START_AHEAD)
+            return false; /* the first that is committed wakes the manager */
         e = pick_take(&l->picks[k], k, ledger_now(l));
         if (!e)
             return false;

@@ -108,10 +108,10 @@ static enum ergon_error take_new(struct ledger *l, const struct order *o, struct
     struct entry *e = ledger_entry_new(l, o, l->next_id);
     if (!e)
         return no_memory(text, size);
-    text[0] = '\0';
-    if (!after_link(l, e, o->after, o->after_count, text, size)) {
+    enum ergon_error wrong = after_link(l, e, o->after, o->after_count, text, size);
+    if (wrong != ERGON_OK) {
         ledger_entry_free(l, e);
-        return text[0] ? ERGON_E_NOT_FOUND : no_memory(text, size);
+        return wrong == ERGON_E_MEMORY ? no_memory(text, size) : wrong;
     }
     l->next_id++;
     ledger_entry_enter(l, e);

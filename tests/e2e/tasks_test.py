@@ -92,7 +92,7 @@ class InMemory(ServerTest):
             self.client.call("task.cancel", task["id"])
 
     def test_coalesced_run_ends_with_its_last_waiter(self):
-        first = self.client.send("task.call", "sleep", ["1h"], {"coalesce": "warm"})
+        first = self.client.send("task.call", "sleep", ["1h"], {"coalesce": "warm", "keep": "1m"})
         with self.server.connect() as other:
             other.send("task.call", "sleep", ["1h"], {"coalesce": "warm"})
             other.call("server.ping")

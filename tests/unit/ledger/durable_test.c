@@ -358,11 +358,30 @@ static void any_allocation_may_fail(void **state)
     expect_balance(w);
 }
 
+/* After a restart nobody would know how the first one ended. */
+static void a_durable_one_does_not_wait_for_one_in_memory(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = world_order("work");
+    struct submitted out;
+    char text[ASK_TEXT_MAX] = "";
+    w->room[1] = 0;
+    uint64_t first = ledger_world_submit(w, &o);
+    o.durable = LEDGER_FSYNC;
+    o.after = &first;
+    o.after_count = 1;
+    assert_int_equal(ledger_submit(w->ledger, &o, &out, text, sizeof text), ERGON_E_BAD_PARAMS);
+    assert_non_null(strstr(text, "kept in memory only"));
+    o.durable = LEDGER_NONE;
+    assert_int_equal(ledger_submit(w->ledger, &o, &out, text, sizeof text), ERGON_OK);
+}
+
 int main(void)
 {
 #define DURABLE(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
     const struct CMUnitTest tests[] = {
         DURABLE(async_is_answered_at_once),
+        DURABLE(a_durable_one_does_not_wait_for_one_in_memory),
         DURABLE(fsync_is_answered_when_it_is_on_disk),
         DURABLE(fsync_starts_when_the_start_is_on_disk),
         DURABLE(an_end_is_seen_when_it_is_on_disk),
