@@ -39,6 +39,13 @@ void read_stage(struct ledger *l, struct entry *e)
         ledger_turn(l, e, of[stage].state, of[stage].reason);
 }
 
+/* The last attempt that was begun: one whose start is still on its way to the disk would be
+ * forgotten by a crash. */
+static uint32_t begun(const struct entry *e)
+{
+    return entry_is(e, ENTRY_STARTING) ? e->attempt - 1 : e->attempt;
+}
+
 static void pack_progress(struct pack *p, const struct entry_more *more)
 {
     pack_str(p, "progress");
@@ -126,7 +133,7 @@ void read_entry(struct ledger *l, struct entry *e, unsigned parts, struct pack *
     pack_key_span(p, "method", e->queue->name);
     pack_key_str(p, "state", ledger_state_names[e->state]);
     pack_key_str(p, "reason", ledger_reason_name((enum ledger_reason)e->reason));
-    pack_key_uint(p, "attempt", e->attempt);
+    pack_key_uint(p, "attempt", begun(e));
     pack_key_uint(p, "failures", e->failures);
     pack_key_uint(p, "retries", e->retries);
     pack_key_uint(p, "crashes", e->crashes);

@@ -240,6 +240,25 @@ static void explains_commit(void **state)
     says(explain(w, id), "the start of its attempt is being written to disk");
 }
 
+/* A crash would forget it, and the next start would begin the same number again. */
+static void an_attempt_is_shown_when_its_start_is_on_disk(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = world_order("work");
+    char text[2048];
+    o.durable = LEDGER_FSYNC;
+    uint64_t ids[1] = {ledger_world_submit(w, &o)};
+    for (unsigned ms = 1; ms <= 2; ms++) {
+        struct ask *a = world_ask(w, ASK_GET);
+        a->ids = ids;
+        a->id_count = 1;
+        ledger_world_pass(w, AO_MS(1));
+        world_give(w, a);
+        says(notation_show(pack_bytes(&a->result), text, sizeof text),
+             ms == 1 ? "'attempt': 0" : "'attempt': 1");
+    }
+}
+
 static void explains_store(void **state)
 {
     struct ledger_world *w = *state;
@@ -332,6 +351,7 @@ int main(void)
         TEST(explains_again),
         STORE_TEST(explains_commit),
         STORE_TEST(explains_store),
+        STORE_TEST(an_attempt_is_shown_when_its_start_is_on_disk),
         TEST(explains_assigned),
         TEST(explains_running),
         TEST(explains_parked),
