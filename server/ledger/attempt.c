@@ -189,6 +189,17 @@ static void returned(void *arg, const struct kept_return *r)
 
 /* --- What handlers say meanwhile --- */
 
+/* NULL for none, or without memory. */
+static char *text_of(struct span text)
+{
+    char *copy = text.len > 0 ? malloc(text.len + 1) : NULL;
+    if (!copy)
+        return NULL;
+    memcpy(copy, text.at, text.len);
+    copy[text.len] = '\0';
+    return copy;
+}
+
 static void keep_progress(struct ledger *l, struct entry *e, const struct kept_note *note)
 {
     size_t was = entry_bytes(e);
@@ -198,8 +209,7 @@ static void keep_progress(struct ledger *l, struct entry *e, const struct kept_n
     more->progress_done = note->done;
     more->progress_total = note->total;
     free(more->progress_text);
-    more->progress_text =
-        note->text.len > 0 ? strndup((const char *)note->text.at, note->text.len) : NULL;
+    more->progress_text = text_of(note->text);
     ledger_weigh(l, e, was);
 }
 
