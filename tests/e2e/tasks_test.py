@@ -94,7 +94,7 @@ class InMemory(ServerTest):
     def test_coalesced_run_ends_with_its_last_waiter(self):
         first = self.client.send("task.call", "sleep", ["1h"], {"coalesce": "warm", "keep": "1m"})
         with self.server.connect() as other:
-            other.send("task.call", "sleep", ["1h"], {"coalesce": "warm"})
+            other.send("task.call", "sleep", ["1h"], {"coalesce": "warm", "keep": "1m"})
             other.call("server.ping")
             eventually(lambda: len(self.client.call("task.list", {"method": "sleep", "state": "parked"})["tasks"]) == 1,
                        "one run for both")
