@@ -517,7 +517,10 @@ static int vfs_error(sqlite3_vfs *vfs, int size, char *out)
     (void)vfs;
     (void)size;
     (void)out;
-    return disk.number;
+    pthread_mutex_lock(&disk.lock);
+    int number = disk.number;
+    pthread_mutex_unlock(&disk.lock);
+    return number;
 }
 
 static sqlite3_vfs vfs = {.iVersion = 1,
