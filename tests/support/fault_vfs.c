@@ -1,35 +1,12 @@
+/* SQLite's side of the disk: its methods of files and of the file system. */
 #include "tests/support/fault_vfs.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <pthread.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FILES_MAX = 8, FILE_NAME_SIZE = 128, SHM_REGIONS = 8, SECTOR = 512 };
-
-struct bytes {
-    uint8_t *at;
-    size_t size, room;
-};
-
-/* A write, or a truncation (data NULL), that was not synced. */
-struct pending {
-    struct pending *next;
-    size_t offset, len;
-    uint8_t *data;
-};
-
-struct disk_file {
-    char name[FILE_NAME_SIZE]; /* empty: a temporary one */
-    bool there;                /* a name leads to it */
-    bool there_synced;         /* and will after a power cut */
-    struct bytes now, synced;
-    struct pending *first, *last;
-    void *shm[SHM_REGIONS];
-    bool used;
-};
+#include "tests/support/fault_disk.h"
 
 /* What SQLite has open. */
 struct handle {
@@ -38,172 +15,12 @@ struct handle {
     bool gone_at_close;
 };
 
-static struct {
-    pthread_mutex_t lock;
-    struct disk_file files[FILES_MAX];
-    uint64_t random;
-    uint64_t calls, fail_at, fail_times, sync_at, cut_at;
-    uint64_t limit;
-    bool failed, cut, read_only;
-    int number; /* errno */
-} disk = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-/* xorshift64*. */
-static uint64_t chance(void)
-{
-    disk.random ^= disk.random >> 12;
-    disk.random ^= disk.random << 25;
-    disk.random ^= disk.random >> 27;
-    return disk.random * 2685821657736338717u;
-}
-
-static bool one_in(uint64_t n)
-{
-    return (chance() >> 33) % n == 0;
-}
-
-/* --- Bytes --- */
-
-static void resize(struct bytes *b, size_t size)
-{
-    if (size > b->room) {
-        b->room = size * 2;
-        b->at = realloc(b->at, b->room);
-        assert(b->at);
-    }
-    if (size > b->size)
-        memset(b->at + b->size, 0, size - b->size);
-    b->size = size;
-}
-
-static void put(struct bytes *b, size_t offset, const void *data, size_t len)
-{
-    if (offset + len > b->size)
-        resize(b, offset + len);
-    if (len > 0)
-        memcpy(b->at + offset, data, len);
-}
-
-static void forget_pending(struct disk_file *f)
-{
-    while (f->first) {
-        struct pending *p = f->first;
-        f->first = p->next;
-        free(p->data);
-        free(p);
-    }
-    f->last = NULL;
-}
-
-static void remember(struct disk_file *f, size_t offset, const void *data, size_t len)
-{
-    struct pending *p = calloc(1, sizeof *p);
-    assert(p);
-    *p = (struct pending){.offset = offset, .len = len};
-    if (data) {
-        p->data = malloc(len ? len : 1);
-        assert(p->data);
-        memcpy(p->data, data, len);
-    }
-    if (f->last)
-        f->last->next = p;
-    else
-        f->first = p;
-    f->last = p;
-}
-
-/* A sector of a write is there, is not, or, where the power failed in its middle, is anything. */
-static void put_torn(struct bytes *b, const struct pending *p, bool garble)
-{
-    for (size_t at = 0; at < p->len;) {
-        size_t len = SECTOR - (p->offset + at) % SECTOR;
-        if (len > p->len - at)
-            len = p->len - at;
-        if (garble && one_in(16))
-            for (size_t n = 0; n < len; n++)
-                p->data[at + n] = (uint8_t)chance();
-        if (!one_in(2))
-            put(b, p->offset + at, p->data + at, len);
-        at += len;
-    }
-}
-
-static void settle(struct disk_file *f, const struct pending *p)
-{
-    if (p->data)
-        put(&f->synced, p->offset, p->data, p->len);
-    else
-        resize(&f->synced, p->len);
-}
-
-/* What was not synced: all of it survives, none, or of each the whole, a part, or nothing. */
-static void settle_by_chance(struct disk_file *f, bool garble)
-{
-    bool all = one_in(4), none = one_in(4);
-    for (struct pending *p = f->first; p && (all || !none); p = p->next)
-        if (all || one_in(3))
-            settle(f, p);
-        else if (p->data && one_in(2))
-            put_torn(&f->synced, p, garble);
-    forget_pending(f);
-}
-
-/* --- What fails --- */
-
-/* Under the lock, at the start of every call that can fail. */
-static bool fails(void)
-{
-    if (disk.cut)
-        return true;
-    disk.calls++;
-    if (disk.cut_at && disk.calls >= disk.cut_at)
-        return disk.cut = true;
-    if (!disk.fail_at || disk.calls < disk.fail_at || disk.calls >= disk.fail_at + disk.fail_times)
-        return false;
-    return disk.failed = true;
-}
-
 static bool fails_locked(void)
 {
     pthread_mutex_lock(&disk.lock);
-    bool failed = fails();
+    bool failed = disk_fails();
     pthread_mutex_unlock(&disk.lock);
     return failed;
-}
-
-/* --- Files --- */
-
-static struct disk_file *find(const char *name)
-{
-    for (int n = 0; n < FILES_MAX; n++)
-        if (disk.files[n].used && disk.files[n].there && strcmp(disk.files[n].name, name) == 0)
-            return &disk.files[n];
-    return NULL;
-}
-
-static void release(struct disk_file *f)
-{
-    forget_pending(f);
-    free(f->now.at);
-    free(f->synced.at);
-    for (int n = 0; n < SHM_REGIONS; n++)
-        free(f->shm[n]);
-    *f = (struct disk_file){0};
-}
-
-/* One that was deleted under that name is gone for good. */
-static struct disk_file *make(const char *name)
-{
-    for (int n = 0; n < FILES_MAX; n++)
-        if (disk.files[n].used && !disk.files[n].there && strcmp(disk.files[n].name, name) == 0)
-            release(&disk.files[n]);
-    struct disk_file *f = disk.files;
-    while (f->used)
-        f++;
-    assert(f < disk.files + FILES_MAX);
-    *f = (struct disk_file){.used = true, .there = true};
-    strncpy(f->name, name, sizeof f->name - 1);
-    return f;
 }
 
 static struct disk_file *file_of(sqlite3_file *h)
@@ -216,7 +33,7 @@ static int file_close(sqlite3_file *h)
     struct handle *handle = (struct handle *)h;
     pthread_mutex_lock(&disk.lock);
     if (handle->gone_at_close)
-        release(handle->file);
+        disk_release(handle->file);
     pthread_mutex_unlock(&disk.lock);
     return SQLITE_OK;
 }
@@ -226,7 +43,7 @@ static int file_read(sqlite3_file *h, void *to, int amount, sqlite3_int64 offset
     struct disk_file *f = file_of(h);
     size_t from = (size_t)offset, len = (size_t)amount;
     pthread_mutex_lock(&disk.lock);
-    int rc = fails() ? SQLITE_IOERR_READ : SQLITE_OK;
+    int rc = disk_fails() ? SQLITE_IOERR_READ : SQLITE_OK;
     if (rc == SQLITE_OK && from + len > f->now.size) {
         size_t there = from < f->now.size ? f->now.size - from : 0;
         memset((char *)to + there, 0, len - there);
@@ -239,26 +56,13 @@ static int file_read(sqlite3_file *h, void *to, int amount, sqlite3_int64 offset
     return rc;
 }
 
-static uint64_t used(void)
-{
-    uint64_t sum = 0;
-    for (int n = 0; n < FILES_MAX; n++)
-        sum += disk.files[n].now.size;
-    return sum;
-}
-
-static bool no_room(const struct disk_file *f, size_t end)
-{
-    return disk.limit && end > f->now.size && used() + (end - f->now.size) > disk.limit;
-}
-
 static int write_fails(const struct disk_file *f, size_t end)
 {
-    if (fails())
+    if (disk_fails())
         return SQLITE_IOERR_WRITE;
     if (disk.read_only)
         return SQLITE_READONLY;
-    return no_room(f, end) ? SQLITE_FULL : SQLITE_OK;
+    return disk_no_room(f, end) ? SQLITE_FULL : SQLITE_OK;
 }
 
 static int file_write(sqlite3_file *h, const void *from, int amount, sqlite3_int64 offset)
@@ -271,8 +75,8 @@ static int file_write(sqlite3_file *h, const void *from, int amount, sqlite3_int
     if (rc != SQLITE_OK)
         len /= 2;
     if (!was_cut && rc != SQLITE_READONLY) {
-        remember(f, at, from, len);
-        put(&f->now, at, from, len);
+        disk_remember(f, at, from, len);
+        bytes_put(&f->now, at, from, len);
     }
     pthread_mutex_unlock(&disk.lock);
     return rc;
@@ -282,20 +86,13 @@ static int file_truncate(sqlite3_file *h, sqlite3_int64 size)
 {
     struct disk_file *f = file_of(h);
     pthread_mutex_lock(&disk.lock);
-    int rc = fails() ? SQLITE_IOERR_TRUNCATE : disk.read_only ? SQLITE_READONLY : SQLITE_OK;
+    int rc = disk_fails() ? SQLITE_IOERR_TRUNCATE : disk.read_only ? SQLITE_READONLY : SQLITE_OK;
     if (rc == SQLITE_OK) {
-        remember(f, 0, NULL, (size_t)size);
-        resize(&f->now, (size_t)size);
+        disk_remember(f, 0, NULL, (size_t)size);
+        bytes_resize(&f->now, (size_t)size);
     }
     pthread_mutex_unlock(&disk.lock);
     return rc;
-}
-
-static bool sync_fails(void)
-{
-    if (disk.sync_at && --disk.sync_at == 0)
-        return disk.failed = true;
-    return false;
 }
 
 static int file_sync(sqlite3_file *h, int flags)
@@ -304,14 +101,14 @@ static int file_sync(sqlite3_file *h, int flags)
     struct disk_file *f = file_of(h);
     int rc = SQLITE_OK;
     pthread_mutex_lock(&disk.lock);
-    if (fails() || sync_fails()) {
+    if (disk_fails() || disk_sync_fails()) {
         rc = SQLITE_IOERR_FSYNC;
         if (!disk.cut)
-            settle_by_chance(f, false);
+            disk_settle_by_chance(f, false);
     } else {
         for (struct pending *p = f->first; p; p = p->next)
-            settle(f, p);
-        forget_pending(f);
+            disk_settle(f, p);
+        disk_forget_pending(f);
         f->there_synced = f->there;
     }
     pthread_mutex_unlock(&disk.lock);
@@ -421,12 +218,12 @@ static const sqlite3_io_methods methods = {.iVersion = 2,
 
 static int open_named(struct handle *h, const char *name, int flags)
 {
-    h->file = find(name);
+    h->file = disk_find(name);
     if (h->file)
         return SQLITE_OK;
     if (!(flags & SQLITE_OPEN_CREATE) || disk.read_only)
         return SQLITE_CANTOPEN;
-    h->file = make(name);
+    h->file = disk_make(name);
     return SQLITE_OK;
 }
 
@@ -437,9 +234,9 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int 
     h->base.pMethods = NULL;
     h->gone_at_close = !name || (flags & SQLITE_OPEN_DELETEONCLOSE);
     pthread_mutex_lock(&disk.lock);
-    int rc = fails() ? SQLITE_CANTOPEN : SQLITE_OK;
+    int rc = disk_fails() ? SQLITE_CANTOPEN : SQLITE_OK;
     if (rc == SQLITE_OK && !name)
-        h->file = make("");
+        h->file = disk_make("");
     else if (rc == SQLITE_OK)
         rc = open_named(h, name, flags);
     if (rc == SQLITE_OK)
@@ -456,14 +253,14 @@ static int vfs_delete(sqlite3_vfs *vfs, const char *name, int sync)
 {
     (void)vfs;
     pthread_mutex_lock(&disk.lock);
-    int rc = fails() ? SQLITE_IOERR_DELETE : SQLITE_OK;
-    struct disk_file *f = rc == SQLITE_OK ? find(name) : NULL;
+    int rc = disk_fails() ? SQLITE_IOERR_DELETE : SQLITE_OK;
+    struct disk_file *f = rc == SQLITE_OK ? disk_find(name) : NULL;
     if (f) {
         f->there = false;
         if (sync)
             f->there_synced = false;
         if (!f->there_synced)
-            release(f);
+            disk_release(f);
     }
     pthread_mutex_unlock(&disk.lock);
     return rc != SQLITE_OK || f ? rc : SQLITE_IOERR_DELETE_NOENT;
@@ -474,8 +271,8 @@ static int vfs_access(sqlite3_vfs *vfs, const char *name, int flags, int *result
     (void)vfs;
     (void)flags;
     pthread_mutex_lock(&disk.lock);
-    int rc = fails() ? SQLITE_IOERR_ACCESS : SQLITE_OK;
-    struct disk_file *f = find(name);
+    int rc = disk_fails() ? SQLITE_IOERR_ACCESS : SQLITE_OK;
+    struct disk_file *f = disk_find(name);
     *result = f && f->now.size > 0;
     pthread_mutex_unlock(&disk.lock);
     return rc;
@@ -494,7 +291,7 @@ static int vfs_randomness(sqlite3_vfs *vfs, int size, char *out)
     (void)vfs;
     pthread_mutex_lock(&disk.lock);
     for (int n = 0; n < size; n++)
-        out[n] = (char)chance();
+        out[n] = (char)disk_chance();
     pthread_mutex_unlock(&disk.lock);
     return size;
 }
@@ -536,7 +333,7 @@ static sqlite3_vfs vfs = {.iVersion = 1,
                           .xCurrentTime = vfs_time,
                           .xGetLastError = vfs_error};
 
-/* --- Orders --- */
+/* --- Open and closed --- */
 
 void fault_open(uint64_t seed)
 {
@@ -553,151 +350,5 @@ void fault_close(void)
     sqlite3_vfs_unregister(&vfs);
     for (int n = 0; n < FILES_MAX; n++)
         if (disk.files[n].used)
-            release(&disk.files[n]);
-}
-
-static void locked(void (*order)(uint64_t a, uint64_t b), uint64_t a, uint64_t b)
-{
-    pthread_mutex_lock(&disk.lock);
-    order(a, b);
-    pthread_mutex_unlock(&disk.lock);
-}
-
-uint64_t fault_calls(void)
-{
-    pthread_mutex_lock(&disk.lock);
-    uint64_t calls = disk.calls;
-    pthread_mutex_unlock(&disk.lock);
-    return calls;
-}
-
-static void order_failure(uint64_t n, uint64_t times)
-{
-    disk.fail_at = disk.calls + n;
-    disk.fail_times = times;
-    disk.failed = false;
-}
-
-void fault_fail_at(uint64_t n, uint64_t times)
-{
-    locked(order_failure, n, times);
-}
-
-static void order_errno(uint64_t number, uint64_t unused)
-{
-    (void)unused;
-    disk.number = (int)number;
-}
-
-void fault_errno(int number)
-{
-    locked(order_errno, (uint64_t)number, 0);
-}
-
-static void order_sync(uint64_t n, uint64_t unused)
-{
-    (void)unused;
-    disk.sync_at = n;
-    disk.failed = false;
-}
-
-void fault_syncs(uint64_t n)
-{
-    locked(order_sync, n, 0);
-}
-
-bool fault_failed(void)
-{
-    pthread_mutex_lock(&disk.lock);
-    bool failed = disk.failed;
-    pthread_mutex_unlock(&disk.lock);
-    return failed;
-}
-
-static void order_health(uint64_t a, uint64_t b)
-{
-    (void)a;
-    (void)b;
-    disk.fail_at = disk.fail_times = disk.sync_at = disk.cut_at = disk.limit = 0;
-    disk.failed = disk.cut = disk.read_only = false;
-    disk.number = EIO;
-}
-
-void fault_heal(void)
-{
-    locked(order_health, 0, 0);
-}
-
-static void order_limit(uint64_t bytes, uint64_t unused)
-{
-    (void)unused;
-    disk.limit = bytes;
-}
-
-void fault_limit(uint64_t bytes)
-{
-    locked(order_limit, bytes, 0);
-}
-
-static void order_read_only(uint64_t on, uint64_t unused)
-{
-    (void)unused;
-    disk.read_only = on != 0;
-}
-
-void fault_read_only(bool on)
-{
-    locked(order_read_only, on, 0);
-}
-
-void fault_damage(const char *name, uint64_t offset, uint64_t count)
-{
-    pthread_mutex_lock(&disk.lock);
-    struct disk_file *f = find(name);
-    for (uint64_t n = offset; f && n < offset + count && n < f->now.size; n++)
-        f->now.at[n] = (uint8_t)chance();
-    pthread_mutex_unlock(&disk.lock);
-}
-
-static void order_cut(uint64_t n, uint64_t unused)
-{
-    (void)unused;
-    disk.cut_at = disk.calls + n;
-}
-
-void fault_cut_at(uint64_t n)
-{
-    locked(order_cut, n, 0);
-}
-
-bool fault_is_cut(void)
-{
-    pthread_mutex_lock(&disk.lock);
-    bool cut = disk.cut;
-    pthread_mutex_unlock(&disk.lock);
-    return cut;
-}
-
-/* A name that was made, or unmade, and not synced is there or not. */
-static void survive(struct disk_file *f)
-{
-    settle_by_chance(f, true);
-    bool there = f->there == f->there_synced ? f->there : one_in(2);
-    if (!there || f->name[0] == '\0') {
-        release(f);
-        return;
-    }
-    f->there = f->there_synced = true;
-    resize(&f->now, 0);
-    put(&f->now, 0, f->synced.at, f->synced.size);
-}
-
-void fault_power_on(void)
-{
-    pthread_mutex_lock(&disk.lock);
-    for (int n = 0; n < FILES_MAX; n++)
-        if (disk.files[n].used)
-            survive(&disk.files[n]);
-    pthread_mutex_unlock(&disk.lock);
-    fault_heal();
+            disk_release(&disk.files[n]);
 }
