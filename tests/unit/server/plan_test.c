@@ -79,18 +79,16 @@ static void idle_modes_keep_their_names(void **state)
     }
 }
 
-/* More loops than this machine can have processors. */
+/* 1024 loops are more than most machines have processors; whether this one does, cpus_spare() says.
+ */
 static void without_a_processor_each_they_sleep(void **state)
 {
     struct config *c = configure("loops: {count: 1024}\nidle: {mode: auto}\n");
+    bool spare = cpus_spare(1024);
 
     (void)state;
-    if (cpus_spare(1024)) {
-        config_free(c);
-        skip();
-    }
-    assert_int_equal(plan_idle(c), IDLE_SLEEP);
-    assert_string_equal(plan_idle_name(c), "sleep");
+    assert_int_equal(plan_idle(c), spare ? IDLE_AUTO : IDLE_SLEEP);
+    assert_string_equal(plan_idle_name(c), spare ? "auto" : "sleep");
     config_free(c);
 }
 
