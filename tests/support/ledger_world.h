@@ -85,6 +85,10 @@ void world_fail(struct world_run *r, const char *code, const char *text);
 void world_again(struct world_run *r, ao_time after);
 void world_return(struct world_run *r, struct kept_return *end); /* owner and attempt are filled */
 
+/* The insides of the manager that is played. */
+extern const struct ao_class ledger_pump_class;
+void world_drop_runs(struct ledger_world *w); /* what is out never returns */
+
 /* Through the door.  `orders` and `ids` are borrowed until the answer. */
 struct ask *world_ask(struct ledger_world *w, enum ask_verb verb);
 void world_give(struct ledger_world *w, struct ask *a);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-#include "tests/support/ledger_world.h"
+#include "tests/support/ledger_stage.h"
 #include "tests/support/notation.h"
 
 static int open_world(void **state)
@@ -14,12 +14,6 @@ static int open_world(void **state)
     w.room[1] = 4;
     ledger_world_open(&w);
     *state = &w;
-    return 0;
-}
-
-static int close_world(void **state)
-{
-    ledger_world_fini(*state);
     return 0;
 }
 
@@ -48,12 +42,6 @@ static const char *answer(const struct ledger_world *w, const struct ask *a)
     return notation_show(pack_bytes(&a->result), text, sizeof text);
 }
 
-static void says(const char *told, const char *wanted)
-{
-    if (!strstr(told, wanted))
-        fail_msg("%s\ndoes not hold: %s", told, wanted);
-}
-
 static void is_silent_about(const char *told, const char *unwanted)
 {
     if (strstr(told, unwanted))
@@ -76,9 +64,9 @@ static void waits_until_all_have_ended(void **state)
     assert_false(world_answered(w, a));
     world_fail(world_run_of(w, ids[0]), "ODD", "not today");
     ledger_world_settle(w);
-    says(answer(w, a), "'result': 42");
-    says(answer(w, a), "'error': 'ODD: not today'");
-    says(answer(w, a), "'open': []");
+    stage_holds(answer(w, a), "'result': 42");
+    stage_holds(answer(w, a), "'error': 'ODD: not today'");
+    stage_holds(answer(w, a), "'open': []");
 }
 
 static void waits_for_the_first(void **state)
@@ -91,7 +79,7 @@ static void waits_for_the_first(void **state)
     world_give(w, a);
     world_finish(world_run_of(w, ids[1]), "\xc0");
     ledger_world_settle(w);
-    says(answer(w, a), "'state': 'done'");
+    stage_holds(answer(w, a), "'state': 'done'");
     is_silent_about(answer(w, a), "'open': []");
 }
 
@@ -105,7 +93,7 @@ static void answers_when_its_time_is_over(void **state)
     ledger_world_pass(w, AO_S(4));
     assert_false(world_answered(w, a));
     ledger_world_pass(w, AO_S(2));
-    says(answer(w, a), "'ended': [], 'open': ['t");
+    stage_holds(answer(w, a), "'ended': [], 'open': ['t");
 }
 
 static void names_the_task_that_it_does_not_know(void **state)
@@ -116,7 +104,7 @@ static void names_the_task_that_it_does_not_know(void **state)
     a->timeout = AO_S(5);
     world_give(w, a);
     assert_int_equal(a->error, ERGON_E_NOT_FOUND);
-    says(a->text, "t0000000000007");
+    stage_holds(a->text, "t0000000000007");
 }
 
 static void one_that_is_dropped_comes_back(void **state)
@@ -178,9 +166,9 @@ static void follows_a_history_from_where_it_was(void **state)
     a->timeout = AO_S(60);
     a->from = 1;
     world_give(w, a);
-    says(answer(w, a), "'event': 'submitted'");
-    says(answer(w, a), "'event': 'started'");
-    says(answer(w, a), "'next': 3, 'ended': false");
+    stage_holds(answer(w, a), "'event': 'submitted'");
+    stage_holds(answer(w, a), "'event': 'started'");
+    stage_holds(answer(w, a), "'next': 3, 'ended': false");
     a = about(w, ASK_WATCH, ids, 1);
     a->timeout = AO_S(60);
     a->from = 3;
@@ -188,9 +176,9 @@ static void follows_a_history_from_where_it_was(void **state)
     assert_false(world_answered(w, a));
     world_finish(world_run_of(w, ids[0]), "\xc0");
     ledger_world_settle(w);
-    says(answer(w, a), "'missed': 0, 'events': [{'seq': 3");
-    says(answer(w, a), "'event': 'done'");
-    says(answer(w, a), "'next': 4, 'ended': true");
+    stage_holds(answer(w, a), "'missed': 0, 'events': [{'seq': 3");
+    stage_holds(answer(w, a), "'event': 'done'");
+    stage_holds(answer(w, a), "'next': 4, 'ended': true");
 }
 
 static void pushes_each_event_and_answers_at_the_end(void **state)
@@ -206,7 +194,7 @@ static void pushes_each_event_and_answers_at_the_end(void **state)
     world_finish(world_run_of(w, ids[0]), "\xc0");
     ledger_world_settle(w);
     assert_int_equal(w->pushed, 3);
-    says(answer(w, a), "'events': [], 'next': 4, 'ended': true");
+    stage_holds(answer(w, a), "'events': [], 'next': 4, 'ended': true");
 }
 
 /* --- task.list --- */
@@ -222,17 +210,17 @@ static void lists_the_newest_first_and_in_pages(void **state)
     a->filter = (struct ask_filter){.state = -1, .max = 2};
     world_give(w, a);
     snprintf(wanted, sizeof wanted, "{'tasks': [{'id': '%s'", id_text(ids[4], id));
-    says(answer(w, a), wanted);
+    stage_holds(answer(w, a), wanted);
     snprintf(wanted, sizeof wanted, "'next': '%s'", id_text(ids[3], id));
-    says(answer(w, a), wanted);
+    stage_holds(answer(w, a), wanted);
     a = world_ask(w, ASK_LIST);
     a->filter = (struct ask_filter){
         .state = -1, .max = 10, .cursor = ids[3], .tenant = span_text("even"), .has_tenant = true};
     world_give(w, a);
     snprintf(wanted, sizeof wanted, "{'tasks': [{'id': '%s'", id_text(ids[2], id));
-    says(answer(w, a), wanted);
+    stage_holds(answer(w, a), wanted);
     is_silent_about(answer(w, a), "'odd'");
-    says(answer(w, a), "'next': nil");
+    stage_holds(answer(w, a), "'next': nil");
 }
 
 static void goes_on_behind_a_task_that_was_forgotten(void **state)
@@ -251,8 +239,8 @@ static void goes_on_behind_a_task_that_was_forgotten(void **state)
         a->filter = (struct ask_filter){.state = -1, .max = 10, .cursor = gone};
         world_give(w, a);
         snprintf(wanted, sizeof wanted, "{'tasks': [{'id': '%s'", id_text(before, id));
-        says(answer(w, a), wanted);
-        says(answer(w, a), "'next': nil");
+        stage_holds(answer(w, a), wanted);
+        stage_holds(answer(w, a), "'next': nil");
         submit(w, "");
     }
     struct ask *a = world_ask(w, ASK_LIST);
@@ -269,7 +257,7 @@ static void lists_by_state(void **state)
     struct ask *a = world_ask(w, ASK_LIST);
     a->filter = (struct ask_filter){.state = LEDGER_QUEUED, .max = 10};
     world_give(w, a);
-    says(answer(w, a), "'state': 'queued'");
+    stage_holds(answer(w, a), "'state': 'queued'");
     is_silent_about(answer(w, a), "'state': 'assigned'");
 }
 
@@ -284,7 +272,7 @@ static void a_queue_that_drains_takes_no_new_tasks(void **state)
     struct ask *a = world_ask(w, ASK_QUEUE_DRAIN);
     a->name = span_text("work");
     world_give(w, a);
-    says(answer(w, a), "'draining': true");
+    stage_holds(answer(w, a), "'draining': true");
     assert_int_equal(ledger_submit(w->ledger, &o, &out, text, sizeof text), ERGON_E_DRAINING);
     a = world_ask(w, ASK_QUEUE_RESUME);
     a->name = span_text("work");
@@ -319,17 +307,18 @@ static void accounts_balance(void **state)
     world_fail(world_run_of(w, ids[1]), "ODD", "not today");
     struct ask *a = world_ask(w, ASK_AUDIT);
     world_give(w, a);
-    says(answer(w, a), "'balanced': true");
-    says(answer(w, a), "'fleeting': {'submitted': 3, 'done': 1, 'failed': 1, 'cancelled': 0, "
-                       "'expired': 0, 'dead': 0, 'open': 1}");
+    stage_holds(answer(w, a), "'balanced': true");
+    stage_holds(answer(w, a),
+                "'fleeting': {'submitted': 3, 'done': 1, 'failed': 1, 'cancelled': 0, "
+                "'expired': 0, 'dead': 0, 'open': 1}");
     w->ledger->fleeting.submitted++;
     a = world_ask(w, ASK_AUDIT);
     world_give(w, a);
-    says(answer(w, a), "'balanced': false");
-    says(answer(w, a), "tasks in memory: 4 submitted, but 2 ended and 1 open");
+    stage_holds(answer(w, a), "'balanced': false");
+    stage_holds(answer(w, a), "tasks in memory: 4 submitted, but 2 ended and 1 open");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, ledger_stage_end)
 
 int main(void)
 {

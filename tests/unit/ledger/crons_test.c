@@ -5,24 +5,8 @@
 #include <cmocka.h>
 
 #include "server/ledger/crons.h"
-#include "tests/support/ledger_world.h"
+#include "tests/support/ledger_stage.h"
 #include "tests/support/notation.h"
-
-static int open_world(void **state)
-{
-    static struct ledger_world w;
-    ledger_world_init(&w);
-    ledger_world_keep_store(&w);
-    ledger_world_open(&w);
-    *state = &w;
-    return 0;
-}
-
-static int close_world(void **state)
-{
-    ledger_world_fini(*state);
-    return 0;
-}
 
 static struct ask *put(struct ledger_world *w, const char *schedule, uint8_t overlap)
 {
@@ -44,12 +28,6 @@ static const char *list(struct ledger_world *w)
     return notation_show(pack_bytes(&a->result), text, sizeof text);
 }
 
-static void says(const char *told, const char *wanted)
-{
-    if (!strstr(told, wanted))
-        fail_msg("%s\ndoes not hold: %s", told, wanted);
-}
-
 static uint64_t submitted(const struct ledger_world *w)
 {
     struct ledger_info info;
@@ -63,14 +41,14 @@ static void fires_when_its_time_has_come(void **state)
     struct ask *a = put(w, "*/5 * * * *", CRON_ALLOW);
     char text[200];
     assert_int_equal(a->error, ERGON_OK);
-    says(notation_show(pack_bytes(&a->result), text, sizeof text), "'next': 1600000200000");
+    stage_holds(notation_show(pack_bytes(&a->result), text, sizeof text), "'next': 1600000200000");
     ledger_world_pass(w, AO_S(199));
     assert_int_equal(submitted(w), 0);
     ledger_world_pass(w, AO_S(2));
     assert_int_equal(submitted(w), 1);
     ledger_world_pass(w, AO_S(600));
     assert_int_equal(submitted(w), 3);
-    says(list(w), "'fired': 3, 'skipped': 0");
+    stage_holds(list(w), "'fired': 3, 'skipped': 0");
 }
 
 static void skips_while_the_last_is_open(void **state)
@@ -79,7 +57,7 @@ static void skips_while_the_last_is_open(void **state)
     put(w, "every 10s", CRON_SKIP);
     ledger_world_pass(w, AO_S(35));
     assert_int_equal(submitted(w), 1);
-    says(list(w), "'fired': 1, 'skipped': 2");
+    stage_holds(list(w), "'fired': 1, 'skipped': 2");
     world_finish(w->runs, "\xc0");
     ledger_world_pass(w, AO_S(10));
     assert_int_equal(submitted(w), 2);
@@ -103,7 +81,7 @@ static void a_new_schedule_takes_the_place_of_the_old(void **state)
     put(w, "every 1h", CRON_ALLOW);
     ledger_world_pass(w, AO_S(60));
     assert_int_equal(submitted(w), 0);
-    says(list(w), "'schedule': 'every 1h'");
+    stage_holds(list(w), "'schedule': 'every 1h'");
 }
 
 static void is_forgotten_when_deleted(void **state)
@@ -124,7 +102,7 @@ static void wrong_ones_are_refused(void **state)
     struct ledger_world *w = *state;
     struct ask *a = put(w, "61 * * * *", CRON_ALLOW);
     assert_int_equal(a->error, ERGON_E_BAD_PARAMS);
-    says(a->text, "minute");
+    stage_holds(a->text, "minute");
     a = world_ask(w, ASK_CRON_PUT);
     a->cron = (struct cron_order){.name = span_text("tick"),
                                   .schedule = span_text("@daily"),
@@ -132,7 +110,7 @@ static void wrong_ones_are_refused(void **state)
                                   .task = world_order("work")};
     world_give(w, a);
     assert_int_equal(a->error, ERGON_E_BAD_PARAMS);
-    says(a->text, "Europe/Atlantis");
+    stage_holds(a->text, "Europe/Atlantis");
     assert_string_equal(list(w), "[]");
 }
 
@@ -149,7 +127,7 @@ static void the_longest_name_fires_every_time(void **state)
                                   .task = world_order("work")};
     world_give(w, a);
     assert_int_equal(a->error, ERGON_E_BAD_PARAMS);
-    says(a->text, "at most 200 bytes");
+    stage_holds(a->text, "at most 200 bytes");
     struct ask *b = world_ask(w, ASK_CRON_PUT);
     b->cron = a->cron;
     b->cron.name.len = CRON_NAME_MAX;
@@ -202,7 +180,7 @@ static void too_large_ones_are_refused(void **state)
     a->cron.task.params = span_of(params, sizeof params);
     world_give(w, a);
     assert_int_equal(a->error, ERGON_E_TOO_LARGE);
-    says(a->text, "64 KiB");
+    stage_holds(a->text, "64 KiB");
 }
 
 static void a_durable_one_is_answered_when_it_is_on_disk(void **state)
@@ -234,7 +212,7 @@ static void a_store_that_fails_refuses_it(void **state)
     assert_string_equal(list(w), "[]");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, ledger_stage_stored, ledger_stage_end)
 
 int main(void)
 {

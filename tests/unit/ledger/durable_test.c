@@ -5,23 +5,7 @@
 #include <cmocka.h>
 
 #include "tests/support/heap.h"
-#include "tests/support/ledger_world.h"
-
-static int open_world(void **state)
-{
-    static struct ledger_world w;
-    ledger_world_init(&w);
-    ledger_world_keep_store(&w);
-    ledger_world_open(&w);
-    *state = &w;
-    return 0;
-}
-
-static int close_world(void **state)
-{
-    ledger_world_fini(*state);
-    return 0;
-}
+#include "tests/support/ledger_stage.h"
 
 static struct order durable(enum ledger_durable how)
 {
@@ -378,7 +362,7 @@ static void a_durable_one_does_not_wait_for_one_in_memory(void **state)
 
 int main(void)
 {
-#define DURABLE(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
+#define DURABLE(test) cmocka_unit_test_setup_teardown(test, ledger_stage_stored, ledger_stage_end)
     const struct CMUnitTest tests[] = {
         DURABLE(async_is_answered_at_once),
         DURABLE(a_durable_one_does_not_wait_for_one_in_memory),

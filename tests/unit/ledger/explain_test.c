@@ -5,33 +5,8 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-#include "tests/support/ledger_world.h"
+#include "tests/support/ledger_stage.h"
 #include "tests/support/notation.h"
-
-static int open_world(void **state)
-{
-    static struct ledger_world w;
-    ledger_world_init(&w);
-    ledger_world_open(&w);
-    *state = &w;
-    return 0;
-}
-
-static int open_store_world(void **state)
-{
-    static struct ledger_world w;
-    ledger_world_init(&w);
-    ledger_world_keep_store(&w);
-    ledger_world_open(&w);
-    *state = &w;
-    return 0;
-}
-
-static int close_world(void **state)
-{
-    ledger_world_fini(*state);
-    return 0;
-}
 
 /* What task.explain says, in the notation of the tests. */
 static const char *explain(struct ledger_world *w, uint64_t id)
@@ -48,17 +23,11 @@ static const char *explain(struct ledger_world *w, uint64_t id)
     return notation_show(pack_bytes(&a->result), text, sizeof text);
 }
 
-static void says(const char *told, const char *wanted)
-{
-    if (!strstr(told, wanted))
-        fail_msg("%s\ndoes not hold: %s", told, wanted);
-}
-
 static void gives(struct ledger_world *w, uint64_t id, const char *state, const char *reason)
 {
     char pair[100];
     snprintf(pair, sizeof pair, "'state': '%s', 'reason': '%s'", state, reason);
-    says(explain(w, id), pair);
+    stage_holds(explain(w, id), pair);
 }
 
 static uint64_t submit(struct ledger_world *w, const struct order *o)
@@ -96,7 +65,7 @@ static void explains_turn(void **state)
     submit(w, &o);
     uint64_t id = submit_work(w);
     gives(w, id, "queued", "turn");
-    says(explain(w, id), "'ahead': {'higher': 1, 'own': 1, 'others': 1");
+    stage_holds(explain(w, id), "'ahead': {'higher': 1, 'own': 1, 'others': 1");
 }
 
 static void explains_executors(void **state)
@@ -105,7 +74,7 @@ static void explains_executors(void **state)
     submit_work(w);
     uint64_t id = submit_work(w);
     gives(w, id, "queued", "executors");
-    says(explain(w, id), "'name': 'blocking 1'");
+    stage_holds(explain(w, id), "'name': 'blocking 1'");
 }
 
 /* Its module was there when it was submitted, and is not after the start. */
@@ -120,7 +89,7 @@ static void explains_no_executor(void **state)
     method->name = span_text("other");
     ledger_world_crash(w);
     gives(w, id, "waiting", "no_executor");
-    says(explain(w, id), "no module offers \"work\"");
+    stage_holds(explain(w, id), "no module offers \"work\"");
     method->name = span_text("work");
 }
 
@@ -155,8 +124,8 @@ static void explains_limit(void **state)
     uint64_t before = submit(w, &o), id = submit(w, &o);
     gives(w, before, "waiting", "limit");
     gives(w, id, "waiting", "limit");
-    says(explain(w, id), "'key': 'disk', 'limit': 2, 'taken': 2, 'before': 1");
-    says(explain(w, id), "'running': ['t");
+    stage_holds(explain(w, id), "'key': 'disk', 'limit': 2, 'taken': 2, 'before': 1");
+    stage_holds(explain(w, id), "'running': ['t");
 }
 
 static void explains_rate(void **state)
@@ -170,7 +139,8 @@ static void explains_rate(void **state)
     submit(w, &o);
     uint64_t id = submit(w, &o);
     gives(w, id, "waiting", "rate");
-    says(explain(w, id), "'key': 'mail', 'rate': 1, 'per': 60000, 'before': 0, 'refill': 16000000");
+    stage_holds(explain(w, id),
+                "'key': 'mail', 'rate': 1, 'per': 60000, 'before': 0, 'refill': 16000000");
 }
 
 static void explains_after(void **state)
@@ -184,7 +154,7 @@ static void explains_after(void **state)
     uint64_t id = submit(w, &o);
     gives(w, id, "waiting", "after");
     snprintf(wanted, sizeof wanted, "'after': ['%s']", id_text(first, text));
-    says(explain(w, id), wanted);
+    stage_holds(explain(w, id), wanted);
 }
 
 static void explains_delay(void **state)
@@ -194,8 +164,8 @@ static void explains_delay(void **state)
     o.delay = AO_S(30);
     uint64_t id = submit(w, &o);
     gives(w, id, "delayed", "delay");
-    says(explain(w, id), "it is due in 30.0 s");
-    says(explain(w, id), "'next': 16000000");
+    stage_holds(explain(w, id), "it is due in 30.0 s");
+    stage_holds(explain(w, id), "'next': 16000000");
 }
 
 static void explains_retry(void **state)
@@ -207,15 +177,15 @@ static void explains_retry(void **state)
     uint64_t id = submit(w, &o);
     world_fail(world_run_of(w, id), "ODD", "not today");
     gives(w, id, "delayed", "retry");
-    says(explain(w, id), "'last_error': 'ODD: not today'");
-    says(explain(w, id),
-         "attempt 1 failed (ODD: not today); the next comes in 1.0 s, 3 of 3 retries");
+    stage_holds(explain(w, id), "'last_error': 'ODD: not today'");
+    stage_holds(explain(w, id),
+                "attempt 1 failed (ODD: not today); the next comes in 1.0 s, 3 of 3 retries");
     for (ao_time wait = AO_S(1); wait < AO_S(4); wait *= 2) {
         ledger_world_pass(w, wait);
         world_fail(world_run_of(w, id), "ODD", "not today");
         ledger_world_settle(w);
     }
-    says(explain(w, id), "1 of 3 retries are left");
+    stage_holds(explain(w, id), "1 of 3 retries are left");
 }
 
 static void explains_again(void **state)
@@ -224,7 +194,7 @@ static void explains_again(void **state)
     uint64_t id = submit_work(w);
     world_again(world_run_of(w, id), AO_S(5));
     gives(w, id, "delayed", "again");
-    says(explain(w, id), "that is in 5.0 s");
+    stage_holds(explain(w, id), "that is in 5.0 s");
 }
 
 static void explains_commit(void **state)
@@ -234,10 +204,10 @@ static void explains_commit(void **state)
     o.durable = LEDGER_FSYNC;
     uint64_t id = ledger_world_submit(w, &o);
     gives(w, id, "queued", "commit");
-    says(explain(w, id), "its submission is being written to disk");
+    stage_holds(explain(w, id), "its submission is being written to disk");
     ledger_world_pass(w, AO_MS(1));
     gives(w, id, "queued", "commit");
-    says(explain(w, id), "the start of its attempt is being written to disk");
+    stage_holds(explain(w, id), "the start of its attempt is being written to disk");
 }
 
 /* A crash would forget it, and the next start would begin the same number again. */
@@ -254,8 +224,8 @@ static void an_attempt_is_shown_when_its_start_is_on_disk(void **state)
         a->id_count = 1;
         ledger_world_pass(w, AO_MS(1));
         world_give(w, a);
-        says(notation_show(pack_bytes(&a->result), text, sizeof text),
-             ms == 1 ? "'attempt': 0" : "'attempt': 1");
+        stage_holds(notation_show(pack_bytes(&a->result), text, sizeof text),
+                    ms == 1 ? "'attempt': 0" : "'attempt': 1");
     }
 }
 
@@ -269,7 +239,7 @@ static void explains_store(void **state)
     w->store->error = STORE_FULL;
     ledger_world_pass(w, AO_MS(2));
     gives(w, id, "queued", "store");
-    says(explain(w, id), "make room");
+    stage_holds(explain(w, id), "make room");
 }
 
 static void explains_assigned(void **state)
@@ -279,7 +249,7 @@ static void explains_assigned(void **state)
     o.timeout = AO_S(10);
     uint64_t id = submit(w, &o);
     gives(w, id, "assigned", "assigned");
-    says(explain(w, id), "'executor': 'blocking 1', 'attempt': 1, 'timeout': 16000000");
+    stage_holds(explain(w, id), "'executor': 'blocking 1', 'attempt': 1, 'timeout': 16000000");
 }
 
 static void explains_running(void **state)
@@ -304,7 +274,7 @@ static void explains_ended(void **state)
     uint64_t id = submit_work(w);
     world_fail(world_run_of(w, id), "ODD", "not today");
     gives(w, id, "failed", "ended");
-    says(explain(w, id), "it is failed after attempt 1: ODD: not today");
+    stage_holds(explain(w, id), "it is failed after attempt 1: ODD: not today");
 }
 
 static void an_unknown_task_is_not_found(void **state)
@@ -323,17 +293,18 @@ static void a_queue_says_whether_it_flows(void **state)
     struct ledger_world *w = *state;
     char text[2048];
     struct ask *a = ask_of_queue(w, ASK_QUEUE_EXPLAIN);
-    says(notation_show(pack_bytes(&a->result), text, sizeof text), "'reason': 'turn'");
+    stage_holds(notation_show(pack_bytes(&a->result), text, sizeof text), "'reason': 'turn'");
     submit_work(w);
     a = ask_of_queue(w, ASK_QUEUE_EXPLAIN);
-    says(notation_show(pack_bytes(&a->result), text, sizeof text), "'reason': 'executors'");
+    stage_holds(notation_show(pack_bytes(&a->result), text, sizeof text), "'reason': 'executors'");
     ask_of_queue(w, ASK_QUEUE_PAUSE);
     a = ask_of_queue(w, ASK_QUEUE_EXPLAIN);
-    says(notation_show(pack_bytes(&a->result), text, sizeof text), "'reason': 'paused'");
+    stage_holds(notation_show(pack_bytes(&a->result), text, sizeof text), "'reason': 'paused'");
 }
 
-#define TEST(name)       cmocka_unit_test_setup_teardown(name, open_world, close_world)
-#define STORE_TEST(name) cmocka_unit_test_setup_teardown(name, open_store_world, close_world)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, ledger_stage, ledger_stage_end)
+#define STORE_TEST(name)                                                                           \
+    cmocka_unit_test_setup_teardown(name, ledger_stage_stored, ledger_stage_end)
 
 int main(void)
 {

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "tests/support/ledger_world.h"
+#include "tests/support/ledger_stage.h"
 
 enum { LIMIT = 3, ROUNDS = 20000, RATE = 7 };
 
@@ -16,12 +16,6 @@ static int open_world(void **state)
     w.room[1] = 100;
     ledger_world_open(&w);
     *state = &w;
-    return 0;
-}
-
-static int close_world(void **state)
-{
-    ledger_world_fini(*state);
     return 0;
 }
 
@@ -314,7 +308,7 @@ static void many_that_expire_together_hold_up_nobody(void **state)
 
 int main(void)
 {
-#define HOLD(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
+#define HOLD(test) cmocka_unit_test_setup_teardown(test, open_world, ledger_stage_end)
     const struct CMUnitTest tests[] = {
         HOLD(a_limit_is_never_exceeded_and_never_idle),
         HOLD(a_stray_keeps_its_slot),

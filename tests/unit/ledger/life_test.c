@@ -4,22 +4,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "tests/support/ledger_world.h"
-
-static int open_world(void **state)
-{
-    static struct ledger_world w;
-    ledger_world_init(&w);
-    ledger_world_open(&w);
-    *state = &w;
-    return 0;
-}
-
-static int close_world(void **state)
-{
-    ledger_world_fini(*state);
-    return 0;
-}
+#include "tests/support/ledger_stage.h"
 
 static void runs_and_is_done(void **state)
 {
@@ -157,7 +142,7 @@ static void call_is_answered_with_the_result(void **state)
 
 int main(void)
 {
-#define LIFE(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
+#define LIFE(test) cmocka_unit_test_setup_teardown(test, ledger_stage, ledger_stage_end)
     const struct CMUnitTest tests[] = {
         LIFE(runs_and_is_done),
         LIFE(a_failure_is_tried_again),

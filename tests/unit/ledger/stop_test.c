@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "tests/support/ledger_world.h"
+#include "tests/support/ledger_stage.h"
 
 static int open_world(void **state)
 {
@@ -26,12 +26,6 @@ static int open_durable_world(void **state)
     w.store->latency = AO_MS(100);
     ledger_world_open(&w);
     *state = &w;
-    return 0;
-}
-
-static int close_world(void **state)
-{
-    ledger_world_fini(*state);
     return 0;
 }
 
@@ -166,9 +160,9 @@ static void who_was_cancelled_and_does_not_return_stays_cancelled(void **state)
     assert_int_equal(world_state(w, id), LEDGER_CANCELLED);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, ledger_stage_end)
 
-#define DURABLE(name) cmocka_unit_test_setup_teardown(name, open_durable_world, close_world)
+#define DURABLE(name) cmocka_unit_test_setup_teardown(name, open_durable_world, ledger_stage_end)
 
 int main(void)
 {

@@ -5,22 +5,7 @@
 #include <cmocka.h>
 
 #include "tests/support/heap.h"
-#include "tests/support/ledger_world.h"
-
-static int open_world(void **state)
-{
-    static struct ledger_world w;
-    ledger_world_init(&w);
-    ledger_world_open(&w);
-    *state = &w;
-    return 0;
-}
-
-static int close_world(void **state)
-{
-    ledger_world_fini(*state);
-    return 0;
-}
+#include "tests/support/ledger_stage.h"
 
 static enum ergon_error refused(struct ledger_world *w, const struct order *o, const char *text)
 {
@@ -294,7 +279,7 @@ static void without_memory_nothing_stays(void **state)
 
 int main(void)
 {
-#define SUBMIT(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
+#define SUBMIT(test) cmocka_unit_test_setup_teardown(test, ledger_stage, ledger_stage_end)
     const struct CMUnitTest tests[] = {
         SUBMIT(unknown_methods_are_refused),
         SUBMIT(a_durable_one_is_refused_without_a_store),

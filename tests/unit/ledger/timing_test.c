@@ -4,22 +4,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "tests/support/ledger_world.h"
-
-static int open_world(void **state)
-{
-    static struct ledger_world w;
-    ledger_world_init(&w);
-    ledger_world_open(&w);
-    *state = &w;
-    return 0;
-}
-
-static int close_world(void **state)
-{
-    ledger_world_fini(*state);
-    return 0;
-}
+#include "tests/support/ledger_stage.h"
 
 static void a_delay_passes(void **state)
 {
@@ -273,7 +258,7 @@ static void who_expires_before_its_start_leaves_its_place(void **state)
 
 int main(void)
 {
-#define TIMING(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
+#define TIMING(test) cmocka_unit_test_setup_teardown(test, ledger_stage, ledger_stage_end)
     const struct CMUnitTest tests[] = {
         TIMING(a_delay_passes),
         TIMING(a_moment_comes),
@@ -290,7 +275,7 @@ int main(void)
         TIMING(the_oldest_ends_go_when_there_are_too_many),
         TIMING(a_large_result_is_cut),
         cmocka_unit_test_setup_teardown(who_expires_before_its_start_leaves_its_place,
-                                        open_durable_world, close_world),
+                                        open_durable_world, ledger_stage_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

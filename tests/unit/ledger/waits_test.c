@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "tests/support/ledger_world.h"
+#include "tests/support/ledger_stage.h"
 #include "tests/support/notation.h"
 
 static int open_world(void **state)
@@ -25,12 +25,6 @@ static int open_durable(void **state)
     ledger_world_keep_store(&w);
     ledger_world_open(&w);
     *state = &w;
-    return 0;
-}
-
-static int close_world(void **state)
-{
-    ledger_world_fini(*state);
     return 0;
 }
 
@@ -239,7 +233,7 @@ static void each_that_could_not_be_written_says_so(void **state)
         assert_int_equal(a->outcomes[i].error, ERGON_E_STORE);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, ledger_stage_end)
 
 int main(void)
 {
@@ -253,7 +247,7 @@ int main(void)
         TEST(the_last_of_the_calls_takes_their_task_along),
         TEST(a_coalesced_run_goes_with_the_last_who_wants_it),
         cmocka_unit_test_setup_teardown(each_that_could_not_be_written_says_so, open_durable,
-                                        close_world),
+                                        ledger_stage_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

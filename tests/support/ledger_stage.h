@@ -1,0 +1,14 @@
+/* A ledger's world for each test: cmocka's set-up and tear-down, and what such tests ask. */
+#ifndef ERGON_TESTS_LEDGER_STAGE_H
+#define ERGON_TESTS_LEDGER_STAGE_H
+
+#include "tests/support/ledger_world.h"
+
+/* *state becomes a world with room for one attempt of each kind; the second has a store. */
+int ledger_stage(void **state);
+int ledger_stage_stored(void **state);
+int ledger_stage_end(void **state);
+
+void stage_holds(const char *told, const char *wanted); /* fails unless the one is in the other */
+
+#endif

@@ -1,0 +1,203 @@
+/* The manager that a test of the ledger plays: the functions of server/tasks/kept.h, and attempts
+ * that last as long as the test says. */
+#include "tests/support/ledger_world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+static struct ledger_world *world_of(struct tasks *t)
+{
+    return (struct ledger_world *)t;
+}
+
+void tasks_set_source(struct tasks *t, const struct kept_source *source)
+{
+    world_of(t)->source = *source;
+}
+
+struct activator *tasks_manager_activator(struct tasks *t)
+{
+    return world_of(t)->manager;
+}
+
+void kept_wake(struct tasks *t)
+{
+    ao_activate(&world_of(t)->pump);
+}
+
+/* As many executors of each kind as there is room, one after the other. */
+void tasks_info(const struct tasks *t, struct tasks_info *out)
+{
+    const struct ledger_world *w = (const struct ledger_world *)t;
+    *out = (struct tasks_info){.executors = w->room[0] + w->room[1]};
+}
+
+void tasks_executor_info(const struct tasks *t, uint32_t index, struct executor_info *out)
+{
+    const struct ledger_world *w = (const struct ledger_world *)t;
+    bool stepped = index < w->room[0];
+    uint32_t of_kind = stepped ? index : index - w->room[0];
+    *out = (struct executor_info){.kind = stepped ? ERGON_STEPPED : ERGON_BLOCKING,
+                                  .queue = 1,
+                                  .bound = 1,
+                                  .outstanding = of_kind < w->out[stepped ? 0 : 1]};
+    snprintf(out->name, sizeof out->name, "%s %u", stepped ? "stepped" : "blocking", of_kind + 1);
+}
+
+static struct world_run *run_of(const struct task *attempt)
+{
+    return (struct world_run *)attempt;
+}
+
+enum kept_stage kept_stage(const struct task *attempt)
+{
+    return run_of(attempt)->stage;
+}
+
+void kept_executor(struct tasks *t, const struct task *attempt, char *buf, size_t size)
+{
+    (void)t;
+    (void)attempt;
+    snprintf(buf, size, "blocking 1");
+}
+
+static unsigned kind_of(const struct world_run *r)
+{
+    return r->run.method->handler->kind == ERGON_STEPPED ? 0 : 1;
+}
+
+void world_return(struct world_run *r, struct kept_return *end)
+{
+    struct ledger_world *w = r->world;
+    struct kept_source *source = &w->source;
+    end->owner = r->run.owner;
+    end->attempt = r->run.attempt;
+    *(r->prev ? &r->prev->next : &w->runs) = r->next;
+    *(r->next ? &r->next->prev : &w->runs_last) = r->prev;
+    w->out[kind_of(r)]--;
+    source->returned(source->arg, end);
+    if (ao_current() == &r->timer) {
+        ao_retire(&r->timer);
+    } else {
+        ao_deactivate(&r->timer);
+        ao_fini(&r->timer);
+        free(r);
+    }
+    ao_activate(&w->pump);
+}
+
+static void end_as(struct world_run *r, enum ergon_error error, const char *code, const char *text)
+{
+    struct outcome outcome = {.error = error, .code = code, .text = span_text(text)};
+    struct kept_return end = {.started = true, .outcome = &outcome};
+    world_return(r, &end);
+}
+
+void world_finish(struct world_run *r, const char *result)
+{
+    struct outcome outcome = {.error = ERGON_OK, .result = span_text(result)};
+    struct kept_return end = {.started = true, .outcome = &outcome};
+    world_return(r, &end);
+}
+
+void world_fail(struct world_run *r, const char *code, const char *text)
+{
+    end_as(r, ERGON_E_FAILED, code, text);
+}
+
+void world_again(struct world_run *r, ao_time after)
+{
+    struct outcome outcome = {.error = ERGON_OK};
+    struct kept_return end = {.started = true, .again = true, .after = after, .outcome = &outcome};
+    world_return(r, &end);
+}
+
+static enum ao_verdict run_due(struct ao *self)
+{
+    struct world_run *r = ao_of(self, struct world_run, timer);
+    struct ledger_world *w = r->world;
+    if (r->flagged && !w->stubborn)
+        end_as(r, ERGON_E_CANCELLED, "CANCELLED", "it was told to stop");
+    else if (w->over)
+        w->over(w->arg, r);
+    else
+        world_finish(r, "\xc0");
+    return AO_DONE;
+}
+
+static void run_retired(struct ao *self)
+{
+    ao_fini(self);
+    free(ao_of(self, struct world_run, timer));
+}
+
+static const struct ao_class run_class = {
+    .name = "attempt", .step = run_due, .retired = run_retired};
+
+void kept_flag(struct tasks *t, struct task *attempt, enum kept_flag flag)
+{
+    struct world_run *r = run_of(attempt);
+    (void)flag;
+    r->flagged = true;
+    if (world_of(t)->stubborn)
+        return;
+    ao_deactivate(&r->timer);
+    ao_activate(&r->timer);
+}
+
+static void run(struct ledger_world *w, unsigned kind, const struct kept_run *what)
+{
+    struct world_run *r = calloc(1, sizeof *r);
+    ao_time lasts = w->lasts;
+    if (!r) {
+        w->source.given(w->source.arg, what->owner, NULL);
+        return;
+    }
+    r->world = w;
+    r->run = *what;
+    r->stage = KEPT_ASSIGNED;
+    ao_init(&r->timer, &run_class, w->manager);
+    r->prev = w->runs_last;
+    *(w->runs_last ? &w->runs_last->next : &w->runs) = r;
+    w->runs_last = r;
+    w->out[kind]++;
+    w->source.given(w->source.arg, what->owner, (struct task *)r);
+    if (w->begun)
+        w->begun(w->arg, r, &lasts);
+    if (lasts != AO_NEVER)
+        ao_sleep_for(&r->timer, lasts);
+}
+
+static enum ao_verdict pump_step(struct ao *self)
+{
+    struct ledger_world *w = ao_of(self, struct ledger_world, pump);
+    static const enum ergon_kind kinds[] = {ERGON_STEPPED, ERGON_BLOCKING};
+    for (unsigned k = 0; k < PICK_KINDS; k++) {
+        struct kept_run what;
+        while (w->out[k] < w->room[k] &&
+               w->source.ready(w->source.arg, kinds[k], w->room[k] - w->out[k]) &&
+               w->source.take(w->source.arg, kinds[k], &what))
+            run(w, k, &what);
+        w->source.full(w->source.arg, kinds[k], w->out[k] >= w->room[k]);
+    }
+    return AO_DONE;
+}
+
+const struct ao_class ledger_pump_class = {.name = "pump", .step = pump_step};
+
+void world_drop_runs(struct ledger_world *w)
+{
+    struct world_run *next;
+    for (struct world_run *r = w->runs; r; r = next) {
+        next = r->next;
+        ao_deactivate(&r->timer);
+        ao_fini(&r->timer);
+        free(r);
+    }
+    w->runs = w->runs_last = NULL;
+    w->out[0] = w->out[1] = 0;
+}
