@@ -24,17 +24,31 @@ static enum ergon_error no_memory(char *text, size_t size)
 
 /* --- Does it exist already? --- */
 
+/* Who is answered a task that is there already wants it kept as long as one of its own. */
+static void keep_for(struct entry *e, const struct order *o)
+{
+    struct entry_more *more = e->more; /* it has a name, so it has these */
+    if (!ledger_is_open(e))
+        return;
+    if (more->keep < o->keep)
+        more->keep = o->keep;
+    if (more->keep_size < o->keep_size)
+        more->keep_size = o->keep_size;
+}
+
 static bool find_existing(struct ledger *l, const struct order *o, struct submitted *out)
 {
     const struct span everywhere = {0};
     if (o->key.len > 0 && (out->entry = key_find(&l->keys, o->tenant, everywhere, o->key))) {
         out->duplicate = true;
+        keep_for(out->entry, o);
         return true;
     }
     if (o->coalesce.len > 0 &&
         (out->entry = key_find(&l->shared, o->tenant, o->method, o->coalesce))) {
         out->coalesced = true;
         out->entry->more->waiters++;
+        keep_for(out->entry, o);
         ledger_note(l, out->entry, LEDGER_EVENT_JOINED, NULL);
         return true;
     }

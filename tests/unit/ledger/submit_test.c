@@ -200,6 +200,24 @@ static void what_is_refused_weighs_nothing(void **state)
     assert_int_equal(w->ledger->bytes, bytes);
 }
 
+/* A run that a call began, and would be forgotten with its answer. */
+static void who_joins_finds_the_result(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = world_order("work");
+    o.coalesce = span_text("report");
+    o.keep = 0;
+    uint64_t id = ledger_world_submit(w, &o);
+    o.keep = AO_S(60);
+    assert_true(ledger_world_submit(w, &o) == id);
+    ledger_world_settle(w);
+    world_finish(world_run_of(w, id), "\x2a");
+    ledger_world_pass(w, AO_S(59));
+    assert_int_equal(world_state(w, id), LEDGER_DONE);
+    ledger_world_pass(w, AO_S(2));
+    assert_null(world_entry(w, id));
+}
+
 /* What is told of the bytes is what they are, after all that changes them. */
 static void bytes_are_what_they_are(void **state)
 {
@@ -284,6 +302,7 @@ int main(void)
         SUBMIT(unknown_methods_are_refused),
         SUBMIT(a_durable_one_is_refused_without_a_store),
         SUBMIT(a_drained_queue_takes_no_more),
+        SUBMIT(who_joins_finds_the_result),
         SUBMIT(a_server_that_stops_takes_no_more),
         SUBMIT(beyond_the_bound_it_is_busy),
         SUBMIT(what_has_ended_makes_room),
