@@ -83,9 +83,15 @@ static bool may_start(struct ledger *l, struct entry *e)
         entry_push(&e->queue->held, e);
         ledger_turn(l, e, LEDGER_WAITING, LEDGER_WHY_PAUSED);
         holding_release(l, e); /* others of its keys go on */
+        suspects_leave(l, e);
         return false;
     }
-    return holding_take(l, e);
+    if (!suspects_take(l, e))
+        return false;
+    if (holding_take(l, e))
+        return true;
+    suspects_leave(l, e);
+    return false;
 }
 
 static bool take(void *arg, enum ergon_kind kind, struct kept_run *run)
@@ -130,6 +136,7 @@ static void given(void *arg, void *owner, struct task *t)
     e->due = ledger_after(l, AO_MS(100)); /* no memory: later */
     ledger_turn(l, e, LEDGER_DELAYED, LEDGER_WHY_DELAY);
     ledger_release_slot(l, e);
+    suspects_leave(l, e);
     records_change(l, e);
 }
 
@@ -142,7 +149,7 @@ void attempt_disown(struct ledger *l, struct entry *e, enum kept_flag flag)
     e->attempt_task = NULL;
     e->until = AO_NEVER;
     e->strays++;
-    entry_clear(e, ENTRY_HOLDS_SLOT); /* the stray has it now */
+    entry_clear(e, ENTRY_HOLDS_SLOT | ENTRY_SUSPECT); /* the stray has them now */
     entry_unlink(e);
 }
 
@@ -164,6 +171,7 @@ static void stray_returned(struct ledger *l, struct entry *e, const struct kept_
         ledger_note(l, e, LEDGER_EVENT_FENCED, text);
     }
     holding_release_stray(l, e);
+    suspects_returned(l, e);
 }
 
 static bool is_current(const struct entry *e, uint32_t attempt)
@@ -184,6 +192,7 @@ static void returned(void *arg, const struct kept_return *r)
     e->until = AO_NEVER;
     entry_unlink(e);
     ledger_release_slot(l, e);
+    suspects_leave(l, e);
     outcome_returned(l, e, r);
 }
 

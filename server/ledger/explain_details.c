@@ -217,6 +217,25 @@ static void say_after(struct ledger *l, struct entry *e, char *text, size_t size
              edge ? ledger_state_names[edge->on->state] : "done");
 }
 
+static void pack_suspect(struct ledger *l, struct entry *e, struct pack *p)
+{
+    char id[ID_TEXT_SIZE];
+
+    pack_key_uint(p, "before", place_in(&l->suspects, e));
+    pack_key_str(p, "running", l->suspect ? id_text(l->suspect->id, id) : NULL);
+}
+
+static void say_suspect(struct ledger *l, struct entry *e, char *text, size_t size)
+{
+    char id[ID_TEXT_SIZE];
+
+    snprintf(
+        text, size,
+        "it was running in %u crashes of the server, and is dead after the next; such tasks run "
+        "one at a time: first %s, then %" PRIu32 " that wait before it",
+        e->crashes, l->suspect ? id_text(l->suspect->id, id) : "none", place_in(&l->suspects, e));
+}
+
 /* --- Its time has not come. --- */
 
 static void pack_next(struct ledger *l, struct entry *e, struct pack *p)
@@ -338,6 +357,7 @@ const struct explain_detail explain_details[LEDGER_REASON_COUNT] = {
     [LEDGER_WHY_LIMIT] = {5, pack_limit, say_limit},
     [LEDGER_WHY_RATE] = {5, pack_rate, say_rate},
     [LEDGER_WHY_AFTER] = {1, pack_after, say_after},
+    [LEDGER_WHY_SUSPECT] = {2, pack_suspect, say_suspect},
     [LEDGER_WHY_DELAY] = {1, pack_next, say_delay},
     [LEDGER_WHY_RETRY] = {2, pack_retry, say_retry},
     [LEDGER_WHY_AGAIN] = {1, pack_next, say_again},

@@ -74,6 +74,7 @@ static enum ao_verdict ledger_step(struct ao *self)
     idle &= records_take(l);
     idle &= after_go_on(l);
     idle &= queues_go_on(l);
+    idle &= suspects_go_on(l);
     idle &= keep_trim(l);
     return idle ? AO_DONE : AO_AGAIN;
 }

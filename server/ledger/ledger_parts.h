@@ -12,7 +12,7 @@
  *   watch.c      asks that follow a history       read.c       entries as MessagePack
  *   queues.c     queue.*                          list.c       task.list
  *   explain.c    task.explain, queue.explain      audit.c      the accounts
- *   crons.c      tasks by calendar */
+ *   crons.c      tasks by calendar                suspects.c   what ran at crashes runs alone */
 #ifndef ERGON_LEDGER_PARTS_H
 #define ERGON_LEDGER_PARTS_H
 
@@ -82,8 +82,10 @@ struct ledger {
     struct entry_list outs; /* whose current attempt is out, in the order of their giving */
     bool full[PICK_KINDS];  /* executors, as the manager last said */
     bool stopping;
-    bool recovering; /* entries come from the store: nothing is counted, noted or told */
-    uint32_t out;    /* attempts given and not returned */
+    bool recovering;            /* entries come from the store: nothing is counted, noted or told */
+    uint32_t out;               /* attempts given and not returned */
+    struct entry *suspect;      /* who has the place for suspects; NULL: it is free */
+    struct entry_list suspects; /* who wait for it */
     struct crons *crons;
     struct account kept, fleeting; /* durable, and not */
     enum store_error store_error;  /* of what came back last */
@@ -202,6 +204,12 @@ void ledger_release_slot(struct ledger *l, struct entry *e);
 void holding_start(struct ledger *l, struct entry *e);   /* its token is used */
 void holding_release(struct ledger *l, struct entry *e); /* slot and token: it does not start */
 void holding_release_stray(struct ledger *l, struct entry *e); /* a slot that its stray has had */
+
+/* --- suspects.c --- */
+bool suspects_take(struct ledger *l, struct entry *e);  /* false: it waits for the place */
+void suspects_leave(struct ledger *l, struct entry *e); /* its attempt, if any, is over; or no-op */
+void suspects_returned(struct ledger *l, const struct entry *e); /* a stray of it */
+bool suspects_go_on(struct ledger *l); /* a small step; true: nothing is left */
 
 /* --- timing.c --- */
 extern const struct ao_class ledger_entry_class;

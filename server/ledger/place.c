@@ -10,6 +10,7 @@ static void hold(struct ledger *l, struct entry *e, bool front, enum ledger_reas
     else
         entry_push(&e->queue->held, e);
     ledger_turn(l, e, LEDGER_WAITING, reason);
+    suspects_leave(l, e);
 }
 
 void ledger_queue_up(struct ledger *l, struct entry *e, bool front)
@@ -26,6 +27,7 @@ void ledger_queue_up(struct ledger *l, struct entry *e, bool front)
     if (!pick_add(&l->picks[kind], kind, e, front, ledger_now(l))) {
         e->due = ledger_after(l, AO_MS(MEMORY_PAUSE_MS));
         ledger_turn(l, e, LEDGER_DELAYED, LEDGER_WHY_DELAY);
+        suspects_leave(l, e);
         return;
     }
     entry_set(e, ENTRY_PICKABLE);
@@ -67,5 +69,6 @@ void ledger_withdraw(struct ledger *l, struct entry *e)
         kept_wake(l->tasks); /* another may be about to start in its place */
     entry_clear(e, ENTRY_STARTING);
     holding_release(l, e);
+    suspects_leave(l, e);
     after_unlink(l, e);
 }

@@ -49,6 +49,7 @@ enum ledger_state {
     X(LIMIT, "limit", "as many tasks of its limit key run as may")                                 \
     X(RATE, "rate", "the bucket of its rate key is empty")                                         \
     X(AFTER, "after", "tasks that must be done first are not")                                     \
+    X(SUSPECT, "suspect", "another task that was running at crashes of the server has to return")  \
     X(DELAY, "delay", "its time has not come")                                                     \
     X(RETRY, "retry", "its last attempt failed, and the next one has a time")                      \
     X(AGAIN, "again", "its handler asked to be run again later")                                   \

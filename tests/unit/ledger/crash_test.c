@@ -43,12 +43,26 @@ static struct known *known_of(struct crashing *c, uint64_t id)
     return NULL;
 }
 
+/* Of tasks that the next crash makes dead one at a time is out. */
+static void expect_one_suspect(const struct ledger_world *w)
+{
+    const struct entry *suspect = NULL;
+    for (const struct world_run *r = w->runs; r; r = r->next) {
+        const struct entry *e = r->run.owner;
+        if (w->options.crashes_max == 0 || e->crashes + 1u < w->options.crashes_max)
+            continue;
+        assert_true(!suspect || suspect == e);
+        suspect = e;
+    }
+}
+
 static void on_begun(void *arg, struct world_run *r, ao_time *lasts)
 {
     struct crashing *c = arg;
     struct known *k = known_of(c, r->run.id);
     const struct memory_row *row = memory_store_row(c->w.store, r->run.id);
     (void)lasts;
+    expect_one_suspect(&c->w);
     if (!k)
         return;
     assert_false(k->seen);

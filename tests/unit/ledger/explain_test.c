@@ -157,6 +157,27 @@ static void explains_after(void **state)
     stage_holds(explain(w, id), wanted);
 }
 
+/* Both ran in two crashes; the third makes dead. */
+static void explains_suspect(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = world_order("work");
+    char text[ID_TEXT_SIZE], wanted[64];
+    o.durable = LEDGER_FSYNC;
+    w->room[1] = 2;
+    uint64_t first = submit(w, &o), id = submit(w, &o);
+    for (unsigned crash = 1; crash <= 2; crash++) {
+        ledger_world_pass(w, AO_MS(5));
+        ledger_world_crash(w);
+    }
+    ledger_world_pass(w, AO_MS(5));
+    assert_non_null(world_run_of(w, first));
+    gives(w, id, "waiting", "suspect");
+    stage_holds(explain(w, id), "it was running in 2 crashes of the server");
+    snprintf(wanted, sizeof wanted, "'before': 0, 'running': '%s'", id_text(first, text));
+    stage_holds(explain(w, id), wanted);
+}
+
 static void explains_delay(void **state)
 {
     struct ledger_world *w = *state;
@@ -317,6 +338,7 @@ int main(void)
         TEST(explains_limit),
         TEST(explains_rate),
         TEST(explains_after),
+        STORE_TEST(explains_suspect),
         TEST(explains_delay),
         TEST(explains_retry),
         TEST(explains_again),
