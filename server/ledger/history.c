@@ -140,6 +140,12 @@ uint32_t history_next(const struct entry *e)
     return e->history ? e->history->next : 2;
 }
 
+uint32_t history_oldest(const struct entry *e)
+{
+    const struct history *h = e->history;
+    return h && h->count > 0 ? record_at(h, h->start)->seq : 0;
+}
+
 static void submission(const struct entry *e, struct history_event *out)
 {
     *out = (struct history_event){.seq = 1, .what = LEDGER_EVENT_SUBMITTED, .at = e->created};

@@ -125,18 +125,20 @@ static bool is_worth_storing(const struct history_event *event)
 
 void records_event(struct ledger *l, struct entry *e, const struct history_event *event)
 {
-    if (e->durable == LEDGER_NONE || !is_worth_storing(event))
+    if (e->durable == LEDGER_NONE || l->options.history_max == 0 || !is_worth_storing(event))
         return;
     struct store_op *op = calloc(1, sizeof *op + event->text.len);
     if (!op)
         return;
     char *text = (char *)(op + 1);
+    uint32_t oldest = history_oldest(e);
     op->verb = STORE_EVENT;
     op->event =
         (struct store_event){.id = e->id,
                              .at = event->at,
                              .seq = event->seq,
                              .attempt = event->attempt,
+                             .oldest = oldest > 2 ? oldest : 0,
                              .what = span_text(ledger_event_name((enum ledger_event)event->what))};
     if (event->text.len > 0)
         op->event.text = span_of(memcpy(text, event->text.at, event->text.len), event->text.len);

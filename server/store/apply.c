@@ -42,6 +42,16 @@ static int insert(struct store *s, enum store_statement which, const struct row_
     return rc == SQLITE_OK ? store_run(st) : rc;
 }
 
+/* A task that goes on for years has no more of a history here than in memory. */
+static int add_event(struct store *s, const struct store_event *event)
+{
+    int rc = insert(s, STATEMENT_EVENT, &row_events, event);
+    if (rc != SQLITE_OK || event->oldest == 0)
+        return rc;
+    sqlite3_bind_int64(s->statements[STATEMENT_TRIM_EVENTS], 2, event->oldest);
+    return run_for_id(s, STATEMENT_TRIM_EVENTS, event->id);
+}
+
 static int run_for_name(struct store *s, enum store_statement which, struct span name)
 {
     sqlite3_stmt *st = s->statements[which];
@@ -130,7 +140,7 @@ static int apply(struct store *s, struct store_op *op)
     case STORE_REMOVE:
         return take_out(s, op);
     case STORE_EVENT:
-        return insert(s, STATEMENT_EVENT, &row_events, &op->event);
+        return add_event(s, &op->event);
     case STORE_CRON_PUT:
         return insert(s, STATEMENT_CRON_PUT, &row_crons, &op->cron);
     case STORE_CRON_REMOVE:

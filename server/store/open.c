@@ -50,6 +50,7 @@ static const char *const texts[STATEMENTS] = {
     [STATEMENT_COMMIT] = "COMMIT",
     [STATEMENT_REMOVE] = "DELETE FROM tasks WHERE id = ?1",
     [STATEMENT_REMOVE_EVENTS] = "DELETE FROM events WHERE task = ?1",
+    [STATEMENT_TRIM_EVENTS] = "DELETE FROM events WHERE task = ?1 AND seq < ?2",
     [STATEMENT_CRON_REMOVE] = "DELETE FROM crons WHERE name = ?1",
     [STATEMENT_PAUSE] = "INSERT OR IGNORE INTO paused_queues (method) VALUES (?1)",
     [STATEMENT_RESUME] = "DELETE FROM paused_queues WHERE method = ?1",

@@ -76,6 +76,7 @@ struct store_cron {
 struct store_event {
     uint64_t id, at;
     uint32_t seq, attempt;
+    uint32_t oldest;  /* with it those before this number go; 0: none */
     struct span what; /* "started", "failed", ... */
     struct span text; /* for people; may be empty */
     struct span data; /* raw MessagePack; may be empty */

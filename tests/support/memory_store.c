@@ -139,6 +139,17 @@ static bool change(struct store *s, const struct store_task *t)
     return true;
 }
 
+static void trim_events(struct store *s, const struct store_event *event)
+{
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < s->event_count; i++)
+        if (s->events[i].event.id == event->id && s->events[i].event.seq < event->oldest)
+            free(s->events[i].block);
+        else
+            s->events[left++] = s->events[i];
+    s->event_count = left;
+}
+
 static bool take_event(struct store *s, const struct store_event *event)
 {
     struct memory_event e = {.event = *event};
@@ -153,6 +164,7 @@ static bool take_event(struct store *s, const struct store_event *event)
     size_t text = copy_span(&e.event.text, block);
     copy_span(&e.event.data, block + text);
     s->events[s->event_count++] = e;
+    trim_events(s, event);
     return true;
 }
 

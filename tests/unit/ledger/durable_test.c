@@ -254,6 +254,25 @@ static void numbers_of_events_do_not_go_back(void **state)
     assert_int_equal(after.what, LEDGER_EVENT_STARTED);
 }
 
+/* A task that comes again for years does not fill the disk. */
+static void a_long_history_is_trimmed_in_the_file(void **state)
+{
+    enum { ATTEMPTS = 300 };
+    struct ledger_world *w = *state;
+    struct order o = durable(LEDGER_ASYNC);
+    uint64_t id = ledger_world_submit(w, &o);
+    for (int n = 0; n < ATTEMPTS; n++) {
+        ledger_world_pass(w, AO_S(1));
+        world_again(world_run_of(w, id), AO_MS(1));
+    }
+    ledger_world_pass(w, AO_S(1));
+    assert_true(history_next(world_entry(w, id)) > 2 * ATTEMPTS);
+    assert_true(w->store->event_count <= w->options.history_max);
+    uint32_t oldest = history_oldest(world_entry(w, id));
+    for (uint32_t i = 0; i < w->store->event_count; i++)
+        assert_true(w->store->events[i].event.seq >= oldest);
+}
+
 /* --- A store that fails --- */
 
 static void a_submit_that_cannot_be_written_is_refused(void **state)
@@ -377,6 +396,7 @@ int main(void)
         DURABLE(a_graceful_stop_is_no_crash),
         DURABLE(after_holds_across_a_crash),
         DURABLE(numbers_of_events_do_not_go_back),
+        DURABLE(a_long_history_is_trimmed_in_the_file),
         DURABLE(a_submit_that_cannot_be_written_is_refused),
         DURABLE(an_end_waits_for_a_store_that_fails),
         DURABLE(many_that_could_not_be_written_are_written_later),

@@ -284,6 +284,29 @@ static void a_removed_task_takes_its_events_with_it(void **state)
               "event 2.2 at=5 attempt=1 what=started text=t data=d\n");
 }
 
+static void older_events_go_with_a_newer_one(void **state)
+{
+    struct world *w = *state;
+    open_client(w);
+    client_push(&w->client, client_put(1, "m"));
+    client_push(&w->client, client_put(2, "m"));
+    for (uint32_t seq = 2; seq <= 7; seq++) {
+        struct store_op *op = client_op(STORE_EVENT);
+        op->event = (struct store_event){.id = seq == 2 ? 2 : 1,
+                                         .at = seq,
+                                         .seq = seq,
+                                         .attempt = 1,
+                                         .oldest = seq == 7 ? 6 : 0,
+                                         .what = span_text("queued")};
+        assert_int_equal(client_do(&w->client, op), STORE_OK);
+    }
+    client_close(&w->client);
+    expect(w, "counts 2 0 0 0 0 0\ntask 1 queued method=m created=1000000001 durable=2\n"
+              "task 2 queued method=m created=1000000002 durable=2\n"
+              "event 1.6 at=6 attempt=1 what=queued\nevent 1.7 at=7 attempt=1 what=queued\n"
+              "event 2.2 at=2 attempt=1 what=queued\n");
+}
+
 static struct store_op *cron(enum store_verb verb, const char *name, uint64_t next)
 {
     struct store_op *op = client_op(verb);
@@ -500,6 +523,7 @@ int main(void)
         TEST(a_task_of_few_words_is_no_more),
         TEST(a_change_is_of_what_changes_and_keeps_the_result),
         TEST(a_removed_task_takes_its_events_with_it),
+        TEST(older_events_go_with_a_newer_one),
         TEST(crons_are_put_replaced_and_removed),
         TEST(paused_queues_are_remembered_until_they_are_resumed),
         TEST(an_audit_counts_what_was_pushed_before_it),
