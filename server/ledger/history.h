@@ -25,7 +25,7 @@ struct history_event {
 uint32_t history_add(struct ledger *l, struct entry *e, const struct history_event *event);
 /* The numbers below are taken: the next is this one, unless it is higher already. */
 void history_skip(struct entry *e, uint32_t next);
-uint32_t history_next(const struct entry *e); /* the number that the next event will get */
+uint32_t history_next(const struct entry *e);   /* the number that the next event will get */
 uint32_t history_oldest(const struct entry *e); /* number of the first that is kept; 0: none */
 /* The first event from `seq` on, the submission included; false: none yet.  Spans are valid until
  * the next history_add(). */
