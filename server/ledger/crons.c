@@ -116,8 +116,12 @@ static bool fire(struct ledger *l, struct cron *c, uint64_t at)
 
 static void refuse_once(struct cron *c)
 {
+    char name[CRON_NAME_MAX + 1];
+
+    snprintf(name, sizeof name, "%.*s", (int)c->order.name.len, (const char *)c->order.name.at);
     if (!c->refused)
-        log_warn("a cron's task was refused; it is tried again", LOG_STR("why", c->error_text));
+        log_warn("a cron's task was refused; it is tried again", LOG_STR("cron", name),
+                 LOG_STR("why", c->error_text));
     c->refused = true;
 }
 
@@ -226,12 +230,16 @@ struct cron *cron_new(struct ledger *l, const struct cron_order *order, enum erg
     if (!schedule_parse(c->order.schedule, &c->schedule, text, size))
         goto failed;
     c->zone = zone_open(c->order.zone);
-    if (c->zone) {
+    if (!c->zone) {
+        snprintf(text, size, "there is no time zone \"%.*s\"; \"Europe/Berlin\" is one",
+                 (int)(order->zone.len < 64 ? order->zone.len : 64), (const char *)order->zone.at);
+        goto failed;
+    }
+    if (next_after(c, ledger_wall(l)) > 0) {
         ao_init(&c->timer, &cron_class, l->activator);
         return c;
     }
-    snprintf(text, size, "there is no time zone \"%.*s\"; \"Europe/Berlin\" is one",
-             (int)(order->zone.len < 64 ? order->zone.len : 64), (const char *)order->zone.at);
+    snprintf(text, size, "the schedule never comes: no such day is in any of its months");
 failed:
     cron_drop(c);
     return NULL;

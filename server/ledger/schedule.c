@@ -113,6 +113,14 @@ static bool starts_with_star(struct span word)
     return word.len > 0 && *word.at == '*';
 }
 
+static bool not_five_fields(char *error, size_t size)
+{
+    snprintf(error, size,
+             "a schedule has five fields: minute, hour, day, month, weekday; or it is @daily and "
+             "the like, or \"every 5m\"");
+    return false;
+}
+
 static bool parse_calendar(struct span text, struct schedule *out, char *error, size_t size)
 {
     uint64_t sets[FIELDS];
@@ -120,7 +128,9 @@ static bool parse_calendar(struct span text, struct schedule *out, char *error, 
 
     for (unsigned i = 0; i < FIELDS; i++) {
         words[i] = next_word(&text);
-        if (words[i].len > 0 && parse_field(words[i], &fields[i], &sets[i]))
+        if (words[i].len == 0)
+            return not_five_fields(error, size);
+        if (parse_field(words[i], &fields[i], &sets[i]))
             continue;
         snprintf(error, size,
                  "the %s of a schedule is %u to %u, a list, a range or a step, not \"%.*s\"",
@@ -128,10 +138,8 @@ static bool parse_calendar(struct span text, struct schedule *out, char *error, 
                  (int)(words[i].len < 40 ? words[i].len : 40), (const char *)words[i].at);
         return false;
     }
-    if (next_word(&text).len > 0) {
-        snprintf(error, size, "a schedule has five fields: minute, hour, day, month, weekday");
-        return false;
-    }
+    if (next_word(&text).len > 0)
+        return not_five_fields(error, size);
     out->minutes = sets[0];
     out->hours = (uint32_t)sets[1];
     out->days = (uint32_t)sets[2];
@@ -156,6 +164,13 @@ static bool parse_every(struct span text, struct schedule *out, char *error, siz
     return false;
 }
 
+static bool is_no_name(struct span text, char *error, size_t size)
+{
+    snprintf(error, size, "\"%.*s\" is none of @hourly, @daily, @weekly, @monthly and @yearly",
+             (int)(text.len < 40 ? text.len : 40), (const char *)text.at);
+    return false;
+}
+
 bool schedule_parse(struct span text, struct schedule *out, char *error, size_t size)
 {
     static const struct {
@@ -171,6 +186,8 @@ bool schedule_parse(struct span text, struct schedule *out, char *error, size_t 
             return parse_calendar(span_text(known[i].means), out, error, size);
     if (span_is(first, "every"))
         return parse_every(rest, out, error, size);
+    if (first.len > 0 && *first.at == '@')
+        return is_no_name(text, error, size);
     return parse_calendar(text, out, error, size);
 }
 

@@ -9,7 +9,7 @@ static const char put_usage[] =
 static bool read_names(struct ask_build *b, struct cron_order *c)
 {
     if (b->count >= 3 && b->count <= 5 && option_name(&b->r, &c->name) &&
-        option_name(&b->r, &c->schedule) && read_text(&b->r, &c->task.method) &&
+        read_text(&b->r, &c->schedule) && read_text(&b->r, &c->task.method) &&
         (b->count < 4 || read_any(&b->r, &c->task.params)))
         return true;
     rpc_refuse(b->rq, ERGON_E_BAD_PARAMS, "%s", put_usage);

@@ -111,6 +111,9 @@ static void wrong_ones_are_refused(void **state)
     world_give(w, a);
     assert_int_equal(a->error, ERGON_E_BAD_PARAMS);
     stage_holds(a->text, "Europe/Atlantis");
+    a = put(w, "0 0 30 2 *", CRON_ALLOW);
+    assert_int_equal(a->error, ERGON_E_BAD_PARAMS);
+    stage_holds(a->text, "never");
     assert_string_equal(list(w), "[]");
 }
 

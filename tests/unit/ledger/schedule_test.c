@@ -119,13 +119,13 @@ static void wrong_schedules_are_refused_with_the_field(void **state)
 {
     static const struct {
         const char *text, *says;
-    } bad[] = {{"", "minute"},
+    } bad[] = {{"", "five"},
                {"60 * * * *", "minute"},
                {"* 24 * * *", "hour"},
                {"* * 0 * *", "day"},
                {"* * * 13 *", "month"},
                {"* * * * 8", "weekday"},
-               {"* * * *", "weekday"},
+               {"* * * *", "five"},
                {"* * * * * *", "five"},
                {"5-1 * * * *", "minute"},
                {"*/0 * * * *", "minute"},
@@ -134,7 +134,8 @@ static void wrong_schedules_are_refused_with_the_field(void **state)
                {"every", "whole seconds"},
                {"every 1500ms", "whole seconds"},
                {"every 5s 5s", "whole seconds"},
-               {"@hour", "minute"}};
+               {"@hour", "@hourly"},
+               {"@daily 5", "@hourly"}};
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct schedule s;
