@@ -92,9 +92,11 @@ static bool push_all(struct ask *a, const struct entry *e)
     return true;
 }
 
+/* Who asks for events that are still to come is not woken by those before them. */
 static void follow(struct ledger *l, struct ask *a, struct entry *e)
 {
-    if (!a->push || !push_all(a, e) || is_over(e))
+    bool told = a->push ? !push_all(a, e) : history_next(e) > a->from;
+    if (told || is_over(e))
         finish(l, a);
 }
 

@@ -181,6 +181,24 @@ static void follows_a_history_from_where_it_was(void **state)
     stage_holds(answer(w, a), "'next': 4, 'ended': true");
 }
 
+static void waits_for_an_event_that_is_still_to_come(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = world_order("work");
+    o.retries = 1;
+    uint64_t ids[1] = {ledger_world_submit(w, &o)};
+    ledger_world_settle(w);
+    struct ask *a = about(w, ASK_WATCH, ids, 1);
+    a->timeout = AO_S(60);
+    a->from = 5; /* submitted, started, attempt_failed and delayed come before it */
+    world_give(w, a);
+    world_fail(world_run_of(w, ids[0]), "ODD", "not today");
+    ledger_world_settle(w);
+    assert_false(world_answered(w, a));
+    ledger_world_pass(w, AO_S(2));
+    stage_holds(answer(w, a), "'missed': 0, 'events': [{'seq': 5");
+}
+
 static void pushes_each_event_and_answers_at_the_end(void **state)
 {
     struct ledger_world *w = *state;
@@ -331,6 +349,7 @@ int main(void)
         TEST(a_dropped_call_cancels_its_task),
         TEST(a_call_is_answered_with_the_result),
         TEST(follows_a_history_from_where_it_was),
+        TEST(waits_for_an_event_that_is_still_to_come),
         TEST(pushes_each_event_and_answers_at_the_end),
         TEST(lists_the_newest_first_and_in_pages),
         TEST(goes_on_behind_a_task_that_was_forgotten),
