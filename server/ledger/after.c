@@ -46,17 +46,21 @@ static bool is_open(const struct entry *e)
     return e->state == LEDGER_NEW || ledger_state_open((enum ledger_state)e->state);
 }
 
+static enum ergon_error unknown(uint64_t id, char *text, size_t size)
+{
+    char name[ID_TEXT_SIZE];
+    snprintf(text, size, "after: no task %s: it never was, or was forgotten", id_text(id, name));
+    return ERGON_E_NOT_FOUND;
+}
+
 enum ergon_error after_link(struct ledger *l, struct entry *e, const uint64_t *ids, uint32_t count,
                             char *text, size_t size)
 {
     char id[ID_TEXT_SIZE];
     for (uint32_t i = 0; i < count; i++) {
         struct entry *on = ledger_find(l, ids[i]);
-        if (!on) {
-            snprintf(text, size, "after: no task %s: it never was, or was forgotten",
-                     id_text(ids[i], id));
-            return ERGON_E_NOT_FOUND;
-        }
+        if (!on)
+            return unknown(ids[i], text, size);
         if (is_open(on) && e->durable != LEDGER_NONE && on->durable == LEDGER_NONE) {
             snprintf(text, size,
                      "after: task %s is kept in memory only, and a durable one would not know how "
@@ -74,6 +78,17 @@ enum ergon_error after_link(struct ledger *l, struct entry *e, const uint64_t *i
         }
     }
     return ERGON_OK;
+}
+
+enum ergon_error after_order(struct ledger *l, struct entry *e, const struct order *o, char *text,
+                             size_t size)
+{
+    for (uint32_t i = 0; o->confined && i < o->after_count; i++) {
+        const struct entry *on = ledger_find(l, o->after[i]);
+        if (on && on->tenant != e->tenant)
+            return unknown(o->after[i], text, size);
+    }
+    return after_link(l, e, o->after, o->after_count, text, size);
 }
 
 /* In small steps: whole chains may end with one task. */
@@ -138,12 +153,20 @@ void after_forget(struct entry *e)
     }
 }
 
+static const char *how_it_ended(const struct entry *on)
+{
+    if (on && on->state == LEDGER_CANCELLED)
+        return "was cancelled";
+    if (on && on->state == LEDGER_DEAD)
+        return "is dead";
+    return on && !is_open(on) ? ledger_state_names[on->state] : "ended otherwise";
+}
+
 void after_fail(struct ledger *l, struct entry *e)
 {
     const struct entry *on = ledger_find(l, e->more->after_failed);
     char id[ID_TEXT_SIZE], text[96];
     snprintf(text, sizeof text, "task %s, which had to be done first, %s",
-             id_text(e->more->after_failed, id),
-             on ? ledger_state_names[on->state] : "ended otherwise");
+             id_text(e->more->after_failed, id), how_it_ended(on));
     ledger_end(l, e, LEDGER_FAILED, "AFTER", text);
 }

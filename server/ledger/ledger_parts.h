@@ -217,10 +217,12 @@ enum ao_verdict ledger_entry_due(struct ao *self); /* its step */
 void ledger_set_timer(struct ledger *l, struct entry *e);
 
 /* --- after.c --- */
-/* False and a text: an id is unknown; without memory the text is empty. */
 /* ERGON_OK, or NOT_FOUND, BAD_PARAMS and a text; MEMORY without one. */
 enum ergon_error after_link(struct ledger *l, struct entry *e, const uint64_t *ids, uint32_t count,
                             char *text, size_t size);
+/* The same for those of an order, who may not see all tenants. */
+enum ergon_error after_order(struct ledger *l, struct entry *e, const struct order *o, char *text,
+                             size_t size);
 bool after_go_on(struct ledger *l); /* a small step of `released`; true: nothing is left */
 void after_ended(struct ledger *l, struct entry *e);  /* those that waited for it go on, or fail */
 void after_unlink(struct ledger *l, struct entry *e); /* it waits for nothing any more */

@@ -31,6 +31,7 @@ struct order {
     struct span rate_key;
     const uint64_t *after; /* ids */
     uint32_t after_count;
+    bool confined;  /* to its tenant: tasks of others cannot be waited for */
     uint32_t limit; /* at most so many of limit_key run */
     uint32_t rate;  /* starts in rate_per, of rate_key; the bucket holds as many */
     ao_time rate_per;

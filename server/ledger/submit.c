@@ -122,7 +122,7 @@ static enum ergon_error take_new(struct ledger *l, const struct order *o, struct
     struct entry *e = ledger_entry_new(l, o, l->next_id);
     if (!e)
         return no_memory(text, size);
-    enum ergon_error wrong = after_link(l, e, o->after, o->after_count, text, size);
+    enum ergon_error wrong = after_order(l, e, o, text, size);
     if (wrong != ERGON_OK) {
         ledger_entry_free(l, e);
         return wrong == ERGON_E_MEMORY ? no_memory(text, size) : wrong;

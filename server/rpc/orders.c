@@ -8,6 +8,7 @@ void order_defaults(const struct ask_build *b, struct order *o)
     order_init(o);
     o->params = span_text("\xc0");
     o->tenant = b->ask->principal;
+    o->confined = b->ask->confined;
     bool lasts = b->ask->verb != ASK_CALL && b->rq->loop->shared->has_store;
     o->durable = lasts ? LEDGER_FSYNC : LEDGER_NONE;
     if (b->ask->verb == ASK_CALL)

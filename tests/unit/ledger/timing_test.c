@@ -181,6 +181,26 @@ static void the_unknown_cannot_be_waited_for(void **state)
     assert_int_equal(w->ledger->count, 0);
 }
 
+static void a_task_of_another_tenant_is_unknown_to_who_may_not_see_it(void **state)
+{
+    struct ledger_world *w = *state;
+    struct order o = world_order("work");
+    struct submitted done;
+    char text[ASK_TEXT_MAX] = "";
+    o.tenant = span_text("ann");
+    uint64_t first = ledger_world_submit(w, &o);
+    ledger_world_settle(w);
+    o.after = &first;
+    o.after_count = 1;
+    o.confined = true;
+    assert_int_equal(ledger_submit(w->ledger, &o, &done, text, sizeof text), ERGON_OK);
+    o.tenant = span_text("bob");
+    assert_int_equal(ledger_submit(w->ledger, &o, &done, text, sizeof text), ERGON_E_NOT_FOUND);
+    assert_non_null(strstr(text, "no task"));
+    o.confined = false;
+    assert_int_equal(ledger_submit(w->ledger, &o, &done, text, sizeof text), ERGON_OK);
+}
+
 static void who_waits_can_be_cancelled(void **state)
 {
     struct ledger_world *w = *state;
@@ -271,6 +291,7 @@ int main(void)
         TIMING(what_must_be_done_first_is),
         TIMING(a_chain_fails_with_its_first),
         TIMING(the_unknown_cannot_be_waited_for),
+        TIMING(a_task_of_another_tenant_is_unknown_to_who_may_not_see_it),
         TIMING(who_waits_can_be_cancelled),
         TIMING(the_oldest_ends_go_when_there_are_too_many),
         TIMING(a_large_result_is_cut),
