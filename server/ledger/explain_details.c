@@ -11,10 +11,26 @@ static uint64_t ms_of(struct ledger *l, ao_time when)
     return ledger_wall_of(l, when) / AO_MS(1);
 }
 
-static double seconds_until(const struct ledger *l, ao_time when)
+struct until {
+    char text[24];
+};
+
+/* "1.5 s", "20 m", "47 h", "30 d" */
+static struct until until(const struct ledger *l, ao_time when)
 {
-    ao_time now = ledger_now(l);
-    return when > now ? (double)(when - now) / (double)AO_S(1) : 0;
+    ao_time now = ledger_now(l), left = when > now ? when - now : 0;
+    double s = (double)left / (double)AO_S(1);
+    struct until u;
+
+    if (left < AO_S(120))
+        snprintf(u.text, sizeof u.text, "%.1f s", s);
+    else if (left < AO_S(120 * 60))
+        snprintf(u.text, sizeof u.text, "%.0f m", s / 60);
+    else if (left < AO_S(48 * 3600))
+        snprintf(u.text, sizeof u.text, "%.0f h", s / 3600);
+    else
+        snprintf(u.text, sizeof u.text, "%.0f d", s / 86400);
+    return u;
 }
 
 /* --- It stands in the queue. --- */
@@ -184,8 +200,8 @@ static void say_rate(struct ledger *l, struct entry *e, char *text, size_t size)
     const struct bucket *b = e->more->bucket;
 
     snprintf(text, size,
-             "the bucket of rate \"%.*s\" is empty; the token for this task comes in %.1f s",
-             (int)b->key.name.len, (const char *)b->key.name.at, seconds_until(l, refill_of(l, e)));
+             "the bucket of rate \"%.*s\" is empty; the token for this task comes in %s",
+             (int)b->key.name.len, (const char *)b->key.name.at, until(l, refill_of(l, e)).text);
 }
 
 static void pack_after(struct ledger *l, struct entry *e, struct pack *p)
@@ -210,11 +226,18 @@ static void say_after(struct ledger *l, struct entry *e, char *text, size_t size
 
     for (const struct after_edge *at = edge; at; at = at->next_of_waits)
         count++;
-    if (edge)
-        read_stage(l, edge->on);
-    snprintf(text, size, "%" PRIu32 " tasks must be done first, among them %s, which is %s", count,
-             edge ? id_text(edge->on->id, id) : "none",
-             edge ? ledger_state_names[edge->on->state] : "done");
+    if (!edge) {
+        snprintf(text, size, "all that had to be done first has ended; it goes on at once");
+        return;
+    }
+    read_stage(l, edge->on);
+    id_text(edge->on->id, id);
+    const char *is = ledger_state_names[edge->on->state];
+    if (count == 1)
+        snprintf(text, size, "task %s must be done first, and is %s", id, is);
+    else
+        snprintf(text, size, "%" PRIu32 " tasks must be done first, among them %s, which is %s",
+                 count, id, is);
 }
 
 static void pack_suspect(struct ledger *l, struct entry *e, struct pack *p)
@@ -245,7 +268,7 @@ static void pack_next(struct ledger *l, struct entry *e, struct pack *p)
 
 static void say_delay(struct ledger *l, struct entry *e, char *text, size_t size)
 {
-    snprintf(text, size, "it is due in %.1f s", seconds_until(l, e->due));
+    snprintf(text, size, "it is due in %s", until(l, e->due).text);
 }
 
 static const char *last_error(const struct entry *e, char *text, size_t size)
@@ -270,16 +293,15 @@ static void say_retry(struct ledger *l, struct entry *e, char *text, size_t size
     const char *error = last_error(e, why, sizeof why);
 
     snprintf(text, size,
-             "attempt %" PRIu32 " failed (%s); the next comes in %.1f s, %" PRIu32 " of %" PRIu32
+             "attempt %" PRIu32 " failed (%s); the next comes in %s, %" PRIu32 " of %" PRIu32
              " retries are left",
-             e->attempt, error ? error : "it was lost", seconds_until(l, e->due),
+             e->attempt, error ? error : "it was lost", until(l, e->due).text,
              e->retries >= e->failures ? e->retries - e->failures + 1 : 0, e->retries);
 }
 
 static void say_again(struct ledger *l, struct entry *e, char *text, size_t size)
 {
-    snprintf(text, size, "its handler asked to be run again; that is in %.1f s",
-             seconds_until(l, e->due));
+    snprintf(text, size, "its handler asked to be run again; that is in %s", until(l, e->due).text);
 }
 
 /* --- The store has it. --- */

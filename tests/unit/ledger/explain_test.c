@@ -155,6 +155,8 @@ static void explains_after(void **state)
     gives(w, id, "waiting", "after");
     snprintf(wanted, sizeof wanted, "'after': ['%s']", id_text(first, text));
     stage_holds(explain(w, id), wanted);
+    snprintf(wanted, sizeof wanted, "task %s must be done first, and is", text);
+    stage_holds(explain(w, id), wanted);
 }
 
 /* Both ran in two crashes; the third makes dead. */
@@ -186,6 +188,10 @@ static void explains_delay(void **state)
     uint64_t id = submit(w, &o);
     gives(w, id, "delayed", "delay");
     stage_holds(explain(w, id), "it is due in 30.0 s");
+    o.delay = AO_S(3600);
+    stage_holds(explain(w, submit(w, &o)), "it is due in 60 m");
+    o.delay = AO_S(3600 * 24 * 40);
+    stage_holds(explain(w, submit(w, &o)), "it is due in 40 d");
     stage_holds(explain(w, id), "'next': 16000000");
 }
 
