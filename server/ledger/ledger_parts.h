@@ -316,6 +316,8 @@ void crons_start(struct ledger *l); /* after the recovery: what was missed is ca
 
 /* --- serve.c --- */
 void ledger_serve(struct ledger *l, struct ask *a);
+/* That it is cancelled is on disk, or could not be written: who waits for that is answered. */
+void cancel_saved(struct ledger *l, struct entry *e, enum store_error error);
 void ask_refuse(struct ledger *l, struct ask *a, enum ergon_error error, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 void ask_finish(struct ledger *l, struct ask *a); /* answered as it stands: back to its loop */

@@ -171,7 +171,7 @@ bool ledger_cancel(struct ledger *l, struct entry *e)
 {
     struct entry_more *more = e->more;
     if (!ledger_is_open(e))
-        return false;
+        return entry_is(e, ENTRY_ENDING) && e->ending == LEDGER_CANCELLED;
     if (more && more->coalesce.name.len > 0 && more->waiters > 1) {
         more->waiters--;
         return false;
@@ -179,10 +179,12 @@ bool ledger_cancel(struct ledger *l, struct entry *e)
     entry_set(e, ENTRY_CANCEL);
     if (more)
         key_remove(&l->shared, &more->coalesce); /* who comes now wants another run */
-    if (e->list == &l->outs && e->attempt_task)
-        kept_flag(l->tasks, e->attempt_task, KEPT_CANCEL); /* it ends when this has returned */
-    else
+    if (e->list != &l->outs || !e->attempt_task) {
         ledger_end(l, e, LEDGER_CANCELLED, NULL, NULL);
+        return true;
+    }
+    kept_flag(l->tasks, e->attempt_task, KEPT_CANCEL); /* it ends when this has returned */
+    records_change(l, e);                              /* also when the server dies before */
     return true;
 }
 

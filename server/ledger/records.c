@@ -191,6 +191,8 @@ static void row_saved(struct ledger *l, struct entry *e, const struct store_op *
 {
     if (op->verb == STORE_PUT)
         submitted(l, e);
+    if (op->task.cancel_asked)
+        cancel_saved(l, e, STORE_OK);
     if (entry_is(e, ENTRY_DIRTY) && e->pending == 0)
         push_row(l, e);
     if (e->pending > 0 || entry_is(e, ENTRY_UNSAVED))
@@ -199,6 +201,7 @@ static void row_saved(struct ledger *l, struct entry *e, const struct store_op *
         end_committed(l, e);
     else if (entry_is(e, ENTRY_STARTING))
         start_committed(l, e);
+    cancel_saved(l, e, STORE_OK);
 }
 
 /* The file will never take its row: it goes on in memory. */
@@ -219,6 +222,7 @@ static void give_up(struct ledger *l, struct entry *e)
 static void row_failed(struct ledger *l, struct entry *e, const struct store_op *op)
 {
     e->counted = (uint8_t)op->tag;
+    cancel_saved(l, e, op->error);
     if (op->verb == STORE_PUT && e->durable == LEDGER_FSYNC) {
         take_back(l, e, op->error);
         return;

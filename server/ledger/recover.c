@@ -135,6 +135,8 @@ static void take_life(struct ledger *l, struct entry *e, const struct store_task
     e->attempt = row->attempt;
     e->failures = row->failures;
     e->crashes = (uint8_t)(row->crashes < UINT8_MAX ? row->crashes : UINT8_MAX);
+    if (row->cancel_asked)
+        entry_set(e, ENTRY_CANCEL);
     e->started = row->started_at;
     e->ended = row->ended_at;
 }
@@ -145,7 +147,7 @@ static void enter(struct ledger *l, struct entry *e, enum ledger_state state)
     e->counted = open ? LEDGER_QUEUED : (uint8_t)state;
     e->ending = (uint8_t)state; /* until it goes on */
     ledger_entry_enter(l, e);
-    ledger_entry_name(l, e, open);
+    ledger_entry_name(l, e, open && !entry_is(e, ENTRY_CANCEL));
     if (!open)
         ledger_turn(l, e, state, LEDGER_WHY_ENDED);
 }
@@ -228,6 +230,13 @@ static void relink(struct ledger *l, struct entry *e)
             after_link(l, e, &e->more->after_ids[i], 1, text, sizeof text);
 }
 
+/* One that is to be cancelled does not run again, but it is not to blame either. */
+static bool may_go_on(const struct ledger *l, const struct entry *e)
+{
+    return l->options.crashes_max == 0 || e->crashes < l->options.crashes_max ||
+           entry_is(e, ENTRY_CANCEL);
+}
+
 static void crashed(struct ledger *l, struct entry *e)
 {
     char text[96];
@@ -236,7 +245,7 @@ static void crashed(struct ledger *l, struct entry *e)
         e->crashes++;
     snprintf(text, sizeof text, "the server ended while attempt %u ran", e->attempt);
     ledger_note(l, e, LEDGER_EVENT_INTERRUPTED, text);
-    if (l->options.crashes_max == 0 || e->crashes < l->options.crashes_max) {
+    if (may_go_on(l, e)) {
         ledger_place(l, e, false);
         records_change(l, e);
         return;

@@ -5,20 +5,56 @@
 
 #include "server/ledger/ledger_parts.h"
 
-static void cancel_serve(struct ledger *l, struct ask *a)
+/* --- task.cancel --- */
+
+static void answer_cancel(struct ledger *l, struct ask *a, const struct entry *e, bool cancelled)
 {
-    struct entry *e = ask_entry(l, a);
     char id[ID_TEXT_SIZE];
-    if (!e)
-        return;
-    bool cancelled = ledger_cancel(l, e);
     pack_init(&a->result);
     pack_map(&a->result, 3);
-    pack_key_str(&a->result, "id", id_text(a->ids[0], id));
+    pack_key_str(&a->result, "id", id_text(e->id, id));
     pack_key_str(&a->result, "state", ledger_state_names[e->state]);
     pack_key_bool(&a->result, "cancelled", cancelled);
     ask_finish(l, a);
 }
+
+static void refuse_cancel(struct ledger *l, struct ask *a, enum store_error error)
+{
+    char id[ID_TEXT_SIZE];
+    ask_refuse(l, a, ERGON_E_STORE, "%s is cancelled, but that could not be written: %s",
+               id_text(a->ids[0], id), store_error_text(error));
+}
+
+/* Of a task whose every start is on disk the wish that it ends is, too, before anybody is told. */
+static void cancel_serve(struct ledger *l, struct ask *a)
+{
+    struct entry *e = ask_entry(l, a);
+    if (!e)
+        return;
+    bool cancelled = ledger_cancel(l, e), awaited = cancelled && e->durable == LEDGER_FSYNC;
+    if (awaited && entry_is(e, ENTRY_UNSAVED))
+        refuse_cancel(l, a, l->store_error);
+    else if (!awaited || e->pending == 0 || !wait_join(l, a, e))
+        answer_cancel(l, a, e, cancelled);
+}
+
+void cancel_saved(struct ledger *l, struct entry *e, enum store_error error)
+{
+    struct ledger_wait *next;
+    for (struct ledger_wait *w = e->waits; w; w = next) {
+        struct ask *a = w->ask;
+        next = w->next_of_entry;
+        if (a->verb != ASK_CANCEL)
+            continue;
+        wait_leave(l, a);
+        if (error == STORE_OK)
+            answer_cancel(l, a, e, true);
+        else
+            refuse_cancel(l, a, error);
+    }
+}
+
+/* --- The others --- */
 
 static void retry_serve(struct ledger *l, struct ask *a)
 {

@@ -44,6 +44,7 @@ static const struct row_column task_columns[] = {
     {"attempt", LIFE(U32, attempt)},
     {"failures", LIFE(U32, failures)},
     {"crashes", LIFE(U32, crashes)},
+    {"cancel_asked", LIFE(U8, cancel_asked)},
     {"started_at", LIFE(U64, started_at)},
     {"ended_at", LIFE(U64, ended_at)},
     {"error_code", LIFE(TEXT, error_code)},

@@ -54,11 +54,12 @@ struct store_task {
     uint8_t priority, durable;
     uint8_t jitter; /* percent */
     /* --- */
-    uint8_t state;     /* enum ledger_state: stored as its name */
-    uint32_t attempt;  /* the last that was begun; 0: none */
-    uint32_t failures; /* attempts that failed: what the retries are counted by */
-    uint32_t crashes;  /* of the server, while it ran */
-    uint64_t due_at;   /* not to be run before */
+    uint8_t state;        /* enum ledger_state: stored as its name */
+    uint32_t attempt;     /* the last that was begun; 0: none */
+    uint32_t failures;    /* attempts that failed: what the retries are counted by */
+    uint32_t crashes;     /* of the server, while it ran */
+    uint8_t cancel_asked; /* 1: it is to be cancelled when the attempt that runs has returned */
+    uint64_t due_at;      /* not to be run before */
     uint64_t started_at, ended_at;
     struct span error_code, error_text; /* why the last attempt failed, or how it ended */
     struct span result;

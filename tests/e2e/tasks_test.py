@@ -246,6 +246,22 @@ class Durable(unittest.TestCase):
             told = client.call("task.wait", task, {"timeout": "60s"})["ended"][0]
             self.assertEqual((told["state"], told["crashes"], told["attempt"]), ("dead", 3, 3))
 
+    def test_one_that_was_cancelled_does_not_run_again_after_a_crash(self):
+        server = self.server()
+        try:
+            with server.connect() as client:
+                task = client.call("task.submit", "block", ["1h", {"ignore_cancel": True}])["id"]
+                eventually(lambda: client.call("task.get", task)["state"] == "running", "it runs")
+                self.assertTrue(client.call("task.cancel", task)["cancelled"])
+            server.signal(signal.SIGKILL)
+            server.wait()
+        finally:
+            server.discard()
+        with self.server() as server, server.connect() as client:
+            told = client.call("task.wait", task, {"timeout": "60s"})["ended"][0]
+            self.assertEqual((told["state"], told["attempt"]), ("cancelled", 1))
+            self.assertTrue(client.call("server.audit")["balanced"])
+
     def test_the_store_of_another_server_is_left_alone(self):
         with self.server() as server:
             second = subprocess.run([ERGOND, "--store", self.store, "--listen", "ergon://127.0.0.1:0"], capture_output=True, text=True, timeout=60)

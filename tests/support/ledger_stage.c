@@ -35,3 +35,19 @@ void stage_holds(const char *told, const char *wanted)
     if (!strstr(told, wanted))
         fail_msg("%s\ndoes not hold: %s", told, wanted);
 }
+
+void stage_balances(struct ledger_world *w)
+{
+    const struct store_counts *c = &w->store->counts;
+    struct ask *a = world_ask(w, ASK_AUDIT);
+    world_give(w, a);
+    ledger_world_pass(w, AO_MS(10));
+    assert_true(world_answered(w, a));
+    assert_memory_equal(pack_bytes(&a->result).at,
+                        "\x85\xa8"
+                        "balanced"
+                        "\xc3",
+                        11);
+    assert_int_equal(c->submitted, w->ledger->kept.submitted);
+    assert_int_equal(c->done, w->ledger->kept.ended[LEDGER_DONE]);
+}

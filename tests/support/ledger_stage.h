@@ -10,5 +10,6 @@ int ledger_stage_stored(void **state);
 int ledger_stage_end(void **state);
 
 void stage_holds(const char *told, const char *wanted); /* fails unless the one is in the other */
+void stage_balances(struct ledger_world *w); /* server.audit says so, and the store knows it */
 
 #endif

@@ -32,22 +32,6 @@ static void expect_row(struct ledger_world *w, uint64_t id, enum ledger_state st
     assert_int_equal(row->task.attempt, attempt);
 }
 
-static void expect_balance(struct ledger_world *w)
-{
-    const struct store_counts *c = &w->store->counts;
-    struct ask *a = world_ask(w, ASK_AUDIT);
-    world_give(w, a);
-    ledger_world_pass(w, AO_MS(10));
-    assert_true(world_answered(w, a));
-    assert_memory_equal(pack_bytes(&a->result).at,
-                        "\x85\xa8"
-                        "balanced"
-                        "\xc3",
-                        11);
-    assert_int_equal(c->submitted, w->ledger->kept.submitted);
-    assert_int_equal(c->done, w->ledger->kept.ended[LEDGER_DONE]);
-}
-
 /* --- Commits --- */
 
 static void async_is_answered_at_once(void **state)
@@ -102,7 +86,7 @@ static void an_end_is_seen_when_it_is_on_disk(void **state)
     assert_int_equal(world_state(w, id), LEDGER_DONE);
     expect_row(w, id, LEDGER_DONE, 1);
     assert_int_equal(memory_store_row(w->store, id)->task.result.len, 1);
-    expect_balance(w);
+    stage_balances(w);
 }
 
 static void what_is_forgotten_leaves_the_file(void **state)
@@ -116,7 +100,7 @@ static void what_is_forgotten_leaves_the_file(void **state)
     assert_null(world_entry(w, id));
     assert_null(memory_store_row(w->store, id));
     assert_int_equal(w->store->counts.done, 1);
-    expect_balance(w);
+    stage_balances(w);
 }
 
 static void changes_of_a_busy_task_are_written_together(void **state)
@@ -159,7 +143,7 @@ static void what_was_open_goes_on_after_a_crash(void **state)
     assert_int_equal(world_state(w, delayed), LEDGER_DELAYED);
     ledger_world_pass(w, AO_S(2));
     assert_int_equal(world_state(w, delayed), LEDGER_ASSIGNED);
-    expect_balance(w);
+    stage_balances(w);
 }
 
 static void what_had_ended_is_still_known_after_a_crash(void **state)
@@ -180,7 +164,7 @@ static void what_had_ended_is_still_known_after_a_crash(void **state)
     assert_int_equal(world_state(w, failed), LEDGER_FAILED);
     assert_string_equal(world_entry(w, failed)->end->code, "ODD");
     assert_string_equal(world_entry(w, failed)->end->text, "not today");
-    expect_balance(w);
+    stage_balances(w);
     ledger_world_pass(w, AO_S(3600));
     assert_null(world_entry(w, done));
 }
@@ -198,7 +182,7 @@ static void one_that_ran_in_three_crashes_is_dead(void **state)
     ledger_world_pass(w, AO_S(1));
     assert_int_equal(world_state(w, id), LEDGER_DEAD);
     assert_string_equal(world_entry(w, id)->end->code, "QUARANTINED");
-    expect_balance(w);
+    stage_balances(w);
 }
 
 static void a_graceful_stop_is_no_crash(void **state)
@@ -212,7 +196,7 @@ static void a_graceful_stop_is_no_crash(void **state)
     ledger_world_pass(w, AO_S(1));
     assert_int_equal(world_run_of(w, id)->run.attempt, 2);
     assert_int_equal(world_entry(w, id)->failures, 0);
-    expect_balance(w);
+    stage_balances(w);
 }
 
 static void after_holds_across_a_crash(void **state)
@@ -294,7 +278,7 @@ static void a_submit_that_cannot_be_written_is_refused(void **state)
     a = give_order(w, &o);
     ledger_world_pass(w, AO_MS(1));
     assert_int_equal(a->error, ERGON_OK);
-    expect_balance(w);
+    stage_balances(w);
 }
 
 static void an_end_waits_for_a_store_that_fails(void **state)
@@ -312,7 +296,7 @@ static void an_end_waits_for_a_store_that_fails(void **state)
     ledger_world_pass(w, AO_S(2));
     assert_int_equal(world_state(w, id), LEDGER_DONE);
     expect_row(w, id, LEDGER_DONE, 1);
-    expect_balance(w);
+    stage_balances(w);
 }
 
 static void many_that_could_not_be_written_are_written_later(void **state)
@@ -329,7 +313,7 @@ static void many_that_could_not_be_written_are_written_later(void **state)
     ledger_world_pass(w, AO_S(5));
     assert_int_equal(w->ledger->unsaved, 0);
     assert_int_equal(w->store->counts.submitted, 2000);
-    expect_balance(w);
+    stage_balances(w);
 }
 
 /* Whichever allocation of the ledger fails on the way: each task comes to an end, and the accounts
@@ -358,7 +342,7 @@ static void any_allocation_may_fail(void **state)
         if (id != 0 && world_entry(w, id))
             assert_false(ledger_state_open(world_state(w, id)));
     }
-    expect_balance(w);
+    stage_balances(w);
 }
 
 /* After a restart nobody would know how the first one ended. */

@@ -203,14 +203,20 @@ static const char *const steps[] = {"CREATE TABLE a (x); INSERT INTO a VALUES (1
                                     "ALTER TABLE a ADD COLUMN y; UPDATE a SET y = x + 1",
                                     "CREATE TABLE a (z)"};
 
-static int upgrade(struct world *w, unsigned version, char error[static TEXT])
+static int upgrade_by(struct world *w, const char *const *by, unsigned version,
+                      char error[static TEXT])
 {
     sqlite3 *db;
     error[0] = '\0';
     assert_int_equal(sqlite3_open(w->path, &db), SQLITE_OK);
-    int upgraded = schema_upgrade(db, steps, version, error, TEXT);
+    int upgraded = schema_upgrade(db, by, version, error, TEXT);
     sqlite3_close(db);
     return upgraded;
+}
+
+static int upgrade(struct world *w, unsigned version, char error[static TEXT])
+{
+    return upgrade_by(w, steps, version, error);
 }
 
 static void an_older_version_is_brought_up_to_date(void **state)
@@ -233,6 +239,28 @@ static void a_step_that_fails_leaves_the_older_version(void **state)
     assert_string_equal(error, "its tables cannot be made: table a already exists");
     assert_string_equal(sql(w->path, "SELECT * FROM a", out, sizeof out), "1\n");
     assert_string_equal(sql(w->path, "PRAGMA user_version", out, sizeof out), "1\n");
+}
+
+/* Its tasks are there, and new columns can be written. */
+static void a_file_of_the_first_version_goes_on(void **state)
+{
+    struct world *w = *state;
+    struct store_client c = {0};
+    char error[TEXT], out[TEXT];
+    const struct store_options options = client_options(w->path);
+    assert_int_equal(upgrade_by(w, schema_steps, 1, error), 0);
+    sql(w->path,
+        "INSERT INTO tasks (id, state, method, durable) VALUES (7, 'queued', 'm', 'fsync')", out,
+        sizeof out);
+    assert_true(client_open(&c, &options, error, sizeof error));
+    struct store_op *op = client_op(STORE_CHANGE);
+    op->task = (struct store_task){.id = 7, .state = CLIENT_OPEN, .cancel_asked = 1};
+    assert_int_equal(client_do(&c, op), STORE_OK);
+    client_close(&c);
+    assert_string_equal(sql(w->path, "SELECT task, cancel_asked FROM named_tasks", out, sizeof out),
+                        "t0000000000007|1\n");
+    snprintf(error, sizeof error, "%u\n", schema_version);
+    assert_string_equal(sql(w->path, "PRAGMA user_version", out, sizeof out), error);
 }
 
 /* --- For people --- */
@@ -314,6 +342,7 @@ int main(void)
         TEST(without_memory_nothing_is_left_behind),
         TEST(an_older_version_is_brought_up_to_date),
         TEST(a_step_that_fails_leaves_the_older_version),
+        TEST(a_file_of_the_first_version_goes_on),
         TEST(a_file_in_use_can_be_looked_into),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

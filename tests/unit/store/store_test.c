@@ -106,6 +106,7 @@ static void see_life(struct world *w, const struct store_task *t)
     see_number(w, "attempt", t->attempt);
     see_number(w, "failures", t->failures);
     see_number(w, "crashes", t->crashes);
+    see_number(w, "cancel_asked", t->cancel_asked);
     see_number(w, "due_at", t->due_at);
     see_number(w, "started_at", t->started_at);
     see_number(w, "ended_at", t->ended_at);
@@ -208,6 +209,7 @@ static struct store_op *full_task(void)
                                    .attempt = 22,
                                    .failures = 23,
                                    .crashes = 24,
+                                   .cancel_asked = 1,
                                    .due_at = 25,
                                    .started_at = 26,
                                    .ended_at = UINT64_MAX,
@@ -233,7 +235,7 @@ static void every_field_of_a_task_comes_back(void **state)
     expect(
         w,
         "counts 1 0 0 0 0 0\n" FULL_TASK(
-            "failed") " attempt=22 failures=23 crashes=24 due_at=25 started_at=26 "
+            "failed") " attempt=22 failures=23 crashes=24 cancel_asked=1 due_at=25 started_at=26 "
                       "ended_at=18446744073709551615 error_code=E error_text=text result=RESULT\n");
 }
 
