@@ -162,6 +162,21 @@ static const char *how_it_ended(const struct entry *on)
     return on && !is_open(on) ? ledger_state_names[on->state] : "ended otherwise";
 }
 
+/* Nobody who runs it again by hand wants it to fail for the same reason, now or after a restart. */
+void after_settle(struct ledger *l, struct entry *e)
+{
+    struct entry_more *more = e->more;
+    size_t was = entry_bytes(e);
+    if (!more || more->after_count == 0)
+        return;
+    free(more->after_ids);
+    more->after_ids = NULL;
+    more->after_count = 0;
+    more->after_failed = 0;
+    more->settled = true;
+    ledger_weigh(l, e, was);
+}
+
 void after_fail(struct ledger *l, struct entry *e)
 {
     const struct entry *on = ledger_find(l, e->more->after_failed);

@@ -68,6 +68,7 @@ struct entry_more {
     uint64_t *after_ids;   /* as ordered, for task.get and the store */
     uint64_t after_failed; /* the first of them that did not end well; 0: none */
     uint32_t after_count;
+    bool settled;     /* `after` counts no more: it was tried again by hand; so in the file, too */
     uint32_t waiters; /* who wants a coalesced run */
     ao_time backoff, backoff_max;
     uint8_t jitter;

@@ -227,6 +227,7 @@ bool after_go_on(struct ledger *l); /* a small step of `released`; true: nothing
 void after_ended(struct ledger *l, struct entry *e);  /* those that waited for it go on, or fail */
 void after_unlink(struct ledger *l, struct entry *e); /* it waits for nothing any more */
 void after_forget(struct entry *e);                   /* nor does anybody for it */
+void after_settle(struct ledger *l, struct entry *e); /* what it came after counts no more */
 void after_fail(struct ledger *l, struct entry *e);   /* by its after_failed */
 
 /* --- recover.c --- */

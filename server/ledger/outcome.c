@@ -202,8 +202,7 @@ bool ledger_retry(struct ledger *l, struct entry *e)
     e->ended = 0;
     if (e->deadline <= ledger_now(l))
         e->deadline = AO_NEVER;
-    if (e->more)
-        e->more->after_failed = 0;
+    after_settle(l, e);
     ledger_place(l, e, false);
     records_change(l, e);
     return true;

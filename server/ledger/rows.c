@@ -66,6 +66,7 @@ static void fill_changing(const struct ledger *l, const struct entry *e, struct 
     out->attempt = e->attempt;
     out->failures = e->failures;
     out->crashes = e->crashes;
+    out->settled = e->more && e->more->settled;
     out->cancel_asked = entry_is(e, ENTRY_CANCEL) && ledger_state_open(row_state(e));
     out->due_at = ledger_state_open(row_state(e)) ? wall_or_none(l, e->due) : 0;
     out->started_at = e->started;

@@ -11,6 +11,13 @@ static int put(struct store *s, const struct store_op *op)
     return rc;
 }
 
+static int run_for_id(struct store *s, enum store_statement which, uint64_t id)
+{
+    sqlite3_stmt *st = s->statements[which];
+    sqlite3_bind_int64(st, 1, (sqlite3_int64)id);
+    return store_run(st);
+}
+
 /* A row that is not there cannot be changed: its end would be told, and not be kept. */
 static int change(struct store *s, const struct store_op *op)
 {
@@ -18,14 +25,11 @@ static int change(struct store *s, const struct store_op *op)
     int rc = row_bind(st, &row_tasks, &op->task, true, &s->names);
     if (rc == SQLITE_OK)
         rc = store_run(st);
-    return rc == SQLITE_OK && sqlite3_changes(s->db) == 0 ? SQLITE_CONSTRAINT : rc;
-}
-
-static int run_for_id(struct store *s, enum store_statement which, uint64_t id)
-{
-    sqlite3_stmt *st = s->statements[which];
-    sqlite3_bind_int64(st, 1, (sqlite3_int64)id);
-    return store_run(st);
+    if (rc != SQLITE_OK)
+        return rc;
+    if (sqlite3_changes(s->db) == 0)
+        return SQLITE_CONSTRAINT;
+    return op->task.settled ? run_for_id(s, STATEMENT_SETTLE, op->task.id) : SQLITE_OK;
 }
 
 static int take_out(struct store *s, const struct store_op *op)

@@ -48,6 +48,7 @@ static int fail_sqlite(struct store *s, const char *path, char *error, size_t si
 static const char *const texts[STATEMENTS] = {
     [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",
     [STATEMENT_COMMIT] = "COMMIT",
+    [STATEMENT_SETTLE] = "UPDATE tasks SET after = NULL WHERE id = ?1",
     [STATEMENT_REMOVE] = "DELETE FROM tasks WHERE id = ?1",
     [STATEMENT_REMOVE_EVENTS] = "DELETE FROM events WHERE task = ?1",
     [STATEMENT_TRIM_EVENTS] = "DELETE FROM events WHERE task = ?1 AND seq < ?2",

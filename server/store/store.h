@@ -59,6 +59,7 @@ struct store_task {
     uint32_t failures;    /* attempts that failed: what the retries are counted by */
     uint32_t crashes;     /* of the server, while it ran */
     uint8_t cancel_asked; /* 1: it is to be cancelled when the attempt that runs has returned */
+    bool settled;         /* CHANGE: what it came after counts no more; `after` is emptied */
     uint64_t due_at;      /* not to be run before */
     uint64_t started_at, ended_at;
     struct span error_code, error_text; /* why the last attempt failed, or how it ended */

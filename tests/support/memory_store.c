@@ -116,7 +116,7 @@ static bool change(struct store *s, const struct store_task *t)
     r->limit_key = was.limit_key;
     r->rate_key = was.rate_key;
     r->params = was.params;
-    r->after = was.after;
+    r->after = t->settled ? (struct span){0} : was.after;
     r->created = was.created;
     r->deadline_at = was.deadline_at;
     r->timeout = was.timeout;

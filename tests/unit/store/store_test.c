@@ -262,6 +262,21 @@ static void a_change_is_of_what_changes_and_keeps_the_result(void **state)
     expect(w, "counts 1 1 0 0 0 0\n" FULL_TASK("done") " attempt=30 result=RESULT\n");
 }
 
+static void what_a_task_came_after_can_be_settled(void **state)
+{
+    struct world *w = *state;
+    open_client(w);
+    struct store_op *op = client_put(7, "m");
+    op->task.after = span_text("12345678");
+    assert_int_equal(client_do(&w->client, op), STORE_OK);
+    op = client_op(STORE_CHANGE);
+    op->task = (struct store_task){.id = 7, .attempt = 1, .settled = true};
+    assert_int_equal(client_do(&w->client, op), STORE_OK);
+    client_close(&w->client);
+    expect(w,
+           "counts 1 0 0 0 0 0\ntask 7 queued method=m created=1000000007 durable=2 attempt=1\n");
+}
+
 static void a_removed_task_takes_its_events_with_it(void **state)
 {
     struct world *w = *state;
@@ -524,6 +539,7 @@ int main(void)
         TEST(every_field_of_a_task_comes_back),
         TEST(a_task_of_few_words_is_no_more),
         TEST(a_change_is_of_what_changes_and_keeps_the_result),
+        TEST(what_a_task_came_after_can_be_settled),
         TEST(a_removed_task_takes_its_events_with_it),
         TEST(older_events_go_with_a_newer_one),
         TEST(crons_are_put_replaced_and_removed),
