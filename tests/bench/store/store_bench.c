@@ -1,8 +1,11 @@
 /* What a durable task costs: operations a second through the whole store (lane, thread, commit,
- * lane back), so many in flight at a time, which is what a commit takes together; beside them
- * appending the same bytes to a file of the same folder, and fdatasync.
+ * lane back), so many in flight at a time, which is what a commit takes together; the writer's
+ * processor time an operation, and what it writes in a commit; beside them appending the same bytes
+ * to a file of the same folder, and fdatasync.
  *
- *     bench_store [--folder DIR] [--json]       DIR is made, and emptied of what was made in it */
+ *     bench_store [--folder DIR] [--json] [--put N TOTAL]
+ *
+ * DIR is made, and emptied of what was made in it.  --put: that row alone, for who compares. */
 #include <ergon/poller.h>
 
 #include <fcntl.h>
@@ -10,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -53,10 +57,12 @@ static struct store_task task_of(uint64_t id)
 {
     return (struct store_task){.id = id,
                                .method = span_text("resize"),
+                               .tenant = span_text("anonymous"),
                                .params = span_of(params, sizeof params),
                                .created = 1700000000000000000u + id,
                                .backoff = AO_S(1),
                                .backoff_max = AO_S(3600),
+                               .jitter = 20,
                                .keep = AO_S(3600),
                                .keep_size = 1 << 20,
                                .priority = 5,
@@ -216,24 +222,62 @@ static double raw_rate(const char *path, uint32_t batch, uint64_t total)
     return (double)done / took * 1e6;
 }
 
+static double used_by(int who)
+{
+    struct rusage u;
+    getrusage(who, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e6 +
+           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
+/* Bytes that the process has written, and by how many calls. */
+static void written(double *bytes, double *calls)
+{
+    unsigned long long b = 0, n = 0;
+    FILE *f = fopen("/proc/self/io", "r");
+    if (!f || fscanf(f, "rchar: %*u wchar: %llu syscr: %*u syscw: %llu", &b, &n) != 2)
+        b = n = 0;
+    if (f)
+        fclose(f);
+    *bytes = (double)b;
+    *calls = (double)n;
+}
+
+/* What grew during a row. */
+struct spent {
+    double ns, writer_us, bytes, calls, commits;
+};
+
+static struct spent spent_so_far(struct client *c)
+{
+    struct store_info info;
+    store_info(c->store, &info);
+    struct spent s = {.ns = (double)now(),
+                      .writer_us = used_by(RUSAGE_SELF) - used_by(RUSAGE_THREAD),
+                      .commits = (double)info.commits};
+    written(&s.bytes, &s.calls);
+    return s;
+}
+
 static void row(struct report *r, const char *what, struct client *c, uint32_t in_flight,
                 uint64_t total, void (*fill)(struct client *c, struct store_op *op), double raw)
 {
-    struct store_info before, after;
-    store_info(c->store, &before);
-    ao_time began = now();
+    struct spent before = spent_so_far(c);
     run(c, in_flight, total, fill);
-    double took = (double)(now() - began);
-    store_info(c->store, &after);
-    double rate = (double)total / took * 1e6;
+    struct spent after = spent_so_far(c);
+    double commits = after.commits - before.commits, ops = (double)total;
+    double rate = ops / (after.ns - before.ns) * 1e6;
     report_row(r, what,
-               (double[]){rate, (double)total / (double)(after.commits - before.commits),
-                          quantile(c, 0.5), quantile(c, 0.99), quantile(c, 1), raw, rate / raw});
+               (double[]){rate, ops / commits, (after.writer_us - before.writer_us) / ops,
+                          (after.bytes - before.bytes) / commits / 1024,
+                          (after.calls - before.calls) / commits, quantile(c, 0.5),
+                          quantile(c, 0.99), quantile(c, 1), raw, rate / raw});
 }
 
-static const struct report_column columns[] = {{"k/s", 1},    {"a commit", 1}, {"p50 us", 0},
-                                               {"p99 us", 0}, {"max us", 0},   {"raw k/s", 1},
-                                               {"of raw", 2}};
+static const struct report_column columns[] = {
+    {"k/s", 1},    {"a commit", 1}, {"writer us", 2}, {"KiB a commit", 1}, {"writes", 1},
+    {"p50 us", 0}, {"p99 us", 0},   {"max us", 0},    {"raw k/s", 1},      {"of raw", 2}};
+enum { COLUMNS = sizeof columns / sizeof *columns };
 
 static void remove_file(const char *path)
 {
@@ -305,45 +349,62 @@ static void load(struct report *r, const char *path)
                           (double)file.st_size / LOAD_ROWS});
 }
 
-static const char *folder_of(int argc, char **argv, bool *json)
+struct options {
+    const char *folder;
+    bool json;
+    uint32_t in_flight; /* of the one row that is asked for; 0: all */
+    uint64_t total;
+};
+
+static struct options options_of(int argc, char **argv)
 {
-    const char *folder = "bench_store.d";
+    struct options o = {.folder = "bench_store.d"};
     for (int n = 1; n < argc; n++)
         if (strcmp(argv[n], "--json") == 0) {
-            *json = true;
+            o.json = true;
         } else if (strcmp(argv[n], "--folder") == 0 && n + 1 < argc) {
-            folder = argv[++n];
+            o.folder = argv[++n];
+        } else if (strcmp(argv[n], "--put") == 0 && n + 2 < argc) {
+            o.in_flight = (uint32_t)strtoul(argv[++n], NULL, 10);
+            o.total = strtoull(argv[++n], NULL, 10);
         } else {
-            fprintf(stderr, "usage: bench_store [--folder DIR] [--json]\n");
+            fprintf(stderr, "usage: bench_store [--folder DIR] [--json] [--put N TOTAL]\n");
             exit(2);
         }
-    return folder;
+    return o;
+}
+
+static void all(struct report *r, const char *path, const char *raw)
+{
+    static const struct report_column load_columns[] = {
+        {"open ms", 1}, {"load ms", 0}, {"bytes a task", 1}};
+    puts_of(r, path, raw, "put 1", 1, 20000);
+    puts_of(r, path, raw, "put 16", 16, 200000);
+    puts_of(r, path, raw, "put 64", 64, 600000);
+    puts_of(r, path, raw, "put 256", 256, 1000000);
+    puts_of(r, path, raw, "put 1024", 1024, 1000000);
+    puts_of(r, path, raw, "put 4096", 4096, 1000000);
+    lives(r, path, 64, 200000);
+    report_table(r, "Reading back", "rows", load_columns, 3);
+    load(r, path);
 }
 
 int main(int argc, char **argv)
 {
-    static const struct report_column load_columns[] = {
-        {"open ms", 1}, {"load ms", 0}, {"bytes a task", 1}};
-    bool json = false;
-    const char *folder = folder_of(argc, argv, &json);
+    const struct options o = options_of(argc, argv);
     char path[400], raw[400];
     struct report r;
-    mkdir(folder, 0700);
-    snprintf(path, sizeof path, "%s/tasks.db", folder);
-    snprintf(raw, sizeof raw, "%s/raw", folder);
-    report_open(&r, "store", json);
-    report_table(&r, "Durable tasks with 64 bytes of parameters", "in flight", columns, 7);
-    puts_of(&r, path, raw, "put 1", 1, 20000);
-    puts_of(&r, path, raw, "put 16", 16, 200000);
-    puts_of(&r, path, raw, "put 64", 64, 600000);
-    puts_of(&r, path, raw, "put 256", 256, 1000000);
-    puts_of(&r, path, raw, "put 1024", 1024, 1000000);
-    puts_of(&r, path, raw, "put 4096", 4096, 1000000);
-    lives(&r, path, 64, 200000);
-    report_table(&r, "Reading back", "rows", load_columns, 3);
-    load(&r, path);
+    mkdir(o.folder, 0700);
+    snprintf(path, sizeof path, "%s/tasks.db", o.folder);
+    snprintf(raw, sizeof raw, "%s/raw", o.folder);
+    report_open(&r, "store", o.json);
+    report_table(&r, "Durable tasks with 64 bytes of parameters", "in flight", columns, COLUMNS);
+    if (o.in_flight)
+        puts_of(&r, path, raw, "put", o.in_flight, o.total);
+    else
+        all(&r, path, raw);
     report_end(&r);
     remove_file(path);
-    rmdir(folder);
+    rmdir(o.folder);
     return 0;
 }
