@@ -79,7 +79,7 @@ void store_commit(struct store *s, uint32_t count)
     figure_set(&s->figures.commit_ns, now() - began);
     figure_add(&s->figures.commits, 1);
     figure_add(&s->figures.operations, count);
-    store_note_size(s);
+    store_note_log(s);
 }
 
 /* The counters' row changes with each commit, so that this one writes.  A full disk may have room

@@ -107,8 +107,8 @@ static int make_file(const char *path, char *error, size_t size)
 
 static int open_file(struct store *s, const struct store_options *o, char *error, size_t size)
 {
-    int rc = sqlite3_open_v2(
-        o->path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, o->vfs);
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    int rc = log_vfs_open(&s->vfs, o->path, &s->db, flags, o->vfs);
     if (!s->db)
         return store_fail(error, size, o->path, "%s", store_error_text(STORE_MEMORY));
     if (rc != SQLITE_OK)

@@ -4,6 +4,7 @@
  *   writer.c   the thread, its lanes, its round                  commit.c   one batch, one commit
  *   apply.c    one operation                                     rows.c     structures and rows
  *   checkpoint.c   the log goes into the file, in small steps    schema_upgrade.c   older versions
+ *   log_vfs.c  the log is written once a commit
  *
  * The connection is one thread's at a time: of who opens, then the writer's, then of who closes. */
 #ifndef ERGON_STORE_PARTS_H
@@ -15,6 +16,7 @@
 #include <ergon/poller.h>
 
 #include "server/runtime/figure.h"
+#include "server/store/log_vfs.h"
 #include "server/store/rows.h"
 
 enum {
@@ -50,6 +52,7 @@ struct store_figures {
 struct store {
     sqlite3 *db;
     sqlite3_stmt *statements[STATEMENTS];
+    struct log_vfs vfs; /* of `db` */
     struct row_names names;
     int lock; /* descriptor; -1: not taken */
     ao_time retry;
@@ -62,6 +65,9 @@ struct store {
     ao_time retry_at;        /* while it is broken */
     uint32_t log_pages;      /* of SQLite's log, by the last commit */
     uint32_t log_moved;      /* of these the first so many are in the file itself */
+    uint32_t page_size;      /* bytes */
+    uint64_t file_size;      /* bytes, without the log: after the last checkpoint */
+    uint64_t log_size;       /* bytes: the log only grows */
 
     struct lane in, out; /* from and to the client */
     struct poller *poller;
@@ -97,6 +103,7 @@ void store_try_again(struct store *s); /* of a broken one, when it is time */
 void checkpoint_watch(struct store *s);
 bool checkpoint_due(const struct store *s, bool idle);
 void checkpoint_run(struct store *s);
-void store_note_size(struct store *s); /* of the file and its log, for the figures */
+void store_note_size(struct store *s); /* of the file and its log, as they are now */
+void store_note_log(struct store *s);  /* after a commit */
 
 #endif

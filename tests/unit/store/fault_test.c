@@ -16,7 +16,7 @@
 #include "tests/support/store_model.h"
 #include "tests/support/virtual.h"
 
-enum { BURST = 24, BURSTS = 18, TEXT = 300 };
+enum { BURST = 24, BURSTS = 36, TEXT = 300 };
 
 struct world {
     char folder[64], path[96];

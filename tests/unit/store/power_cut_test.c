@@ -22,7 +22,7 @@ enum {
     CUTS_OF_A_DISK = 50,
     BURST = 40,
     BURSTS = 80,
-    CALLS = 500,
+    CALLS = 300,
     TEXT = 300
 };
 
