@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "server/config_parts.h"
@@ -224,9 +225,16 @@ static void check_listener_files(const struct subject *s)
 static void check_store(struct config_report *r, const struct config *c)
 {
     char folder[PATH_MAX], text[CONFIG_WHY_MAX], why[128];
+    struct stat file;
 
     if (!c->store)
         return;
+    if (stat(c->store, &file) == 0 && !S_ISREG(file.st_mode)) {
+        snprintf(text, sizeof text, "%.150s: is no regular file (name one, or one to be made)",
+                 c->store);
+        problem(r, c, "store", text);
+        return;
+    }
     snprintf(folder, sizeof folder, "%s", c->store);
     const char *wrong = dirname(folder);
     if (access(wrong, R_OK | W_OK | X_OK) == 0) {

@@ -4,8 +4,11 @@
 
 static int fail(struct store *s, char *error, size_t size)
 {
-    snprintf(error, size, "the store cannot be read: %s", sqlite3_errmsg(s->db));
-    return -1;
+    bool damaged = sqlite3_errcode(s->db) == SQLITE_CORRUPT;
+    return store_fail(error, size, sqlite3_db_filename(s->db, "main"), "it cannot be read: %s%s",
+                      sqlite3_errmsg(s->db),
+                      damaged ? "; put a copy in its place, or save what sqlite3's .recover can"
+                              : "");
 }
 
 /* Every row of a query is given to `row`, which returns false to end the reading. */

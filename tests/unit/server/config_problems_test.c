@@ -226,6 +226,9 @@ static void what_does_not_go_together_is_told(void **state)
         "ever arrive (make it larger)\n"
         "ergond.yaml:12: store: /nowhere/at: cannot be written: No such file or directory\n"
         "ergond.yaml:7: tls.key: /nowhere: cannot be read: No such file or directory\n");
+    scratch_refused(&scratch, "store: /dev/null\n", NULL, NULL,
+                    "ergond.yaml:1: store: /dev/null: is no regular file (name one, or one to be "
+                    "made)\n");
     scratch_refused(&scratch, "listen: []\n", NULL, NULL,
                     "ergond.yaml:1: listen: names no place to listen at\n");
 }
