@@ -84,6 +84,29 @@ static bool make_room(struct ledger *l, size_t weight)
     return true;
 }
 
+/* What is larger than all may be together costs no other task its place. */
+static enum ergon_error check_room(struct ledger *l, const struct order *o, char *text, size_t size)
+{
+    unsigned long long most = (unsigned long long)l->options.bytes_max;
+    size_t weight = weight_of(o);
+    if (weight > most)
+        return refuse(
+            ERGON_E_TOO_LARGE, text, size,
+            "the task takes %zu bytes, and all tasks together may take %llu (tasks.bytes)", weight,
+            most);
+    if (make_room(l, weight))
+        return ERGON_OK;
+    if (l->count >= l->options.tasks_max)
+        return refuse(ERGON_E_BUSY, text, size,
+                      "the server holds %llu tasks, and may not hold more (tasks.max); try again "
+                      "later",
+                      (unsigned long long)l->count);
+    return refuse(
+        ERGON_E_BUSY, text, size,
+        "the server's tasks take %llu of at most %llu bytes (tasks.bytes); try again later",
+        (unsigned long long)l->bytes, most);
+}
+
 static enum ergon_error check(struct ledger *l, const struct order *o, char *text, size_t size)
 {
     int len = (int)(o->method.len < 64 ? o->method.len : 64);
@@ -99,12 +122,8 @@ static enum ergon_error check(struct ledger *l, const struct order *o, char *tex
                       "the queue \"%.*s\" is being drained and takes no new tasks; queue.resume "
                       "opens it",
                       len, name);
-    if (!make_room(l, weight_of(o)))
-        return refuse(ERGON_E_BUSY, text, size,
-                      "the server holds %llu tasks in %llu bytes, and may not hold more; try again "
-                      "later",
-                      (unsigned long long)l->count, (unsigned long long)l->bytes);
-    return check_store(l, o, text, size);
+    enum ergon_error full = check_room(l, o, text, size);
+    return full == ERGON_OK ? check_store(l, o, text, size) : full;
 }
 
 /* --- A new one --- */

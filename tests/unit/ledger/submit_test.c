@@ -54,10 +54,12 @@ static void beyond_the_bound_it_is_busy(void **state)
     w->ledger->options.tasks_max = 2;
     ledger_world_submit(w, &o);
     ledger_world_submit(w, &o);
-    assert_int_equal(refused(w, &o, "2 tasks"), ERGON_E_BUSY);
+    assert_int_equal(refused(w, &o, "2 tasks, and may not hold more (tasks.max)"), ERGON_E_BUSY);
     w->ledger->options.tasks_max = 10;
     w->ledger->options.bytes_max = w->ledger->bytes + 100;
-    assert_int_equal(refused(w, &o, "bytes"), ERGON_E_BUSY);
+    assert_int_equal(refused(w, &o, "tasks.bytes"), ERGON_E_BUSY);
+    w->ledger->options.bytes_max = 100;
+    assert_int_equal(refused(w, &o, "tasks.bytes"), ERGON_E_TOO_LARGE);
 }
 
 static void what_has_ended_makes_room(void **state)
