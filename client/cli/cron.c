@@ -105,12 +105,12 @@ static const struct command CRON_PUT = {
     .text = "Puts a new schedule, or one in place of that of this name, and prints when it fires\n"
             "next. SCHEDULE is 'MINUTE HOUR DAY MONTH WEEKDAY' as in cron(5), @hourly, @daily,\n"
             "@weekly, @monthly, @yearly, or 'every 5m'. The options of a task hold for each that\n"
-            "is submitted (but --delay, --at, --task-key and --after).\n",
+            "is submitted; a cron has no --delay, --at, --task-key and --after.\n",
     .examples =
         "  ergon cron put nightly '30 3 * * *' --zone Europe/Berlin report\n"
         "  ergon cron put poll 'every 5m' --jitter 30s --retries 2 fetch https://example.org\n",
     .options = PUT_OPTIONS,
-    .shared = TASK_OPTIONS,
+    .shared = TASK_OPTIONS + TASK_OPTIONS_ONCE,
     .options_size = sizeof(struct put_options),
     .arguments_min = 3,
     .arguments_max = -1,

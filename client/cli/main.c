@@ -47,7 +47,8 @@ static void print_usage(FILE *out)
 
 static enum status print_command_help(const struct command *c)
 {
-    printf("Usage: ergon %s [OPTION...] %s\n\n%s\n", c->name, c->arguments, c->text);
+    printf("Usage: ergon %s [OPTION...]%s%s\n\n%s\n", c->name, c->arguments[0] != 0 ? " " : "",
+           c->arguments, c->text);
     if (c->options != NULL || c->shared != NULL) {
         puts("Options:");
         options_help(stdout, c->options);

@@ -143,13 +143,24 @@ static const char *what_cancelling_did(const char *state)
     return out ? "is told to stop" : "cancelled";
 }
 
+static void say_not_cancelled(const char *id, const char *state)
+{
+    static const char *const ends[] = {"done", "failed", "cancelled", "expired", "dead", NULL};
+    for (const char *const *end = ends; *end != NULL; end++)
+        if (strcmp(state, *end) == 0) {
+            complain("%s is not cancelled by this: it had ended before, as %s", id, state);
+            return;
+        }
+    complain("%s is not cancelled: others still want it", id);
+}
+
 static enum status print_cancelled(const struct globals *g, json_t *answer)
 {
     const char *id = people_text(answer, "id");
     const char *state = people_text(answer, "state");
     bool good = json_is_true(json_object_get(answer, "cancelled"));
     if (!good && !g->quiet)
-        complain("%s is %s, and not cancelled: it had ended, or others still want it", id, state);
+        say_not_cancelled(id, state);
     if (g->json) {
         enum status printed = print_json(answer);
         return good ? printed : STATUS_REMOTE;

@@ -30,6 +30,23 @@ static void refuse(struct many *m, uint64_t line, const char *why)
 
 /* ---- lines ---- */
 
+/* One that would be overlooked, since all but the method may be left out. */
+static const char *odd_member(json_t *line)
+{
+    static const char *const known[] = {"method", "params", "options"};
+    const char *key;
+    json_t *value;
+    json_object_foreach(line, key, value)
+    {
+        bool good = false;
+        for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+            good = good || strcmp(key, known[i]) == 0;
+        if (!good)
+            return key;
+    }
+    return NULL;
+}
+
 /* An array as it is; an object as an array; NULL: neither.  A new reference. */
 static json_t *order_of(json_t *line)
 {
@@ -38,10 +55,22 @@ static json_t *order_of(json_t *line)
     json_t *method = json_object_get(line, "method");
     json_t *params = json_object_get(line, "params");
     json_t *options = json_object_get(line, "options");
-    if (!json_is_string(method))
+    if (!json_is_string(method) || odd_member(line) != NULL)
         return NULL;
     return json_pack("[O, o, o]", method, params != NULL ? json_incref(params) : json_array(),
                      options != NULL ? json_incref(options) : json_object());
+}
+
+static void refuse_order(struct many *m, json_t *line)
+{
+    char why[160];
+    const char *odd = odd_member(line);
+    if (odd != NULL)
+        snprintf(why, sizeof why, "unknown member \"%.60s\": there are method, params and options",
+                 odd);
+    else
+        snprintf(why, sizeof why, "not [METHOD, [ARG...], {OPTIONS}], and no object with a method");
+    refuse(m, m->line, why);
 }
 
 static void add_line(struct many *m, const char *text, size_t len)
@@ -52,7 +81,7 @@ static void add_line(struct many *m, const char *text, size_t len)
     if (line == NULL)
         refuse(m, m->line, error.text);
     else if (order == NULL)
-        refuse(m, m->line, "not [METHOD, [ARG...], {OPTIONS}], and no object with a method");
+        refuse_order(m, line);
     if (order != NULL) {
         m->lines[json_array_size(m->orders)] = m->line;
         json_array_append_new(m->orders, order);
@@ -139,6 +168,12 @@ static bool blames_a_line(const struct ergon_answer *a)
     return false;
 }
 
+static const char *behind_prefix(const char *text, const char *prefix)
+{
+    size_t len = strlen(prefix);
+    return strncmp(text, prefix, len) == 0 ? text + len : text;
+}
+
 /* Halves until the line is found that is to blame. */
 static enum status submit_part(struct many *m, size_t first, size_t count)
 {
@@ -148,7 +183,8 @@ static enum status submit_part(struct many *m, size_t first, size_t count)
         take_answers(m, first, json_from_value(span_of(a->result.at, a->result.len)));
         return STATUS_OK;
     }
-    snprintf(why, sizeof why, "%s%s%s", a->code, a->code[0] != 0 ? ": " : "", a->text);
+    snprintf(why, sizeof why, "%s%s%s", a->code, a->code[0] != 0 ? ": " : "",
+             count == 1 ? behind_prefix(a->text, "task 1 of the list: ") : a->text);
     if (!blames_a_line(a)) {
         complain("%s:%llu to %llu: %s", m->path, (unsigned long long)m->lines[first],
                  (unsigned long long)m->lines[first + count - 1], why);

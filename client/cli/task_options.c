@@ -10,9 +10,12 @@
 
 #define AT(field) offsetof(struct task_options, field)
 const struct option_spec TASK_OPTIONS[] = {
-    {'p', "priority", "N", "0 to 9, higher goes first; 5", OPTION_TEXT, AT(priority)},
     {0, "delay", "TIME", "not before then: 30s, 2h", OPTION_TEXT, AT(delay)},
     {0, "at", "WHEN", "the same: 2026-11-22T09:30:00+01:00, or Unix ms", OPTION_TEXT, AT(at)},
+    {0, "task-key", "KEY", "while a task of this key is kept, it is the answer", OPTION_TEXT,
+     AT(key)},
+    {0, "after", "ID[,ID...]", "these must be done first", OPTION_TEXT, AT(after)},
+    {'p', "priority", "N", "0 to 9, higher goes first; 5", OPTION_TEXT, AT(priority)},
     {0, "attempt-timeout", "TIME", "limit of one attempt", OPTION_TEXT, AT(attempt_timeout)},
     {0, "deadline", "TIME", "limit of the whole, attempts and waits", OPTION_TEXT, AT(deadline)},
     {0, "retries", "N", "further attempts after one that failed; 0", OPTION_TEXT, AT(retries)},
@@ -21,14 +24,11 @@ const struct option_spec TASK_OPTIONS[] = {
     {0, "backoff-max", "TIME", "the longest such wait; 1h", OPTION_TEXT, AT(backoff_max)},
     {0, "backoff-jitter", "PERCENT", "of the wait that is left to chance; 50", OPTION_TEXT,
      AT(backoff_jitter)},
-    {0, "task-key", "KEY", "while a task of this key is kept, it is the answer", OPTION_TEXT,
-     AT(key)},
     {0, "coalesce", "NAME", "join an open run of this name", OPTION_TEXT, AT(coalesce)},
     {0, "limit", "KEY=MAX", "at most MAX tasks of KEY run at a time", OPTION_TEXT, AT(limit)},
     {0, "rate", "KEY=MAX/TIME", "at most MAX starts of KEY in TIME: mail=10/1m", OPTION_TEXT,
      AT(rate)},
     {0, "tenant", "NAME", "whose share it counts to; the principal", OPTION_TEXT, AT(tenant)},
-    {0, "after", "ID[,ID...]", "these must be done first", OPTION_TEXT, AT(after)},
     {0, "keep", "TIME", "how long it is kept after its end; 1h", OPTION_TEXT, AT(keep)},
     {0, "keep-size", "SIZE", "a larger result is not kept; 1m", OPTION_TEXT, AT(keep_size)},
     {0, "durable", "LEVEL", "none, async or fsync", OPTION_TEXT, AT(durable)},
@@ -113,7 +113,10 @@ static json_t *ids(const char *text)
             json_array_append_new(list, json_stringn(text, len));
         text += len + (text[len] == ',');
     }
-    return list;
+    if (json_array_size(list) > 0)
+        return list;
+    json_decref(list);
+    return NULL;
 }
 
 static const struct {
@@ -136,7 +139,7 @@ static const struct {
     {"limit", AT(limit), limit, "KEY=MAX, as smtp=3"},
     {"rate", AT(rate), rate, "KEY=MAX/TIME, as smtp=10/1m"},
     {"tenant", AT(tenant), any_text, "a string"},
-    {"after", AT(after), ids, "a list of ids"},
+    {"after", AT(after), ids, "an id, or several with commas between them"},
     {"keep", AT(keep), duration, "a duration with a unit, as 250ms or 5s"},
     {"keep_size", AT(keep_size), size, "a size, as 64k or 1m"},
     {"durable", AT(durable), level, "none, async or fsync"},

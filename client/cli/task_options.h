@@ -14,6 +14,8 @@ struct task_options {
     const char *keep, *keep_size, *durable;
 };
 
+/* The first of them are for a task that is submitted once; a cron takes those behind. */
+enum { TASK_OPTIONS_ONCE = 4 };
 extern const struct option_spec TASK_OPTIONS[];
 
 /* The map of options as the wire has it, a new reference.  NULL: a message was printed. */

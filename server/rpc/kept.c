@@ -164,6 +164,10 @@ static bool read_cursor(struct reader *r, void *out)
     return false;
 }
 
+#define EXPECTS_STATE                                                                              \
+    "queued, delayed, waiting, assigned, running, parked, done, failed, cancelled, expired or "    \
+    "dead"
+
 static void serve_list(struct rpc_request *rq)
 {
     struct ask_build b;
@@ -174,7 +178,7 @@ static void serve_list(struct rpc_request *rq)
     f->state = -1;
     f->max = PAGE;
     const struct option options[] = {
-        {"state", read_state, &f->state, "the name of a state, such as \"queued\""},
+        {"state", read_state, &f->state, EXPECTS_STATE},
         {"method", option_name, &f->method, EXPECTS_NAME},
         {"tenant", option_name, &f->tenant, EXPECTS_NAME},
         {"key", option_name, &f->key, EXPECTS_NAME},

@@ -84,6 +84,11 @@ class TasksTest(unittest.TestCase):
     def test_what_is_refused(self):
         self.complaint("task", "submit", "no.such", status=NOT_FOUND)
         self.assertIn("priority", self.complaint("task", "submit", "--priority", "10", "echo", status=REMOTE))
+        self.assertIn("--after", self.complaint("task", "submit", "--after", ",", "echo", status=USAGE))
+        self.assertIn("parked", self.complaint("task", "list", "--state", "ready", status=REMOTE))
+        self.assertIn("of 1 to 256 bytes", self.complaint("task", "submit", "--limit", "k" * 257 + "=1", "echo",
+                                                          status=REMOTE))
+        self.complaint("cron", "put", "c", "@daily", "echo", "--delay", "1s", status=USAGE)
         self.complaint("task", "get", "t0000000000001", status=NOT_FOUND)
         self.complaint("task", "watch", "t0000000000001", status=NOT_FOUND)
         self.complaint("queue", "pause", "no.such", status=NOT_FOUND)
@@ -104,13 +109,16 @@ class TasksTest(unittest.TestCase):
         path = os.path.join(self.folder, "many")
         with open(path, "w") as f:
             f.write('["echo", [1]]\n{"method": "echo", "params": [2], "options": {"priority": 3}}\n'
-                    '["no.such"]\n\nnot JSON\n["echo", [3], {"prioritee": 1}]\n["echo", [4]]\n')
+                    '["no.such"]\n\nnot JSON\n["echo", [3], {"prioritee": 1}]\n["echo", [4]]\n'
+                    '{"method": "echo", "parms": [5]}\n')
         status, out, err = run_ergon(self.url, "task", "submit", "--many", path)
         self.assertEqual((status, len(out.split())), (REMOTE, 3))
-        self.assertEqual(sorted(line.split(":")[2] for line in err.splitlines()[:-1]), ["3", "5", "6"])
+        self.assertEqual(sorted(line.split(":")[2] for line in err.splitlines()[:-1]), ["3", "5", "6", "8"])
         self.assertIn("NO_METHOD", err)
         self.assertIn("prioritee", err)
-        self.assertTrue(err.endswith("ergon: 3 submitted, 3 refused\n"), err)
+        self.assertIn("parms", err)
+        self.assertNotIn("of the list", err)
+        self.assertTrue(err.endswith("ergon: 3 submitted, 4 refused\n"), err)
         results = [self.ergon("task", "wait", "--result", id) for id in out.decode().split()]
         self.assertEqual(results, ["1\n", "2\n", "4\n"])
 
@@ -177,7 +185,10 @@ class TasksTest(unittest.TestCase):
     def test_cancel_and_retry(self):
         id = self.submit("echo", "--delay", HOUR)
         self.assertEqual(self.ergon("task", "cancel", id), f"{id} cancelled\n")
-        self.assertIn("not cancelled", self.complaint("task", "cancel", id, status=REMOTE))
+        self.assertIn("had ended before, as cancelled", self.complaint("task", "cancel", id, status=REMOTE))
+        shared = self.submit("sleep", HOUR, "--coalesce", "c")
+        self.submit("sleep", HOUR, "--coalesce", "c")
+        self.assertIn("others still want it", self.complaint("task", "cancel", shared, status=REMOTE))
         self.assertEqual(self.json("task", "get", id)["state"], "cancelled")
         self.assertTrue(self.ergon("task", "retry", id).startswith(id))
         self.assertEqual(self.ergon("task", "wait", id), f"{id} done\n")
