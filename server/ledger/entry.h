@@ -91,7 +91,8 @@ enum entry_flag {
     ENTRY_PICKABLE = 256,   /* stands in the pick of its kind */
     ENTRY_DIRTY = 512,      /* changed since the operation that is on its way was made */
     ENTRY_UNSAVED = 1024,   /* its last operation failed: it is tried again */
-    ENTRY_SUSPECT = 2048    /* has the one place that there is for suspects */
+    ENTRY_SUSPECT = 2048,   /* has the one place that there is for suspects */
+    ENTRY_UNTOLD = 4096     /* read back, ended: what its row tells is not in its history yet */
 };
 
 struct entry {

@@ -9,6 +9,7 @@
 enum {
     HISTORY_BYTES_MAX = 64 * 1024,
     HISTORY_TEXT_MAX = 1024,
+    HISTORY_SAID_STEP = 64, /* of what handlers say, numbers that are multiples of it are stored */
     HISTORY_DATA_MAX = HISTORY_BYTES_MAX - HISTORY_TEXT_MAX - 64
 };
 

@@ -12,7 +12,8 @@
  *   watch.c      asks that follow a history       read.c       entries as MessagePack
  *   queues.c     queue.*                          list.c       task.list
  *   explain.c    task.explain, queue.explain      audit.c      the accounts
- *   crons.c      tasks by calendar                suspects.c   what ran at crashes runs alone */
+ *   crons.c      tasks by calendar                suspects.c   what ran at crashes runs alone
+ *   told.c       histories read back */
 #ifndef ERGON_LEDGER_PARTS_H
 #define ERGON_LEDGER_PARTS_H
 
@@ -233,6 +234,11 @@ void after_fail(struct ledger *l, struct entry *e);   /* by its after_failed */
 /* --- recover.c --- */
 void recover_go_on(struct ledger *l); /* with the store started */
 
+/* --- told.c --- */
+void told_event(struct ledger *l, const struct store_event *row); /* one of the file, in order */
+void told_crash(struct ledger *l, struct entry *e);  /* of one that ran when the server died */
+void told_by_row(struct ledger *l, struct entry *e); /* before its history is looked at */
+
 /* --- rows.c --- */
 /* Puts the row that the file does not have yet, or changes it; NULL without memory.  Its spans lie
  * in the entry, but for what may change while it is on its way; the entry is
@@ -248,6 +254,8 @@ extern const struct ao_class ledger_retry_class;        /* of l->retry */
 void records_flush(struct ledger *l); /* pushes what waits for an operation; before the stop */
 void records_remove(struct ledger *l, struct entry *e);
 void records_event(struct ledger *l, struct entry *e, const struct history_event *event);
+/* What its row told of its history is stored: from now on the row tells something else. */
+void records_told(struct ledger *l, struct entry *e);
 bool records_take(struct ledger *l); /* what came back; true: nothing is left */
 
 /* --- keep.c --- */

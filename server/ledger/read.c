@@ -146,8 +146,10 @@ void read_entry(struct ledger *l, struct entry *e, unsigned parts, struct pack *
     pack_error(p, e->end);
     if (parts & READ_RESULT)
         pack_result(p, e->end);
-    if (parts & READ_HISTORY)
+    if (parts & READ_HISTORY) {
+        told_by_row(l, e);
         pack_history(p, e);
+    }
 }
 
 /* task.get */

@@ -91,16 +91,26 @@ void records_forget(struct ledger *l, struct entry *e)
         l->unsaved_at = e->all_next;
 }
 
-/* What the row tells by itself is not stored: the first start, and an end right behind it; nor is
- * what a handler says on the way. */
-static bool is_worth_storing(const struct history_event *event)
+/* Of what a handler says on the way the first and a few more are stored, so that after a crash it
+ * is known up to where numbers may have been given out. */
+static bool is_mark(const struct entry *e, const struct history_event *said)
+{
+    struct history_event before;
+    return said->seq % HISTORY_SAID_STEP == 0 ||
+           (history_get(e, said->seq - 1, &before) && before.what != LEDGER_EVENT_PROGRESS &&
+            before.what != LEDGER_EVENT_PARTIAL);
+}
+
+/* What the row tells by itself is not stored: the first start, and an end right behind it. */
+static bool is_worth_storing(const struct entry *e, const struct history_event *event)
 {
     switch ((enum ledger_event)event->what) {
     case LEDGER_EVENT_SUBMITTED:
-    case LEDGER_EVENT_PROGRESS:
-    case LEDGER_EVENT_PARTIAL:
     case LEDGER_EVENT_COUNT:
         return false;
+    case LEDGER_EVENT_PROGRESS:
+    case LEDGER_EVENT_PARTIAL:
+        return is_mark(e, event);
     case LEDGER_EVENT_STARTED:
         return event->seq > 2;
     case LEDGER_EVENT_DONE:
@@ -123,10 +133,8 @@ static bool is_worth_storing(const struct history_event *event)
     return true;
 }
 
-void records_event(struct ledger *l, struct entry *e, const struct history_event *event)
+static void store_event(struct ledger *l, struct entry *e, const struct history_event *event)
 {
-    if (e->durable == LEDGER_NONE || l->options.history_max == 0 || !is_worth_storing(event))
-        return;
     struct store_op *op = calloc(1, sizeof *op + event->text.len);
     if (!op)
         return;
@@ -143,6 +151,21 @@ void records_event(struct ledger *l, struct entry *e, const struct history_event
     if (event->text.len > 0)
         op->event.text = span_of(memcpy(text, event->text.at, event->text.len), event->text.len);
     store_push(l->store, op);
+}
+
+void records_event(struct ledger *l, struct entry *e, const struct history_event *event)
+{
+    if (e->durable != LEDGER_NONE && l->options.history_max > 0 && is_worth_storing(e, event))
+        store_event(l, e, event);
+}
+
+void records_told(struct ledger *l, struct entry *e)
+{
+    struct history_event event;
+    if (e->durable == LEDGER_NONE || l->options.history_max == 0)
+        return;
+    for (uint32_t seq = 2; history_get(e, seq, &event) && event.seq <= 3; seq = event.seq + 1)
+        store_event(l, e, &event);
 }
 
 /* --- What came back --- */

@@ -148,8 +148,10 @@ static void enter(struct ledger *l, struct entry *e, enum ledger_state state)
     e->ending = (uint8_t)state; /* until it goes on */
     ledger_entry_enter(l, e);
     ledger_entry_name(l, e, open && !entry_is(e, ENTRY_CANCEL));
-    if (!open)
-        ledger_turn(l, e, state, LEDGER_WHY_ENDED);
+    if (open)
+        return;
+    entry_set(e, ENTRY_UNTOLD);
+    ledger_turn(l, e, state, LEDGER_WHY_ENDED);
 }
 
 static bool take_task(void *arg, const struct store_task *row)
@@ -174,49 +176,9 @@ static bool take_task(void *arg, const struct store_task *row)
     return true;
 }
 
-/* --- Histories --- */
-
-static int event_of_name(struct span name)
-{
-    for (int what = 0; what < LEDGER_EVENT_COUNT; what++)
-        if (span_is(name, ledger_event_name((enum ledger_event)what)))
-            return what;
-    return -1;
-}
-
-static void remember(struct ledger *l, struct entry *e, struct history_event event)
-{
-    size_t was = entry_bytes(e);
-    history_skip(e, event.seq);
-    history_add(l, e, &event);
-    ledger_weigh(l, e, was);
-}
-
-/* The first start is told by the row. */
-static void remember_start(struct ledger *l, struct entry *e)
-{
-    if (!e->history && e->attempt > 0)
-        remember(l, e,
-                 (struct history_event){
-                     .seq = 2, .what = LEDGER_EVENT_STARTED, .attempt = 1, .at = e->started});
-}
-
 static bool take_event(void *arg, const struct store_event *row)
 {
-    struct reading *r = arg;
-    struct entry *e = ledger_find(r->ledger, row->id);
-    int what = event_of_name(row->what);
-    if (!e || what < 0)
-        return true;
-    if (row->seq > 2)
-        remember_start(r->ledger, e);
-    remember(r->ledger, e,
-             (struct history_event){.seq = row->seq,
-                                    .what = (uint8_t)what,
-                                    .attempt = row->attempt,
-                                    .at = row->at,
-                                    .text = row->text,
-                                    .data = row->data});
+    told_event(((struct reading *)arg)->ledger, row);
     return true;
 }
 
@@ -240,7 +202,7 @@ static bool may_go_on(const struct ledger *l, const struct entry *e)
 static void crashed(struct ledger *l, struct entry *e)
 {
     char text[96];
-    remember_start(l, e);
+    told_crash(l, e);
     if (e->crashes < UINT8_MAX)
         e->crashes++;
     snprintf(text, sizeof text, "the server ended while attempt %u ran", e->attempt);

@@ -51,6 +51,7 @@ static void count(struct ledger *l, struct entry *e, enum ledger_state state)
 
 void ledger_note_event(struct ledger *l, struct entry *e, struct history_event event)
 {
+    told_by_row(l, e);
     size_t was = entry_bytes(e);
     event.at = ledger_wall(l);
     event.attempt = e->attempt;

@@ -116,6 +116,7 @@ void watch_serve(struct ledger *l, struct ask *a)
     struct entry *e = ask_entry(l, a);
     if (!e)
         return;
+    told_by_row(l, e);
     if (a->from == 0)
         a->from = 1;
     if (a->push && !push_all(a, e)) {
