@@ -11,6 +11,8 @@
 #include "server/runtime/log.h"
 #include "server/store/store_parts.h"
 
+enum { STEADY_RETRIES = 10 /* it works when nothing failed for so many `retry` */ };
+
 static ao_time now(void)
 {
     return ao_clock_monotonic.now(NULL);
@@ -39,10 +41,11 @@ static void become(struct store *s, enum store_error error)
 static void fail(struct store *s, int rc)
 {
     enum store_error error = store_error_of(s->db, rc);
-    if (error != s->broken)
+    if (error != s->told)
         log_error("the store cannot write", LOG_STR("error", store_error_text(error)),
                   LOG_STR("sqlite", sqlite3_errmsg(s->db)));
     become(s, error);
+    s->told = error;
     if (!sqlite3_get_autocommit(s->db))
         sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
     s->retry_at = now() + s->retry;
@@ -82,10 +85,22 @@ void store_commit(struct store *s, uint32_t count)
     store_note_log(s);
 }
 
+/* A full disk has room for a small commit again and again: the end of a trouble is told when it has
+ * not come back for a while. */
+static void tell_it_works(struct store *s)
+{
+    if (s->told == STORE_OK || now() < s->retry_at)
+        return;
+    log_info("the store writes again");
+    s->told = STORE_OK;
+}
+
 /* The counters' row changes with each commit, so that this one writes.  A full disk may have room
  * in the log once that has gone into the file. */
 void store_try_again(struct store *s)
 {
+    if (s->broken == STORE_OK)
+        tell_it_works(s);
     if (s->broken == STORE_OK || s->broken == STORE_CORRUPT || now() < s->retry_at)
         return;
     if (s->broken == STORE_FULL)
@@ -97,6 +112,6 @@ void store_try_again(struct store *s)
         fail(s, rc);
         return;
     }
-    log_info("the store writes again");
     become(s, STORE_OK);
+    s->retry_at = now() + STEADY_RETRIES * s->retry;
 }

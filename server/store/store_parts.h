@@ -62,7 +62,8 @@ struct store {
     struct store_counts add; /* of the batch */
     uint64_t last_id;        /* of the batch; 0: none */
     enum store_error broken; /* STORE_OK: it works */
-    ao_time retry_at;        /* while it is broken */
+    enum store_error told;   /* to the log: the last trouble, until it has worked for a while */
+    ao_time retry_at;        /* while it is broken; then, when that it works is told */
     uint32_t log_pages;      /* of SQLite's log, by the last commit */
     uint32_t log_moved;      /* of these the first so many are in the file itself */
     uint32_t page_size;      /* bytes */

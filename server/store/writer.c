@@ -52,7 +52,7 @@ static bool stopping(const struct store *s)
 static ao_time until_retry(const struct store *s)
 {
     ao_time now = ao_clock_monotonic.now(NULL);
-    if (s->broken == STORE_OK || s->broken == STORE_CORRUPT)
+    if (s->broken == STORE_CORRUPT || s->told == STORE_OK)
         return AO_NEVER;
     return s->retry_at > now ? s->retry_at - now : 1;
 }

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "server/runtime/log.h"
 #include "tests/support/fault_vfs.h"
 #include "tests/support/store_model.h"
 #include "tests/support/virtual.h"
@@ -198,6 +199,46 @@ static void a_full_disk_is_said_and_room_is_enough_to_go_on(void **state)
     fault_close();
 }
 
+/* What the log was told. */
+struct tellings {
+    _Atomic(unsigned) breaks, works;
+};
+
+static void count_tellings(void *arg, enum log_level level, const char *event,
+                           const struct log_field *fields)
+{
+    struct tellings *told = arg;
+    (void)level;
+    (void)fields;
+    told->breaks += strcmp(event, "the store cannot write") == 0;
+    told->works += strcmp(event, "the store writes again") == 0;
+}
+
+/* However often it works in between. */
+static void a_trouble_is_told_once(void **state)
+{
+    struct world *w = *state;
+    struct tellings told = {0};
+    char error[TEXT];
+    log_set_sink(&(struct log_sink){.threshold = LOG_INFO, .write = count_tellings, .arg = &told});
+    fault_open(1);
+    assert_true(open_store(w, error));
+    for (int n = 0; n < 100; n++) {
+        fault_syncs(1);
+        push_burst(w);
+        wait_until_it_works(w);
+    }
+    assert_in_range(w->failed, 100, 100 * BURST);
+    assert_true(told.breaks - told.works <= 1);
+    assert_in_range(told.breaks, 1, 20); /* more than one where this thread had to wait long */
+    while (told.works < told.breaks)
+        usleep(100);
+    client_close(&w->client);
+    virtual_silence();
+    expect_the_certain(w);
+    fault_close();
+}
+
 static enum store_error error_of(struct world *w, int number)
 {
     fault_fail_at(1, FAULT_FOR_EVER);
@@ -327,6 +368,7 @@ int main(void)
         TEST(each_call_fails_and_all_after_it),
         TEST(each_sync_fails),
         TEST(a_full_disk_is_said_and_room_is_enough_to_go_on),
+        TEST(a_trouble_is_told_once),
         TEST(what_the_system_says_is_understood),
         TEST(a_device_that_becomes_read_only_is_said),
         TEST(a_read_only_file_is_not_opened),
