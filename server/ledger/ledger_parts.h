@@ -35,6 +35,9 @@ struct ledger_queue {
     struct span name;
     struct method *method; /* NULL: no module offers it; its tasks wait in `held` */
     bool paused, draining;
+    bool saved;                            /* as paused, in the file, as far as it has come back */
+    bool saving;                           /* an operation that says so is on its way */
+    struct ask *asks;                      /* that wait for that, by `next` */
     struct entry_list held;                /* picked while paused, or nobody offers the method */
     uint64_t by_state[LEDGER_STATE_COUNT]; /* entries */
     uint64_t submitted, done, failed;      /* since the start */
@@ -271,6 +274,8 @@ void queues_serve(struct ledger *l, struct ask *a);
 /* The queue that the ask names; NULL: answered NOT_FOUND. */
 struct ledger_queue *queues_find(struct ledger *l, struct ask *a);
 void queues_pack(const struct ledger_queue *q, struct pack *p); /* QUEUE_PAIRS */
+void queues_returned(struct ledger *l, struct store_op *op);    /* one of STORE_PAUSE, _RESUME */
+bool queues_save(struct ledger *l); /* what is not in the file yet, once more; false: all is */
 void queues_look(struct ledger *l); /* before: what is asked only when somebody looks */
 /* A small step: entries in `held` of queues that go on are queued again; true: none is left. */
 bool queues_go_on(struct ledger *l);

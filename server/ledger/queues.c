@@ -88,28 +88,95 @@ static void list(struct ledger *l, struct ask *a)
     ask_finish(l, a);
 }
 
-static void remember(struct ledger *l, const struct ledger_queue *q, enum store_verb verb)
+static void answer(struct ledger *l, struct ask *a, const struct ledger_queue *q)
 {
-    struct store_op *op = l->store ? calloc(1, sizeof *op) : NULL;
-
-    if (!op)
-        return;
-    op->verb = verb;
-    op->queue = q->name; /* stays as long as the ledger */
-    store_push(l->store, op);
+    queues_look(l);
+    pack_init(&a->result);
+    pack_map(&a->result, QUEUE_PAIRS);
+    queues_pack(q, &a->result);
+    ask_finish(l, a);
 }
 
-static void set_paused(struct ledger *l, struct ledger_queue *q, bool paused)
+/* --- Paused, also after a restart --- */
+
+/* False without memory. */
+static bool save(struct ledger *l, struct ledger_queue *q)
 {
-    if (q->paused == paused)
-        return;
-    q->paused = paused;
-    remember(l, q, paused ? STORE_PAUSE : STORE_RESUME);
+    struct store_op *op = q->saving ? NULL : calloc(1, sizeof *op);
+
+    if (!op)
+        return q->saving;
+    op->verb = q->paused ? STORE_PAUSE : STORE_RESUME;
+    op->owner = q;
+    op->queue = q->name; /* stays as long as the ledger */
+    q->saving = true;
+    store_push(l->store, op);
+    return true;
+}
+
+bool queues_save(struct ledger *l)
+{
+    bool any = false;
+    for (struct ledger_queue *q = l->queues; l->store && q; q = q->next)
+        if (q->paused != q->saved) {
+            save(l, q);
+            any = true;
+        }
+    return any;
+}
+
+static void refuse(struct ledger *l, struct ask *a, const struct ledger_queue *q,
+                   enum store_error error)
+{
+    ask_refuse(l, a, ERGON_E_STORE,
+               "the queue is %s now, but until that can be written, a restart forgets it: %s",
+               q->paused ? "paused" : "open", store_error_text(error));
+}
+
+static void settle(struct ledger *l, struct ledger_queue *q, enum store_error error)
+{
+    struct ask *next;
+    for (struct ask *a = q->asks; a; a = next) {
+        next = a->next;
+        if (error == STORE_OK)
+            answer(l, a, q);
+        else
+            refuse(l, a, q, error);
+    }
+    q->asks = NULL;
+}
+
+/* What was asked meanwhile is written before anybody is told. */
+void queues_returned(struct ledger *l, struct store_op *op)
+{
+    struct ledger_queue *q = op->owner;
+    enum store_error error = op->error;
+
+    q->saving = false;
+    if (error == STORE_OK) {
+        q->saved = op->verb == STORE_PAUSE;
+        if (q->saved != q->paused && save(l, q))
+            return;
+        error = q->saved != q->paused ? STORE_MEMORY : STORE_OK;
+    }
+    settle(l, q, error);
+}
+
+/* True: the answer comes when it is on disk. */
+static bool waits_for_store(struct ledger *l, struct ledger_queue *q, struct ask *a)
+{
+    if (!l->store || (q->saved == q->paused && !q->saving))
+        return false;
+    a->next = q->asks;
+    q->asks = a;
+    if (!save(l, q))
+        settle(l, q, STORE_MEMORY);
+    return true;
 }
 
 static void resume(struct ledger *l, struct ledger_queue *q)
 {
-    set_paused(l, q, false);
+    q->paused = false;
     q->draining = false;
     ao_activate(&l->ao);
 }
@@ -137,16 +204,13 @@ static void change(struct ledger *l, struct ask *a)
     if (!q)
         return;
     if (a->verb == ASK_QUEUE_PAUSE)
-        set_paused(l, q, true);
+        q->paused = true;
     else if (a->verb == ASK_QUEUE_DRAIN)
         q->draining = true;
     else
         resume(l, q);
-    queues_look(l);
-    pack_init(&a->result);
-    pack_map(&a->result, QUEUE_PAIRS);
-    queues_pack(q, &a->result);
-    ask_finish(l, a);
+    if (!waits_for_store(l, q, a))
+        answer(l, a, q);
 }
 
 void queues_serve(struct ledger *l, struct ask *a)

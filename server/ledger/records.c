@@ -276,6 +276,10 @@ static void came_back(struct ledger *l, struct store_op *op)
         l->store_error = op->error;
     if (!ok && ao_state(&l->retry) == AO_STATE_INACTIVE)
         ao_sleep_until(&l->retry, ledger_after(l, AO_MS(RETRY_MS)));
+    if (op->verb == STORE_PAUSE || op->verb == STORE_RESUME) {
+        queues_returned(l, op);
+        return;
+    }
     if (!e)
         return;
     e->pending--;
@@ -309,6 +313,11 @@ static enum ao_verdict retry_step(struct ao *self)
     struct ledger *l = ao_of(self, struct ledger, retry);
     int budget = records_usable(l) ? RESAVE_AHEAD : 1, visits = RESAVE_VISITS;
     struct entry *e = l->unsaved_at ? l->unsaved_at : l->first;
+    bool queues = queues_save(l);
+    if (l->unsaved == 0 && queues) {
+        ao_sleep_for(self, AO_MS(RETRY_MS));
+        return AO_PARK;
+    }
     if (l->unsaved == 0) {
         l->store_error = STORE_OK; /* whoever submits next finds out */
         return AO_DONE;

@@ -43,7 +43,7 @@ static bool take_queue(void *arg, struct span method)
     struct ledger_queue *q = ledger_queue(r->ledger, method);
     if (!q)
         return no_memory(r);
-    q->paused = true;
+    q->paused = q->saved = true;
     return true;
 }
 

@@ -186,6 +186,25 @@ static void audit(const struct store *s, struct store_audit *out)
             out->open++;
 }
 
+static void forget_pause(struct store *s, struct span queue)
+{
+    for (uint32_t i = 0; i < s->paused_count; i++)
+        if (span_is(queue, s->paused[i])) {
+            free(s->paused[i]);
+            s->paused[i] = s->paused[--s->paused_count];
+            return;
+        }
+}
+
+/* False without memory. */
+static bool keep_pause(struct store *s, struct span queue)
+{
+    char *name = strndup((const char *)queue.at, queue.len);
+    if (name)
+        s->paused[s->paused_count++] = name;
+    return name != NULL;
+}
+
 static bool applied(struct store *s, struct store_op *op)
 {
     switch (op->verb) {
@@ -200,10 +219,10 @@ static bool applied(struct store *s, struct store_op *op)
     case STORE_EVENT:
         return take_event(s, &op->event);
     case STORE_PAUSE:
-        s->paused[s->paused_count++] = op->queue;
-        return true;
+        forget_pause(s, op->queue);
+        return keep_pause(s, op->queue);
     case STORE_RESUME:
-        s->paused_count = 0;
+        forget_pause(s, op->queue);
         return true;
     case STORE_COUNT:
         audit(s, &op->audit);
@@ -341,6 +360,8 @@ void memory_store_free(struct store *s)
         drop_row(&s->rows[i]);
     for (uint32_t i = 0; i < s->event_count; i++)
         free(s->events[i].block);
+    for (uint32_t i = 0; i < s->paused_count; i++)
+        free(s->paused[i]);
     free(s->rows);
     free(s->events);
     free(s);
@@ -357,7 +378,7 @@ int store_load(struct store *s, const struct store_reader *reader, char *error, 
     (void)size;
     reader->counts(reader->arg, &s->counts);
     for (uint32_t i = 0; i < s->paused_count; i++)
-        reader->queue(reader->arg, s->paused[i]);
+        reader->queue(reader->arg, span_text(s->paused[i]));
     for (uint32_t i = 0; i < s->row_count; i++)
         if (s->rows[i].there && !reader->task(reader->arg, &s->rows[i].task))
             return -1;

@@ -33,7 +33,7 @@ struct store {
     uint32_t event_count, event_room;
     struct store_counts counts;
     uint32_t commits, operations;
-    struct span paused[8];
+    char *paused[8]; /* names; malloc'ed */
     uint32_t paused_count;
 };
 
