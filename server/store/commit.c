@@ -18,8 +18,18 @@ static ao_time now(void)
     return ao_clock_monotonic.now(NULL);
 }
 
+/* SQLite itself would go on writing a file that nobody finds after a restart. */
+static bool has_moved(struct store *s)
+{
+    int moved = 0;
+    sqlite3_file_control(s->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+    return moved != 0;
+}
+
 static int begin(struct store *s)
 {
+    if (has_moved(s))
+        return SQLITE_READONLY_DBMOVED;
     s->add = (struct store_counts){0};
     s->last_id = 0;
     return store_run(s->statements[STATEMENT_BEGIN]);
@@ -41,9 +51,10 @@ static void become(struct store *s, enum store_error error)
 static void fail(struct store *s, int rc)
 {
     enum store_error error = store_error_of(s->db, rc);
+    const char *why = error == STORE_MOVED ? sqlite3_errstr(rc) : sqlite3_errmsg(s->db);
     if (error != s->told)
         log_error("the store cannot write", LOG_STR("error", store_error_text(error)),
-                  LOG_STR("sqlite", sqlite3_errmsg(s->db)));
+                  LOG_STR("sqlite", why));
     become(s, error);
     s->told = error;
     if (!sqlite3_get_autocommit(s->db))

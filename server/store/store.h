@@ -29,6 +29,7 @@ enum store_error {
     STORE_OK,
     STORE_FULL,      /* no space left on the device, or beyond the quota */
     STORE_READ_ONLY, /* the file, or its file system, became read-only */
+    STORE_MOVED,     /* the file is not where it was: what is written would be found no more */
     STORE_CORRUPT,   /* the file is damaged; final until somebody repairs it */
     STORE_IO,        /* any other failure of the device */
     STORE_MEMORY,

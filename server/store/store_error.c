@@ -11,6 +11,8 @@ const char *store_error_text(enum store_error e)
         return "the disk of the store is full; make room, and it goes on by itself";
     case STORE_READ_ONLY:
         return "the store's file cannot be written; give the server the right to write it";
+    case STORE_MOVED:
+        return "the store's file was moved or removed; put it back, and it goes on by itself";
     case STORE_CORRUPT:
         return "the store's file is damaged; stop the server and repair or replace it";
     case STORE_IO:
@@ -37,6 +39,8 @@ static enum store_error by_errno(int number)
 
 enum store_error store_error_of(sqlite3 *db, int rc)
 {
+    if (rc == SQLITE_READONLY_DBMOVED)
+        return STORE_MOVED;
     switch (rc & 0xff) {
     case SQLITE_OK:
         return STORE_OK;

@@ -263,6 +263,28 @@ static void a_file_of_the_first_version_goes_on(void **state)
     assert_string_equal(sql(w->path, "PRAGMA user_version", out, sizeof out), error);
 }
 
+/* --- While it is in use --- */
+
+static void a_file_that_is_not_where_it_was_takes_nothing(void **state)
+{
+    struct world *w = *state;
+    struct store_client c = {0};
+    char error[TEXT], aside[128], out[64];
+    const struct store_options options = client_options(w->path);
+    uint64_t id = 2;
+    snprintf(aside, sizeof aside, "%s/aside.db", w->folder);
+    assert_true(client_open(&c, &options, error, sizeof error));
+    assert_int_equal(client_do(&c, client_put(1, "resize")), STORE_OK);
+    assert_int_equal(rename(w->path, aside), 0);
+    assert_int_equal(client_do(&c, client_put(id, "resize")), STORE_MOVED);
+    assert_int_equal(rename(aside, w->path), 0);
+    while (client_do(&c, client_put(id, "resize")) == STORE_MOVED)
+        ; /* until it has been tried again */
+    assert_int_equal(c.last, STORE_OK);
+    assert_string_equal(sql(w->path, "SELECT count(*) FROM tasks", out, sizeof out), "2\n");
+    client_close(&c);
+}
+
 /* --- For people --- */
 
 static void a_file_in_use_can_be_looked_into(void **state)
@@ -343,6 +365,7 @@ int main(void)
         TEST(an_older_version_is_brought_up_to_date),
         TEST(a_step_that_fails_leaves_the_older_version),
         TEST(a_file_of_the_first_version_goes_on),
+        TEST(a_file_that_is_not_where_it_was_takes_nothing),
         TEST(a_file_in_use_can_be_looked_into),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
