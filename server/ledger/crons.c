@@ -141,6 +141,8 @@ static enum ao_verdict cron_step(struct ao *self)
     struct ledger *l = c->ledger;
     uint64_t at = c->next_at;
 
+    if (l->stopping)
+        return AO_DONE; /* what comes now is missed, as what comes while the server is down */
     if (ledger_wall(l) >= at + c->spread) {
         if (!fire(l, c, at)) {
             refuse_once(c);

@@ -97,6 +97,16 @@ static void is_forgotten_when_deleted(void **state)
     assert_string_equal(list(w), "[]");
 }
 
+static void none_fires_while_the_server_stops(void **state)
+{
+    struct ledger_world *w = *state;
+    put(w, "every 10s", CRON_ALLOW);
+    w->source.stop(w->source.arg, false);
+    ledger_world_pass(w, AO_S(60));
+    assert_int_equal(submitted(w), 0);
+    stage_holds(list(w), "'error': nil");
+}
+
 static void wrong_ones_are_refused(void **state)
 {
     struct ledger_world *w = *state;
@@ -225,6 +235,7 @@ int main(void)
         TEST(replaces_the_last),
         TEST(a_new_schedule_takes_the_place_of_the_old),
         TEST(is_forgotten_when_deleted),
+        TEST(none_fires_while_the_server_stops),
         TEST(wrong_ones_are_refused),
         TEST(the_longest_name_fires_every_time),
         TEST(what_a_leap_of_the_clock_missed_stays_missed),
