@@ -11,9 +11,14 @@
 #include "proto/pack.h"
 #include "server/ledger/order.h"
 #include "server/runtime/lane.h"
+#include "server/runtime/slab.h"
 #include "server/tasks/home.h"
 
-enum { ASK_TEXT_MAX = 240, ASK_IDS_MAX = 1024 };
+enum {
+    ASK_TEXT_MAX = 240,
+    ASK_IDS_MAX = 1024,
+    ASK_ROOM = 512 /* bytes of what is asked that the ask itself has room for */
+};
 
 enum ask_verb {
     ASK_SUBMIT,      /* orders[0] -> {id, state, durable, duplicate, coalesced} */
@@ -73,9 +78,21 @@ struct ask_outcome {
     uint32_t before; /* the outcome before that names the same task, plus 1; 0: none */
 };
 
+/* An ask that waits for an entry: one of the entry's, one of the ask's.  The ledger's. */
+struct ledger_wait {
+    struct ask *ask;
+    struct entry *entry;
+    struct ledger_wait *prev_of_entry, *next_of_entry;
+    struct ledger_wait *next_of_ask;
+    uint32_t outcome; /* of a submission: the last outcome that names the entry, plus 1 */
+};
+
+/* What most asks do not need stands at the end, and is not even zeroed for those that submit one
+ * task: they are many. */
 struct ask {
     struct ask_item item; /* first */
     enum ask_verb verb;
+    struct slab *cells; /* that it came from; NULL: malloc'ed */
 
     /* --- The loop's; the ledger does not look --- */
     struct call call; /* in the connection's list of calls in flight */
@@ -93,18 +110,15 @@ struct ask {
     uint32_t id_count;
     uint64_t *ids;
     struct span name;
-    struct cron_order cron;
-    struct ask_filter filter;
     ao_time timeout; /* of a long poll; 0: none */
     uint32_t from, max;
     bool any, with_result, with_history, push;
-    void *memory; /* malloc'ed; freed with the ask */
+    void *memory; /* malloc'ed, and freed with the ask; NULL: `room` is enough */
 
     /* --- The answer: valid when it came back --- */
-    enum ergon_error error; /* ERGON_OK: `result` */
-    char code[33];          /* of a handler's own failure, else empty: the error's name */
-    char text[ASK_TEXT_MAX];
-    struct pack result; /* initialised by the ledger; zeroed: nil */
+    enum ergon_error error; /* ERGON_OK: ask_result() */
+    uint32_t short_result;  /* bytes of `text` that are the result; 0: `result` is */
+    struct pack result;     /* initialised by the ledger; zeroed: nil */
 
     /* --- The ledger's, while it has it --- */
     struct ask *prev, *next; /* of those that wait for the same thing */
@@ -114,7 +128,19 @@ struct ask {
     struct ao timer;              /* its timeout */
     uint32_t open;                /* how many of what it waits for have not come */
     bool held;                    /* it waits for something */
-    struct ask_outcome *outcomes; /* of a submission: order_count, malloc'ed; freed with the ask */
+    struct ask_outcome *outcomes; /* of a submission: order_count, `outcome` or malloc'ed */
+
+    /* --- Undefined until written --- */
+    struct ask_outcome outcome; /* of one order */
+    struct ledger_wait wait;    /* the first of `waits` */
+    char code[33];              /* of a handler's own failure, else empty: the error's name */
+    char text[ASK_TEXT_MAX];    /* of an error */
+    union {
+        struct order order;       /* for `orders`, of one */
+        struct cron_order cron;   /* ASK_CRON_PUT; zeroed */
+        struct ask_filter filter; /* ASK_LIST; zeroed */
+    };
+    alignas(8) uint8_t room[ASK_ROOM]; /* for what is asked */
 };
 
 /* Something for an ask that stays open: a watcher's events.  Freed by the loop. */
@@ -124,7 +150,13 @@ struct ask_push {
     struct pack message; /* the parameters of the notification, packed */
 };
 
-struct ask *ask_new(enum ask_verb verb); /* zeroed but for the verb; NULL without memory */
-void ask_free(struct ask *a);            /* NULL is fine */
+/* A cell of `cells`, which are of this size, or malloc'ed; NULL without memory. */
+struct ask *ask_new(struct slab *cells, enum ask_verb verb);
+void ask_free(struct ask *a); /* on the thread of its cells; NULL is fine */
+
+/* Room for so many bytes of what is asked, once; NULL without memory. */
+uint8_t *ask_room(struct ask *a, size_t bytes);
+/* What was answered, if there is no error; empty: nil. */
+struct span ask_result(const struct ask *a);
 
 #endif

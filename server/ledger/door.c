@@ -15,9 +15,10 @@ enum {
 struct ledger_door {
     struct ledger_door *next; /* all */
     struct ledger *ledger;
-    struct lane in;  /* from the loop */
-    struct lane out; /* to the loop */
-    struct ao ao;    /* the loop's */
+    struct lane in;   /* from the loop */
+    struct lane out;  /* to the loop */
+    struct ao ao;     /* the loop's */
+    struct slab asks; /* the loop's */
     void (*answered)(void *arg, struct ask *a);
     void (*pushed)(void *arg, struct ask_push *p);
     void *arg;
@@ -85,6 +86,7 @@ struct ledger_door *ledger_door_open(struct ledger *l, struct activator *loop,
         return NULL;
     *d = (struct ledger_door){.ledger = l, .answered = answered, .pushed = pushed, .arg = arg};
     ao_init(&d->ao, &door_class, loop);
+    slab_init(&d->asks, sizeof(struct ask), SLAB_KEPT);
     if (lane_init(&d->in, DOOR_LANE, loop, &l->ao) != 0)
         goto no_in;
     if (lane_init(&d->out, DOOR_LANE, l->activator, &d->ao) != 0)
@@ -98,6 +100,11 @@ no_in:
     ao_fini(&d->ao);
     free(d);
     return NULL;
+}
+
+struct slab *ledger_asks(struct ledger_door *d)
+{
+    return &d->asks;
 }
 
 void ledger_give(struct ledger_door *d, struct ask *a)
@@ -199,6 +206,8 @@ void doors_free(struct ledger *l)
         lane_fini(&d->out);
         ao_deactivate(&d->ao);
         ao_fini(&d->ao);
+        assert(slab_taken(&d->asks) == 0);
+        slab_fini(&d->asks);
         free(d);
     }
     l->doors = NULL;

@@ -58,6 +58,7 @@ void ledger_free(struct ledger *l); /* before tasks_free(); NULL is fine */
 struct ledger_door *ledger_door_open(struct ledger *l, struct activator *loop,
                                      void (*answered)(void *arg, struct ask *a),
                                      void (*pushed)(void *arg, struct ask_push *p), void *arg);
+struct slab *ledger_asks(struct ledger_door *d); /* loop's thread: where its asks come from */
 void ledger_give(struct ledger_door *d, struct ask *a); /* loop's thread */
 void ledger_drop(struct ledger_door *d,
                  struct ask *a); /* loop's thread; once, before it came back */

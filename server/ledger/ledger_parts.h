@@ -44,15 +44,6 @@ struct ledger_queue {
     uint64_t oldest; /* when its oldest open task was submitted, when it was last looked at */
 };
 
-/* An ask that waits for an entry: one of the entry's, one of the ask's. */
-struct ledger_wait {
-    struct ask *ask;
-    struct entry *entry;
-    struct ledger_wait *prev_of_entry, *next_of_entry;
-    struct ledger_wait *next_of_ask;
-    uint32_t outcome; /* of a submission: the last outcome that names the entry, plus 1 */
-};
-
 /* The accounts, of the tasks that are in the store and of those that are not. */
 struct account {
     uint64_t submitted, ended[LEDGER_STATE_COUNT]; /* ended: of the states that are not open */

@@ -2,7 +2,10 @@
  * on disk first is there. */
 #include <stdlib.h>
 
+#include "proto/encoder.h"
 #include "server/ledger/ledger_parts.h"
+
+enum { OUTCOME_MAX = 128 /* bytes of the answer to one order that was taken */ };
 
 static bool is_many(const struct ask *a)
 {
@@ -11,16 +14,31 @@ static bool is_many(const struct ask *a)
 
 /* --- The answer --- */
 
-static void pack_outcome(struct ledger *l, const struct ask_outcome *o, struct pack *p)
+static uint8_t *enc_id(uint8_t *p, uint64_t id)
+{
+    char text[ID_TEXT_SIZE];
+    return enc_str(p, span_text(id_text(id, text)));
+}
+
+/* By hand, for this is what the server answers most; returns the end. */
+static uint8_t *enc_outcome(struct ledger *l, const struct ask_outcome *o, uint8_t *p)
 {
     const struct entry *e = ledger_find(l, o->id); /* NULL: ended and forgotten meanwhile */
-    char id[ID_TEXT_SIZE];
-    pack_map(p, 5);
-    pack_key_str(p, "id", id_text(o->id, id));
-    pack_key_str(p, "state", ledger_state_names[e ? e->state : LEDGER_DONE]);
-    pack_key_str(p, "durable", ledger_durable_names[o->durable]);
-    pack_key_bool(p, "duplicate", o->duplicate);
-    pack_key_bool(p, "coalesced", o->coalesced);
+    p = enc_map(p, 5);
+    p = enc_id(enc_str(p, span_text("id")), o->id);
+    p = enc_str(p, span_text("state"));
+    p = enc_str(p, span_text(ledger_state_names[e ? e->state : LEDGER_DONE]));
+    p = enc_str(p, span_text("durable"));
+    p = enc_str(p, span_text(ledger_durable_names[o->durable]));
+    p = enc_bool(enc_str(p, span_text("duplicate")), o->duplicate);
+    return enc_bool(enc_str(p, span_text("coalesced")), o->coalesced);
+}
+
+static void pack_outcome(struct ledger *l, const struct ask_outcome *o, struct pack *p)
+{
+    uint8_t bytes[OUTCOME_MAX];
+    const uint8_t *end = enc_outcome(l, o, bytes);
+    pack_raw(p, span_of(bytes, (size_t)(end - bytes)));
 }
 
 static const char *text_of(const struct ask_outcome *o)
@@ -36,15 +54,26 @@ static void pack_refusal(const struct ask_outcome *o, struct pack *p)
     pack_key_str(p, "error", text);
 }
 
-void submit_answer(struct ledger *l, struct ask *a)
+static void answer_one(struct ledger *l, struct ask *a)
 {
-    if (!is_many(a) && a->outcomes[0].error != ERGON_OK) {
+    _Static_assert((size_t)OUTCOME_MAX <= sizeof a->text, "the answer stands in the text");
+    uint8_t *at = (uint8_t *)a->text;
+    if (a->outcomes[0].error != ERGON_OK) {
         ask_refuse(l, a, a->outcomes[0].error, "%s", text_of(&a->outcomes[0]));
         return;
     }
+    a->short_result = (uint32_t)(enc_outcome(l, &a->outcomes[0], at) - at);
+    ask_finish(l, a);
+}
+
+void submit_answer(struct ledger *l, struct ask *a)
+{
+    if (!is_many(a)) {
+        answer_one(l, a);
+        return;
+    }
     pack_init(&a->result);
-    if (is_many(a))
-        pack_array(&a->result, a->order_count);
+    pack_array(&a->result, a->order_count);
     for (uint32_t i = 0; i < a->order_count; i++)
         if (a->outcomes[i].error == ERGON_OK)
             pack_outcome(l, &a->outcomes[i], &a->result);
@@ -70,12 +99,12 @@ static void fail(struct ask_outcome *o, enum ergon_error error, const char *text
 static struct entry *submit_one(struct ledger *l, struct ask *a, uint32_t i)
 {
     struct ask_outcome *o = &a->outcomes[i];
-    struct order order = a->orders[i];
+    struct order *order = &a->orders[i];
     struct submitted done;
     char text[ASK_TEXT_MAX];
-    if (order.tenant.len == 0)
-        order.tenant = a->principal;
-    enum ergon_error error = ledger_submit(l, &order, &done, text, sizeof text);
+    if (order->tenant.len == 0)
+        order->tenant = a->principal;
+    enum ergon_error error = ledger_submit(l, order, &done, text, sizeof text);
     if (error != ERGON_OK) {
         fail(o, error, text);
         return NULL;
@@ -116,7 +145,8 @@ static void await_commit(struct ledger *l, struct ask *a, struct entry *e, uint3
 
 void submit_serve(struct ledger *l, struct ask *a)
 {
-    a->outcomes = calloc(a->order_count ? a->order_count : 1, sizeof *a->outcomes);
+    a->outcome = (struct ask_outcome){0};
+    a->outcomes = a->order_count <= 1 ? &a->outcome : calloc(a->order_count, sizeof *a->outcomes);
     if (!a->outcomes) {
         ask_refuse(l, a, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
         return;

@@ -19,17 +19,14 @@ bool wait_join(struct ledger *l, struct ask *a, struct entry *e)
     (void)l;
     if (waits_for(a, e))
         return true;
-    struct ledger_wait *w = calloc(1, sizeof *w);
+    struct ledger_wait *w = a->waits ? malloc(sizeof *w) : &a->wait;
     if (!w)
         return false;
-    w->ask = a;
-    w->entry = e;
-    w->next_of_entry = e->waits;
+    *w = (struct ledger_wait){
+        .ask = a, .entry = e, .next_of_entry = e->waits, .next_of_ask = a->waits};
     if (e->waits)
         e->waits->prev_of_entry = w;
-    e->waits = w;
-    w->next_of_ask = a->waits;
-    a->waits = w;
+    e->waits = a->waits = w;
     a->open++;
     a->held = true;
     return true;
@@ -63,7 +60,8 @@ void wait_leave(struct ledger *l, struct ask *a)
     for (struct ledger_wait *w = a->waits; w; w = next) {
         next = w->next_of_ask;
         unlink_wait(w);
-        free(w);
+        if (w != &a->wait)
+            free(w);
     }
     a->waits = NULL;
     a->open = 0;

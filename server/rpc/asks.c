@@ -19,16 +19,15 @@ static bool ask_memory(struct ask_build *b, struct rpc_request *rq, uint32_t ord
     const struct principal *who = conn_principal(rq->conn);
     const char *name = who ? principal_name(who) : "";
     size_t name_len = strlen(name), ids = rq->params.len / ID_BYTES_MIN + 1;
-    size_t fixed = orders * sizeof(struct order) + ids * sizeof(uint64_t);
+    size_t in_list = orders == 1 ? 0 : orders;
+    size_t fixed = in_list * sizeof(struct order) + ids * sizeof(uint64_t);
     struct ask *a = b->ask;
-    uint8_t *at = malloc(fixed + name_len + rq->params.len);
+    uint8_t *at = ask_room(a, fixed + name_len + rq->params.len);
 
     if (!at)
         return false;
-    a->memory = at;
-    a->orders = (struct order *)at;
-    b->ids = (uint64_t *)(at + orders * sizeof(struct order));
-    a->ids = b->ids;
+    a->orders = orders == 1 ? &a->order : (struct order *)at;
+    b->ids = a->ids = (uint64_t *)(at + in_list * sizeof(struct order));
     at += fixed;
     memcpy(at, name, name_len);
     a->principal = span_of(at, name_len);
@@ -42,7 +41,7 @@ static bool ask_memory(struct ask_build *b, struct rpc_request *rq, uint32_t ord
 
 bool ask_begin(struct ask_build *b, struct rpc_request *rq, enum ask_verb verb, uint32_t orders)
 {
-    *b = (struct ask_build){.rq = rq, .ask = ask_new(verb)};
+    *b = (struct ask_build){.rq = rq, .ask = ask_new(ledger_asks(rq->loop->door), verb)};
     if (b->ask && ask_memory(b, rq, orders)) {
         b->ask->order_count = orders;
         return true;
@@ -146,7 +145,7 @@ static void answer(struct rpc_loop *loop, struct ask *a)
     struct span msgid = span_of(a->call.msgid, a->call.msgid_len);
 
     if (a->error == ERGON_OK) {
-        struct span result = pack_bytes(&a->result);
+        struct span result = ask_result(a);
         answer_result(c, msgid, result.len > 0 ? result : span_text("\xc0"));
         return;
     }

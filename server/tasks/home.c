@@ -211,7 +211,7 @@ int home_init(struct home *h, struct tasks *tasks, uint32_t index, struct activa
     h->tasks = tasks;
     h->index = index;
     h->activator = activator;
-    slab_init(&h->slab);
+    slab_init(&h->slab, sizeof(struct task), SLAB_KEPT);
     calls_init(&h->calls);
     ao_init(&h->intake, &home_intake_class, activator);
     h->handle = ao_handle_new(&h->intake);

@@ -2,9 +2,10 @@
 #ifndef ERGON_TASKS_HOME_PARTS_H
 #define ERGON_TASKS_HOME_PARTS_H
 
-#include "server/tasks/calls.h"
 #include "server/runtime/figure.h"
-#include "server/tasks/slab.h"
+#include "server/runtime/slab.h"
+#include "server/tasks/calls.h"
+#include "server/tasks/task.h"
 
 struct stepped;
 struct tasks;

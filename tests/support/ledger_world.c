@@ -230,7 +230,7 @@ struct world_run *world_run_of(struct ledger_world *w, uint64_t id)
 
 struct ask *world_ask(struct ledger_world *w, enum ask_verb verb)
 {
-    struct ask *a = ask_new(verb);
+    struct ask *a = ask_new(NULL, verb);
     (void)w;
     assert_non_null(a);
     a->max = 100;

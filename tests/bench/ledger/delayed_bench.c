@@ -57,7 +57,7 @@ struct submitter {
 
 static struct ask *next_batch(struct submitter *s)
 {
-    struct ask *a = ask_new(ASK_SUBMIT_MANY);
+    struct ask *a = ask_new(NULL, ASK_SUBMIT_MANY);
     struct order *orders = a ? calloc(BATCH, sizeof *orders + PARAMS) : NULL;
     if (!orders)
         abort();

@@ -39,7 +39,7 @@ struct submitter {
 static struct ask *next_batch(struct submitter *s)
 {
     static const uint8_t params[PARAMS] = {0xc4, PARAMS - 2};
-    struct ask *a = ask_new(ASK_SUBMIT_MANY);
+    struct ask *a = ask_new(NULL, ASK_SUBMIT_MANY);
     struct order *orders = a ? calloc(BATCH, sizeof *orders) : NULL;
     if (!orders)
         abort();

@@ -39,7 +39,7 @@ static const char *answer(const struct ledger_world *w, const struct ask *a)
     static char text[8192];
     assert_true(world_answered(w, a));
     assert_int_equal(a->error, ERGON_OK);
-    return notation_show(pack_bytes(&a->result), text, sizeof text);
+    return notation_show(ask_result(a), text, sizeof text);
 }
 
 static void is_silent_about(const char *told, const char *unwanted)

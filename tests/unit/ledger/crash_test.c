@@ -186,7 +186,7 @@ static void expect_balance(struct crashing *c)
     world_give(&c->w, a);
     ledger_world_pass(&c->w, AO_S(5));
     assert_true(world_answered(&c->w, a));
-    struct span answer = pack_bytes(&a->result);
+    struct span answer = ask_result(a);
     if (answer.at[10] == 0xc3)
         return;
     for (size_t i = 0; i < answer.len; i++)

@@ -25,7 +25,7 @@ static const char *list(struct ledger_world *w)
     struct ask *a = world_ask(w, ASK_CRON_LIST);
     world_give(w, a);
     assert_true(world_answered(w, a));
-    return notation_show(pack_bytes(&a->result), text, sizeof text);
+    return notation_show(ask_result(a), text, sizeof text);
 }
 
 static uint64_t submitted(const struct ledger_world *w)
@@ -41,7 +41,7 @@ static void fires_when_its_time_has_come(void **state)
     struct ask *a = put(w, "*/5 * * * *", CRON_ALLOW);
     char text[200];
     assert_int_equal(a->error, ERGON_OK);
-    stage_holds(notation_show(pack_bytes(&a->result), text, sizeof text), "'next': 1600000200000");
+    stage_holds(notation_show(ask_result(a), text, sizeof text), "'next': 1600000200000");
     ledger_world_pass(w, AO_S(199));
     assert_int_equal(submitted(w), 0);
     ledger_world_pass(w, AO_S(2));
@@ -91,7 +91,7 @@ static void is_forgotten_when_deleted(void **state)
     put(w, "every 10s", CRON_ALLOW);
     a->name = span_text("tick");
     world_give(w, a);
-    assert_memory_equal(pack_bytes(&a->result).at, "\xc3", 1);
+    assert_memory_equal(ask_result(a).at, "\xc3", 1);
     ledger_world_pass(w, AO_S(60));
     assert_int_equal(submitted(w), 0);
     assert_string_equal(list(w), "[]");

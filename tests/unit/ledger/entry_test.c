@@ -93,7 +93,7 @@ static void the_defaults_of_an_order(void **state)
 
 static void an_ask_frees_what_it_owns(void **state)
 {
-    struct ask *a = ask_new(ASK_SUBMIT_MANY);
+    struct ask *a = ask_new(NULL, ASK_SUBMIT_MANY);
     (void)state;
     assert_int_equal(a->verb, ASK_SUBMIT_MANY);
     a->memory = malloc(10);
@@ -103,7 +103,7 @@ static void an_ask_frees_what_it_owns(void **state)
     pack_init(&a->result);
     pack_uint(&a->result, 7);
     ask_free(a);
-    ask_free(ask_new(ASK_AUDIT));
+    ask_free(ask_new(NULL, ASK_AUDIT));
     ask_free(NULL);
 }
 

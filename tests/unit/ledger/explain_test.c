@@ -20,7 +20,7 @@ static const char *explain(struct ledger_world *w, uint64_t id)
     world_give(w, a);
     assert_true(world_answered(w, a));
     assert_int_equal(a->error, ERGON_OK);
-    return notation_show(pack_bytes(&a->result), text, sizeof text);
+    return notation_show(ask_result(a), text, sizeof text);
 }
 
 static void gives(struct ledger_world *w, uint64_t id, const char *state, const char *reason)
@@ -251,7 +251,7 @@ static void an_attempt_is_shown_when_its_start_is_on_disk(void **state)
         a->id_count = 1;
         ledger_world_pass(w, AO_MS(1));
         world_give(w, a);
-        stage_holds(notation_show(pack_bytes(&a->result), text, sizeof text),
+        stage_holds(notation_show(ask_result(a), text, sizeof text),
                     ms == 1 ? "'attempt': 0" : "'attempt': 1");
     }
 }
@@ -320,13 +320,13 @@ static void a_queue_says_whether_it_flows(void **state)
     struct ledger_world *w = *state;
     char text[2048];
     struct ask *a = ask_of_queue(w, ASK_QUEUE_EXPLAIN);
-    stage_holds(notation_show(pack_bytes(&a->result), text, sizeof text), "'reason': 'turn'");
+    stage_holds(notation_show(ask_result(a), text, sizeof text), "'reason': 'turn'");
     submit_work(w);
     a = ask_of_queue(w, ASK_QUEUE_EXPLAIN);
-    stage_holds(notation_show(pack_bytes(&a->result), text, sizeof text), "'reason': 'executors'");
+    stage_holds(notation_show(ask_result(a), text, sizeof text), "'reason': 'executors'");
     ask_of_queue(w, ASK_QUEUE_PAUSE);
     a = ask_of_queue(w, ASK_QUEUE_EXPLAIN);
-    stage_holds(notation_show(pack_bytes(&a->result), text, sizeof text), "'reason': 'paused'");
+    stage_holds(notation_show(ask_result(a), text, sizeof text), "'reason': 'paused'");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, ledger_stage, ledger_stage_end)

@@ -137,7 +137,7 @@ static void call_is_answered_with_the_result(void **state)
     ledger_world_settle(w);
     assert_true(world_answered(w, a));
     assert_int_equal(a->error, ERGON_OK);
-    assert_int_equal(pack_bytes(&a->result).len, 1);
+    assert_int_equal(ask_result(a).len, 1);
 }
 
 int main(void)

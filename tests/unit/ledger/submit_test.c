@@ -156,7 +156,7 @@ static void callers_of_a_shared_run_get_one_result(void **state)
     world_finish(w->runs, "\x2a");
     ledger_world_settle(w);
     assert_int_equal(a->error, ERGON_OK);
-    assert_memory_equal(pack_bytes(&a->result).at, "\x2a", 1);
+    assert_memory_equal(ask_result(a).at, "\x2a", 1);
     assert_memory_equal(pack_bytes(&c->result).at, "\x2a", 1);
 }
 
@@ -184,7 +184,7 @@ static void each_of_many_has_its_own_outcome(void **state)
     assert_int_equal(a->outcomes[0].error, ERGON_OK);
     assert_int_equal(a->outcomes[1].error, ERGON_E_NO_METHOD);
     assert_int_equal(a->outcomes[2].id, a->outcomes[0].id + 1);
-    assert_int_equal(pack_bytes(&a->result).at[0], 0x93);
+    assert_int_equal(ask_result(a).at[0], 0x93);
 }
 
 static void what_is_refused_weighs_nothing(void **state)

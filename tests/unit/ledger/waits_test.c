@@ -50,7 +50,7 @@ static struct ask *wait_for(struct ledger_world *w, uint64_t *ids, uint32_t coun
 static void says(const struct ask *a, const char *wanted)
 {
     char text[4096];
-    if (!strstr(notation_show(pack_bytes(&a->result), text, sizeof text), wanted))
+    if (!strstr(notation_show(ask_result(a), text, sizeof text), wanted))
         fail_msg("%s\ndoes not hold: %s", text, wanted);
 }
 
@@ -129,8 +129,8 @@ static void results_beyond_the_most_are_left_out(void **state)
     }
     struct ask *a = wait_for(w, ids, 3);
     assert_true(world_answered(w, a));
-    assert_true(pack_bytes(&a->result).len > 2 * EACH);
-    assert_true(pack_bytes(&a->result).len < 3 * EACH);
+    assert_true(ask_result(a).len > 2 * EACH);
+    assert_true(ask_result(a).len < 3 * EACH);
     free(big);
 }
 

@@ -4,19 +4,27 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "server/tasks/slab.h"
+#include <string.h>
+
+#include "server/runtime/slab.h"
 
 enum { MANY = 2000, MORE = 20000 }; /* some chunks full; more than are kept */
+
+struct cell {
+    void *link;
+    uint64_t number;
+    uint8_t memory[496];
+};
 
 static void last_given_first_taken(void **state)
 {
     struct slab s;
     (void)state;
-    slab_init(&s);
-    struct task *a = slab_take(&s), *b = slab_take(&s);
+    slab_init(&s, sizeof(struct cell), SLAB_KEPT);
+    struct cell *a = slab_take(&s), *b = slab_take(&s);
     assert_non_null(a);
     assert_ptr_not_equal(a, b);
-    assert_null(a->method);
+    assert_int_equal(a->number, 0);
     slab_give(&s, a);
     slab_give(&s, b);
     assert_ptr_equal(slab_take(&s), b);
@@ -26,10 +34,10 @@ static void last_given_first_taken(void **state)
 
 static void cells_do_not_overlap(void **state)
 {
-    static struct task *cells[MANY];
+    static struct cell *cells[MANY];
     struct slab s;
     (void)state;
-    slab_init(&s);
+    slab_init(&s, sizeof(struct cell), SLAB_KEPT);
     for (int round = 0; round < 3; round++) {
         for (uint64_t i = 0; i < MANY; i++) {
             cells[i] = slab_take(&s);
@@ -39,7 +47,7 @@ static void cells_do_not_overlap(void **state)
         }
         for (uint64_t i = 0; i < MANY; i++) {
             assert_int_equal(cells[i]->number, i);
-            assert_int_equal(cells[i]->memory[TASK_MEMORY - 1], (uint8_t)i);
+            assert_int_equal(cells[i]->memory[sizeof cells[i]->memory - 1], (uint8_t)i);
         }
         for (int i = 0; i < MANY; i++)
             slab_give(&s, cells[(i * 7 + round) % MANY]);
@@ -49,10 +57,10 @@ static void cells_do_not_overlap(void **state)
 
 static void full_chunks_become_roomy_again(void **state)
 {
-    static struct task *cells[MANY];
+    static struct cell *cells[MANY];
     struct slab s;
     (void)state;
-    slab_init(&s);
+    slab_init(&s, sizeof(struct cell), SLAB_KEPT);
     for (int i = 0; i < MANY; i++)
         cells[i] = slab_take(&s);
     assert_non_null(s.full);
@@ -63,7 +71,7 @@ static void full_chunks_become_roomy_again(void **state)
     slab_fini(&s);
 }
 
-static uint64_t chunk_of(const struct task *t)
+static uint64_t chunk_of(const struct cell *t)
 {
     return (uintptr_t)t / SLAB_CHUNK_SIZE;
 }
@@ -71,11 +79,11 @@ static uint64_t chunk_of(const struct task *t)
 /* As many again as were given back at once come from the same memory; of a burst little stays. */
 static void some_memory_stays(void **state)
 {
-    static struct task *cells[MORE];
+    static struct cell *cells[MORE];
     uint64_t chunks[SLAB_KEPT];
     struct slab s;
     (void)state;
-    slab_init(&s);
+    slab_init(&s, sizeof(struct cell), SLAB_KEPT);
     int count = 0;
     for (int i = 0; i < MORE; i++)
         cells[i] = slab_take(&s);
