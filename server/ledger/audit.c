@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "server/ledger/ledger_parts.h"
 
@@ -142,13 +141,12 @@ void audit_answer(struct ledger *l, struct ask *a, const struct store_audit *row
 /* With a store the answer comes when its rows are counted (records.c). */
 void audit_serve(struct ledger *l, struct ask *a)
 {
-    struct store_op *op = l->store ? calloc(1, sizeof *op) : NULL;
+    struct store_op *op = l->store ? rows_op_new(l, STORE_COUNT, 0) : NULL;
 
     if (!op) {
         audit_answer(l, a, NULL);
         return;
     }
-    op->verb = STORE_COUNT;
     op->owner = a;
     store_push(l->store, op);
 }

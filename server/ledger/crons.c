@@ -46,10 +46,9 @@ void cron_plan(struct ledger *l, struct cron *c, uint64_t after)
 bool cron_save(struct ledger *l, struct cron *c)
 {
     struct store_op *op =
-        l->store && c->order.task.durable != LEDGER_NONE ? calloc(1, sizeof *op) : NULL;
+        l->store && c->order.task.durable != LEDGER_NONE ? rows_op_new(l, STORE_CRON_PUT, 0) : NULL;
     if (!op)
         return false;
-    op->verb = STORE_CRON_PUT;
     op->owner = c; /* counted, so that its bytes stand until the operation is back */
     c->refs++;
     op->cron = (struct store_cron){.name = c->order.name,

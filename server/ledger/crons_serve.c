@@ -1,16 +1,14 @@
 /* cron.put, cron.delete, and what the store says of them. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "server/ledger/crons.h"
 
 static void forget(struct ledger *l, struct cron *c)
 {
-    struct store_op *op = l->store ? calloc(1, sizeof *op) : NULL;
+    struct store_op *op = l->store ? rows_op_new(l, STORE_CRON_REMOVE, 0) : NULL;
 
     if (!op)
         return;
-    op->verb = STORE_CRON_REMOVE;
     op->owner = c;
     c->refs++;
     op->cron.name = c->order.name;

@@ -77,8 +77,13 @@ static size_t end_bytes(const struct entry_end *end)
                : 0;
 }
 
+static size_t body_bytes(uint32_t len)
+{
+    return len <= ENTRY_BODY_IN_PLACE ? (size_t)entry_cells(len) * ENTRY_BODY_STEP : held(len);
+}
+
 size_t entry_bytes(const struct entry *e)
 {
-    return held(sizeof *e) + held(e->body_len) + more_bytes(e->more) + end_bytes(e->end) +
+    return sizeof *e + body_bytes(e->body_len) + more_bytes(e->more) + end_bytes(e->end) +
            history_bytes(e);
 }

@@ -106,7 +106,7 @@ struct entry {
     struct ledger *ledger;
     struct ledger_queue *queue; /* of its method */
     struct tenant *tenant;
-    uint8_t *body;             /* malloc'ed: parameters, then the names of `more` */
+    uint8_t *body;             /* parameters, then the names of `more`: behind it, or malloc'ed */
     struct entry_more *more;   /* NULL: nothing of it */
     struct history *history;   /* NULL: nothing but its submission */
     struct entry_end *end;     /* of the last attempt, or of the whole; NULL: none */
@@ -135,6 +135,19 @@ struct entry {
     uint8_t counted; /* by the file, with what is on its way: LEDGER_NEW not, QUEUED open, an end */
     uint8_t crashes; /* of the server while it ran; at most 255 */
 };
+
+/* Bodies of up to so many bytes stand behind the entry, in steps of so many. */
+enum {
+    ENTRY_BODY_STEP = 32,
+    ENTRY_BODY_IN_PLACE = 512,
+    ENTRY_CELLS = ENTRY_BODY_IN_PLACE / ENTRY_BODY_STEP + 1
+};
+
+/* The kind of cell for an entry with such a body behind it. */
+static inline uint32_t entry_cells(size_t body)
+{
+    return (uint32_t)((body + ENTRY_BODY_STEP - 1) / ENTRY_BODY_STEP);
+}
 
 static inline struct span entry_params(const struct entry *e)
 {

@@ -86,6 +86,54 @@ static bool fill_more(struct ledger *l, struct entry *e, const struct order *o, 
     return holding_join(l, e, o);
 }
 
+/* --- Memory --- */
+
+/* Bodies of a usual size stand behind the entry, in one cell. */
+static struct entry *make(struct ledger *l, size_t body)
+{
+    bool in_place = body <= ENTRY_BODY_IN_PLACE;
+    struct slab *cells = &l->entries[entry_cells(in_place ? body : 0)];
+    struct entry *e = slab_take(cells);
+    if (!e)
+        return NULL;
+    *e = (struct entry){.body = in_place ? (uint8_t *)(e + 1) : malloc(body)};
+    if (e->body)
+        return e;
+    slab_give(cells, e);
+    return NULL;
+}
+
+static void let_go(struct entry *e)
+{
+    bool in_place = e->body == (uint8_t *)(e + 1);
+    ao_fini(&e->timer);
+    if (!in_place)
+        free(e->body);
+    slab_give(&e->ledger->entries[entry_cells(in_place ? e->body_len : 0)], e);
+}
+
+static void retired(struct ao *self)
+{
+    let_go(ao_of(self, struct entry, timer));
+}
+
+const struct ao_class ledger_entry_class = {
+    .name = "kept task", .step = ledger_entry_due, .retired = retired};
+
+void ledger_entries_init(struct ledger *l)
+{
+    for (uint32_t i = 0; i < ENTRY_CELLS; i++)
+        slab_init(&l->entries[i], sizeof(struct entry) + i * ENTRY_BODY_STEP, SLAB_KEPT);
+}
+
+void ledger_entries_fini(struct ledger *l)
+{
+    for (uint32_t i = 0; i < ENTRY_CELLS; i++) {
+        assert(slab_taken(&l->entries[i]) == 0);
+        slab_fini(&l->entries[i]);
+    }
+}
+
 /* --- Made --- */
 
 static void fill(struct ledger *l, struct entry *e, const struct order *o)
@@ -105,24 +153,22 @@ static void fill(struct ledger *l, struct entry *e, const struct order *o)
 
 struct entry *ledger_entry_new(struct ledger *l, const struct order *o, uint64_t id)
 {
-    struct entry *e = calloc(1, sizeof *e);
+    size_t names = o->key.len + o->coalesce.len;
+    struct entry *e = make(l, o->params.len + names);
     if (!e)
         return NULL;
     ao_init(&e->timer, &ledger_entry_class, l->activator);
     e->id = id;
     e->ledger = l;
     e->state = e->counted = LEDGER_NEW;
+    e->params_len = (uint32_t)o->params.len;
+    e->body_len = (uint32_t)(o->params.len + names);
+    if (o->params.len > 0)
+        memcpy(e->body, o->params.at, o->params.len);
     e->queue = ledger_queue(l, o->method);
     if (!e->queue || !(e->tenant = ledger_tenant(l, o->tenant)))
         goto fail;
     e->tenant->entries++;
-    size_t names = o->key.len + o->coalesce.len;
-    if (o->params.len + names > 0 && !(e->body = malloc(o->params.len + names)))
-        goto fail;
-    if (o->params.len > 0)
-        memcpy(e->body, o->params.at, o->params.len);
-    e->params_len = (uint32_t)o->params.len;
-    e->body_len = (uint32_t)(o->params.len + names);
     if (wants_more(o) && !fill_more(l, e, o, e->body + o->params.len))
         goto fail;
     fill(l, e, o);
@@ -200,20 +246,6 @@ void entry_end_free(struct entry *e)
     e->end = NULL;
 }
 
-static void let_go(struct entry *e)
-{
-    ao_fini(&e->timer);
-    free(e);
-}
-
-static void retired(struct ao *self)
-{
-    let_go(ao_of(self, struct entry, timer));
-}
-
-const struct ao_class ledger_entry_class = {
-    .name = "kept task", .step = ledger_entry_due, .retired = retired};
-
 void ledger_entry_free(struct ledger *l, struct entry *e)
 {
     leave_all(l, e);
@@ -225,7 +257,6 @@ void ledger_entry_free(struct ledger *l, struct entry *e)
     free_more(l, e);
     entry_end_free(e);
     history_free(e);
-    free(e->body);
     if (e->tenant)
         ledger_tenant_drop(l, e->tenant);
     if (ao_current() == &e->timer) {

@@ -111,6 +111,8 @@ struct ledger *ledger_new(const struct ledger_options *options, char *error, siz
     ao_init(&l->retry, &ledger_retry_class, l->activator);
     for (unsigned i = 0; i < PICK_KINDS; i++)
         pick_init(&l->picks[i], options->ageing);
+    ledger_entries_init(l);
+    rows_init(l);
     l->crons = crons_new(l);
     if (!l->crons || init_tables(l) != 0) {
         snprintf(error, size, "no memory for the tables of the tasks that are kept");
@@ -188,6 +190,8 @@ void ledger_free(struct ledger *l)
     key_table_fini(&l->shared);
     hold_table_free(l->holds);
     names_fini(l);
+    rows_fini(l);
+    ledger_entries_fini(l);
     free(l->by_method);
     free(l);
 }

@@ -25,6 +25,7 @@
 #include "server/ledger/pick.h"
 #include "server/ledger/retry.h"
 #include "server/runtime/figure.h"
+#include "server/runtime/slab.h"
 #include "server/store/store.h"
 #include "server/tasks/kept.h"
 #include "server/tasks/tasks.h"
@@ -68,8 +69,10 @@ struct ledger {
     struct id_table ids;
     struct key_table keys, shared; /* by `key`; by `coalesce` of the open ones */
     struct hold_table *holds;
-    struct entry *first, *last; /* all, by id */
-    struct entry_list ended;    /* in order of their end */
+    struct slab entries[ENTRY_CELLS]; /* with bodies of more and more bytes */
+    struct slab records;              /* operations of the store */
+    struct entry *first, *last;       /* all, by id */
+    struct entry_list ended;          /* in order of their end */
     uint64_t ended_bytes;
     struct pick picks[PICK_KINDS];
     struct entry_list starting[PICK_KINDS]; /* picked; their start is being committed */
@@ -139,6 +142,8 @@ struct submitted {
 };
 enum ergon_error ledger_submit(struct ledger *l, const struct order *order, struct submitted *out,
                                char *text, size_t size);
+void ledger_entries_init(struct ledger *l);
+void ledger_entries_fini(struct ledger *l); /* all of them were freed */
 /* An entry of this order, in no state yet, not in the tables of keys.  NULL without memory. */
 struct entry *ledger_entry_new(struct ledger *l, const struct order *order, uint64_t id);
 /* Into the list of all and the tables; ids come in ascending order. */
@@ -238,6 +243,12 @@ void told_by_row(struct ledger *l, struct entry *e); /* before its history is lo
  * in the entry, but for what may change while it is on its way; the entry is
  * counted as it is now, and the tag is what it was counted as before, should it fail. */
 struct store_op *rows_op(struct ledger *l, struct entry *e);
+void rows_init(struct ledger *l);
+void rows_fini(struct ledger *l); /* all operations have come back */
+/* An operation, zeroed, and `more` bytes behind it; NULL without memory.  Those that come back are
+ * freed by records_take(). */
+struct store_op *rows_op_new(struct ledger *l, enum store_verb verb, size_t more);
+void rows_op_free(struct ledger *l, struct store_op *op);
 
 /* --- records.c --- */
 bool records_usable(const struct ledger *l); /* may a durable task be taken now? */

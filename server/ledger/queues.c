@@ -1,5 +1,4 @@
 /* The queues, one per method: what is in them, and who stops them. */
-#include <stdlib.h>
 
 #include "server/ledger/ledger_parts.h"
 
@@ -102,11 +101,11 @@ static void answer(struct ledger *l, struct ask *a, const struct ledger_queue *q
 /* False without memory. */
 static bool save(struct ledger *l, struct ledger_queue *q)
 {
-    struct store_op *op = q->saving ? NULL : calloc(1, sizeof *op);
+    enum store_verb verb = q->paused ? STORE_PAUSE : STORE_RESUME;
+    struct store_op *op = q->saving ? NULL : rows_op_new(l, verb, 0);
 
     if (!op)
         return q->saving;
-    op->verb = q->paused ? STORE_PAUSE : STORE_RESUME;
     op->owner = q;
     op->queue = q->name; /* stays as long as the ledger */
     q->saving = true;

@@ -4,8 +4,6 @@
  * is written when that has come back.  So an operation that failed is simply made again, from what
  * the entry is by then, and changes of a busy entry are written together.  The counters of the file
  * travel with the row that they count: each row is counted as what it says. */
-#include <stdlib.h>
-
 #include "server/ledger/ledger_parts.h"
 #include "server/runtime/log.h"
 
@@ -76,10 +74,9 @@ void records_flush(struct ledger *l)
 
 void records_remove(struct ledger *l, struct entry *e)
 {
-    struct store_op *op = calloc(1, sizeof *op);
+    struct store_op *op = rows_op_new(l, STORE_REMOVE, 0);
     if (!op)
         return; /* the next start finds it too old, and removes it */
-    op->verb = STORE_REMOVE;
     op->task.id = e->id;
     store_push(l->store, op);
 }
@@ -135,12 +132,11 @@ static bool is_worth_storing(const struct entry *e, const struct history_event *
 
 static void store_event(struct ledger *l, struct entry *e, const struct history_event *event)
 {
-    struct store_op *op = calloc(1, sizeof *op + event->text.len);
+    struct store_op *op = rows_op_new(l, STORE_EVENT, event->text.len);
     if (!op)
         return;
     char *text = (char *)(op + 1);
     uint32_t oldest = history_oldest(e);
-    op->verb = STORE_EVENT;
     op->event =
         (struct store_event){.id = e->id,
                              .at = event->at,
@@ -299,7 +295,7 @@ bool records_take(struct ledger *l)
         if (!op)
             break;
         came_back(l, op);
-        free(op);
+        rows_op_free(l, op);
     }
     store_release(l->store);
     return budget > 0;

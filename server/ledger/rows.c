@@ -1,4 +1,5 @@
 /* An entry as a row of the store. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "server/ledger/ledger_parts.h"
@@ -151,14 +152,52 @@ static void move_counts(struct entry *e, struct store_op *op)
 
 /* --- The operation --- */
 
+enum { MORE = 128 /* bytes behind an operation for which a cell has room */ };
+
+struct record {
+    bool alone; /* malloc'ed, in no slab */
+    struct store_op op;
+};
+
+void rows_init(struct ledger *l)
+{
+    slab_init(&l->records, sizeof(struct record) + MORE, SLAB_KEPT);
+}
+
+void rows_fini(struct ledger *l)
+{
+    assert(slab_taken(&l->records) == 0);
+    slab_fini(&l->records);
+}
+
+struct store_op *rows_op_new(struct ledger *l, enum store_verb verb, size_t more)
+{
+    bool alone = more > MORE;
+    struct record *r = alone ? malloc(sizeof *r + more) : slab_take(&l->records);
+    if (!r)
+        return NULL;
+    r->alone = alone;
+    memset(&r->op, 0, sizeof r->op);
+    r->op.verb = verb;
+    return &r->op;
+}
+
+void rows_op_free(struct ledger *l, struct store_op *op)
+{
+    struct record *r = ao_of(op, struct record, op);
+    if (r->alone)
+        free(r);
+    else
+        slab_give(&l->records, r);
+}
+
 struct store_op *rows_op(struct ledger *l, struct entry *e)
 {
     bool put = entry_is(e, ENTRY_SUBMITTING);
     size_t after = put && e->more ? e->more->after_count * sizeof(uint64_t) : 0;
-    struct store_op *op = calloc(1, sizeof *op + after + end_size(e));
+    struct store_op *op = rows_op_new(l, put ? STORE_PUT : STORE_CHANGE, after + end_size(e));
     if (!op)
         return NULL;
-    op->verb = put ? STORE_PUT : STORE_CHANGE;
     op->owner = e;
     if (put)
         fill_fixed(l, e, &op->task);

@@ -143,7 +143,7 @@ static void open_again(struct ledger_world *w)
 
 void ledger_world_crash(struct ledger_world *w)
 {
-    memory_store_crash(w->store);
+    memory_store_crash(w->store, w->ledger);
     close_ledger(w);
     open_again(w);
 }

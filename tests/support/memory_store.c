@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "server/ledger/state.h"
+#include "server/ledger/ledger_parts.h"
 
 /* --- Rows --- */
 
@@ -338,12 +338,8 @@ void store_stop(struct store *s)
     s->stopped = true;
 }
 
-void memory_store_crash(struct store *s)
+static void end_disk(struct store *s)
 {
-    while (s->first)
-        free(pop(&s->first));
-    while (s->done_first)
-        free(pop(&s->done_first));
     if (s->receiver) {
         ao_deactivate(&s->disk);
         ao_fini(&s->disk);
@@ -351,11 +347,20 @@ void memory_store_crash(struct store *s)
     s->receiver = NULL;
 }
 
+void memory_store_crash(struct store *s, struct ledger *client)
+{
+    while (s->first)
+        rows_op_free(client, pop(&s->first));
+    while (s->done_first)
+        rows_op_free(client, pop(&s->done_first));
+    end_disk(s);
+}
+
 void memory_store_free(struct store *s)
 {
     if (!s)
         return;
-    memory_store_crash(s);
+    end_disk(s);
     for (uint32_t i = 0; i < s->row_count; i++)
         drop_row(&s->rows[i]);
     for (uint32_t i = 0; i < s->event_count; i++)

@@ -8,6 +8,8 @@
 
 #include "server/store/store.h"
 
+struct ledger;
+
 struct memory_row {
     struct store_task task; /* spans are copies in `block` */
     void *fixed, *changing; /* malloc'ed */
@@ -39,7 +41,8 @@ struct store {
 
 struct store *memory_store_new(void);
 void memory_store_free(struct store *s);
-void memory_store_crash(struct store *s); /* its ledger is gone without a stop */
+/* Its ledger is about to go without a stop, and gets the memory of its operations back. */
+void memory_store_crash(struct store *s, struct ledger *client);
 const struct memory_row *memory_store_row(const struct store *s, uint64_t id); /* NULL: none */
 
 #endif

@@ -27,7 +27,7 @@ static void says(struct ask *a, const char *wanted)
 {
     char text[400];
     assert_int_equal(a->error, ERGON_OK);
-    stage_holds(notation_show(pack_bytes(&a->result), text, sizeof text), wanted);
+    stage_holds(notation_show(ask_result(a), text, sizeof text), wanted);
 }
 
 /* Told to stop it does not, and the server dies. */

@@ -188,7 +188,7 @@ static void a_watcher_goes_on_where_it_was(void **state)
     a->id_count = 1;
     a->from = 3;
     world_give(w, a);
-    notation_show(pack_bytes(&a->result), text, sizeof text);
+    notation_show(ask_result(a), text, sizeof text);
     stage_holds(text, "'missed': 0");
     stage_holds(text, "'events': [{'seq': 3");
     stage_holds(text, "'event': 'done', 'attempt': 1");
