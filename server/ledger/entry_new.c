@@ -248,6 +248,7 @@ void entry_end_free(struct entry *e)
 
 void ledger_entry_free(struct ledger *l, struct entry *e)
 {
+    audit_freed(l, e);
     leave_all(l, e);
     leave_state(l, e);
     records_forget(l, e);

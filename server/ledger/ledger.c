@@ -75,6 +75,7 @@ static enum ao_verdict ledger_step(struct ao *self)
     idle &= after_go_on(l);
     idle &= queues_go_on(l);
     idle &= suspects_go_on(l);
+    idle &= audit_go_on(l);
     idle &= keep_trim(l);
     return idle ? AO_DONE : AO_AGAIN;
 }
@@ -138,6 +139,7 @@ int ledger_start(struct ledger *l)
 /* Nobody will answer them any more. */
 static void answer_all(struct ledger *l)
 {
+    audit_stop(l);
     for (struct entry *e = l->first; e; e = e->all_next)
         while (e->waits) {
             struct ask *a = e->waits->ask;

@@ -50,6 +50,7 @@ struct account {
     uint64_t submitted, ended[LEDGER_STATE_COUNT]; /* ended: of the states that are not open */
 };
 
+struct audit;
 struct crons;
 
 /* The state of an entry before its first turn. */
@@ -85,6 +86,7 @@ struct ledger {
     struct entry *suspect;      /* who has the place for suspects; NULL: it is free */
     struct entry_list suspects; /* who wait for it */
     struct crons *crons;
+    struct audit *audit;           /* under way; NULL: none */
     struct account kept, fleeting; /* durable, and not */
     enum store_error store_error;  /* of what came back last */
     struct entry *unsaved_at;      /* where the search for such goes on; NULL: at the first */
@@ -320,7 +322,14 @@ void list_serve(struct ledger *l, struct ask *a);
 void explain_serve(struct ledger *l, struct ask *a);
 void explain_queue_serve(struct ledger *l, struct ask *a);
 void audit_serve(struct ledger *l, struct ask *a);
-void audit_answer(struct ledger *l, struct ask *a, const struct store_audit *rows); /* NULL: none */
+bool audit_go_on(struct ledger *l); /* a small step; true: nothing to do, or the store has it */
+void audit_stop(struct ledger *l);  /* who asked is answered DRAINING */
+/* Around what changes the state of an entry, or whether it is durable. */
+void audit_changing(const struct ledger *l, const struct entry *e);
+void audit_changed(const struct ledger *l, const struct entry *e);
+void audit_freed(const struct ledger *l, const struct entry *e);
+void audit_rows(struct ledger *l, const struct store_op *op);        /* a STORE_COUNT came back */
+void audit_row_changed(struct ledger *l, const struct store_op *op); /* a row operation; written */
 
 /* --- crons.c --- */
 struct crons *crons_new(struct ledger *l);

@@ -175,13 +175,20 @@ static void submitted(struct ledger *l, struct entry *e)
         ledger_place(l, e, false);
 }
 
+static void make_fleeting(struct ledger *l, struct entry *e)
+{
+    audit_changing(l, e);
+    l->kept.submitted--;
+    l->fleeting.submitted++;
+    e->durable = LEDGER_NONE;
+    audit_changed(l, e);
+}
+
 /* Nobody was told of it: it is as if it had never been. */
 static void take_back(struct ledger *l, struct entry *e, enum store_error error)
 {
     wait_committed(l, e, error);
-    l->kept.submitted--;
-    l->fleeting.submitted++;
-    e->durable = LEDGER_NONE;
+    make_fleeting(l, e);
     entry_clear(e, ENTRY_SUBMITTING | ENTRY_DIRTY | ENTRY_ENDING);
     if (e->more)
         key_remove(&l->keys, &e->more->key); /* the same key can be tried again */
@@ -228,9 +235,7 @@ static void give_up(struct ledger *l, struct entry *e)
 {
     log_error("task is not durable", LOG_UINT("id", e->id),
               LOG_STR("text", "the store refused its row; it lives as long as this process"));
-    l->kept.submitted--;
-    l->fleeting.submitted++;
-    e->durable = LEDGER_NONE;
+    make_fleeting(l, e);
     entry_clear(e, ENTRY_SUBMITTING | ENTRY_DIRTY);
     if (entry_is(e, ENTRY_ENDING))
         end_committed(l, e);
@@ -261,7 +266,7 @@ static void came_back(struct ledger *l, struct store_op *op)
     struct entry *e = op->owner;
     bool ok = op->error == STORE_OK;
     if (op->verb == STORE_COUNT) {
-        audit_answer(l, op->owner, ok ? &op->audit : NULL);
+        audit_rows(l, op);
         return;
     }
     if (op->verb == STORE_CRON_PUT || op->verb == STORE_CRON_REMOVE) {
@@ -279,6 +284,8 @@ static void came_back(struct ledger *l, struct store_op *op)
     if (!e)
         return;
     e->pending--;
+    if (ok)
+        audit_row_changed(l, op);
     if (ok)
         row_saved(l, e, op);
     else

@@ -155,8 +155,10 @@ void ledger_turn(struct ledger *l, struct entry *e, enum ledger_state state,
     bool first = is_placed_first(e) && ledger_state_open(state);
     assert(moves[was] & 1 << state || was == state);
     trace(l, e, state, reason);
+    audit_changing(l, e);
     count(l, e, state);
     e->state = (uint8_t)state;
+    audit_changed(l, e);
     e->reason = (uint8_t)reason;
     if (!ledger_state_open(state) && e->ended == 0)
         e->ended = ledger_wall(l);

@@ -108,23 +108,26 @@ static void read_rows(sqlite3_stmt *st, struct store_audit *audit)
     uint64_t *const ended[] = {&audit->done, &audit->failed, &audit->cancelled, &audit->expired,
                                &audit->dead};
     audit->open = (uint64_t)sqlite3_column_int64(st, 0);
+    if (audit->open == STORE_COUNT_ROWS)
+        audit->next = (uint64_t)sqlite3_column_int64(st, 6) + 1;
     for (int n = 0; n < (int)(sizeof ended / sizeof *ended); n++) {
         *ended[n] = (uint64_t)sqlite3_column_int64(st, n + 1);
         audit->open -= *ended[n];
     }
 }
 
-/* Reads the state of every row: half a second for a million, and all wait for it.  What was done
- * before in this batch counts. */
+/* What was done before in this batch counts. */
 static int count(struct store *s, struct store_audit *audit)
 {
     uint64_t last;
-    *audit = (struct store_audit){0};
+    *audit = (struct store_audit){.from = audit->from};
     int rc = store_read_counts(s, &audit->counters, &last);
     if (rc != SQLITE_OK)
         return rc;
     add_up(&audit->counters, &s->add);
     sqlite3_stmt *st = s->statements[STATEMENT_COUNT];
+    sqlite3_bind_int64(st, 1, (sqlite3_int64)audit->from);
+    sqlite3_bind_int64(st, 2, STORE_COUNT_ROWS);
     rc = sqlite3_step(st);
     if (rc == SQLITE_ROW)
         read_rows(st, audit);

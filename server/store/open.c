@@ -56,8 +56,9 @@ static const char *const texts[STATEMENTS] = {
     [STATEMENT_PAUSE] = "INSERT OR IGNORE INTO paused_queues (method) VALUES (?1)",
     [STATEMENT_RESUME] = "DELETE FROM paused_queues WHERE method = ?1",
     [STATEMENT_COUNT] = "SELECT count(*), sum(state = 'done'), sum(state = 'failed'), "
-                        "sum(state = 'cancelled'), sum(state = 'expired'), sum(state = 'dead') "
-                        "FROM tasks",
+                        "sum(state = 'cancelled'), sum(state = 'expired'), sum(state = 'dead'), "
+                        "max(id) FROM "
+                        "(SELECT id, state FROM tasks WHERE id >= ?1 ORDER BY id LIMIT ?2)",
     [STATEMENT_COUNTERS] = "SELECT submitted, done, failed, cancelled, expired, dead, last_id "
                            "FROM counters",
     [STATEMENT_ADD] = "UPDATE counters SET submitted = submitted + ?1, done = done + ?2, "

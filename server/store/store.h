@@ -100,11 +100,15 @@ enum store_verb {
     STORE_CRON_REMOVE, /* cron.name */
     STORE_PAUSE,       /* queue: remembered as paused */
     STORE_RESUME,      /* queue: forgotten */
-    STORE_COUNT        /* fills `audit` by counting rows */
+    STORE_COUNT        /* fills `audit` by counting some rows */
 };
 
-/* Rows by state, as the file has them, and the counters beside. */
+enum { STORE_COUNT_ROWS = 10000 /* a count: a few ms, since all others wait meanwhile */ };
+
+/* Rows by state, as the file has them, from an id on, and the counters beside: those of all. */
 struct store_audit {
+    uint64_t from; /* asked: the first id */
+    uint64_t next; /* the first that was not counted; 0: there is none */
     struct store_counts counters;
     uint64_t open, done, failed, cancelled, expired, dead; /* rows */
 };

@@ -180,10 +180,17 @@ static void count(struct store *s, const struct store_counts *add)
 
 static void audit(const struct store *s, struct store_audit *out)
 {
-    *out = (struct store_audit){.counters = s->counts};
-    for (uint32_t i = 0; i < s->row_count; i++)
-        if (s->rows[i].there && ledger_state_open((enum ledger_state)s->rows[i].task.state))
-            out->open++;
+    uint32_t rows = 0;
+    *out = (struct store_audit){.from = out->from, .counters = s->counts};
+    for (uint32_t i = 0; i < s->row_count; i++) {
+        if (!s->rows[i].there || s->rows[i].task.id < out->from)
+            continue;
+        if (rows++ == s->count_rows) {
+            out->next = s->rows[i].task.id;
+            return;
+        }
+        out->open += ledger_state_open((enum ledger_state)s->rows[i].task.state);
+    }
 }
 
 static void forget_pause(struct store *s, struct span queue)
@@ -314,6 +321,7 @@ struct store *memory_store_new(void)
 {
     struct store *s = calloc(1, sizeof *s);
     assert_non_null(s);
+    s->count_rows = STORE_COUNT_ROWS;
     return s;
 }
 

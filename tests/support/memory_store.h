@@ -34,6 +34,7 @@ struct store {
     struct memory_event *events;
     uint32_t event_count, event_room;
     struct store_counts counts;
+    uint32_t count_rows; /* of an audit, at a time */
     uint32_t commits, operations;
     char *paused[8]; /* names; malloc'ed */
     uint32_t paused_count;

@@ -409,6 +409,29 @@ static void an_audit_counts_what_was_pushed_before_it(void **state)
     assert_memory_equal(&audit, &expected, sizeof audit);
 }
 
+/* Of more rows than are counted at once. */
+static void an_audit_goes_on_where_it_was(void **state)
+{
+    enum { ROWS = STORE_COUNT_ROWS + 5 };
+    struct world *w = *state;
+    struct store_audit audit = {0};
+    open_client(w);
+    w->client.returned = keep_audit;
+    w->client.arg = &audit;
+    for (uint64_t id = 1; id <= ROWS; id++)
+        client_push(&w->client, client_put(3 * id, "m"));
+    assert_int_equal(client_do(&w->client, client_op(STORE_COUNT)), STORE_OK);
+    assert_int_equal(audit.open, STORE_COUNT_ROWS);
+    assert_int_equal(audit.next, 3 * STORE_COUNT_ROWS + 1);
+    struct store_op *op = client_op(STORE_COUNT);
+    op->audit.from = audit.next;
+    assert_int_equal(client_do(&w->client, op), STORE_OK);
+    client_close(&w->client);
+    assert_int_equal(audit.open, 5);
+    assert_int_equal(audit.next, 0);
+    assert_int_equal(audit.counters.submitted, ROWS);
+}
+
 static void note_errors(struct store_client *c, struct store_op *op)
 {
     char *errors = c->arg;
@@ -545,6 +568,7 @@ int main(void)
         TEST(crons_are_put_replaced_and_removed),
         TEST(paused_queues_are_remembered_until_they_are_resumed),
         TEST(an_audit_counts_what_was_pushed_before_it),
+        TEST(an_audit_goes_on_where_it_was),
         TEST(an_operation_that_contradicts_the_file_is_refused_alone),
         TEST(the_highest_id_outlives_its_row),
         TEST(operations_come_back_in_their_order),
