@@ -66,7 +66,9 @@ struct ledger {
     struct tenant **tenants; /* table */
     uint32_t tenant_buckets, tenant_count;
     struct ledger_queue *queues, *queues_last;
-    struct ledger_queue **by_method; /* by the method's index; NULL: not made yet */
+    struct ledger_queue **by_method;   /* by the method's index; NULL: not made yet */
+    struct ledger_queue *recent_queue; /* of a method that is offered, asked for last; NULL */
+    struct tenant *recent_tenant;      /* asked for last; NULL */
     struct id_table ids;
     struct key_table keys, shared; /* by `key`; by `coalesce` of the open ones */
     struct hold_table *holds;
@@ -117,6 +119,8 @@ int names_init(struct ledger *l); /* the tenants that the options name; 0, or -1
 void names_fini(struct ledger *l);
 struct tenant *ledger_tenant(struct ledger *l, struct span name); /* made when new; NULL: memory */
 void ledger_tenant_drop(struct ledger *l, struct tenant *t);      /* one entry less names it */
+struct ledger_queue *ledger_queue_found(struct ledger *l,
+                                        struct span method);             /* NULL: none, so far */
 struct ledger_queue *ledger_queue(struct ledger *l, struct span method); /* likewise made */
 
 /* --- turn.c: the one function that changes a state.  It keeps the counters, writes the history,

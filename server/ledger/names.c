@@ -32,12 +32,20 @@ static struct tenant *tenant_new(struct ledger *l, struct span name)
     return t;
 }
 
-struct tenant *ledger_tenant(struct ledger *l, struct span name)
+static struct tenant *find_tenant(struct ledger *l, struct span name)
 {
     for (struct tenant *t = *tenant_bucket(l, name); t; t = t->next)
         if (span_equal(t->name, name))
             return t;
     return tenant_new(l, name);
+}
+
+/* The next task is likely of the same. */
+struct tenant *ledger_tenant(struct ledger *l, struct span name)
+{
+    if (!l->recent_tenant || !span_equal(l->recent_tenant->name, name))
+        l->recent_tenant = find_tenant(l, name);
+    return l->recent_tenant;
 }
 
 static void tenant_free(struct tenant *t)
@@ -56,6 +64,8 @@ void ledger_tenant_drop(struct ledger *l, struct tenant *t)
     while (*link != t)
         link = &(*link)->next;
     *link = t->next;
+    if (l->recent_tenant == t)
+        l->recent_tenant = NULL;
     l->tenant_count--;
     tenant_free(t);
 }
@@ -99,8 +109,22 @@ static struct ledger_queue *queue_without_method(struct ledger *l, struct span n
     return queue_new(l, name, NULL);
 }
 
+struct ledger_queue *ledger_queue_found(struct ledger *l, struct span method)
+{
+    struct ledger_queue *q = l->recent_queue;
+    if (q && span_equal(q->name, method))
+        return q;
+    struct method *m = registry_find(l->options.registry, method);
+    if (m && l->by_method[m->index])
+        l->recent_queue = l->by_method[m->index];
+    return m ? l->by_method[m->index] : NULL;
+}
+
 struct ledger_queue *ledger_queue(struct ledger *l, struct span method)
 {
+    struct ledger_queue *q = ledger_queue_found(l, method);
+    if (q)
+        return q;
     struct method *m = registry_find(l->options.registry, method);
     if (!m)
         return queue_without_method(l, method);

@@ -191,39 +191,79 @@ static bool read_after(struct reader *r, void *arg)
     return good;
 }
 
+/* An option of every order: where in it the value goes. */
+struct known {
+    const char *name;
+    bool (*read)(struct reader *r, void *out);
+    size_t at; /* bytes from its begin */
+    const char *expects;
+};
+
+#define AT(field) offsetof(struct order, field)
+enum { WHOLE = 0 /* the reader fills several fields */ };
+
+static const struct known known[] = {
+    {"priority", read_priority, AT(priority), "a number from 0 to 9; 9 goes first"},
+    {"delay", option_duration, AT(delay), EXPECTS_DURATION},
+    {"at", read_instant, AT(at), "Unix milliseconds, or RFC 3339 text with an offset"},
+    {"timeout", read_positive, AT(timeout), EXPECTS_DURATION ", more than 0"},
+    {"deadline", option_duration, AT(deadline), EXPECTS_DURATION},
+    {"retries", read_retries, AT(retries), "a number, 0 or more"},
+    {"backoff", option_duration, AT(backoff), EXPECTS_DURATION},
+    {"backoff_max", option_duration, AT(backoff_max), EXPECTS_DURATION},
+    {"backoff_jitter", read_jitter, AT(jitter), "a number from 0 to 100: percent of the back-off"},
+    {"key", option_name, AT(key), EXPECTS_NAME},
+    {"coalesce", option_name, AT(coalesce), EXPECTS_NAME},
+    {"limit", read_limit, WHOLE, "a map {key: string, max: number from 1}"},
+    {"rate", read_rate, WHOLE, "a map {key: string, max: number from 1, per: duration}"},
+    {"tenant", option_name, AT(tenant), EXPECTS_NAME},
+    {"after", read_after, WHOLE, "an id of a task, or a list of at most 1024"},
+    {"keep", option_duration, AT(keep), EXPECTS_DURATION},
+    {"keep_size", read_bytes, AT(keep_size), "a size: bytes, or text such as \"64k\""},
+    {"durable", read_durable, AT(durable), "\"none\", \"async\" or \"fsync\""},
+};
+enum { KNOWN = sizeof known / sizeof known[0] };
+
+struct reading {
+    struct after_out after;
+    const struct order_more *more;
+};
+
+static bool is_named(struct span name, const char *known_name)
+{
+    return name.len > 0 && name.at[0] == (uint8_t)known_name[0] && span_is(name, known_name);
+}
+
+static int find_more(const struct order_more *more, struct span name, struct option *out)
+{
+    for (uint32_t i = 0; more && i < more->count; i++)
+        if (is_named(name, more->at[i].name)) {
+            *out = more->at[i];
+            return (int)(KNOWN + i);
+        }
+    return -1;
+}
+
+static int find_option(void *arg, struct span name, struct option *out)
+{
+    struct reading *reading = arg;
+
+    for (int i = 0; i < KNOWN; i++)
+        if (is_named(name, known[i].name)) {
+            void *value = (uint8_t *)reading->after.order + known[i].at;
+            bool after = known[i].read == read_after;
+            *out = (struct option){.name = known[i].name,
+                                   .read = known[i].read,
+                                   .out = after ? &reading->after : value,
+                                   .expects = known[i].expects};
+            return i;
+        }
+    return find_more(reading->more, name, out);
+}
+
 bool order_read_options(struct reader *r, struct order *o, uint64_t **ids,
                         const struct order_more *more, char *error, size_t size)
 {
-    struct after_out after = {ids, o};
-    struct option options[OPTIONS_MAX] = {
-        {"priority", read_priority, &o->priority, "a number from 0 to 9; 9 goes first"},
-        {"delay", option_duration, &o->delay, EXPECTS_DURATION},
-        {"at", read_instant, &o->at, "Unix milliseconds, or RFC 3339 text with an offset"},
-        {"timeout", read_positive, &o->timeout, EXPECTS_DURATION ", more than 0"},
-        {"deadline", option_duration, &o->deadline, EXPECTS_DURATION},
-        {"retries", read_retries, &o->retries, "a number from 0 to 4294967295"},
-        {"backoff", option_duration, &o->backoff, EXPECTS_DURATION},
-        {"backoff_max", option_duration, &o->backoff_max, EXPECTS_DURATION},
-        {"backoff_jitter", read_jitter, &o->jitter,
-         "a number from 0 to 100: percent of the back-off"},
-        {"key", option_name, &o->key, EXPECTS_NAME},
-        {"coalesce", option_name, &o->coalesce, EXPECTS_NAME},
-        {"limit", read_limit, o,
-         "a map of {key: string of 1 to 256 bytes, max: number from 1}, no more"},
-        {"rate", read_rate, o,
-         "a map of {key: string of 1 to 256 bytes, max: number from 1, per: "
-         "duration}, no more"},
-        {"tenant", option_name, &o->tenant, EXPECTS_NAME},
-        {"after", read_after, &after, "an id of a task, or a list of at most 1024"},
-        {"keep", option_duration, &o->keep, EXPECTS_DURATION},
-        {"keep_size", read_bytes, &o->keep_size, "a size: bytes, or text such as \"64k\""},
-        {"durable", read_durable, &o->durable, "\"none\", \"async\" or \"fsync\""},
-    };
-    uint32_t count = 0;
-
-    while (options[count].name)
-        count++;
-    for (uint32_t i = 0; more && i < more->count; i++)
-        options[count++] = more->at[i];
-    return options_take(r, options, count, error, size);
+    struct reading reading = {.after = {ids, o}, .more = more};
+    return options_take_by(r, find_option, &reading, error, size);
 }

@@ -14,6 +14,15 @@ static bool is_many(const struct ask *a)
 
 /* --- The answer --- */
 
+static uint8_t *put(uint8_t *p, const char *bytes, size_t len)
+{
+    memcpy(p, bytes, len);
+    return p + len;
+}
+
+/* What is the same in every answer, packed beforehand. */
+#define PUT(p, literal) put((p), (literal), sizeof(literal) - 1)
+
 static uint8_t *enc_id(uint8_t *p, uint64_t id)
 {
     char text[ID_TEXT_SIZE];
@@ -24,14 +33,18 @@ static uint8_t *enc_id(uint8_t *p, uint64_t id)
 static uint8_t *enc_outcome(struct ledger *l, const struct ask_outcome *o, uint8_t *p)
 {
     const struct entry *e = ledger_find(l, o->id); /* NULL: ended and forgotten meanwhile */
-    p = enc_map(p, 5);
-    p = enc_id(enc_str(p, span_text("id")), o->id);
-    p = enc_str(p, span_text("state"));
+    p = enc_id(PUT(p, "\x85\xa2id"), o->id);
+    p = PUT(p, "\xa5state");
     p = enc_str(p, span_text(ledger_state_names[e ? e->state : LEDGER_DONE]));
-    p = enc_str(p, span_text("durable"));
+    p = PUT(p, "\xa7"
+               "durable");
     p = enc_str(p, span_text(ledger_durable_names[o->durable]));
-    p = enc_bool(enc_str(p, span_text("duplicate")), o->duplicate);
-    return enc_bool(enc_str(p, span_text("coalesced")), o->coalesced);
+    p = enc_bool(PUT(p, "\xa9"
+                        "duplicate"),
+                 o->duplicate);
+    return enc_bool(PUT(p, "\xa9"
+                           "coalesced"),
+                    o->coalesced);
 }
 
 static void pack_outcome(struct ledger *l, const struct ask_outcome *o, struct pack *p)

@@ -113,10 +113,9 @@ static enum ergon_error check(struct ledger *l, const struct order *o, char *tex
     const char *name = (const char *)o->method.at;
     if (l->stopping)
         return refuse(ERGON_E_DRAINING, text, size, "%s", error_meaning(ERGON_E_DRAINING));
-    struct method *m = registry_find(l->options.registry, o->method);
-    if (!m)
+    struct ledger_queue *q = ledger_queue_found(l, o->method);
+    if (!q && !registry_find(l->options.registry, o->method))
         return refuse(ERGON_E_NO_METHOD, text, size, "no handler offers \"%.*s\"", len, name);
-    struct ledger_queue *q = l->by_method[m->index];
     if (q && q->draining)
         return refuse(ERGON_E_DRAINING, text, size,
                       "the queue \"%.*s\" is being drained and takes no new tasks; queue.resume "

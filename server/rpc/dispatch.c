@@ -10,10 +10,22 @@
 #include "server/rpc/asks.h"
 #include "server/runtime/log.h"
 
+/* The one that was served last is likely the next. */
+static const struct rpc_method *find_own(struct rpc_loop *loop, struct span name)
+{
+    if (!loop->recent_own || !span_is(name, loop->recent_own->name)) {
+        const struct rpc_method *own = rpc_method_find(name);
+        if (!own)
+            return NULL;
+        loop->recent_own = own;
+    }
+    return loop->recent_own;
+}
+
 /* A name that no handler has: one of ours, or nobody's. */
 static void serve_own(struct rpc_request *rq, struct span name)
 {
-    const struct rpc_method *own = rpc_method_find(name);
+    const struct rpc_method *own = find_own(rq->loop, name);
 
     if (own) {
         if (rpc_admit(rq, name, own->access))
@@ -30,7 +42,7 @@ static void serve_own(struct rpc_request *rq, struct span name)
                    (int)name.len, (const char *)name.at);
 }
 
-static struct method *find_handler(struct rpc_loop *loop, struct span name)
+struct method *rpc_find_handler(struct rpc_loop *loop, struct span name)
 {
     if (!loop->recent || !span_equal(loop->recent->name, name)) {
         struct method *m = registry_find(loop->shared->registry, name);
@@ -44,7 +56,7 @@ static struct method *find_handler(struct rpc_loop *loop, struct span name)
 static void dispatch(struct rpc_loop *loop, struct connection *c, const struct envelope *e)
 {
     struct rpc_request rq = {.loop = loop, .conn = c, .msgid = e->msgid, .params = e->params};
-    struct method *m = find_handler(loop, e->method);
+    struct method *m = rpc_find_handler(loop, e->method);
 
     if (!m)
         serve_own(&rq, e->method);

@@ -47,6 +47,9 @@ extern const uint32_t rpc_namespace_count;
 /* The server's own method of this name, or NULL. */
 const struct rpc_method *rpc_method_find(struct span name);
 
+/* The handler of this name, or NULL. */
+struct method *rpc_find_handler(struct rpc_loop *loop, struct span name);
+
 /* May this peer call this method?  If not, the request is answered AUTH or DENIED and false
  * returned. */
 bool rpc_admit(struct rpc_request *rq, struct span method, enum rpc_access access);

@@ -34,7 +34,7 @@ bool order_may_run(struct ask_build *b, struct span method)
 {
     if (!rpc_admit(b->rq, method, RPC_GUARDED))
         return false;
-    if (registry_find(b->rq->loop->shared->registry, method))
+    if (rpc_find_handler(b->rq->loop, method))
         return true;
     return order_refuse(b, ERGON_E_NO_METHOD,
                         "no handler \"%.*s\"; server.methods lists what there is",

@@ -35,12 +35,15 @@ struct rpc_stats { /* of one loop; written by its thread, read by any: relaxed f
     _Atomic uint64_t requests, notifications, ignored, refused;
 };
 
+struct rpc_method;
+
 struct rpc_loop {
     const struct rpc_shared *shared;
     struct home *home;
     struct ledger_door *door; /* its callbacks are those of asks.h */
     struct activator *activator;
     struct method *recent; /* that was called last: the next call is likely the same; NULL: none */
+    const struct rpc_method *recent_own; /* likewise, of the server's own */
     struct rpc_stats stats;
 };
 
