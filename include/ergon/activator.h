@@ -68,7 +68,8 @@ void activator_stop(struct activator *a);
 void activator_close(struct activator *a);
 
 /* Home thread. */
-ao_time activator_now(const struct activator *a); /* read once a round */
+ao_time activator_now(const struct activator *a);   /* read once a round */
+ao_time activator_clock(const struct activator *a); /* read anew: to stand beside another clock */
 uint64_t activator_random(struct activator *a);
 struct activator *activator_current(void); /* of this thread; NULL elsewhere */
 const char *activator_name(const struct activator *a);

@@ -26,21 +26,30 @@ ao_time ledger_now(const struct ledger *l)
     return activator_now(l->activator);
 }
 
+static ao_time add(ao_time to, ao_time duration)
+{
+    return duration < AO_NEVER - to ? to + duration : AO_NEVER;
+}
+
+/* Both clocks are read at once: the time of the round may be seconds old while a large store is
+ * read back, and what is due would come so much too early. */
 uint64_t ledger_wall_of(const struct ledger *l, ao_time when)
 {
-    return ledger_wall(l) + (when - ledger_now(l)); /* unsigned: right for times past, too */
+    uint64_t wall = ledger_wall(l);
+    ao_time now = activator_clock(l->activator);
+    return when > now ? add(wall, when - now) : wall - (now - when);
 }
 
 ao_time ledger_time_of(const struct ledger *l, uint64_t unix_ns)
 {
     uint64_t wall = ledger_wall(l);
-    return unix_ns > wall ? ledger_after(l, unix_ns - wall) : ledger_now(l);
+    ao_time now = activator_clock(l->activator);
+    return unix_ns > wall ? add(now, unix_ns - wall) : now;
 }
 
 ao_time ledger_after(const struct ledger *l, ao_time duration)
 {
-    ao_time now = ledger_now(l);
-    return duration < AO_NEVER - now ? now + duration : AO_NEVER;
+    return add(ledger_now(l), duration);
 }
 
 /* --- What many ask --- */

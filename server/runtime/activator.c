@@ -210,6 +210,11 @@ ao_time activator_now(const struct activator *a)
     return a->now;
 }
 
+ao_time activator_clock(const struct activator *a)
+{
+    return a->clock.now(a->clock.arg);
+}
+
 /* splitmix64. */
 uint64_t activator_random(struct activator *a)
 {

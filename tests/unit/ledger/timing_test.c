@@ -123,6 +123,20 @@ static void retry_begins_anew(void **state)
     assert_int_equal(w->ledger->fleeting.ended[LEDGER_EXPIRED], 0);
 }
 
+/* As after a long round, or while a large store is read back. */
+static void a_moment_keeps_its_place_on_both_clocks(void **state)
+{
+    struct ledger_world *w = *state;
+    const struct ledger *l = w->ledger;
+    ao_time round = ledger_now(l);
+    w->v.now += AO_S(5);
+    assert_int_equal(ledger_now(l), round);
+    assert_int_equal(ledger_time_of(l, ledger_wall(l) + AO_S(10)), w->v.now + AO_S(10));
+    assert_int_equal(ledger_wall_of(l, w->v.now + AO_S(10)), ledger_wall(l) + AO_S(10));
+    assert_int_equal(ledger_wall_of(l, round), ledger_wall(l) - AO_S(5));
+    assert_int_equal(ledger_wall_of(l, AO_NEVER - 1), UINT64_MAX); /* and not in the past */
+}
+
 /* --- after --- */
 
 static uint64_t submit_after(struct ledger_world *w, const uint64_t *ids, uint32_t count)
@@ -290,6 +304,7 @@ int main(void)
         TIMING(retry_begins_anew),
         TIMING(what_must_be_done_first_is),
         TIMING(a_chain_fails_with_its_first),
+        TIMING(a_moment_keeps_its_place_on_both_clocks),
         TIMING(the_unknown_cannot_be_waited_for),
         TIMING(a_task_of_another_tenant_is_unknown_to_who_may_not_see_it),
         TIMING(who_waits_can_be_cancelled),
