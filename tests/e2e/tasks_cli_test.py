@@ -198,7 +198,7 @@ class TasksTest(unittest.TestCase):
     def test_wait_and_watch_go_on_after_a_crash(self):
         id = self.submit("sleep", "2s")
         wait = self.background("task", "wait", id)
-        eventually(lambda: self.json("info")["info"]["connections"]["open"] >= 2)
+        eventually(lambda: self.json("info")["info"]["connections"]["open"] >= 2, "a wait")
         watch = self.background("task", "watch", id)
         self.assertIn("submitted", watch.stdout.readline())
         self.assertIn("started", watch.stdout.readline())
