@@ -4,7 +4,7 @@
 
 #include "server/ledger/ledger_parts.h"
 
-enum { RELEASE_BUDGET = 256 /* entries, a step */ };
+enum { RELEASE_BUDGET = 256 /* edges, and entries, a step */ };
 
 static bool link_one(struct entry *e, struct entry *on)
 {
@@ -91,37 +91,76 @@ enum ergon_error after_order(struct ledger *l, struct entry *e, const struct ord
     return after_link(l, e, o->after, o->after_count, text, size);
 }
 
-/* In small steps: whole chains may end with one task. */
+/* --- What was waited for has ended --- */
+
+static void release(struct ledger *l, struct entry *on, struct after_edge *edge)
+{
+    struct entry *waits = edge->waits;
+    size_t was = entry_bytes(waits);
+    if (on->state != LEDGER_DONE && waits->more->after_failed == 0)
+        waits->more->after_failed = on->id;
+    unlink_on(edge);
+    unlink_waits(edge);
+    free(edge);
+    ledger_weigh(l, waits, was);
+    if ((!waits->more->after || waits->more->after_failed) && !waits->list && ledger_is_open(waits))
+        entry_push(&l->released, waits);
+}
+
+/* In small steps: a hundred thousand may wait for one task, and whole chains may end with it. */
 void after_ended(struct ledger *l, struct entry *e)
 {
-    struct after_edge *next;
-    for (struct after_edge *edge = e->more ? e->more->dependents : NULL; edge; edge = next) {
-        struct entry *waits = edge->waits;
-        next = edge->next_on;
-        if (e->state != LEDGER_DONE && waits->more->after_failed == 0)
-            waits->more->after_failed = e->id;
-        size_t was = entry_bytes(waits);
-        unlink_on(edge);
-        unlink_waits(edge);
-        free(edge);
-        ledger_weigh(l, waits, was);
-        if ((!waits->more->after || waits->more->after_failed) && !waits->list &&
-            ledger_is_open(waits)) {
-            entry_push(&l->released, waits);
-            ao_activate(&l->ao);
-        }
-    }
+    if (!e->more || !e->more->dependents)
+        return;
+    e->more->releasing = true;
+    e->more->next_releasing = NULL;
+    *(l->releasing ? &l->releasing_last->more->next_releasing : &l->releasing) = e;
+    l->releasing_last = e;
+    ao_activate(&l->ao);
+}
+
+static void leave_releasing(struct ledger *l, struct entry *e)
+{
+    struct entry **link = &l->releasing, *before = NULL;
+    for (; *link != e; link = &before->more->next_releasing)
+        before = *link;
+    *link = e->more->next_releasing;
+    if (l->releasing_last == e)
+        l->releasing_last = before;
+    e->more->releasing = false;
+}
+
+/* At once: it is about to be open again, and who waits for that must not be mixed up with these, or
+ * is to be gone. */
+void after_finish(struct ledger *l, struct entry *e)
+{
+    if (!e->more || !e->more->releasing)
+        return;
+    while (e->more->dependents)
+        release(l, e, e->more->dependents);
+    leave_releasing(l, e);
+}
+
+/* True: nothing is left. */
+static bool release_some(struct ledger *l, int *budget)
+{
+    struct entry *e;
+    for (; (e = l->releasing) && *budget > 0; --*budget)
+        if (e->more->dependents)
+            release(l, e, e->more->dependents);
+        else
+            leave_releasing(l, e);
+    return !e;
 }
 
 bool after_go_on(struct ledger *l)
 {
+    int budget = RELEASE_BUDGET;
     struct entry *e;
-    for (int budget = RELEASE_BUDGET; budget > 0; budget--) {
-        if (!(e = entry_pop(&l->released)))
-            return true;
+    bool all = release_some(l, &budget);
+    for (budget = RELEASE_BUDGET; budget > 0 && (e = entry_pop(&l->released)); budget--)
         ledger_place(l, e, false);
-    }
-    return l->released.count == 0;
+    return all && l->released.count == 0;
 }
 
 static void drop_edges(struct entry *e)

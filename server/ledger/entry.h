@@ -65,9 +65,11 @@ struct entry_more {
     ao_time rate_per;
     struct after_edge *after; /* still open */
     struct after_edge *dependents;
-    uint64_t *after_ids;   /* as ordered, for task.get and the store */
-    uint64_t after_failed; /* the first of them that did not end well; 0: none */
+    struct entry *next_releasing; /* while `releasing`: in the ledger's list */
+    uint64_t *after_ids;          /* as ordered, for task.get and the store */
+    uint64_t after_failed;        /* the first of them that did not end well; 0: none */
     uint32_t after_count;
+    bool releasing;   /* it has ended, and its dependents are being told */
     bool settled;     /* `after` counts no more: it was tried again by hand; so in the file, too */
     uint32_t waiters; /* who wants a coalesced run */
     ao_time backoff, backoff_max;

@@ -9,8 +9,8 @@ enum {
 /* An attempt, a commit, an ask or a task that waits for it may still ask for it. */
 static bool is_referred_to(const struct entry *e)
 {
-    return e->strays > 0 || e->pending > 0 || e->waits || (e->more && e->more->dependents) ||
-           entry_is(e, ENTRY_UNSAVED);
+    return e->strays > 0 || e->pending > 0 || e->waits ||
+           (e->more && (e->more->dependents || e->more->releasing)) || entry_is(e, ENTRY_UNSAVED);
 }
 
 void keep_ended(struct ledger *l, struct entry *e)

@@ -94,7 +94,8 @@ struct ledger {
     struct entry *unsaved_at;      /* where the search for such goes on; NULL: at the first */
     uint64_t unsaved;              /* entries whose last operation failed: it is tried again */
     struct ao retry;               /* sleeps until then */
-    struct entry_list released;    /* what they waited for has ended: looked at in small steps */
+    struct entry *releasing, *releasing_last; /* ended: who waits for them is told in small steps */
+    struct entry_list released; /* what they waited for has ended: looked at in small steps */
     uint64_t next_id;
     uint64_t bytes; /* held by entries */
     uint64_t count;
@@ -231,6 +232,7 @@ enum ergon_error after_order(struct ledger *l, struct entry *e, const struct ord
                              size_t size);
 bool after_go_on(struct ledger *l); /* a small step of `released`; true: nothing is left */
 void after_ended(struct ledger *l, struct entry *e);  /* those that waited for it go on, or fail */
+void after_finish(struct ledger *l, struct entry *e); /* the same at once */
 void after_unlink(struct ledger *l, struct entry *e); /* it waits for nothing any more */
 void after_forget(struct entry *e);                   /* nor does anybody for it */
 void after_settle(struct ledger *l, struct entry *e); /* what it came after counts no more */

@@ -194,6 +194,7 @@ bool ledger_retry(struct ledger *l, struct entry *e)
         return false;
     (e->durable == LEDGER_NONE ? &l->fleeting : &l->kept)->ended[e->state]--;
     keep_reclaim(l, e);
+    after_finish(l, e);
     told_by_row(l, e);
     records_told(l, e);
     ledger_note(l, e, LEDGER_EVENT_RETRIED, NULL);

@@ -193,6 +193,7 @@ static void take_back(struct ledger *l, struct entry *e, enum store_error error)
     if (e->more)
         key_remove(&l->keys, &e->more->key); /* the same key can be tried again */
     ledger_end(l, e, LEDGER_FAILED, "STORE", store_error_text(error));
+    after_finish(l, e);
     keep_forget(l, e);
 }
 
