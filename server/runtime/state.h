@@ -12,7 +12,7 @@
 #include "server/runtime/timer.h"
 #include "server/runtime/waker.h"
 
-/* struct ao.flags */
+/* struct ao.flags, beside TIMER_FLAGS */
 enum {
     AO_FLAG_TIMED = 1,   /* it stands in the timer */
     AO_FLAG_BLOCKED = 2, /* the sleep it is in ends by ao_unblock() too */

@@ -166,7 +166,7 @@ static void test_budget(void **state)
     int budget = 10;
     assert_null(timer_take(&timer, AO_MS(250), &budget));
     assert_true(budget <= 0);
-    assert_int_equal(timer_next(&timer), AO_MS(192)); /* there is more to do: at once */
+    assert_int_equal(timer_next(&timer), AO_MS(200)); /* there is more to do: at once */
     put(&late, AO_MS(200));                           /* queues behind those that still move */
     timer_cancel(&timer, &x[0]);                      /* moved already */
     timer_cancel(&timer, &x[N - 1]);                  /* in the middle of those that move */
