@@ -6,19 +6,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
-/* Who has it wrote its process id; it may have taken the lock just now and not written yet. */
-static void tell_who(int fd, char *error, size_t size)
+static int in_use(long pid, char *error, size_t size)
 {
-    char text[24];
-    ssize_t len = pread(fd, text, sizeof text - 1, 0);
-    text[len > 0 ? len : 0] = '\0';
-    long pid = strtol(text, NULL, 10);
     if (pid > 0)
         snprintf(error, size, "another server uses it: process %ld; stop that one first", pid);
     else
         snprintf(error, size, "another server uses it; stop that one first");
+    return -1;
+}
+
+/* Who has it wrote its process id; it may have taken the lock just now and not written yet. */
+static long holder(int fd)
+{
+    char text[24];
+    ssize_t len = pread(fd, text, sizeof text - 1, 0);
+    text[len > 0 ? len : 0] = '\0';
+    return strtol(text, NULL, 10);
 }
 
 static int tell(const char *path, char *error, size_t size)
@@ -47,7 +53,7 @@ static bool sign(int fd)
     return unsign(fd) && pwrite(fd, text, (size_t)len, 0) == len;
 }
 
-int lock_take(const char *path, char *error, size_t size)
+static int take_beside(struct lock *lock, const char *path, char *error, size_t size)
 {
     char name[4096];
     if ((size_t)snprintf(name, sizeof name, "%s.lock", path) >= sizeof name) {
@@ -58,21 +64,35 @@ int lock_take(const char *path, char *error, size_t size)
     if (fd < 0)
         return tell(name, error, size);
     if (take(fd) == 0) {
-        sign(fd);
-        return fd;
+        lock->beside = fd;
+        return 0;
     }
     if (errno == EAGAIN || errno == EACCES)
-        tell_who(fd, error, size);
+        in_use(holder(fd), error, size);
     else
         tell(name, error, size);
     close(fd);
     return -1;
 }
 
-void lock_drop(int fd)
+int lock_take(struct lock *lock, const char *path, int file, char *error, size_t size)
 {
-    if (fd < 0)
-        return;
-    unsign(fd);
-    close(fd);
+    *lock = (struct lock){.beside = -1, .file = file};
+    if (take_beside(lock, path, error, size) != 0)
+        return -1;
+    if (file >= 0 && flock(file, LOCK_EX | LOCK_NB) != 0)
+        return errno == EWOULDBLOCK ? in_use(0, error, size) : tell(path, error, size);
+    sign(lock->beside);
+    return 0;
+}
+
+void lock_drop(struct lock *lock)
+{
+    if (lock->beside >= 0) {
+        unsign(lock->beside);
+        close(lock->beside);
+    }
+    if (lock->file >= 0)
+        close(lock->file);
+    *lock = (struct lock){-1, -1};
 }

@@ -1,12 +1,22 @@
-/* One server a file: a lock on PATH.lock, which holds the process id of who has it.  SQLite's own
- * locks stay as they are, so that people can look into the file while the server runs. */
+/* One server a file: a lock on PATH.lock, which holds the process id of who has it, and one on the
+ * file itself, since a lock file can be deleted and a file have two names.  Both are of other kinds
+ * than SQLite's own, so people can look into the file while the server runs. */
 #ifndef ERGON_STORE_LOCK_H
 #define ERGON_STORE_LOCK_H
 
 #include <stddef.h>
 
-/* The descriptor that holds the lock; or -1 and a text: who has it, or why there is none. */
-int lock_take(const char *path, char *error, size_t size);
-void lock_drop(int fd); /* of -1 a no-op; the lock file stays, empty */
+struct lock {
+    int beside; /* descriptor of PATH.lock; -1: not taken */
+    int file;   /* of the file; -1: not taken */
+};
+
+/* `file` is a descriptor of the file, or -1 if there is none to lock; it is the lock's from now on.
+ * Before SQLite opens the file: to close any of its descriptors drops all locks that SQLite has of
+ * it.  0, or -1 and a text: who has it, or why there is no lock; lock_drop() is due either way. */
+int lock_take(struct lock *lock, const char *path, int file, char *error, size_t size);
+
+/* After SQLite has closed the file.  The lock file stays, empty. */
+void lock_drop(struct lock *lock);
 
 #endif

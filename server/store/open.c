@@ -90,13 +90,14 @@ static int prepare(struct store *s)
 
 /* --- The file --- */
 
-/* Before SQLite sees it: with rights of our own, and a clear word where it cannot be. */
+/* Before SQLite sees it: with rights of our own, and a clear word where it cannot be.  The
+ * descriptor, or -1 and a text. */
 static int make_file(const char *path, char *error, size_t size)
 {
     char text[64];
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, FILE_MODE);
     if (fd >= 0)
-        return close(fd);
+        return fd;
     if (errno == ENOENT || errno == ENOTDIR)
         return store_fail(error, size, path, "there is no such folder; make it");
     if (errno == EROFS)
@@ -174,10 +175,12 @@ static int open_database(struct store *s, const struct store_options *o, char *e
 static int take_file(struct store *s, const struct store_options *o, char *error, size_t size)
 {
     char why[200];
-    if (!o->vfs && make_file(o->path, error, size) != 0)
+    int file = o->vfs ? -1 : make_file(o->path, error, size);
+    if (!o->vfs && file < 0)
         return -1;
-    s->lock = lock_take(o->path, why, sizeof why);
-    return s->lock >= 0 ? 0 : store_fail(error, size, o->path, "%s", why);
+    if (lock_take(&s->lock, o->path, file, why, sizeof why) == 0)
+        return 0;
+    return store_fail(error, size, o->path, "%s", why);
 }
 
 /* A path may lead through links, and two of them to one file. */
@@ -193,7 +196,7 @@ static struct store *store_new(const struct store_options *o)
     if (!s)
         return NULL;
     memset(s, 0, sizeof *s);
-    s->lock = -1;
+    s->lock = (struct lock){-1, -1};
     s->retry = o->retry ? o->retry : AO_S(1);
     s->names.lists[NAMES_STATE].names = o->states;
     s->names.lists[NAMES_STATE].count = o->state_count;
@@ -225,7 +228,7 @@ void store_close(struct store *s)
     for (unsigned n = 0; n < STATEMENTS; n++)
         sqlite3_finalize(s->statements[n]);
     sqlite3_close(s->db);
-    lock_drop(s->lock);
+    lock_drop(&s->lock);
     if (s->started) {
         lane_fini(&s->out);
         lane_fini(&s->in);

@@ -16,6 +16,7 @@
 #include <ergon/poller.h>
 
 #include "server/runtime/figure.h"
+#include "server/store/lock.h"
 #include "server/store/log_vfs.h"
 #include "server/store/rows.h"
 
@@ -54,7 +55,7 @@ struct store {
     sqlite3_stmt *statements[STATEMENTS];
     struct log_vfs vfs; /* of `db` */
     struct row_names names;
-    int lock; /* descriptor; -1: not taken */
+    struct lock lock;
     ao_time retry;
 
     /* The writer's. */

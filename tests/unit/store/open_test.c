@@ -149,6 +149,29 @@ static void a_second_server(void **state)
     store_close(opened(w->path));
 }
 
+static void its_lock_file_deleted(void **state)
+{
+    struct world *w = *state;
+    char lock[TEXT];
+    struct store *s = opened(w->path);
+    snprintf(lock, sizeof lock, "%s.lock", w->path);
+    assert_int_equal(unlink(lock), 0);
+    refused(w->path, "another server uses it; stop that one first");
+    store_close(s);
+    store_close(opened(w->path));
+}
+
+static void a_second_name(void **state)
+{
+    struct world *w = *state;
+    char other[TEXT];
+    struct store *s = opened(w->path);
+    snprintf(other, sizeof other, "%s.link", w->path);
+    assert_int_equal(link(w->path, other), 0);
+    refused(other, "another server uses it; stop that one first");
+    store_close(s);
+}
+
 static void a_second_server_by_another_name(void **state)
 {
     struct world *w = *state;
@@ -360,6 +383,8 @@ int main(void)
         TEST(a_newer_version),
         TEST(a_second_server),
         TEST(a_second_server_by_another_name),
+        TEST(its_lock_file_deleted),
+        TEST(a_second_name),
         TEST(the_file_is_for_its_owner_alone),
         TEST(without_memory_nothing_is_left_behind),
         TEST(an_older_version_is_brought_up_to_date),
