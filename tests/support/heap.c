@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -18,6 +19,7 @@ void *__real_malloc(size_t size);
 void *__real_calloc(size_t n, size_t size);
 void *__real_realloc(void *block, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
+void *__real_mmap(void *at, size_t size, int access, int flags, int fd, off_t offset);
 char *__real_realpath(const char *path, char *resolved);
 void __real_free(void *block);
 
@@ -27,6 +29,7 @@ void *__wrap_realloc(void *block, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
 char *__wrap_strdup(const char *text);
 char *__wrap_strndup(const char *text, size_t size);
+void *__wrap_mmap(void *at, size_t size, int access, int flags, int fd, off_t offset);
 char *__wrap_realpath(const char *path, char *resolved);
 void __wrap_free(void *block);
 
@@ -56,6 +59,12 @@ static bool must_fail(void)
     return true;
 }
 
+void *heap_pages(size_t size)
+{
+    void *at = __real_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
 static void *count(void *block)
 {
     if (block)
@@ -71,6 +80,12 @@ void *__wrap_malloc(size_t size)
 void *__wrap_calloc(size_t n, size_t size)
 {
     return must_fail() ? NULL : count(__real_calloc(n, size));
+}
+
+/* Fails like the others, and is not counted. */
+void *__wrap_mmap(void *at, size_t size, int access, int flags, int fd, off_t offset)
+{
+    return must_fail() ? MAP_FAILED : __real_mmap(at, size, access, flags, fd, offset);
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t size)

@@ -1,13 +1,14 @@
 /* The heap under control: fails the N-th allocation, counts what is live.
  *
  * A program that links ergon_test_support has malloc, calloc, realloc, aligned_alloc, strdup,
- * strndup and free of its own objects wrapped; shared libraries keep the real ones.  So memory that
- * a library allocated and this program frees, or the other way round, is counted wrongly: compare
- * heap_live() around code that does neither. */
+ * strndup, mmap and free of its own objects wrapped; shared libraries keep the real ones.  So
+ * memory that a library allocated and this program frees, or the other way round, is counted
+ * wrongly: compare heap_live() around code that does neither. */
 #ifndef ERGON_TESTS_HEAP_H
 #define ERGON_TESTS_HEAP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* The n-th allocation from now on fails, once: 1 is the next.  0: none. */
@@ -15,6 +16,10 @@ void heap_fail_at(int64_t n);
 
 /* True when the one that was to fail has come. */
 bool heap_failed(void);
+
+/* Zeroed pages for a test's own use: this never fails by heap_fail_at().  Given back by munmap();
+ * NULL without memory. */
+void *heap_pages(size_t size);
 
 int64_t heap_live(void); /* blocks allocated and not freed */
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "tests/support/heap.h"
+
 /* As the poller would: what is watched and holds. */
 static void report(void *arg)
 {
@@ -133,12 +135,12 @@ static const struct stream_class script_class = {
     .explain = script_explain,
 };
 
-/* Not from the heap: a test may make that fail, for the connection alone. */
+/* A test may make the heap fail, for the connection alone. */
 static uint8_t *room(void)
 {
-    void *p = mmap(NULL, SCRIPT_ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *p = heap_pages(SCRIPT_ROOM);
 
-    if (p == MAP_FAILED)
+    if (!p)
         abort();
     return p;
 }

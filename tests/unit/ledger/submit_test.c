@@ -297,6 +297,29 @@ static void without_memory_nothing_stays(void **state)
     }
 }
 
+/* Behind the entry up to some size, beyond it by themselves. */
+static void parameters_are_of_any_size(void **state)
+{
+    static const size_t sizes[] = {0,
+                                   1,
+                                   ENTRY_BODY_STEP,
+                                   ENTRY_BODY_STEP + 1,
+                                   ENTRY_BODY_IN_PLACE,
+                                   ENTRY_BODY_IN_PLACE + 1,
+                                   100000};
+    static uint8_t bytes[100000];
+    struct ledger_world *w = *state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct order o = world_order("work");
+        o.delay = AO_S(60);
+        memset(bytes, (int)i + 1, sizes[i]);
+        o.params = span_of(bytes, sizes[i]);
+        const struct entry *e = world_entry(w, ledger_world_submit(w, &o));
+        assert_true(span_equal(entry_params(e), o.params));
+        assert_true(entry_bytes(e) >= sizeof *e + sizes[i]);
+    }
+}
+
 int main(void)
 {
 #define SUBMIT(test) cmocka_unit_test_setup_teardown(test, ledger_stage, ledger_stage_end)
@@ -317,6 +340,7 @@ int main(void)
         SUBMIT(each_of_many_has_its_own_outcome),
         SUBMIT(what_is_refused_weighs_nothing),
         SUBMIT(bytes_are_what_they_are),
+        SUBMIT(parameters_are_of_any_size),
         SUBMIT(without_memory_nothing_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "server/runtime/slab.h"
+#include "tests/support/heap.h"
 
 enum { MANY = 2000, MORE = 20000 }; /* some chunks full; more than are kept */
 
@@ -103,6 +104,36 @@ static void some_memory_stays(void **state)
     slab_fini(&s);
 }
 
+static void cells_are_of_any_size(void **state)
+{
+    struct slab s;
+    (void)state;
+    slab_init(&s, 40, SLAB_KEPT);
+    uint8_t *a = slab_take(&s), *b = slab_take(&s);
+    assert_int_equal(b - a, 48);
+    assert_int_equal((uintptr_t)a % 16, 0);
+    assert_int_equal(slab_taken(&s), 2);
+    slab_give(&s, a);
+    slab_give(&s, b);
+    assert_int_equal(slab_taken(&s), 0);
+    slab_fini(&s);
+    slab_init(&s, SLAB_CHUNK_SIZE / 2, 0);
+    slab_give(&s, slab_take(&s)); /* one a chunk; none is kept */
+    assert_null(s.roomy);
+    slab_fini(&s);
+}
+
+static void without_memory_there_is_none(void **state)
+{
+    struct slab s;
+    (void)state;
+    slab_init(&s, sizeof(struct cell), SLAB_KEPT);
+    heap_fail_at(1);
+    assert_null(slab_take(&s));
+    assert_non_null(slab_take(&s));
+    slab_fini(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -110,6 +141,8 @@ int main(void)
         cmocka_unit_test(cells_do_not_overlap),
         cmocka_unit_test(full_chunks_become_roomy_again),
         cmocka_unit_test(some_memory_stays),
+        cmocka_unit_test(cells_are_of_any_size),
+        cmocka_unit_test(without_memory_there_is_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
