@@ -43,12 +43,14 @@ void cron_plan(struct ledger *l, struct cron *c, uint64_t after)
     c->spread = jitter > 0 ? activator_random(l->activator) % jitter : 0;
 }
 
-bool cron_save(struct ledger *l, struct cron *c)
+bool cron_save(struct ledger *l, struct cron *c, struct ask *a)
 {
-    struct store_op *op =
-        l->store && c->order.task.durable != LEDGER_NONE ? rows_op_new(l, STORE_CRON_PUT, 0) : NULL;
+    struct store_op *op = l->store && c->order.task.durable != LEDGER_NONE && !c->leaving
+                              ? rows_op_new(l, STORE_CRON_PUT, 0)
+                              : NULL;
     if (!op)
         return false;
+    op->tag = (uintptr_t)a;
     op->owner = c; /* counted, so that its bytes stand until the operation is back */
     c->refs++;
     op->cron = (struct store_cron){.name = c->order.name,
@@ -150,7 +152,7 @@ static enum ao_verdict cron_step(struct ao *self)
         }
         c->refused = false;
         cron_plan(l, c, goes_on_from(l, c, at));
-        cron_save(l, c);
+        cron_save(l, c, NULL);
     }
     if (c->next_at == 0)
         return AO_DONE;
@@ -295,7 +297,7 @@ static void catch_up(struct ledger *l, struct cron *c)
         for (; at > 0 && at < now && left > 0 && fire(l, c, at); left--)
             at = next_after(c, at);
     cron_plan(l, c, now);
-    cron_save(l, c);
+    cron_save(l, c, NULL);
 }
 
 void crons_start(struct ledger *l)

@@ -25,9 +25,9 @@ struct cron {
     uint64_t fired, skipped; /* since the start */
     enum ergon_error error;  /* of the last try */
     char error_text[ASK_TEXT_MAX];
-    struct ask *asking; /* cron.put, until its row is on disk; NULL */
-    bool refused;       /* and it was logged */
-    uint32_t refs;      /* the list, and operations of the store that point at its bytes */
+    bool refused;  /* and it was logged */
+    bool leaving;  /* cron.delete is on its way to the file: it is not written any more */
+    uint32_t refs; /* the list, and operations of the store that point at its bytes */
 };
 
 struct crons {
@@ -41,7 +41,8 @@ struct cron *cron_new(struct ledger *l, const struct cron_order *order, enum erg
 void cron_drop(struct cron *c);                                   /* a reference less */
 void cron_plan(struct ledger *l, struct cron *c, uint64_t after); /* its next time */
 void cron_arm(struct ledger *l, struct cron *c);                  /* of one that does not sleep */
-bool cron_save(struct ledger *l, struct cron *c); /* true: an operation is on its way */
+/* Its row; `a`: who is answered when it is written, or NULL.  True: an operation is on its way. */
+bool cron_save(struct ledger *l, struct cron *c, struct ask *a);
 
 struct cron **crons_place(struct crons *all, struct span name); /* where it is, or would be */
 void crons_link(struct crons *all, struct cron *c);             /* in place of one of its name */

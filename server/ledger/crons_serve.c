@@ -3,30 +3,46 @@
 
 #include "server/ledger/crons.h"
 
-static void forget(struct ledger *l, struct cron *c)
+/* Its row goes; `a` as of cron_save().  False without memory. */
+static bool forget(struct ledger *l, struct cron *c, struct ask *a)
 {
-    struct store_op *op = l->store ? rows_op_new(l, STORE_CRON_REMOVE, 0) : NULL;
+    struct store_op *op = rows_op_new(l, STORE_CRON_REMOVE, 0);
 
     if (!op)
-        return;
+        return false;
+    op->tag = (uintptr_t)a;
     op->owner = c;
     c->refs++;
     op->cron.name = c->order.name;
     store_push(l->store, op);
+    return true;
 }
 
-static void answer_put(struct ledger *l, struct cron *c)
+/* Is there a row of it, as far as is known? */
+static bool is_stored(const struct ledger *l, const struct cron *c)
 {
-    struct ask *a = c->asking;
+    return l->store && c && c->order.task.durable != LEDGER_NONE;
+}
 
-    c->asking = NULL;
-    if (c->error == ERGON_E_STORE) {
-        ask_refuse(l, a, c->error, "%s", c->error_text);
-        struct cron **at = crons_place(l->crons, c->order.name);
-        if (*at == c)
-            crons_unlink(l->crons, at);
-        return;
-    }
+/* --- cron.put --- */
+
+/* Never linked. */
+static void put_in_vain(struct cron *c)
+{
+    ao_fini(&c->timer);
+    cron_drop(c);
+}
+
+/* What the one before wrote of itself meanwhile stands over its row. */
+static void put_in_place(struct ledger *l, struct cron *c, struct ask *a)
+{
+    const struct cron *before = *crons_place(l->crons, c->order.name);
+    bool again = before && before->refs > 1;
+
+    crons_link(l->crons, c);
+    cron_arm(l, c);
+    if (again && !cron_save(l, c, NULL))
+        forget(l, c, NULL);
     pack_init(&a->result);
     pack_map(&a->result, 2);
     pack_key_span(&a->result, "name", c->order.name);
@@ -66,47 +82,79 @@ static void serve_put(struct ledger *l, struct ask *a)
         return;
     }
     cron_plan(l, c, ledger_wall(l));
-    crons_link(l->crons, c);
-    cron_arm(l, c);
-    if (c->order.task.durable == LEDGER_NONE)
-        forget(l, c); /* one of its name may be there */
-    c->asking = a;
-    bool saved = cron_save(l, c);
-    if (!saved && c->order.task.durable != LEDGER_NONE) {
-        c->error = ERGON_E_STORE;
-        snprintf(c->error_text, sizeof c->error_text, "%s", error_meaning(ERGON_E_MEMORY));
+    bool stored = is_stored(l, c), was_stored = is_stored(l, *crons_place(l->crons, a->cron.name));
+    if (!stored && !was_stored) {
+        if (l->store)
+            forget(l, c, NULL); /* one that could not be used may be there */
+        put_in_place(l, c, a);
+    } else if (!(stored ? cron_save(l, c, a) : forget(l, c, a))) {
+        ask_refuse(l, a, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
+        put_in_vain(c);
     }
-    if (!saved || c->order.task.durable == LEDGER_ASYNC)
-        answer_put(l, c);
 }
 
-/* One of its name that was there before is gone with it, if the store failed: its row stays, and
- * counts again after a start. */
-void crons_returned(struct ledger *l, struct store_op *op)
+/* The one that was there before goes on until then, and if this one cannot be written. */
+static void put_returned(struct ledger *l, struct cron *c, struct ask *a, enum store_error error)
 {
-    struct cron *c = op->owner;
-    struct ask *a = c->asking;
-
-    if (op->verb == STORE_CRON_PUT && a) {
-        c->error = op->error == STORE_OK ? ERGON_OK : ERGON_E_STORE;
-        snprintf(c->error_text, sizeof c->error_text, "%s", store_error_text(op->error));
-        answer_put(l, c);
+    if (error == STORE_OK) {
+        put_in_place(l, c, a);
+        return;
     }
-    cron_drop(c);
+    ask_refuse(l, a, ERGON_E_STORE, "%s", store_error_text(error));
+    put_in_vain(c);
+}
+
+/* --- cron.delete --- */
+
+static void answer_delete(struct ledger *l, struct ask *a, bool found)
+{
+    pack_init(&a->result);
+    pack_bool(&a->result, found);
+    ask_finish(l, a);
 }
 
 static void serve_delete(struct ledger *l, struct ask *a)
 {
-    struct cron **at = crons_place(l->crons, a->name);
-    bool found = *at != NULL;
+    struct cron **at = crons_place(l->crons, a->name), *c = *at;
 
-    if (found) {
-        forget(l, *at);
-        crons_unlink(l->crons, at);
+    if (!is_stored(l, c)) {
+        if (c)
+            crons_unlink(l->crons, at);
+        answer_delete(l, a, c != NULL);
+        return;
     }
-    pack_init(&a->result);
-    pack_bool(&a->result, found);
-    ask_finish(l, a);
+    if (forget(l, c, a))
+        c->leaving = true;
+    else
+        ask_refuse(l, a, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
+}
+
+/* Whatever has the name was there when its row went. */
+static void delete_returned(struct ledger *l, struct cron *c, struct ask *a, enum store_error error)
+{
+    struct cron **at = crons_place(l->crons, c->order.name);
+
+    if (error != STORE_OK) {
+        c->leaving = false;
+        ask_refuse(l, a, ERGON_E_STORE, "%s", store_error_text(error));
+        return;
+    }
+    bool found = *at != NULL; /* else another was faster */
+    if (found)
+        crons_unlink(l->crons, at);
+    answer_delete(l, a, found);
+}
+
+void crons_returned(struct ledger *l, struct store_op *op)
+{
+    struct cron *c = op->owner;
+    struct ask *a = (struct ask *)(uintptr_t)op->tag;
+
+    if (a && a->verb == ASK_CRON_PUT)
+        put_returned(l, c, a, op->error);
+    else if (a)
+        delete_returned(l, c, a, op->error);
+    cron_drop(c);
 }
 
 void crons_serve(struct ledger *l, struct ask *a)

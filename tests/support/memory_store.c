@@ -212,6 +212,34 @@ static bool keep_pause(struct store *s, struct span queue)
     return name != NULL;
 }
 
+static void forget_cron(struct store *s, struct span name)
+{
+    for (uint32_t i = 0; i < s->cron_count; i++)
+        if (span_equal(s->crons[i].cron.name, name)) {
+            free(s->crons[i].block);
+            s->crons[i] = s->crons[--s->cron_count];
+            return;
+        }
+}
+
+/* False without memory. */
+static bool keep_cron(struct store *s, const struct store_cron *cron)
+{
+    struct memory_cron kept = {.cron = *cron};
+    struct store_cron *c = &kept.cron;
+    struct span *spans[] = {&c->name,   &c->method, &c->schedule, &c->zone,
+                            &c->tenant, &c->params, &c->options};
+    size_t size = 1;
+    for (unsigned i = 0; i < sizeof spans / sizeof spans[0]; i++)
+        size += spans[i]->len;
+    uint8_t *at = kept.block = malloc(size);
+    for (unsigned i = 0; at && i < sizeof spans / sizeof spans[0]; i++)
+        at += copy_span(spans[i], at);
+    if (at)
+        s->crons[s->cron_count++] = kept;
+    return at != NULL;
+}
+
 static bool applied(struct store *s, struct store_op *op)
 {
     switch (op->verb) {
@@ -235,7 +263,10 @@ static bool applied(struct store *s, struct store_op *op)
         audit(s, &op->audit);
         return true;
     case STORE_CRON_PUT:
+        forget_cron(s, op->cron.name);
+        return keep_cron(s, &op->cron);
     case STORE_CRON_REMOVE:
+        forget_cron(s, op->cron.name);
         return true;
     }
     return true;
@@ -375,6 +406,8 @@ void memory_store_free(struct store *s)
         free(s->events[i].block);
     for (uint32_t i = 0; i < s->paused_count; i++)
         free(s->paused[i]);
+    for (uint32_t i = 0; i < s->cron_count; i++)
+        free(s->crons[i].block);
     free(s->rows);
     free(s->events);
     free(s);
@@ -392,6 +425,9 @@ int store_load(struct store *s, const struct store_reader *reader, char *error, 
     reader->counts(reader->arg, &s->counts);
     for (uint32_t i = 0; i < s->paused_count; i++)
         reader->queue(reader->arg, span_text(s->paused[i]));
+    for (uint32_t i = 0; i < s->cron_count; i++)
+        if (!reader->cron(reader->arg, &s->crons[i].cron))
+            return -1;
     for (uint32_t i = 0; i < s->row_count; i++)
         if (s->rows[i].there && !reader->task(reader->arg, &s->rows[i].task))
             return -1;

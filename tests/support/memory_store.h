@@ -21,6 +21,11 @@ struct memory_event {
     void *block;
 };
 
+struct memory_cron {
+    struct store_cron cron;
+    void *block;
+};
+
 struct store {
     struct ao disk;                /* sleeps while a commit is under way */
     struct ao *receiver;           /* NULL: not started */
@@ -38,6 +43,8 @@ struct store {
     uint32_t commits, operations;
     char *paused[8]; /* names; malloc'ed */
     uint32_t paused_count;
+    struct memory_cron crons[8];
+    uint32_t cron_count;
 };
 
 struct store *memory_store_new(void);
