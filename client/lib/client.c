@@ -262,7 +262,9 @@ enum ergon_end ergon_client_new(struct event_base *base, const struct ergon_opti
     *out = NULL;
     if (base == NULL || options->size < offsetof(struct ergon_options, token) ||
         options->url == NULL) {
-        snprintf(why, why_size, "an event base, options.size and options.url are required");
+        snprintf(why, why_size,
+                 "an event base, options.url and options.size = sizeof(struct ergon_options) are "
+                 "required");
         return ERGON_END_INVALID;
     }
     struct ergon_client *c = calloc(1, sizeof *c);

@@ -9,6 +9,7 @@ struct ergon_request *request_new(const char *method, size_t parts)
     if (r == NULL)
         return NULL;
     r->method = method;
+    r->refused = NULL;
     pack_init(&r->params);
     pack_array(&r->params, parts);
     return r;
@@ -39,9 +40,11 @@ static struct ergon_raw raw_params(const struct ergon_request *r)
 ergon_call_id ergon_client_ask(struct ergon_client *client, struct ergon_request *r,
                                uint32_t timeout_ms, ergon_answer_fn *fn, void *arg)
 {
+    ergon_call_id id = 0;
     if (r == NULL)
-        return 0;
-    ergon_call_id id = ergon_client_call(client, r->method, raw_params(r), timeout_ms, fn, arg);
+        return id;
+    if (r->refused == NULL)
+        id = ergon_client_call(client, r->method, raw_params(r), timeout_ms, fn, arg);
     ergon_request_free(r);
     return id;
 }
@@ -55,28 +58,34 @@ enum ergon_end ergon_blocking_ask(struct ergon_blocking *blocking, struct ergon_
         *answer = &no_memory;
         return ERGON_END_MEMORY;
     }
-    enum ergon_end end =
+    if (r->refused != NULL)
+        *answer = r->refused;
+    else
         ergon_blocking_call(blocking, r->method, raw_params(r), timeout_ms, answer);
     ergon_request_free(r);
-    return end;
+    return (*answer)->outcome;
 }
 
 /* ---- maps of options ---- */
 
-void options_copy(void *to, size_t to_size, const void *from)
+bool options_copy(void *to, size_t to_size, const void *from)
 {
-    size_t size = 0;
+    size_t size;
     memset(to, 0, to_size);
-    if (from != NULL)
-        memcpy(&size, from, sizeof size);
-    if (size > 0)
-        memcpy(to, from, size < to_size ? size : to_size);
+    if (from == NULL)
+        return true;
+    memcpy(&size, from, sizeof size);
+    if (size < sizeof size)
+        return false;
+    memcpy(to, from, size < to_size ? size : to_size);
+    return true;
 }
 
 void pairs_init(struct pairs *m)
 {
     pack_init(&m->pack);
     m->count = 0;
+    m->refused = NULL;
 }
 
 void pairs_text(struct pairs *m, const char *key, const char *text)
@@ -95,8 +104,11 @@ void pairs_number(struct pairs *m, const char *key, uint64_t v)
     pack_key_uint(&m->pack, key, v == ERGON_ZERO ? 0 : v);
 }
 
-void pairs_pack(struct pairs *m, struct pack *to)
+void pairs_pack(struct pairs *m, struct ergon_request *r)
 {
+    struct pack *to = &r->params;
+    if (m->refused != NULL)
+        r->refused = m->refused;
     pack_map(to, m->count);
     if (m->count > 0)
         pack_raw(to, pack_bytes(&m->pack));
@@ -140,8 +152,14 @@ static void after(struct pairs *m, const struct ergon_task_options *o)
 
 void pairs_task(struct pairs *m, const struct ergon_task_options *given)
 {
+    static const struct ergon_answer unsized = {
+        .outcome = ERGON_END_INVALID,
+        .code = "",
+        .text = "the options of a task tell no size: make them by ERGON_TASK(...), or set .size to "
+                "sizeof(struct ergon_task_options)"};
     struct ergon_task_options o;
-    options_copy(&o, sizeof o, given);
+    if (!options_copy(&o, sizeof o, given))
+        m->refused = &unsized;
     pairs_number(m, "priority", o.priority);
     pairs_number(m, "delay", o.delay_ms);
     pairs_number(m, "at", o.at_ms);

@@ -9,12 +9,12 @@ static void pack_params(struct pack *p, struct ergon_raw params)
         pack_array(p, 0);
 }
 
-static void pack_options(struct pack *p, const struct ergon_task_options *options)
+static void pack_options(struct ergon_request *r, const struct ergon_task_options *options)
 {
     struct pairs m;
     pairs_init(&m);
     pairs_task(&m, options);
-    pairs_pack(&m, p);
+    pairs_pack(&m, r);
 }
 
 static struct ergon_request *of_handler(const char *verb, const char *method,
@@ -26,7 +26,7 @@ static struct ergon_request *of_handler(const char *verb, const char *method,
         return NULL;
     pack_str(&r->params, method);
     pack_params(&r->params, params);
-    pack_options(&r->params, options);
+    pack_options(r, options);
     return request_done(r);
 }
 
@@ -53,9 +53,9 @@ struct ergon_request *ergon_request_submit_many(const struct ergon_task_order *o
         pack_array(&r->params, 3);
         pack_str(&r->params, orders[i].method);
         pack_params(&r->params, orders[i].params);
-        pack_options(&r->params, orders[i].options);
+        pack_options(r, orders[i].options);
     }
-    pack_options(&r->params, common);
+    pack_options(r, common);
     return request_done(r);
 }
 
@@ -126,6 +126,16 @@ struct ergon_request *ergon_request_audit(void)
 
 /* ---- with options of their own ---- */
 
+static const struct ergon_answer unsized_filter = {
+    .outcome = ERGON_END_INVALID,
+    .code = "",
+    .text = "the filter tells no size: set .size to sizeof(struct ergon_task_filter)"};
+
+static const struct ergon_answer unsized_cron = {
+    .outcome = ERGON_END_INVALID,
+    .code = "",
+    .text = "the options of a cron tell no size: set .size to sizeof(struct ergon_cron_options)"};
+
 static void pairs_flag(struct pairs *m, const char *key, bool wanted, bool value)
 {
     if (!wanted)
@@ -144,7 +154,7 @@ struct ergon_request *ergon_request_get(const char *id, unsigned flags)
     pairs_init(&m);
     pairs_flag(&m, "result", (flags & ERGON_ASK_NO_RESULT) != 0, false);
     pairs_flag(&m, "history", (flags & ERGON_ASK_HISTORY) != 0, true);
-    pairs_pack(&m, &r->params);
+    pairs_pack(&m, r);
     return request_done(r);
 }
 
@@ -162,7 +172,7 @@ struct ergon_request *ergon_request_wait(const char *const *ids, size_t count, u
     pairs_number(&m, "timeout", wait_ms);
     pairs_flag(&m, "any", (flags & ERGON_ASK_ANY) != 0, true);
     pairs_flag(&m, "result", (flags & ERGON_ASK_NO_RESULT) != 0, false);
-    pairs_pack(&m, &r->params);
+    pairs_pack(&m, r);
     return request_done(r);
 }
 
@@ -173,7 +183,8 @@ struct ergon_request *ergon_request_list(const struct ergon_task_filter *given)
     struct pairs m;
     if (r == NULL)
         return NULL;
-    options_copy(&f, sizeof f, given);
+    if (!options_copy(&f, sizeof f, given))
+        r->refused = &unsized_filter;
     pairs_init(&m);
     pairs_text(&m, "state", f.state);
     pairs_text(&m, "method", f.method);
@@ -183,7 +194,7 @@ struct ergon_request *ergon_request_list(const struct ergon_task_filter *given)
     pairs_number(&m, "newer", f.newer_ms);
     pairs_number(&m, "limit", f.limit);
     pairs_text(&m, "cursor", f.cursor);
-    pairs_pack(&m, &r->params);
+    pairs_pack(&m, r);
     return request_done(r);
 }
 
@@ -196,7 +207,8 @@ struct ergon_request *ergon_request_cron_put(const char *name, const char *sched
     struct pairs m;
     if (r == NULL)
         return NULL;
-    options_copy(&o, sizeof o, given);
+    if (!options_copy(&o, sizeof o, given))
+        r->refused = &unsized_cron;
     pack_str(&r->params, name);
     pack_str(&r->params, schedule);
     pack_str(&r->params, method);
@@ -207,6 +219,6 @@ struct ergon_request *ergon_request_cron_put(const char *name, const char *sched
     pairs_text(&m, "overlap", o.overlap);
     pairs_text(&m, "catch_up", o.catch_up);
     pairs_task(&m, o.task);
-    pairs_pack(&m, &r->params);
+    pairs_pack(&m, r);
     return request_done(r);
 }

@@ -23,7 +23,8 @@ extern "C" {
 /* In a number where 0 means the default: a real zero. */
 #define ERGON_ZERO UINT64_MAX
 
-/* Zero and NULL mean the server's default.  Strings are read when the request is made. */
+/* Zero and NULL mean the server's default.  Strings are read when the request is made.  Of this
+ * struct and those below: one whose `size` is 0 makes a request that is refused (INVALID). */
 struct ergon_task_options {
     size_t size;       /* sizeof(struct ergon_task_options): what lies behind it is taken as zero */
     uint64_t priority; /* 1 to 9, or ERGON_ZERO; 5; higher goes first */
@@ -93,7 +94,8 @@ struct ergon_request;
 ERGON_API void ergon_request_free(struct ergon_request *request); /* NULL is allowed */
 
 /* ergon_client_call() and ergon_blocking_call() of a request.  They free it whatever they return,
- * and refuse NULL as they refuse a wrong argument. */
+ * and refuse NULL as they refuse a wrong argument; so they do what was made of options without a
+ * `size`, which is INVALID, and the text says what to set. */
 ERGON_API ergon_call_id ergon_client_ask(struct ergon_client *client, struct ergon_request *request,
                                          uint32_t timeout_ms, ergon_answer_fn *fn, void *arg);
 ERGON_API enum ergon_end ergon_blocking_ask(struct ergon_blocking *blocking,

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "client/cli/json.h"
 #include "client/lib/request.h"
@@ -67,6 +68,39 @@ static void what_lies_behind_the_size_counts_as_zero(void **state)
     expect(ergon_request_submit("x", NONE, &o), "task.submit", "[\"x\",[],{\"delay\":1}]");
 }
 
+static void refused(struct ergon_request *r, const char *what)
+{
+    const struct ergon_answer *answer = NULL;
+    assert_non_null(r);
+    assert_int_equal(ergon_blocking_ask(NULL, r, 0, &answer), ERGON_END_INVALID);
+    assert_int_equal(answer->outcome, ERGON_END_INVALID);
+    assert_non_null(strstr(answer->text, what));
+}
+
+/* Options that nobody would look at: what was asked for would silently not be done. */
+static void options_without_a_size_are_refused(void **state)
+{
+    static const struct ergon_task_options task = {.retries = 7};
+    const struct ergon_task_order order = {"a", NONE, &task};
+    static const char size_of_task[] = "sizeof(struct ergon_task_options)";
+    (void)state;
+    refused(ergon_request_submit("x", NONE, &task), size_of_task);
+    refused(ergon_request_call("x", NONE, &task), "ERGON_TASK(...)");
+    refused(ergon_request_submit_many(&order, 1, NULL), size_of_task);
+    refused(ergon_request_submit_many(NULL, 0, &task), size_of_task);
+    refused(ergon_request_list(&(struct ergon_task_filter){.state = "dead"}),
+            "sizeof(struct ergon_task_filter)");
+    refused(ergon_request_cron_put("n", "@daily", "m", NONE,
+                                   &(struct ergon_cron_options){.zone = "Europe/Berlin"}),
+            "sizeof(struct ergon_cron_options)");
+    refused(ergon_request_cron_put("n", "@daily", "m", NONE,
+                                   &(struct ergon_cron_options){
+                                       .size = sizeof(struct ergon_cron_options), .task = &task}),
+            size_of_task);
+    assert_int_equal(ergon_client_ask(NULL, ergon_request_submit("x", NONE, &task), 0, NULL, NULL),
+                     0);
+}
+
 static void many_submissions_are_one_request(void **state)
 {
     const struct ergon_task_order orders[] = {{"a", NONE, NULL},
@@ -126,6 +160,7 @@ int main(void)
         cmocka_unit_test(a_submission_holds_what_was_given),
         cmocka_unit_test(every_option_has_its_name),
         cmocka_unit_test(what_lies_behind_the_size_counts_as_zero),
+        cmocka_unit_test(options_without_a_size_are_refused),
         cmocka_unit_test(many_submissions_are_one_request),
         cmocka_unit_test(tasks_are_asked_for),
         cmocka_unit_test(queues_and_crons_are_asked_for),
