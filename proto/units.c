@@ -72,6 +72,25 @@ bool units_duration(struct span text, uint64_t *ns)
     return bare_zero(text, n, ns);
 }
 
+bool units_duration_too_long(struct span text)
+{
+    size_t digits = 0;
+
+    while (digits < text.len && text.at[digits] >= '0' && text.at[digits] <= '9')
+        digits++;
+    struct span unit = span_of(text.at + digits, text.len - digits);
+    for (size_t i = 0; digits > 0 && i < DURATIONS; i++)
+        if (span_is(unit, durations[i].name))
+            return true;
+    return false;
+}
+
+const char *units_duration_expected(struct span text)
+{
+    return units_duration_too_long(text) ? "a duration of at most 213503d"
+                                         : "a duration with a unit, as 250ms or 5s";
+}
+
 bool units_size(struct span text, uint64_t *bytes)
 {
     uint64_t n;

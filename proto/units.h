@@ -10,6 +10,11 @@
 bool units_duration(struct span text, uint64_t *ns);
 bool units_size(struct span text, uint64_t *bytes);
 
+/* Of a text that is no duration: is it one that is too long?  What should it have been, to be put
+ * behind "is not"? */
+bool units_duration_too_long(struct span text);
+const char *units_duration_expected(struct span text);
+
 /* A moment as RFC 3339 writes it, with its offset: "2026-11-22T09:30:00Z", "...+01:00"; fractions
  * of a second are taken. Unix ns. */
 bool units_instant(struct span text, uint64_t *unix_ns);

@@ -59,7 +59,9 @@ static enum config_outcome refuse_unit(const struct config_key *key, const char 
 {
     bool duration = key->type == CONFIG_DURATION;
 
-    if (*text && strspn(text, "0123456789") == strlen(text))
+    if (duration && units_duration_too_long(span_text(text)))
+        snprintf(why, CONFIG_WHY_MAX, "\"%.40s\" is too long (at most 213503d)", text);
+    else if (*text && strspn(text, "0123456789") == strlen(text))
         snprintf(why, CONFIG_WHY_MAX,
                  duration ? "\"%.40s\" has no unit (write \"%.40ss\" or \"500ms\")"
                           : "\"%.40s\" has no unit (write \"%.40sk\" or \"16m\")",

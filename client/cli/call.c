@@ -54,8 +54,8 @@ static bool check(const struct call_options *o, const char *method)
     if (method[0] == 0 || strlen(method) > METHOD_NAME_MAX)
         complain("a method name has 1 to %d bytes", METHOD_NAME_MAX);
     else if (o->deadline != NULL && !units_duration(span_text(o->deadline), &ns))
-        complain("option --deadline: '%s' is not a duration with a unit, as 250ms or 5s",
-                 o->deadline);
+        complain("option --deadline: '%s' is not %s", o->deadline,
+                 units_duration_expected(span_text(o->deadline)));
     else if (o->deadline != NULL && o->notify)
         complain("--deadline is for an answer, and with --notify there is none");
     else

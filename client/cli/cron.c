@@ -38,7 +38,8 @@ static json_t *options_map(const struct put_options *o)
 {
     uint64_t ns;
     if (o->jitter != NULL && !units_duration(span_text(o->jitter), &ns)) {
-        complain("option --jitter: '%s' is not a duration with a unit, as 250ms or 5s", o->jitter);
+        complain("option --jitter: '%s' is not %s", o->jitter,
+                 units_duration_expected(span_text(o->jitter)));
         return NULL;
     }
     json_t *map = task_options_map(&o->task);

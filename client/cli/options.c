@@ -54,7 +54,7 @@ static const char *store(const struct option_spec *spec, void *base, const char 
         return NULL;
     case OPTION_DURATION:
         return units_duration(span_text(value), to) ? NULL
-                                                    : "a duration with a unit, as 250ms or 5s";
+                                                    : units_duration_expected(span_text(value));
     case OPTION_SIZE:
         return parse_size(value, to) ? NULL : "a size, as 64, 64k or 1m";
     case OPTION_NUMBER:

@@ -45,6 +45,25 @@ static json_t *whole_number(const char *text)
     return isdigit((unsigned char)text[0]) && *end == 0 && errno == 0 ? json_integer(v) : NULL;
 }
 
+static json_t *at_most(const char *text, json_int_t most)
+{
+    json_t *number = whole_number(text);
+    if (number == NULL || json_integer_value(number) <= most)
+        return number;
+    json_decref(number);
+    return NULL;
+}
+
+static json_t *priority(const char *text)
+{
+    return at_most(text, 9);
+}
+
+static json_t *percent(const char *text)
+{
+    return at_most(text, 100);
+}
+
 static json_t *duration(const char *text)
 {
     uint64_t ns;
@@ -123,24 +142,24 @@ static const struct {
     const char *wire;
     size_t at;
     json_t *(*value)(const char *text);
-    const char *looks; /* what it should look like */
+    const char *looks; /* what it should look like; NULL: a duration */
 } FORMS[] = {
-    {"priority", AT(priority), whole_number, "a number from 0 to 9"},
-    {"delay", AT(delay), duration, "a duration with a unit, as 250ms or 5s"},
+    {"priority", AT(priority), priority, "a number from 0 to 9"},
+    {"delay", AT(delay), duration, NULL},
     {"at", AT(at), moment, "a moment with its offset, as 2026-11-22T09:30:00Z"},
-    {"timeout", AT(attempt_timeout), duration, "a duration with a unit, as 250ms or 5s"},
-    {"deadline", AT(deadline), duration, "a duration with a unit, as 250ms or 5s"},
+    {"timeout", AT(attempt_timeout), duration, NULL},
+    {"deadline", AT(deadline), duration, NULL},
     {"retries", AT(retries), whole_number, "a whole number"},
-    {"backoff", AT(backoff), duration, "a duration with a unit, as 250ms or 5s"},
-    {"backoff_max", AT(backoff_max), duration, "a duration with a unit, as 250ms or 5s"},
-    {"backoff_jitter", AT(backoff_jitter), whole_number, "a number from 0 to 100"},
+    {"backoff", AT(backoff), duration, NULL},
+    {"backoff_max", AT(backoff_max), duration, NULL},
+    {"backoff_jitter", AT(backoff_jitter), percent, "a number from 0 to 100"},
     {"key", AT(key), any_text, "a string"},
     {"coalesce", AT(coalesce), any_text, "a string"},
     {"limit", AT(limit), limit, "KEY=MAX, as smtp=3"},
     {"rate", AT(rate), rate, "KEY=MAX/TIME, as smtp=10/1m"},
     {"tenant", AT(tenant), any_text, "a string"},
     {"after", AT(after), ids, "an id, or several with commas between them"},
-    {"keep", AT(keep), duration, "a duration with a unit, as 250ms or 5s"},
+    {"keep", AT(keep), duration, NULL},
     {"keep_size", AT(keep_size), size, "a size, as 64k or 1m"},
     {"durable", AT(durable), level, "none, async or fsync"},
 };
@@ -163,7 +182,9 @@ json_t *task_options_map(const struct task_options *o)
             continue;
         if (json_object_set_new(map, FORMS[i].wire, FORMS[i].value(text)) == 0)
             continue;
-        complain("option --%s: '%s' is not %s", option_name(FORMS[i].at), text, FORMS[i].looks);
+        complain("option --%s: '%s' is not %s", option_name(FORMS[i].at), text,
+                 FORMS[i].looks != NULL ? FORMS[i].looks
+                                        : units_duration_expected(span_text(text)));
         json_decref(map);
         return NULL;
     }

@@ -72,6 +72,8 @@ static void say_queue(const struct ledger_queue *q, enum ledger_reason reason, c
         snprintf(text, size,
                  "it flows: %" PRIu64 " queued, %" PRIu64 " held back by something of their own",
                  queued, waiting);
+    else if (reason == LEDGER_WHY_NO_EXECUTOR)
+        explain_no_executor(q, text, size);
     else
         snprintf(text, size, "%s%s", ledger_reason_meaning(reason),
                  q->draining ? "; it drains, and takes no new tasks" : "");

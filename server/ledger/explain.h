@@ -16,5 +16,6 @@ extern const struct explain_detail explain_details[LEDGER_REASON_COUNT];
 
 void explain_place(struct ledger *l, const struct entry *e, struct pick_place *at);
 void explain_executors(struct ledger *l, enum ergon_kind kind, struct pack *p); /* one pair */
+void explain_no_executor(const struct ledger_queue *q, char *text, size_t size);
 
 #endif

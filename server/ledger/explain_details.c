@@ -113,11 +113,16 @@ static void say_executors(struct ledger *l, struct entry *e, char *text, size_t 
              kind_of(e) == ERGON_STEPPED ? "stepped" : "blocking");
 }
 
+void explain_no_executor(const struct ledger_queue *q, char *text, size_t size)
+{
+    snprintf(text, size, "no module offers \"%.*s\"; load one and start the server again",
+             (int)q->name.len, (const char *)q->name.at);
+}
+
 static void say_no_executor(struct ledger *l, struct entry *e, char *text, size_t size)
 {
     (void)l;
-    snprintf(text, size, "no module offers \"%.*s\"; load one and start the server again",
-             (int)e->queue->name.len, (const char *)e->queue->name.at);
+    explain_no_executor(e->queue, text, size);
 }
 
 static void say_paused(struct ledger *l, struct entry *e, char *text, size_t size)

@@ -83,7 +83,9 @@ class TasksTest(unittest.TestCase):
 
     def test_what_is_refused(self):
         self.complaint("task", "submit", "no.such", status=NOT_FOUND)
-        self.assertIn("priority", self.complaint("task", "submit", "--priority", "10", "echo", status=REMOTE))
+        for beyond in "10", "-1":
+            self.assertIn("from 0 to 9", self.complaint("task", "submit", "--priority", beyond, "echo", status=USAGE))
+        self.assertIn("at most 213503d", self.complaint("task", "submit", "--delay", "99999999d", "echo", status=USAGE))
         self.assertIn("--after", self.complaint("task", "submit", "--after", ",", "echo", status=USAGE))
         self.assertIn("parked", self.complaint("task", "list", "--state", "ready", status=REMOTE))
         self.assertIn("of 1 to 256 bytes", self.complaint("task", "submit", "--limit", "k" * 257 + "=1", "echo",

@@ -89,7 +89,13 @@ static void explains_no_executor(void **state)
     method->name = span_text("other");
     ledger_world_crash(w);
     gives(w, id, "waiting", "no_executor");
-    stage_holds(explain(w, id), "no module offers \"work\"");
+    stage_holds(explain(w, id),
+                "'text': 'no module offers \"work\"; load one and start the server again'");
+    struct ask *a = ask_of_queue(w, ASK_QUEUE_EXPLAIN);
+    char text[4096];
+    stage_holds(notation_show(ask_result(a), text, sizeof text),
+                "'reason': 'no_executor', 'text': 'no module offers \"work\"; load one and start "
+                "the server again'");
     method->name = span_text("work");
 }
 

@@ -46,6 +46,20 @@ static void durations_are_refused(void **state)
     }
 }
 
+static void what_is_too_long_is_told_from_what_is_none(void **state)
+{
+    static const char *const none[] = {"", "5", "d", "-5d", "99999999", "5 d", "99999999x"};
+    (void)state;
+    assert_true(units_duration_too_long(span_text("99999999d")));
+    assert_true(units_duration_too_long(span_text("18446744073709551616ns")));
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        assert_false(units_duration_too_long(span_text(none[i])));
+    assert_string_equal(units_duration_expected(span_text("99999999d")),
+                        "a duration of at most 213503d");
+    assert_string_equal(units_duration_expected(span_text("5")),
+                        "a duration with a unit, as 250ms or 5s");
+}
+
 static void sizes_are_read(void **state)
 {
     (void)state;
@@ -147,6 +161,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(durations_are_read),
         cmocka_unit_test(durations_are_refused),
+        cmocka_unit_test(what_is_too_long_is_told_from_what_is_none),
         cmocka_unit_test(sizes_are_read),
         cmocka_unit_test(sizes_are_refused),
         cmocka_unit_test(texts_are_the_shortest_exact_ones),

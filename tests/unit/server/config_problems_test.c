@@ -116,10 +116,11 @@ static void other_sources_name_themselves(void **state)
 {
     (void)state;
     scratch_refused(&scratch, NULL, LIST("ERGON_DRAIN=8", "ERGON_MODULE="),
-                    LIST("--log-level", "loud", "--drain="),
+                    LIST("--log-level", "loud", "--drain=", "--drain=99999999d"),
                     "ERGON_DRAIN: \"8\" has no unit (write \"8s\" or \"500ms\")\n"
                     "--log-level: \"loud\" is not one of debug, info, warn, error\n"
-                    "--drain: \"\" is not a duration (write \"30s\", \"500ms\" or \"50us\")\n");
+                    "--drain: \"\" is not a duration (write \"30s\", \"500ms\" or \"50us\")\n"
+                    "--drain: \"99999999d\" is too long (at most 213503d)\n");
     scratch_refused(&scratch, NULL, NULL, LIST("--frobnicate", "x", "--listen"),
                     "--frobnicate: no such flag (see --help)\n"
                     "--listen: needs a value (--listen=VALUE)\n"
