@@ -114,7 +114,8 @@ void timer_cancel(struct timer *t, struct ao *ao)
         list_remove(&t->expired, ao);
         return;
     }
-    struct place at = place_of((ao->flags & TIMER_FLAGS) >> TIMER_FLAGS_SHIFT, tick);
+    unsigned level = (unsigned)(ao->flags & TIMER_FLAGS) >> TIMER_FLAGS_SHIFT;
+    struct place at = place_of(level, tick);
     struct timer_list *list = &slot_at(t, at)->list;
     list_remove(list, ao);
     if (!list->first)

@@ -113,8 +113,8 @@ struct store_audit {
     uint64_t open, done, failed, cancelled, expired, dead; /* rows */
 };
 
-/* An operation.  Malloc'ed by the client; everything that its spans point at stays as it is until
- * the operation comes back. */
+/* An operation, in the client's memory; it and everything that its spans point at stays as it is
+ * until the operation comes back. */
 struct store_op {
     struct lane_item item; /* first */
     enum store_verb verb;
