@@ -5,6 +5,10 @@
  * sleep; run the round-end hooks; poll: without blocking while anything is active, until the next
  * deadline when nothing is.
  *
+ * Out of turn: what one object hands to another of the same activator by a lane is taken in this
+ * round yet, a batch at once and the rest when all have had their turn, by at most 256 further
+ * steps.  No object loses its turn by it, and the order of what is handed over is kept.
+ *
  * Time, randomness and I/O are passed in.  The same activator runs on a virtual clock in tests. */
 #ifndef ERGON_ACTIVATOR_H
 #define ERGON_ACTIVATOR_H

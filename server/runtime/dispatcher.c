@@ -36,6 +36,15 @@ void dispatcher_remove(struct dispatcher *d, struct ao *ao)
     d->count--;
 }
 
+void dispatcher_hasten(struct dispatcher *d, struct ao *ao)
+{
+    if (d->cursor == ao)
+        return;
+    unlink_from_list(ao);
+    link_before(d->cursor, ao);
+    d->cursor = ao;
+}
+
 struct ao *dispatcher_front(const struct dispatcher *d)
 {
     return d->first.next == &d->last ? NULL : d->first.next;

@@ -3,7 +3,7 @@
  * It is safe while it is being walked: a step may append and remove any object, the one being
  * stepped included.  A walk visits what stood in the list when it began and still stands in its
  * place when its turn comes, once, in order; what is appended meanwhile comes after the mark, in
- * the next walk.
+ * the next walk.  The exception is what dispatcher_hasten() puts before the others.
  *
  * Home thread only.  An object outside of the list has prev and next NULL. */
 #ifndef ERGON_RUNTIME_DISPATCHER_H
@@ -25,6 +25,14 @@ struct ao *dispatcher_front(const struct dispatcher *d); /* NULL when empty; out
 
 void dispatcher_begin(struct dispatcher *d);
 void dispatcher_end(struct dispatcher *d);
+
+/* During a walk: an object that stands in the list is visited next, whatever its place was. */
+void dispatcher_hasten(struct dispatcher *d, struct ao *ao);
+
+static inline bool dispatcher_at_end(const struct dispatcher *d)
+{
+    return d->cursor == &d->mark;
+}
 
 /* NULL at the end of the walk.  Inline: it stands in the innermost loop of the server. */
 static inline struct ao *dispatcher_next(struct dispatcher *d)

@@ -4,6 +4,10 @@
 
 #include "server/runtime/state.h"
 
+/* A receiver of the producer's own activator is stepped next when so many items are staged for it:
+ * they are still in the caches, and enough of them pay for its step. */
+enum { HASTE_ITEMS = 16 };
+
 static int init(struct lane *l, uint32_t capacity, struct activator *producer)
 {
     *l = (struct lane){.producer = producer};
@@ -47,9 +51,19 @@ static void leave_inlets(struct lane *l)
         home->inlets_last = before;
 }
 
+static void leave_near(struct lane *l)
+{
+    struct lane **link = &l->producer->near;
+    while (*link && *link != l)
+        link = &(*link)->next_near;
+    if (*link)
+        *link = l->next_near;
+}
+
 static void leave_dirty(struct lane *l)
 {
     struct activator *producer = l->producer;
+    leave_near(l);
     struct lane *before = NULL;
     struct lane **link = &producer->dirty;
     for (; *link != l; link = &before->next_dirty)
@@ -69,6 +83,12 @@ void lane_fini(struct lane *l)
     ring_fini(&l->ring);
 }
 
+/* A receiver on the producer's own activator. */
+static bool is_own(const struct lane *l)
+{
+    return l->producer && l->waker == &l->producer->waker;
+}
+
 void lane_mark_dirty(struct lane *l)
 {
     struct activator *producer = l->producer;
@@ -82,6 +102,10 @@ void lane_mark_dirty(struct lane *l)
     else
         producer->dirty = l;
     producer->dirty_last = l;
+    if (is_own(l)) {
+        l->next_near = producer->near;
+        producer->near = l;
+    }
 }
 
 void lane_overflow(struct lane *l, struct lane_item *item)
@@ -111,12 +135,7 @@ static bool publish(struct lane *l)
     return ring_flush(&l->ring);
 }
 
-/* A receiver on the producer's own activator is found by the next look at the inlets. */
-static bool is_own(const struct lane *l)
-{
-    return l->producer && l->waker == &l->producer->waker;
-}
-
+/* A receiver of the producer's own activator is found by the next look at the inlets. */
 bool lane_flush(struct lane *l)
 {
     if (publish(l) && !is_own(l) && waker_notify(l->waker) && l->producer)
@@ -163,10 +182,25 @@ bool lanes_ready(struct activator *a)
     return false;
 }
 
+/* When all others have had their turn, few are enough. */
+static bool wants_haste(const struct activator *a, const struct lane *l)
+{
+    uint32_t least = dispatcher_at_end(&a->dispatcher) ? 1 : HASTE_ITEMS;
+    return a->hastened < HASTES_A_ROUND && (l->overflow_first || ring_staged(&l->ring) >= least);
+}
+
+void lanes_hasten(struct activator *a)
+{
+    for (struct lane *l = a->near; l; l = l->next_near)
+        if (wants_haste(a, l) && publish(l) && wants_look(l) && ao_message(l->receiver) == 0)
+            step_hasten(a, l->receiver);
+}
+
 void lanes_flush(struct activator *a)
 {
     struct lane *l = a->dirty;
-    a->dirty = a->dirty_last = NULL;
+    a->dirty = a->dirty_last = a->near = NULL;
+    a->hastened = 0;
     while (l) {
         struct lane *next = l->next_dirty;
         l->dirty = false;
@@ -182,5 +216,5 @@ void lanes_forget(struct activator *a)
         l->consumer = NULL;
     for (struct lane *l = a->dirty; l; l = l->next_dirty)
         l->dirty = false;
-    a->inlets = a->inlets_last = a->dirty = a->dirty_last = NULL;
+    a->inlets = a->inlets_last = a->dirty = a->dirty_last = a->near = NULL;
 }

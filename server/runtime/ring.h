@@ -86,11 +86,17 @@ static inline bool ring_stage(struct ring *r, void *item)
     return true;
 }
 
+/* Producer; items that are not published yet. */
+static inline uint32_t ring_staged(const struct ring *r)
+{
+    /* Relaxed: nobody else writes it. */
+    return r->staged - atomic_load_explicit(&r->tail, memory_order_relaxed);
+}
+
 /* Producer; publishes; true when there was something to publish. */
 static inline bool ring_flush(struct ring *r)
 {
-    /* Relaxed: nobody else writes it. */
-    if (atomic_load_explicit(&r->tail, memory_order_relaxed) == r->staged)
+    if (ring_staged(r) == 0)
         return false;
     /* Release: slots, and what they point to, before the index.  Pairs with the acquire load in
      * ring_ready(). */

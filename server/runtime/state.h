@@ -75,6 +75,8 @@ struct activator {
     struct hook_list hooks, hooks_running;   /* armed; of those, what this round has yet to run */
     struct lane *inlets, *inlets_last;       /* lanes whose receiver lives here, by next_inlet */
     struct lane *dirty, *dirty_last;         /* lanes with something to publish, by next_dirty */
+    struct lane *near; /* of those, the ones whose receiver lives here too, by next_near */
+    unsigned hastened; /* receivers stepped out of turn in this round */
     struct inbox *inbox;
     struct fault fault; /* of the step that is about to return AO_FAULT */
     uint64_t random;
@@ -127,12 +129,15 @@ void idle_poll(struct activator *a, bool may_block); /* the end of a round */
 bool activator_busy(const struct activator *a);      /* has the next round something to do? */
 
 /* step.c */
+enum { HASTES_A_ROUND = 256 }; /* steps out of turn; what stands in the list has its turn too */
 void step_round(struct activator *a); /* each object that is active now, once, in order */
+void step_hasten(struct activator *a, struct ao *ao); /* an active one is next, if it may be */
 
 /* lane.c */
-void lanes_look(struct activator *a);  /* rouses the receivers that have items */
-bool lanes_ready(struct activator *a); /* is there one to rouse? */
-void lanes_flush(struct activator *a); /* what stays dirty has overflow */
+void lanes_look(struct activator *a);   /* rouses the receivers that have items */
+bool lanes_ready(struct activator *a);  /* is there one to rouse? */
+void lanes_hasten(struct activator *a); /* between steps: who has much to take here goes next */
+void lanes_flush(struct activator *a);  /* what stays dirty has overflow */
 void lanes_forget(struct activator *a);
 
 /* Makes `a` the activator of this thread for a while; returns the one before. */

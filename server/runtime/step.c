@@ -1,6 +1,7 @@
 /* Steps, and what they cost.  Without a step limit no clock is read; with one, once a step. */
 #include <assert.h>
 
+#include "server/runtime/haste.h"
 #include "server/runtime/log.h"
 #include "server/runtime/state.h"
 
@@ -61,11 +62,32 @@ static void settle(struct frame *frame, enum ao_verdict verdict)
     ao_settle(ao, verdict, frame->notes);
 }
 
+void step_hasten(struct activator *a, struct ao *ao)
+{
+    if (!a->dispatcher.cursor || a->hastened == HASTES_A_ROUND)
+        return;
+    a->hastened++;
+    dispatcher_hasten(&a->dispatcher, ao);
+}
+
+void ao_hasten(struct ao *ao)
+{
+    if (ao_activate(ao) == 0 && ao->state == AO_STATE_ACTIVE)
+        step_hasten(ao->home, ao);
+}
+
+static inline struct ao *next_in_turn(struct activator *a)
+{
+    if (a->near)
+        lanes_hasten(a);
+    return dispatcher_next(&a->dispatcher);
+}
+
 static uint64_t walk(struct activator *a, struct frame *frame)
 {
     uint64_t n = 0;
     struct ao *ao;
-    for (; (ao = dispatcher_next(&a->dispatcher)); n++) {
+    for (; (ao = next_in_turn(a)); n++) {
         enum ao_verdict verdict = run_step(frame, ao);
         if (verdict != AO_AGAIN || frame->notes & NOTE_GONE)
             settle(frame, verdict);
@@ -78,7 +100,7 @@ static uint64_t walk_measured(struct activator *a, struct frame *frame)
     uint64_t n = 0;
     struct ao *ao;
     frame->began = step_clock(a);
-    for (; (ao = dispatcher_next(&a->dispatcher)); n++) {
+    for (; (ao = next_in_turn(a)); n++) {
         enum ao_verdict verdict = run_measured(a, frame, ao);
         if (verdict != AO_AGAIN || frame->notes & NOTE_GONE)
             settle(frame, verdict);

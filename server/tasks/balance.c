@@ -1,6 +1,7 @@
 #include "server/tasks/balance.h"
 
 enum {
+    BATCH_NS = 5000,        /* work that delays nobody: less than another thread takes to wake */
     TARGET_NS = 20000,      /* work that may wait at an executor beyond its second task */
     NEGLIGIBLE_PART = 64,   /* of the service time: a hand-over that costs less is not hidden */
     SERVICE_GUESS_NS = 1000 /* of an executor that has measured nothing yet */
@@ -74,6 +75,8 @@ uint32_t balance_bound(uint64_t service_ns, uint64_t hand_over_ns, uint32_t cap)
     if (service / NEGLIGIBLE_PART >= hand_over_ns && service > TARGET_NS)
         return cap ? 1 : 0;
     uint64_t k = 1 + (2 * hand_over_ns + service - 1) / service;
+    if (k < BATCH_NS / service)
+        k = BATCH_NS / service;
     uint64_t most = TARGET_NS / service;
     if (k > most)
         k = most;

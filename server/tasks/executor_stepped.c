@@ -15,6 +15,7 @@
 
 #include <assert.h>
 
+#include "server/runtime/haste.h"
 #include "server/tasks/host.h"
 #include "server/tasks/kept_parts.h"
 #include "server/tasks/tasks_parts.h"
@@ -351,7 +352,8 @@ void stepped_unwant(struct stepped *s, struct task *t)
     ao_ask(s->handle, AO_ASK_ACTIVATE);
 }
 
-static void start_some(struct stepped *s)
+/* True: it may start more in this round, since it has taken little time. */
+static bool start_some(struct stepped *s)
 {
     uint64_t busy = figure_read(&s->base.busy_ns);
     for (unsigned n = 0; n < STARTS_A_STEP && s->active == 0; n++) {
@@ -363,6 +365,7 @@ static void start_some(struct stepped *s)
             break;
     }
     lane_release(&s->base.in);
+    return figure_read(&s->base.busy_ns) - busy <= start_budget;
 }
 
 static enum ao_verdict stepped_step(struct ao *self)
@@ -373,8 +376,8 @@ static enum ao_verdict stepped_step(struct ao *self)
     drop_unwanted(s);
     if (is_shut(s))
         executor_give_back_all(&s->base);
-    else
-        start_some(s);
+    else if (start_some(s) && s->active == 0 && has_more(s))
+        ao_hasten(self);
     return s->active == 0 && has_more(s) ? AO_AGAIN : AO_DONE;
 }
 

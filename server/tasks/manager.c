@@ -14,6 +14,7 @@
 
 #include <stdio.h>
 
+#include "server/runtime/haste.h"
 #include "server/runtime/trace.h"
 #include "server/tasks/tasks_parts.h"
 
@@ -65,12 +66,16 @@ void manager_ask(struct manager *m)
 }
 
 /* On the manager's own thread nothing runs beside it, and its announcement is seen without the
- * fence. */
+ * fence: it gives more as soon as the executor's step is over. */
 void manager_hear(struct manager *m, enum ergon_kind kind, const struct activator *from)
 {
     struct waker *starved = &m->kinds[kind_index(kind)].starved;
-    if (from != m->activator || waker_announced(starved))
+    if (from != m->activator) {
         waker_notify(starved); /* E2 */
+    } else if (waker_announced(starved)) {
+        waker_retract(starved);
+        ao_hasten(&m->ao);
+    }
 }
 
 void manager_post(struct manager *m, struct task *t)

@@ -61,8 +61,8 @@ static void a_task_that_waits_never_runs(void **state)
     assert_string_equal(rpc_world_said(&w, &peer),
                         "1 failed: 'CANCELLED: the call was cancelled'\n");
     trace_expect(&w.v, "[   0] conn 1     HANDSHAKE -> OPEN (scripted)\n"
-                       "[   0] conn 1     wrote 40 bytes, 0 left\n"
-                       "[   0] manager    drop task 1\n");
+                       "[   0] manager    drop task 1\n"
+                       "[   0] conn 1     wrote 40 bytes, 0 left\n");
 }
 
 static void too_late_is_too_late(void **state)

@@ -69,13 +69,19 @@ struct world {
     struct taker taker;
 };
 
-static void link_up(struct world *w, struct activator *from, struct activator *to)
+static void link_up_with(struct world *w, struct activator *from, struct activator *to,
+                         uint32_t capacity)
 {
     w->giver = (struct giver){.lane = &w->taker.lane, .burst = 7};
     w->taker = (struct taker){.budget = 3};
     ao_init(&w->giver.ao, &giver_class, from);
     ao_init(&w->taker.ao, &taker_class, to);
-    assert_int_equal(lane_init(&w->taker.lane, CAPACITY, from, &w->taker.ao), 0);
+    assert_int_equal(lane_init(&w->taker.lane, capacity, from, &w->taker.ao), 0);
+}
+
+static void link_up(struct world *w, struct activator *from, struct activator *to)
+{
+    link_up_with(w, from, to, CAPACITY);
 }
 
 static int set_up(void **state)
@@ -113,6 +119,51 @@ static void test_both_ends_on_one_activator(void **state)
     ao_activate(&w->giver.ao);
     virtual_run(&w->v);
     assert_int_equal(w->taker.taken, ITEMS);
+}
+
+/* Between a giver and a taker in the list: how much was taken when its turn came. */
+struct bystander {
+    struct ao ao;
+    const struct taker *taker;
+    int saw;
+};
+
+static enum ao_verdict bystander_step(struct ao *self)
+{
+    struct bystander *b = ao_of(self, struct bystander, ao);
+    b->saw = b->taker->taken;
+    return AO_DONE;
+}
+
+static const struct ao_class bystander_class = {.name = "bystander", .step = bystander_step};
+
+/* One round; the giver gives `burst`. */
+static int seen_by_who_stands_between(struct world *w, int burst)
+{
+    struct bystander b = {.taker = &w->taker};
+    link_up_with(w, w->to, w->to, ITEMS);
+    w->giver.burst = burst;
+    w->taker.budget = ITEMS;
+    ao_init(&b.ao, &bystander_class, w->to);
+    ao_activate(&w->giver.ao);
+    ao_activate(&b.ao);
+    virtual_round(&w->v, w->to);
+    return b.saw;
+}
+
+static void test_a_batch_is_taken_out_of_turn(void **state)
+{
+    struct world *w = *state;
+    assert_int_equal(seen_by_who_stands_between(w, 16), 16);
+    ao_deactivate(&w->giver.ao);
+}
+
+static void test_fewer_wait_until_all_had_their_turn(void **state)
+{
+    struct world *w = *state;
+    assert_int_equal(seen_by_who_stands_between(w, 3), 0);
+    assert_int_equal(w->taker.taken, 3);
+    ao_deactivate(&w->giver.ao);
 }
 
 static void test_published_at_the_rounds_end(void **state)
@@ -236,6 +287,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(all_arrive_in_order_past_the_ring),
         TEST(both_ends_on_one_activator),
+        TEST(a_batch_is_taken_out_of_turn),
+        TEST(fewer_wait_until_all_had_their_turn),
         TEST(published_at_the_rounds_end),
         TEST(overflow_keeps_the_producer_busy),
         TEST(sleeping_receiver_is_woken),

@@ -120,8 +120,9 @@ static void the_bound(void **state)
         uint64_t service, hand_over;
         uint32_t cap, expected;
     } cases[] = {
-        {0, 0, 64, 2},            /* nothing is known yet */
-        {1000, 1000, 64, 3},      /* 1 + 2Z/S */
+        {0, 0, 64, 5},            /* nothing is known yet: a guess */
+        {1000, 3000, 64, 7},      /* 1 + 2Z/S */
+        {100, 1, 64, 50},         /* nothing to hide, but 5 us of work delay nobody */
         {500, 5000, 64, 21},      /* brief: a batch covers the hand-over */
         {500, 50000, 64, 40},     /* no more than 20 us of work */
         {500, 5000, 8, 8},        /* the hard cap */

@@ -1,0 +1,17 @@
+/* Out of turn: for objects of one activator that work on the same things one after the other, while
+ * these are in the caches.
+ *
+ * What has its turn in a round keeps it: so many steps out of turn a round, no more, and from there
+ * on an object that is hastened is merely active.  Lanes between objects of one activator do the
+ * same by themselves, with a batch at once, and with the rest when all others have had their turn.
+ */
+#ifndef ERGON_RUNTIME_HASTE_H
+#define ERGON_RUNTIME_HASTE_H
+
+#include <ergon/ao.h>
+
+/* As ao_activate(), and it is stepped next, in this round yet; also once more after its own step.
+ */
+void ao_hasten(struct ao *ao);
+
+#endif
