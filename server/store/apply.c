@@ -1,16 +1,5 @@
 #include "server/store/store_parts.h"
 
-static int put(struct store *s, const struct store_op *op)
-{
-    sqlite3_stmt *st = s->statements[STATEMENT_PUT];
-    int rc = row_bind(st, &row_tasks, &op->task, false, &s->names);
-    if (rc == SQLITE_OK)
-        rc = store_run(st);
-    if (rc == SQLITE_OK && op->task.id > s->last_id)
-        s->last_id = op->task.id;
-    return rc;
-}
-
 static int run_for_id(struct store *s, enum store_statement which, uint64_t id)
 {
     sqlite3_stmt *st = s->statements[which];
@@ -141,7 +130,7 @@ static int apply(struct store *s, struct store_op *op)
 {
     switch (op->verb) {
     case STORE_PUT:
-        return put(s, op);
+        return SQLITE_INTERNAL; /* see put.c */
     case STORE_CHANGE:
         return change(s, op);
     case STORE_REMOVE:
@@ -162,21 +151,39 @@ static int apply(struct store *s, struct store_op *op)
     return SQLITE_INTERNAL;
 }
 
-/* SQLite takes back what a statement did that a constraint stopped; the transaction goes on. */
-static bool is_its_own(int rc)
+bool store_is_its_own(int rc)
 {
+    rc &= 0xff;
     return rc == SQLITE_CONSTRAINT || rc == SQLITE_TOOBIG || rc == SQLITE_MISMATCH;
 }
 
-int store_apply(struct store *s, struct store_op *op)
+static int apply_one(struct store *s, struct store_op *op)
 {
     int rc = apply(s, op);
-    if (is_its_own(rc & 0xff)) {
-        op->error = STORE_REFUSED;
-        return SQLITE_OK;
+    if (!store_is_its_own(rc))
+        return rc;
+    op->error = STORE_REFUSED;
+    return SQLITE_OK;
+}
+
+static void account(struct store *s, const struct store_op *op)
+{
+    if (op->error != STORE_OK)
+        return;
+    add_up(&s->add, &op->add);
+    if (op->verb == STORE_PUT && op->task.id > s->last_id)
+        s->last_id = op->task.id;
+}
+
+int store_apply(struct store *s, uint32_t count)
+{
+    int rc = SQLITE_OK;
+    for (uint32_t from = 0, end; from < count && rc == SQLITE_OK; from = end) {
+        bool put = s->batch[from]->verb == STORE_PUT;
+        end = put ? put_run(s, from, count) : from + 1;
+        rc = put ? put_all(s, from, end) : apply_one(s, s->batch[from]);
+        for (uint32_t n = from; n < end; n++)
+            account(s, s->batch[n]);
     }
-    op->error = STORE_OK;
-    if (rc == SQLITE_OK)
-        add_up(&s->add, &op->add);
     return rc;
 }

@@ -65,8 +65,8 @@ static void fail(struct store *s, int rc)
 static int apply_all(struct store *s, uint32_t count)
 {
     int rc = begin(s);
-    for (uint32_t n = 0; n < count && rc == SQLITE_OK; n++)
-        rc = store_apply(s, s->batch[n]);
+    if (rc == SQLITE_OK)
+        rc = store_apply(s, count);
     return rc == SQLITE_OK ? finish(s) : rc;
 }
 

@@ -77,8 +77,11 @@ static int prepare(struct store *s)
     for (unsigned n = 0; n < STATEMENTS; n++)
         if (texts[n] && prepare_text(s, n, texts[n]) != SQLITE_OK)
             return -1;
-    row_insert_sql(&row_tasks, "INSERT", sql);
-    int rc = prepare_text(s, STATEMENT_PUT, sql);
+    int rc = put_open(s);
+    row_put_sql(&row_tasks, false, sql);
+    rc = rc != SQLITE_OK ? rc : prepare_text(s, STATEMENT_PUT, sql);
+    row_put_sql(&row_tasks, true, sql);
+    rc = rc != SQLITE_OK ? rc : prepare_text(s, STATEMENT_PUT_PLAIN, sql);
     row_change_sql(&row_tasks, sql);
     rc = rc != SQLITE_OK ? rc : prepare_text(s, STATEMENT_CHANGE, sql);
     row_insert_sql(&row_events, "REPLACE", sql);

@@ -6,51 +6,53 @@
 #include <string.h>
 
 #define AT(type, field) offsetof(struct type, field)
-#define TASK(kind, f)   COLUMN_##kind, AT(store_task, f), COLUMN_STAYS, 0
-#define LIFE(kind, f)   COLUMN_##kind, AT(store_task, f), COLUMN_CHANGES, 0
-#define CRON(kind, f)   COLUMN_##kind, AT(store_cron, f), COLUMN_STAYS, 0
-#define EVENT(kind, f)  COLUMN_##kind, AT(store_event, f), COLUMN_STAYS, 0
+#define TASK(kind, f)   COLUMN_##kind, AT(store_task, f), COLUMN_STAYS, 0, false
+#define SELDOM(kind, f) COLUMN_##kind, AT(store_task, f), COLUMN_STAYS, 0, true
+#define LIFE(kind, f)   COLUMN_##kind, AT(store_task, f), COLUMN_CHANGES, 0, true
+#define CRON(kind, f)   COLUMN_##kind, AT(store_cron, f), COLUMN_STAYS, 0, false
+#define EVENT(kind, f)  COLUMN_##kind, AT(store_event, f), COLUMN_STAYS, 0, false
 #define MAP(t, o, c)                                                                               \
     {                                                                                              \
         .table = t, .order = o, .columns = c, .count = sizeof c / sizeof *c                        \
     }
 
-/* The first is what CHANGE finds the row by. */
+/* The first is what CHANGE finds the row by.  In the order of the table, which spares PUT a copy.
+ */
 static const struct row_column task_columns[] = {
     {"id", TASK(U64, id)},
-    {"state", COLUMN_NAME, AT(store_task, state), COLUMN_CHANGES, NAMES_STATE},
+    {"state", COLUMN_NAME, AT(store_task, state), COLUMN_CHANGES, NAMES_STATE, false},
     {"method", TASK(TEXT, method)},
     {"tenant", TASK(TEXT, tenant)},
-    {"key", TASK(TEXT, key)},
-    {"coalesce_key", TASK(TEXT, coalesce)},
-    {"limit_key", TASK(TEXT, limit_key)},
-    {"limit_max", TASK(U32, limit)},
-    {"rate_key", TASK(TEXT, rate_key)},
-    {"rate_max", TASK(U32, rate)},
-    {"rate_per_ns", TASK(U64, rate_per)},
+    {"key", SELDOM(TEXT, key)},
+    {"coalesce_key", SELDOM(TEXT, coalesce)},
+    {"limit_key", SELDOM(TEXT, limit_key)},
+    {"limit_max", SELDOM(U32, limit)},
+    {"rate_key", SELDOM(TEXT, rate_key)},
+    {"rate_max", SELDOM(U32, rate)},
+    {"rate_per_ns", SELDOM(U64, rate_per)},
     {"priority", TASK(U8, priority)},
-    {"durable", COLUMN_NAME, AT(store_task, durable), COLUMN_STAYS, NAMES_DURABLE},
+    {"durable", COLUMN_NAME, AT(store_task, durable), COLUMN_STAYS, NAMES_DURABLE, false},
     {"created_at", TASK(U64, created)},
     {"due_at", LIFE(U64, due_at)},
-    {"deadline_at", TASK(U64, deadline_at)},
-    {"timeout_ns", TASK(U64, timeout)},
-    {"retries", TASK(U32, retries)},
+    {"deadline_at", SELDOM(U64, deadline_at)},
+    {"timeout_ns", SELDOM(U64, timeout)},
+    {"retries", SELDOM(U32, retries)},
     {"backoff_ns", TASK(U64, backoff)},
     {"backoff_max_ns", TASK(U64, backoff_max)},
     {"jitter", TASK(U8, jitter)},
     {"keep_ns", TASK(U64, keep)},
     {"keep_size", TASK(U64, keep_size)},
-    {"after", TASK(BLOB, after)},
+    {"after", SELDOM(BLOB, after)},
     {"attempt", LIFE(U32, attempt)},
     {"failures", LIFE(U32, failures)},
     {"crashes", LIFE(U32, crashes)},
-    {"cancel_asked", LIFE(U8, cancel_asked)},
     {"started_at", LIFE(U64, started_at)},
     {"ended_at", LIFE(U64, ended_at)},
     {"error_code", LIFE(TEXT, error_code)},
     {"error_text", LIFE(TEXT, error_text)},
     {"params", TASK(BLOB, params)},
-    {"result", COLUMN_BLOB, AT(store_task, result), COLUMN_FILLED, 0},
+    {"result", COLUMN_BLOB, AT(store_task, result), COLUMN_FILLED, 0, true},
+    {"cancel_asked", LIFE(U8, cancel_asked)},
 };
 const struct row_map row_tasks = MAP("tasks", "id", task_columns);
 
@@ -87,19 +89,38 @@ static void __attribute__((format(printf, 2, 3))) add(struct sql *s, const char 
     assert(s->len < ROW_SQL_MAX); /* the lists above are constant */
 }
 
-static void add_names(struct sql *s, const struct row_map *m)
+static void add_names(struct sql *s, const struct row_map *m, bool plain)
 {
     for (uint32_t n = 0; n < m->count; n++)
-        add(s, "%s%s", n ? ", " : "", m->columns[n].name);
+        if (!plain || !m->columns[n].seldom)
+            add(s, "%s%s", n ? ", " : "", m->columns[n].name);
 }
 
 void row_insert_sql(const struct row_map *m, const char *verb, char sql[static ROW_SQL_MAX])
 {
     struct sql s = {.at = sql};
     add(&s, "%s INTO %s (", verb, m->table);
-    add_names(&s, m);
+    add_names(&s, m, false);
     for (uint32_t n = 0; n < m->count; n++)
         add(&s, "%s?%u", n ? ", " : ") VALUES (", n + 1);
+    add(&s, ")");
+}
+
+void row_put_sql(const struct row_map *m, bool plain, char sql[static ROW_SQL_MAX])
+{
+    struct sql s = {.at = sql};
+    add(&s, "INSERT OR FAIL INTO %s (", m->table);
+    add_names(&s, m, plain);
+    add(&s, ") SELECT ");
+    add_names(&s, m, plain);
+    add(&s, " FROM " ROW_BATCH);
+}
+
+void row_batch_sql(const struct row_map *m, char sql[static ROW_SQL_MAX])
+{
+    struct sql s = {.at = sql};
+    add(&s, "CREATE TABLE " ROW_BATCH " (");
+    add_names(&s, m, false);
     add(&s, ")");
 }
 
@@ -125,7 +146,7 @@ void row_select_sql(const struct row_map *m, char sql[static ROW_SQL_MAX])
 {
     struct sql s = {.at = sql};
     add(&s, "SELECT ");
-    add_names(&s, m);
+    add_names(&s, m, false);
     add(&s, " FROM %s ORDER BY %s", m->table, m->order);
 }
 
@@ -187,6 +208,78 @@ int row_bind(sqlite3_stmt *st, const struct row_map *m, const void *row, bool ch
             return rc;
     }
     return SQLITE_OK;
+}
+
+/* --- Structures as rows of a table that SQLite reads --- */
+
+static void give_span(sqlite3_context *to, const struct span *s, bool text)
+{
+    if (s->len == 0)
+        return;
+    if (text)
+        sqlite3_result_text64(to, (const char *)s->at, s->len, SQLITE_STATIC, SQLITE_UTF8);
+    else
+        sqlite3_result_blob64(to, s->at, s->len, SQLITE_STATIC);
+}
+
+static void give_number(sqlite3_context *to, uint64_t value)
+{
+    if (value)
+        sqlite3_result_int64(to, (sqlite3_int64)value);
+}
+
+void row_give(sqlite3_context *to, const struct row_map *m, uint32_t column, const void *row,
+              const struct row_names *names)
+{
+    const struct row_column *c = &m->columns[column];
+    const void *field = (const char *)row + c->at;
+    switch (c->kind) {
+    case COLUMN_U64:
+        give_number(to, *(const uint64_t *)field);
+        return;
+    case COLUMN_U32:
+        give_number(to, *(const uint32_t *)field);
+        return;
+    case COLUMN_U8:
+        give_number(to, *(const uint8_t *)field);
+        return;
+    case COLUMN_TEXT:
+        give_span(to, field, true);
+        return;
+    case COLUMN_BLOB:
+        give_span(to, field, false);
+        return;
+    case COLUMN_NAME:
+        sqlite3_result_text(to, names->lists[c->names].names[*(const uint8_t *)field], -1,
+                            SQLITE_STATIC);
+        return;
+    }
+}
+
+static bool is_empty(const void *field, enum column_kind kind)
+{
+    switch (kind) {
+    case COLUMN_U64:
+        return *(const uint64_t *)field == 0;
+    case COLUMN_U32:
+        return *(const uint32_t *)field == 0;
+    case COLUMN_U8:
+    case COLUMN_NAME:
+        return *(const uint8_t *)field == 0;
+    case COLUMN_TEXT:
+    case COLUMN_BLOB:
+        return ((const struct span *)field)->len == 0;
+    }
+    return false;
+}
+
+bool row_is_plain(const struct row_map *m, const void *row)
+{
+    for (uint32_t n = 0; n < m->count; n++)
+        if (m->columns[n].seldom &&
+            !is_empty((const char *)row + m->columns[n].at, m->columns[n].kind))
+            return false;
+    return true;
 }
 
 /* --- Rows into structures --- */

@@ -4,7 +4,7 @@
  *   writer.c   the thread, its lanes, its round                  commit.c   one batch, one commit
  *   apply.c    one operation                                     rows.c     structures and rows
  *   checkpoint.c   the log goes into the file, in small steps    schema_upgrade.c   older versions
- *   log_vfs.c  the log is written once a commit
+ *   put.c      new tasks, many by one statement                  log_vfs.c  the log, once a commit
  *
  * The connection is one thread's at a time: of who opens, then the writer's, then of who closes. */
 #ifndef ERGON_STORE_PARTS_H
@@ -29,6 +29,7 @@ enum store_statement {
     STATEMENT_BEGIN,
     STATEMENT_COMMIT,
     STATEMENT_PUT,
+    STATEMENT_PUT_PLAIN,
     STATEMENT_CHANGE,
     STATEMENT_SETTLE,
     STATEMENT_REMOVE,
@@ -60,16 +61,17 @@ struct store {
 
     /* The writer's. */
     struct store_op *batch[STORE_BATCH_MAX];
-    struct store_counts add; /* of the batch */
-    uint64_t last_id;        /* of the batch; 0: none */
-    enum store_error broken; /* STORE_OK: it works */
-    enum store_error told;   /* to the log: the last trouble, until it has worked for a while */
-    ao_time retry_at;        /* while it is broken; then, when that it works is told */
-    uint32_t log_pages;      /* of SQLite's log, by the last commit */
-    uint32_t log_moved;      /* of these the first so many are in the file itself */
-    uint32_t page_size;      /* bytes */
-    uint64_t file_size;      /* bytes, without the log: after the last checkpoint */
-    uint64_t log_size;       /* bytes: the log only grows */
+    uint32_t put_at, put_end; /* of the batch: what the statement that puts tasks reads */
+    struct store_counts add;  /* of the batch */
+    uint64_t last_id;         /* of the batch; 0: none */
+    enum store_error broken;  /* STORE_OK: it works */
+    enum store_error told;    /* to the log: the last trouble, until it has worked for a while */
+    ao_time retry_at;         /* while it is broken; then, when that it works is told */
+    uint32_t log_pages;       /* of SQLite's log, by the last commit */
+    uint32_t log_moved;       /* of these the first so many are in the file itself */
+    uint32_t page_size;       /* bytes */
+    uint64_t file_size;       /* bytes, without the log: after the last checkpoint */
+    uint64_t log_size;        /* bytes: the log only grows */
 
     struct lane in, out; /* from and to the client */
     struct poller *poller;
@@ -90,11 +92,18 @@ int store_fail(char *error, size_t size, const char *path, const char *format, .
 enum store_error store_error_of(sqlite3 *db, int rc);
 
 /* --- apply.c --- */
-/* One operation, inside the transaction.  SQLITE_OK, with the outcome of this one in op->error; or
- * what makes the whole batch fail. */
-int store_apply(struct store *s, struct store_op *op);
+/* The first `count` of the batch, inside the transaction.  SQLITE_OK, with the outcome of each in
+ * its `error`; or what makes the whole batch fail. */
+int store_apply(struct store *s, uint32_t count);
+bool store_is_its_own(int rc); /* a failure of one operation: SQLite has taken back what that did */
 int store_add_counts(struct store *s); /* of the whole batch; an SQLite code */
 int store_read_counts(struct store *s, struct store_counts *counts, uint64_t *last_id);
+
+/* --- put.c --- */
+int put_open(struct store *s); /* before the statements are made; an SQLite code */
+/* The end of the PUTs of one kind that follow one another in the batch, from one on. */
+uint32_t put_run(const struct store *s, uint32_t from, uint32_t count);
+int put_all(struct store *s, uint32_t from, uint32_t end); /* these; as store_apply() */
 
 /* --- commit.c --- */
 /* The first `count` of the batch; what became of each stands in it. */
