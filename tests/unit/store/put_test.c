@@ -1,0 +1,191 @@
+/* Tasks that are put together: each is what it would be alone. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "server/store/rows.h"
+#include "tests/support/store_client.h"
+
+enum { TASKS_MAX = 64, TEXT = 300 };
+
+struct world {
+    char folder[64], path[96];
+    struct store_client client;
+    char errors[TASKS_MAX + 1]; /* what came back, a digit each */
+    uint64_t ids[TASKS_MAX];
+    uint32_t count;
+};
+
+static int set_up(void **state)
+{
+    struct world *w = calloc(1, sizeof *w);
+    assert_non_null(w);
+    strcpy(w->folder, "/tmp/ergon-store-XXXXXX");
+    assert_non_null(mkdtemp(w->folder));
+    snprintf(w->path, sizeof w->path, "%s/tasks.db", w->folder);
+    *state = w;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *w = *state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -r %s", w->folder);
+    assert_int_equal(system(command), 0);
+    free(w);
+    return 0;
+}
+
+static void note_error(struct store_client *c, struct store_op *op)
+{
+    struct world *w = c->arg;
+    w->errors[strlen(w->errors)] = (char)('0' + op->error);
+}
+
+static void open_client(struct world *w)
+{
+    char error[TEXT];
+    const struct store_options options = client_options(w->path);
+    assert_true(client_open(&w->client, &options, error, sizeof error));
+    w->client.returned = note_error;
+    w->client.arg = w;
+}
+
+static void no_counts(void *arg, const struct store_counts *counts)
+{
+    (void)arg;
+    (void)counts;
+}
+
+static void read_back(struct world *w, bool (*task)(void *arg, const struct store_task *t))
+{
+    char error[TEXT];
+    const struct store_options options = client_options(w->path);
+    const struct store_reader reader = {.arg = w, .counts = no_counts, .task = task};
+    struct store *s = store_open(&options, error, sizeof error);
+    assert_non_null(s);
+    assert_int_equal(store_load(s, &reader, error, sizeof error), 0);
+    store_close(s);
+}
+
+/* --- */
+
+static bool note_id(void *arg, const struct store_task *t)
+{
+    struct world *w = arg;
+    w->ids[w->count++] = t->id;
+    return true;
+}
+
+/* Some of one kind, some of another, and each kind has one that is refused. */
+static void a_refused_one_takes_nobody_along(void **state)
+{
+    struct world *w = *state;
+    static const uint64_t ids[] = {5, 6, 6, 7, 8, 9, 8, 10};
+    open_client(w);
+    for (int n = 0; n < 8; n++) {
+        struct store_op *op = client_put(ids[n], "m");
+        op->task.key = n < 4 ? span_of(NULL, 0) : span_text("k");
+        client_push(&w->client, op);
+    }
+    client_wait(&w->client);
+    client_close(&w->client);
+    const char expected[] = {'0', '0', '0' + STORE_REFUSED, '0', '0', '0', '0' + STORE_REFUSED,
+                             '0', '\0'};
+    assert_string_equal(w->errors, expected);
+    read_back(w, note_id);
+    const uint64_t there[] = {5, 6, 7, 8, 9, 10};
+    assert_int_equal(w->count, 6);
+    assert_memory_equal(w->ids, there, sizeof there);
+}
+
+/* --- */
+
+static void *field_of(struct store_task *t, const struct row_column *c)
+{
+    return (char *)t + c->at;
+}
+
+static void set_field(struct store_task *t, const struct row_column *c)
+{
+    switch (c->kind) {
+    case COLUMN_U64:
+        *(uint64_t *)field_of(t, c) = 1000;
+        break;
+    case COLUMN_U32:
+        *(uint32_t *)field_of(t, c) = 1000;
+        break;
+    case COLUMN_U8:
+    case COLUMN_NAME:
+        *(uint8_t *)field_of(t, c) = 1;
+        break;
+    case COLUMN_TEXT:
+    case COLUMN_BLOB:
+        *(struct span *)field_of(t, c) = span_text("bytes");
+        break;
+    }
+}
+
+static bool is_set(const struct store_task *t, const struct row_column *c)
+{
+    const char *field = (const char *)t + c->at;
+    switch (c->kind) {
+    case COLUMN_U64:
+        return *(const uint64_t *)field == 1000;
+    case COLUMN_U32:
+        return *(const uint32_t *)field == 1000;
+    case COLUMN_U8:
+    case COLUMN_NAME:
+        return *(const uint8_t *)field == 1;
+    case COLUMN_TEXT:
+    case COLUMN_BLOB:
+        return span_is(*(const struct span *)field, "bytes");
+    }
+    return false;
+}
+
+/* The task of this number has this column of the list, and no other that is not in all. */
+static bool has_its_own(void *arg, const struct store_task *t)
+{
+    struct world *w = arg;
+    uint32_t own = (uint32_t)t->id;
+    w->count++;
+    for (uint32_t n = 1; n < row_tasks.count; n++)
+        if (n == own || row_tasks.columns[n].seldom)
+            assert_int_equal(is_set(t, &row_tasks.columns[n]), n == own);
+    return true;
+}
+
+static void each_column_comes_back_where_it_is_the_only_one(void **state)
+{
+    struct world *w = *state;
+    open_client(w);
+    for (uint32_t n = 1; n < row_tasks.count; n++) {
+        struct store_op *op = client_put(n, "m");
+        set_field(&op->task, &row_tasks.columns[n]);
+        client_push(&w->client, op);
+    }
+    client_wait(&w->client);
+    client_close(&w->client);
+    assert_int_equal(strspn(w->errors, "0"), row_tasks.count - 1);
+    read_back(w, has_its_own);
+    assert_int_equal(w->count, row_tasks.count - 1);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(a_refused_one_takes_nobody_along),
+        TEST(each_column_comes_back_where_it_is_the_only_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
