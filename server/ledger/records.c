@@ -184,6 +184,15 @@ static void make_fleeting(struct ledger *l, struct entry *e)
     audit_changed(l, e);
 }
 
+static void count_out(struct ledger *l, struct entry *e)
+{
+    l->fleeting.submitted--;
+    l->fleeting.ended[LEDGER_FAILED]--;
+    e->queue->submitted--;
+    e->queue->failed--;
+    figure_add(&l->submitted, (uint64_t)-1);
+}
+
 /* Nobody was told of it: it is as if it had never been. */
 static void take_back(struct ledger *l, struct entry *e, enum store_error error)
 {
@@ -193,6 +202,7 @@ static void take_back(struct ledger *l, struct entry *e, enum store_error error)
     if (e->more)
         key_remove(&l->keys, &e->more->key); /* the same key can be tried again */
     ledger_end(l, e, LEDGER_FAILED, "STORE", store_error_text(error));
+    count_out(l, e);
     after_finish(l, e);
     keep_forget(l, e);
 }

@@ -259,6 +259,18 @@ static void a_long_history_is_trimmed_in_the_file(void **state)
 
 /* --- A store that fails --- */
 
+/* All that was ever submitted: durable, and of the queue. */
+static void expect_counted(const struct ledger_world *w, uint64_t submitted)
+{
+    const struct ledger *l = w->ledger;
+    assert_int_equal(l->kept.submitted, submitted);
+    assert_int_equal(l->fleeting.submitted, 0);
+    assert_int_equal(l->fleeting.ended[LEDGER_FAILED], 0);
+    assert_int_equal(l->queues->submitted, submitted);
+    assert_int_equal(l->queues->failed, 0);
+    assert_int_equal(figure_read(&l->submitted), submitted);
+}
+
 static void a_submit_that_cannot_be_written_is_refused(void **state)
 {
     struct ledger_world *w = *state;
@@ -271,6 +283,7 @@ static void a_submit_that_cannot_be_written_is_refused(void **state)
     assert_true(world_answered(w, a));
     assert_int_equal(a->error, ERGON_E_STORE);
     assert_null(world_entry(w, id));
+    expect_counted(w, 0);
     a = give_order(w, &o);
     assert_int_equal(a->error, ERGON_E_STORE);
     w->store->error = STORE_OK;
@@ -278,6 +291,7 @@ static void a_submit_that_cannot_be_written_is_refused(void **state)
     a = give_order(w, &o);
     ledger_world_pass(w, AO_MS(1));
     assert_int_equal(a->error, ERGON_OK);
+    expect_counted(w, 1);
     stage_balances(w);
 }
 
