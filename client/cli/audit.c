@@ -26,7 +26,9 @@ static void print_accounts(const struct globals *g, json_t *audit)
 
 static enum status print_audit(const struct globals *g, json_t *audit)
 {
-    bool balanced = json_is_true(json_object_get(audit, "balanced"));
+    const json_t *verdict = json_object_get(audit, "balanced");
+    const char *store_error = json_string_value(json_object_get(audit, "store_error"));
+    bool balanced = json_is_true(verdict);
     enum status status = balanced ? STATUS_OK : STATUS_REMOTE;
     size_t i;
     json_t *text;
@@ -41,7 +43,14 @@ static enum status print_audit(const struct globals *g, json_t *audit)
         render_text(json_is_string(text) ? json_string_value(text) : "?");
         putchar('\n');
     }
-    puts(balanced ? "balanced" : "not balanced");
+    if (store_error != NULL) {
+        fputs("the store could not be asked: ", stdout);
+        render_text(store_error);
+        putchar('\n');
+    }
+    puts(balanced                ? "balanced"
+         : json_is_null(verdict) ? "not known whether all is balanced"
+                                 : "not balanced");
     json_decref(audit);
     return status;
 }
@@ -69,7 +78,8 @@ const struct command AUDIT = {
     .summary = "check that no task was lost: the accounts must balance",
     .text = "Submitted = done + failed + cancelled + expired + dead + open: of the durable tasks\n"
             "across restarts (kept), of the others since the start (fleeting), and in the rows of\n"
-            "the store. Exit status 1: they do not, and the differences are named.\n",
+            "the store. Exit status 1: they do not, and the differences are named, or the store\n"
+            "could not be asked.\n",
     .examples = "  ergon audit\n"
                 "  ergon audit --json | jq .balanced\n",
     .run = run,

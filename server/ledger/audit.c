@@ -102,15 +102,26 @@ static void pack_rows(struct pack *p, const struct audit *au, bool known)
     pack_key_uint(p, "open", au->rows_open);
 }
 
-static void check(const struct ledger *l, const struct audit *au, struct differences *d)
+/* False: the rows are not known. */
+static bool check(const struct ledger *l, const struct audit *au, struct differences *d)
 {
     check_account(d, "durable tasks", &l->kept, au->open[1]);
     check_account(d, "tasks in memory", &l->fleeting, au->open[0]);
     check_queues(l, au, d);
-    if (l->store && au->rows_error == STORE_OK)
+    if (!l->store)
+        return true;
+    if (au->rows_error == STORE_OK)
         check_rows(d, au);
-    else if (l->store)
-        differ(d, "the store could not be asked: %s", store_error_text(au->rows_error));
+    return au->rows_error == STORE_OK;
+}
+
+static void pack_verdict(struct pack *p, bool whole, bool balanced)
+{
+    pack_str(p, "balanced");
+    if (balanced && !whole)
+        pack_nil(p);
+    else
+        pack_bool(p, balanced);
 }
 
 void audit_answer(struct ledger *l, struct ask *a, const struct audit *au)
@@ -118,10 +129,10 @@ void audit_answer(struct ledger *l, struct ask *a, const struct audit *au)
     struct differences d = {0};
     struct pack *p = &a->result;
 
-    check(l, au, &d);
+    bool whole = check(l, au, &d);
     pack_init(p);
-    pack_map(p, 5);
-    pack_key_bool(p, "balanced", d.count == 0);
+    pack_map(p, 6);
+    pack_verdict(p, whole, d.count == 0);
     pack_account(p, "kept", &l->kept, au->open[1]);
     pack_account(p, "fleeting", &l->fleeting, au->open[0]);
     pack_rows(p, au, l->store && au->rows_error == STORE_OK);
@@ -129,5 +140,6 @@ void audit_answer(struct ledger *l, struct ask *a, const struct audit *au)
     pack_array(p, d.count);
     for (uint32_t i = 0; i < d.count; i++)
         pack_str(p, d.texts[i]);
+    pack_key_str(p, "store_error", whole ? NULL : store_error_text(au->rows_error));
     ask_finish(l, a);
 }

@@ -44,7 +44,7 @@ void stage_balances(struct ledger_world *w)
     ledger_world_pass(w, AO_MS(10));
     assert_true(world_answered(w, a));
     assert_memory_equal(ask_result(a).at,
-                        "\x85\xa8"
+                        "\x86\xa8"
                         "balanced"
                         "\xc3",
                         11);
