@@ -12,7 +12,8 @@ static bool one_duration(struct ergon_task *task, struct ergon_reader *r, uint64
 {
     if (ergon_params_open(task, r) >= 1 && ergon_read_duration(r, ns))
         return true;
-    ergon_fail(task, "BAD_PARAMS", "expects a duration: milliseconds, or text such as \"250ms\"");
+    ergon_fail(task, "BAD_PARAMS",
+               "expects a duration: milliseconds, or text such as \"250ms\", at most 213503d");
     return false;
 }
 

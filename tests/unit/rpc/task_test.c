@@ -34,7 +34,7 @@ static void what_does_not_fit_is_refused(void **state)
     static const char usage[] =
         "1 failed: 'BAD_PARAMS: task.call takes [method, [params], {options}]'\n";
     static const char duration[] = "1 failed: 'BAD_PARAMS: option \"deadline\" must be a duration: "
-                                   "milliseconds, or text such as \"250ms\"'\n";
+                                   "milliseconds, or text such as \"250ms\", at most 213503d'\n";
 
     (void)state;
     answers("[]", usage);
@@ -77,7 +77,7 @@ static void a_deadline_beyond_time_is_none(void **state)
     (void)state;
     answers("['sleep', [10], {'deadline': 9223372036854775807}]",
             "1 failed: 'BAD_PARAMS: option \"deadline\" must be a duration: "
-            "milliseconds, or text such as \"250ms\"'\n");
+            "milliseconds, or text such as \"250ms\", at most 213503d'\n");
     answers("['sleep', [10], {'deadline': '200000d'}]", "1: [10]\n");
 }
 
