@@ -1,4 +1,6 @@
 #include "proto/encoder.h"
+
+#include "proto/utf8.h"
 #include "proto/wire.h"
 
 static uint8_t *put8(uint8_t *p, uint8_t head, uint8_t v)
@@ -161,13 +163,18 @@ static struct span cut(struct span text, size_t max)
     return span_of(text.at, max);
 }
 
+enum { CLEANED_MAX = 640 /* bytes of a text that was no UTF-8 */ };
+
 /* "NAME: text" in at most `room` bytes, header included. */
 static uint8_t *put_message(uint8_t *p, size_t room, const struct error_answer *error)
 {
     struct span name = error->name.len > 0 ? error->name : span_text(error_name(error->code));
     struct span text = error->text.len > 0 ? error->text : span_text(error_meaning(error->code));
     struct span colon = span_text(": ");
+    uint8_t cleaned[CLEANED_MAX];
 
+    if (!utf8_valid(text))
+        text = span_of(cleaned, utf8_clean(cleaned, sizeof cleaned, text));
     name = cut(name, ERROR_NAME_MAX);
     text = cut(text, room - ENC_HEAD_MAX - name.len - colon.len);
     p = enc_raw_head(p, (uint32_t)(name.len + colon.len + text.len));

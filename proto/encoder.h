@@ -37,7 +37,8 @@ struct error_answer {
     enum ergon_error code;
     struct span name; /* a handler's own code, "NO_SPACE", cut at ERROR_NAME_MAX; empty:
                          error_name(code) */
-    struct span text; /* for people; empty: error_meaning(code) */
+    struct span text; /* for people; empty: error_meaning(code).  What of it is no UTF-8 goes out
+                         as U+FFFD */
 };
 
 /* A whole error response [1, msgid, error, nil] in one of the three shapes.  The text is cut so

@@ -16,6 +16,7 @@
 
 enum {
     ASK_TEXT_MAX = 240,
+    ASK_LINE_MAX = ASK_TEXT_MAX + 40, /* "CODE: text" */
     ASK_IDS_MAX = 1024,
     ASK_ROOM = 512 /* bytes of what is asked that the ask itself has room for */
 };

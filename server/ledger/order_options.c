@@ -1,6 +1,7 @@
 #include "server/ledger/order_options.h"
 
 #include "proto/units.h"
+#include "proto/utf8.h"
 #include "server/ledger/ids.h"
 
 bool option_duration(struct reader *r, void *out)
@@ -40,7 +41,7 @@ bool option_name(struct reader *r, void *out)
 
     if (!read_text(r, name))
         return false;
-    if (name->len > 0 && name->len <= ORDER_NAME_MAX)
+    if (name->len > 0 && name->len <= ORDER_NAME_MAX && utf8_valid(*name))
         return true;
     *r = before;
     return false;
@@ -215,9 +216,10 @@ static const struct known known[] = {
     {"key", option_name, AT(key), EXPECTS_NAME},
     {"coalesce", option_name, AT(coalesce), EXPECTS_NAME},
     {"limit", read_limit, WHOLE,
-     "a map of {key: string of 1 to 256 bytes, max: number from 1}, no more"},
+     "a map of {key: string of 1 to 256 bytes of UTF-8, max: number from 1}, no more"},
     {"rate", read_rate, WHOLE,
-     "a map of {key: string of 1 to 256 bytes, max: number from 1, per: duration}, no more"},
+     "a map of {key: string of 1 to 256 bytes of UTF-8, max: number from 1, per: duration}, no "
+     "more"},
     {"tenant", option_name, AT(tenant), EXPECTS_NAME},
     {"after", read_after, WHOLE, "an id of a task, or a list of at most 1024"},
     {"keep", option_duration, AT(keep), EXPECTS_DURATION},

@@ -21,9 +21,9 @@ bool order_read_options(struct reader *r, struct order *o, uint64_t **ids,
 bool option_duration(struct reader *r, void *out);
 bool option_flag(struct reader *r, void *out);
 bool option_count(struct reader *r, void *out); /* uint32_t, at least 1 */
-bool option_name(struct reader *r, void *out);  /* struct span, 1 to ORDER_NAME_MAX bytes */
+bool option_name(struct reader *r, void *out); /* struct span, 1 to ORDER_NAME_MAX bytes of UTF-8 */
 
 #define EXPECTS_DURATION "a duration: milliseconds, or text such as \"250ms\", at most 213503d"
-#define EXPECTS_NAME     "a string of 1 to 256 bytes"
+#define EXPECTS_NAME     "a string of 1 to 256 bytes of UTF-8"
 
 #endif

@@ -61,7 +61,7 @@ static const char *text_of(const struct ask_outcome *o)
 
 static void pack_refusal(const struct ask_outcome *o, struct pack *p)
 {
-    char text[ASK_TEXT_MAX + 40];
+    char text[ASK_LINE_MAX];
     snprintf(text, sizeof text, "%s: %s", error_name(o->error), text_of(o));
     pack_map(p, 1);
     pack_key_str(p, "error", text);

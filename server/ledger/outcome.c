@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "proto/utf8.h"
 #include "server/ledger/ledger_parts.h"
 
 /* --- What is kept of an end --- */
@@ -90,7 +91,7 @@ static void try_again(struct ledger *l, struct entry *e)
 void outcome_failed(struct ledger *l, struct entry *e, enum ledger_event what, const char *code,
                     const char *text)
 {
-    char line[ASK_TEXT_MAX];
+    char line[ASK_LINE_MAX];
     snprintf(line, sizeof line, "%s: %s", code, text);
     e->failures++;
     ledger_note(l, e, what, line);
@@ -133,7 +134,7 @@ static void failed(struct ledger *l, struct entry *e, const struct outcome *outc
 {
     char text[ASK_TEXT_MAX];
     const char *code = outcome->code ? outcome->code : error_name(outcome->error);
-    snprintf(text, sizeof text, "%.*s", (int)outcome->text.len, (const char *)outcome->text.at);
+    text[utf8_clean(text, sizeof text - 1, outcome->text)] = '\0';
     if (outcome->error == ERGON_E_DEADLINE && e->deadline <= ledger_now(l))
         ledger_end(l, e, LEDGER_EXPIRED, code, "its deadline passed before it was done");
     else if (outcome->error == ERGON_E_DEADLINE)

@@ -72,7 +72,7 @@ void ledger_note(struct ledger *l, struct entry *e, enum ledger_event what, cons
 
 static void note_end(struct ledger *l, struct entry *e, enum ledger_event what)
 {
-    char text[ASK_TEXT_MAX];
+    char text[ASK_LINE_MAX];
     if (!e->end || !e->end->code) {
         ledger_note(l, e, what, NULL);
         return;

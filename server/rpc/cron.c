@@ -4,7 +4,7 @@
 
 static const char put_usage[] =
     "cron.put takes [name, schedule, method, [params], {zone, jitter, catch_up, overlap, and "
-    "options of its tasks}]";
+    "options of its tasks}]; a name is UTF-8";
 
 static bool read_names(struct ask_build *b, struct cron_order *c)
 {

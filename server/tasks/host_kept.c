@@ -3,6 +3,7 @@
 
 #include "proto/reader.h"
 #include "proto/units.h"
+#include "proto/utf8.h"
 #include "server/tasks/host.h"
 #include "server/tasks/kept_parts.h"
 #include "server/tasks/tasks_parts.h"
@@ -30,10 +31,9 @@ static uint32_t host_attempt(struct ergon_task *task)
 
 static bool host_progress(struct ergon_task *task, uint64_t done, uint64_t total, const char *text)
 {
-    const struct kept_note note = {.done = done,
-                                   .total = total,
-                                   .text = text ? span_of(text, strnlen(text, TASK_TEXT_MAX))
-                                                : (struct span){0}};
+    uint8_t clean[TASK_TEXT_MAX];
+    size_t len = text ? utf8_clean(clean, sizeof clean, span_text(text)) : 0;
+    const struct kept_note note = {.done = done, .total = total, .text = span_of(clean, len)};
     return !kept_of(task) || kept_post(task_of(task), &note);
 }
 

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "proto/utf8.h"
+
 /* Heads what a handler allocated. */
 struct task_chunk {
     struct task_chunk *next;
@@ -197,7 +199,8 @@ void task_fail(struct task *t, enum ergon_error error, const char *code, struct 
     t->error = error;
     t->code = error_name(error);
     size_t code_len = code ? strnlen(code, TASK_CODE_MAX) : 0;
-    size_t text_len = text.len < TASK_TEXT_MAX ? text.len : TASK_TEXT_MAX;
+    size_t text_len = utf8_valid(text) ? text.len : 3 * text.len; /* when it has been cleaned */
+    text_len = text_len < TASK_TEXT_MAX ? text_len : TASK_TEXT_MAX;
     make_failure_room(t, code_len + 1 + text_len);
     t->text = span_of(t->result, 0);
     if (t->result_room <= code_len)
@@ -210,8 +213,7 @@ void task_fail(struct task *t, enum ergon_error error, const char *code, struct 
         t->code = (const char *)at;
     }
     at[code_len] = '\0';
-    if (text_len > 0)
-        memcpy(at + code_len + 1, text.at, text_len);
+    text_len = utf8_clean(at + code_len + 1, text_len, text);
     t->text = span_of(at + code_len + 1, text_len);
 }
 

@@ -145,6 +145,9 @@ static void an_error_without_text_says_its_meaning(void **state)
     (void)state;
     error_is(ERROR_SHAPE_TEXT, (struct error_answer){.code = ERGON_E_NOT_FOUND},
              "94 01 07 da 0021 'NOT_FOUND: there is no such thing' c0");
+    error_is(ERROR_SHAPE_TEXT,
+             (struct error_answer){.code = ERGON_E_BUSY, .text = span_text("n\xe9")},
+             "94 01 07 aa 'BUSY: n' efbfbd c0");
 }
 
 static void a_handler_names_its_own_error(void **state)

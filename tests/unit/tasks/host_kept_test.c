@@ -181,6 +181,7 @@ static void tell(const struct ergon_host *h, struct ergon_task *task)
 {
     char text[450];
     memset(text, 'x', sizeof text);
+    text[0] = '\xe9'; /* no UTF-8 */
     text[sizeof text - 1] = '\0';
     assert_true(h->progress(task, 1, 4, NULL));
     assert_true(h->partial(task, "\x07", 1));
@@ -198,6 +199,7 @@ static void what_it_says_is_heard(void **state)
     assert_int_equal(got.done, 2);
     assert_int_equal(got.total, 4);
     assert_int_equal(got.text_len, TASK_TEXT_MAX);
+    assert_memory_equal(got.text, "\xef\xbf\xbdx", 4);
 }
 
 static void ask_again(const struct ergon_host *h, struct ergon_task *task)

@@ -142,6 +142,24 @@ static void a_failure_is_cut_and_final(void **state)
     task_end(t);
 }
 
+static void a_failure_is_utf8(void **state)
+{
+    struct outcome o;
+    struct task *t = begin(&method, 0);
+    char text[TASK_TEXT_MAX];
+    (void)state;
+    task_fail(t, ERGON_E_FAILED, "MINE", span_text("caf\xe9 closed"));
+    task_outcome(t, &o);
+    assert_true(span_is(o.text, "caf\xef\xbf\xbd closed"));
+    task_end(t);
+    t = begin(&method, 0);
+    memset(text, 0xe9, sizeof text);
+    task_fail(t, ERGON_E_FAILED, "MINE", span_of(text, sizeof text));
+    task_outcome(t, &o);
+    assert_int_equal(o.text.len, TASK_TEXT_MAX / 3 * 3);
+    task_end(t);
+}
+
 static void nothing_stands_in_two_places(void **state)
 {
     struct outcome o;
@@ -257,6 +275,7 @@ int main(void)
         cmocka_unit_test(no_result_is_beyond_all_bounds),
         cmocka_unit_test(the_last_result_counts),
         cmocka_unit_test(a_failure_is_cut_and_final),
+        cmocka_unit_test(a_failure_is_utf8),
         cmocka_unit_test(nothing_stands_in_two_places),
         cmocka_unit_test(a_failure_is_told_where_nothing_has_room),
         cmocka_unit_test(a_result_may_be_a_part_of_the_parameters),

@@ -1,0 +1,76 @@
+#include "proto/utf8.h"
+
+/* By the first byte; 0: none begins so. */
+static size_t announced(uint8_t first)
+{
+    if (first < 0x80)
+        return 1;
+    if (first < 0xc2 || first > 0xf4)
+        return 0;
+    return first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+}
+
+/* The second byte shuts out what could be said shorter, surrogates, and what lies beyond U+10FFFF.
+ */
+static bool second_fits(uint8_t first, uint8_t second)
+{
+    switch (first) {
+    case 0xe0:
+        return second >= 0xa0;
+    case 0xed:
+        return second < 0xa0;
+    case 0xf0:
+        return second >= 0x90;
+    case 0xf4:
+        return second < 0x90;
+    default:
+        return true;
+    }
+}
+
+/* Length of the character at the front of a text that is not empty; 0: there is none. */
+static size_t character(struct span text)
+{
+    size_t len = announced(text.at[0]);
+
+    if (len > text.len || (len > 1 && !second_fits(text.at[0], text.at[1])))
+        return 0;
+    for (size_t i = 1; i < len; i++)
+        if ((text.at[i] & 0xc0) != 0x80)
+            return 0;
+    return len;
+}
+
+static struct span behind(struct span text, size_t len)
+{
+    return span_of(text.at + len, text.len - len);
+}
+
+bool utf8_valid(struct span text)
+{
+    while (text.len > 0) {
+        size_t len = character(text);
+        if (len == 0)
+            return false;
+        text = behind(text, len);
+    }
+    return true;
+}
+
+size_t utf8_clean(void *to, size_t room, struct span text)
+{
+    static const uint8_t instead[] = {0xef, 0xbf, 0xbd};
+    uint8_t *out = to;
+    size_t done = 0;
+
+    while (text.len > 0) {
+        size_t len = character(text);
+        struct span next = len > 0 ? span_of(text.at, len) : span_of(instead, sizeof instead);
+        if (next.len > room - done)
+            break;
+        memcpy(out + done, next.at, next.len);
+        done += next.len;
+        text = behind(text, len > 0 ? len : 1);
+    }
+    return done;
+}

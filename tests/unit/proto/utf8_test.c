@@ -1,0 +1,77 @@
+#include "proto/utf8.h"
+#include "tests/unit/proto/cmocka_env.h"
+
+#define INSTEAD "\xef\xbf\xbd"
+
+static void what_is_utf8_stays(void **state)
+{
+    static const char *const good[] = {"",
+                                       "plain",
+                                       "\x7f",
+                                       "\xc2\x80",
+                                       "\xdf\xbf",
+                                       "\xe0\xa0\x80",
+                                       "\xed\x9f\xbf",
+                                       "\xee\x80\x80",
+                                       "\xef\xbf\xbf",
+                                       "\xf0\x90\x80\x80",
+                                       "\xf4\x8f\xbf\xbf",
+                                       "Größe 5 €"};
+    char out[32];
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        struct span text = span_text(good[i]);
+        assert_true(utf8_valid(text));
+        assert_int_equal(utf8_clean(out, sizeof out, text), text.len);
+        assert_memory_equal(out, good[i], text.len);
+    }
+    assert_true(utf8_valid(span_of("a\0b", 3)));
+}
+
+static void what_is_none_is_replaced(void **state)
+{
+    static const struct {
+        const char *text, *clean;
+    } bad[] = {
+        {"\x80", INSTEAD},
+        {"\xff", INSTEAD},
+        {"caf\xe9", "caf" INSTEAD},                /* Latin-1 */
+        {"a\xe9z", "a" INSTEAD "z"},               /* what follows is kept */
+        {"\xc0\xaf", INSTEAD INSTEAD},             /* could be said shorter */
+        {"\xe0\x9f\xbf", INSTEAD INSTEAD INSTEAD}, /* the same */
+        {"\xf0\x8f\xbf\xbf", INSTEAD INSTEAD INSTEAD INSTEAD},
+        {"\xed\xa0\x80", INSTEAD INSTEAD INSTEAD},             /* a surrogate */
+        {"\xf4\x90\x80\x80", INSTEAD INSTEAD INSTEAD INSTEAD}, /* beyond U+10FFFF */
+        {"\xe2\x82", INSTEAD INSTEAD},                         /* torn */
+    };
+    char out[32];
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct span text = span_text(bad[i].text);
+        assert_false(utf8_valid(text));
+        size_t len = utf8_clean(out, sizeof out, text);
+        assert_int_equal(len, strlen(bad[i].clean));
+        assert_memory_equal(out, bad[i].clean, len);
+        assert_true(utf8_valid(span_of(out, len)));
+    }
+}
+
+static void a_cut_is_between_characters(void **state)
+{
+    char out[8];
+    (void)state;
+    assert_int_equal(utf8_clean(out, 8, span_text("€€€")), 6);
+    assert_int_equal(utf8_clean(out, 5, span_text("ab\xff\xff")), 5);
+    assert_int_equal(utf8_clean(out, 4, span_text("ab\xff\xff")), 2);
+    assert_int_equal(utf8_clean(out, 0, span_text("a")), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_utf8_stays),
+        cmocka_unit_test(what_is_none_is_replaced),
+        cmocka_unit_test(a_cut_is_between_characters),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
