@@ -296,6 +296,8 @@ static void catch_up(struct ledger *l, struct cron *c)
     if (c->order.catch_up != CRON_CATCH_NONE)
         for (; at > 0 && at < now && left > 0 && fire(l, c, at); left--)
             at = next_after(c, at);
+    if (c->error == ERGON_E_NO_METHOD)
+        return; /* to be made up for after a start with its module */
     cron_plan(l, c, now);
     cron_save(l, c, NULL);
 }

@@ -210,6 +210,42 @@ static void a_durable_one_is_answered_when_it_is_on_disk(void **state)
     assert_int_equal(a->error, ERGON_OK);
 }
 
+/* Two starts come without it. */
+static void what_was_missed_without_its_module_is_made_up_for(void **state)
+{
+    static const char options[] = "\x82\xa8"
+                                  "catch_up"
+                                  "\xa3"
+                                  "all"
+                                  "\xa7"
+                                  "overlap"
+                                  "\xa5"
+                                  "allow";
+    struct ledger_world *w = *state;
+    struct method *method = registry_find(w->registry, span_text("work"));
+    struct ask *a = world_ask(w, ASK_CRON_PUT);
+    a->cron = (struct cron_order){.name = span_text("tick"),
+                                  .schedule = span_text("every 60s"),
+                                  .overlap = CRON_ALLOW,
+                                  .catch_up = CRON_CATCH_ALL,
+                                  .options = span_text(options),
+                                  .task = world_order("work")};
+    a->cron.task.durable = LEDGER_FSYNC;
+    world_give(w, a);
+    ledger_world_pass(w, AO_MS(2));
+    method->name = span_text("other");
+    for (unsigned i = 0; i < 2; i++) {
+        ledger_world_crash(w);
+        ledger_world_pass(w, AO_S(90));
+    }
+    stage_holds(list(w), "'error': 'no handler offers \"work\"'");
+    assert_int_equal(submitted(w), 0);
+    method->name = span_text("work");
+    ledger_world_crash(w);
+    ledger_world_pass(w, AO_S(1));
+    assert_int_equal(submitted(w), 3);
+}
+
 static void a_store_that_fails_refuses_it(void **state)
 {
     struct ledger_world *w = *state;
@@ -242,6 +278,7 @@ int main(void)
         TEST(what_a_leap_of_the_clock_missed_is_made_up_for),
         TEST(too_large_ones_are_refused),
         TEST(a_durable_one_is_answered_when_it_is_on_disk),
+        TEST(what_was_missed_without_its_module_is_made_up_for),
         TEST(a_store_that_fails_refuses_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
