@@ -14,13 +14,14 @@
 
 #include "server/runtime/log.h"
 #include "tests/support/fault_vfs.h"
+#include "tests/support/store_folder.h"
 #include "tests/support/store_model.h"
 #include "tests/support/virtual.h"
 
 enum { BURST = 24, BURSTS = 36, TEXT = 300 };
 
 struct world {
-    char folder[64], path[96];
+    char folder[STORE_FOLDER], path[STORE_PATH];
     struct store_client client;
     struct model certain; /* what came back OK */
     struct planned burst[BURST];
@@ -342,9 +343,7 @@ static int set_up(void **state)
 {
     struct world *w = calloc(1, sizeof *w);
     assert_non_null(w);
-    strcpy(w->folder, "/tmp/ergon-store-XXXXXX");
-    assert_non_null(mkdtemp(w->folder));
-    snprintf(w->path, sizeof w->path, "%s/tasks.db", w->folder);
+    store_folder_make(w->folder, w->path);
     virtual_silence();
     *state = w;
     return 0;
@@ -353,9 +352,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct world *w = *state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r %s", w->folder);
-    assert_int_equal(system(command), 0);
+    store_folder_remove(w->folder);
     free(w);
     return 0;
 }

@@ -12,11 +12,12 @@
 
 #include "server/store/rows.h"
 #include "tests/support/store_client.h"
+#include "tests/support/store_folder.h"
 
 enum { TASKS_MAX = 64, TEXT = 300 };
 
 struct world {
-    char folder[64], path[96];
+    char folder[STORE_FOLDER], path[STORE_PATH];
     struct store_client client;
     char errors[TASKS_MAX + 1]; /* what came back, a digit each */
     uint64_t ids[TASKS_MAX];
@@ -27,9 +28,7 @@ static int set_up(void **state)
 {
     struct world *w = calloc(1, sizeof *w);
     assert_non_null(w);
-    strcpy(w->folder, "/tmp/ergon-store-XXXXXX");
-    assert_non_null(mkdtemp(w->folder));
-    snprintf(w->path, sizeof w->path, "%s/tasks.db", w->folder);
+    store_folder_make(w->folder, w->path);
     *state = w;
     return 0;
 }
@@ -37,9 +36,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct world *w = *state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r %s", w->folder);
-    assert_int_equal(system(command), 0);
+    store_folder_remove(w->folder);
     free(w);
     return 0;
 }
