@@ -1,0 +1,142 @@
+#include "tests/support/store_told.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/support/store_client.h"
+
+enum { ERROR_TEXT = 512, TOLD_TEXT = 8192 }; /* bytes */
+
+struct told {
+    char text[TOLD_TEXT];
+};
+
+static void __attribute__((format(printf, 2, 3))) say(struct told *t, const char *format, ...)
+{
+    size_t len = strlen(t->text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(t->text + len, sizeof t->text - len, format, args);
+    va_end(args);
+}
+
+static void see_span(struct told *t, const char *name, struct span s)
+{
+    if (s.len)
+        say(t, " %s=%.*s", name, (int)s.len, (const char *)s.at);
+}
+
+static void see_number(struct told *t, const char *name, uint64_t n)
+{
+    if (n)
+        say(t, " %s=%llu", name, (unsigned long long)n);
+}
+
+static void see_counts(void *arg, const struct store_counts *c)
+{
+    say(arg, "counts %lld %lld %lld %lld %lld %lld\n", (long long)c->submitted, (long long)c->done,
+        (long long)c->failed, (long long)c->cancelled, (long long)c->expired, (long long)c->dead);
+}
+
+static bool see_queue(void *arg, struct span method)
+{
+    see_span(arg, "paused", method);
+    say(arg, "\n");
+    return true;
+}
+
+static bool see_cron(void *arg, const struct store_cron *c)
+{
+    see_span(arg, "cron", c->name);
+    see_span(arg, "schedule", c->schedule);
+    see_span(arg, "zone", c->zone);
+    see_span(arg, "method", c->method);
+    see_span(arg, "tenant", c->tenant);
+    see_span(arg, "params", c->params);
+    see_span(arg, "options", c->options);
+    see_number(arg, "next_at", c->next_at);
+    see_number(arg, "last_at", c->last_at);
+    see_number(arg, "last_task", c->last_task);
+    say(arg, "\n");
+    return true;
+}
+
+static void see_life(struct told *told, const struct store_task *t)
+{
+    see_number(told, "attempt", t->attempt);
+    see_number(told, "failures", t->failures);
+    see_number(told, "crashes", t->crashes);
+    see_number(told, "cancel_asked", t->cancel_asked);
+    see_number(told, "due_at", t->due_at);
+    see_number(told, "started_at", t->started_at);
+    see_number(told, "ended_at", t->ended_at);
+    see_span(told, "error_code", t->error_code);
+    see_span(told, "error_text", t->error_text);
+    see_span(told, "result", t->result);
+}
+
+static bool see_task(void *arg, const struct store_task *t)
+{
+    say(arg, "task %llu %s", (unsigned long long)t->id, client_states[t->state]);
+    see_span(arg, "method", t->method);
+    see_span(arg, "tenant", t->tenant);
+    see_span(arg, "key", t->key);
+    see_span(arg, "coalesce", t->coalesce);
+    see_span(arg, "limit_key", t->limit_key);
+    see_span(arg, "rate_key", t->rate_key);
+    see_span(arg, "params", t->params);
+    see_span(arg, "after", t->after);
+    see_number(arg, "created", t->created);
+    see_number(arg, "deadline_at", t->deadline_at);
+    see_number(arg, "timeout", t->timeout);
+    see_number(arg, "backoff", t->backoff);
+    see_number(arg, "backoff_max", t->backoff_max);
+    see_number(arg, "keep", t->keep);
+    see_number(arg, "rate_per", t->rate_per);
+    see_number(arg, "keep_size", t->keep_size);
+    see_number(arg, "retries", t->retries);
+    see_number(arg, "limit", t->limit);
+    see_number(arg, "rate", t->rate);
+    see_number(arg, "priority", t->priority);
+    see_number(arg, "durable", t->durable);
+    see_number(arg, "jitter", t->jitter);
+    see_life(arg, t);
+    say(arg, "\n");
+    return true;
+}
+
+static bool see_event(void *arg, const struct store_event *e)
+{
+    say(arg, "event %llu.%u", (unsigned long long)e->id, e->seq);
+    see_number(arg, "at", e->at);
+    see_number(arg, "attempt", e->attempt);
+    see_span(arg, "what", e->what);
+    see_span(arg, "text", e->text);
+    see_span(arg, "data", e->data);
+    say(arg, "\n");
+    return true;
+}
+
+void told_expect(const char *path, const char *expected)
+{
+    char error[ERROR_TEXT] = "";
+    struct told told = {""};
+    const struct store_options options = client_options(path);
+    const struct store_reader reader = {.arg = &told,
+                                        .counts = see_counts,
+                                        .queue = see_queue,
+                                        .cron = see_cron,
+                                        .task = see_task,
+                                        .event = see_event};
+    struct store *s = store_open(&options, error, sizeof error);
+    assert_string_equal(error, "");
+    assert_int_equal(store_load(s, &reader, error, sizeof error), 0);
+    store_close(s);
+    assert_string_equal(told.text, expected);
+}

@@ -1,0 +1,259 @@
+/* Rows that are written come back as they were: tasks, events, crons, queues. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "tests/support/store_client.h"
+#include "tests/support/store_folder.h"
+#include "tests/support/store_told.h"
+
+enum { TEXT = 512 };
+
+struct world {
+    char folder[STORE_FOLDER], path[STORE_PATH];
+    struct store_client client;
+};
+
+static int set_up(void **state)
+{
+    struct world *w = calloc(1, sizeof *w);
+    store_folder_make(w->folder, w->path);
+    *state = w;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *w = *state;
+    store_folder_remove(w->folder);
+    free(w);
+    return 0;
+}
+
+static void open_client(struct world *w)
+{
+    char error[TEXT] = "";
+    const struct store_options options = client_options(w->path);
+    bool opened = client_open(&w->client, &options, error, sizeof error);
+    assert_string_equal(error, "");
+    assert_true(opened);
+}
+
+static struct store_op *full_task(void)
+{
+    struct store_op *op = client_op(STORE_PUT);
+    op->add.submitted = 1;
+    op->task = (struct store_task){.id = 1ull << 62,
+                                   .method = span_text("resize"),
+                                   .tenant = span_text("acme"),
+                                   .key = span_text("k1"),
+                                   .coalesce = span_text("c1"),
+                                   .limit_key = span_text("l1"),
+                                   .rate_key = span_text("r1"),
+                                   .params = span_text("PARAMS"),
+                                   .after = span_text("12345678"),
+                                   .created = 11,
+                                   .deadline_at = 12,
+                                   .timeout = 13,
+                                   .backoff = 14,
+                                   .backoff_max = 15,
+                                   .keep = 16,
+                                   .rate_per = 17,
+                                   .keep_size = 18,
+                                   .retries = 19,
+                                   .limit = 20,
+                                   .rate = 21,
+                                   .priority = 9,
+                                   .durable = 1,
+                                   .jitter = 100,
+                                   .state = CLIENT_FAILED,
+                                   .attempt = 22,
+                                   .failures = 23,
+                                   .crashes = 24,
+                                   .cancel_asked = 1,
+                                   .due_at = 25,
+                                   .started_at = 26,
+                                   .ended_at = UINT64_MAX,
+                                   .error_code = span_text("E"),
+                                   .error_text = span_text("text"),
+                                   .result = span_text("RESULT")};
+    return op;
+}
+
+#define FULL_TASK(state)                                                                           \
+    "task 4611686018427387904 " state                                                              \
+    " method=resize tenant=acme key=k1 coalesce=c1 limit_key=l1 "                                  \
+    "rate_key=r1 params=PARAMS after=12345678 created=11 deadline_at=12 timeout=13 backoff=14 "    \
+    "backoff_max=15 keep=16 rate_per=17 keep_size=18 retries=19 limit=20 rate=21 priority=9 "      \
+    "durable=1 jitter=100"
+
+static void every_field_of_a_task_comes_back(void **state)
+{
+    struct world *w = *state;
+    open_client(w);
+    assert_int_equal(client_do(&w->client, full_task()), STORE_OK);
+    client_close(&w->client);
+    told_expect(
+        w->path,
+        "counts 1 0 0 0 0 0\n" FULL_TASK(
+            "failed") " attempt=22 failures=23 crashes=24 cancel_asked=1 due_at=25 started_at=26 "
+                      "ended_at=18446744073709551615 error_code=E error_text=text result=RESULT\n");
+}
+
+static void a_task_of_few_words_is_no_more(void **state)
+{
+    struct world *w = *state;
+    open_client(w);
+    assert_int_equal(client_do(&w->client, client_put(7, "m")), STORE_OK);
+    client_close(&w->client);
+    told_expect(w->path,
+                "counts 1 0 0 0 0 0\ntask 7 queued method=m created=1000000007 durable=2\n");
+}
+
+static void a_change_is_of_what_changes_and_keeps_the_result(void **state)
+{
+    struct world *w = *state;
+    open_client(w);
+    assert_int_equal(client_do(&w->client, full_task()), STORE_OK);
+    struct store_op *op = client_op(STORE_CHANGE);
+    op->task = (struct store_task){
+        .id = 1ull << 62, .state = CLIENT_DONE, .attempt = 30, .method = span_text("other")};
+    op->add.done = 1;
+    assert_int_equal(client_do(&w->client, op), STORE_OK);
+    client_close(&w->client);
+    told_expect(w->path, "counts 1 1 0 0 0 0\n" FULL_TASK("done") " attempt=30 result=RESULT\n");
+}
+
+static void what_a_task_came_after_can_be_settled(void **state)
+{
+    struct world *w = *state;
+    open_client(w);
+    struct store_op *op = client_put(7, "m");
+    op->task.after = span_text("12345678");
+    assert_int_equal(client_do(&w->client, op), STORE_OK);
+    op = client_op(STORE_CHANGE);
+    op->task = (struct store_task){.id = 7, .attempt = 1, .settled = true};
+    assert_int_equal(client_do(&w->client, op), STORE_OK);
+    client_close(&w->client);
+    told_expect(
+        w->path,
+        "counts 1 0 0 0 0 0\ntask 7 queued method=m created=1000000007 durable=2 attempt=1\n");
+}
+
+static void a_removed_task_takes_its_events_with_it(void **state)
+{
+    struct world *w = *state;
+    open_client(w);
+    for (uint64_t id = 1; id <= 2; id++) {
+        client_push(&w->client, client_put(id, "m"));
+        struct store_op *op = client_op(STORE_EVENT);
+        op->event = (struct store_event){.id = id,
+                                         .at = 5,
+                                         .seq = 2,
+                                         .attempt = 1,
+                                         .what = span_text("started"),
+                                         .text = span_text("t"),
+                                         .data = span_text("d")};
+        client_push(&w->client, op);
+    }
+    struct store_op *op = client_op(STORE_REMOVE);
+    op->task.id = 1;
+    assert_int_equal(client_do(&w->client, op), STORE_OK);
+    client_close(&w->client);
+    told_expect(w->path, "counts 2 0 0 0 0 0\ntask 2 queued method=m created=1000000002 durable=2\n"
+                         "event 2.2 at=5 attempt=1 what=started text=t data=d\n");
+}
+
+static void older_events_go_with_a_newer_one(void **state)
+{
+    struct world *w = *state;
+    open_client(w);
+    client_push(&w->client, client_put(1, "m"));
+    client_push(&w->client, client_put(2, "m"));
+    for (uint32_t seq = 2; seq <= 7; seq++) {
+        struct store_op *op = client_op(STORE_EVENT);
+        op->event = (struct store_event){.id = seq == 2 ? 2 : 1,
+                                         .at = seq,
+                                         .seq = seq,
+                                         .attempt = 1,
+                                         .oldest = seq == 7 ? 6 : 0,
+                                         .what = span_text("queued")};
+        assert_int_equal(client_do(&w->client, op), STORE_OK);
+    }
+    client_close(&w->client);
+    told_expect(w->path,
+                "counts 2 0 0 0 0 0\ntask 1 queued method=m created=1000000001 durable=2\n"
+                "task 2 queued method=m created=1000000002 durable=2\n"
+                "event 1.6 at=6 attempt=1 what=queued\nevent 1.7 at=7 attempt=1 what=queued\n"
+                "event 2.2 at=2 attempt=1 what=queued\n");
+}
+
+static struct store_op *cron(enum store_verb verb, const char *name, uint64_t next)
+{
+    struct store_op *op = client_op(verb);
+    op->cron = (struct store_cron){.name = span_text(name),
+                                   .method = span_text("m"),
+                                   .schedule = span_text("* * * * *"),
+                                   .zone = span_text("UTC"),
+                                   .tenant = span_text("t"),
+                                   .params = span_text("p"),
+                                   .options = span_text("o"),
+                                   .next_at = next,
+                                   .last_at = 2,
+                                   .last_task = 3};
+    return op;
+}
+
+static void crons_are_put_replaced_and_removed(void **state)
+{
+    struct world *w = *state;
+    open_client(w);
+    client_push(&w->client, cron(STORE_CRON_PUT, "a", 1));
+    client_push(&w->client, cron(STORE_CRON_PUT, "b", 1));
+    client_push(&w->client, cron(STORE_CRON_REMOVE, "a", 0));
+    assert_int_equal(client_do(&w->client, cron(STORE_CRON_PUT, "b", 9)), STORE_OK);
+    client_close(&w->client);
+    told_expect(
+        w->path,
+        "counts 0 0 0 0 0 0\n cron=b schedule=* * * * * zone=UTC method=m tenant=t params=p "
+        "options=o next_at=9 last_at=2 last_task=3\n");
+}
+
+static struct store_op *queue(enum store_verb verb, const char *method)
+{
+    struct store_op *op = client_op(verb);
+    op->queue = span_text(method);
+    return op;
+}
+
+static void paused_queues_are_remembered_until_they_are_resumed(void **state)
+{
+    struct world *w = *state;
+    open_client(w);
+    client_push(&w->client, queue(STORE_PAUSE, "a"));
+    client_push(&w->client, queue(STORE_PAUSE, "b"));
+    client_push(&w->client, queue(STORE_PAUSE, "b"));
+    assert_int_equal(client_do(&w->client, queue(STORE_RESUME, "a")), STORE_OK);
+    client_close(&w->client);
+    told_expect(w->path, "counts 0 0 0 0 0 0\n paused=b\n");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(every_field_of_a_task_comes_back),
+        TEST(a_task_of_few_words_is_no_more),
+        TEST(a_change_is_of_what_changes_and_keeps_the_result),
+        TEST(what_a_task_came_after_can_be_settled),
+        TEST(a_removed_task_takes_its_events_with_it),
+        TEST(older_events_go_with_a_newer_one),
+        TEST(crons_are_put_replaced_and_removed),
+        TEST(paused_queues_are_remembered_until_they_are_resumed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
