@@ -38,7 +38,7 @@ void stage_holds(const char *told, const char *wanted)
 
 void stage_balances(struct ledger_world *w)
 {
-    const struct store_counts *c = &w->store->counts;
+    const struct store_counts *c = &w->store->rows.counts;
     struct ask *a = world_ask(w, ASK_AUDIT);
     world_give(w, a);
     ledger_world_pass(w, AO_MS(10));

@@ -1,5 +1,5 @@
 /* A store without a disk, for tests of the ledger on the virtual clock: the functions of
- * server/store/store.h over rows in memory.
+ * server/store/store.h over the rows of memory_rows.h.
  *
  * A commit takes `latency` of virtual time and covers what was pushed before it began.  A crash is
  * memory_store_crash(): what was not committed is gone; the rows can be loaded again. */
@@ -7,24 +7,9 @@
 #define ERGON_TESTS_MEMORY_STORE_H
 
 #include "server/store/store.h"
+#include "tests/support/memory_rows.h"
 
 struct ledger;
-
-struct memory_row {
-    struct store_task task; /* spans are copies in `block` */
-    void *fixed, *changing; /* malloc'ed */
-    bool there;
-};
-
-struct memory_event {
-    struct store_event event;
-    void *block;
-};
-
-struct memory_cron {
-    struct store_cron cron;
-    void *block;
-};
 
 struct store {
     struct ao disk;                /* sleeps while a commit is under way */
@@ -34,17 +19,8 @@ struct store {
     bool stopped; /* and not started again */
     ao_time latency;
     enum store_error error; /* of commits from now on */
-    struct memory_row *rows;
-    uint32_t row_count, row_room;
-    struct memory_event *events;
-    uint32_t event_count, event_room;
-    struct store_counts counts;
-    uint32_t count_rows; /* of an audit, at a time */
+    struct memory_rows rows;
     uint32_t commits, operations;
-    char *paused[8]; /* names; malloc'ed */
-    uint32_t paused_count;
-    struct memory_cron crons[8];
-    uint32_t cron_count;
 };
 
 struct store *memory_store_new(void);

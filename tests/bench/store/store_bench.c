@@ -8,19 +8,18 @@
  * DIR is made, and emptied of what was made in it.  --put: that row alone, for who compares. */
 #include <ergon/poller.h>
 
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "server/store/store.h"
+#include "tests/bench/store/store_spent.h"
 #include "tests/bench/support/report.h"
 
-enum { PARAMS = 64, RAW_BYTES = 128, TIMES_MAX = 1 << 20, LOAD_ROWS = 1000000 };
+enum { PARAMS = 64, TIMES_MAX = 1 << 20, LOAD_ROWS = 1000000 };
 
 static const char *const states[] = {"queued", "running", "done", "failed"};
 
@@ -202,69 +201,12 @@ static double quantile(struct client *c, double q)
     return c->times[(uint32_t)((c->time_count - 1) * q)];
 }
 
-/* Appends of the same size, k records/s. */
-static double raw_rate(const char *path, uint32_t batch, uint64_t total)
-{
-    size_t size = (size_t)batch * RAW_BYTES;
-    char *bytes = calloc(1, size);
-    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0 || !bytes)
-        abort();
-    uint64_t done = 0;
-    ao_time began = now();
-    for (; done < total && now() - began < AO_S(2); done += batch)
-        if (write(fd, bytes, size) != (ssize_t)size || fdatasync(fd) != 0)
-            abort();
-    double took = (double)(now() - began);
-    close(fd);
-    unlink(path);
-    free(bytes);
-    return (double)done / took * 1e6;
-}
-
-static double used_by(int who)
-{
-    struct rusage u;
-    getrusage(who, &u);
-    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e6 +
-           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
-}
-
-/* Bytes that the process has written, and by how many calls. */
-static void written(double *bytes, double *calls)
-{
-    unsigned long long b = 0, n = 0;
-    FILE *f = fopen("/proc/self/io", "r");
-    if (!f || fscanf(f, "rchar: %*u wchar: %llu syscr: %*u syscw: %llu", &b, &n) != 2)
-        b = n = 0;
-    if (f)
-        fclose(f);
-    *bytes = (double)b;
-    *calls = (double)n;
-}
-
-/* What grew during a row. */
-struct spent {
-    double ns, writer_us, bytes, calls, commits;
-};
-
-static struct spent spent_so_far(struct client *c)
-{
-    struct store_info info;
-    store_info(c->store, &info);
-    struct spent s = {.ns = (double)now(),
-                      .writer_us = used_by(RUSAGE_SELF) - used_by(RUSAGE_THREAD),
-                      .commits = (double)info.commits};
-    written(&s.bytes, &s.calls);
-    return s;
-}
-
 static void row(struct report *r, const char *what, struct client *c, uint32_t in_flight,
                 uint64_t total, void (*fill)(struct client *c, struct store_op *op), double raw)
 {
-    struct spent before = spent_so_far(c);
+    struct spent before = spent_so_far(c->store);
     run(c, in_flight, total, fill);
-    struct spent after = spent_so_far(c);
+    struct spent after = spent_so_far(c->store);
     double commits = after.commits - before.commits, ops = (double)total;
     double rate = ops / (after.ns - before.ns) * 1e6;
     report_row(r, what,

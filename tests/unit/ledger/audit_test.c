@@ -98,7 +98,7 @@ static void what_happens_meanwhile_is_counted(void **state)
     struct ledger_world *w = *state;
     struct churn c;
     struct ask *asks[AUDITS];
-    w->store->count_rows = ROWS_AT_ONCE;
+    w->store->rows.count_rows = ROWS_AT_ONCE;
     fill(&c, w);
     ao_init(&c.ao, &churn_class, w->manager);
     ao_activate(&c.ao);
@@ -134,9 +134,9 @@ static void a_difference_is_found(void **state)
     struct ledger_world *w = *state;
     struct churn c;
     static char text[4000];
-    w->store->count_rows = ROWS_AT_ONCE;
+    w->store->rows.count_rows = ROWS_AT_ONCE;
     fill(&c, w);
-    w->store->counts.done++;
+    w->store->rows.counts.done++;
     w->ledger->kept.ended[LEDGER_DONE]++;
     struct ask *a = world_ask(w, ASK_AUDIT);
     world_give(w, a);
@@ -171,7 +171,7 @@ static void one_under_way_at_the_end_is_answered(void **state)
 {
     struct ledger_world *w = *state;
     struct churn c;
-    w->store->count_rows = ROWS_AT_ONCE;
+    w->store->rows.count_rows = ROWS_AT_ONCE;
     fill(&c, w);
     struct ask *a = world_ask(w, ASK_AUDIT);
     world_give(w, a);

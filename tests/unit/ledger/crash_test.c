@@ -200,7 +200,7 @@ static void live(struct crashing *c, uint64_t seed)
     c->seed = seed;
     ledger_world_init(&c->w);
     ledger_world_keep_store(&c->w);
-    c->w.store->count_rows = 5;
+    c->w.store->rows.count_rows = 5;
     c->w.quiet = true;
     c->w.stubborn = seed % 3 == 0;
     c->w.begun = on_begun;

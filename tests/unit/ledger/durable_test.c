@@ -99,7 +99,7 @@ static void what_is_forgotten_leaves_the_file(void **state)
     ledger_world_pass(w, AO_S(2));
     assert_null(world_entry(w, id));
     assert_null(memory_store_row(w->store, id));
-    assert_int_equal(w->store->counts.done, 1);
+    assert_int_equal(w->store->rows.counts.done, 1);
     stage_balances(w);
 }
 
@@ -251,10 +251,10 @@ static void a_long_history_is_trimmed_in_the_file(void **state)
     }
     ledger_world_pass(w, AO_S(1));
     assert_true(history_next(world_entry(w, id)) > 2 * ATTEMPTS);
-    assert_true(w->store->event_count <= w->options.history_max);
+    assert_true(w->store->rows.event_count <= w->options.history_max);
     uint32_t oldest = history_oldest(world_entry(w, id));
-    for (uint32_t i = 0; i < w->store->event_count; i++)
-        assert_true(w->store->events[i].event.seq >= oldest);
+    for (uint32_t i = 0; i < w->store->rows.event_count; i++)
+        assert_true(w->store->rows.events[i].event.seq >= oldest);
 }
 
 /* --- A store that fails --- */
@@ -326,7 +326,7 @@ static void many_that_could_not_be_written_are_written_later(void **state)
     w->store->error = STORE_OK;
     ledger_world_pass(w, AO_S(5));
     assert_int_equal(w->ledger->unsaved, 0);
-    assert_int_equal(w->store->counts.submitted, 2000);
+    assert_int_equal(w->store->rows.counts.submitted, 2000);
     stage_balances(w);
 }
 

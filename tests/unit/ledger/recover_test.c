@@ -219,7 +219,7 @@ static void numbers_of_progress_are_not_given_out_again(void **state)
         ledger_world_pass(w, AO_MS(10));
         say(w, id, done);
     }
-    assert_true(w->store->event_count < 40);
+    assert_true(w->store->rows.event_count < 40);
 }
 
 int main(void)

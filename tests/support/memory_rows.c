@@ -1,0 +1,316 @@
+#include "tests/support/memory_rows.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "server/ledger/ledger_parts.h"
+
+static struct memory_row *find(const struct memory_rows *m, uint64_t id)
+{
+    for (uint32_t i = m->row_count; i > 0; i--)
+        if (m->rows[i - 1].task.id == id && m->rows[i - 1].there)
+            return &m->rows[i - 1];
+    return NULL;
+}
+
+const struct memory_row *memory_rows_find(const struct memory_rows *m, uint64_t id)
+{
+    return find(m, id);
+}
+
+static size_t copy_span(struct span *span, uint8_t *to)
+{
+    size_t len = span->len;
+    if (to && len > 0) {
+        memcpy(to, span->at, len);
+        span->at = to;
+    }
+    return len;
+}
+
+static size_t copy_fixed(struct store_task *t, uint8_t *to)
+{
+    struct span *spans[] = {&t->method,    &t->tenant,   &t->key,    &t->coalesce,
+                            &t->limit_key, &t->rate_key, &t->params, &t->after};
+    size_t at = 0;
+    for (unsigned i = 0; i < sizeof spans / sizeof spans[0]; i++)
+        at += copy_span(spans[i], to ? to + at : NULL);
+    return at;
+}
+
+static size_t copy_changing(struct store_task *t, uint8_t *to)
+{
+    struct span *spans[] = {&t->error_code, &t->error_text, &t->result};
+    size_t at = 0;
+    for (unsigned i = 0; i < sizeof spans / sizeof spans[0]; i++)
+        at += copy_span(spans[i], to ? to + at : NULL);
+    return at;
+}
+
+static void drop_row(struct memory_row *row)
+{
+    free(row->fixed);
+    free(row->changing);
+    row->fixed = row->changing = NULL;
+    row->there = false;
+}
+
+/* `*array` of `count` members gets room for one more; false without memory. */
+static bool make_room(void **array, uint32_t count, uint32_t *room, size_t size)
+{
+    if (count < *room)
+        return true;
+    void *larger = realloc(*array, (2 * *room + 16) * size);
+    if (!larger)
+        return false;
+    *array = larger;
+    *room = 2 * *room + 16;
+    return true;
+}
+
+static bool put(struct memory_rows *m, const struct store_task *task)
+{
+    struct memory_row row = {.task = *task, .there = true};
+    void *rows = m->rows;
+    assert_null(find(m, task->id));
+    row.fixed = malloc(copy_fixed(&row.task, NULL) + 1);
+    row.changing = malloc(copy_changing(&row.task, NULL) + 1);
+    bool room = make_room(&rows, m->row_count, &m->row_room, sizeof *m->rows);
+    m->rows = rows;
+    if (!row.fixed || !row.changing || !room) {
+        drop_row(&row);
+        return false;
+    }
+    copy_fixed(&row.task, row.fixed);
+    copy_changing(&row.task, row.changing);
+    uint32_t at = m->row_count++; /* rows stand by id */
+    for (; at > 0 && m->rows[at - 1].task.id > task->id; at--)
+        m->rows[at] = m->rows[at - 1];
+    m->rows[at] = row;
+    return true;
+}
+
+static bool change(struct memory_rows *m, const struct store_task *t)
+{
+    struct memory_row *row = find(m, t->id);
+    assert_non_null(row);
+    struct store_task *r = &row->task;
+    struct store_task was = *r;
+    void *block =
+        malloc(copy_changing(&(struct store_task){.error_code = t->error_code,
+                                                  .error_text = t->error_text,
+                                                  .result = t->result.len ? t->result : was.result},
+                             NULL) +
+               1);
+    if (!block)
+        return false;
+    *r = *t;
+    r->method = was.method;
+    r->tenant = was.tenant;
+    r->key = was.key;
+    r->coalesce = was.coalesce;
+    r->limit_key = was.limit_key;
+    r->rate_key = was.rate_key;
+    r->params = was.params;
+    r->after = t->settled ? (struct span){0} : was.after;
+    r->created = was.created;
+    r->deadline_at = was.deadline_at;
+    r->timeout = was.timeout;
+    r->backoff = was.backoff;
+    r->backoff_max = was.backoff_max;
+    r->keep = was.keep;
+    r->rate_per = was.rate_per;
+    r->keep_size = was.keep_size;
+    r->retries = was.retries;
+    r->limit = was.limit;
+    r->rate = was.rate;
+    r->priority = was.priority;
+    r->durable = was.durable;
+    r->jitter = was.jitter;
+    if (t->result.len == 0)
+        r->result = was.result;
+    copy_changing(r, block);
+    free(row->changing);
+    row->changing = block;
+    return true;
+}
+
+static void trim_events(struct memory_rows *m, const struct store_event *event)
+{
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < m->event_count; i++)
+        if (m->events[i].event.id == event->id && m->events[i].event.seq < event->oldest)
+            free(m->events[i].block);
+        else
+            m->events[left++] = m->events[i];
+    m->event_count = left;
+}
+
+static bool take_event(struct memory_rows *m, const struct store_event *event)
+{
+    struct memory_event e = {.event = *event};
+    void *events = m->events;
+    uint8_t *block = e.block = malloc(event->text.len + event->data.len + 1);
+    bool room = make_room(&events, m->event_count, &m->event_room, sizeof *m->events);
+    m->events = events;
+    if (!block || !room) {
+        free(block);
+        return false;
+    }
+    size_t text = copy_span(&e.event.text, block);
+    copy_span(&e.event.data, block + text);
+    m->events[m->event_count++] = e;
+    trim_events(m, event);
+    return true;
+}
+
+static void count(struct memory_rows *m, const struct store_counts *add)
+{
+    m->counts.submitted += add->submitted;
+    m->counts.done += add->done;
+    m->counts.failed += add->failed;
+    m->counts.cancelled += add->cancelled;
+    m->counts.expired += add->expired;
+    m->counts.dead += add->dead;
+}
+
+static void audit(const struct memory_rows *m, struct store_audit *out)
+{
+    uint32_t rows = 0;
+    *out = (struct store_audit){.from = out->from, .counters = m->counts};
+    for (uint32_t i = 0; i < m->row_count; i++) {
+        if (!m->rows[i].there || m->rows[i].task.id < out->from)
+            continue;
+        if (rows++ == m->count_rows) {
+            out->next = m->rows[i].task.id;
+            return;
+        }
+        out->open += ledger_state_open((enum ledger_state)m->rows[i].task.state);
+    }
+}
+
+static void forget_pause(struct memory_rows *m, struct span queue)
+{
+    for (uint32_t i = 0; i < m->paused_count; i++)
+        if (span_is(queue, m->paused[i])) {
+            free(m->paused[i]);
+            m->paused[i] = m->paused[--m->paused_count];
+            return;
+        }
+}
+
+/* False without memory. */
+static bool keep_pause(struct memory_rows *m, struct span queue)
+{
+    char *name = strndup((const char *)queue.at, queue.len);
+    if (name)
+        m->paused[m->paused_count++] = name;
+    return name != NULL;
+}
+
+static void forget_cron(struct memory_rows *m, struct span name)
+{
+    for (uint32_t i = 0; i < m->cron_count; i++)
+        if (span_equal(m->crons[i].cron.name, name)) {
+            free(m->crons[i].block);
+            m->crons[i] = m->crons[--m->cron_count];
+            return;
+        }
+}
+
+/* False without memory. */
+static bool keep_cron(struct memory_rows *m, const struct store_cron *cron)
+{
+    struct memory_cron kept = {.cron = *cron};
+    struct store_cron *c = &kept.cron;
+    struct span *spans[] = {&c->name,   &c->method, &c->schedule, &c->zone,
+                            &c->tenant, &c->params, &c->options};
+    size_t size = 1;
+    for (unsigned i = 0; i < sizeof spans / sizeof spans[0]; i++)
+        size += spans[i]->len;
+    uint8_t *at = kept.block = malloc(size);
+    for (unsigned i = 0; at && i < sizeof spans / sizeof spans[0]; i++)
+        at += copy_span(spans[i], at);
+    if (at)
+        m->crons[m->cron_count++] = kept;
+    return at != NULL;
+}
+
+static bool change_rows(struct memory_rows *m, struct store_op *op)
+{
+    switch (op->verb) {
+    case STORE_PUT:
+        return put(m, &op->task);
+    case STORE_CHANGE:
+        return change(m, &op->task);
+    case STORE_REMOVE:
+        if (find(m, op->task.id))
+            drop_row(find(m, op->task.id));
+        return true;
+    case STORE_EVENT:
+        return take_event(m, &op->event);
+    case STORE_PAUSE:
+        forget_pause(m, op->queue);
+        return keep_pause(m, op->queue);
+    case STORE_RESUME:
+        forget_pause(m, op->queue);
+        return true;
+    case STORE_COUNT:
+        audit(m, &op->audit);
+        return true;
+    case STORE_CRON_PUT:
+        forget_cron(m, op->cron.name);
+        return keep_cron(m, &op->cron);
+    case STORE_CRON_REMOVE:
+        forget_cron(m, op->cron.name);
+        return true;
+    }
+    return true;
+}
+
+bool memory_rows_apply(struct memory_rows *m, struct store_op *op)
+{
+    if (!change_rows(m, op))
+        return false;
+    count(m, &op->add);
+    return true;
+}
+
+uint64_t memory_rows_last_id(const struct memory_rows *m)
+{
+    return m->row_count ? m->rows[m->row_count - 1].task.id : 0;
+}
+
+bool memory_rows_read(const struct memory_rows *m, const struct store_reader *reader)
+{
+    reader->counts(reader->arg, &m->counts);
+    for (uint32_t i = 0; i < m->paused_count; i++)
+        reader->queue(reader->arg, span_text(m->paused[i]));
+    for (uint32_t i = 0; i < m->cron_count; i++)
+        if (!reader->cron(reader->arg, &m->crons[i].cron))
+            return false;
+    for (uint32_t i = 0; i < m->row_count; i++)
+        if (m->rows[i].there && !reader->task(reader->arg, &m->rows[i].task))
+            return false;
+    for (uint32_t i = 0; i < m->row_count; i++)
+        for (uint32_t k = 0; m->rows[i].there && k < m->event_count; k++)
+            if (m->events[k].event.id == m->rows[i].task.id)
+                reader->event(reader->arg, &m->events[k].event);
+    return true;
+}
+
+void memory_rows_fini(struct memory_rows *m)
+{
+    for (uint32_t i = 0; i < m->row_count; i++)
+        drop_row(&m->rows[i]);
+    for (uint32_t i = 0; i < m->event_count; i++)
+        free(m->events[i].block);
+    for (uint32_t i = 0; i < m->paused_count; i++)
+        free(m->paused[i]);
+    for (uint32_t i = 0; i < m->cron_count; i++)
+        free(m->crons[i].block);
+    free(m->rows);
+    free(m->events);
+}

@@ -1,0 +1,55 @@
+/* What a store in memory holds: tasks, their events, pauses and crons, as server/store/store.h has
+ * them; and what an operation does to them.
+ *
+ * Thread: one; nothing blocks.  Zeroed rows are empty, but for `count_rows`, which an audit needs.
+ * What is put in is copied; what is given out stays the rows', valid until the next operation.  An
+ * operation that the ledger must never push (a PUT of a task that is there, a CHANGE of one that is
+ * not) fails the test. */
+#ifndef ERGON_TESTS_MEMORY_ROWS_H
+#define ERGON_TESTS_MEMORY_ROWS_H
+
+#include "server/store/store.h"
+
+struct memory_row {
+    struct store_task task; /* spans are copies in the two blocks */
+    void *fixed, *changing; /* malloc'ed */
+    bool there;
+};
+
+struct memory_event {
+    struct store_event event;
+    void *block;
+};
+
+struct memory_cron {
+    struct store_cron cron;
+    void *block;
+};
+
+struct memory_rows {
+    struct memory_row *rows; /* by id */
+    uint32_t row_count, row_room;
+    struct memory_event *events;
+    uint32_t event_count, event_room;
+    struct store_counts counts;
+    uint32_t count_rows; /* of an audit, at a time */
+    char *paused[8];     /* names; malloc'ed */
+    uint32_t paused_count;
+    struct memory_cron crons[8];
+    uint32_t cron_count;
+};
+
+/* False without memory: nothing is counted.  An audit is answered in the operation. */
+bool memory_rows_apply(struct memory_rows *m, struct store_op *op);
+
+/* NULL: none. */
+const struct memory_row *memory_rows_find(const struct memory_rows *m, uint64_t id);
+/* Of those removed too; 0: none. */
+uint64_t memory_rows_last_id(const struct memory_rows *m);
+
+/* Everything, in the order of store_load(); false as soon as the reader wants no more. */
+bool memory_rows_read(const struct memory_rows *m, const struct store_reader *reader);
+
+void memory_rows_fini(struct memory_rows *m);
+
+#endif
