@@ -153,16 +153,6 @@ uint8_t *enc_response_head(uint8_t *p, struct span msgid)
     return enc_nil(put_answer(p, msgid));
 }
 
-/* The first `max` bytes at most, without a torn UTF-8 character at the end. */
-static struct span cut(struct span text, size_t max)
-{
-    if (text.len <= max)
-        return text;
-    while (max > 0 && (text.at[max] & 0xc0) == 0x80)
-        max--;
-    return span_of(text.at, max);
-}
-
 enum { CLEANED_MAX = 640 /* bytes of a text that was no UTF-8 */ };
 
 /* "NAME: text" in at most `room` bytes, header included. */
@@ -175,8 +165,8 @@ static uint8_t *put_message(uint8_t *p, size_t room, const struct error_answer *
 
     if (!utf8_valid(text))
         text = span_of(cleaned, utf8_clean(cleaned, sizeof cleaned, text));
-    name = cut(name, ERROR_NAME_MAX);
-    text = cut(text, room - ENC_HEAD_MAX - name.len - colon.len);
+    name = utf8_cut(name, ERROR_NAME_MAX);
+    text = utf8_cut(text, room - ENC_HEAD_MAX - name.len - colon.len);
     p = enc_raw_head(p, (uint32_t)(name.len + colon.len + text.len));
     return put_bytes(put_bytes(put_bytes(p, name), colon), text);
 }

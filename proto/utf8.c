@@ -57,6 +57,15 @@ bool utf8_valid(struct span text)
     return true;
 }
 
+struct span utf8_cut(struct span text, size_t max)
+{
+    if (text.len <= max)
+        return text;
+    while (max > 0 && (text.at[max] & 0xc0) == 0x80)
+        max--;
+    return span_of(text.at, max);
+}
+
 size_t utf8_clean(void *to, size_t room, struct span text)
 {
     static const uint8_t instead[] = {0xef, 0xbf, 0xbd};

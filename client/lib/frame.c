@@ -2,6 +2,7 @@
 
 #include "proto/encoder.h"
 #include "proto/reader.h"
+#include "proto/utf8.h"
 
 #include <stdio.h>
 
@@ -48,9 +49,7 @@ bool frame_notification(struct buffer *b, struct span method, struct span params
 
 static void copy_text(char *to, size_t size, struct span from)
 {
-    size_t len = from.len < size - 1 ? from.len : size - 1;
-    while (len < from.len && len > 0 && (from.at[len] & 0xc0) == 0x80)
-        len--; /* do not cut a character in two */
+    size_t len = utf8_cut(from, size - 1).len;
     for (size_t i = 0; i < len; i++)
         to[i] = from.at[i] < 0x20 || from.at[i] == 0x7f ? ' ' : (char)from.at[i];
     to[len] = 0;

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "proto/utf8.h"
 #include "server/ledger/ledger_parts.h"
 
 struct record {
@@ -78,16 +79,6 @@ static struct history *with_room(struct entry *e, uint32_t bytes)
     return h;
 }
 
-/* No more of the text than may be, and no half of a character of UTF-8. */
-static uint16_t text_length(struct span text)
-{
-    size_t len = text.len;
-    if (len > HISTORY_TEXT_MAX)
-        for (len = HISTORY_TEXT_MAX; len > 0 && (text.at[len] & 0xc0) == 0x80;)
-            len--;
-    return (uint16_t)len;
-}
-
 static void copy(uint8_t *to, const void *from, size_t len)
 {
     if (len > 0)
@@ -115,7 +106,7 @@ static void append(struct history *h, const struct history_event *event, uint16_
 uint32_t history_add(struct ledger *l, struct entry *e, const struct history_event *event)
 {
     struct history *h = of_entry(e);
-    uint16_t text = text_length(event->text);
+    uint16_t text = (uint16_t)utf8_cut(event->text, HISTORY_TEXT_MAX).len;
     uint32_t data = event->data.len <= HISTORY_DATA_MAX ? (uint32_t)event->data.len : 0;
     uint32_t bytes = record_bytes(text, data);
     if (!h)

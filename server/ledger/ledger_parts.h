@@ -131,6 +131,8 @@ void ledger_turn(struct ledger *l, struct entry *e, enum ledger_state state,
 /* An event of its history: kept, stored, told to watchers.  `seq`, `at` and `attempt` are filled
  * in; NULL: no text. */
 void ledger_note(struct ledger *l, struct entry *e, enum ledger_event what, const char *text);
+/* "CODE: text" of how it ended, or its last attempt; empty: no error. */
+void ledger_end_text(const struct entry *e, char text[ASK_LINE_MAX]);
 void ledger_note_event(struct ledger *l, struct entry *e, struct history_event event);
 
 /* Is it open, with no end under way? */

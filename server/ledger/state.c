@@ -48,3 +48,28 @@ const char *ledger_event_name(enum ledger_event e)
     };
     return names[e];
 }
+
+enum ledger_event ledger_event_of_end(enum ledger_state state)
+{
+    switch (state) {
+    case LEDGER_DONE:
+        return LEDGER_EVENT_DONE;
+    case LEDGER_FAILED:
+        return LEDGER_EVENT_FAILED;
+    case LEDGER_CANCELLED:
+        return LEDGER_EVENT_CANCELLED;
+    case LEDGER_EXPIRED:
+        return LEDGER_EVENT_EXPIRED;
+    case LEDGER_DEAD:
+        return LEDGER_EVENT_DEAD;
+    case LEDGER_QUEUED:
+    case LEDGER_DELAYED:
+    case LEDGER_WAITING:
+    case LEDGER_ASSIGNED:
+    case LEDGER_RUNNING:
+    case LEDGER_PARKED:
+    case LEDGER_STATE_COUNT:
+        return LEDGER_EVENT_COUNT;
+    }
+    return LEDGER_EVENT_COUNT;
+}

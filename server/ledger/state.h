@@ -104,5 +104,7 @@ bool ledger_state_open(enum ledger_state s);
 const char *ledger_reason_name(enum ledger_reason r);
 const char *ledger_reason_meaning(enum ledger_reason r);
 const char *ledger_event_name(enum ledger_event e);
+/* That of an end; LEDGER_EVENT_COUNT: the state is none. */
+enum ledger_event ledger_event_of_end(enum ledger_state s);
 
 #endif

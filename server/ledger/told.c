@@ -6,8 +6,6 @@
  * events of the file come behind them, else when somebody looks, since few of a million ended tasks
  * are looked at.  The file knows when the last attempt began; so the first began no later than what
  * came next. */
-#include <stdio.h>
-
 #include "server/ledger/ledger_parts.h"
 
 static const char said_before[] = "its data are not kept across a restart of the server";
@@ -69,31 +67,6 @@ static void start_before(struct ledger *l, struct entry *e, const struct store_e
 
 /* --- The end --- */
 
-static int event_of_end(enum ledger_state state)
-{
-    switch (state) {
-    case LEDGER_DONE:
-        return LEDGER_EVENT_DONE;
-    case LEDGER_FAILED:
-        return LEDGER_EVENT_FAILED;
-    case LEDGER_CANCELLED:
-        return LEDGER_EVENT_CANCELLED;
-    case LEDGER_EXPIRED:
-        return LEDGER_EVENT_EXPIRED;
-    case LEDGER_DEAD:
-        return LEDGER_EVENT_DEAD;
-    case LEDGER_QUEUED:
-    case LEDGER_DELAYED:
-    case LEDGER_WAITING:
-    case LEDGER_ASSIGNED:
-    case LEDGER_RUNNING:
-    case LEDGER_PARKED:
-    case LEDGER_STATE_COUNT:
-        return -1;
-    }
-    return -1;
-}
-
 static bool knows_its_end(const struct entry *e)
 {
     struct history_event event;
@@ -101,23 +74,23 @@ static bool knows_its_end(const struct entry *e)
     for (uint32_t seq = 2; history_get(e, seq, &event); seq = event.seq + 1)
         if (event.what == LEDGER_EVENT_RETRIED)
             ended = false;
-        else if (event.what == event_of_end((enum ledger_state)e->state))
+        else if (event.what == ledger_event_of_end((enum ledger_state)e->state))
             ended = true;
     return ended;
 }
 
 static void remember_end(struct ledger *l, struct entry *e)
 {
-    char text[ASK_TEXT_MAX] = "";
-    if (e->end && e->end->code)
-        snprintf(text, sizeof text, "%s: %s", e->end->code, e->end->text);
-    remember(l, e,
-             (struct history_event){.seq = history_next(e),
-                                    .what = (uint8_t)event_of_end((enum ledger_state)e->state),
-                                    .reason = LEDGER_WHY_ENDED,
-                                    .attempt = e->attempt,
-                                    .at = e->ended,
-                                    .text = span_text(text)});
+    char text[ASK_LINE_MAX];
+    ledger_end_text(e, text);
+    remember(
+        l, e,
+        (struct history_event){.seq = history_next(e),
+                               .what = (uint8_t)ledger_event_of_end((enum ledger_state)e->state),
+                               .reason = LEDGER_WHY_ENDED,
+                               .attempt = e->attempt,
+                               .at = e->ended,
+                               .text = span_text(text)});
 }
 
 void told_by_row(struct ledger *l, struct entry *e)

@@ -70,15 +70,19 @@ void ledger_note(struct ledger *l, struct entry *e, enum ledger_event what, cons
                                              .text = text ? span_text(text) : (struct span){0}});
 }
 
-static void note_end(struct ledger *l, struct entry *e, enum ledger_event what)
+void ledger_end_text(const struct entry *e, char text[ASK_LINE_MAX])
+{
+    const struct entry_end *end = e->end;
+    text[0] = '\0';
+    if (end && end->code)
+        snprintf(text, ASK_LINE_MAX, "%s: %s", end->code, end->text ? end->text : "");
+}
+
+static void note_end(struct ledger *l, struct entry *e)
 {
     char text[ASK_LINE_MAX];
-    if (!e->end || !e->end->code) {
-        ledger_note(l, e, what, NULL);
-        return;
-    }
-    snprintf(text, sizeof text, "%s: %s", e->end->code, e->end->text ? e->end->text : "");
-    ledger_note(l, e, what, text);
+    ledger_end_text(e, text);
+    ledger_note(l, e, ledger_event_of_end((enum ledger_state)e->state), text);
 }
 
 /* It is new, or was, until its row was on disk. */
@@ -110,19 +114,11 @@ static void note(struct ledger *l, struct entry *e, enum ledger_state was)
     case LEDGER_STATE_COUNT:
         return;
     case LEDGER_DONE:
-        note_end(l, e, LEDGER_EVENT_DONE);
-        return;
     case LEDGER_FAILED:
-        note_end(l, e, LEDGER_EVENT_FAILED);
-        return;
     case LEDGER_CANCELLED:
-        note_end(l, e, LEDGER_EVENT_CANCELLED);
-        return;
     case LEDGER_EXPIRED:
-        note_end(l, e, LEDGER_EVENT_EXPIRED);
-        return;
     case LEDGER_DEAD:
-        note_end(l, e, LEDGER_EVENT_DEAD);
+        note_end(l, e);
         return;
     }
 }

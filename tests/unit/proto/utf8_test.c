@@ -66,9 +66,22 @@ static void a_cut_is_between_characters(void **state)
     assert_int_equal(utf8_clean(out, 0, span_text("a")), 0);
 }
 
+static void a_cut_tears_no_character(void **state)
+{
+    (void)state;
+    static const char text[] = "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"; /* 1, 2, 3, 4 bytes */
+    static const size_t kept[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10};
+    for (size_t max = 0; max < sizeof kept / sizeof *kept; max++) {
+        struct span cut = utf8_cut(span_text(text), max);
+        assert_int_equal(cut.len, kept[max]);
+        assert_true(utf8_valid(cut));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_cut_tears_no_character),
         cmocka_unit_test(what_is_utf8_stays),
         cmocka_unit_test(what_is_none_is_replaced),
         cmocka_unit_test(a_cut_is_between_characters),
