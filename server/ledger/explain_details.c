@@ -256,12 +256,14 @@ static void pack_suspect(struct ledger *l, struct entry *e, struct pack *p)
 static void say_suspect(struct ledger *l, struct entry *e, char *text, size_t size)
 {
     char id[ID_TEXT_SIZE];
+    int len =
+        snprintf(text, size,
+                 "it was running in %u crashes of the server, and is dead after the next; such "
+                 "tasks run one at a time, and %" PRIu32 " wait before it",
+                 e->crashes, place_in(&l->suspects, e));
 
-    snprintf(
-        text, size,
-        "it was running in %u crashes of the server, and is dead after the next; such tasks run "
-        "one at a time: first %s, then %" PRIu32 " that wait before it",
-        e->crashes, l->suspect ? id_text(l->suspect->id, id) : "none", place_in(&l->suspects, e));
+    if (l->suspect && len > 0 && (size_t)len < size)
+        snprintf(text + len, size - (size_t)len, "; %s is out", id_text(l->suspect->id, id));
 }
 
 /* --- Its time has not come. --- */

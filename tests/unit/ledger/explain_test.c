@@ -184,6 +184,8 @@ static void explains_suspect(void **state)
     stage_holds(explain(w, id), "it was running in 2 crashes of the server");
     snprintf(wanted, sizeof wanted, "'before': 0, 'running': '%s'", id_text(first, text));
     stage_holds(explain(w, id), wanted);
+    snprintf(wanted, sizeof wanted, "and 0 wait before it; %s is out", id_text(first, text));
+    stage_holds(explain(w, id), wanted);
 }
 
 static void explains_delay(void **state)
