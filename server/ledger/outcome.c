@@ -134,7 +134,8 @@ static void failed(struct ledger *l, struct entry *e, const struct outcome *outc
 {
     char text[ASK_TEXT_MAX];
     const char *code = outcome->code ? outcome->code : error_name(outcome->error);
-    text[utf8_clean(text, sizeof text - 1, outcome->text)] = '\0';
+    struct span cut = utf8_cut(outcome->text, sizeof text - 1); /* task_fail() has cleaned it */
+    snprintf(text, sizeof text, "%.*s", (int)cut.len, (const char *)cut.at);
     if (outcome->error == ERGON_E_DEADLINE && e->deadline <= ledger_now(l))
         ledger_end(l, e, LEDGER_EXPIRED, code, "its deadline passed before it was done");
     else if (outcome->error == ERGON_E_DEADLINE)
