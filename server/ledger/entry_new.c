@@ -8,12 +8,10 @@
 
 static bool wants_more(const struct order *o)
 {
-    struct order plain;
-    order_init(&plain);
     return o->key.len || o->coalesce.len || o->limit_key.len || o->rate_key.len ||
-           o->after_count > 0 || o->backoff != plain.backoff ||
-           o->backoff_max != plain.backoff_max || o->jitter != plain.jitter ||
-           o->keep != plain.keep || o->keep_size != plain.keep_size;
+           o->after_count > 0 || o->backoff != ORDER_BACKOFF ||
+           o->backoff_max != ORDER_BACKOFF_MAX || o->jitter != ORDER_JITTER ||
+           o->keep != ORDER_KEEP || o->keep_size != ORDER_KEEP_SIZE;
 }
 
 void ledger_policy(const struct entry *e, struct order *out)

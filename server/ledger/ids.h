@@ -8,7 +8,10 @@
 
 #include "proto/span.h"
 
-enum { ID_TEXT_SIZE = 16 /* bytes, with the terminator */ };
+enum {
+    ID_TEXT_LEN = 14,
+    ID_TEXT_SIZE = 16 /* bytes, with the terminator */
+};
 
 /* The first of a start; `last`: the highest known, or 0.  Never 0. */
 uint64_t id_first(uint64_t unix_ns, uint64_t last);

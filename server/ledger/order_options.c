@@ -95,7 +95,7 @@ static bool read_durable(struct reader *r, void *out)
 
     if (!read_text(r, &name))
         return false;
-    for (uint8_t i = LEDGER_NONE; i <= LEDGER_FSYNC; i++)
+    for (uint8_t i = LEDGER_FSYNC + 1; i-- > LEDGER_NONE;)
         if (span_is(name, ledger_durable_names[i])) {
             *durable = i;
             return true;
@@ -203,7 +203,9 @@ struct known {
 #define AT(field) offsetof(struct order, field)
 enum { WHOLE = 0 /* the reader fills several fields */ };
 
+/* Looked through in this order: what is given most stands first. */
 static const struct known known[] = {
+    {"durable", read_durable, AT(durable), "\"none\", \"async\" or \"fsync\""},
     {"priority", read_priority, AT(priority), "a number from 0 to 9; 9 goes first"},
     {"delay", option_duration, AT(delay), EXPECTS_DURATION},
     {"at", read_instant, AT(at), "Unix milliseconds, or RFC 3339 text with an offset"},
@@ -224,7 +226,6 @@ static const struct known known[] = {
     {"after", read_after, WHOLE, "an id of a task, or a list of at most 1024"},
     {"keep", option_duration, AT(keep), EXPECTS_DURATION},
     {"keep_size", read_bytes, AT(keep_size), "a size: bytes, or text such as \"64k\""},
-    {"durable", read_durable, AT(durable), "\"none\", \"async\" or \"fsync\""},
 };
 enum { KNOWN = sizeof known / sizeof known[0] };
 

@@ -26,7 +26,7 @@ static uint8_t *put(uint8_t *p, const char *bytes, size_t len)
 static uint8_t *enc_id(uint8_t *p, uint64_t id)
 {
     char text[ID_TEXT_SIZE];
-    return enc_str(p, span_text(id_text(id, text)));
+    return enc_str(p, span_of(id_text(id, text), ID_TEXT_LEN));
 }
 
 /* By hand, for this is what the server answers most; returns the end. */

@@ -10,10 +10,15 @@
 #include "server/rpc/asks.h"
 #include "server/runtime/log.h"
 
-/* The one that was served last is likely the next. */
+/* The one that was served last is likely the next; no handler has its name. */
+static bool is_recent_own(const struct rpc_loop *loop, struct span name)
+{
+    return loop->recent_own && span_is(name, loop->recent_own->name);
+}
+
 static const struct rpc_method *find_own(struct rpc_loop *loop, struct span name)
 {
-    if (!loop->recent_own || !span_is(name, loop->recent_own->name)) {
+    if (!is_recent_own(loop, name)) {
         const struct rpc_method *own = rpc_method_find(name);
         if (!own)
             return NULL;
@@ -45,7 +50,9 @@ static void serve_own(struct rpc_request *rq, struct span name)
 struct method *rpc_find_handler(struct rpc_loop *loop, struct span name)
 {
     if (!loop->recent || !span_equal(loop->recent->name, name)) {
-        struct method *m = registry_find(loop->shared->registry, name);
+        struct method *m = NULL;
+        if (!is_recent_own(loop, name))
+            m = registry_find(loop->shared->registry, name);
         if (!m)
             return NULL;
         loop->recent = m;

@@ -121,14 +121,17 @@ uint64_t slab_taken(const struct slab *s)
     return taken_of(s->roomy) + taken_of(s->full);
 }
 
-/* Pages come several at once: a fault each would cost more than their zeroing.  A system that does
- * not know how faults them in one by one. */
-__attribute__((noinline)) static void populate(struct slab_chunk *chunk)
+/* Pages come several at once: a fault each would cost more than their zeroing; and those of a whole
+ * chunk, where one was filled before.  A system that does not know how faults them in one by one.
+ */
+__attribute__((noinline)) static void populate(const struct slab *s, struct slab_chunk *chunk)
 {
+    uint32_t ahead = s->full ? SLAB_CHUNK_SIZE - chunk->ready : AHEAD;
+
 #ifdef MADV_POPULATE_WRITE
-    madvise((uint8_t *)chunk + chunk->ready, AHEAD, MADV_POPULATE_WRITE);
+    madvise((uint8_t *)chunk + chunk->ready, ahead, MADV_POPULATE_WRITE);
 #endif
-    chunk->ready += AHEAD;
+    chunk->ready += ahead;
 }
 
 static bool is_full(const struct slab *s, const struct slab_chunk *chunk)
@@ -141,7 +144,7 @@ static void *take_fresh(struct slab *s, struct slab_chunk *chunk)
     void *cell = (uint8_t *)chunk + chunk->fresh;
     chunk->fresh += s->cell;
     if (chunk->fresh > chunk->ready)
-        populate(chunk);
+        populate(s, chunk);
     return cell;
 }
 
