@@ -34,14 +34,24 @@ void activator_at_round_end(struct activator *a, struct round_hook *hook)
     hook_append(&a->hooks, hook);
 }
 
+void activator_before_rest(struct activator *a, struct round_hook *hook, ao_time patience)
+{
+    activator_assert_owner(a);
+    if (hook->armed)
+        return;
+    hook->armed = true;
+    hook->due = a->now + patience;
+    hook_append(&a->hooks_resting, hook);
+}
+
 void activator_forget_hook(struct activator *a, struct round_hook *hook)
 {
     activator_assert_owner(a);
     if (!hook->armed)
         return;
     hook->armed = false;
-    if (!hook_remove(&a->hooks, hook))
-        hook_remove(&a->hooks_running, hook);
+    if (!hook_remove(&a->hooks, hook) && !hook_remove(&a->hooks_running, hook))
+        hook_remove(&a->hooks_resting, hook);
 }
 
 static struct round_hook *hook_disarm_first(struct hook_list *list)
@@ -54,18 +64,46 @@ static struct round_hook *hook_disarm_first(struct hook_list *list)
     return hook;
 }
 
+static void run_all(struct hook_list *list)
+{
+    struct round_hook *hook;
+    while ((hook = hook_disarm_first(list)))
+        hook->run(hook);
+}
+
+/* Those that have waited long enough for a rest. */
+static void add_overdue(struct activator *a)
+{
+    struct round_hook *next;
+    for (struct round_hook *hook = a->hooks_resting.first; hook; hook = next) {
+        next = hook->next;
+        if (hook->due > a->now)
+            continue;
+        hook_remove(&a->hooks_resting, hook);
+        hook_append(&a->hooks_running, hook);
+    }
+}
+
 /* What the hooks arm is for the next round; one may also forget another that is still to run. */
 void hooks_run(struct activator *a)
 {
-    struct round_hook *hook;
     a->hooks_running = a->hooks;
     a->hooks = (struct hook_list){0};
-    while ((hook = hook_disarm_first(&a->hooks_running)))
-        hook->run(hook);
+    add_overdue(a);
+    run_all(&a->hooks_running);
+}
+
+bool hooks_rest(struct activator *a)
+{
+    bool any = a->hooks_resting.first;
+    a->hooks_running = a->hooks_resting;
+    a->hooks_resting = (struct hook_list){0};
+    run_all(&a->hooks_running);
+    return any;
 }
 
 void hooks_disarm(struct activator *a)
 {
-    while (hook_disarm_first(&a->hooks))
+    while (hook_disarm_first(&a->hooks) || hook_disarm_first(&a->hooks_resting))
         continue;
 }

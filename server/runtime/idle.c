@@ -151,11 +151,23 @@ static bool wait_for_work(struct activator *a)
     return !(a->idle == IDLE_SPIN && spin(a, clock_now(a), a->spin)) && block(a);
 }
 
+/* Is there more to do before a rest?  A look at the poller tells, and what waited for a rest may
+ * bring some. */
+static bool goes_on(struct activator *a)
+{
+    if (!a->hooks_resting.first)
+        return false;
+    poll_now(a, 0);
+    return activator_busy(a) || called(a) || hooks_rest(a);
+}
+
 /* An activator that never comes to block, since input is there whenever a round ends, is busy too.
  */
 void idle_poll(struct activator *a, bool may_block)
 {
     if (!activator_busy(a)) {
+        if (goes_on(a))
+            return;
         if (!may_block || a->idle == IDLE_NEVER) {
             poll_now(a, 0);
             return;

@@ -73,6 +73,7 @@ struct activator {
     struct timer timer;
     struct ao *retired_first, *retired_last; /* linked by next */
     struct hook_list hooks, hooks_running;   /* armed; of those, what this round has yet to run */
+    struct hook_list hooks_resting;          /* armed for when there is nothing more to do */
     struct lane *inlets, *inlets_last;       /* lanes whose receiver lives here, by next_inlet */
     struct lane *dirty, *dirty_last;         /* lanes with something to publish, by next_dirty */
     struct lane *near; /* of those, the ones whose receiver lives here too, by next_near */
@@ -121,6 +122,7 @@ void ask_serve(struct activator *a);      /* all that stands in the inbox */
 void ask_refuse_all(struct activator *a); /* the same, each with AO_E_CLOSED */
 
 /* hook.c */
+bool hooks_rest(struct activator *a); /* what waited for nothing to do; true if there was some */
 void hooks_run(struct activator *a);
 void hooks_disarm(struct activator *a);
 

@@ -145,6 +145,40 @@ static void test_hook_armed_by_a_hook_is_for_the_next_round(void **state)
                         "[   0] hook 2     runs\n");
 }
 
+static void test_hook_before_rest_waits_until_there_is_nothing_to_do(void **state)
+{
+    struct world *w = *state;
+    struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
+    struct hook x = {.hook.run = hook_run, .world = w, .number = 1, .again = 1};
+    activator_before_rest(w->loop, &y.hook, AO_S(1));
+    activator_at_round_end(w->loop, &x.hook);
+    assert_true(virtual_round(&w->v, w->loop));
+    trace_expect(&w->v, "[   0] hook 1     runs\n");
+    assert_false(virtual_round(&w->v, w->loop));
+    trace_expect(&w->v, "[   0] hook 1     runs\n"
+                        "[   0] hook 2     runs\n");
+    virtual_run(&w->v);
+    trace_expect(&w->v, "");
+}
+
+static void test_hook_before_rest_waits_no_longer_than_it_may(void **state)
+{
+    struct world *w = *state;
+    struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
+    struct hook x = {.hook.run = hook_run, .world = w, .number = 1, .again = 5};
+    activator_before_rest(w->loop, &y.hook, AO_MS(2));
+    activator_at_round_end(w->loop, &x.hook);
+    for (int round = 0; round < 3; round++) {
+        assert_true(virtual_round(&w->v, w->loop));
+        w->v.now += AO_MS(1);
+    }
+    trace_expect(&w->v, "[   0] hook 1     runs\n"
+                        "[   1] hook 1     runs\n"
+                        "[   2] hook 1     runs\n"
+                        "[   2] hook 2     runs\n");
+    activator_forget_hook(w->loop, &x.hook);
+}
+
 static void test_forgotten_hook_does_not_run(void **state)
 {
     struct world *w = *state;
@@ -167,10 +201,12 @@ static void test_close_disarms_hooks(void **state)
 {
     struct world *w = *state;
     struct hook x = {.hook.run = hook_run, .world = w, .number = 1};
+    struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
     activator_at_round_end(w->loop, &x.hook);
+    activator_before_rest(w->loop, &y.hook, 0);
     virtual_close(&w->v, w->loop);
     trace_expect(&w->v, "");
-    assert_false(x.hook.armed);
+    assert_false(x.hook.armed || y.hook.armed);
 }
 
 /* --- Rounds --- */
@@ -346,6 +382,8 @@ int main(void)
         TEST(close_finishes_in_order),
         TEST(hooks_run_once_in_order_of_arming),
         TEST(hook_armed_by_a_hook_is_for_the_next_round),
+        TEST(hook_before_rest_waits_until_there_is_nothing_to_do),
+        TEST(hook_before_rest_waits_no_longer_than_it_may),
         TEST(forgotten_hook_does_not_run),
         TEST(close_disarms_hooks),
         TEST(expirations_of_a_round_are_bounded),
