@@ -26,8 +26,10 @@ static int hand_over(sqlite3_file *file)
     struct log_vfs *v = vfs_of(file);
     size_t len = v->len;
     v->len = 0;
-    return len == 0 ? SQLITE_OK
-                    : beneath(file)->pMethods->xWrite(beneath(file), v->bytes, (int)len, v->at);
+    if (len == 0)
+        return SQLITE_OK;
+    v->written = true;
+    return beneath(file)->pMethods->xWrite(beneath(file), v->bytes, (int)len, v->at);
 }
 
 static int file_write(sqlite3_file *file, const void *from, int amount, sqlite3_int64 offset)
@@ -40,8 +42,10 @@ static int file_write(sqlite3_file *file, const void *from, int amount, sqlite3_
             return rc;
         v->at = offset;
     }
-    if (len > LOG_GATHERED)
+    if (len > LOG_GATHERED) {
+        v->written = true;
         return beneath(file)->pMethods->xWrite(beneath(file), from, amount, offset);
+    }
     memcpy(v->bytes + v->len, from, len);
     v->len += len;
     return SQLITE_OK;
@@ -56,13 +60,19 @@ static int file_read(sqlite3_file *file, void *to, int amount, sqlite3_int64 off
 static int file_truncate(sqlite3_file *file, sqlite3_int64 size)
 {
     int rc = hand_over(file);
+    vfs_of(file)->written = true;
     return rc != SQLITE_OK ? rc : beneath(file)->pMethods->xTruncate(beneath(file), size);
 }
 
 static int file_sync(sqlite3_file *file, int flags)
 {
+    struct log_vfs *v = vfs_of(file);
     int rc = hand_over(file);
-    return rc != SQLITE_OK ? rc : beneath(file)->pMethods->xSync(beneath(file), flags);
+    if (rc != SQLITE_OK || !v->written)
+        return rc;
+    rc = beneath(file)->pMethods->xSync(beneath(file), flags);
+    v->written = rc != SQLITE_OK;
+    return rc;
 }
 
 static int file_size(sqlite3_file *file, sqlite3_int64 *size)
@@ -132,6 +142,7 @@ static int open_log(struct log_vfs *v, const char *name, sqlite3_file *file, int
     struct log_file *f = (struct log_file *)file;
     f->vfs = v;
     v->len = 0;
+    v->written = true; /* by whoever had it before, perhaps */
     int rc = v->below->xOpen(v->below, name, beneath(file), flags, out);
     f->base.pMethods = beneath(file)->pMethods ? &methods : NULL;
     return rc;

@@ -7,6 +7,8 @@
  * what is synced is what was written, in the same order of writes and syncs; who reads the log in
  * another process sees what SQLite's index of it names, which is what was synced.
  *
+ * A checkpoint syncs the log first, which each commit has done before: one sync is enough.
+ *
  * A write that fails comes to light at the sync, which then fails: to SQLite it is the same.
  *
  * Thread: whoever has the connection. */
@@ -15,6 +17,7 @@
 
 #include <sqlite3.h>
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +30,7 @@ struct log_vfs {
     char name[32];
     sqlite3_int64 at; /* in the log, of the first byte gathered */
     size_t len;       /* gathered */
+    bool written;     /* since the last sync */
     uint8_t bytes[LOG_GATHERED];
 };
 

@@ -74,6 +74,18 @@ static void a_commit_of_many_pages_is_few_calls(void **state)
     assert_in_range(fault_calls() - before, 2, 6);
 }
 
+/* The file's own sync is the checkpoint's only one: the second is that of the next commit. */
+static void a_log_that_was_synced_is_not_synced_again(void **state)
+{
+    struct world *w = *state;
+    run(w, "INSERT INTO t (bytes) VALUES (zeroblob(100000))");
+    fault_syncs(2);
+    run(w, "PRAGMA wal_checkpoint");
+    assert_int_equal(number(w, "SELECT count(*) FROM t"), 1);
+    assert_int_equal(sqlite3_exec(w->db, "INSERT INTO t (id) VALUES (9)", NULL, NULL, NULL),
+                     SQLITE_IOERR);
+}
+
 /* With a cache of ten pages, most go to the log and come back from there before the commit. */
 static void pages_come_back_before_the_commit(void **state)
 {
@@ -140,6 +152,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(a_commit_of_many_pages_is_few_calls),
+        TEST(a_log_that_was_synced_is_not_synced_again),
         TEST(pages_come_back_before_the_commit),
         TEST(the_power_takes_nothing_that_was_committed),
         TEST(what_was_taken_back_is_not_there),
