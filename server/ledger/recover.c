@@ -69,12 +69,8 @@ static bool take_ids(const struct store_task *row, struct order *o)
     return true;
 }
 
-static bool order_of(const struct store_task *row, struct order *o)
+static bool take_options(const struct store_task *row, struct order *o)
 {
-    order_init(o);
-    o->method = row->method;
-    o->tenant = row->tenant;
-    o->params = row->params;
     o->key = row->key;
     o->coalesce = row->coalesce;
     o->limit_key = row->limit_key;
@@ -90,8 +86,18 @@ static bool order_of(const struct store_task *row, struct order *o)
     o->keep = row->keep;
     o->keep_size = row->keep_size;
     o->priority = row->priority < ORDER_PRIORITY_MAX ? row->priority : ORDER_PRIORITY_MAX;
-    o->durable = row->durable;
     return take_ids(row, o);
+}
+
+/* What has no options is as by default. */
+static bool order_of(const struct store_task *row, struct order *o)
+{
+    order_init(o);
+    o->method = row->method;
+    o->tenant = row->tenant;
+    o->params = row->params;
+    o->durable = row->durable;
+    return !row->has_options || take_options(row, o);
 }
 
 static char *text_of(struct span span, char *to)

@@ -4,13 +4,26 @@
 
 #include "server/ledger/ledger_parts.h"
 
+/* Where one that is open and does not run is, is found out again when it is read back. */
 static enum ledger_state row_state(const struct entry *e)
 {
     if (entry_is(e, ENTRY_ENDING))
         return (enum ledger_state)e->ending;
-    if (entry_is(e, ENTRY_STARTING) || e->state == LEDGER_ASSIGNED || e->state == LEDGER_PARKED)
+    if (entry_is(e, ENTRY_STARTING))
         return LEDGER_RUNNING;
-    return (enum ledger_state)e->state;
+    switch ((int)e->state) {
+    case LEDGER_ASSIGNED:
+    case LEDGER_RUNNING:
+    case LEDGER_PARKED:
+        return LEDGER_RUNNING;
+    case LEDGER_NEW:
+    case LEDGER_QUEUED:
+    case LEDGER_DELAYED:
+    case LEDGER_WAITING:
+        return LEDGER_QUEUED;
+    default:
+        return (enum ledger_state)e->state;
+    }
 }
 
 static uint64_t wall_or_none(const struct ledger *l, ao_time when)
@@ -38,14 +51,18 @@ static void fill_more(const struct entry_more *more, struct store_task *out)
     }
 }
 
-static void fill_fixed(const struct ledger *l, const struct entry *e, struct store_task *out)
+/* One that is as by default has no row of options: see recover.c. */
+static bool has_options(const struct entry *e)
+{
+    return e->more || e->retries > 0 || e->priority != ORDER_PRIORITY || e->timeout != AO_NEVER ||
+           e->deadline != AO_NEVER;
+}
+
+static void fill_options(const struct ledger *l, const struct entry *e, struct store_task *out)
 {
     struct order policy;
     ledger_policy(e, &policy);
-    out->method = e->queue->name;
-    out->tenant = e->tenant->name;
-    out->params = entry_params(e);
-    out->created = e->created;
+    out->has_options = true;
     out->deadline_at = wall_or_none(l, e->deadline);
     out->timeout = or_none(e->timeout);
     out->backoff = policy.backoff;
@@ -55,9 +72,19 @@ static void fill_fixed(const struct ledger *l, const struct entry *e, struct sto
     out->keep_size = policy.keep_size;
     out->retries = e->retries;
     out->priority = e->priority;
-    out->durable = e->durable;
     if (e->more)
         fill_more(e->more, out);
+}
+
+static void fill_fixed(const struct ledger *l, const struct entry *e, struct store_task *out)
+{
+    out->method = e->queue->name;
+    out->tenant = e->tenant->name;
+    out->params = entry_params(e);
+    out->created = e->created;
+    out->durable = e->durable;
+    if (has_options(e))
+        fill_options(l, e, out);
 }
 
 static void fill_changing(const struct ledger *l, const struct entry *e, struct store_task *out)

@@ -7,13 +7,18 @@ static int run_for_id(struct store *s, enum store_statement which, uint64_t id)
     return store_run(st);
 }
 
-/* A row that is not there cannot be changed: its end would be told, and not be kept. */
+static int insert(struct store *s, enum store_statement which, const struct row_map *m,
+                  const void *row)
+{
+    sqlite3_stmt *st = s->statements[which];
+    int rc = row_bind(st, m, row, &s->names);
+    return rc == SQLITE_OK ? store_run(st) : rc;
+}
+
+/* What is not there cannot be changed: its end would be told, and not be kept. */
 static int change(struct store *s, const struct store_op *op)
 {
-    sqlite3_stmt *st = s->statements[STATEMENT_CHANGE];
-    int rc = row_bind(st, &row_tasks, &op->task, true, &s->names);
-    if (rc == SQLITE_OK)
-        rc = store_run(st);
+    int rc = insert(s, STATEMENT_CHANGE, &row_lives, &op->task);
     if (rc != SQLITE_OK)
         return rc;
     if (sqlite3_changes(s->db) == 0)
@@ -21,18 +26,14 @@ static int change(struct store *s, const struct store_op *op)
     return op->task.settled ? run_for_id(s, STATEMENT_SETTLE, op->task.id) : SQLITE_OK;
 }
 
-static int take_out(struct store *s, const struct store_op *op)
+int store_take_out(struct store *s, uint64_t id)
 {
-    int rc = run_for_id(s, STATEMENT_REMOVE_EVENTS, op->task.id);
-    return rc == SQLITE_OK ? run_for_id(s, STATEMENT_REMOVE, op->task.id) : rc;
-}
-
-static int insert(struct store *s, enum store_statement which, const struct row_map *m,
-                  const void *row)
-{
-    sqlite3_stmt *st = s->statements[which];
-    int rc = row_bind(st, m, row, false, &s->names);
-    return rc == SQLITE_OK ? store_run(st) : rc;
+    static const enum store_statement all[] = {STATEMENT_REMOVE_EVENTS, STATEMENT_REMOVE_OPTIONS,
+                                               STATEMENT_REMOVE_LIFE, STATEMENT_REMOVE};
+    int rc = SQLITE_OK;
+    for (unsigned n = 0; n < sizeof all / sizeof *all && rc == SQLITE_OK; n++)
+        rc = run_for_id(s, all[n], id);
+    return rc;
 }
 
 /* A task that goes on for years has no more of a history here than in memory. */
@@ -134,7 +135,7 @@ static int apply(struct store *s, struct store_op *op)
     case STORE_CHANGE:
         return change(s, op);
     case STORE_REMOVE:
-        return take_out(s, op);
+        return store_take_out(s, op->task.id);
     case STORE_EVENT:
         return add_event(s, &op->event);
     case STORE_CRON_PUT:

@@ -51,15 +51,29 @@ static bool cron_row(void *arg, sqlite3_stmt *st)
 {
     struct reading *r = arg;
     struct store_cron cron = {0};
-    row_read(st, &row_crons, &cron, &r->store->names);
+    row_read(st, 0, &row_crons, &cron, &r->store->names);
     return r->reader->cron(r->reader->arg, &cron) || stopped(r);
+}
+
+static bool is_there(sqlite3_stmt *st, uint32_t id)
+{
+    return sqlite3_column_type(st, (int)id) != SQLITE_NULL;
+}
+
+static bool read_task(sqlite3_stmt *st, struct store_task *task, const struct row_names *names)
+{
+    uint32_t options = row_submissions.count, life = options + row_options.count;
+    task->has_options = is_there(st, options);
+    return row_read(st, 0, &row_submissions, task, names) &&
+           (!task->has_options || row_read(st, options, &row_options, task, names)) &&
+           (!is_there(st, life) || row_read(st, life, &row_lives, task, names));
 }
 
 static bool task_row(void *arg, sqlite3_stmt *st)
 {
     struct reading *r = arg;
     struct store_task task = {0};
-    if (row_read(st, &row_tasks, &task, &r->store->names))
+    if (read_task(st, &task, &r->store->names))
         return r->reader->task(r->reader->arg, &task) || stopped(r);
     snprintf(r->error, r->size,
              "the store cannot be read: the row %lld of `tasks` has a state, or a durability, "
@@ -72,7 +86,7 @@ static bool event_row(void *arg, sqlite3_stmt *st)
 {
     struct reading *r = arg;
     struct store_event event = {0};
-    row_read(st, &row_events, &event, &r->store->names);
+    row_read(st, 0, &row_events, &event, &r->store->names);
     return r->reader->event(r->reader->arg, &event) || stopped(r);
 }
 
@@ -84,6 +98,13 @@ static int table(struct reading *r, const struct row_map *m,
     return each(r->store, sql, row, r, r->error, r->size);
 }
 
+static int tasks(struct reading *r)
+{
+    char sql[ROW_SQL_MAX];
+    row_select_tasks_sql(sql);
+    return each(r->store, sql, task_row, r, r->error, r->size);
+}
+
 int store_load(struct store *s, const struct store_reader *reader, char *error, size_t size)
 {
     struct reading r = {.store = s, .reader = reader, .error = error, .size = size};
@@ -93,8 +114,7 @@ int store_load(struct store *s, const struct store_reader *reader, char *error, 
         return fail(s, error, size);
     reader->counts(reader->arg, &counts);
     if (each(s, "SELECT method FROM paused_queues ORDER BY method", queue_row, &r, error, size) ||
-        table(&r, &row_crons, cron_row) || table(&r, &row_tasks, task_row) ||
-        table(&r, &row_events, event_row))
+        table(&r, &row_crons, cron_row) || tasks(&r) || table(&r, &row_events, event_row))
         return -1;
     return 0;
 }

@@ -48,8 +48,10 @@ static int fail_sqlite(struct store *s, const char *path, char *error, size_t si
 static const char *const texts[STATEMENTS] = {
     [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",
     [STATEMENT_COMMIT] = "COMMIT",
-    [STATEMENT_SETTLE] = "UPDATE tasks SET after = NULL WHERE id = ?1",
-    [STATEMENT_REMOVE] = "DELETE FROM tasks WHERE id = ?1",
+    [STATEMENT_SETTLE] = "UPDATE options SET after = NULL WHERE id = ?1",
+    [STATEMENT_REMOVE] = "DELETE FROM submissions WHERE id = ?1",
+    [STATEMENT_REMOVE_OPTIONS] = "DELETE FROM options WHERE id = ?1",
+    [STATEMENT_REMOVE_LIFE] = "DELETE FROM lives WHERE id = ?1",
     [STATEMENT_REMOVE_EVENTS] = "DELETE FROM events WHERE task = ?1",
     [STATEMENT_TRIM_EVENTS] = "DELETE FROM events WHERE task = ?1 AND seq < ?2",
     [STATEMENT_CRON_REMOVE] = "DELETE FROM crons WHERE name = ?1",
@@ -58,14 +60,16 @@ static const char *const texts[STATEMENTS] = {
     [STATEMENT_COUNT] = "SELECT count(*), sum(state = 'done'), sum(state = 'failed'), "
                         "sum(state = 'cancelled'), sum(state = 'expired'), sum(state = 'dead'), "
                         "max(id) FROM "
-                        "(SELECT id, state FROM tasks WHERE id >= ?1 ORDER BY id LIMIT ?2)",
+                        "(SELECT submissions.id, state FROM submissions LEFT JOIN lives ON "
+                        "lives.id = submissions.id WHERE submissions.id >= ?1 "
+                        "ORDER BY submissions.id LIMIT ?2)",
     [STATEMENT_COUNTERS] = "SELECT submitted, done, failed, cancelled, expired, dead, last_id "
                            "FROM counters",
     [STATEMENT_ADD] = "UPDATE counters SET submitted = submitted + ?1, done = done + ?2, "
                       "failed = failed + ?3, cancelled = cancelled + ?4, expired = expired + ?5, "
                       "dead = dead + ?6, last_id = max(last_id, ?7), commits = commits + 1"};
 
-static int prepare_text(struct store *s, enum store_statement which, const char *sql)
+int store_prepare(struct store *s, enum store_statement which, const char *sql)
 {
     return sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &s->statements[which],
                               NULL);
@@ -75,19 +79,15 @@ static int prepare(struct store *s)
 {
     char sql[ROW_SQL_MAX];
     for (unsigned n = 0; n < STATEMENTS; n++)
-        if (texts[n] && prepare_text(s, n, texts[n]) != SQLITE_OK)
+        if (texts[n] && store_prepare(s, n, texts[n]) != SQLITE_OK)
             return -1;
     int rc = put_open(s);
-    row_put_sql(&row_tasks, false, sql);
-    rc = rc != SQLITE_OK ? rc : prepare_text(s, STATEMENT_PUT, sql);
-    row_put_sql(&row_tasks, true, sql);
-    rc = rc != SQLITE_OK ? rc : prepare_text(s, STATEMENT_PUT_PLAIN, sql);
-    row_change_sql(&row_tasks, sql);
-    rc = rc != SQLITE_OK ? rc : prepare_text(s, STATEMENT_CHANGE, sql);
+    row_upsert_sql(&row_lives, &row_submissions, sql);
+    rc = rc != SQLITE_OK ? rc : store_prepare(s, STATEMENT_CHANGE, sql);
     row_insert_sql(&row_events, "REPLACE", sql);
-    rc = rc != SQLITE_OK ? rc : prepare_text(s, STATEMENT_EVENT, sql);
+    rc = rc != SQLITE_OK ? rc : store_prepare(s, STATEMENT_EVENT, sql);
     row_insert_sql(&row_crons, "REPLACE", sql);
-    rc = rc != SQLITE_OK ? rc : prepare_text(s, STATEMENT_CRON_PUT, sql);
+    rc = rc != SQLITE_OK ? rc : store_prepare(s, STATEMENT_CRON_PUT, sql);
     return rc == SQLITE_OK ? 0 : -1;
 }
 

@@ -1,33 +1,58 @@
-/* New tasks that follow one another in a batch are put by one statement: it reads them from a table
- * that is only a view of the batch.  A statement for each, with its values bound, costs twice as
- * much, as it finds the end of the tree anew each time. */
+/* New tasks that follow one another in a batch are put by one statement a table: it reads them from
+ * a table that is only a view of the batch.  A statement for each, with its values bound, costs
+ * twice as much, as it finds the end of the tree anew each time. */
 #include "server/store/store_parts.h"
+
+/* --- The tables that a task may have a row in --- */
+
+static bool always(const struct store_task *task)
+{
+    (void)task;
+    return true;
+}
+
+static bool has_options(const struct store_task *task)
+{
+    return task->has_options;
+}
+
+struct put_part {
+    enum store_statement statement;
+    const struct row_map *map;
+    const char *verb;   /* of the statement */
+    const char *source; /* the table that it reads */
+    bool (*has)(const struct store_task *task);
+};
+
+/* OR FAIL: what stands before a row that is refused stays, and the rest is put from there.  Behind
+ * the first, a row that is there already has no task: somebody has left it. */
+static const struct put_part parts[PUT_PARTS] = {
+    {STATEMENT_PUT, &row_submissions, "INSERT OR FAIL", ROW_BATCH "submissions", always},
+    {STATEMENT_PUT_OPTIONS, &row_options, "REPLACE", ROW_BATCH "options", has_options},
+    {STATEMENT_PUT_LIFE, &row_lives, "REPLACE", ROW_BATCH "lives", row_has_life}};
 
 /* --- The batch as a table --- */
 
 struct batch_table {
     sqlite3_vtab base; /* first */
     struct store *store;
+    const struct put_part *part;
 };
 
-static struct store *store_of(const sqlite3_vtab_cursor *cursor)
-{
-    return ((struct batch_table *)cursor->pVtab)->store;
-}
-
-static int table_connect(sqlite3 *db, void *store, int argc, const char *const *argv,
+static int table_connect(sqlite3 *db, void *source, int argc, const char *const *argv,
                          sqlite3_vtab **out, char **error)
 {
+    const struct put_source *s = source;
+    char sql[ROW_SQL_MAX];
     (void)argc;
     (void)argv;
     (void)error;
-    char sql[ROW_SQL_MAX];
-    row_batch_sql(&row_tasks, sql);
+    row_batch_sql(parts[s->part].map, sql);
     int rc = sqlite3_declare_vtab(db, sql);
     struct batch_table *table = rc == SQLITE_OK ? sqlite3_malloc(sizeof *table) : NULL;
     if (!table)
         return rc == SQLITE_OK ? SQLITE_NOMEM : rc;
-    *table = (struct batch_table){.store = store};
+    *table = (struct batch_table){.store = s->store, .part = &parts[s->part]};
     *out = &table->base;
     return SQLITE_OK;
 }
@@ -46,6 +71,11 @@ static int table_plan(sqlite3_vtab *table, sqlite3_index_info *info)
     return SQLITE_OK;
 }
 
+static const struct batch_table *table_of(const sqlite3_vtab_cursor *cursor)
+{
+    return (const struct batch_table *)cursor->pVtab;
+}
+
 static int cursor_open(sqlite3_vtab *table, sqlite3_vtab_cursor **out)
 {
     (void)table;
@@ -59,39 +89,49 @@ static int cursor_close(sqlite3_vtab_cursor *cursor)
     return SQLITE_OK;
 }
 
+/* To the next that has a row here, this one included. */
+static void seek(struct store *s, const struct put_part *part)
+{
+    while (s->put_at < s->put_end &&
+           (s->batch[s->put_at]->error != STORE_OK || !part->has(&s->batch[s->put_at]->task)))
+        s->put_at++;
+}
+
 static int cursor_filter(sqlite3_vtab_cursor *cursor, int plan, const char *text, int argc,
                          sqlite3_value **argv)
 {
-    (void)cursor;
     (void)plan;
     (void)text;
     (void)argc;
     (void)argv;
+    seek(table_of(cursor)->store, table_of(cursor)->part);
     return SQLITE_OK;
 }
 
 static int cursor_next(sqlite3_vtab_cursor *cursor)
 {
-    store_of(cursor)->put_at++;
+    table_of(cursor)->store->put_at++;
+    seek(table_of(cursor)->store, table_of(cursor)->part);
     return SQLITE_OK;
 }
 
 static int cursor_eof(sqlite3_vtab_cursor *cursor)
 {
-    const struct store *s = store_of(cursor);
+    const struct store *s = table_of(cursor)->store;
     return s->put_at == s->put_end;
 }
 
 static int cursor_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int column)
 {
-    const struct store *s = store_of(cursor);
-    row_give(to, &row_tasks, (uint32_t)column, &s->batch[s->put_at]->task, &s->names);
+    const struct batch_table *table = table_of(cursor);
+    const struct store *s = table->store;
+    row_give(to, table->part->map, (uint32_t)column, &s->batch[s->put_at]->task, &s->names);
     return SQLITE_OK;
 }
 
 static int cursor_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *id)
 {
-    *id = store_of(cursor)->put_at;
+    *id = table_of(cursor)->store->put_at;
     return SQLITE_OK;
 }
 
@@ -108,38 +148,58 @@ static const sqlite3_module batch_module = {.xConnect = table_connect,
 
 int put_open(struct store *s)
 {
-    return sqlite3_create_module(s->db, ROW_BATCH, &batch_module, s);
+    char sql[ROW_SQL_MAX];
+    int rc = SQLITE_OK;
+    for (unsigned n = 0; n < PUT_PARTS && rc == SQLITE_OK; n++) {
+        s->sources[n] = (struct put_source){.store = s, .part = n};
+        rc = sqlite3_create_module(s->db, parts[n].source, &batch_module, &s->sources[n]);
+        row_put_sql(parts[n].map, parts[n].verb, sql);
+        rc = rc != SQLITE_OK ? rc : store_prepare(s, parts[n].statement, sql);
+    }
+    return rc;
 }
 
-/* --- The statement --- */
-
-static bool is_plain(const struct store_op *op)
-{
-    return row_is_plain(&row_tasks, &op->task);
-}
+/* --- The statements --- */
 
 uint32_t put_run(const struct store *s, uint32_t from, uint32_t count)
 {
     uint32_t end = from + 1;
-    bool plain = is_plain(s->batch[from]);
-    while (end < count && s->batch[end]->verb == STORE_PUT && is_plain(s->batch[end]) == plain)
+    while (end < count && s->batch[end]->verb == STORE_PUT)
         end++;
     return end;
 }
 
-/* OR FAIL: what stands before a row that is refused stays, and the rest is put from there. */
-int put_all(struct store *s, uint32_t from, uint32_t end)
+/* A task is there whole, or not at all. */
+static int refuse(struct store *s, struct store_op *op, const struct put_part *part)
 {
-    bool plain = is_plain(s->batch[from]);
-    sqlite3_stmt *st = s->statements[plain ? STATEMENT_PUT_PLAIN : STATEMENT_PUT];
+    op->error = STORE_REFUSED;
+    return part == parts ? SQLITE_OK : store_take_out(s, op->task.id);
+}
+
+static int put_rows(struct store *s, const struct put_part *part, uint32_t from, uint32_t end)
+{
     int rc = SQLITE_OK;
     s->put_end = end;
-    for (s->put_at = from; s->put_at < end; s->put_at++) {
-        rc = store_run(st);
-        if (s->put_at == end || !store_is_its_own(rc))
-            break;
-        s->batch[s->put_at]->error = STORE_REFUSED;
-        rc = SQLITE_OK;
+    for (s->put_at = from; rc == SQLITE_OK && s->put_at < end; s->put_at++) {
+        rc = store_run(s->statements[part->statement]);
+        if (s->put_at < end && store_is_its_own(rc))
+            rc = refuse(s, s->batch[s->put_at], part);
     }
+    return rc;
+}
+
+static bool any_has(const struct store *s, const struct put_part *part, uint32_t from, uint32_t end)
+{
+    while (from < end && !part->has(&s->batch[from]->task))
+        from++;
+    return from < end;
+}
+
+int put_all(struct store *s, uint32_t from, uint32_t end)
+{
+    int rc = SQLITE_OK;
+    for (unsigned n = 0; n < PUT_PARTS && rc == SQLITE_OK; n++)
+        if (any_has(s, &parts[n], from, end))
+            rc = put_rows(s, &parts[n], from, end);
     return rc;
 }

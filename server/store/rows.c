@@ -1,60 +1,64 @@
 #include "server/store/rows.h"
 
 #include <assert.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
-#define AT(type, field) offsetof(struct type, field)
-#define TASK(kind, f)   COLUMN_##kind, AT(store_task, f), COLUMN_STAYS, 0, false
-#define SELDOM(kind, f) COLUMN_##kind, AT(store_task, f), COLUMN_STAYS, 0, true
-#define LIFE(kind, f)   COLUMN_##kind, AT(store_task, f), COLUMN_CHANGES, 0, true
-#define CRON(kind, f)   COLUMN_##kind, AT(store_cron, f), COLUMN_STAYS, 0, false
-#define EVENT(kind, f)  COLUMN_##kind, AT(store_event, f), COLUMN_STAYS, 0, false
+#define TASK(kind, f)  COLUMN_##kind, offsetof(struct store_task, f), 0, false
+#define CRON(kind, f)  COLUMN_##kind, offsetof(struct store_cron, f), 0, false
+#define EVENT(kind, f) COLUMN_##kind, offsetof(struct store_event, f), 0, false
+#define NAMED(list, f) COLUMN_NAME, offsetof(struct store_task, f), list, false
 #define MAP(t, o, c)                                                                               \
     {                                                                                              \
         .table = t, .order = o, .columns = c, .count = sizeof c / sizeof *c                        \
     }
 
-/* The first is what CHANGE finds the row by.  In the order of the table, which spares PUT a copy.
- */
-static const struct row_column task_columns[] = {
+/* In the order of the tables, which spares PUT a copy. */
+static const struct row_column submission_columns[] = {
     {"id", TASK(U64, id)},
-    {"state", COLUMN_NAME, AT(store_task, state), COLUMN_CHANGES, NAMES_STATE, false},
     {"method", TASK(TEXT, method)},
     {"tenant", TASK(TEXT, tenant)},
-    {"key", SELDOM(TEXT, key)},
-    {"coalesce_key", SELDOM(TEXT, coalesce)},
-    {"limit_key", SELDOM(TEXT, limit_key)},
-    {"limit_max", SELDOM(U32, limit)},
-    {"rate_key", SELDOM(TEXT, rate_key)},
-    {"rate_max", SELDOM(U32, rate)},
-    {"rate_per_ns", SELDOM(U64, rate_per)},
-    {"priority", TASK(U8, priority)},
-    {"durable", COLUMN_NAME, AT(store_task, durable), COLUMN_STAYS, NAMES_DURABLE, false},
+    {"durable", NAMED(NAMES_DURABLE, durable)},
     {"created_at", TASK(U64, created)},
-    {"due_at", LIFE(U64, due_at)},
-    {"deadline_at", SELDOM(U64, deadline_at)},
-    {"timeout_ns", SELDOM(U64, timeout)},
-    {"retries", SELDOM(U32, retries)},
+    {"params", TASK(BLOB, params)},
+};
+const struct row_map row_submissions = MAP("submissions", "id", submission_columns);
+
+static const struct row_column option_columns[] = {
+    {"id", TASK(U64, id)},
+    {"key", TASK(TEXT, key)},
+    {"coalesce_key", TASK(TEXT, coalesce)},
+    {"limit_key", TASK(TEXT, limit_key)},
+    {"limit_max", TASK(U32, limit)},
+    {"rate_key", TASK(TEXT, rate_key)},
+    {"rate_max", TASK(U32, rate)},
+    {"rate_per_ns", TASK(U64, rate_per)},
+    {"priority", TASK(U8, priority)},
+    {"deadline_at", TASK(U64, deadline_at)},
+    {"timeout_ns", TASK(U64, timeout)},
+    {"retries", TASK(U32, retries)},
     {"backoff_ns", TASK(U64, backoff)},
     {"backoff_max_ns", TASK(U64, backoff_max)},
     {"jitter", TASK(U8, jitter)},
     {"keep_ns", TASK(U64, keep)},
     {"keep_size", TASK(U64, keep_size)},
-    {"after", SELDOM(BLOB, after)},
-    {"attempt", LIFE(U32, attempt)},
-    {"failures", LIFE(U32, failures)},
-    {"crashes", LIFE(U32, crashes)},
-    {"started_at", LIFE(U64, started_at)},
-    {"ended_at", LIFE(U64, ended_at)},
-    {"error_code", LIFE(TEXT, error_code)},
-    {"error_text", LIFE(TEXT, error_text)},
-    {"params", TASK(BLOB, params)},
-    {"result", COLUMN_BLOB, AT(store_task, result), COLUMN_FILLED, 0, true},
-    {"cancel_asked", LIFE(U8, cancel_asked)},
+    {"after", TASK(BLOB, after)},
 };
-const struct row_map row_tasks = MAP("tasks", "id", task_columns);
+const struct row_map row_options = MAP("options", "id", option_columns);
+
+static const struct row_column life_columns[] = {
+    {"id", TASK(U64, id)},
+    {"state", NAMED(NAMES_STATE, state)},
+    {"attempt", TASK(U32, attempt)},
+    {"failures", TASK(U32, failures)},
+    {"crashes", TASK(U32, crashes)},
+    {"cancel_asked", TASK(U8, cancel_asked)},
+    {"due_at", TASK(U64, due_at)},
+    {"started_at", TASK(U64, started_at)},
+    {"ended_at", TASK(U64, ended_at)},
+    {"error_code", TASK(TEXT, error_code)},
+    {"error_text", TASK(TEXT, error_text)},
+    {"result", COLUMN_BLOB, offsetof(struct store_task, result), 0, true},
+};
+const struct row_map row_lives = MAP("lives", "id", life_columns);
 
 static const struct row_column cron_columns[] = {
     {"name", CRON(TEXT, name)},      {"schedule", CRON(TEXT, schedule)},
@@ -72,82 +76,11 @@ static const struct row_column event_columns[] = {
 };
 const struct row_map row_events = MAP("events", "task, seq", event_columns);
 
-/* --- Text of the statements --- */
-
-struct sql {
-    char *at;
-    size_t len;
-};
-
-static void __attribute__((format(printf, 2, 3))) add(struct sql *s, const char *format, ...)
+/* Each of life_columns. */
+bool row_has_life(const struct store_task *t)
 {
-    va_list args;
-    va_start(args, format);
-    int len = vsnprintf(s->at + s->len, ROW_SQL_MAX - s->len, format, args);
-    va_end(args);
-    s->len += (size_t)len;
-    assert(s->len < ROW_SQL_MAX); /* the lists above are constant */
-}
-
-static void add_names(struct sql *s, const struct row_map *m, bool plain)
-{
-    for (uint32_t n = 0; n < m->count; n++)
-        if (!plain || !m->columns[n].seldom)
-            add(s, "%s%s", n ? ", " : "", m->columns[n].name);
-}
-
-void row_insert_sql(const struct row_map *m, const char *verb, char sql[static ROW_SQL_MAX])
-{
-    struct sql s = {.at = sql};
-    add(&s, "%s INTO %s (", verb, m->table);
-    add_names(&s, m, false);
-    for (uint32_t n = 0; n < m->count; n++)
-        add(&s, "%s?%u", n ? ", " : ") VALUES (", n + 1);
-    add(&s, ")");
-}
-
-void row_put_sql(const struct row_map *m, bool plain, char sql[static ROW_SQL_MAX])
-{
-    struct sql s = {.at = sql};
-    add(&s, "INSERT OR FAIL INTO %s (", m->table);
-    add_names(&s, m, plain);
-    add(&s, ") SELECT ");
-    add_names(&s, m, plain);
-    add(&s, " FROM " ROW_BATCH);
-}
-
-void row_batch_sql(const struct row_map *m, char sql[static ROW_SQL_MAX])
-{
-    struct sql s = {.at = sql};
-    add(&s, "CREATE TABLE " ROW_BATCH " (");
-    add_names(&s, m, false);
-    add(&s, ")");
-}
-
-void row_change_sql(const struct row_map *m, char sql[static ROW_SQL_MAX])
-{
-    struct sql s = {.at = sql};
-    const char *between = " SET ";
-    add(&s, "UPDATE %s", m->table);
-    for (uint32_t n = 0; n < m->count; n++) {
-        const struct row_column *c = &m->columns[n];
-        if (c->change == COLUMN_STAYS)
-            continue;
-        if (c->change == COLUMN_FILLED)
-            add(&s, "%s%s = ifnull(?%u, %s)", between, c->name, n + 1, c->name);
-        else
-            add(&s, "%s%s = ?%u", between, c->name, n + 1);
-        between = ", ";
-    }
-    add(&s, " WHERE %s = ?1", m->columns[0].name);
-}
-
-void row_select_sql(const struct row_map *m, char sql[static ROW_SQL_MAX])
-{
-    struct sql s = {.at = sql};
-    add(&s, "SELECT ");
-    add_names(&s, m, false);
-    add(&s, " FROM %s ORDER BY %s", m->table, m->order);
+    return t->state || t->attempt || t->failures || t->crashes || t->cancel_asked || t->due_at ||
+           t->started_at || t->ended_at || t->error_code.len || t->error_text.len || t->result.len;
 }
 
 /* --- Structures into rows --- */
@@ -195,14 +128,12 @@ static int bind(sqlite3_stmt *st, int index, const void *field, const struct row
     return SQLITE_INTERNAL;
 }
 
-int row_bind(sqlite3_stmt *st, const struct row_map *m, const void *row, bool change,
+int row_bind(sqlite3_stmt *st, const struct row_map *m, const void *row,
              const struct row_names *names)
 {
     sqlite3_clear_bindings(st);
     for (uint32_t n = 0; n < m->count; n++) {
         const struct row_column *c = &m->columns[n];
-        if (change && n > 0 && c->change == COLUMN_STAYS)
-            continue;
         int rc = bind(st, (int)n + 1, (const char *)row + c->at, c, names);
         if (rc != SQLITE_OK)
             return rc;
@@ -256,32 +187,6 @@ void row_give(sqlite3_context *to, const struct row_map *m, uint32_t column, con
     }
 }
 
-static bool is_empty(const void *field, enum column_kind kind)
-{
-    switch (kind) {
-    case COLUMN_U64:
-        return *(const uint64_t *)field == 0;
-    case COLUMN_U32:
-        return *(const uint32_t *)field == 0;
-    case COLUMN_U8:
-    case COLUMN_NAME:
-        return *(const uint8_t *)field == 0;
-    case COLUMN_TEXT:
-    case COLUMN_BLOB:
-        return ((const struct span *)field)->len == 0;
-    }
-    return false;
-}
-
-bool row_is_plain(const struct row_map *m, const void *row)
-{
-    for (uint32_t n = 0; n < m->count; n++)
-        if (m->columns[n].seldom &&
-            !is_empty((const char *)row + m->columns[n].at, m->columns[n].kind))
-            return false;
-    return true;
-}
-
 /* --- Rows into structures --- */
 
 /* Of text, too: the bytes as they are in the file. */
@@ -325,10 +230,11 @@ static bool read(sqlite3_stmt *st, int index, void *field, const struct row_colu
     return false;
 }
 
-bool row_read(sqlite3_stmt *st, const struct row_map *m, void *row, const struct row_names *names)
+bool row_read(sqlite3_stmt *st, uint32_t first, const struct row_map *m, void *row,
+              const struct row_names *names)
 {
     for (uint32_t n = 0; n < m->count; n++)
-        if (!read(st, (int)n, (char *)row + m->columns[n].at, &m->columns[n], names))
+        if (!read(st, (int)(first + n), (char *)row + m->columns[n].at, &m->columns[n], names))
             return false;
     return true;
 }

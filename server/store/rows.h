@@ -20,11 +20,9 @@ enum column_kind {
 struct row_column {
     const char *name;
     enum column_kind kind;
-    size_t at; /* offset of the field */
-    /* Written by CHANGE too: as it is, or only if it is not empty. */
-    enum { COLUMN_STAYS, COLUMN_CHANGES, COLUMN_FILLED } change;
+    size_t at;     /* offset of the field */
     uint8_t names; /* COLUMN_NAME: which list */
-    bool seldom;   /* most rows have none, so that there is a shorter way without */
+    bool stays;    /* an empty one leaves what is there */
 };
 
 /* Lists of names; the values are their indices. */
@@ -43,30 +41,42 @@ struct row_map {
     uint32_t count;
 };
 
-extern const struct row_map row_tasks, row_crons, row_events;
+/* A task is a row of the first, one of the second if it has options, and one of the third if it has
+ * been anything but queued: most have neither when they come. */
+extern const struct row_map row_submissions, row_options, row_lives;
+extern const struct row_map row_crons, row_events;
 
-#define ROW_BATCH "new_tasks" /* the table that a PUT reads */
+bool row_has_life(const struct store_task *task);
 
-enum { ROW_SQL_MAX = 2048 };
-void row_insert_sql(const struct row_map *m, const char *verb, char sql[static ROW_SQL_MAX]);
-void row_put_sql(const struct row_map *m, bool plain, char sql[static ROW_SQL_MAX]);
-void row_batch_sql(const struct row_map *m, char sql[static ROW_SQL_MAX]); /* of ROW_BATCH */
-void row_change_sql(const struct row_map *m, char sql[static ROW_SQL_MAX]);
-void row_select_sql(const struct row_map *m, char sql[static ROW_SQL_MAX]);
-
-/* Binds a structure; its spans stay as they are until the statement has run.  `change`: for
- * row_change_sql().  An SQLite code. */
-int row_bind(sqlite3_stmt *st, const struct row_map *m, const void *row, bool change,
+/* Binds a structure; its spans stay as they are until the statement has run.  An SQLite code. */
+int row_bind(sqlite3_stmt *st, const struct row_map *m, const void *row,
              const struct row_names *names);
 
 /* One column of a structure, to a statement that reads it.  Spans stay as they are until that has
  * run.  An empty field is not given: what SQLite has not been told is NULL. */
 void row_give(sqlite3_context *to, const struct row_map *m, uint32_t column, const void *row,
               const struct row_names *names);
-bool row_is_plain(const struct row_map *m, const void *row); /* has none of the seldom columns */
 
-/* The row that a SELECT stands on.  Spans are valid until its next step.  False: a name that is in
- * no list. */
-bool row_read(sqlite3_stmt *st, const struct row_map *m, void *row, const struct row_names *names);
+/* Fields from the row that a SELECT stands on, whose column `first` is the map's first.  Spans are
+ * valid until its next step.  False: a name that is in no list. */
+bool row_read(sqlite3_stmt *st, uint32_t first, const struct row_map *m, void *row,
+              const struct row_names *names);
+
+/* --- row_sql.c: the texts of the statements --- */
+
+#define ROW_BATCH "new_" /* and the table's name: what a PUT reads */
+
+enum { ROW_SQL_MAX = 2048 };
+/* INSERT of bound values; `verb` may be REPLACE. */
+void row_insert_sql(const struct row_map *m, const char *verb, char sql[static ROW_SQL_MAX]);
+/* INSERT of all that the batch has. */
+void row_put_sql(const struct row_map *m, const char *verb, char sql[static ROW_SQL_MAX]);
+void row_batch_sql(const struct row_map *m, char sql[static ROW_SQL_MAX]); /* CREATE TABLE of it */
+/* A row of `m`, new or in place of the old one, if `of` has one of that id; bound as an INSERT. */
+void row_upsert_sql(const struct row_map *m, const struct row_map *of,
+                    char sql[static ROW_SQL_MAX]);
+void row_select_sql(const struct row_map *m, char sql[static ROW_SQL_MAX]); /* in order */
+/* Whole tasks by id: the columns of the three maps, one after another. */
+void row_select_tasks_sql(char sql[static ROW_SQL_MAX]);
 
 #endif

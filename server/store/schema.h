@@ -11,6 +11,7 @@ enum { SCHEMA_APPLICATION = 0x4572676e /* "Ergn": marks the file as ours */ };
 /* schema.sql: the first version.  A change of the tables is a step of its own, put behind it in
  * schema_upgrade.c; what was released is not changed any more. */
 extern const char schema_first[];
+extern const char schema_upgrade_3[]; /* upgrade_3.sql */
 
 /* schema_steps[n] makes version n + 1 of version n; version 0 is an empty file. */
 extern const char *const schema_steps[];

@@ -3,9 +3,9 @@
 #include "server/store/schema.h"
 
 /* 1: to be cancelled as soon as the attempt that runs has returned. */
-static const char cancel_asked[] = "ALTER TABLE tasks ADD COLUMN cancel_asked INTEGER";
+static const char upgrade_2[] = "ALTER TABLE tasks ADD COLUMN cancel_asked INTEGER";
 
-const char *const schema_steps[] = {schema_first, cancel_asked};
+const char *const schema_steps[] = {schema_first, upgrade_2, schema_upgrade_3};
 const unsigned schema_version = sizeof schema_steps / sizeof *schema_steps;
 
 const char schema_not_ours[] = "it is not a store of ergond; name another file, or move this one";

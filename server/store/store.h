@@ -2,8 +2,9 @@
  *
  * WAL, synchronous=FULL.  One writer thread: it takes what came in during the last commit, applies
  * it in one transaction, commits, and gives each operation back with its outcome (natural group
- * commit: nobody waits for a timer, and a busy store commits more at once).  Who pushes operations
- * (the client: one activator) never waits for a disk.
+ * commit: a busy store commits more at once).  Few operations are gathered by the client's thread
+ * while the store is busy or the client is, see client.c.  Who pushes operations (the client: one
+ * activator) never waits for a disk.
  *
  * Order: operations are applied, committed and given back in the order in which they were pushed.
  * An operation that failed has changed nothing.  After a failed commit nothing is taken until a
@@ -11,8 +12,9 @@
  * come back at once, with the error.  (Should the process end before, it is open whether that one
  * failed commit happened: whole, or not at all.)
  *
- * The schema stands in schema.sql, with a version in the file; docs/tasks.md shows how to look into
- * it with sqlite3.  Times are Unix times in nanoseconds, by the wall clock; 0: none. */
+ * The schema stands in schema.sql and upgrade_3.sql, with a version in the file; docs/tasks.md
+ * shows how to look into it with sqlite3.  Times are Unix times in nanoseconds, by the wall clock;
+ * 0: none. */
 #ifndef ERGON_STORE_H
 #define ERGON_STORE_H
 
@@ -39,28 +41,32 @@ enum store_error {
 };
 const char *store_error_text(enum store_error e); /* what is wrong and what to do; constant */
 
-/* A task as a row.  Empty spans and zeros are stored as NULL.  What stands behind the line changes
- * during its life. */
+/* A task, in up to three rows: as it was submitted; its options, if it has any; its life, once it
+ * has been anything but queued.  Empty spans and zeros are stored as NULL. */
 struct store_task {
     uint64_t id;
-    struct span method, tenant, key, coalesce, limit_key, rate_key;
+    struct span method, tenant;
     struct span params; /* raw MessagePack */
-    struct span after;  /* ids, 8 bytes each, big endian */
     uint64_t created;   /* Unix ns, as all that ends in _at */
+    uint8_t durable;
+    /* --- Options: only if it is said that it has them; else they are neither written nor read. */
+    bool has_options;
+    uint8_t priority;
+    uint8_t jitter; /* percent */
+    struct span key, coalesce, limit_key, rate_key;
+    struct span after; /* ids, 8 bytes each, big endian */
     uint64_t deadline_at;
     uint64_t timeout, backoff, backoff_max, keep; /* ns */
     uint64_t rate_per;                            /* ns */
     uint64_t keep_size;                           /* bytes */
     uint32_t retries, limit, rate;
-    uint8_t priority, durable;
-    uint8_t jitter; /* percent */
-    /* --- */
-    uint8_t state;        /* enum ledger_state: stored as its name */
+    /* --- Life: what changes. */
+    uint8_t state;        /* as options.states: stored as its name; 0: queued */
+    uint8_t cancel_asked; /* 1: it is to be cancelled when the attempt that runs has returned */
+    bool settled;         /* CHANGE: what it came after counts no more; `after` is emptied */
     uint32_t attempt;     /* the last that was begun; 0: none */
     uint32_t failures;    /* attempts that failed: what the retries are counted by */
     uint32_t crashes;     /* of the server, while it ran */
-    uint8_t cancel_asked; /* 1: it is to be cancelled when the attempt that runs has returned */
-    bool settled;         /* CHANGE: what it came after counts no more; `after` is emptied */
     uint64_t due_at;      /* not to be run before */
     uint64_t started_at, ended_at;
     struct span error_code, error_text; /* why the last attempt failed, or how it ended */
@@ -92,9 +98,9 @@ struct store_counts {
 };
 
 enum store_verb {
-    STORE_PUT,         /* task: a new row */
-    STORE_CHANGE,      /* task: everything behind the line; result only if it is not empty */
-    STORE_REMOVE,      /* task.id: the row and its history */
+    STORE_PUT,         /* task: a new one */
+    STORE_CHANGE,      /* task: its life; the result only if it is not empty */
+    STORE_REMOVE,      /* task.id: its rows and its history */
     STORE_EVENT,       /* event */
     STORE_CRON_PUT,    /* cron: new, or in place of the one of its name */
     STORE_CRON_REMOVE, /* cron.name */
@@ -117,6 +123,7 @@ struct store_audit {
  * until the operation comes back. */
 struct store_op {
     struct lane_item item; /* first */
+    struct store_op *next; /* private: of those that are gathered */
     enum store_verb verb;
     enum store_error error;  /* when it comes back */
     void *owner;             /* the client's */
@@ -133,7 +140,8 @@ struct store_op {
 
 struct store_options {
     const char *path; /* of the file; its folder exists */
-    /* State names by enum ledger_state, so that people can read the file. */
+    /* State names by enum ledger_state, so that people can read the file.  The first is what a task
+     * without a life is in. */
     const char *const *states;
     uint32_t state_count;
     const char *vfs; /* of SQLite; NULL: the default; tests bring theirs */

@@ -1,10 +1,12 @@
 /* The insides of the store, for the files of this folder.
  *
  *   open.c     the file opened, locked, brought up to date       load.c     read back at the start
- *   writer.c   the thread, its lanes, its round                  commit.c   one batch, one commit
- *   apply.c    one operation                                     rows.c     structures and rows
+ *   client.c   the client's side of the lanes                    writer.c   the thread, its round
+ *   commit.c   one batch, one commit                             apply.c    one operation
+ *   put.c      new tasks, many by one statement
+ *   rows.c     structures and rows                               row_sql.c  the statements of these
  *   checkpoint.c   the log goes into the file, in small steps    schema_upgrade.c   older versions
- *   put.c      new tasks, many by one statement                  log_vfs.c  the log, once a commit
+ *   log_vfs.c  the log, once a commit
  *
  * The connection is one thread's at a time: of who opens, then the writer's, then of who closes. */
 #ifndef ERGON_STORE_PARTS_H
@@ -28,11 +30,14 @@ enum {
 enum store_statement {
     STATEMENT_BEGIN,
     STATEMENT_COMMIT,
-    STATEMENT_PUT,
-    STATEMENT_PUT_PLAIN,
+    STATEMENT_PUT, /* and its options, and its life */
+    STATEMENT_PUT_OPTIONS,
+    STATEMENT_PUT_LIFE,
     STATEMENT_CHANGE,
     STATEMENT_SETTLE,
     STATEMENT_REMOVE,
+    STATEMENT_REMOVE_OPTIONS,
+    STATEMENT_REMOVE_LIFE,
     STATEMENT_REMOVE_EVENTS,
     STATEMENT_EVENT,
     STATEMENT_TRIM_EVENTS,
@@ -51,6 +56,12 @@ struct store_figures {
     figure error; /* enum store_error */
 };
 
+enum { PUT_PARTS = 3 /* tables that a task may have a row in */ };
+struct put_source {
+    struct store *store;
+    unsigned part;
+};
+
 struct store {
     sqlite3 *db;
     sqlite3_stmt *statements[STATEMENTS];
@@ -61,7 +72,8 @@ struct store {
 
     /* The writer's. */
     struct store_op *batch[STORE_BATCH_MAX];
-    uint32_t put_at, put_end; /* of the batch: what the statement that puts tasks reads */
+    struct put_source sources[PUT_PARTS];
+    uint32_t put_at, put_end; /* of the batch: what a statement that puts tasks reads */
     struct store_counts add;  /* of the batch */
     uint64_t last_id;         /* of the batch; 0: none */
     enum store_error broken;  /* STORE_OK: it works */
@@ -77,13 +89,21 @@ struct store {
     struct poller *poller;
     struct waker waker;
     pthread_t thread;
-    bool started, stopped; /* the client's */
+
+    /* The client's. */
+    struct activator *client;
+    struct store_op *gathered, *gathered_last; /* pushed, and not handed over */
+    uint32_t gathered_count, under_way;        /* operations; handed over, and not taken back */
+    struct round_hook rest;                    /* armed while something is gathered for the next */
+    bool started, stopped;
+
     /* Release in store_stop(), acquire in the thread's loop. */
     _Atomic bool stop;
     struct store_figures figures;
 };
 
 /* --- open.c --- */
+int store_prepare(struct store *s, enum store_statement which, const char *sql); /* SQLite code */
 int store_run(sqlite3_stmt *st); /* to its end; SQLITE_OK, or what went wrong */
 int store_fail(char *error, size_t size, const char *path, const char *format, ...)
     __attribute__((format(printf, 4, 5))); /* -1, and the text */
@@ -96,14 +116,19 @@ enum store_error store_error_of(sqlite3 *db, int rc);
  * its `error`; or what makes the whole batch fail. */
 int store_apply(struct store *s, uint32_t count);
 bool store_is_its_own(int rc); /* a failure of one operation: SQLite has taken back what that did */
-int store_add_counts(struct store *s); /* of the whole batch; an SQLite code */
+int store_take_out(struct store *s, uint64_t id); /* a task and its history; an SQLite code */
+int store_add_counts(struct store *s);            /* of the whole batch; an SQLite code */
 int store_read_counts(struct store *s, struct store_counts *counts, uint64_t *last_id);
 
 /* --- put.c --- */
-int put_open(struct store *s); /* before the statements are made; an SQLite code */
-/* The end of the PUTs of one kind that follow one another in the batch, from one on. */
+int put_open(struct store *s); /* its statements are made; an SQLite code */
+/* The end of the PUTs that follow one another in the batch, from one on. */
 uint32_t put_run(const struct store *s, uint32_t from, uint32_t count);
 int put_all(struct store *s, uint32_t from, uint32_t end); /* these; as store_apply() */
+
+/* --- client.c --- */
+void client_start(struct store *s, struct activator *client);
+void client_stop(struct store *s); /* what was pushed is handed over; client, after its run */
 
 /* --- commit.c --- */
 /* The first `count` of the batch; what became of each stands in it. */

@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 
@@ -130,6 +129,7 @@ int store_start(struct store *s, struct activator *client, struct ao *receiver)
         goto fail_poller;
     if (lane_init(&s->out, STORE_LANE, NULL, receiver) != 0)
         goto fail_in;
+    client_start(s, client);
     if (start_thread(s) != 0)
         goto fail_out;
     s->started = true;
@@ -143,53 +143,15 @@ fail_poller:
     return -1;
 }
 
-/* What found no slot follows as the writer frees some. */
-static void push_rest(struct store *s)
-{
-    while (!lane_flush(&s->in))
-        sched_yield();
-}
-
 void store_stop(struct store *s)
 {
     if (!s->started || s->stopped)
         return;
-    push_rest(s);
+    client_stop(s);
     atomic_store_explicit(&s->stop, true, memory_order_release);
     waker_notify(&s->waker);
     pthread_join(s->thread, NULL);
     s->stopped = true;
-}
-
-/* --- The client --- */
-
-void store_push(struct store *s, struct store_op *op)
-{
-    op->error = STORE_OK;
-    if (!s->stopped) {
-        lane_push(&s->in, &op->item);
-        return;
-    }
-    op->error = STORE_CLOSED;
-    lane_push(&s->out, &op->item);
-    lane_flush(&s->out);
-}
-
-/* After the stop there is no writer to bring what found no slot. */
-struct store_op *store_take(struct store *s)
-{
-    struct lane_item *item = lane_take(&s->out);
-    if (!item && s->stopped) {
-        lane_release(&s->out);
-        lane_flush(&s->out);
-        item = lane_take(&s->out);
-    }
-    return item ? ao_of(item, struct store_op, item) : NULL;
-}
-
-void store_release(struct store *s)
-{
-    lane_release(&s->out);
 }
 
 void store_info(const struct store *s, struct store_info *out)

@@ -116,6 +116,7 @@ static bool change(struct memory_rows *m, const struct store_task *t)
     r->params = was.params;
     r->after = t->settled ? (struct span){0} : was.after;
     r->created = was.created;
+    r->has_options = was.has_options;
     r->deadline_at = was.deadline_at;
     r->timeout = was.timeout;
     r->backoff = was.backoff;

@@ -44,8 +44,8 @@ bool client_open(struct store_client *c, const struct store_options *options, ch
         return false;
     c->pushed = c->back = 0;
     c->poller = poller_eventfd_new();
-    c->activator = activator_open(
-        &(struct activator_options){.name = "client", .poller = c->poller, .core = -1});
+    c->activator = activator_open(&(struct activator_options){
+        .name = "client", .poller = c->poller, .clock = c->clock, .core = -1});
     assert(c->activator);
     ao_init(&c->receiver, &receiver_class, c->activator);
     int started = store_start(c->store, c->activator, &c->receiver);

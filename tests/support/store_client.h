@@ -19,7 +19,8 @@ struct store_client {
     /* Of each that comes back, before it is freed; may be NULL. */
     void (*returned)(struct store_client *c, struct store_op *op);
     void *arg;
-    enum store_error last; /* of the one that came back last */
+    const struct ao_clock *clock; /* of the activator; NULL: the real one */
+    enum store_error last;        /* of the one that came back last */
 };
 
 struct store_options client_options(const char *path);

@@ -59,12 +59,6 @@ static struct store_task task_of(uint64_t id)
                                .tenant = span_text("anonymous"),
                                .params = span_of(params, sizeof params),
                                .created = 1700000000000000000u + id,
-                               .backoff = AO_S(1),
-                               .backoff_max = AO_S(3600),
-                               .jitter = 20,
-                               .keep = AO_S(3600),
-                               .keep_size = 1 << 20,
-                               .priority = 5,
                                .durable = 2};
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <sqlite3.h>
 
 #include "server/runtime/log.h"
 #include "tests/support/fault_vfs.h"
@@ -298,14 +299,29 @@ static void a_read_only_file_is_not_opened(void **state)
     fault_close();
 }
 
-/* The second page, where the first table begins. */
+static uint64_t number(const char *path, const char *sql)
+{
+    sqlite3 *db;
+    sqlite3_stmt *st;
+    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, FAULT_VFS), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(st), SQLITE_ROW);
+    uint64_t n = (uint64_t)sqlite3_column_int64(st, 0);
+    sqlite3_finalize(st);
+    sqlite3_close(db);
+    return n;
+}
+
+/* The page where the tasks begin. */
 static void damage(struct world *w)
 {
     char error[TEXT];
     assert_true(open_store(w, error));
     push_burst(w);
     client_close(&w->client);
-    fault_damage(w->path, 4096, 4096);
+    uint64_t page =
+        number(w->path, "SELECT rootpage FROM sqlite_schema WHERE name = 'submissions'");
+    fault_damage(w->path, (page - 1) * 4096, 4096);
 }
 
 static void a_damaged_file_takes_nothing_more(void **state)

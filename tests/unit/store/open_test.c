@@ -274,15 +274,22 @@ static void a_file_of_the_first_version_goes_on(void **state)
     const struct store_options options = client_options(w->path);
     assert_int_equal(upgrade_by(w, schema_steps, 1, error), 0);
     sql(w->path,
-        "INSERT INTO tasks (id, state, method, durable) VALUES (7, 'queued', 'm', 'fsync')", out,
-        sizeof out);
+        "INSERT INTO tasks (id, state, method, durable, key, attempt, due_at, error_code, params) "
+        "VALUES (7, 'queued', 'm', 'fsync', NULL, NULL, NULL, NULL, NULL), "
+        "(8, 'running', 'm', 'async', 'k', 3, 5, 'E', x'c0')",
+        out, sizeof out);
     assert_true(client_open(&c, &options, error, sizeof error));
     struct store_op *op = client_op(STORE_CHANGE);
     op->task = (struct store_task){.id = 7, .state = CLIENT_OPEN, .cancel_asked = 1};
     assert_int_equal(client_do(&c, op), STORE_OK);
     client_close(&c);
     assert_string_equal(sql(w->path, "SELECT task, cancel_asked FROM named_tasks", out, sizeof out),
-                        "t0000000000007|1\n");
+                        "t0000000000007|1\nt0000000000008|-\n");
+    assert_string_equal(sql(w->path,
+                            "SELECT state, method, durable, key, attempt, due_at, error_code, "
+                            "hex(params) FROM tasks WHERE id = 8",
+                            out, sizeof out),
+                        "running|m|async|k|3|5|E|C0\n");
     snprintf(error, sizeof error, "%u\n", schema_version);
     assert_string_equal(sql(w->path, "PRAGMA user_version", out, sizeof out), error);
 }
@@ -311,6 +318,23 @@ static void a_file_that_is_not_where_it_was_takes_nothing(void **state)
 
 /* --- For people --- */
 
+static void a_task_whose_time_is_to_come_is_shown_as_delayed(void **state)
+{
+    struct world *w = *state;
+    struct store_client c = {0};
+    char error[TEXT], out[TEXT];
+    const struct store_options options = client_options(w->path);
+    assert_true(client_open(&c, &options, error, sizeof error));
+    for (uint64_t id = 1; id <= 2; id++) {
+        struct store_op *op = client_put(id, "m");
+        op->task.due_at = id == 1 ? 5 : INT64_MAX;
+        client_do(&c, op);
+    }
+    assert_string_equal(sql(w->path, "SELECT id, state FROM tasks", out, sizeof out),
+                        "1|queued\n2|delayed\n");
+    client_close(&c);
+}
+
 static void a_file_in_use_can_be_looked_into(void **state)
 {
     struct world *w = *state;
@@ -320,6 +344,7 @@ static void a_file_in_use_can_be_looked_into(void **state)
     assert_true(client_open(&c, &options, error, sizeof error));
     struct store_op *op = client_put((uint64_t)1 << 62 | 33, "resize");
     op->task.created = 1700000000123000000;
+    op->task.has_options = true;
     op->task.key = span_text("k");
     op->task.tenant = span_text("acme");
     client_do(&c, op);
@@ -388,6 +413,7 @@ int main(void)
         TEST(a_step_that_fails_leaves_the_older_version),
         TEST(a_file_of_the_first_version_goes_on),
         TEST(a_file_that_is_not_where_it_was_takes_nothing),
+        TEST(a_task_whose_time_is_to_come_is_shown_as_delayed),
         TEST(a_file_in_use_can_be_looked_into),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,6 +50,7 @@ static struct store_op *full_task(void)
     op->task = (struct store_task){.id = 1ull << 62,
                                    .method = span_text("resize"),
                                    .tenant = span_text("acme"),
+                                   .has_options = true,
                                    .key = span_text("k1"),
                                    .coalesce = span_text("c1"),
                                    .limit_key = span_text("l1"),
@@ -133,6 +134,7 @@ static void what_a_task_came_after_can_be_settled(void **state)
     struct world *w = *state;
     open_client(w);
     struct store_op *op = client_put(7, "m");
+    op->task.has_options = true;
     op->task.after = span_text("12345678");
     assert_int_equal(client_do(&w->client, op), STORE_OK);
     op = client_op(STORE_CHANGE);

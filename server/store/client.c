@@ -1,0 +1,98 @@
+/* The client's side: which operations go to the writer, and when.
+ *
+ * A commit costs as much for a few operations as for one, and those whose operations have just come
+ * back are about to push the next.  So a few are gathered until nothing is under way and the client
+ * has nothing more to do, or has had so much to do for PATIENCE; many go at once. */
+#include <sched.h>
+
+#include "server/store/store_parts.h"
+
+#define PATIENCE AO_US(500)
+enum { ENOUGH = 128 /* operations: a commit's own cost is small beside theirs */ };
+
+static void hand_over(struct store *s)
+{
+    struct store_op *next;
+    for (struct store_op *op = s->gathered; op; op = next) {
+        next = op->next;
+        lane_push(&s->in, &op->item);
+    }
+    s->under_way += s->gathered_count;
+    s->gathered = s->gathered_last = NULL;
+    s->gathered_count = 0;
+    activator_forget_hook(s->client, &s->rest);
+}
+
+static void at_rest(struct round_hook *hook)
+{
+    hand_over(ao_of(hook, struct store, rest));
+}
+
+static void gather(struct store *s, struct store_op *op)
+{
+    op->next = NULL;
+    if (s->gathered)
+        s->gathered_last->next = op;
+    else
+        s->gathered = op;
+    s->gathered_last = op;
+    s->gathered_count++;
+}
+
+static void consider(struct store *s)
+{
+    if (s->gathered_count >= ENOUGH)
+        hand_over(s);
+    else if (s->gathered && s->under_way == 0)
+        activator_before_rest(s->client, &s->rest, PATIENCE);
+}
+
+void store_push(struct store *s, struct store_op *op)
+{
+    op->error = STORE_OK;
+    if (!s->stopped) {
+        gather(s, op);
+        consider(s);
+        return;
+    }
+    op->error = STORE_CLOSED;
+    lane_push(&s->out, &op->item);
+    lane_flush(&s->out);
+}
+
+/* After the stop there is no writer to bring what found no slot. */
+struct store_op *store_take(struct store *s)
+{
+    struct lane_item *item = lane_take(&s->out);
+    if (!item && s->stopped) {
+        lane_release(&s->out);
+        lane_flush(&s->out);
+        item = lane_take(&s->out);
+    }
+    if (!item)
+        return NULL;
+    if (!s->stopped)
+        s->under_way--;
+    return ao_of(item, struct store_op, item);
+}
+
+void store_release(struct store *s)
+{
+    lane_release(&s->out);
+    if (!s->stopped)
+        consider(s);
+}
+
+void client_start(struct store *s, struct activator *client)
+{
+    s->client = client;
+    s->rest.run = at_rest;
+}
+
+/* What finds no slot follows as the writer frees some. */
+void client_stop(struct store *s)
+{
+    hand_over(s);
+    while (!lane_flush(&s->in))
+        sched_yield();
+}

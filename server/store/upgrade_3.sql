@@ -1,0 +1,107 @@
+-- Version 3: a task in up to three rows instead of one of 34 columns, nearly all of which were nothing, or as by default.
+-- Whoever only reads finds them together in the view `tasks`, which has the columns that the table had.
+
+-- As it was submitted; never changed.
+CREATE TABLE submissions (
+    id INTEGER PRIMARY KEY,
+    method TEXT NOT NULL,
+    tenant TEXT,
+    durable TEXT NOT NULL,
+    created_at INTEGER,
+    params BLOB
+);
+
+-- Of those that were submitted with options; all others have them by default.
+CREATE TABLE options (
+    id INTEGER PRIMARY KEY,
+    key TEXT,
+    coalesce_key TEXT,
+    limit_key TEXT,
+    limit_max INTEGER,
+    rate_key TEXT,
+    rate_max INTEGER,
+    rate_per_ns INTEGER,
+    priority INTEGER,
+    deadline_at INTEGER,
+    timeout_ns INTEGER,
+    retries INTEGER,
+    backoff_ns INTEGER,
+    backoff_max_ns INTEGER,
+    jitter INTEGER,              -- per cent of the back-off
+    keep_ns INTEGER,
+    keep_size INTEGER,           -- bytes
+    after BLOB                   -- ids, 8 bytes each, big endian
+);
+
+-- Of those that have been anything but queued.
+CREATE TABLE lives (
+    id INTEGER PRIMARY KEY,
+    state TEXT NOT NULL,
+    attempt INTEGER,             -- the last that was begun
+    failures INTEGER,            -- attempts that failed
+    crashes INTEGER,             -- of the server, while the task ran
+    cancel_asked INTEGER,        -- 1: to be cancelled as soon as the attempt that runs has returned
+    due_at INTEGER,
+    started_at INTEGER,
+    ended_at INTEGER,
+    error_code TEXT,
+    error_text TEXT,
+    result BLOB
+);
+
+INSERT INTO submissions SELECT id, method, tenant, durable, created_at, params FROM tasks ORDER BY id;
+INSERT INTO options
+SELECT id, key, coalesce_key, limit_key, limit_max, rate_key, rate_max, rate_per_ns, priority, deadline_at, timeout_ns, retries,
+       backoff_ns, backoff_max_ns, jitter, keep_ns, keep_size, after
+FROM tasks ORDER BY id;
+INSERT INTO lives
+SELECT id, state, attempt, failures, crashes, cancel_asked, due_at, started_at, ended_at, error_code, error_text, result
+FROM tasks ORDER BY id;
+
+DROP VIEW task_events;
+DROP VIEW task_life;
+DROP VIEW open_tasks;
+DROP VIEW named_tasks;
+DROP TABLE tasks;
+
+-- The file knows what is open, what runs, and how the others ended; that one is delayed, its time tells.
+CREATE VIEW tasks AS
+SELECT submissions.id AS id,
+       iif(due_at > (julianday('now') - 2440587.5) * 86400e9 AND state = 'queued', 'delayed', ifnull(state, 'queued')) AS state, method, tenant, key, coalesce_key, limit_key, limit_max, rate_key,
+       rate_max, rate_per_ns, iif(options.id IS NULL, 5, ifnull(priority, 0)) AS priority, durable, created_at, due_at, deadline_at,
+       timeout_ns, retries, backoff_ns, backoff_max_ns, jitter, keep_ns, keep_size, after, attempt, failures, crashes, cancel_asked,
+       started_at, ended_at, error_code, error_text, params, result
+FROM submissions LEFT JOIN options ON options.id = submissions.id LEFT JOIN lives ON lives.id = submissions.id;
+
+-- The rows under the names that `ergon task` shows: 't' and the id in Crockford's base 32.
+CREATE VIEW named_tasks AS
+SELECT 't' || substr(d, 1 + (id >> 60 & 15), 1) || substr(d, 1 + (id >> 55 & 31), 1) || substr(d, 1 + (id >> 50 & 31), 1)
+           || substr(d, 1 + (id >> 45 & 31), 1) || substr(d, 1 + (id >> 40 & 31), 1) || substr(d, 1 + (id >> 35 & 31), 1)
+           || substr(d, 1 + (id >> 30 & 31), 1) || substr(d, 1 + (id >> 25 & 31), 1) || substr(d, 1 + (id >> 20 & 31), 1)
+           || substr(d, 1 + (id >> 15 & 31), 1) || substr(d, 1 + (id >> 10 & 31), 1) || substr(d, 1 + (id >> 5 & 31), 1)
+           || substr(d, 1 + (id & 31), 1) AS task, tasks.*
+FROM tasks, (SELECT '0123456789abcdefghjkmnpqrstvwxyz' AS d);
+
+CREATE VIEW open_tasks AS
+SELECT task, state, method, tenant, key, priority, durable, ifnull(attempt, 0) AS attempt,
+       ifnull(failures, 0) AS failures, ifnull(retries, 0) AS retries,
+       strftime('%Y-%m-%d %H:%M:%f', created_at / 1e9, 'unixepoch') AS created,
+       strftime('%Y-%m-%d %H:%M:%f', due_at / 1e9, 'unixepoch') AS due,
+       strftime('%Y-%m-%d %H:%M:%f', started_at / 1e9, 'unixepoch') AS started,
+       strftime('%Y-%m-%d %H:%M:%f', deadline_at / 1e9, 'unixepoch') AS deadline,
+       error_code, error_text, length(params) AS params_size
+FROM named_tasks
+WHERE state NOT IN ('done', 'failed', 'cancelled', 'expired', 'dead');
+
+CREATE VIEW task_life AS
+SELECT task, method, state, ifnull(attempt, 0) AS attempt,
+       strftime('%Y-%m-%d %H:%M:%f', created_at / 1e9, 'unixepoch') AS created,
+       strftime('%Y-%m-%d %H:%M:%f', started_at / 1e9, 'unixepoch') AS started,
+       strftime('%Y-%m-%d %H:%M:%f', ended_at / 1e9, 'unixepoch') AS ended,
+       (ended_at - started_at) / 1e6 AS took_ms, error_code, error_text, length(result) AS result_size
+FROM named_tasks;
+
+CREATE VIEW task_events AS
+SELECT named_tasks.task AS task, method, seq, strftime('%Y-%m-%d %H:%M:%f', at / 1e9, 'unixepoch') AS at,
+       events.attempt AS attempt, what, text
+FROM events JOIN named_tasks ON named_tasks.id = events.task;

@@ -1,0 +1,124 @@
+/* Which operations go to the store together.  The client's clock stands still: nothing waits too
+ * long. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "tests/support/store_client.h"
+#include "tests/support/store_folder.h"
+
+enum { TEXT = 300, ENOUGH = 128, ROUNDS_MAX = 10000000 };
+
+static ao_time stand_still(void *arg)
+{
+    (void)arg;
+    return AO_S(1);
+}
+
+static const struct ao_clock clock_of_stone = {.now = stand_still};
+
+struct world {
+    char folder[STORE_FOLDER], path[STORE_PATH];
+    struct store_client client;
+    struct round_hook busy; /* runs in each round: there is more to do */
+    uint64_t pushed;
+};
+
+static int set_up(void **state)
+{
+    struct world *w = calloc(1, sizeof *w);
+    char error[TEXT] = "";
+    assert_non_null(w);
+    store_folder_make(w->folder, w->path);
+    const struct store_options options = client_options(w->path);
+    w->client.clock = &clock_of_stone;
+    assert_true(client_open(&w->client, &options, error, sizeof error));
+    *state = w;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *w = *state;
+    client_close(&w->client);
+    store_folder_remove(w->folder);
+    free(w);
+    return 0;
+}
+
+static void run_busy(struct round_hook *hook)
+{
+    activator_at_round_end(ao_of(hook, struct world, busy)->client.activator, hook);
+}
+
+/* In a round that is not the last one before a rest. */
+static void push_busily(struct world *w, uint32_t count)
+{
+    w->busy.run = run_busy;
+    activator_at_round_end(w->client.activator, &w->busy);
+    while (count-- > 0)
+        client_push(&w->client, client_put(++w->pushed, "m"));
+    activator_round(w->client.activator, true);
+}
+
+static void become_free(struct world *w)
+{
+    activator_forget_hook(w->client.activator, &w->busy);
+}
+
+static uint64_t commits(const struct world *w)
+{
+    struct store_info info;
+    store_info(w->client.store, &info);
+    return info.commits;
+}
+
+static void few_go_when_the_client_has_nothing_more_to_do(void **state)
+{
+    struct world *w = *state;
+    for (int n = 0; n < 5; n++)
+        push_busily(w, 3);
+    become_free(w);
+    client_wait(&w->client);
+    assert_int_equal(commits(w), 1);
+}
+
+static void what_comes_during_a_commit_goes_with_what_follows_it(void **state)
+{
+    struct world *w = *state;
+    client_push(&w->client, client_put(++w->pushed, "m"));
+    activator_round(w->client.activator, false); /* it would rest, and hands over */
+    for (int n = 0; n < 5; n++)
+        push_busily(w, 3);
+    become_free(w);
+    client_wait(&w->client);
+    assert_int_equal(commits(w), 2);
+}
+
+static void many_go_at_once(void **state)
+{
+    struct world *w = *state;
+    push_busily(w, ENOUGH);
+    for (int n = 0; n < ROUNDS_MAX && w->client.back < ENOUGH; n++) {
+        activator_round(w->client.activator, true);
+        sched_yield();
+    }
+    assert_int_equal(w->client.back, ENOUGH);
+    become_free(w);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(few_go_when_the_client_has_nothing_more_to_do),
+        TEST(what_comes_during_a_commit_goes_with_what_follows_it),
+        TEST(many_go_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
