@@ -1,8 +1,9 @@
 /* The client's side: which operations go to the writer, and when.
  *
  * A commit costs as much for a few operations as for one, and those whose operations have just come
- * back are about to push the next.  So a few are gathered until nothing is under way and the client
- * has nothing more to do, or has had so much to do for PATIENCE; many go at once. */
+ * back are about to push the next.  So a few are gathered until the commit that goes on has come
+ * back, and the client has nothing more to do, or has had so much to do for PATIENCE; many go at
+ * once. */
 #include <sched.h>
 
 #include "server/store/store_parts.h"
@@ -17,7 +18,6 @@ static void hand_over(struct store *s)
         next = op->next;
         lane_push(&s->in, &op->item);
     }
-    s->under_way += s->gathered_count;
     s->gathered = s->gathered_last = NULL;
     s->gathered_count = 0;
     activator_forget_hook(s->client, &s->rest);
@@ -39,11 +39,18 @@ static void gather(struct store *s, struct store_op *op)
     s->gathered_count++;
 }
 
+/* Relaxed: it orders nothing.  What waits for a commit is considered again when that comes back,
+ * and by then, or when the next does, this one is seen to have ended. */
+static bool committing(const struct store *s)
+{
+    return atomic_load_explicit(&s->committing, memory_order_relaxed);
+}
+
 static void consider(struct store *s)
 {
     if (s->gathered_count >= ENOUGH)
         hand_over(s);
-    else if (s->gathered && s->under_way == 0)
+    else if (s->gathered && !committing(s))
         activator_before_rest(s->client, &s->rest, PATIENCE);
 }
 
@@ -69,11 +76,7 @@ struct store_op *store_take(struct store *s)
         lane_flush(&s->out);
         item = lane_take(&s->out);
     }
-    if (!item)
-        return NULL;
-    if (!s->stopped)
-        s->under_way--;
-    return ao_of(item, struct store_op, item);
+    return item ? ao_of(item, struct store_op, item) : NULL;
 }
 
 void store_release(struct store *s)

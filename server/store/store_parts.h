@@ -93,10 +93,12 @@ struct store {
     /* The client's. */
     struct activator *client;
     struct store_op *gathered, *gathered_last; /* pushed, and not handed over */
-    uint32_t gathered_count, under_way;        /* operations; handed over, and not taken back */
-    struct round_hook rest;                    /* armed while something is gathered for the next */
+    uint32_t gathered_count;
+    struct round_hook rest; /* armed while these may go */
     bool started, stopped;
 
+    /* Relaxed, by the writer: its next batch is taken, and has not been given back. */
+    _Atomic bool committing;
     /* Release in store_stop(), acquire in the thread's loop. */
     _Atomic bool stop;
     struct store_figures figures;

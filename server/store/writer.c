@@ -35,7 +35,9 @@ static bool write_batch(struct store *s)
     uint32_t count = take_batch(s);
     if (count == 0)
         return false;
+    atomic_store_explicit(&s->committing, true, memory_order_relaxed);
     store_commit(s, count);
+    atomic_store_explicit(&s->committing, false, memory_order_relaxed);
     give_back(s, count);
     lane_flush(&s->out);
     if (checkpoint_due(s, false))
