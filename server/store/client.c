@@ -3,13 +3,18 @@
  * A commit costs as much for a few operations as for one, and those whose operations have just come
  * back are about to push the next.  So a few are gathered until the commit that goes on has come
  * back, and the client has nothing more to do, or has had so much to do for PATIENCE; many go at
- * once. */
+ * once.  If fewer are gathered than have come back, the rest may only need the time of a wake-up:
+ * so long the client looks for them, unless that was in vain lately. */
 #include <sched.h>
 
 #include "server/store/store_parts.h"
 
 #define PATIENCE AO_US(500)
-enum { ENOUGH = 128 /* operations: a commit's own cost is small beside theirs */ };
+#define WAKE_UP  AO_US(30)
+enum {
+    ENOUGH = 128, /* operations: a commit's own cost is small beside theirs */
+    DOUBT = 2     /* so many times nobody is waited for after a wait in vain */
+};
 
 static void hand_over(struct store *s)
 {
@@ -19,13 +24,36 @@ static void hand_over(struct store *s)
         lane_push(&s->in, &op->item);
     }
     s->gathered = s->gathered_last = NULL;
-    s->gathered_count = 0;
+    s->gathered_count = s->returned = 0;
+    s->awaited = 0;
     activator_forget_hook(s->client, &s->rest);
+}
+
+/* Looks once more, until WAKE_UP has passed. */
+static bool wait_for_more(struct store *s)
+{
+    ao_time now = activator_clock(s->client);
+    if (s->awaited == 0) {
+        s->awaited = now + WAKE_UP;
+        s->gathered_then = s->gathered_count;
+    }
+    if (now < s->awaited)
+        return true;
+    s->doubt = s->gathered_count == s->gathered_then ? DOUBT : 0;
+    return false;
 }
 
 static void at_rest(struct round_hook *hook)
 {
-    hand_over(ao_of(hook, struct store, rest));
+    struct store *s = ao_of(hook, struct store, rest);
+    bool expects = s->gathered_count < s->returned;
+    if (expects && s->doubt > 0)
+        s->doubt--;
+    else if (expects && wait_for_more(s)) {
+        activator_before_rest(s->client, hook, WAKE_UP);
+        return;
+    }
+    hand_over(s);
 }
 
 static void gather(struct store *s, struct store_op *op)
@@ -76,7 +104,10 @@ struct store_op *store_take(struct store *s)
         lane_flush(&s->out);
         item = lane_take(&s->out);
     }
-    return item ? ao_of(item, struct store_op, item) : NULL;
+    if (!item)
+        return NULL;
+    s->returned++;
+    return ao_of(item, struct store_op, item);
 }
 
 void store_release(struct store *s)

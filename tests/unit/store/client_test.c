@@ -1,5 +1,5 @@
-/* Which operations go to the store together.  The client's clock stands still: nothing waits too
- * long. */
+/* Which operations go to the store together.  The client's clock stands still, unless a test moves
+ * it: nothing waits too long. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,20 +15,19 @@
 
 enum { TEXT = 300, ENOUGH = 128, ROUNDS_MAX = 10000000 };
 
-static ao_time stand_still(void *arg)
-{
-    (void)arg;
-    return AO_S(1);
-}
-
-static const struct ao_clock clock_of_stone = {.now = stand_still};
-
 struct world {
     char folder[STORE_FOLDER], path[STORE_PATH];
     struct store_client client;
+    struct ao_clock clock;
+    ao_time now;
     struct round_hook busy; /* runs in each round: there is more to do */
     uint64_t pushed;
 };
+
+static ao_time time_of(void *world)
+{
+    return ((struct world *)world)->now;
+}
 
 static int set_up(void **state)
 {
@@ -37,7 +36,9 @@ static int set_up(void **state)
     assert_non_null(w);
     store_folder_make(w->folder, w->path);
     const struct store_options options = client_options(w->path);
-    w->client.clock = &clock_of_stone;
+    w->now = AO_S(1);
+    w->clock = (struct ao_clock){.now = time_of, .arg = w};
+    w->client.clock = &w->clock;
     assert_true(client_open(&w->client, &options, error, sizeof error));
     *state = w;
     return 0;
@@ -120,6 +121,48 @@ static void what_comes_during_a_commit_waits_for_its_end(void **state)
     assert_int_equal(commits(w), 2);
 }
 
+static void rest(struct world *w)
+{
+    for (int round = 0; round < 3; round++)
+        activator_round(w->client.activator, false);
+}
+
+static void push_and_wait(struct world *w, uint32_t count)
+{
+    while (count-- > 0)
+        client_push(&w->client, client_put(++w->pushed, "m"));
+    client_wait(&w->client);
+}
+
+static void fewer_than_have_come_back_wait_for_a_moment(void **state)
+{
+    struct world *w = *state;
+    push_and_wait(w, 3);
+    client_push(&w->client, client_put(++w->pushed, "m"));
+    rest(w);
+    assert_int_equal(w->client.store->gathered_count, 1);
+    client_push(&w->client, client_put(++w->pushed, "m"));
+    rest(w);
+    assert_int_equal(w->client.store->gathered_count, 2);
+    w->now += AO_US(31);
+    client_wait(&w->client);
+    assert_int_equal(commits(w), 2);
+}
+
+static void who_waited_in_vain_does_not_wait_again_at_once(void **state)
+{
+    struct world *w = *state;
+    push_and_wait(w, 3);
+    client_push(&w->client, client_put(++w->pushed, "m"));
+    rest(w);
+    w->now += AO_US(31);
+    client_wait(&w->client);
+    push_and_wait(w, 3);
+    client_push(&w->client, client_put(++w->pushed, "m"));
+    client_wait(&w->client); /* the clock stands: this would not end */
+    assert_int_equal(commits(w), 4);
+}
+
 static void many_go_at_once(void **state)
 {
     struct world *w = *state;
@@ -138,6 +181,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(few_go_when_the_client_has_nothing_more_to_do),
         TEST(what_comes_during_a_commit_waits_for_its_end),
+        TEST(fewer_than_have_come_back_wait_for_a_moment),
+        TEST(who_waited_in_vain_does_not_wait_again_at_once),
         TEST(many_go_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
