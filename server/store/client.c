@@ -29,17 +29,17 @@ static void hand_over(struct store *s)
     activator_forget_hook(s->client, &s->rest);
 }
 
-/* Looks once more, until WAKE_UP has passed. */
+/* Looks once more, until none has come for WAKE_UP. */
 static bool wait_for_more(struct store *s)
 {
     ao_time now = activator_clock(s->client);
-    if (s->awaited == 0) {
+    if (s->awaited == 0 || s->gathered_count > s->gathered_then) {
         s->awaited = now + WAKE_UP;
         s->gathered_then = s->gathered_count;
     }
     if (now < s->awaited)
         return true;
-    s->doubt = s->gathered_count == s->gathered_then ? DOUBT : 0;
+    s->doubt = DOUBT;
     return false;
 }
 

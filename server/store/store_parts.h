@@ -96,7 +96,7 @@ struct store {
     uint32_t gathered_count;
     uint32_t returned;      /* operations that came back since the last were handed over */
     ao_time awaited;        /* until then others are waited for; 0: they are not */
-    uint32_t gathered_then; /* when that began */
+    uint32_t gathered_then; /* when the last of them came */
     uint32_t doubt;         /* so many times they are not waited for */
     struct round_hook rest; /* armed while these may go */
     bool started, stopped;

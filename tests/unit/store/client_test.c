@@ -141,10 +141,13 @@ static void fewer_than_have_come_back_wait_for_a_moment(void **state)
     client_push(&w->client, client_put(++w->pushed, "m"));
     rest(w);
     assert_int_equal(w->client.store->gathered_count, 1);
+    w->now += AO_US(29);
     client_push(&w->client, client_put(++w->pushed, "m"));
     rest(w);
+    w->now += AO_US(29); /* since the last one */
+    rest(w);
     assert_int_equal(w->client.store->gathered_count, 2);
-    w->now += AO_US(31);
+    w->now += AO_US(1);
     client_wait(&w->client);
     assert_int_equal(commits(w), 2);
 }
