@@ -133,7 +133,7 @@ static bool run_round(struct activator *a, bool may_block)
     finish_retired(a);
     publish_figures(a);
     idle_poll(a, may_block);
-    return activator_busy(a);
+    return activator_busy(a) || a->hooks_resting.first;
 }
 
 bool activator_round(struct activator *a, bool may_block)

@@ -59,7 +59,7 @@ static void unlink_chunk(struct slab_chunk **list, struct slab_chunk *chunk)
 }
 
 /* Twice the size is reserved, and what lies beyond the aligned part given back.  Zeroed by the
- * system, page by page as cells are first used. */
+ * system, some at a time as cells are first used. */
 static struct slab_chunk *map_chunk(void)
 {
     uint8_t *at = mmap(NULL, 2 * (size_t)SLAB_CHUNK_SIZE, PROT_READ | PROT_WRITE,

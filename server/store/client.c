@@ -3,14 +3,16 @@
  * A commit costs as much for a few operations as for one, and those whose operations have just come
  * back are about to push the next.  So a few are gathered until the commit that goes on has come
  * back, and the client has nothing more to do, or has had so much to do for PATIENCE; many go at
- * once.  If fewer are gathered than have come back, the rest may only need the time of a wake-up:
- * so long the client looks for them, unless that was in vain lately. */
+ * once.  If fewer are gathered than have just come back, the rest may only need the time of a
+ * wake-up: while they come, and for LONGEST in all, the client looks for them, unless that was in
+ * vain lately. */
 #include <sched.h>
 
 #include "server/store/store_parts.h"
 
 #define PATIENCE AO_US(500)
 #define WAKE_UP  AO_US(30)
+#define LONGEST  AO_US(120)
 enum {
     ENOUGH = 128, /* operations: a commit's own cost is small beside theirs */
     DOUBT = 2     /* so many times nobody is waited for after a wait in vain */
@@ -25,19 +27,19 @@ static void hand_over(struct store *s)
     }
     s->gathered = s->gathered_last = NULL;
     s->gathered_count = s->returned = 0;
-    s->awaited = 0;
+    s->rested = 0;
     activator_forget_hook(s->client, &s->rest);
 }
 
 /* Looks once more, until none has come for WAKE_UP. */
-static bool wait_for_more(struct store *s)
+static bool wait_for_more(struct store *s, ao_time now)
 {
-    ao_time now = activator_clock(s->client);
-    if (s->awaited == 0 || s->gathered_count > s->gathered_then) {
-        s->awaited = now + WAKE_UP;
-        s->gathered_then = s->gathered_count;
-    }
-    if (now < s->awaited)
+    if (s->rested == 0)
+        s->rested = s->came = now;
+    else if (s->gathered_count > s->gathered_then)
+        s->came = now;
+    s->gathered_then = s->gathered_count;
+    if (now - s->came < WAKE_UP && now - s->rested < LONGEST)
         return true;
     s->doubt = DOUBT;
     return false;
@@ -46,10 +48,11 @@ static bool wait_for_more(struct store *s)
 static void at_rest(struct round_hook *hook)
 {
     struct store *s = ao_of(hook, struct store, rest);
-    bool expects = s->gathered_count < s->returned;
+    ao_time now = activator_clock(s->client);
+    bool expects = s->gathered_count < s->returned && now - s->returned_at < PATIENCE;
     if (expects && s->doubt > 0)
         s->doubt--;
-    else if (expects && wait_for_more(s)) {
+    else if (expects && wait_for_more(s, now)) {
         activator_before_rest(s->client, hook, WAKE_UP);
         return;
     }
@@ -113,8 +116,10 @@ struct store_op *store_take(struct store *s)
 void store_release(struct store *s)
 {
     lane_release(&s->out);
-    if (!s->stopped)
-        consider(s);
+    if (s->stopped)
+        return;
+    s->returned_at = activator_now(s->client);
+    consider(s);
 }
 
 void client_start(struct store *s, struct activator *client)

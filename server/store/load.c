@@ -76,7 +76,8 @@ static bool task_row(void *arg, sqlite3_stmt *st)
     if (read_task(st, &task, &r->store->names))
         return r->reader->task(r->reader->arg, &task) || stopped(r);
     snprintf(r->error, r->size,
-             "the store cannot be read: the row %lld of `tasks` has a state, or a durability, "
+             "the store cannot be read: task %lld has a state in `lives`, or a durability in "
+             "`submissions`, "
              "that is none",
              (long long)task.id);
     return false;

@@ -7,7 +7,8 @@
  * what is synced is what was written, in the same order of writes and syncs; who reads the log in
  * another process sees what SQLite's index of it names, which is what was synced.
  *
- * A checkpoint syncs the log first, which each commit has done before: one sync is enough.
+ * A checkpoint syncs the log first, which each commit has done before: one sync is enough, as
+ * nobody else writes the file while a server runs.
  *
  * A write that fails comes to light at the sync, which then fails: to SQLite it is the same.
  *

@@ -1,7 +1,7 @@
 -- What ergond keeps.  Look into it while the server runs, with `sqlite3 FILE`; change it only while it does not.
 --
 -- Times (…_at) are Unix nanoseconds, durations (…_ns) nanoseconds; NULL is none, or zero.  Parameters, results and
--- options are MessagePack.  The views at the end are for people.  Columns of later versions stand in schema_upgrade.c.
+-- options are MessagePack.  The views at the end are for people.  Tasks stand in other tables since version 3: upgrade_3.sql.
 
 CREATE TABLE tasks (
     id INTEGER PRIMARY KEY,

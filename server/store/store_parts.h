@@ -95,13 +95,15 @@ struct store {
     struct store_op *gathered, *gathered_last; /* pushed, and not handed over */
     uint32_t gathered_count;
     uint32_t returned;      /* operations that came back since the last were handed over */
-    ao_time awaited;        /* until then others are waited for; 0: they are not */
-    uint32_t gathered_then; /* when the last of them came */
+    ao_time returned_at;    /* when the last of them did */
+    ao_time rested, came;   /* others are waited for, since; when the last came; 0: they are not */
+    uint32_t gathered_then; /* with that one */
     uint32_t doubt;         /* so many times they are not waited for */
     struct round_hook rest; /* armed while these may go */
     bool started, stopped;
 
-    /* Relaxed, by the writer: its next batch is taken, and has not been given back. */
+    /* Relaxed, by the writer: its batch is taken, and not yet on its way back; cleared before what
+     * publishes that in `out`. */
     _Atomic bool committing;
     /* Release in store_stop(), acquire in the thread's loop. */
     _Atomic bool stop;
@@ -121,7 +123,7 @@ enum store_error store_error_of(sqlite3 *db, int rc);
 /* The first `count` of the batch, inside the transaction.  SQLITE_OK, with the outcome of each in
  * its `error`; or what makes the whole batch fail. */
 int store_apply(struct store *s, uint32_t count);
-bool store_is_its_own(int rc); /* a failure of one operation: SQLite has taken back what that did */
+bool store_is_its_own(int rc); /* a failure of one operation or row: what that did is taken back */
 int store_take_out(struct store *s, uint64_t id); /* a task and its history; an SQLite code */
 int store_add_counts(struct store *s);            /* of the whole batch; an SQLite code */
 int store_read_counts(struct store *s, struct store_counts *counts, uint64_t *last_id);

@@ -11,7 +11,7 @@ CREATE TABLE submissions (
     params BLOB
 );
 
--- Of those that were submitted with options; all others have them by default.
+-- Of those that were submitted with options, or before version 3; all others have them by default.
 CREATE TABLE options (
     id INTEGER PRIMARY KEY,
     key TEXT,
@@ -33,10 +33,10 @@ CREATE TABLE options (
     after BLOB                   -- ids, 8 bytes each, big endian
 );
 
--- Of those that have been anything but queued.
+-- Of those that have been anything but queued, or were submitted before version 3.
 CREATE TABLE lives (
     id INTEGER PRIMARY KEY,
-    state TEXT NOT NULL,
+    state TEXT,                  -- NOT NULL would make SQLite save the pages of each change
     attempt INTEGER,             -- the last that was begun
     failures INTEGER,            -- attempts that failed
     crashes INTEGER,             -- of the server, while the task ran
@@ -49,13 +49,15 @@ CREATE TABLE lives (
     result BLOB
 );
 
-INSERT INTO submissions SELECT id, method, tenant, durable, created_at, params FROM tasks ORDER BY id;
-INSERT INTO options
+INSERT INTO submissions (id, method, tenant, durable, created_at, params)
+SELECT id, method, tenant, durable, created_at, params FROM tasks ORDER BY id;
+INSERT INTO options (id, key, coalesce_key, limit_key, limit_max, rate_key, rate_max, rate_per_ns, priority, deadline_at, timeout_ns,
+                     retries, backoff_ns, backoff_max_ns, jitter, keep_ns, keep_size, after)
 SELECT id, key, coalesce_key, limit_key, limit_max, rate_key, rate_max, rate_per_ns, priority, deadline_at, timeout_ns, retries,
        backoff_ns, backoff_max_ns, jitter, keep_ns, keep_size, after
 FROM tasks ORDER BY id;
-INSERT INTO lives
-SELECT id, state, attempt, failures, crashes, cancel_asked, due_at, started_at, ended_at, error_code, error_text, result
+INSERT INTO lives (id, state, attempt, failures, crashes, cancel_asked, due_at, started_at, ended_at, error_code, error_text, result)
+SELECT id, iif(state IN ('delayed', 'waiting'), 'queued', state), attempt, failures, crashes, cancel_asked, due_at, started_at, ended_at, error_code, error_text, result
 FROM tasks ORDER BY id;
 
 DROP VIEW task_events;
@@ -69,8 +71,10 @@ CREATE VIEW tasks AS
 SELECT submissions.id AS id,
        iif(due_at > (julianday('now') - 2440587.5) * 86400e9 AND state = 'queued', 'delayed', ifnull(state, 'queued')) AS state, method, tenant, key, coalesce_key, limit_key, limit_max, rate_key,
        rate_max, rate_per_ns, iif(options.id IS NULL, 5, ifnull(priority, 0)) AS priority, durable, created_at, due_at, deadline_at,
-       timeout_ns, retries, backoff_ns, backoff_max_ns, jitter, keep_ns, keep_size, after, attempt, failures, crashes, cancel_asked,
-       started_at, ended_at, error_code, error_text, params, result
+       timeout_ns, retries, iif(options.id IS NULL, 1000000000, backoff_ns) AS backoff_ns,
+       iif(options.id IS NULL, 3600000000000, backoff_max_ns) AS backoff_max_ns, iif(options.id IS NULL, 50, jitter) AS jitter,
+       iif(options.id IS NULL, 3600000000000, keep_ns) AS keep_ns, iif(options.id IS NULL, 1048576, keep_size) AS keep_size,
+       after, attempt, failures, crashes, cancel_asked, started_at, ended_at, error_code, error_text, params, result
 FROM submissions LEFT JOIN options ON options.id = submissions.id LEFT JOIN lives ON lives.id = submissions.id;
 
 -- The rows under the names that `ergon task` shows: 't' and the id in Crockford's base 32.

@@ -152,6 +152,45 @@ static void fewer_than_have_come_back_wait_for_a_moment(void **state)
     assert_int_equal(commits(w), 2);
 }
 
+static void however_many_come_one_by_one_the_wait_ends(void **state)
+{
+    struct world *w = *state;
+    push_and_wait(w, 100);
+    for (int n = 0; n < 5; n++) {
+        client_push(&w->client, client_put(++w->pushed, "m"));
+        rest(w);
+        w->now += AO_US(29);
+    }
+    rest(w);
+    assert_int_equal(w->client.store->gathered_count, 0);
+    client_wait(&w->client);
+}
+
+static void what_came_back_long_ago_is_not_followed(void **state)
+{
+    struct world *w = *state;
+    push_and_wait(w, 3);
+    w->now += AO_MS(1);
+    client_push(&w->client, client_put(++w->pushed, "m"));
+    rest(w);
+    assert_int_equal(w->client.store->gathered_count, 0);
+    client_wait(&w->client);
+}
+
+static void a_busy_client_waits_for_a_while(void **state)
+{
+    struct world *w = *state;
+    push_busily(w, 3);
+    w->now += AO_US(499);
+    push_busily(w, 3);
+    assert_int_equal(w->client.store->gathered_count, 6);
+    w->now += AO_US(1);
+    activator_round(w->client.activator, true);
+    assert_int_equal(w->client.store->gathered_count, 0);
+    become_free(w);
+    client_wait(&w->client);
+}
+
 static void who_waited_in_vain_does_not_wait_again_at_once(void **state)
 {
     struct world *w = *state;
@@ -185,6 +224,9 @@ int main(void)
         TEST(few_go_when_the_client_has_nothing_more_to_do),
         TEST(what_comes_during_a_commit_waits_for_its_end),
         TEST(fewer_than_have_come_back_wait_for_a_moment),
+        TEST(however_many_come_one_by_one_the_wait_ends),
+        TEST(what_came_back_long_ago_is_not_followed),
+        TEST(a_busy_client_waits_for_a_while),
         TEST(who_waited_in_vain_does_not_wait_again_at_once),
         TEST(many_go_at_once),
     };

@@ -15,10 +15,12 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
+#include "server/ledger/order.h"
 #include "server/store/schema.h"
 #include "tests/support/heap.h"
 #include "tests/support/store_client.h"
 #include "tests/support/store_folder.h"
+#include "tests/support/store_told.h"
 
 enum { TEXT = 300 };
 
@@ -294,6 +296,33 @@ static void a_file_of_the_first_version_goes_on(void **state)
     assert_string_equal(sql(w->path, "PRAGMA user_version", out, sizeof out), error);
 }
 
+/* Each column has a value of its own. */
+static void all_of_a_task_of_the_second_version_is_there(void **state)
+{
+    struct world *w = *state;
+    char error[TEXT], out[TEXT];
+    assert_int_equal(upgrade_by(w, schema_steps, 2, error), 0);
+    sql(w->path,
+        "INSERT INTO tasks (id, state, method, tenant, key, coalesce_key, limit_key, limit_max, "
+        "rate_key, rate_max, rate_per_ns, priority, durable, created_at, due_at, deadline_at, "
+        "timeout_ns, retries, backoff_ns, backoff_max_ns, jitter, keep_ns, keep_size, after, "
+        "attempt, failures, crashes, started_at, ended_at, error_code, error_text, params, result, "
+        "cancel_asked) VALUES (7, 'failed', 'm', 't', 'k', 'c', 'l', 8, 'r', 9, 10, 11, 'async', "
+        "12, 13, 14, 15, 16, 17, 18, 19, 20, 21, '12345678', 22, 23, 24, 25, 26, 'E', 'text', 'P', "
+        "'R', 1), (8, 'delayed', 'm', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
+        "'fsync', NULL, 5, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
+        "NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
+        out, sizeof out);
+    told_expect(w->path,
+                "counts 0 0 0 0 0 0\n"
+                "task 7 failed method=m tenant=t key=k coalesce=c limit_key=l rate_key=r params=P "
+                "after=12345678 created=12 deadline_at=14 timeout=15 backoff=17 backoff_max=18 "
+                "keep=20 rate_per=10 keep_size=21 retries=16 limit=8 rate=9 priority=11 durable=1 "
+                "jitter=19 attempt=22 failures=23 crashes=24 cancel_asked=1 due_at=13 "
+                "started_at=25 ended_at=26 error_code=E error_text=text result=R\n"
+                "task 8 queued method=m durable=2 due_at=5\n");
+}
+
 /* --- While it is in use --- */
 
 static void a_file_that_is_not_where_it_was_takes_nothing(void **state)
@@ -317,6 +346,25 @@ static void a_file_that_is_not_where_it_was_takes_nothing(void **state)
 }
 
 /* --- For people --- */
+
+static void a_task_without_options_is_shown_with_the_defaults(void **state)
+{
+    struct world *w = *state;
+    struct store_client c = {0};
+    char error[TEXT], out[TEXT], expected[TEXT];
+    const struct store_options options = client_options(w->path);
+    assert_true(client_open(&c, &options, error, sizeof error));
+    client_do(&c, client_put(1, "m"));
+    client_close(&c);
+    snprintf(expected, sizeof expected, "%d|%llu|%llu|%d|%llu|%llu\n", ORDER_PRIORITY,
+             (unsigned long long)ORDER_BACKOFF, (unsigned long long)ORDER_BACKOFF_MAX, ORDER_JITTER,
+             (unsigned long long)ORDER_KEEP, (unsigned long long)ORDER_KEEP_SIZE);
+    assert_string_equal(sql(w->path,
+                            "SELECT priority, backoff_ns, backoff_max_ns, jitter, keep_ns, "
+                            "keep_size FROM tasks",
+                            out, sizeof out),
+                        expected);
+}
 
 static void a_task_whose_time_is_to_come_is_shown_as_delayed(void **state)
 {
@@ -413,6 +461,8 @@ int main(void)
         TEST(a_step_that_fails_leaves_the_older_version),
         TEST(a_file_of_the_first_version_goes_on),
         TEST(a_file_that_is_not_where_it_was_takes_nothing),
+        TEST(all_of_a_task_of_the_second_version_is_there),
+        TEST(a_task_without_options_is_shown_with_the_defaults),
         TEST(a_task_whose_time_is_to_come_is_shown_as_delayed),
         TEST(a_file_in_use_can_be_looked_into),
     };
