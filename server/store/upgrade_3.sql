@@ -1,5 +1,5 @@
 -- Version 3: a task in up to three rows instead of one of 34 columns, nearly all of which were nothing, or as by default.
--- Whoever only reads finds them together in the view `tasks`, which has the columns that the table had.
+-- Whoever only reads finds them together in the view `tasks`, which has the columns that the table had; the other views read it.
 
 -- As it was submitted; never changed.
 CREATE TABLE submissions (
@@ -60,10 +60,6 @@ INSERT INTO lives (id, state, attempt, failures, crashes, cancel_asked, due_at, 
 SELECT id, iif(state IN ('delayed', 'waiting'), 'queued', state), attempt, failures, crashes, cancel_asked, due_at, started_at, ended_at, error_code, error_text, result
 FROM tasks ORDER BY id;
 
-DROP VIEW task_events;
-DROP VIEW task_life;
-DROP VIEW open_tasks;
-DROP VIEW named_tasks;
 DROP TABLE tasks;
 
 -- The file knows what is open, what runs, and how the others ended; that one is delayed, its time tells.
@@ -76,36 +72,3 @@ SELECT submissions.id AS id,
        iif(options.id IS NULL, 3600000000000, keep_ns) AS keep_ns, iif(options.id IS NULL, 1048576, keep_size) AS keep_size,
        after, attempt, failures, crashes, cancel_asked, started_at, ended_at, error_code, error_text, params, result
 FROM submissions LEFT JOIN options ON options.id = submissions.id LEFT JOIN lives ON lives.id = submissions.id;
-
--- The rows under the names that `ergon task` shows: 't' and the id in Crockford's base 32.
-CREATE VIEW named_tasks AS
-SELECT 't' || substr(d, 1 + (id >> 60 & 15), 1) || substr(d, 1 + (id >> 55 & 31), 1) || substr(d, 1 + (id >> 50 & 31), 1)
-           || substr(d, 1 + (id >> 45 & 31), 1) || substr(d, 1 + (id >> 40 & 31), 1) || substr(d, 1 + (id >> 35 & 31), 1)
-           || substr(d, 1 + (id >> 30 & 31), 1) || substr(d, 1 + (id >> 25 & 31), 1) || substr(d, 1 + (id >> 20 & 31), 1)
-           || substr(d, 1 + (id >> 15 & 31), 1) || substr(d, 1 + (id >> 10 & 31), 1) || substr(d, 1 + (id >> 5 & 31), 1)
-           || substr(d, 1 + (id & 31), 1) AS task, tasks.*
-FROM tasks, (SELECT '0123456789abcdefghjkmnpqrstvwxyz' AS d);
-
-CREATE VIEW open_tasks AS
-SELECT task, state, method, tenant, key, priority, durable, ifnull(attempt, 0) AS attempt,
-       ifnull(failures, 0) AS failures, ifnull(retries, 0) AS retries,
-       strftime('%Y-%m-%d %H:%M:%f', created_at / 1e9, 'unixepoch') AS created,
-       strftime('%Y-%m-%d %H:%M:%f', due_at / 1e9, 'unixepoch') AS due,
-       strftime('%Y-%m-%d %H:%M:%f', started_at / 1e9, 'unixepoch') AS started,
-       strftime('%Y-%m-%d %H:%M:%f', deadline_at / 1e9, 'unixepoch') AS deadline,
-       error_code, error_text, length(params) AS params_size
-FROM named_tasks
-WHERE state NOT IN ('done', 'failed', 'cancelled', 'expired', 'dead');
-
-CREATE VIEW task_life AS
-SELECT task, method, state, ifnull(attempt, 0) AS attempt,
-       strftime('%Y-%m-%d %H:%M:%f', created_at / 1e9, 'unixepoch') AS created,
-       strftime('%Y-%m-%d %H:%M:%f', started_at / 1e9, 'unixepoch') AS started,
-       strftime('%Y-%m-%d %H:%M:%f', ended_at / 1e9, 'unixepoch') AS ended,
-       (ended_at - started_at) / 1e6 AS took_ms, error_code, error_text, length(result) AS result_size
-FROM named_tasks;
-
-CREATE VIEW task_events AS
-SELECT named_tasks.task AS task, method, seq, strftime('%Y-%m-%d %H:%M:%f', at / 1e9, 'unixepoch') AS at,
-       events.attempt AS attempt, what, text
-FROM events JOIN named_tasks ON named_tasks.id = events.task;

@@ -92,123 +92,6 @@ static void test_close_finishes_in_order(void **state)
     ao_fini(&w->s[0].ao); /* the object's own count of the handle */
 }
 
-/* --- Hooks --- */
-
-struct hook {
-    struct round_hook hook;
-    struct world *world;
-    int number, again;
-    struct hook *arms, *forgets;
-};
-
-static void hook_run(struct round_hook *self)
-{
-    struct hook *h = ao_of(self, struct hook, hook);
-    virtual_say(&h->world->v, "hook", (unsigned)h->number, "runs");
-    if (h->again-- > 0)
-        activator_at_round_end(h->world->loop, self);
-    if (h->arms)
-        activator_at_round_end(h->world->loop, &h->arms->hook);
-    if (h->forgets)
-        activator_forget_hook(h->world->loop, &h->forgets->hook);
-}
-
-static void test_hooks_run_once_in_order_of_arming(void **state)
-{
-    struct world *w = *state;
-    struct hook x = {.hook.run = hook_run, .world = w, .number = 1};
-    struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
-    activator_at_round_end(w->loop, &y.hook);
-    activator_at_round_end(w->loop, &x.hook);
-    activator_at_round_end(w->loop, &y.hook);
-    ao_activate(&w->s[0].ao);
-    trace_forget(&w->v);
-    assert_false(virtual_round(&w->v, w->loop));
-    trace_expect(&w->v, "[   0] speaker 1  step\n"
-                        "[   0] ao 1       ACTIVE -> INACTIVE (done)\n"
-                        "[   0] hook 2     runs\n"
-                        "[   0] hook 1     runs\n");
-    virtual_run(&w->v);
-    trace_expect(&w->v, "");
-}
-
-static void test_hook_armed_by_a_hook_is_for_the_next_round(void **state)
-{
-    struct world *w = *state;
-    struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
-    struct hook x = {.hook.run = hook_run, .world = w, .number = 1, .again = 1, .arms = &y};
-    activator_at_round_end(w->loop, &x.hook);
-    assert_true(virtual_round(&w->v, w->loop)); /* it must not block now */
-    trace_expect(&w->v, "[   0] hook 1     runs\n");
-    assert_false(virtual_round(&w->v, w->loop));
-    trace_expect(&w->v, "[   0] hook 1     runs\n"
-                        "[   0] hook 2     runs\n");
-}
-
-static void test_hook_before_rest_waits_until_there_is_nothing_to_do(void **state)
-{
-    struct world *w = *state;
-    struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
-    struct hook x = {.hook.run = hook_run, .world = w, .number = 1, .again = 1};
-    activator_before_rest(w->loop, &y.hook, AO_S(1));
-    activator_at_round_end(w->loop, &x.hook);
-    assert_true(virtual_round(&w->v, w->loop));
-    trace_expect(&w->v, "[   0] hook 1     runs\n");
-    assert_false(virtual_round(&w->v, w->loop));
-    trace_expect(&w->v, "[   0] hook 1     runs\n"
-                        "[   0] hook 2     runs\n");
-    virtual_run(&w->v);
-    trace_expect(&w->v, "");
-}
-
-static void test_hook_before_rest_waits_no_longer_than_it_may(void **state)
-{
-    struct world *w = *state;
-    struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
-    struct hook x = {.hook.run = hook_run, .world = w, .number = 1, .again = 5};
-    activator_before_rest(w->loop, &y.hook, AO_MS(2));
-    activator_at_round_end(w->loop, &x.hook);
-    for (int round = 0; round < 3; round++) {
-        assert_true(virtual_round(&w->v, w->loop));
-        w->v.now += AO_MS(1);
-    }
-    trace_expect(&w->v, "[   0] hook 1     runs\n"
-                        "[   1] hook 1     runs\n"
-                        "[   2] hook 1     runs\n"
-                        "[   2] hook 2     runs\n");
-    activator_forget_hook(w->loop, &x.hook);
-}
-
-static void test_forgotten_hook_does_not_run(void **state)
-{
-    struct world *w = *state;
-    struct hook z = {.hook.run = hook_run, .world = w, .number = 3};
-    struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
-    struct hook x = {.hook.run = hook_run, .world = w, .number = 1, .forgets = &z};
-    activator_at_round_end(w->loop, &x.hook);
-    activator_at_round_end(w->loop, &y.hook);
-    activator_at_round_end(w->loop, &z.hook);
-    activator_forget_hook(w->loop, &y.hook);
-    activator_forget_hook(w->loop, &y.hook);
-    virtual_round(&w->v, w->loop);
-    trace_expect(&w->v, "[   0] hook 1     runs\n");
-    activator_at_round_end(w->loop, &z.hook); /* the list is whole */
-    virtual_round(&w->v, w->loop);
-    trace_expect(&w->v, "[   0] hook 3     runs\n");
-}
-
-static void test_close_disarms_hooks(void **state)
-{
-    struct world *w = *state;
-    struct hook x = {.hook.run = hook_run, .world = w, .number = 1};
-    struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
-    activator_at_round_end(w->loop, &x.hook);
-    activator_before_rest(w->loop, &y.hook, 0);
-    virtual_close(&w->v, w->loop);
-    trace_expect(&w->v, "");
-    assert_false(x.hook.armed || y.hook.armed);
-}
-
 /* --- Rounds --- */
 
 enum { MANY = 3000, EXPIRED_A_ROUND = 1024 };
@@ -380,12 +263,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(close_finishes_in_order),
-        TEST(hooks_run_once_in_order_of_arming),
-        TEST(hook_armed_by_a_hook_is_for_the_next_round),
-        TEST(hook_before_rest_waits_until_there_is_nothing_to_do),
-        TEST(hook_before_rest_waits_no_longer_than_it_may),
-        TEST(forgotten_hook_does_not_run),
-        TEST(close_disarms_hooks),
         TEST(expirations_of_a_round_are_bounded),
         TEST(busy_loop_polls),
         TEST(spins_before_it_blocks),

@@ -1,0 +1,173 @@
+/* Hooks: at the end of a round, and before a rest. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "tests/support/virtual.h"
+
+struct world {
+    struct virtual v;
+    struct activator *loop;
+    struct ao speaker;
+};
+
+static enum ao_verdict speak(struct ao *self)
+{
+    virtual_say(&ao_of(self, struct world, speaker)->v, "speaker", 1, "step");
+    return AO_DONE;
+}
+
+static const struct ao_class speaker_class = {.name = "ao", .step = speak};
+
+static int set_up(void **state)
+{
+    struct world *w = calloc(1, sizeof *w);
+    assert_non_null(w);
+    virtual_init(&w->v);
+    w->loop = virtual_open(&w->v, "loop");
+    ao_init(&w->speaker, &speaker_class, w->loop);
+    *state = w;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *w = *state;
+    virtual_fini(&w->v);
+    free(w);
+    return 0;
+}
+
+struct hook {
+    struct round_hook hook;
+    struct world *world;
+    int number, again;
+    struct hook *arms, *forgets;
+};
+
+static void hook_run(struct round_hook *self)
+{
+    struct hook *h = ao_of(self, struct hook, hook);
+    virtual_say(&h->world->v, "hook", (unsigned)h->number, "runs");
+    if (h->again-- > 0)
+        activator_at_round_end(h->world->loop, self);
+    if (h->arms)
+        activator_at_round_end(h->world->loop, &h->arms->hook);
+    if (h->forgets)
+        activator_forget_hook(h->world->loop, &h->forgets->hook);
+}
+
+static void test_hooks_run_once_in_order_of_arming(void **state)
+{
+    struct world *w = *state;
+    struct hook x = {.hook.run = hook_run, .world = w, .number = 1};
+    struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
+    activator_at_round_end(w->loop, &y.hook);
+    activator_at_round_end(w->loop, &x.hook);
+    activator_at_round_end(w->loop, &y.hook);
+    ao_activate(&w->speaker);
+    trace_forget(&w->v);
+    assert_false(virtual_round(&w->v, w->loop));
+    trace_expect(&w->v, "[   0] speaker 1  step\n"
+                        "[   0] ao 1       ACTIVE -> INACTIVE (done)\n"
+                        "[   0] hook 2     runs\n"
+                        "[   0] hook 1     runs\n");
+    virtual_run(&w->v);
+    trace_expect(&w->v, "");
+}
+
+static void test_hook_armed_by_a_hook_is_for_the_next_round(void **state)
+{
+    struct world *w = *state;
+    struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
+    struct hook x = {.hook.run = hook_run, .world = w, .number = 1, .again = 1, .arms = &y};
+    activator_at_round_end(w->loop, &x.hook);
+    assert_true(virtual_round(&w->v, w->loop)); /* it must not block now */
+    trace_expect(&w->v, "[   0] hook 1     runs\n");
+    assert_false(virtual_round(&w->v, w->loop));
+    trace_expect(&w->v, "[   0] hook 1     runs\n"
+                        "[   0] hook 2     runs\n");
+}
+
+static void test_hook_before_rest_waits_until_there_is_nothing_to_do(void **state)
+{
+    struct world *w = *state;
+    struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
+    struct hook x = {.hook.run = hook_run, .world = w, .number = 1, .again = 1};
+    activator_before_rest(w->loop, &y.hook, AO_S(1));
+    activator_at_round_end(w->loop, &x.hook);
+    assert_true(virtual_round(&w->v, w->loop));
+    trace_expect(&w->v, "[   0] hook 1     runs\n");
+    assert_false(virtual_round(&w->v, w->loop));
+    trace_expect(&w->v, "[   0] hook 1     runs\n"
+                        "[   0] hook 2     runs\n");
+    virtual_run(&w->v);
+    trace_expect(&w->v, "");
+}
+
+static void test_hook_before_rest_waits_no_longer_than_it_may(void **state)
+{
+    struct world *w = *state;
+    struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
+    struct hook x = {.hook.run = hook_run, .world = w, .number = 1, .again = 5};
+    activator_before_rest(w->loop, &y.hook, AO_MS(2));
+    activator_at_round_end(w->loop, &x.hook);
+    for (int round = 0; round < 3; round++) {
+        assert_true(virtual_round(&w->v, w->loop));
+        w->v.now += AO_MS(1);
+    }
+    trace_expect(&w->v, "[   0] hook 1     runs\n"
+                        "[   1] hook 1     runs\n"
+                        "[   2] hook 1     runs\n"
+                        "[   2] hook 2     runs\n");
+    activator_forget_hook(w->loop, &x.hook);
+}
+
+static void test_forgotten_hook_does_not_run(void **state)
+{
+    struct world *w = *state;
+    struct hook z = {.hook.run = hook_run, .world = w, .number = 3};
+    struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
+    struct hook x = {.hook.run = hook_run, .world = w, .number = 1, .forgets = &z};
+    activator_at_round_end(w->loop, &x.hook);
+    activator_at_round_end(w->loop, &y.hook);
+    activator_at_round_end(w->loop, &z.hook);
+    activator_forget_hook(w->loop, &y.hook);
+    activator_forget_hook(w->loop, &y.hook);
+    virtual_round(&w->v, w->loop);
+    trace_expect(&w->v, "[   0] hook 1     runs\n");
+    activator_at_round_end(w->loop, &z.hook); /* the list is whole */
+    virtual_round(&w->v, w->loop);
+    trace_expect(&w->v, "[   0] hook 3     runs\n");
+}
+
+static void test_close_disarms_hooks(void **state)
+{
+    struct world *w = *state;
+    struct hook x = {.hook.run = hook_run, .world = w, .number = 1};
+    struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
+    activator_at_round_end(w->loop, &x.hook);
+    activator_before_rest(w->loop, &y.hook, 0);
+    virtual_close(&w->v, w->loop);
+    trace_expect(&w->v, "");
+    assert_false(x.hook.armed || y.hook.armed);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(hooks_run_once_in_order_of_arming),
+        TEST(hook_armed_by_a_hook_is_for_the_next_round),
+        TEST(hook_before_rest_waits_until_there_is_nothing_to_do),
+        TEST(hook_before_rest_waits_no_longer_than_it_may),
+        TEST(forgotten_hook_does_not_run),
+        TEST(close_disarms_hooks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
