@@ -9,21 +9,12 @@ static enum ledger_state row_state(const struct entry *e)
 {
     if (entry_is(e, ENTRY_ENDING))
         return (enum ledger_state)e->ending;
-    if (entry_is(e, ENTRY_STARTING))
+    if (entry_is(e, ENTRY_STARTING) || e->state == LEDGER_ASSIGNED || e->state == LEDGER_RUNNING ||
+        e->state == LEDGER_PARKED)
         return LEDGER_RUNNING;
-    switch ((int)e->state) {
-    case LEDGER_ASSIGNED:
-    case LEDGER_RUNNING:
-    case LEDGER_PARKED:
-        return LEDGER_RUNNING;
-    case LEDGER_NEW:
-    case LEDGER_QUEUED:
-    case LEDGER_DELAYED:
-    case LEDGER_WAITING:
+    if (e->state == LEDGER_NEW || ledger_state_open((enum ledger_state)e->state))
         return LEDGER_QUEUED;
-    default:
-        return (enum ledger_state)e->state;
-    }
+    return (enum ledger_state)e->state;
 }
 
 static uint64_t wall_or_none(const struct ledger *l, ao_time when)
