@@ -39,7 +39,7 @@ struct ergon_options session_options(const struct globals *g)
     };
 }
 
-static const char *advice(const struct globals *g, enum ergon_end outcome)
+const char *session_advice(const struct globals *g, enum ergon_end outcome)
 {
     if (outcome == ERGON_END_DENIED)
         return "; give another token with --token-file";
@@ -65,7 +65,7 @@ static enum status open_with(struct session *s, const struct globals *g,
     if (outcome == ERGON_END_INVALID)
         complain("%s: %s", g->server, why);
     else if (!g->quiet)
-        complain("no connection to %s: %s%s", g->server, why, advice(g, outcome));
+        complain("no connection to %s: %s%s", g->server, why, session_advice(g, outcome));
     return status_of(outcome, "");
 }
 

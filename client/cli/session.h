@@ -16,6 +16,9 @@ uint64_t session_now_ns(void); /* monotonic */
 /* The options of libergon that the common options mean; strings are those of `g`. */
 struct ergon_options session_options(const struct globals *g);
 
+/* What to do about a connection that ended so, to be put behind the message; "" for nothing. */
+const char *session_advice(const struct globals *g, enum ergon_end outcome);
+
 /* `default_timeout_ms` is used where --timeout is not given; 0: none.  It is for the connection and
  * all calls together. */
 enum status session_open(struct session *s, const struct globals *g, uint32_t default_timeout_ms);

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import tempfile
 import threading
+import time
 import unittest
 
 from harness import ERGON, LIMIT, Server, eventually, run_ergon, self_signed
@@ -184,6 +185,30 @@ class Others(CommandTest):
         answer = json.loads(self.ergon("ping", "--json")[1])
         self.assertGreaterEqual(answer["ms"], 0)
 
+    def test_ping_waits_for_a_server_that_comes_later(self):
+        url = f"ergon://127.0.0.1:{unused_port()}"
+        pinging = subprocess.Popen([ERGON, "-s", url, "ping", "--wait", "1m"], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        with self.assertRaises(subprocess.TimeoutExpired):
+            pinging.wait(timeout=0.3)
+        with Server(listen=(url,)):
+            out, err = pinging.communicate(timeout=LIMIT)
+        self.assertEqual((pinging.returncode, err), (OK, ""))
+        self.assertTrue(out.startswith("pong"), out)
+
+    def test_ping_waits_no_longer_than_it_is_told(self):
+        url = f"ergon://127.0.0.1:{unused_port()}"
+        begin = time.monotonic()
+        self.says(CONNECT, "no answer", "300ms", "refused", arguments=("ping", "--wait", "300ms"), url=url)
+        self.assertGreaterEqual(time.monotonic() - begin, 0.2)
+        self.assertEqual(self.ergon("ping", "-q", "--wait", "100ms", url=url), (CONNECT, b"", ""))
+        with socket.create_server(("127.0.0.1", 0)) as mute:
+            url = f"ergon://127.0.0.1:{mute.getsockname()[1]}"
+            self.says(CONNECT, "no answer", arguments=("ping", "--wait", "300ms"), url=url)
+
+    def test_ping_does_not_wait_where_waiting_changes_nothing(self):
+        self.says(USAGE, "URL", arguments=("ping", "--wait", "1h"), url="http://localhost")
+
     def test_info(self):
         status, out, err = self.ergon("info")
         self.assertEqual((status, err), (OK, ""))
@@ -233,6 +258,7 @@ class Others(CommandTest):
             self.says(AUTH, "AUTH", arguments=("call", "echo", "x"), url=url)
             self.says(AUTH, "DENIED", arguments=("--token-file", token_file, "call", "sum", "1"), url=url)
             self.says(AUTH, arguments=("call", "echo", "x"), url=url, env={"ERGON_TOKEN": "wrong"})
+            self.says(AUTH, "token", arguments=("ping", "--wait", "1h"), url=url, env={"ERGON_TOKEN": "wrong"})
             self.says(USAGE, "/nowhere", arguments=("--token-file", "/nowhere", "call", "echo", "x"), url=url)
 
     def test_help_and_version(self):
