@@ -1,6 +1,6 @@
 #include "proto/encoder.h"
 
-#include "proto/utf8.h"
+#include "base/utf8.h"
 #include "proto/wire.h"
 
 static uint8_t *put8(uint8_t *p, uint8_t head, uint8_t v)

@@ -7,7 +7,7 @@
 #define ERGON_PROTO_ENCODER_H
 
 #include "proto/errors.h"
-#include "proto/span.h"
+#include "base/span.h"
 
 enum {
     ENC_HEAD_MAX = 5,                /* str, bin, array, map header */

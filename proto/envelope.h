@@ -11,7 +11,7 @@
 #define ERGON_PROTO_ENVELOPE_H
 
 #include "proto/scanner.h"
-#include "proto/span.h"
+#include "base/span.h"
 
 enum { METHOD_NAME_MAX = 256, MSGID_MAX = 9 }; /* bytes */
 

@@ -5,7 +5,7 @@
 
 #include <msgpack.h>
 
-#include "proto/span.h"
+#include "base/span.h"
 
 struct pack {
     msgpack_sbuffer buffer;

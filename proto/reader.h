@@ -5,7 +5,7 @@
 #ifndef ERGON_PROTO_READER_H
 #define ERGON_PROTO_READER_H
 
-#include "proto/span.h"
+#include "base/span.h"
 
 struct reader {
     const uint8_t *at;

@@ -9,7 +9,7 @@
 #ifndef ERGON_PROTO_SCANNER_H
 #define ERGON_PROTO_SCANNER_H
 
-#include "proto/span.h"
+#include "base/span.h"
 
 enum { SCAN_DEPTH_CAP = 128 }; /* the largest depth limit that may be configured */
 

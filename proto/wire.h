@@ -2,7 +2,7 @@
 #ifndef ERGON_PROTO_WIRE_H
 #define ERGON_PROTO_WIRE_H
 
-#include "proto/span.h"
+#include "base/span.h"
 
 #include <endian.h>
 

@@ -5,7 +5,7 @@
 
 #include "server/plan.h"
 #include "server/rpc/asks.h"
-#include "server/runtime/log.h"
+#include "base/log.h"
 
 static int open_store(struct lasting *k, const struct config *c, char *error, size_t size)
 {

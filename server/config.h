@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "server/runtime/log.h"
+#include "base/log.h"
 #include "server/url.h"
 
 enum config_client_cert { CONFIG_CERT_NONE, CONFIG_CERT_OPTIONAL, CONFIG_CERT_REQUIRED };

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/units.h"
+#include "base/units.h"
 #include "server/config_parts.h"
 
 static void *member(const struct config_key *key, const void *base)

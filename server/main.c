@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "server/logging.h"
+#include "base/log.h"
 #include "server/modules/builtin.h"
-#include "server/runtime/log.h"
+#include "base/log.h"
 #include "server/serve.h"
 
 enum { EXIT_USAGE = 2 };
@@ -56,7 +56,8 @@ failed:
 /* Takes the configuration over. */
 static int run(struct config *config, const struct config_input *input)
 {
-    struct log_sink sink = log_stderr_sink(config->log.format, config->log.level);
+    struct log_sink sink =
+        log_stderr_sink(config->log.format == CONFIG_LOG_JSON, config->log.level);
     struct registry *registry = registry_new();
     enum serve_exit status = SERVE_FAILED;
 

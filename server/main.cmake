@@ -17,7 +17,6 @@ ergon_library(ergon_config
         config_value.c
         cpus.c
         fdlimit.c
-        logging.c
         notify.c
         url.c
     DEPS ergon_proto ergon_runtime PkgConfig::YAML PkgConfig::SYSTEMD)

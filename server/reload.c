@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "server/net/principal.h"
-#include "server/runtime/log.h"
+#include "base/log.h"
 
 static void on_changed(void *arg, const char *path, bool live)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "server/runtime/log.h"
+#include "base/log.h"
 
 int runners_init(struct runners *r, uint32_t most)
 {

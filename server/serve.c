@@ -9,7 +9,7 @@
 
 #include "server/notify.h"
 #include "server/reload.h"
-#include "server/runtime/log.h"
+#include "base/log.h"
 #include "server/watchdog.h"
 
 /* X(NAME, "what is true; who leaves it") */

@@ -4,7 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "server/runtime/log.h"
+#include "base/log.h"
 
 static const ao_time least_period = AO_S(1);
 

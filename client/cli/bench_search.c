@@ -1,6 +1,6 @@
 #include "client/cli/bench_search.h"
 
-#include "proto/units.h"
+#include "base/units.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "client/cli/bench_size.h"
 
-#include "proto/units.h"
+#include "base/units.h"
 
 enum { EXPONENTIAL_CUT = 16 }; /* means: one in nine million is longer */
 

@@ -4,7 +4,7 @@
 #include "client/cli/session.h"
 
 #include "proto/envelope.h"
-#include "proto/units.h"
+#include "base/units.h"
 
 struct call_options {
     const char *deadline; /* as it was written; NULL: none */

@@ -4,7 +4,7 @@
 #include "client/cli/render.h"
 #include "client/cli/result.h"
 #include "client/cli/task.h"
-#include "proto/units.h"
+#include "base/units.h"
 
 enum { CRON_TIMEOUT_MS = 10 * 1000 };
 

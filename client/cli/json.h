@@ -15,7 +15,7 @@
 #include <jansson.h>
 #include <msgpack.h>
 
-#include "proto/span.h"
+#include "base/span.h"
 
 /* A new reference, or NULL: out of memory.  `value` is one whole value that a scanner has passed.
  */

@@ -9,7 +9,7 @@
 #include "client/cli/status.h"
 #include "client/lib/tls.h"
 #include "client/lib/url.h"
-#include "proto/span.h"
+#include "base/span.h"
 
 enum { LOAD_CODES_MAX = 32, LOAD_CODE_SIZE = 32, LOAD_THREADS_MAX = 256, LOAD_WHY_SIZE = 256 };
 

@@ -1,6 +1,6 @@
 #include "client/cli/options.h"
 
-#include "proto/units.h"
+#include "base/units.h"
 
 #include <ctype.h>
 #include <errno.h>

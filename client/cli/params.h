@@ -6,7 +6,7 @@
 
 #include <msgpack.h>
 
-#include "proto/span.h"
+#include "base/span.h"
 
 /* Appends the array of all arguments.  False: message printed. */
 bool params_pack(msgpack_packer *to, int argc, char **argv);

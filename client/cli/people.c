@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "proto/units.h"
+#include "base/units.h"
 
 enum { S = 1000, M = 60 * S, H = 60 * M, D = 24 * H, NS_A_MS = 1000 * 1000 };
 

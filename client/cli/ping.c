@@ -1,7 +1,7 @@
 /* ergon ping: is the server there?  Good as a health check, and with --wait at a start. */
 #include "client/cli/session.h"
 
-#include "proto/units.h"
+#include "base/units.h"
 
 #include <time.h>
 

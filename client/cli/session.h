@@ -3,7 +3,7 @@
 #define ERGON_CLI_SESSION_H
 
 #include "client/cli/cli.h"
-#include "proto/span.h"
+#include "base/span.h"
 
 struct session {
     const struct globals *globals;

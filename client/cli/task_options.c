@@ -1,7 +1,8 @@
 #include "client/cli/task_options.h"
 
 #include "client/cli/cli.h"
-#include "proto/units.h"
+#include "base/instant.h"
+#include "base/units.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -85,7 +86,7 @@ static json_t *moment(const char *text)
     json_t *number = whole_number(text);
     if (number != NULL)
         return number;
-    return units_instant(span_text(text), &unix_ns) ? json_string(text) : NULL;
+    return instant_parse(span_text(text), &unix_ns) ? json_string(text) : NULL;
 }
 
 static json_t *any_text(const char *text)

@@ -2,7 +2,7 @@
 #ifndef ERGON_CLIENT_BUFFER_H
 #define ERGON_CLIENT_BUFFER_H
 
-#include "proto/span.h"
+#include "base/span.h"
 
 /* All zero is an empty buffer. */
 struct buffer {

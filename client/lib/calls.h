@@ -6,7 +6,7 @@
 #include <event2/event_struct.h>
 #include <sys/queue.h>
 
-#include "proto/span.h"
+#include "base/span.h"
 #include <ergon/client.h>
 
 enum call_place { CALL_WAITING, CALL_IN_FLIGHT, CALL_ENDING };

@@ -2,7 +2,7 @@
 
 #include "proto/encoder.h"
 #include "proto/reader.h"
-#include "proto/utf8.h"
+#include "base/utf8.h"
 
 #include <stdio.h>
 

@@ -11,7 +11,7 @@
 #include "proto/pack.h"
 #include "server/ledger/order.h"
 #include "server/runtime/lane.h"
-#include "server/runtime/slab.h"
+#include "base/slab.h"
 #include "server/tasks/home.h"
 
 enum {

@@ -37,9 +37,9 @@ static void count_attempt(struct ledger *l, struct entry *e)
 {
     e->attempt++;
     e->started = ledger_wall(l);
-    figure_add(&l->starts, 1);
+    counter_add(&l->starts, 1);
     if (e->attempt > 1)
-        figure_add(&l->retries, 1);
+        counter_add(&l->retries, 1);
 }
 
 /* Its start is on disk before its handler begins. */
@@ -165,7 +165,7 @@ static void stray_returned(struct ledger *l, struct entry *e, const struct kept_
     char text[96];
     e->strays--;
     if (!obeyed(r)) {
-        figure_add(&l->fenced, 1);
+        counter_add(&l->fenced, 1);
         snprintf(text, sizeof text, "attempt %u returned late, and its answer was thrown away",
                  r->attempt);
         ledger_note(l, e, LEDGER_EVENT_FENCED, text);

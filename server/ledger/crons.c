@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "server/runtime/log.h"
+#include "base/log.h"
 
 enum { NS_A_SECOND = 1000000000, CATCH_UP_MOST = 1000 };
 

@@ -7,7 +7,7 @@
 
 #include <ergon/ao.h>
 
-#include "proto/span.h"
+#include "base/span.h"
 #include "server/ledger/order.h"
 
 struct ask;

@@ -184,7 +184,7 @@ void ledger_entry_enter(struct ledger *l, struct entry *e)
     l->last = e;
     id_add(&l->ids, e);
     l->count++;
-    figure_set(&l->shown_tasks, l->count);
+    counter_set(&l->shown_tasks, l->count);
     ledger_weigh(l, e, 0);
 }
 
@@ -208,8 +208,8 @@ static void leave_all(struct ledger *l, struct entry *e)
     id_remove(&l->ids, e);
     l->count--;
     l->bytes -= entry_bytes(e);
-    figure_set(&l->shown_tasks, l->count);
-    figure_set(&l->shown_bytes, l->bytes);
+    counter_set(&l->shown_tasks, l->count);
+    counter_set(&l->shown_bytes, l->bytes);
 }
 
 static void leave_state(struct ledger *l, struct entry *e)
@@ -217,7 +217,7 @@ static void leave_state(struct ledger *l, struct entry *e)
     if (e->state == LEDGER_NEW)
         return;
     e->queue->by_state[e->state]--;
-    figure_add(&l->by_state[e->state], (uint64_t)-1);
+    counter_add(&l->by_state[e->state], (uint64_t)-1);
 }
 
 static void free_more(struct ledger *l, struct entry *e)

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "proto/utf8.h"
+#include "base/utf8.h"
 #include "server/ledger/ledger_parts.h"
 
 struct record {

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "server/ledger/siphash.h"
+#include "base/siphash.h"
 #include "server/ledger/slots.h"
 
 struct names {

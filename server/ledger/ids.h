@@ -6,7 +6,7 @@
 #ifndef ERGON_LEDGER_IDS_H
 #define ERGON_LEDGER_IDS_H
 
-#include "proto/span.h"
+#include "base/span.h"
 
 enum {
     ID_TEXT_LEN = 14,

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "server/ledger/siphash.h"
+#include "base/siphash.h"
 #include "server/ledger/slots.h"
 
 int key_table_init(struct key_table *t, const uint64_t seed[2])

@@ -71,7 +71,7 @@ void ledger_weigh(struct ledger *l, const struct entry *e, size_t was)
     l->bytes += is - was;
     if (e->list == &l->ended)
         l->ended_bytes += is - was;
-    figure_set(&l->shown_bytes, l->bytes);
+    counter_set(&l->shown_bytes, l->bytes);
 }
 
 /* --- The object --- */
@@ -221,14 +221,14 @@ static void show_store(const struct store *s, struct ledger_info *out)
 
 void ledger_info(const struct ledger *l, struct ledger_info *out)
 {
-    *out = (struct ledger_info){.tasks = figure_read(&l->shown_tasks),
-                                .bytes = figure_read(&l->shown_bytes),
-                                .submitted = figure_read(&l->submitted),
-                                .starts = figure_read(&l->starts),
-                                .retries = figure_read(&l->retries),
-                                .fenced = figure_read(&l->fenced)};
+    *out = (struct ledger_info){.tasks = counter_read(&l->shown_tasks),
+                                .bytes = counter_read(&l->shown_bytes),
+                                .submitted = counter_read(&l->submitted),
+                                .starts = counter_read(&l->starts),
+                                .retries = counter_read(&l->retries),
+                                .fenced = counter_read(&l->fenced)};
     for (unsigned i = 0; i < LEDGER_STATE_COUNT; i++)
-        out->by_state[i] = figure_read(&l->by_state[i]);
+        out->by_state[i] = counter_read(&l->by_state[i]);
     if (l->store)
         show_store(l->store, out);
 }

@@ -24,8 +24,8 @@
 #include "server/ledger/ledger.h"
 #include "server/ledger/pick.h"
 #include "server/ledger/retry.h"
-#include "server/runtime/figure.h"
-#include "server/runtime/slab.h"
+#include "base/counter.h"
+#include "base/slab.h"
 #include "server/store/store.h"
 #include "server/tasks/kept.h"
 #include "server/tasks/tasks.h"
@@ -100,8 +100,8 @@ struct ledger {
     uint64_t bytes; /* held by entries */
     uint64_t count;
     uint64_t hash_seed[2];
-    figure shown_tasks, shown_bytes, submitted, starts, retries, fenced;
-    figure by_state[LEDGER_STATE_COUNT];
+    counter shown_tasks, shown_bytes, submitted, starts, retries, fenced;
+    counter by_state[LEDGER_STATE_COUNT];
 };
 
 /* --- ledger.c --- */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "server/ledger/ledger_parts.h"
-#include "server/ledger/siphash.h"
+#include "base/siphash.h"
 
 enum {
     TENANT_BUCKETS = 1024,

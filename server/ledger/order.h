@@ -5,7 +5,7 @@
 
 #include <ergon/ao.h>
 
-#include "proto/span.h"
+#include "base/span.h"
 #include "server/ledger/state.h"
 
 enum {

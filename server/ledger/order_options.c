@@ -1,7 +1,7 @@
 #include "server/ledger/order_options.h"
 
-#include "proto/units.h"
-#include "proto/utf8.h"
+#include "base/instant.h"
+#include "base/utf8.h"
 #include "server/ledger/ids.h"
 
 bool option_duration(struct reader *r, void *out)
@@ -81,7 +81,7 @@ static bool read_instant(struct reader *r, void *out)
         return true;
     }
     *r = before;
-    if (read_text(r, &text) && units_instant(text, at))
+    if (read_text(r, &text) && instant_parse(text, at))
         return true;
     *r = before;
     return false;

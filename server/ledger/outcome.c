@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "proto/utf8.h"
+#include "base/utf8.h"
 #include "server/ledger/ledger_parts.h"
 
 /* --- What is kept of an end --- */

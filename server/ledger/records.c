@@ -5,7 +5,7 @@
  * the entry is by then, and changes of a busy entry are written together.  The counters of the file
  * travel with the row that they count: each row is counted as what it says. */
 #include "server/ledger/ledger_parts.h"
-#include "server/runtime/log.h"
+#include "base/log.h"
 
 enum {
     TAKE_BUDGET = 1024,  /* operations that came back, a step */
@@ -190,7 +190,7 @@ static void count_out(struct ledger *l, struct entry *e)
     l->fleeting.ended[LEDGER_FAILED]--;
     e->queue->submitted--;
     e->queue->failed--;
-    figure_add(&l->submitted, (uint64_t)-1);
+    counter_add(&l->submitted, (uint64_t)-1);
 }
 
 /* Nobody was told of it: it is as if it had never been. */

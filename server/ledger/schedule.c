@@ -4,7 +4,7 @@
 #include <strings.h>
 #include <time.h>
 
-#include "proto/units.h"
+#include "base/units.h"
 
 enum { MINUTE = 60, HOUR = 3600, DAY = 86400, FIELDS = 5, DAYS_AHEAD = 366 * 9 };
 

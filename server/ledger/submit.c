@@ -131,7 +131,7 @@ static void count_in(struct ledger *l, struct entry *e)
 {
     (e->durable == LEDGER_NONE ? &l->fleeting : &l->kept)->submitted++;
     e->queue->submitted++;
-    figure_add(&l->submitted, 1);
+    counter_add(&l->submitted, 1);
 }
 
 static enum ergon_error take_new(struct ledger *l, const struct order *o, struct submitted *out,

@@ -41,10 +41,10 @@ static void count(struct ledger *l, struct entry *e, enum ledger_state state)
 {
     if (e->state != LEDGER_NEW) {
         e->queue->by_state[e->state]--;
-        figure_add(&l->by_state[e->state], (uint64_t)-1);
+        counter_add(&l->by_state[e->state], (uint64_t)-1);
     }
     e->queue->by_state[state]++;
-    figure_add(&l->by_state[state], 1);
+    counter_add(&l->by_state[state], 1);
 }
 
 /* --- The history --- */

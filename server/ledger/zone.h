@@ -3,7 +3,7 @@
 #ifndef ERGON_LEDGER_ZONE_H
 #define ERGON_LEDGER_ZONE_H
 
-#include "proto/span.h"
+#include "base/span.h"
 
 struct zone;
 

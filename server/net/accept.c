@@ -6,7 +6,7 @@
 
 #include "server/net/acceptor_private.h"
 #include "server/net/peer.h"
-#include "server/runtime/log.h"
+#include "base/log.h"
 
 void acceptor_watch(struct acceptor *a, bool watch)
 {

@@ -6,7 +6,7 @@
 #include "server/net/peer.h"
 #include "server/net/principal.h"
 #include "server/net/tls.h"
-#include "server/runtime/log.h"
+#include "base/log.h"
 
 enum { NAME_MAX_BYTES = 256 };
 

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <sys/uio.h>
 
-#include "proto/span.h"
+#include "base/span.h"
 
 enum {
     CHUNK_SIZE = 2048, /* bytes of a pooled chunk, header included: sixteen brief answers */

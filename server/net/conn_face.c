@@ -4,7 +4,7 @@
 #include <assert.h>
 
 #include "server/net/principal.h"
-#include "server/runtime/log.h"
+#include "base/log.h"
 
 struct conn_mode *conn_mode(struct connection *c)
 {

@@ -10,7 +10,7 @@
 #include "proto/envelope.h"
 #include "proto/reader.h"
 #include "server/net/conn_refuse.h"
-#include "server/runtime/log.h"
+#include "base/log.h"
 
 bool input_allowed(const struct connection *c)
 {
@@ -102,7 +102,7 @@ static size_t take_messages(struct connection *c, struct span bytes, struct scan
             deliver(c, rest);
         }
     }
-    figure_add(&l->counters.messages, count);
+    counter_add(&l->counters.messages, count);
     return at;
 }
 
@@ -221,10 +221,10 @@ static enum input_end read_failed(struct connection *c, ssize_t result)
 static enum input_end run_read(struct connection *c, size_t n, size_t size)
 {
     struct net_loop *l = c->loop;
-    uint64_t before = figure_read(&l->counters.messages);
+    uint64_t before = counter_read(&l->counters.messages);
     enum input_end end = run_fresh(c, n);
 
-    uint64_t count = figure_read(&l->counters.messages) - before;
+    uint64_t count = counter_read(&l->counters.messages) - before;
     c->wide = n == size && count < WIDE_MESSAGES;
     c->single = count == 1;
     return end;
@@ -247,7 +247,7 @@ static bool note_read(struct connection *c, ssize_t n, size_t size, enum input_e
     if ((size_t)n < size && !c->stream.more)
         c->ready &= (uint8_t)~STREAM_READ;
     c->since = activator_now(c->loop->activator);
-    figure_add(&c->loop->counters.bytes_in, (uint64_t)n);
+    counter_add(&c->loop->counters.bytes_in, (uint64_t)n);
     return true;
 }
 

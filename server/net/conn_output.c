@@ -1,7 +1,7 @@
 /* From answers to bytes: all that was committed in a round goes out at its end, in one write. */
 #include "server/net/conn_private.h"
 
-#include "server/runtime/log.h"
+#include "base/log.h"
 #include "server/runtime/trace.h"
 
 void output_wanted(struct connection *c)
@@ -84,7 +84,7 @@ static bool write_some(struct connection *c)
     }
     if (n > 0) {
         c->since = activator_now(c->loop->activator);
-        figure_add(&c->loop->counters.bytes_out, (uint64_t)n);
+        counter_add(&c->loop->counters.bytes_out, (uint64_t)n);
         chunk_consume(&c->out, &c->loop->pool, (size_t)n);
         TRACE(c->loop->activator, "conn", conn_id(c), "wrote %zd bytes, %lu left", n,
               (unsigned long)c->out.bytes);

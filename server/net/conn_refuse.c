@@ -22,13 +22,13 @@ static void answer_error(struct connection *c, struct span msgid, enum ergon_err
 
 void refuse_message(struct connection *c, struct span msgid, const char *why)
 {
-    figure_add(&c->loop->counters.protocol_errors, 1);
+    counter_add(&c->loop->counters.protocol_errors, 1);
     answer_error(c, msgid, ERGON_E_BAD_REQUEST, why);
 }
 
 void refuse_connection(struct connection *c, const char *why)
 {
-    figure_add(&c->loop->counters.protocol_errors, 1);
+    counter_add(&c->loop->counters.protocol_errors, 1);
     conn_close(c, why);
 }
 

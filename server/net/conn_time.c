@@ -1,6 +1,6 @@
 /* How long a connection may be in a state. */
 #include "server/net/conn_private.h"
-#include "server/runtime/log.h"
+#include "base/log.h"
 
 static ao_time idle_limit(const struct connection *c)
 {

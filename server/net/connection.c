@@ -15,7 +15,7 @@
 
 #include "server/net/admit.h"
 #include "server/net/principal.h"
-#include "server/runtime/log.h"
+#include "base/log.h"
 #include "server/runtime/trace.h"
 
 static enum ao_verdict conn_step(struct ao *self);
@@ -49,8 +49,8 @@ struct connection *conn_new(struct net_loop *l, struct ticket *ticket)
     if (l->first != NULL)
         l->first->prev = c;
     l->first = c;
-    figure_add(&l->counters.connections, 1);
-    figure_add(&l->counters.accepted, 1);
+    counter_add(&l->counters.connections, 1);
+    counter_add(&l->counters.accepted, 1);
     return c;
 }
 
@@ -116,8 +116,8 @@ static void enter_closed(struct connection *c)
     c->stream.backlog = 0;
     c->ready = 0;
     chunk_drop_all(&c->out, &l->pool);
-    figure_add(&l->counters.connections, (uint64_t)-1);
-    figure_add(&l->counters.closed, 1);
+    counter_add(&l->counters.connections, (uint64_t)-1);
+    counter_add(&l->counters.closed, 1);
 }
 
 void conn_enter(struct connection *c, enum conn_state next, const char *why)

@@ -14,7 +14,7 @@
 
 #include "proto/envelope.h"
 #include "proto/errors.h"
-#include "proto/span.h"
+#include "base/span.h"
 
 struct connection;
 struct net_loop;

@@ -6,7 +6,7 @@
 #include "server/net/conn_private.h"
 #include "server/net/principal.h"
 #include "server/net/tls.h"
-#include "server/runtime/log.h"
+#include "base/log.h"
 
 /* --- Any thread --- */
 

@@ -2,7 +2,7 @@
 #ifndef ERGON_NET_HASH_H
 #define ERGON_NET_HASH_H
 
-#include "proto/span.h"
+#include "base/span.h"
 
 enum { HASH_SIZE = 32 };
 

@@ -9,7 +9,7 @@
 #include "server/net/net.h"
 #include "server/net/stream.h"
 #include "server/net/ticket.h"
-#include "server/runtime/figure.h"
+#include "base/counter.h"
 
 struct tls_loop; /* server/net/tls.h */
 

@@ -7,7 +7,7 @@
 #include "server/net/conn_private.h"
 #include "server/net/principal.h"
 #include "server/net/tls.h"
-#include "server/runtime/log.h"
+#include "base/log.h"
 
 static enum ao_verdict intake_step(struct ao *self);
 
@@ -186,14 +186,14 @@ void net_loop_stats(const struct net_loop *l, struct net_loop_stats *out)
     const struct loop_counters *n = &l->counters;
 
     *out = (struct net_loop_stats){
-        .connections = figure_read(&n->connections),
-        .accepted = figure_read(&n->accepted),
-        .closed = figure_read(&n->closed),
-        .messages = figure_read(&n->messages),
-        .bytes_in = figure_read(&n->bytes_in),
-        .bytes_out = figure_read(&n->bytes_out),
-        .protocol_errors = figure_read(&n->protocol_errors),
-        .partial_bytes = figure_read(&n->partial_bytes),
+        .connections = counter_read(&n->connections),
+        .accepted = counter_read(&n->accepted),
+        .closed = counter_read(&n->closed),
+        .messages = counter_read(&n->messages),
+        .bytes_in = counter_read(&n->bytes_in),
+        .bytes_out = counter_read(&n->bytes_out),
+        .protocol_errors = counter_read(&n->protocol_errors),
+        .partial_bytes = counter_read(&n->partial_bytes),
     };
 }
 

@@ -2,7 +2,7 @@
 #ifndef ERGON_NET_PRINCIPAL_H
 #define ERGON_NET_PRINCIPAL_H
 
-#include "proto/span.h"
+#include "base/span.h"
 
 struct principal;
 

@@ -5,7 +5,7 @@
 #include <openssl/bio.h>
 #include <openssl/ssl.h>
 
-#include "proto/span.h"
+#include "base/span.h"
 #include "server/net/ticket_keys.h"
 #include "server/net/tls.h"
 

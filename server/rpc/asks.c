@@ -149,7 +149,7 @@ static void answer(struct rpc_loop *loop, struct ask *a)
         answer_result(c, msgid, result.len > 0 ? result : span_text("\xc0"));
         return;
     }
-    figure_add(&loop->stats.refused, 1);
+    counter_add(&loop->stats.refused, 1);
     answer_error(c, msgid, a->error, a->code[0] ? a->code : NULL, span_text(a->text));
 }
 

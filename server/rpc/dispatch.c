@@ -8,7 +8,7 @@
 #include <ergon/ao.h>
 
 #include "server/rpc/asks.h"
-#include "server/runtime/log.h"
+#include "base/log.h"
 
 /* The one that was served last is likely the next; no handler has its name. */
 static bool is_recent_own(const struct rpc_loop *loop, struct span name)
@@ -38,7 +38,7 @@ static void serve_own(struct rpc_request *rq, struct span name)
         return;
     }
     if (rq->msgid.len == 0) {
-        figure_add(&rq->loop->stats.ignored, 1);
+        counter_add(&rq->loop->stats.ignored, 1);
         log_debug("notification of an unknown method ignored", LOG_UINT("conn", conn_id(rq->conn)));
         return;
     }
@@ -77,15 +77,15 @@ static void on_message(void *arg, struct connection *c, const struct envelope *e
 
     switch (e->type) {
     case ENVELOPE_REQUEST:
-        figure_add(&loop->stats.requests, 1);
+        counter_add(&loop->stats.requests, 1);
         dispatch(loop, c, e);
         return;
     case ENVELOPE_NOTIFICATION:
-        figure_add(&loop->stats.notifications, 1);
+        counter_add(&loop->stats.notifications, 1);
         dispatch(loop, c, e);
         return;
     case ENVELOPE_RESPONSE:
-        figure_add(&loop->stats.ignored, 1);
+        counter_add(&loop->stats.ignored, 1);
         log_debug("response to nothing that was asked ignored", LOG_UINT("conn", conn_id(c)));
         return;
     }

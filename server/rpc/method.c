@@ -63,7 +63,7 @@ void rpc_refuse(struct rpc_request *rq, enum ergon_error code, const char *forma
     char text[400];
     va_list args;
 
-    figure_add(&rq->loop->stats.refused, 1);
+    counter_add(&rq->loop->stats.refused, 1);
     if (rq->msgid.len == 0)
         return;
     va_start(args, format);

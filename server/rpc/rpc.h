@@ -11,7 +11,7 @@
 
 #include "server/ledger/ledger.h"
 #include "server/net/net.h"
-#include "server/runtime/figure.h"
+#include "base/counter.h"
 #include "server/tasks/tasks.h"
 
 /* What the server's own methods tell about the server.  Filled by the builder before the threads

@@ -1,7 +1,7 @@
 /* The namespace server.*, what a client says to its connection: hello, auth, ping, cancel. */
 #include "server/rpc/asks.h"
 #include "server/rpc/pack.h"
-#include "server/runtime/log.h"
+#include "base/log.h"
 
 static bool read_shape(struct reader *r, void *out)
 {

@@ -114,8 +114,8 @@ static void finish_retired(struct activator *a)
 static void publish_figures(struct activator *a)
 {
     struct activator_figures *f = &a->figures;
-    figure_add(&f->rounds, 1);
-    figure_add(&f->steps, a->steps);
+    counter_add(&f->rounds, 1);
+    counter_add(&f->steps, a->steps);
     a->steps = 0;
     atomic_store_explicit(&f->active, a->dispatcher.count, memory_order_relaxed);
     atomic_store_explicit(&f->sleeping, a->timer.count, memory_order_relaxed);

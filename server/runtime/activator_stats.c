@@ -7,17 +7,17 @@ void activator_stats(const struct activator *a, struct activator_stats *out)
 {
     const struct activator_figures *f = &a->figures;
     *out = (struct activator_stats){
-        .rounds = figure_read(&f->rounds),
-        .steps = figure_read(&f->steps),
-        .long_steps = figure_read(&f->long_steps),
-        .polls = figure_read(&f->polls),
-        .blocks = figure_read(&f->blocks),
-        .wakes_sent = figure_read(&f->wakes_sent),
-        .wakes_received = figure_read(&f->wakes_received),
-        .spins_won = figure_read(&f->spins_won),
-        .spins_lost = figure_read(&f->spins_lost),
-        .active = figure_read(&f->active),
-        .sleeping = figure_read(&f->sleeping),
+        .rounds = counter_read(&f->rounds),
+        .steps = counter_read(&f->steps),
+        .long_steps = counter_read(&f->long_steps),
+        .polls = counter_read(&f->polls),
+        .blocks = counter_read(&f->blocks),
+        .wakes_sent = counter_read(&f->wakes_sent),
+        .wakes_received = counter_read(&f->wakes_received),
+        .spins_won = counter_read(&f->spins_won),
+        .spins_lost = counter_read(&f->spins_lost),
+        .active = counter_read(&f->active),
+        .sleeping = counter_read(&f->sleeping),
     };
 }
 
@@ -27,7 +27,7 @@ const struct ao_class *activator_stuck(const struct activator *a, ao_time *since
     /* Acquire: `since` is that of this step or of a later one.  Pairs with the release in
      * mark_step(). */
     const struct ao_class *cls = atomic_load_explicit(&f->stepping, memory_order_acquire);
-    ao_time began = figure_read(&f->since);
+    ao_time began = counter_read(&f->since);
     ao_time now = a->clock.now(a->clock.arg);
     if (!cls || now <= began || now - began <= a->step_limit)
         return NULL;

@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "server/runtime/log.h"
+#include "base/log.h"
 #include "server/runtime/state.h"
 #include "server/runtime/trace.h"
 #include "server/runtime/wait_internal.h"

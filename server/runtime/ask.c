@@ -1,6 +1,6 @@
 /* Home's side of the control inbox: takes what other threads asked, does it or refuses it. */
 #include "server/runtime/inbox.h"
-#include "server/runtime/log.h"
+#include "base/log.h"
 #include "server/runtime/state.h"
 
 static const char *ask_name(enum ao_ask ask)

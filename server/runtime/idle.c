@@ -38,7 +38,7 @@ static bool called(struct activator *a)
 
 static void poll_now(struct activator *a, ao_time timeout)
 {
-    figure_add(&a->figures.polls, 1);
+    counter_add(&a->figures.polls, 1);
     a->unpolled = 0;
     a->last_poll = a->now;
     a->poller->poll(a->poller, timeout);
@@ -80,10 +80,10 @@ static bool block(struct activator *a)
     waker_announce(&a->waker);
     bool idle = !called(a);
     if (idle) {
-        figure_add(&a->figures.blocks, timeout != 0);
+        counter_add(&a->figures.blocks, timeout != 0);
         block_in_poller(a, timeout);
         if (!waker_announced(&a->waker))
-            figure_add(&a->figures.wakes_received, 1);
+            counter_add(&a->figures.wakes_received, 1);
     }
     waker_retract(&a->waker);
     return idle;
@@ -107,13 +107,13 @@ static bool spin(struct activator *a, ao_time from, ao_time window)
 {
     for (ao_time looks = window / SPIN_LOOK_LEAST + 1; looks > 0; looks--) {
         if (spin_look(a)) {
-            figure_add(&a->figures.spins_won, 1);
+            counter_add(&a->figures.spins_won, 1);
             return true;
         }
         if (clock_now(a) - from >= window)
             break;
     }
-    figure_add(&a->figures.spins_lost, 1);
+    counter_add(&a->figures.spins_lost, 1);
     return false;
 }
 
@@ -121,8 +121,8 @@ static bool spin(struct activator *a, ao_time from, ao_time window)
  * this processor. */
 static ao_time window_learnt(struct activator *a, ao_time now)
 {
-    uint64_t steps = figure_read(&a->figures.steps);
-    uint64_t wakes = figure_read(&a->figures.wakes_sent);
+    uint64_t steps = counter_read(&a->figures.steps);
+    uint64_t wakes = counter_read(&a->figures.wakes_sent);
     bool woke = wakes != a->wakes_sent_then;
     spin_worked(&a->learnt, now - a->waited_since, steps - a->steps_then);
     a->waited_since = now;

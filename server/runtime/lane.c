@@ -139,7 +139,7 @@ static bool publish(struct lane *l)
 bool lane_flush(struct lane *l)
 {
     if (publish(l) && !is_own(l) && waker_notify(l->waker) && l->producer)
-        figure_add(&l->producer->figures.wakes_sent, 1);
+        counter_add(&l->producer->figures.wakes_sent, 1);
     return !l->overflow_first;
 }
 

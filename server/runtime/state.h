@@ -6,7 +6,7 @@
 #include <ergon/activator.h>
 
 #include "server/runtime/dispatcher.h"
-#include "server/runtime/figure.h"
+#include "base/counter.h"
 #include "server/runtime/inbox.h"
 #include "server/runtime/spin.h"
 #include "server/runtime/timer.h"
@@ -48,12 +48,12 @@ struct fault {
 
 /* What other threads read. */
 struct activator_figures {
-    figure rounds, steps, long_steps, polls, blocks, wakes_sent, wakes_received, spins_won,
+    counter rounds, steps, long_steps, polls, blocks, wakes_sent, wakes_received, spins_won,
         spins_lost, active, sleeping;
     /* The step that runs: written before each step when there is a limit.  Release and acquire of
      * `stepping`: a watchdog never sees a step with the time of an earlier one. */
     _Atomic(const struct ao_class *) stepping; /* NULL between steps */
-    figure since;                              /* the clock when it began, ns */
+    counter since;                             /* the clock when it began, ns */
 };
 
 struct hook_list {

@@ -2,7 +2,7 @@
 #include <assert.h>
 
 #include "server/runtime/haste.h"
-#include "server/runtime/log.h"
+#include "base/log.h"
 #include "server/runtime/state.h"
 
 static ao_time step_clock(const struct activator *a)
@@ -25,7 +25,7 @@ static void unmark_step(struct activator *a)
 
 static void report_long(struct activator *a, const struct ao_class *cls, ao_time took)
 {
-    figure_add(&a->figures.long_steps, 1);
+    counter_add(&a->figures.long_steps, 1);
     log_warn("step too long", LOG_STR("activator", a->name), LOG_STR("object", cls->name),
              LOG_STR("detail", cls->detail), LOG_NS("took", took), LOG_NS("limit", a->step_limit));
 }

@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "server/runtime/log.h"
+#include "base/log.h"
 
 enum { KERNEL_NAME = 16 }; /* bytes of a thread's name, the zero included */
 

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "server/runtime/log.h"
+#include "base/log.h"
 
 enum {
     LOG_HEAD = 32, /* bytes, of the log and of each page in it */
@@ -42,7 +42,7 @@ static uint64_t size_of(struct store *s, int which)
 
 static void show_size(struct store *s)
 {
-    figure_set(&s->figures.bytes, s->file_size + s->log_size);
+    counter_set(&s->figures.bytes, s->file_size + s->log_size);
 }
 
 void store_note_size(struct store *s)

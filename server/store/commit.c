@@ -8,7 +8,7 @@
  * A failed sync that leaves pages which look clean does no harm for the same reason: what it was
  * to write is written again.  (The file is not closed and opened again: reading the log back is
  * what must not happen before that small commit.) */
-#include "server/runtime/log.h"
+#include "base/log.h"
 #include "server/store/store_parts.h"
 
 enum { STEADY_RETRIES = 10 /* it works when nothing failed for so many `retry` */ };
@@ -44,7 +44,7 @@ static int finish(struct store *s)
 static void become(struct store *s, enum store_error error)
 {
     s->broken = error;
-    figure_set(&s->figures.error, error);
+    counter_set(&s->figures.error, error);
 }
 
 /* SQLite has rolled back by itself after some failures. */
@@ -90,9 +90,9 @@ void store_commit(struct store *s, uint32_t count)
         fail_all(s, count);
         return;
     }
-    figure_set(&s->figures.commit_ns, now() - began);
-    figure_add(&s->figures.commits, 1);
-    figure_add(&s->figures.operations, count);
+    counter_set(&s->figures.commit_ns, now() - began);
+    counter_add(&s->figures.commits, 1);
+    counter_add(&s->figures.operations, count);
     store_note_log(s);
 }
 

@@ -20,7 +20,7 @@
 
 #include <ergon/activator.h>
 
-#include "proto/span.h"
+#include "base/span.h"
 #include "server/runtime/lane.h"
 
 struct store;

@@ -17,7 +17,7 @@
 
 #include <ergon/poller.h>
 
-#include "server/runtime/figure.h"
+#include "base/counter.h"
 #include "server/store/lock.h"
 #include "server/store/log_vfs.h"
 #include "server/store/rows.h"
@@ -52,8 +52,8 @@ enum store_statement {
 };
 
 struct store_figures {
-    figure commits, operations, bytes, commit_ns;
-    figure error; /* enum store_error */
+    counter commits, operations, bytes, commit_ns;
+    counter error; /* enum store_error */
 };
 
 enum { PUT_PARTS = 3 /* tables that a task may have a row in */ };

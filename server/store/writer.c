@@ -158,9 +158,9 @@ void store_stop(struct store *s)
 
 void store_info(const struct store *s, struct store_info *out)
 {
-    *out = (struct store_info){.commits = figure_read(&s->figures.commits),
-                               .operations = figure_read(&s->figures.operations),
-                               .bytes = figure_read(&s->figures.bytes),
-                               .commit_ns = figure_read(&s->figures.commit_ns),
-                               .error = (enum store_error)figure_read(&s->figures.error)};
+    *out = (struct store_info){.commits = counter_read(&s->figures.commits),
+                               .operations = counter_read(&s->figures.operations),
+                               .bytes = counter_read(&s->figures.bytes),
+                               .commit_ns = counter_read(&s->figures.commit_ns),
+                               .error = (enum store_error)counter_read(&s->figures.error)};
 }

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "server/runtime/log.h"
+#include "base/log.h"
 #include "server/runtime/trace.h"
 #include "server/tasks/tasks_parts.h"
 
@@ -17,11 +17,11 @@ enum {
 /* A task that runs for longer than the mean says more than the mean. */
 static uint64_t expected_service(const struct executor *e)
 {
-    uint64_t mean = figure_read(&e->service_ns);
+    uint64_t mean = counter_read(&e->service_ns);
     if (e->plan.kind == ERGON_STEPPED)
         return mean;
     if (atomic_load_explicit(&e->running, memory_order_relaxed)) {
-        ao_time since = figure_read(&e->running_since), now = executor_clock(e);
+        ao_time since = counter_read(&e->running_since), now = executor_clock(e);
         if (now > since && now - since > mean)
             return now - since;
     }
@@ -36,7 +36,7 @@ int executor_init(struct executor *e, struct tasks *tasks, uint32_t index,
     e->plan = *plan;
     e->activator = activator;
     e->trace = activator_trace(tasks->plan.manager);
-    figure_set(&e->bound, balance_bound(expected_service(e), 0, plan->queue));
+    counter_set(&e->bound, balance_bound(expected_service(e), 0, plan->queue));
     e->out = tasks_new_lanes(tasks->home_count);
     if (!e->out)
         return -1;
@@ -73,7 +73,7 @@ void executor_snapshot(const struct executor *e, struct snapshot *out)
                              .weight = e->plan.weight,
                              .priority = e->plan.priority,
                              .service_ns = expected_service(e),
-                             .hand_over_ns = figure_read(&e->hand_over_ns)};
+                             .hand_over_ns = counter_read(&e->hand_over_ns)};
     out->bound = balance_bound(out->service_ns, out->hand_over_ns, e->plan.queue);
 }
 
@@ -107,13 +107,13 @@ static void trace_end(const struct executor *e, const struct task *t)
 
 void executor_book(struct executor *e, struct task *t)
 {
-    figure_add(t->error == ERGON_OK ? &e->done : &e->failed, 1);
+    counter_add(t->error == ERGON_OK ? &e->done : &e->failed, 1);
     if (task_is(t, TASK_TIMED)) {
-        figure_average(&e->service_ns, t->busy);
-        figure_average(&t->method->service_ns, t->busy);
-        figure_add(&e->busy_ns, t->busy);
+        counter_average(&e->service_ns, t->busy);
+        counter_average(&t->method->service_ns, t->busy);
+        counter_add(&e->busy_ns, t->busy);
     } else {
-        figure_add(&e->busy_ns, figure_read(&e->service_ns));
+        counter_add(&e->busy_ns, counter_read(&e->service_ns));
     }
     if (__builtin_expect(e->trace != NULL, 0))
         trace_end(e, t);
@@ -174,7 +174,7 @@ void executor_note_hand_over(struct executor *e, struct task *t)
     if (!t->given)
         return;
     ao_time now = executor_round(e);
-    figure_average(&e->hand_over_ns, now > t->given ? now - t->given : 1);
+    counter_average(&e->hand_over_ns, now > t->given ? now - t->given : 1);
     t->given = 0;
 }
 
@@ -183,7 +183,7 @@ void executor_note_step(struct executor *e, const struct method *m, ao_time took
     ao_time limit = e->tasks->plan.step_limit;
     if (limit == 0 || took <= limit)
         return;
-    figure_add(&e->long_steps, 1);
+    counter_add(&e->long_steps, 1);
     log_warn("handler's step took too long: it delays the connections of its loop",
              LOG_STR("method", m->handler->name), LOG_STR("module", m->module),
              LOG_NS("took", took), LOG_NS("limit", limit));

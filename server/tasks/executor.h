@@ -7,7 +7,7 @@
 #define ERGON_TASKS_EXECUTOR_H
 
 #include "server/tasks/balance.h"
-#include "server/runtime/figure.h"
+#include "base/counter.h"
 #include "server/tasks/task.h"
 
 struct home;
@@ -36,21 +36,21 @@ struct executor {
     /* Manager's side. */
     /* Orders nothing: the manager's own count, which others read for a choice (relaxed). */
     alignas(CACHE_LINE) _Atomic uint32_t given;
-    figure bound; /* in force */
+    counter bound; /* in force */
 
     /* Executor's side. */
     /* Release in executor_publish(), so that what the task did is before it; pairs with the acquire
      * in executor_outstanding().  With the fence there it is half of the argument in manager.c. */
     alignas(CACHE_LINE) _Atomic uint32_t left;
-    figure parked; /* tasks */
+    counter parked; /* tasks */
     /* The method whose handler runs.  Orders nothing (relaxed): a name for reports; methods live as
      * long as the process. */
     _Atomic(struct method *) running;
-    figure running_since; /* ns; of a blocking executor */
+    counter running_since; /* ns; of a blocking executor */
     /* enum executor_door.  Orders nothing (relaxed): what is given through a closed door is given
      * back. */
     _Atomic uint8_t door;
-    figure done, failed, busy_ns, service_ns, hand_over_ns, long_steps;
+    counter done, failed, busy_ns, service_ns, hand_over_ns, long_steps;
     uint32_t runs; /* executor's own: picks the tasks that are measured */
 };
 

@@ -71,12 +71,12 @@ bool blocking_sleep(struct blocking *b, bool (*found)(struct blocking *b), ao_ti
 static void run_handler(struct executor *e, struct task *t)
 {
     struct method *outer = atomic_load_explicit(&e->running, memory_order_relaxed);
-    ao_time outer_since = figure_read(&e->running_since), began = executor_clock(e);
-    figure_set(&e->running_since, began);
+    ao_time outer_since = counter_read(&e->running_since), began = executor_clock(e);
+    counter_set(&e->running_since, began);
     atomic_store_explicit(&e->running, t->method, memory_order_relaxed);
     t->method->handler->run(task_face(t));
     atomic_store_explicit(&e->running, outer, memory_order_relaxed);
-    figure_set(&e->running_since, outer_since);
+    counter_set(&e->running_since, outer_since);
     t->busy = executor_clock(e) - began;
 }
 

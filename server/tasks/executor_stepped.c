@@ -100,10 +100,10 @@ static void leave_active(struct stepped *s)
 static void park(struct stepped *s, struct task *t)
 {
     struct executor *e = &s->base;
-    uint64_t parked = figure_read(&e->parked);
+    uint64_t parked = counter_read(&e->parked);
     task_mark(t, TASK_PARKED);
     kept_enter(t, KEPT_PARKED);
-    figure_set(&e->parked, parked + 1);
+    counter_set(&e->parked, parked + 1);
     if (parked < e->plan.parked) {
         task_mark(t, TASK_UNCOUNTED);
         executor_publish(e, 1);
@@ -116,7 +116,7 @@ static void park(struct stepped *s, struct task *t)
 static void unpark(struct stepped *s, struct task *t)
 {
     struct executor *e = &s->base;
-    figure_set(&e->parked, figure_read(&e->parked) - 1);
+    counter_set(&e->parked, counter_read(&e->parked) - 1);
     if (task_is(t, TASK_UNCOUNTED))
         executor_publish(e, -1);
     task_unmark(t, TASK_PARKED | TASK_UNCOUNTED);
@@ -290,7 +290,7 @@ static bool begin_steps(struct stepped *s, struct task *t, bool counted)
 bool stepped_idle(const struct stepped *s)
 {
     return s->active == 0 && executor_outstanding(&s->base) == 0 &&
-           figure_read(&s->base.parked) < s->base.plan.parked;
+           counter_read(&s->base.parked) < s->base.plan.parked;
 }
 
 bool stepped_run_in_place(struct stepped *s, struct task *t)
@@ -355,17 +355,17 @@ void stepped_unwant(struct stepped *s, struct task *t)
 /* True: it may start more in this round, since it has taken little time. */
 static bool start_some(struct stepped *s)
 {
-    uint64_t busy = figure_read(&s->base.busy_ns);
+    uint64_t busy = counter_read(&s->base.busy_ns);
     for (unsigned n = 0; n < STARTS_A_STEP && s->active == 0; n++) {
         struct lane_item *item = lane_take(&s->base.in);
         if (!item)
             break;
         start(s, ao_of(item, struct task, item));
-        if (figure_read(&s->base.busy_ns) - busy > start_budget)
+        if (counter_read(&s->base.busy_ns) - busy > start_budget)
             break;
     }
     lane_release(&s->base.in);
-    return figure_read(&s->base.busy_ns) - busy <= start_budget;
+    return counter_read(&s->base.busy_ns) - busy <= start_budget;
 }
 
 static enum ao_verdict stepped_step(struct ao *self)

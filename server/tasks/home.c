@@ -87,7 +87,7 @@ static void answer_in_place(struct home *h, struct task *t, const struct call_re
     struct outcome outcome;
     fill_call(&call, rq);
     task_outcome(t, &outcome);
-    figure_add(outcome.error == ERGON_OK ? &h->done : &h->failed, 1);
+    counter_add(outcome.error == ERGON_OK ? &h->done : &h->failed, 1);
     h->ended(h->arg, &call, &outcome);
     if (outcome.error == ERGON_OK)
         t->result_block = outcome.block;
@@ -111,7 +111,7 @@ static enum ergon_error call_in_place(struct home *h, struct method *m,
     struct task *t = home_make_task(h, m, rq->params, rq->deadline);
     if (!t)
         return ERGON_E_MEMORY;
-    figure_add(&h->short_cuts, 1);
+    counter_add(&h->short_cuts, 1);
     if (!stepped_run_in_place(h->own, t))
         return let_live_on(h, t, rq);
     answer_in_place(h, t, rq);
@@ -153,7 +153,7 @@ static void answer_late(struct home *h, const struct call_request *rq)
     struct outcome outcome;
     fill_call(&call, rq);
     outcome_of(ERGON_E_DEADLINE, &outcome);
-    figure_add(&h->late, 1);
+    counter_add(&h->late, 1);
     h->ended(h->arg, &call, &outcome);
 }
 
@@ -184,7 +184,7 @@ enum ergon_error home_order(struct home *h, struct method *m, const struct call_
     const struct call_request *rq = order->request;
     struct manager *manager = &h->tasks->manager;
     if (!manager_admit(manager, m->handler->kind, order->parent != NULL)) {
-        figure_add(&h->busy, 1);
+        counter_add(&h->busy, 1);
         return ERGON_E_BUSY;
     }
     struct task *t = home_make_task(h, m, rq->params, rq->deadline);
@@ -194,7 +194,7 @@ enum ergon_error home_order(struct home *h, struct method *m, const struct call_
         inherit(t, order->parent);
     if (!task_keep_params(t) || !home_open_call(h, t, order, true))
         goto fail_task;
-    figure_add(&h->managed, 1);
+    counter_add(&h->managed, 1);
     lane_push(&h->to_manager, &t->item);
     return ERGON_OK;
 

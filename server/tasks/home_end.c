@@ -30,13 +30,13 @@ void call_unlink(struct call *c)
 static void count(struct home *h, enum ergon_error error)
 {
     if (error == ERGON_OK)
-        figure_add(&h->done, 1);
+        counter_add(&h->done, 1);
     else if (error == ERGON_E_CANCELLED || error == ERGON_E_DRAINING)
-        figure_add(&h->cancelled, 1);
+        counter_add(&h->cancelled, 1);
     else if (error == ERGON_E_DEADLINE)
-        figure_add(&h->late, 1);
+        counter_add(&h->late, 1);
     else
-        figure_add(&h->failed, 1);
+        counter_add(&h->failed, 1);
 }
 
 static void say_quiet(struct home *h)

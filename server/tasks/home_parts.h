@@ -2,8 +2,8 @@
 #ifndef ERGON_TASKS_HOME_PARTS_H
 #define ERGON_TASKS_HOME_PARTS_H
 
-#include "server/runtime/figure.h"
-#include "server/runtime/slab.h"
+#include "base/counter.h"
+#include "base/slab.h"
 #include "server/tasks/calls.h"
 #include "server/tasks/task.h"
 
@@ -32,8 +32,8 @@ struct home {
     uint32_t inlet_count;
     struct snapshot *snapshots; /* of the stepped executors, for the choice; NULL: not needed */
 
-    alignas(CACHE_LINE) figure short_cuts;
-    figure managed, done, failed, cancelled, late, busy;
+    alignas(CACHE_LINE) counter short_cuts;
+    counter managed, done, failed, cancelled, late, busy;
     /* Release: the drained home's last call is over; acquire in the manager's look. */
     _Atomic bool quiet;
 };

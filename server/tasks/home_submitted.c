@@ -33,6 +33,6 @@ bool home_adopt(struct home *h, struct task *t)
         refuse(h, t, ERGON_E_MEMORY);
         return false;
     }
-    figure_add(&h->managed, 1);
+    counter_add(&h->managed, 1);
     return true;
 }

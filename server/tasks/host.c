@@ -2,7 +2,7 @@
 
 #include <pthread.h>
 
-#include "server/runtime/log.h"
+#include "base/log.h"
 #include "server/tasks/blocking_parts.h"
 #include "server/tasks/kept_parts.h"
 #include "server/tasks/module_loader.h"

@@ -2,8 +2,8 @@
 #include <stdio.h>
 
 #include "proto/reader.h"
-#include "proto/units.h"
-#include "proto/utf8.h"
+#include "base/units.h"
+#include "base/utf8.h"
 #include "server/tasks/host.h"
 #include "server/tasks/kept_parts.h"
 #include "server/tasks/tasks_parts.h"

@@ -1,6 +1,6 @@
 /* Parameters, read in place. */
 #include "proto/reader.h"
-#include "proto/units.h"
+#include "base/units.h"
 #include "server/tasks/host.h"
 
 static struct reader reader_in(const struct ergon_reader *r)

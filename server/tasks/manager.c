@@ -178,7 +178,7 @@ static void set_bounds(struct manager_kind *k, bool nested)
 {
     for (uint32_t i = 0; i < k->count; i++)
         k->snapshots[i].bound =
-            room_for(k->executors[i], nested, (uint32_t)figure_read(&k->executors[i]->bound));
+            room_for(k->executors[i], nested, (uint32_t)counter_read(&k->executors[i]->bound));
     k->bounds_nested = nested;
 }
 
@@ -187,7 +187,7 @@ static void scan(struct manager_kind *k)
     for (uint32_t i = 0; i < k->count; i++) {
         struct executor *e = k->executors[i];
         executor_snapshot(e, &k->snapshots[i]);
-        figure_set(&e->bound, k->snapshots[i].bound);
+        counter_set(&e->bound, k->snapshots[i].bound);
     }
     set_bounds(k, false);
 }

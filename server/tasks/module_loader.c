@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-#include "server/runtime/log.h"
+#include "base/log.h"
 #include "server/tasks/host.h"
 
 /* The first refusal is what people are told. */

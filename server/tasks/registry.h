@@ -5,7 +5,7 @@
 
 #include <ergon/module.h>
 
-#include "proto/span.h"
+#include "base/span.h"
 
 struct registry;
 

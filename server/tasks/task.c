@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "proto/utf8.h"
+#include "base/utf8.h"
 
 /* Heads what a handler allocated. */
 struct task_chunk {

@@ -1,7 +1,7 @@
 /* What may be asked of a running task system from any thread: work, drain, cancel, stop. */
 #include <stdlib.h>
 
-#include "server/runtime/log.h"
+#include "base/log.h"
 #include "server/tasks/tasks_parts.h"
 
 void tasks_poke(struct tasks *tasks, enum ergon_kind kind)
@@ -89,7 +89,7 @@ static void name_stuck(const struct executor *e)
     log_error("blocking handler did not return", LOG_STR("executor", name),
               LOG_STR("method", m ? m->handler->name : NULL),
               LOG_STR("module", m ? m->module : NULL),
-              LOG_NS("running", executor_clock(e) - figure_read(&e->running_since)));
+              LOG_NS("running", executor_clock(e) - counter_read(&e->running_since)));
 }
 
 uint32_t tasks_stop(struct tasks *t, ao_time limit)

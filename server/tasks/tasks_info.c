@@ -4,15 +4,15 @@
 
 static void add_home(struct tasks_info *out, const struct home *h)
 {
-    uint64_t short_cut = figure_read(&h->short_cuts), managed = figure_read(&h->managed);
+    uint64_t short_cut = counter_read(&h->short_cuts), managed = counter_read(&h->managed);
     out->short_cut += short_cut;
     out->through_manager += managed;
     out->calls += short_cut + managed;
-    out->done += figure_read(&h->done);
-    out->failed += figure_read(&h->failed);
-    out->cancelled += figure_read(&h->cancelled);
-    out->late += figure_read(&h->late);
-    out->busy_refused += figure_read(&h->busy);
+    out->done += counter_read(&h->done);
+    out->failed += counter_read(&h->failed);
+    out->cancelled += counter_read(&h->cancelled);
+    out->late += counter_read(&h->late);
+    out->busy_refused += counter_read(&h->busy);
 }
 
 void tasks_info(const struct tasks *t, struct tasks_info *out)
@@ -40,14 +40,14 @@ void tasks_executor_info(const struct tasks *t, uint32_t index, struct executor_
                                   .queue = e->plan.queue,
                                   .bound = now.bound,
                                   .outstanding = now.outstanding,
-                                  .parked = (uint32_t)figure_read(&e->parked),
+                                  .parked = (uint32_t)counter_read(&e->parked),
                                   .weight = e->plan.weight,
                                   .loop = stepped ? (int32_t)e->plan.loop : -1,
                                   .core = stepped ? -1 : e->plan.core,
                                   .priority = e->plan.priority,
-                                  .done = figure_read(&e->done),
-                                  .failed = figure_read(&e->failed),
-                                  .busy_ns = figure_read(&e->busy_ns),
+                                  .done = counter_read(&e->done),
+                                  .failed = counter_read(&e->failed),
+                                  .busy_ns = counter_read(&e->busy_ns),
                                   .running = m ? m->handler->name : NULL};
     executor_name(e, out->name, sizeof out->name);
 }

@@ -12,7 +12,7 @@ import tempfile
 import tree
 
 PAGE = "docs/threads.md"
-FOLDERS = ("include", "proto", "server", "client")
+FOLDERS = ("base", "include", "proto", "server", "client")
 
 TYPE_OF_ATOMIC = r"(?:_Atomic\s*\([^;{}]*?\)|_Atomic\s+(?:(?:struct|enum|unsigned|long)\s+)*\w+|\batomic_(?:bool|flag|\w*(?:char|short|int|long|size_t|ptr_t|\d+_t)))"
 TYPE_OF_LOCK = r"\b(?:pthread_(?:mutex|rwlock|spinlock|cond)_t|pthread_once_t|sem_t|mtx_t|cnd_t|once_flag)"

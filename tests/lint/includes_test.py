@@ -14,7 +14,9 @@ import tree
 LIBRARIES = ("event2/", "event.h", "openssl/", "msgpack", "cyaml/", "yaml.h", "jansson.h", "zlib.h", "systemd/", "sqlite3.h", "glib")
 
 # folder: (what of the tree its files may include, which libraries); the longest folder that fits counts.
+# base/ knows nobody, and everybody may include it, but for what strangers compile (OUTSIDE).
 RULES = {
+    "base": (["base/*"], []),
     "include/ergon": (["ergon/*"], []),
     "proto": (["proto/*"], []),
     "server": (["server/*", "proto/*", "ergon/*"], list(LIBRARIES)),
@@ -43,6 +45,7 @@ ALSO = {
     "server/net/tls_*.[ch]": ["openssl/"],
     "server/net/hash.c": ["openssl/crypto.h", "openssl/evp.h", "openssl/rand.h"],  # digests, and no TLS
 }
+OUTSIDE = ("include/", "examples/", "server/modules/")  # compiled by strangers, or as theirs: base/ is not for them
 PRIVATE = {"server/net/tls_private.h": "server/net/tls*.c"}  # so that no OpenSSL gets out through it
 NEVER = {
     "server/runtime/*": ["ergon/client.h", "ergon/module.h"],
@@ -69,6 +72,8 @@ def allowed(path, quote, name):
         return False
     if not fnmatch.fnmatch(path, PRIVATE.get(name, "*")):
         return False
+    if quote == '"' and name.startswith("base/") and not path.startswith(OUTSIDE):
+        return True
     if quote == '"' or name.startswith("ergon/"):
         return any(fnmatch.fnmatch(name, p) for p in ours)
     used = library(name)
@@ -96,6 +101,10 @@ def findings(top):
 
 
 FORBIDDEN = [
+    ("base/a.c", '"proto/scanner.h"'),
+    ("base/a.c", "<ergon/ao.h>"),
+    ("include/ergon/a.h", '"base/span.h"'),
+    ("examples/a.c", '"base/span.h"'),
     ("proto/a.c", '"server/runtime/ring.h"'),
     ("server/runtime/a.c", '"proto/scanner.h"'),
     ("server/runtime/a.c", "<event2/event.h>"),
@@ -119,11 +128,14 @@ PERMITTED = [
     ("server/rpc/a.c", '"server/net/there.h"'),
     ("server/modules/a.c", "<ergon/module.h>"),
     ("server/tasks/a.c", "<stdatomic.h>"),
+    ("server/runtime/a.c", '"base/there.h"'),
+    ("client/cli/a.c", '"base/there.h"'),
 ]
 
 
 def found_in(path, include):
     with tempfile.TemporaryDirectory() as top:
+        tree.write(top, "base/there.h", "")
         tree.write(top, "server/net/there.h", "")
         tree.write(top, path, f"/* one line */\n#include {include}\n")
         return findings(top)

@@ -13,7 +13,7 @@ import tempfile
 import tree
 
 PAGE = "docs/states.md"
-FOLDERS = ("include", "proto", "server")
+FOLDERS = ("base", "include", "proto", "server")
 ELSEWHERE = {"ergon_state"}  # of the client library, which is no part of the server
 
 MACRO = re.compile(r"#\s*define\s+(\w+_(?:STATES|PHASES))\(X\)((?:[^\n]*\\\n)*[^\n]*)")

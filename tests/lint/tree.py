@@ -4,7 +4,7 @@ import os
 import re
 import sys
 
-FOLDERS = ("include", "proto", "server", "client", "examples", "tests")
+FOLDERS = ("base", "include", "proto", "server", "client", "examples", "tests")
 
 
 def root():

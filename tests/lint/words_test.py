@@ -21,7 +21,7 @@ WORDS = [
 
 # Code alone: (pattern, where, why).
 LOGIC = ["proto/*", "server/runtime/*", "server/tasks/*", "server/net/*", "server/rpc/*"]
-PRODUCT = ["include/*", "proto/*", "server/*", "client/*", "examples/*"]
+PRODUCT = ["base/*", "include/*", "proto/*", "server/*", "client/*", "examples/*"]
 CALLS = [
     (r"\b(strcpy|strcat|sprintf|vsprintf|gets|strtok)\s*\(", PRODUCT, "knows no bounds"),
     (r"\b(strerror|localtime|gmtime|asctime|ctime|readdir_r|inet_ntoa)\s*\(", PRODUCT,

@@ -3,7 +3,7 @@
 #ifndef ERGON_TESTS_NOTATION_H
 #define ERGON_TESTS_NOTATION_H
 
-#include "proto/span.h"
+#include "base/span.h"
 
 /* Text to bytes, the shortest encoding.  The text must be good, and the bytes fit. */
 size_t notation_pack(const char *text, uint8_t *buf, size_t size);

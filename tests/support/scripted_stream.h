@@ -5,7 +5,7 @@
 #ifndef ERGON_TESTS_SCRIPTED_STREAM_H
 #define ERGON_TESTS_SCRIPTED_STREAM_H
 
-#include "proto/span.h"
+#include "base/span.h"
 #include "server/net/stream.h"
 #include "tests/support/virtual.h"
 

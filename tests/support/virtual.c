@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "server/runtime/log.h"
+#include "base/log.h"
 
 static ao_time clock_now(void *arg)
 {

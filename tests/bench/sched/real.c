@@ -96,7 +96,7 @@ static uint32_t bound_in_force(const struct run *r)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < r->options->executors; i++)
-        sum += figure_read(&r->tasks->executors[i]->bound);
+        sum += counter_read(&r->tasks->executors[i]->bound);
     return (uint32_t)((sum + r->options->executors / 2) / r->options->executors);
 }
 

@@ -268,7 +268,7 @@ static void expect_counted(const struct ledger_world *w, uint64_t submitted)
     assert_int_equal(l->fleeting.ended[LEDGER_FAILED], 0);
     assert_int_equal(l->queues->submitted, submitted);
     assert_int_equal(l->queues->failed, 0);
-    assert_int_equal(figure_read(&l->submitted), submitted);
+    assert_int_equal(counter_read(&l->submitted), submitted);
 }
 
 static void a_submit_that_cannot_be_written_is_refused(void **state)

@@ -105,7 +105,7 @@ static void a_limit_is_never_exceeded_and_never_idle(void **state)
         full += out == LIMIT;
     }
     assert_true(full > ROUNDS / 4);
-    assert_true(figure_read(&w->ledger->fenced) > 100);
+    assert_true(counter_read(&w->ledger->fenced) > 100);
 }
 
 static void a_stray_keeps_its_slot(void **state)

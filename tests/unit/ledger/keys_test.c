@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "server/ledger/keys.h"
-#include "server/ledger/siphash.h"
+#include "base/siphash.h"
 #include "server/ledger/slots.h"
 
 enum { MANY = 5000 };

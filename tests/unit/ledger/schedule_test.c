@@ -6,14 +6,14 @@
 
 #include <cmocka.h>
 
-#include "proto/units.h"
+#include "base/instant.h"
 #include "server/ledger/schedule.h"
 
 /* The next times of a schedule, from a moment on, as text in UTC. */
 static int64_t seconds(const char *text)
 {
     uint64_t ns;
-    if (!units_instant(span_text(text), &ns))
+    if (!instant_parse(span_text(text), &ns))
         fail_msg("\"%s\" is no moment", text);
     return (int64_t)(ns / 1000000000);
 }

@@ -2,7 +2,7 @@
 #include "proto/encoder.h"
 #include "proto/reader.h"
 #include "proto/scanner.h"
-#include "tests/unit/proto/cmocka_env.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/unit/proto/hex.h"
 
 #include <msgpack.h>

@@ -1,5 +1,5 @@
 #include "proto/envelope.h"
-#include "tests/unit/proto/cmocka_env.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/unit/proto/hex.h"
 
 #include <stdio.h>

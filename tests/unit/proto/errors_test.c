@@ -1,6 +1,6 @@
 /* The list itself, and that PROTOCOL.md tells the same. */
 #include "proto/errors.h"
-#include "tests/unit/proto/cmocka_env.h"
+#include "tests/support/cmocka_env.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * for the test that replays them.) */
 #include "proto/envelope.h"
 #include "proto/scanner.h"
-#include "tests/unit/proto/cmocka_env.h"
+#include "tests/support/cmocka_env.h"
 
 #include <stdio.h>
 #include <stdlib.h>

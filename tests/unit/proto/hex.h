@@ -2,7 +2,7 @@
 #ifndef ERGON_TESTS_UNIT_PROTO_HEX_H
 #define ERGON_TESTS_UNIT_PROTO_HEX_H
 
-#include "proto/span.h"
+#include "base/span.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 #include "proto/reader.h"
-#include "tests/unit/proto/cmocka_env.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/unit/proto/hex.h"
 
 static void int_is(const char *text, int64_t expected)

@@ -1,6 +1,6 @@
 #include "proto/encoder.h"
 #include "proto/scanner.h"
-#include "tests/unit/proto/cmocka_env.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/unit/proto/hex.h"
 
 #include <msgpack.h>

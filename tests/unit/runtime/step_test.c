@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "server/runtime/log.h"
+#include "base/log.h"
 #include "tests/support/virtual.h"
 
 struct worker {

@@ -11,7 +11,7 @@
 #include "server/modules/builtin.h"
 #include "tests/support/heap.h"
 #include "tests/support/virtual.h"
-#include "tests/unit/server/cmocka_env.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/unit/server/peer.h"
 #include "tests/unit/server/scratch.h"
 #include "tests/unit/server/shape.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "server/config_keys.h"
-#include "tests/unit/server/cmocka_env.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/unit/server/scratch.h"
 
 static char *read_all(const char *path)

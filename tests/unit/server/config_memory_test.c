@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "server/config.h"
-#include "tests/unit/server/cmocka_env.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/unit/server/scratch.h"
 
 static long allowed = -1; /* allocations until one fails; below 0: none does */

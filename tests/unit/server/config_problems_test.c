@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/unit/server/cmocka_env.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/unit/server/scratch.h"
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})

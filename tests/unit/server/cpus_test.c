@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "tests/unit/server/cmocka_env.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/unit/server/scratch.h"
 
 static int open_root(void **state)

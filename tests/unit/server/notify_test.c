@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "server/fdlimit.h"
-#include "tests/unit/server/cmocka_env.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/unit/server/scratch.h"
 
 static char message[512];

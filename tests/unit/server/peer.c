@@ -8,7 +8,7 @@
 
 #include "proto/scanner.h"
 #include "server/url.h"
-#include "tests/unit/server/cmocka_env.h"
+#include "tests/support/cmocka_env.h"
 
 enum { PATIENCE_S = 60 /* what has not come by then never will */ };
 

@@ -2,7 +2,7 @@
 #ifndef ERGON_TESTS_UNIT_SERVER_PEER_H
 #define ERGON_TESTS_UNIT_SERVER_PEER_H
 
-#include "proto/span.h"
+#include "base/span.h"
 
 enum { PEER_READ_MAX = 65536 };
 

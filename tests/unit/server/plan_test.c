@@ -6,7 +6,7 @@
 
 #include "server/cpus.h"
 #include "tests/support/heap.h"
-#include "tests/unit/server/cmocka_env.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/unit/server/scratch.h"
 
 static struct scratch scratch;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "tests/unit/server/cmocka_env.h"
+#include "tests/support/cmocka_env.h"
 
 enum { FLAGS_MAX = 16 };
 

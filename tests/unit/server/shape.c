@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/unit/server/cmocka_env.h"
+#include "tests/support/cmocka_env.h"
 
 static const char *const measures[] = {[MEASURE_OCCUPANCY] = "occupancy",
                                        [MEASURE_LENGTH] = "length",

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
-#include "server/runtime/log.h"
+#include "base/log.h"
 #include "tests/support/fault_vfs.h"
 #include "tests/support/store_folder.h"
 #include "tests/support/store_model.h"

@@ -9,7 +9,7 @@
 #include <semaphore.h>
 #include <stdio.h>
 
-#include "server/runtime/log.h"
+#include "base/log.h"
 #include "tests/support/tasks_world.h"
 
 static struct tasks_world w;
@@ -61,7 +61,7 @@ static void a_long_step_is_counted_and_named(void **state)
     w.plan.step_limit = AO_MS(50);
     tasks_world_open(&w);
     call(&m);
-    assert_int_equal(figure_read(&w.tasks->executors[0]->long_steps), 1);
+    assert_int_equal(counter_read(&w.tasks->executors[0]->long_steps), 1);
     assert_non_null(strstr(logged, "slow"));
     assert_non_null(strstr(logged, "60"));
     tasks_world_fini(&w);
@@ -93,8 +93,8 @@ static void nobody_is_sent_behind_a_task_that_goes_on(void **state)
     open_world(1);
     tasks_world_open(&w);
     struct executor *e = w.tasks->executors[1];
-    figure_set(&e->service_ns, 1000);
-    figure_set(&e->hand_over_ns, 10000);
+    counter_set(&e->service_ns, 1000);
+    counter_set(&e->hand_over_ns, 10000);
     executor_snapshot(e, &snapshot);
     assert_int_equal(snapshot.bound, 20);
     atomic_store(&e->running, &m);
@@ -137,8 +137,8 @@ static void two_loops(void)
     may_end = false;
     tasks_world_open(&w);
     for (int i = 0; i < 2; i++) {
-        figure_set(&w.tasks->executors[i]->service_ns, 1000);
-        figure_set(&w.tasks->executors[i]->hand_over_ns, 10000);
+        counter_set(&w.tasks->executors[i]->service_ns, 1000);
+        counter_set(&w.tasks->executors[i]->hand_over_ns, 10000);
     }
 }
 
@@ -217,7 +217,7 @@ static void a_task_without_its_object_has_failed(void **state)
     tasks_world_call(&w, 0, "echo", params_none(), AO_NEVER);
     tasks_world_run(&w);
     assert_int_equal(w.ended, 2);
-    assert_int_equal(figure_read(&w.tasks->executors[0]->failed), 1);
+    assert_int_equal(counter_read(&w.tasks->executors[0]->failed), 1);
     tasks_world_fini(&w);
 }
 

@@ -202,7 +202,7 @@ static void unwanted_ones_among_many(void **state)
     assert_int_equal(w.ended, 52);
     for (unsigned n = 1; n <= 102; n++)
         assert_int_equal(w.told[n], n % 2 == 0 || n > 100 ? 1 : 0);
-    assert_int_equal(figure_read(&w.tasks->executors[0]->parked), 50);
+    assert_int_equal(counter_read(&w.tasks->executors[0]->parked), 50);
     home_cancel(tasks_home(w.tasks, 0), tasks_world_find(&w, 1));
     tasks_world_fini(&w); /* with one that was not looked at yet */
     assert_int_equal(test_cleanups - cleanups, 100);

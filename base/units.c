@@ -1,4 +1,4 @@
-#include "proto/units.h"
+#include "base/units.h"
 
 #include <inttypes.h>
 #include <stdio.h>

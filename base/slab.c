@@ -1,4 +1,4 @@
-#include "server/runtime/slab.h"
+#include "base/slab.h"
 
 #include <assert.h>
 #include <stdbool.h>

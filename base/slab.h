@@ -3,8 +3,8 @@
  * Cells stand in chunks of an aligned size, so that a cell finds its chunk by its address.  A chunk
  * whose last cell is given back is kept for the next round, which often wants as many, but a few at
  * most: after a burst the memory returns.  The address sanitizer knows cells that are not taken. */
-#ifndef ERGON_RUNTIME_SLAB_H
-#define ERGON_RUNTIME_SLAB_H
+#ifndef ERGON_BASE_SLAB_H
+#define ERGON_BASE_SLAB_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* A run of bytes that somebody else owns.  A span never frees and never outlives its owner. */
-#ifndef ERGON_PROTO_SPAN_H
-#define ERGON_PROTO_SPAN_H
+#ifndef ERGON_BASE_SPAN_H
+#define ERGON_BASE_SPAN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,6 +20,12 @@ static inline struct span span_of(const void *at, size_t len)
 static inline struct span span_text(const char *text)
 {
     return span_of(text, strlen(text));
+}
+
+/* What follows the first `n` bytes, n <= len. */
+static inline struct span span_behind(struct span s, size_t n)
+{
+    return span_of(s.at + n, s.len - n);
 }
 
 static inline bool span_equal(struct span a, struct span b)

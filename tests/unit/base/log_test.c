@@ -1,10 +1,10 @@
-#include "server/runtime/log.h"
+#include "base/log.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "server/logging.h"
-#include "tests/unit/server/cmocka_env.h"
+#include "tests/support/cmocka_env.h"
 
 static const uint64_t MOMENT = UINT64_C(1795300245123456789); /* 2026-11-21T22:30:45.123Z */
 
@@ -164,10 +164,10 @@ static void below_the_threshold_nothing_is_called(void **state)
 }
 
 /* What `format` puts on stderr for one record. */
-static void capture(enum config_log_format format, char *buf, size_t size)
+static void capture(bool json, char *buf, size_t size)
 {
     int ends[2], saved = dup(STDERR_FILENO);
-    struct log_sink sink = log_stderr_sink(format, LOG_INFO);
+    struct log_sink sink = log_stderr_sink(json, LOG_INFO);
 
     assert_int_equal(pipe(ends), 0);
     dup2(ends[1], STDERR_FILENO);
@@ -186,10 +186,10 @@ static void the_sink_writes_lines(void **state)
     char line[512];
 
     (void)state;
-    capture(CONFIG_LOG_LOGFMT, line, sizeof line);
+    capture(false, line, sizeof line);
     assert_memory_equal(line, "time=20", 7);
     assert_non_null(strstr(line, "Z level=info msg=served n=1\n"));
-    capture(CONFIG_LOG_JSON, line, sizeof line);
+    capture(true, line, sizeof line);
     assert_memory_equal(line, "{\"time\":\"20", 11);
     assert_non_null(strstr(line, "\"msg\":\"served\",\"n\":1}\n"));
 }

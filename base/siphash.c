@@ -1,4 +1,4 @@
-#include "server/ledger/siphash.h"
+#include "base/siphash.h"
 
 struct sip {
     uint64_t a, b, c, d;

@@ -1,6 +1,6 @@
 /* cmocka with the headers that it wants before it. */
-#ifndef ERGON_TESTS_UNIT_PROTO_CMOCKA_ENV_H
-#define ERGON_TESTS_UNIT_PROTO_CMOCKA_ENV_H
+#ifndef ERGON_TESTS_SUPPORT_CMOCKA_ENV_H
+#define ERGON_TESTS_SUPPORT_CMOCKA_ENV_H
 
 #include <setjmp.h>
 #include <stdarg.h>

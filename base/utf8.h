@@ -1,8 +1,11 @@
 /* Text of others: is it UTF-8, and what to make of it if not.  Pure. */
-#ifndef ERGON_PROTO_UTF8_H
-#define ERGON_PROTO_UTF8_H
+#ifndef ERGON_BASE_UTF8_H
+#define ERGON_BASE_UTF8_H
 
-#include "proto/span.h"
+#include "base/span.h"
+
+/* Bytes of the character at the front of a text that is not empty; 0: there is none. */
+size_t utf8_length(struct span text);
 
 bool utf8_valid(struct span text);
 

@@ -1,5 +1,6 @@
-#include "proto/units.h"
-#include "tests/unit/proto/cmocka_env.h"
+#include "base/instant.h"
+#include "base/units.h"
+#include "tests/support/cmocka_env.h"
 
 static void duration_is(const char *text, uint64_t expected)
 {
@@ -129,7 +130,7 @@ static void instants_are_read(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         uint64_t ns;
-        if (!units_instant(span_text(good[i].text), &ns) || ns != good[i].ns)
+        if (!instant_parse(span_text(good[i].text), &ns) || ns != good[i].ns)
             fail_msg("\"%s\" was not read, or wrongly", good[i].text);
     }
 }
@@ -151,7 +152,7 @@ static void instants_are_refused(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         uint64_t ns;
-        if (units_instant(span_text(bad[i]), &ns))
+        if (instant_parse(span_text(bad[i]), &ns))
             fail_msg("\"%s\" was taken for a moment", bad[i]);
     }
 }

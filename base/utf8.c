@@ -1,4 +1,4 @@
-#include "proto/utf8.h"
+#include "base/utf8.h"
 
 /* By the first byte; 0: none begins so. */
 static size_t announced(uint8_t first)
@@ -28,8 +28,7 @@ static bool second_fits(uint8_t first, uint8_t second)
     }
 }
 
-/* Length of the character at the front of a text that is not empty; 0: there is none. */
-static size_t character(struct span text)
+size_t utf8_length(struct span text)
 {
     size_t len = announced(text.at[0]);
 
@@ -41,18 +40,13 @@ static size_t character(struct span text)
     return len;
 }
 
-static struct span behind(struct span text, size_t len)
-{
-    return span_of(text.at + len, text.len - len);
-}
-
 bool utf8_valid(struct span text)
 {
     while (text.len > 0) {
-        size_t len = character(text);
+        size_t len = utf8_length(text);
         if (len == 0)
             return false;
-        text = behind(text, len);
+        text = span_behind(text, len);
     }
     return true;
 }
@@ -73,13 +67,13 @@ size_t utf8_clean(void *to, size_t room, struct span text)
     size_t done = 0;
 
     while (text.len > 0) {
-        size_t len = character(text);
+        size_t len = utf8_length(text);
         struct span next = len > 0 ? span_of(text.at, len) : span_of(instead, sizeof instead);
         if (next.len > room - done)
             break;
         memcpy(out + done, next.at, next.len);
         done += next.len;
-        text = behind(text, len > 0 ? len : 1);
+        text = span_behind(text, len > 0 ? len : 1);
     }
     return done;
 }

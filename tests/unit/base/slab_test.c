@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "server/runtime/slab.h"
+#include "base/slab.h"
 #include "tests/support/heap.h"
 
 enum { MANY = 2000, MORE = 20000 }; /* some chunks full; more than are kept */

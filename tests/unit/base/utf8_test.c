@@ -1,5 +1,5 @@
-#include "proto/utf8.h"
-#include "tests/unit/proto/cmocka_env.h"
+#include "base/utf8.h"
+#include "tests/support/cmocka_env.h"
 
 #define INSTEAD "\xef\xbf\xbd"
 

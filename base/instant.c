@@ -1,7 +1,6 @@
-/* RFC 3339: "2026-11-22T09:30:00.25+01:00". */
-#include <time.h>
+#include "base/instant.h"
 
-#include "proto/units.h"
+#include <time.h>
 
 enum { NS_A_SECOND = 1000000000 };
 
@@ -85,7 +84,7 @@ static bool to_seconds(struct tm t, time_t *out)
            normal.tm_hour == t.tm_hour && normal.tm_min == t.tm_min && normal.tm_sec == t.tm_sec;
 }
 
-bool units_instant(struct span text, uint64_t *unix_ns)
+bool instant_parse(struct span text, uint64_t *unix_ns)
 {
     struct tm t = {0};
     uint64_t ns;

@@ -1,10 +1,10 @@
 /* Durations and sizes as people write them.  Units are mandatory in text: "250ms", "5s", "50us",
  * "2m", "1h", "1d"; "64k", "16m", "1g" (powers of 1024; "b" for bytes; a trailing "ib"/"b" after
  * the letter is accepted: "64KiB"). Pure; case of size letters does not matter. */
-#ifndef ERGON_PROTO_UNITS_H
-#define ERGON_PROTO_UNITS_H
+#ifndef ERGON_BASE_UNITS_H
+#define ERGON_BASE_UNITS_H
 
-#include "proto/span.h"
+#include "base/span.h"
 
 /* True and *ns set, or false.  "0" needs no unit.  Overflow is refused. */
 bool units_duration(struct span text, uint64_t *ns);
@@ -14,10 +14,6 @@ bool units_size(struct span text, uint64_t *bytes);
  * behind "is not"? */
 bool units_duration_too_long(struct span text);
 const char *units_duration_expected(struct span text);
-
-/* A moment as RFC 3339 writes it, with its offset: "2026-11-22T09:30:00Z", "...+01:00"; fractions
- * of a second are taken. Unix ns. */
-bool units_instant(struct span text, uint64_t *unix_ns);
 
 /* The shortest exact text, for printing effective values: 250000000 -> "250ms".  `buf` of at least
  * 32 bytes. */

@@ -1,23 +1,25 @@
-#include "server/runtime/log.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { RECORD_MAX = 2048, NS_PER_S = 1000000000 };
+#include "base/clock.h"
+#include "base/utf8.h"
+
+enum { RECORD_MAX = 4096, NS_PER_S = 1000000000 };
 
 _Atomic(int) log_threshold = LOG_WARN;
 
-static void write_to_stderr(void *arg, enum log_level level, const char *event,
-                            const struct log_field *fields);
+static void write_without_time(void *arg, enum log_level level, const char *event,
+                               const struct log_field *fields);
 
-static struct log_sink sink = {.threshold = LOG_WARN, .write = write_to_stderr};
+static struct log_sink sink = {.threshold = LOG_WARN, .write = write_without_time};
 
 void log_set_sink(const struct log_sink *s)
 {
@@ -35,19 +37,51 @@ void log_write(enum log_level level, const char *event, const struct log_field *
     sink.write(sink.arg, level, event, fields);
 }
 
-static void write_to_stderr(void *arg, enum log_level level, const char *event,
-                            const struct log_field *fields)
+/* One write for one record: records of several threads never mix within a line. */
+static void put_record(char *record, int length)
+{
+    record[length++] = '\n';
+    ssize_t ignored = write(STDERR_FILENO, record, (size_t)length);
+    (void)ignored; /* a log that cannot be written has nobody left to tell */
+}
+
+static void write_without_time(void *arg, enum log_level level, const char *event,
+                               const struct log_field *fields)
 {
     char record[RECORD_MAX];
     int saved = errno;
-    int length = log_format_logfmt(record, RECORD_MAX - 1, 0, level, event, fields);
 
     (void)arg;
-    record[length++] = '\n';
-    /* A log that cannot be written has nobody left to tell. */
-    ssize_t ignored = write(STDERR_FILENO, record, (size_t)length);
-    (void)ignored;
+    put_record(record, log_format_logfmt(record, RECORD_MAX - 1, 0, level, event, fields));
     errno = saved;
+}
+
+static void write_logfmt(void *arg, enum log_level level, const char *event,
+                         const struct log_field *fields)
+{
+    char record[RECORD_MAX];
+    int saved = errno;
+
+    (void)arg;
+    put_record(record,
+               log_format_logfmt(record, RECORD_MAX - 1, clock_wall(), level, event, fields));
+    errno = saved;
+}
+
+static void write_json(void *arg, enum log_level level, const char *event,
+                       const struct log_field *fields)
+{
+    char record[RECORD_MAX];
+    int saved = errno;
+
+    (void)arg;
+    put_record(record, log_format_json(record, RECORD_MAX - 1, clock_wall(), level, event, fields));
+    errno = saved;
+}
+
+struct log_sink log_stderr_sink(bool json, enum log_level threshold)
+{
+    return (struct log_sink){.threshold = threshold, .write = json ? write_json : write_logfmt};
 }
 
 /* ---- formatting ----
@@ -138,36 +172,12 @@ static bool put_ms(struct text *t, uint64_t ns)
     return put(t, piece, (size_t)n);
 }
 
-/* Length of the well-formed UTF-8 sequence at `s`, 0 when there is none. */
-static size_t utf8_length(const unsigned char *s)
-{
-    static const struct {
-        unsigned char first, last, low, high; /* of the lead byte; of the second byte */
-        unsigned char length;
-    } forms[] = {
-        {0x01, 0x7f, 0x00, 0xff, 1}, {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
-        {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
-        {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
-    };
-
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        if (s[0] < forms[i].first || s[0] > forms[i].last)
-            continue;
-        if (forms[i].length > 1 && (s[1] < forms[i].low || s[1] > forms[i].high))
-            return 0;
-        for (size_t k = 2; k < forms[i].length; k++)
-            if ((s[k] & 0xc0) != 0x80)
-                return 0;
-        return forms[i].length;
-    }
-    return 0;
-}
-
 /* One character, escaped so that it stands between double quotes.  Returns the bytes consumed, 0
  * when it does not fit. */
-static size_t put_character(struct text *t, const unsigned char *s)
+static size_t put_character(struct text *t, struct span rest)
 {
-    size_t n = utf8_length(s);
+    const uint8_t *s = rest.at;
+    size_t n = utf8_length(rest);
 
     if (n == 0)
         return puts_text(t, "\\ufffd") ? 1 : 0;
@@ -184,13 +194,13 @@ static size_t put_character(struct text *t, const unsigned char *s)
 
 static void put_quoted(struct text *t, const char *s)
 {
-    const unsigned char *at = (const unsigned char *)s;
+    struct span rest = span_text(s);
     size_t n = 1;
 
     if (!put(t, "\"", 1))
         return;
-    while (*at && (n = put_character(t, at)) > 0)
-        at += n;
+    for (; rest.len > 0 && n > 0; rest = span_behind(rest, n))
+        n = put_character(t, rest);
     if (!put(t, "\"", 1))
         finish(t, "\"");
 }

@@ -5,10 +5,11 @@
  * Any thread may log.  The sink is process-wide and set once, before the first thread starts;
  * without one, records at LOG_WARN and above go to stderr as logfmt.  Fields are borrowed for the
  * time of the call.  Below the threshold nothing is evaluated but the comparison. */
-#ifndef ERGON_RUNTIME_LOG_H
-#define ERGON_RUNTIME_LOG_H
+#ifndef ERGON_BASE_LOG_H
+#define ERGON_BASE_LOG_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
@@ -32,6 +33,9 @@ struct log_sink {
                   const struct log_field *fields);
     void *arg;
 };
+
+/* Writes each record to stderr with one write(2), as JSON or as logfmt, with the time. */
+struct log_sink log_stderr_sink(bool json, enum log_level threshold);
 
 /* Not thread-safe; before the threads start, or after they have ended.  `sink` is copied. */
 void log_set_sink(const struct log_sink *sink);

@@ -1,0 +1,33 @@
+/* The system's clocks, in nanoseconds.  Any thread; cannot fail.  Logic does not read them: time is
+ * passed in to it. */
+#ifndef ERGON_BASE_CLOCK_H
+#define ERGON_BASE_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+static inline uint64_t clock_read(clockid_t id)
+{
+    struct timespec t;
+    clock_gettime(id, &t); /* cannot fail: the clock exists and the pointer is good */
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static inline uint64_t clock_monotonic(void)
+{
+    return clock_read(CLOCK_MONOTONIC);
+}
+
+/* Cheaper, and behind by a tick of the kernel (1 to 10 ms). */
+static inline uint64_t clock_coarse(void)
+{
+    return clock_read(CLOCK_MONOTONIC_COARSE);
+}
+
+/* Since 1970.  May be set back. */
+static inline uint64_t clock_wall(void)
+{
+    return clock_read(CLOCK_REALTIME);
+}
+
+#endif
