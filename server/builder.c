@@ -9,7 +9,7 @@
 #include <ergon/poller.h>
 
 #include "server/builder_ledger.h"
-#include "server/net/principal.h"
+#include "server/net/auth/principal.h"
 #include "server/plan.h"
 
 /* A thread that has only to notice the order to stop has come back within this. */
@@ -236,7 +236,7 @@ static int load_tokens(struct topology *t, const struct config *config, char *er
     if (!tokens)
         return -1;
     int failed = net_reload(t->acceptor, tokens, error, size);
-    token_table_drop(tokens);
+    token_table_unref(tokens);
     return failed;
 }
 

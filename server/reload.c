@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/net/principal.h"
+#include "server/net/auth/principal.h"
 #include "base/log.h"
 
 static void on_changed(void *arg, const char *path, bool live)
@@ -28,7 +28,7 @@ static int reload_secrets(const struct config *c, struct acceptor *acceptor)
             goto failed;
     }
     int status = net_reload(acceptor, tokens, error, sizeof error);
-    token_table_drop(tokens);
+    token_table_unref(tokens);
     if (status == 0)
         return 0;
 failed:

@@ -18,7 +18,7 @@
 
 struct connection;
 struct net_loop;
-struct principal; /* server/net/principal.h */
+struct principal; /* server/net/auth/principal.h */
 
 /* What stands above the connections of one loop.  All on the loop's thread. */
 struct conn_port {

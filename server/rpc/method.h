@@ -3,7 +3,7 @@
 #define ERGON_RPC_METHOD_H
 
 #include "proto/reader.h"
-#include "server/net/principal.h"
+#include "server/net/auth/principal.h"
 #include "server/rpc/answer.h"
 #include "server/rpc/rpc.h"
 

@@ -46,18 +46,18 @@ void net_world_fini(struct net_world *w)
 struct connection *net_world_connect(struct net_world *w, struct script *k)
 {
     static const char peer[] = "192.0.2.1:4711";
-    struct ticket *t = calloc(1, sizeof *t + sizeof peer);
+    struct conn_slot *slot = calloc(1, sizeof *slot + sizeof peer);
 
     script_init(k, &w->v, w->activator);
-    if (t == NULL)
+    if (slot == NULL)
         return NULL;
-    t->parcel.fd = -1;
-    t->id = ++w->next_id;
-    t->rules = &w->rules;
-    memcpy(t->peer, peer, sizeof peer);
-    struct connection *c = conn_new(w->loop, t);
+    slot->message.fd = -1;
+    slot->id = ++w->next_id;
+    slot->rules = &w->rules;
+    memcpy(slot->peer, peer, sizeof peer);
+    struct connection *c = conn_new(w->loop, slot);
     if (c == NULL) {
-        free(t);
+        free(slot);
         return NULL;
     }
     script_open(k, &c->stream);
@@ -70,11 +70,11 @@ void net_world_run_ms(struct net_world *w, uint64_t ms)
     virtual_run_until(&w->v, AO_MS(ms));
 }
 
-void net_world_order(struct net_world *w, enum parcel_kind kind)
+void net_world_order(struct net_world *w, enum loop_message_kind kind)
 {
-    struct parcel order = {.kind = (uint8_t)kind};
+    struct loop_message order = {.kind = (uint8_t)kind};
 
-    loop_obey(w->loop, &order);
+    loop_handle(w->loop, &order);
 }
 
 size_t net_request(uint8_t *p, uint8_t id, const char *method, const char *argument)

@@ -3,7 +3,7 @@
 #ifndef ERGON_TESTS_NET_WORLD_H
 #define ERGON_TESTS_NET_WORLD_H
 
-#include "server/net/conn_private.h"
+#include "server/net/connection/conn_private.h"
 #include "tests/support/echo_port.h"
 #include "tests/support/scripted_stream.h"
 
@@ -27,7 +27,7 @@ void net_world_fini(struct net_world *w);
 /* A connection in HANDSHAKE over `k`, which it initialises.  NULL without memory. */
 struct connection *net_world_connect(struct net_world *w, struct script *k);
 void net_world_run_ms(struct net_world *w, uint64_t ms); /* until that time, since the beginning */
-void net_world_order(struct net_world *w, enum parcel_kind kind);
+void net_world_order(struct net_world *w, enum loop_message_kind kind);
 
 /* [0, id, method, [argument]]; `id` below 128.  Returns its length. */
 size_t net_request(uint8_t *p, uint8_t id, const char *method, const char *argument);

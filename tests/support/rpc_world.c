@@ -8,7 +8,7 @@
 
 #include "proto/encoder.h"
 #include "proto/reader.h"
-#include "server/net/principal.h"
+#include "server/net/auth/principal.h"
 #include "server/rpc/asks.h"
 #include "server/tasks/host.h"
 #include "tests/support/notation.h"
@@ -153,22 +153,22 @@ void rpc_world_fini(struct rpc_world *w)
     ledger_free(w->ledger);
     tasks_free(w->tasks);
     registry_free(w->registry);
-    principal_drop(w->rules.anybody);
+    principal_unref(w->rules.anybody);
     virtual_fini(&w->v);
 }
 
 struct connection *rpc_world_connect(struct rpc_world *w, struct script *k)
 {
     static const char peer[] = "192.0.2.1:4711";
-    struct ticket *t = calloc(1, sizeof *t + sizeof peer);
+    struct conn_slot *slot = calloc(1, sizeof *slot + sizeof peer);
 
     script_init(k, &w->v, w->activator);
-    assert_non_null(t);
-    t->parcel.fd = -1;
-    t->id = ++w->next_id;
-    t->rules = &w->rules;
-    memcpy(t->peer, peer, sizeof peer);
-    struct connection *c = conn_new(w->net, t);
+    assert_non_null(slot);
+    slot->message.fd = -1;
+    slot->id = ++w->next_id;
+    slot->rules = &w->rules;
+    memcpy(slot->peer, peer, sizeof peer);
+    struct connection *c = conn_new(w->net, slot);
     assert_non_null(c);
     script_open(k, &c->stream);
     conn_start(c);

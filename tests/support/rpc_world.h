@@ -7,7 +7,7 @@
 #ifndef ERGON_TESTS_RPC_WORLD_H
 #define ERGON_TESTS_RPC_WORLD_H
 
-#include "server/net/conn_private.h"
+#include "server/net/connection/conn_private.h"
 #include "server/rpc/rpc.h"
 #include "server/tasks/tasks_parts.h"
 #include "tests/support/scripted_stream.h"

@@ -6,7 +6,7 @@
 #define ERGON_TESTS_SCRIPTED_STREAM_H
 
 #include "base/span.h"
-#include "server/net/stream.h"
+#include "server/net/stream/stream.h"
 #include "tests/support/virtual.h"
 
 struct script {

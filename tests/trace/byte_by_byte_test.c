@@ -35,7 +35,7 @@ static void one_after_the_other(void **state)
                    "[  14] conn 1     wrote 11 bytes, 0 left\n"
                    "[  29] conn 1     wrote 11 bytes, 0 left\n");
     assert_int_equal(peer.reads, len); /* a short read means drained: no second look */
-    assert_int_equal(w.loop->held.total, 0);
+    assert_int_equal(w.loop->partials.total, 0);
     script_fini(&peer);
     net_world_fini(&w);
 }
@@ -71,7 +71,7 @@ static void long_ones_in_pieces(void **state)
             assert_string_equal(net_answered(&peer, ids, sizeof ids), "5");
             assert_int_equal(peer.out_len, lengths[l] + 4 + 5);
             assert_memory_equal(peer.out + 4 + 5, bytes + sizeof head, lengths[l]);
-            assert_int_equal(w.loop->held.total, 0);
+            assert_int_equal(w.loop->partials.total, 0);
             script_forget(&peer);
         }
     script_fini(&peer);

@@ -56,7 +56,7 @@ static void a_fin_inside_a_message_is_an_end_too(void **state)
     script_send_eof(&peer);
     net_world_run_ms(&w, 1);
     assert_true(peer.closed);
-    assert_int_equal(w.loop->held.total, 0);
+    assert_int_equal(w.loop->partials.total, 0);
     script_fini(&peer);
     net_world_fini(&w);
 }

@@ -20,7 +20,7 @@ static void what_is_in_flight_is_answered(void **state)
     net_world_connect(&w, &peer);
     net_send(&peer, 1, "hold", "");
     net_world_run_ms(&w, 1);
-    net_world_order(&w, PARCEL_DRAIN);
+    net_world_order(&w, LOOP_DRAIN);
     net_world_run_ms(&w, 2);
     net_send(&peer, 2, "echo", ""); /* too late */
     net_world_run_ms(&w, 5);
@@ -55,7 +55,7 @@ static void what_was_read_is_served(void **state)
         net_send(&peer, i, "hold", "");
     net_world_run_ms(&w, 1);
     assert_int_equal(w.echo.held_count, 1 + RESERVE_MESSAGES);
-    net_world_order(&w, PARCEL_DRAIN);
+    net_world_order(&w, LOOP_DRAIN);
     net_world_run_ms(&w, 2);
     assert_int_equal(w.loop->first->state, CONN_OPEN);
     echo_release(&w.echo, 1 + RESERVE_MESSAGES);
@@ -80,8 +80,8 @@ static void an_abort_waits_for_nothing(void **state)
     net_world_connect(&w, &peer);
     net_send(&peer, 1, "hold", "");
     net_world_run_ms(&w, 1);
-    net_world_order(&w, PARCEL_DRAIN);
-    net_world_order(&w, PARCEL_ABORT);
+    net_world_order(&w, LOOP_DRAIN);
+    net_world_order(&w, LOOP_ABORT);
     net_world_run_ms(&w, 2);
     assert_int_equal(w.echo.gone, 1);
     echo_release(&w.echo, 1);

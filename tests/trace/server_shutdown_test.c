@@ -28,18 +28,18 @@ static int close_world(void **state)
     return 0;
 }
 
-static void order(enum parcel_kind kind)
+static void order(enum loop_message_kind kind)
 {
-    struct parcel parcel = {.kind = (uint8_t)kind};
+    struct loop_message message = {.kind = (uint8_t)kind};
 
-    loop_obey(w.net, &parcel);
+    loop_handle(w.net, &message);
 }
 
 static void drain(void *arg)
 {
     (void)arg;
     virtual_say(&w.v, "server", 0, "drains");
-    order(PARCEL_DRAIN);
+    order(LOOP_DRAIN);
 }
 
 static void cancel(void *arg)
@@ -53,7 +53,7 @@ static void abort_all(void *arg)
 {
     (void)arg;
     virtual_say(&w.v, "server", 0, "cuts off");
-    order(PARCEL_ABORT);
+    order(LOOP_ABORT);
 }
 
 static void close_peer(void *arg)

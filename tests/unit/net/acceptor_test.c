@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "server/net/acceptor_private.h"
-#include "server/net/conn_private.h"
-#include "server/net/principal.h"
+#include "server/net/accept/acceptor_private.h"
+#include "server/net/connection/conn_private.h"
+#include "server/net/auth/principal.h"
 #include "tests/support/net_server.h"
 
 static const char *listen_at(struct net_server *s, struct listener_options options)
@@ -52,7 +52,7 @@ static void the_loop_with_the_fewest_gets_it(void **state)
         close(fds[i]);
     NET_SERVER_UNTIL(&s, net_server_total(&s) == 6);
     for (int i = 0; i < 8; i++)
-        net_server_turn(&s); /* the tickets come home */
+        net_server_turn(&s); /* the slots come home */
     for (int i = 1; i < 9; i += 3)
         fds[i] = net_client_connect(url);
     NET_SERVER_UNTIL(&s, net_server_total(&s) == 9);

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "server/net/chunk.h"
+#include "server/net/connection/chunk.h"
 #include "tests/support/heap.h"
 
 static int released;

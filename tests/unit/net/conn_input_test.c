@@ -186,7 +186,7 @@ static void noise(void **state)
         net_world_connect(&w, &peer);
         script_send(&peer, span_of(bytes, len));
         net_world_run_ms(&w, w.v.now / AO_MS(1) + 1);
-        assert_true(w.loop->held.total < 2 * sizeof(struct held) + 4096);
+        assert_true(w.loop->partials.total < 2 * sizeof(struct partial_input) + 4096);
         script_send_eof(&peer);
         net_world_run_ms(&w, w.v.now / AO_MS(1) + 1);
         assert_true(peer.closed);

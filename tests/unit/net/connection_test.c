@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "server/net/principal.h"
+#include "server/net/auth/principal.h"
 #include "tests/support/heap.h"
 #include "tests/support/net_world.h"
 
@@ -93,10 +93,10 @@ static void end_of_all(struct net_world *w, struct script *peer, uint64_t r)
         script_widen(peer, SCRIPT_WINDOW);
         break;
     case 2:
-        net_world_order(w, PARCEL_ABORT);
+        net_world_order(w, LOOP_ABORT);
         break;
     default:
-        net_world_order(w, PARCEL_DRAIN);
+        net_world_order(w, LOOP_DRAIN);
         script_widen(peer, SCRIPT_WINDOW);
         break;
     }
@@ -126,7 +126,7 @@ static void nothing_stays_of_a_peer_that_vanishes(void **state)
         end_of_all(&w, &peer, next_random(&seed));
         assert_null(w.loop->first);
         assert_true(peer.closed);
-        assert_int_equal(w.loop->held.total, 0);
+        assert_int_equal(w.loop->partials.total, 0);
         assert_true(w.echo.gone - gone <= 1);
         assert_true(w.echo.requests == seen || w.echo.gone - gone == 1);
         script_fini(&peer);
@@ -157,7 +157,7 @@ static void what_it_is_and_what_it_may(void **state)
     assert_null(conn_principal(c));
     const struct principal *p = principal_new("alice", "*");
     conn_set_principal(c, p);
-    principal_drop(p);
+    principal_unref(p);
     assert_string_equal(principal_name(conn_principal(c)), "alice");
     *conn_user(c) = &w;
     assert_ptr_equal(*conn_user(c), &w);

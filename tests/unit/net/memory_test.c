@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "server/net/principal.h"
+#include "server/net/auth/principal.h"
 #include "tests/support/heap.h"
 #include "tests/support/net_server.h"
 #include "tests/support/net_world.h"

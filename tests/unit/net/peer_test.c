@@ -12,8 +12,8 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-#include "server/net/address_table.h"
-#include "server/net/peer.h"
+#include "server/net/accept/address_table.h"
+#include "server/net/auth/peer.h"
 #include "tests/support/heap.h"
 
 static struct sockaddr_storage address(const char *host, uint16_t port)

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "server/net/ticket_keys.h"
+#include "server/net/stream/ticket_keys.h"
 
 static void they_agree_without_sharing(void **state)
 {

@@ -13,8 +13,8 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
-#include "server/net/conn_private.h"
-#include "server/net/principal.h"
+#include "server/net/connection/conn_private.h"
+#include "server/net/auth/principal.h"
 #include "tests/support/certificates.h"
 #include "tests/support/net_server.h"
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "server/net/principal.h"
+#include "server/net/auth/principal.h"
 #include "tests/support/heap.h"
 
 /* SHA-256 of "secret" and of "". */
@@ -57,11 +57,11 @@ static void a_token_is_a_principal(void **state)
     assert_string_equal(principal_name(token_table_find(t, span_text(""))), "nobody");
     assert_null(token_table_find(t, span_text("secret ")));
     assert_null(token_table_find(t, span_text("Secret")));
-    principal_hold(alice); /* outlives the table */
-    token_table_drop(token_table_hold(t));
-    token_table_drop(t);
+    principal_ref(alice); /* outlives the table */
+    token_table_unref(token_table_ref(t));
+    token_table_unref(t);
     assert_true(principal_may(alice, span_text("echo")));
-    principal_drop(alice);
+    principal_unref(alice);
 }
 
 static void patterns(void **state)
@@ -82,9 +82,9 @@ static void patterns(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct principal *p = principal_new("p", cases[i].methods);
         assert_int_equal(principal_may(p, span_text(cases[i].method)), cases[i].may);
-        principal_drop(p);
+        principal_unref(p);
     }
-    principal_drop(NULL);
+    principal_unref(NULL);
 }
 
 static void what_is_wrong_is_said_with_its_line(void **state)
@@ -122,8 +122,8 @@ static void an_empty_file_knows_nobody(void **state)
     (void)state;
     assert_non_null(t);
     assert_null(token_table_find(t, span_text("")));
-    token_table_drop(t);
-    token_table_drop(NULL);
+    token_table_unref(t);
+    token_table_unref(NULL);
 }
 
 static int attempt(void *arg)
@@ -132,14 +132,14 @@ static int attempt(void *arg)
 
     if (t == NULL)
         return -1;
-    token_table_drop(t);
+    token_table_unref(t);
     return 0;
 }
 
 static void without_memory_it_is_refused(void **state)
 {
     (void)state;
-    token_table_drop(load(SECRET " a *\n" EMPTY " b *\n" SECRET " c *\n"));
+    token_table_unref(load(SECRET " a *\n" EMPTY " b *\n" SECRET " c *\n"));
     heap_fail_each(attempt, path);
 }
 

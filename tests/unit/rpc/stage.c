@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "server/net/principal.h"
+#include "server/net/auth/principal.h"
 
 /* sha256 of the tokens in stage.h */
 static const char tokens[] =
@@ -44,7 +44,7 @@ int stage_open_guarded(void **state)
     (void)state;
     rpc_world_init(&stage.w);
     stage.w.rules.auth = LISTENER_AUTH_TOKEN;
-    principal_drop(stage.w.rules.anybody);
+    principal_unref(stage.w.rules.anybody);
     stage.w.rules.anybody = NULL;
     rpc_world_open(&stage.w);
     stage.w.net->tokens = load_tokens();

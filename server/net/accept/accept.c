@@ -1,0 +1,169 @@
+/* New connections: counted, and given to the loop with the fewest. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "server/net/accept/acceptor_private.h"
+#include "server/net/auth/peer.h"
+#include "base/log.h"
+
+void acceptor_watch(struct acceptor *a, bool watch)
+{
+    for (uint32_t i = 0; i < a->listener_count; i++) {
+        struct listener *l = a->listeners[i];
+        if (l->fd < 0 || l->watched == watch)
+            continue;
+        if (watch)
+            event_add(&l->event, NULL);
+        else
+            event_del(&l->event);
+        l->watched = watch;
+    }
+}
+
+/* Many can be refused in a second: one line tells of all. */
+static void log_refusal(struct acceptor *a, const char *peer, const char *why)
+{
+    ao_time now = activator_now(a->activator);
+
+    a->refused++;
+    if (a->refusal_logged != 0 && now - a->refusal_logged < REFUSAL_PAUSE)
+        return;
+    log_warn("connection refused", LOG_STR("peer", peer), LOG_STR("reason", why),
+             LOG_UINT("refused", a->refused));
+    a->refused = 0;
+    a->refusal_logged = now;
+}
+
+static const char *over_limit(const struct listener *l, const struct address_count *address)
+{
+    const struct acceptor *a = l->acceptor;
+
+    if (a->limits.connections != 0 && a->open >= a->limits.connections)
+        return "the limit of connections is reached (limits.connections)";
+    if (l->limit != 0 && l->rules.open >= l->limit)
+        return "the listener's limit of connections is reached";
+    if (address != NULL && address->open >= a->limits.connections_per_address)
+        return "the limit of connections of one address is reached";
+    return NULL;
+}
+
+/* The loop with the fewest connections; among equals, in turn. */
+static uint32_t fewest(struct acceptor *a)
+{
+    uint32_t best = a->turn;
+
+    for (uint32_t i = 1; i < a->loop_count; i++) {
+        uint32_t at = (a->turn + i) % a->loop_count;
+        if (a->links[at].open < a->links[best].open)
+            best = at;
+    }
+    a->turn = (best + 1) % a->loop_count;
+    return best;
+}
+
+static struct conn_slot *slot_new(struct listener *l, int fd, struct address_count *address,
+                                  const char *peer)
+{
+    struct acceptor *a = l->acceptor;
+    size_t size = strlen(peer) + 1;
+    struct conn_slot *slot = malloc(sizeof *slot + size);
+
+    if (slot == NULL)
+        return NULL;
+    *slot =
+        (struct conn_slot){.message = {.kind = LOOP_CONNECT, .loop = (uint16_t)fewest(a), .fd = fd},
+                           .id = ++a->next_id,
+                           .rules = &l->rules,
+                           .address = address};
+    memcpy(slot->peer, peer, size);
+    return slot;
+}
+
+static void give(struct acceptor *a, struct conn_slot *slot)
+{
+    struct loop_link *link = &a->links[slot->message.loop];
+
+    a->open++;
+    link->open++;
+    ++slot->rules->open;
+    if (slot->address != NULL)
+        slot->address->open++;
+    lane_push(&link->to, &slot->message.item);
+}
+
+static void peer_name(const struct listener *l, int fd, const struct sockaddr_storage *from,
+                      char *buf, size_t size)
+{
+    uint32_t uid;
+
+    if (l->url.scheme == URL_UNIX && peer_uid(fd, &uid))
+        snprintf(buf, size, "unix:%u", uid);
+    else
+        peer_text(from, buf, size);
+}
+
+static void take_in(struct listener *l, int fd, const struct sockaddr_storage *from)
+{
+    struct acceptor *a = l->acceptor;
+    struct address_count *address = NULL;
+    char peer[PEER_TEXT_MAX];
+    uint64_t key;
+
+    peer_name(l, fd, from, peer, sizeof peer);
+    bool counted = a->limits.connections_per_address != 0 && peer_key(from, &key);
+    if (counted)
+        address = address_entry(&a->addresses, key);
+    const char *why = counted && address == NULL ? "out of memory" : over_limit(l, address);
+    struct conn_slot *slot = why == NULL ? slot_new(l, fd, address, peer) : NULL;
+    if (slot != NULL) {
+        give(a, slot);
+        return;
+    }
+    log_refusal(a, peer, why == NULL ? "out of memory" : why);
+    close(fd);
+    if (address != NULL && address->open == 0)
+        address_drop(&a->addresses, address);
+}
+
+/* Waiting is all that helps: without a pause the poller would report the listeners for ever. */
+static void pause_accepting(struct acceptor *a, int code)
+{
+    char text[96];
+
+    log_error("accepting pauses", LOG_STR("reason", strerror_r(code, text, sizeof text)),
+              LOG_UINT("connections", a->open),
+              LOG_STR("hint", "raise the limit of open files, or lower limits.connections"));
+    a->paused = true;
+    a->pause_end = activator_now(a->activator) + ACCEPT_PAUSE;
+    acceptor_watch(a, false);
+}
+
+/* Errors that only a pause helps against. */
+static bool is_shortage(int code)
+{
+    return code == EMFILE || code == ENFILE || code == ENOBUFS || code == ENOMEM;
+}
+
+void accept_some(struct listener *l)
+{
+    int failures = 0; /* of peers that have gone again, as a rule */
+
+    l->ready = false;
+    for (int i = 0; i < ACCEPTS_A_WAKE && l->fd >= 0; i++) {
+        struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
+        socklen_t size = sizeof from;
+        int fd = accept4(l->fd, (struct sockaddr *)&from, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            take_in(l, fd, &from);
+            continue;
+        }
+        if (errno == EAGAIN)
+            return;
+        if (is_shortage(errno) || ++failures == ACCEPTS_A_WAKE) {
+            pause_accepting(l->acceptor, errno);
+            return;
+        }
+    }
+}

@@ -1,0 +1,95 @@
+/* The acceptor from inside: for acceptor*.c and control.c. */
+#ifndef ERGON_NET_ACCEPTOR_PRIVATE_H
+#define ERGON_NET_ACCEPTOR_PRIVATE_H
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+
+#include "server/net/accept/address_table.h"
+#include "server/net/connection/net_loop.h"
+#include "server/runtime/mpsc.h"
+#include "server/url.h"
+
+enum {
+    ACCEPTS_A_WAKE = 64,  /* of one listener */
+    RETURNS_A_STEP = 256, /* slots that come home */
+    LANE_CAPACITY = 1024, /* what does not fit waits in the lane's overflow */
+    LISTENERS_MAX = 32,
+    LISTENER_URL_MAX = 300
+};
+#define ACCEPT_PAUSE  AO_MS(100) /* when the system has no fd left */
+#define REFUSAL_PAUSE AO_S(1)    /* between two log lines about refused connections */
+
+struct listener {
+    struct acceptor *acceptor;
+    struct listener_rules rules;
+    struct url url;
+    char text[LISTENER_URL_MAX];
+    int fd;         /* -1: closed */
+    uint32_t limit; /* connections; 0: none of its own */
+    bool ready;     /* the poller said so */
+    bool watched;   /* its event is added */
+    struct event event;
+    struct tls_files files; /* owned strings; cert NULL: plain */
+};
+
+/* What is between the acceptor and one loop. */
+struct loop_link {
+    struct net_loop *loop;
+    struct lane to;   /* messages to the loop */
+    struct lane back; /* slots coming home */
+    uint32_t open;    /* connections that it was given and that have not come home */
+    struct loop_message drain, abort;
+};
+
+/* What other threads ask of the acceptor. */
+struct command {
+    struct mpsc_item item;
+    enum loop_message_kind kind;
+    void (*drained)(void *arg); /* LOOP_DRAIN */
+    void *arg;
+};
+
+struct reload_command {
+    struct command command;
+    struct reload *reloads[]; /* one for each loop */
+};
+
+struct acceptor {
+    struct ao ao;
+    struct ao_handle *handle;
+    struct activator *activator;
+    struct event_base *base;
+    struct net_limits limits;
+    struct listener *listeners[LISTENERS_MAX];
+    uint32_t listener_count;
+    struct loop_link *links;
+    uint32_t loop_count;
+    uint32_t turn; /* where the search for the loop with the fewest begins */
+    uint32_t open; /* connections in all */
+    uint64_t next_id;
+    struct address_table addresses;
+    bool paused;            /* no fd was left; the listeners are not watched */
+    ao_time pause_end;      /* time; valid while paused */
+    uint64_t refused;       /* since the last log line about it */
+    ao_time refusal_logged; /* time of that line */
+    bool draining;
+    void (*drained)(void *arg); /* NULL once it was called */
+    void *drained_arg;
+
+    struct mpsc commands;
+    struct command drain, abort; /* need no memory when they are wanted */
+    /* Set by the first who asks; orders nothing: the mpsc does. */
+    _Atomic bool drain_asked, abort_asked;
+};
+
+/* acceptor.c */
+void acceptor_close_listeners(struct acceptor *a);
+/* control.c: does what other threads asked for. */
+void acceptor_handle_commands(struct acceptor *a);
+void acceptor_tell_drained(struct acceptor *a); /* if it is so */
+/* accept.c */
+void accept_some(struct listener *l);
+void acceptor_watch(struct acceptor *a, bool watch);
+
+#endif

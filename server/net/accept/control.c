@@ -1,0 +1,200 @@
+/* Drain, abort, reload: asked by any thread, done by the acceptor, obeyed by each loop. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "server/net/accept/acceptor_private.h"
+#include "server/net/connection/conn_private.h"
+#include "server/net/auth/principal.h"
+#include "server/net/stream/tls.h"
+#include "base/log.h"
+
+/* --- Any thread --- */
+
+static void send_command(struct acceptor *a, struct command *command)
+{
+    mpsc_push(&a->commands, &command->item);
+    ao_ask(a->handle, AO_ASK_MESSAGE);
+}
+
+void net_drain(struct acceptor *a, void (*drained)(void *arg), void *arg)
+{
+    if (atomic_exchange_explicit(&a->drain_asked, true, memory_order_relaxed))
+        return;
+    a->drain.kind = LOOP_DRAIN;
+    a->drain.drained = drained;
+    a->drain.arg = arg;
+    send_command(a, &a->drain);
+}
+
+void net_abort(struct acceptor *a)
+{
+    if (atomic_exchange_explicit(&a->abort_asked, true, memory_order_relaxed))
+        return;
+    a->abort.kind = LOOP_ABORT;
+    send_command(a, &a->abort);
+}
+
+void reload_free(struct reload *r)
+{
+    if (r == NULL)
+        return;
+    token_table_unref(r->tokens);
+    for (uint32_t i = 0; i < r->count; i++)
+        tls_context_unref(r->contexts[i].context);
+    free(r);
+}
+
+static void command_free(const struct acceptor *a, struct reload_command *command)
+{
+    for (uint32_t i = 0; i < a->loop_count; i++)
+        reload_free(command->reloads[i]);
+    free(command);
+}
+
+/* The listeners are fixed once the server runs: any thread may read their rules and files. */
+static struct reload *make_reload(struct acceptor *a, uint32_t loop, struct token_table *tokens,
+                                  char *error, size_t size)
+{
+    struct reload *r = calloc(1, sizeof *r + a->listener_count * sizeof r->contexts[0]);
+
+    if (r == NULL)
+        return snprintf(error, size, "out of memory"), NULL;
+    r->message.kind = LOOP_RELOAD;
+    r->tokens = tokens == NULL ? NULL : token_table_ref(tokens);
+    for (uint32_t i = 0; i < a->listener_count; i++) {
+        struct listener *l = a->listeners[i];
+        if (l->rules.contexts == NULL)
+            continue;
+        struct tls_context *context =
+            tls_context_new(a->links[loop].loop->tls, &l->files, error, size);
+        if (context == NULL) {
+            reload_free(r);
+            return NULL;
+        }
+        r->contexts[r->count].rules = &l->rules;
+        r->contexts[r->count++].context = context;
+    }
+    return r;
+}
+
+int net_reload(struct acceptor *a, struct token_table *tokens, char *error, size_t size)
+{
+    struct reload_command *command =
+        calloc(1, sizeof *command + a->loop_count * sizeof command->reloads[0]);
+
+    if (command == NULL)
+        return snprintf(error, size, "out of memory"), -1;
+    command->command.kind = LOOP_RELOAD;
+    for (uint32_t i = 0; i < a->loop_count; i++) {
+        command->reloads[i] = make_reload(a, i, tokens, error, size);
+        if (command->reloads[i] == NULL) {
+            command_free(a, command);
+            return -1;
+        }
+    }
+    send_command(a, &command->command);
+    return 0;
+}
+
+/* --- The acceptor --- */
+
+static void stop_accepting(struct acceptor *a)
+{
+    a->draining = true;
+    acceptor_close_listeners(a);
+}
+
+static void do_drain(struct acceptor *a, const struct command *command)
+{
+    stop_accepting(a);
+    a->drained = command->drained;
+    a->drained_arg = command->arg;
+    for (uint32_t i = 0; i < a->loop_count; i++)
+        lane_push(&a->links[i].to, &a->links[i].drain.item);
+}
+
+static void do_abort(struct acceptor *a)
+{
+    stop_accepting(a);
+    for (uint32_t i = 0; i < a->loop_count; i++)
+        lane_push(&a->links[i].to, &a->links[i].abort.item);
+}
+
+static void do_reload(struct acceptor *a, struct reload_command *command)
+{
+    for (uint32_t i = 0; i < a->loop_count; i++)
+        lane_push(&a->links[i].to, &command->reloads[i]->message.item);
+    free(command);
+}
+
+void acceptor_handle_commands(struct acceptor *a)
+{
+    struct mpsc_item *next = NULL;
+
+    for (struct mpsc_item *item = mpsc_take(&a->commands); item != NULL; item = next) {
+        struct command *command = ao_of(item, struct command, item);
+        next = item->next;
+        if (command->kind == LOOP_DRAIN)
+            do_drain(a, command);
+        else if (command->kind == LOOP_ABORT)
+            do_abort(a);
+        else
+            do_reload(a, ao_of(command, struct reload_command, command));
+    }
+}
+
+void acceptor_tell_drained(struct acceptor *a)
+{
+    if (a->drained == NULL || a->open > 0)
+        return;
+    void (*drained)(void *arg) = a->drained;
+    a->drained = NULL;
+    drained(a->drained_arg);
+}
+
+/* --- Each loop --- */
+
+static void apply(struct net_loop *l, struct reload *r)
+{
+    token_table_unref(l->tokens);
+    l->tokens = r->tokens;
+    r->tokens = NULL;
+    for (uint32_t i = 0; i < r->count; i++) {
+        struct tls_context **at = &r->contexts[i].rules->contexts[l->index];
+        struct tls_context *old = *at;
+        *at = r->contexts[i].context;
+        r->contexts[i].context = old;
+    }
+    reload_free(r);
+}
+
+static void drain_all(struct net_loop *l)
+{
+    l->draining = true;
+    for (struct connection *c = l->first; c != NULL; c = c->next)
+        conn_drain(c);
+}
+
+static void abort_all(struct net_loop *l)
+{
+    l->draining = true;
+    for (struct connection *c = l->first; c != NULL; c = c->next)
+        conn_abort(c, "server stops");
+}
+
+void loop_handle(struct net_loop *l, struct loop_message *order)
+{
+    switch ((enum loop_message_kind)order->kind) {
+    case LOOP_DRAIN:
+        drain_all(l);
+        break;
+    case LOOP_ABORT:
+        abort_all(l);
+        break;
+    case LOOP_RELOAD:
+        apply(l, ao_of(order, struct reload, message));
+        break;
+    case LOOP_CONNECT:
+        break; /* net_loop.c takes those */
+    }
+}

@@ -1,0 +1,78 @@
+#include "server/net/auth/peer.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool is_v4(const struct sockaddr_storage *address, struct in_addr *v4, uint16_t *port)
+{
+    if (address->ss_family == AF_INET) {
+        const struct sockaddr_in *in = (const struct sockaddr_in *)address;
+        *v4 = in->sin_addr;
+        *port = ntohs(in->sin_port);
+        return true;
+    }
+    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
+    if (address->ss_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
+        return false;
+    memcpy(v4, in6->sin6_addr.s6_addr + 12, sizeof *v4);
+    *port = ntohs(in6->sin6_port);
+    return true;
+}
+
+void peer_text(const struct sockaddr_storage *address, char *buf, size_t size)
+{
+    char host[INET6_ADDRSTRLEN];
+    struct in_addr v4;
+    uint16_t port;
+
+    if (is_v4(address, &v4, &port)) {
+        snprintf(buf, size, "%s:%u", inet_ntop(AF_INET, &v4, host, sizeof host), port);
+    } else if (address->ss_family == AF_INET6) {
+        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
+        snprintf(buf, size, "[%s]:%u", inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof host),
+                 ntohs(in6->sin6_port));
+    } else {
+        snprintf(buf, size, "unix");
+    }
+}
+
+bool peer_key(const struct sockaddr_storage *address, uint64_t *key)
+{
+    struct in_addr v4;
+    uint16_t port;
+
+    if (is_v4(address, &v4, &port)) {
+        *key = v4.s_addr;
+        return true;
+    }
+    if (address->ss_family != AF_INET6)
+        return false;
+    memcpy(key, &((const struct sockaddr_in6 *)address)->sin6_addr, sizeof *key);
+    return true;
+}
+
+bool peer_uid(int fd, uint32_t *uid)
+{
+    struct ucred credentials;
+    socklen_t size = sizeof credentials;
+
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0)
+        return false;
+    *uid = credentials.uid;
+    return true;
+}
+
+void peer_user_name(uint32_t uid, char *buf, size_t size)
+{
+    char space[2048];
+    struct passwd entry;
+    struct passwd *found = NULL;
+
+    if (getpwuid_r(uid, &entry, space, sizeof space, &found) == 0 && found != NULL)
+        snprintf(buf, size, "%s", found->pw_name);
+    else
+        snprintf(buf, size, "%u", uid);
+}

@@ -1,0 +1,203 @@
+/* The token file, parsed whole into an immutable table. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "server/net/auth/crypto.h"
+#include "server/net/auth/principal.h"
+
+enum { LINE_MAX_BYTES = 4096 };
+
+struct token_line {
+    uint8_t hash[SHA256_SIZE];
+    const struct principal *principal; /* a reference */
+};
+
+struct token_table {
+    _Atomic uint32_t references; /* as in principal.c */
+    size_t count;
+    struct token_line *lines;
+};
+
+struct parse {
+    const char *path;
+    unsigned line; /* from 1 */
+    char *error;
+    size_t size;
+};
+
+static bool bad(const struct parse *p, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Never quotes what stands in the line: it may hold a token by mistake. */
+static bool bad(const struct parse *p, const char *format, ...)
+{
+    char text[160];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (p->line == 0)
+        snprintf(p->error, p->size, "%s: %s", p->path, text);
+    else
+        snprintf(p->error, p->size, "%s:%u: %s", p->path, p->line, text);
+    return false;
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = (char)tolower((unsigned char)c);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool parse_hash(const struct parse *p, const char *word, uint8_t out[static SHA256_SIZE])
+{
+    static const char prefix[] = "sha256:";
+    const char *hex = word + sizeof prefix - 1;
+
+    if (strncmp(word, prefix, sizeof prefix - 1) != 0)
+        return bad(p, "a line starts with \"sha256:\" and the hash of a token; make one with "
+                      "\"ergon token\"");
+    if (strlen(hex) != 2 * (size_t)SHA256_SIZE)
+        return bad(p, "the hash has %zu characters instead of %d hex digits", strlen(hex),
+                   2 * SHA256_SIZE);
+    for (int i = 0; i < SHA256_SIZE; i++) {
+        int high = hex_digit(hex[2 * i]);
+        int low = hex_digit(hex[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return bad(p, "the hash holds a character that is no hex digit");
+        out[i] = (uint8_t)(high << 4 | low);
+    }
+    return true;
+}
+
+static bool parse_methods(const struct parse *p, const char *methods)
+{
+    for (const char *at = methods;;) {
+        size_t len = strcspn(at, ",");
+        if (len == 0)
+            return bad(p, "a method is empty: write \"echo,server.*\", or \"*\" for all");
+        const char *star = memchr(at, '*', len);
+        if (star != NULL && star != at + len - 1)
+            return bad(p, "'*' stands only at the end of a method pattern");
+        at += len;
+        if (*at == '\0')
+            return true;
+        at++;
+    }
+}
+
+static bool add_line(struct token_table *t, const struct token_line *line)
+{
+    if ((t->count & (t->count - 1)) == 0) { /* room doubles at each power of two */
+        size_t room = t->count == 0 ? 1 : 2 * t->count;
+        struct token_line *bigger = realloc(t->lines, room * sizeof *bigger);
+        if (bigger == NULL)
+            return false;
+        t->lines = bigger;
+    }
+    t->lines[t->count++] = *line;
+    return true;
+}
+
+static bool parse_line(const struct parse *p, struct token_table *t, char *text)
+{
+    static const char blank[] = " \t\r\n";
+    struct token_line line;
+    char *rest = text;
+
+    text[strcspn(text, "#")] = '\0';
+    char *hash = strtok_r(rest, blank, &rest);
+    if (hash == NULL)
+        return true;
+    char *name = strtok_r(NULL, blank, &rest);
+    char *methods = strtok_r(NULL, blank, &rest);
+    if (!parse_hash(p, hash, line.hash))
+        return false;
+    if (name == NULL || methods == NULL)
+        return bad(p, "a line is \"sha256:HASH PRINCIPAL METHOD[,METHOD...]\"");
+    if (strtok_r(NULL, blank, &rest) != NULL)
+        return bad(p, "methods are separated by commas, without blanks");
+    if (!parse_methods(p, methods))
+        return false;
+    line.principal = principal_new(name, methods);
+    if (line.principal != NULL && add_line(t, &line))
+        return true;
+    principal_unref(line.principal);
+    return bad(p, "out of memory");
+}
+
+static bool parse_file(struct parse *p, struct token_table *t, FILE *file)
+{
+    char text[LINE_MAX_BYTES];
+
+    while (fgets(text, sizeof text, file) != NULL) {
+        p->line++;
+        if (strchr(text, '\n') == NULL && !feof(file))
+            return bad(p, "the line is longer than %d characters", LINE_MAX_BYTES - 2);
+        if (!parse_line(p, t, text))
+            return false;
+    }
+    p->line = 0;
+    return !ferror(file) || bad(p, "cannot be read");
+}
+
+struct token_table *token_table_load(const char *path, char *error, size_t size)
+{
+    struct parse p = {.path = path, .error = error, .size = size};
+    struct token_table *t = calloc(1, sizeof *t);
+    char text[96];
+
+    if (t == NULL) {
+        bad(&p, "out of memory");
+        return NULL;
+    }
+    atomic_init(&t->references, 1);
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        bad(&p, "%s", strerror_r(errno, text, sizeof text));
+        goto fail;
+    }
+    bool good = parse_file(&p, t, file);
+    fclose(file);
+    if (good)
+        return t;
+fail:
+    token_table_unref(t);
+    return NULL;
+}
+
+struct token_table *token_table_ref(struct token_table *t)
+{
+    atomic_fetch_add_explicit(&t->references, 1, memory_order_relaxed);
+    return t;
+}
+
+void token_table_unref(struct token_table *t)
+{
+    if (t == NULL || atomic_fetch_sub_explicit(&t->references, 1, memory_order_acq_rel) != 1)
+        return;
+    for (size_t i = 0; i < t->count; i++)
+        principal_unref(t->lines[i].principal);
+    free(t->lines);
+    free(t);
+}
+
+const struct principal *token_table_find(const struct token_table *t, struct span token)
+{
+    uint8_t hash[SHA256_SIZE];
+    const struct principal *found = NULL;
+
+    if (!crypto_sha256(token, hash))
+        return NULL;
+    for (size_t i = 0; i < t->count; i++) /* all of them, whichever fits */
+        if (crypto_equal(t->lines[i].hash, hash))
+            found = t->lines[i].principal;
+    return found;
+}

@@ -1,0 +1,324 @@
+/* From bytes to messages.
+ *
+ * Bytes are read into the loop's scratch buffer and scanned there; whole messages go to the port in
+ * place.  What is left over (a message that is not whole, or more than the budget) is copied into
+ * the connection's partial input.  When more bytes come, a short rest is put back in front of them
+ * in the scratch buffer, so that a stream of small messages is always read in large pieces; behind
+ * a long one the bytes that its message lacks are read at once, so that none is copied twice. */
+#include "server/net/connection/conn_private.h"
+
+#include "proto/envelope.h"
+#include "proto/reader.h"
+#include "server/net/connection/conn_refuse.h"
+#include "base/log.h"
+
+bool input_allowed(const struct connection *c)
+{
+    const struct net_limits *limits = &c->loop->limits;
+
+    return output_bytes(c) < limits->output_max &&
+           (c->in_flight < limits->in_flight || c->reserve < RESERVE_MESSAGES);
+}
+
+static void publish_partial_bytes(struct net_loop *l)
+{
+    atomic_store_explicit(&l->counters.partial_bytes, l->partials.total, memory_order_relaxed);
+}
+
+void input_drop(struct connection *c)
+{
+    partial_free(&c->loop->partials, c->partial);
+    c->partial = NULL;
+    c->partial_whole = false;
+    publish_partial_bytes(c->loop);
+}
+
+static void hand_over(struct connection *c, const struct envelope *e)
+{
+    struct net_loop *l = c->loop;
+
+    /* Answers to our requests never wait for the calls of the peer. */
+    if (e->type != ENVELOPE_RESPONSE && c->in_flight >= l->limits.in_flight)
+        c->reserve++;
+    l->port.message(l->port.arg, c, e);
+}
+
+/* One whole value.  It may end the connection. */
+static void deliver(struct connection *c, struct span message)
+{
+    struct envelope e;
+    const char *why;
+
+    switch (envelope_read(message, &e, &why)) {
+    case ENVELOPE_OK:
+        hand_over(c, &e);
+        return;
+    case ENVELOPE_ANSWERABLE:
+        refuse_message(c, e.msgid, why);
+        return;
+    case ENVELOPE_UNANSWERABLE:
+        refuse_connection(c, why);
+        return;
+    }
+}
+
+/* Hands over whole messages from the front of `bytes`; returns how many bytes are used up.  The
+ * scanner is left where it stands in the rest. */
+static size_t take_messages(struct connection *c, struct span bytes, struct scanner *scanner,
+                            enum input_end *end)
+{
+    struct net_loop *l = c->loop;
+    size_t at = 0;
+    uint32_t count = 0;
+
+    *end = INPUT_LEFT;
+    while (conn_open(c)) {
+        if (at == bytes.len || count == MESSAGES_A_STEP || !input_allowed(c)) {
+            *end = at == bytes.len            ? INPUT_REST
+                   : count == MESSAGES_A_STEP ? INPUT_MORE
+                                              : INPUT_STOPPED;
+            break;
+        }
+        struct span rest = span_of(bytes.at + at, bytes.len - at);
+        struct envelope e;
+        bool common = scanner->done == 0 && envelope_begin(rest, &l->limits.scan, scanner, &e);
+        enum scan_verdict verdict = scanner_run(scanner, &l->limits.scan, rest);
+        if (verdict == SCAN_MORE) {
+            *end = INPUT_REST;
+            break;
+        }
+        if (verdict != SCAN_WHOLE) {
+            refuse_input(c, verdict, rest);
+            break;
+        }
+        at += scanner->done;
+        rest.len = scanner->done;
+        scanner_init(scanner);
+        count++;
+        if (common) {
+            envelope_params(&e, rest);
+            hand_over(c, &e);
+        } else {
+            deliver(c, rest);
+        }
+    }
+    counter_add(&l->counters.messages, count);
+    return at;
+}
+
+/* Closes the connection that holds most when all together hold too much. */
+static void keep_within_budget(struct net_loop *l)
+{
+    if (l->partials.total <= l->limits.partial_total)
+        return;
+    struct connection *c = partial_largest(&l->partials)->owner;
+    refuse_connection(c, "the budget for partial messages is used up, and this peer holds most");
+    input_drop(c);
+}
+
+static void out_of_memory(struct connection *c)
+{
+    log_error("connection closed", LOG_UINT("conn", conn_id(c)), LOG_STR("peer", conn_peer(c)),
+              LOG_STR("reason", "out of memory"));
+    conn_enter(c, CONN_CLOSED, "out of memory");
+}
+
+static enum input_end run_partial(struct connection *c)
+{
+    enum input_end end;
+    struct partial_input *h = c->partial;
+
+    h->start += take_messages(c, partial_span(h), &h->scanner, &end);
+    if (end == INPUT_LEFT)
+        return end; /* and what was kept is dropped */
+    c->partial_whole = end != INPUT_REST;
+    if (h->start == h->end)
+        input_drop(c);
+    return end;
+}
+
+static enum input_end run_scratch(struct connection *c, struct span bytes)
+{
+    struct net_loop *l = c->loop;
+    enum input_end end;
+    size_t used = take_messages(c, bytes, &l->scanner, &end);
+
+    if (end == INPUT_LEFT || used == bytes.len)
+        return end;
+    c->partial =
+        partial_new(&l->partials, c, span_of(bytes.at + used, bytes.len - used), &l->scanner);
+    if (c->partial == NULL) {
+        out_of_memory(c);
+        return INPUT_LEFT;
+    }
+    c->partial_whole = end != INPUT_REST;
+    publish_partial_bytes(l);
+    keep_within_budget(l);
+    return conn_open(c) ? end : INPUT_LEFT;
+}
+
+/* What is kept begins a message so long that its rest is read to its place. */
+static bool holds_long(const struct connection *c)
+{
+    return c->partial != NULL && partial_span(c->partial).len > HEADROOM;
+}
+
+static enum input_end run_longer(struct connection *c)
+{
+    publish_partial_bytes(c->loop);
+    enum input_end end = run_partial(c);
+    keep_within_budget(c->loop);
+    return conn_open(c) ? end : INPUT_LEFT;
+}
+
+static enum input_end append_and_run(struct connection *c, struct span bytes)
+{
+    struct partial_input *h = partial_append(&c->loop->partials, c->partial, bytes);
+
+    if (h == NULL) {
+        out_of_memory(c);
+        return INPUT_LEFT;
+    }
+    c->partial = h;
+    return run_longer(c);
+}
+
+/* `n` fresh bytes stand in the scratch buffer behind the headroom. */
+static enum input_end run_fresh(struct connection *c, size_t n)
+{
+    struct net_loop *l = c->loop;
+    uint8_t *at = l->scratch + HEADROOM;
+    struct partial_input *h = c->partial;
+
+    if (h == NULL) {
+        scanner_init(&l->scanner);
+        return run_scratch(c, span_of(at, n));
+    }
+    struct span kept = partial_span(h);
+    if (n <= partial_slack(h))
+        return append_and_run(c, span_of(at, n));
+    memcpy(at - kept.len, kept.at, kept.len);
+    partial_copy_scanner(&l->scanner, &h->scanner);
+    input_drop(c);
+    return run_scratch(c, span_of(at - kept.len, kept.len + n));
+}
+
+static enum input_end read_failed(struct connection *c, ssize_t result)
+{
+    char text[128];
+
+    if (result == STREAM_EOF) {
+        if (c->partial != NULL)
+            log_debug("peer closed inside a message", LOG_UINT("conn", conn_id(c)));
+        return INPUT_EOF;
+    }
+    c->stream.cls->explain(&c->stream, text, sizeof text);
+    log_debug("read failed", LOG_UINT("conn", conn_id(c)), LOG_STR("reason", text));
+    conn_enter(c, CONN_CLOSED, "read error");
+    return INPUT_LEFT;
+}
+
+/* The bytes that stand in the scratch buffer, and how many. */
+static enum input_end run_read(struct connection *c, size_t n, size_t size)
+{
+    struct net_loop *l = c->loop;
+    uint64_t before = counter_read(&l->counters.messages);
+    enum input_end end = run_fresh(c, n);
+
+    uint64_t count = counter_read(&l->counters.messages) - before;
+    c->wide = n == size && count < WIDE_MESSAGES;
+    c->single = count == 1;
+    return end;
+}
+
+/* What a read returned: true when it brought bytes, else `*end` says how to go on. */
+static bool note_read(struct connection *c, ssize_t n, size_t size, enum input_end *end)
+{
+    if (c->stream.backlog > 0 && !(c->stream.watched & STREAM_WRITE))
+        output_wanted(c);
+    if (n == STREAM_WANT_READ || n == STREAM_WANT_WRITE) {
+        c->ready &= (uint8_t)~STREAM_READ;
+        *end = INPUT_REST;
+        return false;
+    }
+    if (n < 0) {
+        *end = read_failed(c, n);
+        return false;
+    }
+    if ((size_t)n < size && !c->stream.more)
+        c->ready &= (uint8_t)~STREAM_READ;
+    c->since = activator_now(c->loop->activator);
+    counter_add(&c->loop->counters.bytes_in, (uint64_t)n);
+    return true;
+}
+
+/* To where they belong, behind what is kept, and not beyond the end of the message. */
+static enum input_end read_longer(struct connection *c, size_t size)
+{
+    struct net_loop *l = c->loop;
+    size_t missing = c->partial->scanner.need - partial_span(c->partial).len;
+    size_t room = missing < size ? missing : size;
+    struct partial_input *h = partial_reserve(&l->partials, c->partial, room);
+    enum input_end end;
+
+    if (h == NULL) {
+        out_of_memory(c);
+        return INPUT_LEFT;
+    }
+    c->partial = h;
+    ssize_t n = c->stream.cls->read(&c->stream, h->bytes + h->end, room);
+    if (!note_read(c, n, room, &end))
+        return end;
+    h->end += (size_t)n;
+    return run_longer(c);
+}
+
+static enum input_end read_fresh(struct connection *c, size_t size)
+{
+    enum input_end end;
+    ssize_t n = c->stream.cls->read(&c->stream, c->loop->scratch + HEADROOM, size);
+
+    return note_read(c, n, size, &end) ? run_read(c, (size_t)n, size) : end;
+}
+
+static enum input_end read_and_run(struct connection *c)
+{
+    bool at_limit = c->in_flight >= c->loop->limits.in_flight;
+    size_t size = at_limit ? RESERVE_BYTES : c->wide ? READ_WIDE : READ_SIZE;
+    enum input_end end = holds_long(c) ? read_longer(c, size) : read_fresh(c, size);
+
+    return end == INPUT_REST && (c->ready & STREAM_READ) ? INPUT_MORE : end;
+}
+
+enum input_end input_run_partial(struct connection *c)
+{
+    return c->partial != NULL && c->partial_whole ? run_partial(c) : INPUT_REST;
+}
+
+enum input_end input_run(struct connection *c)
+{
+    if (c->partial != NULL && c->partial_whole) {
+        enum input_end end = run_partial(c);
+        if (end != INPUT_REST || !(c->ready & STREAM_READ))
+            return end;
+        return INPUT_MORE;
+    }
+    if (!(c->ready & STREAM_READ))
+        return INPUT_REST;
+    if (!input_allowed(c))
+        return INPUT_STOPPED;
+    return read_and_run(c);
+}
+
+void input_discard(struct connection *c)
+{
+    for (int i = 0; i < DISCARDS_A_STEP; i++) {
+        ssize_t n = c->stream.cls->read(&c->stream, c->loop->scratch, READ_SIZE);
+        if (n == STREAM_WANT_READ || n == STREAM_WANT_WRITE)
+            return;
+        if (n < 0) {
+            conn_enter(c, CONN_CLOSED, n == STREAM_EOF ? "peer eof" : "read error");
+            return;
+        }
+    }
+}

@@ -1,0 +1,116 @@
+/* From answers to bytes: all that was committed in a round goes out at its end, in one write. */
+#include "server/net/connection/conn_private.h"
+
+#include "base/log.h"
+#include "server/runtime/trace.h"
+
+void output_wanted(struct connection *c)
+{
+    struct net_loop *l = c->loop;
+
+    if (c->dirty)
+        return;
+    c->dirty = true;
+    c->next_dirty = NULL;
+    if (l->dirty_last != NULL)
+        l->dirty_last->next_dirty = c;
+    else
+        l->dirty_first = c;
+    l->dirty_last = c;
+    loop_arm(l);
+}
+
+/* At once: behind an answer that is missing or cut off, nothing may follow. */
+static void out_of_memory(struct connection *c)
+{
+    log_error("connection closed", LOG_UINT("conn", conn_id(c)), LOG_STR("peer", conn_peer(c)),
+              LOG_STR("reason", "out of memory"));
+    conn_abort(c, "out of memory");
+}
+
+uint8_t *conn_reserve(struct connection *c, size_t room)
+{
+    if (!conn_answerable(c))
+        return NULL;
+    uint8_t *p = chunk_reserve(&c->out, &c->loop->pool, room);
+    if (p == NULL)
+        out_of_memory(c);
+    return p;
+}
+
+void conn_commit(struct connection *c, uint8_t *end)
+{
+    chunk_commit(&c->out, end);
+    output_wanted(c);
+}
+
+void conn_send_block(struct connection *c, void *block, struct span bytes,
+                     void (*release)(void *block))
+{
+    if (!conn_answerable(c)) {
+        release(block);
+    } else if (chunk_append_block(&c->out, block, bytes, release)) {
+        output_wanted(c);
+    } else {
+        release(block);
+        out_of_memory(c);
+    }
+}
+
+static void write_failed(struct connection *c)
+{
+    char text[128];
+
+    c->stream.cls->explain(&c->stream, text, sizeof text);
+    log_debug("write failed", LOG_UINT("conn", conn_id(c)), LOG_STR("reason", text));
+    conn_enter(c, CONN_CLOSED, "write error");
+}
+
+/* One system call's worth.  True when more can be written at once. */
+static bool write_some(struct connection *c)
+{
+    struct iovec parts[PARTS_A_WRITE];
+    int count = chunk_parts(&c->out, parts, PARTS_A_WRITE);
+    ssize_t n = c->stream.cls->writev(&c->stream, parts, count);
+
+    if (n == STREAM_WANT_WRITE || n == STREAM_WANT_READ) {
+        c->ready &= (uint8_t)~STREAM_WRITE;
+        conn_watch(c, c->stream.watched | STREAM_WRITE);
+        return false;
+    }
+    if (n < 0) {
+        write_failed(c);
+        return false;
+    }
+    if (n > 0) {
+        c->since = activator_now(c->loop->activator);
+        counter_add(&c->loop->counters.bytes_out, (uint64_t)n);
+        chunk_consume(&c->out, &c->loop->pool, (size_t)n);
+        TRACE(c->loop->activator, "conn", conn_id(c), "wrote %zd bytes, %lu left", n,
+              (unsigned long)c->out.bytes);
+    }
+    return output_pending(c);
+}
+
+void output_flush(struct connection *c)
+{
+    if (c->state == CONN_CLOSED || c->state == CONN_LINGERING)
+        return;
+    int budget = WRITES_A_ROUND;
+    while (output_pending(c) && budget-- > 0)
+        if (!write_some(c))
+            break;
+    if (c->state == CONN_CLOSED)
+        return;
+    if (output_pending(c)) {
+        /* What stops at the budget goes on when the poller says so, at once. */
+        conn_watch(c, c->stream.watched | STREAM_WRITE);
+        return;
+    }
+    chunk_drop_all(&c->out, &c->loop->pool); /* a chunk that was reserved and not used */
+    if (c->stream.watched & STREAM_WRITE)
+        conn_watch(c, c->stream.watched & ~(unsigned)STREAM_WRITE);
+    c->ready &= (uint8_t)~STREAM_WRITE;
+    if (c->state != CONN_OPEN || (c->stopped && input_allowed(c)))
+        conn_kick(c);
+}

@@ -1,0 +1,383 @@
+/* The life of a connection.
+ *
+ * Happy path: HANDSHAKE -> OPEN -> (peer's FIN) DRAINING -> (last answer written) CLOSED -> freed.
+ * The server's drain: OPEN -> DRAINING -> (last answer written) LINGERING -> (peer's FIN) CLOSED.
+ * Closed by us (malformed input, conn_close): OPEN -> FLUSHING -> LINGERING -> CLOSED.
+ * Reset, write error, idle for too long, abort: any state -> CLOSED.
+ *
+ * Lingering is there because closing a socket that still has unread input sends a reset, and a
+ * reset can overtake the last answers on their way to the peer. */
+#include "server/net/connection/conn_private.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "server/net/connection/admit.h"
+#include "server/net/auth/principal.h"
+#include "base/log.h"
+#include "server/runtime/trace.h"
+
+static enum ao_verdict conn_step(struct ao *self);
+
+static const struct ao_class conn_class = {.name = "connection", .step = conn_step};
+
+static const char *state_name(enum conn_state s)
+{
+    static const char *const names[] = {
+#define X(name, text) [CONN_##name] = #name,
+        CONN_STATES(X)
+#undef X
+    };
+    return names[s];
+}
+
+struct connection *conn_new(struct net_loop *l, struct conn_slot *slot)
+{
+    struct connection *c = calloc(1, sizeof *c);
+
+    if (c == NULL)
+        return NULL;
+    ao_init(&c->ao, &conn_class, l->activator);
+    c->loop = l;
+    c->slot = slot;
+    c->mode.raw = slot->rules->raw;
+    if (slot->rules->anybody != NULL)
+        c->principal = principal_ref(slot->rules->anybody);
+    c->since = activator_now(l->activator);
+    c->next = l->first;
+    if (l->first != NULL)
+        l->first->prev = c;
+    l->first = c;
+    counter_add(&l->counters.connections, 1);
+    counter_add(&l->counters.accepted, 1);
+    return c;
+}
+
+void conn_start(struct connection *c)
+{
+    ao_activate(&c->ao);
+}
+
+void conn_free(struct connection *c)
+{
+    struct net_loop *l = c->loop;
+
+    TRACE(l->activator, "conn", conn_id(c), "freed");
+    if (c->prev != NULL)
+        c->prev->next = c->next;
+    else
+        l->first = c->next;
+    if (c->next != NULL)
+        c->next->prev = c->prev;
+    if (ao_state(&c->ao) != AO_STATE_INACTIVE)
+        ao_deactivate(&c->ao);
+    input_drop(c);
+    principal_unref(c->principal);
+    loop_return_slot(l, c->slot);
+    ao_fini(&c->ao);
+    free(c);
+}
+
+/* --- State changes --- */
+
+static bool legal(enum conn_state from, enum conn_state to)
+{
+#define TO(state) (1u << CONN_##state)
+    static const unsigned moves[] = {
+        [CONN_HANDSHAKE] = TO(OPEN) | TO(CLOSED),
+        [CONN_OPEN] = TO(DRAINING) | TO(FLUSHING) | TO(CLOSED),
+        [CONN_DRAINING] = TO(FLUSHING) | TO(LINGERING) | TO(CLOSED),
+        [CONN_FLUSHING] = TO(LINGERING) | TO(CLOSED),
+        [CONN_LINGERING] = TO(CLOSED),
+        [CONN_CLOSED] = 0,
+    };
+#undef TO
+    return (moves[from] & (1u << to)) != 0;
+}
+
+static void trace_move(const struct connection *c, enum conn_state next, const char *why)
+{
+    uint32_t calls = c->in_flight + c->polls;
+
+    if (calls == 0)
+        TRACE(c->loop->activator, "conn", conn_id(c), "%s -> %s (%s)", state_name(c->state),
+              state_name(next), why);
+    else
+        TRACE(c->loop->activator, "conn", conn_id(c), "%s -> %s (%s, %u in flight)",
+              state_name(c->state), state_name(next), why, calls);
+}
+
+static void enter_closed(struct connection *c)
+{
+    struct net_loop *l = c->loop;
+
+    c->stream.cls->close(&c->stream);
+    c->stream.backlog = 0;
+    c->ready = 0;
+    chunk_drop_all(&c->out, &l->pool);
+    counter_add(&l->counters.connections, (uint64_t)-1);
+    counter_add(&l->counters.closed, 1);
+}
+
+void conn_enter(struct connection *c, enum conn_state next, const char *why)
+{
+    assert(legal(c->state, next));
+    trace_move(c, next, why);
+    c->gone_due = next > CONN_DRAINING;
+    if (c->state == CONN_HANDSHAKE)
+        c->gone_told = next != CONN_OPEN; /* the port never saw it */
+    c->state = (uint8_t)next;
+    c->stopped = false;
+    c->since = activator_now(c->loop->activator);
+    if (next == CONN_LINGERING)
+        c->stream.cls->shut(&c->stream);
+    else if (next == CONN_CLOSED)
+        enter_closed(c);
+    conn_kick(c);
+}
+
+void conn_kick(struct connection *c)
+{
+    if (c->loop->closing)
+        return;
+    if (ao_state(&c->ao) == AO_STATE_SLEEPING)
+        ao_wake(&c->ao);
+    else
+        ao_activate(&c->ao);
+}
+
+bool conn_watch(struct connection *c, unsigned what)
+{
+    if (c->stream.cls->watch(&c->stream, what))
+        return true;
+    conn_enter(c, CONN_CLOSED, "out of memory");
+    return false;
+}
+
+/* The stream's callback, from within the poll: the work is done in the next step.  Level-triggered:
+ * a stopped connection must not hear of the same bytes in every round. */
+void stream_ready(struct stream *s, unsigned what)
+{
+    struct connection *c = ao_of(s, struct connection, stream);
+
+    c->ready |= (uint8_t)what;
+    if (c->stopped && what == STREAM_READ)
+        conn_watch(c, s->watched & ~(unsigned)STREAM_READ);
+    else
+        conn_kick(c);
+}
+
+/* --- The states --- */
+
+/* Nothing to do until one of these events, a call's end, or the time limit. */
+static enum ao_verdict rest_until(struct connection *c, unsigned what)
+{
+    if (!conn_watch(c, what))
+        return AO_AGAIN;
+    ao_time limit = conn_time_limit(c);
+    if (limit == 0)
+        return AO_DONE;
+    ao_sleep_until(&c->ao, c->since + limit);
+    return AO_PARK;
+}
+
+static enum ao_verdict rest(struct connection *c)
+{
+    bool reads =
+        c->state == CONN_LINGERING || (conn_open(c) && !(c->stopped && (c->ready & STREAM_READ)));
+    bool writes = c->state != CONN_LINGERING && c->stream.watched & STREAM_WRITE;
+
+    return rest_until(c, (reads ? STREAM_READ : 0u) | (writes ? STREAM_WRITE : 0u));
+}
+
+static void handshake_failed(struct connection *c, int result)
+{
+    char text[128] = "closed by the peer";
+
+    if (result == STREAM_ERROR)
+        c->stream.cls->explain(&c->stream, text, sizeof text);
+    log_info("handshake failed", LOG_UINT("conn", conn_id(c)), LOG_STR("peer", conn_peer(c)),
+             LOG_STR("reason", text));
+    conn_enter(c, CONN_CLOSED, "handshake failed");
+}
+
+static enum ao_verdict handshake_done(struct connection *c)
+{
+    if (admit_peer(c))
+        conn_enter(c, CONN_OPEN, c->stream.cls->name);
+    else
+        conn_enter(c, CONN_CLOSED, "not admitted");
+    return AO_AGAIN;
+}
+
+static enum ao_verdict in_handshake(struct connection *c)
+{
+    struct net_loop *l = c->loop;
+
+    if (c->stream.cls->handshake == NULL)
+        return handshake_done(c);
+    if (c->ready == 0 && c->stream.watched != 0)
+        return rest_until(c, c->stream.watched);
+    loop_arm(l);
+    if (l->handshakes++ >= HANDSHAKES_A_ROUND)
+        return AO_AGAIN;
+    int result = c->stream.cls->handshake(&c->stream);
+    if (result == 0) {
+        /* The first request may have come with the handshake's last bytes: it stands inside of the
+         * stream, and no event will tell of it. */
+        c->ready |= STREAM_READ;
+        return handshake_done(c);
+    }
+    if (result == STREAM_EOF || result == STREAM_ERROR) {
+        handshake_failed(c, result);
+        return AO_AGAIN;
+    }
+    c->ready = 0;
+    return rest_until(c, result == STREAM_WANT_WRITE ? STREAM_WRITE : STREAM_READ);
+}
+
+static void note_stop(struct connection *c, bool stopped)
+{
+    if (stopped && !c->stopped)
+        TRACE(c->loop->activator, "conn", conn_id(c), "stops reading (%u in flight, %lu to write)",
+              c->in_flight, (unsigned long)c->out.bytes);
+    else if (!stopped && c->stopped)
+        TRACE(c->loop->activator, "conn", conn_id(c), "reads again");
+    c->stopped = stopped;
+}
+
+/* Before the round's end, while socket and answer are in the caches: what is large; and the answer
+ * of a peer that waits for it, so that no more answers would join it. */
+static bool writes_now(const struct connection *c)
+{
+    return c->out.bytes >= FLUSH_SOON || (c->single && c->in_flight == 0 && c->out.bytes > 0);
+}
+
+static enum ao_verdict in_open(struct connection *c)
+{
+    if (c->ready & STREAM_WRITE)
+        output_flush(c);
+    if (!conn_open(c))
+        return AO_AGAIN;
+    enum input_end end = c->drain ? input_run_partial(c) : input_run(c);
+    if (end == INPUT_LEFT || !conn_open(c))
+        return AO_AGAIN;
+    note_stop(c, end == INPUT_STOPPED);
+    if (writes_now(c))
+        output_flush(c);
+    if (!conn_open(c))
+        return AO_AGAIN;
+    if (end == INPUT_MORE)
+        return AO_AGAIN;
+    if (end == INPUT_EOF || (c->drain && end == INPUT_REST)) {
+        c->peer_eof = end == INPUT_EOF;
+        conn_enter(c, CONN_DRAINING, c->peer_eof ? "peer eof" : "server drains");
+        return AO_AGAIN;
+    }
+    return rest(c);
+}
+
+static enum ao_verdict in_draining(struct connection *c)
+{
+    if (c->ready & STREAM_WRITE)
+        output_flush(c);
+    if (c->state != CONN_DRAINING)
+        return AO_AGAIN;
+    if (c->in_flight + c->polls > 0 || output_pending(c))
+        return rest(c);
+    conn_enter(c, c->peer_eof ? CONN_CLOSED : CONN_LINGERING, "all answered");
+    return AO_AGAIN;
+}
+
+static enum ao_verdict in_flushing(struct connection *c)
+{
+    if (c->ready & STREAM_WRITE)
+        output_flush(c);
+    if (c->state != CONN_FLUSHING)
+        return AO_AGAIN;
+    if (output_pending(c))
+        return rest(c);
+    conn_enter(c, c->peer_eof ? CONN_CLOSED : CONN_LINGERING, "all written");
+    return AO_AGAIN;
+}
+
+static enum ao_verdict in_lingering(struct connection *c)
+{
+    input_discard(c);
+    return c->state == CONN_LINGERING ? rest(c) : AO_AGAIN;
+}
+
+static enum ao_verdict in_closed(struct connection *c)
+{
+    if (c->gone_told && c->in_flight + c->polls == 0 && !c->dead) {
+        c->dead = true;
+        loop_free_later(c->loop, c);
+    }
+    return AO_DONE;
+}
+
+static enum ao_verdict step_by_state(struct connection *c)
+{
+    switch ((enum conn_state)c->state) {
+    case CONN_HANDSHAKE:
+        return in_handshake(c);
+    case CONN_OPEN:
+        return in_open(c);
+    case CONN_DRAINING:
+        return in_draining(c);
+    case CONN_FLUSHING:
+        return in_flushing(c);
+    case CONN_LINGERING:
+        return in_lingering(c);
+    case CONN_CLOSED:
+        return in_closed(c);
+    }
+    __builtin_unreachable();
+}
+
+static void tell_gone(struct connection *c)
+{
+    c->gone_told = true;
+    c->loop->port.gone(c->loop->port.arg, c);
+}
+
+static enum ao_verdict conn_step(struct ao *self)
+{
+    struct connection *c = ao_of(self, struct connection, ao);
+
+    conn_check_time(c);
+    enum ao_verdict verdict = step_by_state(c);
+    if (c->state != CONN_OPEN && c->partial != NULL)
+        input_drop(c); /* here, since a port may close the connection while it reads a message */
+    if (c->gone_due && !c->gone_told) {
+        tell_gone(c);
+        verdict = AO_AGAIN;
+    }
+    return verdict;
+}
+
+/* --- For the loop --- */
+
+void conn_drain(struct connection *c)
+{
+    c->drain = true;
+    if (c->state == CONN_HANDSHAKE)
+        conn_enter(c, CONN_CLOSED, "server drains");
+    else if (conn_open(c))
+        conn_kick(c);
+}
+
+void conn_abort(struct connection *c, const char *why)
+{
+    if (c->state != CONN_CLOSED)
+        conn_enter(c, CONN_CLOSED, why);
+}
+
+void conn_drop(struct connection *c)
+{
+    conn_abort(c, "server ends");
+    if (c->gone_due && !c->gone_told)
+        tell_gone(c);
+    conn_free(c);
+}

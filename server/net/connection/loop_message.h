@@ -1,0 +1,56 @@
+/* What travels between the acceptor and the loops: slots of connections, and orders.
+ *
+ * A slot is made by the acceptor for each connection, goes to a loop, stays with the connection
+ * while its socket is open, and comes home when that is closed: there the acceptor counts down.
+ * So all counts have one owner. */
+#ifndef ERGON_NET_LOOP_MESSAGE_H
+#define ERGON_NET_LOOP_MESSAGE_H
+
+#include "server/net/net.h"
+#include "server/runtime/lane.h"
+
+struct address_count;
+struct tls_context;
+
+/* The rules of one listener as its connections see them.  Immutable while the server runs, but for
+ * `contexts`, of which entry i is changed by loop i alone, and the acceptor's `open`. */
+struct listener_rules {
+    enum listener_auth auth;
+    bool raw;
+    ao_time idle_timeout; /* ns; 0: that of the limits; AO_NEVER: none */
+    const char *methods;  /* what principals of certificates and sockets may call; owned */
+    const struct principal *anybody; /* LISTENER_AUTH_NONE: who everybody is; else NULL */
+    struct tls_context **contexts;   /* by loop index; NULL: plain */
+    uint32_t open;                   /* connections; the acceptor's own */
+};
+
+enum loop_message_kind { LOOP_CONNECT, LOOP_DRAIN, LOOP_ABORT, LOOP_RELOAD };
+
+struct loop_message {
+    struct lane_item item;
+    uint8_t kind;  /* enum loop_message_kind */
+    uint16_t loop; /* of a slot: index of the loop that it was given to */
+    int fd;        /* of a slot: until the connection takes it over; then -1 */
+};
+
+struct conn_slot {
+    struct loop_message message;
+    uint64_t id; /* of the connection */
+    struct listener_rules *rules;
+    struct address_count *address; /* the acceptor's; NULL: not counted */
+    char peer[];                   /* address as text */
+};
+
+/* New rules for one loop: applied and freed there. */
+struct reload {
+    struct loop_message message;
+    struct token_table *tokens; /* a reference */
+    uint32_t count;             /* of contexts */
+    struct {
+        const struct listener_rules *rules;
+        struct tls_context *context; /* a new one for this loop */
+    } contexts[];
+};
+void reload_free(struct reload *r); /* NULL is fine */
+
+#endif

@@ -1,0 +1,395 @@
+/* The TLS stream: OpenSSL over buffers of the loop.
+ *
+ * One read() brings many records, which OpenSSL takes from the loop's `in` through a BIO of ours;
+ * what it wants to send gathers in the loop's `out` and goes in one send().  Both are empty between
+ * calls: what the socket does not take is kept in the stream's own `backlog`, and input that the
+ * caller had no room for in its own `rest`. */
+#include "server/net/stream/tls_private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <openssl/err.h>
+#include <openssl/x509.h>
+
+struct tls_state {
+    SSL *ssl;
+    struct tls_loop *loop;
+    struct span in;            /* ciphertext not yet taken by OpenSSL; valid within one call */
+    struct tls_buffer rest;    /* ciphertext kept from the last call */
+    struct tls_buffer backlog; /* ciphertext that the socket did not take */
+    bool established;          /* the handshake is done, and nothing failed since */
+    int ended;                 /* what the next read returns, STREAM_EOF or _ERROR; 0: go on */
+};
+
+static bool buffer_append(struct tls_buffer *b, struct span bytes)
+{
+    if (b->capacity - b->len < bytes.len) {
+        size_t capacity = 2 * b->capacity + bytes.len;
+        uint8_t *bigger = realloc(b->at, capacity);
+        if (bigger == NULL)
+            return false;
+        b->at = bigger;
+        b->capacity = capacity;
+    }
+    if (bytes.len > 0)
+        memcpy(b->at + b->len, bytes.at, bytes.len);
+    b->len += bytes.len;
+    return true;
+}
+
+static void buffer_release(struct tls_buffer *b)
+{
+    free(b->at);
+    *b = (struct tls_buffer){0};
+}
+
+/* --- The BIO --- */
+
+static int bio_read(BIO *bio, char *buf, size_t size, size_t *done)
+{
+    struct tls_state *t = BIO_get_data(bio);
+
+    BIO_clear_retry_flags(bio);
+    if (t->in.len == 0) {
+        BIO_set_retry_read(bio);
+        return 0;
+    }
+    *done = size < t->in.len ? size : t->in.len;
+    memcpy(buf, t->in.at, *done);
+    t->in.at += *done;
+    t->in.len -= *done;
+    return 1;
+}
+
+static int bio_write(BIO *bio, const char *buf, size_t size, size_t *done)
+{
+    struct tls_state *t = BIO_get_data(bio);
+
+    BIO_clear_retry_flags(bio);
+    if (!buffer_append(&t->loop->out, span_of(buf, size)))
+        return 0;
+    *done = size;
+    return 1;
+}
+
+static long bio_control(BIO *bio, int what, long number, void *pointer)
+{
+    (void)bio;
+    (void)number;
+    (void)pointer;
+    return what == BIO_CTRL_FLUSH || what == BIO_CTRL_DUP;
+}
+
+static int bio_create(BIO *bio)
+{
+    BIO_set_init(bio, 1);
+    return 1;
+}
+
+BIO_METHOD *tls_bio_method(void)
+{
+    BIO_METHOD *m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "loop");
+
+    if (m != NULL) {
+        BIO_meth_set_read_ex(m, bio_read);
+        BIO_meth_set_write_ex(m, bio_write);
+        BIO_meth_set_ctrl(m, bio_control);
+        BIO_meth_set_create(m, bio_create);
+    }
+    return m;
+}
+
+/* OpenSSL wants an empty queue before a call that may fail; to look costs less than to clear. */
+static void forget_errors(void)
+{
+    if (ERR_peek_error() != 0)
+        ERR_clear_error();
+}
+
+/* --- Ciphertext to and from the socket --- */
+
+static ssize_t fill(struct stream *s)
+{
+    struct tls_state *t = s->state;
+    ssize_t n = stream_fd_read(s, t->loop->in, TLS_IN);
+
+    if (n > 0)
+        t->in = span_of(t->loop->in, (size_t)n);
+    return n;
+}
+
+/* Sends what OpenSSL has written.  0, STREAM_WANT_WRITE with all of it in the backlog, or
+ * STREAM_ERROR. */
+static int send_out(struct stream *s)
+{
+    struct tls_state *t = s->state;
+    struct tls_buffer *from = t->backlog.len > 0 ? &t->backlog : &t->loop->out;
+
+    if (from == &t->backlog &&
+        !buffer_append(&t->backlog, span_of(t->loop->out.at, t->loop->out.len)))
+        return STREAM_ERROR;
+    struct iovec part = {.iov_base = from->at, .iov_len = from->len};
+    ssize_t n = from->len == 0 ? 0 : stream_fd_writev(s, &part, 1);
+    size_t sent = n > 0 ? (size_t)n : 0;
+    bool kept = true;
+    if (from == &t->backlog) {
+        t->backlog.len -= sent;
+        memmove(t->backlog.at, t->backlog.at + sent, t->backlog.len);
+    } else if (sent < from->len) {
+        kept = buffer_append(&t->backlog, span_of(from->at + sent, from->len - sent));
+    }
+    t->loop->out.len = 0;
+    s->backlog = t->backlog.len;
+    if (s->backlog == 0)
+        buffer_release(&t->backlog);
+    if (n == STREAM_ERROR || !kept)
+        return STREAM_ERROR;
+    return s->backlog > 0 ? STREAM_WANT_WRITE : 0;
+}
+
+static int failed(struct stream *s)
+{
+    struct tls_state *t = s->state;
+    unsigned long code = ERR_peek_error();
+
+    t->established = false;
+    if (s->error == 0)
+        s->error = code != 0 ? (uint32_t)code : ENOMEM;
+    forget_errors();
+    return STREAM_ERROR;
+}
+
+/* Input that the caller has no room for, kept for its next call. */
+static bool keep_rest(struct stream *s)
+{
+    struct tls_state *t = s->state;
+    struct tls_buffer old = t->rest;
+
+    t->rest = (struct tls_buffer){0};
+    bool good = t->in.len == 0 || buffer_append(&t->rest, t->in);
+    t->in = (struct span){0};
+    free(old.at);
+    s->more = t->rest.len > 0 || SSL_has_pending(t->ssl) || t->ended != 0;
+    return good;
+}
+
+/* --- The stream --- */
+
+static int tls_handshake(struct stream *s)
+{
+    struct tls_state *t = s->state;
+
+    t->in = span_of(t->rest.at, t->rest.len); /* of a handshake that ended, but was not sent */
+    for (int reads = 0; reads < TLS_READS; reads++) {
+        forget_errors();
+        int done = SSL_do_handshake(t->ssl);
+        int reason = SSL_get_error(t->ssl, done);
+        int sent = send_out(s);
+        if (done != 1 && reason != SSL_ERROR_WANT_READ)
+            return failed(s);
+        if (done == 1 && !keep_rest(s))
+            return failed(s);
+        if (sent != 0)
+            return sent;
+        if (done == 1) {
+            t->established = true;
+            return 0;
+        }
+        ssize_t n = fill(s);
+        if (n <= 0)
+            return (int)n;
+    }
+    return STREAM_WANT_READ;
+}
+
+/* Decrypts what is there.  Adds to *total. */
+static int decrypt(struct stream *s, uint8_t *buf, size_t size, size_t *total)
+{
+    struct tls_state *t = s->state;
+    size_t n;
+
+    forget_errors();
+    while (*total < size) {
+        if (SSL_read_ex(t->ssl, buf + *total, size - *total, &n) == 1) {
+            *total += n;
+            if (t->in.len == 0 && !SSL_has_pending(t->ssl))
+                return STREAM_WANT_READ; /* known without asking */
+            continue;
+        }
+        int reason = SSL_get_error(t->ssl, 0);
+        if (reason == SSL_ERROR_WANT_READ)
+            return STREAM_WANT_READ;
+        return reason == SSL_ERROR_ZERO_RETURN ? STREAM_EOF : failed(s);
+    }
+    return STREAM_WANT_READ;
+}
+
+static ssize_t tls_read(struct stream *s, uint8_t *buf, size_t size)
+{
+    struct tls_state *t = s->state;
+    bool inside = s->more;
+    size_t total = 0;
+
+    if (t->ended != 0)
+        return t->ended;
+    t->in = span_of(t->rest.at, t->rest.len);
+    for (int reads = 0; reads < TLS_READS && total == 0 && t->ended == 0; reads++) {
+        if (!inside) {
+            ssize_t n = fill(s);
+            if (n <= 0) {
+                t->ended = n == STREAM_WANT_READ ? 0 : (int)n;
+                break;
+            }
+        }
+        inside = false;
+        int end = decrypt(s, buf, size, &total);
+        t->ended = end == STREAM_WANT_READ ? 0 : end;
+    }
+    int sent = send_out(s); /* alerts, answers to a change of keys */
+    if (!keep_rest(s) || sent == STREAM_ERROR)
+        return failed(s);
+    if (total > 0)
+        return (ssize_t)total;
+    return t->ended != 0 ? t->ended : STREAM_WANT_READ;
+}
+
+/* Copies plaintext from the parts, from byte `from` of them on, until the record is full. */
+static size_t gather(struct tls_loop *l, const struct iovec *parts, int count, size_t from)
+{
+    size_t len = 0;
+
+    for (int i = 0; i < count && len < TLS_GATHER; i++) {
+        if (from >= parts[i].iov_len) {
+            from -= parts[i].iov_len;
+            continue;
+        }
+        size_t n = parts[i].iov_len - from;
+        n = n < TLS_GATHER - len ? n : TLS_GATHER - len;
+        memcpy(l->gather + len, (const uint8_t *)parts[i].iov_base + from, n);
+        len += n;
+        from = 0;
+    }
+    return len;
+}
+
+static ssize_t tls_writev(struct stream *s, const struct iovec *parts, int count)
+{
+    struct tls_state *t = s->state;
+    size_t taken = 0;
+    size_t n;
+    int sent = s->backlog > 0 ? send_out(s) : 0;
+
+    if (sent != 0 || count == 0)
+        return sent;
+    while (taken < TLS_WRITE_MAX && (n = gather(t->loop, parts, count, taken)) > 0) {
+        size_t done;
+        forget_errors();
+        if (SSL_write_ex(t->ssl, t->loop->gather, n, &done) != 1)
+            return failed(s);
+        taken += done;
+    }
+    return send_out(s) == STREAM_ERROR ? failed(s) : (ssize_t)taken;
+}
+
+static void say_goodbye(struct stream *s)
+{
+    struct tls_state *t = s->state;
+
+    if (!t->established || s->error != 0)
+        return;
+    t->established = false;
+    forget_errors();
+    SSL_shutdown(t->ssl);
+    send_out(s);
+    forget_errors();
+}
+
+static void tls_shut(struct stream *s)
+{
+    say_goodbye(s);
+    stream_fd_shut(s);
+}
+
+static void tls_close(struct stream *s)
+{
+    struct tls_state *t = s->state;
+
+    say_goodbye(s);
+    t->loop->out.len = 0;
+    SSL_free(t->ssl);
+    buffer_release(&t->rest);
+    buffer_release(&t->backlog);
+    free(t);
+    s->state = NULL;
+    stream_fd_close(s);
+}
+
+static void tls_explain(const struct stream *s, char *buf, size_t size)
+{
+    const char *reason = s->error < 4096 ? NULL : ERR_reason_error_string(s->error);
+    char text[96];
+
+    if (reason != NULL)
+        snprintf(buf, size, "%s", reason);
+    else
+        snprintf(buf, size, "%s", strerror_r((int)(s->error & 4095), text, sizeof text));
+}
+
+static const struct stream_class tls_class = {
+    .name = "tls",
+    .handshake = tls_handshake,
+    .read = tls_read,
+    .writev = tls_writev,
+    .watch = stream_fd_watch,
+    .shut = tls_shut,
+    .close = tls_close,
+    .explain = tls_explain,
+};
+
+bool tls_open(struct stream *s, struct tls_loop *l, struct tls_context *context, int fd,
+              struct event_base *base)
+{
+    struct tls_state *t = calloc(1, sizeof *t);
+
+    forget_errors();
+    if (t == NULL)
+        return false;
+    t->loop = l;
+    t->ssl = SSL_new(tls_context_ssl(context));
+    BIO *bio = t->ssl == NULL ? NULL : BIO_new_ex(l->library, l->method);
+    if (bio == NULL) {
+        SSL_free(t->ssl);
+        free(t);
+        return false;
+    }
+    BIO_set_data(bio, t);
+    SSL_set_bio(t->ssl, bio, bio);
+    SSL_set_accept_state(t->ssl);
+    stream_fd_open(s, fd, base);
+    s->cls = &tls_class;
+    s->state = t;
+    return true;
+}
+
+enum tls_name tls_peer_name(const struct stream *s, char *buf, size_t size)
+{
+    const struct tls_state *t = s->state;
+    const X509 *cert = s->cls == &tls_class ? SSL_get0_peer_certificate(t->ssl) : NULL;
+
+    if (cert == NULL)
+        return TLS_NAME_NO_CERTIFICATE;
+    X509_NAME *subject = X509_get_subject_name(cert);
+    int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+    if (at < 0 || X509_NAME_get_index_by_NID(subject, NID_commonName, at) >= 0)
+        return TLS_NAME_UNUSABLE; /* none, or more than one */
+    unsigned char *text = NULL;
+    int len =
+        ASN1_STRING_to_UTF8(&text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+    bool usable = len > 0 && (size_t)len < size && memchr(text, 0, (size_t)len) == NULL;
+    if (usable)
+        snprintf(buf, size, "%.*s", len, (const char *)text);
+    OPENSSL_free(text);
+    return usable ? TLS_NAME_FOUND : TLS_NAME_UNUSABLE;
+}

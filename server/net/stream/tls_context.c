@@ -1,0 +1,225 @@
+/* What the TLS streams of a loop share: library context, certificates, rules, ticket keys. */
+#include "server/net/stream/tls_private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <openssl/core_names.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+
+struct tls_loop *tls_loop_new(struct activator *activator, const struct tls_loop *first)
+{
+    struct tls_loop *l = calloc(1, sizeof *l);
+
+    if (l == NULL)
+        return NULL;
+    l->activator = activator;
+    l->library = OSSL_LIB_CTX_new();
+    l->ticket_cipher = EVP_CIPHER_fetch(l->library, "AES-256-CBC", NULL);
+    l->method = tls_bio_method();
+    l->in = malloc(TLS_IN);
+    l->gather = malloc(TLS_GATHER);
+    bool keys = true;
+    if (first != NULL)
+        l->keys = first->keys;
+    else
+        keys = ticket_keys_init(&l->keys, activator_now(activator));
+    if (l->library != NULL && l->ticket_cipher != NULL && l->method != NULL && l->in != NULL &&
+        l->gather != NULL && keys)
+        return l;
+    tls_loop_free(l);
+    return NULL;
+}
+
+void tls_loop_free(struct tls_loop *l)
+{
+    if (l == NULL)
+        return;
+    crypto_wipe(&l->keys, sizeof l->keys);
+    BIO_meth_free(l->method);
+    EVP_CIPHER_free(l->ticket_cipher);
+    OSSL_LIB_CTX_free(l->library);
+    free(l->in);
+    free(l->gather);
+    free(l->out.at);
+    free(l);
+}
+
+/* --- Session tickets --- */
+
+static bool set_mac(EVP_MAC_CTX *mac, const struct ticket_key *key)
+{
+    OSSL_PARAM params[] = {
+        OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY, (void *)(uintptr_t)key->mac,
+                                          sizeof key->mac),
+        OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, (char[]){"SHA256"}, 0),
+        OSSL_PARAM_construct_end(),
+    };
+
+    return EVP_MAC_CTX_set_params(mac, params) == 1;
+}
+
+static int seal(struct tls_loop *l, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
+                EVP_MAC_CTX *mac)
+{
+    const struct ticket_key *key = &l->keys.now;
+
+    memcpy(name, key->name, sizeof key->name);
+    if (!crypto_random(iv, EVP_MAX_IV_LENGTH) ||
+        EVP_EncryptInit_ex2(cipher, l->ticket_cipher, key->cipher, iv, NULL) != 1)
+        return -1;
+    return set_mac(mac, key) ? 1 : -1;
+}
+
+static int unseal(struct tls_loop *l, const unsigned char *name, const unsigned char *iv,
+                  EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac)
+{
+    const struct ticket_key *key = ticket_keys_find(&l->keys, name);
+
+    if (key == NULL)
+        return 0; /* a full handshake, then */
+    if (!set_mac(mac, key) ||
+        EVP_DecryptInit_ex2(cipher, l->ticket_cipher, key->cipher, iv, NULL) != 1)
+        return -1;
+    return 2; /* and give it a new one: a client of TLS 1.3 uses each ticket once (RFC 8446, C.4) */
+}
+
+static int on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
+                     EVP_MAC_CTX *mac, int encrypt)
+{
+    struct tls_loop *l = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+
+    if (!ticket_keys_advance(&l->keys, activator_now(l->activator)))
+        return -1;
+    return encrypt ? seal(l, name, iv, cipher, mac) : unseal(l, name, iv, cipher, mac);
+}
+
+/* --- Contexts --- */
+
+/* Any of them is safe; the cheap one comes first: its hash is computed dozens of times in a
+ * handshake. */
+#define SUITES_13 "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
+
+static void set_rules(SSL_CTX *ctx, const struct tls_files *files)
+{
+    SSL_CTX_set_ciphersuites(ctx, SUITES_13);
+    SSL_CTX_set_min_proto_version(ctx, files->min_tls13 ? TLS1_3_VERSION : TLS1_2_VERSION);
+    SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+                                 SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_IGNORE_UNEXPECTED_EOF);
+    SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
+                              SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_num_tickets(ctx, 1);
+    SSL_CTX_set_timeout(ctx, (long)(TICKET_PERIOD / AO_S(1)));
+    SSL_CTX_set_tlsext_ticket_key_evp_cb(ctx, on_ticket);
+}
+
+static bool digest_certificate(EVP_MD_CTX *md, const X509 *cert)
+{
+    uint8_t print[EVP_MAX_MD_SIZE];
+    unsigned size;
+
+    return cert == NULL || (X509_digest(cert, EVP_sha256(), print, &size) == 1 &&
+                            EVP_DigestUpdate(md, print, size) == 1);
+}
+
+static bool digest_authorities(EVP_MD_CTX *md, SSL_CTX *ctx)
+{
+    const STACK_OF(X509_OBJECT) *all = X509_STORE_get0_objects(SSL_CTX_get_cert_store(ctx));
+
+    for (int i = 0; i < sk_X509_OBJECT_num(all); i++)
+        if (!digest_certificate(md, X509_OBJECT_get0_X509(sk_X509_OBJECT_value(all, i))))
+            return false;
+    return true;
+}
+
+/* A session is resumed only under the certificate and the authorities that it began with: the id
+ * is made of what stands in the files, so it is the same on all loops, and another one when they
+ * are read again and have changed. */
+static bool set_session_id(SSL_CTX *ctx, const struct tls_files *files)
+{
+    uint8_t id[SHA256_SIZE];
+    EVP_MD_CTX *md = EVP_MD_CTX_new();
+    bool good = md != NULL && EVP_DigestInit_ex(md, EVP_sha256(), NULL) == 1 &&
+                EVP_DigestUpdate(md, &files->client_cert, sizeof files->client_cert) == 1 &&
+                digest_certificate(md, SSL_CTX_get0_certificate(ctx)) &&
+                digest_authorities(md, ctx) && EVP_DigestFinal_ex(md, id, NULL) == 1 &&
+                SSL_CTX_set_session_id_context(ctx, id, sizeof id) == 1;
+
+    EVP_MD_CTX_free(md);
+    return good;
+}
+
+/* Never asks on a terminal: without a password an encrypted key is an error. */
+static int give_password(char *buf, int size, int writing, void *arg)
+{
+    const char *password = arg;
+
+    (void)writing;
+    if (password == NULL || strlen(password) > (size_t)size)
+        return -1;
+    memcpy(buf, password, strlen(password));
+    return (int)strlen(password);
+}
+
+static const char *load_files(SSL_CTX *ctx, const struct tls_files *files)
+{
+    const char *key = files->key == NULL ? files->cert : files->key;
+
+    SSL_CTX_set_default_passwd_cb(ctx, give_password);
+    SSL_CTX_set_default_passwd_cb_userdata(ctx, (void *)(uintptr_t)files->key_password);
+    if (SSL_CTX_use_certificate_chain_file(ctx, files->cert) != 1)
+        return files->cert;
+    if (SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) != 1 ||
+        SSL_CTX_check_private_key(ctx) != 1)
+        return key;
+    if (files->client_cert == CLIENT_CERT_NONE)
+        return NULL;
+    STACK_OF(X509_NAME) *names = SSL_load_client_CA_file(files->client_ca);
+    if (names == NULL)
+        return files->client_ca;
+    SSL_CTX_set_client_CA_list(ctx, names);
+    if (SSL_CTX_load_verify_file(ctx, files->client_ca) != 1)
+        return files->client_ca;
+    SSL_CTX_set_verify(
+        ctx,
+        SSL_VERIFY_PEER |
+            (files->client_cert == CLIENT_CERT_REQUIRED ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
+        NULL);
+    return NULL;
+}
+
+static void explain(const char *file, char *error, size_t size)
+{
+    unsigned long code = ERR_peek_last_error();
+    const char *reason = ERR_reason_error_string(code);
+
+    snprintf(error, size, "%s: %s; a PEM file is needed", file,
+             reason == NULL ? "cannot be used" : reason);
+}
+
+struct tls_context *tls_context_new(struct tls_loop *l, const struct tls_files *files, char *error,
+                                    size_t size)
+{
+    if (files->client_cert != CLIENT_CERT_NONE && files->client_ca == NULL)
+        return snprintf(error, size, "client certificates need an authority (tls.client_ca)"), NULL;
+    ERR_clear_error();
+    SSL_CTX *ctx = l == NULL ? NULL : SSL_CTX_new_ex(l->library, NULL, TLS_server_method());
+    if (ctx == NULL)
+        return snprintf(error, size, "TLS cannot be set up: out of memory"), NULL;
+    SSL_CTX_set_app_data(ctx, l);
+    set_rules(ctx, files);
+    const char *bad_file = load_files(ctx, files);
+    if (bad_file == NULL && set_session_id(ctx, files))
+        return (struct tls_context *)ctx;
+    explain(bad_file == NULL ? files->cert : bad_file, error, size);
+    ERR_clear_error();
+    SSL_CTX_free(ctx);
+    return NULL;
+}
+
+void tls_context_unref(struct tls_context *context)
+{
+    SSL_CTX_free(tls_context_ssl(context));
+}

@@ -1,0 +1,105 @@
+/* Held input: growth by what arrives, the account of memory, the largest holder. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "server/net/connection/partial_input.h"
+#include "tests/support/heap.h"
+
+static void it_grows_by_what_arrives(void **state)
+{
+    static uint8_t bytes[1000];
+    struct partial_list list = {0};
+    struct scanner scanner;
+
+    (void)state;
+    scanner_init(&scanner);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)i;
+    struct partial_input *h = partial_new(&list, NULL, span_of(bytes, 10), &scanner);
+    for (size_t at = 10; at < 1000; at += 10) {
+        h = partial_append(&list, h, span_of(bytes + at, 10));
+        assert_true(list.total <= sizeof *h + 2 * (at + 10) + 256);
+    }
+    assert_int_equal(partial_span(h).len, 1000);
+    assert_memory_equal(partial_span(h).at, bytes, 1000);
+    partial_free(&list, h);
+    assert_int_equal(list.total, 0);
+    assert_null(list.first);
+}
+
+/* What was used up in front makes room behind. */
+static void it_moves_before_it_grows(void **state)
+{
+    static uint8_t bytes[1000];
+    struct partial_list list = {0};
+    struct scanner scanner;
+
+    (void)state;
+    scanner_init(&scanner);
+    struct partial_input *h = partial_new(&list, NULL, span_of(bytes, sizeof bytes), &scanner);
+    uint64_t total = list.total;
+    h->start = 990;
+    h = partial_append(&list, h, span_of(bytes, 900));
+    assert_int_equal(list.total, total);
+    assert_int_equal(partial_span(h).len, 910);
+    partial_free(&list, h);
+}
+
+static void the_largest_is_found(void **state)
+{
+    static uint8_t bytes[5000];
+    static const size_t sizes[] = {10, 5000, 100};
+    struct partial_list list = {0};
+    struct partial_input *all[3];
+    struct scanner scanner;
+
+    (void)state;
+    scanner_init(&scanner);
+    assert_null(partial_largest(&list));
+    for (int i = 0; i < 3; i++)
+        all[i] = partial_new(&list, NULL, span_of(bytes, sizes[i]), &scanner);
+    assert_ptr_equal(partial_largest(&list), all[1]);
+    partial_free(&list, all[1]);
+    assert_int_equal(partial_span(partial_largest(&list)).len <= 100, 1);
+    partial_free(&list, all[0]);
+    partial_free(&list, all[2]);
+    partial_free(&list, NULL);
+    assert_int_equal(list.total, 0);
+}
+
+static void without_memory_it_stays_as_it_was(void **state)
+{
+    static uint8_t bytes[5000];
+    struct partial_list list = {0};
+    struct scanner scanner;
+
+    (void)state;
+    scanner_init(&scanner);
+    heap_fail_at(1);
+    assert_null(partial_new(&list, NULL, span_of(bytes, 10), &scanner));
+    struct partial_input *h = partial_new(&list, NULL, span_of("abc", 3), &scanner);
+    uint64_t total = list.total;
+    heap_fail_at(1);
+    assert_null(partial_append(&list, h, span_of(bytes, 5000)));
+    assert_int_equal(list.total, total);
+    assert_memory_equal(partial_span(h).at, "abc", 3);
+    partial_free(&list, h);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_grows_by_what_arrives),
+        cmocka_unit_test(it_moves_before_it_grows),
+        cmocka_unit_test(the_largest_is_found),
+        cmocka_unit_test(without_memory_it_stays_as_it_was),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
