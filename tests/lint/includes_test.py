@@ -30,6 +30,7 @@ RULES = {
                    ["msgpack"]),
     "server/modules": (["server/modules/*", "ergon/*"], ["openssl/", "zlib.h", "msgpack"]),
     "client": (["client/*", "proto/*", "ergon/*"], list(LIBRARIES)),
+    "client/bench": (["client/bench/*", "client/lib/*", "proto/*", "ergon/*"], ["jansson.h"]),
     "client/lib": (["client/lib/*", "proto/*", "ergon/*"], ["event2/", "openssl/", "msgpack"]),
     "examples": (["ergon/*", "examples/*"], list(LIBRARIES)),
     "tests": (["*"], list(LIBRARIES)),

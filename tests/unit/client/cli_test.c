@@ -1,4 +1,4 @@
-/* The parts of the command line that need no server: histogram, options, JSON, statuses. */
+/* The parts of the command line that need no server: options, JSON, statuses. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -7,70 +7,10 @@
 
 #include <stdlib.h>
 
-#include "client/cli/histogram.h"
 #include "client/cli/json.h"
 #include "client/cli/options.h"
 #include "client/cli/params.h"
 #include "client/cli/status.h"
-
-/* ---- histogram ---- */
-
-static int compare(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a;
-    uint64_t y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* Against the sorted values themselves. */
-static void percentiles_are_exact_to_three_digits(void **state)
-{
-    enum { COUNT = 20000 };
-    static const double percents[] = {0, 1, 50, 90, 99, 99.9, 99.99, 100};
-    uint64_t *values = calloc(COUNT, sizeof *values);
-    uint64_t x = 88172645463325252u;
-    struct histogram h;
-    (void)state;
-    assert_true(histogram_init(&h));
-    for (size_t i = 0; i < COUNT; i++) {
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
-        values[i] = x >> (24 + x % 40); /* over many orders of magnitude */
-        histogram_add(&h, values[i]);
-    }
-    qsort(values, COUNT, sizeof *values, compare);
-    for (size_t i = 0; i < sizeof percents / sizeof *percents; i++) {
-        size_t rank = (size_t)(percents[i] / 100 * COUNT + 0.999999);
-        uint64_t exact = values[rank > 0 ? rank - 1 : 0];
-        uint64_t got = histogram_percentile(&h, percents[i]);
-        assert_in_range(got, exact, exact + exact / 1000);
-    }
-    assert_int_equal(h.min, values[0]);
-    assert_int_equal(h.max, values[COUNT - 1]);
-    histogram_fini(&h);
-    free(values);
-}
-
-static void edges_of_a_histogram(void **state)
-{
-    struct histogram h;
-    (void)state;
-    assert_true(histogram_init(&h));
-    assert_int_equal(histogram_percentile(&h, 50), 0);
-    for (unsigned bit = 0; bit < 64; bit++) {
-        histogram_add(&h, UINT64_C(1) << bit);
-        histogram_add(&h, (UINT64_C(1) << bit) - 1);
-    }
-    assert_int_equal(h.count, 128);
-    assert_int_equal(h.max, UINT64_C(1) << 63);
-    assert_int_equal(histogram_percentile(&h, 0), 0);
-    histogram_reset(&h);
-    histogram_add(&h, 5);
-    assert_int_equal(histogram_percentile(&h, 50), 5);
-    assert_int_equal(histogram_percentile(&h, 100), 5);
-    histogram_fini(&h);
-}
 
 /* ---- options ---- */
 
@@ -282,8 +222,6 @@ static void statuses_are_stable(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(percentiles_are_exact_to_three_digits),
-        cmocka_unit_test(edges_of_a_histogram),
         cmocka_unit_test(options_and_arguments_mix),
         cmocka_unit_test(parsing_stops_at_the_command),
         cmocka_unit_test(wrong_options_are_refused),

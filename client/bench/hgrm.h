@@ -1,0 +1,18 @@
+/* Percentiles in the text format of HdrHistogram, which plotting tools take. */
+#ifndef ERGON_BENCH_HGRM_H
+#define ERGON_BENCH_HGRM_H
+
+#include "client/bench/histogram.h"
+
+#include <stdio.h>
+
+/* Values in milliseconds.  Errors stay in `out`, as ferror() tells. */
+void hgrm_print(FILE *out, const struct histogram *h);
+
+/* Before a long run: whether hgrm_write() will be able to.  False: `why` names the path. */
+bool hgrm_check(const char *path, char *why, size_t why_size);
+
+/* Writes a file.  False: `why` names the path. */
+bool hgrm_write(const char *path, const struct histogram *h, char *why, size_t why_size);
+
+#endif

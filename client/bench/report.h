@@ -1,0 +1,54 @@
+/* What a load run shows: a line while it runs, text at its end.  Standard output and standard
+ * error; nothing here keeps what it is given. */
+#ifndef ERGON_BENCH_REPORT_H
+#define ERGON_BENCH_REPORT_H
+
+#include "client/bench/judge.h"
+#include "client/bench/load.h"
+#include "client/bench/search.h"
+
+/* What is run, and how it is shown.  Strings and what the load points to are the caller's. */
+struct bench {
+    struct load_plan load; /* its progress is not the caller's to set */
+    const char *server;    /* as the user wrote it */
+    bool sweeps;
+    struct bench_objective objective; /* valid with sweeps */
+    const char *histogram;            /* path of a file to write; NULL: none */
+    bool json;
+    bool colour; /* of the text */
+    bool live;   /* with a line of progress on standard error */
+};
+
+/* One rate of a sweep. */
+struct bench_row {
+    uint64_t rate; /* asked for, a second */
+    enum bench_verdict verdict;
+    bool met;
+    uint64_t reached_ns; /* the latency that the objective is about */
+    uint64_t lag_ns;     /* the generator's own, at the same percentile */
+};
+
+struct bench_rows {
+    struct bench_row at[BENCH_SEARCH_STEPS];
+    size_t count;
+    uint64_t highest; /* rate that met the objective; 0: none */
+};
+
+/* For load_plan.progress; `arg` is the plan.  Rewrites one line of standard error. */
+void report_progress(void *arg, uint32_t connected, uint64_t elapsed_ns, uint64_t answers);
+void report_progress_end(void); /* clears that line */
+
+/* Whether the run is a result at the rate that the plan has. */
+enum bench_verdict report_verdict(const struct bench *b, const struct load_result *r);
+
+void report_run(const struct bench *b, const struct load_result *r);
+
+/* After each rate of a sweep: its row, the last one. */
+void report_row(const struct bench *b, const struct bench_rows *rows, const struct load_result *r);
+
+/* At the end of a sweep; `best` is valid when rows->highest is not 0, and the plan's rate is that.
+ */
+void report_sweep(const struct bench *b, const struct bench_rows *rows,
+                  const struct load_result *best);
+
+#endif

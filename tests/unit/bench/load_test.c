@@ -1,0 +1,231 @@
+/* The load run of `ergon bench`, against a server in a thread. */
+#include "tests/unit/client/threaded.h"
+
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "client/bench/load.h"
+
+static const uint8_t NO_PARAMS[] = {0x90};
+
+struct trial {
+    struct threaded server;
+    struct url url;
+    struct load_plan plan;
+    struct load_result result;
+};
+
+static void prepare(struct trial *t, enum threaded_kind kind, const char *method)
+{
+    *t = (struct trial){0};
+    threaded_start(&t->server, kind);
+    assert_null(url_parse(t->server.url, &t->url));
+    t->plan = (struct load_plan){
+        .target = {.url = &t->url, .server_name = "localhost", .timeout_ns = UINT64_C(5000000000)},
+        .threads = 1,
+        .connections = 1,
+        .in_flight = 16,
+        .requests = 2000,
+        .method = span_text(method),
+        .params = span_of(NO_PARAMS, sizeof NO_PARAMS),
+        .stop_fd = -1,
+    };
+    if (kind == THREADED_TLS)
+        t->plan.target.tls.ca = t->server.certificate;
+}
+
+static void clean_up(struct trial *t)
+{
+    load_result_fini(&t->result);
+    threaded_stop(&t->server);
+}
+
+static void every_request_is_answered_over(enum threaded_kind kind)
+{
+    struct trial t;
+    prepare(&t, kind, "hello");
+    assert_int_equal(load_run(&t.plan, &t.result), ERGON_END_OK);
+    assert_int_equal(t.result.sent, 2000);
+    assert_int_equal(t.result.good, 2000);
+    assert_int_equal(t.result.latency.count, 2000);
+    assert_int_equal(t.result.lost, 0);
+    assert_int_equal(t.result.broken, 0);
+    clean_up(&t);
+}
+
+static void every_request_is_answered(void **state)
+{
+    (void)state;
+    every_request_is_answered_over(THREADED_TCP);
+    every_request_is_answered_over(THREADED_TLS);
+    every_request_is_answered_over(THREADED_UNIX);
+}
+
+static void errors_are_counted_by_code(void **state)
+{
+    struct trial t;
+    (void)state;
+    prepare(&t, THREADED_TCP, "fail");
+    assert_int_equal(load_run(&t.plan, &t.result), ERGON_END_OK);
+    assert_int_equal(t.result.good, 0);
+    assert_int_equal(t.result.error_kinds, 1);
+    assert_string_equal(t.result.errors[0].code, "FAILED");
+    assert_int_equal(t.result.errors[0].count, 2000);
+    clean_up(&t);
+}
+
+static void the_token_goes_first(void **state)
+{
+    struct trial t;
+    (void)state;
+    prepare(&t, THREADED_TCP, "hello");
+    t.plan.target.token = "a token";
+    assert_int_equal(load_run(&t.plan, &t.result), ERGON_END_OK);
+    assert_int_equal(t.result.good, 2000);
+    clean_up(&t);
+}
+
+static void a_run_can_be_stopped(void **state)
+{
+    struct trial t;
+    (void)state;
+    prepare(&t, THREADED_TCP, "hello");
+    t.plan.requests = 0;
+    t.plan.stop_fd = eventfd(1, EFD_CLOEXEC);
+    assert_int_equal(load_run(&t.plan, &t.result), ERGON_END_CANCELLED);
+    assert_int_equal(t.result.sent, 0);
+    close(t.plan.stop_fd);
+    clean_up(&t);
+}
+
+static void every_request_of_each_thread_is_answered(void **state)
+{
+    struct trial t;
+    (void)state;
+    prepare(&t, THREADED_TCP, "hello");
+    t.plan.threads = t.plan.connections = 3;
+    assert_int_equal(load_run(&t.plan, &t.result), ERGON_END_OK);
+    assert_int_equal(t.result.sent, 2000);
+    assert_int_equal(t.result.latency.count, 2000);
+    assert_int_equal(t.result.opening.count, 3);
+    assert_int_equal(t.result.broken, 0);
+    clean_up(&t);
+}
+
+static void an_open_loop_counts_from_its_schedule(void **state)
+{
+    struct trial t;
+    (void)state;
+    prepare(&t, THREADED_TCP, "hello");
+    t.plan.rate = 1e6; /* more than there are places for: requests have to wait */
+    t.plan.in_flight = 1;
+    assert_int_equal(load_run(&t.plan, &t.result), ERGON_END_OK);
+    assert_int_equal(t.result.good, 2000);
+    assert_int_equal(t.result.due, 2000);
+    assert_int_equal(t.result.lag.count, 2000);
+    assert_true(t.result.held > 0);
+    /* The schedule has all 2000 in about 2 ms; the last one waited for nearly the whole run. */
+    assert_true(t.result.latency.max + 3000000 > t.result.elapsed_ns);
+    clean_up(&t);
+}
+
+static void what_was_due_is_counted_whether_it_was_sent_or_not(void **state)
+{
+    struct trial t;
+    (void)state;
+    prepare(&t, THREADED_TCP, "hello");
+    t.plan.requests = 0;
+    t.plan.rate = 1000;
+    t.plan.pace = PACE_FIXED;
+    t.plan.warmup_ns = 20 * 1000 * 1000;
+    t.plan.duration_ns = 50 * 1000 * 1000;
+    assert_int_equal(load_run(&t.plan, &t.result), ERGON_END_OK);
+    assert_int_equal(t.result.due, 50); /* whenever it was woken up; the warm-up is left out */
+    assert_int_equal(t.result.sent, t.result.latency.count);
+    assert_in_range(t.result.sent, 0, 50);
+    clean_up(&t);
+}
+
+static void sizes_are_drawn(void **state)
+{
+    struct trial t;
+    (void)state;
+    prepare(&t, THREADED_TCP, "hello");
+    t.plan.has_payload = true;
+    assert_null(bench_size_parse("uniform:100-300", &t.plan.payload));
+    assert_int_equal(load_run(&t.plan, &t.result), ERGON_END_OK);
+    assert_int_equal(t.result.good, 2000);
+    assert_in_range(t.result.bytes_out, 2000 * 210, 2000 * 230); /* about 20 around the payload */
+    clean_up(&t);
+}
+
+/* Each connection is given up for a new one; no request is lost by that. */
+static void connections_are_replaced(enum threaded_kind kind, bool resume)
+{
+    struct trial t;
+    prepare(&t, kind, "hello");
+    t.plan.churn = 1000;
+    t.plan.requests = 0;
+    t.plan.duration_ns = 100 * 1000 * 1000;
+    t.plan.target.resume = resume;
+    assert_int_equal(load_run(&t.plan, &t.result), ERGON_END_OK);
+    assert_int_equal(t.result.churn_due, 100);
+    assert_true(t.result.churned > 0);
+    assert_int_equal(t.result.good, t.result.sent);
+    assert_int_equal(t.result.lost, 0);
+    assert_int_equal(t.result.broken, 0);
+    if (resume) /* the last one may be on its way */
+        assert_true(t.result.opening.count == 0 || t.result.resumed > 0);
+    else
+        assert_int_equal(t.result.resumed, 0);
+    clean_up(&t);
+}
+
+static void connections_churn(void **state)
+{
+    (void)state;
+    connections_are_replaced(THREADED_TCP, false);
+    connections_are_replaced(THREADED_TLS, false);
+    connections_are_replaced(THREADED_TLS, true);
+}
+
+static void a_certificate_that_cannot_be_read(void **state)
+{
+    struct trial t;
+    (void)state;
+    prepare(&t, THREADED_TLS, "hello");
+    t.plan.target.tls.ca = "/nowhere/ca";
+    assert_int_equal(load_run(&t.plan, &t.result), ERGON_END_INVALID);
+    assert_non_null(strstr(t.result.why, "/nowhere/ca"));
+    clean_up(&t);
+}
+
+static void nobody_listens(void **state)
+{
+    struct trial t;
+    (void)state;
+    prepare(&t, THREADED_UNIX, "hello");
+    threaded_stop(&t.server);
+    assert_int_equal(load_run(&t.plan, &t.result), ERGON_END_UNREACHABLE);
+    assert_true(t.result.why[0] != 0);
+    load_result_fini(&t.result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_request_is_answered),
+        cmocka_unit_test(errors_are_counted_by_code),
+        cmocka_unit_test(the_token_goes_first),
+        cmocka_unit_test(a_run_can_be_stopped),
+        cmocka_unit_test(every_request_of_each_thread_is_answered),
+        cmocka_unit_test(an_open_loop_counts_from_its_schedule),
+        cmocka_unit_test(what_was_due_is_counted_whether_it_was_sent_or_not),
+        cmocka_unit_test(sizes_are_drawn),
+        cmocka_unit_test(connections_churn),
+        cmocka_unit_test(a_certificate_that_cannot_be_read),
+        cmocka_unit_test(nobody_listens),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
