@@ -110,21 +110,21 @@ static int build_manager(struct topology *t, const struct config *c)
     return t->manager ? 0 : -1;
 }
 
-static enum measure measure_of(enum config_measure m)
+static enum placement_policy policy_of(enum config_measure m)
 {
     switch (m) {
     case CONFIG_MEASURE_OCCUPANCY:
-        return MEASURE_OCCUPANCY;
+        return PLACEMENT_OCCUPANCY;
     case CONFIG_MEASURE_LENGTH:
-        return MEASURE_LENGTH;
+        return PLACEMENT_LENGTH;
     case CONFIG_MEASURE_PRIORITY:
-        return MEASURE_PRIORITY;
+        return PLACEMENT_PRIORITY;
     case CONFIG_MEASURE_WEIGHT:
-        return MEASURE_WEIGHT;
+        return PLACEMENT_WEIGHT;
     case CONFIG_MEASURE_COMPLETION:
-        return MEASURE_COMPLETION;
+        return PLACEMENT_COMPLETION;
     }
-    return MEASURE_OCCUPANCY;
+    return PLACEMENT_OCCUPANCY;
 }
 
 static int build_tasks(struct topology *t, const struct config *c, struct registry *registry,
@@ -141,7 +141,7 @@ static int build_tasks(struct topology *t, const struct config *c, struct regist
                                     .manager = t->manager,
                                     .executors = executors,
                                     .executor_count = count,
-                                    .measure = measure_of(c->measure),
+                                    .policy = policy_of(c->measure),
                                     .short_cut = c->shortcut,
                                     .queue_max = c->manager.queue,
                                     .message_max = c->limits.message,

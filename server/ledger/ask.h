@@ -12,7 +12,7 @@
 #include "server/ledger/order.h"
 #include "server/runtime/lane.h"
 #include "base/slab.h"
-#include "server/tasks/home.h"
+#include "server/tasks/call.h"
 
 enum {
     ASK_TEXT_MAX = 240,

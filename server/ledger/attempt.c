@@ -52,19 +52,19 @@ static void prepare(struct ledger *l, unsigned k, struct entry *e)
     records_change(l, e);
 }
 
-static void begin(struct ledger *l, struct entry *e, struct kept_run *run)
+static void begin(struct ledger *l, struct entry *e, struct attempt_spec *run)
 {
     if (e->durable != LEDGER_FSYNC)
         count_attempt(l, e);
     entry_clear(e, ENTRY_STARTING);
     holding_start(l, e);
     e->until = ledger_after(l, e->timeout);
-    *run = (struct kept_run){.method = e->queue->method,
-                             .params = entry_params(e),
-                             .deadline = e->until < e->deadline ? e->until : e->deadline,
-                             .id = e->id,
-                             .attempt = e->attempt,
-                             .owner = e};
+    *run = (struct attempt_spec){.method = e->queue->method,
+                                 .params = entry_params(e),
+                                 .deadline = e->until < e->deadline ? e->until : e->deadline,
+                                 .id = e->id,
+                                 .attempt = e->attempt,
+                                 .owner = e};
     entry_push(&l->outs, e);
     l->out++;
     ledger_turn(l, e, LEDGER_ASSIGNED, LEDGER_WHY_ASSIGNED);
@@ -94,7 +94,7 @@ static bool may_start(struct ledger *l, struct entry *e)
     return false;
 }
 
-static bool take(void *arg, enum ergon_kind kind, struct kept_run *run)
+static bool take(void *arg, enum ergon_kind kind, struct attempt_spec *run)
 {
     struct ledger *l = arg;
     unsigned k = index_of(kind);
@@ -119,7 +119,7 @@ static bool take(void *arg, enum ergon_kind kind, struct kept_run *run)
         begin(l, e, run);
         return true;
     }
-    kept_wake(l->tasks);
+    job_source_wake(l->tasks);
     return false;
 }
 
@@ -142,10 +142,10 @@ static void given(void *arg, void *owner, struct task *t)
 
 /* --- The return --- */
 
-void attempt_disown(struct ledger *l, struct entry *e, enum kept_flag flag)
+void attempt_disown(struct ledger *l, struct entry *e, enum attempt_flag flag)
 {
     assert(e->attempt_task);
-    kept_flag(l->tasks, e->attempt_task, flag);
+    attempt_flag(l->tasks, e->attempt_task, flag);
     e->attempt_task = NULL;
     e->until = AO_NEVER;
     e->strays++;
@@ -154,13 +154,13 @@ void attempt_disown(struct ledger *l, struct entry *e, enum kept_flag flag)
 }
 
 /* It was told to stop, and stopped: that is no late answer. */
-static bool obeyed(const struct kept_return *r)
+static bool obeyed(const struct attempt_end *r)
 {
     return !r->started || r->outcome->error == ERGON_E_DEADLINE ||
            r->outcome->error == ERGON_E_CANCELLED;
 }
 
-static void stray_returned(struct ledger *l, struct entry *e, const struct kept_return *r)
+static void stray_returned(struct ledger *l, struct entry *e, const struct attempt_end *r)
 {
     char text[96];
     e->strays--;
@@ -179,7 +179,7 @@ static bool is_current(const struct entry *e, uint32_t attempt)
     return e->attempt_task && e->attempt == attempt;
 }
 
-static void returned(void *arg, const struct kept_return *r)
+static void returned(void *arg, const struct attempt_end *r)
 {
     struct ledger *l = arg;
     struct entry *e = r->owner;
@@ -209,7 +209,7 @@ static char *text_of(struct span text)
     return copy;
 }
 
-static void keep_progress(struct ledger *l, struct entry *e, const struct kept_note *note)
+static void keep_progress(struct ledger *l, struct entry *e, const struct attempt_note *note)
 {
     size_t was = entry_bytes(e);
     struct entry_more *more = ledger_more(e);
@@ -222,7 +222,7 @@ static void keep_progress(struct ledger *l, struct entry *e, const struct kept_n
     ledger_weigh(l, e, was);
 }
 
-static void note_progress(struct ledger *l, struct entry *e, const struct kept_note *note)
+static void note_progress(struct ledger *l, struct entry *e, const struct attempt_note *note)
 {
     struct pack data;
     pack_init(&data);
@@ -237,7 +237,7 @@ static void note_progress(struct ledger *l, struct entry *e, const struct kept_n
     pack_fini(&data);
 }
 
-static void noted(void *arg, const struct kept_note *note)
+static void noted(void *arg, const struct attempt_note *note)
 {
     struct ledger *l = arg;
     struct entry *e = note->owner;
@@ -275,7 +275,7 @@ static void stop(void *arg, bool cancel)
             attempt_unstart(l, entry_pop(&l->started[k]));
     for (struct entry *e = cancel ? l->outs.first : NULL; e; e = e->next)
         if (e->attempt_task)
-            kept_flag(l->tasks, e->attempt_task, KEPT_CANCEL);
+            attempt_flag(l->tasks, e->attempt_task, ATTEMPT_CANCEL);
     wait_stop(l, cancel);
 }
 
@@ -307,14 +307,14 @@ static const char *name(uint64_t id, char *buf)
 
 void ledger_connect(struct ledger *l)
 {
-    const struct kept_source source = {.arg = l,
-                                       .ready = ready,
-                                       .take = take,
-                                       .given = given,
-                                       .returned = returned,
-                                       .noted = noted,
-                                       .full = full,
-                                       .stop = stop,
-                                       .name = name};
-    tasks_set_source(l->tasks, &source);
+    const struct job_source source = {.arg = l,
+                                      .ready = ready,
+                                      .take = take,
+                                      .given = given,
+                                      .returned = returned,
+                                      .noted = noted,
+                                      .full = full,
+                                      .stop = stop,
+                                      .name = name};
+    tasks_set_job_source(l->tasks, &source);
 }

@@ -339,7 +339,7 @@ static void pack_out(struct ledger *l, struct entry *e, struct pack *p)
     char name[24] = "";
 
     if (e->attempt_task)
-        kept_executor(l->tasks, e->attempt_task, name, sizeof name);
+        attempt_executor(l->tasks, e->attempt_task, name, sizeof name);
     pack_key_str(p, "executor", name[0] ? name : NULL);
     pack_key_uint(p, "attempt", e->attempt);
     pack_str(p, "timeout");
@@ -354,7 +354,7 @@ static void say_out(struct ledger *l, struct entry *e, char *text, size_t size)
     char name[24] = "an executor";
 
     if (e->attempt_task)
-        kept_executor(l->tasks, e->attempt_task, name, sizeof name);
+        attempt_executor(l->tasks, e->attempt_task, name, sizeof name);
     snprintf(text, size, "attempt %" PRIu32 " is at %s: %s", e->attempt, name,
              ledger_reason_meaning((enum ledger_reason)e->reason));
 }

@@ -2,8 +2,8 @@
  * is forgotten, decides which is run next, and says why one is where it is.
  *
  * One active object on the manager's activator.  It never blocks: a disk is the store's affair,
- * executors are the manager's (server/tasks/kept.h), connections the loops' (server/ledger/ask.h).
- * Everything here but the doors is that activator's thread, or set-up. */
+ * executors are the manager's (server/tasks/job_source.h), connections the loops'
+ * (server/ledger/ask.h). Everything here but the doors is that activator's thread, or set-up. */
 #ifndef ERGON_LEDGER_H
 #define ERGON_LEDGER_H
 

@@ -27,7 +27,7 @@
 #include "base/counter.h"
 #include "base/slab.h"
 #include "server/store/store.h"
-#include "server/tasks/kept.h"
+#include "server/tasks/job_source.h"
 #include "server/tasks/tasks.h"
 
 /* The tasks of one method. */
@@ -191,7 +191,7 @@ bool ledger_cancel(struct ledger *l, struct entry *e);
 bool ledger_retry(struct ledger *l, struct entry *e); /* false: it is open, or done */
 
 /* How an attempt came home.  The entry holds nothing of it any more. */
-void outcome_returned(struct ledger *l, struct entry *e, const struct kept_return *r);
+void outcome_returned(struct ledger *l, struct entry *e, const struct attempt_end *r);
 /* Its attempt failed: it is tried again later, or has failed for good. */
 void outcome_failed(struct ledger *l, struct entry *e, enum ledger_event what, const char *code,
                     const char *text);
@@ -201,7 +201,7 @@ void ledger_connect(struct ledger *l); /* makes it the manager's source */
 /* Its attempt is out and does not count any more: flagged, its return is awaited. */
 void attempt_unstart(struct ledger *l, struct entry *e); /* its start was committed in vain */
 void attempts_end(struct ledger *l); /* the threads have ended; see ledger_stop() */
-void attempt_disown(struct ledger *l, struct entry *e, enum kept_flag flag);
+void attempt_disown(struct ledger *l, struct entry *e, enum attempt_flag flag);
 
 /* --- holding.c --- */
 extern const struct ao_class ledger_bucket_class; /* of a bucket's timer */

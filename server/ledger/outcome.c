@@ -124,7 +124,7 @@ static void interrupted(struct ledger *l, struct entry *e)
 }
 
 /* A handler that was told to stop may have left its work undone, whatever it answers. */
-static bool is_interrupted(const struct ledger *l, const struct kept_return *r)
+static bool is_interrupted(const struct ledger *l, const struct attempt_end *r)
 {
     return !r->started || (l->stopping && (r->told || r->outcome->error == ERGON_E_CANCELLED ||
                                            r->outcome->error == ERGON_E_DRAINING));
@@ -152,7 +152,7 @@ static void succeeded(struct ledger *l, struct entry *e, struct outcome *outcome
         outcome_failed(l, e, LEDGER_EVENT_ATTEMPT_FAILED, "MEMORY", "no memory for its result");
 }
 
-void outcome_returned(struct ledger *l, struct entry *e, const struct kept_return *r)
+void outcome_returned(struct ledger *l, struct entry *e, const struct attempt_end *r)
 {
     if (entry_is(e, ENTRY_CANCEL)) {
         ledger_end(l, e, LEDGER_CANCELLED, NULL, NULL);
@@ -185,8 +185,8 @@ bool ledger_cancel(struct ledger *l, struct entry *e)
         ledger_end(l, e, LEDGER_CANCELLED, NULL, NULL);
         return true;
     }
-    kept_flag(l->tasks, e->attempt_task, KEPT_CANCEL); /* it ends when this has returned */
-    records_change(l, e);                              /* also when the server dies before */
+    attempt_flag(l->tasks, e->attempt_task, ATTEMPT_CANCEL); /* it ends when this has returned */
+    records_change(l, e);                                    /* also when the server dies before */
     return true;
 }
 

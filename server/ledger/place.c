@@ -32,7 +32,7 @@ void ledger_queue_up(struct ledger *l, struct entry *e, bool front)
     }
     entry_set(e, ENTRY_PICKABLE);
     ledger_turn(l, e, LEDGER_QUEUED, l->stopping ? LEDGER_WHY_STOPPING : LEDGER_WHY_TURN);
-    kept_wake(l->tasks);
+    job_source_wake(l->tasks);
 }
 
 void ledger_place(struct ledger *l, struct entry *e, bool front)
@@ -58,7 +58,7 @@ void ledger_place(struct ledger *l, struct entry *e, bool front)
 void ledger_withdraw(struct ledger *l, struct entry *e)
 {
     if (e->list == &l->outs)
-        attempt_disown(l, e, entry_is(e, ENTRY_CANCEL) ? KEPT_CANCEL : KEPT_LATE);
+        attempt_disown(l, e, entry_is(e, ENTRY_CANCEL) ? ATTEMPT_CANCEL : ATTEMPT_LATE);
     if (entry_is(e, ENTRY_PICKABLE)) {
         unsigned kind = ledger_kind(e);
         pick_remove(&l->picks[kind], kind, e);
@@ -66,7 +66,7 @@ void ledger_withdraw(struct ledger *l, struct entry *e)
     }
     entry_unlink(e);
     if (entry_is(e, ENTRY_STARTING))
-        kept_wake(l->tasks); /* another may be about to start in its place */
+        job_source_wake(l->tasks); /* another may be about to start in its place */
     entry_clear(e, ENTRY_STARTING);
     holding_release(l, e);
     suspects_leave(l, e);

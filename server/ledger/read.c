@@ -26,15 +26,15 @@ void read_stage(struct ledger *l, struct entry *e)
     static const struct {
         enum ledger_state state;
         enum ledger_reason reason;
-    } of[] = {[KEPT_ASSIGNED] = {LEDGER_ASSIGNED, LEDGER_WHY_ASSIGNED},
-              [KEPT_RUNNING] = {LEDGER_RUNNING, LEDGER_WHY_RUNNING},
-              [KEPT_PARKED] = {LEDGER_PARKED, LEDGER_WHY_PARKED}};
+    } of[] = {[ATTEMPT_ASSIGNED] = {LEDGER_ASSIGNED, LEDGER_WHY_ASSIGNED},
+              [ATTEMPT_RUNNING] = {LEDGER_RUNNING, LEDGER_WHY_RUNNING},
+              [ATTEMPT_PARKED] = {LEDGER_PARKED, LEDGER_WHY_PARKED}};
     bool out =
         e->state == LEDGER_ASSIGNED || e->state == LEDGER_RUNNING || e->state == LEDGER_PARKED;
 
     if (!out || !e->attempt_task)
         return;
-    enum kept_stage stage = kept_stage(e->attempt_task);
+    enum attempt_stage stage = attempt_stage(e->attempt_task);
     if (of[stage].state != (enum ledger_state)e->state)
         ledger_turn(l, e, of[stage].state, of[stage].reason);
 }

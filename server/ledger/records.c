@@ -215,7 +215,7 @@ static void start_committed(struct ledger *l, struct entry *e)
         return;
     }
     entry_push(&l->started[ledger_kind(e)], e);
-    kept_wake(l->tasks);
+    job_source_wake(l->tasks);
 }
 
 static void end_committed(struct ledger *l, struct entry *e)

@@ -53,7 +53,7 @@ static void time_out(struct ledger *l, struct entry *e)
     char text[96];
     snprintf(text, sizeof text, "attempt %u took longer than its timeout of %llu ms", e->attempt,
              (unsigned long long)(e->timeout / AO_MS(1)));
-    attempt_disown(l, e, KEPT_LATE);
+    attempt_disown(l, e, ATTEMPT_LATE);
     outcome_failed(l, e, LEDGER_EVENT_TIMED_OUT, "DEADLINE", text);
 }
 

@@ -4,7 +4,7 @@
 #define ERGON_RPC_ANSWER_H
 
 #include "server/net/connection.h"
-#include "server/tasks/home.h"
+#include "server/tasks/call.h"
 
 /* The response to `msgid`.  A result that fills a block of its own is handed over instead of
  * copied: then outcome->block is NULL afterwards.  To a peer that is gone: nothing. */

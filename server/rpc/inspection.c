@@ -223,11 +223,11 @@ static void pack_manager(struct pack *p, const struct tasks_info *t)
 /* server.topology [] */
 static void serve_topology(struct rpc_request *rq)
 {
-    static const char *const measures[] = {[MEASURE_OCCUPANCY] = "occupancy",
-                                           [MEASURE_LENGTH] = "length",
-                                           [MEASURE_PRIORITY] = "priority",
-                                           [MEASURE_WEIGHT] = "weight",
-                                           [MEASURE_COMPLETION] = "completion"};
+    static const char *const measures[] = {[PLACEMENT_OCCUPANCY] = "occupancy",
+                                           [PLACEMENT_LENGTH] = "length",
+                                           [PLACEMENT_PRIORITY] = "priority",
+                                           [PLACEMENT_WEIGHT] = "weight",
+                                           [PLACEMENT_COMPLETION] = "completion"};
     const struct rpc_shared *s = rq->loop->shared;
     struct tasks_info tasks;
     struct pack p;
@@ -245,7 +245,7 @@ static void serve_topology(struct rpc_request *rq)
         pack_executor(&p, s, i);
     pack_str(&p, "manager");
     pack_manager(&p, &tasks);
-    pack_key_str(&p, "measure", measures[tasks.measure]);
+    pack_key_str(&p, "measure", measures[tasks.policy]);
     pack_key_str(&p, "idle", s->idle);
     pack_answer(&p, rq);
 }

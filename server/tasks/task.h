@@ -10,11 +10,11 @@
 #include "proto/errors.h"
 #include "server/runtime/lane.h"
 #include "server/runtime/mpsc.h"
-#include "server/tasks/home.h"
+#include "server/tasks/call.h"
 
 struct executor;
 struct blocking;
-struct kept;
+struct attempt;
 struct nested;
 struct task_chunk;
 
@@ -37,7 +37,7 @@ enum task_mark {
     TASK_OVER = 8,      /* its handler is done with it */
     TASK_RETURNED = 16, /* an executor gave it back to the manager unstarted */
     TASK_ALONE = 32,    /* malloc'ed on an outside thread, in no slab */
-    TASK_KEPT = 64,     /* an attempt of a kept task; `kept` counts */
+    TASK_ATTEMPT = 64,  /* an attempt of a job; `attempt` counts */
     TASK_TIMED = 128    /* its time of service is measured */
 };
 
@@ -87,7 +87,7 @@ struct task {
     void (*submitted)(void *arg, const struct outcome *outcome);
     union {
         void *submitted_arg;
-        struct kept *kept; /* of an attempt of a kept task: in `memory` */
+        struct attempt *attempt; /* of an attempt of a job: in `memory` */
     };
 
     alignas(16) uint8_t memory[TASK_MEMORY];

@@ -135,7 +135,7 @@ static int make_short_cuts(struct tasks *t)
     for (uint32_t i = 0; i < plan->loop_count; i++) {
         struct home *h = t->homes[i];
         h->short_cut = plan->short_cut && h->own;
-        if (!h->short_cut || balance_prefers_idle_home(plan->measure))
+        if (!h->short_cut || placement_prefers_idle_home(plan->policy))
             continue;
         h->snapshots = calloc(plan->executor_count, sizeof(struct snapshot));
         if (!h->snapshots)

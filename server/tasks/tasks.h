@@ -8,18 +8,18 @@
 
 #include <ergon/activator.h>
 
-#include "server/tasks/home.h"
+#include "server/tasks/call.h"
 #include "server/tasks/registry.h"
 
 struct tasks;
 
 /* What the choice of an executor goes by; see balance.h. */
-enum measure {
-    MEASURE_OCCUPANCY,
-    MEASURE_LENGTH,
-    MEASURE_PRIORITY,
-    MEASURE_WEIGHT,
-    MEASURE_COMPLETION
+enum placement_policy {
+    PLACEMENT_OCCUPANCY,
+    PLACEMENT_LENGTH,
+    PLACEMENT_PRIORITY,
+    PLACEMENT_WEIGHT,
+    PLACEMENT_COMPLETION
 };
 
 struct executor_plan {
@@ -28,9 +28,9 @@ struct executor_plan {
     uint32_t parked; /* stepped: cap of parked tasks */
     uint32_t loop;   /* stepped: index of the loop that it lives on */
     int core;        /* blocking: processor, -1 any */
-    int priority;    /* blocking: nice of the thread; for both: MEASURE_PRIORITY prefers the higher
-                        (lower nice) */
-    uint32_t weight; /* MEASURE_WEIGHT: share */
+    int priority; /* blocking: nice of the thread; for both: PLACEMENT_PRIORITY prefers the higher
+                     (lower nice) */
+    uint32_t weight; /* PLACEMENT_WEIGHT: share */
 };
 
 struct tasks_plan {
@@ -41,7 +41,7 @@ struct tasks_plan {
         *manager; /* where the manager lives: one of the loops, or an activator of its own */
     const struct executor_plan *executors;
     uint32_t executor_count;
-    enum measure measure;
+    enum placement_policy policy;
     bool short_cut;
     uint32_t queue_max;           /* tasks in the common queue, all kinds together */
     uint64_t message_max;         /* bytes of a result */
@@ -60,7 +60,7 @@ int tasks_start(struct tasks *t); /* starts the threads of blocking executors; 0
  * nothing is open. */
 void tasks_drain(struct tasks *t, void (*drained)(void *arg), void *arg);
 
-/* Any thread: no kept task is begun any more; `drained(arg)` is told once, on the manager's thread,
+/* Any thread: no job is begun any more; `drained(arg)` is told once, on the manager's thread,
  * when no attempt is out.  Calls go on. */
 void tasks_drain_kept(struct tasks *t, void (*drained)(void *arg), void *arg);
 
@@ -74,7 +74,7 @@ void tasks_cancel_all(struct tasks *t);
 uint32_t tasks_stop(struct tasks *t, ao_time limit);
 
 /* After tasks_stop(), once nobody cancels a call any more: handlers with work in flight clean up.
- * From then on nothing of the source of kept tasks is read. */
+ * From then on nothing of the source of jobs is read. */
 void tasks_clear(struct tasks *t);
 
 /* Before the activators are closed; nobody is told any more. */
@@ -99,7 +99,7 @@ struct executor_info {
 struct tasks_info {
     uint32_t executors, queued, queue_max;
     uint64_t calls, short_cut, through_manager, done, failed, cancelled, late, busy_refused;
-    enum measure measure;
+    enum placement_policy policy;
     bool short_cut_on;
     bool manager_on_loop;
 };

@@ -4,14 +4,14 @@
 #include "base/log.h"
 #include "server/tasks/tasks_parts.h"
 
-void tasks_poke(struct tasks *tasks, enum ergon_kind kind)
+void tasks_notify(struct tasks *tasks, enum ergon_kind kind)
 {
     const struct manager_kind *k = manager_kind(&tasks->manager, kind);
     for (uint32_t i = 0; i < k->count; i++) {
         if (kind == ERGON_STEPPED)
-            stepped_poke(ao_of(k->executors[i], struct stepped, base));
+            stepped_notify(ao_of(k->executors[i], struct stepped, base));
         else
-            blocking_poke(ao_of(k->executors[i], struct blocking, base));
+            blocking_notify(ao_of(k->executors[i], struct blocking, base));
     }
 }
 
@@ -19,7 +19,7 @@ void tasks_drain(struct tasks *t, void (*drained)(void *arg), void *arg)
 {
     t->drained = drained;
     t->drained_arg = arg;
-    atomic_fetch_or_explicit(&t->wishes, WISH_DRAIN, memory_order_release);
+    atomic_fetch_or_explicit(&t->stop_requests, STOP_DRAIN, memory_order_release);
     manager_ask(&t->manager);
 }
 
@@ -27,19 +27,19 @@ void tasks_drain_kept(struct tasks *t, void (*drained)(void *arg), void *arg)
 {
     t->kept_drained = drained;
     t->kept_drained_arg = arg;
-    atomic_fetch_or_explicit(&t->wishes, WISH_DRAIN_KEPT, memory_order_release);
+    atomic_fetch_or_explicit(&t->stop_requests, STOP_DRAIN_KEPT, memory_order_release);
     manager_ask(&t->manager);
 }
 
 void tasks_cancel_all(struct tasks *t)
 {
-    atomic_fetch_add_explicit(&t->wishes, WISH_CANCEL, memory_order_release);
+    atomic_fetch_add_explicit(&t->stop_requests, STOP_CANCEL, memory_order_release);
     manager_ask(&t->manager);
 }
 
 static bool is_draining(struct tasks *t)
 {
-    return atomic_load_explicit(&t->wishes, memory_order_acquire) & WISH_DRAIN;
+    return atomic_load_explicit(&t->stop_requests, memory_order_acquire) & STOP_DRAIN;
 }
 
 static struct task *make_submitted(struct tasks *tasks, struct method *m, struct span params,

@@ -21,7 +21,7 @@ void tasks_info(const struct tasks *t, struct tasks_info *out)
     *out = (struct tasks_info){.executors = t->plan.executor_count,
                                .queued = (uint32_t)(admitted >> 32) + (uint32_t)admitted,
                                .queue_max = t->plan.queue_max,
-                               .measure = t->plan.measure,
+                               .policy = t->plan.policy,
                                .short_cut_on = t->plan.short_cut};
     for (uint32_t i = 0; i < t->home_count; i++)
         add_home(out, t->homes[i]);

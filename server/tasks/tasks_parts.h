@@ -2,13 +2,13 @@
 #ifndef ERGON_TASKS_TASKS_PARTS_H
 #define ERGON_TASKS_TASKS_PARTS_H
 
-#include "server/tasks/executor_blocking.h"
-#include "server/tasks/executor_stepped.h"
-#include "server/tasks/manager.h"
+#include "server/tasks/executors/blocking.h"
+#include "server/tasks/executors/stepped.h"
+#include "server/tasks/manager/manager.h"
 #include "server/tasks/tasks.h"
 
-enum { WISH_DRAIN = 1, WISH_DRAIN_KEPT = 2, WISH_CANCEL = 4 };
-enum { WISH_DRAINS = WISH_DRAIN | WISH_DRAIN_KEPT };
+enum { STOP_DRAIN = 1, STOP_DRAIN_KEPT = 2, STOP_CANCEL = 4 };
+enum { STOP_DRAINS = STOP_DRAIN | STOP_DRAIN_KEPT };
 
 struct tasks {
     struct tasks_plan plan;
@@ -20,10 +20,10 @@ struct tasks {
     uint32_t blocking_count;
     bool started;
 
-    /* What was asked of the whole: WISH_DRAINS, plus WISH_CANCEL for each tasks_cancel_all().
+    /* What was asked of the whole: STOP_DRAINS, plus STOP_CANCEL for each tasks_cancel_all().
      * Release where it is asked, acquire where manager and homes look: what was set before is
      * seen. */
-    _Atomic uint32_t wishes;
+    _Atomic uint32_t stop_requests;
     void (*drained)(void *arg);
     void *drained_arg;
     void (*kept_drained)(void *arg);
@@ -34,7 +34,7 @@ struct tasks {
 };
 
 /* Any thread: running and waiting tasks of this kind may be flagged. */
-void tasks_poke(struct tasks *tasks, enum ergon_kind kind);
+void tasks_notify(struct tasks *tasks, enum ergon_kind kind);
 
 /* Zeroed lanes, none of them open; NULL without memory.  Freed with free(). */
 struct lane *tasks_new_lanes(uint32_t count);

@@ -111,7 +111,7 @@ FORBIDDEN = [
     ("server/runtime/a.c", "<event2/event.h>"),
     ("server/runtime/a.h", "<ergon/module.h>"),
     ("server/tasks/a.c", '"server/net/connection.h"'),
-    ("server/net/a.c", '"server/tasks/manager.h"'),
+    ("server/net/a.c", '"server/tasks/manager/manager.h"'),
     ("server/net/a.c", "<openssl/ssl.h>"),
     ("server/net/auth/crypto.c", "<openssl/ssl.h>"),
     ("server/net/stream/tls.h", "<openssl/ssl.h>"),

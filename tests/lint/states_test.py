@@ -2,7 +2,7 @@
 """Holds docs/states.md against the source: every list of states of the server stands there, each state in the
 drawing and in the table of its section, in the order of the list, and no state that is gone.
 
-Lists of states are X-macros NAME_STATES(X) and NAME_PHASES(X), and enums called x_state, x_phase or x_door.
+Lists of states are X-macros NAME_STATES(X) and NAME_PHASES(X), and enums called x_state, x_phase or x_accepting.
 First the test expects to find what it planted in a tree of its own; then it reads ours.
 """
 
@@ -17,7 +17,7 @@ FOLDERS = ("base", "include", "proto", "server")
 ELSEWHERE = {"ergon_state"}  # of the client library, which is no part of the server
 
 MACRO = re.compile(r"#\s*define\s+(\w+_(?:STATES|PHASES))\(X\)((?:[^\n]*\\\n)*[^\n]*)")
-ENUM = re.compile(r"\benum\s+(\w+_(?:state|phase|door))\s*\{([^{}#]*)\}")
+ENUM = re.compile(r"\benum\s+(\w+_(?:state|phase|accepting))\s*\{([^{}#]*)\}")
 
 
 def without_prefix(names):
@@ -78,7 +78,7 @@ enum lamp_state {
     LAMP_STATES(X)
 #undef X
 };
-enum shop_door {
+enum shop_accepting {
     DOOR_OPEN, /* come in */
     DOOR_SHUT
 };
@@ -93,7 +93,7 @@ States: `LAMP_STATES` in `server/a.c`. More.
 | `OFF` | x | x |
 
 ## Shop
-States: `shop_door` in `server/a.c`.
+States: `shop_accepting` in `server/a.c`.
 
     OPEN --> SHUT
 

@@ -82,7 +82,7 @@ static void one_round(uint64_t seed)
                                     .manager = loop,
                                     .executors = executors,
                                     .executor_count = 2 + draw(&random, 3),
-                                    .measure = MEASURE_OCCUPANCY,
+                                    .policy = PLACEMENT_OCCUPANCY,
                                     .queue_max = CHAINS,
                                     .message_max = 1 << 20};
     struct tasks *t = tasks_new(&plan, error, sizeof error);

@@ -214,7 +214,7 @@ static void build(struct world *w)
         .manager = manager,
         .executors = w->executors,
         .executor_count = plan_executors(w, 1 + draw(&w->random, BLOCKING_MAX)),
-        .measure = (enum measure)draw(&w->random, MEASURE_COMPLETION + 1),
+        .policy = (enum placement_policy)draw(&w->random, PLACEMENT_COMPLETION + 1),
         .short_cut = draw(&w->random, 2),
         .queue_max = 1 + draw(&w->random, 200),
         .message_max = 1 << 20,

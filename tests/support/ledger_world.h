@@ -25,9 +25,9 @@ struct ledger_world;
 struct world_run {
     struct world_run *next, *prev;
     struct ledger_world *world;
-    struct kept_run run;
+    struct attempt_spec run;
     struct ao timer; /* sleeps until it ends by itself */
-    enum kept_stage stage;
+    enum attempt_stage stage;
     bool flagged; /* cancelled or late */
 };
 
@@ -39,7 +39,7 @@ struct ledger_world {
     struct ledger *ledger;
     struct ledger_door *door;
     struct store *store; /* NULL: none; of memory_store.h */
-    struct kept_source source;
+    struct job_source source;
     struct ao pump;
     uint32_t room[PICK_KINDS]; /* attempts that may be out at once */
     uint32_t out[PICK_KINDS];
@@ -83,7 +83,7 @@ struct world_run *world_run_of(struct ledger_world *w, uint64_t id);
 void world_finish(struct world_run *r, const char *result);
 void world_fail(struct world_run *r, const char *code, const char *text);
 void world_again(struct world_run *r, ao_time after);
-void world_return(struct world_run *r, struct kept_return *end); /* owner and attempt are filled */
+void world_return(struct world_run *r, struct attempt_end *end); /* owner and attempt are filled */
 
 /* The insides of the manager that is played. */
 extern const struct ao_class ledger_pump_class;

@@ -1,5 +1,5 @@
-/* The manager that a test of the ledger plays: the functions of server/tasks/kept.h, and attempts
- * that last as long as the test says. */
+/* The manager that a test of the ledger plays: the functions of server/tasks/job_source.h, and
+ * attempts that last as long as the test says. */
 #include "tests/support/ledger_world.h"
 
 #include <setjmp.h>
@@ -14,7 +14,7 @@ static struct ledger_world *world_of(struct tasks *t)
     return (struct ledger_world *)t;
 }
 
-void tasks_set_source(struct tasks *t, const struct kept_source *source)
+void tasks_set_job_source(struct tasks *t, const struct job_source *source)
 {
     world_of(t)->source = *source;
 }
@@ -24,7 +24,7 @@ struct activator *tasks_manager_activator(struct tasks *t)
     return world_of(t)->manager;
 }
 
-void kept_wake(struct tasks *t)
+void job_source_wake(struct tasks *t)
 {
     ao_activate(&world_of(t)->pump);
 }
@@ -53,12 +53,12 @@ static struct world_run *run_of(const struct task *attempt)
     return (struct world_run *)attempt;
 }
 
-enum kept_stage kept_stage(const struct task *attempt)
+enum attempt_stage attempt_stage(const struct task *attempt)
 {
     return run_of(attempt)->stage;
 }
 
-void kept_executor(struct tasks *t, const struct task *attempt, char *buf, size_t size)
+void attempt_executor(struct tasks *t, const struct task *attempt, char *buf, size_t size)
 {
     (void)t;
     (void)attempt;
@@ -70,10 +70,10 @@ static unsigned kind_of(const struct world_run *r)
     return r->run.method->handler->kind == ERGON_STEPPED ? 0 : 1;
 }
 
-void world_return(struct world_run *r, struct kept_return *end)
+void world_return(struct world_run *r, struct attempt_end *end)
 {
     struct ledger_world *w = r->world;
-    struct kept_source *source = &w->source;
+    struct job_source *source = &w->source;
     end->owner = r->run.owner;
     end->attempt = r->run.attempt;
     *(r->prev ? &r->prev->next : &w->runs) = r->next;
@@ -93,14 +93,14 @@ void world_return(struct world_run *r, struct kept_return *end)
 static void end_as(struct world_run *r, enum ergon_error error, const char *code, const char *text)
 {
     struct outcome outcome = {.error = error, .code = code, .text = span_text(text)};
-    struct kept_return end = {.started = true, .outcome = &outcome};
+    struct attempt_end end = {.started = true, .outcome = &outcome};
     world_return(r, &end);
 }
 
 void world_finish(struct world_run *r, const char *result)
 {
     struct outcome outcome = {.error = ERGON_OK, .result = span_text(result)};
-    struct kept_return end = {.started = true, .outcome = &outcome};
+    struct attempt_end end = {.started = true, .outcome = &outcome};
     world_return(r, &end);
 }
 
@@ -112,7 +112,7 @@ void world_fail(struct world_run *r, const char *code, const char *text)
 void world_again(struct world_run *r, ao_time after)
 {
     struct outcome outcome = {.error = ERGON_OK};
-    struct kept_return end = {.started = true, .again = true, .after = after, .outcome = &outcome};
+    struct attempt_end end = {.started = true, .again = true, .after = after, .outcome = &outcome};
     world_return(r, &end);
 }
 
@@ -138,7 +138,7 @@ static void run_retired(struct ao *self)
 static const struct ao_class run_class = {
     .name = "attempt", .step = run_due, .retired = run_retired};
 
-void kept_flag(struct tasks *t, struct task *attempt, enum kept_flag flag)
+void attempt_flag(struct tasks *t, struct task *attempt, enum attempt_flag flag)
 {
     struct world_run *r = run_of(attempt);
     (void)flag;
@@ -149,7 +149,7 @@ void kept_flag(struct tasks *t, struct task *attempt, enum kept_flag flag)
     ao_activate(&r->timer);
 }
 
-static void run(struct ledger_world *w, unsigned kind, const struct kept_run *what)
+static void run(struct ledger_world *w, unsigned kind, const struct attempt_spec *what)
 {
     struct world_run *r = calloc(1, sizeof *r);
     ao_time lasts = w->lasts;
@@ -159,7 +159,7 @@ static void run(struct ledger_world *w, unsigned kind, const struct kept_run *wh
     }
     r->world = w;
     r->run = *what;
-    r->stage = KEPT_ASSIGNED;
+    r->stage = ATTEMPT_ASSIGNED;
     ao_init(&r->timer, &run_class, w->manager);
     r->prev = w->runs_last;
     *(w->runs_last ? &w->runs_last->next : &w->runs) = r;
@@ -177,7 +177,7 @@ static enum ao_verdict pump_step(struct ao *self)
     struct ledger_world *w = ao_of(self, struct ledger_world, pump);
     static const enum ergon_kind kinds[] = {ERGON_STEPPED, ERGON_BLOCKING};
     for (unsigned k = 0; k < PICK_KINDS; k++) {
-        struct kept_run what;
+        struct attempt_spec what;
         while (w->out[k] < w->room[k] &&
                w->source.ready(w->source.arg, kinds[k], w->room[k] - w->out[k]) &&
                w->source.take(w->source.arg, kinds[k], &what))

@@ -10,7 +10,7 @@
 #include "proto/reader.h"
 #include "server/net/auth/principal.h"
 #include "server/rpc/asks.h"
-#include "server/tasks/host.h"
+#include "server/tasks/handlers/host.h"
 #include "tests/support/notation.h"
 #include "tests/support/tasks_handlers.h"
 

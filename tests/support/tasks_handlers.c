@@ -7,7 +7,7 @@
 #include <ergon/seq.h>
 
 #include "proto/encoder.h"
-#include "server/tasks/host.h"
+#include "server/tasks/handlers/host.h"
 
 static const struct ergon_host *host;
 _Atomic unsigned test_cleanups;

@@ -61,7 +61,7 @@ void tasks_world_init(struct tasks_world *w, uint32_t loops, uint32_t blocking)
                                   .loop_count = loops,
                                   .executors = w->executors,
                                   .executor_count = loops + blocking,
-                                  .measure = MEASURE_OCCUPANCY,
+                                  .policy = PLACEMENT_OCCUPANCY,
                                   .short_cut = true,
                                   .queue_max = 1000,
                                   .message_max = 1 << 20,

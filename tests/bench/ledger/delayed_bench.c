@@ -192,7 +192,7 @@ static void with_server(struct report *r, struct submitter *s)
                                     .manager = manager,
                                     .executors = &executor,
                                     .executor_count = 1,
-                                    .measure = MEASURE_OCCUPANCY,
+                                    .policy = PLACEMENT_OCCUPANCY,
                                     .short_cut = true,
                                     .queue_max = 1000,
                                     .message_max = 1 << 20,

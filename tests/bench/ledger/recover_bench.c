@@ -128,7 +128,7 @@ static void begin(struct life *v, const char *path)
                                     .manager = v->loop,
                                     .executors = &executor,
                                     .executor_count = 1,
-                                    .measure = MEASURE_OCCUPANCY,
+                                    .policy = PLACEMENT_OCCUPANCY,
                                     .queue_max = 1000,
                                     .message_max = 1 << 20,
                                     .ended = on_ended};

@@ -176,7 +176,7 @@ static int start(struct run *r, struct registry *registry)
                                     .manager = r->loop,
                                     .executors = r->plans,
                                     .executor_count = o->executors,
-                                    .measure = MEASURE_OCCUPANCY,
+                                    .policy = PLACEMENT_OCCUPANCY,
                                     .queue_max = r->load->count + PROBES,
                                     .message_max = 1 << 20};
     r->tasks = r->loop ? tasks_new(&plan, error, sizeof error) : NULL;

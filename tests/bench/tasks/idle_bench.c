@@ -160,7 +160,7 @@ static void measure(struct report *r, const char *what, struct registry *registr
                                     .manager = loops[0],
                                     .executors = &executor,
                                     .executor_count = 1,
-                                    .measure = MEASURE_OCCUPANCY,
+                                    .policy = PLACEMENT_OCCUPANCY,
                                     .queue_max = IN_FLIGHT_MAX,
                                     .message_max = 1 << 20,
                                     .ended = on_ended};

@@ -152,7 +152,7 @@ static void measure(struct report *r, const struct way *w, struct registry *regi
                                     .manager = manager,
                                     .executors = executors,
                                     .executor_count = 2,
-                                    .measure = MEASURE_OCCUPANCY,
+                                    .policy = PLACEMENT_OCCUPANCY,
                                     .short_cut = true,
                                     .queue_max = 1000,
                                     .message_max = 1 << 20,

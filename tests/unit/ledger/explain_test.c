@@ -291,7 +291,7 @@ static void explains_running(void **state)
 {
     struct ledger_world *w = *state;
     uint64_t id = submit_work(w);
-    world_run_of(w, id)->stage = KEPT_RUNNING;
+    world_run_of(w, id)->stage = ATTEMPT_RUNNING;
     gives(w, id, "running", "running");
 }
 
@@ -299,7 +299,7 @@ static void explains_parked(void **state)
 {
     struct ledger_world *w = *state;
     uint64_t id = submit_work(w);
-    world_run_of(w, id)->stage = KEPT_PARKED;
+    world_run_of(w, id)->stage = ATTEMPT_PARKED;
     gives(w, id, "parked", "parked");
 }
 

@@ -110,7 +110,7 @@ static void the_higher_priority_goes_first(void **state)
     }
     w->lasts = 0;
     w->room[1] = 1;
-    kept_wake(w->options.tasks);
+    job_source_wake(w->options.tasks);
     ledger_world_settle(w);
     for (unsigned i = 0; i < 10; i++)
         assert_int_equal(s->ids[i], ids[9 - i]);

@@ -198,7 +198,7 @@ static void a_watcher_goes_on_where_it_was(void **state)
 static void say(struct ledger_world *w, uint64_t id, uint64_t done)
 {
     struct world_run *r = world_run_of(w, id);
-    struct kept_note note = {.owner = r->run.owner, .attempt = r->run.attempt, .done = done};
+    struct attempt_note note = {.owner = r->run.owner, .attempt = r->run.attempt, .done = done};
     w->source.noted(w->source.arg, &note);
 }
 

@@ -285,7 +285,7 @@ static void who_expires_before_its_start_leaves_its_place(void **state)
     ledger_world_pass(w, AO_MS(100));
     w->store->latency = AO_S(5);
     w->room[1] = 1;
-    kept_wake(w->ledger->tasks);
+    job_source_wake(w->ledger->tasks);
     ledger_world_pass(w, AO_S(60));
     assert_int_equal(world_state(w, last), LEDGER_ASSIGNED);
 }

@@ -121,7 +121,7 @@ static void results_beyond_the_most_are_left_out(void **state)
     big[2] = (EACH - 5) >> 16, big[3] = (EACH - 5) >> 8 & 0xff, big[4] = (EACH - 5) & 0xff;
     for (unsigned i = 0; i < 3; i++) {
         struct outcome outcome = {.result = span_of(big, EACH)};
-        struct kept_return end = {.started = true, .outcome = &outcome};
+        struct attempt_end end = {.started = true, .outcome = &outcome};
         ids[i] = ledger_world_submit(w, &o);
         ledger_world_settle(w);
         world_return(world_run_of(w, ids[i]), &end);

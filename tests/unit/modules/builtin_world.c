@@ -8,7 +8,7 @@
 
 #include "proto/reader.h"
 #include "server/modules/builtin.h"
-#include "server/tasks/host.h"
+#include "server/tasks/handlers/host.h"
 #include "tests/support/heap.h"
 
 /* Of <ergon/handler.h>, whose names are not for those who have the functions themselves. */
@@ -84,14 +84,14 @@ int builtin_call(const char *method, struct span params)
     return builtin.error == ERGON_OK ? 0 : -1;
 }
 
-struct attempt {
+struct one_call {
     const char *method;
     struct span params;
 };
 
 static int attempt(void *arg)
 {
-    const struct attempt *a = arg;
+    const struct one_call *a = arg;
     int verdict = builtin_call(a->method, a->params);
     if (verdict != 0 && builtin.error == ERGON_E_FAILED)
         assert_string_equal(builtin.code, "MEMORY");
@@ -102,7 +102,7 @@ static int attempt(void *arg)
 
 void builtin_call_without_memory(const char *method, struct span params)
 {
-    struct attempt a = {method, params};
+    struct one_call a = {method, params};
     assert_int_equal(builtin_call(method, params), 0); /* what is kept for the next call is there */
     heap_fail_each(attempt, &a);
 }

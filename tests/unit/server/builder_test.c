@@ -178,7 +178,7 @@ static void check_shown(const struct whole *w, const struct shape *shape)
 
     tasks_info(tasks, &info);
     assert_int_equal(info.executors, shape->executors);
-    assert_int_equal(info.measure, shape->measure);
+    assert_int_equal(info.policy, shape->policy);
     assert_int_equal(info.short_cut_on, shape->short_cut);
     assert_int_equal(info.manager_on_loop, !shape->own_manager);
     for (uint32_t i = 0; i < info.executors; i++) {

@@ -6,11 +6,11 @@
 
 #include "tests/support/cmocka_env.h"
 
-static const char *const measures[] = {[MEASURE_OCCUPANCY] = "occupancy",
-                                       [MEASURE_LENGTH] = "length",
-                                       [MEASURE_PRIORITY] = "priority",
-                                       [MEASURE_WEIGHT] = "weight",
-                                       [MEASURE_COMPLETION] = "completion"};
+static const char *const measures[] = {[PLACEMENT_OCCUPANCY] = "occupancy",
+                                       [PLACEMENT_LENGTH] = "length",
+                                       [PLACEMENT_PRIORITY] = "priority",
+                                       [PLACEMENT_WEIGHT] = "weight",
+                                       [PLACEMENT_COMPLETION] = "completion"};
 static const char *const idles[] = {"sleep", "auto", "spin", "never"};
 
 /* splitmix64 */
@@ -35,7 +35,7 @@ struct shape shape_of(uint64_t seed)
     s.unix_too = below(&seed, 4) == 0;
     s.own_manager = below(&seed, 2);
     s.short_cut = below(&seed, 3) > 0;
-    s.measure = (enum measure)below(&seed, sizeof measures / sizeof measures[0]);
+    s.policy = (enum placement_policy)below(&seed, sizeof measures / sizeof measures[0]);
     s.idle = idles[below(&seed, sizeof idles / sizeof idles[0])];
     s.queue = 1 + below(&seed, 8);
     s.parked = 1 + below(&seed, 64);
@@ -107,7 +107,7 @@ void shape_yaml(const struct shape *s, const char *directory, char *buf, size_t 
     say(&w, "loops: {count: %u}\n", s->loops);
     say_executors(&w, s);
     say(&w, "manager: {place: %s}\n", s->own_manager ? "own" : "loop");
-    say(&w, "measure: %s\nshortcut: %s\n", measures[s->measure], s->short_cut ? "true" : "false");
+    say(&w, "measure: %s\nshortcut: %s\n", measures[s->policy], s->short_cut ? "true" : "false");
     say(&w, "idle: {mode: %s, spin: 20us}\n", s->idle);
     say(&w, "limits: {connections: 64}\n");
     if (s->store)

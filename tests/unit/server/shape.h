@@ -11,7 +11,7 @@ struct shape {
     bool unix_too; /* a second listener, at a Unix socket */
     bool own_manager;
     bool short_cut;
-    enum measure measure;
+    enum placement_policy policy;
     const char *idle;    /* name of the mode */
     uint32_t queue;      /* of each executor */
     uint32_t parked;     /* of each stepped executor */

@@ -1,4 +1,4 @@
-/* A hundred thousand random calls, and as many attempts of kept tasks: whatever happens to them,
+/* A hundred thousand random calls, and as many attempts of jobs: whatever happens to them,
  * the end of each is told exactly once.
  *
  * Loops, manager, blocking executors, parks, failures, cancels and deadlines, all on the virtual
@@ -67,21 +67,21 @@ static bool ready(void *arg, enum ergon_kind kind, uint32_t room)
     return next_kept < kept && items[next_kept].kind == kind && draw(8) > 0;
 }
 
-static bool take(void *arg, enum ergon_kind kind, struct kept_run *run)
+static bool take(void *arg, enum ergon_kind kind, struct attempt_spec *run)
 {
     static const char *const stepped[] = {"echo", "hang", "fail", "late_fault", "managed"};
     (void)arg;
     if (next_kept == kept || items[next_kept].kind != kind)
         return false;
     assert_false(stopped);
-    *run = (struct kept_run){
+    *run = (struct attempt_spec){
         .method = registry_find(w.registry,
                                 span_text(kind == ERGON_STEPPED ? stepped[draw(5)] : "block")),
         .params = params_none(),
         .deadline = AO_NEVER,
         .attempt = 1,
         .owner = &items[next_kept++]};
-    kept_wake(w.tasks); /* what comes next may be of the other kind */
+    job_source_wake(w.tasks); /* what comes next may be of the other kind */
     return true;
 }
 
@@ -92,10 +92,10 @@ static void given(void *arg, void *owner, struct task *t)
     it->task = t;
     it->given++;
     if (draw(16) == 0)
-        kept_flag(w.tasks, t, draw(2) ? KEPT_CANCEL : KEPT_LATE);
+        attempt_flag(w.tasks, t, draw(2) ? ATTEMPT_CANCEL : ATTEMPT_LATE);
 }
 
-static void returned(void *arg, const struct kept_return *r)
+static void returned(void *arg, const struct attempt_end *r)
 {
     struct kept_item *it = r->owner;
     (void)arg;
@@ -103,7 +103,7 @@ static void returned(void *arg, const struct kept_return *r)
     it->returned++;
 }
 
-static void noted(void *arg, const struct kept_note *note)
+static void noted(void *arg, const struct attempt_note *note)
 {
     (void)arg;
     (void)note;
@@ -116,11 +116,11 @@ static void full(void *arg, enum ergon_kind kind, bool is_full)
     (void)is_full;
 }
 
-static void flag_all(enum kept_flag flag, uint32_t one_of)
+static void flag_all(enum attempt_flag flag, uint32_t one_of)
 {
     for (unsigned i = 0; i < next_kept; i++)
         if (items[i].task && draw(one_of) == 0)
-            kept_flag(w.tasks, items[i].task, flag);
+            attempt_flag(w.tasks, items[i].task, flag);
 }
 
 static void stop(void *arg, bool cancel)
@@ -128,32 +128,32 @@ static void stop(void *arg, bool cancel)
     (void)arg;
     stopped = true;
     if (cancel)
-        flag_all(KEPT_CANCEL, 1);
+        flag_all(ATTEMPT_CANCEL, 1);
 }
 
-static const struct kept_source source = {.ready = ready,
-                                          .take = take,
-                                          .given = given,
-                                          .returned = returned,
-                                          .noted = noted,
-                                          .full = full,
-                                          .stop = stop};
+static const struct job_source source = {.ready = ready,
+                                         .take = take,
+                                         .given = given,
+                                         .returned = returned,
+                                         .noted = noted,
+                                         .full = full,
+                                         .stop = stop};
 
 static void open_source(void)
 {
     memset(items, 0, sizeof items);
     kept = next_kept = 0;
     stopped = false;
-    tasks_set_source(w.tasks, &source);
+    tasks_set_job_source(w.tasks, &source);
 }
 
 static void keep_some(void)
 {
     for (uint32_t n = draw(8); n > 0 && kept < KEPT; n--)
         items[kept++].kind = draw(2) ? ERGON_STEPPED : ERGON_BLOCKING;
-    kept_wake(w.tasks);
+    job_source_wake(w.tasks);
     if (draw(16) == 0)
-        flag_all(KEPT_LATE, 2);
+        flag_all(ATTEMPT_LATE, 2);
 }
 
 static void check_kept(void)
@@ -193,7 +193,7 @@ static void random_plan(void)
         w.executors[i].parked = 1 + draw(64);
         w.executors[i].weight = draw(3);
     }
-    w.plan.measure = (enum measure)draw(MEASURE_COMPLETION + 1);
+    w.plan.policy = (enum placement_policy)draw(PLACEMENT_COMPLETION + 1);
     w.plan.short_cut = draw(4) > 0;
     w.plan.queue_max = 1 + draw(64);
     w.quiet = true;

@@ -5,7 +5,7 @@
 #include <cmocka.h>
 
 #include "proto/encoder.h"
-#include "server/tasks/host.h"
+#include "server/tasks/handlers/host.h"
 #include "tests/support/tasks_world.h"
 
 static struct tasks_world w;

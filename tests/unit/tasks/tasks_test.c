@@ -59,7 +59,7 @@ static void memory_fails(void **state)
     tasks_world_init(&w, 2, 2);
     tasks_world_own_manager(&w);
     tasks_world_open(&w);
-    w.plan.measure = MEASURE_WEIGHT; /* the choice needs memory of its own */
+    w.plan.policy = PLACEMENT_WEIGHT; /* the choice needs memory of its own */
     heap_fail_each(make_and_free, NULL);
     tasks_world_fini(&w);
 }

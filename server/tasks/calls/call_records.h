@@ -1,0 +1,54 @@
+/* The call records of one home: an index and a generation name one, so that a task that comes home
+ * late finds nobody instead of somebody else.  Home's thread. */
+#ifndef ERGON_TASKS_CALLS_H
+#define ERGON_TASKS_CALLS_H
+
+#include "server/tasks/call.h"
+
+enum {
+    CALLS_CHUNK = 128,   /* records */
+    CALLS_MAX = 1 << 20, /* of one home */
+    CALLS_KEPT = 8,      /* chunks that stay when no call is open */
+    CALL_NONE = UINT32_MAX
+};
+
+/* A record, and what only home knows of it. */
+struct call_record {
+    struct call call;
+    struct call_record *next_free;
+    struct home *home;
+    call_ended_fn *ended; /* who is told, and with what */
+    void *arg;
+    struct ao timer; /* sleeps until the deadline, if there is one */
+    bool open;       /* accepted, and nobody was told yet */
+    bool managed;    /* its task went to the manager */
+};
+
+struct calls {
+    struct call_record **chunks;
+    uint32_t chunk_count, chunk_room;
+    uint32_t
+        born; /* generation of records that are made from now on: beyond all that were given back */
+    uint32_t taken; /* records in use */
+    struct call_record *free;
+};
+
+void calls_init(struct calls *c);
+void calls_fini(struct calls *c);
+
+/* A record of `home`, its timer ready for use.  NULL: CALLS_MAX is reached, or memory is. */
+struct call_record *calls_take(struct calls *c, struct home *home, const struct ao_class *timer,
+                               struct activator *activator);
+void calls_give(struct calls *c, struct call_record *record); /* its name is void from here on */
+
+/* Gives memory back after a burst, if no record is in use.  Not from within a step of a record's
+ * timer. */
+void calls_shrink(struct calls *c);
+
+/* The record of this name; NULL when it was given back. */
+struct call_record *calls_find(const struct calls *c, uint32_t index, uint32_t generation);
+
+/* The first open record at `from` or behind; NULL: none.  For a walk over all. */
+struct call_record *calls_open_from(const struct calls *c, uint32_t from);
+
+#endif

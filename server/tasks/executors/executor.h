@@ -1,0 +1,102 @@
+/* What every executor shows to the others, whatever its kind: a lane that the manager fills, lanes
+ * that lead home, and counters.
+ *
+ * outstanding = given - left.  The manager alone writes `given`; the executor alone writes `left`,
+ * the number of tasks that have ended or wait parked (it goes down again when one resumes). */
+#ifndef ERGON_TASKS_EXECUTOR_H
+#define ERGON_TASKS_EXECUTOR_H
+
+#include "server/tasks/manager/placement.h"
+#include "base/counter.h"
+#include "server/tasks/task.h"
+
+struct home;
+struct tasks;
+
+enum { EXECUTOR_LANE_IN = 64 /* tasks; more overflow on the manager's side */ };
+
+/* Which tasks an executor takes. */
+enum executor_accepting {
+    ACCEPTS_ALL,
+    ACCEPTS_NESTED, /* blocking: its thread waits for a nested call, and runs others' meanwhile */
+    ACCEPTS_NONE    /* blocking: its thread waits for a nested call; stepped: a long task goes on */
+};
+
+struct executor {
+    /* Read-only once started. */
+    struct tasks *tasks;
+    uint32_t index; /* in the plan */
+    struct executor_plan plan;
+    struct activator *activator; /* of a stepped one; NULL: a plain thread */
+    struct trace *trace;         /* NULL: no trace */
+    struct lane *out;            /* by index of home; unused where home is on the same thread */
+
+    struct lane in; /* from the manager */
+
+    /* Manager's side. */
+    /* Orders nothing: the manager's own count, which others read for a choice (relaxed). */
+    alignas(CACHE_LINE) _Atomic uint32_t given;
+    counter bound; /* in force */
+
+    /* Executor's side. */
+    /* Release in executor_publish(), so that what the task did is before it; pairs with the acquire
+     * in executor_outstanding().  With the fence there it is half of the argument in manager.c. */
+    alignas(CACHE_LINE) _Atomic uint32_t left;
+    counter parked; /* tasks */
+    /* The method whose handler runs.  Orders nothing (relaxed): a name for reports; methods live as
+     * long as the process. */
+    _Atomic(struct method *) running;
+    counter running_since; /* ns; of a blocking executor */
+    /* enum executor_accepting.  Orders nothing (relaxed): what is given through a closed door is
+     * given back. */
+    _Atomic uint8_t accepting;
+    counter done, failed, busy_ns, service_ns, hand_over_ns, long_steps;
+    uint32_t runs; /* executor's own: picks the tasks that are measured */
+};
+
+/* All but `in`.  `activator` NULL: it runs on a plain thread.  0, or -1 without memory: then too
+ * executor_fini() must follow. */
+int executor_init(struct executor *e, struct tasks *tasks, uint32_t index,
+                  const struct executor_plan *plan, struct activator *activator);
+void executor_fini(struct executor *e);
+
+/* Any thread. */
+uint32_t executor_outstanding(const struct executor *e);
+void executor_snapshot(const struct executor *e, struct snapshot *out);
+
+/* `left` changes by `n`, and a manager that waits for room hears of it. */
+void executor_publish(struct executor *e, int n);
+
+/* A task that was not started goes back to the manager, where it is the first in its queue. */
+void executor_give_back(struct executor *e, struct task *t);
+void executor_give_back_all(struct executor *e); /* all that stand in its lane */
+
+/* A task goes by lane to its home, which is on another thread. */
+void executor_send_home(struct executor *e, struct task *t);
+
+/* Books a task that has ended: figures, mean times, trace. */
+void executor_book(struct executor *e, struct task *t);
+
+/* "executor 2 run task 7" */
+void executor_trace_line(const struct executor *e, const char *what, const struct task *t);
+
+static inline void executor_trace(const struct executor *e, const char *what, const struct task *t)
+{
+    if (__builtin_expect(e->trace != NULL, 0))
+        executor_trace_line(e, what, t);
+}
+
+/* Is this task to be measured?  Brief methods by sample, others always. */
+bool executor_measures(struct executor *e, const struct method *m);
+ao_time executor_clock(const struct executor *e); /* read now */
+ao_time executor_round(const struct executor *e); /* of its activator's round, or read now */
+
+/* Learns the delay of a hand-over from a task that was given to an idle executor. */
+void executor_note_hand_over(struct executor *e, struct task *t);
+
+/* Counts and logs a step, or a stretch of one, that took longer than the limit allows. */
+void executor_note_step(struct executor *e, const struct method *m, ao_time took);
+
+void executor_name(const struct executor *e, char *buf, size_t size);
+
+#endif

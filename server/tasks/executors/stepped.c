@@ -1,0 +1,390 @@
+/*          given            AO_PARK
+ *   lane --------> active ----------> parked       started: active and parked
+ *     |              | ^                |
+ *     | flagged      | +----------------+ woken, due
+ *     v              v                  v flagged
+ *   home <---------- over <-------------+
+ *
+ * A started task is an active object of the loop: the dispatcher steps it as any other, and no new
+ * task starts while one is active.  What ends inside its own step goes home when the activator has
+ * let go of it (`retired`).
+ *
+ * A task that goes on and on holds up its own executor only: where there are others the door is
+ * shut, and what stands in the lane goes back to the manager, until no task is active. */
+#include "server/tasks/executors/stepped.h"
+
+#include <assert.h>
+
+#include "server/runtime/haste.h"
+#include "server/tasks/handlers/host.h"
+#include "server/tasks/manager/job_source_parts.h"
+#include "server/tasks/tasks_parts.h"
+
+enum { STARTS_A_STEP = 64 };                    /* tasks; so that connections stay responsive */
+static const ao_time start_budget = AO_US(500); /* of measured service, a step */
+static const ao_time long_task = AO_US(200);    /* of service, and it goes on */
+
+static struct task *task_of_ao(struct ao *ao)
+{
+    return ao_of(ao, struct task, ao);
+}
+
+static void link_to(struct task **list, struct task *t)
+{
+    t->prev = NULL;
+    t->next = *list;
+    if (t->next)
+        t->next->prev = t;
+    *list = t;
+}
+
+static void link_started(struct stepped *s, struct task *t)
+{
+    link_to(&s->started, t);
+}
+
+static void unlink_started(struct stepped *s, struct task *t)
+{
+    if (t->prev)
+        t->prev->next = t->next;
+    else
+        *(s->started == t ? &s->started : &s->unwanted) = t->next;
+    if (t->next)
+        t->next->prev = t->prev;
+}
+
+static bool has_more(struct stepped *s)
+{
+    return lane_ready(&s->base.in);
+}
+
+static bool accepts_none(const struct stepped *s)
+{
+    return atomic_load_explicit(&s->base.accepting, memory_order_relaxed) == ACCEPTS_NONE;
+}
+
+static void set_accepting(struct stepped *s, enum executor_accepting door)
+{
+    atomic_store_explicit(&s->base.accepting, (uint8_t)door, memory_order_relaxed);
+}
+
+/* Its step finds what is in the lane. */
+static void stop_accepting(struct stepped *s)
+{
+    if (accepts_none(s) || manager_kind(&s->base.tasks->manager, ERGON_STEPPED)->count < 2)
+        return;
+    set_accepting(s, ACCEPTS_NONE);
+    if (has_more(s))
+        ao_activate(&s->ao);
+}
+
+static void accept_again(struct stepped *s)
+{
+    if (!accepts_none(s))
+        return;
+    set_accepting(s, ACCEPTS_ALL);
+    manager_on_capacity(&s->base.tasks->manager, ERGON_STEPPED, s->base.activator);
+}
+
+static void leave_active(struct stepped *s)
+{
+    assert(s->active > 0);
+    if (--s->active > 0)
+        return;
+    accept_again(s);
+    if (has_more(s))
+        ao_activate(&s->ao);
+}
+
+/* Beyond the cap a parked task keeps its place in the outstanding count, which stops the flow. */
+static void park(struct stepped *s, struct task *t)
+{
+    struct executor *e = &s->base;
+    uint64_t parked = counter_read(&e->parked);
+    task_mark(t, TASK_PARKED);
+    attempt_enter(t, ATTEMPT_PARKED);
+    counter_set(&e->parked, parked + 1);
+    if (parked < e->plan.parked) {
+        task_mark(t, TASK_UNCOUNTED);
+        executor_publish(e, 1);
+    }
+    leave_active(s);
+    if (task_flagged(t))
+        stepped_notify(s);
+}
+
+static void unpark(struct stepped *s, struct task *t)
+{
+    struct executor *e = &s->base;
+    counter_set(&e->parked, counter_read(&e->parked) - 1);
+    if (task_is(t, TASK_UNCOUNTED))
+        executor_publish(e, -1);
+    task_unmark(t, TASK_PARKED | TASK_UNCOUNTED);
+    attempt_enter(t, ATTEMPT_RUNNING);
+    s->active++;
+}
+
+/* A started task that lived on is over: out of every count. */
+static void leave_started(struct stepped *s, struct task *t)
+{
+    if (task_is(t, TASK_PARKED))
+        unpark(s, t);
+    unlink_started(s, t);
+    executor_publish(&s->base, 1);
+    leave_active(s);
+}
+
+/* The handler is done with it, however it ended. */
+static void conclude(struct stepped *s, struct task *t)
+{
+    task_mark(t, TASK_OVER);
+    if (t->nested)
+        host_drop_nested(t);
+    task_drop_state(t);
+    executor_book(&s->base, t);
+}
+
+static enum ao_verdict run_handler(struct stepped *s, struct task *t, struct ao *self)
+{
+    struct executor *e = &s->base;
+    const struct ergon_handler *handler = t->method->handler;
+    if (!task_is(t, TASK_TIMED))
+        return handler->step(self, task_face(t), t->state);
+    ao_time began = executor_clock(e);
+    enum ao_verdict verdict = handler->step(self, task_face(t), t->state);
+    ao_time took = executor_clock(e) - began;
+    t->busy += took;
+    executor_note_step(e, t->method, took);
+    return verdict;
+}
+
+static bool is_home(const struct stepped *s, const struct task *t)
+{
+    return !t->caller && s->base.tasks->homes[t->home]->activator == s->base.activator;
+}
+
+static void send_home(struct stepped *s, struct task *t)
+{
+    if (t->caller)
+        blocking_return(t->caller, t);
+    else if (is_home(s, t))
+        home_receive(s->base.tasks->homes[t->home], t);
+    else
+        executor_send_home(&s->base, t);
+}
+
+/* The answer of a task that is at home here need not wait until the activator lets go of it. */
+static void finish(struct stepped *s, struct task *t)
+{
+    ao_retire(&t->ao); /* first: what it waits for and what it holds lie in its state */
+    conclude(s, t);
+    leave_started(s, t);
+    if (is_home(s, t))
+        home_answer(s->base.tasks->homes[t->home], t);
+}
+
+/* The handler has taken its object away from the activator: nobody would step it again. */
+static bool has_let_go(struct task *t, enum ao_verdict verdict)
+{
+    if (verdict == AO_DONE || ao_state(&t->ao) != AO_STATE_INACTIVE)
+        return false;
+    task_fail(t, ERGON_E_FAILED, NULL, span_text("the handler deactivated its own task"));
+    return true;
+}
+
+/* Every step; the first is entered from begin_steps(), which looks at the end itself. */
+static enum ao_verdict task_step(struct ao *self)
+{
+    struct task *t = task_of_ao(self);
+    struct stepped *s = stepped_of(t->executor);
+    if (task_is(t, TASK_IN_PLACE))
+        return run_handler(s, t, self);
+    if (task_is(t, TASK_PARKED))
+        unpark(s, t);
+    enum ao_verdict verdict = run_handler(s, t, self);
+    if (verdict == AO_DONE || has_let_go(t, verdict))
+        finish(s, t);
+    else if (verdict == AO_PARK)
+        park(s, t);
+    else if (verdict == AO_AGAIN && t->busy > long_task)
+        stop_accepting(s);
+    return verdict;
+}
+
+static void task_faulted(struct ao *self, int code, const char *text)
+{
+    struct task *t = task_of_ao(self);
+    (void)code;
+    task_fail(t, ERGON_E_FAILED, NULL, span_text(text));
+    if (!task_is(t, TASK_IN_PLACE))
+        finish(stepped_of(t->executor), t);
+}
+
+static void task_retired(struct ao *self)
+{
+    struct task *t = task_of_ao(self);
+    ao_fini(self);
+    send_home(stepped_of(t->executor), t);
+}
+
+void stepped_make_class(struct method *m)
+{
+    m->task_class = (struct ao_class){.name = "task",
+                                      .detail = m->handler->name,
+                                      .step = task_step,
+                                      .faulted = task_faulted,
+                                      .retired = task_retired};
+}
+
+static bool make_ready(struct stepped *s, struct task *t)
+{
+    struct activator *a = s->base.activator;
+    t->executor = &s->base;
+    if (t->method->handler->state_size > 0 && !task_make_state(t)) {
+        task_fail(t, ERGON_E_MEMORY, NULL, span_text("no memory for the handler's state"));
+        return false;
+    }
+    if (executor_measures(&s->base, t->method))
+        task_mark(t, TASK_TIMED);
+    if (t->ao.home != a || t->ao.flags)
+        ao_init(&t->ao, &t->method->task_class, a);
+    t->ao.cls = &t->method->task_class;
+    return true;
+}
+
+/* It needs more than one step.  `counted`: it stands in the outstanding count already. */
+static void live_on(struct stepped *s, struct task *t, bool counted)
+{
+    if (!counted)
+        executor_publish(&s->base, -1);
+    task_mark(t, TASK_TIMED);
+    link_started(s, t);
+    s->active++;
+    if (ao_state(&t->ao) == AO_STATE_SLEEPING)
+        park(s, t);
+}
+
+/* The first step.  True: over; the object is at rest and the task may be given away. */
+static bool begin_steps(struct stepped *s, struct task *t, bool counted)
+{
+    struct executor *e = &s->base;
+    struct activator *a = e->activator;
+    attempt_enter(t, ATTEMPT_RUNNING);
+    if (!make_ready(s, t))
+        return true;
+    task_mark(t, TASK_IN_PLACE);
+    executor_trace(e, "run", t);
+    enum ao_state state = activator_step_now(a, &t->ao);
+    task_unmark(t, TASK_IN_PLACE);
+    if (state == AO_STATE_FAULTED)
+        ao_reset(&t->ao);
+    if (state == AO_STATE_ACTIVE || state == AO_STATE_SLEEPING) {
+        live_on(s, t, counted);
+        return false;
+    }
+    ao_fini(&t->ao);
+    conclude(s, t);
+    return true;
+}
+
+bool stepped_idle(const struct stepped *s)
+{
+    return s->active == 0 && executor_outstanding(&s->base) == 0 &&
+           counter_read(&s->base.parked) < s->base.plan.parked;
+}
+
+bool stepped_run_in_place(struct stepped *s, struct task *t)
+{
+    return begin_steps(s, t, false);
+}
+
+/* From the lane.  What nobody wants any more goes home as it is. */
+static void start(struct stepped *s, struct task *t)
+{
+    struct executor *e = &s->base;
+    executor_note_hand_over(e, t);
+    if (task_flagged(t)) {
+        executor_trace(e, "drop", t);
+    } else if (!begin_steps(s, t, true)) {
+        return;
+    }
+    executor_publish(e, 1);
+    send_home(s, t);
+}
+
+void stepped_drop(struct stepped *s, struct task *t)
+{
+    task_fail(t, ERGON_E_CANCELLED, NULL, (struct span){0});
+    finish(s, t);
+}
+
+/* One that was woken sees the flag itself. */
+static void drop_if_waiting(struct stepped *s, struct task *t)
+{
+    if (task_is(t, TASK_PARKED) && ao_state(&t->ao) == AO_STATE_SLEEPING)
+        stepped_drop(s, t);
+}
+
+static void drop_flagged(struct stepped *s)
+{
+    struct task *next;
+    for (struct task *t = s->started; t; t = next) {
+        next = t->next;
+        if (task_flagged(t))
+            drop_if_waiting(s, t);
+    }
+}
+
+static void drop_unwanted(struct stepped *s)
+{
+    struct task *t;
+    while ((t = s->unwanted)) {
+        unlink_started(s, t);
+        link_started(s, t);
+        drop_if_waiting(s, t);
+    }
+}
+
+void stepped_unwant(struct stepped *s, struct task *t)
+{
+    unlink_started(s, t);
+    link_to(&s->unwanted, t);
+    ao_ask(s->handle, AO_ASK_ACTIVATE);
+}
+
+/* True: it may start more in this round, since it has taken little time. */
+static bool start_some(struct stepped *s)
+{
+    uint64_t busy = counter_read(&s->base.busy_ns);
+    for (unsigned n = 0; n < STARTS_A_STEP && s->active == 0; n++) {
+        struct lane_item *item = lane_take(&s->base.in);
+        if (!item)
+            break;
+        start(s, ao_of(item, struct task, item));
+        if (counter_read(&s->base.busy_ns) - busy > start_budget)
+            break;
+    }
+    lane_release(&s->base.in);
+    return counter_read(&s->base.busy_ns) - busy <= start_budget;
+}
+
+static enum ao_verdict stepped_step(struct ao *self)
+{
+    struct stepped *s = ao_of(self, struct stepped, ao);
+    if (atomic_exchange_explicit(&s->notified, false, memory_order_acq_rel))
+        drop_flagged(s);
+    drop_unwanted(s);
+    if (accepts_none(s))
+        executor_give_back_all(&s->base);
+    else if (start_some(s) && s->active == 0 && has_more(s))
+        ao_hasten(self);
+    return s->active == 0 && has_more(s) ? AO_AGAIN : AO_DONE;
+}
+
+const struct ao_class stepped_class = {.name = "executor", .step = stepped_step};
+
+void stepped_notify(struct stepped *s)
+{
+    atomic_store_explicit(&s->notified, true, memory_order_release);
+    ao_ask(s->handle, AO_ASK_ACTIVATE);
+}

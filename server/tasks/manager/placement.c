@@ -1,0 +1,86 @@
+#include "server/tasks/manager/placement.h"
+
+enum {
+    BATCH_NS = 5000,        /* work that delays nobody: less than another thread takes to wake */
+    TARGET_NS = 20000,      /* work that may wait at an executor beyond its second task */
+    NEGLIGIBLE_PART = 64,   /* of the service time: a hand-over that costs less is not hidden */
+    SERVICE_GUESS_NS = 1000 /* of an executor that has measured nothing yet */
+};
+
+/* Lower is better.  A fraction, so that nothing is rounded: compared crosswise. */
+struct rank {
+    int64_t first; /* decides alone when it differs */
+    uint64_t part, whole;
+};
+
+static struct rank rank_of(enum placement_policy policy, const struct snapshot *s, bool home)
+{
+    switch (policy) {
+    case PLACEMENT_OCCUPANCY:
+        return (struct rank){0, s->outstanding, s->bound};
+    case PLACEMENT_LENGTH:
+        return (struct rank){0, s->outstanding, 1};
+    case PLACEMENT_PRIORITY:
+        return (struct rank){s->priority, s->outstanding, s->bound};
+    case PLACEMENT_WEIGHT:
+        return (struct rank){0, (uint64_t)s->outstanding + 1, s->weight ? s->weight : 1};
+    case PLACEMENT_COMPLETION:
+        return (struct rank){0, s->outstanding * s->service_ns + (home ? 0 : s->hand_over_ns), 1};
+    }
+    __builtin_unreachable();
+}
+
+static int compare(const struct rank *a, const struct rank *b)
+{
+    if (a->first != b->first)
+        return a->first < b->first ? -1 : 1;
+    unsigned __int128 left = (unsigned __int128)a->part * b->whole;
+    unsigned __int128 right = (unsigned __int128)b->part * a->whole;
+    return (left > right) - (left < right);
+}
+
+int placement_compare(enum placement_policy policy, const struct snapshot *executors,
+                      uint32_t count, int home, int last)
+{
+    int best = PLACEMENT_NONE;
+    struct rank best_rank = {0};
+    for (uint32_t n = 0; n < count; n++) {
+        int i = (int)(((uint32_t)(last + 1) + n) % count);
+        const struct snapshot *s = &executors[i];
+        if (s->outstanding >= s->bound)
+            continue;
+        struct rank rank = rank_of(policy, s, i == home);
+        int order = best == PLACEMENT_NONE ? -1 : compare(&rank, &best_rank);
+        if (order < 0 || (order == 0 && i == home)) {
+            best = i;
+            best_rank = rank;
+        }
+    }
+    return best;
+}
+
+/* Nothing can be less than an occupancy, a length or a time of 0, and home wins a tie. */
+bool placement_prefers_idle_home(enum placement_policy policy)
+{
+    return policy == PLACEMENT_OCCUPANCY || policy == PLACEMENT_LENGTH ||
+           policy == PLACEMENT_COMPLETION;
+}
+
+/* Bounded queues of length k = 1 + 2Z/S keep an executor busy for more than 92 % of the time, S the
+ * service time and Z the hand-over.  Where Z is a small part of S, k = 1 costs less than 2 %, and
+ * nobody waits behind a long task while another executor idles. */
+uint32_t placement_bound(uint64_t service_ns, uint64_t hand_over_ns, uint32_t cap)
+{
+    uint64_t service = service_ns ? service_ns : SERVICE_GUESS_NS;
+    if (service / NEGLIGIBLE_PART >= hand_over_ns && service > TARGET_NS)
+        return cap ? 1 : 0;
+    uint64_t k = 1 + (2 * hand_over_ns + service - 1) / service;
+    if (k < BATCH_NS / service)
+        k = BATCH_NS / service;
+    uint64_t most = TARGET_NS / service;
+    if (k > most)
+        k = most;
+    if (k < 2)
+        k = 2;
+    return k < cap ? (uint32_t)k : cap;
+}

@@ -1,0 +1,44 @@
+/* The choice: which executor takes the next task.  Pure; the manager and the local short cut decide
+ * by the same functions. */
+#ifndef ERGON_TASKS_PLACEMENT_H
+#define ERGON_TASKS_PLACEMENT_H
+
+#include "server/tasks/tasks.h"
+
+enum { PLACEMENT_NONE = -1 };
+
+/* What one executor looks like at the moment of the choice. */
+struct snapshot {
+    uint32_t outstanding;  /* given and not ended, the running one included */
+    uint32_t bound;        /* tasks it may have outstanding; 0: takes none */
+    uint32_t weight;       /* PLACEMENT_WEIGHT */
+    int priority;          /* nice: the lower, the higher */
+    uint64_t service_ns;   /* mean time of a task */
+    uint64_t hand_over_ns; /* until it sees what it is given */
+};
+
+/* Index of the best of `count` executors with room, or PLACEMENT_NONE.  Among equals `home` (or
+ * PLACEMENT_NONE) wins, which pays no hand-over; else the first after `last`, in turn. */
+static inline int placement_choose(enum placement_policy policy, const struct snapshot *executors,
+                                   uint32_t count, int home, int last);
+
+/* Does an idle executor at home come out first, whatever the others look like? */
+bool placement_prefers_idle_home(enum placement_policy policy);
+
+/* Tasks that an executor may have outstanding: enough to cover the time of the hand-over, no more
+ * work than is right to wait behind, and at most `cap`. */
+uint32_t placement_bound(uint64_t service_ns, uint64_t hand_over_ns, uint32_t cap);
+
+/* Private: placement_choose() where there is something to compare. */
+int placement_compare(enum placement_policy policy, const struct snapshot *executors,
+                      uint32_t count, int home, int last);
+
+static inline int placement_choose(enum placement_policy policy, const struct snapshot *executors,
+                                   uint32_t count, int home, int last)
+{
+    if (count == 1)
+        return executors->outstanding < executors->bound ? 0 : PLACEMENT_NONE;
+    return placement_compare(policy, executors, count, home, last);
+}
+
+#endif

@@ -1,0 +1,107 @@
+/* Records are named by index and generation: a name that was given back finds nobody. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "server/tasks/calls/call_records.h"
+#include "tests/support/heap.h"
+#include "tests/support/virtual.h"
+
+static const struct ao_class timer_class = {.name = "timer"};
+
+static struct call_record *take(struct calls *c, struct activator *a)
+{
+    struct call_record *r = calls_take(c, NULL, &timer_class, a);
+    if (r)
+        r->open = true;
+    return r;
+}
+
+static void a_name_dies_with_its_call(void **state)
+{
+    struct virtual v;
+    struct calls c;
+    (void)state;
+    virtual_init(&v);
+    struct activator *a = virtual_open(&v, "loop");
+    calls_init(&c);
+    assert_null(calls_find(&c, 0, 0));
+    struct call_record *r = take(&c, a);
+    uint32_t index = r->call.index, generation = r->call.generation;
+    assert_ptr_equal(calls_find(&c, index, generation), r);
+    assert_null(calls_find(&c, index, generation + 1));
+    assert_null(calls_find(&c, CALL_NONE, 0));
+    r->open = false;
+    calls_give(&c, r);
+    assert_null(calls_find(&c, index, generation));
+    assert_ptr_equal(take(&c, a), r);
+    assert_null(calls_find(&c, index, generation));
+    assert_ptr_equal(calls_find(&c, index, generation + 1), r);
+    calls_fini(&c);
+    virtual_fini(&v);
+}
+
+static void a_walk_finds_the_open_ones(void **state)
+{
+    struct virtual v;
+    struct calls c;
+    struct call_record *records[2 * CALLS_CHUNK];
+    (void)state;
+    virtual_init(&v);
+    struct activator *a = virtual_open(&v, "loop");
+    calls_init(&c);
+    for (int i = 0; i < 2 * CALLS_CHUNK; i++)
+        records[i] = take(&c, a);
+    for (int i = 0; i < 2 * CALLS_CHUNK; i++)
+        records[i]->open = i % 100 == 0;
+    int found = 0;
+    for (struct call_record *r = calls_open_from(&c, 0); r;
+         r = calls_open_from(&c, r->call.index + 1))
+        assert_ptr_equal(r, records[100 * found++]);
+    assert_int_equal(found, 3);
+    calls_fini(&c);
+    virtual_fini(&v);
+}
+
+static void without_memory_there_is_none(void **state)
+{
+    struct virtual v;
+    struct calls c;
+    (void)state;
+    virtual_init(&v);
+    struct activator *a = virtual_open(&v, "loop");
+    int64_t live = heap_live();
+    calls_init(&c);
+    for (int n = 1; n <= 2; n++) {
+        heap_fail_at(n);
+        assert_null(take(&c, a));
+        assert_int_equal(c.taken, 0);
+    }
+    assert_non_null(take(&c, a));
+    calls_fini(&c);
+    assert_int_equal(heap_live(), live);
+    virtual_fini(&v);
+}
+
+static void found_by_message_id(void **state)
+{
+    struct call b = {.msgid = {7}, .msgid_len = 1}, a = {.msgid = {0xcc, 200}, .msgid_len = 2};
+    a.next = &b;
+    (void)state;
+    assert_ptr_equal(call_find(&a, span_of("\x07", 1)), &b);
+    assert_ptr_equal(call_find(&a, span_of("\xcc\xc8", 2)), &a);
+    assert_null(call_find(&a, span_of("\x08", 1)));
+    assert_null(call_find(NULL, span_of("\x08", 1)));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_name_dies_with_its_call),
+        cmocka_unit_test(a_walk_finds_the_open_ones),
+        cmocka_unit_test(without_memory_there_is_none),
+        cmocka_unit_test(found_by_message_id),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

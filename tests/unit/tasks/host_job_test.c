@@ -1,0 +1,292 @@
+/* What a handler may ask and say of a task that lasts, and of a plain call. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "proto/encoder.h"
+#include "server/tasks/handlers/host.h"
+#include "server/tasks/job_source.h"
+#include "tests/support/tasks_world.h"
+
+enum { ID = 42, ATTEMPT = 3 };
+
+static struct tasks_world w;
+static void (*body)(const struct ergon_host *h, struct ergon_task *task);
+
+static enum ao_verdict probe_step(struct ao *self, struct ergon_task *task, void *state)
+{
+    (void)self;
+    (void)state;
+    body(host_table(), task);
+    return AO_DONE;
+}
+
+static const struct ergon_handler probe = {
+    .size = sizeof probe, .kind = ERGON_STEPPED, .name = "probe", .step = probe_step};
+static struct method method = {.handler = &probe, .module = "test"};
+
+/* What was told. */
+static struct {
+    bool taken, again, started, told;
+    struct task *task;
+    unsigned notes, parts;
+    uint64_t done, total;
+    char text[500];
+    size_t text_len;
+    ao_time after;
+    enum ergon_error error;
+    char failure[200];
+} got;
+
+static bool ready(void *arg, enum ergon_kind kind, uint32_t room)
+{
+    (void)arg;
+    (void)room;
+    return !got.taken && kind == ERGON_STEPPED;
+}
+
+static bool take(void *arg, enum ergon_kind kind, struct attempt_spec *run)
+{
+    if (!ready(arg, kind, 1))
+        return false;
+    got.taken = true;
+    *run = (struct attempt_spec){.method = &method,
+                                 .params = params_none(),
+                                 .deadline = AO_MS(5),
+                                 .id = ID,
+                                 .attempt = ATTEMPT,
+                                 .owner = &got};
+    return true;
+}
+
+static void given(void *arg, void *owner, struct task *t)
+{
+    (void)arg;
+    assert_ptr_equal(owner, &got);
+    assert_non_null(t);
+    got.task = t;
+}
+
+static void returned(void *arg, const struct attempt_end *r)
+{
+    (void)arg;
+    got.started = r->started;
+    got.again = r->again;
+    got.told = r->told;
+    got.after = r->after;
+    got.error = r->outcome->error;
+}
+
+static void noted(void *arg, const struct attempt_note *note)
+{
+    (void)arg;
+    assert_int_equal(note->attempt, ATTEMPT);
+    got.notes += !note->partial;
+    got.parts += note->partial;
+    if (note->partial)
+        return;
+    got.done = note->done;
+    got.total = note->total;
+    got.text_len = note->text.len;
+    if (note->text.len > 0)
+        memcpy(got.text, note->text.at, note->text.len);
+}
+
+static void full(void *arg, enum ergon_kind kind, bool is_full)
+{
+    (void)arg;
+    (void)kind;
+    (void)is_full;
+}
+
+static void stop(void *arg, bool cancel)
+{
+    (void)arg;
+    (void)cancel;
+}
+
+static const char *name(uint64_t id, char *buf)
+{
+    snprintf(buf, ERGON_TASK_ID_SIZE, "t%llu", (unsigned long long)id);
+    return buf;
+}
+
+static const struct job_source source = {.ready = ready,
+                                         .take = take,
+                                         .given = given,
+                                         .returned = returned,
+                                         .noted = noted,
+                                         .full = full,
+                                         .stop = stop,
+                                         .name = name};
+
+static void on_ended(void *arg, struct call *call, struct outcome *o)
+{
+    (void)arg;
+    (void)call;
+    got.error = o->error;
+    snprintf(got.failure, sizeof got.failure, "%.*s", (int)o->text.len, (const char *)o->text.at);
+}
+
+static void open_world(void (*run)(const struct ergon_host *, struct ergon_task *))
+{
+    memset(&got, 0, sizeof got);
+    body = run;
+    stepped_make_class(&method);
+    tasks_world_init(&w, 1, 1);
+    w.quiet = true;
+    w.plan.ended = on_ended;
+    tasks_world_open(&w);
+    tasks_set_job_source(w.tasks, &source);
+}
+
+static void run_kept(void (*run)(const struct ergon_host *, struct ergon_task *))
+{
+    open_world(run);
+    job_source_wake(w.tasks);
+    tasks_world_run(&w);
+    assert_true(got.started);
+    tasks_world_fini(&w);
+}
+
+static void run_plain(void (*run)(const struct ergon_host *, struct ergon_task *))
+{
+    const struct call_request request = {.params = params_none(), .deadline = AO_NEVER};
+    open_world(run);
+    assert_int_equal(home_call(tasks_home(w.tasks, 0), &method, &request), ERGON_OK);
+    tasks_world_fini(&w);
+}
+
+static void look(const struct ergon_host *h, struct ergon_task *task)
+{
+    char id[ERGON_TASK_ID_SIZE];
+    assert_true(h->task_id(task, id));
+    assert_string_equal(id, "t42");
+    assert_int_equal(h->attempt(task), ATTEMPT);
+    assert_int_equal(h->time_left(task), AO_MS(5));
+}
+
+static void a_kept_task_knows_its_name_and_attempt(void **state)
+{
+    (void)state;
+    run_kept(look);
+    assert_int_equal(got.error, ERGON_OK);
+    assert_false(got.again);
+}
+
+static void tell(const struct ergon_host *h, struct ergon_task *task)
+{
+    char text[450];
+    memset(text, 'x', sizeof text);
+    text[0] = '\xe9'; /* no UTF-8 */
+    text[sizeof text - 1] = '\0';
+    assert_true(h->progress(task, 1, 4, NULL));
+    assert_true(h->partial(task, "\x07", 1));
+    assert_false(h->partial(task, "\x92\x07", 2)); /* half an array */
+    assert_false(h->partial(task, "\x07\x08", 2)); /* two values */
+    assert_true(h->progress(task, 2, 4, text));
+}
+
+static void what_it_says_is_heard(void **state)
+{
+    (void)state;
+    run_kept(tell);
+    assert_int_equal(got.notes, 2);
+    assert_int_equal(got.parts, 1);
+    assert_int_equal(got.done, 2);
+    assert_int_equal(got.total, 4);
+    assert_int_equal(got.text_len, TASK_TEXT_MAX);
+    assert_memory_equal(got.text, "\xef\xbf\xbdx", 4);
+}
+
+static void ask_again(const struct ergon_host *h, struct ergon_task *task)
+{
+    h->again(task, AO_S(5));
+}
+
+static void again_is_no_failure(void **state)
+{
+    (void)state;
+    run_kept(ask_again);
+    assert_true(got.again);
+    assert_int_equal(got.after, AO_S(5));
+    assert_int_equal(got.error, ERGON_OK);
+}
+
+static void look_away(const struct ergon_host *h, struct ergon_task *task)
+{
+    assert_false(h->cancelled(task));
+    attempt_flag(w.tasks, got.task, ATTEMPT_CANCEL);
+}
+
+static void look_up(const struct ergon_host *h, struct ergon_task *task)
+{
+    look_away(h, task);
+    assert_true(h->cancelled(task));
+}
+
+static void it_is_known_who_was_told_to_stop(void **state)
+{
+    (void)state;
+    run_kept(look_away);
+    assert_false(got.told);
+    run_kept(look_up);
+    assert_true(got.told);
+}
+
+static void fail_and_ask_again(const struct ergon_host *h, struct ergon_task *task)
+{
+    h->again(task, AO_S(5));
+    (h->fail)(task, NULL, "no");
+}
+
+static void a_failure_counts_more(void **state)
+{
+    (void)state;
+    run_kept(fail_and_ask_again);
+    assert_false(got.again);
+    assert_int_equal(got.error, ERGON_E_FAILED);
+}
+
+static void look_plain(const struct ergon_host *h, struct ergon_task *task)
+{
+    char id[ERGON_TASK_ID_SIZE] = "x";
+    assert_false(h->task_id(task, id));
+    assert_string_equal(id, "");
+    assert_int_equal(h->attempt(task), 1);
+    assert_true(h->progress(task, 1, 2, "half"));
+    assert_true(h->partial(task, "\x07", 1));
+}
+
+static void a_plain_call_has_no_name_and_is_not_heard(void **state)
+{
+    (void)state;
+    run_plain(look_plain);
+    assert_int_equal(got.error, ERGON_OK);
+    assert_int_equal(got.notes + got.parts, 0);
+}
+
+static void a_plain_call_cannot_come_again(void **state)
+{
+    (void)state;
+    run_plain(ask_again);
+    assert_int_equal(got.error, ERGON_E_BUSY);
+    assert_non_null(strstr(got.failure, "again in 5s"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_kept_task_knows_its_name_and_attempt),
+        cmocka_unit_test(what_it_says_is_heard),
+        cmocka_unit_test(again_is_no_failure),
+        cmocka_unit_test(it_is_known_who_was_told_to_stop),
+        cmocka_unit_test(a_failure_counts_more),
+        cmocka_unit_test(a_plain_call_has_no_name_and_is_not_heard),
+        cmocka_unit_test(a_plain_call_cannot_come_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,520 @@
+/* The door of jobs: an attempt is given once and returns once, in turn with plain calls. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "proto/encoder.h"
+#include "server/tasks/manager/job_source_parts.h"
+#include "tests/support/tasks_world.h"
+
+enum { ALL = 64 };
+
+/* One job of the source. */
+struct item {
+    const char *method;
+    struct span params;
+    ao_time deadline;
+    struct task *task; /* while it is out */
+    unsigned given, returned, notes;
+    bool taken, started, again;
+    enum ergon_error error;
+    size_t result_len;
+};
+
+static struct source {
+    struct item items[ALL];
+    unsigned count, asked, told_full, told_room, stops, cancels;
+    bool shy;         /* says no although it has something */
+    unsigned log_len; /* the order in which things ended: 'k' and 'p' */
+    char log[ALL];
+} s;
+static struct tasks_world w;
+
+/* The first of this kind that was not taken. */
+static struct item *first_of(enum ergon_kind kind)
+{
+    for (unsigned i = 0; i < s.count && !s.shy; i++) {
+        const struct method *m = registry_find(w.registry, span_text(s.items[i].method));
+        if (!s.items[i].taken && m->handler->kind == kind)
+            return &s.items[i];
+    }
+    return NULL;
+}
+
+static bool ready(void *arg, enum ergon_kind kind, uint32_t room)
+{
+    assert_ptr_equal(arg, &s);
+    assert_true(room > 0);
+    s.asked++;
+    return first_of(kind) != NULL;
+}
+
+static bool take(void *arg, enum ergon_kind kind, struct attempt_spec *run)
+{
+    struct item *it = first_of(kind);
+    (void)arg;
+    if (!it)
+        return false;
+    it->taken = true;
+    *run = (struct attempt_spec){.method = registry_find(w.registry, span_text(it->method)),
+                                 .params = it->params,
+                                 .deadline = it->deadline,
+                                 .id = (uint64_t)(it - s.items) + 1,
+                                 .attempt = 7,
+                                 .owner = it};
+    return true;
+}
+
+static void given(void *arg, void *owner, struct task *t)
+{
+    struct item *it = owner;
+    (void)arg;
+    it->given++;
+    it->task = t;
+    assert_ptr_equal(t->params.at, it->params.at); /* in place */
+}
+
+static void returned(void *arg, const struct attempt_end *r)
+{
+    struct item *it = r->owner;
+    (void)arg;
+    assert_int_equal(r->attempt, 7);
+    it->returned++;
+    it->task = NULL;
+    it->started = r->started;
+    it->again = r->again;
+    it->error = r->outcome->error;
+    it->result_len = r->outcome->result.len;
+    s.log[s.log_len++ % ALL] = 'k';
+}
+
+static void noted(void *arg, const struct attempt_note *note)
+{
+    struct item *it = note->owner;
+    (void)arg;
+    assert_int_equal(it->returned, 0);
+    it->notes++;
+}
+
+static void full(void *arg, enum ergon_kind kind, bool is_full)
+{
+    (void)arg;
+    (void)kind;
+    *(is_full ? &s.told_full : &s.told_room) += 1;
+}
+
+static void stop(void *arg, bool cancel)
+{
+    (void)arg;
+    s.stops++;
+    s.cancels += cancel;
+    for (unsigned i = 0; cancel && i < s.count; i++)
+        if (s.items[i].task)
+            attempt_flag(w.tasks, s.items[i].task, ATTEMPT_CANCEL);
+}
+
+static const struct job_source source = {.arg = &s,
+                                         .ready = ready,
+                                         .take = take,
+                                         .given = given,
+                                         .returned = returned,
+                                         .noted = noted,
+                                         .full = full,
+                                         .stop = stop};
+
+static void plain_ended(void *arg, struct call *call, struct outcome *outcome)
+{
+    (void)arg;
+    (void)call;
+    (void)outcome;
+    s.log[s.log_len++ % ALL] = 'p';
+}
+
+/* One loop and `blocking` executors, each of which takes `queue` tasks. */
+static void open_world(uint32_t blocking, uint32_t queue)
+{
+    s = (struct source){0};
+    tasks_world_init(&w, 1, blocking);
+    w.quiet = true;
+    w.plan.short_cut = false;
+    for (uint32_t i = 0; i <= blocking; i++)
+        w.executors[i].queue = queue;
+    tasks_world_open(&w);
+    tasks_set_job_source(w.tasks, &source);
+}
+
+static struct item *keep(const char *method, struct span params)
+{
+    struct item *it = &s.items[s.count++];
+    *it = (struct item){.method = method, .params = params, .deadline = AO_NEVER};
+    return it;
+}
+
+static void run_ms(uint64_t ms)
+{
+    tasks_world_run_ms(&w, ms);
+}
+
+static void run(void)
+{
+    job_source_wake(w.tasks);
+    tasks_world_run(&w);
+}
+
+static void an_attempt_is_given_once_and_returns_once(void **state)
+{
+    static const char *const methods[] = {"echo", "block", "managed"};
+    (void)state;
+    open_world(1, 64);
+    for (unsigned i = 0; i < 30; i++)
+        keep(methods[i % 3], params_none());
+    run();
+    for (unsigned i = 0; i < 30; i++) {
+        assert_int_equal(s.items[i].given, 1);
+        assert_int_equal(s.items[i].returned, 1);
+        assert_true(s.items[i].started);
+        assert_int_equal(s.items[i].error, ERGON_OK);
+        assert_int_equal(s.items[i].result_len, params_none().len);
+    }
+    assert_int_equal(w.tasks->manager.kept_out, 0);
+    tasks_world_fini(&w);
+}
+
+static void a_failure_returns_as_one(void **state)
+{
+    (void)state;
+    open_world(0, 64);
+    const struct item *fail = keep("fail", params_none()),
+                      *fault = keep("late_fault", params_none());
+    run();
+    assert_int_equal(fail->error, ERGON_E_FAILED);
+    assert_true(fail->started);
+    assert_int_equal(fault->error, ERGON_E_FAILED);
+    tasks_world_fini(&w);
+}
+
+static void who_has_nothing_is_not_asked_again(void **state)
+{
+    (void)state;
+    open_world(0, 64);
+    run();
+    unsigned asked = s.asked;
+    for (int i = 0; i < 10; i++) {
+        tasks_world_call(&w, 0, "echo", params_none(), AO_NEVER);
+        tasks_world_run(&w);
+    }
+    assert_int_equal(s.asked, asked);
+    keep("echo", params_none());
+    run();
+    assert_int_equal(s.items[0].returned, 1);
+    tasks_world_fini(&w);
+}
+
+static void who_said_no_is_asked_when_an_attempt_returns(void **state)
+{
+    uint8_t ms[16];
+    (void)state;
+    open_world(0, 64);
+    const struct item *sleeps = keep("sleep", params_int(ms, 5));
+    job_source_wake(w.tasks);
+    run_ms(1);
+    const struct item *it = keep("echo", params_none());
+    run_ms(2);
+    assert_int_equal(it->given, 0);
+    run_ms(10);
+    assert_int_equal(sleeps->returned, 1);
+    assert_int_equal(it->returned, 1);
+    tasks_world_fini(&w);
+}
+
+static void call(const char *method, struct span params)
+{
+    const struct call_request request = {
+        .list = &w.list, .owner = &w, .params = params, .deadline = AO_NEVER};
+    assert_int_equal(
+        home_call(tasks_home(w.tasks, 0), registry_find(w.registry, span_text(method)), &request),
+        ERGON_OK);
+}
+
+static void open_turns(void)
+{
+    open_world(1, 1);
+    tasks_home(w.tasks, 0)->ended = plain_ended;
+}
+
+static void plain_calls_and_kept_tasks_take_turns(void **state)
+{
+    (void)state;
+    open_turns();
+    for (int i = 0; i < 4; i++)
+        call("block", params_none());
+    for (int i = 0; i < 6; i++)
+        keep("block", params_none());
+    run();
+    assert_int_equal(s.log_len, 10);
+    assert_string_equal(s.log, "kpkpkpkpkk");
+    tasks_world_fini(&w);
+}
+
+static void who_alone_has_tasks_gets_everything(void **state)
+{
+    (void)state;
+    open_turns();
+    for (int i = 0; i < 4; i++)
+        call("block", params_none());
+    tasks_world_run(&w);
+    for (int i = 0; i < 3; i++)
+        keep("block", params_none());
+    run();
+    assert_string_equal(s.log, "ppppkkk");
+    tasks_world_fini(&w);
+}
+
+static void nested_calls_go_first(void **state)
+{
+    uint8_t params[64];
+    (void)state;
+    open_turns();
+    call("outer", params_call(params, "block", params_none()));
+    virtual_run(&w.v); /* its nested call is with the blocking executor */
+    call("outer", params_call(params, "block", params_none()));
+    for (int i = 0; i < 2; i++)
+        keep("block", params_none());
+    run();
+    assert_string_equal(s.log, "ppkk");
+    tasks_world_fini(&w);
+}
+
+static void the_full_are_told_on_the_edge(void **state)
+{
+    (void)state;
+    open_world(1, 1);
+    for (int i = 0; i < 5; i++)
+        keep("block", params_none());
+    job_source_wake(w.tasks);
+    virtual_run(&w.v);
+    assert_int_equal(s.told_full, 1);
+    assert_int_equal(s.told_room, 0);
+    job_source_wake(w.tasks);
+    virtual_run(&w.v);
+    assert_int_equal(s.told_full, 1);
+    tasks_world_run(&w);
+    assert_int_equal(s.items[4].returned, 1);
+    assert_int_equal(s.told_room, s.told_full);
+    tasks_world_fini(&w);
+}
+
+static void its_stage_and_executor_are_seen(void **state)
+{
+    char name[32];
+    (void)state;
+    open_world(1, 64);
+    const struct item *hangs = keep("hang", params_none()), *waits = keep("block", params_none());
+    job_source_wake(w.tasks);
+    virtual_run(&w.v);
+    assert_int_equal(attempt_stage(hangs->task), ATTEMPT_PARKED);
+    attempt_executor(w.tasks, hangs->task, name, sizeof name);
+    assert_string_equal(name, "stepped 0");
+    assert_int_equal(attempt_stage(waits->task), ATTEMPT_ASSIGNED);
+    attempt_executor(w.tasks, waits->task, name, sizeof name);
+    assert_string_equal(name, "blocking 1");
+    attempt_flag(w.tasks, hangs->task, ATTEMPT_CANCEL);
+    tasks_world_run(&w);
+    assert_int_equal(hangs->returned, 1);
+    tasks_world_fini(&w);
+}
+
+static void one_that_waits_is_dropped_unstarted(void **state)
+{
+    (void)state;
+    open_world(1, 64);
+    const struct item *it = keep("block", params_none());
+    job_source_wake(w.tasks);
+    virtual_run(&w.v);
+    attempt_flag(w.tasks, it->task, ATTEMPT_LATE);
+    tasks_world_run(&w);
+    assert_int_equal(it->returned, 1);
+    assert_false(it->started);
+    tasks_world_fini(&w);
+}
+
+static void one_that_is_parked_is_cancelled(void **state)
+{
+    (void)state;
+    open_world(0, 64);
+    const struct item *it = keep("hang", params_none());
+    run();
+    unsigned cleanups = test_cleanups;
+    attempt_flag(w.tasks, it->task, ATTEMPT_CANCEL);
+    tasks_world_run(&w);
+    assert_int_equal(test_cleanups, cleanups + 1);
+    assert_int_equal(it->returned, 1);
+    assert_true(it->started);
+    assert_int_equal(it->error, ERGON_E_CANCELLED);
+    tasks_world_fini(&w);
+}
+
+static void one_that_is_given_back_is_given_again(void **state)
+{
+    char name[32];
+    (void)state;
+    open_world(1, 2);
+    const struct item *it = keep("block", params_none());
+    job_source_wake(w.tasks);
+    virtual_run(&w.v);
+    executor_give_back_all(w.tasks->executors[1]); /* as when its handler waits for a call */
+    atomic_store_explicit(&w.tasks->executors[1]->accepting, ACCEPTS_NONE, memory_order_relaxed);
+    virtual_run(&w.v);
+    attempt_executor(w.tasks, it->task, name, sizeof name);
+    assert_string_equal(name, "");
+    atomic_store_explicit(&w.tasks->executors[1]->accepting, ACCEPTS_ALL, memory_order_relaxed);
+    run();
+    assert_int_equal(it->given, 1);
+    assert_int_equal(it->returned, 1);
+    assert_true(it->started);
+    tasks_world_fini(&w);
+}
+
+static void drained(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+static void a_drain_waits_for_what_is_out_and_takes_nothing(void **state)
+{
+    bool done = false;
+    uint8_t ms[16];
+    (void)state;
+    open_world(0, 64);
+    const struct item *sleeps = keep("sleep", params_int(ms, 20));
+    job_source_wake(w.tasks);
+    run_ms(1);
+    tasks_drain(w.tasks, drained, &done);
+    const struct item *late = keep("echo", params_none());
+    job_source_wake(w.tasks);
+    tasks_world_run_ms(&w, 10);
+    assert_int_equal(s.stops, 1);
+    assert_int_equal(s.cancels, 0);
+    assert_false(done);
+    tasks_world_run_ms(&w, 30);
+    assert_int_equal(sleeps->error, ERGON_OK);
+    assert_int_equal(sleeps->returned, 1);
+    assert_int_equal(late->given, 0);
+    assert_true(done);
+    tasks_world_fini(&w);
+}
+
+static void kept_tasks_drain_while_calls_go_on(void **state)
+{
+    bool done = false;
+    uint8_t ms[16];
+    (void)state;
+    open_world(0, 64);
+    keep("sleep", params_int(ms, 20));
+    job_source_wake(w.tasks);
+    run_ms(1);
+    tasks_drain_kept(w.tasks, drained, &done);
+    run_ms(10);
+    assert_int_equal(s.stops, 1);
+    assert_false(done);
+    assert_int_equal(tasks_world_call(&w, 0, "echo", params_none(), AO_NEVER), ERGON_OK);
+    run_ms(30);
+    assert_true(done);
+    assert_int_equal(w.errors[1], ERGON_OK);
+    tasks_world_fini(&w);
+}
+
+static void a_cancel_of_all_reaches_the_source(void **state)
+{
+    bool done = false;
+    (void)state;
+    open_world(0, 64);
+    const struct item *it = keep("hang", params_none());
+    run();
+    tasks_drain(w.tasks, drained, &done);
+    tasks_world_run(&w);
+    assert_false(done);
+    tasks_cancel_all(w.tasks);
+    tasks_world_run(&w);
+    assert_int_equal(s.cancels, 1);
+    assert_int_equal(it->returned, 1);
+    assert_true(done);
+    tasks_world_fini(&w);
+}
+
+/* What is out when everything stops is cleaned up, and nobody is told. */
+static void what_is_out_at_the_end_is_freed(void **state)
+{
+    (void)state;
+    open_world(1, 64);
+    const struct item *hangs = keep("hang", params_none()), *waits = keep("block", params_none());
+    job_source_wake(w.tasks);
+    virtual_run(&w.v);
+    unsigned cleanups = test_cleanups;
+    assert_int_equal(tasks_stop(w.tasks, 0), 0);
+    tasks_clear(w.tasks);
+    assert_int_equal(test_cleanups, cleanups + 1);
+    tasks_world_fini(&w);
+    assert_int_equal(hangs->returned + waits->returned, 0);
+}
+
+static void notes_come_before_the_return(void **state)
+{
+    static const uint8_t text[] = "half";
+    (void)state;
+    open_world(0, 64);
+    const struct item *it = keep("hang", params_none());
+    run();
+    const struct attempt_note note = {.done = 1, .total = 2, .text = span_of(text, 4)};
+    assert_true(attempt_post(it->task, &note));
+    assert_true(attempt_post(it->task, &note));
+    attempt_flag(w.tasks, it->task, ATTEMPT_CANCEL);
+    tasks_world_run(&w);
+    assert_int_equal(it->notes, 2);
+    assert_int_equal(it->returned, 1);
+    tasks_world_fini(&w);
+}
+
+static void notes_that_nobody_takes_are_bounded(void **state)
+{
+    static const uint8_t data[100000];
+    (void)state;
+    open_world(0, 64);
+    const struct item *it = keep("hang", params_none());
+    run();
+    const struct attempt_note part = {.partial = true, .data = span_of(data, sizeof data)};
+    unsigned taken = 0;
+    while (taken < 100 && attempt_post(it->task, &part))
+        taken++;
+    assert_int_equal(taken, 10);
+    tasks_world_run(&w);
+    assert_int_equal(it->notes, taken);
+    assert_true(attempt_post(it->task, &part)); /* and is freed with the world */
+    tasks_world_fini(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_attempt_is_given_once_and_returns_once),
+        cmocka_unit_test(a_failure_returns_as_one),
+        cmocka_unit_test(who_has_nothing_is_not_asked_again),
+        cmocka_unit_test(who_said_no_is_asked_when_an_attempt_returns),
+        cmocka_unit_test(plain_calls_and_kept_tasks_take_turns),
+        cmocka_unit_test(who_alone_has_tasks_gets_everything),
+        cmocka_unit_test(nested_calls_go_first),
+        cmocka_unit_test(the_full_are_told_on_the_edge),
+        cmocka_unit_test(its_stage_and_executor_are_seen),
+        cmocka_unit_test(one_that_waits_is_dropped_unstarted),
+        cmocka_unit_test(one_that_is_parked_is_cancelled),
+        cmocka_unit_test(one_that_is_given_back_is_given_again),
+        cmocka_unit_test(a_drain_waits_for_what_is_out_and_takes_nothing),
+        cmocka_unit_test(kept_tasks_drain_while_calls_go_on),
+        cmocka_unit_test(a_cancel_of_all_reaches_the_source),
+        cmocka_unit_test(what_is_out_at_the_end_is_freed),
+        cmocka_unit_test(notes_come_before_the_return),
+        cmocka_unit_test(notes_that_nobody_takes_are_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
