@@ -9,32 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AT(field) offsetof(struct task_options, field)
-const struct option_spec TASK_OPTIONS[] = {
-    {0, "delay", "TIME", "not before then: 30s, 2h", OPTION_TEXT, AT(delay)},
-    {0, "at", "WHEN", "the same: 2026-11-22T09:30:00+01:00, or Unix ms", OPTION_TEXT, AT(at)},
-    {0, "task-key", "KEY", "while a task of this key is kept, it is the answer", OPTION_TEXT,
-     AT(key)},
-    {0, "after", "ID[,ID...]", "these must be done first", OPTION_TEXT, AT(after)},
-    {'p', "priority", "N", "0 to 9, higher goes first; 5", OPTION_TEXT, AT(priority)},
-    {0, "attempt-timeout", "TIME", "limit of one attempt", OPTION_TEXT, AT(attempt_timeout)},
-    {0, "deadline", "TIME", "limit of the whole, attempts and waits", OPTION_TEXT, AT(deadline)},
-    {0, "retries", "N", "further attempts after one that failed; 0", OPTION_TEXT, AT(retries)},
-    {0, "backoff", "TIME", "wait before the second attempt, then doubled; 1s", OPTION_TEXT,
-     AT(backoff)},
-    {0, "backoff-max", "TIME", "the longest such wait; 1h", OPTION_TEXT, AT(backoff_max)},
-    {0, "backoff-jitter", "PERCENT", "of the wait that is left to chance; 50", OPTION_TEXT,
-     AT(backoff_jitter)},
-    {0, "coalesce", "NAME", "join an open run of this name", OPTION_TEXT, AT(coalesce)},
-    {0, "limit", "KEY=MAX", "at most MAX tasks of KEY run at a time", OPTION_TEXT, AT(limit)},
-    {0, "rate", "KEY=MAX/TIME", "at most MAX starts of KEY in TIME: mail=10/1m", OPTION_TEXT,
-     AT(rate)},
-    {0, "tenant", "NAME", "whose share it counts to; the principal", OPTION_TEXT, AT(tenant)},
-    {0, "keep", "TIME", "how long it is kept after its end; 1h", OPTION_TEXT, AT(keep)},
-    {0, "keep-size", "SIZE", "a larger result is not kept; 1m", OPTION_TEXT, AT(keep_size)},
-    {0, "durable", "LEVEL", "none, async or fsync", OPTION_TEXT, AT(durable)},
-    {0},
-};
+#define X(name, type, least, most, expects, letter, flag, argument, help)                          \
+    {letter, flag, argument, help, OPTION_TEXT, offsetof(struct task_options, name)},
+const struct option_spec TASK_OPTIONS[] = {JOB_OPTIONS(X){0}};
+#undef X
 
 /* ---- values: each makes a new reference, or NULL for what is none ---- */
 
@@ -46,23 +24,13 @@ static json_t *whole_number(const char *text)
     return isdigit((unsigned char)text[0]) && *end == 0 && errno == 0 ? json_integer(v) : NULL;
 }
 
-static json_t *at_most(const char *text, json_int_t most)
+static json_t *within(const char *text, const struct job_option *option)
 {
     json_t *number = whole_number(text);
-    if (number == NULL || json_integer_value(number) <= most)
+    if (number == NULL || (uint64_t)json_integer_value(number) <= option->most)
         return number;
     json_decref(number);
     return NULL;
-}
-
-static json_t *priority(const char *text)
-{
-    return at_most(text, 9);
-}
-
-static json_t *percent(const char *text)
-{
-    return at_most(text, 100);
 }
 
 static json_t *duration(const char *text)
@@ -87,11 +55,6 @@ static json_t *moment(const char *text)
     if (number != NULL)
         return number;
     return instant_parse(span_text(text), &unix_ns) ? json_string(text) : NULL;
-}
-
-static json_t *any_text(const char *text)
-{
-    return json_string(text);
 }
 
 static json_t *level(const char *text)
@@ -139,53 +102,61 @@ static json_t *ids(const char *text)
     return NULL;
 }
 
-static const struct {
-    const char *wire;
-    size_t at;
-    json_t *(*value)(const char *text);
-    const char *looks; /* what it should look like; NULL: a duration */
-} FORMS[] = {
-    {"priority", AT(priority), priority, "a number from 0 to 9"},
-    {"delay", AT(delay), duration, NULL},
-    {"at", AT(at), moment, "a moment with its offset, as 2026-11-22T09:30:00Z"},
-    {"timeout", AT(attempt_timeout), duration, NULL},
-    {"deadline", AT(deadline), duration, NULL},
-    {"retries", AT(retries), whole_number, "a whole number"},
-    {"backoff", AT(backoff), duration, NULL},
-    {"backoff_max", AT(backoff_max), duration, NULL},
-    {"backoff_jitter", AT(backoff_jitter), percent, "a number from 0 to 100"},
-    {"key", AT(key), any_text, "a string"},
-    {"coalesce", AT(coalesce), any_text, "a string"},
-    {"limit", AT(limit), limit, "KEY=MAX, as smtp=3"},
-    {"rate", AT(rate), rate, "KEY=MAX/TIME, as smtp=10/1m"},
-    {"tenant", AT(tenant), any_text, "a string"},
-    {"after", AT(after), ids, "an id, or several with commas between them"},
-    {"keep", AT(keep), duration, NULL},
-    {"keep_size", AT(keep_size), size, "a size, as 64k or 1m"},
-    {"durable", AT(durable), level, "none, async or fsync"},
-};
-#undef AT
-
-static const char *option_name(size_t at)
+static json_t *value_of(const char *text, const struct job_option *option)
 {
-    const struct option_spec *s = TASK_OPTIONS;
-    while (s->name != NULL && s->offset != at)
-        s++;
-    return s->name;
+    switch (option->type) {
+    case JOB_OPTION_NUMBER:
+        return within(text, option);
+    case JOB_OPTION_DURATION:
+        return duration(text);
+    case JOB_OPTION_SIZE:
+        return size(text);
+    case JOB_OPTION_MOMENT:
+        return moment(text);
+    case JOB_OPTION_NAME:
+        return json_string(text);
+    case JOB_OPTION_LEVEL:
+        return level(text);
+    case JOB_OPTION_LIMIT:
+        return limit(text);
+    case JOB_OPTION_RATE:
+        return rate(text);
+    case JOB_OPTION_IDS:
+        return ids(text);
+    }
+    return NULL;
+}
+
+static void refuse(const char *text, const struct job_option *option)
+{
+    static const char *const looks[] = {
+        [JOB_OPTION_NUMBER] = "a number from 0 to",
+        [JOB_OPTION_SIZE] = "a size, as 64k or 1m",
+        [JOB_OPTION_MOMENT] = "a moment with its offset, as 2026-11-22T09:30:00Z",
+        [JOB_OPTION_NAME] = "a string of UTF-8",
+        [JOB_OPTION_LEVEL] = "none, async or fsync",
+        [JOB_OPTION_LIMIT] = "KEY=MAX, as smtp=3",
+        [JOB_OPTION_RATE] = "KEY=MAX/TIME, as smtp=10/1m",
+        [JOB_OPTION_IDS] = "an id, or several with commas between them",
+    };
+    char most[24] = "";
+    if (option->type == JOB_OPTION_NUMBER)
+        snprintf(most, sizeof most, " %llu", (unsigned long long)option->most);
+    complain("option --%s: '%s' is not %s%s", option->flag, text,
+             option->type == JOB_OPTION_DURATION ? units_duration_expected(span_text(text))
+                                                 : looks[option->type],
+             most);
 }
 
 json_t *task_options_map(const struct task_options *o)
 {
+    const char *const *texts = (const char *const *)o;
     json_t *map = json_object();
-    for (size_t i = 0; i < sizeof FORMS / sizeof *FORMS; i++) {
-        const char *text = *(const char *const *)((const char *)o + FORMS[i].at);
-        if (text == NULL)
+    for (size_t i = 0; i < JOB_OPTION_COUNT; i++) {
+        if (texts[i] == NULL ||
+            json_object_set_new(map, job_options[i].name, value_of(texts[i], &job_options[i])) == 0)
             continue;
-        if (json_object_set_new(map, FORMS[i].wire, FORMS[i].value(text)) == 0)
-            continue;
-        complain("option --%s: '%s' is not %s", option_name(FORMS[i].at), text,
-                 FORMS[i].looks != NULL ? FORMS[i].looks
-                                        : units_duration_expected(span_text(text)));
+        refuse(texts[i], &job_options[i]);
         json_decref(map);
         return NULL;
     }

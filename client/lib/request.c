@@ -1,6 +1,8 @@
 /* What a request is made of, and how it is sent. */
 #include "client/lib/request.h"
 
+#include "proto/job_options.h"
+
 #include <stdlib.h>
 
 struct ergon_request *request_new(const char *method, size_t parts)
@@ -150,6 +152,47 @@ static void after(struct pairs *m, const struct ergon_task_options *o)
         pack_str(&m->pack, o->after[i]);
 }
 
+/* Where the option of a row stands in struct ergon_task_options; its type says how the member is
+ * called. */
+#define MEMBER_NUMBER(name)   name
+#define MEMBER_DURATION(name) name##_ms
+#define MEMBER_SIZE(name)     name
+#define MEMBER_MOMENT(name)   name##_ms
+#define MEMBER_NAME(name)     name
+#define MEMBER_LEVEL(name)    name
+#define MEMBER_LIMIT(name)    name##_key
+#define MEMBER_RATE(name)     name##_key
+#define MEMBER_IDS(name)      name
+#define X(name, type, ...)    offsetof(struct ergon_task_options, MEMBER_##type(name)),
+static const size_t PLACES[JOB_OPTION_COUNT] = {JOB_OPTIONS(X)};
+#undef X
+
+static void pairs_option(struct pairs *m, const struct job_option *option, const void *at,
+                         const struct ergon_task_options *o)
+{
+    switch (option->type) {
+    case JOB_OPTION_NUMBER:
+    case JOB_OPTION_DURATION:
+    case JOB_OPTION_SIZE:
+    case JOB_OPTION_MOMENT:
+        pairs_number(m, option->name, *(const uint64_t *)at);
+        return;
+    case JOB_OPTION_NAME:
+    case JOB_OPTION_LEVEL:
+        pairs_text(m, option->name, *(const char *const *)at);
+        return;
+    case JOB_OPTION_LIMIT:
+        limit(m, o);
+        return;
+    case JOB_OPTION_RATE:
+        rate(m, o);
+        return;
+    case JOB_OPTION_IDS:
+        after(m, o);
+        return;
+    }
+}
+
 void pairs_task(struct pairs *m, const struct ergon_task_options *given)
 {
     static const struct ergon_answer unsized = {
@@ -160,22 +203,6 @@ void pairs_task(struct pairs *m, const struct ergon_task_options *given)
     struct ergon_task_options o;
     if (!options_copy(&o, sizeof o, given))
         m->refused = &unsized;
-    pairs_number(m, "priority", o.priority);
-    pairs_number(m, "delay", o.delay_ms);
-    pairs_number(m, "at", o.at_ms);
-    pairs_number(m, "timeout", o.timeout_ms);
-    pairs_number(m, "deadline", o.deadline_ms);
-    pairs_number(m, "retries", o.retries);
-    pairs_number(m, "backoff", o.backoff_ms);
-    pairs_number(m, "backoff_max", o.backoff_max_ms);
-    pairs_number(m, "backoff_jitter", o.backoff_jitter);
-    pairs_text(m, "key", o.key);
-    pairs_text(m, "coalesce", o.coalesce);
-    limit(m, &o);
-    rate(m, &o);
-    pairs_text(m, "tenant", o.tenant);
-    after(m, &o);
-    pairs_number(m, "keep", o.keep_ms);
-    pairs_number(m, "keep_size", o.keep_size);
-    pairs_text(m, "durable", o.durable);
+    for (size_t i = 0; i < JOB_OPTION_COUNT; i++)
+        pairs_option(m, &job_options[i], (const char *)&o + PLACES[i], &o);
 }

@@ -50,11 +50,11 @@ static void every_option_has_its_name(void **state)
                           .tenant = "n", .after = after, .after_count = 2, .keep_ms = 12,
                           .keep_size = 13, .durable = "fsync")),
            "task.submit",
-           "[\"x\",[],{\"priority\":9,\"delay\":1,\"at\":2,\"timeout\":3,\"deadline\":4,"
-           "\"retries\":5,\"backoff\":6,\"backoff_max\":7,\"backoff_jitter\":8,\"key\":\"k\","
-           "\"coalesce\":\"c\",\"limit\":{\"key\":\"l\",\"max\":9},"
-           "\"rate\":{\"key\":\"r\",\"max\":10,\"per\":11},\"tenant\":\"n\","
-           "\"after\":[\"t1\",\"t2\"],\"keep\":12,\"keep_size\":13,\"durable\":\"fsync\"}]");
+           "[\"x\",[],{\"delay\":1,\"at\":2,\"key\":\"k\",\"after\":[\"t1\",\"t2\"],"
+           "\"priority\":9,\"timeout\":3,\"deadline\":4,\"retries\":5,\"backoff\":6,"
+           "\"backoff_max\":7,\"backoff_jitter\":8,\"coalesce\":\"c\","
+           "\"limit\":{\"key\":\"l\",\"max\":9},\"rate\":{\"key\":\"r\",\"max\":10,\"per\":11},"
+           "\"tenant\":\"n\",\"keep\":12,\"keep_size\":13,\"durable\":\"fsync\"}]");
 }
 
 /* A caller that was built when the struct was shorter. */

@@ -24,7 +24,7 @@ static void options_go_out_under_their_names_of_the_wire(void **state)
 {
     (void)state;
     expect_map(&(struct task_options){0}, "{}");
-    expect_map(&(struct task_options){.priority = "0", .attempt_timeout = "5s", .retries = "3"},
+    expect_map(&(struct task_options){.priority = "0", .timeout = "5s", .retries = "3"},
                "{\"priority\":0,\"timeout\":\"5s\",\"retries\":3}");
     expect_map(&(struct task_options){.limit = "a=b=3", .rate = "mail=10/1m"},
                "{\"limit\":{\"key\":\"a=b\",\"max\":3},"
