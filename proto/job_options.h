@@ -79,7 +79,8 @@ enum job_option_type {
       "a map of {key: string of 1 to 256 bytes of UTF-8, max: number from 1}, no more", \
       0, "limit", "KEY=MAX", "at most MAX tasks of KEY run at a time") \
     X(rate, RATE, 1, UINT32_MAX, \
-      "a map of {key: string of 1 to 256 bytes of UTF-8, max: number from 1, per: duration}, no more", \
+      "a map of {key: string of 1 to 256 bytes of UTF-8, max: number from 1, per: duration}, " \
+      "no more", \
       0, "rate", "KEY=MAX/TIME", "at most MAX starts of KEY in TIME: mail=10/1m") \
     X(tenant, NAME, 1, JOB_NAME_MAX, JOB_EXPECTS_NAME, \
       0, "tenant", "NAME", "whose share it counts to; the principal") \
