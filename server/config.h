@@ -15,7 +15,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "server/url.h"
+#include "base/url.h"
 
 enum config_client_cert { CONFIG_CERT_NONE, CONFIG_CERT_OPTIONAL, CONFIG_CERT_REQUIRED };
 

@@ -62,7 +62,7 @@ static void derive_listener(struct config_report *r, const struct config *c,
 {
     if (!l->url)
         return;
-    (void)url_parse(l->url, &l->way); /* it was taken because this succeeds */
+    (void)url_parse(l->url, URL_LISTEN, &l->way); /* it was taken because this succeeds */
     if (l->way.scheme == URL_TLS)
         derive_tls(r, c, l);
     if (l->auth == CONFIG_AUTH_AUTO)

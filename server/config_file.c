@@ -6,6 +6,7 @@
 #include <string.h>
 #include <yaml.h>
 
+#include "base/suggest.h"
 #include "server/config_parts.h"
 
 struct walk {
@@ -156,13 +157,21 @@ static bool is_group(const struct config_table *table, const char *path)
     return false;
 }
 
+/* Keys and groups of keys are named as far as the next dot. */
 static void take_unknown(struct walk *w, const struct config_target *t, const char *group,
                          const yaml_node_t *name, const char *path)
 {
-    char hint[CONFIG_PATH_MAX];
+    struct suggestion near = suggest_for(span_text(scalar_text(name)), 2);
+    size_t length = strlen(group);
 
-    if (config_hint(t->table, group, scalar_text(name), hint, sizeof hint))
-        problem_at(w, name, path, "unknown key (did you mean \"%s\"?)", hint);
+    for (size_t i = 0; i < t->table->count; i++) {
+        const char *key = t->table->keys[i].path;
+        if (strncmp(key, group, length) == 0)
+            suggest_offer(&near, span_of(key + length, strcspn(key + length, ".")));
+    }
+    if (near.name.len > 0)
+        problem_at(w, name, path, "unknown key (did you mean \"%.*s\"?)", (int)near.name.len,
+                   (const char *)near.name.at);
     else
         problem_at(w, name, path, "unknown key");
 }

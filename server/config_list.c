@@ -149,7 +149,7 @@ static enum config_outcome add_listener(const struct config_key *key, void *base
                                         char *why)
 {
     struct url way;
-    const char *wrong = url_parse(text, &way);
+    const char *wrong = url_parse(text, URL_LISTEN, &way);
     struct config_listener *l;
 
     if (wrong) {

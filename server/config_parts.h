@@ -81,13 +81,6 @@ struct config_origin *config_element_origin(const struct config_key *key, void *
 bool config_set_defaults(const struct config_table *table, void *base);
 void config_clear_all(const struct config_table *table, void *base);
 
-/* ---- config_hint.c ---- */
-
-/* The name of a key, or of a group of keys, below `prefix` ("limits." or "") that is most like
- * `word`, without the prefix, in `buf`.  False: none is near. */
-bool config_hint(const struct config_table *table, const char *prefix, const char *word, char *buf,
-                 size_t size);
-
 /* ---- the sources; each sets what it finds and reports what it cannot take ---- */
 
 /* Sets one value from a text and notes where it came from.  `path` is for the report. */

@@ -27,7 +27,7 @@ enum config_outcome config_text_set(const struct config_key *key, void *base, co
     else if (strlen(text) > TEXT_MAX)
         wrong = "a value is limited to 4095 bytes";
     else if (key->type == CONFIG_URL)
-        wrong = url_parse(text, &url);
+        wrong = url_parse(text, URL_LISTEN, &url);
     if (wrong) {
         snprintf(why, CONFIG_WHY_MAX, "\"%.100s\": %s", text, wrong);
         return CONFIG_BAD;

@@ -7,7 +7,6 @@ ergon_library(ergon_config
         config_env.c
         config_file.c
         config_flags.c
-        config_hint.c
         config_keys.c
         config_list.c
         config_print.c
@@ -18,7 +17,6 @@ ergon_library(ergon_config
         cpus.c
         fdlimit.c
         notify.c
-        url.c
     DEPS ergon_proto ergon_runtime PkgConfig::YAML PkgConfig::SYSTEMD)
 
 ergon_library(ergon_server

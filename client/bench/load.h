@@ -7,7 +7,7 @@
 #include "client/bench/size.h"
 #include "client/bench/histogram.h"
 #include "client/lib/tls.h"
-#include "client/lib/url.h"
+#include "base/url.h"
 #include "base/span.h"
 
 #include <ergon/client.h>

@@ -204,7 +204,7 @@ static bool set_up_memory(struct load *l)
 static enum ergon_end set_up_target(struct load *l)
 {
     const struct load_target *t = &l->plan->target;
-    if (t->url->kind == URL_TLS) {
+    if (t->url->scheme == URL_TLS) {
         l->tls = tls_new(&t->tls, l->result.why, sizeof l->result.why);
         if (l->tls == NULL)
             return ERGON_END_INVALID;

@@ -7,7 +7,7 @@
 #include "client/lib/dial.h"
 #include "client/lib/stream.h"
 #include "client/lib/tls.h"
-#include "client/lib/url.h"
+#include "base/url.h"
 #include "proto/scanner.h"
 
 enum { PEER_NO_SLOT = UINT32_MAX };

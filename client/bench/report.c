@@ -132,10 +132,10 @@ static void print_opening(const struct load_plan *plan, const struct load_result
 {
     char a[NUMBER_SIZE];
     char b[NUMBER_SIZE];
-    if (plan->churn == 0 && plan->target.url->kind != URL_TLS)
+    if (plan->churn == 0 && plan->target.url->scheme != URL_TLS)
         return;
     printf("opened       %s connections", grouped(r->opening.count, a));
-    if (plan->target.url->kind == URL_TLS)
+    if (plan->target.url->scheme == URL_TLS)
         printf(", %s of them resumed", grouped(r->resumed, b));
     fputs("; ", stdout);
     print_spread(&r->opening);

@@ -135,11 +135,11 @@ static bool check_files(const struct bench_options *o)
 static bool set_target(struct load_target *target, struct url *url, const struct globals *g,
                        const struct bench_options *o)
 {
-    const char *wrong = url_parse(g->server, url);
+    const char *wrong = url_parse(g->server, URL_CONNECT, url);
     bool resume = strcmp(o->handshake, "resumed") == 0;
     if (wrong != NULL)
         complain("%s: %s", g->server, wrong);
-    else if (resume && url->kind != URL_TLS)
+    else if (resume && url->scheme != URL_TLS)
         complain("--handshake is for TLS; %s is plain", g->server);
     *target = (struct load_target){
         .url = url,
@@ -149,7 +149,7 @@ static bool set_target(struct load_target *target, struct url *url, const struct
         .token = g->token,
         .timeout_ns = g->timeout_ns > 0 ? g->timeout_ns : OPENING_NS,
     };
-    return wrong == NULL && (!resume || url->kind == URL_TLS);
+    return wrong == NULL && (!resume || url->scheme == URL_TLS);
 }
 
 static bool set_payload(struct bench *b, const struct bench_options *o)

@@ -10,6 +10,8 @@
 
 #include <event2/event.h>
 
+#include "base/suggest.h"
+
 const struct command *const COMMANDS[] = {&CALL, &TASK,    &QUEUE, &CRON,  &AUDIT,      &PING,
                                           &INFO, &METHODS, &TOKEN, &BENCH, &COMPLETION, NULL};
 
@@ -69,26 +71,21 @@ static enum status print_version(void)
     return STATUS_OK;
 }
 
-/* Asked in order, stops at NULL. */
-static const char *nth_word(const void *arg, size_t i)
-{
-    const struct command *const *commands = arg;
-    return commands[i] != NULL ? command_word(commands[i]) : NULL;
-}
-
 /* `group` is NULL, or that whose parts these are. */
 static const struct command *find_command(const struct command *const *commands, const char *word,
                                           const struct command *group)
 {
     const char *name = group != NULL ? group->name : "";
     const char *blank = group != NULL ? " " : "";
-    for (const struct command *const *c = commands; *c != NULL; c++)
+    struct suggestion near = suggest_for(span_text(word), strlen(word) / 2);
+    for (const struct command *const *c = commands; *c != NULL; c++) {
         if (strcmp(command_word(*c), word) == 0)
             return *c;
-    const char *near = suggest(word, nth_word, commands);
-    if (near != NULL)
-        complain("unknown command '%s%s%s'; did you mean '%s%s%s'?", name, blank, word, name, blank,
-                 near);
+        suggest_offer(&near, span_text(command_word(*c)));
+    }
+    if (near.name.len > 0)
+        complain("unknown command '%s%s%s'; did you mean '%s%s%.*s'?", name, blank, word, name,
+                 blank, (int)near.name.len, (const char *)near.name.at);
     else
         complain("unknown command '%s%s%s'; see ergon %s%s--help", name, blank, word, name, blank);
     return NULL;

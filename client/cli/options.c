@@ -1,11 +1,12 @@
 #include "client/cli/options.h"
 
-#include "base/units.h"
-
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/suggest.h"
+#include "base/units.h"
 
 struct parser {
     const struct option_set *sets;
@@ -92,23 +93,16 @@ static const struct option_spec *find(const struct parser *p, const char *name, 
     return NULL;
 }
 
-static const char *nth_name(const void *arg, size_t i)
-{
-    const struct parser *p = arg;
-    for (size_t k = 0; k < p->set_count; k++) {
-        const struct option_spec *s = p->sets[k].specs;
-        for (; s != NULL && s->name != NULL; s++)
-            if (i-- == 0)
-                return s->name;
-    }
-    return NULL;
-}
-
+/* More than half wrong is no likeness. */
 static bool unknown(struct parser *p, const char *word)
 {
-    const char *near = word[1] == '-' ? suggest(word + 2, nth_name, p) : NULL;
-    if (near != NULL)
-        snprintf(p->why, p->why_size, "unknown option %s; did you mean --%s?", word, near);
+    struct suggestion near = suggest_for(span_text(word + 2), strlen(word + 2) / 2);
+    for (size_t k = 0; word[1] == '-' && k < p->set_count; k++)
+        for (const struct option_spec *o = p->sets[k].specs; o != NULL && o->name != NULL; o++)
+            suggest_offer(&near, span_text(o->name));
+    if (near.name.len > 0)
+        snprintf(p->why, p->why_size, "unknown option %s; did you mean --%.*s?", word,
+                 (int)near.name.len, (const char *)near.name.at);
     else
         snprintf(p->why, p->why_size, "unknown option %s", word);
     return false;

@@ -42,9 +42,4 @@ bool options_parse(const struct option_set *sets, size_t set_count, int *argc, c
 /* Prints a line for each option; NULL has none. */
 void options_help(FILE *out, const struct option_spec *specs);
 
-/* The candidate that `word` was most likely meant to be, or NULL if none is near.  `next(arg, i)`
- * gives candidate number i, NULL behind the last. */
-const char *suggest(const char *word, const char *(*next)(const void *arg, size_t i),
-                    const void *arg);
-
 #endif

@@ -212,7 +212,7 @@ static enum ergon_end open_tls(struct ergon_client *c, char *why, size_t why_siz
 {
     const struct ergon_options *o = &c->options;
     struct tls_files files = {o->ca_file, o->cert_file, o->key_file, o->insecure};
-    if (c->url.kind != URL_TLS)
+    if (c->url.scheme != URL_TLS)
         return ERGON_END_OK;
     c->tls = tls_new(&files, why, why_size);
     return c->tls != NULL ? ERGON_END_OK : ERGON_END_INVALID;
@@ -237,9 +237,9 @@ static enum ergon_end set_up(struct ergon_client *c, const struct ergon_options 
         snprintf(why, why_size, "out of memory");
         return ERGON_END_MEMORY;
     }
-    const char *wrong = url_parse(c->options.url, &c->url);
+    const char *wrong = url_parse(c->options.url, URL_CONNECT, &c->url);
     const char *name = c->options.server_name;
-    if (wrong == NULL && name != NULL && (name[0] == 0 || strlen(name) >= URL_HOST_MAX))
+    if (wrong == NULL && name != NULL && (name[0] == 0 || strlen(name) > URL_HOST_MAX))
         wrong = "the server name has 1 to 253 bytes"; /* to OpenSSL "" means: any name will do */
     if (wrong != NULL) {
         snprintf(why, why_size, "%s", wrong);

@@ -19,10 +19,12 @@ static void explain(char *why, size_t size, int error)
 bool dial_start(struct dial *d, const struct url *url, char *why, size_t why_size)
 {
     *d = (struct dial){.url = url};
-    if (url->kind == URL_UNIX)
+    if (url->scheme == URL_UNIX)
         return true;
+    char port[8];
+    snprintf(port, sizeof port, "%u", url->port);
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
-    int rc = getaddrinfo(url->host, url->port, &hints, &d->list);
+    int rc = getaddrinfo(url->host, port, &hints, &d->list);
     if (rc != 0) {
         d->list = NULL;
         snprintf(why, why_size, "host %s: %s", url->host, gai_strerror(rc));
@@ -68,7 +70,7 @@ static int open_path(struct dial *d, char *why, size_t why_size)
 
 int dial_next(struct dial *d, char *why, size_t why_size)
 {
-    if (d->url->kind == URL_UNIX)
+    if (d->url->scheme == URL_UNIX)
         return open_path(d, why, why_size);
     int fd = -1;
     while (fd < 0 && d->next != NULL) {

@@ -3,7 +3,7 @@
 #ifndef ERGON_CLIENT_DIAL_H
 #define ERGON_CLIENT_DIAL_H
 
-#include "client/lib/url.h"
+#include "base/url.h"
 
 struct addrinfo;
 

@@ -25,7 +25,7 @@ RULES = {
     "server/store": (["server/store/*", "server/runtime/*", "proto/*", "ergon/*"], ["sqlite3.h"]),
     "server/ledger": (["server/ledger/*", "server/store/store.h", "server/tasks/*", "server/runtime/*", "proto/*",
                        "ergon/*"], ["msgpack"]),
-    "server/net": (["server/net/*", "server/runtime/*", "server/url.h", "proto/*", "ergon/*"], ["event2/"]),
+    "server/net": (["server/net/*", "server/runtime/*", "proto/*", "ergon/*"], ["event2/"]),
     "server/rpc": (["server/rpc/*", "server/net/*", "server/ledger/*", "server/tasks/*", "server/runtime/*", "proto/*", "ergon/*"],
                    ["msgpack"]),
     "server/modules": (["server/modules/*", "ergon/*"], ["openssl/", "zlib.h", "msgpack"]),

@@ -27,7 +27,7 @@ FACADES = {
 
 # Headers beyond the limit still. A row can only get lower, until it goes.
 KNOWN = {
-    "server/config_parts.h": 29,
+    "server/config_parts.h": 28,
     "server/ledger/ledger_parts.h": 139,
     "server/net/connection/conn_private.h": 22,
     "server/runtime/state.h": 21,

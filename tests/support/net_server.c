@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "server/url.h"
+#include "base/url.h"
 
 static ao_time clock_now(void *arg)
 {
@@ -109,7 +109,7 @@ int net_client_connect(const char *text)
     struct url url;
     struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
 
-    assert_null(url_parse(text, &url));
+    assert_null(url_parse(text, URL_CONNECT, &url));
     socklen_t size = address_of(&url, &address);
     int fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     assert_true(fd >= 0);

@@ -162,7 +162,7 @@ static int open_listener(struct listener *l, const struct listener_options *o, c
                          size_t size)
 {
     struct acceptor *a = l->acceptor;
-    const char *wrong = url_parse(o->url, &l->url);
+    const char *wrong = url_parse(o->url, URL_LISTEN, &l->url);
 
     if (wrong == NULL && l->url.scheme == URL_TLS && o->tls.cert == NULL)
         wrong = "ergons:// needs a certificate and a key (tls.cert, tls.key)";

@@ -8,7 +8,7 @@
 #include "server/net/accept/address_table.h"
 #include "server/net/connection/net_loop.h"
 #include "server/runtime/mpsc.h"
-#include "server/url.h"
+#include "base/url.h"
 
 enum {
     ACCEPTS_A_WAKE = 64,  /* of one listener */

@@ -2,7 +2,7 @@
 #ifndef ERGON_NET_LISTENER_H
 #define ERGON_NET_LISTENER_H
 
-#include "server/url.h"
+#include "base/url.h"
 
 /* Binds and listens, non-blocking.  Returns the fd, and *url with the real port; or -1 with a text
  * for people in `error`.  A Unix socket that nobody listens at any more is replaced. */

@@ -20,7 +20,7 @@ static void prepare(struct trial *t, enum threaded_kind kind, const char *method
 {
     *t = (struct trial){0};
     threaded_start(&t->server, kind);
-    assert_null(url_parse(t->server.url, &t->url));
+    assert_null(url_parse(t->server.url, URL_CONNECT, &t->url));
     t->plan = (struct load_plan){
         .target = {.url = &t->url, .server_name = "localhost", .timeout_ns = UINT64_C(5000000000)},
         .threads = 1,

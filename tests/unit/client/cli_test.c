@@ -92,22 +92,6 @@ static void wrong_options_are_refused(void **state)
     }
 }
 
-static const char *nth(const void *arg, size_t i)
-{
-    return ((const char *const *)arg)[i];
-}
-
-static void the_likeliest_word_is_suggested(void **state)
-{
-    static const char *const words[] = {"ping", "info", "methods", "call", NULL};
-    (void)state;
-    assert_string_equal(suggest("pnig", nth, words), "ping");
-    assert_string_equal(suggest("method", nth, words), "methods");
-    assert_string_equal(suggest("cal", nth, words), "call");
-    assert_null(suggest("zzzz", nth, words));
-    assert_null(suggest("", nth, words));
-}
-
 /* ---- JSON ---- */
 
 static void expect_packed(char *argument, const char *bytes, size_t len)
@@ -225,7 +209,6 @@ int main(void)
         cmocka_unit_test(options_and_arguments_mix),
         cmocka_unit_test(parsing_stops_at_the_command),
         cmocka_unit_test(wrong_options_are_refused),
-        cmocka_unit_test(the_likeliest_word_is_suggested),
         cmocka_unit_test(arguments_are_json_or_strings),
         cmocka_unit_test(every_value_has_a_json_form),
         cmocka_unit_test(too_deep_or_bad_base64_is_refused),

@@ -12,75 +12,6 @@
 #include "client/lib/backoff.h"
 #include "client/lib/calls.h"
 #include "client/lib/frame.h"
-#include "client/lib/url.h"
-
-/* ---- URL ---- */
-
-static void good_urls(void **state)
-{
-    static const struct {
-        const char *text;
-        enum url_kind kind;
-        const char *host;
-        const char *port;
-        const char *path;
-    } cases[] = {
-        {"ergon://127.0.0.1:1234", URL_TCP, "127.0.0.1", "1234", ""},
-        {"ergon://localhost", URL_TCP, "localhost", "7466", ""},
-        {"ergons://[::1]", URL_TLS, "::1", "7467", ""},
-        {"ergons://[fe80::1]:9/", URL_TLS, "fe80::1", "9", ""},
-        {"unix:///run/ergon.sock", URL_UNIX, "", "", "/run/ergon.sock"},
-    };
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct url url;
-        assert_null(url_parse(cases[i].text, &url));
-        assert_int_equal(url.kind, cases[i].kind);
-        assert_string_equal(url.host, cases[i].host);
-        assert_string_equal(url.port, cases[i].port);
-        assert_string_equal(url.path, cases[i].path);
-    }
-}
-
-static void bad_urls(void **state)
-{
-    static const char *const cases[] = {
-        "",
-        "localhost:7466",
-        "http://localhost",
-        "ergon://",
-        "ergon://:7466",
-        "ergon://h:0",
-        "ergon://h:65536",
-        "ergon://h:",
-        "ergon://h:12x",
-        "ergon://[::1",
-        "ergon://[::1]x",
-        "ergon://::1:7466",
-        "ergon://user@h",
-        "ergon://h/path",
-        "unix://relative",
-        "unix:///",
-    };
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct url url;
-        if (url_parse(cases[i], &url) == NULL)
-            fail_msg("%s was taken", cases[i]);
-    }
-}
-
-static void long_paths_are_refused(void **state)
-{
-    struct url url;
-    char text[7 + URL_PATH_MAX + 1] = "unix:///";
-    (void)state;
-    memset(text + 8, 'a', sizeof text - 9);
-    text[sizeof text - 1] = 0;
-    assert_non_null(url_parse(text, &url));
-    text[sizeof text - 2] = 0;
-    assert_null(url_parse(text, &url));
-}
 
 /* ---- back-off ---- */
 
@@ -229,9 +160,6 @@ static void long_errors_are_cut_between_characters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good_urls),
-        cmocka_unit_test(bad_urls),
-        cmocka_unit_test(long_paths_are_refused),
         cmocka_unit_test(the_delay_doubles_up_to_its_limit),
         cmocka_unit_test(bytes_leave_a_buffer_as_they_came),
         cmocka_unit_test(an_empty_buffer_gives_a_large_block_back),

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "proto/scanner.h"
-#include "server/url.h"
+#include "base/url.h"
 #include "tests/support/cmocka_env.h"
 
 enum { PATIENCE_S = 60 /* what has not come by then never will */ };
@@ -36,7 +36,7 @@ void peer_open(struct peer *p, const char *text)
     struct url url;
 
     *p = (struct peer){.fd = -1};
-    assert_null(url_parse(text, &url));
+    assert_null(url_parse(text, URL_CONNECT, &url));
     if (url.scheme == URL_UNIX)
         dial_unix(p, &url);
     else

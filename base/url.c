@@ -1,8 +1,9 @@
-#include "server/url.h"
+#include "base/url.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const schemes[] = {
@@ -10,7 +11,7 @@ static const char *const schemes[] = {
 
 static const char *parse_unix(const char *path, struct url *url)
 {
-    if (*path != '/')
+    if (path[0] != '/' || path[1] == '\0')
         return "a Unix socket needs an absolute path, as in unix:///run/ergon.sock";
     if (strlen(path) > URL_PATH_MAX)
         return "the path of a Unix socket is limited to 107 bytes";
@@ -18,38 +19,37 @@ static const char *parse_unix(const char *path, struct url *url)
     return NULL;
 }
 
-static const char *parse_port(const char *text, struct url *url)
+static const char *parse_port(const char *text, enum url_use use, struct url *url)
 {
-    unsigned long port = 0;
+    size_t digits = strspn(text, "0123456789");
+    unsigned long port = digits > 0 && digits <= 5 && text[digits] == '\0' ? strtoul(text, NULL, 10)
+                                                                           : UINT16_MAX + 1ul;
 
-    if (*text == '\0' || strlen(text) > 5 || strspn(text, "0123456789") != strlen(text))
-        return "the port is a number from 0 to 65535";
-    for (; *text; text++)
-        port = port * 10 + (unsigned long)(*text - '0');
-    if (port > UINT16_MAX)
-        return "the port is a number from 0 to 65535";
+    if (port > UINT16_MAX || (port == 0 && use == URL_CONNECT))
+        return use == URL_CONNECT ? "the port is a number from 1 to 65535"
+                                  : "the port is a number from 0 to 65535";
     url->port = (uint16_t)port;
     return NULL;
 }
 
-static bool is_name(const char *host)
+static bool is_name(const char *host, enum url_use use)
 {
     for (const char *c = host; *c; c++)
-        if (!isalnum((unsigned char)*c) && *c != '-' && *c != '.' && *c != '_')
+        if (use == URL_CONNECT ? *c == ' ' : !isalnum((unsigned char)*c) && !strchr("-._", *c))
             return false;
-    return isalnum((unsigned char)*host);
+    return use == URL_CONNECT || isalnum((unsigned char)*host);
 }
 
 /* Digits and dots alone cannot be a name: 1.2.3 or 300.0.0.1 is a slip. */
-static const char *classify(struct url *url)
+static const char *classify(enum url_use use, struct url *url)
 {
     struct in_addr v4;
 
     if (inet_pton(AF_INET, url->host, &v4) == 1)
         url->kind = URL_HOST_V4;
-    else if (strspn(url->host, "0123456789.") == strlen(url->host))
+    else if (use == URL_LISTEN && strspn(url->host, "0123456789.") == strlen(url->host))
         return "this is not an IPv4 address";
-    else if (is_name(url->host))
+    else if (is_name(url->host, use))
         url->kind = URL_HOST_NAME;
     else
         return "the host is a name, an IPv4 address, or an IPv6 address in [brackets]";
@@ -67,9 +67,22 @@ static const char *set_host(struct url *url, const char *text, size_t length)
     return NULL;
 }
 
-static const char *parse_v6(const char *text, struct url *url, const char **rest)
+/* Who connects may say through which interface: [fe80::1%eth0]. */
+static bool is_v6(const char *host, enum url_use use)
 {
+    char address[INET6_ADDRSTRLEN];
     struct in6_addr v6;
+    size_t length = use == URL_CONNECT ? strcspn(host, "%") : strlen(host);
+
+    if (length >= sizeof address)
+        return false;
+    memcpy(address, host, length);
+    address[length] = '\0';
+    return inet_pton(AF_INET6, address, &v6) == 1;
+}
+
+static const char *parse_v6(const char *text, enum url_use use, struct url *url, const char **rest)
+{
     const char *close = strchr(text, ']');
     const char *wrong;
 
@@ -77,50 +90,59 @@ static const char *parse_v6(const char *text, struct url *url, const char **rest
         return "an IPv6 address ends with ]";
     if ((wrong = set_host(url, text + 1, (size_t)(close - text - 1))))
         return wrong;
-    if (inet_pton(AF_INET6, url->host, &v6) != 1)
+    if (!is_v6(url->host, use))
         return "between the brackets stands no IPv6 address";
     url->kind = URL_HOST_V6;
     *rest = close + 1;
     return NULL;
 }
 
-static const char *parse_name(const char *text, struct url *url, const char **rest)
+static const char *parse_name(const char *text, enum url_use use, struct url *url,
+                              const char **rest)
 {
     size_t length = strcspn(text, ":/?#@");
     const char *wrong = set_host(url, text, length);
 
     *rest = text + length;
-    return wrong ? wrong : classify(url);
+    return wrong ? wrong : classify(use, url);
 }
 
-static const char *parse_address(const char *text, struct url *url)
+/* A slash may end the whole. */
+static const char *parse_address(const char *text, enum url_use use, struct url *url)
 {
+    char address[URL_HOST_MAX + sizeof "[]:65535/"];
     const char *rest = NULL;
-    const char *wrong;
+    size_t length = strlen(text);
 
-    if (*text != '[' && strchr(text, ':') != strrchr(text, ':'))
+    if (length > 0 && text[length - 1] == '/')
+        length--;
+    if (length >= sizeof address)
+        return "the host is limited to 253 bytes";
+    memcpy(address, text, length);
+    address[length] = '\0';
+    if (*address != '[' && strchr(address, ':') != strrchr(address, ':'))
         return "an IPv6 address stands in brackets, as in ergon://[::1]:7466";
-    wrong = *text == '[' ? parse_v6(text, url, &rest) : parse_name(text, url, &rest);
+    const char *wrong =
+        *address == '[' ? parse_v6(address, use, url, &rest) : parse_name(address, use, url, &rest);
     if (wrong)
         return wrong;
-    if (strcmp(rest, "/") == 0)
-        rest = "";
     if (*rest == ':')
-        return parse_port(rest + 1, url);
+        return parse_port(rest + 1, use, url);
     url->port = url->scheme == URL_TLS ? URL_PORT_TLS : URL_PORT_TCP;
     return *rest == '\0' ? NULL : "nothing may follow the host but :PORT";
 }
 
-const char *url_parse(const char *text, struct url *url)
+const char *url_parse(const char *text, enum url_use use, struct url *url)
 {
     for (enum url_scheme s = URL_TCP; s <= URL_UNIX; s++) {
         size_t length = strlen(schemes[s]);
         if (strncmp(text, schemes[s], length) != 0)
             continue;
         *url = (struct url){.scheme = s};
-        return s == URL_UNIX ? parse_unix(text + length, url) : parse_address(text + length, url);
+        return s == URL_UNIX ? parse_unix(text + length, url)
+                             : parse_address(text + length, use, url);
     }
-    return "a URL begins with ergon://, ergons:// or unix://";
+    return "a server URL is ergon://host:port, ergons://host:port or unix:///path";
 }
 
 bool url_text(const struct url *url, char *buf, size_t size)

@@ -1,4 +1,4 @@
-#include "server/url.h"
+#include "base/url.h"
 
 #include <string.h>
 
@@ -8,14 +8,14 @@ static struct url good(const char *text)
 {
     struct url url;
 
-    assert_null(url_parse(text, &url));
+    assert_null(url_parse(text, URL_LISTEN, &url));
     return url;
 }
 
 static void bad(const char *text, const char *part)
 {
     struct url url;
-    const char *why = url_parse(text, &url);
+    const char *why = url_parse(text, URL_LISTEN, &url);
 
     if (!why || !strstr(why, part))
         fail_msg("%s: \"%s\" does not speak of \"%s\"", text, why ? why : "accepted", part);
@@ -60,6 +60,7 @@ static void takes_unix_paths(void **state)
     longest[8 + URL_PATH_MAX - 1] = 'a';
     bad(longest, "107 bytes");
     bad("unix://run/ergon.sock", "absolute");
+    bad("unix:///", "absolute");
 }
 
 static void refuses_the_rest(void **state)
@@ -69,9 +70,9 @@ static void refuses_the_rest(void **state)
     (void)state;
     memset(host + 8, 'a', 254);
     bad(host, "253 bytes");
-    bad("", "begins with");
-    bad("http://a", "begins with");
-    bad("127.0.0.1:7466", "begins with");
+    bad("", "a server URL is");
+    bad("http://a", "a server URL is");
+    bad("127.0.0.1:7466", "a server URL is");
     bad("ergon://", "host is missing");
     bad("ergon://:7466", "host is missing");
     bad("ergon://[]:1", "host is missing");
@@ -91,6 +92,37 @@ static void refuses_the_rest(void **state)
     bad("ergon://1.2.3:4", "not an IPv4 address");
     bad("ergon://a b:1", "the host is a name");
     bad("ergon://-a:1", "the host is a name");
+}
+
+static void who_connects_needs_a_port_and_leaves_names_to_the_resolver(void **state)
+{
+    static const char *const taken[] = {"ergon://127.0.0.1:1234", "ergons://[fe80::1]:9/",
+                                        "ergons://[fe80::1%eth0]", "ergon://127.1", "ergon://-a"};
+    static const char *const refused[] = {"",
+                                          "localhost:7466",
+                                          "http://localhost",
+                                          "ergon://",
+                                          "ergon://:7466",
+                                          "ergon://h:0",
+                                          "ergon://h:65536",
+                                          "ergon://h:",
+                                          "ergon://h:12x",
+                                          "ergon://a b",
+                                          "ergon://[::1",
+                                          "ergon://[::1]x",
+                                          "ergon://::1:7466",
+                                          "ergon://user@h",
+                                          "ergon://h/path",
+                                          "unix://relative",
+                                          "unix:///"};
+    struct url url;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        assert_null(url_parse(taken[i], URL_CONNECT, &url));
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        if (url_parse(refused[i], URL_CONNECT, &url) == NULL)
+            fail_msg("%s was taken", refused[i]);
 }
 
 static void writes_what_it_reads(void **state)
@@ -130,9 +162,13 @@ static void knows_what_is_local(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(takes_addresses_apart), cmocka_unit_test(knows_the_default_ports),
-        cmocka_unit_test(takes_unix_paths),      cmocka_unit_test(refuses_the_rest),
-        cmocka_unit_test(writes_what_it_reads),  cmocka_unit_test(knows_what_is_local),
+        cmocka_unit_test(takes_addresses_apart),
+        cmocka_unit_test(knows_the_default_ports),
+        cmocka_unit_test(takes_unix_paths),
+        cmocka_unit_test(refuses_the_rest),
+        cmocka_unit_test(who_connects_needs_a_port_and_leaves_names_to_the_resolver),
+        cmocka_unit_test(writes_what_it_reads),
+        cmocka_unit_test(knows_what_is_local),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,15 +4,18 @@
  *     ergons://[::]:7467        TLS; the port may be left out: 7467
  *     unix:///run/ergon.sock    a Unix socket, by absolute path
  *
- * Pure: nothing is resolved, no file is touched. */
-#ifndef ERGON_URL_H
-#define ERGON_URL_H
+ * Pure: nothing is resolved, no file is touched.  Any thread. */
+#ifndef ERGON_BASE_URL_H
+#define ERGON_BASE_URL_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum url_scheme { URL_TCP, URL_TLS, URL_UNIX };
+
+/* Who connects leaves it to the resolver what a host is, and needs a port. */
+enum url_use { URL_LISTEN, URL_CONNECT };
 
 enum url_host { URL_HOST_NAME, URL_HOST_V4, URL_HOST_V6 };
 
@@ -21,13 +24,13 @@ enum { URL_PORT_TCP = 7466, URL_PORT_TLS = 7467, URL_HOST_MAX = 253, URL_PATH_MA
 struct url {
     enum url_scheme scheme;
     enum url_host kind;          /* URL_TCP and URL_TLS */
-    char host[URL_HOST_MAX + 1]; /* without brackets; URL_TCP and URL_TLS */
-    uint16_t port;               /* 0: any free one; URL_TCP and URL_TLS */
-    char path[URL_PATH_MAX + 1]; /* URL_UNIX; fits sockaddr_un */
+    char host[URL_HOST_MAX + 1]; /* without brackets; empty for URL_UNIX */
+    uint16_t port;               /* 0: any free one (URL_LISTEN); URL_TCP and URL_TLS */
+    char path[URL_PATH_MAX + 1]; /* URL_UNIX, else empty; fits sockaddr_un */
 };
 
 /* NULL and *url filled, or a constant text that says what is wrong and what is expected. */
-const char *url_parse(const char *text, struct url *url);
+const char *url_parse(const char *text, enum url_use use, struct url *url);
 
 /* The whole URL, the port always written.  False when `size` is too small; 280 is always enough. */
 bool url_text(const struct url *url, char *buf, size_t size);

@@ -1,0 +1,43 @@
+#include "base/suggest.h"
+
+#include "tests/support/cmocka_env.h"
+
+static struct span nearest(const char *word, size_t edits)
+{
+    static const char *const names[] = {"ping", "info", "methods", "call", "watch", "wait"};
+    struct suggestion s = suggest_for(span_text(word), edits);
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        suggest_offer(&s, span_text(names[i]));
+    return s.name;
+}
+
+static void the_nearest_candidate_is_found(void **state)
+{
+    (void)state;
+    assert_true(span_is(nearest("pnig", 2), "ping"));
+    assert_true(span_is(nearest("method", 3), "methods"));
+    assert_true(span_is(nearest("cal", 1), "call"));
+    assert_true(span_is(nearest("wat", 2), "wait")); /* one edit; "watch" takes two */
+}
+
+static void what_is_too_far_is_no_likeness(void **state)
+{
+    char longer[SUGGEST_WORD_MAX + 2] = {0};
+
+    (void)state;
+    assert_int_equal(nearest("zzzz", 2).len, 0);
+    assert_int_equal(nearest("pnig", 1).len, 0);
+    assert_int_equal(nearest("", 2).len, 0);
+    memset(longer, 'x', sizeof longer - 1);
+    assert_int_equal(nearest(longer, 100).len, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_nearest_candidate_is_found),
+        cmocka_unit_test(what_is_too_far_is_no_likeness),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
