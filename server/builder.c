@@ -8,7 +8,7 @@
 
 #include <ergon/poller.h>
 
-#include "server/builder_ledger.h"
+#include "server/builder_jobs.h"
 #include "server/net/auth/principal.h"
 #include "server/plan.h"
 
@@ -185,7 +185,7 @@ static void share(struct topology *t, const struct config *c, struct registry *r
 {
     t->shared.registry = registry;
     t->shared.tasks = t->tasks;
-    t->shared.ledger = t->lasting.ledger;
+    t->shared.jobs = t->lasting.jobs;
     t->shared.has_store = t->lasting.store != NULL;
     t->shared.net_loops = t->nets;
     t->shared.loops = t->activators;

@@ -20,7 +20,7 @@ ergon_library(ergon_config
     DEPS ergon_proto ergon_runtime PkgConfig::YAML PkgConfig::SYSTEMD)
 
 ergon_library(ergon_server
-    SOURCES builder.c builder_ledger.c plan.c reload.c runners.c serve.c watchdog.c
+    SOURCES builder.c builder_jobs.c plan.c reload.c runners.c serve.c watchdog.c
     DEPS ergon_config ergon_rpc ergon_poller_libevent ergon_modules)
 
 ergon_program(ergond SOURCES main.c DEPS ergon_server)

@@ -94,9 +94,9 @@ struct executor_plan *plan_executors(const struct config *c, uint32_t loops, uin
     return plans;
 }
 
-struct ledger_options plan_ledger(const struct config *c)
+struct jobs_options plan_jobs(const struct config *c)
 {
-    return (struct ledger_options){
+    return (struct jobs_options){
         .tasks_max = c->tasks.max,
         .bytes_max = c->tasks.bytes,
         .kept_bytes_max = c->tasks.kept_bytes,
@@ -107,12 +107,12 @@ struct ledger_options plan_ledger(const struct config *c)
     };
 }
 
-struct ledger_tenant *plan_tenants(const struct config *c)
+struct jobs_tenant *plan_tenants(const struct config *c)
 {
-    struct ledger_tenant *tenants = calloc(c->tenant_count + 1, sizeof *tenants);
+    struct jobs_tenant *tenants = calloc(c->tenant_count + 1, sizeof *tenants);
 
     for (size_t i = 0; tenants && i < c->tenant_count; i++)
-        tenants[i] = (struct ledger_tenant){c->tenants[i].name, c->tenants[i].weight};
+        tenants[i] = (struct jobs_tenant){c->tenants[i].name, c->tenants[i].weight};
     return tenants;
 }
 

@@ -3,7 +3,7 @@
 #define ERGON_PLAN_H
 
 #include "server/config.h"
-#include "server/ledger/ledger.h"
+#include "server/jobs/jobs.h"
 #include "server/net/net.h"
 #include "server/tasks/tasks.h"
 
@@ -24,10 +24,10 @@ bool plan_listener(const struct config *c, const struct config_listener *l,
                    struct listener_options *out);
 
 /* The limits of tasks that last; what it stands on is the caller's to fill in. */
-struct ledger_options plan_ledger(const struct config *c);
+struct jobs_options plan_jobs(const struct config *c);
 
 /* As many as the configuration names, malloc'ed; the names are borrowed.  NULL without memory. */
-struct ledger_tenant *plan_tenants(const struct config *c);
+struct jobs_tenant *plan_tenants(const struct config *c);
 
 /* Auto becomes sleep where no processor is to spare.  Reads files: call it at the start. */
 enum idle_mode plan_idle(const struct config *c);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "proto/encoder.h"
-#include "server/ledger/ids.h"
+#include "server/jobs/core/ids.h"
 
 enum ask_tag { TAG_ASK = 1, TAG_POLL = 2 };
 enum {
@@ -14,24 +14,24 @@ enum {
 static const char event_method[] = "task.event";
 
 /* One block: orders, ids, the principal's name, the parameters. */
-static bool ask_memory(struct ask_build *b, struct rpc_request *rq, uint32_t orders)
+static bool ask_memory(struct operation_build *b, struct rpc_request *rq, uint32_t orders)
 {
     const struct principal *who = conn_principal(rq->conn);
     const char *name = who ? principal_name(who) : "";
     size_t name_len = strlen(name), ids = rq->params.len / ID_BYTES_MIN + 1;
     size_t in_list = orders == 1 ? 0 : orders;
-    size_t fixed = in_list * sizeof(struct order) + ids * sizeof(uint64_t);
-    struct ask *a = b->ask;
-    uint8_t *at = ask_room(a, fixed + name_len + rq->params.len);
+    size_t fixed = in_list * sizeof(struct job_spec) + ids * sizeof(uint64_t);
+    struct operation *op = b->op;
+    uint8_t *at = operation_room(op, fixed + name_len + rq->params.len);
 
     if (!at)
         return false;
-    a->orders = orders == 1 ? &a->order : (struct order *)at;
-    b->ids = a->ids = (uint64_t *)(at + in_list * sizeof(struct order));
+    op->specs = orders == 1 ? &op->spec : (struct job_spec *)at;
+    b->ids = op->ids = (uint64_t *)(at + in_list * sizeof(struct job_spec));
     at += fixed;
     memcpy(at, name, name_len);
-    a->principal = span_of(at, name_len);
-    a->confined = who && !principal_may(who, span_text("task.any"));
+    op->principal = span_of(at, name_len);
+    op->confined = who && !principal_may(who, span_text("task.any"));
     at += name_len;
     if (rq->params.len > 0)
         memcpy(at, rq->params.at, rq->params.len);
@@ -39,35 +39,37 @@ static bool ask_memory(struct ask_build *b, struct rpc_request *rq, uint32_t ord
     return true;
 }
 
-bool ask_begin(struct ask_build *b, struct rpc_request *rq, enum ask_verb verb, uint32_t orders)
+bool operation_begin(struct operation_build *b, struct rpc_request *rq, enum operation_kind verb,
+                     uint32_t orders)
 {
-    *b = (struct ask_build){.rq = rq, .ask = ask_new(ledger_asks(rq->loop->door), verb)};
-    if (b->ask && ask_memory(b, rq, orders)) {
-        b->ask->order_count = orders;
+    *b = (struct operation_build){.rq = rq,
+                                  .op = operation_new(jobs_operations(rq->loop->door), verb)};
+    if (b->op && ask_memory(b, rq, orders)) {
+        b->op->spec_count = orders;
         return true;
     }
-    if (b->ask)
-        ask_free(b->ask);
+    if (b->op)
+        operation_free(b->op);
     rpc_refuse(rq, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
     return false;
 }
 
-void ask_abort(struct ask_build *b)
+void operation_abort(struct operation_build *b)
 {
-    ask_free(b->ask);
+    operation_free(b->op);
 }
 
-void ask_send(struct ask_build *b, bool poll)
+void operation_send(struct operation_build *b, bool poll)
 {
     struct rpc_request *rq = b->rq;
-    struct call *c = &b->ask->call;
+    struct call *c = &b->op->call;
 
     if (poll && conn_polls(rq->conn) >= POLLS_MAX) {
         rpc_refuse(rq, ERGON_E_BUSY,
                    "%d requests of this connection wait already; wait for several "
                    "ids in one",
                    POLLS_MAX);
-        ask_abort(b);
+        operation_abort(b);
         return;
     }
     c->owner = rq->conn;
@@ -78,38 +80,38 @@ void ask_send(struct ask_build *b, bool poll)
         memcpy(c->msgid, rq->msgid.at, rq->msgid.len);
     call_link(c);
     conn_call_began(rq->conn, !poll);
-    b->ask->loop = rq->loop;
-    ledger_give(rq->loop->door, b->ask);
+    b->op->loop = rq->loop;
+    jobs_give(rq->loop->door, b->op);
 }
 
-static bool read_id(struct ask_build *b)
+static bool read_id(struct operation_build *b)
 {
     struct span text;
-    struct ask *a = b->ask;
-    return read_text(&b->r, &text) && id_parse(text, &a->ids[a->id_count++]);
+    struct operation *op = b->op;
+    return read_text(&b->r, &text) && id_parse(text, &op->ids[op->id_count++]);
 }
 
-static bool refuse(struct ask_build *b, const char *usage)
+static bool refuse(struct operation_build *b, const char *usage)
 {
     rpc_refuse(b->rq, ERGON_E_BAD_PARAMS, "%s; an id is the text that task.submit answered", usage);
     return false;
 }
 
-bool ask_read_id(struct ask_build *b, const char *usage)
+bool operation_read_id(struct operation_build *b, const char *usage)
 {
     return (b->count > 0 && read_id(b)) || refuse(b, usage);
 }
 
-bool ask_read_ids(struct ask_build *b, const char *usage)
+bool operation_read_ids(struct operation_build *b, const char *usage)
 {
     uint32_t count;
 
     if (b->count == 0)
         return refuse(b, usage);
     if (!read_array(&b->r, &count))
-        return ask_read_id(b, usage);
-    if (count == 0 || count > ASK_IDS_MAX) {
-        rpc_refuse(b->rq, ERGON_E_BAD_PARAMS, "%s; 1 to %d ids", usage, ASK_IDS_MAX);
+        return operation_read_id(b, usage);
+    if (count == 0 || count > OPERATION_IDS_MAX) {
+        rpc_refuse(b->rq, ERGON_E_BAD_PARAMS, "%s; 1 to %d ids", usage, OPERATION_IDS_MAX);
         return false;
     }
     for (uint32_t i = 0; i < count; i++)
@@ -118,54 +120,54 @@ bool ask_read_ids(struct ask_build *b, const char *usage)
     return true;
 }
 
-bool call_is_ask(const struct call *call)
+bool call_is_operation(const struct call *call)
 {
     return call->tag & TAG_ASK;
 }
 
-void ask_give_up(struct rpc_loop *loop, struct call *call)
+void operation_give_up(struct rpc_loop *loop, struct call *call)
 {
-    struct ask *a = ao_of(call, struct ask, call);
+    struct operation *op = ao_of(call, struct operation, call);
 
     call_unlink(call);
-    ledger_drop(loop->door, a);
+    jobs_drop(loop->door, op);
 }
 
-void ask_cancel(struct rpc_loop *loop, struct call *call)
+void operation_cancel(struct rpc_loop *loop, struct call *call)
 {
     if (call->msgid_len > 0)
         answer_error(call->owner, span_of(call->msgid, call->msgid_len), ERGON_E_CANCELLED, NULL,
                      (struct span){0});
-    ask_give_up(loop, call);
+    operation_give_up(loop, call);
 }
 
-static void answer(struct rpc_loop *loop, struct ask *a)
+static void answer(struct rpc_loop *loop, struct operation *op)
 {
-    struct connection *c = a->call.owner;
-    struct span msgid = span_of(a->call.msgid, a->call.msgid_len);
+    struct connection *c = op->call.owner;
+    struct span msgid = span_of(op->call.msgid, op->call.msgid_len);
 
-    if (a->error == ERGON_OK) {
-        struct span result = ask_result(a);
+    if (op->error == ERGON_OK) {
+        struct span result = operation_result(op);
         answer_result(c, msgid, result.len > 0 ? result : span_text("\xc0"));
         return;
     }
     counter_add(&loop->stats.refused, 1);
-    answer_error(c, msgid, a->error, a->code[0] ? a->code : NULL, span_text(a->text));
+    answer_error(c, msgid, op->error, op->code[0] ? op->code : NULL, span_text(op->text));
 }
 
-void rpc_ask_answered(void *arg, struct ask *a)
+void rpc_operation_answered(void *arg, struct operation *op)
 {
-    struct connection *c = a->call.owner;
-    bool counted = !(a->call.tag & TAG_POLL);
+    struct connection *c = op->call.owner;
+    bool counted = !(op->call.tag & TAG_POLL);
 
-    if (a->result.failed && a->error == ERGON_OK)
-        a->error = ERGON_E_MEMORY;
-    if (!a->gone) {
-        call_unlink(&a->call);
-        if (a->call.msgid_len > 0)
-            answer(arg, a);
+    if (op->result.failed && op->error == ERGON_OK)
+        op->error = ERGON_E_MEMORY;
+    if (!op->gone) {
+        call_unlink(&op->call);
+        if (op->call.msgid_len > 0)
+            answer(arg, op);
     }
-    ask_free(a);
+    operation_free(op);
     conn_call_ended(c, counted);
 }
 
@@ -189,13 +191,13 @@ static void notify(struct connection *c, struct span params)
     conn_commit(c, p);
 }
 
-void rpc_ask_pushed(void *arg, struct ask_push *push)
+void rpc_operation_pushed(void *arg, struct operation_push *push)
 {
     struct span message = pack_bytes(&push->message);
 
     (void)arg;
-    if (!push->ask->gone && message.len > 0)
-        notify(push->ask->call.owner, message);
+    if (!push->op->gone && message.len > 0)
+        notify(push->op->call.owner, message);
     pack_fini(&push->message);
     free(push);
 }

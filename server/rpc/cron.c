@@ -1,12 +1,12 @@
 /* The namespace cron.*: tasks by calendar. */
-#include "server/ledger/cron_options.h"
+#include "server/jobs/cron/cron_options.h"
 #include "server/rpc/orders.h"
 
 static const char put_usage[] =
     "cron.put takes [name, schedule, method, [params], {zone, jitter, catch_up, overlap, and "
     "options of its tasks}]; a name is UTF-8";
 
-static bool read_names(struct ask_build *b, struct cron_order *c)
+static bool read_names(struct operation_build *b, struct cron_spec *c)
 {
     if (b->count >= 3 && b->count <= 5 && option_name(&b->r, &c->name) &&
         read_text(&b->r, &c->schedule) && read_text(&b->r, &c->task.method) &&
@@ -16,56 +16,56 @@ static bool read_names(struct ask_build *b, struct cron_order *c)
     return false;
 }
 
-static bool read_options(struct ask_build *b, struct cron_order *c)
+static bool read_options(struct operation_build *b, struct cron_spec *c)
 {
     char error[200];
 
     if (b->count < 5 || cron_read_options(&b->r, c, error, sizeof error))
-        return order_may_share(b, &c->task);
+        return spec_may_share(b, &c->task);
     rpc_refuse(b->rq, ERGON_E_BAD_PARAMS, "%s", error);
     return false;
 }
 
 static void serve_put(struct rpc_request *rq)
 {
-    struct ask_build b;
+    struct operation_build b;
 
-    if (!ask_begin(&b, rq, ASK_CRON_PUT, 0))
+    if (!operation_begin(&b, rq, OPERATION_CRON_PUT, 0))
         return;
-    struct cron_order *c = &b.ask->cron;
-    order_defaults(&b, &c->task);
-    if (read_names(&b, c) && order_may_run(&b, c->task.method) && read_options(&b, c))
-        ask_send(&b, false);
+    struct cron_spec *c = &b.op->cron;
+    spec_defaults(&b, &c->task);
+    if (read_names(&b, c) && spec_may_run(&b, c->task.method) && read_options(&b, c))
+        operation_send(&b, false);
     else
-        ask_abort(&b);
+        operation_abort(&b);
 }
 
 static void serve_list(struct rpc_request *rq)
 {
-    struct ask_build b;
+    struct operation_build b;
 
-    if (!ask_begin(&b, rq, ASK_CRON_LIST, 0))
+    if (!operation_begin(&b, rq, OPERATION_CRON_LIST, 0))
         return;
     if (b.count == 0) {
-        ask_send(&b, false);
+        operation_send(&b, false);
         return;
     }
     rpc_refuse(rq, ERGON_E_BAD_PARAMS, "cron.list takes []");
-    ask_abort(&b);
+    operation_abort(&b);
 }
 
 static void serve_delete(struct rpc_request *rq)
 {
-    struct ask_build b;
+    struct operation_build b;
 
-    if (!ask_begin(&b, rq, ASK_CRON_DELETE, 0))
+    if (!operation_begin(&b, rq, OPERATION_CRON_DELETE, 0))
         return;
-    if (b.count == 1 && option_name(&b.r, &b.ask->name)) {
-        ask_send(&b, false);
+    if (b.count == 1 && option_name(&b.r, &b.op->name)) {
+        operation_send(&b, false);
         return;
     }
     rpc_refuse(rq, ERGON_E_BAD_PARAMS, "cron.delete takes [name]");
-    ask_abort(&b);
+    operation_abort(&b);
 }
 
 static const struct rpc_method methods[] = {

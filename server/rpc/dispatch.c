@@ -98,8 +98,8 @@ static void on_gone(void *arg, struct connection *c)
     struct call **calls = (struct call **)conn_user(c);
 
     while (*calls)
-        if (call_is_ask(*calls))
-            ask_give_up(loop, *calls);
+        if (call_is_operation(*calls))
+            operation_give_up(loop, *calls);
         else
             home_abandon(loop->home, *calls);
 }

@@ -52,7 +52,7 @@ static void pack_tasks(struct pack *p, const struct tasks_info *t)
     pack_key_uint(p, "refused", t->busy_refused);
 }
 
-static void pack_kept(struct pack *p, const struct ledger_info *l)
+static void pack_kept(struct pack *p, const struct jobs_info *l)
 {
     pack_str(p, "kept");
     pack_map(p, 7);
@@ -63,12 +63,12 @@ static void pack_kept(struct pack *p, const struct ledger_info *l)
     pack_key_uint(p, "retries", l->retries);
     pack_key_uint(p, "fenced", l->fenced);
     pack_str(p, "states");
-    pack_map(p, LEDGER_STATE_COUNT);
-    for (unsigned i = 0; i < LEDGER_STATE_COUNT; i++)
-        pack_key_uint(p, ledger_state_names[i], l->by_state[i]);
+    pack_map(p, JOB_STATE_COUNT);
+    for (unsigned i = 0; i < JOB_STATE_COUNT; i++)
+        pack_key_uint(p, job_state_names[i], l->by_state[i]);
 }
 
-static void pack_store(struct pack *p, const struct ledger_info *l)
+static void pack_store(struct pack *p, const struct jobs_info *l)
 {
     pack_str(p, "store");
     if (!l->has_store) {
@@ -88,11 +88,11 @@ static void serve_info(struct rpc_request *rq)
 {
     const struct rpc_shared *s = rq->loop->shared;
     struct tasks_info tasks;
-    struct ledger_info kept;
+    struct jobs_info kept;
     struct pack p;
 
     tasks_info(s->tasks, &tasks);
-    ledger_info(s->ledger, &kept);
+    jobs_info(s->jobs, &kept);
     pack_init(&p);
     pack_map(&p, 12);
     pack_key_str(&p, "server", "ergon");

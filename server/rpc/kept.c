@@ -1,5 +1,5 @@
 /* The namespace task.*, what is asked of tasks that the server keeps. */
-#include "server/ledger/ids.h"
+#include "server/jobs/core/ids.h"
 #include "server/rpc/orders.h"
 
 static const ao_time poll_time = AO_S(8); /* less than the ten seconds that common clients wait */
@@ -15,7 +15,7 @@ static bool read_poll(struct reader *r, void *out)
 #define EXPECTS_POLL "a duration of at most an hour: milliseconds, or text such as \"5s\""
 
 /* The map behind the ids. */
-static bool read_options(struct ask_build *b, const struct option *options, uint32_t count)
+static bool read_options(struct operation_build *b, const struct option *options, uint32_t count)
 {
     if (b->count <= 2)
         return b->count < 2 || options_read(b->rq, &b->r, options, count);
@@ -24,117 +24,118 @@ static bool read_options(struct ask_build *b, const struct option *options, uint
 }
 
 /* [id, {options}] or [ids, {options}]: reads the options, and sends. */
-static void send_with(struct ask_build *b, const struct option *options, uint32_t count, bool poll)
+static void send_with(struct operation_build *b, const struct option *options, uint32_t count,
+                      bool poll)
 {
     if (read_options(b, options, count))
-        ask_send(b, poll);
+        operation_send(b, poll);
     else
-        ask_abort(b);
+        operation_abort(b);
 }
 
 /* [id] */
-static void serve_id(struct rpc_request *rq, enum ask_verb verb, const char *usage)
+static void serve_id(struct rpc_request *rq, enum operation_kind verb, const char *usage)
 {
-    struct ask_build b;
+    struct operation_build b;
 
-    if (!ask_begin(&b, rq, verb, 0))
+    if (!operation_begin(&b, rq, verb, 0))
         return;
-    if (ask_read_id(&b, usage))
+    if (operation_read_id(&b, usage))
         send_with(&b, NULL, 0, false);
     else
-        ask_abort(&b);
+        operation_abort(&b);
 }
 
 static void serve_get(struct rpc_request *rq)
 {
-    struct ask_build b;
+    struct operation_build b;
 
-    if (!ask_begin(&b, rq, ASK_GET, 0))
+    if (!operation_begin(&b, rq, OPERATION_GET, 0))
         return;
-    b.ask->with_result = true;
+    b.op->with_result = true;
     const struct option options[] = {
-        {"result", option_flag, &b.ask->with_result, "true or false"},
-        {"history", option_flag, &b.ask->with_history, "true or false"},
+        {"result", option_flag, &b.op->with_result, "true or false"},
+        {"history", option_flag, &b.op->with_history, "true or false"},
     };
-    if (ask_read_id(&b, "task.get takes [id, {result, history}]"))
+    if (operation_read_id(&b, "task.get takes [id, {result, history}]"))
         send_with(&b, options, 2, false);
     else
-        ask_abort(&b);
+        operation_abort(&b);
 }
 
 static void serve_wait(struct rpc_request *rq)
 {
-    struct ask_build b;
+    struct operation_build b;
 
-    if (!ask_begin(&b, rq, ASK_WAIT, 0))
+    if (!operation_begin(&b, rq, OPERATION_WAIT, 0))
         return;
-    b.ask->with_result = true;
-    b.ask->timeout = poll_time;
+    b.op->with_result = true;
+    b.op->timeout = poll_time;
     const struct option options[] = {
-        {"timeout", read_poll, &b.ask->timeout, EXPECTS_POLL},
-        {"any", option_flag, &b.ask->any, "true or false"},
-        {"result", option_flag, &b.ask->with_result, "true or false"},
+        {"timeout", read_poll, &b.op->timeout, EXPECTS_POLL},
+        {"any", option_flag, &b.op->any, "true or false"},
+        {"result", option_flag, &b.op->with_result, "true or false"},
     };
-    if (ask_read_ids(&b, "task.wait takes [id or [ids], {timeout, any, result}]"))
+    if (operation_read_ids(&b, "task.wait takes [id or [ids], {timeout, any, result}]"))
         send_with(&b, options, 3, true);
     else
-        ask_abort(&b);
+        operation_abort(&b);
 }
 
 /* A watcher that is pushed to waits as long as the task lives, unless it says otherwise. */
-static void send_watch(struct ask_build *b, bool given)
+static void send_watch(struct operation_build *b, bool given)
 {
-    struct ask *a = b->ask;
+    struct operation *op = b->op;
 
-    if (a->push && !conn_mode(b->rq->conn)->push) {
+    if (op->push && !conn_mode(b->rq->conn)->push) {
         rpc_refuse(b->rq, ERGON_E_BAD_PARAMS,
                    "push is for connections that said server.hello [{push: true}]");
-        ask_abort(b);
+        operation_abort(b);
         return;
     }
     if (!given)
-        a->timeout = a->push ? AO_NEVER : poll_time;
-    if (a->max > EVENTS_MOST)
-        a->max = EVENTS_MOST;
-    ask_send(b, true);
+        op->timeout = op->push ? AO_NEVER : poll_time;
+    if (op->max > EVENTS_MOST)
+        op->max = EVENTS_MOST;
+    operation_send(b, true);
 }
 
 static void serve_watch(struct rpc_request *rq)
 {
-    struct ask_build b;
+    struct operation_build b;
 
-    if (!ask_begin(&b, rq, ASK_WATCH, 0))
+    if (!operation_begin(&b, rq, OPERATION_WATCH, 0))
         return;
-    struct ask *a = b.ask;
-    a->from = 1;
-    a->max = EVENTS;
-    a->timeout = AO_NEVER;
+    struct operation *op = b.op;
+    op->from = 1;
+    op->max = EVENTS;
+    op->timeout = AO_NEVER;
     const struct option options[] = {
-        {"from", option_count, &a->from, "the number of an event, from 1"},
-        {"max", option_count, &a->max, "a number from 1"},
-        {"timeout", read_poll, &a->timeout, EXPECTS_POLL},
-        {"push", option_flag, &a->push, "true or false"},
+        {"from", option_count, &op->from, "the number of an event, from 1"},
+        {"max", option_count, &op->max, "a number from 1"},
+        {"timeout", read_poll, &op->timeout, EXPECTS_POLL},
+        {"push", option_flag, &op->push, "true or false"},
     };
-    if (!ask_read_id(&b, "task.watch takes [id, {from, max, timeout, push}]") ||
+    if (!operation_read_id(&b, "task.watch takes [id, {from, max, timeout, push}]") ||
         !read_options(&b, options, 4))
-        ask_abort(&b);
+        operation_abort(&b);
     else
-        send_watch(&b, a->timeout != AO_NEVER);
+        send_watch(&b, op->timeout != AO_NEVER);
 }
 
 static void serve_cancel(struct rpc_request *rq)
 {
-    serve_id(rq, ASK_CANCEL, "task.cancel takes [id]");
+    serve_id(rq, OPERATION_CANCEL, "task.cancel takes [id]");
 }
 
 static void serve_retry(struct rpc_request *rq)
 {
-    serve_id(rq, ASK_RETRY, "task.retry takes [id]");
+    serve_id(rq, OPERATION_RETRY, "task.retry takes [id]");
 }
 
 static void serve_explain(struct rpc_request *rq)
 {
-    serve_id(rq, ASK_EXPLAIN, "task.explain takes [id]");
+    serve_id(rq, OPERATION_EXPLAIN, "task.explain takes [id]");
 }
 
 static bool read_state(struct reader *r, void *out)
@@ -144,8 +145,8 @@ static bool read_state(struct reader *r, void *out)
 
     if (!read_text(r, &name))
         return false;
-    for (int s = 0; s < LEDGER_STATE_COUNT; s++)
-        if (span_is(name, ledger_state_names[s])) {
+    for (int s = 0; s < JOB_STATE_COUNT; s++)
+        if (span_is(name, job_state_names[s])) {
             *(int *)out = s;
             return true;
         }
@@ -170,11 +171,11 @@ static bool read_cursor(struct reader *r, void *out)
 
 static void serve_list(struct rpc_request *rq)
 {
-    struct ask_build b;
+    struct operation_build b;
 
-    if (!ask_begin(&b, rq, ASK_LIST, 0))
+    if (!operation_begin(&b, rq, OPERATION_LIST, 0))
         return;
-    struct ask_filter *f = &b.ask->filter;
+    struct job_filter *f = &b.op->filter;
     f->state = -1;
     f->max = PAGE;
     const struct option options[] = {
@@ -190,7 +191,7 @@ static void serve_list(struct rpc_request *rq)
     if (b.count > 1 || (b.count == 1 && !options_read(rq, &b.r, options, 8))) {
         if (b.count > 1)
             rpc_refuse(rq, ERGON_E_BAD_PARAMS, "task.list takes [{options}]");
-        ask_abort(&b);
+        operation_abort(&b);
         return;
     }
     f->has_method = f->method.len > 0;
@@ -198,7 +199,7 @@ static void serve_list(struct rpc_request *rq)
     f->has_key = f->key.len > 0;
     if (f->max > PAGE_MOST)
         f->max = PAGE_MOST;
-    ask_send(&b, false);
+    operation_send(&b, false);
 }
 
 static const struct rpc_method methods[] = {

@@ -3,19 +3,19 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void order_defaults(const struct ask_build *b, struct order *o)
+void spec_defaults(const struct operation_build *b, struct job_spec *spec)
 {
-    order_init(o);
-    o->params = span_text("\xc0");
-    o->tenant = b->ask->principal;
-    o->confined = b->ask->confined;
-    bool lasts = b->ask->verb != ASK_CALL && b->rq->loop->shared->has_store;
-    o->durable = lasts ? LEDGER_FSYNC : LEDGER_NONE;
-    if (b->ask->verb == ASK_CALL)
-        o->keep = 0; /* its answer is all that is wanted */
+    job_spec_init(spec);
+    spec->params = span_text("\xc0");
+    spec->tenant = b->op->principal;
+    spec->confined = b->op->confined;
+    bool lasts = b->op->verb != OPERATION_CALL && b->rq->loop->shared->has_store;
+    spec->durable = lasts ? DURABLE_FSYNC : DURABLE_NONE;
+    if (b->op->verb == OPERATION_CALL)
+        spec->keep = 0; /* its answer is all that is wanted */
 }
 
-bool order_refuse(struct ask_build *b, enum ergon_error error, const char *format, ...)
+bool spec_refuse(struct operation_build *b, enum ergon_error error, const char *format, ...)
 {
     char text[400];
     va_list args;
@@ -30,42 +30,42 @@ bool order_refuse(struct ask_build *b, enum ergon_error error, const char *forma
     return false;
 }
 
-bool order_may_run(struct ask_build *b, struct span method)
+bool spec_may_run(struct operation_build *b, struct span method)
 {
     if (!rpc_admit(b->rq, method, RPC_GUARDED))
         return false;
     if (rpc_find_handler(b->rq->loop, method))
         return true;
-    return order_refuse(b, ERGON_E_NO_METHOD,
-                        "no handler \"%.*s\"; server.methods lists what there is",
-                        (int)(method.len < 256 ? method.len : 256), (const char *)method.at);
+    return spec_refuse(b, ERGON_E_NO_METHOD,
+                       "no handler \"%.*s\"; server.methods lists what there is",
+                       (int)(method.len < 256 ? method.len : 256), (const char *)method.at);
 }
 
-bool order_may_share(struct ask_build *b, const struct order *o)
+bool spec_may_share(struct operation_build *b, const struct job_spec *spec)
 {
-    const struct ask *a = b->ask;
+    const struct operation *op = b->op;
 
-    if (!a->confined || span_equal(o->tenant, a->principal))
+    if (!op->confined || span_equal(spec->tenant, op->principal))
         return true;
-    return order_refuse(b, ERGON_E_DENIED,
-                        "%.*s may not submit for another tenant: leave `tenant` out, or have "
-                        "\"task.any\" added to what it may call",
-                        (int)a->principal.len, (const char *)a->principal.at);
+    return spec_refuse(b, ERGON_E_DENIED,
+                       "%.*s may not submit for another tenant: leave `tenant` out, or have "
+                       "\"task.any\" added to what it may call",
+                       (int)op->principal.len, (const char *)op->principal.at);
 }
 
-bool order_options(struct ask_build *b, struct order *o, const struct order_more *more)
+bool spec_options(struct operation_build *b, struct job_spec *spec, const struct spec_extra *more)
 {
     char error[200];
 
-    if (order_read_options(&b->r, o, &b->ids, more, error, sizeof error))
-        return order_may_share(b, o);
-    return order_refuse(b, ERGON_E_BAD_PARAMS, "%s", error);
+    if (spec_read_options(&b->r, spec, &b->ids, more, error, sizeof error))
+        return spec_may_share(b, spec);
+    return spec_refuse(b, ERGON_E_BAD_PARAMS, "%s", error);
 }
 
-bool order_read(struct ask_build *b, struct order *o, uint32_t count, const char *usage)
+bool spec_read(struct operation_build *b, struct job_spec *spec, uint32_t count, const char *usage)
 {
-    if (count < 1 || count > 3 || !read_text(&b->r, &o->method) ||
-        (count > 1 && !read_any(&b->r, &o->params)))
-        return order_refuse(b, ERGON_E_BAD_PARAMS, "%s", usage);
-    return order_may_run(b, o->method) && (count < 3 || order_options(b, o, NULL));
+    if (count < 1 || count > 3 || !read_text(&b->r, &spec->method) ||
+        (count > 1 && !read_any(&b->r, &spec->params)))
+        return spec_refuse(b, ERGON_E_BAD_PARAMS, "%s", usage);
+    return spec_may_run(b, spec->method) && (count < 3 || spec_options(b, spec, NULL));
 }

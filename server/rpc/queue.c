@@ -1,62 +1,62 @@
 /* The namespace queue.*, and server.audit. */
 #include "server/rpc/orders.h"
 
-static void serve_plain(struct rpc_request *rq, enum ask_verb verb, const char *usage)
+static void serve_plain(struct rpc_request *rq, enum operation_kind verb, const char *usage)
 {
-    struct ask_build b;
+    struct operation_build b;
 
-    if (!ask_begin(&b, rq, verb, 0))
+    if (!operation_begin(&b, rq, verb, 0))
         return;
     if (b.count == 0) {
-        ask_send(&b, false);
+        operation_send(&b, false);
         return;
     }
     rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s", usage);
-    ask_abort(&b);
+    operation_abort(&b);
 }
 
-static void serve_named(struct rpc_request *rq, enum ask_verb verb, const char *usage)
+static void serve_named(struct rpc_request *rq, enum operation_kind verb, const char *usage)
 {
-    struct ask_build b;
+    struct operation_build b;
 
-    if (!ask_begin(&b, rq, verb, 0))
+    if (!operation_begin(&b, rq, verb, 0))
         return;
-    if (b.count == 1 && option_name(&b.r, &b.ask->name)) {
-        ask_send(&b, false);
+    if (b.count == 1 && option_name(&b.r, &b.op->name)) {
+        operation_send(&b, false);
         return;
     }
     rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s", usage);
-    ask_abort(&b);
+    operation_abort(&b);
 }
 
 static void serve_list(struct rpc_request *rq)
 {
-    serve_plain(rq, ASK_QUEUE_LIST, "queue.list takes []");
+    serve_plain(rq, OPERATION_QUEUE_LIST, "queue.list takes []");
 }
 
 static void serve_explain(struct rpc_request *rq)
 {
-    serve_named(rq, ASK_QUEUE_EXPLAIN, "queue.explain takes [method]");
+    serve_named(rq, OPERATION_QUEUE_EXPLAIN, "queue.explain takes [method]");
 }
 
 static void serve_pause(struct rpc_request *rq)
 {
-    serve_named(rq, ASK_QUEUE_PAUSE, "queue.pause takes [method]");
+    serve_named(rq, OPERATION_QUEUE_PAUSE, "queue.pause takes [method]");
 }
 
 static void serve_resume(struct rpc_request *rq)
 {
-    serve_named(rq, ASK_QUEUE_RESUME, "queue.resume takes [method]");
+    serve_named(rq, OPERATION_QUEUE_RESUME, "queue.resume takes [method]");
 }
 
 static void serve_drain(struct rpc_request *rq)
 {
-    serve_named(rq, ASK_QUEUE_DRAIN, "queue.drain takes [method]");
+    serve_named(rq, OPERATION_QUEUE_DRAIN, "queue.drain takes [method]");
 }
 
 static void serve_audit(struct rpc_request *rq)
 {
-    serve_plain(rq, ASK_AUDIT, "server.audit takes []");
+    serve_plain(rq, OPERATION_AUDIT, "server.audit takes []");
 }
 
 static const struct rpc_method methods[] = {

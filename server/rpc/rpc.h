@@ -9,7 +9,7 @@
 #ifndef ERGON_RPC_RPC_H
 #define ERGON_RPC_RPC_H
 
-#include "server/ledger/ledger.h"
+#include "server/jobs/jobs.h"
 #include "server/net/net.h"
 #include "base/counter.h"
 #include "server/tasks/tasks.h"
@@ -25,7 +25,7 @@ struct rpc_shared {
     struct net_limits limits;
     ao_time started;  /* of ao_clock_monotonic */
     const char *idle; /* name of the idle mode */
-    struct ledger *ledger;
+    struct jobs *jobs;
     bool has_store;        /* what is submitted can be durable */
     _Atomic bool draining; /* a figure for server.info: written once by the main thread, relaxed on
                               both sides */
@@ -40,7 +40,7 @@ struct rpc_method;
 struct rpc_loop {
     const struct rpc_shared *shared;
     struct home *home;
-    struct ledger_door *door; /* its callbacks are those of asks.h */
+    struct jobs_channel *door; /* its callbacks are those of asks.h */
     struct activator *activator;
     struct method *recent; /* that was called last: the next call is likely the same; NULL: none */
     const struct rpc_method *recent_own; /* likewise, of the server's own */

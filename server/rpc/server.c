@@ -134,8 +134,8 @@ static void serve_cancel(struct rpc_request *rq)
         return;
     }
     struct call *call = call_of_msgid(*conn_user(rq->conn), msgid);
-    if (call && call_is_ask(call))
-        ask_cancel(rq->loop, call);
+    if (call && call_is_operation(call))
+        operation_cancel(rq->loop, call);
     else if (call)
         home_cancel(rq->loop->home, call);
     rpc_answer(rq, span_text(call ? "\xc3" : "\xc2"));

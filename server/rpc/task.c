@@ -48,17 +48,17 @@ static void start_short(struct rpc_request *rq, const struct short_call *call)
                    call->within >= AO_NEVER - now ? AO_NEVER : now + call->within);
 }
 
-static void serve_one(struct rpc_request *rq, enum ask_verb verb, const char *usage)
+static void serve_one(struct rpc_request *rq, enum operation_kind verb, const char *usage)
 {
-    struct ask_build b;
+    struct operation_build b;
 
-    if (!ask_begin(&b, rq, verb, 1))
+    if (!operation_begin(&b, rq, verb, 1))
         return;
-    order_defaults(&b, &b.ask->orders[0]);
-    if (order_read(&b, &b.ask->orders[0], b.count, usage))
-        ask_send(&b, false);
+    spec_defaults(&b, &b.op->specs[0]);
+    if (spec_read(&b, &b.op->specs[0], b.count, usage))
+        operation_send(&b, false);
     else
-        ask_abort(&b);
+        operation_abort(&b);
 }
 
 /* task.call [method, [params], {options}] */
@@ -69,13 +69,13 @@ static void serve_call(struct rpc_request *rq)
     if (is_short(rq, &call))
         start_short(rq, &call);
     else
-        serve_one(rq, ASK_CALL, call_usage);
+        serve_one(rq, OPERATION_CALL, call_usage);
 }
 
 /* task.submit [method, [params], {options}] */
 static void serve_submit(struct rpc_request *rq)
 {
-    serve_one(rq, ASK_SUBMIT, submit_usage);
+    serve_one(rq, OPERATION_SUBMIT, submit_usage);
 }
 
 enum { MANY_MAX = 16384 /* orders of a request */ };
@@ -90,43 +90,43 @@ static uint32_t count_orders(struct rpc_request *rq)
     return count >= 1 && count <= 2 && read_array(&r, &orders) ? orders : 0;
 }
 
-static bool read_item(struct ask_build *b, struct order *o)
+static bool read_item(struct operation_build *b, struct job_spec *spec)
 {
     uint32_t parts = 1;
 
     if (read_array(&b->r, &parts) && parts == 0)
-        return order_refuse(b, ERGON_E_BAD_PARAMS, "%s", many_usage);
-    return order_read(b, o, parts, many_usage);
+        return spec_refuse(b, ERGON_E_BAD_PARAMS, "%s", many_usage);
+    return spec_read(b, spec, parts, many_usage);
 }
 
 /* The options of all stand behind the orders, and each order starts from them. */
-static bool read_common(struct ask_build *b, struct order *common, uint32_t orders)
+static bool read_common(struct operation_build *b, struct job_spec *common, uint32_t orders)
 {
-    struct ask_build ahead = *b;
+    struct operation_build ahead = *b;
     struct span skipped;
 
-    order_defaults(b, common);
+    spec_defaults(b, common);
     if (b->count < 2)
         return true;
     for (uint32_t i = 0; i < orders; i++)
         if (!read_any(&ahead.r, &skipped))
             break;
-    bool good = order_options(&ahead, common, NULL);
+    bool good = spec_options(&ahead, common, NULL);
     b->ids = ahead.ids;
     return good;
 }
 
-static bool read_many(struct ask_build *b, uint32_t orders)
+static bool read_many(struct operation_build *b, uint32_t orders)
 {
-    struct order common;
+    struct job_spec common;
     uint32_t count;
 
     if (!read_array(&b->r, &count) || !read_common(b, &common, orders))
         return false;
     for (uint32_t i = 0; i < orders; i++) {
-        b->ask->orders[i] = common;
+        b->op->specs[i] = common;
         b->item = i + 1;
-        if (!read_item(b, &b->ask->orders[i]))
+        if (!read_item(b, &b->op->specs[i]))
             return false;
     }
     return true;
@@ -136,7 +136,7 @@ static bool read_many(struct ask_build *b, uint32_t orders)
 static void serve_submit_many(struct rpc_request *rq)
 {
     uint32_t orders = count_orders(rq);
-    struct ask_build b;
+    struct operation_build b;
 
     if (orders == 0) {
         rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s", many_usage);
@@ -146,12 +146,12 @@ static void serve_submit_many(struct rpc_request *rq)
         rpc_refuse(rq, ERGON_E_TOO_LARGE, "at most %d tasks in one request", MANY_MAX);
         return;
     }
-    if (!ask_begin(&b, rq, ASK_SUBMIT_MANY, orders))
+    if (!operation_begin(&b, rq, OPERATION_SUBMIT_MANY, orders))
         return;
     if (read_many(&b, orders))
-        ask_send(&b, false);
+        operation_send(&b, false);
     else
-        ask_abort(&b);
+        operation_abort(&b);
 }
 
 #define OPTIONS                                                                                    \

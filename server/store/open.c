@@ -16,7 +16,7 @@ enum {
     FILE_MODE = 0600   /* parameters are nobody else's affair */
 };
 
-/* By enum ledger_durable. */
+/* By enum job_durable. */
 static const char *const durable_names[] = {"none", "async", "fsync"};
 
 int store_run(sqlite3_stmt *st)

@@ -140,7 +140,7 @@ struct store_op {
 
 struct store_options {
     const char *path; /* of the file; its folder exists */
-    /* State names by enum ledger_state, so that people can read the file.  The first is what a task
+    /* State names by enum job_state, so that people can read the file.  The first is what a task
      * without a life is in. */
     const char *const *states;
     uint32_t state_count;

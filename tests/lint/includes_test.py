@@ -23,10 +23,10 @@ RULES = {
     "server/runtime": (["server/runtime/*", "ergon/*"], []),
     "server/tasks": (["server/tasks/*", "server/runtime/*", "proto/*", "ergon/*"], []),
     "server/store": (["server/store/*", "server/runtime/*", "proto/*", "ergon/*"], ["sqlite3.h"]),
-    "server/ledger": (["server/ledger/*", "server/store/store.h", "server/tasks/*", "server/runtime/*", "proto/*",
+    "server/jobs": (["server/jobs/*", "server/store/store.h", "server/tasks/*", "server/runtime/*", "proto/*",
                        "ergon/*"], ["msgpack"]),
     "server/net": (["server/net/*", "server/runtime/*", "proto/*", "ergon/*"], ["event2/"]),
-    "server/rpc": (["server/rpc/*", "server/net/*", "server/ledger/*", "server/tasks/*", "server/runtime/*", "proto/*", "ergon/*"],
+    "server/rpc": (["server/rpc/*", "server/net/*", "server/jobs/*", "server/tasks/*", "server/runtime/*", "proto/*", "ergon/*"],
                    ["msgpack"]),
     "server/modules": (["server/modules/*", "ergon/*"], ["openssl/", "zlib.h", "msgpack"]),
     "client": (["client/*", "proto/*", "ergon/*"], list(LIBRARIES)),
@@ -39,7 +39,7 @@ RULES = {
 # Files that may include more than their folder, or less.
 ALSO = {
     "proto/pack.[ch]": ["msgpack"],
-    "server/ledger/zone.c": ["glib"],  # calendars of time zones
+    "server/jobs/cron/zone.c": ["glib"],  # calendars of time zones
     "include/ergon/client.h": ["event2/", "msgpack"],
     "server/runtime/poller_libevent.c": ["event2/"],
     "server/net/stream/tls.c": ["openssl/"],

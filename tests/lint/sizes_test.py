@@ -28,11 +28,11 @@ FACADES = {
 # Headers beyond the limit still. A row can only get lower, until it goes.
 KNOWN = {
     "server/config_parts.h": 28,
-    "server/ledger/ledger_parts.h": 139,
+    "server/jobs/jobs_parts.h": 139,
     "server/net/connection/conn_private.h": 22,
     "server/runtime/state.h": 21,
     "server/store/store_parts.h": 21,
-    "tests/support/ledger_world.h": 22,
+    "tests/support/jobs_world.h": 22,
 }
 
 OPEN = re.compile(r"^\{\s*$")

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "server/ledger/ledger_parts.h"
+#include "server/jobs/jobs_parts.h"
 
 static struct memory_row *find(const struct memory_rows *m, uint64_t id)
 {
@@ -188,7 +188,7 @@ static void audit(const struct memory_rows *m, struct store_audit *out)
             out->next = m->rows[i].task.id;
             return;
         }
-        out->open += ledger_state_open((enum ledger_state)m->rows[i].task.state);
+        out->open += job_state_open((enum job_state)m->rows[i].task.state);
     }
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "server/ledger/ledger_parts.h"
+#include "server/jobs/jobs_parts.h"
 
 /* --- The writer --- */
 
@@ -120,12 +120,12 @@ static void end_disk(struct store *s)
     s->receiver = NULL;
 }
 
-void memory_store_crash(struct store *s, struct ledger *client)
+void memory_store_crash(struct store *s, struct jobs *client)
 {
     while (s->first)
-        rows_op_free(client, pop(&s->first));
+        codec_write_free(client, pop(&s->first));
     while (s->done_first)
-        rows_op_free(client, pop(&s->done_first));
+        codec_write_free(client, pop(&s->done_first));
     end_disk(s);
 }
 

@@ -9,7 +9,7 @@
 #include "server/store/store.h"
 #include "tests/support/memory_rows.h"
 
-struct ledger;
+struct jobs;
 
 struct store {
     struct ao disk;                /* sleeps while a commit is under way */
@@ -26,7 +26,7 @@ struct store {
 struct store *memory_store_new(void);
 void memory_store_free(struct store *s);
 /* Its ledger is about to go without a stop, and gets the memory of its operations back. */
-void memory_store_crash(struct store *s, struct ledger *client);
+void memory_store_crash(struct store *s, struct jobs *client);
 const struct memory_row *memory_store_row(const struct store *s, uint64_t id); /* NULL: none */
 
 #endif

@@ -1,6 +1,6 @@
 /* The manager that a test of the ledger plays: the functions of server/tasks/job_source.h, and
  * attempts that last as long as the test says. */
-#include "tests/support/ledger_world.h"
+#include "tests/support/jobs_world.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-static struct ledger_world *world_of(struct tasks *t)
+static struct jobs_world *world_of(struct tasks *t)
 {
-    return (struct ledger_world *)t;
+    return (struct jobs_world *)t;
 }
 
 void tasks_set_job_source(struct tasks *t, const struct job_source *source)
@@ -32,13 +32,13 @@ void job_source_wake(struct tasks *t)
 /* As many executors of each kind as there is room, one after the other. */
 void tasks_info(const struct tasks *t, struct tasks_info *out)
 {
-    const struct ledger_world *w = (const struct ledger_world *)t;
+    const struct jobs_world *w = (const struct jobs_world *)t;
     *out = (struct tasks_info){.executors = w->room[0] + w->room[1]};
 }
 
 void tasks_executor_info(const struct tasks *t, uint32_t index, struct executor_info *out)
 {
-    const struct ledger_world *w = (const struct ledger_world *)t;
+    const struct jobs_world *w = (const struct jobs_world *)t;
     bool stepped = index < w->room[0];
     uint32_t of_kind = stepped ? index : index - w->room[0];
     *out = (struct executor_info){.kind = stepped ? ERGON_STEPPED : ERGON_BLOCKING,
@@ -72,7 +72,7 @@ static unsigned kind_of(const struct world_run *r)
 
 void world_return(struct world_run *r, struct attempt_end *end)
 {
-    struct ledger_world *w = r->world;
+    struct jobs_world *w = r->world;
     struct job_source *source = &w->source;
     end->owner = r->run.owner;
     end->attempt = r->run.attempt;
@@ -119,7 +119,7 @@ void world_again(struct world_run *r, ao_time after)
 static enum ao_verdict run_due(struct ao *self)
 {
     struct world_run *r = ao_of(self, struct world_run, timer);
-    struct ledger_world *w = r->world;
+    struct jobs_world *w = r->world;
     if (r->flagged && !w->stubborn)
         end_as(r, ERGON_E_CANCELLED, "CANCELLED", "it was told to stop");
     else if (w->over)
@@ -149,7 +149,7 @@ void attempt_flag(struct tasks *t, struct task *attempt, enum attempt_flag flag)
     ao_activate(&r->timer);
 }
 
-static void run(struct ledger_world *w, unsigned kind, const struct attempt_spec *what)
+static void run(struct jobs_world *w, unsigned kind, const struct attempt_spec *what)
 {
     struct world_run *r = calloc(1, sizeof *r);
     ao_time lasts = w->lasts;
@@ -174,9 +174,9 @@ static void run(struct ledger_world *w, unsigned kind, const struct attempt_spec
 
 static enum ao_verdict pump_step(struct ao *self)
 {
-    struct ledger_world *w = ao_of(self, struct ledger_world, pump);
+    struct jobs_world *w = ao_of(self, struct jobs_world, pump);
     static const enum ergon_kind kinds[] = {ERGON_STEPPED, ERGON_BLOCKING};
-    for (unsigned k = 0; k < PICK_KINDS; k++) {
+    for (unsigned k = 0; k < JOB_KINDS; k++) {
         struct attempt_spec what;
         while (w->out[k] < w->room[k] &&
                w->source.ready(w->source.arg, kinds[k], w->room[k] - w->out[k]) &&
@@ -187,9 +187,9 @@ static enum ao_verdict pump_step(struct ao *self)
     return AO_DONE;
 }
 
-const struct ao_class ledger_pump_class = {.name = "pump", .step = pump_step};
+const struct ao_class jobs_pump_class = {.name = "pump", .step = pump_step};
 
-void world_drop_runs(struct ledger_world *w)
+void world_drop_runs(struct jobs_world *w)
 {
     struct world_run *next;
     for (struct world_run *r = w->runs; r; r = next) {

@@ -104,21 +104,21 @@ static void open_tasks(struct rpc_world *w)
     tasks_set_owner(w->tasks, 0, &w->rpc);
 }
 
-static void open_ledger(struct rpc_world *w)
+static void open_jobs(struct rpc_world *w)
 {
-    const struct ledger_options options = {.tasks = w->tasks,
-                                           .registry = w->registry,
-                                           .tasks_max = 1000,
-                                           .bytes_max = 1 << 24,
-                                           .kept_bytes_max = 1 << 24,
-                                           .history_max = 100};
+    const struct jobs_options options = {.tasks = w->tasks,
+                                         .registry = w->registry,
+                                         .tasks_max = 1000,
+                                         .bytes_max = 1 << 24,
+                                         .kept_bytes_max = 1 << 24,
+                                         .history_max = 100};
     char error[256] = "";
 
-    w->ledger = ledger_new(&options, error, sizeof error);
-    if (w->ledger == NULL)
+    w->jobs = jobs_new(&options, error, sizeof error);
+    if (w->jobs == NULL)
         fail_msg("%s", error);
-    w->rpc.door =
-        ledger_door_open(w->ledger, w->activator, rpc_ask_answered, rpc_ask_pushed, &w->rpc);
+    w->rpc.door = jobs_channel_open(w->jobs, w->activator, rpc_operation_answered,
+                                    rpc_operation_pushed, &w->rpc);
     assert_non_null(w->rpc.door);
 }
 
@@ -130,14 +130,14 @@ void rpc_world_open(struct rpc_world *w)
     test_handlers_add(w->registry, true);
     assert_int_equal(registry_add(w->registry, "test", &large, error, sizeof error), 0);
     open_tasks(w);
-    open_ledger(w);
+    open_jobs(w);
     w->rpc.shared = &w->shared;
     w->rpc.activator = w->activator;
     w->net = w->nets[0] = net_loop_new(&(struct net_loop_options){
         .activator = w->activator, .limits = &w->limits, .port = rpc_port(&w->rpc)});
     w->shared.registry = w->registry;
     w->shared.tasks = w->tasks;
-    w->shared.ledger = w->ledger;
+    w->shared.jobs = w->jobs;
     w->shared.net_loops = w->nets;
     w->shared.loops = w->loops;
     w->shared.loop_count = 1;
@@ -147,10 +147,10 @@ void rpc_world_open(struct rpc_world *w)
 
 void rpc_world_fini(struct rpc_world *w)
 {
-    ledger_stop(w->ledger); /* asks are answered while their connections stand */
+    jobs_stop(w->jobs); /* asks are answered while their connections stand */
     net_loop_free(w->net);
     tasks_clear(w->tasks);
-    ledger_free(w->ledger);
+    jobs_free(w->jobs);
     tasks_free(w->tasks);
     registry_free(w->registry);
     principal_unref(w->rules.anybody);

@@ -21,7 +21,7 @@ struct rpc_world {
     bool short_cut;
     struct registry *registry;
     struct tasks *tasks;
-    struct ledger *ledger; /* without a store */
+    struct jobs *jobs; /* without a store */
     struct net_loop *net;
     struct activator *loops[1];
     struct net_loop *nets[1];

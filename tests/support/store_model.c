@@ -166,7 +166,7 @@ static bool read_task(void *arg, const struct store_task *t)
     return true;
 }
 
-static bool read_event(void *arg, const struct store_event *e)
+static bool view_event(void *arg, const struct store_event *e)
 {
     struct reading *r = arg;
     struct model_row *row = &r->model->rows[e->id];
@@ -184,7 +184,7 @@ bool model_read(struct model *m, const struct store_options *options, char *erro
                                         .queue = none_paused,
                                         .cron = no_cron,
                                         .task = read_task,
-                                        .event = read_event};
+                                        .event = view_event};
     *m = (struct model){0};
     struct store *s = store_open(options, error, size);
     if (!s)

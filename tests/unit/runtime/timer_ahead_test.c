@@ -209,14 +209,14 @@ static void test_clock_jumps_during_the_move(void **state)
 
 enum { CROWD = 12000, TURNS = 6000, CLUSTER = 3000 };
 
-struct entry {
+struct job {
     struct ao ao;
     uint64_t tick, serial;
     bool in;
 };
 
 struct model {
-    struct entry entries[CROWD];
+    struct job entries[CROWD];
     uint64_t seed, serial, now; /* ms */
     uint64_t last_tick, last_serial;
     unsigned ahead; /* times that a window held some before it began */
@@ -228,7 +228,7 @@ static uint64_t next_random(struct model *m, uint64_t below)
     return (m->seed >> 33) % below;
 }
 
-static void insert(struct model *m, struct entry *e, uint64_t tick)
+static void insert(struct model *m, struct job *e, uint64_t tick)
 {
     e->tick = tick;
     e->serial = m->serial++;
@@ -236,7 +236,7 @@ static void insert(struct model *m, struct entry *e, uint64_t tick)
     put(&e->ao, tick);
 }
 
-static void cancel(struct entry *e)
+static void cancel(struct job *e)
 {
     timer_cancel(&timer, &e->ao);
     e->in = false;
@@ -250,7 +250,7 @@ static void change(struct model *m)
     uint64_t range = UINT64_C(1) << next_random(m, 14);
     bool cancels = next_random(m, 3) == 0;
     for (unsigned i = 0; i < some; i++) {
-        struct entry *e = &m->entries[next_random(m, CROWD)];
+        struct job *e = &m->entries[next_random(m, CROWD)];
         if (e->in && cancels)
             cancel(e);
         else if (!e->in)
@@ -260,7 +260,7 @@ static void change(struct model *m)
 
 static void take_one(struct model *m, struct ao *ao)
 {
-    struct entry *e = ao_of(ao, struct entry, ao);
+    struct job *e = ao_of(ao, struct job, ao);
     assert_true(e->in && e->tick <= m->now);
     assert_true(e->tick > m->last_tick || (e->tick == m->last_tick && e->serial > m->last_serial));
     m->last_tick = e->tick;
@@ -271,7 +271,7 @@ static void take_one(struct model *m, struct ao *ao)
 static uint64_t first_tick(const struct model *m)
 {
     uint64_t first = UINT64_MAX;
-    for (const struct entry *e = m->entries; e < m->entries + CROWD; e++)
+    for (const struct job *e = m->entries; e < m->entries + CROWD; e++)
         if (e->in && e->tick < first)
             first = e->tick;
     return first;

@@ -199,16 +199,16 @@ static void test_cancel_of_what_moves(void **state)
 
 enum { CROWD = 200, TURNS = 20000 };
 
-struct entry {
+struct job {
     struct ao ao;
     uint64_t tick, serial;
     bool in;
 };
 
-static struct entry *first_of(struct entry *entries)
+static struct job *first_of(struct job *entries)
 {
-    struct entry *first = NULL;
-    for (struct entry *e = entries; e < entries + CROWD; e++)
+    struct job *first = NULL;
+    for (struct job *e = entries; e < entries + CROWD; e++)
         if (e->in && (!first || e->tick < first->tick ||
                       (e->tick == first->tick && e->serial < first->serial)))
             first = e;
@@ -221,7 +221,7 @@ static uint64_t next_random(uint64_t *seed)
     return *seed >> 33;
 }
 
-static void toggle(struct entry *e, ao_time now, uint64_t serial, uint64_t *seed)
+static void toggle(struct job *e, ao_time now, uint64_t serial, uint64_t *seed)
 {
     if (e->in) {
         timer_cancel(&timer, &e->ao);
@@ -237,11 +237,11 @@ static void toggle(struct entry *e, ao_time now, uint64_t serial, uint64_t *seed
 }
 
 /* True when nothing more is due. */
-static bool take_due(struct entry *entries, ao_time now, int budget)
+static bool take_due(struct job *entries, ao_time now, int budget)
 {
     struct ao *ao;
     while ((ao = timer_take(&timer, now, &budget))) {
-        struct entry *first = first_of(entries);
+        struct job *first = first_of(entries);
         assert_ptr_equal(ao, &first->ao);
         assert_true(AO_MS(first->tick) <= now);
         first->in = false;
@@ -249,9 +249,9 @@ static bool take_due(struct entry *entries, ao_time now, int budget)
     return budget > 0;
 }
 
-static void check_rest(struct entry *entries, ao_time now)
+static void check_rest(struct job *entries, ao_time now)
 {
-    struct entry *rest = first_of(entries);
+    struct job *rest = first_of(entries);
     assert_true(!rest || AO_MS(rest->tick) > now);
     ao_time next = timer_next(&timer);
     assert_true(rest ? next <= AO_MS(rest->tick) : next == AO_NEVER);
@@ -261,7 +261,7 @@ static void check_rest(struct entry *entries, ao_time now)
 static void test_random_against_a_sorted_list(void **state)
 {
     (void)state;
-    static struct entry entries[CROWD];
+    static struct job entries[CROWD];
     uint64_t seed = 1;
     ao_time now = 0;
     for (uint64_t turn = 1; turn <= TURNS; turn++) {

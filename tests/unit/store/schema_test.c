@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
-#include "server/ledger/order.h"
+#include "server/jobs/core/job_spec.h"
 #include "server/store/schema.h"
 #include "tests/support/store_client.h"
 #include "tests/support/store_folder.h"
@@ -136,9 +136,9 @@ static void a_task_without_options_is_shown_with_the_defaults(void **state)
     assert_true(client_open(&c, &options, error, sizeof error));
     client_do(&c, client_put(1, "m"));
     client_close(&c);
-    snprintf(expected, sizeof expected, "%d|%llu|%llu|%d|%llu|%llu\n", ORDER_PRIORITY,
-             (unsigned long long)ORDER_BACKOFF, (unsigned long long)ORDER_BACKOFF_MAX, ORDER_JITTER,
-             (unsigned long long)ORDER_KEEP, (unsigned long long)ORDER_KEEP_SIZE);
+    snprintf(expected, sizeof expected, "%d|%llu|%llu|%d|%llu|%llu\n", SPEC_PRIORITY,
+             (unsigned long long)SPEC_BACKOFF, (unsigned long long)SPEC_BACKOFF_MAX, SPEC_JITTER,
+             (unsigned long long)SPEC_KEEP, (unsigned long long)SPEC_KEEP_SIZE);
     assert_string_equal(store_sql(w->path,
                                   "SELECT priority, backoff_ns, backoff_max_ns, jitter, keep_ns, "
                                   "keep_size FROM tasks",

@@ -1,0 +1,185 @@
+/* One block of memory: this header and the records, each followed by its text and its data.  The
+ * oldest are dropped by moving `start`; what stands before it is used again when the end is
+ * reached. */
+#include "server/jobs/core/history.h"
+
+#include <stdlib.h>
+
+#include "base/utf8.h"
+#include "server/jobs/jobs_parts.h"
+
+struct record {
+    uint64_t at;
+    uint32_t seq, attempt;
+    uint32_t data_len;
+    uint16_t text_len;
+    uint8_t what, reason;
+};
+
+struct history {
+    uint32_t next;             /* number of the next event */
+    uint32_t count;            /* records */
+    uint32_t start, end, size; /* bytes of `records` */
+    uint32_t hint;             /* where the last one stands that was asked for */
+    uint8_t records[];
+};
+
+enum { FIRST = 32 /* bytes: one event without a text */, GRAIN = 8 };
+
+static struct record *record_at(const struct history *h, uint32_t at)
+{
+    return (struct record *)(h->records + at);
+}
+
+static uint32_t record_bytes(size_t text, size_t data)
+{
+    return (uint32_t)((sizeof(struct record) + text + data + GRAIN - 1) / GRAIN * GRAIN);
+}
+
+static uint32_t behind(const struct history *h, uint32_t at)
+{
+    const struct record *r = record_at(h, at);
+    return at + record_bytes(r->text_len, r->data_len);
+}
+
+static void drop_oldest(struct history *h)
+{
+    h->start = behind(h, h->start);
+    h->hint = h->start;
+    if (--h->count == 0)
+        h->start = h->end = h->hint = 0;
+}
+
+static struct history *of_entry(struct job *job)
+{
+    if (!job->history && (job->history = malloc(sizeof(struct history) + FIRST)))
+        *job->history = (struct history){.next = 2, .size = FIRST};
+    return job->history;
+}
+
+/* Room for so many bytes at the end; NULL without memory. */
+static struct history *with_room(struct job *job, uint32_t bytes)
+{
+    struct history *h = job->history;
+    if (h->size - h->end >= bytes)
+        return h;
+    memmove(h->records, h->records + h->start, h->end - h->start);
+    h->end -= h->start;
+    h->start = h->hint = 0;
+    if (h->size - h->end >= bytes)
+        return h;
+    uint32_t size = h->end + bytes + h->end / 2;
+    if (size > HISTORY_BYTES_MAX)
+        size = HISTORY_BYTES_MAX;
+    h = realloc(h, sizeof *h + size);
+    if (h) {
+        h->size = size;
+        job->history = h;
+    }
+    return h;
+}
+
+static void copy(uint8_t *to, const void *from, size_t len)
+{
+    if (len > 0)
+        memcpy(to, from, len);
+}
+
+static void append(struct history *h, const struct history_event *event, uint16_t text,
+                   uint32_t data)
+{
+    struct record *r = record_at(h, h->end);
+    *r = (struct record){.at = event->at,
+                         .seq = h->next,
+                         .attempt = event->attempt,
+                         .data_len = data,
+                         .text_len = text,
+                         .what = event->what,
+                         .reason = event->reason};
+    uint8_t *body = (uint8_t *)(r + 1);
+    copy(body, event->text.at, text);
+    copy(body + text, event->data.at, data);
+    h->end += record_bytes(text, data);
+    h->count++;
+}
+
+uint32_t history_add(struct jobs *jobs, struct job *job, const struct history_event *event)
+{
+    struct history *h = of_entry(job);
+    uint16_t text = (uint16_t)utf8_cut(event->text, HISTORY_TEXT_MAX).len;
+    uint32_t data = event->data.len <= HISTORY_DATA_MAX ? (uint32_t)event->data.len : 0;
+    uint32_t bytes = record_bytes(text, data);
+    if (!h)
+        return history_next(job);
+    while (h->count > 0 &&
+           (h->count >= jobs->options.history_max || h->end - h->start + bytes > HISTORY_BYTES_MAX))
+        drop_oldest(h);
+    if (jobs->options.history_max > 0 && with_room(job, bytes))
+        append(job->history, event, text, data);
+    return job->history->next++;
+}
+
+void history_skip(struct job *job, uint32_t next)
+{
+    struct history *h = of_entry(job);
+    if (h && h->next < next)
+        h->next = next;
+}
+
+uint32_t history_next(const struct job *job)
+{
+    return job->history ? job->history->next : 2;
+}
+
+uint32_t history_oldest(const struct job *job)
+{
+    const struct history *h = job->history;
+    return h && h->count > 0 ? record_at(h, h->start)->seq : 0;
+}
+
+static void submission(const struct job *job, struct history_event *out)
+{
+    *out = (struct history_event){.seq = 1, .what = JOB_EVENT_SUBMITTED, .at = job->created};
+}
+
+static void event_of(const struct record *r, struct history_event *out)
+{
+    const uint8_t *body = (const uint8_t *)(r + 1);
+    *out = (struct history_event){.seq = r->seq,
+                                  .attempt = r->attempt,
+                                  .what = r->what,
+                                  .reason = r->reason,
+                                  .at = r->at,
+                                  .text = span_of(body, r->text_len),
+                                  .data = span_of(body + r->text_len, r->data_len)};
+}
+
+bool history_get(const struct job *job, uint32_t seq, struct history_event *out)
+{
+    struct history *h = job->history;
+    if (seq <= 1) {
+        submission(job, out);
+        return true;
+    }
+    if (!h || h->count == 0 || seq >= h->next)
+        return false;
+    uint32_t at = record_at(h, h->hint)->seq <= seq ? h->hint : h->start;
+    while (at < h->end && record_at(h, at)->seq < seq)
+        at = behind(h, at);
+    if (at == h->end)
+        return false;
+    h->hint = at;
+    event_of(record_at(h, at), out);
+    return true;
+}
+
+void history_free(struct job *job)
+{
+    free(job->history);
+    job->history = NULL;
+}
+
+size_t history_bytes(const struct job *job)
+{
+    return job->history ? sizeof *job->history + job->history->size : 0;
+}

@@ -1,0 +1,37 @@
+/* The history of one task: a bounded log, oldest jobs dropped first.  Sequence numbers start at
+ * 1 (its submission, which needs no memory) and never go back.  Ledger's thread. */
+#ifndef ERGON_JOBS_HISTORY_H
+#define ERGON_JOBS_HISTORY_H
+
+#include "server/jobs/core/job.h"
+
+/* Of one task; of one event.  A longer text is cut; longer data are left out. */
+enum {
+    HISTORY_BYTES_MAX = 64 * 1024,
+    HISTORY_TEXT_MAX = 1024,
+    HISTORY_SAID_STEP = 64, /* of what handlers say, numbers that are multiples of it are stored */
+    HISTORY_DATA_MAX = HISTORY_BYTES_MAX - HISTORY_TEXT_MAX - 64
+};
+
+struct history_event {
+    uint32_t seq, attempt;
+    uint8_t what;           /* enum job_event */
+    uint8_t reason;         /* enum job_reason; of a wait */
+    uint64_t at;            /* Unix ns */
+    struct span text, data; /* data: raw MessagePack */
+};
+
+/* Appends; text and data are copied.  Without memory the event is lost and the gap shows in the
+ * numbers.  Returns its number. */
+uint32_t history_add(struct jobs *jobs, struct job *job, const struct history_event *event);
+/* The numbers below are taken: the next is this one, unless it is higher already. */
+void history_skip(struct job *job, uint32_t next);
+uint32_t history_next(const struct job *job);   /* the number that the next event will get */
+uint32_t history_oldest(const struct job *job); /* number of the first that is kept; 0: none */
+/* The first event from `seq` on, the submission included; false: none yet.  Spans are valid until
+ * the next history_add(). */
+bool history_get(const struct job *job, uint32_t seq, struct history_event *out);
+void history_free(struct job *job);
+size_t history_bytes(const struct job *job);
+
+#endif

@@ -1,0 +1,38 @@
+#include "server/jobs/core/ids.h"
+
+#define EPOCH_MS UINT64_C(1577836800000) /* of 1 January 2020, Unix */
+
+enum { COUNT_BITS = 22, DIGITS = 13, DIGIT_BITS = 5, TOP_DIGIT_MAX = 15 /* of 64 bits */ };
+
+static const char alphabet[] = "0123456789abcdefghjkmnpqrstvwxyz"; /* without i, l, o, u */
+
+uint64_t id_first(uint64_t unix_ns, uint64_t last)
+{
+    uint64_t ms = unix_ns / 1000000;
+    uint64_t first = ms > EPOCH_MS ? (ms - EPOCH_MS) << COUNT_BITS : 0;
+    return first > last ? first : last + 1;
+}
+
+const char *id_text(uint64_t id, char buf[static ID_TEXT_SIZE])
+{
+    buf[0] = 't';
+    for (int i = DIGITS; i > 0; i--, id >>= DIGIT_BITS)
+        buf[i] = alphabet[id & 31];
+    buf[DIGITS + 1] = '\0';
+    return buf;
+}
+
+bool id_parse(struct span text, uint64_t *id)
+{
+    uint64_t value = 0;
+    if (text.len != DIGITS + 1 || text.at[0] != 't')
+        return false;
+    for (int i = 1; i <= DIGITS; i++) {
+        const char *digit = text.at[i] ? strchr(alphabet, text.at[i]) : NULL;
+        if (!digit || (i == 1 && digit - alphabet > TOP_DIGIT_MAX))
+            return false;
+        value = value << DIGIT_BITS | (uint64_t)(digit - alphabet);
+    }
+    *id = value;
+    return value != 0;
+}

@@ -1,0 +1,21 @@
+/* The ids of kept tasks: numbers inside, text outside.
+ *
+ * A number is (milliseconds since 2020 at the server's start << 22) plus a count, so those of a
+ * later start are higher unless the wall clock was set back; with a store the start goes on above
+ * the highest id in it.  As text: 't' and 13 digits of Crockford's base 32, lower case.  Pure. */
+#ifndef ERGON_JOBS_IDS_H
+#define ERGON_JOBS_IDS_H
+
+#include "base/span.h"
+
+enum {
+    ID_TEXT_LEN = 14,
+    ID_TEXT_SIZE = 16 /* bytes, with the terminator */
+};
+
+/* The first of a start; `last`: the highest known, or 0.  Never 0. */
+uint64_t id_first(uint64_t unix_ns, uint64_t last);
+const char *id_text(uint64_t id, char buf[static ID_TEXT_SIZE]);
+bool id_parse(struct span text, uint64_t *id); /* false: no id's text; exactly one text an id */
+
+#endif

@@ -1,0 +1,54 @@
+/* What somebody wants of a task: method, parameters and options, checked, with the defaults filled
+ * in. */
+#ifndef ERGON_JOBS_JOB_SPEC_H
+#define ERGON_JOBS_JOB_SPEC_H
+
+#include <ergon/ao.h>
+
+#include "base/span.h"
+#include "server/jobs/core/states.h"
+
+enum {
+    SPEC_NAME_MAX = 256, /* bytes of a key, tenant, coalesce, limit or rate key */
+    SPEC_AFTER_MAX = 1024,
+    SPEC_PRIORITY_MAX = 9,
+    SPEC_PRIORITY = 5,
+    SPEC_JITTER = 50 /* percent */
+};
+
+#define SPEC_BACKOFF     AO_S(1)
+#define SPEC_BACKOFF_MAX AO_S(3600)
+#define SPEC_KEEP        AO_S(3600)
+#define SPEC_KEEP_SIZE   ((uint64_t)1 << 20)
+
+/* Durations are ns.  Empty spans: not given. */
+struct job_spec {
+    struct span method, params; /* params: raw */
+    struct span tenant;         /* empty: the principal, or "" for anybody */
+    struct span key;
+    struct span coalesce;
+    struct span limit_key;
+    struct span rate_key;
+    const uint64_t *after; /* ids */
+    uint32_t after_count;
+    bool confined;  /* to its tenant: tasks of others cannot be waited for */
+    uint32_t limit; /* at most so many of limit_key run */
+    uint32_t rate;  /* starts in rate_per, of rate_key; the bucket holds as many */
+    ao_time rate_per;
+    ao_time delay;    /* from now; 0: none.  `at` goes before it */
+    uint64_t at;      /* Unix ns; 0: none */
+    ao_time timeout;  /* of one attempt; AO_NEVER */
+    ao_time deadline; /* of the whole, from now; AO_NEVER */
+    uint32_t retries; /* after the first attempt */
+    ao_time backoff;  /* before the second attempt; doubled before each further one */
+    ao_time backoff_max;
+    uint8_t jitter;     /* percent of the back-off that are left to chance; 0 to 100 */
+    uint8_t priority;   /* 9 goes first */
+    uint8_t durable;    /* enum job_durable */
+    ao_time keep;       /* how long it is kept after its end */
+    uint64_t keep_size; /* a larger result is not kept: bytes */
+};
+
+void job_spec_init(struct job_spec *spec); /* the defaults; no method */
+
+#endif

@@ -1,0 +1,75 @@
+#include "server/jobs/core/states.h"
+
+const char *const job_state_names[JOB_STATE_COUNT] = {
+#define X(name, text, open) [JOB_##name] = text,
+    JOB_STATES(X)
+#undef X
+};
+
+const char *const job_durable_names[] = {
+    [DURABLE_NONE] = "none", [DURABLE_ASYNC] = "async", [DURABLE_FSYNC] = "fsync"};
+
+bool job_state_open(enum job_state s)
+{
+    static const bool open[JOB_STATE_COUNT] = {
+#define X(name, text, is_open) [JOB_##name] = (is_open),
+        JOB_STATES(X)
+#undef X
+    };
+    return open[s];
+}
+
+const char *job_reason_name(enum job_reason r)
+{
+    static const char *const names[JOB_REASON_COUNT] = {
+#define X(name, text, meaning) [JOB_WHY_##name] = text,
+        JOB_REASONS(X)
+#undef X
+    };
+    return names[r];
+}
+
+const char *job_reason_meaning(enum job_reason r)
+{
+    static const char *const meanings[JOB_REASON_COUNT] = {
+#define X(name, text, meaning) [JOB_WHY_##name] = meaning,
+        JOB_REASONS(X)
+#undef X
+    };
+    return meanings[r];
+}
+
+const char *job_event_name(enum job_event job)
+{
+    static const char *const names[JOB_EVENT_COUNT] = {
+#define X(name, text) [JOB_EVENT_##name] = text,
+        JOB_EVENTS(X)
+#undef X
+    };
+    return names[job];
+}
+
+enum job_event job_event_of_end(enum job_state state)
+{
+    switch (state) {
+    case JOB_DONE:
+        return JOB_EVENT_DONE;
+    case JOB_FAILED:
+        return JOB_EVENT_FAILED;
+    case JOB_CANCELLED:
+        return JOB_EVENT_CANCELLED;
+    case JOB_EXPIRED:
+        return JOB_EVENT_EXPIRED;
+    case JOB_DEAD:
+        return JOB_EVENT_DEAD;
+    case JOB_QUEUED:
+    case JOB_DELAYED:
+    case JOB_WAITING:
+    case JOB_ASSIGNED:
+    case JOB_RUNNING:
+    case JOB_PARKED:
+    case JOB_STATE_COUNT:
+        return JOB_EVENT_COUNT;
+    }
+    return JOB_EVENT_COUNT;
+}

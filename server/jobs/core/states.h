@@ -1,0 +1,110 @@
+/* The life of a kept task: its states, and the reasons why it is where it is.
+ *
+ *                    submit
+ *                      |
+ *       +--------------+---------------+
+ *       v              v               v
+ *    delayed ------> queued <------> waiting       due; a limit, a bucket, `after`, a pause
+ *       ^              |
+ *       | retry, again v
+ *       +---------- assigned --> running <--> parked
+ *                      |            |            |
+ *                      +------------+------------+---> done, failed, cancelled, expired, dead
+ *
+ * From every open state a task can be cancelled, expire, or die.  task.retry makes an ended task
+ * that is not done queued again.  One function changes states: job_set_state(). */
+#ifndef ERGON_JOBS_STATES_H
+#define ERGON_JOBS_STATES_H
+
+#include <stdbool.h>
+
+/* X(NAME, "name", open) */
+#define JOB_STATES(X)                                                                              \
+    X(QUEUED, "queued", true)                                                                      \
+    X(DELAYED, "delayed", true)                                                                    \
+    X(WAITING, "waiting", true)                                                                    \
+    X(ASSIGNED, "assigned", true)                                                                  \
+    X(RUNNING, "running", true)                                                                    \
+    X(PARKED, "parked", true)                                                                      \
+    X(DONE, "done", false)                                                                         \
+    X(FAILED, "failed", false)                                                                     \
+    X(CANCELLED, "cancelled", false)                                                               \
+    X(EXPIRED, "expired", false)                                                                   \
+    X(DEAD, "dead", false)
+
+enum job_state {
+#define X(name, text, open) JOB_##name,
+    JOB_STATES(X)
+#undef X
+        JOB_STATE_COUNT
+};
+
+/* Why it is where it is: X(NAME, "name", "what it means").  Each has a test of task.explain. */
+#define JOB_REASONS(X)                                                                             \
+    X(TURN, "turn", "it stands in the queue, and its turn has not come")                           \
+    X(EXECUTORS, "executors", "it is the next, and every executor of its kind is full")            \
+    X(NO_EXECUTOR, "no_executor", "no executor offers its method")                                 \
+    X(PAUSED, "paused", "its queue is paused")                                                     \
+    X(STOPPING, "stopping", "the server is shutting down and starts nothing")                      \
+    X(LIMIT, "limit", "as many tasks of its limit key run as may")                                 \
+    X(RATE, "rate", "the bucket of its rate key is empty")                                         \
+    X(AFTER, "after", "tasks that must be done first are not")                                     \
+    X(SUSPECT, "suspect", "another task that was running at crashes of the server has to return")  \
+    X(DELAY, "delay", "its time has not come")                                                     \
+    X(RETRY, "retry", "its last attempt failed, and the next one has a time")                      \
+    X(AGAIN, "again", "its handler asked to be run again later")                                   \
+    X(COMMIT, "commit", "its submission, or the start of its attempt, is being written to disk")   \
+    X(STORE, "store", "the store cannot write; it is tried again")                                 \
+    X(ASSIGNED, "assigned", "it stands in the queue of an executor")                               \
+    X(RUNNING, "running", "its handler runs")                                                      \
+    X(PARKED, "parked", "its handler waits for something")                                         \
+    X(ENDED, "ended", "it has ended")
+
+enum job_reason {
+#define X(name, text, meaning) JOB_WHY_##name,
+    JOB_REASONS(X)
+#undef X
+        JOB_REASON_COUNT
+};
+
+/* What a history holds: X(NAME, "name"). */
+#define JOB_EVENTS(X)                                                                              \
+    X(SUBMITTED, "submitted")                                                                      \
+    X(QUEUED, "queued")                                                                            \
+    X(DELAYED, "delayed")                                                                          \
+    X(WAITING, "waiting")                                                                          \
+    X(STARTED, "started")                                                                          \
+    X(PROGRESS, "progress")                                                                        \
+    X(PARTIAL, "partial")                                                                          \
+    X(ATTEMPT_FAILED, "attempt_failed")                                                            \
+    X(TIMED_OUT, "timed_out")                                                                      \
+    X(INTERRUPTED, "interrupted")                                                                  \
+    X(FENCED, "fenced")                                                                            \
+    X(JOINED, "joined")                                                                            \
+    X(RETRIED, "retried")                                                                          \
+    X(DONE, "done")                                                                                \
+    X(FAILED, "failed")                                                                            \
+    X(CANCELLED, "cancelled")                                                                      \
+    X(EXPIRED, "expired")                                                                          \
+    X(DEAD, "dead")
+
+enum job_event {
+#define X(name, text) JOB_EVENT_##name,
+    JOB_EVENTS(X)
+#undef X
+        JOB_EVENT_COUNT
+};
+
+enum job_durable { DURABLE_NONE, DURABLE_ASYNC, DURABLE_FSYNC };
+
+/* Constants; all pure.  The `find` functions return -1 when there is no such name. */
+extern const char *const job_state_names[JOB_STATE_COUNT];
+extern const char *const job_durable_names[3];
+bool job_state_open(enum job_state s);
+const char *job_reason_name(enum job_reason r);
+const char *job_reason_meaning(enum job_reason r);
+const char *job_event_name(enum job_event job);
+/* That of an end; JOB_EVENT_COUNT: the state is none. */
+enum job_event job_event_of_end(enum job_state s);
+
+#endif

@@ -1,0 +1,332 @@
+/* Crons: orders that are given again and again, by calendar.
+ *
+ * A cron's task carries a key that names cron and time, and is put into the store before the cron's
+ * own row moves on: after a crash between the two the same task is found instead of a second. */
+#include "server/jobs/cron/crons.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+
+enum { NS_A_SECOND = 1000000000, CATCH_UP_MOST = 1000 };
+
+static const ao_time again_after = AO_S(1);     /* a job spec was refused: BUSY, or the store */
+static const ao_time longest_sleep = AO_S(300); /* the wall clock may be set meanwhile */
+
+static uint64_t next_after(const struct cron *c, uint64_t unix_ns)
+{
+    int64_t at = schedule_next(&c->schedule, c->zone, (int64_t)(unix_ns / NS_A_SECOND));
+    return at < 0 ? 0 : (uint64_t)at * NS_A_SECOND;
+}
+
+/* To the next time and what chance adds to it, or a part of that. */
+static ao_time time_left(const struct jobs *jobs, const struct cron *c)
+{
+    uint64_t now = jobs_wall(jobs), at = c->next_at + c->spread;
+    ao_time wait = at > now ? at - now : 0;
+    return wait < longest_sleep ? wait : longest_sleep;
+}
+
+void cron_arm(struct jobs *jobs, struct cron *c)
+{
+    if (c->next_at > 0)
+        ao_sleep_for(&c->timer, time_left(jobs, c));
+}
+
+void cron_plan(struct jobs *jobs, struct cron *c, uint64_t after)
+{
+    ao_time jitter = c->spec.jitter;
+
+    c->next_at = next_after(c, after);
+    c->spread = jitter > 0 ? activator_random(jobs->activator) % jitter : 0;
+}
+
+bool cron_save(struct jobs *jobs, struct cron *c, struct operation *op)
+{
+    struct store_op *write = jobs->store && c->spec.task.durable != DURABLE_NONE && !c->leaving
+                                 ? codec_write_new(jobs, STORE_CRON_PUT, 0)
+                                 : NULL;
+    if (!write)
+        return false;
+    write->tag = (uintptr_t)op;
+    write->owner = c; /* counted, so that its bytes stand until the operation is back */
+    c->refs++;
+    write->cron = (struct store_cron){.name = c->spec.name,
+                                      .method = c->spec.task.method,
+                                      .schedule = c->spec.schedule,
+                                      .zone = c->spec.zone,
+                                      .tenant = c->spec.task.tenant,
+                                      .params = c->spec.task.params,
+                                      .options = c->spec.options,
+                                      .next_at = c->next_at,
+                                      .last_at = c->last_at,
+                                      .last_task = c->last_task};
+    store_push(jobs->store, write);
+    return true;
+}
+
+void cron_drop(struct cron *c)
+{
+    if (--c->refs > 0)
+        return;
+    zone_close(c->zone);
+    free(c->memory);
+    free(c);
+}
+
+/* --- Its time has come --- */
+
+static bool may_fire(struct jobs *jobs, struct cron *c)
+{
+    struct job *last = c->last_task ? jobs_find(jobs, c->last_task) : NULL;
+
+    if (!last || !job_state_open((enum job_state)last->state))
+        return true;
+    if (c->spec.overlap == CRON_SKIP)
+        return false;
+    if (c->spec.overlap == CRON_REPLACE)
+        job_cancel(jobs, last);
+    return true;
+}
+
+/* False: refused, and to be tried again soon. */
+static bool fire(struct jobs *jobs, struct cron *c, uint64_t at)
+{
+    struct job_spec spec = c->spec.task;
+    struct submitted out;
+    char key[CRON_NAME_MAX + 40];
+
+    if (!may_fire(jobs, c)) {
+        c->skipped++;
+        return true;
+    }
+    int len = snprintf(key, sizeof key, "cron %.*s at %" PRIu64, (int)c->spec.name.len,
+                       (const char *)c->spec.name.at, at / NS_A_SECOND);
+    spec.key = span_of(key, (size_t)len);
+    c->error = job_submit(jobs, &spec, &out, c->error_text, sizeof c->error_text);
+    if (c->error != ERGON_OK)
+        return false;
+    c->fired++;
+    c->last_at = at;
+    c->last_task = out.entry->id;
+    job_mark(out.entry, JOB_CRON);
+    return true;
+}
+
+static void refuse_once(struct cron *c)
+{
+    char name[CRON_NAME_MAX + 1];
+
+    snprintf(name, sizeof name, "%.*s", (int)c->spec.name.len, (const char *)c->spec.name.at);
+    if (!c->refused)
+        log_warn("a cron's task was refused; it is tried again", LOG_STR("cron", name),
+                 LOG_STR("why", c->error_text));
+    c->refused = true;
+}
+
+/* What was missed while nobody's clock ran is made up for only if the cron wants it; what chance
+ * put off was not missed. */
+static uint64_t goes_on_from(const struct jobs *jobs, const struct cron *c, uint64_t at)
+{
+    uint64_t now = jobs_wall(jobs);
+    if (c->spec.catch_up == CRON_CATCH_ALL || now < at + c->spec.jitter)
+        return at;
+    return now - c->spec.jitter;
+}
+
+static enum ao_verdict cron_step(struct ao *self)
+{
+    struct cron *c = ao_of(self, struct cron, timer);
+    struct jobs *jobs = c->jobs;
+    uint64_t at = c->next_at;
+
+    if (jobs->stopping)
+        return AO_DONE; /* what comes now is missed, as what comes while the server is down */
+    if (jobs_wall(jobs) >= at + c->spread) {
+        if (!fire(jobs, c, at)) {
+            refuse_once(c);
+            ao_sleep_for(self, again_after);
+            return AO_PARK;
+        }
+        c->refused = false;
+        cron_plan(jobs, c, goes_on_from(jobs, c, at));
+        cron_save(jobs, c, NULL);
+    }
+    if (c->next_at == 0)
+        return AO_DONE;
+    ao_sleep_for(self, time_left(jobs, c));
+    return AO_PARK;
+}
+
+static void cron_retired(struct ao *self)
+{
+    ao_fini(self);
+    cron_drop(ao_of(self, struct cron, timer));
+}
+
+static const struct ao_class cron_class = {
+    .name = "cron", .step = cron_step, .retired = cron_retired};
+
+/* --- The list --- */
+
+struct cron **crons_place(struct crons *all, struct span name)
+{
+    struct cron **at = &all->first;
+    while (*at && !span_equal((*at)->spec.name, name))
+        at = &(*at)->next;
+    return at;
+}
+
+/* One block of memory for everything that the order's spans point at. */
+struct copy {
+    uint8_t *at;
+};
+
+static void keep(struct copy *copy, struct span *s)
+{
+    if (s->len > 0)
+        memcpy(copy->at, s->at, s->len);
+    s->at = copy->at;
+    copy->at += s->len;
+}
+
+static bool keep_order(struct cron *c, const struct cron_spec *spec)
+{
+    c->spec = *spec;
+    struct job_spec *t = &c->spec.task;
+    struct span *spans[] = {&c->spec.name, &c->spec.schedule, &c->spec.zone, &c->spec.options,
+                            &t->method,    &t->params,        &t->tenant,    &t->coalesce,
+                            &t->limit_key, &t->rate_key};
+    size_t size = 1;
+
+    for (unsigned i = 0; i < sizeof spans / sizeof spans[0]; i++)
+        size += spans[i]->len;
+    struct copy copy = {malloc(size)};
+    c->memory = copy.at;
+    if (!copy.at)
+        return false;
+    for (unsigned i = 0; i < sizeof spans / sizeof spans[0]; i++)
+        keep(&copy, spans[i]);
+    return true;
+}
+
+struct cron *cron_new(struct jobs *jobs, const struct cron_spec *spec, enum ergon_error *error,
+                      char *text, size_t size)
+{
+    struct cron *c = calloc(1, sizeof *c);
+
+    *error = ERGON_E_MEMORY;
+    snprintf(text, size, "%s", error_meaning(ERGON_E_MEMORY));
+    if (!c)
+        return NULL;
+    c->refs = 1;
+    c->jobs = jobs;
+    if (!keep_order(c, spec))
+        goto failed;
+    *error = ERGON_E_BAD_PARAMS;
+    if (spec->name.len > CRON_NAME_MAX) {
+        snprintf(text, size, "the name of a cron has at most %d bytes", CRON_NAME_MAX);
+        goto failed;
+    }
+    if (!schedule_parse(c->spec.schedule, &c->schedule, text, size))
+        goto failed;
+    c->zone = zone_open(c->spec.zone);
+    if (!c->zone) {
+        snprintf(text, size, "there is no time zone \"%.*s\"; \"Europe/Berlin\" is one",
+                 (int)(spec->zone.len < 64 ? spec->zone.len : 64), (const char *)spec->zone.at);
+        goto failed;
+    }
+    if (next_after(c, jobs_wall(jobs)) > 0) {
+        ao_init(&c->timer, &cron_class, jobs->activator);
+        return c;
+    }
+    snprintf(text, size, "the schedule never comes: no such day is in any of its months");
+failed:
+    cron_drop(c);
+    return NULL;
+}
+
+void crons_unlink(struct crons *all, struct cron **at)
+{
+    struct cron *c = *at;
+    *at = c->next;
+    all->count--;
+    ao_retire(&c->timer); /* frees it, when nothing else refers to it */
+}
+
+void crons_link(struct crons *all, struct cron *c)
+{
+    struct cron **at = crons_place(all, c->spec.name);
+    if (*at)
+        crons_unlink(all, at);
+    c->next = *at;
+    *at = c;
+    all->count++;
+}
+
+/* --- After a start --- */
+
+bool crons_add(struct jobs *jobs, const struct cron_spec *spec, const struct store_cron *row)
+{
+    enum ergon_error error;
+    char text[OPERATION_TEXT_MAX];
+    struct cron *c = cron_new(jobs, spec, &error, text, sizeof text);
+
+    if (!c) {
+        log_error("a cron of the store cannot be used", LOG_STR("why", text));
+        return error != ERGON_E_MEMORY;
+    }
+    c->next_at = row->next_at;
+    c->last_at = row->last_at;
+    c->last_task = row->last_task;
+    crons_link(jobs->crons, c);
+    return true;
+}
+
+/* What was missed while the server was down. */
+static void catch_up(struct jobs *jobs, struct cron *c)
+{
+    uint64_t now = jobs_wall(jobs), at = c->next_at;
+    unsigned left = c->spec.catch_up == CRON_CATCH_ALL ? CATCH_UP_MOST : 1;
+
+    if (at == 0 || at >= now)
+        return;
+    if (c->spec.catch_up != CRON_CATCH_NONE)
+        for (; at > 0 && at < now && left > 0 && fire(jobs, c, at); left--)
+            at = next_after(c, at);
+    if (c->error == ERGON_E_NO_METHOD)
+        return; /* to be made up for after a start with its module */
+    cron_plan(jobs, c, now);
+    cron_save(jobs, c, NULL);
+}
+
+void crons_start(struct jobs *jobs)
+{
+    for (struct cron *c = jobs->crons->first; c; c = c->next) {
+        catch_up(jobs, c);
+        cron_arm(jobs, c);
+    }
+}
+
+struct crons *crons_new(struct jobs *jobs)
+{
+    (void)jobs;
+    return calloc(1, sizeof(struct crons));
+}
+
+void crons_free(struct crons *all)
+{
+    if (!all)
+        return;
+    while (all->first) {
+        struct cron *c = all->first;
+        all->first = c->next;
+        ao_deactivate(&c->timer);
+        ao_fini(&c->timer);
+        c->refs = 1;
+        cron_drop(c);
+    }
+    free(all);
+}

@@ -1,0 +1,58 @@
+/* The insides of the crons, for their files.  Ledger's thread. */
+#ifndef ERGON_JOBS_CRONS_H
+#define ERGON_JOBS_CRONS_H
+
+#include "server/jobs/jobs_parts.h"
+#include "server/jobs/cron/schedule.h"
+
+enum {
+    CRON_NAME_MAX = 200,        /* bytes; the keys of its tasks hold it and a time */
+    CRON_BYTES_MAX = 64 * 1024, /* of its parameters and options */
+    CRONS_MAX = 10000
+};
+
+struct cron {
+    struct cron *next;
+    struct jobs *jobs;
+    struct ao timer;       /* sleeps until the next time, or a part of that */
+    struct cron_spec spec; /* its spans lie in `memory` */
+    void *memory;
+    struct schedule schedule;
+    struct zone *zone;
+    uint64_t next_at; /* Unix ns; 0: never */
+    ao_time spread;   /* ns that chance adds to it */
+    uint64_t last_at, last_task;
+    uint64_t fired, skipped; /* since the start */
+    enum ergon_error error;  /* of the last try */
+    char error_text[OPERATION_TEXT_MAX];
+    bool refused;  /* and it was logged */
+    bool leaving;  /* cron.delete is on its way to the file: it is not written any more */
+    uint32_t refs; /* the list, and operations of the store that point at its bytes */
+};
+
+struct crons {
+    struct cron *first;
+    uint32_t count;
+};
+
+/* NULL, and why not.  One reference, which crons_unlink() takes back. */
+struct cron *cron_new(struct jobs *jobs, const struct cron_spec *spec, enum ergon_error *error,
+                      char *text, size_t size);
+void cron_drop(struct cron *c);                                    /* a reference less */
+void cron_plan(struct jobs *jobs, struct cron *c, uint64_t after); /* its next time */
+void cron_arm(struct jobs *jobs, struct cron *c);                  /* of one that does not sleep */
+/* Its row; `a`: who is answered when it is written, or NULL.  True: an operation is on its way. */
+bool cron_save(struct jobs *jobs, struct cron *c, struct operation *op);
+
+struct cron **crons_place(struct crons *all, struct span name); /* where it is, or would be */
+void crons_link(struct crons *all, struct cron *c);             /* in place of one of its name */
+void crons_unlink(struct crons *all, struct cron **at);
+
+/* crons_recover.c: a row of the store, read; false without memory */
+bool crons_add(struct jobs *jobs, const struct cron_spec *spec, const struct store_cron *row);
+
+/* crons_list.c */
+void crons_list(struct jobs *jobs, struct operation *op);
+void cron_pack_time(struct pack *p, const char *key, uint64_t unix_ns);
+
+#endif

@@ -1,0 +1,173 @@
+/* cron.put, cron.delete, and what the store says of them. */
+#include <stdio.h>
+
+#include "server/jobs/cron/crons.h"
+
+/* Its row goes; `a` as of cron_save().  False without memory. */
+static bool forget(struct jobs *jobs, struct cron *c, struct operation *op)
+{
+    struct store_op *write = codec_write_new(jobs, STORE_CRON_REMOVE, 0);
+
+    if (!write)
+        return false;
+    write->tag = (uintptr_t)op;
+    write->owner = c;
+    c->refs++;
+    write->cron.name = c->spec.name;
+    store_push(jobs->store, write);
+    return true;
+}
+
+/* Is there a row of it, as far as is known? */
+static bool is_stored(const struct jobs *jobs, const struct cron *c)
+{
+    return jobs->store && c && c->spec.task.durable != DURABLE_NONE;
+}
+
+/* --- cron.put --- */
+
+/* Never linked. */
+static void put_in_vain(struct cron *c)
+{
+    ao_fini(&c->timer);
+    cron_drop(c);
+}
+
+/* What the one before wrote of itself meanwhile stands over its row. */
+static void put_in_place(struct jobs *jobs, struct cron *c, struct operation *op)
+{
+    const struct cron *before = *crons_place(jobs->crons, c->spec.name);
+    bool again = before && before->refs > 1;
+
+    crons_link(jobs->crons, c);
+    cron_arm(jobs, c);
+    if (again && !cron_save(jobs, c, NULL))
+        forget(jobs, c, NULL);
+    pack_init(&op->result);
+    pack_map(&op->result, 2);
+    pack_key_span(&op->result, "name", c->spec.name);
+    cron_pack_time(&op->result, "next", c->next_at);
+    operation_finish(jobs, op);
+}
+
+/* False: answered. */
+static bool may_be_put(struct jobs *jobs, struct operation *op)
+{
+    const struct cron_spec *spec = &op->cron;
+
+    if (spec->task.params.len + spec->options.len > CRON_BYTES_MAX)
+        operation_refuse(jobs, op, ERGON_E_TOO_LARGE,
+                         "parameters and options of a cron have at most %d KiB",
+                         CRON_BYTES_MAX / 1024);
+    else if (jobs->crons->count >= CRONS_MAX && !*crons_place(jobs->crons, spec->name))
+        operation_refuse(jobs, op, ERGON_E_BUSY, "there are %d crons already; delete one first",
+                         CRONS_MAX);
+    else if (spec->task.durable != DURABLE_NONE && !journal_usable(jobs))
+        operation_refuse(jobs, op, ERGON_E_STORE, "%s",
+                         jobs->store ? store_error_text(jobs->store_error)
+                                     : "this server has no store; ask for durable: \"none\"");
+    else
+        return true;
+    return false;
+}
+
+static void serve_put(struct jobs *jobs, struct operation *op)
+{
+    enum ergon_error error;
+    char text[OPERATION_TEXT_MAX];
+
+    if (!may_be_put(jobs, op))
+        return;
+    struct cron *c = cron_new(jobs, &op->cron, &error, text, sizeof text);
+    if (!c) {
+        operation_refuse(jobs, op, error, "%s", text);
+        return;
+    }
+    cron_plan(jobs, c, jobs_wall(jobs));
+    bool stored = is_stored(jobs, c),
+         was_stored = is_stored(jobs, *crons_place(jobs->crons, op->cron.name));
+    if (!stored && !was_stored) {
+        if (jobs->store)
+            forget(jobs, c, NULL); /* one that could not be used may be there */
+        put_in_place(jobs, c, op);
+    } else if (!(stored ? cron_save(jobs, c, op) : forget(jobs, c, op))) {
+        operation_refuse(jobs, op, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
+        put_in_vain(c);
+    }
+}
+
+/* The one that was there before goes on until then, and if this one cannot be written. */
+static void put_returned(struct jobs *jobs, struct cron *c, struct operation *op,
+                         enum store_error error)
+{
+    if (error == STORE_OK) {
+        put_in_place(jobs, c, op);
+        return;
+    }
+    operation_refuse(jobs, op, ERGON_E_STORE, "%s", store_error_text(error));
+    put_in_vain(c);
+}
+
+/* --- cron.delete --- */
+
+static void answer_delete(struct jobs *jobs, struct operation *op, bool found)
+{
+    pack_init(&op->result);
+    pack_bool(&op->result, found);
+    operation_finish(jobs, op);
+}
+
+static void serve_delete(struct jobs *jobs, struct operation *op)
+{
+    struct cron **at = crons_place(jobs->crons, op->name), *c = *at;
+
+    if (!is_stored(jobs, c)) {
+        if (c)
+            crons_unlink(jobs->crons, at);
+        answer_delete(jobs, op, c != NULL);
+        return;
+    }
+    if (forget(jobs, c, op))
+        c->leaving = true;
+    else
+        operation_refuse(jobs, op, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
+}
+
+/* Whatever has the name was there when its row went. */
+static void delete_returned(struct jobs *jobs, struct cron *c, struct operation *op,
+                            enum store_error error)
+{
+    struct cron **at = crons_place(jobs->crons, c->spec.name);
+
+    if (error != STORE_OK) {
+        c->leaving = false;
+        operation_refuse(jobs, op, ERGON_E_STORE, "%s", store_error_text(error));
+        return;
+    }
+    bool found = *at != NULL; /* else another was faster */
+    if (found)
+        crons_unlink(jobs->crons, at);
+    answer_delete(jobs, op, found);
+}
+
+void crons_returned(struct jobs *jobs, struct store_op *write)
+{
+    struct cron *c = write->owner;
+    struct operation *op = (struct operation *)(uintptr_t)write->tag;
+
+    if (op && op->verb == OPERATION_CRON_PUT)
+        put_returned(jobs, c, op, write->error);
+    else if (op)
+        delete_returned(jobs, c, op, write->error);
+    cron_drop(c);
+}
+
+void crons_serve(struct jobs *jobs, struct operation *op)
+{
+    if (op->verb == OPERATION_CRON_PUT)
+        serve_put(jobs, op);
+    else if (op->verb == OPERATION_CRON_LIST)
+        crons_list(jobs, op);
+    else
+        serve_delete(jobs, op);
+}

@@ -1,0 +1,79 @@
+/* The ledger keeps tasks: it knows the state of every submitted task from its submission until it
+ * is forgotten, decides which is run next, and says why one is where it is.
+ *
+ * One active object on the manager's activator.  It never blocks: a disk is the store's affair,
+ * executors are the manager's (server/tasks/job_source.h), connections the loops'
+ * (server/jobs/service/operation.h). Everything here but the doors is that activator's thread, or
+ * set-up. */
+#ifndef ERGON_JOBS_H
+#define ERGON_JOBS_H
+
+#include <ergon/activator.h>
+
+#include "server/jobs/service/operation.h"
+
+struct jobs;
+struct jobs_channel;
+struct store;
+struct tasks;
+struct registry;
+
+struct jobs_tenant {
+    const char *name;
+    uint32_t weight; /* tasks in a turn */
+};
+
+struct jobs_options {
+    struct tasks *tasks;         /* borrowed; the ledger makes itself its source */
+    struct registry *registry;   /* borrowed */
+    struct store *store;         /* borrowed, opened and not started; NULL: nothing is durable */
+    uint64_t (*wall)(void *arg); /* Unix ns; NULL: the system's clock */
+    void *wall_arg;
+    uint64_t tasks_max, bytes_max; /* held in memory; beyond: BUSY */
+    uint64_t kept_bytes_max;       /* of tasks that have ended; the oldest go first */
+    ao_time ageing;       /* so long in the queue counts as one step of priority; 0: never */
+    uint32_t crashes_max; /* a task that ran in so many crashes is dead; 0: never */
+    uint32_t history_max; /* jobs kept of one task */
+    const struct jobs_tenant *tenants; /* copied; others have the weight 1 */
+    uint32_t tenant_count;
+};
+
+/* On the thread that builds; the manager's activator does not run yet.  NULL and a text. */
+struct jobs *jobs_new(const struct jobs_options *options, char *error, size_t size);
+
+/* Reads the store back: what was open is queued with the next attempt, delays and crons go on.
+ * Before the start.  0, or -1 and a text.  Blocks. */
+int jobs_recover(struct jobs *jobs, char *error, size_t size);
+
+int jobs_start(struct jobs *jobs); /* and its store; before the activators run; 0 or -1 and errno */
+
+/* After the activators' runs have ended, while what asked is still there: what is on its way to the
+ * store is committed, and every ask answered. */
+void jobs_stop(struct jobs *jobs);
+void jobs_free(struct jobs *jobs); /* before tasks_free(); NULL is fine */
+
+/* A loop's door: the lanes between it and the ledger.  Opened before the threads start.
+ * `answered` and `pushed` are called on the loop's thread; the operation, and the push, are theirs
+ * then. An operation that was dropped is told once, when nothing refers to it any more. */
+struct jobs_channel *jobs_channel_open(struct jobs *jobs, struct activator *loop,
+                                       void (*answered)(void *arg, struct operation *op),
+                                       void (*pushed)(void *arg, struct operation_push *p),
+                                       void *arg);
+struct slab *jobs_operations(struct jobs_channel *d); /* loop's thread: where its asks come from */
+void jobs_give(struct jobs_channel *d, struct operation *op); /* loop's thread */
+void jobs_drop(struct jobs_channel *d,
+               struct operation *op); /* loop's thread; once, before it came back */
+
+/* Any thread; figures. */
+struct jobs_info {
+    uint64_t tasks, bytes; /* held */
+    uint64_t by_state[JOB_STATE_COUNT];
+    uint64_t submitted, starts, retries, fenced;
+    bool has_store; /* the rest is of the store */
+    uint64_t commits, operations, store_bytes;
+    uint64_t commit_ns;      /* of the last commit */
+    const char *store_error; /* why it cannot write; constant; NULL: it can */
+};
+void jobs_info(const struct jobs *jobs, struct jobs_info *out);
+
+#endif

@@ -1,0 +1,171 @@
+/* A job spec becomes a job, or finds the one that it names. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "server/jobs/jobs_parts.h"
+
+static enum ergon_error refuse(enum ergon_error error, char *text, size_t size, const char *format,
+                               ...) __attribute__((format(printf, 4, 5)));
+static enum ergon_error refuse(enum ergon_error error, char *text, size_t size, const char *format,
+                               ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, size, format, args);
+    va_end(args);
+    return error;
+}
+
+static enum ergon_error no_memory(char *text, size_t size)
+{
+    return refuse(ERGON_E_MEMORY, text, size, "%s", error_meaning(ERGON_E_MEMORY));
+}
+
+/* --- Does it exist already? --- */
+
+/* Who is answered a task that is there already wants it kept as long as one of its own. */
+static void keep_for(struct job *job, const struct job_spec *spec)
+{
+    struct job_more *more = job->more; /* it has a name, so it has these */
+    if (!job_is_open(job))
+        return;
+    if (more->keep < spec->keep)
+        more->keep = spec->keep;
+    if (more->keep_size < spec->keep_size)
+        more->keep_size = spec->keep_size;
+}
+
+static bool find_existing(struct jobs *jobs, const struct job_spec *spec, struct submitted *out)
+{
+    const struct span everywhere = {0};
+    if (spec->key.len > 0 &&
+        (out->entry = key_find(&jobs->keys, spec->tenant, everywhere, spec->key))) {
+        out->duplicate = true;
+        keep_for(out->entry, spec);
+        return true;
+    }
+    if (spec->coalesce.len > 0 &&
+        (out->entry = key_find(&jobs->shared, spec->tenant, spec->method, spec->coalesce))) {
+        out->coalesced = true;
+        out->entry->more->waiters++;
+        keep_for(out->entry, spec);
+        job_note(jobs, out->entry, JOB_EVENT_JOINED, NULL);
+        return true;
+    }
+    return false;
+}
+
+/* --- May it be taken? --- */
+
+static enum ergon_error check_store(const struct jobs *jobs, const struct job_spec *spec,
+                                    char *text, size_t size)
+{
+    if (spec->durable == DURABLE_NONE || journal_usable(jobs))
+        return ERGON_OK;
+    if (!jobs->store)
+        return refuse(ERGON_E_STORE, text, size,
+                      "this server has no store, so no task can be durable; configure `store`, or "
+                      "submit with durable: none");
+    return refuse(ERGON_E_STORE, text, size, "%s", store_error_text(jobs->store_error));
+}
+
+static size_t weight_of(const struct job_spec *spec)
+{
+    return sizeof(struct job) + spec->params.len + spec->key.len + spec->coalesce.len +
+           spec->limit_key.len + spec->rate_key.len;
+}
+
+/* What has ended goes before something new is refused. */
+static bool make_room(struct jobs *jobs, size_t weight)
+{
+    while (jobs->count >= jobs->options.tasks_max || jobs->bytes + weight > jobs->options.bytes_max)
+        if (!retention_evict(jobs))
+            return false;
+    return true;
+}
+
+/* What is larger than all may be together costs no other task its place. */
+static enum ergon_error check_room(struct jobs *jobs, const struct job_spec *spec, char *text,
+                                   size_t size)
+{
+    unsigned long long most = (unsigned long long)jobs->options.bytes_max;
+    size_t weight = weight_of(spec);
+    if (weight > most)
+        return refuse(
+            ERGON_E_TOO_LARGE, text, size,
+            "the task takes %zu bytes, and all tasks together may take %llu (tasks.bytes)", weight,
+            most);
+    if (make_room(jobs, weight))
+        return ERGON_OK;
+    if (jobs->count >= jobs->options.tasks_max)
+        return refuse(ERGON_E_BUSY, text, size,
+                      "the server holds %llu tasks, and may not hold more (tasks.max); try again "
+                      "later",
+                      (unsigned long long)jobs->count);
+    return refuse(
+        ERGON_E_BUSY, text, size,
+        "the server's tasks take %llu of at most %llu bytes (tasks.bytes); try again later",
+        (unsigned long long)jobs->bytes, most);
+}
+
+static enum ergon_error check(struct jobs *jobs, const struct job_spec *spec, char *text,
+                              size_t size)
+{
+    int len = (int)(spec->method.len < 64 ? spec->method.len : 64);
+    const char *name = (const char *)spec->method.at;
+    if (jobs->stopping)
+        return refuse(ERGON_E_DRAINING, text, size, "%s", error_meaning(ERGON_E_DRAINING));
+    struct job_queue *q = job_queue_find(jobs, spec->method);
+    if (!q && !registry_find(jobs->options.registry, spec->method))
+        return refuse(ERGON_E_NO_METHOD, text, size, "no handler offers \"%.*s\"", len, name);
+    if (q && q->draining)
+        return refuse(ERGON_E_DRAINING, text, size,
+                      "the queue \"%.*s\" is being drained and takes no new tasks; queue.resume "
+                      "opens it",
+                      len, name);
+    enum ergon_error full = check_room(jobs, spec, text, size);
+    return full == ERGON_OK ? check_store(jobs, spec, text, size) : full;
+}
+
+/* --- A new one --- */
+
+static void count_in(struct jobs *jobs, struct job *job)
+{
+    (job->durable == DURABLE_NONE ? &jobs->fleeting : &jobs->kept)->submitted++;
+    job->queue->submitted++;
+    counter_add(&jobs->submitted, 1);
+}
+
+static enum ergon_error take_new(struct jobs *jobs, const struct job_spec *spec,
+                                 struct submitted *out, char *text, size_t size)
+{
+    struct job *job = job_new(jobs, spec, jobs->next_id);
+    if (!job)
+        return no_memory(text, size);
+    enum ergon_error wrong = dependencies_join(jobs, job, spec, text, size);
+    if (wrong != ERGON_OK) {
+        job_free(jobs, job);
+        return wrong == ERGON_E_MEMORY ? no_memory(text, size) : wrong;
+    }
+    jobs->next_id++;
+    job_enter(jobs, job);
+    job_enter_keys(jobs, job, true);
+    count_in(jobs, job);
+    if (job->durable != DURABLE_NONE)
+        job_mark(job, JOB_SUBMITTING);
+    job_schedule(jobs, job, false);
+    journal_change(jobs, job);
+    out->entry = job;
+    return ERGON_OK;
+}
+
+enum ergon_error job_submit(struct jobs *jobs, const struct job_spec *spec, struct submitted *out,
+                            char *text, size_t size)
+{
+    *out = (struct submitted){0};
+    if (find_existing(jobs, spec, out))
+        return ERGON_OK;
+    enum ergon_error error = check(jobs, spec, text, size);
+    return error == ERGON_OK ? take_new(jobs, spec, out, text, size) : error;
+}

@@ -1,0 +1,229 @@
+/* A job as a row of the store. */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "server/jobs/jobs_parts.h"
+
+/* Where one that is open and does not run is, is found out again when it is read back. */
+static enum job_state row_state(const struct job *job)
+{
+    if (job_is(job, JOB_ENDING))
+        return (enum job_state)job->ending;
+    if (job_is(job, JOB_STARTING) || job->state == JOB_ASSIGNED || job->state == JOB_RUNNING ||
+        job->state == JOB_PARKED)
+        return JOB_RUNNING;
+    if (job->state == JOB_NEW || job_state_open((enum job_state)job->state))
+        return JOB_QUEUED;
+    return (enum job_state)job->state;
+}
+
+static uint64_t wall_or_none(const struct jobs *jobs, ao_time when)
+{
+    return when == AO_NEVER || when == 0 ? 0 : jobs_wall_of(jobs, when);
+}
+
+static uint64_t or_none(ao_time duration)
+{
+    return duration == AO_NEVER ? 0 : duration;
+}
+
+static void fill_more(const struct job_more *more, struct store_task *out)
+{
+    out->key = more->key.name;
+    out->coalesce = more->coalesce.name;
+    if (more->limit) {
+        out->limit_key = more->limit->key.name;
+        out->limit = more->limit_max;
+    }
+    if (more->bucket) {
+        out->rate_key = more->bucket->key.name;
+        out->rate = more->rate;
+        out->rate_per = more->rate_per;
+    }
+}
+
+/* One that is as by default has no row of options: see recover.c. */
+static bool has_options(const struct job *job)
+{
+    return job->more || job->retries > 0 || job->priority != SPEC_PRIORITY ||
+           job->timeout != AO_NEVER || job->deadline != AO_NEVER;
+}
+
+static void fill_options(const struct jobs *jobs, const struct job *job, struct store_task *out)
+{
+    struct job_spec policy;
+    job_policy(job, &policy);
+    out->has_options = true;
+    out->deadline_at = wall_or_none(jobs, job->deadline);
+    out->timeout = or_none(job->timeout);
+    out->backoff = policy.backoff;
+    out->backoff_max = policy.backoff_max;
+    out->jitter = policy.jitter;
+    out->keep = policy.keep;
+    out->keep_size = policy.keep_size;
+    out->retries = job->retries;
+    out->priority = job->priority;
+    if (job->more)
+        fill_more(job->more, out);
+}
+
+static void fill_fixed(const struct jobs *jobs, const struct job *job, struct store_task *out)
+{
+    out->method = job->queue->name;
+    out->tenant = job->tenant->name;
+    out->params = job_params(job);
+    out->created = job->created;
+    out->durable = job->durable;
+    if (has_options(job))
+        fill_options(jobs, job, out);
+}
+
+static void fill_changing(const struct jobs *jobs, const struct job *job, struct store_task *out)
+{
+    out->id = job->id;
+    out->state = (uint8_t)row_state(job);
+    out->attempt = job->attempt;
+    out->failures = job->failures;
+    out->crashes = job->crashes;
+    out->settled = job->more && job->more->settled;
+    out->cancel_asked = job_is(job, JOB_CANCEL) && job_state_open(row_state(job));
+    out->due_at = job_state_open(row_state(job)) ? wall_or_none(jobs, job->due) : 0;
+    out->started_at = job->started;
+    out->ended_at = job_state_open(row_state(job)) ? 0 : job->ended;
+}
+
+/* The end may be replaced while the operation is on its way, but never that of one with a result.
+ */
+static void fill_end(const struct job *job, struct store_task *out, char *copy)
+{
+    const struct job_result *end = job->end;
+    if (end && end->code) {
+        size_t code = strlen(end->code), text = strlen(end->text);
+        out->error_code = span_of(memcpy(copy, end->code, code), code);
+        out->error_text = span_of(memcpy(copy + code, end->text, text), text);
+    }
+    if (end && end->result)
+        out->result = span_of(end->result, end->result_len);
+}
+
+static size_t end_size(const struct job *job)
+{
+    return job->end && job->end->code ? strlen(job->end->code) + strlen(job->end->text) : 0;
+}
+
+static void fill_after(const struct job *job, struct store_task *out, uint8_t *copy)
+{
+    out->after = span_of(copy, job->more->after_count * sizeof(uint64_t));
+    for (uint32_t i = 0; i < job->more->after_count; i++)
+        for (unsigned byte = 0; byte < 8; byte++)
+            *copy++ = (uint8_t)(job->more->after_ids[i] >> (56 - 8 * byte));
+}
+
+/* --- The counters --- */
+
+static int64_t *counter_of(struct store_counts *counts, enum job_state state)
+{
+    switch (state) {
+    case JOB_DONE:
+        return &counts->done;
+    case JOB_FAILED:
+        return &counts->failed;
+    case JOB_CANCELLED:
+        return &counts->cancelled;
+    case JOB_EXPIRED:
+        return &counts->expired;
+    case JOB_DEAD:
+        return &counts->dead;
+    case JOB_QUEUED:
+    case JOB_DELAYED:
+    case JOB_WAITING:
+    case JOB_ASSIGNED:
+    case JOB_RUNNING:
+    case JOB_PARKED:
+    case JOB_STATE_COUNT:
+        return NULL;
+    }
+    return NULL;
+}
+
+/* What a row is counted as: its end, or JOB_QUEUED for all that is open. */
+static enum job_state account_of(enum job_state state)
+{
+    return job_state_open(state) ? JOB_QUEUED : state;
+}
+
+static void move_counts(struct job *job, struct store_op *write)
+{
+    enum job_state was = (enum job_state)job->counted;
+    enum job_state is = account_of((enum job_state)write->task.state);
+    write->tag = was;
+    job->counted = (uint8_t)is;
+    if (write->tag == JOB_NEW)
+        write->add.submitted = 1;
+    if (was == is)
+        return;
+    if (counter_of(&write->add, was))
+        --*counter_of(&write->add, was);
+    if (counter_of(&write->add, is))
+        ++*counter_of(&write->add, is);
+}
+
+/* --- The operation --- */
+
+enum { MORE = 128 /* bytes behind an operation for which a cell has room */ };
+
+struct record {
+    bool alone; /* malloc'ed, in no slab */
+    struct store_op write;
+};
+
+void codec_init(struct jobs *jobs)
+{
+    slab_init(&jobs->records, sizeof(struct record) + MORE, SLAB_KEPT);
+}
+
+void codec_fini(struct jobs *jobs)
+{
+    assert(slab_taken(&jobs->records) == 0);
+    slab_fini(&jobs->records);
+}
+
+struct store_op *codec_write_new(struct jobs *jobs, enum store_verb verb, size_t more)
+{
+    bool alone = more > MORE;
+    struct record *r = alone ? malloc(sizeof *r + more) : slab_take(&jobs->records);
+    if (!r)
+        return NULL;
+    r->alone = alone;
+    memset(&r->write, 0, sizeof r->write);
+    r->write.verb = verb;
+    return &r->write;
+}
+
+void codec_write_free(struct jobs *jobs, struct store_op *write)
+{
+    struct record *r = ao_of(write, struct record, write);
+    if (r->alone)
+        free(r);
+    else
+        slab_give(&jobs->records, r);
+}
+
+struct store_op *codec_write(struct jobs *jobs, struct job *job)
+{
+    bool put = job_is(job, JOB_SUBMITTING);
+    size_t after = put && job->more ? job->more->after_count * sizeof(uint64_t) : 0;
+    struct store_op *write =
+        codec_write_new(jobs, put ? STORE_PUT : STORE_CHANGE, after + end_size(job));
+    if (!write)
+        return NULL;
+    write->owner = job;
+    if (put)
+        fill_fixed(jobs, job, &write->task);
+    if (after > 0)
+        fill_after(job, &write->task, (uint8_t *)(write + 1));
+    fill_changing(jobs, job, &write->task);
+    fill_end(job, &write->task, (char *)(write + 1) + after);
+    move_counts(job, write);
+    return write;
+}

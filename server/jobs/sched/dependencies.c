@@ -1,0 +1,226 @@
+/* What must be done first: an edge from who waits to each that is still open. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "server/jobs/jobs_parts.h"
+
+enum { RELEASE_BUDGET = 256 /* edges, and jobs, a step */ };
+
+static bool link_one(struct job *job, struct job *on)
+{
+    struct job_more *of = job_more(on);
+    struct dependency *edge = of ? calloc(1, sizeof *edge) : NULL;
+    if (!edge)
+        return false;
+    edge->waits = job;
+    edge->on = on;
+    edge->next_of_waits = job->more->after;
+    job->more->after = edge;
+    edge->next_on = of->dependents;
+    if (of->dependents)
+        of->dependents->prev_on = edge;
+    of->dependents = edge;
+    return true;
+}
+
+static void unlink_on(struct dependency *edge)
+{
+    if (edge->prev_on)
+        edge->prev_on->next_on = edge->next_on;
+    else
+        edge->on->more->dependents = edge->next_on;
+    if (edge->next_on)
+        edge->next_on->prev_on = edge->prev_on;
+}
+
+static void unlink_waits(struct dependency *edge)
+{
+    struct dependency **link = &edge->waits->more->after;
+    while (*link != edge)
+        link = &(*link)->next_of_waits;
+    *link = edge->next_of_waits;
+}
+
+static bool is_open(const struct job *job)
+{
+    return job->state == JOB_NEW || job_state_open((enum job_state)job->state);
+}
+
+static enum ergon_error unknown(uint64_t id, char *text, size_t size)
+{
+    char name[ID_TEXT_SIZE];
+    snprintf(text, size, "after: no task %s: it never was, or was forgotten", id_text(id, name));
+    return ERGON_E_NOT_FOUND;
+}
+
+enum ergon_error dependencies_link(struct jobs *jobs, struct job *job, const uint64_t *ids,
+                                   uint32_t count, char *text, size_t size)
+{
+    char id[ID_TEXT_SIZE];
+    for (uint32_t i = 0; i < count; i++) {
+        struct job *on = jobs_find(jobs, ids[i]);
+        if (!on)
+            return unknown(ids[i], text, size);
+        if (is_open(on) && job->durable != DURABLE_NONE && on->durable == DURABLE_NONE) {
+            snprintf(text, size,
+                     "after: task %s is kept in memory only, and a durable one would not know how "
+                     "it ended; make both durable, or neither",
+                     id_text(ids[i], id));
+            return ERGON_E_BAD_PARAMS;
+        }
+        size_t was = job_bytes(on);
+        if (is_open(on)) {
+            if (!link_one(job, on))
+                return ERGON_E_MEMORY;
+            jobs_weigh(jobs, on, was);
+        } else if (on->state != JOB_DONE && job->more->after_failed == 0) {
+            job->more->after_failed = on->id;
+        }
+    }
+    return ERGON_OK;
+}
+
+enum ergon_error dependencies_join(struct jobs *jobs, struct job *job, const struct job_spec *spec,
+                                   char *text, size_t size)
+{
+    for (uint32_t i = 0; spec->confined && i < spec->after_count; i++) {
+        const struct job *on = jobs_find(jobs, spec->after[i]);
+        if (on && on->tenant != job->tenant)
+            return unknown(spec->after[i], text, size);
+    }
+    return dependencies_link(jobs, job, spec->after, spec->after_count, text, size);
+}
+
+/* --- What was waited for has ended --- */
+
+static void release(struct jobs *jobs, struct job *on, struct dependency *edge)
+{
+    struct job *waits = edge->waits;
+    size_t was = job_bytes(waits);
+    if (on->state != JOB_DONE && waits->more->after_failed == 0)
+        waits->more->after_failed = on->id;
+    unlink_on(edge);
+    unlink_waits(edge);
+    free(edge);
+    jobs_weigh(jobs, waits, was);
+    if ((!waits->more->after || waits->more->after_failed) && !waits->list && job_is_open(waits))
+        job_list_push(&jobs->released, waits);
+}
+
+/* In small steps: a hundred thousand may wait for one task, and whole chains may end with it. */
+void dependencies_ended(struct jobs *jobs, struct job *job)
+{
+    if (!job->more || !job->more->dependents)
+        return;
+    job->more->releasing = true;
+    job->more->next_releasing = NULL;
+    *(jobs->releasing ? &jobs->releasing_last->more->next_releasing : &jobs->releasing) = job;
+    jobs->releasing_last = job;
+    ao_activate(&jobs->ao);
+}
+
+static void leave_releasing(struct jobs *jobs, struct job *job)
+{
+    struct job **link = &jobs->releasing, *before = NULL;
+    for (; *link != job; link = &before->more->next_releasing)
+        before = *link;
+    *link = job->more->next_releasing;
+    if (jobs->releasing_last == job)
+        jobs->releasing_last = before;
+    job->more->releasing = false;
+}
+
+/* At once: it is about to be open again, and who waits for that must not be mixed up with these, or
+ * is to be gone. */
+void dependencies_finish(struct jobs *jobs, struct job *job)
+{
+    if (!job->more || !job->more->releasing)
+        return;
+    while (job->more->dependents)
+        release(jobs, job, job->more->dependents);
+    leave_releasing(jobs, job);
+}
+
+/* True: nothing is left. */
+static bool release_some(struct jobs *jobs, int *budget)
+{
+    struct job *job;
+    for (; (job = jobs->releasing) && *budget > 0; --*budget)
+        if (job->more->dependents)
+            release(jobs, job, job->more->dependents);
+        else
+            leave_releasing(jobs, job);
+    return !job;
+}
+
+bool dependencies_go_on(struct jobs *jobs)
+{
+    int budget = RELEASE_BUDGET;
+    struct job *job;
+    bool all = release_some(jobs, &budget);
+    for (budget = RELEASE_BUDGET; budget > 0 && (job = job_list_pop(&jobs->released)); budget--)
+        job_schedule(jobs, job, false);
+    return all && jobs->released.count == 0;
+}
+
+static void drop_edges(struct job *job)
+{
+    struct dependency *edge;
+    while (job->more && (edge = job->more->after)) {
+        unlink_on(edge);
+        job->more->after = edge->next_of_waits;
+        free(edge);
+    }
+}
+
+void dependencies_unlink(struct jobs *jobs, struct job *job)
+{
+    size_t was = job_bytes(job);
+    drop_edges(job);
+    jobs_weigh(jobs, job, was);
+}
+
+/* It does not count any more, or never did: nothing is weighed. */
+void dependencies_forget(struct job *job)
+{
+    struct dependency *edge;
+    drop_edges(job);
+    while (job->more && (edge = job->more->dependents)) {
+        unlink_on(edge);
+        unlink_waits(edge);
+        free(edge);
+    }
+}
+
+static const char *how_it_ended(const struct job *on)
+{
+    if (on && on->state == JOB_CANCELLED)
+        return "was cancelled";
+    if (on && on->state == JOB_DEAD)
+        return "is dead";
+    return on && !is_open(on) ? job_state_names[on->state] : "ended otherwise";
+}
+
+/* Nobody who runs it again by hand wants it to fail for the same reason, now or after a restart. */
+void dependencies_settle(struct jobs *jobs, struct job *job)
+{
+    struct job_more *more = job->more;
+    size_t was = job_bytes(job);
+    if (!more || more->after_count == 0)
+        return;
+    free(more->after_ids);
+    more->after_ids = NULL;
+    more->after_count = 0;
+    more->after_failed = 0;
+    more->settled = true;
+    jobs_weigh(jobs, job, was);
+}
+
+void dependencies_fail(struct jobs *jobs, struct job *job)
+{
+    const struct job *on = jobs_find(jobs, job->more->after_failed);
+    char id[ID_TEXT_SIZE], text[96];
+    snprintf(text, sizeof text, "task %s, which had to be done first, %s",
+             id_text(job->more->after_failed, id), how_it_ended(on));
+    job_end(jobs, job, JOB_FAILED, "AFTER", text);
+}

@@ -1,0 +1,83 @@
+/* The order of the pick: priority with ageing, then tenants in turn (deficit round robin by their
+ * weights; Shreedhar and Varghese 1995), then arrival.
+ *
+ * One pick for each kind of executor.  Ten levels; in each a ring of the tenants that have
+ * something there, each with its jobs in order.  Who has stood in a level for `ageing` is moved
+ * up one, so the lowest priority waits for the highest at most nine times that.  A turn is `weight`
+ * jobs.
+ *
+ * A tenant that comes to a level where it was not served for a whole round does not queue up behind
+ * the others' turns: it is a newcomer, and newcomers and the ring are served by turns, so its first
+ * job is the next or the next but one.  After that job it stands in the ring as everybody does.
+ * Who comes back within a round goes to the end of the ring; so nobody gains by leaving.  (The new
+ * flows of FQ-CoDel, RFC 8290, but alternating, so that newcomers never shut out the others.)
+ *
+ * Every operation is O(1); moves by age are paid out of a budget.  Pure: the time is passed in. */
+#ifndef ERGON_JOBS_FAIR_QUEUE_H
+#define ERGON_JOBS_FAIR_QUEUE_H
+
+#include "server/jobs/core/job.h"
+
+enum { FAIR_LEVELS = 10, JOB_KINDS = 2 };
+
+/* A tenant's jobs in one level.  Those that had their turn before go first.  Those that came up
+ * from below stand beside those that were born there; the older of the two heads, by id, goes
+ * first. */
+struct fair_share {
+    struct tenant *tenant;
+    struct fair_share *prev, *next; /* in `ring` */
+    struct fair_share **ring;       /* the level's `turn` or `fresh`; NULL: has nothing there */
+    struct job_list again, risen, born;
+    uint32_t left;       /* of its turn; 0: its turn has not begun */
+    uint64_t fresh_from; /* a newcomer, when the level has served so many */
+};
+
+struct fair_level {
+    struct fair_share *turn;       /* ring; whose turn it is; NULL: empty */
+    struct fair_share *fresh;      /* ring of newcomers; who came first; NULL: none */
+    struct job *oldest, *youngest; /* by `entered` */
+    uint32_t count, shares;        /* jobs; tenants that have some */
+    uint64_t weights;              /* of those tenants: the jobs of a round */
+    uint64_t served;
+    bool was_fresh; /* the last one served was a newcomer's */
+};
+
+struct fair_queue {
+    struct fair_level levels[FAIR_LEVELS];
+    ao_time ageing; /* 0: never */
+    uint32_t count;
+};
+
+/* One owner of work.  Shares are made when first needed: one piece of memory a kind, freed by who
+ * frees the tenant. */
+struct tenant {
+    struct tenant *next; /* in the table of tenants */
+    uint32_t weight;     /* stands still while something of it is queued */
+    uint32_t entries;    /* that name it */
+    struct span name;
+    struct fair_share *shares[JOB_KINDS]; /* FAIR_LEVELS each; NULL: not yet */
+};
+
+void fair_queue_init(struct fair_queue *p, ao_time ageing);
+
+/* Queued at the end of its tenant's share, in the level of its priority; or, for one that had its
+ * turn before and could not be run then, ahead of all that had not, in the level that it had
+ * reached.  `now` never goes back.  False without memory. */
+bool fair_queue_add(struct fair_queue *p, unsigned kind, struct job *job, bool front, ao_time now);
+void fair_queue_remove(struct fair_queue *p, unsigned kind,
+                       struct job *job); /* of one that is queued here */
+
+/* Takes the next out; NULL when there is none. */
+struct job *fair_queue_take(struct fair_queue *p, unsigned kind, ao_time now);
+
+/* How many stand before it, for task.explain: those in higher levels, its own tenant's
+ * before it in its level (counted to `max`), and those of other tenants in its level. */
+struct pick_place {
+    uint32_t higher, own, others;
+    uint32_t tenants;  /* that share the level, its own included */
+    bool own_is_least; /* counting stopped at `max` */
+};
+void pick_place(const struct fair_queue *p, unsigned kind, const struct job *job, uint32_t max,
+                struct pick_place *out);
+
+#endif

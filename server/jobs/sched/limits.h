@@ -1,0 +1,82 @@
+/* What holds a task back by a key: limits (at most n of a key run) and buckets (at most n starts of
+ * a key in a time).  Ledger's thread; pure: the time is passed in.
+ *
+ * A slot is granted in order of arrival, and stands reserved for whom it was granted to until that
+ * one has ended or given it back: so a limit is never exceeded, nor idle while somebody waits.
+ * The token bucket holds `rate` tokens and gains one every rate_per / rate.  A token that was taken
+ * stays in the bucket until its start: so however long tasks stand in the queue with their tokens,
+ * no more start together than the bucket holds. */
+#ifndef ERGON_JOBS_LIMITS_H
+#define ERGON_JOBS_LIMITS_H
+
+#include "server/jobs/core/job.h"
+
+struct limit_table; /* of limits and buckets by tenant and key */
+
+/* What a limit, or a bucket, is found by. */
+struct limit_key {
+    struct limit_key *next; /* in its chain of the table */
+    uint64_t hash;
+    struct span name; /* behind the limit, or bucket, in its memory */
+    const struct tenant *tenant;
+};
+
+struct limit {
+    struct limit_key key; /* first */
+    uint32_t max;         /* as the newest order of this key says */
+    uint32_t taken;       /* more than `max` while those run that began before it was lowered */
+    uint32_t refs;        /* jobs that name it */
+    struct job_list waiting;
+};
+
+struct bucket {
+    struct limit_key key; /* first */
+    uint32_t size;        /* tokens that it holds */
+    ao_time every;        /* ns a token */
+    ao_time full_at;      /* when it would be full: the GCRA's theoretical arrival time */
+    uint32_t held;        /* tokens that jobs have, and have not used */
+    uint32_t refs;
+    struct job_list waiting;
+    struct ao timer; /* sleeps until the next token while somebody waits */
+    struct jobs *jobs;
+};
+
+/* `seed`: secret, since keys come from strangers. */
+struct limit_table *limit_table_new(const uint64_t seed[2]); /* NULL without memory */
+void limit_table_free(struct limit_table *t);                /* all were dropped; NULL is fine */
+
+/* The limit, or bucket, of this name, made when new; a reference is taken.  What the newest order
+ * says of its size counts from now on: after that call limit_give(l, NULL) until NULL, or
+ * bucket_next(), since a larger one may have room for who waits.  A bucket keeps the tokens that it
+ * has.  A new bucket's timer and ledger are zero: whose they are makes them.  NULL without memory.
+ */
+struct limit *limit_get(struct limit_table *t, struct tenant *tenant, struct span name,
+                        uint32_t max);
+struct bucket *bucket_get(struct limit_table *t, struct tenant *tenant, struct span name,
+                          uint32_t rate, ao_time per, ao_time now);
+/* Gives the reference back; the last one frees it.  Only who names one waits in it or holds of it:
+ * so the last one finds it without waiters; what it holds itself is gone with it.  A bucket's timer
+ * is finished before. */
+void limit_unref(struct limit_table *t, struct limit *limit);
+void bucket_unref(struct limit_table *t, struct bucket *b);
+
+/* True: a slot is the job's now (JOB_HAS_PERMIT).  False: it stands in `waiting`. */
+bool limit_take(struct limit *limit, struct job *job);
+/* Gives its slot back, and grants free ones: returns who has got a slot now, taken out of `waiting`
+ * and to be queued again, one at a time; call it with NULL for the next, until NULL. */
+struct job *limit_give(struct limit *limit, struct job *job);
+
+/* True: a token is the job's (JOB_HAS_TOKEN).  False: it stands in `waiting`. */
+bool bucket_take(struct bucket *b, struct job *job, ao_time now);
+/* Its start, or that it does not start.  bucket_refill() is another one then. */
+void bucket_use(struct bucket *b, struct job *job, ao_time now);
+void bucket_give(struct bucket *b, struct job *job);
+/* The first that a token of now is for, taken out of `waiting`, holding it; NULL: none. */
+struct job *bucket_next(struct bucket *b, ao_time now);
+/* When the next token is there to be taken; AO_NEVER: not before one that is held was used or given
+ * back. */
+ao_time bucket_refill(const struct bucket *b, ao_time now);
+/* When the token for the n-th who waits (from 0) comes, if those that are held are used now. */
+ao_time bucket_refill_at(const struct bucket *b, uint32_t n, ao_time now);
+
+#endif

@@ -1,0 +1,144 @@
+/* server.audit: do the accounts balance?  Submitted = what has ended, by how, + what is open.
+ *
+ * The ledger's accounts are held against a count of all jobs, the store's counters against one
+ * of its rows (audit_walk.c). */
+#include "server/jobs/service/audit.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { DIFFERENCES = 8 };
+
+static const enum job_state ends[] = {JOB_DONE, JOB_FAILED, JOB_CANCELLED, JOB_EXPIRED, JOB_DEAD};
+enum { ENDS = sizeof ends / sizeof ends[0] };
+
+struct differences {
+    char texts[DIFFERENCES][160];
+    uint32_t count;
+};
+
+static void differ(struct differences *d, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void differ(struct differences *d, const char *format, ...)
+{
+    va_list args;
+
+    if (d->count == DIFFERENCES)
+        return;
+    va_start(args, format);
+    vsnprintf(d->texts[d->count++], sizeof d->texts[0], format, args);
+    va_end(args);
+}
+
+static uint64_t sum_ended(const struct account *account)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < ENDS; i++)
+        sum += account->ended[ends[i]];
+    return sum;
+}
+
+static void check_account(struct differences *d, const char *name, const struct account *account,
+                          uint64_t open)
+{
+    uint64_t ended = sum_ended(account);
+    if (account->submitted != ended + open)
+        differ(d, "%s: %" PRIu64 " submitted, but %" PRIu64 " ended and %" PRIu64 " open", name,
+               account->submitted, ended, open);
+}
+
+/* Every queue counts its own; together they are the jobs that there are. */
+static void check_queues(const struct jobs *jobs, const struct audit *au, struct differences *d)
+{
+    for (unsigned s = 0; s < JOB_STATE_COUNT; s++) {
+        uint64_t sum = 0;
+        for (const struct job_queue *q = jobs->queues; q; q = q->next)
+            sum += q->by_state[s];
+        if (sum != au->states[s])
+            differ(d, "queues count %" PRIu64 " %s, but there are %" PRIu64, sum,
+                   job_state_names[s], au->states[s]);
+    }
+}
+
+static void check_rows(struct differences *d, const struct audit *au)
+{
+    const struct store_counts *c = &au->counters;
+    uint64_t ended = (uint64_t)(c->done + c->failed + c->cancelled + c->expired + c->dead);
+
+    if ((uint64_t)c->submitted != ended + au->rows_open)
+        differ(d,
+               "store: %" PRIi64 " submitted, but %" PRIu64 " ended and %" PRIu64 " rows are open",
+               c->submitted, ended, au->rows_open);
+}
+
+static void pack_account(struct pack *p, const char *name, const struct account *account,
+                         uint64_t open)
+{
+    pack_str(p, name);
+    pack_map(p, 2 + ENDS);
+    pack_key_uint(p, "submitted", account->submitted);
+    for (unsigned i = 0; i < ENDS; i++)
+        pack_key_uint(p, job_state_names[ends[i]], account->ended[ends[i]]);
+    pack_key_uint(p, "open", open);
+}
+
+static void pack_rows(struct pack *p, const struct audit *au, bool known)
+{
+    pack_str(p, "store");
+    if (!known) {
+        pack_nil(p);
+        return;
+    }
+    const struct store_counts *c = &au->counters;
+    pack_map(p, 2 + ENDS);
+    pack_key_int(p, "submitted", c->submitted);
+    pack_key_int(p, "done", c->done);
+    pack_key_int(p, "failed", c->failed);
+    pack_key_int(p, "cancelled", c->cancelled);
+    pack_key_int(p, "expired", c->expired);
+    pack_key_int(p, "dead", c->dead);
+    pack_key_uint(p, "open", au->rows_open);
+}
+
+/* False: the rows are not known. */
+static bool check(const struct jobs *jobs, const struct audit *au, struct differences *d)
+{
+    check_account(d, "durable tasks", &jobs->kept, au->open[1]);
+    check_account(d, "tasks in memory", &jobs->fleeting, au->open[0]);
+    check_queues(jobs, au, d);
+    if (!jobs->store)
+        return true;
+    if (au->rows_error == STORE_OK)
+        check_rows(d, au);
+    return au->rows_error == STORE_OK;
+}
+
+static void pack_verdict(struct pack *p, bool whole, bool balanced)
+{
+    pack_str(p, "balanced");
+    if (balanced && !whole)
+        pack_nil(p);
+    else
+        pack_bool(p, balanced);
+}
+
+void audit_answer(struct jobs *jobs, struct operation *op, const struct audit *au)
+{
+    struct differences d = {0};
+    struct pack *p = &op->result;
+
+    bool whole = check(jobs, au, &d);
+    pack_init(p);
+    pack_map(p, 6);
+    pack_verdict(p, whole, d.count == 0);
+    pack_account(p, "kept", &jobs->kept, au->open[1]);
+    pack_account(p, "fleeting", &jobs->fleeting, au->open[0]);
+    pack_rows(p, au, jobs->store && au->rows_error == STORE_OK);
+    pack_str(p, "differences");
+    pack_array(p, d.count);
+    for (uint32_t i = 0; i < d.count; i++)
+        pack_str(p, d.texts[i]);
+    pack_key_str(p, "store_error", whole ? NULL : store_error_text(au->rows_error));
+    operation_finish(jobs, op);
+}

@@ -1,0 +1,75 @@
+/* task.list: newest first, a page at a time. */
+#include "server/jobs/jobs_parts.h"
+
+enum { VISITS = 10000 /* jobs looked at for one page, so that the loop goes on */ };
+
+static bool fits_names(const struct job_filter *f, const struct job *job)
+{
+    struct span key = job->more ? job->more->key.name : (struct span){0};
+    return (!f->has_method || span_equal(f->method, job->queue->name)) &&
+           (!f->has_tenant || span_equal(f->tenant, job->tenant->name)) &&
+           (!f->has_key || span_equal(f->key, key));
+}
+
+static bool fits(struct jobs *jobs, struct job *job, const struct job_filter *f, uint64_t now)
+{
+    uint64_t age = now > job->created ? now - job->created : 0;
+
+    if ((f->older > 0 && age < f->older) || (f->newer > 0 && age > f->newer) || !fits_names(f, job))
+        return false;
+    if (f->state < 0)
+        return true;
+    view_stage(jobs, job);
+    return f->state == job->state;
+}
+
+/* The last with a lower id; from both ends, since what is forgotten first is old. */
+static struct job *last_below(const struct jobs *jobs, uint64_t id)
+{
+    struct job *down = jobs->last, *up = jobs->first;
+
+    while (down && down->id >= id && up && up->id < id) {
+        down = down->all_prev;
+        up = up->all_next;
+    }
+    if (!down || down->id < id)
+        return down;
+    return up ? up->all_prev : NULL;
+}
+
+/* Where the page begins: behind the cursor, whether or not its task is still known. */
+static struct job *begin(const struct jobs *jobs, uint64_t cursor)
+{
+    if (cursor == 0)
+        return jobs->last;
+    const struct job *job = jobs_find(jobs, cursor);
+    return job ? job->all_prev : last_below(jobs, cursor);
+}
+
+void list_serve(struct jobs *jobs, struct operation *op)
+{
+    const struct job_filter *f = &op->filter;
+    struct pack tasks;
+    uint64_t now = jobs_wall(jobs), cursor = 0;
+    uint32_t found = 0, visits = 0;
+    char id[ID_TEXT_SIZE];
+    struct job *job = begin(jobs, f->cursor);
+
+    pack_init(&tasks);
+    for (; job && found < f->max && visits < VISITS; job = job->all_prev, visits++) {
+        cursor = job->id;
+        if (!operation_may_know(op, job) || !fits(jobs, job, f, now))
+            continue;
+        view_job(jobs, job, 0, &tasks);
+        found++;
+    }
+    pack_init(&op->result);
+    pack_map(&op->result, 2);
+    pack_str(&op->result, "tasks");
+    pack_array(&op->result, found);
+    pack_raw(&op->result, pack_bytes(&tasks));
+    op->result.failed |= tasks.failed;
+    pack_key_str(&op->result, "next", job ? id_text(cursor, id) : NULL);
+    pack_fini(&tasks);
+    operation_finish(jobs, op);
+}

@@ -1,0 +1,165 @@
+/* Jobs as MessagePack, for people and programs. */
+#include "server/jobs/jobs_parts.h"
+
+enum { NS_A_MS = 1000000 };
+
+static void pack_ms(struct pack *p, const char *key, uint64_t unix_ns)
+{
+    pack_str(p, key);
+    if (unix_ns == 0)
+        pack_nil(p);
+    else
+        pack_uint(p, unix_ns / NS_A_MS);
+}
+
+static void pack_key_name(struct pack *p, const char *key, struct span name)
+{
+    pack_str(p, key);
+    if (name.len == 0)
+        pack_nil(p);
+    else
+        pack_span(p, name);
+}
+
+void view_stage(struct jobs *jobs, struct job *job)
+{
+    static const struct {
+        enum job_state state;
+        enum job_reason reason;
+    } of[] = {[ATTEMPT_ASSIGNED] = {JOB_ASSIGNED, JOB_WHY_ASSIGNED},
+              [ATTEMPT_RUNNING] = {JOB_RUNNING, JOB_WHY_RUNNING},
+              [ATTEMPT_PARKED] = {JOB_PARKED, JOB_WHY_PARKED}};
+    bool out = job->state == JOB_ASSIGNED || job->state == JOB_RUNNING || job->state == JOB_PARKED;
+
+    if (!out || !job->attempt_task)
+        return;
+    enum attempt_stage stage = attempt_stage(job->attempt_task);
+    if (of[stage].state != (enum job_state)job->state)
+        job_set_state(jobs, job, of[stage].state, of[stage].reason);
+}
+
+/* The last attempt that was begun: one whose start is still on its way to the disk would be
+ * forgotten by a crash. */
+static uint32_t begun(const struct job *job)
+{
+    return job_is(job, JOB_STARTING) ? job->attempt - 1 : job->attempt;
+}
+
+static void pack_progress(struct pack *p, const struct job_more *more)
+{
+    pack_str(p, "progress");
+    if (!more || (more->progress_total == 0 && more->progress_done == 0 && !more->progress_text)) {
+        pack_nil(p);
+        return;
+    }
+    pack_map(p, 3);
+    pack_key_uint(p, "done", more->progress_done);
+    pack_key_uint(p, "total", more->progress_total);
+    pack_key_str(p, "text", more->progress_text);
+}
+
+static void pack_error(struct pack *p, const struct job_result *end)
+{
+    char text[OPERATION_TEXT_MAX + 40];
+
+    pack_str(p, "error");
+    if (!end || !end->code) {
+        pack_nil(p);
+        return;
+    }
+    snprintf(text, sizeof text, "%s: %s", end->code, end->text ? end->text : "");
+    pack_str(p, text);
+}
+
+static void pack_result(struct pack *p, const struct job_result *end)
+{
+    pack_str(p, "result");
+    if (end && end->result)
+        pack_raw(p, span_of(end->result, end->result_len));
+    else
+        pack_nil(p);
+    pack_key_bool(p, "cut", end && end->cut);
+}
+
+void view_event(const struct history_event *event, struct pack *p)
+{
+    pack_map(p, 7);
+    pack_key_uint(p, "seq", event->seq);
+    pack_ms(p, "at", event->at);
+    pack_key_str(p, "event", job_event_name((enum job_event)event->what));
+    pack_key_uint(p, "attempt", event->attempt);
+    pack_key_str(p, "reason",
+                 event->what == JOB_EVENT_WAITING || event->what == JOB_EVENT_DELAYED
+                     ? job_reason_name((enum job_reason)event->reason)
+                     : NULL);
+    pack_key_name(p, "text", event->text);
+    pack_str(p, "data");
+    if (event->data.len > 0)
+        pack_raw(p, event->data);
+    else
+        pack_nil(p);
+}
+
+static void pack_history(struct pack *p, const struct job *job)
+{
+    struct history_event event;
+    uint32_t count = 0;
+
+    for (uint32_t seq = 1; history_get(job, seq, &event); seq = event.seq + 1)
+        count++;
+    pack_str(p, "history");
+    pack_array(p, count);
+    for (uint32_t seq = 1; history_get(job, seq, &event); seq = event.seq + 1)
+        view_event(&event, p);
+}
+
+static void pack_times(struct jobs *jobs, struct pack *p, const struct job *job)
+{
+    pack_ms(p, "created", job->created);
+    pack_ms(p, "due", job->state == JOB_DELAYED ? jobs_wall_of(jobs, job->due) : 0);
+    pack_ms(p, "started", job->started);
+    pack_ms(p, "ended", job->ended);
+    pack_ms(p, "deadline", job->deadline != AO_NEVER ? jobs_wall_of(jobs, job->deadline) : 0);
+}
+
+void view_job(struct jobs *jobs, struct job *job, unsigned parts, struct pack *p)
+{
+    char id[ID_TEXT_SIZE];
+
+    view_stage(jobs, job);
+    pack_map(p, 19u + (parts & VIEW_RESULT ? 2 : 0) + (parts & VIEW_HISTORY ? 1 : 0));
+    pack_key_str(p, "id", id_text(job->id, id));
+    pack_key_span(p, "method", job->queue->name);
+    pack_key_str(p, "state", job_state_names[job->state]);
+    pack_key_str(p, "reason", job_reason_name((enum job_reason)job->reason));
+    pack_key_uint(p, "attempt", begun(job));
+    pack_key_uint(p, "failures", job->failures);
+    pack_key_uint(p, "retries", job->retries);
+    pack_key_uint(p, "crashes", job->crashes);
+    pack_key_uint(p, "priority", job->priority);
+    pack_key_span(p, "tenant", job->tenant->name);
+    pack_key_name(p, "key", job->more ? job->more->key.name : (struct span){0});
+    pack_key_str(p, "durable", job_durable_names[job->durable]);
+    pack_times(jobs, p, job);
+    pack_progress(p, job->more);
+    pack_error(p, job->end);
+    if (parts & VIEW_RESULT)
+        pack_result(p, job->end);
+    if (parts & VIEW_HISTORY) {
+        replay_row(jobs, job);
+        pack_history(p, job);
+    }
+}
+
+/* task.get */
+void view_serve(struct jobs *jobs, struct operation *op)
+{
+    struct job *job = operation_job(jobs, op);
+    if (!job)
+        return;
+    unsigned parts = (op->with_result ? VIEW_RESULT : 0) | (op->with_history ? VIEW_HISTORY : 0);
+
+    pack_init(&op->result);
+    view_job(jobs, job, parts, &op->result);
+    operation_finish(jobs, op);
+}

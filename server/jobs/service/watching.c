@@ -1,0 +1,138 @@
+/* Asks that follow the history of a task: answered as soon as there is something to see; or, with
+ * `push`, sent event by event and answered at its end. */
+#include <stdlib.h>
+
+#include "server/jobs/jobs_parts.h"
+
+static bool is_over(const struct job *job)
+{
+    return !job_state_open((enum job_state)job->state);
+}
+
+/* At most `max` events from a->from on; a->from is what comes next afterwards. */
+static void pack_events(struct operation *op, const struct job *job, struct pack *p)
+{
+    struct history_event event;
+    uint32_t count = 0;
+
+    for (uint32_t seq = op->from; count < op->max && history_get(job, seq, &event);
+         seq = event.seq + 1)
+        count++;
+    pack_str(p, "events");
+    pack_array(p, count);
+    if (count == 0 && op->max > 0 && op->from < history_next(job))
+        op->from = history_next(job); /* what was there is lost */
+    for (; count > 0 && history_get(job, op->from, &event); count--, op->from = event.seq + 1)
+        view_event(&event, p);
+}
+
+/* Events behind the submission that were dropped before they were seen. */
+static uint32_t missed(const struct operation *op, const struct job *job)
+{
+    struct history_event event;
+    uint32_t from = op->from > 2 ? op->from : 2;
+    uint32_t is = history_get(job, from, &event) ? event.seq : history_next(job);
+    return is > from ? is - from : 0;
+}
+
+void watch_answer(struct jobs *jobs, struct operation *op)
+{
+    struct job *job = jobs_find(jobs, op->ids[0]);
+    struct pack *p = &op->result;
+    char id[ID_TEXT_SIZE];
+
+    pack_init(p);
+    pack_map(p, 5);
+    pack_key_str(p, "id", id_text(op->ids[0], id));
+    pack_key_uint(p, "missed", job ? missed(op, job) : 0);
+    if (job) {
+        pack_events(op, job, p);
+    } else {
+        pack_str(p, "events");
+        pack_array(p, 0);
+    }
+    pack_key_uint(p, "next", op->from);
+    pack_key_bool(p, "ended", !job || (is_over(job) && op->from >= history_next(job)));
+}
+
+static void finish(struct jobs *jobs, struct operation *op)
+{
+    watch_answer(jobs, op);
+    wait_leave(jobs, op);
+    operation_finish(jobs, op);
+}
+
+/* False without memory: the watcher asks again from where it was. */
+static bool push_event(struct operation *op, const struct job *job,
+                       const struct history_event *event)
+{
+    struct operation_push *push = calloc(1, sizeof *push);
+    char id[ID_TEXT_SIZE];
+
+    if (!push)
+        return false;
+    push->item.kind = ITEM_PUSH;
+    push->op = op;
+    pack_init(&push->message);
+    pack_array(&push->message, 2);
+    pack_str(&push->message, id_text(job->id, id));
+    view_event(event, &push->message);
+    channel_push(op, push);
+    return true;
+}
+
+/* True: everything that there is was sent. */
+static bool push_all(struct operation *op, const struct job *job)
+{
+    struct history_event event;
+
+    while (history_get(job, op->from, &event)) {
+        if (!push_event(op, job, &event))
+            return false;
+        op->from = event.seq + 1;
+    }
+    return true;
+}
+
+/* Who asks for events that are still to come is not woken by those before them. */
+static void follow(struct jobs *jobs, struct operation *op, struct job *job)
+{
+    bool told = op->push ? !push_all(op, job) : history_next(job) > op->from;
+    if (told || is_over(job))
+        finish(jobs, op);
+}
+
+void watch_event(struct jobs *jobs, struct job *job)
+{
+    struct operation_wait *next;
+
+    for (struct operation_wait *w = job->waits; w; w = next) {
+        next = w->next_of_entry;
+        if (w->op->verb == OPERATION_WATCH)
+            follow(jobs, w->op, job);
+    }
+}
+
+void watch_serve(struct jobs *jobs, struct operation *op)
+{
+    struct job *job = operation_job(jobs, op);
+    if (!job)
+        return;
+    replay_row(jobs, job);
+    if (op->from == 0)
+        op->from = 1;
+    if (op->push && !push_all(op, job)) {
+        operation_refuse(jobs, op, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
+        return;
+    }
+    if (is_over(job) || history_next(job) > op->from) {
+        finish(jobs, op);
+        return;
+    }
+    if (!wait_join(jobs, op, job)) {
+        operation_refuse(jobs, op, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
+        return;
+    }
+    if (!wait_hold(jobs, op))
+        finish(jobs, op);
+}

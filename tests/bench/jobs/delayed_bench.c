@@ -1,0 +1,251 @@
+/* A million delayed tasks of 64 bytes: what they take of memory, how fast they are submitted in
+ * batches, and how late each begins when its time has come.  No sockets: the asks are given at the
+ * door of the loop.
+ *
+ *     bench_jobs_delayed [--json] [TASKS [PER_SECOND]] */
+#include <ergon/handler.h>
+#include <ergon/poller.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "server/jobs/jobs.h"
+#include "server/tasks/tasks.h"
+#include "tests/bench/support/report.h"
+
+enum { BATCH = 64, ASKS = 8, PARAMS = 64, LEAD_S = 3 };
+
+/* --- The tasks note how late they are --- */
+
+static struct lateness {
+    uint32_t *us;
+    uint64_t count, of;
+    struct activator *loop;
+} late;
+
+static enum ao_verdict note_step(struct ao *self, struct ergon_task *task, void *state)
+{
+    struct ergon_bytes params = ergon_params(task);
+    ao_time due, now = ao_clock_monotonic.now(NULL);
+    (void)self;
+    (void)state;
+    memcpy(&due, params.at + 2, sizeof due);
+    late.us[late.count++] = now > due ? (uint32_t)((now - due) / 1000) : 0;
+    if (late.count == late.of)
+        activator_stop(late.loop);
+    return AO_DONE;
+}
+
+ERGON_MODULE(bench_module, "bench", "1.0")
+{
+    static const struct ergon_handler note = {
+        .size = sizeof note, .kind = ERGON_STEPPED, .name = "note", .step = note_step};
+    return ergon_register(module, &note);
+}
+
+/* --- Who submits them --- */
+
+struct submitter {
+    struct ao ao;
+    struct jobs_channel *door;
+    struct activator *loop;
+    uint64_t made, of, in_flight, refused;
+    ao_time first, every; /* due; ns from one to the next */
+};
+
+static struct operation *next_batch(struct submitter *s)
+{
+    struct operation *a = operation_new(NULL, OPERATION_SUBMIT_MANY);
+    struct job_spec *orders = a ? calloc(BATCH, sizeof *orders + PARAMS) : NULL;
+    if (!orders)
+        abort();
+    uint8_t *params = (uint8_t *)(orders + BATCH);
+    ao_time now = ao_clock_monotonic.now(NULL);
+    a->memory = orders;
+    a->specs = orders;
+    for (; a->spec_count < BATCH && s->made < s->of; s->made++, params += PARAMS) {
+        struct job_spec *o = &orders[a->spec_count++];
+        ao_time due = s->first + s->made * s->every;
+        job_spec_init(o);
+        o->method = span_text("note");
+        params[0] = 0xc4; /* bin, of 62 bytes */
+        params[1] = PARAMS - 2;
+        memcpy(params + 2, &due, sizeof due);
+        o->params = span_of(params, PARAMS);
+        o->durable = DURABLE_NONE;
+        o->keep = SPEC_KEEP;
+        o->delay = due > now ? due - now : 1;
+    }
+    return a;
+}
+
+static enum ao_verdict submit_some(struct ao *self)
+{
+    struct submitter *s = ao_of(self, struct submitter, ao);
+    for (; s->in_flight < ASKS && s->made < s->of; s->in_flight++)
+        jobs_give(s->door, next_batch(s));
+    return AO_DONE;
+}
+
+static const struct ao_class submitter_class = {.name = "submitter", .step = submit_some};
+
+static void answered(void *arg, struct operation *a)
+{
+    struct submitter *s = arg;
+    s->in_flight--;
+    for (uint32_t i = 0; i < a->spec_count; i++)
+        s->refused += !a->outcomes || a->outcomes[i].error != ERGON_OK;
+    operation_free(a);
+    if (s->made < s->of)
+        ao_activate(&s->ao);
+    else if (s->in_flight == 0)
+        activator_stop(s->loop);
+}
+
+static void pushed(void *arg, struct operation_push *p)
+{
+    (void)arg;
+    (void)p;
+}
+
+/* --- The measurement --- */
+
+static double resident_bytes(void)
+{
+    unsigned long size = 0, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (!f || fscanf(f, "%lu %lu", &size, &resident) != 2)
+        resident = 0;
+    if (f)
+        fclose(f);
+    return (double)resident * (double)sysconf(_SC_PAGESIZE);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static double percentile_ms(double p)
+{
+    uint64_t at = (uint64_t)(p * (double)(late.count - 1));
+    return (double)late.us[at] / 1000;
+}
+
+static void measure(struct report *r, struct submitter *s)
+{
+    static const struct report_column columns[] = {{"k submits/s", 1}, {"bytes each", 1},
+                                                   {"refused", 0},     {"late p50 ms", 2},
+                                                   {"late p99 ms", 2}, {"late max ms", 2}};
+    double before = resident_bytes();
+    ao_time began = ao_clock_monotonic.now(NULL);
+    s->first = began + AO_S(LEAD_S) + s->of * 4000;
+    activator_run(s->loop);
+    double took = (double)(ao_clock_monotonic.now(NULL) - began);
+    double bytes = (resident_bytes() - before) / (double)s->of;
+    activator_run(s->loop);
+    qsort(late.us, late.count, sizeof *late.us, by_size);
+    report_table(r, "Delayed tasks of 64 bytes, submitted in batches of 64", "tasks", columns, 6);
+    report_row(r, "delayed",
+               (double[]){(double)s->of / took * 1e6, bytes, (double)s->refused, percentile_ms(0.5),
+                          percentile_ms(0.99), percentile_ms(1)});
+}
+
+static void *run(void *activator)
+{
+    activator_run(activator);
+    return NULL;
+}
+
+static struct activator *open_activator(const char *name, struct poller **poller)
+{
+    *poller = poller_eventfd_new();
+    const struct activator_options options = {.name = name, .poller = *poller, .core = -1};
+    return *poller ? activator_open(&options) : NULL;
+}
+
+static void on_ended(void *arg, struct call *call, struct outcome *outcome)
+{
+    (void)arg;
+    (void)call;
+    (void)outcome;
+}
+
+/* The ledger lives on a thread of its own, the loop runs the handlers. */
+static void with_server(struct report *r, struct submitter *s)
+{
+    static const struct executor_plan executor = {
+        .kind = ERGON_STEPPED, .queue = 64, .parked = 64, .core = -1, .weight = 1};
+    struct poller *pollers[2];
+    struct activator *loop = open_activator("loop", &pollers[0]);
+    struct activator *manager = open_activator("manager", &pollers[1]);
+    struct registry *registry = registry_new();
+    char error[200] = "no memory";
+    if (!registry || module_add(registry, ergon_module(), error, sizeof error) != 0)
+        abort();
+    const struct tasks_plan plan = {.registry = registry,
+                                    .loops = &loop,
+                                    .loop_count = 1,
+                                    .manager = manager,
+                                    .executors = &executor,
+                                    .executor_count = 1,
+                                    .policy = PLACEMENT_OCCUPANCY,
+                                    .short_cut = true,
+                                    .queue_max = 1000,
+                                    .message_max = 1 << 20,
+                                    .ended = on_ended};
+    struct tasks *t = tasks_new(&plan, error, sizeof error);
+    const struct jobs_options options = {.tasks = t,
+                                         .registry = registry,
+                                         .tasks_max = UINT64_MAX,
+                                         .bytes_max = UINT64_MAX,
+                                         .kept_bytes_max = (uint64_t)1 << 24,
+                                         .ageing = AO_S(10),
+                                         .history_max = 100};
+    struct jobs *l = t ? jobs_new(&options, error, sizeof error) : NULL;
+    pthread_t thread;
+    if (!l || tasks_start(t) != 0 || jobs_start(l) != 0 ||
+        !(s->door = jobs_channel_open(l, loop, answered, pushed, s)) ||
+        pthread_create(&thread, NULL, run, manager) != 0)
+        abort();
+    s->loop = late.loop = loop;
+    ao_init(&s->ao, &submitter_class, loop);
+    ao_activate(&s->ao);
+    measure(r, s);
+    activator_stop(manager);
+    pthread_join(thread, NULL);
+    jobs_stop(l);
+    tasks_stop(t, AO_S(1));
+    jobs_free(l);
+    tasks_free(t);
+    ao_deactivate(&s->ao);
+    ao_fini(&s->ao);
+    activator_close(loop);
+    activator_close(manager);
+    poller_eventfd_free(pollers[0]);
+    poller_eventfd_free(pollers[1]);
+    registry_free(registry);
+}
+
+int main(int argc, char **argv)
+{
+    struct report r;
+    bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
+    int at = json ? 2 : 1;
+    struct submitter s = {.of = argc > at ? strtoull(argv[at], NULL, 10) : 1000000};
+    uint64_t rate = argc > at + 1 ? strtoull(argv[at + 1], NULL, 10) : 50000;
+    s.every = AO_S(1) / rate;
+    late.of = s.of;
+    late.us = malloc(s.of * sizeof *late.us);
+    if (!late.us)
+        return 1;
+    memset(late.us, 1, s.of * sizeof *late.us); /* its pages are there before the measurement */
+    report_open(&r, "jobs_delayed", json);
+    with_server(&r, &s);
+    report_end(&r);
+    free(late.us);
+    return 0;
+}

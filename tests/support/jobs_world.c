@@ -1,0 +1,252 @@
+#include "tests/support/jobs_world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+/* --- Two methods; a registry of the tree would bring the whole task system with it --- */
+
+struct registry {
+    struct method methods[2];
+};
+
+static const struct ergon_handler work = {
+    .size = sizeof work, .name = "work", .kind = ERGON_BLOCKING};
+static const struct ergon_handler step = {
+    .size = sizeof step, .name = "step", .kind = ERGON_STEPPED};
+
+static struct registry *two_methods(void)
+{
+    struct registry *r = calloc(1, sizeof *r);
+    assert_non_null(r);
+    r->methods[0] = (struct method){.name = span_text("work"), .handler = &work, .index = 0};
+    r->methods[1] = (struct method){.name = span_text("step"), .handler = &step, .index = 1};
+    return r;
+}
+
+struct method *registry_find(const struct registry *r, struct span name)
+{
+    for (unsigned i = 0; i < 2; i++)
+        if (span_equal(r->methods[i].name, name))
+            return (struct method *)&r->methods[i];
+    return NULL;
+}
+
+uint32_t registry_count(const struct registry *r)
+{
+    (void)r;
+    return 2;
+}
+
+struct method *registry_at(const struct registry *r, uint32_t index)
+{
+    return (struct method *)&r->methods[index];
+}
+
+/* --- The world --- */
+
+static void keep_some(void *arg, const char *line)
+{
+    struct jobs_world *w = arg;
+    const char *who = strchr(line, ']');
+    if (!w->quiet && who && strncmp(who + 2, "kept ", 5) == 0 && strstr(line, "kept task") == NULL)
+        w->record(&w->v, line);
+}
+
+static uint64_t wall(void *arg)
+{
+    const struct jobs_world *w = arg;
+    return AO_S(1600000000) + w->v.now;
+}
+
+void jobs_world_init(struct jobs_world *w)
+{
+    *w = (struct jobs_world){.room = {1, 1}, .lasts = AO_NEVER};
+    virtual_init(&w->v);
+    virtual_silence();
+    w->record = w->v.trace.line;
+    w->v.trace.line = keep_some;
+    w->v.trace.arg = w;
+    w->registry = two_methods();
+    w->options = (struct jobs_options){.tasks = (struct tasks *)w,
+                                       .registry = w->registry,
+                                       .wall = wall,
+                                       .wall_arg = w,
+                                       .tasks_max = 1000000,
+                                       .bytes_max = (uint64_t)1 << 30,
+                                       .kept_bytes_max = (uint64_t)1 << 28,
+                                       .ageing = AO_S(10),
+                                       .crashes_max = 3,
+                                       .history_max = 100};
+    w->manager = virtual_open(&w->v, "manager");
+    w->loop = virtual_open(&w->v, "loop");
+}
+
+void jobs_world_keep_store(struct jobs_world *w)
+{
+    w->store = memory_store_new();
+    w->store->latency = AO_MS(1);
+    w->options.store = w->store;
+}
+
+static void answered(void *arg, struct operation *a)
+{
+    struct jobs_world *w = arg;
+    assert_true(w->answered < sizeof w->asks / sizeof w->asks[0]);
+    w->asks[w->answered++] = a;
+}
+
+static void pushed(void *arg, struct operation_push *p)
+{
+    struct jobs_world *w = arg;
+    w->pushed++;
+    pack_fini(&p->message);
+    free(p);
+}
+
+void jobs_world_open(struct jobs_world *w)
+{
+    char error[200] = "";
+    ao_init(&w->pump, &jobs_pump_class, w->manager);
+    w->jobs = jobs_new(&w->options, error, sizeof error);
+    if (!w->jobs)
+        fail_msg("%s", error);
+    w->first_id = w->jobs->next_id;
+    w->door = jobs_channel_open(w->jobs, w->loop, answered, pushed, w);
+    assert_non_null(w->door);
+    assert_int_equal(jobs_start(w->jobs), 0);
+}
+
+static void close_jobs(struct jobs_world *w)
+{
+    jobs_free(w->jobs);
+    world_drop_runs(w);
+    ao_deactivate(&w->pump);
+    ao_fini(&w->pump);
+}
+
+/* A ledger on the rows that the last one left. */
+static void open_again(struct jobs_world *w)
+{
+    char error[200] = "";
+    ao_init(&w->pump, &jobs_pump_class, w->manager);
+    w->jobs = jobs_new(&w->options, error, sizeof error);
+    if (!w->jobs || jobs_recover(w->jobs, error, sizeof error) != 0)
+        fail_msg("%s", error);
+    w->door = jobs_channel_open(w->jobs, w->loop, answered, pushed, w);
+    assert_non_null(w->door);
+    assert_int_equal(jobs_start(w->jobs), 0);
+    jobs_world_settle(w);
+}
+
+void jobs_world_crash(struct jobs_world *w)
+{
+    memory_store_crash(w->store, w->jobs);
+    close_jobs(w);
+    open_again(w);
+}
+
+void jobs_world_restart(struct jobs_world *w)
+{
+    w->source.stop(w->source.arg, false);
+    jobs_world_settle(w);
+    w->source.stop(w->source.arg, true);
+    jobs_world_settle(w);
+    jobs_stop(w->jobs);
+    close_jobs(w);
+    open_again(w);
+}
+
+void jobs_world_fini(struct jobs_world *w)
+{
+    jobs_stop(w->jobs);
+    close_jobs(w);
+    for (uint32_t i = 0; i < w->answered; i++)
+        operation_free(w->asks[i]);
+    memory_store_free(w->store);
+    free(w->registry);
+    virtual_fini(&w->v);
+}
+
+struct job_spec world_order(const char *method)
+{
+    struct job_spec o;
+    job_spec_init(&o);
+    o.method = span_text(method);
+    o.params = span_text("\x90");
+    o.durable = DURABLE_NONE;
+    return o;
+}
+
+uint64_t jobs_world_submit(struct jobs_world *w, const struct job_spec *o)
+{
+    struct submitted done;
+    char text[OPERATION_TEXT_MAX] = "";
+    enum ergon_error error = job_submit(w->jobs, o, &done, text, sizeof text);
+    if (error != ERGON_OK)
+        fail_msg("%s: %s", error_name(error), text);
+    return done.entry->id;
+}
+
+struct job *world_entry(struct jobs_world *w, uint64_t id)
+{
+    return jobs_find(w->jobs, id);
+}
+
+enum job_state world_state(struct jobs_world *w, uint64_t id)
+{
+    const struct job *e = world_entry(w, id);
+    assert_non_null(e);
+    return (enum job_state)e->state;
+}
+
+enum job_reason world_reason(struct jobs_world *w, uint64_t id)
+{
+    const struct job *e = world_entry(w, id);
+    assert_non_null(e);
+    return (enum job_reason)e->reason;
+}
+
+void jobs_world_settle(struct jobs_world *w)
+{
+    virtual_run_until(&w->v, w->v.now);
+}
+
+void jobs_world_pass(struct jobs_world *w, ao_time duration)
+{
+    virtual_run_until(&w->v, w->v.now + duration);
+    jobs_world_settle(w); /* a round, so that the activators know what time it is */
+}
+
+struct world_run *world_run_of(struct jobs_world *w, uint64_t id)
+{
+    for (struct world_run *r = w->runs_last; r; r = r->prev)
+        if (r->run.id == id)
+            return r;
+    return NULL;
+}
+
+struct operation *world_ask(struct jobs_world *w, enum operation_kind verb)
+{
+    struct operation *a = operation_new(NULL, verb);
+    (void)w;
+    assert_non_null(a);
+    a->max = 100;
+    return a;
+}
+
+void world_give(struct jobs_world *w, struct operation *a)
+{
+    jobs_give(w->door, a);
+    jobs_world_settle(w);
+}
+
+bool world_answered(const struct jobs_world *w, const struct operation *a)
+{
+    for (uint32_t i = 0; i < w->answered; i++)
+        if (w->asks[i] == a)
+            return true;
+    return false;
+}

@@ -1,0 +1,97 @@
+/* A ledger on the virtual clock, with a manager that the test plays: attempts run for as long as
+ * the test says, and end as it says.
+ *
+ *     struct jobs_world w;
+ *     jobs_world_init(&w);
+ *     w.room[1] = 4;
+ *     jobs_world_open(&w);
+ *     uint64_t id = jobs_world_submit(&w, &order);
+ *     jobs_world_settle(&w);
+ *     jobs_world_finish(&w, id, "result");
+ *     trace_expect(&w.v, ...);
+ *     jobs_world_fini(&w);
+ *
+ * The narrative holds the lines of kept tasks.  Ids in it count from 1. */
+#ifndef ERGON_TESTS_JOBS_WORLD_H
+#define ERGON_TESTS_JOBS_WORLD_H
+
+#include "server/jobs/jobs_parts.h"
+#include "tests/support/memory_store.h"
+#include "tests/support/virtual.h"
+
+struct jobs_world;
+
+/* An attempt that is out. */
+struct world_run {
+    struct world_run *next, *prev;
+    struct jobs_world *world;
+    struct attempt_spec run;
+    struct ao timer; /* sleeps until it ends by itself */
+    enum attempt_stage stage;
+    bool flagged; /* cancelled or late */
+};
+
+struct jobs_world {
+    struct virtual v;
+    struct activator *manager, *loop;
+    struct registry *registry;
+    struct jobs_options options; /* change it before jobs_world_open() */
+    struct jobs *jobs;
+    struct jobs_channel *door;
+    struct store *store; /* NULL: none; of memory_store.h */
+    struct job_source source;
+    struct ao pump;
+    uint32_t room[JOB_KINDS]; /* attempts that may be out at once */
+    uint32_t out[JOB_KINDS];
+    struct world_run *runs, *runs_last; /* in order of their giving */
+    bool stubborn;                      /* handlers do not obey their flag */
+    ao_time lasts; /* an attempt ends well by itself after so long; AO_NEVER: when the test says */
+    /* Told of each attempt as it begins, and may set `lasts`; NULL. */
+    void (*begun)(void *arg, struct world_run *r, ao_time *lasts);
+    void (*over)(void *arg, struct world_run *r); /* as it ends by itself; NULL */
+    void *arg;
+    struct operation *asks[4096]; /* that came back, in order */
+    uint32_t answered, pushed;
+    uint64_t first_id;
+    bool quiet;
+    void (*record)(void *arg, const char *line);
+};
+
+/* Methods: "work" (blocking), "step" (stepped); room for one attempt of each. */
+void jobs_world_init(struct jobs_world *w);
+void jobs_world_keep_store(struct jobs_world *w); /* with a store; before the opening */
+void jobs_world_open(struct jobs_world *w);
+void jobs_world_fini(struct jobs_world *w);
+/* The process dies, with what was not committed; the next opens the same store. */
+void jobs_world_crash(struct jobs_world *w);
+void jobs_world_restart(struct jobs_world *w); /* stops in order first */
+
+/* Kept in memory only. */
+struct job_spec world_order(const char *method);
+uint64_t jobs_world_submit(struct jobs_world *w,
+                           const struct job_spec *o);       /* through its insides */
+struct job *world_entry(struct jobs_world *w, uint64_t id); /* NULL: forgotten */
+enum job_state world_state(struct jobs_world *w, uint64_t id);
+enum job_reason world_reason(struct jobs_world *w, uint64_t id);
+
+/* All that can happen at this moment happens; or all until so much later. */
+void jobs_world_settle(struct jobs_world *w);
+void jobs_world_pass(struct jobs_world *w, ao_time duration);
+
+/* The attempt of a task that began last; NULL: none is out. */
+struct world_run *world_run_of(struct jobs_world *w, uint64_t id);
+void world_finish(struct world_run *r, const char *result);
+void world_fail(struct world_run *r, const char *code, const char *text);
+void world_again(struct world_run *r, ao_time after);
+void world_return(struct world_run *r, struct attempt_end *end); /* owner and attempt are filled */
+
+/* The insides of the manager that is played. */
+extern const struct ao_class jobs_pump_class;
+void world_drop_runs(struct jobs_world *w); /* what is out never returns */
+
+/* Through the door.  `orders` and `ids` are borrowed until the answer. */
+struct operation *world_ask(struct jobs_world *w, enum operation_kind verb);
+void world_give(struct jobs_world *w, struct operation *a);
+bool world_answered(const struct jobs_world *w, const struct operation *a);
+
+#endif

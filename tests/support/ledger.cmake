@@ -1,6 +1,0 @@
-include_guard(GLOBAL)
-ergon_library(ergon_ledger_test_support SOURCES ${CMAKE_CURRENT_LIST_DIR}/ledger_world.c
-    ${CMAKE_CURRENT_LIST_DIR}/ledger_stage.c ${CMAKE_CURRENT_LIST_DIR}/played_manager.c
-    ${CMAKE_CURRENT_LIST_DIR}/memory_rows.c ${CMAKE_CURRENT_LIST_DIR}/memory_store.c
-    ${CMAKE_CURRENT_LIST_DIR}/notation.c
-    DEPS ergon_test_support ergon_ledger)

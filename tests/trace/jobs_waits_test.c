@@ -1,0 +1,136 @@
+/* What kept tasks wait for: a slot, a token, another task, a queue that goes on. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "tests/support/jobs_world.h"
+
+static struct jobs_world w;
+
+static int open_world(void **state)
+{
+    (void)state;
+    jobs_world_init(&w);
+    w.room[1] = 8;
+    jobs_world_open(&w);
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    (void)state;
+    jobs_world_fini(&w);
+    return 0;
+}
+
+static void a_slot(void **state)
+{
+    struct job_spec o = world_order("work");
+    (void)state;
+    w.lasts = AO_MS(10);
+    o.limit_key = span_text("k");
+    o.limit = 1;
+    for (unsigned i = 0; i < 3; i++)
+        jobs_world_submit(&w, &o);
+    jobs_world_pass(&w, AO_MS(100));
+    trace_expect(&w.v, "[   0] kept 1     new -> queued (turn)\n"
+                       "[   0] kept 2     new -> queued (turn)\n"
+                       "[   0] kept 3     new -> queued (turn)\n"
+                       "[   0] kept 1     queued -> assigned (assigned)\n"
+                       "[   0] kept 2     queued -> waiting (limit)\n"
+                       "[   0] kept 3     queued -> waiting (limit)\n"
+                       "[  10] kept 2     waiting -> queued (turn)\n"
+                       "[  10] kept 1     assigned -> done (ended)\n"
+                       "[  10] kept 2     queued -> assigned (assigned)\n"
+                       "[  20] kept 3     waiting -> queued (turn)\n"
+                       "[  20] kept 2     assigned -> done (ended)\n"
+                       "[  20] kept 3     queued -> assigned (assigned)\n"
+                       "[  30] kept 3     assigned -> done (ended)\n");
+}
+
+static void a_token(void **state)
+{
+    struct job_spec o = world_order("work");
+    (void)state;
+    o.rate_key = span_text("r");
+    o.rate = 1;
+    o.rate_per = AO_MS(40);
+    for (unsigned i = 0; i < 3; i++)
+        jobs_world_submit(&w, &o);
+    jobs_world_pass(&w, AO_MS(100));
+    trace_expect(&w.v, "[   0] kept 1     new -> queued (turn)\n"
+                       "[   0] kept 2     new -> queued (turn)\n"
+                       "[   0] kept 3     new -> queued (turn)\n"
+                       "[   0] kept 1     queued -> assigned (assigned)\n"
+                       "[   0] kept 2     queued -> waiting (rate)\n"
+                       "[   0] kept 3     queued -> waiting (rate)\n"
+                       "[  40] kept 2     waiting -> queued (turn)\n"
+                       "[  40] kept 2     queued -> assigned (assigned)\n"
+                       "[  80] kept 3     waiting -> queued (turn)\n"
+                       "[  80] kept 3     queued -> assigned (assigned)\n");
+}
+
+static void another_task(void **state)
+{
+    struct job_spec o = world_order("work");
+    (void)state;
+    uint64_t first = jobs_world_submit(&w, &o);
+    o.after = &first;
+    o.after_count = 1;
+    uint64_t second = jobs_world_submit(&w, &o);
+    o.after = &second;
+    jobs_world_submit(&w, &o);
+    jobs_world_pass(&w, AO_MS(10));
+    world_finish(world_run_of(&w, first), "\x01");
+    jobs_world_pass(&w, AO_MS(10));
+    world_fail(world_run_of(&w, second), "ODD", "not today");
+    jobs_world_settle(&w);
+    trace_expect(&w.v, "[   0] kept 1     new -> queued (turn)\n"
+                       "[   0] kept 2     new -> waiting (after)\n"
+                       "[   0] kept 3     new -> waiting (after)\n"
+                       "[   0] kept 1     queued -> assigned (assigned)\n"
+                       "[  10] kept 1     assigned -> done (ended)\n"
+                       "[  10] kept 2     waiting -> queued (turn)\n"
+                       "[  10] kept 2     queued -> assigned (assigned)\n"
+                       "[  20] kept 2     assigned -> failed (ended)\n"
+                       "[  20] kept 3     waiting -> failed (ended)\n");
+}
+
+static void ask_queue(enum operation_kind verb)
+{
+    struct operation *a = world_ask(&w, verb);
+    a->name = span_text("work");
+    world_give(&w, a);
+    assert_true(world_answered(&w, a));
+}
+
+static void a_queue_that_goes_on(void **state)
+{
+    struct job_spec o = world_order("work");
+    (void)state;
+    ask_queue(OPERATION_QUEUE_PAUSE);
+    jobs_world_submit(&w, &o);
+    jobs_world_submit(&w, &o);
+    jobs_world_pass(&w, AO_MS(10));
+    ask_queue(OPERATION_QUEUE_RESUME);
+    jobs_world_settle(&w);
+    trace_expect(&w.v, "[   0] kept 1     new -> waiting (paused)\n"
+                       "[   0] kept 2     new -> waiting (paused)\n"
+                       "[  10] kept 1     waiting -> queued (turn)\n"
+                       "[  10] kept 2     waiting -> queued (turn)\n"
+                       "[  10] kept 1     queued -> assigned (assigned)\n"
+                       "[  10] kept 2     queued -> assigned (assigned)\n");
+}
+
+int main(void)
+{
+#define WAITS(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
+    const struct CMUnitTest tests[] = {
+        WAITS(a_slot),
+        WAITS(a_token),
+        WAITS(another_task),
+        WAITS(a_queue_that_goes_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,113 @@
+/* Many tasks that wait for one: they are told in small steps, and each is told the right thing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "tests/support/jobs_stage.h"
+
+enum { MANY = 3000 };
+
+static uint64_t ids[MANY];
+
+static uint64_t submit_after(struct jobs_world *w, uint64_t first)
+{
+    struct job_spec o = world_order("work");
+    o.after = &first;
+    o.after_count = 1;
+    return jobs_world_submit(w, &o);
+}
+
+/* A task that runs, and many that wait for it. */
+static uint64_t first_of_many(struct jobs_world *w, ao_time keep)
+{
+    struct job_spec o = world_order("work");
+    w->quiet = true;
+    o.keep = keep;
+    uint64_t first = jobs_world_submit(w, &o);
+    for (unsigned i = 0; i < MANY; i++)
+        ids[i] = submit_after(w, first);
+    jobs_world_settle(w);
+    return first;
+}
+
+static unsigned count_dependents(struct jobs_world *w, uint64_t first)
+{
+    unsigned count = 0;
+    const struct dependency *edge = world_entry(w, first)->more->dependents;
+    for (; edge; edge = edge->next_on)
+        count++;
+    return count;
+}
+
+static void expect_all(struct jobs_world *w, enum job_state state)
+{
+    for (unsigned i = 0; i < MANY; i++)
+        assert_int_equal(world_state(w, ids[i]), state);
+}
+
+static void they_are_told_in_small_steps(void **state)
+{
+    struct jobs_world *w = *state;
+    uint64_t first = first_of_many(w, AO_S(100));
+    world_finish(world_run_of(w, first), "\x2a");
+    assert_true(count_dependents(w, first) > MANY / 2);
+    w->lasts = 0;
+    jobs_world_pass(w, AO_S(1));
+    assert_int_equal(count_dependents(w, first), 0);
+    expect_all(w, JOB_DONE);
+}
+
+/* Though it is to be forgotten at once. */
+static void none_is_left_behind_by_one_that_is_forgotten(void **state)
+{
+    struct jobs_world *w = *state;
+    uint64_t first = first_of_many(w, 0);
+    w->lasts = 0;
+    world_finish(world_run_of(w, first), "\x2a");
+    jobs_world_pass(w, AO_S(5));
+    assert_null(world_entry(w, first));
+    expect_all(w, JOB_DONE);
+}
+
+/* It failed for those that waited; who comes now waits for its next attempt. */
+static void one_that_is_tried_again_meanwhile_has_failed_for_them(void **state)
+{
+    struct jobs_world *w = *state;
+    uint64_t first = first_of_many(w, AO_S(100));
+    world_fail(world_run_of(w, first), "ODD", "not today");
+    assert_true(job_retry(w->jobs, world_entry(w, first)));
+    uint64_t later = submit_after(w, first);
+    jobs_world_pass(w, AO_S(1));
+    expect_all(w, JOB_FAILED);
+    assert_int_equal(world_reason(w, later), JOB_WHY_AFTER);
+    world_finish(world_run_of(w, first), "\x2a");
+    jobs_world_settle(w);
+    assert_non_null(world_run_of(w, later));
+}
+
+static void those_that_leave_meanwhile_are_not_missed(void **state)
+{
+    struct jobs_world *w = *state;
+    uint64_t first = first_of_many(w, AO_S(100)), second = submit_after(w, first);
+    world_finish(world_run_of(w, first), "\x2a");
+    for (unsigned i = 0; i < MANY; i++)
+        assert_true(job_cancel(w->jobs, world_entry(w, ids[i])));
+    jobs_world_settle(w);
+    expect_all(w, JOB_CANCELLED);
+    assert_non_null(world_run_of(w, second));
+    jobs_world_pass(w, AO_S(200));
+    assert_null(world_entry(w, first));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, jobs_stage, jobs_stage_end)
+    const struct CMUnitTest tests[] = {
+        TEST(they_are_told_in_small_steps),
+        TEST(none_is_left_behind_by_one_that_is_forgotten),
+        TEST(one_that_is_tried_again_meanwhile_has_failed_for_them),
+        TEST(those_that_leave_meanwhile_are_not_missed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

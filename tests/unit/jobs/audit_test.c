@@ -1,0 +1,196 @@
+/* server.audit takes small steps, and what happens between them does not disturb it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "tests/support/jobs_stage.h"
+#include "tests/support/notation.h"
+
+enum {
+    MANY = 5000, /* several steps */
+    ROUNDS = 30, /* of deeds between two moments */
+    DEEDS = 20,  /* a round */
+    ROWS_AT_ONCE = 300,
+    AUDITS = 6
+};
+
+/* Does random things to tasks, round after round, while an audit is under way. */
+struct churn {
+    struct jobs_world *w;
+    struct ao ao;
+    uint64_t seed;
+    uint64_t first, last; /* ids */
+    unsigned rounds;
+};
+
+static uint64_t chance(struct churn *c, uint64_t of)
+{
+    c->seed = c->seed * 6364136223846793005u + 1442695040888963407u;
+    return (c->seed >> 33) % of;
+}
+
+static uint64_t submit_one(struct churn *c)
+{
+    struct job_spec o = world_order("work");
+    o.durable = (uint8_t)chance(c, 3);
+    o.delay = chance(c, 2) ? AO_S(1000) : 0;
+    o.keep = chance(c, 3) ? AO_S(100) : 0;
+    return jobs_world_submit(c->w, &o);
+}
+
+static void deed(struct churn *c)
+{
+    struct job *e = world_entry(c->w, c->first + chance(c, c->last - c->first + 1));
+    switch (chance(c, 4)) {
+    case 0:
+        c->last = submit_one(c);
+        return;
+    case 1:
+        if (c->w->runs)
+            world_finish(c->w->runs, "\x2a");
+        return;
+    case 2:
+        if (e && !job_state_open((enum job_state)e->state) && e->state != JOB_DONE)
+            job_retry(c->w->jobs, e);
+        return;
+    default:
+        if (e)
+            job_cancel(c->w->jobs, e);
+        return;
+    }
+}
+
+static enum ao_verdict churn_step(struct ao *self)
+{
+    struct churn *c = ao_of(self, struct churn, ao);
+    for (unsigned i = 0; i < DEEDS; i++)
+        deed(c);
+    if (++c->rounds % ROUNDS != 0)
+        return AO_AGAIN;
+    ao_sleep_for(self, AO_MS(1) / 4);
+    return AO_PARK;
+}
+
+static const struct ao_class churn_class = {.name = "churn", .step = churn_step};
+
+static void expect_balance(const struct operation *a)
+{
+    static char text[4000];
+    assert_int_equal(a->error, ERGON_OK);
+    stage_holds(notation_show(pack_bytes(&a->result), text, sizeof text), "'balanced': true");
+}
+
+static void fill(struct churn *c, struct jobs_world *w)
+{
+    *c = (struct churn){.w = w, .seed = 7};
+    w->quiet = true;
+    w->room[1] = 8;
+    for (unsigned i = 0; i < MANY; i++) {
+        c->last = submit_one(c);
+        c->first = c->first ? c->first : c->last;
+    }
+    jobs_world_pass(w, AO_S(1));
+}
+
+static void what_happens_meanwhile_is_counted(void **state)
+{
+    struct jobs_world *w = *state;
+    struct churn c;
+    struct operation *asks[AUDITS];
+    w->store->rows.count_rows = ROWS_AT_ONCE;
+    fill(&c, w);
+    ao_init(&c.ao, &churn_class, w->manager);
+    ao_activate(&c.ao);
+    for (unsigned i = 0; i < AUDITS; i++) {
+        asks[i] = world_ask(w, OPERATION_AUDIT);
+        world_give(w, asks[i]);
+        assert_false(world_answered(w, asks[i]));
+        jobs_world_pass(w, i % 2 ? AO_MS(1) : AO_MS(50)); /* two are answered together */
+    }
+    ao_deactivate(&c.ao);
+    ao_fini(&c.ao);
+    jobs_world_pass(w, AO_S(1));
+    for (unsigned i = 0; i < AUDITS; i++)
+        expect_balance(asks[i]);
+}
+
+static void others_go_on_while_it_counts(void **state)
+{
+    struct jobs_world *w = *state;
+    struct churn c;
+    fill(&c, w);
+    struct operation *audit = world_ask(w, OPERATION_AUDIT),
+                     *list = world_ask(w, OPERATION_QUEUE_LIST);
+    jobs_give(w->door, audit);
+    jobs_give(w->door, list);
+    jobs_world_pass(w, AO_S(1));
+    assert_ptr_equal(w->asks[w->answered - 2], list);
+    assert_ptr_equal(w->asks[w->answered - 1], audit);
+    expect_balance(audit);
+}
+
+static void a_difference_is_found(void **state)
+{
+    struct jobs_world *w = *state;
+    struct churn c;
+    static char text[4000];
+    w->store->rows.count_rows = ROWS_AT_ONCE;
+    fill(&c, w);
+    w->store->rows.counts.done++;
+    w->jobs->kept.ended[JOB_DONE]++;
+    struct operation *a = world_ask(w, OPERATION_AUDIT);
+    world_give(w, a);
+    jobs_world_pass(w, AO_S(1));
+    notation_show(pack_bytes(&a->result), text, sizeof text);
+    stage_holds(text, "'balanced': false");
+    stage_holds(text, "'durable tasks: ");
+    stage_holds(text, "'store: ");
+}
+
+static void a_store_that_cannot_be_asked_is_no_difference(void **state)
+{
+    struct jobs_world *w = *state;
+    static char text[4000];
+    w->store->error = STORE_IO;
+    struct operation *a = world_ask(w, OPERATION_AUDIT);
+    world_give(w, a);
+    jobs_world_pass(w, AO_S(1));
+    notation_show(pack_bytes(&a->result), text, sizeof text);
+    stage_holds(text, "'balanced': nil");
+    stage_holds(text, "'store': nil, 'differences': [], 'store_error': 'the store's file cannot ");
+    w->jobs->fleeting.submitted++;
+    a = world_ask(w, OPERATION_AUDIT);
+    world_give(w, a);
+    jobs_world_pass(w, AO_S(1));
+    notation_show(pack_bytes(&a->result), text, sizeof text);
+    stage_holds(text, "'balanced': false");
+    w->jobs->fleeting.submitted--;
+}
+
+static void one_under_way_at_the_end_is_answered(void **state)
+{
+    struct jobs_world *w = *state;
+    struct churn c;
+    w->store->rows.count_rows = ROWS_AT_ONCE;
+    fill(&c, w);
+    struct operation *a = world_ask(w, OPERATION_AUDIT);
+    world_give(w, a);
+    assert_false(world_answered(w, a));
+    jobs_world_restart(w);
+    assert_true(world_answered(w, a));
+    assert_int_equal(a->error, ERGON_E_DRAINING);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, jobs_stage_stored, jobs_stage_end)
+    const struct CMUnitTest tests[] = {
+        TEST(what_happens_meanwhile_is_counted),
+        TEST(others_go_on_while_it_counts),
+        TEST(a_difference_is_found),
+        TEST(a_store_that_cannot_be_asked_is_no_difference),
+        TEST(one_under_way_at_the_end_is_answered),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,236 @@
+/* Crashes at any moment: whatever was acknowledged is there, what was seen to have ended does not
+ * run again, an attempt that is begun again has a higher number, and the accounts balance.
+ *
+ * Each seed is a life of some hundred random deeds: submissions of all kinds, ends, failures,
+ * cancels, time, a store that fails for a while, and crashes in between. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "tests/support/jobs_world.h"
+
+enum { SEEDS = 300, DEEDS = 150, TASKS = DEEDS + 1 };
+
+/* What the outside knows of a task. */
+struct known {
+    uint64_t id;
+    uint32_t attempt; /* the highest that began */
+    enum job_state ended;
+    bool acknowledged; /* its submission was answered, and is on disk */
+    bool seen;         /* to have ended */
+    bool awaited;      /* fsync: its starts are on disk before they begin */
+};
+
+struct crashing {
+    struct jobs_world w;
+    struct known tasks[TASKS];
+    uint32_t count;
+    uint64_t seed;
+};
+
+static uint64_t chance(struct crashing *c, uint64_t of)
+{
+    c->seed = c->seed * 6364136223846793005u + 1442695040888963407u;
+    return (c->seed >> 33) % of;
+}
+
+static struct known *known_of(struct crashing *c, uint64_t id)
+{
+    for (uint32_t i = 0; i < c->count; i++)
+        if (c->tasks[i].id == id)
+            return &c->tasks[i];
+    return NULL;
+}
+
+/* Of tasks that the next crash makes dead one at a time is out. */
+static void expect_one_suspect(const struct jobs_world *w)
+{
+    const struct job *suspect = NULL;
+    for (const struct world_run *r = w->runs; r; r = r->next) {
+        const struct job *e = r->run.owner;
+        if (w->options.crashes_max == 0 || e->crashes + 1u < w->options.crashes_max)
+            continue;
+        assert_true(!suspect || suspect == e);
+        suspect = e;
+    }
+}
+
+static void on_begun(void *arg, struct world_run *r, ao_time *lasts)
+{
+    struct crashing *c = arg;
+    struct known *k = known_of(c, r->run.id);
+    const struct memory_row *row = memory_store_row(c->w.store, r->run.id);
+    (void)lasts;
+    expect_one_suspect(&c->w);
+    if (!k)
+        return;
+    assert_false(k->seen);
+    if (!k->awaited)
+        return;
+    assert_true(r->run.attempt > k->attempt);
+    assert_non_null(row);
+    assert_int_equal(row->task.attempt, r->run.attempt);
+    k->attempt = r->run.attempt;
+}
+
+/* Looks at what everybody may see, and remembers it. */
+static void look(struct crashing *c)
+{
+    for (uint32_t i = 0; i < c->count; i++) {
+        struct known *k = &c->tasks[i];
+        const struct job *e = world_entry(&c->w, k->id);
+        if (!k->acknowledged)
+            k->acknowledged = e && !job_is(e, JOB_SUBMITTING);
+        else
+            assert_non_null(e);
+        if (k->seen) {
+            assert_int_equal(e->state, k->ended);
+        } else if (k->acknowledged && !job_state_open((enum job_state)e->state)) {
+            k->seen = true;
+            k->ended = (enum job_state)e->state;
+        }
+    }
+}
+
+static void submit_one(struct crashing *c)
+{
+    struct job_spec o = world_order(chance(c, 2) ? "work" : "step");
+    struct submitted done;
+    char text[OPERATION_TEXT_MAX];
+    o.durable = chance(c, 3) ? DURABLE_FSYNC : DURABLE_ASYNC;
+    o.retries = (uint32_t)chance(c, 3);
+    o.backoff = AO_MS(5);
+    o.timeout = chance(c, 4) ? AO_NEVER : AO_MS(10);
+    o.deadline = chance(c, 6) ? AO_NEVER : AO_MS(50);
+    o.delay = chance(c, 3) ? 0 : AO_MS(20);
+    o.keep = AO_S(100000);
+    if (chance(c, 4) == 0) {
+        o.limit_key = span_text("k");
+        o.limit = 2;
+    }
+    if (chance(c, 4) == 0 && c->count > 0 && world_entry(&c->w, c->tasks[c->count - 1].id)) {
+        o.after = &c->tasks[c->count - 1].id;
+        o.after_count = 1;
+    }
+    if (job_submit(c->w.jobs, &o, &done, text, sizeof text) == ERGON_OK)
+        c->tasks[c->count++] =
+            (struct known){.id = done.entry->id, .awaited = o.durable == DURABLE_FSYNC};
+}
+
+static void end_one(struct crashing *c, uint64_t how)
+{
+    struct world_run *r = c->w.runs;
+    for (uint64_t i = chance(c, 8); r && r->next && i > 0; i--)
+        r = r->next;
+    if (!r)
+        return;
+    if (how == 0)
+        world_fail(r, "ODD", "not today");
+    else if (how == 1 && !r->flagged)
+        world_again(r, AO_MS(3));
+    else
+        world_finish(r, "\x2a");
+}
+
+/* What nobody was told of may be gone, or not. */
+static void live_again(struct crashing *c, void (*how)(struct jobs_world *w))
+{
+    look(c);
+    how(&c->w);
+    for (uint32_t i = 0; i < c->count;)
+        if (!c->tasks[i].acknowledged && !world_entry(&c->w, c->tasks[i].id))
+            c->tasks[i] = c->tasks[--c->count];
+        else
+            i++;
+}
+
+static void deed(struct crashing *c)
+{
+    struct job *e;
+    switch (chance(c, 12)) {
+    case 0:
+    case 1:
+    case 2:
+    case 3:
+        submit_one(c);
+        return;
+    case 4:
+    case 5:
+    case 6:
+        end_one(c, chance(c, 5));
+        return;
+    case 7:
+        e = c->count > 0 ? world_entry(&c->w, c->tasks[chance(c, c->count)].id) : NULL;
+        if (e)
+            job_cancel(c->w.jobs, e);
+        return;
+    case 8:
+        c->w.store->error = chance(c, 4) == 0 ? STORE_FULL : STORE_OK;
+        return;
+    case 9:
+        if (chance(c, 4) == 0)
+            live_again(c, jobs_world_crash);
+        else if (chance(c, 8) == 0)
+            live_again(c, jobs_world_restart);
+        return;
+    default:
+        jobs_world_pass(&c->w, chance(c, 2) ? AO_MS(1) : AO_MS(chance(c, 30)));
+        return;
+    }
+}
+
+static void expect_balance(struct crashing *c)
+{
+    struct operation *a = world_ask(&c->w, OPERATION_AUDIT);
+    world_give(&c->w, a);
+    jobs_world_pass(&c->w, AO_S(5));
+    assert_true(world_answered(&c->w, a));
+    struct span answer = operation_result(a);
+    if (answer.at[10] == 0xc3)
+        return;
+    for (size_t i = 0; i < answer.len; i++)
+        print_error("%c", answer.at[i] >= ' ' && answer.at[i] < 0x7f ? answer.at[i] : ' ');
+    fail_msg("it does not balance");
+}
+
+static void live(struct crashing *c, uint64_t seed)
+{
+    c->count = 0;
+    c->seed = seed;
+    jobs_world_init(&c->w);
+    jobs_world_keep_store(&c->w);
+    c->w.store->rows.count_rows = 5;
+    c->w.quiet = true;
+    c->w.stubborn = seed % 3 == 0;
+    c->w.begun = on_begun;
+    c->w.arg = c;
+    c->w.room[0] = c->w.room[1] = 2;
+    c->w.options.crashes_max = seed % 2 ? 3 : 0;
+    jobs_world_open(&c->w);
+    for (unsigned i = 0; i < DEEDS; i++) {
+        deed(c);
+        look(c);
+    }
+    c->w.store->error = STORE_OK;
+    jobs_world_pass(&c->w, AO_S(5));
+    look(c);
+    expect_balance(c);
+    live_again(c, jobs_world_crash);
+    expect_balance(c);
+    jobs_world_fini(&c->w);
+}
+
+static void nothing_is_lost_or_run_twice(void **state)
+{
+    static struct crashing c;
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++)
+        live(&c, seed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_lost_or_run_twice)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

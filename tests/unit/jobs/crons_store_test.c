@@ -1,0 +1,174 @@
+/* Crons that outlive the process: what was answered holds after a restart, and one that cannot be
+ * written leaves the one before it alone. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "tests/support/jobs_stage.h"
+#include "tests/support/notation.h"
+
+static struct operation *put(struct jobs_world *w, const char *schedule, enum job_durable durable)
+{
+    struct operation *a = world_ask(w, OPERATION_CRON_PUT);
+    a->cron = (struct cron_spec){
+        .name = span_text("tick"), .schedule = span_text(schedule), .task = world_order("work")};
+    a->cron.overlap = CRON_ALLOW;
+    a->cron.options = span_text("\x81\xa7overlap\xa5"
+                                "allow");
+    a->cron.task.durable = (uint8_t)durable;
+    world_give(w, a);
+    return a;
+}
+
+static struct operation *drop(struct jobs_world *w)
+{
+    struct operation *a = world_ask(w, OPERATION_CRON_DELETE);
+    a->name = span_text("tick");
+    world_give(w, a);
+    return a;
+}
+
+static const char *list(struct jobs_world *w)
+{
+    static char text[2048];
+    struct operation *a = world_ask(w, OPERATION_CRON_LIST);
+    world_give(w, a);
+    return notation_show(operation_result(a), text, sizeof text);
+}
+
+static void lists(struct jobs_world *w, const char *schedule)
+{
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "'schedule': '%s'", schedule);
+    stage_holds(list(w), wanted);
+}
+
+/* Answered by the next commit. */
+static void comes(struct jobs_world *w, struct operation *a, enum ergon_error error)
+{
+    assert_false(world_answered(w, a));
+    jobs_world_pass(w, AO_MS(1));
+    assert_true(world_answered(w, a));
+    assert_int_equal(a->error, error);
+}
+
+static void what_was_answered_is_there_after_a_crash(void **state)
+{
+    struct jobs_world *w = *state;
+    comes(w, put(w, "every 10s", DURABLE_ASYNC), ERGON_OK);
+    comes(w, put(w, "every 20s", DURABLE_FSYNC), ERGON_OK);
+    jobs_world_crash(w);
+    lists(w, "every 20s");
+    comes(w, drop(w), ERGON_OK);
+    assert_string_equal(list(w), "[]");
+    jobs_world_crash(w);
+    assert_string_equal(list(w), "[]");
+}
+
+static void one_that_cannot_be_written_leaves_the_old(void **state)
+{
+    struct jobs_world *w = *state;
+    struct jobs_info info;
+    comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);
+    w->store->error = STORE_FULL;
+    comes(w, put(w, "every 20s", DURABLE_FSYNC), ERGON_E_STORE);
+    lists(w, "every 10s");
+    comes(w, put(w, "every 30s", DURABLE_NONE), ERGON_E_STORE);
+    lists(w, "every 10s");
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(25));
+    jobs_info(w->jobs, &info);
+    assert_int_equal(info.submitted, 2);
+    jobs_world_crash(w);
+    lists(w, "every 10s");
+}
+
+static void one_in_memory_alone_does_not_wait(void **state)
+{
+    struct jobs_world *w = *state;
+    w->store->error = STORE_FULL;
+    assert_true(world_answered(w, put(w, "every 10s", DURABLE_NONE)));
+    lists(w, "every 10s");
+    w->store->error = STORE_OK;
+    jobs_world_crash(w);
+    assert_string_equal(list(w), "[]");
+}
+
+static void one_that_cannot_be_deleted_goes_on(void **state)
+{
+    struct jobs_world *w = *state;
+    comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);
+    w->store->error = STORE_FULL;
+    comes(w, drop(w), ERGON_E_STORE);
+    lists(w, "every 10s");
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(15));
+    struct operation *first = drop(w), *second = drop(w);
+    jobs_world_pass(w, AO_MS(1));
+    assert_memory_equal(operation_result(first).at, "\xc3", 1);
+    assert_memory_equal(operation_result(second).at, "\xc2", 1);
+    jobs_world_crash(w);
+    assert_string_equal(list(w), "[]");
+}
+
+/* It fires, and says so in the file, while its successor is on its way there. */
+static void the_old_does_not_write_over_the_new(void **state)
+{
+    struct jobs_world *w = *state;
+    comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);
+    w->store->latency = AO_S(15);
+    struct operation *a = put(w, "every 1h", DURABLE_FSYNC);
+    jobs_world_pass(w, AO_S(14));
+    assert_false(world_answered(w, a));
+    jobs_world_pass(w, AO_S(60));
+    assert_true(world_answered(w, a));
+    lists(w, "every 1h");
+    w->store->latency = AO_MS(1);
+    jobs_world_crash(w);
+    lists(w, "every 1h");
+}
+
+static void a_delete_comes_behind_what_was_put_before_it(void **state)
+{
+    struct jobs_world *w = *state;
+    comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);
+    put(w, "every 20s", DURABLE_FSYNC);
+    drop(w);
+    jobs_world_pass(w, AO_S(1));
+    assert_string_equal(list(w), "[]");
+    drop(w);
+    put(w, "every 30s", DURABLE_FSYNC);
+    jobs_world_pass(w, AO_S(1));
+    lists(w, "every 30s");
+    jobs_world_crash(w);
+    lists(w, "every 30s");
+}
+
+static void one_on_its_way_when_the_server_stops_is_there(void **state)
+{
+    struct jobs_world *w = *state;
+    comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);
+    w->store->latency = AO_S(10);
+    struct operation *a = put(w, "every 20s", DURABLE_FSYNC);
+    jobs_world_restart(w);
+    assert_true(world_answered(w, a));
+    assert_int_equal(a->error, ERGON_OK);
+    lists(w, "every 20s");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, jobs_stage_stored, jobs_stage_end)
+    const struct CMUnitTest tests[] = {
+        TEST(what_was_answered_is_there_after_a_crash),
+        TEST(one_that_cannot_be_written_leaves_the_old),
+        TEST(one_in_memory_alone_does_not_wait),
+        TEST(one_that_cannot_be_deleted_goes_on),
+        TEST(the_old_does_not_write_over_the_new),
+        TEST(a_delete_comes_behind_what_was_put_before_it),
+        TEST(one_on_its_way_when_the_server_stops_is_there),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

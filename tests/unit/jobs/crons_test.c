@@ -1,0 +1,285 @@
+/* Crons on the virtual clock, whose wall time begins on 2020-09-13 at 12:26:40 UTC. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "server/jobs/cron/crons.h"
+#include "tests/support/jobs_stage.h"
+#include "tests/support/notation.h"
+
+static struct operation *put(struct jobs_world *w, const char *schedule, uint8_t overlap)
+{
+    struct operation *a = world_ask(w, OPERATION_CRON_PUT);
+    a->cron = (struct cron_spec){.name = span_text("tick"),
+                                 .schedule = span_text(schedule),
+                                 .overlap = overlap,
+                                 .task = world_order("work")};
+    world_give(w, a);
+    return a;
+}
+
+static const char *list(struct jobs_world *w)
+{
+    static char text[2048];
+    struct operation *a = world_ask(w, OPERATION_CRON_LIST);
+    world_give(w, a);
+    assert_true(world_answered(w, a));
+    return notation_show(operation_result(a), text, sizeof text);
+}
+
+static uint64_t submitted(const struct jobs_world *w)
+{
+    struct jobs_info info;
+    jobs_info(w->jobs, &info);
+    return info.submitted;
+}
+
+static void fires_when_its_time_has_come(void **state)
+{
+    struct jobs_world *w = *state;
+    struct operation *a = put(w, "*/5 * * * *", CRON_ALLOW);
+    char text[200];
+    assert_int_equal(a->error, ERGON_OK);
+    stage_holds(notation_show(operation_result(a), text, sizeof text), "'next': 1600000200000");
+    jobs_world_pass(w, AO_S(199));
+    assert_int_equal(submitted(w), 0);
+    jobs_world_pass(w, AO_S(2));
+    assert_int_equal(submitted(w), 1);
+    jobs_world_pass(w, AO_S(600));
+    assert_int_equal(submitted(w), 3);
+    stage_holds(list(w), "'fired': 3, 'skipped': 0");
+}
+
+static void skips_while_the_last_is_open(void **state)
+{
+    struct jobs_world *w = *state;
+    put(w, "every 10s", CRON_SKIP);
+    jobs_world_pass(w, AO_S(35));
+    assert_int_equal(submitted(w), 1);
+    stage_holds(list(w), "'fired': 1, 'skipped': 2");
+    world_finish(w->runs, "\xc0");
+    jobs_world_pass(w, AO_S(10));
+    assert_int_equal(submitted(w), 2);
+}
+
+static void replaces_the_last(void **state)
+{
+    struct jobs_world *w = *state;
+    put(w, "every 10s", CRON_REPLACE);
+    jobs_world_pass(w, AO_S(25));
+    assert_int_equal(submitted(w), 2);
+    struct jobs_info info;
+    jobs_info(w->jobs, &info);
+    assert_int_equal(info.by_state[JOB_CANCELLED], 1);
+}
+
+static void a_new_schedule_takes_the_place_of_the_old(void **state)
+{
+    struct jobs_world *w = *state;
+    put(w, "every 10s", CRON_ALLOW);
+    put(w, "every 1h", CRON_ALLOW);
+    jobs_world_pass(w, AO_S(60));
+    assert_int_equal(submitted(w), 0);
+    stage_holds(list(w), "'schedule': 'every 1h'");
+}
+
+static void is_forgotten_when_deleted(void **state)
+{
+    struct jobs_world *w = *state;
+    struct operation *a = world_ask(w, OPERATION_CRON_DELETE);
+    put(w, "every 10s", CRON_ALLOW);
+    a->name = span_text("tick");
+    world_give(w, a);
+    assert_memory_equal(operation_result(a).at, "\xc3", 1);
+    jobs_world_pass(w, AO_S(60));
+    assert_int_equal(submitted(w), 0);
+    assert_string_equal(list(w), "[]");
+}
+
+static void none_fires_while_the_server_stops(void **state)
+{
+    struct jobs_world *w = *state;
+    put(w, "every 10s", CRON_ALLOW);
+    w->source.stop(w->source.arg, false);
+    jobs_world_pass(w, AO_S(60));
+    assert_int_equal(submitted(w), 0);
+    stage_holds(list(w), "'error': nil");
+}
+
+static void wrong_ones_are_refused(void **state)
+{
+    struct jobs_world *w = *state;
+    struct operation *a = put(w, "61 * * * *", CRON_ALLOW);
+    assert_int_equal(a->error, ERGON_E_BAD_PARAMS);
+    stage_holds(a->text, "minute");
+    a = world_ask(w, OPERATION_CRON_PUT);
+    a->cron = (struct cron_spec){.name = span_text("tick"),
+                                 .schedule = span_text("@daily"),
+                                 .zone = span_text("Europe/Atlantis"),
+                                 .task = world_order("work")};
+    world_give(w, a);
+    assert_int_equal(a->error, ERGON_E_BAD_PARAMS);
+    stage_holds(a->text, "Europe/Atlantis");
+    a = put(w, "0 0 30 2 *", CRON_ALLOW);
+    assert_int_equal(a->error, ERGON_E_BAD_PARAMS);
+    stage_holds(a->text, "never");
+    assert_string_equal(list(w), "[]");
+}
+
+/* The whole name and the time stand in the key of each task, so that no two are one. */
+static void the_longest_name_fires_every_time(void **state)
+{
+    struct jobs_world *w = *state;
+    static char name[CRON_NAME_MAX + 1];
+    memset(name, 'n', sizeof name);
+    struct operation *a = world_ask(w, OPERATION_CRON_PUT);
+    a->cron = (struct cron_spec){.name = span_of(name, sizeof name),
+                                 .schedule = span_text("every 10s"),
+                                 .overlap = CRON_ALLOW,
+                                 .task = world_order("work")};
+    world_give(w, a);
+    assert_int_equal(a->error, ERGON_E_BAD_PARAMS);
+    stage_holds(a->text, "at most 200 bytes");
+    struct operation *b = world_ask(w, OPERATION_CRON_PUT);
+    b->cron = a->cron;
+    b->cron.name.len = CRON_NAME_MAX;
+    world_give(w, b);
+    assert_int_equal(b->error, ERGON_OK);
+    jobs_world_pass(w, AO_S(60));
+    assert_int_equal(submitted(w), 6);
+}
+
+static uint64_t (*true_wall)(void *arg);
+
+static uint64_t an_hour_ahead(void *arg)
+{
+    return true_wall(arg) + AO_S(3600);
+}
+
+/* How many tasks there are when the clock was put an hour ahead, a minute after that. */
+static uint64_t submitted_after_a_leap(struct jobs_world *w, uint8_t catch_up)
+{
+    struct operation *a = world_ask(w, OPERATION_CRON_PUT);
+    a->cron = (struct cron_spec){.name = span_text("tick"),
+                                 .schedule = span_text("every 10s"),
+                                 .overlap = CRON_ALLOW,
+                                 .catch_up = catch_up,
+                                 .task = world_order("work")};
+    world_give(w, a);
+    true_wall = w->jobs->options.wall;
+    w->jobs->options.wall = an_hour_ahead;
+    jobs_world_pass(w, AO_S(60));
+    return submitted(w);
+}
+
+static void what_a_leap_of_the_clock_missed_stays_missed(void **state)
+{
+    assert_int_equal(submitted_after_a_leap(*state, CRON_CATCH_ONE), 6);
+}
+
+static void what_a_leap_of_the_clock_missed_is_made_up_for(void **state)
+{
+    assert_int_equal(submitted_after_a_leap(*state, CRON_CATCH_ALL), 366);
+}
+
+static void too_large_ones_are_refused(void **state)
+{
+    struct jobs_world *w = *state;
+    static const uint8_t params[CRON_BYTES_MAX + 1];
+    struct operation *a = world_ask(w, OPERATION_CRON_PUT);
+    a->cron = (struct cron_spec){
+        .name = span_text("tick"), .schedule = span_text("@daily"), .task = world_order("work")};
+    a->cron.task.params = span_of(params, sizeof params);
+    world_give(w, a);
+    assert_int_equal(a->error, ERGON_E_TOO_LARGE);
+    stage_holds(a->text, "64 KiB");
+}
+
+static void a_durable_one_is_answered_when_it_is_on_disk(void **state)
+{
+    struct jobs_world *w = *state;
+    struct operation *a = world_ask(w, OPERATION_CRON_PUT);
+    a->cron = (struct cron_spec){
+        .name = span_text("tick"), .schedule = span_text("every 10s"), .task = world_order("work")};
+    a->cron.task.durable = DURABLE_FSYNC;
+    world_give(w, a);
+    assert_false(world_answered(w, a));
+    jobs_world_pass(w, AO_MS(2));
+    assert_true(world_answered(w, a));
+    assert_int_equal(a->error, ERGON_OK);
+}
+
+/* Two starts come without it. */
+static void what_was_missed_without_its_module_is_made_up_for(void **state)
+{
+    static const char options[] = "\x82\xa8"
+                                  "catch_up"
+                                  "\xa3"
+                                  "all"
+                                  "\xa7"
+                                  "overlap"
+                                  "\xa5"
+                                  "allow";
+    struct jobs_world *w = *state;
+    struct method *method = registry_find(w->registry, span_text("work"));
+    struct operation *a = world_ask(w, OPERATION_CRON_PUT);
+    a->cron = (struct cron_spec){.name = span_text("tick"),
+                                 .schedule = span_text("every 60s"),
+                                 .overlap = CRON_ALLOW,
+                                 .catch_up = CRON_CATCH_ALL,
+                                 .options = span_text(options),
+                                 .task = world_order("work")};
+    a->cron.task.durable = DURABLE_FSYNC;
+    world_give(w, a);
+    jobs_world_pass(w, AO_MS(2));
+    method->name = span_text("other");
+    for (unsigned i = 0; i < 2; i++) {
+        jobs_world_crash(w);
+        jobs_world_pass(w, AO_S(90));
+    }
+    stage_holds(list(w), "'error': 'no handler offers \"work\"'");
+    assert_int_equal(submitted(w), 0);
+    method->name = span_text("work");
+    jobs_world_crash(w);
+    jobs_world_pass(w, AO_S(1));
+    assert_int_equal(submitted(w), 3);
+}
+
+static void a_store_that_fails_refuses_it(void **state)
+{
+    struct jobs_world *w = *state;
+    struct operation *a = world_ask(w, OPERATION_CRON_PUT);
+    a->cron = (struct cron_spec){
+        .name = span_text("tick"), .schedule = span_text("every 10s"), .task = world_order("work")};
+    a->cron.task.durable = DURABLE_FSYNC;
+    w->store->error = STORE_FULL;
+    world_give(w, a);
+    jobs_world_pass(w, AO_MS(2));
+    assert_true(world_answered(w, a));
+    assert_int_equal(a->error, ERGON_E_STORE);
+    assert_string_equal(list(w), "[]");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, jobs_stage_stored, jobs_stage_end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(fires_when_its_time_has_come),
+        TEST(skips_while_the_last_is_open),
+        TEST(replaces_the_last),
+        TEST(a_new_schedule_takes_the_place_of_the_old),
+        TEST(is_forgotten_when_deleted),
+        TEST(none_fires_while_the_server_stops),
+        TEST(wrong_ones_are_refused),
+        TEST(the_longest_name_fires_every_time),
+        TEST(what_a_leap_of_the_clock_missed_stays_missed),
+        TEST(what_a_leap_of_the_clock_missed_is_made_up_for),
+        TEST(too_large_ones_are_refused),
+        TEST(a_durable_one_is_answered_when_it_is_on_disk),
+        TEST(what_was_missed_without_its_module_is_made_up_for),
+        TEST(a_store_that_fails_refuses_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

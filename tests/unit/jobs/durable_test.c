@@ -1,0 +1,403 @@
+/* Tasks that outlive the process: commits, crashes, a store that fails. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "tests/support/heap.h"
+#include "tests/support/jobs_stage.h"
+
+static struct job_spec durable(enum job_durable how)
+{
+    struct job_spec o = world_order("work");
+    o.durable = (uint8_t)how;
+    return o;
+}
+
+static struct operation *give_order(struct jobs_world *w, struct job_spec *o)
+{
+    struct operation *a = world_ask(w, OPERATION_SUBMIT);
+    a->specs = o;
+    a->spec_count = 1;
+    world_give(w, a);
+    return a;
+}
+
+static void expect_row(struct jobs_world *w, uint64_t id, enum job_state state, uint32_t attempt)
+{
+    const struct memory_row *row = memory_store_row(w->store, id);
+    assert_non_null(row);
+    assert_int_equal(row->task.state, state);
+    assert_int_equal(row->task.attempt, attempt);
+}
+
+/* --- Commits --- */
+
+static void async_is_answered_at_once(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = durable(DURABLE_ASYNC);
+    struct operation *a = give_order(w, &o);
+    assert_true(world_answered(w, a));
+    assert_int_equal(w->store->commits, 0);
+    jobs_world_pass(w, AO_MS(2));
+    expect_row(w, a->outcomes[0].id, JOB_RUNNING, 1);
+}
+
+static void fsync_is_answered_when_it_is_on_disk(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = durable(DURABLE_FSYNC);
+    struct operation *a = give_order(w, &o);
+    uint64_t id = a->outcomes[0].id;
+    assert_false(world_answered(w, a));
+    assert_int_equal(world_reason(w, id), JOB_WHY_COMMIT);
+    assert_null(world_run_of(w, id));
+    jobs_world_pass(w, AO_MS(1));
+    assert_true(world_answered(w, a));
+    expect_row(w, id, JOB_QUEUED, 0);
+}
+
+static void fsync_starts_when_the_start_is_on_disk(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = durable(DURABLE_FSYNC);
+    uint64_t id = jobs_world_submit(w, &o);
+    jobs_world_pass(w, AO_MS(1));
+    assert_null(world_run_of(w, id));
+    assert_int_equal(world_entry(w, id)->attempt, 1);
+    jobs_world_pass(w, AO_MS(1));
+    assert_non_null(world_run_of(w, id));
+    expect_row(w, id, JOB_RUNNING, 1);
+}
+
+static void an_end_is_seen_when_it_is_on_disk(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = durable(DURABLE_ASYNC);
+    uint64_t id = jobs_world_submit(w, &o);
+    jobs_world_pass(w, AO_MS(10));
+    world_finish(world_run_of(w, id), "\x2a");
+    jobs_world_settle(w);
+    assert_int_equal(world_state(w, id), JOB_ASSIGNED);
+    assert_int_equal(world_reason(w, id), JOB_WHY_COMMIT);
+    jobs_world_pass(w, AO_MS(1));
+    assert_int_equal(world_state(w, id), JOB_DONE);
+    expect_row(w, id, JOB_DONE, 1);
+    assert_int_equal(memory_store_row(w->store, id)->task.result.len, 1);
+    stage_balances(w);
+}
+
+static void what_is_forgotten_leaves_the_file(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = durable(DURABLE_ASYNC);
+    o.keep = AO_S(1);
+    w->lasts = 0;
+    uint64_t id = jobs_world_submit(w, &o);
+    jobs_world_pass(w, AO_S(2));
+    assert_null(world_entry(w, id));
+    assert_null(memory_store_row(w->store, id));
+    assert_int_equal(w->store->rows.counts.done, 1);
+    stage_balances(w);
+}
+
+static void changes_of_a_busy_task_are_written_together(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = durable(DURABLE_ASYNC);
+    w->lasts = 0;
+    w->store->latency = AO_MS(100);
+    uint64_t id = jobs_world_submit(w, &o);
+    jobs_world_pass(w, AO_MS(100));
+    assert_int_equal(w->store->operations, 1);
+    jobs_world_pass(w, AO_MS(100));
+    assert_int_equal(w->store->operations, 2);
+    assert_int_equal(world_state(w, id), JOB_DONE);
+}
+
+/* --- Crashes --- */
+
+static void what_was_open_goes_on_after_a_crash(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = durable(DURABLE_FSYNC);
+    o.key = span_text("order 7");
+    uint64_t runs = jobs_world_submit(w, &o);
+    o.key = span_text("");
+    o.delay = AO_S(100);
+    uint64_t delayed = jobs_world_submit(w, &o);
+    jobs_world_pass(w, AO_S(10));
+    assert_non_null(world_run_of(w, runs));
+    jobs_world_crash(w);
+    assert_int_equal(world_state(w, delayed), JOB_DELAYED);
+    assert_int_equal(world_entry(w, runs)->crashes, 1);
+    jobs_world_pass(w, AO_S(1));
+    assert_int_equal(world_run_of(w, runs)->run.attempt, 2);
+    o = durable(DURABLE_FSYNC);
+    o.key = span_text("order 7");
+    assert_int_equal(jobs_world_submit(w, &o), runs);
+    world_finish(world_run_of(w, runs), "\x01");
+    jobs_world_pass(w, AO_S(88));
+    assert_int_equal(world_state(w, delayed), JOB_DELAYED);
+    jobs_world_pass(w, AO_S(2));
+    assert_int_equal(world_state(w, delayed), JOB_ASSIGNED);
+    stage_balances(w);
+}
+
+static void what_had_ended_is_still_known_after_a_crash(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = durable(DURABLE_ASYNC);
+    uint64_t done = jobs_world_submit(w, &o);
+    jobs_world_pass(w, AO_MS(10));
+    world_finish(world_run_of(w, done), "\x2a");
+    jobs_world_pass(w, AO_MS(10));
+    uint64_t failed = jobs_world_submit(w, &o);
+    jobs_world_pass(w, AO_MS(10));
+    world_fail(world_run_of(w, failed), "ODD", "not today");
+    jobs_world_pass(w, AO_MS(10));
+    jobs_world_crash(w);
+    assert_int_equal(world_state(w, done), JOB_DONE);
+    assert_memory_equal(world_entry(w, done)->end->result, "\x2a", 1);
+    assert_int_equal(world_state(w, failed), JOB_FAILED);
+    assert_string_equal(world_entry(w, failed)->end->code, "ODD");
+    assert_string_equal(world_entry(w, failed)->end->text, "not today");
+    stage_balances(w);
+    jobs_world_pass(w, AO_S(3600));
+    assert_null(world_entry(w, done));
+}
+
+static void one_that_ran_in_three_crashes_is_dead(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = durable(DURABLE_FSYNC);
+    uint64_t id = jobs_world_submit(w, &o);
+    for (unsigned i = 1; i <= 3; i++) {
+        jobs_world_pass(w, AO_S(1));
+        assert_int_equal(world_run_of(w, id)->run.attempt, i);
+        jobs_world_crash(w);
+    }
+    jobs_world_pass(w, AO_S(1));
+    assert_int_equal(world_state(w, id), JOB_DEAD);
+    assert_string_equal(world_entry(w, id)->end->code, "QUARANTINED");
+    stage_balances(w);
+}
+
+static void a_graceful_stop_is_no_crash(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = durable(DURABLE_FSYNC);
+    uint64_t id = jobs_world_submit(w, &o);
+    jobs_world_pass(w, AO_S(1));
+    jobs_world_restart(w);
+    assert_int_equal(world_entry(w, id)->crashes, 0);
+    jobs_world_pass(w, AO_S(1));
+    assert_int_equal(world_run_of(w, id)->run.attempt, 2);
+    assert_int_equal(world_entry(w, id)->failures, 0);
+    stage_balances(w);
+}
+
+static void after_holds_across_a_crash(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = durable(DURABLE_FSYNC);
+    uint64_t first = jobs_world_submit(w, &o);
+    o.after = &first;
+    o.after_count = 1;
+    uint64_t second = jobs_world_submit(w, &o);
+    jobs_world_pass(w, AO_S(1));
+    jobs_world_crash(w);
+    assert_int_equal(world_reason(w, second), JOB_WHY_AFTER);
+    jobs_world_pass(w, AO_S(1));
+    world_finish(world_run_of(w, first), "\x01");
+    jobs_world_pass(w, AO_S(1));
+    assert_non_null(world_run_of(w, second));
+}
+
+static void numbers_of_events_do_not_go_back(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = durable(DURABLE_FSYNC);
+    o.retries = 3;
+    o.backoff = AO_MS(1);
+    uint64_t id = jobs_world_submit(w, &o);
+    jobs_world_pass(w, AO_S(1));
+    world_fail(world_run_of(w, id), "ODD", "not today");
+    jobs_world_pass(w, AO_S(1));
+    uint32_t next = history_next(world_entry(w, id));
+    struct history_event before, after;
+    assert_true(history_get(world_entry(w, id), 3, &before));
+    assert_int_equal(before.what, JOB_EVENT_ATTEMPT_FAILED);
+    jobs_world_crash(w);
+    assert_true(history_next(world_entry(w, id)) >= next);
+    assert_true(history_get(world_entry(w, id), 3, &after));
+    assert_int_equal(after.what, JOB_EVENT_ATTEMPT_FAILED);
+    assert_true(history_get(world_entry(w, id), 2, &after));
+    assert_int_equal(after.what, JOB_EVENT_STARTED);
+}
+
+/* A task that comes again for years does not fill the disk. */
+static void a_long_history_is_trimmed_in_the_file(void **state)
+{
+    enum { ATTEMPTS = 300 };
+    struct jobs_world *w = *state;
+    struct job_spec o = durable(DURABLE_ASYNC);
+    uint64_t id = jobs_world_submit(w, &o);
+    for (int n = 0; n < ATTEMPTS; n++) {
+        jobs_world_pass(w, AO_S(1));
+        world_again(world_run_of(w, id), AO_MS(1));
+    }
+    jobs_world_pass(w, AO_S(1));
+    assert_true(history_next(world_entry(w, id)) > 2 * ATTEMPTS);
+    assert_true(w->store->rows.event_count <= w->options.history_max);
+    uint32_t oldest = history_oldest(world_entry(w, id));
+    for (uint32_t i = 0; i < w->store->rows.event_count; i++)
+        assert_true(w->store->rows.events[i].event.seq >= oldest);
+}
+
+/* --- A store that fails --- */
+
+/* All that was ever submitted: durable, and of the queue. */
+static void expect_counted(const struct jobs_world *w, uint64_t submitted)
+{
+    const struct jobs *l = w->jobs;
+    assert_int_equal(l->kept.submitted, submitted);
+    assert_int_equal(l->fleeting.submitted, 0);
+    assert_int_equal(l->fleeting.ended[JOB_FAILED], 0);
+    assert_int_equal(l->queues->submitted, submitted);
+    assert_int_equal(l->queues->failed, 0);
+    assert_int_equal(counter_read(&l->submitted), submitted);
+}
+
+static void a_submit_that_cannot_be_written_is_refused(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = durable(DURABLE_FSYNC);
+    w->store->error = STORE_FULL;
+    o.key = span_text("order 7");
+    struct operation *a = give_order(w, &o);
+    uint64_t id = a->outcomes[0].id;
+    jobs_world_pass(w, AO_MS(1));
+    assert_true(world_answered(w, a));
+    assert_int_equal(a->error, ERGON_E_STORE);
+    assert_null(world_entry(w, id));
+    expect_counted(w, 0);
+    a = give_order(w, &o);
+    assert_int_equal(a->error, ERGON_E_STORE);
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(2));
+    a = give_order(w, &o);
+    jobs_world_pass(w, AO_MS(1));
+    assert_int_equal(a->error, ERGON_OK);
+    expect_counted(w, 1);
+    stage_balances(w);
+}
+
+static void an_end_waits_for_a_store_that_fails(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = durable(DURABLE_ASYNC);
+    uint64_t id = jobs_world_submit(w, &o);
+    jobs_world_pass(w, AO_MS(10));
+    w->store->error = STORE_IO;
+    world_finish(world_run_of(w, id), "\x2a");
+    jobs_world_pass(w, AO_S(5));
+    assert_int_equal(world_reason(w, id), JOB_WHY_STORE);
+    expect_row(w, id, JOB_RUNNING, 1);
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(2));
+    assert_int_equal(world_state(w, id), JOB_DONE);
+    expect_row(w, id, JOB_DONE, 1);
+    stage_balances(w);
+}
+
+static void many_that_could_not_be_written_are_written_later(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = durable(DURABLE_ASYNC);
+    w->room[1] = 0;
+    for (unsigned i = 0; i < 2000; i++)
+        jobs_world_submit(w, &o);
+    w->store->error = STORE_FULL;
+    jobs_world_pass(w, AO_S(5));
+    assert_int_equal(w->jobs->unsaved, 2000);
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(5));
+    assert_int_equal(w->jobs->unsaved, 0);
+    assert_int_equal(w->store->rows.counts.submitted, 2000);
+    stage_balances(w);
+}
+
+/* Whichever allocation of the ledger fails on the way: each task comes to an end, and the accounts
+ * balance. */
+static void any_allocation_may_fail(void **state)
+{
+    struct jobs_world *w = *state;
+    struct submitted done;
+    char text[OPERATION_TEXT_MAX];
+    bool met = true;
+    w->quiet = true;
+    w->lasts = AO_MS(1);
+    for (int64_t n = 1; met; n++) {
+        struct job_spec o = durable(n % 2 ? DURABLE_FSYNC : DURABLE_ASYNC);
+        uint64_t id = 0;
+        o.delay = AO_MS(1);
+        o.limit_key = span_text("k");
+        o.limit = 1;
+        heap_fail_at(n);
+        if (job_submit(w->jobs, &o, &done, text, sizeof text) == ERGON_OK)
+            id = done.entry->id;
+        for (unsigned i = 0; i < 50; i++)
+            jobs_world_pass(w, AO_MS(100));
+        met = heap_failed();
+        heap_fail_at(0);
+        if (id != 0 && world_entry(w, id))
+            assert_false(job_state_open(world_state(w, id)));
+    }
+    stage_balances(w);
+}
+
+/* After a restart nobody would know how the first one ended. */
+static void a_durable_one_does_not_wait_for_one_in_memory(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    struct submitted out;
+    char text[OPERATION_TEXT_MAX] = "";
+    w->room[1] = 0;
+    uint64_t first = jobs_world_submit(w, &o);
+    o.durable = DURABLE_FSYNC;
+    o.after = &first;
+    o.after_count = 1;
+    assert_int_equal(job_submit(w->jobs, &o, &out, text, sizeof text), ERGON_E_BAD_PARAMS);
+    assert_non_null(strstr(text, "kept in memory only"));
+    o.durable = DURABLE_NONE;
+    assert_int_equal(job_submit(w->jobs, &o, &out, text, sizeof text), ERGON_OK);
+}
+
+int main(void)
+{
+#define DURABLE(test) cmocka_unit_test_setup_teardown(test, jobs_stage_stored, jobs_stage_end)
+    const struct CMUnitTest tests[] = {
+        DURABLE(async_is_answered_at_once),
+        DURABLE(a_durable_one_does_not_wait_for_one_in_memory),
+        DURABLE(fsync_is_answered_when_it_is_on_disk),
+        DURABLE(fsync_starts_when_the_start_is_on_disk),
+        DURABLE(an_end_is_seen_when_it_is_on_disk),
+        DURABLE(what_is_forgotten_leaves_the_file),
+        DURABLE(changes_of_a_busy_task_are_written_together),
+        DURABLE(what_was_open_goes_on_after_a_crash),
+        DURABLE(what_had_ended_is_still_known_after_a_crash),
+        DURABLE(one_that_ran_in_three_crashes_is_dead),
+        DURABLE(a_graceful_stop_is_no_crash),
+        DURABLE(after_holds_across_a_crash),
+        DURABLE(numbers_of_events_do_not_go_back),
+        DURABLE(a_long_history_is_trimmed_in_the_file),
+        DURABLE(a_submit_that_cannot_be_written_is_refused),
+        DURABLE(an_end_waits_for_a_store_that_fails),
+        DURABLE(many_that_could_not_be_written_are_written_later),
+        DURABLE(any_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

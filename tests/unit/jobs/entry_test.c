@@ -1,0 +1,119 @@
+/* The lists that an entry can stand in, and what an entry takes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "server/jobs/service/operation.h"
+#include "server/jobs/core/job.h"
+
+static void first_in_first_out(void **state)
+{
+    struct job a = {0}, b = {0}, c = {0};
+    struct job_list list = {0};
+    (void)state;
+    job_list_push(&list, &b);
+    job_list_push(&list, &c);
+    job_list_push_front(&list, &a);
+    assert_int_equal(list.count, 3);
+    assert_ptr_equal(b.list, &list);
+    assert_ptr_equal(job_list_pop(&list), &a);
+    assert_ptr_equal(job_list_pop(&list), &b);
+    assert_ptr_equal(job_list_pop(&list), &c);
+    assert_null(job_list_pop(&list));
+    assert_null(list.last);
+    assert_null(a.list);
+}
+
+static void unlinked_from_anywhere(void **state)
+{
+    (void)state;
+    for (int gone = 0; gone < 3; gone++) {
+        struct job e[3] = {0};
+        struct job_list list = {0};
+        for (int i = 0; i < 3; i++)
+            job_list_push(&list, &e[i]);
+        job_list_remove(&e[gone]);
+        job_list_remove(&e[gone]);
+        assert_int_equal(list.count, 2);
+        assert_ptr_equal(list.first, &e[gone == 0]);
+        assert_ptr_equal(list.last, &e[gone == 2 ? 1 : 2]);
+        assert_ptr_equal(list.first->next, list.last);
+        assert_ptr_equal(list.last->prev, list.first);
+    }
+}
+
+static void everything_that_hangs_on_it_counts(void **state)
+{
+    uint8_t result[100];
+    char code[] = "FAILED", text[] = "no";
+    struct job_result end = {0};
+    struct dependency edge = {0};
+    struct job_more more = {0};
+    struct job e = {0};
+    (void)state;
+    size_t before = job_bytes(&e), after;
+    assert_true(before >= sizeof e);
+    e.body_len = 64;
+    assert_true((after = job_bytes(&e)) >= before + 64);
+    e.end = &end;
+    assert_true((before = job_bytes(&e)) >= after + sizeof end);
+    end = (struct job_result){.result = result, .result_len = sizeof result};
+    assert_true((after = job_bytes(&e)) >= before + sizeof result);
+    end = (struct job_result){.result_len = sizeof result, .cut = true, .code = code, .text = text};
+    assert_in_range(job_bytes(&e), before + sizeof code + sizeof text, after - 1);
+    before = job_bytes(&e);
+    e.more = &more;
+    assert_true((after = job_bytes(&e)) >= before + sizeof more);
+    more = (struct job_more){.after_count = 3, .after = &edge};
+    assert_true(job_bytes(&e) >= after + 3 * sizeof(uint64_t) + sizeof edge);
+}
+
+/* Half a kilobyte is the bound of a delayed task with 64 bytes of parameters. */
+static void a_plain_entry_is_small(void **state)
+{
+    struct job e = {.body_len = 64};
+    (void)state;
+    assert_true(job_bytes(&e) <= 400);
+}
+
+static void the_defaults_of_an_order(void **state)
+{
+    struct job_spec o;
+    (void)state;
+    job_spec_init(&o);
+    assert_int_equal(o.priority, 5);
+    assert_int_equal(o.retries, 0);
+    assert_int_equal(o.timeout, AO_NEVER);
+    assert_int_equal(o.deadline, AO_NEVER);
+    assert_int_equal(o.durable, DURABLE_ASYNC);
+    assert_int_equal(o.method.len, 0);
+}
+
+static void an_ask_frees_what_it_owns(void **state)
+{
+    struct operation *a = operation_new(NULL, OPERATION_SUBMIT_MANY);
+    (void)state;
+    assert_int_equal(a->verb, OPERATION_SUBMIT_MANY);
+    a->memory = malloc(10);
+    a->spec_count = 2;
+    a->outcomes = calloc(2, sizeof *a->outcomes);
+    a->outcomes[1].text = malloc(10);
+    pack_init(&a->result);
+    pack_uint(&a->result, 7);
+    operation_free(a);
+    operation_free(operation_new(NULL, OPERATION_AUDIT));
+    operation_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(first_in_first_out),
+                                       cmocka_unit_test(unlinked_from_anywhere),
+                                       cmocka_unit_test(everything_that_hangs_on_it_counts),
+                                       cmocka_unit_test(a_plain_entry_is_small),
+                                       cmocka_unit_test(the_defaults_of_an_order),
+                                       cmocka_unit_test(an_ask_frees_what_it_owns)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,369 @@
+/* task.explain gives the true reason: one test for each of JOB_REASONS, named explains_<reason>
+ * (tests/lint/reasons_test.py sees to that). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "tests/support/jobs_stage.h"
+#include "tests/support/notation.h"
+
+/* What task.explain says, in the notation of the tests. */
+static const char *explain(struct jobs_world *w, uint64_t id)
+{
+    static char text[4096];
+    uint64_t ids[1] = {id};
+    struct operation *a = world_ask(w, OPERATION_EXPLAIN);
+
+    a->ids = ids;
+    a->id_count = 1;
+    world_give(w, a);
+    assert_true(world_answered(w, a));
+    assert_int_equal(a->error, ERGON_OK);
+    return notation_show(operation_result(a), text, sizeof text);
+}
+
+static void gives(struct jobs_world *w, uint64_t id, const char *state, const char *reason)
+{
+    char pair[100];
+    snprintf(pair, sizeof pair, "'state': '%s', 'reason': '%s'", state, reason);
+    stage_holds(explain(w, id), pair);
+}
+
+static uint64_t submit(struct jobs_world *w, const struct job_spec *o)
+{
+    uint64_t id = jobs_world_submit(w, o);
+    jobs_world_settle(w);
+    return id;
+}
+
+static uint64_t submit_work(struct jobs_world *w)
+{
+    struct job_spec o = world_order("work");
+    return submit(w, &o);
+}
+
+static struct operation *ask_of_queue(struct jobs_world *w, enum operation_kind verb)
+{
+    struct operation *a = world_ask(w, verb);
+    a->name = span_text("work");
+    world_give(w, a);
+    assert_int_equal(a->error, ERGON_OK);
+    return a;
+}
+
+static void explains_turn(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    submit_work(w);
+    submit_work(w);
+    o.tenant = span_text("other");
+    submit(w, &o);
+    o.tenant = span_text("");
+    o.priority = 9;
+    submit(w, &o);
+    uint64_t id = submit_work(w);
+    gives(w, id, "queued", "turn");
+    stage_holds(explain(w, id), "'ahead': {'higher': 1, 'own': 1, 'others': 1");
+}
+
+static void explains_executors(void **state)
+{
+    struct jobs_world *w = *state;
+    submit_work(w);
+    uint64_t id = submit_work(w);
+    gives(w, id, "queued", "executors");
+    stage_holds(explain(w, id), "'name': 'blocking 1'");
+}
+
+/* Its module was there when it was submitted, and is not after the start. */
+static void explains_no_executor(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    struct method *method = registry_find(w->registry, o.method);
+    o.durable = DURABLE_FSYNC;
+    uint64_t id = jobs_world_submit(w, &o);
+    jobs_world_pass(w, AO_MS(5));
+    method->name = span_text("other");
+    jobs_world_crash(w);
+    gives(w, id, "waiting", "no_executor");
+    stage_holds(explain(w, id),
+                "'text': 'no module offers \"work\"; load one and start the server again'");
+    struct operation *a = ask_of_queue(w, OPERATION_QUEUE_EXPLAIN);
+    char text[4096];
+    stage_holds(notation_show(operation_result(a), text, sizeof text),
+                "'reason': 'no_executor', 'text': 'no module offers \"work\"; load one and start "
+                "the server again'");
+    method->name = span_text("work");
+}
+
+static void explains_paused(void **state)
+{
+    struct jobs_world *w = *state;
+    ask_of_queue(w, OPERATION_QUEUE_PAUSE);
+    uint64_t id = submit_work(w);
+    gives(w, id, "waiting", "paused");
+    ask_of_queue(w, OPERATION_QUEUE_RESUME);
+    gives(w, id, "assigned", "assigned");
+}
+
+static void explains_stopping(void **state)
+{
+    struct jobs_world *w = *state;
+    submit_work(w);
+    uint64_t id = submit_work(w);
+    w->source.stop(w->source.arg, false);
+    gives(w, id, "queued", "stopping");
+}
+
+static void explains_limit(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    w->room[1] = 5;
+    o.limit_key = span_text("disk");
+    o.limit = 2;
+    submit(w, &o);
+    submit(w, &o);
+    uint64_t before = submit(w, &o), id = submit(w, &o);
+    gives(w, before, "waiting", "limit");
+    gives(w, id, "waiting", "limit");
+    stage_holds(explain(w, id), "'key': 'disk', 'limit': 2, 'taken': 2, 'before': 1");
+    stage_holds(explain(w, id), "'running': ['t");
+}
+
+static void explains_rate(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    w->room[1] = 5;
+    o.rate_key = span_text("mail");
+    o.rate = 1;
+    o.rate_per = AO_S(60);
+    submit(w, &o);
+    uint64_t id = submit(w, &o);
+    gives(w, id, "waiting", "rate");
+    stage_holds(explain(w, id),
+                "'key': 'mail', 'rate': 1, 'per': 60000, 'before': 0, 'refill': 16000000");
+}
+
+static void explains_after(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    char text[ID_TEXT_SIZE], wanted[64];
+    uint64_t first = submit_work(w);
+    o.after = &first;
+    o.after_count = 1;
+    uint64_t id = submit(w, &o);
+    gives(w, id, "waiting", "after");
+    snprintf(wanted, sizeof wanted, "'after': ['%s']", id_text(first, text));
+    stage_holds(explain(w, id), wanted);
+    snprintf(wanted, sizeof wanted, "task %s must be done first, and is", text);
+    stage_holds(explain(w, id), wanted);
+}
+
+/* Both ran in two crashes; the third makes dead. */
+static void explains_suspect(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    char text[ID_TEXT_SIZE], wanted[64];
+    o.durable = DURABLE_FSYNC;
+    w->room[1] = 2;
+    uint64_t first = submit(w, &o), id = submit(w, &o);
+    for (unsigned crash = 1; crash <= 2; crash++) {
+        jobs_world_pass(w, AO_MS(5));
+        jobs_world_crash(w);
+    }
+    jobs_world_pass(w, AO_MS(5));
+    assert_non_null(world_run_of(w, first));
+    gives(w, id, "waiting", "suspect");
+    stage_holds(explain(w, id), "it was running in 2 crashes of the server");
+    snprintf(wanted, sizeof wanted, "'before': 0, 'running': '%s'", id_text(first, text));
+    stage_holds(explain(w, id), wanted);
+    snprintf(wanted, sizeof wanted, "and 0 wait before it; %s is out", id_text(first, text));
+    stage_holds(explain(w, id), wanted);
+}
+
+static void explains_delay(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    o.delay = AO_S(30);
+    uint64_t id = submit(w, &o);
+    gives(w, id, "delayed", "delay");
+    stage_holds(explain(w, id), "it is due in 30.0 s");
+    o.delay = AO_S(3600);
+    stage_holds(explain(w, submit(w, &o)), "it is due in 60 m");
+    o.delay = AO_S(3600 * 24 * 40);
+    stage_holds(explain(w, submit(w, &o)), "it is due in 40 d");
+    stage_holds(explain(w, id), "'next': 16000000");
+}
+
+static void explains_retry(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    o.retries = 3;
+    o.jitter = 0;
+    uint64_t id = submit(w, &o);
+    world_fail(world_run_of(w, id), "ODD", "not today");
+    gives(w, id, "delayed", "retry");
+    stage_holds(explain(w, id), "'last_error': 'ODD: not today'");
+    stage_holds(explain(w, id),
+                "attempt 1 failed (ODD: not today); the next comes in 1.0 s, 3 of 3 retries");
+    for (ao_time wait = AO_S(1); wait < AO_S(4); wait *= 2) {
+        jobs_world_pass(w, wait);
+        world_fail(world_run_of(w, id), "ODD", "not today");
+        jobs_world_settle(w);
+    }
+    stage_holds(explain(w, id), "1 of 3 retries are left");
+}
+
+static void explains_again(void **state)
+{
+    struct jobs_world *w = *state;
+    uint64_t id = submit_work(w);
+    world_again(world_run_of(w, id), AO_S(5));
+    gives(w, id, "delayed", "again");
+    stage_holds(explain(w, id), "that is in 5.0 s");
+}
+
+static void explains_commit(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    o.durable = DURABLE_FSYNC;
+    uint64_t id = jobs_world_submit(w, &o);
+    gives(w, id, "queued", "commit");
+    stage_holds(explain(w, id), "its submission is being written to disk");
+    jobs_world_pass(w, AO_MS(1));
+    gives(w, id, "queued", "commit");
+    stage_holds(explain(w, id), "the start of its attempt is being written to disk");
+}
+
+/* A crash would forget it, and the next start would begin the same number again. */
+static void an_attempt_is_shown_when_its_start_is_on_disk(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    char text[2048];
+    o.durable = DURABLE_FSYNC;
+    uint64_t ids[1] = {jobs_world_submit(w, &o)};
+    for (unsigned ms = 1; ms <= 2; ms++) {
+        struct operation *a = world_ask(w, OPERATION_GET);
+        a->ids = ids;
+        a->id_count = 1;
+        jobs_world_pass(w, AO_MS(1));
+        world_give(w, a);
+        stage_holds(notation_show(operation_result(a), text, sizeof text),
+                    ms == 1 ? "'attempt': 0" : "'attempt': 1");
+    }
+}
+
+static void explains_store(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    o.durable = DURABLE_FSYNC;
+    uint64_t id = jobs_world_submit(w, &o);
+    jobs_world_pass(w, AO_MS(1));
+    w->store->error = STORE_FULL;
+    jobs_world_pass(w, AO_MS(2));
+    gives(w, id, "queued", "store");
+    stage_holds(explain(w, id), "make room");
+}
+
+static void explains_assigned(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    o.timeout = AO_S(10);
+    uint64_t id = submit(w, &o);
+    gives(w, id, "assigned", "assigned");
+    stage_holds(explain(w, id), "'executor': 'blocking 1', 'attempt': 1, 'timeout': 16000000");
+}
+
+static void explains_running(void **state)
+{
+    struct jobs_world *w = *state;
+    uint64_t id = submit_work(w);
+    world_run_of(w, id)->stage = ATTEMPT_RUNNING;
+    gives(w, id, "running", "running");
+}
+
+static void explains_parked(void **state)
+{
+    struct jobs_world *w = *state;
+    uint64_t id = submit_work(w);
+    world_run_of(w, id)->stage = ATTEMPT_PARKED;
+    gives(w, id, "parked", "parked");
+}
+
+static void explains_ended(void **state)
+{
+    struct jobs_world *w = *state;
+    uint64_t id = submit_work(w);
+    world_fail(world_run_of(w, id), "ODD", "not today");
+    gives(w, id, "failed", "ended");
+    stage_holds(explain(w, id), "it is failed after attempt 1: ODD: not today");
+}
+
+static void an_unknown_task_is_not_found(void **state)
+{
+    struct jobs_world *w = *state;
+    uint64_t ids[1] = {1};
+    struct operation *a = world_ask(w, OPERATION_EXPLAIN);
+    a->ids = ids;
+    a->id_count = 1;
+    world_give(w, a);
+    assert_int_equal(a->error, ERGON_E_NOT_FOUND);
+}
+
+static void a_queue_says_whether_it_flows(void **state)
+{
+    struct jobs_world *w = *state;
+    char text[2048];
+    struct operation *a = ask_of_queue(w, OPERATION_QUEUE_EXPLAIN);
+    stage_holds(notation_show(operation_result(a), text, sizeof text), "'reason': 'turn'");
+    submit_work(w);
+    a = ask_of_queue(w, OPERATION_QUEUE_EXPLAIN);
+    stage_holds(notation_show(operation_result(a), text, sizeof text), "'reason': 'executors'");
+    ask_of_queue(w, OPERATION_QUEUE_PAUSE);
+    a = ask_of_queue(w, OPERATION_QUEUE_EXPLAIN);
+    stage_holds(notation_show(operation_result(a), text, sizeof text), "'reason': 'paused'");
+}
+
+#define TEST(name)       cmocka_unit_test_setup_teardown(name, jobs_stage, jobs_stage_end)
+#define STORE_TEST(name) cmocka_unit_test_setup_teardown(name, jobs_stage_stored, jobs_stage_end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(explains_turn),
+        TEST(explains_executors),
+        STORE_TEST(explains_no_executor),
+        TEST(explains_paused),
+        TEST(explains_stopping),
+        TEST(explains_limit),
+        TEST(explains_rate),
+        TEST(explains_after),
+        STORE_TEST(explains_suspect),
+        TEST(explains_delay),
+        TEST(explains_retry),
+        TEST(explains_again),
+        STORE_TEST(explains_commit),
+        STORE_TEST(explains_store),
+        STORE_TEST(an_attempt_is_shown_when_its_start_is_on_disk),
+        TEST(explains_assigned),
+        TEST(explains_running),
+        TEST(explains_parked),
+        TEST(explains_ended),
+        TEST(an_unknown_task_is_not_found),
+        TEST(a_queue_says_whether_it_flows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,325 @@
+/* Limits and buckets, under everything that can happen to who holds of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "tests/support/jobs_stage.h"
+
+enum { LIMIT = 3, ROUNDS = 20000, RATE = 7 };
+
+static int open_world(void **state)
+{
+    static struct jobs_world w;
+    jobs_world_init(&w);
+    w.quiet = true;
+    w.room[1] = 100;
+    jobs_world_open(&w);
+    *state = &w;
+    return 0;
+}
+
+static uint64_t next_random(uint64_t *seed)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return *seed >> 33;
+}
+
+static uint32_t runs_out(const struct jobs_world *w)
+{
+    uint32_t count = 0;
+    for (const struct world_run *r = w->runs; r; r = r->next)
+        count++;
+    return count;
+}
+
+static struct world_run *any_run(const struct jobs_world *w, uint64_t random)
+{
+    struct world_run *r = w->runs;
+    for (uint64_t i = random % (runs_out(w) + 1); r && r->next && i > 0; i--)
+        r = r->next;
+    return r;
+}
+
+static uint32_t of_state(const struct jobs_world *w, enum job_state s)
+{
+    return (uint32_t)w->jobs->queues->by_state[s];
+}
+
+static void do_something(struct jobs_world *w, struct job_spec *o, uint64_t *seed)
+{
+    struct world_run *r = any_run(w, next_random(seed));
+    struct job *e = jobs_find(w->jobs, w->jobs->next_id - 1 - next_random(seed) % 8);
+    switch (next_random(seed) % 8) {
+    case 0:
+    case 1:
+    case 2:
+        o->timeout = next_random(seed) % 2 ? AO_MS(5) : AO_NEVER;
+        o->priority = (uint8_t)(next_random(seed) % 10);
+        if (w->jobs->queues->held.count + of_state(w, JOB_WAITING) < 20)
+            jobs_world_submit(w, o);
+        break;
+    case 3:
+        if (r)
+            world_finish(r, "\x01");
+        break;
+    case 4:
+        if (r)
+            world_fail(r, next_random(seed) % 2 ? "ODD" : "PERMANENT", "not today");
+        break;
+    case 5:
+        if (r && !r->flagged)
+            world_again(r, AO_MS(1));
+        break;
+    case 6:
+        if (e)
+            job_cancel(w->jobs, e);
+        break;
+    case 7:
+        jobs_world_pass(w, AO_MS(1 + next_random(seed) % 5));
+        break;
+    }
+}
+
+/* Handlers do not hear that they are late or cancelled: such attempts go on to hold their slot. */
+static void a_limit_is_never_exceeded_and_never_idle(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    uint64_t seed = 42;
+    uint32_t full = 0;
+    o.limit_key = span_text("k");
+    o.limit = LIMIT;
+    o.retries = 2;
+    o.backoff = AO_MS(1);
+    o.keep = AO_MS(50);
+    w->stubborn = true;
+    jobs_world_submit(w, &o);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        do_something(w, &o, &seed);
+        jobs_world_settle(w);
+        uint32_t out = runs_out(w);
+        assert_true(out <= LIMIT);
+        if (of_state(w, JOB_WAITING) + of_state(w, JOB_QUEUED) > 0)
+            assert_int_equal(out, LIMIT);
+        full += out == LIMIT;
+    }
+    assert_true(full > ROUNDS / 4);
+    assert_true(counter_read(&w->jobs->fenced) > 100);
+}
+
+static void a_stray_keeps_its_slot(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    w->stubborn = true;
+    o.limit_key = span_text("k");
+    o.limit = 1;
+    o.timeout = AO_S(1);
+    uint64_t first = jobs_world_submit(w, &o), second = jobs_world_submit(w, &o);
+    jobs_world_settle(w);
+    struct world_run *late = world_run_of(w, first);
+    jobs_world_pass(w, AO_S(5));
+    assert_int_equal(world_state(w, first), JOB_FAILED);
+    assert_int_equal(world_reason(w, second), JOB_WHY_LIMIT);
+    world_finish(late, "\x01");
+    jobs_world_settle(w);
+    assert_int_equal(world_state(w, second), JOB_ASSIGNED);
+}
+
+static void another_key_or_tenant_is_not_held(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    o.limit_key = span_text("k");
+    o.limit = 1;
+    jobs_world_submit(w, &o);
+    o.tenant = span_text("other");
+    uint64_t other = jobs_world_submit(w, &o);
+    o.limit_key = span_text("l");
+    uint64_t key = jobs_world_submit(w, &o);
+    jobs_world_settle(w);
+    assert_int_equal(world_state(w, other), JOB_ASSIGNED);
+    assert_int_equal(world_state(w, key), JOB_ASSIGNED);
+}
+
+struct rated {
+    ao_time starts[2000];
+    uint32_t count;
+    struct jobs_world *w;
+};
+
+static void note_start(void *arg, struct world_run *r, ao_time *lasts)
+{
+    struct rated *rated = arg;
+    (void)r;
+    rated->starts[rated->count++] = rated->w->v.now;
+    *lasts = AO_MS(3);
+}
+
+/* In no second more than the bucket holds and gains; and over the minute no token is lost. */
+static void a_rate_holds_over_a_minute(void **state)
+{
+    struct jobs_world *w = *state;
+    static struct rated rated;
+    struct job_spec o = world_order("work");
+    rated = (struct rated){.w = w};
+    w->begun = note_start;
+    w->arg = &rated;
+    o.rate_key = span_text("api");
+    o.rate = RATE;
+    o.rate_per = AO_S(1);
+    for (unsigned i = 0; i < 600; i++)
+        jobs_world_submit(w, &o);
+    jobs_world_pass(w, AO_S(60));
+    assert_true(rated.count >= 60 * RATE && rated.count <= 60 * RATE + RATE);
+    for (uint32_t i = 2 * RATE; i < rated.count; i++)
+        assert_true(rated.starts[i] - rated.starts[i - 2 * RATE] >= AO_S(1));
+    assert_int_equal(of_state(w, JOB_WAITING), 600 - rated.count);
+}
+
+static void who_waits_for_a_token_keeps_no_slot(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    o.limit_key = span_text("k");
+    o.limit = 2;
+    o.rate_key = span_text("r");
+    o.rate = 1;
+    o.rate_per = AO_S(10);
+    jobs_world_submit(w, &o);
+    uint64_t second = jobs_world_submit(w, &o);
+    jobs_world_settle(w);
+    assert_int_equal(world_reason(w, second), JOB_WHY_RATE);
+    o.rate_key = span_text("");
+    uint64_t third = jobs_world_submit(w, &o);
+    jobs_world_settle(w);
+    assert_int_equal(world_state(w, third), JOB_ASSIGNED);
+    jobs_world_pass(w, AO_S(10));
+    assert_int_equal(world_reason(w, second), JOB_WHY_LIMIT);
+    world_finish(world_run_of(w, third), "\x01");
+    jobs_world_settle(w);
+    assert_int_equal(world_state(w, second), JOB_ASSIGNED);
+}
+
+/* Tasks that stand in the queue for long, since the executors are full, do not save up their
+ * tokens. */
+static void a_rate_holds_behind_full_executors(void **state)
+{
+    struct jobs_world *w = *state;
+    static struct rated rated;
+    struct job_spec plain = world_order("work"), o = plain;
+    uint64_t first = jobs_world_submit(w, &plain);
+    w->room[1] = 1;
+    o.rate_key = span_text("api");
+    o.rate = 2;
+    o.rate_per = AO_S(2);
+    jobs_world_settle(w);
+    for (unsigned i = 0; i < 20; i++)
+        jobs_world_submit(w, &o);
+    jobs_world_pass(w, AO_S(60));
+    rated = (struct rated){.w = w};
+    w->begun = note_start;
+    w->arg = &rated;
+    world_finish(world_run_of(w, first), "\x01");
+    jobs_world_pass(w, AO_MS(900));
+    assert_int_equal(rated.count, 2);
+    jobs_world_pass(w, AO_S(4));
+    assert_in_range(rated.count, 6, 7);
+}
+
+static void who_waits_for_a_slot_keeps_no_token(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work"), rated;
+    o.limit_key = span_text("k");
+    o.limit = 1;
+    uint64_t first = jobs_world_submit(w, &o);
+    jobs_world_settle(w);
+    rated = o;
+    rated.limit_key = (struct span){0};
+    rated.rate_key = o.rate_key = span_text("r");
+    rated.rate = o.rate = 1;
+    rated.rate_per = o.rate_per = AO_S(10);
+    for (unsigned i = 0; i < 5; i++) {
+        uint64_t both = jobs_world_submit(w, &o);
+        uint64_t one = jobs_world_submit(w, &rated);
+        jobs_world_pass(w, AO_S(10));
+        assert_int_equal(world_reason(w, both), JOB_WHY_LIMIT);
+        assert_int_equal(world_state(w, one), JOB_ASSIGNED);
+    }
+    world_finish(world_run_of(w, first), "\x01");
+    jobs_world_settle(w);
+    assert_int_equal(of_state(w, JOB_WAITING), 4);
+}
+
+static void who_is_paused_keeps_no_slot(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec work = world_order("work"), step = world_order("step");
+    work.limit_key = step.limit_key = span_text("k");
+    work.limit = step.limit = 1;
+    uint64_t first = jobs_world_submit(w, &work), second = jobs_world_submit(w, &work);
+    jobs_world_settle(w);
+    uint64_t third = jobs_world_submit(w, &step);
+    jobs_world_settle(w);
+    assert_int_equal(world_reason(w, third), JOB_WHY_LIMIT);
+    world_entry(w, first)->queue->paused = true;
+    world_finish(world_run_of(w, first), "\x01");
+    jobs_world_settle(w);
+    assert_int_equal(world_reason(w, second), JOB_WHY_PAUSED);
+    assert_int_equal(world_state(w, third), JOB_ASSIGNED);
+}
+
+static void a_limit_that_is_raised_lets_others_go_on(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    o.limit_key = span_text("k");
+    o.limit = 1;
+    for (unsigned i = 0; i < 5; i++)
+        jobs_world_submit(w, &o);
+    jobs_world_settle(w);
+    o.limit = 4;
+    o.delay = AO_S(1000); /* it does not ask for a slot itself */
+    jobs_world_submit(w, &o);
+    jobs_world_settle(w);
+    assert_int_equal(runs_out(w), 4);
+}
+
+static void many_that_expire_together_hold_up_nobody(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    o.limit_key = span_text("k");
+    o.limit = 1;
+    uint64_t first = jobs_world_submit(w, &o);
+    o.deadline = AO_S(1);
+    for (unsigned i = 0; i < 50000; i++)
+        jobs_world_submit(w, &o);
+    o.deadline = AO_NEVER;
+    uint64_t last = jobs_world_submit(w, &o);
+    jobs_world_pass(w, AO_S(1));
+    world_finish(world_run_of(w, first), "\x01");
+    jobs_world_settle(w);
+    assert_int_equal(world_state(w, last), JOB_ASSIGNED);
+    assert_int_equal(of_state(w, JOB_EXPIRED), 50000);
+}
+
+int main(void)
+{
+#define HOLD(test) cmocka_unit_test_setup_teardown(test, open_world, jobs_stage_end)
+    const struct CMUnitTest tests[] = {
+        HOLD(a_limit_is_never_exceeded_and_never_idle),
+        HOLD(a_stray_keeps_its_slot),
+        HOLD(another_key_or_tenant_is_not_held),
+        HOLD(a_rate_holds_over_a_minute),
+        HOLD(who_waits_for_a_token_keeps_no_slot),
+        HOLD(a_rate_holds_behind_full_executors),
+        HOLD(who_waits_for_a_slot_keeps_no_token),
+        HOLD(who_is_paused_keeps_no_slot),
+        HOLD(a_limit_that_is_raised_lets_others_go_on),
+        HOLD(many_that_expire_together_hold_up_nobody),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

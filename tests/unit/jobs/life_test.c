@@ -1,0 +1,158 @@
+/* The lives of tasks that are kept in memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "tests/support/jobs_stage.h"
+
+static void runs_and_is_done(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    uint64_t id = jobs_world_submit(w, &o);
+    jobs_world_settle(w);
+    assert_int_equal(world_state(w, id), JOB_ASSIGNED);
+    world_finish(world_run_of(w, id), "\x2a");
+    assert_int_equal(world_state(w, id), JOB_DONE);
+    assert_int_equal(world_entry(w, id)->end->result_len, 1);
+    assert_int_equal(world_entry(w, id)->attempt, 1);
+}
+
+static void a_failure_is_tried_again(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    o.retries = 1;
+    o.jitter = 0;
+    uint64_t id = jobs_world_submit(w, &o);
+    jobs_world_settle(w);
+    world_fail(world_run_of(w, id), "ODD", "not today");
+    assert_int_equal(world_state(w, id), JOB_DELAYED);
+    assert_int_equal(world_reason(w, id), JOB_WHY_RETRY);
+    jobs_world_pass(w, AO_S(1));
+    assert_int_equal(world_state(w, id), JOB_ASSIGNED);
+    assert_int_equal(world_entry(w, id)->attempt, 2);
+    world_fail(world_run_of(w, id), "ODD", "not tomorrow");
+    assert_int_equal(world_state(w, id), JOB_DEAD);
+    assert_string_equal(world_entry(w, id)->end->text, "not tomorrow");
+}
+
+static void without_retries_a_failure_is_final(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    uint64_t id = jobs_world_submit(w, &o);
+    jobs_world_settle(w);
+    world_fail(world_run_of(w, id), "ODD", "not today");
+    assert_int_equal(world_state(w, id), JOB_FAILED);
+}
+
+static void a_permanent_failure_is_not_tried_again(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    o.retries = 5;
+    uint64_t id = jobs_world_submit(w, &o);
+    jobs_world_settle(w);
+    world_fail(world_run_of(w, id), "PERMANENT", "never");
+    assert_int_equal(world_state(w, id), JOB_FAILED);
+}
+
+static void a_queued_one_is_cancelled_at_once(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    jobs_world_submit(w, &o);
+    uint64_t id = jobs_world_submit(w, &o);
+    jobs_world_settle(w);
+    assert_int_equal(world_state(w, id), JOB_QUEUED);
+    assert_true(job_cancel(w->jobs, world_entry(w, id)));
+    assert_int_equal(world_state(w, id), JOB_CANCELLED);
+}
+
+static void a_running_one_is_cancelled_when_it_has_returned(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    uint64_t id = jobs_world_submit(w, &o);
+    jobs_world_settle(w);
+    assert_true(job_cancel(w->jobs, world_entry(w, id)));
+    assert_int_equal(world_state(w, id), JOB_ASSIGNED);
+    jobs_world_settle(w);
+    assert_int_equal(world_state(w, id), JOB_CANCELLED);
+}
+
+static void a_timeout_fences_the_attempt(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    w->stubborn = true;
+    o.timeout = AO_S(1);
+    o.retries = 1;
+    o.jitter = 0;
+    uint64_t id = jobs_world_submit(w, &o);
+    jobs_world_settle(w);
+    struct world_run *first = world_run_of(w, id);
+    jobs_world_pass(w, AO_S(1));
+    assert_int_equal(world_state(w, id), JOB_DELAYED);
+    assert_int_equal(world_entry(w, id)->strays, 1);
+    world_finish(first, "\x01");
+    assert_int_equal(world_state(w, id), JOB_DELAYED);
+    struct jobs_info info;
+    jobs_info(w->jobs, &info);
+    assert_int_equal(info.fenced, 1);
+    jobs_world_pass(w, AO_S(1));
+    assert_int_equal(world_entry(w, id)->attempt, 2);
+    world_finish(world_run_of(w, id), "\x02");
+    assert_int_equal(world_state(w, id), JOB_DONE);
+    assert_int_equal(world_entry(w, id)->end->result[0], 2);
+}
+
+static void it_is_forgotten_after_its_time(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    o.keep = AO_S(5);
+    uint64_t id = jobs_world_submit(w, &o);
+    jobs_world_settle(w);
+    world_finish(world_run_of(w, id), "\x01");
+    jobs_world_pass(w, AO_S(4));
+    assert_non_null(world_entry(w, id));
+    jobs_world_pass(w, AO_S(1));
+    assert_null(world_entry(w, id));
+    assert_int_equal(w->jobs->bytes, 0);
+}
+
+static void call_is_answered_with_the_result(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    struct operation *a = world_ask(w, OPERATION_CALL);
+    a->specs = &o;
+    a->spec_count = 1;
+    world_give(w, a);
+    assert_false(world_answered(w, a));
+    world_finish(w->runs, "\x2a");
+    jobs_world_settle(w);
+    assert_true(world_answered(w, a));
+    assert_int_equal(a->error, ERGON_OK);
+    assert_int_equal(operation_result(a).len, 1);
+}
+
+int main(void)
+{
+#define LIFE(test) cmocka_unit_test_setup_teardown(test, jobs_stage, jobs_stage_end)
+    const struct CMUnitTest tests[] = {
+        LIFE(runs_and_is_done),
+        LIFE(a_failure_is_tried_again),
+        LIFE(without_retries_a_failure_is_final),
+        LIFE(a_permanent_failure_is_not_tried_again),
+        LIFE(a_queued_one_is_cancelled_at_once),
+        LIFE(a_running_one_is_cancelled_when_it_has_returned),
+        LIFE(a_timeout_fences_the_attempt),
+        LIFE(it_is_forgotten_after_its_time),
+        LIFE(call_is_answered_with_the_result),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,161 @@
+/* A task that crashes the server dies alone: what ran beside it is run to its end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "tests/support/jobs_stage.h"
+
+enum { NEIGHBOURS = 20, CRASHES_MOST = 20 };
+
+static struct job_spec durable(void)
+{
+    struct job_spec o = world_order("work");
+    o.durable = DURABLE_FSYNC;
+    return o;
+}
+
+static uint64_t submit(struct jobs_world *w)
+{
+    struct job_spec o = durable();
+    return jobs_world_submit(w, &o);
+}
+
+/* As often as all are out, until each of them is a suspect. */
+static void crash_twice(struct jobs_world *w)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        jobs_world_pass(w, AO_MS(5));
+        jobs_world_crash(w);
+    }
+}
+
+/* The poison brings the server down 2 ms after each of its starts; the others take 10 ms. */
+static unsigned live_with(struct jobs_world *w, uint64_t poison)
+{
+    unsigned crashes = 0;
+    for (unsigned ms = 0; ms < 2000 && crashes < CRASHES_MOST; ms++) {
+        jobs_world_pass(w, AO_MS(1));
+        if (!world_run_of(w, poison))
+            continue;
+        jobs_world_pass(w, AO_MS(2));
+        jobs_world_crash(w);
+        crashes++;
+    }
+    return crashes;
+}
+
+static void poison_among_neighbours(struct jobs_world *w, uint32_t room, unsigned place)
+{
+    uint64_t ids[NEIGHBOURS + 1];
+    w->quiet = true;
+    w->room[1] = room;
+    w->lasts = AO_MS(10);
+    for (unsigned i = 0; i <= NEIGHBOURS; i++)
+        ids[i] = submit(w);
+    assert_int_equal(live_with(w, ids[place]), 3);
+    for (unsigned i = 0; i <= NEIGHBOURS; i++)
+        assert_int_equal(world_state(w, ids[i]), i == place ? JOB_DEAD : JOB_DONE);
+}
+
+static void only_the_poison_dies(void **state)
+{
+    poison_among_neighbours(*state, 64, NEIGHBOURS / 2);
+}
+
+static void only_the_poison_dies_where_others_wait(void **state)
+{
+    poison_among_neighbours(*state, 4, 2);
+}
+
+static void what_is_no_suspect_runs_beside_one(void **state)
+{
+    struct jobs_world *w = *state;
+    w->room[1] = 4;
+    uint64_t one = submit(w), two = submit(w);
+    crash_twice(w);
+    uint64_t other = submit(w);
+    jobs_world_pass(w, AO_MS(5));
+    assert_non_null(world_run_of(w, one));
+    assert_non_null(world_run_of(w, other));
+    assert_int_equal(world_reason(w, two), JOB_WHY_SUSPECT);
+    world_finish(world_run_of(w, one), "\x01");
+    jobs_world_pass(w, AO_MS(5));
+    assert_non_null(world_run_of(w, two));
+}
+
+/* Its handler may still do what made the server crash. */
+static void one_that_outlived_its_timeout_is_still_out(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = durable();
+    w->room[1] = 2;
+    w->stubborn = true;
+    o.timeout = AO_MS(100);
+    uint64_t one = jobs_world_submit(w, &o), two = submit(w);
+    crash_twice(w);
+    jobs_world_pass(w, AO_S(1));
+    assert_int_equal(world_state(w, one), JOB_FAILED);
+    assert_int_equal(world_reason(w, two), JOB_WHY_SUSPECT);
+    world_finish(world_run_of(w, one), "\x01");
+    jobs_world_pass(w, AO_MS(5));
+    assert_non_null(world_run_of(w, two));
+}
+
+static void the_place_goes_on_when_its_owner_is_gone_or_held_back(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = durable(), limited = durable();
+    w->room[1] = 8;
+    limited.limit_key = span_text("k");
+    limited.limit = 8;
+    uint64_t ids[4];
+    for (unsigned i = 0; i < 4; i++)
+        ids[i] = jobs_world_submit(w, i == 1 ? &limited : &o);
+    crash_twice(w);
+    o.limit_key = span_text("k");
+    o.limit = 1;
+    uint64_t holder = jobs_world_submit(w, &o);
+    jobs_world_pass(w, AO_MS(5));
+    assert_non_null(world_run_of(w, holder));
+    job_cancel(w->jobs, world_entry(w, ids[2]));
+    world_finish(world_run_of(w, ids[0]), "\x01");
+    jobs_world_pass(w, AO_MS(5));
+    assert_int_equal(world_reason(w, ids[1]), JOB_WHY_LIMIT);
+    assert_non_null(world_run_of(w, ids[3]));
+    world_finish(world_run_of(w, holder), "\x01");
+    jobs_world_pass(w, AO_MS(5));
+    assert_int_equal(world_reason(w, ids[1]), JOB_WHY_SUSPECT);
+    world_finish(world_run_of(w, ids[3]), "\x01");
+    jobs_world_pass(w, AO_MS(5));
+    assert_non_null(world_run_of(w, ids[1]));
+}
+
+static void one_that_is_tried_again_is_none(void **state)
+{
+    struct jobs_world *w = *state;
+    w->room[1] = 2;
+    uint64_t one = submit(w), two = submit(w);
+    crash_twice(w);
+    jobs_world_pass(w, AO_MS(5));
+    job_cancel(w->jobs, world_entry(w, two));
+    jobs_world_pass(w, AO_MS(5));
+    assert_true(job_retry(w->jobs, world_entry(w, two)));
+    jobs_world_pass(w, AO_MS(5));
+    assert_non_null(world_run_of(w, one));
+    assert_non_null(world_run_of(w, two));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, jobs_stage_stored, jobs_stage_end)
+    const struct CMUnitTest tests[] = {
+        TEST(only_the_poison_dies),
+        TEST(only_the_poison_dies_where_others_wait),
+        TEST(what_is_no_suspect_runs_beside_one),
+        TEST(one_that_outlived_its_timeout_is_still_out),
+        TEST(the_place_goes_on_when_its_owner_is_gone_or_held_back),
+        TEST(one_that_is_tried_again_is_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,120 @@
+/* queue.pause and queue.resume, with a store: what was answered holds after a restart. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "tests/support/heap.h"
+#include "tests/support/jobs_stage.h"
+#include "tests/support/notation.h"
+
+static struct operation *ask(struct jobs_world *w, enum operation_kind verb)
+{
+    struct operation *a = world_ask(w, verb);
+    a->name = span_text("work");
+    world_give(w, a);
+    return a;
+}
+
+static void says(struct operation *a, const char *wanted)
+{
+    char text[800];
+    assert_int_equal(a->error, ERGON_OK);
+    stage_holds(notation_show(pack_bytes(&a->result), text, sizeof text), wanted);
+}
+
+static bool is_paused(struct jobs_world *w)
+{
+    return job_queue(w->jobs, span_text("work"))->paused;
+}
+
+static void a_pause_is_answered_when_it_is_on_disk(void **state)
+{
+    struct jobs_world *w = *state;
+    struct operation *a = ask(w, OPERATION_QUEUE_PAUSE);
+    assert_true(is_paused(w));
+    assert_false(world_answered(w, a));
+    jobs_world_pass(w, AO_MS(1));
+    assert_true(world_answered(w, a));
+    says(a, "'paused': true");
+    assert_true(world_answered(w, ask(w, OPERATION_QUEUE_PAUSE)));
+    jobs_world_crash(w);
+    assert_true(is_paused(w));
+    a = ask(w, OPERATION_QUEUE_RESUME);
+    jobs_world_pass(w, AO_MS(1));
+    says(a, "'paused': false");
+    jobs_world_crash(w);
+    assert_false(is_paused(w));
+}
+
+static void who_changes_a_mind_is_answered_with_the_last_word(void **state)
+{
+    struct jobs_world *w = *state;
+    struct operation *first = ask(w, OPERATION_QUEUE_PAUSE),
+                     *second = ask(w, OPERATION_QUEUE_RESUME);
+    jobs_world_pass(w, AO_MS(1));
+    assert_false(world_answered(w, first));
+    jobs_world_pass(w, AO_MS(1));
+    says(first, "'paused': false");
+    says(second, "'paused': false");
+    jobs_world_crash(w);
+    assert_false(is_paused(w));
+}
+
+static void a_pause_that_cannot_be_written_is_said_and_written_later(void **state)
+{
+    struct jobs_world *w = *state;
+    w->store->error = STORE_FULL;
+    struct operation *a = ask(w, OPERATION_QUEUE_PAUSE);
+    jobs_world_pass(w, AO_MS(1));
+    assert_int_equal(a->error, ERGON_E_STORE);
+    assert_true(is_paused(w));
+    a = ask(w, OPERATION_QUEUE_PAUSE);
+    jobs_world_pass(w, AO_MS(1));
+    assert_int_equal(a->error, ERGON_E_STORE);
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(2));
+    jobs_world_crash(w);
+    assert_true(is_paused(w));
+    w->store->error = STORE_IO;
+    a = ask(w, OPERATION_QUEUE_RESUME);
+    jobs_world_pass(w, AO_S(3));
+    assert_int_equal(a->error, ERGON_E_STORE);
+    assert_false(is_paused(w));
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(2));
+    jobs_world_crash(w);
+    assert_false(is_paused(w));
+}
+
+static void without_memory_it_is_said_too(void **state)
+{
+    struct jobs_world *w = *state;
+    struct operation *a = NULL;
+    ask(w, OPERATION_QUEUE_LIST);
+    job_queue(w->jobs, span_text("work"));
+    for (int64_t n = 1; !a || a->error != ERGON_OK; n++) {
+        a = world_ask(w, OPERATION_QUEUE_PAUSE);
+        a->name = span_text("work");
+        heap_fail_at(n);
+        world_give(w, a);
+        jobs_world_pass(w, AO_MS(1));
+        heap_fail_at(0);
+        assert_true(world_answered(w, a));
+    }
+    jobs_world_pass(w, AO_S(2));
+    jobs_world_crash(w);
+    assert_true(is_paused(w));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, jobs_stage_stored, jobs_stage_end)
+    const struct CMUnitTest tests[] = {
+        TEST(a_pause_is_answered_when_it_is_on_disk),
+        TEST(who_changes_a_mind_is_answered_with_the_last_word),
+        TEST(a_pause_that_cannot_be_written_is_said_and_written_later),
+        TEST(without_memory_it_is_said_too),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

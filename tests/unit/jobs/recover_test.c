@@ -1,0 +1,238 @@
+/* What is known of a task after a restart is what was known before. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "tests/support/jobs_stage.h"
+#include "tests/support/notation.h"
+
+static struct job_spec durable(void)
+{
+    struct job_spec o = world_order("work");
+    o.durable = DURABLE_FSYNC;
+    return o;
+}
+
+static uint64_t submit_after(struct jobs_world *w, const uint64_t *first)
+{
+    struct job_spec o = durable();
+    o.after = first;
+    o.after_count = 1;
+    return jobs_world_submit(w, &o);
+}
+
+static void retry(struct jobs_world *w, uint64_t id)
+{
+    assert_true(job_retry(w->jobs, world_entry(w, id)));
+    jobs_world_pass(w, AO_S(1));
+}
+
+/* --- After --- */
+
+static void what_failed_with_after_can_be_tried_again(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = durable();
+    uint64_t first = jobs_world_submit(w, &o), second = submit_after(w, &first);
+    jobs_world_pass(w, AO_S(1));
+    world_fail(world_run_of(w, first), "ODD", "not today");
+    jobs_world_pass(w, AO_S(1));
+    assert_int_equal(world_state(w, second), JOB_FAILED);
+    retry(w, second);
+    assert_non_null(world_run_of(w, second));
+    jobs_world_crash(w);
+    jobs_world_pass(w, AO_S(1));
+    assert_non_null(world_run_of(w, second));
+    world_finish(world_run_of(w, second), "\x2a");
+    jobs_world_pass(w, AO_S(1));
+    assert_int_equal(world_state(w, second), JOB_DONE);
+    stage_balances(w);
+}
+
+static void what_is_tried_again_waits_for_nobody(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = durable();
+    w->room[1] = 2;
+    uint64_t first = jobs_world_submit(w, &o), second = submit_after(w, &first);
+    jobs_world_pass(w, AO_S(1));
+    job_cancel(w->jobs, world_entry(w, second));
+    jobs_world_pass(w, AO_S(1));
+    retry(w, second);
+    jobs_world_crash(w);
+    jobs_world_pass(w, AO_S(1));
+    assert_non_null(world_run_of(w, first));
+    assert_non_null(world_run_of(w, second));
+}
+
+/* --- Histories --- */
+
+enum { EVENTS = 200 };
+
+struct told {
+    struct history_event events[EVENTS];
+    char texts[EVENTS][120];
+    uint32_t count, next;
+};
+
+/* As a watcher gets it. */
+static void look(struct jobs_world *w, uint64_t id, struct told *told)
+{
+    struct job *e = world_entry(w, id);
+    told->count = 0;
+    replay_row(w->jobs, e);
+    told->next = history_next(e);
+    for (uint32_t seq = 1; history_get(e, seq, &told->events[told->count]);) {
+        struct history_event *event = &told->events[told->count];
+        snprintf(told->texts[told->count], sizeof told->texts[0], "%.*s", (int)event->text.len,
+                 (const char *)event->text.at);
+        seq = event->seq + 1;
+        assert_true(++told->count < EVENTS);
+    }
+}
+
+static void expect_same(const struct told *before, const struct told *after)
+{
+    assert_int_equal(after->next, before->next);
+    assert_int_equal(after->count, before->count);
+    for (uint32_t i = 0; i < after->count; i++) {
+        assert_int_equal(after->events[i].seq, before->events[i].seq);
+        assert_int_equal(after->events[i].what, before->events[i].what);
+        assert_int_equal(after->events[i].attempt, before->events[i].attempt);
+        assert_string_equal(after->texts[i], before->texts[i]);
+        if (i > 0)
+            assert_true(after->events[i].at >= after->events[i - 1].at);
+    }
+}
+
+static void is_told_the_same_after_a_crash(struct jobs_world *w, uint64_t id, uint32_t count)
+{
+    static struct told before, after;
+    jobs_world_pass(w, AO_S(1));
+    look(w, id, &before);
+    assert_int_equal(before.count, count);
+    for (unsigned i = 0; i < 2; i++) {
+        jobs_world_crash(w);
+        look(w, id, &after);
+        expect_same(&before, &after);
+    }
+}
+
+static uint64_t submit_and_start(struct jobs_world *w, const struct job_spec *o)
+{
+    uint64_t id = jobs_world_submit(w, o);
+    jobs_world_pass(w, AO_S(1));
+    assert_non_null(world_run_of(w, id));
+    return id;
+}
+
+static void start_and_end_are_told_by_the_row(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = durable();
+    uint64_t id = submit_and_start(w, &o);
+    world_finish(world_run_of(w, id), "\x2a");
+    is_told_the_same_after_a_crash(w, id, 3);
+    id = submit_and_start(w, &o);
+    world_fail(world_run_of(w, id), "ODD", "not today");
+    is_told_the_same_after_a_crash(w, id, 4);
+    o.delay = AO_S(100);
+    id = jobs_world_submit(w, &o);
+    jobs_world_pass(w, AO_S(1));
+    job_cancel(w->jobs, world_entry(w, id));
+    is_told_the_same_after_a_crash(w, id, 2);
+}
+
+/* What came back late stands behind the end that it was late for. */
+static void an_end_is_told_before_what_came_behind_it(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = durable();
+    w->stubborn = true;
+    o.deadline = AO_S(2);
+    uint64_t id = submit_and_start(w, &o);
+    jobs_world_pass(w, AO_S(2));
+    assert_int_equal(world_state(w, id), JOB_EXPIRED);
+    world_finish(world_run_of(w, id), "\x2a");
+    is_told_the_same_after_a_crash(w, id, 4);
+}
+
+static void the_ends_of_one_that_was_tried_again_are_all_told(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = durable();
+    o.delay = AO_S(100);
+    uint64_t id = jobs_world_submit(w, &o);
+    jobs_world_pass(w, AO_S(1));
+    job_cancel(w->jobs, world_entry(w, id));
+    jobs_world_pass(w, AO_S(1));
+    jobs_world_crash(w);
+    retry(w, id);
+    world_finish(world_run_of(w, id), "\x2a");
+    is_told_the_same_after_a_crash(w, id, 5);
+}
+
+static void a_watcher_goes_on_where_it_was(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = durable();
+    char text[800];
+    uint64_t id = submit_and_start(w, &o);
+    world_finish(world_run_of(w, id), "\x2a");
+    jobs_world_pass(w, AO_S(1));
+    jobs_world_crash(w);
+    struct operation *a = world_ask(w, OPERATION_WATCH);
+    a->ids = &id;
+    a->id_count = 1;
+    a->from = 3;
+    world_give(w, a);
+    notation_show(operation_result(a), text, sizeof text);
+    stage_holds(text, "'missed': 0");
+    stage_holds(text, "'events': [{'seq': 3");
+    stage_holds(text, "'event': 'done', 'attempt': 1");
+    stage_holds(text, "'next': 4, 'ended': true");
+}
+
+static void say(struct jobs_world *w, uint64_t id, uint64_t done)
+{
+    struct world_run *r = world_run_of(w, id);
+    struct attempt_note note = {.owner = r->run.owner, .attempt = r->run.attempt, .done = done};
+    w->source.noted(w->source.arg, &note);
+}
+
+/* Progress is not stored, but its numbers were given out. */
+static void numbers_of_progress_are_not_given_out_again(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = durable();
+    uint64_t id = submit_and_start(w, &o);
+    for (uint64_t done = 1; done <= 150; done++) {
+        say(w, id, done);
+        jobs_world_pass(w, AO_MS(2));
+        if (done != 50 && done != 140)
+            continue;
+        uint32_t next = history_next(world_entry(w, id));
+        jobs_world_crash(w);
+        assert_true(history_next(world_entry(w, id)) > next);
+        jobs_world_pass(w, AO_MS(10));
+        say(w, id, done);
+    }
+    assert_true(w->store->rows.event_count < 40);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, jobs_stage_stored, jobs_stage_end)
+    const struct CMUnitTest tests[] = {
+        TEST(what_failed_with_after_can_be_tried_again),
+        TEST(what_is_tried_again_waits_for_nobody),
+        TEST(start_and_end_are_told_by_the_row),
+        TEST(an_end_is_told_before_what_came_behind_it),
+        TEST(the_ends_of_one_that_was_tried_again_are_all_told),
+        TEST(a_watcher_goes_on_where_it_was),
+        TEST(numbers_of_progress_are_not_given_out_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,179 @@
+/* The server stops: who waits is answered, and what was interrupted goes on with the next start. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "tests/support/jobs_stage.h"
+
+static int open_world(void **state)
+{
+    static struct jobs_world w;
+    jobs_world_init(&w);
+    w.quiet = true;
+    w.room[1] = 4;
+    jobs_world_open(&w);
+    *state = &w;
+    return 0;
+}
+
+static int open_durable_world(void **state)
+{
+    static struct jobs_world w;
+    jobs_world_init(&w);
+    w.quiet = true;
+    jobs_world_keep_store(&w);
+    w.store->latency = AO_MS(100);
+    jobs_world_open(&w);
+    *state = &w;
+    return 0;
+}
+
+static uint64_t submit(struct jobs_world *w)
+{
+    const struct job_spec o = world_order("work");
+    uint64_t id = jobs_world_submit(w, &o);
+    jobs_world_settle(w);
+    return id;
+}
+
+static void stop(struct jobs_world *w, bool cancel)
+{
+    w->source.stop(w->source.arg, cancel);
+    jobs_world_settle(w);
+}
+
+static struct operation *poll(struct jobs_world *w, enum operation_kind verb, uint64_t *id)
+{
+    struct operation *a = world_ask(w, verb);
+    a->ids = id;
+    a->id_count = 1;
+    a->timeout = AO_S(60);
+    a->from = UINT32_MAX;
+    a->max = 10;
+    world_give(w, a);
+    return a;
+}
+
+static void long_polls_are_answered_as_things_stand(void **state)
+{
+    struct jobs_world *w = *state;
+    uint64_t id = submit(w);
+    const struct operation *waits = poll(w, OPERATION_WAIT, &id),
+                           *watches = poll(w, OPERATION_WATCH, &id);
+    assert_int_equal(w->answered, 0);
+    stop(w, false);
+    assert_true(world_answered(w, waits));
+    assert_true(world_answered(w, watches));
+    assert_int_equal(waits->error, ERGON_OK);
+    assert_int_equal(watches->error, ERGON_OK);
+    const struct operation *late = poll(w, OPERATION_WAIT, &id);
+    jobs_world_settle(w);
+    assert_true(world_answered(w, late));
+}
+
+static void a_call_is_waited_for_until_all_is_cancelled(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    struct operation *a = world_ask(w, OPERATION_CALL);
+    a->specs = &o;
+    a->spec_count = 1;
+    world_give(w, a);
+    jobs_world_settle(w);
+    stop(w, false);
+    assert_false(world_answered(w, a));
+    w->stubborn = true;
+    stop(w, true);
+    assert_true(world_answered(w, a));
+    assert_int_equal(a->error, ERGON_E_DRAINING);
+    a->specs = NULL;
+}
+
+static void end_well(struct jobs_world *w, uint64_t id, bool told)
+{
+    struct outcome outcome = {.result = span_text("\xc0")};
+    struct attempt_end r = {.started = true, .told = told, .outcome = &outcome};
+    world_return(world_run_of(w, id), &r);
+    jobs_world_settle(w);
+}
+
+static void who_was_told_to_stop_is_run_again(void **state)
+{
+    struct jobs_world *w = *state;
+    uint64_t told = submit(w), untold = submit(w);
+    w->stubborn = true;
+    stop(w, false);
+    stop(w, true);
+    end_well(w, told, true);
+    end_well(w, untold, false);
+    assert_int_equal(world_state(w, told), JOB_QUEUED);
+    assert_int_equal(world_reason(w, told), JOB_WHY_STOPPING);
+    assert_int_equal(world_entry(w, told)->failures, 0);
+    assert_int_equal(world_state(w, untold), JOB_DONE);
+}
+
+/* --- What a start in good order finds --- */
+
+static uint64_t submit_durable(struct jobs_world *w, ao_time wait)
+{
+    struct job_spec o = world_order("work");
+    o.durable = DURABLE_FSYNC;
+    uint64_t id = jobs_world_submit(w, &o);
+    jobs_world_pass(w, wait);
+    return id;
+}
+
+static void expect_no_crash(struct jobs_world *w, uint64_t id)
+{
+    assert_int_equal(world_entry(w, id)->crashes, 0);
+    assert_int_equal(world_entry(w, id)->failures, 0);
+    jobs_world_pass(w, AO_S(1));
+    assert_int_equal(world_run_of(w, id)->run.attempt, 2);
+}
+
+static void a_start_on_its_way_to_the_disk_is_no_crash(void **state)
+{
+    struct jobs_world *w = *state;
+    uint64_t id = submit_durable(w, AO_MS(150));
+    assert_int_equal(world_entry(w, id)->attempt, 1);
+    assert_null(world_run_of(w, id));
+    jobs_world_restart(w);
+    expect_no_crash(w, id);
+}
+
+static void who_does_not_return_in_time_is_no_crash(void **state)
+{
+    struct jobs_world *w = *state;
+    uint64_t id = submit_durable(w, AO_S(1));
+    w->stubborn = true;
+    jobs_world_restart(w);
+    expect_no_crash(w, id);
+}
+
+static void who_was_cancelled_and_does_not_return_stays_cancelled(void **state)
+{
+    struct jobs_world *w = *state;
+    uint64_t id = submit_durable(w, AO_S(1));
+    w->stubborn = true;
+    assert_true(job_cancel(w->jobs, world_entry(w, id)));
+    jobs_world_restart(w);
+    assert_int_equal(world_state(w, id), JOB_CANCELLED);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, jobs_stage_end)
+
+#define DURABLE(name) cmocka_unit_test_setup_teardown(name, open_durable_world, jobs_stage_end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(long_polls_are_answered_as_things_stand),
+        TEST(a_call_is_waited_for_until_all_is_cancelled),
+        TEST(who_was_told_to_stop_is_run_again),
+        DURABLE(a_start_on_its_way_to_the_disk_is_no_crash),
+        DURABLE(who_does_not_return_in_time_is_no_crash),
+        DURABLE(who_was_cancelled_and_does_not_return_stays_cancelled),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,342 @@
+/* What becomes of an order: keys, shared runs, bounds, refusals. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "tests/support/heap.h"
+#include "tests/support/jobs_stage.h"
+
+static enum ergon_error refused(struct jobs_world *w, const struct job_spec *o, const char *text)
+{
+    struct submitted done;
+    char said[OPERATION_TEXT_MAX] = "";
+    enum ergon_error error = job_submit(w->jobs, o, &done, said, sizeof said);
+    if (error != ERGON_OK && !strstr(said, text))
+        fail_msg("\"%s\" is not in \"%s\"", text, said);
+    return error;
+}
+
+static void unknown_methods_are_refused(void **state)
+{
+    struct job_spec o = world_order("unheard_of");
+    assert_int_equal(refused(*state, &o, "\"unheard_of\""), ERGON_E_NO_METHOD);
+}
+
+static void a_durable_one_is_refused_without_a_store(void **state)
+{
+    struct job_spec o = world_order("work");
+    o.durable = DURABLE_ASYNC;
+    assert_int_equal(refused(*state, &o, "no store"), ERGON_E_STORE);
+}
+
+static void a_drained_queue_takes_no_more(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    jobs_world_submit(w, &o);
+    w->jobs->queues->draining = true;
+    assert_int_equal(refused(w, &o, "queue.resume"), ERGON_E_DRAINING);
+}
+
+static void a_server_that_stops_takes_no_more(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    w->source.stop(w->source.arg, false);
+    assert_int_equal(refused(w, &o, ""), ERGON_E_DRAINING);
+}
+
+static void beyond_the_bound_it_is_busy(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    w->jobs->options.tasks_max = 2;
+    jobs_world_submit(w, &o);
+    jobs_world_submit(w, &o);
+    assert_int_equal(refused(w, &o, "2 tasks, and may not hold more (tasks.max)"), ERGON_E_BUSY);
+    w->jobs->options.tasks_max = 10;
+    w->jobs->options.bytes_max = w->jobs->bytes + 100;
+    assert_int_equal(refused(w, &o, "tasks.bytes"), ERGON_E_BUSY);
+    w->jobs->options.bytes_max = 100;
+    assert_int_equal(refused(w, &o, "tasks.bytes"), ERGON_E_TOO_LARGE);
+}
+
+static void what_has_ended_makes_room(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    w->jobs->options.tasks_max = 2;
+    uint64_t id = jobs_world_submit(w, &o);
+    jobs_world_settle(w);
+    world_finish(world_run_of(w, id), "\x01");
+    jobs_world_submit(w, &o);
+    jobs_world_submit(w, &o);
+    assert_null(world_entry(w, id));
+}
+
+static void the_same_key_is_the_same_task(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    o.key = span_text("order 7");
+    uint64_t id = jobs_world_submit(w, &o);
+    assert_int_equal(jobs_world_submit(w, &o), id);
+    jobs_world_settle(w);
+    world_finish(world_run_of(w, id), "\x01");
+    struct submitted again;
+    char text[OPERATION_TEXT_MAX];
+    assert_int_equal(job_submit(w->jobs, &o, &again, text, sizeof text), ERGON_OK);
+    assert_true(again.duplicate);
+    assert_int_equal(again.entry->id, id);
+    o.tenant = span_text("other");
+    assert_int_not_equal(jobs_world_submit(w, &o), id);
+    jobs_world_pass(w, AO_S(3600));
+    o.tenant = span_text("");
+    assert_int_not_equal(jobs_world_submit(w, &o), id);
+}
+
+static void a_shared_run_is_cancelled_by_the_last(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    o.coalesce = span_text("report");
+    uint64_t id = jobs_world_submit(w, &o);
+    assert_int_equal(jobs_world_submit(w, &o), id);
+    assert_false(job_cancel(w->jobs, world_entry(w, id)));
+    assert_true(job_state_open(world_state(w, id)));
+    assert_true(job_cancel(w->jobs, world_entry(w, id)));
+    jobs_world_settle(w);
+    assert_int_equal(world_state(w, id), JOB_CANCELLED);
+    assert_int_not_equal(jobs_world_submit(w, &o), id);
+}
+
+static void nobody_joins_a_run_that_is_being_cancelled(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    o.coalesce = span_text("report");
+    w->stubborn = true;
+    uint64_t id = jobs_world_submit(w, &o);
+    jobs_world_settle(w);
+    assert_true(job_cancel(w->jobs, world_entry(w, id)));
+    assert_true(job_state_open(world_state(w, id)));
+    assert_int_not_equal(jobs_world_submit(w, &o), id);
+}
+
+static void another_method_shares_no_run(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    o.coalesce = span_text("report");
+    uint64_t id = jobs_world_submit(w, &o);
+    o.method = span_text("step");
+    assert_int_not_equal(jobs_world_submit(w, &o), id);
+}
+
+static struct operation *call(struct jobs_world *w, struct job_spec *o)
+{
+    struct operation *a = world_ask(w, OPERATION_CALL);
+    a->specs = o;
+    a->spec_count = 1;
+    world_give(w, a);
+    return a;
+}
+
+static void callers_of_a_shared_run_get_one_result(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    o.coalesce = span_text("report");
+    struct operation *a = call(w, &o), *b = call(w, &o), *c = call(w, &o);
+    jobs_drop(w->door, b);
+    jobs_world_settle(w);
+    assert_int_equal(b->error, ERGON_E_CANCELLED);
+    assert_int_equal(w->jobs->count, 1);
+    world_finish(w->runs, "\x2a");
+    jobs_world_settle(w);
+    assert_int_equal(a->error, ERGON_OK);
+    assert_memory_equal(operation_result(a).at, "\x2a", 1);
+    assert_memory_equal(pack_bytes(&c->result).at, "\x2a", 1);
+}
+
+static void a_call_that_is_dropped_is_cancelled(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    struct operation *a = call(w, &o);
+    uint64_t id = a->outcomes[0].id;
+    jobs_drop(w->door, a);
+    jobs_world_settle(w);
+    assert_true(world_answered(w, a));
+    assert_int_equal(world_state(w, id), JOB_CANCELLED);
+}
+
+static void each_of_many_has_its_own_outcome(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o[3] = {world_order("work"), world_order("unheard_of"), world_order("step")};
+    struct operation *a = world_ask(w, OPERATION_SUBMIT_MANY);
+    a->specs = o;
+    a->spec_count = 3;
+    world_give(w, a);
+    assert_true(world_answered(w, a));
+    assert_int_equal(a->outcomes[0].error, ERGON_OK);
+    assert_int_equal(a->outcomes[1].error, ERGON_E_NO_METHOD);
+    assert_int_equal(a->outcomes[2].id, a->outcomes[0].id + 1);
+    assert_int_equal(operation_result(a).at[0], 0x93);
+}
+
+static void what_is_refused_weighs_nothing(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    w->room[1] = 0;
+    uint64_t ids[2] = {jobs_world_submit(w, &o), 12345};
+    o.after = ids;
+    o.after_count = 2;
+    assert_int_equal(refused(w, &o, "no task"), ERGON_E_NOT_FOUND);
+    uint64_t bytes = w->jobs->bytes; /* the first is known now to be waited for at times */
+    for (unsigned i = 0; i < 10; i++)
+        assert_int_equal(refused(w, &o, "no task"), ERGON_E_NOT_FOUND);
+    assert_int_equal(w->jobs->bytes, bytes);
+}
+
+/* A run that a call began, and would be forgotten with its answer. */
+static void who_joins_finds_the_result(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    o.coalesce = span_text("report");
+    o.keep = 0;
+    uint64_t id = jobs_world_submit(w, &o);
+    o.keep = AO_S(60);
+    assert_true(jobs_world_submit(w, &o) == id);
+    jobs_world_settle(w);
+    world_finish(world_run_of(w, id), "\x2a");
+    jobs_world_pass(w, AO_S(59));
+    assert_int_equal(world_state(w, id), JOB_DONE);
+    jobs_world_pass(w, AO_S(2));
+    assert_null(world_entry(w, id));
+}
+
+/* What is told of the bytes is what they are, after all that changes them. */
+static void bytes_are_what_they_are(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    uint64_t sum = 0;
+    w->room[1] = 2;
+    uint64_t first = jobs_world_submit(w, &o);
+    o.after = &first;
+    o.after_count = 1;
+    o.key = span_text("k");
+    jobs_world_submit(w, &o);
+    o = world_order("work");
+    o.retries = 1;
+    uint64_t third = jobs_world_submit(w, &o);
+    jobs_world_settle(w);
+    world_fail(world_run_of(w, third), "ODD", "not today");
+    world_finish(world_run_of(w, first), "\xa4"
+                                         "done");
+    jobs_world_pass(w, AO_S(10));
+    for (const struct job *e = w->jobs->first; e; e = e->all_next)
+        sum += job_bytes(e);
+    assert_int_equal(w->jobs->bytes, sum);
+    sum = 0;
+    for (const struct job *e = w->jobs->ended.first; e; e = e->next)
+        sum += job_bytes(e);
+    assert_int_equal(w->jobs->ended_bytes, sum);
+    assert_true(sum > 0);
+}
+
+static int submit_all_kinds(void *arg)
+{
+    struct jobs_world *w = arg;
+    struct job_spec o = world_order("work");
+    struct submitted done;
+    char text[OPERATION_TEXT_MAX];
+    uint64_t first = w->first_id;
+    o.coalesce = span_text("c");
+    o.limit_key = span_text("l");
+    o.limit = 1;
+    o.rate_key = span_text("r");
+    o.rate = 1;
+    o.rate_per = AO_S(1);
+    o.after = &first;
+    o.after_count = 1;
+    o.delay = AO_S(1);
+    int64_t live = heap_live();
+    if (job_submit(w->jobs, &o, &done, text, sizeof text) != ERGON_OK) {
+        assert_int_equal(heap_live(), live);
+        return -1;
+    }
+    job_cancel(w->jobs, done.entry);
+    retention_forget(w->jobs, done.entry);
+    return 0;
+}
+
+/* What stays for good (a queue, a tenant, rooms in tables) is made by the first. */
+static void without_memory_nothing_stays(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec o = world_order("work");
+    w->room[1] = 0;
+    w->quiet = true;
+    jobs_world_submit(w, &o);
+    assert_int_equal(submit_all_kinds(w), 0);
+    for (int64_t n = 1;; n++) {
+        heap_fail_at(n);
+        int result = submit_all_kinds(w);
+        bool met = heap_failed();
+        heap_fail_at(0);
+        if (!met) {
+            assert_int_equal(result, 0);
+            break;
+        }
+    }
+}
+
+/* Behind the entry up to some size, beyond it by themselves. */
+static void parameters_are_of_any_size(void **state)
+{
+    static const size_t sizes[] = {
+        0, 1, JOB_BODY_STEP, JOB_BODY_STEP + 1, JOB_BODY_IN_PLACE, JOB_BODY_IN_PLACE + 1, 100000};
+    static uint8_t bytes[100000];
+    struct jobs_world *w = *state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct job_spec o = world_order("work");
+        o.delay = AO_S(60);
+        memset(bytes, (int)i + 1, sizes[i]);
+        o.params = span_of(bytes, sizes[i]);
+        const struct job *e = world_entry(w, jobs_world_submit(w, &o));
+        assert_true(span_equal(job_params(e), o.params));
+        assert_true(job_bytes(e) >= sizeof *e + sizes[i]);
+    }
+}
+
+int main(void)
+{
+#define SUBMIT(test) cmocka_unit_test_setup_teardown(test, jobs_stage, jobs_stage_end)
+    const struct CMUnitTest tests[] = {
+        SUBMIT(unknown_methods_are_refused),
+        SUBMIT(a_durable_one_is_refused_without_a_store),
+        SUBMIT(a_drained_queue_takes_no_more),
+        SUBMIT(who_joins_finds_the_result),
+        SUBMIT(a_server_that_stops_takes_no_more),
+        SUBMIT(beyond_the_bound_it_is_busy),
+        SUBMIT(what_has_ended_makes_room),
+        SUBMIT(the_same_key_is_the_same_task),
+        SUBMIT(a_shared_run_is_cancelled_by_the_last),
+        SUBMIT(nobody_joins_a_run_that_is_being_cancelled),
+        SUBMIT(another_method_shares_no_run),
+        SUBMIT(callers_of_a_shared_run_get_one_result),
+        SUBMIT(a_call_that_is_dropped_is_cancelled),
+        SUBMIT(each_of_many_has_its_own_outcome),
+        SUBMIT(what_is_refused_weighs_nothing),
+        SUBMIT(bytes_are_what_they_are),
+        SUBMIT(parameters_are_of_any_size),
+        SUBMIT(without_memory_nothing_stays),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
