@@ -10,7 +10,7 @@
 #ifndef ERGON_BUILDER_H
 #define ERGON_BUILDER_H
 
-#include "server/config.h"
+#include "server/config/config.h"
 #include "server/rpc/rpc.h"
 #include "server/runners.h"
 

@@ -3,7 +3,7 @@
 #ifndef ERGON_BUILDER_JOBS_H
 #define ERGON_BUILDER_JOBS_H
 
-#include "server/config.h"
+#include "server/config/config.h"
 #include "server/jobs/jobs.h"
 #include "server/rpc/rpc.h"
 #include "server/store/store.h"

@@ -7,7 +7,6 @@
 
 #include "base/log.h"
 #include "server/modules/builtin.h"
-#include "base/log.h"
 #include "server/serve.h"
 
 enum { EXIT_USAGE = 2 };

@@ -2,7 +2,7 @@
 #ifndef ERGON_PLAN_H
 #define ERGON_PLAN_H
 
-#include "server/config.h"
+#include "server/config/config.h"
 #include "server/jobs/jobs.h"
 #include "server/net/net.h"
 #include "server/tasks/tasks.h"

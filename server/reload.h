@@ -2,7 +2,7 @@
 #ifndef ERGON_RELOAD_H
 #define ERGON_RELOAD_H
 
-#include "server/config.h"
+#include "server/config/config.h"
 #include "server/net/net.h"
 
 /* Reads the configuration again; takes over the log level, the tokens, and the contents of the

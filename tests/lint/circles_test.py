@@ -30,7 +30,6 @@ KNOWN = {
     "client/bench": 4,
     "client/lib": 5,
     "server": 32,
-    "server/*.c": 8,
     "server/jobs": 32,
     "server/jobs/service": 12,
     "server/net": 14,

@@ -118,7 +118,7 @@ FORBIDDEN = [
     ("server/net/a.c", '"server/net/stream/tls_private.h"'),
     ("server/modules/a.c", '"server/runtime/ring.h"'),
     ("server/modules/a.c", '"proto/reader.h"'),
-    ("client/cli/a.c", '"server/config.h"'),
+    ("client/cli/a.c", '"server/config/config.h"'),
     ("examples/a.c", '"server/runtime/ring.h"'),
     ("include/ergon/a.h", '"server/runtime/ring.h"'),
     ("server/net/a.c", '"b.h"'),

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/config_keys.h"
+#include "server/config/key_table.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/unit/server/scratch.h"
 
@@ -21,47 +21,11 @@ static char *read_all(const char *path)
     return text;
 }
 
-static const char *type_name(enum config_type type)
-{
-    switch (type) {
-    case CONFIG_BOOL:
-        return "true or false";
-    case CONFIG_COUNT:
-    case CONFIG_INTEGER:
-        return "number";
-    case CONFIG_MODE:
-        return "octal mode";
-    case CONFIG_SIZE:
-        return "size";
-    case CONFIG_DURATION:
-        return "time";
-    case CONFIG_WORD:
-        return "word";
-    case CONFIG_TEXT:
-        return "path";
-    case CONFIG_NAME:
-        return "text";
-    case CONFIG_SECRET:
-        return "secret";
-    case CONFIG_URL:
-        return "URL";
-    case CONFIG_CORES:
-        return "cores";
-    case CONFIG_TEXTS:
-        return "list of texts";
-    case CONFIG_LISTENERS:
-    case CONFIG_EXECUTORS:
-    case CONFIG_TENANTS:
-        return "list of maps";
-    }
-    return "?";
-}
-
 static void put_type(const struct config_key *key, FILE *out)
 {
-    fprintf(out, " %s", type_name(key->type));
+    fprintf(out, " %s", key->type->name);
     for (size_t i = 0; key->words && key->words[i]; i++)
-        fprintf(out, "%s`%s`", key->type == CONFIG_WORD ? (i ? ", " : ": ") : " or ",
+        fprintf(out, "%s`%s`", key->type == &config_word ? (i ? ", " : ": ") : " or ",
                 key->words[i]);
     fputs(" |", out);
 }
@@ -75,7 +39,7 @@ static void put_names(const struct config_key *key, FILE *out)
         return;
     }
     config_env_name(key, variable, sizeof variable);
-    if (key->type == CONFIG_SECRET)
+    if (key->type == &config_secret)
         fprintf(out, " `%s`, `%s_FILE` |", variable, variable);
     else
         fprintf(out, " `--%s` `%s` |", key->name, variable);
@@ -189,6 +153,8 @@ static void the_table_is_sound(void **state)
     for (size_t i = 0; i < config_keys.count; i++) {
         const struct config_key *key = &config_keys.keys[i];
         assert_true(key->help && *key->help);
+        if (key->type->size == sizeof(int32_t))
+            assert_true(key->min >= INT32_MIN && key->max <= INT32_MAX);
         for (const char *c = key->name ? key->name : ""; *c; c++)
             assert_true(islower((unsigned char)*c) || *c == '-');
         for (size_t k = 0; k < i; k++) {

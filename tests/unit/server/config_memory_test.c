@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/config.h"
+#include "server/config/config.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/unit/server/scratch.h"
 

@@ -1,5 +1,5 @@
 /* What is wrong is told with its place, and with what to write instead. */
-#include "server/config.h"
+#include "server/config/config.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef ERGON_TESTS_UNIT_SERVER_SCRATCH_H
 #define ERGON_TESTS_UNIT_SERVER_SCRATCH_H
 
-#include "server/config.h"
+#include "server/config/config.h"
 
 struct scratch {
     char directory[64];

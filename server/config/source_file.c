@@ -7,7 +7,7 @@
 #include <yaml.h>
 
 #include "base/suggest.h"
-#include "server/config_parts.h"
+#include "server/config/sources.h"
 
 struct walk {
     struct config_report *report;
@@ -85,7 +85,7 @@ static void take_element(struct walk *w, const struct config_target *t,
 {
     char prefix[CONFIG_PATH_MAX];
     void *element = config_element_add(key, t->base);
-    struct config_target inner = {.table = config_element_keys(key->type), .base = element};
+    struct config_target inner = {.table = key->elements, .base = element};
 
     if (!element) {
         w->report->no_memory = true;
@@ -101,7 +101,7 @@ static void take_element(struct walk *w, const struct config_target *t,
 static void take_item(struct walk *w, const struct config_target *t, const struct config_key *key,
                       yaml_node_t *node, const char *path)
 {
-    if (node->type == YAML_MAPPING_NODE && config_element_keys(key->type))
+    if (node->type == YAML_MAPPING_NODE && key->elements)
         take_element(w, t, key, node, path);
     else if (node->type == YAML_SCALAR_NODE)
         take_scalar(w, t, key, node, path);
@@ -127,24 +127,16 @@ static void take_sequence(struct walk *w, const struct config_target *t,
 static void take_value(struct walk *w, const struct config_target *t, const struct config_key *key,
                        yaml_node_t *node, const char *path)
 {
-    if (config_is_list(key->type) && is_null(node))
+    if (config_is_list(key) && is_null(node))
         return;
-    if (config_is_list(key->type) && node->type == YAML_SEQUENCE_NODE)
+    if (config_is_list(key) && node->type == YAML_SEQUENCE_NODE)
         take_sequence(w, t, key, node, path);
     else if (node->type == YAML_SCALAR_NODE)
         take_scalar(w, t, key, node, path);
     else
         problem_at(w, node, path, "is %s (write %s)",
                    node->type == YAML_MAPPING_NODE ? "a map" : "a list",
-                   config_is_list(key->type) ? "a list: - ..." : "a single value");
-}
-
-static const struct config_key *find_key(const struct config_table *table, const char *path)
-{
-    for (size_t i = 0; i < table->count; i++)
-        if (strcmp(table->keys[i].path, path) == 0)
-            return &table->keys[i];
-    return NULL;
+                   config_is_list(key) ? "a list: - ..." : "a single value");
 }
 
 static bool is_group(const struct config_table *table, const char *path)
@@ -198,7 +190,7 @@ static void take_pair(struct walk *w, const struct config_target *t, const char 
 
     put_path(inner, "%s%s", group, scalar_text(name));
     put_path(path, "%s%s", t->prefix, inner);
-    key = usable ? find_key(t->table, inner) : NULL;
+    key = usable ? config_find(t->table, inner) : NULL;
     if (key)
         take_value(w, t, key, value, path);
     else if (usable && is_group(t->table, inner))
@@ -239,8 +231,7 @@ static void walk_map(struct walk *w, const struct config_target *t, yaml_node_t 
 static void take_document(struct config_report *r, struct config *c, yaml_document_t *document)
 {
     struct walk w = {.report = r, .document = document};
-    struct config_target top = {
-        .table = &config_keys, .base = c, .prefix = "", .origins = c->origins};
+    struct config_target top = config_top(c);
     yaml_node_t *root = yaml_document_get_root_node(document);
 
     if (!root || is_null(root))

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/config_parts.h"
+#include "server/config/sources.h"
 
 enum { VARIABLE_MAX = 80, SECRET_MAX = 4096 };
 
@@ -84,10 +84,9 @@ static void take_secret(struct config_report *r, const struct config_target *t,
         take_secret_file(r, t, key, of_file, path);
 }
 
-void config_read_env(struct config_report *r, struct config *c, char *const *envp)
+void config_read_environment(struct config_report *r, struct config *c, char *const *envp)
 {
-    struct config_target t = {
-        .table = &config_keys, .base = c, .prefix = "", .origins = c->origins};
+    struct config_target t = config_top(c);
 
     for (size_t i = 0; i < config_keys.count; i++) {
         const struct config_key *key = &config_keys.keys[i];
@@ -98,9 +97,9 @@ void config_read_env(struct config_report *r, struct config *c, char *const *env
             continue;
         config_env_name(key, variable, sizeof variable);
         value = config_getenv(envp, variable);
-        if (key->type == CONFIG_SECRET)
+        if (key->type == &config_secret)
             take_secret(r, &t, key, envp, variable);
-        else if (value && config_is_list(key->type))
+        else if (value && config_is_list(key))
             take_list(r, &t, key, value);
         else if (value)
             config_take(r, &t, key, value, key->path, &from_env);

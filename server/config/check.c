@@ -7,19 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "server/config_parts.h"
-
-static const struct config_key *key_at(const struct config_table *table, const char *path)
-{
-    for (size_t i = 0; i < table->count; i++)
-        if (strcmp(table->keys[i].path, path) == 0)
-            return &table->keys[i];
-    return NULL;
-}
+#include "server/config/sources.h"
 
 static bool is_given(const struct config_listener *l, const char *path)
 {
-    const struct config_key *key = key_at(&config_listener_keys, path);
+    const struct config_key *key = config_find(&config_listener_keys, path);
 
     return (l->given >> (key - config_listener_keys.keys)) & 1;
 }
@@ -98,8 +90,8 @@ __attribute__((format(printf, 3, 4))) static void wrong(const struct subject *s,
     vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
     snprintf(where, sizeof where, "listen[%zu]%s%s", s->index, *path ? "." : "", path);
-    config_problem(s->report, &s->listener->origin, key_at(&config_keys, "listen"), where, "%s",
-                   text);
+    config_problem(s->report, &s->listener->origin, config_find(&config_keys, "listen"), where,
+                   "%s", text);
 }
 
 static void check_reach(const struct subject *s)
@@ -189,7 +181,7 @@ static void check_listener(const struct subject *s)
 static void problem(struct config_report *r, const struct config *c, const char *path,
                     const char *text)
 {
-    const struct config_key *key = key_at(&config_keys, path);
+    const struct config_key *key = config_find(&config_keys, path);
 
     config_problem(r, &c->origins[key - config_keys.keys], key, path, "%s", text);
 }
@@ -261,7 +253,7 @@ static void check_files(struct config_report *r, const struct config *c)
 static void check_executor(struct config_report *r, const struct config *c, size_t i)
 {
     const struct config_executor *e = &c->executors.list[i];
-    const struct config_key *list = key_at(&config_keys, "executors.list");
+    const struct config_key *list = config_find(&config_keys, "executors.list");
     char path[64];
 
     snprintf(path, sizeof path, "executors.list[%zu].loop", i);
@@ -280,13 +272,13 @@ static void check_tenant(struct config_report *r, const struct config *c, size_t
 
     snprintf(path, sizeof path, "tenants[%zu].name", i);
     if (!t->name) {
-        config_problem(r, &t->origin, key_at(&config_keys, "tenants"), path,
+        config_problem(r, &t->origin, config_find(&config_keys, "tenants"), path,
                        "is missing (write name: ada)");
         return;
     }
     for (size_t k = 0; k < i; k++)
         if (c->tenants[k].name && strcmp(c->tenants[k].name, t->name) == 0)
-            config_problem(r, &t->origin, key_at(&config_keys, "tenants"), path,
+            config_problem(r, &t->origin, config_find(&config_keys, "tenants"), path,
                            "is that of tenants[%zu] already", k);
 }
 

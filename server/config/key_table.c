@@ -1,9 +1,10 @@
-#include "server/config_keys.h"
-
-#include "proto/scanner.h"
+#include "server/config/key_table.h"
 
 #include <ctype.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "proto/scanner.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
@@ -32,115 +33,120 @@ enum { KILO = 1 << 10, QUEUE_MAX = 1 << 16, TASKS_MAX = 1 << 24 };
 
 /* clang-format off */
 #define AT(member)   .offset = offsetof(struct config, member)
+#define MAPS(member, counter, kind)                                                                \
+    AT(member), .count_offset = offsetof(struct config, counter),                                  \
+    .elements = &config_##kind##_keys
 #define LIMIT(a, b)  .min = (a), .max = (b)
 
 static const struct config_key keys[] = {
-    {"listen", "listen", CONFIG_LISTENERS, AT(listeners), .normal = "ergon://127.0.0.1:7466",
+    {"listen", "listen", &config_urlmaps, MAPS(listeners, listener_count, listener),
+     .normal = "ergon://127.0.0.1:7466",
      .help = "where to listen: ergon://HOST:PORT, ergons://HOST:PORT (TLS), unix:///PATH"},
-    {"modules", "module", CONFIG_TEXTS, AT(modules),
+    {"modules", "module", &config_textlist, AT(modules),
      .help = "shared object that registers handlers"},
-    {"tokens_file", "tokens", CONFIG_TEXT, AT(tokens_file), .live = true,
+    {"tokens_file", "tokens", &config_path, AT(tokens_file), .live = true,
      .help = "bearer tokens: lines of SHA-256 hash, principal, methods allowed"},
-    {"insecure", "insecure", CONFIG_BOOL, AT(insecure), .normal = "false",
+    {"insecure", "insecure", &config_bool, AT(insecure), .normal = "false",
      .help = "let listeners beyond loopback do without TLS and without tokens"},
 
-    {"tls.cert", "tls-cert", CONFIG_TEXT, AT(tls.cert),
+    {"tls.cert", "tls-cert", &config_path, AT(tls.cert),
      .help = "certificate chain, PEM"},
-    {"tls.key", "tls-key", CONFIG_TEXT, AT(tls.key),
+    {"tls.key", "tls-key", &config_path, AT(tls.key),
      .help = "private key, PEM"},
-    {"tls.key_password", "tls-key-password", CONFIG_SECRET, AT(tls.key_password),
+    {"tls.key_password", "tls-key-password", &config_secret, AT(tls.key_password),
      .help = "password of the private keys"},
-    {"tls.client_ca", "tls-client-ca", CONFIG_TEXT, AT(tls.client_ca),
+    {"tls.client_ca", "tls-client-ca", &config_path, AT(tls.client_ca),
      .help = "authorities that sign client certificates, PEM"},
-    {"tls.min_version", "tls-min-version", CONFIG_WORD, AT(tls.min_version), .normal = "1.2",
+    {"tls.min_version", "tls-min-version", &config_word, AT(tls.min_version), .normal = "1.2",
      .words = TLS_VERSION, .help = "oldest TLS version"},
 
-    {"loops.count", "loops", CONFIG_COUNT, AT(loops.count), .normal = "auto", LIMIT(1, 1024),
+    {"loops.count", "loops", &config_count, AT(loops.count), .normal = "auto", LIMIT(1, 1024),
      .words = AUTO, .help = "event loops, a thread each; auto: by affinity and cgroup quota"},
-    {"loops.cores", "loops-cores", CONFIG_CORES, AT(loops.cores),
+    {"loops.cores", "loops-cores", &config_corelist, AT(loops.cores),
      .help = "cores that the loops are bound to, in order (0-2,5)"},
 
-    {"executors.stepped.queue", "stepped-queue", CONFIG_COUNT, AT(executors.stepped_queue),
+    {"executors.stepped.queue", "stepped-queue", &config_count, AT(executors.stepped_queue),
      .normal = "128", LIMIT(1, QUEUE_MAX), .help = "tasks in the queue of a loop's executor"},
-    {"executors.stepped.parked", "stepped-parked", CONFIG_COUNT, AT(executors.stepped_parked),
+    {"executors.stepped.parked", "stepped-parked", &config_count, AT(executors.stepped_parked),
      .normal = "16384", LIMIT(1, TASKS_MAX), .help = "tasks of a stepped executor that may wait"},
-    {"executors.blocking.count", "blocking", CONFIG_COUNT, AT(executors.blocking_count),
+    {"executors.blocking.count", "blocking", &config_count, AT(executors.blocking_count),
      .normal = "4", LIMIT(0, 1024), .help = "blocking executors, a thread each"},
-    {"executors.blocking.queue", "blocking-queue", CONFIG_COUNT, AT(executors.blocking_queue),
+    {"executors.blocking.queue", "blocking-queue", &config_count, AT(executors.blocking_queue),
      .normal = "64", LIMIT(1, QUEUE_MAX), .help = "tasks in the queue of a blocking executor"},
-    {"executors.list", NULL, CONFIG_EXECUTORS, AT(executors.list),
+    {"executors.list", NULL, &config_maps,
+     MAPS(executors.list, executors.count, executor),
      .help = "exactly these executors instead"},
 
-    {"manager.place", "manager-place", CONFIG_WORD, AT(manager.place), .normal = "loop",
+    {"manager.place", "manager-place", &config_word, AT(manager.place), .normal = "loop",
      .words = PLACE, .help = "where the task manager lives: on the first loop, or on its own"},
-    {"manager.queue", "manager-queue", CONFIG_COUNT, AT(manager.queue), .normal = "65536",
+    {"manager.queue", "manager-queue", &config_count, AT(manager.queue), .normal = "65536",
      LIMIT(1, TASKS_MAX), .help = "tasks in the common queue"},
 
-    {"store", "store", CONFIG_TEXT, AT(store),
+    {"store", "store", &config_path, AT(store),
      .help = "file that keeps tasks across restarts; none: durable tasks are refused"},
-    {"tasks.max", "tasks-max", CONFIG_COUNT, AT(tasks.max), .normal = "4194304",
+    {"tasks.max", "tasks-max", &config_count, AT(tasks.max), .normal = "4194304",
      LIMIT(1, INT32_MAX), .help = "submitted tasks held in memory; above, BUSY"},
-    {"tasks.bytes", "tasks-bytes", CONFIG_SIZE, AT(tasks.bytes), .normal = "1g",
+    {"tasks.bytes", "tasks-bytes", &config_size, AT(tasks.bytes), .normal = "1g",
      LIMIT(MEGA, 1024 * GIGA), .help = "memory of the submitted tasks; above, BUSY"},
-    {"tasks.kept_bytes", "tasks-kept-bytes", CONFIG_SIZE, AT(tasks.kept_bytes),
+    {"tasks.kept_bytes", "tasks-kept-bytes", &config_size, AT(tasks.kept_bytes),
      .normal = "256m", LIMIT(0, 1024 * GIGA),
      .help = "of that, by tasks that have ended; above, the oldest are forgotten"},
-    {"tasks.ageing", "tasks-ageing", CONFIG_DURATION, AT(tasks.ageing), .normal = "10s",
+    {"tasks.ageing", "tasks-ageing", &config_duration, AT(tasks.ageing), .normal = "10s",
      LIMIT(MS, DAY), .words = OFF,
      .help = "so long in the queue counts as one step of priority"},
-    {"tasks.crashes", "tasks-crashes", CONFIG_COUNT, AT(tasks.crashes), .normal = "3",
+    {"tasks.crashes", "tasks-crashes", &config_count, AT(tasks.crashes), .normal = "3",
      LIMIT(1, 1000), .words = OFF,
      .help = "a task that ran in so many crashes of the server is not run again"},
-    {"tasks.history", "tasks-history", CONFIG_COUNT, AT(tasks.history), .normal = "100",
+    {"tasks.history", "tasks-history", &config_count, AT(tasks.history), .normal = "100",
      LIMIT(1, 1000000), .help = "events kept of one task"},
-    {"tenants", NULL, CONFIG_TENANTS, AT(tenants),
+    {"tenants", NULL, &config_maps, MAPS(tenants, tenant_count, tenant),
      .help = "owners of tasks whose share is not 1"},
 
-    {"measure", "measure", CONFIG_WORD, AT(measure), .normal = "occupancy", .words = MEASURE,
+    {"measure", "measure", &config_word, AT(measure), .normal = "occupancy", .words = MEASURE,
      .help = "what the choice of an executor goes by"},
-    {"shortcut", "shortcut", CONFIG_BOOL, AT(shortcut), .normal = "true",
+    {"shortcut", "shortcut", &config_bool, AT(shortcut), .normal = "true",
      .help = "a loop may run a plain call itself"},
 
-    {"idle.mode", "idle", CONFIG_WORD, AT(idle.mode), .normal = "auto", .words = IDLE,
+    {"idle.mode", "idle", &config_word, AT(idle.mode), .normal = "auto", .words = IDLE,
      .help = "how a thread with nothing to do waits; auto spins first where that pays, and "
              "sleeps elsewhere"},
-    {"idle.spin", "idle-spin", CONFIG_DURATION, AT(idle.spin), .normal = "50us",
+    {"idle.spin", "idle-spin", &config_duration, AT(idle.spin), .normal = "50us",
      LIMIT(0, SECOND), .help = "how long idle.mode spin spins; auto: at most"},
 
-    {"limits.message", "limits-message", CONFIG_SIZE, AT(limits.message), .normal = "16m",
+    {"limits.message", "limits-message", &config_size, AT(limits.message), .normal = "16m",
      LIMIT(256, GIGA), .help = "one message"},
-    {"limits.depth", "limits-depth", CONFIG_COUNT, AT(limits.depth), .normal = "32",
+    {"limits.depth", "limits-depth", &config_count, AT(limits.depth), .normal = "32",
      LIMIT(2, SCAN_DEPTH_CAP), .help = "nesting of one message"},
-    {"limits.connections", "limits-connections", CONFIG_COUNT, AT(limits.connections),
+    {"limits.connections", "limits-connections", &config_count, AT(limits.connections),
      .normal = "auto", LIMIT(1, TASKS_MAX), .words = AUTO,
      .help = "connections; auto: as many as the limit of open files allows"},
-    {"limits.connections_per_address", "limits-connections-per-address", CONFIG_COUNT,
+    {"limits.connections_per_address", "limits-connections-per-address", &config_count,
      AT(limits.connections_per_address), .normal = "off", LIMIT(1, TASKS_MAX), .words = OFF,
      .help = "connections from one address"},
-    {"limits.in_flight", "limits-in-flight", CONFIG_COUNT, AT(limits.in_flight),
+    {"limits.in_flight", "limits-in-flight", &config_count, AT(limits.in_flight),
      .normal = "1024", LIMIT(1, TASKS_MAX), .help = "requests in flight on one connection"},
-    {"limits.output", "limits-output", CONFIG_SIZE, AT(limits.output), .normal = "1m",
+    {"limits.output", "limits-output", &config_size, AT(limits.output), .normal = "1m",
      LIMIT(4 * KILO, GIGA), .help = "output that waits on one connection; above, reading stops"},
-    {"limits.partial", "limits-partial", CONFIG_SIZE, AT(limits.partial), .normal = "256m",
+    {"limits.partial", "limits-partial", &config_size, AT(limits.partial), .normal = "256m",
      LIMIT(64 * KILO, 1024 * GIGA),
      .help = "unfinished messages of all connections; above, the largest is closed"},
-    {"limits.handshake_timeout", "limits-handshake-timeout", CONFIG_DURATION,
+    {"limits.handshake_timeout", "limits-handshake-timeout", &config_duration,
      AT(limits.handshake_timeout), .normal = "10s", LIMIT(MS, DAY),
      .help = "from accept to the end of the TLS handshake"},
-    {"limits.idle_timeout", "limits-idle-timeout", CONFIG_DURATION, AT(limits.idle_timeout),
+    {"limits.idle_timeout", "limits-idle-timeout", &config_duration, AT(limits.idle_timeout),
      .normal = "off", LIMIT(MS, 365 * DAY), .words = OFF,
      .help = "a connection that is quiet for so long is closed"},
-    {"limits.auth_failures", "limits-auth-failures", CONFIG_COUNT, AT(limits.auth_failures),
+    {"limits.auth_failures", "limits-auth-failures", &config_count, AT(limits.auth_failures),
      .normal = "5", LIMIT(1, 1000), .help = "wrong tokens before a connection is closed"},
 
-    {"drain", "drain", CONFIG_DURATION, AT(drain), .normal = "8s", LIMIT(0, DAY),
+    {"drain", "drain", &config_duration, AT(drain), .normal = "8s", LIMIT(0, DAY),
      .live = true, .help = "how long a shutdown waits for work in flight"},
-    {"step_limit", "step-limit", CONFIG_DURATION, AT(step_limit), .normal = "50ms",
+    {"step_limit", "step-limit", &config_duration, AT(step_limit), .normal = "50ms",
      LIMIT(MS, DAY), .help = "a longer step is counted and logged"},
 
-    {"log.level", "log-level", CONFIG_WORD, AT(log.level), .normal = "info", .words = LEVEL,
+    {"log.level", "log-level", &config_word, AT(log.level), .normal = "info", .words = LEVEL,
      .live = true, .help = "least level that is logged"},
-    {"log.format", "log-format", CONFIG_WORD, AT(log.format), .normal = "logfmt",
+    {"log.format", "log-format", &config_word, AT(log.format), .normal = "logfmt",
      .words = FORMAT, .help = "form of a log record"},
 };
 
@@ -148,26 +154,26 @@ static const struct config_key keys[] = {
 #define AT(member) .offset = offsetof(struct config_listener, member)
 
 static const struct config_key listener_keys[] = {
-    {"url", NULL, CONFIG_URL, AT(url), .help = "where to listen"},
-    {"auth", NULL, CONFIG_WORD, AT(auth), .normal = "auto", .words = AUTH,
+    {"url", NULL, &config_url, AT(url), .help = "where to listen"},
+    {"auth", NULL, &config_word, AT(auth), .normal = "auto", .words = AUTH,
      .help = "how a peer says who it is; auto: peer for unix://, cert where client certificates "
              "are required, token where there is a tokens_file, else none"},
-    {"allow", NULL, CONFIG_TEXTS, AT(allow), .help = "globs of the methods allowed; none: all"},
-    {"tls.cert", NULL, CONFIG_TEXT, AT(cert), .help = "instead of the common one"},
-    {"tls.key", NULL, CONFIG_TEXT, AT(key), .help = "instead of the common one"},
-    {"tls.client_ca", NULL, CONFIG_TEXT, AT(client_ca),
+    {"allow", NULL, &config_textlist, AT(allow), .help = "globs of the methods allowed; none: all"},
+    {"tls.cert", NULL, &config_path, AT(cert), .help = "instead of the common one"},
+    {"tls.key", NULL, &config_path, AT(key), .help = "instead of the common one"},
+    {"tls.client_ca", NULL, &config_path, AT(client_ca),
      .help = "instead of the common one"},
-    {"tls.client_cert", NULL, CONFIG_WORD, AT(client_cert), .normal = "none",
+    {"tls.client_cert", NULL, &config_word, AT(client_cert), .normal = "none",
      .words = CLIENT_CERT, .help = "whether a client shows a certificate"},
-    {"insecure", NULL, CONFIG_BOOL, AT(insecure), .normal = "false",
+    {"insecure", NULL, &config_bool, AT(insecure), .normal = "false",
      .help = "may stand beyond loopback without TLS and without tokens"},
-    {"max_connections", NULL, CONFIG_COUNT, AT(max_connections), .normal = "off",
+    {"max_connections", NULL, &config_count, AT(max_connections), .normal = "off",
      LIMIT(1, TASKS_MAX), .words = OFF, .help = "connections of this listener"},
-    {"idle_timeout", NULL, CONFIG_DURATION, AT(idle_timeout), LIMIT(MS, 365 * DAY),
+    {"idle_timeout", NULL, &config_duration, AT(idle_timeout), LIMIT(MS, 365 * DAY),
      .words = OFF, .help = "instead of limits.idle_timeout"},
-    {"raw", NULL, CONFIG_BOOL, AT(raw), .normal = "false",
+    {"raw", NULL, &config_bool, AT(raw), .normal = "false",
      .help = "for clients from before 2013: answers without str8, bin and ext"},
-    {"mode", NULL, CONFIG_MODE, AT(mode), .normal = "0660", LIMIT(0, 0777),
+    {"mode", NULL, &config_mode, AT(mode), .normal = "0660", LIMIT(0, 0777),
      .help = "permission bits of a Unix socket"},
 };
 
@@ -175,17 +181,17 @@ static const struct config_key listener_keys[] = {
 #define AT(member) .offset = offsetof(struct config_executor, member)
 
 static const struct config_key executor_keys[] = {
-    {"kind", NULL, CONFIG_WORD, AT(kind), .normal = "stepped", .words = KIND,
+    {"kind", NULL, &config_word, AT(kind), .normal = "stepped", .words = KIND,
      .help = "what it runs"},
-    {"queue", NULL, CONFIG_COUNT, AT(queue), .normal = "128", LIMIT(1, QUEUE_MAX),
+    {"queue", NULL, &config_count, AT(queue), .normal = "128", LIMIT(1, QUEUE_MAX),
      .help = "tasks in its queue"},
-    {"core", NULL, CONFIG_INTEGER, AT(core), .normal = "any", LIMIT(0, 4095), .words = ANY,
+    {"core", NULL, &config_integer, AT(core), .normal = "any", LIMIT(0, 4095), .words = ANY,
      .word_value = CONFIG_ANY, .help = "core that its thread is bound to"},
-    {"priority", NULL, CONFIG_INTEGER, AT(priority), .normal = "0", LIMIT(-20, 19),
+    {"priority", NULL, &config_integer, AT(priority), .normal = "0", LIMIT(-20, 19),
      .help = "of its thread, as nice"},
-    {"weight", NULL, CONFIG_COUNT, AT(weight), .normal = "1", LIMIT(1, 1000000),
+    {"weight", NULL, &config_count, AT(weight), .normal = "1", LIMIT(1, 1000000),
      .help = "its share under the measure weight"},
-    {"loop", NULL, CONFIG_INTEGER, AT(loop), .normal = "any", LIMIT(0, 1023), .words = ANY,
+    {"loop", NULL, &config_integer, AT(loop), .normal = "any", LIMIT(0, 1023), .words = ANY,
      .word_value = CONFIG_ANY, .help = "stepped: the loop that runs it, from 0; any: in turn"},
 };
 
@@ -193,33 +199,32 @@ static const struct config_key executor_keys[] = {
 #define AT(member) .offset = offsetof(struct config_tenant, member)
 
 static const struct config_key tenant_keys[] = {
-    {"name", NULL, CONFIG_NAME, AT(name),
+    {"name", NULL, &config_name, AT(name),
      .help = "as in the option tenant, or the principal of who submits"},
-    {"weight", NULL, CONFIG_COUNT, AT(weight), .normal = "1", LIMIT(1, 1000000),
+    {"weight", NULL, &config_count, AT(weight), .normal = "1", LIMIT(1, 1000000),
      .help = "tasks that it starts in its turn"},
 };
 /* clang-format on */
 
-const struct config_table config_keys = {keys, COUNT(keys), sizeof(struct config)};
-const struct config_table config_listener_keys = {listener_keys, COUNT(listener_keys),
-                                                  sizeof(struct config_listener)};
-const struct config_table config_executor_keys = {executor_keys, COUNT(executor_keys),
-                                                  sizeof(struct config_executor)};
-const struct config_table config_tenant_keys = {tenant_keys, COUNT(tenant_keys),
-                                                sizeof(struct config_tenant)};
+#define ELEMENTS(kind, written)                                                                    \
+    {                                                                                              \
+        kind##_keys, COUNT(kind##_keys), sizeof(struct config_##kind),                             \
+            .given_offset = offsetof(struct config_##kind, given),                                 \
+            .origin_offset = offsetof(struct config_##kind, origin), .example = (written)          \
+    }
 
-const struct config_table *config_element_keys(enum config_type type)
-{
-    if (type == CONFIG_LISTENERS)
-        return &config_listener_keys;
-    if (type == CONFIG_TENANTS)
-        return &config_tenant_keys;
-    return type == CONFIG_EXECUTORS ? &config_executor_keys : NULL;
-}
+const struct config_table config_keys = {
+    .keys = keys, .count = COUNT(keys), .size = sizeof(struct config)};
+const struct config_table config_listener_keys = ELEMENTS(listener, "url: ergon://127.0.0.1:7466");
+const struct config_table config_executor_keys = ELEMENTS(executor, "kind: stepped");
+const struct config_table config_tenant_keys = ELEMENTS(tenant, "name: ada");
 
-bool config_is_list(enum config_type type)
+const struct config_key *config_find(const struct config_table *table, const char *path)
 {
-    return type == CONFIG_TEXTS || config_element_keys(type);
+    for (size_t i = 0; i < table->count; i++)
+        if (strcmp(table->keys[i].path, path) == 0)
+            return &table->keys[i];
+    return NULL;
 }
 
 void config_env_name(const struct config_key *key, char *buf, size_t size)

@@ -1,32 +1,10 @@
-#include "server/config.h"
+#include "server/config/config.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/config_parts.h"
-
-bool config_set_defaults(const struct config_table *table, void *base)
-{
-    for (size_t i = 0; i < table->count; i++) {
-        const struct config_key *key = &table->keys[i];
-        char why[CONFIG_WHY_MAX];
-        if (!key->normal)
-            continue;
-        enum config_outcome outcome = config_value_set(key, base, key->normal, why);
-        assert(outcome != CONFIG_BAD);
-        if (outcome == CONFIG_NO_MEMORY)
-            return false;
-    }
-    return true;
-}
-
-void config_clear_all(const struct config_table *table, void *base)
-{
-    for (size_t i = 0; i < table->count; i++)
-        config_value_clear(&table->keys[i], base);
-}
+#include "server/config/sources.h"
 
 static struct config *config_new(void)
 {
@@ -59,7 +37,7 @@ static void read_sources(struct config_report *r, struct config *c, const struct
         r->no_memory |= !c->file;
         config_read_file(r, c, file);
     }
-    config_read_env(r, c, in->envp);
+    config_read_environment(r, c, in->envp);
     config_read_flags(r, c, in->argc, in->argv, NULL);
 }
 
@@ -108,7 +86,6 @@ struct comparison {
 static void compare_elements(const struct comparison *cmp, const struct config_key *list,
                              const struct config *was, const struct config *is)
 {
-    const struct config_table *table = config_element_keys(list->type);
     size_t count = config_element_count(list, was);
 
     if (count != config_element_count(list, is)) {
@@ -116,11 +93,11 @@ static void compare_elements(const struct comparison *cmp, const struct config_k
         return;
     }
     for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < table->count; k++) {
-            const struct config_key *key = &table->keys[k];
+        for (size_t k = 0; k < list->elements->count; k++) {
+            const struct config_key *key = &list->elements->keys[k];
             char path[CONFIG_PATH_MAX];
-            if (config_value_equal(key, config_element_at(list, was, i),
-                                   config_element_at(list, is, i)))
+            if (key->type->equal(key, config_element_at(list, was, i),
+                                 config_element_at(list, is, i)))
                 continue;
             snprintf(path, sizeof path, "%s[%zu].%s", list->path, i, key->path);
             cmp->changed(cmp->arg, path, key->live);
@@ -134,9 +111,9 @@ void config_compare(const struct config *was, const struct config *is,
 
     for (size_t i = 0; i < config_keys.count; i++) {
         const struct config_key *key = &config_keys.keys[i];
-        if (config_element_keys(key->type))
+        if (key->elements)
             compare_elements(&cmp, key, was, is);
-        else if (!config_value_equal(key, was, is))
+        else if (!key->type->equal(key, was, is))
             changed(arg, key->path, key->live);
     }
 }

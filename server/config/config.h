@@ -1,7 +1,7 @@
 /* The configuration of ergond: plain data, filled once from four sources.
  *
  * In rising order: defaults, the YAML file, the environment (ERGON_...), flags.  One table of keys
- * (server/config_keys.h) drives them all, --print-config, --help and the reference in
+ * (server/config/key_table.h) drives them all, --print-config, --help and the reference in
  * docs/operations.md.  Whoever reads a loaded configuration needs no rule of precedence and no
  * "unset": what follows from other keys (a listener's certificate from tls.cert, say) is filled in.
  *

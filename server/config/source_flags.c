@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/config_parts.h"
+#include "server/config/sources.h"
 
 /* Flags that are no keys; the values of struct option follow those of the keys. */
 enum {
@@ -26,7 +26,7 @@ enum { OWN = sizeof own / sizeof *own };
 
 static bool is_flag(const struct config_key *key)
 {
-    return key->name && key->type != CONFIG_SECRET;
+    return key->name && key->type != &config_secret;
 }
 
 /* All flags for getopt_long(), to be freed; NULL: out of memory. */
@@ -42,7 +42,7 @@ static struct option *all_options(void)
         const struct config_key *key = &config_keys.keys[i];
         if (is_flag(key))
             all[n++] = (struct option){
-                key->name, key->type == CONFIG_BOOL ? optional_argument : required_argument, NULL,
+                key->name, key->type == &config_bool ? optional_argument : required_argument, NULL,
                 FLAG_KEY + (int)i};
     }
     return all;
@@ -52,8 +52,7 @@ static void take_flag(struct config_report *r, struct config *c, size_t i, const
 {
     static const struct config_origin from_flag = {.source = CONFIG_FLAG};
     const struct config_key *key = &config_keys.keys[i];
-    struct config_target t = {
-        .table = &config_keys, .base = c, .prefix = "", .origins = c->origins};
+    struct config_target t = config_top(c);
 
     config_take(r, &t, key, value ? value : "true", key->path, &from_flag);
 }
@@ -120,43 +119,9 @@ void config_read_flags(struct config_report *r, struct config *c, int argc, char
 
 /* ---- --help ---- */
 
-static const char *argument_of(enum config_type type)
-{
-    switch (type) {
-    case CONFIG_BOOL:
-        return "[=BOOL]";
-    case CONFIG_COUNT:
-    case CONFIG_INTEGER:
-        return " N";
-    case CONFIG_MODE:
-        return " MODE";
-    case CONFIG_SIZE:
-        return " SIZE";
-    case CONFIG_DURATION:
-        return " TIME";
-    case CONFIG_WORD:
-        return " WORD";
-    case CONFIG_CORES:
-        return " CORES";
-    case CONFIG_LISTENERS:
-    case CONFIG_URL:
-        return " URL";
-    case CONFIG_TEXT:
-    case CONFIG_TEXTS:
-        return " PATH";
-    case CONFIG_NAME:
-        return " NAME";
-    case CONFIG_SECRET:
-    case CONFIG_EXECUTORS:
-    case CONFIG_TENANTS:
-        break;
-    }
-    return "";
-}
-
 static void help_words(const struct config_key *key, FILE *out)
 {
-    if (key->type != CONFIG_WORD)
+    if (key->type != &config_word)
         return;
     for (size_t i = 0; key->words[i]; i++)
         fprintf(out, "%s%s", i ? ", " : ": ", key->words[i]);
@@ -166,14 +131,14 @@ static void help_key(const struct config_key *key, FILE *out)
 {
     char flag[64];
 
-    snprintf(flag, sizeof flag, "--%s%s", key->name, argument_of(key->type));
+    snprintf(flag, sizeof flag, "--%s%s", key->name, key->type->argument);
     fprintf(out, "  %-36s %s", flag, key->help);
     help_words(key, out);
-    if (key->normal && key->type != CONFIG_BOOL)
+    if (key->normal && key->type != &config_bool)
         fprintf(out, " (%s)", key->normal);
     else if (key->normal && strcmp(key->normal, "true") == 0)
         fputs(" (true)", out);
-    fputs(config_is_list(key->type) ? "; may be repeated\n" : "\n", out);
+    fputs(config_is_list(key) ? "; may be repeated\n" : "\n", out);
 }
 
 void config_help(FILE *out)

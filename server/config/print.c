@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "server/config_parts.h"
+#include "server/config/sources.h"
 
 enum { VALUE_MAX = 8192, INDENT = 2, COMMENT_COLUMN = 44 };
 
@@ -26,12 +26,6 @@ static int put_quoted(FILE *out, const char *text)
     return n + fprintf(out, "\"");
 }
 
-static bool needs_quotes(enum config_type type)
-{
-    return type == CONFIG_TEXT || type == CONFIG_NAME || type == CONFIG_URL ||
-           type == CONFIG_CORES || type == CONFIG_MODE;
-}
-
 static const char *last_word(const char *path)
 {
     const char *dot = strrchr(path, '.');
@@ -50,7 +44,7 @@ static void put_value(const struct printer *p, int column, const struct config_k
                       const char *value, const char *origin)
 {
     column += fprintf(p->out, "%s:", last_word(key->path));
-    if (value && needs_quotes(key->type))
+    if (value && key->type->quoted)
         column += fprintf(p->out, " ") + put_quoted(p->out, value);
     else if (value)
         column += fprintf(p->out, " %s", value);
@@ -60,7 +54,7 @@ static void put_value(const struct printer *p, int column, const struct config_k
 static void put_texts(const struct printer *p, int indent, const struct config_key *key,
                       const void *base, const char *origin)
 {
-    const struct config_texts *list = (const void *)((const char *)base + key->offset);
+    const struct config_texts *list = config_member(key, base);
     int column =
         fprintf(p->out, "%*s%s:%s", indent, "", last_word(key->path), list->count ? "" : " []");
 
@@ -97,10 +91,10 @@ static void put_element_value(const struct printer *p, int indent, const struct 
                               const void *element, const char *origin, bool first)
 {
     char value[VALUE_MAX];
-    bool set = config_value_text(key, element, value, sizeof value);
+    bool set = !config_is_list(key) && key->type->print(key, element, value, sizeof value);
     bool normal = !origin && (!set || (key->normal && strcmp(value, key->normal) == 0));
 
-    if (key->type == CONFIG_TEXTS && origin) {
+    if (key->type == &config_textlist && origin) {
         put_texts(p, indent, key, element, origin);
         return;
     }
@@ -115,7 +109,7 @@ static void put_element_value(const struct printer *p, int indent, const struct 
 static void put_element(const struct printer *p, int indent, const struct config_key *list,
                         void *element)
 {
-    const struct config_table *table = config_element_keys(list->type);
+    const struct config_table *table = list->elements;
     uint32_t given = *config_element_given(list, element) | 1; /* the first carries the dash */
     const char *before = "";
     char origin[VALUE_MAX];
@@ -148,8 +142,8 @@ static void put_plain(const struct printer *p, int indent, const struct config_k
                       const char *origin)
 {
     char value[VALUE_MAX];
-    bool set = config_value_text(key, p->config, value, sizeof value);
-    bool shown = set && key->type != CONFIG_SECRET;
+    bool set = key->type->print(key, p->config, value, sizeof value);
+    bool shown = set && key->type != &config_secret;
 
     int column = fprintf(p->out, "%*s%s", indent, "", shown ? "" : "# ");
     put_value(p, column, key, shown ? value : set ? "***" : NULL, origin);
@@ -159,9 +153,9 @@ static void put_plain(const struct printer *p, int indent, const struct config_k
 static void put_key(const struct printer *p, int indent, const struct config_key *key,
                     const char *origin)
 {
-    if (config_element_keys(key->type))
+    if (key->elements)
         put_elements(p, indent, key, origin);
-    else if (key->type == CONFIG_TEXTS)
+    else if (key->type == &config_textlist)
         put_texts(p, indent, key, p->config, origin);
     else
         put_plain(p, indent, key, origin);

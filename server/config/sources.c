@@ -1,0 +1,109 @@
+#include "server/config/sources.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+/* ---- problems ---- */
+
+void config_origin_text(const struct config_origin *origin, const struct config_key *key,
+                        const char *file, char *buf, size_t size)
+{
+    switch (origin->source) {
+    case CONFIG_DEFAULT:
+        snprintf(buf, size, "default");
+        break;
+    case CONFIG_FILE:
+        snprintf(buf, size, "%s:%u", file, origin->line);
+        break;
+    case CONFIG_ENV:
+        config_env_name(key, buf, size);
+        break;
+    case CONFIG_FLAG:
+        snprintf(buf, size, "--%s", key->name);
+        break;
+    }
+}
+
+static void put_place(struct config_report *r, const struct config_origin *origin,
+                      const struct config_key *key, const char *path)
+{
+    char place[4096 + 16];
+
+    config_origin_text(origin, key, r->file, place, sizeof place);
+    if (origin->source != CONFIG_DEFAULT)
+        fprintf(r->out, "%s: ", place);
+    bool by_name = origin->source == CONFIG_ENV || origin->source == CONFIG_FLAG;
+    if (path && !(by_name && strcmp(path, key->path) == 0))
+        fprintf(r->out, "%s: ", path);
+}
+
+void config_problem(struct config_report *r, const struct config_origin *origin,
+                    const struct config_key *key, const char *path, const char *format, ...)
+{
+    va_list ap;
+
+    put_place(r, origin, key, path);
+    va_start(ap, format);
+    vfprintf(r->out, format, ap);
+    va_end(ap);
+    fputc('\n', r->out);
+    r->count++;
+}
+
+/* ---- values ---- */
+
+static size_t index_of(const struct config_target *t, const struct config_key *key)
+{
+    return (size_t)(key - t->table->keys);
+}
+
+static void note(const struct config_target *t, const struct config_key *key,
+                 const struct config_origin *origin)
+{
+    if (t->origins)
+        t->origins[index_of(t, key)] = *origin;
+    else
+        *t->given |= UINT32_C(1) << index_of(t, key);
+}
+
+void config_replace(const struct config_target *t, const struct config_key *key,
+                    const struct config_origin *origin)
+{
+    if (t->origins ? t->origins[index_of(t, key)].source == origin->source
+                   : (*t->given >> index_of(t, key)) & 1)
+        return;
+    key->type->clear(key, t->base);
+    note(t, key, origin);
+}
+
+static void note_element(const struct config_target *t, const struct config_key *key,
+                         const struct config_origin *origin)
+{
+    size_t count = config_element_count(key, t->base);
+
+    *config_element_origin(key, config_element_at(key, t->base, count - 1)) = *origin;
+}
+
+void config_take(struct config_report *r, const struct config_target *t,
+                 const struct config_key *key, const char *text, const char *path,
+                 const struct config_origin *origin)
+{
+    char why[CONFIG_WHY_MAX];
+
+    if (config_is_list(key))
+        config_replace(t, key, origin);
+    switch (key->type->parse(key, t->base, text, why)) {
+    case CONFIG_OK:
+        if (key->elements)
+            note_element(t, key, origin);
+        if (!config_is_list(key))
+            note(t, key, origin);
+        break;
+    case CONFIG_BAD:
+        config_problem(r, origin, key, path, "%s", why);
+        break;
+    case CONFIG_NO_MEMORY:
+        r->no_memory = true;
+        break;
+    }
+}

@@ -1,0 +1,80 @@
+/* What the sources of a configuration share: how a value is taken, and how a problem is told.  For
+ * server/config/ only.
+ *
+ * A load uses all of this on one thread.  Problems are collected, so that one run shows them all:
+ * no function fails, and whoever loads looks at the report in the end. */
+#ifndef ERGON_CONFIG_SOURCES_H
+#define ERGON_CONFIG_SOURCES_H
+
+#include "server/config/key_table.h"
+
+struct config_report {
+    FILE *out;
+    const char *file; /* that is read; may be NULL */
+    unsigned count;   /* of problems */
+    bool no_memory;
+};
+
+/* "ergond.yaml:12: drain: ...", "ERGON_DRAIN: ...", "--drain: ...", "drain: ...".  `path` may be
+ * NULL: the place alone. */
+__attribute__((format(printf, 5, 6))) void
+config_problem(struct config_report *r, const struct config_origin *origin,
+               const struct config_key *key, const char *path, const char *format, ...);
+
+/* Where a value comes from: "ergond.yaml:12", "ERGON_DRAIN", "--drain", "default". */
+void config_origin_text(const struct config_origin *origin, const struct config_key *key,
+                        const char *file, char *buf, size_t size);
+
+/* A struct that a table describes, and where it stands in the whole.  All borrowed. */
+struct config_target {
+    const struct config_table *table;
+    void *base;
+    const char *prefix;            /* "listen[1].", or "" */
+    struct config_origin *origins; /* one per key, or... */
+    uint32_t *given;               /* ...a bit per key */
+};
+
+/* The whole configuration as a target. */
+static inline struct config_target config_top(struct config *c)
+{
+    return (struct config_target){
+        .table = &config_keys, .base = c, .prefix = "", .origins = c->origins};
+}
+
+/* Sets one value from a text and notes where it came from.  `path` is for the report. */
+void config_take(struct config_report *r, const struct config_target *t,
+                 const struct config_key *key, const char *text, const char *path,
+                 const struct config_origin *origin);
+
+/* Empties a list that a lower source filled, so that a source replaces it and does not add. */
+void config_replace(const struct config_target *t, const struct config_key *key,
+                    const struct config_origin *origin);
+
+/* ---- the sources, in rising order; each sets what it finds and reports what it cannot take ----
+ */
+
+void config_read_file(struct config_report *r, struct config *c, const char *path);
+void config_read_environment(struct config_report *r, struct config *c, char *const *envp);
+
+/* What the flags ask for besides values; scanned first, since it names the file. */
+struct config_request {
+    enum config_action action;
+    const char *file; /* borrowed from argv; may be NULL */
+};
+
+/* With `c` NULL only *request is filled, else only values are taken. */
+void config_read_flags(struct config_report *r, struct config *c, int argc, char *const *argv,
+                       struct config_request *request);
+
+/* The value of a variable, borrowed from `envp`; NULL when it is not set. */
+const char *config_getenv(char *const *envp, const char *name);
+
+/* ---- check.c ---- */
+
+/* Fills in what follows from other keys. */
+void config_derive(struct config_report *r, struct config *c);
+
+/* Reports what no single value shows: values that do not go together, files that cannot be read. */
+void config_check(struct config_report *r, const struct config *c);
+
+#endif
