@@ -26,15 +26,13 @@ fail() {
 # Docker where its engine answers, else podman with the runtime that works without cgroups of its own.
 if docker info >/dev/null 2>&1; then
     engine() { docker "$@"; }
-    build() { docker build -q -f docker/Dockerfile -t "$image" .; }
+    build() { docker build -q -t "$image" .; }
     need_base() { :; }
     health() { [ "$(docker inspect -f '{{.State.Health.Status}}' "$name")" = healthy ]; }
     limits=
 else
     engine() { podman --runtime runc "$@"; }
-    build() {
-        podman build --format docker --network=host --isolation=chroot -q -f docker/Dockerfile -t "$image" .
-    }
+    build() { podman build --format docker --network=host --isolation=chroot -q -t "$image" .; }
     need_base() {
         podman image exists "$base" || timeout 30 podman pull -q "$base" >/dev/null 2>&1 || {
             say "no registry answers: the base image comes from debootstrap"

@@ -1,11 +1,11 @@
-# Built from the root of the tree:  docker build -f docker/Dockerfile -t ergon .
+# docker build -t ergon .          docs/operations.md says how the image is run.
 
 FROM debian:bookworm-slim AS build
 WORKDIR /ergon
 COPY scripts/setup.sh scripts/
 RUN scripts/setup.sh build
 COPY . .
-RUN cmake -S . -B build -G Ninja -DBUILD_TESTING=OFF -DCMAKE_INSTALL_PREFIX=/usr \
+RUN cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF -DCMAKE_INSTALL_PREFIX=/usr \
     && ninja -C build \
     && DESTDIR=/installed cmake --install build --strip
 
@@ -16,15 +16,15 @@ LABEL org.opencontainers.image.title="ergon" \
       org.opencontainers.image.version="${VERSION}"
 
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends libyaml-0-2 libevent-core-2.1-7 libglib2.0-0 libjansson4 libmsgpackc2 \
+    && apt-get install -y --no-install-recommends libyaml-0-2 libevent-core-2.1-7 libglib2.0-0 libjansson4 \
         libsqlite3-0 libssl3 libsystemd0 openssl tzdata zlib1g \
     && rm -rf /var/lib/apt/lists/* /var/cache/apt/*
 COPY --from=build /installed/usr/bin/ /usr/bin/
 COPY docker/ergond.yaml /etc/ergon/ergond.yaml
-COPY --chmod=755 docker/ergon-start /usr/bin/
+COPY --chmod=755 docker/ergon-start scripts/certificate.sh /usr/lib/ergon/
 
-# /data holds certificate, key, tokens, kept tasks and the Unix socket: the only place that is written to. Modules are read from
-# /modules.
+# /data holds certificate, key, tokens, submitted tasks and the Unix socket: the server writes nowhere else. It loads modules
+# from /modules.
 RUN install -d -o 10001 -g 10001 -m 700 /data && install -d /modules
 VOLUME /data
 USER 10001:10001
@@ -33,4 +33,4 @@ ENV ERGON_URL=unix:///data/ergond.sock
 EXPOSE 7466 7467
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=2s --start-period=2s --retries=3 CMD ["ergon", "ping", "-q"]
-ENTRYPOINT ["ergon-start"]
+ENTRYPOINT ["/usr/lib/ergon/ergon-start"]
