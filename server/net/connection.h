@@ -42,7 +42,6 @@ struct conn_mode {
 
 struct conn_mode *conn_mode(struct connection *c);
 uint64_t conn_id(const struct connection *c); /* unique in this process; in logs and traces */
-struct net_loop *conn_loop(const struct connection *c);
 void **
 conn_user(struct connection *c); /* one pointer for the port: head of its list of calls in flight */
 
@@ -50,7 +49,8 @@ conn_user(struct connection *c); /* one pointer for the port: head of its list o
  * reference is taken. */
 const struct principal *conn_principal(const struct connection *c);
 void conn_set_principal(struct connection *c, const struct principal *p);
-bool conn_auth_required(const struct connection *c); /* a rule of its listener */
+const struct token_table *conn_tokens(const struct connection *c); /* NULL: none is configured */
+bool conn_auth_required(const struct connection *c);               /* a rule of its listener */
 /* Counts a failed authentication; after the configured number the connection is closed (logged) and
  * false returned. */
 bool conn_auth_failed(struct connection *c);

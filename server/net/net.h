@@ -11,6 +11,7 @@
 
 #include "proto/scanner.h"
 #include "server/net/connection.h"
+#include "server/net/stream/tls.h"
 
 struct net_loop;
 struct acceptor;
@@ -45,9 +46,6 @@ struct net_loop_stats { /* relaxed: figures, not logic */
 struct net_loop *net_loop_new(const struct net_loop_options *options); /* NULL and errno */
 void net_loop_free(struct net_loop *l); /* closes what it still holds */
 void net_loop_stats(const struct net_loop *l, struct net_loop_stats *out); /* any thread */
-void *net_loop_arg(const struct net_loop *l);                              /* port.arg */
-const struct token_table *
-net_loop_tokens(const struct net_loop *l); /* loop's thread; may be NULL */
 
 /* One listener and its rules.  Strings are borrowed during acceptor_listen() only. */
 enum listener_auth {
@@ -55,14 +53,6 @@ enum listener_auth {
     LISTENER_AUTH_TOKEN, /* server.auth before anything else (but ping and hello) */
     LISTENER_AUTH_CERT,  /* the client certificate's subject CN is the principal */
     LISTENER_AUTH_PEER   /* Unix socket: the user name of the peer's uid is the principal */
-};
-enum client_cert { CLIENT_CERT_NONE, CLIENT_CERT_OPTIONAL, CLIENT_CERT_REQUIRED };
-
-struct tls_files { /* PEM paths; cert NULL: no TLS */
-    const char *cert, *key, *client_ca;
-    const char *key_password; /* NULL: the key has none; an encrypted one is refused then */
-    enum client_cert client_cert;
-    bool min_tls13;
 };
 
 struct listener_options {

@@ -74,7 +74,7 @@ static void serve_hello(struct rpc_request *rq)
 /* server.auth [token] */
 static void serve_auth(struct rpc_request *rq)
 {
-    const struct token_table *tokens = net_loop_tokens(conn_loop(rq->conn));
+    const struct token_table *tokens = conn_tokens(rq->conn);
     struct reader r;
     struct span token;
     uint32_t count;

@@ -32,8 +32,6 @@ KNOWN = {
     "server": 32,
     "server/jobs": 32,
     "server/jobs/service": 12,
-    "server/net": 14,
-    "server/net/connection": 8,
     "server/rpc": 12,
     "server/runtime": 9,
     "server/store": 3,

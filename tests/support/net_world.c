@@ -60,7 +60,7 @@ struct connection *net_world_connect(struct net_world *w, struct script *k)
         free(slot);
         return NULL;
     }
-    script_open(k, &c->stream);
+    script_open(k, &c->stream, conn_on_event);
     conn_start(c);
     return c;
 }

@@ -170,7 +170,7 @@ struct connection *rpc_world_connect(struct rpc_world *w, struct script *k)
     memcpy(slot->peer, peer, sizeof peer);
     struct connection *c = conn_new(w->net, slot);
     assert_non_null(c);
-    script_open(k, &c->stream);
+    script_open(k, &c->stream, conn_on_event);
     conn_start(c);
     return c;
 }

@@ -21,7 +21,7 @@ static void report(void *arg)
         what |= STREAM_WRITE;
     what &= k->stream->watched;
     if (what != 0)
-        stream_ready(k->stream, what);
+        k->on_event(-1, (short)what, k->stream);
 }
 
 static void report_soon(struct script *k)
@@ -157,8 +157,9 @@ void script_fini(struct script *k)
     munmap(k->out, SCRIPT_ROOM);
 }
 
-void script_open(struct script *k, struct stream *s)
+void script_open(struct script *k, struct stream *s, event_callback_fn on_event)
 {
+    k->on_event = on_event;
     k->stream = s;
     *s = (struct stream){.cls = &script_class, .state = k, .fd = -1};
 }

@@ -8,20 +8,6 @@
 #include "server/net/auth/peer.h"
 #include "base/log.h"
 
-void acceptor_watch(struct acceptor *a, bool watch)
-{
-    for (uint32_t i = 0; i < a->listener_count; i++) {
-        struct listener *l = a->listeners[i];
-        if (l->fd < 0 || l->watched == watch)
-            continue;
-        if (watch)
-            event_add(&l->event, NULL);
-        else
-            event_del(&l->event);
-        l->watched = watch;
-    }
-}
-
 /* Many can be refused in a second: one line tells of all. */
 static void log_refusal(struct acceptor *a, const char *peer, const char *why)
 {
@@ -137,7 +123,7 @@ static void pause_accepting(struct acceptor *a, int code)
               LOG_STR("hint", "raise the limit of open files, or lower limits.connections"));
     a->paused = true;
     a->pause_end = activator_now(a->activator) + ACCEPT_PAUSE;
-    acceptor_watch(a, false);
+    listeners_watch(a, false);
 }
 
 /* Errors that only a pause helps against. */

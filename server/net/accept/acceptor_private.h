@@ -1,4 +1,7 @@
-/* The acceptor from inside: for acceptor*.c and control.c. */
+/* The acceptor from inside, for the files of this room: an active object on the first loop's
+ * activator, which accepts connections, counts them, and gives each to a loop.
+ *
+ * Thread: the acceptor's activator, but for what says "any thread" and for the set-up. */
 #ifndef ERGON_NET_ACCEPTOR_PRIVATE_H
 #define ERGON_NET_ACCEPTOR_PRIVATE_H
 
@@ -20,7 +23,7 @@ enum {
 #define ACCEPT_PAUSE  AO_MS(100) /* when the system has no fd left */
 #define REFUSAL_PAUSE AO_S(1)    /* between two log lines about refused connections */
 
-struct listener {
+struct listener { /* the acceptor's */
     struct acceptor *acceptor;
     struct listener_rules rules;
     struct url url;
@@ -52,7 +55,7 @@ struct command {
 
 struct reload_command {
     struct command command;
-    struct reload *reloads[]; /* one for each loop */
+    struct reload *reloads[]; /* one for each loop; owned until it is done */
 };
 
 struct acceptor {
@@ -83,13 +86,21 @@ struct acceptor {
     _Atomic bool drain_asked, abort_asked;
 };
 
-/* acceptor.c */
-void acceptor_close_listeners(struct acceptor *a);
-/* control.c: does what other threads asked for. */
-void acceptor_handle_commands(struct acceptor *a);
-void acceptor_tell_drained(struct acceptor *a); /* if it is so */
-/* accept.c */
+/* --- listener.c; more of it stands in net.h --- */
+
+void listeners_watch(struct acceptor *a, bool watch); /* hear of new connections, or no more */
+void listeners_close(struct acceptor *a); /* no connection is accepted any more; twice is fine */
+void listeners_free(struct acceptor *a);  /* after all connections, which point to the rules */
+
+/* --- accept.c --- */
+
+/* Accepts what waits, up to the budget; without fds it pauses the acceptor. */
 void accept_some(struct listener *l);
-void acceptor_watch(struct acceptor *a, bool watch);
+
+/* --- control.c; more of it stands in net.h --- */
+
+/* Does what other threads asked for, and frees it. */
+void acceptor_handle_commands(struct acceptor *a);
+void acceptor_tell_drained(struct acceptor *a); /* if it is so, and once */
 
 #endif

@@ -1,12 +1,9 @@
-/* Drain, abort, reload: asked by any thread, done by the acceptor, obeyed by each loop. */
+/* Drain, abort, reload: any thread asks for them, the acceptor does them, and tells each loop. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "server/net/accept/acceptor_private.h"
-#include "server/net/connection/conn_private.h"
 #include "server/net/auth/principal.h"
-#include "server/net/stream/tls.h"
-#include "base/log.h"
 
 /* --- Any thread --- */
 
@@ -32,16 +29,6 @@ void net_abort(struct acceptor *a)
         return;
     a->abort.kind = LOOP_ABORT;
     send_command(a, &a->abort);
-}
-
-void reload_free(struct reload *r)
-{
-    if (r == NULL)
-        return;
-    token_table_unref(r->tokens);
-    for (uint32_t i = 0; i < r->count; i++)
-        tls_context_unref(r->contexts[i].context);
-    free(r);
 }
 
 static void command_free(const struct acceptor *a, struct reload_command *command)
@@ -101,7 +88,7 @@ int net_reload(struct acceptor *a, struct token_table *tokens, char *error, size
 static void stop_accepting(struct acceptor *a)
 {
     a->draining = true;
-    acceptor_close_listeners(a);
+    listeners_close(a);
 }
 
 static void do_drain(struct acceptor *a, const struct command *command)
@@ -150,51 +137,4 @@ void acceptor_tell_drained(struct acceptor *a)
     void (*drained)(void *arg) = a->drained;
     a->drained = NULL;
     drained(a->drained_arg);
-}
-
-/* --- Each loop --- */
-
-static void apply(struct net_loop *l, struct reload *r)
-{
-    token_table_unref(l->tokens);
-    l->tokens = r->tokens;
-    r->tokens = NULL;
-    for (uint32_t i = 0; i < r->count; i++) {
-        struct tls_context **at = &r->contexts[i].rules->contexts[l->index];
-        struct tls_context *old = *at;
-        *at = r->contexts[i].context;
-        r->contexts[i].context = old;
-    }
-    reload_free(r);
-}
-
-static void drain_all(struct net_loop *l)
-{
-    l->draining = true;
-    for (struct connection *c = l->first; c != NULL; c = c->next)
-        conn_drain(c);
-}
-
-static void abort_all(struct net_loop *l)
-{
-    l->draining = true;
-    for (struct connection *c = l->first; c != NULL; c = c->next)
-        conn_abort(c, "server stops");
-}
-
-void loop_handle(struct net_loop *l, struct loop_message *order)
-{
-    switch ((enum loop_message_kind)order->kind) {
-    case LOOP_DRAIN:
-        drain_all(l);
-        break;
-    case LOOP_ABORT:
-        abort_all(l);
-        break;
-    case LOOP_RELOAD:
-        apply(l, ao_of(order, struct reload, message));
-        break;
-    case LOOP_CONNECT:
-        break; /* net_loop.c takes those */
-    }
 }

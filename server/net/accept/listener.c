@@ -1,21 +1,29 @@
-#include "server/net/accept/listener.h"
+/* Listeners: their sockets, made from a URL, their rules and their certificates.  Set-up and
+ * tear-down; one thread. */
+#include "server/net/accept/acceptor_private.h"
 
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "server/net/auth/crypto.h"
+#include "server/net/auth/principal.h"
+
 enum {
     BACKLOG = 4096,   /* the system lowers it to its own limit */
     KEEP_ALIVE = 120, /* seconds of silence before a peer is asked whether it is still there */
     SOCKET_TYPE = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC
 };
+
+/* --- Sockets --- */
 
 static int fail(int fd, char *error, size_t size, const char *what, int code)
 {
@@ -139,8 +147,180 @@ static int open_unix(const struct url *url, uint32_t mode, char *error, size_t s
     return fd;
 }
 
-int listener_open(struct url *url, uint32_t unix_mode, char *error, size_t size)
+/* Binds and listens, non-blocking.  Returns the fd, and *url with the real port; or -1 with a text.
+ * A Unix socket that nobody listens at any more is replaced. */
+static int open_socket(struct url *url, uint32_t unix_mode, char *error, size_t size)
 {
     return url->scheme == URL_UNIX ? open_unix(url, unix_mode, error, size)
                                    : open_tcp(url, error, size);
+}
+
+/* --- Rules and certificates --- */
+
+static const char *copy(const char *text, bool *good)
+{
+    const char *copied = text == NULL ? NULL : strdup(text);
+
+    *good = *good && (copied == NULL) == (text == NULL);
+    return copied;
+}
+
+static bool copy_rules(struct listener *l, const struct listener_options *o)
+{
+    const struct tls_files *f = &o->tls;
+    bool good = true;
+
+    l->limit = o->connections;
+    l->rules.auth = o->auth;
+    l->rules.raw = o->raw;
+    l->rules.idle_timeout = o->idle_timeout;
+    l->rules.methods = copy(o->methods == NULL ? "*" : o->methods, &good);
+    l->files = (struct tls_files){.cert = copy(f->cert, &good),
+                                  .key = copy(f->key, &good),
+                                  .client_ca = copy(f->client_ca, &good),
+                                  .key_password = copy(f->key_password, &good),
+                                  .client_cert = f->client_cert,
+                                  .min_tls13 = f->min_tls13};
+    if (!good || o->auth != LISTENER_AUTH_NONE)
+        return good;
+    l->rules.anybody = principal_new("anybody", l->rules.methods);
+    return l->rules.anybody != NULL;
+}
+
+static int open_contexts(struct listener *l, char *error, size_t size)
+{
+    struct acceptor *a = l->acceptor;
+
+    l->rules.contexts = calloc(a->loop_count, sizeof(struct tls_context *));
+    if (l->rules.contexts == NULL)
+        return snprintf(error, size, "out of memory"), -1;
+    for (uint32_t i = 0; i < a->loop_count; i++) {
+        struct net_loop *loop = a->links[i].loop;
+        if (loop->tls == NULL)
+            loop->tls = tls_loop_new(loop->activator, a->links[0].loop->tls);
+        l->rules.contexts[i] = tls_context_new(loop->tls, &l->files, error, size);
+        if (l->rules.contexts[i] == NULL)
+            return -1;
+    }
+    return 0;
+}
+
+/* --- Their life --- */
+
+static void on_event(evutil_socket_t fd, short what, void *arg)
+{
+    struct listener *l = arg;
+
+    (void)fd;
+    (void)what;
+    l->ready = true;
+    ao_activate(&l->acceptor->ao);
+}
+
+static int open_listener(struct listener *l, const struct listener_options *o, char *error,
+                         size_t size)
+{
+    struct acceptor *a = l->acceptor;
+    const char *wrong = url_parse(o->url, URL_LISTEN, &l->url);
+
+    if (wrong == NULL && l->url.scheme == URL_TLS && o->tls.cert == NULL)
+        wrong = "ergons:// needs a certificate and a key (tls.cert, tls.key)";
+    if (wrong == NULL && a->listener_count == LISTENERS_MAX)
+        wrong = "there are too many listeners";
+    if (wrong == NULL && !copy_rules(l, o))
+        wrong = "out of memory";
+    if (wrong != NULL)
+        return snprintf(error, size, "%s: %s", o->url, wrong), -1;
+    if (l->url.scheme == URL_TLS && open_contexts(l, error, size) != 0)
+        return -1;
+    l->fd = open_socket(&l->url, o->unix_mode, error, size);
+    if (l->fd < 0)
+        return -1;
+    url_text(&l->url, l->text, sizeof l->text);
+    event_assign(&l->event, a->base, l->fd, EV_READ | EV_PERSIST, on_event, l);
+    return 0;
+}
+
+void listeners_watch(struct acceptor *a, bool watch)
+{
+    for (uint32_t i = 0; i < a->listener_count; i++) {
+        struct listener *l = a->listeners[i];
+        if (l->fd < 0 || l->watched == watch)
+            continue;
+        if (watch)
+            event_add(&l->event, NULL);
+        else
+            event_del(&l->event);
+        l->watched = watch;
+    }
+}
+
+uint32_t acceptor_count(const struct acceptor *a)
+{
+    return a->listener_count;
+}
+
+const char *acceptor_url(const struct acceptor *a, uint32_t i)
+{
+    return a->listeners[i]->text;
+}
+
+static void listener_close(struct listener *l)
+{
+    if (l->fd < 0)
+        return;
+    if (l->watched)
+        event_del(&l->event);
+    l->watched = false;
+    close(l->fd);
+    l->fd = -1;
+    if (l->url.scheme == URL_UNIX)
+        unlink(l->url.path);
+}
+
+static void listener_free(struct listener *l)
+{
+    listener_close(l);
+    for (uint32_t i = 0; l->rules.contexts != NULL && i < l->acceptor->loop_count; i++)
+        tls_context_unref(l->rules.contexts[i]);
+    free(l->rules.contexts);
+    principal_unref(l->rules.anybody);
+    free((void *)(uintptr_t)l->rules.methods);
+    free((void *)(uintptr_t)l->files.cert);
+    free((void *)(uintptr_t)l->files.key);
+    free((void *)(uintptr_t)l->files.client_ca);
+    if (l->files.key_password != NULL)
+        crypto_wipe((void *)(uintptr_t)l->files.key_password, strlen(l->files.key_password));
+    free((void *)(uintptr_t)l->files.key_password);
+    free(l);
+}
+
+int acceptor_listen(struct acceptor *a, const struct listener_options *options, char *error,
+                    size_t size)
+{
+    struct listener *l = calloc(1, sizeof *l);
+
+    if (l == NULL)
+        return snprintf(error, size, "out of memory"), -1;
+    l->acceptor = a;
+    l->fd = -1;
+    if (open_listener(l, options, error, size) != 0) {
+        listener_free(l);
+        return -1;
+    }
+    a->listeners[a->listener_count++] = l;
+    listeners_watch(a, true);
+    return 0;
+}
+
+void listeners_close(struct acceptor *a)
+{
+    for (uint32_t i = 0; i < a->listener_count; i++)
+        listener_close(a->listeners[i]);
+}
+
+void listeners_free(struct acceptor *a)
+{
+    for (uint32_t i = 0; i < a->listener_count; i++)
+        listener_free(a->listeners[i]);
 }

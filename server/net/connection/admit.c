@@ -1,19 +1,15 @@
-#include "server/net/connection/admit.h"
-
+/* Who a peer is before it has said a word: by certificate, or by the credentials of its socket. */
 #include <stdio.h>
 
 #include "server/net/connection/conn_private.h"
 #include "server/net/auth/peer.h"
 #include "server/net/auth/principal.h"
-#include "server/net/stream/tls.h"
-#include "base/log.h"
 
 enum { NAME_MAX_BYTES = 256 };
 
 static bool refuse(const struct connection *c, const char *why)
 {
-    log_warn("connection refused", LOG_UINT("conn", conn_id(c)), LOG_STR("peer", conn_peer(c)),
-             LOG_STR("reason", why));
+    CONN_LOG(warn, "connection refused", c, why);
     return false;
 }
 

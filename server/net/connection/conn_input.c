@@ -7,18 +7,18 @@
  * a long one the bytes that its message lacks are read at once, so that none is copied twice. */
 #include "server/net/connection/conn_private.h"
 
+#include <stdio.h>
+
+#include "proto/encoder.h"
 #include "proto/envelope.h"
 #include "proto/reader.h"
-#include "server/net/connection/conn_refuse.h"
-#include "base/log.h"
 
-bool input_allowed(const struct connection *c)
-{
-    const struct net_limits *limits = &c->loop->limits;
-
-    return output_bytes(c) < limits->output_max &&
-           (c->in_flight < limits->in_flight || c->reserve < RESERVE_MESSAGES);
-}
+enum {
+    ERROR_ROOM = 256,     /* bytes of a whole error response */
+    RESERVE_BYTES = 4096, /* read at once while at the limit of calls in flight */
+    DISCARDS_A_STEP = 4,  /* reads of a lingering connection */
+    WIDE_MESSAGES = 16    /* fewer of them in a whole read are large ones */
+};
 
 static void publish_partial_bytes(struct net_loop *l)
 {
@@ -32,6 +32,73 @@ void input_drop(struct connection *c)
     c->partial_whole = false;
     publish_partial_bytes(c->loop);
 }
+
+/* --- Input that is no message --- */
+
+static void answer_error(struct connection *c, struct span msgid, enum ergon_error code,
+                         const char *text)
+{
+    uint8_t *p = conn_reserve(c, ERROR_ROOM);
+
+    if (p == NULL)
+        return;
+    struct error_answer error = {.code = code, .text = span_text(text)};
+    conn_commit(
+        c, enc_error_response(p, ERROR_ROOM, msgid, (enum error_shape)c->mode.error_shape, &error));
+}
+
+/* Its id is readable: answers BAD_REQUEST, and the connection goes on. */
+static void refuse_message(struct connection *c, struct span msgid, const char *why)
+{
+    counter_add(&c->loop->counters.protocol_errors, 1);
+    answer_error(c, msgid, ERGON_E_BAD_REQUEST, why);
+}
+
+/* Nobody could match an answer: closes, with a log line.  `why` is constant. */
+static void refuse_connection(struct connection *c, const char *why)
+{
+    counter_add(&c->loop->counters.protocol_errors, 1);
+    conn_close(c, why);
+}
+
+/* The id of a request of which only the front is there. */
+static bool request_head(struct span bytes, struct span *msgid)
+{
+    struct reader r = reader_of(bytes);
+    uint32_t count;
+    uint64_t type;
+    uint64_t id;
+
+    if (!read_array(&r, &count) || count != 4 || !read_uint(&r, &type) || type != 0)
+        return false;
+    const uint8_t *at = r.at;
+    if (!read_uint(&r, &id))
+        return false;
+    *msgid = span_of(at, (size_t)(r.at - at));
+    return true;
+}
+
+/* The scanner has refused what starts at `bytes`: answers TOO_LARGE when the head of a request is
+ * readable, and closes. */
+static void refuse_input(struct connection *c, enum scan_verdict verdict, struct span bytes)
+{
+    const struct scan_limits *limits = &c->loop->limits.scan;
+    char text[96];
+    struct span msgid;
+
+    if (verdict != SCAN_MALFORMED && request_head(bytes, &msgid)) {
+        if (verdict == SCAN_TOO_DEEP)
+            snprintf(text, sizeof text, "the message nests deeper than %u levels; send it flatter",
+                     limits->depth_max);
+        else
+            snprintf(text, sizeof text, "the message is longer than %u bytes; send it in parts",
+                     limits->message_max);
+        answer_error(c, msgid, ERGON_E_TOO_LARGE, text);
+    }
+    refuse_connection(c, scan_verdict_text(verdict));
+}
+
+/* --- Whole messages --- */
 
 static void hand_over(struct connection *c, const struct envelope *e)
 {
@@ -73,7 +140,7 @@ static size_t take_messages(struct connection *c, struct span bytes, struct scan
 
     *end = INPUT_LEFT;
     while (conn_open(c)) {
-        if (at == bytes.len || count == MESSAGES_A_STEP || !input_allowed(c)) {
+        if (at == bytes.len || count == MESSAGES_A_STEP || !conn_may_read(c)) {
             *end = at == bytes.len            ? INPUT_REST
                    : count == MESSAGES_A_STEP ? INPUT_MORE
                                               : INPUT_STOPPED;
@@ -116,13 +183,6 @@ static void keep_within_budget(struct net_loop *l)
     input_drop(c);
 }
 
-static void out_of_memory(struct connection *c)
-{
-    log_error("connection closed", LOG_UINT("conn", conn_id(c)), LOG_STR("peer", conn_peer(c)),
-              LOG_STR("reason", "out of memory"));
-    conn_enter(c, CONN_CLOSED, "out of memory");
-}
-
 static enum input_end run_partial(struct connection *c)
 {
     enum input_end end;
@@ -148,7 +208,7 @@ static enum input_end run_scratch(struct connection *c, struct span bytes)
     c->partial =
         partial_new(&l->partials, c, span_of(bytes.at + used, bytes.len - used), &l->scanner);
     if (c->partial == NULL) {
-        out_of_memory(c);
+        conn_out_of_memory(c);
         return INPUT_LEFT;
     }
     c->partial_whole = end != INPUT_REST;
@@ -176,7 +236,7 @@ static enum input_end append_and_run(struct connection *c, struct span bytes)
     struct partial_input *h = partial_append(&c->loop->partials, c->partial, bytes);
 
     if (h == NULL) {
-        out_of_memory(c);
+        conn_out_of_memory(c);
         return INPUT_LEFT;
     }
     c->partial = h;
@@ -262,7 +322,7 @@ static enum input_end read_longer(struct connection *c, size_t size)
     enum input_end end;
 
     if (h == NULL) {
-        out_of_memory(c);
+        conn_out_of_memory(c);
         return INPUT_LEFT;
     }
     c->partial = h;
@@ -305,7 +365,7 @@ enum input_end input_run(struct connection *c)
     }
     if (!(c->ready & STREAM_READ))
         return INPUT_REST;
-    if (!input_allowed(c))
+    if (!conn_may_read(c))
         return INPUT_STOPPED;
     return read_and_run(c);
 }

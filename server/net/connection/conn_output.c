@@ -1,8 +1,12 @@
 /* From answers to bytes: all that was committed in a round goes out at its end, in one write. */
 #include "server/net/connection/conn_private.h"
 
-#include "base/log.h"
 #include "server/runtime/trace.h"
+
+enum {
+    WRITES_A_ROUND = 8, /* system calls of one connection in a flush */
+    PARTS_A_WRITE = 64  /* iovecs of one system call */
+};
 
 void output_wanted(struct connection *c)
 {
@@ -20,21 +24,13 @@ void output_wanted(struct connection *c)
     loop_arm(l);
 }
 
-/* At once: behind an answer that is missing or cut off, nothing may follow. */
-static void out_of_memory(struct connection *c)
-{
-    log_error("connection closed", LOG_UINT("conn", conn_id(c)), LOG_STR("peer", conn_peer(c)),
-              LOG_STR("reason", "out of memory"));
-    conn_abort(c, "out of memory");
-}
-
 uint8_t *conn_reserve(struct connection *c, size_t room)
 {
     if (!conn_answerable(c))
         return NULL;
     uint8_t *p = chunk_reserve(&c->out, &c->loop->pool, room);
     if (p == NULL)
-        out_of_memory(c);
+        conn_out_of_memory(c);
     return p;
 }
 
@@ -53,7 +49,7 @@ void conn_send_block(struct connection *c, void *block, struct span bytes,
         output_wanted(c);
     } else {
         release(block);
-        out_of_memory(c);
+        conn_out_of_memory(c);
     }
 }
 
@@ -89,7 +85,7 @@ static bool write_some(struct connection *c)
         TRACE(c->loop->activator, "conn", conn_id(c), "wrote %zd bytes, %lu left", n,
               (unsigned long)c->out.bytes);
     }
-    return output_pending(c);
+    return output_bytes(c) > 0;
 }
 
 void output_flush(struct connection *c)
@@ -97,12 +93,12 @@ void output_flush(struct connection *c)
     if (c->state == CONN_CLOSED || c->state == CONN_LINGERING)
         return;
     int budget = WRITES_A_ROUND;
-    while (output_pending(c) && budget-- > 0)
+    while (output_bytes(c) > 0 && budget-- > 0)
         if (!write_some(c))
             break;
     if (c->state == CONN_CLOSED)
         return;
-    if (output_pending(c)) {
+    if (output_bytes(c) > 0) {
         /* What stops at the budget goes on when the poller says so, at once. */
         conn_watch(c, c->stream.watched | STREAM_WRITE);
         return;
@@ -111,6 +107,6 @@ void output_flush(struct connection *c)
     if (c->stream.watched & STREAM_WRITE)
         conn_watch(c, c->stream.watched & ~(unsigned)STREAM_WRITE);
     c->ready &= (uint8_t)~STREAM_WRITE;
-    if (c->state != CONN_OPEN || (c->stopped && input_allowed(c)))
+    if (c->state != CONN_OPEN || (c->stopped && conn_may_read(c)))
         conn_kick(c);
 }

@@ -1,7 +1,13 @@
-/* A connection from inside: for server/net/conn*.c and loops, which list them. */
+/* A connection from inside, for the files of this room: its structure, and the functions of each
+ * file for the files above it.  From the bottom up: chunk.c and partial_input.c keep bytes;
+ * conn_state.c, conn_output.c, conn_input.c and admit.c; connection.c, which steps it; net_loop.c.
+ *
+ * Thread: all of it runs on the loop that owns the connection.  Nothing here returns an error but
+ * where it says so; what goes wrong ends in a change of state, by conn_enter(). */
 #ifndef ERGON_NET_CONN_PRIVATE_H
 #define ERGON_NET_CONN_PRIVATE_H
 
+#include "base/log.h"
 #include "server/net/connection/net_loop.h"
 
 /* States of a connection.  X(NAME, "what is true; who leaves it") */
@@ -20,24 +26,16 @@ enum conn_state {
 };
 
 enum {
-    MESSAGES_A_STEP = 256, /* one connection hands over in a step */
-    RESERVE_MESSAGES = 16, /* handed over beyond the limit of calls in flight */
-    RESERVE_BYTES = 4096,  /* read at once while at that limit */
-    WRITES_A_ROUND = 8,    /* system calls of one connection in a flush */
-    PARTS_A_WRITE = 64,    /* iovecs of one system call */
-    DISCARDS_A_STEP = 4,   /* reads of a lingering connection */
-    WIDE_MESSAGES = 16,    /* fewer of them in a whole read are large ones */
-    FLUSH_SOON = 32768     /* bytes; so many answers are written before they leave the caches */
+    HANDSHAKES_A_ROUND = 8, /* of one loop: a handshake costs as much as thousands of messages */
+    MESSAGES_A_STEP = 256,  /* one connection hands over in a step */
+    RESERVE_MESSAGES = 16   /* handed over beyond the limit of calls in flight */
 };
-
-#define FLUSH_TIME  AO_S(5) /* a closed connection whose peer does not read */
-#define LINGER_TIME AO_S(2) /* a closed connection whose peer goes on sending */
 
 struct connection {
     struct ao ao;
 
     struct net_loop *loop;
-    struct partial_input *partial; /* NULL when nothing is kept */
+    struct partial_input *partial; /* input that is kept; NULL: none */
     struct chunk_chain out;
     uint32_t in_flight; /* calls that count */
     uint32_t polls;     /* calls that do not */
@@ -46,55 +44,75 @@ struct connection {
     uint8_t reserve;    /* messages handed over since in_flight reached its limit */
     uint8_t failures;   /* of authentication */
     struct conn_mode mode;
-    bool stopped : 1;       /* input waits for calls in flight or for output */
-    bool drain : 1;         /* hand over what is kept, then DRAINING */
-    bool peer_eof : 1;      /* the peer's FIN was read */
-    bool gone_due : 1;      /* the port has to be told that nobody reads answers any more */
-    bool gone_told : 1;     /* and was */
-    bool dirty : 1;         /* stands in the loop's dirty list */
-    bool dead : 1;          /* stands in the loop's list of the dead */
-    bool partial_whole : 1; /* it may start with a whole message */
+    bool stopped : 1;       /* OPEN: input waits for calls in flight or for output */
+    bool drain : 1;         /* OPEN: hand over what is kept, then DRAINING */
+    bool peer_eof : 1;      /* DRAINING, FLUSHING: the peer's FIN was read */
+    bool gone_due : 1;      /* the port has to hear that nobody reads answers any more */
+    bool gone_reported : 1; /* and has heard it, or never knew the connection */
+    bool dirty : 1;         /* stands in the loop's list of output to write */
+    bool dead : 1;          /* stands in the loop's list of connections to free */
+    bool partial_whole : 1; /* what is kept may start with a whole message */
     bool wide : 1;          /* a whole read brought few messages: read more at once */
     bool single : 1;        /* the last read brought one message: its peer waits for each answer */
 
-    ao_time since; /* last byte in OPEN and DRAINING; else the time of entry */
-    struct connection *next_dirty;
+    ao_time since; /* OPEN, DRAINING: the last byte, or call's end; else: the time of entry */
+    struct connection *next_dirty;  /* of the list that `dirty` or `dead` tells */
     struct connection *prev, *next; /* all of the loop */
     void *user;
-    const struct principal *principal; /* a reference, or NULL */
-    struct conn_slot *slot;
+    const struct principal *principal; /* a reference; NULL: nobody yet */
+    struct conn_slot *slot;            /* owned; goes home when the connection is freed */
     struct stream stream;
 };
-
-/* A new connection in HANDSHAKE, active.  The stream is opened by the caller at
- * conn_stream(c), before conn_start().  NULL without memory: the slot is still the caller's. */
-struct connection *conn_new(struct net_loop *l, struct conn_slot *slot);
-void conn_start(struct connection *c);
-void conn_free(struct connection *c); /* CLOSED; not within its step */
-
-/* The one door for changes of state: checks, traces, does the entry work.  `why` is constant. */
-void conn_enter(struct connection *c, enum conn_state next, const char *why);
-void conn_kick(struct connection *c); /* it has something to do */
-void conn_drain(struct connection *c);
-void conn_abort(struct connection *c, const char *why); /* CLOSED, whatever it is in */
-void conn_drop(struct connection *c); /* the loop ends: closes and frees it, whatever it is in */
-bool conn_watch(struct connection *c, unsigned what);
 
 static inline bool conn_open(const struct connection *c)
 {
     return c->state == CONN_OPEN;
 }
 
+/* An answer would still be written. */
 static inline bool conn_answerable(const struct connection *c)
 {
     return c->state == CONN_OPEN || c->state == CONN_DRAINING;
 }
 
-/* conn_time.c */
-ao_time conn_time_limit(const struct connection *c); /* ns in this state; 0: none */
-void conn_check_time(struct connection *c);          /* may enter CLOSED */
+/* Bytes that wait to be written. */
+static inline uint64_t output_bytes(const struct connection *c)
+{
+    return c->out.bytes + c->stream.backlog;
+}
 
-/* conn_input.c */
+/* No limit stops input. */
+static inline bool conn_may_read(const struct connection *c)
+{
+    const struct net_limits *limits = &c->loop->limits;
+
+    return output_bytes(c) < limits->output_max &&
+           (c->in_flight < limits->in_flight || c->reserve < RESERVE_MESSAGES);
+}
+
+#define CONN_LOG(level, event, c, why)                                                             \
+    log_##level((event), LOG_UINT("conn", conn_id(c)), LOG_STR("peer", conn_peer(c)),              \
+                LOG_STR("reason", (why)))
+
+/* --- conn_state.c --- */
+
+/* The one function that changes the state: checks, traces, does the entry work.  `why` is constant,
+ * here and below. */
+void conn_enter(struct connection *c, enum conn_state next, const char *why);
+void conn_kick(struct connection *c);                   /* it has something to do: it is stepped */
+void conn_abort(struct connection *c, const char *why); /* CLOSED, whatever state it is in */
+/* Logged, and CLOSED at once: behind an answer that is missing or cut off, nothing may follow. */
+void conn_out_of_memory(struct connection *c);
+/* What the connection wants to hear of its stream.  False without memory: it is CLOSED. */
+bool conn_watch(struct connection *c, unsigned what);
+
+/* --- conn_output.c --- */
+
+void output_wanted(struct connection *c); /* output_flush() at this round's end */
+void output_flush(struct connection *c);  /* writes what it can; may enter CLOSED */
+
+/* --- conn_input.c --- */
+
 enum input_end {
     INPUT_REST,    /* nothing to do before the stream is readable */
     INPUT_MORE,    /* a budget was used up: go on in the next round */
@@ -105,21 +123,27 @@ enum input_end {
 enum input_end input_run(struct connection *c);
 /* Only what is kept already; for a connection that is to drain. */
 enum input_end input_run_partial(struct connection *c);
-bool input_allowed(const struct connection *c);
-void input_drop(struct connection *c);
-void input_discard(struct connection *c); /* for LINGERING */
+void input_drop(struct connection *c);    /* what is kept, if anything */
+void input_discard(struct connection *c); /* for LINGERING: reads, and throws away */
 
-/* conn_output.c */
-void output_wanted(struct connection *c); /* output_flush() at this round's end */
-void output_flush(struct connection *c);  /* writes what it can; may enter CLOSED */
-static inline uint64_t output_bytes(const struct connection *c)
-{
-    return c->out.bytes + c->stream.backlog;
-}
+/* --- admit.c --- */
 
-static inline bool output_pending(const struct connection *c)
-{
-    return output_bytes(c) != 0;
-}
+/* After the handshake.  Sets the connection's principal by the rules of its listener: certificate
+ * or credentials of the socket.  False (logged): the peer must not be served, by reason of an
+ * unusable certificate, a system that does not say who the peer is, or no memory. */
+bool admit_peer(struct connection *c);
+
+/* --- connection.c --- */
+
+/* A new connection in HANDSHAKE, which owns the slot.  The caller opens c->stream, with
+ * conn_on_event() and `stream` for its callback, and then calls conn_start().  NULL without memory:
+ * the slot is still the caller's. */
+struct connection *conn_new(struct net_loop *l, struct conn_slot *slot);
+void conn_start(struct connection *c);
+void conn_on_event(int fd, short what, void *stream);
+void conn_drain(struct connection *c); /* answers what has come, then closes */
+void conn_free(struct connection *c);  /* CLOSED; not within its step */
+/* The loop ends: closes and frees it, whatever state it is in. */
+void conn_drop(struct connection *c);
 
 #endif

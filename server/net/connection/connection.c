@@ -1,169 +1,86 @@
-/* The life of a connection.
- *
- * Happy path: HANDSHAKE -> OPEN -> (peer's FIN) DRAINING -> (last answer written) CLOSED -> freed.
- * The server's drain: OPEN -> DRAINING -> (last answer written) LINGERING -> (peer's FIN) CLOSED.
- * Closed by us (malformed input, conn_close): OPEN -> FLUSHING -> LINGERING -> CLOSED.
- * Reset, write error, idle for too long, abort: any state -> CLOSED.
- *
- * Lingering is there because closing a socket that still has unread input sends a reset, and a
- * reset can overtake the last answers on their way to the peer. */
+/* The life of a connection: what each step does in each state (the states stand in conn_state.c),
+ * and how long it may stay there. */
 #include "server/net/connection/conn_private.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "server/net/connection/admit.h"
 #include "server/net/auth/principal.h"
-#include "base/log.h"
 #include "server/runtime/trace.h"
 
-static enum ao_verdict conn_step(struct ao *self);
+enum { FLUSH_SOON = 32768 }; /* bytes; so many answers are written before they leave the caches */
 
-static const struct ao_class conn_class = {.name = "connection", .step = conn_step};
+#define FLUSH_TIME  AO_S(5) /* a closed connection whose peer does not read */
+#define LINGER_TIME AO_S(2) /* a closed connection whose peer goes on sending */
 
-static const char *state_name(enum conn_state s)
+/* --- Time --- */
+
+static ao_time idle_limit(const struct connection *c)
 {
-    static const char *const names[] = {
-#define X(name, text) [CONN_##name] = #name,
-        CONN_STATES(X)
-#undef X
-    };
-    return names[s];
+    ao_time own = c->slot->rules->idle_timeout;
+
+    if (own == 0)
+        return c->loop->limits.idle_timeout;
+    return own == AO_NEVER ? 0 : own;
 }
 
-struct connection *conn_new(struct net_loop *l, struct conn_slot *slot)
+/* Of this state; 0: none. */
+static ao_time time_limit(const struct connection *c)
 {
-    struct connection *c = calloc(1, sizeof *c);
-
-    if (c == NULL)
-        return NULL;
-    ao_init(&c->ao, &conn_class, l->activator);
-    c->loop = l;
-    c->slot = slot;
-    c->mode.raw = slot->rules->raw;
-    if (slot->rules->anybody != NULL)
-        c->principal = principal_ref(slot->rules->anybody);
-    c->since = activator_now(l->activator);
-    c->next = l->first;
-    if (l->first != NULL)
-        l->first->prev = c;
-    l->first = c;
-    counter_add(&l->counters.connections, 1);
-    counter_add(&l->counters.accepted, 1);
-    return c;
+    switch ((enum conn_state)c->state) {
+    case CONN_HANDSHAKE:
+        return c->loop->limits.handshake_timeout;
+    case CONN_OPEN:
+    case CONN_DRAINING:
+        return idle_limit(c);
+    case CONN_FLUSHING:
+        return FLUSH_TIME;
+    case CONN_LINGERING:
+        return LINGER_TIME;
+    case CONN_CLOSED:
+        return 0;
+    }
+    __builtin_unreachable();
 }
 
-void conn_start(struct connection *c)
+static const char *time_out_text(const struct connection *c)
 {
-    ao_activate(&c->ao);
+    return c->state == CONN_HANDSHAKE  ? "handshake took too long"
+           : c->state == CONN_FLUSHING ? "peer does not read"
+           : conn_answerable(c)        ? "idle for too long"
+                                       : "peer does not close";
 }
 
-void conn_free(struct connection *c)
+static void time_out(struct connection *c)
 {
-    struct net_loop *l = c->loop;
+    const char *why = time_out_text(c);
 
-    TRACE(l->activator, "conn", conn_id(c), "freed");
-    if (c->prev != NULL)
-        c->prev->next = c->next;
-    else
-        l->first = c->next;
-    if (c->next != NULL)
-        c->next->prev = c->prev;
-    if (ao_state(&c->ao) != AO_STATE_INACTIVE)
-        ao_deactivate(&c->ao);
-    input_drop(c);
-    principal_unref(c->principal);
-    loop_return_slot(l, c->slot);
-    ao_fini(&c->ao);
-    free(c);
+    CONN_LOG(info, "connection closed", c, why);
+    conn_abort(c, why);
 }
 
-/* --- State changes --- */
-
-static bool legal(enum conn_state from, enum conn_state to)
+static bool timed_out(struct connection *c)
 {
-#define TO(state) (1u << CONN_##state)
-    static const unsigned moves[] = {
-        [CONN_HANDSHAKE] = TO(OPEN) | TO(CLOSED),
-        [CONN_OPEN] = TO(DRAINING) | TO(FLUSHING) | TO(CLOSED),
-        [CONN_DRAINING] = TO(FLUSHING) | TO(LINGERING) | TO(CLOSED),
-        [CONN_FLUSHING] = TO(LINGERING) | TO(CLOSED),
-        [CONN_LINGERING] = TO(CLOSED),
-        [CONN_CLOSED] = 0,
-    };
-#undef TO
-    return (moves[from] & (1u << to)) != 0;
-}
+    ao_time limit = time_limit(c);
 
-static void trace_move(const struct connection *c, enum conn_state next, const char *why)
-{
-    uint32_t calls = c->in_flight + c->polls;
-
-    if (calls == 0)
-        TRACE(c->loop->activator, "conn", conn_id(c), "%s -> %s (%s)", state_name(c->state),
-              state_name(next), why);
-    else
-        TRACE(c->loop->activator, "conn", conn_id(c), "%s -> %s (%s, %u in flight)",
-              state_name(c->state), state_name(next), why, calls);
-}
-
-static void enter_closed(struct connection *c)
-{
-    struct net_loop *l = c->loop;
-
-    c->stream.cls->close(&c->stream);
-    c->stream.backlog = 0;
-    c->ready = 0;
-    chunk_drop_all(&c->out, &l->pool);
-    counter_add(&l->counters.connections, (uint64_t)-1);
-    counter_add(&l->counters.closed, 1);
-}
-
-void conn_enter(struct connection *c, enum conn_state next, const char *why)
-{
-    assert(legal(c->state, next));
-    trace_move(c, next, why);
-    c->gone_due = next > CONN_DRAINING;
-    if (c->state == CONN_HANDSHAKE)
-        c->gone_told = next != CONN_OPEN; /* the port never saw it */
-    c->state = (uint8_t)next;
-    c->stopped = false;
-    c->since = activator_now(c->loop->activator);
-    if (next == CONN_LINGERING)
-        c->stream.cls->shut(&c->stream);
-    else if (next == CONN_CLOSED)
-        enter_closed(c);
-    conn_kick(c);
-}
-
-void conn_kick(struct connection *c)
-{
-    if (c->loop->closing)
-        return;
-    if (ao_state(&c->ao) == AO_STATE_SLEEPING)
-        ao_wake(&c->ao);
-    else
-        ao_activate(&c->ao);
-}
-
-bool conn_watch(struct connection *c, unsigned what)
-{
-    if (c->stream.cls->watch(&c->stream, what))
-        return true;
-    conn_enter(c, CONN_CLOSED, "out of memory");
-    return false;
+    if (limit == 0)
+        return false;
+    ao_time now = activator_now(c->loop->activator);
+    if (conn_answerable(c) && c->in_flight + c->polls > 0)
+        c->since = now;
+    return now - c->since >= limit;
 }
 
 /* The stream's callback, from within the poll: the work is done in the next step.  Level-triggered:
  * a stopped connection must not hear of the same bytes in every round. */
-void stream_ready(struct stream *s, unsigned what)
+void conn_on_event(int fd, short what, void *stream)
 {
-    struct connection *c = ao_of(s, struct connection, stream);
+    struct connection *c = ao_of(stream, struct connection, stream);
 
-    c->ready |= (uint8_t)what;
+    (void)fd;
+    c->ready |= (uint8_t)(what & (STREAM_READ | STREAM_WRITE));
     if (c->stopped && what == STREAM_READ)
-        conn_watch(c, s->watched & ~(unsigned)STREAM_READ);
+        conn_watch(c, c->stream.watched & ~(unsigned)STREAM_READ);
     else
         conn_kick(c);
 }
@@ -175,7 +92,7 @@ static enum ao_verdict rest_until(struct connection *c, unsigned what)
 {
     if (!conn_watch(c, what))
         return AO_AGAIN;
-    ao_time limit = conn_time_limit(c);
+    ao_time limit = time_limit(c);
     if (limit == 0)
         return AO_DONE;
     ao_sleep_until(&c->ao, c->since + limit);
@@ -197,8 +114,7 @@ static void handshake_failed(struct connection *c, int result)
 
     if (result == STREAM_ERROR)
         c->stream.cls->explain(&c->stream, text, sizeof text);
-    log_info("handshake failed", LOG_UINT("conn", conn_id(c)), LOG_STR("peer", conn_peer(c)),
-             LOG_STR("reason", text));
+    CONN_LOG(info, "handshake failed", c, text);
     conn_enter(c, CONN_CLOSED, "handshake failed");
 }
 
@@ -284,7 +200,7 @@ static enum ao_verdict in_draining(struct connection *c)
         output_flush(c);
     if (c->state != CONN_DRAINING)
         return AO_AGAIN;
-    if (c->in_flight + c->polls > 0 || output_pending(c))
+    if (c->in_flight + c->polls > 0 || output_bytes(c) > 0)
         return rest(c);
     conn_enter(c, c->peer_eof ? CONN_CLOSED : CONN_LINGERING, "all answered");
     return AO_AGAIN;
@@ -296,7 +212,7 @@ static enum ao_verdict in_flushing(struct connection *c)
         output_flush(c);
     if (c->state != CONN_FLUSHING)
         return AO_AGAIN;
-    if (output_pending(c))
+    if (output_bytes(c) > 0)
         return rest(c);
     conn_enter(c, c->peer_eof ? CONN_CLOSED : CONN_LINGERING, "all written");
     return AO_AGAIN;
@@ -308,12 +224,22 @@ static enum ao_verdict in_lingering(struct connection *c)
     return c->state == CONN_LINGERING ? rest(c) : AO_AGAIN;
 }
 
+/* At the end of this round. */
+static void free_later(struct connection *c)
+{
+    struct net_loop *l = c->loop;
+
+    assert(!c->dirty); /* the link serves both lists */
+    c->dead = true;
+    c->next_dirty = l->dead;
+    l->dead = c;
+    loop_arm(l);
+}
+
 static enum ao_verdict in_closed(struct connection *c)
 {
-    if (c->gone_told && c->in_flight + c->polls == 0 && !c->dead) {
-        c->dead = true;
-        loop_free_later(c->loop, c);
-    }
+    if (c->gone_reported && c->in_flight + c->polls == 0 && !c->dead)
+        free_later(c);
     return AO_DONE;
 }
 
@@ -336,9 +262,9 @@ static enum ao_verdict step_by_state(struct connection *c)
     __builtin_unreachable();
 }
 
-static void tell_gone(struct connection *c)
+static void report_gone(struct connection *c)
 {
-    c->gone_told = true;
+    c->gone_reported = true;
     c->loop->port.gone(c->loop->port.arg, c);
 }
 
@@ -346,18 +272,68 @@ static enum ao_verdict conn_step(struct ao *self)
 {
     struct connection *c = ao_of(self, struct connection, ao);
 
-    conn_check_time(c);
+    if (timed_out(c))
+        time_out(c);
     enum ao_verdict verdict = step_by_state(c);
     if (c->state != CONN_OPEN && c->partial != NULL)
         input_drop(c); /* here, since a port may close the connection while it reads a message */
-    if (c->gone_due && !c->gone_told) {
-        tell_gone(c);
+    if (c->gone_due && !c->gone_reported) {
+        report_gone(c);
         verdict = AO_AGAIN;
     }
     return verdict;
 }
 
 /* --- For the loop --- */
+
+static const struct ao_class conn_class = {.name = "connection", .step = conn_step};
+
+struct connection *conn_new(struct net_loop *l, struct conn_slot *slot)
+{
+    struct connection *c = calloc(1, sizeof *c);
+
+    if (c == NULL)
+        return NULL;
+    ao_init(&c->ao, &conn_class, l->activator);
+    c->loop = l;
+    c->slot = slot;
+    c->mode.raw = slot->rules->raw;
+    if (slot->rules->anybody != NULL)
+        c->principal = principal_ref(slot->rules->anybody);
+    c->since = activator_now(l->activator);
+    c->next = l->first;
+    if (l->first != NULL)
+        l->first->prev = c;
+    l->first = c;
+    counter_add(&l->counters.connections, 1);
+    counter_add(&l->counters.accepted, 1);
+    return c;
+}
+
+void conn_start(struct connection *c)
+{
+    ao_activate(&c->ao);
+}
+
+void conn_free(struct connection *c)
+{
+    struct net_loop *l = c->loop;
+
+    TRACE(l->activator, "conn", conn_id(c), "freed");
+    if (c->prev != NULL)
+        c->prev->next = c->next;
+    else
+        l->first = c->next;
+    if (c->next != NULL)
+        c->next->prev = c->prev;
+    if (ao_state(&c->ao) != AO_STATE_INACTIVE)
+        ao_deactivate(&c->ao);
+    input_drop(c);
+    principal_unref(c->principal);
+    conn_slot_return(c->slot, l->to_acceptor);
+    ao_fini(&c->ao);
+    free(c);
+}
 
 void conn_drain(struct connection *c)
 {
@@ -368,16 +344,10 @@ void conn_drain(struct connection *c)
         conn_kick(c);
 }
 
-void conn_abort(struct connection *c, const char *why)
-{
-    if (c->state != CONN_CLOSED)
-        conn_enter(c, CONN_CLOSED, why);
-}
-
 void conn_drop(struct connection *c)
 {
     conn_abort(c, "server ends");
-    if (c->gone_due && !c->gone_told)
-        tell_gone(c);
+    if (c->gone_due && !c->gone_reported)
+        report_gone(c);
     conn_free(c);
 }

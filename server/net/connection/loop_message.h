@@ -1,8 +1,9 @@
-/* What travels between the acceptor and the loops: slots of connections, and orders.
+/* What travels between the acceptor and the loops: slots of connections, and what the loops are to
+ * do.
  *
- * A slot is made by the acceptor for each connection, goes to a loop, stays with the connection
- * while its socket is open, and comes home when that is closed: there the acceptor counts down.
- * So all counts have one owner. */
+ * The acceptor makes a slot for each connection.  It goes to a loop, stays with the connection
+ * while its socket is open, and comes home when that is closed: there the acceptor counts down.  So
+ * all counts have one owner. */
 #ifndef ERGON_NET_LOOP_MESSAGE_H
 #define ERGON_NET_LOOP_MESSAGE_H
 
@@ -29,10 +30,11 @@ enum loop_message_kind { LOOP_CONNECT, LOOP_DRAIN, LOOP_ABORT, LOOP_RELOAD };
 struct loop_message {
     struct lane_item item;
     uint8_t kind;  /* enum loop_message_kind */
-    uint16_t loop; /* of a slot: index of the loop that it was given to */
-    int fd;        /* of a slot: until the connection takes it over; then -1 */
+    uint16_t loop; /* LOOP_CONNECT: index of the loop that it was given to */
+    int fd;        /* LOOP_CONNECT: until the connection takes it over; then -1 */
 };
 
+/* LOOP_CONNECT.  Owned by whoever holds it: acceptor, lane, connection. */
 struct conn_slot {
     struct loop_message message;
     uint64_t id; /* of the connection */
@@ -41,16 +43,25 @@ struct conn_slot {
     char peer[];                   /* address as text */
 };
 
-/* New rules for one loop: applied and freed there. */
+/* Its connection is gone: it goes home by the lane (NULL: it is freed).  Loop's thread. */
+void conn_slot_return(struct conn_slot *slot, struct lane *to_acceptor);
+
+/* LOOP_RELOAD: new secrets for one loop; applied and freed there. */
 struct reload {
     struct loop_message message;
-    struct token_table *tokens; /* a reference */
+    struct token_table *tokens; /* a reference; NULL: none */
     uint32_t count;             /* of contexts */
     struct {
         const struct listener_rules *rules;
-        struct tls_context *context; /* a new one for this loop */
+        struct tls_context *context; /* a new one for this loop; a reference */
     } contexts[];
 };
+
+/* Any thread. */
 void reload_free(struct reload *r); /* NULL is fine */
+
+/* Takes all messages out of a lane and frees those that own themselves: slots, with their sockets,
+ * and reloads.  When no loop runs any more. */
+void loop_messages_drop(struct lane *lane);
 
 #endif

@@ -1,17 +1,13 @@
-#include "server/net/connection/net_loop.h"
-
-#include <assert.h>
+/* The connections of one loop together: made when their slots come, written to and freed at a
+ * round's end; and what else the acceptor says to all of them. */
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "server/net/connection/conn_private.h"
 #include "server/net/auth/principal.h"
 #include "server/net/stream/tls.h"
-#include "base/log.h"
 
-static enum ao_verdict intake_step(struct ao *self);
-
-static const struct ao_class intake_class = {.name = "intake", .step = intake_step};
+enum { LOOP_MESSAGES_A_STEP = 64 };
 
 /* --- The end of a round --- */
 
@@ -45,34 +41,13 @@ static void at_round_end(struct round_hook *hook)
     free_dead(l);
 }
 
-void loop_arm(struct net_loop *l)
-{
-    activator_at_round_end(l->activator, &l->hook);
-}
-
-void loop_free_later(struct net_loop *l, struct connection *c)
-{
-    assert(!c->dirty); /* the link serves both lists */
-    c->next_dirty = l->dead;
-    l->dead = c;
-    loop_arm(l);
-}
-
-/* --- Parcels --- */
-
-void loop_return_slot(struct net_loop *l, struct conn_slot *slot)
-{
-    if (l->home == NULL || l->closing)
-        free(slot);
-    else
-        lane_push(l->home, &slot->message.item);
-}
+/* --- Messages of the acceptor --- */
 
 static void refuse_slot(struct net_loop *l, struct conn_slot *slot)
 {
     close(slot->message.fd);
     slot->message.fd = -1;
-    loop_return_slot(l, slot);
+    conn_slot_return(slot, l->to_acceptor);
 }
 
 static void take_slot(struct net_loop *l, struct conn_slot *slot)
@@ -83,17 +58,61 @@ static void take_slot(struct net_loop *l, struct conn_slot *slot)
         refuse_slot(l, slot);
         return;
     }
-    if (slot->rules->contexts == NULL) {
-        stream_plain_open(&c->stream, slot->message.fd, l->base);
-    } else if (!tls_open(&c->stream, l->tls, slot->rules->contexts[l->index], slot->message.fd,
-                         l->base)) {
-        log_error("connection refused", LOG_STR("peer", slot->peer),
-                  LOG_STR("reason", "out of memory"));
-        stream_plain_open(&c->stream, slot->message.fd, l->base);
-        conn_abort(c, "out of memory");
-    }
+    struct tls_context **contexts = slot->rules->contexts;
+    bool tls = contexts != NULL &&
+               tls_open(&c->stream, contexts[l->index], slot->message.fd, l->base, conn_on_event);
+    if (!tls)
+        stream_plain_open(&c->stream, slot->message.fd, l->base, conn_on_event);
+    if (!tls && contexts != NULL)
+        conn_out_of_memory(c);
     slot->message.fd = -1; /* the stream's now */
     conn_start(c);
+}
+
+static void apply(struct net_loop *l, struct reload *r)
+{
+    token_table_unref(l->tokens);
+    l->tokens = r->tokens;
+    r->tokens = NULL;
+    for (uint32_t i = 0; i < r->count; i++) {
+        struct tls_context **at = &r->contexts[i].rules->contexts[l->index];
+        struct tls_context *old = *at;
+        *at = r->contexts[i].context;
+        r->contexts[i].context = old;
+    }
+    reload_free(r);
+}
+
+static void drain_all(struct net_loop *l)
+{
+    l->draining = true;
+    for (struct connection *c = l->first; c != NULL; c = c->next)
+        conn_drain(c);
+}
+
+static void abort_all(struct net_loop *l)
+{
+    l->draining = true;
+    for (struct connection *c = l->first; c != NULL; c = c->next)
+        conn_abort(c, "server stops");
+}
+
+void loop_handle(struct net_loop *l, struct loop_message *message)
+{
+    switch ((enum loop_message_kind)message->kind) {
+    case LOOP_CONNECT:
+        take_slot(l, ao_of(message, struct conn_slot, message));
+        break;
+    case LOOP_DRAIN:
+        drain_all(l);
+        break;
+    case LOOP_ABORT:
+        abort_all(l);
+        break;
+    case LOOP_RELOAD:
+        apply(l, ao_of(message, struct reload, message));
+        break;
+    }
 }
 
 static enum ao_verdict intake_step(struct ao *self)
@@ -101,40 +120,16 @@ static enum ao_verdict intake_step(struct ao *self)
     struct net_loop *l = ao_of(self, struct net_loop, intake);
 
     for (int i = 0; i < LOOP_MESSAGES_A_STEP; i++) {
-        struct lane_item *item = lane_take(l->inlet);
+        struct lane_item *item = lane_take(l->from_acceptor);
         if (item == NULL)
             break;
-        struct loop_message *p = ao_of(item, struct loop_message, item);
-        if (p->kind == LOOP_CONNECT)
-            take_slot(l, ao_of(p, struct conn_slot, message));
-        else
-            loop_handle(l, p);
+        loop_handle(l, ao_of(item, struct loop_message, item));
     }
-    lane_release(l->inlet);
-    return lane_ready(l->inlet) ? AO_AGAIN : AO_DONE;
+    lane_release(l->from_acceptor);
+    return lane_ready(l->from_acceptor) ? AO_AGAIN : AO_DONE;
 }
 
-static void loop_message_drop(struct loop_message *p)
-{
-    if (p->kind == LOOP_RELOAD) {
-        reload_free(ao_of(p, struct reload, message));
-    } else if (p->kind == LOOP_CONNECT) {
-        struct conn_slot *slot = ao_of(p, struct conn_slot, message);
-        if (slot->message.fd >= 0)
-            close(slot->message.fd);
-        free(slot);
-    }
-}
-
-void loop_messages_drop(struct lane *lane)
-{
-    for (bool all = false; !all;) {
-        all = lane_flush(lane);
-        for (struct lane_item *item; (item = lane_take(lane)) != NULL;)
-            loop_message_drop(ao_of(item, struct loop_message, item));
-        lane_release(lane);
-    }
-}
+static const struct ao_class intake_class = {.name = "intake", .step = intake_step};
 
 /* --- Set-up and tear-down --- */
 
@@ -162,6 +157,7 @@ struct net_loop *net_loop_new(const struct net_loop_options *options)
 void loop_drop_connections(struct net_loop *l)
 {
     l->closing = true;
+    l->to_acceptor = NULL;
     l->dirty_first = l->dirty_last = l->dead = NULL;
     while (l->first != NULL)
         conn_drop(l->first);
@@ -196,14 +192,4 @@ void net_loop_stats(const struct net_loop *l, struct net_loop_stats *out)
         .protocol_errors = counter_read(&n->protocol_errors),
         .partial_bytes = counter_read(&n->partial_bytes),
     };
-}
-
-void *net_loop_arg(const struct net_loop *l)
-{
-    return l->port.arg;
-}
-
-const struct token_table *net_loop_tokens(const struct net_loop *l)
-{
-    return l->tokens;
 }

@@ -1,24 +1,22 @@
-/* The network of one loop, from inside: for the files of server/net/ only. */
+/* What the connections of one loop share, for the files of server/net/ only.
+ *
+ * Thread: the loop's, but for the counters, which anybody reads. */
 #ifndef ERGON_NET_NET_LOOP_H
 #define ERGON_NET_NET_LOOP_H
 
 #include <stdatomic.h>
 
+#include "base/counter.h"
 #include "server/net/connection/chunk.h"
+#include "server/net/connection/loop_message.h"
 #include "server/net/connection/partial_input.h"
 #include "server/net/net.h"
 #include "server/net/stream/stream.h"
-#include "server/net/connection/loop_message.h"
-#include "base/counter.h"
-
-struct tls_loop; /* server/net/stream/tls.h */
 
 enum {
-    HANDSHAKES_A_ROUND = 8,    /* of one loop: a handshake costs as much as thousands of messages */
-    LOOP_MESSAGES_A_STEP = 64, /* connections and orders that a loop takes in a step */
-    READ_SIZE = 65536,         /* bytes of one read */
-    READ_WIDE = 262144,        /* bytes of one read from a peer that sends large messages */
-    HEADROOM = 4096            /* bytes before the read buffer: a short rest is put there */
+    READ_SIZE = 65536,  /* bytes of one read */
+    READ_WIDE = 262144, /* bytes of one read from a peer that sends large messages */
+    HEADROOM = 4096     /* bytes before the read buffer: a short rest is put there */
 };
 
 /* Written by the loop, read by anybody: each stands alone, so relaxed order is enough. */
@@ -47,27 +45,25 @@ struct net_loop {
     struct scanner scanner; /* of what stands in `scratch` */
     uint8_t *scratch;       /* HEADROOM + READ_WIDE bytes; what is not used takes no memory */
 
-    struct ao intake;   /* takes messages of the acceptor */
-    struct lane *inlet; /* acceptor -> here; the acceptor's; NULL before acceptor_new() */
-    struct lane *home;  /* here -> acceptor; the acceptor's */
+    struct ao intake;           /* takes messages of the acceptor */
+    struct lane *from_acceptor; /* the acceptor's; NULL before acceptor_new() */
+    struct lane *to_acceptor;   /* the same */
 
-    struct tls_loop *tls; /* NULL until a listener with TLS stands */
-    struct token_table *tokens;
+    struct tls_loop *tls;       /* NULL until a listener with TLS stands */
+    struct token_table *tokens; /* a reference; NULL: none */
     struct loop_counters counters;
 };
 
 /* The hook at the end of this round is wanted. */
-void loop_arm(struct net_loop *l);
-/* Frees the connection at the end of this round. */
-void loop_free_later(struct net_loop *l, struct connection *c);
+static inline void loop_arm(struct net_loop *l)
+{
+    activator_at_round_end(l->activator, &l->hook);
+}
+
+/* Does what a message says.  A slot is taken over; LOOP_RELOAD is freed; LOOP_DRAIN and LOOP_ABORT
+ * stay the sender's.  Loop's thread. */
+void loop_handle(struct net_loop *l, struct loop_message *message);
 /* Closes and frees all connections; when no loop runs any more. */
 void loop_drop_connections(struct net_loop *l);
-/* The connection is freed: its slot goes home. */
-void loop_return_slot(struct net_loop *l, struct conn_slot *slot);
-/* Takes the slots and orders out of a lane and drops them; when no loop runs any more. */
-void loop_messages_drop(struct lane *lane);
-
-/* control.c: an order came, which is freed where it is the loop's. */
-void loop_handle(struct net_loop *l, struct loop_message *order);
 
 #endif

@@ -1,7 +1,7 @@
-/* A byte stream behind a small table: plain socket, TLS, or a script in a test.
+/* A byte stream behind a small table: a plain socket, TLS (tls.h), or a script in a test.
  *
- * A stream never blocks.  Thread: the loop's.  A stream is embedded in its connection and must
- * stand still while it is open. */
+ * A stream never blocks.  It is embedded in its owner, a connection, and must stand still while it
+ * is open.  Thread: the owner's loop, for all that stands here. */
 #ifndef ERGON_NET_STREAM_H
 #define ERGON_NET_STREAM_H
 
@@ -14,7 +14,8 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 
-enum stream_ready { STREAM_READ = 1, STREAM_WRITE = 2 };
+/* Bits, the same as the poller's. */
+enum stream_ready { STREAM_READ = EV_READ, STREAM_WRITE = EV_WRITE };
 
 /* What handshake, read and writev return when they do not return a count of bytes. */
 enum stream_result {
@@ -51,24 +52,25 @@ struct stream {
     uint32_t error;  /* errno, or of OpenSSL */
     uint8_t watched; /* bits of enum stream_ready */
     bool more;       /* a read returns something at once, even if the fd is silent */
-    size_t backlog;  /* bytes of the stream's own, not yet sent; a read may add to them.  Watch for
-                        STREAM_WRITE, and then writev(s, NULL, 0) */
-    struct event event; /* of the classes that have an fd */
+    /* Bytes of the stream's own, not yet sent; a read may add to them.  While there are any, the
+     * owner watches for STREAM_WRITE, and then calls writev(s, NULL, 0). */
+    size_t backlog;
+    struct event event; /* of the classes that have an fd; it keeps the owner's callback */
 };
 
-/* Takes the fd over.  `base` is the loop's. */
-void stream_plain_open(struct stream *s, int fd, struct event_base *base);
+/* Opens a plain stream over the fd and takes that over.  `base` is the loop's.  on_event(fd, what,
+ * s) is called from within the poll when watched conditions hold, `what` holds their bits. */
+void stream_plain_open(struct stream *s, int fd, struct event_base *base,
+                       event_callback_fn on_event);
 
-/* The owner's (connection.c): `what` of the watched conditions holds now.  Called from within the
- * poll. */
-void stream_ready(struct stream *s, unsigned what);
+/* --- For classes over an fd: as the functions of the table --- */
 
-/* For classes over an fd. */
-void stream_fd_open(struct stream *s, int fd, struct event_base *base);
+void stream_fd_open(struct stream *s, const struct stream_class *cls, int fd,
+                    struct event_base *base, event_callback_fn on_event);
 bool stream_fd_watch(struct stream *s, unsigned what);
 void stream_fd_shut(struct stream *s);
 void stream_fd_close(struct stream *s);
-ssize_t stream_fd_read(struct stream *s, void *buf, size_t size);
-ssize_t stream_fd_writev(struct stream *s, const struct iovec *parts, int count);
+ssize_t stream_fd_read(struct stream *s, uint8_t *buf, size_t size);
+ssize_t stream_fd_writev(struct stream *s, const struct iovec *parts, int count); /* count > 0 */
 
 #endif

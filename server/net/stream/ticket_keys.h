@@ -4,7 +4,7 @@
  * same time, so they agree without sharing anything, and a key that has gone out of use cannot be
  * computed again.  Tickets are opened with this period's key and the one before.
  *
- * Thread: the owner's. */
+ * Pure but for the randomness of the first key.  Thread: the owner's. */
 #ifndef ERGON_NET_TICKET_KEYS_H
 #define ERGON_NET_TICKET_KEYS_H
 
@@ -27,11 +27,11 @@ struct ticket_keys {
     struct ticket_key now, before;
 };
 
-/* False when OpenSSL fails. */
+/* New keys, by chance.  False when OpenSSL fails. */
 bool ticket_keys_init(struct ticket_keys *k, ao_time now);
-/* Goes on to the period of `now`. */
+/* Goes on to the period of `now`.  False when OpenSSL fails: the keys must not be used then. */
 bool ticket_keys_advance(struct ticket_keys *k, ao_time now);
-/* The key of that name, or NULL. */
+/* The key of that name, for as long as the keys are not advanced; NULL: there is none. */
 const struct ticket_key *ticket_keys_find(const struct ticket_keys *k,
                                           const uint8_t name[static TICKET_NAME_SIZE]);
 

@@ -1,4 +1,4 @@
-/* The TLS stream: OpenSSL over buffers of the loop.
+/* The TLS stream: OpenSSL over buffers of its loop.
  *
  * One read() brings many records, which OpenSSL takes from the loop's `in` through a BIO of ours;
  * what it wants to send gathers in the loop's `out` and goes in one send().  Both are empty between
@@ -12,6 +12,13 @@
 
 #include <openssl/err.h>
 #include <openssl/x509.h>
+
+enum {
+    TLS_IN = 32768,        /* ciphertext of one read() */
+    TLS_GATHER = 16384,    /* plaintext of one record */
+    TLS_WRITE_MAX = 65536, /* plaintext taken by one writev() */
+    TLS_READS = 4          /* read() calls in one call, when records come in pieces */
+};
 
 struct tls_state {
     SSL *ssl;
@@ -88,7 +95,7 @@ static int bio_create(BIO *bio)
     return 1;
 }
 
-BIO_METHOD *tls_bio_method(void)
+static BIO_METHOD *bio_method(void)
 {
     BIO_METHOD *m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "loop");
 
@@ -102,7 +109,7 @@ BIO_METHOD *tls_bio_method(void)
 }
 
 /* OpenSSL wants an empty queue before a call that may fail; to look costs less than to clear. */
-static void forget_errors(void)
+static void clear_errors(void)
 {
     if (ERR_peek_error() != 0)
         ERR_clear_error();
@@ -157,7 +164,7 @@ static int failed(struct stream *s)
     t->established = false;
     if (s->error == 0)
         s->error = code != 0 ? (uint32_t)code : ENOMEM;
-    forget_errors();
+    clear_errors();
     return STREAM_ERROR;
 }
 
@@ -183,7 +190,7 @@ static int tls_handshake(struct stream *s)
 
     t->in = span_of(t->rest.at, t->rest.len); /* of a handshake that ended, but was not sent */
     for (int reads = 0; reads < TLS_READS; reads++) {
-        forget_errors();
+        clear_errors();
         int done = SSL_do_handshake(t->ssl);
         int reason = SSL_get_error(t->ssl, done);
         int sent = send_out(s);
@@ -210,7 +217,7 @@ static int decrypt(struct stream *s, uint8_t *buf, size_t size, size_t *total)
     struct tls_state *t = s->state;
     size_t n;
 
-    forget_errors();
+    clear_errors();
     while (*total < size) {
         if (SSL_read_ex(t->ssl, buf + *total, size - *total, &n) == 1) {
             *total += n;
@@ -285,7 +292,7 @@ static ssize_t tls_writev(struct stream *s, const struct iovec *parts, int count
         return sent;
     while (taken < TLS_WRITE_MAX && (n = gather(t->loop, parts, count, taken)) > 0) {
         size_t done;
-        forget_errors();
+        clear_errors();
         if (SSL_write_ex(t->ssl, t->loop->gather, n, &done) != 1)
             return failed(s);
         taken += done;
@@ -293,22 +300,22 @@ static ssize_t tls_writev(struct stream *s, const struct iovec *parts, int count
     return send_out(s) == STREAM_ERROR ? failed(s) : (ssize_t)taken;
 }
 
-static void say_goodbye(struct stream *s)
+static void send_close_notify(struct stream *s)
 {
     struct tls_state *t = s->state;
 
     if (!t->established || s->error != 0)
         return;
     t->established = false;
-    forget_errors();
+    clear_errors();
     SSL_shutdown(t->ssl);
     send_out(s);
-    forget_errors();
+    clear_errors();
 }
 
 static void tls_shut(struct stream *s)
 {
-    say_goodbye(s);
+    send_close_notify(s);
     stream_fd_shut(s);
 }
 
@@ -316,7 +323,7 @@ static void tls_close(struct stream *s)
 {
     struct tls_state *t = s->state;
 
-    say_goodbye(s);
+    send_close_notify(s);
     t->loop->out.len = 0;
     SSL_free(t->ssl);
     buffer_release(&t->rest);
@@ -331,10 +338,9 @@ static void tls_explain(const struct stream *s, char *buf, size_t size)
     const char *reason = s->error < 4096 ? NULL : ERR_reason_error_string(s->error);
     char text[96];
 
-    if (reason != NULL)
-        snprintf(buf, size, "%s", reason);
-    else
-        snprintf(buf, size, "%s", strerror_r((int)(s->error & 4095), text, sizeof text));
+    if (reason == NULL) /* an errno, as it is or in OpenSSL's wrapping */
+        reason = strerror_r((int)(s->error & 4095), text, sizeof text);
+    snprintf(buf, size, "%s", reason);
 }
 
 static const struct stream_class tls_class = {
@@ -348,17 +354,18 @@ static const struct stream_class tls_class = {
     .explain = tls_explain,
 };
 
-bool tls_open(struct stream *s, struct tls_loop *l, struct tls_context *context, int fd,
-              struct event_base *base)
+bool tls_open(struct stream *s, struct tls_context *context, int fd, struct event_base *base,
+              event_callback_fn on_event)
 {
+    SSL_CTX *ssl_context = tls_context_ssl(context);
     struct tls_state *t = calloc(1, sizeof *t);
 
-    forget_errors();
+    clear_errors();
     if (t == NULL)
         return false;
-    t->loop = l;
-    t->ssl = SSL_new(tls_context_ssl(context));
-    BIO *bio = t->ssl == NULL ? NULL : BIO_new_ex(l->library, l->method);
+    t->loop = SSL_CTX_get_app_data(ssl_context);
+    t->ssl = SSL_new(ssl_context);
+    BIO *bio = t->ssl == NULL ? NULL : BIO_new_ex(t->loop->library, t->loop->method);
     if (bio == NULL) {
         SSL_free(t->ssl);
         free(t);
@@ -367,8 +374,7 @@ bool tls_open(struct stream *s, struct tls_loop *l, struct tls_context *context,
     BIO_set_data(bio, t);
     SSL_set_bio(t->ssl, bio, bio);
     SSL_set_accept_state(t->ssl);
-    stream_fd_open(s, fd, base);
-    s->cls = &tls_class;
+    stream_fd_open(s, &tls_class, fd, base, on_event);
     s->state = t;
     return true;
 }
@@ -392,4 +398,44 @@ enum tls_name tls_peer_name(const struct stream *s, char *buf, size_t size)
         snprintf(buf, size, "%.*s", len, (const char *)text);
     OPENSSL_free(text);
     return usable ? TLS_NAME_FOUND : TLS_NAME_UNUSABLE;
+}
+
+/* --- What the streams of a loop share --- */
+
+struct tls_loop *tls_loop_new(struct activator *activator, const struct tls_loop *first)
+{
+    struct tls_loop *l = calloc(1, sizeof *l);
+
+    if (l == NULL)
+        return NULL;
+    l->activator = activator;
+    l->library = OSSL_LIB_CTX_new();
+    l->ticket_cipher = EVP_CIPHER_fetch(l->library, "AES-256-CBC", NULL);
+    l->method = bio_method();
+    l->in = malloc(TLS_IN);
+    l->gather = malloc(TLS_GATHER);
+    bool keys = true;
+    if (first != NULL)
+        l->keys = first->keys;
+    else
+        keys = ticket_keys_init(&l->keys, activator_now(activator));
+    if (l->library != NULL && l->ticket_cipher != NULL && l->method != NULL && l->in != NULL &&
+        l->gather != NULL && keys)
+        return l;
+    tls_loop_free(l);
+    return NULL;
+}
+
+void tls_loop_free(struct tls_loop *l)
+{
+    if (l == NULL)
+        return;
+    crypto_wipe(&l->keys, sizeof l->keys);
+    BIO_meth_free(l->method);
+    EVP_CIPHER_free(l->ticket_cipher);
+    OSSL_LIB_CTX_free(l->library);
+    free(l->in);
+    free(l->gather);
+    free(l->out.at);
+    free(l);
 }

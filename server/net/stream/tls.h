@@ -1,36 +1,54 @@
-/* TLS, by OpenSSL: the one place where its SSL objects are known.
+/* TLS, by OpenSSL: server streams, and the certificates and rules that they are under.  No file
+ * outside of this room knows OpenSSL's SSL objects.
  *
  * Each loop has a library context of its own, so that loops do not meet in OpenSSL's locks, and
  * scratch buffers of its own, so that an idle stream holds none. */
 #ifndef ERGON_NET_TLS_H
 #define ERGON_NET_TLS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include <ergon/activator.h>
 
-#include "server/net/net.h"
-#include "server/net/stream/stream.h"
-
+struct event_base;
+struct stream;
+struct tls_context;
 struct tls_loop;
-struct tls_context; /* certificate and rules of one listener, for one loop; counted */
 
-/* Keys of session tickets are those of `first`, the loop that was made first (NULL: new ones).
- * Set-up. NULL without memory. */
+enum client_cert { CLIENT_CERT_NONE, CLIENT_CERT_OPTIONAL, CLIENT_CERT_REQUIRED };
+
+struct tls_files {                      /* PEM paths; cert NULL: no TLS */
+    const char *cert, *key, *client_ca; /* key NULL: it stands in the file of the certificate */
+    const char *key_password;           /* NULL: an encrypted key is refused */
+    enum client_cert client_cert;       /* but for NONE, client_ca is needed */
+    bool min_tls13;
+};
+
+/* What the streams of one loop share.  Set-up and tear-down, when no loop runs.  The keys of
+ * session tickets are those of `first`, the loop that was made first (NULL: new ones), so that a
+ * ticket of one loop is good on all.  NULL: without memory, or OpenSSL gives no random bytes. */
 struct tls_loop *tls_loop_new(struct activator *activator, const struct tls_loop *first);
-void tls_loop_free(struct tls_loop *l); /* NULL is fine */
+void tls_loop_free(struct tls_loop *l); /* after its streams; NULL is fine */
 
-/* Reads the files.  NULL with a text in `error`.  Any thread. */
+/* Certificate and rules of one listener, for the streams of one loop, which must outlive it.  Any
+ * thread.  A stream keeps a reference of its own.  NULL with a text for people in `error`: a file
+ * cannot be read, is not PEM or does not fit the others; client_ca is missing; `l` is NULL; no
+ * memory.  `files` is borrowed during the call. */
 struct tls_context *tls_context_new(struct tls_loop *l, const struct tls_files *files, char *error,
                                     size_t size);
 void tls_context_unref(struct tls_context *context); /* any thread; NULL is fine */
 
-/* A server's stream over `fd`, which it takes over.  False without memory: then the fd is still the
- * caller's.  Loop's thread. */
-bool tls_open(struct stream *s, struct tls_loop *l, struct tls_context *context, int fd,
-              struct event_base *base);
+/* A server's stream over `fd`, which it takes over, on the context's loop and its thread;
+ * `on_event` as of stream_plain_open().  False without memory: then the fd is still the caller's.
+ */
+bool tls_open(struct stream *s, struct tls_context *context, int fd, struct event_base *base,
+              void (*on_event)(int fd, short what, void *stream));
 
 enum tls_name { TLS_NAME_FOUND, TLS_NAME_NO_CERTIFICATE, TLS_NAME_UNUSABLE };
-/* The common name of the peer's verified certificate, after the handshake; a plain stream has none.
- */
+/* The common name of the peer's verified certificate, after the handshake; a plain stream has no
+ * certificate.  Unusable: there is no name, more than one, a NUL in it, or `size` is too small.
+ * Loop's thread. */
 enum tls_name tls_peer_name(const struct stream *s, char *buf, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the TLS streams of a loop share: library context, certificates, rules, ticket keys. */
+/* Certificates and rules of a listener, and the session tickets that are given out under them. */
 #include "server/net/stream/tls_private.h"
 
 #include <stdio.h>
@@ -7,44 +7,6 @@
 #include <openssl/core_names.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
-
-struct tls_loop *tls_loop_new(struct activator *activator, const struct tls_loop *first)
-{
-    struct tls_loop *l = calloc(1, sizeof *l);
-
-    if (l == NULL)
-        return NULL;
-    l->activator = activator;
-    l->library = OSSL_LIB_CTX_new();
-    l->ticket_cipher = EVP_CIPHER_fetch(l->library, "AES-256-CBC", NULL);
-    l->method = tls_bio_method();
-    l->in = malloc(TLS_IN);
-    l->gather = malloc(TLS_GATHER);
-    bool keys = true;
-    if (first != NULL)
-        l->keys = first->keys;
-    else
-        keys = ticket_keys_init(&l->keys, activator_now(activator));
-    if (l->library != NULL && l->ticket_cipher != NULL && l->method != NULL && l->in != NULL &&
-        l->gather != NULL && keys)
-        return l;
-    tls_loop_free(l);
-    return NULL;
-}
-
-void tls_loop_free(struct tls_loop *l)
-{
-    if (l == NULL)
-        return;
-    crypto_wipe(&l->keys, sizeof l->keys);
-    BIO_meth_free(l->method);
-    EVP_CIPHER_free(l->ticket_cipher);
-    OSSL_LIB_CTX_free(l->library);
-    free(l->in);
-    free(l->gather);
-    free(l->out.at);
-    free(l);
-}
 
 /* --- Session tickets --- */
 

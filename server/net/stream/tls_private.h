@@ -1,4 +1,5 @@
-/* Between tls.c (the stream) and tls_context.c (certificates, rules, ticket keys). */
+/* What tls.c (the stream) and tls_context.c (certificates, rules, session tickets) share of a loop,
+ * for these two only. */
 #ifndef ERGON_NET_TLS_PRIVATE_H
 #define ERGON_NET_TLS_PRIVATE_H
 
@@ -6,15 +7,9 @@
 #include <openssl/ssl.h>
 
 #include "base/span.h"
+#include "server/net/stream/stream.h"
 #include "server/net/stream/ticket_keys.h"
 #include "server/net/stream/tls.h"
-
-enum {
-    TLS_IN = 32768,        /* ciphertext of one read() */
-    TLS_GATHER = 16384,    /* plaintext of one record */
-    TLS_WRITE_MAX = 65536, /* plaintext taken by one writev() */
-    TLS_READS = 4          /* read() calls in one call, when records come in pieces */
-};
 
 struct tls_buffer {
     uint8_t *at;
@@ -32,13 +27,10 @@ struct tls_loop {
     struct tls_buffer out; /* ciphertext to send; empty between calls */
 };
 
-/* The SSL_CTX counts its references. */
+/* A context is an SSL_CTX, which counts its references; its app data are the struct tls_loop. */
 static inline SSL_CTX *tls_context_ssl(struct tls_context *context)
 {
     return (SSL_CTX *)context;
 }
-
-/* tls.c: connects an SSL with the loop's buffers. */
-BIO_METHOD *tls_bio_method(void);
 
 #endif

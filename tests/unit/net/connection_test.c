@@ -150,7 +150,7 @@ static void what_it_is_and_what_it_may(void **state)
     struct connection *c = net_world_connect(&w, &peer);
     net_world_run_ms(&w, 1);
     assert_int_equal(conn_id(c), 1);
-    assert_ptr_equal(conn_loop(c), w.loop);
+    assert_null(conn_tokens(c)); /* no token file is configured */
     assert_string_equal(conn_peer(c), "192.0.2.1:4711");
     assert_true(conn_mode(c)->raw);
     assert_true(conn_auth_required(c));

@@ -1,26 +1,21 @@
-/* What all streams over a file descriptor share: its one level-triggered event, and system calls
- * with their errors sorted.
+/* The plain stream, and what TLS shares with it: one level-triggered event for a socket, and system
+ * calls with their errors sorted.
  *
  * Read and send go to the system directly: the C library's are points of cancellation, and in a
  * program of several threads each of its calls marks their beginning and end by an atomic. */
 #include "server/net/stream/stream.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static void on_event(evutil_socket_t fd, short what, void *arg)
+void stream_fd_open(struct stream *s, const struct stream_class *cls, int fd,
+                    struct event_base *base, event_callback_fn on_event)
 {
-    struct stream *s = arg;
-
-    (void)fd;
-    stream_ready(s,
-                 ((what & EV_READ) ? STREAM_READ : 0u) | ((what & EV_WRITE) ? STREAM_WRITE : 0u));
-}
-
-void stream_fd_open(struct stream *s, int fd, struct event_base *base)
-{
+    s->cls = cls;
     s->state = NULL;
     s->fd = fd;
     s->error = 0;
@@ -37,15 +32,13 @@ bool stream_fd_watch(struct stream *s, unsigned what)
 {
     if (s->watched == what)
         return true;
-    struct event_base *base = event_get_base(&s->event);
     if (s->watched != 0)
         event_del(&s->event);
     s->watched = 0;
     if (what == 0)
         return true;
-    short bits = (short)(EV_PERSIST | ((what & STREAM_READ) ? EV_READ : 0) |
-                         ((what & STREAM_WRITE) ? EV_WRITE : 0));
-    event_assign(&s->event, base, s->fd, bits, on_event, s);
+    event_assign(&s->event, event_get_base(&s->event), s->fd, (short)(EV_PERSIST | what),
+                 event_get_callback(&s->event), s);
     if (event_add(&s->event, NULL) != 0)
         return false;
     s->watched = (uint8_t)what;
@@ -72,7 +65,7 @@ static ssize_t failed(struct stream *s, int want)
     return STREAM_ERROR;
 }
 
-ssize_t stream_fd_read(struct stream *s, void *buf, size_t size)
+ssize_t stream_fd_read(struct stream *s, uint8_t *buf, size_t size)
 {
     ssize_t n = syscall(SYS_recvfrom, s->fd, buf, size, 0, NULL, NULL);
 
@@ -93,4 +86,34 @@ ssize_t stream_fd_writev(struct stream *s, const struct iovec *parts, int count)
         n = syscall(SYS_sendmsg, s->fd, &message, MSG_NOSIGNAL);
     }
     return n >= 0 ? n : failed(s, STREAM_WANT_WRITE);
+}
+
+/* --- The plain stream --- */
+
+static void plain_explain(const struct stream *s, char *buf, size_t size)
+{
+    char text[96];
+
+    snprintf(buf, size, "%s", strerror_r((int)s->error, text, sizeof text));
+}
+
+static ssize_t plain_writev(struct stream *s, const struct iovec *parts, int count)
+{
+    return count == 0 ? 0 : stream_fd_writev(s, parts, count);
+}
+
+void stream_plain_open(struct stream *s, int fd, struct event_base *base,
+                       event_callback_fn on_event)
+{
+    static const struct stream_class plain = {
+        .name = "plain",
+        .read = stream_fd_read,
+        .writev = plain_writev,
+        .watch = stream_fd_watch,
+        .shut = stream_fd_shut,
+        .close = stream_fd_close,
+        .explain = plain_explain,
+    };
+
+    stream_fd_open(s, &plain, fd, base, on_event);
 }

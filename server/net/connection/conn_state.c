@@ -1,0 +1,209 @@
+/* What all files of a connection work with: its state and how that changes, its calls in flight,
+ * and what its port may ask and set at any time.
+ *
+ * Happy path: HANDSHAKE -> OPEN -> (peer's FIN) DRAINING -> (last answer written) CLOSED -> freed.
+ * The server's drain: OPEN -> DRAINING -> (last answer written) LINGERING -> (peer's FIN) CLOSED.
+ * Closed by us (malformed input, conn_close): OPEN -> FLUSHING -> LINGERING -> CLOSED.
+ * Reset, write error, idle for too long, abort: any state -> CLOSED.
+ *
+ * Lingering is there because closing a socket that still has unread input sends a reset, and a
+ * reset can overtake the last answers on their way to the peer. */
+#include "server/net/connection/conn_private.h"
+
+#include <assert.h>
+
+#include "server/net/auth/principal.h"
+#include "server/runtime/trace.h"
+
+/* --- State --- */
+
+static const char *state_name(enum conn_state s)
+{
+    static const char *const names[] = {
+#define X(name, text) [CONN_##name] = #name,
+        CONN_STATES(X)
+#undef X
+    };
+    return names[s];
+}
+
+static bool legal(enum conn_state from, enum conn_state to)
+{
+#define TO(state) (1u << CONN_##state)
+    static const unsigned moves[] = {
+        [CONN_HANDSHAKE] = TO(OPEN) | TO(CLOSED),
+        [CONN_OPEN] = TO(DRAINING) | TO(FLUSHING) | TO(CLOSED),
+        [CONN_DRAINING] = TO(FLUSHING) | TO(LINGERING) | TO(CLOSED),
+        [CONN_FLUSHING] = TO(LINGERING) | TO(CLOSED),
+        [CONN_LINGERING] = TO(CLOSED),
+        [CONN_CLOSED] = 0,
+    };
+#undef TO
+    return (moves[from] & (1u << to)) != 0;
+}
+
+static void trace_move(const struct connection *c, enum conn_state next, const char *why)
+{
+    uint32_t calls = c->in_flight + c->polls;
+
+    if (calls == 0)
+        TRACE(c->loop->activator, "conn", conn_id(c), "%s -> %s (%s)", state_name(c->state),
+              state_name(next), why);
+    else
+        TRACE(c->loop->activator, "conn", conn_id(c), "%s -> %s (%s, %u in flight)",
+              state_name(c->state), state_name(next), why, calls);
+}
+
+static void enter_closed(struct connection *c)
+{
+    struct net_loop *l = c->loop;
+
+    c->stream.cls->close(&c->stream);
+    c->stream.backlog = 0;
+    c->ready = 0;
+    chunk_drop_all(&c->out, &l->pool);
+    counter_add(&l->counters.connections, (uint64_t)-1);
+    counter_add(&l->counters.closed, 1);
+}
+
+void conn_enter(struct connection *c, enum conn_state next, const char *why)
+{
+    assert(legal(c->state, next));
+    trace_move(c, next, why);
+    c->gone_due = next > CONN_DRAINING;
+    if (c->state == CONN_HANDSHAKE)
+        c->gone_reported = next != CONN_OPEN; /* the port never saw it */
+    c->state = (uint8_t)next;
+    c->stopped = false;
+    c->since = activator_now(c->loop->activator);
+    if (next == CONN_LINGERING)
+        c->stream.cls->shut(&c->stream);
+    else if (next == CONN_CLOSED)
+        enter_closed(c);
+    conn_kick(c);
+}
+
+void conn_kick(struct connection *c)
+{
+    if (c->loop->closing)
+        return;
+    if (ao_state(&c->ao) == AO_STATE_SLEEPING)
+        ao_wake(&c->ao);
+    else
+        ao_activate(&c->ao);
+}
+
+void conn_close(struct connection *c, const char *why)
+{
+    if (!conn_answerable(c))
+        return;
+    CONN_LOG(info, "connection closed", c, why);
+    conn_enter(c, CONN_FLUSHING, why);
+}
+
+void conn_abort(struct connection *c, const char *why)
+{
+    if (c->state != CONN_CLOSED)
+        conn_enter(c, CONN_CLOSED, why);
+}
+
+void conn_out_of_memory(struct connection *c)
+{
+    CONN_LOG(error, "connection closed", c, "out of memory");
+    conn_abort(c, "out of memory");
+}
+
+bool conn_watch(struct connection *c, unsigned what)
+{
+    if (c->stream.cls->watch(&c->stream, what))
+        return true;
+    conn_enter(c, CONN_CLOSED, "out of memory");
+    return false;
+}
+
+/* --- Calls in flight --- */
+
+void conn_call_began(struct connection *c, bool counted)
+{
+    if (counted)
+        c->in_flight++;
+    else
+        c->polls++;
+}
+
+void conn_call_ended(struct connection *c, bool counted)
+{
+    uint32_t *count = counted ? &c->in_flight : &c->polls;
+
+    assert(*count > 0);
+    --*count;
+    c->since = activator_now(c->loop->activator);
+    if (c->in_flight < c->loop->limits.in_flight)
+        c->reserve = 0;
+    if (c->state != CONN_OPEN || (c->stopped && conn_may_read(c)))
+        conn_kick(c);
+}
+
+uint32_t conn_polls(const struct connection *c)
+{
+    return c->polls;
+}
+
+/* --- Who it is --- */
+
+struct conn_mode *conn_mode(struct connection *c)
+{
+    return &c->mode;
+}
+
+uint64_t conn_id(const struct connection *c)
+{
+    return c->slot->id;
+}
+
+const struct token_table *conn_tokens(const struct connection *c)
+{
+    return c->loop->tokens;
+}
+
+void **conn_user(struct connection *c)
+{
+    return &c->user;
+}
+
+const char *conn_peer(const struct connection *c)
+{
+    return c->slot->peer;
+}
+
+const struct principal *conn_principal(const struct connection *c)
+{
+    return c->principal;
+}
+
+void conn_set_principal(struct connection *c, const struct principal *p)
+{
+    const struct principal *old = c->principal;
+
+    c->principal = p == NULL ? NULL : principal_ref(p);
+    principal_unref(old);
+}
+
+bool conn_auth_required(const struct connection *c)
+{
+    return c->slot->rules->auth != LISTENER_AUTH_NONE;
+}
+
+bool conn_auth_failed(struct connection *c)
+{
+    uint32_t limit = c->loop->limits.auth_failures;
+
+    if (c->failures < UINT8_MAX)
+        c->failures++;
+    log_warn("authentication failed", LOG_UINT("conn", conn_id(c)), LOG_STR("peer", conn_peer(c)),
+             LOG_UINT("failures", c->failures));
+    if (limit == 0 || c->failures < limit)
+        return true;
+    conn_close(c, "too many failed authentications");
+    return false;
+}
