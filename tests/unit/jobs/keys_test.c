@@ -7,34 +7,11 @@
 #include <cmocka.h>
 
 #include "server/jobs/core/keys.h"
-#include "base/siphash.h"
 #include "server/jobs/core/slots.h"
 
 enum { MANY = 5000 };
 
 static const uint64_t seed[2] = {0x0706050403020100, 0x0f0e0d0c0b0a0908};
-
-/* Of the bytes 0, 1, 2, ...: the first with the seed of the authors' own tests, the others with
- * none, as CPython hashes bytes when PYTHONHASHSEED is 0. */
-static void hashes_as_others_do(void **state)
-{
-    static const struct {
-        size_t len;
-        uint64_t hash;
-    } seeded[] = {{0, 0xabac0158050fc4dc}, {1, 0xc9f49bf37d57ca93}, {4, 0xcf75576088d38328}},
-      plain[] = {{1, 0x68a914128e01e473}, {7, 0x2f098ab0c751325a},  {8, 0xead411e67ebe2eea},
-                 {9, 0x75927f9d95124362}, {15, 0xf30eb725bb91c9ea}, {16, 0x8972188433a5c5b7},
-                 {63, 0x385d3e39e5f37359}};
-    static const uint64_t none[2];
-    uint8_t bytes[64];
-    (void)state;
-    for (uint8_t i = 0; i < sizeof bytes; i++)
-        bytes[i] = i;
-    for (size_t i = 0; i < sizeof seeded / sizeof *seeded; i++)
-        assert_int_equal(siphash(seed, span_of(bytes, seeded[i].len)), seeded[i].hash);
-    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
-        assert_int_equal(siphash(none, span_of(bytes, plain[i].len)), plain[i].hash);
-}
 
 static void a_bucket_more_moves_only_its_half(void **state)
 {
@@ -136,8 +113,7 @@ static void every_id_is_found_while_the_table_grows(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(hashes_as_others_do),
-                                       cmocka_unit_test(a_bucket_more_moves_only_its_half),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_bucket_more_moves_only_its_half),
                                        cmocka_unit_test(every_name_is_found_while_the_table_grows),
                                        cmocka_unit_test(names_count_within_tenant_and_scope),
                                        cmocka_unit_test(one_that_is_not_inside_may_be_removed),

@@ -1,0 +1,38 @@
+#include "base/check.h"
+
+#include "tests/support/cmocka_env.h"
+#include "tests/support/death.h"
+
+static void ask_for(void *arg)
+{
+    require(arg != NULL, "the argument is NULL");
+}
+
+static void assume(void *arg)
+{
+    assert(arg != NULL);
+    (void)arg;
+}
+
+static void misuse_is_named_and_ends_the_process(void **state)
+{
+    (void)state;
+    ask_for("something");
+    expect_misuse(ask_for, NULL, "ergon: ask_for(): the argument is NULL");
+}
+
+static void a_broken_invariant_ends_a_test_build(void **state)
+{
+    (void)state;
+    assume("something");
+    expect_broken_assert(assume, NULL, "arg != NULL");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(misuse_is_named_and_ends_the_process),
+        cmocka_unit_test(a_broken_invariant_ends_a_test_build),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,172 @@
+#include "base/hash_table.h"
+
+#include "base/siphash.h"
+#include "tests/support/cmocka_env.h"
+#include "tests/support/heap.h"
+
+enum { MANY = 5000 };
+
+static struct hash_link links[MANY];
+
+static void add_all(struct hash_table *t, uint64_t (*hash_of)(uint64_t i))
+{
+    hash_table_init(t);
+    for (uint64_t i = 0; i < MANY; i++) {
+        links[i].hash = hash_of(i);
+        hash_add(t, &links[i]);
+    }
+    assert_int_equal(t->count, MANY);
+}
+
+static uint64_t counted_up(uint64_t i)
+{
+    return (UINT64_C(777) << 40) + i * 3;
+}
+
+static uint64_t scattered(uint64_t i)
+{
+    static const uint64_t seed[2] = {7, 11};
+    return siphash(seed, span_of(&i, sizeof i));
+}
+
+static void every_link_is_found_while_the_table_grows(void **state)
+{
+    struct hash_table t;
+    (void)state;
+    hash_table_init(&t);
+    for (uint64_t i = 0; i < MANY; i++) {
+        links[i].hash = counted_up(i);
+        assert_null(hash_first(&t, counted_up(i)));
+        hash_add(&t, &links[i]);
+        assert_ptr_equal(hash_first(&t, counted_up(i / 2)), &links[i / 2]);
+    }
+    for (uint64_t i = 0; i < MANY; i += 2)
+        assert_true(hash_remove(&t, &links[i]));
+    assert_int_equal(t.count, MANY / 2);
+    for (uint64_t i = 0; i < MANY; i++)
+        assert_ptr_equal(hash_first(&t, counted_up(i)), i % 2 ? &links[i] : NULL);
+    hash_table_fini(&t);
+}
+
+static void links_of_one_hash_come_one_after_the_other(void **state)
+{
+    struct hash_link same[3] = {{.hash = 5}, {.hash = 5}, {.hash = 5}}, other = {.hash = 5 + 16};
+    struct hash_table t;
+    unsigned seen = 0;
+    (void)state;
+    hash_table_init(&t);
+    for (int i = 0; i < 3; i++)
+        hash_add(&t, &same[i]);
+    hash_add(&t, &other);
+    for (struct hash_link *l = hash_first(&t, 5); l; l = hash_next(l))
+        seen |= 1u << (l - same);
+    assert_int_equal(seen, 7);
+    hash_table_fini(&t);
+}
+
+static void one_that_is_not_inside_may_be_removed(void **state)
+{
+    struct hash_link in = {.hash = 1}, out = {.hash = 1};
+    struct hash_table t;
+    (void)state;
+    hash_table_init(&t);
+    hash_add(&t, &in);
+    assert_false(hash_remove(&t, &out));
+    assert_true(hash_remove(&t, &in));
+    assert_false(hash_remove(&t, &in));
+    assert_int_equal(t.count, 0);
+    hash_table_fini(&t);
+}
+
+/* No link that is added moves more than those of one bucket. */
+static void a_bucket_more_moves_only_its_half(void **state)
+{
+    (void)state;
+    for (uint32_t size = 1; size < 200; size++) {
+        struct hash_link *buckets[200];
+        uint32_t split = size - (UINT32_C(1) << (31 - __builtin_clz(size)));
+        struct hash_table before = {
+            .buckets = buckets, .size = size, .mask = UINT32_MAX >> __builtin_clz(size)};
+        struct hash_table after = {
+            .buckets = buckets, .size = size + 1, .mask = UINT32_MAX >> __builtin_clz(size + 1)};
+        for (uint64_t hash = 0; hash < 1000; hash++) {
+            struct hash_link **old = hash_bucket(&before, hash), **new = hash_bucket(&after, hash);
+            assert_true(old - buckets < size);
+            assert_true(new == old || (new == &buckets[size] && old == &buckets[split]));
+        }
+    }
+}
+
+static void a_table_is_as_large_as_its_links_are_many(void **state)
+{
+    struct hash_table t;
+    uint32_t longest = 0;
+    (void)state;
+    add_all(&t, scattered);
+    assert_in_range(t.size, MANY, MANY + 1);
+    for (uint32_t b = 0; b < t.size; b++) {
+        uint32_t length = 0;
+        for (struct hash_link *l = t.buckets[b]; l; l = l->next)
+            length++;
+        longest = length > longest ? length : longest;
+    }
+    assert_in_range(longest, 1, 16);
+    hash_table_fini(&t);
+}
+
+static void without_memory_chains_grow_longer(void **state)
+{
+    struct hash_table t;
+    (void)state;
+    hash_table_init(&t);
+    for (uint64_t i = 0; i < 100; i++) {
+        links[i].hash = counted_up(i);
+        heap_fail_at(1);
+        hash_add(&t, &links[i]);
+        heap_fail_at(0);
+    }
+    assert_int_equal(t.size, 1);
+    for (uint64_t i = 0; i < 100; i++)
+        assert_ptr_equal(hash_first(&t, counted_up(i)), &links[i]);
+    hash_table_fini(&t);
+}
+
+static void a_table_is_emptied_link_by_link(void **state)
+{
+    static bool popped[MANY];
+    int64_t live = heap_live();
+    struct hash_table t;
+    struct hash_link *l;
+    (void)state;
+    add_all(&t, scattered);
+    for (int i = 0; i < MANY / 2; i++) {
+        l = hash_pop(&t);
+        popped[l - links] = true;
+    }
+    for (uint64_t i = 0; i < MANY; i++)
+        assert_true((hash_first(&t, scattered(i)) == NULL) == popped[i]);
+    for (uint64_t i = 0; i < MANY; i++)
+        if (popped[i])
+            hash_add(&t, &links[i]);
+    for (uint64_t i = 0; i < MANY; i++)
+        assert_ptr_equal(hash_first(&t, scattered(i)), &links[i]);
+    while (hash_pop(&t))
+        ;
+    assert_int_equal(t.count, 0);
+    hash_table_fini(&t);
+    assert_int_equal(heap_live(), live);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_link_is_found_while_the_table_grows),
+        cmocka_unit_test(links_of_one_hash_come_one_after_the_other),
+        cmocka_unit_test(one_that_is_not_inside_may_be_removed),
+        cmocka_unit_test(a_bucket_more_moves_only_its_half),
+        cmocka_unit_test(a_table_is_as_large_as_its_links_are_many),
+        cmocka_unit_test(without_memory_chains_grow_longer),
+        cmocka_unit_test(a_table_is_emptied_link_by_link),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
