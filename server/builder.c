@@ -8,36 +8,11 @@
 
 #include <ergon/poller.h>
 
-#include "server/builder_jobs.h"
-#include "server/net/auth/principal.h"
+#include "base/log.h"
 #include "server/plan.h"
-
-/* A thread that has only to notice the order to stop has come back within this. */
-static const ao_time least_join = AO_MS(200);
-
-struct loop {
-    struct poller *poller;
-    struct activator *activator;
-    struct net_loop *net;
-    struct rpc_loop rpc;
-};
-
-struct topology {
-    struct loop *loops;
-    uint32_t loop_count;
-    struct activator **activators; /* of the loops; lent to tasks and rpc */
-    struct net_loop **nets;        /* of the loops; lent to acceptor and rpc */
-
-    struct poller *manager_poller; /* NULL when the manager lives on loop 0 */
-    struct activator *manager;
-
-    struct tasks *tasks;
-    struct lasting lasting;
-    struct acceptor *acceptor;
-    struct rpc_shared shared;
-
-    struct runners runners; /* of the manager, if it has a thread of its own, then of the loops */
-};
+#include "server/reload.h"
+#include "server/rpc/asks.h"
+#include "server/store/store.h"
 
 static ao_time monotonic_now(void)
 {
@@ -61,20 +36,29 @@ static uint64_t secret_seed(void)
     return seed;
 }
 
+/* ---- activators ---- */
+
+static struct activator *open_activator(const struct config *c, uint32_t index, const char *name,
+                                        struct poller *poller)
+{
+    struct activator_options options = plan_loop(c, index);
+
+    options.name = name;
+    options.seed ^= secret_seed();
+    options.poller = poller;
+    return activator_open(&options);
+}
+
 static int build_loop(struct topology *t, const struct config *c, uint32_t index)
 {
     struct loop *l = &t->loops[index];
-    struct activator_options options = plan_loop(c, index);
     char name[24];
 
     snprintf(name, sizeof name, "loop %u", index);
     l->poller = poller_libevent_new();
     if (!l->poller)
         return -1;
-    options.name = name;
-    options.seed ^= secret_seed();
-    options.poller = l->poller;
-    l->activator = activator_open(&options);
+    l->activator = open_activator(c, index, name, l->poller);
     if (!l->activator)
         return -1;
     const struct net_loop_options net = {.index = index,
@@ -94,8 +78,6 @@ static int build_loop(struct topology *t, const struct config *c, uint32_t index
 
 static int build_manager(struct topology *t, const struct config *c)
 {
-    struct activator_options options = plan_loop(c, UINT32_MAX);
-
     if (c->manager.place == CONFIG_PLACE_LOOP) {
         t->manager = t->activators[0];
         return 0;
@@ -103,29 +85,33 @@ static int build_manager(struct topology *t, const struct config *c)
     t->manager_poller = poller_eventfd_new();
     if (!t->manager_poller)
         return -1;
-    options.name = "manager";
-    options.seed ^= secret_seed();
-    options.poller = t->manager_poller;
-    t->manager = activator_open(&options);
-    return t->manager ? 0 : -1;
+    t->manager = open_activator(c, UINT32_MAX, "manager", t->manager_poller);
+    if (!t->manager)
+        return -1;
+    threads_add(&t->threads, t->manager);
+    return 0;
 }
 
-static enum placement_policy policy_of(enum config_measure m)
+static int build_activators(struct topology *t, const struct config *c)
 {
-    switch (m) {
-    case CONFIG_MEASURE_OCCUPANCY:
-        return PLACEMENT_OCCUPANCY;
-    case CONFIG_MEASURE_LENGTH:
-        return PLACEMENT_LENGTH;
-    case CONFIG_MEASURE_PRIORITY:
-        return PLACEMENT_PRIORITY;
-    case CONFIG_MEASURE_WEIGHT:
-        return PLACEMENT_WEIGHT;
-    case CONFIG_MEASURE_COMPLETION:
-        return PLACEMENT_COMPLETION;
-    }
-    return PLACEMENT_OCCUPANCY;
+    uint32_t n = t->loop_count;
+
+    t->loops = calloc(n, sizeof *t->loops);
+    t->activators = calloc(n, sizeof *t->activators);
+    t->nets = calloc(n, sizeof *t->nets);
+    if (threads_init(&t->threads, n + 1) < 0 || !t->loops || !t->activators || !t->nets)
+        return -1;
+    for (uint32_t i = 0; i < n; i++)
+        if (build_loop(t, c, i) < 0)
+            return -1;
+    if (build_manager(t, c) < 0)
+        return -1;
+    for (uint32_t i = 0; i < n; i++)
+        threads_add(&t->threads, t->activators[i]);
+    return 0;
 }
+
+/* ---- tasks ---- */
 
 static int build_tasks(struct topology *t, const struct config *c, struct registry *registry,
                        char *error, size_t size)
@@ -135,18 +121,14 @@ static int build_tasks(struct topology *t, const struct config *c, struct regist
 
     if (!executors)
         return fail(error, size, "executors");
-    const struct tasks_plan plan = {.registry = registry,
-                                    .loops = t->activators,
-                                    .loop_count = t->loop_count,
-                                    .manager = t->manager,
-                                    .executors = executors,
-                                    .executor_count = count,
-                                    .policy = policy_of(c->measure),
-                                    .short_cut = c->shortcut,
-                                    .queue_max = c->manager.queue,
-                                    .message_max = c->limits.message,
-                                    .step_limit = c->step_limit,
-                                    .ended = rpc_call_ended};
+    struct tasks_plan plan = plan_tasks(c);
+    plan.registry = registry;
+    plan.loops = t->activators;
+    plan.loop_count = t->loop_count;
+    plan.manager = t->manager;
+    plan.executors = executors;
+    plan.executor_count = count;
+    plan.ended = rpc_call_ended;
     t->tasks = tasks_new(&plan, error, size);
     free(executors);
     if (!t->tasks)
@@ -158,35 +140,75 @@ static int build_tasks(struct topology *t, const struct config *c, struct regist
     return 0;
 }
 
-static int build_lasting(struct topology *t, const struct config *c, struct registry *registry,
-                         char *error, size_t size)
+/* ---- submitted tasks ---- */
+
+static int open_store(struct topology *t, const struct config *c, char *error, size_t size)
 {
-    if (lasting_build(&t->lasting, c, t->tasks, registry, error, size) != 0)
+    const struct store_options options = {
+        .path = c->store, .states = job_state_names, .state_count = JOB_STATE_COUNT};
+
+    t->store = store_open(&options, error, size);
+    return t->store ? 0 : -1;
+}
+
+static int new_jobs(struct topology *t, const struct config *c, struct registry *registry,
+                    char *error, size_t size)
+{
+    struct jobs_tenant *tenants = plan_tenants(c);
+    if (!tenants) {
+        snprintf(error, size, "no memory for the tenants");
         return -1;
-    for (uint32_t i = 0; i < t->loop_count; i++)
-        if (lasting_open_door(&t->lasting, &t->loops[i].rpc) != 0)
-            return fail(error, size, "doors to the tasks that last");
+    }
+    struct jobs_options options = plan_jobs(c);
+    options.tasks = t->tasks;
+    options.registry = registry;
+    options.store = t->store;
+    options.tenants = tenants;
+    t->jobs = jobs_new(&options, error, size);
+    free(tenants);
+    return t->jobs ? 0 : -1;
+}
+
+static int read_back(struct topology *t, const struct config *c, char *error, size_t size)
+{
+    ao_time began = monotonic_now();
+    struct jobs_info info;
+
+    if (jobs_recover(t->jobs, error, size) != 0)
+        return -1;
+    jobs_info(t->jobs, &info);
+    log_info("store read back", LOG_STR("store", c->store), LOG_UINT("tasks", info.tasks),
+             LOG_NS("took", monotonic_now() - began));
     return 0;
 }
 
-static int allocate(struct topology *t)
+static int build_jobs(struct topology *t, const struct config *c, struct registry *registry,
+                      char *error, size_t size)
 {
-    uint32_t n = t->loop_count;
-
-    t->loops = calloc(n, sizeof *t->loops);
-    t->activators = calloc(n, sizeof *t->activators);
-    t->nets = calloc(n, sizeof *t->nets);
-    if (runners_init(&t->runners, n + 1) < 0)
+    if (c->store && open_store(t, c, error, size) != 0)
         return -1;
-    return t->loops && t->activators && t->nets ? 0 : -1;
+    if (new_jobs(t, c, registry, error, size) != 0)
+        return -1;
+    if (t->store && read_back(t, c, error, size) != 0)
+        return -1;
+    for (uint32_t i = 0; i < t->loop_count; i++) {
+        struct rpc_loop *loop = &t->loops[i].rpc;
+        loop->door = jobs_channel_open(t->jobs, loop->activator, rpc_operation_answered,
+                                       rpc_operation_pushed, loop);
+        if (!loop->door)
+            return fail(error, size, "channels of the submitted tasks");
+    }
+    return 0;
 }
+
+/* ---- the whole ---- */
 
 static void share(struct topology *t, const struct config *c, struct registry *registry)
 {
     t->shared.registry = registry;
     t->shared.tasks = t->tasks;
-    t->shared.jobs = t->lasting.jobs;
-    t->shared.has_store = t->lasting.store != NULL;
+    t->shared.jobs = t->jobs;
+    t->shared.has_store = t->store != NULL;
     t->shared.net_loops = t->nets;
     t->shared.loops = t->activators;
     t->shared.loop_count = t->loop_count;
@@ -205,15 +227,10 @@ struct topology *topology_build(const struct config *config, struct registry *re
     }
     t->loop_count = plan_loops(config);
     t->shared.limits = plan_limits(config, t->loop_count);
-    if (allocate(t) < 0)
-        goto failed;
-    for (uint32_t i = 0; i < t->loop_count; i++)
-        if (build_loop(t, config, i) < 0)
-            goto failed;
-    if (build_manager(t, config) < 0)
+    if (build_activators(t, config) < 0)
         goto failed;
     if (build_tasks(t, config, registry, error, size) < 0 ||
-        build_lasting(t, config, registry, error, size) < 0)
+        build_jobs(t, config, registry, error, size) < 0)
         goto failed_with_text;
     t->acceptor = acceptor_new(t->nets, t->loop_count, &t->shared.limits);
     if (!t->acceptor)
@@ -228,18 +245,6 @@ failed_with_text:
     return NULL;
 }
 
-static int load_tokens(struct topology *t, const struct config *config, char *error, size_t size)
-{
-    if (!config->tokens_file)
-        return 0;
-    struct token_table *tokens = token_table_load(config->tokens_file, error, size);
-    if (!tokens)
-        return -1;
-    int failed = net_reload(t->acceptor, tokens, error, size);
-    token_table_unref(tokens);
-    return failed;
-}
-
 int topology_listen(struct topology *t, const struct config *config, char *error, size_t size)
 {
     for (size_t i = 0; i < config->listener_count; i++) {
@@ -251,108 +256,5 @@ int topology_listen(struct topology *t, const struct config *config, char *error
         if (failed)
             return -1;
     }
-    return load_tokens(t, config, error, size);
-}
-
-int topology_start(struct topology *t, char *error, size_t size)
-{
-    if (tasks_start(t->tasks) < 0)
-        return fail(error, size, "cannot start the executors' threads");
-    if (lasting_start(&t->lasting) < 0) {
-        fail(error, size, "cannot start the store's thread");
-        tasks_stop(t->tasks, AO_S(1));
-        return -1;
-    }
-    if (t->manager_poller && runners_start(&t->runners, t->manager) < 0)
-        goto failed;
-    for (uint32_t i = 0; i < t->loop_count; i++)
-        if (runners_start(&t->runners, t->activators[i]) < 0)
-            goto failed;
-    return 0;
-
-failed:
-    fail(error, size, "cannot start a loop's thread");
-    runners_stop(&t->runners, AO_NEVER);
-    tasks_stop(t->tasks, AO_S(1));
-    lasting_stop(&t->lasting);
-    return -1;
-}
-
-struct acceptor *topology_acceptor(struct topology *t)
-{
-    return t->acceptor;
-}
-
-struct tasks *topology_tasks(struct topology *t)
-{
-    return t->tasks;
-}
-
-void topology_set_draining(struct topology *t)
-{
-    atomic_store_explicit(&t->shared.draining, true, memory_order_relaxed);
-}
-
-void topology_watch(struct topology *t, struct waker *watcher)
-{
-    for (uint32_t i = 0; i < t->loop_count; i++)
-        activator_watch(t->activators[i], watcher);
-    if (t->manager_poller)
-        activator_watch(t->manager, watcher);
-}
-
-uint32_t topology_activators(const struct topology *t)
-{
-    return t->loop_count + (t->manager_poller ? 1 : 0);
-}
-
-const struct runners *topology_runners(const struct topology *t)
-{
-    return &t->runners;
-}
-
-uint32_t topology_stop(struct topology *t, ao_time limit)
-{
-    if (limit < least_join)
-        limit = least_join;
-    ao_time began = monotonic_now();
-    uint32_t stuck = runners_stop(&t->runners, began + limit - least_join / 2);
-    ao_time passed = monotonic_now() - began;
-
-    if (stuck == 0)
-        lasting_stop(&t->lasting); /* whatever handlers do meanwhile */
-    return stuck + tasks_stop(t->tasks, passed < limit ? limit - passed : 0);
-}
-
-/* In the reverse order of building: what lives on an activator goes before it. */
-void topology_free(struct topology *t)
-{
-    if (!t)
-        return;
-    if (t->acceptor)
-        acceptor_free(t->acceptor);
-    for (uint32_t i = 0; t->loops && i < t->loop_count; i++)
-        if (t->loops[i].net)
-            net_loop_free(t->loops[i].net);
-    if (t->tasks)
-        tasks_clear(t->tasks);
-    lasting_free(&t->lasting);
-    if (t->tasks)
-        tasks_free(t->tasks);
-    if (t->manager_poller) {
-        if (t->manager)
-            activator_close(t->manager);
-        poller_eventfd_free(t->manager_poller);
-    }
-    for (uint32_t i = 0; t->loops && i < t->loop_count; i++) {
-        if (t->loops[i].activator)
-            activator_close(t->loops[i].activator);
-        if (t->loops[i].poller)
-            poller_libevent_free(t->loops[i].poller);
-    }
-    runners_fini(&t->runners);
-    free(t->nets);
-    free(t->activators);
-    free(t->loops);
-    free(t);
+    return config->tokens_file ? reload_secrets(config, t->acceptor, error, size) : 0;
 }

@@ -6,8 +6,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "server/builder.h"
+#include "server/lifecycle.h"
 #include "server/modules/builtin.h"
-#include "server/serve.h"
 
 enum { EXIT_USAGE = 2 };
 
@@ -58,18 +59,18 @@ static int run(struct config *config, const struct config_input *input)
     struct log_sink sink =
         log_stderr_sink(config->log.format == CONFIG_LOG_JSON, config->log.level);
     struct registry *registry = registry_new();
-    enum serve_exit status = SERVE_FAILED;
+    enum lifecycle_exit status = LIFECYCLE_FAILED;
 
     log_set_sink(&sink);
-    if (!registry || serve_block_signals() < 0) {
+    if (!registry || lifecycle_block_signals() < 0) {
         log_error("cannot start", LOG_STR("why", "out of memory"));
         goto done;
     }
     struct topology *t = build(config, registry);
     if (!t)
         goto done;
-    print_listeners(topology_acceptor(t));
-    status = serve(t, &config, input);
+    print_listeners(t->acceptor);
+    status = lifecycle_run(t, &config, input);
 done:
     config_free(config);
     registry_free(registry);

@@ -4,7 +4,7 @@ ergon_library(ergon_platform
     DEPS ergon_base PkgConfig::SYSTEMD)
 
 ergon_library(ergon_server
-    SOURCES builder.c builder_jobs.c plan.c reload.c runners.c serve.c watchdog.c
+    SOURCES builder.c lifecycle.c plan.c reload.c threads.c topology.c watchdog.c
     DEPS ergon_config ergon_platform ergon_rpc ergon_poller_libevent ergon_modules)
 
 ergon_program(ergond SOURCES main.c DEPS ergon_server)

@@ -94,6 +94,32 @@ struct executor_plan *plan_executors(const struct config *c, uint32_t loops, uin
     return plans;
 }
 
+static enum placement_policy policy_of(enum config_measure m)
+{
+    switch (m) {
+    case CONFIG_MEASURE_OCCUPANCY:
+        return PLACEMENT_OCCUPANCY;
+    case CONFIG_MEASURE_LENGTH:
+        return PLACEMENT_LENGTH;
+    case CONFIG_MEASURE_PRIORITY:
+        return PLACEMENT_PRIORITY;
+    case CONFIG_MEASURE_WEIGHT:
+        return PLACEMENT_WEIGHT;
+    case CONFIG_MEASURE_COMPLETION:
+        return PLACEMENT_COMPLETION;
+    }
+    return PLACEMENT_OCCUPANCY;
+}
+
+struct tasks_plan plan_tasks(const struct config *c)
+{
+    return (struct tasks_plan){.policy = policy_of(c->measure),
+                               .short_cut = c->shortcut,
+                               .queue_max = c->manager.queue,
+                               .message_max = c->limits.message,
+                               .step_limit = c->step_limit};
+}
+
 struct jobs_options plan_jobs(const struct config *c)
 {
     return (struct jobs_options){

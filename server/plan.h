@@ -23,7 +23,11 @@ struct activator_options plan_loop(const struct config *c, uint32_t index);
 bool plan_listener(const struct config *c, const struct config_listener *l,
                    struct listener_options *out);
 
-/* The limits of tasks that last; what it stands on is the caller's to fill in. */
+/* What the task system is told of itself; loops, manager and executors are the caller's to fill in.
+ */
+struct tasks_plan plan_tasks(const struct config *c);
+
+/* The limits of submitted tasks; what they stand on is the caller's to fill in. */
 struct jobs_options plan_jobs(const struct config *c);
 
 /* As many as the configuration names, malloc'ed; the names are borrowed.  NULL without memory. */

@@ -16,24 +16,23 @@ static void on_changed(void *arg, const char *path, bool live)
         log_warn("configuration changed, but only a restart takes it over", LOG_STR("key", path));
 }
 
-/* Tokens and certificates take effect together, or not at all. */
-static int reload_secrets(const struct config *c, struct acceptor *acceptor)
+int reload_secrets(const struct config *c, struct acceptor *acceptor, char *error, size_t size)
 {
-    char error[512];
     struct token_table *tokens = NULL;
 
     if (c->tokens_file) {
-        tokens = token_table_load(c->tokens_file, error, sizeof error);
+        tokens = token_table_load(c->tokens_file, error, size);
         if (!tokens)
-            goto failed;
+            return -1;
     }
-    int status = net_reload(acceptor, tokens, error, sizeof error);
+    int status = net_reload(acceptor, tokens, error, size);
     token_table_unref(tokens);
-    if (status == 0)
-        return 0;
-failed:
-    log_error("not reloaded, everything stays as it was", LOG_STR("why", error));
-    return -1;
+    return status;
+}
+
+static void refuse(const char *why)
+{
+    log_error("not reloaded, everything stays as it was", LOG_STR("why", why));
 }
 
 static void log_lines(char *text)
@@ -41,7 +40,7 @@ static void log_lines(char *text)
     char *rest;
 
     for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-        log_error("not reloaded, everything stays as it was", LOG_STR("why", line));
+        refuse(line);
 }
 
 /* Each problem becomes a record of the log. */
@@ -66,10 +65,12 @@ static struct config *load_again(const struct config_input *input)
 void reload(struct config **config, const struct config_input *input, struct acceptor *acceptor)
 {
     struct config *next = load_again(input);
+    char error[512];
 
     if (!next)
         return;
-    if (reload_secrets(next, acceptor) < 0) {
+    if (reload_secrets(next, acceptor, error, sizeof error) < 0) {
+        refuse(error);
         config_free(next);
         return;
     }

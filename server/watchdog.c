@@ -15,20 +15,20 @@ static void wake(void *arg)
     eventfd_write(w->fd, 1);
 }
 
-int watchdog_open(struct watchdog *w, struct topology *topology, ao_time limit)
+int watchdog_open(struct watchdog *w, struct threads *threads, ao_time limit)
 {
     *w = (struct watchdog){
-        .topology = topology, .period = limit > least_period ? limit : least_period, .fd = -1};
+        .threads = threads, .period = limit > least_period ? limit : least_period, .fd = -1};
     if (limit == 0)
         return 0;
-    w->told = calloc(topology_activators(topology), sizeof *w->told);
-    if (!w->told)
+    w->named = calloc(threads->count, sizeof *w->named);
+    if (!w->named)
         return -1;
     w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (w->fd < 0)
         return -1;
     waker_init(&w->waker, wake, w);
-    topology_watch(topology, &w->waker);
+    threads_watch(threads, &w->waker);
     return 0;
 }
 
@@ -36,7 +36,7 @@ void watchdog_close(struct watchdog *w)
 {
     if (w->fd >= 0)
         close(w->fd);
-    free(w->told);
+    free(w->named);
 }
 
 ao_time watchdog_wait(struct watchdog *w)
@@ -46,7 +46,7 @@ ao_time watchdog_wait(struct watchdog *w)
     if (!w->rested)
         return w->period;
     waker_announce(&w->waker);
-    if (runners_asleep(topology_runners(w->topology)))
+    if (threads_asleep(w->threads))
         return AO_NEVER;
     waker_retract(&w->waker);
     return w->period;
@@ -63,23 +63,17 @@ void watchdog_awake(struct watchdog *w, bool timed_out)
     eventfd_read(w->fd, &count);
 }
 
-static void tell(const struct stuck *stuck, ao_time now)
-{
-    log_warn("step has not returned", LOG_STR("activator", stuck->activator),
-             LOG_STR("object", stuck->object), LOG_STR("method", stuck->method),
-             LOG_NS("running", now - stuck->since));
-}
-
 void watchdog_look(struct watchdog *w)
 {
     ao_time now = ao_clock_monotonic.now(ao_clock_monotonic.arg);
-    const struct runners *r = topology_runners(w->topology);
 
-    for (uint32_t i = 0; w->told && i < r->running; i++) {
-        struct stuck stuck = runners_stuck(r, i);
-        if (stuck.activator && stuck.since != w->told[i])
-            tell(&stuck, now);
-        if (stuck.activator)
-            w->told[i] = stuck.since;
+    for (uint32_t i = 0; w->named && i < w->threads->running; i++) {
+        struct stuck stuck = threads_stuck(w->threads, i);
+        if (!stuck.activator || stuck.since == w->named[i])
+            continue;
+        log_warn("step has not returned", LOG_STR("activator", stuck.activator),
+                 LOG_STR("object", stuck.object), LOG_STR("method", stuck.method),
+                 LOG_NS("running", now - stuck.since));
+        w->named[i] = stuck.since;
     }
 }

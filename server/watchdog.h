@@ -5,21 +5,22 @@
 #ifndef ERGON_WATCHDOG_H
 #define ERGON_WATCHDOG_H
 
-#include "server/builder.h"
 #include "server/runtime/waker.h"
+#include "server/threads.h"
 
 struct watchdog {
     struct waker waker;
-    struct topology *topology;
-    ao_time period; /* ns between two looks */
-    int fd;         /* eventfd: an activator has come awake; -1 when nobody looks */
-    bool rested;    /* a whole period has passed since an activator came awake */
-    ao_time *told;  /* by activator: when the step that was named last had begun; 0: none */
+    const struct threads *threads; /* borrowed */
+    ao_time period;                /* ns between two looks */
+    int fd;                        /* eventfd: an activator has come awake; -1 when nobody looks */
+    bool rested;                   /* a whole period has passed since an activator came awake */
+    ao_time *named; /* by thread: when the step that was named last had begun; 0: none */
 };
 
-/* Before the activators run.  0, or -1 and errno. */
-int watchdog_open(struct watchdog *w, struct topology *topology, ao_time limit);
-void watchdog_close(struct watchdog *w); /* after they have ended */
+/* Before the threads start.  A `limit` of 0: nobody looks.  0, or -1 and errno (no memory, no
+ * descriptor); watchdog_close() must follow either way. */
+int watchdog_open(struct watchdog *w, struct threads *threads, ao_time limit);
+void watchdog_close(struct watchdog *w); /* after the threads have ended */
 
 /* How long the main thread may wait: a period, or AO_NEVER when all activators sleep at the end of
  * one (then fd becomes readable when one comes awake): so under load there is one look a period,

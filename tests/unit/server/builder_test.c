@@ -174,7 +174,7 @@ static void check_shown(const struct whole *w, const struct shape *shape)
 {
     struct tasks_info info;
     struct executor_info executor;
-    struct tasks *tasks = topology_tasks(w->topology);
+    struct tasks *tasks = w->topology->tasks;
 
     tasks_info(tasks, &info);
     assert_int_equal(info.executors, shape->executors);
@@ -195,7 +195,7 @@ static struct span params_of(const struct work *work)
 
 static void submit(struct whole *w, const struct work *work)
 {
-    enum ergon_error error = tasks_submit(topology_tasks(w->topology), span_text(work->method),
+    enum ergon_error error = tasks_submit(w->topology->tasks, span_text(work->method),
                                           params_of(work), AO_NEVER, on_ended, w);
 
     assert_int_equal(error, ERGON_OK);
@@ -217,7 +217,7 @@ static void work_from_outside(struct whole *w, const struct work *work, int coun
 
 static void open_peers(struct whole *w)
 {
-    struct acceptor *a = topology_acceptor(w->topology);
+    struct acceptor *a = w->topology->acceptor;
 
     for (uint32_t n = 0; n < PEERS; n++)
         peer_open(&w->peers[n], acceptor_url(a, n % acceptor_count(a)));
@@ -268,12 +268,12 @@ static void all_ends(struct whole *w)
 
 static void end(struct whole *w, enum ending ending)
 {
-    struct acceptor *a = topology_acceptor(w->topology);
+    struct acceptor *a = w->topology->acceptor;
 
     if (ending == END_DRAINED || ending == END_CANCELLED) {
         net_drain(a, on_drained, w);
         if (ending == END_CANCELLED)
-            tasks_cancel_all(topology_tasks(w->topology));
+            tasks_cancel_all(w->topology->tasks);
         all_ends(w);
     }
     net_abort(a);

@@ -1,4 +1,4 @@
-#include "server/serve.h"
+#include "server/lifecycle.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -13,7 +13,7 @@
 #include "server/watchdog.h"
 
 /* X(NAME, "what is true; who leaves it") */
-#define SERVE_PHASES(X)                                                                            \
+#define LIFECYCLE_PHASES(X)                                                                        \
     X(RUNNING, "serving; the first SIGTERM or SIGINT leaves it")                                   \
     X(DRAINING,                                                                                    \
       "no new requests, no kept task is begun; the end of the last connection and attempt, the "   \
@@ -22,15 +22,15 @@
       "what still ran was cancelled; answers go out; the last connection or the limit")            \
     X(STOPPING, "the threads are being joined; nobody waits any more")
 
-enum serve_phase {
+enum lifecycle_phase {
 #define X(name, text) PHASE_##name,
-    SERVE_PHASES(X)
+    LIFECYCLE_PHASES(X)
 #undef X
 };
 
 static const char *const phase_names[] = {
 #define X(name, text) #name,
-    SERVE_PHASES(X)
+    LIFECYCLE_PHASES(X)
 #undef X
 };
 
@@ -38,13 +38,11 @@ static const char *const phase_names[] = {
  * whole stop, joining included, stays within the limit. */
 enum { CANCEL_AT_PERCENT = 85, CUT_AT_PERCENT = 92, JOIN_UNTIL_PERCENT = 97 };
 
-enum { DRAINED_PARTS = 2 };
-
 struct server {
     struct topology *topology;
     struct config **config; /* the caller's; a reload replaces it */
     const struct config_input *input;
-    enum serve_phase phase;
+    enum lifecycle_phase phase;
     ao_time stop_began; /* valid from DRAINING on */
     struct watchdog watchdog;
     ao_time ping;      /* ns between two pings of the service manager; 0: none wanted */
@@ -66,7 +64,7 @@ static void signal_set(sigset_t *set)
     sigaddset(set, SIGHUP);
 }
 
-int serve_block_signals(void)
+int lifecycle_block_signals(void)
 {
     sigset_t set;
 
@@ -84,7 +82,7 @@ static void on_drained(void *arg)
     eventfd_write(s->drained, 1);
 }
 
-static void enter(struct server *s, enum serve_phase next)
+static void enter(struct server *s, enum lifecycle_phase next)
 {
     log_info("phase", LOG_STR("from", phase_names[s->phase]), LOG_STR("to", phase_names[next]));
     s->phase = next;
@@ -94,16 +92,14 @@ static void enter(struct server *s, enum serve_phase next)
     case PHASE_DRAINING:
         s->stop_began = now();
         notify_stopping("draining");
-        topology_set_draining(s->topology);
-        s->draining = DRAINED_PARTS;
-        net_drain(topology_acceptor(s->topology), on_drained, s);
-        tasks_drain_kept(topology_tasks(s->topology), on_drained, s);
+        s->draining = TOPOLOGY_DRAINED_PARTS;
+        topology_drain(s->topology, on_drained, s);
         break;
     case PHASE_CANCELLING:
-        tasks_cancel_all(topology_tasks(s->topology));
+        tasks_cancel_all(s->topology->tasks);
         break;
     case PHASE_STOPPING:
-        net_abort(topology_acceptor(s->topology));
+        net_abort(s->topology->acceptor);
         break;
     }
 }
@@ -146,7 +142,7 @@ static void on_reload_signal(struct server *s)
     if (s->phase != PHASE_RUNNING)
         return;
     notify_reloading();
-    reload(s->config, s->input, topology_acceptor(s->topology));
+    reload(s->config, s->input, s->topology->acceptor);
     notify_ready("serving");
 }
 
@@ -216,18 +212,18 @@ static void wait_once(struct server *s)
         on_part_drained(s);
 }
 
-static enum serve_exit stop(struct server *s)
+static enum lifecycle_exit stop(struct server *s)
 {
     ao_time left = time_left(s, (*s->config)->drain / 100 * JOIN_UNTIL_PERCENT);
     uint32_t stuck = topology_stop(s->topology, left);
 
     if (stuck > 0) {
         log_error("stopped without some handlers", LOG_UINT("stuck", stuck));
-        _exit(SERVE_STUCK); /* their threads still use what exit() would take apart */
+        _exit(LIFECYCLE_STUCK); /* their threads still use what exit() would take apart */
     }
     topology_free(s->topology);
     log_info("stopped");
-    return SERVE_OK;
+    return LIFECYCLE_OK;
 }
 
 static int open_files(struct server *s)
@@ -239,10 +235,11 @@ static int open_files(struct server *s)
     s->drained = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (s->signals < 0 || s->drained < 0)
         return -1;
-    return watchdog_open(&s->watchdog, s->topology, (*s->config)->step_limit);
+    return watchdog_open(&s->watchdog, &s->topology->threads, (*s->config)->step_limit);
 }
 
-enum serve_exit serve(struct topology *t, struct config **config, const struct config_input *input)
+enum lifecycle_exit lifecycle_run(struct topology *t, struct config **config,
+                                  const struct config_input *input)
 {
     struct server s = {.topology = t,
                        .config = config,
@@ -251,7 +248,7 @@ enum serve_exit serve(struct topology *t, struct config **config, const struct c
                        .ping = notify_watchdog_period(),
                        .signals = -1,
                        .drained = -1};
-    enum serve_exit status = SERVE_FAILED;
+    enum lifecycle_exit status = LIFECYCLE_FAILED;
     char error[256];
 
     if (open_files(&s) < 0) {

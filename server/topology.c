@@ -1,0 +1,100 @@
+#include "server/topology.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ergon/poller.h>
+
+#include "server/store/store.h"
+
+/* A thread that has only to notice the order to stop has come back within this. */
+static const ao_time least_join = AO_MS(200);
+
+static ao_time monotonic_now(void)
+{
+    return ao_clock_monotonic.now(ao_clock_monotonic.arg);
+}
+
+int topology_start(struct topology *t, char *error, size_t size)
+{
+    const char *what = "the executors' threads";
+    char reason[128];
+    int why;
+
+    if (tasks_start(t->tasks) < 0) {
+        why = errno;
+        goto failed;
+    }
+    what = "the store's thread";
+    if (jobs_start(t->jobs) < 0) {
+        why = errno;
+        goto stop_tasks;
+    }
+    what = "a loop's thread";
+    if (threads_start(&t->threads) == 0)
+        return 0;
+    why = errno;
+    threads_stop(&t->threads, AO_NEVER);
+    jobs_stop(t->jobs);
+stop_tasks:
+    tasks_stop(t->tasks, AO_S(1));
+failed:
+    snprintf(error, size, "cannot start %s: %s", what, strerror_r(why, reason, sizeof reason));
+    return -1;
+}
+
+void topology_drain(struct topology *t, void (*drained)(void *arg), void *arg)
+{
+    atomic_store_explicit(&t->shared.draining, true, memory_order_relaxed);
+    net_drain(t->acceptor, drained, arg);
+    tasks_drain_kept(t->tasks, drained, arg);
+}
+
+uint32_t topology_stop(struct topology *t, ao_time limit)
+{
+    if (limit < least_join)
+        limit = least_join;
+    ao_time began = monotonic_now();
+    uint32_t stuck = threads_stop(&t->threads, began + limit - least_join / 2);
+    ao_time passed = monotonic_now() - began;
+
+    if (stuck == 0)
+        jobs_stop(t->jobs); /* whatever handlers do meanwhile */
+    return stuck + tasks_stop(t->tasks, passed < limit ? limit - passed : 0);
+}
+
+/* In the reverse order of building: what lives on an activator goes before it. */
+void topology_free(struct topology *t)
+{
+    if (!t)
+        return;
+    if (t->acceptor)
+        acceptor_free(t->acceptor);
+    for (uint32_t i = 0; t->loops && i < t->loop_count; i++)
+        if (t->loops[i].net)
+            net_loop_free(t->loops[i].net);
+    if (t->tasks)
+        tasks_clear(t->tasks);
+    jobs_free(t->jobs);
+    store_close(t->store);
+    if (t->tasks)
+        tasks_free(t->tasks);
+    if (t->manager_poller) {
+        if (t->manager)
+            activator_close(t->manager);
+        poller_eventfd_free(t->manager_poller);
+    }
+    for (uint32_t i = 0; t->loops && i < t->loop_count; i++) {
+        if (t->loops[i].activator)
+            activator_close(t->loops[i].activator);
+        if (t->loops[i].poller)
+            poller_libevent_free(t->loops[i].poller);
+    }
+    threads_fini(&t->threads);
+    free(t->nets);
+    free(t->activators);
+    free(t->loops);
+    free(t);
+}

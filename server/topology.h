@@ -1,0 +1,62 @@
+/* The topology: which activators exist, and which objects live on which thread.
+ *
+ *   loop 0..n-1   a thread each: activator, libevent poller, connections, rpc layer, home, stepped
+ *                 executors
+ *   manager       the task manager and the submitted tasks: on loop 0, or on an activator and a
+ *                 thread of its own
+ *   blocking      a thread each, started by the task system
+ *   store         a thread of its own, where a store is configured
+ *   main          no activator: it waits for signals (server/lifecycle.c)
+ *
+ * The builder (server/builder.h) assembles it; here it is started, drained, stopped and taken
+ * apart.
+ *
+ * All functions: main thread. */
+#ifndef ERGON_TOPOLOGY_H
+#define ERGON_TOPOLOGY_H
+
+#include "server/rpc/rpc.h"
+#include "server/threads.h"
+
+struct loop {
+    struct poller *poller;
+    struct activator *activator;
+    struct net_loop *net;
+    struct rpc_loop rpc;
+};
+
+/* Owns all that it points to.  What is NULL was not built. */
+struct topology {
+    struct loop *loops;
+    uint32_t loop_count;
+    struct activator **activators; /* of the loops; lent to tasks and rpc */
+    struct net_loop **nets;        /* of the loops; lent to acceptor and rpc */
+
+    struct poller *manager_poller; /* NULL when the manager lives on loop 0 */
+    struct activator *manager;
+
+    struct tasks *tasks;
+    struct store *store; /* NULL: none is configured */
+    struct jobs *jobs;
+    struct acceptor *acceptor;
+    struct rpc_shared shared;
+
+    struct threads threads; /* of the manager, if it has one of its own, then of the loops */
+};
+
+/* Starts all threads.  0, or -1 and a text (no thread to be had): then none runs, and only
+ * topology_free() may follow. */
+int topology_start(struct topology *t, char *error, size_t size);
+
+enum { TOPOLOGY_DRAINED_PARTS = 2 }; /* connections, and attempts of submitted tasks */
+
+/* No new connection, no new request, no attempt is begun any more.  `drained(arg)` is called once
+ * by each of the parts above, on a loop's thread or the manager's, when nothing of it is left. */
+void topology_drain(struct topology *t, void (*drained)(void *arg), void *arg);
+
+/* Ends the loops' runs, joins their threads, then the blocking ones within `limit` ns.  Returns how
+ * many of those did not come back: then topology_free() must not be called. */
+uint32_t topology_stop(struct topology *t, ao_time limit);
+void topology_free(struct topology *t); /* no thread runs; NULL is fine */
+
+#endif
