@@ -94,26 +94,9 @@ struct executor_plan *plan_executors(const struct config *c, uint32_t loops, uin
     return plans;
 }
 
-static enum placement_policy policy_of(enum config_measure m)
-{
-    switch (m) {
-    case CONFIG_MEASURE_OCCUPANCY:
-        return PLACEMENT_OCCUPANCY;
-    case CONFIG_MEASURE_LENGTH:
-        return PLACEMENT_LENGTH;
-    case CONFIG_MEASURE_PRIORITY:
-        return PLACEMENT_PRIORITY;
-    case CONFIG_MEASURE_WEIGHT:
-        return PLACEMENT_WEIGHT;
-    case CONFIG_MEASURE_COMPLETION:
-        return PLACEMENT_COMPLETION;
-    }
-    return PLACEMENT_OCCUPANCY;
-}
-
 struct tasks_plan plan_tasks(const struct config *c)
 {
-    return (struct tasks_plan){.policy = policy_of(c->measure),
+    return (struct tasks_plan){.policy = c->placement,
                                .short_cut = c->shortcut,
                                .queue_max = c->manager.queue,
                                .message_max = c->limits.message,
@@ -151,17 +134,7 @@ static bool may_spin(const struct config *c)
 
 enum idle_mode plan_idle(const struct config *c)
 {
-    switch (c->idle.mode) {
-    case CONFIG_IDLE_SLEEP:
-        return IDLE_SLEEP;
-    case CONFIG_IDLE_SPIN:
-        return IDLE_SPIN;
-    case CONFIG_IDLE_NEVER:
-        return IDLE_NEVER;
-    case CONFIG_IDLE_AUTO:
-        return may_spin(c) ? IDLE_AUTO : IDLE_SLEEP;
-    }
-    return IDLE_SLEEP;
+    return c->idle.mode == IDLE_AUTO && !may_spin(c) ? IDLE_SLEEP : c->idle.mode;
 }
 
 const char *plan_idle_name(const struct config *c)
@@ -182,35 +155,6 @@ struct activator_options plan_loop(const struct config *c, uint32_t index)
         .step_limit = c->step_limit,
         .seed = index,
     };
-}
-
-static enum listener_auth auth_of(enum config_auth auth)
-{
-    switch (auth) {
-    case CONFIG_AUTH_TOKEN:
-        return LISTENER_AUTH_TOKEN;
-    case CONFIG_AUTH_PEER:
-        return LISTENER_AUTH_PEER;
-    case CONFIG_AUTH_CERT:
-        return LISTENER_AUTH_CERT;
-    case CONFIG_AUTH_NONE:
-    case CONFIG_AUTH_AUTO:
-        return LISTENER_AUTH_NONE;
-    }
-    return LISTENER_AUTH_NONE;
-}
-
-static enum client_cert client_cert_of(enum config_client_cert wanted)
-{
-    switch (wanted) {
-    case CONFIG_CERT_NONE:
-        return CLIENT_CERT_NONE;
-    case CONFIG_CERT_OPTIONAL:
-        return CLIENT_CERT_OPTIONAL;
-    case CONFIG_CERT_REQUIRED:
-        return CLIENT_CERT_REQUIRED;
-    }
-    return CLIENT_CERT_NONE;
 }
 
 /* The patterns with commas between them; "*" when there are none. */
@@ -238,13 +182,13 @@ bool plan_listener(const struct config *c, const struct config_listener *l,
 {
     *out = (struct listener_options){
         .url = l->url,
-        .auth = auth_of(l->auth),
+        .auth = l->auth,
         .methods = join(&l->allow),
         .tls = {.cert = l->way.scheme == URL_TLS ? l->cert : NULL,
                 .key = l->key,
                 .client_ca = l->client_ca,
                 .key_password = c->tls.key_password,
-                .client_cert = client_cert_of(l->client_cert),
+                .client_cert = l->client_cert,
                 .min_tls13 = c->tls.min_version == CONFIG_TLS_1_3},
         .connections = l->max_connections,
         .idle_timeout = l->idle_timeout == 0 ? AO_NEVER : l->idle_timeout,

@@ -1,4 +1,7 @@
-/* From configuration to what the parts want: pure translations. */
+/* From configuration to what the parts want.
+ *
+ * Translations, which change nothing but, in plan_limits(), the process's limit of open files. What
+ * is returned borrows the configuration's strings.  Main thread, before the other threads start. */
 #ifndef ERGON_PLAN_H
 #define ERGON_PLAN_H
 

@@ -27,13 +27,13 @@ static void inherit(struct config_report *r, char **own, const char *common)
         r->no_memory = true;
 }
 
-static enum config_auth auth_of(const struct config *c, const struct config_listener *l)
+static enum listener_auth auth_of(const struct config *c, const struct config_listener *l)
 {
     if (l->way.scheme == URL_UNIX)
-        return CONFIG_AUTH_PEER;
-    if (l->way.scheme == URL_TLS && l->client_cert == CONFIG_CERT_REQUIRED)
-        return CONFIG_AUTH_CERT;
-    return c->tokens_file ? CONFIG_AUTH_TOKEN : CONFIG_AUTH_NONE;
+        return LISTENER_AUTH_PEER;
+    if (l->way.scheme == URL_TLS && l->client_cert == CLIENT_CERT_REQUIRED)
+        return LISTENER_AUTH_CERT;
+    return c->tokens_file ? LISTENER_AUTH_TOKEN : LISTENER_AUTH_NONE;
 }
 
 static void derive_tls(struct config_report *r, const struct config *c, struct config_listener *l)
@@ -45,8 +45,8 @@ static void derive_tls(struct config_report *r, const struct config *c, struct c
         inherit(r, &l->key, c->tls.key);
     }
     inherit(r, &l->client_ca, c->tls.client_ca);
-    if (l->auth == CONFIG_AUTH_CERT && !is_given(l, "tls.client_cert"))
-        l->client_cert = CONFIG_CERT_REQUIRED;
+    if (l->auth == LISTENER_AUTH_CERT && !is_given(l, "tls.client_cert"))
+        l->client_cert = CLIENT_CERT_REQUIRED;
 }
 
 static void derive_listener(struct config_report *r, const struct config *c,
@@ -57,7 +57,7 @@ static void derive_listener(struct config_report *r, const struct config *c,
     (void)url_parse(l->url, URL_LISTEN, &l->way); /* it was taken because this succeeds */
     if (l->way.scheme == URL_TLS)
         derive_tls(r, c, l);
-    if (l->auth == CONFIG_AUTH_AUTO)
+    if ((int)l->auth == CONFIG_AUTH_AUTO)
         l->auth = auth_of(c, l);
     if (!is_given(l, "idle_timeout"))
         l->idle_timeout = c->limits.idle_timeout;
@@ -99,7 +99,7 @@ static void check_reach(const struct subject *s)
     const struct config_listener *l = s->listener;
 
     if (l->insecure || l->way.scheme != URL_TCP || url_is_local(&l->way) ||
-        l->auth == CONFIG_AUTH_TOKEN)
+        l->auth == LISTENER_AUTH_TOKEN)
         return;
     wrong(s, "",
           "%s can be reached from other machines without TLS and without tokens (use ergons://, "
@@ -116,7 +116,7 @@ static void check_tls(const struct subject *s)
         wrong(s, "tls.cert", "is missing: ergons:// needs a certificate (here, or tls.cert)");
     if (!l->key)
         wrong(s, "tls.key", "is missing: ergons:// needs a private key (here, or tls.key)");
-    if (l->client_cert != CONFIG_CERT_NONE && !l->client_ca)
+    if (l->client_cert != CLIENT_CERT_NONE && !l->client_ca)
         wrong(s, "tls.client_ca",
               "is missing: client certificates are checked against it (here, or tls.client_ca)");
 }
@@ -134,14 +134,14 @@ static void check_auth(const struct subject *s)
 {
     const struct config_listener *l = s->listener;
 
-    if (l->auth == CONFIG_AUTH_TOKEN && !s->config->tokens_file)
+    if (l->auth == LISTENER_AUTH_TOKEN && !s->config->tokens_file)
         wrong(s, "auth", "is token, but there is no tokens_file (make a token with: ergon token)");
-    if (l->auth == CONFIG_AUTH_PEER && l->way.scheme != URL_UNIX)
+    if (l->auth == LISTENER_AUTH_PEER && l->way.scheme != URL_UNIX)
         wrong(s, "auth", "is peer, which only a unix:// listener can know");
-    if (l->auth == CONFIG_AUTH_CERT && l->way.scheme != URL_TLS)
+    if (l->auth == LISTENER_AUTH_CERT && l->way.scheme != URL_TLS)
         wrong(s, "auth", "is cert, which only an ergons:// listener can know");
-    if (l->auth == CONFIG_AUTH_CERT && l->way.scheme == URL_TLS &&
-        l->client_cert == CONFIG_CERT_NONE)
+    if (l->auth == LISTENER_AUTH_CERT && l->way.scheme == URL_TLS &&
+        l->client_cert == CLIENT_CERT_NONE)
         wrong(s, "tls.client_cert", "is none, but auth: cert needs one (write required)");
 }
 

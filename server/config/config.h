@@ -16,31 +16,18 @@
 
 #include "base/log.h"
 #include "base/url.h"
+#include "server/net/net.h"
+#include "server/tasks/tasks.h"
 
-enum config_client_cert { CONFIG_CERT_NONE, CONFIG_CERT_OPTIONAL, CONFIG_CERT_REQUIRED };
-
-/* How a listener learns who a peer is. */
-enum config_auth {
-    CONFIG_AUTH_NONE,  /* everybody is nobody in particular, and may call */
-    CONFIG_AUTH_TOKEN, /* server.auth with a token of tokens_file */
-    CONFIG_AUTH_PEER,  /* Unix socket: the user that the kernel names */
-    CONFIG_AUTH_CERT,  /* the subject of the client certificate */
-    CONFIG_AUTH_AUTO,  /* only in sources: a loaded configuration holds one of the above */
-};
+/* Only in sources: a loaded configuration has one of enum listener_auth. */
+enum { CONFIG_AUTH_AUTO = LISTENER_AUTH_CERT + 1 };
 
 enum config_tls_version { CONFIG_TLS_1_2, CONFIG_TLS_1_3 };
-enum config_kind { CONFIG_STEPPED, CONFIG_BLOCKING };
 enum config_place { CONFIG_PLACE_LOOP, CONFIG_PLACE_OWN };
-enum config_idle { CONFIG_IDLE_SLEEP, CONFIG_IDLE_SPIN, CONFIG_IDLE_NEVER, CONFIG_IDLE_AUTO };
 enum config_log_format { CONFIG_LOG_LOGFMT, CONFIG_LOG_JSON };
 
-enum config_measure {
-    CONFIG_MEASURE_OCCUPANCY,
-    CONFIG_MEASURE_LENGTH,
-    CONFIG_MEASURE_PRIORITY,
-    CONFIG_MEASURE_WEIGHT,
-    CONFIG_MEASURE_COMPLETION,
-};
+/* As enum ergon_kind, counted from 0. */
+enum config_kind { CONFIG_STEPPED, CONFIG_BLOCKING };
 
 enum { CONFIG_ANY = -1 }; /* no particular core, no particular loop */
 
@@ -67,8 +54,8 @@ struct config_listener {
     char *cert;      /* URL_TLS: path, PEM; else may be NULL */
     char *key;       /* URL_TLS: path, PEM; else may be NULL */
     char *client_ca; /* path, PEM; may be NULL unless client_cert asks for certificates */
-    enum config_client_cert client_cert;
-    enum config_auth auth;
+    enum client_cert client_cert;
+    enum listener_auth auth;
     struct config_texts allow; /* globs of the methods that may be called; none: all */
     bool insecure;             /* may stand beyond loopback without TLS or a token */
     bool raw;                  /* answers use the old raw family only: no str8, bin, ext */
@@ -145,12 +132,12 @@ struct config {
     struct config_tenant *tenants; /* those with a weight of their own */
     size_t tenant_count;
 
-    enum config_measure measure;
-    bool shortcut; /* a loop may take a plain call itself */
+    enum placement_policy placement; /* the key "measure" */
+    bool shortcut;                   /* a loop may take a plain call itself */
 
     struct {
-        enum config_idle mode;
-        uint64_t spin; /* ns; CONFIG_IDLE_SPIN and CONFIG_IDLE_AUTO */
+        enum idle_mode mode;
+        uint64_t spin; /* ns; IDLE_SPIN and IDLE_AUTO */
     } idle;
 
     struct {

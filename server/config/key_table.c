@@ -8,21 +8,33 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-_Static_assert(sizeof(enum config_auth) == sizeof(uint32_t), "words are stored as 32 bits");
+_Static_assert(sizeof(enum listener_auth) == sizeof(uint32_t), "words are stored as 32 bits");
 
 static const char *const AUTO[] = {"auto", NULL};
 static const char *const ANY[] = {"any", NULL};
 static const char *const OFF[] = {"off", NULL};
-static const char *const AUTH[] = {"none", "token", "peer", "cert", "auto", NULL};
-static const char *const CLIENT_CERT[] = {"none", "optional", "required", NULL};
+static const char *const AUTH[] = {
+    [LISTENER_AUTH_NONE] = "none", [LISTENER_AUTH_TOKEN] = "token", [LISTENER_AUTH_PEER] = "peer",
+    [LISTENER_AUTH_CERT] = "cert", [CONFIG_AUTH_AUTO] = "auto",     NULL};
+static const char *const CLIENT_CERT[] = {[CLIENT_CERT_NONE] = "none",
+                                          [CLIENT_CERT_OPTIONAL] = "optional",
+                                          [CLIENT_CERT_REQUIRED] = "required",
+                                          NULL};
 static const char *const TLS_VERSION[] = {"1.2", "1.3", NULL};
 static const char *const KIND[] = {"stepped", "blocking", NULL};
 static const char *const PLACE[] = {"loop", "own", NULL};
-static const char *const IDLE[] = {"sleep", "spin", "never", "auto", NULL};
-static const char *const LEVEL[] = {"debug", "info", "warn", "error", NULL};
+static const char *const IDLE[] = {[IDLE_SLEEP] = "sleep",
+                                   [IDLE_SPIN] = "spin",
+                                   [IDLE_NEVER] = "never",
+                                   [IDLE_AUTO] = "auto",
+                                   NULL};
+static const char *const LEVEL[] = {
+    [LOG_DEBUG] = "debug", [LOG_INFO] = "info", [LOG_WARN] = "warn", [LOG_ERROR] = "error", NULL};
 static const char *const FORMAT[] = {"logfmt", "json", NULL};
-static const char *const MEASURE[] = {"occupancy", "length",     "priority",
-                                      "weight",    "completion", NULL};
+static const char *const MEASURE[] = {
+    [PLACEMENT_OCCUPANCY] = "occupancy",   [PLACEMENT_LENGTH] = "length",
+    [PLACEMENT_PRIORITY] = "priority",     [PLACEMENT_WEIGHT] = "weight",
+    [PLACEMENT_COMPLETION] = "completion", NULL};
 
 enum { KILO = 1 << 10, QUEUE_MAX = 1 << 16, TASKS_MAX = 1 << 24 };
 #define MEGA   (INT64_C(1) << 20)
@@ -102,7 +114,7 @@ static const struct config_key keys[] = {
     {"tenants", NULL, &config_maps, MAPS(tenants, tenant_count, tenant),
      .help = "owners of tasks whose share is not 1"},
 
-    {"measure", "measure", &config_word, AT(measure), .normal = "occupancy", .words = MEASURE,
+    {"measure", "measure", &config_word, AT(placement), .normal = "occupancy", .words = MEASURE,
      .help = "what the choice of an executor goes by"},
     {"shortcut", "shortcut", &config_bool, AT(shortcut), .normal = "true",
      .help = "a loop may run a plain call itself"},

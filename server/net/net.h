@@ -51,8 +51,8 @@ void net_loop_stats(const struct net_loop *l, struct net_loop_stats *out); /* an
 enum listener_auth {
     LISTENER_AUTH_NONE,
     LISTENER_AUTH_TOKEN, /* server.auth before anything else (but ping and hello) */
-    LISTENER_AUTH_CERT,  /* the client certificate's subject CN is the principal */
-    LISTENER_AUTH_PEER   /* Unix socket: the user name of the peer's uid is the principal */
+    LISTENER_AUTH_PEER,  /* Unix socket: the user name of the peer's uid is the principal */
+    LISTENER_AUTH_CERT   /* the client certificate's subject CN is the principal */
 };
 
 struct listener_options {

@@ -160,7 +160,7 @@ static void an_open_listener_needs_tls_or_tokens(void **state)
     snprintf(tokens, sizeof tokens, "--tokens=%s", scratch_write(&scratch, "tokens", ""));
     struct config *c =
         scratch_accepted(&scratch, NULL, NULL, LIST("--listen=ergon://0.0.0.0", tokens));
-    assert_int_equal(c->listeners[0].auth, CONFIG_AUTH_TOKEN);
+    assert_int_equal(c->listeners[0].auth, LISTENER_AUTH_TOKEN);
     config_free(c);
     assert_null(scratch_load(&scratch, "listen: [{url: 'ergon://[::]', auth: none}]\n", NULL,
                              LIST(tokens)));
@@ -182,9 +182,9 @@ static void a_listener_takes_over_the_common_certificate(void **state)
                          NULL, LIST(flag));
     assert_string_equal(c->listeners[0].cert, c->tls.cert);
     assert_string_equal(c->listeners[0].key, "/dev/null");
-    assert_int_equal(c->listeners[0].client_cert, CONFIG_CERT_NONE);
-    assert_int_equal(c->listeners[1].client_cert, CONFIG_CERT_REQUIRED);
-    assert_int_equal(c->listeners[2].auth, CONFIG_AUTH_CERT);
+    assert_int_equal(c->listeners[0].client_cert, CLIENT_CERT_NONE);
+    assert_int_equal(c->listeners[1].client_cert, CLIENT_CERT_REQUIRED);
+    assert_int_equal(c->listeners[2].auth, LISTENER_AUTH_CERT);
     config_free(c);
 }
 

@@ -38,7 +38,7 @@ static void defaults_stand(void **state)
     assert_int_equal(c->listener_count, 1);
     assert_string_equal(c->listeners[0].url, "ergon://127.0.0.1:7466");
     assert_int_equal(c->listeners[0].way.port, 7466);
-    assert_int_equal(c->listeners[0].auth, CONFIG_AUTH_NONE);
+    assert_int_equal(c->listeners[0].auth, LISTENER_AUTH_NONE);
     assert_int_equal(c->loops.count, 0);
     assert_true(c->shortcut);
     assert_int_equal(c->limits.message, 16 << 20);
@@ -90,7 +90,7 @@ static void listeners_are_read(void **state)
     assert_int_equal(c->listeners[1].max_connections, 5);
     assert_true(c->listeners[1].raw);
     assert_int_equal(c->listeners[1].idle_timeout, 3 * SECOND);
-    assert_int_equal(c->listeners[2].auth, CONFIG_AUTH_PEER);
+    assert_int_equal(c->listeners[2].auth, LISTENER_AUTH_PEER);
     assert_int_equal(c->listeners[2].mode, 0600);
     config_free(c);
 }
@@ -113,8 +113,8 @@ static void topology_is_read(void **state)
     assert_int_equal(c->executors.list[1].priority, -5);
     assert_int_equal(c->executors.list[1].queue, 128);
     assert_int_equal(c->manager.place, CONFIG_PLACE_OWN);
-    assert_int_equal(c->measure, CONFIG_MEASURE_COMPLETION);
-    assert_int_equal(c->idle.mode, CONFIG_IDLE_SPIN);
+    assert_int_equal(c->placement, PLACEMENT_COMPLETION);
+    assert_int_equal(c->idle.mode, IDLE_SPIN);
     assert_int_equal(c->idle.spin, 20000);
     assert_int_equal(c->limits.message, 65536);
     assert_int_equal(c->log.format, CONFIG_LOG_JSON);
