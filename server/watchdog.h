@@ -5,7 +5,7 @@
 #ifndef ERGON_WATCHDOG_H
 #define ERGON_WATCHDOG_H
 
-#include "server/runtime/waker.h"
+#include "server/runtime/threads/waker.h"
 #include "server/threads.h"
 
 struct watchdog {

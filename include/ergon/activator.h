@@ -16,8 +16,8 @@
 #include <ergon/ao.h>
 
 struct poller; /* <ergon/poller.h> */
-struct lane;   /* server/runtime/lane.h */
-struct trace;  /* server/runtime/trace.h */
+struct lane;   /* server/runtime/threads/lane.h */
+struct trace;  /* server/runtime/object/trace.h */
 
 struct ao_clock {
     ao_time (*now)(void *arg); /* monotonic */

@@ -7,32 +7,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "server/runtime/state.h"
+#include "server/runtime/object/object.h"
+#include "server/runtime/object/rest.h"
+#include "server/runtime/object/trace.h"
+#include "server/runtime/round.h"
 #include "server/runtime/thread.h"
-#include "server/runtime/trace.h"
 
 /* What one round does for the timer: objects whose deadline came, and moves on their way there. */
 enum { EXPIRE_BUDGET = 1024 };
 
 /* A coarse clock is some milliseconds off: too much for a shorter limit than this. */
 #define COARSE_LIMIT AO_MS(16)
-
-static _Thread_local struct activator *current_activator;
-
-struct activator *activator_enter(struct activator *a)
-{
-    struct activator *before = current_activator;
-    current_activator = a;
-    atomic_store_explicit(&a->running, true, memory_order_relaxed);
-    return before;
-}
-
-void activator_exit(struct activator *a, struct activator *before)
-{
-    current_activator = before;
-    if (before != a)
-        atomic_store_explicit(&a->running, false, memory_order_relaxed);
-}
 
 static void wake_poller(void *arg)
 {
@@ -93,7 +78,7 @@ static bool expire(struct activator *a)
     struct ao *ao;
     int budget = EXPIRE_BUDGET;
     while ((ao = timer_take(&a->timer, a->now, &budget)))
-        ao_expire(ao);
+        object_expire(ao);
     return budget <= 0;
 }
 
@@ -183,10 +168,10 @@ static void finish_objects(struct activator *a)
     struct ao *ao;
     do {
         while ((ao = dispatcher_front(&a->dispatcher)))
-            ao_finish(ao);
+            object_finish(ao);
         ao = take_sleeper(a);
         if (ao)
-            ao_finish(ao);
+            object_finish(ao);
     } while (ao);
 }
 
@@ -224,11 +209,6 @@ uint64_t activator_random(struct activator *a)
     return z ^ z >> 31;
 }
 
-struct activator *activator_current(void)
-{
-    return current_activator;
-}
-
 const char *activator_name(const struct activator *a)
 {
     return a->name;
@@ -237,10 +217,4 @@ const char *activator_name(const struct activator *a)
 struct trace *activator_trace(const struct activator *a)
 {
     return a->trace;
-}
-
-void activator_assert_owner(const struct activator *a)
-{
-    assert(current_activator == a || !atomic_load_explicit(&a->running, memory_order_relaxed));
-    (void)a;
 }

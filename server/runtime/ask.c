@@ -1,7 +1,7 @@
 /* Home's side of the control inbox: takes what other threads asked, does it or refuses it. */
-#include "server/runtime/inbox.h"
 #include "base/log.h"
-#include "server/runtime/state.h"
+#include "server/runtime/object/object.h"
+#include "server/runtime/round.h"
 
 static const char *ask_name(enum ao_ask ask)
 {
@@ -34,7 +34,7 @@ static int serve(struct ao *ao, enum ao_ask ask)
         ao_unblock(ao);
         return 0;
     case AO_ASK_MESSAGE:
-        return ao_message(ao);
+        return object_message(ao);
     }
     return AO_E_STATE;
 }

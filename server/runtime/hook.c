@@ -1,5 +1,5 @@
 /* What runs once at the end of a round. */
-#include "server/runtime/state.h"
+#include "server/runtime/round.h"
 
 static void hook_append(struct hook_list *list, struct round_hook *hook)
 {

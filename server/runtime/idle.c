@@ -1,7 +1,7 @@
 /* The end of a round: whether to look at the poller, and whether to block in it. */
 #include <ergon/poller.h>
 
-#include "server/runtime/state.h"
+#include "server/runtime/round.h"
 
 /* While there is work, the poller is asked at least so often: a look costs 0.2 us here, which
  * is one per cent of this, and what becomes ready waits no longer.  The second bound is for a clock

@@ -1,16 +1,16 @@
-/* The insides of an activator, shared by the files that make it up: activator.c, activator_stats.c,
- * ao.c, ask.c, handle.c, hook.c, idle.c, lane.c, step.c.  No one else includes it. */
+/* The insides of an activator, for the files of the runtime alone.  All of it belongs to the home
+ * thread, but for what says otherwise. */
 #ifndef ERGON_RUNTIME_STATE_H
 #define ERGON_RUNTIME_STATE_H
 
 #include <ergon/activator.h>
 
-#include "server/runtime/dispatcher.h"
+#include "server/runtime/object/dispatcher.h"
 #include "base/counter.h"
-#include "server/runtime/inbox.h"
+#include "server/runtime/threads/inbox.h"
 #include "server/runtime/spin.h"
-#include "server/runtime/timer.h"
-#include "server/runtime/waker.h"
+#include "server/runtime/object/timer.h"
+#include "server/runtime/threads/waker.h"
 
 /* struct ao.flags, beside TIMER_FLAGS */
 enum {
@@ -77,7 +77,6 @@ struct activator {
     struct lane *inlets, *inlets_last;       /* lanes whose receiver lives here, by next_inlet */
     struct lane *dirty, *dirty_last;         /* lanes with something to publish, by next_dirty */
     struct lane *near; /* of those, the ones whose receiver lives here too, by next_near */
-    unsigned hastened; /* receivers stepped out of turn in this round */
     struct inbox *inbox;
     struct fault fault; /* of the step that is about to return AO_FAULT */
     uint64_t random;
@@ -109,38 +108,6 @@ struct activator {
     _Atomic bool blocked;
     alignas(64) struct activator_figures figures;
 };
-
-/* ao.c */
-struct frame *ao_frame(const struct ao *ao); /* of its step that has not returned, or NULL */
-int ao_message(struct ao *ao);               /* a message waits for it: AO_E_FAULTED, _CLOSED */
-void ao_expire(struct ao *ao);               /* its deadline came; out of the timer already */
-void ao_finish(struct ao *ao);               /* activator_close(): out of list and timer */
-void ao_settle(struct ao *ao, enum ao_verdict verdict, uint8_t notes); /* the step returned */
-
-/* ask.c */
-void ask_serve(struct activator *a);      /* all that stands in the inbox */
-void ask_refuse_all(struct activator *a); /* the same, each with AO_E_CLOSED */
-
-/* hook.c */
-bool hooks_rest(struct activator *a); /* what waited for nothing to do; true if there was some */
-void hooks_run(struct activator *a);
-void hooks_disarm(struct activator *a);
-
-/* idle.c */
-void idle_poll(struct activator *a, bool may_block); /* the end of a round */
-bool activator_busy(const struct activator *a);      /* has the next round something to do? */
-
-/* step.c */
-enum { HASTES_A_ROUND = 256 }; /* steps out of turn; what stands in the list has its turn too */
-void step_round(struct activator *a); /* each object that is active now, once, in order */
-void step_hasten(struct activator *a, struct ao *ao); /* an active one is next, if it may be */
-
-/* lane.c */
-void lanes_look(struct activator *a);   /* rouses the receivers that have items */
-bool lanes_ready(struct activator *a);  /* is there one to rouse? */
-void lanes_hasten(struct activator *a); /* between steps: who has much to take here goes next */
-void lanes_flush(struct activator *a);  /* what stays dirty has overflow */
-void lanes_forget(struct activator *a);
 
 /* Makes `a` the activator of this thread for a while; returns the one before. */
 struct activator *activator_enter(struct activator *a);

@@ -1,9 +1,11 @@
 /* Steps, and what they cost.  Without a step limit no clock is read; with one, once a step. */
 #include <assert.h>
 
-#include "server/runtime/haste.h"
 #include "base/log.h"
-#include "server/runtime/state.h"
+#include "server/runtime/haste.h"
+#include "server/runtime/object/object.h"
+#include "server/runtime/object/rest.h"
+#include "server/runtime/round.h"
 
 static ao_time step_clock(const struct activator *a)
 {
@@ -59,21 +61,13 @@ static void settle(struct frame *frame, enum ao_verdict verdict)
 {
     struct ao *ao = frame->ao;
     frame->ao = NULL; /* callbacks of the owner run outside of the step */
-    ao_settle(ao, verdict, frame->notes);
-}
-
-void step_hasten(struct activator *a, struct ao *ao)
-{
-    if (!a->dispatcher.cursor || a->hastened == HASTES_A_ROUND)
-        return;
-    a->hastened++;
-    dispatcher_hasten(&a->dispatcher, ao);
+    object_settle(ao, verdict, frame->notes);
 }
 
 void ao_hasten(struct ao *ao)
 {
     if (ao_activate(ao) == 0 && ao->state == AO_STATE_ACTIVE)
-        step_hasten(ao->home, ao);
+        dispatcher_hasten(&ao->home->dispatcher, ao);
 }
 
 static inline struct ao *next_in_turn(struct activator *a)
@@ -144,7 +138,7 @@ enum ao_state activator_step_now(struct activator *a, struct ao *ao)
 {
     assert(ao->home == a);
     assert(ao->state == AO_STATE_INACTIVE || ao->state == AO_STATE_ACTIVE);
-    assert(!ao_frame(ao));
+    assert(!object_frame(ao));
     struct frame frame = {.outer = a->frame};
     enum ao_verdict verdict;
     a->frame = &frame;
@@ -158,6 +152,6 @@ enum ao_state activator_step_now(struct activator *a, struct ao *ao)
     }
     a->frame = frame.outer;
     if (!as_before(ao, verdict, frame.notes))
-        ao_settle(ao, verdict, frame.notes);
+        object_settle(ao, verdict, frame.notes);
     return (enum ao_state)ao->state;
 }

@@ -21,7 +21,7 @@
 #include <ergon/activator.h>
 
 #include "base/span.h"
-#include "server/runtime/lane.h"
+#include "server/runtime/threads/lane.h"
 
 struct store;
 

@@ -8,8 +8,8 @@
 #include <ergon/module.h>
 
 #include "proto/errors.h"
-#include "server/runtime/lane.h"
-#include "server/runtime/mpsc.h"
+#include "server/runtime/threads/lane.h"
+#include "server/runtime/threads/mpsc.h"
 #include "server/tasks/call.h"
 
 struct executor;

@@ -33,7 +33,6 @@ KNOWN = {
     "server/jobs": 32,
     "server/jobs/service": 12,
     "server/rpc": 12,
-    "server/runtime": 9,
     "server/store": 3,
     "server/tasks": 16,
 }

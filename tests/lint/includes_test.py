@@ -47,7 +47,7 @@ ALSO = {
     "proto/pack.[ch]": ["msgpack"],
     "server/jobs/cron/zone.c": ["glib"],  # calendars of time zones
     "include/ergon/client.h": ["event2/", "msgpack"],
-    "server/runtime/poller_libevent.c": ["event2/"],
+    "server/runtime/pollers/poller_libevent.c": ["event2/"],
     "server/net/stream/tls.c": ["openssl/"],
     "server/net/stream/tls_*.[ch]": ["openssl/"],
     "server/net/auth/crypto.c": ["openssl/crypto.h", "openssl/evp.h", "openssl/rand.h"],  # digests, and no TLS
@@ -112,7 +112,7 @@ FORBIDDEN = [
     ("base/a.c", "<ergon/ao.h>"),
     ("include/ergon/a.h", '"base/span.h"'),
     ("examples/a.c", '"base/span.h"'),
-    ("proto/a.c", '"server/runtime/ring.h"'),
+    ("proto/a.c", '"server/runtime/threads/ring.h"'),
     ("server/runtime/a.c", '"proto/scanner.h"'),
     ("server/runtime/a.c", "<event2/event.h>"),
     ("server/runtime/a.h", "<ergon/module.h>"),
@@ -122,16 +122,16 @@ FORBIDDEN = [
     ("server/net/auth/crypto.c", "<openssl/ssl.h>"),
     ("server/net/stream/tls.h", "<openssl/ssl.h>"),
     ("server/net/a.c", '"server/net/stream/tls_private.h"'),
-    ("server/modules/a.c", '"server/runtime/ring.h"'),
+    ("server/modules/a.c", '"server/runtime/threads/ring.h"'),
     ("server/modules/a.c", '"proto/reader.h"'),
     ("server/config/a.c", '"server/plan.h"'),
     ("client/cli/a.c", '"server/config/config.h"'),
-    ("examples/a.c", '"server/runtime/ring.h"'),
-    ("include/ergon/a.h", '"server/runtime/ring.h"'),
+    ("examples/a.c", '"server/runtime/threads/ring.h"'),
+    ("include/ergon/a.h", '"server/runtime/threads/ring.h"'),
     ("server/net/a.c", '"b.h"'),
 ]
 PERMITTED = [
-    ("server/runtime/poller_libevent.c", "<event2/event.h>"),
+    ("server/runtime/pollers/poller_libevent.c", "<event2/event.h>"),
     ("server/net/stream/tls.c", "<openssl/ssl.h>"),
     ("server/rpc/a.c", '"server/net/there.h"'),
     ("server/modules/a.c", "<ergon/module.h>"),

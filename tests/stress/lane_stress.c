@@ -12,7 +12,7 @@
 #include <ergon/poller.h>
 #include <sched.h>
 
-#include "server/runtime/lane.h"
+#include "server/runtime/threads/lane.h"
 
 enum { PARCELS = 50, TRIPS = 400, CAPACITY = 8 };
 

@@ -10,7 +10,7 @@
 
 #include <sched.h>
 
-#include "server/runtime/ring.h"
+#include "server/runtime/threads/ring.h"
 
 enum { ITEMS = 500000 };
 

@@ -13,7 +13,7 @@
 #include <ergon/poller.h>
 #include <sched.h>
 
-#include "server/runtime/waker.h"
+#include "server/runtime/threads/waker.h"
 
 enum { PRODUCERS = 2, ITEMS = 20000 };
 

@@ -18,7 +18,7 @@
 #include <ergon/activator.h>
 #include <ergon/poller.h>
 
-#include "server/runtime/trace.h"
+#include "server/runtime/object/trace.h"
 
 enum { VIRTUAL_ACTIVATORS = 8, VIRTUAL_SCRIPTS = 256 };
 

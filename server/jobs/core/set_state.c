@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "server/jobs/jobs_parts.h"
-#include "server/runtime/trace.h"
+#include "server/runtime/object/trace.h"
 
 enum {
     TO_ENDS =

@@ -11,7 +11,7 @@
 #include "proto/errors.h"
 #include "proto/pack.h"
 #include "server/jobs/core/job_spec.h"
-#include "server/runtime/lane.h"
+#include "server/runtime/threads/lane.h"
 #include "base/slab.h"
 #include "server/tasks/call.h"
 

@@ -10,7 +10,7 @@
 
 #include "server/net/accept/address_table.h"
 #include "server/net/connection/net_loop.h"
-#include "server/runtime/mpsc.h"
+#include "server/runtime/threads/mpsc.h"
 #include "base/url.h"
 
 enum {

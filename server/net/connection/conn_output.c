@@ -1,7 +1,7 @@
 /* From answers to bytes: all that was committed in a round goes out at its end, in one write. */
 #include "server/net/connection/conn_private.h"
 
-#include "server/runtime/trace.h"
+#include "server/runtime/object/trace.h"
 
 enum {
     WRITES_A_ROUND = 8, /* system calls of one connection in a flush */

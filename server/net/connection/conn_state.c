@@ -13,7 +13,7 @@
 #include <assert.h>
 
 #include "server/net/auth/principal.h"
-#include "server/runtime/trace.h"
+#include "server/runtime/object/trace.h"
 
 /* --- State --- */
 

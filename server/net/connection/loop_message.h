@@ -8,7 +8,7 @@
 #define ERGON_NET_LOOP_MESSAGE_H
 
 #include "server/net/net.h"
-#include "server/runtime/lane.h"
+#include "server/runtime/threads/lane.h"
 
 struct address_count;
 struct tls_context;

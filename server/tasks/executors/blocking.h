@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 
-#include "server/runtime/waker.h"
+#include "server/runtime/threads/waker.h"
 #include "server/tasks/executors/executor.h"
 
 enum { BLOCKING_FRAMES_MAX = 64 /* nested calls on one stack, its own and those of others */ };

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "server/runtime/trace.h"
+#include "server/runtime/object/trace.h"
 #include "server/tasks/tasks_parts.h"
 
 enum {

@@ -15,7 +15,7 @@
 #include <stdio.h>
 
 #include "server/runtime/haste.h"
-#include "server/runtime/trace.h"
+#include "server/runtime/object/trace.h"
 #include "server/tasks/tasks_parts.h"
 
 enum {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "server/runtime/ring.h"
+#include "server/runtime/threads/ring.h"
 #include "tests/bench/runtime/bench.h"
 #include "tests/bench/support/report.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "server/runtime/lane.h"
+#include "server/runtime/threads/lane.h"
 #include "tests/bench/runtime/bench.h"
 #include "tests/bench/support/report.h"
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "server/runtime/dispatcher.h"
+#include "server/runtime/object/dispatcher.h"
 #include "tests/support/virtual.h"
 
 /* --- The list by itself --- */

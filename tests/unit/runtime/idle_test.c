@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "server/runtime/lane.h"
+#include "server/runtime/threads/lane.h"
 #include "tests/support/virtual.h"
 
 enum {

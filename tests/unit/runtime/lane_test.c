@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "server/runtime/lane.h"
+#include "server/runtime/threads/lane.h"
 #include "tests/support/heap.h"
 #include "tests/support/virtual.h"
 

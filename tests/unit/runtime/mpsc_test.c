@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "server/runtime/mpsc.h"
+#include "server/runtime/threads/mpsc.h"
 
 static void test_oldest_first(void **state)
 {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "server/runtime/ring.h"
+#include "server/runtime/threads/ring.h"
 #include "tests/support/heap.h"
 
 static int items[64];

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "server/runtime/timer.h"
+#include "server/runtime/object/timer.h"
 
 enum { MANY = 100000 };
 

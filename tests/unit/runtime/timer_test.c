@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "server/runtime/timer.h"
+#include "server/runtime/object/timer.h"
 
 static struct timer timer;
 

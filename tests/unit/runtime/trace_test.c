@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "server/runtime/trace.h"
+#include "server/runtime/object/trace.h"
 
 static char last[1024];
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "server/runtime/waker.h"
+#include "server/runtime/threads/waker.h"
 
 static void count(void *arg)
 {

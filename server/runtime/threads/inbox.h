@@ -8,8 +8,8 @@
 
 #include <ergon/ao.h>
 
-#include "server/runtime/mpsc.h"
-#include "server/runtime/waker.h"
+#include "server/runtime/threads/mpsc.h"
+#include "server/runtime/threads/waker.h"
 
 struct inbox {
     struct mpsc entries;       /* of struct ao_handle */

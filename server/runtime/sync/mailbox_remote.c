@@ -4,30 +4,14 @@
  * room that was taken in vain go into lists of their own, and one letter, announced by `called`,
  * brings home to look.  Room comes back only at home; a sender that waits for it is a remote wait,
  * and pushes its mail when the answer has come, so that the mail is its own until then. */
-#include "server/runtime/mailbox_remote.h"
+#include "server/runtime/sync/mailbox_remote.h"
 
 #include <stdlib.h>
 
-#include "server/runtime/remote_wait.h"
+#include "server/runtime/sync/remote_wait.h"
 
 /* Far below every count of room: no place is ever free again. */
 enum { ROOM_CLOSED = INT32_MIN / 2 };
-
-struct ao_mailbox_remote {
-    struct letter letter;      /* under way while `called` */
-    _Atomic uint32_t refs;     /* holders, home until it closes, the letter under way */
-    _Atomic int32_t room;      /* 0 while a sender waits; below 0: closed */
-    _Atomic uint32_t returned; /* room that comes back from a grant nobody waited for */
-    _Atomic bool called;       /* the letter is under way */
-    struct mpsc mails;         /* of struct ao_mail, by `next` */
-    struct ao_port *home;
-    void (*orphan)(struct ao_mail *mail);
-
-    /* Home. */
-    struct ao_mailbox *mailbox; /* NULL once closed */
-    uint32_t share;             /* places of the bound, free or not */
-    struct ao_wait_queue waiters;
-};
 
 _Static_assert(offsetof(struct ao_mail, link) == offsetof(struct mpsc_item, next),
                "a mail on the way is an item");
@@ -114,15 +98,6 @@ static void deliver(struct letter *letter, bool dropped)
     while (n-- > 0)
         mailbox_remote_room(r);
     ao_mailbox_remote_drop(r);
-}
-
-void mailbox_remote_room(struct ao_mailbox_remote *r)
-{
-    struct ao_wait *w = ao_wait_pop(&r->waiters);
-    if (w)
-        ao_wait_settle(w, AO_WAIT_READY, NULL);
-    else
-        atomic_fetch_add_explicit(&r->room, 1, memory_order_relaxed); /* see take_room() */
 }
 
 /* The mail of `r` inside is home's from now on, and its room too once it is taken.  Returns how

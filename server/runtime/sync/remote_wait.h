@@ -13,7 +13,7 @@
 
 #include <ergon/wait.h>
 
-#include "server/runtime/port.h"
+#include "server/runtime/threads/port.h"
 
 struct remote_wait;
 

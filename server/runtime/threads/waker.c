@@ -25,7 +25,7 @@
  *
  * What is published while `sleeping` is 0 needs no wake: the sleeper is running, and will pass S1
  * to S3 before it blocks. */
-#include "server/runtime/waker.h"
+#include "server/runtime/threads/waker.h"
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)

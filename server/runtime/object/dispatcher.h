@@ -11,10 +11,13 @@
 
 #include <ergon/ao.h>
 
+enum { HASTES_A_WALK = 256 }; /* what stands in the list has its turn too */
+
 struct dispatcher {
     struct ao first, last; /* sentinels: never stepped */
     struct ao mark;        /* ends the walk; in the list during a walk only */
     struct ao *cursor;     /* the next to visit; NULL outside of a walk */
+    unsigned hastened;     /* visits out of turn in this walk */
     uint64_t count;
 };
 
@@ -26,7 +29,8 @@ struct ao *dispatcher_front(const struct dispatcher *d); /* NULL when empty; out
 void dispatcher_begin(struct dispatcher *d);
 void dispatcher_end(struct dispatcher *d);
 
-/* During a walk: an object that stands in the list is visited next, whatever its place was. */
+/* An object that stands in the list is visited next, whatever its place was; a no-op outside of a
+ * walk, and beyond HASTES_A_WALK. */
 void dispatcher_hasten(struct dispatcher *d, struct ao *ao);
 
 static inline bool dispatcher_at_end(const struct dispatcher *d)

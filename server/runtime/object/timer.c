@@ -1,4 +1,4 @@
-#include "server/runtime/timer.h"
+#include "server/runtime/object/timer.h"
 
 /* What is moved ahead at once: about 50 us, if it is in time. */
 enum { AHEAD_BATCH = TIMER_CROWD / 2 };

@@ -7,7 +7,7 @@
  * Who asks before O3 finds asked non-0 and leaves it at that: the bits are taken at O3.  Who asks
  * after O3 finds 0 and pushes; the handle is unlinked since O2, so it never stands in the list
  * twice.  That is why the bits are taken after unlinking.  tests/model/inbox.pml checks it. */
-#include "server/runtime/inbox.h"
+#include "server/runtime/threads/inbox.h"
 
 #include <sched.h>
 #include <stdlib.h>

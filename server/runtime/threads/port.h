@@ -4,7 +4,7 @@
 
 #include <ergon/port.h>
 
-#include "server/runtime/mpsc.h"
+#include "server/runtime/threads/mpsc.h"
 
 /* Embed in what travels; in one port at most at a time. */
 struct letter {

@@ -1,14 +1,15 @@
-/* A semaphore's face to other threads.
+/* The semaphore, and its face to other threads.
  *
  * Releases are counted in one atomic and announced by one letter, so that a release needs no memory
  * and any number of them that come before home looks is one message.  An acquire is a remote wait.
  * The order of arrival is the order of the letters at home. */
-#include "server/runtime/sem_remote.h"
+#include <ergon/sem.h>
 
 #include <assert.h>
+
 #include <stdlib.h>
 
-#include "server/runtime/remote_wait.h"
+#include "server/runtime/sync/remote_wait.h"
 
 struct ao_sem_remote {
     struct letter letter;      /* under way while `returned` is not 0 */
@@ -17,6 +18,100 @@ struct ao_sem_remote {
     struct ao_port *home;
     struct ao_sem *sem; /* home only; NULL once it is gone */
 };
+
+/* --- Home --- */
+
+static void leave(struct ao_wait *w)
+{
+    struct ao_sem *s = w->on;
+    ao_wait_remove(&s->waiters, w);
+}
+
+static void give_back(struct ao_wait *w)
+{
+    ao_sem_release(w->on);
+}
+
+static const struct ao_wait_class sem_wait_class = {.leave = leave, .give_back = give_back};
+
+void ao_sem_init(struct ao_sem *s, uint32_t permits)
+{
+    *s = (struct ao_sem){.permits = permits};
+}
+
+void ao_sem_fini(struct ao_sem *s)
+{
+    struct ao_sem_remote *r = s->remote;
+    ao_sem_close(s);
+    s->remote = NULL;
+    if (!r)
+        return;
+    r->sem = NULL; /* acquires that arrive from now on are settled CLOSED */
+    ao_sem_remote_drop(r);
+}
+
+void ao_sem_close(struct ao_sem *s)
+{
+    s->closed = true;
+    ao_wait_close_all(&s->waiters);
+}
+
+bool ao_sem_try_acquire(struct ao_sem *s)
+{
+    if (s->closed || s->permits == 0)
+        return false;
+    s->permits--;
+    return true;
+}
+
+void ao_sem_acquire(struct ao_sem *s, struct ao_wait *w)
+{
+    if (s->closed) {
+        ao_wait_settle(w, AO_WAIT_CLOSED, NULL);
+    } else if (ao_sem_try_acquire(s)) {
+        ao_wait_grant(w, &sem_wait_class, s, NULL);
+    } else {
+        ao_wait_pend(w, &sem_wait_class, s);
+        ao_wait_push(&s->waiters, w);
+    }
+}
+
+/* Who waits is found alive: a waiter that was cancelled, faulted or whose deadline passed has left
+ * the queue. */
+void ao_sem_release(struct ao_sem *s)
+{
+    struct ao_wait *w = ao_wait_pop(&s->waiters);
+    if (w)
+        ao_wait_settle(w, AO_WAIT_READY, NULL);
+    else
+        s->permits++;
+}
+
+uint32_t ao_sem_waiting(const struct ao_sem *s)
+{
+    uint32_t n = 0;
+    const struct ao_wait *w = s->waiters.first;
+    if (w)
+        do
+            n++;
+        while ((w = w->next) != s->waiters.first);
+    return n;
+}
+
+void ao_sem_acquire_scoped(struct ao_sem *s, struct ao_permit *p)
+{
+    assert(!p->wait.listened && "a select cannot keep a permit");
+    p->wait.kept = true;
+    ao_sem_acquire(s, &p->wait);
+}
+
+void ao_permit_release(struct ao_permit *p)
+{
+    ao_wait_cancel(&p->wait);
+    p->wait.outcome = AO_WAIT_NONE;
+}
+
+/* --- From other threads --- */
 
 struct ao_sem_remote *ao_sem_remote_hold(struct ao_sem_remote *r)
 {
@@ -30,12 +125,6 @@ void ao_sem_remote_drop(struct ao_sem_remote *r)
     /* Orders each holder's last use before the free; pairs with itself on the other threads. */
     if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) == 1)
         free(r);
-}
-
-void sem_remote_part(struct ao_sem_remote *r)
-{
-    r->sem = NULL;
-    ao_sem_remote_drop(r);
 }
 
 /* --- Releases --- */
@@ -76,12 +165,12 @@ static void start(void *object, struct ao_wait *stand_in)
         ao_wait_settle(stand_in, AO_WAIT_CLOSED, NULL);
 }
 
-static void give_back(struct ao_wait *w)
+static void give_back_remote(struct ao_wait *w)
 {
     ao_sem_remote_release(w->on);
 }
 
-static const struct ao_wait_class granted_wait = {.give_back = give_back};
+static const struct ao_wait_class granted_wait = {.give_back = give_back_remote};
 
 static void arrived(void *object, void *value, struct ao_wait *w)
 {

@@ -11,8 +11,8 @@
 
 #include <ergon/activator.h>
 
-#include "server/runtime/ring.h"
-#include "server/runtime/waker.h"
+#include "server/runtime/threads/ring.h"
+#include "server/runtime/threads/waker.h"
 
 /* Embed in what travels. */
 struct lane_item {

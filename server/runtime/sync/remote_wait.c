@@ -1,4 +1,4 @@
-#include "server/runtime/remote_wait.h"
+#include "server/runtime/sync/remote_wait.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "server/runtime/mailbox_remote.h"
+#include "server/runtime/sync/mailbox_remote.h"
 
 /* --- The ring of mails --- */
 
@@ -79,6 +79,16 @@ void mailbox_home_room(struct ao_mailbox *m)
     m->room--;
     push_back(m, mail);
     ao_wait_settle(sender, AO_WAIT_READY, NULL);
+}
+
+void mailbox_remote_room(struct ao_mailbox_remote *r)
+{
+    struct ao_wait *w = ao_wait_pop(&r->waiters);
+    if (w)
+        ao_wait_settle(w, AO_WAIT_READY, NULL);
+    else
+        atomic_fetch_add_explicit(&r->room, 1,
+                                  memory_order_relaxed); /* see take_room() of mailbox_remote.c */
 }
 
 /* --- The public face --- */

@@ -1,4 +1,4 @@
-#include "server/runtime/trace.h"
+#include "server/runtime/object/trace.h"
 
 #include <stdarg.h>
 #include <stdio.h>

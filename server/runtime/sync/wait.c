@@ -12,7 +12,7 @@
 
 #include <assert.h>
 
-#include "server/runtime/wait_internal.h"
+#include "server/runtime/sync/wait_internal.h"
 
 const char *ao_wait_outcome_text(enum ao_wait_outcome outcome)
 {

@@ -1,8 +1,9 @@
-#include "server/runtime/lane.h"
+#include "server/runtime/threads/lane.h"
 
 #include <assert.h>
 
-#include "server/runtime/state.h"
+#include "server/runtime/object/object.h"
+#include "server/runtime/round.h"
 
 /* A receiver of the producer's own activator is stepped next when so many items are staged for it:
  * they are still in the caches, and enough of them pay for its step. */
@@ -171,7 +172,7 @@ void lanes_look(struct activator *a)
 {
     for (struct lane *l = a->inlets; l; l = l->next_inlet)
         if (wants_look(l))
-            ao_message(l->receiver);
+            object_message(l->receiver);
 }
 
 bool lanes_ready(struct activator *a)
@@ -186,21 +187,21 @@ bool lanes_ready(struct activator *a)
 static bool wants_haste(const struct activator *a, const struct lane *l)
 {
     uint32_t least = dispatcher_at_end(&a->dispatcher) ? 1 : HASTE_ITEMS;
-    return a->hastened < HASTES_A_ROUND && (l->overflow_first || ring_staged(&l->ring) >= least);
+    return a->dispatcher.hastened < HASTES_A_WALK &&
+           (l->overflow_first || ring_staged(&l->ring) >= least);
 }
 
 void lanes_hasten(struct activator *a)
 {
     for (struct lane *l = a->near; l; l = l->next_near)
-        if (wants_haste(a, l) && publish(l) && wants_look(l) && ao_message(l->receiver) == 0)
-            step_hasten(a, l->receiver);
+        if (wants_haste(a, l) && publish(l) && wants_look(l) && object_message(l->receiver) == 0)
+            dispatcher_hasten(&a->dispatcher, l->receiver);
 }
 
 void lanes_flush(struct activator *a)
 {
     struct lane *l = a->dirty;
     a->dirty = a->dirty_last = a->near = NULL;
-    a->hastened = 0;
     while (l) {
         struct lane *next = l->next_dirty;
         l->dirty = false;

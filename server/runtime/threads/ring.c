@@ -1,4 +1,4 @@
-#include "server/runtime/ring.h"
+#include "server/runtime/threads/ring.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* What must be true of a timer between two calls. */
-#include "server/runtime/timer.h"
+#include "server/runtime/object/timer.h"
 
 static unsigned level_of(const struct ao *ao)
 {

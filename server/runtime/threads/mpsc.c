@@ -1,4 +1,4 @@
-#include "server/runtime/mpsc.h"
+#include "server/runtime/threads/mpsc.h"
 
 void mpsc_init(struct mpsc *q)
 {

@@ -1,4 +1,4 @@
-#include "server/runtime/dispatcher.h"
+#include "server/runtime/object/dispatcher.h"
 
 static void link_before(struct ao *place, struct ao *ao)
 {
@@ -38,6 +38,9 @@ void dispatcher_remove(struct dispatcher *d, struct ao *ao)
 
 void dispatcher_hasten(struct dispatcher *d, struct ao *ao)
 {
+    if (!d->cursor || d->hastened == HASTES_A_WALK)
+        return;
+    d->hastened++;
     if (d->cursor == ao)
         return;
     unlink_from_list(ao);
@@ -54,6 +57,7 @@ void dispatcher_begin(struct dispatcher *d)
 {
     link_before(&d->last, &d->mark);
     d->cursor = d->first.next;
+    d->hastened = 0;
 }
 
 void dispatcher_end(struct dispatcher *d)

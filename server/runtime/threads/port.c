@@ -1,4 +1,4 @@
-#include "server/runtime/port.h"
+#include "server/runtime/threads/port.h"
 
 #include <stdlib.h>
 
