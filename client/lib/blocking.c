@@ -1,8 +1,13 @@
+/* The blocking face: a client on an event base of its own, which runs until the answer is there. */
 #include "client/lib/client.h"
+#include "client/lib/requests.h"
 
 #include <event2/event.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
+
+enum { AGAIN_MS = 100 }; /* before a request is sent once more */
 
 /* A client on an event base of its own, and a copy of the last answer. */
 struct ergon_blocking {
@@ -118,6 +123,57 @@ enum ergon_end ergon_blocking_call(struct ergon_blocking *b, const char *method,
     return b->answer.outcome;
 }
 
+/* ---- requests ---- */
+
+static const struct ergon_answer no_memory = {
+    .outcome = ERGON_END_MEMORY, .code = "", .text = "out of memory for the request"};
+
+enum ergon_end ergon_blocking_ask(struct ergon_blocking *b, struct ergon_request *r,
+                                  uint32_t timeout_ms, const struct ergon_answer **answer)
+{
+    *answer = r == NULL ? &no_memory : r->refused;
+    if (*answer == NULL)
+        ergon_blocking_call(b, r->method, request_params(r), timeout_ms, answer);
+    ergon_request_free(r);
+    return (*answer)->outcome;
+}
+
+/* The connection broke, or the server is about to stop: the next one answers. */
+static bool worth_asking_again(const struct ergon_answer *a)
+{
+    return a->outcome == ERGON_END_BROKEN ||
+           (a->outcome == ERGON_END_ERROR && strcmp(a->code, "DRAINING") == 0);
+}
+
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+enum ergon_end ergon_blocking_ask_again(struct ergon_blocking *b, struct ergon_request *r,
+                                        uint32_t timeout_ms, const struct ergon_answer **answer)
+{
+    const struct timeval pause = {.tv_usec = AGAIN_MS * 1000};
+    uint64_t now = now_ms();
+    uint64_t end = now + timeout_ms;
+    *answer = r == NULL ? &no_memory : r->refused;
+    while (*answer == NULL || worth_asking_again(*answer)) {
+        if (*answer != NULL) {
+            event_base_loopexit(b->base, &pause);
+            event_base_dispatch(b->base);
+            now = now_ms();
+        }
+        if (timeout_ms > 0 && now >= end && *answer != NULL)
+            break;
+        ergon_blocking_call(b, r->method, request_params(r),
+                            timeout_ms > 0 ? (uint32_t)(end - now) : 0, answer);
+    }
+    ergon_request_free(r);
+    return (*answer)->outcome;
+}
+
 /* ---- following a task ---- */
 
 struct blocking_watch {
@@ -188,8 +244,8 @@ enum ergon_end ergon_blocking_notify(struct ergon_blocking *b, const char *metho
     if (outcome != ERGON_END_OK)
         return outcome;
     b->failed = false;
-    while (!b->failed &&
-           (b->client->calls.waiting_count > 0 || buffer_length(&b->client->link.out) > 0))
+    while (!b->failed && (b->client->calls.counts[CALL_WAITING] > 0 ||
+                          buffer_length(&b->client->connection.out) > 0))
         event_base_loop(b->base, EVLOOP_ONCE);
     return b->failed ? ERGON_END_UNREACHABLE : ERGON_END_OK;
 }

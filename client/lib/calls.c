@@ -1,6 +1,7 @@
 #include "client/lib/calls.h"
 
 #include <assert.h>
+#include <event2/event.h>
 #include <stdlib.h>
 
 enum { CALLS_BUCKETS = 64 }; /* at first; a power of two */
@@ -8,15 +9,15 @@ enum { CALLS_BUCKETS = 64 }; /* at first; a power of two */
 bool calls_init(struct calls *t)
 {
     *t = (struct calls){.bucket_mask = CALLS_BUCKETS - 1};
-    TAILQ_INIT(&t->waiting);
-    TAILQ_INIT(&t->in_flight);
+    for (int place = 0; place < CALL_ENDING; place++)
+        TAILQ_INIT(&t->lists[place]);
     t->buckets = calloc(CALLS_BUCKETS, sizeof(struct call *));
     return t->buckets != NULL;
 }
 
 void calls_fini(struct calls *t)
 {
-    assert(t->named == 0 && t->waiting_count == 0);
+    assert(t->named == 0 && t->counts[CALL_WAITING] == 0);
     free(t->buckets);
     t->buckets = NULL;
 }
@@ -84,6 +85,20 @@ static void widen(struct calls *t)
     free(before);
 }
 
+static void list_in(struct calls *t, struct call *call, enum call_place place)
+{
+    call->place = place;
+    TAILQ_INSERT_TAIL(&t->lists[place], call, link);
+    t->counts[place]++;
+}
+
+static void list_out(struct calls *t, struct call *call)
+{
+    TAILQ_REMOVE(&t->lists[call->place], call, link);
+    t->counts[call->place]--;
+    call->place = CALL_ENDING;
+}
+
 void calls_add(struct calls *t, struct call *call)
 {
     assert(call->place != CALL_ENDING);
@@ -93,42 +108,78 @@ void calls_add(struct calls *t, struct call *call)
         hash_in(t, call);
         t->named++;
     }
-    if (call->place == CALL_WAITING) {
-        TAILQ_INSERT_TAIL(&t->waiting, call, link);
-        t->waiting_count++;
-    } else {
-        TAILQ_INSERT_TAIL(&t->in_flight, call, link);
-        t->in_flight_count++;
-    }
-}
-
-static void unlist(struct calls *t, struct call *call)
-{
-    if (call->place == CALL_WAITING) {
-        TAILQ_REMOVE(&t->waiting, call, link);
-        t->waiting_count--;
-    } else {
-        TAILQ_REMOVE(&t->in_flight, call, link);
-        t->in_flight_count--;
-    }
+    list_in(t, call, call->place);
 }
 
 void calls_remove(struct calls *t, struct call *call)
 {
     assert(call->place != CALL_ENDING);
-    unlist(t, call);
+    list_out(t, call);
     if (call->id != 0) {
         hash_out(t, call);
         t->named--;
     }
-    call->place = CALL_ENDING;
 }
 
 void calls_sent(struct calls *t, struct call *call)
 {
     assert(call->place == CALL_WAITING);
-    unlist(t, call);
-    call->place = CALL_IN_FLIGHT;
-    TAILQ_INSERT_TAIL(&t->in_flight, call, link);
-    t->in_flight_count++;
+    list_out(t, call);
+    list_in(t, call, CALL_IN_FLIGHT);
+}
+
+void calls_detach(struct calls *t, enum call_place place, struct call_list *to)
+{
+    struct call *call;
+    while ((call = TAILQ_FIRST(&t->lists[place])) != NULL) {
+        calls_remove(t, call);
+        if (call->timed)
+            event_del(&call->timer); /* it must not end the call a second time */
+        TAILQ_INSERT_TAIL(to, call, link);
+    }
+}
+
+/* ---- calls that are in no table ---- */
+
+struct call *call_new(void *owner, ergon_call_id id, ergon_answer_fn *fn, void *arg)
+{
+    struct call *call = calloc(1, sizeof *call);
+    if (call == NULL)
+        return NULL;
+    call->owner = owner;
+    call->id = id;
+    call->fn = fn;
+    call->arg = arg;
+    return call;
+}
+
+void call_free(struct call *call)
+{
+    if (call->timed)
+        event_del(&call->timer);
+    free(call->frame);
+    free(call);
+}
+
+void call_end(struct call *call, const struct ergon_answer *answer)
+{
+    ergon_answer_fn *fn = call->fn;
+    void *arg = call->arg;
+    call_free(call);
+    if (fn != NULL)
+        fn(arg, answer);
+}
+
+void call_end_as(struct call *call, enum ergon_end outcome, const char *why)
+{
+    call_end(call, &(struct ergon_answer){.outcome = outcome, .code = "", .text = why});
+}
+
+void calls_end(struct call_list *ending, enum ergon_end outcome, const char *why)
+{
+    struct call *call;
+    while ((call = TAILQ_FIRST(ending)) != NULL) {
+        TAILQ_REMOVE(ending, call, link);
+        call_end_as(call, outcome, why);
+    }
 }

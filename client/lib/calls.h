@@ -1,5 +1,6 @@
-/* The calls of one client that have not ended: by id, and in two lists in order of submission.
- * One thread. */
+/* The calls of one client that have not ended: each is found by its id, and stands in a list, in
+ * order of submission, with those of its place.  The thread of the client; a call is owned by the
+ * table from calls_add() to calls_remove(), and by whoever holds it before and after. */
 #ifndef ERGON_CLIENT_CALLS_H
 #define ERGON_CLIENT_CALLS_H
 
@@ -9,11 +10,16 @@
 #include "base/span.h"
 #include <ergon/client.h>
 
-enum call_place { CALL_WAITING, CALL_IN_FLIGHT, CALL_ENDING };
+enum call_place {
+    CALL_WAITING,   /* for a connection; `frame` is its message */
+    CALL_IN_FLIGHT, /* sent */
+    CALL_PAUSED,    /* never sent: its timer is all that it is about */
+    CALL_ENDING     /* in no list of the table */
+};
 
 struct call {
-    TAILQ_ENTRY(call) link; /* in the list that `place` names */
-    struct call *hash_next; /* chain of a bucket; valid while listed and id is not 0 */
+    TAILQ_ENTRY(call) link; /* in the list of its place; CALL_ENDING: the holder's */
+    struct call *hash_next; /* chain of a bucket; valid while it is in the table and id is not 0 */
     ergon_call_id id;       /* its low 32 bits are the message id; 0: a notification */
     enum call_place place;
     ergon_answer_fn *fn; /* NULL for a notification */
@@ -32,24 +38,39 @@ struct calls {
     size_t bucket_mask;
     size_t named; /* calls with an id */
     ergon_call_id last_id;
-    struct call_list waiting;
-    struct call_list in_flight;
-    size_t waiting_count; /* notifications included */
-    size_t in_flight_count;
+    struct call_list lists[CALL_ENDING];
+    size_t counts[CALL_ENDING]; /* notifications included */
 };
 
 bool calls_init(struct calls *t); /* false: out of memory */
-void calls_fini(struct calls *t); /* both lists must be empty */
+void calls_fini(struct calls *t); /* the lists must be empty */
 
-/* A new id whose low 32 bits no listed call has. */
+/* A new id whose low 32 bits no call of the table has. */
 ergon_call_id calls_next_id(struct calls *t);
 
-/* Lists `call`, whose id and place (not CALL_ENDING) are set.  It stays the caller's memory. */
+/* Puts in a call, whose id and place (not CALL_ENDING) are set. */
 void calls_add(struct calls *t, struct call *call);
 void calls_remove(struct calls *t, struct call *call); /* place becomes CALL_ENDING */
-void calls_sent(struct calls *t, struct call *call);   /* from waiting to in flight */
+void calls_sent(struct calls *t, struct call *call);   /* from CALL_WAITING to CALL_IN_FLIGHT */
 
+/* NULL: there is none. */
 struct call *calls_by_id(const struct calls *t, ergon_call_id id);
 struct call *calls_by_message(const struct calls *t, uint32_t message_id);
+
+/* Removes every call of one place and appends it to `to`, in order, with its timer stopped. */
+void calls_detach(struct calls *t, enum call_place place, struct call_list *to);
+
+/* ---- calls that are in no table ---- */
+
+/* NULL: out of memory. */
+struct call *call_new(void *owner, ergon_call_id id, ergon_answer_fn *fn, void *arg);
+void call_free(struct call *call);
+
+/* Frees it, then calls its one callback, if it has one.  After that its client may be gone. */
+void call_end(struct call *call, const struct ergon_answer *answer);
+void call_end_as(struct call *call, enum ergon_end outcome, const char *why);
+
+/* Ends all of them so, in order. */
+void calls_end(struct call_list *ending, enum ergon_end outcome, const char *why);
 
 #endif

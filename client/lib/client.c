@@ -1,6 +1,12 @@
+/* The asynchronous client: its state, its calls from their submission to their answer, and its
+ * life. */
 #include "client/lib/client.h"
 
 #include "client/lib/backoff.h"
+#include "client/lib/frame.h"
+#include "proto/encoder.h"
+#include "proto/envelope.h"
+#include "proto/reader.h"
 
 #include <event2/event.h>
 #include <stdio.h>
@@ -8,69 +14,63 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-enum {
-    DEFAULT_CONNECT_MS = 10 * 1000,
-    DEFAULT_BACKOFF_MIN_MS = 100,
-    DEFAULT_BACKOFF_MAX_MS = 10 * 1000,
-    DEFAULT_MESSAGE_MAX = 32 * 1024 * 1024, /* bytes */
-    DEFAULT_CALLS_MAX = 1024 * 1024
-};
+enum { NO_METHOD_ROOM = 256 }; /* bytes of the refusal of a server's request */
 
 const char *ergon_end_name(enum ergon_end outcome)
 {
-    switch (outcome) {
-    case ERGON_END_OK:
-        return "ok";
-    case ERGON_END_ERROR:
-        return "error";
-    case ERGON_END_TIMEOUT:
-        return "timeout";
-    case ERGON_END_CANCELLED:
-        return "cancelled";
-    case ERGON_END_BROKEN:
-        return "broken";
-    case ERGON_END_UNREACHABLE:
-        return "unreachable";
-    case ERGON_END_DENIED:
-        return "denied";
-    case ERGON_END_CLOSED:
-        return "closed";
-    case ERGON_END_INVALID:
-        return "invalid";
-    case ERGON_END_MEMORY:
-        return "memory";
-    }
-    return "unknown";
+    static const char *const names[] = {
+        [ERGON_END_OK] = "ok",           [ERGON_END_ERROR] = "error",
+        [ERGON_END_TIMEOUT] = "timeout", [ERGON_END_CANCELLED] = "cancelled",
+        [ERGON_END_BROKEN] = "broken",   [ERGON_END_UNREACHABLE] = "unreachable",
+        [ERGON_END_DENIED] = "denied",   [ERGON_END_CLOSED] = "closed",
+        [ERGON_END_INVALID] = "invalid", [ERGON_END_MEMORY] = "memory",
+    };
+    return (size_t)outcome < sizeof names / sizeof *names ? names[outcome] : "unknown";
+}
+
+/* ---- callbacks on the stack ---- */
+
+static void enter(void *arg)
+{
+    struct ergon_client *c = arg;
+    c->depth++;
+}
+
+/* Everything that may run a callback stands between enter() and leave().  After leave() the client
+ * may be gone. */
+static void leave(void *arg)
+{
+    struct ergon_client *c = arg;
+    if (--c->depth > 0 || !c->doomed)
+        return;
+    connection_fini(&c->connection);
+    event_del(&c->timer);
+    calls_fini(&c->calls);
+    settings_fini(&c->settings);
+    free(c);
 }
 
 /* ---- state ---- */
 
 static void enter_state(struct ergon_client *c, enum ergon_state state, const char *why)
 {
+    const struct ergon_options *o = &c->settings.options;
     c->state = state;
-    if (c->options.on_state != NULL && !c->doomed)
-        c->options.on_state(c->options.on_state_arg, state, why);
+    if (o->on_state != NULL && !c->doomed)
+        o->on_state(o->on_state_arg, state, why);
 }
 
-static bool arm(struct ergon_client *c, uint32_t ms)
+static struct timeval milliseconds(uint32_t ms)
 {
-    struct timeval delay = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
-    return event_add(&c->timer, &delay) == 0;
+    return (struct timeval){.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
 }
 
 static void start_connecting(struct ergon_client *c)
 {
-    link_open(&c->link);
-    arm(c, c->options.connect_timeout_ms);
+    struct timeval limit = milliseconds(c->settings.options.connect_timeout_ms);
+    connection_open(&c->connection);
+    event_add(&c->timer, &limit);
     enter_state(c, ERGON_STATE_CONNECTING, "");
-}
-
-void client_ready(struct ergon_client *c)
-{
-    event_del(&c->timer);
-    c->stats.connects++;
-    requests_send_waiting(c);
-    enter_state(c, ERGON_STATE_READY, "");
 }
 
 static uint32_t randomness(void)
@@ -84,32 +84,36 @@ static uint32_t randomness(void)
 /* False: the timer has no memory, and nobody would ever try again. */
 static bool back_off(struct ergon_client *c)
 {
-    const struct ergon_options *o = &c->options;
-    uint32_t delay = backoff_delay(c->attempt, o->backoff_min_ms, o->backoff_max_ms, randomness());
+    const struct ergon_options *o = &c->settings.options;
+    struct timeval delay =
+        milliseconds(backoff_delay(c->attempt, o->backoff_min_ms, o->backoff_max_ms, randomness()));
     c->attempt++;
-    return arm(c, delay);
+    return event_add(&c->timer, &delay) == 0;
 }
 
-/* What ends is set aside first: callbacks may connect and call again. */
-void client_down(struct ergon_client *c, enum ergon_end outcome, const char *why)
+/* Ends the attempt or connection: closes it, ends calls as `outcome` demands, backs off or goes
+ * IDLE.  What ends is set aside first: callbacks may connect and call again. */
+static void go_down(struct ergon_client *c, enum ergon_end outcome, const char *why)
 {
     bool closed = outcome == ERGON_END_CLOSED;
-    bool reconnect = !c->options.no_reconnect && !closed;
+    bool reconnect = !c->settings.options.no_reconnect && !closed;
     struct call_list waiting = TAILQ_HEAD_INITIALIZER(waiting);
     struct call_list in_flight = TAILQ_HEAD_INITIALIZER(in_flight);
     char text[sizeof c->why];
     snprintf(text, sizeof text, "%s", why);
     memcpy(c->why, text, sizeof text);
     c->last_outcome = outcome;
-    link_close(&c->link);
+    connection_close(&c->connection);
     event_del(&c->timer);
     reconnect = reconnect && back_off(c);
-    requests_detach(c, CALL_IN_FLIGHT, &in_flight);
+    calls_detach(&c->calls, CALL_IN_FLIGHT, &in_flight);
     if (!reconnect || outcome == ERGON_END_DENIED)
-        requests_detach(c, CALL_WAITING, &waiting);
+        calls_detach(&c->calls, CALL_WAITING, &waiting);
+    if (closed)
+        calls_detach(&c->calls, CALL_PAUSED, &waiting);
     enter_state(c, reconnect ? ERGON_STATE_BACKING_OFF : ERGON_STATE_IDLE, text);
-    requests_end(&in_flight, closed ? outcome : ERGON_END_BROKEN, text);
-    requests_end(&waiting, outcome, text);
+    calls_end(&in_flight, closed ? outcome : ERGON_END_BROKEN, text);
+    calls_end(&waiting, outcome, text);
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *arg)
@@ -117,205 +121,21 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
     struct ergon_client *c = arg;
     (void)fd;
     (void)what;
-    client_enter(c);
+    enter(c);
     if (c->state == ERGON_STATE_BACKING_OFF)
         start_connecting(c);
     else if (c->state == ERGON_STATE_CONNECTING)
-        client_down(c, ERGON_END_UNREACHABLE, "no connection within the connect limit");
-    client_leave(c);
-}
-
-/* ---- the link's port ---- */
-
-static void on_enter(void *owner)
-{
-    client_enter(owner);
-}
-
-static void on_leave(void *owner)
-{
-    client_leave(owner);
-}
-
-static void on_up(void *owner)
-{
-    struct ergon_client *c = owner;
-    if (c->options.token != NULL)
-        requests_authenticate(c);
-    else
-        client_ready(c);
-}
-
-static void on_message(void *owner, struct span message)
-{
-    requests_message(owner, message);
-}
-
-static void on_down(void *owner, const char *why)
-{
-    client_down(owner, ERGON_END_UNREACHABLE, why);
-}
-
-static const struct link_port PORT = {on_enter, on_up, on_message, on_down, on_leave};
-
-/* ---- life ---- */
-
-static bool copy_string(const char **field)
-{
-    if (*field == NULL)
-        return true;
-    *field = strdup(*field);
-    return *field != NULL;
-}
-
-/* Each field is either owned or NULL afterwards, also on failure. */
-static bool own_strings(struct ergon_options *o)
-{
-    const char **fields[] = {&o->url,       &o->token,    &o->ca_file,
-                             &o->cert_file, &o->key_file, &o->server_name};
-    bool good = true;
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        good = copy_string(fields[i]) && good;
-    return good;
-}
-
-static void free_strings(struct ergon_options *o)
-{
-    free((void *)o->url);
-    if (o->token != NULL)
-        explicit_bzero((void *)o->token, strlen(o->token));
-    free((void *)o->token);
-    free((void *)o->ca_file);
-    free((void *)o->cert_file);
-    free((void *)o->key_file);
-    free((void *)o->server_name);
-}
-
-static void fill_default(uint32_t *field, uint32_t value)
-{
-    if (*field == 0)
-        *field = value;
-}
-
-static void take_options(struct ergon_options *to, const struct ergon_options *from)
-{
-    *to = (struct ergon_options){0};
-    memcpy(to, from, from->size < sizeof *to ? from->size : sizeof *to);
-    fill_default(&to->connect_timeout_ms, DEFAULT_CONNECT_MS);
-    fill_default(&to->backoff_min_ms, DEFAULT_BACKOFF_MIN_MS);
-    fill_default(&to->backoff_max_ms, DEFAULT_BACKOFF_MAX_MS);
-    fill_default(&to->message_max, DEFAULT_MESSAGE_MAX);
-    fill_default(&to->calls_max, DEFAULT_CALLS_MAX);
-}
-
-static enum ergon_end open_tls(struct ergon_client *c, char *why, size_t why_size)
-{
-    const struct ergon_options *o = &c->options;
-    struct tls_files files = {o->ca_file, o->cert_file, o->key_file, o->insecure};
-    if (c->url.scheme != URL_TLS)
-        return ERGON_END_OK;
-    c->tls = tls_new(&files, why, why_size);
-    return c->tls != NULL ? ERGON_END_OK : ERGON_END_INVALID;
-}
-
-static void set_up_link(struct ergon_client *c)
-{
-    link_init(&c->link, c->base, &PORT, c);
-    c->link.url = &c->url;
-    c->link.tls = c->tls;
-    c->link.server_name = c->options.server_name != NULL ? c->options.server_name : c->url.host;
-    c->link.limits = (struct scan_limits){c->options.message_max, SCAN_DEPTH_CAP};
-    event_assign(&c->timer, c->base, -1, 0, on_timer, c);
-}
-
-/* The link and the timer are set up by the caller when all this is good. */
-static enum ergon_end set_up(struct ergon_client *c, const struct ergon_options *options, char *why,
-                             size_t why_size)
-{
-    take_options(&c->options, options);
-    if (!own_strings(&c->options) || !calls_init(&c->calls)) {
-        snprintf(why, why_size, "out of memory");
-        return ERGON_END_MEMORY;
-    }
-    const char *wrong = url_parse(c->options.url, URL_CONNECT, &c->url);
-    const char *name = c->options.server_name;
-    if (wrong == NULL && name != NULL && (name[0] == 0 || strlen(name) > URL_HOST_MAX))
-        wrong = "the server name has 1 to 253 bytes"; /* to OpenSSL "" means: any name will do */
-    if (wrong != NULL) {
-        snprintf(why, why_size, "%s", wrong);
-        return ERGON_END_INVALID;
-    }
-    return open_tls(c, why, why_size);
-}
-
-static void destroy(struct ergon_client *c)
-{
-    calls_fini(&c->calls);
-    tls_free(c->tls);
-    free_strings(&c->options);
-    free(c);
-}
-
-enum ergon_end ergon_client_new(struct event_base *base, const struct ergon_options *options,
-                                struct ergon_client **out, char *why, size_t why_size)
-{
-    *out = NULL;
-    if (base == NULL || options->size < offsetof(struct ergon_options, token) ||
-        options->url == NULL) {
-        snprintf(why, why_size,
-                 "an event base, options.url and options.size = sizeof(struct ergon_options) are "
-                 "required");
-        return ERGON_END_INVALID;
-    }
-    struct ergon_client *c = calloc(1, sizeof *c);
-    if (c == NULL) {
-        snprintf(why, why_size, "out of memory");
-        return ERGON_END_MEMORY;
-    }
-    c->base = base;
-    TAILQ_INIT(&c->watches);
-    enum ergon_end outcome = set_up(c, options, why, why_size);
-    if (outcome != ERGON_END_OK) {
-        destroy(c);
-        return outcome;
-    }
-    set_up_link(c);
-    *out = c;
-    return ERGON_END_OK;
-}
-
-void ergon_client_free(struct ergon_client *c)
-{
-    if (c == NULL || c->doomed)
-        return;
-    client_enter(c);
-    c->doomed = true;
-    client_down(c, ERGON_END_CLOSED, "the client was freed");
-    watches_end(&c->watches);
-    client_leave(c);
-}
-
-void client_enter(struct ergon_client *c)
-{
-    c->depth++;
-}
-
-void client_leave(struct ergon_client *c)
-{
-    if (--c->depth > 0 || !c->doomed)
-        return;
-    link_fini(&c->link);
-    event_del(&c->timer);
-    destroy(c);
+        go_down(c, ERGON_END_UNREACHABLE, "no connection within the connect limit");
+    leave(c);
 }
 
 void ergon_client_connect(struct ergon_client *c)
 {
     if (c->state != ERGON_STATE_IDLE || c->doomed)
         return;
-    client_enter(c);
+    enter(c);
     start_connecting(c);
-    client_leave(c);
+    leave(c);
 }
 
 enum ergon_state ergon_client_state(const struct ergon_client *c)
@@ -326,6 +146,360 @@ enum ergon_state ergon_client_state(const struct ergon_client *c)
 void ergon_client_stats(const struct ergon_client *c, struct ergon_client_stats *out)
 {
     *out = c->stats;
-    out->waiting = c->calls.waiting_count;
-    out->in_flight = c->calls.in_flight_count;
+    out->waiting = c->calls.counts[CALL_WAITING];
+    out->in_flight = c->calls.counts[CALL_IN_FLIGHT];
+}
+
+/* ---- cancel and timeout ---- */
+
+/* Not sending it costs the server some work and nothing else, so a lack of memory is ignored. */
+static void tell_cancelled(struct ergon_client *c, const struct call *call)
+{
+    uint8_t params[ENC_HEAD_MAX + ENC_INT_MAX];
+    uint8_t *p = enc_uint(enc_array(params, 1), (uint32_t)call->id);
+    if (c->state == ERGON_STATE_READY &&
+        frame_notification(&c->connection.out, span_text("server.cancel"),
+                           span_of(params, (size_t)(p - params))))
+        connection_flush(&c->connection);
+}
+
+static void give_up(struct ergon_client *c, struct call *call, enum ergon_end outcome,
+                    const char *why)
+{
+    enter(c);
+    bool sent = call->place == CALL_IN_FLIGHT;
+    calls_remove(&c->calls, call);
+    if (sent)
+        tell_cancelled(c, call);
+    call_end_as(call, outcome, why);
+    leave(c);
+}
+
+static void on_call_timer(evutil_socket_t fd, short what, void *arg)
+{
+    struct call *call = arg;
+    (void)fd;
+    (void)what;
+    give_up(call->owner, call, ERGON_END_TIMEOUT,
+            call->place == CALL_IN_FLIGHT ? "no answer within the time limit of the call"
+                                          : "no connection within the time limit of the call");
+}
+
+bool ergon_client_cancel(struct ergon_client *c, ergon_call_id id)
+{
+    struct call *call = id != 0 ? calls_by_id(&c->calls, id) : NULL;
+    if (call == NULL)
+        return false;
+    give_up(c, call, ERGON_END_CANCELLED, "cancelled by the caller");
+    return true;
+}
+
+/* ---- submitting ---- */
+
+static bool whole_value(struct span params)
+{
+    struct scan_limits limits = {UINT32_MAX, SCAN_DEPTH_CAP};
+    struct scanner scanner;
+    if (params.len == 0)
+        return true;
+    scanner_init(&scanner);
+    return scanner_run(&scanner, &limits, params) == SCAN_WHOLE && scanner.done == params.len;
+}
+
+static bool acceptable(const struct ergon_client *c, struct span method, struct span params)
+{
+    uint32_t most = c->settings.options.calls_max;
+    return !c->doomed && method.len >= 1 && method.len <= METHOD_NAME_MAX &&
+           params.len <= UINT32_MAX && whole_value(params) && c->calls.named < most &&
+           c->calls.counts[CALL_WAITING] < most;
+}
+
+static bool write_frame(struct buffer *to, const struct call *call, struct span method,
+                        struct span params)
+{
+    return call->id != 0 ? frame_request(to, (uint32_t)call->id, method, params)
+                         : frame_notification(to, method, params);
+}
+
+/* Writes the message of a new call to the connection, or keeps it with the call. */
+static bool place_frame(struct ergon_client *c, struct call *call, struct span method,
+                        struct span params)
+{
+    struct buffer own = {0};
+    if (call->place == CALL_IN_FLIGHT) {
+        if (!write_frame(&c->connection.out, call, method, params))
+            return false;
+        connection_flush(&c->connection);
+        return true;
+    }
+    if (!write_frame(&own, call, method, params))
+        return false;
+    call->frame = own.at;
+    call->frame_len = own.end;
+    return true;
+}
+
+/* False: the timer has no memory. */
+static bool start_timer(struct ergon_client *c, struct call *call, uint32_t ms)
+{
+    struct timeval limit = milliseconds(ms);
+    if (ms == 0)
+        return true;
+    event_assign(&call->timer, c->base, -1, 0, on_call_timer, call);
+    call->timed = event_add(&call->timer, &limit) == 0;
+    return call->timed;
+}
+
+/* NULL: out of memory. */
+static struct call *submit(struct ergon_client *c, struct call *call, struct span method,
+                           struct span params, uint32_t timeout_ms)
+{
+    if (call == NULL)
+        return NULL;
+    call->place = c->state == ERGON_STATE_READY ? CALL_IN_FLIGHT : CALL_WAITING;
+    if (!start_timer(c, call, timeout_ms) || !place_frame(c, call, method, params)) {
+        call_free(call);
+        return NULL;
+    }
+    if (call->place == CALL_WAITING || call->id != 0)
+        calls_add(&c->calls, call);
+    return call;
+}
+
+ergon_call_id ergon_client_call(struct ergon_client *c, const char *method, struct ergon_raw params,
+                                uint32_t timeout_ms, ergon_answer_fn *fn, void *arg)
+{
+    struct span name = span_text(method);
+    struct span value = span_of(params.at, params.len);
+    if (timeout_ms == 0)
+        timeout_ms = c->settings.options.call_timeout_ms;
+    if (!acceptable(c, name, value))
+        return 0;
+    ergon_call_id id = calls_next_id(&c->calls);
+    if (submit(c, call_new(c, id, fn, arg), name, value, timeout_ms) == NULL)
+        return 0;
+    c->stats.calls++;
+    ergon_client_connect(c);
+    return id;
+}
+
+enum ergon_end ergon_client_notify(struct ergon_client *c, const char *method,
+                                   struct ergon_raw params)
+{
+    struct span name = span_text(method);
+    struct span value = span_of(params.at, params.len);
+    if (!acceptable(c, name, value))
+        return ERGON_END_INVALID;
+    struct call *call = submit(c, call_new(c, 0, NULL, NULL), name, value, 0);
+    if (call == NULL)
+        return ERGON_END_MEMORY;
+    if (call->place == CALL_IN_FLIGHT)
+        call_free(call);
+    ergon_client_connect(c);
+    return ERGON_END_OK;
+}
+
+ergon_call_id client_pause(struct ergon_client *c, uint32_t ms, ergon_answer_fn *fn, void *arg)
+{
+    struct call *call = c->doomed ? NULL : call_new(c, calls_next_id(&c->calls), fn, arg);
+    if (call == NULL)
+        return 0;
+    call->place = CALL_PAUSED;
+    if (!start_timer(c, call, ms)) {
+        call_free(call);
+        return 0;
+    }
+    calls_add(&c->calls, call);
+    return call->id;
+}
+
+/* ---- ready ---- */
+
+static void send_waiting(struct ergon_client *c)
+{
+    struct call *call;
+    while ((call = TAILQ_FIRST(&c->calls.lists[CALL_WAITING])) != NULL) {
+        if (!buffer_append(&c->connection.out, span_of(call->frame, call->frame_len))) {
+            calls_remove(&c->calls, call);
+            call_end_as(call, ERGON_END_MEMORY, "out of memory");
+            continue;
+        }
+        free(call->frame);
+        call->frame = NULL;
+        if (call->id != 0) {
+            calls_sent(&c->calls, call);
+        } else {
+            calls_remove(&c->calls, call);
+            call_free(call);
+        }
+    }
+    if (buffer_length(&c->connection.out) > 0)
+        connection_flush(&c->connection);
+}
+
+static void go_ready(struct ergon_client *c)
+{
+    event_del(&c->timer);
+    c->stats.connects++;
+    send_waiting(c);
+    enter_state(c, ERGON_STATE_READY, "");
+}
+
+static void on_authenticated(void *arg, const struct ergon_answer *answer)
+{
+    struct ergon_client *c = arg;
+    if (answer->outcome == ERGON_END_OK) {
+        go_ready(c);
+    } else if (answer->outcome == ERGON_END_ERROR) {
+        char why[sizeof c->why];
+        snprintf(why, sizeof why, "the server refused the token: %s", answer->text);
+        go_down(c, ERGON_END_DENIED, why);
+    } /* else the connection is going down, and whoever takes it down says why */
+}
+
+/* Sends server.auth, in front of all that waits. */
+static bool authenticate(struct ergon_client *c)
+{
+    struct span token = span_text(c->settings.options.token);
+    struct buffer params = {0};
+    struct call *call = call_new(c, calls_next_id(&c->calls), on_authenticated, c);
+    uint8_t *p = buffer_reserve(&params, 2 * ENC_HEAD_MAX + token.len);
+    bool good = call != NULL && p != NULL;
+    if (good) {
+        buffer_filled(&params, (size_t)(enc_str(enc_array(p, 1), token) - p));
+        call->place = CALL_IN_FLIGHT;
+        good = place_frame(c, call, span_text("server.auth"), buffer_span(&params));
+        explicit_bzero(params.at, params.cap);
+    }
+    buffer_fini(&params);
+    if (good)
+        calls_add(&c->calls, call);
+    else if (call != NULL)
+        call_free(call);
+    return good;
+}
+
+static void on_up(void *owner)
+{
+    struct ergon_client *c = owner;
+    if (c->settings.options.token == NULL)
+        go_ready(c);
+    else if (!authenticate(c))
+        go_down(c, ERGON_END_UNREACHABLE, "out of memory");
+}
+
+static void on_down(void *owner, const char *why)
+{
+    go_down(owner, ERGON_END_UNREACHABLE, why);
+}
+
+/* ---- messages ---- */
+
+static void on_response(struct ergon_client *c, const struct envelope *e)
+{
+    static const uint8_t nil = 0xc0;
+    struct reader r = reader_of(e->msgid);
+    uint64_t id;
+    struct call *call = NULL;
+    if (read_uint(&r, &id) && id <= UINT32_MAX)
+        call = calls_by_message(&c->calls, (uint32_t)id);
+    if (call == NULL || call->place != CALL_IN_FLIGHT) {
+        c->stats.unknown_ids++;
+        return;
+    }
+    c->stats.answers++;
+    calls_remove(&c->calls, call);
+    struct ergon_answer answer = {.outcome = ERGON_END_OK, .code = "", .text = ""};
+    struct error_text said;
+    if (e->error.len == 1 && *e->error.at == nil) {
+        answer.result = (struct ergon_raw){e->result.at, e->result.len};
+    } else {
+        error_text_read(e->error, &said);
+        answer.outcome = ERGON_END_ERROR;
+        answer.error = (struct ergon_raw){e->error.at, e->error.len};
+        answer.code = said.code;
+        answer.text = said.text;
+    }
+    call_end(call, &answer);
+}
+
+/* A peer that asks must be answered, or it waits for ever. */
+static void on_request(struct ergon_client *c, const struct envelope *e)
+{
+    c->stats.unasked++;
+    uint8_t *p = buffer_reserve(&c->connection.out, NO_METHOD_ROOM);
+    if (p == NULL)
+        return;
+    struct error_answer refusal = {.code = ERGON_E_NO_METHOD,
+                                   .text = span_text("a client has no methods")};
+    uint8_t *end = enc_error_response(p, NO_METHOD_ROOM, e->msgid, ERROR_SHAPE_TEXT, &refusal);
+    buffer_filled(&c->connection.out, (size_t)(end - p));
+    connection_flush(&c->connection);
+}
+
+static void on_message(void *owner, struct span message)
+{
+    struct ergon_client *c = owner;
+    struct envelope e;
+    const char *why = NULL;
+    if (envelope_read(message, &e, &why) != ENVELOPE_OK) {
+        char text[160];
+        snprintf(text, sizeof text, "the server does not speak MessagePack-RPC: %s", why);
+        go_down(c, ERGON_END_UNREACHABLE, text);
+        return;
+    }
+    /* Not when it is connected: a server at its limit accepts, says nothing and closes. */
+    c->attempt = 0;
+    switch (e.type) {
+    case ENVELOPE_RESPONSE:
+        on_response(c, &e);
+        return;
+    case ENVELOPE_REQUEST:
+        on_request(c, &e);
+        return;
+    case ENVELOPE_NOTIFICATION:
+        c->stats.unasked++;
+        return;
+    }
+}
+
+/* ---- life ---- */
+
+enum ergon_end ergon_client_new(struct event_base *base, const struct ergon_options *options,
+                                struct ergon_client **out, char *why, size_t why_size)
+{
+    static const struct connection_port port = {enter, on_up, on_message, on_down, leave};
+    enum ergon_end outcome = ERGON_END_MEMORY;
+    *out = NULL;
+    snprintf(why, why_size, "out of memory");
+    struct ergon_client *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        return outcome;
+    if (base == NULL) {
+        snprintf(why, why_size, "an event base is required");
+        outcome = ERGON_END_INVALID;
+    } else if (calls_init(&c->calls)) {
+        outcome = settings_init(&c->settings, options, why, why_size);
+    }
+    if (outcome != ERGON_END_OK) {
+        calls_fini(&c->calls);
+        settings_fini(&c->settings);
+        free(c);
+        return outcome;
+    }
+    c->base = base;
+    connection_init(&c->connection, base, &c->settings, &port, c);
+    event_assign(&c->timer, base, -1, 0, on_timer, c);
+    *out = c;
+    return outcome;
+}
+
+void ergon_client_free(struct ergon_client *c)
+{
+    if (c == NULL || c->doomed)
+        return;
+    enter(c);
+    c->doomed = true;
+    go_down(c, ERGON_END_CLOSED, "the client was freed");
+    leave(c);
 }

@@ -1,345 +1,465 @@
-#include "client/lib/client.h"
+#include "client/lib/requests.h"
 
-#include "client/lib/frame.h"
-#include "proto/encoder.h"
-#include "proto/envelope.h"
+#include "proto/job_options.h"
 #include "proto/reader.h"
 
-#include <event2/event.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { NO_METHOD_ROOM = 256 }; /* bytes of the refusal of a server's request */
-
-static void free_call(struct call *call)
+struct ergon_request *request_new(const char *method, size_t parts)
 {
-    if (call->timed)
-        event_del(&call->timer);
-    free(call->frame);
-    free(call);
-}
-
-/* `call` is unlisted: this is the one callback it gets. */
-static void end_call(struct call *call, const struct ergon_answer *answer)
-{
-    ergon_answer_fn *fn = call->fn;
-    void *arg = call->arg;
-    free_call(call);
-    if (fn != NULL)
-        fn(arg, answer);
-}
-
-static void end_with(struct call *call, enum ergon_end outcome, const char *why)
-{
-    end_call(call, &(struct ergon_answer){.outcome = outcome, .code = "", .text = why});
-}
-
-void requests_detach(struct ergon_client *c, enum call_place place, struct call_list *to)
-{
-    struct call_list *from = place == CALL_WAITING ? &c->calls.waiting : &c->calls.in_flight;
-    struct call *call;
-    while ((call = TAILQ_FIRST(from)) != NULL) {
-        calls_remove(&c->calls, call);
-        if (call->timed)
-            event_del(&call->timer); /* it must not end the call a second time */
-        TAILQ_INSERT_TAIL(to, call, link);
-    }
-}
-
-void requests_end(struct call_list *ending, enum ergon_end outcome, const char *why)
-{
-    struct call *call;
-    while ((call = TAILQ_FIRST(ending)) != NULL) {
-        TAILQ_REMOVE(ending, call, link);
-        end_with(call, outcome, why);
-    }
-}
-
-/* ---- cancel and timeout ---- */
-
-/* Not sending it costs the server some work and nothing else, so a lack of memory is ignored. */
-static void tell_cancelled(struct ergon_client *c, const struct call *call)
-{
-    uint8_t params[ENC_HEAD_MAX + ENC_INT_MAX];
-    uint8_t *p = enc_uint(enc_array(params, 1), (uint32_t)call->id);
-    if (c->state != ERGON_STATE_READY)
-        return;
-    if (frame_notification(&c->link.out, span_text("server.cancel"),
-                           span_of(params, (size_t)(p - params))))
-        link_flush(&c->link);
-}
-
-static void give_up(struct ergon_client *c, struct call *call, enum ergon_end outcome,
-                    const char *why)
-{
-    bool sent = call->place == CALL_IN_FLIGHT;
-    calls_remove(&c->calls, call);
-    if (sent)
-        tell_cancelled(c, call);
-    end_with(call, outcome, why);
-}
-
-static void on_call_timer(evutil_socket_t fd, short what, void *arg)
-{
-    struct call *call = arg;
-    struct ergon_client *c = call->owner;
-    (void)fd;
-    (void)what;
-    client_enter(c);
-    give_up(c, call, ERGON_END_TIMEOUT,
-            call->place == CALL_IN_FLIGHT ? "no answer within the time limit of the call"
-                                          : "no connection within the time limit of the call");
-    client_leave(c);
-}
-
-bool ergon_client_cancel(struct ergon_client *c, ergon_call_id id)
-{
-    struct call *call = id != 0 ? calls_by_id(&c->calls, id) : NULL;
-    if (call == NULL)
-        return false;
-    client_enter(c);
-    give_up(c, call, ERGON_END_CANCELLED, "cancelled by the caller");
-    client_leave(c);
-    return true;
-}
-
-/* ---- submitting ---- */
-
-static bool whole_value(struct span params)
-{
-    struct scan_limits limits = {UINT32_MAX, SCAN_DEPTH_CAP};
-    struct scanner scanner;
-    if (params.len == 0)
-        return true;
-    scanner_init(&scanner);
-    return scanner_run(&scanner, &limits, params) == SCAN_WHOLE && scanner.done == params.len;
-}
-
-static bool acceptable(const struct ergon_client *c, struct span method, struct span params)
-{
-    return !c->doomed && method.len >= 1 && method.len <= METHOD_NAME_MAX &&
-           params.len <= UINT32_MAX && whole_value(params) &&
-           c->calls.named < c->options.calls_max && c->calls.waiting_count < c->options.calls_max;
-}
-
-static bool write_frame(struct buffer *to, const struct call *call, struct span method,
-                        struct span params)
-{
-    return call->id != 0 ? frame_request(to, (uint32_t)call->id, method, params)
-                         : frame_notification(to, method, params);
-}
-
-/* Puts the message of a new call where its place demands. */
-static bool place_frame(struct ergon_client *c, struct call *call, struct span method,
-                        struct span params)
-{
-    struct buffer own = {0};
-    if (call->place == CALL_IN_FLIGHT) {
-        if (!write_frame(&c->link.out, call, method, params))
-            return false;
-        link_flush(&c->link);
-        return true;
-    }
-    if (!write_frame(&own, call, method, params))
-        return false;
-    call->frame = own.at;
-    call->frame_len = own.end;
-    return true;
-}
-
-/* False: the timer has no memory. */
-static bool start_timer(struct ergon_client *c, struct call *call, uint32_t ms)
-{
-    struct timeval limit = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
-    if (ms == 0)
-        return true;
-    event_assign(&call->timer, c->base, -1, 0, on_call_timer, call);
-    call->timed = event_add(&call->timer, &limit) == 0;
-    return call->timed;
-}
-
-static struct call *new_call(struct ergon_client *c, ergon_call_id id, struct span method,
-                             struct span params, uint32_t timeout_ms)
-{
-    struct call *call = calloc(1, sizeof *call);
-    if (call == NULL)
+    struct ergon_request *r = malloc(sizeof *r);
+    if (r == NULL)
         return NULL;
-    call->owner = c;
-    call->id = id;
-    call->place = c->state == ERGON_STATE_READY ? CALL_IN_FLIGHT : CALL_WAITING;
-    if (start_timer(c, call, timeout_ms) && place_frame(c, call, method, params))
-        return call;
-    free_call(call);
+    snprintf(r->method, sizeof r->method, "%s", method);
+    r->refused = NULL;
+    pack_init(&r->params);
+    pack_array(&r->params, parts);
+    return r;
+}
+
+void ergon_request_free(struct ergon_request *r)
+{
+    if (r == NULL)
+        return;
+    pack_fini(&r->params);
+    free(r);
+}
+
+struct ergon_request *request_done(struct ergon_request *r)
+{
+    if (r == NULL || !r->params.failed)
+        return r;
+    ergon_request_free(r);
     return NULL;
 }
 
-ergon_call_id ergon_client_call(struct ergon_client *c, const char *method, struct ergon_raw params,
-                                uint32_t timeout_ms, ergon_answer_fn *fn, void *arg)
+struct ergon_raw request_params(const struct ergon_request *r)
 {
-    struct span name = span_text(method);
-    struct span value = span_of(params.at, params.len);
-    if (!acceptable(c, name, value))
-        return 0;
-    struct call *call = new_call(c, calls_next_id(&c->calls), name, value,
-                                 timeout_ms > 0 ? timeout_ms : c->options.call_timeout_ms);
-    if (call == NULL)
-        return 0;
-    ergon_call_id id = call->id;
-    call->fn = fn;
-    call->arg = arg;
-    calls_add(&c->calls, call);
-    c->stats.calls++;
-    ergon_client_connect(c);
+    struct span bytes = pack_bytes(&r->params);
+    return (struct ergon_raw){bytes.at, bytes.len};
+}
+
+ergon_call_id ergon_client_ask(struct ergon_client *client, struct ergon_request *r,
+                               uint32_t timeout_ms, ergon_answer_fn *fn, void *arg)
+{
+    ergon_call_id id = 0;
+    if (r == NULL)
+        return id;
+    if (r->refused == NULL)
+        id = ergon_client_call(client, r->method, request_params(r), timeout_ms, fn, arg);
+    ergon_request_free(r);
     return id;
 }
 
-enum ergon_end ergon_client_notify(struct ergon_client *c, const char *method,
-                                   struct ergon_raw params)
+const char *ergon_request_method(const struct ergon_request *r)
 {
-    struct span name = span_text(method);
-    struct span value = span_of(params.at, params.len);
-    if (!acceptable(c, name, value))
-        return ERGON_END_INVALID;
-    struct call *call = new_call(c, 0, name, value, 0);
-    if (call == NULL)
-        return ERGON_END_MEMORY;
-    if (call->place == CALL_IN_FLIGHT) {
-        free_call(call);
-        return ERGON_END_OK;
+    return r->method;
+}
+
+/* ---- why one is not sent ---- */
+
+#define INVALID(why)                                                                               \
+    {                                                                                              \
+        .outcome = ERGON_END_INVALID, .code = "", .text = why                                      \
     }
-    calls_add(&c->calls, call);
-    ergon_client_connect(c);
-    return ERGON_END_OK;
+static const struct ergon_answer
+    unsized =
+        INVALID("the options of a task tell no size: make them by ERGON_TASK(...), or set .size to "
+                "sizeof(struct ergon_task_options)"),
+    unsized_filter =
+        INVALID("the filter tells no size: set .size to sizeof(struct ergon_task_filter)"),
+    unsized_cron = INVALID(
+        "the options of a cron tell no size: set .size to sizeof(struct ergon_cron_options)"),
+    no_map = INVALID("the further options of a task are no MessagePack map"),
+    no_method = INVALID("a method has 1 to 256 bytes");
+#undef INVALID
+
+/* ---- maps of options ---- */
+
+/* The pairs of a map, counted while they are packed. */
+struct pairs {
+    struct pack pack;
+    size_t count;
+    const struct ergon_answer *refused; /* as of a request */
+};
+
+/* Copies an options struct of an older or newer caller: `to`, of to_size bytes, begins with a
+ * size_t as `from` does.  NULL gives zeros.  False: it tells no size; zeros too. */
+static bool options_copy(void *to, size_t to_size, const void *from)
+{
+    size_t size;
+    memset(to, 0, to_size);
+    if (from == NULL)
+        return true;
+    memcpy(&size, from, sizeof size);
+    if (size < sizeof size)
+        return false;
+    memcpy(to, from, size < to_size ? size : to_size);
+    return true;
 }
 
-void requests_send_waiting(struct ergon_client *c)
+static void pairs_init(struct pairs *m)
 {
-    struct call *call;
-    while ((call = TAILQ_FIRST(&c->calls.waiting)) != NULL) {
-        if (!buffer_append(&c->link.out, span_of(call->frame, call->frame_len))) {
-            calls_remove(&c->calls, call);
-            end_with(call, ERGON_END_MEMORY, "out of memory");
-            continue;
-        }
-        free(call->frame);
-        call->frame = NULL;
-        if (call->id != 0) {
-            calls_sent(&c->calls, call);
-        } else {
-            calls_remove(&c->calls, call);
-            free_call(call);
-        }
-    }
-    if (buffer_length(&c->link.out) > 0)
-        link_flush(&c->link);
+    pack_init(&m->pack);
+    m->count = 0;
+    m->refused = NULL;
 }
 
-/* ---- server.auth ---- */
-
-static void on_authenticated(void *arg, const struct ergon_answer *answer)
+static void pairs_text(struct pairs *m, const char *key, const char *text)
 {
-    struct ergon_client *c = arg;
-    if (answer->outcome == ERGON_END_OK) {
-        client_ready(c);
-    } else if (answer->outcome == ERGON_END_ERROR) {
-        char why[sizeof c->why];
-        snprintf(why, sizeof why, "the server refused the token: %s", answer->text);
-        client_down(c, ERGON_END_DENIED, why);
-    } /* else the connection is going down, and whoever takes it down says why */
+    if (text == NULL)
+        return;
+    m->count++;
+    pack_key_str(&m->pack, key, text);
 }
 
-void requests_authenticate(struct ergon_client *c)
+/* 0: no pair.  ERGON_ZERO: a zero. */
+static void pairs_number(struct pairs *m, const char *key, uint64_t v)
 {
-    struct span token = span_text(c->options.token);
-    struct buffer params = {0};
-    struct call *call = calloc(1, sizeof *call);
-    uint8_t *p = buffer_reserve(&params, 2 * ENC_HEAD_MAX + token.len);
-    if (call == NULL || p == NULL)
-        goto no_memory;
-    p = enc_str(enc_array(p, 1), token);
-    buffer_filled(&params, (size_t)(p - params.at));
-    *call = (struct call){.id = calls_next_id(&c->calls),
-                          .place = CALL_IN_FLIGHT,
-                          .owner = c,
-                          .fn = on_authenticated,
-                          .arg = c};
-    if (!place_frame(c, call, span_text("server.auth"), buffer_span(&params)))
-        goto no_memory;
-    calls_add(&c->calls, call);
-    explicit_bzero(params.at, params.cap);
-    buffer_fini(&params);
-    return;
-no_memory:
-    buffer_fini(&params);
-    free(call);
-    client_down(c, ERGON_END_UNREACHABLE, "out of memory");
+    if (v == 0)
+        return;
+    m->count++;
+    pack_key_uint(&m->pack, key, v == ERGON_ZERO ? 0 : v);
 }
 
-/* ---- messages ---- */
-
-static void on_response(struct ergon_client *c, const struct envelope *e)
+/* Appends the map to the parameters, and frees what was collected. */
+static void pairs_pack(struct pairs *m, struct ergon_request *r)
 {
-    static const uint8_t nil = 0xc0;
-    struct reader r = reader_of(e->msgid);
-    uint64_t id;
-    struct call *call = NULL;
-    if (read_uint(&r, &id) && id <= UINT32_MAX)
-        call = calls_by_message(&c->calls, (uint32_t)id);
-    if (call == NULL || call->place != CALL_IN_FLIGHT) {
-        c->stats.unknown_ids++;
+    struct pack *to = &r->params;
+    if (m->refused != NULL)
+        r->refused = m->refused;
+    pack_map(to, m->count);
+    if (m->count > 0)
+        pack_raw(to, pack_bytes(&m->pack));
+    to->failed |= m->pack.failed;
+    pack_fini(&m->pack);
+}
+
+static void limit(struct pairs *m, const struct ergon_task_options *o)
+{
+    if (o->limit_key == NULL)
+        return;
+    m->count++;
+    pack_str(&m->pack, "limit");
+    pack_map(&m->pack, 2);
+    pack_key_str(&m->pack, "key", o->limit_key);
+    pack_key_uint(&m->pack, "max", o->limit_max);
+}
+
+static void rate(struct pairs *m, const struct ergon_task_options *o)
+{
+    if (o->rate_key == NULL)
+        return;
+    m->count++;
+    pack_str(&m->pack, "rate");
+    pack_map(&m->pack, 3);
+    pack_key_str(&m->pack, "key", o->rate_key);
+    pack_key_uint(&m->pack, "max", o->rate_max);
+    pack_key_uint(&m->pack, "per", o->rate_per_ms);
+}
+
+static void after(struct pairs *m, const struct ergon_task_options *o)
+{
+    if (o->after_count == 0)
+        return;
+    m->count++;
+    pack_str(&m->pack, "after");
+    pack_array(&m->pack, o->after_count);
+    for (size_t i = 0; i < o->after_count; i++)
+        pack_str(&m->pack, o->after[i]);
+}
+
+/* Where the option of a row stands in struct ergon_task_options; its type says how the member is
+ * called. */
+#define MEMBER_NUMBER(name)   name
+#define MEMBER_DURATION(name) name##_ms
+#define MEMBER_SIZE(name)     name
+#define MEMBER_MOMENT(name)   name##_ms
+#define MEMBER_NAME(name)     name
+#define MEMBER_LEVEL(name)    name
+#define MEMBER_LIMIT(name)    name##_key
+#define MEMBER_RATE(name)     name##_key
+#define MEMBER_IDS(name)      name
+#define X(name, type, ...)    offsetof(struct ergon_task_options, MEMBER_##type(name)),
+static const size_t PLACES[JOB_OPTION_COUNT] = {JOB_OPTIONS(X)};
+#undef X
+
+static void pairs_option(struct pairs *m, const struct job_option *option, const void *at,
+                         const struct ergon_task_options *o)
+{
+    switch (option->type) {
+    case JOB_OPTION_NUMBER:
+    case JOB_OPTION_DURATION:
+    case JOB_OPTION_SIZE:
+    case JOB_OPTION_MOMENT:
+        pairs_number(m, option->name, *(const uint64_t *)at);
+        return;
+    case JOB_OPTION_NAME:
+    case JOB_OPTION_LEVEL:
+        pairs_text(m, option->name, *(const char *const *)at);
+        return;
+    case JOB_OPTION_LIMIT:
+        limit(m, o);
+        return;
+    case JOB_OPTION_RATE:
+        rate(m, o);
+        return;
+    case JOB_OPTION_IDS:
+        after(m, o);
         return;
     }
-    c->stats.answers++;
-    calls_remove(&c->calls, call);
-    struct ergon_answer answer = {.outcome = ERGON_END_OK, .code = "", .text = ""};
-    struct error_text said;
-    if (e->error.len == 1 && *e->error.at == nil) {
-        answer.result = (struct ergon_raw){e->result.at, e->result.len};
+}
+
+/* What the caller packed himself; empty: nothing. */
+static void more(struct pairs *m, struct ergon_raw map)
+{
+    struct reader r = reader_of(span_of(map.at, map.len));
+    uint32_t count;
+    if (map.len == 0)
+        return;
+    if (read_map(&r, &count)) {
+        m->count += count;
+        pack_raw(&m->pack, span_of(r.at, (size_t)(r.end - r.at)));
     } else {
-        error_text_read(e->error, &said);
-        answer.outcome = ERGON_END_ERROR;
-        answer.error = (struct ergon_raw){e->error.at, e->error.len};
-        answer.code = said.code;
-        answer.text = said.text;
+        m->refused = &no_map;
     }
-    end_call(call, &answer);
 }
 
-/* A peer that asks must be answered, or it waits for ever. */
-static void on_request(struct ergon_client *c, const struct envelope *e)
+static void pairs_task(struct pairs *m, const struct ergon_task_options *given)
 {
-    c->stats.unasked++;
-    uint8_t *p = buffer_reserve(&c->link.out, NO_METHOD_ROOM);
-    if (p == NULL)
-        return;
-    struct error_answer refusal = {.code = ERGON_E_NO_METHOD,
-                                   .text = span_text("a client has no methods")};
-    uint8_t *end = enc_error_response(p, NO_METHOD_ROOM, e->msgid, ERROR_SHAPE_TEXT, &refusal);
-    buffer_filled(&c->link.out, (size_t)(end - p));
-    link_flush(&c->link);
+    struct ergon_task_options o;
+    if (!options_copy(&o, sizeof o, given))
+        m->refused = &unsized;
+    for (size_t i = 0; i < JOB_OPTION_COUNT; i++)
+        pairs_option(m, &job_options[i], (const char *)&o + PLACES[i], &o);
+    more(m, o.more);
 }
 
-void requests_message(struct ergon_client *c, struct span message)
+/* ---- the requests, one function for each ---- */
+
+static void pack_params(struct pack *p, struct ergon_raw params)
 {
-    struct envelope e;
-    const char *why = NULL;
-    if (envelope_read(message, &e, &why) != ENVELOPE_OK) {
-        char text[160];
-        snprintf(text, sizeof text, "the server does not speak MessagePack-RPC: %s", why);
-        client_down(c, ERGON_END_UNREACHABLE, text);
-        return;
+    if (params.len > 0)
+        pack_raw(p, span_of(params.at, params.len));
+    else
+        pack_array(p, 0);
+}
+
+static void pack_options(struct ergon_request *r, const struct ergon_task_options *options)
+{
+    struct pairs m;
+    pairs_init(&m);
+    pairs_task(&m, options);
+    pairs_pack(&m, r);
+}
+
+static struct ergon_request *of_handler(const char *verb, const char *method,
+                                        struct ergon_raw params,
+                                        const struct ergon_task_options *options)
+{
+    struct ergon_request *r = request_new(verb, 3);
+    if (r == NULL)
+        return NULL;
+    pack_str(&r->params, method);
+    pack_params(&r->params, params);
+    pack_options(r, options);
+    return request_done(r);
+}
+
+struct ergon_request *ergon_request_raw(const char *method, struct ergon_raw params)
+{
+    size_t len = strlen(method);
+    bool named = len >= 1 && len <= METHOD_NAME_MAX;
+    struct ergon_request *r = request_new(named ? method : "", 0);
+    if (r == NULL)
+        return NULL;
+    if (!named)
+        r->refused = &no_method;
+    if (params.len > 0) {
+        msgpack_sbuffer_clear(&r->params.buffer);
+        pack_params(&r->params, params);
     }
-    /* Not when it is connected: a server at its limit accepts, says nothing and closes. */
-    c->attempt = 0;
-    switch (e.type) {
-    case ENVELOPE_RESPONSE:
-        on_response(c, &e);
-        return;
-    case ENVELOPE_REQUEST:
-        on_request(c, &e);
-        return;
-    case ENVELOPE_NOTIFICATION:
-        c->stats.unasked++;
-        return;
+    return request_done(r);
+}
+
+struct ergon_request *ergon_request_submit(const char *method, struct ergon_raw params,
+                                           const struct ergon_task_options *options)
+{
+    return of_handler("task.submit", method, params, options);
+}
+
+struct ergon_request *ergon_request_call(const char *method, struct ergon_raw params,
+                                         const struct ergon_task_options *options)
+{
+    return of_handler("task.call", method, params, options);
+}
+
+struct ergon_request *ergon_request_submit_many(const struct ergon_task_order *orders, size_t count,
+                                                const struct ergon_task_options *common)
+{
+    struct ergon_request *r = request_new("task.submit_many", 2);
+    if (r == NULL)
+        return NULL;
+    pack_array(&r->params, count);
+    for (size_t i = 0; i < count; i++) {
+        pack_array(&r->params, 3);
+        pack_str(&r->params, orders[i].method);
+        pack_params(&r->params, orders[i].params);
+        pack_options(r, orders[i].options);
     }
+    pack_options(r, common);
+    return request_done(r);
+}
+
+static struct ergon_request *of_name(const char *verb, const char *name)
+{
+    struct ergon_request *r = request_new(verb, 1);
+    if (r != NULL)
+        pack_str(&r->params, name);
+    return request_done(r);
+}
+
+struct ergon_request *ergon_request_cancel(const char *id)
+{
+    return of_name("task.cancel", id);
+}
+
+struct ergon_request *ergon_request_retry(const char *id)
+{
+    return of_name("task.retry", id);
+}
+
+struct ergon_request *ergon_request_explain(const char *id)
+{
+    return of_name("task.explain", id);
+}
+
+struct ergon_request *ergon_request_queues(void)
+{
+    return request_done(request_new("queue.list", 0));
+}
+
+struct ergon_request *ergon_request_queue_explain(const char *method)
+{
+    return of_name("queue.explain", method);
+}
+
+struct ergon_request *ergon_request_queue_pause(const char *method)
+{
+    return of_name("queue.pause", method);
+}
+
+struct ergon_request *ergon_request_queue_resume(const char *method)
+{
+    return of_name("queue.resume", method);
+}
+
+struct ergon_request *ergon_request_queue_drain(const char *method)
+{
+    return of_name("queue.drain", method);
+}
+
+struct ergon_request *ergon_request_crons(void)
+{
+    return request_done(request_new("cron.list", 0));
+}
+
+struct ergon_request *ergon_request_cron_delete(const char *name)
+{
+    return of_name("cron.delete", name);
+}
+
+struct ergon_request *ergon_request_audit(void)
+{
+    return request_done(request_new("server.audit", 0));
+}
+
+/* ---- with options of their own ---- */
+
+static void pairs_flag(struct pairs *m, const char *key, bool wanted, bool value)
+{
+    if (!wanted)
+        return;
+    m->count++;
+    pack_key_bool(&m->pack, key, value);
+}
+
+struct ergon_request *ergon_request_get(const char *id, unsigned flags)
+{
+    struct ergon_request *r = request_new("task.get", 2);
+    struct pairs m;
+    if (r == NULL)
+        return NULL;
+    pack_str(&r->params, id);
+    pairs_init(&m);
+    pairs_flag(&m, "result", (flags & ERGON_ASK_NO_RESULT) != 0, false);
+    pairs_flag(&m, "history", (flags & ERGON_ASK_HISTORY) != 0, true);
+    pairs_pack(&m, r);
+    return request_done(r);
+}
+
+struct ergon_request *ergon_request_wait(const char *const *ids, size_t count, uint64_t wait_ms,
+                                         unsigned flags)
+{
+    struct ergon_request *r = request_new("task.wait", 2);
+    struct pairs m;
+    if (r == NULL)
+        return NULL;
+    pack_array(&r->params, count);
+    for (size_t i = 0; i < count; i++)
+        pack_str(&r->params, ids[i]);
+    pairs_init(&m);
+    pairs_number(&m, "timeout", wait_ms);
+    pairs_flag(&m, "any", (flags & ERGON_ASK_ANY) != 0, true);
+    pairs_flag(&m, "result", (flags & ERGON_ASK_NO_RESULT) != 0, false);
+    pairs_pack(&m, r);
+    return request_done(r);
+}
+
+struct ergon_request *ergon_request_list(const struct ergon_task_filter *given)
+{
+    struct ergon_request *r = request_new("task.list", 1);
+    struct ergon_task_filter f;
+    struct pairs m;
+    if (r == NULL)
+        return NULL;
+    if (!options_copy(&f, sizeof f, given))
+        r->refused = &unsized_filter;
+    pairs_init(&m);
+    pairs_text(&m, "state", f.state);
+    pairs_text(&m, "method", f.method);
+    pairs_text(&m, "tenant", f.tenant);
+    pairs_text(&m, "key", f.key);
+    pairs_number(&m, "older", f.older_ms);
+    pairs_number(&m, "newer", f.newer_ms);
+    pairs_number(&m, "limit", f.limit);
+    pairs_text(&m, "cursor", f.cursor);
+    pairs_pack(&m, r);
+    return request_done(r);
+}
+
+struct ergon_request *ergon_request_cron_put(const char *name, const char *schedule,
+                                             const char *method, struct ergon_raw params,
+                                             const struct ergon_cron_options *given)
+{
+    struct ergon_request *r = request_new("cron.put", 5);
+    struct ergon_cron_options o;
+    struct pairs m;
+    if (r == NULL)
+        return NULL;
+    if (!options_copy(&o, sizeof o, given))
+        r->refused = &unsized_cron;
+    pack_str(&r->params, name);
+    pack_str(&r->params, schedule);
+    pack_str(&r->params, method);
+    pack_params(&r->params, params);
+    pairs_init(&m);
+    pairs_text(&m, "zone", o.zone);
+    pairs_number(&m, "jitter", o.jitter_ms);
+    pairs_text(&m, "overlap", o.overlap);
+    pairs_text(&m, "catch_up", o.catch_up);
+    pairs_task(&m, o.task);
+    pairs_pack(&m, r);
+    return request_done(r);
 }

@@ -1,34 +1,28 @@
 /* Follows the history of a task, page by page: each is asked for from where the last one ended, so
  * nothing is missed or told twice, whatever the connection does. */
-#include "client/lib/watch.h"
-
 #include "client/lib/backoff.h"
 #include "client/lib/client.h"
-#include "client/lib/request.h"
-#include "client/lib/shown.h"
+#include "client/lib/decode.h"
+#include "client/lib/requests.h"
 
-#include <event2/event.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 enum {
     PAGE = 1000,              /* events */
     POLL_MS = 30 * 1000,      /* that the server waits for something to tell */
-    PATIENCE_MS = 45 * 1000,  /* that we wait for the server */
+    LONGEST_MS = 45 * 1000,   /* that we wait for the server */
     PAUSE_MIN_MS = 100,       /* before a server that refuses is asked again */
     PAUSE_MAX_MS = 10 * 1000, /* doubled up to this */
 };
 
-/* Either a call is out, or it pauses, or it is telling events. */
+/* Either a call is out, a request or a pause; or it is telling events. */
 struct ergon_watch {
-    TAILQ_ENTRY(ergon_watch) link;
     struct ergon_client *client;
     ergon_call_id call; /* 0: none is out */
-    struct event pause; /* the next try */
     uint32_t attempt;   /* tries since the server last had something to tell */
     uint64_t next;      /* number of the event to tell next */
-    bool telling;       /* on_event is on the stack */
-    bool stopped;       /* meanwhile */
+    bool stopped;       /* while it was telling */
     ergon_event_fn *on_event;
     ergon_answer_fn *on_end;
     void *arg;
@@ -45,11 +39,11 @@ struct page {
     {                                                                                              \
 #member, kind, offsetof(struct page, member), sizeof(((struct page *)0)->member)           \
     }
-static const struct shown_field PAGE_FIELDS[] = {
-    FIELD(SHOWN_NUMBER, next),
-    FIELD(SHOWN_NUMBER, missed),
-    FIELD(SHOWN_BOOL, ended),
-    FIELD(SHOWN_RAW, events),
+static const struct decode_field PAGE_FIELDS[] = {
+    FIELD(DECODE_NUMBER, next),
+    FIELD(DECODE_NUMBER, missed),
+    FIELD(DECODE_BOOL, ended),
+    FIELD(DECODE_RAW, events),
     {0},
 };
 
@@ -59,8 +53,6 @@ static void finish(struct ergon_watch *w, const struct ergon_answer *answer)
     void *arg = w->arg;
     struct ergon_answer end = *answer;
     end.result = (struct ergon_raw){NULL, 0};
-    TAILQ_REMOVE(&w->client->watches, w, link);
-    event_del(&w->pause);
     free(w);
     fn(arg, &end);
 }
@@ -68,17 +60,6 @@ static void finish(struct ergon_watch *w, const struct ergon_answer *answer)
 static void finish_as(struct ergon_watch *w, enum ergon_end outcome, const char *text)
 {
     finish(w, &(struct ergon_answer){.outcome = outcome, .code = "", .text = text});
-}
-
-void watches_end(struct watch_list *watches)
-{
-    struct ergon_watch *w = TAILQ_FIRST(watches);
-    while (w != NULL) {
-        struct ergon_watch *next = TAILQ_NEXT(w, link);
-        if (w->call == 0 && !w->telling)
-            finish_as(w, ERGON_END_CLOSED, "the client was freed");
-        w = next;
-    }
 }
 
 /* ---- asking ---- */
@@ -100,7 +81,7 @@ static struct ergon_request *next_page(const struct ergon_watch *w)
 
 static bool ask(struct ergon_watch *w)
 {
-    w->call = ergon_client_ask(w->client, next_page(w), PATIENCE_MS, on_page, w);
+    w->call = ergon_client_ask(w->client, next_page(w), LONGEST_MS, on_page, w);
     return w->call != 0;
 }
 
@@ -110,25 +91,22 @@ static void ask_again(struct ergon_watch *w)
         finish_as(w, ERGON_END_MEMORY, "out of memory, or calls_max is reached");
 }
 
-static void on_pause_over(evutil_socket_t fd, short what, void *arg)
+static void on_pause_end(void *arg, const struct ergon_answer *answer)
 {
-    struct ergon_watch *w = arg;
-    struct ergon_client *c = w->client;
-    (void)fd;
-    (void)what;
-    client_enter(c);
-    ask_again(w);
-    client_leave(c);
+    if (answer->outcome == ERGON_END_TIMEOUT)
+        ask_again(arg);
+    else
+        finish(arg, answer);
 }
 
 static void pause_then_ask(struct ergon_watch *w)
 {
     uint32_t ms =
         backoff_delay(w->attempt, PAUSE_MIN_MS, PAUSE_MAX_MS, (uint32_t)w->client->stats.calls);
-    struct timeval delay = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
     if (w->attempt < UINT32_MAX)
         w->attempt++;
-    if (event_add(&w->pause, &delay) != 0)
+    w->call = client_pause(w->client, ms, on_pause_end, w);
+    if (w->call == 0)
         finish_as(w, ERGON_END_MEMORY, "out of memory");
 }
 
@@ -138,7 +116,7 @@ static void pause_then_ask(struct ergon_watch *w)
 static bool tell(struct ergon_watch *w, struct ergon_raw value, uint64_t missed)
 {
     struct ergon_event event = {.missed = missed};
-    if (!shown_fill(value, SHOWN_EVENT, &event) || event.seq < w->next)
+    if (!decode_map(value, DECODE_EVENT, &event) || event.seq < w->next)
         return true;
     w->next = event.seq + 1;
     w->attempt = 0;
@@ -155,10 +133,8 @@ static void tell_all(struct ergon_watch *w, const struct page *page)
     bool wanted = true;
     if (!read_array(&r, &count))
         return;
-    w->telling = true;
     for (; wanted && count > 0 && read_any(&r, &value); count--, missed = 0)
         wanted = tell(w, (struct ergon_raw){value.at, value.len}, missed);
-    w->telling = false;
     w->stopped = !wanted;
 }
 
@@ -166,7 +142,7 @@ static void take_page(struct ergon_watch *w, struct ergon_raw result)
 {
     struct page page = {0};
     uint64_t from = w->next;
-    if (!shown_fill(result, PAGE_FIELDS, &page) || page.events.len == 0) {
+    if (!decode_map(result, PAGE_FIELDS, &page) || page.events.len == 0) {
         finish_as(w, ERGON_END_ERROR, "the answer of task.watch is no page of events");
         return;
     }
@@ -192,7 +168,7 @@ static bool worth_a_pause(const char *code)
 static void on_page(void *arg, const struct ergon_answer *answer)
 {
     struct ergon_watch *w = arg;
-    bool reconnects = !w->client->options.no_reconnect;
+    bool reconnects = !w->client->settings.options.no_reconnect;
     w->call = 0;
     if (answer->outcome == ERGON_END_OK)
         take_page(w, answer->result);
@@ -219,11 +195,8 @@ struct ergon_watch *ergon_client_watch(struct ergon_client *c, const char *id, u
     w->on_event = on_event;
     w->on_end = on_end;
     w->arg = arg;
-    event_assign(&w->pause, c->base, -1, 0, on_pause_over, w);
-    if (!ask(w))
-        goto refused;
-    TAILQ_INSERT_TAIL(&c->watches, w, link);
-    return w;
+    if (ask(w))
+        return w;
 refused:
     free(w);
     return NULL;
@@ -231,15 +204,8 @@ refused:
 
 void ergon_watch_stop(struct ergon_watch *w)
 {
-    struct ergon_client *c = w->client;
-    if (w->telling) {
-        w->stopped = true;
-        return;
-    }
-    client_enter(c);
-    if (w->call != 0)
-        ergon_client_cancel(c, w->call);
+    if (w->call == 0)
+        w->stopped = true; /* it is telling, and looks at this next */
     else
-        finish_as(w, ERGON_END_CANCELLED, "stopped by the caller");
-    client_leave(c);
+        ergon_client_cancel(w->client, w->call);
 }

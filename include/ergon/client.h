@@ -149,6 +149,29 @@ struct ergon_client_stats {
 ERGON_API void ergon_client_stats(const struct ergon_client *client,
                                   struct ergon_client_stats *out);
 
+/* ---- requests ---- */
+
+/* A method and its packed parameters: what is to be called, apart from where and when.  Made by
+ * ergon_request_raw() and by the functions of client_tasks.h, on any thread; they copy all that
+ * they are given.  It is the caller's until it goes to exactly one of ergon_client_ask(),
+ * ergon_blocking_ask(), ergon_blocking_ask_again() and ergon_request_free(), which free it whatever
+ * they return.  Whether its values make sense is for the server to say (BAD_PARAMS). */
+struct ergon_request;
+
+/* Any method (1 to 256 bytes) with `params`, one MessagePack value or empty for none.  NULL: out of
+ * memory.  What is wrong with the arguments comes out when it is sent: INVALID. */
+ERGON_API struct ergon_request *ergon_request_raw(const char *method, struct ergon_raw params);
+
+/* "task.submit", for messages; the request's, and valid as long as it is. */
+ERGON_API const char *ergon_request_method(const struct ergon_request *request);
+
+ERGON_API void ergon_request_free(struct ergon_request *request); /* NULL is allowed */
+
+/* ergon_client_call() of a request: a returned id promises one callback.  0, and none: as there, or
+ * `request` is NULL, or was made of options that tell no `size`. */
+ERGON_API ergon_call_id ergon_client_ask(struct ergon_client *client, struct ergon_request *request,
+                                         uint32_t timeout_ms, ergon_answer_fn *fn, void *arg);
+
 /* ---- the blocking face ---- */
 
 /* Connects, and blocks until READY or the first failure.  On OK *out is the caller's, for
@@ -159,16 +182,33 @@ ERGON_API enum ergon_end ergon_blocking_open(const struct ergon_options *options
                                              size_t why_size);
 
 /* Calls and waits.  *answer is never NULL, owned by `blocking`, and valid until the next function
- * on it.  A connection that broke is made again as the options say. */
+ * on it.  Returns its outcome: OK, ERROR, TIMEOUT, BROKEN, UNREACHABLE, DENIED, INVALID (the method
+ * or its parameters) or MEMORY.  After a failure the next call connects again, as the options say.
+ */
 ERGON_API enum ergon_end ergon_blocking_call(struct ergon_blocking *blocking, const char *method,
                                              struct ergon_raw params, uint32_t timeout_ms,
                                              const struct ergon_answer **answer);
+
+/* The same of a request, which it frees.  INVALID too: it was made of options that tell no `size`,
+ * and the text says what to set.  MEMORY: `request` is NULL. */
+ERGON_API enum ergon_end ergon_blocking_ask(struct ergon_blocking *blocking,
+                                            struct ergon_request *request, uint32_t timeout_ms,
+                                            const struct ergon_answer **answer);
+
+/* The same of a request that does no harm when it is sent twice: task.wait, task.get, lists.  When
+ * the connection breaks, or the server is about to stop (DRAINING), it is sent again after 100 ms,
+ * until there is an answer or timeout_ms are over (0: as long as it takes).  It is for connections
+ * that are made again by themselves: without no_reconnect. */
+ERGON_API enum ergon_end ergon_blocking_ask_again(struct ergon_blocking *blocking,
+                                                  struct ergon_request *request,
+                                                  uint32_t timeout_ms,
+                                                  const struct ergon_answer **answer);
 
 /* Returns when the bytes are with the kernel: OK, INVALID, MEMORY, or UNREACHABLE. */
 ERGON_API enum ergon_end ergon_blocking_notify(struct ergon_blocking *blocking, const char *method,
                                                struct ergon_raw params);
 
-/* NULL is allowed. */
+/* Closes the connection and frees it.  NULL is allowed. */
 ERGON_API void ergon_blocking_close(struct ergon_blocking *blocking);
 
 #ifdef __cplusplus

@@ -7,8 +7,9 @@
  *       ergon_read_submitted(answer->result, &submitted))
  *       puts(submitted.id);
  *
- * A request is made by one function, whichever face sends it; answers are raw MessagePack, which
- * the functions at the end take apart.  Threads and blocking: as client.h says. */
+ * A request is made by one function, whichever face of client.h sends it; answers are raw
+ * MessagePack, which the functions at the end take apart.  Threads: what makes a request or reads
+ * an answer may be called on any, what has a client or a blocking handle on that one's alone. */
 #ifndef ERGON_CLIENT_TASKS_H
 #define ERGON_CLIENT_TASKS_H
 
@@ -46,9 +47,11 @@ struct ergon_task_options {
     const char *tenant;       /* whose share it counts to */
     const char *const *after; /* ids: these must be done first */
     size_t after_count;
-    uint64_t keep_ms;    /* how long it is kept after its end */
-    uint64_t keep_size;  /* bytes; a larger result is not kept */
-    const char *durable; /* "none", "async", "fsync" */
+    uint64_t keep_ms;      /* how long it is kept after its end */
+    uint64_t keep_size;    /* bytes; a larger result is not kept */
+    const char *durable;   /* "none", "async", "fsync" */
+    struct ergon_raw more; /* a MessagePack map of further options, as PROTOCOL.md names them: those
+                              that this library does not know, or all of them; it goes as it is */
 };
 
 /* ERGON_TASK(.retries = 3): a pointer that is valid to the end of the block. */
@@ -86,21 +89,8 @@ struct ergon_cron_options {
 
 /* ---- requests ---- */
 
-/* Made by the functions below, which copy all that they are given; NULL: out of memory.  It goes to
- * exactly one of ergon_client_ask(), ergon_blocking_ask() and ergon_request_free().  Whether its
- * values make sense is for the server to say (BAD_PARAMS). */
-struct ergon_request;
-
-ERGON_API void ergon_request_free(struct ergon_request *request); /* NULL is allowed */
-
-/* ergon_client_call() and ergon_blocking_call() of a request.  They free it whatever they return,
- * and refuse NULL as they refuse a wrong argument; so they do what was made of options without a
- * `size`, which is INVALID, and the text says what to set. */
-ERGON_API ergon_call_id ergon_client_ask(struct ergon_client *client, struct ergon_request *request,
-                                         uint32_t timeout_ms, ergon_answer_fn *fn, void *arg);
-ERGON_API enum ergon_end ergon_blocking_ask(struct ergon_blocking *blocking,
-                                            struct ergon_request *request, uint32_t timeout_ms,
-                                            const struct ergon_answer **answer);
+/* Each function makes one: `struct ergon_request`, of client.h, which says what it is and who frees
+ * it. NULL: out of memory. */
 
 /* task.submit; read the answer by ergon_read_submitted(). `params`: one MessagePack array, or empty
  * for none; `options` may be NULL. */

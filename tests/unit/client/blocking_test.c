@@ -109,6 +109,32 @@ static void a_call_without_answer_times_out(void **state)
     threaded_stop(&t);
 }
 
+static void a_request_is_sent_again_until_there_is_an_answer(void **state)
+{
+    struct threaded t;
+    const struct ergon_answer *a;
+    const struct ergon_raw none = {0};
+    (void)state;
+    threaded_start(&t, THREADED_TCP);
+    struct ergon_options o = options_of(&t);
+    o.no_reconnect = false;
+    o.backoff_min_ms = o.backoff_max_ms = 1;
+    struct ergon_blocking *b = open_good(&o);
+    struct ergon_request *r = ergon_request_raw("third time", none);
+    assert_string_equal(ergon_request_method(r), "third time");
+    assert_int_equal(ergon_blocking_ask_again(b, r, 60000, &a), ERGON_END_OK);
+    r = ergon_request_raw("silence", none);
+    assert_int_equal(ergon_blocking_ask_again(b, r, 1, &a), ERGON_END_TIMEOUT);
+    r = ergon_request_raw("fail", none);
+    assert_int_equal(ergon_blocking_ask_again(b, r, 0, &a), ERGON_END_ERROR);
+    r = ergon_request_raw("", none);
+    assert_int_equal(ergon_blocking_ask_again(b, r, 0, &a), ERGON_END_INVALID);
+    assert_int_equal(ergon_blocking_ask_again(b, NULL, 0, &a), ERGON_END_MEMORY);
+    ergon_blocking_close(b);
+    threaded_stop(&t);
+    assert_int_equal(t.tries, 3);
+}
+
 static void a_notification_arrives(void **state)
 {
     struct threaded t;
@@ -200,6 +226,7 @@ int main(void)
         cmocka_unit_test(calls_work_over_a_unix_socket),
         cmocka_unit_test(an_error_is_an_outcome),
         cmocka_unit_test(a_call_without_answer_times_out),
+        cmocka_unit_test(a_request_is_sent_again_until_there_is_an_answer),
         cmocka_unit_test(a_notification_arrives),
         cmocka_unit_test(nobody_listens),
         cmocka_unit_test(an_unknown_authority_is_not_trusted),

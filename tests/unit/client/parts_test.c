@@ -79,10 +79,10 @@ static void calls_are_found_by_both_ids(void **state)
         calls[i] = (struct call){.id = calls_next_id(&t), .place = CALL_WAITING};
         calls_add(&t, &calls[i]);
     }
-    assert_int_equal(t.waiting_count, COUNT);
+    assert_int_equal(t.counts[CALL_WAITING], COUNT);
     for (size_t i = 0; i < COUNT; i += 2)
         calls_sent(&t, &calls[i]);
-    assert_int_equal(t.in_flight_count, COUNT / 2);
+    assert_int_equal(t.counts[CALL_IN_FLIGHT], COUNT / 2);
     for (size_t i = 0; i < COUNT; i++) {
         assert_ptr_equal(calls_by_id(&t, calls[i].id), &calls[i]);
         assert_ptr_equal(calls_by_message(&t, (uint32_t)calls[i].id), &calls[i]);
@@ -90,7 +90,7 @@ static void calls_are_found_by_both_ids(void **state)
         calls_remove(&t, &calls[i]);
         assert_null(calls_by_id(&t, calls[i].id));
     }
-    assert_int_equal(t.in_flight_count, 0);
+    assert_int_equal(t.counts[CALL_IN_FLIGHT], 0);
     calls_fini(&t);
 }
 

@@ -1,230 +1,197 @@
-/* Answers and errors, good and strange, as the calls of a client see them. */
-#include "tests/unit/client/seen.h"
+/* Each request, as the server gets it; shown as JSON. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
 
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "proto/encoder.h"
-#include "proto/reader.h"
+#include "client/cli/json.h"
+#include "client/lib/requests.h"
 
-enum { MANY = 1000 };
+static const struct ergon_raw NONE = {NULL, 0};
 
-/* ---- good answers ---- */
-
-static void a_call_is_answered(void **state)
+static void expect(struct ergon_request *r, const char *method, const char *params)
 {
-    struct scripted s;
-    unsigned total = 0;
-    struct seen seen = {.total = &total};
+    assert_non_null(r);
+    assert_string_equal(r->method, method);
+    json_t *value = json_from_value(pack_bytes(&r->params));
+    char *text = json_dumps(value, JSON_COMPACT);
+    assert_string_equal(text, params);
+    free(text);
+    json_decref(value);
+    ergon_request_free(r);
+}
+
+static void a_submission_holds_what_was_given(void **state)
+{
+    static const uint8_t params[] = {0x91, 0xa2, 'h', 'i'};
+    struct ergon_raw raw = {params, sizeof params};
     (void)state;
-    scripted_start(&s, seen_answer_with_name, NULL);
-    struct ergon_client *client = seen_client(&s, (struct ergon_options){0});
-    assert_int_equal(ergon_client_state(client), ERGON_STATE_IDLE);
-    seen_call(client, "hello", &seen, 0);
-    assert_int_equal(ergon_client_state(client), ERGON_STATE_CONNECTING);
-    scripted_until(&s, &total, 1);
-    assert_int_equal(seen.outcome, ERGON_END_OK);
-    assert_string_equal(seen.result, "hello");
-    assert_int_equal(ergon_client_state(client), ERGON_STATE_READY);
-    ergon_client_free(client);
-    assert_int_equal(total, 1);
-    scripted_stop(&s);
+    expect(ergon_request_submit("echo", raw, NULL), "task.submit", "[\"echo\",[\"hi\"],{}]");
+    expect(ergon_request_call("echo", NONE, ERGON_TASK(.deadline_ms = 5000)), "task.call",
+           "[\"echo\",[],{\"deadline\":5000}]");
+    expect(ergon_request_submit("x", NONE, ERGON_TASK(.priority = ERGON_ZERO, .retries = 3)),
+           "task.submit", "[\"x\",[],{\"priority\":0,\"retries\":3}]");
 }
 
-/* Holds all requests back and answers them last first. */
-struct held {
-    struct scripted *server;
-    uint8_t ids[MANY][MSGID_MAX];
-    size_t lens[MANY];
-    unsigned count;
-};
-
-static void hold(struct scripted *s, const struct envelope *e)
+static void every_option_has_its_name(void **state)
 {
-    struct held *held = s->user;
-    memcpy(held->ids[held->count], e->msgid.at, e->msgid.len);
-    held->lens[held->count++] = e->msgid.len;
-    if (held->count < MANY)
-        return;
-    for (unsigned i = MANY; i-- > 0;) {
-        char text[16];
-        snprintf(text, sizeof text, "%u", i);
-        scripted_answer(s, span_of(held->ids[i], held->lens[i]), text);
-    }
-}
-
-static void answers_in_any_order_find_their_calls(void **state)
-{
-    struct scripted s;
-    struct held *held = calloc(1, sizeof *held);
-    struct seen *seen = calloc(MANY, sizeof *seen);
-    unsigned total = 0;
+    static const char *const after[] = {"t1", "t2"};
     (void)state;
-    scripted_start(&s, hold, held);
-    struct ergon_client *client = seen_client(&s, (struct ergon_options){0});
-    for (unsigned i = 0; i < MANY; i++) {
-        seen[i].total = &total;
-        seen_call(client, "x", &seen[i], 0);
-    }
-    scripted_until(&s, &total, MANY);
-    for (unsigned i = 0; i < MANY; i++) {
-        char text[16];
-        snprintf(text, sizeof text, "%u", i);
-        assert_int_equal(seen[i].count, 1);
-        assert_string_equal(seen[i].result, text);
-    }
-    ergon_client_free(client);
-    scripted_stop(&s);
-    free(held);
-    free(seen);
+    expect(ergon_request_submit(
+               "x", NONE,
+               ERGON_TASK(.priority = 9, .delay_ms = 1, .at_ms = 2, .timeout_ms = 3,
+                          .deadline_ms = 4, .retries = 5, .backoff_ms = 6, .backoff_max_ms = 7,
+                          .backoff_jitter = 8, .key = "k", .coalesce = "c", .limit_key = "l",
+                          .limit_max = 9, .rate_key = "r", .rate_max = 10, .rate_per_ms = 11,
+                          .tenant = "n", .after = after, .after_count = 2, .keep_ms = 12,
+                          .keep_size = 13, .durable = "fsync")),
+           "task.submit",
+           "[\"x\",[],{\"delay\":1,\"at\":2,\"key\":\"k\",\"after\":[\"t1\",\"t2\"],"
+           "\"priority\":9,\"timeout\":3,\"deadline\":4,\"retries\":5,\"backoff\":6,"
+           "\"backoff_max\":7,\"backoff_jitter\":8,\"coalesce\":\"c\","
+           "\"limit\":{\"key\":\"l\",\"max\":9},\"rate\":{\"key\":\"r\",\"max\":10,\"per\":11},"
+           "\"tenant\":\"n\",\"keep\":12,\"keep_size\":13,\"durable\":\"fsync\"}]");
 }
 
-/* A byte a turn of the loop. */
-static void drip(struct scripted *s, const struct envelope *e)
+static void further_options_go_as_they_are(void **state)
 {
-    uint8_t bytes[64];
-    uint8_t *end = enc_str(enc_response_head(bytes, e->msgid), span_text("drop by drop"));
-    for (uint8_t *p = bytes; p < end; p++) {
-        scripted_send(s, p, 1);
-        event_base_loop(s->base, EVLOOP_NONBLOCK);
-    }
-}
-
-static void an_answer_may_come_byte_by_byte(void **state)
-{
-    struct scripted s;
-    unsigned total = 0;
-    struct seen seen = {.total = &total};
+    static const uint8_t map[] = {0x81, 0xa3, 'n', 'e', 'w', 0x07}, number[] = {0x07};
+    const struct ergon_answer *answer;
     (void)state;
-    scripted_start(&s, NULL, NULL);
-    struct ergon_client *client = seen_client(&s, (struct ergon_options){0});
-    seen_call(client, "x", &seen, 0);
-    scripted_until(&s, &s.accepted, 1);
-    while (ergon_client_state(client) != ERGON_STATE_READY)
-        event_base_loop(s.base, EVLOOP_ONCE);
-    scripted_until(&s, &s.messages, 1);
-    static const uint8_t id = 1;
-    drip(&s, &(struct envelope){.msgid = span_of(&id, 1)});
-    scripted_until(&s, &total, 1);
-    assert_string_equal(seen.result, "drop by drop");
-    ergon_client_free(client);
-    scripted_stop(&s);
+    expect(ergon_request_submit("x", NONE, ERGON_TASK(.retries = 1, .more = {map, sizeof map})),
+           "task.submit", "[\"x\",[],{\"retries\":1,\"new\":7}]");
+    struct ergon_request *r =
+        ergon_request_submit("x", NONE, ERGON_TASK(.more = {number, sizeof number}));
+    assert_int_equal(ergon_blocking_ask(NULL, r, 0, &answer), ERGON_END_INVALID);
 }
 
-/* ---- errors and strange answers ---- */
-
-static void refuse(struct scripted *s, const struct envelope *e)
+static void any_method_makes_a_request(void **state)
 {
-    scripted_refuse(s, e->msgid, "BUSY: the queue is full");
-}
-
-static void an_error_has_code_and_text(void **state)
-{
-    struct scripted s;
-    unsigned total = 0;
-    struct seen seen = {.total = &total};
+    static const uint8_t params[] = {0x91, 0x07};
+    char name[300] = "";
+    const struct ergon_answer *answer;
     (void)state;
-    scripted_start(&s, refuse, NULL);
-    struct ergon_client *client = seen_client(&s, (struct ergon_options){0});
-    seen_call(client, "x", &seen, 0);
-    scripted_until(&s, &total, 1);
-    assert_int_equal(seen.outcome, ERGON_END_ERROR);
-    assert_string_equal(seen.code, "BUSY");
-    assert_string_equal(seen.text, "the queue is full");
-    ergon_client_free(client);
-    scripted_stop(&s);
+    expect(ergon_request_raw("server.describe", (struct ergon_raw){params, sizeof params}),
+           "server.describe", "[7]");
+    expect(ergon_request_raw("server.ping", NONE), "server.ping", "[]");
+    memset(name, 'x', sizeof name - 1);
+    struct ergon_request *r = ergon_request_raw(name, NONE);
+    assert_int_equal(ergon_blocking_ask(NULL, r, 0, &answer), ERGON_END_INVALID);
 }
 
-static void answer_strangely(struct scripted *s, const struct envelope *e)
+/* A caller that was built when the struct was shorter. */
+static void what_lies_behind_the_size_counts_as_zero(void **state)
 {
-    static const uint8_t unknown[] = {0x94, 1, 0xcd, 0x7f, 0xff, 0xc0, 0xc0};
-    static const uint8_t notification[] = {0x93, 2, 0xa1, 'n', 0x90};
-    static const uint8_t request[] = {0x94, 0, 7, 0xa1, 'r', 0x90};
-    if (e->type != ENVELOPE_REQUEST)
-        return;
-    scripted_send(s, unknown, sizeof unknown);
-    scripted_send(s, notification, sizeof notification);
-    scripted_send(s, request, sizeof request);
-    scripted_answer(s, e->msgid, "good");
-    scripted_answer(s, e->msgid, "again");
-}
-
-static void unknown_ids_are_counted_and_requests_refused(void **state)
-{
-    struct scripted s;
-    unsigned total = 0;
-    struct seen seen = {.total = &total};
-    struct ergon_client_stats stats;
+    struct ergon_task_options o = {.size = offsetof(struct ergon_task_options, retries),
+                                   .delay_ms = 1,
+                                   .retries = 7,
+                                   .durable = "fsync"};
     (void)state;
-    scripted_start(&s, answer_strangely, NULL);
-    struct ergon_client *client = seen_client(&s, (struct ergon_options){0});
-    seen_call(client, "x", &seen, 0);
-    scripted_until(&s, &s.messages, 2); /* the call, and the refusal of our request */
-    ergon_client_stats(client, &stats);
-    assert_int_equal(total, 1);
-    assert_string_equal(seen.result, "good");
-    assert_int_equal(stats.unknown_ids, 2);
-    assert_int_equal(stats.unasked, 2);
-    assert_int_equal(stats.answers, 1);
-    ergon_client_free(client);
-    scripted_stop(&s);
+    expect(ergon_request_submit("x", NONE, &o), "task.submit", "[\"x\",[],{\"delay\":1}]");
 }
 
-static void send_garbage(struct scripted *s, const struct envelope *e)
+static void refused(struct ergon_request *r, const char *what)
 {
-    (void)e;
-    scripted_send(s, "\xc1", 1);
+    const struct ergon_answer *answer = NULL;
+    assert_non_null(r);
+    assert_int_equal(ergon_blocking_ask(NULL, r, 0, &answer), ERGON_END_INVALID);
+    assert_int_equal(answer->outcome, ERGON_END_INVALID);
+    assert_non_null(strstr(answer->text, what));
 }
 
-static void what_is_no_messagepack_breaks_the_connection(void **state)
+/* Options that nobody would look at: what was asked for would silently not be done. */
+static void options_without_a_size_are_refused(void **state)
 {
-    struct scripted s;
-    unsigned total = 0;
-    struct seen seen = {.total = &total};
+    static const struct ergon_task_options task = {.retries = 7};
+    const struct ergon_task_order order = {"a", NONE, &task};
+    static const char size_of_task[] = "sizeof(struct ergon_task_options)";
     (void)state;
-    scripted_start(&s, send_garbage, NULL);
-    struct ergon_client *client = seen_client(&s, (struct ergon_options){.no_reconnect = true});
-    seen_call(client, "x", &seen, 0);
-    scripted_until(&s, &total, 1);
-    assert_int_equal(seen.outcome, ERGON_END_BROKEN);
-    assert_int_equal(ergon_client_state(client), ERGON_STATE_IDLE);
-    ergon_client_free(client);
-    scripted_stop(&s);
+    refused(ergon_request_submit("x", NONE, &task), size_of_task);
+    refused(ergon_request_call("x", NONE, &task), "ERGON_TASK(...)");
+    refused(ergon_request_submit_many(&order, 1, NULL), size_of_task);
+    refused(ergon_request_submit_many(NULL, 0, &task), size_of_task);
+    refused(ergon_request_list(&(struct ergon_task_filter){.state = "dead"}),
+            "sizeof(struct ergon_task_filter)");
+    refused(ergon_request_cron_put("n", "@daily", "m", NONE,
+                                   &(struct ergon_cron_options){.zone = "Europe/Berlin"}),
+            "sizeof(struct ergon_cron_options)");
+    refused(ergon_request_cron_put("n", "@daily", "m", NONE,
+                                   &(struct ergon_cron_options){
+                                       .size = sizeof(struct ergon_cron_options), .task = &task}),
+            size_of_task);
+    assert_int_equal(ergon_client_ask(NULL, ergon_request_submit("x", NONE, &task), 0, NULL, NULL),
+                     0);
 }
 
-static void send_large(struct scripted *s, const struct envelope *e)
+static void many_submissions_are_one_request(void **state)
 {
-    static const uint8_t head[] = {0x94, 1, 1, 0xc0, 0xdd, 0xff, 0xff, 0xff, 0xff};
-    (void)e;
-    scripted_send(s, head, sizeof head);
-}
-
-static void a_message_over_the_limit_breaks_the_connection(void **state)
-{
-    struct scripted s;
-    unsigned total = 0;
-    struct seen seen = {.total = &total};
+    const struct ergon_task_order orders[] = {{"a", NONE, NULL},
+                                              {"b", NONE, ERGON_TASK(.retries = 1)}};
     (void)state;
-    scripted_start(&s, send_large, NULL);
-    struct ergon_client *client =
-        seen_client(&s, (struct ergon_options){.no_reconnect = true, .message_max = 1024});
-    seen_call(client, "x", &seen, 0);
-    scripted_until(&s, &total, 1);
-    assert_int_equal(seen.outcome, ERGON_END_BROKEN);
-    ergon_client_free(client);
-    scripted_stop(&s);
+    expect(ergon_request_submit_many(orders, 2, ERGON_TASK(.tenant = "n")), "task.submit_many",
+           "[[[\"a\",[],{}],[\"b\",[],{\"retries\":1}]],{\"tenant\":\"n\"}]");
+}
+
+static void tasks_are_asked_for(void **state)
+{
+    static const char *const ids[] = {"t1", "t2"};
+    (void)state;
+    expect(ergon_request_get("t1", 0), "task.get", "[\"t1\",{}]");
+    expect(ergon_request_get("t1", ERGON_ASK_NO_RESULT | ERGON_ASK_HISTORY), "task.get",
+           "[\"t1\",{\"result\":false,\"history\":true}]");
+    expect(ergon_request_wait(ids, 2, 1500, ERGON_ASK_ANY), "task.wait",
+           "[[\"t1\",\"t2\"],{\"timeout\":1500,\"any\":true}]");
+    expect(ergon_request_cancel("t1"), "task.cancel", "[\"t1\"]");
+    expect(ergon_request_retry("t1"), "task.retry", "[\"t1\"]");
+    expect(ergon_request_explain("t1"), "task.explain", "[\"t1\"]");
+    expect(ergon_request_list(NULL), "task.list", "[{}]");
+    expect(ergon_request_list(&(struct ergon_task_filter){.size = sizeof(struct ergon_task_filter),
+                                                          .state = "dead",
+                                                          .older_ms = 5,
+                                                          .cursor = "t9"}),
+           "task.list", "[{\"state\":\"dead\",\"older\":5,\"cursor\":\"t9\"}]");
+}
+
+static void queues_and_crons_are_asked_for(void **state)
+{
+    (void)state;
+    expect(ergon_request_queues(), "queue.list", "[]");
+    expect(ergon_request_queue_explain("m"), "queue.explain", "[\"m\"]");
+    expect(ergon_request_queue_pause("m"), "queue.pause", "[\"m\"]");
+    expect(ergon_request_queue_resume("m"), "queue.resume", "[\"m\"]");
+    expect(ergon_request_queue_drain("m"), "queue.drain", "[\"m\"]");
+    expect(ergon_request_crons(), "cron.list", "[]");
+    expect(ergon_request_cron_delete("n"), "cron.delete", "[\"n\"]");
+    expect(ergon_request_audit(), "server.audit", "[]");
+    expect(ergon_request_cron_put(
+               "n", "@daily", "m", NONE,
+               &(struct ergon_cron_options){.size = sizeof(struct ergon_cron_options),
+                                            .zone = "Europe/Berlin",
+                                            .jitter_ms = 5,
+                                            .overlap = "skip",
+                                            .catch_up = "one",
+                                            .task = ERGON_TASK(.retries = 2)}),
+           "cron.put",
+           "[\"n\",\"@daily\",\"m\",[],{\"zone\":\"Europe/Berlin\",\"jitter\":5,"
+           "\"overlap\":\"skip\",\"catch_up\":\"one\",\"retries\":2}]");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_call_is_answered),
-        cmocka_unit_test(answers_in_any_order_find_their_calls),
-        cmocka_unit_test(an_answer_may_come_byte_by_byte),
-        cmocka_unit_test(an_error_has_code_and_text),
-        cmocka_unit_test(unknown_ids_are_counted_and_requests_refused),
-        cmocka_unit_test(what_is_no_messagepack_breaks_the_connection),
-        cmocka_unit_test(a_message_over_the_limit_breaks_the_connection),
+        cmocka_unit_test(a_submission_holds_what_was_given),
+        cmocka_unit_test(every_option_has_its_name),
+        cmocka_unit_test(further_options_go_as_they_are),
+        cmocka_unit_test(any_method_makes_a_request),
+        cmocka_unit_test(what_lies_behind_the_size_counts_as_zero),
+        cmocka_unit_test(options_without_a_size_are_refused),
+        cmocka_unit_test(many_submissions_are_one_request),
+        cmocka_unit_test(tasks_are_asked_for),
+        cmocka_unit_test(queues_and_crons_are_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,13 +76,18 @@ static int receive(struct served *c, uint8_t *to, size_t room)
     return c->ssl != NULL ? SSL_read(c->ssl, to, (int)room) : (int)recv(c->fd, to, room, 0);
 }
 
-static void answer(struct served *c, const struct envelope *e)
+static void answer(struct threaded *t, struct served *c, const struct envelope *e)
 {
     uint8_t bytes[METHOD_NAME_MAX + 64];
     uint8_t *end = enc_response_head(bytes, e->msgid);
-    if (span_is(e->method, "silence"))
+    unsigned tries = span_is(e->method, "third time") ? ++t->tries : 0;
+    if (tries == 1)
+        shutdown(c->fd, SHUT_RDWR);
+    if (span_is(e->method, "silence") || tries == 1)
         return;
-    if (span_is(e->method, "fail"))
+    if (tries == 2)
+        end = enc_nil(enc_str(end - 1, span_text("DRAINING: about to stop")));
+    else if (span_is(e->method, "fail"))
         end = enc_nil(enc_str(end - 1, span_text("FAILED: as asked")));
     else
         end = enc_str(end, e->method);
@@ -107,7 +112,7 @@ static void serve(struct threaded *t, struct served *c)
             const char *why;
             if (envelope_read(span_of(bytes, scanner.done), &e, &why) == ENVELOPE_OK &&
                 e.type == ENVELOPE_REQUEST)
-                answer(c, &e);
+                answer(t, c, &e);
             else
                 t->notifications++;
             len -= scanner.done;

@@ -1,5 +1,6 @@
 /* A server in a thread of its own, plain, TLS or on a Unix socket, for what blocks: it answers each
- * request with the name of its method, "fail" with an error, and "silence" not at all. */
+ * request with the name of its method, "fail" with an error, and "silence" not at all; at the first
+ * "third time" it hangs up, and at the second it says that it is about to stop. */
 #ifndef ERGON_TESTS_CLIENT_THREADED_H
 #define ERGON_TESTS_CLIENT_THREADED_H
 
@@ -18,6 +19,7 @@ struct threaded {
     pthread_t thread;
     int listener;
     unsigned notifications; /* valid after threaded_stop() */
+    unsigned tries;         /* of "third time" */
     char folder[64];        /* temporary; holds what follows */
     char certificate[96];   /* PEM, self-made, names localhost and 127.0.0.1 */
     char key[96];

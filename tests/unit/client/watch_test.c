@@ -6,7 +6,7 @@
 
 #include <ergon/client_tasks.h>
 
-#include "client/lib/request.h"
+#include "client/lib/requests.h"
 #include "proto/encoder.h"
 #include "proto/reader.h"
 

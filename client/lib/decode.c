@@ -1,4 +1,4 @@
-#include "client/lib/shown.h"
+#include "client/lib/decode.h"
 
 static void fill_text(struct reader *r, char *to, size_t size)
 {
@@ -17,21 +17,21 @@ static void fill_raw(struct span value, struct ergon_raw *to)
         *to = (struct ergon_raw){value.at, value.len};
 }
 
-static void fill(const struct shown_field *f, struct span value, void *to)
+static void fill(const struct decode_field *f, struct span value, void *to)
 {
     struct reader r = reader_of(value);
     char *at = (char *)to + f->offset;
     switch (f->kind) {
-    case SHOWN_TEXT:
+    case DECODE_TEXT:
         fill_text(&r, at, f->size);
         return;
-    case SHOWN_NUMBER:
+    case DECODE_NUMBER:
         read_uint(&r, (uint64_t *)(void *)at);
         return;
-    case SHOWN_BOOL:
+    case DECODE_BOOL:
         read_bool(&r, (bool *)at);
         return;
-    case SHOWN_RAW:
+    case DECODE_RAW:
         fill_raw(value, (struct ergon_raw *)(void *)at);
         return;
     }
@@ -48,7 +48,7 @@ static bool read_pair(struct reader *r, struct span *key, struct span *value)
     return read_any(r, value);
 }
 
-bool shown_fill(struct ergon_raw value, const struct shown_field *fields, void *to)
+bool decode_map(struct ergon_raw value, const struct decode_field *fields, void *to)
 {
     struct reader r = reader_of(span_of(value.at, value.len));
     uint32_t pairs;
@@ -56,7 +56,7 @@ bool shown_fill(struct ergon_raw value, const struct shown_field *fields, void *
     if (!read_map(&r, &pairs))
         return false;
     for (; pairs > 0 && read_pair(&r, &key, &member); pairs--)
-        for (const struct shown_field *f = fields; f->key != NULL; f++)
+        for (const struct decode_field *f = fields; f->key != NULL; f++)
             if (span_is(key, f->key))
                 fill(f, member, to);
     return true;
@@ -82,47 +82,47 @@ struct ergon_raw ergon_read_member(struct ergon_raw map, const char *name)
 /* ---- the answer to a submission ---- */
 
 #define SUBMITTED(kind, member) FIELD(struct ergon_submitted, kind, #member, member)
-static const struct shown_field SUBMITTED_FIELDS[] = {
-    SUBMITTED(SHOWN_TEXT, id),
-    SUBMITTED(SHOWN_TEXT, state),
-    SUBMITTED(SHOWN_TEXT, durable),
-    SUBMITTED(SHOWN_BOOL, duplicate),
-    SUBMITTED(SHOWN_BOOL, coalesced),
-    SUBMITTED(SHOWN_TEXT, error),
+static const struct decode_field SUBMITTED_FIELDS[] = {
+    SUBMITTED(DECODE_TEXT, id),
+    SUBMITTED(DECODE_TEXT, state),
+    SUBMITTED(DECODE_TEXT, durable),
+    SUBMITTED(DECODE_BOOL, duplicate),
+    SUBMITTED(DECODE_BOOL, coalesced),
+    SUBMITTED(DECODE_TEXT, error),
     {0},
 };
 
 bool ergon_read_submitted(struct ergon_raw value, struct ergon_submitted *out)
 {
     *out = (struct ergon_submitted){0};
-    return shown_fill(value, SUBMITTED_FIELDS, out) && (out->id[0] != 0 || out->error[0] != 0);
+    return decode_map(value, SUBMITTED_FIELDS, out) && (out->id[0] != 0 || out->error[0] != 0);
 }
 
 /* ---- a task ---- */
 
 #define TASK(kind, member) FIELD(struct ergon_task_shown, kind, #member, member)
-static const struct shown_field TASK_FIELDS[] = {
-    TASK(SHOWN_TEXT, id),        TASK(SHOWN_TEXT, method),     TASK(SHOWN_TEXT, state),
-    TASK(SHOWN_TEXT, reason),    TASK(SHOWN_TEXT, tenant),     TASK(SHOWN_TEXT, key),
-    TASK(SHOWN_TEXT, durable),   TASK(SHOWN_NUMBER, attempt),  TASK(SHOWN_NUMBER, failures),
-    TASK(SHOWN_NUMBER, retries), TASK(SHOWN_NUMBER, crashes),  TASK(SHOWN_NUMBER, priority),
-    TASK(SHOWN_NUMBER, created), TASK(SHOWN_NUMBER, due),      TASK(SHOWN_NUMBER, started),
-    TASK(SHOWN_NUMBER, ended),   TASK(SHOWN_NUMBER, deadline), TASK(SHOWN_TEXT, error),
-    TASK(SHOWN_RAW, result),     TASK(SHOWN_BOOL, cut),        {0},
+static const struct decode_field TASK_FIELDS[] = {
+    TASK(DECODE_TEXT, id),        TASK(DECODE_TEXT, method),     TASK(DECODE_TEXT, state),
+    TASK(DECODE_TEXT, reason),    TASK(DECODE_TEXT, tenant),     TASK(DECODE_TEXT, key),
+    TASK(DECODE_TEXT, durable),   TASK(DECODE_NUMBER, attempt),  TASK(DECODE_NUMBER, failures),
+    TASK(DECODE_NUMBER, retries), TASK(DECODE_NUMBER, crashes),  TASK(DECODE_NUMBER, priority),
+    TASK(DECODE_NUMBER, created), TASK(DECODE_NUMBER, due),      TASK(DECODE_NUMBER, started),
+    TASK(DECODE_NUMBER, ended),   TASK(DECODE_NUMBER, deadline), TASK(DECODE_TEXT, error),
+    TASK(DECODE_RAW, result),     TASK(DECODE_BOOL, cut),        {0},
 };
 
-static const struct shown_field PROGRESS_FIELDS[] = {
-    FIELD(struct ergon_task_shown, SHOWN_NUMBER, "done", progress_done),
-    FIELD(struct ergon_task_shown, SHOWN_NUMBER, "total", progress_total),
-    FIELD(struct ergon_task_shown, SHOWN_TEXT, "text", progress_text),
+static const struct decode_field PROGRESS_FIELDS[] = {
+    FIELD(struct ergon_task_shown, DECODE_NUMBER, "done", progress_done),
+    FIELD(struct ergon_task_shown, DECODE_NUMBER, "total", progress_total),
+    FIELD(struct ergon_task_shown, DECODE_TEXT, "text", progress_text),
     {0},
 };
 
 bool ergon_read_task(struct ergon_raw value, struct ergon_task_shown *out)
 {
     *out = (struct ergon_task_shown){0};
-    shown_fill(ergon_read_member(value, "progress"), PROGRESS_FIELDS, out);
-    return shown_fill(value, TASK_FIELDS, out) && out->id[0] != 0;
+    decode_map(ergon_read_member(value, "progress"), PROGRESS_FIELDS, out);
+    return decode_map(value, TASK_FIELDS, out) && out->id[0] != 0;
 }
 
 /* ---- many tasks ---- */
@@ -155,9 +155,9 @@ bool ergon_next_task(struct ergon_raw answer, size_t *at, struct ergon_task_show
 /* ---- an event ---- */
 
 #define EVENT(kind, key, member) FIELD(struct ergon_event, kind, key, member)
-const struct shown_field SHOWN_EVENT[] = {
-    EVENT(SHOWN_NUMBER, "seq", seq),         EVENT(SHOWN_NUMBER, "at", at),
-    EVENT(SHOWN_NUMBER, "attempt", attempt), EVENT(SHOWN_TEXT, "event", name),
-    EVENT(SHOWN_TEXT, "reason", reason),     EVENT(SHOWN_TEXT, "text", text),
-    EVENT(SHOWN_RAW, "data", data),          {0},
+const struct decode_field DECODE_EVENT[] = {
+    EVENT(DECODE_NUMBER, "seq", seq),         EVENT(DECODE_NUMBER, "at", at),
+    EVENT(DECODE_NUMBER, "attempt", attempt), EVENT(DECODE_TEXT, "event", name),
+    EVENT(DECODE_TEXT, "reason", reason),     EVENT(DECODE_TEXT, "text", text),
+    EVENT(DECODE_RAW, "data", data),          {0},
 };
