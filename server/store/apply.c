@@ -1,18 +1,10 @@
 #include "server/store/store_parts.h"
 
-static int run_for_id(struct store *s, enum store_statement which, uint64_t id)
+static int insert(struct store *s, enum statement which, const struct row_map *m, const void *row)
 {
-    sqlite3_stmt *st = s->statements[which];
-    sqlite3_bind_int64(st, 1, (sqlite3_int64)id);
-    return store_run(st);
-}
-
-static int insert(struct store *s, enum store_statement which, const struct row_map *m,
-                  const void *row)
-{
-    sqlite3_stmt *st = s->statements[which];
+    sqlite3_stmt *st = s->statements.all[which];
     int rc = row_bind(st, m, row, &s->names);
-    return rc == SQLITE_OK ? store_run(st) : rc;
+    return rc == SQLITE_OK ? statement_run(st) : rc;
 }
 
 /* What is not there cannot be changed: its end would be told, and not be kept. */
@@ -23,17 +15,8 @@ static int change(struct store *s, const struct store_op *op)
         return rc;
     if (sqlite3_changes(s->db) == 0)
         return SQLITE_CONSTRAINT;
-    return op->task.settled ? run_for_id(s, STATEMENT_SETTLE, op->task.id) : SQLITE_OK;
-}
-
-int store_take_out(struct store *s, uint64_t id)
-{
-    static const enum store_statement all[] = {STATEMENT_REMOVE_EVENTS, STATEMENT_REMOVE_OPTIONS,
-                                               STATEMENT_REMOVE_LIFE, STATEMENT_REMOVE};
-    int rc = SQLITE_OK;
-    for (unsigned n = 0; n < sizeof all / sizeof *all && rc == SQLITE_OK; n++)
-        rc = run_for_id(s, all[n], id);
-    return rc;
+    return op->task.settled ? statement_run_id(&s->statements, STATEMENT_SETTLE, op->task.id)
+                            : SQLITE_OK;
 }
 
 /* A task that goes on for years has no more of a history here than in memory. */
@@ -42,23 +25,23 @@ static int add_event(struct store *s, const struct store_event *event)
     int rc = insert(s, STATEMENT_EVENT, &row_events, event);
     if (rc != SQLITE_OK || event->oldest == 0)
         return rc;
-    sqlite3_bind_int64(s->statements[STATEMENT_TRIM_EVENTS], 2, event->oldest);
-    return run_for_id(s, STATEMENT_TRIM_EVENTS, event->id);
+    sqlite3_bind_int64(s->statements.all[STATEMENT_TRIM_EVENTS], 2, event->oldest);
+    return statement_run_id(&s->statements, STATEMENT_TRIM_EVENTS, event->id);
 }
 
-static int run_for_name(struct store *s, enum store_statement which, struct span name)
+static int run_for_name(struct store *s, enum statement which, struct span name)
 {
-    sqlite3_stmt *st = s->statements[which];
+    sqlite3_stmt *st = s->statements.all[which];
     int rc =
         sqlite3_bind_text64(st, 1, (const char *)name.at, name.len, SQLITE_STATIC, SQLITE_UTF8);
-    return rc == SQLITE_OK ? store_run(st) : rc;
+    return rc == SQLITE_OK ? statement_run(st) : rc;
 }
 
 /* --- Accounts --- */
 
 int store_read_counts(struct store *s, struct store_counts *counts, uint64_t *last_id)
 {
-    sqlite3_stmt *st = s->statements[STATEMENT_COUNTERS];
+    sqlite3_stmt *st = s->statements.all[STATEMENT_COUNTERS];
     int rc = sqlite3_step(st);
     if (rc == SQLITE_ROW) {
         *counts = (struct store_counts){.submitted = sqlite3_column_int64(st, 0),
@@ -85,12 +68,12 @@ static void add_up(struct store_counts *sum, const struct store_counts *more)
 
 int store_add_counts(struct store *s)
 {
-    sqlite3_stmt *st = s->statements[STATEMENT_ADD];
+    sqlite3_stmt *st = s->statements.all[STATEMENT_ADD];
     const int64_t numbers[] = {s->add.submitted, s->add.done, s->add.failed,      s->add.cancelled,
                                s->add.expired,   s->add.dead, (int64_t)s->last_id};
     for (int n = 0; n < (int)(sizeof numbers / sizeof *numbers); n++)
         sqlite3_bind_int64(st, n + 1, numbers[n]);
-    return store_run(st);
+    return statement_run(st);
 }
 
 static void read_rows(sqlite3_stmt *st, struct store_audit *audit)
@@ -115,7 +98,7 @@ static int count(struct store *s, struct store_audit *audit)
     if (rc != SQLITE_OK)
         return rc;
     add_up(&audit->counters, &s->add);
-    sqlite3_stmt *st = s->statements[STATEMENT_COUNT];
+    sqlite3_stmt *st = s->statements.all[STATEMENT_COUNT];
     sqlite3_bind_int64(st, 1, (sqlite3_int64)audit->from);
     sqlite3_bind_int64(st, 2, STORE_COUNT_ROWS);
     rc = sqlite3_step(st);
@@ -135,7 +118,7 @@ static int apply(struct store *s, struct store_op *op)
     case STORE_CHANGE:
         return change(s, op);
     case STORE_REMOVE:
-        return store_take_out(s, op->task.id);
+        return put_take_out(s, op->task.id);
     case STORE_EVENT:
         return add_event(s, &op->event);
     case STORE_CRON_PUT:
@@ -152,16 +135,10 @@ static int apply(struct store *s, struct store_op *op)
     return SQLITE_INTERNAL;
 }
 
-bool store_is_its_own(int rc)
-{
-    rc &= 0xff;
-    return rc == SQLITE_CONSTRAINT || rc == SQLITE_TOOBIG || rc == SQLITE_MISMATCH;
-}
-
 static int apply_one(struct store *s, struct store_op *op)
 {
     int rc = apply(s, op);
-    if (!store_is_its_own(rc))
+    if (!statement_failed_alone(rc))
         return rc;
     op->error = STORE_REFUSED;
     return SQLITE_OK;

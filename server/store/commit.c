@@ -32,13 +32,13 @@ static int begin(struct store *s)
         return SQLITE_READONLY_DBMOVED;
     s->add = (struct store_counts){0};
     s->last_id = 0;
-    return store_run(s->statements[STATEMENT_BEGIN]);
+    return statement_run(s->statements.all[STATEMENT_BEGIN]);
 }
 
 static int finish(struct store *s)
 {
     int rc = store_add_counts(s);
-    return rc == SQLITE_OK ? store_run(s->statements[STATEMENT_COMMIT]) : rc;
+    return rc == SQLITE_OK ? statement_run(s->statements.all[STATEMENT_COMMIT]) : rc;
 }
 
 static void become(struct store *s, enum store_error error)

@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,76 +18,10 @@ enum {
 /* By enum job_durable. */
 static const char *const durable_names[] = {"none", "async", "fsync"};
 
-int store_run(sqlite3_stmt *st)
-{
-    int rc = sqlite3_step(st);
-    sqlite3_reset(st);
-    return rc == SQLITE_DONE || rc == SQLITE_ROW ? SQLITE_OK : rc;
-}
-
-int store_fail(char *error, size_t size, const char *path, const char *format, ...)
-{
-    int len = snprintf(error, size, "store %s: ", path);
-    va_list args;
-    va_start(args, format);
-    if (len >= 0 && (size_t)len < size)
-        vsnprintf(error + len, size - (size_t)len, format, args);
-    va_end(args);
-    return -1;
-}
-
 static int fail_sqlite(struct store *s, const char *path, char *error, size_t size)
 {
     bool ours = sqlite3_errcode(s->db) != SQLITE_NOTADB;
     return store_fail(error, size, path, "%s", ours ? sqlite3_errmsg(s->db) : schema_not_ours);
-}
-
-/* --- Statements --- */
-
-static const char *const texts[STATEMENTS] = {
-    [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",
-    [STATEMENT_COMMIT] = "COMMIT",
-    [STATEMENT_SETTLE] = "UPDATE options SET after = NULL WHERE id = ?1",
-    [STATEMENT_REMOVE] = "DELETE FROM submissions WHERE id = ?1",
-    [STATEMENT_REMOVE_OPTIONS] = "DELETE FROM options WHERE id = ?1",
-    [STATEMENT_REMOVE_LIFE] = "DELETE FROM lives WHERE id = ?1",
-    [STATEMENT_REMOVE_EVENTS] = "DELETE FROM events WHERE task = ?1",
-    [STATEMENT_TRIM_EVENTS] = "DELETE FROM events WHERE task = ?1 AND seq < ?2",
-    [STATEMENT_CRON_REMOVE] = "DELETE FROM crons WHERE name = ?1",
-    [STATEMENT_PAUSE] = "INSERT OR IGNORE INTO paused_queues (method) VALUES (?1)",
-    [STATEMENT_RESUME] = "DELETE FROM paused_queues WHERE method = ?1",
-    [STATEMENT_COUNT] = "SELECT count(*), sum(state = 'done'), sum(state = 'failed'), "
-                        "sum(state = 'cancelled'), sum(state = 'expired'), sum(state = 'dead'), "
-                        "max(id) FROM "
-                        "(SELECT submissions.id, state FROM submissions LEFT JOIN lives ON "
-                        "lives.id = submissions.id WHERE submissions.id >= ?1 "
-                        "ORDER BY submissions.id LIMIT ?2)",
-    [STATEMENT_COUNTERS] = "SELECT submitted, done, failed, cancelled, expired, dead, last_id "
-                           "FROM counters",
-    [STATEMENT_ADD] = "UPDATE counters SET submitted = submitted + ?1, done = done + ?2, "
-                      "failed = failed + ?3, cancelled = cancelled + ?4, expired = expired + ?5, "
-                      "dead = dead + ?6, last_id = max(last_id, ?7), commits = commits + 1"};
-
-int store_prepare(struct store *s, enum store_statement which, const char *sql)
-{
-    return sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &s->statements[which],
-                              NULL);
-}
-
-static int prepare(struct store *s)
-{
-    char sql[ROW_SQL_MAX];
-    for (unsigned n = 0; n < STATEMENTS; n++)
-        if (texts[n] && store_prepare(s, n, texts[n]) != SQLITE_OK)
-            return -1;
-    int rc = put_open(s);
-    row_upsert_sql(&row_lives, &row_submissions, sql);
-    rc = rc != SQLITE_OK ? rc : store_prepare(s, STATEMENT_CHANGE, sql);
-    row_insert_sql(&row_events, "REPLACE", sql);
-    rc = rc != SQLITE_OK ? rc : store_prepare(s, STATEMENT_EVENT, sql);
-    row_insert_sql(&row_crons, "REPLACE", sql);
-    rc = rc != SQLITE_OK ? rc : store_prepare(s, STATEMENT_CRON_PUT, sql);
-    return rc == SQLITE_OK ? 0 : -1;
 }
 
 /* --- The file --- */
@@ -134,9 +67,9 @@ static int is_wal(void *result, int columns, char **values, char **names)
     return 0;
 }
 
-/* EXTRA is FULL, and syncs the folder where a rollback journal was removed.  A file that is new, or
- * of an older version, has one before it has its log: come back after a power cut, it would take
- * back what was committed since.  Debian's SQLite writes zeros over what is deleted unless it is
+/* EXTRA is FULL, and syncs the folder where a rollback journal was removed.  A file that is new
+ * has one before it has its log: come back after a power cut, it would take back what was committed
+ * since.  Debian's SQLite writes zeros over what is deleted unless it is
  * told not to. */
 static int prepare_file(struct store *s)
 {
@@ -168,11 +101,13 @@ static int open_database(struct store *s, const struct store_options *o, char *e
         return -1;
     if (prepare_file(s) != 0)
         return fail_sqlite(s, o->path, error, size);
-    if (schema_upgrade(s->db, schema_steps, schema_version, why, sizeof why) != 0)
+    if (schema_prepare(s->db, why, sizeof why) != 0)
         return store_fail(error, size, o->path, "%s", why);
     if (start_log(s, o->path, error, size) != 0)
         return -1;
-    return prepare(s) == 0 ? 0 : fail_sqlite(s, o->path, error, size);
+    if (statements_open(&s->statements, s->db) != SQLITE_OK || put_open(s) != SQLITE_OK)
+        return fail_sqlite(s, o->path, error, size);
+    return 0;
 }
 
 static int take_file(struct store *s, const struct store_options *o, char *error, size_t size)
@@ -228,8 +163,7 @@ void store_close(struct store *s)
 {
     if (!s)
         return;
-    for (unsigned n = 0; n < STATEMENTS; n++)
-        sqlite3_finalize(s->statements[n]);
+    statements_close(&s->statements);
     sqlite3_close(s->db);
     lock_drop(&s->lock);
     if (s->started) {

@@ -17,7 +17,7 @@ static bool has_options(const struct store_task *task)
 }
 
 struct put_part {
-    enum store_statement statement;
+    enum statement statement;
     const struct row_map *map;
     const char *verb;   /* of the statement */
     const char *source; /* the table that it reads */
@@ -154,7 +154,7 @@ int put_open(struct store *s)
         s->sources[n] = (struct put_source){.store = s, .part = n};
         rc = sqlite3_create_module(s->db, parts[n].source, &batch_module, &s->sources[n]);
         row_put_sql(parts[n].map, parts[n].verb, sql);
-        rc = rc != SQLITE_OK ? rc : store_prepare(s, parts[n].statement, sql);
+        rc = rc != SQLITE_OK ? rc : statement_prepare(&s->statements, parts[n].statement, sql);
     }
     return rc;
 }
@@ -169,11 +169,21 @@ uint32_t put_run(const struct store *s, uint32_t from, uint32_t count)
     return end;
 }
 
+int put_take_out(struct store *s, uint64_t id)
+{
+    static const enum statement all[] = {STATEMENT_REMOVE_EVENTS, STATEMENT_REMOVE_OPTIONS,
+                                         STATEMENT_REMOVE_LIFE, STATEMENT_REMOVE};
+    int rc = SQLITE_OK;
+    for (unsigned n = 0; n < sizeof all / sizeof *all && rc == SQLITE_OK; n++)
+        rc = statement_run_id(&s->statements, all[n], id);
+    return rc;
+}
+
 /* A task is there whole, or not at all. */
 static int refuse(struct store *s, struct store_op *op, const struct put_part *part)
 {
     op->error = STORE_REFUSED;
-    return part == parts ? SQLITE_OK : store_take_out(s, op->task.id);
+    return part == parts ? SQLITE_OK : put_take_out(s, op->task.id);
 }
 
 static int put_rows(struct store *s, const struct put_part *part, uint32_t from, uint32_t end)
@@ -181,8 +191,8 @@ static int put_rows(struct store *s, const struct put_part *part, uint32_t from,
     int rc = SQLITE_OK;
     s->put_end = end;
     for (s->put_at = from; rc == SQLITE_OK && s->put_at < end; s->put_at++) {
-        rc = store_run(s->statements[part->statement]);
-        if (s->put_at < end && store_is_its_own(rc))
+        rc = statement_run(s->statements.all[part->statement]);
+        if (s->put_at < end && statement_failed_alone(rc))
             rc = refuse(s, s->batch[s->put_at], part);
     }
     return rc;

@@ -1,13 +1,21 @@
 -- What ergond keeps.  Look into it while the server runs, with `sqlite3 FILE`; change it only while it does not.
 --
 -- Times (…_at) are Unix nanoseconds, durations (…_ns) nanoseconds; NULL is none, or zero.  Parameters, results and
--- options are MessagePack.  The views at the end are for people.  Tasks stand in other tables since version 3: upgrade_3.sql.
+-- options are MessagePack.  The views at the end are for people: `tasks` shows the up to three rows of a task as one.
 
-CREATE TABLE tasks (
+-- As it was submitted; never changed.
+CREATE TABLE submissions (
     id INTEGER PRIMARY KEY,
-    state TEXT NOT NULL,
     method TEXT NOT NULL,
     tenant TEXT,
+    durable TEXT NOT NULL,
+    created_at INTEGER,
+    params BLOB
+);
+
+-- Of those that were submitted with options; all others have them by default.
+CREATE TABLE options (
+    id INTEGER PRIMARY KEY,
     key TEXT,
     coalesce_key TEXT,
     limit_key TEXT,
@@ -16,9 +24,6 @@ CREATE TABLE tasks (
     rate_max INTEGER,
     rate_per_ns INTEGER,
     priority INTEGER,
-    durable TEXT NOT NULL,
-    created_at INTEGER,
-    due_at INTEGER,
     deadline_at INTEGER,
     timeout_ns INTEGER,
     retries INTEGER,
@@ -27,15 +32,22 @@ CREATE TABLE tasks (
     jitter INTEGER,              -- per cent of the back-off
     keep_ns INTEGER,
     keep_size INTEGER,           -- bytes
-    after BLOB,                  -- ids, 8 bytes each, big endian
+    after BLOB                   -- ids, 8 bytes each, big endian
+);
+
+-- Of those that have been anything but queued.
+CREATE TABLE lives (
+    id INTEGER PRIMARY KEY,
+    state TEXT,                  -- NOT NULL would make SQLite save the pages of each change
     attempt INTEGER,             -- the last that was begun
     failures INTEGER,            -- attempts that failed
     crashes INTEGER,             -- of the server, while the task ran
+    cancel_asked INTEGER,        -- 1: to be cancelled as soon as the attempt that runs has returned
+    due_at INTEGER,
     started_at INTEGER,
     ended_at INTEGER,
     error_code TEXT,
     error_text TEXT,
-    params BLOB,
     result BLOB
 );
 
@@ -79,6 +91,17 @@ CREATE TABLE counters (
     commits INTEGER NOT NULL
 );
 INSERT INTO counters VALUES (0, 0, 0, 0, 0, 0, 0, 0);
+
+-- The file knows what is open, what runs, and how the others ended; that one is delayed, its time tells.
+CREATE VIEW tasks AS
+SELECT submissions.id AS id,
+       iif(due_at > (julianday('now') - 2440587.5) * 86400e9 AND state = 'queued', 'delayed', ifnull(state, 'queued')) AS state, method, tenant, key, coalesce_key, limit_key, limit_max, rate_key,
+       rate_max, rate_per_ns, iif(options.id IS NULL, 5, ifnull(priority, 0)) AS priority, durable, created_at, due_at, deadline_at,
+       timeout_ns, retries, iif(options.id IS NULL, 1000000000, backoff_ns) AS backoff_ns,
+       iif(options.id IS NULL, 3600000000000, backoff_max_ns) AS backoff_max_ns, iif(options.id IS NULL, 50, jitter) AS jitter,
+       iif(options.id IS NULL, 3600000000000, keep_ns) AS keep_ns, iif(options.id IS NULL, 1048576, keep_size) AS keep_size,
+       after, attempt, failures, crashes, cancel_asked, started_at, ended_at, error_code, error_text, params, result
+FROM submissions LEFT JOIN options ON options.id = submissions.id LEFT JOIN lives ON lives.id = submissions.id;
 
 -- The rows under the names that `ergon task` shows: 't' and the id in Crockford's base 32.
 CREATE VIEW named_tasks AS

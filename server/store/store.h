@@ -12,8 +12,8 @@
  * come back at once, with the error.  (Should the process end before, it is open whether that one
  * failed commit happened: whole, or not at all.)
  *
- * The schema stands in schema.sql and upgrade_3.sql, with a version in the file; docs/tasks.md
- * shows how to look into it with sqlite3.  Times are Unix times in nanoseconds, by the wall clock;
+ * The schema stands in schema.sql, with a version in the file; docs/tasks.md shows how to look into
+ * it with sqlite3.  Times are Unix times in nanoseconds, by the wall clock;
  * 0: none. */
 #ifndef ERGON_STORE_H
 #define ERGON_STORE_H
@@ -148,9 +148,9 @@ struct store_options {
     ao_time retry;   /* ns between two tries to write a file that failed; 0: 1 s */
 };
 
-/* Opens or creates the file, takes it for this process alone, brings an older schema up to date.
- * NULL and a text: no folder, no right, not a database of ours, a newer schema, in use by another
- * server (then who).  Blocks. */
+/* Opens or creates the file, and takes it for this process alone.  NULL and a text: no folder, no
+ * right, not a database of ours, an older or a newer schema, in use by another server (then who), a
+ * file system without shared memory, no memory.  Blocks. */
 struct store *store_open(const struct store_options *options, char *error, size_t size);
 void store_close(
     struct store *s); /* after store_stop(), or if it was never started; NULL is fine */

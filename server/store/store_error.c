@@ -1,4 +1,6 @@
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 
 #include "server/store/store_parts.h"
 
@@ -56,4 +58,15 @@ enum store_error store_error_of(sqlite3 *db, int rc)
     default:
         return by_errno(sqlite3_system_errno(db));
     }
+}
+
+int store_fail(char *error, size_t size, const char *path, const char *format, ...)
+{
+    int len = snprintf(error, size, "store %s: ", path);
+    va_list args;
+    va_start(args, format);
+    if (len >= 0 && (size_t)len < size)
+        vsnprintf(error + len, size - (size_t)len, format, args);
+    va_end(args);
+    return -1;
 }

@@ -1,12 +1,13 @@
 /* The insides of the store, for the files of this folder.
  *
- *   open.c     the file opened, locked, brought up to date       load.c     read back at the start
+ *   open.c     the file opened and locked                        load.c     read back at the start
  *   client.c   the client's side of the lanes                    writer.c   the thread, its round
  *   commit.c   one batch, one commit                             apply.c    one operation
- *   put.c      new tasks, many by one statement
- *   rows.c     structures and rows                               row_sql.c  the statements of these
- *   checkpoint.c   the log goes into the file, in small steps    schema_upgrade.c   older versions
- *   log_vfs.c  the log, once a commit
+ *   put.c      new tasks, many by one statement; a task gone     statements.c   what is prepared
+ * once rows.c     structures and rows                               row_sql.c  the statements of
+ * these checkpoint.c   the log goes into the file, in small steps    schema.c   the tables, and
+ * versions log_vfs.c  the log, once a commit                            store_error.c   what went
+ * wrong
  *
  * The connection is one thread's at a time: of who opens, then the writer's, then of who closes. */
 #ifndef ERGON_STORE_PARTS_H
@@ -21,34 +22,11 @@
 #include "server/store/lock.h"
 #include "server/store/log_vfs.h"
 #include "server/store/rows.h"
+#include "server/store/statements.h"
 
 enum {
     STORE_BATCH_MAX = 4096, /* operations in a commit */
     STORE_LANE = 65536      /* slots: what comes in during a slow commit */
-};
-
-enum store_statement {
-    STATEMENT_BEGIN,
-    STATEMENT_COMMIT,
-    STATEMENT_PUT, /* and its options, and its life */
-    STATEMENT_PUT_OPTIONS,
-    STATEMENT_PUT_LIFE,
-    STATEMENT_CHANGE,
-    STATEMENT_SETTLE,
-    STATEMENT_REMOVE,
-    STATEMENT_REMOVE_OPTIONS,
-    STATEMENT_REMOVE_LIFE,
-    STATEMENT_REMOVE_EVENTS,
-    STATEMENT_EVENT,
-    STATEMENT_TRIM_EVENTS,
-    STATEMENT_CRON_PUT,
-    STATEMENT_CRON_REMOVE,
-    STATEMENT_PAUSE,
-    STATEMENT_RESUME,
-    STATEMENT_COUNT,    /* rows by state */
-    STATEMENT_COUNTERS, /* read */
-    STATEMENT_ADD,      /* to the counters */
-    STATEMENTS
 };
 
 struct store_figures {
@@ -64,7 +42,7 @@ struct put_source {
 
 struct store {
     sqlite3 *db;
-    sqlite3_stmt *statements[STATEMENTS];
+    struct statements statements;
     struct log_vfs vfs; /* of `db` */
     struct row_names names;
     struct lock lock;
@@ -110,22 +88,16 @@ struct store {
     struct store_figures figures;
 };
 
-/* --- open.c --- */
-int store_prepare(struct store *s, enum store_statement which, const char *sql); /* SQLite code */
-int store_run(sqlite3_stmt *st); /* to its end; SQLITE_OK, or what went wrong */
-int store_fail(char *error, size_t size, const char *path, const char *format, ...)
-    __attribute__((format(printf, 4, 5))); /* -1, and the text */
-
 /* --- store_error.c --- */
 enum store_error store_error_of(sqlite3 *db, int rc);
+int store_fail(char *error, size_t size, const char *path, const char *format, ...)
+    __attribute__((format(printf, 4, 5))); /* -1, and the text */
 
 /* --- apply.c --- */
 /* The first `count` of the batch, inside the transaction.  SQLITE_OK, with the outcome of each in
  * its `error`; or what makes the whole batch fail. */
 int store_apply(struct store *s, uint32_t count);
-bool store_is_its_own(int rc); /* a failure of one operation or row: what that did is taken back */
-int store_take_out(struct store *s, uint64_t id); /* a task and its history; an SQLite code */
-int store_add_counts(struct store *s);            /* of the whole batch; an SQLite code */
+int store_add_counts(struct store *s); /* of the whole batch; an SQLite code */
 int store_read_counts(struct store *s, struct store_counts *counts, uint64_t *last_id);
 
 /* --- put.c --- */
@@ -133,6 +105,7 @@ int put_open(struct store *s); /* its statements are made; an SQLite code */
 /* The end of the PUTs that follow one another in the batch, from one on. */
 uint32_t put_run(const struct store *s, uint32_t from, uint32_t count);
 int put_all(struct store *s, uint32_t from, uint32_t end); /* these; as store_apply() */
+int put_take_out(struct store *s, uint64_t id); /* a task and its history; an SQLite code */
 
 /* --- client.c --- */
 void client_start(struct store *s, struct activator *client);

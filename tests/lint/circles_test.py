@@ -32,7 +32,6 @@ KNOWN = {
     "server/jobs": 32,
     "server/jobs/service": 12,
     "server/rpc": 12,
-    "server/store": 3,
     "server/tasks": 16,
 }
 

@@ -30,7 +30,6 @@ KNOWN = {
     "server/config_parts.h": 28,
     "server/jobs/jobs_parts.h": 139,
     "server/net/connection/conn_private.h": 22,
-    "server/store/store_parts.h": 21,
     "tests/support/jobs_world.h": 22,
 }
 

@@ -15,15 +15,14 @@
 
 #include "base/log.h"
 #include "tests/support/fault_vfs.h"
-#include "tests/support/store_folder.h"
+#include "tests/support/store_world.h"
 #include "tests/support/store_model.h"
 #include "tests/support/virtual.h"
 
 enum { BURST = 24, BURSTS = 36, TEXT = 300 };
 
 struct world {
-    char folder[STORE_FOLDER], path[STORE_PATH];
-    struct store_client client;
+    struct store_world at;
     struct model certain; /* what came back OK */
     struct planned burst[BURST];
     uint32_t returned;
@@ -33,7 +32,7 @@ struct world {
 
 static struct store_options options_of(struct world *w)
 {
-    struct store_options options = client_options(w->path);
+    struct store_options options = client_options(w->at.path);
     options.vfs = FAULT_VFS;
     return options;
 }
@@ -55,10 +54,10 @@ static bool open_store(struct world *w, char error[static TEXT])
 {
     const struct store_options options = options_of(w);
     error[0] = '\0';
-    if (!client_open(&w->client, &options, error, TEXT))
+    if (!client_open(&w->at.client, &options, error, TEXT))
         return false;
-    w->client.returned = on_return;
-    w->client.arg = w;
+    w->at.client.returned = on_return;
+    w->at.client.arg = w;
     return true;
 }
 
@@ -70,9 +69,9 @@ static void push_burst(struct world *w)
     w->returned = 0;
     while (made < BURST && model_plan(&future, &w->random, &w->burst[made])) {
         model_apply(&future, &w->burst[made]);
-        client_push(&w->client, model_op(&w->burst[made++]));
+        client_push(&w->at.client, model_op(&w->burst[made++]));
     }
-    client_wait(&w->client);
+    client_wait(&w->at.client);
 }
 
 static void wait_until_it_works(struct world *w)
@@ -80,7 +79,7 @@ static void wait_until_it_works(struct world *w)
     struct store_info info;
     do {
         usleep(100);
-        store_info(w->client.store, &info);
+        store_info(w->at.client.store, &info);
     } while (info.error != STORE_OK);
 }
 
@@ -117,7 +116,7 @@ static bool work_with_failure(struct world *w, uint64_t n, uint64_t times)
         wait_until_it_works(w);
         push_burst(w);
     }
-    client_close(&w->client);
+    client_close(&w->at.client);
     failed |= fault_failed();
     fault_heal();
     return failed;
@@ -165,7 +164,7 @@ static void each_sync_fails(void **state)
         for (int bursts = 0; bursts < 6; bursts++)
             push_burst(w);
         wait_until_it_works(w);
-        client_close(&w->client);
+        client_close(&w->at.client);
         expect_the_certain(w);
         fault_close();
     }
@@ -196,7 +195,7 @@ static void a_full_disk_is_said_and_room_is_enough_to_go_on(void **state)
     uint64_t before = w->failed;
     push_burst(w);
     assert_int_equal(w->failed, before);
-    client_close(&w->client);
+    client_close(&w->at.client);
     expect_the_certain(w);
     fault_close();
 }
@@ -235,7 +234,7 @@ static void a_trouble_is_told_once(void **state)
     assert_in_range(told.breaks, 1, 20); /* more than one where this thread had to wait long */
     while (told.works < told.breaks)
         usleep(100);
-    client_close(&w->client);
+    client_close(&w->at.client);
     virtual_silence();
     expect_the_certain(w);
     fault_close();
@@ -260,7 +259,7 @@ static void what_the_system_says_is_understood(void **state)
     assert_int_equal(error_of(w, EIO), STORE_IO);
     assert_int_equal(error_of(w, EDQUOT), STORE_FULL);
     assert_int_equal(error_of(w, EROFS), STORE_READ_ONLY);
-    client_close(&w->client);
+    client_close(&w->at.client);
     expect_the_certain(w);
     fault_close();
 }
@@ -279,7 +278,7 @@ static void a_device_that_becomes_read_only_is_said(void **state)
     fault_read_only(false);
     wait_until_it_works(w);
     push_burst(w);
-    client_close(&w->client);
+    client_close(&w->at.client);
     expect_the_certain(w);
     fault_close();
 }
@@ -290,11 +289,11 @@ static void a_read_only_file_is_not_opened(void **state)
     char error[TEXT], expected[TEXT];
     fault_open(1);
     assert_true(open_store(w, error));
-    client_close(&w->client);
+    client_close(&w->at.client);
     fault_read_only(true);
     assert_false(open_store(w, error));
     snprintf(expected, sizeof expected,
-             "store %s: it is read-only; give the server the right to write it", w->path);
+             "store %s: it is read-only; give the server the right to write it", w->at.path);
     assert_string_equal(error, expected);
     fault_close();
 }
@@ -318,10 +317,10 @@ static void damage(struct world *w)
     char error[TEXT];
     assert_true(open_store(w, error));
     push_burst(w);
-    client_close(&w->client);
+    client_close(&w->at.client);
     uint64_t page =
-        number(w->path, "SELECT rootpage FROM sqlite_schema WHERE name = 'submissions'");
-    fault_damage(w->path, (page - 1) * 4096, 4096);
+        number(w->at.path, "SELECT rootpage FROM sqlite_schema WHERE name = 'submissions'");
+    fault_damage(w->at.path, (page - 1) * 4096, 4096);
 }
 
 static void a_damaged_file_takes_nothing_more(void **state)
@@ -337,7 +336,7 @@ static void a_damaged_file_takes_nothing_more(void **state)
     usleep(5000); /* five times as long as until another try */
     push_burst(w);
     assert_int_equal(w->failed, 2 * w->returned);
-    client_close(&w->client);
+    client_close(&w->at.client);
     fault_close();
 }
 
@@ -357,25 +356,13 @@ static void a_damaged_file_is_not_read(void **state)
 
 static int set_up(void **state)
 {
-    struct world *w = calloc(1, sizeof *w);
-    assert_non_null(w);
-    store_folder_make(w->folder, w->path);
     virtual_silence();
-    *state = w;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct world *w = *state;
-    store_folder_remove(w->folder);
-    free(w);
-    return 0;
+    return store_world_make_of(state, sizeof(struct world));
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, store_world_remove)
     const struct CMUnitTest tests[] = {
         TEST(each_call_fails_once),
         TEST(each_call_fails_and_all_after_it),

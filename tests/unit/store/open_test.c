@@ -16,14 +16,9 @@
 
 #include "server/store/schema.h"
 #include "tests/support/heap.h"
-#include "tests/support/store_client.h"
-#include "tests/support/store_folder.h"
+#include "tests/support/store_world.h"
 
 enum { TEXT = 300 };
-
-struct world {
-    char folder[STORE_FOLDER], path[STORE_PATH];
-};
 
 static void refused(const char *path, const char *why)
 {
@@ -48,7 +43,7 @@ static struct store *opened(const char *path)
 
 static void no_folder(void **state)
 {
-    struct world *w = *state;
+    struct store_world *w = *state;
     char path[128];
     snprintf(path, sizeof path, "%s/none/tasks.db", w->folder);
     refused(path, "there is no such folder; make it");
@@ -56,7 +51,7 @@ static void no_folder(void **state)
 
 static void a_folder_is_no_file(void **state)
 {
-    struct world *w = *state;
+    struct store_world *w = *state;
     refused(w->folder, "Is a directory");
 }
 
@@ -77,7 +72,7 @@ static void obey_rights(bool obey)
 
 static void no_right_to_write(void **state)
 {
-    struct world *w = *state;
+    struct store_world *w = *state;
     store_close(opened(w->path));
     assert_int_equal(chmod(w->path, 0400), 0);
     obey_rights(true);
@@ -87,7 +82,7 @@ static void no_right_to_write(void **state)
 
 static void something_else(void **state)
 {
-    struct world *w = *state;
+    struct store_world *w = *state;
     FILE *f = fopen(w->path, "w");
     for (int n = 0; n < 100; n++)
         fputs("a shopping list, which is no database\n", f);
@@ -97,7 +92,7 @@ static void something_else(void **state)
 
 static void a_database_of_somebody_else(void **state)
 {
-    struct world *w = *state;
+    struct store_world *w = *state;
     char out[TEXT];
     store_sql(w->path, "CREATE TABLE tasks (id)", out, sizeof out);
     refused(w->path, "it is not a store of ergond; name another file, or move this one");
@@ -106,20 +101,35 @@ static void a_database_of_somebody_else(void **state)
 
 static void a_newer_version(void **state)
 {
-    struct world *w = *state;
+    struct store_world *w = *state;
     char out[TEXT], why[TEXT];
     store_close(opened(w->path));
     store_sql(w->path, "PRAGMA user_version = 77", out, sizeof out);
     snprintf(why, sizeof why,
-             "it was written by a newer ergond (its version is 77, this one knows %u); run that "
+             "it was written by a newer ergond (its version is 77, this one knows %d); run that "
              "one",
-             schema_version);
+             SCHEMA_VERSION);
     refused(w->path, why);
+}
+
+static void an_older_version(void **state)
+{
+    struct store_world *w = *state;
+    char out[TEXT], why[TEXT];
+    store_close(opened(w->path));
+    store_sql(w->path, "PRAGMA user_version = 2", out, sizeof out);
+    snprintf(why, sizeof why,
+             "it was written by an older ergond (its version is 2, this one needs %d), and cannot "
+             "be taken over; let that one finish its tasks, then name another file, or move this "
+             "one",
+             SCHEMA_VERSION);
+    refused(w->path, why);
+    assert_string_equal(store_sql(w->path, "PRAGMA user_version", out, sizeof out), "2\n");
 }
 
 static void a_second_server(void **state)
 {
-    struct world *w = *state;
+    struct store_world *w = *state;
     char why[TEXT];
     struct store *s = opened(w->path);
     snprintf(why, sizeof why, "another server uses it: process %ld; stop that one first",
@@ -131,7 +141,7 @@ static void a_second_server(void **state)
 
 static void its_lock_file_deleted(void **state)
 {
-    struct world *w = *state;
+    struct store_world *w = *state;
     char lock[TEXT];
     struct store *s = opened(w->path);
     snprintf(lock, sizeof lock, "%s.lock", w->path);
@@ -143,7 +153,7 @@ static void its_lock_file_deleted(void **state)
 
 static void a_second_name(void **state)
 {
-    struct world *w = *state;
+    struct store_world *w = *state;
     char other[TEXT];
     struct store *s = opened(w->path);
     snprintf(other, sizeof other, "%s.link", w->path);
@@ -154,7 +164,7 @@ static void a_second_name(void **state)
 
 static void a_second_server_by_another_name(void **state)
 {
-    struct world *w = *state;
+    struct store_world *w = *state;
     char error[TEXT], link[128];
     snprintf(link, sizeof link, "%s/link.db", w->folder);
     struct store *s = opened(w->path);
@@ -167,14 +177,14 @@ static void a_second_server_by_another_name(void **state)
 
 static void the_file_is_for_its_owner_alone(void **state)
 {
-    struct world *w = *state;
+    struct store_world *w = *state;
     struct stat file;
     store_close(opened(w->path));
     assert_int_equal(stat(w->path, &file), 0);
     assert_int_equal(file.st_mode & 0777, 0600);
 }
 
-static bool refuse_everything(struct world *w)
+static bool refuse_everything(struct store_world *w)
 {
     char error[TEXT] = "";
     const struct store_options options = client_options(w->path);
@@ -186,7 +196,7 @@ static bool refuse_everything(struct world *w)
 
 static void without_memory_nothing_is_left_behind(void **state)
 {
-    struct world *w = *state;
+    struct store_world *w = *state;
     int64_t live = heap_live();
     for (int64_t n = 1;; n++) {
         heap_fail_at(n);
@@ -204,44 +214,25 @@ static void without_memory_nothing_is_left_behind(void **state)
 
 static void a_file_that_is_not_where_it_was_takes_nothing(void **state)
 {
-    struct world *w = *state;
-    struct store_client c = {0};
-    char error[TEXT], aside[128], out[64];
-    const struct store_options options = client_options(w->path);
+    struct store_world *w = *state;
+    char aside[128], out[64];
     uint64_t id = 2;
     snprintf(aside, sizeof aside, "%s/aside.db", w->folder);
-    assert_true(client_open(&c, &options, error, sizeof error));
-    assert_int_equal(client_do(&c, client_put(1, "resize")), STORE_OK);
+    store_world_open(w);
+    assert_int_equal(client_do(&w->client, client_put(1, "resize")), STORE_OK);
     assert_int_equal(rename(w->path, aside), 0);
-    assert_int_equal(client_do(&c, client_put(id, "resize")), STORE_MOVED);
+    assert_int_equal(client_do(&w->client, client_put(id, "resize")), STORE_MOVED);
     assert_int_equal(rename(aside, w->path), 0);
-    while (client_do(&c, client_put(id, "resize")) == STORE_MOVED)
+    while (client_do(&w->client, client_put(id, "resize")) == STORE_MOVED)
         ; /* until it has been tried again */
-    assert_int_equal(c.last, STORE_OK);
+    assert_int_equal(w->client.last, STORE_OK);
     assert_string_equal(store_sql(w->path, "SELECT count(*) FROM tasks", out, sizeof out), "2\n");
-    client_close(&c);
-}
-
-static int set_up(void **state)
-{
-    struct world *w = calloc(1, sizeof *w);
-    assert_non_null(w);
-    store_folder_make(w->folder, w->path);
-    *state = w;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct world *w = *state;
-    store_folder_remove(w->folder);
-    free(w);
-    return 0;
+    client_close(&w->client);
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, store_world_make, store_world_remove)
     const struct CMUnitTest tests[] = {
         TEST(no_folder),
         TEST(a_folder_is_no_file),
@@ -249,6 +240,7 @@ int main(void)
         TEST(something_else),
         TEST(a_database_of_somebody_else),
         TEST(a_newer_version),
+        TEST(an_older_version),
         TEST(a_second_server),
         TEST(a_second_server_by_another_name),
         TEST(its_lock_file_deleted),

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "tests/support/fault_vfs.h"
-#include "tests/support/store_folder.h"
+#include "tests/support/store_world.h"
 #include "tests/support/store_model.h"
 #include "tests/support/virtual.h"
 
@@ -28,8 +28,7 @@ enum {
 };
 
 struct world {
-    char folder[STORE_FOLDER], path[STORE_PATH];
-    struct store_client client;
+    struct store_world at;
     struct model certain; /* what came back OK */
     struct planned burst[BURST];
     uint32_t returned;
@@ -56,7 +55,7 @@ static void on_return(struct store_client *c, struct store_op *op)
 static bool works(struct world *w)
 {
     struct store_info info;
-    store_info(w->client.store, &info);
+    store_info(w->at.client.store, &info);
     return info.error == STORE_OK;
 }
 
@@ -77,10 +76,10 @@ static bool push_burst(struct world *w)
     future = w->certain;
     while (made < count && model_plan(&future, &w->random, &w->burst[made])) {
         model_apply(&future, &w->burst[made]);
-        client_push(&w->client, model_op(&w->burst[made++]));
+        client_push(&w->at.client, model_op(&w->burst[made++]));
     }
     w->returned = 0;
-    client_wait(&w->client);
+    client_wait(&w->at.client);
     wait_until_it_works(w);
     return made == count && !fault_is_cut();
 }
@@ -88,20 +87,20 @@ static bool push_burst(struct world *w)
 static void run_until_cut(struct world *w)
 {
     char error[TEXT];
-    struct store_options options = client_options(w->path);
+    struct store_options options = client_options(w->at.path);
     options.vfs = FAULT_VFS;
-    if (!client_open(&w->client, &options, error, sizeof error)) {
+    if (!client_open(&w->at.client, &options, error, sizeof error)) {
         assert_true(fault_is_cut());
         return;
     }
-    w->client.returned = on_return;
-    w->client.arg = w;
+    w->at.client.returned = on_return;
+    w->at.client.arg = w;
     if (w->syncs_fail)
         fault_syncs(1 + model_chance(&w->random, 20));
     for (int n = 0; n < BURSTS && push_burst(w); n++)
         ;
     fault_cut_at(1);
-    client_close(&w->client);
+    client_close(&w->at.client);
 }
 
 /* Some of the tail, without a gap, may have happened: it was one commit. */
@@ -125,7 +124,7 @@ static void check(struct world *w)
 {
     static struct model found;
     char error[TEXT] = "";
-    struct store_options options = client_options(w->path);
+    struct store_options options = client_options(w->at.path);
     options.vfs = FAULT_VFS;
     model_read(&found, &options, error, sizeof error);
     assert_string_equal(error, "");
@@ -178,27 +177,15 @@ static void nor_when_a_sync_failed_before(void **state)
 
 static int set_up(void **state)
 {
-    struct world *w = calloc(1, sizeof *w);
-    assert_non_null(w);
-    store_folder_make(w->folder, w->path);
     virtual_silence();
-    *state = w;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct world *w = *state;
-    store_folder_remove(w->folder);
-    free(w);
-    return 0;
+    return store_world_make_of(state, sizeof(struct world));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(nothing_that_came_back_is_lost, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(nor_when_a_sync_failed_before, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nothing_that_came_back_is_lost, set_up, store_world_remove),
+        cmocka_unit_test_setup_teardown(nor_when_a_sync_failed_before, set_up, store_world_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,14 +11,12 @@
 #include <cmocka.h>
 
 #include "server/store/rows.h"
-#include "tests/support/store_client.h"
-#include "tests/support/store_folder.h"
+#include "tests/support/store_world.h"
 
 enum { TASKS_MAX = 64, TEXT = 300 };
 
 struct world {
-    char folder[STORE_FOLDER], path[STORE_PATH];
-    struct store_client client;
+    struct store_world at;
     char errors[TASKS_MAX + 1]; /* what came back, a digit each */
     uint64_t ids[TASKS_MAX];
     uint32_t count;
@@ -26,19 +24,7 @@ struct world {
 
 static int set_up(void **state)
 {
-    struct world *w = calloc(1, sizeof *w);
-    assert_non_null(w);
-    store_folder_make(w->folder, w->path);
-    *state = w;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct world *w = *state;
-    store_folder_remove(w->folder);
-    free(w);
-    return 0;
+    return store_world_make_of(state, sizeof(struct world));
 }
 
 static void note_error(struct store_client *c, struct store_op *op)
@@ -49,11 +35,9 @@ static void note_error(struct store_client *c, struct store_op *op)
 
 static void open_client(struct world *w)
 {
-    char error[TEXT];
-    const struct store_options options = client_options(w->path);
-    assert_true(client_open(&w->client, &options, error, sizeof error));
-    w->client.returned = note_error;
-    w->client.arg = w;
+    store_world_open(&w->at);
+    w->at.client.returned = note_error;
+    w->at.client.arg = w;
 }
 
 static void no_counts(void *arg, const struct store_counts *counts)
@@ -65,7 +49,7 @@ static void no_counts(void *arg, const struct store_counts *counts)
 static void read_back(struct world *w, bool (*task)(void *arg, const struct store_task *t))
 {
     char error[TEXT];
-    const struct store_options options = client_options(w->path);
+    const struct store_options options = client_options(w->at.path);
     const struct store_reader reader = {.arg = w, .counts = no_counts, .task = task};
     struct store *s = store_open(&options, error, sizeof error);
     assert_non_null(s);
@@ -92,10 +76,10 @@ static void a_refused_one_takes_nobody_along(void **state)
         struct store_op *op = client_put(ids[n], "m");
         op->task.has_options = n >= 4;
         op->task.key = span_text("k");
-        client_push(&w->client, op);
+        client_push(&w->at.client, op);
     }
-    client_wait(&w->client);
-    client_close(&w->client);
+    client_wait(&w->at.client);
+    client_close(&w->at.client);
     const char expected[] = {'0', '0', '0' + STORE_REFUSED, '0', '0', '0', '0' + STORE_REFUSED,
                              '0', '\0'};
     assert_string_equal(w->errors, expected);
@@ -192,10 +176,10 @@ static void each_column_comes_back_where_it_is_the_only_one(void **state)
         op->task.has_options =
             c >= row_options.columns && c < row_options.columns + row_options.count;
         set_field(&op->task, c);
-        client_push(&w->client, op);
+        client_push(&w->at.client, op);
     }
-    client_wait(&w->client);
-    client_close(&w->client);
+    client_wait(&w->at.client);
+    client_close(&w->at.client);
     assert_int_equal(strspn(w->errors, "0"), count);
     read_back(w, has_its_own);
     assert_int_equal(w->count, count);
@@ -203,7 +187,7 @@ static void each_column_comes_back_where_it_is_the_only_one(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, store_world_remove)
     const struct CMUnitTest tests[] = {
         TEST(a_refused_one_takes_nobody_along),
         TEST(each_column_comes_back_where_it_is_the_only_one),

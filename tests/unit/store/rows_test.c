@@ -7,41 +7,10 @@
 
 #include <cmocka.h>
 
-#include "tests/support/store_client.h"
-#include "tests/support/store_folder.h"
+#include "tests/support/store_world.h"
 #include "tests/support/store_told.h"
 
 enum { TEXT = 512 };
-
-struct world {
-    char folder[STORE_FOLDER], path[STORE_PATH];
-    struct store_client client;
-};
-
-static int set_up(void **state)
-{
-    struct world *w = calloc(1, sizeof *w);
-    store_folder_make(w->folder, w->path);
-    *state = w;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct world *w = *state;
-    store_folder_remove(w->folder);
-    free(w);
-    return 0;
-}
-
-static void open_client(struct world *w)
-{
-    char error[TEXT] = "";
-    const struct store_options options = client_options(w->path);
-    bool opened = client_open(&w->client, &options, error, sizeof error);
-    assert_string_equal(error, "");
-    assert_true(opened);
-}
 
 static struct store_op *full_task(void)
 {
@@ -94,8 +63,8 @@ static struct store_op *full_task(void)
 
 static void every_field_of_a_task_comes_back(void **state)
 {
-    struct world *w = *state;
-    open_client(w);
+    struct store_world *w = *state;
+    store_world_open(w);
     assert_int_equal(client_do(&w->client, full_task()), STORE_OK);
     client_close(&w->client);
     told_expect(
@@ -107,8 +76,8 @@ static void every_field_of_a_task_comes_back(void **state)
 
 static void a_task_of_few_words_is_no_more(void **state)
 {
-    struct world *w = *state;
-    open_client(w);
+    struct store_world *w = *state;
+    store_world_open(w);
     assert_int_equal(client_do(&w->client, client_put(7, "m")), STORE_OK);
     client_close(&w->client);
     told_expect(w->path,
@@ -117,8 +86,8 @@ static void a_task_of_few_words_is_no_more(void **state)
 
 static void a_change_is_of_what_changes_and_keeps_the_result(void **state)
 {
-    struct world *w = *state;
-    open_client(w);
+    struct store_world *w = *state;
+    store_world_open(w);
     assert_int_equal(client_do(&w->client, full_task()), STORE_OK);
     struct store_op *op = client_op(STORE_CHANGE);
     op->task = (struct store_task){
@@ -131,8 +100,8 @@ static void a_change_is_of_what_changes_and_keeps_the_result(void **state)
 
 static void what_a_task_came_after_can_be_settled(void **state)
 {
-    struct world *w = *state;
-    open_client(w);
+    struct store_world *w = *state;
+    store_world_open(w);
     struct store_op *op = client_put(7, "m");
     op->task.has_options = true;
     op->task.after = span_text("12345678");
@@ -148,8 +117,8 @@ static void what_a_task_came_after_can_be_settled(void **state)
 
 static void a_removed_task_takes_its_events_with_it(void **state)
 {
-    struct world *w = *state;
-    open_client(w);
+    struct store_world *w = *state;
+    store_world_open(w);
     for (uint64_t id = 1; id <= 2; id++) {
         client_push(&w->client, client_put(id, "m"));
         struct store_op *op = client_op(STORE_EVENT);
@@ -172,8 +141,8 @@ static void a_removed_task_takes_its_events_with_it(void **state)
 
 static void older_events_go_with_a_newer_one(void **state)
 {
-    struct world *w = *state;
-    open_client(w);
+    struct store_world *w = *state;
+    store_world_open(w);
     client_push(&w->client, client_put(1, "m"));
     client_push(&w->client, client_put(2, "m"));
     for (uint32_t seq = 2; seq <= 7; seq++) {
@@ -212,8 +181,8 @@ static struct store_op *cron(enum store_verb verb, const char *name, uint64_t ne
 
 static void crons_are_put_replaced_and_removed(void **state)
 {
-    struct world *w = *state;
-    open_client(w);
+    struct store_world *w = *state;
+    store_world_open(w);
     client_push(&w->client, cron(STORE_CRON_PUT, "a", 1));
     client_push(&w->client, cron(STORE_CRON_PUT, "b", 1));
     client_push(&w->client, cron(STORE_CRON_REMOVE, "a", 0));
@@ -234,8 +203,8 @@ static struct store_op *queue(enum store_verb verb, const char *method)
 
 static void paused_queues_are_remembered_until_they_are_resumed(void **state)
 {
-    struct world *w = *state;
-    open_client(w);
+    struct store_world *w = *state;
+    store_world_open(w);
     client_push(&w->client, queue(STORE_PAUSE, "a"));
     client_push(&w->client, queue(STORE_PAUSE, "b"));
     client_push(&w->client, queue(STORE_PAUSE, "b"));
@@ -246,7 +215,7 @@ static void paused_queues_are_remembered_until_they_are_resumed(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, store_world_make, store_world_remove)
     const struct CMUnitTest tests[] = {
         TEST(every_field_of_a_task_comes_back),
         TEST(a_task_of_few_words_is_no_more),

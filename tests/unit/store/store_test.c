@@ -8,41 +8,10 @@
 
 #include <cmocka.h>
 
-#include "tests/support/store_client.h"
-#include "tests/support/store_folder.h"
+#include "tests/support/store_world.h"
 #include "tests/support/store_told.h"
 
 enum { TEXT = 512 };
-
-struct world {
-    char folder[STORE_FOLDER], path[STORE_PATH];
-    struct store_client client;
-};
-
-static int set_up(void **state)
-{
-    struct world *w = calloc(1, sizeof *w);
-    store_folder_make(w->folder, w->path);
-    *state = w;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct world *w = *state;
-    store_folder_remove(w->folder);
-    free(w);
-    return 0;
-}
-
-static void open_client(struct world *w)
-{
-    char error[TEXT] = "";
-    const struct store_options options = client_options(w->path);
-    bool opened = client_open(&w->client, &options, error, sizeof error);
-    assert_string_equal(error, "");
-    assert_true(opened);
-}
 
 static void keep_audit(struct store_client *c, struct store_op *op)
 {
@@ -60,9 +29,9 @@ static struct store_op *turn(uint64_t id, uint8_t to)
 
 static void an_audit_counts_what_was_pushed_before_it(void **state)
 {
-    struct world *w = *state;
+    struct store_world *w = *state;
     struct store_audit audit = {0};
-    open_client(w);
+    store_world_open(w);
     w->client.returned = keep_audit;
     w->client.arg = &audit;
     for (uint64_t id = 1; id <= 6; id++)
@@ -83,9 +52,9 @@ static void an_audit_counts_what_was_pushed_before_it(void **state)
 static void an_audit_goes_on_where_it_was(void **state)
 {
     enum { ROWS = STORE_COUNT_ROWS + 5 };
-    struct world *w = *state;
+    struct store_world *w = *state;
     struct store_audit audit = {0};
-    open_client(w);
+    store_world_open(w);
     w->client.returned = keep_audit;
     w->client.arg = &audit;
     for (uint64_t id = 1; id <= ROWS; id++)
@@ -110,9 +79,9 @@ static void note_errors(struct store_client *c, struct store_op *op)
 
 static void an_operation_that_contradicts_the_file_is_refused_alone(void **state)
 {
-    struct world *w = *state;
+    struct store_world *w = *state;
     char errors[16] = "";
-    open_client(w);
+    store_world_open(w);
     w->client.returned = note_errors;
     w->client.arg = errors;
     client_push(&w->client, client_put(1, "m"));
@@ -130,9 +99,9 @@ static void an_operation_that_contradicts_the_file_is_refused_alone(void **state
 
 static void the_highest_id_outlives_its_row(void **state)
 {
-    struct world *w = *state;
+    struct store_world *w = *state;
     char error[TEXT];
-    open_client(w);
+    store_world_open(w);
     client_push(&w->client, client_put(41, "m"));
     struct store_op *op = client_op(STORE_REMOVE);
     op->task.id = 41;
@@ -158,9 +127,9 @@ static void note_order(struct store_client *c, struct store_op *op)
 static void operations_come_back_in_their_order(void **state)
 {
     enum { MANY = 150000 };
-    struct world *w = *state;
+    struct store_world *w = *state;
     uint64_t next = 1;
-    open_client(w);
+    store_world_open(w);
     w->client.returned = note_order;
     w->client.arg = &next;
     for (uint64_t id = 1; id <= MANY; id++)
@@ -178,9 +147,9 @@ static void operations_come_back_in_their_order(void **state)
 static void what_was_pushed_before_the_stop_is_committed(void **state)
 {
     enum { MANY = 100000 };
-    struct world *w = *state;
+    struct store_world *w = *state;
     uint64_t next = 1;
-    open_client(w);
+    store_world_open(w);
     w->client.returned = note_order;
     w->client.arg = &next;
     for (uint64_t id = 1; id <= MANY; id++)
@@ -191,9 +160,9 @@ static void what_was_pushed_before_the_stop_is_committed(void **state)
 
 static void what_is_pushed_after_the_stop_comes_back_closed(void **state)
 {
-    struct world *w = *state;
+    struct store_world *w = *state;
     char errors[16] = "";
-    open_client(w);
+    store_world_open(w);
     w->client.returned = note_errors;
     w->client.arg = errors;
     store_stop(w->client.store);
@@ -218,9 +187,9 @@ static bool refuse_task(void *arg, const struct store_task *t)
 
 static void a_reader_that_wants_no_more_ends_the_reading(void **state)
 {
-    struct world *w = *state;
+    struct store_world *w = *state;
     char error[TEXT] = "";
-    open_client(w);
+    store_world_open(w);
     client_do(&w->client, client_put(1, "m"));
     client_close(&w->client);
     const struct store_options options = client_options(w->path);
@@ -233,7 +202,7 @@ static void a_reader_that_wants_no_more_ends_the_reading(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, store_world_make, store_world_remove)
     const struct CMUnitTest tests[] = {
         TEST(an_audit_counts_what_was_pushed_before_it),
         TEST(an_audit_goes_on_where_it_was),

@@ -1,4 +1,4 @@
-#include "tests/support/store_folder.h"
+#include "tests/support/store_world.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,18 +11,39 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
-void store_folder_make(char folder[STORE_FOLDER], char path[STORE_PATH])
+int store_world_make_of(void **state, size_t size)
 {
-    strcpy(folder, "/tmp/ergon-store-XXXXXX");
-    assert_non_null(mkdtemp(folder));
-    snprintf(path, STORE_PATH, "%s/tasks.db", folder);
+    struct store_world *w = calloc(1, size);
+    assert_non_null(w);
+    strcpy(w->folder, "/tmp/ergon-store-XXXXXX");
+    assert_non_null(mkdtemp(w->folder));
+    snprintf(w->path, STORE_PATH, "%s/tasks.db", w->folder);
+    *state = w;
+    return 0;
 }
 
-void store_folder_remove(const char *folder)
+int store_world_make(void **state)
 {
+    return store_world_make_of(state, sizeof(struct store_world));
+}
+
+int store_world_remove(void **state)
+{
+    struct store_world *w = *state;
     char command[STORE_FOLDER + 16];
-    snprintf(command, sizeof command, "rm -r %s", folder);
+    snprintf(command, sizeof command, "rm -r %s", w->folder);
     assert_int_equal(system(command), 0);
+    free(w);
+    return 0;
+}
+
+void store_world_open(struct store_world *w)
+{
+    char error[512] = "";
+    const struct store_options options = client_options(w->path);
+    bool opened = client_open(&w->client, &options, error, sizeof error);
+    assert_string_equal(error, "");
+    assert_true(opened);
 }
 
 const char *store_sql(const char *path, const char *text, char *out, size_t size)

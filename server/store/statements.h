@@ -1,0 +1,53 @@
+/* The statements that the writer runs again and again, prepared once, and how one is run.
+ *
+ * Thread: whoever has the connection. */
+#ifndef ERGON_STORE_STATEMENTS_H
+#define ERGON_STORE_STATEMENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sqlite3.h>
+
+enum statement {
+    STATEMENT_BEGIN,
+    STATEMENT_COMMIT,
+    STATEMENT_PUT, /* and its options, and its life: prepared by put_open() */
+    STATEMENT_PUT_OPTIONS,
+    STATEMENT_PUT_LIFE,
+    STATEMENT_CHANGE,
+    STATEMENT_SETTLE,
+    STATEMENT_REMOVE,
+    STATEMENT_REMOVE_OPTIONS,
+    STATEMENT_REMOVE_LIFE,
+    STATEMENT_REMOVE_EVENTS,
+    STATEMENT_EVENT,
+    STATEMENT_TRIM_EVENTS,
+    STATEMENT_CRON_PUT,
+    STATEMENT_CRON_REMOVE,
+    STATEMENT_PAUSE,
+    STATEMENT_RESUME,
+    STATEMENT_COUNT,    /* rows by state */
+    STATEMENT_COUNTERS, /* read */
+    STATEMENT_ADD,      /* to the counters */
+    STATEMENTS
+};
+
+struct statements {
+    sqlite3 *db; /* borrowed */
+    sqlite3_stmt *all[STATEMENTS];
+};
+
+/* Prepares all but those of put_open().  An SQLite code; statements_close() must follow. */
+int statements_open(struct statements *s, sqlite3 *db);
+void statements_close(struct statements *s);
+int statement_prepare(struct statements *s, enum statement which, const char *sql);
+
+/* Runs a statement to its end.  SQLITE_OK, or what went wrong. */
+int statement_run(sqlite3_stmt *st);
+int statement_run_id(struct statements *s, enum statement which, uint64_t id); /* ?1 is the id */
+
+/* Is it a failure of one operation or row?  Then what that did is taken back, and no more. */
+bool statement_failed_alone(int rc);
+
+#endif
