@@ -1,8 +1,7 @@
 #!/bin/sh
 # Builds the image and tries it for real: started without privileges on a read-only root it gets healthy, runs tasks for
-# clients outside, and drains when it is told to stop.
-# With Docker where its engine answers, else with podman; where no registry can be reached the base image is made by
-# debootstrap.
+# clients outside, and drains when it is told to stop. The client is the image's own, run outside.
+# It uses Docker where its engine answers, else podman. Where no registry can be reached, debootstrap makes the base image.
 #   image_test.sh           build and test
 #   image_test.sh build     build only
 set -eu
@@ -70,8 +69,8 @@ healthy() {
     return 1
 }
 
-plain() { build/ergon -s "ergon://$(published 7466)" --token-file "$work/token" "$@"; }
-secure() { build/ergon -s "ergons://$(published 7467)" --cacert "$work/cert.pem" --token-file "$work/token" "$@"; }
+plain() { "$work/ergon" -s "ergon://$(published 7466)" --token-file "$work/token" "$@"; }
+secure() { "$work/ergon" -s "ergons://$(published 7467)" --cacert "$work/cert.pem" --token-file "$work/token" "$@"; }
 
 # One real task: a file hashed over the connection that the function $1 makes.
 hashes() {
@@ -82,7 +81,7 @@ hashes() {
 
 refuses_strangers() {
     status=0
-    build/ergon -s "ergon://$(published 7466)" call echo 1 >/dev/null 2>&1 || status=$?
+    "$work/ergon" -s "ergon://$(published 7466)" call echo 1 >/dev/null 2>&1 || status=$?
     [ "$status" = 4 ] || fail "a call without a token ended with status $status, not 4"
     say "a call without a token is refused"
 }
@@ -117,13 +116,13 @@ build >"$work/build" 2>&1 || {
     exit 1
 }
 [ "${1:-}" != build ] || exit 0
-[ -x build/ergon ] || ./run build
 
 start || fail "does not start"
 healthy || fail "does not get healthy"
 say "healthy as user 10001, read-only root, no capabilities"
-engine cp "$name:/data/token" "$work/token"
-engine cp "$name:/data/cert.pem" "$work/cert.pem"
+for file in /data/token /data/cert.pem /usr/bin/ergon; do
+    engine cp "$name:$file" "$work/"
+done
 hashes plain
 hashes secure
 refuses_strangers
