@@ -3,81 +3,100 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/url.h"
+
+struct net_server server;
 
 static ao_time clock_now(void *arg)
 {
-    return ((struct net_server *)arg)->now;
+    (void)arg;
+    return server.now;
 }
 
-void net_server_init(struct net_server *s, uint32_t loops)
+int server_close(void **state)
 {
-    *s = (struct net_server){.now = AO_S(1), .count = loops};
-    s->clock = (struct ao_clock){.now = clock_now, .arg = s};
-    s->limits = (struct net_limits){.scan = {.message_max = 1 << 20, .depth_max = 32},
-                                    .in_flight = 1000,
-                                    .output_max = 1 << 20,
-                                    .partial_total = 1 << 26,
-                                    .handshake_timeout = AO_S(10),
-                                    .auth_failures = 3};
-}
-
-void net_server_open(struct net_server *s)
-{
-    for (uint32_t i = 0; i < s->count; i++) {
-        s->pollers[i] = poller_libevent_new();
-        s->activators[i] = activator_open(&(struct activator_options){
-            .name = "loop", .clock = &s->clock, .poller = s->pollers[i], .core = -1});
-        s->loops[i] = net_loop_new(&(struct net_loop_options){.index = i,
-                                                              .activator = s->activators[i],
-                                                              .poller = s->pollers[i],
-                                                              .limits = &s->limits,
-                                                              .port = echo_port(&s->ports[i])});
+    (void)state;
+    acceptor_free(server.acceptor);
+    for (uint32_t i = 0; i < NET_SERVER_LOOPS && server.loops[i] != NULL; i++) {
+        net_loop_free(server.loops[i]);
+        activator_close(server.activators[i]);
+        poller_libevent_free(server.pollers[i]);
     }
-    s->acceptor = acceptor_new(s->loops, s->count, &s->limits);
-    assert_non_null(s->acceptor);
+    server = (struct net_server){0};
+    return 0;
 }
 
-void net_server_close(struct net_server *s)
+int server_open(void **state)
 {
-    acceptor_free(s->acceptor);
-    for (uint32_t i = 0; i < s->count; i++) {
-        net_loop_free(s->loops[i]);
-        activator_close(s->activators[i]);
-        poller_libevent_free(s->pollers[i]);
+    server_close(state);
+    server.now = AO_S(1);
+    server.count = 1;
+    server.clock = (struct ao_clock){.now = clock_now};
+    server.limits = (struct net_limits){.scan = {.message_max = 1 << 20, .depth_max = 32},
+                                        .in_flight = 1000,
+                                        .output_max = 1 << 20,
+                                        .partial_total = 1 << 26,
+                                        .handshake_timeout = AO_S(10),
+                                        .auth_failures = 3};
+    return 0;
+}
+
+static void start(void)
+{
+    for (uint32_t i = 0; i < server.count; i++) {
+        server.pollers[i] = poller_libevent_new();
+        server.activators[i] = activator_open(&(struct activator_options){
+            .name = "loop", .clock = &server.clock, .poller = server.pollers[i], .core = -1});
+        server.loops[i] =
+            net_loop_new(&(struct net_loop_options){.index = i,
+                                                    .activator = server.activators[i],
+                                                    .poller = server.pollers[i],
+                                                    .limits = &server.limits,
+                                                    .port = echo_port(&server.ports[i])});
+    }
+    server.acceptor = acceptor_new(server.loops, server.count, &server.limits);
+    assert_non_null(server.acceptor);
+}
+
+const char *server_listen(struct listener_options options)
+{
+    if (server.acceptor == NULL)
+        start();
+    if (options.url == NULL)
+        options.url = "ergon://127.0.0.1:0";
+    if (acceptor_listen(server.acceptor, &options, server.error, sizeof server.error) != 0)
+        return NULL;
+    return acceptor_url(server.acceptor, acceptor_count(server.acceptor) - 1);
+}
+
+void server_turn(int times)
+{
+    while (times-- > 0) {
+        for (uint32_t i = 0; i < server.count; i++)
+            activator_round(server.activators[i], false);
+        server.now += AO_US(60); /* so that a busy loop asks its poller */
     }
 }
 
-void net_server_turn(struct net_server *s)
-{
-    for (uint32_t i = 0; i < s->count; i++)
-        activator_round(s->activators[i], false);
-    s->now += AO_US(60); /* so that a busy loop asks its poller */
-}
-
-uint64_t net_server_connections(const struct net_server *s, uint32_t loop)
+uint64_t server_connections(uint32_t loop)
 {
     struct net_loop_stats stats;
 
-    net_loop_stats(s->loops[loop], &stats);
+    net_loop_stats(server.loops[loop], &stats);
     return stats.connections;
 }
 
-uint64_t net_server_total(const struct net_server *s)
+uint64_t server_total(void)
 {
     uint64_t sum = 0;
 
-    for (uint32_t i = 0; i < s->count; i++)
-        sum += net_server_connections(s, i);
+    for (uint32_t i = 0; i < server.count; i++)
+        sum += server_connections(i);
     return sum;
 }
 

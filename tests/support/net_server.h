@@ -1,5 +1,5 @@
 /* A real server of connections in one thread: sockets, pollers and loops are real, the clock is the
- * test's, and nothing runs but in net_server_turn(). */
+ * test's, and nothing runs but in server_turn().  One server at a time. */
 #ifndef ERGON_TESTS_NET_SERVER_H
 #define ERGON_TESTS_NET_SERVER_H
 
@@ -7,6 +7,7 @@
 #include <ergon/poller.h>
 
 #include "server/net/net.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/support/echo_port.h"
 
 enum { NET_SERVER_LOOPS = 4, NET_SERVER_TURNS = 200000 };
@@ -14,31 +15,38 @@ enum { NET_SERVER_LOOPS = 4, NET_SERVER_TURNS = 200000 };
 struct net_server {
     ao_time now;
     struct ao_clock clock;
-    uint32_t count;
+    uint32_t count; /* of loops; change it before server_listen() */
     struct poller *pollers[NET_SERVER_LOOPS];
     struct activator *activators[NET_SERVER_LOOPS];
     struct net_loop *loops[NET_SERVER_LOOPS];
     struct echo_port ports[NET_SERVER_LOOPS];
-    struct net_limits limits; /* change them before net_server_open() */
+    struct net_limits limits; /* the same */
     struct acceptor *acceptor;
     char error[256];
 };
 
-void net_server_init(struct net_server *s, uint32_t loops);
-void net_server_open(struct net_server *s);
-void net_server_close(struct net_server *s);
-/* One round of every loop, without blocking. */
-void net_server_turn(struct net_server *s);
-uint64_t net_server_connections(const struct net_server *s, uint32_t loop);
-uint64_t net_server_total(const struct net_server *s);
+extern struct net_server server;
+
+/* For cmocka's set-up and tear-down, and for tests of many servers: opening closes the one before.
+ */
+int server_open(void **state);
+int server_close(void **state);
+#define SERVER_TEST(f) cmocka_unit_test_setup_teardown(f, server_open, server_close)
+
+/* Where it listens; by default at a port of the system's choice, without rules.  The first call
+ * starts the loops.  NULL with a text in server.error. */
+const char *server_listen(struct listener_options options);
+void server_turn(int times); /* rounds of every loop, without blocking */
+uint64_t server_connections(uint32_t loop);
+uint64_t server_total(void);
 
 /* Turns until the condition holds; fails the test when it never does. */
-#define NET_SERVER_UNTIL(s, condition)                                                             \
+#define SERVER_UNTIL(condition)                                                                    \
     do {                                                                                           \
         int turns_ = 0;                                                                            \
         while (!(condition)) {                                                                     \
             assert_true(turns_++ < NET_SERVER_TURNS);                                              \
-            net_server_turn(s);                                                                    \
+            server_turn(1);                                                                        \
         }                                                                                          \
     } while (0)
 

@@ -7,55 +7,82 @@
 #include "proto/reader.h"
 #include "proto/scanner.h"
 
+struct net_world net;
+struct script peer;
+
 static void record_connections(void *arg, const char *line)
 {
-    struct net_world *w = arg;
-
+    (void)arg;
     if (strstr(line, "] conn ") != NULL || strstr(line, "] peer ") != NULL)
-        w->record(&w->v, line);
+        net.record(&net.v, line);
 }
 
-void net_world_init(struct net_world *w)
+int net_close(void **state)
 {
-    *w = (struct net_world){0};
-    virtual_init(&w->v);
-    w->record = w->v.trace.line;
-    w->v.trace.line = record_connections;
-    w->v.trace.arg = w;
-    w->activator = virtual_open(&w->v, "loop");
-    w->rules = (struct listener_rules){.auth = LISTENER_AUTH_TOKEN, .methods = "*"};
-    w->limits = (struct net_limits){.scan = {.message_max = 1 << 20, .depth_max = 32},
-                                    .in_flight = 1000,
-                                    .output_max = 1 << 20,
-                                    .partial_total = 1 << 30,
-                                    .auth_failures = 3};
+    (void)state;
+    if (net.activator == NULL)
+        return 0;
+    net_loop_free(net.loop);
+    for (struct script *k = net.scripts; k != NULL; k = k->next)
+        script_fini(k);
+    virtual_fini(&net.v);
+    net = (struct net_world){.echo = net.echo};
+    return 0;
 }
 
-void net_world_open(struct net_world *w)
+int net_open(void **state)
 {
-    w->loop = net_loop_new(&(struct net_loop_options){
-        .activator = w->activator, .limits = &w->limits, .port = echo_port(&w->echo)});
+    net_close(state);
+    net.echo = (struct echo_port){0};
+    virtual_init(&net.v);
+    net.record = net.v.trace.line;
+    net.v.trace.line = record_connections;
+    net.activator = virtual_open(&net.v, "loop");
+    net.rules = (struct listener_rules){.auth = LISTENER_AUTH_TOKEN, .methods = "*"};
+    net.limits = (struct net_limits){.scan = {.message_max = 1 << 20, .depth_max = 32},
+                                     .in_flight = 1000,
+                                     .output_max = 1 << 20,
+                                     .partial_total = 1 << 30,
+                                     .auth_failures = 3};
+    return 0;
 }
 
-void net_world_fini(struct net_world *w)
+static struct conn_slot *new_slot(void)
 {
-    net_loop_free(w->loop);
-    virtual_fini(&w->v);
+    static const char address[] = "192.0.2.1:4711";
+    struct conn_slot *slot = calloc(1, sizeof *slot + sizeof address);
+
+    if (slot != NULL) {
+        slot->message.fd = -1;
+        slot->id = ++net.next_id;
+        slot->rules = &net.rules;
+        memcpy(slot->peer, address, sizeof address);
+    }
+    return slot;
 }
 
-struct connection *net_world_connect(struct net_world *w, struct script *k)
+void net_start(void)
 {
-    static const char peer[] = "192.0.2.1:4711";
-    struct conn_slot *slot = calloc(1, sizeof *slot + sizeof peer);
+    if (net.loop == NULL)
+        net.loop = net_loop_new(&(struct net_loop_options){
+            .activator = net.activator, .limits = &net.limits, .port = echo_port(&net.echo)});
+}
 
-    script_init(k, &w->v, w->activator);
-    if (slot == NULL)
-        return NULL;
-    slot->message.fd = -1;
-    slot->id = ++w->next_id;
-    slot->rules = &w->rules;
-    memcpy(slot->peer, peer, sizeof peer);
-    struct connection *c = conn_new(w->loop, slot);
+struct connection *net_connect(struct script *k)
+{
+    net_start();
+    if (k->in != NULL) { /* once more: it is in the list */
+        struct script *next = k->next;
+        script_fini(k);
+        script_init(k, &net.v, net.activator);
+        k->next = next;
+    } else {
+        script_init(k, &net.v, net.activator);
+        k->next = net.scripts;
+        net.scripts = k;
+    }
+    struct conn_slot *slot = new_slot();
+    struct connection *c = slot == NULL ? NULL : conn_new(net.loop, slot);
     if (c == NULL) {
         free(slot);
         return NULL;
@@ -65,16 +92,16 @@ struct connection *net_world_connect(struct net_world *w, struct script *k)
     return c;
 }
 
-void net_world_run_ms(struct net_world *w, uint64_t ms)
+void net_run_ms(uint64_t ms)
 {
-    virtual_run_until(&w->v, AO_MS(ms));
+    virtual_run_until(&net.v, AO_MS(ms));
 }
 
-void net_world_order(struct net_world *w, enum loop_message_kind kind)
+void net_order(enum loop_message_kind kind)
 {
     struct loop_message order = {.kind = (uint8_t)kind};
 
-    loop_handle(w->loop, &order);
+    loop_handle(net.loop, &order);
 }
 
 size_t net_request(uint8_t *p, uint8_t id, const char *method, const char *argument)
@@ -96,8 +123,9 @@ void net_send(struct script *k, uint8_t id, const char *method, const char *argu
     script_send(k, span_of(bytes, net_request(bytes, id, method, argument)));
 }
 
-const char *net_answered(const struct script *k, char *buf, size_t size)
+const char *net_answered(const struct script *k)
 {
+    static char buf[1 << 16];
     struct span left = span_of(k->out, k->out_len);
     size_t at = 0;
     size_t len;
@@ -110,12 +138,13 @@ const char *net_answered(const struct script *k, char *buf, size_t size)
         uint64_t id;
         bool good = read_array(&r, &count) && count == 4 && read_uint(&r, &type) && type == 1 &&
                     read_uint(&r, &id);
-        if (at < size)
-            at += (size_t)(good ? snprintf(buf + at, size - at, at ? " %u" : "%u", (unsigned)id)
-                                : snprintf(buf + at, size - at, at ? " ?" : "?"));
+        if (at < sizeof buf)
+            at +=
+                (size_t)(good ? snprintf(buf + at, sizeof buf - at, at ? " %u" : "%u", (unsigned)id)
+                              : snprintf(buf + at, sizeof buf - at, at ? " ?" : "?"));
         left = span_of(left.at + len, left.len - len);
     }
-    if (left.len > 0 && at < size)
-        snprintf(buf + at, size - at, "...");
+    if (left.len > 0 && at < sizeof buf)
+        snprintf(buf + at, sizeof buf - at, "...");
     return buf;
 }

@@ -155,6 +155,7 @@ void script_fini(struct script *k)
 {
     munmap(k->in, SCRIPT_ROOM);
     munmap(k->out, SCRIPT_ROOM);
+    k->in = k->out = NULL;
 }
 
 void script_open(struct script *k, struct stream *s, event_callback_fn on_event)

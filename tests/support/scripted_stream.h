@@ -10,6 +10,7 @@
 #include "tests/support/virtual.h"
 
 struct script {
+    struct script *next; /* of whoever lists them */
     struct virtual *world;
     struct activator *on;
     struct stream *stream;

@@ -1,16 +1,10 @@
 /* Output chains: order, partial writes, blocks handed over, and what becomes of the memory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "server/net/connection/chunk.h"
 #include "tests/support/heap.h"
+#include "tests/support/cmocka_env.h"
 
 static int released;
 

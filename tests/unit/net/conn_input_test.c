@@ -1,12 +1,6 @@
 /* Input in any pieces: the answers are the same, whatever the splits; and what each kind of bad
  * input leads to. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "proto/encoder.h"
 #include "tests/support/net_world.h"
@@ -48,28 +42,23 @@ static uint8_t *put_message(uint8_t *p)
 
 static size_t run(struct span stream, bool split, uint8_t *out)
 {
-    struct net_world w;
-    struct script peer;
 
-    net_world_init(&w);
-    w.limits.output_max = split ? 20000 : 1 << 24;
-    net_world_open(&w);
-    net_world_connect(&w, &peer);
+    net_open(NULL);
+    net.limits.output_max = split ? 20000 : 1 << 24;
+    net_connect(&peer);
     while (stream.len > 0) {
         size_t n = split ? 1 + next_random() % (next_random() % 3 == 0 ? 10000 : 50) : stream.len;
         n = n < stream.len ? n : stream.len;
         script_send(&peer, span_of(stream.at, n));
         if (next_random() % 2 == 0)
-            virtual_run(&w.v);
+            virtual_run(&net.v);
         stream = span_of(stream.at + n, stream.len - n);
     }
     script_send_eof(&peer);
-    virtual_run(&w.v);
+    virtual_run(&net.v);
     assert_true(peer.closed);
     size_t len = peer.out_len;
     memcpy(out, peer.out, len);
-    script_fini(&peer);
-    net_world_fini(&w);
     return len;
 }
 
@@ -94,7 +83,7 @@ static void splits_change_nothing(void **state)
 }
 
 /* Longer than a read, and read to their places. */
-static void large_messages(void **state)
+static void large_messages_are_read_to_their_places(void **state)
 {
     enum { COUNT = 12, LEN = 90000, ROOM = COUNT * (LEN + 32) };
     uint8_t *stream = malloc(ROOM), *whole = malloc(ROOM), *pieces = malloc(ROOM);
@@ -123,30 +112,25 @@ static void large_messages(void **state)
 /* What the peer gets and whether the connection goes on. */
 static void expect(const char *bytes, size_t len, const char *text, bool goes_on)
 {
-    struct net_world w;
-    struct script peer;
 
-    net_world_init(&w);
-    w.limits.scan = (struct scan_limits){.message_max = 1000, .depth_max = 8};
-    net_world_open(&w);
-    net_world_connect(&w, &peer);
+    net_open(NULL);
+    net.limits.scan = (struct scan_limits){.message_max = 1000, .depth_max = 8};
+    net_connect(&peer);
     script_send(&peer, span_of(bytes, len));
-    virtual_run_until(&w.v, AO_MS(10));
+    virtual_run_until(&net.v, AO_MS(10));
     if (text != NULL)
         assert_non_null(memmem(peer.out, peer.out_len, text, strlen(text)));
     else
         assert_int_equal(peer.out_len, 0);
     assert_int_equal(peer.shut, !goes_on);
     struct net_loop_stats stats;
-    net_loop_stats(w.loop, &stats);
+    net_loop_stats(net.loop, &stats);
     assert_int_equal(stats.protocol_errors, text != NULL || !goes_on);
     assert_int_equal(stats.partial_bytes, 0);
-    script_fini(&peer);
-    net_world_fini(&w);
 }
 #define EXPECT(bytes, text, goes_on) expect(bytes, sizeof(bytes) - 1, text, goes_on)
 
-static void bad_input(void **state)
+static void bad_input_is_answered_or_ends_it(void **state)
 {
     (void)state;
     EXPECT("\xc1", NULL, false);
@@ -166,62 +150,49 @@ static void bad_input(void **state)
 
 /* Random bytes, half of them behind the head of a good request: it ends, or goes on, and holds no
  * more than it was sent. */
-static void noise(void **state)
+static void noise_ends_it_and_holds_nothing(void **state)
 {
     static const uint8_t head[] = {0x94, 0, 5, 0xa4, 'e', 'c', 'h', 'o'};
-    struct net_world w;
 
     (void)state;
-    net_world_init(&w);
-    net_world_open(&w);
     for (uint64_t i = 1; i <= 3000; i++) {
         uint8_t bytes[200];
-        struct script peer;
         seed = i * 0x9e3779b97f4a7c15u;
         size_t len = 1 + next_random() % (sizeof bytes - 1);
         for (size_t k = 0; k < len; k++)
             bytes[k] = (uint8_t)(next_random() >> 33);
         if (i % 2 == 0)
             memcpy(bytes, head, len < sizeof head ? len : sizeof head);
-        net_world_connect(&w, &peer);
+        net_connect(&peer);
         script_send(&peer, span_of(bytes, len));
-        net_world_run_ms(&w, w.v.now / AO_MS(1) + 1);
-        assert_true(w.loop->partials.total < 2 * sizeof(struct partial_input) + 4096);
+        net_run_ms(net.v.now / AO_MS(1) + 1);
+        assert_true(net.loop->partials.total < 2 * sizeof(struct partial_input) + 4096);
         script_send_eof(&peer);
-        net_world_run_ms(&w, w.v.now / AO_MS(1) + 1);
+        net_run_ms(net.v.now / AO_MS(1) + 1);
         assert_true(peer.closed);
-        script_fini(&peer);
     }
-    assert_null(w.loop->first);
-    net_world_fini(&w);
+    assert_null(net.loop->first);
 }
 
 static void a_shape_of_errors_is_kept_to(void **state)
 {
-    struct net_world w;
-    struct script peer;
-
     (void)state;
-    net_world_init(&w);
-    net_world_open(&w);
-    struct connection *c = net_world_connect(&w, &peer);
+    struct connection *c = net_connect(&peer);
     conn_mode(c)->error_shape = ERROR_SHAPE_PAIR;
     script_send(&peer, span_of("\x92\x00\x05", 3));
-    virtual_run(&w.v);
+    virtual_run(&net.v);
     static const uint8_t head[] = {0x94, 1, 5, 0x92}; /* [number, text] */
     assert_memory_equal(peer.out, head, sizeof head);
-    script_fini(&peer);
-    net_world_fini(&w);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(splits_change_nothing),
-        cmocka_unit_test(large_messages),
-        cmocka_unit_test(bad_input),
-        cmocka_unit_test(noise),
-        cmocka_unit_test(a_shape_of_errors_is_kept_to),
+        NET_TEST(splits_change_nothing),
+        NET_TEST(large_messages_are_read_to_their_places),
+        NET_TEST(bad_input_is_answered_or_ends_it),
+        NET_TEST(noise_ends_it_and_holds_nothing),
+        NET_TEST(a_shape_of_errors_is_kept_to),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

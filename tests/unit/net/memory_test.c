@@ -1,14 +1,7 @@
 /* Every allocation on the way of a connection fails once: nothing leaks, nothing crashes, and who
  * is not hit is served. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "server/net/auth/principal.h"
 #include "tests/support/heap.h"
@@ -16,24 +9,21 @@
 #include "tests/support/net_world.h"
 
 /* One connection's life with all that allocates: parts of messages, answers, a block. */
-static bool live(struct net_world *w)
+static bool live(void)
 {
-    struct script peer;
-    char ids[64];
 
-    struct connection *c = net_world_connect(w, &peer);
+    struct connection *c = net_connect(&peer);
     if (c != NULL) {
         net_send(&peer, 1, "echo", "x");
         script_send(&peer, span_of("\x94\x00\x02\xa3", 4));
-        virtual_run(&w->v);
+        virtual_run(&net.v);
         script_send(&peer, span_of("big\x91\xcd\x20\x00", 7));
-        virtual_run(&w->v);
+        virtual_run(&net.v);
         script_send_eof(&peer);
-        virtual_run(&w->v);
+        virtual_run(&net.v);
     }
-    bool all = c != NULL && strcmp(net_answered(&peer, ids, sizeof ids), "1 2") == 0;
+    bool all = c != NULL && strcmp(net_answered(&peer), "1 2") == 0;
     assert_true(c == NULL || peer.closed);
-    script_fini(&peer);
     return all;
 }
 
@@ -49,16 +39,14 @@ static void a_connection_meets_each_failure(void **state)
 
     (void)state;
     for (int64_t n = 1;; n++) {
-        struct net_world w;
-        net_world_init(&w);
-        w.record = forget_line; /* the trace's own text needs memory too */
-        net_world_open(&w);
+        net_open(NULL);
+        net.record = forget_line; /* the trace's own text needs memory too */
+        net_start();
         heap_fail_at(n);
-        bool good = live(&w);
+        bool good = live();
         bool failed = heap_failed();
         heap_fail_at(0);
-        assert_true(live(&w)); /* the next one is served */
-        net_world_fini(&w);
+        assert_true(live()); /* the next one is served */
         if (!failed) {
             assert_true(good);
             break;
@@ -121,32 +109,24 @@ static void accepting_meets_each_failure(void **state)
 {
     (void)state;
     for (int64_t n = 1;; n++) {
-        struct net_server s;
-        net_server_init(&s, 2);
-        s.limits.connections_per_address = 10;
-        net_server_open(&s);
-        assert_int_equal(acceptor_listen(s.acceptor,
-                                         &(struct listener_options){.url = "ergon://127.0.0.1:0"},
-                                         s.error, sizeof s.error),
-                         0);
-        const char *url = acceptor_url(s.acceptor, 0);
+        server_open(NULL);
+        server.count = 2;
+        server.limits.connections_per_address = 10;
+        const char *url = server_listen((struct listener_options){0});
         heap_fail_at(n);
         int hit = net_client_connect(url);
         net_client_request(hit, 1);
         int end = 0;
-        NET_SERVER_UNTIL(&s, (end = net_client_answered(hit, 1) ? 1
-                                    : net_client_at_eof(hit)    ? 2
-                                                                : 0) != 0);
+        SERVER_UNTIL((end = net_client_answered(hit, 1) ? 1 : net_client_at_eof(hit) ? 2 : 0) != 0);
         bool failed = heap_failed();
         heap_fail_at(0);
         assert_int_equal(end, failed ? 2 : 1);
         int good = net_client_connect(url);
         net_client_request(good, 1);
-        NET_SERVER_UNTIL(&s, net_client_answered(good, 1));
+        SERVER_UNTIL(net_client_answered(good, 1));
         close(hit);
         close(good);
-        NET_SERVER_UNTIL(&s, net_server_total(&s) == 0);
-        net_server_close(&s);
+        SERVER_UNTIL(server_total() == 0);
         if (!failed)
             break;
     }
@@ -155,9 +135,9 @@ static void accepting_meets_each_failure(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_connection_meets_each_failure),
+        NET_TEST(a_connection_meets_each_failure),
         cmocka_unit_test(set_up_meets_each_failure),
-        cmocka_unit_test(accepting_meets_each_failure),
+        SERVER_TEST(accepting_meets_each_failure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,7 @@
 /* Held input: growth by what arrives, the account of memory, the largest holder. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
 #include "server/net/connection/partial_input.h"
 #include "tests/support/heap.h"
+#include "tests/support/cmocka_env.h"
 
 static void it_grows_by_what_arrives(void **state)
 {

@@ -1,13 +1,5 @@
 /* Addresses as text and as keys to count by. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -15,6 +7,7 @@
 #include "server/net/accept/address_table.h"
 #include "server/net/auth/peer.h"
 #include "tests/support/heap.h"
+#include "tests/support/cmocka_env.h"
 
 static struct sockaddr_storage address(const char *host, uint16_t port)
 {
@@ -34,7 +27,7 @@ static struct sockaddr_storage address(const char *host, uint16_t port)
     return s;
 }
 
-static void texts(void **state)
+static void an_address_is_text(void **state)
 {
     static const struct {
         const char *host, *text;
@@ -64,7 +57,7 @@ static bool same(const char *a, const char *b)
     return peer_key(&x, &i) && peer_key(&y, &k) && i == k;
 }
 
-static void keys(void **state)
+static void a_key_is_who_can_have_the_address(void **state)
 {
     (void)state;
     assert_true(same("10.0.0.1", "10.0.0.1"));
@@ -75,7 +68,7 @@ static void keys(void **state)
     assert_false(same("", ""));
 }
 
-static void users(void **state)
+static void a_user_has_a_name_or_a_number(void **state)
 {
     char name[64];
 
@@ -86,7 +79,7 @@ static void users(void **state)
     assert_string_equal(name, "4000000000");
 }
 
-static void counts(void **state)
+static void each_address_is_counted_and_forgotten_at_zero(void **state)
 {
     struct address_table t = {.seed = 42};
     int64_t live = heap_live();
@@ -112,10 +105,10 @@ static void counts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts),
-        cmocka_unit_test(keys),
-        cmocka_unit_test(users),
-        cmocka_unit_test(counts),
+        cmocka_unit_test(an_address_is_text),
+        cmocka_unit_test(a_key_is_who_can_have_the_address),
+        cmocka_unit_test(a_user_has_a_name_or_a_number),
+        cmocka_unit_test(each_address_is_counted_and_forgotten_at_zero),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

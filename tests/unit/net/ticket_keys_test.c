@@ -1,15 +1,8 @@
 /* Ticket keys: the same at every loop, and gone when their time is over. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "server/net/stream/ticket_keys.h"
+#include "tests/support/cmocka_env.h"
 
 static void they_agree_without_sharing(void **state)
 {

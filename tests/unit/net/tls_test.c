@@ -1,15 +1,11 @@
 /* TLS over real sockets, the client beside the server in one thread. */
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
@@ -102,7 +98,7 @@ static void client_fini(struct client *c)
 }
 
 /* True when the handshake succeeds. */
-static bool client_connect(struct client *c, struct net_server *s, const char *url)
+static bool client_connect(struct client *c, const char *url)
 {
     int turns = 0;
 
@@ -121,22 +117,22 @@ static bool client_connect(struct client *c, struct net_server *s, const char *u
         int reason = SSL_get_error(c->ssl, done);
         if (reason != SSL_ERROR_WANT_READ && reason != SSL_ERROR_WANT_WRITE)
             return false;
-        net_server_turn(s);
+        server_turn(1);
         assert_true(turns++ < NET_SERVER_TURNS);
     }
 }
 
-static void client_write(struct client *c, struct net_server *s, const uint8_t *bytes, size_t len)
+static void client_write(struct client *c, const uint8_t *bytes, size_t len)
 {
     size_t n;
 
-    for (size_t at = 0; at < len; net_server_turn(s))
+    for (size_t at = 0; at < len; server_turn(1))
         if (SSL_write_ex(c->ssl, bytes + at, len - at, &n) == 1)
             at += n;
 }
 
 /* False when the stream ends first.  The kernel may take its time to open a small window again. */
-static bool client_read(struct client *c, struct net_server *s, uint8_t *bytes, size_t len)
+static bool client_read(struct client *c, uint8_t *bytes, size_t len)
 {
     struct pollfd readable = {.fd = c->fd, .events = POLLIN};
     int turns = 0;
@@ -151,40 +147,37 @@ static bool client_read(struct client *c, struct net_server *s, uint8_t *bytes, 
         }
         if (SSL_get_error(c->ssl, 0) != SSL_ERROR_WANT_READ)
             return false;
-        net_server_turn(s);
+        server_turn(1);
         assert_true(turns++ < NET_SERVER_TURNS);
         poll(&readable, 1, turns > 100 ? 1 : 0);
     }
     return true;
 }
 
-static bool client_echo(struct client *c, struct net_server *s, uint8_t id)
+static bool client_echo(struct client *c, uint8_t id)
 {
     const uint8_t request[] = {0x94, 0, id, 0xa4, 'e', 'c', 'h', 'o', 0x91, 0xc3};
     const uint8_t expected[] = {0x94, 1, id, 0xc0, 0x91, 0xc3};
     uint8_t answer[sizeof expected];
 
-    client_write(c, s, request, sizeof request);
-    return client_read(c, s, answer, sizeof answer) &&
-           memcmp(answer, expected, sizeof expected) == 0;
+    client_write(c, request, sizeof request);
+    return client_read(c, answer, sizeof answer) && memcmp(answer, expected, sizeof expected) == 0;
 }
 
 /* --- A server --- */
 
-static const char *open_with(struct net_server *s, struct listener_options options)
+static const char *listen_tls(struct listener_options options)
 {
-    net_server_open(s);
     options.url = "ergons://127.0.0.1:0";
-    if (acceptor_listen(s->acceptor, &options, s->error, sizeof s->error) != 0)
-        return NULL;
-    return acceptor_url(s->acceptor, 0);
+    return server_listen(options);
 }
 
-static const char *open_server(struct net_server *s, uint32_t loops,
-                               struct listener_options options)
+/* A new server. */
+static const char *open_server(uint32_t loops, struct listener_options options)
 {
-    net_server_init(s, loops);
-    return open_with(s, options);
+    server_open(NULL);
+    server.count = loops;
+    return listen_tls(options);
 }
 
 static struct listener_options plain_tls(void)
@@ -204,7 +197,7 @@ static struct listener_options mutual_tls(enum client_cert client_cert)
 
 static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
 
-static void echo_of_all_sizes(void **state)
+static void messages_of_all_sizes_go_through(void **state)
 {
     static uint8_t bytes[900100];
     static uint8_t answer[900100];
@@ -212,24 +205,22 @@ static void echo_of_all_sizes(void **state)
 
     (void)state;
     for (int v = 0; v < 2; v++) {
-        struct net_server s;
         struct client c;
-        const char *url = open_server(&s, 1, plain_tls());
+        const char *url = open_server(1, plain_tls());
         client_init(&c, versions[v], NULL, NULL);
-        assert_true(client_connect(&c, &s, url));
+        assert_true(client_connect(&c, url));
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
             uint8_t head[] = {0x94, 0, 5, 0xa4, 'e', 'c', 'h', 'o', 0xc6, 0, 0, 0, 0};
             for (int k = 0; k < 4; k++)
                 head[9 + k] = (uint8_t)(sizes[i] >> (24 - 8 * k));
             memcpy(bytes, head, sizeof head);
             memset(bytes + sizeof head, (int)i, sizes[i]);
-            client_write(&c, &s, bytes, sizeof head + sizes[i]);
-            assert_true(client_read(&c, &s, answer, 9 + sizes[i]));
+            client_write(&c, bytes, sizeof head + sizes[i]);
+            assert_true(client_read(&c, answer, 9 + sizes[i]));
             assert_memory_equal(answer + 9, bytes + sizeof head, sizes[i]);
         }
         client_fini(&c);
-        NET_SERVER_UNTIL(&s, net_server_total(&s) == 0);
-        net_server_close(&s);
+        SERVER_UNTIL(server_total() == 0);
     }
 }
 
@@ -238,21 +229,19 @@ static void a_session_is_resumed_at_another_loop(void **state)
 {
     (void)state;
     for (int v = 0; v < 2; v++) {
-        struct net_server s;
         struct client c;
-        const char *url = open_server(&s, 2, plain_tls());
+        const char *url = open_server(2, plain_tls());
         client_init(&c, versions[v], NULL, NULL);
         for (int i = 0; i < 2; i++) {
-            assert_true(client_connect(&c, &s, url));
-            assert_true(client_echo(&c, &s, 1));
+            assert_true(client_connect(&c, url));
+            assert_true(client_echo(&c, 1));
             assert_int_equal(SSL_session_reused(c.ssl), i);
             client_disconnect(&c);
         }
         struct net_loop_stats stats;
-        net_loop_stats(s.loops[1], &stats);
+        net_loop_stats(server.loops[1], &stats);
         assert_int_equal(stats.accepted, 1);
         client_fini(&c);
-        net_server_close(&s);
     }
 }
 
@@ -260,138 +249,122 @@ static void a_certificate_says_who_the_peer_is(void **state)
 {
     (void)state;
     for (int v = 0; v < 2; v++) {
-        struct net_server s;
         struct client c;
-        const char *url = open_server(&s, 1, mutual_tls(CLIENT_CERT_REQUIRED));
+        const char *url = open_server(1, mutual_tls(CLIENT_CERT_REQUIRED));
         client_init(&c, versions[v], alice_cert, alice_key);
         for (int i = 0; i < 2; i++) { /* and so it does in a resumed session */
-            assert_true(client_connect(&c, &s, url));
-            assert_true(client_echo(&c, &s, 1));
-            const struct principal *p = conn_principal(s.loops[0]->first);
+            assert_true(client_connect(&c, url));
+            assert_true(client_echo(&c, 1));
+            const struct principal *p = conn_principal(server.loops[0]->first);
             assert_string_equal(principal_name(p), "alice");
             assert_true(principal_may(p, span_text("echo")));
             assert_false(principal_may(p, span_text("hash")));
             client_disconnect(&c);
-            NET_SERVER_UNTIL(&s, net_server_total(&s) == 0);
+            SERVER_UNTIL(server_total() == 0);
         }
         client_fini(&c);
-        net_server_close(&s);
     }
 }
 
-/* In TLS 1.3 the client learns of a refusal with its first read. */
 /* Whatever the client would rather have. */
 static void the_cheap_suite_comes_first(void **state)
 {
-    struct net_server s;
     struct client c;
-    const char *url = open_server(&s, 1, plain_tls());
+    const char *url = open_server(1, plain_tls());
 
     (void)state;
     client_init(&c, TLS1_3_VERSION, NULL, NULL);
     SSL_CTX_set_ciphersuites(c.ctx, "TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256");
-    assert_true(client_connect(&c, &s, url) && client_echo(&c, &s, 1));
+    assert_true(client_connect(&c, url) && client_echo(&c, 1));
     assert_string_equal(SSL_get_cipher_name(c.ssl), "TLS_AES_128_GCM_SHA256");
     client_disconnect(&c);
     SSL_CTX_set_ciphersuites(c.ctx, "TLS_AES_256_GCM_SHA384");
-    assert_true(client_connect(&c, &s, url) && client_echo(&c, &s, 1));
+    assert_true(client_connect(&c, url) && client_echo(&c, 1));
     client_fini(&c);
-    net_server_close(&s);
 }
 
-static bool is_served(struct net_server *s, const char *url, int version, const char *cert,
-                      const char *key)
+/* In TLS 1.3 the client learns of a refusal with its first read. */
+static bool is_served(const char *url, int version, const char *cert, const char *key)
 {
     struct client c;
 
     client_init(&c, version, cert, key);
-    bool served = client_connect(&c, s, url) && client_echo(&c, s, 1);
+    bool served = client_connect(&c, url) && client_echo(&c, 1);
     client_fini(&c);
     return served;
 }
 
 static void who_is_not_known_is_refused(void **state)
 {
-    struct net_server s;
-    const char *url = open_server(&s, 1, mutual_tls(CLIENT_CERT_REQUIRED));
+    const char *url = open_server(1, mutual_tls(CLIENT_CERT_REQUIRED));
 
     (void)state;
     for (int v = 0; v < 2; v++) {
-        assert_true(is_served(&s, url, versions[v], alice_cert, alice_key));
-        assert_false(is_served(&s, url, versions[v], other_cert, other_key));
-        assert_false(is_served(&s, url, versions[v], NULL, NULL));
+        assert_true(is_served(url, versions[v], alice_cert, alice_key));
+        assert_false(is_served(url, versions[v], other_cert, other_key));
+        assert_false(is_served(url, versions[v], NULL, NULL));
     }
-    NET_SERVER_UNTIL(&s, net_server_total(&s) == 0);
-    net_server_close(&s);
+    SERVER_UNTIL(server_total() == 0);
 
-    url = open_server(&s, 1, mutual_tls(CLIENT_CERT_OPTIONAL));
+    url = open_server(1, mutual_tls(CLIENT_CERT_OPTIONAL));
     struct client c;
     client_init(&c, TLS1_3_VERSION, NULL, NULL);
-    assert_true(client_connect(&c, &s, url) && client_echo(&c, &s, 1));
-    assert_null(conn_principal(s.loops[0]->first)); /* nobody yet: a token may follow */
-    assert_true(conn_auth_required(s.loops[0]->first));
+    assert_true(client_connect(&c, url) && client_echo(&c, 1));
+    assert_null(conn_principal(server.loops[0]->first)); /* nobody yet: a token may follow */
+    assert_true(conn_auth_required(server.loops[0]->first));
     client_fini(&c);
-    net_server_close(&s);
 
     struct listener_options options = mutual_tls(CLIENT_CERT_REQUIRED);
     options.tls.client_ca = nameless_cert;
-    url = open_server(&s, 1, options);
-    assert_false(is_served(&s, url, TLS1_3_VERSION, nameless_cert, nameless_key));
-    net_server_close(&s);
+    url = open_server(1, options);
+    assert_false(is_served(url, TLS1_3_VERSION, nameless_cert, nameless_key));
 }
 
 static void old_versions_are_refused(void **state)
 {
-    struct net_server s;
     struct listener_options options = plain_tls();
-    const char *url = open_server(&s, 1, options);
+    const char *url = open_server(1, options);
 
     (void)state;
-    assert_false(is_served(&s, url, TLS1_1_VERSION, NULL, NULL));
-    net_server_close(&s);
+    assert_false(is_served(url, TLS1_1_VERSION, NULL, NULL));
     options.tls.min_tls13 = true;
-    url = open_server(&s, 1, options);
-    assert_false(is_served(&s, url, TLS1_2_VERSION, NULL, NULL));
-    assert_true(is_served(&s, url, TLS1_3_VERSION, NULL, NULL));
-    net_server_close(&s);
+    url = open_server(1, options);
+    assert_false(is_served(url, TLS1_2_VERSION, NULL, NULL));
+    assert_true(is_served(url, TLS1_3_VERSION, NULL, NULL));
 }
 
 static void noise_is_no_handshake(void **state)
 {
-    struct net_server s;
-    const char *url = open_server(&s, 1, plain_tls());
+    const char *url = open_server(1, plain_tls());
 
     (void)state;
     int fd = net_client_connect(url);
     net_client_request(fd, 1);
     char buf[64];
-    NET_SERVER_UNTIL(&s, recv(fd, buf, sizeof buf, 0) == 0); /* behind the alert */
-    NET_SERVER_UNTIL(&s, net_server_total(&s) == 0);
+    SERVER_UNTIL(recv(fd, buf, sizeof buf, 0) == 0); /* behind the alert */
+    SERVER_UNTIL(server_total() == 0);
     close(fd);
-    net_server_close(&s);
 }
 
 static void a_silent_peer_is_cut_off(void **state)
 {
-    struct net_server s;
-    const char *url = open_server(&s, 1, plain_tls());
+    const char *url = open_server(1, plain_tls());
 
     (void)state;
     int fd = net_client_connect(url);
-    NET_SERVER_UNTIL(&s, net_server_total(&s) == 1);
-    s.now += AO_S(11);
-    NET_SERVER_UNTIL(&s, net_client_at_eof(fd));
+    SERVER_UNTIL(server_total() == 1);
+    server.now += AO_S(11);
+    SERVER_UNTIL(net_client_at_eof(fd));
     close(fd);
-    net_server_close(&s);
 }
 
-static bool shows(struct net_server *s, const char *url, const char *common_name)
+static bool shows(const char *url, const char *common_name)
 {
     struct client c;
     char name[32] = "";
 
     client_init(&c, TLS1_3_VERSION, NULL, NULL);
-    assert_true(client_connect(&c, s, url) && client_echo(&c, s, 1));
+    assert_true(client_connect(&c, url) && client_echo(&c, 1));
     X509_NAME_get_text_by_NID(X509_get_subject_name(SSL_get0_peer_certificate(c.ssl)),
                               NID_commonName, name, sizeof name);
     client_fini(&c);
@@ -400,7 +373,6 @@ static bool shows(struct net_server *s, const char *url, const char *common_name
 
 static void certificates_are_read_again(void **state)
 {
-    struct net_server s;
     char cert[96];
     char key[96];
 
@@ -408,46 +380,39 @@ static void certificates_are_read_again(void **state)
     snprintf(cert, sizeof cert, "%s/changing.pem", directory);
     snprintf(key, sizeof key, "%s/changing.key", directory);
     certificate_make(cert, key, "before");
-    const char *url =
-        open_server(&s, 2, (struct listener_options){.tls = {.cert = cert, .key = key}});
+    const char *url = open_server(2, (struct listener_options){.tls = {.cert = cert, .key = key}});
     struct client old;
     client_init(&old, TLS1_3_VERSION, NULL, NULL);
-    assert_true(client_connect(&old, &s, url) && client_echo(&old, &s, 1));
+    assert_true(client_connect(&old, url) && client_echo(&old, 1));
     certificate_make(cert, key, "after");
-    assert_int_equal(net_reload(s.acceptor, NULL, s.error, sizeof s.error), 0);
-    for (int i = 0; i < 10; i++)
-        net_server_turn(&s);
+    assert_int_equal(net_reload(server.acceptor, NULL, server.error, sizeof server.error), 0);
+    server_turn(10);
     for (int i = 0; i < 2; i++)
-        assert_true(shows(&s, url, "after"));
-    assert_true(client_echo(&old, &s, 2)); /* who is there stays */
+        assert_true(shows(url, "after"));
+    assert_true(client_echo(&old, 2)); /* who is there stays */
     unlink(key);
-    assert_int_equal(net_reload(s.acceptor, NULL, s.error, sizeof s.error), -1);
-    assert_non_null(strstr(s.error, key));
-    assert_true(shows(&s, url, "after"));
+    assert_int_equal(net_reload(server.acceptor, NULL, server.error, sizeof server.error), -1);
+    assert_non_null(strstr(server.error, key));
+    assert_true(shows(url, "after"));
     client_fini(&old);
-    net_server_close(&s);
     unlink(cert);
 }
 
 static void bad_files_are_named(void **state)
 {
-    struct net_server s;
     struct listener_options options = plain_tls();
 
     (void)state;
     options.tls.key = other_key;
-    assert_null(open_server(&s, 1, options));
-    assert_non_null(strstr(s.error, other_key));
-    net_server_close(&s);
+    assert_null(open_server(1, options));
+    assert_non_null(strstr(server.error, other_key));
     options.tls.cert = "/nowhere.pem";
-    assert_null(open_server(&s, 1, options));
-    assert_non_null(strstr(s.error, "/nowhere.pem"));
-    net_server_close(&s);
+    assert_null(open_server(1, options));
+    assert_non_null(strstr(server.error, "/nowhere.pem"));
     options = mutual_tls(CLIENT_CERT_REQUIRED);
     options.tls.client_ca = NULL;
-    assert_null(open_server(&s, 1, options));
-    assert_non_null(strstr(s.error, "client_ca"));
-    net_server_close(&s);
+    assert_null(open_server(1, options));
+    assert_non_null(strstr(server.error, "client_ca"));
 }
 
 /* More than the socket takes, to a peer that has sent its FIN and reads late. */
@@ -460,47 +425,43 @@ static void a_large_answer_to_a_slow_peer(void **state)
 
     (void)state;
     for (int v = 0; v < 2; v++) {
-        struct net_server s;
         struct client c;
-        net_server_init(&s, 1);
-        s.limits.output_max = 2 * LENGTH; /* or else the FIN is not read before it is written */
-        const char *url = open_with(&s, plain_tls());
+        server_open(NULL);
+        server.limits.output_max =
+            2 * LENGTH; /* or else the FIN is not read before it is written */
+        const char *url = listen_tls(plain_tls());
         client_init(&c, versions[v], NULL, NULL);
-        assert_true(client_connect(&c, &s, url));
+        assert_true(client_connect(&c, url));
         setsockopt(c.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
-        setsockopt(s.loops[0]->first->stream.fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
-        client_write(&c, &s, request, sizeof request);
+        setsockopt(server.loops[0]->first->stream.fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
+        client_write(&c, request, sizeof request);
         shutdown(c.fd, SHUT_WR);
-        NET_SERVER_UNTIL(&s, s.loops[0]->first->state == CONN_DRAINING);
-        for (int i = 0; i < 100; i++)
-            net_server_turn(&s);
-        assert_true(s.loops[0]->first->stream.backlog);
-        assert_true(client_read(&c, &s, answer, sizeof answer));
+        SERVER_UNTIL(server.loops[0]->first->state == CONN_DRAINING);
+        server_turn(100);
+        assert_true(server.loops[0]->first->stream.backlog);
+        assert_true(client_read(&c, answer, sizeof answer));
         assert_int_equal(answer[4], 0xc6);
-        assert_false(client_read(&c, &s, answer, 1));
+        assert_false(client_read(&c, answer, 1));
         assert_int_equal(SSL_get_error(c.ssl, 0), SSL_ERROR_ZERO_RETURN); /* said, not cut */
         client_fini(&c);
-        NET_SERVER_UNTIL(&s, net_server_total(&s) == 0);
-        net_server_close(&s);
+        SERVER_UNTIL(server_total() == 0);
     }
 }
 
 static void the_end_is_said(void **state)
 {
-    struct net_server s;
     struct client c;
-    const char *url = open_server(&s, 1, plain_tls());
+    const char *url = open_server(1, plain_tls());
     uint8_t byte;
 
     (void)state;
     client_init(&c, TLS1_3_VERSION, NULL, NULL);
-    assert_true(client_connect(&c, &s, url) && client_echo(&c, &s, 1));
-    net_drain(s.acceptor, NULL, NULL);
-    assert_false(client_read(&c, &s, &byte, 1));
+    assert_true(client_connect(&c, url) && client_echo(&c, 1));
+    net_drain(server.acceptor, NULL, NULL);
+    assert_false(client_read(&c, &byte, 1));
     assert_int_equal(SSL_get_error(c.ssl, 0), SSL_ERROR_ZERO_RETURN);
     client_fini(&c);
-    NET_SERVER_UNTIL(&s, net_server_total(&s) == 0);
-    net_server_close(&s);
+    SERVER_UNTIL(server_total() == 0);
 }
 
 /* At the limit of calls in flight it reads in small pieces: what OpenSSL holds is not forgotten. */
@@ -509,7 +470,6 @@ static void nothing_stays_inside_at_a_limit(void **state)
     enum { MANY = 3000 };
     static uint8_t bytes[MANY * 10];
     static uint8_t answers[MANY * 6];
-    struct net_server s;
     struct client c;
 
     (void)state;
@@ -517,19 +477,17 @@ static void nothing_stays_inside_at_a_limit(void **state)
         const uint8_t request[] = {0x94, 0, 1, 0xa4, 'h', 'o', 'l', 'd', 0x91, 0xc3};
         memcpy(bytes + i * 10, request, sizeof request);
     }
-    net_server_init(&s, 1);
-    s.limits.in_flight = 5;
-    const char *url = open_with(&s, plain_tls());
+    server.limits.in_flight = 5;
+    const char *url = listen_tls(plain_tls());
     client_init(&c, TLS1_3_VERSION, NULL, NULL);
-    assert_true(client_connect(&c, &s, url));
-    client_write(&c, &s, bytes, sizeof bytes);
+    assert_true(client_connect(&c, url));
+    client_write(&c, bytes, sizeof bytes);
     for (uint64_t done = 0; done < MANY; done++) {
-        NET_SERVER_UNTIL(&s, s.ports[0].held_count > 0);
-        echo_release(&s.ports[0], 1);
+        SERVER_UNTIL(server.ports[0].held_count > 0);
+        echo_release(&server.ports[0], 1);
     }
-    assert_true(client_read(&c, &s, answers, (size_t)MANY * 5));
+    assert_true(client_read(&c, answers, (size_t)MANY * 5));
     client_fini(&c);
-    net_server_close(&s);
 }
 
 /* A ticket is no way around authorities that are trusted no more. */
@@ -540,24 +498,21 @@ static void other_authorities_end_sessions(void **state)
     (void)state;
     snprintf(ca, sizeof ca, "%s/authority.pem", directory);
     for (int v = 0; v < 2; v++) {
-        struct net_server s;
         struct client c;
         unlink(ca);
         assert_int_equal(link(alice_cert, ca), 0);
         struct listener_options options = mutual_tls(CLIENT_CERT_REQUIRED);
         options.tls.client_ca = ca;
-        const char *url = open_server(&s, 1, options);
+        const char *url = open_server(1, options);
         client_init(&c, versions[v], alice_cert, alice_key);
-        assert_true(client_connect(&c, &s, url) && client_echo(&c, &s, 1));
+        assert_true(client_connect(&c, url) && client_echo(&c, 1));
         client_disconnect(&c);
         unlink(ca);
         assert_int_equal(link(other_cert, ca), 0);
-        assert_int_equal(net_reload(s.acceptor, NULL, s.error, sizeof s.error), 0);
-        for (int i = 0; i < 10; i++)
-            net_server_turn(&s);
-        assert_false(client_connect(&c, &s, url) && client_echo(&c, &s, 1));
+        assert_int_equal(net_reload(server.acceptor, NULL, server.error, sizeof server.error), 0);
+        server_turn(10);
+        assert_false(client_connect(&c, url) && client_echo(&c, 1));
         client_fini(&c);
-        net_server_close(&s);
     }
     unlink(ca);
 }
@@ -565,20 +520,20 @@ static void other_authorities_end_sessions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(echo_of_all_sizes),
-        cmocka_unit_test(a_session_is_resumed_at_another_loop),
-        cmocka_unit_test(the_cheap_suite_comes_first),
-        cmocka_unit_test(other_authorities_end_sessions),
-        cmocka_unit_test(a_certificate_says_who_the_peer_is),
-        cmocka_unit_test(who_is_not_known_is_refused),
-        cmocka_unit_test(old_versions_are_refused),
-        cmocka_unit_test(noise_is_no_handshake),
-        cmocka_unit_test(a_silent_peer_is_cut_off),
-        cmocka_unit_test(certificates_are_read_again),
-        cmocka_unit_test(bad_files_are_named),
-        cmocka_unit_test(a_large_answer_to_a_slow_peer),
-        cmocka_unit_test(the_end_is_said),
-        cmocka_unit_test(nothing_stays_inside_at_a_limit),
+        SERVER_TEST(messages_of_all_sizes_go_through),
+        SERVER_TEST(a_session_is_resumed_at_another_loop),
+        SERVER_TEST(the_cheap_suite_comes_first),
+        SERVER_TEST(other_authorities_end_sessions),
+        SERVER_TEST(a_certificate_says_who_the_peer_is),
+        SERVER_TEST(who_is_not_known_is_refused),
+        SERVER_TEST(old_versions_are_refused),
+        SERVER_TEST(noise_is_no_handshake),
+        SERVER_TEST(a_silent_peer_is_cut_off),
+        SERVER_TEST(certificates_are_read_again),
+        SERVER_TEST(bad_files_are_named),
+        SERVER_TEST(a_large_answer_to_a_slow_peer),
+        SERVER_TEST(the_end_is_said),
+        SERVER_TEST(nothing_stays_inside_at_a_limit),
     };
     return cmocka_run_group_tests(tests, make_files, remove_files);
 }

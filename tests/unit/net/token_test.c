@@ -1,16 +1,12 @@
 /* Token files: what is accepted, what is refused and how it is said, who a token is. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "server/net/auth/principal.h"
 #include "tests/support/heap.h"
+#include "tests/support/cmocka_env.h"
 
 /* SHA-256 of "secret" and of "". */
 #define SECRET "sha256:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"
@@ -64,7 +60,7 @@ static void a_token_is_a_principal(void **state)
     principal_unref(alice);
 }
 
-static void patterns(void **state)
+static void a_pattern_is_a_name_or_its_beginning(void **state)
 {
     static const struct {
         const char *methods, *method;
@@ -147,7 +143,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_token_is_a_principal),
-        cmocka_unit_test(patterns),
+        cmocka_unit_test(a_pattern_is_a_name_or_its_beginning),
         cmocka_unit_test(what_is_wrong_is_said_with_its_line),
         cmocka_unit_test(an_empty_file_knows_nobody),
         cmocka_unit_test(without_memory_it_is_refused),
