@@ -1,10 +1,11 @@
-/* A connection: an active object that turns bytes of a stream into messages, and answers into
- * bytes.
+/* A connection, as what stands above it sees it: an active object that turns bytes of a stream into
+ * messages, and answers into bytes.
  *
  * It knows nothing of methods or tasks: each whole, well-formed message goes to the port that the
  * loop was given (the rpc layer), which answers through the functions below, at once or later, in
- * any order.  A connection is freed when it is closed and no call is in flight any more: until
- * `closed`, a `struct connection *` stays valid.
+ * any order.  A connection belongs to its loop.  It is freed when it is closed and no call is in
+ * flight any more: until its port's `gone` has returned and each call has ended, a `struct
+ * connection *` stays valid.
  *
  * Thread: everything here runs on the loop that owns the connection. */
 #ifndef ERGON_NET_CONNECTION_H
@@ -12,13 +13,13 @@
 
 #include <stdint.h>
 
+#include "base/span.h"
 #include "proto/envelope.h"
 #include "proto/errors.h"
-#include "base/span.h"
 
 struct connection;
-struct net_loop;
-struct principal; /* server/net/auth/principal.h */
+struct principal;   /* server/net/auth/principal.h */
+struct token_table; /* the same */
 
 /* What stands above the connections of one loop.  All on the loop's thread. */
 struct conn_port {
@@ -28,41 +29,44 @@ struct conn_port {
     void (*message)(void *arg, struct connection *c, const struct envelope *e);
     /* Nobody will read an answer any more (reset, write error, closed by us): queued calls should
      * be dropped, running ones told.  Calls in flight must still be ended with conn_call_ended().
-     * Once. */
+     * Once for each connection that was open. */
     void (*gone)(void *arg, struct connection *c);
 };
 
-/* How this peer wants to be answered: chosen by server.hello, or by the listener.  Free to change.
- */
+/* How this peer wants to be answered: chosen by server.hello, or by the listener. */
 struct conn_mode {
     uint8_t error_shape; /* enum error_shape */
     bool raw;            /* neither str8 nor bin nor ext in answers */
     bool push;           /* notifications from us are welcome */
 };
 
+/* The connection's own, free to change. */
 struct conn_mode *conn_mode(struct connection *c);
-uint64_t conn_id(const struct connection *c); /* unique in this process; in logs and traces */
-void **
-conn_user(struct connection *c); /* one pointer for the port: head of its list of calls in flight */
+/* Unique in this process; in logs and traces. */
+uint64_t conn_id(const struct connection *c);
+/* "127.0.0.1:4711", "unix:1000"; lives as long as the connection. */
+const char *conn_peer(const struct connection *c);
+/* One pointer for the port: head of its list of calls in flight.  NULL at first. */
+void **conn_user(struct connection *c);
 
-/* Who the peer is: set by certificate, socket credentials, or server.auth.  NULL: nobody yet.  A
- * reference is taken. */
+/* Who the peer is: set by certificate, socket credentials, or server.auth.  NULL: nobody yet.
+ * Borrowed until it is set again; setting takes a reference. */
 const struct principal *conn_principal(const struct connection *c);
 void conn_set_principal(struct connection *c, const struct principal *p);
-const struct token_table *conn_tokens(const struct connection *c); /* NULL: none is configured */
-bool conn_auth_required(const struct connection *c);               /* a rule of its listener */
-/* Counts a failed authentication; after the configured number the connection is closed (logged) and
- * false returned. */
+/* A rule of its listener: until there is a principal, the peer may only greet and authenticate. */
+bool conn_auth_required(const struct connection *c);
+/* Counts and logs a failed authentication.  False: that was the last, the connection closes. */
 bool conn_auth_failed(struct connection *c);
-const char *conn_peer(const struct connection
-                          *c); /* "127.0.0.1:4711", "unix:1000"; lives as long as the connection */
+/* The tokens of its loop; borrowed during a message.  NULL: none are configured. */
+const struct token_table *conn_tokens(const struct connection *c);
 
-/* Calls in flight.  Each began is ended exactly once; at the configured number the connection stops
- * reading (but for a small reserve that lets a cancel through).  Long polls are not counted: began
- * with `counted` false. */
+/* Calls in flight.  Each that began is ended exactly once; at the configured number the connection
+ * stops reading (but for a small reserve that lets a cancel through).  Long polls do not count
+ * there: for them `counted` is false, both times. */
 void conn_call_began(struct connection *c, bool counted);
 void conn_call_ended(struct connection *c, bool counted);
-uint32_t conn_polls(const struct connection *c); /* that began and have not ended */
+/* Long polls that began and have not ended. */
+uint32_t conn_polls(const struct connection *c);
 
 /* Answers.  conn_reserve() gives `room` contiguous writable bytes, or NULL when the connection is
  * gone or memory is out (then the answer is dropped; out of memory closes the connection).
@@ -70,13 +74,13 @@ uint32_t conn_polls(const struct connection *c); /* that began and have not ende
  * may be called.  All that was committed in one round goes out in one write at its end. */
 uint8_t *conn_reserve(struct connection *c, size_t room);
 void conn_commit(struct connection *c, uint8_t *end);
-/* Hands over a block instead of copying it: `release(block)` is called once it is written or
- * dropped.  For large results. */
+/* Takes over a block instead of copying it: `release(block)` is called once it is written or
+ * dropped, which may be at once.  For large results. */
 void conn_send_block(struct connection *c, void *block, struct span bytes,
                      void (*release)(void *block));
 
 /* Closes for a reason that is logged (a constant text): what is committed is still written, what is
- * in flight is dropped. */
+ * in flight is dropped.  Of one that closes already: nothing. */
 void conn_close(struct connection *c, const char *why);
 
 #endif

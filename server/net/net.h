@@ -1,8 +1,9 @@
 /* What the builder needs of the network: loops that hold connections, and one acceptor that feeds
- * them.
+ * them.  Rooms: accept/ (listeners, limits, control), connection/ (connections and their loop),
+ * stream/ (sockets and TLS), auth/ (who a peer is).
  *
- * Set-up and tear-down happen on one thread before the activators run and after they have ended;
- * the functions for a running server say "any thread". */
+ * Thread: set-up and tear-down happen on one thread, before the activators run and after they have
+ * ended; what a running server may be asked says "any thread". */
 #ifndef ERGON_NET_NET_H
 #define ERGON_NET_NET_H
 
@@ -43,11 +44,12 @@ struct net_loop_stats { /* relaxed: figures, not logic */
         partial_bytes;
 };
 
-struct net_loop *net_loop_new(const struct net_loop_options *options); /* NULL and errno */
-void net_loop_free(struct net_loop *l); /* closes what it still holds */
+/* The activator and the poller must outlive it.  NULL without memory. */
+struct net_loop *net_loop_new(const struct net_loop_options *options);
+/* Closes what it still holds; after acceptor_free().  NULL is fine. */
+void net_loop_free(struct net_loop *l);
 void net_loop_stats(const struct net_loop *l, struct net_loop_stats *out); /* any thread */
 
-/* One listener and its rules.  Strings are borrowed during acceptor_listen() only. */
 enum listener_auth {
     LISTENER_AUTH_NONE,
     LISTENER_AUTH_TOKEN, /* server.auth before anything else (but ping and hello) */
@@ -55,11 +57,12 @@ enum listener_auth {
     LISTENER_AUTH_CERT   /* the client certificate's subject CN is the principal */
 };
 
+/* One listener and its rules. */
 struct listener_options {
     const char *url; /* ergon://host:port, ergons://host:port, unix:///path */
     enum listener_auth auth;
     const char *methods; /* what principals by certificate or credentials, or anybody under
-                            AUTH_NONE, may call; "*" */
+                            AUTH_NONE, may call; NULL: "*" */
     struct tls_files tls;
     uint32_t connections; /* of this listener; 0: no limit of its own */
     ao_time idle_timeout; /* ns; 0: that of the limits; AO_NEVER: none */
@@ -67,27 +70,32 @@ struct listener_options {
     bool raw;             /* answers for clients of 2013 by default */
 };
 
-/* The acceptor lives on one loop's activator and gives each connection to the loop with the fewest.
- */
+/* The acceptor lives on the first loop's activator and gives each connection to the loop with the
+ * fewest.  `loops` is borrowed during the call, the loops themselves until acceptor_free().  NULL
+ * without memory. */
 struct acceptor *acceptor_new(struct net_loop **loops, uint32_t count,
                               const struct net_limits *limits);
-/* Binds and listens.  0, or -1 with a text for people in `error`.  The URL with the real port is
- * acceptor_url(a, i). */
+/* Binds and listens.  Strings are borrowed during the call.  0, or -1 with a text for people in
+ * `error`: the URL is wrong, the address cannot be found, bound, or is in use, the socket file
+ * cannot be made, the TLS files cannot be used, there are too many listeners, no memory. */
 int acceptor_listen(struct acceptor *a, const struct listener_options *options, char *error,
                     size_t size);
-uint32_t acceptor_count(const struct acceptor *a);
+uint32_t acceptor_count(const struct acceptor *a); /* of listeners */
+/* Of the i-th listener, with the real port; the acceptor's. */
 const char *acceptor_url(const struct acceptor *a, uint32_t i);
-void acceptor_free(
-    struct acceptor *a); /* closes the listeners; unlinks Unix sockets that it made */
+/* Closes the listeners and all connections; unlinks Unix sockets that it made.  NULL is fine. */
+void acceptor_free(struct acceptor *a);
 
 /* --- A running server: any thread; each takes effect on every loop soon --- */
-/* Stop accepting; every connection stops reading, finishes what is in flight, writes it and closes.
- * `drained(arg)` is called once, on some loop's thread, when no connection is left. */
+
+/* Stops accepting; every connection stops reading, finishes what is in flight, writes it and
+ * closes.  `drained(arg)` (NULL: nobody asks) is called once, on the acceptor's thread, when no
+ * connection is left.  A second call does nothing. */
 void net_drain(struct acceptor *a, void (*drained)(void *arg), void *arg);
-/* Close every connection now. */
+/* Closes every connection now. */
 void net_abort(struct acceptor *a);
-/* Change the token table (a reference is taken) and read certificates again.  0, or -1 with a text:
- * then nothing changes. */
+/* Changes the token table (references are taken; NULL: none) and reads certificates again.  0, or
+ * -1 with a text, and nothing changes: a certificate's file cannot be used, or no memory. */
 int net_reload(struct acceptor *a, struct token_table *tokens, char *error, size_t size);
 
 #endif

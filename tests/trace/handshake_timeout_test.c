@@ -54,8 +54,9 @@ static void a_round_does_few(void **state)
     for (unsigned round = 1; round <= 3; round++) {
         unsigned open = 0;
         virtual_round(&net.v, net.activator);
-        for (const struct connection *c = net.loop->first; c != NULL; c = c->next)
-            open += c->state == CONN_OPEN;
+        const struct connection *c;
+        LIST_FOREACH(c, &net.loop->all, link)
+        open += c->state == CONN_OPEN;
         assert_int_equal(open, round * HANDSHAKES_A_ROUND);
     }
 }

@@ -36,10 +36,10 @@ static void what_was_read_is_served(void **state)
     assert_int_equal(net.echo.held_count, 1 + RESERVE_MESSAGES);
     net_order(LOOP_DRAIN);
     net_run_ms(2);
-    assert_int_equal(net.loop->first->state, CONN_OPEN);
+    assert_int_equal(LIST_FIRST(&net.loop->all)->state, CONN_OPEN);
     echo_release(&net.echo, 1 + RESERVE_MESSAGES);
     net_run_ms(3);
-    assert_int_equal(net.loop->first->state, CONN_DRAINING);
+    assert_int_equal(LIST_FIRST(&net.loop->all)->state, CONN_DRAINING);
     echo_release(&net.echo, 2);
     net_run_ms(4);
     assert_string_equal(net_answered(&peer), "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19");

@@ -47,7 +47,7 @@ static void it_does_not_hold_a_closing_server_for_ever(void **state)
     (void)state;
     fill();
     net_run_ms(1);
-    conn_close(net.loop->first, "too slow");
+    conn_close(LIST_FIRST(&net.loop->all), "too slow");
     net_run_ms(20000);
     net_expect("[   0] conn 1     HANDSHAKE -> OPEN (scripted)\n"
                "[   0] conn 1     stops reading (0 in flight, 428 to write)\n"

@@ -101,7 +101,9 @@ struct acceptor *acceptor_new(struct net_loop **loops, uint32_t count,
     a->activator = loops[0]->activator;
     a->base = loops[0]->base;
     a->limits = *limits;
-    a->addresses.seed = activator_random(a->activator);
+    address_table_init(&a->addresses);
+    for (int i = 0; i < 2; i++)
+        a->addresses.seed[i] = activator_random(a->activator);
     mpsc_init(&a->commands);
     ao_init(&a->ao, &acceptor_class, a->activator);
     a->handle = ao_handle_new(&a->ao);

@@ -2,26 +2,38 @@
 
 #include <stdlib.h>
 
-static struct address_count **bucket(struct address_table *t, uint64_t key)
-{
-    uint64_t mixed = (key ^ t->seed) * 0x9e3779b97f4a7c15u;
+#include "base/siphash.h"
+#include "base/span.h"
 
-    mixed = (mixed ^ mixed >> 32) * 0xd6e8feb86659fd93u;
-    return &t->buckets[(mixed >> 32) % ADDRESS_BUCKETS];
+static struct address_count *count_of(struct hash_link *link)
+{
+    return (struct address_count *)link; /* its first field */
+}
+
+void address_table_init(struct address_table *t)
+{
+    hash_table_init(&t->counts);
+}
+
+void address_table_fini(struct address_table *t)
+{
+    for (struct hash_link *l; (l = hash_pop(&t->counts)) != NULL;)
+        free(count_of(l));
+    hash_table_fini(&t->counts);
 }
 
 struct address_count *address_entry(struct address_table *t, uint64_t key)
 {
-    struct address_count **at = bucket(t, key);
+    uint64_t hash = siphash(t->seed, span_of(&key, sizeof key));
 
-    for (struct address_count *e = *at; e != NULL; e = e->next)
-        if (e->key == key)
-            return e;
+    for (struct hash_link *l = hash_first(&t->counts, hash); l != NULL; l = hash_next(l))
+        if (count_of(l)->key == key)
+            return count_of(l);
     struct address_count *e = malloc(sizeof *e);
     if (e == NULL)
         return NULL;
-    *e = (struct address_count){.next = *at, .key = key};
-    *at = e;
+    *e = (struct address_count){.link.hash = hash, .key = key};
+    hash_add(&t->counts, &e->link);
     return e;
 }
 
@@ -29,19 +41,6 @@ void address_drop(struct address_table *t, struct address_count *entry)
 {
     if (entry->open > 0 && --entry->open > 0)
         return;
-    struct address_count **at = bucket(t, entry->key);
-    while (*at != entry)
-        at = &(*at)->next;
-    *at = entry->next;
+    hash_remove(&t->counts, &entry->link);
     free(entry);
-}
-
-void address_table_fini(struct address_table *t)
-{
-    for (int i = 0; i < ADDRESS_BUCKETS; i++)
-        while (t->buckets[i] != NULL) {
-            struct address_count *e = t->buckets[i];
-            t->buckets[i] = e->next;
-            free(e);
-        }
 }

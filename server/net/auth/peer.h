@@ -1,4 +1,5 @@
-/* Addresses of peers: as text, and as keys to count by.  Pure but for the calls on an fd. */
+/* Addresses of peers, as text and as keys to count by; users at the other end of a socket.  Any
+ * thread.  Pure, but for what asks the system. */
 #ifndef ERGON_NET_PEER_H
 #define ERGON_NET_PEER_H
 
@@ -9,16 +10,17 @@
 
 enum { PEER_TEXT_MAX = 64 };
 
-/* "127.0.0.1:4711", "[::1]:4711"; a v4 address in v6 clothes as v4; "unix" without more.  */
+/* "127.0.0.1:4711", "[::1]:4711"; a v4 address mapped to v6 reads as v4; a Unix socket's reads
+ * "unix". */
 void peer_text(const struct sockaddr_storage *address, char *buf, size_t size);
 
 /* What connections are counted by: a v4 address, or the first 64 bits of a v6 address, since
  * whoever has one of those has them all.  False for a Unix socket. */
 bool peer_key(const struct sockaddr_storage *address, uint64_t *key);
 
-/* The user at the other end of a Unix socket.  False when the system does not say. */
+/* The user at the other end of a Unix socket, from the system.  False when it does not say. */
 bool peer_uid(int fd, uint32_t *uid);
-/* The user's name, or the number in digits when it has none. */
+/* The user's name, from the system; the number in digits when there is none, or no memory. */
 void peer_user_name(uint32_t uid, char *buf, size_t size);
 
 #endif

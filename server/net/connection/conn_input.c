@@ -186,13 +186,13 @@ static void keep_within_budget(struct net_loop *l)
 static enum input_end run_partial(struct connection *c)
 {
     enum input_end end;
-    struct partial_input *h = c->partial;
+    struct partial_input *p = c->partial;
 
-    h->start += take_messages(c, partial_span(h), &h->scanner, &end);
+    p->start += take_messages(c, partial_span(p), &p->scanner, &end);
     if (end == INPUT_LEFT)
         return end; /* and what was kept is dropped */
     c->partial_whole = end != INPUT_REST;
-    if (h->start == h->end)
+    if (p->start == p->end)
         input_drop(c);
     return end;
 }
@@ -233,13 +233,13 @@ static enum input_end run_longer(struct connection *c)
 
 static enum input_end append_and_run(struct connection *c, struct span bytes)
 {
-    struct partial_input *h = partial_append(&c->loop->partials, c->partial, bytes);
+    struct partial_input *p = partial_append(&c->loop->partials, c->partial, bytes);
 
-    if (h == NULL) {
+    if (p == NULL) {
         conn_out_of_memory(c);
         return INPUT_LEFT;
     }
-    c->partial = h;
+    c->partial = p;
     return run_longer(c);
 }
 
@@ -248,17 +248,17 @@ static enum input_end run_fresh(struct connection *c, size_t n)
 {
     struct net_loop *l = c->loop;
     uint8_t *at = l->scratch + HEADROOM;
-    struct partial_input *h = c->partial;
+    struct partial_input *p = c->partial;
 
-    if (h == NULL) {
+    if (p == NULL) {
         scanner_init(&l->scanner);
         return run_scratch(c, span_of(at, n));
     }
-    struct span kept = partial_span(h);
-    if (n <= partial_slack(h))
+    struct span kept = partial_span(p);
+    if (n <= partial_slack(p))
         return append_and_run(c, span_of(at, n));
     memcpy(at - kept.len, kept.at, kept.len);
-    partial_copy_scanner(&l->scanner, &h->scanner);
+    partial_copy_scanner(&l->scanner, &p->scanner);
     input_drop(c);
     return run_scratch(c, span_of(at - kept.len, kept.len + n));
 }
@@ -318,18 +318,18 @@ static enum input_end read_longer(struct connection *c, size_t size)
     struct net_loop *l = c->loop;
     size_t missing = c->partial->scanner.need - partial_span(c->partial).len;
     size_t room = missing < size ? missing : size;
-    struct partial_input *h = partial_reserve(&l->partials, c->partial, room);
+    struct partial_input *p = partial_reserve(&l->partials, c->partial, room);
     enum input_end end;
 
-    if (h == NULL) {
+    if (p == NULL) {
         conn_out_of_memory(c);
         return INPUT_LEFT;
     }
-    c->partial = h;
-    ssize_t n = c->stream.cls->read(&c->stream, h->bytes + h->end, room);
+    c->partial = p;
+    ssize_t n = c->stream.cls->read(&c->stream, p->bytes + p->end, room);
     if (!note_read(c, n, room, &end))
         return end;
-    h->end += (size_t)n;
+    p->end += (size_t)n;
     return run_longer(c);
 }
 

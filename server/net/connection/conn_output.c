@@ -15,12 +15,7 @@ void output_wanted(struct connection *c)
     if (c->dirty)
         return;
     c->dirty = true;
-    c->next_dirty = NULL;
-    if (l->dirty_last != NULL)
-        l->dirty_last->next_dirty = c;
-    else
-        l->dirty_first = c;
-    l->dirty_last = c;
+    STAILQ_INSERT_TAIL(&l->dirty, c, queued);
     loop_arm(l);
 }
 

@@ -49,15 +49,15 @@ struct connection {
     bool peer_eof : 1;      /* DRAINING, FLUSHING: the peer's FIN was read */
     bool gone_due : 1;      /* the port has to hear that nobody reads answers any more */
     bool gone_reported : 1; /* and has heard it, or never knew the connection */
-    bool dirty : 1;         /* stands in the loop's list of output to write */
-    bool dead : 1;          /* stands in the loop's list of connections to free */
+    bool dirty : 1;         /* stands in the loop's queue of output to write */
+    bool dead : 1;          /* stands in the loop's queue of connections to free */
     bool partial_whole : 1; /* what is kept may start with a whole message */
     bool wide : 1;          /* a whole read brought few messages: read more at once */
     bool single : 1;        /* the last read brought one message: its peer waits for each answer */
 
     ao_time since; /* OPEN, DRAINING: the last byte, or call's end; else: the time of entry */
-    struct connection *next_dirty;  /* of the list that `dirty` or `dead` tells */
-    struct connection *prev, *next; /* all of the loop */
+    STAILQ_ENTRY(connection) queued; /* in the queue that `dirty` or `dead` tells */
+    LIST_ENTRY(connection) link;     /* all of the loop */
     void *user;
     const struct principal *principal; /* a reference; NULL: nobody yet */
     struct conn_slot *slot;            /* owned; goes home when the connection is freed */

@@ -231,8 +231,7 @@ static void free_later(struct connection *c)
 
     assert(!c->dirty); /* the link serves both lists */
     c->dead = true;
-    c->next_dirty = l->dead;
-    l->dead = c;
+    STAILQ_INSERT_TAIL(&l->dead, c, queued);
     loop_arm(l);
 }
 
@@ -301,10 +300,7 @@ struct connection *conn_new(struct net_loop *l, struct conn_slot *slot)
     if (slot->rules->anybody != NULL)
         c->principal = principal_ref(slot->rules->anybody);
     c->since = activator_now(l->activator);
-    c->next = l->first;
-    if (l->first != NULL)
-        l->first->prev = c;
-    l->first = c;
+    LIST_INSERT_HEAD(&l->all, c, link);
     counter_add(&l->counters.connections, 1);
     counter_add(&l->counters.accepted, 1);
     return c;
@@ -320,12 +316,7 @@ void conn_free(struct connection *c)
     struct net_loop *l = c->loop;
 
     TRACE(l->activator, "conn", conn_id(c), "freed");
-    if (c->prev != NULL)
-        c->prev->next = c->next;
-    else
-        l->first = c->next;
-    if (c->next != NULL)
-        c->next->prev = c->prev;
+    LIST_REMOVE(c, link);
     if (ao_state(&c->ao) != AO_STATE_INACTIVE)
         ao_deactivate(&c->ao);
     input_drop(c);

@@ -13,11 +13,7 @@ enum { LOOP_MESSAGES_A_STEP = 64 };
 
 static void flush_dirty(struct net_loop *l)
 {
-    while (l->dirty_first != NULL) {
-        struct connection *c = l->dirty_first;
-        l->dirty_first = c->next_dirty;
-        if (l->dirty_first == NULL)
-            l->dirty_last = NULL;
+    for (struct connection *c; (c = STAILQ_POP(&l->dirty, queued)) != NULL;) {
         c->dirty = false;
         output_flush(c);
     }
@@ -25,11 +21,8 @@ static void flush_dirty(struct net_loop *l)
 
 static void free_dead(struct net_loop *l)
 {
-    while (l->dead != NULL) {
-        struct connection *c = l->dead;
-        l->dead = c->next_dirty;
+    for (struct connection *c; (c = STAILQ_POP(&l->dead, queued)) != NULL;)
         conn_free(c);
-    }
 }
 
 static void at_round_end(struct round_hook *hook)
@@ -85,16 +78,20 @@ static void apply(struct net_loop *l, struct reload *r)
 
 static void drain_all(struct net_loop *l)
 {
+    struct connection *c;
+
     l->draining = true;
-    for (struct connection *c = l->first; c != NULL; c = c->next)
-        conn_drain(c);
+    LIST_FOREACH(c, &l->all, link)
+    conn_drain(c);
 }
 
 static void abort_all(struct net_loop *l)
 {
+    struct connection *c;
+
     l->draining = true;
-    for (struct connection *c = l->first; c != NULL; c = c->next)
-        conn_abort(c, "server stops");
+    LIST_FOREACH(c, &l->all, link)
+    conn_abort(c, "server stops");
 }
 
 void loop_handle(struct net_loop *l, struct loop_message *message)
@@ -150,6 +147,8 @@ struct net_loop *net_loop_new(const struct net_loop_options *options)
     l->limits = *options->limits;
     l->index = options->index;
     l->hook.run = at_round_end;
+    STAILQ_INIT(&l->dirty);
+    STAILQ_INIT(&l->dead);
     ao_init(&l->intake, &intake_class, l->activator);
     return l;
 }
@@ -158,9 +157,10 @@ void loop_drop_connections(struct net_loop *l)
 {
     l->closing = true;
     l->to_acceptor = NULL;
-    l->dirty_first = l->dirty_last = l->dead = NULL;
-    while (l->first != NULL)
-        conn_drop(l->first);
+    STAILQ_INIT(&l->dirty);
+    STAILQ_INIT(&l->dead);
+    while (!LIST_EMPTY(&l->all))
+        conn_drop(LIST_FIRST(&l->all));
 }
 
 void net_loop_free(struct net_loop *l)

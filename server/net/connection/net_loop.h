@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "base/counter.h"
+#include "base/list.h"
 #include "server/net/connection/chunk.h"
 #include "server/net/connection/loop_message.h"
 #include "server/net/connection/partial_input.h"
@@ -25,6 +26,8 @@ struct loop_counters {
         partial_bytes;
 };
 
+STAILQ_HEAD(conn_queue, connection);
+
 struct net_loop {
     struct activator *activator;
     struct event_base *base; /* NULL in tests with scripted streams only */
@@ -34,12 +37,12 @@ struct net_loop {
     bool draining; /* no connection is opened any more */
     bool closing;  /* net_loop_free() runs */
 
-    struct round_hook hook;                      /* armed while anything stands in these: */
-    struct connection *dirty_first, *dirty_last; /* have committed output */
-    struct connection *dead;                     /* to be freed; linked by next_dirty */
-    uint32_t handshakes;                         /* of this round */
+    struct round_hook hook;  /* armed while anything stands in these: */
+    struct conn_queue dirty; /* have output to write */
+    struct conn_queue dead;  /* to be freed */
+    uint32_t handshakes;     /* of this round */
 
-    struct connection *first; /* all whose memory exists */
+    LIST_HEAD(, connection) all; /* whose memory exists */
     struct chunk_pool pool;
     struct partial_list partials;
     struct scanner scanner; /* of what stands in `scratch` */

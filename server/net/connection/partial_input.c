@@ -9,102 +9,94 @@ void partial_copy_scanner(struct scanner *to, const struct scanner *from)
     memcpy(to, from, offsetof(struct scanner, awaited) + from->depth * sizeof from->awaited[0]);
 }
 
-static size_t partial_size(const struct partial_input *h)
+static size_t partial_size(const struct partial_input *p)
 {
-    return sizeof *h + h->capacity;
+    return sizeof *p + p->capacity;
 }
 
-static void link_in(struct partial_list *list, struct partial_input *h)
+static void link_in(struct partial_list *list, struct partial_input *p)
 {
-    h->prev = NULL;
-    h->next = list->first;
-    if (list->first != NULL)
-        list->first->prev = h;
-    list->first = h;
-    list->total += partial_size(h);
+    LIST_INSERT_HEAD(&list->all, p, link);
+    list->total += partial_size(p);
 }
 
-static void link_out(struct partial_list *list, struct partial_input *h)
+static void link_out(struct partial_list *list, struct partial_input *p)
 {
-    if (h->prev != NULL)
-        h->prev->next = h->next;
-    else
-        list->first = h->next;
-    if (h->next != NULL)
-        h->next->prev = h->prev;
-    list->total -= partial_size(h);
+    LIST_REMOVE(p, link);
+    list->total -= partial_size(p);
 }
 
 struct partial_input *partial_new(struct partial_list *list, struct connection *owner,
                                   struct span bytes, const struct scanner *scanner)
 {
     size_t capacity = bytes.len < PARTIAL_MIN / 2 ? PARTIAL_MIN : bytes.len + PARTIAL_MIN / 2;
-    struct partial_input *h = malloc(sizeof *h + capacity);
+    struct partial_input *p = malloc(sizeof *p + capacity);
 
-    if (h == NULL)
+    if (p == NULL)
         return NULL;
-    h->owner = owner;
-    h->start = 0;
-    h->end = bytes.len;
-    h->capacity = capacity;
-    partial_copy_scanner(&h->scanner, scanner);
-    memcpy(h->bytes, bytes.at, bytes.len);
-    link_in(list, h);
-    return h;
+    p->owner = owner;
+    p->start = 0;
+    p->end = bytes.len;
+    p->capacity = capacity;
+    partial_copy_scanner(&p->scanner, scanner);
+    memcpy(p->bytes, bytes.at, bytes.len);
+    link_in(list, p);
+    return p;
 }
 
-static void move_to_front(struct partial_input *h)
+static void move_to_front(struct partial_input *p)
 {
-    memmove(h->bytes, h->bytes + h->start, h->end - h->start);
-    h->end -= h->start;
-    h->start = 0;
+    memmove(p->bytes, p->bytes + p->start, p->end - p->start);
+    p->end -= p->start;
+    p->start = 0;
 }
 
-struct partial_input *partial_reserve(struct partial_list *list, struct partial_input *h,
+struct partial_input *partial_reserve(struct partial_list *list, struct partial_input *p,
                                       size_t bytes)
 {
-    if (partial_slack(h) < bytes)
-        move_to_front(h);
-    if (partial_slack(h) >= bytes)
-        return h;
-    size_t capacity = 2 * h->capacity;
-    if (capacity < h->end + bytes)
-        capacity = h->end + bytes;
-    link_out(list, h);
-    struct partial_input *bigger = realloc(h, sizeof *h + capacity);
+    if (partial_slack(p) < bytes)
+        move_to_front(p);
+    if (partial_slack(p) >= bytes)
+        return p;
+    size_t capacity = 2 * p->capacity;
+    if (capacity < p->end + bytes)
+        capacity = p->end + bytes;
+    link_out(list, p);
+    struct partial_input *bigger = realloc(p, sizeof *p + capacity);
     if (bigger != NULL) {
-        h = bigger;
-        h->capacity = capacity;
+        p = bigger;
+        p->capacity = capacity;
     }
-    link_in(list, h);
+    link_in(list, p);
     return bigger;
 }
 
-struct partial_input *partial_append(struct partial_list *list, struct partial_input *h,
+struct partial_input *partial_append(struct partial_list *list, struct partial_input *p,
                                      struct span bytes)
 {
-    h = partial_reserve(list, h, bytes.len);
-    if (h == NULL)
+    p = partial_reserve(list, p, bytes.len);
+    if (p == NULL)
         return NULL;
-    memcpy(h->bytes + h->end, bytes.at, bytes.len);
-    h->end += bytes.len;
-    return h;
+    memcpy(p->bytes + p->end, bytes.at, bytes.len);
+    p->end += bytes.len;
+    return p;
 }
 
-void partial_free(struct partial_list *list, struct partial_input *h)
+void partial_free(struct partial_list *list, struct partial_input *p)
 {
-    if (h == NULL)
+    if (p == NULL)
         return;
-    link_out(list, h);
-    free(h);
+    link_out(list, p);
+    free(p);
 }
 
 struct partial_input *partial_largest(const struct partial_list *list)
 {
-    struct partial_input *largest = list->first;
+    struct partial_input *largest = LIST_FIRST(&list->all);
+    struct partial_input *p;
 
-    for (struct partial_input *h = list->first; h != NULL; h = h->next)
-        if (h->capacity > largest->capacity)
-            largest = h;
+    LIST_FOREACH(p, &list->all, link)
+    if (p->capacity > largest->capacity)
+        largest = p;
     return largest;
 }

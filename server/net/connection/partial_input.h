@@ -2,16 +2,17 @@
  * or whole messages that a budget or a limit left over.  With it, where the scanner stands in it.
  *
  * It grows as bytes really arrive, never by an announced size, and is freed when it is empty: an
- * idle connection has none.  Thread: the loop's. */
+ * idle connection has none.  Thread: the loop's, for all that stands here. */
 #ifndef ERGON_NET_PARTIAL_INPUT_H
 #define ERGON_NET_PARTIAL_INPUT_H
 
+#include "base/list.h"
 #include "proto/scanner.h"
 
 struct connection;
 
 struct partial_input {
-    struct partial_input *prev, *next; /* all of one loop */
+    LIST_ENTRY(partial_input) link; /* all of one loop */
     struct connection *owner;
     size_t start, end;      /* the bytes are bytes[start .. end) */
     size_t capacity;        /* of `bytes` */
@@ -21,31 +22,32 @@ struct partial_input {
 
 /* All of one loop. */
 struct partial_list {
-    struct partial_input *first;
+    LIST_HEAD(, partial_input) all;
     uint64_t total; /* bytes of memory that they take */
 };
 
-static inline struct span partial_span(const struct partial_input *h)
+static inline struct span partial_span(const struct partial_input *p)
 {
-    return span_of(h->bytes + h->start, h->end - h->start);
+    return span_of(p->bytes + p->start, p->end - p->start);
 }
 
-static inline size_t partial_slack(const struct partial_input *h)
+static inline size_t partial_slack(const struct partial_input *p)
 {
-    return h->capacity - h->end;
+    return p->capacity - p->end;
 }
 
 /* Copies `bytes` and the state of `scanner`.  NULL without memory. */
 struct partial_input *partial_new(struct partial_list *list, struct connection *owner,
                                   struct span bytes, const struct scanner *scanner);
-/* Room for `bytes` more behind the last, at h->bytes + h->end; may move the block.  NULL without
- * memory: then `h` is as it was. */
-struct partial_input *partial_reserve(struct partial_list *list, struct partial_input *h,
+/* Room for `bytes` more behind the last, at p->bytes + p->end; may move the block.  NULL without
+ * memory: then `p` is as it was. */
+struct partial_input *partial_reserve(struct partial_list *list, struct partial_input *p,
                                       size_t bytes);
 /* Appends; as partial_reserve(). */
-struct partial_input *partial_append(struct partial_list *list, struct partial_input *h,
+struct partial_input *partial_append(struct partial_list *list, struct partial_input *p,
                                      struct span bytes);
-void partial_free(struct partial_list *list, struct partial_input *h); /* NULL is fine */
+void partial_free(struct partial_list *list, struct partial_input *p); /* NULL is fine */
+/* Which takes most memory; NULL: there is none. */
 struct partial_input *partial_largest(const struct partial_list *list);
 
 /* Copies the part of a scanner that is in use. */

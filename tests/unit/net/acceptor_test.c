@@ -156,7 +156,7 @@ static void a_unix_socket_knows_its_users(void **state)
     int fd = net_client_connect(url);
     net_client_request(fd, 3);
     SERVER_UNTIL(net_client_answered(fd, 3));
-    const struct connection *c = server.loops[0]->first;
+    const struct connection *c = LIST_FIRST(&server.loops[0]->all);
     assert_non_null(me);
     assert_string_equal(principal_name(conn_principal(c)), me->pw_name);
     assert_true(principal_may(conn_principal(c), span_text("echo")));

@@ -171,7 +171,7 @@ static void noise_ends_it_and_holds_nothing(void **state)
         net_run_ms(net.v.now / AO_MS(1) + 1);
         assert_true(peer.closed);
     }
-    assert_null(net.loop->first);
+    assert_null(LIST_FIRST(&net.loop->all));
 }
 
 static void a_shape_of_errors_is_kept_to(void **state)

@@ -57,8 +57,8 @@ static void happen(uint64_t *seed)
         script_send(&peer, span_of(bytes, net_request(bytes, id, "echo", "part") / 2));
         break;
     case 6:
-        if (net.loop->first != NULL)
-            conn_close(net.loop->first, "the test wants it");
+        if (LIST_FIRST(&net.loop->all) != NULL)
+            conn_close(LIST_FIRST(&net.loop->all), "the test wants it");
         break;
     case 7:
         virtual_run_until(&net.v, net.v.now + AO_MS(r >> 40 & 255));
@@ -112,7 +112,7 @@ static void nothing_stays_of_a_peer_that_vanishes(void **state)
         for (uint64_t n = next_random(&seed) % EVENTS; n > 0; n--)
             happen(&seed);
         end_of_all(next_random(&seed));
-        assert_null(net.loop->first);
+        assert_null(LIST_FIRST(&net.loop->all));
         assert_true(peer.closed);
         assert_int_equal(net.loop->partials.total, 0);
         assert_true(net.echo.gone - gone <= 1);

@@ -13,16 +13,16 @@ static void it_grows_by_what_arrives(void **state)
     scanner_init(&scanner);
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (uint8_t)i;
-    struct partial_input *h = partial_new(&list, NULL, span_of(bytes, 10), &scanner);
+    struct partial_input *p = partial_new(&list, NULL, span_of(bytes, 10), &scanner);
     for (size_t at = 10; at < 1000; at += 10) {
-        h = partial_append(&list, h, span_of(bytes + at, 10));
-        assert_true(list.total <= sizeof *h + 2 * (at + 10) + 256);
+        p = partial_append(&list, p, span_of(bytes + at, 10));
+        assert_true(list.total <= sizeof *p + 2 * (at + 10) + 256);
     }
-    assert_int_equal(partial_span(h).len, 1000);
-    assert_memory_equal(partial_span(h).at, bytes, 1000);
-    partial_free(&list, h);
+    assert_int_equal(partial_span(p).len, 1000);
+    assert_memory_equal(partial_span(p).at, bytes, 1000);
+    partial_free(&list, p);
     assert_int_equal(list.total, 0);
-    assert_null(list.first);
+    assert_null(LIST_FIRST(&list.all));
 }
 
 /* What was used up in front makes room behind. */
@@ -34,13 +34,13 @@ static void it_moves_before_it_grows(void **state)
 
     (void)state;
     scanner_init(&scanner);
-    struct partial_input *h = partial_new(&list, NULL, span_of(bytes, sizeof bytes), &scanner);
+    struct partial_input *p = partial_new(&list, NULL, span_of(bytes, sizeof bytes), &scanner);
     uint64_t total = list.total;
-    h->start = 990;
-    h = partial_append(&list, h, span_of(bytes, 900));
+    p->start = 990;
+    p = partial_append(&list, p, span_of(bytes, 900));
     assert_int_equal(list.total, total);
-    assert_int_equal(partial_span(h).len, 910);
-    partial_free(&list, h);
+    assert_int_equal(partial_span(p).len, 910);
+    partial_free(&list, p);
 }
 
 static void the_largest_is_found(void **state)
@@ -75,13 +75,13 @@ static void without_memory_it_stays_as_it_was(void **state)
     scanner_init(&scanner);
     heap_fail_at(1);
     assert_null(partial_new(&list, NULL, span_of(bytes, 10), &scanner));
-    struct partial_input *h = partial_new(&list, NULL, span_of("abc", 3), &scanner);
+    struct partial_input *p = partial_new(&list, NULL, span_of("abc", 3), &scanner);
     uint64_t total = list.total;
     heap_fail_at(1);
-    assert_null(partial_append(&list, h, span_of(bytes, 5000)));
+    assert_null(partial_append(&list, p, span_of(bytes, 5000)));
     assert_int_equal(list.total, total);
-    assert_memory_equal(partial_span(h).at, "abc", 3);
-    partial_free(&list, h);
+    assert_memory_equal(partial_span(p).at, "abc", 3);
+    partial_free(&list, p);
 }
 
 int main(void)

@@ -81,10 +81,11 @@ static void a_user_has_a_name_or_a_number(void **state)
 
 static void each_address_is_counted_and_forgotten_at_zero(void **state)
 {
-    struct address_table t = {.seed = 42};
+    struct address_table t = {.seed = {42}};
     int64_t live = heap_live();
 
     (void)state;
+    address_table_init(&t);
     for (uint64_t key = 0; key < 5000; key++)
         address_entry(&t, key)->open += 2;
     for (uint64_t key = 0; key < 5000; key++) {
@@ -94,7 +95,8 @@ static void each_address_is_counted_and_forgotten_at_zero(void **state)
         assert_ptr_equal(address_entry(&t, key), e);
         address_drop(&t, e); /* the last one frees it */
     }
-    assert_int_equal(heap_live(), live);
+    assert_int_equal(t.counts.count, 0);
+    assert_true(heap_live() <= live + 1); /* the buckets stay */
     address_entry(&t, 7);
     heap_fail_at(1);
     assert_null(address_entry(&t, 8));

@@ -255,7 +255,7 @@ static void a_certificate_says_who_the_peer_is(void **state)
         for (int i = 0; i < 2; i++) { /* and so it does in a resumed session */
             assert_true(client_connect(&c, url));
             assert_true(client_echo(&c, 1));
-            const struct principal *p = conn_principal(server.loops[0]->first);
+            const struct principal *p = conn_principal(LIST_FIRST(&server.loops[0]->all));
             assert_string_equal(principal_name(p), "alice");
             assert_true(principal_may(p, span_text("echo")));
             assert_false(principal_may(p, span_text("hash")));
@@ -310,8 +310,9 @@ static void who_is_not_known_is_refused(void **state)
     struct client c;
     client_init(&c, TLS1_3_VERSION, NULL, NULL);
     assert_true(client_connect(&c, url) && client_echo(&c, 1));
-    assert_null(conn_principal(server.loops[0]->first)); /* nobody yet: a token may follow */
-    assert_true(conn_auth_required(server.loops[0]->first));
+    assert_null(
+        conn_principal(LIST_FIRST(&server.loops[0]->all))); /* nobody yet: a token may follow */
+    assert_true(conn_auth_required(LIST_FIRST(&server.loops[0]->all)));
     client_fini(&c);
 
     struct listener_options options = mutual_tls(CLIENT_CERT_REQUIRED);
@@ -433,12 +434,13 @@ static void a_large_answer_to_a_slow_peer(void **state)
         client_init(&c, versions[v], NULL, NULL);
         assert_true(client_connect(&c, url));
         setsockopt(c.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
-        setsockopt(server.loops[0]->first->stream.fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
+        setsockopt(LIST_FIRST(&server.loops[0]->all)->stream.fd, SOL_SOCKET, SO_SNDBUF, &small,
+                   sizeof small);
         client_write(&c, request, sizeof request);
         shutdown(c.fd, SHUT_WR);
-        SERVER_UNTIL(server.loops[0]->first->state == CONN_DRAINING);
+        SERVER_UNTIL(LIST_FIRST(&server.loops[0]->all)->state == CONN_DRAINING);
         server_turn(100);
-        assert_true(server.loops[0]->first->stream.backlog);
+        assert_true(LIST_FIRST(&server.loops[0]->all)->stream.backlog);
         assert_true(client_read(&c, answer, sizeof answer));
         assert_int_equal(answer[4], 0xc6);
         assert_false(client_read(&c, answer, 1));

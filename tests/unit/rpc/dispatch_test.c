@@ -87,7 +87,7 @@ static void a_peer_that_is_gone_takes_its_calls_with_it(void **state)
     assert_string_equal(stage_said(), "");
     tasks_info(stage.w.tasks, &info);
     assert_int_equal(info.cancelled, 4);
-    assert_null(stage.w.net->first);
+    assert_null(LIST_FIRST(&stage.w.net->all));
 }
 
 static void after_its_fin_a_peer_is_answered(void **state)
