@@ -37,7 +37,7 @@ static struct ao_sem_remote *make(struct ergon_task *task)
     if (made && atomic_compare_exchange_strong(&permits, &other, made))
         return made;
     if (made)
-        ao_sem_remote_drop(made); /* a task of another loop was first */
+        ao_sem_remote_unref(made); /* a task of another loop was first */
     if (sem)
         ao_sem_fini(sem);
     free(sem);

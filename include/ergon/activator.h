@@ -92,9 +92,9 @@ struct round_hook {
 };
 void activator_at_round_end(struct activator *a, struct round_hook *hook);
 /* Runs once, for what costs as much for many as for one: when the activator has nothing more to do
- * and would rest, or at the end of a round that began `patience` (ns, finite) later.  One that arms
- * itself again so keeps the activator from blocking. */
-void activator_before_rest(struct activator *a, struct round_hook *hook, ao_time patience);
+ * and would rest, or at the end of a round that began `longest_delay` (ns, finite) later.  One that
+ * arms itself again so keeps the activator from blocking. */
+void activator_when_idle(struct activator *a, struct round_hook *hook, ao_time longest_delay);
 /* Disarms it; of a hook that is not armed a no-op.  Before its memory goes. */
 void activator_forget_hook(struct activator *a, struct round_hook *hook);
 

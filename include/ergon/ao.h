@@ -61,14 +61,14 @@ enum ao_error {
 };
 const char *ao_error_text(int error); /* constant text */
 
-/* What other threads may ask for; the bits of the control inbox.  A message activates an inactive
+/* What other threads may post; the bits of the control inbox.  A message activates an inactive
  * object and wakes a sleeping one. */
-enum ao_ask {
-    AO_ASK_ACTIVATE = 1,
-    AO_ASK_DEACTIVATE = 2,
-    AO_ASK_WAKE = 4,
-    AO_ASK_UNBLOCK = 8,
-    AO_ASK_MESSAGE = 16
+enum ao_post {
+    AO_POST_ACTIVATE = 1,
+    AO_POST_DEACTIVATE = 2,
+    AO_POST_WAKE = 4,
+    AO_POST_UNBLOCK = 8,
+    AO_POST_MESSAGE = 16
 };
 
 /* What all objects of one kind have in common.  All callbacks run on the home thread; those but
@@ -83,7 +83,7 @@ struct ao_class {
      * FAULTED. */
     void (*faulted)(struct ao *self, int code, const char *text);
     /* A request from another thread was refused. */
-    void (*refused)(struct ao *self, enum ao_ask ask, int error);
+    void (*refused)(struct ao *self, enum ao_post post, int error);
     /* Last call ever, after ao_retire(), once no inbox entry and no handle refers to the object:
      * free it here. */
     void (*retired)(struct ao *self);
@@ -96,7 +96,7 @@ struct ao {
     const struct ao_class *cls;
     struct activator *home;
     ao_time due;              /* valid while it stands in the timer */
-    struct ao_handle *handle; /* what other threads ask through; NULL until one is wanted */
+    struct ao_handle *handle; /* what other threads post through; NULL until one is wanted */
     uint32_t id;              /* its name in traces; 0 when its activator writes none */
     uint8_t state;            /* enum ao_state */
     uint8_t why;              /* enum ao_why, collected until the next step */
@@ -160,17 +160,17 @@ ao_time ao_now(const struct ao *ao);    /* its activator's time, as of this roun
 /* --- From other threads ---
  *
  * A foreign thread holds a counted handle, never a bare pointer.  The handle outlives the object:
- * asking a retired object, or one whose activator was closed, is a no-op that returns AO_E_CLOSED.
- * An object has one handle; each ao_handle_new() counts one more holder of it. */
+ * posting to a retired object, or one whose activator was closed, is a no-op that returns
+ * AO_E_CLOSED. An object has one handle; each ao_handle_new() counts one more holder of it. */
 struct ao_handle;
 
-struct ao_handle *ao_handle_new(struct ao *ao);             /* home thread; NULL without memory */
-struct ao_handle *ao_handle_hold(struct ao_handle *handle); /* any thread */
-void ao_handle_drop(struct ao_handle *handle);              /* any thread */
+struct ao_handle *ao_handle_new(struct ao *ao);            /* home thread; NULL without memory */
+struct ao_handle *ao_handle_ref(struct ao_handle *handle); /* any thread */
+void ao_handle_unref(struct ao_handle *handle);            /* any thread */
 
 /* Any thread, never blocks: puts the request into the activator's control inbox and wakes it if it
  * sleeps.  Several requests for one object before it is served count as one of each kind; they are
- * served in the order of enum ao_ask. */
-int ao_ask(struct ao_handle *handle, enum ao_ask ask);
+ * served in the order of enum ao_post. */
+int ao_post(struct ao_handle *handle, enum ao_post post);
 
 #endif

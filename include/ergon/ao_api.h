@@ -36,9 +36,9 @@
     X(current)                                                                                     \
     X(now)                                                                                         \
     X(handle_new)                                                                                  \
-    X(handle_hold)                                                                                 \
-    X(handle_drop)                                                                                 \
-    X(ask)                                                                                         \
+    X(handle_ref)                                                                                  \
+    X(handle_unref)                                                                                \
+    X(post)                                                                                        \
     X(wait_outcome_text)                                                                           \
     X(wait_prepare)                                                                                \
     X(wait_park)                                                                                   \
@@ -85,15 +85,15 @@
     X(sem_acquire_scoped)                                                                          \
     X(permit_release)                                                                              \
     X(sem_share)                                                                                   \
-    X(sem_remote_hold)                                                                             \
-    X(sem_remote_drop)                                                                             \
+    X(sem_remote_ref)                                                                              \
+    X(sem_remote_unref)                                                                            \
     X(sem_remote_acquire)                                                                          \
     X(sem_remote_acquire_scoped)                                                                   \
     X(sem_remote_release)                                                                          \
     X(mailbox_share)                                                                               \
     X(mailbox_remote_close)                                                                        \
-    X(mailbox_remote_hold)                                                                         \
-    X(mailbox_remote_drop)                                                                         \
+    X(mailbox_remote_ref)                                                                          \
+    X(mailbox_remote_unref)                                                                        \
     X(mailbox_remote_try_send)                                                                     \
     X(mailbox_remote_send)                                                                         \
     X(wait_pend)                                                                                   \

@@ -74,8 +74,8 @@ struct ao_mailbox_remote *ao_mailbox_share(struct ao_mailbox *m, struct ao_port 
 /* Home thread, before ao_mailbox_fini(): refuses from now on, and settles senders that wait for
  * room as CLOSED.  Mail that has arrived stays in the mailbox, and the share goes back to home. */
 void ao_mailbox_remote_close(struct ao_mailbox_remote *r);
-struct ao_mailbox_remote *ao_mailbox_remote_hold(struct ao_mailbox_remote *r); /* any thread */
-void ao_mailbox_remote_drop(struct ao_mailbox_remote *r);                      /* any thread */
+struct ao_mailbox_remote *ao_mailbox_remote_ref(struct ao_mailbox_remote *r); /* any thread */
+void ao_mailbox_remote_unref(struct ao_mailbox_remote *r);                    /* any thread */
 
 /* Any thread, never blocks: 0, AO_E_FULL when the share is used up, or AO_E_CLOSED; refused mail
  * stays the caller's.  Mail of one thread arrives in order. */

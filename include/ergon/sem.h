@@ -66,8 +66,8 @@ void ao_permit_release(struct ao_permit *p);                       /* early; ide
  * is that of the semaphore's home, and the same in every call for one semaphore.  Home thread; NULL
  * without memory. */
 struct ao_sem_remote *ao_sem_share(struct ao_sem *s, struct ao_port *port);
-struct ao_sem_remote *ao_sem_remote_hold(struct ao_sem_remote *r); /* any thread */
-void ao_sem_remote_drop(struct ao_sem_remote *r);                  /* any thread */
+struct ao_sem_remote *ao_sem_remote_ref(struct ao_sem_remote *r); /* any thread */
+void ao_sem_remote_unref(struct ao_sem_remote *r);                /* any thread */
 
 /* Start functions for objects of another activator; `here` is the port of that activator.  The
  * waiter keeps a reference to `r` while it waits or holds a permit.  REFUSED: out of memory. */

@@ -96,9 +96,9 @@ static void finish_retired(struct activator *a)
     }
 }
 
-static void publish_figures(struct activator *a)
+static void publish_counters(struct activator *a)
 {
-    struct activator_figures *f = &a->figures;
+    struct activator_counters *f = &a->counters;
     counter_add(&f->rounds, 1);
     counter_add(&f->steps, a->steps);
     a->steps = 0;
@@ -109,16 +109,16 @@ static void publish_figures(struct activator *a)
 static bool run_round(struct activator *a, bool may_block)
 {
     a->now = a->clock.now(a->clock.arg);
-    ask_serve(a);
+    posts_serve(a);
     lanes_look(a);
     a->overdue = expire(a);
     step_round(a);
     lanes_flush(a);
     hooks_run(a);
     finish_retired(a);
-    publish_figures(a);
+    publish_counters(a);
     idle_poll(a, may_block);
-    return activator_busy(a) || a->hooks_resting.first;
+    return activator_busy(a) || a->hooks_idle.first;
 }
 
 bool activator_round(struct activator *a, bool may_block)
@@ -180,13 +180,13 @@ void activator_close(struct activator *a)
     struct activator *before = activator_enter(a);
     a->closing = true;
     inbox_close(a->inbox);
-    ask_refuse_all(a);
+    posts_refuse(a);
     finish_objects(a);
     finish_retired(a);
     hooks_disarm(a);
     lanes_forget(a);
     activator_exit(a, before);
-    inbox_drop(a->inbox);
+    inbox_unref(a->inbox);
     free(a);
 }
 

@@ -5,7 +5,7 @@
 
 void activator_stats(const struct activator *a, struct activator_stats *out)
 {
-    const struct activator_figures *f = &a->figures;
+    const struct activator_counters *f = &a->counters;
     *out = (struct activator_stats){
         .rounds = counter_read(&f->rounds),
         .steps = counter_read(&f->steps),
@@ -23,7 +23,7 @@ void activator_stats(const struct activator *a, struct activator_stats *out)
 
 const struct ao_class *activator_stuck(const struct activator *a, ao_time *since)
 {
-    const struct activator_figures *f = &a->figures;
+    const struct activator_counters *f = &a->counters;
     /* Acquire: `since` is that of this step or of a later one.  Pairs with the release in
      * mark_step(). */
     const struct ao_class *cls = atomic_load_explicit(&f->stepping, memory_order_acquire);

@@ -34,14 +34,14 @@ void activator_at_round_end(struct activator *a, struct round_hook *hook)
     hook_append(&a->hooks, hook);
 }
 
-void activator_before_rest(struct activator *a, struct round_hook *hook, ao_time patience)
+void activator_when_idle(struct activator *a, struct round_hook *hook, ao_time longest_delay)
 {
     activator_assert_owner(a);
     if (hook->armed)
         return;
     hook->armed = true;
-    hook->due = a->now + patience;
-    hook_append(&a->hooks_resting, hook);
+    hook->due = a->now + longest_delay;
+    hook_append(&a->hooks_idle, hook);
 }
 
 void activator_forget_hook(struct activator *a, struct round_hook *hook)
@@ -51,7 +51,7 @@ void activator_forget_hook(struct activator *a, struct round_hook *hook)
         return;
     hook->armed = false;
     if (!hook_remove(&a->hooks, hook) && !hook_remove(&a->hooks_running, hook))
-        hook_remove(&a->hooks_resting, hook);
+        hook_remove(&a->hooks_idle, hook);
 }
 
 static struct round_hook *hook_disarm_first(struct hook_list *list)
@@ -75,11 +75,11 @@ static void run_all(struct hook_list *list)
 static void add_overdue(struct activator *a)
 {
     struct round_hook *next;
-    for (struct round_hook *hook = a->hooks_resting.first; hook; hook = next) {
+    for (struct round_hook *hook = a->hooks_idle.first; hook; hook = next) {
         next = hook->next;
         if (hook->due > a->now)
             continue;
-        hook_remove(&a->hooks_resting, hook);
+        hook_remove(&a->hooks_idle, hook);
         hook_append(&a->hooks_running, hook);
     }
 }
@@ -93,17 +93,17 @@ void hooks_run(struct activator *a)
     run_all(&a->hooks_running);
 }
 
-bool hooks_rest(struct activator *a)
+bool hooks_run_idle(struct activator *a)
 {
-    bool any = a->hooks_resting.first;
-    a->hooks_running = a->hooks_resting;
-    a->hooks_resting = (struct hook_list){0};
+    bool any = a->hooks_idle.first;
+    a->hooks_running = a->hooks_idle;
+    a->hooks_idle = (struct hook_list){0};
     run_all(&a->hooks_running);
     return any;
 }
 
 void hooks_disarm(struct activator *a)
 {
-    while (hook_disarm_first(&a->hooks) || hook_disarm_first(&a->hooks_resting))
+    while (hook_disarm_first(&a->hooks) || hook_disarm_first(&a->hooks_idle))
         continue;
 }

@@ -38,7 +38,7 @@ static bool called(struct activator *a)
 
 static void poll_now(struct activator *a, ao_time timeout)
 {
-    counter_add(&a->figures.polls, 1);
+    counter_add(&a->counters.polls, 1);
     a->unpolled = 0;
     a->last_poll = a->now;
     a->poller->poll(a->poller, timeout);
@@ -80,10 +80,10 @@ static bool block(struct activator *a)
     waker_announce(&a->waker);
     bool idle = !called(a);
     if (idle) {
-        counter_add(&a->figures.blocks, timeout != 0);
+        counter_add(&a->counters.blocks, timeout != 0);
         block_in_poller(a, timeout);
         if (!waker_announced(&a->waker))
-            counter_add(&a->figures.wakes_received, 1);
+            counter_add(&a->counters.wakes_received, 1);
     }
     waker_retract(&a->waker);
     return idle;
@@ -107,13 +107,13 @@ static bool spin(struct activator *a, ao_time from, ao_time window)
 {
     for (ao_time looks = window / SPIN_LOOK_LEAST + 1; looks > 0; looks--) {
         if (spin_look(a)) {
-            counter_add(&a->figures.spins_won, 1);
+            counter_add(&a->counters.spins_won, 1);
             return true;
         }
         if (clock_now(a) - from >= window)
             break;
     }
-    counter_add(&a->figures.spins_lost, 1);
+    counter_add(&a->counters.spins_lost, 1);
     return false;
 }
 
@@ -121,8 +121,8 @@ static bool spin(struct activator *a, ao_time from, ao_time window)
  * this processor. */
 static ao_time window_learnt(struct activator *a, ao_time now)
 {
-    uint64_t steps = counter_read(&a->figures.steps);
-    uint64_t wakes = counter_read(&a->figures.wakes_sent);
+    uint64_t steps = counter_read(&a->counters.steps);
+    uint64_t wakes = counter_read(&a->counters.wakes_sent);
     bool woke = wakes != a->wakes_sent_then;
     spin_worked(&a->learnt, now - a->waited_since, steps - a->steps_then);
     a->waited_since = now;
@@ -155,10 +155,10 @@ static bool wait_for_work(struct activator *a)
  * bring some. */
 static bool goes_on(struct activator *a)
 {
-    if (!a->hooks_resting.first)
+    if (!a->hooks_idle.first)
         return false;
     poll_now(a, 0);
-    return activator_busy(a) || called(a) || hooks_rest(a);
+    return activator_busy(a) || called(a) || hooks_run_idle(a);
 }
 
 /* An activator that never comes to block, since input is there whenever a round ends, is busy too.

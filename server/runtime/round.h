@@ -5,23 +5,24 @@
 
 #include "server/runtime/state.h"
 
-/* ask.c: what other threads asked. */
-void ask_serve(struct activator *a);      /* all that stands in the inbox */
-void ask_refuse_all(struct activator *a); /* the same, each with AO_E_CLOSED */
+/* posts.c: what other threads posted. */
+void posts_serve(struct activator *a);  /* all that stands in the inbox */
+void posts_refuse(struct activator *a); /* the same, each with AO_E_CLOSED */
 
 /* threads/lane.c */
-void lanes_look(struct activator *a);   /* rouses the receivers that have items */
-bool lanes_ready(struct activator *a);  /* is there one to rouse? */
-void lanes_hasten(struct activator *a); /* between steps: who has much to take here goes next */
-void lanes_flush(struct activator *a);  /* what stays dirty has overflow */
-void lanes_forget(struct activator *a); /* it closes */
+void lanes_look(struct activator *a);     /* rouses the receivers that have items */
+bool lanes_ready(struct activator *a);    /* is there one to rouse? */
+void lanes_run_next(struct activator *a); /* between steps: who has much to take here goes next */
+void lanes_flush(struct activator *a);    /* what stays dirty has overflow */
+void lanes_forget(struct activator *a);   /* it closes */
 
 /* step.c: each object that is active now, once, in order. */
 void step_round(struct activator *a);
 
 /* hook.c */
-void hooks_run(struct activator *a);    /* at the end of the round */
-bool hooks_rest(struct activator *a);   /* what waited for nothing to do; true if there was some */
+void hooks_run(struct activator *a); /* at the end of the round */
+bool hooks_run_idle(
+    struct activator *a);               /* what waited for nothing to do; true if there was some */
 void hooks_disarm(struct activator *a); /* it closes */
 
 /* idle.c */

@@ -10,9 +10,10 @@
 enum { SOON = 2 };
 
 /* So many waits at most pass between two tries of what fails each time.  A failure doubles the
- * doubt and a success takes one from it: what fails more often than every tenth time is left alone.
+ * misses and a success takes one from it: what fails more often than every tenth time is left
+ * alone.
  */
-enum { DOUBT_MOST = 1023 };
+enum { MISSES_MOST = 1023 };
 
 /* Called more often than this, or for more at once, a thread gathers work by sleeping.  A request
  * that is answered at once is two steps, so that this is one request, now and then two. */
@@ -57,14 +58,14 @@ static ao_time lesser(ao_time x, ao_time y)
 static void grow(struct spin *s)
 {
     s->window = lesser(2 * s->window, s->most);
-    s->doubt++;
+    s->misses++;
 }
 
 static void give_up(struct spin *s)
 {
     s->window = 0;
-    s->doubt = lesser(2 * s->doubt + 1, DOUBT_MOST);
-    s->skip = s->doubt;
+    s->misses = lesser(2 * s->misses + 1, MISSES_MOST);
+    s->skip = s->misses;
 }
 
 static void learn_asleep(struct spin *s, bool soon)
@@ -83,7 +84,7 @@ void spin_waited(struct spin *s, ao_time waited, ao_time spun)
     if (!spun)
         learn_asleep(s, soon);
     else if (waited <= spun)
-        s->doubt -= s->doubt > 0;
+        s->misses -= s->misses > 0;
     else if (soon && s->window < s->most)
         grow(s);
     else

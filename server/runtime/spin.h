@@ -12,10 +12,10 @@
 #include <ergon/ao.h>
 
 struct spin {
-    ao_time most;   /* ns, the longest window */
-    ao_time window; /* ns; 0: do not spin */
-    uint64_t skip;  /* waits to let pass before the next try */
-    uint64_t doubt; /* about half of what that will be after the next failure */
+    ao_time most;    /* ns, the longest window */
+    ao_time window;  /* ns; 0: do not spin */
+    uint64_t skip;   /* waits to let pass before the next try */
+    uint64_t misses; /* weighted: about half of what `skip` will be after the next one */
 
     /* Sums over about eight periods, of which each is a wait and the work after it. */
     ao_time periods; /* ns */

@@ -47,7 +47,7 @@ struct fault {
 };
 
 /* What other threads read. */
-struct activator_figures {
+struct activator_counters {
     counter rounds, steps, long_steps, polls, blocks, wakes_sent, wakes_received, spins_won,
         spins_lost, active, sleeping;
     /* The step that runs: written before each step when there is a limit.  Release and acquire of
@@ -66,17 +66,17 @@ struct activator {
     struct frame *frame; /* innermost step; NULL outside of steps */
     ao_time now;         /* ns, read once a round */
     ao_time step_limit;  /* ns; 0: steps are not measured */
-    uint64_t steps;      /* since the figures were written */
+    uint64_t steps;      /* since the counters were written */
     bool overdue;        /* the last look at the timer ended at its budget */
     bool closing;        /* activator_close() has begun: nothing becomes active any more */
 
     struct timer timer;
     struct ao *retired_first, *retired_last; /* linked by next */
     struct hook_list hooks, hooks_running;   /* armed; of those, what this round has yet to run */
-    struct hook_list hooks_resting;          /* armed for when there is nothing more to do */
+    struct hook_list hooks_idle;             /* armed for when there is nothing more to do */
     struct lane *inlets, *inlets_last;       /* lanes whose receiver lives here, by next_inlet */
     struct lane *dirty, *dirty_last;         /* lanes with something to publish, by next_dirty */
-    struct lane *near; /* of those, the ones whose receiver lives here too, by next_near */
+    struct lane *local; /* of those, the ones whose receiver lives here too, by next_local */
     struct inbox *inbox;
     struct fault fault; /* of the step that is about to return AO_FAULT */
     uint64_t random;
@@ -90,8 +90,8 @@ struct activator {
     enum idle_mode idle;
     struct spin learnt;       /* IDLE_AUTO, as are the three below */
     ao_time waited_since;     /* ns, when the last wait began */
-    uint64_t steps_then;      /* figures.steps at that time */
-    uint64_t wakes_sent_then; /* figures.wakes_sent at that time */
+    uint64_t steps_then;      /* counters.steps at that time */
+    uint64_t wakes_sent_then; /* counters.wakes_sent at that time */
     uint64_t (*preemptions)(void);
     int core, priority;
     _Atomic uint32_t next_id; /* of objects, for the trace; relaxed: numbers only */
@@ -106,7 +106,7 @@ struct activator {
      * order it, as they do any input: this thread stores false and notifies, the watcher announces
      * and loads. */
     _Atomic bool blocked;
-    alignas(64) struct activator_figures figures;
+    alignas(64) struct activator_counters counters;
 };
 
 /* Makes `a` the activator of this thread for a while; returns the one before. */

@@ -2,7 +2,6 @@
 #include <assert.h>
 
 #include "base/log.h"
-#include "server/runtime/haste.h"
 #include "server/runtime/object/object.h"
 #include "server/runtime/object/rest.h"
 #include "server/runtime/round.h"
@@ -14,20 +13,20 @@ static ao_time step_clock(const struct activator *a)
 
 static void mark_step(struct activator *a, const struct frame *frame)
 {
-    atomic_store_explicit(&a->figures.since, frame->began, memory_order_relaxed);
+    atomic_store_explicit(&a->counters.since, frame->began, memory_order_relaxed);
     /* Release: `since` before it, or the first step after a long rest would look as old as the
      * last.  Pairs with the acquire in activator_stuck(). */
-    atomic_store_explicit(&a->figures.stepping, frame->ao->cls, memory_order_release);
+    atomic_store_explicit(&a->counters.stepping, frame->ao->cls, memory_order_release);
 }
 
 static void unmark_step(struct activator *a)
 {
-    atomic_store_explicit(&a->figures.stepping, NULL, memory_order_relaxed);
+    atomic_store_explicit(&a->counters.stepping, NULL, memory_order_relaxed);
 }
 
 static void report_long(struct activator *a, const struct ao_class *cls, ao_time took)
 {
-    counter_add(&a->figures.long_steps, 1);
+    counter_add(&a->counters.long_steps, 1);
     log_warn("step too long", LOG_STR("activator", a->name), LOG_STR("object", cls->name),
              LOG_STR("detail", cls->detail), LOG_NS("took", took), LOG_NS("limit", a->step_limit));
 }
@@ -64,16 +63,10 @@ static void settle(struct frame *frame, enum ao_verdict verdict)
     object_settle(ao, verdict, frame->notes);
 }
 
-void ao_hasten(struct ao *ao)
-{
-    if (ao_activate(ao) == 0 && ao->state == AO_STATE_ACTIVE)
-        dispatcher_hasten(&ao->home->dispatcher, ao);
-}
-
 static inline struct ao *next_in_turn(struct activator *a)
 {
-    if (a->near)
-        lanes_hasten(a);
+    if (a->local)
+        lanes_run_next(a);
     return dispatcher_next(&a->dispatcher);
 }
 

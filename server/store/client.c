@@ -53,7 +53,7 @@ static void at_rest(struct round_hook *hook)
     if (expects && s->doubt > 0)
         s->doubt--;
     else if (expects && wait_for_more(s, now)) {
-        activator_before_rest(s->client, hook, WAKE_UP);
+        activator_when_idle(s->client, hook, WAKE_UP);
         return;
     }
     hand_over(s);
@@ -82,7 +82,7 @@ static void consider(struct store *s)
     if (s->gathered_count >= ENOUGH)
         hand_over(s);
     else if (s->gathered && !committing(s))
-        activator_before_rest(s->client, &s->rest, PATIENCE);
+        activator_when_idle(s->client, &s->rest, PATIENCE);
 }
 
 void store_push(struct store *s, struct store_op *op)

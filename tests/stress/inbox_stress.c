@@ -20,7 +20,7 @@ enum { ASKERS = 2, OBJECTS = 4, ASKS = 30000 };
 struct post {
     struct ao ao;
     struct ao_handle *handle;
-    _Atomic uint32_t posted; /* relaxed: ao_ask() releases, the inbox acquires */
+    _Atomic uint32_t posted; /* relaxed: ao_post() releases, the inbox acquires */
     uint32_t seen;
 };
 
@@ -57,12 +57,12 @@ static void *ask_all(void *arg)
     for (int n = 0; n < ASKS; n++) {
         struct post *p = &posts[n % OBJECTS];
         atomic_fetch_add_explicit(&p->posted, 1, memory_order_relaxed);
-        ao_ask(p->handle, AO_ASK_MESSAGE);
+        ao_post(p->handle, AO_POST_MESSAGE);
         if (n % 16 == 0)
             sched_yield();
     }
     atomic_fetch_add(&askers_done, 1);
-    ao_ask(ender, AO_ASK_MESSAGE);
+    ao_post(ender, AO_POST_MESSAGE);
     return NULL;
 }
 
@@ -87,10 +87,10 @@ static void test_no_request_is_lost(void **state)
     for (int i = 0; i < OBJECTS; i++) {
         assert_int_equal(posts[i].seen, ASKERS * ASKS / OBJECTS);
         ao_deactivate(&posts[i].ao);
-        ao_handle_drop(posts[i].handle);
+        ao_handle_unref(posts[i].handle);
         ao_fini(&posts[i].ao);
     }
-    ao_handle_drop(ender);
+    ao_handle_unref(ender);
     ao_fini(&end);
     activator_close(loop);
     poller_eventfd_free(poller);
@@ -113,13 +113,13 @@ static void publish(struct ao_handle *handle)
     notice.handle = handle;
     pthread_mutex_unlock(&notice.lock);
     if (old)
-        ao_handle_drop(old);
+        ao_handle_unref(old);
 }
 
 static struct ao_handle *look_up(void)
 {
     pthread_mutex_lock(&notice.lock);
-    struct ao_handle *handle = ao_handle_hold(notice.handle);
+    struct ao_handle *handle = ao_handle_ref(notice.handle);
     pthread_mutex_unlock(&notice.lock);
     return handle;
 }
@@ -165,8 +165,8 @@ static void *pester(void *arg)
         last = atomic_load(&closed);
         struct ao_handle *handle = look_up();
         for (int i = 0; i < 4; i++)
-            *refused += ao_ask(handle, AO_ASK_ACTIVATE) == AO_E_CLOSED;
-        ao_handle_drop(handle);
+            *refused += ao_post(handle, AO_POST_ACTIVATE) == AO_E_CLOSED;
+        ao_handle_unref(handle);
     } while (!last);
     return NULL;
 }
@@ -193,8 +193,8 @@ static void test_objects_and_activator_go_away(void **state)
     ao_fini(alive);
     free(alive);
     assert_int_equal(lives, LIVES);
-    assert_int_equal(ao_ask(last, AO_ASK_WAKE), AO_E_CLOSED);
-    ao_handle_drop(last);
+    assert_int_equal(ao_post(last, AO_POST_WAKE), AO_E_CLOSED);
+    ao_handle_unref(last);
     publish(NULL);
 }
 

@@ -152,7 +152,7 @@ int main(void)
     ao_mailbox_close(&box);
     check(ao_mailbox_empty(&box), "more mail than was sent");
     ao_mailbox_fini(&box);
-    ao_mailbox_remote_drop(remote);
+    ao_mailbox_remote_unref(remote);
     ao_port_free(away_port);
     ao_port_free(home_port);
     poller_eventfd_free(away_poller);

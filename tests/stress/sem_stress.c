@@ -160,7 +160,7 @@ int main(void)
     for (int i = SIDES - 1; i >= 0; i--)
         activator_close(sides[i].activator);
     ao_sem_fini(&sem);
-    ao_sem_remote_drop(remote);
+    ao_sem_remote_unref(remote);
     for (int i = 0; i < SIDES; i++) {
         ao_port_free(sides[i].port);
         poller_eventfd_free(sides[i].poller);

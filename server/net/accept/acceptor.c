@@ -135,7 +135,7 @@ void acceptor_free(struct acceptor *a)
     address_table_fini(&a->addresses);
     free(a->links);
     if (a->handle != NULL)
-        ao_handle_drop(a->handle);
+        ao_handle_unref(a->handle);
     ao_deactivate(&a->ao);
     ao_fini(&a->ao);
     free(a);

@@ -10,7 +10,7 @@
 static void send_command(struct acceptor *a, struct command *command)
 {
     mpsc_push(&a->commands, &command->item);
-    ao_ask(a->handle, AO_ASK_MESSAGE);
+    ao_post(a->handle, AO_POST_MESSAGE);
 }
 
 void net_drain(struct acceptor *a, void (*drained)(void *arg), void *arg)

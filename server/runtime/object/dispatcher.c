@@ -36,11 +36,11 @@ void dispatcher_remove(struct dispatcher *d, struct ao *ao)
     d->count--;
 }
 
-void dispatcher_hasten(struct dispatcher *d, struct ao *ao)
+void dispatcher_run_next(struct dispatcher *d, struct ao *ao)
 {
-    if (!d->cursor || d->hastened == HASTES_A_WALK)
+    if (!d->cursor || d->out_of_turn == OUT_OF_TURN_MAX)
         return;
-    d->hastened++;
+    d->out_of_turn++;
     if (d->cursor == ao)
         return;
     unlink_from_list(ao);
@@ -57,7 +57,7 @@ void dispatcher_begin(struct dispatcher *d)
 {
     link_before(&d->last, &d->mark);
     d->cursor = d->first.next;
-    d->hastened = 0;
+    d->out_of_turn = 0;
 }
 
 void dispatcher_end(struct dispatcher *d)

@@ -3,7 +3,7 @@
  * It is safe while it is being walked: a step may append and remove any object, the one being
  * stepped included.  A walk visits what stood in the list when it began and still stands in its
  * place when its turn comes, once, in order; what is appended meanwhile comes after the mark, in
- * the next walk.  The exception is what dispatcher_hasten() puts before the others.
+ * the next walk.  The exception is what dispatcher_run_next() puts before the others.
  *
  * Home thread only.  An object outside of the list has prev and next NULL. */
 #ifndef ERGON_RUNTIME_DISPATCHER_H
@@ -11,13 +11,13 @@
 
 #include <ergon/ao.h>
 
-enum { HASTES_A_WALK = 256 }; /* what stands in the list has its turn too */
+enum { OUT_OF_TURN_MAX = 256 }; /* what stands in the list has its turn too */
 
 struct dispatcher {
     struct ao first, last; /* sentinels: never stepped */
     struct ao mark;        /* ends the walk; in the list during a walk only */
     struct ao *cursor;     /* the next to visit; NULL outside of a walk */
-    unsigned hastened;     /* visits out of turn in this walk */
+    unsigned out_of_turn;  /* visits out of turn in this walk */
     uint64_t count;
 };
 
@@ -30,8 +30,8 @@ void dispatcher_begin(struct dispatcher *d);
 void dispatcher_end(struct dispatcher *d);
 
 /* An object that stands in the list is visited next, whatever its place was; a no-op outside of a
- * walk, and beyond HASTES_A_WALK. */
-void dispatcher_hasten(struct dispatcher *d, struct ao *ao);
+ * walk, and beyond OUT_OF_TURN_MAX. */
+void dispatcher_run_next(struct dispatcher *d, struct ao *ao);
 
 static inline bool dispatcher_at_end(const struct dispatcher *d)
 {

@@ -2,6 +2,7 @@
  * of leaving and entering.  What the callers add is what they refuse.  Here are the changes that
  * start an object or let it sleep; those that bring it to rest are in rest.c. */
 #include "server/runtime/object/object.h"
+#include "server/runtime/object/run_next.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -123,6 +124,12 @@ void ao_wake(struct ao *ao)
     } else if (ao->state == AO_STATE_SLEEPING) {
         object_become_active(ao, AO_WHY_WOKEN, "woken");
     }
+}
+
+void ao_run_next(struct ao *ao)
+{
+    if (ao_activate(ao) == 0 && ao->state == AO_STATE_ACTIVE)
+        dispatcher_run_next(&ao->home->dispatcher, ao);
 }
 
 int ao_sleep_for(struct ao *ao, ao_time duration)

@@ -16,14 +16,14 @@ enum { ROOM_CLOSED = INT32_MIN / 2 };
 _Static_assert(offsetof(struct ao_mail, link) == offsetof(struct mpsc_item, next),
                "a mail on the way is an item");
 
-struct ao_mailbox_remote *ao_mailbox_remote_hold(struct ao_mailbox_remote *r)
+struct ao_mailbox_remote *ao_mailbox_remote_ref(struct ao_mailbox_remote *r)
 {
     /* Relaxed: the caller has a reference. */
     atomic_fetch_add_explicit(&r->refs, 1, memory_order_relaxed);
     return r;
 }
 
-void ao_mailbox_remote_drop(struct ao_mailbox_remote *r)
+void ao_mailbox_remote_unref(struct ao_mailbox_remote *r)
 {
     /* Orders each holder's last use before the free; pairs with itself on the other threads. */
     if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) == 1)
@@ -46,12 +46,12 @@ static int take_room(struct ao_mailbox_remote *r)
 
 static void call_home(struct ao_mailbox_remote *r)
 {
-    ao_mailbox_remote_hold(r); /* the letter's */
+    ao_mailbox_remote_ref(r); /* the letter's */
     /* Release: the mail or the room before the call.  Acquire: home is done with the letter.  Both
      * pair with the exchange in deliver(), which clears `called` before it looks: who finds it set
      * need not send, home has yet to look. */
     if (atomic_exchange_explicit(&r->called, true, memory_order_acq_rel))
-        ao_mailbox_remote_drop(r);
+        ao_mailbox_remote_unref(r);
     else
         port_send(r->home, &r->letter);
 }
@@ -97,7 +97,7 @@ static void deliver(struct letter *letter, bool dropped)
     uint32_t n = atomic_exchange_explicit(&r->returned, 0, memory_order_relaxed);
     while (n-- > 0)
         mailbox_remote_room(r);
-    ao_mailbox_remote_drop(r);
+    ao_mailbox_remote_unref(r);
 }
 
 /* The mail of `r` inside is home's from now on, and its room too once it is taken.  Returns how
@@ -128,7 +128,7 @@ void ao_mailbox_remote_close(struct ao_mailbox_remote *r)
     m->remotes--;
     for (uint32_t room = r->share - adopt_mail(m, r); room > 0; room--)
         mailbox_home_room(m);
-    ao_mailbox_remote_drop(r);
+    ao_mailbox_remote_unref(r);
 }
 
 struct ao_mailbox_remote *ao_mailbox_share(struct ao_mailbox *m, struct ao_port *port,
@@ -194,12 +194,12 @@ static void undo(void *object)
 
 static void hold(void *object)
 {
-    ao_mailbox_remote_hold(object);
+    ao_mailbox_remote_ref(object);
 }
 
 static void drop(void *object)
 {
-    ao_mailbox_remote_drop(object);
+    ao_mailbox_remote_unref(object);
 }
 
 static const struct remote_wait_class send_class = {

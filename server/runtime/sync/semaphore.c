@@ -47,7 +47,7 @@ void ao_sem_fini(struct ao_sem *s)
     if (!r)
         return;
     r->sem = NULL; /* acquires that arrive from now on are settled CLOSED */
-    ao_sem_remote_drop(r);
+    ao_sem_remote_unref(r);
 }
 
 void ao_sem_close(struct ao_sem *s)
@@ -113,14 +113,14 @@ void ao_permit_release(struct ao_permit *p)
 
 /* --- From other threads --- */
 
-struct ao_sem_remote *ao_sem_remote_hold(struct ao_sem_remote *r)
+struct ao_sem_remote *ao_sem_remote_ref(struct ao_sem_remote *r)
 {
     /* Relaxed: the caller has a reference. */
     atomic_fetch_add_explicit(&r->refs, 1, memory_order_relaxed);
     return r;
 }
 
-void ao_sem_remote_drop(struct ao_sem_remote *r)
+void ao_sem_remote_unref(struct ao_sem_remote *r)
 {
     /* Orders each holder's last use before the free; pairs with itself on the other threads. */
     if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) == 1)
@@ -139,19 +139,19 @@ static void deliver_releases(struct letter *letter, bool dropped)
     if (!dropped && r->sem)
         while (n-- > 0)
             ao_sem_release(r->sem);
-    ao_sem_remote_drop(r);
+    ao_sem_remote_unref(r);
 }
 
 void ao_sem_remote_release(struct ao_sem_remote *r)
 {
     /* The reference of the letter, taken before home can see the count. */
-    ao_sem_remote_hold(r);
+    ao_sem_remote_ref(r);
     /* Release: the use of the permit before its return.  Acquire: home is done with the letter.
      * Both pair with the exchange in deliver_releases().  0 -> 1 is who sends. */
     if (atomic_fetch_add_explicit(&r->returned, 1, memory_order_acq_rel) == 0)
         port_send(r->home, &r->letter);
     else
-        ao_sem_remote_drop(r);
+        ao_sem_remote_unref(r);
 }
 
 /* --- Acquires --- */
@@ -184,12 +184,12 @@ static void undo(void *object)
 
 static void hold(void *object)
 {
-    ao_sem_remote_hold(object);
+    ao_sem_remote_ref(object);
 }
 
 static void drop(void *object)
 {
-    ao_sem_remote_drop(object);
+    ao_sem_remote_unref(object);
 }
 
 static const struct remote_wait_class acquire_class = {
@@ -212,7 +212,7 @@ struct ao_sem_remote *ao_sem_share(struct ao_sem *s, struct ao_port *port)
 {
     struct ao_sem_remote *r = s->remote;
     if (r)
-        return ao_sem_remote_hold(r);
+        return ao_sem_remote_ref(r);
     r = calloc(1, sizeof(*r));
     if (!r)
         return NULL;

@@ -1,5 +1,5 @@
 /* A foreign thread touches the handle only, never the object; the home thread alone follows
- * handle->ao, and clears it before the object goes.  So an ask that races with ao_retire() either
+ * handle->ao, and clears it before the object goes.  So a post that races with ao_retire() either
  * is served before, or finds a handle without an object: there is nothing to free too early. */
 #include <stdlib.h>
 
@@ -10,36 +10,36 @@ struct ao_handle *ao_handle_new(struct ao *ao)
 {
     activator_assert_owner(ao->home);
     if (ao->handle)
-        return ao_handle_hold(ao->handle);
+        return ao_handle_ref(ao->handle);
     if (ao->flags & AO_FLAG_RETIRED)
         return NULL;
     struct ao_handle *handle = calloc(1, sizeof *handle);
     if (!handle)
         return NULL;
     handle->inbox = ao->home->inbox;
-    inbox_hold(handle->inbox);
+    inbox_ref(handle->inbox);
     handle->ao = ao;
-    atomic_init(&handle->asked, 0);
+    atomic_init(&handle->posted, 0);
     atomic_init(&handle->holders, 2); /* the object and the caller */
     atomic_init(&handle->closed, false);
     ao->handle = handle;
     return handle;
 }
 
-struct ao_handle *ao_handle_hold(struct ao_handle *handle)
+struct ao_handle *ao_handle_ref(struct ao_handle *handle)
 {
     /* Relaxed: who holds may hold again; nothing is published. */
     atomic_fetch_add_explicit(&handle->holders, 1, memory_order_relaxed);
     return handle;
 }
 
-void ao_handle_drop(struct ao_handle *handle)
+void ao_handle_unref(struct ao_handle *handle)
 {
     /* Release: all use before the drop.  Acquire: all use by others before the free.  Pairs with
      * itself. */
     if (atomic_fetch_sub_explicit(&handle->holders, 1, memory_order_acq_rel) != 1)
         return;
-    inbox_drop(handle->inbox);
+    inbox_unref(handle->inbox);
     free(handle);
 }
 
@@ -52,10 +52,10 @@ void handle_detach(struct ao *ao)
     ao->handle = NULL;
     /* Relaxed: who does not see it yet pushes an entry that is dropped when it is taken. */
     atomic_store_explicit(&handle->closed, true, memory_order_relaxed);
-    ao_handle_drop(handle);
+    ao_handle_unref(handle);
 }
 
-int ao_ask(struct ao_handle *handle, enum ao_ask ask)
+int ao_post(struct ao_handle *handle, enum ao_post post)
 {
     /* Relaxed: a short cut, see handle_detach(). */
     if (atomic_load_explicit(&handle->closed, memory_order_relaxed))
@@ -63,11 +63,11 @@ int ao_ask(struct ao_handle *handle, enum ao_ask ask)
     struct inbox *inbox = handle->inbox;
     if (!inbox_enter(inbox))
         return AO_E_CLOSED;
-    /* Release: what the asker wrote before it asked.  Pairs with the acquire exchange in
-     * take_bits() of ask.c. */
-    uint32_t was = atomic_fetch_or_explicit(&handle->asked, ask, memory_order_acq_rel);
+    /* Release: what the poster wrote before it posted.  Pairs with the acquire exchange in
+     * take_bits() of posts.c. */
+    uint32_t was = atomic_fetch_or_explicit(&handle->posted, post, memory_order_acq_rel);
     if (was == 0) {
-        ao_handle_hold(handle); /* the entry's */
+        ao_handle_ref(handle); /* the entry's */
         mpsc_push(&inbox->entries, &handle->entry);
         waker_notify(inbox->waker);
     }

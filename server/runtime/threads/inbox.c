@@ -1,12 +1,12 @@
 /* The life of an entry.
  *
- *   asker   A1  asked |= bit, it was 0       owner   O1  takes the whole list
+ *   poster  A1  posted |= bit, it was 0       owner   O1  takes the whole list
  *           A2  push the handle                      O2  unlinks a handle (reads its next)
- *           A3  wake                                 O3  bits := asked, asked := 0
+ *           A3  wake                                 O3  bits := posted, posted := 0
  *
- * Who asks before O3 finds asked non-0 and leaves it at that: the bits are taken at O3.  Who asks
- * after O3 finds 0 and pushes; the handle is unlinked since O2, so it never stands in the list
- * twice.  That is why the bits are taken after unlinking.  tests/model/inbox.pml checks it. */
+ * Who posts before O3 finds posted non-0 and leaves it at that: the bits are taken at O3.  Who
+ * posts after O3 finds 0 and pushes; the handle is unlinked since O2, so it never stands in the
+ * list twice.  That is why the bits are taken after unlinking.  tests/model/inbox.pml checks it. */
 #include "server/runtime/threads/inbox.h"
 
 #include <sched.h>
@@ -26,13 +26,13 @@ struct inbox *inbox_new(struct waker *waker)
     return inbox;
 }
 
-void inbox_hold(struct inbox *inbox)
+void inbox_ref(struct inbox *inbox)
 {
     /* Relaxed: who holds may hold again; nothing is published. */
     atomic_fetch_add_explicit(&inbox->holders, 1, memory_order_relaxed);
 }
 
-void inbox_drop(struct inbox *inbox)
+void inbox_unref(struct inbox *inbox)
 {
     /* Release: all use before the drop.  Acquire: all use by others before the free.  Pairs with
      * itself. */

@@ -7,7 +7,7 @@
 
 /* A receiver of the producer's own activator is stepped next when so many items are staged for it:
  * they are still in the caches, and enough of them pay for its step. */
-enum { HASTE_ITEMS = 16 };
+enum { RUN_NEXT_ITEMS = 16 };
 
 static int init(struct lane *l, uint32_t capacity, struct activator *producer)
 {
@@ -52,19 +52,19 @@ static void leave_inlets(struct lane *l)
         home->inlets_last = before;
 }
 
-static void leave_near(struct lane *l)
+static void leave_local(struct lane *l)
 {
-    struct lane **link = &l->producer->near;
+    struct lane **link = &l->producer->local;
     while (*link && *link != l)
-        link = &(*link)->next_near;
+        link = &(*link)->next_local;
     if (*link)
-        *link = l->next_near;
+        *link = l->next_local;
 }
 
 static void leave_dirty(struct lane *l)
 {
     struct activator *producer = l->producer;
-    leave_near(l);
+    leave_local(l);
     struct lane *before = NULL;
     struct lane **link = &producer->dirty;
     for (; *link != l; link = &before->next_dirty)
@@ -104,8 +104,8 @@ void lane_mark_dirty(struct lane *l)
         producer->dirty = l;
     producer->dirty_last = l;
     if (is_own(l)) {
-        l->next_near = producer->near;
-        producer->near = l;
+        l->next_local = producer->local;
+        producer->local = l;
     }
 }
 
@@ -140,7 +140,7 @@ static bool publish(struct lane *l)
 bool lane_flush(struct lane *l)
 {
     if (publish(l) && !is_own(l) && waker_notify(l->waker) && l->producer)
-        counter_add(&l->producer->figures.wakes_sent, 1);
+        counter_add(&l->producer->counters.wakes_sent, 1);
     return !l->overflow_first;
 }
 
@@ -184,24 +184,24 @@ bool lanes_ready(struct activator *a)
 }
 
 /* When all others have had their turn, few are enough. */
-static bool wants_haste(const struct activator *a, const struct lane *l)
+static bool may_run_next(const struct activator *a, const struct lane *l)
 {
-    uint32_t least = dispatcher_at_end(&a->dispatcher) ? 1 : HASTE_ITEMS;
-    return a->dispatcher.hastened < HASTES_A_WALK &&
+    uint32_t least = dispatcher_at_end(&a->dispatcher) ? 1 : RUN_NEXT_ITEMS;
+    return a->dispatcher.out_of_turn < OUT_OF_TURN_MAX &&
            (l->overflow_first || ring_staged(&l->ring) >= least);
 }
 
-void lanes_hasten(struct activator *a)
+void lanes_run_next(struct activator *a)
 {
-    for (struct lane *l = a->near; l; l = l->next_near)
-        if (wants_haste(a, l) && publish(l) && wants_look(l) && object_message(l->receiver) == 0)
-            dispatcher_hasten(&a->dispatcher, l->receiver);
+    for (struct lane *l = a->local; l; l = l->next_local)
+        if (may_run_next(a, l) && publish(l) && wants_look(l) && object_message(l->receiver) == 0)
+            dispatcher_run_next(&a->dispatcher, l->receiver);
 }
 
 void lanes_flush(struct activator *a)
 {
     struct lane *l = a->dirty;
-    a->dirty = a->dirty_last = a->near = NULL;
+    a->dirty = a->dirty_last = a->local = NULL;
     while (l) {
         struct lane *next = l->next_dirty;
         l->dirty = false;
@@ -217,5 +217,5 @@ void lanes_forget(struct activator *a)
         l->consumer = NULL;
     for (struct lane *l = a->dirty; l; l = l->next_dirty)
         l->dirty = false;
-    a->inlets = a->inlets_last = a->dirty = a->dirty_last = a->near = NULL;
+    a->inlets = a->inlets_last = a->dirty = a->dirty_last = a->local = NULL;
 }

@@ -26,7 +26,7 @@ struct lane {
     alignas(CACHE_LINE) struct activator
         *producer;           /* NULL: a plain thread, which calls lane_flush() itself */
     struct lane *next_dirty; /* list of lanes to flush at the round's end */
-    struct lane *next_near;  /* list of those whose receiver lives on the producer's activator */
+    struct lane *next_local; /* list of those whose receiver lives on the producer's activator */
     struct lane_item *overflow_first, *overflow_last;
     bool dirty;
 

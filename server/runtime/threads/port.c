@@ -60,7 +60,7 @@ void ao_port_free(struct ao_port *port)
         letter->deliver(letter, true);
     if (ao_state(&port->ao) == AO_STATE_ACTIVE)
         ao_deactivate(&port->ao);
-    ao_handle_drop(port->handle);
+    ao_handle_unref(port->handle);
     ao_fini(&port->ao);
     free(port);
 }
@@ -70,5 +70,5 @@ void port_send(struct ao_port *port, struct letter *letter)
     /* On the edge only: until the port takes its letters, one request to look is enough.  Of a
      * closed activator the request is refused; the letter waits for ao_port_free(). */
     if (mpsc_push(&port->inbox, &letter->item))
-        (void)ao_ask(port->handle, AO_ASK_MESSAGE);
+        (void)ao_post(port->handle, AO_POST_MESSAGE);
 }

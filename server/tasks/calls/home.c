@@ -238,7 +238,7 @@ void home_fini(struct home *h)
         ao_deactivate(&h->intake);
     ao_fini(&h->intake);
     if (h->handle)
-        ao_handle_drop(h->handle);
+        ao_handle_unref(h->handle);
     ao_port_free(h->port);
     calls_fini(&h->calls);
     slab_fini(&h->slab);

@@ -192,5 +192,5 @@ const struct ao_class home_timer_class = {.name = "deadline", .step = timer_step
 
 void home_ask(struct home *h)
 {
-    ao_ask(h->handle, AO_ASK_ACTIVATE);
+    ao_post(h->handle, AO_POST_ACTIVATE);
 }

@@ -15,7 +15,7 @@
 
 #include <assert.h>
 
-#include "server/runtime/haste.h"
+#include "server/runtime/object/run_next.h"
 #include "server/tasks/handlers/host.h"
 #include "server/tasks/manager/job_source_parts.h"
 #include "server/tasks/tasks_parts.h"
@@ -349,7 +349,7 @@ void stepped_unwant(struct stepped *s, struct task *t)
 {
     unlink_started(s, t);
     link_to(&s->unwanted, t);
-    ao_ask(s->handle, AO_ASK_ACTIVATE);
+    ao_post(s->handle, AO_POST_ACTIVATE);
 }
 
 /* True: it may start more in this round, since it has taken little time. */
@@ -377,7 +377,7 @@ static enum ao_verdict stepped_step(struct ao *self)
     if (accepts_none(s))
         executor_give_back_all(&s->base);
     else if (start_some(s) && s->active == 0 && has_more(s))
-        ao_hasten(self);
+        ao_run_next(self);
     return s->active == 0 && has_more(s) ? AO_AGAIN : AO_DONE;
 }
 
@@ -386,5 +386,5 @@ const struct ao_class stepped_class = {.name = "executor", .step = stepped_step}
 void stepped_notify(struct stepped *s)
 {
     atomic_store_explicit(&s->notified, true, memory_order_release);
-    ao_ask(s->handle, AO_ASK_ACTIVATE);
+    ao_post(s->handle, AO_POST_ACTIVATE);
 }

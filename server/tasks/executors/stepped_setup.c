@@ -25,7 +25,7 @@ void stepped_fini(struct stepped *s)
         ao_deactivate(&s->ao);
     ao_fini(&s->ao);
     if (s->handle)
-        ao_handle_drop(s->handle);
+        ao_handle_unref(s->handle);
     if (s->port)
         ao_port_free(s->port);
 }

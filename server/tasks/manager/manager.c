@@ -14,7 +14,7 @@
 
 #include <stdio.h>
 
-#include "server/runtime/haste.h"
+#include "server/runtime/object/run_next.h"
 #include "server/runtime/object/trace.h"
 #include "server/tasks/tasks_parts.h"
 
@@ -62,7 +62,7 @@ bool manager_is_empty(const struct manager *m, enum ergon_kind kind)
 
 void manager_ask(struct manager *m)
 {
-    ao_ask(m->handle, AO_ASK_ACTIVATE);
+    ao_post(m->handle, AO_POST_ACTIVATE);
 }
 
 /* On the manager's own thread nothing runs beside it, and its announcement is seen without the
@@ -74,7 +74,7 @@ void manager_on_capacity(struct manager *m, enum ergon_kind kind, const struct a
         waker_notify(waiting_for_room); /* E2 */
     } else if (waker_announced(waiting_for_room)) {
         waker_retract(waiting_for_room);
-        ao_hasten(&m->ao);
+        ao_run_next(&m->ao);
     }
 }
 

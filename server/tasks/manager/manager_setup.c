@@ -98,5 +98,5 @@ void manager_fini(struct manager *m)
     if (ao_state(&m->ao) == AO_STATE_ACTIVE)
         ao_deactivate(&m->ao);
     ao_fini(&m->ao);
-    ao_handle_drop(m->handle);
+    ao_handle_unref(m->handle);
 }

@@ -103,7 +103,7 @@ static void show(struct report *r)
                (double[]){run(&away_class, away, 1, MILLION, false)});
     report_row(r, "one permit, 1000 of another activator",
                (double[]){run(&away_class, away, CROWD, TURNS / 2, false)});
-    ao_sem_remote_drop(remote);
+    ao_sem_remote_unref(remote);
     ao_sem_fini(&sem);
 }
 

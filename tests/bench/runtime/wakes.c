@@ -123,7 +123,7 @@ static ao_time wake_crowd(struct sleeper *crowd, uint32_t count, uint64_t rounds
     for (uint64_t n = 1; n <= rounds; n++) {
         ao_time round = ao_clock_monotonic.now(NULL);
         for (uint32_t i = 0; i < count; i++)
-            ao_ask(crowd[i].handle, AO_ASK_ACTIVATE);
+            ao_post(crowd[i].handle, AO_POST_ACTIVATE);
         *asking += ao_clock_monotonic.now(NULL) - round;
         for (uint32_t i = 0; i < count; i++)
             await_steps(&crowd[i], n);
@@ -154,7 +154,7 @@ static void measure_asks(struct report *r, const char *what, struct poller *poll
         (double[]){(double)asking / all, (double)took / all, (double)s.wakes_received / all});
     activator_close(loop);
     for (uint32_t i = 0; crowd && i < count; i++)
-        ao_handle_drop(crowd[i].handle);
+        ao_handle_unref(crowd[i].handle);
     free(crowd);
 }
 

@@ -25,7 +25,7 @@ static enum ao_verdict speaker_step(struct ao *self)
     return s->verdict;
 }
 
-static void speaker_refused(struct ao *self, enum ao_ask ask, int error)
+static void speaker_refused(struct ao *self, enum ao_post ask, int error)
 {
     struct speaker *s = ao_of(self, struct speaker, ao);
     virtual_say(s->v, "speaker", (unsigned)s->number, "refused %d (%d)", (int)ask, error);
@@ -77,7 +77,7 @@ static void test_close_finishes_in_order(void **state)
     ao_activate(&w->s[2].ao);
     ao_activate(&w->s[1].ao);
     ao_retire(&w->s[5].ao);
-    ao_ask(handle, AO_ASK_WAKE);
+    ao_post(handle, AO_POST_WAKE);
     trace_forget(&w->v);
     virtual_close(&w->v, w->loop);
     trace_expect(&w->v, "[   0] speaker 1  refused 4 (-4)\n"
@@ -87,8 +87,8 @@ static void test_close_finishes_in_order(void **state)
                         "[   0] ao 5       SLEEPING -> INACTIVE (activator closed)\n"
                         "[   0] ao 6       retired\n"
                         "[   0] speaker 6  gone\n");
-    assert_int_equal(ao_ask(handle, AO_ASK_WAKE), AO_E_CLOSED);
-    ao_handle_drop(handle);
+    assert_int_equal(ao_post(handle, AO_POST_WAKE), AO_E_CLOSED);
+    ao_handle_unref(handle);
     ao_fini(&w->s[0].ao); /* the object's own count of the handle */
 }
 

@@ -174,8 +174,8 @@ static void test_fini_takes_it_out(void **state)
     struct world *w = *state;
     struct ao_handle *handle = ao_handle_new(&w->x.ao);
     ao_fini(&w->x.ao);
-    assert_int_equal(ao_ask(handle, AO_ASK_ACTIVATE), AO_E_CLOSED);
-    ao_handle_drop(handle);
+    assert_int_equal(ao_post(handle, AO_POST_ACTIVATE), AO_E_CLOSED);
+    ao_handle_unref(handle);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, actors_set_up, actors_tear_down)

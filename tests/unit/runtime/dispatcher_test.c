@@ -53,7 +53,7 @@ static void test_removed_before_its_turn(void **state)
     assert_null(x[0].prev);
 }
 
-static void test_hastened_is_visited_next(void **state)
+static void test_run_next_is_visited_next(void **state)
 {
     (void)state;
     struct dispatcher d;
@@ -63,15 +63,15 @@ static void test_hastened_is_visited_next(void **state)
         dispatcher_append(&d, &x[i]);
     dispatcher_begin(&d);
     assert_ptr_equal(dispatcher_next(&d), &x[0]);
-    dispatcher_hasten(&d, &x[2]); /* before its turn */
-    dispatcher_hasten(&d, &x[2]); /* it is next already */
+    dispatcher_run_next(&d, &x[2]); /* before its turn */
+    dispatcher_run_next(&d, &x[2]); /* it is next already */
     assert_ptr_equal(dispatcher_next(&d), &x[2]);
-    dispatcher_hasten(&d, &x[0]); /* once more */
+    dispatcher_run_next(&d, &x[0]); /* once more */
     assert_ptr_equal(dispatcher_next(&d), &x[0]);
     assert_ptr_equal(dispatcher_next(&d), &x[1]);
     assert_true(dispatcher_at_end(&d));
     dispatcher_append(&d, &x[3]);
-    dispatcher_hasten(&d, &x[3]); /* in this walk yet */
+    dispatcher_run_next(&d, &x[3]); /* in this walk yet */
     assert_ptr_equal(dispatcher_next(&d), &x[3]);
     assert_null(dispatcher_next(&d));
     dispatcher_end(&d);
@@ -211,7 +211,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_walk_in_order),
         cmocka_unit_test(test_removed_before_its_turn),
-        cmocka_unit_test(test_hastened_is_visited_next),
+        cmocka_unit_test(test_run_next_is_visited_next),
         cmocka_unit_test(test_validate_sees_a_wrong_link),
         cmocka_unit_test(test_random_changes_while_walked),
     };

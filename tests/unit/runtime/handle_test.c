@@ -16,7 +16,7 @@ struct target {
     enum ao_verdict verdict;
     unsigned why;
     int steps, refusals;
-    enum ao_ask refused;
+    enum ao_post refused;
     int error;
 };
 
@@ -28,7 +28,7 @@ static enum ao_verdict target_step(struct ao *self)
     return t->verdict;
 }
 
-static void target_refused(struct ao *self, enum ao_ask ask, int error)
+static void target_refused(struct ao *self, enum ao_post ask, int error)
 {
     struct target *t = ao_of(self, struct target, ao);
     t->refusals++;
@@ -62,7 +62,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct world *w = *state;
-    ao_handle_drop(w->handle);
+    ao_handle_unref(w->handle);
     virtual_fini(&w->v);
     ao_fini(&w->t.ao);
     return 0;
@@ -71,7 +71,7 @@ static int tear_down(void **state)
 static void test_activate(void **state)
 {
     struct world *w = *state;
-    assert_int_equal(ao_ask(w->handle, AO_ASK_ACTIVATE), 0);
+    assert_int_equal(ao_post(w->handle, AO_POST_ACTIVATE), 0);
     assert_int_equal(ao_state(&w->t.ao), AO_STATE_INACTIVE); /* asked, not done */
     virtual_run(&w->v);
     trace_expect(&w->v, "[   0] target 1   INACTIVE -> ACTIVE (activated)\n"
@@ -81,10 +81,10 @@ static void test_activate(void **state)
 static void test_several_count_as_one_of_each_in_order(void **state)
 {
     struct world *w = *state;
-    ao_ask(w->handle, AO_ASK_MESSAGE);
-    ao_ask(w->handle, AO_ASK_DEACTIVATE);
-    ao_ask(w->handle, AO_ASK_ACTIVATE);
-    ao_ask(w->handle, AO_ASK_ACTIVATE);
+    ao_post(w->handle, AO_POST_MESSAGE);
+    ao_post(w->handle, AO_POST_DEACTIVATE);
+    ao_post(w->handle, AO_POST_ACTIVATE);
+    ao_post(w->handle, AO_POST_ACTIVATE);
     virtual_run(&w->v);
     trace_expect(&w->v, "[   0] target 1   INACTIVE -> ACTIVE (activated)\n"
                         "[   0] target 1   ACTIVE -> INACTIVE (deactivated)\n"
@@ -98,11 +98,11 @@ static void test_wake_unblock_and_message_end_a_sleep(void **state)
 {
     struct world *w = *state;
     ao_sleep_for(&w->t.ao, AO_S(1));
-    ao_ask(w->handle, AO_ASK_WAKE);
+    ao_post(w->handle, AO_POST_WAKE);
     virtual_run(&w->v);
     assert_int_equal(w->t.why, AO_WHY_WOKEN);
     ao_sleep_for(&w->t.ao, AO_S(1));
-    ao_ask(w->handle, AO_ASK_MESSAGE);
+    ao_post(w->handle, AO_POST_MESSAGE);
     virtual_run(&w->v);
     assert_int_equal(w->t.why, AO_WHY_MESSAGE);
     assert_int_equal(w->v.now, 0);
@@ -114,19 +114,19 @@ static void test_refusals_reach_the_owner(void **state)
     struct world *w = *state;
     w->t.verdict = AO_FAULT;
     ao_sleep_for(&w->t.ao, AO_S(1));
-    ao_ask(w->handle, AO_ASK_ACTIVATE);
+    ao_post(w->handle, AO_POST_ACTIVATE);
     virtual_round(&w->v, w->loop);
-    assert_int_equal(w->t.refused, AO_ASK_ACTIVATE);
+    assert_int_equal(w->t.refused, AO_POST_ACTIVATE);
     assert_int_equal(w->t.error, AO_E_SLEEPING);
     virtual_run(&w->v);
-    ao_ask(w->handle, AO_ASK_MESSAGE);
+    ao_post(w->handle, AO_POST_MESSAGE);
     virtual_run(&w->v);
-    assert_int_equal(w->t.refused, AO_ASK_MESSAGE);
+    assert_int_equal(w->t.refused, AO_POST_MESSAGE);
     assert_int_equal(w->t.error, AO_E_FAULTED);
-    ao_ask(w->handle, AO_ASK_DEACTIVATE);
-    ao_ask(w->handle, AO_ASK_WAKE); /* a no-op, not a refusal */
+    ao_post(w->handle, AO_POST_DEACTIVATE);
+    ao_post(w->handle, AO_POST_WAKE); /* a no-op, not a refusal */
     virtual_run(&w->v);
-    assert_int_equal(w->t.refused, AO_ASK_DEACTIVATE);
+    assert_int_equal(w->t.refused, AO_POST_DEACTIVATE);
     assert_int_equal(w->t.refusals, 3);
 }
 
@@ -135,18 +135,18 @@ static void test_one_handle_an_object(void **state)
     struct world *w = *state;
     struct ao_handle *second = ao_handle_new(&w->t.ao);
     assert_ptr_equal(second, w->handle);
-    ao_handle_drop(second);
-    assert_int_equal(ao_ask(w->handle, AO_ASK_ACTIVATE), 0);
+    ao_handle_unref(second);
+    assert_int_equal(ao_post(w->handle, AO_POST_ACTIVATE), 0);
 }
 
 static void test_asked_before_retirement_served_after(void **state)
 {
     struct world *w = *state;
-    ao_ask(w->handle, AO_ASK_ACTIVATE);
+    ao_post(w->handle, AO_POST_ACTIVATE);
     ao_retire(&w->t.ao);
     virtual_round(&w->v, w->loop); /* refused: it is about to go */
     assert_int_equal(w->t.error, AO_E_CLOSED);
-    assert_int_equal(ao_ask(w->handle, AO_ASK_ACTIVATE), AO_E_CLOSED);
+    assert_int_equal(ao_post(w->handle, AO_POST_ACTIVATE), AO_E_CLOSED);
     virtual_round(&w->v, w->loop);
     assert_int_equal(w->t.refusals, 1);
     assert_int_equal(w->t.steps, 0);
@@ -159,10 +159,10 @@ static void test_entry_outlives_the_object(void **state)
     struct target *t = calloc(1, sizeof *t);
     ao_init(&t->ao, &target_class, w->loop);
     struct ao_handle *handle = ao_handle_new(&t->ao);
-    assert_int_equal(ao_ask(handle, AO_ASK_ACTIVATE), 0);
+    assert_int_equal(ao_post(handle, AO_POST_ACTIVATE), 0);
     ao_fini(&t->ao);
     free(t);
-    ao_handle_drop(handle);
+    ao_handle_unref(handle);
     virtual_run(&w->v);
     trace_expect(&w->v, "");
 }
@@ -170,11 +170,11 @@ static void test_entry_outlives_the_object(void **state)
 static void test_closed_activator(void **state)
 {
     struct world *w = *state;
-    ao_ask(w->handle, AO_ASK_ACTIVATE);
+    ao_post(w->handle, AO_POST_ACTIVATE);
     virtual_close(&w->v, w->loop);
-    assert_int_equal(w->t.refused, AO_ASK_ACTIVATE);
+    assert_int_equal(w->t.refused, AO_POST_ACTIVATE);
     assert_int_equal(w->t.error, AO_E_CLOSED);
-    assert_int_equal(ao_ask(w->handle, AO_ASK_WAKE), AO_E_CLOSED);
+    assert_int_equal(ao_post(w->handle, AO_POST_WAKE), AO_E_CLOSED);
 }
 
 static int new_handle(void *arg)
@@ -185,7 +185,7 @@ static int new_handle(void *arg)
     struct ao_handle *handle = ao_handle_new(&t.ao);
     if (!handle)
         return -1;
-    ao_handle_drop(handle);
+    ao_handle_unref(handle);
     ao_fini(&t.ao);
     return 0;
 }

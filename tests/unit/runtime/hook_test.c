@@ -98,7 +98,7 @@ static void test_hook_before_rest_waits_until_there_is_nothing_to_do(void **stat
     struct world *w = *state;
     struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
     struct hook x = {.hook.run = hook_run, .world = w, .number = 1, .again = 1};
-    activator_before_rest(w->loop, &y.hook, AO_S(1));
+    activator_when_idle(w->loop, &y.hook, AO_S(1));
     activator_at_round_end(w->loop, &x.hook);
     assert_true(virtual_round(&w->v, w->loop));
     trace_expect(&w->v, "[   0] hook 1     runs\n");
@@ -114,7 +114,7 @@ static void test_hook_before_rest_waits_no_longer_than_it_may(void **state)
     struct world *w = *state;
     struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
     struct hook x = {.hook.run = hook_run, .world = w, .number = 1, .again = 5};
-    activator_before_rest(w->loop, &y.hook, AO_MS(2));
+    activator_when_idle(w->loop, &y.hook, AO_MS(2));
     activator_at_round_end(w->loop, &x.hook);
     for (int round = 0; round < 3; round++) {
         assert_true(virtual_round(&w->v, w->loop));
@@ -151,7 +151,7 @@ static void test_close_disarms_hooks(void **state)
     struct hook x = {.hook.run = hook_run, .world = w, .number = 1};
     struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
     activator_at_round_end(w->loop, &x.hook);
-    activator_before_rest(w->loop, &y.hook, 0);
+    activator_when_idle(w->loop, &y.hook, 0);
     virtual_close(&w->v, w->loop);
     trace_expect(&w->v, "");
     assert_false(x.hook.armed || y.hook.armed);

@@ -60,7 +60,7 @@ static int tear_down(struct stage *s, struct props *p)
         left++;
     ao_mailbox_fini(&p->box);
     assert_int_equal(ao_mailbox_remote_try_send(p->remote, &p->mails[0].mail), AO_E_CLOSED);
-    ao_mailbox_remote_drop(p->remote);
+    ao_mailbox_remote_unref(p->remote);
     ao_port_free(p->away);
     ao_port_free(p->home);
     stage_close(s);
@@ -255,7 +255,7 @@ static void test_share_goes_back_at_the_close(void **state)
     struct ao_mailbox_remote *again = ao_mailbox_share(&p.box, p.home, SHARE - 1, orphan);
     assert_non_null(again);
     ao_mailbox_remote_close(again);
-    ao_mailbox_remote_drop(again);
+    ao_mailbox_remote_unref(again);
     assert_int_equal(tear_down(&s, &p), 1);
 }
 

@@ -34,7 +34,7 @@ static void tear_down(struct stage *s, struct props *p)
     virtual_close(&s->v, s->away);
     virtual_close(&s->v, s->home);
     ao_sem_fini(&p->sem);
-    ao_sem_remote_drop(p->remote);
+    ao_sem_remote_unref(p->remote);
     ao_port_free(p->home);
     ao_port_free(p->away);
     stage_close(s);
@@ -132,7 +132,7 @@ static void test_releases_before_home_looks(void **state)
     (void)state;
     set_up(&s, &p, 0);
     assert_ptr_equal(ao_sem_share(&p.sem, p.home), p.remote); /* one remote, held twice */
-    ao_sem_remote_drop(p.remote);
+    ao_sem_remote_unref(p.remote);
     for (int i = 0; i < 3; i++)
         ao_sem_remote_release(p.remote);
     virtual_run(&s.v);
@@ -289,7 +289,7 @@ static int make_and_drop(void *arg)
     struct ao_sem_remote *remote = port ? ao_sem_share(&t->sem, port) : NULL;
     int result = remote ? 0 : -1;
     if (remote)
-        ao_sem_remote_drop(remote);
+        ao_sem_remote_unref(remote);
     ao_sem_fini(&t->sem);
     ao_port_free(port);
     return result;
