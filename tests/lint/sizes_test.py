@@ -27,7 +27,6 @@ FACADES = {
 
 # Headers beyond the limit still. A row can only get lower, until it goes.
 KNOWN = {
-    "server/config_parts.h": 28,
     "server/jobs/jobs_parts.h": 139,
     "server/net/connection/conn_private.h": 22,
     "tests/support/jobs_world.h": 22,

@@ -13,7 +13,7 @@
 #include "tests/support/virtual.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/unit/server/peer.h"
-#include "tests/unit/server/scratch.h"
+#include "tests/support/scratch.h"
 #include "tests/unit/server/shape.h"
 
 enum {
@@ -92,7 +92,6 @@ enum {
     LONG = sizeof long_work / sizeof long_work[0]
 };
 
-static struct scratch scratch;
 static struct registry *registry;
 static uint64_t current; /* seed */
 
@@ -135,7 +134,7 @@ static struct config *configure(const struct shape *shape)
     char yaml[SHAPE_YAML_MAX];
 
     shape_yaml(shape, scratch.directory, yaml, sizeof yaml);
-    return scratch_accepted(&scratch, yaml, NULL, NULL);
+    return scratch_accepted(yaml, NULL, NULL);
 }
 
 static void build(struct whole *w, const struct shape *shape)
@@ -344,7 +343,7 @@ static void a_method_without_its_kind_of_executor_is_refused(void **state)
 {
     char error[256] = "";
     struct config *config =
-        scratch_accepted(&scratch, "executors: {list: [{kind: stepped, queue: 1}]}\n", NULL, NULL);
+        scratch_accepted("executors: {list: [{kind: stepped, queue: 1}]}\n", NULL, NULL);
 
     (void)state;
     assert_null(topology_build(config, registry, error, sizeof error));
@@ -358,7 +357,7 @@ static int set_up(void **state)
 
     (void)state;
     virtual_silence();
-    scratch_open(&scratch);
+    scratch_make(state);
     registry = registry_new();
     for (size_t i = 0; builtin_modules[i]; i++)
         if (module_add(registry, *builtin_modules[i], error, sizeof error) != 0)
@@ -370,7 +369,7 @@ static int tear_down(void **state)
 {
     (void)state;
     registry_free(registry);
-    scratch_close(&scratch);
+    scratch_remove(state);
     return 0;
 }
 

@@ -3,22 +3,7 @@
 #include <string.h>
 
 #include "tests/support/cmocka_env.h"
-#include "tests/unit/server/scratch.h"
-
-static int open_root(void **state)
-{
-    static struct scratch s;
-
-    scratch_open(&s);
-    *state = &s;
-    return 0;
-}
-
-static int close_root(void **state)
-{
-    scratch_close(*state);
-    return 0;
-}
+#include "tests/support/scratch.h"
 
 static void rounds_up(void **state)
 {
@@ -43,62 +28,56 @@ static void knows_no_quota(void **state)
 
 static void reads_version_2(void **state)
 {
-    struct scratch *s = *state;
-
-    scratch_write(s, "proc/self/cgroup", "0::/app.slice/ergond.service\n");
-    scratch_write(s, "sys/fs/cgroup/app.slice/ergond.service/cpu.max", "350000 100000\n");
-    assert_int_equal(cpus_quota(s->directory), 4);
+    (void)state;
+    scratch_write("proc/self/cgroup", "0::/app.slice/ergond.service\n");
+    scratch_write("sys/fs/cgroup/app.slice/ergond.service/cpu.max", "350000 100000\n");
+    assert_int_equal(cpus_quota(scratch.directory), 4);
 }
 
 static void a_parent_may_be_tighter(void **state)
 {
-    struct scratch *s = *state;
-
-    scratch_write(s, "proc/self/cgroup", "0::/pod/one\n");
-    scratch_write(s, "sys/fs/cgroup/pod/one/cpu.max", "max 100000\n");
-    scratch_write(s, "sys/fs/cgroup/pod/cpu.max", "200000 100000\n");
-    assert_int_equal(cpus_quota(s->directory), 2);
-    scratch_write(s, "sys/fs/cgroup/pod/one/cpu.max", "50000 100000\n");
-    assert_int_equal(cpus_quota(s->directory), 1);
+    (void)state;
+    scratch_write("proc/self/cgroup", "0::/pod/one\n");
+    scratch_write("sys/fs/cgroup/pod/one/cpu.max", "max 100000\n");
+    scratch_write("sys/fs/cgroup/pod/cpu.max", "200000 100000\n");
+    assert_int_equal(cpus_quota(scratch.directory), 2);
+    scratch_write("sys/fs/cgroup/pod/one/cpu.max", "50000 100000\n");
+    assert_int_equal(cpus_quota(scratch.directory), 1);
 }
 
 static void a_container_sees_its_group_at_the_mount(void **state)
 {
-    struct scratch *s = *state;
-
-    scratch_write(s, "proc/self/cgroup", "0::/docker/0123/not/mounted/here\n");
-    scratch_write(s, "sys/fs/cgroup/cpu.max", "120000 100000\n");
-    assert_int_equal(cpus_quota(s->directory), 2);
+    (void)state;
+    scratch_write("proc/self/cgroup", "0::/docker/0123/not/mounted/here\n");
+    scratch_write("sys/fs/cgroup/cpu.max", "120000 100000\n");
+    assert_int_equal(cpus_quota(scratch.directory), 2);
 }
 
 static void reads_version_1(void **state)
 {
-    struct scratch *s = *state;
-
-    scratch_write(s, "proc/self/cgroup",
+    (void)state;
+    scratch_write("proc/self/cgroup",
                   "12:memory:/x\n4:cpu,cpuacct:/docker/0123\n1:cpuset:/x\n0::/x\n");
-    scratch_write(s, "sys/fs/cgroup/cpu,cpuacct/docker/0123/cpu.cfs_quota_us", "250000\n");
-    scratch_write(s, "sys/fs/cgroup/cpu,cpuacct/docker/0123/cpu.cfs_period_us", "100000\n");
-    assert_int_equal(cpus_quota(s->directory), 3);
+    scratch_write("sys/fs/cgroup/cpu,cpuacct/docker/0123/cpu.cfs_quota_us", "250000\n");
+    scratch_write("sys/fs/cgroup/cpu,cpuacct/docker/0123/cpu.cfs_period_us", "100000\n");
+    assert_int_equal(cpus_quota(scratch.directory), 3);
 }
 
 static void other_controllers_do_not_count(void **state)
 {
-    struct scratch *s = *state;
-
-    scratch_write(s, "proc/self/cgroup", "3:cpuset:/a\n2:cpuacct:/a\nnonsense\n:\n");
-    scratch_write(s, "sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "100000\n");
-    scratch_write(s, "sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n");
-    assert_int_equal(cpus_quota(s->directory), 0);
+    (void)state;
+    scratch_write("proc/self/cgroup", "3:cpuset:/a\n2:cpuacct:/a\nnonsense\n:\n");
+    scratch_write("sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "100000\n");
+    scratch_write("sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n");
+    assert_int_equal(cpus_quota(scratch.directory), 0);
 }
 
 static void no_files_mean_no_quota(void **state)
 {
-    struct scratch *s = *state;
-
-    assert_int_equal(cpus_quota(s->directory), 0);
-    scratch_write(s, "proc/self/cgroup", "4:cpu:/a\n0::/a\n");
-    assert_int_equal(cpus_quota(s->directory), 0);
+    (void)state;
+    assert_int_equal(cpus_quota(scratch.directory), 0);
+    scratch_write("proc/self/cgroup", "4:cpu:/a\n0::/a\n");
+    assert_int_equal(cpus_quota(scratch.directory), 0);
 }
 
 static void there_is_always_one(void **state)
@@ -119,13 +98,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rounds_up),
         cmocka_unit_test(knows_no_quota),
-        cmocka_unit_test_setup_teardown(reads_version_2, open_root, close_root),
-        cmocka_unit_test_setup_teardown(a_parent_may_be_tighter, open_root, close_root),
-        cmocka_unit_test_setup_teardown(a_container_sees_its_group_at_the_mount, open_root,
-                                        close_root),
-        cmocka_unit_test_setup_teardown(reads_version_1, open_root, close_root),
-        cmocka_unit_test_setup_teardown(other_controllers_do_not_count, open_root, close_root),
-        cmocka_unit_test_setup_teardown(no_files_mean_no_quota, open_root, close_root),
+        SCRATCH_TEST(reads_version_2),
+        SCRATCH_TEST(a_parent_may_be_tighter),
+        SCRATCH_TEST(a_container_sees_its_group_at_the_mount),
+        SCRATCH_TEST(reads_version_1),
+        SCRATCH_TEST(other_controllers_do_not_count),
+        SCRATCH_TEST(no_files_mean_no_quota),
         cmocka_unit_test(there_is_always_one),
         cmocka_unit_test(not_every_number_of_threads_has_a_processor_each),
     };

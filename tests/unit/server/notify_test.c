@@ -9,16 +9,16 @@
 
 #include "server/fdlimit.h"
 #include "tests/support/cmocka_env.h"
-#include "tests/unit/server/scratch.h"
+#include "tests/support/scratch.h"
 
 static char message[512];
 
-static int manager_listens(struct scratch *s)
+static int manager_listens(void)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
-    snprintf(address.sun_path, sizeof address.sun_path, "%s/notify", s->directory);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/notify", scratch.directory);
     assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
     setenv("NOTIFY_SOCKET", address.sun_path, 1);
     return fd;
@@ -34,11 +34,8 @@ static const char *next(int fd)
 
 static void tells_the_manager(void **state)
 {
-    struct scratch s;
-
     (void)state;
-    scratch_open(&s);
-    int fd = manager_listens(&s);
+    int fd = manager_listens();
     notify_ready("2 loops");
     assert_string_equal(next(fd), "READY=1\nSTATUS=2 loops");
     notify_reloading();
@@ -51,7 +48,6 @@ static void tells_the_manager(void **state)
     notify_ready("nobody listens");
     assert_string_equal(next(fd), "");
     close(fd);
-    scratch_close(&s);
 }
 
 static void pings_at_half_the_time(void **state)
@@ -82,7 +78,7 @@ static void leaves_files_for_itself(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tells_the_manager),
+        SCRATCH_TEST(tells_the_manager),
         cmocka_unit_test(pings_at_half_the_time),
         cmocka_unit_test(leaves_files_for_itself),
     };

@@ -7,27 +7,11 @@
 #include "server/cpus.h"
 #include "tests/support/heap.h"
 #include "tests/support/cmocka_env.h"
-#include "tests/unit/server/scratch.h"
-
-static struct scratch scratch;
-
-static int open_scratch(void **state)
-{
-    (void)state;
-    scratch_open(&scratch);
-    return 0;
-}
-
-static int close_scratch(void **state)
-{
-    (void)state;
-    scratch_close(&scratch);
-    return 0;
-}
+#include "tests/support/scratch.h"
 
 static struct config *configure(const char *yaml)
 {
-    return scratch_accepted(&scratch, yaml, NULL, NULL);
+    return scratch_accepted(yaml, NULL, NULL);
 }
 
 /* ---- loops ---- */
@@ -250,7 +234,7 @@ static void tls_is_for_tls_listeners(void **state)
     char yaml[1024], pem[128];
 
     (void)state;
-    snprintf(pem, sizeof pem, "%s", scratch_write(&scratch, "a.pem", "x"));
+    snprintf(pem, sizeof pem, "%s", scratch_write("a.pem", "x"));
     snprintf(yaml, sizeof yaml,
              "tls: {cert: %s, key: %s, client_ca: %s, min_version: 1.3}\n"
              "listen:\n  - url: ergons://127.0.0.1:0\n    tls: {client_cert: optional}\n"
@@ -310,5 +294,5 @@ int main(void)
         cmocka_unit_test(tls_is_for_tls_listeners),
         cmocka_unit_test(without_memory_there_is_no_plan),
     };
-    return cmocka_run_group_tests(tests, open_scratch, close_scratch);
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

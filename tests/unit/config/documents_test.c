@@ -6,7 +6,7 @@
 
 #include "server/config/key_table.h"
 #include "tests/support/cmocka_env.h"
-#include "tests/unit/server/scratch.h"
+#include "tests/support/scratch.h"
 
 static char *read_all(const char *path)
 {
@@ -100,18 +100,15 @@ static void differs(void *arg, const char *path, bool live)
 
 static void the_example_is_accepted_and_holds_the_defaults(void **state)
 {
-    struct scratch s;
     char *example = read_all(EXAMPLE_PATH);
 
     (void)state;
-    scratch_open(&s);
-    struct config *normal = scratch_load(&s, NULL, NULL, NULL);
-    struct config *c = scratch_load(&s, example, NULL, NULL);
-    assert_string_equal(s.errors, "");
+    struct config *normal = scratch_load(NULL, NULL, NULL);
+    struct config *c = scratch_load(example, NULL, NULL);
+    assert_string_equal(scratch.errors, "");
     config_compare(normal, c, differs, NULL);
     config_free(normal);
     config_free(c);
-    scratch_close(&s);
     free(example);
 }
 
@@ -174,7 +171,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table_is_sound),
         cmocka_unit_test(the_reference_holds_every_key),
-        cmocka_unit_test(the_example_is_accepted_and_holds_the_defaults),
+        SCRATCH_TEST(the_example_is_accepted_and_holds_the_defaults),
         cmocka_unit_test(the_example_shows_every_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,34 +5,16 @@
 #include <string.h>
 
 #include "tests/support/cmocka_env.h"
-#include "tests/unit/server/scratch.h"
-
-#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+#include "tests/support/scratch.h"
 
 static const uint64_t MS = 1000000, SECOND = 1000000000;
-
-static struct scratch scratch;
-
-static int open_scratch(void **state)
-{
-    (void)state;
-    scratch_open(&scratch);
-    return 0;
-}
-
-static int close_scratch(void **state)
-{
-    (void)state;
-    scratch_close(&scratch);
-    return 0;
-}
 
 /* ---- values ---- */
 
 static void defaults_stand(void **state)
 {
     (void)state;
-    struct config *c = scratch_accepted(&scratch, NULL, NULL, NULL);
+    struct config *c = scratch_accepted(NULL, NULL, NULL);
 
     assert_int_equal(scratch.action, CONFIG_SERVE);
     assert_int_equal(c->listener_count, 1);
@@ -79,7 +61,7 @@ static const char everything[] = "listen:\n"
 static void listeners_are_read(void **state)
 {
     (void)state;
-    struct config *c = scratch_accepted(&scratch, everything, NULL, NULL);
+    struct config *c = scratch_accepted(everything, NULL, NULL);
 
     assert_int_equal(c->listener_count, 3);
     assert_int_equal(c->listeners[0].origin.line, 2);
@@ -98,7 +80,7 @@ static void listeners_are_read(void **state)
 static void topology_is_read(void **state)
 {
     (void)state;
-    struct config *c = scratch_accepted(&scratch, everything, NULL, NULL);
+    struct config *c = scratch_accepted(everything, NULL, NULL);
 
     assert_int_equal(c->loops.count, 2);
     assert_int_equal(c->loops.cores.count, 3);
@@ -124,7 +106,7 @@ static void topology_is_read(void **state)
 static void what_tasks_that_last_need_is_read(void **state)
 {
     (void)state;
-    struct config *c = scratch_accepted(&scratch, everything, NULL, NULL);
+    struct config *c = scratch_accepted(everything, NULL, NULL);
 
     assert_string_equal(c->store, "/tmp/ergon.db");
     assert_int_equal(c->tasks.max, 7);
@@ -144,10 +126,10 @@ static void what_tasks_that_last_need_is_read(void **state)
 static void empty_files_and_groups_are_fine(void **state)
 {
     (void)state;
-    config_free(scratch_accepted(&scratch, "", NULL, NULL));
-    config_free(scratch_accepted(&scratch, "# nothing\n", NULL, NULL));
-    config_free(scratch_accepted(&scratch, "---\n", NULL, NULL));
-    config_free(scratch_accepted(&scratch, "tls:\n  # cert: x\nmodules:\nlimits: ~\n", NULL, NULL));
+    config_free(scratch_accepted("", NULL, NULL));
+    config_free(scratch_accepted("# nothing\n", NULL, NULL));
+    config_free(scratch_accepted("---\n", NULL, NULL));
+    config_free(scratch_accepted("tls:\n  # cert: x\nmodules:\nlimits: ~\n", NULL, NULL));
 }
 
 /* ---- precedence ---- */
@@ -158,7 +140,7 @@ static void each_source_beats_the_one_below(void **state)
     const char *const *env = LIST("ERGON_STEP_LIMIT=2ms", "ERGON_IDLE_SPIN=2us", "PATH=/bin");
 
     (void)state;
-    struct config *c = scratch_accepted(&scratch, yaml, env, LIST("--idle-spin=3us"));
+    struct config *c = scratch_accepted(yaml, env, LIST("--idle-spin=3us"));
     assert_int_equal(c->drain, SECOND);
     assert_int_equal(c->step_limit, 2 * MS);
     assert_int_equal(c->idle.spin, 3000);
@@ -171,14 +153,14 @@ static void a_list_is_replaced_not_added_to(void **state)
 
     (void)state;
     struct config *c =
-        scratch_accepted(&scratch, yaml, LIST("ERGON_LISTEN=ergon://[::1]:3 , unix:///a"), NULL);
+        scratch_accepted(yaml, LIST("ERGON_LISTEN=ergon://[::1]:3 , unix:///a"), NULL);
     assert_int_equal(c->listener_count, 2);
     assert_string_equal(c->listeners[0].url, "ergon://[::1]:3");
     assert_string_equal(c->listeners[1].way.path, "/a");
     config_free(c);
 
     c = scratch_accepted(
-        &scratch, yaml, LIST("ERGON_LISTEN=unix:///a"),
+        yaml, LIST("ERGON_LISTEN=unix:///a"),
         LIST("--listen", "ergon://localhost:0", "--listen", "ergon://localhost:0"));
     assert_int_equal(c->listener_count, 2);
     assert_string_equal(c->listeners[1].way.host, "localhost");
@@ -191,18 +173,18 @@ static void a_secret_comes_from_a_file(void **state)
 
     (void)state;
     snprintf(variable, sizeof variable, "ERGON_TLS_KEY_PASSWORD_FILE=%s",
-             scratch_write(&scratch, "secret", "open sesame\n"));
-    struct config *c = scratch_accepted(&scratch, NULL, LIST(variable), NULL);
+             scratch_write("secret", "open sesame\n"));
+    struct config *c = scratch_accepted(NULL, LIST(variable), NULL);
     assert_string_equal(c->tls.key_password, "open sesame");
     config_free(c);
     scratch_refused(
-        &scratch, NULL, LIST(variable, "ERGON_TLS_KEY_PASSWORD=x"), NULL,
+        NULL, LIST(variable, "ERGON_TLS_KEY_PASSWORD=x"), NULL,
         "ERGON_TLS_KEY_PASSWORD: set together with ERGON_TLS_KEY_PASSWORD_FILE; set one of "
         "them\n");
     scratch_refused(
-        &scratch, NULL, LIST("ERGON_TLS_KEY_PASSWORD_FILE=/nowhere"), NULL,
+        NULL, LIST("ERGON_TLS_KEY_PASSWORD_FILE=/nowhere"), NULL,
         "ERGON_TLS_KEY_PASSWORD_FILE: /nowhere: cannot be read: No such file or directory\n");
-    scratch_refused(&scratch, NULL, NULL, LIST("--tls-key-password=x"),
+    scratch_refused(NULL, NULL, LIST("--tls-key-password=x"),
                     "--tls-key-password=x: no such flag (see --help)\n");
 }
 
@@ -212,11 +194,11 @@ static void the_file_may_be_named_by_a_variable(void **state)
 
     (void)state;
     snprintf(variable, sizeof variable, "ERGON_CONFIG=%s",
-             scratch_write(&scratch, "other.yaml", "drain: 3s\n"));
-    struct config *c = scratch_accepted(&scratch, NULL, LIST(variable), NULL);
+             scratch_write("other.yaml", "drain: 3s\n"));
+    struct config *c = scratch_accepted(NULL, LIST(variable), NULL);
     assert_int_equal(c->drain, 3 * SECOND);
     config_free(c);
-    scratch_refused(&scratch, NULL, NULL, LIST("-c", "/nowhere"),
+    scratch_refused(NULL, NULL, LIST("-c", "/nowhere"),
                     "/nowhere: cannot be read: No such file or directory\n");
 }
 
@@ -231,10 +213,10 @@ static void actions_are_told(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        config_free(scratch_accepted(&scratch, NULL, NULL, LIST(rows[i].flag)));
+        config_free(scratch_accepted(NULL, NULL, LIST(rows[i].flag)));
         assert_int_equal(scratch.action, rows[i].action);
     }
-    config_free(scratch_accepted(&scratch, "nonsense: 1\n", NULL, LIST("--help")));
+    config_free(scratch_accepted("nonsense: 1\n", NULL, LIST("--help")));
 }
 
 /* ---- print and compare ---- */
@@ -261,10 +243,9 @@ static void what_is_printed_is_read_again(void **state)
     char differences[512] = "";
 
     (void)state;
-    struct config *c =
-        scratch_accepted(&scratch, everything, NULL, LIST("--module=/dev/null", "--insecure"));
+    struct config *c = scratch_accepted(everything, NULL, LIST("--module=/dev/null", "--insecure"));
     print_to(c, text, sizeof text);
-    struct config *again = scratch_accepted(&scratch, text, NULL, NULL);
+    struct config *again = scratch_accepted(text, NULL, NULL);
     config_compare(c, again, remember_path, differences);
     assert_string_equal(differences, "");
     config_free(again);
@@ -276,9 +257,8 @@ static void a_print_shows_origins_and_hides_secrets(void **state)
     static char text[16384];
 
     (void)state;
-    struct config *c =
-        scratch_accepted(&scratch, "drain: 1s\n", LIST("ERGON_TLS_KEY_PASSWORD=sesame"),
-                         LIST("--limits-message=1m"));
+    struct config *c = scratch_accepted("drain: 1s\n", LIST("ERGON_TLS_KEY_PASSWORD=sesame"),
+                                        LIST("--limits-message=1m"));
     print_to(c, text, sizeof text);
     assert_null(strstr(text, "sesame"));
     assert_non_null(strstr(text, "# key_password: *** "));
@@ -295,10 +275,8 @@ static void a_comparison_names_what_changed(void **state)
     char differences[512] = "";
 
     (void)state;
-    struct config *was =
-        scratch_accepted(&scratch, "listen: [unix:///a]\nlog: {level: info}\n", NULL, NULL);
-    struct config *is = scratch_accepted(&scratch,
-                                         "listen: [{url: unix:///a, raw: true}]\ndrain: 1s\n"
+    struct config *was = scratch_accepted("listen: [unix:///a]\nlog: {level: info}\n", NULL, NULL);
+    struct config *is = scratch_accepted("listen: [{url: unix:///a, raw: true}]\ndrain: 1s\n"
                                          "log: {level: warn}\nmodules: [/dev/null]\n",
                                          NULL, NULL);
     config_compare(was, is, remember_path, differences);
@@ -307,24 +285,22 @@ static void a_comparison_names_what_changed(void **state)
     config_free(is);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_scratch, close_scratch)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(defaults_stand),
-        TEST(listeners_are_read),
-        TEST(topology_is_read),
-        TEST(what_tasks_that_last_need_is_read),
-        TEST(empty_files_and_groups_are_fine),
-        TEST(each_source_beats_the_one_below),
-        TEST(a_list_is_replaced_not_added_to),
-        TEST(a_secret_comes_from_a_file),
-        TEST(the_file_may_be_named_by_a_variable),
-        TEST(actions_are_told),
-        TEST(what_is_printed_is_read_again),
-        TEST(a_print_shows_origins_and_hides_secrets),
-        TEST(a_comparison_names_what_changed),
+        SCRATCH_TEST(defaults_stand),
+        SCRATCH_TEST(listeners_are_read),
+        SCRATCH_TEST(topology_is_read),
+        SCRATCH_TEST(what_tasks_that_last_need_is_read),
+        SCRATCH_TEST(empty_files_and_groups_are_fine),
+        SCRATCH_TEST(each_source_beats_the_one_below),
+        SCRATCH_TEST(a_list_is_replaced_not_added_to),
+        SCRATCH_TEST(a_secret_comes_from_a_file),
+        SCRATCH_TEST(the_file_may_be_named_by_a_variable),
+        SCRATCH_TEST(actions_are_told),
+        SCRATCH_TEST(what_is_printed_is_read_again),
+        SCRATCH_TEST(a_print_shows_origins_and_hides_secrets),
+        SCRATCH_TEST(a_comparison_names_what_changed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

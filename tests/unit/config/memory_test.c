@@ -5,7 +5,7 @@
 
 #include "server/config/config.h"
 #include "tests/support/cmocka_env.h"
-#include "tests/unit/server/scratch.h"
+#include "tests/support/scratch.h"
 
 static long allowed = -1; /* allocations until one fails; below 0: none does */
 
@@ -44,30 +44,27 @@ static void every_allocation_may_fail(void **state)
                                "tls: {key: /dev/null}\n"
                                "executors: {list: [{kind: blocking}, {}]}\n"
                                "tenants: [{name: ada}]\n";
-    struct scratch s;
     struct config *c = NULL;
     long n = 0;
 
     (void)state;
-    scratch_open(&s);
     for (; !c; n++) {
         allowed = n;
         errno = 0;
-        c = scratch_load(&s, yaml, env, flags);
+        c = scratch_load(yaml, env, flags);
         allowed = -1;
         if (!c)
-            assert_string_equal(s.errors, "");
+            assert_string_equal(scratch.errors, "");
         assert_in_range(n, 0, 1000);
     }
     assert_in_range(n, 20, 1000);
     assert_int_equal(c->modules.count, 2);
     config_free(c);
-    scratch_close(&s);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_allocation_may_fail)};
+    const struct CMUnitTest tests[] = {SCRATCH_TEST(every_allocation_may_fail)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,25 +6,7 @@
 #include <string.h>
 
 #include "tests/support/cmocka_env.h"
-#include "tests/unit/server/scratch.h"
-
-#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
-
-static struct scratch scratch;
-
-static int open_scratch(void **state)
-{
-    (void)state;
-    scratch_open(&scratch);
-    return 0;
-}
-
-static int close_scratch(void **state)
-{
-    (void)state;
-    scratch_close(&scratch);
-    return 0;
-}
+#include "tests/support/scratch.h"
 
 /* ---- one value ---- */
 
@@ -32,7 +14,6 @@ static void file_problems_have_lines(void **state)
 {
     (void)state;
     scratch_refused(
-        &scratch,
         "listen:\n"
         "  - url: ergon://127.0.0.1\n"
         "    idle_timeout: 30\n"
@@ -63,8 +44,7 @@ static void file_problems_have_lines(void **state)
 static void a_wrong_shape_is_told(void **state)
 {
     (void)state;
-    scratch_refused(&scratch,
-                    "drain: [1s]\n"
+    scratch_refused("drain: [1s]\n"
                     "limits: 3\n"
                     "listen: {url: ergon://127.0.0.1}\n"
                     "modules: [{a: b}]\n"
@@ -86,9 +66,9 @@ static void a_wrong_shape_is_told(void **state)
                     "stepped)\n"
                     "ergond.yaml:9: tenants[0]: \"ada\" is not a map (write - name: ada)\n"
                     "ergond.yaml:10: a key is a single word\n");
-    scratch_refused(&scratch, "- a\n", NULL, NULL,
+    scratch_refused("- a\n", NULL, NULL,
                     "ergond.yaml:1: the file is not a map (write key: value)\n");
-    scratch_refused(&scratch, "a\n---\nb\n", NULL, NULL,
+    scratch_refused("a\n---\nb\n", NULL, NULL,
                     "ergond.yaml:1: the file is not a map (write key: value)\n"
                     "ergond.yaml:3: a second document begins here; one file holds one\n");
 }
@@ -96,11 +76,11 @@ static void a_wrong_shape_is_told(void **state)
 static void what_is_not_yaml_is_told_with_its_line(void **state)
 {
     (void)state;
-    assert_null(scratch_load(&scratch, "drain: 1s\nlimits: {message: 1m\nlog: x\n", NULL, NULL));
+    assert_null(scratch_load("drain: 1s\nlimits: {message: 1m\nlog: x\n", NULL, NULL));
     assert_non_null(strstr(scratch.errors, "ergond.yaml:3: this is not YAML: "));
-    assert_null(scratch_load(&scratch, "a: \"\xff\"\n", NULL, NULL));
+    assert_null(scratch_load("a: \"\xff\"\n", NULL, NULL));
     assert_non_null(strstr(scratch.errors, "this is not YAML: "));
-    scratch_refused(&scratch, "drain: \"1s\\0\"\n", NULL, NULL,
+    scratch_refused("drain: \"1s\\0\"\n", NULL, NULL,
                     "ergond.yaml:1: drain: a value cannot contain a NUL byte\n");
 }
 
@@ -108,20 +88,20 @@ static void what_is_not_yaml_is_told_with_its_line(void **state)
 static void a_tree_that_bites_its_tail_ends(void **state)
 {
     (void)state;
-    assert_null(scratch_load(&scratch, "&a\nlimits: *a\n", NULL, NULL));
+    assert_null(scratch_load("&a\nlimits: *a\n", NULL, NULL));
     assert_non_null(strstr(scratch.errors, "limits.limits: unknown key"));
 }
 
 static void other_sources_name_themselves(void **state)
 {
     (void)state;
-    scratch_refused(&scratch, NULL, LIST("ERGON_DRAIN=8", "ERGON_MODULE="),
+    scratch_refused(NULL, LIST("ERGON_DRAIN=8", "ERGON_MODULE="),
                     LIST("--log-level", "loud", "--drain=", "--drain=99999999d"),
                     "ERGON_DRAIN: \"8\" has no unit (write \"8s\" or \"500ms\")\n"
                     "--log-level: \"loud\" is not one of debug, info, warn, error\n"
                     "--drain: \"\" is not a duration (write \"30s\", \"500ms\" or \"50us\")\n"
                     "--drain: \"99999999d\" is too long (at most 213503d)\n");
-    scratch_refused(&scratch, NULL, NULL, LIST("--frobnicate", "x", "--listen"),
+    scratch_refused(NULL, NULL, LIST("--frobnicate", "x", "--listen"),
                     "--frobnicate: no such flag (see --help)\n"
                     "--listen: needs a value (--listen=VALUE)\n"
                     "x: a word that belongs to no flag (see --help)\n");
@@ -133,12 +113,12 @@ static void excess_is_refused(void **state)
 
     (void)state;
     memset(flag + 9, 'a', 4096);
-    assert_null(scratch_load(&scratch, NULL, NULL, LIST(flag)));
+    assert_null(scratch_load(NULL, NULL, LIST(flag)));
     assert_non_null(strstr(scratch.errors, "a value is limited to 4095 bytes"));
     scratch_refused(
-        &scratch, NULL, NULL, LIST("--loops-cores=0-1024"),
+        NULL, NULL, LIST("--loops-cores=0-1024"),
         "--loops-cores: \"0-1024\" is not a list of at most 1024 cores (write \"0-2,5\")\n");
-    config_free(scratch_accepted(&scratch, NULL, NULL, LIST("--loops-cores=0-1023")));
+    config_free(scratch_accepted(NULL, NULL, LIST("--loops-cores=0-1023")));
 }
 
 /* ---- values that do not go together ---- */
@@ -149,21 +129,17 @@ static void an_open_listener_needs_tls_or_tokens(void **state)
 
     (void)state;
     scratch_refused(
-        &scratch, NULL, NULL, LIST("--listen=ergon://0.0.0.0"),
+        NULL, NULL, LIST("--listen=ergon://0.0.0.0"),
         "--listen: listen[0]: ergon://0.0.0.0 can be reached from other machines without TLS "
         "and without tokens (use ergons://, or tokens_file and auth: token, or listen on "
         "127.0.0.1, or accept it with insecure: true or --insecure)\n");
-    config_free(
-        scratch_accepted(&scratch, NULL, NULL, LIST("--listen=ergon://0.0.0.0", "--insecure")));
-    config_free(scratch_accepted(&scratch, "listen: [{url: 'ergon://[::]', insecure: true}]\n",
-                                 NULL, NULL));
-    snprintf(tokens, sizeof tokens, "--tokens=%s", scratch_write(&scratch, "tokens", ""));
-    struct config *c =
-        scratch_accepted(&scratch, NULL, NULL, LIST("--listen=ergon://0.0.0.0", tokens));
+    config_free(scratch_accepted(NULL, NULL, LIST("--listen=ergon://0.0.0.0", "--insecure")));
+    config_free(scratch_accepted("listen: [{url: 'ergon://[::]', insecure: true}]\n", NULL, NULL));
+    snprintf(tokens, sizeof tokens, "--tokens=%s", scratch_write("tokens", ""));
+    struct config *c = scratch_accepted(NULL, NULL, LIST("--listen=ergon://0.0.0.0", tokens));
     assert_int_equal(c->listeners[0].auth, LISTENER_AUTH_TOKEN);
     config_free(c);
-    assert_null(scratch_load(&scratch, "listen: [{url: 'ergon://[::]', auth: none}]\n", NULL,
-                             LIST(tokens)));
+    assert_null(scratch_load("listen: [{url: 'ergon://[::]', auth: none}]\n", NULL, LIST(tokens)));
 }
 
 static void a_listener_takes_over_the_common_certificate(void **state)
@@ -171,10 +147,9 @@ static void a_listener_takes_over_the_common_certificate(void **state)
     char flag[128];
 
     (void)state;
-    snprintf(flag, sizeof flag, "--tls-cert=%s", scratch_write(&scratch, "cert", ""));
+    snprintf(flag, sizeof flag, "--tls-cert=%s", scratch_write("cert", ""));
     struct config *c =
-        scratch_accepted(&scratch,
-                         "listen:\n"
+        scratch_accepted("listen:\n"
                          "  - ergons://[::]:0\n"
                          "  - {url: 'ergons://[::]:0', auth: cert}\n"
                          "  - {url: 'ergons://[::]:0', tls: {client_cert: required}}\n"
@@ -192,7 +167,6 @@ static void what_does_not_go_together_is_told(void **state)
 {
     (void)state;
     scratch_refused(
-        &scratch,
         "listen:\n"
         "  - {url: 'ergons://[::]:0', auth: cert}\n"
         "  - {url: 'ergon://127.0.0.1:9', auth: token, mode: 0600, tls: {cert: /dev/null}}\n"
@@ -227,27 +201,25 @@ static void what_does_not_go_together_is_told(void **state)
         "ever arrive (make it larger)\n"
         "ergond.yaml:12: store: /nowhere/at: cannot be written: No such file or directory\n"
         "ergond.yaml:7: tls.key: /nowhere: cannot be read: No such file or directory\n");
-    scratch_refused(&scratch, "store: /dev/null\n", NULL, NULL,
+    scratch_refused("store: /dev/null\n", NULL, NULL,
                     "ergond.yaml:1: store: /dev/null: is no regular file (name one, or one to be "
                     "made)\n");
-    scratch_refused(&scratch, "listen: []\n", NULL, NULL,
+    scratch_refused("listen: []\n", NULL, NULL,
                     "ergond.yaml:1: listen: names no place to listen at\n");
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_scratch, close_scratch)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(file_problems_have_lines),
-        TEST(a_wrong_shape_is_told),
-        TEST(what_is_not_yaml_is_told_with_its_line),
-        TEST(a_tree_that_bites_its_tail_ends),
-        TEST(other_sources_name_themselves),
-        TEST(excess_is_refused),
-        TEST(an_open_listener_needs_tls_or_tokens),
-        TEST(a_listener_takes_over_the_common_certificate),
-        TEST(what_does_not_go_together_is_told),
+        SCRATCH_TEST(file_problems_have_lines),
+        SCRATCH_TEST(a_wrong_shape_is_told),
+        SCRATCH_TEST(what_is_not_yaml_is_told_with_its_line),
+        SCRATCH_TEST(a_tree_that_bites_its_tail_ends),
+        SCRATCH_TEST(other_sources_name_themselves),
+        SCRATCH_TEST(excess_is_refused),
+        SCRATCH_TEST(an_open_listener_needs_tls_or_tokens),
+        SCRATCH_TEST(a_listener_takes_over_the_common_certificate),
+        SCRATCH_TEST(what_does_not_go_together_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
