@@ -7,7 +7,8 @@ static int insert(struct store *s, enum statement which, const struct row_map *m
     return rc == SQLITE_OK ? statement_run(st) : rc;
 }
 
-/* What is not there cannot be changed: its end would be told, and not be kept. */
+/* A change of a task that has no row is refused: else its end would be reported, and not be kept.
+ */
 static int change(struct store *s, const struct store_op *op)
 {
     int rc = insert(s, STATEMENT_CHANGE, &row_lives, &op->task);
@@ -19,7 +20,7 @@ static int change(struct store *s, const struct store_op *op)
                             : SQLITE_OK;
 }
 
-/* A task that goes on for years has no more of a history here than in memory. */
+/* The history of a task that goes on for years is cut here as it is in memory. */
 static int add_event(struct store *s, const struct store_event *event)
 {
     int rc = insert(s, STATEMENT_EVENT, &row_events, event);
@@ -37,7 +38,7 @@ static int run_for_name(struct store *s, enum statement which, struct span name)
     return rc == SQLITE_OK ? statement_run(st) : rc;
 }
 
-/* --- Accounts --- */
+/* --- Counters --- */
 
 int store_read_counts(struct store *s, struct store_counts *counts, uint64_t *last_id)
 {
@@ -89,7 +90,7 @@ static void read_rows(sqlite3_stmt *st, struct store_audit *audit)
     }
 }
 
-/* What was done before in this batch counts. */
+/* Counts what stood before this operation in its batch, too. */
 static int count(struct store *s, struct store_audit *audit)
 {
     uint64_t last;
@@ -108,7 +109,7 @@ static int count(struct store *s, struct store_audit *audit)
     return rc == SQLITE_ROW ? SQLITE_OK : rc;
 }
 
-/* --- */
+/* --- A batch --- */
 
 static int apply(struct store *s, struct store_op *op)
 {

@@ -42,7 +42,7 @@ static uint64_t size_of(struct store *s, int which)
 
 static void show_size(struct store *s)
 {
-    counter_set(&s->figures.bytes, s->file_size + s->log_size);
+    counter_set(&s->counters.bytes, s->file_size + s->log_size);
 }
 
 void store_note_size(struct store *s)
@@ -52,8 +52,8 @@ void store_note_size(struct store *s)
     show_size(s);
 }
 
-/* Asking the system each time costs more than the call: a file that was looked at gets a new time
- * with its next write, and the sync then has that to write, too. */
+/* Calculates the size of the log.  To ask the system each time costs more than the call: a file
+ * that was looked at gets a new time with its next write, which the sync then has to write, too. */
 void store_note_log(struct store *s)
 {
     uint64_t end = LOG_HEAD + (uint64_t)s->log_pages * (FRAME_HEAD + s->page_size);
@@ -80,7 +80,8 @@ void checkpoint_watch(struct store *s)
     store_note_size(s);
 }
 
-/* One that fails moves nothing, and is tried again after the next step: the log holds it all. */
+/* A checkpoint that fails moves nothing, and is tried again after the next step: the log holds all.
+ */
 void checkpoint_run(struct store *s)
 {
     int all = 0, moved = 0;

@@ -2,23 +2,25 @@
  *
  * A failed commit is rolled back, and its operations come back with the error.  It may have left
  * its frames whole in SQLite's log: on the disk, but not in the index of the log that this
- * connection goes by.  Who read that log from the disk would take them for committed.  So nothing
- * is taken until a small commit of the store's own has worked, which writes over the first of
- * those frames; each frame's checksum covers those before it, so that the rest is worth nothing.
- * A failed sync that leaves pages which look clean does no harm for the same reason: what it was
- * to write is written again.  (The file is not closed and opened again: reading the log back is
- * what must not happen before that small commit.) */
+ * connection goes by.  A process that read that log from the disk would take them for committed.
+ * So the store takes nothing until a small commit of its own has worked, which writes over the
+ * first of those frames; each frame's checksum covers those before it, so that the rest is worth
+ * nothing.  A failed sync that leaves pages which look clean does no harm for the same reason: what
+ * it was to write is written again.  (The file is not closed and opened again: the log must not be
+ * read back before that small commit.) */
 #include "base/log.h"
 #include "server/store/store_parts.h"
 
-enum { STEADY_RETRIES = 10 /* it works when nothing failed for so many `retry` */ };
+enum { STEADY_RETRIES = 10 /* a trouble is over when nothing failed for so many `retry` */ };
 
 static ao_time now(void)
 {
     return ao_clock_monotonic.now(NULL);
 }
 
-/* SQLite itself would go on writing a file that nobody finds after a restart. */
+/* SQLite itself would go on writing a file that was moved, and nobody would find it after a
+ * restart.
+ */
 static bool has_moved(struct store *s)
 {
     int moved = 0;
@@ -44,7 +46,7 @@ static int finish(struct store *s)
 static void become(struct store *s, enum store_error error)
 {
     s->broken = error;
-    counter_set(&s->figures.error, error);
+    counter_set(&s->counters.error, error);
 }
 
 /* SQLite has rolled back by itself after some failures. */
@@ -52,11 +54,11 @@ static void fail(struct store *s, int rc)
 {
     enum store_error error = store_error_of(s->db, rc);
     const char *why = error == STORE_MOVED ? sqlite3_errstr(rc) : sqlite3_errmsg(s->db);
-    if (error != s->told)
+    if (error != s->reported)
         log_error("the store cannot write", LOG_STR("error", store_error_text(error)),
                   LOG_STR("sqlite", why));
     become(s, error);
-    s->told = error;
+    s->reported = error;
     if (!sqlite3_get_autocommit(s->db))
         sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
     s->retry_at = now() + s->retry;
@@ -70,7 +72,7 @@ static int apply_all(struct store *s, uint32_t count)
     return rc == SQLITE_OK ? finish(s) : rc;
 }
 
-/* None of the batch has happened, whatever was thought of each before. */
+/* None of the batch has happened, whatever became of each operation before. */
 static void fail_all(struct store *s, uint32_t count)
 {
     for (uint32_t n = 0; n < count; n++)
@@ -90,28 +92,28 @@ void store_commit(struct store *s, uint32_t count)
         fail_all(s, count);
         return;
     }
-    counter_set(&s->figures.commit_ns, now() - began);
-    counter_add(&s->figures.commits, 1);
-    counter_add(&s->figures.operations, count);
+    counter_set(&s->counters.commit_ns, now() - began);
+    counter_add(&s->counters.commits, 1);
+    counter_add(&s->counters.operations, count);
     store_note_log(s);
 }
 
-/* A full disk has room for a small commit again and again: the end of a trouble is told when it has
- * not come back for a while. */
-static void tell_it_works(struct store *s)
+/* A full disk has room for a small commit again and again: the end of a trouble is reported when
+ * the trouble has not come back for a while. */
+static void report_that_it_works(struct store *s)
 {
-    if (s->told == STORE_OK || now() < s->retry_at)
+    if (s->reported == STORE_OK || now() < s->retry_at)
         return;
     log_info("the store writes again");
-    s->told = STORE_OK;
+    s->reported = STORE_OK;
 }
 
-/* The counters' row changes with each commit, so that this one writes.  A full disk may have room
- * in the log once that has gone into the file. */
+/* The counters' row changes with each commit, so that a commit without operations writes, too.  A
+ * full disk may have room in the log once the log has gone into the file. */
 void store_try_again(struct store *s)
 {
     if (s->broken == STORE_OK)
-        tell_it_works(s);
+        report_that_it_works(s);
     if (s->broken == STORE_OK || s->broken == STORE_CORRUPT || now() < s->retry_at)
         return;
     if (s->broken == STORE_FULL)

@@ -18,7 +18,8 @@ static int in_use(long pid, char *error, size_t size)
     return -1;
 }
 
-/* Who has it wrote its process id; it may have taken the lock just now and not written yet. */
+/* The owner of the lock writes its process id into the file; it may have taken the lock just now
+ * and not written it yet. */
 static long holder(int fd)
 {
     char text[24];
@@ -40,7 +41,7 @@ static int take(int fd)
     return fcntl(fd, F_OFD_SETLK, &whole);
 }
 
-/* What cannot be written only makes the text poorer that who comes second is told. */
+/* If the process id cannot be written, a second server is told less; nothing else depends on it. */
 static bool unsign(int fd)
 {
     return ftruncate(fd, 0) == 0;

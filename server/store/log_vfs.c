@@ -20,7 +20,8 @@ static sqlite3_file *beneath(sqlite3_file *file)
     return (sqlite3_file *)((struct log_file *)file + 1);
 }
 
-/* What cannot be written is forgotten, as the half of a failed write is: SQLite writes it anew. */
+/* Bytes that cannot be written are forgotten, as the half of a failed write is: SQLite writes them
+ * anew. */
 static int hand_over(sqlite3_file *file)
 {
     struct log_vfs *v = vfs_of(file);
@@ -88,7 +89,7 @@ static int file_close(sqlite3_file *file)
     return written != SQLITE_OK ? written : closed;
 }
 
-/* --- What has to do with no byte of it --- */
+/* --- Calls that touch no byte of it --- */
 
 static int file_lock(sqlite3_file *file, int how)
 {

@@ -26,8 +26,8 @@ static int fail_sqlite(struct store *s, const char *path, char *error, size_t si
 
 /* --- The file --- */
 
-/* Before SQLite sees it: with rights of our own, and a clear word where it cannot be.  The
- * descriptor, or -1 and a text. */
+/* Makes the file before SQLite sees it, with rights of our own, and says clearly why where that
+ * fails.  The descriptor, or -1 and a text. */
 static int make_file(const char *path, char *error, size_t size)
 {
     char text[64];
@@ -58,7 +58,7 @@ static int open_file(struct store *s, const struct store_options *o, char *error
     return 0;
 }
 
-/* The journal is in WAL mode if SQLite says so: some file systems cannot have it. */
+/* SQLite answers which journal there is now: some file systems cannot have a log. */
 static int is_wal(void *result, int columns, char **values, char **names)
 {
     (void)columns;
@@ -67,10 +67,10 @@ static int is_wal(void *result, int columns, char **values, char **names)
     return 0;
 }
 
-/* EXTRA is FULL, and syncs the folder where a rollback journal was removed.  A file that is new
- * has one before it has its log: come back after a power cut, it would take back what was committed
- * since.  Debian's SQLite writes zeros over what is deleted unless it is
- * told not to. */
+/* EXTRA is FULL, and syncs the folder where a rollback journal was removed.  A new file
+ * has such a journal before it has its log: if the journal came back after a power cut, it would
+ * take back what was committed since.  Debian's SQLite writes zeros over deleted rows unless this
+ * pragma says otherwise. */
 static int prepare_file(struct store *s)
 {
     char pragmas[160];

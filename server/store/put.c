@@ -24,8 +24,8 @@ struct put_part {
     bool (*has)(const struct store_task *task);
 };
 
-/* OR FAIL: what stands before a row that is refused stays, and the rest is put from there.  Behind
- * the first, a row that is there already has no task: somebody has left it. */
+/* OR FAIL: the rows before one that is refused stay, and the rest is put from there on.  In the
+ * tables behind the first, a row that is there already belongs to no task: it was left behind. */
 static const struct put_part parts[PUT_PARTS] = {
     {STATEMENT_PUT, &row_submissions, "INSERT OR FAIL", ROW_BATCH "submissions", always},
     {STATEMENT_PUT_OPTIONS, &row_options, "REPLACE", ROW_BATCH "options", has_options},
@@ -63,7 +63,7 @@ static int table_disconnect(sqlite3_vtab *table)
     return SQLITE_OK;
 }
 
-/* There is one way to read it: from where the statement begins to where it ends. */
+/* The table can be read in one way: from where the statement begins to where it ends. */
 static int table_plan(sqlite3_vtab *table, sqlite3_index_info *info)
 {
     (void)table;
@@ -89,7 +89,7 @@ static int cursor_close(sqlite3_vtab_cursor *cursor)
     return SQLITE_OK;
 }
 
-/* To the next that has a row here, this one included. */
+/* Goes on to the next task that has a row in this table; the present one counts. */
 static void seek(struct store *s, const struct put_part *part)
 {
     while (s->put_at < s->put_end &&
@@ -179,7 +179,7 @@ int put_take_out(struct store *s, uint64_t id)
     return rc;
 }
 
-/* A task is there whole, or not at all. */
+/* A task is in the file whole, or not at all. */
 static int refuse(struct store *s, struct store_op *op, const struct put_part *part)
 {
     op->error = STORE_REFUSED;

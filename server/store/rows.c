@@ -11,7 +11,7 @@
         .table = t, .order = o, .columns = c, .count = sizeof c / sizeof *c                        \
     }
 
-/* In the order of the tables, which spares PUT a copy. */
+/* The columns are in the order of the tables, which spares PUT a copy. */
 static const struct row_column submission_columns[] = {
     {"id", TASK(U64, id)},
     {"method", TASK(TEXT, method)},
@@ -76,7 +76,7 @@ static const struct row_column event_columns[] = {
 };
 const struct row_map row_events = MAP("events", "task, seq", event_columns);
 
-/* Each of life_columns. */
+/* Looks at the field of each of life_columns. */
 bool row_has_life(const struct store_task *t)
 {
     return t->state || t->attempt || t->failures || t->crashes || t->cancel_asked || t->due_at ||
@@ -85,7 +85,7 @@ bool row_has_life(const struct store_task *t)
 
 /* --- Structures into rows --- */
 
-/* Zero and empty are NULL, which takes no room in the file. */
+/* Zero and empty values become NULL, which takes no room in the file. */
 static int bind_number(sqlite3_stmt *st, int index, uint64_t value)
 {
     return value ? sqlite3_bind_int64(st, index, (sqlite3_int64)value) : SQLITE_OK;
@@ -189,7 +189,7 @@ void row_give(sqlite3_context *to, const struct row_map *m, uint32_t column, con
 
 /* --- Rows into structures --- */
 
-/* Of text, too: the bytes as they are in the file. */
+/* Text, too, is read as the bytes that stand in the file. */
 static struct span read_span(sqlite3_stmt *st, int index)
 {
     const void *at = sqlite3_column_blob(st, index);

@@ -31,7 +31,7 @@ const char *store_error_text(enum store_error e)
     return "unknown";
 }
 
-/* What SQLite has no code for. */
+/* Errors that SQLite has no code for. */
 static enum store_error by_errno(int number)
 {
     if (number == ENOSPC || number == EDQUOT)

@@ -29,7 +29,7 @@ enum {
     STORE_LANE = 65536      /* slots: what comes in during a slow commit */
 };
 
-struct store_figures {
+struct store_counters {
     counter commits, operations, bytes, commit_ns;
     counter error; /* enum store_error */
 };
@@ -51,17 +51,17 @@ struct store {
     /* The writer's. */
     struct store_op *batch[STORE_BATCH_MAX];
     struct put_source sources[PUT_PARTS];
-    uint32_t put_at, put_end; /* of the batch: what a statement that puts tasks reads */
-    struct store_counts add;  /* of the batch */
-    uint64_t last_id;         /* of the batch; 0: none */
-    enum store_error broken;  /* STORE_OK: it works */
-    enum store_error told;    /* to the log: the last trouble, until it has worked for a while */
-    ao_time retry_at;         /* while it is broken; then, when that it works is told */
-    uint32_t log_pages;       /* of SQLite's log, by the last commit */
-    uint32_t log_moved;       /* of these the first so many are in the file itself */
-    uint32_t page_size;       /* bytes */
-    uint64_t file_size;       /* bytes, without the log: after the last checkpoint */
-    uint64_t log_size;        /* bytes: the log only grows */
+    uint32_t put_at, put_end;  /* of the batch: what a statement that puts tasks reads */
+    struct store_counts add;   /* of the batch */
+    uint64_t last_id;          /* of the batch; 0: none */
+    enum store_error broken;   /* STORE_OK: it works */
+    enum store_error reported; /* to the log: the last trouble, until it has worked for a while */
+    ao_time retry_at;          /* while it is broken; then, when that it works is told */
+    uint32_t log_pages;        /* of SQLite's log, by the last commit */
+    uint32_t log_moved;        /* of these the first so many are in the file itself */
+    uint32_t page_size;        /* bytes */
+    uint64_t file_size;        /* bytes, without the log: after the last checkpoint */
+    uint64_t log_size;         /* bytes: the log only grows */
 
     struct lane in, out; /* from and to the client */
     struct poller *poller;
@@ -72,12 +72,13 @@ struct store {
     struct activator *client;
     struct store_op *gathered, *gathered_last; /* pushed, and not handed over */
     uint32_t gathered_count;
-    uint32_t returned;      /* operations that came back since the last were handed over */
-    ao_time returned_at;    /* when the last of them did */
-    ao_time rested, came;   /* others are waited for, since; when the last came; 0: they are not */
-    uint32_t gathered_then; /* with that one */
-    uint32_t doubt;         /* so many times they are not waited for */
-    struct round_hook rest; /* armed while these may go */
+    uint32_t returned;           /* operations that came back since the last were handed over */
+    ao_time returned_at;         /* when the last of them did */
+    ao_time wait_began;          /* the client waits for more operations, since; 0: it does not */
+    ao_time last_came;           /* while it waits: when the last operation came... */
+    uint32_t gathered_then;      /* ...and how many were gathered with that one */
+    uint32_t misses;             /* so many waits are not made, after one in vain */
+    struct round_hook idle_hook; /* armed while what is gathered may go */
     bool started, stopped;
 
     /* Relaxed, by the writer: its batch is taken, and not yet on its way back; cleared before what
@@ -85,7 +86,7 @@ struct store {
     _Atomic bool committing;
     /* Release in store_stop(), acquire in the thread's loop. */
     _Atomic bool stop;
-    struct store_figures figures;
+    struct store_counters counters;
 };
 
 /* --- store_error.c --- */

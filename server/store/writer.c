@@ -28,7 +28,7 @@ static void give_back(struct store *s, uint32_t count)
         lane_push(&s->out, &s->batch[n]->item);
 }
 
-/* What came in during the last commit is the next.  False: there was nothing. */
+/* What came in during the last commit becomes the next one.  False: nothing came. */
 static bool write_batch(struct store *s)
 {
     store_try_again(s);
@@ -53,7 +53,7 @@ static bool stopping(const struct store *s)
 static ao_time until_retry(const struct store *s)
 {
     ao_time now = ao_clock_monotonic.now(NULL);
-    if (s->broken == STORE_CORRUPT || s->told == STORE_OK)
+    if (s->broken == STORE_CORRUPT || s->reported == STORE_OK)
         return AO_NEVER;
     return s->retry_at > now ? s->retry_at - now : 1;
 }
@@ -63,7 +63,7 @@ static ao_time least(ao_time a, ao_time b)
     return a < b ? a : b;
 }
 
-/* Until something comes in, or `timeout` has passed: then false. */
+/* Waits until something comes in (true), or `timeout` has passed (false). */
 static bool wait_for_work(struct store *s, ao_time timeout)
 {
     waker_announce(&s->waker);
@@ -91,7 +91,7 @@ static void *thread_main(void *arg)
     struct store *s = arg;
     thread_settle("store", -1, 0);
     for (;;) {
-        bool last = stopping(s); /* looked at before the lane: what was pushed before is there */
+        bool last = stopping(s); /* read before the lane, so that the last batch has all */
         if (write_batch(s))
             continue;
         if (last)
@@ -158,9 +158,9 @@ void store_stop(struct store *s)
 
 void store_info(const struct store *s, struct store_info *out)
 {
-    *out = (struct store_info){.commits = counter_read(&s->figures.commits),
-                               .operations = counter_read(&s->figures.operations),
-                               .bytes = counter_read(&s->figures.bytes),
-                               .commit_ns = counter_read(&s->figures.commit_ns),
-                               .error = (enum store_error)counter_read(&s->figures.error)};
+    *out = (struct store_info){.commits = counter_read(&s->counters.commits),
+                               .operations = counter_read(&s->counters.operations),
+                               .bytes = counter_read(&s->counters.bytes),
+                               .commit_ns = counter_read(&s->counters.commit_ns),
+                               .error = (enum store_error)counter_read(&s->counters.error)};
 }

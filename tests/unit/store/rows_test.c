@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/support/store_world.h"
-#include "tests/support/store_told.h"
+#include "tests/support/store_expect.h"
 
 enum { TEXT = 512 };
 
@@ -67,7 +67,7 @@ static void every_field_of_a_task_comes_back(void **state)
     store_world_open(w);
     assert_int_equal(client_do(&w->client, full_task()), STORE_OK);
     client_close(&w->client);
-    told_expect(
+    store_expect(
         w->path,
         "counts 1 0 0 0 0 0\n" FULL_TASK(
             "failed") " attempt=22 failures=23 crashes=24 cancel_asked=1 due_at=25 started_at=26 "
@@ -80,8 +80,8 @@ static void a_task_of_few_words_is_no_more(void **state)
     store_world_open(w);
     assert_int_equal(client_do(&w->client, client_put(7, "m")), STORE_OK);
     client_close(&w->client);
-    told_expect(w->path,
-                "counts 1 0 0 0 0 0\ntask 7 queued method=m created=1000000007 durable=2\n");
+    store_expect(w->path,
+                 "counts 1 0 0 0 0 0\ntask 7 queued method=m created=1000000007 durable=2\n");
 }
 
 static void a_change_is_of_what_changes_and_keeps_the_result(void **state)
@@ -95,7 +95,7 @@ static void a_change_is_of_what_changes_and_keeps_the_result(void **state)
     op->add.done = 1;
     assert_int_equal(client_do(&w->client, op), STORE_OK);
     client_close(&w->client);
-    told_expect(w->path, "counts 1 1 0 0 0 0\n" FULL_TASK("done") " attempt=30 result=RESULT\n");
+    store_expect(w->path, "counts 1 1 0 0 0 0\n" FULL_TASK("done") " attempt=30 result=RESULT\n");
 }
 
 static void what_a_task_came_after_can_be_settled(void **state)
@@ -110,7 +110,7 @@ static void what_a_task_came_after_can_be_settled(void **state)
     op->task = (struct store_task){.id = 7, .attempt = 1, .settled = true};
     assert_int_equal(client_do(&w->client, op), STORE_OK);
     client_close(&w->client);
-    told_expect(
+    store_expect(
         w->path,
         "counts 1 0 0 0 0 0\ntask 7 queued method=m created=1000000007 durable=2 attempt=1\n");
 }
@@ -135,8 +135,9 @@ static void a_removed_task_takes_its_events_with_it(void **state)
     op->task.id = 1;
     assert_int_equal(client_do(&w->client, op), STORE_OK);
     client_close(&w->client);
-    told_expect(w->path, "counts 2 0 0 0 0 0\ntask 2 queued method=m created=1000000002 durable=2\n"
-                         "event 2.2 at=5 attempt=1 what=started text=t data=d\n");
+    store_expect(w->path,
+                 "counts 2 0 0 0 0 0\ntask 2 queued method=m created=1000000002 durable=2\n"
+                 "event 2.2 at=5 attempt=1 what=started text=t data=d\n");
 }
 
 static void older_events_go_with_a_newer_one(void **state)
@@ -156,11 +157,11 @@ static void older_events_go_with_a_newer_one(void **state)
         assert_int_equal(client_do(&w->client, op), STORE_OK);
     }
     client_close(&w->client);
-    told_expect(w->path,
-                "counts 2 0 0 0 0 0\ntask 1 queued method=m created=1000000001 durable=2\n"
-                "task 2 queued method=m created=1000000002 durable=2\n"
-                "event 1.6 at=6 attempt=1 what=queued\nevent 1.7 at=7 attempt=1 what=queued\n"
-                "event 2.2 at=2 attempt=1 what=queued\n");
+    store_expect(w->path,
+                 "counts 2 0 0 0 0 0\ntask 1 queued method=m created=1000000001 durable=2\n"
+                 "task 2 queued method=m created=1000000002 durable=2\n"
+                 "event 1.6 at=6 attempt=1 what=queued\nevent 1.7 at=7 attempt=1 what=queued\n"
+                 "event 2.2 at=2 attempt=1 what=queued\n");
 }
 
 static struct store_op *cron(enum store_verb verb, const char *name, uint64_t next)
@@ -188,7 +189,7 @@ static void crons_are_put_replaced_and_removed(void **state)
     client_push(&w->client, cron(STORE_CRON_REMOVE, "a", 0));
     assert_int_equal(client_do(&w->client, cron(STORE_CRON_PUT, "b", 9)), STORE_OK);
     client_close(&w->client);
-    told_expect(
+    store_expect(
         w->path,
         "counts 0 0 0 0 0 0\n cron=b schedule=* * * * * zone=UTC method=m tenant=t params=p "
         "options=o next_at=9 last_at=2 last_task=3\n");
@@ -210,7 +211,7 @@ static void paused_queues_are_remembered_until_they_are_resumed(void **state)
     client_push(&w->client, queue(STORE_PAUSE, "b"));
     assert_int_equal(client_do(&w->client, queue(STORE_RESUME, "a")), STORE_OK);
     client_close(&w->client);
-    told_expect(w->path, "counts 0 0 0 0 0 0\n paused=b\n");
+    store_expect(w->path, "counts 0 0 0 0 0 0\n paused=b\n");
 }
 
 int main(void)

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "tests/support/store_world.h"
-#include "tests/support/store_told.h"
+#include "tests/support/store_expect.h"
 
 enum { TEXT = 512 };
 
@@ -93,8 +93,9 @@ static void an_operation_that_contradicts_the_file_is_refused_alone(void **state
     const char expected[] = {'0' + STORE_OK, '0' + STORE_REFUSED, '0' + STORE_REFUSED,
                              '0' + STORE_OK, '\0'};
     assert_string_equal(errors, expected);
-    told_expect(w->path, "counts 2 0 0 0 0 0\ntask 1 queued method=m created=1000000001 durable=2\n"
-                         "task 2 queued method=m created=1000000002 durable=2\n");
+    store_expect(w->path,
+                 "counts 2 0 0 0 0 0\ntask 1 queued method=m created=1000000001 durable=2\n"
+                 "task 2 queued method=m created=1000000002 durable=2\n");
 }
 
 static void the_highest_id_outlives_its_row(void **state)
@@ -169,7 +170,7 @@ static void what_is_pushed_after_the_stop_comes_back_closed(void **state)
     client_push(&w->client, client_put(1, "m"));
     client_close(&w->client);
     assert_int_equal(errors[0], '0' + STORE_CLOSED);
-    told_expect(w->path, "counts 0 0 0 0 0 0\n");
+    store_expect(w->path, "counts 0 0 0 0 0 0\n");
 }
 
 static void ignore_counts(void *arg, const struct store_counts *c)

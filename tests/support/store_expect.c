@@ -1,4 +1,4 @@
-#include "tests/support/store_told.h"
+#include "tests/support/store_expect.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,13 +11,13 @@
 
 #include "tests/support/store_client.h"
 
-enum { ERROR_TEXT = 512, TOLD_TEXT = 8192 }; /* bytes */
+enum { ERROR_TEXT = 512, CONTENT_TEXT = 8192 }; /* bytes */
 
-struct told {
-    char text[TOLD_TEXT];
+struct content {
+    char text[CONTENT_TEXT];
 };
 
-static void __attribute__((format(printf, 2, 3))) say(struct told *t, const char *format, ...)
+static void __attribute__((format(printf, 2, 3))) say(struct content *t, const char *format, ...)
 {
     size_t len = strlen(t->text);
     va_list args;
@@ -26,13 +26,13 @@ static void __attribute__((format(printf, 2, 3))) say(struct told *t, const char
     va_end(args);
 }
 
-static void see_span(struct told *t, const char *name, struct span s)
+static void see_span(struct content *t, const char *name, struct span s)
 {
     if (s.len)
         say(t, " %s=%.*s", name, (int)s.len, (const char *)s.at);
 }
 
-static void see_number(struct told *t, const char *name, uint64_t n)
+static void see_number(struct content *t, const char *name, uint64_t n)
 {
     if (n)
         say(t, " %s=%llu", name, (unsigned long long)n);
@@ -67,18 +67,18 @@ static bool see_cron(void *arg, const struct store_cron *c)
     return true;
 }
 
-static void see_life(struct told *told, const struct store_task *t)
+static void see_life(struct content *content, const struct store_task *t)
 {
-    see_number(told, "attempt", t->attempt);
-    see_number(told, "failures", t->failures);
-    see_number(told, "crashes", t->crashes);
-    see_number(told, "cancel_asked", t->cancel_asked);
-    see_number(told, "due_at", t->due_at);
-    see_number(told, "started_at", t->started_at);
-    see_number(told, "ended_at", t->ended_at);
-    see_span(told, "error_code", t->error_code);
-    see_span(told, "error_text", t->error_text);
-    see_span(told, "result", t->result);
+    see_number(content, "attempt", t->attempt);
+    see_number(content, "failures", t->failures);
+    see_number(content, "crashes", t->crashes);
+    see_number(content, "cancel_asked", t->cancel_asked);
+    see_number(content, "due_at", t->due_at);
+    see_number(content, "started_at", t->started_at);
+    see_number(content, "ended_at", t->ended_at);
+    see_span(content, "error_code", t->error_code);
+    see_span(content, "error_text", t->error_text);
+    see_span(content, "result", t->result);
 }
 
 static bool see_task(void *arg, const struct store_task *t)
@@ -123,12 +123,12 @@ static bool see_event(void *arg, const struct store_event *e)
     return true;
 }
 
-void told_expect(const char *path, const char *expected)
+void store_expect(const char *path, const char *expected)
 {
     char error[ERROR_TEXT] = "";
-    struct told told = {""};
+    struct content content = {""};
     const struct store_options options = client_options(path);
-    const struct store_reader reader = {.arg = &told,
+    const struct store_reader reader = {.arg = &content,
                                         .counts = see_counts,
                                         .queue = see_queue,
                                         .cron = see_cron,
@@ -138,5 +138,5 @@ void told_expect(const char *path, const char *expected)
     assert_string_equal(error, "");
     assert_int_equal(store_load(s, &reader, error, sizeof error), 0);
     store_close(s);
-    assert_string_equal(told.text, expected);
+    assert_string_equal(content.text, expected);
 }

@@ -8,12 +8,12 @@
  *
  * Fields have the names they have in store.h; those that are zero or empty are left out.  States
  * are those of client_options(). */
-#ifndef ERGON_TESTS_STORE_TOLD_H
-#define ERGON_TESTS_STORE_TOLD_H
+#ifndef ERGON_TESTS_STORE_EXPECT_H
+#define ERGON_TESTS_STORE_EXPECT_H
 
 /* Opens the store at `path`, which nobody else may have open, reads all of it, closes it, and
  * compares.  Fails the test that calls it if the store does not open, cannot be read, or tells
  * anything but `expected`. */
-void told_expect(const char *path, const char *expected);
+void store_expect(const char *path, const char *expected);
 
 #endif
