@@ -4,7 +4,7 @@ void pace_init(struct pace *p, const struct pace_part *part, uint64_t start_ns)
 {
     *p = (struct pace){
         .kind = part->kind,
-        .random = {part->index},
+        .random = {part->index + (uint64_t)part->start * part->threads},
         .interval_ns = 1e9 / part->rate * part->threads,
         .start_ns = start_ns,
         .phase_ns = 1e9 / part->rate * part->index,

@@ -18,6 +18,7 @@ struct pace_part {
     double rate; /* a second, of all threads together; above 0 */
     uint32_t index;
     uint32_t threads;
+    uint32_t start; /* how often there was a schedule before: Poisson arrivals differ each time */
 };
 
 struct pace {

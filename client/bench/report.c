@@ -49,8 +49,7 @@ static void print_head(const struct bench *b, uint64_t elapsed_ns)
 {
     const struct load_plan *plan = &b->load;
     char number[NUMBER_SIZE];
-    printf("%.*s at %s: %u connection%s x %u in flight, ", (int)plan->method.len,
-           (const char *)plan->method.at, b->server, plan->connections,
+    printf("%s at %s: %u connection%s x %u in flight, ", b->method, b->server, plan->connections,
            plan->connections == 1 ? "" : "s", plan->in_flight);
     if (plan->threads > 1)
         printf("%u threads, ", plan->threads);

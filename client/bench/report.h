@@ -4,13 +4,15 @@
 #define ERGON_BENCH_REPORT_H
 
 #include "client/bench/judge.h"
-#include "client/bench/load.h"
+#include "client/bench/plan.h"
+#include "client/bench/result.h"
 #include "client/bench/search.h"
 
 /* What is run, and how it is shown.  Strings and what the load points to are the caller's. */
 struct bench {
     struct load_plan load; /* its progress is not the caller's to set */
     const char *server;    /* as the user wrote it */
+    const char *method;    /* that is called */
     bool sweeps;
     struct bench_objective objective; /* valid with sweeps */
     const char *histogram;            /* path of a file to write; NULL: none */

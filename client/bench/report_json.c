@@ -41,8 +41,7 @@ static void set_plan(json_t *to, const struct bench *b)
 {
     const struct load_plan *plan = &b->load;
     json_object_set_new(to, "server", json_string(b->server));
-    json_object_set_new(to, "method",
-                        json_stringn((const char *)plan->method.at, plan->method.len));
+    json_object_set_new(to, "method", json_string(b->method));
     json_object_set_new(to, "loop", json_string(plan->rate > 0 ? "open" : "closed"));
     set_count(to, "threads", plan->threads);
     set_count(to, "connections", plan->connections);

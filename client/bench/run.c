@@ -1,6 +1,7 @@
 #include "client/bench/run.h"
 
 #include "client/bench/hgrm.h"
+#include "client/bench/load.h"
 #include "client/bench/report_json.h"
 
 #include <poll.h>
@@ -111,7 +112,7 @@ static enum ergon_end sweep(struct bench *b, char *why, size_t why_size)
             rows.count++;
             if (!b->json)
                 report_row(b, &rows, &latest);
-            more = bench_search_told(&search, row->met);
+            more = bench_search_step(&search, row->met);
             if (row->met) {
                 struct load_result before = best;
                 best = latest;

@@ -33,7 +33,7 @@ void bench_search_init(struct bench_search *s, uint64_t first)
     *s = (struct bench_search){.next = first};
 }
 
-bool bench_search_told(struct bench_search *s, bool met)
+bool bench_search_step(struct bench_search *s, bool met)
 {
     if (met)
         s->good = s->next;

@@ -29,6 +29,6 @@ void bench_search_init(struct bench_search *s, uint64_t first); /* first: 1 or m
 
 /* Tells how `next` went.  False: the search is over, and `good` is its result; else there is
  * a `next`. */
-bool bench_search_told(struct bench_search *s, bool met);
+bool bench_search_step(struct bench_search *s, bool met);
 
 #endif

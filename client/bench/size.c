@@ -58,19 +58,11 @@ const char *bench_size_parse(const char *text, struct bench_size *out)
     return WANTED;
 }
 
-uint32_t bench_size_draw(const struct bench_size *s, struct bench_random *random)
+uint32_t bench_size_draw_random(const struct bench_size *s, struct bench_random *random)
 {
-    double size = (double)s->most;
-    switch (s->kind) {
-    case SIZE_FIXED:
-        break;
-    case SIZE_UNIFORM: /* the unit is never 0: the draw is never above `most` */
-        size =
-            (double)s->least + (1 - bench_random_unit(random)) * (double)(s->most - s->least + 1);
-        break;
-    case SIZE_EXPONENTIAL:
-        size = bench_random_exponential(random, (double)s->mean);
-        break;
-    }
+    double size = s->kind == SIZE_EXPONENTIAL
+                      ? bench_random_exponential(random, (double)s->mean)
+                      : (double)s->least + /* the unit is never 0: the draw is never above `most` */
+                            (1 - bench_random_unit(random)) * (double)(s->most - s->least + 1);
     return size < (double)s->most ? (uint32_t)size : (uint32_t)s->most;
 }

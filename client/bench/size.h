@@ -20,6 +20,12 @@ struct bench_size {
 /* "64", "64k", "uniform:64-4k", "exponential:1k".  NULL, or what it should have been. */
 const char *bench_size_parse(const char *text, struct bench_size *out);
 
-uint32_t bench_size_draw(const struct bench_size *s, struct bench_random *random);
+/* Of a kind that is not fixed. */
+uint32_t bench_size_draw_random(const struct bench_size *s, struct bench_random *random);
+
+static inline uint32_t bench_size_draw(const struct bench_size *s, struct bench_random *random)
+{
+    return s->kind == SIZE_FIXED ? (uint32_t)s->most : bench_size_draw_random(s, random);
+}
 
 #endif

@@ -1,5 +1,6 @@
 /* ergon bench: reads the options of a load run, and leaves it to client/bench. */
 #include "client/bench/hgrm.h"
+#include "client/bench/rpc.h"
 #include "client/bench/run.h"
 #include "client/cli/cli.h"
 #include "client/cli/params.h"
@@ -146,7 +147,6 @@ static bool set_target(struct load_target *target, struct url *url, const struct
         .tls = {g->cacert, g->cert, g->key, g->insecure},
         .server_name = g->server_name != NULL ? g->server_name : url->host,
         .resume = resume,
-        .token = g->token,
         .timeout_ns = g->timeout_ns > 0 ? g->timeout_ns : OPENING_NS,
     };
     return wrong == NULL && (!resume || url->scheme == URL_TLS);
@@ -185,7 +185,6 @@ static void set_load(struct load_plan *load, const struct bench_options *o)
         .warmup_ns = o->warmup_ns,
         .duration_ns = o->duration_ns,
         .requests = o->requests,
-        .method = span_text(o->method),
         .stop_fd = -1,
     };
     if (load->requests == 0 && load->duration_ns == 0)
@@ -200,6 +199,7 @@ static bool plan(struct bench *b, struct url *url, const struct globals *g,
     char why[WHY_SIZE];
     *b = (struct bench){
         .server = g->server,
+        .method = o->method,
         .histogram = o->histogram,
         .json = g->json,
         .colour = colour_wanted(g, stdout),
@@ -253,11 +253,17 @@ static enum status run(const struct globals *g, const void *options, int argc, c
     enum status status = STATUS_USAGE;
     if (!plan(&bench, &url, g, o))
         return status;
-    bench.load.has_payload = argc == 0 && strcmp(o->method, "server.ping") != 0;
     msgpack_sbuffer_init(&params);
     msgpack_packer_init(&packer, &params, msgpack_sbuffer_write);
     if (params_pack(&packer, argc, argv)) {
-        bench.load.params = span_of(params.data, params.size);
+        bool has_payload = argc == 0 && strcmp(o->method, "server.ping") != 0;
+        struct span given = has_payload ? span_of(NULL, 0) : span_of(params.data, params.size);
+        struct rpc_work work;
+        rpc_work_init(&work, span_text(o->method), given, g->token);
+        bench.load.protocol = &RPC;
+        bench.load.work = &work;
+        if (!has_payload)
+            bench.load.payload = (struct bench_size){0};
         status = run_until_interrupted(g, &bench);
     }
     msgpack_sbuffer_destroy(&params);

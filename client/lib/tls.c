@@ -156,6 +156,7 @@ struct tls *tls_new(const struct tls_files *files, char *why, size_t why_size)
     SSL_CTX_set_mode(t->context, SSL_MODE_ENABLE_PARTIAL_WRITE |
                                      SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                      SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_read_ahead(t->context, 1); /* a record and what follows it in one read */
     SSL_CTX_set_verify(t->context, files->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
     if (!load_authorities(t->context, files->ca, why, why_size) ||
         !load_own(t->context, files->cert, files->key, why, why_size)) {
@@ -297,4 +298,9 @@ bool tls_open_stream(struct tls *t, struct stream *s, int fd, const char *name)
 bool tls_resumed(const struct stream *s)
 {
     return SSL_session_reused(s->tls) == 1;
+}
+
+bool tls_pending(const struct stream *s)
+{
+    return SSL_has_pending(s->tls) == 1;
 }

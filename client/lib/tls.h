@@ -29,4 +29,7 @@ bool tls_open_stream(struct tls *t, struct stream *s, int fd, const char *name);
  */
 bool tls_resumed(const struct stream *s);
 
+/* Of a stream of tls_open_stream(): whether bytes that the socket gave are still to be read. */
+bool tls_pending(const struct stream *s);
+
 #endif

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "tests/bench/peers/common/outgoing.h"
+#include "client/bench/outgoing.h"
 #include "tests/bench/peers/common/pack.h"
 #include "tests/bench/peers/common/socket.h"
 

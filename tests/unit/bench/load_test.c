@@ -6,12 +6,14 @@
 #include <unistd.h>
 
 #include "client/bench/load.h"
+#include "client/bench/rpc.h"
 
 static const uint8_t NO_PARAMS[] = {0x90};
 
 struct trial {
     struct threaded server;
     struct url url;
+    struct rpc_work work;
     struct load_plan plan;
     struct load_result result;
 };
@@ -27,10 +29,11 @@ static void prepare(struct trial *t, enum threaded_kind kind, const char *method
         .connections = 1,
         .in_flight = 16,
         .requests = 2000,
-        .method = span_text(method),
-        .params = span_of(NO_PARAMS, sizeof NO_PARAMS),
+        .protocol = &RPC,
+        .work = &t->work,
         .stop_fd = -1,
     };
+    rpc_work_init(&t->work, span_text(method), span_of(NO_PARAMS, sizeof NO_PARAMS), NULL);
     if (kind == THREADED_TLS)
         t->plan.target.tls.ca = t->server.certificate;
 }
@@ -80,7 +83,7 @@ static void the_token_goes_first(void **state)
     struct trial t;
     (void)state;
     prepare(&t, THREADED_TCP, "hello");
-    t.plan.target.token = "a token";
+    t.work.token = "a token";
     assert_int_equal(load_run(&t.plan, &t.result), ERGON_END_OK);
     assert_int_equal(t.result.good, 2000);
     clean_up(&t);
@@ -152,7 +155,7 @@ static void sizes_are_drawn(void **state)
     struct trial t;
     (void)state;
     prepare(&t, THREADED_TCP, "hello");
-    t.plan.has_payload = true;
+    rpc_work_init(&t.work, span_text("hello"), span_of(NULL, 0), NULL);
     assert_null(bench_size_parse("uniform:100-300", &t.plan.payload));
     assert_int_equal(load_run(&t.plan, &t.result), ERGON_END_OK);
     assert_int_equal(t.result.good, 2000);

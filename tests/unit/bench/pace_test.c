@@ -17,7 +17,7 @@ static uint64_t taken_until(struct pace *p, uint64_t end_ns)
 static void fixed_times_have_equal_distances(void **state)
 {
     struct pace p;
-    struct pace_part part = {PACE_FIXED, 3, 0, 1};
+    struct pace_part part = {PACE_FIXED, 3, 0, 1, 0};
     (void)state;
     pace_init(&p, &part, 1000);
     assert_int_equal(pace_next(&p), 1000);
@@ -34,7 +34,7 @@ static void fixed_parts_interleave(void **state)
     struct pace parts[4];
     (void)state;
     for (uint32_t i = 0; i < 4; i++) {
-        struct pace_part part = {PACE_FIXED, 1000, i, 4};
+        struct pace_part part = {PACE_FIXED, 1000, i, 4, 0};
         pace_init(&parts[i], &part, 0);
     }
     for (uint64_t i = 0; i < 400; i++) {
@@ -53,7 +53,7 @@ static void poisson_parts_sum_up_to_the_rate(void **state)
     (void)state;
     for (uint32_t i = 0; i < THREADS; i++) {
         struct pace p;
-        struct pace_part part = {PACE_POISSON, RATE, i, THREADS};
+        struct pace_part part = {PACE_POISSON, RATE, i, THREADS, 0};
         pace_init(&p, &part, 5 * SECOND);
         for (uint64_t s = 0; s < SECONDS; s++)
             counts[s] += taken_until(&p, (6 + s) * SECOND);
@@ -69,7 +69,7 @@ static void poisson_parts_sum_up_to_the_rate(void **state)
 static void poisson_distances_are_exponential(void **state)
 {
     struct pace p;
-    struct pace_part part = {PACE_POISSON, 1000, 0, 1};
+    struct pace_part part = {PACE_POISSON, 1000, 0, 1, 0};
     uint64_t last = 0;
     int above = 0;
     (void)state;
@@ -83,10 +83,21 @@ static void poisson_distances_are_exponential(void **state)
     assert_in_range(above, 3679 - 200, 3679 + 200); /* 1 in e is longer than the mean */
 }
 
+static void another_start_has_other_arrivals(void **state)
+{
+    struct pace first, second;
+    struct pace_part part = {PACE_POISSON, 1000, 0, 1, 0};
+    (void)state;
+    pace_init(&first, &part, 0);
+    part.start++;
+    pace_init(&second, &part, 0);
+    assert_int_not_equal(pace_next(&first), pace_next(&second));
+}
+
 static void what_is_due_is_counted_from_the_begin_on(void **state)
 {
     struct pace p;
-    struct pace_part part = {PACE_FIXED, 10, 0, 1};
+    struct pace_part part = {PACE_FIXED, 10, 0, 1, 0};
     (void)state;
     pace_init(&p, &part, 0);
     assert_int_equal(pace_skip(&p, SECOND, 3 * SECOND), 20);
@@ -99,7 +110,7 @@ static void what_is_due_is_counted_from_the_begin_on(void **state)
 static void a_pause_of_the_server_omits_nothing(void **state)
 {
     struct pace p;
-    struct pace_part part = {PACE_FIXED, 100, 0, 1};
+    struct pace_part part = {PACE_FIXED, 100, 0, 1, 0};
     uint64_t sum = 0;
     int late = 0;
     (void)state;
@@ -129,6 +140,7 @@ int main(void)
         cmocka_unit_test(fixed_parts_interleave),
         cmocka_unit_test(poisson_parts_sum_up_to_the_rate),
         cmocka_unit_test(poisson_distances_are_exponential),
+        cmocka_unit_test(another_start_has_other_arrivals),
         cmocka_unit_test(what_is_due_is_counted_from_the_begin_on),
         cmocka_unit_test(a_pause_of_the_server_omits_nothing),
         cmocka_unit_test(lag_is_what_the_generator_added),

@@ -11,7 +11,7 @@ static uint64_t found(uint64_t first, uint64_t limit, unsigned *steps)
 {
     struct bench_search s;
     bench_search_init(&s, first);
-    while (bench_search_told(&s, s.next <= limit))
+    while (bench_search_step(&s, s.next <= limit))
         assert_true(s.steps < BENCH_SEARCH_STEPS);
     *steps = s.steps;
     return s.good;

@@ -1,5 +1,7 @@
 #include "tests/bench/peers/common/socket.h"
 
+#include "client/bench/outgoing.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -72,4 +74,26 @@ void socket_raise_limit(void)
         return;
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+bool socket_write_all(int fd, struct outgoing *out)
+{
+    int first = 0;
+
+    while (first < out->count) {
+        struct msghdr message = {.msg_iov = out->parts + first,
+                                 .msg_iovlen = (size_t)(out->count - first)};
+        ssize_t n = sendmsg(fd, &message, MSG_NOSIGNAL);
+        if (n < 0 && errno != EINTR)
+            return false;
+        size_t left = n < 0 ? 0 : (size_t)n;
+        for (; first < out->count && left >= out->parts[first].iov_len; first++)
+            left -= out->parts[first].iov_len;
+        if (left > 0) {
+            out->parts[first].iov_base = (char *)out->parts[first].iov_base + left;
+            out->parts[first].iov_len -= left;
+        }
+    }
+    outgoing_clear(out);
+    return true;
 }

@@ -2,6 +2,7 @@
 #ifndef ERGON_PEERS_SOCKET_H
 #define ERGON_PEERS_SOCKET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -14,6 +15,10 @@ int socket_listen(uint16_t *port);
 /* -1 with errno. */
 int socket_unblock(int fd);
 void socket_no_delay(int fd);
+
+/* Writes on a blocking socket all that is gathered, and clears it.  False with errno. */
+struct outgoing;
+bool socket_write_all(int fd, struct outgoing *out);
 
 /* As many open files as the hard limit allows. */
 void socket_raise_limit(void);

@@ -4,30 +4,37 @@
 #include "tests/bench/peers/common/line.h"
 #include "tests/bench/peers/driver/protocol.h"
 
-static size_t head(const struct shape *s, struct place p, char *to)
+static void add_put(const struct request *r, struct outgoing *out, const char *tail)
 {
+    char *to = outgoing_at(out);
     size_t n = line_put(to, "put 0 0 60 ");
 
-    (void)p;
-    n += line_put_number(to + n, s->payload);
-    return n + line_put(to + n, "\r\n");
+    n += line_put_number(to + n, r->payload.len);
+    protocol_add(out, n + line_put(to + n, "\r\n"), r->payload, tail);
+}
+
+static void put_and_reserve(const struct request *r, struct outgoing *out)
+{
+    add_put(r, out, "\r\nreserve\r\n");
 }
 
 static enum answer_kind reserved(const char *at, size_t line, struct answer *a)
 {
-    size_t n = line_put(a->follow, "delete ");
+    char *to = outgoing_at(a->out);
+    size_t n = line_put(to, "delete ");
 
-    n += line_put_number(a->follow + n, line_number(at + strlen("RESERVED ")));
-    a->followed = n + line_put(a->follow + n, "\r\n");
+    n += line_put_number(to + n, line_number(at + strlen("RESERVED ")));
+    outgoing_wrote(a->out, n + line_put(to + n, "\r\n"));
     a->size = line + line_last_number(at, line) + 2;
     return ANSWER_NONE;
 }
 
-static enum answer_kind parse(const struct shape *s, const char *at, size_t n, struct answer *a)
+static enum answer_kind parse(const void *work, struct scanner *scanner, const char *at, size_t n,
+                              struct answer *a)
 {
     size_t line = line_size(at, n);
 
-    (void)s;
+    (void)work, (void)scanner;
     if (line == 0)
         return ANSWER_PARTIAL;
     a->size = line;
@@ -35,34 +42,34 @@ static enum answer_kind parse(const struct shape *s, const char *at, size_t n, s
         return ANSWER_NONE;
     if (line_starts(at, n, "RESERVED "))
         return reserved(at, line, a);
-    return line_starts(at, n, "DELETED") ? ANSWER_TASK : ANSWER_WRONG;
+    return line_starts(at, n, "DELETED") ? ANSWER_GOOD : ANSWER_WRONG;
 }
 
 const struct protocol protocol_beanstalk = {
-    .name = "beanstalk",
-    .task = "put and reserve, then delete, on one connection; no result",
-    .method = "",
+    .name = "Beanstalk",
     .ordered = true,
-    .head = head,
-    .tail = "\r\nreserve\r\n",
+    .request = put_and_reserve,
     .parse = parse,
 };
 
-static enum answer_kind put_parse(const struct shape *s, const char *at, size_t n, struct answer *a)
+static void put(const struct request *r, struct outgoing *out)
 {
-    (void)s;
+    add_put(r, out, "\r\n");
+}
+
+static enum answer_kind put_parse(const void *work, struct scanner *scanner, const char *at,
+                                  size_t n, struct answer *a)
+{
+    (void)work, (void)scanner;
     a->size = line_size(at, n);
     if (a->size == 0)
         return ANSWER_PARTIAL;
-    return line_starts(at, n, "INSERTED ") ? ANSWER_TASK : ANSWER_WRONG;
+    return line_starts(at, n, "INSERTED ") ? ANSWER_GOOD : ANSWER_WRONG;
 }
 
 const struct protocol protocol_beanstalk_put = {
-    .name = "beanstalk-put",
-    .task = "put",
-    .method = "",
+    .name = "Beanstalk",
     .ordered = true,
-    .head = head,
-    .tail = "\r\n",
+    .request = put,
     .parse = put_parse,
 };

@@ -9,16 +9,19 @@
 
 enum { STAMP = 4 };
 
-static size_t head(const struct shape *s, struct place p, char *to)
+/* The payload but for the bytes in front, which the slot stands for. */
+static void request(const struct request *r, struct outgoing *out)
 {
+    const struct shape *s = r->work;
+    char *to = outgoing_at(out);
     size_t name = strlen(s->method) + 1, n = GEARMAN_HEAD;
 
-    gearman_head(to, GEARMAN_REQUEST, GEARMAN_SUBMIT_JOB, name + 1 + s->payload);
+    gearman_head(to, GEARMAN_REQUEST, GEARMAN_SUBMIT_JOB, name + 1 + r->payload.len);
     memcpy(to + n, s->method, name);
     n += name;
     to[n++] = 0;
-    be32_put(to + n, p.slot);
-    return n + STAMP;
+    be32_put(to + n, r->slot);
+    protocol_add(out, n + STAMP, span_behind(r->payload, STAMP), "");
 }
 
 static enum answer_kind complete(const char *at, size_t n, struct answer *a)
@@ -28,12 +31,13 @@ static enum answer_kind complete(const char *at, size_t n, struct answer *a)
     if (!handle_end || (size_t)(handle_end + 1 + STAMP - at) > n)
         return ANSWER_PARTIAL;
     a->slot = be32_get(handle_end + 1);
-    return ANSWER_TASK;
+    return ANSWER_GOOD;
 }
 
-static enum answer_kind parse(const struct shape *s, const char *at, size_t n, struct answer *a)
+static enum answer_kind parse(const void *work, struct scanner *scanner, const char *at, size_t n,
+                              struct answer *a)
 {
-    (void)s;
+    (void)work, (void)scanner;
     if (n < GEARMAN_HEAD)
         return ANSWER_PARTIAL;
     a->size = gearman_size(at);
@@ -48,43 +52,38 @@ static enum answer_kind parse(const struct shape *s, const char *at, size_t n, s
 }
 
 const struct protocol protocol_gearman = {
-    .name = "gearman",
-    .task = "SUBMIT_JOB to WORK_COMPLETE, by way of a worker",
-    .method = "echo",
-    .stamp = STAMP,
-    .head = head,
-    .tail = "",
+    .name = "Gearman",
+    .request = request,
     .parse = parse,
 };
 
-static size_t background_head(const struct shape *s, struct place p, char *to)
+static void submit_background(const struct request *r, struct outgoing *out)
 {
+    const struct shape *s = r->work;
+    char *to = outgoing_at(out);
     size_t name = strlen(s->method) + 1, n = GEARMAN_HEAD;
 
     memcpy(to + n, s->method, name);
     n += name;
-    n += line_put_number(to + n, p.number);
+    n += line_put_number(to + n, r->number);
     to[n++] = 0;
-    gearman_head(to, GEARMAN_REQUEST, GEARMAN_SUBMIT_JOB_BG, n - GEARMAN_HEAD + s->payload);
-    return n;
+    gearman_head(to, GEARMAN_REQUEST, GEARMAN_SUBMIT_JOB_BG, n - GEARMAN_HEAD + r->payload.len);
+    protocol_add(out, n, r->payload, "");
 }
 
-static enum answer_kind background_parse(const struct shape *s, const char *at, size_t n,
-                                         struct answer *a)
+static enum answer_kind background_parse(const void *work, struct scanner *scanner, const char *at,
+                                         size_t n, struct answer *a)
 {
-    (void)s;
+    (void)work, (void)scanner;
     if (n < GEARMAN_HEAD)
         return ANSWER_PARTIAL;
     a->size = gearman_size(at);
-    return gearman_kind(at) == GEARMAN_JOB_CREATED ? ANSWER_TASK : ANSWER_WRONG;
+    return gearman_kind(at) == GEARMAN_JOB_CREATED ? ANSWER_GOOD : ANSWER_WRONG;
 }
 
 const struct protocol protocol_gearman_background = {
-    .name = "gearman-background",
-    .task = "SUBMIT_JOB_BG",
-    .method = "echo",
+    .name = "Gearman",
     .ordered = true,
-    .head = background_head,
-    .tail = "",
+    .request = submit_background,
     .parse = background_parse,
 };

@@ -14,31 +14,61 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
 #include "tests/bench/peers/common/socket.h"
-#include "tests/bench/peers/driver/histogram.h"
 #include "tests/bench/peers/driver/processor.h"
-#include "tests/bench/peers/driver/tls.h"
 #include "tests/bench/peers/driver/window.h"
 
 enum { AT_ONCE = 16 };
 
 struct peer {
     int fd;
-    struct ssl_st *tls;
-    struct ssl_session_st *ticket; /* to resume from; NULL: a full handshake */
-    uint64_t began;                /* ns */
+    SSL *tls;
+    SSL_SESSION *ticket; /* to resume from; NULL: a full handshake */
+    uint64_t began;      /* ns */
 };
 
 struct shaker {
     uint16_t port;
     bool resumed;
-    struct ssl_ctx_st *context;
+    SSL_CTX *context;   /* TLS 1.3; the server's certificate is not looked at */
+    SSL_SESSION *fresh; /* the last ticket that came; NULL: none */
+    struct histogram times;
     struct peer peers[AT_ONCE];
 };
 
+static int keep_ticket(SSL *tls, SSL_SESSION *ticket)
+{
+    struct shaker *s = SSL_CTX_get_app_data(SSL_get_SSL_CTX(tls));
+
+    SSL_SESSION_free(s->fresh);
+    s->fresh = ticket;
+    return 1;
+}
+
+static bool shaker_init(struct shaker *s)
+{
+    for (int i = 0; i < AT_ONCE; i++)
+        s->peers[i].fd = -1;
+    s->context = SSL_CTX_new(TLS_client_method());
+    if (!s->context || !histogram_init(&s->times))
+        return false;
+    SSL_CTX_set_app_data(s->context, s);
+    SSL_CTX_set_min_proto_version(s->context, TLS1_3_VERSION);
+    SSL_CTX_set_session_cache_mode(s->context,
+                                   SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE);
+    if (s->resumed)
+        SSL_CTX_sess_set_new_cb(s->context, keep_ticket);
+    return true;
+}
+
 static bool failed(const char *what)
 {
-    fprintf(stderr, "handshakes: %s: %s\n", what, tls_why());
+    const char *reason = ERR_reason_error_string(ERR_peek_error());
+
+    fprintf(stderr, "handshakes: %s: %s\n", what, reason ? reason : "the server has closed it");
     return false;
 }
 
@@ -49,20 +79,24 @@ static bool begin(struct shaker *s, struct peer *p)
     p->fd = socket_connect(s->port);
     if (p->fd < 0 || socket_unblock(p->fd) != 0)
         return perror("handshakes: connecting"), false;
-    p->tls = tls_new(s->context, p->fd, p->ticket);
-    return p->tls && tls_handshake(p->tls) != TLS_FAILED ? true : failed("beginning");
+    p->tls = SSL_new(s->context);
+    if (!p->tls || SSL_set_fd(p->tls, p->fd) != 1 ||
+        (p->ticket && SSL_set_session(p->tls, p->ticket) != 1))
+        return failed("beginning");
+    int done = SSL_connect(p->tls);
+    return done == 1 || SSL_get_error(p->tls, done) == SSL_ERROR_WANT_READ || failed("beginning");
 }
 
 /* Takes what comes until the server closes: a ticket comes after the handshake. */
-static bool take_rest(struct peer *p)
+static void take_rest(struct peer *p)
 {
     char bytes[256];
 
-    tls_close_notify(p->tls);
+    SSL_shutdown(p->tls);
     shutdown(p->fd, SHUT_WR);
-    while (tls_read(p->tls, bytes, sizeof bytes) > 0)
+    while (SSL_read(p->tls, bytes, sizeof bytes) > 0)
         continue;
-    return true;
+    ERR_clear_error();
 }
 
 static bool block(int fd)
@@ -72,52 +106,48 @@ static bool block(int fd)
     return flags >= 0 && fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) == 0;
 }
 
-static bool finish(struct shaker *s, struct peer *p, struct histogram *record)
+static bool finish(struct shaker *s, struct peer *p)
 {
-    if (!block(p->fd) || tls_handshake(p->tls) != TLS_DONE)
+    if (!block(p->fd) || SSL_connect(p->tls) != 1)
         return failed("shaking hands");
-    if (tls_was_resumed(p->tls) != (p->ticket != NULL))
+    if (SSL_session_reused(p->tls) != (p->ticket != NULL))
         return failed("a full handshake where one was to be resumed, or the reverse");
-    if (record)
-        histogram_add(record, processor_clock_ns() - p->began);
+    histogram_add(&s->times, processor_clock_ns() - p->began);
     take_rest(p);
-    tls_ticket_free(p->ticket);
-    p->ticket = s->resumed ? tls_take_ticket(s->context) : NULL;
-    if (s->resumed && !p->ticket)
-        return failed("no ticket came");
-    return true;
+    SSL_SESSION_free(p->ticket);
+    p->ticket = s->fresh;
+    s->fresh = NULL;
+    return !s->resumed || p->ticket || failed("no ticket came");
 }
 
 static void end(struct peer *p)
 {
-    tls_free(p->tls);
+    SSL_free(p->tls);
     if (p->fd >= 0)
         close(p->fd);
     p->tls = NULL;
     p->fd = -1;
 }
 
-static bool batch(struct shaker *s, struct histogram *record)
+static bool batch(struct shaker *s)
 {
     bool ok = true;
 
     for (int i = 0; i < AT_ONCE && ok; i++)
         ok = begin(s, &s->peers[i]);
     for (int i = 0; i < AT_ONCE && ok; i++)
-        ok = finish(s, &s->peers[i], record);
+        ok = finish(s, &s->peers[i]);
     for (int i = 0; i < AT_ONCE; i++)
         end(&s->peers[i]);
     return ok;
 }
 
-static bool run(void *load, uint64_t ns, struct histogram *record)
+static bool run(void *load, uint64_t end_ns)
 {
-    uint64_t until = processor_clock_ns() + ns;
-
     do
-        if (!batch(load, record))
+        if (!batch(load))
             return false;
-    while (processor_clock_ns() < until);
+    while (processor_clock_ns() < end_ns);
     return true;
 }
 
@@ -129,7 +159,7 @@ static bool paced(struct shaker *s, const struct window_options *o)
     puts("ready");
     fflush(stdout);
     while (fgets(line, sizeof line, stdin)) {
-        if (!window_measure(run, s, o, &w))
+        if (!window_measure(run, s, &s->times, o, &w))
             return false;
         w.lag = 0;
         window_print_json(&w);
@@ -165,20 +195,20 @@ static bool take(struct shaker *s, struct window_options *o, int option)
 
 int main(int argc, char **argv)
 {
-    struct shaker s = {.port = 0};
+    static struct shaker s;
     struct window_options o = {.seconds = 2};
     int option;
 
     while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0)
         if (!take(&s, &o, option))
             return fprintf(stderr, "handshakes: not a value for this option\n"), 2;
-    for (int i = 0; i < AT_ONCE; i++)
-        s.peers[i].fd = -1;
-    s.context = tls_context_new(s.resumed);
-    bool ok = s.port != 0 && s.context && run(&s, 100000000, NULL) && paced(&s, &o);
+    bool ok = s.port != 0 && shaker_init(&s) && run(&s, processor_clock_ns() + 100000000) &&
+              paced(&s, &o);
 
     for (int i = 0; i < AT_ONCE; i++)
-        tls_ticket_free(s.peers[i].ticket);
-    tls_context_free(s.context);
+        SSL_SESSION_free(s.peers[i].ticket);
+    SSL_SESSION_free(s.fresh);
+    SSL_CTX_free(s.context);
+    histogram_fini(&s.times);
     return ok ? 0 : 1;
 }

@@ -5,21 +5,32 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "client/bench/generator.h"
+#include "client/bench/rpc.h"
 #include "tests/bench/peers/common/socket.h"
-#include "tests/bench/peers/driver/load.h"
+#include "tests/bench/peers/driver/processor.h"
+#include "tests/bench/peers/driver/protocol.h"
 #include "tests/bench/peers/driver/window.h"
 
-struct arguments {
-    struct load_options load;
+enum { DEPTH_MAX = 256 };
+
+struct driver {
+    const struct driver_protocol *protocol;
+    struct shape shape;
+    uint16_t port; /* of this machine */
+    bool tls;
+    struct url url;
+    struct rpc_work rpc; /* for MessagePack-RPC; else the shape is the work */
+    struct load_plan plan;
+    struct generator load;
     struct window_options window;
     bool paced, json;
 };
 
 static void usage(FILE *to)
 {
-    const struct protocol *p;
+    const struct driver_protocol *p;
 
     fprintf(to, "usage: peers_driver --protocol NAME --port PORT [option...]\n\n"
                 "  --connections N    64\n"
@@ -77,55 +88,55 @@ static const struct option options[] = {
     {NULL, 0, NULL, 0},
 };
 
-static bool take_load(struct load_options *l, int option, const char *value)
+static bool take_load(struct driver *d, int option, const char *value)
 {
     double v = 0;
 
     switch (option) {
     case OPT_PROTOCOL:
-        l->protocol = protocol_find(value);
-        return l->protocol != NULL;
+        d->protocol = protocol_find(value);
+        return d->protocol != NULL;
     case OPT_METHOD:
-        l->shape.method = value;
+        d->shape.method = value;
         return strlen(value) < 64;
     case OPT_PORT:
-        return number(value, 1, 65535, &v) && (l->port = (uint16_t)v, true);
+        return number(value, 1, 65535, &v) && (d->port = (uint16_t)v, true);
     case OPT_CONNECTIONS:
-        return number(value, 1, 1e6, &v) && (l->connections = (uint32_t)v, true);
+        return number(value, 1, 1e6, &v) && (d->plan.connections = (uint32_t)v, true);
     case OPT_DEPTH:
-        return number(value, 1, LOAD_DEPTH_MAX, &v) && (l->depth = (uint32_t)v, true);
+        return number(value, 1, DEPTH_MAX, &v) && (d->plan.in_flight = (uint32_t)v, true);
     case OPT_TLS:
-        return l->tls = true;
+        return d->tls = true;
     case OPT_RATE:
-        return number(value, 1, 1e8, &l->rate);
+        return number(value, 1, 1e8, &d->plan.rate);
     default:
-        return number(value, 8, 1 << 24, &v) && (l->shape.payload = (size_t)v, true);
+        return number(value, 8, 1 << 24, &v) && (d->shape.payload = (size_t)v, true);
     }
 }
 
-static bool take(struct arguments *a, int option, const char *value)
+static bool take(struct driver *d, int option, const char *value)
 {
     double v = 0;
 
     switch (option) {
     case OPT_WINDOW:
-        return number(value, 0.1, 60, &a->window.seconds);
+        return number(value, 0.1, 60, &d->window.seconds);
     case OPT_WARM_UP:
-        return number(value, 0, 60, &a->window.warm_up);
+        return number(value, 0, 60, &d->window.warm_up);
     case OPT_PID:
-        return a->window.pid_count < WINDOW_PIDS && number(value, 1, 1 << 30, &v) &&
-               (a->window.pids[a->window.pid_count++] = (pid_t)v, true);
+        return d->window.pid_count < WINDOW_PIDS && number(value, 1, 1 << 30, &v) &&
+               (d->window.pids[d->window.pid_count++] = (pid_t)v, true);
     case OPT_PACED:
-        return a->paced = true;
+        return d->paced = true;
     case OPT_JSON:
-        return a->json = true;
+        return d->json = true;
     default:
-        return take_load(&a->load, option, value);
+        return take_load(d, option, value);
     }
 }
 
 /* -1: go on; else the exit status. */
-static int parse(struct arguments *a, int argc, char **argv)
+static int parse(struct driver *d, int argc, char **argv)
 {
     int option;
 
@@ -134,79 +145,148 @@ static int parse(struct arguments *a, int argc, char **argv)
             return usage(stdout), 0;
         if (option == '?')
             return usage(stderr), 2;
-        if (!take(a, option, optarg))
+        if (!take(d, option, optarg))
             return fprintf(stderr, "peers_driver: not a value for this option: %s\n", optarg), 2;
     }
-    if (!a->load.protocol || a->load.port == 0 || optind < argc)
+    if (!d->protocol || d->port == 0 || optind < argc)
         return usage(stderr), 2;
-    if (a->load.tls && a->load.protocol != protocol_find("msgpack-rpc"))
+    if (d->tls && d->protocol->wire != &RPC)
         return fprintf(stderr, "peers_driver: --tls is for msgpack-rpc\n"), 2;
-    if (!a->load.shape.method)
-        a->load.shape.method = a->load.protocol->method;
+    if (!d->shape.method)
+        d->shape.method = d->protocol->method;
     return -1;
 }
 
-static bool run(void *load, uint64_t ns, struct histogram *record)
+/* ---- the load ---- */
+
+static bool driver_open(struct driver *d)
 {
-    return load_run(load, ns, record);
+    d->url = (struct url){.scheme = d->tls ? URL_TLS : URL_TCP,
+                          .kind = URL_HOST_V4,
+                          .host = "127.0.0.1",
+                          .port = d->port};
+    rpc_work_init(&d->rpc, span_text(d->shape.method), span_of(NULL, 0), NULL);
+    d->plan.target = (struct load_target){.url = &d->url,
+                                          .tls.insecure = true,
+                                          .server_name = d->url.host,
+                                          .timeout_ns = 10000000000u};
+    d->plan.protocol = d->protocol->wire;
+    d->plan.work = d->protocol->wire == &RPC ? (const void *)&d->rpc : &d->shape;
+    d->plan.payload = (struct bench_size){.least = d->shape.payload, .most = d->shape.payload};
+    d->load =
+        (struct generator){.plan = &d->plan, .connections = d->plan.connections, .progress_fd = -1};
+    generator_open(&d->load);
+    if (d->load.end == ERGON_END_OK)
+        return true;
+    fprintf(stderr, "driver: port %u: %s\n", d->port, d->load.result.why);
+    return false;
 }
 
-static bool measure(struct load *l, const struct arguments *a, struct window *w)
+/* Whether all has gone well so far: what fails is cheaper than a task. */
+static bool well(const struct driver *d)
 {
-    load_lag(l);
-    bool ok = window_measure(run, l, &a->window, w);
+    const struct load_result *r = &d->load.result;
 
-    w->lag = load_lag(l) / 1e3;
+    if (r->broken == 0 && r->error_kinds == 0)
+        return true;
+    fprintf(stderr, "driver: %s%s\n", r->broken > 0 ? r->why : "answered with an error: ",
+            r->broken > 0 ? "" : r->errors[0].code);
+    return false;
+}
+
+static bool run_until(void *driver, uint64_t end_ns)
+{
+    struct driver *d = driver;
+
+    generator_run(&d->load, end_ns);
+    return well(d);
+}
+
+static bool run_for(struct driver *d, double seconds)
+{
+    return run_until(d, processor_clock_ns() + (uint64_t)(seconds * 1e9));
+}
+
+/* Asks for no more and takes what is in flight. */
+static bool drain(struct driver *d)
+{
+    generator_drain(&d->load);
+    if (d->load.result.lost > 0)
+        fprintf(stderr, "driver: %llu tasks are not answered\n",
+                (unsigned long long)d->load.result.lost);
+    return well(d) && d->load.result.lost == 0;
+}
+
+static bool measure(struct driver *d, struct window *w)
+{
+    struct load_result *r = &d->load.result;
+
+    histogram_reset(&r->lag);
+    bool ok = window_measure(run_until, d, &r->latency, &d->window, w);
+    w->lag = histogram_mean(&r->lag) / 1e3;
     return ok;
 }
 
-static bool three(struct load *l, const struct arguments *a)
+static bool three(struct driver *d)
 {
     struct window w[3];
 
     for (int i = 0; i < 3; i++) {
-        if (!measure(l, a, &w[i]))
+        if (!measure(d, &w[i]))
             return false;
-        if (a->json)
+        if (d->json)
             window_print_json(&w[i]);
     }
-    if (!a->json)
+    if (!d->json)
         window_print(w, 3);
-    return load_drain(l);
+    return drain(d);
 }
 
-static bool paced(struct load *l, const struct arguments *a)
+static bool paced(struct driver *d)
 {
-    static const uint64_t ramp_ns = 150000000;
+    static const double ramp = 0.15;
     char line[64];
     struct window w;
 
-    if (!load_drain(l))
+    if (!drain(d))
         return false;
     puts("ready");
     fflush(stdout);
     while (fgets(line, sizeof line, stdin)) {
-        if (!load_run(l, ramp_ns, NULL) || !measure(l, a, &w) || !load_drain(l))
+        generator_start(&d->load, processor_clock_ns());
+        if (!run_for(d, ramp) || !measure(d, &w) || !drain(d))
             return false;
         window_print_json(&w);
     }
     return true;
 }
 
+static bool drive(struct driver *d)
+{
+    if (!driver_open(d))
+        return false;
+    generator_start(&d->load, processor_clock_ns());
+    return run_for(d, d->window.warm_up) && (d->paced ? paced(d) : three(d));
+}
+
 int main(int argc, char **argv)
 {
-    struct arguments a = {.load = {.connections = 64, .depth = 16, .shape.payload = 64},
-                          .window = {.seconds = 2, .warm_up = 1}};
-    int status = parse(&a, argc, argv);
+    /* An open loop looks at the socket all the time, and sends what is due in one write. */
+    static struct driver d = {.shape.payload = 64,
+                              .plan = {.threads = 1,
+                                       .connections = 64,
+                                       .in_flight = 16,
+                                       .bursts = true,
+                                       .spins = true,
+                                       .stop_fd = -1},
+                              .window = {.seconds = 2, .warm_up = 1}};
+    int status = parse(&d, argc, argv);
 
     if (status >= 0)
         return status;
     socket_raise_limit();
-    struct load *l = load_open(&a.load);
-    if (!l)
-        return 1;
-    bool ok = load_run(l, (uint64_t)(a.window.warm_up * 1e9), NULL) &&
-              (a.paced ? paced(l, &a) : three(l, &a));
-    load_close(l);
+    bool ok = drive(&d);
+    generator_close(&d.load);
+    load_result_fini(&d.load.result);
     return ok ? 0 : 1;
 }

@@ -3,27 +3,27 @@
 #include "tests/bench/peers/common/line.h"
 #include "tests/bench/peers/driver/protocol.h"
 
-static size_t hello(const struct shape *s, uint32_t connection, char *to)
+static void hello(const struct request *r, struct outgoing *out)
 {
+    char *to = outgoing_at(out);
     size_t n = line_put(to, "set k 0 0 ");
 
-    (void)connection;
-    n += line_put_number(to + n, s->payload);
-    return n + line_put(to + n, "\r\n");
+    n += line_put_number(to + n, r->payload.len);
+    protocol_add(out, n + line_put(to + n, "\r\n"), r->payload, "\r\n");
 }
 
-static size_t head(const struct shape *s, struct place p, char *to)
+static void request(const struct request *r, struct outgoing *out)
 {
-    (void)s;
-    (void)p;
-    return line_put(to, "mg k v\r\n");
+    (void)r;
+    outgoing_wrote(out, line_put(outgoing_at(out), "mg k v\r\n"));
 }
 
-static enum answer_kind parse(const struct shape *s, const char *at, size_t n, struct answer *a)
+static enum answer_kind parse(const void *work, struct scanner *scanner, const char *at, size_t n,
+                              struct answer *a)
 {
     size_t line = line_size(at, n);
 
-    (void)s;
+    (void)work, (void)scanner;
     if (line == 0)
         return ANSWER_PARTIAL;
     a->size = line;
@@ -32,18 +32,13 @@ static enum answer_kind parse(const struct shape *s, const char *at, size_t n, s
     if (!line_starts(at, n, "VA "))
         return ANSWER_WRONG;
     a->size += line_number(at + strlen("VA ")) + 2;
-    return ANSWER_TASK;
+    return ANSWER_GOOD;
 }
 
 const struct protocol protocol_memcached = {
     .name = "memcached",
-    .task = "mg k v: the answer carries the payload, the request does not",
-    .method = "",
     .ordered = true,
-    .bare = true,
     .hello = hello,
-    .hello_payload = true,
-    .head = head,
-    .tail = "",
+    .request = request,
     .parse = parse,
 };

@@ -5,27 +5,29 @@
 
 #define INBOX "_I."
 
-static size_t hello(const struct shape *s, uint32_t connection, char *to)
+static void hello(const struct request *r, struct outgoing *out)
 {
+    char *to = outgoing_at(out);
     size_t n = line_put(to, "CONNECT {\"verbose\":false,\"pedantic\":false}\r\nSUB " INBOX);
 
-    (void)s;
-    n += line_put_number(to + n, connection);
-    return n + line_put(to + n, ".* 1\r\n");
+    n += line_put_number(to + n, r->connection);
+    outgoing_wrote(out, n + line_put(to + n, ".* 1\r\n"));
 }
 
-static size_t head(const struct shape *s, struct place p, char *to)
+static void request(const struct request *r, struct outgoing *out)
 {
+    const struct shape *s = r->work;
+    char *to = outgoing_at(out);
     size_t n = line_put(to, "PUB ");
 
     n += line_put(to + n, s->method);
     n += line_put(to + n, " " INBOX);
-    n += line_put_number(to + n, p.connection);
+    n += line_put_number(to + n, r->connection);
     to[n++] = '.';
-    n += line_put_number(to + n, p.slot);
+    n += line_put_number(to + n, r->slot);
     to[n++] = ' ';
-    n += line_put_number(to + n, s->payload);
-    return n + line_put(to + n, "\r\n");
+    n += line_put_number(to + n, r->payload.len);
+    protocol_add(out, n + line_put(to + n, "\r\n"), r->payload, "\r\n");
 }
 
 /* MSG _I.7.12 1 64, and the payload. */
@@ -37,57 +39,52 @@ static enum answer_kind message(const char *at, size_t line, struct answer *a)
         return ANSWER_WRONG;
     a->slot = (uint32_t)line_number(dot + 1);
     a->size = line + line_last_number(at, line) + 2;
-    return ANSWER_TASK;
+    return ANSWER_GOOD;
 }
 
-static enum answer_kind parse(const struct shape *s, const char *at, size_t n, struct answer *a)
+static enum answer_kind parse(const void *work, struct scanner *scanner, const char *at, size_t n,
+                              struct answer *a)
 {
     size_t line = line_size(at, n);
 
-    (void)s;
+    (void)work, (void)scanner;
     if (line == 0)
         return ANSWER_PARTIAL;
     a->size = line;
     if (line_starts(at, n, "MSG " INBOX))
         return message(at, line, a);
     if (line_starts(at, n, "PING"))
-        a->followed = line_put(a->follow, "PONG\r\n");
+        outgoing_add(a->out, "PONG\r\n", strlen("PONG\r\n"));
     else if (!line_starts(at, n, "INFO ") && !line_starts(at, n, "PONG"))
         return ANSWER_WRONG;
     return ANSWER_NONE;
 }
 
 const struct protocol protocol_nats = {
-    .name = "nats",
-    .task = "request and reply, by way of a responder",
-    .method = "echo",
+    .name = "NATS",
     .hello = hello,
-    .head = head,
-    .tail = "\r\n",
+    .request = request,
     .parse = parse,
 };
 
 /* MSG _I.7.12 1 30, and {"stream":"tasks","seq":1} or {"error":... */
-static enum answer_kind stream_parse(const struct shape *s, const char *at, size_t n,
-                                     struct answer *a)
+static enum answer_kind stream_parse(const void *work, struct scanner *scanner, const char *at,
+                                     size_t n, struct answer *a)
 {
     static const char error[] = "{\"error\"";
-    enum answer_kind kind = parse(s, at, n, a);
+    enum answer_kind kind = parse(work, scanner, at, n, a);
 
-    if (kind != ANSWER_TASK)
+    if (kind != ANSWER_GOOD)
         return kind;
     size_t line = line_size(at, n);
     if (n - line < sizeof error - 1)
         return ANSWER_PARTIAL;
-    return line_starts(at + line, n - line, error) ? ANSWER_WRONG : ANSWER_TASK;
+    return line_starts(at + line, n - line, error) ? ANSWER_WRONG : ANSWER_GOOD;
 }
 
 const struct protocol protocol_nats_stream = {
-    .name = "nats-stream",
-    .task = "message to a stream, and its acknowledgement",
-    .method = "tasks",
+    .name = "NATS",
     .hello = hello,
-    .head = head,
-    .tail = "\r\n",
+    .request = request,
     .parse = stream_parse,
 };

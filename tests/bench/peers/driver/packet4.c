@@ -4,27 +4,27 @@
 
 enum { LENGTH = 4 };
 
-static size_t head(const struct shape *s, struct place p, char *to)
+static void request(const struct request *r, struct outgoing *out)
 {
-    (void)p;
-    be32_put(to, (uint32_t)s->payload);
-    return LENGTH;
+    be32_put(outgoing_at(out), (uint32_t)r->payload.len);
+    protocol_add(out, LENGTH, r->payload, "");
 }
 
-static enum answer_kind parse(const struct shape *s, const char *at, size_t n, struct answer *a)
+static enum answer_kind parse(const void *work, struct scanner *scanner, const char *at, size_t n,
+                              struct answer *a)
 {
+    const struct shape *s = work;
+
+    (void)scanner;
     if (n < LENGTH)
         return ANSWER_PARTIAL;
     a->size = LENGTH + (size_t)be32_get(at);
-    return a->size == LENGTH + s->payload ? ANSWER_TASK : ANSWER_WRONG;
+    return a->size == LENGTH + s->payload ? ANSWER_GOOD : ANSWER_WRONG;
 }
 
 const struct protocol protocol_packet4 = {
-    .name = "packet4",
-    .task = "echo of a packet",
-    .method = "",
+    .name = "{packet, 4}",
     .ordered = true,
-    .head = head,
-    .tail = "",
+    .request = request,
     .parse = parse,
 };

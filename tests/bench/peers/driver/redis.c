@@ -2,61 +2,57 @@
 #include "tests/bench/peers/common/line.h"
 #include "tests/bench/peers/driver/protocol.h"
 
-static size_t head(const struct shape *s, struct place p, char *to)
+static void add(const struct request *r, struct outgoing *out, const char *command)
 {
-    size_t n = line_put(to, "*2\r\n$4\r\nECHO\r\n$");
+    char *to = outgoing_at(out);
+    size_t n = line_put(to, command);
 
-    (void)p;
-    n += line_put_number(to + n, s->payload);
-    return n + line_put(to + n, "\r\n");
+    n += line_put_number(to + n, r->payload.len);
+    protocol_add(out, n + line_put(to + n, "\r\n"), r->payload, "\r\n");
 }
 
-static enum answer_kind parse(const struct shape *s, const char *at, size_t n, struct answer *a)
+static void echo(const struct request *r, struct outgoing *out)
+{
+    add(r, out, "*2\r\n$4\r\nECHO\r\n$");
+}
+
+static enum answer_kind parse_echo(const void *work, struct scanner *scanner, const char *at,
+                                   size_t n, struct answer *a)
 {
     size_t line = line_size(at, n);
 
-    (void)s;
+    (void)work, (void)scanner;
     if (line == 0)
         return ANSWER_PARTIAL;
     a->size = line + line_number(at + 1) + 2;
-    return *at == '$' ? ANSWER_TASK : ANSWER_WRONG;
+    return *at == '$' ? ANSWER_GOOD : ANSWER_WRONG;
 }
 
 const struct protocol protocol_redis = {
-    .name = "redis",
-    .task = "ECHO",
-    .method = "",
+    .name = "Redis",
     .ordered = true,
-    .head = head,
-    .tail = "\r\n",
-    .parse = parse,
+    .request = echo,
+    .parse = parse_echo,
 };
 
-static size_t push_head(const struct shape *s, struct place p, char *to)
+static void push(const struct request *r, struct outgoing *out)
 {
-    size_t n = line_put(to, "*3\r\n$5\r\nRPUSH\r\n$5\r\ntasks\r\n$");
-
-    (void)p;
-    n += line_put_number(to + n, s->payload);
-    return n + line_put(to + n, "\r\n");
+    add(r, out, "*3\r\n$5\r\nRPUSH\r\n$5\r\ntasks\r\n$");
 }
 
-static enum answer_kind push_parse(const struct shape *s, const char *at, size_t n,
-                                   struct answer *a)
+static enum answer_kind parse_push(const void *work, struct scanner *scanner, const char *at,
+                                   size_t n, struct answer *a)
 {
-    (void)s;
+    (void)work, (void)scanner;
     a->size = line_size(at, n);
     if (a->size == 0)
         return ANSWER_PARTIAL;
-    return *at == ':' ? ANSWER_TASK : ANSWER_WRONG;
+    return *at == ':' ? ANSWER_GOOD : ANSWER_WRONG;
 }
 
 const struct protocol protocol_redis_push = {
-    .name = "redis-push",
-    .task = "RPUSH",
-    .method = "",
+    .name = "Redis",
     .ordered = true,
-    .head = push_head,
-    .tail = "\r\n",
-    .parse = push_parse,
+    .request = push,
+    .parse = parse_push,
 };

@@ -14,23 +14,25 @@ enum {
     LENGTH = 5, /* 0xce and four bytes */
 };
 
-static size_t head(const struct shape *s, struct place p, char *to)
+static void request(const struct request *r, struct outgoing *out)
 {
+    const struct shape *s = r->work;
+    char *to = outgoing_at(out);
     size_t n = LENGTH;
 
     to[n++] = (char)MAP_OF_TWO;
     to[n++] = KEY_CODE;
     to[n++] = CODE_CALL;
     to[n++] = KEY_SYNC;
-    n += pack_u32(to + n, p.slot);
+    n += pack_u32(to + n, r->slot);
     to[n++] = (char)MAP_OF_TWO;
     to[n++] = KEY_FUNCTION;
     n += pack_str(to + n, s->method);
     to[n++] = KEY_ARGUMENTS;
     to[n++] = (char)0x91;
-    n += pack_bytes(to + n, 0xd9, s->payload);
-    pack_u32(to, (uint32_t)(n - LENGTH + s->payload));
-    return n;
+    n += pack_bytes(to + n, 0xd9, r->payload.len);
+    pack_u32(to, (uint32_t)(n - LENGTH + r->payload.len));
+    protocol_add(out, n, r->payload, "");
 }
 
 /* The header, a map of small keys to integers. */
@@ -50,12 +52,13 @@ static enum answer_kind header(const char *at, const char *end, struct answer *a
         else if (key == KEY_SYNC)
             a->slot = (uint32_t)value;
     }
-    return code == 0 ? ANSWER_TASK : ANSWER_WRONG;
+    return code == 0 ? ANSWER_GOOD : ANSWER_WRONG;
 }
 
-static enum answer_kind parse(const struct shape *s, const char *at, size_t n, struct answer *a)
+static enum answer_kind parse(const void *work, struct scanner *scanner, const char *at, size_t n,
+                              struct answer *a)
 {
-    (void)s;
+    (void)work, (void)scanner;
     if (n < LENGTH + 1)
         return ANSWER_PARTIAL;
     if ((unsigned char)at[0] != 0xce)
@@ -65,11 +68,8 @@ static enum answer_kind parse(const struct shape *s, const char *at, size_t n, s
 }
 
 const struct protocol protocol_tarantool = {
-    .name = "tarantool",
-    .task = "CALL of a procedure that gives back its argument",
-    .method = "echo",
+    .name = "Tarantool",
     .greeting = GREETING,
-    .head = head,
-    .tail = "",
+    .request = request,
     .parse = parse,
 };

@@ -2,9 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "tests/bench/peers/driver/histogram.h"
 #include "tests/bench/peers/driver/processor.h"
 
 struct usage {
@@ -16,7 +14,7 @@ static struct usage usage_now(const struct window_options *o)
 {
     struct usage u = {.driver = processor_own(), .machine = processor_machine()};
 
-    for (size_t i = 0; i < o->pid_count; i++)
+    for (int i = 0; i < o->pid_count; i++)
         u.server += processor_of(o->pids[i]);
     u.at = processor_clock_ns();
     return u;
@@ -27,27 +25,24 @@ static double positive(double v)
     return v > 0 ? v : 0;
 }
 
-bool window_measure(window_run *run, void *load, const struct window_options *o, struct window *w)
+bool window_measure(window_run *run, void *load, struct histogram *times,
+                    const struct window_options *o, struct window *w)
 {
-    struct histogram *h = calloc(1, sizeof *h);
-
-    if (!h)
-        return false;
+    histogram_reset(times);
     struct usage before = usage_now(o);
-    bool ok = run(load, (uint64_t)(o->seconds * 1e9), h);
+    bool ok = run(load, before.at + (uint64_t)(o->seconds * 1e9));
     struct usage after = usage_now(o);
     *w = (struct window){
-        .tasks = (double)h->count,
+        .tasks = (double)times->count,
         .seconds = (double)(after.at - before.at) / 1e9,
-        .p50 = histogram_percentile(h, 0.5) / 1e3,
-        .p99 = histogram_percentile(h, 0.99) / 1e3,
-        .p999 = histogram_percentile(h, 0.999) / 1e3,
-        .max = (double)h->max / 1e3,
+        .p50 = (double)histogram_percentile(times, 50) / 1e3,
+        .p99 = (double)histogram_percentile(times, 99) / 1e3,
+        .p999 = (double)histogram_percentile(times, 99.9) / 1e3,
+        .max = (double)times->max / 1e3,
         .driver = after.driver - before.driver,
         .server = after.server - before.server,
     };
     w->others = positive(after.machine - before.machine - w->driver - w->server);
-    free(h);
     if (ok && w->tasks == 0)
         fprintf(stderr, "driver: no task ended in the window\n");
     return ok && w->tasks > 0;

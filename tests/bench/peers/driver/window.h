@@ -2,12 +2,9 @@
 #ifndef ERGON_PEERS_WINDOW_H
 #define ERGON_PEERS_WINDOW_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
-struct histogram;
+#include "client/bench/histogram.h"
 
 enum { WINDOW_PIDS = 16 };
 
@@ -15,7 +12,7 @@ struct window_options {
     double seconds;
     double warm_up;
     pid_t pids[WINDOW_PIDS]; /* of the server and its workers */
-    size_t pid_count;
+    int pid_count;
 };
 
 struct window {
@@ -27,11 +24,14 @@ struct window {
         others; /* processor seconds; others: of whatever else the machine does */
 };
 
-/* Runs a load for so long; the time of each task goes into `record`.  False: it broke. */
-typedef bool window_run(void *load, uint64_t ns, struct histogram *record);
+/* Runs a load until that time of the monotonic clock; the times of the tasks that end go into
+ * `times`.  False: it broke. */
+typedef bool window_run(void *load, uint64_t end_ns);
 
-/* False: the load broke.  The lag is the caller's to fill in. */
-bool window_measure(window_run *run, void *load, const struct window_options *o, struct window *w);
+/* Empties `times` first.  False: the load broke, or no task ended, which is printed.  The lag is
+ * the caller's to fill in. */
+bool window_measure(window_run *run, void *load, struct histogram *times,
+                    const struct window_options *o, struct window *w);
 
 void window_print_json(const struct window *w);
 

@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "client/bench/outgoing.h"
 #include "tests/bench/peers/common/gearman.h"
-#include "tests/bench/peers/common/outgoing.h"
 
 enum { READ_MAX = 1 << 20 };
 
@@ -24,7 +24,7 @@ struct worker {
 
 static bool send_packet(struct worker *w, uint32_t kind, const char *bytes, size_t len)
 {
-    if (!outgoing_has_room(&w->out) && !outgoing_flush(&w->out, w->fd))
+    if (!outgoing_has_room(&w->out) && !socket_write_all(w->fd, &w->out))
         return false;
     gearman_head(outgoing_at(&w->out), GEARMAN_REQUEST, kind, len);
     outgoing_wrote(&w->out, GEARMAN_HEAD);
@@ -90,7 +90,7 @@ static bool serve_once(struct worker *w)
             return false;
         at += size;
     }
-    if ((grabs && !grab_more(w)) || !outgoing_flush(&w->out, w->fd))
+    if ((grabs && !grab_more(w)) || !socket_write_all(w->fd, &w->out))
         return false;
     memmove(w->in, w->in + at, end - at);
     w->held = end - at;
@@ -108,7 +108,7 @@ int main(int argc, char **argv)
     if (w.fd < 0 || !w.in || !outgoing_init(&w.out))
         return perror("gearman_worker"), 1;
     send_packet(&w, GEARMAN_CAN_DO, argv[2], strlen(argv[2]));
-    bool ok = grab_more(&w) && outgoing_flush(&w.out, w.fd);
+    bool ok = grab_more(&w) && socket_write_all(w.fd, &w.out);
     puts("ready");
     fflush(stdout);
     while (ok)

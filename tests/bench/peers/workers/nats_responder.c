@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "tests/bench/peers/common/outgoing.h"
+#include "client/bench/outgoing.h"
 #include "tests/bench/peers/common/socket.h"
 #include "tests/bench/peers/common/line.h"
 
@@ -66,12 +66,12 @@ static bool serve_once(struct responder *r)
         return false;
     errno = 0;
     while (taken > 0 && at < end) {
-        if (!outgoing_has_room(&r->out) && !outgoing_flush(&r->out, r->fd))
+        if (!outgoing_has_room(&r->out) && !socket_write_all(r->fd, &r->out))
             return false;
         taken = on_line(r, r->in + at, end - at);
         at += taken;
     }
-    if (errno != 0 || !outgoing_flush(&r->out, r->fd))
+    if (errno != 0 || !socket_write_all(r->fd, &r->out))
         return false;
     memmove(r->in, r->in + at, end - at);
     r->held = end - at;
@@ -90,7 +90,7 @@ int main(int argc, char **argv)
     add_text(&r, "CONNECT {\"verbose\":false,\"pedantic\":false}\r\nSUB ");
     add_text(&r, argv[2]);
     add_text(&r, " 1\r\n");
-    bool ok = outgoing_flush(&r.out, r.fd);
+    bool ok = socket_write_all(r.fd, &r.out);
     puts("ready");
     fflush(stdout);
     while (ok)

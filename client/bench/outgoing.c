@@ -1,4 +1,4 @@
-#include "tests/bench/peers/common/outgoing.h"
+#include "client/bench/outgoing.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -9,13 +9,15 @@
 
 bool outgoing_init(struct outgoing *o)
 {
-    *o = (struct outgoing){.bytes = malloc(OUTGOING_BYTES)};
+    o->bytes = malloc(OUTGOING_BYTES);
+    outgoing_clear(o);
     return o->bytes != NULL;
 }
 
 void outgoing_fini(struct outgoing *o)
 {
     free(o->bytes);
+    o->bytes = NULL;
 }
 
 bool outgoing_has_room(const struct outgoing *o)
@@ -29,7 +31,7 @@ static void add_part(struct outgoing *o, void *at, size_t len)
     o->parts[o->count++] = (struct iovec){at, len};
 }
 
-char *outgoing_at(struct outgoing *o)
+void *outgoing_at(const struct outgoing *o)
 {
     return o->bytes + o->used;
 }
@@ -65,44 +67,24 @@ void outgoing_clear(struct outgoing *o)
     o->count = 0;
 }
 
-ssize_t outgoing_send(struct outgoing *o, int fd)
+ssize_t outgoing_send(const struct outgoing *o, int fd)
 {
-    struct msghdr message = {.msg_iov = o->parts, .msg_iovlen = (size_t)o->count};
+    struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)o->parts,
+                             .msg_iovlen = (size_t)o->count};
     ssize_t n = o->count == 1 ? send(fd, o->parts->iov_base, o->parts->iov_len, MSG_NOSIGNAL)
                               : sendmsg(fd, &message, MSG_NOSIGNAL);
 
     return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : n;
 }
 
-void outgoing_copy(const struct outgoing *o, size_t from, char *to)
+void outgoing_copy(const struct outgoing *o, size_t from, void *to)
 {
+    char *end = to;
     for (int i = 0; i < o->count; i++) {
         const struct iovec *part = &o->parts[i];
         size_t skipped = from < part->iov_len ? from : part->iov_len;
-        memcpy(to, (const char *)part->iov_base + skipped, part->iov_len - skipped);
-        to += part->iov_len - skipped;
+        memcpy(end, (const char *)part->iov_base + skipped, part->iov_len - skipped);
+        end += part->iov_len - skipped;
         from -= skipped;
     }
-}
-
-bool outgoing_flush(struct outgoing *o, int fd)
-{
-    int first = 0;
-
-    while (first < o->count) {
-        struct msghdr message = {.msg_iov = o->parts + first,
-                                 .msg_iovlen = (size_t)(o->count - first)};
-        ssize_t n = sendmsg(fd, &message, MSG_NOSIGNAL);
-        if (n < 0 && errno != EINTR)
-            return false;
-        size_t left = n < 0 ? 0 : (size_t)n;
-        for (; first < o->count && left >= o->parts[first].iov_len; first++)
-            left -= o->parts[first].iov_len;
-        if (left > 0) {
-            o->parts[first].iov_base = (char *)o->parts[first].iov_base + left;
-            o->parts[first].iov_len -= left;
-        }
-    }
-    outgoing_clear(o);
-    return true;
 }

@@ -1,7 +1,7 @@
-/* Bytes gathered for one write: brief ones are copied together, long ones are only pointed at, so
+/* Bytes gathered for one write: brief pieces are copied together, long ones are only pointed at, so
  * that a payload of 64 KiB is not copied once more in user space.  One thread. */
-#ifndef ERGON_PEERS_OUTGOING_H
-#define ERGON_PEERS_OUTGOING_H
+#ifndef ERGON_BENCH_OUTGOING_H
+#define ERGON_BENCH_OUTGOING_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,21 +15,22 @@ enum {
 };
 
 struct outgoing {
-    char *bytes;
+    char *bytes; /* owned */
     size_t used;
     size_t total; /* copied and pointed at */
     struct iovec parts[OUTGOING_PARTS];
     int count;
 };
 
-bool outgoing_init(struct outgoing *o);
+bool outgoing_init(struct outgoing *o); /* false: out of memory */
 void outgoing_fini(struct outgoing *o);
 
-/* Room for one more piece of each kind, of at most OUTGOING_COPY_MAX copied bytes? */
+/* Whether there is room for one more piece of each kind, of at most OUTGOING_COPY_MAX copied bytes.
+ */
 bool outgoing_has_room(const struct outgoing *o);
 
 /* Where the caller may write up to OUTGOING_COPY_MAX bytes; outgoing_wrote() takes them in. */
-char *outgoing_at(struct outgoing *o);
+void *outgoing_at(const struct outgoing *o);
 void outgoing_wrote(struct outgoing *o, size_t len);
 
 /* A long piece is borrowed until the next outgoing_clear(). */
@@ -37,12 +38,9 @@ void outgoing_add(struct outgoing *o, const void *bytes, size_t len);
 void outgoing_clear(struct outgoing *o);
 
 /* One system call.  Bytes written, 0 when the socket takes none, -1 with errno. */
-ssize_t outgoing_send(struct outgoing *o, int fd);
+ssize_t outgoing_send(const struct outgoing *o, int fd);
 
 /* Copies what follows the first `from` bytes to `to`, which has room for total - from. */
-void outgoing_copy(const struct outgoing *o, size_t from, char *to);
-
-/* Writes everything on a blocking socket and clears.  False with errno. */
-bool outgoing_flush(struct outgoing *o, int fd);
+void outgoing_copy(const struct outgoing *o, size_t from, void *to);
 
 #endif

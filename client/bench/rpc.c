@@ -1,0 +1,176 @@
+#include "client/bench/rpc.h"
+
+#include "client/lib/frame.h"
+#include "proto/reader.h"
+
+#include <stdio.h>
+
+enum {
+    SLOT_AT = 3,    /* in a request and in its answer: 94 00 ce slot ... */
+    HEAD = 8 + 5,   /* of an answer that gives bytes: all that tells its size */
+    AUTH_MAX = 4096 /* bytes of the answer of server.auth */
+};
+
+static const struct scan_limits LIMITS = {UINT32_MAX, SCAN_DEPTH_CAP};
+
+/* The slot has a fixed width, so that it can be set in place. */
+void rpc_work_init(struct rpc_work *w, struct span method, struct span params, const char *token)
+{
+    uint8_t *p = enc_uint(enc_array(w->head, 4), 0);
+    *p = 0xce;
+    p = enc_str(p + 5, method);
+    if (params.len == 0)
+        p = enc_array(p, 1);
+    w->head_len = (size_t)(p - w->head);
+    w->params = params;
+    w->token = token;
+}
+
+static void request(const struct request *r, struct outgoing *out)
+{
+    const struct rpc_work *w = r->work;
+    uint8_t *at = outgoing_at(out);
+    uint32_t slot = __builtin_bswap32(r->slot);
+    memcpy(at, w->head, w->head_len);
+    memcpy(at + SLOT_AT, &slot, sizeof slot);
+    if (w->params.len > 0) {
+        outgoing_wrote(out, w->head_len);
+        outgoing_add(out, w->params.at, w->params.len);
+        return;
+    }
+    outgoing_wrote(out, (size_t)(enc_bin_head(at + w->head_len, (uint32_t)r->payload.len) - at));
+    outgoing_add(out, r->payload.at, r->payload.len);
+}
+
+/* ---- answers ---- */
+
+static uint32_t big_endian(const uint8_t *at, size_t len)
+{
+    uint32_t v = 0;
+    for (size_t i = 0; i < len; i++)
+        v = v << 8 | at[i];
+    return v;
+}
+
+/* Of [1, slot as it was sent, nil, bytes or text], which a server that returns ids byte for byte
+ * answers to an echo; nothing in such a value can be malformed.  0: it is another answer. */
+static size_t plain_size(const uint8_t *at, size_t n)
+{
+    if (n < HEAD || at[0] != 0x94 || at[1] != 1 || at[2] != 0xce || at[7] != 0xc0)
+        return 0;
+    switch (at[8]) {
+    case 0xc4:
+    case 0xd9:
+        return 8 + 2 + (size_t)at[9];
+    case 0xc5:
+    case 0xda:
+        return 8 + 3 + (size_t)big_endian(at + 9, 2);
+    case 0xc6:
+    case 0xdb:
+        return 8 + 5 + (size_t)big_endian(at + 9, 4);
+    default:
+        return (at[8] & 0xe0) == 0xa0 ? 8 + 1 + (size_t)(at[8] & 0x1f) : 0;
+    }
+}
+
+static bool is_nil(struct span value)
+{
+    return value.len == 1 && value.at[0] == 0xc0;
+}
+
+static enum answer_kind take(struct span message, struct answer *a)
+{
+    struct envelope e;
+    struct error_text said;
+    const char *why = NULL;
+    uint64_t slot = 0;
+    a->size = message.len;
+    if (envelope_read(message, &e, &why) != ENVELOPE_OK)
+        return ANSWER_WRONG;
+    if (e.type != ENVELOPE_RESPONSE)
+        return ANSWER_NONE;
+    struct reader r = reader_of(e.msgid);
+    a->slot = read_uint(&r, &slot) && slot < UINT32_MAX ? (uint32_t)slot : UINT32_MAX;
+    if (is_nil(e.error))
+        return ANSWER_GOOD;
+    error_text_read(e.error, &said);
+    snprintf(a->code, sizeof a->code, "%s", said.code[0] != 0 ? said.code : "other");
+    return ANSWER_ERROR;
+}
+
+enum answer_kind rpc_parse(const void *work, struct scanner *scanner, const char *at, size_t n,
+                           struct answer *a)
+{
+    const uint8_t *bytes = (const uint8_t *)at;
+    (void)work;
+    a->size = plain_size(bytes, n);
+    if (a->size > 0) {
+        a->slot = big_endian(bytes + SLOT_AT, 4);
+        scanner_init(scanner);
+        return ANSWER_GOOD;
+    }
+    enum scan_verdict v = scanner_run(scanner, &LIMITS, span_of(at, n));
+    if (v == SCAN_MORE)
+        return ANSWER_PARTIAL;
+    if (v != SCAN_WHOLE)
+        return ANSWER_WRONG;
+    struct span message = span_of(at, scanner->done);
+    scanner_init(scanner);
+    return take(message, a);
+}
+
+/* ---- token ---- */
+
+static void hello(const struct request *r, struct outgoing *out)
+{
+    const struct rpc_work *w = r->work;
+    if (w->token == NULL)
+        return;
+    uint8_t *at = outgoing_at(out);
+    uint8_t *p = enc_uint(enc_uint(enc_array(at, 4), 0), 0);
+    p = enc_array(enc_str(p, span_text("server.auth")), 1);
+    p = enc_str_head(p, (uint32_t)strlen(w->token));
+    outgoing_wrote(out, (size_t)(p - at));
+    outgoing_add(out, w->token, strlen(w->token));
+}
+
+static enum welcome judge(struct span answer, char *why, size_t size)
+{
+    struct envelope e;
+    struct error_text said;
+    const char *wrong = "no answer";
+    if (envelope_read(answer, &e, &wrong) != ENVELOPE_OK || e.type != ENVELOPE_RESPONSE) {
+        snprintf(why, size, "server.auth: %s", wrong);
+        return WELCOME_WRONG;
+    }
+    if (is_nil(e.error))
+        return WELCOME_DONE;
+    error_text_read(e.error, &said);
+    snprintf(why, size, "the server refused the token: %.200s", said.text);
+    return WELCOME_DENIED;
+}
+
+static enum welcome welcome(const void *work, struct span bytes, char *why, size_t why_size)
+{
+    const struct rpc_work *w = work;
+    const struct scan_limits limits = {AUTH_MAX, SCAN_DEPTH_CAP};
+    struct scanner scanner;
+    if (w->token == NULL)
+        return WELCOME_DONE;
+    scanner_init(&scanner);
+    enum scan_verdict v = scanner_run(&scanner, &limits, bytes);
+    if (v == SCAN_WHOLE)
+        return judge(span_of(bytes.at, scanner.done), why, why_size);
+    if (v == SCAN_MORE)
+        return WELCOME_PARTIAL;
+    snprintf(why, why_size, "server.auth: the answer is none");
+    return WELCOME_WRONG;
+}
+
+const struct protocol RPC = {
+    .name = "MessagePack-RPC",
+    .hello = hello,
+    .welcome = welcome,
+    .request = request,
+    .parse = rpc_parse,
+};
