@@ -18,8 +18,9 @@
 #include "proto/errors.h"
 
 struct connection;
-struct principal;   /* server/net/auth/principal.h */
-struct token_table; /* the same */
+struct error_answer; /* proto/encoder.h */
+struct principal;    /* server/net/auth/principal.h */
+struct token_table;  /* the same */
 
 /* What stands above the connections of one loop.  All on the loop's thread. */
 struct conn_port {
@@ -78,6 +79,10 @@ void conn_commit(struct connection *c, uint8_t *end);
  * dropped, which may be at once.  For large results. */
 void conn_send_block(struct connection *c, void *block, struct span bytes,
                      void (*release)(void *block));
+
+/* An error response of at most 640 bytes, in the shape that the peer chose; its text is cut to fit.
+ * Dropped as above. */
+void conn_send_error(struct connection *c, struct span msgid, const struct error_answer *error);
 
 /* Closes for a reason that is logged (a constant text): what is committed is still written, what is
  * in flight is dropped.  Of one that closes already: nothing. */

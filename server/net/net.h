@@ -48,7 +48,8 @@ struct net_loop_stats { /* relaxed: figures, not logic */
 struct net_loop *net_loop_new(const struct net_loop_options *options);
 /* Closes what it still holds; after acceptor_free().  NULL is fine. */
 void net_loop_free(struct net_loop *l);
-void net_loop_stats(const struct net_loop *l, struct net_loop_stats *out); /* any thread */
+/* Adds its figures to *sum.  Any thread. */
+void net_loop_add_stats(const struct net_loop *l, struct net_loop_stats *sum);
 
 enum listener_auth {
     LISTENER_AUTH_NONE,

@@ -4,11 +4,8 @@
 
 #include "proto/encoder.h"
 
-enum {
-    HAND_OVER_MIN =
-        64 * 1024, /* bytes; a smaller block is copied, which is cheaper than a write of its own */
-    ERROR_ROOM = 640 /* bytes of a whole error response */
-};
+/* Bytes; a smaller block is copied, which is cheaper than a write of its own. */
+enum { HAND_OVER_MIN = 64 * 1024 };
 
 /* For peers of 2013: the result is rewritten, so it is always copied. */
 static void answer_raw(struct connection *c, struct span msgid, struct span result)
@@ -51,10 +48,8 @@ void answer_error(struct connection *c, struct span msgid, enum ergon_error erro
     const struct error_answer what = {.code = known != ERGON_OK ? known : error,
                                       .name = code ? span_text(code) : span_of(NULL, 0),
                                       .text = text};
-    uint8_t *p = conn_reserve(c, ERROR_ROOM);
 
-    if (p)
-        conn_commit(c, enc_error_response(p, ERROR_ROOM, msgid, conn_mode(c)->error_shape, &what));
+    conn_send_error(c, msgid, &what);
 }
 
 void answer_outcome(struct connection *c, struct span msgid, struct outcome *outcome)

@@ -1,13 +1,13 @@
 /* Responses: the encoding of an outcome into a connection's output, in the shape that its peer
- * chose. */
+ * chose.  To a peer that is gone, nothing is written.  Thread: the connection's loop. */
 #ifndef ERGON_RPC_ANSWER_H
 #define ERGON_RPC_ANSWER_H
 
 #include "server/net/connection.h"
 #include "server/tasks/call.h"
 
-/* The response to `msgid`.  A result that fills a block of its own is handed over instead of
- * copied: then outcome->block is NULL afterwards.  To a peer that is gone: nothing. */
+/* The response to `msgid`.  A large result in a block of its own is handed over instead of copied:
+ * then outcome->block is NULL afterwards. */
 void answer_outcome(struct connection *c, struct span msgid, struct outcome *outcome);
 
 void answer_result(struct connection *c, struct span msgid, struct span result);

@@ -10,27 +10,20 @@
 #include "server/rpc/asks.h"
 #include "base/log.h"
 
-/* The one that was served last is likely the next; no handler has its name. */
-static bool is_recent_own(const struct rpc_loop *loop, struct span name)
-{
-    return loop->recent_own && span_is(name, loop->recent_own->name);
-}
-
-static const struct rpc_method *find_own(struct rpc_loop *loop, struct span name)
-{
-    if (!is_recent_own(loop, name)) {
-        const struct rpc_method *own = rpc_method_find(name);
-        if (!own)
-            return NULL;
-        loop->recent_own = own;
-    }
-    return loop->recent_own;
-}
+static const struct rpc_methods *const namespaces[] = {
+    &rpc_server_methods,
+    &rpc_inspection_methods,
+    &rpc_task_methods,
+    &rpc_kept_methods,
+    &rpc_queue_methods,
+    &rpc_cron_methods,
+    NULL,
+};
 
 /* A name that no handler has: one of ours, or nobody's. */
 static void serve_own(struct rpc_request *rq, struct span name)
 {
-    const struct rpc_method *own = find_own(rq->loop, name);
+    const struct rpc_method *own = rpc_find_own(rq->loop, name);
 
     if (own) {
         if (rpc_admit(rq, name, own->access))
@@ -45,19 +38,6 @@ static void serve_own(struct rpc_request *rq, struct span name)
     if (rpc_admit(rq, name, RPC_GUARDED))
         rpc_refuse(rq, ERGON_E_NO_METHOD, "no method \"%.*s\"; server.methods lists what there is",
                    (int)name.len, (const char *)name.at);
-}
-
-struct method *rpc_find_handler(struct rpc_loop *loop, struct span name)
-{
-    if (!loop->recent || !span_equal(loop->recent->name, name)) {
-        struct method *m = NULL;
-        if (!is_recent_own(loop, name))
-            m = registry_find(loop->shared->registry, name);
-        if (!m)
-            return NULL;
-        loop->recent = m;
-    }
-    return loop->recent;
 }
 
 static void dispatch(struct rpc_loop *loop, struct connection *c, const struct envelope *e)
@@ -106,6 +86,7 @@ static void on_gone(void *arg, struct connection *c)
 
 struct conn_port rpc_port(struct rpc_loop *loop)
 {
+    loop->namespaces = namespaces;
     return (struct conn_port){.arg = loop, .message = on_message, .gone = on_gone};
 }
 

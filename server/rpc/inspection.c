@@ -4,27 +4,12 @@
 
 #include "server/rpc/pack.h"
 
-static struct net_loop_stats net_totals(const struct rpc_shared *s)
-{
-    struct net_loop_stats all = {0}, one;
-
-    for (uint32_t i = 0; i < s->loop_count; i++) {
-        net_loop_stats(s->net_loops[i], &one);
-        all.connections += one.connections;
-        all.accepted += one.accepted;
-        all.closed += one.closed;
-        all.messages += one.messages;
-        all.bytes_in += one.bytes_in;
-        all.bytes_out += one.bytes_out;
-        all.protocol_errors += one.protocol_errors;
-        all.partial_bytes += one.partial_bytes;
-    }
-    return all;
-}
-
 static void pack_connections(struct pack *p, const struct rpc_shared *s)
 {
-    struct net_loop_stats n = net_totals(s);
+    struct net_loop_stats n = {0};
+
+    for (uint32_t i = 0; i < s->loop_count; i++)
+        net_loop_add_stats(s->net_loops[i], &n);
 
     pack_str(p, "connections");
     pack_map(p, 8);
@@ -115,18 +100,20 @@ static void serve_info(struct rpc_request *rq)
 static void serve_methods(struct rpc_request *rq)
 {
     const struct registry *registry = rq->loop->shared->registry;
+    const struct rpc_methods *const *namespaces = rq->loop->namespaces;
+    const struct rpc_methods *const *n;
     size_t count = registry_count(registry);
     struct pack p;
 
-    for (uint32_t n = 0; n < rpc_namespace_count; n++)
-        count += rpc_namespaces[n]->count;
+    for (n = namespaces; *n; n++)
+        count += (*n)->count;
     pack_init(&p);
     pack_array(&p, count);
     for (uint32_t i = 0; i < registry_count(registry); i++)
         pack_span(&p, registry_at(registry, i)->name);
-    for (uint32_t n = 0; n < rpc_namespace_count; n++)
-        for (uint32_t i = 0; i < rpc_namespaces[n]->count; i++)
-            pack_str(&p, rpc_namespaces[n]->at[i].name);
+    for (n = namespaces; *n; n++)
+        for (uint32_t i = 0; i < (*n)->count; i++)
+            pack_str(&p, (*n)->at[i].name);
     pack_answer(&p, rq);
 }
 
@@ -159,7 +146,7 @@ static void serve_describe(struct rpc_request *rq)
         return;
     }
     const struct method *m = registry_find(rq->loop->shared->registry, name);
-    const struct rpc_method *own = m ? NULL : rpc_method_find(name);
+    const struct rpc_method *own = m ? NULL : rpc_find_own(rq->loop, name);
     if (m)
         describe(rq, m->name, m->handler->kind == ERGON_STEPPED ? "stepped" : "blocking",
                  m->handler->summary, m->handler->params, m->module);
@@ -173,10 +160,10 @@ static void serve_describe(struct rpc_request *rq)
 static void pack_loop(struct pack *p, const struct rpc_shared *s, uint32_t i)
 {
     struct activator_stats a;
-    struct net_loop_stats n;
+    struct net_loop_stats n = {0};
 
     activator_stats(s->loops[i], &a);
-    net_loop_stats(s->net_loops[i], &n);
+    net_loop_add_stats(s->net_loops[i], &n);
     pack_map(p, 9);
     pack_key_str(p, "name", activator_name(s->loops[i]));
     pack_key_uint(p, "connections", n.connections);

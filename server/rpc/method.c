@@ -3,20 +3,39 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-const struct rpc_methods *const rpc_namespaces[] = {
-    &rpc_server_methods, &rpc_inspection_methods, &rpc_task_methods,
-    &rpc_kept_methods,   &rpc_queue_methods,      &rpc_cron_methods,
-};
-const uint32_t rpc_namespace_count = sizeof rpc_namespaces / sizeof rpc_namespaces[0];
+/* --- Which method it is --- */
 
-const struct rpc_method *rpc_method_find(struct span name)
+/* The one that was served last is likely the next; no handler has its name. */
+static bool is_recent_own(const struct rpc_loop *loop, struct span name)
 {
-    for (uint32_t n = 0; n < rpc_namespace_count; n++)
-        for (uint32_t i = 0; i < rpc_namespaces[n]->count; i++)
-            if (span_is(name, rpc_namespaces[n]->at[i].name))
-                return &rpc_namespaces[n]->at[i];
+    return loop->recent_own && span_is(name, loop->recent_own->name);
+}
+
+const struct rpc_method *rpc_find_own(struct rpc_loop *loop, struct span name)
+{
+    if (is_recent_own(loop, name))
+        return loop->recent_own;
+    for (const struct rpc_methods *const *n = loop->namespaces; *n; n++)
+        for (uint32_t i = 0; i < (*n)->count; i++)
+            if (span_is(name, (*n)->at[i].name))
+                return loop->recent_own = &(*n)->at[i];
     return NULL;
 }
+
+struct method *rpc_find_handler(struct rpc_loop *loop, struct span name)
+{
+    if (!loop->recent || !span_equal(loop->recent->name, name)) {
+        struct method *m = NULL;
+        if (!is_recent_own(loop, name))
+            m = registry_find(loop->shared->registry, name);
+        if (!m)
+            return NULL;
+        loop->recent = m;
+    }
+    return loop->recent;
+}
+
+/* --- Whether it may be called, and the call --- */
 
 bool rpc_admit(struct rpc_request *rq, struct span method, enum rpc_access access)
 {
@@ -51,6 +70,8 @@ void rpc_start_call(struct rpc_request *rq, struct method *m, struct span params
     rpc_refuse(rq, refused, "%s", error_meaning(refused));
     conn_call_ended(rq->conn, true);
 }
+
+/* --- Answers --- */
 
 void rpc_answer(struct rpc_request *rq, struct span result)
 {

@@ -1,4 +1,8 @@
-/* The server's own methods: one table a namespace, one function a method. */
+/* The server's own methods: one table a namespace, one function a method; and what these functions
+ * do with a request.
+ *
+ * Thread: the loop's, for all that stands here.  Names that are found are constant, or the
+ * registry's: they last as long as the server. */
 #ifndef ERGON_RPC_METHOD_H
 #define ERGON_RPC_METHOD_H
 
@@ -7,6 +11,7 @@
 #include "server/rpc/answer.h"
 #include "server/rpc/rpc.h"
 
+/* Valid while its message is read: connection and spans are the message's. */
 struct rpc_request {
     struct rpc_loop *loop;
     struct connection *conn;
@@ -33,32 +38,28 @@ struct rpc_methods {
 };
 
 /* The namespaces, each defined in the file of its name. */
-extern const struct rpc_methods rpc_server_methods; /* server.c: hello, auth, ping, cancel */
-extern const struct rpc_methods
-    rpc_inspection_methods; /* inspection.c: info, methods, describe, topology */
-extern const struct rpc_methods rpc_task_methods;  /* task.c: submit, submit_many, call */
-extern const struct rpc_methods rpc_kept_methods;  /* kept.c: the rest of task.* */
-extern const struct rpc_methods rpc_queue_methods; /* queue.c, and server.audit */
-extern const struct rpc_methods rpc_cron_methods;  /* cron.c */
-
-extern const struct rpc_methods *const rpc_namespaces[];
-extern const uint32_t rpc_namespace_count;
+extern const struct rpc_methods rpc_server_methods;     /* hello, auth, ping, cancel */
+extern const struct rpc_methods rpc_inspection_methods; /* info, methods, describe, topology */
+extern const struct rpc_methods rpc_task_methods;       /* submit, submit_many, call */
+extern const struct rpc_methods rpc_kept_methods;       /* the rest of task.* */
+extern const struct rpc_methods rpc_queue_methods;      /* queue.*, and server.audit */
+extern const struct rpc_methods rpc_cron_methods;       /* cron.* */
 
 /* The server's own method of this name, or NULL. */
-const struct rpc_method *rpc_method_find(struct span name);
+const struct rpc_method *rpc_find_own(struct rpc_loop *loop, struct span name);
 
 /* The handler of this name, or NULL. */
 struct method *rpc_find_handler(struct rpc_loop *loop, struct span name);
 
-/* May this peer call this method?  If not, the request is answered AUTH or DENIED and false
- * returned. */
+/* May this peer call this method?  False: the request was answered, AUTH or DENIED. */
 bool rpc_admit(struct rpc_request *rq, struct span method, enum rpc_access access);
 
-/* Hands a call of a handler to the loop's home.  Answers the request itself if the home refuses it.
- */
+/* Hands a call of a handler to the loop's home, which answers it when it ends.  If the home refuses
+ * it (home_call() says why), the request is answered so here. */
 void rpc_start_call(struct rpc_request *rq, struct method *m, struct span params, ao_time deadline);
 
-/* Answers of a request; of a notification no-ops. */
+/* The one answer of a request; of a notification nothing.  rpc_refuse() counts it as refused; a
+ * text is cut at 400 bytes. */
 void rpc_answer(struct rpc_request *rq, struct span result);
 void rpc_refuse(struct rpc_request *rq, enum ergon_error code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

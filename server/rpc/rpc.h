@@ -36,22 +36,25 @@ struct rpc_stats { /* of one loop; written by its thread, read by any: relaxed f
 };
 
 struct rpc_method;
+struct rpc_methods;
 
 struct rpc_loop {
     const struct rpc_shared *shared;
     struct home *home;
     struct jobs_channel *door; /* its callbacks are those of asks.h */
     struct activator *activator;
+    const struct rpc_methods *const *namespaces; /* all, and NULL; set by rpc_port() */
     struct method *recent; /* that was called last: the next call is likely the same; NULL: none */
     const struct rpc_method *recent_own; /* likewise, of the server's own */
     struct rpc_stats stats;
 };
 
-/* The port of this loop's connections; `arg` is the rpc_loop. */
+/* The port of this loop's connections; `arg` is the rpc_loop, which must outlive them.  Set-up. */
 struct conn_port rpc_port(struct rpc_loop *loop);
 
 /* A call of this loop's home has ended: the answer goes to the connection that owns it.  A
- * call_ended_fn; `arg` is the rpc_loop. */
+ * call_ended_fn; `arg` is the rpc_loop; the outcome stays the caller's, but for a block that is
+ * handed over. */
 void rpc_call_ended(void *arg, struct call *call, struct outcome *outcome);
 
 #endif

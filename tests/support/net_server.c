@@ -85,9 +85,9 @@ void server_turn(int times)
 
 uint64_t server_connections(uint32_t loop)
 {
-    struct net_loop_stats stats;
+    struct net_loop_stats stats = {0};
 
-    net_loop_stats(server.loops[loop], &stats);
+    net_loop_add_stats(server.loops[loop], &stats);
     return stats.connections;
 }
 

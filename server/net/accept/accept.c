@@ -67,7 +67,7 @@ static struct conn_slot *slot_new(struct listener *l, int fd, struct address_cou
     return slot;
 }
 
-static void give(struct acceptor *a, struct conn_slot *slot)
+static void slot_send(struct acceptor *a, struct conn_slot *slot)
 {
     struct loop_link *link = &a->links[slot->message.loop];
 
@@ -90,7 +90,7 @@ static void peer_name(const struct listener *l, int fd, const struct sockaddr_st
         peer_text(from, buf, size);
 }
 
-static void take_in(struct listener *l, int fd, const struct sockaddr_storage *from)
+static void take_connection(struct listener *l, int fd, const struct sockaddr_storage *from)
 {
     struct acceptor *a = l->acceptor;
     struct address_count *address = NULL;
@@ -104,7 +104,7 @@ static void take_in(struct listener *l, int fd, const struct sockaddr_storage *f
     const char *why = counted && address == NULL ? "out of memory" : over_limit(l, address);
     struct conn_slot *slot = why == NULL ? slot_new(l, fd, address, peer) : NULL;
     if (slot != NULL) {
-        give(a, slot);
+        slot_send(a, slot);
         return;
     }
     log_refusal(a, peer, why == NULL ? "out of memory" : why);
@@ -142,7 +142,7 @@ void accept_some(struct listener *l)
         socklen_t size = sizeof from;
         int fd = accept4(l->fd, (struct sockaddr *)&from, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
-            take_in(l, fd, &from);
+            take_connection(l, fd, &from);
             continue;
         }
         if (errno == EAGAIN)

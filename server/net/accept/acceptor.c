@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static void come_home(struct acceptor *a, struct conn_slot *slot)
+static void slot_free(struct acceptor *a, struct conn_slot *slot)
 {
     a->open--;
     a->links[slot->message.loop].open--;
@@ -16,7 +16,7 @@ static void come_home(struct acceptor *a, struct conn_slot *slot)
 }
 
 /* True when more may wait. */
-static bool take_returns(struct acceptor *a)
+static bool take_slots_back(struct acceptor *a)
 {
     bool more = false;
 
@@ -26,7 +26,7 @@ static bool take_returns(struct acceptor *a)
             struct lane_item *item = lane_take(back);
             if (item == NULL)
                 break;
-            come_home(a, ao_of(ao_of(item, struct loop_message, item), struct conn_slot, message));
+            slot_free(a, ao_of(ao_of(item, struct loop_message, item), struct conn_slot, message));
         }
         lane_release(back);
         more = more || lane_ready(back);
@@ -45,13 +45,13 @@ static enum ao_verdict acceptor_step(struct ao *self)
     struct acceptor *a = ao_of(self, struct acceptor, ao);
 
     acceptor_handle_commands(a);
-    bool more = take_returns(a);
+    bool more = take_slots_back(a);
     if (a->paused && activator_now(a->activator) >= a->pause_end)
         end_pause(a);
     for (uint32_t i = 0; i < a->listener_count && !a->paused; i++)
         if (a->listeners[i]->ready)
             accept_some(a->listeners[i]);
-    acceptor_tell_drained(a);
+    acceptor_report_drained(a);
     if (more)
         return AO_AGAIN;
     if (!a->paused)

@@ -101,6 +101,6 @@ void accept_some(struct listener *l);
 
 /* Does what other threads asked for, and frees it. */
 void acceptor_handle_commands(struct acceptor *a);
-void acceptor_tell_drained(struct acceptor *a); /* if it is so, and once */
+void acceptor_report_drained(struct acceptor *a); /* if it is so, and once */
 
 #endif

@@ -130,7 +130,7 @@ void acceptor_handle_commands(struct acceptor *a)
     }
 }
 
-void acceptor_tell_drained(struct acceptor *a)
+void acceptor_report_drained(struct acceptor *a)
 {
     if (a->drained == NULL || a->open > 0)
         return;

@@ -13,7 +13,7 @@ static bool refuse(const struct connection *c, const char *why)
     return false;
 }
 
-static bool be(struct connection *c, const char *name)
+static bool become(struct connection *c, const char *name)
 {
     const struct principal *p = principal_new(name, c->slot->rules->methods);
 
@@ -31,7 +31,7 @@ static bool admit_by_certificate(struct connection *c)
 
     switch (tls_peer_name(&c->stream, name, sizeof name)) {
     case TLS_NAME_FOUND:
-        return be(c, name);
+        return become(c, name);
     case TLS_NAME_NO_CERTIFICATE:
         return true;
     case TLS_NAME_UNUSABLE:
@@ -48,7 +48,7 @@ static bool admit_by_socket(struct connection *c)
     if (!peer_uid(c->stream.fd, &uid))
         return refuse(c, "the system does not say who the peer is");
     peer_user_name(uid, name, sizeof name);
-    return be(c, name);
+    return become(c, name);
 }
 
 bool admit_peer(struct connection *c)

@@ -38,13 +38,7 @@ void input_drop(struct connection *c)
 static void answer_error(struct connection *c, struct span msgid, enum ergon_error code,
                          const char *text)
 {
-    uint8_t *p = conn_reserve(c, ERROR_ROOM);
-
-    if (p == NULL)
-        return;
-    struct error_answer error = {.code = code, .text = span_text(text)};
-    conn_commit(
-        c, enc_error_response(p, ERROR_ROOM, msgid, (enum error_shape)c->mode.error_shape, &error));
+    conn_send_error(c, msgid, &(struct error_answer){.code = code, .text = span_text(text)});
 }
 
 /* Its id is readable: answers BAD_REQUEST, and the connection goes on. */

@@ -1,9 +1,11 @@
 /* From answers to bytes: all that was committed in a round goes out at its end, in one write. */
 #include "server/net/connection/conn_private.h"
 
+#include "proto/encoder.h"
 #include "server/runtime/object/trace.h"
 
 enum {
+    ERROR_ROOM = 640,   /* bytes of a whole error response */
     WRITES_A_ROUND = 8, /* system calls of one connection in a flush */
     PARTS_A_WRITE = 64  /* iovecs of one system call */
 };
@@ -46,6 +48,15 @@ void conn_send_block(struct connection *c, void *block, struct span bytes,
         release(block);
         conn_out_of_memory(c);
     }
+}
+
+void conn_send_error(struct connection *c, struct span msgid, const struct error_answer *error)
+{
+    uint8_t *p = conn_reserve(c, ERROR_ROOM);
+
+    if (p != NULL)
+        conn_commit(c, enc_error_response(p, ERROR_ROOM, msgid,
+                                          (enum error_shape)c->mode.error_shape, error));
 }
 
 static void write_failed(struct connection *c)

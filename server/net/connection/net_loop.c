@@ -178,18 +178,16 @@ void net_loop_free(struct net_loop *l)
     free(l);
 }
 
-void net_loop_stats(const struct net_loop *l, struct net_loop_stats *out)
+void net_loop_add_stats(const struct net_loop *l, struct net_loop_stats *sum)
 {
     const struct loop_counters *n = &l->counters;
 
-    *out = (struct net_loop_stats){
-        .connections = counter_read(&n->connections),
-        .accepted = counter_read(&n->accepted),
-        .closed = counter_read(&n->closed),
-        .messages = counter_read(&n->messages),
-        .bytes_in = counter_read(&n->bytes_in),
-        .bytes_out = counter_read(&n->bytes_out),
-        .protocol_errors = counter_read(&n->protocol_errors),
-        .partial_bytes = counter_read(&n->partial_bytes),
-    };
+    sum->connections += counter_read(&n->connections);
+    sum->accepted += counter_read(&n->accepted);
+    sum->closed += counter_read(&n->closed);
+    sum->messages += counter_read(&n->messages);
+    sum->bytes_in += counter_read(&n->bytes_in);
+    sum->bytes_out += counter_read(&n->bytes_out);
+    sum->protocol_errors += counter_read(&n->protocol_errors);
+    sum->partial_bytes += counter_read(&n->partial_bytes);
 }

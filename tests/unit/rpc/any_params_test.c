@@ -133,8 +133,13 @@ static uint8_t *put_params(uint8_t *p, const uint8_t *end)
 
 static const char *any_method(void)
 {
+    const struct rpc_methods *const *spaces = stage.w.rpc.namespaces;
+    uint32_t count = 0;
+
+    while (spaces[count])
+        count++;
     for (;;) {
-        const struct rpc_methods *space = rpc_namespaces[any_of(rpc_namespace_count)];
+        const struct rpc_methods *space = spaces[any_of(count)];
         const char *name = space->at[any_of(space->count)].name;
         if (strncmp(name, "server.", 7) != 0) /* hello and cancel change what is answered */
             return name;
