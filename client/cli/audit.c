@@ -1,6 +1,8 @@
 /* ergon audit: do the accounts of the server balance? */
-#include "client/cli/render.h"
-#include "client/cli/result.h"
+#include "client/cli/ask.h"
+#include "client/cli/json.h"
+#include "client/cli/output.h"
+#include "client/cli/table.h"
 
 enum { AUDIT_TIMEOUT_MS = 60 * 1000 };
 
@@ -20,11 +22,11 @@ static void print_accounts(const struct globals *g, json_t *audit)
     json_t *rows = json_array();
     for (const char *const *name = names; *name != NULL; name++)
         add_row(rows, *name, json_object_get(audit, *name));
-    render_table(rows, first, 0, colour_wanted(g, stdout));
+    table_print(rows, first, 0, colour_wanted(g, stdout));
     json_decref(rows);
 }
 
-static enum status print_audit(const struct globals *g, json_t *audit)
+static enum status show_audit(const struct globals *g, json_t *audit)
 {
     const json_t *verdict = json_object_get(audit, "balanced");
     const char *store_error = json_string_value(json_object_get(audit, "store_error"));
@@ -32,43 +34,23 @@ static enum status print_audit(const struct globals *g, json_t *audit)
     enum status status = balanced ? STATUS_OK : STATUS_REMOTE;
     size_t i;
     json_t *text;
-    if (g->json) {
-        enum status printed = print_json(audit);
-        return status == STATUS_OK ? printed : status;
-    }
+    if (g->json)
+        return status;
     print_accounts(g, audit);
     json_array_foreach(json_object_get(audit, "differences"), i, text)
     {
         fputs("difference: ", stdout);
-        render_text(json_is_string(text) ? json_string_value(text) : "?");
+        print_text(json_is_string(text) ? json_string_value(text) : "?");
         putchar('\n');
     }
     if (store_error != NULL) {
         fputs("the store could not be asked: ", stdout);
-        render_text(store_error);
+        print_text(store_error);
         putchar('\n');
     }
     puts(balanced                ? "balanced"
          : json_is_null(verdict) ? "not known whether all is balanced"
                                  : "not balanced");
-    json_decref(audit);
-    return status;
-}
-
-static enum status run(const struct globals *g, const void *options, int argc, char **argv)
-{
-    struct session s;
-    json_t *audit;
-    (void)options;
-    (void)argc;
-    (void)argv;
-    enum status status = session_open(&s, g, AUDIT_TIMEOUT_MS);
-    if (status != STATUS_OK)
-        return status;
-    status = ask_json(&s, "server.audit", json_array(), &audit);
-    if (status == STATUS_OK)
-        status = print_audit(g, audit);
-    session_close(&s);
     return status;
 }
 
@@ -82,5 +64,7 @@ const struct command AUDIT = {
             "could not be asked.\n",
     .examples = "  ergon audit\n"
                 "  ergon audit --json | jq .balanced\n",
-    .run = run,
+    .ask = ergon_request_audit,
+    .show = show_audit,
+    .timeout_ms = AUDIT_TIMEOUT_MS,
 };

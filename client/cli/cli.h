@@ -5,6 +5,10 @@
 #include "client/cli/options.h"
 #include "client/cli/status.h"
 
+#include <jansson.h>
+
+#include <ergon/client_tasks.h>
+
 /* Filled from flags, then from the environment, then with defaults. */
 struct globals {
     const char *server;     /* URL; never NULL after globals_finish() */
@@ -30,6 +34,10 @@ extern const struct option_spec GLOBAL_OPTIONS[];
 bool globals_finish(struct globals *g);
 void globals_fini(struct globals *g);
 
+/* Shows an answer, which the caller frees, to people; or, with --json, when it has been printed,
+ * only says what status it means. */
+typedef enum status show_fn(const struct globals *g, json_t *answer);
+
 struct command {
     const char *name;      /* "task submit": one of a group has the group's name in front */
     const char *arguments; /* "METHOD [ARG...]" */
@@ -43,7 +51,14 @@ struct command {
     const void *defaults;               /* what it holds before; NULL: zeros */
     int arguments_min;
     int arguments_max; /* -1: any number */
+
+    /* What it does: one of the three.  Of the latter two: how the answers are shown, and how long
+     * one waits for them where --timeout is not given. */
     enum status (*run)(const struct globals *g, const void *options, int argc, char **argv);
+    struct ergon_request *(*ask)(void);
+    struct ergon_request *(*ask_each)(const char *argument);
+    show_fn *show;
+    uint32_t timeout_ms;
 };
 
 extern const struct command CALL, TASK, QUEUE, CRON, AUDIT, PING, INFO, METHODS, TOKEN, BENCH,
@@ -57,6 +72,9 @@ extern const struct command *const COMMANDS[];
 
 /* "ergon: ..." to standard error. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* NULL: it is not set, or empty. */
+const char *environment(const char *name);
 
 /* Bold and the like: only on a terminal, unless NO_COLOR, TERM=dumb or --no-color. */
 bool colour_wanted(const struct globals *g, FILE *out);

@@ -1,9 +1,12 @@
 /* ergon cron: tasks by calendar. */
+#include "client/cli/ask.h"
+#include "client/cli/humanize.h"
 #include "client/cli/json.h"
-#include "client/cli/people.h"
-#include "client/cli/render.h"
-#include "client/cli/result.h"
-#include "client/cli/task.h"
+#include "client/cli/output.h"
+#include "client/cli/params.h"
+#include "client/cli/table.h"
+#include "client/cli/task_options.h"
+
 #include "base/units.h"
 
 enum { CRON_TIMEOUT_MS = 10 * 1000 };
@@ -52,50 +55,29 @@ static json_t *options_map(const struct put_options *o)
     return map;
 }
 
-static enum status print_put(const struct globals *g, struct span result)
+static enum status show_put(const struct globals *g, json_t *answer)
 {
     char text[40];
-    json_t *answer = json_from_value(result);
-    if (g->json)
-        return print_json(answer);
     json_int_t next = json_integer_value(json_object_get(answer, "next"));
-    printf("%s next %s\n", people_text(answer, "name"),
-           people_clock(next, people_now(), text, sizeof text));
-    json_decref(answer);
+    if (!g->json)
+        printf("%s next %s\n", json_text(answer, "name"),
+               humanize_clock(next, now_ms(), text, sizeof text));
     return STATUS_OK;
-}
-
-static enum status put_packed(const struct globals *g, struct span params)
-{
-    struct session s;
-    struct span result;
-    enum status status = session_open(&s, g, CRON_TIMEOUT_MS);
-    if (status != STATUS_OK)
-        return status;
-    status = session_call(&s, "cron.put", params, &result);
-    if (status == STATUS_OK)
-        status = print_put(g, result);
-    session_close(&s);
-    return status;
 }
 
 static enum status put(const struct globals *g, const void *options, int argc, char **argv)
 {
-    msgpack_sbuffer params;
-    msgpack_packer packer;
-    enum status status = STATUS_USAGE;
+    struct order order;
     json_t *map = options_map(options);
-    if (map == NULL)
-        return status;
-    msgpack_sbuffer_init(&params);
-    msgpack_packer_init(&packer, &params, msgpack_sbuffer_write);
-    msgpack_pack_array(&packer, 5);
-    msgpack_pack_str_with_body(&packer, argv[0], strlen(argv[0]));
-    msgpack_pack_str_with_body(&packer, argv[1], strlen(argv[1]));
-    if (task_pack_order(&packer, map, argc - 2, argv + 2))
-        status = put_packed(g, span_of(params.data, params.size));
-    msgpack_sbuffer_destroy(&params);
+    bool good = map != NULL && order_pack(&order, map, argc - 2, argv + 2);
     json_decref(map);
+    if (!good)
+        return STATUS_USAGE;
+    const struct ergon_cron_options task = {.size = sizeof task, .task = &order.options};
+    enum status status = ask_once(
+        g, CRON_TIMEOUT_MS,
+        ergon_request_cron_put(argv[0], argv[1], order.method, order.params, &task), show_put);
+    order_fini(&order);
     return status;
 }
 
@@ -120,7 +102,7 @@ static const struct command CRON_PUT = {
 
 /* ---- list ---- */
 
-static enum status print_crons(const struct globals *g, json_t *crons)
+static enum status show_crons(const struct globals *g, json_t *crons)
 {
     static const char *const first[] = {"name",  "schedule", "zone",      "method", "next", "last",
                                         "fired", "skipped",  "last_task", "error",  NULL};
@@ -128,36 +110,18 @@ static enum status print_crons(const struct globals *g, json_t *crons)
     size_t i;
     json_t *cron;
     if (g->json)
-        return print_json(crons);
+        return STATUS_OK;
     json_array_foreach(crons, i, cron)
     {
         for (const char *const *key = left_out; *key != NULL; key++)
             json_object_del(cron, *key);
     }
-    people_object(crons, people_now());
+    humanize(crons, now_ms());
     if (json_array_size(crons) > 0)
-        render_table(crons, first, 0, colour_wanted(g, stdout));
+        table_print(crons, first, 0, colour_wanted(g, stdout));
     else if (!g->quiet)
         complain("there is no cron");
-    json_decref(crons);
     return STATUS_OK;
-}
-
-static enum status list(const struct globals *g, const void *options, int argc, char **argv)
-{
-    struct session s;
-    json_t *crons;
-    (void)options;
-    (void)argc;
-    (void)argv;
-    enum status status = session_open(&s, g, CRON_TIMEOUT_MS);
-    if (status != STATUS_OK)
-        return status;
-    status = ask_json(&s, "cron.list", json_array(), &crons);
-    if (status == STATUS_OK)
-        status = print_crons(g, crons);
-    session_close(&s);
-    return status;
 }
 
 static const struct command CRON_LIST = {
@@ -166,7 +130,9 @@ static const struct command CRON_LIST = {
     .summary = "list the schedules, and when they fire next",
     .text = "Prints a table; with --json an array, with parameters and options too.\n",
     .examples = "  ergon cron list\n",
-    .run = list,
+    .ask = ergon_request_crons,
+    .show = show_crons,
+    .timeout_ms = CRON_TIMEOUT_MS,
 };
 
 /* ---- delete ---- */
@@ -174,10 +140,10 @@ static const struct command CRON_LIST = {
 static enum status delete_one(struct session *s, const char *name)
 {
     json_t *answer;
-    enum status status = ask_json(s, "cron.delete", json_pack("[s]", name), &answer);
+    enum status status = ask_json(s, ergon_request_cron_delete(name), &answer);
+    bool there = json_is_true(answer);
     if (status != STATUS_OK)
         return status;
-    bool there = json_is_true(answer);
     if (s->globals->json)
         return print_json(answer);
     json_decref(answer);
@@ -191,9 +157,8 @@ static enum status delete_all(const struct globals *g, const void *options, int 
     struct session s;
     (void)options;
     enum status status = session_open(&s, g, CRON_TIMEOUT_MS);
-    if (status != STATUS_OK)
-        return status;
-    for (int i = 0; i < argc; i++) {
+    bool open = status == STATUS_OK;
+    for (int i = 0; open && i < argc; i++) {
         enum status one = delete_one(&s, argv[i]);
         if (status == STATUS_OK)
             status = one;

@@ -2,10 +2,8 @@
 
 #include "client/cli/files.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { TOKEN_FILE_MAX = 4096 }; /* bytes */
 
@@ -36,22 +34,6 @@ const struct option_spec GLOBAL_OPTIONS[] = {
     {0},
 };
 #undef GLOBAL
-
-void complain(const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    fputs("ergon: ", stderr);
-    vfprintf(stderr, format, list);
-    fputc('\n', stderr);
-    va_end(list);
-}
-
-static const char *environment(const char *name)
-{
-    const char *value = getenv(name);
-    return value != NULL && value[0] != 0 ? value : NULL;
-}
 
 static bool read_token(struct globals *g)
 {
@@ -93,11 +75,4 @@ void globals_fini(struct globals *g)
         explicit_bzero(g->token, strlen(g->token));
     free(g->token);
     g->token = NULL;
-}
-
-bool colour_wanted(const struct globals *g, FILE *out)
-{
-    const char *terminal = environment("TERM");
-    return !g->no_color && environment("NO_COLOR") == NULL && isatty(fileno(out)) &&
-           (terminal == NULL || strcmp(terminal, "dumb") != 0);
 }

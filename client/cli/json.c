@@ -244,9 +244,8 @@ bool json_to_value(msgpack_packer *to, const json_t *from)
     return pack(to, from, JSON_DEPTH_MAX);
 }
 
-bool json_print(const json_t *value, bool pretty)
+const char *json_text(const json_t *object, const char *key)
 {
-    size_t layout = pretty ? JSON_INDENT(2) : JSON_COMPACT;
-    return value != NULL && json_dumpf(value, stdout, layout | JSON_ENCODE_ANY) == 0 &&
-           putchar('\n') != EOF;
+    const char *text = json_string_value(json_object_get(object, key));
+    return text != NULL ? text : "";
 }

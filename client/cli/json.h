@@ -24,7 +24,7 @@ json_t *json_from_value(struct span value);
 /* False: too deep, bad base64, or out of memory. */
 bool json_to_value(msgpack_packer *to, const json_t *from);
 
-/* Prints on one line, or indented when `pretty`; ends with a newline.  False: could not. */
-bool json_print(const json_t *value, bool pretty);
+/* A string member, or "" if there is none; the object's. */
+const char *json_text(const json_t *object, const char *key);
 
 #endif

@@ -1,7 +1,9 @@
 /* ergon: the command line of an Ergon server.  Options in common, the command, its options, run. */
-#include "client/cli/cli.h"
+#include "client/cli/ask.h"
 
 #include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
 #include <openssl/crypto.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -114,7 +116,7 @@ static enum status run_with(const struct command *c, struct globals *g, void *op
         return usage_error(c, "there is an argument too many");
     if (!globals_finish(g))
         return STATUS_USAGE;
-    return c->run(g, options, argc, argv);
+    return c->run != NULL ? c->run(g, options, argc, argv) : ask_command(c, g, argc, argv);
 }
 
 /* The group alone: what it holds. */
@@ -202,6 +204,9 @@ static enum status flush_output(enum status status)
 int main(int argc, char **argv)
 {
     struct globals g = {0};
+    /* Texts of a server are UTF-8, whatever the terminal's locale is called. */
+    if (setlocale(LC_CTYPE, "") == NULL || strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+        setlocale(LC_CTYPE, "C.UTF-8");
     signal(SIGINT, on_interrupt); /* also as process 1 of a container, where the default is none */
     signal(SIGPIPE, SIG_IGN);
     enum status status = flush_output(run(&g, argc - 1, argv + 1));

@@ -3,6 +3,7 @@
 #include "client/cli/cli.h"
 #include "client/cli/files.h"
 #include "client/cli/json.h"
+#include "proto/envelope.h"
 
 static bool pack_file(msgpack_packer *to, const char *path)
 {
@@ -54,4 +55,47 @@ bool params_pack(msgpack_packer *to, int argc, char **argv)
             return false;
     }
     return true;
+}
+
+static struct ergon_raw raw_of(const struct pack *p)
+{
+    struct span bytes = pack_bytes(p);
+    return (struct ergon_raw){bytes.at, bytes.len};
+}
+
+bool order_pack(struct order *o, const json_t *options, int argc, char **argv)
+{
+    *o = (struct order){.method = argv[0], .options.size = sizeof o->options};
+    if (argv[0][0] == 0 || strlen(argv[0]) > METHOD_NAME_MAX) {
+        complain("a method name has 1 to %d bytes", METHOD_NAME_MAX);
+        return false;
+    }
+    pack_init(&o->packed_params);
+    pack_init(&o->packed_options);
+    if (!params_pack(&o->packed_params.packer, argc - 1, argv + 1) ||
+        (options != NULL && !json_to_value(&o->packed_options.packer, options))) {
+        order_fini(o);
+        return false;
+    }
+    o->params = raw_of(&o->packed_params);
+    o->options.more = raw_of(&o->packed_options);
+    return true;
+}
+
+void order_fini(struct order *o)
+{
+    pack_fini(&o->packed_params);
+    pack_fini(&o->packed_options);
+}
+
+struct ergon_request *json_request(const char *method, json_t *params)
+{
+    struct pack p;
+    struct ergon_request *request = NULL;
+    pack_init(&p);
+    if (params != NULL && json_to_value(&p.packer, params))
+        request = ergon_request_raw(method, raw_of(&p));
+    pack_fini(&p);
+    json_decref(params);
+    return request;
 }

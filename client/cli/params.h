@@ -1,14 +1,32 @@
-/* Arguments of the command line as parameters of a call.
- *
- * `@file` and `-` (standard input) are bytes; what parses as JSON is JSON; all else is a string. */
+/* Arguments of the command line as parameters of a call: `@file` and `-` (standard input) are
+ * bytes; what parses as JSON is JSON; all else is a string. */
 #ifndef ERGON_CLI_PARAMS_H
 #define ERGON_CLI_PARAMS_H
 
+#include <jansson.h>
 #include <msgpack.h>
 
-#include "base/span.h"
+#include "proto/pack.h"
+
+#include <ergon/client_tasks.h>
 
 /* Appends the array of all arguments.  False: message printed. */
 bool params_pack(msgpack_packer *to, int argc, char **argv);
+
+/* METHOD [ARG...] and options of a task, packed for libergon. */
+struct order {
+    const char *method; /* the command line's */
+    struct ergon_raw params;
+    struct ergon_task_options options;
+    struct pack packed_params, packed_options; /* what the two above point to; owned */
+};
+
+/* `options`: a map, or NULL for none; it stays the caller's.  False: message printed. */
+bool order_pack(struct order *o, const json_t *options, int argc, char **argv);
+void order_fini(struct order *o);
+
+/* Any method, with parameters that are JSON; `params` is a reference of the caller that this takes.
+ * NULL: they are nested too deeply, or out of memory. */
+struct ergon_request *json_request(const char *method, json_t *params);
 
 #endif

@@ -1,28 +1,11 @@
 /* ergon queue: the tasks that wait, a queue a method. */
-#include "client/cli/explain.h"
-#include "client/cli/people.h"
-#include "client/cli/render.h"
-#include "client/cli/result.h"
+#include "client/cli/ask.h"
+#include "client/cli/humanize.h"
+#include "client/cli/json.h"
+#include "client/cli/output.h"
+#include "client/cli/table.h"
 
 enum { QUEUE_TIMEOUT_MS = 10 * 1000 };
-
-/* One method of the server with one name; its answer goes to `print`, which frees it. */
-static enum status ask_and_print(const struct globals *g, const char *verb, json_t *params,
-                                 enum status (*print)(const struct globals *g, json_t *answer))
-{
-    struct session s;
-    json_t *answer;
-    enum status status = session_open(&s, g, QUEUE_TIMEOUT_MS);
-    if (status != STATUS_OK) {
-        json_decref(params);
-        return status;
-    }
-    status = ask_json(&s, verb, params, &answer);
-    if (status == STATUS_OK)
-        status = g->json ? print_json(answer) : print(g, answer);
-    session_close(&s);
-    return status;
-}
 
 /* ---- list ---- */
 
@@ -38,32 +21,25 @@ static void join_state(json_t *queue)
                                              : "open"));
 }
 
-static enum status print_queues(const struct globals *g, json_t *queues)
+static enum status show_queues(const struct globals *g, json_t *queues)
 {
     static const char *const first[] = {"method",  "kind",     "state",   "queued", "delayed",
                                         "waiting", "assigned", "running", "parked", "submitted",
                                         "done",    "failed",   "oldest",  NULL};
     size_t i;
     json_t *queue;
+    if (g->json)
+        return STATUS_OK;
     json_array_foreach(queues, i, queue)
     {
         join_state(queue);
     }
-    people_object(queues, people_now());
+    humanize(queues, now_ms());
     if (json_array_size(queues) > 0)
-        render_table(queues, first, 0, colour_wanted(g, stdout));
+        table_print(queues, first, 0, colour_wanted(g, stdout));
     else if (!g->quiet)
         complain("there is no queue yet");
-    json_decref(queues);
     return STATUS_OK;
-}
-
-static enum status list(const struct globals *g, const void *options, int argc, char **argv)
-{
-    (void)options;
-    (void)argc;
-    (void)argv;
-    return ask_and_print(g, "queue.list", json_array(), print_queues);
 }
 
 static const struct command QUEUE_LIST = {
@@ -74,17 +50,12 @@ static const struct command QUEUE_LIST = {
             "done and failed since the server's start, and when the oldest that is open came.\n",
     .examples = "  ergon queue list\n"
                 "  ergon queue list --json | jq '.[] | select(.paused)'\n",
-    .run = list,
+    .ask = ergon_request_queues,
+    .show = show_queues,
+    .timeout_ms = QUEUE_TIMEOUT_MS,
 };
 
 /* ---- explain ---- */
-
-static enum status explain(const struct globals *g, const void *options, int argc, char **argv)
-{
-    (void)options;
-    (void)argc;
-    return ask_and_print(g, "queue.explain", json_pack("[s]", argv[0]), explain_print);
-}
 
 static const struct command QUEUE_EXPLAIN = {
     .name = "queue explain",
@@ -94,48 +65,21 @@ static const struct command QUEUE_EXPLAIN = {
     .examples = "  ergon queue explain mail\n",
     .arguments_min = 1,
     .arguments_max = 1,
-    .run = explain,
+    .ask_each = ergon_request_queue_explain,
+    .show = show_explanation,
+    .timeout_ms = QUEUE_TIMEOUT_MS,
 };
 
 /* ---- pause, resume, drain ---- */
 
-static enum status print_queue(const struct globals *g, json_t *queue)
+static enum status show_queue(const struct globals *g, json_t *queue)
 {
-    (void)g;
+    if (g->json)
+        return STATUS_OK;
     join_state(queue);
-    render_text(people_text(queue, "method"));
-    printf(" %s\n", people_text(queue, "state"));
-    json_decref(queue);
+    print_text(json_text(queue, "method"));
+    printf(" %s\n", json_text(queue, "state"));
     return STATUS_OK;
-}
-
-static enum status steer(const struct globals *g, const char *verb, int argc, char **argv)
-{
-    enum status status = STATUS_OK;
-    for (int i = 0; i < argc; i++) {
-        enum status one = ask_and_print(g, verb, json_pack("[s]", argv[i]), print_queue);
-        if (status == STATUS_OK)
-            status = one;
-    }
-    return status;
-}
-
-static enum status pause_queue(const struct globals *g, const void *options, int argc, char **argv)
-{
-    (void)options;
-    return steer(g, "queue.pause", argc, argv);
-}
-
-static enum status resume(const struct globals *g, const void *options, int argc, char **argv)
-{
-    (void)options;
-    return steer(g, "queue.resume", argc, argv);
-}
-
-static enum status drain(const struct globals *g, const void *options, int argc, char **argv)
-{
-    (void)options;
-    return steer(g, "queue.drain", argc, argv);
 }
 
 static const struct command QUEUE_PAUSE = {
@@ -147,7 +91,9 @@ static const struct command QUEUE_PAUSE = {
     .examples = "  ergon queue pause mail\n",
     .arguments_min = 1,
     .arguments_max = -1,
-    .run = pause_queue,
+    .ask_each = ergon_request_queue_pause,
+    .show = show_queue,
+    .timeout_ms = QUEUE_TIMEOUT_MS,
 };
 
 static const struct command QUEUE_RESUME = {
@@ -158,7 +104,9 @@ static const struct command QUEUE_RESUME = {
     .examples = "  ergon queue resume mail\n",
     .arguments_min = 1,
     .arguments_max = -1,
-    .run = resume,
+    .ask_each = ergon_request_queue_resume,
+    .show = show_queue,
+    .timeout_ms = QUEUE_TIMEOUT_MS,
 };
 
 static const struct command QUEUE_DRAIN = {
@@ -169,7 +117,9 @@ static const struct command QUEUE_DRAIN = {
     .examples = "  ergon queue drain mail\n",
     .arguments_min = 1,
     .arguments_max = -1,
-    .run = drain,
+    .ask_each = ergon_request_queue_drain,
+    .show = show_queue,
+    .timeout_ms = QUEUE_TIMEOUT_MS,
 };
 
 static const struct command *const PARTS[] = {&QUEUE_LIST,   &QUEUE_EXPLAIN, &QUEUE_PAUSE,

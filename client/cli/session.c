@@ -1,13 +1,10 @@
 #include "client/cli/session.h"
 
+#include "proto/envelope.h"
+
 #include <time.h>
 
-enum {
-    NS_PER_MS = 1000 * 1000,
-    NS_PER_S = 1000 * NS_PER_MS,
-    ASK_AGAIN_NS = 100 * NS_PER_MS,
-    GRACE_MS = 2000
-};
+enum { NS_PER_MS = 1000 * 1000, NS_PER_S = 1000 * NS_PER_MS, GRACE_MS = 2000 };
 
 uint64_t session_now_ns(void)
 {
@@ -75,7 +72,7 @@ enum status session_open(struct session *s, const struct globals *g, uint32_t de
     return open_with(s, g, &options, default_timeout_ms);
 }
 
-/* Until there was a connection session_open_lasting() itself says why there is none. */
+/* Until there was a connection session_open_durable() itself says why there is none. */
 static void on_state(void *arg, enum ergon_state state, const char *why)
 {
     struct session *s = arg;
@@ -83,7 +80,7 @@ static void on_state(void *arg, enum ergon_state state, const char *why)
         complain("no connection: %s; it is tried again", why);
 }
 
-enum status session_open_lasting(struct session *s, const struct globals *g)
+enum status session_open_durable(struct session *s, const struct globals *g)
 {
     struct ergon_options options = session_options(g);
     options.no_reconnect = false;
@@ -98,13 +95,6 @@ void session_close(struct session *s)
     s->connection = NULL;
 }
 
-static void report(const struct session *s, const char *method, const struct ergon_answer *a)
-{
-    if (s->globals->quiet)
-        return;
-    complain("%s: %s%s%s", method, a->code, a->code[0] != 0 ? ": " : "", a->text);
-}
-
 uint32_t session_time_left(const struct session *s)
 {
     uint64_t now = session_now_ns();
@@ -113,72 +103,49 @@ uint32_t session_time_left(const struct session *s)
     return now < s->give_up_ns ? milliseconds(s->give_up_ns - now) : 1;
 }
 
-/* timeout_ms 0: none. */
-static enum status call(struct session *s, const char *method, struct span params,
-                        uint32_t timeout_ms, struct span *result,
-                        const struct ergon_answer **answer)
+enum status session_complain(const struct session *s, const char *method,
+                             const struct ergon_answer *a)
 {
-    struct ergon_raw bytes = {params.at, params.len};
-    ergon_blocking_call(s->connection, method, bytes, timeout_ms, answer);
-    *result = span_of((*answer)->result.at, (*answer)->result.len);
-    return status_of((*answer)->outcome, (*answer)->code);
+    if (!s->globals->quiet)
+        complain("%s: %s%s%s", method, a->code, a->code[0] != 0 ? ": " : "", a->text);
+    return status_of(a->outcome, a->code);
 }
 
-enum status session_call(struct session *s, const char *method, struct span params,
-                         struct span *result)
+typedef enum ergon_end ask_fn(struct ergon_blocking *connection, struct ergon_request *request,
+                              uint32_t timeout_ms, const struct ergon_answer **answer);
+
+/* Bit n of `expected`: status n is not worth a message. */
+static enum status ask_by(ask_fn *ask, struct session *s, struct ergon_request *request,
+                          uint32_t timeout_ms, unsigned expected, struct span *result)
 {
-    const struct ergon_answer *answer;
-    enum status status = call(s, method, params, session_time_left(s), result, &answer);
-    if (status != STATUS_OK)
-        report(s, method, answer);
+    const struct ergon_answer *a;
+    char method[METHOD_NAME_MAX + 1] = "";
+    if (request != NULL)
+        snprintf(method, sizeof method, "%s", ergon_request_method(request));
+    ask(s->connection, request, timeout_ms, &a);
+    *result = span_of(a->result.at, a->result.len);
+    enum status status = status_of(a->outcome, a->code);
+    if (status != STATUS_OK && !(expected & 1U << status))
+        session_complain(s, method, a);
     return status;
 }
 
-/* The connection broke, or the server is about to stop: the next one answers. */
-static bool worth_asking_again(const struct session *s, const struct ergon_answer *a)
+enum status session_ask(struct session *s, struct ergon_request *request, struct span *result)
 {
-    bool time_left = s->give_up_ns == 0 || session_now_ns() < s->give_up_ns;
-    return time_left && (a->outcome == ERGON_END_BROKEN ||
-                         (a->outcome == ERGON_END_ERROR && strcmp(a->code, "DRAINING") == 0));
+    return ask_by(ergon_blocking_ask, s, request, session_time_left(s), 0, result);
 }
 
-/* The server waits as long as we would: its answer is worth a little more. */
-static uint32_t patience(const struct session *s)
+enum status session_try(struct session *s, struct ergon_request *request, struct span *result)
+{
+    return ask_by(ergon_blocking_ask, s, request, session_time_left(s),
+                  1U << STATUS_NOT_FOUND | 1U << STATUS_AUTH, result);
+}
+
+enum status session_ask_again(struct session *s, struct ergon_request *request, struct span *result)
 {
     uint32_t left = session_time_left(s);
-    return left > 0 && left < UINT32_MAX - GRACE_MS ? left + GRACE_MS : left;
-}
-
-enum status session_insist(struct session *s, const char *method, struct span params,
-                           struct span *result)
-{
-    const struct timespec pause = {.tv_nsec = ASK_AGAIN_NS};
-    const struct ergon_answer *answer;
-    enum status status = call(s, method, params, patience(s), result, &answer);
-    while (status != STATUS_OK && worth_asking_again(s, answer)) {
-        nanosleep(&pause, NULL);
-        status = call(s, method, params, patience(s), result, &answer);
-    }
-    if (status != STATUS_OK && answer->outcome != ERGON_END_TIMEOUT)
-        report(s, method, answer);
-    return status;
-}
-
-enum status session_try(struct session *s, const char *method, struct span params,
-                        struct span *result)
-{
-    const struct ergon_answer *answer;
-    enum status status = call(s, method, params, session_time_left(s), result, &answer);
-    if (status != STATUS_OK && status != STATUS_NOT_FOUND && status != STATUS_AUTH)
-        report(s, method, answer);
-    return status;
-}
-
-enum status session_notify(struct session *s, const char *method, struct span params)
-{
-    struct ergon_raw bytes = {params.at, params.len};
-    enum ergon_end outcome = ergon_blocking_notify(s->connection, method, bytes);
-    if (outcome != ERGON_END_OK && !s->globals->quiet)
-        complain("%s: %s", method, ergon_end_name(outcome));
-    return status_of(outcome, "");
+    if (left > 0 && left < UINT32_MAX - GRACE_MS)
+        left +=
+            GRACE_MS; /* the server waits as long as we would: its answer is worth a little more */
+    return ask_by(ergon_blocking_ask_again, s, request, left, 1U << STATUS_TIMEOUT, result);
 }

@@ -1,23 +1,13 @@
-/* ergon task: the group, and its commands that ask one thing about one task. */
+/* ergon task: the group, and its commands that ask something about tasks. */
 #include "client/cli/task.h"
 
-#include "client/cli/explain.h"
-#include "client/cli/people.h"
-#include "client/cli/render.h"
-#include "client/cli/result.h"
+#include "client/cli/ask.h"
+#include "client/cli/humanize.h"
+#include "client/cli/json.h"
+#include "client/cli/output.h"
+#include "client/cli/table.h"
 
-enum { ASK_TIMEOUT_MS = 10 * 1000 };
-
-enum status task_status(const char *state, const char *error)
-{
-    char code[40];
-    if (strcmp(state, "done") == 0)
-        return STATUS_OK;
-    if (strcmp(state, "expired") == 0)
-        return STATUS_TIMEOUT;
-    snprintf(code, sizeof code, "%.*s", (int)strcspn(error, ":"), error);
-    return status_of(ERGON_END_ERROR, code);
-}
+enum { ASK_TIMEOUT_MS = 10 * 1000, LIST_TIMEOUT_MS = 30 * 1000, PAGE_MAX = 1000, LIST_MAX = 100 };
 
 /* ---- get ---- */
 
@@ -34,55 +24,39 @@ static const struct option_spec GET_OPTIONS[] = {
     {0},
 };
 
-static enum status print_task(const struct globals *g, json_t *task)
+static enum status show_task(const struct globals *g, json_t *task)
 {
     if (g->json)
-        return print_json(task);
-    people_object(task, people_now());
-    render_object(task, colour_wanted(g, stdout));
-    json_decref(task);
+        return STATUS_OK;
+    humanize(task, now_ms());
+    object_print(task, colour_wanted(g, stdout));
     return STATUS_OK;
 }
 
-static enum status get_result(struct session *s, const char *id)
+static enum status print_end(const struct globals *g, struct span raw)
 {
-    struct ergon_request *request = ergon_request_get(id, 0);
-    const struct ergon_answer *answer;
-    ergon_blocking_ask(s->connection, request, session_time_left(s), &answer);
-    if (answer->outcome != ERGON_END_OK) {
-        if (!s->globals->quiet)
-            complain("task.get: %s%s%s", answer->code, answer->code[0] != 0 ? ": " : "",
-                     answer->text);
-        return status_of(answer->outcome, answer->code);
-    }
     struct ergon_task_shown task;
-    if (ergon_read_task(answer->result, &task) && task.ended == 0) {
-        complain("%s is %s: there is no result yet; see ergon task wait", id, task.state);
+    if (ergon_read_task((struct ergon_raw){raw.at, raw.len}, &task) && task.ended == 0) {
+        complain("%s is %s: there is no result yet; see ergon task wait", task.id, task.state);
         return STATUS_REMOTE;
     }
-    struct globals plain = *s->globals;
-    plain.json = false;
-    return task_print_end(s->globals->json ? s->globals : &plain,
-                          span_of(answer->result.at, answer->result.len));
+    return task_print_end(g, raw);
 }
 
 static enum status get(const struct globals *g, const void *options, int argc, char **argv)
 {
     const struct get_options *o = options;
     struct session s;
-    json_t *task;
+    struct span result;
     (void)argc;
+    if (!o->result)
+        return ask_once(g, ASK_TIMEOUT_MS,
+                        ergon_request_get(argv[0], o->history ? ERGON_ASK_HISTORY : 0), show_task);
     enum status status = session_open(&s, g, ASK_TIMEOUT_MS);
-    if (status != STATUS_OK)
-        return status;
-    if (o->result) {
-        status = get_result(&s, argv[0]);
-    } else {
-        status =
-            ask_json(&s, "task.get", json_pack("[s{sb}]", argv[0], "history", o->history), &task);
-        if (status == STATUS_OK)
-            status = print_task(g, task);
-    }
+    if (status == STATUS_OK)
+        status = session_ask(&s, ergon_request_get(argv[0], 0), &result);
+    if (status == STATUS_OK)
+        status = print_end(g, result);
     session_close(&s);
     return status;
 }
@@ -106,32 +80,10 @@ const struct command TASK_GET = {
 
 /* ---- cancel, retry ---- */
 
-/* Each id in turn; the first status that is not good is that of all. */
-static enum status for_each(const struct globals *g, const char *verb, int argc, char **argv,
-                            enum status (*print)(const struct globals *g, json_t *answer))
+static enum status show_state(const struct globals *g, json_t *answer)
 {
-    struct session s;
-    enum status status = session_open(&s, g, ASK_TIMEOUT_MS);
-    if (status != STATUS_OK)
-        return status;
-    for (int i = 0; i < argc; i++) {
-        json_t *answer;
-        enum status one = ask_json(&s, verb, json_pack("[s]", argv[i]), &answer);
-        if (one == STATUS_OK)
-            one = print(g, answer);
-        if (status == STATUS_OK)
-            status = one;
-    }
-    session_close(&s);
-    return status;
-}
-
-static enum status print_state(const struct globals *g, json_t *answer)
-{
-    if (g->json)
-        return print_json(answer);
-    printf("%s %s\n", people_text(answer, "id"), people_text(answer, "state"));
-    json_decref(answer);
+    if (!g->json)
+        printf("%s %s\n", json_text(answer, "id"), json_text(answer, "state"));
     return STATUS_OK;
 }
 
@@ -154,27 +106,16 @@ static void say_not_cancelled(const char *id, const char *state)
     complain("%s is not cancelled: others still want it", id);
 }
 
-static enum status print_cancelled(const struct globals *g, json_t *answer)
+static enum status show_cancelled(const struct globals *g, json_t *answer)
 {
-    const char *id = people_text(answer, "id");
-    const char *state = people_text(answer, "state");
+    const char *id = json_text(answer, "id");
+    const char *state = json_text(answer, "state");
     bool good = json_is_true(json_object_get(answer, "cancelled"));
     if (!good && !g->quiet)
         say_not_cancelled(id, state);
-    if (g->json) {
-        enum status printed = print_json(answer);
-        return good ? printed : STATUS_REMOTE;
-    }
-    if (good)
+    if (good && !g->json)
         printf("%s %s\n", id, what_cancelling_did(state));
-    json_decref(answer);
     return good ? STATUS_OK : STATUS_REMOTE;
-}
-
-static enum status cancel(const struct globals *g, const void *options, int argc, char **argv)
-{
-    (void)options;
-    return for_each(g, "task.cancel", argc, argv, print_cancelled);
 }
 
 const struct command TASK_CANCEL = {
@@ -186,14 +127,10 @@ const struct command TASK_CANCEL = {
     .examples = "  ergon task cancel t0abc4k2mq7rz\n",
     .arguments_min = 1,
     .arguments_max = -1,
-    .run = cancel,
+    .ask_each = ergon_request_cancel,
+    .show = show_cancelled,
+    .timeout_ms = ASK_TIMEOUT_MS,
 };
-
-static enum status retry(const struct globals *g, const void *options, int argc, char **argv)
-{
-    (void)options;
-    return for_each(g, "task.retry", argc, argv, print_state);
-}
 
 const struct command TASK_RETRY = {
     .name = "task retry",
@@ -205,28 +142,12 @@ const struct command TASK_RETRY = {
                 "  ergon task list --state dead --json | jq -r '.[].id' | xargs ergon task retry\n",
     .arguments_min = 1,
     .arguments_max = -1,
-    .run = retry,
+    .ask_each = ergon_request_retry,
+    .show = show_state,
+    .timeout_ms = ASK_TIMEOUT_MS,
 };
 
 /* ---- explain ---- */
-
-static enum status explain(const struct globals *g, const void *options, int argc, char **argv)
-{
-    struct session s;
-    json_t *answer;
-    (void)options;
-    (void)argc;
-    enum status status = session_open(&s, g, ASK_TIMEOUT_MS);
-    if (status != STATUS_OK)
-        return status;
-    status = ask_json(&s, "task.explain", json_pack("[s]", argv[0]), &answer);
-    if (status == STATUS_OK && g->json)
-        status = print_json(answer);
-    else if (status == STATUS_OK)
-        status = explain_print(g, answer);
-    session_close(&s);
-    return status;
-}
 
 const struct command TASK_EXPLAIN = {
     .name = "task explain",
@@ -238,7 +159,147 @@ const struct command TASK_EXPLAIN = {
     .examples = "  ergon task explain t0abc4k2mq7rz\n",
     .arguments_min = 1,
     .arguments_max = 1,
-    .run = explain,
+    .ask_each = ergon_request_explain,
+    .show = show_explanation,
+    .timeout_ms = ASK_TIMEOUT_MS,
+};
+
+/* ---- list ---- */
+
+struct list_options {
+    const char *state, *method, *tenant, *key;
+    uint64_t older_ns, newer_ns;
+    uint64_t limit;
+};
+
+static const struct option_spec LIST_OPTIONS[] = {
+    {0, "state", "STATE", "queued, delayed, waiting, running, done, failed, dead...", OPTION_TEXT,
+     offsetof(struct list_options, state)},
+    {0, "method", "NAME", "of this method", OPTION_TEXT, offsetof(struct list_options, method)},
+    {0, "tenant", "NAME", "of this tenant", OPTION_TEXT, offsetof(struct list_options, tenant)},
+    {0, "task-key", "KEY", "of this key", OPTION_TEXT, offsetof(struct list_options, key)},
+    {0, "older", "TIME", "submitted at least so long ago", OPTION_DURATION,
+     offsetof(struct list_options, older_ns)},
+    {0, "newer", "TIME", "submitted at most so long ago", OPTION_DURATION,
+     offsetof(struct list_options, newer_ns)},
+    {'n', "limit", "N", "how many at most; 100", OPTION_NUMBER,
+     offsetof(struct list_options, limit)},
+    {0},
+};
+
+static const struct list_options LIST_DEFAULTS = {.limit = LIST_MAX};
+
+static uint64_t whole_ms(uint64_t ns)
+{
+    return (ns + 999999) / 1000000;
+}
+
+/* Page after page, until there are enough.  *more: there would be others. */
+static enum status collect(struct session *s, const struct list_options *o, json_t *tasks,
+                           bool *more)
+{
+    char cursor[64] = "";
+    struct ergon_task_filter filter = {
+        .size = sizeof filter,
+        .state = o->state,
+        .method = o->method,
+        .tenant = o->tenant,
+        .key = o->key,
+        .older_ms = whole_ms(o->older_ns),
+        .newer_ms = whole_ms(o->newer_ns),
+    };
+    do {
+        json_t *page;
+        uint64_t left = o->limit - json_array_size(tasks);
+        filter.limit = left < PAGE_MAX ? left : PAGE_MAX;
+        filter.cursor = cursor[0] != 0 ? cursor : NULL;
+        enum status status = ask_json(s, ergon_request_list(&filter), &page);
+        if (status != STATUS_OK)
+            return status;
+        json_array_extend(tasks, json_object_get(page, "tasks"));
+        snprintf(cursor, sizeof cursor, "%s", json_text(page, "next"));
+        json_decref(page);
+    } while (cursor[0] != 0 && json_array_size(tasks) < o->limit);
+    *more = cursor[0] != 0;
+    return STATUS_OK;
+}
+
+/* The state, with the reason where that says more. */
+static json_t *state_of(const json_t *task)
+{
+    const char *state = json_text(task, "state");
+    const char *reason = json_text(task, "reason");
+    bool plain = strcmp(reason, state) == 0 || strcmp(reason, "ended") == 0 || reason[0] == 0 ||
+                 strcmp(reason, "turn") == 0;
+    return plain ? json_string(state) : json_sprintf("%s (%s)", state, reason);
+}
+
+static void print_table(const struct globals *g, const json_t *tasks)
+{
+    static const char *const columns[] = {"id",      "method", "state", "attempt", "tenant",
+                                          "created", "ended",  "error", NULL};
+    json_t *rows = json_array();
+    size_t i;
+    json_t *task;
+    json_array_foreach((json_t *)tasks, i, task)
+    {
+        json_t *row = json_object();
+        humanize(task, now_ms());
+        json_object_set_new(task, "state", state_of(task));
+        for (const char *const *key = columns; *key != NULL; key++)
+            json_object_set(row, *key, json_object_get(task, *key));
+        json_array_append_new(rows, row);
+    }
+    table_print(rows, columns, 0, colour_wanted(g, stdout));
+    json_decref(rows);
+}
+
+static enum status print_tasks(const struct globals *g, json_t *tasks, bool more)
+{
+    if (g->json)
+        return print_json(json_incref(tasks));
+    if (json_array_size(tasks) > 0)
+        print_table(g, tasks);
+    else if (!g->quiet)
+        complain("there is no such task");
+    if (more && !g->quiet)
+        complain("there are more; see --limit");
+    return STATUS_OK;
+}
+
+static enum status list(const struct globals *g, const void *options, int argc, char **argv)
+{
+    const struct list_options *o = options;
+    struct session s;
+    bool more = false;
+    (void)argc;
+    (void)argv;
+    json_t *tasks = json_array();
+    enum status status = session_open(&s, g, LIST_TIMEOUT_MS);
+    if (status == STATUS_OK)
+        status = collect(&s, o, tasks, &more);
+    if (status == STATUS_OK)
+        status = print_tasks(g, tasks, more);
+    json_decref(tasks);
+    session_close(&s);
+    return status;
+}
+
+const struct command TASK_LIST = {
+    .name = "task list",
+    .arguments = "",
+    .summary = "list tasks, newest first",
+    .text =
+        "Prints a table: id, method, state with the reason of a wait, attempt, tenant, when it\n"
+        "was submitted and when it ended, error. With --json an array of objects, as ergon\n"
+        "task get shows them but without results. All conditions must hold.\n",
+    .examples = "  ergon task list\n"
+                "  ergon task list --state dead --newer 1d\n"
+                "  ergon task list --method mail --state waiting -n 1000 --json | jq length\n",
+    .options = LIST_OPTIONS,
+    .options_size = sizeof(struct list_options),
+    .defaults = &LIST_DEFAULTS,
+    .run = list,
 };
 
 /* ---- the group ---- */

@@ -1,11 +1,301 @@
 /* ergon task submit and call: work comes in. */
 #include "client/cli/json.h"
+#include "client/cli/output.h"
 #include "client/cli/params.h"
-#include "client/cli/people.h"
-#include "client/cli/result.h"
 #include "client/cli/task.h"
+#include "client/cli/task_options.h"
 
-#include "proto/envelope.h"
+#include <errno.h>
+#include <stdlib.h>
+
+enum { BATCH_LINES = 500, BATCH_BYTES = 512 * 1024 };
+
+/* ---- one ---- */
+
+/* With --wait the id goes to no one but who wants to hear more. */
+static enum status wait_for(struct session *s, const char *id)
+{
+    if (s->globals->verbose)
+        complain("%s", id);
+    enum status status = task_await_end(s, id);
+    if (status == STATUS_TIMEOUT && !s->globals->quiet)
+        complain("%s has not ended in time; ergon task wait %s waits on", id, id);
+    return status;
+}
+
+static enum status print_submitted(const struct globals *g, const struct ergon_submitted *answer,
+                                   struct span raw)
+{
+    if (g->json)
+        return print_json(json_from_value(raw));
+    puts(answer->id);
+    if (g->verbose)
+        complain("%s, durable: %s%s%s", answer->state, answer->durable,
+                 answer->duplicate ? "; the task of an earlier submission" : "",
+                 answer->coalesced ? "; joined a run that was open" : "");
+    return STATUS_OK;
+}
+
+static enum status submit_order(struct session *s, const struct order *order, bool wait)
+{
+    struct span result;
+    struct ergon_submitted answer;
+    enum status status = session_ask(
+        s, ergon_request_submit(order->method, order->params, &order->options), &result);
+    if (status != STATUS_OK)
+        return status;
+    if (!ergon_read_submitted((struct ergon_raw){result.at, result.len}, &answer)) {
+        complain("the answer of task.submit has no id");
+        return STATUS_REMOTE;
+    }
+    return wait ? wait_for(s, answer.id) : print_submitted(s->globals, &answer, result);
+}
+
+static enum status submit_one(const struct globals *g, bool wait, const json_t *options, int argc,
+                              char **argv)
+{
+    struct session s;
+    struct order order;
+    if (!order_pack(&order, options, argc, argv))
+        return STATUS_USAGE;
+    enum status status = wait ? session_open_durable(&s, g) : session_open(&s, g, 0);
+    if (status == STATUS_OK)
+        status = submit_order(&s, &order, wait);
+    session_close(&s);
+    order_fini(&order);
+    return status;
+}
+
+/* ---- many: a task for each line of a file, some hundred to a request ---- */
+
+struct many {
+    struct session session;
+    const char *path;
+    const json_t *options; /* of all */
+    FILE *file;
+    json_t *orders;              /* of this batch: [method, params, options] each */
+    uint64_t lines[BATCH_LINES]; /* where each of them stands, from 1 */
+    size_t bytes;                /* of their text */
+    uint64_t line;               /* read last */
+    uint64_t submitted, refused;
+};
+
+static void refuse(struct many *m, uint64_t line, const char *why)
+{
+    m->refused++;
+    if (!m->session.globals->quiet)
+        complain("%s:%llu: %s", m->path, (unsigned long long)line, why);
+}
+
+/* One that would be overlooked, since all but the method may be left out. */
+static const char *odd_member(json_t *line)
+{
+    static const char *const known[] = {"method", "params", "options"};
+    const char *key;
+    json_t *value;
+    json_object_foreach(line, key, value)
+    {
+        bool good = false;
+        for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+            good = good || strcmp(key, known[i]) == 0;
+        if (!good)
+            return key;
+    }
+    return NULL;
+}
+
+/* An array as it is; an object as an array; NULL: neither.  A new reference. */
+static json_t *order_of(json_t *line)
+{
+    if (json_is_array(line) && json_array_size(line) > 0 && json_array_size(line) <= 3)
+        return json_incref(line);
+    json_t *method = json_object_get(line, "method");
+    json_t *params = json_object_get(line, "params");
+    json_t *options = json_object_get(line, "options");
+    if (!json_is_string(method) || odd_member(line) != NULL)
+        return NULL;
+    return json_pack("[O, o, o]", method, params != NULL ? json_incref(params) : json_array(),
+                     options != NULL ? json_incref(options) : json_object());
+}
+
+static void refuse_order(struct many *m, json_t *line)
+{
+    char why[160];
+    const char *odd = odd_member(line);
+    if (odd != NULL)
+        snprintf(why, sizeof why, "unknown member \"%.60s\": there are method, params and options",
+                 odd);
+    else
+        snprintf(why, sizeof why, "not [METHOD, [ARG...], {OPTIONS}], and no object with a method");
+    refuse(m, m->line, why);
+}
+
+static void add_line(struct many *m, const char *text, size_t len)
+{
+    json_error_t error;
+    json_t *line = json_loadb(text, len, JSON_ALLOW_NUL, &error);
+    json_t *order = line != NULL ? order_of(line) : NULL;
+    if (line == NULL)
+        refuse(m, m->line, error.text);
+    else if (order == NULL)
+        refuse_order(m, line);
+    if (order != NULL) {
+        m->lines[json_array_size(m->orders)] = m->line;
+        json_array_append_new(m->orders, order);
+        m->bytes += len;
+    }
+    json_decref(line);
+}
+
+/* False: the file is at its end. */
+static bool read_batch(struct many *m)
+{
+    char *text = NULL;
+    size_t room = 0;
+    ssize_t len = 0;
+    m->bytes = 0;
+    json_array_clear(m->orders);
+    while (json_array_size(m->orders) < BATCH_LINES && m->bytes < BATCH_BYTES &&
+           (len = getline(&text, &room, m->file)) >= 0) {
+        m->line++;
+        if (text[strspn(text, " \t\r\n")] != 0)
+            add_line(m, text, (size_t)len);
+    }
+    free(text);
+    return len >= 0;
+}
+
+static void take_answer(struct many *m, uint64_t line, const json_t *answer)
+{
+    const char *error = json_string_value(json_object_get(answer, "error"));
+    if (error != NULL) {
+        refuse(m, line, error);
+        return;
+    }
+    m->submitted++;
+    if (!m->session.globals->json)
+        puts(json_text(answer, "id"));
+}
+
+static void take_answers(struct many *m, size_t first, json_t *answers)
+{
+    size_t i;
+    json_t *answer;
+    json_array_foreach(answers, i, answer)
+    {
+        take_answer(m, m->lines[first + i], answer);
+        if (m->session.globals->json)
+            print_json(json_incref(answer));
+    }
+    json_decref(answers);
+}
+
+/* Some of the batch, quietly: what is wrong with it is told by line.  What cannot be packed is
+ * refused. */
+static enum ergon_end ask(struct many *m, size_t first, size_t count,
+                          const struct ergon_answer **answer)
+{
+    json_t *part = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append(part, json_array_get(m->orders, first + i));
+    return ergon_blocking_ask(m->session.connection,
+                              json_request("task.submit_many", json_pack("[oO]", part, m->options)),
+                              session_time_left(&m->session), answer);
+}
+
+/* A wrong option or an unknown method has the whole request refused. */
+static bool blames_a_line(const struct ergon_answer *a)
+{
+    static const char *const codes[] = {"BAD_PARAMS", "NO_METHOD", "DENIED", "TOO_LARGE", NULL};
+    for (const char *const *code = codes; *code != NULL; code++)
+        if (a->outcome == ERGON_END_ERROR && strcmp(a->code, *code) == 0)
+            return true;
+    return false;
+}
+
+static const char *behind_prefix(const char *text, const char *prefix)
+{
+    size_t len = strlen(prefix);
+    return strncmp(text, prefix, len) == 0 ? text + len : text;
+}
+
+/* Halves until the line is found that is to blame. */
+static enum status submit_part(struct many *m, size_t first, size_t count)
+{
+    const struct ergon_answer *a;
+    char why[640];
+    if (ask(m, first, count, &a) == ERGON_END_OK) {
+        take_answers(m, first, json_from_value(span_of(a->result.at, a->result.len)));
+        return STATUS_OK;
+    }
+    snprintf(why, sizeof why, "%s%s%s", a->code, a->code[0] != 0 ? ": " : "",
+             count == 1 ? behind_prefix(a->text, "task 1 of the list: ") : a->text);
+    if (!blames_a_line(a)) {
+        complain("%s:%llu to %llu: %s", m->path, (unsigned long long)m->lines[first],
+                 (unsigned long long)m->lines[first + count - 1], why);
+        return status_of(a->outcome, a->code);
+    }
+    if (count == 1) {
+        refuse(m, m->lines[first], why);
+        return STATUS_OK;
+    }
+    enum status status = submit_part(m, first, count / 2);
+    return status == STATUS_OK ? submit_part(m, first + count / 2, count - count / 2) : status;
+}
+
+static enum status submit_all(struct many *m)
+{
+    enum status status = STATUS_OK;
+    bool more = true;
+    while (more && status == STATUS_OK) {
+        more = read_batch(m);
+        if (json_array_size(m->orders) > 0)
+            status = submit_part(m, 0, json_array_size(m->orders));
+    }
+    if (!m->session.globals->quiet)
+        complain("%llu submitted, %llu refused", (unsigned long long)m->submitted,
+                 (unsigned long long)m->refused);
+    return status == STATUS_OK && m->refused > 0 ? STATUS_REMOTE : status;
+}
+
+static enum status submit_opened(struct many *m, const struct globals *g)
+{
+    enum status status = session_open(&m->session, g, 0);
+    if (status != STATUS_OK)
+        return status;
+    m->orders = json_array();
+    status = submit_all(m);
+    json_decref(m->orders);
+    session_close(&m->session);
+    return status;
+}
+
+static enum status submit_file(const struct globals *g, const char *path, const json_t *options)
+{
+    bool standard = strcmp(path, "-") == 0;
+    struct many *m = calloc(1, sizeof *m);
+    enum status status = STATUS_REMOTE;
+    if (m == NULL) {
+        complain("out of memory");
+        return status;
+    }
+    m->path = standard ? "standard input" : path;
+    m->options = options;
+    m->file = standard ? stdin : fopen(path, "re");
+    if (m->file != NULL) {
+        status = submit_opened(m, g);
+    } else {
+        char why[128];
+        complain("cannot read %s: %s", path, strerror_r(errno, why, sizeof why));
+        status = STATUS_USAGE;
+    }
+    if (m->file != NULL && !standard)
+        fclose(m->file);
+    free(m);
+    return status;
+}
+
+/* ---- submit ---- */
 
 struct submit_options {
     struct task_options task; /* first: TASK_OPTIONS fills it */
@@ -20,86 +310,6 @@ static const struct option_spec SUBMIT_OPTIONS[] = {
      offsetof(struct submit_options, many)},
     {0},
 };
-
-bool task_pack_order(msgpack_packer *to, const json_t *options, int argc, char **argv)
-{
-    if (argv[0][0] == 0 || strlen(argv[0]) > METHOD_NAME_MAX) {
-        complain("a method name has 1 to %d bytes", METHOD_NAME_MAX);
-        return false;
-    }
-    return msgpack_pack_str_with_body(to, argv[0], strlen(argv[0])) == 0 &&
-           params_pack(to, argc - 1, argv + 1) && json_to_value(to, options);
-}
-
-static enum status print_submitted(const struct globals *g, struct span result, char *id,
-                                   size_t size)
-{
-    struct ergon_submitted answer;
-    if (!ergon_read_submitted((struct ergon_raw){result.at, result.len}, &answer)) {
-        complain("the answer of task.submit has no id");
-        return STATUS_REMOTE;
-    }
-    snprintf(id, size, "%s", answer.id);
-    if (g->json)
-        return print_json(json_from_value(result));
-    puts(answer.id);
-    if (g->verbose)
-        complain("%s, durable: %s%s%s", answer.state, answer.durable,
-                 answer.duplicate ? "; the task of an earlier submission" : "",
-                 answer.coalesced ? "; joined a run that was open" : "");
-    return STATUS_OK;
-}
-
-/* With --wait the id goes to no one but who wants to hear more. */
-static enum status wait_for(struct session *s, struct span submitted)
-{
-    struct ergon_submitted answer;
-    struct span result;
-    if (!ergon_read_submitted((struct ergon_raw){submitted.at, submitted.len}, &answer)) {
-        complain("the answer of task.submit has no id");
-        return STATUS_REMOTE;
-    }
-    if (s->globals->verbose)
-        complain("%s", answer.id);
-    char *id = answer.id;
-    enum status status = task_await(s, &id, 1, false, &result);
-    if (status == STATUS_TIMEOUT && !s->globals->quiet)
-        complain("%s has not ended in time; ergon task wait %s waits on", id, id);
-    if (status != STATUS_OK)
-        return status;
-    return task_print_end(s->globals, task_first_ended(result));
-}
-
-static enum status submit_packed(const struct globals *g, const struct submit_options *o,
-                                 struct span params)
-{
-    struct session s;
-    struct span result;
-    char id[64];
-    enum status status = o->wait ? session_open_lasting(&s, g) : session_open(&s, g, 0);
-    if (status != STATUS_OK)
-        return status;
-    status = session_call(&s, "task.submit", params, &result);
-    if (status == STATUS_OK)
-        status = o->wait ? wait_for(&s, result) : print_submitted(g, result, id, sizeof id);
-    session_close(&s);
-    return status;
-}
-
-static enum status submit_one(const struct globals *g, const struct submit_options *o,
-                              const json_t *options, int argc, char **argv)
-{
-    msgpack_sbuffer params;
-    msgpack_packer packer;
-    enum status status = STATUS_USAGE;
-    msgpack_sbuffer_init(&params);
-    msgpack_packer_init(&packer, &params, msgpack_sbuffer_write);
-    msgpack_pack_array(&packer, 3);
-    if (task_pack_order(&packer, options, argc, argv))
-        status = submit_packed(g, o, span_of(params.data, params.size));
-    msgpack_sbuffer_destroy(&params);
-    return status;
-}
 
 static bool check(const struct submit_options *o, int argc)
 {
@@ -123,7 +333,7 @@ static enum status submit(const struct globals *g, const void *options, int argc
     if (map == NULL)
         return STATUS_USAGE;
     enum status status =
-        o->many != NULL ? task_submit_file(g, o->many, map) : submit_one(g, o, map, argc, argv);
+        o->many != NULL ? submit_file(g, o->many, map) : submit_one(g, o->wait, map, argc, argv);
     json_decref(map);
     return status;
 }
@@ -154,35 +364,28 @@ const struct command TASK_SUBMIT = {
 
 /* ---- call ---- */
 
-static enum status call_packed(const struct globals *g, struct span params)
+static enum status call_order(struct session *s, const struct order *order)
 {
-    struct session s;
     struct span result;
-    enum status status = session_open(&s, g, 0);
-    if (status != STATUS_OK)
-        return status;
-    status = session_call(&s, "task.call", params, &result);
-    if (status == STATUS_OK)
-        status = result_print(g, result);
-    session_close(&s);
-    return status;
+    enum status status =
+        session_ask(s, ergon_request_call(order->method, order->params, &order->options), &result);
+    return status == STATUS_OK ? print_result(s->globals, result) : status;
 }
 
 static enum status call(const struct globals *g, const void *options, int argc, char **argv)
 {
-    msgpack_sbuffer params;
-    msgpack_packer packer;
-    enum status status = STATUS_USAGE;
+    struct session s;
+    struct order order;
     json_t *map = task_options_map(options);
-    if (map == NULL)
-        return status;
-    msgpack_sbuffer_init(&params);
-    msgpack_packer_init(&packer, &params, msgpack_sbuffer_write);
-    msgpack_pack_array(&packer, 3);
-    if (task_pack_order(&packer, map, argc, argv))
-        status = call_packed(g, span_of(params.data, params.size));
-    msgpack_sbuffer_destroy(&params);
+    bool good = map != NULL && order_pack(&order, map, argc, argv);
     json_decref(map);
+    if (!good)
+        return STATUS_USAGE;
+    enum status status = session_open(&s, g, 0);
+    if (status == STATUS_OK)
+        status = call_order(&s, &order);
+    session_close(&s);
+    order_fini(&order);
     return status;
 }
 

@@ -11,7 +11,7 @@ import tempfile
 
 import tree
 
-LIBRARIES = ("event2/", "event.h", "openssl/", "msgpack", "cyaml/", "yaml.h", "jansson.h", "zlib.h", "systemd/", "sqlite3.h", "glib")
+LIBRARIES = ("event2/", "event.h", "openssl/", "msgpack", "cyaml/", "yaml.h", "jansson.h", "zlib.h", "systemd/", "sqlite3.h", "glib", "libsmartcols")
 
 # folder: (what of the tree its files may include, which libraries); the longest folder that fits counts.
 # base/ knows nobody, and everybody may include it, but for what strangers compile (OUTSIDE).

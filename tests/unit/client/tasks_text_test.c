@@ -7,8 +7,9 @@
 
 #include <stdlib.h>
 
-#include "client/cli/people.h"
+#include "client/cli/humanize.h"
 #include "client/cli/task.h"
+#include "client/cli/task_options.h"
 
 static void expect_map(const struct task_options *o, const char *expected)
 {
@@ -51,7 +52,7 @@ static void wrong_values_are_refused(void **state)
 static void expect_age(int64_t then, int64_t now, const char *expected)
 {
     char text[32];
-    assert_string_equal(people_age(then, now, text, sizeof text), expected);
+    assert_string_equal(humanize_age(then, now, text, sizeof text), expected);
 }
 
 static void ages_have_one_unit(void **state)
@@ -78,7 +79,7 @@ static void expect_people(const char *json, const char *expected)
     json_error_t error;
     json_t *value = json_loads(json, 0, &error);
     assert_non_null(value);
-    people_object(value, 1700000000000);
+    humanize(value, 1700000000000);
     char *text = json_dumps(value, JSON_COMPACT);
     assert_string_equal(text, expected);
     free(text);

@@ -1,4 +1,4 @@
-#include "client/cli/people.h"
+#include "client/cli/humanize.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 enum { S = 1000, M = 60 * S, H = 60 * M, D = 24 * H, NS_A_MS = 1000 * 1000 };
 
-int64_t people_now(void)
+int64_t now_ms(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
@@ -17,33 +17,34 @@ int64_t people_now(void)
 }
 
 /* Two units of a kind are still said in the smaller one: 90 s, then 2 m. */
-const char *people_age(int64_t unix_ms, int64_t now, char *buf, size_t size)
+const char *humanize_age(int64_t unix_ms, int64_t now, char *buf, size_t size)
 {
     static const struct {
-        int64_t ms;
+        uint64_t ms;
         const char *name;
     } units[] = {{D, "d"}, {H, "h"}, {M, "m"}, {S, "s"}};
-    int64_t age = now - unix_ms;
-    int64_t far = age < 0 ? -age : age;
+    bool past = unix_ms <= now;
+    uint64_t far = past ? (uint64_t)now - (uint64_t)unix_ms : (uint64_t)unix_ms - (uint64_t)now;
     const char *unit = "s";
-    int64_t ms = S;
+    uint64_t ms = S;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (far >= 2 * units[i].ms) {
             unit = units[i].name;
             ms = units[i].ms;
             break;
         }
-    long long count = (far + (age < 0 ? ms - 1 : 0)) / ms; /* what is to come is rounded up */
+    /* What is to come is rounded up. */
+    unsigned long long count = far / ms + (!past && far % ms > 0);
     if (count == 0)
         snprintf(buf, size, "now");
     else
-        snprintf(buf, size, age < 0 ? "in %lld %s" : "%lld %s ago", count, unit);
+        snprintf(buf, size, past ? "%llu %s ago" : "in %llu %s", count, unit);
     return buf;
 }
 
-const char *people_clock(int64_t unix_ms, int64_t now, char *buf, size_t size)
+const char *humanize_clock(int64_t unix_ms, int64_t now, char *buf, size_t size)
 {
-    struct tm then, today;
+    struct tm then = {0}, today = {0};
     time_t s = (time_t)(unix_ms / S);
     time_t now_s = (time_t)(now / S);
     localtime_r(&s, &then);
@@ -52,12 +53,6 @@ const char *people_clock(int64_t unix_ms, int64_t now, char *buf, size_t size)
     size_t len = strftime(buf, size, same ? "%H:%M:%S" : "%Y-%m-%d %H:%M:%S", &then);
     snprintf(buf + len, size - len, ".%03d", (int)(unix_ms % S));
     return buf;
-}
-
-const char *people_text(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text != NULL ? text : "";
 }
 
 static bool one_of(const char *key, const char *const *names)
@@ -79,9 +74,9 @@ static json_t *readable(const char *key, const json_t *value, int64_t now)
     if (!json_is_integer(value))
         return NULL;
     if (strcmp(key, "at") == 0)
-        return json_string(people_clock(v, now, text, sizeof text));
+        return json_string(humanize_clock(v, now, text, sizeof text));
     if (one_of(key, moments))
-        return json_string(people_age(v, now, text, sizeof text));
+        return json_string(humanize_age(v, now, text, sizeof text));
     if (one_of(key, durations))
         return json_string(units_duration_text((uint64_t)v * NS_A_MS, text, sizeof text));
     return NULL;
@@ -100,11 +95,11 @@ static void object(json_t *value, int64_t now)
         else if (json_is_null(member))
             json_object_del(value, key);
         else if (strcmp(key, "result") != 0 && strcmp(key, "data") != 0)
-            people_object(member, now); /* what a handler gave is its own */
+            humanize(member, now); /* what a handler gave is its own */
     }
 }
 
-void people_object(json_t *value, int64_t now)
+void humanize(json_t *value, int64_t now)
 {
     size_t i;
     json_t *member;
@@ -114,6 +109,6 @@ void people_object(json_t *value, int64_t now)
     }
     json_array_foreach(value, i, member)
     {
-        people_object(member, now);
+        humanize(member, now);
     }
 }

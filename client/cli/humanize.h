@@ -1,0 +1,21 @@
+/* Tasks, events and queues as people read them: points in time as ages, nothing that is nil.  Pure,
+ * but for the clock and the local time zone. */
+#ifndef ERGON_CLI_HUMANIZE_H
+#define ERGON_CLI_HUMANIZE_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+int64_t now_ms(void); /* Unix */
+
+/* "3 m ago", "in 5 s", "now".  `buf` of at least 32 bytes. */
+const char *humanize_age(int64_t unix_ms, int64_t now, char *buf, size_t size);
+
+/* "14:03:07.120" of the local time zone, with the date in front where it is not that of `now`. */
+const char *humanize_clock(int64_t unix_ms, int64_t now, char *buf, size_t size);
+
+/* Makes an answer readable, in place and at any depth: nil members go, points in time become ages,
+ * durations get their unit. */
+void humanize(json_t *value, int64_t now);
+
+#endif

@@ -1,0 +1,198 @@
+#include "client/cli/table.h"
+
+#include "client/cli/json.h"
+#include "client/cli/output.h"
+
+#include <libsmartcols/libsmartcols.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COLUMNS_MAX = 24, INDENT = 2 };
+
+/* The order in which the columns of a topology read best. */
+static const char *const COLUMNS_FIRST[] = {"name",   "index", "id",       "kind",        "loop",
+                                            "method", "queue", "bound",    "outstanding", "parked",
+                                            "done",   "core",  "priority", "weight",      NULL};
+
+/* Owned by the caller; NULL: out of memory. */
+static char *cell_text(const json_t *value)
+{
+    if (value == NULL || json_is_null(value))
+        return strdup("-");
+    if (json_is_string(value))
+        return strdup(json_string_value(value));
+    if (json_is_boolean(value))
+        return strdup(json_is_true(value) ? "yes" : "no");
+    return json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
+}
+
+static void print_cell(const json_t *value)
+{
+    char *text = cell_text(value);
+    print_text(text != NULL ? text : "?");
+    free(text);
+}
+
+/* ---- tables ---- */
+
+struct columns {
+    const char *keys[COLUMNS_MAX];
+    size_t count;
+};
+
+static void add_column(struct columns *c, const char *key)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (strcmp(c->keys[i], key) == 0)
+            return;
+    if (c->count < COLUMNS_MAX)
+        c->keys[c->count++] = key;
+}
+
+static void find_columns(struct columns *c, json_t *rows, const char *const *first)
+{
+    size_t i;
+    json_t *row;
+    const char *key;
+    json_t *value;
+    for (; *first != NULL; first++)
+        json_array_foreach(rows, i, row)
+        {
+            if (json_object_get(row, *first) != NULL)
+                add_column(c, *first);
+        }
+    json_array_foreach(rows, i, row)
+    {
+        json_object_foreach(row, key, value)
+        {
+            add_column(c, key);
+        }
+    }
+}
+
+static bool all_numbers(json_t *rows, const char *key)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(rows, i, row)
+    {
+        const json_t *value = json_object_get(row, key);
+        if (value != NULL && !json_is_number(value))
+            return false;
+    }
+    return true;
+}
+
+static void fill(struct libscols_table *t, const struct columns *c, json_t *rows, bool colour)
+{
+    size_t i;
+    json_t *row;
+    for (size_t k = 0; k < c->count; k++) {
+        int flags = all_numbers(rows, c->keys[k]) ? SCOLS_FL_RIGHT
+                    : k + 1 == c->count           ? SCOLS_FL_TRUNC
+                                                  : 0;
+        struct libscols_column *column = scols_table_new_column(t, c->keys[k], 0, flags);
+        if (column != NULL && colour)
+            scols_cell_set_color(scols_column_get_header(column), "\033[1m");
+    }
+    json_array_foreach(rows, i, row)
+    {
+        struct libscols_line *line = scols_table_new_line(t, NULL);
+        for (size_t k = 0; line != NULL && k < c->count; k++)
+            scols_line_refer_data(line, k, cell_text(json_object_get(row, c->keys[k])));
+    }
+}
+
+/* The library knows no indent: it is put in front of each of its lines. */
+static void print_indented(struct libscols_table *t, int indent)
+{
+    char *text = NULL;
+    scols_table_reduce_termwidth(t, (size_t)indent);
+    if (scols_print_table_to_string(t, &text) == 0)
+        for (const char *line = text; *line != 0;) {
+            int len = (int)strcspn(line, "\n");
+            printf("%*s%.*s\n", indent, "", len, line);
+            line += len + (line[len] == '\n');
+        }
+    free(text);
+}
+
+void table_print(json_t *rows, const char *const *first, int indent, bool colour)
+{
+    struct columns c = {.count = 0};
+    struct libscols_table *t = scols_new_table();
+    find_columns(&c, rows, first);
+    if (t == NULL)
+        return;
+    scols_table_set_column_separator(t, "  ");
+    scols_table_enable_colors(t, colour);
+    fill(t, &c, rows, colour);
+    print_indented(t, indent);
+    scols_unref_table(t);
+}
+
+/* ---- objects ---- */
+
+static bool is_table(const json_t *value)
+{
+    return json_is_array(value) && json_is_object(json_array_get(value, 0));
+}
+
+static void print_scalar(json_t *value)
+{
+    size_t i;
+    json_t *member;
+    if (!json_is_array(value)) {
+        print_cell(value);
+    } else {
+        json_array_foreach(value, i, member)
+        {
+            if (i > 0)
+                fputs(", ", stdout);
+            print_cell(member);
+        }
+    }
+    putchar('\n');
+}
+
+static int key_width(json_t *object)
+{
+    const char *key;
+    json_t *value;
+    size_t width = 0;
+    json_object_foreach(object, key, value)
+    {
+        if (!json_is_object(value) && !is_table(value) && strlen(key) > width)
+            width = strlen(key);
+    }
+    return (int)width;
+}
+
+static void print_object(json_t *object, int indent, bool colour)
+{
+    const char *key;
+    json_t *value;
+    int width = key_width(object);
+    json_object_foreach(object, key, value)
+    {
+        if (json_is_object(value) || is_table(value)) {
+            printf("%*s%s%s%s\n", indent, "", colour ? "\033[1m" : "", key,
+                   colour ? "\033[0m" : "");
+            if (json_is_object(value))
+                print_object(value, indent + INDENT, colour);
+            else
+                table_print(value, COLUMNS_FIRST, indent + INDENT, colour);
+        } else {
+            printf("%*s%-*s  ", indent, "", width, key);
+            print_scalar(value);
+        }
+    }
+}
+
+void object_print(json_t *object, bool colour)
+{
+    if (json_is_object(object))
+        print_object(object, 0, colour);
+    else
+        print_scalar(object);
+}
