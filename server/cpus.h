@@ -1,5 +1,6 @@
 /* How many processors this process may use: the smaller of its affinity and of the quota of its
- * control group, version 1 or 2.  Reads files under /proc and /sys: call it at the start. */
+ * control group, version 1 or 2.  It reads files under /proc and /sys, so it is asked at the
+ * start.  Any thread. */
 #ifndef ERGON_CPUS_H
 #define ERGON_CPUS_H
 

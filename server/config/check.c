@@ -1,3 +1,4 @@
+/* What follows from other keys, and what no single value shows. */
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
@@ -71,33 +72,53 @@ void config_derive(struct config_report *r, struct config *c)
         derive_listener(r, c, &c->listeners[i]);
 }
 
-/* ---- listeners ---- */
+/* ---- problems ---- */
 
+/* What a problem is about: the configuration itself, or one element of a list of maps. */
 struct subject {
     struct config_report *report;
     const struct config *config;
-    const struct config_listener *listener;
+    const char *list; /* NULL: the configuration itself */
     size_t index;
+    const struct config_origin *origin; /* of the element */
 };
 
 __attribute__((format(printf, 3, 4))) static void wrong(const struct subject *s, const char *path,
                                                         const char *format, ...)
 {
+    const struct config_key *key = config_find(&config_keys, s->list ? s->list : path);
+    const struct config_origin *origin =
+        s->list ? s->origin : &s->config->origins[key - config_keys.keys];
     char where[64], text[CONFIG_WHY_MAX * 2];
     va_list ap;
 
     va_start(ap, format);
     vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
-    snprintf(where, sizeof where, "listen[%zu]%s%s", s->index, *path ? "." : "", path);
-    config_problem(s->report, &s->listener->origin, config_find(&config_keys, "listen"), where,
-                   "%s", text);
+    if (s->list)
+        snprintf(where, sizeof where, "%s[%zu]%s%s", s->list, s->index, *path ? "." : "", path);
+    config_problem(s->report, origin, key, s->list ? where : path, "%s", text);
 }
 
-static void check_reach(const struct subject *s)
+/* The file cannot be `done`: errno says why. */
+static void wrong_file(const struct subject *s, const char *path, const char *file,
+                       const char *done)
 {
-    const struct config_listener *l = s->listener;
+    char why[128];
 
+    wrong(s, path, "%.150s: cannot be %s: %s", file, done, strerror_r(errno, why, sizeof why));
+}
+
+static void check_readable(const struct subject *s, const char *path, const char *file)
+{
+    if (file && access(file, R_OK) != 0)
+        wrong_file(s, path, file, "read");
+}
+
+/* ---- listeners ---- */
+
+static void check_reach(const struct subject *s, const struct config_listener *l)
+{
     if (l->insecure || l->way.scheme != URL_TCP || url_is_local(&l->way) ||
         l->auth == LISTENER_AUTH_TOKEN)
         return;
@@ -108,10 +129,8 @@ static void check_reach(const struct subject *s)
           l->url);
 }
 
-static void check_tls(const struct subject *s)
+static void check_tls(const struct subject *s, const struct config_listener *l)
 {
-    const struct config_listener *l = s->listener;
-
     if (!l->cert)
         wrong(s, "tls.cert", "is missing: ergons:// needs a certificate (here, or tls.cert)");
     if (!l->key)
@@ -121,19 +140,17 @@ static void check_tls(const struct subject *s)
               "is missing: client certificates are checked against it (here, or tls.client_ca)");
 }
 
-static void check_no_tls(const struct subject *s)
+static void check_no_tls(const struct subject *s, const struct config_listener *l)
 {
     static const char *const paths[] = {"tls.cert", "tls.key", "tls.client_ca", "tls.client_cert"};
 
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
-        if (is_given(s->listener, paths[i]))
+        if (is_given(l, paths[i]))
             wrong(s, paths[i], "has no meaning without TLS (write ergons:// in the URL)");
 }
 
-static void check_auth(const struct subject *s)
+static void check_auth(const struct subject *s, const struct config_listener *l)
 {
-    const struct config_listener *l = s->listener;
-
     if (l->auth == LISTENER_AUTH_TOKEN && !s->config->tokens_file)
         wrong(s, "auth", "is token, but there is no tokens_file (make a token with: ergon token)");
     if (l->auth == LISTENER_AUTH_PEER && l->way.scheme != URL_UNIX)
@@ -145,10 +162,8 @@ static void check_auth(const struct subject *s)
         wrong(s, "tls.client_cert", "is none, but auth: cert needs one (write required)");
 }
 
-static void check_twin(const struct subject *s)
+static void check_twin(const struct subject *s, const struct config_listener *l)
 {
-    const struct config_listener *l = s->listener;
-
     for (size_t i = 0; i < s->index; i++) {
         const struct config_listener *other = &s->config->listeners[i];
         if (!other->url || (l->way.scheme != URL_UNIX && l->way.port == 0))
@@ -159,145 +174,110 @@ static void check_twin(const struct subject *s)
     }
 }
 
-static void check_listener(const struct subject *s)
+static void check_listener_files(const struct subject *s, const struct config_listener *l)
 {
-    if (!s->listener->url) {
-        wrong(s, "url", "is missing (write url: ergon://127.0.0.1:7466)");
-        return;
-    }
-    check_reach(s);
-    if (s->listener->way.scheme == URL_TLS)
-        check_tls(s);
-    else
-        check_no_tls(s);
-    check_auth(s);
-    check_twin(s);
-    if (is_given(s->listener, "mode") && s->listener->way.scheme != URL_UNIX)
-        wrong(s, "mode", "is for unix:// listeners only");
-}
-
-/* ---- the rest ---- */
-
-static void problem(struct config_report *r, const struct config *c, const char *path,
-                    const char *text)
-{
-    const struct config_key *key = config_find(&config_keys, path);
-
-    config_problem(r, &c->origins[key - config_keys.keys], key, path, "%s", text);
-}
-
-static void check_file(struct config_report *r, const struct config *c, const char *key_path,
-                       const char *file)
-{
-    char text[CONFIG_WHY_MAX], why[128];
-
-    if (!file || access(file, R_OK) == 0)
-        return;
-    snprintf(text, sizeof text, "%.150s: cannot be read: %s", file,
-             strerror_r(errno, why, sizeof why));
-    problem(r, c, key_path, text);
-}
-
-static void check_listener_files(const struct subject *s)
-{
-    const struct config_listener *l = s->listener;
     const struct {
         const char *path, *file;
     } own[] = {{"tls.cert", l->cert}, {"tls.key", l->key}, {"tls.client_ca", l->client_ca}};
 
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
-        char why[128];
-        if (is_given(l, own[i].path) && access(own[i].file, R_OK) != 0)
-            wrong(s, own[i].path, "%.150s: cannot be read: %s", own[i].file,
-                  strerror_r(errno, why, sizeof why));
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (is_given(l, own[i].path))
+            check_readable(s, own[i].path, own[i].file);
+}
+
+static void check_listener(const struct subject *s, const struct config_listener *l)
+{
+    if (l->url) {
+        check_reach(s, l);
+        if (l->way.scheme == URL_TLS)
+            check_tls(s, l);
+        else
+            check_no_tls(s, l);
+        check_auth(s, l);
+        check_twin(s, l);
+        if (is_given(l, "mode") && l->way.scheme != URL_UNIX)
+            wrong(s, "mode", "is for unix:// listeners only");
+    } else {
+        wrong(s, "url", "is missing (write url: ergon://127.0.0.1:7466)");
+    }
+    check_listener_files(s, l);
+}
+
+/* ---- the rest ---- */
+
+static void check_executor(const struct subject *s, const struct config_executor *e)
+{
+    uint32_t loops = s->config->loops.count;
+
+    if (e->kind == CONFIG_BLOCKING && e->loop != CONFIG_ANY)
+        wrong(s, "loop", "a blocking executor has a thread of its own and no loop");
+    else if (loops > 0 && e->loop >= (int64_t)loops)
+        wrong(s, "loop", "there are %u loops, counted from 0", loops);
+}
+
+static void check_tenant(const struct subject *s, const struct config_tenant *t)
+{
+    if (!t->name) {
+        wrong(s, "name", "is missing (write name: ada)");
+        return;
+    }
+    for (size_t i = 0; i < s->index; i++) {
+        const struct config_tenant *other = &s->config->tenants[i];
+        if (other->name && strcmp(other->name, t->name) == 0)
+            wrong(s, "name", "is that of tenants[%zu] already", i);
     }
 }
 
 /* The file need not exist; its folder must, and take new files beside it. */
-static void check_store(struct config_report *r, const struct config *c)
+static void check_store(const struct subject *s, const char *store)
 {
-    char folder[PATH_MAX], text[CONFIG_WHY_MAX], why[128];
+    char folder[PATH_MAX];
     struct stat file;
 
-    if (!c->store)
+    if (!store)
         return;
-    if (stat(c->store, &file) == 0 && !S_ISREG(file.st_mode)) {
-        snprintf(text, sizeof text, "%.150s: is no regular file (name one, or one to be made)",
-                 c->store);
-        problem(r, c, "store", text);
+    if (stat(store, &file) == 0 && !S_ISREG(file.st_mode)) {
+        wrong(s, "store", "%.150s: is no regular file (name one, or one to be made)", store);
         return;
     }
-    snprintf(folder, sizeof folder, "%s", c->store);
-    const char *wrong = dirname(folder);
-    if (access(wrong, R_OK | W_OK | X_OK) == 0) {
-        if (access(c->store, F_OK) != 0 || access(c->store, R_OK | W_OK) == 0)
-            return;
-        wrong = c->store;
-    }
-    snprintf(text, sizeof text, "%.150s: cannot be written: %s", wrong,
-             strerror_r(errno, why, sizeof why));
-    problem(r, c, "store", text);
+    snprintf(folder, sizeof folder, "%s", store);
+    const char *parent = dirname(folder);
+    if (access(parent, R_OK | W_OK | X_OK) != 0)
+        wrong_file(s, "store", parent, "written");
+    else if (access(store, F_OK) == 0 && access(store, R_OK | W_OK) != 0)
+        wrong_file(s, "store", store, "written");
 }
 
-static void check_files(struct config_report *r, const struct config *c)
+static void check_files(const struct subject *s)
 {
-    check_file(r, c, "tokens_file", c->tokens_file);
-    check_store(r, c);
-    check_file(r, c, "tls.cert", c->tls.cert);
-    check_file(r, c, "tls.key", c->tls.key);
-    check_file(r, c, "tls.client_ca", c->tls.client_ca);
+    const struct config *c = s->config;
+
+    check_readable(s, "tokens_file", c->tokens_file);
+    check_store(s, c->store);
+    check_readable(s, "tls.cert", c->tls.cert);
+    check_readable(s, "tls.key", c->tls.key);
+    check_readable(s, "tls.client_ca", c->tls.client_ca);
     for (size_t i = 0; i < c->modules.count; i++)
-        check_file(r, c, "modules", c->modules.at[i]);
-}
-
-static void check_executor(struct config_report *r, const struct config *c, size_t i)
-{
-    const struct config_executor *e = &c->executors.list[i];
-    const struct config_key *list = config_find(&config_keys, "executors.list");
-    char path[64];
-
-    snprintf(path, sizeof path, "executors.list[%zu].loop", i);
-    if (e->kind == CONFIG_BLOCKING && e->loop != CONFIG_ANY)
-        config_problem(r, &e->origin, list, path,
-                       "a blocking executor has a thread of its own and no loop");
-    else if (c->loops.count > 0 && e->loop >= (int64_t)c->loops.count)
-        config_problem(r, &e->origin, list, path, "there are %u loops, counted from 0",
-                       c->loops.count);
-}
-
-static void check_tenant(struct config_report *r, const struct config *c, size_t i)
-{
-    const struct config_tenant *t = &c->tenants[i];
-    char path[64];
-
-    snprintf(path, sizeof path, "tenants[%zu].name", i);
-    if (!t->name) {
-        config_problem(r, &t->origin, config_find(&config_keys, "tenants"), path,
-                       "is missing (write name: ada)");
-        return;
-    }
-    for (size_t k = 0; k < i; k++)
-        if (c->tenants[k].name && strcmp(c->tenants[k].name, t->name) == 0)
-            config_problem(r, &t->origin, config_find(&config_keys, "tenants"), path,
-                           "is that of tenants[%zu] already", k);
+        check_readable(s, "modules", c->modules.at[i]);
 }
 
 void config_check(struct config_report *r, const struct config *c)
 {
+    const struct subject whole = {.report = r, .config = c};
+
     if (c->listener_count == 0)
-        problem(r, c, "listen", "names no place to listen at");
-    for (size_t i = 0; i < c->listener_count; i++) {
-        struct subject s = {r, c, &c->listeners[i], i};
-        check_listener(&s);
-        check_listener_files(&s);
-    }
+        wrong(&whole, "listen", "names no place to listen at");
+    for (size_t i = 0; i < c->listener_count; i++)
+        check_listener(&(struct subject){r, c, "listen", i, &c->listeners[i].origin},
+                       &c->listeners[i]);
     for (size_t i = 0; i < c->executors.count; i++)
-        check_executor(r, c, i);
+        check_executor(&(struct subject){r, c, "executors.list", i, &c->executors.list[i].origin},
+                       &c->executors.list[i]);
     for (size_t i = 0; i < c->tenant_count; i++)
-        check_tenant(r, c, i);
+        check_tenant(&(struct subject){r, c, "tenants", i, &c->tenants[i].origin}, &c->tenants[i]);
     if (c->limits.partial < c->limits.message)
-        problem(r, c, "limits.partial",
-                "is smaller than limits.message, so no message of that "
-                "size could ever arrive (make it larger)");
-    check_files(r, c);
+        wrong(&whole, "limits.partial",
+              "is smaller than limits.message, so no message of that size could ever arrive (make "
+              "it larger)");
+    check_files(&whole);
 }

@@ -1,11 +1,13 @@
 /* The configuration of ergond: plain data, filled once from four sources.
  *
- * In rising order: defaults, the YAML file, the environment (ERGON_...), flags.  One table of keys
- * (server/config/key_table.h) drives them all, --print-config, --help and the reference in
- * docs/operations.md.  Whoever reads a loaded configuration needs no rule of precedence and no
- * "unset": what follows from other keys (a listener's certificate from tls.cert, say) is filled in.
+ * The sources in rising order are the defaults, the YAML file, the environment (ERGON_...), and the
+ * flags.  One table of keys (server/config/key_table.h) drives them all, --print-config, --help and
+ * the reference in docs/operations.md.  A loaded configuration needs no rule of precedence and has
+ * no "unset": what follows from other keys (a listener's certificate from tls.cert, say) is filled
+ * in.
  *
- * No part of this is for several threads at once; a loaded configuration is only read. */
+ * Thread: one at a time, as getopt_long() has a state of its own; any thread may read a loaded
+ * configuration.  A configuration owns all that it points to. */
 #ifndef ERGON_CONFIG_H
 #define ERGON_CONFIG_H
 
@@ -175,18 +177,20 @@ struct config_input {
     FILE *errors;      /* one problem a line, each with its place */
 };
 
-/* Reads all sources, checks the result, and sets *action.  NULL when there is a problem: every one
- * that was found stands in in->errors, and the exit status is 2 (out of memory: errno ENOMEM).
- * For CONFIG_HELP and CONFIG_VERSION no source but the flags is read.  Reads files, so it may
- * block; may be called again with the same input at a reload. */
+/* Reads all sources, checks the result, and sets *action.  For CONFIG_HELP and CONFIG_VERSION it
+ * reads the flags alone.  It reads files, so it may block; a reload calls it again with the same
+ * input.  The result is the caller's, for config_free().
+ *
+ * NULL and errno: EINVAL when something is wrong (all that was found stands in in->errors, a line
+ * each), ENOMEM without memory. */
 struct config *config_load(const struct config_input *in, enum config_action *action);
 void config_free(struct config *c); /* NULL is fine; secrets are wiped */
 
-/* The effective values as a YAML file that config_load() accepts, the origin of each in a comment,
- * secrets masked.  False when writing failed. */
+/* Writes the effective values as a YAML file that config_load() accepts, with the origin of each in
+ * a comment, and secrets masked.  False when writing failed. */
 bool config_print(const struct config *c, FILE *out);
 
-void config_help(FILE *out);
+void config_help(FILE *out); /* --help: each flag with its default */
 
 /* Calls `changed` for each key in which the two differ; `live` says that a running server takes the
  * new value over, else a restart is needed. */

@@ -152,12 +152,11 @@ struct store_options {
  * right, not a database of ours, an older or a newer schema, in use by another server (then who), a
  * file system without shared memory, no memory.  Blocks. */
 struct store *store_open(const struct store_options *options, char *error, size_t size);
-void store_close(
-    struct store *s); /* after store_stop(), or if it was never started; NULL is fine */
+/* After store_stop(), or if it was never started.  NULL is fine. */
+void store_close(struct store *s);
 
-/* Before store_start(), on the thread that opened: everything that is in the file, in this order:
- * counters, paused queues, crons, tasks by id, events by id and seq.  Spans are valid during the
- * call.  A callback that returns false ends the reading.  0, or -1 and a text. */
+/* What reads the whole file, in this order: counters, paused queues, crons, tasks by id, events by
+ * id and seq.  Spans are valid during the call.  A callback that returns false ends the reading. */
 struct store_reader {
     void *arg;
     void (*counts)(void *arg, const struct store_counts *counts);
@@ -166,22 +165,30 @@ struct store_reader {
     bool (*task)(void *arg, const struct store_task *task);
     bool (*event)(void *arg, const struct store_event *event);
 };
+
+/* Before store_start(), on the thread that opened.  0, or -1 and a text: the file cannot be read or
+ * is damaged, a task has a state or a durability that is none, a callback ended the reading. */
 int store_load(struct store *s, const struct store_reader *reader, char *error, size_t size);
-uint64_t store_last_id(struct store *s); /* the highest that was ever put; before store_start() */
+
+/* The highest id that was ever put.  Before store_start(). */
+uint64_t store_last_id(struct store *s);
 
 /* Starts the writer.  `client` is the activator that pushes; `receiver`, an object of it, is
- * activated when operations have come back.  0, or -1 and errno. */
+ * activated when operations have come back; both are borrowed until store_close().  0, or -1 and
+ * errno: ENOMEM, or no descriptor or thread is to be had. */
 int store_start(struct store *s, struct activator *client, struct ao *receiver);
 
-void store_push(struct store *s, struct store_op *op); /* client; pushing is giving */
-struct store_op *store_take(struct store *s);          /* client; one that came back, or NULL */
-void store_release(struct store *s);                   /* client, after a batch of takes */
+/* The client's thread.  Pushing is giving; what is pushed after the stop comes back STORE_CLOSED.
+ */
+void store_push(struct store *s, struct store_op *op);
+struct store_op *store_take(struct store *s); /* one that came back, or NULL */
+void store_release(struct store *s);          /* after a batch of takes */
 
 /* After the client's run has ended: what was pushed is committed, then the thread ends.  What comes
  * back can still be taken.  Blocks. */
 void store_stop(struct store *s);
 
-/* Any thread, a figure each. */
+/* Any thread; each number by itself. */
 struct store_info {
     uint64_t commits, operations, bytes; /* bytes: of the file and its log */
     uint64_t commit_ns;                  /* of the last commit */
