@@ -1,4 +1,7 @@
 #include "proto/scanner.h"
+
+#include <assert.h>
+
 #include "proto/wire.h"
 
 /* The fields of a scanner while it runs, in registers. */
@@ -32,8 +35,10 @@ void scanner_init_last(struct scanner *s, uint32_t done)
 /* Leaves the levels that are complete. */
 static inline void ascend(struct walk *w, const uint32_t *awaited)
 {
-    while (w->left == 0)
+    while (w->left == 0) {
+        assert(w->depth > 0);
         w->left = awaited[--w->depth];
+    }
 }
 
 /* The element that was looked at is done with, but for its own elements. */
@@ -43,6 +48,7 @@ static inline void pass(struct walk *w, uint32_t *awaited, const struct wire_hea
     w->open += h->count - 1;
     w->left--;
     if (h->count > 0) {
+        assert(w->depth < SCAN_DEPTH_CAP);
         awaited[w->depth++] = w->left;
         w->left = (uint32_t)h->count;
     }

@@ -1,12 +1,12 @@
 #include <ergon/activator.h>
 #include <ergon/poller.h>
 
-#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "server/runtime/object/object.h"
 #include "server/runtime/object/rest.h"
 #include "server/runtime/object/trace.h"
@@ -124,7 +124,7 @@ static bool run_round(struct activator *a, bool may_block)
 bool activator_round(struct activator *a, bool may_block)
 {
     struct activator *before = activator_enter(a);
-    assert(!a->frame);
+    require(!a->frame, "called from within a step of this activator");
     bool busy = run_round(a, may_block);
     activator_exit(a, before);
     return busy;

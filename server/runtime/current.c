@@ -1,6 +1,5 @@
 /* Which activator the calling thread runs. */
-#include <assert.h>
-
+#include "base/check.h"
 #include "server/runtime/state.h"
 
 static _Thread_local struct activator *current_activator;
@@ -25,8 +24,12 @@ struct activator *activator_current(void)
     return current_activator;
 }
 
+bool activator_owned(const struct activator *a)
+{
+    return current_activator == a || !atomic_load_explicit(&a->running, memory_order_relaxed);
+}
+
 void activator_assert_owner(const struct activator *a)
 {
-    assert(current_activator == a || !atomic_load_explicit(&a->running, memory_order_relaxed));
-    (void)a;
+    require(activator_owned(a), "called on a thread that is not the activator's");
 }

@@ -109,6 +109,9 @@ struct activator {
     alignas(64) struct activator_counters counters;
 };
 
+/* The calling thread runs it, or nobody does. */
+bool activator_owned(const struct activator *a);
+
 /* Makes `a` the activator of this thread for a while; returns the one before. */
 struct activator *activator_enter(struct activator *a);
 void activator_exit(struct activator *a, struct activator *before);

@@ -1,6 +1,5 @@
 /* Steps, and what they cost.  Without a step limit no clock is read; with one, once a step. */
-#include <assert.h>
-
+#include "base/check.h"
 #include "base/log.h"
 #include "server/runtime/object/object.h"
 #include "server/runtime/object/rest.h"
@@ -129,8 +128,9 @@ static inline bool as_before(const struct ao *ao, enum ao_verdict verdict, uint8
 
 enum ao_state activator_step_now(struct activator *a, struct ao *ao)
 {
-    assert(ao->home == a);
-    assert(ao->state == AO_STATE_INACTIVE || ao->state == AO_STATE_ACTIVE);
+    require(ao->home == a, "the object lives on another activator");
+    require(ao->state == AO_STATE_INACTIVE || ao->state == AO_STATE_ACTIVE,
+            "the object sleeps or is faulted");
     assert(!object_frame(ao));
     struct frame frame = {.outer = a->frame};
     enum ao_verdict verdict;

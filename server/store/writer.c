@@ -153,6 +153,7 @@ void store_stop(struct store *s)
     atomic_store_explicit(&s->stop, true, memory_order_release);
     waker_notify(&s->waker);
     pthread_join(s->thread, NULL);
+    lane_threads_ended(&s->out);
     s->stopped = true;
 }
 

@@ -206,6 +206,7 @@ void tasks_free_leftover(struct task *t)
 void tasks_close_lane(struct lane *l)
 {
     bool all;
+    lane_threads_ended(l);
     do {
         struct lane_item *item;
         all = lane_flush(l);

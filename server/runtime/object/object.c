@@ -4,9 +4,9 @@
 #include "server/runtime/object/object.h"
 #include "server/runtime/object/run_next.h"
 
-#include <assert.h>
 #include <stdio.h>
 
+#include "base/check.h"
 #include "server/runtime/state.h"
 #include "server/runtime/object/trace.h"
 
@@ -163,7 +163,7 @@ int ao_sleep_until(struct ao *ao, ao_time deadline)
 bool ao_block(struct ao *self)
 {
     struct frame *frame = object_frame(self);
-    assert(frame);
+    require(frame, "called outside of a step of the object");
     if (self->tokens) {
         self->tokens = 0;
         return false;

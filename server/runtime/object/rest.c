@@ -2,10 +2,10 @@
  * for nothing and holds nothing: what it waited for is told, which may wake others. */
 #include "server/runtime/object/rest.h"
 
-#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "server/runtime/object/object.h"
 #include "server/runtime/sync/wait_internal.h"
@@ -26,7 +26,8 @@ static void rest(struct ao *ao, enum ao_state next, const char *cause)
 
 void ao_fini(struct ao *ao)
 {
-    assert(ao->state == AO_STATE_INACTIVE || ao->state == AO_STATE_FAULTED);
+    require(ao->state == AO_STATE_INACTIVE || ao->state == AO_STATE_FAULTED,
+            "the object is active or sleeps");
     assert(!ao->waits);
     handle_detach(ao);
 }

@@ -1,7 +1,6 @@
 #include <ergon/mailbox.h>
 
-#include <assert.h>
-
+#include "base/check.h"
 #include "server/runtime/sync/mailbox_remote.h"
 
 /* --- The ring of mails --- */
@@ -95,7 +94,7 @@ void mailbox_remote_room(struct ao_mailbox_remote *r)
 
 void ao_mailbox_init(struct ao_mailbox *m, uint32_t bound)
 {
-    assert(bound >= 1 && bound <= INT32_MAX);
+    require(bound >= 1 && bound <= INT32_MAX, "the bound is 0, or beyond INT32_MAX");
     *m = (struct ao_mailbox){.room = (int32_t)bound};
 }
 
@@ -107,8 +106,8 @@ void ao_mailbox_close(struct ao_mailbox *m)
 
 void ao_mailbox_fini(struct ao_mailbox *m)
 {
-    assert(!m->last && "empty it first: the mail is its owner's");
-    assert(m->remotes == 0 && "close its remotes first");
+    require(!m->last, "mail is inside, which its owner has to take first");
+    require(m->remotes == 0, "a remote is open, which has to be closed first");
     ao_mailbox_close(m);
 }
 

@@ -1,6 +1,6 @@
 #include <ergon/select.h>
 
-#include <assert.h>
+#include "base/check.h"
 
 static void withdraw_all_but(struct ao_select *s, const struct ao_wait *winner)
 {
@@ -40,7 +40,7 @@ bool ao_select_arm(struct ao_select *s, uint32_t i)
 {
     if (s->winner >= 0)
         return false;
-    assert(i == s->armed && i < s->n && "each record once, in rising order");
+    require(i == s->armed && i < s->n, "each record is armed once, in rising order");
     s->records[i] = (struct ao_wait){.listener = &s->listener, .listened = true};
     s->armed++;
     return true;

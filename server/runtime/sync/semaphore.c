@@ -5,10 +5,9 @@
  * The order of arrival is the order of the letters at home. */
 #include <ergon/sem.h>
 
-#include <assert.h>
-
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "server/runtime/sync/remote_wait.h"
 
 struct ao_sem_remote {
@@ -100,7 +99,7 @@ uint32_t ao_sem_waiting(const struct ao_sem *s)
 
 void ao_sem_acquire_scoped(struct ao_sem *s, struct ao_permit *p)
 {
-    assert(!p->wait.listened && "a select cannot keep a permit");
+    require(!p->wait.listened, "a select cannot keep a permit");
     p->wait.kept = true;
     ao_sem_acquire(s, &p->wait);
 }
@@ -203,7 +202,7 @@ void ao_sem_remote_acquire(struct ao_sem_remote *r, struct ao_port *here, struct
 void ao_sem_remote_acquire_scoped(struct ao_sem_remote *r, struct ao_port *here,
                                   struct ao_permit *p)
 {
-    assert(!p->wait.listened && "a select cannot keep a permit");
+    require(!p->wait.listened, "a select cannot keep a permit");
     p->wait.kept = true;
     ao_sem_remote_acquire(r, here, &p->wait);
 }

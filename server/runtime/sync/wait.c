@@ -10,8 +10,7 @@
  * meets an object that ends in between is found and given back; a scoped permit stays attached. */
 #include <ergon/wait.h>
 
-#include <assert.h>
-
+#include "base/check.h"
 #include "server/runtime/sync/wait_internal.h"
 
 const char *ao_wait_outcome_text(enum ao_wait_outcome outcome)
@@ -79,7 +78,7 @@ static void consume(struct ao *self, struct ao_wait *w)
 
 void ao_wait_prepare(struct ao *self, struct ao_wait *w)
 {
-    assert(w->outcome != AO_WAIT_PENDING && "a record waits for one thing at a time");
+    require(w->outcome != AO_WAIT_PENDING, "the record waits for something already");
     if (w->kept)
         ao_wait_cancel(w); /* a permit that it still holds, of a turn before */
     *w = (struct ao_wait){.waiter = self};
@@ -99,7 +98,7 @@ static bool go_to_sleep(struct ao *self, struct ao_wait *w, ao_time deadline)
 
 bool ao_wait_park(struct ao *self, struct ao_wait *w, ao_time deadline)
 {
-    assert(w->outcome != AO_WAIT_NONE && "the start function was given another record");
+    require(w->outcome != AO_WAIT_NONE, "the start function was given another record");
     if (w->outcome == AO_WAIT_PENDING) {
         if (deadline > ao_now(self))
             return go_to_sleep(self, w, deadline);
@@ -143,7 +142,7 @@ void ao_wait_cancelled(struct ao_wait *head)
 
 void ao_wait_pend(struct ao_wait *w, const struct ao_wait_class *cls, void *on)
 {
-    assert(w->outcome == AO_WAIT_NONE && "prepared, and started once");
+    require(w->outcome == AO_WAIT_NONE, "the record was not prepared, or started twice");
     w->cls = cls;
     w->on = on;
     w->outcome = AO_WAIT_PENDING;
@@ -151,7 +150,8 @@ void ao_wait_pend(struct ao_wait *w, const struct ao_wait_class *cls, void *on)
 
 void ao_wait_settle(struct ao_wait *w, enum ao_wait_outcome outcome, void *value)
 {
-    assert(w->outcome == AO_WAIT_PENDING || w->outcome == AO_WAIT_NONE);
+    require(w->outcome == AO_WAIT_PENDING || w->outcome == AO_WAIT_NONE,
+            "the record is settled already");
     w->outcome = (uint8_t)outcome;
     w->value = value;
     w->held = outcome == AO_WAIT_READY;

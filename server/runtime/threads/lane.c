@@ -84,6 +84,36 @@ void lane_fini(struct lane *l)
     ring_fini(&l->ring);
 }
 
+#ifndef NDEBUG
+/* An address that no other living thread has. */
+static _Thread_local char this_thread;
+
+/* Relaxed: a thread that comes rightly reads what it wrote itself. */
+static bool is_only(_Atomic(const void *) *seen)
+{
+    const void *was = NULL;
+    return atomic_compare_exchange_strong_explicit(seen, &was, &this_thread, memory_order_relaxed,
+                                                   memory_order_relaxed) ||
+           was == &this_thread;
+}
+
+void lane_assert_producer(struct lane *l)
+{
+    assert(l->producer ? activator_owned(l->producer) : is_only(&l->pusher));
+}
+
+void lane_assert_consumer(struct lane *l)
+{
+    assert(l->receiver ? !l->consumer || activator_owned(l->consumer) : is_only(&l->taker));
+}
+
+void lane_threads_ended(struct lane *l)
+{
+    atomic_store_explicit(&l->pusher, NULL, memory_order_relaxed);
+    atomic_store_explicit(&l->taker, NULL, memory_order_relaxed);
+}
+#endif
+
 /* A receiver on the producer's own activator. */
 static bool is_own(const struct lane *l)
 {
@@ -146,6 +176,7 @@ bool lane_flush(struct lane *l)
 
 struct lane_item *lane_take(struct lane *l)
 {
+    lane_assert_consumer(l);
     return ring_take(&l->ring);
 }
 

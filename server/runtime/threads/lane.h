@@ -36,6 +36,11 @@ struct lane {
     struct activator *consumer; /* the receiver's; NULL: a plain thread, or it was closed */
     struct lane *next_inlet;    /* the consumer activator's list of lanes to look at */
     struct waker *waker;        /* wakes the consumer's thread */
+
+#ifndef NDEBUG
+    /* The plain threads that were seen at its ends, by an address of their own; NULL: none yet. */
+    _Atomic(const void *) pusher, taker;
+#endif
 };
 
 /* Before the threads start.  `receiver` gives the consumer's activator and waker; it stands until
@@ -57,9 +62,23 @@ struct lane_item *lane_take(struct lane *l); /* consumer; NULL when empty */
 void lane_release(struct lane *l);           /* consumer, after a batch: gives the slots back */
 bool lane_ready(struct lane *l);             /* consumer */
 
+/* Asserts in a test build that the calling thread is the one of this end: that of the activator
+ * there, or the one plain thread that ever came.  At rest, an activator's end is anybody's. */
+#ifndef NDEBUG
+void lane_assert_producer(struct lane *l);
+void lane_assert_consumer(struct lane *l);
+/* The plain threads of this lane have ended: another may drain it. */
+void lane_threads_ended(struct lane *l);
+#else
+#define lane_assert_producer(l) ((void)(l))
+#define lane_assert_consumer(l) ((void)(l))
+#define lane_threads_ended(l)   ((void)(l))
+#endif
+
 /* Producer.  Inline: it stands twice on the way of each task. */
 static inline void lane_push(struct lane *l, struct lane_item *item)
 {
+    lane_assert_producer(l);
     if (l->overflow_first || !ring_stage(&l->ring, item))
         lane_overflow(l, item);
     if (!l->dirty)

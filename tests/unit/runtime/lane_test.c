@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <pthread.h>
 
 #include "server/runtime/threads/lane.h"
+#include "tests/support/death.h"
 #include "tests/support/heap.h"
 #include "tests/support/virtual.h"
 
@@ -263,6 +265,99 @@ static void test_to_a_plain_thread(void **state)
     lane_release(&w->taker.lane);
 }
 
+/* --- One thread at each end --- */
+
+static void *push_one(void *arg)
+{
+    static struct parcel p;
+    lane_push(arg, &p.item);
+    return NULL;
+}
+
+static void *take_one(void *arg)
+{
+    lane_take(arg);
+    return NULL;
+}
+
+static void on_a_thread(void *(*act)(void *), struct lane *l)
+{
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, act, l), 0);
+    pthread_join(thread, NULL);
+}
+
+/* While its activator runs, another thread does what is the object's. */
+struct trespass {
+    struct ao ao;
+    struct virtual *v;
+    struct lane *lane;
+    void *(*act)(void *);
+};
+
+static enum ao_verdict trespass_step(struct ao *self)
+{
+    struct trespass *t = ao_of(self, struct trespass, ao);
+    on_a_thread(t->act, t->lane);
+    return AO_DONE;
+}
+
+static const struct ao_class trespass_class = {.name = "trespass", .step = trespass_step};
+
+static void trespass(void *arg)
+{
+    struct trespass *t = arg;
+    ao_activate(&t->ao);
+    virtual_run(t->v);
+}
+
+static void test_only_its_activator_pushes(void **state)
+{
+    struct world *w = *state;
+    struct trespass t = {.v = &w->v, .lane = &w->taker.lane, .act = push_one};
+    link_up(w, w->from, w->to);
+    ao_init(&t.ao, &trespass_class, w->from);
+    expect_broken_assert(trespass, &t, "producer");
+}
+
+static void test_only_its_activator_takes(void **state)
+{
+    struct world *w = *state;
+    struct trespass t = {.v = &w->v, .lane = &w->taker.lane, .act = take_one};
+    link_up(w, w->from, w->to);
+    ao_init(&t.ao, &trespass_class, w->to);
+    expect_broken_assert(trespass, &t, "consumer");
+}
+
+static void push_on_two_threads(void *lane)
+{
+    on_a_thread(push_one, lane);
+    push_one(lane);
+}
+
+static void take_on_two_threads(void *lane)
+{
+    on_a_thread(take_one, lane);
+    take_one(lane);
+}
+
+static void test_a_plain_end_is_of_one_thread(void **state)
+{
+    struct world *w = *state;
+    struct waker waker;
+    waker_init(&waker, count, &(int){0});
+    w->taker = (struct taker){0};
+    assert_int_equal(lane_init_thread(&w->taker.lane, CAPACITY, NULL, &waker), 0);
+    expect_broken_assert(push_on_two_threads, &w->taker.lane, "pusher");
+    expect_broken_assert(take_on_two_threads, &w->taker.lane, "taker");
+    on_a_thread(push_one, &w->taker.lane);
+    assert_true(lane_flush(&w->taker.lane));
+    on_a_thread(take_one, &w->taker.lane);
+    lane_threads_ended(&w->taker.lane);
+    take_one(&w->taker.lane);
+    lane_release(&w->taker.lane);
+}
+
 static int init(void *arg)
 {
     struct world *w = arg;
@@ -285,17 +380,13 @@ static void test_without_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(all_arrive_in_order_past_the_ring),
-        TEST(both_ends_on_one_activator),
-        TEST(a_batch_is_taken_out_of_turn),
-        TEST(fewer_wait_until_all_had_their_turn),
-        TEST(published_at_the_rounds_end),
-        TEST(overflow_keeps_the_producer_busy),
-        TEST(sleeping_receiver_is_woken),
-        TEST(faulted_receiver_leaves_its_items),
-        TEST(fini_before_the_activators_close),
-        TEST(to_a_plain_thread),
-        TEST(without_memory),
+        TEST(all_arrive_in_order_past_the_ring), TEST(both_ends_on_one_activator),
+        TEST(a_batch_is_taken_out_of_turn),      TEST(fewer_wait_until_all_had_their_turn),
+        TEST(published_at_the_rounds_end),       TEST(overflow_keeps_the_producer_busy),
+        TEST(sleeping_receiver_is_woken),        TEST(faulted_receiver_leaves_its_items),
+        TEST(fini_before_the_activators_close),  TEST(to_a_plain_thread),
+        TEST(only_its_activator_pushes),         TEST(only_its_activator_takes),
+        TEST(a_plain_end_is_of_one_thread),      TEST(without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

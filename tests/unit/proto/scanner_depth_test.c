@@ -1,0 +1,45 @@
+/* The scanner checks its own stack where it writes to it: the rule is broken from within. */
+#include "proto/scanner.c"
+
+#include "tests/support/cmocka_env.h"
+#include "tests/support/death.h"
+
+static const struct wire_head array_of_one = {.size = 1, .count = 1};
+
+static void descend_at(void *depth)
+{
+    static uint32_t awaited[SCAN_DEPTH_CAP + 1];
+    struct walk w = {.open = 1, .left = 1, .depth = *(const uint32_t *)depth};
+    pass(&w, awaited, &array_of_one);
+}
+
+static void ascend_from_the_outermost(void *arg)
+{
+    uint32_t awaited[1] = {0};
+    struct walk w = {0};
+    (void)arg;
+    ascend(&w, awaited);
+}
+
+static void a_level_beyond_the_stack_is_never_written(void **state)
+{
+    uint32_t last = SCAN_DEPTH_CAP - 1, beyond = SCAN_DEPTH_CAP;
+    (void)state;
+    descend_at(&last);
+    expect_broken_assert(descend_at, &beyond, "depth < SCAN_DEPTH_CAP");
+}
+
+static void a_level_below_the_stack_is_never_read(void **state)
+{
+    (void)state;
+    expect_broken_assert(ascend_from_the_outermost, NULL, "depth > 0");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_level_beyond_the_stack_is_never_written),
+        cmocka_unit_test(a_level_below_the_stack_is_never_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
