@@ -13,9 +13,8 @@ import threading
 import time
 import unittest
 
-from harness import ERGON, LIMIT, Server, eventually, run_ergon, self_signed
-
-OK, REMOTE, USAGE, CONNECT, AUTH, TIMEOUT, NOT_FOUND, LIMITED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 7, 130
+from harness import (AUTH, CONNECT, ERGON, INTERRUPTED, LIMIT, LIMITED, NOT_FOUND, OK, REMOTE, TIMEOUT, USAGE, Server,
+                     eventually, run_ergon, scratch, self_signed)
 
 place = None  # a folder for files
 servers = {}  # by transport
@@ -24,9 +23,7 @@ cacert = None
 
 def setUpModule():
     global place, cacert
-    holder = tempfile.TemporaryDirectory()
-    unittest.addModuleCleanup(holder.cleanup)
-    place = holder.name
+    place = scratch(unittest.addModuleCleanup)
     cacert, key = self_signed(place)
     config = file("ergond.yaml", f"""
 tls:

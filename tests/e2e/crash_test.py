@@ -11,8 +11,6 @@ import tempfile
 import time
 import unittest
 
-import msgpack
-
 from harness import SANITIZED, Server, eventually
 
 KILLS = int(os.environ.get("ERGON_KILLS", "40" if SANITIZED else "200"))

@@ -9,13 +9,11 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 import unittest
 
-from harness import BUILD, LIMIT, SOURCE
+from harness import BUILD, LIMIT, SOURCE, install, module_compiler, scratch
 
 MODULES = os.path.join(SOURCE, "examples", "module")
-SANITIZE = os.environ.get("ERGON_SANITIZE", "")
 PROGRAMS = [os.path.abspath(os.path.join(BUILD, p)) for p in ("server/ergond", "client/cli/ergon")]
 MARK = "--- next ---"
 
@@ -42,9 +40,7 @@ class Document:
     def setUp(self):
         with open(os.path.join(SOURCE, self.PAGE)) as f:
             self.text = f.read()
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        self.folder = scratch(self.addCleanup)
 
     def test_the_examples(self):
         place = os.path.join(self.folder, "place")
@@ -98,23 +94,17 @@ class Guide(Document):
     def prepare(self, place):
         for path in glob.glob(os.path.join(MODULES, "*.c")):
             shutil.copyfile(path, os.path.join(place, os.path.basename(path)))
-        prefix = os.path.join(self.folder, "prefix")
-        subprocess.run(["cmake", "--install", BUILD, "--component", "client", "--prefix", prefix], check=True,
-                       stdout=subprocess.DEVNULL)
-        folders = [self.compiler(prefix), *map(os.path.dirname, PROGRAMS), os.environ["PATH"]]
-        return {"PATH": ":".join(folders),
-                "PKG_CONFIG_PATH": os.path.dirname(glob.glob(prefix + "/**/ergon-module.pc", recursive=True)[0])}
+        folders = [self.compiler(), *map(os.path.dirname, PROGRAMS), os.environ["PATH"]]
+        return {**install(os.path.join(self.folder, "prefix")), "PATH": ":".join(folders)}
 
-    def compiler(self, prefix):
-        """The folder of a `cc` that builds modules with the sanitizer that the server has: the thread sanitizer does
-        not see how code that it was not built into is synchronised, and reports races that are none."""
-        folder = os.path.join(prefix, "compiler")
-        os.makedirs(folder)
-        path = os.path.join(folder, "cc")
+    def compiler(self):
+        """The folder of a `cc` that builds as module_compiler() does."""
+        name, *flags = module_compiler()
+        path = os.path.join(self.folder, name)
         with open(path, "w") as f:
-            f.write(f'#!/bin/sh\nexec {shutil.which("cc")} {"-fsanitize=" + SANITIZE if SANITIZE else ""} "$@"\n')
+            f.write(f'#!/bin/sh\nexec {shutil.which(name)} {" ".join(flags)} "$@"\n')
         os.chmod(path, 0o755)
-        return folder
+        return self.folder
 
 
 class Modules(Guide, unittest.TestCase):

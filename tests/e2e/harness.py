@@ -4,6 +4,7 @@ The programs come from the build tree that CTest names in ERGON_BUILD.  No test 
 pass: they wait for what they expect, up to LIMIT seconds, and fail with what they saw instead.
 """
 import contextlib
+import glob
 import os
 import signal
 import socket
@@ -18,11 +19,14 @@ import msgpack
 LIMIT = 60.0  # seconds after which something that should have happened counts as missing
 SOURCE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 BUILD = os.environ.get("ERGON_BUILD", "build")
-SANITIZED = os.environ.get("ERGON_SANITIZE", "") != ""  # memory figures mean nothing then
+SANITIZE = os.environ.get("ERGON_SANITIZE", "")
+SANITIZED = SANITIZE != ""  # memory figures mean nothing then
 # The thread sanitizer sleeps a second before an exit, which no limit of ours allows for.
 TSAN_OPTIONS = os.environ.get("TSAN_OPTIONS", "") + " atexit_sleep_ms=0"
 ERGOND = os.path.join(BUILD, "server", "ergond")
 ERGON = os.path.join(BUILD, "client", "cli", "ergon")
+# Exit statuses of the command line.
+OK, REMOTE, USAGE, CONNECT, AUTH, TIMEOUT, NOT_FOUND, LIMITED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 7, 130
 
 
 class RemoteError(Exception):
@@ -188,6 +192,14 @@ class Server:
         self.process.stdout.close()
         return status
 
+    @contextlib.contextmanager
+    def until_killed(self):
+        """The server dies by kill -9 at the end of the block."""
+        try:
+            yield self
+        finally:
+            self.discard()
+
     def discard(self):
         """Whatever state it is in: nothing of it stays."""
         if self.process.poll() is None:
@@ -230,6 +242,33 @@ class ServerTest(unittest.TestCase):
         with self.assertRaises(RemoteError) as caught:
             yield caught
         self.assertEqual(caught.exception.code, code, caught.exception.value)
+
+
+def scratch(add_cleanup):
+    """A new folder, which goes when what is given to `add_cleanup` is called."""
+    holder = tempfile.TemporaryDirectory()
+    add_cleanup(holder.cleanup)
+    return holder.name
+
+
+def install(prefix):
+    """What a writer of modules has, below `prefix`; the environment in which pkg-config finds it."""
+    subprocess.run(["cmake", "--install", BUILD, "--component", "client", "--prefix", prefix], check=True,
+                   stdout=subprocess.DEVNULL)
+    found = glob.glob(prefix + "/**/ergon-module.pc", recursive=True)
+    assert len(found) == 1, found
+    return {**os.environ, "PKG_CONFIG_PATH": os.path.dirname(found[0])}
+
+
+def module_compiler():
+    """As the guide says it, but with the sanitizer that the server has: the thread sanitizer does not see how code that
+    it was not built into is synchronised, and reports races that are none."""
+    return ["cc"] + ["-fsanitize=" + SANITIZE] * SANITIZED
+
+
+def build_module(source, to, *flags):
+    """With the compiler's warnings on."""
+    subprocess.run([*module_compiler(), "-shared", "-Wall", "-Wextra", "-Werror", *flags, source, "-o", to], check=True)
 
 
 def eventually(condition, what):

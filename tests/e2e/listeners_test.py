@@ -4,17 +4,14 @@ import signal
 import socket
 import ssl
 import subprocess
-import tempfile
 import unittest
 
-from harness import ERGON, ERGOND, LIMIT, RemoteError, Server, eventually, run_ergon, self_signed, trusting
+from harness import ERGON, ERGOND, LIMIT, RemoteError, Server, eventually, run_ergon, scratch, self_signed, trusting
 
 
 class Folder(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        self.folder = scratch(self.addCleanup)
 
     def path(self, name, text=None):
         path = os.path.join(self.folder, name)
@@ -129,9 +126,7 @@ listen:
                     nobody.call("echo", 1)
 
     def test_sighup_takes_a_new_certificate_and_keeps_the_old_when_it_is_bad(self):
-        other = tempfile.TemporaryDirectory()
-        self.addCleanup(other.cleanup)
-        new_cert, new_key = self_signed(other.name)
+        new_cert, new_key = self_signed(scratch(self.addCleanup))
         with self.server() as server:
             old = trusting(self.cert)
             staying = server.connect(context=old)

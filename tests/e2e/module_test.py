@@ -5,30 +5,26 @@ import os
 import re
 import signal
 import subprocess
-import tempfile
 import time
 import unittest
 
-from harness import BUILD, ERGOND, LIMIT, RemoteError, Server, ServerTest, eventually
+from harness import (ERGOND, LIMIT, SANITIZED, SOURCE, RemoteError, Server, ServerTest, build_module, eventually, install,
+                     scratch)
 
-SOURCE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 EXAMPLES = os.path.join(SOURCE, "examples", "module")
 NAMES = ("hello", "permits", "tour")
-SANITIZE = os.environ.get("ERGON_SANITIZE", "")
 
 # What a module may import: the C library, and what the compiler adds.
 FROM_ELSEWHERE = re.compile(r"@GLIBC_|@@GLIBC_|^_ITM_|^__cxa_finalize|^__gmon_start__")
 
 place = None  # a folder with the installation in prefix/, and the modules built against it
+environment = None  # in which pkg-config finds it
 
 
 def setUpModule():
-    global place
-    holder = tempfile.TemporaryDirectory()
-    unittest.addModuleCleanup(holder.cleanup)
-    place = holder.name
-    subprocess.run(["cmake", "--install", BUILD, "--component", "client", "--prefix", os.path.join(place, "prefix")],
-                   check=True, stdout=subprocess.DEVNULL)
+    global place, environment
+    place = scratch(unittest.addModuleCleanup)
+    environment = install(os.path.join(place, "prefix"))
     for name in NAMES:
         build(os.path.join(EXAMPLES, name + ".c"), name)
 
@@ -41,7 +37,6 @@ def installed(pattern):
 
 
 def cflags():
-    environment = {**os.environ, "PKG_CONFIG_PATH": os.path.dirname(installed("**/ergon-module.pc"))}
     done = subprocess.run(["pkg-config", "--cflags", "ergon-module"], env=environment, check=True, capture_output=True,
                           text=True)
     return done.stdout.split()
@@ -52,11 +47,7 @@ def module(name):
 
 
 def build(source, name, *flags):
-    """As the guide says it, with the compiler's warnings on; and with the sanitizer that the server has, for which
-    atomics in other code are invisible."""
-    sanitize = ["-fsanitize=" + SANITIZE] if SANITIZE else []
-    subprocess.run(["cc", "-shared", "-Wall", "-Wextra", "-Werror", *sanitize, *cflags(), *flags, source, "-o", module(name)],
-                   check=True)
+    build_module(source, module(name), *cflags(), *flags)
     return module(name)
 
 
@@ -78,7 +69,7 @@ ERGON_MODULE(test_module, "test", "1.0") { return ergon_register(module, &handle
 """ % method
 
 
-@unittest.skipIf(SANITIZE, "a sanitizer brings symbols of its own")
+@unittest.skipIf(SANITIZED, "a sanitizer brings symbols of its own")
 class Symbols(unittest.TestCase):
     def symbols(self, name, *flags):
         done = subprocess.run(["nm", "-D", *flags, module(name)], check=True, capture_output=True, text=True)

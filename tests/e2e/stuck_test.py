@@ -2,14 +2,10 @@
 import contextlib
 import os
 import signal
-import subprocess
-import tempfile
 import time
 import unittest
 
-from harness import Server, eventually
-
-SOURCE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+from harness import SOURCE, Server, build_module, eventually, scratch
 
 # Against the rules of a step: it waits until somebody opens the pipe to write.
 HANG = """
@@ -42,14 +38,11 @@ ERGON_MODULE(hang_module, "hang", "1.0") { return ergon_register(module, &handle
 class Stuck(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        holder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(holder.cleanup)
-        cls.place = holder.name
+        cls.place = scratch(cls.addClassCleanup)
         source, cls.module = os.path.join(cls.place, "hang.c"), os.path.join(cls.place, "hang.so")
         with open(source, "w") as f:
             f.write(HANG)
-        subprocess.run(["cc", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-I", os.path.join(SOURCE, "include"),
-                        source, "-o", cls.module], check=True)
+        build_module(source, cls.module, "-fPIC", "-I", os.path.join(SOURCE, "include"))
 
     def start(self, *flags):
         server = Server("--module", self.module, "--step-limit", "10ms", *flags)

@@ -3,21 +3,17 @@ import json
 import os
 import signal
 import subprocess
-import tempfile
 import unittest
 
-from harness import ERGON, LIMIT, Server, eventually, run_ergon
-
-OK, REMOTE, USAGE, CONNECT, AUTH, TIMEOUT, NOT_FOUND, LIMITED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 7, 130
+from harness import (ERGON, INTERRUPTED, LIMIT, LIMITED, NOT_FOUND, OK, REMOTE, TIMEOUT, USAGE, Server,
+                     eventually, run_ergon, scratch)
 
 HOUR = "1h"
 
 
 class TasksTest(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        self.folder = scratch(self.addCleanup)
         self.url = "unix://" + os.path.join(self.folder, "socket")  # the same after a restart
         self.start()
         self.addCleanup(lambda: self.server.discard())
@@ -26,8 +22,6 @@ class TasksTest(unittest.TestCase):
         self.server = Server("--store", os.path.join(self.folder, "tasks.db"), listen=(self.url,))
 
     def crash(self):
-        self.server.signal(signal.SIGKILL)
-        self.server.wait()
         self.server.discard()
         self.start()
 

@@ -1,7 +1,6 @@
 """Tasks that outlive their connection, over the wire of the real server."""
 import os
 import shutil
-import signal
 import subprocess
 import tempfile
 import unittest
@@ -233,30 +232,18 @@ class Durable(unittest.TestCase):
     def test_one_that_ran_in_too_many_crashes_is_dead(self):
         task = None
         for _ in range(3):
-            server = self.server("--tasks-crashes", "3")
-            try:
-                with server.connect() as client:
-                    task = task or client.call("task.submit", "block", ["1h"])["id"]
-                    eventually(lambda: client.call("task.get", task)["state"] == "running", "it runs")
-                server.signal(signal.SIGKILL)
-                server.wait()
-            finally:
-                server.discard()
+            with self.server("--tasks-crashes", "3").until_killed() as server, server.connect() as client:
+                task = task or client.call("task.submit", "block", ["1h"])["id"]
+                eventually(lambda: client.call("task.get", task)["state"] == "running", "it runs")
         with self.server("--tasks-crashes", "3") as server, server.connect() as client:
             told = client.call("task.wait", task, {"timeout": "60s"})["ended"][0]
             self.assertEqual((told["state"], told["crashes"], told["attempt"]), ("dead", 3, 3))
 
     def test_one_that_was_cancelled_does_not_run_again_after_a_crash(self):
-        server = self.server()
-        try:
-            with server.connect() as client:
-                task = client.call("task.submit", "block", ["1h", {"ignore_cancel": True}])["id"]
-                eventually(lambda: client.call("task.get", task)["state"] == "running", "it runs")
-                self.assertTrue(client.call("task.cancel", task)["cancelled"])
-            server.signal(signal.SIGKILL)
-            server.wait()
-        finally:
-            server.discard()
+        with self.server().until_killed() as server, server.connect() as client:
+            task = client.call("task.submit", "block", ["1h", {"ignore_cancel": True}])["id"]
+            eventually(lambda: client.call("task.get", task)["state"] == "running", "it runs")
+            self.assertTrue(client.call("task.cancel", task)["cancelled"])
         with self.server() as server, server.connect() as client:
             told = client.call("task.wait", task, {"timeout": "60s"})["ended"][0]
             self.assertEqual((told["state"], told["attempt"]), ("cancelled", 1))

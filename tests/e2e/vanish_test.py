@@ -6,7 +6,7 @@ import unittest
 
 import msgpack
 
-from harness import SANITIZED, Server, ServerTest, eventually
+from harness import SANITIZED, ServerTest, eventually
 
 RANDOM_ENDS = int(os.environ.get("ERGON_VANISH", "10000"))
 

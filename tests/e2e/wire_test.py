@@ -1,13 +1,12 @@
 """Bytes that no good client sends: each ends in an error response or a close, and beside each a good
 client is served."""
-import os
 import random
 import socket
 import unittest
 
 import msgpack
 
-from harness import SANITIZED, ServerTest, Server, eventually
+from harness import SANITIZED, ServerTest, eventually
 
 MESSAGE_MAX = 1 << 20
 PARTIAL_TOTAL = 64 << 20
