@@ -2,7 +2,7 @@
 
 FROM debian:bookworm-slim AS build
 WORKDIR /ergon
-COPY scripts/setup.sh scripts/
+COPY scripts/setup.sh scripts/apt.sh scripts/
 RUN scripts/setup.sh build
 COPY . .
 RUN cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF -DCMAKE_INSTALL_PREFIX=/usr \

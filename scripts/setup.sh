@@ -13,14 +13,7 @@ build="build-essential ca-certificates cmake git ninja-build pkg-config libcmock
 tests="clang clang-format libclang-rt-14-dev neovim openssl procps python3-minimal python3-msgpack spin sqlite3 strace"
 image="buildah debootstrap podman runc"
 
-installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
-
-# What is missing of the packages named.
-missing() {
-    for package; do
-        installed "$package" || printf '%s ' "$package"
-    done
-}
+. "$(dirname "$0")/apt.sh"
 
 # shellcheck disable=SC2086 # the lists are words
 case ${1:-} in
@@ -34,28 +27,5 @@ bare) wanted=$(missing $build $tests debootstrap) ;;
 esac
 # A node that did not come from Debian brings an npm with which Debian's would conflict.
 [ "${1:-}" = build ] || [ -n "${ERGON_WITHOUT_NPM:-}" ] || command -v npm >/dev/null || wanted="${wanted}npm "
-[ -n "$wanted" ] || exit 0
-
-as_root=
-if [ "$(id -u)" != 0 ]; then
-    as_root=sudo
-    command -v sudo >/dev/null || {
-        echo "setup: these packages are missing, and installing them needs root or sudo: $wanted" >&2
-        exit 1
-    }
-fi
-
-echo "== set-up: apt-get install $wanted"
-export DEBIAN_FRONTEND=noninteractive
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
 # shellcheck disable=SC2086
-{
-    # A source that cannot be reached need not be one that counts here: the installation tells.
-    $as_root apt-get update || :
-    $as_root apt-get install -y --no-install-recommends $wanted
-} </dev/null >"$log" 2>&1 || {
-    tail -n 40 "$log" >&2
-    echo "setup: apt-get failed; its last lines stand above" >&2
-    exit 1
-}
+[ -z "$wanted" ] || apt_install $wanted

@@ -7,7 +7,8 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../../.."
-build=${ERGON_BUILD:-build}
+. scripts/apt.sh
+. tests/bench/measure.sh
 
 program=side_by_side.py
 case "${1:-}" in
@@ -23,46 +24,30 @@ case " $* " in
 *" --help "* | *" -h "*) exec python3 "$here/$program" --help ;;
 esac
 
-installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
-
-missing() {
-    for package in $packages; do
-        installed "$package" || printf '%s ' "$package"
-    done
-}
-
-as_root=
-[ "$(id -u)" = 0 ] || as_root=sudo
-
 # Nothing that Debian installs may start by itself, now or at the next boot: it would stand in the way of what we measure.
 install_peers() {
-    echo "== apt-get install $*" >&2
     denied=
     if [ ! -e "$policy" ]; then
         denied=yes
         printf '#!/bin/sh\nexit 101\n' | $as_root tee "$policy" >/dev/null
         $as_root chmod 755 "$policy"
     fi
-    log=$(mktemp)
     status=0
-    DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y --no-install-recommends "$@" </dev/null >"$log" 2>&1 ||
-        status=$?
+    apt_install "$@" || status=$?
     [ -z "$denied" ] || $as_root rm -f "$policy"
     for unit in $units; do
         $as_root systemctl disable --quiet "$unit" 2>/dev/null || :
     done
-    [ "$status" = 0 ] || tail -n 20 "$log" >&2
-    rm -f "$log"
     return "$status"
 }
 
 scripts/setup.sh build
-wanted=$(missing)
+# shellcheck disable=SC2086 # words
+wanted=$(missing $packages)
 # shellcheck disable=SC2086 # words
 [ -z "$wanted" ] || install_peers $wanted
 
-[ -f "$build/build.ninja" ] || cmake -S . -B "$build" -G Ninja -DERGON_WERROR=ON >/dev/null
-ninja -C "$build" --quiet ergond ergon peers_driver handshakes limit_echo gearman_worker nats_responder sync_rate >&2
+build ergond ergon peers_driver handshakes limit_echo gearman_worker nats_responder sync_rate
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -73,11 +58,4 @@ erlc -o "$work" "$here/procedures/echo_server.erl"
 # shellcheck disable=SC3045 # dash and bash know it
 ulimit -n "$(ulimit -H -n)"
 
-# In the background, so that a signal to this script reaches it at once; it then stops what it started.
-python3 "$here/$program" --build "$build" --work "$work" "$@" &
-measuring=$!
-trap 'kill -TERM "$measuring" 2>/dev/null || :' INT TERM HUP
-status=0
-wait "$measuring" || status=$?
-[ "$status" -le 128 ] || wait "$measuring" || status=$?
-exit "$status"
+measure "$here/$program" --work "$work" "$@"

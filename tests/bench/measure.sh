@@ -1,0 +1,24 @@
+# Sourced by the benchmarks that a program of Python runs, at the root of the tree.
+#
+#   build TARGET…       builds what is measured in $build, which ERGON_BUILD names (build, at the root of the tree)
+#   measure FILE ARG…   runs the program on it, and ends as it ends
+
+build=${ERGON_BUILD:-build}
+
+build() {
+    [ -f "$build/build.ninja" ] || cmake -S . -B "$build" -G Ninja -DERGON_WERROR=ON >/dev/null
+    ninja -C "$build" --quiet "$@" >&2
+}
+
+# In the background, so that a signal to the script reaches it at once; it then stops what it started.
+measure() {
+    program=$1
+    shift
+    python3 "$program" --build "$build" "$@" &
+    measuring=$!
+    trap 'kill -TERM "$measuring" 2>/dev/null || :' INT TERM HUP
+    status=0
+    wait "$measuring" || status=$?
+    [ "$status" -le 128 ] || wait "$measuring" || status=$?
+    exit "$status"
+}
