@@ -1,17 +1,14 @@
 /* Threads ask objects of a running activator: no request is lost, and none meets freed memory when
  * it races with ao_retire() or activator_close(). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
 #include <pthread.h>
 
 #include <ergon/activator.h>
 #include <ergon/poller.h>
 #include <sched.h>
+
+#include "tests/support/cmocka_env.h"
 
 enum { ASKERS = 2, OBJECTS = 4, ASKS = 30000 };
 

@@ -1,18 +1,14 @@
 /* Two activators on two threads hand parcels to and fro over lanes that are far too small.  Every
  * parcel makes every trip; both sleep between. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
 #include <pthread.h>
 
 #include <ergon/poller.h>
 #include <sched.h>
 
 #include "server/runtime/threads/lane.h"
+#include "tests/support/cmocka_env.h"
 
 enum { PARCELS = 50, TRIPS = 400, CAPACITY = 8 };
 

@@ -1,16 +1,12 @@
 /* Two threads, one ring: every item arrives once, in order, whatever the batches. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
 #include <pthread.h>
 
 #include <sched.h>
 
 #include "server/runtime/threads/ring.h"
+#include "tests/support/cmocka_env.h"
 
 enum { ITEMS = 500000 };
 

@@ -1,12 +1,7 @@
 /* Producers publish, a consumer sleeps without limit whenever it sees nothing.  A lost wake-up is a
  * test that does not end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
 #include <pthread.h>
 
 #include <ergon/activator.h>
@@ -14,6 +9,7 @@
 #include <sched.h>
 
 #include "server/runtime/threads/waker.h"
+#include "tests/support/cmocka_env.h"
 
 enum { PRODUCERS = 2, ITEMS = 20000 };
 

@@ -1,15 +1,12 @@
 #include "tests/support/certificates.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
+
+#include "tests/support/cmocka_env.h"
 
 enum { A_DAY = 86400 };
 

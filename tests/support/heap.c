@@ -1,15 +1,12 @@
 #include "tests/support/heap.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include <cmocka.h>
+#include "tests/support/cmocka_env.h"
 
 /* Relaxed: counters; a test that lets allocations fail does so on one thread. */
 static _Atomic int64_t countdown, live;

@@ -1,9 +1,6 @@
 #include "tests/support/jobs_stage.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "tests/support/cmocka_env.h"
 
 static struct jobs_world world;
 

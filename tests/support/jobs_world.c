@@ -1,10 +1,9 @@
 #include "tests/support/jobs_world.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
+
+#include "tests/support/cmocka_env.h"
 
 /* --- Two methods; a registry of the tree would bring the whole task system with it --- */
 

@@ -1,11 +1,9 @@
 #include "tests/support/memory_rows.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "server/jobs/jobs_parts.h"
+#include "tests/support/cmocka_env.h"
 
 static struct memory_row *find(const struct memory_rows *m, uint64_t id)
 {

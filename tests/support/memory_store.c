@@ -1,11 +1,9 @@
 #include "tests/support/memory_store.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "server/jobs/jobs_parts.h"
+#include "tests/support/cmocka_env.h"
 
 /* --- The writer --- */
 

@@ -1,14 +1,12 @@
 #include "tests/support/notation.h"
 
 #include <ctype.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "proto/encoder.h"
 #include "proto/reader.h"
+#include "tests/support/cmocka_env.h"
 
 enum { ELEMENTS_MAX = 15 /* in text: what a header of one byte holds */ };
 

@@ -2,12 +2,10 @@
  * attempts that last as long as the test says. */
 #include "tests/support/jobs_world.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
+
+#include "tests/support/cmocka_env.h"
 
 static struct jobs_world *world_of(struct tasks *t)
 {

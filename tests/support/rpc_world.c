@@ -1,16 +1,14 @@
 #include "tests/support/rpc_world.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "proto/encoder.h"
 #include "proto/reader.h"
 #include "server/net/auth/principal.h"
 #include "server/rpc/asks.h"
 #include "server/tasks/handlers/host.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/support/notation.h"
 #include "tests/support/tasks_handlers.h"
 

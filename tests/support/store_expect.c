@@ -1,14 +1,9 @@
 #include "tests/support/store_expect.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/store_client.h"
 
 enum { ERROR_TEXT = 512, CONTENT_TEXT = 8192 }; /* bytes */

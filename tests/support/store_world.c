@@ -1,15 +1,12 @@
 #include "tests/support/store_world.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <sqlite3.h>
+
+#include "tests/support/cmocka_env.h"
 
 int store_world_make_of(void **state, size_t size)
 {

@@ -1,13 +1,10 @@
 #include "tests/support/tasks_handlers.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-
 #include <ergon/seq.h>
 
 #include "proto/encoder.h"
 #include "server/tasks/handlers/host.h"
+#include "tests/support/cmocka_env.h"
 
 static const struct ergon_host *host;
 _Atomic unsigned test_cleanups;

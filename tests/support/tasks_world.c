@@ -1,11 +1,8 @@
 #include "tests/support/tasks_world.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-
 #include "proto/encoder.h"
 #include "proto/reader.h"
+#include "tests/support/cmocka_env.h"
 
 /* The lines of manager, executors and ends. */
 static void keep_some(void *arg, const char *line)

@@ -1,15 +1,11 @@
 #include "tests/support/virtual.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/log.h"
+#include "tests/support/cmocka_env.h"
 
 static ao_time clock_now(void *arg)
 {

@@ -1,10 +1,6 @@
 /* Lives of durable tasks: what waits for a commit, which takes a millisecond here; a crash; a store
  * that cannot write. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_world.h"
 
 static struct jobs_world w;

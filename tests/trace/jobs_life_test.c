@@ -1,9 +1,5 @@
 /* Lives of kept tasks: done, tried again, given up, cancelled, too late. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_world.h"
 
 static struct jobs_world w;

@@ -1,9 +1,5 @@
 /* What kept tasks wait for: a slot, a token, another task, a queue that goes on. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_world.h"
 
 static struct jobs_world w;

@@ -1,10 +1,5 @@
 /* A client cancels: the answer comes at once, the end of the task when it comes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/rpc_world.h"
 
 static struct rpc_world w;

@@ -1,10 +1,5 @@
 /* A deadline passes: the answer comes then, whatever the task does. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/rpc_world.h"
 
 static struct rpc_world w;

@@ -1,10 +1,5 @@
 /* A task fails: its own way, by a fault, or because of what it called; the connection goes on. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/rpc_world.h"
 
 static struct rpc_world w;

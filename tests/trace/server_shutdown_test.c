@@ -1,11 +1,6 @@
 /* The server stops with work in flight, as a client sees it: what was read is answered, then the
  * connection closes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/rpc_world.h"
 
 static struct rpc_world w;

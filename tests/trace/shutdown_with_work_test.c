@@ -1,10 +1,6 @@
 /* Shutdown with work in flight: new calls are refused, what runs may finish, what does not is
  * cancelled. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/tasks_world.h"
 
 static struct tasks_world w;

@@ -1,9 +1,5 @@
 /* Cancels: waiting, running and parked tasks; the owner is told at once, and once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/tasks_world.h"
 
 static struct tasks_world w;

@@ -1,10 +1,6 @@
 /* Deadlines: the owner is told at once, wherever the task is; what comes later is freed in silence.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/tasks_world.h"
 
 static struct tasks_world w;

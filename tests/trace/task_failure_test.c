@@ -1,9 +1,5 @@
 /* Failures: by the handler's own word, by a fault; their code and text reach the owner. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/tasks_world.h"
 
 static struct tasks_world w;

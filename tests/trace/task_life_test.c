@@ -1,10 +1,6 @@
 /* The lives of plain tasks: by the short cut, through the manager, parked, on a blocking executor.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/tasks_world.h"
 
 static struct tasks_world w;

@@ -1,17 +1,12 @@
 /* The simulator against the closed forms: seeds are fixed, and every tolerance follows from the
  * number of tasks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "tests/bench/sched/sim.h"
 #include "tests/bench/sched/theory.h"
+#include "tests/support/cmocka_env.h"
 
 enum { TASKS = 1000000, DEVIATIONS = 4 /* that a right simulator may be off */ };
 

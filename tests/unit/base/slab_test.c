@@ -1,12 +1,8 @@
 /* Cells come zeroed, and warm: last given, first taken. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "base/slab.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 
 enum { MANY = 2000, MORE = 20000 }; /* some chunks full; more than are kept */

@@ -1,11 +1,5 @@
 /* Histograms: how exact they are, those of several threads, and the file that plotting tools read.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +8,7 @@
 
 #include "client/bench/hgrm.h"
 #include "client/bench/random.h"
+#include "tests/support/cmocka_env.h"
 
 static int compare(const void *a, const void *b)
 {

@@ -1,10 +1,5 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
 #include "client/bench/judge.h"
+#include "tests/support/cmocka_env.h"
 
 static const uint64_t MS = 1000000;
 

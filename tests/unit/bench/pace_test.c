@@ -1,11 +1,6 @@
 /* The schedule of an open loop, on a virtual clock. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
 #include "client/bench/pace.h"
+#include "tests/support/cmocka_env.h"
 
 static const uint64_t SECOND = 1000000000;
 

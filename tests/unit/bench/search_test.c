@@ -1,10 +1,5 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
 #include "client/bench/search.h"
+#include "tests/support/cmocka_env.h"
 
 /* A server that meets the objective up to `limit`. */
 static uint64_t found(uint64_t first, uint64_t limit, unsigned *steps)

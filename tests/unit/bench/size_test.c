@@ -1,10 +1,5 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
 #include "client/bench/size.h"
+#include "tests/support/cmocka_env.h"
 
 enum { DRAWS = 100000 };
 

@@ -1,16 +1,11 @@
 /* The parts of the command line that need no server: options, JSON, statuses. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 
 #include "client/cli/json.h"
 #include "client/cli/options.h"
 #include "client/cli/params.h"
 #include "client/cli/status.h"
+#include "tests/support/cmocka_env.h"
 
 /* ---- options ---- */
 

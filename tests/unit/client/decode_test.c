@@ -1,13 +1,8 @@
 /* Answers of the server as structs; the answers are written as JSON. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
 #include <ergon/client_tasks.h>
 
 #include "client/cli/json.h"
+#include "tests/support/cmocka_env.h"
 
 /* Valid until the end of the test. */
 static struct ergon_raw value_of(msgpack_sbuffer *bytes, const char *text)

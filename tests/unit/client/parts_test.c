@@ -3,15 +3,10 @@
 #include <ergon/client.h>
 #include <ergon/handler.h>
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
 #include "client/lib/backoff.h"
 #include "client/lib/calls.h"
 #include "client/lib/frame.h"
+#include "tests/support/cmocka_env.h"
 
 /* ---- back-off ---- */
 

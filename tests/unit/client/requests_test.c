@@ -1,15 +1,10 @@
 /* Each request, as the server gets it; shown as JSON. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "client/cli/json.h"
 #include "client/lib/requests.h"
+#include "tests/support/cmocka_env.h"
 
 static const struct ergon_raw NONE = {NULL, 0};
 

@@ -3,16 +3,11 @@
 #ifndef ERGON_TESTS_CLIENT_SCRIPTED_H
 #define ERGON_TESTS_CLIENT_SCRIPTED_H
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
 #include <event2/event.h>
 
 #include "proto/envelope.h"
 #include "proto/scanner.h"
+#include "tests/support/cmocka_env.h"
 
 struct scripted;
 typedef void scripted_fn(struct scripted *s, const struct envelope *e);

@@ -1,15 +1,10 @@
 /* What the command line makes of task options, and of points in time. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 
 #include "client/cli/humanize.h"
 #include "client/cli/task.h"
 #include "client/cli/task_options.h"
+#include "tests/support/cmocka_env.h"
 
 static void expect_map(const struct task_options *o, const char *expected)
 {

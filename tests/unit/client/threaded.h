@@ -4,13 +4,9 @@
 #ifndef ERGON_TESTS_CLIENT_THREADED_H
 #define ERGON_TESTS_CLIENT_THREADED_H
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
 #include <pthread.h>
+
+#include "tests/support/cmocka_env.h"
 
 enum threaded_kind { THREADED_TCP, THREADED_TLS, THREADED_UNIX };
 

@@ -1,9 +1,5 @@
 /* Many tasks that wait for one: they are told in small steps, and each is told the right thing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 
 enum { MANY = 3000 };

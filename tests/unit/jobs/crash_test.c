@@ -3,11 +3,7 @@
  *
  * Each seed is a life of some hundred random deeds: submissions of all kinds, ends, failures,
  * cancels, time, a store that fails for a while, and crashes in between. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_world.h"
 
 enum { SEEDS = 300, DEEDS = 150, TASKS = DEEDS + 1 };

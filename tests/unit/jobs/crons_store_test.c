@@ -1,11 +1,8 @@
 /* Crons that outlive the process: what was answered holds after a restart, and one that cannot be
  * written leaves the one before it alone. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <cmocka.h>
 
+#include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 #include "tests/support/notation.h"
 

@@ -1,10 +1,8 @@
 /* Crons on the virtual clock, whose wall time begins on 2020-09-13 at 12:26:40 UTC. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <cmocka.h>
 
 #include "server/jobs/cron/crons.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 #include "tests/support/notation.h"
 

@@ -1,9 +1,5 @@
 /* Tasks that outlive the process: commits, crashes, a store that fails. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 #include "tests/support/jobs_stage.h"
 

@@ -1,12 +1,9 @@
 /* The lists that an entry can stand in, and what an entry takes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "server/jobs/service/operation.h"
 #include "server/jobs/core/job.h"
+#include "tests/support/cmocka_env.h"
 
 static void first_in_first_out(void **state)
 {

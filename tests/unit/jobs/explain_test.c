@@ -1,10 +1,8 @@
 /* task.explain gives the true reason: one test for each of JOB_REASONS, named explains_<reason>
  * (tests/lint/reasons_test.py sees to that). */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <cmocka.h>
 
+#include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 #include "tests/support/notation.h"
 

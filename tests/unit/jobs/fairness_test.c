@@ -1,9 +1,5 @@
 /* Whose turn it is, seen from outside: starts counted in the order in which they come. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_world.h"
 
 enum { STARTS = 8000 };

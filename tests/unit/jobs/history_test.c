@@ -1,13 +1,10 @@
 /* A history is bounded, forgets its oldest first, and its numbers never go back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "server/jobs/core/history.h"
 #include "server/jobs/jobs_parts.h"
+#include "tests/support/cmocka_env.h"
 
 static struct jobs *jobs_of(uint32_t history_max)
 {

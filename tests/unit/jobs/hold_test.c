@@ -1,14 +1,11 @@
 /* Limits are never exceeded nor idle while somebody waits; buckets give what they may and no more.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "server/jobs/sched/limits.h"
 #include "server/jobs/sched/fair_queue.h"
+#include "tests/support/cmocka_env.h"
 
 enum { ENTRIES = 40, STARTS_MAX = 100000 };
 

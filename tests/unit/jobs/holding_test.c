@@ -1,9 +1,5 @@
 /* Limits and buckets, under everything that can happen to who holds of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 
 enum { LIMIT = 3, ROUNDS = 20000, RATE = 7 };

@@ -1,11 +1,6 @@
 /* Ids: one text an id, higher with every start. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "server/jobs/core/ids.h"
+#include "tests/support/cmocka_env.h"
 
 static const uint64_t in_2026 = UINT64_C(1767225600000000000);
 

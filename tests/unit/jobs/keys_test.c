@@ -1,13 +1,10 @@
 /* Entries by name and by id, while the tables grow. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "server/jobs/core/keys.h"
 #include "server/jobs/core/slots.h"
+#include "tests/support/cmocka_env.h"
 
 enum { MANY = 5000 };
 

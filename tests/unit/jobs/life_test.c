@@ -1,9 +1,5 @@
 /* The lives of tasks that are kept in memory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 
 static void runs_and_is_done(void **state)

@@ -1,11 +1,8 @@
 /* The order of the pick: priority with ageing, tenants in turn by weight, arrival. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "server/jobs/sched/fair_queue.h"
+#include "tests/support/cmocka_env.h"
 
 enum { KIND = 1, TENANTS = 8, ENTRIES = 400 };
 

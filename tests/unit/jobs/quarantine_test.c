@@ -1,9 +1,5 @@
 /* A task that crashes the server dies alone: what ran beside it is run to its end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 
 enum { NEIGHBOURS = 20, CRASHES_MOST = 20 };

@@ -1,9 +1,5 @@
 /* queue.pause and queue.resume, with a store: what was answered holds after a restart. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 #include "tests/support/jobs_stage.h"
 #include "tests/support/notation.h"

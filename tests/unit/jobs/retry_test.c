@@ -1,11 +1,6 @@
 /* When a failed task is tried again, and whether. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "server/jobs/life/backoff.h"
+#include "tests/support/cmocka_env.h"
 
 static void doubles_up_to_a_bound(void **state)
 {

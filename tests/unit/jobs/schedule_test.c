@@ -1,13 +1,8 @@
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 #include "base/instant.h"
 #include "server/jobs/cron/schedule.h"
+#include "tests/support/cmocka_env.h"
 
 /* The next times of a schedule, from a moment on, as text in UTC. */
 static int64_t seconds(const char *text)

@@ -1,9 +1,5 @@
 /* The server stops: who waits is answered, and what was interrupted goes on with the next start. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 
 static int open_world(void **state)

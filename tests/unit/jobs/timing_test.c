@@ -1,9 +1,5 @@
 /* Delays, deadlines, timeouts, what must be done first, and how long an end is kept. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 
 static void a_delay_passes(void **state)

@@ -1,10 +1,8 @@
 /* Asks that wait, where they meet: ids given twice, tasks tried again, calls that share a task. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
+#include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 #include "tests/support/notation.h"
 

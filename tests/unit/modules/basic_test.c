@@ -1,12 +1,9 @@
 /* echo, sum, fail. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "proto/encoder.h"
 #include "proto/reader.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 #include "tests/unit/modules/builtin_world.h"
 

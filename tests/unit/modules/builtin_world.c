@@ -1,14 +1,12 @@
 #include "tests/unit/modules/builtin_world.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "proto/reader.h"
 #include "server/modules/builtin.h"
 #include "server/tasks/handlers/host.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 
 /* Of <ergon/handler.h>, whose names are not for those who have the functions themselves. */

@@ -1,11 +1,7 @@
 /* compress and decompress. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
 #include "proto/encoder.h"
 #include "proto/reader.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/unit/modules/builtin_world.h"
 
 enum {

@@ -1,10 +1,6 @@
 /* hash. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
 #include "proto/encoder.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/unit/modules/builtin_world.h"
 
 static uint8_t params[100000];

@@ -1,11 +1,7 @@
 /* flaky, progress, later: as plain calls, and as they are when it is not the first attempt. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
 #include "proto/encoder.h"
 #include "proto/reader.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/unit/modules/builtin_world.h"
 
 static uint8_t params[64];

@@ -3,12 +3,7 @@
 #ifndef ERGON_TESTS_UNIT_RPC_STAGE_H
 #define ERGON_TESTS_UNIT_RPC_STAGE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/rpc_world.h"
 
 struct stage {

@@ -1,11 +1,8 @@
 #include "tests/unit/runtime/actor.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/cmocka_env.h"
 
 static struct actor *actor_of(struct ao *ao)
 {

@@ -1,12 +1,8 @@
 /* What an object does to itself within its own step, and what is done to it from outside: every
  * order of sleep, wake, block, activation and verdict. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/unit/runtime/actor.h"
 
 /* --- Wakes within the own step --- */

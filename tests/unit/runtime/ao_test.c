@@ -1,11 +1,7 @@
 /* An object's life, its refusals, its faults. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/unit/runtime/actor.h"
 
 /* --- The life of an object, as its trace --- */

@@ -1,13 +1,8 @@
 /* Handles and the control inbox: what other threads ask, served or refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 #include "tests/support/virtual.h"
 

@@ -1,12 +1,7 @@
 /* Hooks: at the end of a round, and before a rest. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/virtual.h"
 
 struct world {

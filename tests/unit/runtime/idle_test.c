@@ -1,12 +1,6 @@
 /* What a round ends with: however an activator is kept at work, it looks at its poller. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "server/runtime/threads/lane.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/support/virtual.h"
 
 enum {

@@ -1,14 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <pthread.h>
 
 #include "server/runtime/threads/lane.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/support/death.h"
 #include "tests/support/heap.h"
 #include "tests/support/virtual.h"

@@ -1,12 +1,6 @@
 /* Both pollers keep the same contract: block, end by a wake, end by the timeout. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <ergon/activator.h>
 #include <ergon/poller.h>
@@ -16,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 
 static ao_time now(void)

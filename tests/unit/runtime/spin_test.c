@@ -1,12 +1,6 @@
 /* How a spinning thread learns: from waits, from work, from preemptions. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "server/runtime/spin.h"
+#include "tests/support/cmocka_env.h"
 
 #define MOST AO_US(50)
 #define NOW  AO_S(1000)

@@ -3,16 +3,10 @@
 #ifndef ERGON_TESTS_UNIT_RUNTIME_STAGE_H
 #define ERGON_TESTS_UNIT_RUNTIME_STAGE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <ergon/sem.h>
 #include <ergon/seq.h>
 
+#include "tests/support/cmocka_env.h"
 #include "tests/support/virtual.h"
 
 struct stage {

@@ -1,14 +1,9 @@
 /* Steps within steps, and steps that take too long. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/log.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/support/virtual.h"
 
 struct worker {

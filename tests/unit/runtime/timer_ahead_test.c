@@ -1,14 +1,9 @@
 /* Crowded slots of the timer move down ahead of their time, in small batches. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "server/runtime/object/timer.h"
+#include "tests/support/cmocka_env.h"
 
 enum { MANY = 100000 };
 

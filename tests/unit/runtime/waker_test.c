@@ -1,13 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "server/runtime/threads/waker.h"
+#include "tests/support/cmocka_env.h"
 
 static void count(void *arg)
 {

@@ -1,15 +1,10 @@
 /* Which operations go to the store together.  The client's clock stands still, unless a test moves
  * it: nothing waits too long. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sched.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "server/store/store_parts.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/support/store_world.h"
 
 enum { ENOUGH = 128, ROUNDS_MAX = 10000000 };

@@ -1,19 +1,15 @@
 /* The disk fails, is full, becomes read-only, or holds damaged pages: what came back OK is in the
  * file, what did not is not, and the store goes on by itself when the disk does. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <sqlite3.h>
 
 #include "base/log.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/support/fault_vfs.h"
 #include "tests/support/store_world.h"
 #include "tests/support/store_model.h"

@@ -2,15 +2,10 @@
  * written at once. */
 #include "server/store/log_vfs.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/fault_vfs.h"
 
 static const char path[] = "/tasks.db";

@@ -1,10 +1,6 @@
 /* What store_open() takes and what it refuses, each with a word to whoever reads it; and what
  * people see who look into the file with sqlite3. */
 #include <linux/capability.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "server/store/schema.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 #include "tests/support/store_world.h"
 

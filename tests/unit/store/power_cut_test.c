@@ -1,17 +1,12 @@
 /* The power is cut while operations are on their way, again and again, each time at another call of
  * the disk: what came back OK is there afterwards, what did not is there with its whole commit or
  * not at all, and the accounts balance. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/fault_vfs.h"
 #include "tests/support/store_world.h"
 #include "tests/support/store_model.h"

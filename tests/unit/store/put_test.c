@@ -1,16 +1,11 @@
 /* Tasks that are put together: each is what it would be alone. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "server/store/rows.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/support/store_world.h"
 
 enum { TASKS_MAX = 64, TEXT = 300 };

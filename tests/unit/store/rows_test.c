@@ -1,12 +1,7 @@
 /* Rows that are written come back as they were: tasks, events, crons, queues. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/store_world.h"
 #include "tests/support/store_expect.h"
 

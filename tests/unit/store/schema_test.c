@@ -1,14 +1,9 @@
 /* The tables: a file is read by the names of its columns, and people see them, too. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "server/jobs/core/job_spec.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/support/store_expect.h"
 #include "tests/support/store_world.h"
 

@@ -1,13 +1,8 @@
 /* A store's audits and refusals, its highest id, the order of what comes back, and its ends. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/store_world.h"
 #include "tests/support/store_expect.h"
 

@@ -1,10 +1,6 @@
 /* Records are named by index and generation: a name that was given back finds nobody. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
 #include "server/tasks/calls/call_records.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 #include "tests/support/virtual.h"
 

@@ -3,11 +3,7 @@
  *
  * Loops, manager, blocking executors, parks, failures, cancels and deadlines, all on the virtual
  * clock: a seed that fails, fails again. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 #include "tests/support/tasks_world.h"
 

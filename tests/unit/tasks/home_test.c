@@ -1,9 +1,5 @@
 /* Calls at home: accepted, refused, found, told exactly once, by whatever ends them first. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 #include "tests/support/tasks_world.h"
 

@@ -1,14 +1,10 @@
 /* What a handler may ask and say of a task that lasts, and of a plain call. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 
 #include "proto/encoder.h"
 #include "server/tasks/handlers/host.h"
 #include "server/tasks/job_source.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/support/tasks_world.h"
 
 enum { ID = 42, ATTEMPT = 3 };

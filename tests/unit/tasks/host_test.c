@@ -1,11 +1,7 @@
 /* The table that modules get: readers, results, failures, time, cancel. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
 #include "proto/encoder.h"
 #include "server/tasks/handlers/host.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/support/tasks_world.h"
 
 static struct tasks_world w;

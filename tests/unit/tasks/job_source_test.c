@@ -1,11 +1,7 @@
 /* The door of jobs: an attempt is given once and returns once, in turn with plain calls. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
 #include "proto/encoder.h"
 #include "server/tasks/manager/job_source_parts.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/support/tasks_world.h"
 
 enum { ALL = 64 };

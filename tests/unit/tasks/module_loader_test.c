@@ -1,12 +1,8 @@
 /* Shared objects: what is loaded, and what people are told of the others. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
 #include <unistd.h>
 
 #include "server/tasks/registry.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/support/virtual.h"
 
 /* MODULES is the folder with the modules that were built for this test. */

@@ -1,10 +1,6 @@
 /* The choice as a table of cases, and the bound as another. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
 #include "server/tasks/manager/placement.h"
+#include "tests/support/cmocka_env.h"
 
 #define S(out, bnd, ...)                                                                           \
     {                                                                                              \

@@ -1,12 +1,8 @@
 /* Methods by name; what is refused, and what people are told. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 
 #include "server/tasks/registry.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 
 static enum ao_verdict no_step(struct ao *self, struct ergon_task *task, void *state)

@@ -1,11 +1,7 @@
 /* The short cut and the manager give the same answers: one scenario, run both ways. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 
+#include "tests/support/cmocka_env.h"
 #include "tests/support/tasks_world.h"
 
 enum { CALLS = 400 };

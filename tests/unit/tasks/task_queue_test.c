@@ -1,10 +1,6 @@
 /* First in, first out, nested calls before the others; what is flagged is swept out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
 #include "server/tasks/manager/task_queue.h"
+#include "tests/support/cmocka_env.h"
 
 static struct task tasks[8];
 

@@ -1,10 +1,6 @@
 /* What a task holds: parameters, state, result, failure; each inline and in a block. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
 #include "server/tasks/task.h"
+#include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 
 static const struct ergon_handler handler = {.state_size = 16}, large = {.state_size = 4096};

@@ -1,9 +1,5 @@
 /* The whole: plans that are refused, submitted tasks, figures, threads that start and stop. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
+#include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 #include "tests/support/tasks_world.h"
 
