@@ -4,36 +4,25 @@
 #include <event2/event.h>
 #include <stdlib.h>
 
-enum { CALLS_BUCKETS = 64 }; /* at first; a power of two */
-
-bool calls_init(struct calls *t)
+void calls_init(struct calls *t)
 {
-    *t = (struct calls){.bucket_mask = CALLS_BUCKETS - 1};
+    *t = (struct calls){0};
+    hash_table_init(&t->by_message);
     for (int place = 0; place < CALL_ENDING; place++)
         TAILQ_INIT(&t->lists[place]);
-    t->buckets = calloc(CALLS_BUCKETS, sizeof(struct call *));
-    return t->buckets != NULL;
 }
 
 void calls_fini(struct calls *t)
 {
-    assert(t->named == 0 && t->counts[CALL_WAITING] == 0);
-    free(t->buckets);
-    t->buckets = NULL;
+    assert(t->by_message.count == 0 && t->counts[CALL_WAITING] == 0);
+    hash_table_fini(&t->by_message);
 }
 
-/* Ids count up, so the low bits spread them over the buckets by themselves. */
-static struct call **bucket_of(const struct calls *t, uint32_t message_id)
-{
-    return &t->buckets[message_id & t->bucket_mask];
-}
-
+/* Message ids count up: each is its own hash, and no two calls have the same. */
 struct call *calls_by_message(const struct calls *t, uint32_t message_id)
 {
-    struct call *c = *bucket_of(t, message_id);
-    while (c != NULL && (uint32_t)c->id != message_id)
-        c = c->hash_next;
-    return c;
+    struct hash_link *link = hash_first(&t->by_message, message_id);
+    return link != NULL ? (struct call *)((char *)link - offsetof(struct call, by_message)) : NULL;
 }
 
 struct call *calls_by_id(const struct calls *t, ergon_call_id id)
@@ -48,41 +37,6 @@ ergon_call_id calls_next_id(struct calls *t)
         t->last_id++;
     while (t->last_id == 0 || calls_by_message(t, (uint32_t)t->last_id) != NULL);
     return t->last_id;
-}
-
-static void hash_in(struct calls *t, struct call *call)
-{
-    struct call **bucket = bucket_of(t, (uint32_t)call->id);
-    call->hash_next = *bucket;
-    *bucket = call;
-}
-
-static void hash_out(struct calls *t, struct call *call)
-{
-    struct call **at = bucket_of(t, (uint32_t)call->id);
-    while (*at != call)
-        at = &(*at)->hash_next;
-    *at = call->hash_next;
-}
-
-/* Longer chains when memory is out: slower, not wrong. */
-static void widen(struct calls *t)
-{
-    size_t old = t->bucket_mask + 1;
-    struct call **before = t->buckets;
-    struct call **wider = calloc(old * 2, sizeof(struct call *));
-    if (wider == NULL)
-        return;
-    t->buckets = wider;
-    t->bucket_mask = old * 2 - 1;
-    for (size_t i = 0; i < old; i++) {
-        struct call *next;
-        for (struct call *c = before[i]; c != NULL; c = next) {
-            next = c->hash_next;
-            hash_in(t, c);
-        }
-    }
-    free(before);
 }
 
 static void list_in(struct calls *t, struct call *call, enum call_place place)
@@ -103,10 +57,8 @@ void calls_add(struct calls *t, struct call *call)
 {
     assert(call->place != CALL_ENDING);
     if (call->id != 0) {
-        if (t->named > t->bucket_mask)
-            widen(t);
-        hash_in(t, call);
-        t->named++;
+        call->by_message.hash = (uint32_t)call->id;
+        hash_add(&t->by_message, &call->by_message);
     }
     list_in(t, call, call->place);
 }
@@ -115,10 +67,8 @@ void calls_remove(struct calls *t, struct call *call)
 {
     assert(call->place != CALL_ENDING);
     list_out(t, call);
-    if (call->id != 0) {
-        hash_out(t, call);
-        t->named--;
-    }
+    if (call->id != 0)
+        hash_remove(&t->by_message, &call->by_message);
 }
 
 void calls_sent(struct calls *t, struct call *call)

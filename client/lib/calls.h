@@ -5,9 +5,9 @@
 #define ERGON_CLIENT_CALLS_H
 
 #include <event2/event_struct.h>
-#include <sys/queue.h>
 
-#include "base/span.h"
+#include "base/hash_table.h"
+#include "base/list.h"
 #include <ergon/client.h>
 
 enum call_place {
@@ -18,9 +18,9 @@ enum call_place {
 };
 
 struct call {
-    TAILQ_ENTRY(call) link; /* in the list of its place; CALL_ENDING: the holder's */
-    struct call *hash_next; /* chain of a bucket; valid while it is in the table and id is not 0 */
-    ergon_call_id id;       /* its low 32 bits are the message id; 0: a notification */
+    TAILQ_ENTRY(call) link;      /* in the list of its place; CALL_ENDING: the holder's */
+    struct hash_link by_message; /* while it is in the table and id is not 0 */
+    ergon_call_id id;            /* its low 32 bits are the message id; 0: a notification */
     enum call_place place;
     ergon_answer_fn *fn; /* NULL for a notification */
     void *arg;
@@ -34,15 +34,13 @@ struct call {
 TAILQ_HEAD(call_list, call);
 
 struct calls {
-    struct call **buckets; /* owned */
-    size_t bucket_mask;
-    size_t named; /* calls with an id */
+    struct hash_table by_message; /* calls with an id */
     ergon_call_id last_id;
     struct call_list lists[CALL_ENDING];
     size_t counts[CALL_ENDING]; /* notifications included */
 };
 
-bool calls_init(struct calls *t); /* false: out of memory */
+void calls_init(struct calls *t);
 void calls_fini(struct calls *t); /* the lists must be empty */
 
 /* A new id whose low 32 bits no call of the table has. */

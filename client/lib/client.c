@@ -210,7 +210,7 @@ static bool acceptable(const struct ergon_client *c, struct span method, struct 
 {
     uint32_t most = c->settings.options.calls_max;
     return !c->doomed && method.len >= 1 && method.len <= METHOD_NAME_MAX &&
-           params.len <= UINT32_MAX && whole_value(params) && c->calls.named < most &&
+           params.len <= UINT32_MAX && whole_value(params) && c->calls.by_message.count < most &&
            c->calls.counts[CALL_WAITING] < most;
 }
 
@@ -469,25 +469,24 @@ enum ergon_end ergon_client_new(struct event_base *base, const struct ergon_opti
                                 struct ergon_client **out, char *why, size_t why_size)
 {
     static const struct connection_port port = {enter, on_up, on_message, on_down, leave};
-    enum ergon_end outcome = ERGON_END_MEMORY;
     *out = NULL;
-    snprintf(why, why_size, "out of memory");
     struct ergon_client *c = calloc(1, sizeof *c);
-    if (c == NULL)
-        return outcome;
-    if (base == NULL) {
+    if (c == NULL) {
+        snprintf(why, why_size, "out of memory");
+        return ERGON_END_MEMORY;
+    }
+    enum ergon_end outcome = settings_init(&c->settings, options, why, why_size);
+    if (outcome == ERGON_END_OK && base == NULL) {
         snprintf(why, why_size, "an event base is required");
         outcome = ERGON_END_INVALID;
-    } else if (calls_init(&c->calls)) {
-        outcome = settings_init(&c->settings, options, why, why_size);
     }
     if (outcome != ERGON_END_OK) {
-        calls_fini(&c->calls);
         settings_fini(&c->settings);
         free(c);
         return outcome;
     }
     c->base = base;
+    calls_init(&c->calls);
     connection_init(&c->connection, base, &c->settings, &port, c);
     event_assign(&c->timer, base, -1, 0, on_timer, c);
     *out = c;

@@ -178,6 +178,15 @@ class TasksTest(unittest.TestCase):
         self.assertEqual(table[0].split()[:4], ["id", "method", "state", "attempt"])
         self.assertEqual(table[1].split()[:5], [other, "fail", "failed", "1", "ada"])
 
+    def test_columns_stand_below_each_other_in_any_script(self):
+        for tenant in "ada", "ключ", "鍵", "\x1b[31m":
+            self.submit("echo", "--delay", HOUR, "--tenant", tenant)
+        head, *rows = self.ergon("task", "list").splitlines()
+        wide = [row.replace("鍵", "鍵 ") for row in rows]  # two columns of a terminal
+        for row in wide:
+            self.assertRegex(row[head.index("created") - 1:], r"^ (now|\d+ s ago)", rows)
+        self.assertNotIn("\x1b", "".join(rows))
+
     def test_cancel_and_retry(self):
         id = self.submit("echo", "--delay", HOUR)
         self.assertEqual(self.ergon("task", "cancel", id), f"{id} cancelled\n")

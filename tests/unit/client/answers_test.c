@@ -1,5 +1,5 @@
 /* Answers and errors, good and strange, as the calls of a client see them. */
-#include "tests/unit/client/seen.h"
+#include "tests/unit/client/world.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,22 +13,14 @@ enum { MANY = 1000 };
 
 static void a_call_is_answered(void **state)
 {
-    struct scripted s;
-    unsigned total = 0;
-    struct seen seen = {.total = &total};
-    (void)state;
-    scripted_start(&s, seen_answer_with_name, NULL);
-    struct ergon_client *client = seen_client(&s, (struct ergon_options){0});
-    assert_int_equal(ergon_client_state(client), ERGON_STATE_IDLE);
-    seen_call(client, "hello", &seen, 0);
-    assert_int_equal(ergon_client_state(client), ERGON_STATE_CONNECTING);
-    scripted_until(&s, &total, 1);
-    assert_int_equal(seen.outcome, ERGON_END_OK);
-    assert_string_equal(seen.result, "hello");
-    assert_int_equal(ergon_client_state(client), ERGON_STATE_READY);
-    ergon_client_free(client);
-    assert_int_equal(total, 1);
-    scripted_stop(&s);
+    struct world *w = world_open(state, answer_with_name, NULL, (struct ergon_options){0});
+    assert_int_equal(ergon_client_state(w->client), ERGON_STATE_IDLE);
+    struct seen *seen = world_call(w, "hello", 0);
+    assert_int_equal(ergon_client_state(w->client), ERGON_STATE_CONNECTING);
+    world_until(w, 1);
+    assert_int_equal(seen->outcome, ERGON_END_OK);
+    assert_string_equal(seen->result, "hello");
+    assert_int_equal(ergon_client_state(w->client), ERGON_STATE_READY);
 }
 
 /* Holds all requests back and answers them last first. */
@@ -55,26 +47,21 @@ static void hold(struct scripted *s, const struct envelope *e)
 
 static void answers_in_any_order_find_their_calls(void **state)
 {
-    struct scripted s;
     struct held *held = calloc(1, sizeof *held);
     struct seen *seen = calloc(MANY, sizeof *seen);
-    unsigned total = 0;
-    (void)state;
-    scripted_start(&s, hold, held);
-    struct ergon_client *client = seen_client(&s, (struct ergon_options){0});
+    struct world *w = world_open(state, hold, held, (struct ergon_options){0});
     for (unsigned i = 0; i < MANY; i++) {
-        seen[i].total = &total;
-        seen_call(client, "x", &seen[i], 0);
+        seen[i].total = &w->total;
+        assert_true(ergon_client_call(w->client, "x", (struct ergon_raw){0}, 0, seen_answer,
+                                      &seen[i]) != 0);
     }
-    scripted_until(&s, &total, MANY);
+    world_until(w, MANY);
     for (unsigned i = 0; i < MANY; i++) {
         char text[16];
         snprintf(text, sizeof text, "%u", i);
         assert_int_equal(seen[i].count, 1);
         assert_string_equal(seen[i].result, text);
     }
-    ergon_client_free(client);
-    scripted_stop(&s);
     free(held);
     free(seen);
 }
@@ -92,23 +79,15 @@ static void drip(struct scripted *s, const struct envelope *e)
 
 static void an_answer_may_come_byte_by_byte(void **state)
 {
-    struct scripted s;
-    unsigned total = 0;
-    struct seen seen = {.total = &total};
-    (void)state;
-    scripted_start(&s, NULL, NULL);
-    struct ergon_client *client = seen_client(&s, (struct ergon_options){0});
-    seen_call(client, "x", &seen, 0);
-    scripted_until(&s, &s.accepted, 1);
-    while (ergon_client_state(client) != ERGON_STATE_READY)
-        event_base_loop(s.base, EVLOOP_ONCE);
-    scripted_until(&s, &s.messages, 1);
+    struct world *w = world_open(state, NULL, NULL, (struct ergon_options){0});
+    struct seen *seen = world_call(w, "x", 0);
+    scripted_until(&w->server, &w->server.accepted, 1);
+    world_until_ready(w);
+    scripted_until(&w->server, &w->server.messages, 1);
     static const uint8_t id = 1;
-    drip(&s, &(struct envelope){.msgid = span_of(&id, 1)});
-    scripted_until(&s, &total, 1);
-    assert_string_equal(seen.result, "drop by drop");
-    ergon_client_free(client);
-    scripted_stop(&s);
+    drip(&w->server, &(struct envelope){.msgid = span_of(&id, 1)});
+    world_until(w, 1);
+    assert_string_equal(seen->result, "drop by drop");
 }
 
 /* ---- errors and strange answers ---- */
@@ -120,19 +99,12 @@ static void refuse(struct scripted *s, const struct envelope *e)
 
 static void an_error_has_code_and_text(void **state)
 {
-    struct scripted s;
-    unsigned total = 0;
-    struct seen seen = {.total = &total};
-    (void)state;
-    scripted_start(&s, refuse, NULL);
-    struct ergon_client *client = seen_client(&s, (struct ergon_options){0});
-    seen_call(client, "x", &seen, 0);
-    scripted_until(&s, &total, 1);
-    assert_int_equal(seen.outcome, ERGON_END_ERROR);
-    assert_string_equal(seen.code, "BUSY");
-    assert_string_equal(seen.text, "the queue is full");
-    ergon_client_free(client);
-    scripted_stop(&s);
+    struct world *w = world_open(state, refuse, NULL, (struct ergon_options){0});
+    struct seen *seen = world_call(w, "x", 0);
+    world_until(w, 1);
+    assert_int_equal(seen->outcome, ERGON_END_ERROR);
+    assert_string_equal(seen->code, "BUSY");
+    assert_string_equal(seen->text, "the queue is full");
 }
 
 static void answer_strangely(struct scripted *s, const struct envelope *e)
@@ -151,23 +123,17 @@ static void answer_strangely(struct scripted *s, const struct envelope *e)
 
 static void unknown_ids_are_counted_and_requests_refused(void **state)
 {
-    struct scripted s;
-    unsigned total = 0;
-    struct seen seen = {.total = &total};
     struct ergon_client_stats stats;
-    (void)state;
-    scripted_start(&s, answer_strangely, NULL);
-    struct ergon_client *client = seen_client(&s, (struct ergon_options){0});
-    seen_call(client, "x", &seen, 0);
-    scripted_until(&s, &s.messages, 2); /* the call, and the refusal of our request */
-    ergon_client_stats(client, &stats);
-    assert_int_equal(total, 1);
-    assert_string_equal(seen.result, "good");
+    struct world *w = world_open(state, answer_strangely, NULL, (struct ergon_options){0});
+    struct seen *seen = world_call(w, "x", 0);
+    scripted_until(&w->server, &w->server.messages,
+                   2); /* the call, and the refusal of our request */
+    ergon_client_stats(w->client, &stats);
+    assert_int_equal(w->total, 1);
+    assert_string_equal(seen->result, "good");
     assert_int_equal(stats.unknown_ids, 2);
     assert_int_equal(stats.unasked, 2);
     assert_int_equal(stats.answers, 1);
-    ergon_client_free(client);
-    scripted_stop(&s);
 }
 
 static void send_garbage(struct scripted *s, const struct envelope *e)
@@ -178,18 +144,12 @@ static void send_garbage(struct scripted *s, const struct envelope *e)
 
 static void what_is_no_messagepack_breaks_the_connection(void **state)
 {
-    struct scripted s;
-    unsigned total = 0;
-    struct seen seen = {.total = &total};
-    (void)state;
-    scripted_start(&s, send_garbage, NULL);
-    struct ergon_client *client = seen_client(&s, (struct ergon_options){.no_reconnect = true});
-    seen_call(client, "x", &seen, 0);
-    scripted_until(&s, &total, 1);
-    assert_int_equal(seen.outcome, ERGON_END_BROKEN);
-    assert_int_equal(ergon_client_state(client), ERGON_STATE_IDLE);
-    ergon_client_free(client);
-    scripted_stop(&s);
+    struct world *w =
+        world_open(state, send_garbage, NULL, (struct ergon_options){.no_reconnect = true});
+    struct seen *seen = world_call(w, "x", 0);
+    world_until(w, 1);
+    assert_int_equal(seen->outcome, ERGON_END_BROKEN);
+    assert_int_equal(ergon_client_state(w->client), ERGON_STATE_IDLE);
 }
 
 static void send_large(struct scripted *s, const struct envelope *e)
@@ -201,30 +161,23 @@ static void send_large(struct scripted *s, const struct envelope *e)
 
 static void a_message_over_the_limit_breaks_the_connection(void **state)
 {
-    struct scripted s;
-    unsigned total = 0;
-    struct seen seen = {.total = &total};
-    (void)state;
-    scripted_start(&s, send_large, NULL);
-    struct ergon_client *client =
-        seen_client(&s, (struct ergon_options){.no_reconnect = true, .message_max = 1024});
-    seen_call(client, "x", &seen, 0);
-    scripted_until(&s, &total, 1);
-    assert_int_equal(seen.outcome, ERGON_END_BROKEN);
-    ergon_client_free(client);
-    scripted_stop(&s);
+    struct world *w = world_open(state, send_large, NULL,
+                                 (struct ergon_options){.no_reconnect = true, .message_max = 1024});
+    struct seen *seen = world_call(w, "x", 0);
+    world_until(w, 1);
+    assert_int_equal(seen->outcome, ERGON_END_BROKEN);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_call_is_answered),
-        cmocka_unit_test(answers_in_any_order_find_their_calls),
-        cmocka_unit_test(an_answer_may_come_byte_by_byte),
-        cmocka_unit_test(an_error_has_code_and_text),
-        cmocka_unit_test(unknown_ids_are_counted_and_requests_refused),
-        cmocka_unit_test(what_is_no_messagepack_breaks_the_connection),
-        cmocka_unit_test(a_message_over_the_limit_breaks_the_connection),
+        WORLD_TEST(a_call_is_answered),
+        WORLD_TEST(answers_in_any_order_find_their_calls),
+        WORLD_TEST(an_answer_may_come_byte_by_byte),
+        WORLD_TEST(an_error_has_code_and_text),
+        WORLD_TEST(unknown_ids_are_counted_and_requests_refused),
+        WORLD_TEST(what_is_no_messagepack_breaks_the_connection),
+        WORLD_TEST(a_message_over_the_limit_breaks_the_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,10 +13,41 @@ struct end {
     char why[256];
 };
 
-static struct ergon_options options_of(const struct threaded *t)
+/* *state of a test: a server, and options that name it. */
+struct fixture {
+    struct threaded server;
+    struct ergon_options options;
+};
+
+static int set_up(void **state, enum threaded_kind kind)
 {
-    return (struct ergon_options){
-        .size = sizeof(struct ergon_options), .url = t->url, .no_reconnect = true};
+    static struct fixture f;
+    threaded_start(&f.server, kind);
+    f.options = (struct ergon_options){
+        .size = sizeof(struct ergon_options), .url = f.server.url, .no_reconnect = true};
+    *state = &f;
+    return 0;
+}
+
+static int tcp(void **state)
+{
+    return set_up(state, THREADED_TCP);
+}
+
+static int tls(void **state)
+{
+    return set_up(state, THREADED_TLS);
+}
+
+static int unix_socket(void **state)
+{
+    return set_up(state, THREADED_UNIX);
+}
+
+static int tear_down(void **state)
+{
+    threaded_stop(&((struct fixture *)*state)->server);
+    return 0;
 }
 
 static struct ergon_blocking *open_good(const struct ergon_options *o)
@@ -47,79 +78,47 @@ static void expect_answer(struct ergon_blocking *b, const char *method)
     assert_true(span_is(text, method));
 }
 
-static void calls_work_over(enum threaded_kind kind)
+static void calls_work(void **state)
 {
-    struct threaded t;
-    threaded_start(&t, kind);
-    struct ergon_options o = options_of(&t);
-    o.ca_file = t.certificate;
-    struct ergon_blocking *b = open_good(&o);
+    struct fixture *f = *state;
+    f->options.ca_file = f->server.certificate;
+    struct ergon_blocking *b = open_good(&f->options);
     for (int i = 0; i < 20; i++)
         expect_answer(b, "hello");
     ergon_blocking_close(b);
-    threaded_stop(&t);
-}
-
-static void calls_work_over_tcp(void **state)
-{
-    (void)state;
-    calls_work_over(THREADED_TCP);
-}
-
-static void calls_work_over_tls(void **state)
-{
-    (void)state;
-    calls_work_over(THREADED_TLS);
-}
-
-static void calls_work_over_a_unix_socket(void **state)
-{
-    (void)state;
-    calls_work_over(THREADED_UNIX);
 }
 
 static void an_error_is_an_outcome(void **state)
 {
-    struct threaded t;
+    struct fixture *f = *state;
     const struct ergon_answer *a;
-    (void)state;
-    threaded_start(&t, THREADED_TCP);
-    struct ergon_options o = options_of(&t);
-    struct ergon_blocking *b = open_good(&o);
+    struct ergon_blocking *b = open_good(&f->options);
     assert_int_equal(ergon_blocking_call(b, "fail", (struct ergon_raw){0}, 0, &a), ERGON_END_ERROR);
     assert_string_equal(a->code, "FAILED");
     assert_string_equal(a->text, "as asked");
     expect_answer(b, "next");
     ergon_blocking_close(b);
-    threaded_stop(&t);
 }
 
 static void a_call_without_answer_times_out(void **state)
 {
-    struct threaded t;
+    struct fixture *f = *state;
     const struct ergon_answer *a;
-    (void)state;
-    threaded_start(&t, THREADED_TCP);
-    struct ergon_options o = options_of(&t);
-    struct ergon_blocking *b = open_good(&o);
+    struct ergon_blocking *b = open_good(&f->options);
     assert_int_equal(ergon_blocking_call(b, "silence", (struct ergon_raw){0}, 1, &a),
                      ERGON_END_TIMEOUT);
     expect_answer(b, "next");
     ergon_blocking_close(b);
-    threaded_stop(&t);
 }
 
 static void a_request_is_sent_again_until_there_is_an_answer(void **state)
 {
-    struct threaded t;
+    struct fixture *f = *state;
     const struct ergon_answer *a;
     const struct ergon_raw none = {0};
-    (void)state;
-    threaded_start(&t, THREADED_TCP);
-    struct ergon_options o = options_of(&t);
-    o.no_reconnect = false;
-    o.backoff_min_ms = o.backoff_max_ms = 1;
-    struct ergon_blocking *b = open_good(&o);
+    f->options.no_reconnect = false;
+    f->options.backoff_min_ms = f->options.backoff_max_ms = 1;
+    struct ergon_blocking *b = open_good(&f->options);
     struct ergon_request *r = ergon_request_raw("third time", none);
     assert_string_equal(ergon_request_method(r), "third time");
     assert_int_equal(ergon_blocking_ask_again(b, r, 60000, &a), ERGON_END_OK);
@@ -131,108 +130,87 @@ static void a_request_is_sent_again_until_there_is_an_answer(void **state)
     assert_int_equal(ergon_blocking_ask_again(b, r, 0, &a), ERGON_END_INVALID);
     assert_int_equal(ergon_blocking_ask_again(b, NULL, 0, &a), ERGON_END_MEMORY);
     ergon_blocking_close(b);
-    threaded_stop(&t);
-    assert_int_equal(t.tries, 3);
+    threaded_stop(&f->server);
+    assert_int_equal(f->server.tries, 3);
 }
 
 static void a_notification_arrives(void **state)
 {
-    struct threaded t;
-    (void)state;
-    threaded_start(&t, THREADED_TCP);
-    struct ergon_options o = options_of(&t);
-    struct ergon_blocking *b = open_good(&o);
+    struct fixture *f = *state;
+    struct ergon_blocking *b = open_good(&f->options);
     assert_int_equal(ergon_blocking_notify(b, "note", (struct ergon_raw){0}), ERGON_END_OK);
     expect_answer(b, "next");
     ergon_blocking_close(b);
-    threaded_stop(&t);
-    assert_int_equal(t.notifications, 1);
+    threaded_stop(&f->server);
+    assert_int_equal(f->server.notifications, 1);
 }
 
 static void nobody_listens(void **state)
 {
-    struct threaded t;
-    (void)state;
-    threaded_start(&t, THREADED_UNIX);
-    threaded_stop(&t);
-    struct ergon_options o = options_of(&t);
-    assert_int_equal(open_bad(&o).outcome, ERGON_END_UNREACHABLE);
+    struct fixture *f = *state;
+    threaded_stop(&f->server);
+    assert_int_equal(open_bad(&f->options).outcome, ERGON_END_UNREACHABLE);
 }
 
 /* ---- trust ---- */
 
 static void an_unknown_authority_is_not_trusted(void **state)
 {
-    struct threaded t;
-    (void)state;
-    threaded_start(&t, THREADED_TLS);
-    struct ergon_options o = options_of(&t);
-    struct end end = open_bad(&o);
+    struct fixture *f = *state;
+    struct end end = open_bad(&f->options);
     assert_int_equal(end.outcome, ERGON_END_UNREACHABLE);
     assert_non_null(strstr(end.why, "certificate is not trusted"));
-    o.insecure = true;
-    ergon_blocking_close(open_good(&o));
-    threaded_stop(&t);
+    f->options.insecure = true;
+    ergon_blocking_close(open_good(&f->options));
 }
 
 static void the_name_must_be_in_the_certificate(void **state)
 {
-    struct threaded t;
-    (void)state;
-    threaded_start(&t, THREADED_TLS);
-    struct ergon_options o = options_of(&t);
-    o.ca_file = t.certificate;
-    o.server_name = "elsewhere.example";
-    struct end end = open_bad(&o);
+    struct fixture *f = *state;
+    f->options.ca_file = f->server.certificate;
+    f->options.server_name = "elsewhere.example";
+    struct end end = open_bad(&f->options);
     assert_int_equal(end.outcome, ERGON_END_UNREACHABLE);
     assert_non_null(strstr(end.why, "certificate is not trusted"));
-    o.server_name = "localhost";
-    ergon_blocking_close(open_good(&o));
-    threaded_stop(&t);
+    f->options.server_name = "localhost";
+    ergon_blocking_close(open_good(&f->options));
 }
 
 static void a_missing_file_is_named(void **state)
 {
-    struct threaded t;
-    (void)state;
-    threaded_start(&t, THREADED_TLS);
-    struct ergon_options o = options_of(&t);
-    o.ca_file = "/nowhere/ca.pem";
-    struct end end = open_bad(&o);
+    struct fixture *f = *state;
+    f->options.ca_file = "/nowhere/ca.pem";
+    struct end end = open_bad(&f->options);
     assert_int_equal(end.outcome, ERGON_END_INVALID);
     assert_non_null(strstr(end.why, "/nowhere/ca.pem"));
-    threaded_stop(&t);
 }
 
 static void a_plain_server_fails_the_handshake(void **state)
 {
-    struct threaded t;
-    (void)state;
-    threaded_start(&t, THREADED_TCP);
-    char url[sizeof t.url + 1];
-    snprintf(url, sizeof url, "ergons%s", t.url + strlen("ergon"));
-    struct ergon_options o = options_of(&t);
-    o.url = url;
-    o.connect_timeout_ms = 200;
-    assert_int_equal(open_bad(&o).outcome, ERGON_END_UNREACHABLE);
-    threaded_stop(&t);
+    struct fixture *f = *state;
+    char url[sizeof f->server.url + 1];
+    snprintf(url, sizeof url, "ergons%s", f->server.url + strlen("ergon"));
+    f->options.url = url;
+    f->options.connect_timeout_ms = 200;
+    assert_int_equal(open_bad(&f->options).outcome, ERGON_END_UNREACHABLE);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_work_over_tcp),
-        cmocka_unit_test(calls_work_over_tls),
-        cmocka_unit_test(calls_work_over_a_unix_socket),
-        cmocka_unit_test(an_error_is_an_outcome),
-        cmocka_unit_test(a_call_without_answer_times_out),
-        cmocka_unit_test(a_request_is_sent_again_until_there_is_an_answer),
-        cmocka_unit_test(a_notification_arrives),
-        cmocka_unit_test(nobody_listens),
-        cmocka_unit_test(an_unknown_authority_is_not_trusted),
-        cmocka_unit_test(the_name_must_be_in_the_certificate),
-        cmocka_unit_test(a_missing_file_is_named),
-        cmocka_unit_test(a_plain_server_fails_the_handshake),
+        {"calls_work_over_tcp", calls_work, tcp, tear_down, NULL},
+        {"calls_work_over_tls", calls_work, tls, tear_down, NULL},
+        {"calls_work_over_a_unix_socket", calls_work, unix_socket, tear_down, NULL},
+        cmocka_unit_test_setup_teardown(an_error_is_an_outcome, tcp, tear_down),
+        cmocka_unit_test_setup_teardown(a_call_without_answer_times_out, tcp, tear_down),
+        cmocka_unit_test_setup_teardown(a_request_is_sent_again_until_there_is_an_answer, tcp,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_notification_arrives, tcp, tear_down),
+        cmocka_unit_test_setup_teardown(nobody_listens, unix_socket, tear_down),
+        cmocka_unit_test_setup_teardown(an_unknown_authority_is_not_trusted, tls, tear_down),
+        cmocka_unit_test_setup_teardown(the_name_must_be_in_the_certificate, tls, tear_down),
+        cmocka_unit_test_setup_teardown(a_missing_file_is_named, tls, tear_down),
+        cmocka_unit_test_setup_teardown(a_plain_server_fails_the_handshake, tcp, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* The life of a client and its connection: each way in which a call ends without an answer. */
-#include "tests/unit/client/seen.h"
+#include "tests/unit/client/world.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,62 +19,38 @@ static void note_cancel(struct scripted *s, const struct envelope *e)
 
 static void a_timeout_ends_the_call_and_tells_the_server(void **state)
 {
-    struct scripted s;
-    unsigned total = 0;
     unsigned cancels = 0;
-    struct seen seen = {.total = &total};
-    (void)state;
-    scripted_start(&s, note_cancel, &cancels);
-    struct ergon_client *client = seen_client(&s, (struct ergon_options){0});
-    ergon_client_connect(client);
-    while (ergon_client_state(client) != ERGON_STATE_READY)
-        event_base_loop(s.base, EVLOOP_ONCE);
-    seen_call(client, "x", &seen, 1);
-    scripted_until(&s, &cancels, 1);
-    assert_int_equal(seen.outcome, ERGON_END_TIMEOUT);
-    assert_int_equal(total, 1);
-    ergon_client_free(client);
-    assert_int_equal(total, 1);
-    scripted_stop(&s);
+    struct world *w = world_open(state, note_cancel, &cancels, (struct ergon_options){0});
+    ergon_client_connect(w->client);
+    world_until_ready(w);
+    struct seen *seen = world_call(w, "x", 1);
+    scripted_until(&w->server, &cancels, 1);
+    assert_int_equal(seen->outcome, ERGON_END_TIMEOUT);
+    assert_int_equal(w->total, 1);
 }
 
 static void cancel_ends_the_call_at_once(void **state)
 {
-    struct scripted s;
-    unsigned total = 0;
     unsigned cancels = 0;
-    struct seen seen = {.total = &total};
-    (void)state;
-    scripted_start(&s, note_cancel, &cancels);
-    struct ergon_client *client = seen_client(&s, (struct ergon_options){0});
-    ergon_call_id id = seen_call(client, "x", &seen, 0);
-    scripted_until(&s, &s.messages, 1);
-    assert_true(ergon_client_cancel(client, id));
-    assert_int_equal(seen.outcome, ERGON_END_CANCELLED);
-    assert_false(ergon_client_cancel(client, id));
-    scripted_until(&s, &cancels, 1);
-    assert_int_equal(total, 1);
-    ergon_client_free(client);
-    scripted_stop(&s);
+    struct world *w = world_open(state, note_cancel, &cancels, (struct ergon_options){0});
+    struct seen *seen = world_call(w, "x", 0);
+    scripted_until(&w->server, &w->server.messages, 1);
+    assert_true(ergon_client_cancel(w->client, seen->id));
+    assert_int_equal(seen->outcome, ERGON_END_CANCELLED);
+    assert_false(ergon_client_cancel(w->client, seen->id));
+    scripted_until(&w->server, &cancels, 1);
+    assert_int_equal(w->total, 1);
 }
 
 static void a_cancelled_call_that_waits_is_never_sent(void **state)
 {
-    struct scripted s;
-    unsigned total = 0;
-    struct seen first = {.total = &total};
-    struct seen second = {.total = &total};
-    (void)state;
-    scripted_start(&s, seen_answer_with_name, NULL);
-    struct ergon_client *client = seen_client(&s, (struct ergon_options){0});
-    ergon_call_id id = seen_call(client, "first", &first, 0);
-    seen_call(client, "second", &second, 0);
-    assert_true(ergon_client_cancel(client, id));
-    scripted_until(&s, &total, 2);
-    assert_int_equal(s.messages, 1);
-    assert_string_equal(second.result, "second");
-    ergon_client_free(client);
-    scripted_stop(&s);
+    struct world *w = world_open(state, answer_with_name, NULL, (struct ergon_options){0});
+    struct seen *first = world_call(w, "first", 0);
+    struct seen *second = world_call(w, "second", 0);
+    assert_true(ergon_client_cancel(w->client, first->id));
+    world_until(w, 2);
+    assert_int_equal(w->server.messages, 1);
+    assert_string_equal(second->result, "second");
 }
 
 /* ---- broken connections ---- */
@@ -84,32 +60,24 @@ static void hang_up_once(struct scripted *s, const struct envelope *e)
     if (s->accepted == 1)
         scripted_hang_up(s);
     else
-        seen_answer_with_name(s, e);
+        answer_with_name(s, e);
 }
 
 static void a_broken_connection_ends_what_was_sent_and_comes_back(void **state)
 {
-    struct scripted s;
-    unsigned total = 0;
-    struct seen broken = {.total = &total};
-    struct seen after = {.total = &total};
     struct ergon_client_stats stats;
-    (void)state;
-    scripted_start(&s, hang_up_once, NULL);
-    struct ergon_client *client = seen_client(&s, (struct ergon_options){0});
-    seen_call(client, "broken", &broken, 0);
-    scripted_until(&s, &total, 1);
-    assert_int_equal(broken.outcome, ERGON_END_BROKEN);
-    assert_int_equal(ergon_client_state(client), ERGON_STATE_BACKING_OFF);
-    seen_call(client, "after", &after, 0);
-    scripted_until(&s, &total, 2);
-    assert_string_equal(after.result, "after");
-    assert_int_equal(s.accepted, 2);
-    assert_int_equal(s.messages, 2); /* the broken one was not sent again */
-    ergon_client_stats(client, &stats);
+    struct world *w = world_open(state, hang_up_once, NULL, (struct ergon_options){0});
+    struct seen *broken = world_call(w, "broken", 0);
+    world_until(w, 1);
+    assert_int_equal(broken->outcome, ERGON_END_BROKEN);
+    assert_int_equal(ergon_client_state(w->client), ERGON_STATE_BACKING_OFF);
+    struct seen *after = world_call(w, "after", 0);
+    world_until(w, 2);
+    assert_string_equal(after->result, "after");
+    assert_int_equal(w->server.accepted, 2);
+    assert_int_equal(w->server.messages, 2); /* the broken one was not sent again */
+    ergon_client_stats(w->client, &stats);
     assert_int_equal(stats.connects, 2);
-    ergon_client_free(client);
-    scripted_stop(&s);
 }
 
 static void hang_up_twice(struct scripted *s, const struct envelope *e)
@@ -117,74 +85,55 @@ static void hang_up_twice(struct scripted *s, const struct envelope *e)
     if (s->accepted <= 2)
         scripted_hang_up(s);
     else
-        seen_answer_with_name(s, e);
+        answer_with_name(s, e);
 }
 
 /* A server that is full accepts, says nothing and closes. */
 static void the_back_off_grows_until_the_server_says_something(void **state)
 {
-    struct scripted s;
-    unsigned total = 0;
-    struct seen seen[3] = {{.total = &total}, {.total = &total}, {.total = &total}};
-    (void)state;
-    scripted_start(&s, hang_up_twice, NULL);
-    struct ergon_client *client = seen_client(&s, (struct ergon_options){0});
+    struct seen *last = NULL;
+    struct world *w = world_open(state, hang_up_twice, NULL, (struct ergon_options){0});
     for (unsigned i = 0; i < 3; i++) {
-        seen_call(client, "x", &seen[i], 0);
-        scripted_until(&s, &total, i + 1);
-        assert_int_equal(client->attempt, i < 2 ? i + 1 : 0);
+        last = world_call(w, "x", 0);
+        world_until(w, i + 1);
+        assert_int_equal(w->client->attempt, i < 2 ? i + 1 : 0);
     }
-    assert_int_equal(seen[2].outcome, ERGON_END_OK);
-    ergon_client_free(client);
-    scripted_stop(&s);
+    assert_int_equal(last->outcome, ERGON_END_OK);
 }
 
-/* A port that was ours and is nobody's. */
+/* The port of a server that has gone is nobody's. */
 static void without_reconnect_waiting_calls_end(void **state)
 {
     struct scripted gone;
-    struct scripted s;
-    unsigned total = 0;
-    struct seen seen = {.total = &total};
-    (void)state;
     scripted_start(&gone, NULL, NULL);
-    scripted_start(&s, NULL, NULL);
-    memcpy(s.url, gone.url, sizeof s.url);
+    memcpy(((struct world *)*state)->server.url, gone.url, sizeof gone.url);
     scripted_stop(&gone);
-    struct ergon_client *client = seen_client(&s, (struct ergon_options){.no_reconnect = true});
-    seen_call(client, "x", &seen, 0);
-    scripted_until(&s, &total, 1);
-    assert_int_equal(seen.outcome, ERGON_END_UNREACHABLE);
-    assert_int_equal(ergon_client_state(client), ERGON_STATE_IDLE);
-    ergon_client_free(client);
-    scripted_stop(&s);
+    struct world *w = world_open(state, NULL, NULL, (struct ergon_options){.no_reconnect = true});
+    struct seen *seen = world_call(w, "x", 0);
+    world_until(w, 1);
+    assert_int_equal(seen->outcome, ERGON_END_UNREACHABLE);
+    assert_int_equal(ergon_client_state(w->client), ERGON_STATE_IDLE);
 }
 
 /* ---- freeing ---- */
 
 static void free_ends_every_call_once(void **state)
 {
-    struct scripted s;
-    unsigned total = 0;
-    struct seen sent = {.total = &total};
-    struct seen waits = {.total = &total};
-    (void)state;
-    scripted_start(&s, NULL, NULL);
-    struct ergon_client *client = seen_client(&s, (struct ergon_options){0});
-    seen_call(client, "sent", &sent, 60000);
-    scripted_until(&s, &s.messages, 1);
-    struct ergon_client *idle = seen_client(&s, (struct ergon_options){0});
-    seen_call(idle, "waits", &waits, 60000);
-    ergon_client_free(client);
-    ergon_client_free(idle);
-    assert_int_equal(total, 2);
-    assert_int_equal(sent.outcome, ERGON_END_CLOSED);
-    assert_int_equal(waits.outcome, ERGON_END_CLOSED);
-    scripted_stop(&s);
+    struct world *w = world_open(state, NULL, NULL, (struct ergon_options){0});
+    struct seen *sent = world_call(w, "sent", 60000);
+    scripted_until(&w->server, &w->server.messages, 1);
+    ergon_client_free(w->client);
+    assert_int_equal(sent->outcome, ERGON_END_CLOSED);
+    world_open(state, NULL, NULL, (struct ergon_options){0});
+    struct seen *waits = world_call(w, "waits", 60000);
+    ergon_client_free(w->client);
+    w->client = NULL;
+    assert_int_equal(waits->outcome, ERGON_END_CLOSED);
+    assert_int_equal(w->total, 2);
 }
 
 struct freeing {
-    struct ergon_client *client;
+    struct world *world;
     unsigned count;
 };
 
@@ -192,23 +141,21 @@ static void on_answer_free(void *arg, const struct ergon_answer *a)
 {
     struct freeing *f = arg;
     f->count++;
-    if (a->outcome == ERGON_END_OK)
-        ergon_client_free(f->client);
+    if (a->outcome != ERGON_END_OK)
+        return;
+    ergon_client_free(f->world->client);
+    f->world->client = NULL;
 }
 
 static void a_callback_may_free_the_client(void **state)
 {
-    struct scripted s;
-    struct freeing f = {0};
-    (void)state;
-    scripted_start(&s, seen_answer_with_name, NULL);
-    f.client = seen_client(&s, (struct ergon_options){0});
+    struct world *w = world_open(state, answer_with_name, NULL, (struct ergon_options){0});
+    struct freeing f = {.world = w};
     for (int i = 0; i < 3; i++)
         assert_true(
-            ergon_client_call(f.client, "x", (struct ergon_raw){0}, 0, on_answer_free, &f) != 0);
-    scripted_until(&s, &f.count, 3);
+            ergon_client_call(w->client, "x", (struct ergon_raw){0}, 0, on_answer_free, &f) != 0);
+    scripted_until(&w->server, &f.count, 3);
     assert_int_equal(f.count, 3);
-    scripted_stop(&s);
 }
 
 /* ---- server.auth ---- */
@@ -227,109 +174,89 @@ static void check_token(struct scripted *s, const struct envelope *e)
             return;
         }
     }
-    seen_answer_with_name(s, e);
+    answer_with_name(s, e);
 }
 
 static void the_token_goes_first(void **state)
 {
-    struct scripted s;
-    unsigned total = 0;
-    struct seen seen = {.total = &total};
-    (void)state;
-    scripted_start(&s, check_token, NULL);
-    struct ergon_client *client = seen_client(&s, (struct ergon_options){.token = "good"});
-    seen_call(client, "x", &seen, 0);
-    scripted_until(&s, &total, 1);
-    assert_int_equal(seen.outcome, ERGON_END_OK);
-    assert_int_equal(s.messages, 2);
-    ergon_client_free(client);
-    scripted_stop(&s);
+    struct world *w = world_open(state, check_token, NULL, (struct ergon_options){.token = "good"});
+    struct seen *seen = world_call(w, "x", 0);
+    world_until(w, 1);
+    assert_int_equal(seen->outcome, ERGON_END_OK);
+    assert_int_equal(w->server.messages, 2);
 }
 
 static void a_refused_token_ends_waiting_calls(void **state)
 {
-    struct scripted s;
-    unsigned total = 0;
-    struct seen seen = {.total = &total};
-    (void)state;
-    scripted_start(&s, check_token, NULL);
-    struct ergon_client *client = seen_client(&s, (struct ergon_options){.token = "bad"});
-    seen_call(client, "x", &seen, 0);
-    scripted_until(&s, &total, 1);
-    assert_int_equal(seen.outcome, ERGON_END_DENIED);
-    assert_int_equal(s.messages, 1);
-    ergon_client_free(client);
-    scripted_stop(&s);
+    struct world *w = world_open(state, check_token, NULL, (struct ergon_options){.token = "bad"});
+    struct seen *seen = world_call(w, "x", 0);
+    world_until(w, 1);
+    assert_int_equal(seen->outcome, ERGON_END_DENIED);
+    assert_int_equal(w->server.messages, 1);
 }
 
 /* ---- arguments ---- */
 
 static void wrong_arguments_are_refused_without_a_callback(void **state)
 {
-    struct scripted s;
     static const uint8_t two[] = {0x90, 0x90};
     static const uint8_t half[] = {0x92, 0x01};
     char long_name[METHOD_NAME_MAX + 2];
-    (void)state;
-    scripted_start(&s, NULL, NULL);
-    struct ergon_client *client = seen_client(&s, (struct ergon_options){.calls_max = 1});
+    struct world *w = world_open(state, NULL, NULL, (struct ergon_options){.calls_max = 1});
     struct seen seen = {0};
     memset(long_name, 'a', sizeof long_name - 1);
     long_name[sizeof long_name - 1] = 0;
     struct ergon_raw none = {0};
     struct ergon_raw bad1 = {two, sizeof two};
     struct ergon_raw bad2 = {half, sizeof half};
-    assert_int_equal(ergon_client_call(client, "", none, 0, seen_answer, &seen), 0);
-    assert_int_equal(ergon_client_call(client, long_name, none, 0, seen_answer, &seen), 0);
-    assert_int_equal(ergon_client_call(client, "x", bad1, 0, seen_answer, &seen), 0);
-    assert_int_equal(ergon_client_call(client, "x", bad2, 0, seen_answer, &seen), 0);
-    assert_true(ergon_client_call(client, "x", none, 0, NULL, NULL) != 0);
-    assert_int_equal(ergon_client_call(client, "x", none, 0, seen_answer, &seen), 0);
-    ergon_client_free(client);
-    scripted_stop(&s);
+    assert_int_equal(ergon_client_call(w->client, "", none, 0, seen_answer, &seen), 0);
+    assert_int_equal(ergon_client_call(w->client, long_name, none, 0, seen_answer, &seen), 0);
+    assert_int_equal(ergon_client_call(w->client, "x", bad1, 0, seen_answer, &seen), 0);
+    assert_int_equal(ergon_client_call(w->client, "x", bad2, 0, seen_answer, &seen), 0);
+    assert_true(ergon_client_call(w->client, "x", none, 0, NULL, NULL) != 0);
+    assert_int_equal(ergon_client_call(w->client, "x", none, 0, seen_answer, &seen), 0);
+}
+
+static void refused(struct ergon_options o, const char *what)
+{
+    struct ergon_client *client;
+    char why[128];
+    struct event_base *base = event_base_new();
+    o.size = sizeof o;
+    assert_int_equal(ergon_client_new(base, &o, &client, why, sizeof why), ERGON_END_INVALID);
+    assert_null(client);
+    assert_non_null(strstr(why, what));
+    event_base_free(base);
 }
 
 /* OpenSSL would take it for: any name will do. */
 static void an_empty_server_name_is_refused(void **state)
 {
-    struct ergon_client *client;
-    char why[128];
-    struct event_base *base = event_base_new();
-    struct ergon_options o = {.size = sizeof o, .url = "ergons://h", .server_name = ""};
     (void)state;
-    assert_int_equal(ergon_client_new(base, &o, &client, why, sizeof why), ERGON_END_INVALID);
-    assert_null(client);
-    assert_non_null(strstr(why, "server name"));
-    event_base_free(base);
+    refused((struct ergon_options){.url = "ergons://h", .server_name = ""}, "server name");
 }
 
 static void a_bad_url_is_refused(void **state)
 {
-    struct ergon_client *client;
-    char why[128];
-    struct event_base *base = event_base_new();
-    struct ergon_options o = {.size = sizeof o, .url = "http://x"};
     (void)state;
-    assert_int_equal(ergon_client_new(base, &o, &client, why, sizeof why), ERGON_END_INVALID);
-    assert_null(client);
-    assert_non_null(strstr(why, "ergon://"));
-    event_base_free(base);
+    refused((struct ergon_options){.url = "http://x"}, "ergon://");
+    refused((struct ergon_options){.url = NULL}, "required");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_timeout_ends_the_call_and_tells_the_server),
-        cmocka_unit_test(cancel_ends_the_call_at_once),
-        cmocka_unit_test(a_cancelled_call_that_waits_is_never_sent),
-        cmocka_unit_test(a_broken_connection_ends_what_was_sent_and_comes_back),
-        cmocka_unit_test(the_back_off_grows_until_the_server_says_something),
-        cmocka_unit_test(without_reconnect_waiting_calls_end),
-        cmocka_unit_test(free_ends_every_call_once),
-        cmocka_unit_test(a_callback_may_free_the_client),
-        cmocka_unit_test(the_token_goes_first),
-        cmocka_unit_test(a_refused_token_ends_waiting_calls),
-        cmocka_unit_test(wrong_arguments_are_refused_without_a_callback),
+        WORLD_TEST(a_timeout_ends_the_call_and_tells_the_server),
+        WORLD_TEST(cancel_ends_the_call_at_once),
+        WORLD_TEST(a_cancelled_call_that_waits_is_never_sent),
+        WORLD_TEST(a_broken_connection_ends_what_was_sent_and_comes_back),
+        WORLD_TEST(the_back_off_grows_until_the_server_says_something),
+        WORLD_TEST(without_reconnect_waiting_calls_end),
+        WORLD_TEST(free_ends_every_call_once),
+        WORLD_TEST(a_callback_may_free_the_client),
+        WORLD_TEST(the_token_goes_first),
+        WORLD_TEST(a_refused_token_ends_waiting_calls),
+        WORLD_TEST(wrong_arguments_are_refused_without_a_callback),
         cmocka_unit_test(an_empty_server_name_is_refused),
         cmocka_unit_test(a_bad_url_is_refused),
     };

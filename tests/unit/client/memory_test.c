@@ -1,6 +1,6 @@
 /* Each allocation of a client fails once: whatever was accepted ends with one callback, and nothing
  * stays. */
-#include "tests/unit/client/seen.h"
+#include "tests/unit/client/world.h"
 
 #include "tests/support/heap.h"
 
@@ -58,7 +58,7 @@ static void talk(struct scripted *s, struct ergon_client *client)
 static void answer_requests(struct scripted *s, const struct envelope *e)
 {
     if (e->type == ENVELOPE_REQUEST)
-        seen_answer_with_name(s, e);
+        answer_with_name(s, e);
 }
 
 /* False: there was no n-th allocation. */

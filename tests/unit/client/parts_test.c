@@ -69,7 +69,7 @@ static void calls_are_found_by_both_ids(void **state)
     static struct call calls[COUNT];
     struct calls t;
     (void)state;
-    assert_true(calls_init(&t));
+    calls_init(&t);
     for (size_t i = 0; i < COUNT; i++) {
         calls[i] = (struct call){.id = calls_next_id(&t), .place = CALL_WAITING};
         calls_add(&t, &calls[i]);
@@ -94,7 +94,7 @@ static void message_ids_in_use_are_not_given_again(void **state)
     struct call old = {.place = CALL_IN_FLIGHT};
     struct calls t;
     (void)state;
-    assert_true(calls_init(&t));
+    calls_init(&t);
     old.id = calls_next_id(&t);
     calls_add(&t, &old);
     t.last_id = (UINT64_C(1) << 32); /* the next would end in the same 32 bits */

@@ -67,6 +67,8 @@ static void ages_have_one_unit(void **state)
     expect_age(now + 1, now, "in 1 s");
     expect_age(now + 5 * s, now, "in 5 s");
     expect_age(now + 3 * m - 1, now, "in 3 m");
+    expect_age(INT64_MIN, INT64_MAX, "213503982334 d ago");
+    expect_age(INT64_MAX, INT64_MIN, "in 213503982335 d");
 }
 
 static void expect_people(const char *json, const char *expected)

@@ -194,9 +194,12 @@ void threaded_start(struct threaded *t, enum threaded_kind kind)
 
 void threaded_stop(struct threaded *t)
 {
+    if (t->listener < 0)
+        return;
     shutdown(t->listener, SHUT_RDWR); /* wakes accept() */
     pthread_join(t->thread, NULL);
     close(t->listener);
+    t->listener = -1;
     unlink(t->certificate);
     unlink(t->key);
     unlink(t->path);

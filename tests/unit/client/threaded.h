@@ -24,6 +24,6 @@ struct threaded {
 };
 
 void threaded_start(struct threaded *t, enum threaded_kind kind);
-void threaded_stop(struct threaded *t); /* after the clients have gone */
+void threaded_stop(struct threaded *t); /* after the clients have gone; idempotent */
 
 #endif

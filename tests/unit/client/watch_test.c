@@ -1,5 +1,5 @@
 /* A watch across pages, broken connections and servers that are about to stop. */
-#include "tests/unit/client/seen.h"
+#include "tests/unit/client/world.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -92,9 +92,15 @@ struct watcher {
     uint64_t expected; /* the number of the next event */
     uint64_t stop_at;  /* on_event returns false; 0: never */
     uint64_t free_at;  /* on_event frees the client */
-    struct ergon_client *client;
+    struct world *world;
     struct ergon_watch *watch;
 };
+
+static void free_client(struct watcher *w)
+{
+    ergon_client_free(w->world->client);
+    w->world->client = NULL;
+}
 
 static bool on_event(void *arg, const struct ergon_event *event)
 {
@@ -103,7 +109,7 @@ static bool on_event(void *arg, const struct ergon_event *event)
     assert_int_equal(event->at, 1000 + event->seq);
     w->events++;
     if (event->seq == w->free_at)
-        ergon_client_free(w->client);
+        free_client(w);
     return event->seq != w->stop_at;
 }
 
@@ -113,164 +119,125 @@ static void on_end(void *arg, const struct ergon_answer *answer)
     seen_answer(&w->end, answer);
 }
 
-static void begin(struct watcher *w, struct scripted *s, struct history *h,
-                  struct ergon_options options)
+static void begin(void **state, struct watcher *w, struct history *h, struct ergon_options options)
 {
-    scripted_start(s, serve, h);
-    w->client = seen_client(s, options);
+    w->world = world_open(state, serve, h, options);
     w->end.total = &w->ends;
     if (w->expected == 0)
         w->expected = 1;
-    w->watch = ergon_client_watch(w->client, "t1", w->expected, on_event, on_end, w);
+    w->watch = ergon_client_watch(w->world->client, "t1", w->expected, on_event, on_end, w);
     assert_non_null(w->watch);
     assert_int_equal(w->events, 0);
 }
 
-static void finish(struct watcher *w, struct scripted *s)
+/* It ends once, also when the client goes. */
+static void expect_end(struct watcher *w, enum ergon_end outcome, unsigned events)
 {
-    if (w->free_at == 0)
-        ergon_client_free(w->client);
+    scripted_until(&w->world->server, &w->ends, 1);
+    assert_int_equal(w->end.outcome, outcome);
+    assert_int_equal(w->events, events);
+    free_client(w);
     assert_int_equal(w->ends, 1);
-    scripted_stop(s);
 }
 
 static void every_event_is_told_once_to_the_end(void **state)
 {
-    struct scripted s;
     struct history h = {.events = 10, .page = 3};
     struct watcher w = {0};
-    (void)state;
-    begin(&w, &s, &h, (struct ergon_options){0});
-    scripted_until(&s, &w.ends, 1);
-    assert_int_equal(w.end.outcome, ERGON_END_OK);
-    assert_int_equal(w.events, 10);
-    finish(&w, &s);
+    begin(state, &w, &h, (struct ergon_options){0});
+    expect_end(&w, ERGON_END_OK, 10);
 }
 
 static void it_begins_where_it_was_told(void **state)
 {
-    struct scripted s;
     struct history h = {.events = 10, .page = 100};
     struct watcher w = {.expected = 8};
-    (void)state;
-    begin(&w, &s, &h, (struct ergon_options){0});
-    scripted_until(&s, &w.ends, 1);
-    assert_int_equal(w.events, 3);
-    finish(&w, &s);
+    begin(state, &w, &h, (struct ergon_options){0});
+    expect_end(&w, ERGON_END_OK, 3);
 }
 
 static void it_goes_on_where_it_was_after_a_broken_connection(void **state)
 {
-    struct scripted s;
     struct history h = {.events = 10, .page = 3, .hang_up_after = 2};
     struct watcher w = {0};
-    (void)state;
-    begin(&w, &s, &h, (struct ergon_options){0});
-    scripted_until(&s, &w.ends, 1);
-    assert_int_equal(w.end.outcome, ERGON_END_OK);
-    assert_int_equal(w.events, 10);
-    assert_int_equal(s.accepted, 2);
-    finish(&w, &s);
+    begin(state, &w, &h, (struct ergon_options){0});
+    expect_end(&w, ERGON_END_OK, 10);
+    assert_int_equal(w.world->server.accepted, 2);
 }
 
 static void a_client_that_does_not_reconnect_ends_it(void **state)
 {
-    struct scripted s;
     struct history h = {.events = 10, .page = 3, .hang_up_after = 2};
     struct watcher w = {0};
-    (void)state;
-    begin(&w, &s, &h, (struct ergon_options){.no_reconnect = true});
-    scripted_until(&s, &w.ends, 1);
-    assert_int_equal(w.end.outcome, ERGON_END_BROKEN);
-    assert_int_equal(w.events, 6);
-    finish(&w, &s);
+    begin(state, &w, &h, (struct ergon_options){.no_reconnect = true});
+    expect_end(&w, ERGON_END_BROKEN, 6);
 }
 
 static void a_server_that_is_about_to_stop_is_asked_again(void **state)
 {
-    struct scripted s;
     struct history h = {.events = 4, .page = 3, .refuse = 1};
     struct watcher w = {0};
-    (void)state;
-    begin(&w, &s, &h, (struct ergon_options){0});
-    scripted_until(&s, &w.ends, 1);
-    assert_int_equal(w.end.outcome, ERGON_END_OK);
-    assert_int_equal(w.events, 4);
-    finish(&w, &s);
+    begin(state, &w, &h, (struct ergon_options){0});
+    expect_end(&w, ERGON_END_OK, 4);
 }
 
 static void no_more_is_told_after_a_false(void **state)
 {
-    struct scripted s;
     struct history h = {.events = 10, .page = 5};
     struct watcher w = {.stop_at = 3};
-    (void)state;
-    begin(&w, &s, &h, (struct ergon_options){0});
-    scripted_until(&s, &w.ends, 1);
-    assert_int_equal(w.end.outcome, ERGON_END_CANCELLED);
-    assert_int_equal(w.events, 3);
-    finish(&w, &s);
+    begin(state, &w, &h, (struct ergon_options){0});
+    expect_end(&w, ERGON_END_CANCELLED, 3);
 }
 
 static void stopping_ends_it_at_once(void **state)
 {
-    struct scripted s;
     struct history h = {.silent = 1};
     struct watcher w = {0};
-    (void)state;
-    begin(&w, &s, &h, (struct ergon_options){0});
-    scripted_until(&s, &s.messages, 1);
+    begin(state, &w, &h, (struct ergon_options){0});
+    scripted_until(&w.world->server, &w.world->server.messages, 1);
     ergon_watch_stop(w.watch);
     assert_int_equal(w.ends, 1);
-    assert_int_equal(w.end.outcome, ERGON_END_CANCELLED);
-    finish(&w, &s);
+    expect_end(&w, ERGON_END_CANCELLED, 0);
+}
+
+/* The server refuses, so it waits for the next try. */
+static void begin_in_a_pause(void **state, struct watcher *w, struct history *h)
+{
+    struct ergon_client_stats stats = {0};
+    begin(state, w, h, (struct ergon_options){0});
+    while (stats.answers == 0) {
+        event_base_loop(w->world->server.base, EVLOOP_ONCE);
+        ergon_client_stats(w->world->client, &stats);
+    }
+    assert_int_equal(w->ends, 0);
 }
 
 static void stopping_ends_a_pause(void **state)
 {
-    struct scripted s;
     struct history h = {.refuse = 1};
     struct watcher w = {0};
-    (void)state;
-    begin(&w, &s, &h, (struct ergon_options){0});
-    scripted_until(&s, &h.answers, 1);
-    struct ergon_client_stats stats = {0};
-    while (stats.answers == 0) {
-        event_base_loop(s.base, EVLOOP_ONCE);
-        ergon_client_stats(w.client, &stats);
-    }
+    begin_in_a_pause(state, &w, &h);
     ergon_watch_stop(w.watch);
-    assert_int_equal(w.end.outcome, ERGON_END_CANCELLED);
-    finish(&w, &s);
+    assert_int_equal(w.ends, 1);
+    expect_end(&w, ERGON_END_CANCELLED, 0);
 }
 
 static void freeing_the_client_ends_a_pause(void **state)
 {
-    struct scripted s;
     struct history h = {.refuse = 1};
     struct watcher w = {0};
-    (void)state;
-    begin(&w, &s, &h, (struct ergon_options){0});
-    struct ergon_client_stats stats = {0};
-    while (stats.answers == 0) {
-        event_base_loop(s.base, EVLOOP_ONCE);
-        ergon_client_stats(w.client, &stats);
-    }
-    finish(&w, &s);
-    assert_int_equal(w.end.outcome, ERGON_END_CLOSED);
+    begin_in_a_pause(state, &w, &h);
+    free_client(&w);
+    assert_int_equal(w.ends, 1);
+    expect_end(&w, ERGON_END_CLOSED, 0);
 }
 
 static void the_client_may_be_freed_from_inside(void **state)
 {
-    struct scripted s;
     struct history h = {.events = 10, .page = 5};
     struct watcher w = {.free_at = 3};
-    (void)state;
-    begin(&w, &s, &h, (struct ergon_options){0});
-    scripted_until(&s, &w.ends, 1);
-    assert_int_equal(w.end.outcome, ERGON_END_CLOSED);
-    assert_int_equal(w.events, 3);
-    finish(&w, &s);
+    begin(state, &w, &h, (struct ergon_options){0});
+    expect_end(&w, ERGON_END_CLOSED, 3);
 }
 
 static void refuse_unknown(struct scripted *s, const struct envelope *e)
@@ -280,64 +247,51 @@ static void refuse_unknown(struct scripted *s, const struct envelope *e)
 
 static void an_error_of_the_server_ends_it(void **state)
 {
-    struct scripted s;
     struct history h = {0};
     struct watcher w = {0};
-    (void)state;
-    begin(&w, &s, &h, (struct ergon_options){0});
-    s.on_message = refuse_unknown;
-    scripted_until(&s, &w.ends, 1);
-    assert_int_equal(w.end.outcome, ERGON_END_ERROR);
+    begin(state, &w, &h, (struct ergon_options){0});
+    w.world->server.on_message = refuse_unknown;
+    expect_end(&w, ERGON_END_ERROR, 0);
     assert_string_equal(w.end.code, "NOT_FOUND");
-    finish(&w, &s);
 }
 
 static void an_answer_that_is_no_page_ends_it(void **state)
 {
-    struct scripted s;
     struct history h = {0};
     struct watcher w = {0};
-    (void)state;
-    begin(&w, &s, &h, (struct ergon_options){0});
-    s.on_message = seen_answer_with_name;
-    scripted_until(&s, &w.ends, 1);
-    assert_int_equal(w.end.outcome, ERGON_END_ERROR);
+    begin(state, &w, &h, (struct ergon_options){0});
+    w.world->server.on_message = answer_with_name;
+    expect_end(&w, ERGON_END_ERROR, 0);
     assert_string_equal(w.end.text, "the answer of task.watch is no page of events");
-    finish(&w, &s);
 }
 
 static void an_id_that_is_too_long_is_refused(void **state)
 {
-    struct scripted s;
-    struct watcher w = {0};
+    struct watcher w = {.world = world_open(state, NULL, NULL, (struct ergon_options){0})};
     char id[80];
-    (void)state;
     memset(id, 't', sizeof id - 1);
     id[sizeof id - 1] = 0;
-    scripted_start(&s, NULL, NULL);
-    w.client = seen_client(&s, (struct ergon_options){0});
-    assert_null(ergon_client_watch(w.client, id, 1, on_event, on_end, &w));
-    ergon_client_free(w.client);
+    assert_null(ergon_client_watch(w.world->client, id, 1, on_event, on_end, &w));
+    free_client(&w);
     assert_int_equal(w.ends, 0);
-    scripted_stop(&s);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_event_is_told_once_to_the_end),
-        cmocka_unit_test(it_begins_where_it_was_told),
-        cmocka_unit_test(it_goes_on_where_it_was_after_a_broken_connection),
-        cmocka_unit_test(a_client_that_does_not_reconnect_ends_it),
-        cmocka_unit_test(a_server_that_is_about_to_stop_is_asked_again),
-        cmocka_unit_test(no_more_is_told_after_a_false),
-        cmocka_unit_test(stopping_ends_it_at_once),
-        cmocka_unit_test(stopping_ends_a_pause),
-        cmocka_unit_test(freeing_the_client_ends_a_pause),
-        cmocka_unit_test(the_client_may_be_freed_from_inside),
-        cmocka_unit_test(an_error_of_the_server_ends_it),
-        cmocka_unit_test(an_answer_that_is_no_page_ends_it),
-        cmocka_unit_test(an_id_that_is_too_long_is_refused),
+        WORLD_TEST(every_event_is_told_once_to_the_end),
+        WORLD_TEST(it_begins_where_it_was_told),
+        WORLD_TEST(it_goes_on_where_it_was_after_a_broken_connection),
+        WORLD_TEST(a_client_that_does_not_reconnect_ends_it),
+        WORLD_TEST(a_server_that_is_about_to_stop_is_asked_again),
+        WORLD_TEST(no_more_is_told_after_a_false),
+        WORLD_TEST(stopping_ends_it_at_once),
+        WORLD_TEST(stopping_ends_a_pause),
+        WORLD_TEST(freeing_the_client_ends_a_pause),
+        WORLD_TEST(the_client_may_be_freed_from_inside),
+        WORLD_TEST(an_error_of_the_server_ends_it),
+        WORLD_TEST(an_answer_that_is_no_page_ends_it),
+        WORLD_TEST(an_id_that_is_too_long_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
