@@ -34,6 +34,7 @@ int net_open(void **state)
 {
     net_close(state);
     net.echo = (struct echo_port){0};
+    net.port = echo_port(&net.echo);
     virtual_init(&net.v);
     net.record = net.v.trace.line;
     net.v.trace.line = record_connections;
@@ -65,22 +66,34 @@ void net_start(void)
 {
     if (net.loop == NULL)
         net.loop = net_loop_new(&(struct net_loop_options){
-            .activator = net.activator, .limits = &net.limits, .port = echo_port(&net.echo)});
+            .activator = net.activator, .limits = &net.limits, .port = net.port});
+}
+
+void net_stop(void)
+{
+    net_loop_free(net.loop);
+    net.loop = NULL;
+}
+
+/* New, or once more: then it is in the list. */
+static void set_up_script(struct script *k)
+{
+    struct script **at = &net.scripts;
+
+    while (*at != NULL && *at != k)
+        at = &(*at)->next;
+    struct script *next = *at == k ? k->next : NULL;
+    if (k->in != NULL)
+        script_fini(k);
+    script_init(k, &net.v, net.activator);
+    *at = k;
+    k->next = next;
 }
 
 struct connection *net_connect(struct script *k)
 {
     net_start();
-    if (k->in != NULL) { /* once more: it is in the list */
-        struct script *next = k->next;
-        script_fini(k);
-        script_init(k, &net.v, net.activator);
-        k->next = next;
-    } else {
-        script_init(k, &net.v, net.activator);
-        k->next = net.scripts;
-        net.scripts = k;
-    }
+    set_up_script(k);
     struct conn_slot *slot = new_slot();
     struct connection *c = slot == NULL ? NULL : conn_new(net.loop, slot);
     if (c == NULL) {

@@ -12,7 +12,8 @@ struct net_world {
     struct virtual v;
     void (*record)(void *arg, const char *line); /* of the virtual world */
     struct activator *activator;
-    struct net_loop *loop; /* NULL until net_start(), or the first net_connect() */
+    struct net_loop *loop; /* between net_start(), or the first net_connect(), and net_stop() */
+    struct conn_port port; /* that of `echo`, unless it is set before the loop is opened */
     struct echo_port echo;
     struct listener_rules rules;
     struct net_limits limits; /* that no test meets by accident; change them before the loop is */
@@ -30,6 +31,7 @@ int net_close(void **state);
 #define NET_TEST(f) cmocka_unit_test_setup_teardown(f, net_open, net_close)
 
 void net_start(void); /* opens the loop */
+void net_stop(void);  /* frees it, with its connections; net_close() does, too */
 /* A connection in HANDSHAKE over `k`, which is static: net_close() lets go of it.  NULL without
  * memory. */
 struct connection *net_connect(struct script *k);

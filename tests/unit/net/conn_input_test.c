@@ -117,7 +117,7 @@ static void expect(const char *bytes, size_t len, const char *text, bool goes_on
     net.limits.scan = (struct scan_limits){.message_max = 1000, .depth_max = 8};
     net_connect(&peer);
     script_send(&peer, span_of(bytes, len));
-    virtual_run_until(&net.v, AO_MS(10));
+    net_run_ms(10);
     if (text != NULL)
         assert_non_null(memmem(peer.out, peer.out_len, text, strlen(text)));
     else

@@ -2,13 +2,13 @@
 #include <stdlib.h>
 
 #include "tests/support/heap.h"
-#include "tests/unit/rpc/stage.h"
+#include "tests/support/rpc_stage.h"
 
 #include "server/rpc/answer.h"
 
 static uint64_t length_of_answer(void)
 {
-    return stage.peer.out_len;
+    return peer.out_len;
 }
 
 static void results_of_every_size_arrive(void **state)
@@ -25,12 +25,11 @@ static void results_of_every_size_arrive(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        rpc_world_ask(&stage.peer, 1, "large", sizes[i].params);
-        rpc_world_run(&stage.w);
+        stage_ask(&peer, 1, "large", sizes[i].params);
+        stage_run();
         assert_int_equal(length_of_answer(), sizes[i].length);
-        assert_int_equal(value_length(span_of(stage.peer.out, stage.peer.out_len)),
-                         sizes[i].length);
-        script_forget(&stage.peer);
+        assert_int_equal(value_length(span_of(peer.out, peer.out_len)), sizes[i].length);
+        script_forget(&peer);
     }
     assert_non_null(strstr(stage_answer("large", "[2000000]"), "1 failed: 'TOO_LARGE: "));
 }
@@ -38,9 +37,9 @@ static void results_of_every_size_arrive(void **state)
 static void large_results_keep_their_place(void **state)
 {
     (void)state;
-    rpc_world_ask(&stage.peer, 1, "echo", "['before']");
-    rpc_world_ask(&stage.peer, 2, "large", "[100000]");
-    rpc_world_ask(&stage.peer, 3, "echo", "['after']");
+    stage_ask(&peer, 1, "echo", "['before']");
+    stage_ask(&peer, 2, "large", "[100000]");
+    stage_ask(&peer, 3, "echo", "['after']");
     assert_string_equal(stage_said(), "1: ['before']\n2: <100000 bytes>\n3: ['after']\n");
 }
 
@@ -48,23 +47,22 @@ static void large_results_keep_their_place(void **state)
  * (A second time would end the program, a lost one stands in heap_live().) */
 static int one_large_result(bool reads, bool vanishes, bool raw)
 {
-    struct script peer;
-    struct connection *c = rpc_world_connect(&stage.w, &peer);
+    static struct script other;
+    struct connection *c = net_connect(&other);
 
     conn_mode(c)->raw = raw;
-    peer.window = reads ? SCRIPT_WINDOW : 10;
-    rpc_world_ask(&peer, 1, "large", "[200000]");
-    rpc_world_run(&stage.w);
-    assert_int_equal(peer.out_len, reads ? 200009 : 10);
+    other.window = reads ? SCRIPT_WINDOW : 10;
+    stage_ask(&other, 1, "large", "[200000]");
+    stage_run();
+    assert_int_equal(other.out_len, reads ? 200009 : 10);
     if (vanishes)
-        script_reset(&peer);
+        script_reset(&other);
     else
-        script_widen(&peer, SCRIPT_WINDOW);
-    rpc_world_run(&stage.w);
-    assert_int_equal(peer.out_len, reads || !vanishes ? 200009 : 10);
-    script_reset(&peer);
-    rpc_world_run(&stage.w);
-    script_fini(&peer);
+        script_widen(&other, SCRIPT_WINDOW);
+    stage_run();
+    assert_int_equal(other.out_len, reads || !vanishes ? 200009 : 10);
+    script_reset(&other);
+    stage_run();
     return 0;
 }
 
@@ -82,38 +80,37 @@ static void a_large_block_is_freed_once(void **state)
 static void an_answer_to_a_peer_that_is_gone_is_freed(void **state)
 {
     struct outcome outcome = {.error = ERGON_OK};
-    struct script peer;
-    struct connection *c = rpc_world_connect(&stage.w, &peer);
+    static struct script other;
+    struct connection *c = net_connect(&other);
 
     (void)state;
-    rpc_world_run(&stage.w);
+    stage_run();
     int64_t before = heap_live();
     conn_call_began(c, true); /* keeps its memory */
-    script_reset(&peer);
-    rpc_world_run(&stage.w);
+    script_reset(&other);
+    stage_run();
     outcome.block = malloc(100000);
     memset(outcome.block, 0xc0, 100000);
     outcome.result = span_of(outcome.block, 100000);
     answer_outcome(c, span_text("\x01"), &outcome);
     free(outcome.block); /* still the caller's */
     conn_call_ended(c, true);
-    rpc_world_run(&stage.w);
+    stage_run();
     assert_true(heap_live() <= before);
-    script_fini(&peer);
 }
 
 static void old_peers_get_the_old_raw_family(void **state)
 {
     (void)state;
     stage_answer("server.hello", "[{'raw': true}]");
-    rpc_world_ask(&stage.peer, 1, "large", "[300]");
-    rpc_world_run(&stage.w);
+    stage_ask(&peer, 1, "large", "[300]");
+    stage_run();
     assert_int_equal(length_of_answer(), 4 + 3 + 300);
-    assert_int_equal(stage.peer.out[4], 0xda);
-    script_forget(&stage.peer);
-    rpc_world_ask(&stage.peer, 1, "large", "[100000]");
-    rpc_world_run(&stage.w);
-    assert_int_equal(stage.peer.out[4], 0xdb);
+    assert_int_equal(peer.out[4], 0xda);
+    script_forget(&peer);
+    stage_ask(&peer, 1, "large", "[100000]");
+    stage_run();
+    assert_int_equal(peer.out[4], 0xdb);
     assert_int_equal(length_of_answer(), 4 + 5 + 100000);
 }
 
@@ -124,34 +121,31 @@ static void without_memory_a_call_fails_or_its_connection_ends(void **state)
 
     (void)state;
     for (int n = 1; met; n++) {
-        struct script peer;
-        rpc_world_connect(&stage.w, &peer);
-        rpc_world_run(&stage.w);
-        rpc_world_ask(&peer, 1, "large", "[100000]");
+        static struct script other;
+        net_connect(&other);
+        stage_run();
+        stage_ask(&other, 1, "large", "[100000]");
         heap_fail_at(n);
-        rpc_world_run(&stage.w);
+        stage_run();
         met = heap_failed();
         heap_fail_at(0);
-        const char *said = rpc_world_said(&stage.w, &peer);
+        const char *said = stage_said_to(&other);
         assert_true(strcmp(said, "1: <100000 bytes>\n") == 0 ||
-                    strstr(said, "1 failed: 'MEMORY: ") != NULL || peer.closed || peer.shut);
-        script_reset(&peer);
-        rpc_world_run(&stage.w);
-        script_fini(&peer);
+                    strstr(said, "1 failed: 'MEMORY: ") != NULL || other.closed || other.shut);
+        script_reset(&other);
+        stage_run();
     }
 }
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, stage_open, stage_close)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(results_of_every_size_arrive),
-        TEST(large_results_keep_their_place),
-        TEST(a_large_block_is_freed_once),
-        TEST(an_answer_to_a_peer_that_is_gone_is_freed),
-        TEST(old_peers_get_the_old_raw_family),
-        TEST(without_memory_a_call_fails_or_its_connection_ends),
+        RPC_TEST(results_of_every_size_arrive),
+        RPC_TEST(large_results_keep_their_place),
+        RPC_TEST(a_large_block_is_freed_once),
+        RPC_TEST(an_answer_to_a_peer_that_is_gone_is_freed),
+        RPC_TEST(old_peers_get_the_old_raw_family),
+        RPC_TEST(without_memory_a_call_fails_or_its_connection_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

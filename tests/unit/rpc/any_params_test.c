@@ -5,7 +5,7 @@
 #include "proto/encoder.h"
 #include "proto/reader.h"
 #include "server/rpc/method.h"
-#include "tests/unit/rpc/stage.h"
+#include "tests/support/rpc_stage.h"
 
 enum { SEEDS = 150, ROUND = 200, VALUE_MAX = 600 };
 
@@ -133,7 +133,7 @@ static uint8_t *put_params(uint8_t *p, const uint8_t *end)
 
 static const char *any_method(void)
 {
-    const struct rpc_methods *const *spaces = stage.w.rpc.namespaces;
+    const struct rpc_methods *const *spaces = stage.rpc.namespaces;
     uint32_t count = 0;
 
     while (spaces[count])
@@ -152,7 +152,7 @@ static void ask(uint8_t id)
 
     p = enc_str(enc_uint(enc_uint(p, 0), id), span_text(any_method()));
     p = put_params(p, message + VALUE_MAX);
-    script_send(&stage.peer, span_of(message, (size_t)(p - message)));
+    script_send(&peer, span_of(message, (size_t)(p - message)));
 }
 
 static void note_id(struct span response)
@@ -165,7 +165,7 @@ static void note_id(struct span response)
 /* How many responses there are; each is noted in `seen` by its id. */
 static void read_responses(uint8_t *seen)
 {
-    struct span left = span_of(stage.peer.out, stage.peer.out_len);
+    struct span left = span_of(peer.out, peer.out_len);
     size_t len;
 
     while (left.len > 0 && (len = value_length(left)) > 0) {
@@ -179,7 +179,7 @@ static void read_responses(uint8_t *seen)
         left = span_of(left.at + len, left.len - len);
     }
     assert_int_equal(left.len, 0);
-    script_forget(&stage.peer);
+    script_forget(&peer);
 }
 
 /* Long polls of up to an hour have an answer, too. */
@@ -192,19 +192,19 @@ static void a_round(uint64_t seed)
     for (unsigned i = 0; i < ROUND; i++) {
         ask((uint8_t)i);
         if (any_of(4) == 0)
-            rpc_world_run_ms(&stage.w, stage.w.v.now / AO_MS(1) + any_of(50));
+            stage_run_ms(net.v.now / AO_MS(1) + any_of(50));
         read_responses(seen);
     }
     for (unsigned i = 0; i < ROUND; i++) {
         if (seen[i] != 1)
-            rpc_world_run_ms(&stage.w, stage.w.v.now / AO_MS(1) + 7200 * 1000);
+            stage_run_ms(net.v.now / AO_MS(1) + 7200 * 1000);
         read_responses(seen);
         if (seen[i] != 1)
             fail_msg("seed %lu: request %u has %u responses", (unsigned long)seed, i, seen[i]);
     }
-    rpc_world_ask(&stage.peer, 1, "server.audit", "[]"); /* crons go on for ever */
-    rpc_world_run_ms(&stage.w, stage.w.v.now / AO_MS(1));
-    assert_non_null(strstr(rpc_world_said(&stage.w, &stage.peer), "'balanced': true"));
+    stage_ask(&peer, 1, "server.audit", "[]"); /* crons go on for ever */
+    stage_run_ms(net.v.now / AO_MS(1));
+    assert_non_null(strstr(stage_said_to(&peer), "'balanced': true"));
 }
 
 static void each_request_has_one_response(void **state)
@@ -226,11 +226,11 @@ static void a_peer_that_goes_leaves_nothing_behind(void **state)
         for (unsigned i = 0; i < ROUND; i++) {
             uint8_t seen[256] = {0};
             ask((uint8_t)i);
-            rpc_world_run_ms(&stage.w, stage.w.v.now / AO_MS(1));
+            stage_run_ms(net.v.now / AO_MS(1));
             read_responses(seen);
         }
         conn_abort(stage.conn, "reset by the test");
-        rpc_world_run_ms(&stage.w, stage.w.v.now / AO_MS(1) + 1000);
+        stage_run_ms(net.v.now / AO_MS(1) + 1000);
         stage_close(state);
     }
 }

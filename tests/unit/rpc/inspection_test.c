@@ -1,6 +1,6 @@
 /* What the server says of itself, and what happens when there is no memory to say it. */
 #include "tests/support/heap.h"
-#include "tests/unit/rpc/stage.h"
+#include "tests/support/rpc_stage.h"
 
 static void assert_holds(const char *text, const char *part)
 {
@@ -60,12 +60,12 @@ static void describe_tells_of_handlers_and_of_the_servers_own(void **state)
 static void topology_shows_executors_at_work(void **state)
 {
     (void)state;
-    rpc_world_ask(&stage.peer, 1, "hang", "[]");
-    rpc_world_ask(&stage.peer, 2, "block", "[]");
-    virtual_run_until(&stage.w.v, 0);
-    rpc_world_ask(&stage.peer, 3, "server.topology", "[]");
-    virtual_run_until(&stage.w.v, 0);
-    const char *topology = rpc_world_said(&stage.w, &stage.peer);
+    stage_ask(&peer, 1, "hang", "[]");
+    stage_ask(&peer, 2, "block", "[]");
+    net_run_ms(0);
+    stage_ask(&peer, 3, "server.topology", "[]");
+    net_run_ms(0);
+    const char *topology = stage_said_to(&peer);
     assert_holds(topology, "3: {'loops': [{'name': 'loop', 'connections': 1, ");
     assert_holds(topology, "{'name': 'stepped 0', 'kind': 'stepped', 'loop': 0, 'core': -1, "
                            "'priority': 0, 'weight': 1, 'queue': 64, ");
@@ -74,30 +74,29 @@ static void topology_shows_executors_at_work(void **state)
     assert_holds(topology, "'outstanding': 1, 'parked': 0, ");
     assert_holds(topology, "'manager': {'place': 'loop', 'queued': 0, 'queue': 1000, "
                            "'short_cut': true}, 'measure': 'occupancy', 'idle': 'sleep'}\n");
-    rpc_world_ask(&stage.peer, 4, "server.cancel", "[1]");
-    rpc_world_run(&stage.w);
+    stage_ask(&peer, 4, "server.cancel", "[1]");
+    stage_run();
 }
 
 /* A request whose n-th allocation fails is answered, refused with MEMORY, or its connection ends:
  * never silence, and never half an answer.  True when it was refused. */
 static bool ask_without_memory(const char *method, int n, bool *met)
 {
-    struct script peer;
+    static struct script other;
 
-    rpc_world_connect(&stage.w, &peer);
-    rpc_world_run(&stage.w);
-    rpc_world_ask(&peer, 7, method, "[]");
+    net_connect(&other);
+    stage_run();
+    stage_ask(&other, 7, method, "[]");
     heap_fail_at(n);
-    rpc_world_run(&stage.w);
+    stage_run();
     *met = heap_failed();
     heap_fail_at(0);
-    const char *said = rpc_world_said(&stage.w, &peer);
+    const char *said = stage_said_to(&other);
     bool refused = strcmp(said, "7 failed: 'MEMORY: the server is out of memory'\n") == 0;
     assert_true(refused || strncmp(said, "7: ", 3) == 0 ||
-                (*said == '\0' && (peer.closed || peer.shut)));
-    script_reset(&peer);
-    rpc_world_run(&stage.w);
-    script_fini(&peer);
+                (*said == '\0' && (other.closed || other.shut)));
+    script_reset(&other);
+    stage_run();
     return refused;
 }
 
@@ -116,16 +115,14 @@ static void without_memory_there_is_an_error(void **state)
     }
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, stage_open, stage_close)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(info_counts_what_happened),
-        TEST(methods_lists_handlers_first),
-        TEST(describe_tells_of_handlers_and_of_the_servers_own),
-        TEST(topology_shows_executors_at_work),
-        TEST(without_memory_there_is_an_error),
+        RPC_TEST(info_counts_what_happened),
+        RPC_TEST(methods_lists_handlers_first),
+        RPC_TEST(describe_tells_of_handlers_and_of_the_servers_own),
+        RPC_TEST(topology_shows_executors_at_work),
+        RPC_TEST(without_memory_there_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

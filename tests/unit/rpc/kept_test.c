@@ -1,14 +1,14 @@
 /* task.*, queue.*, cron.* and server.audit: what they take and what they refuse. */
 #include <stdio.h>
 
-#include "tests/unit/rpc/stage.h"
+#include "tests/support/rpc_stage.h"
 
 /* What is answered at this moment: by the end of time the tasks would be forgotten. */
 static const char *answer(const char *method, const char *params)
 {
-    rpc_world_ask(&stage.peer, 1, method, params);
-    rpc_world_run_ms(&stage.w, stage.w.v.now / AO_MS(1));
-    return rpc_world_said(&stage.w, &stage.peer);
+    stage_ask(&peer, 1, method, params);
+    stage_run_ms(net.v.now / AO_MS(1));
+    return stage_said_to(&peer);
 }
 
 /* The error of a request; whole, or how it begins. */
@@ -190,13 +190,12 @@ static void long_polls_are_limited(void **state)
 
     snprintf(params, sizeof params, "['%s', {'timeout': '1h'}]", id);
     for (unsigned i = 0; i < 1024; i++) {
-        rpc_world_ask(&stage.peer, 2, "task.wait", params);
-        rpc_world_run_ms(&stage.w, stage.w.v.now / AO_MS(1));
+        stage_ask(&peer, 2, "task.wait", params);
+        stage_run_ms(net.v.now / AO_MS(1));
     }
-    rpc_world_ask(&stage.peer, 1, "task.wait", params);
-    rpc_world_run_ms(&stage.w, stage.w.v.now / AO_MS(1));
-    assert_non_null(
-        strstr(rpc_world_said(&stage.w, &stage.peer), "1 failed: 'BUSY: 1024 requests"));
+    stage_ask(&peer, 1, "task.wait", params);
+    stage_run_ms(net.v.now / AO_MS(1));
+    assert_non_null(strstr(stage_said_to(&peer), "1 failed: 'BUSY: 1024 requests"));
     assert_int_equal(stage.conn->polls, 1024);
 }
 
@@ -249,20 +248,17 @@ static void tasks_of_other_tenants_do_not_exist(void **state)
     holds("task.get", with("['%s']", id), "'result': [2]");
 }
 
-#define TEST(f)    cmocka_unit_test_setup_teardown(f, stage_open, stage_close)
-#define GUARDED(f) cmocka_unit_test_setup_teardown(f, stage_open_guarded, stage_close)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(each_option_of_a_task_says_what_it_must_be),
-        TEST(each_method_says_what_it_takes),
-        TEST(a_task_is_submitted_and_looked_at),
-        TEST(common_options_are_those_of_who_says_nothing),
-        TEST(long_polls_are_limited),
-        GUARDED(nobody_submits_before_it_is_known),
-        GUARDED(a_list_of_methods_counts_for_tasks_too),
-        GUARDED(tasks_of_other_tenants_do_not_exist),
+        RPC_TEST(each_option_of_a_task_says_what_it_must_be),
+        RPC_TEST(each_method_says_what_it_takes),
+        RPC_TEST(a_task_is_submitted_and_looked_at),
+        RPC_TEST(common_options_are_those_of_who_says_nothing),
+        RPC_TEST(long_polls_are_limited),
+        RPC_TEST_GUARDED(nobody_submits_before_it_is_known),
+        RPC_TEST_GUARDED(a_list_of_methods_counts_for_tasks_too),
+        RPC_TEST_GUARDED(tasks_of_other_tenants_do_not_exist),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

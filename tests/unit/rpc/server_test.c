@@ -1,5 +1,5 @@
 /* hello, auth, ping, cancel: what a client says to its connection. */
-#include "tests/unit/rpc/stage.h"
+#include "tests/support/rpc_stage.h"
 
 #define LIMITS "'limits': {'message': 1048576, 'depth': 32, 'in_flight': 1000}}"
 #define HELLO                                                                                      \
@@ -42,9 +42,9 @@ static void hello_chooses_the_shape_of_errors(void **state)
 static void hello_takes_effect_from_its_own_answer_on(void **state)
 {
     (void)state;
-    rpc_world_ask(&stage.peer, 1, "none", "[]");
-    rpc_world_notify(&stage.peer, "server.hello", "[{'errors': 'pair'}]");
-    rpc_world_ask(&stage.peer, 2, "fail", "[]");
+    stage_ask(&peer, 1, "none", "[]");
+    stage_notify(&peer, "server.hello", "[{'errors': 'pair'}]");
+    stage_ask(&peer, 2, "fail", "[]");
     assert_string_equal(
         stage_said(),
         "1 failed: 'NO_METHOD: no method \"none\"; server.methods lists what there is'\n"
@@ -90,8 +90,8 @@ static void cancel_names_an_id_by_value(void **state)
     static const uint8_t hang[] = "\x94\x00\xd1\x00\x05\xa4hang\x90"; /* id 5 as int 16 */
 
     (void)state;
-    script_send(&stage.peer, span_of(hang, sizeof hang - 1));
-    rpc_world_notify(&stage.peer, "server.cancel", "[5]");
+    script_send(&peer, span_of(hang, sizeof hang - 1));
+    stage_notify(&peer, "server.cancel", "[5]");
     assert_string_equal(stage_said(), "5 failed: 'CANCELLED: the call was cancelled'\n");
     answers("server.cancel", "[5]", "1: false\n");
 }
@@ -99,10 +99,10 @@ static void cancel_names_an_id_by_value(void **state)
 static void cancel_reaches_each_kind_of_call(void **state)
 {
     (void)state;
-    rpc_world_ask(&stage.peer, 2, "hang", "[]");
-    rpc_world_ask(&stage.peer, 3, "block", "[]"); /* waits for its thread */
-    rpc_world_ask(&stage.peer, 4, "server.cancel", "[2]");
-    rpc_world_ask(&stage.peer, 5, "server.cancel", "[3]");
+    stage_ask(&peer, 2, "hang", "[]");
+    stage_ask(&peer, 3, "block", "[]"); /* waits for its thread */
+    stage_ask(&peer, 4, "server.cancel", "[2]");
+    stage_ask(&peer, 5, "server.cancel", "[3]");
     assert_string_equal(stage_said(), "2 failed: 'CANCELLED: the call was cancelled'\n"
                                       "4: true\n"
                                       "3 failed: 'CANCELLED: the call was cancelled'\n"
@@ -112,9 +112,9 @@ static void cancel_reaches_each_kind_of_call(void **state)
 static void of_two_calls_with_one_id_one_is_cancelled(void **state)
 {
     (void)state;
-    rpc_world_ask(&stage.peer, 2, "hang", "[]");
-    rpc_world_ask(&stage.peer, 2, "hang", "[]");
-    rpc_world_notify(&stage.peer, "server.cancel", "[2]");
+    stage_ask(&peer, 2, "hang", "[]");
+    stage_ask(&peer, 2, "hang", "[]");
+    stage_notify(&peer, "server.cancel", "[2]");
     assert_string_equal(stage_said(), "2 failed: 'CANCELLED: the call was cancelled'\n");
     answers("server.cancel", "[2]", "2 failed: 'CANCELLED: the call was cancelled'\n1: true\n");
     answers("server.cancel", "[2]", "1: false\n");
@@ -123,7 +123,7 @@ static void of_two_calls_with_one_id_one_is_cancelled(void **state)
 static void a_notification_cannot_be_cancelled(void **state)
 {
     (void)state;
-    rpc_world_notify(&stage.peer, "hang", "[]");
+    stage_notify(&peer, "hang", "[]");
     answers("server.cancel", "[0]", "1: false\n");
     answers("server.cancel", "['x']", "1: false\n");
     answers("server.cancel", "[-1]", "1: false\n");
@@ -156,7 +156,7 @@ static void before_a_token_only_four_methods_are_open(void **state)
             "1 failed: 'AUTH: say who you are first: call server.auth with a token'\n");
     answers("server.ping", "[]", "1: 'pong'\n");
     answers("server.cancel", "[1]", "1: false\n");
-    rpc_world_notify(&stage.peer, "nvim_set_client_info", "[]");
+    stage_notify(&peer, "nvim_set_client_info", "[]");
     assert_string_equal(stage_said(), "");
 }
 
@@ -180,30 +180,27 @@ static void too_many_wrong_tokens_close_the_connection(void **state)
     answers("server.auth", "['a']", "1 failed: 'AUTH: no such token'\n");
     answers("server.auth", "['b']", "1 failed: 'AUTH: no such token'\n");
     answers("server.auth", "['c']", "1 failed: 'AUTH: no such token'\n");
-    assert_true(stage.peer.shut);
+    assert_true(peer.shut);
 }
-
-#define TEST(f)    cmocka_unit_test_setup_teardown(f, stage_open, stage_close)
-#define GUARDED(f) cmocka_unit_test_setup_teardown(f, stage_open_guarded, stage_close)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(hello_tells_what_the_server_is),
-        TEST(hello_chooses_the_shape_of_errors),
-        TEST(hello_takes_effect_from_its_own_answer_on),
-        TEST(hello_refuses_what_it_does_not_know),
-        TEST(a_refused_hello_changes_nothing),
-        TEST(ping_pongs),
-        TEST(cancel_names_an_id_by_value),
-        TEST(cancel_reaches_each_kind_of_call),
-        TEST(of_two_calls_with_one_id_one_is_cancelled),
-        TEST(a_notification_cannot_be_cancelled),
-        TEST(cancel_wants_one_id),
-        TEST(without_a_table_no_token_is_good),
-        GUARDED(before_a_token_only_four_methods_are_open),
-        GUARDED(a_token_says_who_may_what),
-        GUARDED(too_many_wrong_tokens_close_the_connection),
+        RPC_TEST(hello_tells_what_the_server_is),
+        RPC_TEST(hello_chooses_the_shape_of_errors),
+        RPC_TEST(hello_takes_effect_from_its_own_answer_on),
+        RPC_TEST(hello_refuses_what_it_does_not_know),
+        RPC_TEST(a_refused_hello_changes_nothing),
+        RPC_TEST(ping_pongs),
+        RPC_TEST(cancel_names_an_id_by_value),
+        RPC_TEST(cancel_reaches_each_kind_of_call),
+        RPC_TEST(of_two_calls_with_one_id_one_is_cancelled),
+        RPC_TEST(a_notification_cannot_be_cancelled),
+        RPC_TEST(cancel_wants_one_id),
+        RPC_TEST(without_a_table_no_token_is_good),
+        RPC_TEST_GUARDED(before_a_token_only_four_methods_are_open),
+        RPC_TEST_GUARDED(a_token_says_who_may_what),
+        RPC_TEST_GUARDED(too_many_wrong_tokens_close_the_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

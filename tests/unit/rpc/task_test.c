@@ -1,5 +1,5 @@
 /* task.call: a call with options. */
-#include "tests/unit/rpc/stage.h"
+#include "tests/support/rpc_stage.h"
 
 static void answers(const char *params, const char *expected)
 {
@@ -53,13 +53,13 @@ static void what_does_not_fit_is_refused(void **state)
 static void a_deadline_is_told_when_it_passes(void **state)
 {
     (void)state;
-    rpc_world_ask(&stage.peer, 1, "task.call", "['sleep', [100], {'deadline': '20ms'}]");
-    rpc_world_ask(&stage.peer, 2, "task.call", "['sleep', [10], {'deadline': 20}]");
-    rpc_world_ask(&stage.peer, 3, "task.call", "['sleep', [10], {'deadline': '1d'}]");
-    rpc_world_run_ms(&stage.w, 19);
-    assert_string_equal(rpc_world_said(&stage.w, &stage.peer), "2: [10]\n3: [10]\n");
-    rpc_world_run_ms(&stage.w, 20);
-    assert_string_equal(rpc_world_said(&stage.w, &stage.peer),
+    stage_ask(&peer, 1, "task.call", "['sleep', [100], {'deadline': '20ms'}]");
+    stage_ask(&peer, 2, "task.call", "['sleep', [10], {'deadline': 20}]");
+    stage_ask(&peer, 3, "task.call", "['sleep', [10], {'deadline': '1d'}]");
+    stage_run_ms(19);
+    assert_string_equal(stage_said_to(&peer), "2: [10]\n3: [10]\n");
+    stage_run_ms(20);
+    assert_string_equal(stage_said_to(&peer),
                         "1 failed: 'DEADLINE: the deadline passed before the result was there'\n");
     assert_string_equal(stage_said(), "");
 }
@@ -84,25 +84,23 @@ static void a_deadline_beyond_time_is_none(void **state)
 static void a_notification_of_it_answers_nothing(void **state)
 {
     (void)state;
-    rpc_world_notify(&stage.peer, "task.call", "['echo', [5]]");
-    rpc_world_notify(&stage.peer, "task.call", "['none']");
-    rpc_world_notify(&stage.peer, "task.call", "['sleep', [50], {'deadline': 5}]");
+    stage_notify(&peer, "task.call", "['echo', [5]]");
+    stage_notify(&peer, "task.call", "['none']");
+    stage_notify(&peer, "task.call", "['sleep', [50], {'deadline': 5}]");
     assert_string_equal(stage_said(), "");
     assert_int_equal(stage.conn->in_flight, 0);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, stage_open, stage_close)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(it_calls_a_handler),
-        TEST(only_handlers_can_be_called_so),
-        TEST(what_does_not_fit_is_refused),
-        TEST(a_deadline_is_told_when_it_passes),
-        TEST(no_time_at_all_is_no_time_to_run),
-        TEST(a_deadline_beyond_time_is_none),
-        TEST(a_notification_of_it_answers_nothing),
+        RPC_TEST(it_calls_a_handler),
+        RPC_TEST(only_handlers_can_be_called_so),
+        RPC_TEST(what_does_not_fit_is_refused),
+        RPC_TEST(a_deadline_is_told_when_it_passes),
+        RPC_TEST(no_time_at_all_is_no_time_to_run),
+        RPC_TEST(a_deadline_beyond_time_is_none),
+        RPC_TEST(a_notification_of_it_answers_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
