@@ -388,8 +388,6 @@ static bool end_request(struct generator *g, struct conn *c, uint32_t slot, cons
     if (!counts(g, since_ns))
         return true;
     histogram_add(&g->result.latency, g->now - since_ns);
-    g->progress.answers++;
-    g->answer_ns = g->now;
     if (code == NULL)
         g->result.good++;
     else
@@ -444,6 +442,7 @@ static bool take(struct generator *g, struct conn *c, const char *at, size_t n, 
 static bool take_bytes(struct generator *g, struct conn *c, size_t n)
 {
     const char *in = (const char *)g->in;
+    uint64_t before = g->result.latency.count;
     size_t left;
     bool good;
     g->now = generator_clock_ns();
@@ -461,6 +460,10 @@ static bool take_bytes(struct generator *g, struct conn *c, size_t n)
     }
     if (!good)
         snprintf(g->result.why, sizeof g->result.why, "out of memory");
+    if (g->result.latency.count > before) {
+        g->progress.answers += g->result.latency.count - before;
+        g->answer_ns = g->now;
+    }
     return good;
 }
 

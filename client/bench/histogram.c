@@ -26,19 +26,6 @@ void histogram_reset(struct histogram *h)
     h->min = UINT64_MAX;
 }
 
-/* The first 2 x STEPS values have a cell each; every doubling behind them has STEPS cells. */
-static unsigned shift_of(uint64_t value)
-{
-    unsigned log2 = 63u - (unsigned)__builtin_clzll(value | 1);
-    return log2 > HISTOGRAM_STEPS_LOG2 ? log2 - HISTOGRAM_STEPS_LOG2 : 0;
-}
-
-static size_t cell_of(uint64_t value)
-{
-    unsigned shift = shift_of(value);
-    return ((size_t)shift << HISTOGRAM_STEPS_LOG2) + (size_t)(value >> shift);
-}
-
 /* The largest value that falls into a cell. */
 static uint64_t top_of(size_t cell)
 {
@@ -47,23 +34,6 @@ static uint64_t top_of(size_t cell)
     unsigned shift = (unsigned)(cell >> HISTOGRAM_STEPS_LOG2) - 1;
     uint64_t step = cell - ((size_t)shift << HISTOGRAM_STEPS_LOG2);
     return ((step + 1) << shift) - 1;
-}
-
-static uint64_t kept_of(uint64_t value)
-{
-    const uint64_t largest = (UINT64_C(1) << HISTOGRAM_VALUE_LOG2) - 1;
-    return value < largest ? value : largest;
-}
-
-void histogram_add(struct histogram *h, uint64_t value)
-{
-    h->cells[cell_of(kept_of(value))]++;
-    h->count++;
-    h->sum += value;
-    if (value < h->min)
-        h->min = value;
-    if (value > h->max)
-        h->max = value;
 }
 
 void histogram_merge(struct histogram *to, const struct histogram *from)
@@ -100,7 +70,7 @@ uint64_t histogram_count_to(const struct histogram *h, uint64_t value)
     uint64_t seen = 0;
     if (value >= h->max)
         return h->count;
-    size_t last = cell_of(kept_of(value));
+    size_t last = histogram_cell(value);
     for (size_t cell = 0; cell <= last; cell++)
         seen += h->cells[cell];
     return seen;

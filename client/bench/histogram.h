@@ -4,6 +4,7 @@
 #define ERGON_BENCH_HISTOGRAM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum {
@@ -24,8 +25,29 @@ bool histogram_init(struct histogram *h); /* false: out of memory */
 void histogram_fini(struct histogram *h);
 void histogram_reset(struct histogram *h);
 
-/* Larger values count as the largest that there is. */
-void histogram_add(struct histogram *h, uint64_t value);
+/* Where a value is counted.  The first two thousand have a cell each; every doubling behind them
+ * has half as many. */
+static inline size_t histogram_cell(uint64_t value)
+{
+    const uint64_t largest = (UINT64_C(1) << HISTOGRAM_VALUE_LOG2) - 1;
+    uint64_t kept = value < largest ? value : largest;
+    unsigned log2 = 63u - (unsigned)__builtin_clzll(kept | 1 << HISTOGRAM_STEPS_LOG2);
+    unsigned shift = log2 - HISTOGRAM_STEPS_LOG2;
+    return ((size_t)shift << HISTOGRAM_STEPS_LOG2) + (size_t)(kept >> shift);
+}
+
+/* Values that are too large count as the largest that there is.  Inline: it is part of each request
+ * of a load. */
+static inline void histogram_add(struct histogram *h, uint64_t value)
+{
+    h->cells[histogram_cell(value)]++;
+    h->count++;
+    h->sum += value;
+    if (value < h->min)
+        h->min = value;
+    if (value > h->max)
+        h->max = value;
+}
 
 /* Adds all that `from` holds, as if it had been added to `to` one by one. */
 void histogram_merge(struct histogram *to, const struct histogram *from);

@@ -7,7 +7,7 @@
 
 enum {
     SLOT_AT = 3,    /* in a request and in its answer: 94 00 ce slot ... */
-    HEAD = 8 + 5,   /* of an answer that gives bytes: all that tells its size */
+    RESULT_AT = 8,  /* in a plain answer: 94 01 ce slot c0 ... */
     AUTH_MAX = 4096 /* bytes of the answer of server.auth */
 };
 
@@ -19,10 +19,11 @@ void rpc_work_init(struct rpc_work *w, struct span method, struct span params, c
     uint8_t *p = enc_uint(enc_array(w->head, 4), 0);
     *p = 0xce;
     p = enc_str(p + 5, method);
-    if (params.len == 0)
+    w->payload = params.len == 0;
+    if (w->payload)
         p = enc_array(p, 1);
     w->head_len = (size_t)(p - w->head);
-    w->params = params;
+    w->tail = params;
     w->token = token;
 }
 
@@ -33,13 +34,15 @@ static void request(const struct request *r, struct outgoing *out)
     uint32_t slot = __builtin_bswap32(r->slot);
     memcpy(at, w->head, w->head_len);
     memcpy(at + SLOT_AT, &slot, sizeof slot);
-    if (w->params.len > 0) {
+    if (w->payload) {
+        uint8_t *end = enc_bin_head(at + w->head_len, (uint32_t)r->payload.len);
+        outgoing_wrote(out, (size_t)(end - at));
+        outgoing_add(out, r->payload.at, r->payload.len);
+    } else {
         outgoing_wrote(out, w->head_len);
-        outgoing_add(out, w->params.at, w->params.len);
-        return;
     }
-    outgoing_wrote(out, (size_t)(enc_bin_head(at + w->head_len, (uint32_t)r->payload.len) - at));
-    outgoing_add(out, r->payload.at, r->payload.len);
+    if (w->tail.len > 0)
+        outgoing_add(out, w->tail.at, w->tail.len);
 }
 
 /* ---- answers ---- */
@@ -52,24 +55,31 @@ static uint32_t big_endian(const uint8_t *at, size_t len)
     return v;
 }
 
-/* Of [1, slot as it was sent, nil, bytes or text], which a server that returns ids byte for byte
- * answers to an echo; nothing in such a value can be malformed.  0: it is another answer. */
-static size_t plain_size(const uint8_t *at, size_t n)
+/* Whether it is [1, slot as it was sent, nil, ...: all good answers of a server that returns ids
+ * byte for byte. */
+static bool is_plain(const uint8_t *at, size_t n)
 {
-    if (n < HEAD || at[0] != 0x94 || at[1] != 1 || at[2] != 0xce || at[7] != 0xc0)
+    return n > RESULT_AT && at[0] == 0x94 && at[1] == 1 && at[2] == 0xce && at[7] == 0xc0;
+}
+
+/* Of a plain answer that gives bytes or text, in which nothing can be malformed.  0: it gives
+ * something else, or that cannot be told yet. */
+static size_t echo_size(const uint8_t *at, size_t n)
+{
+    if (n < RESULT_AT + ENC_HEAD_MAX)
         return 0;
-    switch (at[8]) {
+    switch (at[RESULT_AT]) {
     case 0xc4:
     case 0xd9:
-        return 8 + 2 + (size_t)at[9];
+        return RESULT_AT + 2 + (size_t)at[RESULT_AT + 1];
     case 0xc5:
     case 0xda:
-        return 8 + 3 + (size_t)big_endian(at + 9, 2);
+        return RESULT_AT + 3 + (size_t)big_endian(at + RESULT_AT + 1, 2);
     case 0xc6:
     case 0xdb:
-        return 8 + 5 + (size_t)big_endian(at + 9, 4);
+        return RESULT_AT + 5 + (size_t)big_endian(at + RESULT_AT + 1, 4);
     default:
-        return (at[8] & 0xe0) == 0xa0 ? 8 + 1 + (size_t)(at[8] & 0x1f) : 0;
+        return (at[RESULT_AT] & 0xe0) == 0xa0 ? RESULT_AT + 1 + (size_t)(at[RESULT_AT] & 0x1f) : 0;
     }
 }
 
@@ -84,7 +94,6 @@ static enum answer_kind take(struct span message, struct answer *a)
     struct error_text said;
     const char *why = NULL;
     uint64_t slot = 0;
-    a->size = message.len;
     if (envelope_read(message, &e, &why) != ENVELOPE_OK)
         return ANSWER_WRONG;
     if (e.type != ENVELOPE_RESPONSE)
@@ -98,25 +107,30 @@ static enum answer_kind take(struct span message, struct answer *a)
     return ANSWER_ERROR;
 }
 
-enum answer_kind rpc_parse(const void *work, struct scanner *scanner, const char *at, size_t n,
-                           struct answer *a)
+static enum answer_kind parse(const void *work, struct scanner *scanner, const char *at, size_t n,
+                              struct answer *a)
 {
     const uint8_t *bytes = (const uint8_t *)at;
     (void)work;
-    a->size = plain_size(bytes, n);
-    if (a->size > 0) {
+    bool plain = is_plain(bytes, n);
+    if (plain) {
         a->slot = big_endian(bytes + SLOT_AT, 4);
-        scanner_init(scanner);
-        return ANSWER_GOOD;
+        a->size = echo_size(bytes, n);
+        if (a->size > 0) {
+            scanner_init(scanner);
+            return ANSWER_GOOD;
+        }
+        if (scanner->done == 0)
+            scanner_init_last(scanner, RESULT_AT);
     }
     enum scan_verdict v = scanner_run(scanner, &LIMITS, span_of(at, n));
     if (v == SCAN_MORE)
         return ANSWER_PARTIAL;
     if (v != SCAN_WHOLE)
         return ANSWER_WRONG;
-    struct span message = span_of(at, scanner->done);
+    a->size = scanner->done;
     scanner_init(scanner);
-    return take(message, a);
+    return plain ? ANSWER_GOOD : take(span_of(at, a->size), a);
 }
 
 /* ---- token ---- */
@@ -172,5 +186,5 @@ const struct protocol RPC = {
     .hello = hello,
     .welcome = welcome,
     .request = request,
-    .parse = rpc_parse,
+    .parse = parse,
 };

@@ -10,19 +10,17 @@
 
 extern const struct protocol RPC;
 
-/* The work of this protocol.  It owns nothing: params and token are the caller's. */
+/* The work of this protocol.  It owns nothing: tail and token are the caller's. */
 struct rpc_work {
-    uint8_t head[16 + METHOD_NAME_MAX]; /* a request up to its parameters, but for the slot */
+    uint8_t head[16 + METHOD_NAME_MAX]; /* of a request, but for the slot */
     size_t head_len;
-    struct span params; /* raw; where it is empty, the payload is the one parameter, as bytes */
-    const char *token;  /* NULL: none */
+    bool payload;      /* behind which the payload stands, as bytes */
+    struct span tail;  /* raw; ends the request */
+    const char *token; /* NULL: none */
 };
 
-/* `method` has at most METHOD_NAME_MAX bytes. */
+/* A call of `method`, of at most METHOD_NAME_MAX bytes, with the raw array `params`; where that is
+ * empty, the payload is the one parameter. */
 void rpc_work_init(struct rpc_work *w, struct span method, struct span params, const char *token);
-
-/* For protocols that send other requests of MessagePack-RPC, with the slot as their id. */
-enum answer_kind rpc_parse(const void *work, struct scanner *scanner, const char *at, size_t n,
-                           struct answer *a);
 
 #endif

@@ -4,7 +4,8 @@
 #include "tests/bench/peers/common/line.h"
 #include "tests/bench/peers/driver/protocol.h"
 
-static void add_put(const struct request *r, struct outgoing *out, const char *tail)
+static inline __attribute__((always_inline)) void add_put(const struct request *r,
+                                                          struct outgoing *out, const char *tail)
 {
     char *to = outgoing_at(out);
     size_t n = line_put(to, "put 0 0 60 ");

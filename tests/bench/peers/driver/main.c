@@ -159,13 +159,25 @@ static int parse(struct driver *d, int argc, char **argv)
 
 /* ---- the load ---- */
 
+/* [payload] of a call, or [method, [payload], options] of a submission. */
+static void make_rpc(struct rpc_work *w, const char *method, const char *submitted)
+{
+    rpc_work_init(w, span_text(submitted ? "task.submit" : method), span_of(NULL, 0), NULL);
+    if (!submitted)
+        return;
+    uint8_t *p = enc_array(w->head + w->head_len - 1, 3);
+    p = enc_array(enc_str(p, span_text(method)), 1);
+    w->head_len = (size_t)(p - w->head);
+    w->tail = span_text(submitted);
+}
+
 static bool driver_open(struct driver *d)
 {
     d->url = (struct url){.scheme = d->tls ? URL_TLS : URL_TCP,
                           .kind = URL_HOST_V4,
                           .host = "127.0.0.1",
                           .port = d->port};
-    rpc_work_init(&d->rpc, span_text(d->shape.method), span_of(NULL, 0), NULL);
+    make_rpc(&d->rpc, d->shape.method, d->protocol->submitted);
     d->plan.target = (struct load_target){.url = &d->url,
                                           .tls.insecure = true,
                                           .server_name = d->url.host,

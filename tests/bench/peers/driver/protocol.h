@@ -18,22 +18,25 @@ struct driver_protocol {
     const char *task;   /* what one task is, in words */
     const char *method; /* handler, function or subject to call, unless another is given */
     const struct protocol *wire;
+    const char
+        *submitted; /* RPC alone: the task is submitted with these options, raw; NULL: called */
 };
 
 extern const struct protocol protocol_gearman, protocol_beanstalk, protocol_nats, protocol_redis,
     protocol_tarantool, protocol_memcached, protocol_packet4;
 
 /* A task is submitted, and has ended when the server says that it is kept. */
-extern const struct protocol protocol_submit, protocol_submit_fsync, protocol_redis_push,
-    protocol_beanstalk_put, protocol_gearman_background, protocol_nats_stream;
+extern const struct protocol protocol_redis_push, protocol_beanstalk_put,
+    protocol_gearman_background, protocol_nats_stream;
 
 /* NULL: there is none of that name. */
 const struct driver_protocol *protocol_find(const char *name);
 const struct driver_protocol *protocol_at(size_t index);
 
-/* Takes in `head` bytes that stand at outgoing_at(), and adds payload and tail. */
-static inline void protocol_add(struct outgoing *out, size_t head, struct span payload,
-                                const char *tail)
+/* Takes in `head` bytes that stand at outgoing_at(), and adds payload and tail.  Inline, so that
+ * the lengths of texts are known when it is compiled. */
+static inline __attribute__((always_inline)) void
+protocol_add(struct outgoing *out, size_t head, struct span payload, const char *tail)
 {
     outgoing_wrote(out, head);
     outgoing_add(out, payload.at, payload.len);

@@ -2,7 +2,8 @@
 #include "tests/bench/peers/common/line.h"
 #include "tests/bench/peers/driver/protocol.h"
 
-static void add(const struct request *r, struct outgoing *out, const char *command)
+static inline __attribute__((always_inline)) void add(const struct request *r, struct outgoing *out,
+                                                      const char *command)
 {
     char *to = outgoing_at(out);
     size_t n = line_put(to, command);
