@@ -1,5 +1,5 @@
 #!/bin/sh
-# A million kept tasks: submitted in batches, held, fired, read back.  Builds, measures, prints a table.
+# A million tasks: submitted in batches, held, fired, read back.  Builds, measures, prints a table.
 #   run.sh [OPTION...]    options of load.py; 'run.sh --help' lists them
 # ERGON_BUILD names the build directory (build, at the root of the tree).
 set -eu
