@@ -13,7 +13,6 @@ static void one_after_the_other(void **state)
 {
     uint8_t bytes[600];
 
-    (void)state;
     net_connect(&peer);
     size_t len = net_request(bytes, 1, "echo", "hello");
     len += net_request(bytes + len, 2, "echo", "world");
@@ -33,7 +32,6 @@ static void long_ones_in_pieces(void **state)
     static const size_t pieces[] = {1000, 4095, 4096, 4097, 65535, 65536, 65537};
     static uint8_t bytes[300100];
 
-    (void)state;
     net_connect(&peer);
     for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
         for (size_t p = 0; p < sizeof pieces / sizeof *pieces; p++) {

@@ -3,7 +3,6 @@
 
 static void one_request_and_an_orderly_end(void **state)
 {
-    (void)state;
     net_connect(&peer);
     net_run_ms(1);
     net_send(&peer, 7, "echo", "hello");
@@ -22,7 +21,6 @@ static void one_request_and_an_orderly_end(void **state)
 
 static void a_reset_with_calls_in_flight(void **state)
 {
-    (void)state;
     net_connect(&peer);
     net_send(&peer, 1, "hold", "");
     net_send(&peer, 2, "poll", "");
@@ -42,7 +40,6 @@ static void a_reset_with_calls_in_flight(void **state)
 
 static void malformed_input_ends_it_behind_the_answers(void **state)
 {
-    (void)state;
     net_connect(&peer);
     net_send(&peer, 1, "echo", "good");
     script_send(&peer, span_of("\xc1\x00", 2));
@@ -64,7 +61,6 @@ static void malformed_input_ends_it_behind_the_answers(void **state)
 
 static void a_peer_that_does_not_close_is_cut_off(void **state)
 {
-    (void)state;
     net_connect(&peer);
     net_send(&peer, 1, "close", "");
     net_run_ms(10000);
@@ -77,7 +73,6 @@ static void a_peer_that_does_not_close_is_cut_off(void **state)
 
 static void a_write_error_tells_the_port_once(void **state)
 {
-    (void)state;
     net_connect(&peer);
     net_send(&peer, 1, "hold", "");
     net_send(&peer, 2, "hold", "");

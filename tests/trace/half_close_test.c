@@ -3,7 +3,6 @@
 
 static void answers_come_after_the_fin(void **state)
 {
-    (void)state;
     net_connect(&peer);
     net_send(&peer, 1, "hold", "");
     net_send(&peer, 2, "hold", "");
@@ -30,7 +29,6 @@ static void answers_come_after_the_fin(void **state)
 
 static void a_fin_inside_a_message_is_an_end_too(void **state)
 {
-    (void)state;
     net_connect(&peer);
     script_send(&peer, span_of("\x94\x00", 2));
     script_send_eof(&peer);
@@ -41,7 +39,6 @@ static void a_fin_inside_a_message_is_an_end_too(void **state)
 
 static void the_peer_may_be_gone_when_the_answer_comes(void **state)
 {
-    (void)state;
     net_connect(&peer);
     net_send(&peer, 1, "hold", "");
     script_send_eof(&peer);
@@ -60,7 +57,6 @@ static void the_peer_may_be_gone_when_the_answer_comes(void **state)
 /* What the stream itself has to say after a read goes out too, with no answer to push it. */
 static void what_the_stream_answers_is_written(void **state)
 {
-    (void)state;
     struct connection *c = net_connect(&peer);
     net_run_ms(1);
     peer.window = 0;

@@ -3,7 +3,6 @@
 
 static void it_takes_too_long(void **state)
 {
-    (void)state;
     net.limits.handshake_timeout = AO_MS(250);
     net_connect(&peer);
     peer.handshakes = -1;
@@ -17,7 +16,6 @@ static void it_takes_too_long(void **state)
 
 static void it_ends_in_time(void **state)
 {
-    (void)state;
     net.limits.handshake_timeout = AO_MS(250);
     net_connect(&peer);
     peer.handshakes = 2;
@@ -32,7 +30,6 @@ static void it_ends_in_time(void **state)
 
 static void the_peer_gives_up(void **state)
 {
-    (void)state;
     net_connect(&peer);
     peer.handshakes = -1;
     net_run_ms(1);
@@ -48,7 +45,6 @@ static void a_round_does_few(void **state)
     enum { PEERS = 3 * HANDSHAKES_A_ROUND };
     static struct script peers[PEERS];
 
-    (void)state;
     for (int i = 0; i < PEERS; i++)
         net_connect(&peers[i]);
     for (unsigned round = 1; round <= 3; round++) {
@@ -64,7 +60,6 @@ static void a_round_does_few(void **state)
 /* What a peer sends meanwhile, or that it could be written to later, is no reason to try again. */
 static void it_waits_for_one_thing(void **state)
 {
-    (void)state;
     struct connection *c = net_connect(&peer);
     peer.window = 100;
     peer.flight = 300;

@@ -3,7 +3,6 @@
 
 static void silence_ends_it(void **state)
 {
-    (void)state;
     net.limits.idle_timeout = AO_MS(100);
     net_connect(&peer);
     net_run_ms(60);
@@ -18,7 +17,6 @@ static void silence_ends_it(void **state)
 
 static void a_call_in_flight_is_no_silence(void **state)
 {
-    (void)state;
     net.limits.idle_timeout = AO_MS(100);
     net_connect(&peer);
     net_send(&peer, 1, "hold", "");

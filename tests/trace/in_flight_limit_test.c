@@ -4,7 +4,6 @@
 
 static void the_reserve_and_no_further(void **state)
 {
-    (void)state;
     net.limits.in_flight = 4;
     net_connect(&peer);
     for (uint8_t i = 1; i <= 40; i++)
@@ -28,7 +27,6 @@ static void a_notification_gets_through(void **state)
     static const uint8_t cancel[] = "\x93\x02\xadserver.cancel\x91\x01";
     static const uint8_t response[] = {0x94, 1, 9, 0xc0, 0xc0};
 
-    (void)state;
     net.limits.in_flight = 2;
     net_connect(&peer);
     net_send(&peer, 1, "hold", "");
@@ -46,7 +44,6 @@ static void a_notification_gets_through(void **state)
 
 static void polls_are_not_counted(void **state)
 {
-    (void)state;
     net.limits.in_flight = 2;
     net_connect(&peer);
     for (uint8_t i = 1; i <= 40; i++)

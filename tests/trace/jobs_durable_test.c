@@ -7,7 +7,6 @@ static struct jobs_world w;
 
 static int open_world(void **state)
 {
-    (void)state;
     jobs_world_init(&w);
     jobs_world_keep_store(&w);
     jobs_world_open(&w);
@@ -16,7 +15,6 @@ static int open_world(void **state)
 
 static int close_world(void **state)
 {
-    (void)state;
     jobs_world_fini(&w);
     return 0;
 }
@@ -31,7 +29,6 @@ static uint64_t submit(enum job_durable how)
 /* Submission, start and end are each on disk before anything follows from them. */
 static void fsync(void **state)
 {
-    (void)state;
     uint64_t id = submit(DURABLE_FSYNC);
     jobs_world_pass(&w, AO_MS(10));
     world_finish(world_run_of(&w, id), "\x01");
@@ -47,7 +44,6 @@ static void fsync(void **state)
 /* Only the end is waited for. */
 static void async(void **state)
 {
-    (void)state;
     uint64_t id = submit(DURABLE_ASYNC);
     jobs_world_pass(&w, AO_MS(10));
     world_finish(world_run_of(&w, id), "\x01");
@@ -60,7 +56,6 @@ static void async(void **state)
 
 static void a_crash(void **state)
 {
-    (void)state;
     w.options.crashes_max = 2;
     w.jobs->options.crashes_max = 2;
     submit(DURABLE_FSYNC);
@@ -82,7 +77,6 @@ static void a_crash(void **state)
 
 static void a_disk_that_is_full_for_a_while(void **state)
 {
-    (void)state;
     uint64_t id = submit(DURABLE_ASYNC);
     jobs_world_pass(&w, AO_MS(10));
     w.store->error = STORE_FULL;

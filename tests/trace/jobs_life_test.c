@@ -6,7 +6,6 @@ static struct jobs_world w;
 
 static int open_world(void **state)
 {
-    (void)state;
     jobs_world_init(&w);
     jobs_world_open(&w);
     return 0;
@@ -14,7 +13,6 @@ static int open_world(void **state)
 
 static int close_world(void **state)
 {
-    (void)state;
     jobs_world_fini(&w);
     return 0;
 }
@@ -22,7 +20,6 @@ static int close_world(void **state)
 static void done(void **state)
 {
     struct job_spec o = world_order("work");
-    (void)state;
     o.delay = AO_MS(100);
     o.keep = AO_S(1);
     uint64_t id = jobs_world_submit(&w, &o);
@@ -39,7 +36,6 @@ static void done(void **state)
 static void tried_again_and_given_up(void **state)
 {
     struct job_spec o = world_order("work");
-    (void)state;
     o.retries = 2;
     o.jitter = 0;
     o.backoff = AO_MS(100);
@@ -63,7 +59,6 @@ static void tried_again_and_given_up(void **state)
 static void outlived_by_its_handler(void **state)
 {
     struct job_spec o = world_order("work");
-    (void)state;
     w.stubborn = true;
     w.room[1] = 2;
     o.retries = 1;
@@ -88,7 +83,6 @@ static void outlived_by_its_handler(void **state)
 static void cancelled_and_begun_anew(void **state)
 {
     struct job_spec o = world_order("work");
-    (void)state;
     uint64_t id = jobs_world_submit(&w, &o);
     jobs_world_pass(&w, AO_MS(5));
     job_cancel(w.jobs, world_entry(&w, id));
@@ -107,7 +101,6 @@ static void cancelled_and_begun_anew(void **state)
 static void too_late_at_its_turn(void **state)
 {
     struct job_spec o = world_order("work");
-    (void)state;
     uint64_t first = jobs_world_submit(&w, &o);
     o.deadline = AO_MS(100);
     jobs_world_submit(&w, &o);
@@ -124,7 +117,6 @@ static void too_late_at_its_turn(void **state)
 static void run_again_later(void **state)
 {
     struct job_spec o = world_order("step");
-    (void)state;
     uint64_t id = jobs_world_submit(&w, &o);
     jobs_world_settle(&w);
     world_again(world_run_of(&w, id), AO_MS(30));

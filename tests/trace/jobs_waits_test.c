@@ -6,7 +6,6 @@ static struct jobs_world w;
 
 static int open_world(void **state)
 {
-    (void)state;
     jobs_world_init(&w);
     w.room[1] = 8;
     jobs_world_open(&w);
@@ -15,7 +14,6 @@ static int open_world(void **state)
 
 static int close_world(void **state)
 {
-    (void)state;
     jobs_world_fini(&w);
     return 0;
 }
@@ -23,7 +21,6 @@ static int close_world(void **state)
 static void a_slot(void **state)
 {
     struct job_spec o = world_order("work");
-    (void)state;
     w.lasts = AO_MS(10);
     o.limit_key = span_text("k");
     o.limit = 1;
@@ -48,7 +45,6 @@ static void a_slot(void **state)
 static void a_token(void **state)
 {
     struct job_spec o = world_order("work");
-    (void)state;
     o.rate_key = span_text("r");
     o.rate = 1;
     o.rate_per = AO_MS(40);
@@ -70,7 +66,6 @@ static void a_token(void **state)
 static void another_task(void **state)
 {
     struct job_spec o = world_order("work");
-    (void)state;
     uint64_t first = jobs_world_submit(&w, &o);
     o.after = &first;
     o.after_count = 1;
@@ -104,7 +99,6 @@ static void ask_queue(enum operation_kind verb)
 static void a_queue_that_goes_on(void **state)
 {
     struct job_spec o = world_order("work");
-    (void)state;
     ask_queue(OPERATION_QUEUE_PAUSE);
     jobs_world_submit(&w, &o);
     jobs_world_submit(&w, &o);

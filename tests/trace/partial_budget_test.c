@@ -11,7 +11,6 @@ static void the_largest_holder_is_closed(void **state)
     static struct script peers[PEERS];
     static struct script good;
 
-    (void)state;
     net.limits.partial_total = 100000;
     for (int i = 0; i < PEERS; i++) {
         net_connect(&peers[i]);
@@ -46,7 +45,6 @@ static void a_message_too_large_is_answered_and_ends_it(void **state)
 {
     static const uint8_t large[] = {0x94, 0, 9, 0xa4, 'e', 'c', 'h', 'o', 0xc6, 0, 0x10, 0, 0};
 
-    (void)state;
     net_connect(&peer);
     script_send(&peer, span_of(large, sizeof large));
     net_run_ms(1);

@@ -15,7 +15,6 @@ static void cancel_one(void *arg)
 
 static void a_parked_task_ends_at_once(void **state)
 {
-    (void)state;
     stage_ask(&peer, 1, "hang", "[]");
     cancel_in(20, cancel_one);
     assert_string_equal(stage_said(), "1 failed: 'CANCELLED: the call was cancelled'\n");
@@ -27,7 +26,6 @@ static void a_parked_task_ends_at_once(void **state)
 
 static void a_task_that_waits_never_runs(void **state)
 {
-    (void)state;
     stage_ask(&peer, 1, "block", "[]");
     stage_notify(&peer, "server.cancel", "[1]");
     assert_string_equal(stage_said(), "1 failed: 'CANCELLED: the call was cancelled'\n");
@@ -38,7 +36,6 @@ static void a_task_that_waits_never_runs(void **state)
 
 static void too_late_is_too_late(void **state)
 {
-    (void)state;
     stage_ask(&peer, 1, "sleep", "[10]");
     cancel_in(11, cancel_one);
     assert_string_equal(stage_said(), "1: [10]\n");
@@ -50,7 +47,6 @@ static void too_late_is_too_late(void **state)
 
 static void a_peer_that_vanishes_cancels_all(void **state)
 {
-    (void)state;
     stage_ask(&peer, 1, "hang", "[]");
     stage_ask(&peer, 2, "block", "[]");
     net_run_ms(5);

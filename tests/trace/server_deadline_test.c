@@ -4,7 +4,6 @@
 
 static void while_it_sleeps(void **state)
 {
-    (void)state;
     stage_ask(&peer, 1, "task.call", "['sleep', [100], {'deadline': '20ms'}]");
     assert_string_equal(stage_said(),
                         "1 failed: 'DEADLINE: the deadline passed before the result was there'\n");
@@ -17,7 +16,6 @@ static void while_it_sleeps(void **state)
 /* The blocking executor is not stepped before the deadline is over. */
 static void while_it_waits_for_its_thread(void **state)
 {
-    (void)state;
     stage_ask(&peer, 1, "task.call", "['block', [], {'deadline': '20ms'}]");
     net_run_ms(30);
     assert_string_equal(stage_said(),
@@ -30,7 +28,6 @@ static void while_it_waits_for_its_thread(void **state)
 
 static void in_a_nested_call(void **state)
 {
-    (void)state;
     stage_ask(&peer, 1, "task.call", "['outer', ['sleep', [100]], {'deadline': '20ms'}]");
     assert_string_equal(stage_said(),
                         "1 failed: 'DEADLINE: the deadline passed before the result was there'\n");
@@ -45,7 +42,6 @@ static void in_a_nested_call(void **state)
 
 static void in_time(void **state)
 {
-    (void)state;
     stage_ask(&peer, 1, "task.call", "['sleep', [10], {'deadline': '20ms'}]");
     assert_string_equal(stage_said(), "1: [10]\n");
     net_expect("[   0] conn 1     HANDSHAKE -> OPEN (scripted)\n"

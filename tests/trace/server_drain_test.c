@@ -3,7 +3,6 @@
 
 static void what_is_in_flight_is_answered(void **state)
 {
-    (void)state;
     net_connect(&peer);
     net_send(&peer, 1, "hold", "");
     net_run_ms(1);
@@ -27,7 +26,6 @@ static void what_is_in_flight_is_answered(void **state)
 /* Whole messages that a limit has left over were read: they are served first. */
 static void what_was_read_is_served(void **state)
 {
-    (void)state;
     net.limits.in_flight = 1;
     net_connect(&peer);
     for (uint8_t i = 1; i <= RESERVE_MESSAGES + 3; i++)
@@ -47,7 +45,6 @@ static void what_was_read_is_served(void **state)
 
 static void an_abort_waits_for_nothing(void **state)
 {
-    (void)state;
     net_connect(&peer);
     net_send(&peer, 1, "hold", "");
     net_run_ms(1);

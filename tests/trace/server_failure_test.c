@@ -4,7 +4,6 @@
 
 static void in_its_own_words(void **state)
 {
-    (void)state;
     stage_ask(&peer, 1, "fail", "[]");
     stage_ask(&peer, 2, "echo", "[2]");
     assert_string_equal(stage_said(), "1 failed: 'NO_LUCK: none today'\n2: [2]\n");
@@ -18,7 +17,6 @@ static void in_its_own_words(void **state)
 
 static void by_a_fault(void **state)
 {
-    (void)state;
     stage_ask(&peer, 1, "fault", "[]");
     stage_ask(&peer, 2, "late_fault", "[]");
     stage_ask(&peer, 3, "echo", "[3]");
@@ -39,7 +37,6 @@ static void by_a_fault(void **state)
 
 static void of_a_nested_call(void **state)
 {
-    (void)state;
     stage_ask(&peer, 1, "outer", "['fail', []]");
     stage_ask(&peer, 2, "outer", "['fault', []]");
     stage_ask(&peer, 3, "outer", "['none', []]");

@@ -32,7 +32,6 @@ static void close_peer(void *arg)
 
 static void work_within_the_limit_is_finished(void **state)
 {
-    (void)state;
     stage_ask(&peer, 1, "sleep", "[30]");
     stage_ask(&peer, 2, "block", "[2]");
     stage_ask(&peer, 3, "echo", "[3]");
@@ -59,7 +58,6 @@ static void work_within_the_limit_is_finished(void **state)
 
 static void work_beyond_the_limit_is_cancelled(void **state)
 {
-    (void)state;
     stage_ask(&peer, 1, "hang", "[]");
     virtual_at(&net.v, AO_MS(10), net.activator, drain, NULL);
     virtual_at(&net.v, AO_MS(6810), net.activator, cancel, NULL);
@@ -79,7 +77,6 @@ static void work_beyond_the_limit_is_cancelled(void **state)
 
 static void what_does_not_go_is_cut_off(void **state)
 {
-    (void)state;
     peer.window = 4; /* it does not read */
     stage_ask(&peer, 1, "echo", "['some text']");
     virtual_at(&net.v, AO_MS(10), net.activator, drain, NULL);
@@ -98,7 +95,6 @@ static void what_does_not_go_is_cut_off(void **state)
 
 static void nothing_is_read_after_the_drain(void **state)
 {
-    (void)state;
     stage_run();
     stage_ask(&peer, 1, "sleep", "[30]");
     stage_run_ms(5);

@@ -13,7 +13,6 @@ static void open_world(uint32_t loops, uint32_t blocking)
 
 static int close_world(void **state)
 {
-    (void)state;
     assert_int_equal(w.begun, w.ended);
     for (unsigned i = 1; i <= w.begun; i++)
         assert_int_equal(w.told[i], 1);
@@ -35,7 +34,6 @@ static enum ergon_error call(const char *method, struct span params)
 static void work_ends_within_the_limit(void **state)
 {
     uint8_t buf[16];
-    (void)state;
     open_world(2, 1);
     call("sleep", params_int(buf, 30));
     call("block", params_none());
@@ -55,7 +53,6 @@ static void work_ends_within_the_limit(void **state)
 
 static void work_that_goes_on_is_cancelled(void **state)
 {
-    (void)state;
     open_world(1, 0);
     call("hang", params_none());
     call("hang", params_none());
@@ -74,7 +71,6 @@ static void work_that_goes_on_is_cancelled(void **state)
 
 static void nothing_to_do(void **state)
 {
-    (void)state;
     open_world(1, 1);
     tasks_drain(w.tasks, on_drained, NULL);
     tasks_world_run(&w);
@@ -83,7 +79,6 @@ static void nothing_to_do(void **state)
 
 static void handlers_let_go_of_what_they_hold(void **state)
 {
-    (void)state;
     open_world(1, 0);
     call("hang", params_none());
     tasks_world_run(&w);

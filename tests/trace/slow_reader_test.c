@@ -17,7 +17,6 @@ static void fill(void)
 
 static void it_stops_and_resumes_in_order(void **state)
 {
-    (void)state;
     fill();
     net_run_ms(1);
     assert_int_equal(net.echo.requests, 4);
@@ -44,7 +43,6 @@ static void it_stops_and_resumes_in_order(void **state)
 
 static void it_does_not_hold_a_closing_server_for_ever(void **state)
 {
-    (void)state;
     fill();
     net_run_ms(1);
     conn_close(LIST_FIRST(&net.loop->all), "too slow");

@@ -12,7 +12,6 @@ static void open_world(uint32_t loops, uint32_t blocking)
 
 static int close_world(void **state)
 {
-    (void)state;
     assert_int_equal(w.begun, w.ended);
     for (unsigned i = 1; i <= w.begun; i++)
         assert_int_equal(w.told[i], 1);
@@ -35,7 +34,6 @@ static void cancel(uint32_t loop, unsigned number)
 
 static void a_parked_task(void **state)
 {
-    (void)state;
     open_world(1, 0);
     call(0, "hang", params_none());
     tasks_world_run_ms(&w, 10);
@@ -51,7 +49,6 @@ static void a_parked_task(void **state)
 static void a_task_parked_on_another_loop(void **state)
 {
     uint8_t buf[16];
-    (void)state;
     open_world(2, 0);
     call(0, "again", params_int(buf, 9));
     call(0, "hang", params_none());
@@ -70,7 +67,6 @@ static void a_task_parked_on_another_loop(void **state)
 
 static void a_task_in_the_common_queue(void **state)
 {
-    (void)state;
     open_world(1, 1);
     for (int i = 0; i < 4; i++)
         call(0, "block", params_none());
@@ -97,7 +93,6 @@ static void a_task_in_the_common_queue(void **state)
 static void a_running_task(void **state)
 {
     uint8_t buf[16];
-    (void)state;
     open_world(1, 0);
     call(0, "again", params_int(buf, 2));
     cancel(0, 1);

@@ -13,7 +13,6 @@ static void open_world(uint32_t loops, uint32_t blocking)
 
 static int close_world(void **state)
 {
-    (void)state;
     assert_int_equal(w.begun, w.ended);
     for (unsigned i = 1; i <= w.begun; i++)
         assert_int_equal(w.told[i], 1);
@@ -28,7 +27,6 @@ static void call(const char *method, struct span params, uint64_t ms)
 
 static void a_parked_task_is_late(void **state)
 {
-    (void)state;
     open_world(1, 0);
     call("hang", params_none(), 100);
     tasks_world_run(&w);
@@ -42,7 +40,6 @@ static void a_parked_task_is_late(void **state)
 /* The blocking executor has not begun with the second yet: it is dropped unrun. */
 static void a_waiting_task_is_late(void **state)
 {
-    (void)state;
     open_world(1, 1);
     call("block", params_none(), 1);
     virtual_run(&w.v);
@@ -55,7 +52,6 @@ static void a_waiting_task_is_late(void **state)
 
 static void a_call_that_comes_late_is_not_begun(void **state)
 {
-    (void)state;
     open_world(1, 0);
     tasks_world_run_ms(&w, 50);
     virtual_round(&w.v, w.loops[0]);
@@ -67,7 +63,6 @@ static void a_call_that_comes_late_is_not_begun(void **state)
 static void in_time_is_not_late(void **state)
 {
     uint8_t buf[16];
-    (void)state;
     open_world(1, 0);
     call("sleep", params_int(buf, 99), 100);
     tasks_world_run(&w);

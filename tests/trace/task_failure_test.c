@@ -12,7 +12,6 @@ static void open_world(uint32_t loops, uint32_t blocking)
 
 static int close_world(void **state)
 {
-    (void)state;
     assert_int_equal(w.begun, w.ended);
     for (unsigned i = 1; i <= w.begun; i++)
         assert_int_equal(w.told[i], 1);
@@ -27,7 +26,6 @@ static void call(const char *method)
 
 static void a_handler_that_fails(void **state)
 {
-    (void)state;
     open_world(1, 0);
     call("fail");
     trace_expect(&w.v, "[   0] executor 1 run task 1\n"
@@ -38,7 +36,6 @@ static void a_handler_that_fails(void **state)
 
 static void a_handler_that_faults(void **state)
 {
-    (void)state;
     open_world(1, 0);
     call("fault");
     call("echo");
@@ -52,7 +49,6 @@ static void a_handler_that_faults(void **state)
 
 static void a_handler_that_faults_in_a_later_step(void **state)
 {
-    (void)state;
     open_world(1, 0);
     call("late_fault");
     tasks_world_run(&w);

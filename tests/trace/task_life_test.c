@@ -13,7 +13,6 @@ static void open_world(uint32_t loops, uint32_t blocking)
 
 static int close_world(void **state)
 {
-    (void)state;
     assert_int_equal(w.begun, w.ended);
     tasks_world_fini(&w);
     return 0;
@@ -26,7 +25,6 @@ static void call(const char *method, struct span params)
 
 static void the_loop_takes_a_brief_call_itself(void **state)
 {
-    (void)state;
     open_world(1, 0);
     call("echo", params_none());
     trace_expect(&w.v, "[   0] executor 1 run task 1\n"
@@ -36,7 +34,6 @@ static void the_loop_takes_a_brief_call_itself(void **state)
 
 static void a_managed_method_goes_through_the_manager(void **state)
 {
-    (void)state;
     open_world(1, 0);
     call("managed", params_none());
     trace_expect(&w.v, "");
@@ -50,7 +47,6 @@ static void a_managed_method_goes_through_the_manager(void **state)
 static void a_parked_task_makes_room(void **state)
 {
     uint8_t buf[16];
-    (void)state;
     open_world(1, 0);
     call("sleep", params_int(buf, 250));
     call("echo", params_none());
@@ -67,7 +63,6 @@ static void a_parked_task_makes_room(void **state)
 static void one_task_runs_at_a_time(void **state)
 {
     uint8_t buf[16];
-    (void)state;
     open_world(1, 0);
     call("again", params_int(buf, 3));
     call("echo", params_none());
@@ -83,7 +78,6 @@ static void one_task_runs_at_a_time(void **state)
 
 static void what_may_block_goes_to_a_thread_of_its_own(void **state)
 {
-    (void)state;
     open_world(1, 2);
     call("block", params_none());
     call("block", params_none());
@@ -102,7 +96,6 @@ static void what_may_block_goes_to_a_thread_of_its_own(void **state)
 static void a_busy_loop_is_helped_by_another(void **state)
 {
     uint8_t buf[16];
-    (void)state;
     open_world(2, 0);
     call("again", params_int(buf, 5));
     call("echo", params_none());

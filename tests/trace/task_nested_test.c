@@ -12,7 +12,6 @@ static void open_world(uint32_t loops, uint32_t blocking)
 
 static int close_world(void **state)
 {
-    (void)state;
     assert_int_equal(w.begun, w.ended);
     for (unsigned i = 1; i <= w.begun; i++)
         assert_int_equal(w.told[i], 1);
@@ -28,7 +27,6 @@ static void call(const char *method, struct span params)
 static void stepped_calls_stepped(void **state)
 {
     uint8_t buf[64];
-    (void)state;
     open_world(1, 0);
     call("outer", params_call(buf, "echo", params_none()));
     tasks_world_run(&w);
@@ -43,7 +41,6 @@ static void stepped_calls_stepped(void **state)
 static void stepped_calls_blocking(void **state)
 {
     uint8_t buf[64];
-    (void)state;
     open_world(1, 1);
     call("outer", params_call(buf, "block", params_none()));
     tasks_world_run(&w);
@@ -58,7 +55,6 @@ static void stepped_calls_blocking(void **state)
 static void a_failure_goes_up(void **state)
 {
     uint8_t buf[64];
-    (void)state;
     open_world(1, 0);
     call("outer", params_call(buf, "fail", params_none()));
     call("outer", params_call(buf, "nowhere", params_none()));
@@ -80,7 +76,6 @@ static void a_failure_goes_up(void **state)
 static void a_cancel_goes_down(void **state)
 {
     uint8_t buf[64];
-    (void)state;
     open_world(1, 0);
     call("outer", params_call(buf, "hang", params_none()));
     tasks_world_run_ms(&w, 5);
@@ -99,7 +94,6 @@ static void too_deep(void **state)
 {
     uint8_t bufs[18][512];
     struct span params = params_none();
-    (void)state;
     open_world(1, 0);
     params = params_call(bufs[0], "echo", params);
     for (int i = 1; i <= 16; i++)

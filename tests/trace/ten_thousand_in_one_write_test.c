@@ -20,7 +20,6 @@ static void all_are_answered_in_order(void **state)
     static char expected[MANY * 4];
     size_t at = 0;
 
-    (void)state;
     net_connect(&peer);
     script_send(&peer, span_of(bytes, many(bytes)));
     script_send_eof(&peer);
@@ -43,7 +42,6 @@ static void another_connection_is_served_between(void **state)
     static struct script greedy;
     static struct script modest;
 
-    (void)state;
     net_connect(&greedy);
     net_connect(&modest);
     net_run_ms(1);

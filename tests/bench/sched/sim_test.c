@@ -57,7 +57,6 @@ static const struct {
 
 static void closed_forms_give_the_published_table(void **state)
 {
-    (void)state;
     for (size_t row = 0; row < 4; row++)
         for (size_t i = 0; i < 5; i++)
             assert_close("p99.9 of M/M/n", theory_mmn_quantile(servers[i], pooled[row].load, 0.999),
@@ -66,7 +65,6 @@ static void closed_forms_give_the_published_table(void **state)
 
 static void a_central_queue_is_mmn(void **state)
 {
-    (void)state;
     for (size_t row = 0; row < 4; row++)
         for (size_t i = 0; i < 5; i++) {
             double load = pooled[row].load, rate = fmin(1, servers[i] * (1 - load));
@@ -81,7 +79,6 @@ static void a_central_queue_is_mmn(void **state)
 
 static void queues_chosen_blindly_are_mm1(void **state)
 {
-    (void)state;
     struct sim sim = {.policy = POLICY_RANDOM, .servers = 8};
     assert_close("p99.9 of 8 queues at random", simulated_tail(sim, LAW_EXPONENTIAL, 0.8, 4),
                  theory_mmn_quantile(1, 0.8, 0.999), tail_tolerance(0.8, 0.2, 4));
@@ -89,7 +86,6 @@ static void queues_chosen_blindly_are_mm1(void **state)
 
 static void queues_dealt_in_turn_see_erlang_arrivals(void **state)
 {
-    (void)state;
     struct sim sim = {.policy = POLICY_ROUND_ROBIN, .servers = 4};
     double wanted = theory_in_turn_quantile(4, 0.8, 0.999);
     assert_true(wanted < theory_mmn_quantile(1, 0.8, 0.999));
@@ -124,7 +120,6 @@ static void mean_wait_of(enum law law, double load, double *mean, double *deviat
 
 static void mean_waits_are_those_of_pollaczek_and_khinchine(void **state)
 {
-    (void)state;
     for (enum law law = 0; law < LAWS; law++) {
         double mean, deviation;
         mean_wait_of(law, 0.7, &mean, &deviation);
@@ -145,7 +140,6 @@ static const struct {
 
 static void mean_value_analysis_gives_the_published_table(void **state)
 {
-    (void)state;
     for (size_t row = 0; row < 6; row++)
         for (size_t i = 0; i < 6; i++)
             assert_close("rate", 100 * theory_loop_rate(bounds[i], loops[row].hand_over),
@@ -157,7 +151,6 @@ static void mean_value_analysis_gives_the_published_table(void **state)
 static void bounded_queues_hide_the_hand_over_as_computed(void **state)
 {
     enum { FEWER = TASKS / 5 };
-    (void)state;
     double *sojourns = malloc(FEWER * sizeof *sojourns);
     struct load l;
     assert_non_null(sojourns);
@@ -181,7 +174,6 @@ static void bounded_queues_hide_the_hand_over_as_computed(void **state)
 static void a_bound_of_one_without_hand_over_is_the_central_queue(void **state)
 {
     enum { FEW = 10000 };
-    (void)state;
     static double central[FEW], bounded[FEW];
     const struct sim ideal = {.policy = POLICY_CENTRAL, .servers = 4};
     const struct sim jbsq = {.policy = POLICY_JBSQ, .servers = 4, .bound = 1};
@@ -196,7 +188,6 @@ static void a_bound_of_one_without_hand_over_is_the_central_queue(void **state)
 /* A long task and two short ones at once, for two servers. */
 static void bounds_hold_task_by_task(void **state)
 {
-    (void)state;
     double arrivals[] = {0, 0, 0}, services[] = {4, 1, 1}, sojourns[3];
     const struct load l = {.count = 3, .arrivals = arrivals, .services = services};
     const uint32_t free_then_one[] = {2, 2, 1}, always_two[] = {2, 2, 2};
@@ -210,7 +201,6 @@ static void bounds_hold_task_by_task(void **state)
 
 static void quantiles_are_those_of_the_sorted_values(void **state)
 {
-    (void)state;
     double values[] = {5, 1, 4, 1, 3, 2, 9, 8, 7, 6};
     assert_true(quantile(values, 10, 0.5) == 4);
     assert_true(quantile(values, 10, 0.99) == 9);

@@ -16,14 +16,12 @@ static void assume(void *arg)
 
 static void misuse_is_named_and_ends_the_process(void **state)
 {
-    (void)state;
     ask_for("something");
     expect_misuse(ask_for, NULL, "ergon: ask_for(): the argument is NULL");
 }
 
 static void a_broken_invariant_ends_a_test_build(void **state)
 {
-    (void)state;
     assume("something");
     expect_broken_assert(assume, NULL, "arg != NULL");
 }

@@ -32,7 +32,6 @@ static uint64_t scattered(uint64_t i)
 static void every_link_is_found_while_the_table_grows(void **state)
 {
     struct hash_table t;
-    (void)state;
     hash_table_init(&t);
     for (uint64_t i = 0; i < MANY; i++) {
         links[i].hash = counted_up(i);
@@ -53,7 +52,6 @@ static void links_of_one_hash_come_one_after_the_other(void **state)
     struct hash_link same[3] = {{.hash = 5}, {.hash = 5}, {.hash = 5}}, other = {.hash = 5 + 16};
     struct hash_table t;
     unsigned seen = 0;
-    (void)state;
     hash_table_init(&t);
     for (int i = 0; i < 3; i++)
         hash_add(&t, &same[i]);
@@ -68,7 +66,6 @@ static void one_that_is_not_inside_may_be_removed(void **state)
 {
     struct hash_link in = {.hash = 1}, out = {.hash = 1};
     struct hash_table t;
-    (void)state;
     hash_table_init(&t);
     hash_add(&t, &in);
     assert_false(hash_remove(&t, &out));
@@ -81,7 +78,6 @@ static void one_that_is_not_inside_may_be_removed(void **state)
 /* No link that is added moves more than those of one bucket. */
 static void a_bucket_more_moves_only_its_half(void **state)
 {
-    (void)state;
     for (uint32_t size = 1; size < 200; size++) {
         struct hash_link *buckets[200];
         uint32_t split = size - (UINT32_C(1) << (31 - __builtin_clz(size)));
@@ -101,7 +97,6 @@ static void a_table_is_as_large_as_its_links_are_many(void **state)
 {
     struct hash_table t;
     uint32_t longest = 0;
-    (void)state;
     add_all(&t, scattered);
     assert_in_range(t.size, MANY, MANY + 1);
     for (uint32_t b = 0; b < t.size; b++) {
@@ -117,7 +112,6 @@ static void a_table_is_as_large_as_its_links_are_many(void **state)
 static void without_memory_chains_grow_longer(void **state)
 {
     struct hash_table t;
-    (void)state;
     hash_table_init(&t);
     for (uint64_t i = 0; i < 100; i++) {
         links[i].hash = counted_up(i);
@@ -137,7 +131,6 @@ static void a_table_is_emptied_link_by_link(void **state)
     int64_t live = heap_live();
     struct hash_table t;
     struct hash_link *l;
-    (void)state;
     add_all(&t, scattered);
     for (int i = 0; i < MANY / 2; i++) {
         l = hash_pop(&t);

@@ -37,7 +37,6 @@ static void writes_all_kinds(void **state)
         FIELDS(LOG_STR("who", "loop-1"), LOG_INT("delta", -3), LOG_UINT("count", UINT64_MAX),
                LOG_NS("took", 1500000), LOG_STR("left_out", NULL), LOG_NS("zero", 0));
 
-    (void)state;
     assert_string_equal(logfmt(MOMENT, LOG_WARN, "step too long", fields),
                         "time=2026-11-21T22:30:45.123Z level=warn msg=\"step too long\" who=loop-1 "
                         "delta=-3 count=18446744073709551615 took=1.5ms zero=0ms");
@@ -49,7 +48,6 @@ static void writes_all_kinds(void **state)
 
 static void leaves_the_time_out(void **state)
 {
-    (void)state;
     assert_string_equal(logfmt(0, LOG_DEBUG, "hi", NOTHING), "level=debug msg=hi");
     assert_string_equal(json(0, LOG_ERROR, "hi", NOTHING), "{\"level\":\"error\",\"msg\":\"hi\"}");
 }
@@ -67,7 +65,6 @@ static void quotes_where_needed(void **state)
         {"/a/b-c_d.e:1", "/a/b-c_d.e:1"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         const char *line = logfmt(0, LOG_INFO, "e", FIELDS(LOG_STR("k", pairs[i][0])));
         assert_string_equal(line + strlen("level=info msg=e k="), pairs[i][1]);
@@ -86,7 +83,6 @@ static void any_bytes_become_text(void **state)
         {"\xf4\x90\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         char expected[128];
         snprintf(expected, sizeof expected, "{\"level\":\"info\",\"msg\":\"e\",\"k\":\"%s\"}",
@@ -102,7 +98,6 @@ static void a_cut_record_is_well_formed(void **state)
         FIELDS(LOG_STR("first", "\"\"\"\"\"\"\"\""), LOG_UINT("n", 1234567890),
                LOG_STR("second", "\n\n\n\n\n\n\n"), LOG_INT("last", 1));
 
-    (void)state;
     for (int size = 64; size < 200; size++) {
         memset(record, '#', sizeof record);
         int n = log_format_json(record, size, 0, LOG_INFO, "event", fields);
@@ -123,7 +118,6 @@ static void a_long_text_is_cut_and_said_to_be(void **state)
 {
     char text[300];
 
-    (void)state;
     memset(text, 'x', sizeof text - 1);
     text[sizeof text - 1] = '\0';
     int n = log_format_logfmt(record, 128, 0, LOG_INFO, "e",
@@ -151,7 +145,6 @@ static void below_the_threshold_nothing_is_called(void **state)
 {
     struct log_sink sink = {.threshold = LOG_WARN, .write = remember, .arg = &calls};
 
-    (void)state;
     log_set_sink(&sink);
     log_info("event", LOG_UINT("n", 7));
     assert_int_equal(calls, 0);
@@ -185,7 +178,6 @@ static void the_sink_writes_lines(void **state)
 {
     char line[512];
 
-    (void)state;
     capture(false, line, sizeof line);
     assert_memory_equal(line, "time=20", 7);
     assert_non_null(strstr(line, "Z level=info msg=served n=1\n"));

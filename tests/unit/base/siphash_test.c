@@ -17,7 +17,6 @@ static void hashes_as_others_do(void **state)
                  {63, 0x385d3e39e5f37359}};
     static const uint64_t none[2];
     uint8_t bytes[64];
-    (void)state;
     for (uint8_t i = 0; i < sizeof bytes; i++)
         bytes[i] = i;
     for (size_t i = 0; i < sizeof seeded / sizeof *seeded; i++)

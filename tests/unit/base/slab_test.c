@@ -16,7 +16,6 @@ struct cell {
 static void last_given_first_taken(void **state)
 {
     struct slab s;
-    (void)state;
     slab_init(&s, sizeof(struct cell), SLAB_KEPT);
     struct cell *a = slab_take(&s), *b = slab_take(&s);
     assert_non_null(a);
@@ -33,7 +32,6 @@ static void cells_do_not_overlap(void **state)
 {
     static struct cell *cells[MANY];
     struct slab s;
-    (void)state;
     slab_init(&s, sizeof(struct cell), SLAB_KEPT);
     for (int round = 0; round < 3; round++) {
         for (uint64_t i = 0; i < MANY; i++) {
@@ -56,7 +54,6 @@ static void full_chunks_become_roomy_again(void **state)
 {
     static struct cell *cells[MANY];
     struct slab s;
-    (void)state;
     slab_init(&s, sizeof(struct cell), SLAB_KEPT);
     for (int i = 0; i < MANY; i++)
         cells[i] = slab_take(&s);
@@ -79,7 +76,6 @@ static void some_memory_stays(void **state)
     static struct cell *cells[MORE];
     uint64_t chunks[SLAB_KEPT];
     struct slab s;
-    (void)state;
     slab_init(&s, sizeof(struct cell), SLAB_KEPT);
     int count = 0;
     for (int i = 0; i < MORE; i++)
@@ -103,7 +99,6 @@ static void some_memory_stays(void **state)
 static void cells_are_of_any_size(void **state)
 {
     struct slab s;
-    (void)state;
     slab_init(&s, 40, SLAB_KEPT);
     uint8_t *a = slab_take(&s), *b = slab_take(&s);
     assert_int_equal(b - a, 48);
@@ -122,7 +117,6 @@ static void cells_are_of_any_size(void **state)
 static void without_memory_there_is_none(void **state)
 {
     struct slab s;
-    (void)state;
     slab_init(&s, sizeof(struct cell), SLAB_KEPT);
     heap_fail_at(1);
     assert_null(slab_take(&s));

@@ -14,7 +14,6 @@ static struct span nearest(const char *word, size_t edits)
 
 static void the_nearest_candidate_is_found(void **state)
 {
-    (void)state;
     assert_true(span_is(nearest("pnig", 2), "ping"));
     assert_true(span_is(nearest("method", 3), "methods"));
     assert_true(span_is(nearest("cal", 1), "call"));
@@ -25,7 +24,6 @@ static void what_is_too_far_is_no_likeness(void **state)
 {
     char longer[SUGGEST_WORD_MAX + 2] = {0};
 
-    (void)state;
     assert_int_equal(nearest("zzzz", 2).len, 0);
     assert_int_equal(nearest("pnig", 1).len, 0);
     assert_int_equal(nearest("", 2).len, 0);

@@ -23,7 +23,6 @@ static void bad(const char *text, const char *part)
 
 static void takes_addresses_apart(void **state)
 {
-    (void)state;
     struct url v4 = good("ergon://127.0.0.1:0");
     assert_int_equal(v4.scheme, URL_TCP);
     assert_int_equal(v4.kind, URL_HOST_V4);
@@ -43,7 +42,6 @@ static void takes_addresses_apart(void **state)
 
 static void knows_the_default_ports(void **state)
 {
-    (void)state;
     assert_int_equal(good("ergon://localhost").port, 7466);
     assert_int_equal(good("ergons://localhost").port, 7467);
     assert_int_equal(good("ergons://[::]").port, 7467);
@@ -53,7 +51,6 @@ static void takes_unix_paths(void **state)
 {
     char longest[256] = "unix:///";
 
-    (void)state;
     assert_string_equal(good("unix:///run/ergon.sock").path, "/run/ergon.sock");
     memset(longest + 8, 'a', URL_PATH_MAX - 1);
     assert_int_equal(strlen(good(longest).path), URL_PATH_MAX);
@@ -67,7 +64,6 @@ static void refuses_the_rest(void **state)
 {
     char host[400] = "ergon://";
 
-    (void)state;
     memset(host + 8, 'a', 254);
     bad(host, "253 bytes");
     bad("", "a server URL is");
@@ -117,7 +113,6 @@ static void who_connects_needs_a_port_and_leaves_names_to_the_resolver(void **st
                                           "unix:///"};
     struct url url;
 
-    (void)state;
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
         assert_null(url_parse(taken[i], URL_CONNECT, &url));
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
@@ -131,7 +126,6 @@ static void writes_what_it_reads(void **state)
                                         "ergon://a.example:1", "unix:///run/ergon.sock"};
     char buf[280];
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct url url = good(texts[i]);
         assert_true(url_text(&url, buf, sizeof buf));
@@ -148,7 +142,6 @@ static void knows_what_is_local(void **state)
     static const char *const open[] = {"ergon://0.0.0.0", "ergon://[::]", "ergon://10.0.0.1",
                                        "ergon://127.example.org", "ergon://[::ffff:10.0.0.1]"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof local / sizeof *local; i++) {
         struct url url = good(local[i]);
         assert_true(url_is_local(&url));

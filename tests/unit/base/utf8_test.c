@@ -18,7 +18,6 @@ static void what_is_utf8_stays(void **state)
                                        "\xf4\x8f\xbf\xbf",
                                        "Größe 5 €"};
     char out[32];
-    (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         struct span text = span_text(good[i]);
         assert_true(utf8_valid(text));
@@ -45,7 +44,6 @@ static void what_is_none_is_replaced(void **state)
         {"\xe2\x82", INSTEAD INSTEAD},                         /* torn */
     };
     char out[32];
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct span text = span_text(bad[i].text);
         assert_false(utf8_valid(text));
@@ -59,7 +57,6 @@ static void what_is_none_is_replaced(void **state)
 static void a_cut_is_between_characters(void **state)
 {
     char out[8];
-    (void)state;
     assert_int_equal(utf8_clean(out, 8, span_text("€€€")), 6);
     assert_int_equal(utf8_clean(out, 5, span_text("ab\xff\xff")), 5);
     assert_int_equal(utf8_clean(out, 4, span_text("ab\xff\xff")), 2);
@@ -68,7 +65,6 @@ static void a_cut_is_between_characters(void **state)
 
 static void a_cut_tears_no_character(void **state)
 {
-    (void)state;
     static const char text[] = "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"; /* 1, 2, 3, 4 bytes */
     static const size_t kept[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10};
     for (size_t max = 0; max < sizeof kept / sizeof *kept; max++) {

@@ -25,7 +25,6 @@ static void percentiles_are_exact_to_three_digits(void **state)
     uint64_t *values = calloc(COUNT, sizeof *values);
     uint64_t x = 88172645463325252u;
     struct histogram h;
-    (void)state;
     assert_true(histogram_init(&h));
     for (size_t i = 0; i < COUNT; i++) {
         x ^= x << 13;
@@ -50,7 +49,6 @@ static void percentiles_are_exact_to_three_digits(void **state)
 static void edges_of_a_histogram(void **state)
 {
     struct histogram h;
-    (void)state;
     assert_true(histogram_init(&h));
     assert_int_equal(histogram_percentile(&h, 50), 0);
     for (unsigned bit = 0; bit < 64; bit++) {
@@ -71,7 +69,6 @@ static void parts_merge_into_the_whole(void **state)
 {
     struct histogram whole, parts[3];
     struct bench_random random = {1};
-    (void)state;
     assert_true(histogram_init(&whole));
     for (int i = 0; i < 3; i++)
         assert_true(histogram_init(&parts[i]));
@@ -95,7 +92,6 @@ static void parts_merge_into_the_whole(void **state)
 static void values_are_counted_up_to_one(void **state)
 {
     struct histogram h;
-    (void)state;
     assert_true(histogram_init(&h));
     assert_int_equal(histogram_count_to(&h, 5), 0);
     for (uint64_t value = 1; value <= 1000; value++)
@@ -129,7 +125,6 @@ static void the_percentile_format(void **state)
         "\n    4.000000 1.000000000000          4\n#[Mean    =     2.500000, StdDeviation   =",
         "\n#[Max     =     4.000000, Total count    =            4]\n"};
     struct histogram h;
-    (void)state;
     assert_true(histogram_init(&h));
     for (uint64_t ms = 1; ms <= 4; ms++)
         histogram_add(&h, ms * 1000000);
@@ -148,7 +143,6 @@ static void percentiles_rise_and_end_at_one(void **state)
     struct bench_random random = {3};
     double value, last_value = 0, percentile, last_percentile = -1;
     unsigned long long count, last_count = 0;
-    (void)state;
     assert_true(histogram_init(&h));
     for (int i = 0; i < 100000; i++)
         histogram_add(&h, (uint64_t)bench_random_exponential(&random, 1e6));
@@ -172,7 +166,6 @@ static void percentiles_rise_and_end_at_one(void **state)
 static void an_empty_one_prints_no_line(void **state)
 {
     struct histogram h;
-    (void)state;
     assert_true(histogram_init(&h));
     char *text = NULL;
     print_to(&text, &h);
@@ -185,7 +178,6 @@ static void a_file_that_cannot_be_written(void **state)
 {
     char why[128];
     struct histogram h;
-    (void)state;
     assert_true(histogram_init(&h));
     assert_false(hgrm_check("/nowhere/file", why, sizeof why));
     assert_non_null(strstr(why, "cannot write /nowhere/file"));
@@ -199,7 +191,6 @@ static void a_check_leaves_no_file_and_a_write_does(void **state)
     char path[64];
     char why[128];
     struct histogram h;
-    (void)state;
     assert_true(histogram_init(&h));
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/a.hgrm", folder);

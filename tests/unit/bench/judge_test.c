@@ -9,7 +9,6 @@ static const struct bench_kept GOOD = {
 static void a_rate_that_was_kept(void **state)
 {
     struct bench_kept k = GOOD;
-    (void)state;
     assert_int_equal(bench_judge(&k), BENCH_KEPT);
     assert_null(bench_verdict_text(BENCH_KEPT));
     k.sent = 9900; /* one in a hundred */
@@ -23,7 +22,6 @@ static void a_rate_that_was_kept(void **state)
 static void too_few_were_sent(void **state)
 {
     struct bench_kept k = GOOD;
-    (void)state;
     k.sent = 9899;
     assert_int_equal(bench_judge(&k), BENCH_LATE);
     k.held = 1;
@@ -35,7 +33,6 @@ static void too_few_were_sent(void **state)
 static void the_generator_measured_itself(void **state)
 {
     struct bench_kept k = GOOD;
-    (void)state;
     k.lag_p99_ns = 10 * MS; /* allowed, whatever it is a part of */
     k.latency_p99_ns = 10 * MS;
     assert_int_equal(bench_judge(&k), BENCH_KEPT);
@@ -50,7 +47,6 @@ static void the_generator_measured_itself(void **state)
 
 static void what_is_mostly_lag_is_told(void **state)
 {
-    (void)state;
     assert_false(bench_mostly_lag(0, 0));
     assert_false(bench_mostly_lag(50, 100));
     assert_true(bench_mostly_lag(51, 100));
@@ -58,7 +54,6 @@ static void what_is_mostly_lag_is_told(void **state)
 
 static void a_busy_thread_is_at_its_limit(void **state)
 {
-    (void)state;
     assert_false(bench_at_limit(0.89));
     assert_true(bench_at_limit(0.9));
     assert_true(bench_at_limit(1.01)); /* the clocks differ a little */
@@ -67,7 +62,6 @@ static void a_busy_thread_is_at_its_limit(void **state)
 static void connections_did_not_open_in_time(void **state)
 {
     struct bench_kept k = GOOD;
-    (void)state;
     k.churn_due = 1000;
     k.churned = 990;
     assert_int_equal(bench_judge(&k), BENCH_KEPT);
@@ -77,7 +71,6 @@ static void connections_did_not_open_in_time(void **state)
 
 static void each_verdict_says_what_to_do(void **state)
 {
-    (void)state;
     for (int v = BENCH_PLACES; v <= BENCH_CHURNING; v++)
         assert_non_null(bench_verdict_text((enum bench_verdict)v));
 }

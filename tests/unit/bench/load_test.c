@@ -59,7 +59,6 @@ static void every_request_is_answered_over(enum threaded_kind kind)
 
 static void every_request_is_answered(void **state)
 {
-    (void)state;
     every_request_is_answered_over(THREADED_TCP);
     every_request_is_answered_over(THREADED_TLS);
     every_request_is_answered_over(THREADED_UNIX);
@@ -68,7 +67,6 @@ static void every_request_is_answered(void **state)
 static void errors_are_counted_by_code(void **state)
 {
     struct trial t;
-    (void)state;
     prepare(&t, THREADED_TCP, "fail");
     assert_int_equal(load_run(&t.plan, &t.result), ERGON_END_OK);
     assert_int_equal(t.result.good, 0);
@@ -81,7 +79,6 @@ static void errors_are_counted_by_code(void **state)
 static void the_token_goes_first(void **state)
 {
     struct trial t;
-    (void)state;
     prepare(&t, THREADED_TCP, "hello");
     t.work.token = "a token";
     assert_int_equal(load_run(&t.plan, &t.result), ERGON_END_OK);
@@ -92,7 +89,6 @@ static void the_token_goes_first(void **state)
 static void a_run_can_be_stopped(void **state)
 {
     struct trial t;
-    (void)state;
     prepare(&t, THREADED_TCP, "hello");
     t.plan.requests = 0;
     t.plan.stop_fd = eventfd(1, EFD_CLOEXEC);
@@ -105,7 +101,6 @@ static void a_run_can_be_stopped(void **state)
 static void every_request_of_each_thread_is_answered(void **state)
 {
     struct trial t;
-    (void)state;
     prepare(&t, THREADED_TCP, "hello");
     t.plan.threads = t.plan.connections = 3;
     assert_int_equal(load_run(&t.plan, &t.result), ERGON_END_OK);
@@ -119,7 +114,6 @@ static void every_request_of_each_thread_is_answered(void **state)
 static void an_open_loop_counts_from_its_schedule(void **state)
 {
     struct trial t;
-    (void)state;
     prepare(&t, THREADED_TCP, "hello");
     t.plan.rate = 1e6; /* more than there are places for: requests have to wait */
     t.plan.in_flight = 1;
@@ -136,7 +130,6 @@ static void an_open_loop_counts_from_its_schedule(void **state)
 static void what_was_due_is_counted_whether_it_was_sent_or_not(void **state)
 {
     struct trial t;
-    (void)state;
     prepare(&t, THREADED_TCP, "hello");
     t.plan.requests = 0;
     t.plan.rate = 1000;
@@ -153,7 +146,6 @@ static void what_was_due_is_counted_whether_it_was_sent_or_not(void **state)
 static void sizes_are_drawn(void **state)
 {
     struct trial t;
-    (void)state;
     prepare(&t, THREADED_TCP, "hello");
     rpc_work_init(&t.work, span_text("hello"), span_of(NULL, 0), NULL);
     assert_null(bench_size_parse("uniform:100-300", &t.plan.payload));
@@ -187,7 +179,6 @@ static void connections_are_replaced(enum threaded_kind kind, bool resume)
 
 static void connections_churn(void **state)
 {
-    (void)state;
     connections_are_replaced(THREADED_TCP, false);
     connections_are_replaced(THREADED_TLS, false);
     connections_are_replaced(THREADED_TLS, true);
@@ -196,7 +187,6 @@ static void connections_churn(void **state)
 static void a_certificate_that_cannot_be_read(void **state)
 {
     struct trial t;
-    (void)state;
     prepare(&t, THREADED_TLS, "hello");
     t.plan.target.tls.ca = "/nowhere/ca";
     assert_int_equal(load_run(&t.plan, &t.result), ERGON_END_INVALID);
@@ -207,7 +197,6 @@ static void a_certificate_that_cannot_be_read(void **state)
 static void nobody_listens(void **state)
 {
     struct trial t;
-    (void)state;
     prepare(&t, THREADED_UNIX, "hello");
     threaded_stop(&t.server);
     assert_int_equal(load_run(&t.plan, &t.result), ERGON_END_UNREACHABLE);

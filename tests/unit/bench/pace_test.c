@@ -13,7 +13,6 @@ static void fixed_times_have_equal_distances(void **state)
 {
     struct pace p;
     struct pace_part part = {PACE_FIXED, 3, 0, 1, 0};
-    (void)state;
     pace_init(&p, &part, 1000);
     assert_int_equal(pace_next(&p), 1000);
     pace_take(&p);
@@ -27,7 +26,6 @@ static void fixed_times_have_equal_distances(void **state)
 static void fixed_parts_interleave(void **state)
 {
     struct pace parts[4];
-    (void)state;
     for (uint32_t i = 0; i < 4; i++) {
         struct pace_part part = {PACE_FIXED, 1000, i, 4, 0};
         pace_init(&parts[i], &part, 0);
@@ -45,7 +43,6 @@ static void poisson_parts_sum_up_to_the_rate(void **state)
     uint64_t counts[SECONDS] = {0};
     uint64_t total = 0;
     double squares = 0;
-    (void)state;
     for (uint32_t i = 0; i < THREADS; i++) {
         struct pace p;
         struct pace_part part = {PACE_POISSON, RATE, i, THREADS, 0};
@@ -67,7 +64,6 @@ static void poisson_distances_are_exponential(void **state)
     struct pace_part part = {PACE_POISSON, 1000, 0, 1, 0};
     uint64_t last = 0;
     int above = 0;
-    (void)state;
     pace_init(&p, &part, 0);
     for (int i = 0; i < 10000; i++) {
         assert_true(pace_next(&p) >= last);
@@ -82,7 +78,6 @@ static void another_start_has_other_arrivals(void **state)
 {
     struct pace first, second;
     struct pace_part part = {PACE_POISSON, 1000, 0, 1, 0};
-    (void)state;
     pace_init(&first, &part, 0);
     part.start++;
     pace_init(&second, &part, 0);
@@ -93,7 +88,6 @@ static void what_is_due_is_counted_from_the_begin_on(void **state)
 {
     struct pace p;
     struct pace_part part = {PACE_FIXED, 10, 0, 1, 0};
-    (void)state;
     pace_init(&p, &part, 0);
     assert_int_equal(pace_skip(&p, SECOND, 3 * SECOND), 20);
     assert_int_equal(pace_skip(&p, SECOND, 3 * SECOND), 0);
@@ -108,7 +102,6 @@ static void a_pause_of_the_server_omits_nothing(void **state)
     struct pace_part part = {PACE_FIXED, 100, 0, 1, 0};
     uint64_t sum = 0;
     int late = 0;
-    (void)state;
     pace_init(&p, &part, 0);
     for (; pace_next(&p) < SECOND; pace_take(&p)) {
         sum += SECOND - pace_next(&p);
@@ -121,7 +114,6 @@ static void a_pause_of_the_server_omits_nothing(void **state)
 
 static void lag_is_what_the_generator_added(void **state)
 {
-    (void)state;
     assert_int_equal(pace_lag(100, 0, 130), 30);
     assert_int_equal(pace_lag(100, 120, 130), 10);
     assert_int_equal(pace_lag(100, 50, 100), 0);

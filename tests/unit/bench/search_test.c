@@ -16,7 +16,6 @@ static void the_highest_rate_is_found(void **state)
 {
     static const uint64_t limits[] = {1, 2, 3, 7, 20, 999, 1000, 1001, 50000, 123456, 1900000};
     unsigned steps;
-    (void)state;
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
         uint64_t rate = found(1000, limits[i], &steps);
         assert_in_range(rate, limits[i] - limits[i] / 19, limits[i]);
@@ -27,7 +26,6 @@ static void the_highest_rate_is_found(void **state)
 static void no_rate_meets_it(void **state)
 {
     unsigned steps;
-    (void)state;
     assert_int_equal(found(1000, 0, &steps), 0);
     assert_int_equal(steps, 10);
     assert_int_equal(found(1, 0, &steps), 0);
@@ -37,7 +35,6 @@ static void no_rate_meets_it(void **state)
 static void every_rate_meets_it(void **state)
 {
     unsigned steps;
-    (void)state;
     assert_true(found(1000, UINT64_MAX, &steps) > 500 * 1000 * 1000);
     assert_in_range(steps, 19, 21);
 }
@@ -45,7 +42,6 @@ static void every_rate_meets_it(void **state)
 static void objectives_are_read(void **state)
 {
     struct bench_objective o;
-    (void)state;
     assert_true(bench_objective_parse("p99.9=5ms", &o));
     assert_string_equal(o.name, "p99.9");
     assert_true(o.percent > 99.89 && o.percent < 99.91);
@@ -60,7 +56,6 @@ static void other_words_are_refused(void **state)
         "",        "p99",      "p99=",    "p99=5",    "p=5ms",
         "p0=5ms",  "p101=5ms", "q99=5ms", "p99=0ms",  "=5ms",
         "p9x=5ms", "min=5ms",  "p-1=5ms", "p99=5mss", "p99.999999999999=5ms"};
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct bench_objective o;
         assert_false(bench_objective_parse(wrong[i], &o));

@@ -25,7 +25,6 @@ static double mean_of(const char *text, uint32_t least, uint32_t most)
 
 static void one_size(void **state)
 {
-    (void)state;
     assert_true(mean_of("64", 64, 64) == 64);
     assert_true(mean_of("0", 0, 0) == 0);
     assert_true(mean_of("1k", 1024, 1024) == 1024);
@@ -37,7 +36,6 @@ static void uniform_sizes(void **state)
     struct bench_size s = parsed("uniform:3-5");
     struct bench_random random = {1};
     int counts[6] = {0};
-    (void)state;
     for (int i = 0; i < DRAWS; i++)
         counts[bench_size_draw(&s, &random)]++;
     for (int size = 3; size <= 5; size++)
@@ -49,7 +47,6 @@ static void uniform_sizes(void **state)
 
 static void exponential_sizes(void **state)
 {
-    (void)state;
     double mean = mean_of("exponential:1k", 0, 16 * 1024);
     assert_true(mean > 1008 && mean < 1040);
     assert_int_equal(parsed("exponential:1g").most, BENCH_SIZE_MAX);
@@ -72,7 +69,6 @@ static void other_words_are_refused(void **state)
                                         "64q",
                                         "1 2",
                                         "99999999999999999999"};
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct bench_size s;
         assert_non_null(bench_size_parse(wrong[i], &s));

@@ -46,7 +46,6 @@ static void options_and_arguments_mix(void **state)
     struct filled f;
     char why[128] = "";
     int left;
-    (void)state;
     assert_true(parse(&f, words, &left, false, why));
     assert_true(f.flag);
     assert_string_equal(f.text, "x");
@@ -64,7 +63,6 @@ static void parsing_stops_at_the_command(void **state)
     struct filled f;
     char why[128];
     int left;
-    (void)state;
     assert_true(parse(&f, words, &left, true, why));
     assert_false(f.flag);
     assert_int_equal(left, 2);
@@ -77,7 +75,6 @@ static void wrong_options_are_refused(void **state)
         {"--flags", NULL}, {"-x", NULL},          {"--text", NULL},        {"--duration", "5"},
         {"--number", "0"}, {"--number=-1", NULL}, {"--flag=yes", NULL},    {"--size", "many"},
         {"-fx", NULL},     {"--number", "1x"},    {"--duration=-1s", NULL}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct filled f;
         char why[128] = "";
@@ -103,7 +100,6 @@ static void expect_packed(char *argument, const char *bytes, size_t len)
 
 static void arguments_are_json_or_strings(void **state)
 {
-    (void)state;
     expect_packed("hello", "\xa5hello", 6);
     expect_packed("5", "\x05", 1);
     expect_packed("-1", "\xff", 1);
@@ -135,7 +131,6 @@ static void expect_json(const char *bytes, size_t len, const char *expected)
 
 static void every_value_has_a_json_form(void **state)
 {
-    (void)state;
     expect_json("\xc0", 1, "null");
     expect_json("\xc2", 1, "false");
     expect_json("\xff", 1, "-1");
@@ -162,7 +157,6 @@ static void too_deep_or_bad_base64_is_refused(void **state)
     char deep[512] = "";
     msgpack_sbuffer out;
     msgpack_packer packer;
-    (void)state;
     memset(deep, '[', 200);
     memset(deep + 200, ']', 200);
     char *cases[] = {deep, "{\"$bytes\":\"a\"}", "{\"$bytes\":\"****\"}",
@@ -179,7 +173,6 @@ static void too_deep_or_bad_base64_is_refused(void **state)
 
 static void statuses_are_stable(void **state)
 {
-    (void)state;
     assert_int_equal(status_of(ERGON_END_OK, ""), 0);
     assert_int_equal(status_of(ERGON_END_ERROR, "FAILED"), 1);
     assert_int_equal(status_of(ERGON_END_ERROR, ""), 1);

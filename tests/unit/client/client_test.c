@@ -232,13 +232,11 @@ static void refused(struct ergon_options o, const char *what)
 /* OpenSSL would take it for: any name will do. */
 static void an_empty_server_name_is_refused(void **state)
 {
-    (void)state;
     refused((struct ergon_options){.url = "ergons://h", .server_name = ""}, "server name");
 }
 
 static void a_bad_url_is_refused(void **state)
 {
-    (void)state;
     refused((struct ergon_options){.url = "http://x"}, "ergon://");
     refused((struct ergon_options){.url = NULL}, "required");
 }

@@ -23,7 +23,6 @@ static void a_submission_is_read(void **state)
 {
     msgpack_sbuffer bytes;
     struct ergon_submitted s;
-    (void)state;
     assert_true(ergon_read_submitted(
         value_of(&bytes, "{\"id\": \"t1\", \"state\": \"queued\", \"durable\": \"fsync\","
                          " \"duplicate\": true, \"coalesced\": false, \"later\": [1]}"),
@@ -44,7 +43,6 @@ static void a_submission_is_read(void **state)
 static void what_is_no_submission_is_refused(void **state)
 {
     static const char *const others[] = {"null", "7", "[]", "{}", "{\"id\": 7}"};
-    (void)state;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         msgpack_sbuffer bytes;
         struct ergon_submitted s;
@@ -59,7 +57,6 @@ static void a_task_is_read(void **state)
 {
     msgpack_sbuffer bytes;
     struct ergon_task_shown t;
-    (void)state;
     assert_true(ergon_read_task(
         value_of(&bytes,
                  "{\"id\": \"t1\", \"method\": \"m\", \"state\": \"done\", \"reason\": \"ended\","
@@ -90,7 +87,6 @@ static void long_strings_are_cut(void **state)
 {
     msgpack_sbuffer bytes;
     struct ergon_task_shown t;
-    (void)state;
     assert_true(ergon_read_task(
         value_of(&bytes, "{\"id\": \"t1\", \"state\": \"a state of more than sixteen bytes\"}"),
         &t));
@@ -104,7 +100,6 @@ static void tasks_are_read_one_by_one(void **state)
     static const char *const answers[] = {
         "{\"tasks\": [{\"id\": \"a\"}, {\"id\": \"b\"}, {\"id\": \"c\"}], \"next\": \"c\"}",
         "{\"ended\": [{\"id\": \"a\"}, {\"id\": \"b\"}, {\"id\": \"c\"}], \"open\": [\"d\"]}"};
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         msgpack_sbuffer bytes;
         struct ergon_task_shown t;
@@ -126,7 +121,6 @@ static void a_member_is_found_whatever_the_keys_are(void **state)
     /* {1: 2, "a": "b"} */
     static const uint8_t map[] = {0x82, 1, 2, 0xa1, 'a', 0xa1, 'b'};
     struct ergon_raw raw = {map, sizeof map};
-    (void)state;
     assert_int_equal(ergon_read_member(raw, "a").len, 2);
     assert_int_equal(ergon_read_member(raw, "b").len, 0);
     assert_int_equal(ergon_read_member((struct ergon_raw){map + 1, 1}, "a").len, 0);

@@ -88,7 +88,6 @@ static bool attempt(int64_t n, struct ergon_options options)
 static void every_allocation_may_fail(void **state)
 {
     int64_t n = 1;
-    (void)state;
     while (attempt(
         n, (struct ergon_options){.token = "good", .backoff_min_ms = 1, .backoff_max_ms = 1}))
         n++;
@@ -98,7 +97,6 @@ static void every_allocation_may_fail(void **state)
 static void every_allocation_may_fail_for_good(void **state)
 {
     int64_t n = 1;
-    (void)state;
     while (attempt(n, (struct ergon_options){.no_reconnect = true}))
         n++;
     assert_true(n > 10);

@@ -12,7 +12,6 @@
 
 static void the_delay_doubles_up_to_its_limit(void **state)
 {
-    (void)state;
     for (uint32_t random = 0; random < 1000; random += 7) {
         for (uint32_t attempt = 0; attempt < 80; attempt++) {
             uint64_t full = attempt < 10 ? UINT64_C(100) << attempt : 10000;
@@ -34,7 +33,6 @@ static void bytes_leave_a_buffer_as_they_came(void **state)
     struct buffer b = {0};
     uint32_t in = 0;
     uint32_t out = 0;
-    (void)state;
     for (int round = 0; round < 2000; round++) {
         for (int i = 0; i < round % 97; i++, in++)
             assert_true(buffer_append(&b, span_of(&in, sizeof in)));
@@ -53,7 +51,6 @@ static void bytes_leave_a_buffer_as_they_came(void **state)
 static void an_empty_buffer_gives_a_large_block_back(void **state)
 {
     struct buffer b = {0};
-    (void)state;
     assert_non_null(buffer_reserve(&b, 1 << 20));
     buffer_filled(&b, 1 << 20);
     buffer_drop(&b, 1 << 20);
@@ -68,7 +65,6 @@ static void calls_are_found_by_both_ids(void **state)
     enum { COUNT = 1000 };
     static struct call calls[COUNT];
     struct calls t;
-    (void)state;
     calls_init(&t);
     for (size_t i = 0; i < COUNT; i++) {
         calls[i] = (struct call){.id = calls_next_id(&t), .place = CALL_WAITING};
@@ -93,7 +89,6 @@ static void message_ids_in_use_are_not_given_again(void **state)
 {
     struct call old = {.place = CALL_IN_FLIGHT};
     struct calls t;
-    (void)state;
     calls_init(&t);
     old.id = calls_next_id(&t);
     calls_add(&t, &old);
@@ -115,7 +110,6 @@ static void check_error(struct span raw, const char *code, const char *text)
 
 static void errors_of_every_shape_are_read(void **state)
 {
-    (void)state;
     check_error(span_text("\xaa"
                           "BUSY: full"),
                 "BUSY", "full");
@@ -143,7 +137,6 @@ static void long_errors_are_cut_between_characters(void **state)
 {
     struct error_text said;
     uint8_t raw[3 + 2000] = {0xda, 2000 >> 8, 2000 & 0xff};
-    (void)state;
     for (size_t i = 3; i + 1 < sizeof raw; i += 2) {
         raw[i] = 0xc3;
         raw[i + 1] = 0xa9;

@@ -24,7 +24,6 @@ static void a_submission_holds_what_was_given(void **state)
 {
     static const uint8_t params[] = {0x91, 0xa2, 'h', 'i'};
     struct ergon_raw raw = {params, sizeof params};
-    (void)state;
     expect(ergon_request_submit("echo", raw, NULL), "task.submit", "[\"echo\",[\"hi\"],{}]");
     expect(ergon_request_call("echo", NONE, ERGON_TASK(.deadline_ms = 5000)), "task.call",
            "[\"echo\",[],{\"deadline\":5000}]");
@@ -35,7 +34,6 @@ static void a_submission_holds_what_was_given(void **state)
 static void every_option_has_its_name(void **state)
 {
     static const char *const after[] = {"t1", "t2"};
-    (void)state;
     expect(ergon_request_submit(
                "x", NONE,
                ERGON_TASK(.priority = 9, .delay_ms = 1, .at_ms = 2, .timeout_ms = 3,
@@ -56,7 +54,6 @@ static void further_options_go_as_they_are(void **state)
 {
     static const uint8_t map[] = {0x81, 0xa3, 'n', 'e', 'w', 0x07}, number[] = {0x07};
     const struct ergon_answer *answer;
-    (void)state;
     expect(ergon_request_submit("x", NONE, ERGON_TASK(.retries = 1, .more = {map, sizeof map})),
            "task.submit", "[\"x\",[],{\"retries\":1,\"new\":7}]");
     struct ergon_request *r =
@@ -69,7 +66,6 @@ static void any_method_makes_a_request(void **state)
     static const uint8_t params[] = {0x91, 0x07};
     char name[300] = "";
     const struct ergon_answer *answer;
-    (void)state;
     expect(ergon_request_raw("server.describe", (struct ergon_raw){params, sizeof params}),
            "server.describe", "[7]");
     expect(ergon_request_raw("server.ping", NONE), "server.ping", "[]");
@@ -85,7 +81,6 @@ static void what_lies_behind_the_size_counts_as_zero(void **state)
                                    .delay_ms = 1,
                                    .retries = 7,
                                    .durable = "fsync"};
-    (void)state;
     expect(ergon_request_submit("x", NONE, &o), "task.submit", "[\"x\",[],{\"delay\":1}]");
 }
 
@@ -104,7 +99,6 @@ static void options_without_a_size_are_refused(void **state)
     static const struct ergon_task_options task = {.retries = 7};
     const struct ergon_task_order order = {"a", NONE, &task};
     static const char size_of_task[] = "sizeof(struct ergon_task_options)";
-    (void)state;
     refused(ergon_request_submit("x", NONE, &task), size_of_task);
     refused(ergon_request_call("x", NONE, &task), "ERGON_TASK(...)");
     refused(ergon_request_submit_many(&order, 1, NULL), size_of_task);
@@ -126,7 +120,6 @@ static void many_submissions_are_one_request(void **state)
 {
     const struct ergon_task_order orders[] = {{"a", NONE, NULL},
                                               {"b", NONE, ERGON_TASK(.retries = 1)}};
-    (void)state;
     expect(ergon_request_submit_many(orders, 2, ERGON_TASK(.tenant = "n")), "task.submit_many",
            "[[[\"a\",[],{}],[\"b\",[],{\"retries\":1}]],{\"tenant\":\"n\"}]");
 }
@@ -134,7 +127,6 @@ static void many_submissions_are_one_request(void **state)
 static void tasks_are_asked_for(void **state)
 {
     static const char *const ids[] = {"t1", "t2"};
-    (void)state;
     expect(ergon_request_get("t1", 0), "task.get", "[\"t1\",{}]");
     expect(ergon_request_get("t1", ERGON_ASK_NO_RESULT | ERGON_ASK_HISTORY), "task.get",
            "[\"t1\",{\"result\":false,\"history\":true}]");
@@ -153,7 +145,6 @@ static void tasks_are_asked_for(void **state)
 
 static void queues_and_crons_are_asked_for(void **state)
 {
-    (void)state;
     expect(ergon_request_queues(), "queue.list", "[]");
     expect(ergon_request_queue_explain("m"), "queue.explain", "[\"m\"]");
     expect(ergon_request_queue_pause("m"), "queue.pause", "[\"m\"]");

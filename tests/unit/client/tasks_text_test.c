@@ -18,7 +18,6 @@ static void expect_map(const struct task_options *o, const char *expected)
 
 static void options_go_out_under_their_names_of_the_wire(void **state)
 {
-    (void)state;
     expect_map(&(struct task_options){0}, "{}");
     expect_map(&(struct task_options){.priority = "0", .timeout = "5s", .retries = "3"},
                "{\"priority\":0,\"timeout\":\"5s\",\"retries\":3}");
@@ -39,7 +38,6 @@ static void wrong_values_are_refused(void **state)
         {.rate = "mail/1m"},  {.rate = "mail=10/1"},  {.keep_size = "big"}, {.durable = "very"},
         {.retries = ""},      {.backoff = "quickly"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_null(task_options_map(&wrong[i]));
 }
@@ -54,7 +52,6 @@ static void ages_have_one_unit(void **state)
 {
     const int64_t now = 1700000000000;
     const int64_t s = 1000, m = 60 * s, h = 60 * m, d = 24 * h;
-    (void)state;
     expect_age(now, now, "now");
     expect_age(now - 999, now, "now");
     expect_age(now - s, now, "1 s ago");
@@ -85,7 +82,6 @@ static void expect_people(const char *json, const char *expected)
 
 static void answers_become_readable(void **state)
 {
-    (void)state;
     expect_people("{\"created\":1699999998000,\"due\":null,\"attempt\":2}",
                   "{\"created\":\"2 s ago\",\"attempt\":2}");
     expect_people("[{\"next\":1700000005000,\"per\":60000}]",
@@ -98,7 +94,6 @@ static void answers_become_readable(void **state)
 
 static void an_end_has_a_status(void **state)
 {
-    (void)state;
     assert_int_equal(task_status("done", ""), STATUS_OK);
     assert_int_equal(task_status("expired", "DEADLINE: late"), STATUS_TIMEOUT);
     assert_int_equal(task_status("failed", "NOT_FOUND: no"), STATUS_NOT_FOUND);

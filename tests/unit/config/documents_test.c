@@ -79,7 +79,6 @@ static void the_reference_holds_every_key(void **state)
     char *reference = read_all(OPERATIONS_PATH);
     size_t rows = 0;
 
-    (void)state;
     if (check_table(reference, &config_keys) + check_table(reference, &config_listener_keys) +
             check_table(reference, &config_executor_keys) +
             check_table(reference, &config_tenant_keys) >
@@ -102,7 +101,6 @@ static void the_example_is_accepted_and_holds_the_defaults(void **state)
 {
     char *example = read_all(EXAMPLE_PATH);
 
-    (void)state;
     struct config *normal = scratch_load(NULL, NULL, NULL);
     struct config *c = scratch_load(example, NULL, NULL);
     assert_string_equal(scratch.errors, "");
@@ -133,7 +131,6 @@ static void the_example_shows_every_key(void **state)
                                                         &config_executor_keys, &config_tenant_keys};
     char *example = read_all(EXAMPLE_PATH);
 
-    (void)state;
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (size_t i = 0; i < tables[t]->count; i++) {
             const char *dot = strrchr(tables[t]->keys[i].path, '.');
@@ -146,7 +143,6 @@ static void the_example_shows_every_key(void **state)
 
 static void the_table_is_sound(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < config_keys.count; i++) {
         const struct config_key *key = &config_keys.keys[i];
         assert_true(key->help && *key->help);

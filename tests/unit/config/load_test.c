@@ -13,7 +13,6 @@ static const uint64_t MS = 1000000, SECOND = 1000000000;
 
 static void defaults_stand(void **state)
 {
-    (void)state;
     struct config *c = scratch_accepted(NULL, NULL, NULL);
 
     assert_int_equal(scratch.action, CONFIG_SERVE);
@@ -60,7 +59,6 @@ static const char everything[] = "listen:\n"
 
 static void listeners_are_read(void **state)
 {
-    (void)state;
     struct config *c = scratch_accepted(everything, NULL, NULL);
 
     assert_int_equal(c->listener_count, 3);
@@ -79,7 +77,6 @@ static void listeners_are_read(void **state)
 
 static void topology_is_read(void **state)
 {
-    (void)state;
     struct config *c = scratch_accepted(everything, NULL, NULL);
 
     assert_int_equal(c->loops.count, 2);
@@ -105,7 +102,6 @@ static void topology_is_read(void **state)
 
 static void what_tasks_that_last_need_is_read(void **state)
 {
-    (void)state;
     struct config *c = scratch_accepted(everything, NULL, NULL);
 
     assert_string_equal(c->store, "/tmp/ergon.db");
@@ -125,7 +121,6 @@ static void what_tasks_that_last_need_is_read(void **state)
 
 static void empty_files_and_groups_are_fine(void **state)
 {
-    (void)state;
     config_free(scratch_accepted("", NULL, NULL));
     config_free(scratch_accepted("# nothing\n", NULL, NULL));
     config_free(scratch_accepted("---\n", NULL, NULL));
@@ -139,7 +134,6 @@ static void each_source_beats_the_one_below(void **state)
     const char *yaml = "drain: 1s\nstep_limit: 1ms\nidle: {spin: 1us}\n";
     const char *const *env = LIST("ERGON_STEP_LIMIT=2ms", "ERGON_IDLE_SPIN=2us", "PATH=/bin");
 
-    (void)state;
     struct config *c = scratch_accepted(yaml, env, LIST("--idle-spin=3us"));
     assert_int_equal(c->drain, SECOND);
     assert_int_equal(c->step_limit, 2 * MS);
@@ -151,7 +145,6 @@ static void a_list_is_replaced_not_added_to(void **state)
 {
     const char *yaml = "listen: [ergon://127.0.0.1:1, ergon://127.0.0.1:2]\n";
 
-    (void)state;
     struct config *c =
         scratch_accepted(yaml, LIST("ERGON_LISTEN=ergon://[::1]:3 , unix:///a"), NULL);
     assert_int_equal(c->listener_count, 2);
@@ -171,7 +164,6 @@ static void a_secret_comes_from_a_file(void **state)
 {
     char variable[256];
 
-    (void)state;
     snprintf(variable, sizeof variable, "ERGON_TLS_KEY_PASSWORD_FILE=%s",
              scratch_write("secret", "open sesame\n"));
     struct config *c = scratch_accepted(NULL, LIST(variable), NULL);
@@ -192,7 +184,6 @@ static void the_file_may_be_named_by_a_variable(void **state)
 {
     char variable[256];
 
-    (void)state;
     snprintf(variable, sizeof variable, "ERGON_CONFIG=%s",
              scratch_write("other.yaml", "drain: 3s\n"));
     struct config *c = scratch_accepted(NULL, LIST(variable), NULL);
@@ -211,7 +202,6 @@ static void actions_are_told(void **state)
                 {"--help", CONFIG_HELP},          {"-h", CONFIG_HELP},
                 {"--version", CONFIG_VERSION},    {"-V", CONFIG_VERSION}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         config_free(scratch_accepted(NULL, NULL, LIST(rows[i].flag)));
         assert_int_equal(scratch.action, rows[i].action);
@@ -242,7 +232,6 @@ static void what_is_printed_is_read_again(void **state)
     static char text[16384];
     char differences[512] = "";
 
-    (void)state;
     struct config *c = scratch_accepted(everything, NULL, LIST("--module=/dev/null", "--insecure"));
     print_to(c, text, sizeof text);
     struct config *again = scratch_accepted(text, NULL, NULL);
@@ -256,7 +245,6 @@ static void a_print_shows_origins_and_hides_secrets(void **state)
 {
     static char text[16384];
 
-    (void)state;
     struct config *c = scratch_accepted("drain: 1s\n", LIST("ERGON_TLS_KEY_PASSWORD=sesame"),
                                         LIST("--limits-message=1m"));
     print_to(c, text, sizeof text);
@@ -274,7 +262,6 @@ static void a_comparison_names_what_changed(void **state)
 {
     char differences[512] = "";
 
-    (void)state;
     struct config *was = scratch_accepted("listen: [unix:///a]\nlog: {level: info}\n", NULL, NULL);
     struct config *is = scratch_accepted("listen: [{url: unix:///a, raw: true}]\ndrain: 1s\n"
                                          "log: {level: warn}\nmodules: [/dev/null]\n",

@@ -47,7 +47,6 @@ static void every_allocation_may_fail(void **state)
     struct config *c = NULL;
     long n = 0;
 
-    (void)state;
     for (; !c; n++) {
         allowed = n;
         errno = 0;

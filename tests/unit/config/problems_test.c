@@ -12,7 +12,6 @@
 
 static void file_problems_have_lines(void **state)
 {
-    (void)state;
     scratch_refused(
         "listen:\n"
         "  - url: ergon://127.0.0.1\n"
@@ -43,7 +42,6 @@ static void file_problems_have_lines(void **state)
 
 static void a_wrong_shape_is_told(void **state)
 {
-    (void)state;
     scratch_refused("drain: [1s]\n"
                     "limits: 3\n"
                     "listen: {url: ergon://127.0.0.1}\n"
@@ -75,7 +73,6 @@ static void a_wrong_shape_is_told(void **state)
 
 static void what_is_not_yaml_is_told_with_its_line(void **state)
 {
-    (void)state;
     assert_null(scratch_load("drain: 1s\nlimits: {message: 1m\nlog: x\n", NULL, NULL));
     assert_non_null(strstr(scratch.errors, "ergond.yaml:3: this is not YAML: "));
     assert_null(scratch_load("a: \"\xff\"\n", NULL, NULL));
@@ -87,14 +84,12 @@ static void what_is_not_yaml_is_told_with_its_line(void **state)
 /* An alias to a node that holds it would be endless for a walk that follows the tree. */
 static void a_tree_that_bites_its_tail_ends(void **state)
 {
-    (void)state;
     assert_null(scratch_load("&a\nlimits: *a\n", NULL, NULL));
     assert_non_null(strstr(scratch.errors, "limits.limits: unknown key"));
 }
 
 static void other_sources_name_themselves(void **state)
 {
-    (void)state;
     scratch_refused(NULL, LIST("ERGON_DRAIN=8", "ERGON_MODULE="),
                     LIST("--log-level", "loud", "--drain=", "--drain=99999999d"),
                     "ERGON_DRAIN: \"8\" has no unit (write \"8s\" or \"500ms\")\n"
@@ -111,7 +106,6 @@ static void excess_is_refused(void **state)
 {
     char flag[5000] = "--tokens=";
 
-    (void)state;
     memset(flag + 9, 'a', 4096);
     assert_null(scratch_load(NULL, NULL, LIST(flag)));
     assert_non_null(strstr(scratch.errors, "a value is limited to 4095 bytes"));
@@ -127,7 +121,6 @@ static void an_open_listener_needs_tls_or_tokens(void **state)
 {
     char tokens[128];
 
-    (void)state;
     scratch_refused(
         NULL, NULL, LIST("--listen=ergon://0.0.0.0"),
         "--listen: listen[0]: ergon://0.0.0.0 can be reached from other machines without TLS "
@@ -146,7 +139,6 @@ static void a_listener_takes_over_the_common_certificate(void **state)
 {
     char flag[128];
 
-    (void)state;
     snprintf(flag, sizeof flag, "--tls-cert=%s", scratch_write("cert", ""));
     struct config *c =
         scratch_accepted("listen:\n"
@@ -165,7 +157,6 @@ static void a_listener_takes_over_the_common_certificate(void **state)
 
 static void what_does_not_go_together_is_told(void **state)
 {
-    (void)state;
     scratch_refused(
         "listen:\n"
         "  - {url: 'ergons://[::]:0', auth: cert}\n"

@@ -220,7 +220,6 @@ static void live(struct crashing *c, uint64_t seed)
 static void nothing_is_lost_or_run_twice(void **state)
 {
     static struct crashing c;
-    (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++)
         live(&c, seed);
 }

@@ -9,7 +9,6 @@ static void first_in_first_out(void **state)
 {
     struct job a = {0}, b = {0}, c = {0};
     struct job_list list = {0};
-    (void)state;
     job_list_push(&list, &b);
     job_list_push(&list, &c);
     job_list_push_front(&list, &a);
@@ -25,7 +24,6 @@ static void first_in_first_out(void **state)
 
 static void unlinked_from_anywhere(void **state)
 {
-    (void)state;
     for (int gone = 0; gone < 3; gone++) {
         struct job e[3] = {0};
         struct job_list list = {0};
@@ -49,7 +47,6 @@ static void everything_that_hangs_on_it_counts(void **state)
     struct dependency edge = {0};
     struct job_more more = {0};
     struct job e = {0};
-    (void)state;
     size_t before = job_bytes(&e), after;
     assert_true(before >= sizeof e);
     e.body_len = 64;
@@ -71,14 +68,12 @@ static void everything_that_hangs_on_it_counts(void **state)
 static void a_plain_entry_is_small(void **state)
 {
     struct job e = {.body_len = 64};
-    (void)state;
     assert_true(job_bytes(&e) <= 400);
 }
 
 static void the_defaults_of_an_order(void **state)
 {
     struct job_spec o;
-    (void)state;
     job_spec_init(&o);
     assert_int_equal(o.priority, 5);
     assert_int_equal(o.retries, 0);
@@ -91,7 +86,6 @@ static void the_defaults_of_an_order(void **state)
 static void an_ask_frees_what_it_owns(void **state)
 {
     struct operation *a = operation_new(NULL, OPERATION_SUBMIT_MANY);
-    (void)state;
     assert_int_equal(a->verb, OPERATION_SUBMIT_MANY);
     a->memory = malloc(10);
     a->spec_count = 2;

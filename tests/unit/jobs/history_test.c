@@ -29,7 +29,6 @@ static void the_submission_needs_no_memory(void **state)
 {
     struct job e = {.created = 77};
     struct history_event event;
-    (void)state;
     assert_int_equal(history_next(&e), 2);
     assert_int_equal(history_bytes(&e), 0);
     assert_true(history_get(&e, 1, &event));
@@ -46,7 +45,6 @@ static void an_event_is_read_as_it_was_added(void **state)
     struct jobs *l = jobs_of(10);
     struct job e = {0};
     struct history_event event;
-    (void)state;
     assert_int_equal(add(l, &e, "half", 5), 2);
     assert_int_equal(add(l, &e, "", 0), 3);
     assert_true(history_get(&e, 2, &event));
@@ -91,7 +89,6 @@ static void the_oldest_are_dropped_first(void **state)
     struct jobs *l = jobs_of(100);
     struct job e = {0};
     char text[16];
-    (void)state;
     for (uint32_t seq = 2; seq < 1000; seq++) {
         snprintf(text, sizeof text, "%u", (unsigned)seq);
         assert_int_equal(add(l, &e, text, seq % 50), seq);
@@ -106,7 +103,6 @@ static void its_bytes_are_bounded(void **state)
     struct jobs *l = jobs_of(10000);
     struct job e = {0};
     struct history_event event;
-    (void)state;
     for (uint32_t i = 0; i < 20000; i++) {
         add(l, &e, "some text", i % 997 * (i % 40 == 0));
         assert_true(history_bytes(&e) <= HISTORY_BYTES_MAX + 64);
@@ -123,7 +119,6 @@ static void what_is_too_long_is_cut(void **state)
     struct job e = {0};
     struct history_event event;
     char text[HISTORY_TEXT_MAX + 10];
-    (void)state;
     for (size_t i = 0; i < sizeof text - 1; i++)
         text[i] = i % 2 == 0 ? 'x' : 'y';
     text[sizeof text - 1] = '\0';
@@ -144,7 +139,6 @@ static void with_a_bound_of_none_the_numbers_go_on(void **state)
     struct jobs *l = jobs_of(0);
     struct job e = {0};
     struct history_event event;
-    (void)state;
     assert_int_equal(add(l, &e, "a", 3), 2);
     assert_int_equal(add(l, &e, "b", 3), 3);
     assert_false(history_get(&e, 2, &event));

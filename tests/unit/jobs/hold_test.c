@@ -32,7 +32,6 @@ static void a_name_is_found_until_the_last_reference_goes(void **state)
 {
     struct limit_table *t = fresh_table();
     struct tenant mine = {0}, yours = {0};
-    (void)state;
     struct limit *a = limit_get(t, &mine, span_text("gpu"), 3);
     struct limit *b = limit_get(t, &yours, span_text("gpu"), 3);
     assert_ptr_not_equal(a, b);
@@ -58,7 +57,6 @@ static void many_names(void **state)
     struct limit_table *t = fresh_table();
     struct tenant tenants[2] = {0};
     char name[16];
-    (void)state;
     for (int round = 0; round < 2; round++)
         for (int i = 0; i < MANY; i++) {
             snprintf(name, sizeof name, "key %d", i / 2);
@@ -138,7 +136,6 @@ static void a_limit_is_full_while_somebody_waits(void **state)
     struct limit_table *t = fresh_table();
     static struct limit_world w;
     struct tenant tenant = {0};
-    (void)state;
     w.limit = limit_get(t, &tenant, span_text("gpu"), 3);
     for (int i = 0; i < 100000; i++) {
         if (i > 50000 && chance(50) == 0) { /* the newest order says another size */
@@ -163,7 +160,6 @@ static void who_comes_does_not_overtake_who_waits(void **state)
     struct limit_table *t = fresh_table();
     struct tenant tenant = {0};
     struct job e[3] = {0};
-    (void)state;
     struct limit *l = limit_get(t, &tenant, span_text("x"), 1);
     assert_true(limit_take(l, &e[0]));
     assert_false(limit_take(l, &e[1]));
@@ -222,7 +218,6 @@ static void busy_minute(uint32_t rate, ao_time per)
 
 static void a_bucket_gives_all_it_may(void **state)
 {
-    (void)state;
     busy_minute(1, AO_S(1));
     busy_minute(3, AO_S(1));
     busy_minute(7, AO_S(60));
@@ -254,7 +249,6 @@ static void a_bucket_under_random_asks(void **state)
     struct tenant tenant = {0};
     static struct job e[ENTRIES];
     int count = 0;
-    (void)state;
     struct bucket *b = bucket_get(t, &tenant, span_text("api"), RATE, AO_S(1), 1);
     for (ao_time now = 1; now < AO_S(60); now += chance(200) ? chance(AO_MS(20)) : AO_S(2)) {
         starts[count] = now;
@@ -278,7 +272,6 @@ static void tokens_do_not_pile_up(void **state)
     struct limit_table *t = fresh_table();
     struct tenant tenant = {0};
     struct job e[10] = {0};
-    (void)state;
     struct bucket *b = bucket_get(t, &tenant, span_text("x"), 3, AO_S(3), 0);
     for (int i = 0; i < 10; i++)
         assert_true(bucket_take(b, &e[i], 0) == (i < 3));
@@ -302,7 +295,6 @@ static void a_token_given_back_is_there_again(void **state)
     struct limit_table *t = fresh_table();
     struct tenant tenant = {0};
     struct job e[3] = {0};
-    (void)state;
     struct bucket *b = bucket_get(t, &tenant, span_text("x"), 2, AO_S(2), 5);
     assert_true(bucket_take(b, &e[0], 5));
     assert_true(bucket_take(b, &e[1], 5));
@@ -324,7 +316,6 @@ static void the_nth_who_waits_knows_when(void **state)
     struct tenant tenant = {0};
     struct job e[8] = {0};
     ao_time now = AO_S(7);
-    (void)state;
     struct bucket *b = bucket_get(t, &tenant, span_text("x"), 3, AO_S(3), now);
     for (int i = 0; i < 3; i++)
         assert_int_equal(bucket_refill_at(b, (uint32_t)i, now), now); /* the burst */
@@ -351,7 +342,6 @@ static void another_size_keeps_the_tokens(void **state)
     struct tenant tenant = {0};
     struct job e[20] = {0};
     uint32_t got = 0;
-    (void)state;
     struct bucket *b = bucket_get(t, &tenant, span_text("x"), 10, AO_S(10), 1);
     for (int i = 0; i < 4; i++) {
         assert_true(bucket_take(b, &e[i], 1));

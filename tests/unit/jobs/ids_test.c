@@ -6,7 +6,6 @@ static const uint64_t in_2026 = UINT64_C(1767225600000000000);
 
 static void later_starts_are_higher(void **state)
 {
-    (void)state;
     uint64_t first = id_first(in_2026, 0);
     assert_true(id_first(in_2026 + 1000000, 0) > first);
     assert_int_equal(id_first(in_2026 + 1000000, 0) - first, 1 << 22);
@@ -14,7 +13,6 @@ static void later_starts_are_higher(void **state)
 
 static void never_below_what_is_known(void **state)
 {
-    (void)state;
     uint64_t known = id_first(in_2026, 0) + 12345;
     assert_int_equal(id_first(in_2026, known), known + 1);
     assert_int_equal(id_first(0, known), known + 1);
@@ -26,7 +24,6 @@ static void a_text_is_read_back(void **state)
     static const uint64_t ids[] = {1, 31, 32, UINT64_C(0x0123456789abcdef), UINT64_MAX};
     char buf[ID_TEXT_SIZE];
     uint64_t id;
-    (void)state;
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         assert_true(id_parse(span_text(id_text(ids[i], buf)), &id));
         assert_int_equal(id, ids[i]);
@@ -48,7 +45,6 @@ static void other_texts_are_no_ids(void **state)
                                         "t000000000000A",
                                         "t000000000000u"};
     uint64_t id;
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         assert_false(id_parse(span_text(texts[i]), &id));
     assert_false(id_parse(span_of("t00000000000\0"

@@ -12,7 +12,6 @@ static const uint64_t seed[2] = {0x0706050403020100, 0x0f0e0d0c0b0a0908};
 
 static void a_bucket_more_moves_only_its_half(void **state)
 {
-    (void)state;
     for (uint32_t size = SLOTS_FIRST; size < 200; size++)
         for (uint64_t hash = 0; hash < 1000; hash++) {
             uint32_t before = slots_at(hash, size), after = slots_at(hash, size + 1);
@@ -28,7 +27,6 @@ static void every_name_is_found_while_the_table_grows(void **state)
     static char names[MANY][16];
     struct span tenant = span_text("acme"), none = {0};
     struct key_table t;
-    (void)state;
     assert_int_equal(key_table_init(&t, seed), 0);
     for (int i = 0; i < MANY; i++) {
         snprintf(names[i], sizeof names[i], "key %d", i);
@@ -51,7 +49,6 @@ static void names_count_within_tenant_and_scope(void **state)
 {
     struct job a = {0}, b = {0};
     struct key_table t;
-    (void)state;
     assert_int_equal(key_table_init(&t, seed), 0);
     struct key_link of_a = {.entry = &a,
                             .tenant = span_text("ab"),
@@ -76,7 +73,6 @@ static void one_that_is_not_inside_may_be_removed(void **state)
     struct job e = {0};
     struct key_link in = {.entry = &e, .name = span_text("in")}, out = {0};
     struct key_table t;
-    (void)state;
     assert_int_equal(key_table_init(&t, seed), 0);
     key_add(&t, &in);
     key_remove(&t, &out);
@@ -92,7 +88,6 @@ static void every_id_is_found_while_the_table_grows(void **state)
     static struct job entries[MANY];
     const uint64_t first = UINT64_C(777) << 40;
     struct id_table t;
-    (void)state;
     assert_int_equal(id_table_init(&t), 0);
     for (uint64_t i = 0; i < MANY; i++) {
         entries[i].id = first + i * 3;

@@ -185,7 +185,6 @@ static void agrees_with_a_naive_model(void **state)
 {
     static struct model m;
     struct world w;
-    (void)state;
     world_init(&w, 100);
     for (int i = 0; i < TENANTS; i++)
         w.tenants[i].weight = (uint32_t)(1 + i % 3);
@@ -219,7 +218,6 @@ static void weights_share_the_starts(void **state)
     struct job *entries[3];
     uint32_t starts[3] = {0};
     struct world w;
-    (void)state;
     world_init(&w, 0);
     for (int i = 0; i < 3; i++) {
         w.tenants[i].weight = 1u << i;
@@ -239,7 +237,6 @@ static void a_new_tenant_is_next_or_next_but_one(void **state)
     enum { HEAVY = 100000 };
     struct world w;
     struct job e;
-    (void)state;
     world_init(&w, 0);
     w.tenants[0].weight = 4;
     struct job *heavy = many(&w, HEAVY, 0, 5);
@@ -261,7 +258,6 @@ static void newcomers_shut_nobody_out(void **state)
     static struct job light[TENANTS];
     struct world w;
     uint32_t starts[TENANTS] = {0};
-    (void)state;
     world_init(&w, 0);
     struct job *heavy = many(&w, 10000, 0, 5);
     for (int i = 0; i < 8000; i++) {
@@ -282,7 +278,6 @@ static void who_comes_back_at_once_is_no_newcomer(void **state)
     struct world w;
     struct job e = {0};
     uint32_t starts = 0;
-    (void)state;
     world_init(&w, 0);
     struct job *a = many(&w, 10000, 0, 5), *b = many(&w, 10000, 1, 5), *c = many(&w, 10000, 2, 5);
     for (int i = 0; i < 4000; i++) {
@@ -307,7 +302,6 @@ static void the_lowest_waits_nine_steps_at_most(void **state)
     struct job low;
     ao_time start;
     int i = 0;
-    (void)state;
     world_init(&w, AGEING);
     add(&w, &low, 0, 0);
     for (start = w.now; low.list; w.now += 10, i++) { /* there is always one of the highest */
@@ -328,7 +322,6 @@ static void a_whole_level_rises(void **state)
     enum { LOW = 1000 };
     struct world w;
     struct job high;
-    (void)state;
     world_init(&w, 100);
     struct job *low = many(&w, LOW, 0, 4);
     w.now += 100;
@@ -346,7 +339,6 @@ static void without_ageing_priority_is_all(void **state)
 {
     struct world w;
     struct job low, high;
-    (void)state;
     world_init(&w, 0);
     add(&w, &low, 0, 0);
     w.now = AO_NEVER - 1;
@@ -360,7 +352,6 @@ static void who_had_its_turn_goes_first(void **state)
 {
     struct world w;
     struct job e[4];
-    (void)state;
     world_init(&w, 100);
     add(&w, &e[0], 0, 3);
     add(&w, &e[1], 0, 3);
@@ -385,7 +376,6 @@ static void the_place_says_what_is_ahead(void **state)
     struct world w;
     struct job e[8];
     struct pick_place at;
-    (void)state;
     world_init(&w, 0);
     add(&w, &e[0], 0, 9);
     add(&w, &e[1], 1, 7);

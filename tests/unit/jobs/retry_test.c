@@ -5,7 +5,6 @@
 static void doubles_up_to_a_bound(void **state)
 {
     static const ao_time seconds[] = {1, 2, 4, 8, 10, 10};
-    (void)state;
     for (uint32_t n = 1; n <= 6; n++)
         assert_int_equal(backoff_wait(AO_S(1), AO_S(10), 0, n, 7), AO_S(seconds[n - 1]));
     assert_int_equal(backoff_wait(AO_S(1), AO_S(3600), 0, UINT32_MAX, 7), AO_S(3600));
@@ -18,7 +17,6 @@ static void jitter_leaves_a_part_to_chance(void **state)
 {
     uint64_t random = 88172645463325252u;
     ao_time least = AO_NEVER, most = 0;
-    (void)state;
     for (int i = 0; i < 10000; i++) {
         random = random * 6364136223846793005u + 1442695040888963407u;
         ao_time wait = backoff_wait(AO_S(1), AO_S(60), 30, 1, random >> 16);
@@ -31,7 +29,6 @@ static void jitter_leaves_a_part_to_chance(void **state)
 
 static void jitter_of_the_longest_wait(void **state)
 {
-    (void)state;
     assert_int_equal(backoff_wait(AO_NEVER, AO_NEVER, 100, 1, 0), AO_NEVER);
     assert_int_equal(backoff_wait(AO_NEVER, AO_NEVER, 100, 1, AO_NEVER - 1), 1);
     assert_int_equal(backoff_wait(1, 1, 100, 1, 12345), 1);
@@ -48,7 +45,6 @@ static void some_failures_are_permanent(void **state)
                                             "PERMANENT_NO_SUCH_CUSTOMER"};
     static const char *const others[] = {"",         "FAILED",       "BUSY",
                                          "DEADLINE", "IS_PERMANENT", "DENIED_1"};
-    (void)state;
     for (size_t i = 0; i < sizeof permanent / sizeof *permanent; i++)
         assert_true(backoff_is_permanent(permanent[i]));
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)

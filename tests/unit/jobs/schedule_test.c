@@ -33,7 +33,6 @@ static void fires(const char *text, const char *zone, const char *from, const ch
 
 static void calendars_fire_in_utc(void **state)
 {
-    (void)state;
     fires("*/15 * * * *", "UTC", "2026-11-22T09:07:30Z",
           (const char *[]){"2026-11-22T09:15:00Z", "2026-11-22T09:30:00Z", "2026-11-22T09:45:00Z",
                            "2026-11-22T10:00:00Z", NULL});
@@ -53,7 +52,6 @@ static void calendars_fire_in_utc(void **state)
 
 static void either_day_will_do_where_both_are_restricted(void **state)
 {
-    (void)state;
     fires("0 0 13 * fri", "UTC", "2026-11-10T00:00:00Z",
           (const char *[]){"2026-11-13T00:00:00Z", "2026-11-20T00:00:00Z", "2026-11-27T00:00:00Z",
                            "2026-12-04T00:00:00Z", "2026-12-11T00:00:00Z", "2026-12-13T00:00:00Z",
@@ -63,7 +61,6 @@ static void either_day_will_do_where_both_are_restricted(void **state)
 /* 2026-03-29: 02:00 becomes 03:00. */
 static void a_skipped_time_fires_at_the_skip(void **state)
 {
-    (void)state;
     fires("30 2 * * *", "Europe/Berlin", "2026-03-28T00:00:00Z",
           (const char *[]){"2026-03-28T01:30:00Z", "2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z",
                            NULL});
@@ -72,14 +69,12 @@ static void a_skipped_time_fires_at_the_skip(void **state)
 /* 2026-10-25: 03:00 becomes 02:00. */
 static void a_time_that_comes_twice_fires_once(void **state)
 {
-    (void)state;
     fires("30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z",
           (const char *[]){"2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z", NULL});
 }
 
 static void every_hour_of_a_long_day_counts(void **state)
 {
-    (void)state;
     fires("0 * * * *", "Europe/Berlin", "2026-10-24T23:30:00Z",
           (const char *[]){"2026-10-25T00:00:00Z", "2026-10-25T01:00:00Z", "2026-10-25T02:00:00Z",
                            NULL});
@@ -89,7 +84,6 @@ static void every_hour_of_a_long_day_counts(void **state)
 
 static void intervals_count_from_the_epoch(void **state)
 {
-    (void)state;
     fires("every 90s", "UTC", "1970-01-01T00:01:00Z",
           (const char *[]){"1970-01-01T00:01:30Z", "1970-01-01T00:03:00Z", NULL});
     fires("every 1h", "UTC", "2026-11-22T09:30:00Z",
@@ -102,7 +96,6 @@ static void what_never_comes_is_never(void **state)
     struct schedule s;
     char error[200];
 
-    (void)state;
     assert_true(schedule_parse(span_text("0 0 30 2 *"), &s, error, sizeof error));
     assert_int_equal(schedule_next(&s, z, 0), -1);
     assert_true(schedule_parse(span_text("0 * 30 2 *"), &s, error, sizeof error));
@@ -131,7 +124,6 @@ static void wrong_schedules_are_refused_with_the_field(void **state)
                {"every 5s 5s", "whole seconds"},
                {"@hour", "@hourly"},
                {"@daily 5", "@hourly"}};
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct schedule s;
         char error[200] = "";
@@ -144,7 +136,6 @@ static void wrong_schedules_are_refused_with_the_field(void **state)
 
 static void zones_are_known_by_name(void **state)
 {
-    (void)state;
     assert_null(zone_open(span_text("Europe/Atlantis")));
     assert_null(
         zone_open(span_text("/usr/share/zoneinfo/Europe/Berlin"))); /* no file of any sort */

@@ -30,14 +30,12 @@ static int64_t whole_result(void)
 
 static void a_long_sum_is_made_in_quanta(void **state)
 {
-    (void)state;
     assert_int_equal(builtin_call("sum", numbers(MANY)), 0);
     assert_int_equal(whole_result(), (int64_t)MANY * (MANY - 1) / 2);
 }
 
 static void a_short_one_in_one_step(void **state)
 {
-    (void)state;
     assert_int_equal(builtin_call("sum", numbers(10)), 0);
     assert_int_equal(whole_result(), 45);
     assert_int_equal(builtin_call("sum", numbers(0)), 0);
@@ -46,7 +44,6 @@ static void a_short_one_in_one_step(void **state)
 
 static void a_sum_between_whose_steps_it_is_cancelled(void **state)
 {
-    (void)state;
     assert_int_equal(tasks_world_call(&builtin.w, 0, "sum", numbers(MANY), AO_NEVER), ERGON_OK);
     home_cancel(tasks_home(builtin.w.tasks, 0), tasks_world_find(&builtin.w, 1));
     tasks_world_run(&builtin.w);
@@ -56,7 +53,6 @@ static void a_sum_between_whose_steps_it_is_cancelled(void **state)
 
 static void what_is_no_number_is_found_however_late(void **state)
 {
-    (void)state;
     struct span all = numbers(MANY);
     params[all.len - 1] = 0xc0; /* the end of the last number */
     params[all.len - 2] = 0xc0;
@@ -69,7 +65,6 @@ static void what_is_no_number_is_found_however_late(void **state)
 
 static void sum_without_memory(void **state)
 {
-    (void)state;
     builtin_call_without_memory("sum", numbers(MANY));
     builtin_call_without_memory("sum", numbers(3));
     assert_int_equal(whole_result(), 3);
@@ -77,7 +72,6 @@ static void sum_without_memory(void **state)
 
 static void echo_without_memory(void **state)
 {
-    (void)state;
     static uint8_t large[100000];
     uint8_t *head = enc_bin_head(enc_array(large, 1), sizeof large - 10);
     builtin_call_without_memory("echo", span_of(large, (size_t)(head - large) + sizeof large - 10));
@@ -85,7 +79,6 @@ static void echo_without_memory(void **state)
 
 static void fail_without_memory(void **state)
 {
-    (void)state;
     uint8_t *p = enc_str(enc_array(params, 1), span_text("NO_SPACE"));
     for (int n = 1; n < 20; n++) {
         heap_fail_at(n);

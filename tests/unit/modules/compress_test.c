@@ -37,7 +37,6 @@ static void fill_plain(void)
 
 static void there_and_back(void **state)
 {
-    (void)state;
     fill_plain();
     assert_int_equal(builtin_call("compress", call_of(span_of(plain, sizeof plain))), 0);
     struct span packed = last_bytes();
@@ -48,14 +47,12 @@ static void there_and_back(void **state)
 
 static void compress_without_memory(void **state)
 {
-    (void)state;
     fill_plain();
     builtin_call_without_memory("compress", call_of(span_of(plain, 100000)));
 }
 
 static void decompress_without_memory(void **state)
 {
-    (void)state;
     fill_plain();
     assert_int_equal(builtin_call("compress", call_of(span_of(plain, sizeof plain))), 0);
     builtin_call_without_memory("decompress", call_of(last_bytes()));
@@ -75,7 +72,6 @@ static bool cancel_at_the_second_look(struct ergon_task *task)
 
 static void decompress_is_cancelled_in_the_middle(void **state)
 {
-    (void)state;
     fill_plain();
     assert_int_equal(builtin_call("compress", call_of(span_of(plain, sizeof plain))), 0);
     struct span again = call_of(last_bytes());
@@ -90,7 +86,6 @@ static void decompress_is_cancelled_in_the_middle(void **state)
 
 static void a_bomb_ends_at_the_limit(void **state)
 {
-    (void)state;
     static uint8_t bomb[HUGE / 500];
     /* Sixteen members, each of a large piece: more than a message in all. */
     memset(plain, 0, sizeof plain);

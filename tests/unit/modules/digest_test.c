@@ -17,7 +17,6 @@ static struct span call_of(const char *algorithm, size_t len, const char *form)
 
 static void known_digests(void **state)
 {
-    (void)state;
     assert_int_equal(builtin_call("hash", call_of("md5", 0, "hex")), 0);
     builtin_expect_bytes(span_text("d41d8cd98f00b204e9800998ecf8427e"));
     assert_int_equal(builtin_call("hash", call_of("sha1", 0, NULL)), 0);
@@ -27,7 +26,6 @@ static void known_digests(void **state)
 
 static void what_it_refuses(void **state)
 {
-    (void)state;
     assert_int_equal(builtin_call("hash", call_of("sha255", 3, NULL)), -1);
     builtin_expect_failure("BAD_PARAMS", "sha255");
     assert_int_equal(builtin_call("hash", call_of("md5", 3, "base64")), -1);
@@ -41,7 +39,6 @@ static void what_it_refuses(void **state)
 
 static void without_memory(void **state)
 {
-    (void)state;
     builtin_call_without_memory("hash", call_of("sha512", 90000, "hex"));
     builtin_call_without_memory("hash", call_of("sha256", 10, NULL));
 }

@@ -45,7 +45,6 @@ static bool count_progress(struct ergon_task *task, uint64_t done, uint64_t tota
 
 static void flaky_fails_until_its_attempt(void **state)
 {
-    (void)state;
     assert_int_equal(builtin_call("flaky", one(1)), 0);
     assert_int_equal(whole_result(), 1);
     assert_int_equal(builtin_call("flaky", one(3)), -1);
@@ -57,7 +56,6 @@ static void flaky_fails_until_its_attempt(void **state)
 
 static void progress_tells_each_step(void **state)
 {
-    (void)state;
     told = 0;
     builtin.host.progress = count_progress;
     assert_int_equal(builtin_call("progress", two(3, 2)), 0);
@@ -69,7 +67,6 @@ static void progress_tells_each_step(void **state)
 
 static void later_is_busy_to_a_plain_call(void **state)
 {
-    (void)state;
     assert_int_equal(builtin_call("later", one(5000)), -1);
     assert_int_equal(builtin.error, ERGON_E_BUSY);
     builtin_expect_failure("BUSY", "in 5s");
@@ -81,7 +78,6 @@ static void later_is_busy_to_a_plain_call(void **state)
 static void bad_parameters_are_refused(void **state)
 {
     static const char *const methods[] = {"flaky", "progress", "later"};
-    (void)state;
     for (int i = 0; i < 3; i++) {
         assert_int_equal(builtin_call(methods[i], params_none()), -1);
         builtin_expect_failure("BAD_PARAMS", "expects");

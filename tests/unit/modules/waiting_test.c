@@ -39,7 +39,6 @@ static int64_t whole_result(void)
 
 static void sleep_takes_its_time(void **state)
 {
-    (void)state;
     assert_int_equal(builtin_call("sleep", duration("250ms")), 0);
     assert_int_equal(whole_result(), 250);
     assert_int_equal(builtin.w.v.now, AO_MS(250));
@@ -47,7 +46,6 @@ static void sleep_takes_its_time(void **state)
 
 static void sleep_is_cancelled(void **state)
 {
-    (void)state;
     assert_int_equal(tasks_world_call(&builtin.w, 0, "sleep", duration("1h"), AO_NEVER), ERGON_OK);
     tasks_world_run_ms(&builtin.w, 10);
     home_cancel(tasks_home(builtin.w.tasks, 0), tasks_world_find(&builtin.w, 1));
@@ -58,7 +56,6 @@ static void sleep_is_cancelled(void **state)
 
 static void burn_goes_on_in_quanta(void **state)
 {
-    (void)state;
     looks = 0;
     builtin.host.now = passing_time;
     assert_int_equal(builtin_call("burn", duration("20ms")), 0);
@@ -68,7 +65,6 @@ static void burn_goes_on_in_quanta(void **state)
 
 static void burn_is_cancelled_in_the_middle(void **state)
 {
-    (void)state;
     looks = 0;
     cancel_at = 500;
     builtin.host.now = time_of_a_cancel;
@@ -80,7 +76,6 @@ static void burn_is_cancelled_in_the_middle(void **state)
 
 static void block_is_cancelled_in_the_middle(void **state)
 {
-    (void)state;
     looks = 0;
     cancel_at = 5;
     builtin.host.now = time_of_a_cancel;
@@ -92,7 +87,6 @@ static void block_is_cancelled_in_the_middle(void **state)
 static void durations_that_are_none(void **state)
 {
     static const char *const methods[] = {"sleep", "burn", "block"};
-    (void)state;
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         assert_int_equal(builtin_call(methods[i], duration("long")), -1);
         builtin_expect_failure("BAD_PARAMS", "250ms");
@@ -103,7 +97,6 @@ static void durations_that_are_none(void **state)
 
 static void without_memory(void **state)
 {
-    (void)state;
     builtin_call_without_memory("sleep", duration("10ms"));
     builtin_call_without_memory("block", duration("0"));
 }

@@ -16,7 +16,6 @@ static void the_loop_with_the_fewest_gets_it(void **state)
 {
     int fds[9];
 
-    (void)state;
     server.count = 3;
     const char *url = server_listen((struct listener_options){0});
     for (int i = 0; i < 9; i++) {
@@ -62,7 +61,6 @@ static void refused_beyond(const char *url, int limit)
 
 static void beyond_a_limit_a_connection_is_refused(void **state)
 {
-    (void)state;
     server.count = 2;
     server.limits.connections = 3;
     refused_beyond(server_listen((struct listener_options){0}), 3);
@@ -83,7 +81,6 @@ static void a_shortage_of_files_is_a_pause(void **state)
     struct rlimit old;
     int fds[3];
 
-    (void)state;
     const char *url = server_listen((struct listener_options){0});
     for (int i = 0; i < 3; i++)
         fds[i] = net_client_connect(url);
@@ -110,7 +107,6 @@ static void the_pause_ends_in_its_time(void **state)
     struct rlimit old;
     int fds[12];
 
-    (void)state;
     const char *url = server_listen((struct listener_options){0});
     for (int i = 0; i < 10; i++)
         fds[i] = net_client_connect(url);
@@ -141,7 +137,6 @@ static void a_unix_socket_knows_its_users(void **state)
     struct stat status;
     const struct passwd *me = getpwuid(getuid());
 
-    (void)state;
     assert_non_null(mkdtemp(directory));
     snprintf(path, sizeof path, "%s/s", directory);
     snprintf(url, sizeof url, "unix://%s", path);
@@ -176,7 +171,6 @@ static void a_stale_unix_socket_is_replaced(void **state)
     char url[80];
     char copy[80];
 
-    (void)state;
     assert_non_null(mkdtemp(directory));
     snprintf(url, sizeof url, "unix://%s/s", directory);
     snprintf(copy, sizeof copy, "%s/old", directory);
@@ -198,7 +192,6 @@ static void what_cannot_be_listened_at_is_said(void **state)
         "http://x:1",          "unix://relative",      "ergon://nowhere.invalid:1",
         "ergon://192.0.2.1:1", "ergons://127.0.0.1:0", "unix:///nowhere/at/all"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
         server.error[0] = '\0';
         assert_null(server_listen((struct listener_options){.url = urls[i]}));
@@ -216,7 +209,6 @@ static void drain_ends_with_the_last_connection(void **state)
 {
     int drained = 0;
 
-    (void)state;
     server.count = 2;
     const char *url = server_listen((struct listener_options){0});
     int a = net_client_connect(url);
@@ -242,7 +234,6 @@ static void abort_closes_all(void **state)
 {
     int drained = 0;
 
-    (void)state;
     server.count = 2;
     const char *url = server_listen((struct listener_options){0});
     int fds[4];
@@ -260,7 +251,6 @@ static void abort_closes_all(void **state)
 
 static void connections_on_their_way_are_dropped(void **state)
 {
-    (void)state;
     server.count = 2;
     const char *url = server_listen((struct listener_options){0});
     int fds[4];

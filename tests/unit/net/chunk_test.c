@@ -53,7 +53,6 @@ static void bytes_come_out_in_order(void **state)
     static uint8_t expected[40000];
     struct chunk_pool pool = {0};
 
-    (void)state;
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
         struct chunk_chain chain = {0};
         size_t len = 0;
@@ -75,7 +74,6 @@ static void blocks_are_released_when_written(void **state)
     uint8_t *block = malloc(100);
     uint8_t expected[110];
 
-    (void)state;
     released = 0;
     memset(block, 2, 100);
     put(&chain, &pool, 1, 5);
@@ -100,7 +98,6 @@ static void a_pool_keeps_a_bounded_number(void **state)
     struct chunk_chain chain = {0};
     int64_t live = heap_live();
 
-    (void)state;
     for (int i = 0; i < CHUNK_POOL + 100; i++)
         put(&chain, &pool, 1, CHUNK_SIZE - sizeof(struct chunk) - 10);
     chunk_drop_all(&chain, &pool);
@@ -119,7 +116,6 @@ static void without_memory_nothing_changes(void **state)
     struct chunk_chain chain = {0};
     uint8_t byte = 0;
 
-    (void)state;
     put(&chain, &pool, 1, 10);
     heap_fail_at(1);
     assert_null(chunk_reserve(&chain, &pool, 5000));

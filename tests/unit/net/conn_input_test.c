@@ -68,7 +68,6 @@ static void splits_change_nothing(void **state)
     static uint8_t whole[STREAM_MAX];
     static uint8_t pieces[STREAM_MAX];
 
-    (void)state;
     for (uint64_t i = 1; i <= STREAMS; i++) {
         seed = i * 0x9e3779b97f4a7c15u;
         uint8_t *p = stream;
@@ -89,7 +88,6 @@ static void large_messages_are_read_to_their_places(void **state)
     uint8_t *stream = malloc(ROOM), *whole = malloc(ROOM), *pieces = malloc(ROOM);
     uint8_t *p = stream;
 
-    (void)state;
     assert_true(stream && whole && pieces);
     for (uint32_t i = 0; i < COUNT; i++) {
         p = enc_uint(enc_uint(enc_array(p, 4), 0), i);
@@ -132,7 +130,6 @@ static void expect(const char *bytes, size_t len, const char *text, bool goes_on
 
 static void bad_input_is_answered_or_ends_it(void **state)
 {
-    (void)state;
     EXPECT("\xc1", NULL, false);
     EXPECT("\xdd\xff\xff\xff\xff", NULL, false);
     EXPECT("\x05", NULL, false);                            /* not an array */
@@ -154,7 +151,6 @@ static void noise_ends_it_and_holds_nothing(void **state)
 {
     static const uint8_t head[] = {0x94, 0, 5, 0xa4, 'e', 'c', 'h', 'o'};
 
-    (void)state;
     for (uint64_t i = 1; i <= 3000; i++) {
         uint8_t bytes[200];
         seed = i * 0x9e3779b97f4a7c15u;
@@ -176,7 +172,6 @@ static void noise_ends_it_and_holds_nothing(void **state)
 
 static void a_shape_of_errors_is_kept_to(void **state)
 {
-    (void)state;
     struct connection *c = net_connect(&peer);
     conn_mode(c)->error_shape = ERROR_SHAPE_PAIR;
     script_send(&peer, span_of("\x92\x00\x05", 3));

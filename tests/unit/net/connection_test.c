@@ -100,7 +100,6 @@ static void nothing_stays_of_a_peer_that_vanishes(void **state)
 {
     int64_t live = 0;
 
-    (void)state;
     lower_limits();
     for (uint64_t life = 1; life <= LIVES; life++) {
         uint64_t seed = life * 0x9e3779b97f4a7c15u;
@@ -126,7 +125,6 @@ static void nothing_stays_of_a_peer_that_vanishes(void **state)
 
 static void a_connection_says_what_it_is(void **state)
 {
-    (void)state;
     net.rules.raw = true;
     struct connection *c = net_connect(&peer);
     net_run_ms(1);
@@ -155,7 +153,6 @@ static void a_loop_that_ends_takes_all_with_it(void **state)
 {
     static struct script peers[4];
 
-    (void)state;
     for (int i = 0; i < 4; i++)
         net_connect(&peers[i]);
     peers[0].handshakes = -1;

@@ -37,7 +37,6 @@ static void a_connection_meets_each_failure(void **state)
 {
     int failures = 0;
 
-    (void)state;
     for (int64_t n = 1;; n++) {
         net_open(NULL);
         net.record = forget_line; /* the trace's own text needs memory too */
@@ -95,7 +94,6 @@ static void set_up_meets_each_failure(void **state)
 {
     struct set_up s = {.limits = {.scan = {1 << 20, 32}}};
 
-    (void)state;
     s.poller = poller_libevent_new();
     s.activator =
         activator_open(&(struct activator_options){.name = "loop", .poller = s.poller, .core = -1});
@@ -107,7 +105,6 @@ static void set_up_meets_each_failure(void **state)
 /* The acceptor's way of a connection, over real sockets. */
 static void accepting_meets_each_failure(void **state)
 {
-    (void)state;
     for (int64_t n = 1;; n++) {
         server_open(NULL);
         server.count = 2;

@@ -9,7 +9,6 @@ static void it_grows_by_what_arrives(void **state)
     struct partial_list list = {0};
     struct scanner scanner;
 
-    (void)state;
     scanner_init(&scanner);
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (uint8_t)i;
@@ -32,7 +31,6 @@ static void it_moves_before_it_grows(void **state)
     struct partial_list list = {0};
     struct scanner scanner;
 
-    (void)state;
     scanner_init(&scanner);
     struct partial_input *p = partial_new(&list, NULL, span_of(bytes, sizeof bytes), &scanner);
     uint64_t total = list.total;
@@ -51,7 +49,6 @@ static void the_largest_is_found(void **state)
     struct partial_input *all[3];
     struct scanner scanner;
 
-    (void)state;
     scanner_init(&scanner);
     assert_null(partial_largest(&list));
     for (int i = 0; i < 3; i++)
@@ -71,7 +68,6 @@ static void without_memory_it_stays_as_it_was(void **state)
     struct partial_list list = {0};
     struct scanner scanner;
 
-    (void)state;
     scanner_init(&scanner);
     heap_fail_at(1);
     assert_null(partial_new(&list, NULL, span_of(bytes, 10), &scanner));

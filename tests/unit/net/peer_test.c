@@ -39,7 +39,6 @@ static void an_address_is_text(void **state)
     };
     char buf[PEER_TEXT_MAX];
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct sockaddr_storage s = address(cases[i].host, 4711);
         peer_text(&s, buf, sizeof buf);
@@ -59,7 +58,6 @@ static bool same(const char *a, const char *b)
 
 static void a_key_is_who_can_have_the_address(void **state)
 {
-    (void)state;
     assert_true(same("10.0.0.1", "10.0.0.1"));
     assert_true(same("10.0.0.1", "::ffff:10.0.0.1"));
     assert_false(same("10.0.0.1", "10.0.0.2"));
@@ -72,7 +70,6 @@ static void a_user_has_a_name_or_a_number(void **state)
 {
     char name[64];
 
-    (void)state;
     peer_user_name(0, name, sizeof name);
     assert_string_equal(name, "root");
     peer_user_name(4000000000u, name, sizeof name);
@@ -84,7 +81,6 @@ static void each_address_is_counted_and_forgotten_at_zero(void **state)
     struct address_table t = {.seed = {42}};
     int64_t live = heap_live();
 
-    (void)state;
     address_table_init(&t);
     for (uint64_t key = 0; key < 5000; key++)
         address_entry(&t, key)->open += 2;

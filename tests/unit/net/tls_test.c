@@ -20,7 +20,6 @@ static char alice_cert[96], alice_key[96], nameless_cert[96], nameless_key[96];
 
 static int make_files(void **state)
 {
-    (void)state;
     signal(SIGPIPE, SIG_IGN); /* OpenSSL's own writes, of the client */
     strcpy(directory, "/tmp/ergon-tls-XXXXXX");
     assert_non_null(mkdtemp(directory));
@@ -41,7 +40,6 @@ static int remove_files(void **state)
     const char *const paths[] = {server_cert, server_key, other_cert,    other_key,
                                  alice_cert,  alice_key,  nameless_cert, nameless_key};
 
-    (void)state;
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         unlink(paths[i]);
     return rmdir(directory);
@@ -203,7 +201,6 @@ static void messages_of_all_sizes_go_through(void **state)
     static uint8_t answer[900100];
     static const size_t sizes[] = {10, 16384, 70000, 900000};
 
-    (void)state;
     for (int v = 0; v < 2; v++) {
         struct client c;
         const char *url = open_server(1, plain_tls());
@@ -227,7 +224,6 @@ static void messages_of_all_sizes_go_through(void **state)
 /* Session tickets are good at every loop: they share the keys. */
 static void a_session_is_resumed_at_another_loop(void **state)
 {
-    (void)state;
     for (int v = 0; v < 2; v++) {
         struct client c;
         const char *url = open_server(2, plain_tls());
@@ -247,7 +243,6 @@ static void a_session_is_resumed_at_another_loop(void **state)
 
 static void a_certificate_says_who_the_peer_is(void **state)
 {
-    (void)state;
     for (int v = 0; v < 2; v++) {
         struct client c;
         const char *url = open_server(1, mutual_tls(CLIENT_CERT_REQUIRED));
@@ -272,7 +267,6 @@ static void the_cheap_suite_comes_first(void **state)
     struct client c;
     const char *url = open_server(1, plain_tls());
 
-    (void)state;
     client_init(&c, TLS1_3_VERSION, NULL, NULL);
     SSL_CTX_set_ciphersuites(c.ctx, "TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256");
     assert_true(client_connect(&c, url) && client_echo(&c, 1));
@@ -298,7 +292,6 @@ static void who_is_not_known_is_refused(void **state)
 {
     const char *url = open_server(1, mutual_tls(CLIENT_CERT_REQUIRED));
 
-    (void)state;
     for (int v = 0; v < 2; v++) {
         assert_true(is_served(url, versions[v], alice_cert, alice_key));
         assert_false(is_served(url, versions[v], other_cert, other_key));
@@ -326,7 +319,6 @@ static void old_versions_are_refused(void **state)
     struct listener_options options = plain_tls();
     const char *url = open_server(1, options);
 
-    (void)state;
     assert_false(is_served(url, TLS1_1_VERSION, NULL, NULL));
     options.tls.min_tls13 = true;
     url = open_server(1, options);
@@ -338,7 +330,6 @@ static void noise_is_no_handshake(void **state)
 {
     const char *url = open_server(1, plain_tls());
 
-    (void)state;
     int fd = net_client_connect(url);
     net_client_request(fd, 1);
     char buf[64];
@@ -351,7 +342,6 @@ static void a_silent_peer_is_cut_off(void **state)
 {
     const char *url = open_server(1, plain_tls());
 
-    (void)state;
     int fd = net_client_connect(url);
     SERVER_UNTIL(server_total() == 1);
     server.now += AO_S(11);
@@ -377,7 +367,6 @@ static void certificates_are_read_again(void **state)
     char cert[96];
     char key[96];
 
-    (void)state;
     snprintf(cert, sizeof cert, "%s/changing.pem", directory);
     snprintf(key, sizeof key, "%s/changing.key", directory);
     certificate_make(cert, key, "before");
@@ -403,7 +392,6 @@ static void bad_files_are_named(void **state)
 {
     struct listener_options options = plain_tls();
 
-    (void)state;
     options.tls.key = other_key;
     assert_null(open_server(1, options));
     assert_non_null(strstr(server.error, other_key));
@@ -424,7 +412,6 @@ static void a_large_answer_to_a_slow_peer(void **state)
     static uint8_t answer[4 + 5 + LENGTH];
     const int small = 16384;
 
-    (void)state;
     for (int v = 0; v < 2; v++) {
         struct client c;
         server_open(NULL);
@@ -456,7 +443,6 @@ static void the_end_is_said(void **state)
     const char *url = open_server(1, plain_tls());
     uint8_t byte;
 
-    (void)state;
     client_init(&c, TLS1_3_VERSION, NULL, NULL);
     assert_true(client_connect(&c, url) && client_echo(&c, 1));
     net_drain(server.acceptor, NULL, NULL);
@@ -474,7 +460,6 @@ static void nothing_stays_inside_at_a_limit(void **state)
     static uint8_t answers[MANY * 6];
     struct client c;
 
-    (void)state;
     for (int i = 0; i < MANY; i++) {
         const uint8_t request[] = {0x94, 0, 1, 0xa4, 'h', 'o', 'l', 'd', 0x91, 0xc3};
         memcpy(bytes + i * 10, request, sizeof request);
@@ -497,7 +482,6 @@ static void other_authorities_end_sessions(void **state)
 {
     char ca[96];
 
-    (void)state;
     snprintf(ca, sizeof ca, "%s/authority.pem", directory);
     for (int v = 0; v < 2; v++) {
         struct client c;

@@ -17,7 +17,6 @@ static char error[256];
 
 static int make_file(void **state)
 {
-    (void)state;
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     close(fd);
@@ -26,7 +25,6 @@ static int make_file(void **state)
 
 static int remove_file(void **state)
 {
-    (void)state;
     return unlink(path);
 }
 
@@ -46,7 +44,6 @@ static void a_token_is_a_principal(void **state)
     struct token_table *t = load("# who may what\n\n" SECRET " alice echo,server.*\t# hers\n"
                                  "  " EMPTY "\tnobody *\n");
 
-    (void)state;
     assert_non_null(t);
     const struct principal *alice = token_table_find(t, span_text("secret"));
     assert_string_equal(principal_name(alice), "alice");
@@ -74,7 +71,6 @@ static void a_pattern_is_a_name_or_its_beginning(void **state)
         {"a,b,c*", "d", false},        {"", "echo", false},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct principal *p = principal_new("p", cases[i].methods);
         assert_int_equal(principal_may(p, span_text(cases[i].method)), cases[i].may);
@@ -100,7 +96,6 @@ static void what_is_wrong_is_said_with_its_line(void **state)
         {SECRET " alice a*b\n", ":1: '*' stands only at the end"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_null(load(cases[i].text));
         assert_non_null(strstr(error, cases[i].expected));
@@ -115,7 +110,6 @@ static void an_empty_file_knows_nobody(void **state)
 {
     struct token_table *t = load("");
 
-    (void)state;
     assert_non_null(t);
     assert_null(token_table_find(t, span_text("")));
     token_table_unref(t);
@@ -134,7 +128,6 @@ static int attempt(void *arg)
 
 static void without_memory_it_is_refused(void **state)
 {
-    (void)state;
     token_table_unref(load(SECRET " a *\n" EMPTY " b *\n" SECRET " c *\n"));
     heap_fail_each(attempt, path);
 }

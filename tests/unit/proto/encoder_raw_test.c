@@ -35,14 +35,12 @@ static void old_values_stay(void **state)
         "dc 0001 05",
         "db 00000003 'abc'",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof old / sizeof *old; i++)
         becomes(old[i], old[i]);
 }
 
 static void new_strings_become_old(void **state)
 {
-    (void)state;
     becomes("d9 28" FORTY, "da 0028" FORTY);
     becomes("d9 c8" TWO_HUNDRED, "da 00c8" TWO_HUNDRED);
     becomes("d9 03 'abc'", "a3 'abc'");
@@ -50,7 +48,6 @@ static void new_strings_become_old(void **state)
 
 static void bin_becomes_a_string(void **state)
 {
-    (void)state;
     becomes("c4 00", "a0");
     becomes("c4 03 'abc'", "a3 'abc'");
     becomes("c4 28" FORTY, "da 0028" FORTY);
@@ -60,7 +57,6 @@ static void bin_becomes_a_string(void **state)
 
 static void ext_becomes_nil(void **state)
 {
-    (void)state;
     becomes("d4 ff 00", "c0");
     becomes("d6 ff 00000000", "c0");
     becomes("d8 01 00000000 00000000 00000000 00000000", "c0");
@@ -71,7 +67,6 @@ static void ext_becomes_nil(void **state)
 
 static void it_reaches_into_arrays_and_maps(void **state)
 {
-    (void)state;
     becomes("93 c4 01 'a' 81 c4 01 'k' 92 d4 01 00 d9 01 'b' c4 01 'c'",
             "93 a1 'a' 81 a1 'k' 92 c0 a1 'b' a1 'c'");
 }
@@ -82,7 +77,6 @@ static void a_string_of_70000_bytes_keeps_a_long_header(void **state)
     uint8_t *in = calloc(1, LEN + ENC_HEAD_MAX);
     uint8_t *out = calloc(1, LEN + ENC_HEAD_MAX);
 
-    (void)state;
     assert_true(in != NULL && out != NULL);
     struct span v = span_of(in, (size_t)(enc_bin_head(in, LEN) - in) + LEN);
     assert_int_equal(enc_raw_length(v), LEN + 5);

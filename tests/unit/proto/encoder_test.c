@@ -108,7 +108,6 @@ static void the_id_goes_back_as_it_came(void **state)
 {
     static const char *const ids[] = {"05", "cc 05", "d1 00 05", "cf 00 00 00 01 00 00 00 00",
                                       "d3 00 00 00 00 00 00 00 05"};
-    (void)state;
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         struct hex id = hex(ids[i]);
         char expected[64];
@@ -130,7 +129,6 @@ static void an_error_has_three_shapes(void **state)
 {
     struct span text = span_text("no");
 
-    (void)state;
     error_is(ERROR_SHAPE_TEXT, (struct error_answer){.code = ERGON_E_BUSY, .text = text},
              "94 01 07 a8 'BUSY: no' c0");
     error_is(ERROR_SHAPE_PAIR, (struct error_answer){.code = ERGON_E_NO_METHOD, .text = text},
@@ -142,7 +140,6 @@ static void an_error_has_three_shapes(void **state)
 
 static void an_error_without_text_says_its_meaning(void **state)
 {
-    (void)state;
     error_is(ERROR_SHAPE_TEXT, (struct error_answer){.code = ERGON_E_NOT_FOUND},
              "94 01 07 da 0021 'NOT_FOUND: there is no such thing' c0");
     error_is(ERROR_SHAPE_TEXT,
@@ -152,7 +149,6 @@ static void an_error_without_text_says_its_meaning(void **state)
 
 static void a_handler_names_its_own_error(void **state)
 {
-    (void)state;
     error_is(ERROR_SHAPE_PAIR,
              (struct error_answer){
                  .code = ERGON_E_FAILED, .name = span_text("NO_SPACE"), .text = span_text("full")},
@@ -181,7 +177,6 @@ static void a_long_error_is_cut_to_its_room(void **state)
 {
     char text[600];
 
-    (void)state;
     for (size_t i = 0; i < sizeof text; i += 2)
         memcpy(text + i, "ä", 2);
     for (size_t room = 128; room < 512; room += 13)
@@ -200,7 +195,6 @@ static void a_cut_text_keeps_its_characters_whole(void **state)
     uint8_t buf[128];
     struct hex id = hex("00");
 
-    (void)state;
     for (size_t i = 1; i < 300; i += 3)
         memcpy(text + i, "€", i + 3 <= sizeof text ? 3 : 1);
     for (size_t room = sizeof buf; room > 124; room--) {

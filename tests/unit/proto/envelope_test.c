@@ -26,7 +26,6 @@ static void request_is(const char *text, const char *msgid, const char *params)
 
 static void a_request_in_any_dress(void **state)
 {
-    (void)state;
     request_is("94 00 01 a4 'echo' 91 05", "01", "91 05");
     request_is("dc 0004 00 01 a4 'echo' 91 05", "01", "91 05");
     request_is("dd 00000004 00 01 a4 'echo' 91 05", "01", "91 05");
@@ -46,7 +45,6 @@ static void the_id_keeps_its_bytes(void **state)
         "d0 01",       "d1 0001",
         "d2 00000001", "d3 0000000000000001",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         char text[64];
         snprintf(text, sizeof text, "94 00 %s a4 'echo' 90", ids[i]);
@@ -56,7 +54,6 @@ static void the_id_keeps_its_bytes(void **state)
 
 static void parameters_may_be_any_value(void **state)
 {
-    (void)state;
     request_is("94 00 01 a4 'echo' c0", "01", "c0");
     request_is("94 00 01 a4 'echo' 81 01 02", "01", "81 01 02");
     request_is("94 00 01 a4 'echo' a1 ff", "01", "a1 ff"); /* not UTF-8, and none of our business */
@@ -68,7 +65,6 @@ static void a_notification_is_read(void **state)
     struct envelope e;
     const char *why;
 
-    (void)state;
     assert_int_equal(envelope_read(hex_span(&h), &e, &why), ENVELOPE_OK);
     assert_int_equal(e.type, ENVELOPE_NOTIFICATION);
     assert_int_equal(e.msgid.len, 0);
@@ -82,7 +78,6 @@ static void a_response_is_read(void **state)
     struct envelope e;
     const char *why;
 
-    (void)state;
     assert_int_equal(envelope_read(hex_span(&h), &e, &why), ENVELOPE_OK);
     assert_int_equal(e.type, ENVELOPE_RESPONSE);
     assert_true(bytes_are(e.msgid, "cd 0102"));
@@ -104,7 +99,6 @@ static void verdict_is(const char *text, enum envelope_verdict expected)
 
 static void a_bad_request_with_an_id_can_be_answered(void **state)
 {
-    (void)state;
     verdict_is("92 00 01", ENVELOPE_ANSWERABLE);
     verdict_is("93 00 01 a4 'echo'", ENVELOPE_ANSWERABLE);
     verdict_is("95 00 01 a4 'echo' 90 c0", ENVELOPE_ANSWERABLE);
@@ -117,7 +111,6 @@ static void a_bad_request_with_an_id_can_be_answered(void **state)
 
 static void what_nobody_could_match_is_not_answered(void **state)
 {
-    (void)state;
     verdict_is("05", ENVELOPE_UNANSWERABLE);
     verdict_is("a4 'echo'", ENVELOPE_UNANSWERABLE);
     verdict_is("80", ENVELOPE_UNANSWERABLE);
@@ -137,7 +130,6 @@ static void what_nobody_could_match_is_not_answered(void **state)
 
 static void a_bad_notification_or_response_is_never_answered(void **state)
 {
-    (void)state;
     verdict_is("92 02 a1 'n'", ENVELOPE_UNANSWERABLE);
     verdict_is("94 02 01 a1 'n' 90", ENVELOPE_UNANSWERABLE);
     verdict_is("93 02 05 90", ENVELOPE_UNANSWERABLE);
@@ -162,7 +154,6 @@ static enum envelope_verdict with_name(size_t len)
 
 static void a_name_has_256_bytes_at_most(void **state)
 {
-    (void)state;
     assert_int_equal(with_name(METHOD_NAME_MAX - 1), ENVELOPE_OK);
     assert_int_equal(with_name(METHOD_NAME_MAX), ENVELOPE_OK);
     assert_int_equal(with_name(METHOD_NAME_MAX + 1), ENVELOPE_ANSWERABLE);
@@ -209,7 +200,6 @@ static void a_beginning_changes_nothing(void **state)
                                         "94 00 01 a4 'echo' 91 91 91 c1",
                                         "94 00 7f a4 'echo' 93 dd 00000003 01 02 03 a1 'x' c0",
                                         "93 02 a6 'notify' 93 01 02 03 04"};
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct hex h = hex(texts[i]);
         for (size_t len = 0; len <= h.len; len++)
@@ -230,7 +220,6 @@ static void only_the_common_beginning_is_taken(void **state)
     static const struct scan_limits limits = {.message_max = 1000, .depth_max = 8};
     struct scanner s;
     struct envelope e;
-    (void)state;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         struct hex h = hex(others[i]);
         scanner_init(&s);

@@ -10,7 +10,6 @@ enum { DOCUMENT_MAX = 256 * 1024 };
 
 static void each_error_has_its_own_number_and_name(void **state)
 {
-    (void)state;
     for (int a = 1; a < ERGON_ERROR_COUNT; a++)
         for (int b = a + 1; b < ERGON_ERROR_COUNT; b++) {
             assert_int_not_equal(error_number((enum ergon_error)a),
@@ -22,7 +21,6 @@ static void each_error_has_its_own_number_and_name(void **state)
 
 static void numbers_that_json_rpc_knows_are_its_own(void **state)
 {
-    (void)state;
     assert_int_equal(error_number(ERGON_E_BAD_REQUEST), -32600);
     assert_int_equal(error_number(ERGON_E_NO_METHOD), -32601);
     assert_int_equal(error_number(ERGON_E_BAD_PARAMS), -32602);
@@ -31,7 +29,6 @@ static void numbers_that_json_rpc_knows_are_its_own(void **state)
 
 static void only_passing_troubles_are_retryable(void **state)
 {
-    (void)state;
     assert_true(error_retryable(ERGON_E_BUSY));
     assert_true(error_retryable(ERGON_E_DRAINING));
     assert_true(error_retryable(ERGON_E_MEMORY));
@@ -41,14 +38,12 @@ static void only_passing_troubles_are_retryable(void **state)
 
 static void a_foreign_code_reads_as_internal(void **state)
 {
-    (void)state;
     assert_string_equal(error_name((enum ergon_error)4711), "INTERNAL");
     assert_string_equal(error_name(ERGON_OK), "OK");
 }
 
 static void an_error_is_found_by_its_name(void **state)
 {
-    (void)state;
     for (int e = 1; e < ERGON_ERROR_COUNT; e++)
         assert_int_equal(error_find(error_name((enum ergon_error)e)), e);
     assert_int_equal(error_find("NO_SPACE"), ERGON_OK);
@@ -71,7 +66,6 @@ static void the_document_lists_each_error_as_it_is(void **state)
 {
     char *text = read_document();
 
-    (void)state;
     for (int i = 1; i < ERGON_ERROR_COUNT; i++) {
         enum ergon_error e = (enum ergon_error)i;
         char row[256];
@@ -88,7 +82,6 @@ static void the_document_lists_no_other_error(void **state)
     char *text = read_document();
     int rows = 0;
 
-    (void)state;
     const char *table = strstr(text, "| name | number | retryable |");
     assert_non_null(table);
     const char *end = strstr(table, "\n\n");

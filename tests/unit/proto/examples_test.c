@@ -99,7 +99,6 @@ static void the_document_has_good_examples(void **state)
 {
     struct examples x = {.path = PROTO_PATH "/PROTOCOL.md", .fenced = true};
 
-    (void)state;
     check_all(&x);
 }
 
@@ -107,7 +106,6 @@ static void the_vectors_are_good(void **state)
 {
     struct examples x = {.path = PROTO_PATH "/vectors.txt", .inside = true, .first = true};
 
-    (void)state;
     check_all(&x);
 }
 

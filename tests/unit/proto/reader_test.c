@@ -26,7 +26,6 @@ static void uint_is(const char *text, uint64_t expected)
 
 static void integers_of_any_encoding(void **state)
 {
-    (void)state;
     int_is("05", 5);
     int_is("cc 05", 5);
     int_is("cd 0005", 5);
@@ -48,7 +47,6 @@ static void integers_of_any_encoding(void **state)
 
 static void integral_floats_are_integers(void **state)
 {
-    (void)state;
     int_is("ca 40a00000", 5);
     int_is("cb 4014000000000000", 5);
     int_is("cb c014000000000000", -5);
@@ -98,7 +96,6 @@ static void what_is_no_integer_is_refused(void **state)
         "cb 43f0000000000000" /* 2^64 */,
         "c1",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof neither / sizeof *neither; i++) {
         int_refuses(neither[i]);
         uint_refuses(neither[i]);
@@ -116,7 +113,6 @@ static void numbers_are_any_integer_or_float(void **state)
     struct reader r = reader_of(hex_span(&h));
     double v[5];
 
-    (void)state;
     for (size_t i = 0; i < 5; i++)
         assert_true(read_number(&r, &v[i]));
     assert_true(v[0] == 5 && v[1] == -1 && v[2] == 5.5 && v[3] == 1 && v[4] == 0x1p64);
@@ -130,7 +126,6 @@ static void text_is_str_or_bin(void **state)
     static const char *const texts[] = {"a3 'abc'",          "d9 03 'abc'", "da 0003 'abc'",
                                         "db 00000003 'abc'", "c4 03 'abc'", "c5 0003 'abc'",
                                         "c6 00000003 'abc'"};
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct hex h = hex(texts[i]);
         struct reader r = reader_of(hex_span(&h));
@@ -145,7 +140,6 @@ static void what_is_no_text_is_refused(void **state)
 {
     static const char *const others[] = {
         "", "05", "c0", "91 a0", "80", "c7 01 05 00", "d4 01 00", "a3 'ab'", "d9 03 'ab'"};
-    (void)state;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         struct hex h = hex(others[i]);
         struct reader r = reader_of(hex_span(&h));
@@ -164,7 +158,6 @@ static void a_map_is_read_pair_by_pair(void **state)
     struct span raw;
     bool b = false;
 
-    (void)state;
     assert_false(read_array(&r, &n));
     assert_true(read_map(&r, &n));
     assert_int_equal(n, 2);
@@ -193,7 +186,6 @@ static void duration_is(const char *text, uint64_t expected)
 
 static void durations_are_milliseconds_or_text(void **state)
 {
-    (void)state;
     duration_is("00", 0);
     duration_is("05", 5000000);
     duration_is("d0 05", 5000000);
@@ -216,7 +208,6 @@ static void what_is_no_duration_is_refused(void **state)
                                       "c0",
                                       "90",
                                       ""};
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct hex h = hex(bad[i]);
         struct reader r = reader_of(hex_span(&h));
@@ -235,7 +226,6 @@ static void sizes_are_bytes_or_text(void **state)
     uint64_t n;
     int64_t i;
 
-    (void)state;
     assert_true(read_size(&r, &n) && n == 1024);
     assert_true(read_size(&r, &n) && n == 65536);
     assert_true(read_size(&r, &n) && n == 5);
@@ -264,7 +254,6 @@ static void params_are(const char *text, uint32_t expected)
 
 static void params_may_be_a_bare_value(void **state)
 {
-    (void)state;
     params_are("90", 0);
     params_are("92 01 a1 'x'", 2);
     params_are("dd 00000001 05", 1);

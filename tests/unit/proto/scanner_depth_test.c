@@ -24,14 +24,12 @@ static void ascend_from_the_outermost(void *arg)
 static void a_level_beyond_the_stack_is_never_written(void **state)
 {
     uint32_t last = SCAN_DEPTH_CAP - 1, beyond = SCAN_DEPTH_CAP;
-    (void)state;
     descend_at(&last);
     expect_broken_assert(descend_at, &beyond, "depth < SCAN_DEPTH_CAP");
 }
 
 static void a_level_below_the_stack_is_never_read(void **state)
 {
-    (void)state;
     expect_broken_assert(ascend_from_the_outermost, NULL, "depth > 0");
 }
 

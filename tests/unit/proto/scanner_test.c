@@ -49,7 +49,6 @@ static void verdict_is(const char *text, enum scan_verdict expected, uint32_t do
 
 static void whole_values(void **state)
 {
-    (void)state;
     verdict_is("c0", SCAN_WHOLE, 1);
     verdict_is("94 00 01 a4 'echo' 91 05", SCAN_WHOLE, 10);
     verdict_is("90", SCAN_WHOLE, 1);
@@ -62,14 +61,12 @@ static void whole_values(void **state)
 
 static void what_stands_behind_is_left_alone(void **state)
 {
-    (void)state;
     verdict_is("91 05 c1", SCAN_WHOLE, 2);
     verdict_is("05 c1 c1", SCAN_WHOLE, 1);
 }
 
 static void the_byte_that_is_never_used(void **state)
 {
-    (void)state;
     verdict_is("c1", SCAN_MALFORMED, 0);
     verdict_is("93 01 c1", SCAN_MALFORMED, 2);
     verdict_is("91 81 a1 'k' c1", SCAN_MALFORMED, 4);
@@ -86,7 +83,6 @@ static uint32_t need_of(const char *text)
 
 static void what_is_needed_is_known_early(void **state)
 {
-    (void)state;
     assert_int_equal(need_of(""), 1);
     assert_int_equal(need_of("94"), 5);
     assert_int_equal(need_of("94 00 01 a4"), 9);
@@ -97,7 +93,6 @@ static void what_is_needed_is_known_early(void **state)
 
 static void announced_elements_are_bounded_by_bytes(void **state)
 {
-    (void)state;
     verdict_is("dd ffffffff", SCAN_TOO_LARGE, 0);
     verdict_is("df ffffffff", SCAN_TOO_LARGE, 0);
     verdict_is("c6 ffffffff", SCAN_TOO_LARGE, 0);
@@ -115,7 +110,6 @@ static void nested_announcements_add_up(void **state)
     struct hex h = hex("dc 3fff dc 3fff dc 3fff dc 3fff");
     struct scanner s;
 
-    (void)state;
     assert_int_equal(scan_both(hex_span(&h), &small, &s), SCAN_TOO_LARGE);
     assert_int_equal(s.done, 9);
 }
@@ -124,7 +118,6 @@ static void the_limit_is_exact(void **state)
 {
     struct hex h = hex("93 a4 'echo' cd 0102 90");
 
-    (void)state;
     for (uint32_t max = 1; max < 16; max++) {
         struct scan_limits limits = {.message_max = max, .depth_max = 4};
         struct scanner s;
@@ -139,7 +132,6 @@ static void the_largest_limit_does_not_wrap(void **state)
     struct hex h = hex("91 c6 fffffffa");
     struct scanner s;
 
-    (void)state;
     assert_int_equal(scan_both(hex_span(&h), &huge, &s), SCAN_TOO_LARGE);
     h = hex("91 c6 fffffff9");
     assert_int_equal(scan_both(hex_span(&h), &huge, &s), SCAN_MORE);
@@ -164,7 +156,6 @@ static enum scan_verdict scan_nested(uint8_t byte, size_t levels, uint32_t depth
 
 static void the_depth_is_exact(void **state)
 {
-    (void)state;
     for (uint32_t max = 1; max <= SCAN_DEPTH_CAP; max++) {
         assert_int_equal(scan_nested(0x91, max, max), SCAN_WHOLE);
         assert_int_equal(scan_nested(0x91, max + 1, max), SCAN_TOO_DEEP);
@@ -179,7 +170,6 @@ static void closed_levels_do_not_count(void **state)
     struct hex h = hex("94 91 01 91 01 90 81 01 02");
     struct scanner s;
 
-    (void)state;
     assert_int_equal(scan_both(hex_span(&h), &shallow, &s), SCAN_WHOLE);
     h = hex("92 91 01 91 91 01");
     assert_int_equal(scan_both(hex_span(&h), &shallow, &s), SCAN_TOO_DEEP);
@@ -189,7 +179,6 @@ static void start_does_not_touch_the_stack(void **state)
 {
     struct scanner s;
 
-    (void)state;
     memset(&s, 0xa5, sizeof s);
     scanner_init(&s);
     for (size_t i = 0; i < SCAN_DEPTH_CAP; i++)
@@ -234,7 +223,6 @@ static void judged_alike(const uint8_t *bytes, size_t len)
 
 static void each_first_byte_says_its_length(void **state)
 {
-    (void)state;
     for (unsigned first = 0; first < 256; first++) {
         uint8_t bytes[64] = {(uint8_t)first};
         judged_alike(bytes, sizeof bytes);
@@ -246,7 +234,6 @@ static void random_bytes_are_judged_as_msgpack_c_does(void **state)
 {
     uint64_t seed = 1;
 
-    (void)state;
     for (int round = 0; round < 20000; round++) {
         uint8_t bytes[24];
         for (size_t i = 0; i < sizeof bytes; i++)
@@ -257,7 +244,6 @@ static void random_bytes_are_judged_as_msgpack_c_does(void **state)
 
 static void each_verdict_has_its_text(void **state)
 {
-    (void)state;
     for (int a = SCAN_WHOLE; a <= SCAN_TOO_DEEP; a++)
         for (int b = a + 1; b <= SCAN_TOO_DEEP; b++)
             assert_string_not_equal(scan_verdict_text((enum scan_verdict)a),

@@ -23,7 +23,6 @@ static void results_of_every_size_arrive(void **state)
                  {"[70000]", 4 + 5 + 70000},
                  {"[1000000]", 4 + 5 + 1000000}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         stage_ask(&peer, 1, "large", sizes[i].params);
         stage_run();
@@ -36,7 +35,6 @@ static void results_of_every_size_arrive(void **state)
 
 static void large_results_keep_their_place(void **state)
 {
-    (void)state;
     stage_ask(&peer, 1, "echo", "['before']");
     stage_ask(&peer, 2, "large", "[100000]");
     stage_ask(&peer, 3, "echo", "['after']");
@@ -68,7 +66,6 @@ static int one_large_result(bool reads, bool vanishes, bool raw)
 
 static void a_large_block_is_freed_once(void **state)
 {
-    (void)state;
     one_large_result(true, false, false); /* pools are filled */
     one_large_result(true, false, true);
     int64_t before = heap_live();
@@ -83,7 +80,6 @@ static void an_answer_to_a_peer_that_is_gone_is_freed(void **state)
     static struct script other;
     struct connection *c = net_connect(&other);
 
-    (void)state;
     stage_run();
     int64_t before = heap_live();
     conn_call_began(c, true); /* keeps its memory */
@@ -101,7 +97,6 @@ static void an_answer_to_a_peer_that_is_gone_is_freed(void **state)
 
 static void old_peers_get_the_old_raw_family(void **state)
 {
-    (void)state;
     stage_answer("server.hello", "[{'raw': true}]");
     stage_ask(&peer, 1, "large", "[300]");
     stage_run();
@@ -119,7 +114,6 @@ static void without_memory_a_call_fails_or_its_connection_ends(void **state)
 {
     bool met = true;
 
-    (void)state;
     for (int n = 1; met; n++) {
         static struct script other;
         net_connect(&other);

@@ -8,7 +8,6 @@ static uint64_t count_of(const _Atomic uint64_t *f)
 
 static void a_handlers_name_is_a_method(void **state)
 {
-    (void)state;
     assert_string_equal(stage_answer("echo", "[5, 'six']"), "1: [5, 'six']\n");
     assert_string_equal(stage_answer("block", "[5]"), "1: [5]\n");
     assert_string_equal(stage_answer("again", "[3]"), "1: nil\n");
@@ -16,7 +15,6 @@ static void a_handlers_name_is_a_method(void **state)
 
 static void each_way_to_fail_is_answered(void **state)
 {
-    (void)state;
     assert_string_equal(stage_answer("fail", "[]"), "1 failed: 'NO_LUCK: none today'\n");
     assert_non_null(strstr(stage_answer("fault", "[]"), "1 failed: 'FAILED: "));
     assert_non_null(strstr(stage_answer("late_fault", "[]"), "1 failed: 'FAILED: "));
@@ -28,7 +26,6 @@ static void unknown_methods_of_requests_are_answered(void **state)
     static const char *const names[] = {"none", "", "server.nothing", "task.nothing",
                                         "sem.acquire"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         assert_non_null(strstr(stage_answer(names[i], "[]"), "1 failed: 'NO_METHOD: no method \""));
     assert_int_equal(count_of(&stage.rpc.stats.refused), sizeof names / sizeof names[0]);
@@ -36,7 +33,6 @@ static void unknown_methods_of_requests_are_answered(void **state)
 
 static void unknown_notifications_are_ignored(void **state)
 {
-    (void)state;
     stage_notify(&peer, "nvim_set_client_info", "['x', {}, 'remote', {}, {}]");
     stage_notify(&peer, "nvim_error_event", "[0, 'Invalid method']");
     assert_string_equal(stage_said(), "");
@@ -49,7 +45,6 @@ static void notifications_run_and_are_not_answered(void **state)
 {
     struct tasks_info info;
 
-    (void)state;
     stage_notify(&peer, "echo", "[5]");
     stage_notify(&peer, "fail", "[]");
     stage_notify(&peer, "sleep", "[10]");
@@ -66,7 +61,6 @@ static void responses_to_nothing_are_ignored(void **state)
 {
     static const uint8_t responses[] = "\x94\x01\x07\xc0\x05\x94\x01\x00\xa1x\xc0";
 
-    (void)state;
     script_send(&peer, span_of(responses, sizeof responses - 1));
     assert_string_equal(stage_said(), "");
     assert_int_equal(count_of(&stage.rpc.stats.ignored), 2);
@@ -76,7 +70,6 @@ static void a_peer_that_is_gone_takes_its_calls_with_it(void **state)
 {
     struct tasks_info info;
 
-    (void)state;
     stage_ask(&peer, 1, "hang", "[]");
     stage_ask(&peer, 2, "sleep", "[50]");
     stage_ask(&peer, 3, "block", "[]");
@@ -92,7 +85,6 @@ static void a_peer_that_is_gone_takes_its_calls_with_it(void **state)
 
 static void after_its_fin_a_peer_is_answered(void **state)
 {
-    (void)state;
     stage_ask(&peer, 1, "sleep", "[50]");
     stage_ask(&peer, 2, "block", "[5]");
     script_send_eof(&peer);
@@ -102,7 +94,6 @@ static void after_its_fin_a_peer_is_answered(void **state)
 
 static void a_draining_task_system_refuses(void **state)
 {
-    (void)state;
     tasks_drain(stage.tasks, NULL, NULL);
     stage_run();
     assert_string_equal(stage_answer("echo", "[]"),
@@ -115,7 +106,6 @@ static void peers_know_nothing_of_each_other(void **state)
 {
     static struct script other;
 
-    (void)state;
     net_connect(&other);
     stage_ask(&peer, 1, "sleep", "[50]");
     stage_ask(&other, 1, "sleep", "[60]");

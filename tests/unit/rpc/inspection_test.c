@@ -10,7 +10,6 @@ static void assert_holds(const char *text, const char *part)
 
 static void info_counts_what_happened(void **state)
 {
-    (void)state;
     stage_answer("echo", "[]");
     stage_answer("block", "[]");
     stage_answer("fail", "[]");
@@ -28,7 +27,6 @@ static void info_counts_what_happened(void **state)
 
 static void methods_lists_handlers_first(void **state)
 {
-    (void)state;
     const char *methods = stage_answer("server.methods", "[]");
     assert_holds(methods, "1: ['echo', 'sleep', ");
     assert_holds(methods,
@@ -43,7 +41,6 @@ static void methods_lists_handlers_first(void **state)
 
 static void describe_tells_of_handlers_and_of_the_servers_own(void **state)
 {
-    (void)state;
     assert_string_equal(stage_answer("server.describe", "['block']"),
                         "1: {'name': 'block', 'kind': 'blocking', 'summary': nil, 'params': nil, "
                         "'module': 'test'}\n");
@@ -59,7 +56,6 @@ static void describe_tells_of_handlers_and_of_the_servers_own(void **state)
 
 static void topology_shows_executors_at_work(void **state)
 {
-    (void)state;
     stage_ask(&peer, 1, "hang", "[]");
     stage_ask(&peer, 2, "block", "[]");
     net_run_ms(0);
@@ -105,7 +101,6 @@ static void without_memory_there_is_an_error(void **state)
     static const char *const methods[] = {"server.hello", "server.info", "server.methods",
                                           "server.topology"};
 
-    (void)state;
     for (unsigned i = 0; i < sizeof methods / sizeof methods[0]; i++) {
         unsigned refused = 0;
         bool met = true;

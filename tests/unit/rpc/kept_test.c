@@ -79,7 +79,6 @@ static void each_option_of_a_task_says_what_it_must_be(void **state)
     };
     char params[200], error[200];
 
-    (void)state;
     for (unsigned i = 0; i < sizeof options / sizeof options[0]; i++)
         for (unsigned k = 0; k < 4; k++) {
             snprintf(params, sizeof params, "['echo', [], {'%s': %s}]", options[i].option,
@@ -148,7 +147,6 @@ static void each_method_says_what_it_takes(void **state)
         {"cron.delete", "[]", "BAD_PARAMS: cron.delete takes [name]"},
     };
 
-    (void)state;
     for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         refuses(wrong[i].method, wrong[i].params, wrong[i].error);
     holds("server.audit", "[]", "'balanced': true");
@@ -158,7 +156,6 @@ static void each_method_says_what_it_takes(void **state)
 
 static void a_task_is_submitted_and_looked_at(void **state)
 {
-    (void)state;
     const char *id = submitted("['echo', [7], {'durable': 'none', 'key': 'k', 'priority': 9}]");
     holds("task.wait", with("['%s']", id), "'result': [7]");
     holds("task.get", with("['%s', {'history': true}]", id), "'event': 'done'");
@@ -172,7 +169,6 @@ static void a_task_is_submitted_and_looked_at(void **state)
 
 static void common_options_are_those_of_who_says_nothing(void **state)
 {
-    (void)state;
     holds("task.submit_many",
           "[[['echo', [1]], ['echo', [2], {'tenant': 'b'}], 'echo'], {'tenant': 'a', 'delay': 5}]",
           "'id'");
@@ -184,7 +180,6 @@ static void common_options_are_those_of_who_says_nothing(void **state)
 
 static void long_polls_are_limited(void **state)
 {
-    (void)state;
     const char *id = submitted("['sleep', [3600000], {'durable': 'none'}]");
     char params[64];
 
@@ -210,7 +205,6 @@ static void become(const char *token)
 
 static void nobody_submits_before_it_is_known(void **state)
 {
-    (void)state;
     refuses("task.submit", "['echo']", "AUTH: ");
     refuses("task.submit_many", "[['echo']]", "AUTH: ");
     refuses("task.call", "['echo', [], {'priority': 1}]", "AUTH: ");
@@ -220,7 +214,6 @@ static void nobody_submits_before_it_is_known(void **state)
 
 static void a_list_of_methods_counts_for_tasks_too(void **state)
 {
-    (void)state;
     become(STAGE_BOB);
     refuses("task.submit", "['sleep', [1]]", "DENIED: bob may not call \"sleep\"");
     refuses("task.get", "['t0000000000001']", "DENIED: ");
@@ -234,7 +227,6 @@ static void tasks_of_other_tenants_do_not_exist(void **state)
     static const char *const methods[] = {"task.get",    "task.wait",  "task.watch",
                                           "task.cancel", "task.retry", "task.explain"};
 
-    (void)state;
     become(STAGE_ALICE);
     const char *id = submitted("['echo', [1], {'durable': 'none'}]");
     become(STAGE_CAROL);

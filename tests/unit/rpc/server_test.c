@@ -13,7 +13,6 @@ static void answers(const char *method, const char *params, const char *expected
 
 static void hello_tells_what_the_server_is(void **state)
 {
-    (void)state;
     answers("server.hello", "[]", HELLO);
     answers("server.hello", "nil", HELLO);
     answers("server.hello", "[nil]", HELLO);
@@ -22,7 +21,6 @@ static void hello_tells_what_the_server_is(void **state)
 
 static void hello_chooses_the_shape_of_errors(void **state)
 {
-    (void)state;
     answers("none", "[]",
             "1 failed: 'NO_METHOD: no method \"none\"; server.methods lists what there is'\n");
     answers("server.hello", "[{'errors': 'pair'}]", HELLO);
@@ -41,7 +39,6 @@ static void hello_chooses_the_shape_of_errors(void **state)
 
 static void hello_takes_effect_from_its_own_answer_on(void **state)
 {
-    (void)state;
     stage_ask(&peer, 1, "none", "[]");
     stage_notify(&peer, "server.hello", "[{'errors': 'pair'}]");
     stage_ask(&peer, 2, "fail", "[]");
@@ -53,7 +50,6 @@ static void hello_takes_effect_from_its_own_answer_on(void **state)
 
 static void hello_refuses_what_it_does_not_know(void **state)
 {
-    (void)state;
     answers("server.hello", "[{'error': 'pair'}]",
             "1 failed: 'BAD_PARAMS: unknown option \"error\"'\n");
     answers("server.hello", "[{'raw': true, 'raw': true}]",
@@ -73,14 +69,12 @@ static void hello_refuses_what_it_does_not_know(void **state)
 
 static void a_refused_hello_changes_nothing(void **state)
 {
-    (void)state;
     stage_answer("server.hello", "[{'raw': true, 'errors': 'json'}]");
     assert_false(conn_mode(stage.conn)->raw);
 }
 
 static void ping_pongs(void **state)
 {
-    (void)state;
     answers("server.ping", "[]", "1: 'pong'\n");
     answers("server.ping", "[1, 2]", "1: 'pong'\n");
 }
@@ -89,7 +83,6 @@ static void cancel_names_an_id_by_value(void **state)
 {
     static const uint8_t hang[] = "\x94\x00\xd1\x00\x05\xa4hang\x90"; /* id 5 as int 16 */
 
-    (void)state;
     script_send(&peer, span_of(hang, sizeof hang - 1));
     stage_notify(&peer, "server.cancel", "[5]");
     assert_string_equal(stage_said(), "5 failed: 'CANCELLED: the call was cancelled'\n");
@@ -98,7 +91,6 @@ static void cancel_names_an_id_by_value(void **state)
 
 static void cancel_reaches_each_kind_of_call(void **state)
 {
-    (void)state;
     stage_ask(&peer, 2, "hang", "[]");
     stage_ask(&peer, 3, "block", "[]"); /* waits for its thread */
     stage_ask(&peer, 4, "server.cancel", "[2]");
@@ -111,7 +103,6 @@ static void cancel_reaches_each_kind_of_call(void **state)
 
 static void of_two_calls_with_one_id_one_is_cancelled(void **state)
 {
-    (void)state;
     stage_ask(&peer, 2, "hang", "[]");
     stage_ask(&peer, 2, "hang", "[]");
     stage_notify(&peer, "server.cancel", "[2]");
@@ -122,7 +113,6 @@ static void of_two_calls_with_one_id_one_is_cancelled(void **state)
 
 static void a_notification_cannot_be_cancelled(void **state)
 {
-    (void)state;
     stage_notify(&peer, "hang", "[]");
     answers("server.cancel", "[0]", "1: false\n");
     answers("server.cancel", "['x']", "1: false\n");
@@ -131,14 +121,12 @@ static void a_notification_cannot_be_cancelled(void **state)
 
 static void cancel_wants_one_id(void **state)
 {
-    (void)state;
     answers("server.cancel", "[]", "1 failed: 'BAD_PARAMS: server.cancel takes [msgid]'\n");
     answers("server.cancel", "[1, 2]", "1 failed: 'BAD_PARAMS: server.cancel takes [msgid]'\n");
 }
 
 static void without_a_table_no_token_is_good(void **state)
 {
-    (void)state;
     answers("server.auth", "['x']", "1 failed: 'AUTH: this server has no token file'\n");
     answers("server.auth", "[]", "1 failed: 'BAD_PARAMS: server.auth takes [token]'\n");
     answers("server.auth", "[1]", "1 failed: 'BAD_PARAMS: server.auth takes [token]'\n");
@@ -148,7 +136,6 @@ static void before_a_token_only_four_methods_are_open(void **state)
 {
     static const char *const guarded[] = {"echo", "server.info", "server.methods", "none"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof guarded / sizeof guarded[0]; i++)
         answers(guarded[i], "[]",
                 "1 failed: 'AUTH: say who you are first: call server.auth with a token'\n");
@@ -162,7 +149,6 @@ static void before_a_token_only_four_methods_are_open(void **state)
 
 static void a_token_says_who_may_what(void **state)
 {
-    (void)state;
     answers("server.auth", "['" STAGE_BOB "']", "1: 'bob'\n");
     answers("echo", "[5]", "1: [5]\n");
     answers("fail", "[]", "1 failed: 'DENIED: bob may not call \"fail\"'\n");
@@ -176,7 +162,6 @@ static void a_token_says_who_may_what(void **state)
 
 static void too_many_wrong_tokens_close_the_connection(void **state)
 {
-    (void)state;
     answers("server.auth", "['a']", "1 failed: 'AUTH: no such token'\n");
     answers("server.auth", "['b']", "1 failed: 'AUTH: no such token'\n");
     answers("server.auth", "['c']", "1 failed: 'AUTH: no such token'\n");

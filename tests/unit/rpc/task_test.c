@@ -8,7 +8,6 @@ static void answers(const char *params, const char *expected)
 
 static void it_calls_a_handler(void **state)
 {
-    (void)state;
     answers("['echo', [5, 6]]", "1: [5, 6]\n");
     answers("['echo', [5], {}]", "1: [5]\n");
     answers("['echo', [5], nil]", "1: [5]\n");
@@ -20,7 +19,6 @@ static void it_calls_a_handler(void **state)
 
 static void only_handlers_can_be_called_so(void **state)
 {
-    (void)state;
     answers("['none']", "1 failed: 'NO_METHOD: no handler \"none\"; server.methods lists what "
                         "there is'\n");
     answers("['server.ping']", "1 failed: 'NO_METHOD: no handler \"server.ping\"; server.methods "
@@ -36,7 +34,6 @@ static void what_does_not_fit_is_refused(void **state)
     static const char duration[] = "1 failed: 'BAD_PARAMS: option \"deadline\" must be a duration: "
                                    "milliseconds, or text such as \"250ms\", at most 213503d'\n";
 
-    (void)state;
     answers("[]", usage);
     answers("[5]", usage);
     answers("['echo', [], {}, 1]", usage);
@@ -52,7 +49,6 @@ static void what_does_not_fit_is_refused(void **state)
 
 static void a_deadline_is_told_when_it_passes(void **state)
 {
-    (void)state;
     stage_ask(&peer, 1, "task.call", "['sleep', [100], {'deadline': '20ms'}]");
     stage_ask(&peer, 2, "task.call", "['sleep', [10], {'deadline': 20}]");
     stage_ask(&peer, 3, "task.call", "['sleep', [10], {'deadline': '1d'}]");
@@ -66,7 +62,6 @@ static void a_deadline_is_told_when_it_passes(void **state)
 
 static void no_time_at_all_is_no_time_to_run(void **state)
 {
-    (void)state;
     answers("['echo', [5], {'deadline': 0}]",
             "1 failed: 'DEADLINE: the deadline passed before the result was there'\n");
 }
@@ -74,7 +69,6 @@ static void no_time_at_all_is_no_time_to_run(void **state)
 /* More than the clock can count is never. */
 static void a_deadline_beyond_time_is_none(void **state)
 {
-    (void)state;
     answers("['sleep', [10], {'deadline': 9223372036854775807}]",
             "1 failed: 'BAD_PARAMS: option \"deadline\" must be a duration: "
             "milliseconds, or text such as \"250ms\", at most 213503d'\n");
@@ -83,7 +77,6 @@ static void a_deadline_beyond_time_is_none(void **state)
 
 static void a_notification_of_it_answers_nothing(void **state)
 {
-    (void)state;
     stage_notify(&peer, "task.call", "['echo', [5]]");
     stage_notify(&peer, "task.call", "['none']");
     stage_notify(&peer, "task.call", "['sleep', [50], {'deadline': 5}]");

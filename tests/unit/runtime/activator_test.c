@@ -248,7 +248,6 @@ static void test_without_memory(void **state)
 
 static void test_without_poller(void **state)
 {
-    (void)state;
     assert_null(activator_open(&(struct activator_options){.name = "x"}));
 }
 

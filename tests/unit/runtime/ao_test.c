@@ -158,7 +158,6 @@ static void test_fault_text_is_cut(void **state)
 
 static void test_error_texts(void **state)
 {
-    (void)state;
     for (int error = AO_E_STATE; error <= 0; error++)
         assert_string_not_equal(ao_error_text(error), "unknown error");
     assert_string_equal(ao_error_text(1), "unknown error");

@@ -9,7 +9,6 @@
 
 static void test_walk_in_order(void **state)
 {
-    (void)state;
     struct dispatcher d;
     struct ao x[3] = {0};
     dispatcher_init(&d);
@@ -29,7 +28,6 @@ static void test_walk_in_order(void **state)
 
 static void test_removed_before_its_turn(void **state)
 {
-    (void)state;
     struct dispatcher d;
     struct ao x[3] = {0};
     dispatcher_init(&d);
@@ -50,7 +48,6 @@ static void test_removed_before_its_turn(void **state)
 
 static void test_run_next_is_visited_next(void **state)
 {
-    (void)state;
     struct dispatcher d;
     struct ao x[4] = {0};
     dispatcher_init(&d);
@@ -75,7 +72,6 @@ static void test_run_next_is_visited_next(void **state)
 
 static void test_validate_sees_a_wrong_link(void **state)
 {
-    (void)state;
     struct dispatcher d;
     struct ao x = {0}, y = {0};
     dispatcher_init(&d);
@@ -177,7 +173,6 @@ static void check_none_left_out(struct crowd *c)
 
 static void test_random_changes_while_walked(void **state)
 {
-    (void)state;
     struct crowd *c = calloc(1, sizeof *c);
     virtual_init(&c->v);
     c->loop = activator_open(&(struct activator_options){

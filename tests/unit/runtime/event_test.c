@@ -18,7 +18,6 @@ static void test_auto_lets_one_through(void **state)
     struct stage s;
     struct ao_event e;
     struct actor a, b;
-    (void)state;
     stage_open(&s, &e);
     ao_event_init(&e, AO_EVENT_AUTO);
     actor_enter(&a, &s, s.home, 'a', awaits);
@@ -39,7 +38,6 @@ static void test_auto_stays_set_for_the_next(void **state)
     struct stage s;
     struct ao_event e;
     struct actor a, b;
-    (void)state;
     stage_open(&s, &e);
     ao_event_init(&e, AO_EVENT_AUTO);
     ao_event_set(&e);
@@ -61,7 +59,6 @@ static void test_auto_pass_of_one_that_ends(void **state)
     struct stage s;
     struct ao_event e;
     struct actor a;
-    (void)state;
     stage_open(&s, &e);
     ao_event_init(&e, AO_EVENT_AUTO);
     actor_enter(&a, &s, s.home, 'a', awaits);
@@ -78,7 +75,6 @@ static void test_manual_lets_all_through_until_reset(void **state)
     struct stage s;
     struct ao_event e;
     struct actor a, b, c, d;
-    (void)state;
     stage_open(&s, &e);
     ao_event_init(&e, AO_EVENT_MANUAL);
     actor_enter(&a, &s, s.home, 'a', awaits);

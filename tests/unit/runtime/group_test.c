@@ -69,7 +69,6 @@ static void test_awaits_all(void **state)
     struct stage s;
     struct props p;
     struct actor a;
-    (void)state;
     set_up(&s, &p, &a);
     virtual_run(&s.v);
     stage_expect(&s, "[10] cell 0 ends\n[20] cell 1 ends\n[30] cell 2 ends\n"
@@ -82,7 +81,6 @@ static void test_collects_faults(void **state)
     struct stage s;
     struct props p;
     struct actor a;
-    (void)state;
     set_up(&s, &p, &a);
     p.cells[1].work = p.cells[2].work = 0;
     virtual_run(&s.v);
@@ -97,7 +95,6 @@ static void test_cancel_stops_the_rest(void **state)
     struct stage s;
     struct props p;
     struct actor a;
-    (void)state;
     set_up(&s, &p, &a);
     virtual_run_until(&s.v, AO_MS(15));
     ao_group_cancel(&p.group);
@@ -112,7 +109,6 @@ static void test_children_go_on_after_the_parents_wait(void **state)
     struct stage s;
     struct props p;
     struct actor a;
-    (void)state;
     set_up(&s, &p, &a);
     a.patience = AO_MS(15);
     virtual_run(&s.v);
@@ -127,7 +123,6 @@ static void test_empty_group_is_ready(void **state)
     struct ao_group g;
     struct ao_wait w = {0};
     struct ao waiter = {0};
-    (void)state;
     ao_group_init(&g, NULL);
     ao_wait_prepare(&waiter, &w);
     ao_group_await(&g, &w);

@@ -51,19 +51,16 @@ static void juggler_keeps_polls_going(enum idle_mode idle)
 
 static void test_input_without_end_does_not_starve_the_poller(void **state)
 {
-    (void)state;
     juggler_keeps_polls_going(IDLE_SLEEP);
 }
 
 static void test_nor_does_it_while_spinning(void **state)
 {
-    (void)state;
     juggler_keeps_polls_going(IDLE_SPIN);
 }
 
 static void test_nor_while_learning(void **state)
 {
-    (void)state;
     juggler_keeps_polls_going(IDLE_AUTO);
 }
 

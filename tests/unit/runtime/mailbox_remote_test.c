@@ -108,7 +108,6 @@ static void test_bound_holds_from_afar(void **state)
 {
     struct stage s;
     struct props p;
-    (void)state;
     set_up(&s, &p);
     assert_null(ao_mailbox_share(&p.box, p.home, 1, orphan)); /* one place stays home's */
     assert_int_equal(ao_mailbox_remote_try_send(p.remote, &p.mails[0].mail), 0);
@@ -130,7 +129,6 @@ static void test_bound_holds_from_afar(void **state)
 
 static void test_sender_waits_for_room_in_any_order(void **state)
 {
-    (void)state;
     for (unsigned order = 0; order < 1u << ROUNDS; order++) {
         struct stage s;
         struct props p;
@@ -155,7 +153,6 @@ static void test_order_from_afar(void **state)
     struct stage s;
     struct props p;
     struct actor a, b;
-    (void)state;
     set_up(&s, &p);
     actor_enter(&b, &s, s.home, 'b', receiver);
     actor_enter(&a, &s, s.away, 'a', far_sender);
@@ -199,7 +196,6 @@ static void sender_goes_at(unsigned order, int take, int cancel)
 
 static void test_sender_that_goes(void **state)
 {
-    (void)state;
     for (unsigned order = 0; order < 1u << ROUNDS; order++)
         for (int take = 1; take < ROUNDS; take++)
             for (int cancel = 0; cancel < ROUNDS; cancel++)
@@ -210,7 +206,6 @@ static void test_mail_under_way_is_orphaned(void **state)
 {
     struct stage s;
     struct props p;
-    (void)state;
     set_up(&s, &p);
     assert_int_equal(ao_mailbox_remote_try_send(p.remote, &p.mails[0].mail), 0);
     virtual_run(&s.v);
@@ -237,7 +232,6 @@ static void test_share_goes_back_at_the_close(void **state)
     struct stage s;
     struct props p;
     struct actor a;
-    (void)state;
     set_up(&s, &p);
     ao_mailbox_remote_try_send(p.remote, &p.mails[0].mail);
     virtual_run(&s.v);
@@ -264,7 +258,6 @@ static void test_close_tells_far_senders(void **state)
     struct stage s;
     struct props p;
     struct actor a;
-    (void)state;
     set_up(&s, &p);
     actor_enter(&a, &s, s.away, 'a', far_sender);
     virtual_run(&s.v);
@@ -281,7 +274,6 @@ static void test_deadline_from_afar(void **state)
     struct stage s;
     struct props p;
     struct actor a;
-    (void)state;
     set_up(&s, &p);
     actor_enter(&a, &s, s.away, 'a', far_sender);
     a.patience = AO_MS(5);
@@ -295,7 +287,6 @@ static void test_no_memory_is_refused(void **state)
     struct stage s;
     struct props p;
     struct actor a;
-    (void)state;
     set_up(&s, &p);
     actor_enter(&a, &s, s.away, 'a', far_sender);
     heap_fail_at(1);

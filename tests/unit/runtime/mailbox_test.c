@@ -84,7 +84,6 @@ static void test_order_and_bound(void **state)
 {
     struct stage s;
     struct props p;
-    (void)state;
     set_up(&s, &p, 3);
     assert_true(ao_mailbox_empty(&p.box));
     assert_null(ao_mailbox_take(&p.box));
@@ -104,7 +103,6 @@ static void test_receivers_are_served_in_order(void **state)
     struct stage s;
     struct props p;
     struct actor a, b;
-    (void)state;
     set_up(&s, &p, 2);
     actor_enter(&a, &s, s.home, 'a', receiver);
     actor_enter(&b, &s, s.home, 'b', receiver);
@@ -124,7 +122,6 @@ static void test_sender_waits_for_room(void **state)
     struct stage s;
     struct props p;
     struct actor a, b;
-    (void)state;
     set_up(&s, &p, 2);
     actor_enter(&a, &s, s.home, 'a', sender);
     virtual_run(&s.v);
@@ -144,7 +141,6 @@ static void test_sender_that_goes_keeps_its_mail(void **state)
     struct stage s;
     struct props p;
     struct actor a, b;
-    (void)state;
     set_up(&s, &p, 1);
     send_now(&p, 9);
     actor_enter(&a, &s, s.home, 'a', sender);
@@ -164,7 +160,6 @@ static void test_mail_of_a_receiver_that_ends(void **state)
     struct stage s;
     struct props p;
     struct actor a, b;
-    (void)state;
     set_up(&s, &p, 1);
     actor_enter(&a, &s, s.home, 'a', receiver);
     virtual_run(&s.v);
@@ -191,7 +186,6 @@ static void test_closed(void **state)
     struct stage s;
     struct props p;
     struct actor a, b;
-    (void)state;
     set_up(&s, &p, 1);
     actor_enter(&a, &s, s.home, 'a', sender);
     virtual_run(&s.v);

@@ -6,7 +6,6 @@
 
 static void test_oldest_first(void **state)
 {
-    (void)state;
     struct mpsc q;
     struct mpsc_item x[3];
     mpsc_init(&q);

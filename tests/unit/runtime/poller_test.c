@@ -61,7 +61,6 @@ static void check(struct poller *p)
 
 static void test_eventfd(void **state)
 {
-    (void)state;
     struct poller *p = poller_eventfd_new();
     check(p);
     poller_eventfd_free(p);
@@ -70,7 +69,6 @@ static void test_eventfd(void **state)
 
 static void test_libevent(void **state)
 {
-    (void)state;
     struct poller *p = poller_libevent_new();
     check(p);
     poller_libevent_free(p);
@@ -87,7 +85,6 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 
 static void test_libevent_runs_events_of_its_base(void **state)
 {
-    (void)state;
     int fds[2], seen = 0;
     struct poller *p = poller_libevent_new();
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
@@ -125,7 +122,6 @@ static int open_libevent(void *arg)
 
 static void test_without_memory(void **state)
 {
-    (void)state;
     heap_fail_each(open_eventfd, NULL);
     heap_fail_each(open_libevent, NULL);
 }

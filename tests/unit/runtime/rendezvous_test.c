@@ -35,7 +35,6 @@ static void test_giver_first(void **state)
     struct stage s;
     struct ao_rendezvous r;
     struct actor g1, g2, a, b;
-    (void)state;
     stage_open(&s, &r);
     ao_rendezvous_init(&r);
     actor_enter(&g1, &s, s.home, '1', gives);
@@ -53,7 +52,6 @@ static void test_taker_first(void **state)
     struct stage s;
     struct ao_rendezvous r = {0};
     struct actor g, a, b;
-    (void)state;
     stage_open(&s, &r);
     actor_enter(&a, &s, s.home, 'a', takes);
     actor_enter(&b, &s, s.home, 'b', takes);
@@ -70,7 +68,6 @@ static void test_giver_that_goes_keeps_its_value(void **state)
     struct stage s;
     struct ao_rendezvous r = {0};
     struct actor g1, g2, a;
-    (void)state;
     stage_open(&s, &r);
     actor_enter(&g1, &s, s.home, '1', gives);
     actor_enter(&g2, &s, s.home, '2', gives);
@@ -87,7 +84,6 @@ static void test_passing_is_final(void **state)
     struct stage s;
     struct ao_rendezvous r = {0};
     struct actor g, a;
-    (void)state;
     stage_open(&s, &r);
     actor_enter(&a, &s, s.home, 'a', takes);
     virtual_run(&s.v);
@@ -104,7 +100,6 @@ static void test_closed(void **state)
     struct stage s;
     struct ao_rendezvous r = {0};
     struct actor g, a;
-    (void)state;
     stage_open(&s, &r);
     actor_enter(&g, &s, s.home, '1', gives);
     virtual_run(&s.v);

@@ -9,7 +9,6 @@ static int items[64];
 
 static void test_capacity_is_a_power_of_two_and_none_is_lost(void **state)
 {
-    (void)state;
     const uint32_t asked[] = {1, 2, 3, 5, 8, 9}, given[] = {1, 2, 4, 8, 8, 16};
     for (size_t i = 0; i < 6; i++) {
         struct ring r;
@@ -24,7 +23,6 @@ static void test_capacity_is_a_power_of_two_and_none_is_lost(void **state)
 
 static void test_staged_is_not_published(void **state)
 {
-    (void)state;
     struct ring r;
     ring_init(&r, 4);
     assert_false(ring_flush(&r));
@@ -44,7 +42,6 @@ static void test_staged_is_not_published(void **state)
 
 static void test_slot_is_kept_until_release(void **state)
 {
-    (void)state;
     struct ring r;
     ring_init(&r, 1);
     assert_true(ring_stage(&r, &items[0]));
@@ -70,7 +67,6 @@ static void run_round(struct ring *r)
 
 static void test_indices_wrap(void **state)
 {
-    (void)state;
     struct ring r;
     uint32_t near_the_end = UINT32_MAX - 12;
     ring_init(&r, 8);
@@ -93,7 +89,6 @@ static int init(void *arg)
 
 static void test_without_memory(void **state)
 {
-    (void)state;
     heap_fail_each(init, NULL);
 }
 

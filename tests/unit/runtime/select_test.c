@@ -54,7 +54,6 @@ static void test_first_wins_and_losers_are_withdrawn(void **state)
     struct stage s;
     struct props p;
     struct actor a;
-    (void)state;
     set_up(&s, &p, &a, AO_NEVER);
     virtual_run(&s.v);
     ao_event_set(&p.event);
@@ -73,7 +72,6 @@ static void test_of_several_that_are_ready_the_first_listed(void **state)
     struct stage s;
     struct props p;
     struct actor a;
-    (void)state;
     set_up(&s, &p, &a, AO_NEVER);
     ao_event_set(&p.event);
     ao_sem_release(&p.sem);
@@ -89,7 +87,6 @@ static void test_value_is_the_winners(void **state)
     struct stage s;
     struct props p;
     struct actor a;
-    (void)state;
     set_up(&s, &p, &a, AO_NEVER);
     virtual_run(&s.v);
     ao_mailbox_try_send(&p.box, &p.mail);
@@ -104,7 +101,6 @@ static void test_deadline(void **state)
     struct stage s;
     struct props p;
     struct actor a;
-    (void)state;
     set_up(&s, &p, &a, AO_MS(5));
     virtual_run(&s.v);
     stage_expect(&s, "[5] a is deadline passed: -1\n");
@@ -117,7 +113,6 @@ static void test_closed_one_wins_as_closed(void **state)
     struct stage s;
     struct props p;
     struct actor a;
-    (void)state;
     set_up(&s, &p, &a, AO_NEVER);
     virtual_run(&s.v);
     ao_mailbox_close(&p.box);
@@ -132,7 +127,6 @@ static void test_winner_is_given_back_when_the_object_ends(void **state)
     struct stage s;
     struct props p;
     struct actor a;
-    (void)state;
     set_up(&s, &p, &a, AO_NEVER);
     virtual_run(&s.v);
     ao_sem_release(&p.sem);
@@ -148,7 +142,6 @@ static void test_object_that_ends_leaves_all(void **state)
     struct stage s;
     struct props p;
     struct actor a;
-    (void)state;
     set_up(&s, &p, &a, AO_NEVER);
     virtual_run(&s.v);
     assert_non_null(p.sem.waiters.first);

@@ -77,7 +77,6 @@ static void test_order_is_that_of_arrival_at_home(void **state)
     struct stage s;
     struct props p;
     struct actor a, b, c, d;
-    (void)state;
     set_up(&s, &p, 1);
     actor_enter(&a, &s, s.home, 'a', near_worker);
     actor_enter(&b, &s, s.away, 'b', far_worker);
@@ -95,7 +94,6 @@ static void test_deadline_of_a_far_waiter(void **state)
     struct stage s;
     struct props p;
     struct actor a, b, c;
-    (void)state;
     set_up(&s, &p, 1);
     actor_enter(&a, &s, s.home, 'a', near_worker);
     actor_enter(&b, &s, s.away, 'b', far_worker);
@@ -112,7 +110,6 @@ static void test_the_semaphore_goes_first(void **state)
     struct stage s;
     struct props p;
     struct actor a, b;
-    (void)state;
     set_up(&s, &p, 0);
     actor_enter(&a, &s, s.away, 'a', far_worker);
     virtual_run(&s.v);
@@ -129,7 +126,6 @@ static void test_releases_before_home_looks(void **state)
 {
     struct stage s;
     struct props p;
-    (void)state;
     set_up(&s, &p, 0);
     assert_ptr_equal(ao_sem_share(&p.sem, p.home), p.remote); /* one remote, held twice */
     ao_sem_remote_unref(p.remote);
@@ -150,7 +146,6 @@ static void play(struct stage *s, unsigned order, int from, int to)
 
 static void test_release_and_acquire_in_any_order(void **state)
 {
-    (void)state;
     for (unsigned order = 0; order < 1u << ROUNDS; order++) {
         struct stage s;
         struct props p;
@@ -198,7 +193,6 @@ static void cancel_at(unsigned order, int release, int cancel)
 
 static void test_grant_crosses_cancel(void **state)
 {
-    (void)state;
     for (unsigned order = 0; order < 1u << ROUNDS; order++)
         for (int release = 0; release < 4; release++)
             for (int cancel = 0; cancel < ROUNDS; cancel++)
@@ -226,7 +220,6 @@ static void test_scoped_from_afar(void **state)
     struct stage s;
     struct props p;
     struct actor f, a, b;
-    (void)state;
     set_up(&s, &p, 1);
     actor_enter(&f, &s, s.away, 'f', far_holder);
     actor_enter(&a, &s, s.away, 'a', far_holder);
@@ -243,7 +236,6 @@ static void test_scoped_from_afar(void **state)
 /* Everything is taken apart with messages under way, after any number of rounds. */
 static void test_taken_apart_under_way(void **state)
 {
-    (void)state;
     for (unsigned order = 0; order < 1u << 5; order++) {
         for (int rounds = 0; rounds <= 5; rounds++) {
             struct stage s;
@@ -265,7 +257,6 @@ static void test_no_memory_is_refused(void **state)
     struct stage s;
     struct props p;
     struct actor a;
-    (void)state;
     set_up(&s, &p, 1);
     actor_enter(&a, &s, s.away, 'a', far_worker);
     heap_fail_at(1);
@@ -299,7 +290,6 @@ static void test_every_allocation_fails(void **state)
 {
     struct stage s;
     struct attempt t = {.s = &s};
-    (void)state;
     stage_open(&s, NULL);
     heap_fail_each(make_and_drop, &t);
     stage_close(&s);

@@ -26,7 +26,6 @@ static void test_grants_in_order_of_arrival(void **state)
     struct stage s;
     struct ao_sem sem;
     struct actor a, b, c;
-    (void)state;
     stage_open(&s, &sem);
     ao_sem_init(&sem, 1);
     actor_enter(&a, &s, s.home, 'a', worker);
@@ -48,7 +47,6 @@ static void test_release_before_acquire(void **state)
     struct stage s;
     struct ao_sem sem;
     struct actor a;
-    (void)state;
     stage_open(&s, &sem);
     ao_sem_init(&sem, 0);
     ao_sem_release(&sem);
@@ -64,7 +62,6 @@ static void test_expired_waiter_is_passed_over(void **state)
     struct stage s;
     struct ao_sem sem;
     struct actor a, b, c;
-    (void)state;
     stage_open(&s, &sem);
     ao_sem_init(&sem, 1);
     actor_enter(&a, &s, s.home, 'a', worker);
@@ -83,7 +80,6 @@ static void test_deadline_now_only_tries(void **state)
     struct stage s;
     struct ao_sem sem;
     struct actor a, b;
-    (void)state;
     stage_open(&s, &sem);
     ao_sem_init(&sem, 1);
     actor_enter(&a, &s, s.home, 'a', worker);
@@ -107,7 +103,6 @@ static void test_foreign_wake_cancels(void **state)
     struct stage s;
     struct ao_sem sem;
     struct actor a, b;
-    (void)state;
     stage_open(&s, &sem);
     ao_sem_init(&sem, 1);
     actor_enter(&a, &s, s.home, 'a', worker);
@@ -158,7 +153,6 @@ static void the_waiter_ends(void (*end)(struct actor *), bool granted)
 
 static void test_waiter_that_ends_is_passed_over(void **state)
 {
-    (void)state;
     the_waiter_ends(by_deactivate, false);
     the_waiter_ends(by_deactivate, true);
     the_waiter_ends(by_retire, false);
@@ -170,7 +164,6 @@ static void test_close_ends_the_waits(void **state)
     struct stage s;
     struct ao_sem sem;
     struct actor a, b, c;
-    (void)state;
     stage_open(&s, &sem);
     ao_sem_init(&sem, 0);
     actor_enter(&a, &s, s.home, 'a', worker);
@@ -213,7 +206,6 @@ static void test_scoped_permit_goes_back_at_the_end(void **state)
     struct stage s;
     struct ao_sem sem;
     struct actor f, e, a, b;
-    (void)state;
     stage_open(&s, &sem);
     ao_sem_init(&sem, 1);
     actor_enter(&f, &s, s.home, 'f', holder);
@@ -248,7 +240,6 @@ static void the_holder_ends(void (*end)(struct actor *))
 
 static void test_scoped_permit_of_a_holder_that_is_ended(void **state)
 {
-    (void)state;
     the_holder_ends(by_deactivate);
     the_holder_ends(by_retire);
 }
@@ -272,7 +263,6 @@ static void test_scoped_permit_of_one_that_begins_again(void **state)
     struct stage s;
     struct ao_sem sem;
     struct actor a;
-    (void)state;
     stage_open(&s, &sem);
     ao_sem_init(&sem, 1);
     actor_enter(&a, &s, s.home, 'a', goes_round);
@@ -300,7 +290,6 @@ static void test_permit_acquired_after_the_end(void **state)
     struct stage s;
     struct ao_sem sem;
     struct actor a;
-    (void)state;
     stage_open(&s, &sem);
     ao_sem_init(&sem, 1);
     for (int yields = 0; yields < 2; yields++) {
@@ -321,7 +310,6 @@ static void test_closing_with_holders_and_waiters(void **state)
     struct stage s;
     struct ao_sem sem;
     struct actor a, b;
-    (void)state;
     stage_open(&s, &sem);
     ao_sem_init(&sem, 1);
     actor_enter(&a, &s, s.home, 'a', holder);
@@ -356,7 +344,6 @@ static void test_permits_go_back_in_any_order(void **state)
     struct stage s;
     struct ao_sem sem;
     struct actor a;
-    (void)state;
     stage_open(&s, &sem);
     ao_sem_init(&sem, 2);
     actor_enter(&a, &s, s.home, 'a', holds_two);

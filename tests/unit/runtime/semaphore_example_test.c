@@ -56,13 +56,11 @@ static void plays(enum ao_verdict (*work)(struct ao *))
 
 static void test_plain(void **state)
 {
-    (void)state;
     plays(ten_plain);
 }
 
 static void test_scoped(void **state)
 {
-    (void)state;
     plays(ten_scoped);
 }
 

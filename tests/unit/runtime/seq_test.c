@@ -20,7 +20,6 @@ static void test_yield_interleaves(void **state)
 {
     struct stage s;
     struct actor a, b;
-    (void)state;
     stage_open(&s, NULL);
     actor_enter(&a, &s, s.home, 'a', three_rounds);
     actor_enter(&b, &s, s.home, 'b', three_rounds);
@@ -35,7 +34,6 @@ static void test_begins_anew_after_its_end(void **state)
 {
     struct stage s;
     struct actor a;
-    (void)state;
     stage_open(&s, NULL);
     actor_enter(&a, &s, s.home, 'a', three_rounds);
     virtual_run(&s.v);
@@ -70,7 +68,6 @@ static void test_sleep_and_wake(void **state)
 {
     struct stage s;
     struct actor a;
-    (void)state;
     stage_open(&s, NULL);
     actor_enter(&a, &s, s.home, 'a', sleeper);
     virtual_at(&s.v, AO_MS(13), s.home, wake, &a.ao);
@@ -123,7 +120,6 @@ static void test_call_runs_to_its_end(void **state)
 {
     struct stage s;
     struct caller c = {.sub.fault_at = -1};
-    (void)state;
     stage_open(&s, NULL);
     actor_enter(&c.actor, &s, s.home, 'a', calls_twice);
     virtual_run(&s.v);
@@ -136,7 +132,6 @@ static void test_fault_in_a_call_ends_the_whole(void **state)
 {
     struct stage s;
     struct caller c = {.sub.fault_at = 1};
-    (void)state;
     stage_open(&s, NULL);
     actor_enter(&c.actor, &s, s.home, 'a', calls_twice);
     virtual_run(&s.v);
@@ -159,7 +154,6 @@ static void test_second_deadline_of_a_step_faults(void **state)
 {
     struct stage s;
     struct actor a;
-    (void)state;
     stage_open(&s, NULL);
     actor_enter(&a, &s, s.home, 'a', sleeps_twice_in_a_step);
     virtual_run(&s.v);
@@ -170,7 +164,6 @@ static void test_second_deadline_of_a_step_faults(void **state)
 
 static void test_sizes(void **state)
 {
-    (void)state;
     assert_true(sizeof(struct ao_seq) <= 8);
     assert_true(sizeof(struct ao_wait) <= 64);
 }

@@ -26,21 +26,18 @@ static ao_time wait_often(struct spin *s, int count, ao_time waited)
 
 static void test_at_first_it_sleeps(void **state)
 {
-    (void)state;
     struct spin s = begin();
     assert_int_equal(spin_window(&s, NOW), 0);
 }
 
 static void test_rare_work_is_never_spun_for(void **state)
 {
-    (void)state;
     struct spin s = begin();
     assert_int_equal(wait_often(&s, 1000, AO_MS(1)), 0);
 }
 
 static void test_work_that_comes_soon_is_spun_for(void **state)
 {
-    (void)state;
     struct spin s = begin();
     wait_often(&s, 10, AO_US(8));
     assert_in_range(spin_window(&s, NOW), AO_US(8), MOST);
@@ -48,7 +45,6 @@ static void test_work_that_comes_soon_is_spun_for(void **state)
 
 static void test_the_window_grows_until_it_holds_the_wait(void **state)
 {
-    (void)state;
     struct spin s = begin();
     wait_often(&s, 10, AO_US(45));
     assert_in_range(spin_window(&s, NOW), AO_US(45), MOST);
@@ -57,7 +53,6 @@ static void test_the_window_grows_until_it_holds_the_wait(void **state)
 /* The wait is a sleep's, with the time that waking takes; awake, work would have come sooner. */
 static void test_a_sleep_somewhat_longer_than_the_window_is_worth_a_try(void **state)
 {
-    (void)state;
     struct spin s = begin();
     wait_often(&s, 1, AO_US(90));
     assert_int_not_equal(spin_window(&s, NOW), 0);
@@ -65,7 +60,6 @@ static void test_a_sleep_somewhat_longer_than_the_window_is_worth_a_try(void **s
 
 static void test_one_long_wait_ends_it(void **state)
 {
-    (void)state;
     struct spin s = begin();
     wait_often(&s, 10, AO_US(8));
     wait_often(&s, 1, AO_S(1));
@@ -77,7 +71,6 @@ static void test_one_long_wait_ends_it(void **state)
 static void test_what_is_always_in_vain_is_tried_ever_less_often(void **state)
 {
     enum { WAITS = 100000 };
-    (void)state;
     struct spin s = begin();
     wait_often(&s, WAITS, AO_US(70));
     assert_in_range(wait_often(&s, WAITS, AO_US(70)), 0, WAITS * AO_US(70) / 100);
@@ -87,7 +80,6 @@ static void test_what_is_always_in_vain_is_tried_ever_less_often(void **state)
 static void test_what_is_often_in_vain_is_left_alone(void **state)
 {
     enum { TURNS = 10000 };
-    (void)state;
     struct spin s = begin();
     ao_time spent = 0;
     for (int i = 0; i < TURNS; i++) {
@@ -99,7 +91,6 @@ static void test_what_is_often_in_vain_is_left_alone(void **state)
 
 static void test_success_brings_the_confidence_back(void **state)
 {
-    (void)state;
     struct spin s = begin();
     wait_often(&s, 100000, AO_US(70));
     wait_often(&s, 4000, AO_US(8));
@@ -109,7 +100,6 @@ static void test_success_brings_the_confidence_back(void **state)
 
 static void test_no_window_is_longer_than_allowed(void **state)
 {
-    (void)state;
     struct spin s;
     spin_init(&s, AO_US(5));
     wait_often(&s, 10, AO_US(4));
@@ -129,7 +119,6 @@ static void work(struct spin *s, ao_time period, uint64_t steps)
 
 static void test_a_busy_thread_gathers_work_by_sleeping(void **state)
 {
-    (void)state;
     struct spin s = begin();
     wait_often(&s, 10, AO_US(8));
     work(&s, AO_US(3), 2); /* often */
@@ -157,7 +146,6 @@ static ao_time preempt(struct spin *s, ao_time from, int percent)
 
 static void test_who_is_preempted_again_and_again_stops_for_long(void **state)
 {
-    (void)state;
     struct spin s = begin();
     wait_often(&s, 10, AO_US(8));
     ao_time end = preempt(&s, NOW, 12); /* of the milliseconds: every eighth */
@@ -168,7 +156,6 @@ static void test_who_is_preempted_again_and_again_stops_for_long(void **state)
 
 static void test_kernel_threads_now_and_then_do_not_count(void **state)
 {
-    (void)state;
     struct spin s = begin();
     wait_often(&s, 10, AO_US(8));
     ao_time end = preempt(&s, NOW, 2);
@@ -178,7 +165,6 @@ static void test_kernel_threads_now_and_then_do_not_count(void **state)
 /* What happened while nobody looked is not held against it. */
 static void test_the_count_begins_anew_after_a_rest(void **state)
 {
-    (void)state;
     struct spin s = begin();
     wait_often(&s, 10, AO_US(8));
     spin_preempted(&s, NOW, 0);

@@ -16,7 +16,6 @@ static struct ao objects[MANY];
 
 static int set_up(void **state)
 {
-    (void)state;
     timer_init(&timer, 0);
     memset(objects, 0, sizeof objects);
     return 0;
@@ -67,7 +66,6 @@ static unsigned run_all(unsigned count)
 
 static void test_few_wake_nobody_ahead(void **state)
 {
-    (void)state;
     put_many(TIMER_CROWD - 1, 10000, 100);
     assert_int_equal(timer_next(&timer), AO_MS(10000));
     put(&objects[TIMER_CROWD], 10000);
@@ -77,7 +75,6 @@ static void test_few_wake_nobody_ahead(void **state)
 /* Nobody counts who is cancelled; one look finds that few are left. */
 static void test_a_crowd_that_is_cancelled_wakes_once(void **state)
 {
-    (void)state;
     put_many(MANY, 10000, 0);
     for (unsigned i = 1; i < MANY; i++)
         timer_cancel(&timer, &objects[i]);
@@ -90,7 +87,6 @@ static void test_a_crowd_that_is_cancelled_wakes_once(void **state)
 /* They begin in the window before that slot, and have moved when it begins. */
 static void test_a_crowd_moves_in_the_window_before(void **state)
 {
-    (void)state;
     enum { FIRST = 5 * 4096, COUNT = 20 * TIMER_CROWD };
     put_many(COUNT, FIRST, 10);
     assert_true(timer_next(&timer) > AO_MS(FIRST - 4096));
@@ -105,7 +101,6 @@ static void test_a_crowd_moves_in_the_window_before(void **state)
 
 static void test_no_look_is_long(void **state)
 {
-    (void)state;
     put_many(MANY, 12000, 2);
     run_all(MANY);
     put_many(MANY, (1 << 18) + 7, 60); /* most of them in one slot of the third level */
@@ -114,7 +109,6 @@ static void test_no_look_is_long(void **state)
 
 static void test_a_crowd_of_the_fourth_level(void **state)
 {
-    (void)state;
     put_many(MANY, (1 << 24) - 100, 2);
     run_all(MANY);
 }
@@ -122,7 +116,6 @@ static void test_a_crowd_of_the_fourth_level(void **state)
 /* A wheel that stood in the middle of the window when they came has less time, not none. */
 static void test_a_crowd_that_comes_late(void **state)
 {
-    (void)state;
     assert_int_equal(take_in_order(AO_MS(3000), 0), 0);
     put_many(MANY / 2, 4100, 2);
     run_all(MANY / 2);
@@ -131,7 +124,6 @@ static void test_a_crowd_that_comes_late(void **state)
 /* As many in one tick as there are: all are due, so all are taken. */
 static void test_a_crowd_of_one_tick(void **state)
 {
-    (void)state;
     put_many(MANY, 5000, 0);
     run_all(MANY);
 }
@@ -146,7 +138,6 @@ static void look_until(uint64_t tick)
 
 static void test_who_comes_during_the_move_comes_last(void **state)
 {
-    (void)state;
     enum { COUNT = 8 * TIMER_CROWD };
     put_many(COUNT, 4200, 0);
     look_until(2000);
@@ -162,7 +153,6 @@ static void test_who_comes_during_the_move_comes_last(void **state)
 /* Both what has moved and what has not; first, last and others. */
 static void test_cancel_during_the_move(void **state)
 {
-    (void)state;
     enum { COUNT = 8 * TIMER_CROWD };
     put_many(COUNT, 4200, 0);
     look_until(2000);
@@ -181,7 +171,6 @@ static void test_cancel_during_the_move(void **state)
 /* The wheel leaves the window before the move has ended, and several more with it. */
 static void test_clock_jumps_during_the_move(void **state)
 {
-    (void)state;
     enum { COUNT = 8 * TIMER_CROWD };
     static const uint64_t to[] = {4150, 5000, 9000, 20000, 1 << 19};
     for (unsigned i = 0; i < sizeof to / sizeof to[0]; i++) {
@@ -308,7 +297,6 @@ static bool some_ahead(void)
 
 static void test_random_crowds_against_their_order(void **state)
 {
-    (void)state;
     static struct model m;
     m.seed = 7;
     for (unsigned turn = 0; turn < TURNS; turn++) {

@@ -15,7 +15,6 @@ static struct ao *take(ao_time now)
 
 static int set_up(void **state)
 {
-    (void)state;
     timer_init(&timer, 0);
     return 0;
 }
@@ -29,7 +28,6 @@ static void put(struct ao *ao, ao_time due)
 
 static void test_empty(void **state)
 {
-    (void)state;
     assert_int_equal(timer_next(&timer), AO_NEVER);
     assert_null(take(AO_S(1)));
     assert_true(timer_validate(&timer));
@@ -37,7 +35,6 @@ static void test_empty(void **state)
 
 static void test_never_early(void **state)
 {
-    (void)state;
     struct ao x = {0};
     put(&x, AO_MS(7) + 1);
     assert_int_equal(timer_next(&timer), AO_MS(8));
@@ -48,7 +45,6 @@ static void test_never_early(void **state)
 
 static void test_by_tick_then_by_insertion(void **state)
 {
-    (void)state;
     struct ao x[4] = {0};
     put(&x[0], AO_MS(9));
     put(&x[1], AO_MS(5));
@@ -63,7 +59,6 @@ static void test_by_tick_then_by_insertion(void **state)
 /* One from a higher level, one put directly into the lowest: the first inserted comes first. */
 static void test_insertion_order_across_levels(void **state)
 {
-    (void)state;
     struct ao early = {0}, late = {0}, last = {0};
     put(&early, AO_MS(100));
     assert_null(take(AO_MS(50)));
@@ -77,7 +72,6 @@ static void test_insertion_order_across_levels(void **state)
 
 static void test_past_deadline_comes_after_what_is_due(void **state)
 {
-    (void)state;
     struct ao x = {0}, y = {0}, past = {0};
     put(&x, AO_MS(5));
     put(&y, AO_MS(5));
@@ -90,7 +84,6 @@ static void test_past_deadline_comes_after_what_is_due(void **state)
 
 static void test_cancel(void **state)
 {
-    (void)state;
     struct ao x[3] = {0};
     for (int i = 0; i < 3; i++)
         put(&x[i], AO_MS(300));
@@ -104,7 +97,6 @@ static void test_cancel(void **state)
 
 static void test_cancel_of_what_is_due(void **state)
 {
-    (void)state;
     struct ao x = {0}, y = {0};
     put(&x, AO_MS(5));
     put(&y, AO_MS(5));
@@ -116,7 +108,6 @@ static void test_cancel_of_what_is_due(void **state)
 
 static void test_next_is_exact_on_each_level(void **state)
 {
-    (void)state;
     for (unsigned level = 0; level < TIMER_LEVELS - 1; level++) {
         struct ao x = {0};
         ao_time due = AO_MS((UINT64_C(3) << (level * TIMER_BITS)) + 1);
@@ -132,7 +123,6 @@ static void test_next_is_exact_on_each_level(void **state)
 /* However many share its slot. */
 static void test_next_of_a_full_slot(void **state)
 {
-    (void)state;
     enum { N = 1000 };
     static struct ao x[N];
     for (int i = 0; i < N; i++)
@@ -142,7 +132,6 @@ static void test_next_of_a_full_slot(void **state)
 
 static void test_furthest_deadline(void **state)
 {
-    (void)state;
     struct ao x = {0};
     put(&x, AO_NEVER - AO_S(1) - 1);
     assert_true(timer_next(&timer) < AO_NEVER);
@@ -153,7 +142,6 @@ static void test_furthest_deadline(void **state)
 /* A slot of a higher level moves in many turns; meanwhile objects come and go. */
 static void test_budget(void **state)
 {
-    (void)state;
     enum { N = 100 };
     struct ao x[N] = {0}, late = {0};
     for (int i = 0; i < N; i++)
@@ -177,7 +165,6 @@ static void test_budget(void **state)
 
 static void test_cancel_of_what_moves(void **state)
 {
-    (void)state;
     struct ao x[4] = {0};
     for (int i = 0; i < 4; i++)
         put(&x[i], AO_MS(200 + 10 * i));
@@ -255,7 +242,6 @@ static void check_rest(struct job *entries, ao_time now)
 
 static void test_random_against_a_sorted_list(void **state)
 {
-    (void)state;
     static struct job entries[CROWD];
     uint64_t seed = 1;
     ao_time now = 0;

@@ -16,7 +16,6 @@ static struct trace trace = {.line = keep, .began = AO_MS(1000)};
 
 static void test_columns(void **state)
 {
-    (void)state;
     trace_write(&trace, AO_MS(1004), "conn", 1, "OPEN -> DRAINING (%s)", "peer eof");
     assert_string_equal(last, "[   4] conn 1     OPEN -> DRAINING (peer eof)");
     trace_write(&trace, AO_MS(1004), "manager", 0, "task 7");
@@ -27,7 +26,6 @@ static void test_columns(void **state)
 
 static void test_none(void **state)
 {
-    (void)state;
     last[0] = '\0';
     trace_write(NULL, 0, "conn", 1, "lost");
     assert_string_equal(last, "");
@@ -35,7 +33,6 @@ static void test_none(void **state)
 
 static void test_long_line_is_cut(void **state)
 {
-    (void)state;
     trace_write(&trace, AO_S(1), "conn", 1, "%0900d", 1);
     assert_int_equal(strlen(last), 511);
 }

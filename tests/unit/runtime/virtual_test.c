@@ -11,7 +11,6 @@ static void say(void *arg)
 
 static void test_scripts_run_at_their_time(void **state)
 {
-    (void)state;
     struct virtual v;
     virtual_init(&v);
     struct activator *a = virtual_open(&v, "loop");
@@ -25,7 +24,6 @@ static void test_scripts_run_at_their_time(void **state)
 
 static void test_run_until_stops_the_clock(void **state)
 {
-    (void)state;
     struct virtual v;
     virtual_init(&v);
     virtual_open(&v, "loop");

@@ -5,7 +5,6 @@ static void test_queue_keeps_its_order(void **state)
 {
     struct ao_wait_queue q = {0};
     struct ao_wait w[4] = {0};
-    (void)state;
     assert_null(ao_wait_pop(&q));
     for (int i = 0; i < 4; i++)
         ao_wait_push(&q, &w[i]);
@@ -35,7 +34,6 @@ static void test_completion_tells_all(void **state)
     struct ao_completion c;
     struct actor a, b, d;
     int value;
-    (void)state;
     stage_open(&s, &c);
     ao_completion_init(&c);
     actor_enter(&a, &s, s.home, 'a', awaits);
@@ -58,7 +56,6 @@ static void test_closed_completion(void **state)
     struct stage s;
     struct ao_completion c = {0};
     struct actor a, b;
-    (void)state;
     stage_open(&s, &c);
     actor_enter(&a, &s, s.home, 'a', awaits);
     virtual_run(&s.v);
@@ -75,7 +72,6 @@ static void test_after_the_deadline_nobody_is_told(void **state)
     struct stage s;
     struct ao_completion c = {0};
     struct actor a;
-    (void)state;
     stage_open(&s, &c);
     actor_enter(&a, &s, s.home, 'a', awaits);
     a.patience = AO_MS(5);
@@ -92,7 +88,6 @@ static void test_cancel_by_another(void **state)
     struct stage s;
     struct ao_completion c = {0};
     struct actor a;
-    (void)state;
     stage_open(&s, &c);
     actor_enter(&a, &s, s.home, 'a', awaits);
     virtual_run(&s.v);
@@ -109,7 +104,6 @@ static void test_reactivated_waiter_sees_cancelled(void **state)
     struct stage s;
     struct ao_completion c = {0};
     struct actor a;
-    (void)state;
     stage_open(&s, &c);
     actor_enter(&a, &s, s.home, 'a', awaits);
     virtual_run(&s.v);
@@ -137,7 +131,6 @@ static void test_earlier_wake_does_not_end_a_wait(void **state)
     struct stage s;
     struct ao_completion c = {0};
     struct actor a;
-    (void)state;
     stage_open(&s, &c);
     actor_enter(&a, &s, s.home, 'a', wakes_itself_then_awaits);
     virtual_run(&s.v);
@@ -168,7 +161,6 @@ static void test_refused_and_retired(void **state)
     struct stage s;
     struct ao_completion c = {0};
     struct actor a;
-    (void)state;
     stage_open(&s, &c);
     actor_enter(&a, &s, s.home, 'a', deadline_by_hand);
     virtual_run(&s.v);
@@ -184,7 +176,6 @@ static void test_closing_the_activator_empties_the_queues(void **state)
     struct stage s;
     struct ao_completion c = {0};
     struct actor a;
-    (void)state;
     stage_open(&s, &c);
     actor_enter(&a, &s, s.home, 'a', awaits);
     a.patience = AO_S(1);

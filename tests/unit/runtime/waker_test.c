@@ -11,7 +11,6 @@ static void count(void *arg)
 
 static void test_wakes_a_sleeper_once(void **state)
 {
-    (void)state;
     struct waker w;
     int wakes = 0;
     waker_init(&w, count, &wakes);
@@ -29,7 +28,6 @@ static void test_wakes_a_sleeper_once(void **state)
 
 static void test_retracted_sleep_is_not_woken(void **state)
 {
-    (void)state;
     struct waker w;
     int wakes = 0;
     waker_init(&w, count, &wakes);

@@ -305,7 +305,6 @@ static void live_through(uint64_t seed)
 
 static void a_hundred_topologies(void **state)
 {
-    (void)state;
     int64_t before = heap_live();
     for (uint64_t seed = 0; seed < TOPOLOGIES; seed++) {
         live_through(seed);
@@ -330,7 +329,6 @@ static int build_once(void *arg)
 
 static void without_memory_nothing_stays(void **state)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < MEMORY_TOPOLOGIES; seed++) {
         struct shape shape = shape_of(seed);
         struct config *config = configure(&shape);
@@ -345,7 +343,6 @@ static void a_method_without_its_kind_of_executor_is_refused(void **state)
     struct config *config =
         scratch_accepted("executors: {list: [{kind: stepped, queue: 1}]}\n", NULL, NULL);
 
-    (void)state;
     assert_null(topology_build(config, registry, error, sizeof error));
     assert_non_null(strstr(error, "needs a blocking executor"));
     config_free(config);
@@ -355,7 +352,6 @@ static int set_up(void **state)
 {
     char error[256];
 
-    (void)state;
     virtual_silence();
     scratch_make(state);
     registry = registry_new();
@@ -367,7 +363,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     registry_free(registry);
     scratch_remove(state);
     return 0;

@@ -7,7 +7,6 @@
 
 static void rounds_up(void **state)
 {
-    (void)state;
     assert_int_equal(cpus_quota_v2("200000 100000\n"), 2);
     assert_int_equal(cpus_quota_v2("200001 100000\n"), 3);
     assert_int_equal(cpus_quota_v2("1000 100000"), 1);
@@ -17,7 +16,6 @@ static void rounds_up(void **state)
 
 static void knows_no_quota(void **state)
 {
-    (void)state;
     assert_int_equal(cpus_quota_v2("max 100000\n"), 0);
     assert_int_equal(cpus_quota_v2(""), 0);
     assert_int_equal(cpus_quota_v2("100000 0"), 0);
@@ -28,7 +26,6 @@ static void knows_no_quota(void **state)
 
 static void reads_version_2(void **state)
 {
-    (void)state;
     scratch_write("proc/self/cgroup", "0::/app.slice/ergond.service\n");
     scratch_write("sys/fs/cgroup/app.slice/ergond.service/cpu.max", "350000 100000\n");
     assert_int_equal(cpus_quota(scratch.directory), 4);
@@ -36,7 +33,6 @@ static void reads_version_2(void **state)
 
 static void a_parent_may_be_tighter(void **state)
 {
-    (void)state;
     scratch_write("proc/self/cgroup", "0::/pod/one\n");
     scratch_write("sys/fs/cgroup/pod/one/cpu.max", "max 100000\n");
     scratch_write("sys/fs/cgroup/pod/cpu.max", "200000 100000\n");
@@ -47,7 +43,6 @@ static void a_parent_may_be_tighter(void **state)
 
 static void a_container_sees_its_group_at_the_mount(void **state)
 {
-    (void)state;
     scratch_write("proc/self/cgroup", "0::/docker/0123/not/mounted/here\n");
     scratch_write("sys/fs/cgroup/cpu.max", "120000 100000\n");
     assert_int_equal(cpus_quota(scratch.directory), 2);
@@ -55,7 +50,6 @@ static void a_container_sees_its_group_at_the_mount(void **state)
 
 static void reads_version_1(void **state)
 {
-    (void)state;
     scratch_write("proc/self/cgroup",
                   "12:memory:/x\n4:cpu,cpuacct:/docker/0123\n1:cpuset:/x\n0::/x\n");
     scratch_write("sys/fs/cgroup/cpu,cpuacct/docker/0123/cpu.cfs_quota_us", "250000\n");
@@ -65,7 +59,6 @@ static void reads_version_1(void **state)
 
 static void other_controllers_do_not_count(void **state)
 {
-    (void)state;
     scratch_write("proc/self/cgroup", "3:cpuset:/a\n2:cpuacct:/a\nnonsense\n:\n");
     scratch_write("sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "100000\n");
     scratch_write("sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n");
@@ -74,7 +67,6 @@ static void other_controllers_do_not_count(void **state)
 
 static void no_files_mean_no_quota(void **state)
 {
-    (void)state;
     assert_int_equal(cpus_quota(scratch.directory), 0);
     scratch_write("proc/self/cgroup", "4:cpu:/a\n0::/a\n");
     assert_int_equal(cpus_quota(scratch.directory), 0);
@@ -82,13 +74,11 @@ static void no_files_mean_no_quota(void **state)
 
 static void there_is_always_one(void **state)
 {
-    (void)state;
     assert_true(cpus_count() >= 1);
 }
 
 static void not_every_number_of_threads_has_a_processor_each(void **state)
 {
-    (void)state;
     assert_int_equal(cpus_spare(1), cpus_quota("") == 0);
     assert_false(cpus_spare(UINT32_MAX));
 }

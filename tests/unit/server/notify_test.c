@@ -34,7 +34,6 @@ static const char *next(int fd)
 
 static void tells_the_manager(void **state)
 {
-    (void)state;
     int fd = manager_listens();
     notify_ready("2 loops");
     assert_string_equal(next(fd), "READY=1\nSTATUS=2 loops");
@@ -54,7 +53,6 @@ static void pings_at_half_the_time(void **state)
 {
     char pid[16];
 
-    (void)state;
     unsetenv("WATCHDOG_USEC");
     assert_int_equal(notify_watchdog_period(), 0);
     snprintf(pid, sizeof pid, "%d", (int)getpid());
@@ -67,7 +65,6 @@ static void pings_at_half_the_time(void **state)
 
 static void leaves_files_for_itself(void **state)
 {
-    (void)state;
     assert_int_equal(fdlimit_connections(20000), 20000 - 64);
     assert_int_equal(fdlimit_connections(100), 50);
     assert_int_equal(fdlimit_connections(0), 0);

@@ -20,7 +20,6 @@ static void there_are_as_many_loops_as_wanted_or_as_processors(void **state)
 {
     struct config *c = configure("loops: {count: 7}\n");
 
-    (void)state;
     assert_int_equal(plan_loops(c), 7);
     config_free(c);
     c = configure("loops: {count: auto}\n");
@@ -33,7 +32,6 @@ static void the_first_loops_have_the_cores(void **state)
     struct config *c = configure("loops: {count: 3, cores: 0}\nidle: {mode: spin, spin: 30us}\n"
                                  "step_limit: 20ms\n");
 
-    (void)state;
     struct activator_options first = plan_loop(c, 0), second = plan_loop(c, 1);
     assert_int_equal(first.core, 0);
     assert_int_equal(second.core, -1);
@@ -54,7 +52,6 @@ static void idle_modes_keep_their_names(void **state)
                  {"idle: {mode: spin}\n", "spin", IDLE_SPIN},
                  {"idle: {mode: never}\n", "never", IDLE_NEVER}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
         struct config *c = configure(modes[i].yaml);
         assert_string_equal(plan_idle_name(c), modes[i].name);
@@ -70,7 +67,6 @@ static void without_a_processor_each_they_sleep(void **state)
     struct config *c = configure("loops: {count: 1024}\nidle: {mode: auto}\n");
     bool spare = cpus_spare(1024);
 
-    (void)state;
     assert_int_equal(plan_idle(c), spare ? IDLE_AUTO : IDLE_SLEEP);
     assert_string_equal(plan_idle_name(c), spare ? "auto" : "sleep");
     config_free(c);
@@ -80,7 +76,6 @@ static void with_a_processor_each_they_learn_by_themselves(void **state)
 {
     struct config *c = configure("loops: {count: 1}\n");
 
-    (void)state;
     assert_int_equal(plan_idle(c), cpus_spare(1) ? IDLE_AUTO : IDLE_SLEEP);
     assert_non_null(plan_loop(c, 0).preemptions);
     config_free(c);
@@ -95,7 +90,6 @@ static void limits_are_taken_over(void **state)
                                  "  partial: 8m, handshake_timeout: 3s, idle_timeout: 4s,\n"
                                  "  auth_failures: 2}\n");
 
-    (void)state;
     struct net_limits l = plan_limits(c, 2);
     assert_int_equal(l.scan.message_max, 1 << 20);
     assert_int_equal(l.scan.depth_max, 20);
@@ -114,7 +108,6 @@ static void a_loop_has_room_for_one_whole_message(void **state)
 {
     struct config *c = configure("limits: {message: 1m, partial: 2m}\n");
 
-    (void)state;
     assert_int_equal(plan_limits(c, 64).partial_total, (2 << 20) + (128 << 10));
     config_free(c);
 }
@@ -123,7 +116,6 @@ static void as_many_connections_as_open_files_allow(void **state)
 {
     struct config *c = configure("limits: {connections: auto}\n");
 
-    (void)state;
     assert_true(plan_limits(c, 1).connections > 0);
     config_free(c);
 }
@@ -137,7 +129,6 @@ static void each_loop_has_a_stepped_executor_by_default(void **state)
     uint32_t count;
     struct executor_plan *e = plan_executors(c, 3, &count);
 
-    (void)state;
     assert_int_equal(count, 5);
     for (uint32_t i = 0; i < 3; i++) {
         assert_int_equal(e[i].kind, ERGON_STEPPED);
@@ -166,7 +157,6 @@ static void a_list_is_taken_as_it_stands(void **state)
     uint32_t count;
     struct executor_plan *e = plan_executors(c, 2, &count);
 
-    (void)state;
     assert_int_equal(count, 4);
     assert_int_equal(e[0].kind, ERGON_BLOCKING);
     assert_int_equal(e[0].queue, 1);
@@ -206,7 +196,6 @@ static void a_listener_keeps_its_rules(void **state)
                                              "    mode: '0640'\n    raw: true\n"
                                              "    max_connections: 5\n");
 
-    (void)state;
     assert_string_equal(o.url, "unix:///tmp/x.sock");
     assert_int_equal(o.auth, LISTENER_AUTH_PEER);
     assert_string_equal(o.methods, "echo,sum*");
@@ -222,7 +211,6 @@ static void without_a_list_everything_is_allowed(void **state)
     struct config *c;
     struct listener_options o = plan_one(&c, "listen: [ergon://127.0.0.1:0]\n");
 
-    (void)state;
     assert_string_equal(o.methods, "*");
     assert_int_equal(o.auth, LISTENER_AUTH_NONE);
     drop_one(c, &o);
@@ -233,7 +221,6 @@ static void tls_is_for_tls_listeners(void **state)
     struct config *c;
     char yaml[1024], pem[128];
 
-    (void)state;
     snprintf(pem, sizeof pem, "%s", scratch_write("a.pem", "x"));
     snprintf(yaml, sizeof yaml,
              "tls: {cert: %s, key: %s, client_ca: %s, min_version: 1.3}\n"
@@ -271,7 +258,6 @@ static void without_memory_there_is_no_plan(void **state)
 {
     struct config *c = configure(NULL);
 
-    (void)state;
     heap_fail_each(plan_all, c);
     config_free(c);
 }

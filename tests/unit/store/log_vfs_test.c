@@ -134,7 +134,6 @@ static void a_write_that_fails_makes_the_commit_fail(void **state)
 static void what_is_beneath_must_be_there(void **state)
 {
     struct world *w = calloc(1, sizeof *w);
-    (void)state;
     assert_non_null(w);
     assert_int_equal(log_vfs_open(&w->vfs, path, &w->db, SQLITE_OPEN_READWRITE, "no such"),
                      SQLITE_ERROR);

@@ -18,7 +18,6 @@ static void a_name_dies_with_its_call(void **state)
 {
     struct virtual v;
     struct calls c;
-    (void)state;
     virtual_init(&v);
     struct activator *a = virtual_open(&v, "loop");
     calls_init(&c);
@@ -43,7 +42,6 @@ static void a_walk_finds_the_open_ones(void **state)
     struct virtual v;
     struct calls c;
     struct call_record *records[2 * CALLS_CHUNK];
-    (void)state;
     virtual_init(&v);
     struct activator *a = virtual_open(&v, "loop");
     calls_init(&c);
@@ -64,7 +62,6 @@ static void without_memory_there_is_none(void **state)
 {
     struct virtual v;
     struct calls c;
-    (void)state;
     virtual_init(&v);
     struct activator *a = virtual_open(&v, "loop");
     int64_t live = heap_live();
@@ -84,7 +81,6 @@ static void found_by_message_id(void **state)
 {
     struct call b = {.msgid = {7}, .msgid_len = 1}, a = {.msgid = {0xcc, 200}, .msgid_len = 2};
     a.next = &b;
-    (void)state;
     assert_ptr_equal(call_find(&a, span_of("\x07", 1)), &b);
     assert_ptr_equal(call_find(&a, span_of("\xcc\xc8", 2)), &a);
     assert_null(call_find(&a, span_of("\x08", 1)));

@@ -230,7 +230,6 @@ static void one_world(uint64_t number)
 
 static void each_end_is_told_once(void **state)
 {
-    (void)state;
     for (uint64_t n = 1; n <= WORLDS; n++)
         one_world(n);
 }

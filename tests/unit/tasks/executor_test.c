@@ -33,7 +33,6 @@ static enum ao_verdict slow_step(struct ao *self, struct ergon_task *task, void 
 {
     (void)self;
     (void)task;
-    (void)state;
     w.v.now += AO_MS(60);
     return AO_DONE;
 }
@@ -52,7 +51,6 @@ static void a_long_step_is_counted_and_named(void **state)
 {
     struct method m = {.name = span_text("slow"), .handler = &slow, .module = "test"};
     stepped_make_class(&m);
-    (void)state;
     open_world(0);
     w.plan.step_limit = AO_MS(50);
     tasks_world_open(&w);
@@ -68,7 +66,6 @@ static void the_mean_time_of_service_is_learnt(void **state)
     struct executor_info info;
     struct method m = {.name = span_text("slow"), .handler = &slow, .module = "test"};
     stepped_make_class(&m);
-    (void)state;
     open_world(0);
     tasks_world_open(&w);
     for (int i = 0; i < 20; i++)
@@ -85,7 +82,6 @@ static void nobody_is_sent_behind_a_task_that_goes_on(void **state)
     struct snapshot snapshot;
     struct method m = {.name = span_text("slow"), .handler = &slow, .module = "test"};
     stepped_make_class(&m);
-    (void)state;
     open_world(1);
     tasks_world_open(&w);
     struct executor *e = w.tasks->executors[1];
@@ -108,7 +104,6 @@ static enum ao_verdict on_and_on_step(struct ao *self, struct ergon_task *task, 
 {
     (void)self;
     (void)task;
-    (void)state;
     w.v.now += AO_US(200);
     return may_end ? AO_DONE : AO_AGAIN;
 }
@@ -144,7 +139,6 @@ static void what_stands_behind_a_long_task_goes_elsewhere(void **state)
     uint8_t buf[64];
     struct method m = {.name = span_text("on_and_on"), .handler = &on_and_on, .module = "test"};
     stepped_make_class(&m);
-    (void)state;
     two_loops();
     call(&m);
     for (int i = 0; i < 6; i++)
@@ -173,7 +167,6 @@ static void behind_long_tasks_everywhere_one_waits_in_order(void **state)
 {
     struct method m = {.name = span_text("on_and_on"), .handler = &on_and_on, .module = "test"};
     stepped_make_class(&m);
-    (void)state;
     two_loops();
     for (int i = 0; i < 2; i++)
         call(&m);
@@ -192,7 +185,6 @@ static int acts;
 static enum ao_verdict lets_go_step(struct ao *self, struct ergon_task *task, void *state)
 {
     (void)task;
-    (void)state;
     if (acts++ > 0)
         ao_deactivate(self);
     return AO_AGAIN;
@@ -205,7 +197,6 @@ static void a_task_without_its_object_has_failed(void **state)
         .size = sizeof lets_go, .kind = ERGON_STEPPED, .name = "lets_go", .step = lets_go_step};
     struct method m = {.name = span_text("lets_go"), .handler = &lets_go, .module = "test"};
     stepped_make_class(&m);
-    (void)state;
     open_world(0);
     tasks_world_open(&w);
     acts = 0;
@@ -235,7 +226,6 @@ static void who_does_not_return_is_named(void **state)
     struct method m = {.name = span_text("stuck"), .handler = &stuck, .module = "test"};
     stepped_make_class(&m);
     struct executor_info info;
-    (void)state;
     open_world(2);
     sem_init(&may_return, 0, 0);
     tasks_world_open(&w);
@@ -263,7 +253,6 @@ static void results_do_not_wait_for_the_next_task(void **state)
     enum { BRIEF = 300 }; /* more than a lane holds */
     struct method m = {.name = span_text("stuck"), .handler = &stuck, .module = "test"};
     struct executor_info info;
-    (void)state;
     open_world(1);
     tasks_world_own_manager(&w);
     sem_init(&may_return, 0, 0);

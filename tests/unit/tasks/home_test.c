@@ -18,7 +18,6 @@ static enum ergon_error call(const char *method, ao_time deadline)
 
 static void a_brief_call_ends_within_home_call(void **state)
 {
-    (void)state;
     open_world();
     tasks_world_open(&w);
     assert_int_equal(call("echo", AO_NEVER), ERGON_OK);
@@ -29,7 +28,6 @@ static void a_brief_call_ends_within_home_call(void **state)
 
 static void a_call_in_flight_is_found(void **state)
 {
-    (void)state;
     open_world();
     tasks_world_open(&w);
     for (int i = 0; i < 3; i++)
@@ -64,7 +62,6 @@ static void the_short_cut_is_not_for(const char *method, bool no_short_cut, uint
 
 static void what_the_short_cut_takes(void **state)
 {
-    (void)state;
     open_world();
     tasks_world_open(&w);
     the_short_cut_is_not_for("echo", false, 1);
@@ -78,7 +75,6 @@ static void what_the_short_cut_takes(void **state)
 
 static void a_full_queue_is_busy(void **state)
 {
-    (void)state;
     open_world();
     w.plan.queue_max = 3;
     w.executors[1].queue = 1;
@@ -100,7 +96,6 @@ static void a_full_queue_is_busy(void **state)
 /* What was cancelled in a full queue is swept out, and makes room. */
 static void the_cancelled_make_room(void **state)
 {
-    (void)state;
     open_world();
     w.plan.queue_max = 8;
     w.executors[1].queue = 1;
@@ -123,7 +118,6 @@ static void the_cancelled_make_room(void **state)
 static void parked_ones_have_a_cap(void **state)
 {
     struct executor_info info;
-    (void)state;
     open_world();
     w.executors[0].parked = 3;
     w.executors[0].queue = 2;
@@ -146,7 +140,6 @@ static void parked_ones_have_a_cap(void **state)
 static void a_result_may_be_kept(void **state)
 {
     uint8_t params[1000] = {0xc5, 0x03, 0xe5};
-    (void)state;
     open_world();
     tasks_world_open(&w);
     int64_t live = heap_live();
@@ -182,7 +175,6 @@ static int open_and_call(void *arg)
 static void unwanted_ones_among_many(void **state)
 {
     uint8_t buf[16];
-    (void)state;
     open_world();
     tasks_world_open(&w);
     for (int i = 0; i < 100; i++)
@@ -219,7 +211,6 @@ static enum ao_verdict rival_step(struct ao *self)
 static void a_deadline_is_not_the_next_calls(void **state)
 {
     static const struct ao_class rival_class = {.name = "rival", .step = rival_step};
-    (void)state;
     open_world();
     tasks_world_open(&w);
     ao_init(&rival, &rival_class, w.loops[0]);
@@ -236,7 +227,6 @@ static void a_deadline_is_not_the_next_calls(void **state)
 
 static void memory_fails(void **state)
 {
-    (void)state;
     for (int64_t n = 1;; n++) {
         open_world();
         tasks_world_open(&w);

@@ -15,7 +15,6 @@ static void (*body)(const struct ergon_host *h, struct ergon_task *task);
 static enum ao_verdict probe_step(struct ao *self, struct ergon_task *task, void *state)
 {
     (void)self;
-    (void)state;
     body(host_table(), task);
     return AO_DONE;
 }
@@ -167,7 +166,6 @@ static void look(const struct ergon_host *h, struct ergon_task *task)
 
 static void a_kept_task_knows_its_name_and_attempt(void **state)
 {
-    (void)state;
     run_kept(look);
     assert_int_equal(got.error, ERGON_OK);
     assert_false(got.again);
@@ -188,7 +186,6 @@ static void tell(const struct ergon_host *h, struct ergon_task *task)
 
 static void what_it_says_is_heard(void **state)
 {
-    (void)state;
     run_kept(tell);
     assert_int_equal(got.notes, 2);
     assert_int_equal(got.parts, 1);
@@ -205,7 +202,6 @@ static void ask_again(const struct ergon_host *h, struct ergon_task *task)
 
 static void again_is_no_failure(void **state)
 {
-    (void)state;
     run_kept(ask_again);
     assert_true(got.again);
     assert_int_equal(got.after, AO_S(5));
@@ -226,7 +222,6 @@ static void look_up(const struct ergon_host *h, struct ergon_task *task)
 
 static void it_is_known_who_was_told_to_stop(void **state)
 {
-    (void)state;
     run_kept(look_away);
     assert_false(got.told);
     run_kept(look_up);
@@ -241,7 +236,6 @@ static void fail_and_ask_again(const struct ergon_host *h, struct ergon_task *ta
 
 static void a_failure_counts_more(void **state)
 {
-    (void)state;
     run_kept(fail_and_ask_again);
     assert_false(got.again);
     assert_int_equal(got.error, ERGON_E_FAILED);
@@ -259,7 +253,6 @@ static void look_plain(const struct ergon_host *h, struct ergon_task *task)
 
 static void a_plain_call_has_no_name_and_is_not_heard(void **state)
 {
-    (void)state;
     run_plain(look_plain);
     assert_int_equal(got.error, ERGON_OK);
     assert_int_equal(got.notes + got.parts, 0);
@@ -267,7 +260,6 @@ static void a_plain_call_has_no_name_and_is_not_heard(void **state)
 
 static void a_plain_call_cannot_come_again(void **state)
 {
-    (void)state;
     run_plain(ask_again);
     assert_int_equal(got.error, ERGON_E_BUSY);
     assert_non_null(strstr(got.failure, "again in 5s"));

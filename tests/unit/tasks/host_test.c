@@ -10,7 +10,6 @@ static void (*body)(const struct ergon_host *host, struct ergon_task *task); /* 
 static enum ao_verdict probe_step(struct ao *self, struct ergon_task *task, void *state)
 {
     (void)self;
-    (void)state;
     body(host_table(), task);
     return AO_DONE;
 }
@@ -93,7 +92,6 @@ static void read_all(const struct ergon_host *h, struct ergon_task *task)
 static void readers(void **state)
 {
     uint8_t buf[100], *p = enc_array(buf, 12);
-    (void)state;
     p = enc_nil(p);
     p = enc_bool(p, true);
     p = enc_int(p, -7);
@@ -143,7 +141,6 @@ static void too_large(const struct ergon_host *h, struct ergon_task *task)
 
 static void results(void **state)
 {
-    (void)state;
     run_probe(set_results, params_none());
     assert_int_equal(result_len, 5);
     assert_memory_equal(result,
@@ -172,7 +169,6 @@ static void fail_badly(const struct ergon_host *h, struct ergon_task *task)
 
 static void failures(void **state)
 {
-    (void)state;
     run_probe(fail_well, params_none());
     assert_int_equal(error, ERGON_E_FAILED);
     assert_string_equal(code, "MY_CODE_1");
@@ -199,7 +195,6 @@ static void look_around(const struct ergon_host *h, struct ergon_task *task)
 static void the_task_around(void **state)
 {
     const struct ergon_host *h = host_table();
-    (void)state;
     run_probe(look_around, params_none());
     assert_int_equal(error, ERGON_OK);
     assert_int_equal(h->size, sizeof *h);

@@ -161,7 +161,6 @@ static void run(void)
 static void an_attempt_is_given_once_and_returns_once(void **state)
 {
     static const char *const methods[] = {"echo", "block", "managed"};
-    (void)state;
     open_world(1, 64);
     for (unsigned i = 0; i < 30; i++)
         keep(methods[i % 3], params_none());
@@ -179,7 +178,6 @@ static void an_attempt_is_given_once_and_returns_once(void **state)
 
 static void a_failure_returns_as_one(void **state)
 {
-    (void)state;
     open_world(0, 64);
     const struct item *fail = keep("fail", params_none()),
                       *fault = keep("late_fault", params_none());
@@ -192,7 +190,6 @@ static void a_failure_returns_as_one(void **state)
 
 static void who_has_nothing_is_not_asked_again(void **state)
 {
-    (void)state;
     open_world(0, 64);
     run();
     unsigned asked = s.asked;
@@ -210,7 +207,6 @@ static void who_has_nothing_is_not_asked_again(void **state)
 static void who_said_no_is_asked_when_an_attempt_returns(void **state)
 {
     uint8_t ms[16];
-    (void)state;
     open_world(0, 64);
     const struct item *sleeps = keep("sleep", params_int(ms, 5));
     job_source_wake(w.tasks);
@@ -241,7 +237,6 @@ static void open_turns(void)
 
 static void plain_calls_and_kept_tasks_take_turns(void **state)
 {
-    (void)state;
     open_turns();
     for (int i = 0; i < 4; i++)
         call("block", params_none());
@@ -255,7 +250,6 @@ static void plain_calls_and_kept_tasks_take_turns(void **state)
 
 static void who_alone_has_tasks_gets_everything(void **state)
 {
-    (void)state;
     open_turns();
     for (int i = 0; i < 4; i++)
         call("block", params_none());
@@ -270,7 +264,6 @@ static void who_alone_has_tasks_gets_everything(void **state)
 static void nested_calls_go_first(void **state)
 {
     uint8_t params[64];
-    (void)state;
     open_turns();
     call("outer", params_call(params, "block", params_none()));
     virtual_run(&w.v); /* its nested call is with the blocking executor */
@@ -284,7 +277,6 @@ static void nested_calls_go_first(void **state)
 
 static void the_full_are_told_on_the_edge(void **state)
 {
-    (void)state;
     open_world(1, 1);
     for (int i = 0; i < 5; i++)
         keep("block", params_none());
@@ -304,7 +296,6 @@ static void the_full_are_told_on_the_edge(void **state)
 static void its_stage_and_executor_are_seen(void **state)
 {
     char name[32];
-    (void)state;
     open_world(1, 64);
     const struct item *hangs = keep("hang", params_none()), *waits = keep("block", params_none());
     job_source_wake(w.tasks);
@@ -323,7 +314,6 @@ static void its_stage_and_executor_are_seen(void **state)
 
 static void one_that_waits_is_dropped_unstarted(void **state)
 {
-    (void)state;
     open_world(1, 64);
     const struct item *it = keep("block", params_none());
     job_source_wake(w.tasks);
@@ -337,7 +327,6 @@ static void one_that_waits_is_dropped_unstarted(void **state)
 
 static void one_that_is_parked_is_cancelled(void **state)
 {
-    (void)state;
     open_world(0, 64);
     const struct item *it = keep("hang", params_none());
     run();
@@ -354,7 +343,6 @@ static void one_that_is_parked_is_cancelled(void **state)
 static void one_that_is_given_back_is_given_again(void **state)
 {
     char name[32];
-    (void)state;
     open_world(1, 2);
     const struct item *it = keep("block", params_none());
     job_source_wake(w.tasks);
@@ -381,7 +369,6 @@ static void a_drain_waits_for_what_is_out_and_takes_nothing(void **state)
 {
     bool done = false;
     uint8_t ms[16];
-    (void)state;
     open_world(0, 64);
     const struct item *sleeps = keep("sleep", params_int(ms, 20));
     job_source_wake(w.tasks);
@@ -405,7 +392,6 @@ static void kept_tasks_drain_while_calls_go_on(void **state)
 {
     bool done = false;
     uint8_t ms[16];
-    (void)state;
     open_world(0, 64);
     keep("sleep", params_int(ms, 20));
     job_source_wake(w.tasks);
@@ -424,7 +410,6 @@ static void kept_tasks_drain_while_calls_go_on(void **state)
 static void a_cancel_of_all_reaches_the_source(void **state)
 {
     bool done = false;
-    (void)state;
     open_world(0, 64);
     const struct item *it = keep("hang", params_none());
     run();
@@ -442,7 +427,6 @@ static void a_cancel_of_all_reaches_the_source(void **state)
 /* What is out when everything stops is cleaned up, and nobody is told. */
 static void what_is_out_at_the_end_is_freed(void **state)
 {
-    (void)state;
     open_world(1, 64);
     const struct item *hangs = keep("hang", params_none()), *waits = keep("block", params_none());
     job_source_wake(w.tasks);
@@ -458,7 +442,6 @@ static void what_is_out_at_the_end_is_freed(void **state)
 static void notes_come_before_the_return(void **state)
 {
     static const uint8_t text[] = "half";
-    (void)state;
     open_world(0, 64);
     const struct item *it = keep("hang", params_none());
     run();
@@ -475,7 +458,6 @@ static void notes_come_before_the_return(void **state)
 static void notes_that_nobody_takes_are_bounded(void **state)
 {
     static const uint8_t data[100000];
-    (void)state;
     open_world(0, 64);
     const struct item *it = keep("hang", params_none());
     run();

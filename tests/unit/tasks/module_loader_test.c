@@ -21,7 +21,6 @@ static void a_module_brings_its_handlers(void **state)
 {
     char error[512] = "";
     struct registry *r = registry_new();
-    (void)state;
     virtual_silence();
     if (module_load(r, MODULES "/module_good.so", error, sizeof error) != 0)
         fail_msg("%s", error);
@@ -36,7 +35,6 @@ static void a_module_brings_its_handlers(void **state)
 
 static void what_is_refused(void **state)
 {
-    (void)state;
     virtual_silence();
     refused("/nonexistent/module.so", "/nonexistent/module.so");
     refused(MODULES "/module_without_door.so", "exports no ergon_module");
@@ -65,7 +63,6 @@ static void info_refused(const struct ergon_module_info *info, const char *becau
 static void what_a_module_must_say_of_itself(void **state)
 {
     struct ergon_module_info info = {.size = sizeof info, .abi_major = ERGON_ABI_MAJOR};
-    (void)state;
     info_refused(NULL, "ergon_module_info");
     info_refused(&info, "with a name");
     info.name = "half";
@@ -80,7 +77,6 @@ static void a_bare_name_is_a_file_here(void **state)
 {
     char error[512] = "";
     struct registry *r = registry_new();
-    (void)state;
     assert_int_equal(chdir(MODULES), 0);
     if (module_load(r, "module_good.so", error, sizeof error) != 0)
         fail_msg("%s", error);
@@ -92,7 +88,6 @@ static void a_bare_name_is_a_file_here(void **state)
 
 static void both_major_versions_are_named(void **state)
 {
-    (void)state;
     refused(MODULES "/module_next_major.so", "version 2");
     refused(MODULES "/module_next_major.so", "version 1");
 }

@@ -73,7 +73,6 @@ static const struct scene scenes[] = {
 
 static void the_choice(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
         const struct scene *s = &scenes[i];
         int chosen = placement_choose(s->policy, s->executors, s->count, s->home, s->last);
@@ -88,7 +87,6 @@ static void an_idle_home_comes_first(void **state)
     static const enum placement_policy all[] = {PLACEMENT_OCCUPANCY, PLACEMENT_LENGTH,
                                                 PLACEMENT_COMPLETION};
     uint64_t random = 7;
-    (void)state;
     for (int i = 0; i < 10000; i++) {
         struct snapshot s[4];
         for (int n = 0; n < 4; n++) {
@@ -128,7 +126,6 @@ static void the_bound(void **state)
         {10000000, 50000, 0, 0},  /* a cap of none */
         {30000, 3000000, 64, 2},  /* a hand-over longer than all patience */
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_int_equal(placement_bound(cases[i].service, cases[i].hand_over, cases[i].cap),
                          cases[i].expected);

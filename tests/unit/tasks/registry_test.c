@@ -9,7 +9,6 @@ static enum ao_verdict no_step(struct ao *self, struct ergon_task *task, void *s
 {
     (void)self;
     (void)task;
-    (void)state;
     return AO_DONE;
 }
 
@@ -30,7 +29,6 @@ static void found_by_name_and_index(void **state)
     static struct ergon_handler handlers[500];
     char error[200];
     struct registry *r = registry_new();
-    (void)state;
     assert_null(registry_find(r, span_text("m0")));
     for (uint32_t i = 0; i < 500; i++) {
         snprintf(names[i], sizeof names[i], "m%u", i);
@@ -65,7 +63,6 @@ static void what_is_refused(void **state)
     struct registry *r = registry_new();
     char error[200], name[66];
     struct ergon_handler good = stepped("good"), h;
-    (void)state;
     memset(name, 'x', 65);
     name[65] = '\0';
     assert_int_equal(registry_add(r, "first", &good, error, sizeof error), 0);
@@ -100,7 +97,6 @@ static void what_is_refused(void **state)
 
 static void reserved_prefixes(void **state)
 {
-    (void)state;
     assert_true(registry_reserved(span_text("server.")));
     assert_true(registry_reserved(span_text("task.call")));
     assert_true(registry_reserved(span_text("actor.x")));
@@ -124,7 +120,6 @@ static int add_two(void *arg)
 static void memory_fails(void **state)
 {
     struct ergon_handler h[] = {stepped("a"), stepped("b")};
-    (void)state;
     heap_fail_each(add_two, h);
 }
 

@@ -68,7 +68,6 @@ static void run(struct answers *answers, bool short_cut, bool own_manager)
 static void both_ways(void **state)
 {
     static struct answers direct, managed, far;
-    (void)state;
     run(&direct, true, false);
     run(&managed, false, false);
     run(&far, false, true);

@@ -16,7 +16,6 @@ static struct task *numbered(int n, uint8_t depth)
 static void nested_calls_come_first(void **state)
 {
     struct queue q = {0};
-    (void)state;
     assert_null(queue_first(&q));
     assert_null(queue_pop(&q));
     queue_push(&q, numbered(1, 0));
@@ -37,7 +36,6 @@ static void nested_calls_come_first(void **state)
 static void what_was_given_back_goes_first(void **state)
 {
     struct queue q = {0};
-    (void)state;
     queue_push_front(&q, numbered(1, 0));
     queue_push(&q, numbered(2, 0));
     queue_push_front(&q, numbered(0, 0));
@@ -48,7 +46,6 @@ static void what_was_given_back_goes_first(void **state)
 static void a_sweep_takes_the_flagged(void **state)
 {
     struct queue q = {0};
-    (void)state;
     for (int i = 0; i < 6; i++) {
         queue_push(&q, numbered(i, i % 2 ? 1 : 0));
         if (i >= 2 && i <= 4)

@@ -20,7 +20,6 @@ static void parameters_are_kept(void **state)
 {
     static const size_t sizes[] = {0, 1, TASK_MEMORY, TASK_MEMORY + 1, 4096};
     int64_t live = heap_live();
-    (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         struct task *t = begin(&method, sizes[i]);
         assert_true(task_keep_params(t));
@@ -40,7 +39,6 @@ static void parameters_are_kept(void **state)
 static void state_is_zeroed(void **state)
 {
     struct task *t = begin(&method, 0);
-    (void)state;
     memset(t->memory, 1, sizeof t->memory);
     assert_true(task_make_state(t));
     assert_int_equal(((uint8_t *)t->state)[15], 0);
@@ -59,7 +57,6 @@ static void without_a_result_it_is_nil(void **state)
 {
     struct outcome o;
     struct task *t = begin(&method, 0);
-    (void)state;
     task_outcome(t, &o);
     assert_int_equal(o.error, ERGON_OK);
     assert_true(span_equal(o.result, span_of("\xc0", 1)));
@@ -71,7 +68,6 @@ static void a_result_grows_as_it_is_written(void **state)
 {
     struct outcome o;
     struct task *t = begin(&method, 0);
-    (void)state;
     for (size_t i = 0; i < 4096; i += 64) {
         uint8_t *p = task_result_more(t, 64, 4096);
         assert_non_null(p);
@@ -89,7 +85,6 @@ static void a_result_grows_as_it_is_written(void **state)
 static void no_result_is_beyond_all_bounds(void **state)
 {
     struct task *t = begin(&method, 0);
-    (void)state;
     assert_non_null(task_result_more(t, 1, 4096));
     t->result_len = 1;
     assert_null(task_result_more(t, SIZE_MAX, 4096));
@@ -100,7 +95,6 @@ static void no_result_is_beyond_all_bounds(void **state)
 static void the_last_result_counts(void **state)
 {
     struct task *t = begin(&method, 0);
-    (void)state;
     assert_non_null(task_result_room(t, 1000, 4096));
     t->result_len = 1000;
     assert_non_null(task_result_room(t, 4096, 4096));
@@ -120,7 +114,6 @@ static void a_failure_is_cut_and_final(void **state)
     struct outcome o;
     struct task *t = begin(&method, 0);
     char text[1000];
-    (void)state;
     memset(text, 'x', sizeof text);
     task_fail(t, ERGON_E_FAILED, "MINE", span_of(text, sizeof text));
     task_fail(t, ERGON_E_MEMORY, NULL, span_text("later"));
@@ -143,7 +136,6 @@ static void a_failure_is_utf8(void **state)
     struct outcome o;
     struct task *t = begin(&method, 0);
     char text[TASK_TEXT_MAX];
-    (void)state;
     task_fail(t, ERGON_E_FAILED, "MINE", span_text("caf\xe9 closed"));
     task_outcome(t, &o);
     assert_true(span_is(o.text, "caf\xef\xbf\xbd closed"));
@@ -160,7 +152,6 @@ static void nothing_stands_in_two_places(void **state)
 {
     struct outcome o;
     struct task *t = begin(&method, 40);
-    (void)state;
     assert_true(task_keep_params(t) && task_make_state(t));
     memset(t->state, 1, 16);
     uint8_t *p = task_result_room(t, 50, 4096);
@@ -181,7 +172,6 @@ static void a_failure_is_told_where_nothing_has_room(void **state)
 {
     struct outcome o;
     struct task *t = begin(&method, TASK_MEMORY);
-    (void)state;
     assert_true(task_keep_params(t));
     heap_fail_at(1);
     task_fail(t, ERGON_E_FAILED, "MINE", span_text("why"));
@@ -197,7 +187,6 @@ static void a_result_may_be_a_part_of_the_parameters(void **state)
     static const size_t sizes[] = {100, 4096};
     int64_t live = heap_live();
     struct outcome o;
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         struct task *t = begin(&method, sizes[i]);
         assert_non_null(task_result_room(t, 1000, 4096)); /* the last one counts */
@@ -216,7 +205,6 @@ static void what_is_written_behind_a_part_of_the_parameters_leaves_them(void **s
 {
     struct outcome o;
     struct task *t = begin(&method, 10);
-    (void)state;
     task_result_borrow(t, bytes, 10);
     uint8_t *p = task_result_more(t, 1, 4096);
     assert_non_null(p);
@@ -233,7 +221,6 @@ static void what_is_written_behind_a_part_of_the_parameters_leaves_them(void **s
 static void where_parameters_end(void **state)
 {
     struct task *t = begin(&method, 11);
-    (void)state;
     t->params = span_of(bytes + 1, 10);
     assert_true(task_in_params(t, bytes + 1, 10));
     assert_true(task_in_params(t, bytes + 10, 1));
@@ -248,7 +235,6 @@ static void what_it_allocates_goes_with_it(void **state)
 {
     int64_t live = heap_live();
     struct task *t = begin(&method, 0);
-    (void)state;
     for (size_t i = 1; i < 100; i++) {
         void *p = task_alloc(t, i);
         assert_int_equal((uintptr_t)p % 16, 0);

@@ -21,7 +21,6 @@ static void refused(const char *because)
 
 static void plans_that_are_refused(void **state)
 {
-    (void)state;
     tasks_world_init(&w, 1, 0);
     refused("needs a blocking executor");
     tasks_world_init(&w, 1, 1);
@@ -51,7 +50,6 @@ static int make_and_free(void *arg)
 
 static void memory_fails(void **state)
 {
-    (void)state;
     tasks_world_init(&w, 2, 2);
     tasks_world_own_manager(&w);
     tasks_world_open(&w);
@@ -82,7 +80,6 @@ static enum ergon_error submit(struct submitted *s, const char *method, ao_time 
 static void submitted_tasks_end_once(void **state)
 {
     struct submitted s[5] = {0};
-    (void)state;
     tasks_world_init(&w, 1, 1);
     tasks_world_open(&w);
     assert_int_equal(submit(&s[0], "echo", AO_NEVER), ERGON_OK);
@@ -106,7 +103,6 @@ static void submitted_tasks_end_once(void **state)
 static void submitted_tasks_are_refused(void **state)
 {
     struct submitted s[3] = {0};
-    (void)state;
     tasks_world_init(&w, 1, 1);
     w.plan.queue_max = 1;
     tasks_world_open(&w);
@@ -126,7 +122,6 @@ static void figures_add_up(void **state)
 {
     struct tasks_info info;
     struct executor_info e;
-    (void)state;
     tasks_world_init(&w, 1, 1);
     w.quiet = true;
     tasks_world_open(&w);
@@ -167,7 +162,6 @@ static void drain_is_told_once(void *arg)
 static void threads_start_and_stop(void **state)
 {
     int drained = 0;
-    (void)state;
     tasks_world_init(&w, 1, 3);
     tasks_world_open(&w);
     assert_int_equal(tasks_start(w.tasks), 0);
