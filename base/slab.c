@@ -16,8 +16,8 @@ struct free_cell {
 };
 
 struct slab_chunk {
-    struct slab_chunk *prev, *next; /* roomy or full */
-    struct free_cell *free;         /* given back */
+    LIST_ENTRY(slab_chunk) link; /* roomy or full */
+    struct free_cell *free;      /* given back */
     uint32_t taken;
     uint32_t fresh; /* where the cells begin that were never taken, from the chunk's begin */
     uint32_t ready; /* so far it has pages */
@@ -37,25 +37,6 @@ void slab_init(struct slab *s, size_t cell, uint32_t kept)
     size_t cells = (SLAB_CHUNK_SIZE - FIRST_CELL) / cell;
     *s = (struct slab){
         .cell = (uint32_t)cell, .end = (uint32_t)(FIRST_CELL + cells * cell), .empty_max = kept};
-}
-
-static void link_chunk(struct slab_chunk **list, struct slab_chunk *chunk)
-{
-    chunk->prev = NULL;
-    chunk->next = *list;
-    if (chunk->next)
-        chunk->next->prev = chunk;
-    *list = chunk;
-}
-
-static void unlink_chunk(struct slab_chunk **list, struct slab_chunk *chunk)
-{
-    if (chunk->prev)
-        chunk->prev->next = chunk->next;
-    else
-        *list = chunk->next;
-    if (chunk->next)
-        chunk->next->prev = chunk->prev;
 }
 
 /* Twice the size is reserved, and what lies beyond the aligned part given back.  Zeroed by the
@@ -88,37 +69,35 @@ __attribute__((noinline)) static struct slab_chunk *new_chunk(struct slab *s)
     if (!chunk)
         return NULL;
     chunk->fresh = FIRST_CELL;
-    link_chunk(&s->roomy, chunk);
+    LIST_INSERT_HEAD(&s->roomy, chunk, link);
     s->empty++;
     return chunk;
 }
 
-static void drop_all(struct slab_chunk *chunk)
+static void drop_all(struct slab_chunks *chunks)
 {
-    while (chunk) {
-        struct slab_chunk *next = chunk->next;
+    for (struct slab_chunk *chunk; (chunk = LIST_POP(chunks, link));)
         unmap_chunk(chunk);
-        chunk = next;
-    }
 }
 
 void slab_fini(struct slab *s)
 {
-    drop_all(s->roomy);
-    drop_all(s->full);
+    drop_all(&s->roomy);
+    drop_all(&s->full);
 }
 
-static uint64_t taken_of(const struct slab_chunk *chunk)
+static uint64_t taken_of(const struct slab_chunks *chunks)
 {
     uint64_t sum = 0;
-    for (; chunk; chunk = chunk->next)
-        sum += chunk->taken;
+    const struct slab_chunk *chunk;
+    LIST_FOREACH(chunk, chunks, link)
+    sum += chunk->taken;
     return sum;
 }
 
 uint64_t slab_taken(const struct slab *s)
 {
-    return taken_of(s->roomy) + taken_of(s->full);
+    return taken_of(&s->roomy) + taken_of(&s->full);
 }
 
 /* Pages come several at once: a fault each would cost more than their zeroing; and those of a whole
@@ -126,7 +105,7 @@ uint64_t slab_taken(const struct slab *s)
  */
 __attribute__((noinline)) static void populate(const struct slab *s, struct slab_chunk *chunk)
 {
-    uint32_t ahead = s->full ? SLAB_CHUNK_SIZE - chunk->ready : AHEAD;
+    uint32_t ahead = LIST_EMPTY(&s->full) ? AHEAD : SLAB_CHUNK_SIZE - chunk->ready;
 
 #ifdef MADV_POPULATE_WRITE
     madvise((uint8_t *)chunk + chunk->ready, ahead, MADV_POPULATE_WRITE);
@@ -150,7 +129,7 @@ static void *take_fresh(struct slab *s, struct slab_chunk *chunk)
 
 void *slab_take(struct slab *s)
 {
-    struct slab_chunk *chunk = s->roomy ? s->roomy : new_chunk(s);
+    struct slab_chunk *first = LIST_FIRST(&s->roomy), *chunk = first ? first : new_chunk(s);
 
     if (!chunk)
         return NULL;
@@ -163,8 +142,8 @@ void *slab_take(struct slab *s)
     }
     s->empty -= chunk->taken++ == 0;
     if (is_full(s, chunk)) {
-        unlink_chunk(&s->roomy, chunk);
-        link_chunk(&s->full, chunk);
+        LIST_REMOVE(chunk, link);
+        LIST_INSERT_HEAD(&s->full, chunk, link);
     }
     return cell;
 }
@@ -180,8 +159,8 @@ void slab_give(struct slab *s, void *cell)
     struct free_cell *given = cell;
 
     if (is_full(s, chunk)) {
-        unlink_chunk(&s->full, chunk);
-        link_chunk(&s->roomy, chunk);
+        LIST_REMOVE(chunk, link);
+        LIST_INSERT_HEAD(&s->roomy, chunk, link);
     }
     given->next = chunk->free;
     chunk->free = given;
@@ -192,6 +171,6 @@ void slab_give(struct slab *s, void *cell)
         s->empty++;
         return;
     }
-    unlink_chunk(&s->roomy, chunk);
+    LIST_REMOVE(chunk, link);
     unmap_chunk(chunk);
 }

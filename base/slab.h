@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/list.h"
+
 enum {
     SLAB_CHUNK_SIZE = 256 * 1024, /* bytes, and its alignment */
     SLAB_KEPT = 8                 /* chunks without a taken cell, of most slabs */
@@ -16,9 +18,11 @@ enum {
 
 struct slab_chunk;
 
+LIST_HEAD(slab_chunks, slab_chunk);
+
 struct slab {
-    struct slab_chunk *roomy; /* chunks with a free cell; cells are taken from the first */
-    struct slab_chunk *full;
+    struct slab_chunks roomy; /* with a free cell; cells are taken from the first */
+    struct slab_chunks full;
     uint32_t cell; /* bytes; a multiple of 16: all cells are aligned so, or to 64, when it is one */
     uint32_t end;  /* of the last cell of a chunk, from the chunk's begin */
     uint32_t empty, empty_max; /* of the roomy ones, those of which no cell is taken */

@@ -28,6 +28,9 @@ target_compile_options(ergon_flags INTERFACE
     -Wall -Wextra -Wshadow -Wconversion -Wswitch-enum -Wmissing-prototypes -Wstrict-prototypes
     -Wvla -fno-common -fno-omit-frame-pointer
     $<$<BOOL:${ERGON_WERROR}>:-Werror>)
+# What serves assertions alone is unused in a release.
+target_compile_options(ergon_flags INTERFACE $<$<CONFIG:Release>:-Wno-unused-function -Wno-unused-parameter
+    -Wno-unused-variable -Wno-unused-const-variable -Wno-unused-but-set-variable>)
 target_compile_definitions(ergon_flags INTERFACE _GNU_SOURCE ERGON_VERSION="${PROJECT_VERSION}")
 target_include_directories(ergon_flags INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR})
 if(ERGON_SANITIZE STREQUAL "address")

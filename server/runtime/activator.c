@@ -49,6 +49,7 @@ static void set_up(struct activator *a, const struct activator_options *o)
     choose_clock(a, o->clock);
     dispatcher_init(&a->dispatcher);
     timer_init(&a->timer, a->now);
+    lanes_init(a);
     waker_init(&a->waker, wake_poller, a->poller);
 }
 

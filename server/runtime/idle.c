@@ -26,7 +26,8 @@ enum { SPIN_LOOKS = 4 };
 
 bool activator_busy(const struct activator *a)
 {
-    return a->dispatcher.count || a->hooks.first || a->overdue || a->dirty || a->retired_first;
+    return a->dispatcher.count || a->hooks.first || a->overdue || !STAILQ_EMPTY(&a->dirty) ||
+           a->retired_first;
 }
 
 /* Is there something from other threads?  What a sleeper looks at once more. */

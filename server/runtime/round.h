@@ -10,6 +10,7 @@ void posts_serve(struct activator *a);  /* all that stands in the inbox */
 void posts_refuse(struct activator *a); /* the same, each with AO_E_CLOSED */
 
 /* threads/lane.c */
+void lanes_init(struct activator *a);
 void lanes_look(struct activator *a);     /* rouses the receivers that have items */
 bool lanes_ready(struct activator *a);    /* is there one to rouse? */
 void lanes_run_next(struct activator *a); /* between steps: who has much to take here goes next */

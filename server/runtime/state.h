@@ -7,6 +7,7 @@
 
 #include "server/runtime/object/dispatcher.h"
 #include "base/counter.h"
+#include "base/list.h"
 #include "server/runtime/threads/inbox.h"
 #include "server/runtime/spin.h"
 #include "server/runtime/object/timer.h"
@@ -74,9 +75,9 @@ struct activator {
     struct ao *retired_first, *retired_last; /* linked by next */
     struct hook_list hooks, hooks_running;   /* armed; of those, what this round has yet to run */
     struct hook_list hooks_idle;             /* armed for when there is nothing more to do */
-    struct lane *inlets, *inlets_last;       /* lanes whose receiver lives here, by next_inlet */
-    struct lane *dirty, *dirty_last;         /* lanes with something to publish, by next_dirty */
-    struct lane *local; /* of those, the ones whose receiver lives here too, by next_local */
+    STAILQ_HEAD(, lane) inlets;              /* whose receiver lives here */
+    STAILQ_HEAD(, lane) dirty;               /* with something to publish */
+    SLIST_HEAD(, lane) local;                /* of those, the ones whose receiver lives here too */
     struct inbox *inbox;
     struct fault fault; /* of the step that is about to return AO_FAULT */
     uint64_t random;

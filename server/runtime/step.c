@@ -64,7 +64,7 @@ static void settle(struct frame *frame, enum ao_verdict verdict)
 
 static inline struct ao *next_in_turn(struct activator *a)
 {
-    if (a->local)
+    if (!SLIST_EMPTY(&a->local))
         lanes_run_next(a);
     return dispatcher_next(&a->dispatcher);
 }

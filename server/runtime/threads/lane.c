@@ -23,11 +23,7 @@ int lane_init(struct lane *l, uint32_t capacity, struct activator *producer, str
     l->receiver = receiver;
     l->consumer = home;
     l->waker = &home->waker;
-    if (home->inlets)
-        home->inlets_last->next_inlet = l;
-    else
-        home->inlets = l;
-    home->inlets_last = l;
+    STAILQ_INSERT_TAIL(&home->inlets, l, inlet_link);
     return 0;
 }
 
@@ -40,47 +36,21 @@ int lane_init_thread(struct lane *l, uint32_t capacity, struct activator *produc
     return 0;
 }
 
-static void leave_inlets(struct lane *l)
+/* A receiver on the producer's own activator. */
+static bool is_own(const struct lane *l)
 {
-    struct activator *home = l->consumer;
-    struct lane *before = NULL;
-    struct lane **link = &home->inlets;
-    for (; *link != l; link = &before->next_inlet)
-        before = *link;
-    *link = l->next_inlet;
-    if (home->inlets_last == l)
-        home->inlets_last = before;
-}
-
-static void leave_local(struct lane *l)
-{
-    struct lane **link = &l->producer->local;
-    while (*link && *link != l)
-        link = &(*link)->next_local;
-    if (*link)
-        *link = l->next_local;
-}
-
-static void leave_dirty(struct lane *l)
-{
-    struct activator *producer = l->producer;
-    leave_local(l);
-    struct lane *before = NULL;
-    struct lane **link = &producer->dirty;
-    for (; *link != l; link = &before->next_dirty)
-        before = *link;
-    *link = l->next_dirty;
-    if (producer->dirty_last == l)
-        producer->dirty_last = before;
+    return l->producer && l->waker == &l->producer->waker;
 }
 
 /* An activator that was closed before has forgotten the lane. */
 void lane_fini(struct lane *l)
 {
     if (l->consumer)
-        leave_inlets(l);
+        STAILQ_REMOVE(&l->consumer->inlets, l, lane, inlet_link);
     if (l->dirty)
-        leave_dirty(l);
+        STAILQ_REMOVE(&l->producer->dirty, l, lane, dirty_link);
+    if (l->dirty && is_own(l))
+        SLIST_REMOVE(&l->producer->local, l, lane, local_link);
     ring_fini(&l->ring);
 }
 
@@ -114,12 +84,6 @@ void lane_threads_ended(struct lane *l)
 }
 #endif
 
-/* A receiver on the producer's own activator. */
-static bool is_own(const struct lane *l)
-{
-    return l->producer && l->waker == &l->producer->waker;
-}
-
 void lane_mark_dirty(struct lane *l)
 {
     struct activator *producer = l->producer;
@@ -127,16 +91,9 @@ void lane_mark_dirty(struct lane *l)
         return;
     activator_assert_owner(producer);
     l->dirty = true;
-    l->next_dirty = NULL;
-    if (producer->dirty)
-        producer->dirty_last->next_dirty = l;
-    else
-        producer->dirty = l;
-    producer->dirty_last = l;
-    if (is_own(l)) {
-        l->next_local = producer->local;
-        producer->local = l;
-    }
+    STAILQ_INSERT_TAIL(&producer->dirty, l, dirty_link);
+    if (is_own(l))
+        SLIST_INSERT_HEAD(&producer->local, l, local_link);
 }
 
 void lane_overflow(struct lane *l, struct lane_item *item)
@@ -201,16 +158,18 @@ static bool wants_look(struct lane *l)
 
 void lanes_look(struct activator *a)
 {
-    for (struct lane *l = a->inlets; l; l = l->next_inlet)
-        if (wants_look(l))
-            object_message(l->receiver);
+    struct lane *l;
+    STAILQ_FOREACH(l, &a->inlets, inlet_link)
+    if (wants_look(l))
+        object_message(l->receiver);
 }
 
 bool lanes_ready(struct activator *a)
 {
-    for (struct lane *l = a->inlets; l; l = l->next_inlet)
-        if (wants_look(l))
-            return true;
+    struct lane *l;
+    STAILQ_FOREACH(l, &a->inlets, inlet_link)
+    if (wants_look(l))
+        return true;
     return false;
 }
 
@@ -224,29 +183,38 @@ static bool may_run_next(const struct activator *a, const struct lane *l)
 
 void lanes_run_next(struct activator *a)
 {
-    for (struct lane *l = a->local; l; l = l->next_local)
-        if (may_run_next(a, l) && publish(l) && wants_look(l) && object_message(l->receiver) == 0)
-            dispatcher_run_next(&a->dispatcher, l->receiver);
+    struct lane *l;
+    SLIST_FOREACH(l, &a->local, local_link)
+    if (may_run_next(a, l) && publish(l) && wants_look(l) && object_message(l->receiver) == 0)
+        dispatcher_run_next(&a->dispatcher, l->receiver);
 }
 
 void lanes_flush(struct activator *a)
 {
-    struct lane *l = a->dirty;
-    a->dirty = a->dirty_last = a->local = NULL;
-    while (l) {
-        struct lane *next = l->next_dirty;
+    struct lane *l = STAILQ_FIRST(&a->dirty), *next;
+    STAILQ_INIT(&a->dirty);
+    SLIST_INIT(&a->local);
+    for (; l; l = next) {
+        next = STAILQ_NEXT(l, dirty_link);
         l->dirty = false;
         if (!lane_flush(l))
             lane_mark_dirty(l);
-        l = next;
     }
+}
+
+void lanes_init(struct activator *a)
+{
+    STAILQ_INIT(&a->inlets);
+    STAILQ_INIT(&a->dirty);
+    SLIST_INIT(&a->local);
 }
 
 void lanes_forget(struct activator *a)
 {
-    for (struct lane *l = a->inlets; l; l = l->next_inlet)
-        l->consumer = NULL;
-    for (struct lane *l = a->dirty; l; l = l->next_dirty)
-        l->dirty = false;
-    a->inlets = a->inlets_last = a->dirty = a->dirty_last = a->local = NULL;
+    struct lane *l;
+    STAILQ_FOREACH(l, &a->inlets, inlet_link)
+    l->consumer = NULL;
+    STAILQ_FOREACH(l, &a->dirty, dirty_link)
+    l->dirty = false;
+    lanes_init(a);
 }

@@ -11,6 +11,7 @@
 
 #include <ergon/activator.h>
 
+#include "base/list.h"
 #include "server/runtime/threads/ring.h"
 #include "server/runtime/threads/waker.h"
 
@@ -24,18 +25,18 @@ struct lane {
 
     /* Producer's side. */
     alignas(CACHE_LINE) struct activator
-        *producer;           /* NULL: a plain thread, which calls lane_flush() itself */
-    struct lane *next_dirty; /* list of lanes to flush at the round's end */
-    struct lane *next_local; /* list of those whose receiver lives on the producer's activator */
+        *producer;                 /* NULL: a plain thread, which calls lane_flush() itself */
+    STAILQ_ENTRY(lane) dirty_link; /* of lanes to flush at the round's end; while `dirty` */
+    SLIST_ENTRY(lane) local_link;  /* of those whose receiver lives on the producer's activator */
     struct lane_item *overflow_first, *overflow_last;
     bool dirty;
 
     /* Consumer's side. */
     alignas(CACHE_LINE) struct ao
         *receiver; /* activated when items are there; NULL: a plain thread takes them */
-    struct activator *consumer; /* the receiver's; NULL: a plain thread, or it was closed */
-    struct lane *next_inlet;    /* the consumer activator's list of lanes to look at */
-    struct waker *waker;        /* wakes the consumer's thread */
+    struct activator *consumer;    /* the receiver's; NULL: a plain thread, or it was closed */
+    STAILQ_ENTRY(lane) inlet_link; /* of the lanes that the consumer's activator looks at */
+    struct waker *waker;           /* wakes the consumer's thread */
 
 #ifndef NDEBUG
     /* The plain threads that were seen at its ends, by an address of their own; NULL: none yet. */

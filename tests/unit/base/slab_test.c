@@ -57,11 +57,11 @@ static void full_chunks_become_roomy_again(void **state)
     slab_init(&s, sizeof(struct cell), SLAB_KEPT);
     for (int i = 0; i < MANY; i++)
         cells[i] = slab_take(&s);
-    assert_non_null(s.full);
+    assert_non_null(LIST_FIRST(&s.full));
     for (int i = 0; i < MANY; i++)
         slab_give(&s, cells[i]);
-    assert_null(s.full);
-    assert_non_null(s.roomy);
+    assert_null(LIST_FIRST(&s.full));
+    assert_non_null(LIST_FIRST(&s.roomy));
     slab_fini(&s);
 }
 
@@ -110,7 +110,7 @@ static void cells_are_of_any_size(void **state)
     slab_fini(&s);
     slab_init(&s, SLAB_CHUNK_SIZE / 2, 0);
     slab_give(&s, slab_take(&s)); /* one a chunk; none is kept */
-    assert_null(s.roomy);
+    assert_null(LIST_FIRST(&s.roomy));
     slab_fini(&s);
 }
 
