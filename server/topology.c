@@ -49,7 +49,7 @@ void topology_drain(struct topology *t, void (*drained)(void *arg), void *arg)
 {
     atomic_store_explicit(&t->shared.draining, true, memory_order_relaxed);
     net_drain(t->acceptor, drained, arg);
-    tasks_drain_kept(t->tasks, drained, arg);
+    tasks_drain_jobs(t->tasks, drained, arg);
 }
 
 uint32_t topology_stop(struct topology *t, ao_time limit)

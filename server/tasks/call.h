@@ -4,8 +4,8 @@
  * the task names the record by index and generation, so the answer can come before the end: the
  * first of result, deadline, cancel, shutdown is told to the owner, and what comes later is freed
  * in silence.  Thread: all on the home's activator. */
-#ifndef ERGON_TASKS_HOME_H
-#define ERGON_TASKS_HOME_H
+#ifndef ERGON_TASKS_CALL_H
+#define ERGON_TASKS_CALL_H
 
 #include <ergon/ao.h>
 
@@ -46,7 +46,6 @@ struct call_request {
     struct span msgid;  /* copied */
     struct span params; /* raw; copied unless the task ends within home_call() */
     ao_time deadline;   /* absolute, of the home's clock; AO_NEVER */
-    bool no_short_cut;  /* this call goes through the manager */
     uint8_t tag;
 };
 
@@ -55,7 +54,7 @@ struct call_request {
 typedef void call_ended_fn(void *arg, struct call *call, struct outcome *outcome);
 
 /* ERGON_OK: accepted, `ended` is or will be told.  Else refused, and nobody is told: BUSY,
- * DRAINING, MEMORY. */
+ * MEMORY. */
 enum ergon_error home_call(struct home *h, struct method *m, const struct call_request *request);
 
 /* Answers CANCELLED to the owner now; the task is dropped if it still waits, told if it runs. */

@@ -7,8 +7,8 @@
  * and returns exactly once.
  *
  * Thread: the manager's, for everything here that does not say otherwise. */
-#ifndef ERGON_TASKS_KEPT_H
-#define ERGON_TASKS_KEPT_H
+#ifndef ERGON_TASKS_JOB_SOURCE_H
+#define ERGON_TASKS_JOB_SOURCE_H
 
 #include "server/tasks/call.h"
 #include "server/tasks/registry.h"

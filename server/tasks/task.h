@@ -1,20 +1,23 @@
 /* One unit of requested work, on its way from home through the manager to an executor and back.
  *
  * It has exactly one owner at a time, and pushing it into a lane is giving it away.  One thing is
- * shared: the byte `flags`, which home and manager set and whoever runs the task reads. */
+ * shared: the byte `flags`, which home and manager set and whoever runs the task reads.
+ *
+ * Thread: the owner's, for all functions here.  What a task allocates is freed with it. */
 #ifndef ERGON_TASKS_TASK_H
 #define ERGON_TASKS_TASK_H
 
+#include <assert.h>
+#include <sys/queue.h>
+
 #include <ergon/module.h>
 
-#include "proto/errors.h"
 #include "server/runtime/threads/lane.h"
 #include "server/runtime/threads/mpsc.h"
 #include "server/tasks/call.h"
+#include "server/tasks/job_source.h"
 
 struct executor;
-struct blocking;
-struct attempt;
 struct nested;
 struct task_chunk;
 
@@ -23,7 +26,8 @@ enum {
     TASK_DEPTH_MAX = 16, /* nested calls */
     TASK_TEXT_MAX = 400, /* bytes of a failure's text */
     TASK_CODE_MAX = 32,  /* bytes of a failure's code */
-    TASK_STATE_MAX = 65536
+    TASK_STATE_MAX = 65536,
+    CALL_NONE = UINT32_MAX /* call_index of a task for which no call record stands */
 };
 
 /* Why nobody wants the result any more. */
@@ -41,14 +45,38 @@ enum task_mark {
     TASK_TIMED = 128    /* its time of service is measured */
 };
 
+/* Who has it.  What is on its way in a lane or an inbox is the receiver's. */
+enum task_owner { TASK_OF_HOME, TASK_OF_MANAGER, TASK_OF_EXECUTOR };
+
+/* What an attempt of a job has beside its struct task: in the task's own memory, before the
+ * handler's state and result. */
+struct attempt {
+    void *owner;                     /* the source's; borrowed until the attempt has returned */
+    uint64_t id;                     /* of the job */
+    const struct executor *executor; /* the manager's: it was given to; NULL: in the common queue */
+    ao_time after;                   /* ns; valid with `again` */
+    uint32_t attempt;
+    bool again; /* the handler asked for it */
+    bool told;  /* the handler knows that it is cancelled */
+    /* enum attempt_stage.  Orders nothing (relaxed): a figure that its executor writes. */
+    _Atomic uint8_t stage;
+    /* Bytes of its notes that nobody has taken yet.  Orders nothing (relaxed): a bound, the notes
+     * are published by their list. */
+    _Atomic uint32_t noted;
+};
+
+LIST_HEAD(task_list, task);
+
 /* Fields that one stop on the way touches stand together, line by line. */
 struct task {
     alignas(CACHE_LINE) union {
         struct lane_item item;  /* while it travels in a lane */
         struct mpsc_item inbox; /* while it travels in an inbox */
     };
-    struct task *next; /* in the list of its owner */
-    struct task *prev;
+    union {
+        struct task *next;       /* in a queue of its owner */
+        LIST_ENTRY(task) living; /* of a started task that lives on: which list it stands in */
+    };
     struct method *method;
     struct executor *executor; /* that runs it; undefined before it was started */
     struct span params;        /* raw; in place, in `memory`, or in params_block */
@@ -82,14 +110,17 @@ struct task {
     ao_time busy;            /* ns of service until now; TASK_TIMED */
     const char *code;        /* of a failure: constant, or in the result's memory */
     struct span text;        /* of a failure */
-    struct blocking *caller; /* a blocking handler's nested call: whose thread is its home */
-    /* For who called tasks_submit(). */
+    struct executor *caller; /* a blocking handler's nested call: whose thread is its home */
+    /* For who called tasks_add(). */
     void (*submitted)(void *arg, const struct outcome *outcome);
     union {
         void *submitted_arg;
         struct attempt *attempt; /* of an attempt of a job: in `memory` */
     };
 
+#ifndef NDEBUG
+    enum task_owner owner;
+#endif
     alignas(16) uint8_t memory[TASK_MEMORY];
 };
 _Static_assert(sizeof(struct task) <= 512, "a hundred thousand parked tasks are a normal day");
@@ -125,6 +156,23 @@ static inline void task_unmark(struct task *t, unsigned marks)
     t->marks = (uint8_t)(t->marks & ~marks);
 }
 
+/* It changes hands: `from` had it, and has nothing to do with it any more.  Only asserts know. */
+static inline void task_pass(struct task *t, enum task_owner from, enum task_owner to)
+{
+    (void)t, (void)from, (void)to;
+#ifndef NDEBUG
+    assert(t->owner == from);
+    t->owner = to;
+#endif
+}
+
+/* By whoever runs it: a figure for people. */
+static inline void attempt_enter(const struct task *t, enum attempt_stage stage)
+{
+    if (__builtin_expect(task_is(t, TASK_ATTEMPT), 0))
+        atomic_store_explicit(&t->attempt->stage, (uint8_t)stage, memory_order_relaxed);
+}
+
 /* A zeroed cell, or one that task_end() left, becomes a task; `params` stays borrowed. */
 void task_begin(struct task *t, struct method *m, struct span params, ao_time deadline);
 
@@ -137,6 +185,12 @@ static inline void task_end(struct task *t)
         task_free_blocks(t);
 }
 
+/* Its result is bytes of its parameters, and was not copied. */
+static inline bool task_borrows_result(const struct task *t)
+{
+    return t->result_room == 0 && t->result_len > 0;
+}
+
 /* Memory of the task's own, undefined, or NULL where it is used up. */
 void *task_own_memory(struct task *t, size_t size);
 
@@ -144,28 +198,15 @@ bool task_keep_params(struct task *t); /* copies them; false without memory */
 bool task_make_state(struct task *t);  /* zeroed; false without memory */
 void task_drop_state(struct task *t);  /* the handler's cleanup, then its memory; once */
 
-/* Room for a result of `size` bytes, what was there is lost; or for `more` behind it.  NULL: the
- * task is failed (MEMORY, or TOO_LARGE past `max`). */
-uint8_t *task_result_room(struct task *t, size_t size, uint64_t max);
-uint8_t *task_result_more(struct task *t, size_t more, uint64_t max);
-
-/* The result is `len` bytes of the parameters: they are not copied. */
-void task_result_borrow(struct task *t, const uint8_t *at, size_t len);
-
-static inline bool task_in_params(const struct task *t, const uint8_t *at, size_t len)
-{
-    uintptr_t from = (uintptr_t)t->params.at, where = (uintptr_t)at;
-    return where >= from && len <= t->params.len && where - from <= t->params.len - len;
-}
-
-/* Ends it as failed, unless it is already.  `code` NULL: the error's name; it and `text` are copied
- * and cut. */
-void task_fail(struct task *t, enum ergon_error error, const char *code, struct span text);
-
-/* How it ended; points into the task, or what it was made of. */
-void task_outcome(struct task *t, struct outcome *out);
-
 /* Memory that lives as long as the task; NULL without. */
 void *task_alloc(struct task *t, size_t size);
+
+/* A task in memory of its own, for threads without a slab; the parameters are copied.  NULL without
+ * memory.  Freed by task_discard(). */
+struct task *task_new_alone(struct method *m, struct span params, ao_time deadline);
+
+/* Frees a task wherever it is: one in memory of its own, or, after all threads have ended, one that
+ * never came home, whose cell goes with the slab. */
+void task_discard(struct task *t);
 
 #endif

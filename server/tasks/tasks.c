@@ -1,8 +1,12 @@
-/* The task system is put together from its plan, and taken apart. */
+/* The task system is put together from its plan, started, asked from outside, stopped, and taken
+ * apart. */
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "server/tasks/tasks_parts.h"
+
+enum { LANE_HOME = 256 /* tasks on their way from an executor to a home; more overflow */ };
 
 static int fail(char *error, size_t size, const char *text)
 {
@@ -62,14 +66,9 @@ static void *new_aligned(size_t alignment, size_t size)
     return at ? memset(at, 0, size) : NULL;
 }
 
-struct lane *tasks_new_lanes(uint32_t count)
-{
-    return new_aligned(alignof(struct lane), count * sizeof(struct lane));
-}
-
 static int make_homes(struct tasks *t)
 {
-    const struct tasks_plan *plan = &t->plan;
+    const struct tasks_plan *plan = &t->shared.plan;
     t->homes = calloc(plan->loop_count + 1, sizeof(struct home *));
     if (!t->homes)
         return -1;
@@ -77,22 +76,20 @@ static int make_homes(struct tasks *t)
         bool own = i == plan->loop_count;
         struct activator *a = own ? plan->manager : plan->loops[i];
         struct home *h = own ? &t->manager.home : new_aligned(alignof(struct home), sizeof *h);
-        if (!h || home_init(h, t, i, a, plan->executor_count + 1) != 0) {
-            if (!own)
-                free(h);
+        if (!h)
             return -1;
-        }
-        h->ended = own ? NULL : plan->ended;
         t->homes[t->home_count++] = h;
+        if (home_init(h, &t->shared, i, a, plan->executor_count + 1) != 0)
+            return -1;
+        h->ended = own ? NULL : plan->ended;
     }
     return 0;
 }
 
 static struct executor *make_stepped(struct tasks *t, uint32_t i)
 {
-    const struct executor_plan *plan = &t->plan.executors[i];
     struct stepped *s = new_aligned(alignof(struct stepped), sizeof *s);
-    if (!s || stepped_init(s, t, i, plan, t->homes[plan->loop]) != 0) {
+    if (!s || stepped_init(s, &t->shared, i, t->homes) != 0) {
         free(s);
         return NULL;
     }
@@ -102,24 +99,40 @@ static struct executor *make_stepped(struct tasks *t, uint32_t i)
 static struct executor *make_blocking(struct tasks *t, uint32_t i)
 {
     struct blocking *b = new_aligned(alignof(struct blocking), sizeof *b);
-    if (!b || blocking_init(b, t, i, &t->plan.executors[i]) != 0) {
+    if (!b || blocking_init(b, &t->shared, i) != 0) {
         free(b);
         return NULL;
     }
-    t->blocking_count++;
     return &b->base;
+}
+
+/* From the executor to each home on another thread. */
+static int connect_executor(struct tasks *t, struct executor *e)
+{
+    for (uint32_t i = 0; i < t->home_count; i++)
+        if (t->homes[i]->activator != e->activator &&
+            home_add_inlet(t->homes[i], &e->out[i], LANE_HOME, e->activator) != 0)
+            return -1;
+    return 0;
 }
 
 static int make_executors(struct tasks *t)
 {
-    uint32_t count = t->plan.executor_count;
-    t->executors = calloc(count ? count : 1, sizeof(struct executor *));
-    if (!t->executors)
+    const struct tasks_plan *plan = &t->shared.plan;
+    uint32_t count = plan->executor_count;
+    t->executors = calloc(count + 1, sizeof(struct executor *));
+    for (unsigned k = 0; k < KINDS; k++)
+        t->shared.groups[k].list = calloc(count + 1, sizeof(struct executor *));
+    if (!t->executors || !t->shared.groups[0].list || !t->shared.groups[1].list)
         return -1;
     for (uint32_t i = 0; i < count; i++) {
-        bool stepped = t->plan.executors[i].kind == ERGON_STEPPED;
-        t->executors[i] = stepped ? make_stepped(t, i) : make_blocking(t, i);
-        if (!t->executors[i])
+        enum ergon_kind kind = plan->executors[i].kind;
+        struct executor_group *g = &t->shared.groups[kind_index(kind)];
+        struct executor *e = kind == ERGON_STEPPED ? make_stepped(t, i) : make_blocking(t, i);
+        if (!e)
+            return -1;
+        t->executors[i] = g->list[g->count++] = e;
+        if (connect_executor(t, e) != 0)
             return -1;
     }
     return 0;
@@ -128,10 +141,10 @@ static int make_executors(struct tasks *t)
 /* The first stepped executor of each loop is the one of its home. */
 static int make_short_cuts(struct tasks *t)
 {
-    const struct tasks_plan *plan = &t->plan;
+    const struct tasks_plan *plan = &t->shared.plan;
     for (uint32_t i = plan->executor_count; i-- > 0;)
         if (plan->executors[i].kind == ERGON_STEPPED)
-            t->homes[plan->executors[i].loop]->own = ao_of(t->executors[i], struct stepped, base);
+            t->homes[plan->executors[i].loop]->own = stepped_of(t->executors[i]);
     for (uint32_t i = 0; i < plan->loop_count; i++) {
         struct home *h = t->homes[i];
         h->short_cut = plan->short_cut && h->own;
@@ -146,8 +159,9 @@ static int make_short_cuts(struct tasks *t)
 
 static int assemble(struct tasks *t)
 {
-    if (manager_init(&t->manager, t, t->plan.manager) != 0 || make_homes(t) != 0 ||
-        make_executors(t) != 0 || manager_connect(&t->manager) != 0 || make_short_cuts(t) != 0)
+    if (manager_init(&t->manager, &t->shared) != 0 || make_homes(t) != 0 ||
+        make_executors(t) != 0 || manager_connect(&t->manager, t->homes, t->home_count) != 0 ||
+        make_short_cuts(t) != 0)
         return -1;
     return 0;
 }
@@ -161,8 +175,8 @@ struct tasks *tasks_new(const struct tasks_plan *plan, char *error, size_t size)
         fail(error, size, "no memory for the task system");
         return NULL;
     }
-    t->plan = *plan;
-    t->clock = plan->clock ? plan->clock : &ao_clock_monotonic;
+    t->shared.plan = *plan;
+    t->shared.clock = plan->clock ? plan->clock : &ao_clock_monotonic;
     if (assemble(t) == 0)
         return t;
     fail(error, size, "no memory for the task system");
@@ -180,41 +194,87 @@ struct home *tasks_home(struct tasks *t, uint32_t loop)
     return t->homes[loop];
 }
 
-static struct blocking *blocking_at(const struct tasks *t, uint32_t i)
-{
-    struct executor *e = t->executors[i];
-    return e && e->plan.kind == ERGON_BLOCKING ? ao_of(e, struct blocking, base) : NULL;
-}
-
 int tasks_start(struct tasks *t)
 {
-    for (uint32_t i = 0; i < t->plan.executor_count; i++) {
-        struct blocking *b = blocking_at(t, i);
-        if (b && blocking_start(b) != 0)
+    const struct executor_group *g = &t->shared.groups[kind_index(ERGON_BLOCKING)];
+    for (uint32_t i = 0; i < g->count; i++)
+        if (blocking_start(blocking_of(g->list[i])) != 0)
             return -1;
-    }
     return 0;
 }
 
-void tasks_free_leftover(struct task *t)
+void tasks_drain_jobs(struct tasks *t, void (*drained)(void *arg), void *arg)
 {
-    task_end(t);
-    if (task_is(t, TASK_ALONE))
-        free(t);
+    t->manager.jobs_drained = drained;
+    t->manager.jobs_drained_arg = arg;
+    atomic_fetch_or_explicit(&t->shared.inbox.stop_requests, STOP_DRAIN_JOBS, memory_order_release);
+    manager_ask(&t->shared.inbox);
 }
 
-void tasks_close_lane(struct lane *l)
+void tasks_cancel_all(struct tasks *t)
 {
-    bool all;
-    lane_threads_ended(l);
-    do {
-        struct lane_item *item;
-        all = lane_flush(l);
-        while ((item = lane_take(l)))
-            tasks_free_leftover(ao_of(item, struct task, item));
-        lane_release(l);
-    } while (!all);
-    lane_fini(l);
+    atomic_fetch_add_explicit(&t->shared.inbox.stop_requests, STOP_CANCEL, memory_order_release);
+    manager_ask(&t->shared.inbox);
+}
+
+enum ergon_error tasks_add(struct tasks *t, struct span method, struct span params,
+                           ao_time deadline,
+                           void (*ended)(void *arg, const struct outcome *outcome), void *arg)
+{
+    struct manager_inbox *in = &t->shared.inbox;
+    struct method *m = registry_find(t->shared.plan.registry, method);
+    if (!m)
+        return ERGON_E_NO_METHOD;
+    if (!manager_admit(in, m->handler->kind, false))
+        return ERGON_E_BUSY;
+    struct task *task = task_new_alone(m, params, deadline);
+    if (!task) {
+        manager_dismiss(in, m->handler->kind, 1);
+        return ERGON_E_MEMORY;
+    }
+    task->home = (uint16_t)t->manager.home.index;
+    task->call_index = CALL_NONE;
+    task->submitted = ended;
+    task->submitted_arg = arg;
+    task_pass(task, TASK_OF_HOME, TASK_OF_MANAGER);
+    manager_post(in, task);
+    return ERGON_OK;
+}
+
+static void name_stuck(const struct executor *e)
+{
+    char name[24];
+    struct method *m = atomic_load_explicit(&e->running, memory_order_relaxed);
+    executor_name(e, name, sizeof name);
+    log_error("blocking handler did not return", LOG_STR("executor", name),
+              LOG_STR("method", m ? m->handler->name : NULL),
+              LOG_STR("module", m ? m->module : NULL),
+              LOG_NS("running", executor_clock(e) - counter_read(&e->running_since)));
+}
+
+uint32_t tasks_stop(struct tasks *t, ao_time limit)
+{
+    const struct executor_group *g = &t->shared.groups[kind_index(ERGON_BLOCKING)];
+    const struct ao_clock *clock = t->shared.clock;
+    uint32_t stuck = 0;
+    ao_time until = clock->now(clock->arg) + limit;
+    for (uint32_t i = 0; i < g->count; i++)
+        blocking_stop(blocking_of(g->list[i]));
+    for (uint32_t i = 0; i < g->count; i++) {
+        ao_time now = clock->now(clock->arg);
+        if (blocking_join(blocking_of(g->list[i]), until > now ? until - now : 0))
+            continue;
+        name_stuck(g->list[i]);
+        stuck++;
+    }
+    return stuck;
+}
+
+void tasks_clear(struct tasks *t)
+{
+    const struct executor_group *g = &t->shared.groups[kind_index(ERGON_STEPPED)];
+    for (uint32_t i = 0; i < g->count; i++)
+        stepped_clear(stepped_of(g->list[i]));
 }
 
 static void free_executor(struct executor *e)
@@ -222,20 +282,13 @@ static void free_executor(struct executor *e)
     if (!e)
         return;
     if (e->plan.kind == ERGON_STEPPED)
-        stepped_fini(ao_of(e, struct stepped, base));
+        stepped_fini(stepped_of(e));
     else
-        blocking_fini(ao_of(e, struct blocking, base));
+        blocking_fini(blocking_of(e));
     free(e); /* the base stands first in both */
 }
 _Static_assert(offsetof(struct stepped, base) == 0 && offsetof(struct blocking, base) == 0,
                "an executor is freed by its base");
-
-void tasks_clear(struct tasks *t)
-{
-    for (uint32_t i = 0; t->executors && i < t->plan.executor_count; i++)
-        if (t->executors[i] && t->executors[i]->plan.kind == ERGON_STEPPED)
-            stepped_clear(ao_of(t->executors[i], struct stepped, base));
-}
 
 /* In this order: handlers let go of what they hold, lanes give up the tasks inside, then the memory
  * of the tasks goes with their homes. */
@@ -244,10 +297,12 @@ void tasks_free(struct tasks *t)
     if (!t)
         return;
     tasks_clear(t);
-    for (uint32_t i = 0; t->executors && i < t->plan.executor_count; i++)
+    for (uint32_t i = 0; t->executors && i < t->shared.plan.executor_count; i++)
         free_executor(t->executors[i]);
     free(t->executors);
     manager_fini(&t->manager);
+    for (unsigned k = 0; k < KINDS; k++)
+        free(t->shared.groups[k].list);
     for (uint32_t i = 0; i < t->home_count; i++) {
         home_fini(t->homes[i]);
         if (t->homes[i] != &t->manager.home)

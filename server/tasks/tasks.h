@@ -1,5 +1,5 @@
-/* The task system: manager, executors and homes, put together from a plan, started, drained and
- * stopped.
+/* The task system: manager, executors and homes, put together from a plan, started, asked from any
+ * thread, and stopped.
  *
  * Set-up and tear-down on one thread while no activator runs; what may be called meanwhile says
  * "any thread". */
@@ -56,16 +56,11 @@ void tasks_set_owner(struct tasks *t, uint32_t loop,
 struct home *tasks_home(struct tasks *t, uint32_t loop);
 int tasks_start(struct tasks *t); /* starts the threads of blocking executors; 0, or -1 and errno */
 
-/* Any thread: no new calls (DRAINING); `drained(arg)` is told once, on the manager's thread, when
- * nothing is open. */
-void tasks_drain(struct tasks *t, void (*drained)(void *arg), void *arg);
+/* Any thread: no attempt of a job is begun any more; `drained(arg)` is told once, on the manager's
+ * thread, when none is out.  Calls go on. */
+void tasks_drain_jobs(struct tasks *t, void (*drained)(void *arg), void *arg);
 
-/* Any thread: no job is begun any more; `drained(arg)` is told once, on the manager's thread,
- * when no attempt is out.  Calls go on. */
-void tasks_drain_kept(struct tasks *t, void (*drained)(void *arg), void *arg);
-
-/* Any thread: every open call is answered CANCELLED or DRAINING, every running task gets the flag.
- */
+/* Any thread: every open call is answered CANCELLED, every running task gets the flag. */
 void tasks_cancel_all(struct tasks *t);
 
 /* After the activators' runs have ended: joins the blocking threads, waiting at most `limit` ns in
@@ -80,12 +75,12 @@ void tasks_clear(struct tasks *t);
 /* Before the activators are closed; nobody is told any more. */
 void tasks_free(struct tasks *t);
 
-/* Any outside thread of the process: adds a task.  `ended` is called on the manager's thread, once;
- * the outcome is valid during the call.  ERGON_OK, or BUSY, NO_METHOD, DRAINING, MEMORY: then
- * nobody is told.  Never blocks. */
-enum ergon_error tasks_submit(struct tasks *t, struct span method, struct span params,
-                              ao_time deadline,
-                              void (*ended)(void *arg, const struct outcome *outcome), void *arg);
+/* Any outside thread of the process: adds a task; the parameters are copied.  `ended` is called on
+ * the manager's thread, once; the outcome is valid during the call.  ERGON_OK, or BUSY, NO_METHOD,
+ * MEMORY: then nobody is told.  Never blocks. */
+enum ergon_error tasks_add(struct tasks *t, struct span method, struct span params,
+                           ao_time deadline,
+                           void (*ended)(void *arg, const struct outcome *outcome), void *arg);
 
 /* --- Figures; any thread, each number by itself --- */
 struct executor_info {

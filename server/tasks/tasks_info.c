@@ -17,16 +17,15 @@ static void add_home(struct tasks_info *out, const struct home *h)
 
 void tasks_info(const struct tasks *t, struct tasks_info *out)
 {
-    uint64_t admitted = atomic_load_explicit(&t->manager.admitted, memory_order_relaxed);
-    *out = (struct tasks_info){.executors = t->plan.executor_count,
-                               .queued = (uint32_t)(admitted >> 32) + (uint32_t)admitted,
-                               .queue_max = t->plan.queue_max,
-                               .policy = t->plan.policy,
-                               .short_cut_on = t->plan.short_cut};
+    *out = (struct tasks_info){.executors = t->shared.plan.executor_count,
+                               .queued = (uint32_t)manager_queued(&t->shared.inbox),
+                               .queue_max = t->shared.plan.queue_max,
+                               .policy = t->shared.plan.policy,
+                               .short_cut_on = t->shared.plan.short_cut};
     for (uint32_t i = 0; i < t->home_count; i++)
         add_home(out, t->homes[i]);
-    for (uint32_t i = 0; i < t->plan.loop_count; i++)
-        out->manager_on_loop |= t->plan.loops[i] == t->plan.manager;
+    for (uint32_t i = 0; i < t->shared.plan.loop_count; i++)
+        out->manager_on_loop |= t->shared.plan.loops[i] == t->shared.plan.manager;
 }
 
 void tasks_executor_info(const struct tasks *t, uint32_t index, struct executor_info *out)

@@ -30,7 +30,6 @@ KNOWN = {
     "server": 32,
     "server/jobs": 32,
     "server/jobs/service": 12,
-    "server/tasks": 16,
 }
 
 

@@ -51,7 +51,7 @@ static void submit_chain(struct tasks *t, uint64_t *random)
         params = params_call(bufs[(i + 1) % 2], method, params);
         method = draw(random, 3) ? "ask" : "outer";
     }
-    enum ergon_error error = tasks_submit(t, span_text(method), params, AO_NEVER, on_ended, NULL);
+    enum ergon_error error = tasks_add(t, span_text(method), params, AO_NEVER, on_ended, NULL);
     check(error == ERGON_OK, "a chain was refused");
 }
 

@@ -135,3 +135,28 @@ struct call *call_find(struct call *list, struct span msgid)
         list = list->next;
     return list;
 }
+
+void call_link(struct call *c)
+{
+    c->prev = NULL;
+    c->next = NULL;
+    if (!c->list)
+        return;
+    c->next = *c->list;
+    if (c->next)
+        c->next->prev = c;
+    *c->list = c;
+}
+
+void call_unlink(struct call *c)
+{
+    if (!c->list)
+        return;
+    if (c->prev)
+        c->prev->next = c->next;
+    else
+        *c->list = c->next;
+    if (c->next)
+        c->next->prev = c->prev;
+    c->prev = c->next = NULL;
+}

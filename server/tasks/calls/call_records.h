@@ -1,15 +1,14 @@
 /* The call records of one home: an index and a generation name one, so that a task that comes home
  * late finds nobody instead of somebody else.  Home's thread. */
-#ifndef ERGON_TASKS_CALLS_H
-#define ERGON_TASKS_CALLS_H
+#ifndef ERGON_TASKS_CALL_RECORDS_H
+#define ERGON_TASKS_CALL_RECORDS_H
 
 #include "server/tasks/call.h"
 
 enum {
     CALLS_CHUNK = 128,   /* records */
     CALLS_MAX = 1 << 20, /* of one home */
-    CALLS_KEPT = 8,      /* chunks that stay when no call is open */
-    CALL_NONE = UINT32_MAX
+    CALLS_KEPT = 8       /* chunks that stay when no call is open */
 };
 
 /* A record, and what only home knows of it. */

@@ -1,237 +1,238 @@
-/* How a call begins: run here and now by the local short cut, or sent to the manager. */
+/* How a call ends: its task comes home, its deadline passes, it is cancelled, or the server stops.
+ * The first of these is told to the owner. */
 #include "server/tasks/calls/home.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "server/tasks/tasks_parts.h"
+#include <ergon/port.h>
 
-enum { LANE_TO_MANAGER = 1024, NUMBERS_A_HOME = 1000000000 };
+#include "server/runtime/object/run_next.h"
+#include "server/tasks/shared.h"
+#include "server/tasks/task_lanes.h"
+#include "server/tasks/task_result.h"
 
-/* The number of a task names its home too: home 0 has 1, 2, 3 ... */
-uint64_t home_next_number(struct home *h)
+enum { INTAKE_BUDGET = 256 /* tasks of one lane, a step */ };
+
+static void count(struct home *h, enum ergon_error error)
 {
-    return (uint64_t)h->index * NUMBERS_A_HOME + ++h->numbers;
+    if (error == ERGON_OK)
+        counter_add(&h->done, 1);
+    else if (error == ERGON_E_CANCELLED || error == ERGON_E_DRAINING)
+        counter_add(&h->cancelled, 1);
+    else if (error == ERGON_E_DEADLINE)
+        counter_add(&h->late, 1);
+    else
+        counter_add(&h->failed, 1);
 }
 
-inline struct task *home_make_task(struct home *h, struct method *m, struct span params,
-                                   ao_time deadline)
+/* Due already or not: what comes next in it is another call. */
+static void stop_timer(struct call_record *record)
 {
-    struct task *t = slab_take(&h->slab);
-    if (!t)
-        return NULL;
-    task_begin(t, m, params, deadline);
-    t->home = (uint16_t)h->index;
-    t->number = t->chain = home_next_number(h);
-    t->call_index = CALL_NONE;
-    return t;
+    if (ao_state(&record->timer) != AO_STATE_INACTIVE)
+        ao_deactivate(&record->timer);
 }
 
-static void free_task(struct home *h, struct task *t)
+static inline void end_call(struct home *h, struct call_record *record, struct outcome *outcome)
 {
+    assert(record->open); /* each call is answered once */
+    call_unlink(&record->call);
+    record->call.task = NULL;
+    record->open = false;
+    count(h, outcome->error);
+    stop_timer(record);
+    record->ended(record->arg, &record->call, outcome);
+    calls_give(&h->calls, record);
+}
+
+void home_unwant(struct home *h, struct task *t)
+{
+    LIST_REMOVE(t, living);
+    LIST_INSERT_HEAD(&h->unwanted, t, living);
+    ao_post(t->executor->handle, AO_POST_ACTIVATE);
+}
+
+static void flag_task(struct home *h, const struct call_record *record, enum task_flag flag)
+{
+    struct tasks_shared *shared = h->shared;
+    struct task *t = record->call.task;
+    atomic_fetch_or_explicit(&t->flags, (uint8_t)flag, memory_order_relaxed);
+    if (!record->managed) {
+        home_unwant(h, t);
+        return;
+    }
+    manager_note_flagged(&shared->inbox);
+    executors_notify(&shared->groups[kind_index(t->method->handler->kind)]);
+}
+
+/* Nobody wants the result any more, for a reason of home's own. */
+static void end_early(struct home *h, struct call_record *record, enum task_flag flag,
+                      enum ergon_error error)
+{
+    struct outcome outcome;
+    assert(record->open);
+    outcome_of(error, &outcome);
+    flag_task(h, record, flag);
+    end_call(h, record, &outcome);
+}
+
+static struct call_record *record_of(struct call *call)
+{
+    return ao_of(call, struct call_record, call);
+}
+
+void home_cancel(struct home *h, struct call *call)
+{
+    end_early(h, record_of(call), TASK_CANCELLED, ERGON_E_CANCELLED);
+}
+
+void home_abandon(struct home *h, struct call *call)
+{
+    end_early(h, record_of(call), TASK_GONE, ERGON_E_CANCELLED);
+}
+
+inline void home_answer(struct home *h, struct task *t)
+{
+    struct call_record *record = calls_find(&h->calls, t->call_index, t->call_generation);
+    if (!record)
+        return;
+    struct outcome outcome;
+    task_outcome(t, &outcome);
+    end_call(h, record, &outcome);
+    task_take_back(t, &outcome);
+}
+
+void home_free_task(struct home *h, struct task *t)
+{
+    assert(t->owner == TASK_OF_HOME);
+    if (task_is(t, TASK_ALONE)) {
+        task_discard(t);
+        return;
+    }
     task_end(t);
     slab_give(&h->slab, t);
 }
 
-static void fill_call(struct call *c, const struct call_request *rq)
+/* The manager's own step looks at the list itself; after another's it goes on at once. */
+static void keep_returned(struct home *h, struct task *t)
 {
-    c->owner = rq->owner;
-    c->list = rq->list;
-    c->msgid_len = (uint8_t)rq->msgid.len;
-    c->tag = rq->tag;
-    for (uint8_t i = 0; i < c->msgid_len; i++)
-        c->msgid[i] = rq->msgid.at[i];
+    bool first = !h->returned;
+    t->next = NULL;
+    *h->returned_end = t;
+    h->returned_end = &t->next;
+    if (first && ao_current() != h->shared->inbox.manager)
+        ao_run_next(h->shared->inbox.manager);
 }
 
-void call_link(struct call *c)
+struct task *home_take_returned(struct home *h)
 {
-    c->prev = NULL;
-    c->next = NULL;
-    if (!c->list)
+    struct task *t = h->returned;
+    if (t && !(h->returned = t->next))
+        h->returned_end = &h->returned;
+    return t;
+}
+
+void home_receive(struct home *h, struct task *t)
+{
+    assert(t->owner == TASK_OF_HOME);
+    if (__builtin_expect(task_is(t, TASK_ATTEMPT), 0)) {
+        keep_returned(h, t);
         return;
-    c->next = *c->list;
-    if (c->next)
-        c->next->prev = c;
-    *c->list = c;
-}
-
-static void start_timer(struct call_record *record, ao_time deadline)
-{
-    if (deadline != AO_NEVER)
-        ao_sleep_until(&record->timer, deadline);
-}
-
-/* Opens a record for a task that will end later. */
-inline bool home_open_call(struct home *h, struct task *t, const struct call_order *order,
-                           bool managed)
-{
-    struct call_record *record = calls_take(&h->calls, h, &home_timer_class, h->activator);
-    if (!record)
-        return false;
-    fill_call(&record->call, order->request);
-    record->call.task = t;
-    record->ended = order->ended;
-    record->arg = order->arg;
-    record->open = true;
-    record->managed = managed;
-    t->call_index = record->call.index;
-    t->call_generation = record->call.generation;
-    call_link(&record->call);
-    start_timer(record, t->deadline);
-    return true;
-}
-
-static void answer_in_place(struct home *h, struct task *t, const struct call_request *rq)
-{
-    struct call call = {0};
-    struct outcome outcome;
-    fill_call(&call, rq);
-    task_outcome(t, &outcome);
-    counter_add(outcome.error == ERGON_OK ? &h->done : &h->failed, 1);
-    h->ended(h->arg, &call, &outcome);
-    if (outcome.error == ERGON_OK)
-        t->result_block = outcome.block;
-    free_task(h, t);
-}
-
-/* It did not end in its first step.  Without memory it is dropped, as if it had not been taken. */
-static enum ergon_error let_live_on(struct home *h, struct task *t, const struct call_request *rq)
-{
-    const struct call_order order = {.request = rq, .ended = h->ended, .arg = h->arg};
-    if (task_keep_params(t) && home_open_call(h, t, &order, false))
-        return ERGON_OK;
-    stepped_drop(h->own, t);
-    return ERGON_E_MEMORY;
-}
-
-/* The handler's first step reads the caller's bytes. */
-static enum ergon_error call_in_place(struct home *h, struct method *m,
-                                      const struct call_request *rq)
-{
-    struct task *t = home_make_task(h, m, rq->params, rq->deadline);
-    if (!t)
-        return ERGON_E_MEMORY;
-    counter_add(&h->short_cuts, 1);
-    if (!stepped_run_in_place(h->own, t))
-        return let_live_on(h, t, rq);
-    answer_in_place(h, t, rq);
-    return ERGON_OK;
-}
-
-static bool comes_first(const struct home *h)
-{
-    const struct tasks *tasks = h->tasks;
-    if (!h->snapshots)
-        return true;
-    const struct manager_kind *k = manager_kind(&tasks->manager, ERGON_STEPPED);
-    int own = PLACEMENT_NONE;
-    for (uint32_t i = 0; i < k->count; i++) {
-        executor_snapshot(k->executors[i], &h->snapshots[i]);
-        if (k->executors[i] == &h->own->base)
-            own = (int)i;
     }
-    return placement_choose(tasks->plan.policy, h->snapshots, k->count, own, own) == own;
+    home_answer(h, t);
+    home_free_task(h, t);
 }
 
-/* While nothing is queued for its kind, and this loop's executor would come out first anyway. */
-static bool takes_itself(const struct home *h, const struct method *m,
-                         const struct call_request *rq)
+/* True: nothing is left in it. */
+static bool drain(struct home *h, struct lane *l)
 {
-    return h->short_cut && m->handler->kind == ERGON_STEPPED &&
-           !(m->handler->flags & ERGON_MANAGED) && !rq->no_short_cut && stepped_idle(h->own) &&
-           manager_is_empty(&h->tasks->manager, ERGON_STEPPED) && comes_first(h);
-}
-
-static bool too_late(const struct home *h, const struct call_request *rq)
-{
-    return rq->deadline != AO_NEVER && rq->deadline <= activator_now(h->activator);
-}
-
-static void answer_late(struct home *h, const struct call_request *rq)
-{
-    struct call call = {0};
-    struct outcome outcome;
-    fill_call(&call, rq);
-    outcome_of(ERGON_E_DEADLINE, &outcome);
-    counter_add(&h->late, 1);
-    h->ended(h->arg, &call, &outcome);
-}
-
-enum ergon_error home_call(struct home *h, struct method *m, const struct call_request *rq)
-{
-    if (h->draining)
-        return ERGON_E_DRAINING;
-    if (too_late(h, rq)) {
-        answer_late(h, rq);
-        return ERGON_OK;
+    int budget = INTAKE_BUDGET;
+    for (; budget > 0; budget--) {
+        struct lane_item *item = lane_take(l);
+        if (!item)
+            break;
+        home_receive(h, ao_of(item, struct task, item));
     }
-    if (takes_itself(h, m, rq))
-        return call_in_place(h, m, rq);
-    const struct call_order order = {.request = rq, .ended = h->ended, .arg = h->arg};
-    return home_order(h, m, &order);
+    lane_release(l);
+    return budget > 0;
 }
 
-static void inherit(struct task *t, const struct task *parent)
+static void cancel_all(struct home *h)
 {
-    t->depth = (uint8_t)(parent->depth + 1);
-    t->chain = parent->chain;
-    if (parent->deadline < t->deadline)
-        t->deadline = parent->deadline;
+    struct call_record *record = calls_open_from(&h->calls, 0);
+    for (; record; record = calls_open_from(&h->calls, record->call.index + 1))
+        end_early(h, record, TASK_CANCELLED, ERGON_E_CANCELLED);
 }
 
-enum ergon_error home_order(struct home *h, struct method *m, const struct call_order *order)
+static void act_on_stop_requests(struct home *h)
 {
-    const struct call_request *rq = order->request;
-    struct manager *manager = &h->tasks->manager;
-    if (!manager_admit(manager, m->handler->kind, order->parent != NULL)) {
-        counter_add(&h->busy, 1);
-        return ERGON_E_BUSY;
-    }
-    struct task *t = home_make_task(h, m, rq->params, rq->deadline);
-    if (!t)
-        goto fail_admitted;
-    if (order->parent)
-        inherit(t, order->parent);
-    if (!task_keep_params(t) || !home_open_call(h, t, order, true))
-        goto fail_task;
-    counter_add(&h->managed, 1);
-    lane_push(&h->to_manager, &t->item);
-    return ERGON_OK;
-
-fail_task:
-    free_task(h, t);
-fail_admitted:
-    manager_dismiss(manager, m->handler->kind);
-    return ERGON_E_MEMORY;
+    uint32_t requests = atomic_load_explicit(&h->shared->inbox.stop_requests, memory_order_acquire);
+    if (requests == h->stop_requests)
+        return;
+    bool cancel = (requests | STOP_DRAIN_JOBS) != (h->stop_requests | STOP_DRAIN_JOBS);
+    h->stop_requests = requests;
+    if (cancel)
+        cancel_all(h);
 }
 
-int home_init(struct home *h, struct tasks *tasks, uint32_t index, struct activator *activator,
-              uint32_t inlets)
+static enum ao_verdict intake_step(struct ao *self)
 {
-    h->tasks = tasks;
+    struct home *h = ao_of(self, struct home, intake);
+    bool empty = true;
+    for (uint32_t i = 0; i < h->inlet_count; i++)
+        empty &= drain(h, h->inlets[i]);
+    calls_shrink(&h->calls);
+    act_on_stop_requests(h);
+    return empty ? AO_DONE : AO_AGAIN;
+}
+
+static const struct ao_class intake_class = {.name = "home", .step = intake_step};
+
+/* The deadline has passed. */
+static enum ao_verdict timer_step(struct ao *self)
+{
+    struct call_record *record = ao_of(self, struct call_record, timer);
+    if (record->open)
+        end_early(record->home, record, TASK_LATE, ERGON_E_DEADLINE);
+    return AO_DONE;
+}
+
+const struct ao_class home_timer_class = {.name = "deadline", .step = timer_step};
+
+void home_ask(struct home *h)
+{
+    ao_post(h->handle, AO_POST_ACTIVATE);
+}
+
+int home_init(struct home *h, struct tasks_shared *shared, uint32_t index,
+              struct activator *activator, uint32_t inlets)
+{
+    h->shared = shared;
     h->index = index;
     h->activator = activator;
+    h->returned_end = &h->returned;
+    LIST_INIT(&h->unwanted);
     slab_init(&h->slab, sizeof(struct task), SLAB_KEPT);
     calls_init(&h->calls);
-    ao_init(&h->intake, &home_intake_class, activator);
+    ao_init(&h->intake, &intake_class, activator);
     h->handle = ao_handle_new(&h->intake);
     h->port = ao_port_new(activator);
     h->inlets = calloc(inlets, sizeof(struct lane *));
-    if (!h->handle || !h->port || !h->inlets)
-        goto fail;
-    if (h == &tasks->manager.home)
-        return 0;
-    if (lane_init(&h->to_manager, LANE_TO_MANAGER, activator, &tasks->manager.ao) == 0)
-        return 0;
-fail:
-    home_fini(h);
-    return -1;
+    return h->handle && h->port && h->inlets ? 0 : -1;
+}
+
+int home_add_inlet(struct home *h, struct lane *l, uint32_t capacity, struct activator *producer)
+{
+    if (lane_init(l, capacity, producer, &h->intake) != 0)
+        return -1;
+    h->inlets[h->inlet_count++] = l;
+    return 0;
 }
 
 void home_fini(struct home *h)
 {
-    if (h->to_manager.ring.slots)
-        tasks_close_lane(&h->to_manager);
+    if (!h->activator)
+        return;
+    task_lane_close(&h->to_manager);
     free(h->inlets);
     free(h->snapshots);
     if (ao_state(&h->intake) == AO_STATE_ACTIVE)
@@ -242,13 +243,4 @@ void home_fini(struct home *h)
     ao_port_free(h->port);
     calls_fini(&h->calls);
     slab_fini(&h->slab);
-}
-
-const char *home_name(const struct home *h, char *buf, size_t size)
-{
-    if (h == &h->tasks->manager.home)
-        snprintf(buf, size, "manager");
-    else
-        snprintf(buf, size, "loop %u", h->index);
-    return buf;
 }

@@ -1,88 +1,97 @@
-/* The insides of a home, for the files of this folder. */
-#ifndef ERGON_TASKS_HOME_PARTS_H
-#define ERGON_TASKS_HOME_PARTS_H
+/* The inside of a home, for the files of this folder; its face is call.h.
+ *
+ * Thread: the home's activator, but where a function says otherwise.  A home owns the cells of its
+ * tasks and the records of its calls. */
+#ifndef ERGON_TASKS_HOME_H
+#define ERGON_TASKS_HOME_H
 
 #include "base/counter.h"
 #include "base/slab.h"
 #include "server/tasks/calls/call_records.h"
 #include "server/tasks/task.h"
 
+struct snapshot;
 struct stepped;
-struct tasks;
+struct tasks_shared;
 
 struct home {
-    struct tasks *tasks;
+    struct tasks_shared *shared; /* borrowed */
     struct activator *activator;
     struct stepped *own; /* the stepped executor of this loop; NULL: there is none */
     uint32_t index;
     bool short_cut;         /* may this home take calls itself? */
-    bool draining;          /* takes no new calls */
-    uint32_t stop_requests; /* of the whole, that it has obeyed */
+    uint32_t stop_requests; /* that it has seen to */
     uint64_t numbers;       /* tasks made */
     call_ended_fn *ended;
     void *arg;
     struct slab slab;
     struct calls calls;
+    struct task_list unwanted; /* live on here, and were flagged since their executor's last step */
+    /* Attempts of jobs that are back, by next: the manager takes them. */
+    struct task *returned, **returned_end;
 
     struct ao intake; /* takes what comes home */
     struct ao_handle *handle;
     struct ao_port *port;   /* of this activator, for the semaphores and mailboxes of modules */
-    struct lane to_manager; /* unused by the manager's own home */
+    struct lane to_manager; /* not open in the manager's own home */
     struct lane **inlets;   /* the lanes that lead here */
     uint32_t inlet_count;
     struct snapshot *snapshots; /* of the stepped executors, for the choice; NULL: not needed */
 
     alignas(CACHE_LINE) counter short_cuts;
     counter managed, done, failed, cancelled, late, busy;
-    /* Release: the drained home's last call is over; acquire in the manager's look. */
-    _Atomic bool quiet;
 };
 
 /* A call with everything that its owner may not choose. */
-struct call_order {
+struct call_plan {
     const struct call_request *request;
     call_ended_fn *ended;
     void *arg;
     const struct task *parent; /* of a nested call; else NULL */
 };
 
-int home_init(struct home *h, struct tasks *tasks, uint32_t index, struct activator *activator,
-              uint32_t inlets);
-void home_fini(struct home *h);
+/* Set-up; `own`, `ended` and the lanes are for whoever knows the others.  0, or -1 without memory:
+ * then too home_fini() must follow. */
+int home_init(struct home *h, struct tasks_shared *shared, uint32_t index,
+              struct activator *activator, uint32_t inlets);
+void home_fini(struct home *h); /* tasks that are left in its lane are freed */
 
-/* Sends a call through the manager.  ERGON_OK, or why not: then nobody is told. */
-enum ergon_error home_order(struct home *h, struct method *m, const struct call_order *order);
+/* A lane that leads here is opened: `l` is borrowed.  0, or -1 without memory. */
+int home_add_inlet(struct home *h, struct lane *l, uint32_t capacity, struct activator *producer);
 
-uint64_t home_next_number(struct home *h);
+/* --- How a call begins (call.c) --- */
 
-/* A task of this home without a call record; `params` stays borrowed.  NULL without memory. */
+/* Sends a call through the manager.  ERGON_OK, or BUSY, MEMORY: then nobody is told. */
+enum ergon_error home_send(struct home *h, struct method *m, const struct call_plan *plan);
+
+/* A task of this home without a call record, the caller's; `params` stays borrowed.  NULL without
+ * memory. */
 struct task *home_make_task(struct home *h, struct method *m, struct span params, ao_time deadline);
 
-/* Opens a record for a task that will end later.  False: no memory, or too many calls. */
-bool home_open_call(struct home *h, struct task *t, const struct call_order *order, bool managed);
-
-/* Accepts a submitted task that the manager took from its inbox: a record is made, or its owner is
- * told at once and false returned. */
+/* Accepts a task of an outside thread, which the manager took from its inbox: a record is made.
+ * False: there was no memory, its owner was told so, and the task is gone. */
 bool home_adopt(struct home *h, struct task *t);
 
-/* A task is back: its call is answered unless it was already, and the task is freed. */
-void home_receive(struct home *h, struct task *t);
+/* --- How it ends (home.c) --- */
 
-/* The call is over; its owner is told, its record void. */
-void home_end(struct home *h, struct call_record *record, struct outcome *outcome);
+/* A task is back: its call is answered unless it was already, and the task is freed.  An attempt of
+ * a job is put into `returned`, and the manager goes on. */
+void home_receive(struct home *h, struct task *t);
 
 /* Its call is answered, unless it was already; the task stays the caller's. */
 void home_answer(struct home *h, struct task *t);
 
-/* The outcome of an error that is not a task's own. */
-void outcome_of(enum ergon_error error, struct outcome *out);
+void home_free_task(struct home *h, struct task *t);
 
-/* Asks a home from any thread to look at what tasks_drain() and tasks_cancel_all() want. */
+/* A task that lives on at this loop's executor was flagged: its next step finds it at once. */
+void home_unwant(struct home *h, struct task *t);
+
+/* The next of `returned`, the caller's; NULL: none. */
+struct task *home_take_returned(struct home *h);
+
+/* Any thread: look at the stop requests. */
 void home_ask(struct home *h);
 
-extern const struct ao_class home_intake_class, home_timer_class;
-
-/* What a home is called in traces: "loop 0", "manager". */
-const char *home_name(const struct home *h, char *buf, size_t size);
+extern const struct ao_class home_timer_class; /* of the records' timers */
 
 #endif

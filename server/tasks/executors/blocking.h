@@ -1,10 +1,12 @@
 /* The blocking executor: a thread of its own, one task at a time, for handlers that may block or
  * burn processor time.
  *
- * A handler that calls another method waits on its own stack.  Meanwhile its executor's door is
- * closed, and what stood in its lane goes back to the manager; but the last executor whose door
- * would close leaves it open for nested calls and runs those on the same stack, so that what
- * everybody waits for can run. */
+ * A handler that calls another method waits on its own stack.  Meanwhile its executor accepts none,
+ * and what stood in its lane goes back to the manager; but the last executor that would stop
+ * accepting takes nested calls still and runs those on the same stack, so that what everybody waits
+ * for can run.
+ *
+ * Thread: set-up, start and join are for the thread that sets up the whole; the rest says so. */
 #ifndef ERGON_TASKS_EXECUTOR_BLOCKING_H
 #define ERGON_TASKS_EXECUTOR_BLOCKING_H
 
@@ -23,7 +25,6 @@ struct blocking {
     struct executor base;
     struct poller *poller; /* where its thread sleeps */
     struct waker waker;
-    struct mpsc returns;           /* nested calls that came home */
     struct blocking_frame *frames; /* innermost */
     uint32_t frame_count;
     pthread_t thread;
@@ -33,29 +34,32 @@ struct blocking {
     sem_t ended; /* posted as the thread's last act */
 };
 
-int blocking_init(struct blocking *b, struct tasks *tasks, uint32_t index,
-                  const struct executor_plan *plan);
+/* Set-up.  0, or -1 without memory or, errno says so, descriptors: then nothing is left to take
+ * apart. */
+int blocking_init(struct blocking *b, struct tasks_shared *shared, uint32_t index);
 void blocking_fini(struct blocking *b);
 
-int blocking_start(struct blocking *b); /* 0, or -1 and errno */
+int blocking_start(struct blocking *b); /* 0, or -1 and errno of pthread_create() */
 void blocking_stop(struct blocking *b); /* any thread; it ends after its current task */
 bool blocking_join(struct blocking *b, ao_time limit); /* false: it did not end within `limit` ns */
 
-/* One task, if there is one, on the calling thread, which is the executor's.  False: there was
- * none. */
+/* The executor's thread: one task, if there is one.  False: there was none. */
 bool blocking_round(struct blocking *b);
 
-/* Any thread. */
-void blocking_return(struct blocking *b, struct task *t); /* a nested call comes home */
-void blocking_notify(struct blocking *b); /* look whether what you wait for is still wanted */
-static inline struct executor *blocking_executor(struct blocking *b)
-{
-    return &b->base;
-}
+/* Any thread: its thread is to end. */
+bool blocking_stopping(const struct blocking *b);
 
-/* A nested call of the handler that runs on this executor; waits for its end.  The spans of `out`
- * are valid until the next one of `parent`. */
-void blocking_call(struct blocking *b, struct task *parent, const char *method, struct span params,
+/* A nested call of the handler that runs `parent`, on its executor's thread; waits for its end.
+ * `m` NULL: there is no such method.  The spans of `out` are valid until the next one of `parent`.
+ * Errors that are not the callee's: NO_METHOD, TOO_DEEP, BUSY (too many on this stack), MEMORY,
+ * CANCELLED, DEADLINE, DRAINING. */
+void blocking_call(struct task *parent, struct method *m, struct span params,
                    struct ergon_outcome *out);
+
+/* The executor as the tasks know it. */
+static inline struct blocking *blocking_of(struct executor *e)
+{
+    return ao_of(e, struct blocking, base);
+}
 
 #endif

@@ -5,10 +5,10 @@
 
 #include "base/log.h"
 #include "server/runtime/object/trace.h"
-#include "server/tasks/tasks_parts.h"
+#include "server/tasks/shared.h"
+#include "server/tasks/task_lanes.h"
 
 enum {
-    LANE_OUT = 256,             /* tasks on their way to one home; more overflow */
     SAMPLE = 16,                /* one of so many brief tasks is measured */
     BRIEF_NS = 2000,            /* methods that take longer are measured each time */
     BLOCKING_GUESS_NS = 1000000 /* service of a blocking executor that has measured nothing yet */
@@ -28,37 +28,25 @@ static uint64_t expected_service(const struct executor *e)
     return mean ? mean : BLOCKING_GUESS_NS;
 }
 
-int executor_init(struct executor *e, struct tasks *tasks, uint32_t index,
-                  const struct executor_plan *plan, struct activator *activator)
+int executor_init(struct executor *e, struct tasks_shared *shared, uint32_t index,
+                  struct activator *activator)
 {
-    e->tasks = tasks;
+    e->shared = shared;
     e->index = index;
-    e->plan = *plan;
+    e->plan = shared->plan.executors[index];
     e->activator = activator;
-    e->trace = activator_trace(tasks->plan.manager);
-    counter_set(&e->bound, placement_bound(expected_service(e), 0, plan->queue));
-    e->out = tasks_new_lanes(tasks->home_count);
-    if (!e->out)
-        return -1;
-    for (uint32_t i = 0; i < tasks->home_count; i++) {
-        struct home *h = tasks->homes[i];
-        if (h->activator == activator)
-            continue;
-        if (lane_init(&e->out[i], LANE_OUT, activator, &h->intake) != 0)
-            return -1;
-        h->inlets[h->inlet_count++] = &e->out[i];
-    }
-    return 0;
+    e->trace = activator_trace(shared->plan.manager);
+    mpsc_init(&e->returns);
+    counter_set(&e->bound, placement_bound(expected_service(e), 0, e->plan.queue));
+    e->home_count = shared->plan.loop_count + 1; /* the manager's is the last */
+    e->out = task_lanes_new(e->home_count);
+    return e->out ? 0 : -1;
 }
 
 void executor_fini(struct executor *e)
 {
-    for (uint32_t i = 0; e->out && i < e->tasks->home_count; i++)
-        if (e->out[i].ring.slots)
-            tasks_close_lane(&e->out[i]);
-    free(e->out);
-    if (e->in.ring.slots)
-        tasks_close_lane(&e->in);
+    task_lanes_free(e->out, e->home_count);
+    task_lane_close(&e->in);
 }
 
 uint32_t executor_outstanding(const struct executor *e)
@@ -82,27 +70,45 @@ void executor_publish(struct executor *e, int n)
     uint32_t left = atomic_load_explicit(&e->left, memory_order_relaxed) + (uint32_t)n;
     atomic_store_explicit(&e->left, left, memory_order_release);
     if (n > 0)
-        manager_on_capacity(&e->tasks->manager, e->plan.kind, e->activator);
+        manager_on_capacity(&e->shared->inbox, e->plan.kind, e->activator);
+}
+
+void executors_notify(const struct executor_group *group)
+{
+    for (uint32_t i = 0; i < group->count; i++) {
+        struct executor *e = group->list[i];
+        if (e->waker) {
+            waker_notify(e->waker);
+            continue;
+        }
+        atomic_store_explicit(&e->notified, true, memory_order_release);
+        ao_post(e->handle, AO_POST_ACTIVATE);
+    }
+}
+
+static ao_time now_of_round(const struct executor *e)
+{
+    return e->activator ? activator_now(e->activator) : executor_clock(e);
 }
 
 void executor_trace_line(const struct executor *e, const char *what, const struct task *t)
 {
-    trace_write(e->trace, executor_round(e), "executor", e->index + 1, "%s task %llu", what,
+    trace_write(e->trace, now_of_round(e), "executor", e->index + 1, "%s task %llu", what,
                 (unsigned long long)t->number);
 }
 
 static void trace_end(const struct executor *e, const struct task *t)
 {
-    char home[32], how[64];
+    char home[32] = "manager", how[64];
     if (t->caller)
-        snprintf(home, sizeof home, "executor %u", blocking_executor(t->caller)->index + 1);
-    else
-        home_name(e->tasks->homes[t->home], home, sizeof home);
+        snprintf(home, sizeof home, "executor %u", t->caller->index + 1);
+    else if (t->home + 1u < e->home_count)
+        snprintf(home, sizeof home, "loop %u", t->home);
     if (t->error == ERGON_OK)
         snprintf(how, sizeof how, "done task %llu", (unsigned long long)t->number);
     else
         snprintf(how, sizeof how, "failed task %llu (%s)", (unsigned long long)t->number, t->code);
-    trace_write(e->trace, executor_round(e), "executor", e->index + 1, "%s -> home: %s", how, home);
+    trace_write(e->trace, now_of_round(e), "executor", e->index + 1, "%s -> home: %s", how, home);
 }
 
 void executor_book(struct executor *e, struct task *t)
@@ -119,37 +125,31 @@ void executor_book(struct executor *e, struct task *t)
         trace_end(e, t);
 }
 
+void executor_return(struct executor *caller, struct task *t)
+{
+    mpsc_push(&caller->returns, &t->inbox);
+    waker_notify(caller->waker);
+}
+
 void executor_send_home(struct executor *e, struct task *t)
 {
-    lane_push(&e->out[t->home], &t->item);
+    task_pass(t, TASK_OF_EXECUTOR, TASK_OF_HOME);
+    if (t->caller)
+        executor_return(t->caller, t);
+    else
+        lane_push(&e->out[t->home], &t->item);
 }
 
 /* Counted in again, and not refused: it was accepted before. */
 void executor_give_back(struct executor *e, struct task *t)
 {
-    struct manager *m = &e->tasks->manager;
+    struct manager_inbox *in = &e->shared->inbox;
     executor_trace(e, "give back", t);
+    task_pass(t, TASK_OF_EXECUTOR, TASK_OF_MANAGER);
     task_mark(t, TASK_RETURNED);
-    manager_admit(m, e->plan.kind, true);
+    manager_admit(in, e->plan.kind, true);
     executor_publish(e, 1);
-    manager_post(m, t);
-}
-
-/* The last first, since the manager puts each before the others. */
-void executor_give_back_all(struct executor *e)
-{
-    struct lane_item *item;
-    struct task *last = NULL, *before;
-    while ((item = lane_take(&e->in))) {
-        struct task *t = ao_of(item, struct task, item);
-        t->next = last;
-        last = t;
-    }
-    lane_release(&e->in);
-    for (; last; last = before) {
-        before = last->next;
-        executor_give_back(e, last);
-    }
+    manager_post(in, t);
 }
 
 bool executor_measures(struct executor *e, const struct method *m)
@@ -160,27 +160,22 @@ bool executor_measures(struct executor *e, const struct method *m)
 
 ao_time executor_clock(const struct executor *e)
 {
-    const struct ao_clock *clock = e->tasks->clock;
+    const struct ao_clock *clock = e->shared->clock;
     return clock->now(clock->arg);
-}
-
-ao_time executor_round(const struct executor *e)
-{
-    return e->activator ? activator_now(e->activator) : executor_clock(e);
 }
 
 void executor_note_hand_over(struct executor *e, struct task *t)
 {
     if (!t->given)
         return;
-    ao_time now = executor_round(e);
+    ao_time now = now_of_round(e);
     counter_average(&e->hand_over_ns, now > t->given ? now - t->given : 1);
     t->given = 0;
 }
 
 void executor_note_step(struct executor *e, const struct method *m, ao_time took)
 {
-    ao_time limit = e->tasks->plan.step_limit;
+    ao_time limit = e->shared->plan.step_limit;
     if (limit == 0 || took <= limit)
         return;
     counter_add(&e->long_steps, 1);

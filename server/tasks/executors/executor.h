@@ -1,17 +1,20 @@
-/* What every executor shows to the others, whatever its kind: a lane that the manager fills, lanes
- * that lead home, and counters.
+/* What every executor is, whatever its kind: a lane that the manager fills, lanes that lead home,
+ * and counters.  It knows neither manager nor home: it posts to the manager's inbox, and a task
+ * that has ended goes into a lane.
  *
  * outstanding = given - left.  The manager alone writes `given`; the executor alone writes `left`,
- * the number of tasks that have ended or wait parked (it goes down again when one resumes). */
+ * the number of tasks that have ended or wait parked (it goes down again when one resumes).
+ *
+ * Thread: the executor's, but where a function says otherwise.  A task that is passed in is the
+ * executor's; after executor_give_back() and executor_send_home() it is not. */
 #ifndef ERGON_TASKS_EXECUTOR_H
 #define ERGON_TASKS_EXECUTOR_H
 
-#include "server/tasks/manager/placement.h"
 #include "base/counter.h"
+#include "server/tasks/manager/placement.h"
 #include "server/tasks/task.h"
 
-struct home;
-struct tasks;
+struct tasks_shared;
 
 enum { EXECUTOR_LANE_IN = 64 /* tasks; more overflow on the manager's side */ };
 
@@ -24,14 +27,18 @@ enum executor_accepting {
 
 struct executor {
     /* Read-only once started. */
-    struct tasks *tasks;
-    uint32_t index; /* in the plan */
+    struct tasks_shared *shared; /* borrowed */
+    uint32_t index;              /* in the plan */
     struct executor_plan plan;
     struct activator *activator; /* of a stepped one; NULL: a plain thread */
+    struct ao_handle *handle;    /* of a stepped one's object, which owns it */
+    struct waker *waker;         /* of a blocking one's thread, which owns it; else NULL */
     struct trace *trace;         /* NULL: no trace */
-    struct lane *out;            /* by index of home; unused where home is on the same thread */
+    struct lane *out;            /* by index of home; not open where home is on the same thread */
+    uint32_t home_count;
 
-    struct lane in; /* from the manager */
+    struct lane in;      /* from the manager */
+    struct mpsc returns; /* of a blocking one: nested calls that come home */
 
     /* Manager's side. */
     /* Orders nothing: the manager's own count, which others read for a choice (relaxed). */
@@ -47,34 +54,53 @@ struct executor {
      * long as the process. */
     _Atomic(struct method *) running;
     counter running_since; /* ns; of a blocking executor */
-    /* enum executor_accepting.  Orders nothing (relaxed): what is given through a closed door is
-     * given back. */
+    /* enum executor_accepting.  Orders nothing (relaxed): what is given to one that accepts nothing
+     * is given back. */
     _Atomic uint8_t accepting;
+    /* Release in executors_notify(), acquire in a stepped one's step: flags set before are seen. */
+    _Atomic bool notified;
     counter done, failed, busy_ns, service_ns, hand_over_ns, long_steps;
     uint32_t runs; /* executor's own: picks the tasks that are measured */
 };
 
-/* All but `in`.  `activator` NULL: it runs on a plain thread.  0, or -1 without memory: then too
- * executor_fini() must follow. */
-int executor_init(struct executor *e, struct tasks *tasks, uint32_t index,
-                  const struct executor_plan *plan, struct activator *activator);
-void executor_fini(struct executor *e);
+struct executor_group {
+    struct executor **list; /* borrowed by those who read it */
+    uint32_t count;
+};
 
-/* Any thread. */
+/* Set-up: all but `in`, `handle` and `waker`, and the lanes of `out`, which whoever knows the homes
+ * opens.  `activator` NULL: it runs on a plain thread.  0, or -1 without memory: then too
+ * executor_fini() must follow. */
+int executor_init(struct executor *e, struct tasks_shared *shared, uint32_t index,
+                  struct activator *activator);
+void executor_fini(struct executor *e); /* tasks that are left in its lanes are freed */
+
+/* --- Any thread --- */
+
 uint32_t executor_outstanding(const struct executor *e);
 void executor_snapshot(const struct executor *e, struct snapshot *out);
+void executor_name(const struct executor *e, char *buf, size_t size); /* "blocking 3" */
+ao_time executor_clock(const struct executor *e);                     /* read now */
+
+/* Tasks that a group runs may have been flagged: each executor looks whether what its tasks wait
+ * for is still wanted. */
+void executors_notify(const struct executor_group *group);
+
+/* A nested call comes home to the blocking executor whose handler made it. */
+void executor_return(struct executor *caller, struct task *t);
+
+/* --- Its own thread --- */
 
 /* `left` changes by `n`, and a manager that waits for room hears of it. */
 void executor_publish(struct executor *e, int n);
 
 /* A task that was not started goes back to the manager, where it is the first in its queue. */
 void executor_give_back(struct executor *e, struct task *t);
-void executor_give_back_all(struct executor *e); /* all that stand in its lane */
 
-/* A task goes by lane to its home, which is on another thread. */
+/* A task goes to its home, which is on another thread: by lane, or to the caller's thread. */
 void executor_send_home(struct executor *e, struct task *t);
 
-/* Books a task that has ended: figures, mean times, trace. */
+/* Books a task that has ended: counters, mean times, trace. */
 void executor_book(struct executor *e, struct task *t);
 
 /* "executor 2 run task 7" */
@@ -88,15 +114,11 @@ static inline void executor_trace(const struct executor *e, const char *what, co
 
 /* Is this task to be measured?  Brief methods by sample, others always. */
 bool executor_measures(struct executor *e, const struct method *m);
-ao_time executor_clock(const struct executor *e); /* read now */
-ao_time executor_round(const struct executor *e); /* of its activator's round, or read now */
 
 /* Learns the delay of a hand-over from a task that was given to an idle executor. */
 void executor_note_hand_over(struct executor *e, struct task *t);
 
 /* Counts and logs a step, or a stretch of one, that took longer than the limit allows. */
 void executor_note_step(struct executor *e, const struct method *m, ao_time took);
-
-void executor_name(const struct executor *e, char *buf, size_t size);
 
 #endif

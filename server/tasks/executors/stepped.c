@@ -9,16 +9,15 @@
  * task starts while one is active.  What ends inside its own step goes home when the activator has
  * let go of it (`retired`).
  *
- * A task that goes on and on holds up its own executor only: where there are others the door is
- * shut, and what stands in the lane goes back to the manager, until no task is active. */
+ * A task that goes on and on holds up its own executor only: where there are others this one
+ * accepts none, and what stands in its lane goes back to the manager, until no task is active. */
 #include "server/tasks/executors/stepped.h"
 
-#include <assert.h>
-
 #include "server/runtime/object/run_next.h"
-#include "server/tasks/handlers/host.h"
-#include "server/tasks/manager/job_source_parts.h"
-#include "server/tasks/tasks_parts.h"
+#include "server/tasks/calls/home.h"
+#include "server/tasks/calls/nested.h"
+#include "server/tasks/shared.h"
+#include "server/tasks/task_result.h"
 
 enum { STARTS_A_STEP = 64 };                    /* tasks; so that connections stay responsive */
 static const ao_time start_budget = AO_US(500); /* of measured service, a step */
@@ -27,30 +26,6 @@ static const ao_time long_task = AO_US(200);    /* of service, and it goes on */
 static struct task *task_of_ao(struct ao *ao)
 {
     return ao_of(ao, struct task, ao);
-}
-
-static void link_to(struct task **list, struct task *t)
-{
-    t->prev = NULL;
-    t->next = *list;
-    if (t->next)
-        t->next->prev = t;
-    *list = t;
-}
-
-static void link_started(struct stepped *s, struct task *t)
-{
-    link_to(&s->started, t);
-}
-
-static void unlink_started(struct stepped *s, struct task *t)
-{
-    if (t->prev)
-        t->prev->next = t->next;
-    else
-        *(s->started == t ? &s->started : &s->unwanted) = t->next;
-    if (t->next)
-        t->next->prev = t->prev;
 }
 
 static bool has_more(struct stepped *s)
@@ -63,15 +38,15 @@ static bool accepts_none(const struct stepped *s)
     return atomic_load_explicit(&s->base.accepting, memory_order_relaxed) == ACCEPTS_NONE;
 }
 
-static void set_accepting(struct stepped *s, enum executor_accepting door)
+static void set_accepting(struct stepped *s, enum executor_accepting accepting)
 {
-    atomic_store_explicit(&s->base.accepting, (uint8_t)door, memory_order_relaxed);
+    atomic_store_explicit(&s->base.accepting, (uint8_t)accepting, memory_order_relaxed);
 }
 
 /* Its step finds what is in the lane. */
 static void stop_accepting(struct stepped *s)
 {
-    if (accepts_none(s) || manager_kind(&s->base.tasks->manager, ERGON_STEPPED)->count < 2)
+    if (accepts_none(s) || s->base.shared->groups[kind_index(ERGON_STEPPED)].count < 2)
         return;
     set_accepting(s, ACCEPTS_NONE);
     if (has_more(s))
@@ -83,7 +58,7 @@ static void accept_again(struct stepped *s)
     if (!accepts_none(s))
         return;
     set_accepting(s, ACCEPTS_ALL);
-    manager_on_capacity(&s->base.tasks->manager, ERGON_STEPPED, s->base.activator);
+    manager_on_capacity(&s->base.shared->inbox, ERGON_STEPPED, s->base.activator);
 }
 
 static void leave_active(struct stepped *s)
@@ -110,7 +85,7 @@ static void park(struct stepped *s, struct task *t)
     }
     leave_active(s);
     if (task_flagged(t))
-        stepped_notify(s);
+        home_unwant(s->home, t);
 }
 
 static void unpark(struct stepped *s, struct task *t)
@@ -129,7 +104,7 @@ static void leave_started(struct stepped *s, struct task *t)
 {
     if (task_is(t, TASK_PARKED))
         unpark(s, t);
-    unlink_started(s, t);
+    LIST_REMOVE(t, living);
     executor_publish(&s->base, 1);
     leave_active(s);
 }
@@ -139,7 +114,7 @@ static void conclude(struct stepped *s, struct task *t)
 {
     task_mark(t, TASK_OVER);
     if (t->nested)
-        host_drop_nested(t);
+        nested_drop_all(t);
     task_drop_state(t);
     executor_book(&s->base, t);
 }
@@ -160,17 +135,17 @@ static enum ao_verdict run_handler(struct stepped *s, struct task *t, struct ao 
 
 static bool is_home(const struct stepped *s, const struct task *t)
 {
-    return !t->caller && s->base.tasks->homes[t->home]->activator == s->base.activator;
+    return !t->caller && s->homes[t->home]->activator == s->base.activator;
 }
 
 static void send_home(struct stepped *s, struct task *t)
 {
-    if (t->caller)
-        blocking_return(t->caller, t);
-    else if (is_home(s, t))
-        home_receive(s->base.tasks->homes[t->home], t);
-    else
+    if (!is_home(s, t)) {
         executor_send_home(&s->base, t);
+        return;
+    }
+    task_pass(t, TASK_OF_EXECUTOR, TASK_OF_HOME);
+    home_receive(s->homes[t->home], t);
 }
 
 /* The answer of a task that is at home here need not wait until the activator lets go of it. */
@@ -180,7 +155,7 @@ static void finish(struct stepped *s, struct task *t)
     conclude(s, t);
     leave_started(s, t);
     if (is_home(s, t))
-        home_answer(s->base.tasks->homes[t->home], t);
+        home_answer(s->homes[t->home], t);
 }
 
 /* The handler has taken its object away from the activator: nobody would step it again. */
@@ -258,7 +233,7 @@ static void live_on(struct stepped *s, struct task *t, bool counted)
     if (!counted)
         executor_publish(&s->base, -1);
     task_mark(t, TASK_TIMED);
-    link_started(s, t);
+    LIST_INSERT_HEAD(&s->started, t, living);
     s->active++;
     if (ao_state(&t->ao) == AO_STATE_SLEEPING)
         park(s, t);
@@ -269,6 +244,7 @@ static bool begin_steps(struct stepped *s, struct task *t, bool counted)
 {
     struct executor *e = &s->base;
     struct activator *a = e->activator;
+    assert(t->owner == TASK_OF_EXECUTOR);
     attempt_enter(t, ATTEMPT_RUNNING);
     if (!make_ready(s, t))
         return true;
@@ -295,7 +271,11 @@ bool stepped_idle(const struct stepped *s)
 
 bool stepped_run_in_place(struct stepped *s, struct task *t)
 {
-    return begin_steps(s, t, false);
+    task_pass(t, TASK_OF_HOME, TASK_OF_EXECUTOR);
+    if (!begin_steps(s, t, false))
+        return false;
+    task_pass(t, TASK_OF_EXECUTOR, TASK_OF_HOME);
+    return true;
 }
 
 /* From the lane.  What nobody wants any more goes home as it is. */
@@ -328,8 +308,8 @@ static void drop_if_waiting(struct stepped *s, struct task *t)
 static void drop_flagged(struct stepped *s)
 {
     struct task *next;
-    for (struct task *t = s->started; t; t = next) {
-        next = t->next;
+    for (struct task *t = LIST_FIRST(&s->started); t; t = next) {
+        next = LIST_NEXT(t, living);
         if (task_flagged(t))
             drop_if_waiting(s, t);
     }
@@ -338,18 +318,29 @@ static void drop_flagged(struct stepped *s)
 static void drop_unwanted(struct stepped *s)
 {
     struct task *t;
-    while ((t = s->unwanted)) {
-        unlink_started(s, t);
-        link_started(s, t);
-        drop_if_waiting(s, t);
+    while ((t = LIST_FIRST(&s->home->unwanted))) {
+        struct stepped *of = stepped_of(t->executor); /* of this loop */
+        LIST_REMOVE(t, living);
+        LIST_INSERT_HEAD(&of->started, t, living);
+        drop_if_waiting(of, t);
     }
 }
 
-void stepped_unwant(struct stepped *s, struct task *t)
+/* The last first, since the manager puts each before the others. */
+static void give_back_all(struct executor *e)
 {
-    unlink_started(s, t);
-    link_to(&s->unwanted, t);
-    ao_post(s->handle, AO_POST_ACTIVATE);
+    struct lane_item *item;
+    struct task *last = NULL, *before;
+    while ((item = lane_take(&e->in))) {
+        struct task *t = ao_of(item, struct task, item);
+        t->next = last;
+        last = t;
+    }
+    lane_release(&e->in);
+    for (; last; last = before) {
+        before = last->next;
+        executor_give_back(e, last);
+    }
 }
 
 /* True: it may start more in this round, since it has taken little time. */
@@ -371,20 +362,60 @@ static bool start_some(struct stepped *s)
 static enum ao_verdict stepped_step(struct ao *self)
 {
     struct stepped *s = ao_of(self, struct stepped, ao);
-    if (atomic_exchange_explicit(&s->notified, false, memory_order_acq_rel))
+    if (atomic_exchange_explicit(&s->base.notified, false, memory_order_acq_rel))
         drop_flagged(s);
     drop_unwanted(s);
     if (accepts_none(s))
-        executor_give_back_all(&s->base);
+        give_back_all(&s->base);
     else if (start_some(s) && s->active == 0 && has_more(s))
         ao_run_next(self);
     return s->active == 0 && has_more(s) ? AO_AGAIN : AO_DONE;
 }
 
-const struct ao_class stepped_class = {.name = "executor", .step = stepped_step};
+static const struct ao_class stepped_class = {.name = "executor", .step = stepped_step};
 
-void stepped_notify(struct stepped *s)
+int stepped_init(struct stepped *s, struct tasks_shared *shared, uint32_t index,
+                 struct home **homes)
 {
-    atomic_store_explicit(&s->notified, true, memory_order_release);
-    ao_post(s->handle, AO_POST_ACTIVATE);
+    struct executor *e = &s->base;
+    s->homes = homes;
+    s->home = homes[shared->plan.executors[index].loop];
+    LIST_INIT(&s->started);
+    ao_init(&s->ao, &stepped_class, s->home->activator);
+    e->handle = ao_handle_new(&s->ao);
+    if (e->handle && executor_init(e, shared, index, s->home->activator) == 0 &&
+        lane_init(&e->in, EXECUTOR_LANE_IN, shared->plan.manager, &s->ao) == 0)
+        return 0;
+    stepped_fini(s);
+    return -1;
+}
+
+void stepped_fini(struct stepped *s)
+{
+    executor_fini(&s->base);
+    if (ao_state(&s->ao) == AO_STATE_ACTIVE)
+        ao_deactivate(&s->ao);
+    ao_fini(&s->ao);
+    if (s->base.handle)
+        ao_handle_unref(s->base.handle);
+}
+
+static void clear(struct task_list *list)
+{
+    struct task *t;
+    while ((t = LIST_FIRST(list))) {
+        LIST_REMOVE(t, living);
+        if (ao_state(&t->ao) == AO_STATE_ACTIVE || ao_state(&t->ao) == AO_STATE_SLEEPING)
+            ao_deactivate(&t->ao);
+        nested_drop_all(t);
+        task_drop_state(t);
+        ao_fini(&t->ao);
+        task_discard(t);
+    }
+}
+
+void stepped_clear(struct stepped *s)
+{
+    clear(&s->started);
+    clear(&s->home->unwanted);
 }

@@ -2,7 +2,10 @@
  * handlers.
  *
  * One task runs at a time; one that asks to be stepped again goes on in the next round, and one
- * that parks makes room for the next.  All on the loop's thread, but for stepped_notify(). */
+ * that parks makes room for the next.
+ *
+ * Thread: the loop's, for all of it.  A task that is passed in is borrowed for the call, but what
+ * lives on after stepped_run_in_place() is the executor's. */
 #ifndef ERGON_TASKS_EXECUTOR_STEPPED_H
 #define ERGON_TASKS_EXECUTOR_STEPPED_H
 
@@ -10,24 +13,21 @@
 
 #include "server/tasks/executors/executor.h"
 
+struct home;
+
 struct stepped {
-    struct executor base;
-    struct home *home; /* of its loop */
-    struct ao ao;      /* receives what the manager gives, and starts it */
-    struct ao_handle *handle;
-    struct ao_port *port;  /* of its activator, for handlers */
-    uint32_t active;       /* started tasks that do not wait */
-    struct task *started;  /* all that were started and live on; by next and prev */
-    struct task *unwanted; /* those of them that were flagged since the last step */
-    /* Release in stepped_notify(), acquire in its step: the flags set before are seen. */
-    _Atomic bool notified;
+    struct executor base;     /* first */
+    struct home **homes;      /* all, by index; borrowed */
+    struct home *home;        /* of its loop */
+    struct ao ao;             /* receives what the manager gives, and starts it */
+    uint32_t active;          /* started tasks that do not wait */
+    struct task_list started; /* all that live on, but for those in home's `unwanted` */
 };
 
-int stepped_init(struct stepped *s, struct tasks *tasks, uint32_t index,
-                 const struct executor_plan *plan, struct home *home);
+/* Set-up.  0, or -1 without memory: then nothing is left to take apart. */
+int stepped_init(struct stepped *s, struct tasks_shared *shared, uint32_t index,
+                 struct home **homes);
 void stepped_fini(struct stepped *s);
-
-extern const struct ao_class stepped_class; /* of the object that receives */
 
 /* Makes its class: what is said of a task of this method names the method. */
 void stepped_make_class(struct method *m);
@@ -40,22 +40,16 @@ bool stepped_idle(const struct stepped *s);
  * it returns to its activator. */
 bool stepped_run_in_place(struct stepped *s, struct task *t);
 
+/* Ends a task that lives on here, as if it had been cancelled. */
+void stepped_drop(struct stepped *s, struct task *t);
+
+/* After the activator's run has ended: tasks that live on here are cleaned up, and freed. */
+void stepped_clear(struct stepped *s);
+
 /* The executor as the tasks know it. */
 static inline struct stepped *stepped_of(struct executor *e)
 {
     return ao_of(e, struct stepped, base);
 }
-
-/* Ends a task that lives on here, as if it had been cancelled. */
-void stepped_drop(struct stepped *s, struct task *t);
-
-/* A task of this loop's home, which lives on here, was flagged: it is found without a search. */
-void stepped_unwant(struct stepped *s, struct task *t);
-
-/* Any thread: there may be parked tasks whose result nobody wants any more. */
-void stepped_notify(struct stepped *s);
-
-/* After the activator's run has ended: tasks that live on here are cleaned up. */
-void stepped_clear(struct stepped *s);
 
 #endif

@@ -1,14 +1,37 @@
 #include "server/tasks/handlers/host.h"
 
 #include <pthread.h>
+#include <stdio.h>
+
+#include <ergon/ao_api.h>
 
 #include "base/log.h"
-#include "server/tasks/executors/blocking_parts.h"
-#include "server/tasks/manager/job_source_parts.h"
-#include "server/tasks/handlers/module_loader.h"
-#include "server/tasks/tasks_parts.h"
+#include "server/tasks/calls/home.h"
+#include "server/tasks/executors/blocking.h"
+#include "server/tasks/executors/stepped.h"
+#include "server/tasks/shared.h"
 
 static struct ergon_host host;
+
+/* The part of the table that is the runtime itself. */
+static const struct ao_api api = {.size = sizeof api,
+#define X(name) .name = ao_##name,
+                                  AO_API(X)
+#undef X
+};
+
+/* The first refusal is what people are told. */
+static int host_register_handler(struct ergon_module *module, const struct ergon_handler *handler)
+{
+    char error[256];
+    if (registry_add(module->registry, module->name, handler, error, sizeof error) == 0)
+        return 0;
+    log_error("handler refused", LOG_STR("module", module->name), LOG_STR("text", error));
+    if (!module->refused)
+        snprintf(module->error, module->error_size, "%s", error);
+    module->refused = true;
+    return -1;
+}
 
 static void host_log(int level, const char *module, const char *text)
 {
@@ -27,9 +50,8 @@ static void *host_arg(struct ergon_task *task)
 static bool host_cancelled(struct ergon_task *task)
 {
     const struct task *t = task_of(task);
-    bool cancelled =
-        task_flagged(t) != 0 || (t->method->handler->kind == ERGON_BLOCKING &&
-                                 blocking_stopping(ao_of(t->executor, struct blocking, base)));
+    bool cancelled = task_flagged(t) != 0 || (t->method->handler->kind == ERGON_BLOCKING &&
+                                              blocking_stopping(blocking_of(t->executor)));
     if (cancelled && task_is(t, TASK_ATTEMPT))
         t->attempt->told = true;
     return cancelled;
@@ -51,7 +73,7 @@ static uint64_t host_time_left(struct ergon_task *task)
 
 static uint64_t host_message_max(struct ergon_task *task)
 {
-    return task_of(task)->executor->tasks->plan.message_max;
+    return task_of(task)->executor->shared->plan.message_max;
 }
 
 static void *host_alloc(struct ergon_task *task, size_t size)
@@ -59,12 +81,18 @@ static void *host_alloc(struct ergon_task *task, size_t size)
     return task_alloc(task_of(task), size);
 }
 
+static struct ao_port *host_port(struct ergon_task *task)
+{
+    struct task *t = task_of(task);
+    return t->method->handler->kind == ERGON_STEPPED ? stepped_of(t->executor)->home->port : NULL;
+}
+
 static void fill(void)
 {
     host.size = sizeof host;
     host.major = ERGON_ABI_MAJOR;
     host.minor = ERGON_ABI_MINOR;
-    host.register_handler = module_register;
+    host.register_handler = host_register_handler;
     host.log = host_log;
     host.arg = host_arg;
     host.cancelled = host_cancelled;
@@ -75,8 +103,9 @@ static void fill(void)
     host_fill_params(&host);
     host_fill_results(&host);
     host_fill_calls(&host);
-    host_fill_kept(&host);
-    host_fill_primitives(&host);
+    host_fill_jobs(&host);
+    host.ao = &api;
+    host.port = host_port;
 }
 
 const struct ergon_host *host_table(void)

@@ -1,8 +1,19 @@
-/* The table of functions that modules are given, and what it does for a task. */
+/* The table of functions that modules are given, and what it does for a task.
+ *
+ * Thread: host_table() any; the functions in the table say in include/ergon/handler.h which. */
 #ifndef ERGON_TASKS_HOST_H
 #define ERGON_TASKS_HOST_H
 
-#include "server/tasks/task.h"
+#include "server/tasks/registry.h"
+
+/* A module while it is initialised. */
+struct ergon_module {
+    struct registry *registry;
+    const char *name; /* as it calls itself */
+    char *error;
+    size_t error_size;
+    bool refused; /* a handler was; `error` says why */
+};
 
 const struct ergon_host *host_table(void); /* constant once it was asked for the first time */
 
@@ -10,14 +21,6 @@ const struct ergon_host *host_table(void); /* constant once it was asked for the
 void host_fill_params(struct ergon_host *host);
 void host_fill_results(struct ergon_host *host);
 void host_fill_calls(struct ergon_host *host);
-void host_fill_kept(struct ergon_host *host);
-void host_fill_primitives(struct ergon_host *host);
-
-/* The handler of a stepped task is done: its nested calls are abandoned. */
-void host_drop_nested(struct task *t);
-
-/* Copies an outcome that is about to go into `*block`, whose old content is freed; `out` points
- * into it.  A result's own block is taken over.  Without memory `out` says so. */
-void outcome_keep(struct outcome *outcome, void **block, struct ergon_outcome *out);
+void host_fill_jobs(struct ergon_host *host);
 
 #endif

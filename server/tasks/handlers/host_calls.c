@@ -1,88 +1,34 @@
-/* Nested calls.  A stepped handler's belong to its task: they are calls of the home of the loop
- * that it runs on, and end in a completion that it awaits. */
-#include <stdlib.h>
-
-#include <ergon/wait.h>
-
+/* Nested calls, as handlers see them. */
+#include "server/tasks/calls/home.h"
+#include "server/tasks/calls/nested.h"
+#include "server/tasks/executors/blocking.h"
+#include "server/tasks/executors/stepped.h"
 #include "server/tasks/handlers/host.h"
-#include "server/tasks/tasks_parts.h"
+#include "server/tasks/shared.h"
 
-/* Seen by modules as struct ergon_call. */
-struct nested {
-    struct nested *next; /* of the same task */
-    struct task *task;
-    struct home *home;
-    struct call *list; /* the call while it is in flight: a list of one */
-    struct ao_completion done;
-    struct ergon_outcome outcome; /* once done */
-    void *block;                  /* that the outcome points into */
-};
+static struct method *method_of(const struct task *t, const char *name)
+{
+    return registry_find(t->executor->shared->plan.registry, span_text(name));
+}
 
 static struct nested *nested_of(struct ergon_call *call)
 {
     return (struct nested *)call;
 }
 
-/* Bytes of a failure, or of a small result, in memory of their own. */
-static uint8_t *copy(const struct outcome *o, size_t code_len)
+static enum ergon_error send(struct nested *n, const char *method, struct ergon_bytes params)
 {
-    size_t len = o->error == ERGON_OK ? o->result.len : code_len + 1 + o->text.len + 1;
-    uint8_t *at = malloc(len);
-    if (!at)
-        return NULL;
-    if (o->error == ERGON_OK)
-        return memcpy(at, o->result.at, len);
-    memcpy(at, o->code, code_len + 1);
-    if (o->text.len > 0)
-        memcpy(at + code_len + 1, o->text.at, o->text.len);
-    at[len - 1] = '\0';
-    return at;
-}
-
-void outcome_keep(struct outcome *o, void **block, struct ergon_outcome *out)
-{
-    size_t code_len = o->error == ERGON_OK ? 0 : strlen(o->code);
-    free(*block);
-    *block = o->block ? o->block : copy(o, code_len);
-    if (!*block) {
-        *out = (struct ergon_outcome){.code = error_name(ERGON_E_MEMORY),
-                                      .text = error_meaning(ERGON_E_MEMORY)};
-    } else if (o->error == ERGON_OK) {
-        const uint8_t *at = o->block ? o->result.at : *block;
-        *out = (struct ergon_outcome){.ok = true, .result = {.at = at, .len = o->result.len}};
-    } else {
-        const char *text = *block;
-        *out = (struct ergon_outcome){.code = text, .text = text + code_len + 1};
-    }
-    o->block = NULL;
-}
-
-static void end_nested(struct nested *n, struct outcome *outcome)
-{
-    outcome_keep(outcome, &n->block, &n->outcome);
-    ao_completion_complete(&n->done, n);
-}
-
-static void nested_ended(void *arg, struct call *call, struct outcome *outcome)
-{
-    (void)arg;
-    end_nested(call->owner, outcome);
-}
-
-static enum ergon_error start(struct nested *n, const char *method, struct ergon_bytes params)
-{
-    struct task *t = n->task;
-    struct method *m = registry_find(n->home->tasks->plan.registry, span_text(method));
+    struct method *m = method_of(n->task, method);
     if (!m)
         return ERGON_E_NO_METHOD;
-    if (t->depth + 1 > TASK_DEPTH_MAX)
+    if (n->task->depth + 1 > TASK_DEPTH_MAX)
         return ERGON_E_TOO_DEEP;
     const struct call_request request = {.owner = n,
                                          .list = &n->list,
                                          .params = span_of(params.at, params.len),
                                          .deadline = AO_NEVER};
-    const struct call_order order = {.request = &request, .ended = nested_ended, .parent = t};
-    return home_order(n->home, m, &order);
+    const struct call_plan plan = {.request = &request, .ended = nested_ended, .parent = n->task};
+    return home_send(n->home, m, &plan);
 }
 
 static struct ergon_call *host_call_start(struct ergon_task *task, const char *method,
@@ -91,20 +37,10 @@ static struct ergon_call *host_call_start(struct ergon_task *task, const char *m
     struct task *t = task_of(task);
     if (t->method->handler->kind != ERGON_STEPPED)
         return NULL;
-    struct nested *n = calloc(1, sizeof *n);
-    if (!n)
-        return NULL;
-    n->task = t;
-    n->home = stepped_of(t->executor)->home;
-    ao_completion_init(&n->done);
-    n->next = t->nested;
-    t->nested = n;
-    enum ergon_error refused = start(n, method, params);
-    if (refused != ERGON_OK) {
-        struct outcome outcome;
-        outcome_of(refused, &outcome);
-        end_nested(n, &outcome);
-    }
+    struct nested *n = nested_new(t, stepped_of(t->executor)->home);
+    enum ergon_error refused = n ? send(n, method, params) : ERGON_OK;
+    if (refused != ERGON_OK)
+        nested_refuse(n, refused);
     return (struct ergon_call *)n;
 }
 
@@ -114,42 +50,9 @@ static bool host_call_await(struct ergon_call *call, struct ao_wait *wait)
     return true;
 }
 
-static void unlink_nested(struct nested *n)
-{
-    struct nested **at = &n->task->nested;
-    while (*at != n)
-        at = &(*at)->next;
-    *at = n->next;
-}
-
-static void abandon(struct nested *n)
-{
-    if (n->list)
-        home_abandon(n->home, n->list);
-}
-
-/* Of a call that has not ended: it is abandoned, and the outcome says so. */
 static void host_call_outcome(struct ergon_call *call, struct ergon_outcome *out)
 {
-    struct nested *n = nested_of(call);
-    struct task *t = n->task;
-    abandon(n);
-    unlink_nested(n);
-    *out = n->outcome;
-    free(t->nested_block);
-    t->nested_block = n->block;
-    free(n);
-}
-
-void host_drop_nested(struct task *t)
-{
-    while (t->nested) {
-        struct nested *n = t->nested;
-        abandon(n);
-        t->nested = n->next;
-        free(n->block);
-        free(n);
-    }
+    nested_take(nested_of(call), out);
 }
 
 static void host_call(struct ergon_task *task, const char *method, struct ergon_bytes params,
@@ -157,8 +60,7 @@ static void host_call(struct ergon_task *task, const char *method, struct ergon_
 {
     struct task *t = task_of(task);
     if (t->method->handler->kind == ERGON_BLOCKING) {
-        blocking_call(ao_of(t->executor, struct blocking, base), t, method,
-                      span_of(params.at, params.len), out);
+        blocking_call(t, method_of(t, method), span_of(params.at, params.len), out);
         return;
     }
     *out = (struct ergon_outcome){.code = error_name(ERGON_E_FAILED),

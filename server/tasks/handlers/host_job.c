@@ -6,7 +6,8 @@
 #include "base/utf8.h"
 #include "server/tasks/handlers/host.h"
 #include "server/tasks/manager/job_source_parts.h"
-#include "server/tasks/tasks_parts.h"
+#include "server/tasks/shared.h"
+#include "server/tasks/task_result.h"
 
 static struct attempt *attempt_of(const struct ergon_task *task)
 {
@@ -19,7 +20,7 @@ static bool host_task_id(struct ergon_task *task, char *buf)
     const struct attempt *attempt = attempt_of(task);
     buf[0] = '\0';
     if (attempt)
-        task_of(task)->executor->tasks->manager.source.name(attempt->id, buf);
+        task_of(task)->executor->shared->source.name(attempt->id, buf);
     return attempt != NULL;
 }
 
@@ -66,7 +67,7 @@ static void host_again(struct ergon_task *task, uint64_t ns)
     task_fail(task_of(task), ERGON_E_BUSY, NULL, span_text(text));
 }
 
-void host_fill_kept(struct ergon_host *host)
+void host_fill_jobs(struct ergon_host *host)
 {
     host->task_id = host_task_id;
     host->attempt = host_attempt;

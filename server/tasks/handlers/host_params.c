@@ -2,6 +2,7 @@
 #include "proto/reader.h"
 #include "base/units.h"
 #include "server/tasks/handlers/host.h"
+#include "server/tasks/task.h"
 
 static struct reader reader_in(const struct ergon_reader *r)
 {

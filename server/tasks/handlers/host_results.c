@@ -1,11 +1,12 @@
 /* Results and failures. */
 #include "proto/encoder.h"
 #include "server/tasks/handlers/host.h"
-#include "server/tasks/tasks_parts.h"
+#include "server/tasks/shared.h"
+#include "server/tasks/task_result.h"
 
 static uint64_t limit_of(const struct task *t)
 {
-    return t->executor->tasks->plan.message_max;
+    return t->executor->shared->plan.message_max;
 }
 
 static uint8_t *room(struct task *t, size_t size)

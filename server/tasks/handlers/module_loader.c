@@ -1,24 +1,8 @@
-#include "server/tasks/handlers/module_loader.h"
+#include "server/tasks/handlers/host.h"
 
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
-
-#include "base/log.h"
-#include "server/tasks/handlers/host.h"
-
-/* The first refusal is what people are told. */
-int module_register(struct ergon_module *module, const struct ergon_handler *handler)
-{
-    char error[256];
-    if (registry_add(module->registry, module->name, handler, error, sizeof error) == 0)
-        return 0;
-    log_error("handler refused", LOG_STR("module", module->name), LOG_STR("text", error));
-    if (!module->refused)
-        snprintf(module->error, module->error_size, "%s", error);
-    module->refused = true;
-    return -1;
-}
 
 /* Of another major version nothing is read but the version and the name. */
 static bool fits(const struct ergon_module_info *info, char *error, size_t size)

@@ -1,12 +1,18 @@
-/* Kept tasks pass through: asked from the source, made at home with the manager, returned. */
+/* Jobs pass through: asked from the source, made at home with the manager, returned; and what their
+ * handlers say meanwhile. */
 #include "server/tasks/manager/job_source_parts.h"
 
+#include <stdlib.h>
+
+#include "server/tasks/task_result.h"
 #include "server/tasks/tasks_parts.h"
+
+enum { NOTES_MAX = 1 << 20 /* bytes of one attempt that nobody has taken yet */ };
 
 void tasks_set_job_source(struct tasks *t, const struct job_source *source)
 {
-    t->manager.source = *source;
-    t->manager.has_source = true;
+    t->shared.source = *source;
+    t->shared.has_source = true;
 }
 
 struct activator *tasks_manager_activator(struct tasks *t)
@@ -14,10 +20,101 @@ struct activator *tasks_manager_activator(struct tasks *t)
     return t->manager.activator;
 }
 
-/* Within the manager's own step the activation is for nothing, and `woken` makes it go on. */
+/* --- What handlers say --- */
+
+struct note {
+    struct mpsc_item item; /* first */
+    struct task *task;     /* does not go home before the note is taken */
+    bool partial;
+    uint64_t done, total;
+    uint32_t len;    /* of its text or data */
+    uint8_t bytes[]; /* malloc'ed with the note */
+};
+
+static uint32_t size_of(const struct note *n)
+{
+    return (uint32_t)sizeof *n + n->len;
+}
+
+/* The first always fits. */
+static bool count_in(struct attempt *attempt, uint32_t size)
+{
+    uint32_t before = atomic_fetch_add_explicit(&attempt->noted, size, memory_order_relaxed);
+    if (before == 0 || before + size <= NOTES_MAX)
+        return true;
+    atomic_fetch_sub_explicit(&attempt->noted, size, memory_order_relaxed);
+    return false;
+}
+
+bool attempt_post(struct task *t, const struct attempt_note *note)
+{
+    struct tasks_shared *shared = t->executor->shared;
+    struct span bytes = note->partial ? note->data : note->text;
+    if (bytes.len > shared->plan.message_max || bytes.len > UINT32_MAX / 2)
+        return false;
+    struct note *n = malloc(sizeof *n + bytes.len);
+    if (!n)
+        return false;
+    *n = (struct note){.task = t,
+                       .partial = note->partial,
+                       .done = note->done,
+                       .total = note->total,
+                       .len = (uint32_t)bytes.len};
+    if (!count_in(t->attempt, size_of(n))) {
+        free(n);
+        return false;
+    }
+    if (bytes.len > 0)
+        memcpy(n->bytes, bytes.at, bytes.len);
+    if (mpsc_push(&shared->inbox.notes, &n->item))
+        manager_ask(&shared->inbox);
+    return true;
+}
+
+static void tell(struct manager *m, const struct note *n)
+{
+    struct attempt *attempt = n->task->attempt;
+    struct span bytes = span_of(n->bytes, n->len);
+    struct attempt_note note = {.owner = attempt->owner,
+                                .attempt = attempt->attempt,
+                                .partial = n->partial,
+                                .done = n->done,
+                                .total = n->total};
+    *(n->partial ? &note.data : &note.text) = bytes;
+    atomic_fetch_sub_explicit(&attempt->noted, size_of(n), memory_order_relaxed);
+    m->shared->source.noted(m->shared->source.arg, &note);
+}
+
+static struct note *note_of(struct mpsc_item *item)
+{
+    return ao_of(item, struct note, item);
+}
+
+static void take_notes(struct manager *m)
+{
+    struct mpsc_item *next;
+    for (struct mpsc_item *item = mpsc_take(&m->shared->inbox.notes); item; item = next) {
+        next = item->next;
+        tell(m, note_of(item));
+        free(note_of(item));
+    }
+}
+
+void job_source_free_notes(struct manager *m)
+{
+    struct mpsc_item *next;
+    for (struct mpsc_item *item = mpsc_take(&m->shared->inbox.notes); item; item = next) {
+        next = item->next;
+        free(note_of(item));
+    }
+}
+
+/* --- Attempts --- */
+
+/* Within the manager's own step activation does nothing, and `source_woken` makes it go on. */
 static void look_again(struct manager *m)
 {
-    m->woken = true;
+    m->source_woken = true;
     ao_activate(&m->ao);
 }
 
@@ -25,20 +122,15 @@ void job_source_wake(struct tasks *t)
 {
     struct manager *m = &t->manager;
     for (unsigned i = 0; i < KINDS; i++)
-        m->kinds[i].source_has_work = !m->kept_stopped;
+        m->kinds[i].source_has_work = !m->jobs_stopped;
     look_again(m);
-}
-
-static enum ergon_kind kind_of(const struct manager *m, const struct manager_kind *k)
-{
-    return k == &m->kinds[kind_index(ERGON_STEPPED)] ? ERGON_STEPPED : ERGON_BLOCKING;
 }
 
 /* `source_has_work` is cleared first: what the source says meanwhile counts. */
 bool job_source_ready(struct manager *m, struct manager_kind *k, uint32_t room)
 {
     k->source_has_work = false;
-    bool ready = m->source.ready(m->source.arg, kind_of(m, k), room);
+    bool ready = m->shared->source.ready(m->shared->source.arg, k->kind, room);
     k->source_has_work |= ready;
     return ready;
 }
@@ -48,6 +140,7 @@ static struct task *make(struct manager *m, const struct attempt_spec *run)
     struct task *t = home_make_task(&m->home, run->method, run->params, run->deadline);
     if (!t)
         return NULL;
+    task_pass(t, TASK_OF_HOME, TASK_OF_MANAGER);
     task_mark(t, TASK_ATTEMPT);
     t->attempt = task_own_memory(t, sizeof *t->attempt); /* the first in it: it fits */
     *t->attempt = (struct attempt){.owner = run->owner, .id = run->id, .attempt = run->attempt};
@@ -59,14 +152,14 @@ struct task *job_source_take(struct manager *m, struct manager_kind *k)
 {
     struct attempt_spec run;
     k->source_has_work = false;
-    if (!m->source.take(m->source.arg, kind_of(m, k), &run))
+    if (!m->shared->source.take(m->shared->source.arg, k->kind, &run))
         return NULL;
     struct task *t = make(m, &run);
     if (t) {
         k->source_has_work = true;
-        m->kept_out++;
+        m->attempts_out++;
     }
-    m->source.given(m->source.arg, run.owner, t);
+    m->shared->source.given(m->shared->source.arg, run.owner, t);
     return t;
 }
 
@@ -75,47 +168,54 @@ void job_source_tell_full(struct manager *m, struct manager_kind *k, bool full)
     if (k->full == full)
         return;
     k->full = full;
-    m->source.full(m->source.arg, kind_of(m, k), full);
+    m->shared->source.full(m->shared->source.arg, k->kind, full);
 }
 
 void job_source_stop(struct manager *m, bool cancel)
 {
-    if (!m->has_source)
+    if (!m->shared->has_source)
         return;
-    m->kept_stopped = true;
+    m->jobs_stopped = true;
     for (unsigned i = 0; i < KINDS; i++)
         m->kinds[i].source_has_work = false;
-    m->source.stop(m->source.arg, cancel);
+    m->shared->source.stop(m->shared->source.arg, cancel);
 }
 
-/* Its notes were posted before it went home, so they are in the list by now. */
-void job_source_receive(struct manager *m, struct task *t)
+static void end_attempt(struct manager *m, struct task *t)
 {
-    struct attempt *attempt = t->attempt;
+    const struct attempt *attempt = t->attempt;
     struct outcome outcome;
-    job_source_take_notes(m);
     task_outcome(t, &outcome);
-    const struct attempt_end r = {.owner = attempt->owner,
-                                  .attempt = attempt->attempt,
-                                  .started = attempt_stage(t) != ATTEMPT_ASSIGNED,
-                                  .told = attempt->told,
-                                  .again = attempt->again && t->error == ERGON_OK,
-                                  .after = attempt->after,
-                                  .outcome = &outcome};
-    m->kept_out--;
-    m->source.returned(m->source.arg, &r);
-    if (outcome.error == ERGON_OK)
-        t->result_block = outcome.block;
-    m->kinds[kind_index(t->method->handler->kind)].source_has_work = !m->kept_stopped;
-    look_again(m);
+    const struct attempt_end end = {.owner = attempt->owner,
+                                    .attempt = attempt->attempt,
+                                    .started = attempt_stage(t) != ATTEMPT_ASSIGNED,
+                                    .told = attempt->told,
+                                    .again = attempt->again && t->error == ERGON_OK,
+                                    .after = attempt->after,
+                                    .outcome = &outcome};
+    m->attempts_out--;
+    m->shared->source.returned(m->shared->source.arg, &end);
+    task_take_back(t, &outcome);
+    m->kinds[kind_index(t->method->handler->kind)].source_has_work = !m->jobs_stopped;
+}
+
+/* An attempt's notes were posted before it went home, so they are in the list by now. */
+void job_source_take_returns(struct manager *m)
+{
+    struct task *t;
+    take_notes(m);
+    while ((t = home_take_returned(&m->home))) {
+        end_attempt(m, t);
+        home_free_task(&m->home, t);
+    }
 }
 
 void attempt_flag(struct tasks *t, struct task *attempt, enum attempt_flag flag)
 {
     uint8_t bit = flag == ATTEMPT_CANCEL ? TASK_CANCELLED : TASK_LATE;
     atomic_fetch_or_explicit(&attempt->flags, bit, memory_order_relaxed);
-    manager_note_flagged(&t->manager);
-    tasks_notify(t, attempt->method->handler->kind);
+    manager_note_flagged(&t->shared.inbox);
+    executors_notify(&t->shared.groups[kind_index(attempt->method->handler->kind)]);
 }
 
 enum attempt_stage attempt_stage(const struct task *attempt)

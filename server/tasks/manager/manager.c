@@ -1,8 +1,8 @@
 /* Why the manager never sleeps on a queued task beside a free executor.
  *
  *   manager, all executors of a kind full     executor, a task has left
- *     announce `waiting_for_room`          (M1)          left = ...            (E1)
- *     scan the counters again     (M2)          notify `waiting_for_room`      (E2)
+ *     announce that it waits      (M1)          left = ...            (E1)
+ *     scan the counters again     (M2)          notify who waits      (E2)
  *     room: retract, go on                      announced: ask the manager
  *     none: inactive
  *
@@ -13,92 +13,28 @@
 #include "server/tasks/manager/manager.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
-#include "server/runtime/object/run_next.h"
 #include "server/runtime/object/trace.h"
-#include "server/tasks/tasks_parts.h"
+#include "server/tasks/executors/stepped.h"
+#include "server/tasks/manager/job_source_parts.h"
+#include "server/tasks/task_lanes.h"
 
 enum {
     INLET_BUDGET = 256, /* tasks of one lane, a step */
     GIVE_BUDGET = 512,  /* tasks given, a step */
-    SWEEP_PART = 8      /* the queue is swept when this part of its room may be flagged */
+    LANE_IN = 1024,     /* tasks on their way from one home; more overflow */
+    LANE_OUT = 64       /* flagged tasks on their way to one home; more overflow */
 };
-
-static uint64_t admitted_one(enum ergon_kind kind)
-{
-    return kind == ERGON_STEPPED ? (uint64_t)1 << 32 : 1;
-}
-
-static uint64_t admitted_all(uint64_t word)
-{
-    return (word >> 32) + (uint32_t)word;
-}
-
-bool manager_admit(struct manager *m, enum ergon_kind kind, bool nested)
-{
-    uint64_t one = admitted_one(kind);
-    uint64_t was = atomic_fetch_add_explicit(&m->admitted, one, memory_order_relaxed);
-    if (nested || admitted_all(was) < m->tasks->plan.queue_max)
-        return true;
-    manager_dismiss(m, kind);
-    return false;
-}
-
-static void dismiss(struct manager *m, enum ergon_kind kind, uint32_t count)
-{
-    atomic_fetch_sub_explicit(&m->admitted, count * admitted_one(kind), memory_order_relaxed);
-}
-
-void manager_dismiss(struct manager *m, enum ergon_kind kind)
-{
-    dismiss(m, kind, 1);
-}
-
-bool manager_is_empty(const struct manager *m, enum ergon_kind kind)
-{
-    uint64_t word = atomic_load_explicit(&m->admitted, memory_order_relaxed);
-    return kind == ERGON_STEPPED ? word >> 32 == 0 : (uint32_t)word == 0;
-}
-
-void manager_ask(struct manager *m)
-{
-    ao_post(m->handle, AO_POST_ACTIVATE);
-}
-
-/* On the manager's own thread nothing runs beside it, and its announcement is seen without the
- * fence: it gives more as soon as the executor's step is over. */
-void manager_on_capacity(struct manager *m, enum ergon_kind kind, const struct activator *from)
-{
-    struct waker *waiting_for_room = &m->kinds[kind_index(kind)].waiting_for_room;
-    if (from != m->activator) {
-        waker_notify(waiting_for_room); /* E2 */
-    } else if (waker_announced(waiting_for_room)) {
-        waker_retract(waiting_for_room);
-        ao_run_next(&m->ao);
-    }
-}
-
-void manager_post(struct manager *m, struct task *t)
-{
-    if (mpsc_push(&m->inbox, &t->inbox))
-        manager_ask(m);
-}
-
-void manager_note_flagged(struct manager *m)
-{
-    uint32_t part = m->tasks->plan.queue_max / SWEEP_PART;
-    uint32_t was = atomic_fetch_add_explicit(&m->flagged, 1, memory_order_relaxed);
-    if (was + 1 == (part ? part : 1))
-        manager_ask(m);
-}
 
 /* Nobody wants its result: it need not run. */
 static void send_home(struct manager *m, struct task *t)
 {
-    struct home *h = m->tasks->homes[t->home];
+    struct home *h = m->homes[t->home];
     TRACE(m->activator, "manager", 0, "drop task %llu", (unsigned long long)t->number);
+    task_pass(t, TASK_OF_MANAGER, TASK_OF_HOME);
     if (t->caller)
-        blocking_return(t->caller, t);
+        executor_return(t->caller, t);
     else if (h->activator == m->activator)
         home_receive(h, t);
     else
@@ -107,7 +43,7 @@ static void send_home(struct manager *m, struct task *t)
 
 static void drop(struct manager *m, struct task *t)
 {
-    manager_dismiss(m, t->method->handler->kind);
+    manager_dismiss(&m->shared->inbox, t->method->handler->kind, 1);
     send_home(m, t);
 }
 
@@ -125,10 +61,10 @@ static void enqueue(struct manager *m, struct task *t)
     } else if (task_is(t, TASK_RETURNED)) {
         task_unmark(t, TASK_RETURNED);
         note_executor(t, NULL);
-        queue_push_front(&k->queue, t);
+        task_queue_push_front(&k->queue, t);
     } else {
         m->sequence++;
-        queue_push(&k->queue, t);
+        task_queue_push(&k->queue, t);
     }
 }
 
@@ -149,7 +85,7 @@ static bool take_inlet(struct manager *m, struct lane *l)
 static void take_inbox(struct manager *m)
 {
     struct mpsc_item *next;
-    for (struct mpsc_item *item = mpsc_take(&m->inbox); item; item = next) {
+    for (struct mpsc_item *item = mpsc_take(&m->shared->inbox.tasks); item; item = next) {
         next = item->next;
         struct task *t = ao_of(item, struct task, inbox);
         if (t->submitted && t->call_index == CALL_NONE && !home_adopt(&m->home, t))
@@ -158,8 +94,8 @@ static void take_inbox(struct manager *m)
     }
 }
 
-/* Through which doors a task fits, and how far beyond the bound: an open stepped executor
- * always takes a nested call, since its room may be held by those who wait for such calls. */
+/* How many tasks of this sort it accepts: an accepting stepped executor always takes a nested call,
+ * beyond its bound, since its room may be held by those who wait for such calls. */
 static uint32_t room_for(const struct executor *e, bool nested, uint32_t bound)
 {
     switch ((enum executor_accepting)atomic_load_explicit(&e->accepting, memory_order_relaxed)) {
@@ -197,7 +133,7 @@ static int home_executor(const struct manager *m, const struct manager_kind *k,
 {
     if (k->count == 1) /* nothing to prefer */
         return PLACEMENT_NONE;
-    const struct home *h = m->tasks->homes[t->home];
+    const struct home *h = m->homes[t->home];
     for (uint32_t i = 0; h->own && !t->caller && i < k->count; i++)
         if (k->executors[i] == &h->own->base)
             return (int)i;
@@ -210,7 +146,7 @@ static int choose(struct manager *m, struct manager_kind *k, const struct task *
     bool nested = t && t->depth > 0;
     if (nested != k->bounds_nested)
         set_bounds(k, nested);
-    return placement_choose(m->tasks->plan.policy, k->snapshots, k->count,
+    return placement_choose(m->shared->plan.policy, k->snapshots, k->count,
                             t ? home_executor(m, k, t) : PLACEMENT_NONE, k->last);
 }
 
@@ -236,6 +172,7 @@ static void give(struct manager *m, struct manager_kind *k, int chosen, struct t
     uint32_t given = atomic_load_explicit(&e->given, memory_order_relaxed) + 1;
     atomic_store_explicit(&e->given, given, memory_order_relaxed);
     note_executor(t, e);
+    task_pass(t, TASK_OF_MANAGER, TASK_OF_EXECUTOR);
     lane_push(&e->in, &t->item);
 }
 
@@ -243,10 +180,10 @@ static void give(struct manager *m, struct manager_kind *k, int chosen, struct t
 static const struct task *first_wanted(struct manager *m, struct manager_kind *k, int *budget)
 {
     const struct task *t;
-    for (; *budget > 0 && (t = queue_first(&k->queue)); --*budget) {
+    for (; *budget > 0 && (t = task_queue_first(&k->queue)); --*budget) {
         if (!task_flagged(t))
             return t;
-        drop(m, queue_pop(&k->queue));
+        drop(m, task_queue_pop(&k->queue));
     }
     return NULL;
 }
@@ -268,9 +205,9 @@ static bool source_waits(struct manager *m, struct manager_kind *k)
 }
 
 /* Is the next to be given a job?  They and the queue take turns, but for nested calls. */
-static bool kept_is_next(const struct manager_kind *k, const struct task *t)
+static bool job_is_next(const struct manager_kind *k, const struct task *t)
 {
-    return !t || (t->depth == 0 && k->kept_next);
+    return !t || (t->depth == 0 && k->job_next);
 }
 
 /* Gives what fits, and counts it out at once: the lanes publish no earlier.  True: tasks are left,
@@ -283,23 +220,23 @@ static bool give_all(struct manager *m, struct manager_kind *k, int *budget)
     if (k->queue.length == 0 && !k->source_has_work)
         return false;
     scan(k);
-    bool kept = source_waits(m, k);
-    while ((t = first_wanted(m, k, budget)) || (kept && *budget > 0)) {
-        bool of_source = kept && kept_is_next(k, t);
+    bool jobs = source_waits(m, k);
+    while ((t = first_wanted(m, k, budget)) || (jobs && *budget > 0)) {
+        bool of_source = jobs && job_is_next(k, t);
         if ((chosen = choose(m, k, of_source ? NULL : t)) == PLACEMENT_NONE)
             break;
-        struct task *next = of_source ? job_source_take(m, k) : queue_pop(&k->queue);
-        kept = kept && (next || !of_source);
+        struct task *next = of_source ? job_source_take(m, k) : task_queue_pop(&k->queue);
+        jobs = jobs && (next || !of_source);
         if (!next)
             continue;
         give(m, k, chosen, next);
         given += !of_source;
-        k->kept_next = !of_source;
+        k->job_next = !of_source;
         --*budget;
     }
     if (given > 0)
-        dismiss(m, k->executors[0]->plan.kind, given);
-    if (m->has_source)
+        manager_dismiss(&m->shared->inbox, k->kind, given);
+    if (m->shared->has_source)
         job_source_tell_full(m, k, chosen == PLACEMENT_NONE);
     return chosen == PLACEMENT_NONE;
 }
@@ -309,65 +246,44 @@ static void give_or_wait(struct manager *m, struct manager_kind *k, int *budget)
 {
     if (!give_all(m, k, budget))
         return;
-    waker_announce(&k->waiting_for_room); /* M1 */
-    if (!give_all(m, k, budget))          /* M2 */
-        waker_retract(&k->waiting_for_room);
+    struct waker *waiting = &m->shared->inbox.waiting_for_room[kind_index(k->kind)];
+    waker_announce(waiting);     /* M1 */
+    if (!give_all(m, k, budget)) /* M2 */
+        waker_retract(waiting);
 }
 
 static void sweep(struct manager *m)
 {
-    uint32_t part = m->tasks->plan.queue_max / SWEEP_PART;
-    if (atomic_load_explicit(&m->flagged, memory_order_relaxed) < (part ? part : 1))
+    if (!manager_take_flagged(&m->shared->inbox))
         return;
-    atomic_store_explicit(&m->flagged, 0, memory_order_relaxed);
     for (unsigned i = 0; i < KINDS; i++) {
         struct task *next;
-        for (struct task *t = queue_sweep(&m->kinds[i].queue); t; t = next) {
+        for (struct task *t = task_queue_sweep(&m->kinds[i].queue); t; t = next) {
             next = t->next;
             drop(m, t);
         }
     }
 }
 
-static bool all_quiet(struct manager *m)
+/* Each home cancels its calls on its own thread. */
+static void act_on_stop_requests(struct manager *m)
 {
-    for (uint32_t i = 0; i < m->tasks->home_count; i++)
-        if (!atomic_load_explicit(&m->tasks->homes[i]->quiet, memory_order_acquire))
-            return false;
-    return mpsc_empty(&m->inbox) && m->kept_out == 0;
-}
-
-/* Each home obeys on its own thread; the last that falls quiet asks the manager. */
-static void pass_on(struct manager *m)
-{
-    struct tasks *tasks = m->tasks;
-    uint32_t stop_requests = atomic_load_explicit(&tasks->stop_requests, memory_order_acquire);
-    if (stop_requests == m->stop_requests)
+    const struct manager_inbox *in = &m->shared->inbox;
+    uint32_t requests = atomic_load_explicit(&in->stop_requests, memory_order_acquire);
+    if (requests == m->stop_requests)
         return;
-    job_source_stop(m, (stop_requests | STOP_DRAINS) != (m->stop_requests | STOP_DRAINS));
-    m->stop_requests = stop_requests;
-    for (uint32_t i = 0; i < tasks->home_count; i++)
-        home_ask(tasks->homes[i]);
-}
-
-static void see_to_drain_of_kept(struct manager *m)
-{
-    struct tasks *tasks = m->tasks;
-    if (m->kept_told || !(m->stop_requests & STOP_DRAIN_KEPT) || m->kept_out > 0)
-        return;
-    m->kept_told = true;
-    tasks->kept_drained(tasks->kept_drained_arg);
+    job_source_stop(m, (requests | STOP_DRAIN_JOBS) != (m->stop_requests | STOP_DRAIN_JOBS));
+    m->stop_requests = requests;
+    for (uint32_t i = 0; i < m->home_count; i++)
+        home_ask(m->homes[i]);
 }
 
 static void see_to_drain(struct manager *m)
 {
-    struct tasks *tasks = m->tasks;
-    see_to_drain_of_kept(m);
-    if (m->told || !(m->stop_requests & STOP_DRAIN) || !all_quiet(m))
+    if (m->jobs_drained_told || !(m->stop_requests & STOP_DRAIN_JOBS) || m->attempts_out > 0)
         return;
-    m->told = true;
-    if (tasks->drained)
-        tasks->drained(tasks->drained_arg);
+    m->jobs_drained_told = true;
+    m->jobs_drained(m->jobs_drained_arg);
 }
 
 static enum ao_verdict manager_step(struct ao *self)
@@ -375,17 +291,86 @@ static enum ao_verdict manager_step(struct ao *self)
     struct manager *m = ao_of(self, struct manager, ao);
     int budget = GIVE_BUDGET;
     bool empty = true;
-    pass_on(m);
+    act_on_stop_requests(m);
     for (uint32_t i = 0; i < m->inlet_count; i++)
         empty &= take_inlet(m, m->inlets[i]);
     take_inbox(m);
-    job_source_take_notes(m);
+    job_source_take_returns(m);
     sweep(m);
-    m->woken = false;
+    m->source_woken = false;
     for (unsigned i = 0; i < KINDS; i++)
         give_or_wait(m, &m->kinds[i], &budget);
     see_to_drain(m);
-    return empty && budget > 0 && !m->woken ? AO_DONE : AO_AGAIN;
+    return empty && budget > 0 && !m->source_woken && !m->home.returned ? AO_DONE : AO_AGAIN;
 }
 
-const struct ao_class manager_class = {.name = "manager", .step = manager_step};
+static const struct ao_class manager_class = {.name = "manager", .step = manager_step};
+
+int manager_init(struct manager *m, struct tasks_shared *shared)
+{
+    m->shared = shared;
+    m->activator = shared->plan.manager;
+    ao_init(&m->ao, &manager_class, m->activator);
+    return manager_inbox_init(&shared->inbox, &m->ao, m->activator, shared->plan.queue_max);
+}
+
+static int connect_homes(struct manager *m)
+{
+    m->inlets = calloc(m->home_count, sizeof(struct lane *));
+    m->out = task_lanes_new(m->home_count);
+    if (!m->inlets || !m->out)
+        return -1;
+    for (uint32_t i = 0; i < m->home_count; i++) {
+        struct home *h = m->homes[i];
+        if (h == &m->home)
+            continue;
+        if (lane_init(&h->to_manager, LANE_IN, h->activator, &m->ao) != 0)
+            return -1;
+        m->inlets[m->inlet_count++] = &h->to_manager;
+        if (h->activator != m->activator &&
+            home_add_inlet(h, &m->out[i], LANE_OUT, m->activator) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int connect_kind(struct manager *m, enum ergon_kind kind)
+{
+    struct manager_kind *k = &m->kinds[kind_index(kind)];
+    const struct executor_group *g = &m->shared->groups[kind_index(kind)];
+    k->kind = kind;
+    k->executors = g->list;
+    k->count = g->count;
+    k->last = PLACEMENT_NONE;
+    k->snapshots = calloc(g->count + 1, sizeof(struct snapshot));
+    return k->snapshots ? 0 : -1;
+}
+
+int manager_connect(struct manager *m, struct home **homes, uint32_t count)
+{
+    m->homes = homes;
+    m->home_count = count;
+    if (connect_homes(m) != 0 || connect_kind(m, ERGON_STEPPED) != 0 ||
+        connect_kind(m, ERGON_BLOCKING) != 0)
+        return -1;
+    return 0;
+}
+
+void manager_fini(struct manager *m)
+{
+    struct task *t;
+    for (unsigned i = 0; i < KINDS; i++) {
+        while ((t = task_queue_pop(&m->kinds[i].queue)))
+            task_discard(t);
+        free(m->kinds[i].snapshots);
+    }
+    while ((t = home_take_returned(&m->home)))
+        task_discard(t);
+    job_source_free_notes(m);
+    task_lanes_free(m->out, m->home_count);
+    free(m->inlets);
+    manager_inbox_fini(&m->shared->inbox);
+    if (ao_state(&m->ao) == AO_STATE_ACTIVE)
+        ao_deactivate(&m->ao);
+    ao_fini(&m->ao);
+}

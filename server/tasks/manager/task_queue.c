@@ -17,19 +17,21 @@ static struct task *take(struct fifo *f)
     return t;
 }
 
-static struct fifo *fifo_of(struct queue *q, const struct task *t)
+static struct fifo *fifo_of(struct task_queue *q, const struct task *t)
 {
     return t->depth > 0 ? &q->nested : &q->plain;
 }
 
-void queue_push(struct queue *q, struct task *t)
+void task_queue_push(struct task_queue *q, struct task *t)
 {
+    assert(t->owner == TASK_OF_MANAGER);
     append(fifo_of(q, t), t);
     q->length++;
 }
 
-void queue_push_front(struct queue *q, struct task *t)
+void task_queue_push_front(struct task_queue *q, struct task *t)
 {
+    assert(t->owner == TASK_OF_MANAGER);
     struct fifo *f = fifo_of(q, t);
     if (!f->first)
         f->last = t;
@@ -38,17 +40,12 @@ void queue_push_front(struct queue *q, struct task *t)
     q->length++;
 }
 
-struct task *queue_nested(const struct queue *q)
-{
-    return q->nested.first;
-}
-
-struct task *queue_first(const struct queue *q)
+struct task *task_queue_first(const struct task_queue *q)
 {
     return q->nested.first ? q->nested.first : q->plain.first;
 }
 
-struct task *queue_pop(struct queue *q)
+struct task *task_queue_pop(struct task_queue *q)
 {
     struct fifo *f = q->nested.first ? &q->nested : &q->plain;
     if (!f->first)
@@ -67,7 +64,7 @@ static void sweep(struct fifo *f, struct fifo *out)
     *f = kept;
 }
 
-struct task *queue_sweep(struct queue *q)
+struct task *task_queue_sweep(struct task_queue *q)
 {
     struct fifo out = {0};
     sweep(&q->nested, &out);

@@ -1,7 +1,7 @@
 /* The waiting tasks of one kind of executor: first in, first out, nested calls before the others
  * since somebody who holds an executor waits for them.  Manager's thread. */
-#ifndef ERGON_TASKS_QUEUE_H
-#define ERGON_TASKS_QUEUE_H
+#ifndef ERGON_TASKS_TASK_QUEUE_H
+#define ERGON_TASKS_TASK_QUEUE_H
 
 #include "server/tasks/task.h"
 
@@ -9,18 +9,17 @@ struct fifo {
     struct task *first, *last; /* linked by next */
 };
 
-struct queue {
+struct task_queue {
     struct fifo nested, plain;
     uint32_t length;
 };
 
-void queue_push(struct queue *q, struct task *t);
-void queue_push_front(struct queue *q, struct task *t); /* one that was given back */
-struct task *queue_nested(const struct queue *q);       /* the first nested one, or NULL */
-struct task *queue_first(const struct queue *q);        /* NULL when empty */
-struct task *queue_pop(struct queue *q);                /* what queue_first() shows */
+void task_queue_push(struct task_queue *q, struct task *t);
+void task_queue_push_front(struct task_queue *q, struct task *t); /* one that was given back */
+struct task *task_queue_first(const struct task_queue *q);        /* NULL when empty */
+struct task *task_queue_pop(struct task_queue *q); /* what task_queue_first() shows */
 
 /* Takes all flagged tasks out, in order, linked by next. */
-struct task *queue_sweep(struct queue *q);
+struct task *task_queue_sweep(struct task_queue *q);
 
 #endif

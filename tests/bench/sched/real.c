@@ -107,8 +107,8 @@ static int submit(struct run *r, uint32_t index, ao_time due)
     struct slot *s = &r->slots[index];
     *s = (struct slot){.due = due, .sent = now(), .bound = bound_in_force(r)};
     enum ergon_error error =
-        tasks_submit(r->tasks, span_text("serve"), span_of(params, (size_t)(end - params)),
-                     AO_NEVER, on_ended, s);
+        tasks_add(r->tasks, span_text("serve"), span_of(params, (size_t)(end - params)), AO_NEVER,
+                  on_ended, s);
     if (error != ERGON_OK)
         fprintf(stderr, "task %u was refused with error %d\n", index, (int)error);
     return error == ERGON_OK ? 0 : -1;

@@ -94,8 +94,7 @@ static enum ao_verdict call_some(struct ao *self)
     const struct call_request request = {.list = &c->list,
                                          .msgid = {.at = id, .len = sizeof id},
                                          .params = {.at = none, .len = sizeof none},
-                                         .deadline = AO_NEVER,
-                                         .no_short_cut = true};
+                                         .deadline = AO_NEVER};
     for (; !c->over && c->in_flight < c->depth; c->in_flight++)
         if (home_call(c->home, c->method, &request) != ERGON_OK)
             abort();

@@ -49,7 +49,6 @@ struct caller {
     struct method *method;
     struct call *list;
     uint64_t left, in_flight;
-    bool no_short_cut;
 };
 
 static void on_ended(void *arg, struct call *call, struct outcome *outcome)
@@ -71,8 +70,7 @@ static enum ao_verdict call_some(struct ao *self)
     const struct call_request request = {.list = &c->list,
                                          .msgid = {.at = params + 2, .len = 1},
                                          .params = {.at = params, .len = sizeof params},
-                                         .deadline = AO_NEVER,
-                                         .no_short_cut = c->no_short_cut};
+                                         .deadline = AO_NEVER};
     for (int n = 0; n < BATCH && c->left > 0 && c->in_flight < IN_FLIGHT; n++) {
         c->in_flight++;
         c->left--;
@@ -145,7 +143,7 @@ static void measure(struct report *r, const struct way *w, struct registry *regi
     struct activator *loop = open_activator("loop", &pollers[0]);
     struct activator *other = open_activator("manager", &pollers[1]);
     struct activator *manager = w->own_manager ? other : loop;
-    struct caller c = {.loop = loop, .left = w->tasks, .no_short_cut = !w->short_cut};
+    struct caller c = {.loop = loop, .left = w->tasks};
     const struct tasks_plan plan = {.registry = registry,
                                     .loops = &loop,
                                     .loop_count = 1,
@@ -153,7 +151,7 @@ static void measure(struct report *r, const struct way *w, struct registry *regi
                                     .executors = executors,
                                     .executor_count = 2,
                                     .policy = PLACEMENT_OCCUPANCY,
-                                    .short_cut = true,
+                                    .short_cut = w->short_cut,
                                     .queue_max = 1000,
                                     .message_max = 1 << 20,
                                     .ended = on_ended};

@@ -92,16 +92,6 @@ static void after_its_fin_a_peer_is_answered(void **state)
     assert_true(peer.closed);
 }
 
-static void a_draining_task_system_refuses(void **state)
-{
-    tasks_drain(stage.tasks, NULL, NULL);
-    stage_run();
-    assert_string_equal(stage_answer("echo", "[]"),
-                        "1 failed: 'DRAINING: the server is shutting down'\n");
-    assert_string_equal(stage_answer("server.ping", "[]"), "1: 'pong'\n");
-    assert_int_equal(stage.conn->in_flight, 0);
-}
-
 static void peers_know_nothing_of_each_other(void **state)
 {
     static struct script other;
@@ -128,7 +118,6 @@ int main(void)
         RPC_TEST(responses_to_nothing_are_ignored),
         RPC_TEST(a_peer_that_is_gone_takes_its_calls_with_it),
         RPC_TEST(after_its_fin_a_peer_is_answered),
-        RPC_TEST(a_draining_task_system_refuses),
         RPC_TEST(peers_know_nothing_of_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

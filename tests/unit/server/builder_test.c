@@ -194,8 +194,8 @@ static struct span params_of(const struct work *work)
 
 static void submit(struct whole *w, const struct work *work)
 {
-    enum ergon_error error = tasks_submit(w->topology->tasks, span_text(work->method),
-                                          params_of(work), AO_NEVER, on_ended, w);
+    enum ergon_error error = tasks_add(w->topology->tasks, span_text(work->method), params_of(work),
+                                       AO_NEVER, on_ended, w);
 
     assert_int_equal(error, ERGON_OK);
     w->submitted++;

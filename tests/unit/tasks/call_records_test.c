@@ -1,5 +1,6 @@
 /* Records are named by index and generation: a name that was given back finds nobody. */
 #include "server/tasks/calls/call_records.h"
+#include "server/tasks/task.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 #include "tests/support/virtual.h"

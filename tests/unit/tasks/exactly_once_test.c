@@ -154,7 +154,7 @@ static void keep_some(void)
 
 static void check_kept(void)
 {
-    assert_int_equal(w.tasks->manager.kept_out, 0);
+    assert_int_equal(w.tasks->manager.attempts_out, 0);
     for (unsigned i = 0; i < kept; i++) {
         assert_int_equal(items[i].given, i < next_kept);
         assert_int_equal(items[i].returned, i < next_kept);

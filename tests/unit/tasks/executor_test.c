@@ -229,7 +229,7 @@ static void who_does_not_return_is_named(void **state)
     open_world(2);
     sem_init(&may_return, 0, 0);
     tasks_world_open(&w);
-    w.tasks->clock = &ao_clock_monotonic;
+    w.tasks->shared.clock = &ao_clock_monotonic;
     assert_int_equal(tasks_start(w.tasks), 0);
     call(&m);
     virtual_run(&w.v);
@@ -257,7 +257,7 @@ static void results_do_not_wait_for_the_next_task(void **state)
     tasks_world_own_manager(&w);
     sem_init(&may_return, 0, 0);
     tasks_world_open(&w);
-    w.tasks->clock = &ao_clock_monotonic;
+    w.tasks->shared.clock = &ao_clock_monotonic;
     assert_int_equal(tasks_start(w.tasks), 0);
     for (int i = 0; i < BRIEF; i++)
         tasks_world_call(&w, 0, "block", params_none(), AO_NEVER);

@@ -172,7 +172,7 @@ static void an_attempt_is_given_once_and_returns_once(void **state)
         assert_int_equal(s.items[i].error, ERGON_OK);
         assert_int_equal(s.items[i].result_len, params_none().len);
     }
-    assert_int_equal(w.tasks->manager.kept_out, 0);
+    assert_int_equal(w.tasks->manager.attempts_out, 0);
     tasks_world_fini(&w);
 }
 
@@ -347,7 +347,10 @@ static void one_that_is_given_back_is_given_again(void **state)
     const struct item *it = keep("block", params_none());
     job_source_wake(w.tasks);
     virtual_run(&w.v);
-    executor_give_back_all(w.tasks->executors[1]); /* as when its handler waits for a call */
+    struct executor *e = w.tasks->executors[1];
+    /* As when its handler waits for a call. */
+    executor_give_back(e, ao_of(lane_take(&e->in), struct task, item));
+    lane_release(&e->in);
     atomic_store_explicit(&w.tasks->executors[1]->accepting, ACCEPTS_NONE, memory_order_relaxed);
     virtual_run(&w.v);
     attempt_executor(w.tasks, it->task, name, sizeof name);
@@ -373,37 +376,20 @@ static void a_drain_waits_for_what_is_out_and_takes_nothing(void **state)
     const struct item *sleeps = keep("sleep", params_int(ms, 20));
     job_source_wake(w.tasks);
     run_ms(1);
-    tasks_drain(w.tasks, drained, &done);
+    tasks_drain_jobs(w.tasks, drained, &done);
     const struct item *late = keep("echo", params_none());
     job_source_wake(w.tasks);
-    tasks_world_run_ms(&w, 10);
+    run_ms(10);
     assert_int_equal(s.stops, 1);
     assert_int_equal(s.cancels, 0);
     assert_false(done);
-    tasks_world_run_ms(&w, 30);
+    assert_int_equal(tasks_world_call(&w, 0, "echo", params_none(), AO_NEVER), ERGON_OK);
+    run_ms(30);
+    assert_int_equal(w.errors[1], ERGON_OK); /* calls go on */
     assert_int_equal(sleeps->error, ERGON_OK);
     assert_int_equal(sleeps->returned, 1);
     assert_int_equal(late->given, 0);
     assert_true(done);
-    tasks_world_fini(&w);
-}
-
-static void kept_tasks_drain_while_calls_go_on(void **state)
-{
-    bool done = false;
-    uint8_t ms[16];
-    open_world(0, 64);
-    keep("sleep", params_int(ms, 20));
-    job_source_wake(w.tasks);
-    run_ms(1);
-    tasks_drain_kept(w.tasks, drained, &done);
-    run_ms(10);
-    assert_int_equal(s.stops, 1);
-    assert_false(done);
-    assert_int_equal(tasks_world_call(&w, 0, "echo", params_none(), AO_NEVER), ERGON_OK);
-    run_ms(30);
-    assert_true(done);
-    assert_int_equal(w.errors[1], ERGON_OK);
     tasks_world_fini(&w);
 }
 
@@ -413,7 +399,7 @@ static void a_cancel_of_all_reaches_the_source(void **state)
     open_world(0, 64);
     const struct item *it = keep("hang", params_none());
     run();
-    tasks_drain(w.tasks, drained, &done);
+    tasks_drain_jobs(w.tasks, drained, &done);
     tasks_world_run(&w);
     assert_false(done);
     tasks_cancel_all(w.tasks);
@@ -488,7 +474,6 @@ int main(void)
         cmocka_unit_test(one_that_is_parked_is_cancelled),
         cmocka_unit_test(one_that_is_given_back_is_given_again),
         cmocka_unit_test(a_drain_waits_for_what_is_out_and_takes_nothing),
-        cmocka_unit_test(kept_tasks_drain_while_calls_go_on),
         cmocka_unit_test(a_cancel_of_all_reaches_the_source),
         cmocka_unit_test(what_is_out_at_the_end_is_freed),
         cmocka_unit_test(notes_come_before_the_return),

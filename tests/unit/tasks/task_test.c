@@ -1,5 +1,5 @@
 /* What a task holds: parameters, state, result, failure; each inline and in a block. */
-#include "server/tasks/task.h"
+#include "server/tasks/task_result.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 

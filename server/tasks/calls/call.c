@@ -1,0 +1,207 @@
+/* How a call begins: run here and now by the local short cut, or sent to the manager. */
+#include "server/tasks/calls/home.h"
+#include "server/tasks/executors/stepped.h"
+#include "server/tasks/shared.h"
+#include "server/tasks/task_result.h"
+
+enum { NUMBERS_A_HOME = 1000000000 };
+
+/* The number of a task names its home too: home 0 has 1, 2, 3 ... */
+static uint64_t next_number(struct home *h)
+{
+    return (uint64_t)h->index * NUMBERS_A_HOME + ++h->numbers;
+}
+
+inline struct task *home_make_task(struct home *h, struct method *m, struct span params,
+                                   ao_time deadline)
+{
+    struct task *t = slab_take(&h->slab);
+    if (!t)
+        return NULL;
+    task_begin(t, m, params, deadline);
+    t->home = (uint16_t)h->index;
+    t->number = t->chain = next_number(h);
+    t->call_index = CALL_NONE;
+    return t;
+}
+
+static void fill_call(struct call *c, const struct call_request *rq)
+{
+    c->owner = rq->owner;
+    c->list = rq->list;
+    c->msgid_len = (uint8_t)rq->msgid.len;
+    c->tag = rq->tag;
+    for (uint8_t i = 0; i < c->msgid_len; i++)
+        c->msgid[i] = rq->msgid.at[i];
+}
+
+static void start_timer(struct call_record *record, ao_time deadline)
+{
+    if (deadline != AO_NEVER)
+        ao_sleep_until(&record->timer, deadline);
+}
+
+/* Opens a record for a task that will end later. */
+static inline bool open_call(struct home *h, struct task *t, const struct call_plan *plan,
+                             bool managed)
+{
+    struct call_record *record = calls_take(&h->calls, h, &home_timer_class, h->activator);
+    if (!record)
+        return false;
+    fill_call(&record->call, plan->request);
+    record->call.task = t;
+    record->ended = plan->ended;
+    record->arg = plan->arg;
+    record->open = true;
+    record->managed = managed;
+    t->call_index = record->call.index;
+    t->call_generation = record->call.generation;
+    call_link(&record->call);
+    start_timer(record, t->deadline);
+    return true;
+}
+
+static void answer_in_place(struct home *h, struct task *t, const struct call_request *rq)
+{
+    struct call call = {0};
+    struct outcome outcome;
+    fill_call(&call, rq);
+    task_outcome(t, &outcome);
+    counter_add(outcome.error == ERGON_OK ? &h->done : &h->failed, 1);
+    h->ended(h->arg, &call, &outcome);
+    task_take_back(t, &outcome);
+    home_free_task(h, t);
+}
+
+/* It did not end in its first step.  Without memory it is dropped, as if it had not been taken. */
+static enum ergon_error let_live_on(struct home *h, struct task *t, const struct call_request *rq)
+{
+    const struct call_plan plan = {.request = rq, .ended = h->ended, .arg = h->arg};
+    if (task_keep_params(t) && open_call(h, t, &plan, false))
+        return ERGON_OK;
+    stepped_drop(h->own, t);
+    return ERGON_E_MEMORY;
+}
+
+/* The handler's first step reads the caller's bytes. */
+static enum ergon_error call_in_place(struct home *h, struct method *m,
+                                      const struct call_request *rq)
+{
+    struct task *t = home_make_task(h, m, rq->params, rq->deadline);
+    if (!t)
+        return ERGON_E_MEMORY;
+    counter_add(&h->short_cuts, 1);
+    if (!stepped_run_in_place(h->own, t))
+        return let_live_on(h, t, rq);
+    answer_in_place(h, t, rq);
+    return ERGON_OK;
+}
+
+static bool comes_first(const struct home *h)
+{
+    const struct tasks_shared *shared = h->shared;
+    if (!h->snapshots)
+        return true;
+    const struct executor_group *g = &shared->groups[kind_index(ERGON_STEPPED)];
+    int own = PLACEMENT_NONE;
+    for (uint32_t i = 0; i < g->count; i++) {
+        executor_snapshot(g->list[i], &h->snapshots[i]);
+        if (g->list[i] == &h->own->base)
+            own = (int)i;
+    }
+    return placement_choose(shared->plan.policy, h->snapshots, g->count, own, own) == own;
+}
+
+/* While nothing is queued for its kind, and this loop's executor would come out first anyway. */
+static bool takes_itself(const struct home *h, const struct method *m)
+{
+    return h->short_cut && m->handler->kind == ERGON_STEPPED &&
+           !(m->handler->flags & ERGON_MANAGED) && stepped_idle(h->own) &&
+           manager_is_empty(&h->shared->inbox, ERGON_STEPPED) && comes_first(h);
+}
+
+static bool too_late(const struct home *h, const struct call_request *rq)
+{
+    return rq->deadline != AO_NEVER && rq->deadline <= activator_now(h->activator);
+}
+
+static void answer_late(struct home *h, const struct call_request *rq)
+{
+    struct call call = {0};
+    struct outcome outcome;
+    fill_call(&call, rq);
+    outcome_of(ERGON_E_DEADLINE, &outcome);
+    counter_add(&h->late, 1);
+    h->ended(h->arg, &call, &outcome);
+}
+
+enum ergon_error home_call(struct home *h, struct method *m, const struct call_request *rq)
+{
+    if (too_late(h, rq)) {
+        answer_late(h, rq);
+        return ERGON_OK;
+    }
+    if (takes_itself(h, m))
+        return call_in_place(h, m, rq);
+    const struct call_plan plan = {.request = rq, .ended = h->ended, .arg = h->arg};
+    return home_send(h, m, &plan);
+}
+
+static void inherit(struct task *t, const struct task *parent)
+{
+    t->depth = (uint8_t)(parent->depth + 1);
+    t->chain = parent->chain;
+    if (parent->deadline < t->deadline)
+        t->deadline = parent->deadline;
+}
+
+enum ergon_error home_send(struct home *h, struct method *m, const struct call_plan *plan)
+{
+    const struct call_request *rq = plan->request;
+    struct manager_inbox *manager = &h->shared->inbox;
+    if (!manager_admit(manager, m->handler->kind, plan->parent != NULL)) {
+        counter_add(&h->busy, 1);
+        return ERGON_E_BUSY;
+    }
+    struct task *t = home_make_task(h, m, rq->params, rq->deadline);
+    if (!t)
+        goto fail_admitted;
+    if (plan->parent)
+        inherit(t, plan->parent);
+    if (!task_keep_params(t) || !open_call(h, t, plan, true))
+        goto fail_task;
+    counter_add(&h->managed, 1);
+    task_pass(t, TASK_OF_HOME, TASK_OF_MANAGER);
+    lane_push(&h->to_manager, &t->item);
+    return ERGON_OK;
+
+fail_task:
+    home_free_task(h, t);
+fail_admitted:
+    manager_dismiss(manager, m->handler->kind, 1);
+    return ERGON_E_MEMORY;
+}
+
+static void outside_ended(void *arg, struct call *call, struct outcome *outcome)
+{
+    struct task *t = call->owner;
+    (void)arg;
+    t->submitted(t->submitted_arg, outcome);
+}
+
+bool home_adopt(struct home *h, struct task *t)
+{
+    const struct call_request request = {.owner = t, .deadline = t->deadline};
+    const struct call_plan plan = {.request = &request, .ended = outside_ended};
+    t->number = t->chain = next_number(h);
+    if (open_call(h, t, &plan, true)) {
+        counter_add(&h->managed, 1);
+        return true;
+    }
+    struct outcome outcome;
+    outcome_of(ERGON_E_MEMORY, &outcome);
+    manager_dismiss(&h->shared->inbox, t->method->handler->kind, 1);
+    t->submitted(t->submitted_arg, &outcome);
+    task_discard(t);
+    return false;
+}

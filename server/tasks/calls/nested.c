@@ -1,0 +1,106 @@
+#include "server/tasks/calls/nested.h"
+
+#include <stdlib.h>
+
+#include "server/tasks/calls/home.h"
+
+struct ergon_outcome outcome_refused(enum ergon_error error)
+{
+    return (struct ergon_outcome){.code = error_name(error), .text = error_meaning(error)};
+}
+
+/* Bytes of a failure, or of a small result, in memory of their own. */
+static uint8_t *copy(const struct outcome *o, size_t code_len)
+{
+    size_t len = o->error == ERGON_OK ? o->result.len : code_len + 1 + o->text.len + 1;
+    uint8_t *at = malloc(len);
+    if (!at)
+        return NULL;
+    if (o->error == ERGON_OK)
+        return memcpy(at, o->result.at, len);
+    memcpy(at, o->code, code_len + 1);
+    if (o->text.len > 0)
+        memcpy(at + code_len + 1, o->text.at, o->text.len);
+    at[len - 1] = '\0';
+    return at;
+}
+
+void outcome_keep(struct outcome *o, void **block, struct ergon_outcome *out)
+{
+    size_t code_len = o->error == ERGON_OK ? 0 : strlen(o->code);
+    free(*block);
+    *block = o->block ? o->block : copy(o, code_len);
+    if (!*block) {
+        *out = outcome_refused(ERGON_E_MEMORY);
+    } else if (o->error == ERGON_OK) {
+        const uint8_t *at = o->block ? o->result.at : *block;
+        *out = (struct ergon_outcome){.ok = true, .result = {.at = at, .len = o->result.len}};
+    } else {
+        const char *text = *block;
+        *out = (struct ergon_outcome){.code = text, .text = text + code_len + 1};
+    }
+    o->block = NULL;
+}
+
+struct nested *nested_new(struct task *t, struct home *h)
+{
+    struct nested *n = calloc(1, sizeof *n);
+    if (!n)
+        return NULL;
+    n->task = t;
+    n->home = h;
+    ao_completion_init(&n->done);
+    n->next = t->nested;
+    t->nested = n;
+    return n;
+}
+
+void nested_refuse(struct nested *n, enum ergon_error error)
+{
+    n->outcome = outcome_refused(error);
+    ao_completion_complete(&n->done, n);
+}
+
+void nested_ended(void *arg, struct call *call, struct outcome *outcome)
+{
+    struct nested *n = call->owner;
+    (void)arg;
+    outcome_keep(outcome, &n->block, &n->outcome);
+    ao_completion_complete(&n->done, n);
+}
+
+static void unlink_nested(struct nested *n)
+{
+    struct nested **at = &n->task->nested;
+    while (*at != n)
+        at = &(*at)->next;
+    *at = n->next;
+}
+
+static void abandon(struct nested *n)
+{
+    if (n->list)
+        home_abandon(n->home, n->list);
+}
+
+void nested_take(struct nested *n, struct ergon_outcome *out)
+{
+    struct task *t = n->task;
+    abandon(n);
+    unlink_nested(n);
+    *out = n->outcome;
+    free(t->nested_block);
+    t->nested_block = n->block;
+    free(n);
+}
+
+void nested_drop_all(struct task *t)
+{
+    while (t->nested) {
+        struct nested *n = t->nested;
+        abandon(n);
+        t->nested = n->next;
+        free(n->block);
+        free(n);
+    }
+}

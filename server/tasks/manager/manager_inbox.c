@@ -1,0 +1,102 @@
+#include "server/tasks/manager/manager_inbox.h"
+
+#include "server/runtime/object/run_next.h"
+
+enum { SWEEP_PART = 8 /* the queue is swept when this part of its room may be flagged */ };
+
+static void wake_manager(void *arg)
+{
+    manager_ask(arg);
+}
+
+int manager_inbox_init(struct manager_inbox *in, struct ao *manager, struct activator *activator,
+                       uint32_t queue_max)
+{
+    in->activator = activator;
+    in->manager = manager;
+    in->queue_max = queue_max;
+    mpsc_init(&in->tasks);
+    mpsc_init(&in->notes);
+    for (unsigned i = 0; i < KINDS; i++)
+        waker_init(&in->waiting_for_room[i], wake_manager, in);
+    in->handle = ao_handle_new(manager);
+    return in->handle ? 0 : -1;
+}
+
+void manager_inbox_fini(struct manager_inbox *in)
+{
+    struct mpsc_item *next;
+    if (!in->handle)
+        return;
+    for (struct mpsc_item *item = mpsc_take(&in->tasks); item; item = next) {
+        next = item->next;
+        task_discard(ao_of(item, struct task, inbox));
+    }
+    ao_handle_unref(in->handle);
+}
+
+static uint64_t admitted_one(enum ergon_kind kind)
+{
+    return kind == ERGON_STEPPED ? (uint64_t)1 << 32 : 1;
+}
+
+bool manager_admit(struct manager_inbox *in, enum ergon_kind kind, bool always)
+{
+    uint64_t one = admitted_one(kind);
+    uint64_t was = atomic_fetch_add_explicit(&in->admitted, one, memory_order_relaxed);
+    if (always || (was >> 32) + (uint32_t)was < in->queue_max)
+        return true;
+    manager_dismiss(in, kind, 1);
+    return false;
+}
+
+void manager_dismiss(struct manager_inbox *in, enum ergon_kind kind, uint32_t count)
+{
+    atomic_fetch_sub_explicit(&in->admitted, count * admitted_one(kind), memory_order_relaxed);
+}
+
+void manager_post(struct manager_inbox *in, struct task *t)
+{
+    if (mpsc_push(&in->tasks, &t->inbox))
+        manager_ask(in);
+}
+
+void manager_ask(struct manager_inbox *in)
+{
+    ao_post(in->handle, AO_POST_ACTIVATE);
+}
+
+static uint32_t sweep_part(const struct manager_inbox *in)
+{
+    uint32_t part = in->queue_max / SWEEP_PART;
+    return part ? part : 1;
+}
+
+void manager_note_flagged(struct manager_inbox *in)
+{
+    uint32_t was = atomic_fetch_add_explicit(&in->flagged, 1, memory_order_relaxed);
+    if (was + 1 == sweep_part(in))
+        manager_ask(in);
+}
+
+bool manager_take_flagged(struct manager_inbox *in)
+{
+    if (atomic_load_explicit(&in->flagged, memory_order_relaxed) < sweep_part(in))
+        return false;
+    atomic_store_explicit(&in->flagged, 0, memory_order_relaxed);
+    return true;
+}
+
+/* On the manager's own thread nothing runs beside it, and its announcement is seen without the
+ * fence: it gives more as soon as the executor's step is over. */
+void manager_on_capacity(struct manager_inbox *in, enum ergon_kind kind,
+                         const struct activator *from)
+{
+    struct waker *waiting = &in->waiting_for_room[kind_index(kind)];
+    if (from != in->activator) {
+        waker_notify(waiting); /* E2 of the argument in manager.c */
+    } else if (waker_announced(waiting)) {
+        waker_retract(waiting);
+        ao_run_next(in->manager);
+    }
+}

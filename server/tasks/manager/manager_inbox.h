@@ -1,0 +1,90 @@
+/* What every thread may ask of the manager: to be let in, to look, to take a task that comes by no
+ * lane.
+ *
+ * The words here are all that other threads touch of it; its queues and choices are manager.h's.
+ * Thread: any, but where a function says otherwise.  The inbox lies in struct tasks_shared and
+ * borrows the manager's object, which outlives all who post. */
+#ifndef ERGON_TASKS_MANAGER_INBOX_H
+#define ERGON_TASKS_MANAGER_INBOX_H
+
+#include "server/runtime/threads/mpsc.h"
+#include "server/runtime/threads/waker.h"
+#include "server/tasks/task.h"
+
+enum { KINDS = 2 }; /* of executors: stepped and blocking */
+
+enum { STOP_DRAIN_JOBS = 1, STOP_CANCEL = 2 };
+
+static inline unsigned kind_index(enum ergon_kind kind)
+{
+    return kind == ERGON_STEPPED ? 0 : 1;
+}
+
+struct manager_inbox {
+    /* Read-only once started. */
+    struct activator *activator; /* the manager's */
+    struct ao *manager;          /* its object, for who runs on that activator */
+    struct ao_handle *handle;    /* of its object, for the others */
+    uint32_t queue_max;          /* tasks in the common queue, all kinds together */
+
+    struct mpsc tasks; /* of outside threads and of blocking executors */
+    struct mpsc notes; /* of the handlers of jobs' attempts */
+    /* The manager waits for room, by kind: announced by it, notified by executors from which a task
+     * has left.  See the argument in manager.c. */
+    struct waker waiting_for_room[KINDS];
+
+    /* Tasks in the common queue or on their way to it: stepped in the upper half, blocking in the
+     * lower.  Orders nothing: a bound, exact because it is one word (relaxed). */
+    alignas(CACHE_LINE) _Atomic uint64_t admitted;
+    /* Tasks flagged since the queue was last swept.  Orders nothing: a hint (relaxed). */
+    _Atomic uint32_t flagged;
+    /* What was asked of the whole: STOP_DRAIN_JOBS, plus STOP_CANCEL for each cancel of all.
+     * Release where it is asked, acquire where manager and homes look: what was set before is
+     * seen. */
+    _Atomic uint32_t stop_requests;
+};
+
+/* Before the threads start; `manager` is an object on its activator, borrowed.  0, or -1 without
+ * memory. */
+int manager_inbox_init(struct manager_inbox *in, struct ao *manager, struct activator *activator,
+                       uint32_t queue_max);
+
+/* After all threads have ended; tasks that are left inside are freed.  Of a zeroed one a no-op. */
+void manager_inbox_fini(struct manager_inbox *in);
+
+/* Counts a task in; false: the queue is full, nothing was counted.  Nested calls and what was
+ * admitted before are always let in. */
+bool manager_admit(struct manager_inbox *in, enum ergon_kind kind, bool always);
+
+void manager_dismiss(struct manager_inbox *in, enum ergon_kind kind, uint32_t count); /* out */
+
+/* Gives the manager a task that was admitted.  For threads that own no lane to it. */
+void manager_post(struct manager_inbox *in, struct task *t);
+
+void manager_ask(struct manager_inbox *in); /* look at what changed */
+
+/* A task that may stand in the queue was flagged: when many were, the manager sweeps. */
+void manager_note_flagged(struct manager_inbox *in);
+
+/* The manager: are so many flagged that a sweep pays?  Then the count begins anew. */
+bool manager_take_flagged(struct manager_inbox *in);
+
+/* An executor, whose activator is `from` (NULL: a plain thread), has published that it has room. */
+void manager_on_capacity(struct manager_inbox *in, enum ergon_kind kind,
+                         const struct activator *from);
+
+/* Tasks that were admitted and not given yet, of all kinds; is there none of this kind?  Guesses,
+ * for others than the manager. */
+static inline uint64_t manager_queued(const struct manager_inbox *in)
+{
+    uint64_t word = atomic_load_explicit(&in->admitted, memory_order_relaxed);
+    return (word >> 32) + (uint32_t)word;
+}
+
+static inline bool manager_is_empty(const struct manager_inbox *in, enum ergon_kind kind)
+{
+    uint64_t word = atomic_load_explicit(&in->admitted, memory_order_relaxed);
+    return kind == ERGON_STEPPED ? word >> 32 == 0 : (uint32_t)word == 0;
+}
+
+#endif

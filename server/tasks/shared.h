@@ -1,0 +1,27 @@
+/* What the parts of one task system share: settings, the executors by kind, and what any thread may
+ * ask of the manager.
+ *
+ * It lies in struct tasks, which outlives manager, executors and homes; each of them has a pointer
+ * to it.  Thread: any; what is written after the start says how. */
+#ifndef ERGON_TASKS_SHARED_H
+#define ERGON_TASKS_SHARED_H
+
+#include "server/tasks/executors/executor.h"
+#include "server/tasks/manager/manager_inbox.h"
+#include "server/tasks/tasks.h"
+
+struct tasks_shared {
+    /* Read-only once started. */
+    struct tasks_plan plan;
+    const struct ao_clock *clock;
+    struct job_source source; /* valid with `has_source` */
+    bool has_source;
+    struct executor_group groups[KINDS]; /* by kind_index() */
+
+    struct manager_inbox inbox;
+    /* Blocking executors whose handler waits for a nested call.  Each change is one read-modify-
+     * write, so exactly one executor sees that it is the last (acquire and release). */
+    _Atomic uint32_t waiting;
+};
+
+#endif

@@ -1,0 +1,41 @@
+/* The result of a task, or its failure: made by whoever runs it, read at home.
+ *
+ * Thread: the owner's of the task. */
+#ifndef ERGON_TASKS_TASK_RESULT_H
+#define ERGON_TASKS_TASK_RESULT_H
+
+#include "server/tasks/task.h"
+
+/* Room for a result of `size` bytes, what was there is lost; or for `more` behind it.  The room is
+ * the task's.  NULL: the task has failed, before or by this: MEMORY, or TOO_LARGE past `max`. */
+uint8_t *task_result_room(struct task *t, size_t size, uint64_t max);
+uint8_t *task_result_more(struct task *t, size_t more, uint64_t max);
+
+/* The result is `len` bytes of the parameters: they are not copied. */
+void task_result_borrow(struct task *t, const uint8_t *at, size_t len);
+
+static inline bool task_in_params(const struct task *t, const uint8_t *at, size_t len)
+{
+    uintptr_t from = (uintptr_t)t->params.at, where = (uintptr_t)at;
+    return where >= from && len <= t->params.len && where - from <= t->params.len - len;
+}
+
+/* Ends it as failed, unless it is already.  `code` NULL: the error's name; it and `text` are copied
+ * and cut. */
+void task_fail(struct task *t, enum ergon_error error, const char *code, struct span text);
+
+/* How it ended; points into the task, or what it was made of.  The block of a large result may be
+ * taken: see struct outcome, and task_take_back(). */
+void task_outcome(struct task *t, struct outcome *out);
+
+/* What nobody took of its outcome is the task's again. */
+static inline void task_take_back(struct task *t, const struct outcome *out)
+{
+    if (out->error == ERGON_OK)
+        t->result_block = out->block;
+}
+
+/* The outcome of an error that is no task's own. */
+void outcome_of(enum ergon_error error, struct outcome *out);
+
+#endif
