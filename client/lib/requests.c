@@ -218,11 +218,11 @@ static void more(struct pairs *m, struct ergon_raw map)
     uint32_t count;
     if (map.len == 0)
         return;
-    if (read_map(&r, &count)) {
+    if (!read_map(&r, &count)) {
+        m->refused = &no_map;
+    } else if (count > 0) {
         m->count += count;
         pack_raw(&m->pack, span_of(r.at, (size_t)(r.end - r.at)));
-    } else {
-        m->refused = &no_map;
     }
 }
 
