@@ -17,7 +17,7 @@ enum status ask_json(struct session *s, struct ergon_request *request, json_t **
     return status;
 }
 
-static enum status ask_and_show(struct session *s, struct ergon_request *request, show_fn *show)
+enum status ask_and_show(struct session *s, struct ergon_request *request, show_fn *show)
 {
     json_t *answer;
     enum status status = ask_json(s, request, &answer);
@@ -30,39 +30,35 @@ static enum status ask_and_show(struct session *s, struct ergon_request *request
     return judged != STATUS_OK ? judged : status;
 }
 
-enum status ask_once(const struct globals *g, uint32_t timeout_ms, struct ergon_request *request,
-                     show_fn *show)
-{
-    struct session s;
-    enum status status = session_open(&s, g, timeout_ms);
-    if (status == STATUS_OK)
-        status = ask_and_show(&s, request, show);
-    else
-        ergon_request_free(request);
-    session_close(&s);
-    return status;
-}
-
 /* The first status that is not good is that of all. */
-static enum status ask_each(const struct command *c, const struct globals *g, int argc, char **argv)
+static enum status ask_each(struct session *s, const struct command *c, int argc, char **argv)
 {
-    struct session s;
-    enum status status = session_open(&s, g, c->timeout_ms);
-    if (status != STATUS_OK)
-        return status;
+    enum status status = STATUS_OK;
     for (int i = 0; i < argc; i++) {
-        enum status one = ask_and_show(&s, c->ask_each(argv[i]), c->show);
+        enum status one = ask_and_show(s, c->ask_each(argv[i]), c->show);
         if (status == STATUS_OK)
             status = one;
     }
-    session_close(&s);
     return status;
 }
 
-enum status ask_command(const struct command *c, const struct globals *g, int argc, char **argv)
+enum status command_run(const struct command *c, const struct globals *g, const void *options,
+                        int argc, char **argv)
 {
-    return c->ask != NULL ? ask_once(g, c->timeout_ms, c->ask(), c->show)
-                          : ask_each(c, g, argc, argv);
+    struct session s;
+    if (c->run != NULL)
+        return c->run(g, options, argc, argv);
+    enum status status = session_open(&s, g, c->timeout_ms, c->durable);
+    if (status != STATUS_OK)
+        return status;
+    if (c->talk != NULL)
+        status = c->talk(&s, options, argc, argv);
+    else if (c->ask != NULL)
+        status = ask_and_show(&s, c->ask(), c->show);
+    else
+        status = ask_each(&s, c, argc, argv);
+    session_close(&s);
+    return status;
 }
 
 enum status show_explanation(const struct globals *g, json_t *answer)

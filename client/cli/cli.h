@@ -38,6 +38,8 @@ void globals_fini(struct globals *g);
  * only says what status it means. */
 typedef enum status show_fn(const struct globals *g, json_t *answer);
 
+struct session;
+
 struct command {
     const char *name;      /* "task submit": one of a group has the group's name in front */
     const char *arguments; /* "METHOD [ARG...]" */
@@ -52,13 +54,18 @@ struct command {
     int arguments_min;
     int arguments_max; /* -1: any number */
 
-    /* What it does: one of the three.  Of the latter two: how the answers are shown, and how long
-     * one waits for them where --timeout is not given. */
+    /* What it does, one of the four: by itself; on a session that is open; or by one request, or
+     * one for each argument, whose answers go to `show`. */
     enum status (*run)(const struct globals *g, const void *options, int argc, char **argv);
+    enum status (*talk)(struct session *s, const void *options, int argc, char **argv);
     struct ergon_request *(*ask)(void);
     struct ergon_request *(*ask_each)(const char *argument);
     show_fn *show;
+
+    /* Of all but `run`: how long it takes at most where --timeout is not given (0: no limit), and
+     * whether a connection that breaks is made again. */
     uint32_t timeout_ms;
+    bool durable;
 };
 
 extern const struct command CALL, TASK, QUEUE, CRON, AUDIT, PING, INFO, METHODS, TOKEN, BENCH,

@@ -68,15 +68,19 @@ static enum status show_put(const struct globals *g, json_t *answer)
 static enum status put(const struct globals *g, const void *options, int argc, char **argv)
 {
     struct order order;
+    struct session s;
     json_t *map = options_map(options);
     bool good = map != NULL && order_pack(&order, map, argc - 2, argv + 2);
     json_decref(map);
     if (!good)
         return STATUS_USAGE;
     const struct ergon_cron_options task = {.size = sizeof task, .task = &order.options};
-    enum status status = ask_once(
-        g, CRON_TIMEOUT_MS,
-        ergon_request_cron_put(argv[0], argv[1], order.method, order.params, &task), show_put);
+    enum status status = session_open(&s, g, CRON_TIMEOUT_MS, false);
+    if (status == STATUS_OK)
+        status = ask_and_show(
+            &s, ergon_request_cron_put(argv[0], argv[1], order.method, order.params, &task),
+            show_put);
+    session_close(&s);
     order_fini(&order);
     return status;
 }
@@ -152,18 +156,15 @@ static enum status delete_one(struct session *s, const char *name)
     return there ? STATUS_OK : STATUS_NOT_FOUND;
 }
 
-static enum status delete_all(const struct globals *g, const void *options, int argc, char **argv)
+static enum status delete_all(struct session *s, const void *options, int argc, char **argv)
 {
-    struct session s;
+    enum status status = STATUS_OK;
     (void)options;
-    enum status status = session_open(&s, g, CRON_TIMEOUT_MS);
-    bool open = status == STATUS_OK;
-    for (int i = 0; open && i < argc; i++) {
-        enum status one = delete_one(&s, argv[i]);
+    for (int i = 0; i < argc; i++) {
+        enum status one = delete_one(s, argv[i]);
         if (status == STATUS_OK)
             status = one;
     }
-    session_close(&s);
     return status;
 }
 
@@ -175,7 +176,8 @@ static const struct command CRON_DELETE = {
     .examples = "  ergon cron delete nightly\n",
     .arguments_min = 1,
     .arguments_max = -1,
-    .run = delete_all,
+    .talk = delete_all,
+    .timeout_ms = CRON_TIMEOUT_MS,
 };
 
 static const struct command *const PARTS[] = {&CRON_PUT, &CRON_LIST, &CRON_DELETE, NULL};

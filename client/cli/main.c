@@ -116,7 +116,7 @@ static enum status run_with(const struct command *c, struct globals *g, void *op
         return usage_error(c, "there is an argument too many");
     if (!globals_finish(g))
         return STATUS_USAGE;
-    return c->run != NULL ? c->run(g, options, argc, argv) : ask_command(c, g, argc, argv);
+    return command_run(c, g, options, argc, argv);
 }
 
 /* The group alone: what it holds. */

@@ -80,7 +80,7 @@ static enum status call(const struct globals *g, const void *options, int argc, 
     json_decref(map);
     if (!good)
         return STATUS_USAGE;
-    enum status status = session_open(&s, g, 0);
+    enum status status = session_open(&s, g, 0, false);
     if (status == STATUS_OK)
         status = o->notify ? notify(&s, &order) : call_and_print(&s, &order, o->deadline != NULL);
     session_close(&s);
@@ -186,7 +186,7 @@ static enum status ping(const struct globals *g, const void *options, int argc, 
     (void)argv;
     if (o->wait_ns > 0 && wait_for_answer(g, o->wait_ns) != STATUS_OK)
         return STATUS_CONNECT;
-    enum status status = session_open(&s, g, PING_TIMEOUT_MS);
+    enum status status = session_open(&s, g, PING_TIMEOUT_MS, false);
     if (status != STATUS_OK)
         return status;
     uint64_t start = session_now_ns();
@@ -230,25 +230,21 @@ static enum status print_info(const struct globals *g, json_t *info, json_t *top
     return STATUS_OK;
 }
 
-static enum status info(const struct globals *g, const void *options, int argc, char **argv)
+static enum status info(struct session *s, const void *options, int argc, char **argv)
 {
-    struct session s;
     struct span result;
-    json_t *about = NULL, *topology = NULL;
+    json_t *about, *topology = NULL;
     (void)options;
     (void)argc;
     (void)argv;
-    enum status status = session_open(&s, g, ASK_TIMEOUT_MS);
-    if (status == STATUS_OK)
-        status = ask_json(&s, ask_server("server.info"), &about);
-    if (status == STATUS_OK) {
-        if (session_try(&s, ask_server("server.topology"), &result) == STATUS_OK)
-            topology = json_from_value(result);
-        status = print_info(g, about, topology);
-    }
+    enum status status = ask_json(s, ask_server("server.info"), &about);
+    if (status != STATUS_OK)
+        return status;
+    if (session_try(s, ask_server("server.topology"), &result) == STATUS_OK)
+        topology = json_from_value(result);
+    status = print_info(s->globals, about, topology);
     json_decref(about);
     json_decref(topology);
-    session_close(&s);
     return status;
 }
 
@@ -261,7 +257,8 @@ const struct command INFO = {
             "and done. With --json, one object with the members info and topology.\n",
     .examples = "  ergon info\n"
                 "  ergon info --json | jq .topology\n",
-    .run = info,
+    .talk = info,
+    .timeout_ms = ASK_TIMEOUT_MS,
 };
 
 /* ---- methods ---- */
@@ -300,24 +297,20 @@ static enum status print_methods(struct session *s, json_t *names)
     return STATUS_OK;
 }
 
-static enum status methods(const struct globals *g, const void *options, int argc, char **argv)
+static enum status methods(struct session *s, const void *options, int argc, char **argv)
 {
-    struct session s;
-    json_t *names = NULL;
+    json_t *names;
     (void)options;
     (void)argc;
     (void)argv;
-    enum status status = session_open(&s, g, ASK_TIMEOUT_MS);
-    if (status == STATUS_OK)
-        status = ask_json(&s, ask_server("server.methods"), &names);
-    if (status == STATUS_OK && !json_is_array(names)) {
+    enum status status = ask_json(s, ask_server("server.methods"), &names);
+    if (status == STATUS_OK && json_is_array(names)) {
+        status = print_methods(s, names);
+    } else if (status == STATUS_OK) {
         complain("the answer of server.methods is no list");
         status = STATUS_REMOTE;
     }
-    if (status == STATUS_OK)
-        status = print_methods(&s, names);
     json_decref(names);
-    session_close(&s);
     return status;
 }
 
@@ -329,5 +322,6 @@ const struct command METHODS = {
             "--json an array of names, or with -v of objects.\n",
     .examples = "  ergon methods\n"
                 "  ergon methods -v\n",
-    .run = methods,
+    .talk = methods,
+    .timeout_ms = ASK_TIMEOUT_MS,
 };

@@ -45,34 +45,7 @@ const char *session_advice(const struct globals *g, enum ergon_end outcome)
     return outcome == ERGON_END_UNREACHABLE ? "; is ergond running there? See --server" : "";
 }
 
-static enum status open_with(struct session *s, const struct globals *g,
-                             struct ergon_options *options, uint32_t default_timeout_ms)
-{
-    char why[512];
-    *s = (struct session){.globals = g};
-    if (g->timeout_ns == 0 && default_timeout_ms > 0)
-        options->connect_timeout_ms = default_timeout_ms;
-    if (g->timeout_ns > 0 || default_timeout_ms > 0)
-        s->give_up_ns =
-            session_now_ns() +
-            (g->timeout_ns > 0 ? g->timeout_ns : (uint64_t)default_timeout_ms * NS_PER_MS);
-    enum ergon_end outcome = ergon_blocking_open(options, &s->connection, why, sizeof why);
-    if (outcome == ERGON_END_OK)
-        return STATUS_OK;
-    if (outcome == ERGON_END_INVALID)
-        complain("%s: %s", g->server, why);
-    else if (!g->quiet)
-        complain("no connection to %s: %s%s", g->server, why, session_advice(g, outcome));
-    return status_of(outcome, "");
-}
-
-enum status session_open(struct session *s, const struct globals *g, uint32_t default_timeout_ms)
-{
-    struct ergon_options options = session_options(g);
-    return open_with(s, g, &options, default_timeout_ms);
-}
-
-/* Until there was a connection session_open_durable() itself says why there is none. */
+/* Until there was a connection session_open() itself says why there is none. */
 static void on_state(void *arg, enum ergon_state state, const char *why)
 {
     struct session *s = arg;
@@ -80,13 +53,31 @@ static void on_state(void *arg, enum ergon_state state, const char *why)
         complain("no connection: %s; it is tried again", why);
 }
 
-enum status session_open_durable(struct session *s, const struct globals *g)
+enum status session_open(struct session *s, const struct globals *g, uint32_t default_timeout_ms,
+                         bool durable)
 {
+    char why[512];
     struct ergon_options options = session_options(g);
-    options.no_reconnect = false;
-    options.on_state = on_state;
-    options.on_state_arg = s;
-    return open_with(s, g, &options, 0);
+    uint64_t limit_ns =
+        g->timeout_ns > 0 ? g->timeout_ns : (uint64_t)default_timeout_ms * NS_PER_MS;
+    *s = (struct session){.globals = g};
+    if (limit_ns > 0) {
+        options.connect_timeout_ms = milliseconds(limit_ns);
+        s->give_up_ns = session_now_ns() + limit_ns;
+    }
+    if (durable) {
+        options.no_reconnect = false;
+        options.on_state = on_state;
+        options.on_state_arg = s;
+    }
+    enum ergon_end outcome = ergon_blocking_open(&options, &s->connection, why, sizeof why);
+    if (outcome == ERGON_END_OK)
+        return STATUS_OK;
+    if (outcome == ERGON_END_INVALID)
+        complain("%s: %s", g->server, why);
+    else if (!g->quiet)
+        complain("no connection to %s: %s%s", g->server, why, session_advice(g, outcome));
+    return status_of(outcome, "");
 }
 
 void session_close(struct session *s)

@@ -21,13 +21,11 @@ struct ergon_options session_options(const struct globals *g);
 const char *session_advice(const struct globals *g, enum ergon_end outcome);
 
 /* `default_timeout_ms` is used where --timeout is not given; 0: none.  It is for the connection and
- * all requests together.  Another status than STATUS_OK: a message was printed, and it is closed.
- */
-enum status session_open(struct session *s, const struct globals *g, uint32_t default_timeout_ms);
-
-/* The same for what takes long and can be asked again: a connection that breaks is made again, as
- * often as it takes, with a message each time. */
-enum status session_open_durable(struct session *s, const struct globals *g);
+ * all requests together.  `durable`, for what takes long and can be asked again: a connection that
+ * breaks is made again, as often as it takes, with a message each time.  Another status than
+ * STATUS_OK: a message was printed, and it is closed. */
+enum status session_open(struct session *s, const struct globals *g, uint32_t default_timeout_ms,
+                         bool durable);
 void session_close(struct session *s); /* idempotent */
 
 /* Sends `request`, which is gone after that.  STATUS_OK and *result, which is valid until the next

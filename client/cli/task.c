@@ -43,22 +43,16 @@ static enum status print_end(const struct globals *g, struct span raw)
     return task_print_end(g, raw);
 }
 
-static enum status get(const struct globals *g, const void *options, int argc, char **argv)
+static enum status get(struct session *s, const void *options, int argc, char **argv)
 {
     const struct get_options *o = options;
-    struct session s;
     struct span result;
     (void)argc;
     if (!o->result)
-        return ask_once(g, ASK_TIMEOUT_MS,
-                        ergon_request_get(argv[0], o->history ? ERGON_ASK_HISTORY : 0), show_task);
-    enum status status = session_open(&s, g, ASK_TIMEOUT_MS);
-    if (status == STATUS_OK)
-        status = session_ask(&s, ergon_request_get(argv[0], 0), &result);
-    if (status == STATUS_OK)
-        status = print_end(g, result);
-    session_close(&s);
-    return status;
+        return ask_and_show(s, ergon_request_get(argv[0], o->history ? ERGON_ASK_HISTORY : 0),
+                            show_task);
+    enum status status = session_ask(s, ergon_request_get(argv[0], 0), &result);
+    return status == STATUS_OK ? print_end(s->globals, result) : status;
 }
 
 const struct command TASK_GET = {
@@ -75,7 +69,8 @@ const struct command TASK_GET = {
     .options_size = sizeof(struct get_options),
     .arguments_min = 1,
     .arguments_max = 1,
-    .run = get,
+    .talk = get,
+    .timeout_ms = ASK_TIMEOUT_MS,
 };
 
 /* ---- cancel, retry ---- */
@@ -267,21 +262,16 @@ static enum status print_tasks(const struct globals *g, json_t *tasks, bool more
     return STATUS_OK;
 }
 
-static enum status list(const struct globals *g, const void *options, int argc, char **argv)
+static enum status list(struct session *s, const void *options, int argc, char **argv)
 {
-    const struct list_options *o = options;
-    struct session s;
     bool more = false;
+    json_t *tasks = json_array();
     (void)argc;
     (void)argv;
-    json_t *tasks = json_array();
-    enum status status = session_open(&s, g, LIST_TIMEOUT_MS);
+    enum status status = collect(s, options, tasks, &more);
     if (status == STATUS_OK)
-        status = collect(&s, o, tasks, &more);
-    if (status == STATUS_OK)
-        status = print_tasks(g, tasks, more);
+        status = print_tasks(s->globals, tasks, more);
     json_decref(tasks);
-    session_close(&s);
     return status;
 }
 
@@ -299,7 +289,8 @@ const struct command TASK_LIST = {
     .options = LIST_OPTIONS,
     .options_size = sizeof(struct list_options),
     .defaults = &LIST_DEFAULTS,
-    .run = list,
+    .talk = list,
+    .timeout_ms = LIST_TIMEOUT_MS,
 };
 
 /* ---- the group ---- */

@@ -156,7 +156,7 @@ static enum status wait_and_print(const struct globals *g, const struct wait_opt
 {
     struct session s;
     struct span answer = {0};
-    enum status status = session_open_durable(&s, g);
+    enum status status = session_open(&s, g, 0, true);
     if (status != STATUS_OK)
         return status;
     status = await(&s, (const char *const *)argv, (size_t)argc, o->any, &answer);
@@ -274,28 +274,18 @@ static bool on_event(void *arg, const struct ergon_event *event)
     return fflush(stdout) == 0; /* who reads has gone: nobody wants to hear more */
 }
 
-static enum status watch_to_end(const struct session *s, const char *id, uint64_t from)
+static enum status watch(struct session *s, const void *options, int argc, char **argv)
 {
+    const struct watch_options *o = options;
     struct watching w = {.globals = s->globals};
     const struct ergon_answer *answer;
-    enum ergon_end end =
-        ergon_blocking_watch(s->connection, id, from, session_time_left(s), on_event, &w, &answer);
+    (void)argc;
+    enum ergon_end end = ergon_blocking_watch(s->connection, argv[0], o->from, session_time_left(s),
+                                              on_event, &w, &answer);
     if (end == ERGON_END_OK)
         return task_status(w.last.name, w.last.text);
     return end == ERGON_END_CANCELLED ? status_of(end, "")
                                       : session_complain(s, "task.watch", answer);
-}
-
-static enum status watch(const struct globals *g, const void *options, int argc, char **argv)
-{
-    const struct watch_options *o = options;
-    struct session s;
-    (void)argc;
-    enum status status = session_open_durable(&s, g);
-    if (status == STATUS_OK)
-        status = watch_to_end(&s, argv[0], o->from);
-    session_close(&s);
-    return status;
 }
 
 const struct command TASK_WATCH = {
@@ -314,5 +304,6 @@ const struct command TASK_WATCH = {
     .options_size = sizeof(struct watch_options),
     .arguments_min = 1,
     .arguments_max = 1,
-    .run = watch,
+    .talk = watch,
+    .durable = true,
 };

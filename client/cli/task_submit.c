@@ -58,7 +58,7 @@ static enum status submit_one(const struct globals *g, bool wait, const json_t *
     struct order order;
     if (!order_pack(&order, options, argc, argv))
         return STATUS_USAGE;
-    enum status status = wait ? session_open_durable(&s, g) : session_open(&s, g, 0);
+    enum status status = session_open(&s, g, 0, wait);
     if (status == STATUS_OK)
         status = submit_order(&s, &order, wait);
     session_close(&s);
@@ -260,7 +260,7 @@ static enum status submit_all(struct many *m)
 
 static enum status submit_opened(struct many *m, const struct globals *g)
 {
-    enum status status = session_open(&m->session, g, 0);
+    enum status status = session_open(&m->session, g, 0, false);
     if (status != STATUS_OK)
         return status;
     m->orders = json_array();
@@ -381,7 +381,7 @@ static enum status call(const struct globals *g, const void *options, int argc, 
     json_decref(map);
     if (!good)
         return STATUS_USAGE;
-    enum status status = session_open(&s, g, 0);
+    enum status status = session_open(&s, g, 0, false);
     if (status == STATUS_OK)
         status = call_order(&s, &order);
     session_close(&s);

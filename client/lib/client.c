@@ -360,23 +360,17 @@ static void on_authenticated(void *arg, const struct ergon_answer *answer)
 /* Sends server.auth, in front of all that waits. */
 static bool authenticate(struct ergon_client *c)
 {
-    struct span token = span_text(c->settings.options.token);
-    struct buffer params = {0};
     struct call *call = call_new(c, calls_next_id(&c->calls), on_authenticated, c);
-    uint8_t *p = buffer_reserve(&params, 2 * ENC_HEAD_MAX + token.len);
-    bool good = call != NULL && p != NULL;
-    if (good) {
-        buffer_filled(&params, (size_t)(enc_str(enc_array(p, 1), token) - p));
-        call->place = CALL_IN_FLIGHT;
-        good = place_frame(c, call, span_text("server.auth"), buffer_span(&params));
-        explicit_bzero(params.at, params.cap);
-    }
-    buffer_fini(&params);
-    if (good)
-        calls_add(&c->calls, call);
-    else if (call != NULL)
+    if (call == NULL)
+        return false;
+    if (!frame_auth(&c->connection.out, (uint32_t)call->id, c->settings.options.token)) {
         call_free(call);
-    return good;
+        return false;
+    }
+    call->place = CALL_IN_FLIGHT;
+    calls_add(&c->calls, call);
+    connection_flush(&c->connection);
+    return true;
 }
 
 static void on_up(void *owner)

@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { FRAME_HEAD_MAX = 2 + ENC_INT_MAX + ENC_HEAD_MAX }; /* all but method and params */
 
@@ -43,6 +44,19 @@ bool frame_notification(struct buffer *b, struct span method, struct span params
     uint8_t *p = enc_array(head, 3);
     p = enc_uint(p, 2);
     return append(b, head, p, method, params);
+}
+
+bool frame_auth(struct buffer *b, uint32_t id, const char *token)
+{
+    struct span text = span_text(token);
+    uint8_t *params = malloc(2 * ENC_HEAD_MAX + text.len);
+    if (params == NULL)
+        return false;
+    size_t len = (size_t)(enc_str(enc_array(params, 1), text) - params);
+    bool good = frame_request(b, id, span_text("server.auth"), span_of(params, len));
+    explicit_bzero(params, len);
+    free(params);
+    return good;
 }
 
 /* ---- errors ---- */

@@ -1,5 +1,5 @@
 /* Whole messages of the client's side, and what an error value says.  Pure, but for the caller's
- * buffer. */
+ * buffer; any thread. */
 #ifndef ERGON_CLIENT_FRAME_H
 #define ERGON_CLIENT_FRAME_H
 
@@ -9,6 +9,9 @@
  * none. */
 bool frame_request(struct buffer *b, uint32_t id, struct span method, struct span params);
 bool frame_notification(struct buffer *b, struct span method, struct span params);
+
+/* server.auth with this token: what goes first on a connection. */
+bool frame_auth(struct buffer *b, uint32_t id, const char *token);
 
 /* What an error value says to a person: of "CODE: text", of [number, "CODE: text"], or of a map
  * with code and message.  Any other value has no code and a text that says so. */
