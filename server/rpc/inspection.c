@@ -136,15 +136,10 @@ static void describe(struct rpc_request *rq, struct span name, const char *kind,
 /* server.describe [method] */
 static void serve_describe(struct rpc_request *rq)
 {
-    struct reader r;
     struct span name;
-    uint32_t count;
 
-    read_params(rq->params, &r, &count);
-    if (count != 1 || !read_text(&r, &name)) {
-        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "server.describe takes [method]");
+    if (!rpc_read_only(rq, read_text, &name, "server.describe takes [method]"))
         return;
-    }
     const struct method *m = registry_find(rq->loop->shared->registry, name);
     const struct rpc_method *own = m ? NULL : rpc_find_own(rq->loop, name);
     if (m)

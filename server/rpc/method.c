@@ -37,6 +37,19 @@ struct method *rpc_find_handler(struct rpc_loop *loop, struct span name)
 
 /* --- Whether it may be called, and the call --- */
 
+bool rpc_read_only(struct rpc_request *rq, bool (*read)(struct reader *r, struct span *out),
+                   struct span *out, const char *usage)
+{
+    struct reader r;
+    uint32_t count;
+
+    read_params(rq->params, &r, &count);
+    if (count == 1 && read(&r, out))
+        return true;
+    rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s", usage);
+    return false;
+}
+
 bool rpc_admit(struct rpc_request *rq, struct span method, enum rpc_access access)
 {
     const struct principal *p = conn_principal(rq->conn);

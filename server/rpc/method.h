@@ -51,6 +51,11 @@ const struct rpc_method *rpc_find_own(struct rpc_loop *loop, struct span name);
 /* The handler of this name, or NULL. */
 struct method *rpc_find_handler(struct rpc_loop *loop, struct span name);
 
+/* The one parameter, read by read_text() or the like.  False: the request was answered BAD_PARAMS
+ * with `usage`. */
+bool rpc_read_only(struct rpc_request *rq, bool (*read)(struct reader *r, struct span *out),
+                   struct span *out, const char *usage);
+
 /* May this peer call this method?  False: the request was answered, AUTH or DENIED. */
 bool rpc_admit(struct rpc_request *rq, struct span method, enum rpc_access access);
 

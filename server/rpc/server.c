@@ -75,15 +75,10 @@ static void serve_hello(struct rpc_request *rq)
 static void serve_auth(struct rpc_request *rq)
 {
     const struct token_table *tokens = conn_tokens(rq->conn);
-    struct reader r;
     struct span token;
-    uint32_t count;
 
-    read_params(rq->params, &r, &count);
-    if (count != 1 || !read_text(&r, &token)) {
-        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "server.auth takes [token]");
+    if (!rpc_read_only(rq, read_text, &token, "server.auth takes [token]"))
         return;
-    }
     const struct principal *who = tokens ? token_table_find(tokens, token) : NULL;
     if (!who) {
         rpc_refuse(rq, ERGON_E_AUTH, tokens ? "no such token" : "this server has no token file");
@@ -124,15 +119,10 @@ static struct call *call_of_msgid(struct call *list, struct span raw)
 /* server.cancel [msgid]: a call of this very connection, which is answered CANCELLED. */
 static void serve_cancel(struct rpc_request *rq)
 {
-    struct reader r;
     struct span msgid;
-    uint32_t count;
 
-    read_params(rq->params, &r, &count);
-    if (count != 1 || !read_any(&r, &msgid)) {
-        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "server.cancel takes [msgid]");
+    if (!rpc_read_only(rq, read_any, &msgid, "server.cancel takes [msgid]"))
         return;
-    }
     struct call *call = call_of_msgid(*conn_user(rq->conn), msgid);
     if (call && call_is_operation(call))
         operation_cancel(rq->loop, call);

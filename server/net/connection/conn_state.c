@@ -27,7 +27,9 @@ static const char *state_name(enum conn_state s)
     return names[s];
 }
 
-static bool legal(enum conn_state from, enum conn_state to)
+__attribute__((unused)) /* without assert() */
+static bool
+legal(enum conn_state from, enum conn_state to)
 {
 #define TO(state) (1u << CONN_##state)
     static const unsigned moves[] = {
