@@ -8,16 +8,12 @@
 
 #include <ergon/poller.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "server/plan.h"
 #include "server/reload.h"
 #include "server/rpc/asks.h"
 #include "server/store/store.h"
-
-static ao_time monotonic_now(void)
-{
-    return ao_clock_monotonic.now(ao_clock_monotonic.arg);
-}
 
 static int fail(char *error, size_t size, const char *what)
 {
@@ -30,7 +26,7 @@ static int fail(char *error, size_t size, const char *what)
 /* What chance decides must not be known to strangers: names are hashed by it, back-offs spread. */
 static uint64_t secret_seed(void)
 {
-    uint64_t seed = (uint64_t)monotonic_now();
+    uint64_t seed = (uint64_t)clock_monotonic();
     ssize_t got = getrandom(&seed, sizeof seed, 0);
     (void)got; /* an old kernel: the clock has to do */
     return seed;
@@ -171,14 +167,14 @@ static int new_jobs(struct topology *t, const struct config *c, struct registry 
 
 static int read_back(struct topology *t, const struct config *c, char *error, size_t size)
 {
-    ao_time began = monotonic_now();
+    ao_time began = clock_monotonic();
     struct jobs_info info;
 
     if (jobs_recover(t->jobs, error, size) != 0)
         return -1;
     jobs_info(t->jobs, &info);
     log_info("store read back", LOG_STR("store", c->store), LOG_UINT("tasks", info.tasks),
-             LOG_NS("took", monotonic_now() - began));
+             LOG_NS("took", clock_monotonic() - began));
     return 0;
 }
 
@@ -212,7 +208,7 @@ static void share(struct topology *t, const struct config *c, struct registry *r
     t->shared.net_loops = t->nets;
     t->shared.loops = t->activators;
     t->shared.loop_count = t->loop_count;
-    t->shared.started = monotonic_now();
+    t->shared.started = clock_monotonic();
     t->shared.idle = plan_idle_name(c);
 }
 

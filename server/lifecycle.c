@@ -9,6 +9,7 @@
 
 #include "server/notify.h"
 #include "server/reload.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "server/watchdog.h"
 
@@ -51,11 +52,6 @@ struct server {
     unsigned draining; /* parts that have not: connections, kept tasks */
 };
 
-static ao_time now(void)
-{
-    return ao_clock_monotonic.now(ao_clock_monotonic.arg);
-}
-
 static void signal_set(sigset_t *set)
 {
     sigemptyset(set);
@@ -90,7 +86,7 @@ static void enter(struct server *s, enum lifecycle_phase next)
     case PHASE_RUNNING:
         break;
     case PHASE_DRAINING:
-        s->stop_began = now();
+        s->stop_began = clock_monotonic();
         notify_stopping("draining");
         s->draining = TOPOLOGY_DRAINED_PARTS;
         topology_drain(s->topology, on_drained, s);
@@ -113,7 +109,7 @@ static ao_time phase_limit(const struct server *s)
 
 static ao_time time_left(const struct server *s, ao_time limit)
 {
-    ao_time passed = now() - s->stop_began;
+    ao_time passed = clock_monotonic() - s->stop_began;
 
     return passed < limit ? limit - passed : 0;
 }

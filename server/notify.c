@@ -1,7 +1,8 @@
 #include "server/notify.h"
 
 #include <systemd/sd-daemon.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 void notify_ready(const char *status)
 {
@@ -11,11 +12,8 @@ void notify_ready(const char *status)
 /* The manager wants to know when, so that it can tell this reload from an earlier one. */
 void notify_reloading(void)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lld",
-               (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000);
+    sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
+               (unsigned long long)(clock_monotonic() / 1000));
 }
 
 void notify_stopping(const char *status)

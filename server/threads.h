@@ -46,7 +46,7 @@ void threads_watch(struct threads *t, struct waker *watcher);
 int threads_start(struct threads *t);
 
 /* Ends all runs and joins the threads.  Names in the log those that have not come back at `until`
- * (of ao_clock_monotonic), and returns how many they are. */
+ * (of clock_monotonic()), and returns how many they are. */
 uint32_t threads_stop(struct threads *t, ao_time until);
 
 bool threads_asleep(const struct threads *t); /* does every activator block? */

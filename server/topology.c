@@ -7,15 +7,11 @@
 
 #include <ergon/poller.h>
 
+#include "base/clock.h"
 #include "server/store/store.h"
 
 /* A thread that has only to notice the order to stop has come back within this. */
 static const ao_time least_join = AO_MS(200);
-
-static ao_time monotonic_now(void)
-{
-    return ao_clock_monotonic.now(ao_clock_monotonic.arg);
-}
 
 int topology_start(struct topology *t, char *error, size_t size)
 {
@@ -56,9 +52,9 @@ uint32_t topology_stop(struct topology *t, ao_time limit)
 {
     if (limit < least_join)
         limit = least_join;
-    ao_time began = monotonic_now();
+    ao_time began = clock_monotonic();
     uint32_t stuck = threads_stop(&t->threads, began + limit - least_join / 2);
-    ao_time passed = monotonic_now() - began;
+    ao_time passed = clock_monotonic() - began;
 
     if (stuck == 0)
         jobs_stop(t->jobs); /* whatever handlers do meanwhile */

@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 
 static const ao_time least_period = AO_S(1);
@@ -65,7 +66,7 @@ void watchdog_awake(struct watchdog *w, bool timed_out)
 
 void watchdog_look(struct watchdog *w)
 {
-    ao_time now = ao_clock_monotonic.now(ao_clock_monotonic.arg);
+    ao_time now = clock_monotonic();
 
     for (uint32_t i = 0; w->named && i < w->threads->running; i++) {
         struct stuck stuck = threads_stuck(w->threads, i);

@@ -8,15 +8,11 @@
  * nothing.  A failed sync that leaves pages which look clean does no harm for the same reason: what
  * it was to write is written again.  (The file is not closed and opened again: the log must not be
  * read back before that small commit.) */
+#include "base/clock.h"
 #include "base/log.h"
 #include "server/store/store_parts.h"
 
 enum { STEADY_RETRIES = 10 /* a trouble is over when nothing failed for so many `retry` */ };
-
-static ao_time now(void)
-{
-    return ao_clock_monotonic.now(NULL);
-}
 
 /* SQLite itself would go on writing a file that was moved, and nobody would find it after a
  * restart.
@@ -61,7 +57,7 @@ static void fail(struct store *s, int rc)
     s->reported = error;
     if (!sqlite3_get_autocommit(s->db))
         sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
-    s->retry_at = now() + s->retry;
+    s->retry_at = clock_monotonic() + s->retry;
 }
 
 static int apply_all(struct store *s, uint32_t count)
@@ -85,14 +81,14 @@ void store_commit(struct store *s, uint32_t count)
         fail_all(s, count);
         return;
     }
-    ao_time began = now();
+    ao_time began = clock_monotonic();
     int rc = apply_all(s, count);
     if (rc != SQLITE_OK) {
         fail(s, rc);
         fail_all(s, count);
         return;
     }
-    counter_set(&s->counters.commit_ns, now() - began);
+    counter_set(&s->counters.commit_ns, clock_monotonic() - began);
     counter_add(&s->counters.commits, 1);
     counter_add(&s->counters.operations, count);
     store_note_log(s);
@@ -102,7 +98,7 @@ void store_commit(struct store *s, uint32_t count)
  * the trouble has not come back for a while. */
 static void report_that_it_works(struct store *s)
 {
-    if (s->reported == STORE_OK || now() < s->retry_at)
+    if (s->reported == STORE_OK || clock_monotonic() < s->retry_at)
         return;
     log_info("the store writes again");
     s->reported = STORE_OK;
@@ -114,7 +110,7 @@ void store_try_again(struct store *s)
 {
     if (s->broken == STORE_OK)
         report_that_it_works(s);
-    if (s->broken == STORE_OK || s->broken == STORE_CORRUPT || now() < s->retry_at)
+    if (s->broken == STORE_OK || s->broken == STORE_CORRUPT || clock_monotonic() < s->retry_at)
         return;
     if (s->broken == STORE_FULL)
         checkpoint_run(s);
@@ -126,5 +122,5 @@ void store_try_again(struct store *s)
         return;
     }
     become(s, STORE_OK);
-    s->retry_at = now() + STEADY_RETRIES * s->retry;
+    s->retry_at = clock_monotonic() + STEADY_RETRIES * s->retry;
 }

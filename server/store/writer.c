@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "server/runtime/thread.h"
 #include "server/store/store_parts.h"
 
@@ -52,7 +53,7 @@ static bool stopping(const struct store *s)
 
 static ao_time until_retry(const struct store *s)
 {
-    ao_time now = ao_clock_monotonic.now(NULL);
+    ao_time now = clock_monotonic();
     if (s->broken == STORE_CORRUPT || s->reported == STORE_OK)
         return AO_NEVER;
     return s->retry_at > now ? s->retry_at - now : 1;

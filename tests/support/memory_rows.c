@@ -28,23 +28,26 @@ static size_t copy_span(struct span *span, uint8_t *to)
     return len;
 }
 
+/* One after the other to `to`, if it is not NULL.  Returns the bytes of all. */
+static size_t copy_spans(struct span **spans, unsigned count, uint8_t *to)
+{
+    size_t at = 0;
+    for (unsigned i = 0; i < count; i++)
+        at += copy_span(spans[i], to ? to + at : NULL);
+    return at;
+}
+
 static size_t copy_fixed(struct store_task *t, uint8_t *to)
 {
     struct span *spans[] = {&t->method,    &t->tenant,   &t->key,    &t->coalesce,
                             &t->limit_key, &t->rate_key, &t->params, &t->after};
-    size_t at = 0;
-    for (unsigned i = 0; i < sizeof spans / sizeof spans[0]; i++)
-        at += copy_span(spans[i], to ? to + at : NULL);
-    return at;
+    return copy_spans(spans, sizeof spans / sizeof spans[0], to);
 }
 
 static size_t copy_changing(struct store_task *t, uint8_t *to)
 {
     struct span *spans[] = {&t->error_code, &t->error_text, &t->result};
-    size_t at = 0;
-    for (unsigned i = 0; i < sizeof spans / sizeof spans[0]; i++)
-        at += copy_span(spans[i], to ? to + at : NULL);
-    return at;
+    return copy_spans(spans, sizeof spans / sizeof spans[0], to);
 }
 
 static void drop_row(struct memory_row *row)
@@ -90,47 +93,31 @@ static bool put(struct memory_rows *m, const struct store_task *task)
     return true;
 }
 
+/* A CHANGE is of the life alone, and leaves the result if it has none. */
 static bool change(struct memory_rows *m, const struct store_task *t)
 {
     struct memory_row *row = find(m, t->id);
     assert_non_null(row);
-    struct store_task *r = &row->task;
-    struct store_task was = *r;
-    void *block =
-        malloc(copy_changing(&(struct store_task){.error_code = t->error_code,
-                                                  .error_text = t->error_text,
-                                                  .result = t->result.len ? t->result : was.result},
-                             NULL) +
-               1);
+    struct store_task *r = &row->task, now = *r;
+    now.state = t->state;
+    now.cancel_asked = t->cancel_asked;
+    now.attempt = t->attempt;
+    now.failures = t->failures;
+    now.crashes = t->crashes;
+    now.due_at = t->due_at;
+    now.started_at = t->started_at;
+    now.ended_at = t->ended_at;
+    now.error_code = t->error_code;
+    now.error_text = t->error_text;
+    if (t->result.len > 0)
+        now.result = t->result;
+    if (t->settled)
+        now.after = (struct span){0};
+    void *block = malloc(copy_changing(&now, NULL) + 1);
     if (!block)
         return false;
-    *r = *t;
-    r->method = was.method;
-    r->tenant = was.tenant;
-    r->key = was.key;
-    r->coalesce = was.coalesce;
-    r->limit_key = was.limit_key;
-    r->rate_key = was.rate_key;
-    r->params = was.params;
-    r->after = t->settled ? (struct span){0} : was.after;
-    r->created = was.created;
-    r->has_options = was.has_options;
-    r->deadline_at = was.deadline_at;
-    r->timeout = was.timeout;
-    r->backoff = was.backoff;
-    r->backoff_max = was.backoff_max;
-    r->keep = was.keep;
-    r->rate_per = was.rate_per;
-    r->keep_size = was.keep_size;
-    r->retries = was.retries;
-    r->limit = was.limit;
-    r->rate = was.rate;
-    r->priority = was.priority;
-    r->durable = was.durable;
-    r->jitter = was.jitter;
-    if (t->result.len == 0)
-        r->result = was.result;
-    copy_changing(r, block);
+    copy_changing(&now, block);
+    *r = now;
     free(row->changing);
     row->changing = block;
     return true;
@@ -226,15 +213,13 @@ static bool keep_cron(struct memory_rows *m, const struct store_cron *cron)
     struct store_cron *c = &kept.cron;
     struct span *spans[] = {&c->name,   &c->method, &c->schedule, &c->zone,
                             &c->tenant, &c->params, &c->options};
-    size_t size = 1;
-    for (unsigned i = 0; i < sizeof spans / sizeof spans[0]; i++)
-        size += spans[i]->len;
-    uint8_t *at = kept.block = malloc(size);
-    for (unsigned i = 0; at && i < sizeof spans / sizeof spans[0]; i++)
-        at += copy_span(spans[i], at);
-    if (at)
-        m->crons[m->cron_count++] = kept;
-    return at != NULL;
+    const unsigned count = sizeof spans / sizeof spans[0];
+    kept.block = malloc(copy_spans(spans, count, NULL) + 1);
+    if (!kept.block)
+        return false;
+    copy_spans(spans, count, kept.block);
+    m->crons[m->cron_count++] = kept;
+    return true;
 }
 
 static bool change_rows(struct memory_rows *m, struct store_op *op)

@@ -1,46 +1,22 @@
 #include "tests/unit/server/peer.h"
 
-#include <arpa/inet.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "proto/scanner.h"
-#include "base/url.h"
-#include "tests/support/cmocka_env.h"
+#include "tests/support/net_server.h"
 
 enum { PATIENCE_S = 60 /* what has not come by then never will */ };
 
-static void dial_unix(struct peer *p, const struct url *url)
-{
-    struct sockaddr_un to = {.sun_family = AF_UNIX};
-
-    memcpy(to.sun_path, url->path, strlen(url->path) + 1);
-    p->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(connect(p->fd, (struct sockaddr *)&to, sizeof to), 0);
-}
-
-static void dial_tcp(struct peer *p, const struct url *url)
-{
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(url->port)};
-
-    assert_int_equal(inet_pton(AF_INET, url->host, &to.sin_addr), 1);
-    p->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(connect(p->fd, (struct sockaddr *)&to, sizeof to), 0);
-}
-
-void peer_open(struct peer *p, const char *text)
+void peer_open(struct peer *p, const char *url)
 {
     const struct timeval patience = {.tv_sec = PATIENCE_S};
-    struct url url;
 
-    *p = (struct peer){.fd = -1};
-    assert_null(url_parse(text, URL_CONNECT, &url));
-    if (url.scheme == URL_UNIX)
-        dial_unix(p, &url);
-    else
-        dial_tcp(p, &url);
+    *p = (struct peer){.fd = net_client_connect(url)};
+    assert_true(p->fd >= 0);
+    assert_int_equal(fcntl(p->fd, F_SETFL, 0), 0); /* it waits, for an answer as for a connection */
     setsockopt(p->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
 }
 
