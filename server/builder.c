@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "server/plan.h"
 #include "server/reload.h"
-#include "server/rpc/asks.h"
+#include "server/rpc/job_requests.h"
 #include "server/store/store.h"
 
 static int fail(char *error, size_t size, const char *what)
@@ -189,9 +189,9 @@ static int build_jobs(struct topology *t, const struct config *c, struct registr
         return -1;
     for (uint32_t i = 0; i < t->loop_count; i++) {
         struct rpc_loop *loop = &t->loops[i].rpc;
-        loop->door = jobs_channel_open(t->jobs, loop->activator, rpc_operation_answered,
-                                       rpc_operation_pushed, loop);
-        if (!loop->door)
+        const struct channel_port port = rpc_channel_port(loop);
+        loop->channel = channel_open(t->jobs, loop->activator, &port);
+        if (!loop->channel)
             return fail(error, size, "channels of the submitted tasks");
     }
     return 0;

@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "server/jobs/cron/cron.h"
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/service/channel.h"
+#include "server/jobs/service/queues.h"
 
 static uint64_t system_wall(void *arg)
 {
@@ -150,12 +153,7 @@ int jobs_start(struct jobs *jobs)
 static void answer_all(struct jobs *jobs)
 {
     audit_stop(jobs);
-    for (struct job *job = jobs->first; job; job = job->all_next)
-        while (job->waits) {
-            struct operation *op = job->waits->op;
-            wait_leave(jobs, op);
-            operation_refuse(jobs, op, ERGON_E_DRAINING, "%s", error_meaning(ERGON_E_DRAINING));
-        }
+    waiters_dismiss(jobs);
 }
 
 static void commit_all(struct jobs *jobs)

@@ -3,17 +3,16 @@
  *
  * One active object on the manager's activator.  It never blocks: a disk is the store's affair,
  * executors are the manager's (server/tasks/job_source.h), connections the loops'
- * (server/jobs/service/operation.h). Everything here but the doors is that activator's thread, or
+ * (server/jobs/service/channel.h).  Everything here is that activator's thread, or
  * set-up. */
 #ifndef ERGON_JOBS_H
 #define ERGON_JOBS_H
 
 #include <ergon/activator.h>
 
-#include "server/jobs/service/operation.h"
+#include "server/jobs/core/states.h"
 
 struct jobs;
-struct jobs_channel;
 struct store;
 struct tasks;
 struct registry;
@@ -48,21 +47,9 @@ int jobs_recover(struct jobs *jobs, char *error, size_t size);
 int jobs_start(struct jobs *jobs); /* and its store; before the activators run; 0 or -1 and errno */
 
 /* After the activators' runs have ended, while what asked is still there: what is on its way to the
- * store is committed, and every ask answered. */
+ * store is committed, and every operation answered. */
 void jobs_stop(struct jobs *jobs);
 void jobs_free(struct jobs *jobs); /* before tasks_free(); NULL is fine */
-
-/* A loop's door: the lanes between it and the ledger.  Opened before the threads start.
- * `answered` and `pushed` are called on the loop's thread; the operation, and the push, are theirs
- * then. An operation that was dropped is told once, when nothing refers to it any more. */
-struct jobs_channel *jobs_channel_open(struct jobs *jobs, struct activator *loop,
-                                       void (*answered)(void *arg, struct operation *op),
-                                       void (*pushed)(void *arg, struct operation_push *p),
-                                       void *arg);
-struct slab *jobs_operations(struct jobs_channel *d); /* loop's thread: where its asks come from */
-void jobs_give(struct jobs_channel *d, struct operation *op); /* loop's thread */
-void jobs_drop(struct jobs_channel *d,
-               struct operation *op); /* loop's thread; once, before it came back */
 
 /* Any thread; figures. */
 struct jobs_info {

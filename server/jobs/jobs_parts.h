@@ -7,12 +7,8 @@
  *   rows.c       jobs as rows                  recover.c    the store read back
  *   records.c    jobs to the store, commits
  *   keep.c       what has ended is forgotten      names.c      tenants and queues by name
- *   serve.c      asks, by verb                    door.c       the lanes from and to the loops
- *   orders.c     asks that submit                 wait.c       asks that wait for an end
- *   watch.c      asks that follow a history       read.c       jobs as MessagePack
- *   queues.c     queue.*                          list.c       task.list
- *   explain.c    task.explain, queue.explain      audit.c      the accounts
- *   crons.c      tasks by calendar                suspects.c   what ran at crashes runs alone
+ *   audit.c      the accounts
+ *   suspects.c   what ran at crashes runs alone
  *   told.c       histories read back */
 #ifndef ERGON_JOBS_JOBS_PARTS_H
 #define ERGON_JOBS_JOBS_PARTS_H
@@ -22,6 +18,7 @@
 #include "server/jobs/core/ids.h"
 #include "server/jobs/core/keys.h"
 #include "server/jobs/jobs.h"
+#include "server/jobs/service/operation.h"
 #include "server/jobs/sched/fair_queue.h"
 #include "server/jobs/life/backoff.h"
 #include "base/counter.h"
@@ -38,7 +35,7 @@ struct job_queue {
     bool paused, draining;
     bool saved;                         /* as paused, in the file, as far as it has come back */
     bool saving;                        /* an operation that says so is on its way */
-    struct operation *asks;             /* that wait for that, by `next` */
+    struct operation *operations;       /* that wait for that, by `next` */
     struct job_list held;               /* picked while paused, or nobody offers the method */
     uint64_t by_state[JOB_STATE_COUNT]; /* jobs */
     uint64_t submitted, done, failed;   /* since the start */
@@ -62,7 +59,7 @@ struct jobs {
     struct store *store; /* NULL: none */
     struct activator *activator;
     struct ao ao; /* asks that came, operations that came back, work in small steps */
-    struct jobs_channel *doors;
+    struct jobs_channel *channels;
     struct tenant **tenants; /* table */
     uint32_t tenant_buckets, tenant_count;
     struct job_queue *queues, *queues_last;
@@ -163,14 +160,6 @@ void job_result_free(struct job *job);
 /* What it was ordered with, the defaults included: only retries, back-off, jitter and keep. */
 void job_policy(const struct job *job, struct job_spec *out);
 struct job_more *job_more(struct job *job); /* made when it has none; NULL without memory */
-
-/* --- orders.c --- */
-/* OPERATION_SUBMIT, OPERATION_SUBMIT_MANY, OPERATION_CALL: fills ask->outcomes; a job spec that is
- * to be on disk first makes the operation wait for its job (wait_join), as OPERATION_CALL does for
- * the end. */
-void submit_serve(struct jobs *jobs, struct operation *op);
-/* Nothing is waited for any more: packs the outcomes and finishes the operation. */
-void submit_answer(struct jobs *jobs, struct operation *op);
 
 /* --- place.c --- */
 /* Where a new, due, granted or woken job goes: delayed, waiting, or queued. */
@@ -285,58 +274,7 @@ bool retention_evict(struct jobs *jobs); /* forgets one; false: there is none th
 void retention_forget(struct jobs *jobs, struct job *job);
 void retention_remove(struct jobs *jobs, struct job *job); /* it goes on */
 
-/* --- queues.c --- */
-enum { QUEUE_PAIRS = 14 };
-void queues_serve(struct jobs *jobs, struct operation *op);
-/* The queue that the operation names; NULL: answered NOT_FOUND. */
-struct job_queue *queues_find(struct jobs *jobs, struct operation *op);
-void queues_pack(const struct job_queue *q, struct pack *p);     /* QUEUE_PAIRS */
-void queues_returned(struct jobs *jobs, struct store_op *write); /* one of STORE_PAUSE, _RESUME */
-bool queues_save(struct jobs *jobs); /* what is not in the file yet, once more; false: all is */
-void queues_look(struct jobs *jobs); /* before: what is asked only when somebody looks */
-/* A small step: jobs in `held` of queues that go on are queued again; true: none is left. */
-bool queues_go_on(struct jobs *jobs);
-
-/* --- wait.c, watch.c --- */
-void wait_serve(struct jobs *jobs, struct operation *op);
-bool wait_join(struct jobs *jobs, struct operation *op, struct job *job); /* false without memory */
-/* Starts the time of a long poll; false: it has none, or the server stops, and it is to be answered
- * now. */
-bool wait_hold(struct jobs *jobs, struct operation *op);
-void wait_overdue(struct operation *op); /* that time is over: packs the answer */
-void wait_leave(struct jobs *jobs,
-                struct operation *op); /* the operation waits for nothing any more */
-void wait_answer(struct jobs *jobs, struct operation *op,
-                 const struct job *job); /* OPERATION_CALL: it ended */
-void wait_ended(struct jobs *jobs, struct job *job);
-/* Its PUT came back.  An error is written into the outcomes of the submissions that wait for it;
- * those that wait for nothing more are answered (submit_answer).  The job itself is the
- * caller's to drop. */
-void wait_committed(struct jobs *jobs, struct job *job, enum store_error error);
-/* Its loop wants it no more: it leaves what it waits for, and goes back CANCELLED.  The job of an
- * OPERATION_CALL is cancelled. */
-void wait_dropped(struct jobs *jobs, struct operation *op);
-/* The server stops: long polls are answered as things stand, and, with `cancel`, task.call too. */
-void wait_stop(struct jobs *jobs, bool cancel);
-void watch_serve(struct jobs *jobs, struct operation *op);
-void watch_answer(struct jobs *jobs, struct operation *op); /* packs what there is to see */
-void watch_event(struct jobs *jobs, struct job *job);       /* its history has grown */
-extern const struct ao_class operation_timer_class;         /* of an operation's timeout */
-
-/* --- read.c --- */
-enum view_part { VIEW_RESULT = 1, VIEW_HISTORY = 2 };
-void view_job(struct jobs *jobs, struct job *job, unsigned parts, struct pack *p);
-/* Where its attempt is by now, as the executor says: assigned, running or parked.  Before anybody
- * is shown the job; of one that is not out a no-op. */
-void view_stage(struct jobs *jobs, struct job *job);
-void view_event(const struct history_event *event, struct pack *p);
-void view_serve(struct jobs *jobs, struct operation *op); /* task.get */
-
-/* --- list.c, explain.c, audit.c --- */
-void list_serve(struct jobs *jobs, struct operation *op);
-void explain_serve(struct jobs *jobs, struct operation *op);
-void explain_queue_serve(struct jobs *jobs, struct operation *op);
-void audit_serve(struct jobs *jobs, struct operation *op);
+/* --- audit_walk.c --- */
 bool audit_go_on(struct jobs *jobs); /* a small step; true: nothing to do, or the store has it */
 void audit_stop(struct jobs *jobs);  /* who asked is answered DRAINING */
 /* Around what changes the state of a job, or whether it is durable. */
@@ -346,34 +284,5 @@ void audit_freed(const struct jobs *jobs, const struct job *job);
 void audit_rows(struct jobs *jobs, const struct store_op *write); /* a STORE_COUNT came back */
 void audit_row_changed(struct jobs *jobs,
                        const struct store_op *write); /* a row operation; written */
-
-/* --- crons.c --- */
-struct crons *crons_new(struct jobs *jobs);
-void crons_free(struct crons *c);
-void crons_serve(struct jobs *jobs, struct operation *op);
-void crons_returned(struct jobs *jobs,
-                    struct store_op *write); /* one of STORE_CRON_... came back */
-bool crons_recover(struct jobs *jobs, const struct store_cron *row);
-void crons_start(struct jobs *jobs); /* after the recovery: what was missed is caught up */
-
-/* --- serve.c --- */
-void operation_serve(struct jobs *jobs, struct operation *op);
-/* That it is cancelled is on disk, or could not be written: who waits for that is answered. */
-void cancel_saved(struct jobs *jobs, struct job *job, enum store_error error);
-void operation_refuse(struct jobs *jobs, struct operation *op, enum ergon_error error,
-                      const char *format, ...) __attribute__((format(printf, 4, 5)));
-void operation_finish(struct jobs *jobs,
-                      struct operation *op); /* answered as it stands: back to its loop */
-/* Is the job one of those that it may know of? */
-bool operation_may_know(const struct operation *op, const struct job *job);
-/* ids[0]'s job; NULL: answered NOT_FOUND. */
-struct job *operation_job(struct jobs *jobs, struct operation *op);
-
-/* --- door.c --- */
-bool channels_take(struct jobs *jobs); /* asks that came are served; true: nothing is left */
-void channel_return(struct operation *op);
-void channel_push(struct operation *op, struct operation_push *push);
-void channels_flush(struct jobs *jobs); /* on the loops' behalf, when they do not run any more */
-void channels_free(struct jobs *jobs);
 
 #endif

@@ -6,7 +6,7 @@ static const char put_usage[] =
     "cron.put takes [name, schedule, method, [params], {zone, jitter, catch_up, overlap, and "
     "options of its tasks}]; a name is UTF-8";
 
-static bool read_names(struct operation_build *b, struct cron_spec *c)
+static bool read_names(struct job_request *b, struct cron_spec *c)
 {
     if (b->count >= 3 && b->count <= 5 && option_name(&b->r, &c->name) &&
         read_text(&b->r, &c->schedule) && read_text(&b->r, &c->task.method) &&
@@ -16,7 +16,7 @@ static bool read_names(struct operation_build *b, struct cron_spec *c)
     return false;
 }
 
-static bool read_options(struct operation_build *b, struct cron_spec *c)
+static bool read_options(struct job_request *b, struct cron_spec *c)
 {
     char error[200];
 
@@ -28,44 +28,44 @@ static bool read_options(struct operation_build *b, struct cron_spec *c)
 
 static void serve_put(struct rpc_request *rq)
 {
-    struct operation_build b;
+    struct job_request b;
 
-    if (!operation_begin(&b, rq, OPERATION_CRON_PUT, 0))
+    if (!job_request_begin(&b, rq, &operation_cron_put, 0))
         return;
     struct cron_spec *c = &b.op->cron;
     spec_defaults(&b, &c->task);
     if (read_names(&b, c) && spec_may_run(&b, c->task.method) && read_options(&b, c))
-        operation_send(&b, false);
+        job_request_send(&b, false);
     else
-        operation_abort(&b);
+        job_request_abort(&b);
 }
 
 static void serve_list(struct rpc_request *rq)
 {
-    struct operation_build b;
+    struct job_request b;
 
-    if (!operation_begin(&b, rq, OPERATION_CRON_LIST, 0))
+    if (!job_request_begin(&b, rq, &operation_cron_list, 0))
         return;
     if (b.count == 0) {
-        operation_send(&b, false);
+        job_request_send(&b, false);
         return;
     }
     rpc_refuse(rq, ERGON_E_BAD_PARAMS, "cron.list takes []");
-    operation_abort(&b);
+    job_request_abort(&b);
 }
 
 static void serve_delete(struct rpc_request *rq)
 {
-    struct operation_build b;
+    struct job_request b;
 
-    if (!operation_begin(&b, rq, OPERATION_CRON_DELETE, 0))
+    if (!job_request_begin(&b, rq, &operation_cron_delete, 0))
         return;
-    if (b.count == 1 && option_name(&b.r, &b.op->name)) {
-        operation_send(&b, false);
+    if (b.count == 1 && option_name(&b.r, &b.op->named.name)) {
+        job_request_send(&b, false);
         return;
     }
     rpc_refuse(rq, ERGON_E_BAD_PARAMS, "cron.delete takes [name]");
-    operation_abort(&b);
+    job_request_abort(&b);
 }
 
 static const struct rpc_method methods[] = {

@@ -7,7 +7,7 @@
  *   response      nobody here asked: ignored, counted */
 #include <ergon/ao.h>
 
-#include "server/rpc/asks.h"
+#include "server/rpc/job_requests.h"
 #include "base/log.h"
 
 static const struct rpc_methods *const namespaces[] = {
@@ -79,7 +79,7 @@ static void on_gone(void *arg, struct connection *c)
 
     while (*calls)
         if (call_is_operation(*calls))
-            operation_give_up(loop, *calls);
+            job_request_give_up(loop, *calls);
         else
             home_abandon(loop->home, *calls);
 }

@@ -15,7 +15,7 @@ static bool read_poll(struct reader *r, void *out)
 #define EXPECTS_POLL "a duration of at most an hour: milliseconds, or text such as \"5s\""
 
 /* The map behind the ids. */
-static bool read_options(struct operation_build *b, const struct option *options, uint32_t count)
+static bool read_options(struct job_request *b, const struct option *options, uint32_t count)
 {
     if (b->count <= 2)
         return b->count < 2 || options_read(b->rq, &b->r, options, count);
@@ -24,118 +24,119 @@ static bool read_options(struct operation_build *b, const struct option *options
 }
 
 /* [id, {options}] or [ids, {options}]: reads the options, and sends. */
-static void send_with(struct operation_build *b, const struct option *options, uint32_t count,
+static void send_with(struct job_request *b, const struct option *options, uint32_t count,
                       bool poll)
 {
     if (read_options(b, options, count))
-        operation_send(b, poll);
+        job_request_send(b, poll);
     else
-        operation_abort(b);
+        job_request_abort(b);
 }
 
 /* [id] */
-static void serve_id(struct rpc_request *rq, enum operation_kind verb, const char *usage)
+static void serve_id(struct rpc_request *rq, const struct operation_class *cls, const char *usage)
 {
-    struct operation_build b;
+    struct job_request b;
 
-    if (!operation_begin(&b, rq, verb, 0))
+    if (!job_request_begin(&b, rq, cls, 0))
         return;
-    if (operation_read_id(&b, usage))
+    if (job_request_read_id(&b, &b.op->job.id, usage))
         send_with(&b, NULL, 0, false);
     else
-        operation_abort(&b);
+        job_request_abort(&b);
 }
 
 static void serve_get(struct rpc_request *rq)
 {
-    struct operation_build b;
+    struct job_request b;
 
-    if (!operation_begin(&b, rq, OPERATION_GET, 0))
+    if (!job_request_begin(&b, rq, &operation_get, 0))
         return;
-    b.op->with_result = true;
+    b.op->job.with_result = true;
     const struct option options[] = {
-        {"result", option_flag, &b.op->with_result, "true or false"},
-        {"history", option_flag, &b.op->with_history, "true or false"},
+        {"result", option_flag, &b.op->job.with_result, "true or false"},
+        {"history", option_flag, &b.op->job.with_history, "true or false"},
     };
-    if (operation_read_id(&b, "task.get takes [id, {result, history}]"))
+    if (job_request_read_id(&b, &b.op->job.id, "task.get takes [id, {result, history}]"))
         send_with(&b, options, 2, false);
     else
-        operation_abort(&b);
+        job_request_abort(&b);
 }
 
 static void serve_wait(struct rpc_request *rq)
 {
-    struct operation_build b;
+    struct job_request b;
 
-    if (!operation_begin(&b, rq, OPERATION_WAIT, 0))
+    if (!job_request_begin(&b, rq, &operation_wait, 0))
         return;
-    b.op->with_result = true;
-    b.op->timeout = poll_time;
+    struct wait_arguments *wait = &b.op->wait;
+    wait->with_result = true;
+    wait->timeout = poll_time;
     const struct option options[] = {
-        {"timeout", read_poll, &b.op->timeout, EXPECTS_POLL},
-        {"any", option_flag, &b.op->any, "true or false"},
-        {"result", option_flag, &b.op->with_result, "true or false"},
+        {"timeout", read_poll, &wait->timeout, EXPECTS_POLL},
+        {"any", option_flag, &wait->any, "true or false"},
+        {"result", option_flag, &wait->with_result, "true or false"},
     };
-    if (operation_read_ids(&b, "task.wait takes [id or [ids], {timeout, any, result}]"))
+    if (job_request_read_ids(&b, wait, "task.wait takes [id or [ids], {timeout, any, result}]"))
         send_with(&b, options, 3, true);
     else
-        operation_abort(&b);
+        job_request_abort(&b);
 }
 
 /* A watcher that is pushed to waits as long as the task lives, unless it says otherwise. */
-static void send_watch(struct operation_build *b, bool given)
+static void send_watch(struct job_request *b, bool given)
 {
-    struct operation *op = b->op;
+    struct watch_arguments *watch = &b->op->watch;
 
-    if (op->push && !conn_mode(b->rq->conn)->push) {
+    if (watch->push && !conn_mode(b->rq->conn)->push) {
         rpc_refuse(b->rq, ERGON_E_BAD_PARAMS,
                    "push is for connections that said server.hello [{push: true}]");
-        operation_abort(b);
+        job_request_abort(b);
         return;
     }
     if (!given)
-        op->timeout = op->push ? AO_NEVER : poll_time;
-    if (op->max > EVENTS_MOST)
-        op->max = EVENTS_MOST;
-    operation_send(b, true);
+        watch->timeout = watch->push ? AO_NEVER : poll_time;
+    if (watch->max > EVENTS_MOST)
+        watch->max = EVENTS_MOST;
+    job_request_send(b, true);
 }
 
 static void serve_watch(struct rpc_request *rq)
 {
-    struct operation_build b;
+    struct job_request b;
 
-    if (!operation_begin(&b, rq, OPERATION_WATCH, 0))
+    if (!job_request_begin(&b, rq, &operation_watch, 0))
         return;
-    struct operation *op = b.op;
-    op->from = 1;
-    op->max = EVENTS;
-    op->timeout = AO_NEVER;
+    struct watch_arguments *watch = &b.op->watch;
+    watch->from = 1;
+    watch->max = EVENTS;
+    watch->timeout = AO_NEVER;
     const struct option options[] = {
-        {"from", option_count, &op->from, "the number of an event, from 1"},
-        {"max", option_count, &op->max, "a number from 1"},
-        {"timeout", read_poll, &op->timeout, EXPECTS_POLL},
-        {"push", option_flag, &op->push, "true or false"},
+        {"from", option_count, &watch->from, "the number of an event, from 1"},
+        {"max", option_count, &watch->max, "a number from 1"},
+        {"timeout", read_poll, &watch->timeout, EXPECTS_POLL},
+        {"push", option_flag, &watch->push, "true or false"},
     };
-    if (!operation_read_id(&b, "task.watch takes [id, {from, max, timeout, push}]") ||
+    if (!job_request_read_id(&b, &watch->id, "task.watch takes [id, {from, max, timeout, push}]") ||
         !read_options(&b, options, 4))
-        operation_abort(&b);
+        job_request_abort(&b);
     else
-        send_watch(&b, op->timeout != AO_NEVER);
+        send_watch(&b, watch->timeout != AO_NEVER);
 }
 
 static void serve_cancel(struct rpc_request *rq)
 {
-    serve_id(rq, OPERATION_CANCEL, "task.cancel takes [id]");
+    serve_id(rq, &operation_cancel, "task.cancel takes [id]");
 }
 
 static void serve_retry(struct rpc_request *rq)
 {
-    serve_id(rq, OPERATION_RETRY, "task.retry takes [id]");
+    serve_id(rq, &operation_retry, "task.retry takes [id]");
 }
 
 static void serve_explain(struct rpc_request *rq)
 {
-    serve_id(rq, OPERATION_EXPLAIN, "task.explain takes [id]");
+    serve_id(rq, &operation_explain, "task.explain takes [id]");
 }
 
 static bool read_state(struct reader *r, void *out)
@@ -171,11 +172,11 @@ static bool read_cursor(struct reader *r, void *out)
 
 static void serve_list(struct rpc_request *rq)
 {
-    struct operation_build b;
+    struct job_request b;
 
-    if (!operation_begin(&b, rq, OPERATION_LIST, 0))
+    if (!job_request_begin(&b, rq, &operation_list, 0))
         return;
-    struct job_filter *f = &b.op->filter;
+    struct list_arguments *f = &b.op->list;
     f->state = -1;
     f->max = PAGE;
     const struct option options[] = {
@@ -191,7 +192,7 @@ static void serve_list(struct rpc_request *rq)
     if (b.count > 1 || (b.count == 1 && !options_read(rq, &b.r, options, 8))) {
         if (b.count > 1)
             rpc_refuse(rq, ERGON_E_BAD_PARAMS, "task.list takes [{options}]");
-        operation_abort(&b);
+        job_request_abort(&b);
         return;
     }
     f->has_method = f->method.len > 0;
@@ -199,7 +200,7 @@ static void serve_list(struct rpc_request *rq)
     f->has_key = f->key.len > 0;
     if (f->max > PAGE_MOST)
         f->max = PAGE_MOST;
-    operation_send(&b, false);
+    job_request_send(&b, false);
 }
 
 static const struct rpc_method methods[] = {

@@ -3,19 +3,19 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void spec_defaults(const struct operation_build *b, struct job_spec *spec)
+void spec_defaults(const struct job_request *b, struct job_spec *spec)
 {
     job_spec_init(spec);
     spec->params = span_text("\xc0");
     spec->tenant = b->op->principal;
     spec->confined = b->op->confined;
-    bool lasts = b->op->verb != OPERATION_CALL && b->rq->loop->shared->has_store;
+    bool lasts = b->op->cls != &operation_call && b->rq->loop->shared->has_store;
     spec->durable = lasts ? DURABLE_FSYNC : DURABLE_NONE;
-    if (b->op->verb == OPERATION_CALL)
+    if (b->op->cls == &operation_call)
         spec->keep = 0; /* its answer is all that is wanted */
 }
 
-bool spec_refuse(struct operation_build *b, enum ergon_error error, const char *format, ...)
+bool spec_refuse(struct job_request *b, enum ergon_error error, const char *format, ...)
 {
     char text[400];
     va_list args;
@@ -30,7 +30,7 @@ bool spec_refuse(struct operation_build *b, enum ergon_error error, const char *
     return false;
 }
 
-bool spec_may_run(struct operation_build *b, struct span method)
+bool spec_may_run(struct job_request *b, struct span method)
 {
     if (!rpc_admit(b->rq, method, RPC_GUARDED))
         return false;
@@ -41,7 +41,7 @@ bool spec_may_run(struct operation_build *b, struct span method)
                        (int)(method.len < 256 ? method.len : 256), (const char *)method.at);
 }
 
-bool spec_may_share(struct operation_build *b, const struct job_spec *spec)
+bool spec_may_share(struct job_request *b, const struct job_spec *spec)
 {
     const struct operation *op = b->op;
 
@@ -53,7 +53,7 @@ bool spec_may_share(struct operation_build *b, const struct job_spec *spec)
                        (int)op->principal.len, (const char *)op->principal.at);
 }
 
-bool spec_options(struct operation_build *b, struct job_spec *spec, const struct spec_extra *more)
+bool spec_options(struct job_request *b, struct job_spec *spec, const struct spec_extra *more)
 {
     char error[200];
 
@@ -62,7 +62,7 @@ bool spec_options(struct operation_build *b, struct job_spec *spec, const struct
     return spec_refuse(b, ERGON_E_BAD_PARAMS, "%s", error);
 }
 
-bool spec_read(struct operation_build *b, struct job_spec *spec, uint32_t count, const char *usage)
+bool spec_read(struct job_request *b, struct job_spec *spec, uint32_t count, const char *usage)
 {
     if (count < 1 || count > 3 || !read_text(&b->r, &spec->method) ||
         (count > 1 && !read_any(&b->r, &spec->params)))

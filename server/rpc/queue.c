@@ -1,62 +1,64 @@
 /* The namespace queue.*, and server.audit. */
 #include "server/rpc/orders.h"
 
-static void serve_plain(struct rpc_request *rq, enum operation_kind verb, const char *usage)
+static void serve_plain(struct rpc_request *rq, const struct operation_class *cls,
+                        const char *usage)
 {
-    struct operation_build b;
+    struct job_request b;
 
-    if (!operation_begin(&b, rq, verb, 0))
+    if (!job_request_begin(&b, rq, cls, 0))
         return;
     if (b.count == 0) {
-        operation_send(&b, false);
+        job_request_send(&b, false);
         return;
     }
     rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s", usage);
-    operation_abort(&b);
+    job_request_abort(&b);
 }
 
-static void serve_named(struct rpc_request *rq, enum operation_kind verb, const char *usage)
+static void serve_named(struct rpc_request *rq, const struct operation_class *cls,
+                        const char *usage)
 {
-    struct operation_build b;
+    struct job_request b;
 
-    if (!operation_begin(&b, rq, verb, 0))
+    if (!job_request_begin(&b, rq, cls, 0))
         return;
-    if (b.count == 1 && option_name(&b.r, &b.op->name)) {
-        operation_send(&b, false);
+    if (b.count == 1 && option_name(&b.r, &b.op->named.name)) {
+        job_request_send(&b, false);
         return;
     }
     rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s", usage);
-    operation_abort(&b);
+    job_request_abort(&b);
 }
 
 static void serve_list(struct rpc_request *rq)
 {
-    serve_plain(rq, OPERATION_QUEUE_LIST, "queue.list takes []");
+    serve_plain(rq, &operation_queue_list, "queue.list takes []");
 }
 
 static void serve_explain(struct rpc_request *rq)
 {
-    serve_named(rq, OPERATION_QUEUE_EXPLAIN, "queue.explain takes [method]");
+    serve_named(rq, &operation_queue_explain, "queue.explain takes [method]");
 }
 
 static void serve_pause(struct rpc_request *rq)
 {
-    serve_named(rq, OPERATION_QUEUE_PAUSE, "queue.pause takes [method]");
+    serve_named(rq, &operation_queue_pause, "queue.pause takes [method]");
 }
 
 static void serve_resume(struct rpc_request *rq)
 {
-    serve_named(rq, OPERATION_QUEUE_RESUME, "queue.resume takes [method]");
+    serve_named(rq, &operation_queue_resume, "queue.resume takes [method]");
 }
 
 static void serve_drain(struct rpc_request *rq)
 {
-    serve_named(rq, OPERATION_QUEUE_DRAIN, "queue.drain takes [method]");
+    serve_named(rq, &operation_queue_drain, "queue.drain takes [method]");
 }
 
 static void serve_audit(struct rpc_request *rq)
 {
-    serve_plain(rq, OPERATION_AUDIT, "server.audit takes []");
+    serve_plain(rq, &operation_audit, "server.audit takes []");
 }
 
 static const struct rpc_method methods[] = {

@@ -41,7 +41,7 @@ struct rpc_methods;
 struct rpc_loop {
     const struct rpc_shared *shared;
     struct home *home;
-    struct jobs_channel *door; /* its callbacks are those of asks.h */
+    struct jobs_channel *channel; /* its port is that of job_requests.h */
     struct activator *activator;
     const struct rpc_methods *const *namespaces; /* all, and NULL; set by rpc_port() */
     struct method *recent; /* that was called last: the next call is likely the same; NULL: none */

@@ -1,5 +1,5 @@
 /* The namespace server.*, what a client says to its connection: hello, auth, ping, cancel. */
-#include "server/rpc/asks.h"
+#include "server/rpc/job_requests.h"
 #include "server/rpc/pack.h"
 #include "base/log.h"
 
@@ -125,7 +125,7 @@ static void serve_cancel(struct rpc_request *rq)
         return;
     struct call *call = call_of_msgid(*conn_user(rq->conn), msgid);
     if (call && call_is_operation(call))
-        operation_cancel(rq->loop, call);
+        job_request_cancel(rq->loop, call);
     else if (call)
         home_cancel(rq->loop->home, call);
     rpc_answer(rq, span_text(call ? "\xc3" : "\xc2"));

@@ -48,17 +48,17 @@ static void start_short(struct rpc_request *rq, const struct short_call *call)
                    call->within >= AO_NEVER - now ? AO_NEVER : now + call->within);
 }
 
-static void serve_one(struct rpc_request *rq, enum operation_kind verb, const char *usage)
+static void serve_one(struct rpc_request *rq, const struct operation_class *cls, const char *usage)
 {
-    struct operation_build b;
+    struct job_request b;
 
-    if (!operation_begin(&b, rq, verb, 1))
+    if (!job_request_begin(&b, rq, cls, 1))
         return;
-    spec_defaults(&b, &b.op->specs[0]);
-    if (spec_read(&b, &b.op->specs[0], b.count, usage))
-        operation_send(&b, false);
+    spec_defaults(&b, &b.op->submission.specs[0]);
+    if (spec_read(&b, &b.op->submission.specs[0], b.count, usage))
+        job_request_send(&b, false);
     else
-        operation_abort(&b);
+        job_request_abort(&b);
 }
 
 /* task.call [method, [params], {options}] */
@@ -69,13 +69,13 @@ static void serve_call(struct rpc_request *rq)
     if (is_short(rq, &call))
         start_short(rq, &call);
     else
-        serve_one(rq, OPERATION_CALL, call_usage);
+        serve_one(rq, &operation_call, call_usage);
 }
 
 /* task.submit [method, [params], {options}] */
 static void serve_submit(struct rpc_request *rq)
 {
-    serve_one(rq, OPERATION_SUBMIT, submit_usage);
+    serve_one(rq, &operation_submit, submit_usage);
 }
 
 enum { MANY_MAX = 16384 /* orders of a request */ };
@@ -90,7 +90,7 @@ static uint32_t count_orders(struct rpc_request *rq)
     return count >= 1 && count <= 2 && read_array(&r, &orders) ? orders : 0;
 }
 
-static bool read_item(struct operation_build *b, struct job_spec *spec)
+static bool read_item(struct job_request *b, struct job_spec *spec)
 {
     uint32_t parts = 1;
 
@@ -100,9 +100,9 @@ static bool read_item(struct operation_build *b, struct job_spec *spec)
 }
 
 /* The options of all stand behind the orders, and each order starts from them. */
-static bool read_common(struct operation_build *b, struct job_spec *common, uint32_t orders)
+static bool read_common(struct job_request *b, struct job_spec *common, uint32_t orders)
 {
-    struct operation_build ahead = *b;
+    struct job_request ahead = *b;
     struct span skipped;
 
     spec_defaults(b, common);
@@ -116,7 +116,7 @@ static bool read_common(struct operation_build *b, struct job_spec *common, uint
     return good;
 }
 
-static bool read_many(struct operation_build *b, uint32_t orders)
+static bool read_many(struct job_request *b, uint32_t orders)
 {
     struct job_spec common;
     uint32_t count;
@@ -124,9 +124,9 @@ static bool read_many(struct operation_build *b, uint32_t orders)
     if (!read_array(&b->r, &count) || !read_common(b, &common, orders))
         return false;
     for (uint32_t i = 0; i < orders; i++) {
-        b->op->specs[i] = common;
+        b->op->submission.specs[i] = common;
         b->item = i + 1;
-        if (!read_item(b, &b->op->specs[i]))
+        if (!read_item(b, &b->op->submission.specs[i]))
             return false;
     }
     return true;
@@ -136,7 +136,7 @@ static bool read_many(struct operation_build *b, uint32_t orders)
 static void serve_submit_many(struct rpc_request *rq)
 {
     uint32_t orders = count_orders(rq);
-    struct operation_build b;
+    struct job_request b;
 
     if (orders == 0) {
         rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s", many_usage);
@@ -146,12 +146,12 @@ static void serve_submit_many(struct rpc_request *rq)
         rpc_refuse(rq, ERGON_E_TOO_LARGE, "at most %d tasks in one request", MANY_MAX);
         return;
     }
-    if (!operation_begin(&b, rq, OPERATION_SUBMIT_MANY, orders))
+    if (!job_request_begin(&b, rq, &operation_submit_many, orders))
         return;
     if (read_many(&b, orders))
-        operation_send(&b, false);
+        job_request_send(&b, false);
     else
-        operation_abort(&b);
+        job_request_abort(&b);
 }
 
 #define OPTIONS                                                                                    \

@@ -27,9 +27,6 @@ CIRCLE_FILES, CIRCLE_SHARE, FEW = 6, 20, 10
 
 # Folders whose largest circle is beyond the limits still: its files. A row can only get lower, until it goes.
 KNOWN = {
-    "server": 32,
-    "server/jobs": 32,
-    "server/jobs/service": 12,
 }
 
 

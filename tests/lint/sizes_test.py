@@ -27,9 +27,8 @@ FACADES = {
 
 # Headers beyond the limit still. A row can only get lower, until it goes.
 KNOWN = {
-    "server/jobs/jobs_parts.h": 139,
+    "server/jobs/jobs_parts.h": 92,
     "server/net/connection/conn_private.h": 22,
-    "tests/support/jobs_world.h": 22,
 }
 
 OPEN = re.compile(r"^\{\s*$")

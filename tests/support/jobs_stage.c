@@ -36,7 +36,7 @@ void stage_holds(const char *told, const char *wanted)
 void stage_balances(struct jobs_world *w)
 {
     const struct store_counts *c = &w->store->rows.counts;
-    struct operation *a = world_ask(w, OPERATION_AUDIT);
+    struct operation *a = world_ask(w, &operation_audit);
     world_give(w, a);
     jobs_world_pass(w, AO_MS(10));
     assert_true(world_answered(w, a));

@@ -105,6 +105,14 @@ static void pushed(void *arg, struct operation_push *p)
     free(p);
 }
 
+static void start(struct jobs_world *w)
+{
+    const struct channel_port port = {.answered = answered, .pushed = pushed, .arg = w};
+    w->channel = channel_open(w->jobs, w->loop, &port);
+    assert_non_null(w->channel);
+    assert_int_equal(jobs_start(w->jobs), 0);
+}
+
 void jobs_world_open(struct jobs_world *w)
 {
     char error[200] = "";
@@ -113,9 +121,7 @@ void jobs_world_open(struct jobs_world *w)
     if (!w->jobs)
         fail_msg("%s", error);
     w->first_id = w->jobs->next_id;
-    w->door = jobs_channel_open(w->jobs, w->loop, answered, pushed, w);
-    assert_non_null(w->door);
-    assert_int_equal(jobs_start(w->jobs), 0);
+    start(w);
 }
 
 static void close_jobs(struct jobs_world *w)
@@ -134,9 +140,7 @@ static void open_again(struct jobs_world *w)
     w->jobs = jobs_new(&w->options, error, sizeof error);
     if (!w->jobs || jobs_recover(w->jobs, error, sizeof error) != 0)
         fail_msg("%s", error);
-    w->door = jobs_channel_open(w->jobs, w->loop, answered, pushed, w);
-    assert_non_null(w->door);
-    assert_int_equal(jobs_start(w->jobs), 0);
+    start(w);
     jobs_world_settle(w);
 }
 
@@ -227,18 +231,29 @@ struct world_run *world_run_of(struct jobs_world *w, uint64_t id)
     return NULL;
 }
 
-struct operation *world_ask(struct jobs_world *w, enum operation_kind verb)
+struct operation *world_ask(struct jobs_world *w, const struct operation_class *cls)
 {
-    struct operation *a = operation_new(NULL, verb);
+    struct operation *a = operation_new(NULL, cls);
     (void)w;
     assert_non_null(a);
-    a->max = 100;
+    if (cls == &operation_watch)
+        a->watch.max = 100;
     return a;
+}
+
+struct operation *world_about(struct jobs_world *w, const struct operation_class *cls, uint64_t id)
+{
+    struct operation *op = world_ask(w, cls);
+    if (cls == &operation_watch)
+        op->watch.id = id;
+    else
+        op->job.id = id;
+    return op;
 }
 
 void world_give(struct jobs_world *w, struct operation *a)
 {
-    jobs_give(w->door, a);
+    channel_give(w->channel, a);
     jobs_world_settle(w);
 }
 

@@ -16,20 +16,10 @@
 #define ERGON_TESTS_JOBS_WORLD_H
 
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/service/channel.h"
 #include "tests/support/memory_store.h"
+#include "tests/support/played_manager.h"
 #include "tests/support/virtual.h"
-
-struct jobs_world;
-
-/* An attempt that is out. */
-struct world_run {
-    struct world_run *next, *prev;
-    struct jobs_world *world;
-    struct attempt_spec run;
-    struct ao timer; /* sleeps until it ends by itself */
-    enum attempt_stage stage;
-    bool flagged; /* cancelled or late */
-};
 
 struct jobs_world {
     struct virtual v;
@@ -37,7 +27,7 @@ struct jobs_world {
     struct registry *registry;
     struct jobs_options options; /* change it before jobs_world_open() */
     struct jobs *jobs;
-    struct jobs_channel *door;
+    struct jobs_channel *channel;
     struct store *store; /* NULL: none; of memory_store.h */
     struct job_source source;
     struct ao pump;
@@ -78,19 +68,10 @@ enum job_reason world_reason(struct jobs_world *w, uint64_t id);
 void jobs_world_settle(struct jobs_world *w);
 void jobs_world_pass(struct jobs_world *w, ao_time duration);
 
-/* The attempt of a task that began last; NULL: none is out. */
-struct world_run *world_run_of(struct jobs_world *w, uint64_t id);
-void world_finish(struct world_run *r, const char *result);
-void world_fail(struct world_run *r, const char *code, const char *text);
-void world_again(struct world_run *r, ao_time after);
-void world_return(struct world_run *r, struct attempt_end *end); /* owner and attempt are filled */
-
-/* The insides of the manager that is played. */
-extern const struct ao_class jobs_pump_class;
-void world_drop_runs(struct jobs_world *w); /* what is out never returns */
-
-/* Through the door.  `orders` and `ids` are borrowed until the answer. */
-struct operation *world_ask(struct jobs_world *w, enum operation_kind verb);
+/* Through the channel.  Specs and ids are borrowed until the answer. */
+struct operation *world_ask(struct jobs_world *w, const struct operation_class *cls);
+struct operation *world_about(struct jobs_world *w, const struct operation_class *cls,
+                              uint64_t id); /* of one job */
 void world_give(struct jobs_world *w, struct operation *a);
 bool world_answered(const struct jobs_world *w, const struct operation *a);
 

@@ -7,7 +7,7 @@
 #include "proto/encoder.h"
 #include "proto/reader.h"
 #include "server/net/auth/principal.h"
-#include "server/rpc/asks.h"
+#include "server/rpc/job_requests.h"
 #include "server/tasks/handlers/host.h"
 #include "tests/support/notation.h"
 #include "tests/support/tasks_handlers.h"
@@ -106,9 +106,9 @@ static void open_jobs(void)
     stage.jobs = jobs_new(&options, error, sizeof error);
     if (stage.jobs == NULL)
         fail_msg("%s", error);
-    stage.rpc.door = jobs_channel_open(stage.jobs, net.activator, rpc_operation_answered,
-                                       rpc_operation_pushed, &stage.rpc);
-    assert_non_null(stage.rpc.door);
+    const struct channel_port port = rpc_channel_port(&stage.rpc);
+    stage.rpc.channel = channel_open(stage.jobs, net.activator, &port);
+    assert_non_null(stage.rpc.channel);
 }
 
 static void open_server(void)

@@ -88,10 +88,10 @@ static void another_task(void **state)
                        "[  20] kept 3     waiting -> failed (ended)\n");
 }
 
-static void ask_queue(enum operation_kind verb)
+static void ask_queue(const struct operation_class *cls)
 {
-    struct operation *a = world_ask(&w, verb);
-    a->name = span_text("work");
+    struct operation *a = world_ask(&w, cls);
+    a->named.name = span_text("work");
     world_give(&w, a);
     assert_true(world_answered(&w, a));
 }
@@ -99,11 +99,11 @@ static void ask_queue(enum operation_kind verb)
 static void a_queue_that_goes_on(void **state)
 {
     struct job_spec o = world_order("work");
-    ask_queue(OPERATION_QUEUE_PAUSE);
+    ask_queue(&operation_queue_pause);
     jobs_world_submit(&w, &o);
     jobs_world_submit(&w, &o);
     jobs_world_pass(&w, AO_MS(10));
-    ask_queue(OPERATION_QUEUE_RESUME);
+    ask_queue(&operation_queue_resume);
     jobs_world_settle(&w);
     trace_expect(&w.v, "[   0] kept 1     new -> waiting (paused)\n"
                        "[   0] kept 2     new -> waiting (paused)\n"

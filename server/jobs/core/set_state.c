@@ -59,7 +59,7 @@ void job_note_event(struct jobs *jobs, struct job *job, struct history_event eve
     jobs_weigh(jobs, job, was);
     journal_event(jobs, job, &event);
     if (job->waits)
-        watch_event(jobs, job);
+        waiters_history_grew(jobs, job);
 }
 
 void job_note(struct jobs *jobs, struct job *job, enum job_event what, const char *text)
@@ -139,7 +139,7 @@ static void settle(struct jobs *jobs, struct job *job)
         job->queue->failed++;
     if (job->more)
         key_remove(&jobs->shared, &job->more->coalesce);
-    wait_ended(jobs, job);
+    waiters_job_ended(jobs, job);
     dependencies_ended(jobs, job);
     retention_add(jobs, job);
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "server/jobs/cron/cron_options.h"
-#include "server/jobs/cron/crons.h"
+#include "server/jobs/cron/cron.h"
 #include "server/jobs/service/spec_options.h"
 
 static bool read_word(struct reader *r, const char *const *words, uint8_t count, uint8_t *out)

@@ -276,7 +276,7 @@ static void stop(void *arg, bool cancel)
     for (struct job *job = cancel ? jobs->outs.first : NULL; job; job = job->next)
         if (job->attempt_task)
             attempt_flag(jobs->tasks, job->attempt_task, ATTEMPT_CANCEL);
-    wait_stop(jobs, cancel);
+    waiters_server_stops(jobs, cancel);
 }
 
 /* Nothing is begun any more, and nothing returns: what a start in good order finds is no crash. */

@@ -5,6 +5,8 @@
  * the job is by then, and changes of a busy job are written together.  The counters of the file
  * travel with the row that they count: each row is counted as what it says. */
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/service/queues.h"
+#include "server/jobs/service/cron_operations.h"
 #include "base/log.h"
 
 enum {
@@ -171,7 +173,7 @@ void journal_replayed(struct jobs *jobs, struct job *job)
 static void submitted(struct jobs *jobs, struct job *job)
 {
     job_unmark(job, JOB_SUBMITTING);
-    wait_committed(jobs, job, STORE_OK);
+    waiters_job_saved(jobs, job, STORE_OK);
     if (job->durable == DURABLE_FSYNC && job_is_open(job) && job->reason == JOB_WHY_COMMIT)
         job_schedule(jobs, job, false);
 }
@@ -197,7 +199,7 @@ static void count_out(struct jobs *jobs, struct job *job)
 /* Nobody was told of it: it is as if it had never been. */
 static void take_back(struct jobs *jobs, struct job *job, enum store_error error)
 {
-    wait_committed(jobs, job, error);
+    waiters_job_saved(jobs, job, error);
     make_fleeting(jobs, job);
     job_unmark(job, JOB_SUBMITTING | JOB_DIRTY | JOB_ENDING);
     if (job->more)
@@ -230,7 +232,7 @@ static void row_saved(struct jobs *jobs, struct job *job, const struct store_op 
     if (write->verb == STORE_PUT)
         submitted(jobs, job);
     if (write->task.cancel_asked)
-        cancel_saved(jobs, job, STORE_OK);
+        waiters_cancel_saved(jobs, job, STORE_OK);
     if (job_is(job, JOB_DIRTY) && job->pending == 0)
         push_row(jobs, job);
     if (job->pending > 0 || job_is(job, JOB_UNSAVED))
@@ -239,7 +241,7 @@ static void row_saved(struct jobs *jobs, struct job *job, const struct store_op 
         end_committed(jobs, job);
     else if (job_is(job, JOB_STARTING))
         start_committed(jobs, job);
-    cancel_saved(jobs, job, STORE_OK);
+    waiters_cancel_saved(jobs, job, STORE_OK);
 }
 
 /* The file will never take its row: it goes on in memory. */
@@ -258,7 +260,7 @@ static void give_up(struct jobs *jobs, struct job *job)
 static void row_failed(struct jobs *jobs, struct job *job, const struct store_op *write)
 {
     job->counted = (uint8_t)write->tag;
-    cancel_saved(jobs, job, write->error);
+    waiters_cancel_saved(jobs, job, write->error);
     if (write->verb == STORE_PUT && job->durable == DURABLE_FSYNC) {
         take_back(jobs, job, write->error);
         return;

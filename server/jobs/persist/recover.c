@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/cron/cron.h"
 
 /* --- Rows become jobs --- */
 

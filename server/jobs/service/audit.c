@@ -126,7 +126,7 @@ static void pack_verdict(struct pack *p, bool whole, bool balanced)
 void audit_answer(struct jobs *jobs, struct operation *op, const struct audit *au)
 {
     struct differences d = {0};
-    struct pack *p = &op->result;
+    struct pack *p = &op->reply.result;
 
     bool whole = check(jobs, au, &d);
     pack_init(p);
@@ -140,5 +140,5 @@ void audit_answer(struct jobs *jobs, struct operation *op, const struct audit *a
     for (uint32_t i = 0; i < d.count; i++)
         pack_str(p, d.texts[i]);
     pack_key_str(p, "store_error", whole ? NULL : store_error_text(au->rows_error));
-    operation_finish(jobs, op);
+    operation_finish(op);
 }

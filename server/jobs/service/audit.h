@@ -5,7 +5,7 @@
 #include "server/jobs/jobs_parts.h"
 
 struct audit {
-    struct operation *asks; /* that are answered with it, by `next` */
+    struct operation *operations; /* that are answered with it, by `next` */
     /* Jobs: of none, of the others; by state. */
     uint64_t open[2], states[JOB_STATE_COUNT];
     struct job *at; /* the next to be counted; NULL: all are */

@@ -100,15 +100,15 @@ void audit_row_changed(struct jobs *jobs, const struct store_op *write)
 
 /* --- The whole --- */
 
-void audit_serve(struct jobs *jobs, struct operation *op)
+static void serve(struct jobs *jobs, struct operation *op)
 {
     struct audit *au = jobs->audit ? jobs->audit : calloc(1, sizeof *au);
     if (!au) {
-        operation_refuse(jobs, op, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
+        operation_refuse_plain(op, ERGON_E_MEMORY);
         return;
     }
-    op->next = au->asks;
-    au->asks = op;
+    op->next = au->operations;
+    au->operations = op;
     if (jobs->audit)
         return;
     jobs->audit = au;
@@ -129,8 +129,8 @@ bool audit_go_on(struct jobs *jobs)
     if (au->at || !au->rows_done)
         return !au->at; /* the rows come by themselves */
     jobs->audit = NULL;
-    while ((op = au->asks)) {
-        au->asks = op->next;
+    while ((op = au->operations)) {
+        au->operations = op->next;
         audit_answer(jobs, op, au);
     }
     free(au);
@@ -141,10 +141,12 @@ void audit_stop(struct jobs *jobs)
 {
     struct audit *au = jobs->audit;
     struct operation *op;
-    while (au && (op = au->asks)) {
-        au->asks = op->next;
-        operation_refuse(jobs, op, ERGON_E_DRAINING, "%s", error_meaning(ERGON_E_DRAINING));
+    while (au && (op = au->operations)) {
+        au->operations = op->next;
+        operation_refuse_plain(op, ERGON_E_DRAINING);
     }
     free(au);
     jobs->audit = NULL;
 }
+
+const struct operation_class operation_audit = {.serve = serve};

@@ -1,11 +1,416 @@
-/* task.explain, queue.explain: the reason was recorded when the task came to where it is; what
- * belongs to it is looked up now. */
+/* task.explain: the reason was recorded when the job came to where it is; what belongs to it, in
+ * words and in figures, is looked up now. */
+#include "server/jobs/service/explain.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "server/jobs/service/explain.h"
+#include "server/jobs/jobs_parts.h"
+#include "server/jobs/service/operation.h"
+#include "server/jobs/service/view.h"
 
-enum { TEXT_MAX = 400 };
+enum { NAMED_MAX = 16, PLACE_MAX = 100000 /* jobs counted before "at least" */ };
+
+static uint64_t ms_of(struct jobs *jobs, ao_time when)
+{
+    return jobs_wall_of(jobs, when) / AO_MS(1);
+}
+
+struct until {
+    char text[24];
+};
+
+/* "1.5 s", "20 m", "47 h", "30 d" */
+static struct until until(const struct jobs *jobs, ao_time when)
+{
+    ao_time now = jobs_now(jobs), left = when > now ? when - now : 0;
+    double s = (double)left / (double)AO_S(1);
+    struct until u;
+
+    if (left < AO_S(120))
+        snprintf(u.text, sizeof u.text, "%.1f s", s);
+    else if (left < AO_S(120 * 60))
+        snprintf(u.text, sizeof u.text, "%.0f m", s / 60);
+    else if (left < AO_S(48 * 3600))
+        snprintf(u.text, sizeof u.text, "%.0f h", s / 3600);
+    else
+        snprintf(u.text, sizeof u.text, "%.0f d", s / 86400);
+    return u;
+}
+
+/* --- It stands in the queue. --- */
+
+static void place_of(struct jobs *jobs, const struct job *job, struct pick_place *at)
+{
+    unsigned kind = job_kind(job);
+    pick_place(&jobs->picks[kind], kind, job, PLACE_MAX, at);
+}
+
+static void pack_ahead(struct jobs *jobs, struct job *job, struct pack *p)
+{
+    struct pick_place at;
+
+    place_of(jobs, job, &at);
+    pack_str(p, "ahead");
+    pack_map(p, 5);
+    pack_key_uint(p, "higher", at.higher);
+    pack_key_uint(p, "own", at.own);
+    pack_key_uint(p, "others", at.others);
+    pack_key_uint(p, "tenants", at.tenants);
+    pack_key_uint(p, "level", job->level);
+}
+
+static void say_turn(struct jobs *jobs, struct job *job, char *text, size_t size)
+{
+    struct pick_place at;
+
+    place_of(jobs, job, &at);
+    snprintf(text, size,
+             "%" PRIu32 " of higher priority and %s%" PRIu32
+             " of its own tenant go before it; with %" PRIu32 " of other tenants it takes turns",
+             at.higher, at.own_is_least ? "at least " : "", at.own, at.others);
+}
+
+static enum ergon_kind kind_of(const struct job *job)
+{
+    return job->queue->method ? job->queue->method->handler->kind : ERGON_STEPPED;
+}
+
+static void pack_one_executor(struct pack *p, const struct executor_info *x)
+{
+    pack_map(p, 5);
+    pack_key_str(p, "name", x->name);
+    pack_key_str(p, "running", x->running);
+    pack_key_uint(p, "outstanding", x->outstanding);
+    pack_key_uint(p, "bound", x->bound);
+    pack_key_uint(p, "parked", x->parked);
+}
+
+void explain_executors(struct jobs *jobs, enum ergon_kind kind, struct pack *p)
+{
+    struct tasks_info all;
+    struct executor_info x;
+    uint32_t count = 0;
+
+    tasks_info(jobs->tasks, &all);
+    for (uint32_t i = 0; i < all.executors; i++) {
+        tasks_executor_info(jobs->tasks, i, &x);
+        count += x.kind == kind;
+    }
+    pack_str(p, "executors");
+    pack_array(p, count);
+    for (uint32_t i = 0; i < all.executors; i++) {
+        tasks_executor_info(jobs->tasks, i, &x);
+        if (x.kind == kind)
+            pack_one_executor(p, &x);
+    }
+}
+
+static void pack_executors(struct jobs *jobs, struct job *job, struct pack *p)
+{
+    explain_executors(jobs, kind_of(job), p);
+}
+
+static void say_executors(struct jobs *jobs, struct job *job, char *text, size_t size)
+{
+    (void)jobs;
+    snprintf(text, size, "it is the next of its tenant, and every %s executor is full",
+             kind_of(job) == ERGON_STEPPED ? "stepped" : "blocking");
+}
+
+void explain_no_executor(const struct job_queue *q, char *text, size_t size)
+{
+    snprintf(text, size, "no module offers \"%.*s\"; load one and start the server again",
+             (int)q->name.len, (const char *)q->name.at);
+}
+
+static void say_no_executor(struct jobs *jobs, struct job *job, char *text, size_t size)
+{
+    (void)jobs;
+    explain_no_executor(job->queue, text, size);
+}
+
+static void say_paused(struct jobs *jobs, struct job *job, char *text, size_t size)
+{
+    (void)jobs;
+    snprintf(text, size, "the queue \"%.*s\" is paused; queue.resume lets it go on",
+             (int)job->queue->name.len, (const char *)job->queue->name.at);
+}
+
+/* --- Something holds it back. --- */
+
+static uint32_t place_in(const struct job_list *list, const struct job *job)
+{
+    uint32_t before = 0;
+    for (const struct job *at = list->first; at && at != job && before < PLACE_MAX; at = at->next)
+        before++;
+    return before;
+}
+
+/* Those of its limit that are out; attempts that outlived their timeout hold slots too, and are
+ * what is missing here. */
+static void pack_holders(struct jobs *jobs, const struct limit *limit, struct pack *p)
+{
+    const struct job *named[NAMED_MAX];
+    char id[ID_TEXT_SIZE];
+    uint32_t count = 0;
+
+    for (const struct job *job = jobs->outs.first; job && count < NAMED_MAX; job = job->next)
+        if (job->more && job->more->limit == limit)
+            named[count++] = job;
+    pack_str(p, "running");
+    pack_array(p, count);
+    for (uint32_t i = 0; i < count; i++)
+        pack_str(p, id_text(named[i]->id, id));
+}
+
+static void pack_limit(struct jobs *jobs, struct job *job, struct pack *p)
+{
+    const struct limit *limit = job->more->limit;
+
+    pack_key_span(p, "key", limit->key.name);
+    pack_key_uint(p, "limit", limit->max);
+    pack_key_uint(p, "taken", limit->taken);
+    pack_key_uint(p, "before", place_in(&limit->waiting, job));
+    pack_holders(jobs, limit, p);
+}
+
+static void say_limit(struct jobs *jobs, struct job *job, char *text, size_t size)
+{
+    const struct limit *limit = job->more->limit;
+
+    (void)jobs;
+    snprintf(text, size,
+             "%" PRIu32 " of at most %" PRIu32 " tasks of limit \"%.*s\" run, and %" PRIu32
+             " wait before it",
+             limit->taken, limit->max, (int)limit->key.name.len, (const char *)limit->key.name.at,
+             place_in(&limit->waiting, job));
+}
+
+static ao_time refill_of(struct jobs *jobs, const struct job *job)
+{
+    const struct bucket *b = job->more->bucket;
+    return bucket_refill_at(b, place_in(&b->waiting, job), jobs_now(jobs));
+}
+
+static void pack_rate(struct jobs *jobs, struct job *job, struct pack *p)
+{
+    const struct bucket *b = job->more->bucket;
+
+    pack_key_span(p, "key", b->key.name);
+    pack_key_uint(p, "rate", b->size);
+    pack_key_uint(p, "per", (b->every * b->size + AO_MS(1) / 2) / AO_MS(1));
+    pack_key_uint(p, "before", place_in(&b->waiting, job));
+    pack_key_uint(p, "refill", ms_of(jobs, refill_of(jobs, job)));
+}
+
+static void say_rate(struct jobs *jobs, struct job *job, char *text, size_t size)
+{
+    const struct bucket *b = job->more->bucket;
+
+    snprintf(
+        text, size, "the bucket of rate \"%.*s\" is empty; the token for this task comes in %s",
+        (int)b->key.name.len, (const char *)b->key.name.at, until(jobs, refill_of(jobs, job)).text);
+}
+
+static void pack_after(struct jobs *jobs, struct job *job, struct pack *p)
+{
+    char id[ID_TEXT_SIZE];
+    uint32_t count = 0;
+
+    (void)jobs;
+    for (const struct dependency *edge = job->more->after; edge; edge = edge->next_of_waits)
+        count++;
+    pack_str(p, "after");
+    pack_array(p, count);
+    for (const struct dependency *edge = job->more->after; edge; edge = edge->next_of_waits)
+        pack_str(p, id_text(edge->on->id, id));
+}
+
+static void say_after(struct jobs *jobs, struct job *job, char *text, size_t size)
+{
+    const struct dependency *edge = job->more->after;
+    char id[ID_TEXT_SIZE];
+    uint32_t count = 0;
+
+    for (const struct dependency *at = edge; at; at = at->next_of_waits)
+        count++;
+    if (!edge) {
+        snprintf(text, size, "all that had to be done first has ended; it goes on at once");
+        return;
+    }
+    view_stage(jobs, edge->on);
+    id_text(edge->on->id, id);
+    const char *is = job_state_names[edge->on->state];
+    if (count == 1)
+        snprintf(text, size, "task %s must be done first, and is %s", id, is);
+    else
+        snprintf(text, size, "%" PRIu32 " tasks must be done first, among them %s, which is %s",
+                 count, id, is);
+}
+
+static void pack_suspect(struct jobs *jobs, struct job *job, struct pack *p)
+{
+    char id[ID_TEXT_SIZE];
+
+    pack_key_uint(p, "before", place_in(&jobs->suspects, job));
+    pack_key_str(p, "running", jobs->suspect ? id_text(jobs->suspect->id, id) : NULL);
+}
+
+static void say_suspect(struct jobs *jobs, struct job *job, char *text, size_t size)
+{
+    char id[ID_TEXT_SIZE];
+    int len =
+        snprintf(text, size,
+                 "it was running in %u crashes of the server, and is dead after the next; such "
+                 "tasks run one at a time, and %" PRIu32 " wait before it",
+                 job->crashes, place_in(&jobs->suspects, job));
+
+    if (jobs->suspect && len > 0 && (size_t)len < size)
+        snprintf(text + len, size - (size_t)len, "; %s is out", id_text(jobs->suspect->id, id));
+}
+
+/* --- Its time has not come. --- */
+
+static void pack_next(struct jobs *jobs, struct job *job, struct pack *p)
+{
+    pack_key_uint(p, "next", ms_of(jobs, job->due));
+}
+
+static void say_delay(struct jobs *jobs, struct job *job, char *text, size_t size)
+{
+    snprintf(text, size, "it is due in %s", until(jobs, job->due).text);
+}
+
+static const char *last_error(const struct job *job, char *text, size_t size)
+{
+    if (!job->end || !job->end->code)
+        return NULL;
+    snprintf(text, size, "%s: %s", job->end->code, job->end->text ? job->end->text : "");
+    return text;
+}
+
+static void pack_retry(struct jobs *jobs, struct job *job, struct pack *p)
+{
+    char text[EXPLAIN_TEXT_MAX];
+
+    pack_next(jobs, job, p);
+    pack_key_str(p, "last_error", last_error(job, text, sizeof text));
+}
+
+static void say_retry(struct jobs *jobs, struct job *job, char *text, size_t size)
+{
+    char why[OPERATION_TEXT_MAX];
+    const char *error = last_error(job, why, sizeof why);
+
+    snprintf(text, size,
+             "attempt %" PRIu32 " failed (%s); the next comes in %s, %" PRIu32 " of %" PRIu32
+             " retries are left",
+             job->attempt, error ? error : "it was lost", until(jobs, job->due).text,
+             job->retries >= job->failures ? job->retries - job->failures + 1 : 0, job->retries);
+}
+
+static void say_again(struct jobs *jobs, struct job *job, char *text, size_t size)
+{
+    snprintf(text, size, "its handler asked to be run again; that is in %s",
+             until(jobs, job->due).text);
+}
+
+/* --- The store has it. --- */
+
+static void pack_store(struct jobs *jobs, struct job *job, struct pack *p)
+{
+    (void)job;
+    pack_key_str(p, "store", store_error_text(jobs->store_error));
+}
+
+static void say_commit(struct jobs *jobs, struct job *job, char *text, size_t size)
+{
+    (void)jobs;
+    snprintf(text, size, "%s is being written to disk",
+             job_is(job, JOB_SUBMITTING) ? "its submission" : "the start of its attempt");
+}
+
+static void say_store(struct jobs *jobs, struct job *job, char *text, size_t size)
+{
+    (void)job;
+    snprintf(text, size, "%s", store_error_text(jobs->store_error));
+}
+
+/* --- An attempt is out. --- */
+
+static void pack_out(struct jobs *jobs, struct job *job, struct pack *p)
+{
+    char name[24] = "";
+
+    if (job->attempt_task)
+        attempt_executor(jobs->tasks, job->attempt_task, name, sizeof name);
+    pack_key_str(p, "executor", name[0] ? name : NULL);
+    pack_key_uint(p, "attempt", job->attempt);
+    pack_str(p, "timeout");
+    if (job->until != AO_NEVER)
+        pack_uint(p, ms_of(jobs, job->until));
+    else
+        pack_nil(p);
+}
+
+static void say_out(struct jobs *jobs, struct job *job, char *text, size_t size)
+{
+    char name[24] = "an executor";
+
+    if (job->attempt_task)
+        attempt_executor(jobs->tasks, job->attempt_task, name, sizeof name);
+    snprintf(text, size, "attempt %" PRIu32 " is at %s: %s", job->attempt, name,
+             job_reason_meaning((enum job_reason)job->reason));
+}
+
+static void pack_end(struct jobs *jobs, struct job *job, struct pack *p)
+{
+    char text[EXPLAIN_TEXT_MAX];
+
+    (void)jobs;
+    pack_key_str(p, "last_error", last_error(job, text, sizeof text));
+}
+
+static void say_end(struct jobs *jobs, struct job *job, char *text, size_t size)
+{
+    char why[EXPLAIN_TEXT_MAX / 2];
+    const char *error = last_error(job, why, sizeof why);
+
+    (void)jobs;
+    snprintf(text, size, "it is %s after attempt %" PRIu32 "%s%s", job_state_names[job->state],
+             job->attempt, error ? ": " : "", error ? error : "");
+}
+
+struct detail {
+    unsigned pairs; /* of the answer's map, that `pack` adds */
+    void (*pack)(struct jobs *jobs, struct job *job, struct pack *p); /* NULL: none */
+    /* One sentence; NULL: the meaning of the reason says it. */
+    void (*say)(struct jobs *jobs, struct job *job, char *text, size_t size);
+};
+
+static const struct detail details[JOB_REASON_COUNT] = {
+    [JOB_WHY_TURN] = {1, pack_ahead, say_turn},
+    [JOB_WHY_EXECUTORS] = {1, pack_executors, say_executors},
+    [JOB_WHY_NO_EXECUTOR] = {0, NULL, say_no_executor},
+    [JOB_WHY_PAUSED] = {0, NULL, say_paused},
+    [JOB_WHY_STOPPING] = {0, NULL, NULL},
+    [JOB_WHY_LIMIT] = {5, pack_limit, say_limit},
+    [JOB_WHY_RATE] = {5, pack_rate, say_rate},
+    [JOB_WHY_AFTER] = {1, pack_after, say_after},
+    [JOB_WHY_SUSPECT] = {2, pack_suspect, say_suspect},
+    [JOB_WHY_DELAY] = {1, pack_next, say_delay},
+    [JOB_WHY_RETRY] = {2, pack_retry, say_retry},
+    [JOB_WHY_AGAIN] = {1, pack_next, say_again},
+    [JOB_WHY_COMMIT] = {1, pack_store, say_commit},
+    [JOB_WHY_STORE] = {1, pack_store, say_store},
+    [JOB_WHY_ASSIGNED] = {3, pack_out, say_out},
+    [JOB_WHY_RUNNING] = {3, pack_out, say_out},
+    [JOB_WHY_PARKED] = {3, pack_out, say_out},
+    [JOB_WHY_ENDED] = {1, pack_end, say_end},
+};
+
+/* --- The answer --- */
 
 /* What stands in the queue has one reason more than was recorded with it: those that count for the
  * whole queue were recorded there. */
@@ -17,25 +422,25 @@ static enum job_reason reason_of(struct jobs *jobs, const struct job *job)
         return (enum job_reason)job->reason;
     if (jobs->stopping)
         return JOB_WHY_STOPPING;
-    explain_place(jobs, job, &at);
+    place_of(jobs, job, &at);
     return jobs->full[job_kind(job)] && at.higher == 0 && at.own == 0 ? JOB_WHY_EXECUTORS
                                                                       : JOB_WHY_TURN;
 }
 
-void explain_serve(struct jobs *jobs, struct operation *op)
+static void serve(struct jobs *jobs, struct operation *op)
 {
-    struct job *job = operation_job(jobs, op);
-    char id[ID_TEXT_SIZE], text[TEXT_MAX];
-    struct pack *p = &op->result;
-
+    struct job *job = operation_find_job(jobs, op, op->job.id);
+    char id[ID_TEXT_SIZE], text[EXPLAIN_TEXT_MAX];
+    struct pack *p = &op->reply.result;
     if (!job)
         return;
     view_stage(jobs, job);
     enum job_reason reason = reason_of(jobs, job);
-    const struct explain_detail *d = &explain_details[reason];
-    snprintf(text, sizeof text, "%s", job_reason_meaning(reason));
+    const struct detail *d = &details[reason];
     if (d->say)
         d->say(jobs, job, text, sizeof text);
+    else
+        snprintf(text, sizeof text, "%s", job_reason_meaning(reason));
     pack_init(p);
     pack_map(p, 5 + d->pairs);
     pack_key_str(p, "id", id_text(job->id, id));
@@ -45,55 +450,7 @@ void explain_serve(struct jobs *jobs, struct operation *op)
     pack_key_str(p, "text", text);
     if (d->pack)
         d->pack(jobs, job, p);
-    operation_finish(jobs, op);
+    operation_finish(op);
 }
 
-/* --- queue.explain --- */
-
-static enum job_reason reason_of_queue(const struct jobs *jobs, const struct job_queue *q)
-{
-    if (!q->method)
-        return JOB_WHY_NO_EXECUTOR;
-    if (q->paused)
-        return JOB_WHY_PAUSED;
-    if (jobs->stopping)
-        return JOB_WHY_STOPPING;
-    if (jobs->full[q->method->handler->kind == ERGON_STEPPED ? 0 : 1])
-        return JOB_WHY_EXECUTORS;
-    return JOB_WHY_TURN;
-}
-
-static void say_queue(const struct job_queue *q, enum job_reason reason, char *text, size_t size)
-{
-    uint64_t queued = q->by_state[JOB_QUEUED], waiting = q->by_state[JOB_WAITING];
-
-    if (reason == JOB_WHY_TURN)
-        snprintf(text, size,
-                 "it flows: %" PRIu64 " queued, %" PRIu64 " held back by something of their own",
-                 queued, waiting);
-    else if (reason == JOB_WHY_NO_EXECUTOR)
-        explain_no_executor(q, text, size);
-    else
-        snprintf(text, size, "%s%s", job_reason_meaning(reason),
-                 q->draining ? "; it drains, and takes no new tasks" : "");
-}
-
-void explain_queue_serve(struct jobs *jobs, struct operation *op)
-{
-    struct job_queue *q = queues_find(jobs, op);
-    char text[TEXT_MAX];
-
-    if (!q)
-        return;
-    queues_look(jobs);
-    enum job_reason reason = reason_of_queue(jobs, q);
-    enum ergon_kind kind = q->method ? q->method->handler->kind : ERGON_STEPPED;
-    say_queue(q, reason, text, sizeof text);
-    pack_init(&op->result);
-    pack_map(&op->result, QUEUE_PAIRS + 3);
-    queues_pack(q, &op->result);
-    pack_key_str(&op->result, "reason", job_reason_name(reason));
-    pack_key_str(&op->result, "text", text);
-    explain_executors(jobs, kind, &op->result);
-    operation_finish(jobs, op);
-}
+const struct operation_class operation_explain = {.serve = serve};

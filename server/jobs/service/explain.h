@@ -1,21 +1,18 @@
-/* What task.explain adds to a reason. */
+/* The parts of an explanation that tasks and queues share.  Thread: the jobs'. */
 #ifndef ERGON_JOBS_EXPLAIN_H
 #define ERGON_JOBS_EXPLAIN_H
 
-#include "server/jobs/jobs_parts.h"
+#include <ergon/module.h>
 
-enum { EXPLAIN_PLACE_MAX = 100000 /* jobs counted before "at least" */ };
+#include "proto/pack.h"
 
-struct explain_detail {
-    unsigned pairs; /* of the answer's map, that `pack` adds */
-    void (*pack)(struct jobs *jobs, struct job *job, struct pack *p); /* NULL: none */
-    /* One sentence; NULL: the meaning of the reason says it. */
-    void (*say)(struct jobs *jobs, struct job *job, char *text, size_t size);
-};
-extern const struct explain_detail explain_details[JOB_REASON_COUNT];
+struct job_queue;
+struct jobs;
 
-void explain_place(struct jobs *jobs, const struct job *job, struct pick_place *at);
-void explain_executors(struct jobs *jobs, enum ergon_kind kind, struct pack *p); /* one pair */
+enum { EXPLAIN_TEXT_MAX = 400 /* bytes of a sentence */ };
+
+/* One pair of a map: what the executors of this kind do. */
+void explain_executors(struct jobs *jobs, enum ergon_kind kind, struct pack *p);
 void explain_no_executor(const struct job_queue *q, char *text, size_t size);
 
 #endif

@@ -1,9 +1,10 @@
 /* task.list: newest first, a page at a time. */
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/service/view.h"
 
 enum { VISITS = 10000 /* jobs looked at for one page, so that the loop goes on */ };
 
-static bool fits_names(const struct job_filter *f, const struct job *job)
+static bool fits_names(const struct list_arguments *f, const struct job *job)
 {
     struct span key = job->more ? job->more->key.name : (struct span){0};
     return (!f->has_method || span_equal(f->method, job->queue->name)) &&
@@ -11,7 +12,7 @@ static bool fits_names(const struct job_filter *f, const struct job *job)
            (!f->has_key || span_equal(f->key, key));
 }
 
-static bool fits(struct jobs *jobs, struct job *job, const struct job_filter *f, uint64_t now)
+static bool fits(struct jobs *jobs, struct job *job, const struct list_arguments *f, uint64_t now)
 {
     uint64_t age = now > job->created ? now - job->created : 0;
 
@@ -46,9 +47,9 @@ static struct job *begin(const struct jobs *jobs, uint64_t cursor)
     return job ? job->all_prev : last_below(jobs, cursor);
 }
 
-void list_serve(struct jobs *jobs, struct operation *op)
+static void serve(struct jobs *jobs, struct operation *op)
 {
-    const struct job_filter *f = &op->filter;
+    const struct list_arguments *f = &op->list;
     struct pack tasks;
     uint64_t now = jobs_wall(jobs), cursor = 0;
     uint32_t found = 0, visits = 0;
@@ -63,13 +64,15 @@ void list_serve(struct jobs *jobs, struct operation *op)
         view_job(jobs, job, 0, &tasks);
         found++;
     }
-    pack_init(&op->result);
-    pack_map(&op->result, 2);
-    pack_str(&op->result, "tasks");
-    pack_array(&op->result, found);
-    pack_raw(&op->result, pack_bytes(&tasks));
-    op->result.failed |= tasks.failed;
-    pack_key_str(&op->result, "next", job ? id_text(cursor, id) : NULL);
+    pack_init(&op->reply.result);
+    pack_map(&op->reply.result, 2);
+    pack_str(&op->reply.result, "tasks");
+    pack_array(&op->reply.result, found);
+    pack_raw(&op->reply.result, pack_bytes(&tasks));
+    op->reply.result.failed |= tasks.failed;
+    pack_key_str(&op->reply.result, "next", job ? id_text(cursor, id) : NULL);
     pack_fini(&tasks);
-    operation_finish(jobs, op);
+    operation_finish(op);
 }
+
+const struct operation_class operation_list = {.serve = serve};

@@ -1,39 +1,43 @@
 #include "server/jobs/service/operation.h"
 
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
-static bool submits(enum operation_kind verb)
-{
-    return verb <= OPERATION_CALL;
-}
+#include "server/jobs/jobs_parts.h"
+#include "server/jobs/service/channel.h"
 
-struct operation *operation_new(struct slab *cells, enum operation_kind verb)
+enum {
+    ZEROED = offsetof(struct operation, reply.code),
+    ARGUMENTS = offsetof(struct operation, submission)
+};
+
+struct operation *operation_new(struct slab *cells, const struct operation_class *cls)
 {
     struct operation *op = cells ? slab_take(cells) : malloc(sizeof *op);
     if (!op)
         return NULL;
-    memset(op, 0,
-           submits(verb) ? offsetof(struct operation, outcome) : offsetof(struct operation, room));
+    memset(op, 0, ZEROED);
+    if (cls->is_submission) {
+        op->submission.count = 0;
+        op->submission.outcomes = NULL;
+    } else {
+        memset((uint8_t *)op + ARGUMENTS, 0, offsetof(struct operation, first_waiter) - ARGUMENTS);
+    }
     op->cells = cells;
-    op->verb = verb;
-    op->code[0] = op->text[0] = '\0';
+    op->cls = cls;
+    op->reply.code[0] = op->reply.text[0] = '\0';
     return op;
-}
-
-static void free_outcomes(struct operation *op)
-{
-    for (uint32_t i = 0; op->outcomes && i < op->spec_count; i++)
-        free(op->outcomes[i].text);
-    if (op->outcomes != &op->outcome)
-        free(op->outcomes);
 }
 
 void operation_free(struct operation *op)
 {
     if (!op)
         return;
-    free_outcomes(op);
-    pack_fini(&op->result);
+    if (op->cls->fini)
+        op->cls->fini(op);
+    pack_fini(&op->reply.result);
     free(op->memory);
     if (op->cells)
         slab_give(op->cells, op);
@@ -51,5 +55,49 @@ uint8_t *operation_room(struct operation *op, size_t bytes)
 
 struct span operation_result(const struct operation *op)
 {
-    return op->short_result > 0 ? span_of(op->text, op->short_result) : pack_bytes(&op->result);
+    const struct operation_reply *reply = &op->reply;
+    return reply->short_result > 0 ? span_of(reply->text, reply->short_result)
+                                   : pack_bytes(&reply->result);
+}
+
+void operation_finish(struct operation *op)
+{
+    struct operation_reply *reply = &op->reply;
+    assert(!op->waiting.held);
+    if (reply->result.failed && reply->error == ERGON_OK) {
+        reply->error = ERGON_E_MEMORY;
+        snprintf(reply->text, sizeof reply->text, "%s", error_meaning(ERGON_E_MEMORY));
+    }
+    channel_return(op);
+}
+
+void operation_refuse(struct operation *op, enum ergon_error error, const char *format, ...)
+{
+    va_list args;
+    op->reply.error = error;
+    va_start(args, format);
+    vsnprintf(op->reply.text, sizeof op->reply.text, format, args);
+    va_end(args);
+    operation_finish(op);
+}
+
+void operation_refuse_plain(struct operation *op, enum ergon_error error)
+{
+    operation_refuse(op, error, "%s", error_meaning(error));
+}
+
+bool operation_may_know(const struct operation *op, const struct job *job)
+{
+    return !op->confined || span_equal(job->tenant->name, op->principal);
+}
+
+struct job *operation_find_job(struct jobs *jobs, struct operation *op, uint64_t id)
+{
+    struct job *job = jobs_find(jobs, id);
+    char text[ID_TEXT_SIZE];
+    if (job && operation_may_know(op, job))
+        return job;
+    operation_refuse(op, ERGON_E_NOT_FOUND, "no task %s: it never was, or was forgotten",
+                     id_text(id, text));
+    return NULL;
 }

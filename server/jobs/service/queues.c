@@ -1,27 +1,36 @@
-/* The queues, one per method: what is in them, and who stops them. */
+/* queue.*: what is in the queues, one per method, and who stops them. */
+#include "server/jobs/service/queues.h"
+
+#include <inttypes.h>
+#include <stdio.h>
 
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/service/explain.h"
+#include "server/jobs/service/operation.h"
+#include "server/jobs/service/view.h"
 
 enum {
     GO_ON_BUDGET = 256, /* jobs queued again, a step */
-    OLDEST_VISITS = 20000
+    OLDEST_VISITS = 20000,
+    PAIRS = 14 /* of a queue, shown */
 };
 
-/* Made if a module offers the method. */
-struct job_queue *queues_find(struct jobs *jobs, struct operation *op)
+/* The queue that the operation names, made if a module offers the method.  NULL: answered
+ * NOT_FOUND, or MEMORY. */
+static struct job_queue *find(struct jobs *jobs, struct operation *op)
 {
     for (struct job_queue *q = jobs->queues; q; q = q->next)
-        if (span_equal(q->name, op->name))
+        if (span_equal(q->name, op->named.name))
             return q;
-    if (!registry_find(jobs->options.registry, op->name)) {
-        operation_refuse(jobs, op, ERGON_E_NOT_FOUND,
-                         "no method \"%.*s\"; queue.list shows the queues",
-                         (int)(op->name.len < 64 ? op->name.len : 64), (const char *)op->name.at);
+    if (!registry_find(jobs->options.registry, op->named.name)) {
+        operation_refuse(op, ERGON_E_NOT_FOUND, "no method \"%.*s\"; queue.list shows the queues",
+                         (int)(op->named.name.len < 64 ? op->named.name.len : 64),
+                         (const char *)op->named.name.at);
         return NULL;
     }
-    struct job_queue *q = job_queue(jobs, op->name);
+    struct job_queue *q = job_queue(jobs, op->named.name);
     if (!q)
-        operation_refuse(jobs, op, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
+        operation_refuse_plain(op, ERGON_E_MEMORY);
     return q;
 }
 
@@ -44,7 +53,7 @@ static void look_for_oldest(struct jobs *jobs)
             job->queue->oldest = job->created;
 }
 
-void queues_pack(const struct job_queue *q, struct pack *p)
+static void pack_queue(const struct job_queue *q, struct pack *p)
 {
     static const enum job_state shown[] = {JOB_QUEUED,   JOB_DELAYED, JOB_WAITING,
                                            JOB_ASSIGNED, JOB_RUNNING, JOB_PARKED};
@@ -58,44 +67,40 @@ void queues_pack(const struct job_queue *q, struct pack *p)
     pack_key_uint(p, "submitted", q->submitted);
     pack_key_uint(p, "done", q->done);
     pack_key_uint(p, "failed", q->failed);
-    pack_str(p, "oldest");
-    if (q->oldest > 0)
-        pack_uint(p, q->oldest / AO_MS(1));
-    else
-        pack_nil(p);
+    view_ms(p, "oldest", q->oldest);
 }
 
 /* The stages of what is out, and the ages, are asked only when somebody looks. */
-void queues_look(struct jobs *jobs)
+static void look(struct jobs *jobs)
 {
     for (struct job *job = jobs->outs.first; job; job = job->next)
         view_stage(jobs, job);
     look_for_oldest(jobs);
 }
 
-static void list(struct jobs *jobs, struct operation *op)
+static void serve_list(struct jobs *jobs, struct operation *op)
 {
     uint32_t count = 0;
 
-    queues_look(jobs);
+    look(jobs);
     for (const struct job_queue *q = jobs->queues; q; q = q->next)
         count++;
-    pack_init(&op->result);
-    pack_array(&op->result, count);
+    pack_init(&op->reply.result);
+    pack_array(&op->reply.result, count);
     for (const struct job_queue *q = jobs->queues; q; q = q->next) {
-        pack_map(&op->result, QUEUE_PAIRS);
-        queues_pack(q, &op->result);
+        pack_map(&op->reply.result, PAIRS);
+        pack_queue(q, &op->reply.result);
     }
-    operation_finish(jobs, op);
+    operation_finish(op);
 }
 
 static void answer(struct jobs *jobs, struct operation *op, const struct job_queue *q)
 {
-    queues_look(jobs);
-    pack_init(&op->result);
-    pack_map(&op->result, QUEUE_PAIRS);
-    queues_pack(q, &op->result);
-    operation_finish(jobs, op);
+    look(jobs);
+    pack_init(&op->reply.result);
+    pack_map(&op->reply.result, PAIRS);
+    pack_queue(q, &op->reply.result);
+    operation_finish(op);
 }
 
 /* --- Paused, also after a restart --- */
@@ -109,7 +114,7 @@ static bool save(struct jobs *jobs, struct job_queue *q)
     if (!write)
         return q->saving;
     write->owner = q;
-    write->queue = q->name; /* stays as long as the ledger */
+    write->queue = q->name; /* stays as long as the jobs */
     q->saving = true;
     store_push(jobs->store, write);
     return true;
@@ -126,10 +131,9 @@ bool queues_save(struct jobs *jobs)
     return any;
 }
 
-static void refuse(struct jobs *jobs, struct operation *op, const struct job_queue *q,
-                   enum store_error error)
+static void refuse(struct operation *op, const struct job_queue *q, enum store_error error)
 {
-    operation_refuse(jobs, op, ERGON_E_STORE,
+    operation_refuse(op, ERGON_E_STORE,
                      "the queue is %s now, but until that can be written, a restart forgets it: %s",
                      q->paused ? "paused" : "open", store_error_text(error));
 }
@@ -137,14 +141,14 @@ static void refuse(struct jobs *jobs, struct operation *op, const struct job_que
 static void settle(struct jobs *jobs, struct job_queue *q, enum store_error error)
 {
     struct operation *next;
-    for (struct operation *op = q->asks; op; op = next) {
+    for (struct operation *op = q->operations; op; op = next) {
         next = op->next;
         if (error == STORE_OK)
             answer(jobs, op, q);
         else
-            refuse(jobs, op, q, error);
+            refuse(op, q, error);
     }
-    q->asks = NULL;
+    q->operations = NULL;
 }
 
 /* What was asked meanwhile is written before anybody is told. */
@@ -168,18 +172,11 @@ static bool waits_for_store(struct jobs *jobs, struct job_queue *q, struct opera
 {
     if (!jobs->store || (q->saved == q->paused && !q->saving))
         return false;
-    op->next = q->asks;
-    q->asks = op;
+    op->next = q->operations;
+    q->operations = op;
     if (!save(jobs, q))
         settle(jobs, q, STORE_MEMORY);
     return true;
-}
-
-static void resume(struct jobs *jobs, struct job_queue *q)
-{
-    q->paused = false;
-    q->draining = false;
-    ao_activate(&jobs->ao);
 }
 
 /* They had their turn before, so they go before the others, in their order. */
@@ -199,25 +196,92 @@ bool queues_go_on(struct jobs *jobs)
     return true;
 }
 
-static void change(struct jobs *jobs, struct operation *op)
+static void answer_when_saved(struct jobs *jobs, struct operation *op, struct job_queue *q)
 {
-    struct job_queue *q = queues_find(jobs, op);
-    if (!q)
-        return;
-    if (op->verb == OPERATION_QUEUE_PAUSE)
-        q->paused = true;
-    else if (op->verb == OPERATION_QUEUE_DRAIN)
-        q->draining = true;
-    else
-        resume(jobs, q);
     if (!waits_for_store(jobs, q, op))
         answer(jobs, op, q);
 }
 
-void queues_serve(struct jobs *jobs, struct operation *op)
+static void serve_pause(struct jobs *jobs, struct operation *op)
 {
-    if (op->verb == OPERATION_QUEUE_LIST)
-        list(jobs, op);
-    else
-        change(jobs, op);
+    struct job_queue *q = find(jobs, op);
+    if (!q)
+        return;
+    q->paused = true;
+    answer_when_saved(jobs, op, q);
 }
+
+static void serve_drain(struct jobs *jobs, struct operation *op)
+{
+    struct job_queue *q = find(jobs, op);
+    if (!q)
+        return;
+    q->draining = true;
+    answer_when_saved(jobs, op, q);
+}
+
+static void serve_resume(struct jobs *jobs, struct operation *op)
+{
+    struct job_queue *q = find(jobs, op);
+    if (!q)
+        return;
+    q->paused = q->draining = false;
+    ao_activate(&jobs->ao); /* queues_go_on() */
+    answer_when_saved(jobs, op, q);
+}
+
+/* --- queue.explain --- */
+
+static enum job_reason reason_of_queue(const struct jobs *jobs, const struct job_queue *q)
+{
+    if (!q->method)
+        return JOB_WHY_NO_EXECUTOR;
+    if (q->paused)
+        return JOB_WHY_PAUSED;
+    if (jobs->stopping)
+        return JOB_WHY_STOPPING;
+    if (jobs->full[q->method->handler->kind == ERGON_STEPPED ? 0 : 1])
+        return JOB_WHY_EXECUTORS;
+    return JOB_WHY_TURN;
+}
+
+static void say_queue(const struct job_queue *q, enum job_reason reason, char *text, size_t size)
+{
+    uint64_t queued = q->by_state[JOB_QUEUED], waiting = q->by_state[JOB_WAITING];
+
+    if (reason == JOB_WHY_TURN)
+        snprintf(text, size,
+                 "it flows: %" PRIu64 " queued, %" PRIu64 " held back by something of their own",
+                 queued, waiting);
+    else if (reason == JOB_WHY_NO_EXECUTOR)
+        explain_no_executor(q, text, size);
+    else
+        snprintf(text, size, "%s%s", job_reason_meaning(reason),
+                 q->draining ? "; it drains, and takes no new tasks" : "");
+}
+
+static void serve_explain(struct jobs *jobs, struct operation *op)
+{
+    struct job_queue *q = find(jobs, op);
+    char text[EXPLAIN_TEXT_MAX];
+
+    if (!q)
+        return;
+    look(jobs);
+    enum job_reason reason = reason_of_queue(jobs, q);
+    enum ergon_kind kind = q->method ? q->method->handler->kind : ERGON_STEPPED;
+    say_queue(q, reason, text, sizeof text);
+    pack_init(&op->reply.result);
+    pack_map(&op->reply.result, PAIRS + 3);
+    pack_queue(q, &op->reply.result);
+    pack_key_str(&op->reply.result, "reason", job_reason_name(reason));
+    pack_key_str(&op->reply.result, "text", text);
+    explain_executors(jobs, kind, &op->reply.result);
+    operation_finish(op);
+}
+
+const struct operation_class operation_queue_list = {.serve = serve_list};
+const struct operation_class operation_queue_explain = {.serve = serve_explain};
+const struct operation_class operation_queue_pause = {.serve = serve_pause};
+const struct operation_class operation_queue_resume = {.serve = serve_resume};
+const struct operation_class operation_queue_drain = {.serve = serve_drain};

@@ -1,15 +1,71 @@
-/* Asks that submit: each order becomes an outcome, and the operation is answered when all that is
- * to be on disk first is there. */
+/* task.submit, task.submit_many: each spec becomes an outcome, and the operation is answered when
+ * all that is to be on disk first is there. */
+#include "server/jobs/service/submission.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "proto/encoder.h"
 #include "server/jobs/jobs_parts.h"
 
-enum { OUTCOME_MAX = 128 /* bytes of the answer to one order that was taken */ };
+enum { OUTCOME_MAX = 128 /* bytes of the answer about one that was taken */ };
 
-static bool is_many(const struct operation *op)
+/* --- One spec --- */
+
+bool submission_begin(struct operation *op)
 {
-    return op->verb == OPERATION_SUBMIT_MANY;
+    struct submission_arguments *s = &op->submission;
+    s->outcome = (struct submission_outcome){0};
+    s->outcomes = s->count <= 1 ? &s->outcome : calloc(s->count, sizeof *s->outcomes);
+    if (!s->outcomes)
+        operation_refuse_plain(op, ERGON_E_MEMORY);
+    return s->outcomes != NULL;
+}
+
+static void fail(struct submission_outcome *outcome, enum ergon_error error, const char *text)
+{
+    outcome->error = error;
+    outcome->text = strdup(text); /* NULL: the error's meaning */
+}
+
+struct job *submission_take(struct jobs *jobs, struct operation *op, uint32_t i)
+{
+    struct submission_outcome *outcome = &op->submission.outcomes[i];
+    struct job_spec *spec = &op->submission.specs[i];
+    struct submitted done;
+    char text[OPERATION_TEXT_MAX];
+    if (spec->tenant.len == 0)
+        spec->tenant = op->principal;
+    enum ergon_error error = job_submit(jobs, spec, &done, text, sizeof text);
+    if (error != ERGON_OK) {
+        fail(outcome, error, text);
+        return NULL;
+    }
+    *outcome = (struct submission_outcome){.id = done.entry->id,
+                                           .durable = done.entry->durable,
+                                           .duplicate = done.duplicate,
+                                           .coalesced = done.coalesced};
+    return done.entry;
+}
+
+static const char *text_of(const struct submission_outcome *outcome)
+{
+    return outcome->text ? outcome->text : error_meaning(outcome->error);
+}
+
+void submission_refuse(struct operation *op)
+{
+    const struct submission_outcome *outcome = &op->submission.outcomes[0];
+    operation_refuse(op, outcome->error, "%s", text_of(outcome));
+}
+
+void submission_fini(struct operation *op)
+{
+    struct submission_arguments *s = &op->submission;
+    for (uint32_t i = 0; s->outcomes && i < s->count; i++)
+        free(s->outcomes[i].text);
+    if (s->outcomes != &s->outcome)
+        free(s->outcomes);
 }
 
 /* --- The answer --- */
@@ -55,11 +111,6 @@ static void pack_outcome(struct jobs *jobs, const struct submission_outcome *out
     pack_raw(p, span_of(bytes, (size_t)(end - bytes)));
 }
 
-static const char *text_of(const struct submission_outcome *outcome)
-{
-    return outcome->text ? outcome->text : error_meaning(outcome->error);
-}
-
 static void pack_refusal(const struct submission_outcome *outcome, struct pack *p)
 {
     char text[OPERATION_LINE_MAX];
@@ -70,111 +121,92 @@ static void pack_refusal(const struct submission_outcome *outcome, struct pack *
 
 static void answer_one(struct jobs *jobs, struct operation *op)
 {
-    _Static_assert((size_t)OUTCOME_MAX <= sizeof op->text, "the answer stands in the text");
-    uint8_t *at = (uint8_t *)op->text;
-    if (op->outcomes[0].error != ERGON_OK) {
-        operation_refuse(jobs, op, op->outcomes[0].error, "%s", text_of(&op->outcomes[0]));
+    struct operation_reply *reply = &op->reply;
+    _Static_assert((size_t)OUTCOME_MAX <= sizeof reply->text, "the answer stands in the text");
+    uint8_t *at = (uint8_t *)reply->text;
+    if (op->submission.outcomes[0].error != ERGON_OK) {
+        submission_refuse(op);
         return;
     }
-    op->short_result = (uint32_t)(enc_outcome(jobs, &op->outcomes[0], at) - at);
-    operation_finish(jobs, op);
+    reply->short_result = (uint32_t)(enc_outcome(jobs, &op->submission.outcomes[0], at) - at);
+    operation_finish(op);
 }
 
-void submit_answer(struct jobs *jobs, struct operation *op)
+static void answer_many(struct jobs *jobs, struct operation *op)
 {
-    if (!is_many(op)) {
-        answer_one(jobs, op);
-        return;
-    }
-    pack_init(&op->result);
-    pack_array(&op->result, op->spec_count);
-    for (uint32_t i = 0; i < op->spec_count; i++)
-        if (op->outcomes[i].error == ERGON_OK)
-            pack_outcome(jobs, &op->outcomes[i], &op->result);
+    const struct submission_arguments *s = &op->submission;
+    struct pack *p = &op->reply.result;
+    pack_init(p);
+    pack_array(p, s->count);
+    for (uint32_t i = 0; i < s->count; i++)
+        if (s->outcomes[i].error == ERGON_OK)
+            pack_outcome(jobs, &s->outcomes[i], p);
         else
-            pack_refusal(&op->outcomes[i], &op->result);
-    operation_finish(jobs, op);
+            pack_refusal(&s->outcomes[i], p);
+    operation_finish(op);
 }
 
-/* --- The orders --- */
+static void answer(struct jobs *jobs, struct operation *op)
+{
+    if (op->cls == &operation_submit_many)
+        answer_many(jobs, op);
+    else
+        answer_one(jobs, op);
+}
 
-/* Its commit is to be waited for: then no answer comes before. */
+/* --- The commit --- */
+
 static bool waits_for_commit(const struct job *job)
 {
     return job->durable == DURABLE_FSYNC && job_is(job, JOB_SUBMITTING);
 }
 
-static void fail(struct submission_outcome *outcome, enum ergon_error error, const char *text)
+static void await_commit(struct operation *op, struct job *job, uint32_t i)
 {
-    outcome->error = error;
-    outcome->text = strdup(text); /* NULL: the error's meaning */
-}
-
-static struct job *submit_one(struct jobs *jobs, struct operation *op, uint32_t i)
-{
-    struct submission_outcome *outcome = &op->outcomes[i];
-    struct job_spec *spec = &op->specs[i];
-    struct submitted done;
-    char text[OPERATION_TEXT_MAX];
-    if (spec->tenant.len == 0)
-        spec->tenant = op->principal;
-    enum ergon_error error = job_submit(jobs, spec, &done, text, sizeof text);
-    if (error != ERGON_OK) {
-        fail(outcome, error, text);
-        return NULL;
-    }
-    *outcome = (struct submission_outcome){.id = done.entry->id,
-                                           .durable = done.entry->durable,
-                                           .duplicate = done.duplicate,
-                                           .coalesced = done.coalesced};
-    return done.entry;
-}
-
-static void call(struct jobs *jobs, struct operation *op)
-{
-    struct job *job = submit_one(jobs, op, 0);
-    if (!job) {
-        submit_answer(jobs, op);
+    struct submission_outcome *outcome = &op->submission.outcomes[i];
+    if (!waiters_join(op, job)) {
+        fail(outcome, ERGON_E_MEMORY, "it was taken, but its commit is not awaited");
         return;
     }
-    if (!op->outcomes[0].duplicate && !op->outcomes[0].coalesced)
-        job_mark(job, JOB_FOREGROUND);
-    if (!job_state_open((enum job_state)job->state))
-        wait_answer(jobs, op, job);
-    else if (!wait_join(jobs, op, job)) {
-        job_cancel(jobs, job);
-        operation_refuse(jobs, op, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
-    }
-}
-
-static void await_commit(struct jobs *jobs, struct operation *op, struct job *job, uint32_t i)
-{
-    if (!wait_join(jobs, op, job)) {
-        fail(&op->outcomes[i], ERGON_E_MEMORY, "it was taken, but its commit is not awaited");
-        return;
-    }
-    op->outcomes[i].before = job->waits->outcome; /* who joined last is the first */
+    outcome->before = job->waits->outcome; /* who joined last is the first */
     job->waits->outcome = i + 1;
 }
 
-void submit_serve(struct jobs *jobs, struct operation *op)
+static void note_failure(const struct operation_wait *w, enum store_error error)
 {
-    op->outcome = (struct submission_outcome){0};
-    op->outcomes =
-        op->spec_count <= 1 ? &op->outcome : calloc(op->spec_count, sizeof *op->outcomes);
-    if (!op->outcomes) {
-        operation_refuse(jobs, op, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
-        return;
-    }
-    if (op->verb == OPERATION_CALL) {
-        call(jobs, op);
-        return;
-    }
-    for (uint32_t i = 0; i < op->spec_count; i++) {
-        struct job *job = submit_one(jobs, op, i);
-        if (job && waits_for_commit(job))
-            await_commit(jobs, op, job, i);
-    }
-    if (!op->held)
-        submit_answer(jobs, op);
+    struct submission_outcome *outcomes = w->op->submission.outcomes;
+    for (uint32_t at = w->outcome; at > 0; at = outcomes[at - 1].before)
+        fail(&outcomes[at - 1], ERGON_E_STORE, store_error_text(error));
 }
+
+static void job_saved(struct jobs *jobs, struct operation_wait *w, enum store_error error)
+{
+    struct operation *op = w->op;
+    if (error != STORE_OK)
+        note_failure(w, error);
+    if (--op->waiting.open > 0)
+        return;
+    waiters_leave(op);
+    answer(jobs, op);
+}
+
+static void serve(struct jobs *jobs, struct operation *op)
+{
+    if (!submission_begin(op))
+        return;
+    for (uint32_t i = 0; i < op->submission.count; i++) {
+        struct job *job = submission_take(jobs, op, i);
+        if (job && waits_for_commit(job))
+            await_commit(op, job, i);
+    }
+    if (!op->waiting.held)
+        answer(jobs, op);
+}
+
+#define SUBMITS                                                                                    \
+    {                                                                                              \
+        .is_submission = true, .serve = serve, .fini = submission_fini, .dropped = waiters_drop,   \
+        .job_saved = job_saved                                                                     \
+    }
+const struct operation_class operation_submit = SUBMITS;
+const struct operation_class operation_submit_many = SUBMITS;

@@ -1,15 +1,14 @@
-/* Jobs as MessagePack, for people and programs. */
+#include "server/jobs/service/view.h"
+
 #include "server/jobs/jobs_parts.h"
 
-enum { NS_A_MS = 1000000 };
-
-static void pack_ms(struct pack *p, const char *key, uint64_t unix_ns)
+void view_ms(struct pack *p, const char *key, uint64_t unix_ns)
 {
     pack_str(p, key);
     if (unix_ns == 0)
         pack_nil(p);
     else
-        pack_uint(p, unix_ns / NS_A_MS);
+        pack_uint(p, unix_ns / AO_MS(1));
 }
 
 static void pack_key_name(struct pack *p, const char *key, struct span name)
@@ -60,8 +59,7 @@ static void pack_progress(struct pack *p, const struct job_more *more)
 
 static void pack_error(struct pack *p, const struct job_result *end)
 {
-    char text[OPERATION_TEXT_MAX + 40];
-
+    char text[OPERATION_LINE_MAX];
     pack_str(p, "error");
     if (!end || !end->code) {
         pack_nil(p);
@@ -85,7 +83,7 @@ void view_event(const struct history_event *event, struct pack *p)
 {
     pack_map(p, 7);
     pack_key_uint(p, "seq", event->seq);
-    pack_ms(p, "at", event->at);
+    view_ms(p, "at", event->at);
     pack_key_str(p, "event", job_event_name((enum job_event)event->what));
     pack_key_uint(p, "attempt", event->attempt);
     pack_key_str(p, "reason",
@@ -115,11 +113,11 @@ static void pack_history(struct pack *p, const struct job *job)
 
 static void pack_times(struct jobs *jobs, struct pack *p, const struct job *job)
 {
-    pack_ms(p, "created", job->created);
-    pack_ms(p, "due", job->state == JOB_DELAYED ? jobs_wall_of(jobs, job->due) : 0);
-    pack_ms(p, "started", job->started);
-    pack_ms(p, "ended", job->ended);
-    pack_ms(p, "deadline", job->deadline != AO_NEVER ? jobs_wall_of(jobs, job->deadline) : 0);
+    view_ms(p, "created", job->created);
+    view_ms(p, "due", job->state == JOB_DELAYED ? jobs_wall_of(jobs, job->due) : 0);
+    view_ms(p, "started", job->started);
+    view_ms(p, "ended", job->ended);
+    view_ms(p, "deadline", job->deadline != AO_NEVER ? jobs_wall_of(jobs, job->deadline) : 0);
 }
 
 void view_job(struct jobs *jobs, struct job *job, unsigned parts, struct pack *p)
@@ -151,15 +149,18 @@ void view_job(struct jobs *jobs, struct job *job, unsigned parts, struct pack *p
     }
 }
 
-/* task.get */
-void view_serve(struct jobs *jobs, struct operation *op)
+/* --- task.get --- */
+
+static void serve(struct jobs *jobs, struct operation *op)
 {
-    struct job *job = operation_job(jobs, op);
+    struct job *job = operation_find_job(jobs, op, op->job.id);
     if (!job)
         return;
-    unsigned parts = (op->with_result ? VIEW_RESULT : 0) | (op->with_history ? VIEW_HISTORY : 0);
-
-    pack_init(&op->result);
-    view_job(jobs, job, parts, &op->result);
-    operation_finish(jobs, op);
+    unsigned parts =
+        (op->job.with_result ? VIEW_RESULT : 0) | (op->job.with_history ? VIEW_HISTORY : 0);
+    pack_init(&op->reply.result);
+    view_job(jobs, job, parts, &op->reply.result);
+    operation_finish(op);
 }
+
+const struct operation_class operation_get = {.serve = serve};

@@ -1,6 +1,6 @@
 /* A million delayed tasks of 64 bytes: what they take of memory, how fast they are submitted in
- * batches, and how late each begins when its time has come.  No sockets: the asks are given at the
- * door of the loop.
+ * batches, and how late each begins when its time has come.  No sockets: the operations are
+ * given to the channel of the loop.
  *
  *     bench_jobs_delayed [--json] [TASKS [PER_SECOND]] */
 #include <ergon/handler.h>
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "server/jobs/jobs.h"
+#include "server/jobs/service/channel.h"
 #include "server/tasks/tasks.h"
 #include "tests/bench/support/report.h"
 
@@ -49,7 +50,7 @@ ERGON_MODULE(bench_module, "bench", "1.0")
 
 struct submitter {
     struct ao ao;
-    struct jobs_channel *door;
+    struct jobs_channel *channel;
     struct activator *loop;
     uint64_t made, of, in_flight, refused;
     ao_time first, every; /* due; ns from one to the next */
@@ -57,16 +58,16 @@ struct submitter {
 
 static struct operation *next_batch(struct submitter *s)
 {
-    struct operation *a = operation_new(NULL, OPERATION_SUBMIT_MANY);
+    struct operation *a = operation_new(NULL, &operation_submit_many);
     struct job_spec *orders = a ? calloc(BATCH, sizeof *orders + PARAMS) : NULL;
     if (!orders)
         abort();
     uint8_t *params = (uint8_t *)(orders + BATCH);
     ao_time now = ao_clock_monotonic.now(NULL);
     a->memory = orders;
-    a->specs = orders;
-    for (; a->spec_count < BATCH && s->made < s->of; s->made++, params += PARAMS) {
-        struct job_spec *o = &orders[a->spec_count++];
+    a->submission.specs = orders;
+    for (; a->submission.count < BATCH && s->made < s->of; s->made++, params += PARAMS) {
+        struct job_spec *o = &orders[a->submission.count++];
         ao_time due = s->first + s->made * s->every;
         job_spec_init(o);
         o->method = span_text("note");
@@ -85,7 +86,7 @@ static enum ao_verdict submit_some(struct ao *self)
 {
     struct submitter *s = ao_of(self, struct submitter, ao);
     for (; s->in_flight < ASKS && s->made < s->of; s->in_flight++)
-        jobs_give(s->door, next_batch(s));
+        channel_give(s->channel, next_batch(s));
     return AO_DONE;
 }
 
@@ -95,8 +96,8 @@ static void answered(void *arg, struct operation *a)
 {
     struct submitter *s = arg;
     s->in_flight--;
-    for (uint32_t i = 0; i < a->spec_count; i++)
-        s->refused += !a->outcomes || a->outcomes[i].error != ERGON_OK;
+    for (uint32_t i = 0; i < a->submission.count; i++)
+        s->refused += !a->submission.outcomes || a->submission.outcomes[i].error != ERGON_OK;
     operation_free(a);
     if (s->made < s->of)
         ao_activate(&s->ao);
@@ -206,9 +207,10 @@ static void with_server(struct report *r, struct submitter *s)
                                          .ageing = AO_S(10),
                                          .history_max = 100};
     struct jobs *l = t ? jobs_new(&options, error, sizeof error) : NULL;
+    const struct channel_port port = {.answered = answered, .pushed = pushed, .arg = s};
     pthread_t thread;
     if (!l || tasks_start(t) != 0 || jobs_start(l) != 0 ||
-        !(s->door = jobs_channel_open(l, loop, answered, pushed, s)) ||
+        !(s->channel = channel_open(l, loop, &port)) ||
         pthread_create(&thread, NULL, run, manager) != 0)
         abort();
     s->loop = late.loop = loop;

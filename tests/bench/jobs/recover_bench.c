@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "server/jobs/jobs.h"
+#include "server/jobs/service/channel.h"
 #include "server/store/store.h"
 #include "server/tasks/tasks.h"
 #include "tests/bench/support/report.h"
@@ -31,7 +32,7 @@ ERGON_MODULE(bench_module, "bench", "1.0")
 
 struct submitter {
     struct ao ao;
-    struct jobs_channel *door;
+    struct jobs_channel *channel;
     struct activator *loop;
     uint64_t made, of, in_flight, refused;
 };
@@ -39,14 +40,14 @@ struct submitter {
 static struct operation *next_batch(struct submitter *s)
 {
     static const uint8_t params[PARAMS] = {0xc4, PARAMS - 2};
-    struct operation *a = operation_new(NULL, OPERATION_SUBMIT_MANY);
+    struct operation *a = operation_new(NULL, &operation_submit_many);
     struct job_spec *orders = a ? calloc(BATCH, sizeof *orders) : NULL;
     if (!orders)
         abort();
     a->memory = orders;
-    a->specs = orders;
-    for (; a->spec_count < BATCH && s->made < s->of; s->made++) {
-        struct job_spec *o = &orders[a->spec_count++];
+    a->submission.specs = orders;
+    for (; a->submission.count < BATCH && s->made < s->of; s->made++) {
+        struct job_spec *o = &orders[a->submission.count++];
         job_spec_init(o);
         o->method = span_text("work");
         o->params = span_of(params, PARAMS);
@@ -60,7 +61,7 @@ static enum ao_verdict submit_some(struct ao *self)
 {
     struct submitter *s = ao_of(self, struct submitter, ao);
     for (; s->in_flight < ASKS && s->made < s->of; s->in_flight++)
-        jobs_give(s->door, next_batch(s));
+        channel_give(s->channel, next_batch(s));
     return AO_DONE;
 }
 
@@ -70,8 +71,8 @@ static void answered(void *arg, struct operation *a)
 {
     struct submitter *s = arg;
     s->in_flight--;
-    for (uint32_t i = 0; i < a->spec_count; i++)
-        s->refused += !a->outcomes || a->outcomes[i].error != ERGON_OK;
+    for (uint32_t i = 0; i < a->submission.count; i++)
+        s->refused += !a->submission.outcomes || a->submission.outcomes[i].error != ERGON_OK;
     operation_free(a);
     if (s->made < s->of)
         ao_activate(&s->ao);
@@ -185,9 +186,10 @@ static double seconds_since(ao_time began)
 static double submit_all(const char *path, struct submitter *s)
 {
     struct life v;
+    const struct channel_port port = {.answered = answered, .pushed = pushed, .arg = s};
     begin(&v, path);
     s->loop = v.loop;
-    s->door = jobs_channel_open(v.jobs, v.loop, answered, pushed, s);
+    s->channel = channel_open(v.jobs, v.loop, &port);
     ao_init(&s->ao, &submitter_class, v.loop);
     ao_activate(&s->ao);
     ao_time began = ao_clock_monotonic.now(NULL);

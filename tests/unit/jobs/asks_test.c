@@ -24,12 +24,19 @@ static uint64_t submit(struct jobs_world *w, const char *tenant)
     return id;
 }
 
-static struct operation *about(struct jobs_world *w, enum operation_kind verb, uint64_t *ids,
-                               uint32_t count)
+static struct operation *wait_for(struct jobs_world *w, uint64_t *ids, uint32_t count,
+                                  ao_time timeout)
 {
-    struct operation *a = world_ask(w, verb);
-    a->ids = ids;
-    a->id_count = count;
+    struct operation *a = world_ask(w, &operation_wait);
+    a->wait = (struct wait_arguments){.ids = ids, .count = count, .timeout = timeout};
+    return a;
+}
+
+static struct operation *watch(struct jobs_world *w, uint64_t id, uint32_t from, ao_time timeout)
+{
+    struct operation *a = world_about(w, &operation_watch, id);
+    a->watch.from = from;
+    a->watch.timeout = timeout;
     return a;
 }
 
@@ -37,7 +44,7 @@ static const char *answer(const struct jobs_world *w, const struct operation *a)
 {
     static char text[8192];
     assert_true(world_answered(w, a));
-    assert_int_equal(a->error, ERGON_OK);
+    assert_int_equal(a->reply.error, ERGON_OK);
     return notation_show(operation_result(a), text, sizeof text);
 }
 
@@ -53,9 +60,8 @@ static void waits_until_all_have_ended(void **state)
 {
     struct jobs_world *w = *state;
     uint64_t ids[2] = {submit(w, ""), submit(w, "")};
-    struct operation *a = about(w, OPERATION_WAIT, ids, 2);
-    a->timeout = AO_S(60);
-    a->with_result = true;
+    struct operation *a = wait_for(w, ids, 2, AO_S(60));
+    a->wait.with_result = true;
     world_give(w, a);
     assert_false(world_answered(w, a));
     world_finish(world_run_of(w, ids[1]), "\x2a");
@@ -72,9 +78,8 @@ static void waits_for_the_first(void **state)
 {
     struct jobs_world *w = *state;
     uint64_t ids[2] = {submit(w, ""), submit(w, "")};
-    struct operation *a = about(w, OPERATION_WAIT, ids, 2);
-    a->timeout = AO_S(60);
-    a->any = true;
+    struct operation *a = wait_for(w, ids, 2, AO_S(60));
+    a->wait.any = true;
     world_give(w, a);
     world_finish(world_run_of(w, ids[1]), "\xc0");
     jobs_world_settle(w);
@@ -86,8 +91,7 @@ static void answers_when_its_time_is_over(void **state)
 {
     struct jobs_world *w = *state;
     uint64_t ids[1] = {submit(w, "")};
-    struct operation *a = about(w, OPERATION_WAIT, ids, 1);
-    a->timeout = AO_S(5);
+    struct operation *a = wait_for(w, ids, 1, AO_S(5));
     world_give(w, a);
     jobs_world_pass(w, AO_S(4));
     assert_false(world_answered(w, a));
@@ -99,24 +103,22 @@ static void names_the_task_that_it_does_not_know(void **state)
 {
     struct jobs_world *w = *state;
     uint64_t ids[2] = {submit(w, ""), 7};
-    struct operation *a = about(w, OPERATION_WAIT, ids, 2);
-    a->timeout = AO_S(5);
+    struct operation *a = wait_for(w, ids, 2, AO_S(5));
     world_give(w, a);
-    assert_int_equal(a->error, ERGON_E_NOT_FOUND);
-    stage_holds(a->text, "t0000000000007");
+    assert_int_equal(a->reply.error, ERGON_E_NOT_FOUND);
+    stage_holds(a->reply.text, "t0000000000007");
 }
 
 static void one_that_is_dropped_comes_back(void **state)
 {
     struct jobs_world *w = *state;
     uint64_t ids[1] = {submit(w, "")};
-    struct operation *a = about(w, OPERATION_WAIT, ids, 1);
-    a->timeout = AO_NEVER;
+    struct operation *a = wait_for(w, ids, 1, AO_NEVER);
     world_give(w, a);
-    jobs_drop(w->door, a);
+    channel_drop(w->channel, a);
     jobs_world_settle(w);
     assert_true(world_answered(w, a));
-    assert_int_equal(a->error, ERGON_E_CANCELLED);
+    assert_int_equal(a->reply.error, ERGON_E_CANCELLED);
     world_finish(world_run_of(w, ids[0]), "\xc0");
     assert_int_equal(world_state(w, ids[0]), JOB_DONE);
 }
@@ -127,32 +129,32 @@ static void a_dropped_call_cancels_its_task(void **state)
 {
     struct jobs_world *w = *state;
     struct job_spec o = world_order("work");
-    struct operation *a = world_ask(w, OPERATION_CALL);
-    a->specs = &o;
-    a->spec_count = 1;
+    struct operation *a = world_ask(w, &operation_call);
+    a->submission.specs = &o;
+    a->submission.count = 1;
     world_give(w, a);
     assert_false(world_answered(w, a));
     assert_non_null(w->runs);
     uint64_t id = w->runs->run.id;
-    jobs_drop(w->door, a);
+    channel_drop(w->channel, a);
     jobs_world_settle(w);
     assert_true(world_answered(w, a));
     assert_int_equal(world_state(w, id), JOB_CANCELLED);
-    a->specs = NULL;
+    a->submission.specs = NULL;
 }
 
 static void a_call_is_answered_with_the_result(void **state)
 {
     struct jobs_world *w = *state;
     struct job_spec o = world_order("work");
-    struct operation *a = world_ask(w, OPERATION_CALL);
-    a->specs = &o;
-    a->spec_count = 1;
+    struct operation *a = world_ask(w, &operation_call);
+    a->submission.specs = &o;
+    a->submission.count = 1;
     world_give(w, a);
     world_finish(w->runs, "\x2a");
     jobs_world_settle(w);
     assert_string_equal(answer(w, a), "42");
-    a->specs = NULL;
+    a->submission.specs = NULL;
 }
 
 /* --- task.watch --- */
@@ -161,16 +163,12 @@ static void follows_a_history_from_where_it_was(void **state)
 {
     struct jobs_world *w = *state;
     uint64_t ids[1] = {submit(w, "")};
-    struct operation *a = about(w, OPERATION_WATCH, ids, 1);
-    a->timeout = AO_S(60);
-    a->from = 1;
+    struct operation *a = watch(w, ids[0], 1, AO_S(60));
     world_give(w, a);
     stage_holds(answer(w, a), "'event': 'submitted'");
     stage_holds(answer(w, a), "'event': 'started'");
     stage_holds(answer(w, a), "'next': 3, 'ended': false");
-    a = about(w, OPERATION_WATCH, ids, 1);
-    a->timeout = AO_S(60);
-    a->from = 3;
+    a = watch(w, ids[0], 3, AO_S(60));
     world_give(w, a);
     assert_false(world_answered(w, a));
     world_finish(world_run_of(w, ids[0]), "\xc0");
@@ -187,9 +185,8 @@ static void waits_for_an_event_that_is_still_to_come(void **state)
     o.retries = 1;
     uint64_t ids[1] = {jobs_world_submit(w, &o)};
     jobs_world_settle(w);
-    struct operation *a = about(w, OPERATION_WATCH, ids, 1);
-    a->timeout = AO_S(60);
-    a->from = 5; /* submitted, started, attempt_failed and delayed come before it */
+    struct operation *a = watch(
+        w, ids[0], 5, AO_S(60)); /* submitted, started, attempt_failed and delayed come before it */
     world_give(w, a);
     world_fail(world_run_of(w, ids[0]), "ODD", "not today");
     jobs_world_settle(w);
@@ -202,9 +199,8 @@ static void pushes_each_event_and_answers_at_the_end(void **state)
 {
     struct jobs_world *w = *state;
     uint64_t ids[1] = {submit(w, "")};
-    struct operation *a = about(w, OPERATION_WATCH, ids, 1);
-    a->timeout = AO_NEVER;
-    a->push = true;
+    struct operation *a = watch(w, ids[0], 0, AO_NEVER);
+    a->watch.push = true;
     world_give(w, a);
     assert_false(world_answered(w, a));
     assert_int_equal(w->pushed, 2);
@@ -223,15 +219,15 @@ static void lists_the_newest_first_and_in_pages(void **state)
     uint64_t ids[5];
     for (unsigned i = 0; i < 5; i++)
         ids[i] = submit(w, i % 2 ? "odd" : "even");
-    struct operation *a = world_ask(w, OPERATION_LIST);
-    a->filter = (struct job_filter){.state = -1, .max = 2};
+    struct operation *a = world_ask(w, &operation_list);
+    a->list = (struct list_arguments){.state = -1, .max = 2};
     world_give(w, a);
     snprintf(wanted, sizeof wanted, "{'tasks': [{'id': '%s'", id_text(ids[4], id));
     stage_holds(answer(w, a), wanted);
     snprintf(wanted, sizeof wanted, "'next': '%s'", id_text(ids[3], id));
     stage_holds(answer(w, a), wanted);
-    a = world_ask(w, OPERATION_LIST);
-    a->filter = (struct job_filter){
+    a = world_ask(w, &operation_list);
+    a->list = (struct list_arguments){
         .state = -1, .max = 10, .cursor = ids[3], .tenant = span_text("even"), .has_tenant = true};
     world_give(w, a);
     snprintf(wanted, sizeof wanted, "{'tasks': [{'id': '%s'", id_text(ids[2], id));
@@ -252,16 +248,16 @@ static void goes_on_behind_a_task_that_was_forgotten(void **state)
     jobs_world_pass(w, AO_S(1));
     assert_null(world_entry(w, gone));
     for (unsigned newer = 0; newer < 3; newer++) {
-        struct operation *a = world_ask(w, OPERATION_LIST);
-        a->filter = (struct job_filter){.state = -1, .max = 10, .cursor = gone};
+        struct operation *a = world_ask(w, &operation_list);
+        a->list = (struct list_arguments){.state = -1, .max = 10, .cursor = gone};
         world_give(w, a);
         snprintf(wanted, sizeof wanted, "{'tasks': [{'id': '%s'", id_text(before, id));
         stage_holds(answer(w, a), wanted);
         stage_holds(answer(w, a), "'next': nil");
         submit(w, "");
     }
-    struct operation *a = world_ask(w, OPERATION_LIST);
-    a->filter = (struct job_filter){.state = -1, .max = 10, .cursor = 1};
+    struct operation *a = world_ask(w, &operation_list);
+    a->list = (struct list_arguments){.state = -1, .max = 10, .cursor = 1};
     world_give(w, a);
     assert_string_equal(answer(w, a), "{'tasks': [], 'next': nil}");
 }
@@ -271,8 +267,8 @@ static void lists_by_state(void **state)
     struct jobs_world *w = *state;
     for (unsigned i = 0; i < 5; i++)
         submit(w, "");
-    struct operation *a = world_ask(w, OPERATION_LIST);
-    a->filter = (struct job_filter){.state = JOB_QUEUED, .max = 10};
+    struct operation *a = world_ask(w, &operation_list);
+    a->list = (struct list_arguments){.state = JOB_QUEUED, .max = 10};
     world_give(w, a);
     stage_holds(answer(w, a), "'state': 'queued'");
     is_silent_about(answer(w, a), "'state': 'assigned'");
@@ -286,13 +282,13 @@ static void a_queue_that_drains_takes_no_new_tasks(void **state)
     struct job_spec o = world_order("work");
     struct submitted out;
     char text[OPERATION_TEXT_MAX];
-    struct operation *a = world_ask(w, OPERATION_QUEUE_DRAIN);
-    a->name = span_text("work");
+    struct operation *a = world_ask(w, &operation_queue_drain);
+    a->named.name = span_text("work");
     world_give(w, a);
     stage_holds(answer(w, a), "'draining': true");
     assert_int_equal(job_submit(w->jobs, &o, &out, text, sizeof text), ERGON_E_DRAINING);
-    a = world_ask(w, OPERATION_QUEUE_RESUME);
-    a->name = span_text("work");
+    a = world_ask(w, &operation_queue_resume);
+    a->named.name = span_text("work");
     world_give(w, a);
     submit(w, "");
 }
@@ -300,13 +296,13 @@ static void a_queue_that_drains_takes_no_new_tasks(void **state)
 static void a_resumed_queue_goes_on_in_order(void **state)
 {
     struct jobs_world *w = *state;
-    struct operation *a = world_ask(w, OPERATION_QUEUE_PAUSE);
+    struct operation *a = world_ask(w, &operation_queue_pause);
     w->room[1] = 1;
-    a->name = span_text("work");
+    a->named.name = span_text("work");
     world_give(w, a);
     uint64_t ids[3] = {submit(w, ""), submit(w, ""), submit(w, "")};
-    a = world_ask(w, OPERATION_QUEUE_RESUME);
-    a->name = span_text("work");
+    a = world_ask(w, &operation_queue_resume);
+    a->named.name = span_text("work");
     world_give(w, a);
     for (unsigned i = 0; i < 3; i++) {
         assert_non_null(w->runs);
@@ -322,14 +318,14 @@ static void accounts_balance(void **state)
     uint64_t ids[3] = {submit(w, ""), submit(w, ""), submit(w, "")};
     world_finish(world_run_of(w, ids[0]), "\xc0");
     world_fail(world_run_of(w, ids[1]), "ODD", "not today");
-    struct operation *a = world_ask(w, OPERATION_AUDIT);
+    struct operation *a = world_ask(w, &operation_audit);
     world_give(w, a);
     stage_holds(answer(w, a), "'balanced': true");
     stage_holds(answer(w, a),
                 "'fleeting': {'submitted': 3, 'done': 1, 'failed': 1, 'cancelled': 0, "
                 "'expired': 0, 'dead': 0, 'open': 1}");
     w->jobs->fleeting.submitted++;
-    a = world_ask(w, OPERATION_AUDIT);
+    a = world_ask(w, &operation_audit);
     world_give(w, a);
     stage_holds(answer(w, a), "'balanced': false");
     stage_holds(answer(w, a), "tasks in memory: 4 submitted, but 2 ended and 1 open");

@@ -73,8 +73,8 @@ static const struct ao_class churn_class = {.name = "churn", .step = churn_step}
 static void expect_balance(const struct operation *a)
 {
     static char text[4000];
-    assert_int_equal(a->error, ERGON_OK);
-    stage_holds(notation_show(pack_bytes(&a->result), text, sizeof text), "'balanced': true");
+    assert_int_equal(a->reply.error, ERGON_OK);
+    stage_holds(notation_show(pack_bytes(&a->reply.result), text, sizeof text), "'balanced': true");
 }
 
 static void fill(struct churn *c, struct jobs_world *w)
@@ -99,7 +99,7 @@ static void what_happens_meanwhile_is_counted(void **state)
     ao_init(&c.ao, &churn_class, w->manager);
     ao_activate(&c.ao);
     for (unsigned i = 0; i < AUDITS; i++) {
-        asks[i] = world_ask(w, OPERATION_AUDIT);
+        asks[i] = world_ask(w, &operation_audit);
         world_give(w, asks[i]);
         assert_false(world_answered(w, asks[i]));
         jobs_world_pass(w, i % 2 ? AO_MS(1) : AO_MS(50)); /* two are answered together */
@@ -116,10 +116,10 @@ static void others_go_on_while_it_counts(void **state)
     struct jobs_world *w = *state;
     struct churn c;
     fill(&c, w);
-    struct operation *audit = world_ask(w, OPERATION_AUDIT),
-                     *list = world_ask(w, OPERATION_QUEUE_LIST);
-    jobs_give(w->door, audit);
-    jobs_give(w->door, list);
+    struct operation *audit = world_ask(w, &operation_audit),
+                     *list = world_ask(w, &operation_queue_list);
+    channel_give(w->channel, audit);
+    channel_give(w->channel, list);
     jobs_world_pass(w, AO_S(1));
     assert_ptr_equal(w->asks[w->answered - 2], list);
     assert_ptr_equal(w->asks[w->answered - 1], audit);
@@ -135,10 +135,10 @@ static void a_difference_is_found(void **state)
     fill(&c, w);
     w->store->rows.counts.done++;
     w->jobs->kept.ended[JOB_DONE]++;
-    struct operation *a = world_ask(w, OPERATION_AUDIT);
+    struct operation *a = world_ask(w, &operation_audit);
     world_give(w, a);
     jobs_world_pass(w, AO_S(1));
-    notation_show(pack_bytes(&a->result), text, sizeof text);
+    notation_show(pack_bytes(&a->reply.result), text, sizeof text);
     stage_holds(text, "'balanced': false");
     stage_holds(text, "'durable tasks: ");
     stage_holds(text, "'store: ");
@@ -149,17 +149,17 @@ static void a_store_that_cannot_be_asked_is_no_difference(void **state)
     struct jobs_world *w = *state;
     static char text[4000];
     w->store->error = STORE_IO;
-    struct operation *a = world_ask(w, OPERATION_AUDIT);
+    struct operation *a = world_ask(w, &operation_audit);
     world_give(w, a);
     jobs_world_pass(w, AO_S(1));
-    notation_show(pack_bytes(&a->result), text, sizeof text);
+    notation_show(pack_bytes(&a->reply.result), text, sizeof text);
     stage_holds(text, "'balanced': nil");
     stage_holds(text, "'store': nil, 'differences': [], 'store_error': 'the store's file cannot ");
     w->jobs->fleeting.submitted++;
-    a = world_ask(w, OPERATION_AUDIT);
+    a = world_ask(w, &operation_audit);
     world_give(w, a);
     jobs_world_pass(w, AO_S(1));
-    notation_show(pack_bytes(&a->result), text, sizeof text);
+    notation_show(pack_bytes(&a->reply.result), text, sizeof text);
     stage_holds(text, "'balanced': false");
     w->jobs->fleeting.submitted--;
 }
@@ -170,12 +170,12 @@ static void one_under_way_at_the_end_is_answered(void **state)
     struct churn c;
     w->store->rows.count_rows = ROWS_AT_ONCE;
     fill(&c, w);
-    struct operation *a = world_ask(w, OPERATION_AUDIT);
+    struct operation *a = world_ask(w, &operation_audit);
     world_give(w, a);
     assert_false(world_answered(w, a));
     jobs_world_restart(w);
     assert_true(world_answered(w, a));
-    assert_int_equal(a->error, ERGON_E_DRAINING);
+    assert_int_equal(a->reply.error, ERGON_E_DRAINING);
 }
 
 int main(void)

@@ -10,11 +10,9 @@ static struct job_spec durable(enum job_durable how)
     return o;
 }
 
-static struct operation *cancel(struct jobs_world *w, uint64_t *id)
+static struct operation *cancel(struct jobs_world *w, uint64_t id)
 {
-    struct operation *a = world_ask(w, OPERATION_CANCEL);
-    a->ids = id;
-    a->id_count = 1;
+    struct operation *a = world_about(w, &operation_cancel, id);
     world_give(w, a);
     return a;
 }
@@ -22,7 +20,7 @@ static struct operation *cancel(struct jobs_world *w, uint64_t *id)
 static void says(struct operation *a, const char *wanted)
 {
     char text[400];
-    assert_int_equal(a->error, ERGON_OK);
+    assert_int_equal(a->reply.error, ERGON_OK);
     stage_holds(notation_show(operation_result(a), text, sizeof text), wanted);
 }
 
@@ -34,7 +32,7 @@ static void a_cancelled_one_does_not_run_again_after_a_crash(void **state)
     w->stubborn = true;
     uint64_t id = jobs_world_submit(w, &o);
     jobs_world_pass(w, AO_S(1));
-    struct operation *a = cancel(w, &id);
+    struct operation *a = cancel(w, id);
     assert_false(world_answered(w, a));
     jobs_world_pass(w, AO_MS(1));
     assert_true(world_answered(w, a));
@@ -54,12 +52,12 @@ static void one_that_waits_is_told_cancelled_when_that_is_on_disk(void **state)
     o.delay = AO_S(100);
     uint64_t id = jobs_world_submit(w, &o);
     jobs_world_pass(w, AO_S(1));
-    struct operation *first = cancel(w, &id), *second = cancel(w, &id);
+    struct operation *first = cancel(w, id), *second = cancel(w, id);
     assert_false(world_answered(w, first));
     jobs_world_pass(w, AO_MS(1));
     says(first, "'state': 'cancelled', 'cancelled': true");
     says(second, "'state': 'cancelled', 'cancelled': true");
-    says(cancel(w, &id), "'state': 'cancelled', 'cancelled': false");
+    says(cancel(w, id), "'state': 'cancelled', 'cancelled': false");
 }
 
 static void a_cancel_that_cannot_be_written_says_so(void **state)
@@ -70,11 +68,11 @@ static void a_cancel_that_cannot_be_written_says_so(void **state)
     uint64_t id = jobs_world_submit(w, &o);
     jobs_world_pass(w, AO_S(1));
     w->store->error = STORE_FULL;
-    struct operation *a = cancel(w, &id);
+    struct operation *a = cancel(w, id);
     jobs_world_pass(w, AO_MS(1));
-    assert_int_equal(a->error, ERGON_E_STORE);
+    assert_int_equal(a->reply.error, ERGON_E_STORE);
     assert_true(world_run_of(w, id)->flagged);
-    assert_int_equal(cancel(w, &id)->error, ERGON_E_STORE);
+    assert_int_equal(cancel(w, id)->reply.error, ERGON_E_STORE);
     w->store->error = STORE_OK;
     jobs_world_pass(w, AO_S(2));
     jobs_world_crash(w);
@@ -92,7 +90,7 @@ static void nobody_joins_one_that_was_cancelled_before_a_crash(void **state)
     o.coalesce = span_text("warm");
     uint64_t id = jobs_world_submit(w, &o);
     jobs_world_pass(w, AO_S(1));
-    cancel(w, &id);
+    cancel(w, id);
     jobs_world_pass(w, AO_S(1));
     jobs_world_crash(w);
     assert_int_not_equal(jobs_world_submit(w, &o), id);

@@ -178,7 +178,7 @@ static void deed(struct crashing *c)
 
 static void expect_balance(struct crashing *c)
 {
-    struct operation *a = world_ask(&c->w, OPERATION_AUDIT);
+    struct operation *a = world_ask(&c->w, &operation_audit);
     world_give(&c->w, a);
     jobs_world_pass(&c->w, AO_S(5));
     assert_true(world_answered(&c->w, a));

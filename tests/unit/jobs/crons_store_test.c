@@ -8,7 +8,7 @@
 
 static struct operation *put(struct jobs_world *w, const char *schedule, enum job_durable durable)
 {
-    struct operation *a = world_ask(w, OPERATION_CRON_PUT);
+    struct operation *a = world_ask(w, &operation_cron_put);
     a->cron = (struct cron_spec){
         .name = span_text("tick"), .schedule = span_text(schedule), .task = world_order("work")};
     a->cron.overlap = CRON_ALLOW;
@@ -21,8 +21,8 @@ static struct operation *put(struct jobs_world *w, const char *schedule, enum jo
 
 static struct operation *drop(struct jobs_world *w)
 {
-    struct operation *a = world_ask(w, OPERATION_CRON_DELETE);
-    a->name = span_text("tick");
+    struct operation *a = world_ask(w, &operation_cron_delete);
+    a->named.name = span_text("tick");
     world_give(w, a);
     return a;
 }
@@ -30,7 +30,7 @@ static struct operation *drop(struct jobs_world *w)
 static const char *list(struct jobs_world *w)
 {
     static char text[2048];
-    struct operation *a = world_ask(w, OPERATION_CRON_LIST);
+    struct operation *a = world_ask(w, &operation_cron_list);
     world_give(w, a);
     return notation_show(operation_result(a), text, sizeof text);
 }
@@ -48,7 +48,7 @@ static void comes(struct jobs_world *w, struct operation *a, enum ergon_error er
     assert_false(world_answered(w, a));
     jobs_world_pass(w, AO_MS(1));
     assert_true(world_answered(w, a));
-    assert_int_equal(a->error, error);
+    assert_int_equal(a->reply.error, error);
 }
 
 static void what_was_answered_is_there_after_a_crash(void **state)
@@ -151,7 +151,7 @@ static void one_on_its_way_when_the_server_stops_is_there(void **state)
     struct operation *a = put(w, "every 20s", DURABLE_FSYNC);
     jobs_world_restart(w);
     assert_true(world_answered(w, a));
-    assert_int_equal(a->error, ERGON_OK);
+    assert_int_equal(a->reply.error, ERGON_OK);
     lists(w, "every 20s");
 }
 

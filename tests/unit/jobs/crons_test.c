@@ -1,14 +1,14 @@
 /* Crons on the virtual clock, whose wall time begins on 2020-09-13 at 12:26:40 UTC. */
 #include <stdio.h>
 
-#include "server/jobs/cron/crons.h"
+#include "server/jobs/cron/cron.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 #include "tests/support/notation.h"
 
 static struct operation *put(struct jobs_world *w, const char *schedule, uint8_t overlap)
 {
-    struct operation *a = world_ask(w, OPERATION_CRON_PUT);
+    struct operation *a = world_ask(w, &operation_cron_put);
     a->cron = (struct cron_spec){.name = span_text("tick"),
                                  .schedule = span_text(schedule),
                                  .overlap = overlap,
@@ -20,7 +20,7 @@ static struct operation *put(struct jobs_world *w, const char *schedule, uint8_t
 static const char *list(struct jobs_world *w)
 {
     static char text[2048];
-    struct operation *a = world_ask(w, OPERATION_CRON_LIST);
+    struct operation *a = world_ask(w, &operation_cron_list);
     world_give(w, a);
     assert_true(world_answered(w, a));
     return notation_show(operation_result(a), text, sizeof text);
@@ -38,7 +38,7 @@ static void fires_when_its_time_has_come(void **state)
     struct jobs_world *w = *state;
     struct operation *a = put(w, "*/5 * * * *", CRON_ALLOW);
     char text[200];
-    assert_int_equal(a->error, ERGON_OK);
+    assert_int_equal(a->reply.error, ERGON_OK);
     stage_holds(notation_show(operation_result(a), text, sizeof text), "'next': 1600000200000");
     jobs_world_pass(w, AO_S(199));
     assert_int_equal(submitted(w), 0);
@@ -85,9 +85,9 @@ static void a_new_schedule_takes_the_place_of_the_old(void **state)
 static void is_forgotten_when_deleted(void **state)
 {
     struct jobs_world *w = *state;
-    struct operation *a = world_ask(w, OPERATION_CRON_DELETE);
+    struct operation *a = world_ask(w, &operation_cron_delete);
     put(w, "every 10s", CRON_ALLOW);
-    a->name = span_text("tick");
+    a->named.name = span_text("tick");
     world_give(w, a);
     assert_memory_equal(operation_result(a).at, "\xc3", 1);
     jobs_world_pass(w, AO_S(60));
@@ -109,19 +109,19 @@ static void wrong_ones_are_refused(void **state)
 {
     struct jobs_world *w = *state;
     struct operation *a = put(w, "61 * * * *", CRON_ALLOW);
-    assert_int_equal(a->error, ERGON_E_BAD_PARAMS);
-    stage_holds(a->text, "minute");
-    a = world_ask(w, OPERATION_CRON_PUT);
+    assert_int_equal(a->reply.error, ERGON_E_BAD_PARAMS);
+    stage_holds(a->reply.text, "minute");
+    a = world_ask(w, &operation_cron_put);
     a->cron = (struct cron_spec){.name = span_text("tick"),
                                  .schedule = span_text("@daily"),
                                  .zone = span_text("Europe/Atlantis"),
                                  .task = world_order("work")};
     world_give(w, a);
-    assert_int_equal(a->error, ERGON_E_BAD_PARAMS);
-    stage_holds(a->text, "Europe/Atlantis");
+    assert_int_equal(a->reply.error, ERGON_E_BAD_PARAMS);
+    stage_holds(a->reply.text, "Europe/Atlantis");
     a = put(w, "0 0 30 2 *", CRON_ALLOW);
-    assert_int_equal(a->error, ERGON_E_BAD_PARAMS);
-    stage_holds(a->text, "never");
+    assert_int_equal(a->reply.error, ERGON_E_BAD_PARAMS);
+    stage_holds(a->reply.text, "never");
     assert_string_equal(list(w), "[]");
 }
 
@@ -131,19 +131,19 @@ static void the_longest_name_fires_every_time(void **state)
     struct jobs_world *w = *state;
     static char name[CRON_NAME_MAX + 1];
     memset(name, 'n', sizeof name);
-    struct operation *a = world_ask(w, OPERATION_CRON_PUT);
+    struct operation *a = world_ask(w, &operation_cron_put);
     a->cron = (struct cron_spec){.name = span_of(name, sizeof name),
                                  .schedule = span_text("every 10s"),
                                  .overlap = CRON_ALLOW,
                                  .task = world_order("work")};
     world_give(w, a);
-    assert_int_equal(a->error, ERGON_E_BAD_PARAMS);
-    stage_holds(a->text, "at most 200 bytes");
-    struct operation *b = world_ask(w, OPERATION_CRON_PUT);
+    assert_int_equal(a->reply.error, ERGON_E_BAD_PARAMS);
+    stage_holds(a->reply.text, "at most 200 bytes");
+    struct operation *b = world_ask(w, &operation_cron_put);
     b->cron = a->cron;
     b->cron.name.len = CRON_NAME_MAX;
     world_give(w, b);
-    assert_int_equal(b->error, ERGON_OK);
+    assert_int_equal(b->reply.error, ERGON_OK);
     jobs_world_pass(w, AO_S(60));
     assert_int_equal(submitted(w), 6);
 }
@@ -158,7 +158,7 @@ static uint64_t an_hour_ahead(void *arg)
 /* How many tasks there are when the clock was put an hour ahead, a minute after that. */
 static uint64_t submitted_after_a_leap(struct jobs_world *w, uint8_t catch_up)
 {
-    struct operation *a = world_ask(w, OPERATION_CRON_PUT);
+    struct operation *a = world_ask(w, &operation_cron_put);
     a->cron = (struct cron_spec){.name = span_text("tick"),
                                  .schedule = span_text("every 10s"),
                                  .overlap = CRON_ALLOW,
@@ -185,19 +185,19 @@ static void too_large_ones_are_refused(void **state)
 {
     struct jobs_world *w = *state;
     static const uint8_t params[CRON_BYTES_MAX + 1];
-    struct operation *a = world_ask(w, OPERATION_CRON_PUT);
+    struct operation *a = world_ask(w, &operation_cron_put);
     a->cron = (struct cron_spec){
         .name = span_text("tick"), .schedule = span_text("@daily"), .task = world_order("work")};
     a->cron.task.params = span_of(params, sizeof params);
     world_give(w, a);
-    assert_int_equal(a->error, ERGON_E_TOO_LARGE);
-    stage_holds(a->text, "64 KiB");
+    assert_int_equal(a->reply.error, ERGON_E_TOO_LARGE);
+    stage_holds(a->reply.text, "64 KiB");
 }
 
 static void a_durable_one_is_answered_when_it_is_on_disk(void **state)
 {
     struct jobs_world *w = *state;
-    struct operation *a = world_ask(w, OPERATION_CRON_PUT);
+    struct operation *a = world_ask(w, &operation_cron_put);
     a->cron = (struct cron_spec){
         .name = span_text("tick"), .schedule = span_text("every 10s"), .task = world_order("work")};
     a->cron.task.durable = DURABLE_FSYNC;
@@ -205,7 +205,7 @@ static void a_durable_one_is_answered_when_it_is_on_disk(void **state)
     assert_false(world_answered(w, a));
     jobs_world_pass(w, AO_MS(2));
     assert_true(world_answered(w, a));
-    assert_int_equal(a->error, ERGON_OK);
+    assert_int_equal(a->reply.error, ERGON_OK);
 }
 
 /* Two starts come without it. */
@@ -221,7 +221,7 @@ static void what_was_missed_without_its_module_is_made_up_for(void **state)
                                   "allow";
     struct jobs_world *w = *state;
     struct method *method = registry_find(w->registry, span_text("work"));
-    struct operation *a = world_ask(w, OPERATION_CRON_PUT);
+    struct operation *a = world_ask(w, &operation_cron_put);
     a->cron = (struct cron_spec){.name = span_text("tick"),
                                  .schedule = span_text("every 60s"),
                                  .overlap = CRON_ALLOW,
@@ -247,7 +247,7 @@ static void what_was_missed_without_its_module_is_made_up_for(void **state)
 static void a_store_that_fails_refuses_it(void **state)
 {
     struct jobs_world *w = *state;
-    struct operation *a = world_ask(w, OPERATION_CRON_PUT);
+    struct operation *a = world_ask(w, &operation_cron_put);
     a->cron = (struct cron_spec){
         .name = span_text("tick"), .schedule = span_text("every 10s"), .task = world_order("work")};
     a->cron.task.durable = DURABLE_FSYNC;
@@ -255,7 +255,7 @@ static void a_store_that_fails_refuses_it(void **state)
     world_give(w, a);
     jobs_world_pass(w, AO_MS(2));
     assert_true(world_answered(w, a));
-    assert_int_equal(a->error, ERGON_E_STORE);
+    assert_int_equal(a->reply.error, ERGON_E_STORE);
     assert_string_equal(list(w), "[]");
 }
 

@@ -12,9 +12,9 @@ static struct job_spec durable(enum job_durable how)
 
 static struct operation *give_order(struct jobs_world *w, struct job_spec *o)
 {
-    struct operation *a = world_ask(w, OPERATION_SUBMIT);
-    a->specs = o;
-    a->spec_count = 1;
+    struct operation *a = world_ask(w, &operation_submit);
+    a->submission.specs = o;
+    a->submission.count = 1;
     world_give(w, a);
     return a;
 }
@@ -37,7 +37,7 @@ static void async_is_answered_at_once(void **state)
     assert_true(world_answered(w, a));
     assert_int_equal(w->store->commits, 0);
     jobs_world_pass(w, AO_MS(2));
-    expect_row(w, a->outcomes[0].id, JOB_RUNNING, 1);
+    expect_row(w, a->submission.outcomes[0].id, JOB_RUNNING, 1);
 }
 
 static void fsync_is_answered_when_it_is_on_disk(void **state)
@@ -45,7 +45,7 @@ static void fsync_is_answered_when_it_is_on_disk(void **state)
     struct jobs_world *w = *state;
     struct job_spec o = durable(DURABLE_FSYNC);
     struct operation *a = give_order(w, &o);
-    uint64_t id = a->outcomes[0].id;
+    uint64_t id = a->submission.outcomes[0].id;
     assert_false(world_answered(w, a));
     assert_int_equal(world_reason(w, id), JOB_WHY_COMMIT);
     assert_null(world_run_of(w, id));
@@ -273,19 +273,19 @@ static void a_submit_that_cannot_be_written_is_refused(void **state)
     w->store->error = STORE_FULL;
     o.key = span_text("order 7");
     struct operation *a = give_order(w, &o);
-    uint64_t id = a->outcomes[0].id;
+    uint64_t id = a->submission.outcomes[0].id;
     jobs_world_pass(w, AO_MS(1));
     assert_true(world_answered(w, a));
-    assert_int_equal(a->error, ERGON_E_STORE);
+    assert_int_equal(a->reply.error, ERGON_E_STORE);
     assert_null(world_entry(w, id));
     expect_counted(w, 0);
     a = give_order(w, &o);
-    assert_int_equal(a->error, ERGON_E_STORE);
+    assert_int_equal(a->reply.error, ERGON_E_STORE);
     w->store->error = STORE_OK;
     jobs_world_pass(w, AO_S(2));
     a = give_order(w, &o);
     jobs_world_pass(w, AO_MS(1));
-    assert_int_equal(a->error, ERGON_OK);
+    assert_int_equal(a->reply.error, ERGON_OK);
     expect_counted(w, 1);
     stage_balances(w);
 }

@@ -85,16 +85,16 @@ static void the_defaults_of_an_order(void **state)
 
 static void an_ask_frees_what_it_owns(void **state)
 {
-    struct operation *a = operation_new(NULL, OPERATION_SUBMIT_MANY);
-    assert_int_equal(a->verb, OPERATION_SUBMIT_MANY);
+    struct operation *a = operation_new(NULL, &operation_submit_many);
+    assert_int_equal(a->cls, &operation_submit_many);
     a->memory = malloc(10);
-    a->spec_count = 2;
-    a->outcomes = calloc(2, sizeof *a->outcomes);
-    a->outcomes[1].text = malloc(10);
-    pack_init(&a->result);
-    pack_uint(&a->result, 7);
+    a->submission.count = 2;
+    a->submission.outcomes = calloc(2, sizeof *a->submission.outcomes);
+    a->submission.outcomes[1].text = malloc(10);
+    pack_init(&a->reply.result);
+    pack_uint(&a->reply.result, 7);
     operation_free(a);
-    operation_free(operation_new(NULL, OPERATION_AUDIT));
+    operation_free(operation_new(NULL, &operation_audit));
     operation_free(NULL);
 }
 

@@ -10,14 +10,11 @@
 static const char *explain(struct jobs_world *w, uint64_t id)
 {
     static char text[4096];
-    uint64_t ids[1] = {id};
-    struct operation *a = world_ask(w, OPERATION_EXPLAIN);
+    struct operation *a = world_about(w, &operation_explain, id);
 
-    a->ids = ids;
-    a->id_count = 1;
     world_give(w, a);
     assert_true(world_answered(w, a));
-    assert_int_equal(a->error, ERGON_OK);
+    assert_int_equal(a->reply.error, ERGON_OK);
     return notation_show(operation_result(a), text, sizeof text);
 }
 
@@ -41,12 +38,12 @@ static uint64_t submit_work(struct jobs_world *w)
     return submit(w, &o);
 }
 
-static struct operation *ask_of_queue(struct jobs_world *w, enum operation_kind verb)
+static struct operation *ask_of_queue(struct jobs_world *w, const struct operation_class *cls)
 {
-    struct operation *a = world_ask(w, verb);
-    a->name = span_text("work");
+    struct operation *a = world_ask(w, cls);
+    a->named.name = span_text("work");
     world_give(w, a);
-    assert_int_equal(a->error, ERGON_OK);
+    assert_int_equal(a->reply.error, ERGON_OK);
     return a;
 }
 
@@ -89,7 +86,7 @@ static void explains_no_executor(void **state)
     gives(w, id, "waiting", "no_executor");
     stage_holds(explain(w, id),
                 "'text': 'no module offers \"work\"; load one and start the server again'");
-    struct operation *a = ask_of_queue(w, OPERATION_QUEUE_EXPLAIN);
+    struct operation *a = ask_of_queue(w, &operation_queue_explain);
     char text[4096];
     stage_holds(notation_show(operation_result(a), text, sizeof text),
                 "'reason': 'no_executor', 'text': 'no module offers \"work\"; load one and start "
@@ -100,10 +97,10 @@ static void explains_no_executor(void **state)
 static void explains_paused(void **state)
 {
     struct jobs_world *w = *state;
-    ask_of_queue(w, OPERATION_QUEUE_PAUSE);
+    ask_of_queue(w, &operation_queue_pause);
     uint64_t id = submit_work(w);
     gives(w, id, "waiting", "paused");
-    ask_of_queue(w, OPERATION_QUEUE_RESUME);
+    ask_of_queue(w, &operation_queue_resume);
     gives(w, id, "assigned", "assigned");
 }
 
@@ -250,11 +247,9 @@ static void an_attempt_is_shown_when_its_start_is_on_disk(void **state)
     struct job_spec o = world_order("work");
     char text[2048];
     o.durable = DURABLE_FSYNC;
-    uint64_t ids[1] = {jobs_world_submit(w, &o)};
+    uint64_t id = jobs_world_submit(w, &o);
     for (unsigned ms = 1; ms <= 2; ms++) {
-        struct operation *a = world_ask(w, OPERATION_GET);
-        a->ids = ids;
-        a->id_count = 1;
+        struct operation *a = world_about(w, &operation_get, id);
         jobs_world_pass(w, AO_MS(1));
         world_give(w, a);
         stage_holds(notation_show(operation_result(a), text, sizeof text),
@@ -313,25 +308,22 @@ static void explains_ended(void **state)
 static void an_unknown_task_is_not_found(void **state)
 {
     struct jobs_world *w = *state;
-    uint64_t ids[1] = {1};
-    struct operation *a = world_ask(w, OPERATION_EXPLAIN);
-    a->ids = ids;
-    a->id_count = 1;
+    struct operation *a = world_about(w, &operation_explain, 1);
     world_give(w, a);
-    assert_int_equal(a->error, ERGON_E_NOT_FOUND);
+    assert_int_equal(a->reply.error, ERGON_E_NOT_FOUND);
 }
 
 static void a_queue_says_whether_it_flows(void **state)
 {
     struct jobs_world *w = *state;
     char text[2048];
-    struct operation *a = ask_of_queue(w, OPERATION_QUEUE_EXPLAIN);
+    struct operation *a = ask_of_queue(w, &operation_queue_explain);
     stage_holds(notation_show(operation_result(a), text, sizeof text), "'reason': 'turn'");
     submit_work(w);
-    a = ask_of_queue(w, OPERATION_QUEUE_EXPLAIN);
+    a = ask_of_queue(w, &operation_queue_explain);
     stage_holds(notation_show(operation_result(a), text, sizeof text), "'reason': 'executors'");
-    ask_of_queue(w, OPERATION_QUEUE_PAUSE);
-    a = ask_of_queue(w, OPERATION_QUEUE_EXPLAIN);
+    ask_of_queue(w, &operation_queue_pause);
+    a = ask_of_queue(w, &operation_queue_explain);
     stage_holds(notation_show(operation_result(a), text, sizeof text), "'reason': 'paused'");
 }
 

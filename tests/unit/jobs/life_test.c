@@ -124,15 +124,15 @@ static void call_is_answered_with_the_result(void **state)
 {
     struct jobs_world *w = *state;
     struct job_spec o = world_order("work");
-    struct operation *a = world_ask(w, OPERATION_CALL);
-    a->specs = &o;
-    a->spec_count = 1;
+    struct operation *a = world_ask(w, &operation_call);
+    a->submission.specs = &o;
+    a->submission.count = 1;
     world_give(w, a);
     assert_false(world_answered(w, a));
     world_finish(w->runs, "\x2a");
     jobs_world_settle(w);
     assert_true(world_answered(w, a));
-    assert_int_equal(a->error, ERGON_OK);
+    assert_int_equal(a->reply.error, ERGON_OK);
     assert_int_equal(operation_result(a).len, 1);
 }
 

@@ -180,10 +180,8 @@ static void a_watcher_goes_on_where_it_was(void **state)
     world_finish(world_run_of(w, id), "\x2a");
     jobs_world_pass(w, AO_S(1));
     jobs_world_crash(w);
-    struct operation *a = world_ask(w, OPERATION_WATCH);
-    a->ids = &id;
-    a->id_count = 1;
-    a->from = 3;
+    struct operation *a = world_about(w, &operation_watch, id);
+    a->watch.from = 3;
     world_give(w, a);
     notation_show(operation_result(a), text, sizeof text);
     stage_holds(text, "'missed': 0");

@@ -39,14 +39,14 @@ static void stop(struct jobs_world *w, bool cancel)
     jobs_world_settle(w);
 }
 
-static struct operation *poll(struct jobs_world *w, enum operation_kind verb, uint64_t *id)
+static struct operation *poll(struct jobs_world *w, const struct operation_class *cls, uint64_t *id)
 {
-    struct operation *a = world_ask(w, verb);
-    a->ids = id;
-    a->id_count = 1;
-    a->timeout = AO_S(60);
-    a->from = UINT32_MAX;
-    a->max = 10;
+    struct operation *a = world_ask(w, cls);
+    if (cls == &operation_wait)
+        a->wait = (struct wait_arguments){.ids = id, .count = 1, .timeout = AO_S(60)};
+    else
+        a->watch =
+            (struct watch_arguments){.id = *id, .from = UINT32_MAX, .max = 10, .timeout = AO_S(60)};
     world_give(w, a);
     return a;
 }
@@ -55,15 +55,15 @@ static void long_polls_are_answered_as_things_stand(void **state)
 {
     struct jobs_world *w = *state;
     uint64_t id = submit(w);
-    const struct operation *waits = poll(w, OPERATION_WAIT, &id),
-                           *watches = poll(w, OPERATION_WATCH, &id);
+    const struct operation *waits = poll(w, &operation_wait, &id),
+                           *watches = poll(w, &operation_watch, &id);
     assert_int_equal(w->answered, 0);
     stop(w, false);
     assert_true(world_answered(w, waits));
     assert_true(world_answered(w, watches));
-    assert_int_equal(waits->error, ERGON_OK);
-    assert_int_equal(watches->error, ERGON_OK);
-    const struct operation *late = poll(w, OPERATION_WAIT, &id);
+    assert_int_equal(waits->reply.error, ERGON_OK);
+    assert_int_equal(watches->reply.error, ERGON_OK);
+    const struct operation *late = poll(w, &operation_wait, &id);
     jobs_world_settle(w);
     assert_true(world_answered(w, late));
 }
@@ -72,9 +72,9 @@ static void a_call_is_waited_for_until_all_is_cancelled(void **state)
 {
     struct jobs_world *w = *state;
     struct job_spec o = world_order("work");
-    struct operation *a = world_ask(w, OPERATION_CALL);
-    a->specs = &o;
-    a->spec_count = 1;
+    struct operation *a = world_ask(w, &operation_call);
+    a->submission.specs = &o;
+    a->submission.count = 1;
     world_give(w, a);
     jobs_world_settle(w);
     stop(w, false);
@@ -82,8 +82,8 @@ static void a_call_is_waited_for_until_all_is_cancelled(void **state)
     w->stubborn = true;
     stop(w, true);
     assert_true(world_answered(w, a));
-    assert_int_equal(a->error, ERGON_E_DRAINING);
-    a->specs = NULL;
+    assert_int_equal(a->reply.error, ERGON_E_DRAINING);
+    a->submission.specs = NULL;
 }
 
 static void end_well(struct jobs_world *w, uint64_t id, bool told)

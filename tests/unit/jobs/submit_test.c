@@ -132,9 +132,9 @@ static void another_method_shares_no_run(void **state)
 
 static struct operation *call(struct jobs_world *w, struct job_spec *o)
 {
-    struct operation *a = world_ask(w, OPERATION_CALL);
-    a->specs = o;
-    a->spec_count = 1;
+    struct operation *a = world_ask(w, &operation_call);
+    a->submission.specs = o;
+    a->submission.count = 1;
     world_give(w, a);
     return a;
 }
@@ -145,15 +145,15 @@ static void callers_of_a_shared_run_get_one_result(void **state)
     struct job_spec o = world_order("work");
     o.coalesce = span_text("report");
     struct operation *a = call(w, &o), *b = call(w, &o), *c = call(w, &o);
-    jobs_drop(w->door, b);
+    channel_drop(w->channel, b);
     jobs_world_settle(w);
-    assert_int_equal(b->error, ERGON_E_CANCELLED);
+    assert_int_equal(b->reply.error, ERGON_E_CANCELLED);
     assert_int_equal(w->jobs->count, 1);
     world_finish(w->runs, "\x2a");
     jobs_world_settle(w);
-    assert_int_equal(a->error, ERGON_OK);
+    assert_int_equal(a->reply.error, ERGON_OK);
     assert_memory_equal(operation_result(a).at, "\x2a", 1);
-    assert_memory_equal(pack_bytes(&c->result).at, "\x2a", 1);
+    assert_memory_equal(pack_bytes(&c->reply.result).at, "\x2a", 1);
 }
 
 static void a_call_that_is_dropped_is_cancelled(void **state)
@@ -161,8 +161,8 @@ static void a_call_that_is_dropped_is_cancelled(void **state)
     struct jobs_world *w = *state;
     struct job_spec o = world_order("work");
     struct operation *a = call(w, &o);
-    uint64_t id = a->outcomes[0].id;
-    jobs_drop(w->door, a);
+    uint64_t id = a->submission.outcomes[0].id;
+    channel_drop(w->channel, a);
     jobs_world_settle(w);
     assert_true(world_answered(w, a));
     assert_int_equal(world_state(w, id), JOB_CANCELLED);
@@ -172,14 +172,14 @@ static void each_of_many_has_its_own_outcome(void **state)
 {
     struct jobs_world *w = *state;
     struct job_spec o[3] = {world_order("work"), world_order("unheard_of"), world_order("step")};
-    struct operation *a = world_ask(w, OPERATION_SUBMIT_MANY);
-    a->specs = o;
-    a->spec_count = 3;
+    struct operation *a = world_ask(w, &operation_submit_many);
+    a->submission.specs = o;
+    a->submission.count = 3;
     world_give(w, a);
     assert_true(world_answered(w, a));
-    assert_int_equal(a->outcomes[0].error, ERGON_OK);
-    assert_int_equal(a->outcomes[1].error, ERGON_E_NO_METHOD);
-    assert_int_equal(a->outcomes[2].id, a->outcomes[0].id + 1);
+    assert_int_equal(a->submission.outcomes[0].error, ERGON_OK);
+    assert_int_equal(a->submission.outcomes[1].error, ERGON_E_NO_METHOD);
+    assert_int_equal(a->submission.outcomes[2].id, a->submission.outcomes[0].id + 1);
     assert_int_equal(operation_result(a).at[0], 0x93);
 }
 

@@ -36,11 +36,9 @@ static uint64_t submit(struct jobs_world *w)
 
 static struct operation *wait_for(struct jobs_world *w, uint64_t *ids, uint32_t count)
 {
-    struct operation *a = world_ask(w, OPERATION_WAIT);
-    a->ids = ids;
-    a->id_count = count;
-    a->timeout = AO_S(60);
-    a->with_result = true;
+    struct operation *a = world_ask(w, &operation_wait);
+    a->wait = (struct wait_arguments){
+        .ids = ids, .count = count, .timeout = AO_S(60), .with_result = true};
     world_give(w, a);
     return a;
 }
@@ -73,11 +71,8 @@ static void any_of_the_same_is_no_end(void **state)
 {
     struct jobs_world *w = *state;
     uint64_t id = submit(w), ids[2] = {id, id};
-    struct operation *a = world_ask(w, OPERATION_WAIT);
-    a->ids = ids;
-    a->id_count = 2;
-    a->timeout = AO_S(60);
-    a->any = true;
+    struct operation *a = world_ask(w, &operation_wait);
+    a->wait = (struct wait_arguments){.ids = ids, .count = 2, .timeout = AO_S(60), .any = true};
     world_give(w, a);
     assert_false(world_answered(w, a));
     world_finish(world_run_of(w, id), "\xc0");
@@ -92,11 +87,9 @@ static void one_that_is_tried_again_is_waited_for_again(void **state)
     struct operation *a = wait_for(w, ids, 2);
     world_fail(world_run_of(w, ids[0]), "ODD", "not today");
     jobs_world_settle(w);
-    struct operation *again = world_ask(w, OPERATION_RETRY);
-    again->ids = ids;
-    again->id_count = 1;
+    struct operation *again = world_about(w, &operation_retry, ids[0]);
     world_give(w, again);
-    assert_int_equal(again->error, ERGON_OK);
+    assert_int_equal(again->reply.error, ERGON_OK);
     world_finish(world_run_of(w, ids[1]), "\xc0");
     jobs_world_settle(w);
     assert_false(world_answered(w, a));
@@ -136,11 +129,9 @@ static void those_who_wait_are_answered_when_the_server_stops(void **state)
 {
     struct jobs_world *w = *state;
     uint64_t ids[2] = {submit(w), submit(w)};
-    struct operation *a = wait_for(w, ids, 2), *b = world_ask(w, OPERATION_WATCH);
-    b->ids = ids;
-    b->id_count = 1;
-    b->from = 3;
-    b->timeout = AO_NEVER;
+    struct operation *a = wait_for(w, ids, 2), *b = world_about(w, &operation_watch, ids[0]);
+    b->watch.from = 3;
+    b->watch.timeout = AO_NEVER;
     world_give(w, b);
     assert_false(world_answered(w, b));
     w->source.stop(w->source.arg, false);
@@ -156,9 +147,9 @@ static void those_who_wait_are_answered_when_the_server_stops(void **state)
 
 static struct operation *call(struct jobs_world *w, struct job_spec *o)
 {
-    struct operation *a = world_ask(w, OPERATION_CALL);
-    a->specs = o;
-    a->spec_count = 1;
+    struct operation *a = world_ask(w, &operation_call);
+    a->submission.specs = o;
+    a->submission.count = 1;
     world_give(w, a);
     assert_false(world_answered(w, a));
     return a;
@@ -166,7 +157,7 @@ static struct operation *call(struct jobs_world *w, struct job_spec *o)
 
 static void drop(struct jobs_world *w, struct operation *a)
 {
-    jobs_drop(w->door, a);
+    channel_drop(w->channel, a);
     jobs_world_settle(w);
     assert_true(world_answered(w, a));
 }
@@ -215,20 +206,20 @@ static void each_that_could_not_be_written_says_so(void **state)
 {
     struct jobs_world *w = *state;
     struct job_spec orders[4];
-    struct operation *a = world_ask(w, OPERATION_SUBMIT_MANY);
+    struct operation *a = world_ask(w, &operation_submit_many);
     for (unsigned i = 0; i < 4; i++) {
         orders[i] = world_order("work");
         orders[i].durable = DURABLE_FSYNC;
     }
     orders[1].key = orders[3].key = span_text("k");
     w->store->error = STORE_FULL;
-    a->specs = orders;
-    a->spec_count = 4;
+    a->submission.specs = orders;
+    a->submission.count = 4;
     world_give(w, a);
     jobs_world_pass(w, AO_S(1));
     assert_true(world_answered(w, a));
     for (unsigned i = 0; i < 4; i++)
-        assert_int_equal(a->outcomes[i].error, ERGON_E_STORE);
+        assert_int_equal(a->submission.outcomes[i].error, ERGON_E_STORE);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, jobs_stage_end)

@@ -1,9 +1,10 @@
 /* The insides of the crons, for their files.  Ledger's thread. */
-#ifndef ERGON_JOBS_CRONS_H
-#define ERGON_JOBS_CRONS_H
+#ifndef ERGON_JOBS_CRON_H
+#define ERGON_JOBS_CRON_H
 
-#include "server/jobs/jobs_parts.h"
+#include "server/jobs/cron/cron_spec.h"
 #include "server/jobs/cron/schedule.h"
+#include "server/jobs/jobs_parts.h"
 
 enum {
     CRON_NAME_MAX = 200,        /* bytes; the keys of its tasks hold it and a time */
@@ -41,7 +42,7 @@ struct cron *cron_new(struct jobs *jobs, const struct cron_spec *spec, enum ergo
 void cron_drop(struct cron *c);                                    /* a reference less */
 void cron_plan(struct jobs *jobs, struct cron *c, uint64_t after); /* its next time */
 void cron_arm(struct jobs *jobs, struct cron *c);                  /* of one that does not sleep */
-/* Its row; `a`: who is answered when it is written, or NULL.  True: an operation is on its way. */
+/* Its row; `op`: who is answered when it is written, or NULL.  True: an operation is on its way. */
 bool cron_save(struct jobs *jobs, struct cron *c, struct operation *op);
 
 struct cron **crons_place(struct crons *all, struct span name); /* where it is, or would be */
@@ -51,8 +52,9 @@ void crons_unlink(struct crons *all, struct cron **at);
 /* crons_recover.c: a row of the store, read; false without memory */
 bool crons_add(struct jobs *jobs, const struct cron_spec *spec, const struct store_cron *row);
 
-/* crons_list.c */
-void crons_list(struct jobs *jobs, struct operation *op);
-void cron_pack_time(struct pack *p, const char *key, uint64_t unix_ns);
+struct crons *crons_new(struct jobs *jobs);
+void crons_free(struct crons *c);
+bool crons_recover(struct jobs *jobs, const struct store_cron *row);
+void crons_start(struct jobs *jobs); /* after the recovery: what was missed is caught up */
 
 #endif

@@ -1,9 +1,12 @@
-/* cron.put, cron.delete, and what the store says of them. */
-#include <stdio.h>
+/* cron.*: put, list, delete. */
+#include "server/jobs/service/cron_operations.h"
 
-#include "server/jobs/cron/crons.h"
+#include "server/jobs/cron/cron.h"
+#include "server/jobs/jobs_parts.h"
+#include "server/jobs/service/operation.h"
+#include "server/jobs/service/view.h"
 
-/* Its row goes; `a` as of cron_save().  False without memory. */
+/* Its row goes; `op` as of cron_save().  False without memory. */
 static bool forget(struct jobs *jobs, struct cron *c, struct operation *op)
 {
     struct store_op *write = codec_write_new(jobs, STORE_CRON_REMOVE, 0);
@@ -43,11 +46,11 @@ static void put_in_place(struct jobs *jobs, struct cron *c, struct operation *op
     cron_arm(jobs, c);
     if (again && !cron_save(jobs, c, NULL))
         forget(jobs, c, NULL);
-    pack_init(&op->result);
-    pack_map(&op->result, 2);
-    pack_key_span(&op->result, "name", c->spec.name);
-    cron_pack_time(&op->result, "next", c->next_at);
-    operation_finish(jobs, op);
+    pack_init(&op->reply.result);
+    pack_map(&op->reply.result, 2);
+    pack_key_span(&op->reply.result, "name", c->spec.name);
+    view_ms(&op->reply.result, "next", c->next_at);
+    operation_finish(op);
 }
 
 /* False: answered. */
@@ -56,14 +59,14 @@ static bool may_be_put(struct jobs *jobs, struct operation *op)
     const struct cron_spec *spec = &op->cron;
 
     if (spec->task.params.len + spec->options.len > CRON_BYTES_MAX)
-        operation_refuse(jobs, op, ERGON_E_TOO_LARGE,
+        operation_refuse(op, ERGON_E_TOO_LARGE,
                          "parameters and options of a cron have at most %d KiB",
                          CRON_BYTES_MAX / 1024);
     else if (jobs->crons->count >= CRONS_MAX && !*crons_place(jobs->crons, spec->name))
-        operation_refuse(jobs, op, ERGON_E_BUSY, "there are %d crons already; delete one first",
+        operation_refuse(op, ERGON_E_BUSY, "there are %d crons already; delete one first",
                          CRONS_MAX);
     else if (spec->task.durable != DURABLE_NONE && !journal_usable(jobs))
-        operation_refuse(jobs, op, ERGON_E_STORE, "%s",
+        operation_refuse(op, ERGON_E_STORE, "%s",
                          jobs->store ? store_error_text(jobs->store_error)
                                      : "this server has no store; ask for durable: \"none\"");
     else
@@ -80,7 +83,7 @@ static void serve_put(struct jobs *jobs, struct operation *op)
         return;
     struct cron *c = cron_new(jobs, &op->cron, &error, text, sizeof text);
     if (!c) {
-        operation_refuse(jobs, op, error, "%s", text);
+        operation_refuse(op, error, "%s", text);
         return;
     }
     cron_plan(jobs, c, jobs_wall(jobs));
@@ -91,7 +94,7 @@ static void serve_put(struct jobs *jobs, struct operation *op)
             forget(jobs, c, NULL); /* one that could not be used may be there */
         put_in_place(jobs, c, op);
     } else if (!(stored ? cron_save(jobs, c, op) : forget(jobs, c, op))) {
-        operation_refuse(jobs, op, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
+        operation_refuse_plain(op, ERGON_E_MEMORY);
         put_in_vain(c);
     }
 }
@@ -104,33 +107,33 @@ static void put_returned(struct jobs *jobs, struct cron *c, struct operation *op
         put_in_place(jobs, c, op);
         return;
     }
-    operation_refuse(jobs, op, ERGON_E_STORE, "%s", store_error_text(error));
+    operation_refuse(op, ERGON_E_STORE, "%s", store_error_text(error));
     put_in_vain(c);
 }
 
 /* --- cron.delete --- */
 
-static void answer_delete(struct jobs *jobs, struct operation *op, bool found)
+static void answer_delete(struct operation *op, bool found)
 {
-    pack_init(&op->result);
-    pack_bool(&op->result, found);
-    operation_finish(jobs, op);
+    pack_init(&op->reply.result);
+    pack_bool(&op->reply.result, found);
+    operation_finish(op);
 }
 
 static void serve_delete(struct jobs *jobs, struct operation *op)
 {
-    struct cron **at = crons_place(jobs->crons, op->name), *c = *at;
+    struct cron **at = crons_place(jobs->crons, op->named.name), *c = *at;
 
     if (!is_stored(jobs, c)) {
         if (c)
             crons_unlink(jobs->crons, at);
-        answer_delete(jobs, op, c != NULL);
+        answer_delete(op, c != NULL);
         return;
     }
     if (forget(jobs, c, op))
         c->leaving = true;
     else
-        operation_refuse(jobs, op, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
+        operation_refuse_plain(op, ERGON_E_MEMORY);
 }
 
 /* Whatever has the name was there when its row went. */
@@ -141,13 +144,13 @@ static void delete_returned(struct jobs *jobs, struct cron *c, struct operation 
 
     if (error != STORE_OK) {
         c->leaving = false;
-        operation_refuse(jobs, op, ERGON_E_STORE, "%s", store_error_text(error));
+        operation_refuse(op, ERGON_E_STORE, "%s", store_error_text(error));
         return;
     }
     bool found = *at != NULL; /* else another was faster */
     if (found)
         crons_unlink(jobs->crons, at);
-    answer_delete(jobs, op, found);
+    answer_delete(op, found);
 }
 
 void crons_returned(struct jobs *jobs, struct store_op *write)
@@ -155,19 +158,45 @@ void crons_returned(struct jobs *jobs, struct store_op *write)
     struct cron *c = write->owner;
     struct operation *op = (struct operation *)(uintptr_t)write->tag;
 
-    if (op && op->verb == OPERATION_CRON_PUT)
+    if (op && op->cls == &operation_cron_put)
         put_returned(jobs, c, op, write->error);
     else if (op)
         delete_returned(jobs, c, op, write->error);
     cron_drop(c);
 }
 
-void crons_serve(struct jobs *jobs, struct operation *op)
+/* --- cron.list --- */
+
+static void pack_cron(struct pack *p, const struct cron *c)
 {
-    if (op->verb == OPERATION_CRON_PUT)
-        serve_put(jobs, op);
-    else if (op->verb == OPERATION_CRON_LIST)
-        crons_list(jobs, op);
-    else
-        serve_delete(jobs, op);
+    const struct cron_spec *spec = &c->spec;
+    char id[ID_TEXT_SIZE];
+
+    pack_map(p, 13);
+    pack_key_span(p, "name", spec->name);
+    pack_key_span(p, "schedule", spec->schedule);
+    pack_key_span(p, "zone", spec->zone.len > 0 ? spec->zone : span_text("UTC"));
+    pack_key_span(p, "method", spec->task.method);
+    pack_key_raw(p, "params", spec->task.params);
+    pack_key_raw(p, "options", spec->options.len > 0 ? spec->options : span_text("\x80"));
+    pack_key_str(p, "durable", job_durable_names[spec->task.durable]);
+    view_ms(p, "next", c->next_at);
+    view_ms(p, "last", c->last_at);
+    pack_key_str(p, "last_task", c->last_task ? id_text(c->last_task, id) : NULL);
+    pack_key_uint(p, "fired", c->fired);
+    pack_key_uint(p, "skipped", c->skipped);
+    pack_key_str(p, "error", c->error != ERGON_OK ? c->error_text : NULL);
 }
+
+static void serve_list(struct jobs *jobs, struct operation *op)
+{
+    pack_init(&op->reply.result);
+    pack_array(&op->reply.result, jobs->crons->count);
+    for (const struct cron *c = jobs->crons->first; c; c = c->next)
+        pack_cron(&op->reply.result, c);
+    operation_finish(op);
+}
+
+const struct operation_class operation_cron_put = {.serve = serve_put};
+const struct operation_class operation_cron_list = {.serve = serve_list};
+const struct operation_class operation_cron_delete = {.serve = serve_delete};

@@ -1,28 +1,31 @@
-/* Asks that follow the history of a task: answered as soon as there is something to see; or, with
- * `push`, sent event by event and answered at its end. */
+/* task.watch: follows the history of a job.  It is answered as soon as there is something to see;
+ * or, with `push`, sent event by event and answered at the job's end. */
 #include <stdlib.h>
 
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/service/channel.h"
+#include "server/jobs/service/view.h"
 
 static bool is_over(const struct job *job)
 {
     return !job_state_open((enum job_state)job->state);
 }
 
-/* At most `max` events from a->from on; a->from is what comes next afterwards. */
+/* At most `max` events from `from` on, which is what comes next afterwards. */
 static void pack_events(struct operation *op, const struct job *job, struct pack *p)
 {
     struct history_event event;
     uint32_t count = 0;
 
-    for (uint32_t seq = op->from; count < op->max && history_get(job, seq, &event);
+    for (uint32_t seq = op->watch.from; count < op->watch.max && history_get(job, seq, &event);
          seq = event.seq + 1)
         count++;
     pack_str(p, "events");
     pack_array(p, count);
-    if (count == 0 && op->max > 0 && op->from < history_next(job))
-        op->from = history_next(job); /* what was there is lost */
-    for (; count > 0 && history_get(job, op->from, &event); count--, op->from = event.seq + 1)
+    if (count == 0 && op->watch.max > 0 && op->watch.from < history_next(job))
+        op->watch.from = history_next(job); /* what was there is lost */
+    for (; count > 0 && history_get(job, op->watch.from, &event);
+         count--, op->watch.from = event.seq + 1)
         view_event(&event, p);
 }
 
@@ -30,20 +33,20 @@ static void pack_events(struct operation *op, const struct job *job, struct pack
 static uint32_t missed(const struct operation *op, const struct job *job)
 {
     struct history_event event;
-    uint32_t from = op->from > 2 ? op->from : 2;
+    uint32_t from = op->watch.from > 2 ? op->watch.from : 2;
     uint32_t is = history_get(job, from, &event) ? event.seq : history_next(job);
     return is > from ? is - from : 0;
 }
 
-void watch_answer(struct jobs *jobs, struct operation *op)
+static void answer(struct jobs *jobs, struct operation *op)
 {
-    struct job *job = jobs_find(jobs, op->ids[0]);
-    struct pack *p = &op->result;
+    struct job *job = jobs_find(jobs, op->watch.id);
+    struct pack *p = &op->reply.result;
     char id[ID_TEXT_SIZE];
 
     pack_init(p);
     pack_map(p, 5);
-    pack_key_str(p, "id", id_text(op->ids[0], id));
+    pack_key_str(p, "id", id_text(op->watch.id, id));
     pack_key_uint(p, "missed", job ? missed(op, job) : 0);
     if (job) {
         pack_events(op, job, p);
@@ -51,15 +54,15 @@ void watch_answer(struct jobs *jobs, struct operation *op)
         pack_str(p, "events");
         pack_array(p, 0);
     }
-    pack_key_uint(p, "next", op->from);
-    pack_key_bool(p, "ended", !job || (is_over(job) && op->from >= history_next(job)));
+    pack_key_uint(p, "next", op->watch.from);
+    pack_key_bool(p, "ended", !job || (is_over(job) && op->watch.from >= history_next(job)));
 }
 
 static void finish(struct jobs *jobs, struct operation *op)
 {
-    watch_answer(jobs, op);
-    wait_leave(jobs, op);
-    operation_finish(jobs, op);
+    answer(jobs, op);
+    waiters_leave(op);
+    operation_finish(op);
 }
 
 /* False without memory: the watcher asks again from where it was. */
@@ -86,10 +89,10 @@ static bool push_all(struct operation *op, const struct job *job)
 {
     struct history_event event;
 
-    while (history_get(job, op->from, &event)) {
+    while (history_get(job, op->watch.from, &event)) {
         if (!push_event(op, job, &event))
             return false;
-        op->from = event.seq + 1;
+        op->watch.from = event.seq + 1;
     }
     return true;
 }
@@ -97,42 +100,32 @@ static bool push_all(struct operation *op, const struct job *job)
 /* Who asks for events that are still to come is not woken by those before them. */
 static void follow(struct jobs *jobs, struct operation *op, struct job *job)
 {
-    bool told = op->push ? !push_all(op, job) : history_next(job) > op->from;
-    if (told || is_over(job))
+    bool seen = op->watch.push ? !push_all(op, job) : history_next(job) > op->watch.from;
+    if (seen || is_over(job))
         finish(jobs, op);
 }
 
-void watch_event(struct jobs *jobs, struct job *job)
+static void serve(struct jobs *jobs, struct operation *op)
 {
-    struct operation_wait *next;
-
-    for (struct operation_wait *w = job->waits; w; w = next) {
-        next = w->next_of_entry;
-        if (w->op->verb == OPERATION_WATCH)
-            follow(jobs, w->op, job);
-    }
-}
-
-void watch_serve(struct jobs *jobs, struct operation *op)
-{
-    struct job *job = operation_job(jobs, op);
+    struct job *job = operation_find_job(jobs, op, op->watch.id);
     if (!job)
         return;
     replay_row(jobs, job);
-    if (op->from == 0)
-        op->from = 1;
-    if (op->push && !push_all(op, job)) {
-        operation_refuse(jobs, op, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
+    if (op->watch.from == 0)
+        op->watch.from = 1;
+    if (op->watch.push && !push_all(op, job)) {
+        operation_refuse_plain(op, ERGON_E_MEMORY);
         return;
     }
-    if (is_over(job) || history_next(job) > op->from) {
+    if (is_over(job) || history_next(job) > op->watch.from) {
         finish(jobs, op);
         return;
     }
-    if (!wait_join(jobs, op, job)) {
-        operation_refuse(jobs, op, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
-        return;
-    }
-    if (!wait_hold(jobs, op))
+    if (!waiters_join(op, job))
+        operation_refuse_plain(op, ERGON_E_MEMORY);
+    else if (!waiters_poll(jobs, op, op->watch.timeout))
         finish(jobs, op);
 }
+
+const struct operation_class operation_watch = {
+    .serve = serve, .dropped = waiters_drop, .overdue = answer, .history_grew = follow};

@@ -1,8 +1,8 @@
-/* Crons: orders that are given again and again, by calendar.
+/* Crons: job specs that are submitted again and again, by calendar.
  *
  * A cron's task carries a key that names cron and time, and is put into the store before the cron's
  * own row moves on: after a crash between the two the same task is found instead of a second. */
-#include "server/jobs/cron/crons.h"
+#include "server/jobs/cron/cron.h"
 
 #include <inttypes.h>
 #include <stdio.h>

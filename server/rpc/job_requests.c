@@ -1,11 +1,11 @@
-#include "server/rpc/asks.h"
+#include "server/rpc/job_requests.h"
 
 #include <stdlib.h>
 
 #include "proto/encoder.h"
 #include "server/jobs/core/ids.h"
 
-enum ask_tag { TAG_ASK = 1, TAG_POLL = 2 };
+enum call_tag { TAG_OPERATION = 1, TAG_POLL = 2 };
 enum {
     ID_BYTES_MIN = 15, /* of an id as a MessagePack string */
     POLLS_MAX = 1024   /* of a connection at a time */
@@ -13,21 +13,24 @@ enum {
 
 static const char event_method[] = "task.event";
 
-/* One block: orders, ids, the principal's name, the parameters. */
-static bool ask_memory(struct operation_build *b, struct rpc_request *rq, uint32_t orders)
+/* One block: specs, ids, the principal's name, the parameters. */
+static bool take_memory(struct job_request *b, struct rpc_request *rq, uint32_t specs)
 {
     const struct principal *who = conn_principal(rq->conn);
     const char *name = who ? principal_name(who) : "";
     size_t name_len = strlen(name), ids = rq->params.len / ID_BYTES_MIN + 1;
-    size_t in_list = orders == 1 ? 0 : orders;
+    size_t in_list = specs == 1 ? 0 : specs;
     size_t fixed = in_list * sizeof(struct job_spec) + ids * sizeof(uint64_t);
     struct operation *op = b->op;
     uint8_t *at = operation_room(op, fixed + name_len + rq->params.len);
 
     if (!at)
         return false;
-    op->specs = orders == 1 ? &op->spec : (struct job_spec *)at;
-    b->ids = op->ids = (uint64_t *)(at + in_list * sizeof(struct job_spec));
+    if (op->cls->is_submission) {
+        op->submission.specs = specs == 1 ? &op->submission.spec : (struct job_spec *)at;
+        op->submission.count = specs;
+    }
+    b->ids = (uint64_t *)(at + in_list * sizeof(struct job_spec));
     at += fixed;
     memcpy(at, name, name_len);
     op->principal = span_of(at, name_len);
@@ -39,27 +42,24 @@ static bool ask_memory(struct operation_build *b, struct rpc_request *rq, uint32
     return true;
 }
 
-bool operation_begin(struct operation_build *b, struct rpc_request *rq, enum operation_kind verb,
-                     uint32_t orders)
+bool job_request_begin(struct job_request *b, struct rpc_request *rq,
+                       const struct operation_class *cls, uint32_t specs)
 {
-    *b = (struct operation_build){.rq = rq,
-                                  .op = operation_new(jobs_operations(rq->loop->door), verb)};
-    if (b->op && ask_memory(b, rq, orders)) {
-        b->op->spec_count = orders;
+    *b = (struct job_request){.rq = rq, .op = operation_new(channel_cells(rq->loop->channel), cls)};
+    if (b->op && take_memory(b, rq, specs))
         return true;
-    }
     if (b->op)
         operation_free(b->op);
     rpc_refuse(rq, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
     return false;
 }
 
-void operation_abort(struct operation_build *b)
+void job_request_abort(struct job_request *b)
 {
     operation_free(b->op);
 }
 
-void operation_send(struct operation_build *b, bool poll)
+void job_request_send(struct job_request *b, bool poll)
 {
     struct rpc_request *rq = b->rq;
     struct call *c = &b->op->call;
@@ -69,76 +69,75 @@ void operation_send(struct operation_build *b, bool poll)
                    "%d requests of this connection wait already; wait for several "
                    "ids in one",
                    POLLS_MAX);
-        operation_abort(b);
+        job_request_abort(b);
         return;
     }
     c->owner = rq->conn;
     c->list = (struct call **)conn_user(rq->conn);
     c->msgid_len = (uint8_t)rq->msgid.len;
-    c->tag = (uint8_t)(TAG_ASK | (poll ? TAG_POLL : 0));
+    c->tag = (uint8_t)(TAG_OPERATION | (poll ? TAG_POLL : 0));
     if (rq->msgid.len > 0)
         memcpy(c->msgid, rq->msgid.at, rq->msgid.len);
     call_link(c);
     conn_call_began(rq->conn, !poll);
     b->op->loop = rq->loop;
-    jobs_give(rq->loop->door, b->op);
+    channel_give(rq->loop->channel, b->op);
 }
 
-static bool read_id(struct operation_build *b)
-{
-    struct span text;
-    struct operation *op = b->op;
-    return read_text(&b->r, &text) && id_parse(text, &op->ids[op->id_count++]);
-}
-
-static bool refuse(struct operation_build *b, const char *usage)
+static bool refuse(struct job_request *b, const char *usage)
 {
     rpc_refuse(b->rq, ERGON_E_BAD_PARAMS, "%s; an id is the text that task.submit answered", usage);
     return false;
 }
 
-bool operation_read_id(struct operation_build *b, const char *usage)
+static bool read_id(struct job_request *b, uint64_t *id)
 {
-    return (b->count > 0 && read_id(b)) || refuse(b, usage);
+    struct span text;
+    return read_text(&b->r, &text) && id_parse(text, id);
 }
 
-bool operation_read_ids(struct operation_build *b, const char *usage)
+bool job_request_read_id(struct job_request *b, uint64_t *id, const char *usage)
 {
-    uint32_t count;
+    return (b->count > 0 && read_id(b, id)) || refuse(b, usage);
+}
 
+bool job_request_read_ids(struct job_request *b, struct wait_arguments *wait, const char *usage)
+{
+    wait->ids = b->ids;
+    wait->count = 1;
     if (b->count == 0)
         return refuse(b, usage);
-    if (!read_array(&b->r, &count))
-        return operation_read_id(b, usage);
-    if (count == 0 || count > OPERATION_IDS_MAX) {
+    if (!read_array(&b->r, &wait->count))
+        return job_request_read_id(b, wait->ids, usage);
+    if (wait->count == 0 || wait->count > OPERATION_IDS_MAX) {
         rpc_refuse(b->rq, ERGON_E_BAD_PARAMS, "%s; 1 to %d ids", usage, OPERATION_IDS_MAX);
         return false;
     }
-    for (uint32_t i = 0; i < count; i++)
-        if (!read_id(b))
+    for (uint32_t i = 0; i < wait->count; i++)
+        if (!read_id(b, &wait->ids[i]))
             return refuse(b, usage);
     return true;
 }
 
 bool call_is_operation(const struct call *call)
 {
-    return call->tag & TAG_ASK;
+    return call->tag & TAG_OPERATION;
 }
 
-void operation_give_up(struct rpc_loop *loop, struct call *call)
+void job_request_give_up(struct rpc_loop *loop, struct call *call)
 {
     struct operation *op = ao_of(call, struct operation, call);
 
     call_unlink(call);
-    jobs_drop(loop->door, op);
+    channel_drop(loop->channel, op);
 }
 
-void operation_cancel(struct rpc_loop *loop, struct call *call)
+void job_request_cancel(struct rpc_loop *loop, struct call *call)
 {
     if (call->msgid_len > 0)
         answer_error(call->owner, span_of(call->msgid, call->msgid_len), ERGON_E_CANCELLED, NULL,
                      (struct span){0});
-    operation_give_up(loop, call);
+    job_request_give_up(loop, call);
 }
 
 static void answer(struct rpc_loop *loop, struct operation *op)
@@ -146,22 +145,23 @@ static void answer(struct rpc_loop *loop, struct operation *op)
     struct connection *c = op->call.owner;
     struct span msgid = span_of(op->call.msgid, op->call.msgid_len);
 
-    if (op->error == ERGON_OK) {
+    if (op->reply.error == ERGON_OK) {
         struct span result = operation_result(op);
         answer_result(c, msgid, result.len > 0 ? result : span_text("\xc0"));
         return;
     }
     counter_add(&loop->stats.refused, 1);
-    answer_error(c, msgid, op->error, op->code[0] ? op->code : NULL, span_text(op->text));
+    answer_error(c, msgid, op->reply.error, op->reply.code[0] ? op->reply.code : NULL,
+                 span_text(op->reply.text));
 }
 
-void rpc_operation_answered(void *arg, struct operation *op)
+static void answered(void *arg, struct operation *op)
 {
     struct connection *c = op->call.owner;
     bool counted = !(op->call.tag & TAG_POLL);
 
-    if (op->result.failed && op->error == ERGON_OK)
-        op->error = ERGON_E_MEMORY;
+    if (op->reply.result.failed && op->reply.error == ERGON_OK)
+        op->reply.error = ERGON_E_MEMORY;
     if (!op->gone) {
         call_unlink(&op->call);
         if (op->call.msgid_len > 0)
@@ -191,7 +191,7 @@ static void notify(struct connection *c, struct span params)
     conn_commit(c, p);
 }
 
-void rpc_operation_pushed(void *arg, struct operation_push *push)
+static void pushed(void *arg, struct operation_push *push)
 {
     struct span message = pack_bytes(&push->message);
 
@@ -200,4 +200,9 @@ void rpc_operation_pushed(void *arg, struct operation_push *push)
         notify(push->op->call.owner, message);
     pack_fini(&push->message);
     free(push);
+}
+
+struct channel_port rpc_channel_port(struct rpc_loop *loop)
+{
+    return (struct channel_port){.answered = answered, .pushed = pushed, .arg = loop};
 }

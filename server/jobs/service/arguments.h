@@ -1,0 +1,71 @@
+/* What the kinds of operations are given: a struct each, filled in by who reads the request.
+ *
+ * Pure data.  Spans, specs and ids are borrowed: they lie in the operation's memory, or stand until
+ * it came back.  All but those of submissions are zeroed by operation_new(). */
+#ifndef ERGON_JOBS_ARGUMENTS_H
+#define ERGON_JOBS_ARGUMENTS_H
+
+#include "server/jobs/cron/cron_spec.h"
+
+enum { OPERATION_IDS_MAX = 1024 /* that one operation waits for */ };
+
+/* What became of one task of a submission. */
+struct submission_outcome {
+    uint64_t id;
+    enum ergon_error error; /* ERGON_OK: it was taken */
+    char *text;             /* of an error; malloc'ed; NULL: the error's meaning */
+    uint8_t durable;        /* enum job_durable: what was reached */
+    bool duplicate, coalesced;
+    uint32_t before; /* the outcome before that names the same job, plus 1; 0: none */
+};
+
+/* operation_submit: one -> {id, state, durable, duplicate, coalesced}
+ * operation_submit_many -> [as above, or {error: "NAME: text"}]
+ * operation_call: one -> its result or error; dropping the operation cancels the job */
+struct submission_arguments {
+    struct job_spec *specs; /* `count` */
+    uint32_t count;
+    struct submission_outcome *outcomes; /* of the jobs: `count`, `outcome` or malloc'ed; NULL */
+    struct submission_outcome outcome;   /* of one */
+    struct job_spec spec;                /* room for `specs`, of one */
+};
+
+/* operation_get -> the task; operation_cancel -> {id, state, cancelled};
+ * operation_retry -> {id, state}; operation_explain -> {id, method, state, reason, text, ...} */
+struct job_arguments {
+    uint64_t id;
+    bool with_result, with_history; /* operation_get */
+};
+
+/* operation_wait -> {ended: [task], open: [id]} */
+struct wait_arguments {
+    uint64_t *ids;
+    uint32_t count;
+    bool any, with_result;
+    ao_time timeout; /* of the long poll; 0: none */
+};
+
+/* operation_watch -> {id, missed, events, next, ended} */
+struct watch_arguments {
+    uint64_t id;
+    uint32_t from, max; /* events: the number of the first, and how many at most */
+    bool push;          /* they are sent as they come, and the answer comes at the end */
+    ao_time timeout;    /* of the long poll; 0: none */
+};
+
+/* operation_list -> {tasks, next} */
+struct list_arguments {
+    int state; /* enum job_state; -1 any */
+    struct span method, tenant, key;
+    bool has_method, has_tenant, has_key;
+    ao_time older, newer; /* age at least, at most; 0: not given */
+    uint64_t cursor;      /* id: goes on behind it; 0: from the newest */
+    uint32_t max;
+};
+
+/* operation_queue_explain, _pause, _resume, _drain: of which method; operation_cron_delete */
+struct name_arguments {
+    struct span name;
+};
+
+#endif

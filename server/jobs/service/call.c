@@ -1,0 +1,113 @@
+/* task.call: a job is submitted, and its end is the answer. */
+#include <stdio.h>
+
+#include "server/jobs/jobs_parts.h"
+#include "server/jobs/service/submission.h"
+
+/* --- The answer --- */
+
+static enum ergon_error error_of(const struct job *job)
+{
+    switch ((enum job_state)job->state) {
+    case JOB_CANCELLED:
+        return ERGON_E_CANCELLED;
+    case JOB_EXPIRED:
+        return ERGON_E_DEADLINE;
+    case JOB_QUEUED:
+    case JOB_DELAYED:
+    case JOB_WAITING:
+    case JOB_ASSIGNED:
+    case JOB_RUNNING:
+    case JOB_PARKED:
+    case JOB_DONE:
+    case JOB_FAILED:
+    case JOB_DEAD:
+    case JOB_STATE_COUNT:
+        return ERGON_E_FAILED;
+    }
+    return ERGON_E_FAILED;
+}
+
+static void fail(struct operation_reply *reply, const struct job *job)
+{
+    const struct job_result *end = job->end;
+    reply->error = error_of(job);
+    if (end && end->code && reply->error == ERGON_E_FAILED)
+        snprintf(reply->code, sizeof reply->code, "%s", end->code);
+    snprintf(reply->text, sizeof reply->text, "%s",
+             end && end->text ? end->text : error_meaning(reply->error));
+}
+
+static void answer(struct jobs *jobs, struct operation *op, struct job *job)
+{
+    const struct job_result *end = job->end;
+    struct operation_reply *reply = &op->reply;
+    (void)jobs;
+    waiters_leave(op);
+    if (job->state != JOB_DONE) {
+        fail(reply, job);
+    } else if (end && end->cut) {
+        reply->error = ERGON_E_TOO_LARGE;
+        snprintf(reply->text, sizeof reply->text,
+                 "the result is larger than keep_size and was not kept");
+    } else if (end && end->result) {
+        pack_init(&reply->result);
+        pack_raw(&reply->result, span_of(end->result, end->result_len));
+    }
+    operation_finish(op);
+}
+
+/* --- Nobody wants it any more --- */
+
+static bool is_called(const struct job *job)
+{
+    for (const struct operation_wait *w = job->waits; w; w = w->next_of_job)
+        if (w->op->cls == &operation_call)
+            return true;
+    return false;
+}
+
+/* Of calls that share a job by its key the last one takes it along; a job that was submitted
+ * stays.  Who shares a run by `coalesce` is counted. */
+static bool takes_along(const struct operation *op, const struct job *job)
+{
+    if (!op->submission.outcomes[0].duplicate && job->more && job->more->coalesce.name.len > 0)
+        return true;
+    return job_is(job, JOB_FOREGROUND) && !is_called(job);
+}
+
+static void dropped(struct jobs *jobs, struct operation *op)
+{
+    struct job *called = op->waiting.at->job;
+    waiters_leave(op);
+    if (takes_along(op, called))
+        job_cancel(jobs, called);
+    operation_refuse_plain(op, ERGON_E_CANCELLED);
+}
+
+static void serve(struct jobs *jobs, struct operation *op)
+{
+    if (!submission_begin(op))
+        return;
+    struct job *job = submission_take(jobs, op, 0);
+    const struct submission_outcome *outcome = &op->submission.outcomes[0];
+    if (!job) {
+        submission_refuse(op);
+        return;
+    }
+    if (!outcome->duplicate && !outcome->coalesced)
+        job_mark(job, JOB_FOREGROUND);
+    if (!job_state_open((enum job_state)job->state)) {
+        answer(jobs, op, job);
+    } else if (!waiters_join(op, job)) {
+        job_cancel(jobs, job);
+        operation_refuse_plain(op, ERGON_E_MEMORY);
+    }
+}
+
+const struct operation_class operation_call = {.is_submission = true,
+                                               .serve = serve,
+                                               .fini = submission_fini,
+                                               .dropped = dropped,
+                                               .refused_at_stop = true,
+                                               .job_ended = answer};

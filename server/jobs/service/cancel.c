@@ -1,0 +1,48 @@
+/* task.cancel: of a job whose every start is on disk the wish that it ends is, too, before anybody
+ * is told. */
+#include "server/jobs/jobs_parts.h"
+#include "server/jobs/service/operation.h"
+
+static void answer(struct operation *op, const struct job *job, bool cancelled)
+{
+    struct pack *p = &op->reply.result;
+    char id[ID_TEXT_SIZE];
+    pack_init(p);
+    pack_map(p, 3);
+    pack_key_str(p, "id", id_text(job->id, id));
+    pack_key_str(p, "state", job_state_names[job->state]);
+    pack_key_bool(p, "cancelled", cancelled);
+    operation_finish(op);
+}
+
+static void refuse(struct operation *op, enum store_error error)
+{
+    char id[ID_TEXT_SIZE];
+    operation_refuse(op, ERGON_E_STORE, "%s is cancelled, but that could not be written: %s",
+                     id_text(op->job.id, id), store_error_text(error));
+}
+
+static void saved(struct jobs *jobs, struct operation *op, struct job *job, enum store_error error)
+{
+    (void)jobs;
+    waiters_leave(op);
+    if (error == STORE_OK)
+        answer(op, job, true);
+    else
+        refuse(op, error);
+}
+
+static void serve(struct jobs *jobs, struct operation *op)
+{
+    struct job *job = operation_find_job(jobs, op, op->job.id);
+    if (!job)
+        return;
+    bool cancelled = job_cancel(jobs, job), awaited = cancelled && job->durable == DURABLE_FSYNC;
+    if (awaited && job_is(job, JOB_UNSAVED))
+        refuse(op, jobs->store_error);
+    else if (!awaited || !waiters_join(op, job))
+        answer(op, job, cancelled);
+}
+
+const struct operation_class operation_cancel = {
+    .serve = serve, .dropped = waiters_drop, .cancel_saved = saved};

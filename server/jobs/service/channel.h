@@ -1,0 +1,48 @@
+/* A loop's channel to the jobs: two lanes, and on the loop an object that takes what comes back.
+ *
+ * An operation goes in and comes back once.  One that is dropped is followed by its drop, which
+ * comes back too; the loop is told when both have, for then nothing refers to the operation. */
+#ifndef ERGON_JOBS_CHANNEL_H
+#define ERGON_JOBS_CHANNEL_H
+
+#include "server/jobs/service/operation.h"
+
+/* Something for an operation that stays open: a watcher's event. */
+struct operation_push {
+    struct operation_item item; /* first */
+    struct operation *op;
+    struct pack message; /* the parameters of the notification, packed */
+};
+
+/* What a loop does with what comes back, called on the loop's thread; the operation, and the
+ * push, malloc'ed, are the loop's then.  An operation that was dropped is told once, when nothing
+ * refers to it any more. */
+struct channel_port {
+    void (*answered)(void *arg, struct operation *op);
+    void (*pushed)(void *arg, struct operation_push *p);
+    void *arg;
+};
+
+/* --- The loop's side --- */
+
+/* Before the threads start; freed by channels_free().  NULL without memory. */
+struct jobs_channel *channel_open(struct jobs *jobs, struct activator *loop,
+                                  const struct channel_port *port);
+
+/* The rest on the loop's thread. */
+struct slab *channel_cells(struct jobs_channel *ch); /* for operation_new() */
+void channel_give(struct jobs_channel *ch, struct operation *op);
+void channel_drop(struct jobs_channel *ch, struct operation *op); /* once, before it came back */
+
+/* --- The jobs' side: on their thread --- */
+
+bool channels_take(struct jobs *jobs); /* operations that came are served; true: nothing is left */
+void channel_return(struct operation *op); /* with its reply; it is the loop's then */
+/* Something for an operation that stays open; freed by the loop. */
+void channel_push(struct operation *op, struct operation_push *push);
+
+/* On the loops' behalf, when they do not run any more: all that is on its way is handed over. */
+void channels_flush(struct jobs *jobs);
+void channels_free(struct jobs *jobs);
+
+#endif

@@ -1,0 +1,20 @@
+/* The part that operations share which submit: a spec becomes a job, and the job an outcome.
+ * Thread: the jobs'. */
+#ifndef ERGON_JOBS_SUBMISSION_H
+#define ERGON_JOBS_SUBMISSION_H
+
+#include "server/jobs/service/operation.h"
+
+/* Room for the outcomes.  False: the operation was answered MEMORY. */
+bool submission_begin(struct operation *op);
+
+/* Submits the `i`th, and writes its outcome.  NULL: it was refused, and the outcome says why (the
+ * errors of job_submit()). */
+struct job *submission_take(struct jobs *jobs, struct operation *op, uint32_t i);
+
+/* The only one was refused: the operation is answered with that. */
+void submission_refuse(struct operation *op);
+
+void submission_fini(struct operation *op); /* a row `fini` */
+
+#endif

@@ -1,0 +1,24 @@
+/* Jobs as MessagePack, for people and programs.  Thread: the jobs'. */
+#ifndef ERGON_JOBS_VIEW_H
+#define ERGON_JOBS_VIEW_H
+
+#include "proto/pack.h"
+
+struct history_event;
+struct job;
+struct jobs;
+
+enum view_part { VIEW_RESULT = 1, VIEW_HISTORY = 2 };
+
+/* One map; `parts` of enum view_part.  A failure is remembered by the pack. */
+void view_job(struct jobs *jobs, struct job *job, unsigned parts, struct pack *p);
+void view_event(const struct history_event *event, struct pack *p); /* one map */
+
+/* A pair of a map: milliseconds; nil for 0. */
+void view_ms(struct pack *p, const char *key, uint64_t unix_ns);
+
+/* Where its attempt is by now, as the executor says: assigned, running or parked.  To be called
+ * before anybody is shown the job; of one that is not out a no-op. */
+void view_stage(struct jobs *jobs, struct job *job);
+
+#endif

@@ -1,0 +1,77 @@
+/* Who waits for which job: operations that stand at jobs until something happens to these.
+ *
+ * An operation that waits stands in the list of each job that it waits for, once, until it leaves
+ * all of them to be answered; so none of these jobs is forgotten before.  What an event means to
+ * an operation its class says (operation.h): nothing here knows the kinds.
+ *
+ * All on the jobs' thread.  The operation that is waiting is owned by the jobs. */
+#ifndef ERGON_JOBS_WAITERS_H
+#define ERGON_JOBS_WAITERS_H
+
+#include <ergon/ao.h>
+
+#include "server/store/store.h"
+
+struct job;
+struct jobs;
+struct operation;
+
+/* An operation at a job: one in a list of the job's, and in one of the operation's. */
+struct operation_wait {
+    struct operation *op;
+    struct job *job;
+    struct operation_wait *prev_of_job, *next_of_job;
+    struct operation_wait *next_of_op;
+    uint32_t outcome; /* of a submission: the last outcome that names the job, plus 1 */
+};
+
+/* The part of an operation that waits; zeroed. */
+struct waiting {
+    struct operation_wait *at; /* the operation's list; the first is its `first_waiter` */
+    uint32_t open;             /* how many of what it waits for have not come */
+    bool held;                 /* it waits for something */
+};
+
+/* The part of one that waits for a limited time; zeroed. */
+struct long_poll {
+    struct jobs *jobs;
+    struct ao timer;
+};
+
+/* --- For operations --- */
+
+/* The operation stands at the job, if it does not yet.  It joins all that it waits for in one go.
+ * False without memory. */
+bool waiters_join(struct operation *op, struct job *job);
+
+/* The operation stands at no job any more, and its time does not run. */
+void waiters_leave(struct operation *op);
+
+/* Starts the time of a long poll that has joined; AO_NEVER: it has no end.  False: it has none,
+ * or the server stops, and the operation is to be answered now. */
+bool waiters_poll(struct jobs *jobs, struct operation *op, ao_time timeout);
+
+/* A row `dropped`: leaves, and answers CANCELLED. */
+void waiters_drop(struct jobs *jobs, struct operation *op);
+
+/* --- What has happened; those whom it concerns are told, and most of them answered --- */
+
+/* The job has ended, and everybody may see it. */
+void waiters_job_ended(struct jobs *jobs, struct job *job);
+
+/* Its first row came back.  With an error: the job itself is the caller's to drop. */
+void waiters_job_saved(struct jobs *jobs, struct job *job, enum store_error error);
+
+/* The row that says that it is cancelled came back, or could not be made. */
+void waiters_cancel_saved(struct jobs *jobs, struct job *job, enum store_error error);
+
+void waiters_history_grew(struct jobs *jobs, struct job *job);
+
+/* The server stops: long polls are answered as things stand; with `cancel` operations that wait
+ * for what is being cancelled are refused. */
+void waiters_server_stops(struct jobs *jobs, bool cancel);
+
+/* Nothing happens any more: whoever still waits is answered DRAINING. */
+void waiters_dismiss(struct jobs *jobs);
+
+#endif

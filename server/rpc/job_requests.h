@@ -1,0 +1,43 @@
+/* Requests that the jobs answer: a request becomes an operation, goes through the loop's channel,
+ * and comes back as a response.  Thread: the loop's. */
+#ifndef ERGON_RPC_JOB_REQUESTS_H
+#define ERGON_RPC_JOB_REQUESTS_H
+
+#include "server/jobs/service/channel.h"
+#include "server/rpc/options.h"
+
+/* An operation while its parameters are read.  They are copied first: the spans that readers give
+ * point into memory of the operation. */
+struct job_request {
+    struct rpc_request *rq;
+    struct operation *op;
+    struct reader r; /* at the first parameter */
+    uint32_t count;  /* parameters */
+    uint64_t *ids;   /* room for as many ids as the parameters can hold; moved on by its users */
+    uint32_t item;   /* of several specs: which one is being read, from 1; else 0 */
+};
+
+/* False: answered (MEMORY).  `specs`: how many jobs it submits. */
+bool job_request_begin(struct job_request *b, struct rpc_request *rq,
+                       const struct operation_class *cls, uint32_t specs);
+void job_request_abort(struct job_request *b); /* the request was answered already */
+/* `poll`: it may wait for long, and does not count as a call in flight; of too many the last are
+ * answered BUSY. */
+void job_request_send(struct job_request *b, bool poll);
+
+/* Reads an id; or one or a list of them.  False: answered BAD_PARAMS with `usage`. */
+bool job_request_read_id(struct job_request *b, uint64_t *id, const char *usage);
+bool job_request_read_ids(struct job_request *b, struct wait_arguments *wait, const char *usage);
+
+/* Is this call, of a connection's list, an operation? */
+bool call_is_operation(const struct call *call);
+void job_request_give_up(struct rpc_loop *loop,
+                         struct call *call); /* nobody reads its answer any more */
+
+/* The same, but its request is answered CANCELLED now. */
+void job_request_cancel(struct rpc_loop *loop, struct call *call);
+
+/* What the loop does with what comes back through its channel. */
+struct channel_port rpc_channel_port(struct rpc_loop *loop);
+
+#endif
