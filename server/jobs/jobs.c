@@ -4,10 +4,20 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "server/jobs/core/ids.h"
+#include "server/jobs/core/names.h"
 #include "server/jobs/cron/cron.h"
-#include "server/jobs/jobs_parts.h"
+#include "server/jobs/effects.h"
+#include "server/jobs/life/attempts.h"
+#include "server/jobs/life/retention.h"
+#include "server/jobs/persist/codec.h"
+#include "server/jobs/persist/recover.h"
+#include "server/jobs/persist/replay.h"
+#include "server/jobs/service/audit.h"
 #include "server/jobs/service/channel.h"
 #include "server/jobs/service/queues.h"
+#include "server/jobs/service/waiters.h"
+#include "server/jobs/source.h"
 
 static uint64_t system_wall(void *arg)
 {
@@ -17,95 +27,74 @@ static uint64_t system_wall(void *arg)
     return (uint64_t)now.tv_sec * AO_S(1) + (uint64_t)now.tv_nsec;
 }
 
-/* --- Time --- */
-
-uint64_t jobs_wall(const struct jobs *jobs)
-{
-    return jobs->options.wall(jobs->options.wall_arg);
-}
-
-ao_time jobs_now(const struct jobs *jobs)
-{
-    return activator_now(jobs->activator);
-}
-
-static ao_time add(ao_time to, ao_time duration)
-{
-    return duration < AO_NEVER - to ? to + duration : AO_NEVER;
-}
-
-/* Both clocks are read at once: the time of the round may be seconds old while a large store is
- * read back, and what is due would come so much too early. */
-uint64_t jobs_wall_of(const struct jobs *jobs, ao_time when)
-{
-    uint64_t wall = jobs_wall(jobs);
-    ao_time now = activator_clock(jobs->activator);
-    return when > now ? add(wall, when - now) : wall - (now - when);
-}
-
-ao_time jobs_time_of(const struct jobs *jobs, uint64_t unix_ns)
-{
-    uint64_t wall = jobs_wall(jobs);
-    ao_time now = activator_clock(jobs->activator);
-    return unix_ns > wall ? add(now, unix_ns - wall) : now;
-}
-
-ao_time jobs_time_after(const struct jobs *jobs, ao_time duration)
-{
-    return add(jobs_now(jobs), duration);
-}
-
-/* --- What many ask --- */
-
-struct job *jobs_find(const struct jobs *jobs, uint64_t id)
-{
-    return id_find(&jobs->ids, id);
-}
-
-unsigned job_kind(const struct job *job)
-{
-    const struct method *m = job->queue->method;
-    return m && m->handler->kind == ERGON_BLOCKING ? 1 : 0;
-}
-
-void jobs_weigh(struct jobs *jobs, const struct job *job, size_t was)
-{
-    size_t is = job_bytes(job);
-    jobs->bytes += is - was;
-    if (job->list == &jobs->ended)
-        jobs->ended_bytes += is - was;
-    counter_set(&jobs->shown_bytes, jobs->bytes);
-}
-
-/* --- The object --- */
+/* --- The objects --- */
 
 static enum ao_verdict jobs_step(struct ao *self)
 {
     struct jobs *jobs = ao_of(self, struct jobs, ao);
     bool idle = channels_take(jobs);
-    idle &= journal_take(jobs);
-    idle &= dependencies_go_on(jobs);
-    idle &= queues_go_on(jobs);
-    idle &= quarantine_go_on(jobs);
+    idle &= journal_take(jobs) < JOURNAL_BATCH;
+    effects_apply(jobs);
+    idle &= scheduler_go_on(&jobs->sched);
+    effects_apply(jobs);
     idle &= audit_go_on(jobs);
-    idle &= retention_trim(jobs);
+    idle &= retention_trim(&jobs->sched);
+    effects_apply(jobs);
     return idle ? AO_DONE : AO_AGAIN;
 }
 
 static const struct ao_class jobs_class = {.name = "ledger", .step = jobs_step};
 
-static int init_tables(struct jobs *jobs)
+enum { RETRY_MS = 1000 };
+
+static enum ao_verdict retry_step(struct ao *self)
 {
-    jobs->hash_seed[0] = activator_random(jobs->activator);
-    jobs->hash_seed[1] = activator_random(jobs->activator);
-    jobs->by_method =
-        calloc(registry_count(jobs->options.registry) + 1, sizeof(struct job_queue *));
-    jobs->holds = limit_table_new(jobs->hash_seed);
-    if (!jobs->by_method || !jobs->holds || id_table_init(&jobs->ids) != 0 ||
-        key_table_init(&jobs->keys, jobs->hash_seed) != 0 ||
-        key_table_init(&jobs->shared, jobs->hash_seed) != 0)
-        return -1;
-    return names_init(jobs);
+    struct jobs *jobs = ao_of(self, struct jobs, journal.retry);
+    bool queues = queues_save(jobs);
+    ao_time again = queues && jobs->journal.unsaved == 0 ? AO_MS(RETRY_MS) : journal_resave(jobs);
+    effects_apply(jobs);
+    if (again == AO_NEVER)
+        return AO_DONE;
+    ao_sleep_for(self, again);
+    return AO_PARK;
+}
+
+static const struct ao_class retry_class = {.name = "store retry", .step = retry_step};
+
+/* --- Made --- */
+
+static bool set_weights(struct jobs *jobs)
+{
+    for (uint32_t i = 0; i < jobs->options.tenant_count; i++) {
+        const struct jobs_tenant *configured = &jobs->options.tenants[i];
+        struct tenant *t = table_tenant(&jobs->table, span_text(configured->name));
+        if (!t)
+            return false;
+        t->weight = configured->weight;
+    }
+    return true;
+}
+
+static bool init_parts(struct jobs *jobs)
+{
+    const struct jobs_options *o = &jobs->options;
+    bool table = table_init(&jobs->table,
+                            &(struct job_table_options){.activator = jobs->activator,
+                                                        .timer_class = &job_timer_class,
+                                                        .registry = o->registry,
+                                                        .wall = o->wall ? o->wall : system_wall,
+                                                        .wall_arg = o->wall_arg,
+                                                        .history_max = o->history_max}) == 0;
+    bool sched =
+        scheduler_init(&jobs->sched,
+                       &(struct scheduler_options){.table = &jobs->table,
+                                                   .tasks = jobs->tasks,
+                                                   .ao = &jobs->ao,
+                                                   .ageing = o->ageing,
+                                                   .crashes_max = o->crashes_max,
+                                                   .kept_bytes_max = o->kept_bytes_max}) == 0;
+    jobs->crons = crons_new(jobs);
+    return table && sched && jobs->crons && set_weights(jobs);
 }
 
 struct jobs *jobs_new(const struct jobs_options *options, char *error, size_t size)
@@ -116,26 +105,92 @@ struct jobs *jobs_new(const struct jobs_options *options, char *error, size_t si
         return NULL;
     }
     jobs->options = *options;
-    if (!jobs->options.wall)
-        jobs->options.wall = system_wall;
     jobs->tasks = options->tasks;
     jobs->store = options->store;
     jobs->activator = tasks_manager_activator(options->tasks);
     ao_init(&jobs->ao, &jobs_class, jobs->activator);
-    ao_init(&jobs->retry, &journal_retry_class, jobs->activator);
-    for (unsigned i = 0; i < JOB_KINDS; i++)
-        fair_queue_init(&jobs->picks[i], options->ageing);
-    jobs_cells_init(jobs);
+    ao_init(&jobs->journal.retry, &retry_class, jobs->activator);
     codec_init(jobs);
-    jobs->crons = crons_new(jobs);
-    if (!jobs->crons || init_tables(jobs) != 0) {
+    if (!init_parts(jobs)) {
         snprintf(error, size, "no memory for the tables of the tasks that are kept");
         jobs_free(jobs);
         return NULL;
     }
-    jobs->next_id = id_first(jobs_wall(jobs), jobs->store ? store_last_id(jobs->store) : 0);
-    attempts_connect(jobs);
+    jobs->table.next_id =
+        id_first(table_wall(&jobs->table), jobs->store ? store_last_id(jobs->store) : 0);
+    source_connect(jobs);
     return jobs;
+}
+
+/* --- The store read back --- */
+
+struct reading {
+    struct jobs *jobs;
+    const char *failure; /* NULL: none */
+};
+
+static bool memory(struct reading *r, bool good)
+{
+    if (!good)
+        r->failure = "no memory for the tasks in the store";
+    return good;
+}
+
+static void read_counts(void *arg, const struct store_counts *counts)
+{
+    struct reading *r = arg;
+    recover_counts(r->jobs, counts);
+}
+
+static bool read_queue(void *arg, struct span method)
+{
+    struct reading *r = arg;
+    return memory(r, recover_queue(r->jobs, method));
+}
+
+static bool read_cron(void *arg, const struct store_cron *row)
+{
+    struct reading *r = arg;
+    return memory(r, crons_recover(r->jobs, row));
+}
+
+static bool read_task(void *arg, const struct store_task *row)
+{
+    struct reading *r = arg;
+    const char *failure;
+    if (!recover_task(r->jobs, row, &failure)) {
+        r->failure = failure;
+        return false;
+    }
+    effects_apply(r->jobs);
+    return true;
+}
+
+static bool read_event(void *arg, const struct store_event *row)
+{
+    struct reading *r = arg;
+    replay_event(r->jobs, row);
+    return true;
+}
+
+int jobs_recover(struct jobs *jobs, char *error, size_t size)
+{
+    struct reading r = {.jobs = jobs};
+    const struct store_reader reader = {.arg = &r,
+                                        .counts = read_counts,
+                                        .queue = read_queue,
+                                        .cron = read_cron,
+                                        .task = read_task,
+                                        .event = read_event};
+    if (!jobs->store)
+        return 0;
+    jobs->table.recovering = true;
+    int result = store_load(jobs->store, &reader, error, size);
+    jobs->table.recovering = false;
+    if (!r.failure)
+        return result;
+    snprintf(error, size, "%s", r.failure);
+    return -1;
 }
 
 int jobs_start(struct jobs *jobs)
@@ -145,9 +200,12 @@ int jobs_start(struct jobs *jobs)
     if (store_start(jobs->store, jobs->activator, &jobs->ao) != 0)
         return -1;
     recover_go_on(jobs);
+    effects_apply(jobs);
     crons_start(jobs);
     return 0;
 }
+
+/* --- Stopped and freed --- */
 
 /* Nobody will answer them any more. */
 static void answer_all(struct jobs *jobs)
@@ -160,25 +218,27 @@ static void commit_all(struct jobs *jobs)
 {
     journal_flush(jobs);
     store_stop(jobs->store);
-    while (!journal_take(jobs))
-        ;
+    while (journal_take(jobs) > 0)
+        effects_apply(jobs);
 }
 
 void jobs_stop(struct jobs *jobs)
 {
-    attempts_end(jobs);
+    attempts_end(&jobs->sched);
+    effects_apply(jobs);
     if (jobs->store)
         commit_all(jobs);
     answer_all(jobs);
     channels_flush(jobs);
 }
 
-static void free_entries(struct jobs *jobs)
+static void free_jobs(struct jobs *jobs)
 {
     struct job *next;
-    for (struct job *job = jobs->first; job; job = next) {
+    for (struct job *job = jobs->table.first; job; job = next) {
         next = job->all_next;
-        job_free(jobs, job);
+        scheduler_forget(&jobs->sched, job);
+        job_free(&jobs->table, job);
     }
 }
 
@@ -190,19 +250,14 @@ void jobs_free(struct jobs *jobs)
     channels_flush(jobs);
     channels_free(jobs);
     crons_free(jobs->crons);
-    free_entries(jobs);
+    free_jobs(jobs);
     ao_deactivate(&jobs->ao);
     ao_fini(&jobs->ao);
-    ao_deactivate(&jobs->retry);
-    ao_fini(&jobs->retry);
-    id_table_fini(&jobs->ids);
-    key_table_fini(&jobs->keys);
-    key_table_fini(&jobs->shared);
-    limit_table_free(jobs->holds);
-    names_fini(jobs);
+    ao_deactivate(&jobs->journal.retry);
+    ao_fini(&jobs->journal.retry);
+    scheduler_fini(&jobs->sched);
+    table_fini(&jobs->table);
     codec_fini(jobs);
-    jobs_cells_fini(jobs);
-    free(jobs->by_method);
     free(jobs);
 }
 
@@ -220,14 +275,14 @@ static void show_store(const struct store *s, struct jobs_info *out)
 
 void jobs_info(const struct jobs *jobs, struct jobs_info *out)
 {
-    *out = (struct jobs_info){.tasks = counter_read(&jobs->shown_tasks),
-                              .bytes = counter_read(&jobs->shown_bytes),
-                              .submitted = counter_read(&jobs->submitted),
-                              .starts = counter_read(&jobs->starts),
-                              .retries = counter_read(&jobs->retries),
-                              .fenced = counter_read(&jobs->fenced)};
+    *out = (struct jobs_info){.tasks = counter_read(&jobs->table.shown_tasks),
+                              .bytes = counter_read(&jobs->table.shown_bytes),
+                              .submitted = counter_read(&jobs->table.submitted),
+                              .starts = counter_read(&jobs->sched.starts),
+                              .retries = counter_read(&jobs->sched.retries),
+                              .fenced = counter_read(&jobs->sched.fenced)};
     for (unsigned i = 0; i < JOB_STATE_COUNT; i++)
-        out->by_state[i] = counter_read(&jobs->by_state[i]);
+        out->by_state[i] = counter_read(&jobs->table.by_state[i]);
     if (jobs->store)
         show_store(jobs->store, out);
 }

@@ -27,7 +27,6 @@ FACADES = {
 
 # Headers beyond the limit still. A row can only get lower, until it goes.
 KNOWN = {
-    "server/jobs/jobs_parts.h": 92,
     "server/net/connection/conn_private.h": 22,
 }
 

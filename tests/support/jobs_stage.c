@@ -45,6 +45,6 @@ void stage_balances(struct jobs_world *w)
                         "balanced"
                         "\xc3",
                         11);
-    assert_int_equal(c->submitted, w->jobs->kept.submitted);
-    assert_int_equal(c->done, w->jobs->kept.ended[JOB_DONE]);
+    assert_int_equal(c->submitted, w->jobs->table.durable.submitted);
+    assert_int_equal(c->done, w->jobs->table.durable.ended[JOB_DONE]);
 }

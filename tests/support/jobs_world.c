@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "server/jobs/effects.h"
+#include "server/jobs/life/outcome.h"
 #include "tests/support/cmocka_env.h"
 
 /* --- Two methods; a registry of the tree would bring the whole task system with it --- */
@@ -120,7 +122,7 @@ void jobs_world_open(struct jobs_world *w)
     w->jobs = jobs_new(&w->options, error, sizeof error);
     if (!w->jobs)
         fail_msg("%s", error);
-    w->first_id = w->jobs->next_id;
+    w->first_id = w->jobs->table.next_id;
     start(w);
 }
 
@@ -183,19 +185,41 @@ struct job_spec world_order(const char *method)
     return o;
 }
 
+enum ergon_error world_submit(struct jobs_world *w, const struct job_spec *spec,
+                              struct submitted *out, char *text, size_t size)
+{
+    enum ergon_error error = job_submit(w->jobs, spec, out, text, size);
+    effects_apply(w->jobs);
+    return error;
+}
+
+bool world_cancel(struct jobs_world *w, struct job *job)
+{
+    bool cancelled = job_cancel(&w->jobs->sched, job);
+    effects_apply(w->jobs);
+    return cancelled;
+}
+
+bool world_retry(struct jobs_world *w, struct job *job)
+{
+    bool retried = job_retry(&w->jobs->sched, job);
+    effects_apply(w->jobs);
+    return retried;
+}
+
 uint64_t jobs_world_submit(struct jobs_world *w, const struct job_spec *o)
 {
     struct submitted done;
     char text[OPERATION_TEXT_MAX] = "";
-    enum ergon_error error = job_submit(w->jobs, o, &done, text, sizeof text);
+    enum ergon_error error = world_submit(w, o, &done, text, sizeof text);
     if (error != ERGON_OK)
         fail_msg("%s: %s", error_name(error), text);
-    return done.entry->id;
+    return done.job->id;
 }
 
 struct job *world_entry(struct jobs_world *w, uint64_t id)
 {
-    return jobs_find(w->jobs, id);
+    return table_find(&w->jobs->table, id);
 }
 
 enum job_state world_state(struct jobs_world *w, uint64_t id)

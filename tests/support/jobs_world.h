@@ -15,7 +15,12 @@
 #ifndef ERGON_TESTS_JOBS_WORLD_H
 #define ERGON_TESTS_JOBS_WORLD_H
 
+#include "server/jobs/core/ids.h"
+#include "server/jobs/core/names.h"
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/life/submit.h"
+#include "server/tasks/job_source.h"
+#include "server/tasks/tasks.h"
 #include "server/jobs/service/channel.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/played_manager.h"
@@ -63,6 +68,12 @@ uint64_t jobs_world_submit(struct jobs_world *w,
 struct job *world_entry(struct jobs_world *w, uint64_t id); /* NULL: forgotten */
 enum job_state world_state(struct jobs_world *w, uint64_t id);
 enum job_reason world_reason(struct jobs_world *w, uint64_t id);
+
+/* What people wish, through the insides, and all that follows from it. */
+enum ergon_error world_submit(struct jobs_world *w, const struct job_spec *spec,
+                              struct submitted *out, char *text, size_t size);
+bool world_cancel(struct jobs_world *w, struct job *job);
+bool world_retry(struct jobs_world *w, struct job *job);
 
 /* All that can happen at this moment happens; or all until so much later. */
 void jobs_world_settle(struct jobs_world *w);

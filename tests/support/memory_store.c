@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "server/jobs/jobs_parts.h"
+#include "server/jobs/persist/codec.h"
 #include "tests/support/cmocka_env.h"
 
 /* --- The writer --- */

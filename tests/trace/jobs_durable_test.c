@@ -57,7 +57,7 @@ static void async(void **state)
 static void a_crash(void **state)
 {
     w.options.crashes_max = 2;
-    w.jobs->options.crashes_max = 2;
+    w.jobs->sched.crashes_max = 2;
     submit(DURABLE_FSYNC);
     jobs_world_pass(&w, AO_MS(10));
     jobs_world_crash(&w);

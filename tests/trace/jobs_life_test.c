@@ -85,9 +85,9 @@ static void cancelled_and_begun_anew(void **state)
     struct job_spec o = world_order("work");
     uint64_t id = jobs_world_submit(&w, &o);
     jobs_world_pass(&w, AO_MS(5));
-    job_cancel(w.jobs, world_entry(&w, id));
+    world_cancel(&w, world_entry(&w, id));
     jobs_world_pass(&w, AO_MS(5));
-    job_retry(w.jobs, world_entry(&w, id));
+    world_retry(&w, world_entry(&w, id));
     jobs_world_pass(&w, AO_MS(5));
     world_finish(world_run_of(&w, id), "\x01");
     trace_expect(&w.v, "[   0] kept 1     new -> queued (turn)\n"

@@ -33,11 +33,11 @@ static void a_slot(void **state)
                        "[   0] kept 1     queued -> assigned (assigned)\n"
                        "[   0] kept 2     queued -> waiting (limit)\n"
                        "[   0] kept 3     queued -> waiting (limit)\n"
-                       "[  10] kept 2     waiting -> queued (turn)\n"
                        "[  10] kept 1     assigned -> done (ended)\n"
+                       "[  10] kept 2     waiting -> queued (turn)\n"
                        "[  10] kept 2     queued -> assigned (assigned)\n"
-                       "[  20] kept 3     waiting -> queued (turn)\n"
                        "[  20] kept 2     assigned -> done (ended)\n"
+                       "[  20] kept 3     waiting -> queued (turn)\n"
                        "[  20] kept 3     queued -> assigned (assigned)\n"
                        "[  30] kept 3     assigned -> done (ended)\n");
 }

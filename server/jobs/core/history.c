@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
-#include "server/jobs/jobs_parts.h"
 
 struct record {
     uint64_t at;
@@ -18,6 +17,7 @@ struct record {
 
 struct history {
     uint32_t next;             /* number of the next event */
+    uint32_t stored;           /* number of the first that the store was not told of */
     uint32_t count;            /* records */
     uint32_t start, end, size; /* bytes of `records` */
     uint32_t hint;             /* where the last one stands that was asked for */
@@ -50,10 +50,10 @@ static void drop_oldest(struct history *h)
         h->start = h->end = h->hint = 0;
 }
 
-static struct history *of_entry(struct job *job)
+static struct history *history_of(struct job *job)
 {
     if (!job->history && (job->history = malloc(sizeof(struct history) + FIRST)))
-        *job->history = (struct history){.next = 2, .size = FIRST};
+        *job->history = (struct history){.next = 2, .stored = 2, .size = FIRST};
     return job->history;
 }
 
@@ -103,25 +103,24 @@ static void append(struct history *h, const struct history_event *event, uint16_
     h->count++;
 }
 
-uint32_t history_add(struct jobs *jobs, struct job *job, const struct history_event *event)
+uint32_t history_add(struct job *job, const struct history_event *event, uint32_t max)
 {
-    struct history *h = of_entry(job);
+    struct history *h = history_of(job);
     uint16_t text = (uint16_t)utf8_cut(event->text, HISTORY_TEXT_MAX).len;
     uint32_t data = event->data.len <= HISTORY_DATA_MAX ? (uint32_t)event->data.len : 0;
     uint32_t bytes = record_bytes(text, data);
     if (!h)
         return history_next(job);
-    while (h->count > 0 &&
-           (h->count >= jobs->options.history_max || h->end - h->start + bytes > HISTORY_BYTES_MAX))
+    while (h->count > 0 && (h->count >= max || h->end - h->start + bytes > HISTORY_BYTES_MAX))
         drop_oldest(h);
-    if (jobs->options.history_max > 0 && with_room(job, bytes))
+    if (max > 0 && with_room(job, bytes))
         append(job->history, event, text, data);
     return job->history->next++;
 }
 
 void history_skip(struct job *job, uint32_t next)
 {
-    struct history *h = of_entry(job);
+    struct history *h = history_of(job);
     if (h && h->next < next)
         h->next = next;
 }
@@ -182,4 +181,15 @@ void history_free(struct job *job)
 size_t history_bytes(const struct job *job)
 {
     return job->history ? sizeof *job->history + job->history->size : 0;
+}
+
+uint32_t history_stored(const struct job *job)
+{
+    return job->history ? job->history->stored : 2;
+}
+
+void history_mark_stored(struct job *job)
+{
+    if (job->history)
+        job->history->stored = job->history->next;
 }

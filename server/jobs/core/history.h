@@ -1,5 +1,7 @@
-/* The history of one task: a bounded log, oldest jobs dropped first.  Sequence numbers start at
- * 1 (its submission, which needs no memory) and never go back.  Ledger's thread. */
+/* The history of one job: a bounded log, from which the oldest events are dropped first.  Sequence
+ * numbers start at 1 (the submission, which needs no memory) and never go back.
+ *
+ * Thread: the jobs'.  Without memory an event is lost, and the gap shows in the numbers. */
 #ifndef ERGON_JOBS_HISTORY_H
 #define ERGON_JOBS_HISTORY_H
 
@@ -21,9 +23,9 @@ struct history_event {
     struct span text, data; /* data: raw MessagePack */
 };
 
-/* Appends; text and data are copied.  Without memory the event is lost and the gap shows in the
- * numbers.  Returns its number. */
-uint32_t history_add(struct jobs *jobs, struct job *job, const struct history_event *event);
+/* Appends an event; its text and data are copied.  At most `max` events are kept.  Returns its
+ * number. The caller weighs the job. */
+uint32_t history_add(struct job *job, const struct history_event *event, uint32_t max);
 /* The numbers below are taken: the next is this one, unless it is higher already. */
 void history_skip(struct job *job, uint32_t next);
 uint32_t history_next(const struct job *job);   /* the number that the next event will get */
@@ -33,5 +35,9 @@ uint32_t history_oldest(const struct job *job); /* number of the first that is k
 bool history_get(const struct job *job, uint32_t seq, struct history_event *out);
 void history_free(struct job *job);
 size_t history_bytes(const struct job *job);
+
+/* The number of the first event that the store has not been told of; and: it was told of all. */
+uint32_t history_stored(const struct job *job);
+void history_mark_stored(struct job *job);
 
 #endif

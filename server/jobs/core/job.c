@@ -1,6 +1,8 @@
 #include "server/jobs/core/job.h"
 
 #include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "server/jobs/core/history.h"
@@ -86,4 +88,72 @@ size_t job_bytes(const struct job *job)
 {
     return sizeof *job + body_bytes(job->body_len) + more_bytes(job->more) + end_bytes(job->end) +
            history_bytes(job);
+}
+
+void job_set_policy(struct job_more *more, const struct job_spec *spec)
+{
+    more->backoff = spec->backoff;
+    more->backoff_max = spec->backoff_max;
+    more->jitter = spec->jitter;
+    more->keep = spec->keep;
+    more->keep_size = spec->keep_size;
+    more->limit_max = spec->limit;
+    more->rate = spec->rate;
+    more->rate_per = spec->rate_per;
+}
+
+struct job_more *job_more(struct job *job)
+{
+    struct job_spec plain;
+    if (job->more)
+        return job->more;
+    job->more = calloc(1, sizeof *job->more);
+    job_spec_init(&plain);
+    if (job->more)
+        job_set_policy(job->more, &plain);
+    return job->more;
+}
+
+void job_policy(const struct job *job, struct job_spec *out)
+{
+    const struct job_more *more = job->more;
+    job_spec_init(out);
+    out->retries = job->retries;
+    if (!more)
+        return;
+    out->backoff = more->backoff;
+    out->backoff_max = more->backoff_max;
+    out->jitter = more->jitter;
+    out->keep = more->keep;
+    out->keep_size = more->keep_size;
+}
+
+enum job_state job_row_state(const struct job *job)
+{
+    if (job_is(job, JOB_ENDING))
+        return (enum job_state)job->ending;
+    if (job_is(job, JOB_STARTING) || job->state == JOB_ASSIGNED || job->state == JOB_RUNNING ||
+        job->state == JOB_PARKED)
+        return JOB_RUNNING;
+    if (job->state == JOB_NEW || job_state_open((enum job_state)job->state))
+        return JOB_QUEUED;
+    return (enum job_state)job->state;
+}
+
+void job_end_text(const struct job *job, char text[JOB_LINE_MAX])
+{
+    const struct job_result *end = job->end;
+    text[0] = '\0';
+    if (end && end->code)
+        snprintf(text, JOB_LINE_MAX, "%s: %s", end->code, end->text ? end->text : "");
+}
+
+void job_result_free(struct job *job)
+{
+    if (job->end) {
+        free(job->end->result);
+        free(job->end->code);
+        free(job->end);
+    }
+    job->end = NULL;
 }

@@ -1,25 +1,31 @@
-/* One kept task, and the lists that it can stand in.  Ledger's thread.
+/* One job: a submitted task, from its submission until it is forgotten; and the lists that it can
+ * stand in.  Thread: the jobs'.  Nothing here blocks.
  *
- * A million of them wait on a normal day: what most tasks do not have stands in `more`, which is
- * there only when one of its fields is. */
+ * A million jobs wait on a normal day.  So what most jobs do not have stands in `more`, which
+ * exists only when one of its fields is needed. */
 #ifndef ERGON_JOBS_JOB_H
 #define ERGON_JOBS_JOB_H
 
 #include <ergon/ao.h>
 
+#include "base/hash_table.h"
 #include "base/span.h"
 #include "server/jobs/core/job_spec.h"
 
-struct operation;
 struct job;
 struct history;
-struct jobs;
 struct job_queue;
+struct job_table;
 struct operation_wait;
 struct limit;
 struct bucket;
 struct task;
 struct tenant;
+
+/* The state of a job before its first transition. */
+enum { JOB_NEW = JOB_STATE_COUNT };
+
+enum { JOB_KINDS = 2 }; /* of handlers, and so of queues: stepped, blocking */
 
 /* Intrusive, doubly linked, first in first out. */
 struct job_list {
@@ -39,11 +45,10 @@ struct dependency {
     struct dependency *prev_on, *next_on; /* edges of who is waited for */
 };
 
-/* A name in one of the key tables; see keys.h. */
+/* A name that a job is found by, in one of the tables of keys; see keys.h. */
 struct key_link {
-    struct job *entry;
-    struct key_link *next; /* in its bucket */
-    uint64_t hash;
+    struct hash_link link; /* first */
+    struct job *job;
     struct span tenant, scope, name; /* in memory that the job owns, or its tenant */
 };
 
@@ -82,40 +87,61 @@ struct job_more {
 };
 
 enum job_flag {
-    JOB_HAS_PERMIT = 1,     /* of its limit */
-    JOB_HAS_TOKEN = 2,      /* of its bucket: taken, and not yet used by a start */
-    JOB_STARTING = 4,       /* its start is being committed */
-    JOB_SUBMITTING = 8,     /* its row is being committed; not given to anybody before, if fsync */
+    JOB_HAS_PERMIT = 1,     /* it has a permit of its limit */
+    JOB_HAS_TOKEN = 2,      /* it has a token of its bucket, and no start has used it yet */
+    JOB_STARTING = 4,       /* the start of its attempt is being committed */
+    JOB_SUBMITTING = 8,     /* its first row is being committed */
     JOB_ENDING = 16,        /* its end is being committed: nobody sees it yet */
-    JOB_CANCEL = 32,        /* to be cancelled when its attempt returns */
-    JOB_CRON = 64,          /* made by a cron */
-    JOB_FOREGROUND = 128,   /* task.call: ends with its last waiter */
-    JOB_ENQUEUED = 256,     /* stands in the pick of its kind */
-    JOB_DIRTY = 512,        /* changed since the operation that is on its way was made */
-    JOB_UNSAVED = 1024,     /* its last operation failed: it is tried again */
-    JOB_SUSPECT = 2048,     /* has the one place that there is for suspects */
-    JOB_NOT_REPLAYED = 4096 /* read back, ended: what its row tells is not in its history yet */
+    JOB_CANCEL = 32,        /* it is to be cancelled when its attempt returns */
+    JOB_CRON = 64,          /* a cron made it */
+    JOB_FOREGROUND = 128,   /* task.call made it: it ends with its last waiter */
+    JOB_ENQUEUED = 256,     /* it stands in the fair queue of its kind */
+    JOB_DIRTY = 512,        /* it has changed since the write that is on its way was made */
+    JOB_UNSAVED = 1024,     /* its last write failed, and is tried again */
+    JOB_QUARANTINED = 2048, /* it has the one place that there is for suspects */
+    JOB_NOT_REPLAYED = 4096 /* it was read back after its end, and its history lacks what its row
+                               tells: see history_complete() */
+};
+
+/* What has happened to a job, and is still to be acted upon.  job_set_state() and its neighbours
+ * record effects; effects_apply() (effects.h) applies them, in the order in which they stand here.
+ */
+enum job_effect {
+    EFFECT_HISTORY = 1,      /* events were added: they are stored, and its watchers see them */
+    EFFECT_WRITE = 2,        /* its row says something else than the store was told */
+    EFFECT_SAVED = 4,        /* its first row came back: who submitted it is answered */
+    EFFECT_CANCEL_SAVED = 8, /* a write that may hold its cancel came back: who asked is answered */
+    EFFECT_ENDED = 16,       /* waiters are answered, dependants released, it is kept for a time */
+    EFFECT_TIMER = 32,       /* its next time may be another */
+    EFFECT_FORGET = 64,      /* nobody was told of it: it is forgotten as soon as it may be */
+    EFFECT_GONE = 128        /* it has left the table: its row and its memory go */
 };
 
 struct job {
     struct ao timer; /* sleeps until the next time that counts: due, deadline, timeout, keep */
     struct job *prev, *next;         /* in `list` */
-    struct job_list *list;           /* where it stands: queue, wait list, starting; NULL: none */
+    struct job_list *list;           /* where it stands; NULL: nowhere, or in a fair queue alone */
     struct job *older, *younger;     /* queued: in the order in which its level was entered */
     struct job *all_prev, *all_next; /* all jobs, by id */
-    struct job *id_next;             /* in its bucket of the id table */
-    uint64_t id;
-    struct jobs *jobs;
+    union {
+        struct hash_link by_id; /* in the table; an id is its own hash */
+        struct {
+            struct hash_link *id_next;
+            uint64_t id;
+        };
+    };
+    struct job_table *table;
+    struct job *next_effect; /* in the table's list of jobs with effects */
     struct job_queue *queue; /* of its method */
     struct tenant *tenant;
     uint8_t *body;           /* parameters, then the names of `more`: behind it, or malloc'ed */
     struct job_more *more;   /* NULL: nothing of it */
     struct history *history; /* NULL: nothing but its submission */
     struct job_result *end;  /* of the last attempt, or of the whole; NULL: none */
-    struct operation_wait *waits; /* asks that wait for it */
+    struct operation_wait *waits; /* operations that wait for it; the service's */
     struct task *attempt_task;    /* of the current attempt, while it is out; else NULL */
     uint64_t created;             /* Unix ns */
-    ao_time due;                  /* DELAYED: when it is queued */
+    ao_time due;                  /* DELAYED: when it is queued; ended: when it is forgotten */
     ao_time deadline;             /* of the whole; AO_NEVER */
     ao_time timeout;              /* of one attempt, ns; AO_NEVER */
     ao_time until;                /* of the attempt that is out: its timeout; AO_NEVER */
@@ -125,17 +151,20 @@ struct job {
     uint32_t attempt;  /* the number of the last attempt */
     uint32_t failures; /* that the retries are counted by */
     uint32_t retries;
-    uint16_t strays;  /* attempts that are out and do not count any more */
-    uint16_t pending; /* store operations on their way that point into it: 0 or 1 */
+    uint16_t orphans; /* attempts that are out and do not count any more */
+    uint16_t pending; /* writes on their way that point into it: 0 or 1 */
     uint16_t flags;   /* enum job_flag */
-    uint8_t state;    /* enum job_state, JOB_NEW; only job_set_state() writes it */
+    uint8_t effects;  /* enum job_effect; 0: it stands in no list of effects */
+    uint8_t state;    /* enum job_state, or JOB_NEW; only job_set_state() writes it */
     uint8_t reason;   /* enum job_reason; likewise */
     uint8_t priority;
     uint8_t level;   /* queued: its priority with ageing */
-    uint8_t durable; /* enum job_durable, that was asked for and can be had */
+    uint8_t durable; /* enum job_durable: what was asked for and can be had */
     uint8_t ending;  /* JOB_ENDING: the state that is being committed */
-    uint8_t counted; /* by the file, with what is on its way: JOB_NEW not, QUEUED open, an end */
-    uint8_t crashes; /* of the server while it ran; at most 255 */
+    uint8_t row;     /* what the last write says of its state, see job_row_state(); JOB_NEW: none */
+    uint8_t counted; /* what the file counts it as, with what is on its way; JOB_NEW: not yet */
+    uint8_t save_error; /* EFFECT_SAVED: enum store_error, why its first row was not taken */
+    uint8_t crashes;    /* of the server while it ran; at most 255 */
 };
 
 /* Bodies of up to so many bytes stand behind the job, in steps of so many. */
@@ -171,7 +200,35 @@ static inline void job_unmark(struct job *job, unsigned flags)
     job->flags = (uint16_t)(job->flags & ~flags);
 }
 
-/* Bytes that it takes, everything that hangs on it included. */
+/* Is it open, with no end under way? */
+static inline bool job_is_open(const struct job *job)
+{
+    return (job->state == JOB_NEW || job_state_open((enum job_state)job->state)) &&
+           !job_is(job, JOB_ENDING);
+}
+
+/* What its row is to say of its state: RUNNING while an attempt is out or its start is on its way
+ * to the disk, the end that is under way, or QUEUED for all else that is open, since where that
+ * stands is found out again when it is read back. */
+enum job_state job_row_state(const struct job *job);
+
+/* How many bytes the job takes, with everything that hangs on it. */
 size_t job_bytes(const struct job *job);
+
+/* "CODE: text" of how it ended, or its last attempt; empty without an error. */
+enum { JOB_TEXT_MAX = 240, JOB_LINE_MAX = JOB_TEXT_MAX + 40 };
+void job_end_text(const struct job *job, char text[JOB_LINE_MAX]);
+
+/* Frees `end`. */
+void job_result_free(struct job *job);
+
+/* The extras of a job, made with their defaults when it has none; NULL without memory. */
+struct job_more *job_more(struct job *job);
+
+/* The part of a spec that stands in the extras. */
+void job_set_policy(struct job_more *more, const struct job_spec *spec);
+/* What the job was submitted with, the defaults included: retries, back-off, jitter and keep alone.
+ */
+void job_policy(const struct job *job, struct job_spec *out);
 
 #endif

@@ -1,22 +1,15 @@
-/* Tenants and queues by name. */
+#include "server/jobs/core/names.h"
+
 #include <stdlib.h>
 
-#include "server/jobs/jobs_parts.h"
 #include "base/siphash.h"
+#include "server/tasks/registry.h"
 
-enum {
-    TENANT_BUCKETS = 1024,
-    TENANTS_IDLE = 1024 /* so many are remembered though they have no task */
-};
+enum { TENANTS_IDLE = 1024 /* so many are remembered though they have no job */ };
 
 /* --- Tenants --- */
 
-static struct tenant **tenant_bucket(const struct jobs *jobs, struct span name)
-{
-    return &jobs->tenants[siphash(jobs->hash_seed, name) % jobs->tenant_buckets];
-}
-
-static struct tenant *tenant_new(struct jobs *jobs, struct span name)
+static struct tenant *tenant_new(struct job_table *table, struct span name, uint64_t hash)
 {
     struct tenant *t = calloc(1, sizeof *t + name.len + 1);
     if (!t)
@@ -25,27 +18,27 @@ static struct tenant *tenant_new(struct jobs *jobs, struct span name)
     if (name.len > 0)
         memcpy(t + 1, name.at, name.len);
     t->name = span_of(t + 1, name.len);
-    struct tenant **bucket = tenant_bucket(jobs, name);
-    t->next = *bucket;
-    *bucket = t;
-    jobs->tenant_count++;
+    t->link.hash = hash;
+    hash_add(&table->tenants, &t->link);
     return t;
 }
 
-static struct tenant *find_tenant(struct jobs *jobs, struct span name)
+static struct tenant *find_tenant(struct job_table *table, struct span name)
 {
-    for (struct tenant *t = *tenant_bucket(jobs, name); t; t = t->next)
-        if (span_equal(t->name, name))
-            return t;
-    return tenant_new(jobs, name);
+    uint64_t hash = siphash(table->seed, name);
+    struct hash_link *link = hash_first(&table->tenants, hash);
+    for (; link; link = hash_next(link))
+        if (span_equal(((struct tenant *)link)->name, name))
+            return (struct tenant *)link;
+    return tenant_new(table, name, hash);
 }
 
-/* The next task is likely of the same. */
-struct tenant *jobs_tenant(struct jobs *jobs, struct span name)
+/* The next job is likely of the same. */
+struct tenant *table_tenant(struct job_table *table, struct span name)
 {
-    if (!jobs->recent_tenant || !span_equal(jobs->recent_tenant->name, name))
-        jobs->recent_tenant = find_tenant(jobs, name);
-    return jobs->recent_tenant;
+    if (!table->recent_tenant || !span_equal(table->recent_tenant->name, name))
+        table->recent_tenant = find_tenant(table, name);
+    return table->recent_tenant;
 }
 
 static void tenant_free(struct tenant *t)
@@ -56,39 +49,19 @@ static void tenant_free(struct tenant *t)
 }
 
 /* One with a weight was named by the configuration, and stays. */
-void tenant_unref(struct jobs *jobs, struct tenant *t)
+void table_tenant_unref(struct job_table *table, struct tenant *t)
 {
-    if (--t->entries > 0 || t->weight != 1 || jobs->tenant_count <= TENANTS_IDLE)
+    if (--t->jobs > 0 || t->weight != 1 || table->tenants.count <= TENANTS_IDLE)
         return;
-    struct tenant **link = tenant_bucket(jobs, t->name);
-    while (*link != t)
-        link = &(*link)->next;
-    *link = t->next;
-    if (jobs->recent_tenant == t)
-        jobs->recent_tenant = NULL;
-    jobs->tenant_count--;
+    hash_remove(&table->tenants, &t->link);
+    if (table->recent_tenant == t)
+        table->recent_tenant = NULL;
     tenant_free(t);
-}
-
-int names_init(struct jobs *jobs)
-{
-    jobs->tenant_buckets = TENANT_BUCKETS;
-    jobs->tenants = calloc(TENANT_BUCKETS, sizeof(struct tenant *));
-    if (!jobs->tenants)
-        return -1;
-    for (uint32_t i = 0; i < jobs->options.tenant_count; i++) {
-        const struct jobs_tenant *configured = &jobs->options.tenants[i];
-        struct tenant *t = jobs_tenant(jobs, span_text(configured->name));
-        if (!t)
-            return -1;
-        t->weight = configured->weight;
-    }
-    return 0;
 }
 
 /* --- Queues --- */
 
-static struct job_queue *queue_new(struct jobs *jobs, struct span name, struct method *m)
+static struct job_queue *queue_new(struct job_table *table, struct span name, struct method *m)
 {
     struct job_queue *q = calloc(1, sizeof *q + name.len + 1);
     if (!q)
@@ -96,55 +69,62 @@ static struct job_queue *queue_new(struct jobs *jobs, struct span name, struct m
     memcpy(q + 1, name.at, name.len);
     q->name = span_of(q + 1, name.len);
     q->method = m;
-    *(jobs->queues_last ? &jobs->queues_last->next : &jobs->queues) = q;
-    jobs->queues_last = q;
+    *(table->queues_last ? &table->queues_last->next : &table->queues) = q;
+    table->queues_last = q;
     return q;
 }
 
-static struct job_queue *queue_without_method(struct jobs *jobs, struct span name)
+static struct job_queue *queue_without_method(struct job_table *table, struct span name)
 {
-    for (struct job_queue *q = jobs->queues; q; q = q->next)
+    for (struct job_queue *q = table->queues; q; q = q->next)
         if (!q->method && span_equal(q->name, name))
             return q;
-    return queue_new(jobs, name, NULL);
+    return queue_new(table, name, NULL);
 }
 
-struct job_queue *job_queue_find(struct jobs *jobs, struct span method)
+struct job_queue *table_queue_find(struct job_table *table, struct span method)
 {
-    struct job_queue *q = jobs->recent_queue;
+    struct job_queue *q = table->recent_queue;
     if (q && span_equal(q->name, method))
         return q;
-    struct method *m = registry_find(jobs->options.registry, method);
-    if (m && jobs->by_method[m->index])
-        jobs->recent_queue = jobs->by_method[m->index];
-    return m ? jobs->by_method[m->index] : NULL;
+    struct method *m = registry_find(table->registry, method);
+    if (m && table->by_method[m->index])
+        table->recent_queue = table->by_method[m->index];
+    return m ? table->by_method[m->index] : NULL;
 }
 
-struct job_queue *job_queue(struct jobs *jobs, struct span method)
+struct job_queue *table_queue(struct job_table *table, struct span method)
 {
-    struct job_queue *q = job_queue_find(jobs, method);
+    struct job_queue *q = table_queue_find(table, method);
     if (q)
         return q;
-    struct method *m = registry_find(jobs->options.registry, method);
+    struct method *m = registry_find(table->registry, method);
     if (!m)
-        return queue_without_method(jobs, method);
-    if (!jobs->by_method[m->index])
-        jobs->by_method[m->index] = queue_new(jobs, method, m);
-    return jobs->by_method[m->index];
+        return queue_without_method(table, method);
+    if (!table->by_method[m->index])
+        table->by_method[m->index] = queue_new(table, method, m);
+    return table->by_method[m->index];
 }
 
-void names_fini(struct jobs *jobs)
+/* --- All --- */
+
+int names_init(struct job_table *table)
 {
-    struct job_queue *next_queue;
-    struct tenant *next;
-    for (struct job_queue *q = jobs->queues; q; q = next_queue) {
-        next_queue = q->next;
+    hash_table_init(&table->tenants);
+    table->by_method = calloc(registry_count(table->registry) + 1, sizeof(struct job_queue *));
+    return table->by_method ? 0 : -1;
+}
+
+void names_fini(struct job_table *table)
+{
+    struct job_queue *next;
+    struct hash_link *link;
+    for (struct job_queue *q = table->queues; q; q = next) {
+        next = q->next;
         free(q);
     }
-    for (uint32_t i = 0; jobs->tenants && i < jobs->tenant_buckets; i++)
-        for (struct tenant *t = jobs->tenants[i]; t; t = next) {
-            next = t->next;
-            tenant_free(t);
-        }
-    free(jobs->tenants);
+    while ((link = hash_pop(&table->tenants)))
+        tenant_free((struct tenant *)link);
+    hash_table_fini(&table->tenants);
+    free(table->by_method);
 }

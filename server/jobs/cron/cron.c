@@ -9,6 +9,11 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "server/jobs/effects.h"
+#include "server/jobs/jobs_parts.h"
+#include "server/jobs/life/outcome.h"
+#include "server/jobs/life/submit.h"
+#include "server/jobs/persist/codec.h"
 
 enum { NS_A_SECOND = 1000000000, CATCH_UP_MOST = 1000 };
 
@@ -24,7 +29,7 @@ static uint64_t next_after(const struct cron *c, uint64_t unix_ns)
 /* To the next time and what chance adds to it, or a part of that. */
 static ao_time time_left(const struct jobs *jobs, const struct cron *c)
 {
-    uint64_t now = jobs_wall(jobs), at = c->next_at + c->spread;
+    uint64_t now = table_wall(&jobs->table), at = c->next_at + c->spread;
     ao_time wait = at > now ? at - now : 0;
     return wait < longest_sleep ? wait : longest_sleep;
 }
@@ -43,14 +48,14 @@ void cron_plan(struct jobs *jobs, struct cron *c, uint64_t after)
     c->spread = jitter > 0 ? activator_random(jobs->activator) % jitter : 0;
 }
 
-bool cron_save(struct jobs *jobs, struct cron *c, struct operation *op)
+bool cron_save(struct jobs *jobs, struct cron *c, write_done *done, void *arg)
 {
     struct store_op *write = jobs->store && c->spec.task.durable != DURABLE_NONE && !c->leaving
-                                 ? codec_write_new(jobs, STORE_CRON_PUT, 0)
+                                 ? codec_write_new(jobs, STORE_CRON_PUT, 0, done)
                                  : NULL;
     if (!write)
         return false;
-    write->tag = (uintptr_t)op;
+    write->tag = (uintptr_t)arg;
     write->owner = c; /* counted, so that its bytes stand until the operation is back */
     c->refs++;
     write->cron = (struct store_cron){.name = c->spec.name,
@@ -76,18 +81,24 @@ void cron_drop(struct cron *c)
     free(c);
 }
 
+void cron_saved(struct jobs *jobs, struct store_op *write)
+{
+    (void)jobs;
+    cron_drop(write->owner);
+}
+
 /* --- Its time has come --- */
 
 static bool may_fire(struct jobs *jobs, struct cron *c)
 {
-    struct job *last = c->last_task ? jobs_find(jobs, c->last_task) : NULL;
+    struct job *last = c->last_task ? table_find(&jobs->table, c->last_task) : NULL;
 
     if (!last || !job_state_open((enum job_state)last->state))
         return true;
     if (c->spec.overlap == CRON_SKIP)
         return false;
     if (c->spec.overlap == CRON_REPLACE)
-        job_cancel(jobs, last);
+        job_cancel(&jobs->sched, last);
     return true;
 }
 
@@ -110,8 +121,9 @@ static bool fire(struct jobs *jobs, struct cron *c, uint64_t at)
         return false;
     c->fired++;
     c->last_at = at;
-    c->last_task = out.entry->id;
-    job_mark(out.entry, JOB_CRON);
+    c->last_task = out.job->id;
+    job_mark(out.job, JOB_CRON);
+    effects_apply(jobs); /* its row is on its way before that of the cron, which moves on */
     return true;
 }
 
@@ -130,7 +142,7 @@ static void refuse_once(struct cron *c)
  * put off was not missed. */
 static uint64_t goes_on_from(const struct jobs *jobs, const struct cron *c, uint64_t at)
 {
-    uint64_t now = jobs_wall(jobs);
+    uint64_t now = table_wall(&jobs->table);
     if (c->spec.catch_up == CRON_CATCH_ALL || now < at + c->spec.jitter)
         return at;
     return now - c->spec.jitter;
@@ -142,9 +154,9 @@ static enum ao_verdict cron_step(struct ao *self)
     struct jobs *jobs = c->jobs;
     uint64_t at = c->next_at;
 
-    if (jobs->stopping)
+    if (jobs->sched.stopping)
         return AO_DONE; /* what comes now is missed, as what comes while the server is down */
-    if (jobs_wall(jobs) >= at + c->spread) {
+    if (table_wall(&jobs->table) >= at + c->spread) {
         if (!fire(jobs, c, at)) {
             refuse_once(c);
             ao_sleep_for(self, again_after);
@@ -152,7 +164,7 @@ static enum ao_verdict cron_step(struct ao *self)
         }
         c->refused = false;
         cron_plan(jobs, c, goes_on_from(jobs, c, at));
-        cron_save(jobs, c, NULL);
+        cron_save(jobs, c, cron_saved, NULL);
     }
     if (c->next_at == 0)
         return AO_DONE;
@@ -238,7 +250,7 @@ struct cron *cron_new(struct jobs *jobs, const struct cron_spec *spec, enum ergo
                  (int)(spec->zone.len < 64 ? spec->zone.len : 64), (const char *)spec->zone.at);
         goto failed;
     }
-    if (next_after(c, jobs_wall(jobs)) > 0) {
+    if (next_after(c, table_wall(&jobs->table)) > 0) {
         ao_init(&c->timer, &cron_class, jobs->activator);
         return c;
     }
@@ -271,7 +283,7 @@ void crons_link(struct crons *all, struct cron *c)
 bool crons_add(struct jobs *jobs, const struct cron_spec *spec, const struct store_cron *row)
 {
     enum ergon_error error;
-    char text[OPERATION_TEXT_MAX];
+    char text[JOB_TEXT_MAX];
     struct cron *c = cron_new(jobs, spec, &error, text, sizeof text);
 
     if (!c) {
@@ -288,7 +300,7 @@ bool crons_add(struct jobs *jobs, const struct cron_spec *spec, const struct sto
 /* What was missed while the server was down. */
 static void catch_up(struct jobs *jobs, struct cron *c)
 {
-    uint64_t now = jobs_wall(jobs), at = c->next_at;
+    uint64_t now = table_wall(&jobs->table), at = c->next_at;
     unsigned left = c->spec.catch_up == CRON_CATCH_ALL ? CATCH_UP_MOST : 1;
 
     if (at == 0 || at >= now)
@@ -299,7 +311,7 @@ static void catch_up(struct jobs *jobs, struct cron *c)
     if (c->error == ERGON_E_NO_METHOD)
         return; /* to be made up for after a start with its module */
     cron_plan(jobs, c, now);
-    cron_save(jobs, c, NULL);
+    cron_save(jobs, c, cron_saved, NULL);
 }
 
 void crons_start(struct jobs *jobs)

@@ -1,10 +1,11 @@
-/* The insides of the crons, for their files.  Ledger's thread. */
+/* Crons: specs of jobs that are submitted again and again, by calendar.  Thread: the jobs'. */
 #ifndef ERGON_JOBS_CRON_H
 #define ERGON_JOBS_CRON_H
 
+#include "proto/errors.h"
 #include "server/jobs/cron/cron_spec.h"
 #include "server/jobs/cron/schedule.h"
-#include "server/jobs/jobs_parts.h"
+#include "server/jobs/persist/codec.h"
 
 enum {
     CRON_NAME_MAX = 200,        /* bytes; the keys of its tasks hold it and a time */
@@ -25,7 +26,7 @@ struct cron {
     uint64_t last_at, last_task;
     uint64_t fired, skipped; /* since the start */
     enum ergon_error error;  /* of the last try */
-    char error_text[OPERATION_TEXT_MAX];
+    char error_text[JOB_TEXT_MAX];
     bool refused;  /* and it was logged */
     bool leaving;  /* cron.delete is on its way to the file: it is not written any more */
     uint32_t refs; /* the list, and operations of the store that point at its bytes */
@@ -42,8 +43,10 @@ struct cron *cron_new(struct jobs *jobs, const struct cron_spec *spec, enum ergo
 void cron_drop(struct cron *c);                                    /* a reference less */
 void cron_plan(struct jobs *jobs, struct cron *c, uint64_t after); /* its next time */
 void cron_arm(struct jobs *jobs, struct cron *c);                  /* of one that does not sleep */
-/* Its row; `op`: who is answered when it is written, or NULL.  True: an operation is on its way. */
-bool cron_save(struct jobs *jobs, struct cron *c, struct operation *op);
+/* Writes its row.  `done` is called with it when it is back, has `arg` as the write's tag, and
+ * drops the reference that the write has.  False: there is nothing to write, or no memory. */
+bool cron_save(struct jobs *jobs, struct cron *c, write_done *done, void *arg);
+void cron_saved(struct jobs *jobs, struct store_op *write); /* a `done` that does no more */
 
 struct cron **crons_place(struct crons *all, struct span name); /* where it is, or would be */
 void crons_link(struct crons *all, struct cron *c);             /* in place of one of its name */

@@ -1,14 +1,15 @@
-/* Attempts: picked, given to the manager, and what comes back.
- *
- *   pick --> [starting: its start is being committed] --> [started] --> outs --> returned
- *
- * An attempt that does not count any more is a stray: its job is somewhere else, and only waits
- * for it to come home before it is freed. */
+#include "server/jobs/life/attempts.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "server/jobs/jobs_parts.h"
+#include "proto/pack.h"
+#include "server/jobs/life/outcome.h"
+#include "server/jobs/sched/admission.h"
+#include "server/jobs/sched/ending.h"
+#include "server/jobs/sched/quarantine.h"
+#include "server/tasks/task.h"
 
 enum {
     TAKE_BUDGET = 256, /* jobs looked at for one that may start */
@@ -20,45 +21,43 @@ static unsigned index_of(enum ergon_kind kind)
     return kind == ERGON_STEPPED ? 0 : 1;
 }
 
-static bool ready(void *arg, enum ergon_kind kind, uint32_t room)
+bool attempts_ready(const struct scheduler *s, enum ergon_kind kind, uint32_t room)
 {
-    const struct jobs *jobs = arg;
     unsigned k = index_of(kind);
     uint32_t ahead = room > START_AHEAD ? room : START_AHEAD;
-    if (jobs->stopping)
+    if (s->stopping)
         return false;
-    return jobs->started[k].count > 0 ||
-           (jobs->picks[k].count > 0 && jobs->starting[k].count + jobs->started[k].count < ahead);
+    return s->started[k].count > 0 ||
+           (s->queues[k].count > 0 && s->starting[k].count + s->started[k].count < ahead);
 }
 
 /* --- The start --- */
 
-static void count_attempt(struct jobs *jobs, struct job *job)
+static void count_attempt(struct scheduler *s, struct job *job)
 {
     job->attempt++;
-    job->started = jobs_wall(jobs);
-    counter_add(&jobs->starts, 1);
+    job->started = table_wall(s->table);
+    counter_add(&s->starts, 1);
     if (job->attempt > 1)
-        counter_add(&jobs->retries, 1);
+        counter_add(&s->retries, 1);
 }
 
 /* Its start is on disk before its handler begins. */
-static void prepare(struct jobs *jobs, unsigned k, struct job *job)
+static void prepare(struct scheduler *s, unsigned k, struct job *job)
 {
-    count_attempt(jobs, job);
+    count_attempt(s, job);
     job_mark(job, JOB_STARTING);
-    job_list_push(&jobs->starting[k], job);
-    job_set_state(jobs, job, JOB_QUEUED, JOB_WHY_COMMIT);
-    journal_change(jobs, job);
+    job_list_push(&s->starting[k], job);
+    job_set_state(s->table, job, JOB_QUEUED, JOB_WHY_COMMIT);
 }
 
-static void begin(struct jobs *jobs, struct job *job, struct attempt_spec *run)
+static void begin(struct scheduler *s, struct job *job, struct attempt_spec *run)
 {
     if (job->durable != DURABLE_FSYNC)
-        count_attempt(jobs, job);
+        count_attempt(s, job);
     job_unmark(job, JOB_STARTING);
-    admission_start(jobs, job);
-    job->until = jobs_time_after(jobs, job->timeout);
+    admission_start(s, job);
+    job->until = table_time_after(s->table, job->timeout);
     *run =
         (struct attempt_spec){.method = job->queue->method,
                               .params = job_params(job),
@@ -66,93 +65,75 @@ static void begin(struct jobs *jobs, struct job *job, struct attempt_spec *run)
                               .id = job->id,
                               .attempt = job->attempt,
                               .owner = job};
-    job_list_push(&jobs->outs, job);
-    jobs->out++;
-    job_set_state(jobs, job, JOB_ASSIGNED, JOB_WHY_ASSIGNED);
-    if (job->durable == DURABLE_ASYNC)
-        journal_change(jobs, job);
+    job_list_push(&s->running, job);
+    s->attempts_out++;
+    job_set_state(s->table, job, JOB_ASSIGNED, JOB_WHY_ASSIGNED);
 }
 
 /* False: it was sent somewhere else. */
-static bool may_start(struct jobs *jobs, struct job *job)
+static bool may_start(struct scheduler *s, struct job *job)
 {
-    if (job->deadline <= jobs_now(jobs)) {
-        job_end(jobs, job, JOB_EXPIRED, "DEADLINE", "its deadline passed before it was done");
+    if (job->deadline <= table_now(s->table)) {
+        job_end(s, job, JOB_EXPIRED, "DEADLINE", "its deadline passed before it was done");
         return false;
     }
     if (job->queue->paused) {
-        job_list_push(&job->queue->held, job);
-        job_set_state(jobs, job, JOB_WAITING, JOB_WHY_PAUSED);
-        admission_release(jobs, job); /* others of its keys go on */
-        quarantine_leave(jobs, job);
+        job_hold(s, job, false, JOB_WHY_PAUSED);
+        admission_release(s, job); /* others of its keys go on */
         return false;
     }
-    if (!quarantine_take(jobs, job))
+    if (!quarantine_take(s, job))
         return false;
-    if (admission_take(jobs, job))
+    if (admission_take(s, job))
         return true;
-    quarantine_leave(jobs, job);
+    quarantine_leave(s, job);
     return false;
 }
 
-static bool take(void *arg, enum ergon_kind kind, struct attempt_spec *run)
+bool attempts_take(struct scheduler *s, enum ergon_kind kind, struct attempt_spec *run)
 {
-    struct jobs *jobs = arg;
     unsigned k = index_of(kind);
-    struct job *job = job_list_pop(&jobs->started[k]);
+    struct job *job = job_list_pop(&s->started[k]);
     if (job) {
-        begin(jobs, job, run);
+        begin(s, job, run);
         return true;
     }
     for (int budget = TAKE_BUDGET; budget > 0; budget--) {
-        if (jobs->starting[k].count >= START_AHEAD)
-            return false; /* the first that is committed wakes the manager */
-        job = fair_queue_take(&jobs->picks[k], k, jobs_now(jobs));
+        if (s->starting[k].count >= START_AHEAD)
+            return false;   /* the first that is committed wakes the manager */
+        scheduler_admit(s); /* what the last one gave back, another may have got */
+        job = fair_queue_take(&s->queues[k], k, table_now(s->table));
         if (!job)
             return false;
         job_unmark(job, JOB_ENQUEUED);
-        if (!may_start(jobs, job))
+        if (!may_start(s, job))
             continue;
         if (job->durable == DURABLE_FSYNC) {
-            prepare(jobs, k, job);
+            prepare(s, k, job);
             continue;
         }
-        begin(jobs, job, run);
+        begin(s, job, run);
         return true;
     }
-    job_source_wake(jobs->tasks);
+    job_source_wake(s->tasks);
     return false;
 }
 
-static void given(void *arg, void *owner, struct task *t)
+void attempts_given(struct scheduler *s, struct job *job, struct task *t)
 {
-    struct jobs *jobs = arg;
-    struct job *job = owner;
     if (t) {
         job->attempt_task = t;
         return;
     }
-    jobs->out--;
+    s->attempts_out--;
     job_list_remove(job);
-    job->due = jobs_time_after(jobs, AO_MS(100)); /* no memory: later */
-    job_set_state(jobs, job, JOB_DELAYED, JOB_WHY_DELAY);
-    admission_release_permit(jobs, job);
-    quarantine_leave(jobs, job);
-    journal_change(jobs, job);
+    job->due = table_time_after(s->table, AO_MS(100)); /* no memory: later */
+    job_set_state(s->table, job, JOB_DELAYED, JOB_WHY_DELAY);
+    admission_release_permit(s, job);
+    quarantine_leave(s, job);
 }
 
 /* --- The return --- */
-
-void attempt_disown(struct jobs *jobs, struct job *job, enum attempt_flag flag)
-{
-    assert(job->attempt_task);
-    attempt_flag(jobs->tasks, job->attempt_task, flag);
-    job->attempt_task = NULL;
-    job->until = AO_NEVER;
-    job->strays++;
-    job_unmark(job, JOB_HAS_PERMIT | JOB_SUSPECT); /* the stray has them now */
-    job_list_remove(job);
-}
 
 /* It was told to stop, and stopped: that is no late answer. */
 static bool obeyed(const struct attempt_end *r)
@@ -161,18 +142,18 @@ static bool obeyed(const struct attempt_end *r)
            r->outcome->error == ERGON_E_CANCELLED;
 }
 
-static void stray_returned(struct jobs *jobs, struct job *job, const struct attempt_end *r)
+static void orphan_returned(struct scheduler *s, struct job *job, const struct attempt_end *r)
 {
     char text[96];
-    job->strays--;
+    job->orphans--;
     if (!obeyed(r)) {
-        counter_add(&jobs->fenced, 1);
+        counter_add(&s->fenced, 1);
         snprintf(text, sizeof text, "attempt %u returned late, and its answer was thrown away",
                  r->attempt);
-        job_note(jobs, job, JOB_EVENT_FENCED, text);
+        job_note(s->table, job, JOB_EVENT_FENCED, text);
     }
-    admission_release_orphan(jobs, job);
-    quarantine_returned(jobs, job);
+    admission_release_orphan(s, job);
+    quarantine_returned(s, job);
 }
 
 static bool is_current(const struct job *job, uint32_t attempt)
@@ -180,21 +161,20 @@ static bool is_current(const struct job *job, uint32_t attempt)
     return job->attempt_task && job->attempt == attempt;
 }
 
-static void returned(void *arg, const struct attempt_end *r)
+void attempts_returned(struct scheduler *s, const struct attempt_end *r)
 {
-    struct jobs *jobs = arg;
     struct job *job = r->owner;
-    jobs->out--;
+    s->attempts_out--;
     if (!is_current(job, r->attempt)) {
-        stray_returned(jobs, job, r);
+        orphan_returned(s, job, r);
         return;
     }
     job->attempt_task = NULL;
     job->until = AO_NEVER;
     job_list_remove(job);
-    admission_release_permit(jobs, job);
-    quarantine_leave(jobs, job);
-    outcome_returned(jobs, job, r);
+    admission_release_permit(s, job);
+    quarantine_leave(s, job);
+    outcome_returned(s, job, r);
 }
 
 /* --- What handlers say meanwhile --- */
@@ -210,7 +190,7 @@ static char *text_of(struct span text)
     return copy;
 }
 
-static void keep_progress(struct jobs *jobs, struct job *job, const struct attempt_note *note)
+static void keep_progress(struct scheduler *s, struct job *job, const struct attempt_note *note)
 {
     size_t was = job_bytes(job);
     struct job_more *more = job_more(job);
@@ -220,101 +200,75 @@ static void keep_progress(struct jobs *jobs, struct job *job, const struct attem
     more->progress_total = note->total;
     free(more->progress_text);
     more->progress_text = text_of(note->text);
-    jobs_weigh(jobs, job, was);
+    table_weigh(s->table, job, was);
 }
 
-static void note_progress(struct jobs *jobs, struct job *job, const struct attempt_note *note)
+static void note_progress(struct scheduler *s, struct job *job, const struct attempt_note *note)
 {
     struct pack data;
     pack_init(&data);
     pack_map(&data, 2);
     pack_key_uint(&data, "done", note->done);
     pack_key_uint(&data, "total", note->total);
-    keep_progress(jobs, job, note);
-    job_note_event(jobs, job,
+    keep_progress(s, job, note);
+    job_note_event(s->table, job,
                    (struct history_event){
                        .what = JOB_EVENT_PROGRESS, .text = note->text, .data = pack_bytes(&data)});
     pack_fini(&data);
 }
 
-static void noted(void *arg, const struct attempt_note *note)
+void attempts_noted(struct scheduler *s, const struct attempt_note *note)
 {
-    struct jobs *jobs = arg;
     struct job *job = note->owner;
     if (!is_current(job, note->attempt))
         return;
     if (note->partial)
-        job_note_event(jobs, job,
+        job_note_event(s->table, job,
                        (struct history_event){.what = JOB_EVENT_PARTIAL, .data = note->data});
     else
-        note_progress(jobs, job, note);
+        note_progress(s, job, note);
 }
 
-/* --- The manager's wishes --- */
-
-static void full(void *arg, enum ergon_kind kind, bool is_full)
+void attempts_full(struct scheduler *s, enum ergon_kind kind, bool full)
 {
-    struct jobs *jobs = arg;
-    jobs->full[index_of(kind)] = is_full;
+    s->full[index_of(kind)] = full;
 }
 
-/* Its start is on disk, but it does not begin in this run of the server. */
-void attempt_unstart(struct jobs *jobs, struct job *job)
+/* --- The stop --- */
+
+static void unstart_all(struct scheduler *s, struct job_list *list)
 {
-    job_unmark(job, JOB_STARTING);
-    job_enqueue(jobs, job, true);
-    journal_change(jobs, job);
+    struct job *job;
+    while ((job = job_list_pop(list)))
+        job_unstart(s, job);
 }
 
-static void stop(void *arg, bool cancel)
+void attempts_stop(struct scheduler *s, bool cancel)
 {
-    struct jobs *jobs = arg;
-    jobs->stopping = true;
+    s->stopping = true;
     for (unsigned k = 0; k < JOB_KINDS; k++)
-        while (jobs->started[k].first)
-            attempt_unstart(jobs, job_list_pop(&jobs->started[k]));
-    for (struct job *job = cancel ? jobs->outs.first : NULL; job; job = job->next)
+        unstart_all(s, &s->started[k]);
+    for (struct job *job = cancel ? s->running.first : NULL; job; job = job->next)
         if (job->attempt_task)
-            attempt_flag(jobs->tasks, job->attempt_task, ATTEMPT_CANCEL);
-    waiters_server_stops(jobs, cancel);
+            attempt_flag(s->tasks, job->attempt_task, ATTEMPT_CANCEL);
 }
 
-/* Nothing is begun any more, and nothing returns: what a start in good order finds is no crash. */
-void attempts_end(struct jobs *jobs)
+void attempts_end(struct scheduler *s)
 {
-    struct job *job, *next;
-    jobs->stopping = true;
-    for (unsigned k = 0; k < JOB_KINDS; k++)
-        while ((job = job_list_pop(&jobs->starting[k])) || (job = job_list_pop(&jobs->started[k])))
-            attempt_unstart(jobs, job);
-    for (job = jobs->outs.first; job; job = next) {
+    struct job *next;
+    s->stopping = true;
+    for (unsigned k = 0; k < JOB_KINDS; k++) {
+        unstart_all(s, &s->starting[k]);
+        unstart_all(s, &s->started[k]);
+    }
+    for (struct job *job = s->running.first; job; job = next) {
         next = job->next;
         if (job_is(job, JOB_CANCEL)) {
-            job_end(jobs, job, JOB_CANCELLED, NULL, NULL);
+            job_end(s, job, JOB_CANCELLED, NULL, NULL);
             continue;
         }
-        job_note(jobs, job, JOB_EVENT_INTERRUPTED, NULL);
+        job_note(s->table, job, JOB_EVENT_INTERRUPTED, NULL);
         job->due = 0;
-        job_set_state(jobs, job, JOB_QUEUED, JOB_WHY_STOPPING);
-        journal_change(jobs, job);
+        job_set_state(s->table, job, JOB_QUEUED, JOB_WHY_STOPPING);
     }
-}
-
-static const char *name(uint64_t id, char *buf)
-{
-    return id_text(id, buf);
-}
-
-void attempts_connect(struct jobs *jobs)
-{
-    const struct job_source source = {.arg = jobs,
-                                      .ready = ready,
-                                      .take = take,
-                                      .given = given,
-                                      .returned = returned,
-                                      .noted = noted,
-                                      .full = full,
-                                      .stop = stop,
-                                      .name = name};
-    tasks_set_job_source(jobs->tasks, &source);
 }

@@ -1,5 +1,4 @@
-/* What has ended is kept for its time, and while there is room; then it is forgotten. */
-#include "server/jobs/jobs_parts.h"
+#include "server/jobs/life/retention.h"
 
 enum {
     TRIM_BUDGET = 64,    /* jobs, a step */
@@ -9,63 +8,64 @@ enum {
 /* An attempt, a commit, an operation or a task that waits for it may still ask for it. */
 static bool is_referred_to(const struct job *job)
 {
-    return job->strays > 0 || job->pending > 0 || job->waits ||
+    return job->orphans > 0 || job->pending > 0 || job->waits ||
            (job->more && (job->more->dependents || job->more->releasing)) ||
            job_is(job, JOB_UNSAVED);
 }
 
-void retention_add(struct jobs *jobs, struct job *job)
+void retention_add(struct scheduler *s, struct job *job)
 {
+    struct job_table *table = s->table;
     struct job_spec policy;
     job_policy(job, &policy);
-    job_list_push(&jobs->ended, job);
-    jobs->ended_bytes += job_bytes(job);
-    uint64_t end = jobs_wall_of(jobs, jobs_now(jobs)),
-             past = end > job->ended ? end - job->ended : 0;
-    job->due = jobs_time_after(jobs, policy.keep > past ? policy.keep - past : 0);
-    job_set_timer(jobs, job);
-    if (jobs->ended_bytes > jobs->options.kept_bytes_max)
-        ao_activate(&jobs->ao);
+    job_list_push(&table->ended, job);
+    table->ended_bytes += job_bytes(job);
+    uint64_t now = table_wall_of(table, table_now(table)),
+             past = now > job->ended ? now - job->ended : 0;
+    job->due = table_time_after(table, policy.keep > past ? policy.keep - past : 0);
+    job_effect(table, job, EFFECT_TIMER);
+    if (table->ended_bytes > s->kept_bytes_max)
+        ao_activate(s->ao);
 }
 
-void retention_remove(struct jobs *jobs, struct job *job)
+void retention_remove(struct job_table *table, struct job *job)
 {
-    jobs->ended_bytes -= job_bytes(job);
+    table->ended_bytes -= job_bytes(job);
     job_list_remove(job);
 }
 
-void retention_forget(struct jobs *jobs, struct job *job)
+void retention_forget(struct job_table *table, struct job *job)
 {
     if (is_referred_to(job)) {
-        job->due = jobs_time_after(jobs, AO_MS(BUSY_PAUSE_MS));
-        job_set_timer(jobs, job);
+        job->due = table_time_after(table, AO_MS(BUSY_PAUSE_MS));
+        job_effect(table, job, EFFECT_TIMER);
         return;
     }
-    if (job->durable != DURABLE_NONE)
-        journal_remove(jobs, job);
-    job_free(jobs, job);
+    table_leave(table, job);
+    job_effect(table, job, EFFECT_GONE);
 }
 
 /* One that is still referred to is looked at again the next time round. */
-bool retention_evict(struct jobs *jobs)
+bool retention_evict(struct scheduler *s)
 {
-    for (int budget = TRIM_BUDGET; jobs->ended.first && budget > 0; budget--) {
-        struct job *job = jobs->ended.first;
+    struct job_table *table = s->table;
+    for (int budget = TRIM_BUDGET; table->ended.first && budget > 0; budget--) {
+        struct job *job = table->ended.first;
         if (!is_referred_to(job)) {
-            retention_forget(jobs, job);
+            retention_forget(table, job);
             return true;
         }
         job_list_remove(job);
-        job_list_push(&jobs->ended, job);
+        job_list_push(&table->ended, job);
     }
     return false;
 }
 
 /* With nothing that may be forgotten it is done: the next end looks again. */
-bool retention_trim(struct jobs *jobs)
+bool retention_trim(struct scheduler *s)
 {
     for (int budget = TRIM_BUDGET; budget > 0; budget--)
-        if (jobs->ended_bytes <= jobs->options.kept_bytes_max || !retention_evict(jobs))
+        if (s->table->ended_bytes <= s->kept_bytes_max || !retention_evict(s))
             return true;
     return false;
 }

@@ -1,9 +1,15 @@
-/* A job spec becomes a job, or finds the one that it names. */
+#include "server/jobs/life/submit.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "server/jobs/jobs_parts.h"
+#include "server/jobs/core/names.h"
+#include "server/jobs/life/retention.h"
+#include "server/jobs/sched/admission.h"
+#include "server/jobs/sched/dependencies.h"
+#include "server/jobs/sched/ending.h"
+#include "server/tasks/registry.h"
 
 static enum ergon_error refuse(enum ergon_error error, char *text, size_t size, const char *format,
                                ...) __attribute__((format(printf, 4, 5)));
@@ -40,17 +46,17 @@ static bool find_existing(struct jobs *jobs, const struct job_spec *spec, struct
 {
     const struct span everywhere = {0};
     if (spec->key.len > 0 &&
-        (out->entry = key_find(&jobs->keys, spec->tenant, everywhere, spec->key))) {
+        (out->job = key_find(&jobs->table.keys, spec->tenant, everywhere, spec->key))) {
         out->duplicate = true;
-        keep_for(out->entry, spec);
+        keep_for(out->job, spec);
         return true;
     }
     if (spec->coalesce.len > 0 &&
-        (out->entry = key_find(&jobs->shared, spec->tenant, spec->method, spec->coalesce))) {
+        (out->job = key_find(&jobs->table.shared, spec->tenant, spec->method, spec->coalesce))) {
         out->coalesced = true;
-        out->entry->more->waiters++;
-        keep_for(out->entry, spec);
-        job_note(jobs, out->entry, JOB_EVENT_JOINED, NULL);
+        out->job->more->waiters++;
+        keep_for(out->job, spec);
+        job_note(&jobs->table, out->job, JOB_EVENT_JOINED, NULL);
         return true;
     }
     return false;
@@ -61,13 +67,13 @@ static bool find_existing(struct jobs *jobs, const struct job_spec *spec, struct
 static enum ergon_error check_store(const struct jobs *jobs, const struct job_spec *spec,
                                     char *text, size_t size)
 {
-    if (spec->durable == DURABLE_NONE || journal_usable(jobs))
+    if (spec->durable == DURABLE_NONE || jobs_store_usable(jobs))
         return ERGON_OK;
     if (!jobs->store)
         return refuse(ERGON_E_STORE, text, size,
                       "this server has no store, so no task can be durable; configure `store`, or "
                       "submit with durable: none");
-    return refuse(ERGON_E_STORE, text, size, "%s", store_error_text(jobs->store_error));
+    return refuse(ERGON_E_STORE, text, size, "%s", store_error_text(jobs->journal.error));
 }
 
 static size_t weight_of(const struct job_spec *spec)
@@ -79,8 +85,9 @@ static size_t weight_of(const struct job_spec *spec)
 /* What has ended goes before something new is refused. */
 static bool make_room(struct jobs *jobs, size_t weight)
 {
-    while (jobs->count >= jobs->options.tasks_max || jobs->bytes + weight > jobs->options.bytes_max)
-        if (!retention_evict(jobs))
+    while (jobs->table.count >= jobs->options.tasks_max ||
+           jobs->table.bytes + weight > jobs->options.bytes_max)
+        if (!retention_evict(&jobs->sched))
             return false;
     return true;
 }
@@ -98,15 +105,15 @@ static enum ergon_error check_room(struct jobs *jobs, const struct job_spec *spe
             most);
     if (make_room(jobs, weight))
         return ERGON_OK;
-    if (jobs->count >= jobs->options.tasks_max)
+    if (jobs->table.count >= jobs->options.tasks_max)
         return refuse(ERGON_E_BUSY, text, size,
                       "the server holds %llu tasks, and may not hold more (tasks.max); try again "
                       "later",
-                      (unsigned long long)jobs->count);
+                      (unsigned long long)jobs->table.count);
     return refuse(
         ERGON_E_BUSY, text, size,
         "the server's tasks take %llu of at most %llu bytes (tasks.bytes); try again later",
-        (unsigned long long)jobs->bytes, most);
+        (unsigned long long)jobs->table.bytes, most);
 }
 
 static enum ergon_error check(struct jobs *jobs, const struct job_spec *spec, char *text,
@@ -114,9 +121,9 @@ static enum ergon_error check(struct jobs *jobs, const struct job_spec *spec, ch
 {
     int len = (int)(spec->method.len < 64 ? spec->method.len : 64);
     const char *name = (const char *)spec->method.at;
-    if (jobs->stopping)
+    if (jobs->sched.stopping)
         return refuse(ERGON_E_DRAINING, text, size, "%s", error_meaning(ERGON_E_DRAINING));
-    struct job_queue *q = job_queue_find(jobs, spec->method);
+    struct job_queue *q = table_queue_find(&jobs->table, spec->method);
     if (!q && !registry_find(jobs->options.registry, spec->method))
         return refuse(ERGON_E_NO_METHOD, text, size, "no handler offers \"%.*s\"", len, name);
     if (q && q->draining)
@@ -130,33 +137,36 @@ static enum ergon_error check(struct jobs *jobs, const struct job_spec *spec, ch
 
 /* --- A new one --- */
 
-static void count_in(struct jobs *jobs, struct job *job)
+static void count_in(struct job_table *table, struct job *job, uint64_t one)
 {
-    (job->durable == DURABLE_NONE ? &jobs->fleeting : &jobs->kept)->submitted++;
-    job->queue->submitted++;
-    counter_add(&jobs->submitted, 1);
+    table_account(table, job)->submitted += one;
+    job->queue->submitted += one;
+    counter_add(&table->submitted, one);
 }
 
 static enum ergon_error take_new(struct jobs *jobs, const struct job_spec *spec,
                                  struct submitted *out, char *text, size_t size)
 {
-    struct job *job = job_new(jobs, spec, jobs->next_id);
+    struct job_table *table = &jobs->table;
+    struct job *job = job_new(table, spec, table->next_id);
     if (!job)
         return no_memory(text, size);
-    enum ergon_error wrong = dependencies_join(jobs, job, spec, text, size);
+    enum ergon_error wrong = ERGON_E_MEMORY;
+    if (admission_join(&jobs->sched, job, spec))
+        wrong = dependencies_join(&jobs->sched, job, spec, text, size);
     if (wrong != ERGON_OK) {
-        job_free(jobs, job);
+        scheduler_forget(&jobs->sched, job);
+        job_free(table, job);
         return wrong == ERGON_E_MEMORY ? no_memory(text, size) : wrong;
     }
-    jobs->next_id++;
-    job_enter(jobs, job);
-    job_enter_keys(jobs, job, true);
-    count_in(jobs, job);
+    table->next_id++;
+    table_enter(table, job);
+    table_enter_keys(table, job, true);
+    count_in(table, job, 1);
     if (job->durable != DURABLE_NONE)
         job_mark(job, JOB_SUBMITTING);
-    job_schedule(jobs, job, false);
-    journal_change(jobs, job);
-    out->entry = job;
+    job_schedule(&jobs->sched, job, false);
+    out->job = job;
     return ERGON_OK;
 }
 
@@ -168,4 +178,21 @@ enum ergon_error job_submit(struct jobs *jobs, const struct job_spec *spec, stru
         return ERGON_OK;
     enum ergon_error error = check(jobs, spec, text, size);
     return error == ERGON_OK ? take_new(jobs, spec, out, text, size) : error;
+}
+
+/* --- Taken back --- */
+
+void job_take_back(struct jobs *jobs, struct job *job)
+{
+    struct job_table *table = &jobs->table;
+    const char *why = store_error_text((enum store_error)job->save_error);
+    table_make_volatile(table, job);
+    job_unmark(job, JOB_SUBMITTING | JOB_DIRTY | JOB_ENDING);
+    if (job->more)
+        key_remove(&table->keys, &job->more->key); /* the same key can be tried again */
+    job_end(&jobs->sched, job, JOB_FAILED, "STORE", why);
+    table->in_memory.ended[JOB_FAILED]--;
+    job->queue->failed--;
+    count_in(table, job, (uint64_t)-1);
+    job_effect(table, job, EFFECT_FORGET);
 }

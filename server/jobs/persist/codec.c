@@ -1,25 +1,11 @@
-/* A job as a row of the store. */
+#include "server/jobs/persist/codec.h"
+
 #include <assert.h>
 #include <stdlib.h>
 
-#include "server/jobs/jobs_parts.h"
-
-/* Where one that is open and does not run is, is found out again when it is read back. */
-static enum job_state row_state(const struct job *job)
-{
-    if (job_is(job, JOB_ENDING))
-        return (enum job_state)job->ending;
-    if (job_is(job, JOB_STARTING) || job->state == JOB_ASSIGNED || job->state == JOB_RUNNING ||
-        job->state == JOB_PARKED)
-        return JOB_RUNNING;
-    if (job->state == JOB_NEW || job_state_open((enum job_state)job->state))
-        return JOB_QUEUED;
-    return (enum job_state)job->state;
-}
-
 static uint64_t wall_or_none(const struct jobs *jobs, ao_time when)
 {
-    return when == AO_NEVER || when == 0 ? 0 : jobs_wall_of(jobs, when);
+    return when == AO_NEVER || when == 0 ? 0 : table_wall_of(&jobs->table, when);
 }
 
 static uint64_t or_none(ao_time duration)
@@ -81,15 +67,15 @@ static void fill_fixed(const struct jobs *jobs, const struct job *job, struct st
 static void fill_changing(const struct jobs *jobs, const struct job *job, struct store_task *out)
 {
     out->id = job->id;
-    out->state = (uint8_t)row_state(job);
+    out->state = (uint8_t)job_row_state(job);
     out->attempt = job->attempt;
     out->failures = job->failures;
     out->crashes = job->crashes;
     out->settled = job->more && job->more->settled;
-    out->cancel_asked = job_is(job, JOB_CANCEL) && job_state_open(row_state(job));
-    out->due_at = job_state_open(row_state(job)) ? wall_or_none(jobs, job->due) : 0;
+    out->cancel_asked = job_is(job, JOB_CANCEL) && job_state_open(job_row_state(job));
+    out->due_at = job_state_open(job_row_state(job)) ? wall_or_none(jobs, job->due) : 0;
     out->started_at = job->started;
-    out->ended_at = job_state_open(row_state(job)) ? 0 : job->ended;
+    out->ended_at = job_state_open(job_row_state(job)) ? 0 : job->ended;
 }
 
 /* The end may be replaced while the operation is on its way, but never that of one with a result.
@@ -173,27 +159,30 @@ static void move_counts(struct job *job, struct store_op *write)
 enum { MORE = 128 /* bytes behind an operation for which a cell has room */ };
 
 struct record {
+    write_done *done;
     bool alone; /* malloc'ed, in no slab */
     struct store_op write;
 };
 
 void codec_init(struct jobs *jobs)
 {
-    slab_init(&jobs->records, sizeof(struct record) + MORE, SLAB_KEPT);
+    slab_init(&jobs->journal.writes, sizeof(struct record) + MORE, SLAB_KEPT);
 }
 
 void codec_fini(struct jobs *jobs)
 {
-    assert(slab_taken(&jobs->records) == 0);
-    slab_fini(&jobs->records);
+    assert(slab_taken(&jobs->journal.writes) == 0);
+    slab_fini(&jobs->journal.writes);
 }
 
-struct store_op *codec_write_new(struct jobs *jobs, enum store_verb verb, size_t more)
+struct store_op *codec_write_new(struct jobs *jobs, enum store_verb verb, size_t more,
+                                 write_done *done)
 {
     bool alone = more > MORE;
-    struct record *r = alone ? malloc(sizeof *r + more) : slab_take(&jobs->records);
+    struct record *r = alone ? malloc(sizeof *r + more) : slab_take(&jobs->journal.writes);
     if (!r)
         return NULL;
+    r->done = done;
     r->alone = alone;
     memset(&r->write, 0, sizeof r->write);
     r->write.verb = verb;
@@ -206,15 +195,21 @@ void codec_write_free(struct jobs *jobs, struct store_op *write)
     if (r->alone)
         free(r);
     else
-        slab_give(&jobs->records, r);
+        slab_give(&jobs->journal.writes, r);
 }
 
-struct store_op *codec_write(struct jobs *jobs, struct job *job)
+void codec_write_back(struct jobs *jobs, struct store_op *write)
+{
+    ao_of(write, struct record, write)->done(jobs, write);
+    codec_write_free(jobs, write);
+}
+
+struct store_op *codec_write(struct jobs *jobs, struct job *job, write_done *done)
 {
     bool put = job_is(job, JOB_SUBMITTING);
     size_t after = put && job->more ? job->more->after_count * sizeof(uint64_t) : 0;
     struct store_op *write =
-        codec_write_new(jobs, put ? STORE_PUT : STORE_CHANGE, after + end_size(job));
+        codec_write_new(jobs, put ? STORE_PUT : STORE_CHANGE, after + end_size(job), done);
     if (!write)
         return NULL;
     write->owner = job;
@@ -225,5 +220,6 @@ struct store_op *codec_write(struct jobs *jobs, struct job *job)
     fill_changing(jobs, job, &write->task);
     fill_end(job, &write->task, (char *)(write + 1) + after);
     move_counts(job, write);
+    job->row = write->task.state;
     return write;
 }

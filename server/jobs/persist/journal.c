@@ -1,49 +1,56 @@
-/* Jobs to the store, and what comes back.
- *
- * Of one job at most one row operation is on its way; what changes meanwhile makes it dirty, and
- * is written when that has come back.  So an operation that failed is simply made again, from what
- * the job is by then, and changes of a busy job are written together.  The counters of the file
- * travel with the row that they count: each row is counted as what it says. */
-#include "server/jobs/jobs_parts.h"
-#include "server/jobs/service/queues.h"
-#include "server/jobs/service/cron_operations.h"
+#include "server/jobs/persist/journal.h"
+
+#include "server/jobs/persist/codec.h"
+#include "server/jobs/sched/ending.h"
+#include "server/jobs/sched/queueing.h"
 #include "base/log.h"
 
 enum {
-    TAKE_BUDGET = 1024,  /* operations that came back, a step */
     RETRY_MS = 1000,     /* between two tries to write what could not be written */
     RESAVE_AHEAD = 256,  /* of which so many are on their way */
     RESAVE_VISITS = 4096 /* jobs looked at for such, a step */
 };
 
-bool journal_usable(const struct jobs *jobs)
+/* --- Rows --- */
+
+static void try_later(struct jobs *jobs)
 {
-    return jobs->store && jobs->store_error == STORE_OK;
+    if (ao_state(&jobs->journal.retry) == AO_STATE_INACTIVE)
+        ao_sleep_until(&jobs->journal.retry, table_time_after(&jobs->table, AO_MS(RETRY_MS)));
 }
 
-/* --- Operations --- */
+void journal_notice(struct jobs *jobs, struct store_op *write)
+{
+    if (write->error != STORE_REFUSED)
+        jobs->journal.error = write->error;
+    if (write->error != STORE_OK)
+        try_later(jobs);
+}
 
 static void mark_unsaved(struct jobs *jobs, struct job *job)
 {
     if (!job_is(job, JOB_UNSAVED))
-        jobs->unsaved++;
+        jobs->journal.unsaved++;
     job_mark(job, JOB_UNSAVED);
-    if (ao_state(&jobs->retry) == AO_STATE_INACTIVE)
-        ao_sleep_until(&jobs->retry, jobs_time_after(jobs, AO_MS(RETRY_MS)));
+    try_later(jobs);
 }
 
 static void clear_unsaved(struct jobs *jobs, struct job *job)
 {
     if (job_is(job, JOB_UNSAVED))
-        jobs->unsaved--;
+        jobs->journal.unsaved--;
     job_unmark(job, JOB_UNSAVED);
 }
 
+static void row_back(struct jobs *jobs, struct store_op *write);
+
 static void push_row(struct jobs *jobs, struct job *job)
 {
-    struct store_op *write = codec_write(jobs, job);
+    struct store_op *write = codec_write(jobs, job, row_back);
     if (!write) {
         mark_unsaved(jobs, job);
+        job->save_error = STORE_MEMORY;
+        job_effect(&jobs->table, job, EFFECT_CANCEL_SAVED);
         return;
     }
     clear_unsaved(jobs, job);
@@ -52,7 +59,7 @@ static void push_row(struct jobs *jobs, struct job *job)
     store_push(jobs->store, write);
 }
 
-void journal_change(struct jobs *jobs, struct job *job)
+void journal_write(struct jobs *jobs, struct job *job)
 {
     if (job->durable == DURABLE_NONE || job_is(job, JOB_UNSAVED))
         return;
@@ -65,7 +72,7 @@ void journal_change(struct jobs *jobs, struct job *job)
 /* Operations stay in order, so the one that is on its way may be taken for done. */
 void journal_flush(struct jobs *jobs)
 {
-    for (struct job *job = jobs->first; job; job = job->all_next)
+    for (struct job *job = jobs->table.first; job; job = job->all_next)
         if (job_is(job, JOB_UNSAVED)) {
             push_row(jobs, job);
         } else if (job->pending > 0 && job_is(job, JOB_DIRTY)) {
@@ -76,19 +83,19 @@ void journal_flush(struct jobs *jobs)
 
 void journal_remove(struct jobs *jobs, struct job *job)
 {
-    struct store_op *write = codec_write_new(jobs, STORE_REMOVE, 0);
+    clear_unsaved(jobs, job);
+    if (jobs->journal.unsaved_at == job)
+        jobs->journal.unsaved_at = job->all_next;
+    if (job->durable == DURABLE_NONE)
+        return;
+    struct store_op *write = codec_write_new(jobs, STORE_REMOVE, 0, journal_notice);
     if (!write)
         return; /* the next start finds it too old, and removes it */
     write->task.id = job->id;
     store_push(jobs->store, write);
 }
 
-void journal_forget(struct jobs *jobs, struct job *job)
-{
-    clear_unsaved(jobs, job);
-    if (jobs->unsaved_at == job)
-        jobs->unsaved_at = job->all_next;
-}
+/* --- Events --- */
 
 /* Of what a handler says on the way the first and a few more are stored, so that after a crash it
  * is known up to where numbers may have been given out. */
@@ -134,7 +141,7 @@ static bool is_worth_storing(const struct job *job, const struct history_event *
 
 static void store_event(struct jobs *jobs, struct job *job, const struct history_event *event)
 {
-    struct store_op *write = codec_write_new(jobs, STORE_EVENT, event->text.len);
+    struct store_op *write = codec_write_new(jobs, STORE_EVENT, event->text.len, journal_notice);
     if (!write)
         return;
     char *text = (char *)(write + 1);
@@ -151,97 +158,73 @@ static void store_event(struct jobs *jobs, struct job *job, const struct history
     store_push(jobs->store, write);
 }
 
-void journal_event(struct jobs *jobs, struct job *job, const struct history_event *event)
-{
-    if (job->durable != DURABLE_NONE && jobs->options.history_max > 0 &&
-        is_worth_storing(job, event))
-        store_event(jobs, job, event);
-}
-
-void journal_replayed(struct jobs *jobs, struct job *job)
+/* When a job is tried again by hand its row tells something else from then on: what the row has
+ * told until now is stored after all. */
+static void store_told(struct jobs *jobs, struct job *job, uint32_t retried)
 {
     struct history_event event;
-    if (job->durable == DURABLE_NONE || jobs->options.history_max == 0)
+    for (uint32_t seq = 2; seq <= 3 && seq < retried; seq++)
+        if (history_get(job, seq, &event) && event.seq == seq)
+            store_event(jobs, job, &event);
+}
+
+void journal_events(struct jobs *jobs, struct job *job)
+{
+    struct history_event event;
+    if (job->durable == DURABLE_NONE || jobs->table.history_max == 0)
         return;
-    for (uint32_t seq = 2; history_get(job, seq, &event) && event.seq <= 3; seq = event.seq + 1)
-        store_event(jobs, job, &event);
+    for (uint32_t seq = history_stored(job); history_get(job, seq, &event); seq = event.seq + 1) {
+        if (event.what == JOB_EVENT_RETRIED)
+            store_told(jobs, job, event.seq);
+        if (is_worth_storing(job, &event))
+            store_event(jobs, job, &event);
+    }
+    history_mark_stored(job);
 }
 
 /* --- What came back --- */
 
-/* Its row is on disk for the first time. */
-static void submitted(struct jobs *jobs, struct job *job)
+static void start_saved(struct jobs *jobs, struct job *job)
 {
-    job_unmark(job, JOB_SUBMITTING);
-    waiters_job_saved(jobs, job, STORE_OK);
-    if (job->durable == DURABLE_FSYNC && job_is_open(job) && job->reason == JOB_WHY_COMMIT)
-        job_schedule(jobs, job, false);
-}
-
-static void make_fleeting(struct jobs *jobs, struct job *job)
-{
-    audit_changing(jobs, job);
-    jobs->kept.submitted--;
-    jobs->fleeting.submitted++;
-    job->durable = DURABLE_NONE;
-    audit_changed(jobs, job);
-}
-
-static void count_out(struct jobs *jobs, struct job *job)
-{
-    jobs->fleeting.submitted--;
-    jobs->fleeting.ended[JOB_FAILED]--;
-    job->queue->submitted--;
-    job->queue->failed--;
-    counter_add(&jobs->submitted, (uint64_t)-1);
-}
-
-/* Nobody was told of it: it is as if it had never been. */
-static void take_back(struct jobs *jobs, struct job *job, enum store_error error)
-{
-    waiters_job_saved(jobs, job, error);
-    make_fleeting(jobs, job);
-    job_unmark(job, JOB_SUBMITTING | JOB_DIRTY | JOB_ENDING);
-    if (job->more)
-        key_remove(&jobs->keys, &job->more->key); /* the same key can be tried again */
-    job_end(jobs, job, JOB_FAILED, "STORE", store_error_text(error));
-    count_out(jobs, job);
-    dependencies_finish(jobs, job);
-    retention_forget(jobs, job);
-}
-
-static void start_committed(struct jobs *jobs, struct job *job)
-{
+    struct scheduler *s = &jobs->sched;
     job_list_remove(job);
-    if (jobs->stopping) {
-        attempt_unstart(jobs, job);
+    if (s->stopping) {
+        job_unstart(s, job);
         return;
     }
-    job_list_push(&jobs->started[job_kind(job)], job);
-    job_source_wake(jobs->tasks);
+    job_list_push(&s->started[job_kind(job)], job);
+    job_source_wake(s->tasks);
 }
 
-static void end_committed(struct jobs *jobs, struct job *job)
+/* Rows that are counted: see `rows_below`. */
+static void count_row(struct journal *journal, const struct store_op *write)
 {
-    job_unmark(job, JOB_ENDING);
-    job_set_state(jobs, job, (enum job_state)job->ending, JOB_WHY_ENDED);
+    const struct store_counts *c = &write->add;
+    if (write->task.id < journal->rows_below)
+        journal->rows_open +=
+            (uint64_t)(c->submitted - c->done - c->failed - c->cancelled - c->expired - c->dead);
 }
 
 static void row_saved(struct jobs *jobs, struct job *job, const struct store_op *write)
 {
-    if (write->verb == STORE_PUT)
-        submitted(jobs, job);
-    if (write->task.cancel_asked)
-        waiters_cancel_saved(jobs, job, STORE_OK);
+    unsigned effects = write->task.cancel_asked ? EFFECT_CANCEL_SAVED : 0;
+    count_row(&jobs->journal, write);
+    if (write->verb == STORE_PUT) {
+        job_unmark(job, JOB_SUBMITTING);
+        effects |= EFFECT_SAVED;
+    }
     if (job_is(job, JOB_DIRTY) && job->pending == 0)
         push_row(jobs, job);
-    if (job->pending > 0 || job_is(job, JOB_UNSAVED))
-        return;
-    if (job_is(job, JOB_ENDING))
-        end_committed(jobs, job);
-    else if (job_is(job, JOB_STARTING))
-        start_committed(jobs, job);
-    waiters_cancel_saved(jobs, job, STORE_OK);
+    if (job->pending == 0 && !job_is(job, JOB_UNSAVED)) {
+        if (job_is(job, JOB_ENDING))
+            job_end_saved(&jobs->sched, job);
+        else if (job_is(job, JOB_STARTING))
+            start_saved(jobs, job);
+        effects |= EFFECT_CANCEL_SAVED;
+    }
+    job->save_error = STORE_OK;
+    if (job->waits || (effects & EFFECT_SAVED && job->durable == DURABLE_FSYNC))
+        job_effect(&jobs->table, job, effects);
 }
 
 /* The file will never take its row: it goes on in memory. */
@@ -249,103 +232,71 @@ static void give_up(struct jobs *jobs, struct job *job)
 {
     log_error("task is not durable", LOG_UINT("id", job->id),
               LOG_STR("text", "the store refused its row; it lives as long as this process"));
-    make_fleeting(jobs, job);
+    table_make_volatile(&jobs->table, job);
     job_unmark(job, JOB_SUBMITTING | JOB_DIRTY);
     if (job_is(job, JOB_ENDING))
-        end_committed(jobs, job);
+        job_end_saved(&jobs->sched, job);
     else if (job_is(job, JOB_STARTING))
-        start_committed(jobs, job);
+        start_saved(jobs, job);
 }
 
 static void row_failed(struct jobs *jobs, struct job *job, const struct store_op *write)
 {
+    bool taken_back = write->verb == STORE_PUT && job->durable == DURABLE_FSYNC;
     job->counted = (uint8_t)write->tag;
-    waiters_cancel_saved(jobs, job, write->error);
-    if (write->verb == STORE_PUT && job->durable == DURABLE_FSYNC) {
-        take_back(jobs, job, write->error);
+    job->save_error = (uint8_t)write->error;
+    job_effect(&jobs->table, job, EFFECT_CANCEL_SAVED | (taken_back ? EFFECT_SAVED : 0));
+    if (taken_back)
         return;
-    }
     if (write->error == STORE_REFUSED) {
         give_up(jobs, job);
         return;
     }
     mark_unsaved(jobs, job);
     if (job_state_open((enum job_state)job->state) && job_is(job, JOB_ENDING | JOB_STARTING))
-        job_set_state(jobs, job, (enum job_state)job->state, JOB_WHY_STORE);
+        job_set_state(&jobs->table, job, (enum job_state)job->state, JOB_WHY_STORE);
 }
 
-static void came_back(struct jobs *jobs, struct store_op *write)
+static void row_back(struct jobs *jobs, struct store_op *write)
 {
     struct job *job = write->owner;
-    bool ok = write->error == STORE_OK;
-    if (write->verb == STORE_COUNT) {
-        audit_rows(jobs, write);
-        return;
-    }
-    if (write->verb == STORE_CRON_PUT || write->verb == STORE_CRON_REMOVE) {
-        crons_returned(jobs, write);
-        return;
-    }
-    if (write->error != STORE_REFUSED)
-        jobs->store_error = write->error;
-    if (!ok && ao_state(&jobs->retry) == AO_STATE_INACTIVE)
-        ao_sleep_until(&jobs->retry, jobs_time_after(jobs, AO_MS(RETRY_MS)));
-    if (write->verb == STORE_PAUSE || write->verb == STORE_RESUME) {
-        queues_returned(jobs, write);
-        return;
-    }
-    if (!job)
-        return;
+    journal_notice(jobs, write);
     job->pending--;
-    if (ok)
-        audit_row_changed(jobs, write);
-    if (ok)
+    if (write->error == STORE_OK)
         row_saved(jobs, job, write);
     else
         row_failed(jobs, job, write);
 }
 
-bool journal_take(struct jobs *jobs)
+uint32_t journal_take(struct jobs *jobs)
 {
-    int budget = TAKE_BUDGET;
+    uint32_t taken = 0;
+    struct store_op *write;
     if (!jobs->store)
-        return true;
-    for (; budget > 0; budget--) {
-        struct store_op *write = store_take(jobs->store);
-        if (!write)
-            break;
-        came_back(jobs, write);
-        codec_write_free(jobs, write);
-    }
+        return 0;
+    for (; taken < JOURNAL_BATCH && (write = store_take(jobs->store)); taken++)
+        codec_write_back(jobs, write);
     store_release(jobs->store);
-    return budget > 0;
+    return taken;
 }
 
 /* --- Once more --- */
 
 /* While the store fails, only one is tried; when it has come back written, the others follow. */
-static enum ao_verdict retry_step(struct ao *self)
+ao_time journal_resave(struct jobs *jobs)
 {
-    struct jobs *jobs = ao_of(self, struct jobs, retry);
-    int budget = journal_usable(jobs) ? RESAVE_AHEAD : 1, visits = RESAVE_VISITS;
-    struct job *job = jobs->unsaved_at ? jobs->unsaved_at : jobs->first;
-    bool queues = queues_save(jobs);
-    if (jobs->unsaved == 0 && queues) {
-        ao_sleep_for(self, AO_MS(RETRY_MS));
-        return AO_PARK;
-    }
-    if (jobs->unsaved == 0) {
-        jobs->store_error = STORE_OK; /* whoever submits next finds out */
-        return AO_DONE;
+    struct journal *journal = &jobs->journal;
+    int budget = jobs_store_usable(jobs) ? RESAVE_AHEAD : 1, visits = RESAVE_VISITS;
+    struct job *job = journal->unsaved_at ? journal->unsaved_at : jobs->table.first;
+    if (journal->unsaved == 0) {
+        journal->error = STORE_OK; /* whoever submits next finds out */
+        return AO_NEVER;
     }
     for (; job && budget > 0 && visits > 0; job = job->all_next, visits--)
         if (job_is(job, JOB_UNSAVED)) {
             push_row(jobs, job);
             budget--;
         }
-    jobs->unsaved_at = job;
-    ao_sleep_for(self, journal_usable(jobs) || visits == 0 ? AO_MS(1) : AO_MS(RETRY_MS));
-    return AO_PARK;
+    journal->unsaved_at = job;
+    return jobs_store_usable(jobs) || visits == 0 ? AO_MS(1) : AO_MS(RETRY_MS);
 }
-
-const struct ao_class journal_retry_class = {.name = "store retry", .step = retry_step};

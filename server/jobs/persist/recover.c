@@ -1,57 +1,33 @@
-/* The store read back.
- *
- * First, before the start, every row becomes a job: those that have ended are kept for the rest
- * of their time.  Then, at the start, when the store takes operations again, what was open goes
- * on: an attempt that had begun is one crash more, and the next one has a higher number. */
+#include "server/jobs/persist/recover.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "server/jobs/jobs_parts.h"
-#include "server/jobs/cron/cron.h"
+#include "server/jobs/core/names.h"
+#include "server/jobs/persist/replay.h"
+#include "server/jobs/sched/admission.h"
+#include "server/jobs/sched/dependencies.h"
+#include "server/jobs/sched/ending.h"
 
 /* --- Rows become jobs --- */
 
-struct reading {
-    struct jobs *jobs;
-    const char *failure; /* NULL: none */
-};
-
-static void take_counts(void *arg, const struct store_counts *counts)
+void recover_counts(struct jobs *jobs, const struct store_counts *counts)
 {
-    struct account *kept = &((struct reading *)arg)->jobs->kept;
-    kept->submitted = (uint64_t)counts->submitted;
-    kept->ended[JOB_DONE] = (uint64_t)counts->done;
-    kept->ended[JOB_FAILED] = (uint64_t)counts->failed;
-    kept->ended[JOB_CANCELLED] = (uint64_t)counts->cancelled;
-    kept->ended[JOB_EXPIRED] = (uint64_t)counts->expired;
-    kept->ended[JOB_DEAD] = (uint64_t)counts->dead;
+    struct account *durable = &jobs->table.durable;
+    durable->submitted = (uint64_t)counts->submitted;
+    durable->ended[JOB_DONE] = (uint64_t)counts->done;
+    durable->ended[JOB_FAILED] = (uint64_t)counts->failed;
+    durable->ended[JOB_CANCELLED] = (uint64_t)counts->cancelled;
+    durable->ended[JOB_EXPIRED] = (uint64_t)counts->expired;
+    durable->ended[JOB_DEAD] = (uint64_t)counts->dead;
 }
 
-static bool fail(struct reading *r, const char *failure)
+bool recover_queue(struct jobs *jobs, struct span method)
 {
-    r->failure = failure;
-    return false;
-}
-
-static bool no_memory(struct reading *r)
-{
-    return fail(r, "no memory for the tasks in the store");
-}
-
-static bool take_queue(void *arg, struct span method)
-{
-    struct reading *r = arg;
-    struct job_queue *q = job_queue(r->jobs, method);
-    if (!q)
-        return no_memory(r);
-    q->paused = q->saved = true;
-    return true;
-}
-
-static bool take_cron(void *arg, const struct store_cron *row)
-{
-    struct reading *r = arg;
-    return crons_recover(r->jobs, row) || no_memory(r);
+    struct job_queue *q = table_queue(&jobs->table, method);
+    if (q)
+        q->paused = q->saved = true;
+    return q != NULL;
 }
 
 static bool take_ids(const struct store_task *row, struct job_spec *spec)
@@ -91,7 +67,7 @@ static bool take_options(const struct store_task *row, struct job_spec *spec)
 }
 
 /* What has no options is as by default. */
-static bool order_of(const struct store_task *row, struct job_spec *spec)
+static bool spec_of(const struct store_task *row, struct job_spec *spec)
 {
     job_spec_init(spec);
     spec->method = row->method;
@@ -134,11 +110,13 @@ static bool take_end(struct job *job, const struct store_task *row)
     return true;
 }
 
+/* What the file counts is an end, or open. */
 static void take_life(struct jobs *jobs, struct job *job, const struct store_task *row)
 {
+    bool open = job_state_open((enum job_state)row->state);
     job->created = row->created;
-    job->deadline = row->deadline_at ? jobs_time_of(jobs, row->deadline_at) : AO_NEVER;
-    job->due = row->due_at ? jobs_time_of(jobs, row->due_at) : 0;
+    job->deadline = row->deadline_at ? table_time_of(&jobs->table, row->deadline_at) : AO_NEVER;
+    job->due = row->due_at ? table_time_of(&jobs->table, row->due_at) : 0;
     job->attempt = row->attempt;
     job->failures = row->failures;
     job->crashes = (uint8_t)(row->crashes < UINT8_MAX ? row->crashes : UINT8_MAX);
@@ -146,63 +124,59 @@ static void take_life(struct jobs *jobs, struct job *job, const struct store_tas
         job_mark(job, JOB_CANCEL);
     job->started = row->started_at;
     job->ended = row->ended_at;
+    job->counted = open ? JOB_QUEUED : row->state;
+    job->row = open && row->state != JOB_RUNNING ? JOB_QUEUED : row->state;
 }
 
+/* What has ended has all its state; what is open gets it in recover_go_on(). */
 static void enter(struct jobs *jobs, struct job *job, enum job_state state)
 {
     bool open = job_state_open(state);
-    job->counted = open ? JOB_QUEUED : (uint8_t)state;
-    job->ending = (uint8_t)state; /* until it goes on */
-    job_enter(jobs, job);
-    job_enter_keys(jobs, job, open && !job_is(job, JOB_CANCEL));
+    table_enter(&jobs->table, job);
+    table_enter_keys(&jobs->table, job, open && !job_is(job, JOB_CANCEL));
     if (open)
         return;
     job_mark(job, JOB_NOT_REPLAYED);
-    job_set_state(jobs, job, state, JOB_WHY_ENDED);
+    job_set_state(&jobs->table, job, state, JOB_WHY_ENDED);
 }
 
-static bool take_task(void *arg, const struct store_task *row)
+bool recover_task(struct jobs *jobs, const struct store_task *row, const char **failure)
 {
-    struct reading *r = arg;
-    struct jobs *jobs = r->jobs;
     struct job_spec spec;
+    *failure = "a task in the store has a state that is none";
     if (row->state >= JOB_STATE_COUNT)
-        return fail(r, "a task in the store has a state that is none");
-    if (!order_of(row, &spec))
-        return no_memory(r);
-    struct job *job = job_new(jobs, &spec, row->id);
+        return false;
+    *failure = "no memory for the tasks in the store";
+    if (!spec_of(row, &spec))
+        return false;
+    struct job *job = job_new(&jobs->table, &spec, row->id);
+    bool whole = job && admission_join(&jobs->sched, job, &spec) && take_end(job, row);
     free((void *)spec.after);
-    if (!job)
-        return no_memory(r);
-    take_life(jobs, job, row);
-    if (!take_end(job, row)) {
-        job_free(jobs, job);
-        return no_memory(r);
+    if (whole) {
+        take_life(jobs, job, row);
+        enter(jobs, job, (enum job_state)row->state);
+    } else if (job) {
+        scheduler_forget(&jobs->sched, job);
+        job_free(&jobs->table, job);
     }
-    enter(jobs, job, (enum job_state)row->state);
-    return true;
-}
-
-static bool take_event(void *arg, const struct store_event *row)
-{
-    replay_event(((struct reading *)arg)->jobs, row);
-    return true;
+    return whole;
 }
 
 /* --- What was open goes on --- */
 
 static void relink(struct jobs *jobs, struct job *job)
 {
-    char text[OPERATION_TEXT_MAX];
+    char text[JOB_TEXT_MAX];
     for (uint32_t i = 0; job->more && i < job->more->after_count; i++)
-        if (jobs_find(jobs, job->more->after_ids[i])) /* else it was done, and is forgotten */
-            dependencies_link(jobs, job, &job->more->after_ids[i], 1, text, sizeof text);
+        if (table_find(&jobs->table,
+                       job->more->after_ids[i])) /* else it was done, and is forgotten */
+            dependencies_link(&jobs->sched, job, &job->more->after_ids[i], 1, text, sizeof text);
 }
 
 /* One that is to be cancelled does not run again, but it is not to blame either. */
 static bool may_go_on(const struct jobs *jobs, const struct job *job)
 {
-    return jobs->options.crashes_max == 0 || job->crashes < jobs->options.crashes_max ||
+    return jobs->sched.crashes_max == 0 || job->crashes < jobs->options.crashes_max ||
            job_is(job, JOB_CANCEL);
 }
 
@@ -213,53 +187,24 @@ static void crashed(struct jobs *jobs, struct job *job)
     if (job->crashes < UINT8_MAX)
         job->crashes++;
     snprintf(text, sizeof text, "the server ended while attempt %u ran", job->attempt);
-    job_note(jobs, job, JOB_EVENT_INTERRUPTED, text);
+    job_note(&jobs->table, job, JOB_EVENT_INTERRUPTED, text);
     if (may_go_on(jobs, job)) {
-        job_schedule(jobs, job, false);
-        journal_change(jobs, job);
+        job_schedule(&jobs->sched, job, false);
         return;
     }
     snprintf(text, sizeof text,
              "it ran in %u crashes of the server, and is not run again by itself", job->crashes);
-    job_end(jobs, job, JOB_DEAD, "QUARANTINED", text);
-}
-
-static void go_on(struct jobs *jobs, struct job *job)
-{
-    bool ran = job->ending == JOB_RUNNING;
-    job->ending = 0;
-    if (ran)
-        crashed(jobs, job);
-    else
-        job_schedule(jobs, job, false);
+    job_end(&jobs->sched, job, JOB_DEAD, "QUARANTINED", text);
 }
 
 void recover_go_on(struct jobs *jobs)
 {
-    for (struct job *job = jobs->first; job; job = job->all_next)
+    for (struct job *job = jobs->table.first; job; job = job->all_next)
         if (job->state == JOB_NEW)
             relink(jobs, job);
-    for (struct job *job = jobs->first; job; job = job->all_next)
-        if (job->state == JOB_NEW)
-            go_on(jobs, job);
-}
-
-int jobs_recover(struct jobs *jobs, char *error, size_t size)
-{
-    struct reading r = {.jobs = jobs};
-    const struct store_reader reader = {.arg = &r,
-                                        .counts = take_counts,
-                                        .queue = take_queue,
-                                        .cron = take_cron,
-                                        .task = take_task,
-                                        .event = take_event};
-    if (!jobs->store)
-        return 0;
-    jobs->recovering = true;
-    int result = store_load(jobs->store, &reader, error, size);
-    jobs->recovering = false;
-    if (!r.failure)
-        return result;
-    snprintf(error, size, "%s", r.failure);
-    return -1;
+    for (struct job *job = jobs->table.first; job; job = job->all_next)
+        if (job->state == JOB_NEW && job->row == JOB_RUNNING)
+            crashed(jobs, job);
+        else if (job->state == JOB_NEW)
+            job_schedule(&jobs->sched, job, false);
 }

@@ -1,10 +1,9 @@
-/* What must be done first: an edge from who waits to each that is still open. */
+#include "server/jobs/sched/dependencies.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "server/jobs/jobs_parts.h"
-
-enum { RELEASE_BUDGET = 256 /* edges, and jobs, a step */ };
+#include "server/jobs/core/ids.h"
 
 static bool link_one(struct job *job, struct job *on)
 {
@@ -53,12 +52,12 @@ static enum ergon_error unknown(uint64_t id, char *text, size_t size)
     return ERGON_E_NOT_FOUND;
 }
 
-enum ergon_error dependencies_link(struct jobs *jobs, struct job *job, const uint64_t *ids,
+enum ergon_error dependencies_link(struct scheduler *s, struct job *job, const uint64_t *ids,
                                    uint32_t count, char *text, size_t size)
 {
     char id[ID_TEXT_SIZE];
     for (uint32_t i = 0; i < count; i++) {
-        struct job *on = jobs_find(jobs, ids[i]);
+        struct job *on = table_find(s->table, ids[i]);
         if (!on)
             return unknown(ids[i], text, size);
         if (is_open(on) && job->durable != DURABLE_NONE && on->durable == DURABLE_NONE) {
@@ -72,7 +71,7 @@ enum ergon_error dependencies_link(struct jobs *jobs, struct job *job, const uin
         if (is_open(on)) {
             if (!link_one(job, on))
                 return ERGON_E_MEMORY;
-            jobs_weigh(jobs, on, was);
+            table_weigh(s->table, on, was);
         } else if (on->state != JOB_DONE && job->more->after_failed == 0) {
             job->more->after_failed = on->id;
         }
@@ -80,20 +79,20 @@ enum ergon_error dependencies_link(struct jobs *jobs, struct job *job, const uin
     return ERGON_OK;
 }
 
-enum ergon_error dependencies_join(struct jobs *jobs, struct job *job, const struct job_spec *spec,
-                                   char *text, size_t size)
+enum ergon_error dependencies_join(struct scheduler *s, struct job *job,
+                                   const struct job_spec *spec, char *text, size_t size)
 {
     for (uint32_t i = 0; spec->confined && i < spec->after_count; i++) {
-        const struct job *on = jobs_find(jobs, spec->after[i]);
+        const struct job *on = table_find(s->table, spec->after[i]);
         if (on && on->tenant != job->tenant)
             return unknown(spec->after[i], text, size);
     }
-    return dependencies_link(jobs, job, spec->after, spec->after_count, text, size);
+    return dependencies_link(s, job, spec->after, spec->after_count, text, size);
 }
 
 /* --- What was waited for has ended --- */
 
-static void release(struct jobs *jobs, struct job *on, struct dependency *edge)
+static void release(struct scheduler *s, struct job *on, struct dependency *edge)
 {
     struct job *waits = edge->waits;
     size_t was = job_bytes(waits);
@@ -102,65 +101,54 @@ static void release(struct jobs *jobs, struct job *on, struct dependency *edge)
     unlink_on(edge);
     unlink_waits(edge);
     free(edge);
-    jobs_weigh(jobs, waits, was);
+    table_weigh(s->table, waits, was);
     if ((!waits->more->after || waits->more->after_failed) && !waits->list && job_is_open(waits))
-        job_list_push(&jobs->released, waits);
+        job_list_push(&s->released, waits);
 }
 
 /* In small steps: a hundred thousand may wait for one task, and whole chains may end with it. */
-void dependencies_ended(struct jobs *jobs, struct job *job)
+void dependencies_ended(struct scheduler *s, struct job *job)
 {
     if (!job->more || !job->more->dependents)
         return;
     job->more->releasing = true;
     job->more->next_releasing = NULL;
-    *(jobs->releasing ? &jobs->releasing_last->more->next_releasing : &jobs->releasing) = job;
-    jobs->releasing_last = job;
-    ao_activate(&jobs->ao);
+    *(s->releasing ? &s->releasing_last->more->next_releasing : &s->releasing) = job;
+    s->releasing_last = job;
+    ao_activate(s->ao);
 }
 
-static void leave_releasing(struct jobs *jobs, struct job *job)
+static void leave_releasing(struct scheduler *s, struct job *job)
 {
-    struct job **link = &jobs->releasing, *before = NULL;
+    struct job **link = &s->releasing, *before = NULL;
     for (; *link != job; link = &before->more->next_releasing)
         before = *link;
     *link = job->more->next_releasing;
-    if (jobs->releasing_last == job)
-        jobs->releasing_last = before;
+    if (s->releasing_last == job)
+        s->releasing_last = before;
     job->more->releasing = false;
 }
 
 /* At once: it is about to be open again, and who waits for that must not be mixed up with these, or
  * is to be gone. */
-void dependencies_finish(struct jobs *jobs, struct job *job)
+void dependencies_finish(struct scheduler *s, struct job *job)
 {
     if (!job->more || !job->more->releasing)
         return;
     while (job->more->dependents)
-        release(jobs, job, job->more->dependents);
-    leave_releasing(jobs, job);
+        release(s, job, job->more->dependents);
+    leave_releasing(s, job);
 }
 
-/* True: nothing is left. */
-static bool release_some(struct jobs *jobs, int *budget)
+bool dependencies_release(struct scheduler *s, int budget)
 {
     struct job *job;
-    for (; (job = jobs->releasing) && *budget > 0; --*budget)
+    for (; (job = s->releasing) && budget > 0; budget--)
         if (job->more->dependents)
-            release(jobs, job, job->more->dependents);
+            release(s, job, job->more->dependents);
         else
-            leave_releasing(jobs, job);
+            leave_releasing(s, job);
     return !job;
-}
-
-bool dependencies_go_on(struct jobs *jobs)
-{
-    int budget = RELEASE_BUDGET;
-    struct job *job;
-    bool all = release_some(jobs, &budget);
-    for (budget = RELEASE_BUDGET; budget > 0 && (job = job_list_pop(&jobs->released)); budget--)
-        job_schedule(jobs, job, false);
-    return all && jobs->released.count == 0;
 }
 
 static void drop_edges(struct job *job)
@@ -173,11 +161,11 @@ static void drop_edges(struct job *job)
     }
 }
 
-void dependencies_unlink(struct jobs *jobs, struct job *job)
+void dependencies_unlink(struct scheduler *s, struct job *job)
 {
     size_t was = job_bytes(job);
     drop_edges(job);
-    jobs_weigh(jobs, job, was);
+    table_weigh(s->table, job, was);
 }
 
 /* It does not count any more, or never did: nothing is weighed. */
@@ -202,7 +190,7 @@ static const char *how_it_ended(const struct job *on)
 }
 
 /* Nobody who runs it again by hand wants it to fail for the same reason, now or after a restart. */
-void dependencies_settle(struct jobs *jobs, struct job *job)
+void dependencies_settle(struct scheduler *s, struct job *job)
 {
     struct job_more *more = job->more;
     size_t was = job_bytes(job);
@@ -213,14 +201,13 @@ void dependencies_settle(struct jobs *jobs, struct job *job)
     more->after_count = 0;
     more->after_failed = 0;
     more->settled = true;
-    jobs_weigh(jobs, job, was);
+    table_weigh(s->table, job, was);
 }
 
-void dependencies_fail(struct jobs *jobs, struct job *job)
+void dependencies_say(const struct scheduler *s, const struct job *job, char *text, size_t size)
 {
-    const struct job *on = jobs_find(jobs, job->more->after_failed);
-    char id[ID_TEXT_SIZE], text[96];
-    snprintf(text, sizeof text, "task %s, which had to be done first, %s",
+    const struct job *on = table_find(s->table, job->more->after_failed);
+    char id[ID_TEXT_SIZE];
+    snprintf(text, size, "task %s, which had to be done first, %s",
              id_text(job->more->after_failed, id), how_it_ended(on));
-    job_end(jobs, job, JOB_FAILED, "AFTER", text);
 }

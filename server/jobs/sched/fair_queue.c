@@ -242,13 +242,13 @@ static uint32_t own_before(const struct fair_share *s, const struct job *job, ui
     return n < max ? n + older_in(job->list == &s->born ? &s->risen : &s->born, job, max - n) : n;
 }
 
-void pick_place(const struct fair_queue *p, unsigned kind, const struct job *job, uint32_t max,
-                struct pick_place *out)
+void fair_place(const struct fair_queue *p, unsigned kind, const struct job *job, uint32_t max,
+                struct fair_place *out)
 {
     const struct fair_share *s = share_of(kind, job);
     const struct fair_level *level = &p->levels[job->level];
     uint32_t own = own_before(s, job, max);
-    *out = (struct pick_place){
+    *out = (struct fair_place){
         .own = own < max ? own : max, .own_is_least = own >= max, .tenants = level->shares};
     out->others = level->count - s->again.count - s->risen.count - s->born.count;
     for (int i = job->level + 1; i < FAIR_LEVELS; i++)

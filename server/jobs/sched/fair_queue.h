@@ -16,9 +16,9 @@
 #ifndef ERGON_JOBS_FAIR_QUEUE_H
 #define ERGON_JOBS_FAIR_QUEUE_H
 
-#include "server/jobs/core/job.h"
+#include "server/jobs/core/table.h"
 
-enum { FAIR_LEVELS = 10, JOB_KINDS = 2 };
+enum { FAIR_LEVELS = 10 };
 
 /* A tenant's jobs in one level.  Those that had their turn before go first.  Those that came up
  * from below stand beside those that were born there; the older of the two heads, by id, goes
@@ -48,16 +48,6 @@ struct fair_queue {
     uint32_t count;
 };
 
-/* One owner of work.  Shares are made when first needed: one piece of memory a kind, freed by who
- * frees the tenant. */
-struct tenant {
-    struct tenant *next; /* in the table of tenants */
-    uint32_t weight;     /* stands still while something of it is queued */
-    uint32_t entries;    /* that name it */
-    struct span name;
-    struct fair_share *shares[JOB_KINDS]; /* FAIR_LEVELS each; NULL: not yet */
-};
-
 void fair_queue_init(struct fair_queue *p, ao_time ageing);
 
 /* Queued at the end of its tenant's share, in the level of its priority; or, for one that had its
@@ -72,12 +62,12 @@ struct job *fair_queue_take(struct fair_queue *p, unsigned kind, ao_time now);
 
 /* How many stand before it, for task.explain: those in higher levels, its own tenant's
  * before it in its level (counted to `max`), and those of other tenants in its level. */
-struct pick_place {
+struct fair_place {
     uint32_t higher, own, others;
     uint32_t tenants;  /* that share the level, its own included */
     bool own_is_least; /* counting stopped at `max` */
 };
-void pick_place(const struct fair_queue *p, unsigned kind, const struct job *job, uint32_t max,
-                struct pick_place *out);
+void fair_place(const struct fair_queue *p, unsigned kind, const struct job *job, uint32_t max,
+                struct fair_place *out);
 
 #endif

@@ -5,15 +5,9 @@
 #include <stdlib.h>
 
 #include "base/siphash.h"
-#include "server/jobs/core/slots.h"
-
-struct names {
-    struct limit_key **chains; /* `size` */
-    uint32_t size, count;
-};
 
 struct limit_table {
-    struct names limits, buckets;
+    struct hash_table limits, buckets;
     uint64_t seed[2];
 };
 
@@ -24,13 +18,10 @@ struct limit_table *limit_table_new(const uint64_t seed[2])
     struct limit_table *t = malloc(sizeof *t);
     if (!t)
         return NULL;
-    *t = (struct limit_table){.limits = {.chains = slots_new(), .size = SLOTS_FIRST},
-                              .buckets = {.chains = slots_new(), .size = SLOTS_FIRST},
-                              .seed = {seed[0], seed[1]}};
-    if (t->limits.chains && t->buckets.chains)
-        return t;
-    limit_table_free(t);
-    return NULL;
+    *t = (struct limit_table){.seed = {seed[0], seed[1]}};
+    hash_table_init(&t->limits);
+    hash_table_init(&t->buckets);
+    return t;
 }
 
 void limit_table_free(struct limit_table *t)
@@ -38,74 +29,37 @@ void limit_table_free(struct limit_table *t)
     if (!t)
         return;
     assert(t->limits.count == 0 && t->buckets.count == 0);
-    free(t->limits.chains);
-    free(t->buckets.chains);
+    hash_table_fini(&t->limits);
+    hash_table_fini(&t->buckets);
     free(t);
 }
 
-static uint64_t hash_of(const struct limit_table *t, const struct tenant *tenant, struct span name)
+/* What has this name, made with `bytes`, zeroed but for its key, when it is new; NULL without
+ * memory. */
+static void *get(struct limit_table *t, struct hash_table *names, size_t bytes,
+                 const struct tenant *tenant, struct span name)
 {
     const uint64_t seed[2] = {t->seed[0] ^ (uintptr_t)tenant, t->seed[1]};
-    return siphash(seed, name);
-}
-
-static struct limit_key *find(const struct names *n, uint64_t hash, const struct tenant *tenant,
-                              struct span name)
-{
-    struct limit_key *k = n->chains[slots_at(hash, n->size)];
-    while (k && !(k->hash == hash && k->tenant == tenant && span_equal(k->name, name)))
-        k = k->next;
-    return k;
-}
-
-static void put(struct names *n, struct limit_key *k)
-{
-    struct limit_key **chain = &n->chains[slots_at(k->hash, n->size)];
-    k->next = *chain;
-    *chain = k;
-}
-
-static void grow(struct names *n)
-{
-    struct limit_key **chains = slots_grow(n->chains, n->size);
-    if (!chains)
-        return;
-    struct limit_key **split = &chains[slots_split(n->size)];
-    struct limit_key *k = *split, *next;
-    *split = NULL;
-    n->chains = chains;
-    n->size++;
-    for (; k; k = next) {
-        next = k->next;
-        put(n, k);
+    uint64_t hash = siphash(seed, name);
+    for (struct hash_link *link = hash_first(names, hash); link; link = hash_next(link)) {
+        struct limit_key *key = (struct limit_key *)link;
+        if (key->tenant == tenant && span_equal(key->name, name))
+            return key;
     }
-}
-
-/* A limit or bucket of `bytes`, zeroed but for its key. */
-static void *add(struct names *n, size_t bytes, uint64_t hash, const struct tenant *tenant,
-                 struct span name)
-{
-    struct limit_key *k = calloc(1, bytes + name.len);
-    if (!k)
+    struct limit_key *key = calloc(1, bytes + name.len);
+    if (!key)
         return NULL;
-    uint8_t *copy = (uint8_t *)k + bytes;
+    uint8_t *copy = (uint8_t *)key + bytes;
     memcpy(copy, name.at, name.len);
-    *k = (struct limit_key){.hash = hash, .name = span_of(copy, name.len), .tenant = tenant};
-    if (n->count >= n->size)
-        grow(n);
-    put(n, k);
-    n->count++;
-    return k;
+    *key = (struct limit_key){.link.hash = hash, .name = span_of(copy, name.len), .tenant = tenant};
+    hash_add(names, &key->link);
+    return key;
 }
 
-static void drop(struct names *n, struct limit_key *k)
+static void drop(struct hash_table *names, struct limit_key *key)
 {
-    struct limit_key **at = &n->chains[slots_at(k->hash, n->size)];
-    while (*at != k)
-        at = &(*at)->next;
-    *at = k->next;
-    n->count--;
-    free(k);
+    hash_remove(names, &key->link);
+    free(key);
 }
 
 /* --- Limits --- */
@@ -113,9 +67,8 @@ static void drop(struct names *n, struct limit_key *k)
 struct limit *limit_get(struct limit_table *t, struct tenant *tenant, struct span name,
                         uint32_t max)
 {
-    uint64_t hash = hash_of(t, tenant, name);
-    struct limit *limit = (struct limit *)find(&t->limits, hash, tenant, name);
-    if (!limit && !(limit = add(&t->limits, sizeof *limit, hash, tenant, name)))
+    struct limit *limit = get(t, &t->limits, sizeof *limit, tenant, name);
+    if (!limit)
         return NULL;
     limit->max = max;
     limit->refs++;
@@ -130,12 +83,12 @@ void limit_unref(struct limit_table *t, struct limit *limit)
     drop(&t->limits, &limit->key);
 }
 
-static bool has_slot(const struct limit *limit)
+static bool has_room(const struct limit *limit)
 {
     return limit->taken < limit->max;
 }
 
-static void grant_slot(struct limit *limit, struct job *job)
+static void grant_permit(struct limit *limit, struct job *job)
 {
     limit->taken++;
     job_mark(job, JOB_HAS_PERMIT);
@@ -144,8 +97,8 @@ static void grant_slot(struct limit *limit, struct job *job)
 bool limit_take(struct limit *limit, struct job *job)
 {
     assert(!job_is(job, JOB_HAS_PERMIT));
-    if (limit->waiting.count == 0 && has_slot(limit)) {
-        grant_slot(limit, job);
+    if (limit->waiting.count == 0 && has_room(limit)) {
+        grant_permit(limit, job);
         return true;
     }
     job_list_push(&limit->waiting, job);
@@ -158,9 +111,9 @@ struct job *limit_give(struct limit *limit, struct job *job)
         limit->taken--;
         job_unmark(job, JOB_HAS_PERMIT);
     }
-    struct job *next = has_slot(limit) ? job_list_pop(&limit->waiting) : NULL;
+    struct job *next = has_room(limit) ? job_list_pop(&limit->waiting) : NULL;
     if (next)
-        grant_slot(limit, next);
+        grant_permit(limit, next);
     return next;
 }
 
@@ -200,9 +153,8 @@ struct bucket *bucket_get(struct limit_table *t, struct tenant *tenant, struct s
                           uint32_t rate, ao_time per, ao_time now)
 {
     rate = rate > 0 ? rate : 1;
-    uint64_t hash = hash_of(t, tenant, name);
-    struct bucket *b = (struct bucket *)find(&t->buckets, hash, tenant, name);
-    if (!b && !(b = add(&t->buckets, sizeof *b, hash, tenant, name)))
+    struct bucket *b = get(t, &t->buckets, sizeof *b, tenant, name);
+    if (!b)
         return NULL;
     resize(b, rate, per > rate ? per / rate + (per % rate > 0) : 1, now);
     b->refs++;

@@ -1,8 +1,8 @@
 /* What holds a task back by a key: limits (at most n of a key run) and buckets (at most n starts of
- * a key in a time).  Ledger's thread; pure: the time is passed in.
+ * a key in a time).  Thread: the jobs'.  Pure: the time is passed in.
  *
- * A slot is granted in order of arrival, and stands reserved for whom it was granted to until that
- * one has ended or given it back: so a limit is never exceeded, nor idle while somebody waits.
+ * A permit is granted in order of arrival, and stands reserved for whom it was granted to until
+ * that one has ended or given it back: so a limit is never exceeded, nor idle while somebody waits.
  * The token bucket holds `rate` tokens and gains one every rate_per / rate.  A token that was taken
  * stays in the bucket until its start: so however long tasks stand in the queue with their tokens,
  * no more start together than the bucket holds. */
@@ -11,13 +11,14 @@
 
 #include "server/jobs/core/job.h"
 
+struct scheduler;
+
 struct limit_table; /* of limits and buckets by tenant and key */
 
 /* What a limit, or a bucket, is found by. */
 struct limit_key {
-    struct limit_key *next; /* in its chain of the table */
-    uint64_t hash;
-    struct span name; /* behind the limit, or bucket, in its memory */
+    struct hash_link link; /* first */
+    struct span name;      /* behind the limit, or bucket, in its memory */
     const struct tenant *tenant;
 };
 
@@ -37,8 +38,8 @@ struct bucket {
     uint32_t held;        /* tokens that jobs have, and have not used */
     uint32_t refs;
     struct job_list waiting;
-    struct ao timer; /* sleeps until the next token while somebody waits */
-    struct jobs *jobs;
+    struct ao timer;             /* sleeps until the next token while somebody waits */
+    struct scheduler *scheduler; /* whose timer it is; NULL: not made yet */
 };
 
 /* `seed`: secret, since keys come from strangers. */

@@ -1,74 +1,155 @@
-/* Where a runnable job goes, and how it leaves again. */
-#include "server/jobs/jobs_parts.h"
+#include "server/jobs/sched/scheduler.h"
 
-enum { MEMORY_PAUSE_MS = 100 };
+#include <assert.h>
 
-static void hold(struct jobs *jobs, struct job *job, bool front, enum job_reason reason)
+#include "server/jobs/sched/admission.h"
+#include "server/jobs/sched/dependencies.h"
+#include "server/jobs/sched/ending.h"
+#include "server/jobs/sched/quarantine.h"
+#include "server/jobs/sched/queueing.h"
+
+enum { GO_ON_BUDGET = 256 /* jobs, or dependencies, a step */ };
+
+static void fail_after(struct scheduler *s, struct job *job)
 {
-    if (front)
-        job_list_push_front(&job->queue->held, job);
-    else
-        job_list_push(&job->queue->held, job);
-    job_set_state(jobs, job, JOB_WAITING, reason);
-    quarantine_leave(jobs, job);
+    char text[96];
+    dependencies_say(s, job, text, sizeof text);
+    job_end(s, job, JOB_FAILED, "AFTER", text);
 }
 
-void job_enqueue(struct jobs *jobs, struct job *job, bool front)
+void job_schedule(struct scheduler *s, struct job *job, bool front)
 {
-    unsigned kind = job_kind(job);
-    if (!job->queue->method) {
-        hold(jobs, job, front, JOB_WHY_NO_EXECUTOR);
-        return;
-    }
-    if (job->queue->paused && !job_is(job, JOB_HAS_PERMIT | JOB_HAS_TOKEN)) {
-        hold(jobs, job, front, JOB_WHY_PAUSED);
-        return;
-    }
-    if (!fair_queue_add(&jobs->picks[kind], kind, job, front, jobs_now(jobs))) {
-        job->due = jobs_time_after(jobs, AO_MS(MEMORY_PAUSE_MS));
-        job_set_state(jobs, job, JOB_DELAYED, JOB_WHY_DELAY);
-        quarantine_leave(jobs, job);
-        return;
-    }
-    job_mark(job, JOB_ENQUEUED);
-    job_set_state(jobs, job, JOB_QUEUED, jobs->stopping ? JOB_WHY_STOPPING : JOB_WHY_TURN);
-    job_source_wake(jobs->tasks);
-}
-
-void job_schedule(struct jobs *jobs, struct job *job, bool front)
-{
-    ao_time now = jobs_now(jobs);
+    struct job_table *table = s->table;
+    ao_time now = table_now(table);
     if (job_is(job, JOB_CANCEL)) {
-        job_end(jobs, job, JOB_CANCELLED, NULL, NULL);
+        job_end(s, job, JOB_CANCELLED, NULL, NULL);
     } else if (job->deadline <= now) {
-        job_end(jobs, job, JOB_EXPIRED, "DEADLINE", "its deadline passed before it was done");
+        job_end(s, job, JOB_EXPIRED, "DEADLINE", "its deadline passed before it was done");
     } else if (job->more && job->more->after_failed) {
-        dependencies_fail(jobs, job);
+        fail_after(s, job);
     } else if (job->more && job->more->after) {
-        job_set_state(jobs, job, JOB_WAITING, JOB_WHY_AFTER);
+        job_set_state(table, job, JOB_WAITING, JOB_WHY_AFTER);
     } else if (job->due > now) {
-        job_set_state(jobs, job, JOB_DELAYED, job->failures ? JOB_WHY_RETRY : JOB_WHY_DELAY);
+        job_set_state(table, job, JOB_DELAYED, job->failures ? JOB_WHY_RETRY : JOB_WHY_DELAY);
     } else if (job->durable == DURABLE_FSYNC && job_is(job, JOB_SUBMITTING)) {
-        job_set_state(jobs, job, JOB_QUEUED, JOB_WHY_COMMIT);
+        job_set_state(table, job, JOB_QUEUED, JOB_WHY_COMMIT);
     } else {
-        job_enqueue(jobs, job, front);
+        job_enqueue(s, job, front);
     }
 }
 
-void job_dequeue(struct jobs *jobs, struct job *job)
+void scheduler_admit(struct scheduler *s)
 {
-    if (job->list == &jobs->outs)
-        attempt_disown(jobs, job, job_is(job, JOB_CANCEL) ? ATTEMPT_CANCEL : ATTEMPT_LATE);
-    if (job_is(job, JOB_ENQUEUED)) {
-        unsigned kind = job_kind(job);
-        fair_queue_remove(&jobs->picks[kind], kind, job);
-        job_unmark(job, JOB_ENQUEUED);
+    struct job *job;
+    while ((job = job_list_pop(&s->granted)))
+        job_enqueue(s, job, true);
+}
+
+/* --- In small steps --- */
+
+static bool go_on_released(struct scheduler *s)
+{
+    struct job *job;
+    bool all = dependencies_release(s, GO_ON_BUDGET);
+    for (int budget = GO_ON_BUDGET; budget > 0 && (job = job_list_pop(&s->released)); budget--)
+        job_schedule(s, job, false);
+    return all && s->released.count == 0;
+}
+
+/* What was held had its turn before, so it goes before the others, in its order. */
+static bool go_on_queues(struct scheduler *s)
+{
+    int budget = GO_ON_BUDGET;
+    for (struct job_queue *q = s->table->queues; q; q = q->next)
+        while (q->held.first && !q->paused && q->method) {
+            if (budget-- == 0)
+                return false;
+            job_schedule(s, job_list_pop(&q->held), true);
+        }
+    return true;
+}
+
+bool scheduler_go_on(struct scheduler *s)
+{
+    bool idle = go_on_released(s);
+    idle &= go_on_queues(s);
+    quarantine_grant(s);
+    scheduler_admit(s);
+    return idle;
+}
+
+/* --- Made and unmade --- */
+
+int scheduler_init(struct scheduler *s, const struct scheduler_options *options)
+{
+    *s = (struct scheduler){.table = options->table,
+                            .tasks = options->tasks,
+                            .ao = options->ao,
+                            .crashes_max = options->crashes_max,
+                            .kept_bytes_max = options->kept_bytes_max};
+    for (unsigned i = 0; i < JOB_KINDS; i++)
+        fair_queue_init(&s->queues[i], options->ageing);
+    s->limits = limit_table_new(s->table->seed);
+    return s->limits ? 0 : -1;
+}
+
+void scheduler_fini(struct scheduler *s)
+{
+    limit_table_free(s->limits);
+}
+
+void scheduler_forget(struct scheduler *s, struct job *job)
+{
+    if (job->list != &s->table->ended)
+        job_list_remove(job);
+    dependencies_forget(job);
+    if (job->more)
+        admission_leave(s, job);
+}
+
+/* --- What goes with what --- */
+
+void job_check(const struct scheduler *s, const struct job *job)
+{
+#ifndef NDEBUG
+    bool out = job->list == &s->running, held = job->list == &job->queue->held;
+    bool queued = job_is(job, JOB_ENQUEUED);
+    const struct job_more *more = job->more;
+    switch ((enum job_state)job->state) {
+    case JOB_QUEUED:
+        assert(queued || job_is(job, JOB_STARTING | JOB_ENDING) || job->reason == JOB_WHY_COMMIT ||
+               job->reason == JOB_WHY_STOPPING);
+        break;
+    case JOB_DELAYED:
+        assert(!job->list && !queued);
+        break;
+    case JOB_WAITING:
+        assert(!queued && !out);
+        assert(held == (job->reason == JOB_WHY_PAUSED || job->reason == JOB_WHY_NO_EXECUTOR) ||
+               job_is(job, JOB_ENDING));
+        break;
+    case JOB_ASSIGNED:
+    case JOB_RUNNING:
+    case JOB_PARKED:
+        assert((out && job->attempt_task) || job_is(job, JOB_ENDING));
+        break;
+    case JOB_DONE:
+    case JOB_FAILED:
+    case JOB_CANCELLED:
+    case JOB_EXPIRED:
+    case JOB_DEAD:
+        assert(job->list == &s->table->ended && !queued && job->ended > 0);
+        break;
+    case JOB_STATE_COUNT:
+        break; /* it has not been placed yet */
     }
-    job_list_remove(job);
-    if (job_is(job, JOB_STARTING))
-        job_source_wake(jobs->tasks); /* another may be about to start in its place */
-    job_unmark(job, JOB_STARTING);
-    admission_release(jobs, job);
-    quarantine_leave(jobs, job);
-    dependencies_unlink(jobs, job);
+    assert(!job->attempt_task || out);
+    assert(!job_is(job, JOB_HAS_PERMIT) || (more && more->limit && more->limit->taken > 0));
+    assert(!job_is(job, JOB_HAS_TOKEN) || (more && more->bucket && more->bucket->held > 0));
+    assert(!job_is(job, JOB_QUARANTINED) || s->suspect == job);
+    assert(!job_is(job, JOB_ENDING) || !job->list);
+#else
+    (void)s;
+    (void)job;
+#endif
 }

@@ -1,14 +1,35 @@
 /* server.audit: do the accounts balance?  Submitted = what has ended, by how, + what is open.
  *
- * The ledger's accounts are held against a count of all jobs, the store's counters against one
- * of its rows (audit_walk.c). */
+ * The accounts are held against a census of all jobs, the store's counters against a count of its
+ * rows in steps, which the changes of rows behind it are added to (journal.h): writes come back in
+ * the order in which they were applied, so those that come back behind a count of rows were not
+ * seen by it.  Who asks while an audit is under way is answered with it: it is about the moment at
+ * which it ends. */
 #include "server/jobs/service/audit.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-enum { DIFFERENCES = 8 };
+#include "server/jobs/core/census.h"
+#include "server/jobs/jobs_parts.h"
+#include "server/jobs/persist/codec.h"
+#include "server/jobs/service/operation.h"
+
+enum {
+    DIFFERENCES = 8,
+    WALK_BUDGET = 2000 /* jobs, a step */
+};
+
+struct audit {
+    struct operation *operations; /* that are answered with it, by `next` */
+    struct census census;
+    uint64_t rows_open;
+    struct store_counts counters; /* of when the last rows were counted */
+    bool rows_done;
+    enum store_error rows_error;
+};
 
 static const enum job_state ends[] = {JOB_DONE, JOB_FAILED, JOB_CANCELLED, JOB_EXPIRED, JOB_DEAD};
 enum { ENDS = sizeof ends / sizeof ends[0] };
@@ -53,11 +74,11 @@ static void check_queues(const struct jobs *jobs, const struct audit *au, struct
 {
     for (unsigned s = 0; s < JOB_STATE_COUNT; s++) {
         uint64_t sum = 0;
-        for (const struct job_queue *q = jobs->queues; q; q = q->next)
+        for (const struct job_queue *q = jobs->table.queues; q; q = q->next)
             sum += q->by_state[s];
-        if (sum != au->states[s])
+        if (sum != au->census.states[s])
             differ(d, "queues count %" PRIu64 " %s, but there are %" PRIu64, sum,
-                   job_state_names[s], au->states[s]);
+                   job_state_names[s], au->census.states[s]);
     }
 }
 
@@ -104,8 +125,8 @@ static void pack_rows(struct pack *p, const struct audit *au, bool known)
 /* False: the rows are not known. */
 static bool check(const struct jobs *jobs, const struct audit *au, struct differences *d)
 {
-    check_account(d, "durable tasks", &jobs->kept, au->open[1]);
-    check_account(d, "tasks in memory", &jobs->fleeting, au->open[0]);
+    check_account(d, "durable tasks", &jobs->table.durable, au->census.open[1]);
+    check_account(d, "tasks in memory", &jobs->table.in_memory, au->census.open[0]);
     check_queues(jobs, au, d);
     if (!jobs->store)
         return true;
@@ -123,7 +144,7 @@ static void pack_verdict(struct pack *p, bool whole, bool balanced)
         pack_bool(p, balanced);
 }
 
-void audit_answer(struct jobs *jobs, struct operation *op, const struct audit *au)
+static void answer(struct jobs *jobs, struct operation *op, const struct audit *au)
 {
     struct differences d = {0};
     struct pack *p = &op->reply.result;
@@ -132,8 +153,8 @@ void audit_answer(struct jobs *jobs, struct operation *op, const struct audit *a
     pack_init(p);
     pack_map(p, 6);
     pack_verdict(p, whole, d.count == 0);
-    pack_account(p, "kept", &jobs->kept, au->open[1]);
-    pack_account(p, "fleeting", &jobs->fleeting, au->open[0]);
+    pack_account(p, "kept", &jobs->table.durable, au->census.open[1]);
+    pack_account(p, "fleeting", &jobs->table.in_memory, au->census.open[0]);
     pack_rows(p, au, jobs->store && au->rows_error == STORE_OK);
     pack_str(p, "differences");
     pack_array(p, d.count);
@@ -142,3 +163,99 @@ void audit_answer(struct jobs *jobs, struct operation *op, const struct audit *a
     pack_key_str(p, "store_error", whole ? NULL : store_error_text(au->rows_error));
     operation_finish(op);
 }
+
+/* --- Rows --- */
+
+static void rows_counted(struct jobs *jobs, struct store_op *write);
+
+static void end_rows(struct jobs *jobs, struct audit *au, enum store_error error)
+{
+    au->rows_done = true;
+    au->rows_error = error;
+    au->rows_open = jobs->journal.rows_open;
+    jobs->journal.rows_below = 0;
+}
+
+static void count_rows(struct jobs *jobs, struct audit *au, uint64_t from)
+{
+    struct store_op *write = codec_write_new(jobs, STORE_COUNT, 0, rows_counted);
+    if (!write) {
+        end_rows(jobs, au, STORE_MEMORY);
+        return;
+    }
+    write->audit.from = from;
+    store_push(jobs->store, write);
+}
+
+static void rows_counted(struct jobs *jobs, struct store_op *write)
+{
+    struct audit *au = jobs->audit;
+    if (!au)
+        return;
+    if (write->error == STORE_OK) {
+        jobs->journal.rows_open += write->audit.open;
+        jobs->journal.rows_below = write->audit.next;
+        au->counters = write->audit.counters;
+    }
+    if (write->error == STORE_OK && write->audit.next > 0)
+        count_rows(jobs, au, write->audit.next);
+    else
+        end_rows(jobs, au, write->error);
+}
+
+/* --- The whole --- */
+
+static void serve(struct jobs *jobs, struct operation *op)
+{
+    struct audit *au = jobs->audit ? jobs->audit : calloc(1, sizeof *au);
+    if (!au) {
+        operation_refuse_plain(op, ERGON_E_MEMORY);
+        return;
+    }
+    op->next = au->operations;
+    au->operations = op;
+    if (jobs->audit)
+        return;
+    jobs->audit = au;
+    census_begin(&au->census, jobs->table.first);
+    jobs->table.census = &au->census;
+    jobs->journal.rows_open = 0;
+    au->rows_done = !jobs->store;
+    if (jobs->store)
+        count_rows(jobs, au, 0);
+    ao_activate(&jobs->ao);
+}
+
+bool audit_go_on(struct jobs *jobs)
+{
+    struct audit *au = jobs->audit;
+    struct operation *op;
+    if (!au)
+        return true;
+    bool walked = census_walk(&au->census, WALK_BUDGET);
+    if (!walked || !au->rows_done)
+        return walked; /* the rows come by themselves */
+    jobs->audit = NULL;
+    jobs->table.census = NULL;
+    while ((op = au->operations)) {
+        au->operations = op->next;
+        answer(jobs, op, au);
+    }
+    free(au);
+    return true;
+}
+
+void audit_stop(struct jobs *jobs)
+{
+    struct audit *au = jobs->audit;
+    struct operation *op;
+    while (au && (op = au->operations)) {
+        au->operations = op->next;
+        operation_refuse_plain(op, ERGON_E_DRAINING);
+    }
+    free(au);
+    jobs->audit = NULL;
+    jobs->table.census = NULL;
+}
+
+const struct operation_class operation_audit = {.serve = serve};

@@ -1,23 +1,14 @@
-/* One server.audit under way.  Ledger's thread. */
+/* server.audit, under way in small steps.  Thread: the jobs'. */
 #ifndef ERGON_JOBS_AUDIT_H
 #define ERGON_JOBS_AUDIT_H
 
-#include "server/jobs/jobs_parts.h"
+#include <stdbool.h>
 
-struct audit {
-    struct operation *operations; /* that are answered with it, by `next` */
-    /* Jobs: of none, of the others; by state. */
-    uint64_t open[2], states[JOB_STATE_COUNT];
-    struct job *at; /* the next to be counted; NULL: all are */
-    uint64_t upto;  /* id: those up to here are counted */
-    /* Rows of the store. */
-    uint64_t rows_open;
-    uint64_t rows_below;          /* id: those below are counted */
-    struct store_counts counters; /* of when the last were counted */
-    bool rows_done;
-    enum store_error rows_error;
-};
+struct jobs;
 
-void audit_answer(struct jobs *jobs, struct operation *op, const struct audit *au); /* complete */
+/* A small step.  True: there is nothing to do, or the store has it. */
+bool audit_go_on(struct jobs *jobs);
+/* Whoever asked is answered DRAINING. */
+void audit_stop(struct jobs *jobs);
 
 #endif

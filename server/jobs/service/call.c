@@ -2,6 +2,8 @@
 #include <stdio.h>
 
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/life/outcome.h"
+#include "server/jobs/service/operation.h"
 #include "server/jobs/service/submission.h"
 
 /* --- The answer --- */
@@ -81,7 +83,7 @@ static void dropped(struct jobs *jobs, struct operation *op)
     struct job *called = op->waiting.at->job;
     waiters_leave(op);
     if (takes_along(op, called))
-        job_cancel(jobs, called);
+        job_cancel(&jobs->sched, called);
     operation_refuse_plain(op, ERGON_E_CANCELLED);
 }
 
@@ -100,7 +102,7 @@ static void serve(struct jobs *jobs, struct operation *op)
     if (!job_state_open((enum job_state)job->state)) {
         answer(jobs, op, job);
     } else if (!waiters_join(op, job)) {
-        job_cancel(jobs, job);
+        job_cancel(&jobs->sched, job);
         operation_refuse_plain(op, ERGON_E_MEMORY);
     }
 }

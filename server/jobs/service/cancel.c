@@ -1,6 +1,8 @@
 /* task.cancel: of a job whose every start is on disk the wish that it ends is, too, before anybody
  * is told. */
+#include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/life/outcome.h"
 #include "server/jobs/service/operation.h"
 
 static void answer(struct operation *op, const struct job *job, bool cancelled)
@@ -37,9 +39,10 @@ static void serve(struct jobs *jobs, struct operation *op)
     struct job *job = operation_find_job(jobs, op, op->job.id);
     if (!job)
         return;
-    bool cancelled = job_cancel(jobs, job), awaited = cancelled && job->durable == DURABLE_FSYNC;
+    bool cancelled = job_cancel(&jobs->sched, job),
+         awaited = cancelled && job->durable == DURABLE_FSYNC;
     if (awaited && job_is(job, JOB_UNSAVED))
-        refuse(op, jobs->store_error);
+        refuse(op, jobs->journal.error);
     else if (!awaited || !waiters_join(op, job))
         answer(op, job, cancelled);
 }

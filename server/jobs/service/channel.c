@@ -3,7 +3,9 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "server/jobs/effects.h"
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/service/operation.h"
 
 enum {
     LANE = 1024,
@@ -128,10 +130,12 @@ static uint32_t serve_item(struct jobs *jobs, struct jobs_channel *ch, struct op
         /* The operation may be gone afterwards. */
         uint32_t tasks = op->cls->is_submission ? op->submission.count : 1;
         op->cls->serve(jobs, op);
+        effects_apply(jobs);
         return tasks;
     }
     if (op->waiting.held) /* else it is on its way back, or waits for a row, and comes by itself */
         op->cls->dropped(jobs, op);
+    effects_apply(jobs);
     lane_push(&ch->out, &item->item);
     return 1;
 }

@@ -1,15 +1,17 @@
 /* cron.*: put, list, delete. */
-#include "server/jobs/service/cron_operations.h"
-
+#include "server/jobs/core/ids.h"
 #include "server/jobs/cron/cron.h"
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/persist/codec.h"
 #include "server/jobs/service/operation.h"
 #include "server/jobs/service/view.h"
+
+static void returned(struct jobs *jobs, struct store_op *write);
 
 /* Its row goes; `op` as of cron_save().  False without memory. */
 static bool forget(struct jobs *jobs, struct cron *c, struct operation *op)
 {
-    struct store_op *write = codec_write_new(jobs, STORE_CRON_REMOVE, 0);
+    struct store_op *write = codec_write_new(jobs, STORE_CRON_REMOVE, 0, returned);
 
     if (!write)
         return false;
@@ -44,7 +46,7 @@ static void put_in_place(struct jobs *jobs, struct cron *c, struct operation *op
 
     crons_link(jobs->crons, c);
     cron_arm(jobs, c);
-    if (again && !cron_save(jobs, c, NULL))
+    if (again && !cron_save(jobs, c, cron_saved, NULL))
         forget(jobs, c, NULL);
     pack_init(&op->reply.result);
     pack_map(&op->reply.result, 2);
@@ -65,9 +67,9 @@ static bool may_be_put(struct jobs *jobs, struct operation *op)
     else if (jobs->crons->count >= CRONS_MAX && !*crons_place(jobs->crons, spec->name))
         operation_refuse(op, ERGON_E_BUSY, "there are %d crons already; delete one first",
                          CRONS_MAX);
-    else if (spec->task.durable != DURABLE_NONE && !journal_usable(jobs))
+    else if (spec->task.durable != DURABLE_NONE && !jobs_store_usable(jobs))
         operation_refuse(op, ERGON_E_STORE, "%s",
-                         jobs->store ? store_error_text(jobs->store_error)
+                         jobs->store ? store_error_text(jobs->journal.error)
                                      : "this server has no store; ask for durable: \"none\"");
     else
         return true;
@@ -86,14 +88,14 @@ static void serve_put(struct jobs *jobs, struct operation *op)
         operation_refuse(op, error, "%s", text);
         return;
     }
-    cron_plan(jobs, c, jobs_wall(jobs));
+    cron_plan(jobs, c, table_wall(&jobs->table));
     bool stored = is_stored(jobs, c),
          was_stored = is_stored(jobs, *crons_place(jobs->crons, op->cron.name));
     if (!stored && !was_stored) {
         if (jobs->store)
             forget(jobs, c, NULL); /* one that could not be used may be there */
         put_in_place(jobs, c, op);
-    } else if (!(stored ? cron_save(jobs, c, op) : forget(jobs, c, op))) {
+    } else if (!(stored ? cron_save(jobs, c, returned, op) : forget(jobs, c, op))) {
         operation_refuse_plain(op, ERGON_E_MEMORY);
         put_in_vain(c);
     }
@@ -153,7 +155,7 @@ static void delete_returned(struct jobs *jobs, struct cron *c, struct operation 
     answer_delete(op, found);
 }
 
-void crons_returned(struct jobs *jobs, struct store_op *write)
+static void returned(struct jobs *jobs, struct store_op *write)
 {
     struct cron *c = write->owner;
     struct operation *op = (struct operation *)(uintptr_t)write->tag;

@@ -5,15 +5,18 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/sched/queueing.h"
 #include "server/jobs/service/operation.h"
 #include "server/jobs/service/view.h"
+#include "server/tasks/tasks.h"
 
 enum { NAMED_MAX = 16, PLACE_MAX = 100000 /* jobs counted before "at least" */ };
 
 static uint64_t ms_of(struct jobs *jobs, ao_time when)
 {
-    return jobs_wall_of(jobs, when) / AO_MS(1);
+    return table_wall_of(&jobs->table, when) / AO_MS(1);
 }
 
 struct until {
@@ -23,7 +26,7 @@ struct until {
 /* "1.5 s", "20 m", "47 h", "30 d" */
 static struct until until(const struct jobs *jobs, ao_time when)
 {
-    ao_time now = jobs_now(jobs), left = when > now ? when - now : 0;
+    ao_time now = table_now(&jobs->table), left = when > now ? when - now : 0;
     double s = (double)left / (double)AO_S(1);
     struct until u;
 
@@ -40,15 +43,15 @@ static struct until until(const struct jobs *jobs, ao_time when)
 
 /* --- It stands in the queue. --- */
 
-static void place_of(struct jobs *jobs, const struct job *job, struct pick_place *at)
+static void place_of(struct jobs *jobs, const struct job *job, struct fair_place *at)
 {
     unsigned kind = job_kind(job);
-    pick_place(&jobs->picks[kind], kind, job, PLACE_MAX, at);
+    fair_place(&jobs->sched.queues[kind], kind, job, PLACE_MAX, at);
 }
 
 static void pack_ahead(struct jobs *jobs, struct job *job, struct pack *p)
 {
-    struct pick_place at;
+    struct fair_place at;
 
     place_of(jobs, job, &at);
     pack_str(p, "ahead");
@@ -62,7 +65,7 @@ static void pack_ahead(struct jobs *jobs, struct job *job, struct pack *p)
 
 static void say_turn(struct jobs *jobs, struct job *job, char *text, size_t size)
 {
-    struct pick_place at;
+    struct fair_place at;
 
     place_of(jobs, job, &at);
     snprintf(text, size,
@@ -155,7 +158,8 @@ static void pack_holders(struct jobs *jobs, const struct limit *limit, struct pa
     char id[ID_TEXT_SIZE];
     uint32_t count = 0;
 
-    for (const struct job *job = jobs->outs.first; job && count < NAMED_MAX; job = job->next)
+    for (const struct job *job = jobs->sched.running.first; job && count < NAMED_MAX;
+         job = job->next)
         if (job->more && job->more->limit == limit)
             named[count++] = job;
     pack_str(p, "running");
@@ -190,7 +194,7 @@ static void say_limit(struct jobs *jobs, struct job *job, char *text, size_t siz
 static ao_time refill_of(struct jobs *jobs, const struct job *job)
 {
     const struct bucket *b = job->more->bucket;
-    return bucket_refill_at(b, place_in(&b->waiting, job), jobs_now(jobs));
+    return bucket_refill_at(b, place_in(&b->waiting, job), table_now(&jobs->table));
 }
 
 static void pack_rate(struct jobs *jobs, struct job *job, struct pack *p)
@@ -253,8 +257,8 @@ static void pack_suspect(struct jobs *jobs, struct job *job, struct pack *p)
 {
     char id[ID_TEXT_SIZE];
 
-    pack_key_uint(p, "before", place_in(&jobs->suspects, job));
-    pack_key_str(p, "running", jobs->suspect ? id_text(jobs->suspect->id, id) : NULL);
+    pack_key_uint(p, "before", place_in(&jobs->sched.suspects, job));
+    pack_key_str(p, "running", jobs->sched.suspect ? id_text(jobs->sched.suspect->id, id) : NULL);
 }
 
 static void say_suspect(struct jobs *jobs, struct job *job, char *text, size_t size)
@@ -264,10 +268,11 @@ static void say_suspect(struct jobs *jobs, struct job *job, char *text, size_t s
         snprintf(text, size,
                  "it was running in %u crashes of the server, and is dead after the next; such "
                  "tasks run one at a time, and %" PRIu32 " wait before it",
-                 job->crashes, place_in(&jobs->suspects, job));
+                 job->crashes, place_in(&jobs->sched.suspects, job));
 
-    if (jobs->suspect && len > 0 && (size_t)len < size)
-        snprintf(text + len, size - (size_t)len, "; %s is out", id_text(jobs->suspect->id, id));
+    if (jobs->sched.suspect && len > 0 && (size_t)len < size)
+        snprintf(text + len, size - (size_t)len, "; %s is out",
+                 id_text(jobs->sched.suspect->id, id));
 }
 
 /* --- Its time has not come. --- */
@@ -321,7 +326,7 @@ static void say_again(struct jobs *jobs, struct job *job, char *text, size_t siz
 static void pack_store(struct jobs *jobs, struct job *job, struct pack *p)
 {
     (void)job;
-    pack_key_str(p, "store", store_error_text(jobs->store_error));
+    pack_key_str(p, "store", store_error_text(jobs->journal.error));
 }
 
 static void say_commit(struct jobs *jobs, struct job *job, char *text, size_t size)
@@ -334,7 +339,7 @@ static void say_commit(struct jobs *jobs, struct job *job, char *text, size_t si
 static void say_store(struct jobs *jobs, struct job *job, char *text, size_t size)
 {
     (void)job;
-    snprintf(text, size, "%s", store_error_text(jobs->store_error));
+    snprintf(text, size, "%s", store_error_text(jobs->journal.error));
 }
 
 /* --- An attempt is out. --- */
@@ -416,15 +421,15 @@ static const struct detail details[JOB_REASON_COUNT] = {
  * whole queue were recorded there. */
 static enum job_reason reason_of(struct jobs *jobs, const struct job *job)
 {
-    struct pick_place at;
+    struct fair_place at;
 
     if (job->reason != JOB_WHY_TURN)
         return (enum job_reason)job->reason;
-    if (jobs->stopping)
+    if (jobs->sched.stopping)
         return JOB_WHY_STOPPING;
     place_of(jobs, job, &at);
-    return jobs->full[job_kind(job)] && at.higher == 0 && at.own == 0 ? JOB_WHY_EXECUTORS
-                                                                      : JOB_WHY_TURN;
+    return jobs->sched.full[job_kind(job)] && at.higher == 0 && at.own == 0 ? JOB_WHY_EXECUTORS
+                                                                            : JOB_WHY_TURN;
 }
 
 static void serve(struct jobs *jobs, struct operation *op)

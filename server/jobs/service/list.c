@@ -1,5 +1,7 @@
 /* task.list: newest first, a page at a time. */
+#include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/service/operation.h"
 #include "server/jobs/service/view.h"
 
 enum { VISITS = 10000 /* jobs looked at for one page, so that the loop goes on */ };
@@ -27,7 +29,7 @@ static bool fits(struct jobs *jobs, struct job *job, const struct list_arguments
 /* The last with a lower id; from both ends, since what is forgotten first is old. */
 static struct job *last_below(const struct jobs *jobs, uint64_t id)
 {
-    struct job *down = jobs->last, *up = jobs->first;
+    struct job *down = jobs->table.last, *up = jobs->table.first;
 
     while (down && down->id >= id && up && up->id < id) {
         down = down->all_prev;
@@ -42,8 +44,8 @@ static struct job *last_below(const struct jobs *jobs, uint64_t id)
 static struct job *begin(const struct jobs *jobs, uint64_t cursor)
 {
     if (cursor == 0)
-        return jobs->last;
-    const struct job *job = jobs_find(jobs, cursor);
+        return jobs->table.last;
+    const struct job *job = table_find(&jobs->table, cursor);
     return job ? job->all_prev : last_below(jobs, cursor);
 }
 
@@ -51,7 +53,7 @@ static void serve(struct jobs *jobs, struct operation *op)
 {
     const struct list_arguments *f = &op->list;
     struct pack tasks;
-    uint64_t now = jobs_wall(jobs), cursor = 0;
+    uint64_t now = table_wall(&jobs->table), cursor = 0;
     uint32_t found = 0, visits = 0;
     char id[ID_TEXT_SIZE];
     struct job *job = begin(jobs, f->cursor);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/service/channel.h"
 
@@ -93,7 +94,7 @@ bool operation_may_know(const struct operation *op, const struct job *job)
 
 struct job *operation_find_job(struct jobs *jobs, struct operation *op, uint64_t id)
 {
-    struct job *job = jobs_find(jobs, id);
+    struct job *job = table_find(&jobs->table, id);
     char text[ID_TEXT_SIZE];
     if (job && operation_may_know(op, job))
         return job;

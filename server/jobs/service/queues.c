@@ -4,13 +4,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "server/jobs/core/names.h"
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/persist/codec.h"
 #include "server/jobs/service/explain.h"
 #include "server/jobs/service/operation.h"
 #include "server/jobs/service/view.h"
 
 enum {
-    GO_ON_BUDGET = 256, /* jobs queued again, a step */
     OLDEST_VISITS = 20000,
     PAIRS = 14 /* of a queue, shown */
 };
@@ -19,7 +20,7 @@ enum {
  * NOT_FOUND, or MEMORY. */
 static struct job_queue *find(struct jobs *jobs, struct operation *op)
 {
-    for (struct job_queue *q = jobs->queues; q; q = q->next)
+    for (struct job_queue *q = jobs->table.queues; q; q = q->next)
         if (span_equal(q->name, op->named.name))
             return q;
     if (!registry_find(jobs->options.registry, op->named.name)) {
@@ -28,7 +29,7 @@ static struct job_queue *find(struct jobs *jobs, struct operation *op)
                          (const char *)op->named.name.at);
         return NULL;
     }
-    struct job_queue *q = job_queue(jobs, op->named.name);
+    struct job_queue *q = table_queue(&jobs->table, op->named.name);
     if (!q)
         operation_refuse_plain(op, ERGON_E_MEMORY);
     return q;
@@ -45,9 +46,9 @@ static const char *kind_name(const struct job_queue *q)
 static void look_for_oldest(struct jobs *jobs)
 {
     uint32_t visits = 0;
-    for (struct job_queue *q = jobs->queues; q; q = q->next)
+    for (struct job_queue *q = jobs->table.queues; q; q = q->next)
         q->oldest = 0;
-    for (struct job *job = jobs->first; job && visits < OLDEST_VISITS;
+    for (struct job *job = jobs->table.first; job && visits < OLDEST_VISITS;
          job = job->all_next, visits++)
         if (job->queue->oldest == 0 && job_state_open((enum job_state)job->state))
             job->queue->oldest = job->created;
@@ -73,7 +74,7 @@ static void pack_queue(const struct job_queue *q, struct pack *p)
 /* The stages of what is out, and the ages, are asked only when somebody looks. */
 static void look(struct jobs *jobs)
 {
-    for (struct job *job = jobs->outs.first; job; job = job->next)
+    for (struct job *job = jobs->sched.running.first; job; job = job->next)
         view_stage(jobs, job);
     look_for_oldest(jobs);
 }
@@ -83,11 +84,11 @@ static void serve_list(struct jobs *jobs, struct operation *op)
     uint32_t count = 0;
 
     look(jobs);
-    for (const struct job_queue *q = jobs->queues; q; q = q->next)
+    for (const struct job_queue *q = jobs->table.queues; q; q = q->next)
         count++;
     pack_init(&op->reply.result);
     pack_array(&op->reply.result, count);
-    for (const struct job_queue *q = jobs->queues; q; q = q->next) {
+    for (const struct job_queue *q = jobs->table.queues; q; q = q->next) {
         pack_map(&op->reply.result, PAIRS);
         pack_queue(q, &op->reply.result);
     }
@@ -105,11 +106,13 @@ static void answer(struct jobs *jobs, struct operation *op, const struct job_que
 
 /* --- Paused, also after a restart --- */
 
+static void saved(struct jobs *jobs, struct store_op *write);
+
 /* False without memory. */
 static bool save(struct jobs *jobs, struct job_queue *q)
 {
     enum store_verb verb = q->paused ? STORE_PAUSE : STORE_RESUME;
-    struct store_op *write = q->saving ? NULL : codec_write_new(jobs, verb, 0);
+    struct store_op *write = q->saving ? NULL : codec_write_new(jobs, verb, 0, saved);
 
     if (!write)
         return q->saving;
@@ -123,7 +126,7 @@ static bool save(struct jobs *jobs, struct job_queue *q)
 bool queues_save(struct jobs *jobs)
 {
     bool any = false;
-    for (struct job_queue *q = jobs->queues; jobs->store && q; q = q->next)
+    for (struct job_queue *q = jobs->table.queues; jobs->store && q; q = q->next)
         if (q->paused != q->saved) {
             save(jobs, q);
             any = true;
@@ -152,11 +155,12 @@ static void settle(struct jobs *jobs, struct job_queue *q, enum store_error erro
 }
 
 /* What was asked meanwhile is written before anybody is told. */
-void queues_returned(struct jobs *jobs, struct store_op *write)
+static void saved(struct jobs *jobs, struct store_op *write)
 {
     struct job_queue *q = write->owner;
     enum store_error error = write->error;
 
+    journal_notice(jobs, write);
     q->saving = false;
     if (error == STORE_OK) {
         q->saved = write->verb == STORE_PAUSE;
@@ -176,23 +180,6 @@ static bool waits_for_store(struct jobs *jobs, struct job_queue *q, struct opera
     q->operations = op;
     if (!save(jobs, q))
         settle(jobs, q, STORE_MEMORY);
-    return true;
-}
-
-/* They had their turn before, so they go before the others, in their order. */
-static bool go_on(struct jobs *jobs, struct job_queue *q, int *budget)
-{
-    while (q->held.first && !q->paused && q->method && --*budget >= 0)
-        job_schedule(jobs, job_list_pop(&q->held), true);
-    return *budget >= 0;
-}
-
-bool queues_go_on(struct jobs *jobs)
-{
-    int budget = GO_ON_BUDGET;
-    for (struct job_queue *q = jobs->queues; q; q = q->next)
-        if (!go_on(jobs, q, &budget))
-            return false;
     return true;
 }
 
@@ -226,7 +213,7 @@ static void serve_resume(struct jobs *jobs, struct operation *op)
     if (!q)
         return;
     q->paused = q->draining = false;
-    ao_activate(&jobs->ao); /* queues_go_on() */
+    ao_activate(&jobs->ao); /* for scheduler_go_on() */
     answer_when_saved(jobs, op, q);
 }
 
@@ -238,9 +225,9 @@ static enum job_reason reason_of_queue(const struct jobs *jobs, const struct job
         return JOB_WHY_NO_EXECUTOR;
     if (q->paused)
         return JOB_WHY_PAUSED;
-    if (jobs->stopping)
+    if (jobs->sched.stopping)
         return JOB_WHY_STOPPING;
-    if (jobs->full[q->method->handler->kind == ERGON_STEPPED ? 0 : 1])
+    if (jobs->sched.full[q->method->handler->kind == ERGON_STEPPED ? 0 : 1])
         return JOB_WHY_EXECUTORS;
     return JOB_WHY_TURN;
 }

@@ -1,5 +1,7 @@
 /* task.retry: a job that ended otherwise than done is queued again. */
+#include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/life/outcome.h"
 #include "server/jobs/service/operation.h"
 
 static void serve(struct jobs *jobs, struct operation *op)
@@ -9,7 +11,7 @@ static void serve(struct jobs *jobs, struct operation *op)
     char id[ID_TEXT_SIZE];
     if (!job)
         return;
-    if (!job_retry(jobs, job)) {
+    if (!job_retry(&jobs->sched, job)) {
         operation_refuse(op, ERGON_E_BAD_PARAMS,
                          "task %s is %s: only one that ended otherwise than done is tried again",
                          id_text(job->id, id), job_state_names[job->state]);

@@ -6,7 +6,10 @@
 #include <stdlib.h>
 
 #include "proto/encoder.h"
+#include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/life/submit.h"
+#include "server/jobs/service/operation.h"
 
 enum { OUTCOME_MAX = 128 /* bytes of the answer about one that was taken */ };
 
@@ -41,11 +44,11 @@ struct job *submission_take(struct jobs *jobs, struct operation *op, uint32_t i)
         fail(outcome, error, text);
         return NULL;
     }
-    *outcome = (struct submission_outcome){.id = done.entry->id,
-                                           .durable = done.entry->durable,
+    *outcome = (struct submission_outcome){.id = done.job->id,
+                                           .durable = done.job->durable,
                                            .duplicate = done.duplicate,
                                            .coalesced = done.coalesced};
-    return done.entry;
+    return done.job;
 }
 
 static const char *text_of(const struct submission_outcome *outcome)
@@ -88,7 +91,8 @@ static uint8_t *enc_id(uint8_t *p, uint64_t id)
 /* By hand, for this is what the server answers most; returns the end. */
 static uint8_t *enc_outcome(struct jobs *jobs, const struct submission_outcome *outcome, uint8_t *p)
 {
-    const struct job *job = jobs_find(jobs, outcome->id); /* NULL: ended and forgotten meanwhile */
+    const struct job *job =
+        table_find(&jobs->table, outcome->id); /* NULL: ended and forgotten meanwhile */
     p = enc_id(PUT(p, "\x85\xa2id"), outcome->id);
     p = PUT(p, "\xa5state");
     p = enc_str(p, span_text(job_state_names[job ? job->state : JOB_DONE]));

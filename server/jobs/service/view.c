@@ -1,6 +1,11 @@
 #include "server/jobs/service/view.h"
 
+#include "server/jobs/core/history.h"
+#include "server/jobs/core/past.h"
+#include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/sched/queueing.h"
+#include "server/jobs/service/operation.h"
 
 void view_ms(struct pack *p, const char *key, uint64_t unix_ns)
 {
@@ -34,7 +39,7 @@ void view_stage(struct jobs *jobs, struct job *job)
         return;
     enum attempt_stage stage = attempt_stage(job->attempt_task);
     if (of[stage].state != (enum job_state)job->state)
-        job_set_state(jobs, job, of[stage].state, of[stage].reason);
+        job_set_state(&jobs->table, job, of[stage].state, of[stage].reason);
 }
 
 /* The last attempt that was begun: one whose start is still on its way to the disk would be
@@ -114,10 +119,11 @@ static void pack_history(struct pack *p, const struct job *job)
 static void pack_times(struct jobs *jobs, struct pack *p, const struct job *job)
 {
     view_ms(p, "created", job->created);
-    view_ms(p, "due", job->state == JOB_DELAYED ? jobs_wall_of(jobs, job->due) : 0);
+    view_ms(p, "due", job->state == JOB_DELAYED ? table_wall_of(&jobs->table, job->due) : 0);
     view_ms(p, "started", job->started);
     view_ms(p, "ended", job->ended);
-    view_ms(p, "deadline", job->deadline != AO_NEVER ? jobs_wall_of(jobs, job->deadline) : 0);
+    view_ms(p, "deadline",
+            job->deadline != AO_NEVER ? table_wall_of(&jobs->table, job->deadline) : 0);
 }
 
 void view_job(struct jobs *jobs, struct job *job, unsigned parts, struct pack *p)
@@ -144,7 +150,7 @@ void view_job(struct jobs *jobs, struct job *job, unsigned parts, struct pack *p
     if (parts & VIEW_RESULT)
         pack_result(p, job->end);
     if (parts & VIEW_HISTORY) {
-        replay_row(jobs, job);
+        history_complete(&jobs->table, job);
         pack_history(p, job);
     }
 }

@@ -1,5 +1,7 @@
 /* task.wait: until tasks have ended, all of them or any. */
+#include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/service/operation.h"
 #include "server/jobs/service/view.h"
 
 enum { RESULTS_MAX = 8 << 20 /* bytes of an answer, beyond which results are left out */ };
@@ -16,13 +18,13 @@ static void answer(struct jobs *jobs, struct operation *op)
     char text[ID_TEXT_SIZE];
     uint32_t ended = 0;
     for (uint32_t i = 0; i < wait->count; i++)
-        ended += has_ended(jobs_find(jobs, wait->ids[i]));
+        ended += has_ended(table_find(&jobs->table, wait->ids[i]));
     pack_init(p);
     pack_map(p, 2);
     pack_str(p, "ended");
     pack_array(p, ended);
     for (uint32_t i = 0; i < wait->count; i++) {
-        struct job *job = jobs_find(jobs, wait->ids[i]);
+        struct job *job = table_find(&jobs->table, wait->ids[i]);
         bool whole = wait->with_result && p->buffer.size < RESULTS_MAX;
         if (has_ended(job))
             view_job(jobs, job, whole ? VIEW_RESULT : 0, p);
@@ -30,7 +32,7 @@ static void answer(struct jobs *jobs, struct operation *op)
     pack_str(p, "open");
     pack_array(p, wait->count - ended);
     for (uint32_t i = 0; i < wait->count; i++)
-        if (!has_ended(jobs_find(jobs, wait->ids[i])))
+        if (!has_ended(table_find(&jobs->table, wait->ids[i])))
             pack_str(p, id_text(wait->ids[i], text));
 }
 
@@ -74,7 +76,7 @@ static void serve(struct jobs *jobs, struct operation *op)
     if (!knows_all(jobs, op))
         return;
     for (uint32_t i = 0; i < op->wait.count && memory; i++) /* ended ones too: they are to stay */
-        memory = waiters_join(op, jobs_find(jobs, op->wait.ids[i]));
+        memory = waiters_join(op, table_find(&jobs->table, op->wait.ids[i]));
     if (!memory) {
         waiters_leave(op);
         operation_refuse_plain(op, ERGON_E_MEMORY);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/service/operation.h"
 
 /* --- Joining and leaving --- */
 
@@ -100,12 +101,12 @@ static const struct ao_class timer_class = {
 
 bool waiters_poll(struct jobs *jobs, struct operation *op, ao_time timeout)
 {
-    if (timeout == 0 || jobs->stopping)
+    if (timeout == 0 || jobs->sched.stopping)
         return false;
     op->poll.jobs = jobs;
     if (timeout != AO_NEVER) {
         ao_init(&op->poll.timer, &timer_class, jobs->activator);
-        ao_sleep_until(&op->poll.timer, jobs_time_after(jobs, timeout));
+        ao_sleep_until(&op->poll.timer, table_time_after(&jobs->table, timeout));
     }
     return true;
 }
@@ -156,7 +157,7 @@ static void dismiss(struct operation *op)
 
 void waiters_server_stops(struct jobs *jobs, bool cancel)
 {
-    for (const struct job *job = jobs->first; job; job = job->all_next)
+    for (const struct job *job = jobs->table.first; job; job = job->all_next)
         for
             EACH_WAITER(w, job)
             {
@@ -172,7 +173,7 @@ void waiters_server_stops(struct jobs *jobs, bool cancel)
 
 void waiters_dismiss(struct jobs *jobs)
 {
-    for (const struct job *job = jobs->first; job; job = job->all_next)
+    for (const struct job *job = jobs->table.first; job; job = job->all_next)
         while (job->waits)
             dismiss(job->waits->op);
 }

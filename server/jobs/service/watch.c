@@ -2,8 +2,12 @@
  * or, with `push`, sent event by event and answered at the job's end. */
 #include <stdlib.h>
 
+#include "server/jobs/core/history.h"
+#include "server/jobs/core/past.h"
+#include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/service/channel.h"
+#include "server/jobs/service/operation.h"
 #include "server/jobs/service/view.h"
 
 static bool is_over(const struct job *job)
@@ -40,7 +44,7 @@ static uint32_t missed(const struct operation *op, const struct job *job)
 
 static void answer(struct jobs *jobs, struct operation *op)
 {
-    struct job *job = jobs_find(jobs, op->watch.id);
+    struct job *job = table_find(&jobs->table, op->watch.id);
     struct pack *p = &op->reply.result;
     char id[ID_TEXT_SIZE];
 
@@ -110,7 +114,7 @@ static void serve(struct jobs *jobs, struct operation *op)
     struct job *job = operation_find_job(jobs, op, op->watch.id);
     if (!job)
         return;
-    replay_row(jobs, job);
+    history_complete(&jobs->table, job);
     if (op->watch.from == 0)
         op->watch.from = 1;
     if (op->watch.push && !push_all(op, job)) {

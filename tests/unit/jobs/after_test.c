@@ -72,7 +72,7 @@ static void one_that_is_tried_again_meanwhile_has_failed_for_them(void **state)
     struct jobs_world *w = *state;
     uint64_t first = first_of_many(w, AO_S(100));
     world_fail(world_run_of(w, first), "ODD", "not today");
-    assert_true(job_retry(w->jobs, world_entry(w, first)));
+    assert_true(world_retry(w, world_entry(w, first)));
     uint64_t later = submit_after(w, first);
     jobs_world_pass(w, AO_S(1));
     expect_all(w, JOB_FAILED);
@@ -88,7 +88,7 @@ static void those_that_leave_meanwhile_are_not_missed(void **state)
     uint64_t first = first_of_many(w, AO_S(100)), second = submit_after(w, first);
     world_finish(world_run_of(w, first), "\x2a");
     for (unsigned i = 0; i < MANY; i++)
-        assert_true(job_cancel(w->jobs, world_entry(w, ids[i])));
+        assert_true(world_cancel(w, world_entry(w, ids[i])));
     jobs_world_settle(w);
     expect_all(w, JOB_CANCELLED);
     assert_non_null(world_run_of(w, second));

@@ -286,7 +286,7 @@ static void a_queue_that_drains_takes_no_new_tasks(void **state)
     a->named.name = span_text("work");
     world_give(w, a);
     stage_holds(answer(w, a), "'draining': true");
-    assert_int_equal(job_submit(w->jobs, &o, &out, text, sizeof text), ERGON_E_DRAINING);
+    assert_int_equal(world_submit(w, &o, &out, text, sizeof text), ERGON_E_DRAINING);
     a = world_ask(w, &operation_queue_resume);
     a->named.name = span_text("work");
     world_give(w, a);
@@ -324,7 +324,7 @@ static void accounts_balance(void **state)
     stage_holds(answer(w, a),
                 "'fleeting': {'submitted': 3, 'done': 1, 'failed': 1, 'cancelled': 0, "
                 "'expired': 0, 'dead': 0, 'open': 1}");
-    w->jobs->fleeting.submitted++;
+    w->jobs->table.in_memory.submitted++;
     a = world_ask(w, &operation_audit);
     world_give(w, a);
     stage_holds(answer(w, a), "'balanced': false");

@@ -48,11 +48,11 @@ static void deed(struct churn *c)
         return;
     case 2:
         if (e && !job_state_open((enum job_state)e->state) && e->state != JOB_DONE)
-            job_retry(c->w->jobs, e);
+            world_retry(c->w, e);
         return;
     default:
         if (e)
-            job_cancel(c->w->jobs, e);
+            world_cancel(c->w, e);
         return;
     }
 }
@@ -134,7 +134,7 @@ static void a_difference_is_found(void **state)
     w->store->rows.count_rows = ROWS_AT_ONCE;
     fill(&c, w);
     w->store->rows.counts.done++;
-    w->jobs->kept.ended[JOB_DONE]++;
+    w->jobs->table.durable.ended[JOB_DONE]++;
     struct operation *a = world_ask(w, &operation_audit);
     world_give(w, a);
     jobs_world_pass(w, AO_S(1));
@@ -155,13 +155,13 @@ static void a_store_that_cannot_be_asked_is_no_difference(void **state)
     notation_show(pack_bytes(&a->reply.result), text, sizeof text);
     stage_holds(text, "'balanced': nil");
     stage_holds(text, "'store': nil, 'differences': [], 'store_error': 'the store's file cannot ");
-    w->jobs->fleeting.submitted++;
+    w->jobs->table.in_memory.submitted++;
     a = world_ask(w, &operation_audit);
     world_give(w, a);
     jobs_world_pass(w, AO_S(1));
     notation_show(pack_bytes(&a->reply.result), text, sizeof text);
     stage_holds(text, "'balanced': false");
-    w->jobs->fleeting.submitted--;
+    w->jobs->table.in_memory.submitted--;
 }
 
 static void one_under_way_at_the_end_is_answered(void **state)

@@ -109,9 +109,9 @@ static void submit_one(struct crashing *c)
         o.after = &c->tasks[c->count - 1].id;
         o.after_count = 1;
     }
-    if (job_submit(c->w.jobs, &o, &done, text, sizeof text) == ERGON_OK)
+    if (world_submit(&c->w, &o, &done, text, sizeof text) == ERGON_OK)
         c->tasks[c->count++] =
-            (struct known){.id = done.entry->id, .awaited = o.durable == DURABLE_FSYNC};
+            (struct known){.id = done.job->id, .awaited = o.durable == DURABLE_FSYNC};
 }
 
 static void end_one(struct crashing *c, uint64_t how)
@@ -159,7 +159,7 @@ static void deed(struct crashing *c)
     case 7:
         e = c->count > 0 ? world_entry(&c->w, c->tasks[chance(c, c->count)].id) : NULL;
         if (e)
-            job_cancel(c->w.jobs, e);
+            world_cancel(&c->w, e);
         return;
     case 8:
         c->w.store->error = chance(c, 4) == 0 ? STORE_FULL : STORE_OK;

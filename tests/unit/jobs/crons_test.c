@@ -165,8 +165,8 @@ static uint64_t submitted_after_a_leap(struct jobs_world *w, uint8_t catch_up)
                                  .catch_up = catch_up,
                                  .task = world_order("work")};
     world_give(w, a);
-    true_wall = w->jobs->options.wall;
-    w->jobs->options.wall = an_hour_ahead;
+    true_wall = w->jobs->table.wall;
+    w->jobs->table.wall = an_hour_ahead;
     jobs_world_pass(w, AO_S(60));
     return submitted(w);
 }

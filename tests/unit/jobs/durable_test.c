@@ -258,12 +258,12 @@ static void a_long_history_is_trimmed_in_the_file(void **state)
 static void expect_counted(const struct jobs_world *w, uint64_t submitted)
 {
     const struct jobs *l = w->jobs;
-    assert_int_equal(l->kept.submitted, submitted);
-    assert_int_equal(l->fleeting.submitted, 0);
-    assert_int_equal(l->fleeting.ended[JOB_FAILED], 0);
-    assert_int_equal(l->queues->submitted, submitted);
-    assert_int_equal(l->queues->failed, 0);
-    assert_int_equal(counter_read(&l->submitted), submitted);
+    assert_int_equal(l->table.durable.submitted, submitted);
+    assert_int_equal(l->table.in_memory.submitted, 0);
+    assert_int_equal(l->table.in_memory.ended[JOB_FAILED], 0);
+    assert_int_equal(l->table.queues->submitted, submitted);
+    assert_int_equal(l->table.queues->failed, 0);
+    assert_int_equal(counter_read(&l->table.submitted), submitted);
 }
 
 static void a_submit_that_cannot_be_written_is_refused(void **state)
@@ -317,10 +317,10 @@ static void many_that_could_not_be_written_are_written_later(void **state)
         jobs_world_submit(w, &o);
     w->store->error = STORE_FULL;
     jobs_world_pass(w, AO_S(5));
-    assert_int_equal(w->jobs->unsaved, 2000);
+    assert_int_equal(w->jobs->journal.unsaved, 2000);
     w->store->error = STORE_OK;
     jobs_world_pass(w, AO_S(5));
-    assert_int_equal(w->jobs->unsaved, 0);
+    assert_int_equal(w->jobs->journal.unsaved, 0);
     assert_int_equal(w->store->rows.counts.submitted, 2000);
     stage_balances(w);
 }
@@ -342,8 +342,8 @@ static void any_allocation_may_fail(void **state)
         o.limit_key = span_text("k");
         o.limit = 1;
         heap_fail_at(n);
-        if (job_submit(w->jobs, &o, &done, text, sizeof text) == ERGON_OK)
-            id = done.entry->id;
+        if (world_submit(w, &o, &done, text, sizeof text) == ERGON_OK)
+            id = done.job->id;
         for (unsigned i = 0; i < 50; i++)
             jobs_world_pass(w, AO_MS(100));
         met = heap_failed();
@@ -366,10 +366,10 @@ static void a_durable_one_does_not_wait_for_one_in_memory(void **state)
     o.durable = DURABLE_FSYNC;
     o.after = &first;
     o.after_count = 1;
-    assert_int_equal(job_submit(w->jobs, &o, &out, text, sizeof text), ERGON_E_BAD_PARAMS);
+    assert_int_equal(world_submit(w, &o, &out, text, sizeof text), ERGON_E_BAD_PARAMS);
     assert_non_null(strstr(text, "kept in memory only"));
     o.durable = DURABLE_NONE;
-    assert_int_equal(job_submit(w->jobs, &o, &out, text, sizeof text), ERGON_OK);
+    assert_int_equal(world_submit(w, &o, &out, text, sizeof text), ERGON_OK);
 }
 
 int main(void)

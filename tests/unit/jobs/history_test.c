@@ -3,17 +3,17 @@
 #include <stdlib.h>
 
 #include "server/jobs/core/history.h"
-#include "server/jobs/jobs_parts.h"
+#include "server/jobs/core/table.h"
 #include "tests/support/cmocka_env.h"
 
-static struct jobs *jobs_of(uint32_t history_max)
+static struct job_table *table_of(uint32_t history_max)
 {
-    static struct jobs l;
-    l.options.history_max = history_max;
+    static struct job_table l;
+    l.history_max = history_max;
     return &l;
 }
 
-static uint32_t add(struct jobs *l, struct job *e, const char *text, size_t data)
+static uint32_t add(struct job_table *l, struct job *e, const char *text, size_t data)
 {
     static uint8_t bytes[2 * HISTORY_BYTES_MAX];
     struct history_event event = {.what = JOB_EVENT_PROGRESS,
@@ -22,7 +22,7 @@ static uint32_t add(struct jobs *l, struct job *e, const char *text, size_t data
                                   .at = 1000,
                                   .text = span_text(text),
                                   .data = span_of(bytes, data)};
-    return history_add(l, e, &event);
+    return history_add(e, &event, l->history_max);
 }
 
 static void the_submission_needs_no_memory(void **state)
@@ -42,7 +42,7 @@ static void the_submission_needs_no_memory(void **state)
 
 static void an_event_is_read_as_it_was_added(void **state)
 {
-    struct jobs *l = jobs_of(10);
+    struct job_table *l = table_of(10);
     struct job e = {0};
     struct history_event event;
     assert_int_equal(add(l, &e, "half", 5), 2);
@@ -86,7 +86,7 @@ static void reads_from(const struct job *e, uint32_t first, uint32_t next)
 
 static void the_oldest_are_dropped_first(void **state)
 {
-    struct jobs *l = jobs_of(100);
+    struct job_table *l = table_of(100);
     struct job e = {0};
     char text[16];
     for (uint32_t seq = 2; seq < 1000; seq++) {
@@ -100,7 +100,7 @@ static void the_oldest_are_dropped_first(void **state)
 
 static void its_bytes_are_bounded(void **state)
 {
-    struct jobs *l = jobs_of(10000);
+    struct job_table *l = table_of(10000);
     struct job e = {0};
     struct history_event event;
     for (uint32_t i = 0; i < 20000; i++) {
@@ -115,7 +115,7 @@ static void its_bytes_are_bounded(void **state)
 
 static void what_is_too_long_is_cut(void **state)
 {
-    struct jobs *l = jobs_of(10);
+    struct job_table *l = table_of(10);
     struct job e = {0};
     struct history_event event;
     char text[HISTORY_TEXT_MAX + 10];
@@ -136,7 +136,7 @@ static void what_is_too_long_is_cut(void **state)
 
 static void with_a_bound_of_none_the_numbers_go_on(void **state)
 {
-    struct jobs *l = jobs_of(0);
+    struct job_table *l = table_of(0);
     struct job e = {0};
     struct history_event event;
     assert_int_equal(add(l, &e, "a", 3), 2);

@@ -39,20 +39,20 @@ static struct world_run *any_run(const struct jobs_world *w, uint64_t random)
 
 static uint32_t of_state(const struct jobs_world *w, enum job_state s)
 {
-    return (uint32_t)w->jobs->queues->by_state[s];
+    return (uint32_t)w->jobs->table.queues->by_state[s];
 }
 
 static void do_something(struct jobs_world *w, struct job_spec *o, uint64_t *seed)
 {
     struct world_run *r = any_run(w, next_random(seed));
-    struct job *e = jobs_find(w->jobs, w->jobs->next_id - 1 - next_random(seed) % 8);
+    struct job *e = table_find(&w->jobs->table, w->jobs->table.next_id - 1 - next_random(seed) % 8);
     switch (next_random(seed) % 8) {
     case 0:
     case 1:
     case 2:
         o->timeout = next_random(seed) % 2 ? AO_MS(5) : AO_NEVER;
         o->priority = (uint8_t)(next_random(seed) % 10);
-        if (w->jobs->queues->held.count + of_state(w, JOB_WAITING) < 20)
+        if (w->jobs->table.queues->held.count + of_state(w, JOB_WAITING) < 20)
             jobs_world_submit(w, o);
         break;
     case 3:
@@ -69,7 +69,7 @@ static void do_something(struct jobs_world *w, struct job_spec *o, uint64_t *see
         break;
     case 6:
         if (e)
-            job_cancel(w->jobs, e);
+            world_cancel(w, e);
         break;
     case 7:
         jobs_world_pass(w, AO_MS(1 + next_random(seed) % 5));
@@ -101,7 +101,7 @@ static void a_limit_is_never_exceeded_and_never_idle(void **state)
         full += out == LIMIT;
     }
     assert_true(full > ROUNDS / 4);
-    assert_true(counter_read(&w->jobs->fenced) > 100);
+    assert_true(counter_read(&w->jobs->sched.fenced) > 100);
 }
 
 static void a_stray_keeps_its_slot(void **state)

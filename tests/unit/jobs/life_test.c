@@ -63,7 +63,7 @@ static void a_queued_one_is_cancelled_at_once(void **state)
     uint64_t id = jobs_world_submit(w, &o);
     jobs_world_settle(w);
     assert_int_equal(world_state(w, id), JOB_QUEUED);
-    assert_true(job_cancel(w->jobs, world_entry(w, id)));
+    assert_true(world_cancel(w, world_entry(w, id)));
     assert_int_equal(world_state(w, id), JOB_CANCELLED);
 }
 
@@ -73,7 +73,7 @@ static void a_running_one_is_cancelled_when_it_has_returned(void **state)
     struct job_spec o = world_order("work");
     uint64_t id = jobs_world_submit(w, &o);
     jobs_world_settle(w);
-    assert_true(job_cancel(w->jobs, world_entry(w, id)));
+    assert_true(world_cancel(w, world_entry(w, id)));
     assert_int_equal(world_state(w, id), JOB_ASSIGNED);
     jobs_world_settle(w);
     assert_int_equal(world_state(w, id), JOB_CANCELLED);
@@ -92,7 +92,7 @@ static void a_timeout_fences_the_attempt(void **state)
     struct world_run *first = world_run_of(w, id);
     jobs_world_pass(w, AO_S(1));
     assert_int_equal(world_state(w, id), JOB_DELAYED);
-    assert_int_equal(world_entry(w, id)->strays, 1);
+    assert_int_equal(world_entry(w, id)->orphans, 1);
     world_finish(first, "\x01");
     assert_int_equal(world_state(w, id), JOB_DELAYED);
     struct jobs_info info;
@@ -117,7 +117,7 @@ static void it_is_forgotten_after_its_time(void **state)
     assert_non_null(world_entry(w, id));
     jobs_world_pass(w, AO_S(1));
     assert_null(world_entry(w, id));
-    assert_int_equal(w->jobs->bytes, 0);
+    assert_int_equal(w->jobs->table.bytes, 0);
 }
 
 static void call_is_answered_with_the_result(void **state)

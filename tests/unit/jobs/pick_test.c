@@ -375,7 +375,7 @@ static void the_place_says_what_is_ahead(void **state)
 {
     struct world w;
     struct job e[8];
-    struct pick_place at;
+    struct fair_place at;
     world_init(&w, 0);
     add(&w, &e[0], 0, 9);
     add(&w, &e[1], 1, 7);
@@ -383,16 +383,16 @@ static void the_place_says_what_is_ahead(void **state)
         add(&w, &e[i], 0, 5);
     add(&w, &e[6], 1, 5);
     add(&w, &e[7], 2, 4);
-    pick_place(&w.pick, KIND, &e[5], 100, &at);
+    fair_place(&w.pick, KIND, &e[5], 100, &at);
     assert_int_equal(at.higher, 2);
     assert_int_equal(at.own, 3);
     assert_int_equal(at.others, 1);
     assert_int_equal(at.tenants, 2);
     assert_false(at.own_is_least);
-    pick_place(&w.pick, KIND, &e[5], 2, &at);
+    fair_place(&w.pick, KIND, &e[5], 2, &at);
     assert_int_equal(at.own, 2);
     assert_true(at.own_is_least);
-    pick_place(&w.pick, KIND, &e[7], 2, &at);
+    fair_place(&w.pick, KIND, &e[7], 2, &at);
     assert_int_equal(at.higher, 7);
     assert_int_equal(at.own, 0);
     world_fini(&w);

@@ -114,7 +114,7 @@ static void the_place_goes_on_when_its_owner_is_gone_or_held_back(void **state)
     uint64_t holder = jobs_world_submit(w, &o);
     jobs_world_pass(w, AO_MS(5));
     assert_non_null(world_run_of(w, holder));
-    job_cancel(w->jobs, world_entry(w, ids[2]));
+    world_cancel(w, world_entry(w, ids[2]));
     world_finish(world_run_of(w, ids[0]), "\x01");
     jobs_world_pass(w, AO_MS(5));
     assert_int_equal(world_reason(w, ids[1]), JOB_WHY_LIMIT);
@@ -134,9 +134,9 @@ static void one_that_is_tried_again_is_none(void **state)
     uint64_t one = submit(w), two = submit(w);
     crash_twice(w);
     jobs_world_pass(w, AO_MS(5));
-    job_cancel(w->jobs, world_entry(w, two));
+    world_cancel(w, world_entry(w, two));
     jobs_world_pass(w, AO_MS(5));
-    assert_true(job_retry(w->jobs, world_entry(w, two)));
+    assert_true(world_retry(w, world_entry(w, two)));
     jobs_world_pass(w, AO_MS(5));
     assert_non_null(world_run_of(w, one));
     assert_non_null(world_run_of(w, two));

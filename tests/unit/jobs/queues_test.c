@@ -21,7 +21,7 @@ static void says(struct operation *a, const char *wanted)
 
 static bool is_paused(struct jobs_world *w)
 {
-    return job_queue(w->jobs, span_text("work"))->paused;
+    return table_queue(&w->jobs->table, span_text("work"))->paused;
 }
 
 static void a_pause_is_answered_when_it_is_on_disk(void **state)
@@ -88,7 +88,7 @@ static void without_memory_it_is_said_too(void **state)
     struct jobs_world *w = *state;
     struct operation *a = NULL;
     ask(w, &operation_queue_list);
-    job_queue(w->jobs, span_text("work"));
+    table_queue(&w->jobs->table, span_text("work"));
     for (int64_t n = 1; !a || a->reply.error != ERGON_OK; n++) {
         a = world_ask(w, &operation_queue_pause);
         a->named.name = span_text("work");

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "tests/support/cmocka_env.h"
+#include "server/jobs/core/past.h"
 #include "tests/support/jobs_stage.h"
 #include "tests/support/notation.h"
 
@@ -22,7 +23,7 @@ static uint64_t submit_after(struct jobs_world *w, const uint64_t *first)
 
 static void retry(struct jobs_world *w, uint64_t id)
 {
-    assert_true(job_retry(w->jobs, world_entry(w, id)));
+    assert_true(world_retry(w, world_entry(w, id)));
     jobs_world_pass(w, AO_S(1));
 }
 
@@ -55,7 +56,7 @@ static void what_is_tried_again_waits_for_nobody(void **state)
     w->room[1] = 2;
     uint64_t first = jobs_world_submit(w, &o), second = submit_after(w, &first);
     jobs_world_pass(w, AO_S(1));
-    job_cancel(w->jobs, world_entry(w, second));
+    world_cancel(w, world_entry(w, second));
     jobs_world_pass(w, AO_S(1));
     retry(w, second);
     jobs_world_crash(w);
@@ -79,7 +80,7 @@ static void look(struct jobs_world *w, uint64_t id, struct told *told)
 {
     struct job *e = world_entry(w, id);
     told->count = 0;
-    replay_row(w->jobs, e);
+    history_complete(&w->jobs->table, e);
     told->next = history_next(e);
     for (uint32_t seq = 1; history_get(e, seq, &told->events[told->count]);) {
         struct history_event *event = &told->events[told->count];
@@ -138,7 +139,7 @@ static void start_and_end_are_told_by_the_row(void **state)
     o.delay = AO_S(100);
     id = jobs_world_submit(w, &o);
     jobs_world_pass(w, AO_S(1));
-    job_cancel(w->jobs, world_entry(w, id));
+    world_cancel(w, world_entry(w, id));
     is_told_the_same_after_a_crash(w, id, 2);
 }
 
@@ -163,7 +164,7 @@ static void the_ends_of_one_that_was_tried_again_are_all_told(void **state)
     o.delay = AO_S(100);
     uint64_t id = jobs_world_submit(w, &o);
     jobs_world_pass(w, AO_S(1));
-    job_cancel(w->jobs, world_entry(w, id));
+    world_cancel(w, world_entry(w, id));
     jobs_world_pass(w, AO_S(1));
     jobs_world_crash(w);
     retry(w, id);

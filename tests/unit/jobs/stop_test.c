@@ -152,7 +152,7 @@ static void who_was_cancelled_and_does_not_return_stays_cancelled(void **state)
     struct jobs_world *w = *state;
     uint64_t id = submit_durable(w, AO_S(1));
     w->stubborn = true;
-    assert_true(job_cancel(w->jobs, world_entry(w, id)));
+    assert_true(world_cancel(w, world_entry(w, id)));
     jobs_world_restart(w);
     assert_int_equal(world_state(w, id), JOB_CANCELLED);
 }

@@ -1,4 +1,6 @@
 /* What becomes of an order: keys, shared runs, bounds, refusals. */
+#include "server/jobs/effects.h"
+#include "server/jobs/life/retention.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 #include "tests/support/jobs_stage.h"
@@ -7,7 +9,7 @@ static enum ergon_error refused(struct jobs_world *w, const struct job_spec *o, 
 {
     struct submitted done;
     char said[OPERATION_TEXT_MAX] = "";
-    enum ergon_error error = job_submit(w->jobs, o, &done, said, sizeof said);
+    enum ergon_error error = world_submit(w, o, &done, said, sizeof said);
     if (error != ERGON_OK && !strstr(said, text))
         fail_msg("\"%s\" is not in \"%s\"", text, said);
     return error;
@@ -31,7 +33,7 @@ static void a_drained_queue_takes_no_more(void **state)
     struct jobs_world *w = *state;
     struct job_spec o = world_order("work");
     jobs_world_submit(w, &o);
-    w->jobs->queues->draining = true;
+    w->jobs->table.queues->draining = true;
     assert_int_equal(refused(w, &o, "queue.resume"), ERGON_E_DRAINING);
 }
 
@@ -52,7 +54,7 @@ static void beyond_the_bound_it_is_busy(void **state)
     jobs_world_submit(w, &o);
     assert_int_equal(refused(w, &o, "2 tasks, and may not hold more (tasks.max)"), ERGON_E_BUSY);
     w->jobs->options.tasks_max = 10;
-    w->jobs->options.bytes_max = w->jobs->bytes + 100;
+    w->jobs->options.bytes_max = w->jobs->table.bytes + 100;
     assert_int_equal(refused(w, &o, "tasks.bytes"), ERGON_E_BUSY);
     w->jobs->options.bytes_max = 100;
     assert_int_equal(refused(w, &o, "tasks.bytes"), ERGON_E_TOO_LARGE);
@@ -82,9 +84,9 @@ static void the_same_key_is_the_same_task(void **state)
     world_finish(world_run_of(w, id), "\x01");
     struct submitted again;
     char text[OPERATION_TEXT_MAX];
-    assert_int_equal(job_submit(w->jobs, &o, &again, text, sizeof text), ERGON_OK);
+    assert_int_equal(world_submit(w, &o, &again, text, sizeof text), ERGON_OK);
     assert_true(again.duplicate);
-    assert_int_equal(again.entry->id, id);
+    assert_int_equal(again.job->id, id);
     o.tenant = span_text("other");
     assert_int_not_equal(jobs_world_submit(w, &o), id);
     jobs_world_pass(w, AO_S(3600));
@@ -99,9 +101,9 @@ static void a_shared_run_is_cancelled_by_the_last(void **state)
     o.coalesce = span_text("report");
     uint64_t id = jobs_world_submit(w, &o);
     assert_int_equal(jobs_world_submit(w, &o), id);
-    assert_false(job_cancel(w->jobs, world_entry(w, id)));
+    assert_false(world_cancel(w, world_entry(w, id)));
     assert_true(job_state_open(world_state(w, id)));
-    assert_true(job_cancel(w->jobs, world_entry(w, id)));
+    assert_true(world_cancel(w, world_entry(w, id)));
     jobs_world_settle(w);
     assert_int_equal(world_state(w, id), JOB_CANCELLED);
     assert_int_not_equal(jobs_world_submit(w, &o), id);
@@ -115,7 +117,7 @@ static void nobody_joins_a_run_that_is_being_cancelled(void **state)
     w->stubborn = true;
     uint64_t id = jobs_world_submit(w, &o);
     jobs_world_settle(w);
-    assert_true(job_cancel(w->jobs, world_entry(w, id)));
+    assert_true(world_cancel(w, world_entry(w, id)));
     assert_true(job_state_open(world_state(w, id)));
     assert_int_not_equal(jobs_world_submit(w, &o), id);
 }
@@ -148,7 +150,7 @@ static void callers_of_a_shared_run_get_one_result(void **state)
     channel_drop(w->channel, b);
     jobs_world_settle(w);
     assert_int_equal(b->reply.error, ERGON_E_CANCELLED);
-    assert_int_equal(w->jobs->count, 1);
+    assert_int_equal(w->jobs->table.count, 1);
     world_finish(w->runs, "\x2a");
     jobs_world_settle(w);
     assert_int_equal(a->reply.error, ERGON_OK);
@@ -192,10 +194,10 @@ static void what_is_refused_weighs_nothing(void **state)
     o.after = ids;
     o.after_count = 2;
     assert_int_equal(refused(w, &o, "no task"), ERGON_E_NOT_FOUND);
-    uint64_t bytes = w->jobs->bytes; /* the first is known now to be waited for at times */
+    uint64_t bytes = w->jobs->table.bytes; /* the first is known now to be waited for at times */
     for (unsigned i = 0; i < 10; i++)
         assert_int_equal(refused(w, &o, "no task"), ERGON_E_NOT_FOUND);
-    assert_int_equal(w->jobs->bytes, bytes);
+    assert_int_equal(w->jobs->table.bytes, bytes);
 }
 
 /* A run that a call began, and would be forgotten with its answer. */
@@ -236,13 +238,13 @@ static void bytes_are_what_they_are(void **state)
     world_finish(world_run_of(w, first), "\xa4"
                                          "done");
     jobs_world_pass(w, AO_S(10));
-    for (const struct job *e = w->jobs->first; e; e = e->all_next)
+    for (const struct job *e = w->jobs->table.first; e; e = e->all_next)
         sum += job_bytes(e);
-    assert_int_equal(w->jobs->bytes, sum);
+    assert_int_equal(w->jobs->table.bytes, sum);
     sum = 0;
-    for (const struct job *e = w->jobs->ended.first; e; e = e->next)
+    for (const struct job *e = w->jobs->table.ended.first; e; e = e->next)
         sum += job_bytes(e);
-    assert_int_equal(w->jobs->ended_bytes, sum);
+    assert_int_equal(w->jobs->table.ended_bytes, sum);
     assert_true(sum > 0);
 }
 
@@ -263,12 +265,13 @@ static int submit_all_kinds(void *arg)
     o.after_count = 1;
     o.delay = AO_S(1);
     int64_t live = heap_live();
-    if (job_submit(w->jobs, &o, &done, text, sizeof text) != ERGON_OK) {
+    if (world_submit(w, &o, &done, text, sizeof text) != ERGON_OK) {
         assert_int_equal(heap_live(), live);
         return -1;
     }
-    job_cancel(w->jobs, done.entry);
-    retention_forget(w->jobs, done.entry);
+    world_cancel(w, done.job);
+    retention_forget(&w->jobs->table, done.job);
+    effects_apply(w->jobs);
     return 0;
 }
 

@@ -19,13 +19,13 @@ static void a_moment_comes(void **state)
 {
     struct jobs_world *w = *state;
     struct job_spec o = world_order("work");
-    o.at = jobs_wall(w->jobs) + AO_S(2);
+    o.at = table_wall(&w->jobs->table) + AO_S(2);
     uint64_t id = jobs_world_submit(w, &o);
     jobs_world_pass(w, AO_MS(1999));
     assert_int_equal(world_state(w, id), JOB_DELAYED);
     jobs_world_pass(w, AO_MS(1));
     assert_int_equal(world_state(w, id), JOB_ASSIGNED);
-    o.at = jobs_wall(w->jobs) - AO_S(2);
+    o.at = table_wall(&w->jobs->table) - AO_S(2);
     w->room[1] = 2;
     id = jobs_world_submit(w, &o);
     jobs_world_settle(w);
@@ -109,14 +109,14 @@ static void retry_begins_anew(void **state)
     uint64_t id = jobs_world_submit(w, &o);
     jobs_world_pass(w, AO_S(1));
     assert_int_equal(world_state(w, id), JOB_EXPIRED);
-    assert_true(job_retry(w->jobs, world_entry(w, id)));
+    assert_true(world_retry(w, world_entry(w, id)));
     jobs_world_pass(w, AO_S(1));
     assert_int_equal(world_run_of(w, id)->run.attempt, 2);
-    assert_false(job_retry(w->jobs, world_entry(w, id)));
+    assert_false(world_retry(w, world_entry(w, id)));
     world_finish(world_run_of(w, id), "\x01");
     assert_int_equal(world_state(w, id), JOB_DONE);
-    assert_false(job_retry(w->jobs, world_entry(w, id)));
-    assert_int_equal(w->jobs->fleeting.ended[JOB_EXPIRED], 0);
+    assert_false(world_retry(w, world_entry(w, id)));
+    assert_int_equal(w->jobs->table.in_memory.ended[JOB_EXPIRED], 0);
 }
 
 /* As after a long round, or while a large store is read back. */
@@ -124,13 +124,15 @@ static void a_moment_keeps_its_place_on_both_clocks(void **state)
 {
     struct jobs_world *w = *state;
     const struct jobs *l = w->jobs;
-    ao_time round = jobs_now(l);
+    ao_time round = table_now(&l->table);
     w->v.now += AO_S(5);
-    assert_int_equal(jobs_now(l), round);
-    assert_int_equal(jobs_time_of(l, jobs_wall(l) + AO_S(10)), w->v.now + AO_S(10));
-    assert_int_equal(jobs_wall_of(l, w->v.now + AO_S(10)), jobs_wall(l) + AO_S(10));
-    assert_int_equal(jobs_wall_of(l, round), jobs_wall(l) - AO_S(5));
-    assert_int_equal(jobs_wall_of(l, AO_NEVER - 1), UINT64_MAX); /* and not in the past */
+    assert_int_equal(table_now(&l->table), round);
+    assert_int_equal(table_time_of(&l->table, table_wall(&l->table) + AO_S(10)),
+                     w->v.now + AO_S(10));
+    assert_int_equal(table_wall_of(&l->table, w->v.now + AO_S(10)),
+                     table_wall(&l->table) + AO_S(10));
+    assert_int_equal(table_wall_of(&l->table, round), table_wall(&l->table) - AO_S(5));
+    assert_int_equal(table_wall_of(&l->table, AO_NEVER - 1), UINT64_MAX); /* and not in the past */
 }
 
 /* --- after --- */
@@ -172,7 +174,7 @@ static void a_chain_fails_with_its_first(void **state)
     jobs_world_settle(w);
     assert_int_equal(world_state(w, last), JOB_FAILED);
     assert_string_equal(world_entry(w, last)->end->code, "AFTER");
-    assert_int_equal(w->jobs->fleeting.ended[JOB_FAILED], LENGTH + 1);
+    assert_int_equal(w->jobs->table.in_memory.ended[JOB_FAILED], LENGTH + 1);
     uint64_t late = submit_after(w, &last, 1);
     assert_int_equal(world_state(w, late), JOB_FAILED);
 }
@@ -186,9 +188,9 @@ static void the_unknown_cannot_be_waited_for(void **state)
     uint64_t nobody = 12345;
     o.after = &nobody;
     o.after_count = 1;
-    assert_int_equal(job_submit(w->jobs, &o, &done, text, sizeof text), ERGON_E_NOT_FOUND);
+    assert_int_equal(world_submit(w, &o, &done, text, sizeof text), ERGON_E_NOT_FOUND);
     assert_non_null(strstr(text, "no task"));
-    assert_int_equal(w->jobs->count, 0);
+    assert_int_equal(w->jobs->table.count, 0);
 }
 
 static void a_task_of_another_tenant_is_unknown_to_who_may_not_see_it(void **state)
@@ -203,12 +205,12 @@ static void a_task_of_another_tenant_is_unknown_to_who_may_not_see_it(void **sta
     o.after = &first;
     o.after_count = 1;
     o.confined = true;
-    assert_int_equal(job_submit(w->jobs, &o, &done, text, sizeof text), ERGON_OK);
+    assert_int_equal(world_submit(w, &o, &done, text, sizeof text), ERGON_OK);
     o.tenant = span_text("bob");
-    assert_int_equal(job_submit(w->jobs, &o, &done, text, sizeof text), ERGON_E_NOT_FOUND);
+    assert_int_equal(world_submit(w, &o, &done, text, sizeof text), ERGON_E_NOT_FOUND);
     assert_non_null(strstr(text, "no task"));
     o.confined = false;
-    assert_int_equal(job_submit(w->jobs, &o, &done, text, sizeof text), ERGON_OK);
+    assert_int_equal(world_submit(w, &o, &done, text, sizeof text), ERGON_OK);
 }
 
 static void who_waits_can_be_cancelled(void **state)
@@ -216,7 +218,7 @@ static void who_waits_can_be_cancelled(void **state)
     struct jobs_world *w = *state;
     uint64_t first = submit_after(w, NULL, 0);
     uint64_t second = submit_after(w, &first, 1), third = submit_after(w, &second, 1);
-    job_cancel(w->jobs, world_entry(w, second));
+    world_cancel(w, world_entry(w, second));
     jobs_world_settle(w);
     assert_int_equal(world_state(w, second), JOB_CANCELLED);
     assert_int_equal(world_state(w, third), JOB_FAILED);
@@ -231,14 +233,14 @@ static void the_oldest_ends_go_when_there_are_too_many(void **state)
     struct job_spec o = world_order("work");
     uint64_t ids[100];
     w->lasts = 0;
-    w->jobs->options.kept_bytes_max = 20000;
+    w->jobs->sched.kept_bytes_max = 20000;
     for (unsigned i = 0; i < 100; i++)
         ids[i] = jobs_world_submit(w, &o);
     jobs_world_settle(w);
     assert_null(world_entry(w, ids[0]));
     assert_non_null(world_entry(w, ids[99]));
-    assert_true(w->jobs->ended_bytes <= 20000);
-    assert_int_equal(w->jobs->fleeting.ended[JOB_DONE], 100);
+    assert_true(w->jobs->table.ended_bytes <= 20000);
+    assert_int_equal(w->jobs->table.in_memory.ended[JOB_DONE], 100);
 }
 
 static void a_large_result_is_cut(void **state)

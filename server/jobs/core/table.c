@@ -1,0 +1,285 @@
+#include "server/jobs/core/table.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/jobs/core/census.h"
+#include "server/jobs/core/history.h"
+#include "server/jobs/core/names.h"
+
+/* --- Time --- */
+
+static ao_time add(ao_time to, ao_time duration)
+{
+    return duration < AO_NEVER - to ? to + duration : AO_NEVER;
+}
+
+/* Both clocks are read at once: the time of the round may be seconds old while a large store is
+ * read back, and what is due would come so much too early. */
+uint64_t table_wall_of(const struct job_table *table, ao_time when)
+{
+    uint64_t wall = table_wall(table);
+    ao_time now = activator_clock(table->activator);
+    return when > now ? add(wall, when - now) : wall - (now - when);
+}
+
+ao_time table_time_of(const struct job_table *table, uint64_t unix_ns)
+{
+    uint64_t wall = table_wall(table);
+    ao_time now = activator_clock(table->activator);
+    return unix_ns > wall ? add(now, unix_ns - wall) : now;
+}
+
+ao_time table_time_after(const struct job_table *table, ao_time duration)
+{
+    return add(table_now(table), duration);
+}
+
+/* --- The memory of a job --- */
+
+/* A body of a usual size stands behind the job, in one cell. */
+static struct job *make(struct job_table *table, size_t body)
+{
+    bool in_place = body <= JOB_BODY_IN_PLACE;
+    struct slab *cells = &table->cells[job_cells(in_place ? body : 0)];
+    struct job *job = slab_take(cells);
+    if (!job)
+        return NULL;
+    *job = (struct job){.body = in_place ? (uint8_t *)(job + 1) : malloc(body)};
+    if (job->body)
+        return job;
+    slab_give(cells, job);
+    return NULL;
+}
+
+static void let_go(struct job *job)
+{
+    bool in_place = job->body == (uint8_t *)(job + 1);
+    ao_fini(&job->timer);
+    if (!in_place)
+        free(job->body);
+    slab_give(&job->table->cells[job_cells(in_place ? job->body_len : 0)], job);
+}
+
+void job_timer_retired(struct ao *timer)
+{
+    let_go(ao_of(timer, struct job, timer));
+}
+
+/* --- A job of a spec --- */
+
+static bool wants_more(const struct job_spec *spec)
+{
+    return spec->key.len || spec->coalesce.len || spec->limit_key.len || spec->rate_key.len ||
+           spec->after_count > 0 || spec->backoff != SPEC_BACKOFF ||
+           spec->backoff_max != SPEC_BACKOFF_MAX || spec->jitter != SPEC_JITTER ||
+           spec->keep != SPEC_KEEP || spec->keep_size != SPEC_KEEP_SIZE;
+}
+
+static struct span append(uint8_t **at, struct span bytes)
+{
+    struct span copy = span_of(*at, bytes.len);
+    if (bytes.len > 0)
+        memcpy(*at, bytes.at, bytes.len);
+    *at += bytes.len;
+    return copy;
+}
+
+static bool fill_more(struct job *job, const struct job_spec *spec, uint8_t *names)
+{
+    struct job_more *more = job_more(job);
+    if (!more)
+        return false;
+    job_set_policy(more, spec);
+    more->waiters = 1;
+    more->key = (struct key_link){
+        .job = job, .tenant = job->tenant->name, .name = append(&names, spec->key)};
+    more->coalesce = (struct key_link){.job = job,
+                                       .tenant = job->tenant->name,
+                                       .scope = job->queue->name,
+                                       .name = append(&names, spec->coalesce)};
+    if (spec->after_count == 0)
+        return true;
+    more->after_ids = calloc(spec->after_count, sizeof(uint64_t));
+    if (!more->after_ids)
+        return false;
+    memcpy(more->after_ids, spec->after, spec->after_count * sizeof(uint64_t));
+    more->after_count = spec->after_count;
+    return true;
+}
+
+static void fill(struct job *job, const struct job_spec *spec)
+{
+    const struct job_table *table = job->table;
+    job->created = table_wall(table);
+    if (spec->at > 0)
+        job->due = table_time_of(table, spec->at);
+    else if (spec->delay > 0)
+        job->due = table_time_after(table, spec->delay);
+    job->deadline = table_time_after(table, spec->deadline);
+    job->timeout = spec->timeout;
+    job->until = AO_NEVER;
+    job->retries = spec->retries;
+    job->priority = spec->priority;
+    job->durable = spec->durable;
+}
+
+struct job *job_new(struct job_table *table, const struct job_spec *spec, uint64_t id)
+{
+    size_t names = spec->key.len + spec->coalesce.len;
+    struct job *job = make(table, spec->params.len + names);
+    if (!job)
+        return NULL;
+    ao_init(&job->timer, table->timer_class, table->activator);
+    job->id = id;
+    job->table = table;
+    job->state = job->row = job->counted = JOB_NEW;
+    job->params_len = (uint32_t)spec->params.len;
+    job->body_len = (uint32_t)(spec->params.len + names);
+    if (spec->params.len > 0)
+        memcpy(job->body, spec->params.at, spec->params.len);
+    job->queue = table_queue(table, spec->method);
+    if (!job->queue || !(job->tenant = table_tenant(table, spec->tenant)))
+        goto fail;
+    job->tenant->jobs++;
+    if (wants_more(spec) && !fill_more(job, spec, job->body + spec->params.len))
+        goto fail;
+    fill(job, spec);
+    return job;
+fail:
+    job_free(table, job);
+    return NULL;
+}
+
+void job_free(struct job_table *table, struct job *job)
+{
+    assert(!job->effects && !job->waits);
+    table_leave(table, job);
+    if (job->more) {
+        assert(!job->more->limit && !job->more->bucket && !job->more->after);
+        free(job->more->after_ids);
+        free(job->more->progress_text);
+        free(job->more);
+    }
+    job_result_free(job);
+    history_free(job);
+    if (job->tenant)
+        table_tenant_unref(table, job->tenant);
+    if (ao_current() == &job->timer) {
+        ao_retire(&job->timer); /* its memory goes when its step is over */
+        return;
+    }
+    ao_deactivate(&job->timer);
+    let_go(job);
+}
+
+/* --- The table --- */
+
+struct job *table_find(const struct job_table *table, uint64_t id)
+{
+    struct hash_link *link = hash_first(&table->ids, id);
+    return link ? ao_of(link, struct job, by_id) : NULL;
+}
+
+void table_enter(struct job_table *table, struct job *job)
+{
+    assert(!table->last || table->last->id < job->id);
+    job->all_prev = table->last;
+    *(table->last ? &table->last->all_next : &table->first) = job;
+    table->last = job;
+    hash_add(&table->ids, &job->by_id);
+    table->count++;
+    counter_set(&table->shown_tasks, table->count);
+    table_weigh(table, job, 0);
+}
+
+void table_enter_keys(struct job_table *table, struct job *job, bool open)
+{
+    struct job_more *more = job->more;
+    if (more && more->key.name.len > 0)
+        key_add(&table->keys, &more->key);
+    if (more && more->coalesce.name.len > 0 && open)
+        key_add(&table->shared, &more->coalesce);
+}
+
+/* No counter of a state counts it any more. */
+static void leave_state(struct job_table *table, struct job *job)
+{
+    if (job->state == JOB_NEW)
+        return;
+    census_freed(table->census, job);
+    job->queue->by_state[job->state]--;
+    counter_add(&table->by_state[job->state], (uint64_t)-1);
+    job->state = JOB_NEW;
+}
+
+void table_leave(struct job_table *table, struct job *job)
+{
+    if (table_find(table, job->id) != job)
+        return;
+    if (job->list == &table->ended)
+        table->ended_bytes -= job_bytes(job);
+    job_list_remove(job);
+    leave_state(table, job);
+    if (job->more) {
+        key_remove(&table->keys, &job->more->key);
+        key_remove(&table->shared, &job->more->coalesce);
+    }
+    *(job->all_prev ? &job->all_prev->all_next : &table->first) = job->all_next;
+    *(job->all_next ? &job->all_next->all_prev : &table->last) = job->all_prev;
+    hash_remove(&table->ids, &job->by_id);
+    table->count--;
+    table->bytes -= job_bytes(job);
+    counter_set(&table->shown_tasks, table->count);
+    counter_set(&table->shown_bytes, table->bytes);
+}
+
+void table_weigh(struct job_table *table, const struct job *job, size_t was)
+{
+    size_t is = job_bytes(job);
+    table->bytes += is - was;
+    if (job->list == &table->ended)
+        table->ended_bytes += is - was;
+    counter_set(&table->shown_bytes, table->bytes);
+}
+
+void table_make_volatile(struct job_table *table, struct job *job)
+{
+    census_changing(table->census, job);
+    table->durable.submitted--;
+    table->in_memory.submitted++;
+    job->durable = DURABLE_NONE;
+    census_changed(table->census, job);
+}
+
+int table_init(struct job_table *table, const struct job_table_options *options)
+{
+    *table = (struct job_table){.activator = options->activator,
+                                .timer_class = options->timer_class,
+                                .registry = options->registry,
+                                .wall = options->wall,
+                                .wall_arg = options->wall_arg,
+                                .history_max = options->history_max};
+    for (unsigned i = 0; i < 2; i++)
+        table->seed[i] = activator_random(options->activator);
+    for (uint32_t i = 0; i < JOB_CELLS; i++)
+        slab_init(&table->cells[i], sizeof(struct job) + i * JOB_BODY_STEP, SLAB_KEPT);
+    hash_table_init(&table->ids);
+    key_table_init(&table->keys, table->seed);
+    key_table_init(&table->shared, table->seed);
+    return names_init(table);
+}
+
+void table_fini(struct job_table *table)
+{
+    assert(table->count == 0 && !table->effects);
+    hash_table_fini(&table->ids);
+    key_table_fini(&table->keys);
+    key_table_fini(&table->shared);
+    names_fini(table);
+    for (uint32_t i = 0; i < JOB_CELLS; i++) {
+        assert(slab_taken(&table->cells[i]) == 0);
+        slab_fini(&table->cells[i]);
+    }
+}

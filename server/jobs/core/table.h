@@ -1,0 +1,144 @@
+/* The table of jobs: all jobs, by id and by key; their queues and tenants; how many there are of
+ * each state, and what they weigh.  It knows neither store nor executors nor who waits for a job:
+ * what has happened to a job is recorded as effects, which others apply (effects.h).
+ *
+ * Thread: the jobs', which is the manager's activator.  Nothing here blocks. */
+#ifndef ERGON_JOBS_TABLE_H
+#define ERGON_JOBS_TABLE_H
+
+#include <ergon/activator.h>
+
+#include "base/counter.h"
+#include "base/hash_table.h"
+#include "base/slab.h"
+#include "server/jobs/core/job.h"
+#include "server/jobs/core/keys.h"
+
+struct census;
+struct fair_share;
+struct method;
+struct operation;
+struct registry;
+
+/* The jobs of one method. */
+struct job_queue {
+    struct job_queue *next; /* all, in order of their making */
+    struct span name;
+    struct method *method; /* NULL: no module offers it; its jobs wait in `held` */
+    bool paused, draining;
+    bool saved;                         /* whether the file says `paused`, as far as it came back */
+    bool saving;                        /* a write that says so is on its way */
+    struct operation *operations;       /* that wait for that write, by `next` */
+    struct job_list held;               /* picked while it was paused, or without a method */
+    uint64_t by_state[JOB_STATE_COUNT]; /* jobs */
+    uint64_t submitted, done, failed;   /* since the start */
+    uint64_t oldest; /* when its oldest open job was submitted, when that was last looked at */
+};
+
+/* One owner of work.  A share is made when it is first needed, and freed with the tenant. */
+struct tenant {
+    struct hash_link link; /* first */
+    uint32_t weight;       /* jobs in a turn; stands still while something of it is queued */
+    uint32_t jobs;         /* that name it */
+    struct span name;
+    struct fair_share *shares[JOB_KINDS]; /* FAIR_LEVELS each, malloc'ed; NULL: not yet */
+};
+
+/* What was submitted, and how much of that has ended how: of durable jobs, or of those in memory.
+ */
+struct account {
+    uint64_t submitted, ended[JOB_STATE_COUNT]; /* ended: of the states that are not open */
+};
+
+struct job_table {
+    struct activator *activator;
+    const struct ao_class *timer_class; /* of each job's timer */
+    struct registry *registry;          /* borrowed */
+    uint64_t (*wall)(void *arg);        /* Unix ns */
+    void *wall_arg;
+    uint32_t history_max; /* events that are kept of one job */
+    bool recovering;      /* jobs come from the store: nothing is counted or noted */
+
+    struct hash_table ids;
+    struct key_table keys, shared; /* by `key`; by `coalesce` of the open ones */
+    struct job *first, *last;      /* all, by id */
+    struct slab cells[JOB_CELLS];  /* with bodies of more and more bytes */
+    uint64_t next_id;
+    uint64_t count, bytes;
+    struct job_list ended; /* in the order of their end */
+    uint64_t ended_bytes;
+
+    struct job *effects, *effects_last; /* jobs that have effects, in the order of the first one */
+
+    uint64_t seed[2]; /* of the hashes of names, which come from strangers */
+    struct hash_table tenants;
+    struct tenant *recent_tenant; /* asked for last; NULL */
+    struct job_queue *queues, *queues_last;
+    struct job_queue **by_method;   /* by the method's index; NULL: not made yet */
+    struct job_queue *recent_queue; /* of a method that is offered, asked for last; NULL */
+
+    struct account durable, in_memory;
+    struct census *census; /* a count that is under way; NULL */
+    counter shown_tasks, shown_bytes, submitted, by_state[JOB_STATE_COUNT];
+};
+
+struct job_table_options {
+    struct activator *activator;        /* borrowed, as all here */
+    const struct ao_class *timer_class; /* its `retired` is job_timer_retired() */
+    struct registry *registry;
+    uint64_t (*wall)(void *arg);
+    void *wall_arg;
+    uint32_t history_max;
+};
+
+/* 0, or -1 without memory; table_fini() is right for both. */
+int table_init(struct job_table *table, const struct job_table_options *options);
+void table_fini(struct job_table *table); /* all jobs were freed */
+
+/* --- Time --- */
+
+static inline ao_time table_now(const struct job_table *table)
+{
+    return activator_now(table->activator); /* of this round */
+}
+
+static inline uint64_t table_wall(const struct job_table *table)
+{
+    return table->wall(table->wall_arg); /* Unix ns */
+}
+
+ao_time table_time_after(const struct job_table *table, ao_time duration); /* may be AO_NEVER */
+uint64_t table_wall_of(const struct job_table *table, ao_time when); /* Unix ns of this clock's */
+ao_time table_time_of(const struct job_table *table,
+                      uint64_t unix_ns); /* the other way; past: now */
+
+/* --- Jobs --- */
+
+/* A job of this spec, in no state yet and in no table; its limit, bucket and dependencies are the
+ * caller's affair.  The spec's spans are copied.  NULL without memory. */
+struct job *job_new(struct job_table *table, const struct job_spec *spec, uint64_t id);
+
+/* Frees a job that nothing refers to any more and that has no effects. */
+void job_free(struct job_table *table, struct job *job);
+void job_timer_retired(struct ao *timer); /* of a job that was freed in its own timer's step */
+
+/* Into the list of all and the table of ids; ids come in ascending order. */
+void table_enter(struct job_table *table, struct job *job);
+/* Into the tables of keys; what has ended is shared with nobody. */
+void table_enter_keys(struct job_table *table, struct job *job, bool open);
+/* Out of all tables and counts; of one that is in none a no-op. */
+void table_leave(struct job_table *table, struct job *job);
+/* NULL: there is none, or no more. */
+struct job *table_find(const struct job_table *table, uint64_t id);
+
+/* Around what changes the bytes of a job: `was` is its job_bytes() before. */
+void table_weigh(struct job_table *table, const struct job *job, size_t was);
+
+/* The account of a job, and its move from the durable ones to those in memory. */
+static inline struct account *table_account(struct job_table *table, const struct job *job)
+{
+    return job->durable == DURABLE_NONE ? &table->in_memory : &table->durable;
+}
+void table_make_volatile(struct job_table *table, struct job *job);
+
+#endif

@@ -1,0 +1,147 @@
+#include "server/jobs/core/transitions.h"
+
+#include <assert.h>
+
+#include "server/jobs/core/census.h"
+#include "server/jobs/core/past.h"
+#include "server/runtime/object/trace.h"
+
+enum {
+    TO_ENDS =
+        1 << JOB_DONE | 1 << JOB_FAILED | 1 << JOB_CANCELLED | 1 << JOB_EXPIRED | 1 << JOB_DEAD,
+    TO_WAITS = 1 << JOB_QUEUED | 1 << JOB_DELAYED | 1 << JOB_WAITING,
+    TRACED = (1 << 22) - 1, /* of an id: its number in this run of the server */
+    TO_RUNS = 1 << JOB_ASSIGNED | 1 << JOB_RUNNING | 1 << JOB_PARKED
+};
+
+/* From a state (row) to which others. */
+static const uint16_t moves[JOB_STATE_COUNT + 1] = {
+    [JOB_NEW] = TO_WAITS | TO_ENDS | TO_RUNS, /* runs, ends: as the store has it */
+    [JOB_QUEUED] = TO_WAITS | TO_ENDS | 1 << JOB_ASSIGNED,
+    [JOB_DELAYED] = TO_WAITS | TO_ENDS,
+    [JOB_WAITING] = TO_WAITS | TO_ENDS,
+    [JOB_ASSIGNED] = TO_WAITS | TO_ENDS | TO_RUNS,
+    [JOB_RUNNING] = TO_WAITS | TO_ENDS | TO_RUNS,
+    [JOB_PARKED] = TO_WAITS | TO_ENDS | TO_RUNS,
+    [JOB_DONE] = 0,
+    [JOB_FAILED] = TO_WAITS,
+    [JOB_CANCELLED] = TO_WAITS,
+    [JOB_EXPIRED] = TO_WAITS,
+    [JOB_DEAD] = TO_WAITS,
+};
+
+static void trace(const struct job_table *table, const struct job *job, enum job_state state,
+                  enum job_reason reason)
+{
+    const char *was = job->state == JOB_NEW ? "new" : job_state_names[job->state];
+    TRACE(table->activator, "kept", (job->id & TRACED) + 1, "%s -> %s (%s)", was,
+          job_state_names[state], job_reason_name(reason));
+}
+
+static void count(struct job_table *table, struct job *job, enum job_state state)
+{
+    if (job->state != JOB_NEW) {
+        job->queue->by_state[job->state]--;
+        counter_add(&table->by_state[job->state], (uint64_t)-1);
+    }
+    job->queue->by_state[state]++;
+    counter_add(&table->by_state[state], 1);
+}
+
+/* --- The history --- */
+
+void job_note_event(struct job_table *table, struct job *job, struct history_event event)
+{
+    history_complete(table, job);
+    size_t was = job_bytes(job);
+    event.at = table_wall(table);
+    event.attempt = job->attempt;
+    history_add(job, &event, table->history_max);
+    table_weigh(table, job, was);
+    job_effect(table, job, EFFECT_HISTORY);
+}
+
+void job_note(struct job_table *table, struct job *job, enum job_event what, const char *text)
+{
+    job_note_event(table, job,
+                   (struct history_event){.what = (uint8_t)what,
+                                          .reason = job->reason,
+                                          .text = text ? span_text(text) : (struct span){0}});
+}
+
+/* It is new, or was, until its row was on disk. */
+static bool is_placed_first(const struct job *job)
+{
+    return job->state == JOB_NEW ||
+           (job->state == JOB_QUEUED && job->reason == JOB_WHY_COMMIT && job->attempt == 0);
+}
+
+/* Where a new job goes first, and a change of the reason alone, are no events. */
+static void note(struct job_table *table, struct job *job, enum job_state was)
+{
+    char text[JOB_LINE_MAX];
+    switch ((enum job_state)job->state) {
+    case JOB_QUEUED:
+        if (was == JOB_DELAYED || was == JOB_WAITING)
+            job_note(table, job, JOB_EVENT_QUEUED, NULL);
+        return;
+    case JOB_DELAYED:
+        job_note(table, job, JOB_EVENT_DELAYED, NULL);
+        return;
+    case JOB_WAITING:
+        job_note(table, job, JOB_EVENT_WAITING, NULL);
+        return;
+    case JOB_ASSIGNED:
+        job_note(table, job, JOB_EVENT_STARTED, NULL);
+        return;
+    case JOB_RUNNING:
+    case JOB_PARKED:
+    case JOB_STATE_COUNT:
+        return;
+    case JOB_DONE:
+    case JOB_FAILED:
+    case JOB_CANCELLED:
+    case JOB_EXPIRED:
+    case JOB_DEAD:
+        job_end_text(job, text);
+        job_note(table, job, job_event_of_end((enum job_state)job->state), text);
+        return;
+    }
+}
+
+/* --- The transition --- */
+
+static void count_end(struct job_table *table, struct job *job)
+{
+    table_account(table, job)->ended[job->state]++;
+    if (job->state == JOB_DONE)
+        job->queue->done++;
+    else if (job->state == JOB_FAILED || job->state == JOB_DEAD)
+        job->queue->failed++;
+    if (job->more)
+        key_remove(&table->shared, &job->more->coalesce);
+}
+
+void job_set_state(struct job_table *table, struct job *job, enum job_state state,
+                   enum job_reason reason)
+{
+    uint8_t was = job->state;
+    bool open = job_state_open(state), first = is_placed_first(job) && open;
+    assert(moves[was] & 1 << state || was == state);
+    trace(table, job, state, reason);
+    census_changing(table->census, job);
+    count(table, job, state);
+    job->state = (uint8_t)state;
+    census_changed(table->census, job);
+    job->reason = (uint8_t)reason;
+    if (!open && job->ended == 0)
+        job->ended = table_wall(table);
+    if (was != state && !first && !table->recovering)
+        note(table, job, (enum job_state)was);
+    if (!open && !table->recovering)
+        count_end(table, job);
+    job_effect(
+        table, job,
+        (open ? EFFECT_TIMER : EFFECT_ENDED) |
+            (job->durable != DURABLE_NONE && job->row != job_row_state(job) ? EFFECT_WRITE : 0));
+}

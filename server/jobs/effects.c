@@ -1,0 +1,89 @@
+#include "server/jobs/effects.h"
+
+#include "server/jobs/life/retention.h"
+#include "server/jobs/life/submit.h"
+#include "server/jobs/life/timers.h"
+#include "server/jobs/sched/dependencies.h"
+#include "server/jobs/service/waiters.h"
+
+/* Its first row came back: who submitted it is answered, and then it goes on. */
+static void saved(struct jobs *jobs, struct job *job)
+{
+    waiters_job_saved(jobs, job, (enum store_error)job->save_error);
+    if (job->save_error != STORE_OK)
+        job_take_back(jobs, job);
+    else if (job->durable == DURABLE_FSYNC && job_is_open(job) && job->reason == JOB_WHY_COMMIT)
+        job_schedule(&jobs->sched, job, false);
+}
+
+static void ended(struct jobs *jobs, struct job *job)
+{
+    waiters_job_ended(jobs, job);
+    dependencies_ended(&jobs->sched, job);
+    retention_add(&jobs->sched, job);
+}
+
+static void gone(struct jobs *jobs, struct job *job)
+{
+    journal_remove(jobs, job);
+    scheduler_forget(&jobs->sched, job);
+    job_free(&jobs->table, job);
+}
+
+static void apply(struct jobs *jobs, struct job *job, unsigned effects)
+{
+    if (effects & EFFECT_GONE) {
+        gone(jobs, job);
+        return;
+    }
+    if (effects & EFFECT_HISTORY)
+        journal_events(jobs, job);
+    if (effects & EFFECT_WRITE)
+        journal_write(jobs, job);
+    if (effects & EFFECT_SAVED)
+        saved(jobs, job);
+    if (effects & EFFECT_CANCEL_SAVED && job->waits)
+        waiters_cancel_saved(jobs, job, (enum store_error)job->save_error);
+    if (effects & EFFECT_HISTORY && job->waits)
+        waiters_history_grew(jobs, job);
+    if (effects & EFFECT_ENDED)
+        ended(jobs, job);
+    if (effects & EFFECT_FORGET) {
+        dependencies_finish(&jobs->sched, job);
+        retention_forget(&jobs->table, job);
+    }
+    if (effects & EFFECT_TIMER)
+        timers_arm(job);
+    if (!job->effects)
+        job_check(&jobs->sched, job);
+}
+
+void effects_apply(struct jobs *jobs)
+{
+    struct job *job;
+    unsigned effects;
+    do {
+        scheduler_admit(&jobs->sched);
+        job = job_next_effect(&jobs->table, &effects);
+        if (job)
+            apply(jobs, job, effects);
+    } while (job || jobs->sched.granted.first);
+}
+
+static enum ao_verdict job_due(struct ao *self)
+{
+    struct job *job = ao_of(self, struct job, timer);
+    struct jobs *jobs = ao_of(job->table, struct jobs, table);
+    uint64_t id = job->id;
+    timers_due(&jobs->sched, job);
+    effects_apply(jobs);
+    job = table_find(&jobs->table, id); /* it may have been freed */
+    ao_time next = job ? timers_next(job) : AO_NEVER;
+    if (next == AO_NEVER)
+        return AO_DONE;
+    ao_sleep_until(self, next);
+    return AO_PARK;
+}
+
+const struct ao_class job_timer_class = {
+    .name = "kept task", .step = job_due, .retired = job_timer_retired};

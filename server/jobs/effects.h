@@ -1,0 +1,27 @@
+/* What follows from what has happened to jobs, in one place and one order.
+ *
+ * The rooms above record effects (core/transitions.h); whoever has finished a piece of work on the
+ * jobs' thread (an operation, an attempt that came home, a timer, a batch of writes that came back)
+ * applies them, before the next piece begins.  For each job, once:
+ *
+ *   1. its new events, and then its row, go to the store;
+ *   2. who waits for what has become of it is answered: a submission, a cancel, its end, its
+ * watchers;
+ *   3. its dependants are released, and it is kept for its time;
+ *   4. its timer is set; or it is freed.
+ *
+ * and before each job, those that were granted what another gave back are queued.
+ *
+ * Thread: the jobs'. */
+#ifndef ERGON_JOBS_EFFECTS_H
+#define ERGON_JOBS_EFFECTS_H
+
+#include "server/jobs/jobs_parts.h"
+
+/* Applies all effects, and those that come of them.  Not from within itself. */
+void effects_apply(struct jobs *jobs);
+
+/* The timer of a job: does what is due, and what follows from it. */
+extern const struct ao_class job_timer_class;
+
+#endif

@@ -1,0 +1,20 @@
+/* What has ended is kept for its time, and while there is room; then it is forgotten.
+ * Thread: the jobs'. */
+#ifndef ERGON_JOBS_RETENTION_H
+#define ERGON_JOBS_RETENTION_H
+
+#include "server/jobs/sched/scheduler.h"
+
+void retention_add(struct scheduler *s,
+                   struct job *job); /* it has ended, and everybody may see it */
+void retention_remove(struct job_table *table, struct job *job); /* it goes on */
+
+/* Takes the job out of the table, with EFFECT_GONE; while something still refers to it, it is
+ * looked at again later. */
+void retention_forget(struct job_table *table, struct job *job);
+/* Forgets the oldest that may be.  False: there is none. */
+bool retention_evict(struct scheduler *s);
+/* A small step towards the room that ended jobs may take.  True: nothing is left to do. */
+bool retention_trim(struct scheduler *s);
+
+#endif

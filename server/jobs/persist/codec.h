@@ -1,0 +1,26 @@
+/* A job as a row of the store, and the memory of operations that go there.  Thread: the jobs'. */
+#ifndef ERGON_JOBS_CODEC_H
+#define ERGON_JOBS_CODEC_H
+
+#include "server/jobs/jobs_parts.h"
+
+void codec_init(struct jobs *jobs);
+void codec_fini(struct jobs *jobs); /* all writes have come back */
+
+/* What becomes of an operation that is back: called once, on the jobs' thread, before it is freed.
+ */
+typedef void write_done(struct jobs *jobs, struct store_op *write);
+
+/* Puts the row that the file does not have yet, or changes it; NULL without memory.  Its spans lie
+ * in the job, but for what may change while the write is on its way.  The job is counted as it is
+ * now; the tag is what it was counted as before, should the write fail. */
+struct store_op *codec_write(struct jobs *jobs, struct job *job, write_done *done);
+
+/* An operation, zeroed, and `more` bytes behind it; NULL without memory. */
+struct store_op *codec_write_new(struct jobs *jobs, enum store_verb verb, size_t more,
+                                 write_done *done);
+/* It is back: `done` is called, and it is freed. */
+void codec_write_back(struct jobs *jobs, struct store_op *write);
+void codec_write_free(struct jobs *jobs, struct store_op *write); /* it never comes back */
+
+#endif

@@ -1,0 +1,51 @@
+/* Jobs to the store, and what comes back.
+ *
+ * Of one job at most one write is on its way; what changes meanwhile makes the job dirty, and is
+ * written when that write has come back.  So a write that failed is simply made again, from what
+ * the job is by then, and changes of a busy job are written together.  The counters of the file
+ * travel with the row that they count: each row is counted as what it says.
+ *
+ * Thread: the jobs'.  Nothing here blocks: the store has a thread of its own. */
+#ifndef ERGON_JOBS_JOURNAL_H
+#define ERGON_JOBS_JOURNAL_H
+
+#include <ergon/ao.h>
+
+#include "base/slab.h"
+#include "server/store/store.h"
+
+struct job;
+struct jobs;
+
+struct journal {
+    struct slab writes;     /* operations of the store */
+    enum store_error error; /* of what came back last */
+    uint64_t unsaved;       /* jobs whose last write failed: it is tried again */
+    struct job *unsaved_at; /* where the search for such goes on; NULL: at the first */
+    struct ao retry;        /* sleeps until then; whoever steps it calls journal_resave() */
+    uint64_t rows_below; /* id: of rows below, what changes is added to `rows_open`; 0: of none */
+    uint64_t rows_open;
+};
+
+/* Writes what is new of a durable job; of another a no-op.  Without memory it is tried again later,
+ * and the job gets EFFECT_CANCEL_SAVED with STORE_MEMORY. */
+void journal_write(struct jobs *jobs, struct job *job);
+/* Writes the events that its history got since the last call, as far as they are worth it. */
+void journal_events(struct jobs *jobs, struct job *job);
+/* Removes the row of a durable job that is about to be freed, and forgets it. */
+void journal_remove(struct jobs *jobs, struct job *job);
+
+/* What the outcome of a write says of the store. */
+void journal_notice(struct jobs *jobs, struct store_op *write);
+
+/* Tries again what could not be written.  Returns after how long to come again; AO_NEVER: all is
+ * written, or on its way. */
+ao_time journal_resave(struct jobs *jobs);
+
+/* Takes what came back, at most JOURNAL_BATCH writes at once.  Returns how many it took. */
+enum { JOURNAL_BATCH = 1024 };
+uint32_t journal_take(struct jobs *jobs);
+/* Before the store stops: pushes all that waits for a write that is on its way. */
+void journal_flush(struct jobs *jobs);
+
+#endif

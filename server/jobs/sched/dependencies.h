@@ -1,0 +1,33 @@
+/* What must be done first: an edge from the job that waits to each that is still open.
+ *
+ * Thread: the jobs'.  Nothing here blocks. */
+#ifndef ERGON_JOBS_DEPENDENCIES_H
+#define ERGON_JOBS_DEPENDENCIES_H
+
+#include "proto/errors.h"
+#include "server/jobs/sched/scheduler.h"
+
+/* Links a job to those that it comes after.  ERGON_OK; NOT_FOUND or BAD_PARAMS, and a text; MEMORY,
+ * without one.  What was linked before the error goes with the job. */
+enum ergon_error dependencies_link(struct scheduler *s, struct job *job, const uint64_t *ids,
+                                   uint32_t count, char *text, size_t size);
+/* The same for those that a spec names, whose submitter may not see the jobs of other tenants. */
+enum ergon_error dependencies_join(struct scheduler *s, struct job *job,
+                                   const struct job_spec *spec, char *text, size_t size);
+
+/* The job has ended: its dependants are told by dependencies_release(), in small steps, since a
+ * hundred thousand may wait for one job, and whole chains may end with it.  Those that wait for
+ * nothing more, or for one that did not end well, go into `released`. */
+void dependencies_ended(struct scheduler *s, struct job *job);
+bool dependencies_release(struct scheduler *s, int budget); /* in edges; true: nothing is left */
+void dependencies_finish(struct scheduler *s, struct job *job); /* the same for this job, at once */
+
+void dependencies_unlink(struct scheduler *s, struct job *job); /* it waits for nothing any more */
+void dependencies_forget(struct job *job);                      /* nor does anybody for it */
+/* What it came after does not count any more, now or after a restart. */
+void dependencies_settle(struct scheduler *s, struct job *job);
+
+/* Why a job fails whose `after_failed` is set. */
+void dependencies_say(const struct scheduler *s, const struct job *job, char *text, size_t size);
+
+#endif

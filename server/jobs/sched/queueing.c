@@ -1,0 +1,79 @@
+#include "server/jobs/sched/queueing.h"
+
+#include <assert.h>
+
+#include "server/jobs/sched/admission.h"
+#include "server/jobs/sched/dependencies.h"
+#include "server/jobs/sched/quarantine.h"
+
+enum { MEMORY_PAUSE_MS = 100 };
+
+unsigned job_kind(const struct job *job)
+{
+    const struct method *m = job->queue->method;
+    return m && m->handler->kind == ERGON_BLOCKING ? 1 : 0;
+}
+
+void job_hold(struct scheduler *s, struct job *job, bool front, enum job_reason reason)
+{
+    (front ? job_list_push_front : job_list_push)(&job->queue->held, job);
+    job_set_state(s->table, job, JOB_WAITING, reason);
+    quarantine_leave(s, job);
+}
+
+void job_enqueue(struct scheduler *s, struct job *job, bool front)
+{
+    unsigned kind = job_kind(job);
+    if (!job->queue->method) {
+        job_hold(s, job, front, JOB_WHY_NO_EXECUTOR);
+        return;
+    }
+    if (job->queue->paused && !job_is(job, JOB_HAS_PERMIT | JOB_HAS_TOKEN)) {
+        job_hold(s, job, front, JOB_WHY_PAUSED);
+        return;
+    }
+    if (!fair_queue_add(&s->queues[kind], kind, job, front, table_now(s->table))) {
+        job->due = table_time_after(s->table, AO_MS(MEMORY_PAUSE_MS));
+        job_set_state(s->table, job, JOB_DELAYED, JOB_WHY_DELAY);
+        quarantine_leave(s, job);
+        return;
+    }
+    job_mark(job, JOB_ENQUEUED);
+    job_set_state(s->table, job, JOB_QUEUED, s->stopping ? JOB_WHY_STOPPING : JOB_WHY_TURN);
+    job_source_wake(s->tasks);
+}
+
+void job_disown(struct scheduler *s, struct job *job, enum attempt_flag flag)
+{
+    assert(job->attempt_task);
+    attempt_flag(s->tasks, job->attempt_task, flag);
+    job->attempt_task = NULL;
+    job->until = AO_NEVER;
+    job->orphans++;
+    job_unmark(job, JOB_HAS_PERMIT | JOB_QUARANTINED); /* the orphan has them now */
+    job_list_remove(job);
+}
+
+void job_dequeue(struct scheduler *s, struct job *job)
+{
+    if (job->list == &s->running)
+        job_disown(s, job, job_is(job, JOB_CANCEL) ? ATTEMPT_CANCEL : ATTEMPT_LATE);
+    if (job_is(job, JOB_ENQUEUED)) {
+        unsigned kind = job_kind(job);
+        fair_queue_remove(&s->queues[kind], kind, job);
+        job_unmark(job, JOB_ENQUEUED);
+    }
+    job_list_remove(job);
+    if (job_is(job, JOB_STARTING))
+        job_source_wake(s->tasks); /* another may be about to start in its place */
+    job_unmark(job, JOB_STARTING);
+    admission_release(s, job);
+    quarantine_leave(s, job);
+    dependencies_unlink(s, job);
+}
+
+void job_unstart(struct scheduler *s, struct job *job)
+{
+    job_unmark(job, JOB_STARTING);
+    job_enqueue(s, job, true);
+}

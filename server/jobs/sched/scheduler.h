@@ -1,0 +1,79 @@
+/* What is to be run next, and what holds a job back: the state that the files of this room share,
+ * and the ways into it and out of it.
+ *
+ *     job_schedule() --> queue --> picked by attempts --> running --> out
+ *         |                 ^
+ *         +--> a wait: its time, a limit, a bucket, a pause, quarantine, other jobs
+ *
+ * Whoever gives something back that another job waits for (a permit, a token, the place for
+ * suspects) puts that job into `granted`; scheduler_admit() queues what stands there.  So giving
+ * back never calls queueing, and may happen anywhere.
+ *
+ * Thread: the jobs', which is the manager's activator.  Nothing here blocks. */
+#ifndef ERGON_JOBS_SCHEDULER_H
+#define ERGON_JOBS_SCHEDULER_H
+
+#include "server/jobs/core/transitions.h"
+#include "server/jobs/sched/fair_queue.h"
+#include "server/jobs/sched/limits.h"
+
+struct tasks;
+
+struct scheduler {
+    struct job_table *table; /* borrowed, as the next two */
+    struct tasks *tasks;     /* the manager, which is woken when there is something to run */
+    struct ao *ao;           /* activated when there is work for scheduler_go_on() */
+    uint32_t crashes_max;    /* a job that ran in so many crashes is dead; 0: never */
+    uint64_t kept_bytes_max; /* of ended jobs; beyond, the oldest are forgotten */
+    bool stopping;           /* nothing is started any more */
+
+    struct fair_queue queues[JOB_KINDS];
+    struct job_list starting[JOB_KINDS]; /* picked; their start is being committed */
+    struct job_list started[JOB_KINDS];  /* it is: to be given before anything else */
+    struct job_list running; /* their current attempt is out, in the order of their giving */
+    uint32_t attempts_out;   /* attempts given and not returned, those of orphans included */
+    bool full[JOB_KINDS];    /* executors, as the manager last said */
+
+    struct limit_table *limits;
+    struct job_list granted;  /* what they waited for is theirs: to be queued again */
+    struct job *suspect;      /* who has the place for suspects; NULL: it is free */
+    struct job_list suspects; /* who wait for it */
+
+    struct job *releasing, *releasing_last; /* ended: their dependants are told in small steps */
+    struct job_list released; /* what they waited for has ended: looked at in small steps */
+
+    counter starts, retries, fenced;
+};
+
+struct scheduler_options {
+    struct job_table *table;
+    struct tasks *tasks;
+    struct ao *ao;
+    ao_time ageing; /* so long in the queue counts as one step of priority; 0: never */
+    uint32_t crashes_max;
+    uint64_t kept_bytes_max;
+};
+
+/* 0, or -1 without memory; scheduler_fini() is right for both. */
+int scheduler_init(struct scheduler *s, const struct scheduler_options *options);
+void scheduler_fini(struct scheduler *s); /* all jobs were freed */
+
+/* Sends a new, due or woken job where it belongs: to its end, if it was cancelled or its deadline
+ * has passed or what it came after did not end well; to a wait; or into the queue, with `front`
+ * before those that have not had their turn yet. */
+void job_schedule(struct scheduler *s, struct job *job, bool front);
+
+/* Queues the jobs that were granted what they waited for. */
+void scheduler_admit(struct scheduler *s);
+
+/* A small step: dependants of what has ended, jobs of queues that go on.  True: nothing is left. */
+bool scheduler_go_on(struct scheduler *s);
+
+/* Lets go of a job that is about to be freed: its dependencies, limit and bucket. */
+void scheduler_forget(struct scheduler *s, struct job *job);
+
+/* In a build with asserts: the list, permit, token and attempt of the job are those that go with
+ * its state.  At the end of each operation, not within one. */
+void job_check(const struct scheduler *s, const struct job *job);
+
+#endif

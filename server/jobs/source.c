@@ -1,0 +1,75 @@
+#include "server/jobs/source.h"
+
+#include "server/jobs/core/ids.h"
+#include "server/jobs/effects.h"
+#include "server/jobs/life/attempts.h"
+#include "server/jobs/service/waiters.h"
+
+static bool ready(void *arg, enum ergon_kind kind, uint32_t room)
+{
+    const struct jobs *jobs = arg;
+    return attempts_ready(&jobs->sched, kind, room);
+}
+
+static bool take(void *arg, enum ergon_kind kind, struct attempt_spec *run)
+{
+    struct jobs *jobs = arg;
+    bool taken = attempts_take(&jobs->sched, kind, run);
+    if (!taken) /* else given() follows at once */
+        effects_apply(jobs);
+    return taken;
+}
+
+static void given(void *arg, void *owner, struct task *t)
+{
+    struct jobs *jobs = arg;
+    attempts_given(&jobs->sched, owner, t);
+    effects_apply(jobs);
+}
+
+static void returned(void *arg, const struct attempt_end *r)
+{
+    struct jobs *jobs = arg;
+    attempts_returned(&jobs->sched, r);
+    effects_apply(jobs);
+}
+
+static void noted(void *arg, const struct attempt_note *note)
+{
+    struct jobs *jobs = arg;
+    attempts_noted(&jobs->sched, note);
+    effects_apply(jobs);
+}
+
+static void full(void *arg, enum ergon_kind kind, bool is_full)
+{
+    struct jobs *jobs = arg;
+    attempts_full(&jobs->sched, kind, is_full);
+}
+
+static void stop(void *arg, bool cancel)
+{
+    struct jobs *jobs = arg;
+    attempts_stop(&jobs->sched, cancel);
+    effects_apply(jobs);
+    waiters_server_stops(jobs, cancel);
+}
+
+static const char *name(uint64_t id, char *buf)
+{
+    return id_text(id, buf);
+}
+
+void source_connect(struct jobs *jobs)
+{
+    const struct job_source source = {.arg = jobs,
+                                      .ready = ready,
+                                      .take = take,
+                                      .given = given,
+                                      .returned = returned,
+                                      .noted = noted,
+                                      .full = full,
+                                      .stop = stop,
+                                      .name = name};
+    tasks_set_job_source(jobs->tasks, &source);
+}

@@ -1,0 +1,201 @@
+/* What a transition does to a job and its table, and what it leaves to be done: with no store, no
+ * executors and nobody who waits. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/jobs/core/census.h"
+#include "server/jobs/core/transitions.h"
+#include "server/tasks/registry.h"
+#include "tests/support/cmocka_env.h"
+#include "tests/support/death.h"
+#include "tests/support/virtual.h"
+
+static struct world {
+    struct virtual v;
+    struct registry *registry;
+    struct job_table table;
+} w;
+
+static enum ao_verdict never(struct ao *self)
+{
+    (void)self;
+    return AO_DONE;
+}
+
+static const struct ao_class timer_class = {
+    .name = "job", .step = never, .retired = job_timer_retired};
+
+static uint64_t wall(void *arg)
+{
+    (void)arg;
+    return 1000 + w.v.now;
+}
+
+static int begin(void **state)
+{
+    virtual_init(&w.v);
+    w.registry = registry_new();
+    const struct job_table_options options = {.activator = virtual_open(&w.v, "jobs"),
+                                              .timer_class = &timer_class,
+                                              .registry = w.registry,
+                                              .wall = wall,
+                                              .history_max = 10};
+    assert_int_equal(table_init(&w.table, &options), 0);
+    w.table.next_id = 1;
+    return 0;
+}
+
+static int end(void **state)
+{
+    unsigned effects;
+    while (job_next_effect(&w.table, &effects))
+        ;
+    while (w.table.first)
+        job_free(&w.table, w.table.first);
+    table_fini(&w.table);
+    registry_free(w.registry);
+    virtual_fini(&w.v);
+    return 0;
+}
+
+static struct job *make(enum job_durable durable)
+{
+    struct job_spec spec;
+    job_spec_init(&spec);
+    spec.method = span_text("work");
+    spec.tenant = span_text("");
+    spec.params = span_text("\xc0");
+    spec.durable = (uint8_t)durable;
+    struct job *job = job_new(&w.table, &spec, w.table.next_id++);
+    assert_non_null(job);
+    table_enter(&w.table, job);
+    return job;
+}
+
+/* The effects of this job, which is to be the only one that has any. */
+static unsigned effects_of(const struct job *job)
+{
+    unsigned effects = 0, none;
+    const struct job *first = job_next_effect(&w.table, &effects);
+    assert_true(!first || first == job);
+    assert_null(job_next_effect(&w.table, &none));
+    return effects;
+}
+
+static void a_first_place_in_memory_sets_the_timer_alone(void **state)
+{
+    struct job *job = make(DURABLE_NONE);
+    job_set_state(&w.table, job, JOB_QUEUED, JOB_WHY_TURN);
+    assert_int_equal(effects_of(job), EFFECT_TIMER);
+    assert_int_equal(job->queue->by_state[JOB_QUEUED], 1);
+    assert_int_equal(counter_read(&w.table.by_state[JOB_QUEUED]), 1);
+    assert_int_equal(history_next(job), 2);
+}
+
+static void a_durable_job_is_written_when_its_row_says_something_else(void **state)
+{
+    struct job *job = make(DURABLE_ASYNC);
+    job_set_state(&w.table, job, JOB_QUEUED, JOB_WHY_TURN);
+    assert_int_equal(effects_of(job), EFFECT_WRITE | EFFECT_TIMER);
+    job->row = (uint8_t)job_row_state(job); /* as who writes it does */
+    job_set_state(&w.table, job, JOB_DELAYED, JOB_WHY_DELAY);
+    assert_int_equal(effects_of(job), EFFECT_HISTORY | EFFECT_TIMER);
+    job_set_state(&w.table, job, JOB_QUEUED, JOB_WHY_TURN);
+    assert_int_equal(effects_of(job), EFFECT_HISTORY | EFFECT_TIMER);
+    job_set_state(&w.table, job, JOB_ASSIGNED, JOB_WHY_ASSIGNED);
+    assert_int_equal(effects_of(job), EFFECT_HISTORY | EFFECT_WRITE | EFFECT_TIMER);
+}
+
+static void an_end_is_counted_and_dated_and_waits_for_its_consequences(void **state)
+{
+    struct job *job = make(DURABLE_NONE);
+    struct history_event event;
+    job_set_state(&w.table, job, JOB_QUEUED, JOB_WHY_TURN);
+    job_set_state(&w.table, job, JOB_ASSIGNED, JOB_WHY_ASSIGNED);
+    job_set_state(&w.table, job, JOB_DONE, JOB_WHY_ENDED);
+    assert_int_equal(effects_of(job), EFFECT_HISTORY | EFFECT_ENDED | EFFECT_TIMER);
+    assert_int_equal(w.table.in_memory.ended[JOB_DONE], 1);
+    assert_int_equal(job->queue->done, 1);
+    assert_int_equal(job->ended, 1000);
+    assert_true(history_get(job, 3, &event));
+    assert_int_equal(event.what, JOB_EVENT_DONE);
+    assert_null(
+        job->list); /* it is kept, and whoever waits is answered, when effects are applied */
+}
+
+static void a_job_stands_once_among_those_with_effects_whatever_happened_to_it(void **state)
+{
+    struct job *one = make(DURABLE_NONE), *two = make(DURABLE_NONE);
+    unsigned effects;
+    job_set_state(&w.table, one, JOB_QUEUED, JOB_WHY_TURN);
+    job_set_state(&w.table, two, JOB_QUEUED, JOB_WHY_TURN);
+    job_set_state(&w.table, one, JOB_WAITING, JOB_WHY_LIMIT);
+    job_effect(&w.table, one, EFFECT_SAVED);
+    assert_ptr_equal(job_next_effect(&w.table, &effects), one);
+    assert_int_equal(effects, EFFECT_HISTORY | EFFECT_TIMER | EFFECT_SAVED);
+    assert_ptr_equal(job_next_effect(&w.table, &effects), two);
+    assert_null(job_next_effect(&w.table, &effects));
+}
+
+static void what_is_read_back_is_neither_counted_nor_noted(void **state)
+{
+    struct job *job = make(DURABLE_FSYNC);
+    w.table.recovering = true;
+    job->ended = 500;
+    job->row = JOB_FAILED;
+    job_set_state(&w.table, job, JOB_FAILED, JOB_WHY_ENDED);
+    assert_int_equal(effects_of(job), EFFECT_ENDED);
+    assert_int_equal(w.table.durable.ended[JOB_FAILED], 0);
+    assert_int_equal(history_next(job), 2);
+    assert_int_equal(job->ended, 500);
+}
+
+static void a_census_counts_what_changes_behind_it(void **state)
+{
+    struct job *jobs[4];
+    struct census census;
+    for (int i = 0; i < 4; i++) {
+        jobs[i] = make(DURABLE_NONE);
+        job_set_state(&w.table, jobs[i], JOB_QUEUED, JOB_WHY_TURN);
+    }
+    census_begin(&census, w.table.first);
+    w.table.census = &census;
+    assert_false(census_walk(&census, 2));
+    job_set_state(&w.table, jobs[0], JOB_ASSIGNED, JOB_WHY_ASSIGNED); /* behind */
+    job_set_state(&w.table, jobs[3], JOB_CANCELLED, JOB_WHY_ENDED);   /* before */
+    assert_true(census_walk(&census, 10));
+    assert_int_equal(census.states[JOB_QUEUED], 2);
+    assert_int_equal(census.states[JOB_ASSIGNED], 1);
+    assert_int_equal(census.states[JOB_CANCELLED], 1);
+    assert_int_equal(census.open[0], 3);
+    w.table.census = NULL;
+}
+
+static void back_from_done(void *arg)
+{
+    job_set_state(&w.table, arg, JOB_QUEUED, JOB_WHY_TURN);
+}
+
+static void what_is_done_stays_done(void **state)
+{
+    struct job *job = make(DURABLE_NONE);
+    job_set_state(&w.table, job, JOB_DONE, JOB_WHY_ENDED);
+    expect_broken_assert(back_from_done, job, "moves[was] & 1 << state");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_first_place_in_memory_sets_the_timer_alone, begin, end),
+        cmocka_unit_test_setup_teardown(a_durable_job_is_written_when_its_row_says_something_else,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(an_end_is_counted_and_dated_and_waits_for_its_consequences,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(
+            a_job_stands_once_among_those_with_effects_whatever_happened_to_it, begin, end),
+        cmocka_unit_test_setup_teardown(what_is_read_back_is_neither_counted_nor_noted, begin, end),
+        cmocka_unit_test_setup_teardown(a_census_counts_what_changes_behind_it, begin, end),
+        cmocka_unit_test_setup_teardown(what_is_done_stays_done, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
