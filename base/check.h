@@ -11,7 +11,7 @@
 
 #include <assert.h>
 
-/* `text` completes "ergon: FUNCTION(): ". */
+/* An expression without a value.  `text`, a constant, completes "ergon: FUNCTION(): ". */
 #define require(condition, text)                                                                   \
     (__builtin_expect(!(condition), 0) ? check_misused(__func__, (text)) : (void)0)
 

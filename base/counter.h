@@ -1,5 +1,5 @@
-/* Figures: one thread writes, any thread reads.  Relaxed on both sides: they order nothing, and
- * each number is right by itself. */
+/* Numbers for people: one thread writes, any thread reads.  Relaxed on both sides: they order
+ * nothing, and each number is right by itself. */
 #ifndef ERGON_BASE_COUNTER_H
 #define ERGON_BASE_COUNTER_H
 
@@ -8,27 +8,27 @@
 
 typedef _Atomic uint64_t counter;
 
-static inline uint64_t counter_read(const counter *f)
+static inline uint64_t counter_read(const counter *c)
 {
-    return atomic_load_explicit(f, memory_order_relaxed);
+    return atomic_load_explicit(c, memory_order_relaxed);
 }
 
-static inline void counter_set(counter *f, uint64_t v)
+static inline void counter_set(counter *c, uint64_t v)
 {
-    atomic_store_explicit(f, v, memory_order_relaxed);
+    atomic_store_explicit(c, v, memory_order_relaxed);
 }
 
-static inline void counter_add(counter *f, uint64_t n) /* the writer */
+static inline void counter_add(counter *c, uint64_t n) /* the writer */
 {
-    counter_set(f, counter_read(f) + n);
+    counter_set(c, counter_read(c) + n);
 }
 
 /* A moving average over about eight samples; the first is taken whole.  Several writers may lose a
  * sample to each other. */
-static inline void counter_average(counter *f, uint64_t sample)
+static inline void counter_average(counter *c, uint64_t sample)
 {
-    uint64_t was = counter_read(f);
-    counter_set(f, was ? was - was / 8 + sample / 8 : sample);
+    uint64_t was = counter_read(c);
+    counter_set(c, was ? was - was / 8 + sample / 8 : sample);
 }
 
 #endif

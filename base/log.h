@@ -1,6 +1,6 @@
 /* Structured log records: a level, a constant event text, and typed fields.
  *
- *     log_warn("step too long", LOG_STR("handler", name), LOG_MS("took", ns));
+ *     log_warn("step too long", LOG_STR("handler", name), LOG_NS("took", ns));
  *
  * Any thread may log.  The sink is process-wide and set once, before the first thread starts;
  * without one, records at LOG_WARN and above go to stderr as logfmt.  Fields are borrowed for the
@@ -45,6 +45,8 @@ void log_set_sink(const struct log_sink *sink);
 extern _Atomic(int) log_threshold;
 
 void log_set_threshold(enum log_level level); /* any thread, any time */
+
+/* One record to the sink, whatever its level: for the macros. */
 void log_write(enum log_level level, const char *event, const struct log_field *fields);
 
 /* One record as logfmt or as a JSON object, without the newline; truncated to fit.  `now` is

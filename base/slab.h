@@ -1,4 +1,4 @@
-/* Cells of one size: used again warm, last freed first taken.  Whoever owns it: one thread.
+/* Cells of one size: used again warm, last freed first taken.  One thread, the owner's.
  *
  * Cells stand in chunks of an aligned size, so that a cell finds its chunk by its address.  A chunk
  * whose last cell is given back is kept for the next round, which often wants as many, but a few at
@@ -36,6 +36,8 @@ uint64_t slab_taken(const struct slab *s); /* cells; walks the chunks */
 
 /* A zeroed cell, or one as it was given, but for its first pointer; NULL without memory. */
 void *slab_take(struct slab *s);
+
+/* A taken cell of this slab, which is not the caller's any more. */
 void slab_give(struct slab *s, void *cell);
 
 #endif

@@ -1,4 +1,5 @@
-/* A run of bytes that somebody else owns.  A span never frees and never outlives its owner. */
+/* A run of bytes that somebody else owns.  A span never frees and never outlives its owner.
+ * Pure; any thread. */
 #ifndef ERGON_BASE_SPAN_H
 #define ERGON_BASE_SPAN_H
 

@@ -1,4 +1,4 @@
-/* Text of others: is it UTF-8, and what to make of it if not.  Pure. */
+/* Text of others: is it UTF-8, and what to make of it if not.  Pure; any thread. */
 #ifndef ERGON_BASE_UTF8_H
 #define ERGON_BASE_UTF8_H
 

@@ -2,12 +2,12 @@
  * msgpack-c packs.
  *
  * Each function writes at `p`, where the caller has reserved room for the worst case, and returns
- * the first byte behind what it wrote.  Shortest encodings.  Pure. */
+ * the first byte behind what it wrote.  Shortest encodings.  Pure; any thread. */
 #ifndef ERGON_PROTO_ENCODER_H
 #define ERGON_PROTO_ENCODER_H
 
-#include "proto/errors.h"
 #include "base/span.h"
+#include "proto/errors.h"
 
 enum {
     ENC_HEAD_MAX = 5,                /* str, bin, array, map header */
@@ -35,10 +35,10 @@ enum { ERROR_NAME_MAX = 32 }; /* bytes */
 /* What an error response says. */
 struct error_answer {
     enum ergon_error code;
-    struct span name; /* a handler's own code, "NO_SPACE", cut at ERROR_NAME_MAX; empty:
-                         error_name(code) */
-    struct span text; /* for people; empty: error_meaning(code).  What of it is no UTF-8 goes out
-                         as U+FFFD */
+    /* A handler's own code, "NO_SPACE", cut at ERROR_NAME_MAX; empty: error_name(code). */
+    struct span name;
+    /* For people; empty: error_meaning(code).  What of it is no UTF-8 goes out as U+FFFD. */
+    struct span text;
 };
 
 /* A whole error response [1, msgid, error, nil] in one of the three shapes.  The text is cut so

@@ -5,13 +5,13 @@
  *   notification  [2, method, params]
  *
  * Outer headers of any width and integers of any encoding are accepted; the message id is kept as
- * the bytes that came, so that it goes back byte for byte.  A method is str or bin.  Pure; all
- * spans point into the message. */
+ * the bytes that came, so that it goes back byte for byte.  A method is str or bin.  Pure, any
+ * thread; all spans point into the message. */
 #ifndef ERGON_PROTO_ENVELOPE_H
 #define ERGON_PROTO_ENVELOPE_H
 
-#include "proto/scanner.h"
 #include "base/span.h"
+#include "proto/scanner.h"
 
 enum { METHOD_NAME_MAX = 256, MSGID_MAX = 9 }; /* bytes */
 
@@ -19,17 +19,19 @@ enum envelope_type { ENVELOPE_REQUEST = 0, ENVELOPE_RESPONSE = 1, ENVELOPE_NOTIF
 
 enum envelope_verdict {
     ENVELOPE_OK,
-    ENVELOPE_ANSWERABLE,  /* not a valid request, but its id is readable: answer BAD_REQUEST, go on
-                           */
-    ENVELOPE_UNANSWERABLE /* nobody could match an answer: close with a log line */
+    /* Not a valid request, but its id is readable: answer BAD_REQUEST, go on. */
+    ENVELOPE_ANSWERABLE,
+    /* Nobody could match an answer: close with a log line. */
+    ENVELOPE_UNANSWERABLE
 };
 
 struct envelope {
     enum envelope_type type;
     struct span msgid;  /* raw bytes of the id, 1 to MSGID_MAX; empty for a notification */
     struct span method; /* the name itself, without its header */
-    struct span params; /* raw: one whole MessagePack value.  An array as a rule; any other value x
-                           stands for [x], nil for [] */
+    /* Raw: one whole MessagePack value.  An array as a rule; any other value x stands for [x], nil
+     * for []. */
+    struct span params;
     struct span error;  /* raw; responses only */
     struct span result; /* raw; responses only */
 };

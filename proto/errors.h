@@ -36,7 +36,7 @@ enum ergon_error {
 
 enum error_shape { ERROR_SHAPE_TEXT, ERROR_SHAPE_PAIR, ERROR_SHAPE_MAP };
 
-/* All pure; the strings are constants. */
+/* All pure, any thread; the strings are constants. */
 const char *error_name(enum ergon_error e);    /* "BUSY" */
 const char *error_meaning(enum ergon_error e); /* the text above */
 int error_number(enum ergon_error e);

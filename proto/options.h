@@ -1,4 +1,5 @@
-/* Maps of options: names known beforehand, each with a reader of its value.  Pure. */
+/* Maps of options: names known beforehand, each with a reader of its value.
+ * Pure, any thread; what is read points into the map. */
 #ifndef ERGON_PROTO_OPTIONS_H
 #define ERGON_PROTO_OPTIONS_H
 

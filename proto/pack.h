@@ -1,5 +1,5 @@
 /* MessagePack values packed by msgpack-c into memory that grows.  A failure is remembered, so that
- * only the end asks for it. */
+ * only the end asks for it.  One thread at a time; what is packed is copied. */
 #ifndef ERGON_PROTO_PACK_H
 #define ERGON_PROTO_PACK_H
 

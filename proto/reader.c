@@ -1,6 +1,6 @@
 #include "proto/reader.h"
-#include "proto/scanner.h"
 #include "base/units.h"
+#include "proto/scanner.h"
 #include "proto/wire.h"
 
 static const uint64_t NS_PER_MS = 1000000;

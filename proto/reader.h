@@ -1,7 +1,8 @@
 /* Reads a scanned MessagePack value piece by piece, in place.  For parameters and option maps.
  *
  * Every function takes the next value when it has the asked shape and returns true; otherwise it
- * returns false and leaves the cursor where it was.  Spans point into the bytes.  Pure. */
+ * returns false and leaves the cursor where it was.  Spans point into the bytes.  Pure; any
+ * thread, one reader one thread. */
 #ifndef ERGON_PROTO_READER_H
 #define ERGON_PROTO_READER_H
 
@@ -33,9 +34,10 @@ bool read_text(struct reader *r, struct span *out); /* str or bin alike */
 bool read_array(struct reader *r, uint32_t *count); /* the elements follow */
 bool read_map(struct reader *r, uint32_t *pairs);   /* key, value, key, value ... follow */
 bool read_any(struct reader *r, struct span *raw);  /* the next value, whole, as raw bytes */
-bool read_duration(struct reader *r,
-                   uint64_t *ns); /* number of milliseconds, or "250ms"; not negative */
-bool read_size(struct reader *r, uint64_t *bytes); /* number of bytes, or "64k" */
+
+/* A number of milliseconds that is not negative, or "250ms"; a number of bytes, or "64k". */
+bool read_duration(struct reader *r, uint64_t *ns);
+bool read_size(struct reader *r, uint64_t *bytes);
 
 /* Opens parameters: an array gives its elements, nil none, any other value itself as the only one.
  */

@@ -15,16 +15,15 @@ enum { SCAN_DEPTH_CAP = 128 }; /* the largest depth limit that may be configured
 
 struct scan_limits {
     uint32_t message_max; /* bytes of one message, header included; 1 or more */
-    uint32_t depth_max;   /* levels of arrays and maps; more than SCAN_DEPTH_CAP counts as
-                             that */
+    uint32_t depth_max;   /* levels of arrays and maps, SCAN_DEPTH_CAP at most */
 };
 
 enum scan_verdict {
     SCAN_WHOLE,     /* `scanner.done` bytes are one whole value */
     SCAN_MORE,      /* so far well formed; more bytes are needed */
     SCAN_MALFORMED, /* 0xc1 */
-    SCAN_TOO_LARGE, /* the value is, or must become, longer than message_max, elements counted a
-                       byte each */
+    /* The value is, or must become, longer than message_max, elements counted a byte each. */
+    SCAN_TOO_LARGE,
     SCAN_TOO_DEEP
 };
 

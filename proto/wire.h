@@ -1,4 +1,5 @@
-/* How a MessagePack value starts, and what its first bytes say.  For the files of proto/ only. */
+/* How a MessagePack value starts, and what its first bytes say.  For the files of proto/
+ * only.  Pure; any thread. */
 #ifndef ERGON_PROTO_WIRE_H
 #define ERGON_PROTO_WIRE_H
 

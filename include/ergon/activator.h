@@ -9,7 +9,10 @@
  * round yet, a batch at once and the rest when all have had their turn, by at most 256 further
  * steps.  No object loses its turn by it, and the order of what is handed over is kept.
  *
- * Time, randomness and I/O are passed in.  The same activator runs on a virtual clock in tests. */
+ * Time, randomness and I/O are passed in.  The same activator runs on a virtual clock in tests.
+ *
+ * Thread: the one that runs the activator ("home"), unless a function says otherwise; while nobody
+ * runs it, any one thread at a time. */
 #ifndef ERGON_ACTIVATOR_H
 #define ERGON_ACTIVATOR_H
 
@@ -22,8 +25,8 @@ struct trace;  /* server/runtime/object/trace.h */
 struct ao_clock {
     ao_time (*now)(void *arg); /* monotonic */
     void *arg;
-    ao_time (*coarse)(
-        void *arg); /* the same to some milliseconds, but cheap; NULL: there is none */
+    /* The same to some milliseconds, but cheap; NULL: there is none. */
+    ao_time (*coarse)(void *arg);
 };
 extern const struct ao_clock ao_clock_monotonic;
 
@@ -31,7 +34,7 @@ enum idle_mode {
     IDLE_SLEEP, /* block in the poller at once */
     IDLE_SPIN,  /* look for work `spin` long first */
     IDLE_NEVER, /* never block */
-    IDLE_AUTO /* look for work at most `spin` long first, for as long as experience says it pays */
+    IDLE_AUTO   /* look for work at most `spin` long first, while experience says that it pays */
 };
 
 struct activator_options {
@@ -50,7 +53,8 @@ struct activator_options {
     ao_time step_limit; /* a longer step is counted and logged; 0: not measured */
 };
 
-/* NULL and errno on failure.  Any thread. */
+/* Any thread.  The caller closes it with activator_close().  NULL and errno: EINVAL (no poller) or
+ * ENOMEM. */
 struct activator *activator_open(const struct activator_options *options);
 
 /* Rounds on the calling thread until activator_stop().  Sets core and priority (a failure of either
@@ -68,20 +72,23 @@ void activator_stop(struct activator *a);
 /* After the run has ended, any thread.  What it still holds is finished in this order: control
  * inbox (requests are refused with AO_E_CLOSED), active objects (deactivated, in list order),
  * sleeping objects of the timer (by deadline), retired objects.  Handles then answer AO_E_CLOSED.
- * It does not know the objects that sleep without a deadline: deactivate them before. */
+ * It does not know the objects that sleep without a deadline: deactivate them before.  The
+ * activator's memory is gone afterwards; poller, clock and trace are still the caller's. */
 void activator_close(struct activator *a);
 
-/* Home thread. */
 ao_time activator_now(const struct activator *a);   /* read once a round */
 ao_time activator_clock(const struct activator *a); /* read anew: to stand beside another clock */
 uint64_t activator_random(struct activator *a);
 struct activator *activator_current(void); /* of this thread; NULL elsewhere */
 const char *activator_name(const struct activator *a);
 struct trace *activator_trace(const struct activator *a);
-void activator_assert_owner(
-    const struct activator *a); /* the caller runs on its thread, or it does not run at all */
 
-/* Runs once at the end of this round, after the lanes were flushed.  Arming an armed hook is a
+/* Aborts unless the calling thread runs it, or nobody does. */
+void activator_assert_owner(const struct activator *a);
+
+/* A hook is the caller's memory, which stands while it is armed.
+ *
+ * Runs once at the end of this round, after the lanes were flushed.  Arming an armed hook is a
  * no-op; a hook may arm itself again, which is for the next round (and keeps the activator from
  * blocking).  Hooks run in order of arming. */
 struct round_hook {
@@ -99,7 +106,7 @@ void activator_when_idle(struct activator *a, struct round_hook *hook, ao_time l
 void activator_forget_hook(struct activator *a, struct round_hook *hook);
 
 /* Steps an object of this activator now, inside the current step, and applies the verdict;
- * ao_current() is `ao` meanwhile. For executors, which decide themselves when their tasks run.  The
+ * ao_current() is `ao` meanwhile.  For executors, which decide themselves when their tasks run. The
  * object must be inactive or active and not be stepping already.  Returns its state afterwards. */
 enum ao_state activator_step_now(struct activator *a, struct ao *ao);
 

@@ -12,9 +12,10 @@
  *      +-----------+ +-------------------------+
  *
  * Thread: unless it says "any thread", a function is called on the thread of the object's
- * activator. Errors: functions that can refuse return 0 or a negative enum ao_error; a refusal
- * changes nothing. Memory: the object belongs to who declared it and must stand still until
- * ao_fini(), or until `retired` was called. */
+ * activator.  Errors: functions that can refuse return 0 or a negative enum ao_error; a refusal
+ * changes nothing.  Whoever breaks a contract of this or of the other headers of the runtime is
+ * told so on stderr, and the process aborts.  Memory: the object belongs to who declared it and
+ * must stand still until ao_fini(), or until `retired` was called. */
 #ifndef ERGON_AO_H
 #define ERGON_AO_H
 
@@ -111,8 +112,8 @@ _Static_assert(sizeof(struct ao) <= 64, "a million sleeping objects is a normal 
 /* A new object, inactive, at home on `home`.  Any thread, before others know it. */
 void ao_init(struct ao *ao, const struct ao_class *cls, struct activator *home);
 
-/* Asserts that the object is inactive or faulted and that nothing refers to it; takes it out of
- * everything. */
+/* Ends the use of an object that is inactive or faulted; its handle answers AO_E_CLOSED from now
+ * on. The memory stays its owner's. */
 void ao_fini(struct ao *ao);
 
 /* INACTIVE -> ACTIVE; of an active object a no-op, but in its own step it turns the verdict AO_DONE
@@ -135,8 +136,9 @@ void ao_wake(struct ao *ao);
 int ao_sleep_for(struct ao *ao, ao_time duration);
 int ao_sleep_until(struct ao *ao, ao_time deadline);
 
-/* Pair one to one with ao_unblock() in either order.  ao_block() is asked within the step: true
- * means "park now" (return AO_PARK), false that an unblock came first and its token is used up. */
+/* Pair one to one with ao_unblock() in either order.  ao_block() is called in a step of the
+ * object: true means "park now" (return AO_PARK), false that an unblock came first and its token is
+ * used up. */
 bool ao_block(struct ao *self);
 void ao_unblock(struct ao *ao);
 
@@ -164,13 +166,18 @@ ao_time ao_now(const struct ao *ao);    /* its activator's time, as of this roun
  * AO_E_CLOSED. An object has one handle; each ao_handle_new() counts one more holder of it. */
 struct ao_handle;
 
-struct ao_handle *ao_handle_new(struct ao *ao);            /* home thread; NULL without memory */
-struct ao_handle *ao_handle_ref(struct ao_handle *handle); /* any thread */
-void ao_handle_unref(struct ao_handle *handle);            /* any thread */
+/* Home thread.  One reference for the caller; NULL without memory, or when the object is retired.
+ */
+struct ao_handle *ao_handle_new(struct ao *ao);
+
+/* Any thread that has a reference: one more, and one less.  The last frees the handle. */
+struct ao_handle *ao_handle_ref(struct ao_handle *handle);
+void ao_handle_unref(struct ao_handle *handle);
 
 /* Any thread, never blocks: puts the request into the activator's control inbox and wakes it if it
  * sleeps.  Several requests for one object before it is served count as one of each kind; they are
- * served in the order of enum ao_post. */
+ * served in the order of enum ao_post.  0 or AO_E_CLOSED; what the object itself refuses later goes
+ * to cls->refused and the log.  The handle is borrowed. */
 int ao_post(struct ao_handle *handle, enum ao_post post);
 
 #endif

@@ -36,7 +36,7 @@ _Static_assert(sizeof(struct ao_mailbox) <= 24, "a million idle mailboxes is a n
 /* `bound` is at least 1: how many mails it holds at most. */
 void ao_mailbox_init(struct ao_mailbox *m, uint32_t bound);
 
-/* The caller has emptied it by ao_mailbox_take() and closed its remotes; asserts both.  Waiters are
+/* The caller has emptied it by ao_mailbox_take() and closed its remotes.  Waiters are
  * settled CLOSED. */
 void ao_mailbox_fini(struct ao_mailbox *m);
 

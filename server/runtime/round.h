@@ -10,7 +10,7 @@ void posts_serve(struct activator *a);  /* all that stands in the inbox */
 void posts_refuse(struct activator *a); /* the same, each with AO_E_CLOSED */
 
 /* threads/lane.c */
-void lanes_init(struct activator *a);
+void lanes_init(struct activator *a);     /* of a new activator */
 void lanes_look(struct activator *a);     /* rouses the receivers that have items */
 bool lanes_ready(struct activator *a);    /* is there one to rouse? */
 void lanes_run_next(struct activator *a); /* between steps: who has much to take here goes next */
@@ -21,10 +21,9 @@ void lanes_forget(struct activator *a);   /* it closes */
 void step_round(struct activator *a);
 
 /* hook.c */
-void hooks_run(struct activator *a); /* at the end of the round */
-bool hooks_run_idle(
-    struct activator *a);               /* what waited for nothing to do; true if there was some */
-void hooks_disarm(struct activator *a); /* it closes */
+void hooks_run(struct activator *a);      /* at the end of the round */
+bool hooks_run_idle(struct activator *a); /* what waited for nothing to do: was there some? */
+void hooks_disarm(struct activator *a);   /* it closes */
 
 /* idle.c */
 void idle_poll(struct activator *a, bool may_block); /* the end of a round */

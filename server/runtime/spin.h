@@ -1,9 +1,9 @@
 /* Learns for how long it pays to look for work before blocking (IDLE_AUTO).  Pure: times and counts
- * are passed in.
+ * are passed in.  The activator's thread; nothing fails.
  *
  * Three things speak against a spin, each judged by itself:
  *   - work did not come soon enough: the window shrinks to nothing, and is tried less often the
- * more often it was in vain;
+ *     more often it was in vain;
  *   - the thread has enough to do: then a sleep gathers several pieces of work, which is cheaper;
  *   - somebody else wants the processor: the thread is preempted again and again. */
 #ifndef ERGON_RUNTIME_SPIN_H

@@ -1,16 +1,17 @@
 /* The insides of an activator, for the files of the runtime alone.  All of it belongs to the home
- * thread, but for what says otherwise. */
+ * thread, but for what says otherwise.  It owns its inbox; poller, clock and trace are borrowed, as
+ * are objects, hooks and lanes that stand in its lists. */
 #ifndef ERGON_RUNTIME_STATE_H
 #define ERGON_RUNTIME_STATE_H
 
 #include <ergon/activator.h>
 
-#include "server/runtime/object/dispatcher.h"
 #include "base/counter.h"
 #include "base/list.h"
-#include "server/runtime/threads/inbox.h"
-#include "server/runtime/spin.h"
+#include "server/runtime/object/dispatcher.h"
 #include "server/runtime/object/timer.h"
+#include "server/runtime/spin.h"
+#include "server/runtime/threads/inbox.h"
 #include "server/runtime/threads/waker.h"
 
 /* struct ao.flags, beside TIMER_FLAGS */

@@ -1,4 +1,5 @@
-/* What a thread is given when it starts: its name, processor and priority. */
+/* What a thread is given when it starts: its name, processor and priority.  Any thread, each for
+ * itself; nothing fails. */
 #ifndef ERGON_RUNTIME_THREAD_H
 #define ERGON_RUNTIME_THREAD_H
 

@@ -5,7 +5,8 @@
  * place when its turn comes, once, in order; what is appended meanwhile comes after the mark, in
  * the next walk.  The exception is what dispatcher_run_next() puts before the others.
  *
- * Home thread only.  An object outside of the list has prev and next NULL. */
+ * Home thread only; nothing fails.  The list borrows its objects; one outside of it has prev and
+ * next NULL. */
 #ifndef ERGON_RUNTIME_DISPATCHER_H
 #define ERGON_RUNTIME_DISPATCHER_H
 
@@ -22,10 +23,11 @@ struct dispatcher {
 };
 
 void dispatcher_init(struct dispatcher *d);
-void dispatcher_append(struct dispatcher *d, struct ao *ao);
-void dispatcher_remove(struct dispatcher *d, struct ao *ao);
+void dispatcher_append(struct dispatcher *d, struct ao *ao); /* it is outside */
+void dispatcher_remove(struct dispatcher *d, struct ao *ao); /* it is inside */
 struct ao *dispatcher_front(const struct dispatcher *d); /* NULL when empty; outside of a walk */
 
+/* A walk, one at a time: dispatcher_next() until it gives NULL. */
 void dispatcher_begin(struct dispatcher *d);
 void dispatcher_end(struct dispatcher *d);
 

@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 #include "base/check.h"
-#include "server/runtime/state.h"
 #include "server/runtime/object/trace.h"
+#include "server/runtime/state.h"
 
 static const char *const state_names[] = {"INACTIVE", "ACTIVE", "SLEEPING", "FAULTED"};
 

@@ -15,7 +15,7 @@
  * has passed when it is inserted comes after all that the wheel has reached.  A deadline is rounded
  * up to its tick: never early.
  *
- * Home thread only. */
+ * Home thread only; nothing fails.  The timer borrows its objects. */
 #ifndef ERGON_RUNTIME_TIMER_H
 #define ERGON_RUNTIME_TIMER_H
 

@@ -3,15 +3,17 @@
  *
  *     [   4] conn 1     OPEN -> DRAINING (peer eof, 1 in flight)
  *
- * The left number is milliseconds since the trace began; then who, then what. */
+ * The left number is milliseconds since the trace began; then who, then what.
+ * Whichever thread runs the activator that is traced; what `line` does, its owner makes safe for
+ * all of them.  Strings are borrowed for the call. */
 #ifndef ERGON_RUNTIME_TRACE_H
 #define ERGON_RUNTIME_TRACE_H
 
 #include <ergon/ao.h>
 
 struct trace {
-    void (*line)(void *arg,
-                 const char *line); /* one whole line, without newline; valid during the call */
+    /* One whole line, without newline; valid during the call. */
+    void (*line)(void *arg, const char *line);
     void *arg;
     ao_time began;
 };

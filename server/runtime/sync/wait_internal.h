@@ -1,4 +1,5 @@
-/* What the core calls when an object ends that waits for something or holds something. */
+/* What is called when an object ends that waits for something or holds something.  Home thread;
+ * nothing fails, and records stay their owners'. */
 #ifndef ERGON_RUNTIME_WAIT_INTERNAL_H
 #define ERGON_RUNTIME_WAIT_INTERNAL_H
 

@@ -3,8 +3,8 @@
  * is served before, or finds a handle without an object: there is nothing to free too early. */
 #include <stdlib.h>
 
-#include "server/runtime/threads/inbox.h"
 #include "server/runtime/state.h"
+#include "server/runtime/threads/inbox.h"
 
 struct ao_handle *ao_handle_new(struct ao *ao)
 {

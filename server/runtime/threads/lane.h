@@ -5,7 +5,10 @@
  * after lane_push() the producer does not touch the item.  Items are staged and published once a
  * round; a ring that is full never refuses: the rest waits in a list on the producer's side and
  * follows, in order, as slots come free (meanwhile the producer's activator does not block).
- * Producer and consumer may be objects of the same activator. */
+ * Producer and consumer may be objects of the same activator.
+ *
+ * Thread: one pushes and flushes, one takes and releases; each function says which.  Ownership: the
+ * lane borrows items while they are inside; receiver, activators and waker outlive it. */
 #ifndef ERGON_RUNTIME_LANE_H
 #define ERGON_RUNTIME_LANE_H
 
@@ -24,16 +27,14 @@ struct lane {
     struct ring ring;
 
     /* Producer's side. */
-    alignas(CACHE_LINE) struct activator
-        *producer;                 /* NULL: a plain thread, which calls lane_flush() itself */
+    alignas(CACHE_LINE) struct activator *producer; /* NULL: a plain thread */
     STAILQ_ENTRY(lane) dirty_link; /* of lanes to flush at the round's end; while `dirty` */
     SLIST_ENTRY(lane) local_link;  /* of those whose receiver lives on the producer's activator */
     struct lane_item *overflow_first, *overflow_last;
     bool dirty;
 
     /* Consumer's side. */
-    alignas(CACHE_LINE) struct ao
-        *receiver; /* activated when items are there; NULL: a plain thread takes them */
+    alignas(CACHE_LINE) struct ao *receiver; /* NULL: a plain thread takes the items */
     struct activator *consumer;    /* the receiver's; NULL: a plain thread, or it was closed */
     STAILQ_ENTRY(lane) inlet_link; /* of the lanes that the consumer's activator looks at */
     struct waker *waker;           /* wakes the consumer's thread */
@@ -48,20 +49,25 @@ struct lane {
  * lane_fini(), or until its activator is closed.  0 or -1 without memory. */
 int lane_init(struct lane *l, uint32_t capacity, struct activator *producer, struct ao *receiver);
 
-/* For a consumer that is a plain thread with a waker of its own. */
+/* For a consumer that is a plain thread with a waker of its own (borrowed).  0 or -1 without
+ * memory. */
 int lane_init_thread(struct lane *l, uint32_t capacity, struct activator *producer,
                      struct waker *waker);
 
 /* After both threads have ended.  Items still inside are the caller's: lane_take() them first. */
 void lane_fini(struct lane *l);
 
-void lane_overflow(struct lane *l, struct lane_item *item); /* lane_push(): the ring is full */
-void lane_mark_dirty(struct lane *l);                       /* lane_push(): to be flushed */
-bool lane_flush(
-    struct lane *l); /* producer; activators do it themselves.  False: overflow remains */
+/* Parts of lane_push(): the ring is full; it is to be flushed. */
+void lane_overflow(struct lane *l, struct lane_item *item);
+void lane_mark_dirty(struct lane *l);
+
+/* Producer: publishes what is staged and wakes the consumer.  An activator does it at the end of
+ * each round, a plain thread itself.  False: overflow remains. */
+bool lane_flush(struct lane *l);
+
 struct lane_item *lane_take(struct lane *l); /* consumer; NULL when empty */
 void lane_release(struct lane *l);           /* consumer, after a batch: gives the slots back */
-bool lane_ready(struct lane *l);             /* consumer */
+bool lane_ready(struct lane *l);             /* consumer: is there one to take? */
 
 /* Asserts in a test build that the calling thread is the one of this end: that of the activator
  * there, or the one plain thread that ever came.  At rest, an activator's end is anybody's. */
@@ -76,7 +82,8 @@ void lane_threads_ended(struct lane *l);
 #define lane_threads_ended(l)   ((void)(l))
 #endif
 
-/* Producer.  Inline: it stands twice on the way of each task. */
+/* Producer; never fails, and the item is the consumer's.  Inline: it stands twice on the way of
+ * each task. */
 static inline void lane_push(struct lane *l, struct lane_item *item)
 {
     lane_assert_producer(l);

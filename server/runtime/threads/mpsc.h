@@ -1,5 +1,5 @@
 /* Intrusive list that any thread may push to and one thread takes whole: for outside threads, which
- * own no lane. */
+ * own no lane.  Nothing fails; an item is the list's from push to take. */
 #ifndef ERGON_RUNTIME_MPSC_H
 #define ERGON_RUNTIME_MPSC_H
 
@@ -17,8 +17,9 @@ struct mpsc {
 
 void mpsc_init(struct mpsc *q);
 bool mpsc_push(struct mpsc *q, struct mpsc_item *item); /* any thread; true when it was empty */
-struct mpsc_item *
-mpsc_take(struct mpsc *q);       /* consumer; all items, oldest first, linked by next; or NULL */
+
+/* Consumer: all items, oldest first, linked by `next`; NULL when it is empty. */
+struct mpsc_item *mpsc_take(struct mpsc *q);
 bool mpsc_empty(struct mpsc *q); /* any thread */
 
 #endif

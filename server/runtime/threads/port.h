@@ -1,4 +1,5 @@
-/* Letters: what travels to the port of an activator, from any thread. */
+/* Letters: what travels to the port of an activator, from any thread.  A letter is the port's from
+ * port_send() until it is delivered; its memory stays the sender's. */
 #ifndef ERGON_RUNTIME_PORT_H
 #define ERGON_RUNTIME_PORT_H
 

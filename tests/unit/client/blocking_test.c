@@ -188,7 +188,7 @@ static void a_missing_file_is_named(void **state)
 static void a_plain_server_fails_the_handshake(void **state)
 {
     struct fixture *f = *state;
-    char url[sizeof f->server.url + 1];
+    char url[sizeof f->server.url + sizeof "ergons"];
     snprintf(url, sizeof url, "ergons%s", f->server.url + strlen("ergon"));
     f->options.url = url;
     f->options.connect_timeout_ms = 200;
