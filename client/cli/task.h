@@ -15,8 +15,8 @@ enum status task_status(const char *state, const char *error);
  * --json the whole task. `task` is raw, as task.get shows it. */
 enum status task_print_end(const struct globals *g, struct span task);
 
-/* Waits until the task has ended, whatever the connection does, and prints its end. STATUS_TIMEOUT,
- * when the session's time is up: no message. */
+/* Waits until the task has ended, whatever the connection does, and prints its end.  STATUS_TIMEOUT
+ * too, with a message, when the session's time is up before. */
 enum status task_await_end(struct session *s, const char *id);
 
 #endif

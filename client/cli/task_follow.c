@@ -110,6 +110,8 @@ enum status task_await_end(struct session *s, const char *id)
 {
     struct span answer;
     enum status status = await(s, &id, 1, false, &answer);
+    if (status == STATUS_TIMEOUT && !s->globals->quiet)
+        complain("%s has not ended in time; ergon task wait %s waits on", id, id);
     return status == STATUS_OK ? task_print_end(s->globals, first_ended(answer)) : status;
 }
 

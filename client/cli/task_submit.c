@@ -12,17 +12,6 @@ enum { BATCH_LINES = 500, BATCH_BYTES = 512 * 1024 };
 
 /* ---- one ---- */
 
-/* With --wait the id goes to no one but who wants to hear more. */
-static enum status wait_for(struct session *s, const char *id)
-{
-    if (s->globals->verbose)
-        complain("%s", id);
-    enum status status = task_await_end(s, id);
-    if (status == STATUS_TIMEOUT && !s->globals->quiet)
-        complain("%s has not ended in time; ergon task wait %s waits on", id, id);
-    return status;
-}
-
 static enum status print_submitted(const struct globals *g, const struct ergon_submitted *answer,
                                    struct span raw)
 {
@@ -48,7 +37,11 @@ static enum status submit_order(struct session *s, const struct order *order, bo
         complain("the answer of task.submit has no id");
         return STATUS_REMOTE;
     }
-    return wait ? wait_for(s, answer.id) : print_submitted(s->globals, &answer, result);
+    if (!wait)
+        return print_submitted(s->globals, &answer, result);
+    if (s->globals->verbose) /* with --wait the id goes to no one but who wants to hear more */
+        complain("%s", answer.id);
+    return task_await_end(s, answer.id);
 }
 
 static enum status submit_one(const struct globals *g, bool wait, const json_t *options, int argc,

@@ -70,7 +70,7 @@ class TasksTest(unittest.TestCase):
         said = self.complaint("task", "submit", "-w", "fail", "NO_SPACE", "full", status=REMOTE)
         self.assertRegex(said, r"\Aergon: t\w+: failed: NO_SPACE: full\n\Z")
         said = self.complaint("task", "submit", "-w", "sleep", HOUR, "--deadline", "10ms", status=TIMEOUT)
-        self.assertIn(": expired: DEADLINE: ", said)
+        self.assertRegex(said, r"\Aergon: t\w+: expired: DEADLINE: .*\n\Z")
         self.complaint("task", "submit", "-w", "fail", "NOT_FOUND", "no", status=NOT_FOUND)
         said = self.complaint("task", "submit", "-w", "--timeout", "100ms", "sleep", HOUR, status=TIMEOUT)
         self.assertRegex(said, r"\Aergon: t\w+ has not ended in time; ergon task wait t\w+ waits on\n\Z")
