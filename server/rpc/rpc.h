@@ -9,9 +9,9 @@
 #ifndef ERGON_RPC_RPC_H
 #define ERGON_RPC_RPC_H
 
+#include "base/counter.h"
 #include "server/jobs/jobs.h"
 #include "server/net/net.h"
-#include "base/counter.h"
 #include "server/tasks/tasks.h"
 
 /* What the server's own methods tell about the server.  Filled by the builder before the threads

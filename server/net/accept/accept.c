@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "server/net/accept/acceptor_private.h"
 #include "server/net/auth/peer.h"
-#include "base/log.h"
 
 /* Many can be refused in a second: one line tells of all. */
 static void log_refusal(struct acceptor *a, const char *peer, const char *why)

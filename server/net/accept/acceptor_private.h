@@ -8,10 +8,10 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 
+#include "base/url.h"
 #include "server/net/accept/address_table.h"
 #include "server/net/connection/net_loop.h"
 #include "server/runtime/threads/mpsc.h"
-#include "base/url.h"
 
 enum {
     ACCEPTS_A_WAKE = 64,  /* of one listener */

@@ -1,9 +1,9 @@
 /* Who a peer is before it has said a word: by certificate, or by the credentials of its socket. */
 #include <stdio.h>
 
-#include "server/net/connection/conn_private.h"
 #include "server/net/auth/peer.h"
 #include "server/net/auth/principal.h"
+#include "server/net/connection/conn_private.h"
 
 enum { NAME_MAX_BYTES = 256 };
 

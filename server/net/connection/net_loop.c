@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "server/net/connection/conn_private.h"
 #include "server/net/auth/principal.h"
+#include "server/net/connection/conn_private.h"
 #include "server/net/stream/tls.h"
 
 enum { LOOP_MESSAGES_A_STEP = 64 };

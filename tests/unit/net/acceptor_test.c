@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "server/net/accept/acceptor_private.h"
-#include "server/net/connection/conn_private.h"
 #include "server/net/auth/principal.h"
+#include "server/net/connection/conn_private.h"
 #include "tests/support/net_server.h"
 
 static void the_loop_with_the_fewest_gets_it(void **state)

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "server/net/connection/chunk.h"
-#include "tests/support/heap.h"
 #include "tests/support/cmocka_env.h"
+#include "tests/support/heap.h"
 
 static int released;
 

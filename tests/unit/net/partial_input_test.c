@@ -1,7 +1,7 @@
 /* Held input: growth by what arrives, the account of memory, the largest holder. */
 #include "server/net/connection/partial_input.h"
-#include "tests/support/heap.h"
 #include "tests/support/cmocka_env.h"
+#include "tests/support/heap.h"
 
 static void it_grows_by_what_arrives(void **state)
 {

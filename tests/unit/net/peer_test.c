@@ -6,8 +6,8 @@
 
 #include "server/net/accept/address_table.h"
 #include "server/net/auth/peer.h"
-#include "tests/support/heap.h"
 #include "tests/support/cmocka_env.h"
+#include "tests/support/heap.h"
 
 static struct sockaddr_storage address(const char *host, uint16_t port)
 {

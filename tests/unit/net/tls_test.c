@@ -9,8 +9,8 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
-#include "server/net/connection/conn_private.h"
 #include "server/net/auth/principal.h"
+#include "server/net/connection/conn_private.h"
 #include "tests/support/certificates.h"
 #include "tests/support/net_server.h"
 

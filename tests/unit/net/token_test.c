@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "server/net/auth/principal.h"
-#include "tests/support/heap.h"
 #include "tests/support/cmocka_env.h"
+#include "tests/support/heap.h"
 
 /* SHA-256 of "secret" and of "". */
 #define SECRET "sha256:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"
