@@ -1,11 +1,11 @@
-/* The modules that are linked into the server: they come through the same door as the loaded ones.
- */
+/* The modules that are linked into the server. They are registered as loaded ones are, by their
+ * init. Constants: any thread. */
 #ifndef ERGON_MODULES_BUILTIN_H
 #define ERGON_MODULES_BUILTIN_H
 
 #include <ergon/module.h>
 
-/* Each where its file defines it (ERGON_MODULE). */
+/* ERGON_MODULE defines each in its file. */
 extern const struct ergon_module_info *const basic_module;
 extern const struct ergon_module_info *const waiting_module;
 extern const struct ergon_module_info *const digest_module;

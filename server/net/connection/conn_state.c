@@ -27,9 +27,8 @@ static const char *state_name(enum conn_state s)
     return names[s];
 }
 
-__attribute__((unused)) /* without assert() */
-static bool
-legal(enum conn_state from, enum conn_state to)
+/* assert() alone asks it. */
+__attribute__((unused)) static bool legal(enum conn_state from, enum conn_state to)
 {
 #define TO(state) (1u << CONN_##state)
     static const unsigned moves[] = {
