@@ -1,22 +1,18 @@
 /* A million delayed tasks of 64 bytes: what they take of memory, how fast they are submitted in
- * batches, and how late each begins when its time has come.  No sockets: the operations are
- * given to the channel of the loop.
+ * batches, and how late each begins when its time has come.  No sockets: operations are given to
+ * the channel of the loop.
  *
  *     bench_jobs_delayed [--json] [TASKS [PER_SECOND]] */
 #include <ergon/handler.h>
 #include <ergon/poller.h>
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-#include "server/jobs/jobs.h"
-#include "server/jobs/service/channel.h"
-#include "server/tasks/tasks.h"
+#include "tests/bench/jobs/submitter.h"
 #include "tests/bench/support/report.h"
 
-enum { BATCH = 64, ASKS = 8, PARAMS = 64, LEAD_S = 3 };
+enum { BATCHES = 8, LEAD_S = 3 };
 
 /* --- The tasks note how late they are --- */
 
@@ -48,81 +44,25 @@ ERGON_MODULE(bench_module, "bench", "1.0")
 
 /* --- Who submits them --- */
 
-struct submitter {
-    struct ao ao;
-    struct jobs_channel *channel;
-    struct activator *loop;
-    uint64_t made, of, in_flight, refused;
+struct delayed {
+    struct submitter submitter;
     ao_time first, every; /* due; ns from one to the next */
 };
 
-static struct operation *next_batch(struct submitter *s)
+static void fill(struct submitter *s, struct job_spec *spec, uint8_t *params)
 {
-    struct operation *a = operation_new(NULL, &operation_submit_many);
-    struct job_spec *orders = a ? calloc(BATCH, sizeof *orders + PARAMS) : NULL;
-    if (!orders)
-        abort();
-    uint8_t *params = (uint8_t *)(orders + BATCH);
-    ao_time now = ao_clock_monotonic.now(NULL);
-    a->memory = orders;
-    a->submission.specs = orders;
-    for (; a->submission.count < BATCH && s->made < s->of; s->made++, params += PARAMS) {
-        struct job_spec *o = &orders[a->submission.count++];
-        ao_time due = s->first + s->made * s->every;
-        job_spec_init(o);
-        o->method = span_text("note");
-        params[0] = 0xc4; /* bin, of 62 bytes */
-        params[1] = PARAMS - 2;
-        memcpy(params + 2, &due, sizeof due);
-        o->params = span_of(params, PARAMS);
-        o->durable = DURABLE_NONE;
-        o->keep = SPEC_KEEP;
-        o->delay = due > now ? due - now : 1;
-    }
-    return a;
-}
-
-static enum ao_verdict submit_some(struct ao *self)
-{
-    struct submitter *s = ao_of(self, struct submitter, ao);
-    for (; s->in_flight < ASKS && s->made < s->of; s->in_flight++)
-        channel_give(s->channel, next_batch(s));
-    return AO_DONE;
-}
-
-static const struct ao_class submitter_class = {.name = "submitter", .step = submit_some};
-
-static void answered(void *arg, struct operation *a)
-{
-    struct submitter *s = arg;
-    s->in_flight--;
-    for (uint32_t i = 0; i < a->submission.count; i++)
-        s->refused += !a->submission.outcomes || a->submission.outcomes[i].error != ERGON_OK;
-    operation_free(a);
-    if (s->made < s->of)
-        ao_activate(&s->ao);
-    else if (s->in_flight == 0)
-        activator_stop(s->loop);
-}
-
-static void pushed(void *arg, struct operation_push *p)
-{
-    (void)arg;
-    (void)p;
+    struct delayed *d = (struct delayed *)s;
+    ao_time now = ao_clock_monotonic.now(NULL), due = d->first + s->made * d->every;
+    params[0] = 0xc4; /* bin, of 62 bytes */
+    params[1] = PARAMS - 2;
+    memcpy(params + 2, &due, sizeof due);
+    spec->method = span_text("note");
+    spec->durable = DURABLE_NONE;
+    spec->keep = SPEC_KEEP;
+    spec->delay = due > now ? due - now : 1;
 }
 
 /* --- The measurement --- */
-
-static double resident_bytes(void)
-{
-    unsigned long size = 0, resident = 0;
-    FILE *f = fopen("/proc/self/statm", "r");
-    if (!f || fscanf(f, "%lu %lu", &size, &resident) != 2)
-        resident = 0;
-    if (f)
-        fclose(f);
-    return (double)resident * (double)sysconf(_SC_PAGESIZE);
-}
 
 static int by_size(const void *a, const void *b)
 {
@@ -136,14 +76,15 @@ static double percentile_ms(double p)
     return (double)late.us[at] / 1000;
 }
 
-static void measure(struct report *r, struct submitter *s)
+static void measure(struct report *r, struct delayed *d)
 {
+    struct submitter *s = &d->submitter;
     static const struct report_column columns[] = {{"k submits/s", 1}, {"bytes each", 1},
                                                    {"refused", 0},     {"late p50 ms", 2},
                                                    {"late p99 ms", 2}, {"late max ms", 2}};
     double before = resident_bytes();
     ao_time began = ao_clock_monotonic.now(NULL);
-    s->first = began + AO_S(LEAD_S) + s->of * 4000;
+    d->first = began + AO_S(LEAD_S) + s->of * 4000;
     activator_run(s->loop);
     double took = (double)(ao_clock_monotonic.now(NULL) - began);
     double bytes = (resident_bytes() - before) / (double)s->of;
@@ -168,15 +109,8 @@ static struct activator *open_activator(const char *name, struct poller **poller
     return *poller ? activator_open(&options) : NULL;
 }
 
-static void on_ended(void *arg, struct call *call, struct outcome *outcome)
-{
-    (void)arg;
-    (void)call;
-    (void)outcome;
-}
-
-/* The ledger lives on a thread of its own, the loop runs the handlers. */
-static void with_server(struct report *r, struct submitter *s)
+/* The jobs live on a thread of its own, the loop runs the handlers. */
+static void with_server(struct report *r, struct delayed *d)
 {
     static const struct executor_plan executor = {
         .kind = ERGON_STEPPED, .queue = 64, .parked = 64, .core = -1, .weight = 1};
@@ -197,7 +131,7 @@ static void with_server(struct report *r, struct submitter *s)
                                     .short_cut = true,
                                     .queue_max = 1000,
                                     .message_max = 1 << 20,
-                                    .ended = on_ended};
+                                    .ended = no_call_ended};
     struct tasks *t = tasks_new(&plan, error, sizeof error);
     const struct jobs_options options = {.tasks = t,
                                          .registry = registry,
@@ -207,24 +141,20 @@ static void with_server(struct report *r, struct submitter *s)
                                          .ageing = AO_S(10),
                                          .history_max = 100};
     struct jobs *l = t ? jobs_new(&options, error, sizeof error) : NULL;
-    const struct channel_port port = {.answered = answered, .pushed = pushed, .arg = s};
     pthread_t thread;
+    late.loop = loop;
     if (!l || tasks_start(t) != 0 || jobs_start(l) != 0 ||
-        !(s->channel = channel_open(l, loop, &port)) ||
+        !submitter_start(&d->submitter, l, loop) ||
         pthread_create(&thread, NULL, run, manager) != 0)
         abort();
-    s->loop = late.loop = loop;
-    ao_init(&s->ao, &submitter_class, loop);
-    ao_activate(&s->ao);
-    measure(r, s);
+    measure(r, d);
     activator_stop(manager);
     pthread_join(thread, NULL);
     jobs_stop(l);
     tasks_stop(t, AO_S(1));
     jobs_free(l);
     tasks_free(t);
-    ao_deactivate(&s->ao);
-    ao_fini(&s->ao);
+    submitter_end(&d->submitter);
     activator_close(loop);
     activator_close(manager);
     poller_eventfd_free(pollers[0]);
@@ -237,16 +167,18 @@ int main(int argc, char **argv)
     struct report r;
     bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
     int at = json ? 2 : 1;
-    struct submitter s = {.of = argc > at ? strtoull(argv[at], NULL, 10) : 1000000};
+    struct delayed d = {.submitter = {.of = argc > at ? strtoull(argv[at], NULL, 10) : 1000000,
+                                      .batches_max = BATCHES,
+                                      .fill = fill}};
     uint64_t rate = argc > at + 1 ? strtoull(argv[at + 1], NULL, 10) : 50000;
-    s.every = AO_S(1) / rate;
-    late.of = s.of;
-    late.us = malloc(s.of * sizeof *late.us);
+    d.every = AO_S(1) / rate;
+    late.of = d.submitter.of;
+    late.us = malloc(late.of * sizeof *late.us);
     if (!late.us)
         return 1;
-    memset(late.us, 1, s.of * sizeof *late.us); /* its pages are there before the measurement */
+    memset(late.us, 1, late.of * sizeof *late.us); /* its pages are there before the measurement */
     report_open(&r, "jobs_delayed", json);
-    with_server(&r, &s);
+    with_server(&r, &d);
     report_end(&r);
     free(late.us);
     return 0;

@@ -10,13 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "server/jobs/jobs.h"
-#include "server/jobs/service/channel.h"
 #include "server/store/store.h"
-#include "server/tasks/tasks.h"
+#include "tests/bench/jobs/submitter.h"
 #include "tests/bench/support/report.h"
 
-enum { BATCH = 64, ASKS = 64, PARAMS = 64 };
+enum { BATCHES = 64 };
 
 static void never_run(struct ergon_task *task)
 {
@@ -30,67 +28,14 @@ ERGON_MODULE(bench_module, "bench", "1.0")
     return ergon_register(module, &work);
 }
 
-struct submitter {
-    struct ao ao;
-    struct jobs_channel *channel;
-    struct activator *loop;
-    uint64_t made, of, in_flight, refused;
-};
-
-static struct operation *next_batch(struct submitter *s)
+static void fill(struct submitter *s, struct job_spec *spec, uint8_t *params)
 {
-    static const uint8_t params[PARAMS] = {0xc4, PARAMS - 2};
-    struct operation *a = operation_new(NULL, &operation_submit_many);
-    struct job_spec *orders = a ? calloc(BATCH, sizeof *orders) : NULL;
-    if (!orders)
-        abort();
-    a->memory = orders;
-    a->submission.specs = orders;
-    for (; a->submission.count < BATCH && s->made < s->of; s->made++) {
-        struct job_spec *o = &orders[a->submission.count++];
-        job_spec_init(o);
-        o->method = span_text("work");
-        o->params = span_of(params, PARAMS);
-        o->durable = DURABLE_FSYNC;
-        o->delay = AO_S(3600);
-    }
-    return a;
-}
-
-static enum ao_verdict submit_some(struct ao *self)
-{
-    struct submitter *s = ao_of(self, struct submitter, ao);
-    for (; s->in_flight < ASKS && s->made < s->of; s->in_flight++)
-        channel_give(s->channel, next_batch(s));
-    return AO_DONE;
-}
-
-static const struct ao_class submitter_class = {.name = "submitter", .step = submit_some};
-
-static void answered(void *arg, struct operation *a)
-{
-    struct submitter *s = arg;
-    s->in_flight--;
-    for (uint32_t i = 0; i < a->submission.count; i++)
-        s->refused += !a->submission.outcomes || a->submission.outcomes[i].error != ERGON_OK;
-    operation_free(a);
-    if (s->made < s->of)
-        ao_activate(&s->ao);
-    else if (s->in_flight == 0)
-        activator_stop(s->loop);
-}
-
-static void pushed(void *arg, struct operation_push *p)
-{
-    (void)arg;
-    (void)p;
-}
-
-static void on_ended(void *arg, struct call *call, struct outcome *outcome)
-{
-    (void)arg;
-    (void)call;
-    (void)outcome;
+    (void)s;
+    params[0] = 0xc4;
+    params[1] = PARAMS - 2;
+    spec->method = span_text("work");
+    spec->durable = DURABLE_FSYNC;
+    spec->delay = AO_S(3600);
 }
 
 /* --- One life of a server --- */
@@ -132,7 +77,7 @@ static void begin(struct life *v, const char *path)
                                     .policy = PLACEMENT_OCCUPANCY,
                                     .queue_max = 1000,
                                     .message_max = 1 << 20,
-                                    .ended = on_ended};
+                                    .ended = no_call_ended};
     v->tasks = tasks_new(&plan, error, sizeof error);
     v->store = v->tasks ? store_open(&file, error, sizeof error) : NULL;
     if (!v->store)
@@ -167,17 +112,6 @@ static void end(struct life *v)
 
 /* --- The measurement --- */
 
-static double resident_bytes(void)
-{
-    unsigned long size = 0, resident = 0;
-    FILE *f = fopen("/proc/self/statm", "r");
-    if (!f || fscanf(f, "%lu %lu", &size, &resident) != 2)
-        resident = 0;
-    if (f)
-        fclose(f);
-    return (double)resident * (double)sysconf(_SC_PAGESIZE);
-}
-
 static double seconds_since(ao_time began)
 {
     return (double)(ao_clock_monotonic.now(NULL) - began) / 1e9;
@@ -186,17 +120,13 @@ static double seconds_since(ao_time began)
 static double submit_all(const char *path, struct submitter *s)
 {
     struct life v;
-    const struct channel_port port = {.answered = answered, .pushed = pushed, .arg = s};
     begin(&v, path);
-    s->loop = v.loop;
-    s->channel = channel_open(v.jobs, v.loop, &port);
-    ao_init(&s->ao, &submitter_class, v.loop);
-    ao_activate(&s->ao);
+    if (!submitter_start(s, v.jobs, v.loop))
+        give_up("no memory");
     ao_time began = ao_clock_monotonic.now(NULL);
     activator_run(v.loop);
     double took = seconds_since(began);
-    ao_deactivate(&s->ao);
-    ao_fini(&s->ao);
+    submitter_end(s);
     end(&v);
     return took;
 }
@@ -206,7 +136,7 @@ static void measure(struct report *r, const char *path, uint64_t count)
     static const struct report_column columns[] = {{"k submits/s", 1},     {"refused", 0},
                                                    {"bytes on disk", 1},   {"s until ready", 2},
                                                    {"bytes in memory", 1}, {"found", 0}};
-    struct submitter s = {.of = count};
+    struct submitter s = {.of = count, .batches_max = BATCHES, .fill = fill};
     struct jobs_info info;
     struct stat file;
     struct life v;

@@ -1,15 +1,13 @@
 """What a table of peers does not show: TLS, handshakes, memory, an idle server, many connections.  See README.md."""
 
 import argparse
-import json
 import os
-import signal
 import socket
 import ssl
 import subprocess
-import sys
 import time
 
+import program
 from pairs import SHARED_CORES, Driver, Handshakes, Row, compared, machine, windows_of, with_spread
 from servers import Broken, Ergon, ErgonTls, Haproxy, Memcached
 
@@ -206,28 +204,12 @@ def measured(options):
 def arguments():
     a = argparse.ArgumentParser(prog="run.sh --bar", description=__doc__)
     a.add_argument("--row", action="append", choices=list(ROWS), help="repeat it (all)")
-    a.add_argument("--windows", type=int, default=5, help="of each server in a row (5)")
-    a.add_argument("--window", type=float, default=1, help="seconds (1)")
-    a.add_argument("--warm-up", type=float, default=1, help="seconds, of each server in a row (1)")
-    a.add_argument("--patience", type=int, default=0, help="pairs to measure again where others used the machine (0)")
     a.add_argument("--idle", type=float, default=60, help="seconds of an idle server (60)")
-    a.add_argument("--ergon", action="append", default=[], metavar="FLAG", help="for ergond; repeat it")
-    a.add_argument("--json", metavar="FILE", help="everything, each window included")
-    a.add_argument("--build", required=True, type=os.path.abspath, help=argparse.SUPPRESS)
-    a.add_argument("--work", required=True, type=os.path.abspath, help=argparse.SUPPRESS)
-    o = a.parse_args()
-    o.server_on, o.driver_on = ([0], [1]) if os.cpu_count() > 1 else (None, None)
-    return o
-
-
-def interrupted(*_):
-    raise KeyboardInterrupt
+    return program.parse(a, windows=5, window=1, pins=False)
 
 
 def main():
     options = arguments()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, interrupted)
     if options.driver_on:
         os.sched_setaffinity(0, options.driver_on)
     certify(options.work)
@@ -235,14 +217,9 @@ def main():
     print(f"{time.strftime('%Y-%m-%d')}, {box['processors']} x {box['model']}, {box['system']}\n\n"
           f"| {' | '.join(HEAD)} |\n|{' --- |' * len(HEAD)}", flush=True)
     rows = []
-    try:
+    with program.until_interrupted():
         rows.extend(measured(options))
-    except KeyboardInterrupt:
-        print("interrupted: the table holds what there is", file=sys.stderr)
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as f:
-            json.dump({"machine": box, "rows": rows}, f, indent=1)
-    sys.exit(1 if not rows or any("error" in r for r in rows) else 0)
+    program.end(options, {"machine": box, "rows": rows}, program.all_good(rows))
 
 
 main()

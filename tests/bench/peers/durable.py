@@ -1,16 +1,15 @@
 """Tasks submitted to Ergon and to its peers, each acknowledged when it is durable, in pairs; prints ratios.  See README.md."""
 
 import argparse
-import json
 import os
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
+import program
 from keepers import KEEPERS, ErgonKeeps
 from pairs import SHARED_CORES, Row, compared, machine, windows_of, with_spread
 from servers import Broken
@@ -135,47 +134,26 @@ def arguments():
     a.add_argument("--row", action="append", metavar="CxD:B", help="producers x depth : bytes; repeat it (" + " ".join(ROWS) + ")")
     a.add_argument("--peer", action="append", choices=names, metavar="NAME", help="repeat it (all)")
     a.add_argument("--dir", metavar="FOLDER", help="where all keep their files; not in memory (the build directory)")
-    a.add_argument("--windows", type=int, default=5, help="of each server in a row (5)")
-    a.add_argument("--window", type=float, default=1, help="seconds (1)")
-    a.add_argument("--warm-up", type=float, default=1, help="seconds, of each server in a row (1)")
-    a.add_argument("--patience", type=int, default=0, help="pairs to measure again where others used the machine (0)")
-    a.add_argument("--unpinned", action="store_true", help="servers and driver on any processor")
-    a.add_argument("--ergon", action="append", default=[], metavar="FLAG", help="for ergond; repeat it")
-    a.add_argument("--json", metavar="FILE", help="everything, each window included")
-    a.add_argument("--build", required=True, type=os.path.abspath, help=argparse.SUPPRESS)
-    a.add_argument("--work", required=True, type=os.path.abspath, help=argparse.SUPPRESS)
-    o = a.parse_args()
+    o = program.parse(a, windows=5, window=1)
     o.rows, o.grab = o.row or ROWS, 1
     o.peers = [k for k, name in zip(KEEPERS, names) if not o.peer or name in o.peer]
-    pinned = not o.unpinned and os.cpu_count() > 1
-    o.server_on, o.driver_on = ([0], [1]) if pinned else (None, None)
     return o
-
-
-def interrupted(*_):
-    raise KeyboardInterrupt
 
 
 def main():
     options = arguments()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, interrupted)
     options.folder = tempfile.mkdtemp(prefix="durable-", dir=options.dir or options.build)
     run = Run(options)
     try:
         if filesystem(options.folder).split()[-1] in IN_MEMORY:
             sys.exit(f"{options.folder} is in memory: choose a folder on a disk with --dir")
-        run.all()
-    except KeyboardInterrupt:
-        print("interrupted: the table holds what there is", file=sys.stderr)
+        with program.until_interrupted():
+            run.all()
     finally:
         report = run.report()
         shutil.rmtree(options.folder, ignore_errors=True)
     print_report(report)
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as f:
-            json.dump(report, f, indent=1)
-    sys.exit(1 if not run.rows or any("error" in r for r in run.rows) else 0)
+    program.end(options, report, program.all_good(run.rows))
 
 
 main()

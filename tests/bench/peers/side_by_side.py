@@ -1,12 +1,11 @@
 """Ergon and its peers in pairs, a window of the one after a window of the other; prints ratios.  See README.md."""
 
 import argparse
-import json
 import os
-import signal
 import sys
 import time
 
+import program
 from pairs import SHARED_CORES, Row, compared, highest_rate, machine, windows_of, with_spread
 from servers import PEERS, Broken, Ergon
 
@@ -149,45 +148,22 @@ def arguments():
                    help="connections x depth : bytes, @ share of the peer's rate; repeat it (" + " ".join(ROWS) + ")")
     a.add_argument("--main", action="store_true", help="the rows of 64 bytes only")
     a.add_argument("--peer", action="append", choices=names, metavar="NAME", help="repeat it (all)")
-    a.add_argument("--windows", type=int, default=3, help="of each server in a row (3)")
-    a.add_argument("--window", type=float, default=2, help="seconds (2)")
-    a.add_argument("--warm-up", type=float, default=1, help="seconds, of each server in a row (1)")
-    a.add_argument("--patience", type=int, default=0,
-                   help="pairs of windows to measure again in each row where others used the machine (0)")
     a.add_argument("--limit", type=float, default=3600, help="seconds; rows that do not fit are left out (3600)")
-    a.add_argument("--unpinned", action="store_true", help="server and driver on any processor")
     a.add_argument("--grab", type=int, default=16, help="GRAB_JOB in flight of each worker of Gearman (16)")
-    a.add_argument("--ergon", action="append", default=[], metavar="FLAG", help="for ergond; repeat it")
-    a.add_argument("--json", metavar="FILE", help="everything, each window included")
-    a.add_argument("--build", required=True, type=os.path.abspath, help=argparse.SUPPRESS)
-    a.add_argument("--work", required=True, type=os.path.abspath, help=argparse.SUPPRESS)
-    o = a.parse_args()
+    o = program.parse(a, windows=3, window=2)
     o.rows = [Row(r) for r in o.row or (ROWS[:MAIN] if o.main else ROWS)]
     o.peers = [p for p, name in zip(PEERS, names) if not o.peer or name in o.peer]
-    pinned = not o.unpinned and os.cpu_count() > 1
-    o.server_on, o.driver_on = ([0], [1]) if pinned else (None, None)
     return o
-
-
-def interrupted(*_):
-    raise KeyboardInterrupt
 
 
 def main():
     options = arguments()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, interrupted)
     run, before = Run(options), os.getloadavg()[0]
-    try:
+    with program.until_interrupted():
         run.all()
-    except KeyboardInterrupt:
-        print("interrupted: the table holds what there is", file=sys.stderr)
     report = run.report(before)
     print_report(report, sys.stdout)
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as f:
-            json.dump(report, f, indent=1)
-    sys.exit(1 if not run.rows or any("error" in r for r in run.rows) else 0)
+    program.end(options, report, program.all_good(run.rows))
 
 
 main()

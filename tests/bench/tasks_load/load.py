@@ -4,7 +4,6 @@ import argparse
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../peers"))
+import program  # noqa: E402
 from pairs import machine  # noqa: E402
 from servers import Broken, Ergon  # noqa: E402
 
@@ -173,39 +173,22 @@ def arguments():
     a.add_argument("--connections", type=int, default=4, help="that submit (4)")
     a.add_argument("--in-flight", type=int, default=2, help="batches of each connection (2)")
     a.add_argument("--dir", metavar="FOLDER", help="where the store is; not in memory (the build directory)")
-    a.add_argument("--unpinned", action="store_true", help="server and driver on any processor")
-    a.add_argument("--ergon", action="append", default=[], metavar="FLAG", help="for ergond; repeat it")
-    a.add_argument("--json", metavar="FILE")
-    a.add_argument("--build", required=True, type=os.path.abspath, help=argparse.SUPPRESS)
-    o = a.parse_args()
-    pinned = not o.unpinned and os.cpu_count() > 1
-    o.server_on, o.driver_on = ([0], [1]) if pinned else (None, None)
-    return o
-
-
-def interrupted(*_):
-    raise KeyboardInterrupt
+    return program.parse(a)
 
 
 def main():
     options = arguments()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, interrupted)
     options.work = options.folder = tempfile.mkdtemp(prefix="tasks-load-", dir=options.dir or options.build)
     box, rows = machine(), []
     print(f"{time.strftime('%Y-%m-%d')}, {box['processors']} x {box['model']}, {box['system']}; "
           + ("server on processor 0, driver on 1" if options.server_on else "on any processor")
           + "\n\n| row | bar | value |\n| --- | --- | --- |", flush=True)
     try:
-        rows.extend(measured(options))
-    except KeyboardInterrupt:
-        print("interrupted: the table holds what there is", file=sys.stderr)
+        with program.until_interrupted():
+            rows.extend(measured(options))
     finally:
         shutil.rmtree(options.folder, ignore_errors=True)
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as f:
-            json.dump({"machine": box, "rows": rows}, f, indent=1)
-    sys.exit(0 if rows and all(row["good"] for row in rows) else 1)
+    program.end(options, {"machine": box, "rows": rows}, rows and all(row["good"] for row in rows))
 
 
 main()
