@@ -1,5 +1,4 @@
-/* Commands of one request, or of one for each argument: sent on a connection of their own, and
- * shown. */
+/* How commands run: by themselves, on a session, or by requests whose answers are shown. */
 #ifndef ERGON_CLI_ASK_H
 #define ERGON_CLI_ASK_H
 

@@ -1,4 +1,8 @@
-/* What every command of `ergon` is, and the options that all share. */
+/* What every command of `ergon` is, and the options that all share.
+ *
+ * Of all headers of this folder: `ergon` has one thread, and what a function is given stays the
+ * caller's unless its comment says otherwise.  A function that returns a status has printed what
+ * went wrong when it is not STATUS_OK. */
 #ifndef ERGON_CLI_CLI_H
 #define ERGON_CLI_CLI_H
 

@@ -1,4 +1,4 @@
-/* Whole files into memory. */
+/* Whole files into memory; who reads one frees it by file_bytes_fini(). */
 #ifndef ERGON_CLI_FILES_H
 #define ERGON_CLI_FILES_H
 

@@ -21,7 +21,7 @@
  */
 json_t *json_from_value(struct span value);
 
-/* False: too deep, bad base64, or out of memory. */
+/* Appends the value.  False: too deep, bad base64, or out of memory. */
 bool json_to_value(msgpack_packer *to, const json_t *from);
 
 /* A string member, or "" if there is none; the object's. */

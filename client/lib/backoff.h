@@ -1,4 +1,4 @@
-/* How long to wait before the next attempt to connect.  Pure. */
+/* How long to wait before the next attempt to connect.  Pure; any thread. */
 #ifndef ERGON_CLIENT_BACKOFF_H
 #define ERGON_CLIENT_BACKOFF_H
 

@@ -1,4 +1,6 @@
-/* A growing run of bytes: filled at its end, taken from its start.  One owner, one thread. */
+/* A growing run of bytes: filled at its end, taken from its start.  One thread at a time; the block
+ * belongs to the buffer, and pointers into it are valid until the next function that may move it.
+ */
 #ifndef ERGON_CLIENT_BUFFER_H
 #define ERGON_CLIENT_BUFFER_H
 

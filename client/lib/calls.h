@@ -1,5 +1,5 @@
 /* The calls of one client that have not ended: each is found by its id, and stands in a list, in
- * order of submission, with those of its place.  The thread of the client; a call is owned by the
+ * order of submission, with those of its place.  Thread: that of the client; a call is owned by the
  * table from calls_add() to calls_remove(), and by whoever holds it before and after. */
 #ifndef ERGON_CLIENT_CALLS_H
 #define ERGON_CLIENT_CALLS_H

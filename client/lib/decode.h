@@ -1,4 +1,5 @@
-/* Structs filled from maps of the server, by tables.  Pure. */
+/* Structs filled from maps of the server, by tables.  Pure; any thread.  Texts are copied, raw
+ * members point into the value. */
 #ifndef ERGON_CLIENT_DECODE_H
 #define ERGON_CLIENT_DECODE_H
 

@@ -1,5 +1,6 @@
 /* Opens sockets to a URL, one address after the other.  Non-blocking, but for the resolution of a
- * host name, which is getaddrinfo()'s. */
+ * host name, which is getaddrinfo()'s.  One thread at a time; the sockets are the caller's.  Each
+ * `why` is the caller's room for a text. */
 #ifndef ERGON_CLIENT_DIAL_H
 #define ERGON_CLIENT_DIAL_H
 

@@ -1,4 +1,5 @@
-/* A byte stream over a non-blocking socket: plain or TLS behind one small table.  One thread. */
+/* A byte stream over a non-blocking socket: plain or TLS behind one small table.  One thread; an
+ * open stream owns its socket, and does not move. */
 #ifndef ERGON_CLIENT_STREAM_H
 #define ERGON_CLIENT_STREAM_H
 

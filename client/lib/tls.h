@@ -1,10 +1,11 @@
-/* TLS for a stream.  The only file of the client that knows OpenSSL. */
+/* TLS for a stream.  The only file of the client that knows OpenSSL.  Settings and their streams
+ * belong to one thread. */
 #ifndef ERGON_CLIENT_TLS_H
 #define ERGON_CLIENT_TLS_H
 
 #include "client/lib/stream.h"
 
-struct tls; /* settings and certificates; shared by all streams of one client, one thread */
+struct tls; /* settings and certificates; outlives the streams that are made of it */
 
 struct tls_files {
     const char *ca;   /* PEM; NULL: the system's authorities */
