@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 enum {
     EVENTS_A_ROUND = 256,
@@ -22,9 +23,7 @@ static const uint64_t DRAIN_NS = UINT64_C(5000000000); /* answers are awaited af
 
 uint64_t generator_clock_ns(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    return clock_monotonic();
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)

@@ -1,6 +1,7 @@
 /* The threads of a load run, and the sum of what they measured. */
 #include "client/bench/load.h"
 
+#include "base/clock.h"
 #include "client/bench/generator.h"
 
 #include <errno.h>
@@ -9,7 +10,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { PROGRESS_MS = 200 };
@@ -61,9 +61,7 @@ static void threads_fini(struct threads *t)
 
 static uint64_t processor_ns(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    return clock_read(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static uint64_t since(uint64_t later, uint64_t earlier)

@@ -5,15 +5,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/units.h"
 
 enum { S = 1000, M = 60 * S, H = 60 * M, D = 24 * H, NS_A_MS = 1000 * 1000 };
 
 int64_t now_ms(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * S + t.tv_nsec / NS_A_MS;
+    return (int64_t)(clock_wall() / NS_A_MS);
 }
 
 /* Two units of a kind are still said in the smaller one: 90 s, then 2 m. */

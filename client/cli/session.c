@@ -1,16 +1,13 @@
 #include "client/cli/session.h"
 
+#include "base/clock.h"
 #include "proto/envelope.h"
 
-#include <time.h>
-
-enum { NS_PER_MS = 1000 * 1000, NS_PER_S = 1000 * NS_PER_MS, GRACE_MS = 2000 };
+enum { NS_PER_MS = 1000 * 1000, GRACE_MS = 2000 };
 
 uint64_t session_now_ns(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+    return clock_monotonic();
 }
 
 static uint32_t milliseconds(uint64_t ns)

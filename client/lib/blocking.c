@@ -1,11 +1,11 @@
 /* The blocking face: a client on an event base of its own, which runs until the answer is there. */
+#include "base/clock.h"
 #include "client/lib/client.h"
 #include "client/lib/requests.h"
 
 #include <event2/event.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { AGAIN_MS = 100 }; /* before a request is sent once more */
 
@@ -147,9 +147,7 @@ static bool worth_asking_again(const struct ergon_answer *a)
 
 static uint64_t now_ms(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+    return clock_monotonic() / 1000000;
 }
 
 enum ergon_end ergon_blocking_ask_again(struct ergon_blocking *b, struct ergon_request *r,

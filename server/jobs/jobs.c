@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/cron/cron.h"
@@ -21,10 +21,8 @@
 
 static uint64_t system_wall(void *arg)
 {
-    struct timespec now;
     (void)arg;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * AO_S(1) + (uint64_t)now.tv_nsec;
+    return clock_wall();
 }
 
 /* --- The objects --- */

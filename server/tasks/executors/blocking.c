@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "server/runtime/thread.h"
 #include "server/tasks/calls/nested.h"
 #include "server/tasks/shared.h"
@@ -165,12 +166,8 @@ void blocking_stop(struct blocking *b)
 
 static struct timespec from_now(ao_time limit)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    uint64_t nsec = (uint64_t)t.tv_nsec + limit % AO_S(1);
-    t.tv_sec += (time_t)(limit / AO_S(1) + nsec / AO_S(1));
-    t.tv_nsec = (long)(nsec % AO_S(1));
-    return t;
+    ao_time now = clock_monotonic(), at = limit < AO_NEVER - now ? now + limit : AO_NEVER;
+    return (struct timespec){.tv_sec = (time_t)(at / AO_S(1)), .tv_nsec = (long)(at % AO_S(1))};
 }
 
 /* A semaphore and not a timed join, of which the thread sanitizer knows nothing. */

@@ -1,5 +1,6 @@
 /* What a message costs: the scanner alone, scanner and envelope, and msgpack-c's unpacker beside
  * them.  Best of several rounds. */
+#include "base/clock.h"
 #include "proto/encoder.h"
 #include "proto/envelope.h"
 #include "proto/scanner.h"
@@ -7,7 +8,6 @@
 
 #include <msgpack.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { ROUNDS = 7, BYTES_A_ROUND = 64 << 20, MESSAGES_A_ROUND_MAX = 2000000, ROOM = 1 << 21 };
 
@@ -17,10 +17,7 @@ static volatile size_t sink; /* keeps what is measured from being left out */
 
 static double now(void)
 {
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+    return (double)clock_monotonic();
 }
 
 static size_t scan(struct span message)

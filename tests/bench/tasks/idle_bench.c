@@ -10,8 +10,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "server/tasks/tasks.h"
 #include "tests/bench/support/report.h"
 
@@ -111,9 +111,7 @@ static void *run(void *activator)
 
 static double processor_ns(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+    return (double)clock_read(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 static void show(struct report *r, const char *what, struct caller *c, struct activator *loops[])

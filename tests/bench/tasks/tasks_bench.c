@@ -10,8 +10,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "server/tasks/tasks.h"
 #include "tests/bench/support/report.h"
 
@@ -114,9 +114,7 @@ static const struct executor_plan executors[] = {
 
 static double processor_ns(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+    return (double)clock_read(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 /* Runs the loop until all of the caller's tasks have ended. */

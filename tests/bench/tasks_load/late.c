@@ -5,9 +5,10 @@
  * ms of the first and the last start, lateness in ms; forgets them */
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <ergon/handler.h>
+
+#include "base/clock.h"
 
 enum { LATE_MS = 60000, STEPS = 10 }; /* buckets of a tenth of a millisecond, up to a minute */
 
@@ -19,10 +20,7 @@ static struct {
 
 static uint64_t unix_ns(void)
 {
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    return clock_wall();
 }
 
 static void note(uint64_t now, uint64_t due)
