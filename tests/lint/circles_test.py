@@ -25,10 +25,6 @@ import tree
 FOLDERS = ("base", "proto", "server", "client")
 CIRCLE_FILES, CIRCLE_SHARE, FEW = 6, 20, 10
 
-# Folders whose largest circle is beyond the limits still: its files. A row can only get lower, until it goes.
-KNOWN = {
-}
-
 
 def objects(top, build):
     """{source: object file} of what is built of the product."""
@@ -99,29 +95,24 @@ def unbuilt(top, built):
             yield f"{path}: is newer than its object file: build first"
 
 
-def findings(top, build, known, verbose=False):
+def findings(top, build, verbose=False):
     built = {path: at for path, at in objects(top, build).items()
              if os.path.exists(at) and os.path.exists(os.path.join(top, path))}
     found = list(unbuilt(top, built))
     out = arrows(built)
     lines = {path: sum(not line.isspace() for line in tree.code(tree.text(top, path)).splitlines(True)) for path in built}
-    rooms = folders(built)
-    for folder, files in rooms.items():
+    for folder, files in folders(built).items():
         circle = largest_circle(out, files)
         share = 100 * sum(lines[p] for p in circle) // sum(lines[p] for p in files)
-        small = len(circle) <= CIRCLE_FILES and (len(files) < FEW or share <= CIRCLE_SHARE)
         said = f"{folder}: {len(circle)} of {len(files)} files, {share} % of the lines, reach each other"
         if verbose:
             print(said)
-        if folder in known and (small or len(circle) < known[folder]):
-            found.append(f"{said}: lower the row in KNOWN" + " to none" * small)
-        elif not small and len(circle) > known.get(folder, 0):
-            found.append(f"{said}, at most {known.get(folder, CIRCLE_FILES)} files"
-                         f" and {CIRCLE_SHARE} %: {' '.join(circle)}")
-    return found + [f"{folder}: is no folder: take its row out of KNOWN" for folder in known if folder not in rooms]
+        if len(circle) > CIRCLE_FILES or (len(files) >= FEW and share > CIRCLE_SHARE):
+            found.append(f"{said}, at most {CIRCLE_FILES} files and {CIRCLE_SHARE} %: {' '.join(circle)}")
+    return found
 
 
-def found_in(sources, known={}, stale=False):
+def found_in(sources, stale=False):
     with tempfile.TemporaryDirectory() as top:
         entries = []
         for name, content in sources.items():
@@ -132,7 +123,7 @@ def found_in(sources, known={}, stale=False):
         tree.write(top, "compile_commands.json", json.dumps(entries))
         if stale:
             os.utime(paths[0], (os.path.getmtime(paths[0]) + 60,) * 2)
-        return findings(top, top, known)
+        return findings(top, top)
 
 
 def ring(n):
@@ -153,14 +144,9 @@ def prove():
     others = {f"b{i}": f"void g{i}(void) {{}}\n" for i in range(FEW)}
     assert found_in({**ring(5), **others}), "five files of fifteen are a third"
     assert not found_in({**ring(2), **others})
-    assert found_in(ring(8), {"server": 7})
-    assert not found_in(ring(8), {"server": 8})
-    assert found_in(ring(8), {"server": 9}), "does better than its row"
-    assert found_in(ring(3), {"server": 3}), "needs no row"
-    assert found_in(ring(3), {"server/gone": 9})
     assert found_in(ring(3), stale=True)
 
 
 if __name__ == "__main__":
     prove()
-    tree.report(findings(tree.root(), sys.argv[1], KNOWN, "-v" in sys.argv))
+    tree.report(findings(tree.root(), sys.argv[1], "-v" in sys.argv))

@@ -5,6 +5,7 @@
  * the connection's partial input.  When more bytes come, a short rest is put back in front of them
  * in the scratch buffer, so that a stream of small messages is always read in large pieces; behind
  * a long one the bytes that its message lacks are read at once, so that none is copied twice. */
+#include "server/net/connection/conn_input.h"
 #include "server/net/connection/conn_private.h"
 
 #include <stdio.h>

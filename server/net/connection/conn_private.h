@@ -111,21 +111,6 @@ bool conn_watch(struct connection *c, unsigned what);
 void output_wanted(struct connection *c); /* output_flush() at this round's end */
 void output_flush(struct connection *c);  /* writes what it can; may enter CLOSED */
 
-/* --- conn_input.c --- */
-
-enum input_end {
-    INPUT_REST,    /* nothing to do before the stream is readable */
-    INPUT_MORE,    /* a budget was used up: go on in the next round */
-    INPUT_STOPPED, /* a limit was reached: go on when it allows */
-    INPUT_EOF,     /* the peer sends nothing more, and all that it sent was handed over */
-    INPUT_LEFT     /* the connection has left OPEN */
-};
-enum input_end input_run(struct connection *c);
-/* Only what is kept already; for a connection that is to drain. */
-enum input_end input_run_partial(struct connection *c);
-void input_drop(struct connection *c);    /* what is kept, if anything */
-void input_discard(struct connection *c); /* for LINGERING: reads, and throws away */
-
 /* --- admit.c --- */
 
 /* After the handshake.  Sets the connection's principal by the rules of its listener: certificate

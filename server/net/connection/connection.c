@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "server/net/auth/principal.h"
+#include "server/net/connection/conn_input.h"
 #include "server/runtime/object/trace.h"
 
 enum { FLUSH_SOON = 32768 }; /* bytes; so many answers are written before they leave the caches */

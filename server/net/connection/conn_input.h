@@ -1,0 +1,29 @@
+/* What a connection reads, from bytes to messages, which go to its port. All functions are called
+ * on the connection's loop, by its steps; none keeps a pointer. Without memory the connection is
+ * CLOSED when they return. */
+#ifndef ERGON_NET_CONN_INPUT_H
+#define ERGON_NET_CONN_INPUT_H
+
+struct connection;
+
+enum input_end {
+    INPUT_REST,    /* nothing to do before the stream is readable */
+    INPUT_MORE,    /* a budget was used up: go on in the next round */
+    INPUT_STOPPED, /* a limit was reached: go on when it allows */
+    INPUT_EOF,     /* the peer sends nothing more, and all that it sent was handed over */
+    INPUT_LEFT     /* the connection has left OPEN */
+};
+
+/* Reads and hands over what a step may. */
+enum input_end input_run(struct connection *c);
+
+/* Hands over only what is kept already: for a connection that is to drain. */
+enum input_end input_run_partial(struct connection *c);
+
+/* Frees what is kept, if anything. */
+void input_drop(struct connection *c);
+
+/* In LINGERING: reads, and throws away. */
+void input_discard(struct connection *c);
+
+#endif
