@@ -65,6 +65,7 @@ static void answer_in_place(struct home *h, struct task *t, const struct call_re
 {
     struct call call = {0};
     struct outcome outcome;
+    assert(t->call_index == CALL_NONE); /* no record stands that would be answered too */
     fill_call(&call, rq);
     task_outcome(t, &outcome);
     counter_add(outcome.error == ERGON_OK ? &h->done : &h->failed, 1);
