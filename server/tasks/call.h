@@ -1,9 +1,12 @@
-/* Home: where the tasks of one activator are made, come back to, and are freed.
+/* Calls at their home: where the tasks of one activator are made, come back to, and are freed.
  *
  * A request becomes a task.  Home keeps a small call record for it (raw message id, whose it is);
  * the task names the record by index and generation, so the answer can come before the end: the
- * first of result, deadline, cancel, shutdown is told to the owner, and what comes later is freed
- * in silence.  Thread: all on the home's activator. */
+ * first of result, deadline, cancel and shutdown is the answer, and what comes later is freed in
+ * silence.
+ *
+ * Thread: the home's activator, for all of it.  The records are the home's; what a request points
+ * to is borrowed for the call of home_call(), its `owner` and `list` until the call has ended. */
 #ifndef ERGON_TASKS_CALL_H
 #define ERGON_TASKS_CALL_H
 
@@ -22,16 +25,15 @@ struct outcome {
     struct span result;     /* raw MessagePack; nil when a handler set none */
     const char *code;       /* the handler's own code, or the error's name */
     struct span text;       /* for people */
-    void *block; /* large results: the malloc'ed block that `result` lies in.  Who wants to keep it
-                    sets this to NULL and frees it with free(); NULL: result is valid during the
-                    call only */
+    /* Of a large result: the malloc'ed block that `result` lies in.  Who wants to keep it sets this
+     * to NULL and frees it with free().  NULL: the result is valid during the call only. */
+    void *block;
 };
 
 /* A call in flight: the record.  The owner may read all of it and may write `tag`. */
 struct call {
-    struct call *prev,
-        *next; /* the owner's list of calls in flight; the owner gives the list's head */
-    struct call **list;
+    struct call *prev, *next; /* the owner's list of calls in flight */
+    struct call **list;       /* its head, the owner's; NULL: it stands in none */
     void *owner;
     struct task *task; /* NULL once it was answered */
     uint32_t index, generation;
@@ -53,11 +55,12 @@ struct call_request {
  * list any more, as always here).  The record is freed afterwards. */
 typedef void call_ended_fn(void *arg, struct call *call, struct outcome *outcome);
 
-/* ERGON_OK: accepted, `ended` is or will be told.  Else refused, and nobody is told: BUSY,
- * MEMORY. */
+/* ERGON_OK: accepted, `ended` is or will be told.  Else refused, and nobody is told: BUSY (the
+ * common queue is full), MEMORY. */
 enum ergon_error home_call(struct home *h, struct method *m, const struct call_request *request);
 
-/* Answers CANCELLED to the owner now; the task is dropped if it still waits, told if it runs. */
+/* Answers CANCELLED to the owner now, and the record is void; the task is dropped if it still
+ * waits, flagged if it runs. */
 void home_cancel(struct home *h, struct call *call);
 
 /* The owner wants no answer any more: the same, but the outcome is CANCELLED for book-keeping only.
@@ -69,7 +72,7 @@ void home_abandon(struct home *h, struct call *call);
 void call_link(struct call *c);
 void call_unlink(struct call *c);
 
-/* A call of this home by the message id of one of its owner's calls; NULL. */
+/* The call of this message id in an owner's list; NULL: there is none. */
 struct call *call_find(struct call *list, struct span msgid);
 
 #endif

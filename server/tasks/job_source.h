@@ -1,4 +1,4 @@
-/* The door between the task manager and who keeps tasks (the ledger).
+/* The port by which whoever keeps jobs (server/jobs) gives work to the task manager.
  *
  * A job is no struct task: it may wait for days.  When an executor of its kind has room the
  * manager asks the source for the next one to run and makes a struct task of that attempt, at home
@@ -6,7 +6,8 @@
  * whether or not anybody still waits for it, the source is told: an attempt is given exactly once
  * and returns exactly once.
  *
- * Thread: the manager's, for everything here that does not say otherwise. */
+ * Thread: the manager's, for everything here that does not say otherwise.  An attempt's struct task
+ * is the manager's: from `given` until `returned` the source may name it, and no more. */
 #ifndef ERGON_TASKS_JOB_SOURCE_H
 #define ERGON_TASKS_JOB_SOURCE_H
 
@@ -16,7 +17,7 @@
 struct tasks;
 struct task;
 
-/* Where an attempt is; a figure that its executor writes. */
+/* Where an attempt is: written by its executor, for people. */
 enum attempt_stage { ATTEMPT_ASSIGNED, ATTEMPT_RUNNING, ATTEMPT_PARKED };
 
 /* One attempt, as it is to be run. */
@@ -33,9 +34,9 @@ struct attempt_spec {
 struct attempt_end {
     void *owner;
     uint32_t attempt;
-    bool started; /* false: it was dropped before its handler began */
-    bool told;    /* its handler asked whether it is cancelled, and it was */
-    bool again;   /* the handler asked to be run again, `after` ns from now */
+    bool started;     /* false: it was dropped before its handler began */
+    bool cancel_seen; /* its handler asked whether it is cancelled, and it was */
+    bool again;       /* the handler asked to be run again, `after` ns from now */
     ao_time after;
     struct outcome *outcome; /* valid during the call; its block may be taken */
 };

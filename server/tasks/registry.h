@@ -1,5 +1,7 @@
-/* The methods that this server runs, by name.  Filled before the threads start, read-only
- * afterwards. */
+/* The methods that this server runs, by name, and the modules that bring them.
+ *
+ * Thread: filled by the one that sets up, before the others start; read-only afterwards, for any.
+ * A registry owns its methods; handlers, names and modules are the modules' own, for ever. */
 #ifndef ERGON_TASKS_REGISTRY_H
 #define ERGON_TASKS_REGISTRY_H
 
@@ -15,8 +17,8 @@ struct method {
     const char *module;                  /* name of the module that brought it */
     uint32_t index;                      /* dense, from 0, in order of registration */
     struct ao_class task_class;          /* of its stepped tasks; names the method */
-    /* Mean time of service, ns, moving average.  Orders nothing: a figure that any executor writes
-     * and the choice reads (relaxed on both sides). */
+    /* Mean time of service, ns, moving average.  Orders nothing: any executor writes it, and the
+     * choice of an executor reads it (relaxed on both sides). */
     _Atomic uint64_t service_ns;
 };
 
@@ -24,11 +26,11 @@ struct registry *registry_new(void); /* NULL without memory */
 void registry_free(struct registry *r);
 
 /* 0, or -1 and a text in `error`: a bad or taken name, a prefix of the server's own, a handler that
- * is neither or both. */
+ * is neither stepped nor blocking or both, too much state, no memory. */
 int registry_add(struct registry *r, const char *module, const struct ergon_handler *handler,
                  char *error, size_t size);
 
-/* Any thread once filled.  NULL when there is none. */
+/* NULL: there is none. */
 struct method *registry_find(const struct registry *r, struct span name);
 uint32_t registry_count(const struct registry *r);
 struct method *registry_at(const struct registry *r, uint32_t index);
@@ -41,7 +43,7 @@ bool registry_reserved(struct span name);
  * major version that is not ours (both named), init refused, a handler refused. */
 int module_load(struct registry *r, const char *path, char *error, size_t size);
 
-/* The same door for a module that is linked in. */
+/* The same for a module that is linked in; the errors are those from the version on. */
 int module_add(struct registry *r, const struct ergon_module_info *info, char *error, size_t size);
 
 #endif

@@ -21,7 +21,7 @@ void task_begin(struct task *t, struct method *m, struct span params, ao_time de
     t->given = 0;
     t->busy = 0;
     t->depth = 0;
-    t->marks = 0;
+    t->own_flags = 0;
     atomic_store_explicit(&t->flags, 0, memory_order_relaxed);
 #ifndef NDEBUG
     t->owner = TASK_OF_HOME;
@@ -117,7 +117,7 @@ struct task *task_new_alone(struct method *m, struct span params, ao_time deadli
         return NULL;
     memset(t, 0, sizeof *t);
     task_begin(t, m, params, deadline);
-    task_mark(t, TASK_ALONE);
+    task_set(t, TASK_ALONE);
     if (task_keep_params(t))
         return t;
     free(t);

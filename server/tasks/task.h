@@ -34,7 +34,7 @@ enum {
 enum task_flag { TASK_CANCELLED = 1, TASK_LATE = 2, TASK_GONE = 4 };
 
 /* What is true of it; private to who owns it. */
-enum task_mark {
+enum task_own_flag {
     TASK_IN_PLACE = 1,  /* its first step is under way within its home's call */
     TASK_PARKED = 2,    /* started, and waits for something */
     TASK_UNCOUNTED = 4, /* parked and out of its executor's outstanding count */
@@ -56,9 +56,9 @@ struct attempt {
     const struct executor *executor; /* the manager's: it was given to; NULL: in the common queue */
     ao_time after;                   /* ns; valid with `again` */
     uint32_t attempt;
-    bool again; /* the handler asked for it */
-    bool told;  /* the handler knows that it is cancelled */
-    /* enum attempt_stage.  Orders nothing (relaxed): a figure that its executor writes. */
+    bool again;       /* the handler asked for it */
+    bool cancel_seen; /* the handler knows that it is cancelled */
+    /* enum attempt_stage.  Orders nothing (relaxed): its executor writes it, for people. */
     _Atomic uint8_t stage;
     /* Bytes of its notes that nobody has taken yet.  Orders nothing (relaxed): a bound, the notes
      * are published by their list. */
@@ -87,7 +87,7 @@ struct task {
     enum ergon_error error;               /* ERGON_OK: result counts */
     uint16_t home;                        /* index of its home */
     uint8_t depth;                        /* 0: not nested */
-    uint8_t marks;                        /* enum task_mark */
+    uint8_t own_flags;                    /* enum task_own_flag */
     ao_time deadline;                     /* absolute, of the home's clock; AO_NEVER */
     uint64_t number;                      /* unique in this process; its name in traces */
     uint64_t chain;                       /* number of the task that the nested calls began with */
@@ -112,9 +112,9 @@ struct task {
     struct span text;        /* of a failure */
     struct executor *caller; /* a blocking handler's nested call: whose thread is its home */
     /* For who called tasks_add(). */
-    void (*submitted)(void *arg, const struct outcome *outcome);
+    void (*added)(void *arg, const struct outcome *outcome);
     union {
-        void *submitted_arg;
+        void *added_arg;
         struct attempt *attempt; /* of an attempt of a job: in `memory` */
     };
 
@@ -141,19 +141,19 @@ static inline unsigned task_flagged(const struct task *t)
     return atomic_load_explicit(&t->flags, memory_order_relaxed);
 }
 
-static inline bool task_is(const struct task *t, unsigned marks)
+static inline bool task_is(const struct task *t, unsigned flags)
 {
-    return (t->marks & marks) != 0;
+    return (t->own_flags & flags) != 0;
 }
 
-static inline void task_mark(struct task *t, unsigned marks)
+static inline void task_set(struct task *t, unsigned flags)
 {
-    t->marks = (uint8_t)(t->marks | marks);
+    t->own_flags = (uint8_t)(t->own_flags | flags);
 }
 
-static inline void task_unmark(struct task *t, unsigned marks)
+static inline void task_clear(struct task *t, unsigned flags)
 {
-    t->marks = (uint8_t)(t->marks & ~marks);
+    t->own_flags = (uint8_t)(t->own_flags & ~flags);
 }
 
 /* It changes hands: `from` had it, and has nothing to do with it any more.  Only asserts know. */
@@ -166,7 +166,7 @@ static inline void task_pass(struct task *t, enum task_owner from, enum task_own
 #endif
 }
 
-/* By whoever runs it: a figure for people. */
+/* By whoever runs it: where it is, for people. */
 static inline void attempt_enter(const struct task *t, enum attempt_stage stage)
 {
     if (__builtin_expect(task_is(t, TASK_ATTEMPT), 0))

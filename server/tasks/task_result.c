@@ -15,8 +15,9 @@ static void take_rest(struct task *t)
 
 static void drop_block(struct task *t)
 {
-    if (t->result_block)
-        free(t->result_block);
+    if (!t->result_block)
+        return;
+    free(t->result_block);
     t->result_block = NULL;
 }
 

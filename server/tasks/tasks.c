@@ -234,8 +234,8 @@ enum ergon_error tasks_add(struct tasks *t, struct span method, struct span para
     }
     task->home = (uint16_t)t->manager.home.index;
     task->call_index = CALL_NONE;
-    task->submitted = ended;
-    task->submitted_arg = arg;
+    task->added = ended;
+    task->added_arg = arg;
     task_pass(task, TASK_OF_HOME, TASK_OF_MANAGER);
     manager_post(in, task);
     return ERGON_OK;

@@ -1,8 +1,8 @@
 /* The task system: manager, executors and homes, put together from a plan, started, asked from any
  * thread, and stopped.
  *
- * Set-up and tear-down on one thread while no activator runs; what may be called meanwhile says
- * "any thread". */
+ * Thread: set-up and tear-down on one thread while no activator runs; what may be called meanwhile
+ * says "any thread".  What a plan points to is borrowed until tasks_free(). */
 #ifndef ERGON_TASKS_TASKS_H
 #define ERGON_TASKS_TASKS_H
 
@@ -13,7 +13,7 @@
 
 struct tasks;
 
-/* What the choice of an executor goes by; see balance.h. */
+/* What the choice of an executor goes by; see placement.h. */
 enum placement_policy {
     PLACEMENT_OCCUPANCY,
     PLACEMENT_LENGTH,
@@ -28,17 +28,15 @@ struct executor_plan {
     uint32_t parked; /* stepped: cap of parked tasks */
     uint32_t loop;   /* stepped: index of the loop that it lives on */
     int core;        /* blocking: processor, -1 any */
-    int priority; /* blocking: nice of the thread; for both: PLACEMENT_PRIORITY prefers the higher
-                     (lower nice) */
+    int priority;    /* blocking: nice of the thread; PLACEMENT_PRIORITY prefers the lower */
     uint32_t weight; /* PLACEMENT_WEIGHT: share */
 };
 
 struct tasks_plan {
-    struct registry *registry; /* borrowed */
-    struct activator **loops;  /* borrowed; one home each */
+    struct registry *registry;
+    struct activator **loops; /* one home each */
     uint32_t loop_count;
-    struct activator
-        *manager; /* where the manager lives: one of the loops, or an activator of its own */
+    struct activator *manager; /* where the manager lives: a loop, or an activator of its own */
     const struct executor_plan *executors;
     uint32_t executor_count;
     enum placement_policy policy;
@@ -50,11 +48,17 @@ struct tasks_plan {
     const struct ao_clock *clock; /* the activators'; NULL: ao_clock_monotonic */
 };
 
-struct tasks *tasks_new(const struct tasks_plan *plan, char *error, size_t size); /* NULL: error */
-void tasks_set_owner(struct tasks *t, uint32_t loop,
-                     void *arg); /* what `ended` is given for calls of this loop's home */
+/* NULL, and a text in `error`: a plan without a loop or without room in the queue, an executor
+ * without a queue or on a loop that is not there, a method whose kind has no executor, no memory.
+ */
+struct tasks *tasks_new(const struct tasks_plan *plan, char *error, size_t size);
+
+/* What `ended` is given for calls of this loop's home. */
+void tasks_set_owner(struct tasks *t, uint32_t loop, void *arg);
 struct home *tasks_home(struct tasks *t, uint32_t loop);
-int tasks_start(struct tasks *t); /* starts the threads of blocking executors; 0, or -1 and errno */
+
+/* Starts the threads of blocking executors.  0, or -1 and errno of pthread_create(). */
+int tasks_start(struct tasks *t);
 
 /* Any thread: no attempt of a job is begun any more; `drained(arg)` is told once, on the manager's
  * thread, when none is out.  Calls go on. */
@@ -82,7 +86,7 @@ enum ergon_error tasks_add(struct tasks *t, struct span method, struct span para
                            ao_time deadline,
                            void (*ended)(void *arg, const struct outcome *outcome), void *arg);
 
-/* --- Figures; any thread, each number by itself --- */
+/* --- Counters; any thread, each number by itself --- */
 struct executor_info {
     char name[24]; /* "stepped 0", "blocking 3" */
     enum ergon_kind kind;

@@ -83,8 +83,9 @@ static void interrupted(struct scheduler *s, struct job *job)
 /* A handler that was told to stop may have left its work undone, whatever it answers. */
 static bool is_interrupted(const struct scheduler *s, const struct attempt_end *r)
 {
-    return !r->started || (s->stopping && (r->told || r->outcome->error == ERGON_E_CANCELLED ||
-                                           r->outcome->error == ERGON_E_DRAINING));
+    return !r->started ||
+           (s->stopping && (r->cancel_seen || r->outcome->error == ERGON_E_CANCELLED ||
+                            r->outcome->error == ERGON_E_DRAINING));
 }
 
 static void failed(struct scheduler *s, struct job *job, const struct outcome *outcome)

@@ -71,7 +71,7 @@ static void answer_in_place(struct home *h, struct task *t, const struct call_re
     counter_add(outcome.error == ERGON_OK ? &h->done : &h->failed, 1);
     h->ended(h->arg, &call, &outcome);
     task_take_back(t, &outcome);
-    home_free_task(h, t);
+    home_free_own(h, t);
 }
 
 /* It did not end in its first step.  Without memory it is dropped, as if it had not been taken. */
@@ -177,7 +177,7 @@ enum ergon_error home_send(struct home *h, struct method *m, const struct call_p
     return ERGON_OK;
 
 fail_task:
-    home_free_task(h, t);
+    home_free_own(h, t);
 fail_admitted:
     manager_dismiss(manager, m->handler->kind, 1);
     return ERGON_E_MEMORY;
@@ -187,7 +187,7 @@ static void outside_ended(void *arg, struct call *call, struct outcome *outcome)
 {
     struct task *t = call->owner;
     (void)arg;
-    t->submitted(t->submitted_arg, outcome);
+    t->added(t->added_arg, outcome);
 }
 
 bool home_adopt(struct home *h, struct task *t)
@@ -202,7 +202,7 @@ bool home_adopt(struct home *h, struct task *t)
     struct outcome outcome;
     outcome_of(ERGON_E_MEMORY, &outcome);
     manager_dismiss(&h->shared->inbox, t->method->handler->kind, 1);
-    t->submitted(t->submitted_arg, &outcome);
+    t->added(t->added_arg, &outcome);
     task_discard(t);
     return false;
 }

@@ -1,5 +1,7 @@
-/* The call records of one home: an index and a generation name one, so that a task that comes home
- * late finds nobody instead of somebody else.  Home's thread. */
+/* The call records of one home, and the lists that owners of calls hold: an index and a generation
+ * name a record, so that a task that comes home late finds nobody instead of somebody else.
+ *
+ * Thread: the home's.  The records are the home's; who takes one gives it back. */
 #ifndef ERGON_TASKS_CALL_RECORDS_H
 #define ERGON_TASKS_CALL_RECORDS_H
 
@@ -26,8 +28,7 @@ struct call_record {
 struct calls {
     struct call_record **chunks;
     uint32_t chunk_count, chunk_room;
-    uint32_t
-        born; /* generation of records that are made from now on: beyond all that were given back */
+    uint32_t born;  /* generation of records that are made from now on: no task has seen it */
     uint32_t taken; /* records in use */
     struct call_record *free;
 };

@@ -103,13 +103,10 @@ inline void home_answer(struct home *h, struct task *t)
 
 void home_free_task(struct home *h, struct task *t)
 {
-    assert(t->owner == TASK_OF_HOME);
-    if (task_is(t, TASK_ALONE)) {
+    if (task_is(t, TASK_ALONE))
         task_discard(t);
-        return;
-    }
-    task_end(t);
-    slab_give(&h->slab, t);
+    else
+        home_free_own(h, t);
 }
 
 /* The manager's own step looks at the list itself; after another's it goes on at once. */

@@ -83,6 +83,14 @@ void home_answer(struct home *h, struct task *t);
 
 void home_free_task(struct home *h, struct task *t);
 
+/* The same of one that is no other's than this home's, from its slab. */
+static inline void home_free_own(struct home *h, struct task *t)
+{
+    assert(t->owner == TASK_OF_HOME);
+    task_end(t);
+    slab_give(&h->slab, t);
+}
+
 /* A task that lives on at this loop's executor was flagged: its next step finds it at once. */
 void home_unwant(struct home *h, struct task *t);
 

@@ -88,7 +88,7 @@ static void run_task(struct blocking *b, struct task *t)
     } else {
         executor_trace(e, "run", t);
         attempt_enter(t, ATTEMPT_RUNNING);
-        task_mark(t, TASK_TIMED);
+        task_set(t, TASK_TIMED);
         run_handler(e, t);
         executor_book(e, t);
     }

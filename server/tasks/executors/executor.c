@@ -146,7 +146,7 @@ void executor_give_back(struct executor *e, struct task *t)
     struct manager_inbox *in = &e->shared->inbox;
     executor_trace(e, "give back", t);
     task_pass(t, TASK_OF_EXECUTOR, TASK_OF_MANAGER);
-    task_mark(t, TASK_RETURNED);
+    task_set(t, TASK_RETURNED);
     manager_admit(in, e->plan.kind, true);
     executor_publish(e, 1);
     manager_post(in, t);

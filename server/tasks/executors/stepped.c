@@ -76,11 +76,11 @@ static void park(struct stepped *s, struct task *t)
 {
     struct executor *e = &s->base;
     uint64_t parked = counter_read(&e->parked);
-    task_mark(t, TASK_PARKED);
+    task_set(t, TASK_PARKED);
     attempt_enter(t, ATTEMPT_PARKED);
     counter_set(&e->parked, parked + 1);
     if (parked < e->plan.parked) {
-        task_mark(t, TASK_UNCOUNTED);
+        task_set(t, TASK_UNCOUNTED);
         executor_publish(e, 1);
     }
     leave_active(s);
@@ -94,7 +94,7 @@ static void unpark(struct stepped *s, struct task *t)
     counter_set(&e->parked, counter_read(&e->parked) - 1);
     if (task_is(t, TASK_UNCOUNTED))
         executor_publish(e, -1);
-    task_unmark(t, TASK_PARKED | TASK_UNCOUNTED);
+    task_clear(t, TASK_PARKED | TASK_UNCOUNTED);
     attempt_enter(t, ATTEMPT_RUNNING);
     s->active++;
 }
@@ -112,7 +112,7 @@ static void leave_started(struct stepped *s, struct task *t)
 /* The handler is done with it, however it ended. */
 static void conclude(struct stepped *s, struct task *t)
 {
-    task_mark(t, TASK_OVER);
+    task_set(t, TASK_OVER);
     if (t->nested)
         nested_drop_all(t);
     task_drop_state(t);
@@ -220,7 +220,7 @@ static bool make_ready(struct stepped *s, struct task *t)
         return false;
     }
     if (executor_measures(&s->base, t->method))
-        task_mark(t, TASK_TIMED);
+        task_set(t, TASK_TIMED);
     if (t->ao.home != a || t->ao.flags)
         ao_init(&t->ao, &t->method->task_class, a);
     t->ao.cls = &t->method->task_class;
@@ -232,7 +232,7 @@ static void live_on(struct stepped *s, struct task *t, bool counted)
 {
     if (!counted)
         executor_publish(&s->base, -1);
-    task_mark(t, TASK_TIMED);
+    task_set(t, TASK_TIMED);
     LIST_INSERT_HEAD(&s->started, t, living);
     s->active++;
     if (ao_state(&t->ao) == AO_STATE_SLEEPING)
@@ -248,10 +248,10 @@ static bool begin_steps(struct stepped *s, struct task *t, bool counted)
     attempt_enter(t, ATTEMPT_RUNNING);
     if (!make_ready(s, t))
         return true;
-    task_mark(t, TASK_IN_PLACE);
+    task_set(t, TASK_IN_PLACE);
     executor_trace(e, "run", t);
     enum ao_state state = activator_step_now(a, &t->ao);
-    task_unmark(t, TASK_IN_PLACE);
+    task_clear(t, TASK_IN_PLACE);
     if (state == AO_STATE_FAULTED)
         ao_reset(&t->ao);
     if (state == AO_STATE_ACTIVE || state == AO_STATE_SLEEPING) {

@@ -53,7 +53,7 @@ static bool host_cancelled(struct ergon_task *task)
     bool cancelled = task_flagged(t) != 0 || (t->method->handler->kind == ERGON_BLOCKING &&
                                               blocking_stopping(blocking_of(t->executor)));
     if (cancelled && task_is(t, TASK_ATTEMPT))
-        t->attempt->told = true;
+        t->attempt->cancel_seen = true;
     return cancelled;
 }
 

@@ -141,7 +141,7 @@ static struct task *make(struct manager *m, const struct attempt_spec *run)
     if (!t)
         return NULL;
     task_pass(t, TASK_OF_HOME, TASK_OF_MANAGER);
-    task_mark(t, TASK_ATTEMPT);
+    task_set(t, TASK_ATTEMPT);
     t->attempt = task_own_memory(t, sizeof *t->attempt); /* the first in it: it fits */
     *t->attempt = (struct attempt){.owner = run->owner, .id = run->id, .attempt = run->attempt};
     return t;
@@ -189,7 +189,7 @@ static void end_attempt(struct manager *m, struct task *t)
     const struct attempt_end end = {.owner = attempt->owner,
                                     .attempt = attempt->attempt,
                                     .started = attempt_stage(t) != ATTEMPT_ASSIGNED,
-                                    .told = attempt->told,
+                                    .cancel_seen = attempt->cancel_seen,
                                     .again = attempt->again && t->error == ERGON_OK,
                                     .after = attempt->after,
                                     .outcome = &outcome};

@@ -59,7 +59,7 @@ static void enqueue(struct manager *m, struct task *t)
     if (task_flagged(t)) {
         drop(m, t);
     } else if (task_is(t, TASK_RETURNED)) {
-        task_unmark(t, TASK_RETURNED);
+        task_clear(t, TASK_RETURNED);
         note_executor(t, NULL);
         task_queue_push_front(&k->queue, t);
     } else {
@@ -88,7 +88,7 @@ static void take_inbox(struct manager *m)
     for (struct mpsc_item *item = mpsc_take(&m->shared->inbox.tasks); item; item = next) {
         next = item->next;
         struct task *t = ao_of(item, struct task, inbox);
-        if (t->submitted && t->call_index == CALL_NONE && !home_adopt(&m->home, t))
+        if (t->added && t->call_index == CALL_NONE && !home_adopt(&m->home, t))
             continue;
         enqueue(m, t);
     }

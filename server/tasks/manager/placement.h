@@ -1,5 +1,7 @@
-/* The choice: which executor takes the next task.  Pure; the manager and the local short cut decide
- * by the same functions. */
+/* The placement policy: which executor takes the next task.  Pure functions; the manager and the
+ * local short cut decide by the same ones.
+ *
+ * Thread: any.  Nothing is kept, nothing fails. */
 #ifndef ERGON_TASKS_PLACEMENT_H
 #define ERGON_TASKS_PLACEMENT_H
 

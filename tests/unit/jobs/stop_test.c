@@ -89,7 +89,7 @@ static void a_call_is_waited_for_until_all_is_cancelled(void **state)
 static void end_well(struct jobs_world *w, uint64_t id, bool told)
 {
     struct outcome outcome = {.result = span_text("\xc0")};
-    struct attempt_end r = {.started = true, .told = told, .outcome = &outcome};
+    struct attempt_end r = {.started = true, .cancel_seen = told, .outcome = &outcome};
     world_return(world_run_of(w, id), &r);
     jobs_world_settle(w);
 }

@@ -70,7 +70,7 @@ static void returned(void *arg, const struct attempt_end *r)
     (void)arg;
     got.started = r->started;
     got.again = r->again;
-    got.told = r->told;
+    got.told = r->cancel_seen;
     got.after = r->after;
     got.error = r->outcome->error;
 }

@@ -1,4 +1,4 @@
-/* The whole: plans that are refused, tasks from outside, figures, threads that start and stop. */
+/* The whole: plans that are refused, tasks from outside, counters, threads that start and stop. */
 #include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 #include "tests/support/tasks_world.h"
