@@ -79,7 +79,7 @@ static void measure(struct generator *g, uint64_t start_ns)
     busy = processor_ns() - busy;
     uint64_t last = g->answer_ns > g->sent_last_ns ? g->answer_ns : g->sent_last_ns;
     g->result.elapsed_ns = since(last, g->begin_ns);
-    g->result.busy = (double)busy / (double)(since(g->now, start_ns) + 1);
+    g->result.busy = (double)busy / (double)(since(generator_clock_ns(), start_ns) + 1);
 }
 
 /* The life of a thread. */

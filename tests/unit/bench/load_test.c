@@ -54,6 +54,7 @@ static void every_request_is_answered_over(enum threaded_kind kind)
     assert_int_equal(t.result.latency.count, 2000);
     assert_int_equal(t.result.lost, 0);
     assert_int_equal(t.result.broken, 0);
+    assert_true(t.result.busy > 0 && t.result.busy < 1.05);
     clean_up(&t);
 }
 
