@@ -7,7 +7,8 @@
 
 struct option {
     const char *name;
-    bool (*read)(struct reader *r, void *out); /* takes the value, or returns false and leaves it */
+    /* Takes the value.  False: it is of another kind, and the map is not read any further. */
+    bool (*read)(struct reader *r, void *out);
     void *out;
     const char *expects; /* "a duration such as \"250ms\"" */
 };

@@ -13,6 +13,7 @@
 #include "server/plan.h"
 #include "server/reload.h"
 #include "server/rpc/job_requests.h"
+#include "server/rpc/spec_options.h"
 #include "server/store/store.h"
 
 static int fail(char *error, size_t size, const char *what)
@@ -160,6 +161,7 @@ static int new_jobs(struct topology *t, const struct config *c, struct registry 
     options.registry = registry;
     options.store = t->store;
     options.tenants = tenants;
+    options.read_cron_options = spec_reread_cron_options;
     t->jobs = jobs_new(&options, error, size);
     free(tenants);
     return t->jobs ? 0 : -1;

@@ -41,7 +41,7 @@ static enum ao_verdict jobs_step(struct ao *self)
     return idle ? AO_DONE : AO_AGAIN;
 }
 
-static const struct ao_class jobs_class = {.name = "ledger", .step = jobs_step};
+static const struct ao_class jobs_class = {.name = "jobs", .step = jobs_step};
 
 enum { RETRY_MS = 1000 };
 
@@ -91,7 +91,7 @@ static bool init_parts(struct jobs *jobs)
                                                    .ageing = o->ageing,
                                                    .crashes_max = o->crashes_max,
                                                    .kept_bytes_max = o->kept_bytes_max}) == 0;
-    jobs->crons = crons_new(jobs);
+    jobs->crons = crons_new();
     return table && sched && jobs->crons && set_weights(jobs);
 }
 

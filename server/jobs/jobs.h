@@ -10,8 +10,10 @@
 
 #include <ergon/activator.h>
 
+#include "base/span.h"
 #include "server/jobs/core/states.h"
 
+struct cron_spec;
 struct jobs;
 struct store;
 struct tasks;
@@ -35,6 +37,10 @@ struct jobs_options {
     uint32_t history_max; /* jobs kept of one task */
     const struct jobs_tenant *tenants; /* copied; others have the weight 1 */
     uint32_t tenant_count;
+    /* Reads the options of a cron, a raw map as the store has it, into a spec that has its
+     * defaults; its spans may point into the map.  False: it cannot be read.  Not NULL where there
+     * is a store. */
+    bool (*read_cron_options)(struct span options, struct cron_spec *spec);
 };
 
 /* On the thread that builds; the manager's activator does not run yet.  NULL and a text. */

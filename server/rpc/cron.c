@@ -1,71 +1,52 @@
 /* The namespace cron.*: tasks by calendar. */
-#include "server/jobs/cron/cron_options.h"
-#include "server/rpc/orders.h"
+#include "server/rpc/read_spec.h"
 
 static const char put_usage[] =
     "cron.put takes [name, schedule, method, [params], {zone, jitter, catch_up, overlap, and "
     "options of its tasks}]; a name is UTF-8";
 
-static bool read_names(struct job_request *b, struct cron_spec *c)
+static bool read_names(struct job_request *jr, struct cron_spec *c)
 {
-    if (b->count >= 3 && b->count <= 5 && option_name(&b->r, &c->name) &&
-        read_text(&b->r, &c->schedule) && read_text(&b->r, &c->task.method) &&
-        (b->count < 4 || read_any(&b->r, &c->task.params)))
+    if (jr->count >= 3 && jr->count <= 5 && option_name(&jr->r, &c->name) &&
+        read_text(&jr->r, &c->schedule) && read_text(&jr->r, &c->task.method) &&
+        (jr->count < 4 || read_any(&jr->r, &c->task.params)))
         return true;
-    rpc_refuse(b->rq, ERGON_E_BAD_PARAMS, "%s", put_usage);
+    rpc_refuse(jr->rq, ERGON_E_BAD_PARAMS, "%s", put_usage);
     return false;
 }
 
-static bool read_options(struct job_request *b, struct cron_spec *c)
+static bool read_options(struct job_request *jr, struct cron_spec *c)
 {
     char error[200];
 
-    if (b->count < 5 || cron_read_options(&b->r, c, error, sizeof error))
-        return spec_may_share(b, &c->task);
-    rpc_refuse(b->rq, ERGON_E_BAD_PARAMS, "%s", error);
+    if (jr->count < 5 || spec_read_cron_options(&jr->r, c, error, sizeof error))
+        return spec_may_share(jr, &c->task);
+    rpc_refuse(jr->rq, ERGON_E_BAD_PARAMS, "%s", error);
     return false;
 }
 
 static void serve_put(struct rpc_request *rq)
 {
-    struct job_request b;
+    struct job_request jr;
 
-    if (!job_request_begin(&b, rq, &operation_cron_put, 0))
+    if (!job_request_begin(&jr, rq, &operation_cron_put, 0))
         return;
-    struct cron_spec *c = &b.op->cron;
-    spec_defaults(&b, &c->task);
-    if (read_names(&b, c) && spec_may_run(&b, c->task.method) && read_options(&b, c))
-        job_request_send(&b, false);
+    struct cron_spec *c = &jr.op->cron;
+    spec_defaults(&jr, &c->task);
+    if (read_names(&jr, c) && spec_may_run(&jr, c->task.method) && read_options(&jr, c))
+        job_request_send(&jr, false);
     else
-        job_request_abort(&b);
+        job_request_abort(&jr);
 }
 
 static void serve_list(struct rpc_request *rq)
 {
-    struct job_request b;
-
-    if (!job_request_begin(&b, rq, &operation_cron_list, 0))
-        return;
-    if (b.count == 0) {
-        job_request_send(&b, false);
-        return;
-    }
-    rpc_refuse(rq, ERGON_E_BAD_PARAMS, "cron.list takes []");
-    job_request_abort(&b);
+    job_request_bare(rq, &operation_cron_list, "cron.list takes []");
 }
 
 static void serve_delete(struct rpc_request *rq)
 {
-    struct job_request b;
-
-    if (!job_request_begin(&b, rq, &operation_cron_delete, 0))
-        return;
-    if (b.count == 1 && option_name(&b.r, &b.op->named.name)) {
-        job_request_send(&b, false);
-        return;
-    }
-    rpc_refuse(rq, ERGON_E_BAD_PARAMS, "cron.delete takes [name]");
-    job_request_abort(&b);
+    job_request_named(rq, &operation_cron_delete, "cron.delete takes [name]");
 }
 
 static const struct rpc_method methods[] = {

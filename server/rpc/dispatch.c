@@ -11,13 +11,8 @@
 #include "base/log.h"
 
 static const struct rpc_methods *const namespaces[] = {
-    &rpc_server_methods,
-    &rpc_inspection_methods,
-    &rpc_task_methods,
-    &rpc_kept_methods,
-    &rpc_queue_methods,
-    &rpc_cron_methods,
-    NULL,
+    &rpc_server_methods, &rpc_inspection_methods, &rpc_task_methods,
+    &rpc_queue_methods,  &rpc_cron_methods,       NULL,
 };
 
 /* A name that no handler has: one of ours, or nobody's. */

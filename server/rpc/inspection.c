@@ -2,7 +2,7 @@
  * everything runs: each is true, their sum may be off by what happened meanwhile. */
 #include <unistd.h>
 
-#include "server/rpc/pack.h"
+#include "server/rpc/method.h"
 
 static void pack_connections(struct pack *p, const struct rpc_shared *s)
 {
@@ -93,7 +93,7 @@ static void serve_info(struct rpc_request *rq)
     pack_tasks(&p, &tasks);
     pack_kept(&p, &kept);
     pack_store(&p, &kept);
-    pack_answer(&p, rq);
+    rpc_answer_packed(rq, &p);
 }
 
 /* server.methods [] */
@@ -114,7 +114,7 @@ static void serve_methods(struct rpc_request *rq)
     for (n = namespaces; *n; n++)
         for (uint32_t i = 0; i < (*n)->count; i++)
             pack_str(&p, (*n)->at[i].name);
-    pack_answer(&p, rq);
+    rpc_answer_packed(rq, &p);
 }
 
 static void describe(struct rpc_request *rq, struct span name, const char *kind,
@@ -130,7 +130,7 @@ static void describe(struct rpc_request *rq, struct span name, const char *kind,
     pack_key_str(&p, "summary", summary);
     pack_key_str(&p, "params", params);
     pack_key_str(&p, "module", module);
-    pack_answer(&p, rq);
+    rpc_answer_packed(rq, &p);
 }
 
 /* server.describe [method] */
@@ -229,7 +229,7 @@ static void serve_topology(struct rpc_request *rq)
     pack_manager(&p, &tasks);
     pack_key_str(&p, "measure", measures[tasks.policy]);
     pack_key_str(&p, "idle", s->idle);
-    pack_answer(&p, rq);
+    rpc_answer_packed(rq, &p);
 }
 
 static const struct rpc_method methods[] = {

@@ -4,6 +4,7 @@
 
 #include "proto/encoder.h"
 #include "server/jobs/core/ids.h"
+#include "server/rpc/spec_options.h"
 
 enum call_tag { TAG_OPERATION = 1, TAG_POLL = 2 };
 enum {
@@ -14,14 +15,14 @@ enum {
 static const char event_method[] = "task.event";
 
 /* One block: specs, ids, the principal's name, the parameters. */
-static bool take_memory(struct job_request *b, struct rpc_request *rq, uint32_t specs)
+static bool take_memory(struct job_request *jr, struct rpc_request *rq, uint32_t specs)
 {
     const struct principal *who = conn_principal(rq->conn);
     const char *name = who ? principal_name(who) : "";
     size_t name_len = strlen(name), ids = rq->params.len / ID_BYTES_MIN + 1;
     size_t in_list = specs == 1 ? 0 : specs;
     size_t fixed = in_list * sizeof(struct job_spec) + ids * sizeof(uint64_t);
-    struct operation *op = b->op;
+    struct operation *op = jr->op;
     uint8_t *at = operation_room(op, fixed + name_len + rq->params.len);
 
     if (!at)
@@ -30,7 +31,7 @@ static bool take_memory(struct job_request *b, struct rpc_request *rq, uint32_t 
         op->submission.specs = specs == 1 ? &op->submission.spec : (struct job_spec *)at;
         op->submission.count = specs;
     }
-    b->ids = (uint64_t *)(at + in_list * sizeof(struct job_spec));
+    jr->ids = (uint64_t *)(at + in_list * sizeof(struct job_spec));
     at += fixed;
     memcpy(at, name, name_len);
     op->principal = span_of(at, name_len);
@@ -38,38 +39,39 @@ static bool take_memory(struct job_request *b, struct rpc_request *rq, uint32_t 
     at += name_len;
     if (rq->params.len > 0)
         memcpy(at, rq->params.at, rq->params.len);
-    read_params(span_of(at, rq->params.len), &b->r, &b->count);
+    read_params(span_of(at, rq->params.len), &jr->r, &jr->count);
     return true;
 }
 
-bool job_request_begin(struct job_request *b, struct rpc_request *rq,
+bool job_request_begin(struct job_request *jr, struct rpc_request *rq,
                        const struct operation_class *cls, uint32_t specs)
 {
-    *b = (struct job_request){.rq = rq, .op = operation_new(channel_cells(rq->loop->channel), cls)};
-    if (b->op && take_memory(b, rq, specs))
+    *jr =
+        (struct job_request){.rq = rq, .op = operation_new(channel_cells(rq->loop->channel), cls)};
+    if (jr->op && take_memory(jr, rq, specs))
         return true;
-    if (b->op)
-        operation_free(b->op);
+    if (jr->op)
+        operation_free(jr->op);
     rpc_refuse(rq, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
     return false;
 }
 
-void job_request_abort(struct job_request *b)
+void job_request_abort(struct job_request *jr)
 {
-    operation_free(b->op);
+    operation_free(jr->op);
 }
 
-void job_request_send(struct job_request *b, bool poll)
+void job_request_send(struct job_request *jr, bool poll)
 {
-    struct rpc_request *rq = b->rq;
-    struct call *c = &b->op->call;
+    struct rpc_request *rq = jr->rq;
+    struct call *c = &jr->op->call;
 
     if (poll && conn_polls(rq->conn) >= POLLS_MAX) {
         rpc_refuse(rq, ERGON_E_BUSY,
                    "%d requests of this connection wait already; wait for several "
                    "ids in one",
                    POLLS_MAX);
-        job_request_abort(b);
+        job_request_abort(jr);
         return;
     }
     c->owner = rq->conn;
@@ -80,43 +82,70 @@ void job_request_send(struct job_request *b, bool poll)
         memcpy(c->msgid, rq->msgid.at, rq->msgid.len);
     call_link(c);
     conn_call_began(rq->conn, !poll);
-    b->op->loop = rq->loop;
-    channel_give(rq->loop->channel, b->op);
+    jr->op->loop = rq->loop;
+    channel_give(rq->loop->channel, jr->op);
 }
 
-static bool refuse(struct job_request *b, const char *usage)
+static bool refuse(struct job_request *jr, const char *usage)
 {
-    rpc_refuse(b->rq, ERGON_E_BAD_PARAMS, "%s; an id is the text that task.submit answered", usage);
+    rpc_refuse(jr->rq, ERGON_E_BAD_PARAMS, "%s; an id is the text that task.submit answered",
+               usage);
     return false;
 }
 
-static bool read_id(struct job_request *b, uint64_t *id)
+static bool read_id(struct job_request *jr, uint64_t *id)
 {
     struct span text;
-    return read_text(&b->r, &text) && id_parse(text, id);
+    return read_text(&jr->r, &text) && id_parse(text, id);
 }
 
-bool job_request_read_id(struct job_request *b, uint64_t *id, const char *usage)
+bool job_request_read_id(struct job_request *jr, uint64_t *id, const char *usage)
 {
-    return (b->count > 0 && read_id(b, id)) || refuse(b, usage);
+    return (jr->count > 0 && read_id(jr, id)) || refuse(jr, usage);
 }
 
-bool job_request_read_ids(struct job_request *b, struct wait_arguments *wait, const char *usage)
+bool job_request_read_ids(struct job_request *jr, struct wait_arguments *wait, const char *usage)
 {
-    wait->ids = b->ids;
+    wait->ids = jr->ids;
     wait->count = 1;
-    if (b->count == 0)
-        return refuse(b, usage);
-    if (!read_array(&b->r, &wait->count))
-        return job_request_read_id(b, wait->ids, usage);
+    if (jr->count == 0)
+        return refuse(jr, usage);
+    if (!read_array(&jr->r, &wait->count))
+        return job_request_read_id(jr, wait->ids, usage);
     if (wait->count == 0 || wait->count > OPERATION_IDS_MAX) {
-        rpc_refuse(b->rq, ERGON_E_BAD_PARAMS, "%s; 1 to %d ids", usage, OPERATION_IDS_MAX);
+        rpc_refuse(jr->rq, ERGON_E_BAD_PARAMS, "%s; 1 to %d ids", usage, OPERATION_IDS_MAX);
         return false;
     }
     for (uint32_t i = 0; i < wait->count; i++)
-        if (!read_id(b, &wait->ids[i]))
-            return refuse(b, usage);
+        if (!read_id(jr, &wait->ids[i]))
+            return refuse(jr, usage);
     return true;
+}
+
+void job_request_bare(struct rpc_request *rq, const struct operation_class *cls, const char *usage)
+{
+    struct job_request jr;
+    if (!job_request_begin(&jr, rq, cls, 0))
+        return;
+    if (jr.count == 0) {
+        job_request_send(&jr, false);
+        return;
+    }
+    rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s", usage);
+    job_request_abort(&jr);
+}
+
+void job_request_named(struct rpc_request *rq, const struct operation_class *cls, const char *usage)
+{
+    struct job_request jr;
+    if (!job_request_begin(&jr, rq, cls, 0))
+        return;
+    if (jr.count == 1 && option_name(&jr.r, &jr.op->named.name)) {
+        job_request_send(&jr, false);
+        return;
+    }
+    rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s", usage);
+    job_request_abort(&jr);
 }
 
 bool call_is_operation(const struct call *call)

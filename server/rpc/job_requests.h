@@ -4,7 +4,7 @@
 #define ERGON_RPC_JOB_REQUESTS_H
 
 #include "server/jobs/service/channel.h"
-#include "server/rpc/options.h"
+#include "server/rpc/method.h"
 
 /* An operation while its parameters are read.  They are copied first: the spans that readers give
  * point into memory of the operation. */
@@ -18,16 +18,22 @@ struct job_request {
 };
 
 /* False: answered (MEMORY).  `specs`: how many jobs it submits. */
-bool job_request_begin(struct job_request *b, struct rpc_request *rq,
+bool job_request_begin(struct job_request *jr, struct rpc_request *rq,
                        const struct operation_class *cls, uint32_t specs);
-void job_request_abort(struct job_request *b); /* the request was answered already */
+void job_request_abort(struct job_request *jr); /* the request was answered already */
 /* `poll`: it may wait for long, and does not count as a call in flight; of too many the last are
  * answered BUSY. */
-void job_request_send(struct job_request *b, bool poll);
+void job_request_send(struct job_request *jr, bool poll);
 
 /* Reads an id; or one or a list of them.  False: answered BAD_PARAMS with `usage`. */
-bool job_request_read_id(struct job_request *b, uint64_t *id, const char *usage);
-bool job_request_read_ids(struct job_request *b, struct wait_arguments *wait, const char *usage);
+bool job_request_read_id(struct job_request *jr, uint64_t *id, const char *usage);
+bool job_request_read_ids(struct job_request *jr, struct wait_arguments *wait, const char *usage);
+
+/* The whole of a request without parameters; and of one with a name as its only one
+ * (operation's `named`).  Answered BAD_PARAMS with `usage` if it is another. */
+void job_request_bare(struct rpc_request *rq, const struct operation_class *cls, const char *usage);
+void job_request_named(struct rpc_request *rq, const struct operation_class *cls,
+                       const char *usage);
 
 /* Is this call, of a connection's list, an operation? */
 bool call_is_operation(const struct call *call);

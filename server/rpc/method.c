@@ -50,6 +50,17 @@ bool rpc_read_only(struct rpc_request *rq, bool (*read)(struct reader *r, struct
     return false;
 }
 
+bool rpc_read_options(struct rpc_request *rq, struct reader *r, const struct option *options,
+                      uint32_t count)
+{
+    char error[200];
+
+    if (options_take(r, options, count, error, sizeof error))
+        return true;
+    rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s", error);
+    return false;
+}
+
 bool rpc_admit(struct rpc_request *rq, struct span method, enum rpc_access access)
 {
     const struct principal *p = conn_principal(rq->conn);
@@ -90,6 +101,15 @@ void rpc_answer(struct rpc_request *rq, struct span result)
 {
     if (rq->msgid.len > 0)
         answer_result(rq->conn, rq->msgid, result);
+}
+
+void rpc_answer_packed(struct rpc_request *rq, struct pack *p)
+{
+    if (p->failed)
+        rpc_refuse(rq, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
+    else
+        rpc_answer(rq, pack_bytes(p));
+    pack_fini(p);
 }
 
 void rpc_refuse(struct rpc_request *rq, enum ergon_error code, const char *format, ...)

@@ -6,7 +6,8 @@
 #ifndef ERGON_RPC_METHOD_H
 #define ERGON_RPC_METHOD_H
 
-#include "proto/reader.h"
+#include "proto/options.h"
+#include "proto/pack.h"
 #include "server/net/auth/principal.h"
 #include "server/rpc/answer.h"
 #include "server/rpc/rpc.h"
@@ -40,8 +41,7 @@ struct rpc_methods {
 /* The namespaces, each defined in the file of its name. */
 extern const struct rpc_methods rpc_server_methods;     /* hello, auth, ping, cancel */
 extern const struct rpc_methods rpc_inspection_methods; /* info, methods, describe, topology */
-extern const struct rpc_methods rpc_task_methods;       /* submit, submit_many, call */
-extern const struct rpc_methods rpc_kept_methods;       /* the rest of task.* */
+extern const struct rpc_methods rpc_task_methods;       /* task.* */
 extern const struct rpc_methods rpc_queue_methods;      /* queue.*, and server.audit */
 extern const struct rpc_methods rpc_cron_methods;       /* cron.* */
 
@@ -56,6 +56,11 @@ struct method *rpc_find_handler(struct rpc_loop *loop, struct span name);
 bool rpc_read_only(struct rpc_request *rq, bool (*read)(struct reader *r, struct span *out),
                    struct span *out, const char *usage);
 
+/* The map of options that is the last parameter, or nil in its place: as options_take().  False:
+ * the request was answered BAD_PARAMS. */
+bool rpc_read_options(struct rpc_request *rq, struct reader *r, const struct option *options,
+                      uint32_t count);
+
 /* May this peer call this method?  False: the request was answered, AUTH or DENIED. */
 bool rpc_admit(struct rpc_request *rq, struct span method, enum rpc_access access);
 
@@ -66,6 +71,7 @@ void rpc_start_call(struct rpc_request *rq, struct method *m, struct span params
 /* The one answer of a request; of a notification nothing.  rpc_refuse() counts it as refused; a
  * text is cut at 400 bytes. */
 void rpc_answer(struct rpc_request *rq, struct span result);
+void rpc_answer_packed(struct rpc_request *rq, struct pack *p); /* MEMORY, if it failed; ends it */
 void rpc_refuse(struct rpc_request *rq, enum ergon_error code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -1,64 +1,34 @@
 /* The namespace queue.*, and server.audit. */
-#include "server/rpc/orders.h"
-
-static void serve_plain(struct rpc_request *rq, const struct operation_class *cls,
-                        const char *usage)
-{
-    struct job_request b;
-
-    if (!job_request_begin(&b, rq, cls, 0))
-        return;
-    if (b.count == 0) {
-        job_request_send(&b, false);
-        return;
-    }
-    rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s", usage);
-    job_request_abort(&b);
-}
-
-static void serve_named(struct rpc_request *rq, const struct operation_class *cls,
-                        const char *usage)
-{
-    struct job_request b;
-
-    if (!job_request_begin(&b, rq, cls, 0))
-        return;
-    if (b.count == 1 && option_name(&b.r, &b.op->named.name)) {
-        job_request_send(&b, false);
-        return;
-    }
-    rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s", usage);
-    job_request_abort(&b);
-}
+#include "server/rpc/job_requests.h"
 
 static void serve_list(struct rpc_request *rq)
 {
-    serve_plain(rq, &operation_queue_list, "queue.list takes []");
+    job_request_bare(rq, &operation_queue_list, "queue.list takes []");
 }
 
 static void serve_explain(struct rpc_request *rq)
 {
-    serve_named(rq, &operation_queue_explain, "queue.explain takes [method]");
+    job_request_named(rq, &operation_queue_explain, "queue.explain takes [method]");
 }
 
 static void serve_pause(struct rpc_request *rq)
 {
-    serve_named(rq, &operation_queue_pause, "queue.pause takes [method]");
+    job_request_named(rq, &operation_queue_pause, "queue.pause takes [method]");
 }
 
 static void serve_resume(struct rpc_request *rq)
 {
-    serve_named(rq, &operation_queue_resume, "queue.resume takes [method]");
+    job_request_named(rq, &operation_queue_resume, "queue.resume takes [method]");
 }
 
 static void serve_drain(struct rpc_request *rq)
 {
-    serve_named(rq, &operation_queue_drain, "queue.drain takes [method]");
+    job_request_named(rq, &operation_queue_drain, "queue.drain takes [method]");
 }
 
 static void serve_audit(struct rpc_request *rq)
 {
-    serve_plain(rq, &operation_audit, "server.audit takes []");
+    job_request_bare(rq, &operation_audit, "server.audit takes []");
 }
 
 static const struct rpc_method methods[] = {

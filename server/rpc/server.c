@@ -1,6 +1,6 @@
 /* The namespace server.*, what a client says to its connection: hello, auth, ping, cancel. */
 #include "server/rpc/job_requests.h"
-#include "server/rpc/pack.h"
+#include "server/rpc/method.h"
 #include "base/log.h"
 
 static bool read_shape(struct reader *r, void *out)
@@ -45,7 +45,7 @@ static void answer_hello(struct rpc_request *rq)
     pack_key_uint(&p, "message", s->limits.scan.message_max);
     pack_key_uint(&p, "depth", s->limits.scan.depth_max);
     pack_key_uint(&p, "in_flight", s->limits.in_flight);
-    pack_answer(&p, rq);
+    rpc_answer_packed(rq, &p);
 }
 
 /* server.hello [{errors, raw, push}]: how this peer wants to be answered, from this answer on. */
@@ -65,7 +65,7 @@ static void serve_hello(struct rpc_request *rq)
         rpc_refuse(rq, ERGON_E_BAD_PARAMS, "server.hello takes [{errors, raw, push}]");
         return;
     }
-    if (count == 1 && !options_read(rq, &r, options, sizeof options / sizeof options[0]))
+    if (count == 1 && !rpc_read_options(rq, &r, options, sizeof options / sizeof options[0]))
         return;
     *conn_mode(rq->conn) = wanted;
     answer_hello(rq);
@@ -91,7 +91,7 @@ static void serve_auth(struct rpc_request *rq)
     struct pack p;
     pack_init(&p);
     pack_str(&p, principal_name(who));
-    pack_answer(&p, rq);
+    rpc_answer_packed(rq, &p);
 }
 
 static void serve_ping(struct rpc_request *rq)

@@ -1,12 +1,16 @@
-/* The namespace task.*, how work comes in: submit, submit_many, call. */
-#include "server/rpc/orders.h"
+/* The namespace task.*: how work comes in, and what is asked of jobs that the server keeps. */
+#include "proto/job_options.h"
+#include "server/jobs/core/ids.h"
+#include "server/rpc/read_spec.h"
+
+/* --- submit, submit_many, call --- */
 
 static const char submit_usage[] = "task.submit takes [method, [params], {options}]";
 static const char many_usage[] =
     "task.submit_many takes [[[method, [params], {options}], ...], {options of all}]";
 static const char call_usage[] = "task.call takes [method, [params], {options}]";
 
-/* A call that asks for nothing but a deadline needs no ledger: it goes the way of a plain one. */
+/* A call that asks for nothing but a deadline is no job: it goes the way of a plain one. */
 struct short_call {
     struct span name, params;
     uint64_t within; /* ns */
@@ -50,15 +54,15 @@ static void start_short(struct rpc_request *rq, const struct short_call *call)
 
 static void serve_one(struct rpc_request *rq, const struct operation_class *cls, const char *usage)
 {
-    struct job_request b;
+    struct job_request jr;
 
-    if (!job_request_begin(&b, rq, cls, 1))
+    if (!job_request_begin(&jr, rq, cls, 1))
         return;
-    spec_defaults(&b, &b.op->submission.specs[0]);
-    if (spec_read(&b, &b.op->submission.specs[0], b.count, usage))
-        job_request_send(&b, false);
+    spec_defaults(&jr, &jr.op->submission.specs[0]);
+    if (spec_read(&jr, &jr.op->submission.specs[0], jr.count, usage))
+        job_request_send(&jr, false);
     else
-        job_request_abort(&b);
+        job_request_abort(&jr);
 }
 
 /* task.call [method, [params], {options}] */
@@ -78,55 +82,55 @@ static void serve_submit(struct rpc_request *rq)
     serve_one(rq, &operation_submit, submit_usage);
 }
 
-enum { MANY_MAX = 16384 /* orders of a request */ };
+enum { MANY_MAX = 16384 /* jobs of a request */ };
 
-/* How many orders the request holds; 0: it is not of that shape. */
-static uint32_t count_orders(struct rpc_request *rq)
+/* How many specs the request holds; 0: it is not of that shape. */
+static uint32_t count_specs(struct rpc_request *rq)
 {
     struct reader r;
-    uint32_t count, orders;
+    uint32_t count, specs;
 
     read_params(rq->params, &r, &count);
-    return count >= 1 && count <= 2 && read_array(&r, &orders) ? orders : 0;
+    return count >= 1 && count <= 2 && read_array(&r, &specs) ? specs : 0;
 }
 
-static bool read_item(struct job_request *b, struct job_spec *spec)
+static bool read_item(struct job_request *jr, struct job_spec *spec)
 {
     uint32_t parts = 1;
 
-    if (read_array(&b->r, &parts) && parts == 0)
-        return spec_refuse(b, ERGON_E_BAD_PARAMS, "%s", many_usage);
-    return spec_read(b, spec, parts, many_usage);
+    if (read_array(&jr->r, &parts) && parts == 0)
+        return spec_refuse(jr, ERGON_E_BAD_PARAMS, "%s", many_usage);
+    return spec_read(jr, spec, parts, many_usage);
 }
 
-/* The options of all stand behind the orders, and each order starts from them. */
-static bool read_common(struct job_request *b, struct job_spec *common, uint32_t orders)
+/* The options of all stand behind the specs, and each spec starts from them. */
+static bool read_common(struct job_request *jr, struct job_spec *common, uint32_t specs)
 {
-    struct job_request ahead = *b;
+    struct job_request ahead = *jr;
     struct span skipped;
 
-    spec_defaults(b, common);
-    if (b->count < 2)
+    spec_defaults(jr, common);
+    if (jr->count < 2)
         return true;
-    for (uint32_t i = 0; i < orders; i++)
+    for (uint32_t i = 0; i < specs; i++)
         if (!read_any(&ahead.r, &skipped))
             break;
-    bool good = spec_options(&ahead, common, NULL);
-    b->ids = ahead.ids;
+    bool good = spec_options(&ahead, common);
+    jr->ids = ahead.ids;
     return good;
 }
 
-static bool read_many(struct job_request *b, uint32_t orders)
+static bool read_many(struct job_request *jr, uint32_t specs)
 {
     struct job_spec common;
     uint32_t count;
 
-    if (!read_array(&b->r, &count) || !read_common(b, &common, orders))
+    if (!read_array(&jr->r, &count) || !read_common(jr, &common, specs))
         return false;
-    for (uint32_t i = 0; i < orders; i++) {
-        b->op->submission.specs[i] = common;
-        b->item = i + 1;
-        if (!read_item(b, &b->op->submission.specs[i]))
+    for (uint32_t i = 0; i < specs; i++) {
+        jr->op->submission.specs[i] = common;
+        jr->item = i + 1;
+        if (!read_item(jr, &jr->op->submission.specs[i]))
             return false;
     }
     return true;
@@ -135,24 +139,230 @@ static bool read_many(struct job_request *b, uint32_t orders)
 /* task.submit_many [[[method, [params], {options}], ...], {options of all}] */
 static void serve_submit_many(struct rpc_request *rq)
 {
-    uint32_t orders = count_orders(rq);
-    struct job_request b;
+    uint32_t specs = count_specs(rq);
+    struct job_request jr;
 
-    if (orders == 0) {
+    if (specs == 0) {
         rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s", many_usage);
         return;
     }
-    if (orders > MANY_MAX) {
+    if (specs > MANY_MAX) {
         rpc_refuse(rq, ERGON_E_TOO_LARGE, "at most %d tasks in one request", MANY_MAX);
         return;
     }
-    if (!job_request_begin(&b, rq, &operation_submit_many, orders))
+    if (!job_request_begin(&jr, rq, &operation_submit_many, specs))
         return;
-    if (read_many(&b, orders))
-        job_request_send(&b, false);
+    if (read_many(&jr, specs))
+        job_request_send(&jr, false);
     else
-        job_request_abort(&b);
+        job_request_abort(&jr);
 }
+
+/* --- get, wait, watch, cancel, retry, list, explain --- */
+
+static const ao_time poll_time = AO_S(8); /* less than the ten seconds that common clients wait */
+static const ao_time poll_most = AO_S(3600);
+enum { PAGE = 100, PAGE_MOST = 1000, EVENTS = 100, EVENTS_MOST = 10000 };
+
+static bool read_poll(struct reader *r, void *out)
+{
+    ao_time *ns = out;
+    return read_duration(r, ns) && *ns <= poll_most;
+}
+
+#define EXPECTS_POLL "a duration of at most an hour: milliseconds, or text such as \"5s\""
+
+/* The map behind the ids. */
+static bool read_options(struct job_request *jr, const struct option *options, uint32_t count)
+{
+    if (jr->count <= 2)
+        return jr->count < 2 || rpc_read_options(jr->rq, &jr->r, options, count);
+    rpc_refuse(jr->rq, ERGON_E_BAD_PARAMS, "behind the id come options in one map, and no more");
+    return false;
+}
+
+/* [id, {options}] or [ids, {options}]: reads the options, and sends. */
+static void send_with(struct job_request *jr, const struct option *options, uint32_t count,
+                      bool poll)
+{
+    if (read_options(jr, options, count))
+        job_request_send(jr, poll);
+    else
+        job_request_abort(jr);
+}
+
+/* [id] */
+static void serve_id(struct rpc_request *rq, const struct operation_class *cls, const char *usage)
+{
+    struct job_request jr;
+
+    if (!job_request_begin(&jr, rq, cls, 0))
+        return;
+    if (job_request_read_id(&jr, &jr.op->job.id, usage))
+        send_with(&jr, NULL, 0, false);
+    else
+        job_request_abort(&jr);
+}
+
+static void serve_get(struct rpc_request *rq)
+{
+    struct job_request jr;
+
+    if (!job_request_begin(&jr, rq, &operation_get, 0))
+        return;
+    jr.op->job.with_result = true;
+    const struct option options[] = {
+        {"result", option_flag, &jr.op->job.with_result, "true or false"},
+        {"history", option_flag, &jr.op->job.with_history, "true or false"},
+    };
+    if (job_request_read_id(&jr, &jr.op->job.id, "task.get takes [id, {result, history}]"))
+        send_with(&jr, options, 2, false);
+    else
+        job_request_abort(&jr);
+}
+
+static void serve_wait(struct rpc_request *rq)
+{
+    struct job_request jr;
+
+    if (!job_request_begin(&jr, rq, &operation_wait, 0))
+        return;
+    struct wait_arguments *wait = &jr.op->wait;
+    wait->with_result = true;
+    wait->timeout = poll_time;
+    const struct option options[] = {
+        {"timeout", read_poll, &wait->timeout, EXPECTS_POLL},
+        {"any", option_flag, &wait->any, "true or false"},
+        {"result", option_flag, &wait->with_result, "true or false"},
+    };
+    if (job_request_read_ids(&jr, wait, "task.wait takes [id or [ids], {timeout, any, result}]"))
+        send_with(&jr, options, 3, true);
+    else
+        job_request_abort(&jr);
+}
+
+/* A watcher that is pushed to waits as long as the task lives, unless it says otherwise. */
+static void send_watch(struct job_request *jr, bool given)
+{
+    struct watch_arguments *watch = &jr->op->watch;
+
+    if (watch->push && !conn_mode(jr->rq->conn)->push) {
+        rpc_refuse(jr->rq, ERGON_E_BAD_PARAMS,
+                   "push is for connections that said server.hello [{push: true}]");
+        job_request_abort(jr);
+        return;
+    }
+    if (!given)
+        watch->timeout = watch->push ? AO_NEVER : poll_time;
+    if (watch->max > EVENTS_MOST)
+        watch->max = EVENTS_MOST;
+    job_request_send(jr, true);
+}
+
+static void serve_watch(struct rpc_request *rq)
+{
+    struct job_request jr;
+
+    if (!job_request_begin(&jr, rq, &operation_watch, 0))
+        return;
+    struct watch_arguments *watch = &jr.op->watch;
+    watch->from = 1;
+    watch->max = EVENTS;
+    watch->timeout = AO_NEVER;
+    const struct option options[] = {
+        {"from", option_count, &watch->from, "the number of an event, from 1"},
+        {"max", option_count, &watch->max, "a number from 1"},
+        {"timeout", read_poll, &watch->timeout, EXPECTS_POLL},
+        {"push", option_flag, &watch->push, "true or false"},
+    };
+    if (!job_request_read_id(&jr, &watch->id,
+                             "task.watch takes [id, {from, max, timeout, push}]") ||
+        !read_options(&jr, options, 4))
+        job_request_abort(&jr);
+    else
+        send_watch(&jr, watch->timeout != AO_NEVER);
+}
+
+static void serve_cancel(struct rpc_request *rq)
+{
+    serve_id(rq, &operation_cancel, "task.cancel takes [id]");
+}
+
+static void serve_retry(struct rpc_request *rq)
+{
+    serve_id(rq, &operation_retry, "task.retry takes [id]");
+}
+
+static void serve_explain(struct rpc_request *rq)
+{
+    serve_id(rq, &operation_explain, "task.explain takes [id]");
+}
+
+static bool read_state(struct reader *r, void *out)
+{
+    struct reader before = *r;
+    struct span name;
+
+    if (!read_text(r, &name))
+        return false;
+    for (int s = 0; s < JOB_STATE_COUNT; s++)
+        if (span_is(name, job_state_names[s])) {
+            *(int *)out = s;
+            return true;
+        }
+    *r = before;
+    return false;
+}
+
+static bool read_cursor(struct reader *r, void *out)
+{
+    struct reader before = *r;
+    struct span text;
+
+    if (read_text(r, &text) && id_parse(text, out))
+        return true;
+    *r = before;
+    return false;
+}
+
+#define EXPECTS_STATE                                                                              \
+    "queued, delayed, waiting, assigned, running, parked, done, failed, cancelled, expired or "    \
+    "dead"
+
+static void serve_list(struct rpc_request *rq)
+{
+    struct job_request jr;
+
+    if (!job_request_begin(&jr, rq, &operation_list, 0))
+        return;
+    struct list_arguments *f = &jr.op->list;
+    f->state = -1;
+    f->max = PAGE;
+    const struct option options[] = {
+        {"state", read_state, &f->state, EXPECTS_STATE},
+        {"method", option_name, &f->method, JOB_EXPECTS_NAME},
+        {"tenant", option_name, &f->tenant, JOB_EXPECTS_NAME},
+        {"key", option_name, &f->key, JOB_EXPECTS_NAME},
+        {"older", option_duration, &f->older, JOB_EXPECTS_DURATION},
+        {"newer", option_duration, &f->newer, JOB_EXPECTS_DURATION},
+        {"limit", option_count, &f->max, "a number from 1"},
+        {"cursor", read_cursor, &f->cursor, "what `next` of the page before said"},
+    };
+    if (jr.count > 1 || (jr.count == 1 && !rpc_read_options(rq, &jr.r, options, 8))) {
+        if (jr.count > 1)
+            rpc_refuse(rq, ERGON_E_BAD_PARAMS, "task.list takes [{options}]");
+        job_request_abort(&jr);
+        return;
+    }
+    f->has_method = f->method.len > 0;
+    f->has_tenant = f->tenant.len > 0;
+    f->has_key = f->key.len > 0;
+    if (f->max > PAGE_MOST)
+        f->max = PAGE_MOST;
+    job_request_send(&jr, false);
+}
+
+/* --- The table --- */
 
 #define OPTIONS                                                                                    \
     "{priority, delay, at, timeout, deadline, retries, backoff, backoff_max, backoff_jitter, "     \
@@ -166,5 +376,19 @@ static const struct rpc_method methods[] = {
      "[[[method: str, [params], " OPTIONS "], ...], " OPTIONS "]", "leave many tasks at once"},
     {"task.call", RPC_OPEN, serve_call, "[method: str, [params], " OPTIONS "]",
      "call a handler with options, and wait for its result"},
+    {"task.get", RPC_GUARDED, serve_get, "[id: str, {result: bool, history: bool}]",
+     "state, figures and result of a task"},
+    {"task.wait", RPC_GUARDED, serve_wait,
+     "[id: str or [ids], {timeout: duration, any: bool, result: bool}]",
+     "wait until tasks have ended"},
+    {"task.watch", RPC_GUARDED, serve_watch,
+     "[id: str, {from: int, max: int, timeout: duration, push: bool}]",
+     "the history of a task, from an event on, as it grows"},
+    {"task.cancel", RPC_GUARDED, serve_cancel, "[id: str]", "cancel a task, waiting or running"},
+    {"task.retry", RPC_GUARDED, serve_retry, "[id: str]",
+     "queue a task again that failed for good"},
+    {"task.list", RPC_GUARDED, serve_list,
+     "[{state, method, tenant, key, older, newer, limit, cursor}]", "tasks, newest first"},
+    {"task.explain", RPC_GUARDED, serve_explain, "[id: str]", "why a task is where it is"},
 };
 const struct rpc_methods rpc_task_methods = {methods, sizeof methods / sizeof methods[0]};

@@ -1,5 +1,7 @@
 #include "tests/support/jobs_world.h"
 
+#include "server/rpc/spec_options.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -80,7 +82,8 @@ void jobs_world_init(struct jobs_world *w)
                                        .kept_bytes_max = (uint64_t)1 << 28,
                                        .ageing = AO_S(10),
                                        .crashes_max = 3,
-                                       .history_max = 100};
+                                       .history_max = 100,
+                                       .read_cron_options = spec_reread_cron_options};
     w->manager = virtual_open(&w->v, "manager");
     w->loop = virtual_open(&w->v, "loop");
 }

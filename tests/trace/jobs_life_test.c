@@ -37,7 +37,7 @@ static void tried_again_and_given_up(void **state)
 {
     struct job_spec o = world_order("work");
     o.retries = 2;
-    o.jitter = 0;
+    o.backoff_jitter = 0;
     o.backoff = AO_MS(100);
     uint64_t id = jobs_world_submit(&w, &o);
     for (unsigned i = 0; i < 3; i++) {
@@ -62,7 +62,7 @@ static void outlived_by_its_handler(void **state)
     w.stubborn = true;
     w.room[1] = 2;
     o.retries = 1;
-    o.jitter = 0;
+    o.backoff_jitter = 0;
     o.backoff = AO_MS(50);
     o.timeout = AO_MS(100);
     uint64_t id = jobs_world_submit(&w, &o);

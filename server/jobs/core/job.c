@@ -94,7 +94,7 @@ void job_set_policy(struct job_more *more, const struct job_spec *spec)
 {
     more->backoff = spec->backoff;
     more->backoff_max = spec->backoff_max;
-    more->jitter = spec->jitter;
+    more->jitter = spec->backoff_jitter;
     more->keep = spec->keep;
     more->keep_size = spec->keep_size;
     more->limit_max = spec->limit;
@@ -123,7 +123,7 @@ void job_policy(const struct job *job, struct job_spec *out)
         return;
     out->backoff = more->backoff;
     out->backoff_max = more->backoff_max;
-    out->jitter = more->jitter;
+    out->backoff_jitter = more->jitter;
     out->keep = more->keep;
     out->keep_size = more->keep_size;
 }

@@ -6,7 +6,7 @@ void job_spec_init(struct job_spec *spec)
                               .deadline = AO_NEVER,
                               .backoff = SPEC_BACKOFF,
                               .backoff_max = SPEC_BACKOFF_MAX,
-                              .jitter = SPEC_JITTER,
+                              .backoff_jitter = SPEC_JITTER,
                               .priority = SPEC_PRIORITY,
                               .durable = DURABLE_ASYNC,
                               .keep = SPEC_KEEP,

@@ -9,8 +9,6 @@
 #include "server/jobs/core/states.h"
 
 enum {
-    SPEC_NAME_MAX = 256, /* bytes of a key, tenant, coalesce, limit or rate key */
-    SPEC_AFTER_MAX = 1024,
     SPEC_PRIORITY_MAX = 9,
     SPEC_PRIORITY = 5,
     SPEC_JITTER = 50 /* percent */
@@ -42,11 +40,11 @@ struct job_spec {
     uint32_t retries; /* after the first attempt */
     ao_time backoff;  /* before the second attempt; doubled before each further one */
     ao_time backoff_max;
-    uint8_t jitter;     /* percent of the back-off that are left to chance; 0 to 100 */
-    uint8_t priority;   /* 9 goes first */
-    uint8_t durable;    /* enum job_durable */
-    ao_time keep;       /* how long it is kept after its end */
-    uint64_t keep_size; /* a larger result is not kept: bytes */
+    uint8_t backoff_jitter; /* percent of the back-off that are left to chance; 0 to 100 */
+    uint8_t priority;       /* 9 goes first */
+    uint8_t durable;        /* enum job_durable */
+    ao_time keep;           /* how long it is kept after its end */
+    uint64_t keep_size;     /* a larger result is not kept: bytes */
 };
 
 void job_spec_init(struct job_spec *spec); /* the defaults; no method */

@@ -73,7 +73,7 @@ static bool wants_more(const struct job_spec *spec)
 {
     return spec->key.len || spec->coalesce.len || spec->limit_key.len || spec->rate_key.len ||
            spec->after_count > 0 || spec->backoff != SPEC_BACKOFF ||
-           spec->backoff_max != SPEC_BACKOFF_MAX || spec->jitter != SPEC_JITTER ||
+           spec->backoff_max != SPEC_BACKOFF_MAX || spec->backoff_jitter != SPEC_JITTER ||
            spec->keep != SPEC_KEEP || spec->keep_size != SPEC_KEEP_SIZE;
 }
 

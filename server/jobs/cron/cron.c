@@ -191,7 +191,7 @@ struct cron **crons_place(struct crons *all, struct span name)
     return at;
 }
 
-/* One block of memory for everything that the order's spans point at. */
+/* One block of memory for everything that the spec's spans point at. */
 struct copy {
     uint8_t *at;
 };
@@ -204,7 +204,7 @@ static void keep(struct copy *copy, struct span *s)
     copy->at += s->len;
 }
 
-static bool keep_order(struct cron *c, const struct cron_spec *spec)
+static bool keep_spec(struct cron *c, const struct cron_spec *spec)
 {
     c->spec = *spec;
     struct job_spec *t = &c->spec.task;
@@ -235,7 +235,7 @@ struct cron *cron_new(struct jobs *jobs, const struct cron_spec *spec, enum ergo
         return NULL;
     c->refs = 1;
     c->jobs = jobs;
-    if (!keep_order(c, spec))
+    if (!keep_spec(c, spec))
         goto failed;
     *error = ERGON_E_BAD_PARAMS;
     if (spec->name.len > CRON_NAME_MAX) {
@@ -280,12 +280,19 @@ void crons_link(struct crons *all, struct cron *c)
 
 /* --- After a start --- */
 
-bool crons_add(struct jobs *jobs, const struct cron_spec *spec, const struct store_cron *row)
+bool crons_recover(struct jobs *jobs, const struct store_cron *row)
 {
+    struct cron_spec spec = {.name = row->name, .schedule = row->schedule, .zone = row->zone};
     enum ergon_error error;
     char text[JOB_TEXT_MAX];
-    struct cron *c = cron_new(jobs, spec, &error, text, sizeof text);
-
+    job_spec_init(&spec.task);
+    spec.task.method = row->method;
+    spec.task.params = row->params;
+    spec.task.tenant = row->tenant;
+    spec.task.durable = DURABLE_FSYNC; /* what it was unless its options say otherwise */
+    if (row->options.len > 0 && !jobs->options.read_cron_options(row->options, &spec))
+        return true; /* of a newer server: left in the store as it is */
+    struct cron *c = cron_new(jobs, &spec, &error, text, sizeof text);
     if (!c) {
         log_error("a cron of the store cannot be used", LOG_STR("why", text));
         return error != ERGON_E_MEMORY;
@@ -322,9 +329,8 @@ void crons_start(struct jobs *jobs)
     }
 }
 
-struct crons *crons_new(struct jobs *jobs)
+struct crons *crons_new(void)
 {
-    (void)jobs;
     return calloc(1, sizeof(struct crons));
 }
 

@@ -1,4 +1,8 @@
-/* Crons: specs of jobs that are submitted again and again, by calendar.  Thread: the jobs'. */
+/* Crons: job specs that are submitted again and again, by calendar.
+ *
+ * A cron sleeps until its time has come, submits its job, and writes where it stands into the
+ * store.  The operations on crons (service/cron_operations.c) make them, link them, and let them
+ * go; a cron is freed with its last reference.  Thread: the jobs'. */
 #ifndef ERGON_JOBS_CRON_H
 #define ERGON_JOBS_CRON_H
 
@@ -37,26 +41,32 @@ struct crons {
     uint32_t count;
 };
 
-/* NULL, and why not.  One reference, which crons_unlink() takes back. */
+/* --- One cron --- */
+
+/* What the spec's spans point at is copied.  It has one reference, which crons_unlink() takes back,
+ * and neither a next time nor a timer that sleeps.  NULL: `error` is MEMORY, or BAD_PARAMS for a
+ * name, a schedule or a zone that cannot be, and `text` says why. */
 struct cron *cron_new(struct jobs *jobs, const struct cron_spec *spec, enum ergon_error *error,
                       char *text, size_t size);
 void cron_drop(struct cron *c);                                    /* a reference less */
 void cron_plan(struct jobs *jobs, struct cron *c, uint64_t after); /* its next time */
 void cron_arm(struct jobs *jobs, struct cron *c);                  /* of one that does not sleep */
+
 /* Writes its row.  `done` is called with it when it is back, has `arg` as the write's tag, and
  * drops the reference that the write has.  False: there is nothing to write, or no memory. */
 bool cron_save(struct jobs *jobs, struct cron *c, write_done *done, void *arg);
 void cron_saved(struct jobs *jobs, struct store_op *write); /* a `done` that does no more */
 
+/* --- All of them, by name --- */
+
+struct crons *crons_new(void);                                  /* none yet; NULL without memory */
+void crons_free(struct crons *all);                             /* NULL is fine */
 struct cron **crons_place(struct crons *all, struct span name); /* where it is, or would be */
 void crons_link(struct crons *all, struct cron *c);             /* in place of one of its name */
 void crons_unlink(struct crons *all, struct cron **at);
 
-/* crons_recover.c: a row of the store, read; false without memory */
-bool crons_add(struct jobs *jobs, const struct cron_spec *spec, const struct store_cron *row);
-
-struct crons *crons_new(struct jobs *jobs);
-void crons_free(struct crons *c);
+/* A row of the store becomes a cron; one that cannot be used stays in the store as it is.  False
+ * without memory. */
 bool crons_recover(struct jobs *jobs, const struct store_cron *row);
 void crons_start(struct jobs *jobs); /* after the recovery: what was missed is caught up */
 

@@ -41,8 +41,8 @@ static void try_again(struct scheduler *s, struct job *job)
 {
     struct job_spec policy;
     job_policy(job, &policy);
-    ao_time wait = backoff_wait(policy.backoff, policy.backoff_max, policy.jitter, job->failures,
-                                activator_random(s->table->activator));
+    ao_time wait = backoff_wait(policy.backoff, policy.backoff_max, policy.backoff_jitter,
+                                job->failures, activator_random(s->table->activator));
     job->due = table_time_after(s->table, wait);
     job_set_state(s->table, job, JOB_DELAYED, JOB_WHY_RETRY);
 }

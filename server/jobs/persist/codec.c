@@ -44,7 +44,7 @@ static void fill_options(const struct jobs *jobs, const struct job *job, struct 
     out->timeout = or_none(job->timeout);
     out->backoff = policy.backoff;
     out->backoff_max = policy.backoff_max;
-    out->jitter = policy.jitter;
+    out->jitter = policy.backoff_jitter;
     out->keep = policy.keep;
     out->keep_size = policy.keep_size;
     out->retries = job->retries;

@@ -59,7 +59,7 @@ static bool take_options(const struct store_task *row, struct job_spec *spec)
     spec->retries = row->retries;
     spec->backoff = row->backoff;
     spec->backoff_max = row->backoff_max;
-    spec->jitter = row->jitter;
+    spec->backoff_jitter = row->jitter;
     spec->keep = row->keep;
     spec->keep_size = row->keep_size;
     spec->priority = row->priority < SPEC_PRIORITY_MAX ? row->priority : SPEC_PRIORITY_MAX;

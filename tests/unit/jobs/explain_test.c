@@ -203,7 +203,7 @@ static void explains_retry(void **state)
     struct jobs_world *w = *state;
     struct job_spec o = world_order("work");
     o.retries = 3;
-    o.jitter = 0;
+    o.backoff_jitter = 0;
     uint64_t id = submit(w, &o);
     world_fail(world_run_of(w, id), "ODD", "not today");
     gives(w, id, "delayed", "retry");

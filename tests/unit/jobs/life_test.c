@@ -20,7 +20,7 @@ static void a_failure_is_tried_again(void **state)
     struct jobs_world *w = *state;
     struct job_spec o = world_order("work");
     o.retries = 1;
-    o.jitter = 0;
+    o.backoff_jitter = 0;
     uint64_t id = jobs_world_submit(w, &o);
     jobs_world_settle(w);
     world_fail(world_run_of(w, id), "ODD", "not today");
@@ -86,7 +86,7 @@ static void a_timeout_fences_the_attempt(void **state)
     w->stubborn = true;
     o.timeout = AO_S(1);
     o.retries = 1;
-    o.jitter = 0;
+    o.backoff_jitter = 0;
     uint64_t id = jobs_world_submit(w, &o);
     jobs_world_settle(w);
     struct world_run *first = world_run_of(w, id);

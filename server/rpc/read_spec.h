@@ -1,0 +1,33 @@
+/* Job specs, as requests hold them: read into the operation of a job request, and checked.
+ *
+ * Thread: the loop's.  What is read points into the operation's memory.  Where something is wrong,
+ * the request is answered here, and false is returned: BAD_PARAMS, unless another error is named.
+ */
+#ifndef ERGON_RPC_READ_SPEC_H
+#define ERGON_RPC_READ_SPEC_H
+
+#include "server/rpc/job_requests.h"
+#include "server/rpc/spec_options.h"
+
+/* Defaults of this server for a task that outlives its connection. */
+void spec_defaults(const struct job_request *jr, struct job_spec *spec);
+
+/* Method, parameters and options of a job spec, from the reader: `count` of the three are there;
+ * `usage` says what is taken.  The method exists and the peer may call it: else NO_METHOD, AUTH,
+ * DENIED. */
+bool spec_read(struct job_request *jr, struct job_spec *spec, uint32_t count, const char *usage);
+
+/* Answers the request, and says which of several specs is wrong.  False, always. */
+bool spec_refuse(struct job_request *jr, enum ergon_error error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* May the peer submit for this tenant?  Else DENIED. */
+bool spec_may_share(struct job_request *jr, const struct job_spec *spec);
+
+/* Is there such a handler, and may the peer call it?  Else NO_METHOD, AUTH, DENIED. */
+bool spec_may_run(struct job_request *jr, struct span method);
+
+/* A map of options, of a tenant that the peer may submit for. */
+bool spec_options(struct job_request *jr, struct job_spec *spec);
+
+#endif

@@ -1,0 +1,276 @@
+#include "server/rpc/spec_options.h"
+
+#include <stdio.h>
+
+#include "base/instant.h"
+#include "base/utf8.h"
+#include "proto/job_options.h"
+#include "server/jobs/core/ids.h"
+
+/* --- Values --- */
+
+static bool read_within(struct reader *r, uint64_t least, uint64_t most, uint64_t *v)
+{
+    return read_uint(r, v) && *v >= least && *v <= most;
+}
+
+bool option_duration(struct reader *r, void *out)
+{
+    return read_duration(r, out);
+}
+
+bool option_flag(struct reader *r, void *out)
+{
+    return read_bool(r, out);
+}
+
+bool option_count(struct reader *r, void *out)
+{
+    uint64_t v;
+    return read_within(r, 1, UINT32_MAX, &v) && (*(uint32_t *)out = (uint32_t)v, true);
+}
+
+bool option_name(struct reader *r, void *out)
+{
+    struct span *name = out;
+    return read_text(r, name) && name->len > 0 && name->len <= JOB_NAME_MAX && utf8_valid(*name);
+}
+
+static bool read_positive(struct reader *r, void *out)
+{
+    uint64_t *ns = out;
+    return read_duration(r, ns) && *ns > 0;
+}
+
+/* Unix milliseconds, or RFC 3339. */
+static bool read_moment(struct reader *r, uint64_t *at)
+{
+    struct reader before = *r;
+    struct span text;
+    uint64_t ms;
+    if (read_within(r, 0, UINT64_MAX / AO_MS(1) - 1, &ms)) {
+        *at = ms * AO_MS(1);
+        return true;
+    }
+    *r = before;
+    return read_text(r, &text) && instant_parse(text, at);
+}
+
+static bool read_word(struct reader *r, const char *const *words, uint8_t count, uint8_t *out)
+{
+    struct span name;
+    if (!read_text(r, &name))
+        return false;
+    for (uint8_t i = count; i-- > 0;)
+        if (span_is(name, words[i])) {
+            *out = i;
+            return true;
+        }
+    return false;
+}
+
+struct part {
+    const char *name;
+    bool (*read)(struct reader *r, void *out);
+    void *out;
+};
+
+static bool take_part(struct reader *r, const struct part *parts, uint32_t count, uint32_t *seen)
+{
+    struct span name;
+    if (!read_text(r, &name))
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        if (span_is(name, parts[i].name) && !(*seen & 1u << i)) {
+            *seen |= 1u << i;
+            return parts[i].read(r, parts[i].out);
+        }
+    return false;
+}
+
+/* A map with exactly these parts. */
+static bool read_parts(struct reader *r, const struct part *parts, uint32_t count)
+{
+    uint32_t pairs, seen = 0;
+    bool good = read_map(r, &pairs) && pairs == count;
+    for (uint32_t i = 0; good && i < pairs; i++)
+        good = take_part(r, parts, count, &seen);
+    return good;
+}
+
+static bool read_limit(struct reader *r, struct job_spec *spec)
+{
+    const struct part parts[] = {{"key", option_name, &spec->limit_key},
+                                 {"max", option_count, &spec->limit}};
+    return read_parts(r, parts, 2);
+}
+
+static bool read_rate(struct reader *r, struct job_spec *spec)
+{
+    const struct part parts[] = {{"key", option_name, &spec->rate_key},
+                                 {"max", option_count, &spec->rate},
+                                 {"per", read_positive, &spec->rate_per}};
+    return read_parts(r, parts, 3);
+}
+
+static bool read_ids(struct reader *r, struct job_spec *spec, uint64_t **ids)
+{
+    uint32_t count = 1;
+    struct span text;
+    if (read_array(r, &count) && count > JOB_AFTER_MAX)
+        return false;
+    spec->after = *ids;
+    spec->after_count = 0;
+    for (uint32_t i = 0; i < count; i++, ++*ids, spec->after_count++)
+        if (!*ids || !read_text(r, &text) || !id_parse(text, *ids))
+            return false;
+    return *ids != NULL;
+}
+
+/* --- The options of a job --- */
+
+/* Where in a spec the value goes; of a limit and a rate others go with it. */
+struct place {
+    uint16_t at, size; /* bytes */
+};
+
+#define X(name, ...) {offsetof(struct job_spec, name), sizeof((struct job_spec *)0)->name},
+static const struct place places[JOB_OPTION_COUNT] = {JOB_OPTIONS(X)};
+#undef X
+
+/* In this order they are looked for: what is given most stands first. */
+static const uint8_t order[] = {
+    JOB_OPTION_durable,     JOB_OPTION_priority,       JOB_OPTION_delay,   JOB_OPTION_at,
+    JOB_OPTION_timeout,     JOB_OPTION_deadline,       JOB_OPTION_retries, JOB_OPTION_backoff,
+    JOB_OPTION_backoff_max, JOB_OPTION_backoff_jitter, JOB_OPTION_key,     JOB_OPTION_coalesce,
+    JOB_OPTION_limit,       JOB_OPTION_rate,           JOB_OPTION_tenant,  JOB_OPTION_after,
+    JOB_OPTION_keep,        JOB_OPTION_keep_size};
+_Static_assert(sizeof order == JOB_OPTION_COUNT, "each option once");
+
+struct reading {
+    struct job_spec *spec;
+    uint64_t **ids; /* room that is left */
+    const struct spec_extra *extra;
+    enum job_option_id option; /* that is being read */
+};
+
+static bool read_number_into(struct reader *r, const struct job_option *o, void *value)
+{
+    uint64_t v;
+    if (!read_within(r, o->least, o->most, &v))
+        return false;
+    if (places[o - job_options].size == 1)
+        *(uint8_t *)value = (uint8_t)v;
+    else
+        *(uint32_t *)value = (uint32_t)v;
+    return true;
+}
+
+static bool read_option(struct reader *r, void *arg)
+{
+    const struct reading *reading = arg;
+    const struct job_option *o = &job_options[reading->option];
+    void *value = (uint8_t *)reading->spec + places[reading->option].at;
+    switch (o->type) {
+    case JOB_OPTION_NUMBER:
+        return read_number_into(r, o, value);
+    case JOB_OPTION_DURATION:
+        return o->least > 0 ? read_positive(r, value) : read_duration(r, value);
+    case JOB_OPTION_SIZE:
+        return read_size(r, value);
+    case JOB_OPTION_MOMENT:
+        return read_moment(r, value);
+    case JOB_OPTION_NAME:
+        return option_name(r, value);
+    case JOB_OPTION_LEVEL:
+        return read_word(r, job_durable_names, DURABLE_FSYNC + 1, value);
+    case JOB_OPTION_LIMIT:
+        return read_limit(r, reading->spec);
+    case JOB_OPTION_RATE:
+        return read_rate(r, reading->spec);
+    case JOB_OPTION_IDS:
+        return read_ids(r, reading->spec, reading->ids);
+    }
+    return false;
+}
+
+static bool is_named(struct span name, const char *known)
+{
+    return name.len > 0 && name.at[0] == (uint8_t)known[0] && span_is(name, known);
+}
+
+static int find_extra(const struct spec_extra *extra, struct span name, struct option *out)
+{
+    for (uint32_t i = 0; extra && i < extra->count; i++)
+        if (is_named(name, extra->at[i].name)) {
+            *out = extra->at[i];
+            return (int)(JOB_OPTION_COUNT + i);
+        }
+    return -1;
+}
+
+static int find_option(void *arg, struct span name, struct option *out)
+{
+    struct reading *reading = arg;
+    for (unsigned i = 0; i < sizeof order; i++) {
+        const struct job_option *o = &job_options[order[i]];
+        if (!is_named(name, o->name))
+            continue;
+        reading->option = order[i];
+        *out = (struct option){
+            .name = o->name, .read = read_option, .out = reading, .expects = o->expects};
+        return (int)i;
+    }
+    return find_extra(reading->extra, name, out);
+}
+
+bool spec_read_options(struct reader *r, struct job_spec *spec, uint64_t **ids,
+                       const struct spec_extra *extra, char *error, size_t size)
+{
+    struct reading reading = {.spec = spec, .ids = ids, .extra = extra};
+    return options_take_by(r, find_option, &reading, error, size);
+}
+
+/* --- The options of a cron --- */
+
+static bool read_overlap(struct reader *r, void *out)
+{
+    static const char *const words[] = {
+        [CRON_SKIP] = "skip", [CRON_ALLOW] = "allow", [CRON_REPLACE] = "replace"};
+    return read_word(r, words, 3, out);
+}
+
+static bool read_catch_up(struct reader *r, void *out)
+{
+    static const char *const words[] = {
+        [CRON_CATCH_NONE] = "none", [CRON_CATCH_ONE] = "one", [CRON_CATCH_ALL] = "all"};
+    return read_word(r, words, 3, out);
+}
+
+bool spec_read_cron_options(struct reader *r, struct cron_spec *spec, char *error, size_t size)
+{
+    const struct option own[] = {
+        {"zone", option_name, &spec->zone, "a name of the time zone database: \"Europe/Berlin\""},
+        {"jitter", option_duration, &spec->jitter, JOB_EXPECTS_DURATION},
+        {"catch_up", read_catch_up, &spec->catch_up, "\"none\", \"one\" or \"all\""},
+        {"overlap", read_overlap, &spec->overlap, "\"skip\", \"allow\" or \"replace\""},
+    };
+    const struct spec_extra extra = {own, sizeof own / sizeof own[0]};
+    uint64_t *none = NULL;
+    struct reader before = *r;
+    const struct job_spec *task = &spec->task;
+    if (!spec_read_options(r, &spec->task, &none, &extra, error, size))
+        return false;
+    spec->options = span_of(before.at, (size_t)(r->at - before.at));
+    if (task->delay == 0 && task->at == 0 && task->key.len == 0)
+        return true;
+    snprintf(error, size, "the tasks of a cron cannot have the options delay, at, key and after");
+    return false;
+}
+
+bool spec_reread_cron_options(struct span options, struct cron_spec *spec)
+{
+    struct reader r = reader_of(options);
+    char error[200];
+    return spec_read_cron_options(&r, spec, error, sizeof error);
+}
