@@ -258,22 +258,6 @@ class Others(CommandTest):
             self.says(AUTH, "token", arguments=("ping", "--wait", "1h"), url=url, env={"ERGON_TOKEN": "wrong"})
             self.says(USAGE, "/nowhere", arguments=("--token-file", "/nowhere", "call", "echo", "x"), url=url)
 
-    def test_help_and_version(self):
-        for arguments in (("--help",), ("call", "--help"), ("help", "bench"), ("--version",), ("ping", "-h"), ("help",)):
-            status, out, err = self.ergon(*arguments)
-            self.assertEqual((status, err), (OK, ""), arguments)
-            self.assertIn(b"ergon", out)
-        status, out, err = self.ergon()
-        self.assertEqual((status, out), (USAGE, b""))
-        self.assertIn("Usage", err)
-
-    def test_usage(self):
-        for arguments, word in ((("cal", "echo"), "call"), (("nonsense",), "--help"), (("call",), "missing"),
-                                (("ping", "x"), "too many"), (("--sever", "x", "ping"), "server"),
-                                (("call", "--deadlin", "1s", "echo"), "deadline"), (("bench", "-c", "0"), "number")):
-            with self.subTest(arguments):
-                self.says(USAGE, word, arguments=arguments)
-
 
 class Servers(CommandTest):
     def test_the_environment_names_the_server(self):

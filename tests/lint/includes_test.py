@@ -37,6 +37,7 @@ RULES = {
     "server/modules": (["server/modules/*", "ergon/*"], ["openssl/", "zlib.h", "msgpack"]),
     "client": (["client/*", "proto/*", "ergon/*"], list(LIBRARIES)),
     "client/bench": (["client/bench/*", "client/lib/*", "proto/*", "ergon/*"], ["jansson.h"]),
+    "client/cli": (["client/cli/*", "client/bench/*", "proto/*", "ergon/*"], list(LIBRARIES)),  # and libergon by its headers
     "client/lib": (["client/lib/*", "proto/*", "ergon/*"], ["event2/", "openssl/", "msgpack"]),
     "examples": (["ergon/*", "examples/*"], list(LIBRARIES)),
     "tests": (["*"], list(LIBRARIES)),
@@ -126,6 +127,7 @@ FORBIDDEN = [
     ("server/modules/a.c", '"proto/reader.h"'),
     ("server/config/a.c", '"server/plan.h"'),
     ("client/cli/a.c", '"server/config/config.h"'),
+    ("client/cli/a.c", '"client/lib/client.h"'),
     ("examples/a.c", '"server/runtime/threads/ring.h"'),
     ("include/ergon/a.h", '"server/runtime/threads/ring.h"'),
     ("server/net/a.c", '"b.h"'),

@@ -68,6 +68,8 @@ expect 2 "" "Usage: ergon"
 expect 2 "" "did you mean 'ping'" pnig
 expect 2 "" "see ergon --help" quaternion
 expect 2 "" "did you mean --json" ping --jsno
+expect 2 "" "did you mean --server" --sever x ping
+expect 2 "" "did you mean --deadline" call --deadlin 1s echo
 expect 2 "" "unknown option --nothing" --nothing ping
 expect 2 "" "an argument is missing" call
 expect 2 "" "an argument too many" ping x

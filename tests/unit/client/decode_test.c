@@ -2,30 +2,32 @@
 #include <ergon/client_tasks.h>
 
 #include "client/cli/json.h"
+#include "proto/pack.h"
 #include "tests/support/cmocka_env.h"
 
-/* Valid until the end of the test. */
-static struct ergon_raw value_of(msgpack_sbuffer *bytes, const char *text)
+static struct pack packed;
+
+/* Valid until the next. */
+static struct ergon_raw value_of(const char *text)
 {
-    msgpack_packer packer;
     json_error_t error;
     json_t *value = json_loads(text, JSON_DECODE_ANY, &error);
     if (value == NULL)
         fail_msg("%s: %s", text, error.text);
-    msgpack_sbuffer_init(bytes);
-    msgpack_packer_init(&packer, bytes, msgpack_sbuffer_write);
-    assert_true(json_to_value(&packer, value));
+    pack_fini(&packed);
+    pack_init(&packed);
+    assert_true(json_to_value(&packed.packer, value));
     json_decref(value);
-    return (struct ergon_raw){bytes->data, bytes->size};
+    struct span bytes = pack_bytes(&packed);
+    return (struct ergon_raw){bytes.at, bytes.len};
 }
 
 static void a_submission_is_read(void **state)
 {
-    msgpack_sbuffer bytes;
     struct ergon_submitted s;
     assert_true(ergon_read_submitted(
-        value_of(&bytes, "{\"id\": \"t1\", \"state\": \"queued\", \"durable\": \"fsync\","
-                         " \"duplicate\": true, \"coalesced\": false, \"later\": [1]}"),
+        value_of("{\"id\": \"t1\", \"state\": \"queued\", \"durable\": \"fsync\","
+                 " \"duplicate\": true, \"coalesced\": false, \"later\": [1]}"),
         &s));
     assert_string_equal(s.id, "t1");
     assert_string_equal(s.state, "queued");
@@ -33,21 +35,17 @@ static void a_submission_is_read(void **state)
     assert_true(s.duplicate);
     assert_false(s.coalesced);
     assert_string_equal(s.error, "");
-    msgpack_sbuffer_destroy(&bytes);
-    assert_true(ergon_read_submitted(value_of(&bytes, "{\"error\": \"BUSY: full\"}"), &s));
+    assert_true(ergon_read_submitted(value_of("{\"error\": \"BUSY: full\"}"), &s));
     assert_string_equal(s.error, "BUSY: full");
     assert_string_equal(s.id, "");
-    msgpack_sbuffer_destroy(&bytes);
 }
 
 static void what_is_no_submission_is_refused(void **state)
 {
     static const char *const others[] = {"null", "7", "[]", "{}", "{\"id\": 7}"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        msgpack_sbuffer bytes;
         struct ergon_submitted s;
-        assert_false(ergon_read_submitted(value_of(&bytes, others[i]), &s));
-        msgpack_sbuffer_destroy(&bytes);
+        assert_false(ergon_read_submitted(value_of(others[i]), &s));
     }
     struct ergon_submitted s;
     assert_false(ergon_read_submitted((struct ergon_raw){NULL, 0}, &s));
@@ -55,11 +53,9 @@ static void what_is_no_submission_is_refused(void **state)
 
 static void a_task_is_read(void **state)
 {
-    msgpack_sbuffer bytes;
     struct ergon_task_shown t;
     assert_true(ergon_read_task(
-        value_of(&bytes,
-                 "{\"id\": \"t1\", \"method\": \"m\", \"state\": \"done\", \"reason\": \"ended\","
+        value_of("{\"id\": \"t1\", \"method\": \"m\", \"state\": \"done\", \"reason\": \"ended\","
                  " \"attempt\": 3, \"failures\": 2, \"retries\": 5, \"crashes\": 1,"
                  " \"priority\": 9, \"tenant\": \"n\", \"key\": null, \"durable\": \"async\","
                  " \"created\": 1700000000000, \"due\": null, \"ended\": 1700000000007,"
@@ -80,19 +76,15 @@ static void a_task_is_read(void **state)
     assert_int_equal(t.result.len, 3);
     assert_memory_equal(t.result.at, "\xa2hi", 3);
     assert_true(t.cut);
-    msgpack_sbuffer_destroy(&bytes);
 }
 
 static void long_strings_are_cut(void **state)
 {
-    msgpack_sbuffer bytes;
     struct ergon_task_shown t;
     assert_true(ergon_read_task(
-        value_of(&bytes, "{\"id\": \"t1\", \"state\": \"a state of more than sixteen bytes\"}"),
-        &t));
+        value_of("{\"id\": \"t1\", \"state\": \"a state of more than sixteen bytes\"}"), &t));
     assert_string_equal(t.state, "a state of more");
     assert_int_equal(t.result.len, 0);
-    msgpack_sbuffer_destroy(&bytes);
 }
 
 static void tasks_are_read_one_by_one(void **state)
@@ -101,15 +93,13 @@ static void tasks_are_read_one_by_one(void **state)
         "{\"tasks\": [{\"id\": \"a\"}, {\"id\": \"b\"}, {\"id\": \"c\"}], \"next\": \"c\"}",
         "{\"ended\": [{\"id\": \"a\"}, {\"id\": \"b\"}, {\"id\": \"c\"}], \"open\": [\"d\"]}"};
     for (size_t i = 0; i < 2; i++) {
-        msgpack_sbuffer bytes;
         struct ergon_task_shown t;
-        struct ergon_raw answer = value_of(&bytes, answers[i]);
+        struct ergon_raw answer = value_of(answers[i]);
         size_t at = 0;
         char seen[8] = "";
         while (strlen(seen) < sizeof seen - 1 && ergon_next_task(answer, &at, &t))
             strcat(seen, t.id);
         assert_string_equal(seen, "abc");
-        msgpack_sbuffer_destroy(&bytes);
     }
     size_t at = 0;
     struct ergon_task_shown t;
@@ -136,5 +126,7 @@ int main(void)
         cmocka_unit_test(tasks_are_read_one_by_one),
         cmocka_unit_test(a_member_is_found_whatever_the_keys_are),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    pack_fini(&packed);
+    return failed;
 }
