@@ -6,6 +6,7 @@
 #include "client/cli/params.h"
 #include "client/cli/table.h"
 
+#include "base/clock.h"
 #include "base/units.h"
 
 #include <time.h>
@@ -148,17 +149,17 @@ static enum status wait_for_answer(const struct globals *g, uint64_t wait_ns)
 {
     const struct timespec pause = {.tv_nsec = PING_PAUSE_MS * NS_PER_MS};
     uint64_t one_ns = g->timeout_ns > 0 ? g->timeout_ns : (uint64_t)PING_TIMEOUT_MS * NS_PER_MS;
-    uint64_t end_ns = session_now_ns() + wait_ns;
+    uint64_t end_ns = clock_monotonic() + wait_ns;
     char why[512], limit[32];
     for (;;) {
         bool worth_another;
-        uint64_t now = session_now_ns(), left_ns = now < end_ns ? end_ns - now : 0;
+        uint64_t now = clock_monotonic(), left_ns = now < end_ns ? end_ns - now : 0;
         uint64_t ms = (left_ns < one_ns ? left_ns : one_ns) / NS_PER_MS;
         enum ergon_end end =
             try_once(g, ms > 0 ? (uint32_t)ms : 1, why, sizeof why, &worth_another);
         if (!worth_another)
             return STATUS_OK;
-        if (session_now_ns() + PING_PAUSE_MS * NS_PER_MS >= end_ns) {
+        if (clock_monotonic() + PING_PAUSE_MS * NS_PER_MS >= end_ns) {
             if (!g->quiet)
                 complain("no answer from %s within %s: %s%s", g->server,
                          units_duration_text(wait_ns, limit, sizeof limit), why,
@@ -189,10 +190,10 @@ static enum status ping(const struct globals *g, const void *options, int argc, 
     enum status status = session_open(&s, g, PING_TIMEOUT_MS, false);
     if (status != STATUS_OK)
         return status;
-    uint64_t start = session_now_ns();
+    uint64_t start = clock_monotonic();
     status = session_ask(&s, ask_server("server.ping"), &result);
     if (status == STATUS_OK)
-        print_pong(g, (double)(session_now_ns() - start) / 1e6);
+        print_pong(g, (double)(clock_monotonic() - start) / 1e6);
     session_close(&s);
     return status;
 }

@@ -5,11 +5,6 @@
 
 enum { NS_PER_MS = 1000 * 1000, GRACE_MS = 2000 };
 
-uint64_t session_now_ns(void)
-{
-    return clock_monotonic();
-}
-
 static uint32_t milliseconds(uint64_t ns)
 {
     uint64_t ms = (ns + NS_PER_MS - 1) / NS_PER_MS;
@@ -60,7 +55,7 @@ enum status session_open(struct session *s, const struct globals *g, uint32_t de
     *s = (struct session){.globals = g};
     if (limit_ns > 0) {
         options.connect_timeout_ms = milliseconds(limit_ns);
-        s->give_up_ns = session_now_ns() + limit_ns;
+        s->give_up_ns = clock_monotonic() + limit_ns;
     }
     if (durable) {
         options.no_reconnect = false;
@@ -85,7 +80,7 @@ void session_close(struct session *s)
 
 uint32_t session_time_left(const struct session *s)
 {
-    uint64_t now = session_now_ns();
+    uint64_t now = clock_monotonic();
     if (s->give_up_ns == 0)
         return 0;
     return now < s->give_up_ns ? milliseconds(s->give_up_ns - now) : 1;

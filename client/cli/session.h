@@ -9,10 +9,8 @@
 struct session {
     const struct globals *globals;
     struct ergon_blocking *connection; /* owned */
-    uint64_t give_up_ns;               /* on session_now_ns()'s clock; 0: never */
+    uint64_t give_up_ns;               /* on clock_monotonic()'s clock; 0: never */
 };
-
-uint64_t session_now_ns(void); /* monotonic */
 
 /* The options of libergon that the common options mean; strings are those of `g`. */
 struct ergon_options session_options(const struct globals *g);

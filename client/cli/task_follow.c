@@ -4,6 +4,7 @@
 #include "client/cli/output.h"
 #include "client/cli/task.h"
 
+#include "base/clock.h"
 #include "proto/reader.h"
 
 #include <stdlib.h>
@@ -77,7 +78,7 @@ static enum status await(struct session *s, const char *const *ids, size_t count
             return status;
         if (any ? members_of(*answer, "ended") > 0 : members_of(*answer, "open") == 0)
             return STATUS_OK;
-        if (s->give_up_ns != 0 && session_now_ns() >= s->give_up_ns)
+        if (s->give_up_ns != 0 && clock_monotonic() >= s->give_up_ns)
             return STATUS_TIMEOUT;
     }
 }

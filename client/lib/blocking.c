@@ -7,7 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { AGAIN_MS = 100 }; /* before a request is sent once more */
+enum {
+    NS_PER_MS = 1000 * 1000,
+    AGAIN_MS = 100 /* before a request is sent once more */
+};
 
 /* A client on an event base of its own, and a copy of the last answer. */
 struct ergon_blocking {
@@ -145,28 +148,21 @@ static bool worth_asking_again(const struct ergon_answer *a)
            (a->outcome == ERGON_END_ERROR && strcmp(a->code, "DRAINING") == 0);
 }
 
-static uint64_t now_ms(void)
-{
-    return clock_monotonic() / 1000000;
-}
-
 enum ergon_end ergon_blocking_ask_again(struct ergon_blocking *b, struct ergon_request *r,
                                         uint32_t timeout_ms, const struct ergon_answer **answer)
 {
     const struct timeval pause = {.tv_usec = AGAIN_MS * 1000};
-    uint64_t now = now_ms();
-    uint64_t end = now + timeout_ms;
+    uint64_t now = clock_monotonic();
+    uint64_t end = timeout_ms > 0 ? now + (uint64_t)timeout_ms * NS_PER_MS : UINT64_MAX;
     *answer = r == NULL ? &no_memory : r->refused;
-    while (*answer == NULL || worth_asking_again(*answer)) {
+    for (bool again = *answer == NULL; again; again = worth_asking_again(*answer) && now < end) {
         if (*answer != NULL) {
             event_base_loopexit(b->base, &pause);
             event_base_dispatch(b->base);
-            now = now_ms();
         }
-        if (timeout_ms > 0 && now >= end && *answer != NULL)
-            break;
-        ergon_blocking_call(b, r->method, request_params(r),
-                            timeout_ms > 0 ? (uint32_t)(end - now) : 0, answer);
+        uint32_t left = timeout_ms > 0 ? (uint32_t)((end - now + NS_PER_MS - 1) / NS_PER_MS) : 0;
+        ergon_blocking_call(b, r->method, request_params(r), left, answer);
+        now = clock_monotonic();
     }
     ergon_request_free(r);
     return (*answer)->outcome;

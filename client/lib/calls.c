@@ -128,8 +128,6 @@ void call_end_as(struct call *call, enum ergon_end outcome, const char *why)
 void calls_end(struct call_list *ending, enum ergon_end outcome, const char *why)
 {
     struct call *call;
-    while ((call = TAILQ_FIRST(ending)) != NULL) {
-        TAILQ_REMOVE(ending, call, link);
+    while ((call = TAILQ_POP(ending, link)) != NULL)
         call_end_as(call, outcome, why);
-    }
 }
