@@ -4,137 +4,155 @@
 #include "proto/reader.h"
 #include "tests/support/cmocka_env.h"
 
+struct tasks_world w;
+
 /* The lines of manager, executors and ends. */
 static void keep_some(void *arg, const char *line)
 {
-    struct tasks_world *w = arg;
+    (void)arg;
     const char *who = strchr(line, ']');
-    if (!w->quiet && who &&
+    if (!w.quiet && who &&
         (strncmp(who + 2, "manager", 7) == 0 || strncmp(who + 2, "executor", 8) == 0 ||
          strncmp(who + 2, "call", 4) == 0) &&
         !strstr(line, "ACTIVE") && !strstr(line, "SLEEPING"))
-        w->record(&w->v, line);
+        w.record(&w.v, line);
 }
 
 static void call_ended(void *arg, struct call *call, struct outcome *outcome)
 {
-    struct tasks_world *w = arg;
+    (void)arg;
     struct reader r = reader_of(span_of(call->msgid, call->msgid_len));
     uint64_t number = 0;
     read_uint(&r, &number);
-    w->ended++;
+    w.ended++;
     if (number < WORLD_CALLS) {
-        w->told[number]++;
-        w->errors[number] = outcome->error;
+        w.told[number]++;
+        w.errors[number] = outcome->error;
     }
-    if (w->quiet)
+    if (w.quiet)
         return;
     if (outcome->error == ERGON_OK)
-        virtual_say(&w->v, "call", number, "ended: %zu bytes", outcome->result.len);
+        virtual_say(&w.v, "call", number, "ended: %zu bytes", outcome->result.len);
     else
-        virtual_say(&w->v, "call", number, "ended: %s (%.*s)", outcome->code,
-                    (int)outcome->text.len, (const char *)outcome->text.at);
+        virtual_say(&w.v, "call", number, "ended: %s (%.*s)", outcome->code, (int)outcome->text.len,
+                    (const char *)outcome->text.at);
 }
 
-void tasks_world_init(struct tasks_world *w, uint32_t loops, uint32_t blocking)
+void tasks_world_init(uint32_t loops, uint32_t blocking)
 {
     static const char *const names[WORLD_LOOPS] = {"loop0", "loop1", "loop2", "loop3"};
-    *w = (struct tasks_world){0};
-    virtual_init(&w->v);
+    w = (struct tasks_world){0};
+    virtual_init(&w.v);
     virtual_silence();
-    w->record = w->v.trace.line;
-    w->v.trace.line = keep_some;
-    w->v.trace.arg = w;
+    w.record = w.v.trace.line;
+    w.v.trace.line = keep_some;
+    w.v.trace.arg = &w;
     for (uint32_t i = 0; i < loops; i++) {
-        w->loops[i] = virtual_open(&w->v, names[i]);
-        w->executors[i] = (struct executor_plan){
+        w.loops[i] = virtual_open(&w.v, names[i]);
+        w.executors[i] = (struct executor_plan){
             .kind = ERGON_STEPPED, .queue = 64, .parked = 1000, .loop = i, .core = -1, .weight = 1};
     }
     for (uint32_t i = loops; i < loops + blocking; i++)
-        w->executors[i] =
+        w.executors[i] =
             (struct executor_plan){.kind = ERGON_BLOCKING, .queue = 64, .core = -1, .weight = 1};
-    w->manager = w->loops[0];
-    w->plan = (struct tasks_plan){.loops = w->loops,
-                                  .loop_count = loops,
-                                  .executors = w->executors,
-                                  .executor_count = loops + blocking,
-                                  .policy = PLACEMENT_OCCUPANCY,
-                                  .short_cut = true,
-                                  .queue_max = 1000,
-                                  .message_max = 1 << 20,
-                                  .ended = call_ended};
+    w.manager = w.loops[0];
+    w.plan = (struct tasks_plan){.loops = w.loops,
+                                 .loop_count = loops,
+                                 .executors = w.executors,
+                                 .executor_count = loops + blocking,
+                                 .policy = PLACEMENT_OCCUPANCY,
+                                 .short_cut = true,
+                                 .queue_max = 1000,
+                                 .message_max = 1 << 20,
+                                 .ended = call_ended};
 }
 
-void tasks_world_own_manager(struct tasks_world *w)
+void tasks_world_own_manager(void)
 {
-    w->manager = virtual_open(&w->v, "manager");
+    w.manager = virtual_open(&w.v, "manager");
 }
 
-void tasks_world_open(struct tasks_world *w)
+void tasks_world_open(void)
 {
     char error[256] = "";
-    w->registry = registry_new();
-    test_handlers_add(w->registry, w->plan.executor_count > w->plan.loop_count);
-    w->plan.registry = w->registry;
-    w->plan.manager = w->manager;
-    w->plan.clock = &w->v.clock;
-    w->tasks = tasks_new(&w->plan, error, sizeof error);
-    if (!w->tasks)
+    w.registry = registry_new();
+    test_handlers_add(w.registry, w.plan.executor_count > w.plan.loop_count);
+    w.plan.registry = w.registry;
+    w.plan.manager = w.manager;
+    w.plan.clock = &w.v.clock;
+    w.tasks = tasks_new(&w.plan, error, sizeof error);
+    if (!w.tasks)
         fail_msg("%s", error);
-    for (uint32_t i = 0; i < w->plan.loop_count; i++)
-        tasks_set_owner(w->tasks, i, w);
+    for (uint32_t i = 0; i < w.plan.loop_count; i++)
+        tasks_set_owner(w.tasks, i, &w);
 }
 
-void tasks_world_fini(struct tasks_world *w)
+void tasks_world_fini(void)
 {
-    tasks_free(w->tasks);
-    registry_free(w->registry);
-    virtual_fini(&w->v);
+    tasks_free(w.tasks);
+    registry_free(w.registry);
+    virtual_fini(&w.v);
 }
 
-enum ergon_error tasks_world_call(struct tasks_world *w, uint32_t loop, const char *method,
-                                  struct span params, ao_time deadline)
+enum ergon_error tasks_world_call(uint32_t loop, const char *method, struct span params,
+                                  ao_time deadline)
 {
     uint8_t id[ENC_INT_MAX];
-    uint8_t *end = enc_uint(id, ++w->begun);
-    const struct call_request request = {.list = &w->list,
-                                         .owner = w,
+    uint8_t *end = enc_uint(id, ++w.begun);
+    const struct call_request request = {.list = &w.list,
+                                         .owner = &w,
                                          .msgid = span_of(id, (size_t)(end - id)),
                                          .params = params,
                                          .deadline = deadline};
-    struct method *m = registry_find(w->registry, span_text(method));
+    struct method *m = registry_find(w.registry, span_text(method));
     assert_non_null(m);
-    enum ergon_error error = home_call(tasks_home(w->tasks, loop), m, &request);
+    enum ergon_error error = home_call(tasks_home(w.tasks, loop), m, &request);
     if (error != ERGON_OK)
-        w->begun--;
+        w.begun--;
     return error;
 }
 
-struct call *tasks_world_find(struct tasks_world *w, unsigned number)
+struct call *tasks_world_find(unsigned number)
 {
     uint8_t id[ENC_INT_MAX];
     uint8_t *end = enc_uint(id, number);
-    return call_find(w->list, span_of(id, (size_t)(end - id)));
+    return call_find(w.list, span_of(id, (size_t)(end - id)));
 }
 
-static bool run_blocking(struct tasks_world *w)
+static bool run_blocking(void)
 {
     bool ran = false;
-    for (uint32_t i = w->plan.loop_count; i < w->plan.executor_count; i++)
-        ran |= blocking_round(ao_of(w->tasks->executors[i], struct blocking, base));
+    for (uint32_t i = w.plan.loop_count; i < w.plan.executor_count; i++)
+        ran |= blocking_round(ao_of(w.tasks->executors[i], struct blocking, base));
     return ran;
 }
 
-void tasks_world_run(struct tasks_world *w)
+void tasks_world_run(void)
 {
     do
-        virtual_run(&w->v);
-    while (run_blocking(w));
+        virtual_run(&w.v);
+    while (run_blocking());
 }
 
-void tasks_world_run_ms(struct tasks_world *w, uint64_t ms)
+void tasks_world_run_ms(uint64_t ms)
 {
     do
-        virtual_run_until(&w->v, AO_MS(ms));
-    while (run_blocking(w));
+        virtual_run_until(&w.v, AO_MS(ms));
+    while (run_blocking());
+}
+
+void tasks_world_start(uint32_t loops, uint32_t blocking)
+{
+    tasks_world_init(loops, blocking);
+    tasks_world_open();
+}
+
+int tasks_world_end(void **state)
+{
+    (void)state;
+    assert_int_equal(w.begun, w.ended);
+    for (unsigned i = 1; i <= w.begun && i < WORLD_CALLS; i++)
+        assert_int_equal(w.told[i], 1);
+    tasks_world_fini();
+    return 0;
 }

@@ -30,21 +30,28 @@ struct tasks_world {
     bool quiet;                           /* nothing is traced */
 };
 
+extern struct tasks_world w; /* the one of the test program */
+
 /* `loops` loops with one stepped executor each, `blocking` executors behind them; the manager on
  * the first loop. */
-void tasks_world_init(struct tasks_world *w, uint32_t loops, uint32_t blocking);
-void tasks_world_own_manager(struct tasks_world *w); /* on an activator of its own */
-void tasks_world_open(struct tasks_world *w);
-void tasks_world_fini(struct tasks_world *w);
+void tasks_world_init(uint32_t loops, uint32_t blocking);
+void tasks_world_own_manager(void); /* on an activator of its own */
+void tasks_world_open(void);
+void tasks_world_fini(void);
+
+/* The first two; and the tear-down of a test, which expects that each call that was accepted was
+ * answered once. */
+void tasks_world_start(uint32_t loops, uint32_t blocking);
+int tasks_world_end(void **state);
 
 /* A call at a loop's home, with the number of the call as its message id, from 1.  `params` is raw
  * MessagePack. */
-enum ergon_error tasks_world_call(struct tasks_world *w, uint32_t loop, const char *method,
-                                  struct span params, ao_time deadline);
-struct call *tasks_world_find(struct tasks_world *w, unsigned number); /* in flight, or NULL */
+enum ergon_error tasks_world_call(uint32_t loop, const char *method, struct span params,
+                                  ao_time deadline);
+struct call *tasks_world_find(unsigned number); /* in flight, or NULL */
 
 /* Until nothing has work; or until the clock is at `ms`. */
-void tasks_world_run(struct tasks_world *w);
-void tasks_world_run_ms(struct tasks_world *w, uint64_t ms);
+void tasks_world_run(void);
+void tasks_world_run_ms(uint64_t ms);
 
 #endif

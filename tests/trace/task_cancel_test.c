@@ -2,43 +2,26 @@
 #include "tests/support/cmocka_env.h"
 #include "tests/support/tasks_world.h"
 
-static struct tasks_world w;
-
-static void open_world(uint32_t loops, uint32_t blocking)
-{
-    tasks_world_init(&w, loops, blocking);
-    tasks_world_open(&w);
-}
-
-static int close_world(void **state)
-{
-    assert_int_equal(w.begun, w.ended);
-    for (unsigned i = 1; i <= w.begun; i++)
-        assert_int_equal(w.told[i], 1);
-    tasks_world_fini(&w);
-    return 0;
-}
-
 static void call(uint32_t loop, const char *method, struct span params)
 {
-    assert_int_equal(tasks_world_call(&w, loop, method, params, AO_NEVER), ERGON_OK);
+    assert_int_equal(tasks_world_call(loop, method, params, AO_NEVER), ERGON_OK);
 }
 
 static void cancel(uint32_t loop, unsigned number)
 {
-    struct call *c = tasks_world_find(&w, number);
+    struct call *c = tasks_world_find(number);
     assert_non_null(c);
     home_cancel(tasks_home(w.tasks, loop), c);
-    assert_null(tasks_world_find(&w, number));
+    assert_null(tasks_world_find(number));
 }
 
 static void a_parked_task(void **state)
 {
-    open_world(1, 0);
+    tasks_world_start(1, 0);
     call(0, "hang", params_none());
-    tasks_world_run_ms(&w, 10);
+    tasks_world_run_ms(10);
     cancel(0, 1);
-    tasks_world_run(&w);
+    tasks_world_run();
     trace_expect(&w.v, "[   0] executor 1 run task 1\n"
                        "[  10] call 1     ended: CANCELLED (the call was cancelled)\n"
                        "[  10] executor 1 failed task 1 (CANCELLED) -> home: loop 0\n");
@@ -49,12 +32,12 @@ static void a_parked_task(void **state)
 static void a_task_parked_on_another_loop(void **state)
 {
     uint8_t buf[16];
-    open_world(2, 0);
+    tasks_world_start(2, 0);
     call(0, "again", params_int(buf, 9));
     call(0, "hang", params_none());
-    tasks_world_run_ms(&w, 10);
+    tasks_world_run_ms(10);
     cancel(0, 2);
-    tasks_world_run(&w);
+    tasks_world_run();
     trace_expect(&w.v, "[   0] executor 1 run task 1\n"
                        "[   0] manager    task 2 -> executor 2 (loads 1 0)\n"
                        "[   0] executor 2 run task 2\n"
@@ -67,13 +50,13 @@ static void a_task_parked_on_another_loop(void **state)
 
 static void a_task_in_the_common_queue(void **state)
 {
-    open_world(1, 1);
+    tasks_world_start(1, 1);
     for (int i = 0; i < 4; i++)
         call(0, "block", params_none());
     virtual_run(&w.v);
     cancel(0, 4);
     cancel(0, 1);
-    tasks_world_run(&w);
+    tasks_world_run();
     trace_expect(&w.v, "[   0] manager    task 1 -> executor 2 (loads 0)\n"
                        "[   0] call 4     ended: CANCELLED (the call was cancelled)\n"
                        "[   0] call 1     ended: CANCELLED (the call was cancelled)\n"
@@ -93,16 +76,16 @@ static void a_task_in_the_common_queue(void **state)
 static void a_running_task(void **state)
 {
     uint8_t buf[16];
-    open_world(1, 0);
+    tasks_world_start(1, 0);
     call(0, "again", params_int(buf, 2));
     cancel(0, 1);
-    tasks_world_run(&w);
+    tasks_world_run();
     trace_expect(&w.v, "[   0] executor 1 run task 1\n"
                        "[   0] call 1     ended: CANCELLED (the call was cancelled)\n"
                        "[   0] executor 1 done task 1 -> home: loop 0\n");
 }
 
-#define TEST(f) cmocka_unit_test_teardown(f, close_world)
+#define TEST(f) cmocka_unit_test_teardown(f, tasks_world_end)
 
 int main(void)
 {

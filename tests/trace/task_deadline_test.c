@@ -3,33 +3,16 @@
 #include "tests/support/cmocka_env.h"
 #include "tests/support/tasks_world.h"
 
-static struct tasks_world w;
-
-static void open_world(uint32_t loops, uint32_t blocking)
-{
-    tasks_world_init(&w, loops, blocking);
-    tasks_world_open(&w);
-}
-
-static int close_world(void **state)
-{
-    assert_int_equal(w.begun, w.ended);
-    for (unsigned i = 1; i <= w.begun; i++)
-        assert_int_equal(w.told[i], 1);
-    tasks_world_fini(&w);
-    return 0;
-}
-
 static void call(const char *method, struct span params, uint64_t ms)
 {
-    assert_int_equal(tasks_world_call(&w, 0, method, params, AO_MS(ms)), ERGON_OK);
+    assert_int_equal(tasks_world_call(0, method, params, AO_MS(ms)), ERGON_OK);
 }
 
 static void a_parked_task_is_late(void **state)
 {
-    open_world(1, 0);
+    tasks_world_start(1, 0);
     call("hang", params_none(), 100);
-    tasks_world_run(&w);
+    tasks_world_run();
     trace_expect(&w.v, "[   0] executor 1 run task 1\n"
                        "[ 100] call 1     ended: DEADLINE (the deadline passed before the result "
                        "was there)\n"
@@ -40,10 +23,10 @@ static void a_parked_task_is_late(void **state)
 /* The blocking executor has not begun with the second yet: it is dropped unrun. */
 static void a_waiting_task_is_late(void **state)
 {
-    open_world(1, 1);
+    tasks_world_start(1, 1);
     call("block", params_none(), 1);
     virtual_run(&w.v);
-    tasks_world_run(&w);
+    tasks_world_run();
     trace_expect(&w.v, "[   0] manager    task 1 -> executor 2 (loads 0)\n"
                        "[   1] call 1     ended: DEADLINE (the deadline passed before the result "
                        "was there)\n"
@@ -52,8 +35,8 @@ static void a_waiting_task_is_late(void **state)
 
 static void a_call_that_comes_late_is_not_begun(void **state)
 {
-    open_world(1, 0);
-    tasks_world_run_ms(&w, 50);
+    tasks_world_start(1, 0);
+    tasks_world_run_ms(50);
     virtual_round(&w.v, w.loops[0]);
     call("echo", params_none(), 50);
     trace_expect(&w.v, "[  50] call 1     ended: DEADLINE (the deadline passed before the result "
@@ -63,15 +46,15 @@ static void a_call_that_comes_late_is_not_begun(void **state)
 static void in_time_is_not_late(void **state)
 {
     uint8_t buf[16];
-    open_world(1, 0);
+    tasks_world_start(1, 0);
     call("sleep", params_int(buf, 99), 100);
-    tasks_world_run(&w);
+    tasks_world_run();
     trace_expect(&w.v, "[   0] executor 1 run task 1\n"
                        "[  99] executor 1 done task 1 -> home: loop 0\n"
                        "[  99] call 1     ended: 2 bytes\n");
 }
 
-#define TEST(f) cmocka_unit_test_teardown(f, close_world)
+#define TEST(f) cmocka_unit_test_teardown(f, tasks_world_end)
 
 int main(void)
 {

@@ -2,31 +2,14 @@
 #include "tests/support/cmocka_env.h"
 #include "tests/support/tasks_world.h"
 
-static struct tasks_world w;
-
-static void open_world(uint32_t loops, uint32_t blocking)
-{
-    tasks_world_init(&w, loops, blocking);
-    tasks_world_open(&w);
-}
-
-static int close_world(void **state)
-{
-    assert_int_equal(w.begun, w.ended);
-    for (unsigned i = 1; i <= w.begun; i++)
-        assert_int_equal(w.told[i], 1);
-    tasks_world_fini(&w);
-    return 0;
-}
-
 static void call(const char *method)
 {
-    assert_int_equal(tasks_world_call(&w, 0, method, params_none(), AO_NEVER), ERGON_OK);
+    assert_int_equal(tasks_world_call(0, method, params_none(), AO_NEVER), ERGON_OK);
 }
 
 static void a_handler_that_fails(void **state)
 {
-    open_world(1, 0);
+    tasks_world_start(1, 0);
     call("fail");
     trace_expect(&w.v, "[   0] executor 1 run task 1\n"
                        "[   0] executor 1 failed task 1 (NO_LUCK) -> home: loop 0\n"
@@ -36,7 +19,7 @@ static void a_handler_that_fails(void **state)
 
 static void a_handler_that_faults(void **state)
 {
-    open_world(1, 0);
+    tasks_world_start(1, 0);
     call("fault");
     call("echo");
     trace_expect(&w.v, "[   0] executor 1 run task 1\n"
@@ -49,15 +32,15 @@ static void a_handler_that_faults(void **state)
 
 static void a_handler_that_faults_in_a_later_step(void **state)
 {
-    open_world(1, 0);
+    tasks_world_start(1, 0);
     call("late_fault");
-    tasks_world_run(&w);
+    tasks_world_run();
     trace_expect(&w.v, "[   0] executor 1 run task 1\n"
                        "[   0] executor 1 failed task 1 (FAILED) -> home: loop 0\n"
                        "[   0] call 1     ended: FAILED (too late)\n");
 }
 
-#define TEST(f) cmocka_unit_test_teardown(f, close_world)
+#define TEST(f) cmocka_unit_test_teardown(f, tasks_world_end)
 
 int main(void)
 {

@@ -3,29 +3,14 @@
 #include "tests/support/cmocka_env.h"
 #include "tests/support/tasks_world.h"
 
-static struct tasks_world w;
-
-static void open_world(uint32_t loops, uint32_t blocking)
-{
-    tasks_world_init(&w, loops, blocking);
-    tasks_world_open(&w);
-}
-
-static int close_world(void **state)
-{
-    assert_int_equal(w.begun, w.ended);
-    tasks_world_fini(&w);
-    return 0;
-}
-
 static void call(const char *method, struct span params)
 {
-    assert_int_equal(tasks_world_call(&w, 0, method, params, AO_NEVER), ERGON_OK);
+    assert_int_equal(tasks_world_call(0, method, params, AO_NEVER), ERGON_OK);
 }
 
 static void the_loop_takes_a_brief_call_itself(void **state)
 {
-    open_world(1, 0);
+    tasks_world_start(1, 0);
     call("echo", params_none());
     trace_expect(&w.v, "[   0] executor 1 run task 1\n"
                        "[   0] executor 1 done task 1 -> home: loop 0\n"
@@ -34,10 +19,10 @@ static void the_loop_takes_a_brief_call_itself(void **state)
 
 static void a_managed_method_goes_through_the_manager(void **state)
 {
-    open_world(1, 0);
+    tasks_world_start(1, 0);
     call("managed", params_none());
     trace_expect(&w.v, "");
-    tasks_world_run(&w);
+    tasks_world_run();
     trace_expect(&w.v, "[   0] manager    task 1 -> executor 1 (loads 0)\n"
                        "[   0] executor 1 run task 1\n"
                        "[   0] executor 1 done task 1 -> home: loop 0\n"
@@ -47,10 +32,10 @@ static void a_managed_method_goes_through_the_manager(void **state)
 static void a_parked_task_makes_room(void **state)
 {
     uint8_t buf[16];
-    open_world(1, 0);
+    tasks_world_start(1, 0);
     call("sleep", params_int(buf, 250));
     call("echo", params_none());
-    tasks_world_run(&w);
+    tasks_world_run();
     trace_expect(&w.v, "[   0] executor 1 run task 1\n"
                        "[   0] executor 1 run task 2\n"
                        "[   0] executor 1 done task 2 -> home: loop 0\n"
@@ -63,10 +48,10 @@ static void a_parked_task_makes_room(void **state)
 static void one_task_runs_at_a_time(void **state)
 {
     uint8_t buf[16];
-    open_world(1, 0);
+    tasks_world_start(1, 0);
     call("again", params_int(buf, 3));
     call("echo", params_none());
-    tasks_world_run(&w);
+    tasks_world_run();
     trace_expect(&w.v, "[   0] executor 1 run task 1\n"
                        "[   0] manager    task 2 -> executor 1 (loads 1)\n"
                        "[   0] executor 1 done task 1 -> home: loop 0\n"
@@ -78,10 +63,10 @@ static void one_task_runs_at_a_time(void **state)
 
 static void what_may_block_goes_to_a_thread_of_its_own(void **state)
 {
-    open_world(1, 2);
+    tasks_world_start(1, 2);
     call("block", params_none());
     call("block", params_none());
-    tasks_world_run(&w);
+    tasks_world_run();
     trace_expect(&w.v, "[   0] manager    task 1 -> executor 2 (loads 0 0)\n"
                        "[   0] manager    task 2 -> executor 3 (loads 1 0)\n"
                        "[   0] executor 2 run task 1\n"
@@ -96,10 +81,10 @@ static void what_may_block_goes_to_a_thread_of_its_own(void **state)
 static void a_busy_loop_is_helped_by_another(void **state)
 {
     uint8_t buf[16];
-    open_world(2, 0);
+    tasks_world_start(2, 0);
     call("again", params_int(buf, 5));
     call("echo", params_none());
-    tasks_world_run(&w);
+    tasks_world_run();
     trace_expect(&w.v, "[   0] executor 1 run task 1\n"
                        "[   0] manager    task 2 -> executor 2 (loads 1 0)\n"
                        "[   0] executor 2 run task 2\n"
@@ -109,7 +94,7 @@ static void a_busy_loop_is_helped_by_another(void **state)
                        "[   0] call 1     ended: 1 bytes\n");
 }
 
-#define TEST(f) cmocka_unit_test_teardown(f, close_world)
+#define TEST(f) cmocka_unit_test_teardown(f, tasks_world_end)
 
 int main(void)
 {

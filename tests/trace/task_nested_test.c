@@ -2,34 +2,17 @@
 #include "tests/support/cmocka_env.h"
 #include "tests/support/tasks_world.h"
 
-static struct tasks_world w;
-
-static void open_world(uint32_t loops, uint32_t blocking)
-{
-    tasks_world_init(&w, loops, blocking);
-    tasks_world_open(&w);
-}
-
-static int close_world(void **state)
-{
-    assert_int_equal(w.begun, w.ended);
-    for (unsigned i = 1; i <= w.begun; i++)
-        assert_int_equal(w.told[i], 1);
-    tasks_world_fini(&w);
-    return 0;
-}
-
 static void call(const char *method, struct span params)
 {
-    assert_int_equal(tasks_world_call(&w, 0, method, params, AO_NEVER), ERGON_OK);
+    assert_int_equal(tasks_world_call(0, method, params, AO_NEVER), ERGON_OK);
 }
 
 static void stepped_calls_stepped(void **state)
 {
     uint8_t buf[64];
-    open_world(1, 0);
+    tasks_world_start(1, 0);
     call("outer", params_call(buf, "echo", params_none()));
-    tasks_world_run(&w);
+    tasks_world_run();
     trace_expect(&w.v, "[   0] executor 1 run task 1\n"
                        "[   0] manager    task 2 -> executor 1 (loads 0)\n"
                        "[   0] executor 1 run task 2\n"
@@ -41,9 +24,9 @@ static void stepped_calls_stepped(void **state)
 static void stepped_calls_blocking(void **state)
 {
     uint8_t buf[64];
-    open_world(1, 1);
+    tasks_world_start(1, 1);
     call("outer", params_call(buf, "block", params_none()));
-    tasks_world_run(&w);
+    tasks_world_run();
     trace_expect(&w.v, "[   0] executor 1 run task 1\n"
                        "[   0] manager    task 2 -> executor 2 (loads 0)\n"
                        "[   0] executor 2 run task 2\n"
@@ -55,10 +38,10 @@ static void stepped_calls_blocking(void **state)
 static void a_failure_goes_up(void **state)
 {
     uint8_t buf[64];
-    open_world(1, 0);
+    tasks_world_start(1, 0);
     call("outer", params_call(buf, "fail", params_none()));
     call("outer", params_call(buf, "nowhere", params_none()));
-    tasks_world_run(&w);
+    tasks_world_run();
     trace_expect(&w.v, "[   0] executor 1 run task 1\n"
                        "[   0] manager    task 2 -> executor 1 (loads 0)\n"
                        "[   0] manager    task 3 -> executor 1 (loads 1)\n"
@@ -76,11 +59,11 @@ static void a_failure_goes_up(void **state)
 static void a_cancel_goes_down(void **state)
 {
     uint8_t buf[64];
-    open_world(1, 0);
+    tasks_world_start(1, 0);
     call("outer", params_call(buf, "hang", params_none()));
-    tasks_world_run_ms(&w, 5);
-    home_cancel(tasks_home(w.tasks, 0), tasks_world_find(&w, 1));
-    tasks_world_run(&w);
+    tasks_world_run_ms(5);
+    home_cancel(tasks_home(w.tasks, 0), tasks_world_find(1));
+    tasks_world_run();
     trace_expect(&w.v, "[   0] executor 1 run task 1\n"
                        "[   0] manager    task 2 -> executor 1 (loads 0)\n"
                        "[   0] executor 1 run task 2\n"
@@ -94,18 +77,18 @@ static void too_deep(void **state)
 {
     uint8_t bufs[18][512];
     struct span params = params_none();
-    open_world(1, 0);
+    tasks_world_start(1, 0);
     params = params_call(bufs[0], "echo", params);
     for (int i = 1; i <= 16; i++)
         params = params_call(bufs[i], "outer", params);
     call("outer", params);
-    tasks_world_run(&w);
+    tasks_world_run();
     trace_forget(&w.v);
     assert_int_equal(w.ended, 1);
     assert_int_equal(w.errors[1], ERGON_E_FAILED);
 }
 
-#define TEST(f) cmocka_unit_test_teardown(f, close_world)
+#define TEST(f) cmocka_unit_test_teardown(f, tasks_world_end)
 
 int main(void)
 {

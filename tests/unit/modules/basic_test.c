@@ -44,11 +44,11 @@ static void a_short_one_in_one_step(void **state)
 
 static void a_sum_between_whose_steps_it_is_cancelled(void **state)
 {
-    assert_int_equal(tasks_world_call(&builtin.w, 0, "sum", numbers(MANY), AO_NEVER), ERGON_OK);
-    home_cancel(tasks_home(builtin.w.tasks, 0), tasks_world_find(&builtin.w, 1));
-    tasks_world_run(&builtin.w);
-    assert_int_equal(builtin.w.told[1], 1);
-    assert_int_equal(builtin.w.errors[1], ERGON_E_CANCELLED);
+    assert_int_equal(tasks_world_call(0, "sum", numbers(MANY), AO_NEVER), ERGON_OK);
+    home_cancel(tasks_home(w.tasks, 0), tasks_world_find(1));
+    tasks_world_run();
+    assert_int_equal(w.told[1], 1);
+    assert_int_equal(w.errors[1], ERGON_E_CANCELLED);
 }
 
 static void what_is_no_number_is_found_however_late(void **state)

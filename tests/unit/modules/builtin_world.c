@@ -31,7 +31,7 @@ static void keep(void *arg, struct call *call, struct outcome *outcome)
         snprintf(b->text, sizeof b->text, "%.*s", (int)outcome->text.len,
                  (const char *)outcome->text.at);
     }
-    b->told(&b->w, call, outcome);
+    b->told(&w, call, outcome);
 }
 
 static void add_modules(struct registry *r)
@@ -46,15 +46,15 @@ int builtin_open(void **state)
 {
     (void)state;
     builtin = (struct builtin_world){.result = result};
-    tasks_world_init(&builtin.w, 1, 1);
-    builtin.w.quiet = true;
-    builtin.told = builtin.w.plan.ended;
-    builtin.w.plan.ended = keep;
-    tasks_world_open(&builtin.w);
-    tasks_set_owner(builtin.w.tasks, 0, &builtin);
-    builtin.unused = builtin.w.registry;
-    builtin.w.registry = registry_new();
-    add_modules(builtin.w.registry);
+    tasks_world_init(1, 1);
+    w.quiet = true;
+    builtin.told = w.plan.ended;
+    w.plan.ended = keep;
+    tasks_world_open();
+    tasks_set_owner(w.tasks, 0, &builtin);
+    builtin.unused = w.registry;
+    w.registry = registry_new();
+    add_modules(w.registry);
     builtin.host = *host_table();
     ergon_host = &builtin.host;
     return 0;
@@ -62,23 +62,21 @@ int builtin_open(void **state)
 
 int builtin_close(void **state)
 {
-    (void)state;
-    assert_int_equal(builtin.w.begun, builtin.w.ended);
-    tasks_world_fini(&builtin.w);
+    tasks_world_end(state);
     registry_free(builtin.unused);
     return 0;
 }
 
 int builtin_call(const char *method, struct span params)
 {
-    unsigned ended = builtin.w.ended;
-    enum ergon_error refused = tasks_world_call(&builtin.w, 0, method, params, AO_NEVER);
+    unsigned ended = w.ended;
+    enum ergon_error refused = tasks_world_call(0, method, params, AO_NEVER);
     if (refused != ERGON_OK) {
         builtin.error = refused;
         return -1;
     }
-    tasks_world_run(&builtin.w);
-    assert_int_equal(builtin.w.ended, ended + 1);
+    tasks_world_run();
+    assert_int_equal(w.ended, ended + 1);
     return builtin.error == ERGON_OK ? 0 : -1;
 }
 

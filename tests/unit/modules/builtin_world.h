@@ -9,7 +9,6 @@
 enum { BUILTIN_RESULT_MAX = 1 << 20 }; /* bytes */
 
 struct builtin_world {
-    struct tasks_world w; /* first member */
     struct registry *unused;
     struct ergon_host host;   /* what the handlers are given; as the real one at first */
     call_ended_fn *told;      /* the world's own */

@@ -66,7 +66,7 @@ static bool (*really_cancelled)(struct ergon_task *task);
 static bool cancel_at_the_second_look(struct ergon_task *task)
 {
     if (++looks == 2)
-        home_cancel(tasks_home(builtin.w.tasks, 0), tasks_world_find(&builtin.w, builtin.w.begun));
+        home_cancel(tasks_home(w.tasks, 0), tasks_world_find(w.begun));
     return really_cancelled(task);
 }
 
@@ -81,7 +81,7 @@ static void decompress_is_cancelled_in_the_middle(void **state)
     assert_int_equal(builtin_call("decompress", again), -1);
     assert_int_equal(builtin.error, ERGON_E_CANCELLED);
     assert_int_equal(looks, 2); /* it did not go on */
-    assert_int_equal(builtin.w.told[builtin.w.begun], 1);
+    assert_int_equal(w.told[w.begun], 1);
 }
 
 static void a_bomb_ends_at_the_limit(void **state)

@@ -18,7 +18,7 @@ static uint64_t passing_time(struct ergon_task *task)
 static uint64_t time_of_a_cancel(struct ergon_task *task)
 {
     if (looks + 1 == cancel_at)
-        home_cancel(tasks_home(builtin.w.tasks, 0), tasks_world_find(&builtin.w, builtin.w.begun));
+        home_cancel(tasks_home(w.tasks, 0), tasks_world_find(w.begun));
     return passing_time(task);
 }
 
@@ -41,17 +41,17 @@ static void sleep_takes_its_time(void **state)
 {
     assert_int_equal(builtin_call("sleep", duration("250ms")), 0);
     assert_int_equal(whole_result(), 250);
-    assert_int_equal(builtin.w.v.now, AO_MS(250));
+    assert_int_equal(w.v.now, AO_MS(250));
 }
 
 static void sleep_is_cancelled(void **state)
 {
-    assert_int_equal(tasks_world_call(&builtin.w, 0, "sleep", duration("1h"), AO_NEVER), ERGON_OK);
-    tasks_world_run_ms(&builtin.w, 10);
-    home_cancel(tasks_home(builtin.w.tasks, 0), tasks_world_find(&builtin.w, 1));
-    tasks_world_run(&builtin.w);
+    assert_int_equal(tasks_world_call(0, "sleep", duration("1h"), AO_NEVER), ERGON_OK);
+    tasks_world_run_ms(10);
+    home_cancel(tasks_home(w.tasks, 0), tasks_world_find(1));
+    tasks_world_run();
     assert_int_equal(builtin.error, ERGON_E_CANCELLED);
-    assert_true(builtin.w.v.now < AO_S(1));
+    assert_true(w.v.now < AO_S(1));
 }
 
 static void burn_goes_on_in_quanta(void **state)
@@ -71,7 +71,7 @@ static void burn_is_cancelled_in_the_middle(void **state)
     assert_int_equal(builtin_call("burn", duration("1h")), -1);
     assert_int_equal(builtin.error, ERGON_E_CANCELLED);
     assert_in_range(looks, cancel_at, cancel_at + 100); /* to the end of its quantum, no further */
-    assert_int_equal(builtin.w.told[1], 1);
+    assert_int_equal(w.told[1], 1);
 }
 
 static void block_is_cancelled_in_the_middle(void **state)

@@ -9,7 +9,6 @@
 
 enum { WORLDS = 50, CALLS = 2000, KEPT = 2000 };
 
-static struct tasks_world w;
 static uint64_t seed;
 
 static uint32_t draw(uint32_t below)
@@ -29,7 +28,7 @@ static void random_call(void)
     if (which == 6)
         params = params_call(buf, nested[draw(5)], params_int(inner, draw(8)));
     ao_time deadline = draw(2) || which == 3 ? w.v.now + AO_MS(draw(10)) : AO_NEVER;
-    tasks_world_call(&w, draw(2), methods[which], params, deadline);
+    tasks_world_call(draw(2), methods[which], params, deadline);
 }
 
 static void random_end(void)
@@ -172,7 +171,7 @@ static void random_rounds(void)
         virtual_round(&w.v, w.manager);
         return;
     case 2:
-        tasks_world_run_ms(&w, w.v.now / AO_MS(1) + draw(3));
+        tasks_world_run_ms(w.v.now / AO_MS(1) + draw(3));
         return;
     default:
         blocking_round(ao_of(w.tasks->executors[2 + draw(2)], struct blocking, base));
@@ -181,9 +180,9 @@ static void random_rounds(void)
 
 static void random_plan(void)
 {
-    tasks_world_init(&w, 2, 2);
+    tasks_world_init(2, 2);
     if (draw(2))
-        tasks_world_own_manager(&w);
+        tasks_world_own_manager();
     for (int i = 0; i < 4; i++) {
         w.executors[i].queue = 1 + draw(16);
         w.executors[i].parked = 1 + draw(64);
@@ -200,7 +199,7 @@ static void one_world(uint64_t number)
     seed = number * 0x9e3779b97f4a7c15u;
     int64_t live = heap_live();
     random_plan();
-    tasks_world_open(&w);
+    tasks_world_open();
     open_source();
     while (w.begun < CALLS) {
         keep_some();
@@ -213,7 +212,7 @@ static void one_world(uint64_t number)
     while (w.list && draw(20))
         random_end();
     tasks_cancel_all(w.tasks);
-    tasks_world_run(&w);
+    tasks_world_run();
     assert_null(w.list);
     check_kept();
     assert_int_equal(w.begun, w.ended);
@@ -224,7 +223,7 @@ static void one_world(uint64_t number)
     assert_int_equal(info.queued, 0);
     for (uint32_t i = 0; i < 4; i++)
         assert_int_equal(executor_outstanding(w.tasks->executors[i]), 0);
-    tasks_world_fini(&w);
+    tasks_world_fini();
     assert_int_equal(heap_live(), live);
 }
 

@@ -8,7 +8,6 @@
 #include "tests/support/cmocka_env.h"
 #include "tests/support/tasks_world.h"
 
-static struct tasks_world w;
 static char logged[2000];
 
 static void keep_log(void *arg, enum log_level level, const char *event,
@@ -22,7 +21,7 @@ static void keep_log(void *arg, enum log_level level, const char *event,
 static void open_world(uint32_t blocking)
 {
     static const struct log_sink sink = {.threshold = LOG_DEBUG, .write = keep_log};
-    tasks_world_init(&w, 1, blocking);
+    tasks_world_init(1, blocking);
     w.quiet = true;
     log_set_sink(&sink);
     logged[0] = '\0';
@@ -53,12 +52,12 @@ static void a_long_step_is_counted_and_named(void **state)
     stepped_make_class(&m);
     open_world(0);
     w.plan.step_limit = AO_MS(50);
-    tasks_world_open(&w);
+    tasks_world_open();
     call(&m);
     assert_int_equal(counter_read(&w.tasks->executors[0]->long_steps), 1);
     assert_non_null(strstr(logged, "slow"));
     assert_non_null(strstr(logged, "60"));
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 static void the_mean_time_of_service_is_learnt(void **state)
@@ -67,13 +66,13 @@ static void the_mean_time_of_service_is_learnt(void **state)
     struct method m = {.name = span_text("slow"), .handler = &slow, .module = "test"};
     stepped_make_class(&m);
     open_world(0);
-    tasks_world_open(&w);
+    tasks_world_open();
     for (int i = 0; i < 20; i++)
         call(&m);
     assert_int_equal(atomic_load(&m.service_ns), AO_MS(60));
     tasks_executor_info(w.tasks, 0, &info);
     assert_int_equal(info.busy_ns, 20 * AO_MS(60));
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 /* Its tasks were brief so far, so it may have many; then one goes on and on. */
@@ -83,7 +82,7 @@ static void nobody_is_sent_behind_a_task_that_goes_on(void **state)
     struct method m = {.name = span_text("slow"), .handler = &slow, .module = "test"};
     stepped_make_class(&m);
     open_world(1);
-    tasks_world_open(&w);
+    tasks_world_open();
     struct executor *e = w.tasks->executors[1];
     counter_set(&e->service_ns, 1000);
     counter_set(&e->hand_over_ns, 10000);
@@ -94,7 +93,7 @@ static void nobody_is_sent_behind_a_task_that_goes_on(void **state)
     executor_snapshot(e, &snapshot);
     assert_int_equal(snapshot.bound, 1);
     atomic_store(&e->running, NULL);
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 static bool may_end;
@@ -121,12 +120,12 @@ static void rounds(int n)
 static void two_loops(void)
 {
     open_world(0);
-    tasks_world_fini(&w);
-    tasks_world_init(&w, 2, 0);
+    tasks_world_fini();
+    tasks_world_init(2, 0);
     w.quiet = true;
     w.plan.short_cut = false;
     may_end = false;
-    tasks_world_open(&w);
+    tasks_world_open();
     for (int i = 0; i < 2; i++) {
         counter_set(&w.tasks->executors[i]->service_ns, 1000);
         counter_set(&w.tasks->executors[i]->hand_over_ns, 10000);
@@ -142,24 +141,24 @@ static void what_stands_behind_a_long_task_goes_elsewhere(void **state)
     two_loops();
     call(&m);
     for (int i = 0; i < 6; i++)
-        tasks_world_call(&w, 0, "echo", params_none(), AO_NEVER);
+        tasks_world_call(0, "echo", params_none(), AO_NEVER);
     rounds(20);
     assert_int_equal(w.ended, 6);
     struct span params = params_call(buf, "echo", params_none());
     for (int i = 0; i < 6; i++)
-        tasks_world_call(&w, 0, "outer", params, AO_NEVER);
+        tasks_world_call(0, "outer", params, AO_NEVER);
     rounds(20);
     assert_int_equal(w.ended, 12);
     may_end = true;
-    tasks_world_run(&w);
+    tasks_world_run();
     assert_int_equal(w.ended, 13);
     for (int i = 0; i < 6; i++)
-        tasks_world_call(&w, 0, "echo", params_none(), AO_NEVER);
-    tasks_world_run(&w);
+        tasks_world_call(0, "echo", params_none(), AO_NEVER);
+    tasks_world_run();
     assert_int_equal(w.ended, 19);
     for (int i = 0; i < 2; i++)
         assert_int_equal(executor_outstanding(w.tasks->executors[i]), 0);
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 /* All executors have a long task: the others wait in order, and run when one has ended. */
@@ -171,13 +170,13 @@ static void behind_long_tasks_everywhere_one_waits_in_order(void **state)
     for (int i = 0; i < 2; i++)
         call(&m);
     for (int i = 0; i < 6; i++)
-        tasks_world_call(&w, 0, "echo", params_none(), AO_NEVER);
+        tasks_world_call(0, "echo", params_none(), AO_NEVER);
     rounds(20);
     assert_int_equal(w.ended, 0);
     may_end = true;
-    tasks_world_run(&w);
+    tasks_world_run();
     assert_int_equal(w.ended, 8);
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 static int acts;
@@ -198,14 +197,14 @@ static void a_task_without_its_object_has_failed(void **state)
     struct method m = {.name = span_text("lets_go"), .handler = &lets_go, .module = "test"};
     stepped_make_class(&m);
     open_world(0);
-    tasks_world_open(&w);
+    tasks_world_open();
     acts = 0;
     call(&m);
-    tasks_world_call(&w, 0, "echo", params_none(), AO_NEVER);
-    tasks_world_run(&w);
+    tasks_world_call(0, "echo", params_none(), AO_NEVER);
+    tasks_world_run();
     assert_int_equal(w.ended, 2);
     assert_int_equal(counter_read(&w.tasks->executors[0]->failed), 1);
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 static sem_t may_return;
@@ -228,7 +227,7 @@ static void who_does_not_return_is_named(void **state)
     struct executor_info info;
     open_world(2);
     sem_init(&may_return, 0, 0);
-    tasks_world_open(&w);
+    tasks_world_open();
     w.tasks->shared.clock = &ao_clock_monotonic;
     assert_int_equal(tasks_start(w.tasks), 0);
     call(&m);
@@ -242,7 +241,7 @@ static void who_does_not_return_is_named(void **state)
     assert_non_null(strstr(logged, "stuck"));
     sem_post(&may_return);
     assert_int_equal(tasks_stop(w.tasks, AO_S(30)), 0);
-    tasks_world_fini(&w);
+    tasks_world_fini();
     sem_destroy(&may_return);
 }
 
@@ -254,13 +253,13 @@ static void results_do_not_wait_for_the_next_task(void **state)
     struct method m = {.name = span_text("stuck"), .handler = &stuck, .module = "test"};
     struct executor_info info;
     open_world(1);
-    tasks_world_own_manager(&w);
+    tasks_world_own_manager();
     sem_init(&may_return, 0, 0);
-    tasks_world_open(&w);
+    tasks_world_open();
     w.tasks->shared.clock = &ao_clock_monotonic;
     assert_int_equal(tasks_start(w.tasks), 0);
     for (int i = 0; i < BRIEF; i++)
-        tasks_world_call(&w, 0, "block", params_none(), AO_NEVER);
+        tasks_world_call(0, "block", params_none(), AO_NEVER);
     call(&m);
     virtual_round(&w.v, w.loops[0]);
     for (int i = 0; i < 20000; i++) { /* it could begin the long one, and must not */
@@ -278,7 +277,7 @@ static void results_do_not_wait_for_the_next_task(void **state)
     assert_int_equal(w.ended, BRIEF);
     sem_post(&may_return);
     assert_int_equal(tasks_stop(w.tasks, AO_S(30)), 0);
-    tasks_world_fini(&w);
+    tasks_world_fini();
     sem_destroy(&may_return);
 }
 

@@ -3,45 +3,43 @@
 #include "tests/support/heap.h"
 #include "tests/support/tasks_world.h"
 
-static struct tasks_world w;
-
 static void open_world(void)
 {
-    tasks_world_init(&w, 1, 1);
+    tasks_world_init(1, 1);
     w.quiet = true;
 }
 
 static enum ergon_error call(const char *method, ao_time deadline)
 {
-    return tasks_world_call(&w, 0, method, params_none(), deadline);
+    return tasks_world_call(0, method, params_none(), deadline);
 }
 
 static void a_brief_call_ends_within_home_call(void **state)
 {
     open_world();
-    tasks_world_open(&w);
+    tasks_world_open();
     assert_int_equal(call("echo", AO_NEVER), ERGON_OK);
     assert_int_equal(w.ended, 1);
     assert_null(w.list);
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 static void a_call_in_flight_is_found(void **state)
 {
     open_world();
-    tasks_world_open(&w);
+    tasks_world_open();
     for (int i = 0; i < 3; i++)
         assert_int_equal(call("hang", AO_NEVER), ERGON_OK);
     for (unsigned n = 1; n <= 3; n++)
-        assert_non_null(tasks_world_find(&w, n));
-    assert_null(tasks_world_find(&w, 4));
-    home_abandon(tasks_home(w.tasks, 0), tasks_world_find(&w, 2));
-    assert_null(tasks_world_find(&w, 2));
-    assert_non_null(tasks_world_find(&w, 1));
-    assert_non_null(tasks_world_find(&w, 3));
+        assert_non_null(tasks_world_find(n));
+    assert_null(tasks_world_find(4));
+    home_abandon(tasks_home(w.tasks, 0), tasks_world_find(2));
+    assert_null(tasks_world_find(2));
+    assert_non_null(tasks_world_find(1));
+    assert_non_null(tasks_world_find(3));
     assert_int_equal(w.told[2], 1);
     assert_int_equal(w.errors[2], ERGON_E_CANCELLED);
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 /* How many of one call the short cut takes. */
@@ -51,25 +49,25 @@ static unsigned in_place(const char *method)
     tasks_info(w.tasks, &before);
     assert_int_equal(call(method, AO_NEVER), ERGON_OK);
     tasks_info(w.tasks, &after);
-    tasks_world_run(&w);
+    tasks_world_run();
     return (unsigned)(after.short_cut - before.short_cut);
 }
 
 static void what_the_short_cut_takes(void **state)
 {
     open_world();
-    tasks_world_open(&w);
+    tasks_world_open();
     assert_int_equal(in_place("echo"), 1);
     assert_int_equal(in_place("managed"), 0);
     assert_int_equal(in_place("block"), 0);
     call("managed", AO_NEVER); /* something is queued: nobody overtakes it */
     assert_int_equal(in_place("echo"), 0);
-    tasks_world_fini(&w);
+    tasks_world_fini();
     open_world();
     w.plan.short_cut = false;
-    tasks_world_open(&w);
+    tasks_world_open();
     assert_int_equal(in_place("echo"), 0);
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 static void a_full_queue_is_busy(void **state)
@@ -77,7 +75,7 @@ static void a_full_queue_is_busy(void **state)
     open_world();
     w.plan.queue_max = 3;
     w.executors[1].queue = 1;
-    tasks_world_open(&w);
+    tasks_world_open();
     for (int i = 0; i < 3; i++)
         assert_int_equal(call("block", AO_NEVER), ERGON_OK);
     assert_int_equal(call("block", AO_NEVER), ERGON_E_BUSY);
@@ -85,11 +83,11 @@ static void a_full_queue_is_busy(void **state)
     virtual_run(&w.v); /* one is given */
     assert_int_equal(call("block", AO_NEVER), ERGON_OK);
     assert_int_equal(call("block", AO_NEVER), ERGON_E_BUSY);
-    tasks_world_run(&w);
+    tasks_world_run();
     assert_int_equal(w.ended, 4);
     assert_int_equal(call("block", AO_NEVER), ERGON_OK);
-    tasks_world_run(&w);
-    tasks_world_fini(&w);
+    tasks_world_run();
+    tasks_world_fini();
 }
 
 /* What was cancelled in a full queue is swept out, and makes room. */
@@ -98,20 +96,20 @@ static void the_cancelled_make_room(void **state)
     open_world();
     w.plan.queue_max = 8;
     w.executors[1].queue = 1;
-    tasks_world_open(&w);
+    tasks_world_open();
     call("block", AO_NEVER);
     virtual_run(&w.v);
     for (int i = 0; i < 8; i++)
         assert_int_equal(call("block", AO_NEVER), ERGON_OK);
     assert_int_equal(call("block", AO_NEVER), ERGON_E_BUSY);
     for (unsigned n = 5; n <= 9; n++)
-        home_cancel(tasks_home(w.tasks, 0), tasks_world_find(&w, n));
+        home_cancel(tasks_home(w.tasks, 0), tasks_world_find(n));
     virtual_run(&w.v);
     for (int i = 0; i < 5; i++)
         assert_int_equal(call("block", AO_NEVER), ERGON_OK);
-    tasks_world_run(&w);
+    tasks_world_run();
     assert_int_equal(w.begun, w.ended);
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 static void parked_ones_have_a_cap(void **state)
@@ -120,19 +118,19 @@ static void parked_ones_have_a_cap(void **state)
     open_world();
     w.executors[0].parked = 3;
     w.executors[0].queue = 2;
-    tasks_world_open(&w);
+    tasks_world_open();
     for (int i = 0; i < 9; i++)
         assert_int_equal(call("hang", AO_MS(10)), ERGON_OK);
-    tasks_world_run_ms(&w, 5);
+    tasks_world_run_ms(5);
     tasks_executor_info(w.tasks, 0, &info);
     assert_int_equal(info.parked, 5);
     assert_int_equal(info.outstanding, 2);
-    tasks_world_run(&w);
+    tasks_world_run();
     assert_int_equal(w.ended, 9);
     tasks_executor_info(w.tasks, 0, &info);
     assert_int_equal(info.parked, 0);
     assert_int_equal(info.outstanding, 0);
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 /* A notification is told too; it has no message id. */
@@ -140,14 +138,14 @@ static void a_result_may_be_kept(void **state)
 {
     uint8_t params[1000] = {0xc5, 0x03, 0xe5};
     open_world();
-    tasks_world_open(&w);
+    tasks_world_open();
     int64_t live = heap_live();
     for (int i = 0; i < 4; i++)
-        tasks_world_call(&w, 0, i % 2 ? "echo" : "block", span_of(params, sizeof params), AO_NEVER);
-    tasks_world_run(&w);
+        tasks_world_call(0, i % 2 ? "echo" : "block", span_of(params, sizeof params), AO_NEVER);
+    tasks_world_run();
     assert_int_equal(w.ended, 4);
     assert_true(heap_live() - live <= 2); /* the records */
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 static int open_and_call(void *arg)
@@ -162,10 +160,9 @@ static int open_and_call(void *arg)
     params[2] = 0x55;
     struct span nested = params_call(buf, "echo", span_of(params, sizeof params));
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
-        failed |=
-            tasks_world_call(&w, 0, methods[i], i == 4 ? nested : span_of(params, sizeof params),
-                             AO_NEVER) != ERGON_OK;
-    tasks_world_run(&w);
+        failed |= tasks_world_call(0, methods[i], i == 4 ? nested : span_of(params, sizeof params),
+                                   AO_NEVER) != ERGON_OK;
+    tasks_world_run();
     return failed;
 }
 
@@ -175,23 +172,23 @@ static void unwanted_ones_among_many(void **state)
 {
     uint8_t buf[16];
     open_world();
-    tasks_world_open(&w);
+    tasks_world_open();
     for (int i = 0; i < 100; i++)
         call("hang", AO_NEVER);
-    tasks_world_call(&w, 0, "sleep", params_int(buf, 10), AO_NEVER); /* 101 */
-    tasks_world_call(&w, 0, "sleep", params_int(buf, 10), AO_MS(10));
+    tasks_world_call(0, "sleep", params_int(buf, 10), AO_NEVER); /* 101 */
+    tasks_world_call(0, "sleep", params_int(buf, 10), AO_MS(10));
     unsigned cleanups = test_cleanups;
     for (unsigned n = 2; n <= 100; n += 2)
-        home_cancel(tasks_home(w.tasks, 0), tasks_world_find(&w, n));
+        home_cancel(tasks_home(w.tasks, 0), tasks_world_find(n));
     assert_int_equal(w.ended, 50);
-    tasks_world_run_ms(&w, 20);
+    tasks_world_run_ms(20);
     assert_int_equal(test_cleanups - cleanups, 50);
     assert_int_equal(w.ended, 52);
     for (unsigned n = 1; n <= 102; n++)
         assert_int_equal(w.told[n], n % 2 == 0 || n > 100 ? 1 : 0);
     assert_int_equal(counter_read(&w.tasks->executors[0]->parked), 50);
-    home_cancel(tasks_home(w.tasks, 0), tasks_world_find(&w, 1));
-    tasks_world_fini(&w); /* with one that was not looked at yet */
+    home_cancel(tasks_home(w.tasks, 0), tasks_world_find(1));
+    tasks_world_fini(); /* with one that was not looked at yet */
     assert_int_equal(test_cleanups - cleanups, 100);
 }
 
@@ -201,7 +198,7 @@ static struct ao rival;
 static enum ao_verdict rival_step(struct ao *self)
 {
     (void)self;
-    home_cancel(tasks_home(w.tasks, 0), tasks_world_find(&w, 1));
+    home_cancel(tasks_home(w.tasks, 0), tasks_world_find(1));
     call("hang", AO_NEVER);
     return AO_DONE;
 }
@@ -211,24 +208,24 @@ static void a_deadline_is_not_the_next_calls(void **state)
 {
     static const struct ao_class rival_class = {.name = "rival", .step = rival_step};
     open_world();
-    tasks_world_open(&w);
+    tasks_world_open();
     ao_init(&rival, &rival_class, w.loops[0]);
     ao_sleep_until(&rival, AO_MS(10));
     call("hang", AO_MS(10));
-    tasks_world_run_ms(&w, 20);
+    tasks_world_run_ms(20);
     assert_int_equal(w.begun, 2);
     assert_int_equal(w.told[1], 1);
     assert_int_equal(w.errors[1], ERGON_E_CANCELLED);
     assert_int_equal(w.told[2], 0);
     ao_fini(&rival);
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 static void memory_fails(void **state)
 {
     for (int64_t n = 1;; n++) {
         open_world();
-        tasks_world_open(&w);
+        tasks_world_open();
         heap_fail_at(n);
         open_and_call(NULL);
         bool met = heap_failed();
@@ -236,7 +233,7 @@ static void memory_fails(void **state)
         for (unsigned i = 1; i <= w.begun; i++)
             assert_int_equal(w.told[i], 1);
         assert_int_equal(w.begun, w.ended);
-        tasks_world_fini(&w);
+        tasks_world_fini();
         if (!met)
             break;
     }

@@ -9,7 +9,6 @@
 
 enum { ID = 42, ATTEMPT = 3 };
 
-static struct tasks_world w;
 static void (*body)(const struct ergon_host *h, struct ergon_task *task);
 
 static enum ao_verdict probe_step(struct ao *self, struct ergon_task *task, void *state)
@@ -131,10 +130,10 @@ static void open_world(void (*run)(const struct ergon_host *, struct ergon_task 
     memset(&got, 0, sizeof got);
     body = run;
     stepped_make_class(&method);
-    tasks_world_init(&w, 1, 1);
+    tasks_world_init(1, 1);
     w.quiet = true;
     w.plan.ended = on_ended;
-    tasks_world_open(&w);
+    tasks_world_open();
     tasks_set_job_source(w.tasks, &source);
 }
 
@@ -142,9 +141,9 @@ static void run_kept(void (*run)(const struct ergon_host *, struct ergon_task *)
 {
     open_world(run);
     job_source_wake(w.tasks);
-    tasks_world_run(&w);
+    tasks_world_run();
     assert_true(got.started);
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 static void run_plain(void (*run)(const struct ergon_host *, struct ergon_task *))
@@ -152,7 +151,7 @@ static void run_plain(void (*run)(const struct ergon_host *, struct ergon_task *
     const struct call_request request = {.params = params_none(), .deadline = AO_NEVER};
     open_world(run);
     assert_int_equal(home_call(tasks_home(w.tasks, 0), &method, &request), ERGON_OK);
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 static void look(const struct ergon_host *h, struct ergon_task *task)

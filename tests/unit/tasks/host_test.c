@@ -4,7 +4,6 @@
 #include "tests/support/cmocka_env.h"
 #include "tests/support/tasks_world.h"
 
-static struct tasks_world w;
 static void (*body)(const struct ergon_host *host, struct ergon_task *task); /* of the handler */
 
 static enum ao_verdict probe_step(struct ao *self, struct ergon_task *task, void *state)
@@ -45,17 +44,17 @@ static void run_probe(void (*run)(const struct ergon_host *, struct ergon_task *
                       struct span params)
 {
     body = run;
-    tasks_world_init(&w, 1, 1);
+    tasks_world_init(1, 1);
     w.quiet = true;
     w.plan.message_max = 1000;
     w.plan.ended = on_ended;
-    tasks_world_open(&w);
-    assert_int_equal(tasks_world_call(&w, 0, "echo", params, AO_NEVER), ERGON_OK);
+    tasks_world_open();
+    assert_int_equal(tasks_world_call(0, "echo", params, AO_NEVER), ERGON_OK);
     struct method m = {.handler = &probe, .module = "test"};
     stepped_make_class(&m);
     const struct call_request request = {.params = params, .deadline = AO_MS(7)};
     assert_int_equal(home_call(tasks_home(w.tasks, 0), &m, &request), ERGON_OK);
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 static void read_all(const struct ergon_host *h, struct ergon_task *task)

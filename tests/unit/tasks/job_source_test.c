@@ -25,8 +25,6 @@ static struct source {
     unsigned log_len; /* the order in which things ended: 'k' and 'p' */
     char log[ALL];
 } s;
-static struct tasks_world w;
-
 /* The first of this kind that was not taken. */
 static struct item *first_of(enum ergon_kind kind)
 {
@@ -131,12 +129,12 @@ static void plain_ended(void *arg, struct call *call, struct outcome *outcome)
 static void open_world(uint32_t blocking, uint32_t queue)
 {
     s = (struct source){0};
-    tasks_world_init(&w, 1, blocking);
+    tasks_world_init(1, blocking);
     w.quiet = true;
     w.plan.short_cut = false;
     for (uint32_t i = 0; i <= blocking; i++)
         w.executors[i].queue = queue;
-    tasks_world_open(&w);
+    tasks_world_open();
     tasks_set_job_source(w.tasks, &source);
 }
 
@@ -149,13 +147,13 @@ static struct item *keep(const char *method, struct span params)
 
 static void run_ms(uint64_t ms)
 {
-    tasks_world_run_ms(&w, ms);
+    tasks_world_run_ms(ms);
 }
 
 static void run(void)
 {
     job_source_wake(w.tasks);
-    tasks_world_run(&w);
+    tasks_world_run();
 }
 
 static void an_attempt_is_given_once_and_returns_once(void **state)
@@ -173,7 +171,7 @@ static void an_attempt_is_given_once_and_returns_once(void **state)
         assert_int_equal(s.items[i].result_len, params_none().len);
     }
     assert_int_equal(w.tasks->manager.attempts_out, 0);
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 static void a_failure_returns_as_one(void **state)
@@ -185,7 +183,7 @@ static void a_failure_returns_as_one(void **state)
     assert_int_equal(fail->error, ERGON_E_FAILED);
     assert_true(fail->started);
     assert_int_equal(fault->error, ERGON_E_FAILED);
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 static void who_has_nothing_is_not_asked_again(void **state)
@@ -194,14 +192,14 @@ static void who_has_nothing_is_not_asked_again(void **state)
     run();
     unsigned asked = s.asked;
     for (int i = 0; i < 10; i++) {
-        tasks_world_call(&w, 0, "echo", params_none(), AO_NEVER);
-        tasks_world_run(&w);
+        tasks_world_call(0, "echo", params_none(), AO_NEVER);
+        tasks_world_run();
     }
     assert_int_equal(s.asked, asked);
     keep("echo", params_none());
     run();
     assert_int_equal(s.items[0].returned, 1);
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 static void who_said_no_is_asked_when_an_attempt_returns(void **state)
@@ -217,7 +215,7 @@ static void who_said_no_is_asked_when_an_attempt_returns(void **state)
     run_ms(10);
     assert_int_equal(sleeps->returned, 1);
     assert_int_equal(it->returned, 1);
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 static void call(const char *method, struct span params)
@@ -245,7 +243,7 @@ static void plain_calls_and_kept_tasks_take_turns(void **state)
     run();
     assert_int_equal(s.log_len, 10);
     assert_string_equal(s.log, "kpkpkpkpkk");
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 static void who_alone_has_tasks_gets_everything(void **state)
@@ -253,12 +251,12 @@ static void who_alone_has_tasks_gets_everything(void **state)
     open_turns();
     for (int i = 0; i < 4; i++)
         call("block", params_none());
-    tasks_world_run(&w);
+    tasks_world_run();
     for (int i = 0; i < 3; i++)
         keep("block", params_none());
     run();
     assert_string_equal(s.log, "ppppkkk");
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 static void nested_calls_go_first(void **state)
@@ -272,7 +270,7 @@ static void nested_calls_go_first(void **state)
         keep("block", params_none());
     run();
     assert_string_equal(s.log, "ppkk");
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 static void the_full_are_told_on_the_edge(void **state)
@@ -287,10 +285,10 @@ static void the_full_are_told_on_the_edge(void **state)
     job_source_wake(w.tasks);
     virtual_run(&w.v);
     assert_int_equal(s.told_full, 1);
-    tasks_world_run(&w);
+    tasks_world_run();
     assert_int_equal(s.items[4].returned, 1);
     assert_int_equal(s.told_room, s.told_full);
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 static void its_stage_and_executor_are_seen(void **state)
@@ -307,9 +305,9 @@ static void its_stage_and_executor_are_seen(void **state)
     attempt_executor(w.tasks, waits->task, name, sizeof name);
     assert_string_equal(name, "blocking 1");
     attempt_flag(w.tasks, hangs->task, ATTEMPT_CANCEL);
-    tasks_world_run(&w);
+    tasks_world_run();
     assert_int_equal(hangs->returned, 1);
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 static void one_that_waits_is_dropped_unstarted(void **state)
@@ -319,10 +317,10 @@ static void one_that_waits_is_dropped_unstarted(void **state)
     job_source_wake(w.tasks);
     virtual_run(&w.v);
     attempt_flag(w.tasks, it->task, ATTEMPT_LATE);
-    tasks_world_run(&w);
+    tasks_world_run();
     assert_int_equal(it->returned, 1);
     assert_false(it->started);
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 static void one_that_is_parked_is_cancelled(void **state)
@@ -332,12 +330,12 @@ static void one_that_is_parked_is_cancelled(void **state)
     run();
     unsigned cleanups = test_cleanups;
     attempt_flag(w.tasks, it->task, ATTEMPT_CANCEL);
-    tasks_world_run(&w);
+    tasks_world_run();
     assert_int_equal(test_cleanups, cleanups + 1);
     assert_int_equal(it->returned, 1);
     assert_true(it->started);
     assert_int_equal(it->error, ERGON_E_CANCELLED);
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 static void one_that_is_given_back_is_given_again(void **state)
@@ -360,7 +358,7 @@ static void one_that_is_given_back_is_given_again(void **state)
     assert_int_equal(it->given, 1);
     assert_int_equal(it->returned, 1);
     assert_true(it->started);
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 static void drained(void *arg)
@@ -383,14 +381,14 @@ static void a_drain_waits_for_what_is_out_and_takes_nothing(void **state)
     assert_int_equal(s.stops, 1);
     assert_int_equal(s.cancels, 0);
     assert_false(done);
-    assert_int_equal(tasks_world_call(&w, 0, "echo", params_none(), AO_NEVER), ERGON_OK);
+    assert_int_equal(tasks_world_call(0, "echo", params_none(), AO_NEVER), ERGON_OK);
     run_ms(30);
     assert_int_equal(w.errors[1], ERGON_OK); /* calls go on */
     assert_int_equal(sleeps->error, ERGON_OK);
     assert_int_equal(sleeps->returned, 1);
     assert_int_equal(late->given, 0);
     assert_true(done);
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 static void a_cancel_of_all_reaches_the_source(void **state)
@@ -400,14 +398,14 @@ static void a_cancel_of_all_reaches_the_source(void **state)
     const struct item *it = keep("hang", params_none());
     run();
     tasks_drain_jobs(w.tasks, drained, &done);
-    tasks_world_run(&w);
+    tasks_world_run();
     assert_false(done);
     tasks_cancel_all(w.tasks);
-    tasks_world_run(&w);
+    tasks_world_run();
     assert_int_equal(s.cancels, 1);
     assert_int_equal(it->returned, 1);
     assert_true(done);
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 /* What is out when everything stops is cleaned up, and nobody is told. */
@@ -421,7 +419,7 @@ static void what_is_out_at_the_end_is_freed(void **state)
     assert_int_equal(tasks_stop(w.tasks, 0), 0);
     tasks_clear(w.tasks);
     assert_int_equal(test_cleanups, cleanups + 1);
-    tasks_world_fini(&w);
+    tasks_world_fini();
     assert_int_equal(hangs->returned + waits->returned, 0);
 }
 
@@ -435,10 +433,10 @@ static void notes_come_before_the_return(void **state)
     assert_true(attempt_post(it->task, &note));
     assert_true(attempt_post(it->task, &note));
     attempt_flag(w.tasks, it->task, ATTEMPT_CANCEL);
-    tasks_world_run(&w);
+    tasks_world_run();
     assert_int_equal(it->notes, 2);
     assert_int_equal(it->returned, 1);
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 static void notes_that_nobody_takes_are_bounded(void **state)
@@ -452,10 +450,10 @@ static void notes_that_nobody_takes_are_bounded(void **state)
     while (taken < 100 && attempt_post(it->task, &part))
         taken++;
     assert_int_equal(taken, 10);
-    tasks_world_run(&w);
+    tasks_world_run();
     assert_int_equal(it->notes, taken);
     assert_true(attempt_post(it->task, &part)); /* and is freed with the world */
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 int main(void)

@@ -4,8 +4,6 @@
 #include "tests/support/death.h"
 #include "tests/support/tasks_world.h"
 
-static struct tasks_world w;
-
 /* A task that is at home. */
 static struct task *own(const char *method)
 {
@@ -32,7 +30,7 @@ static void run_it(void *arg)
 {
     struct task *t = arg;
     lane_push(&w.tasks->executors[t->method->handler->kind == ERGON_STEPPED ? 0 : 1]->in, &t->item);
-    tasks_world_run(&w);
+    tasks_world_run();
 }
 
 static void return_it(void *arg)
@@ -67,15 +65,15 @@ static void free_it(void *arg)
 
 static void what_was_given_away_is_not_at_home(void **state)
 {
-    tasks_world_call(&w, 0, "block", params_none(), AO_NEVER);
+    tasks_world_call(0, "block", params_none(), AO_NEVER);
     struct task *given = w.list->task;
     expect_broken_assert(receive_it, given, "owner");
     expect_broken_assert(free_it, given, "owner");
-    tasks_world_run(&w);
-    tasks_world_call(&w, 0, "hang", params_none(), AO_NEVER);
+    tasks_world_run();
+    tasks_world_call(0, "hang", params_none(), AO_NEVER);
     expect_broken_assert(receive_it, w.list->task, "owner");
     home_cancel(tasks_home(w.tasks, 0), w.list);
-    tasks_world_run(&w);
+    tasks_world_run();
 }
 
 static void cancel_twice(void *arg)
@@ -86,27 +84,21 @@ static void cancel_twice(void *arg)
 
 static void a_call_is_answered_once(void **state)
 {
-    tasks_world_call(&w, 0, "block", params_none(), AO_NEVER);
+    tasks_world_call(0, "block", params_none(), AO_NEVER);
     expect_broken_assert(cancel_twice, w.list, "record->open");
-    tasks_world_run(&w);
+    tasks_world_run();
     assert_int_equal(w.told[1], 1);
 }
 
 static int open_world(void **state)
 {
-    tasks_world_init(&w, 1, 1);
+    tasks_world_init(1, 1);
     w.quiet = true;
-    tasks_world_open(&w);
+    tasks_world_open();
     return 0;
 }
 
-static int close_world(void **state)
-{
-    tasks_world_fini(&w);
-    return 0;
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, open_world, close_world)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, open_world, tasks_world_end)
 
 int main(void)
 {

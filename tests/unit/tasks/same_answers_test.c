@@ -12,7 +12,6 @@ struct answers {
     char codes[CALLS + 1][16];
 };
 
-static struct tasks_world w;
 static struct answers *seen;
 
 static void on_ended(void *arg, struct call *call, struct outcome *o)
@@ -45,24 +44,24 @@ static void call(unsigned n)
 static void run(struct answers *answers, bool short_cut, bool own_manager)
 {
     seen = answers;
-    tasks_world_init(&w, 2, 0);
+    tasks_world_init(2, 0);
     if (own_manager)
-        tasks_world_own_manager(&w);
+        tasks_world_own_manager();
     w.plan.short_cut = short_cut;
     w.plan.ended = on_ended;
     w.quiet = true;
-    tasks_world_open(&w);
+    tasks_world_open();
     for (unsigned n = 1; n <= CALLS; n++) {
         call(n);
         if (n % 7 == 0)
-            tasks_world_run_ms(&w, n / 7);
+            tasks_world_run_ms(n / 7);
     }
-    tasks_world_run(&w);
+    tasks_world_run();
     assert_int_equal(w.ended, CALLS);
     struct tasks_info info;
     tasks_info(w.tasks, &info);
     assert_int_equal(info.short_cut > 0, short_cut);
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 static void both_ways(void **state)

@@ -3,8 +3,6 @@
 #include "tests/support/heap.h"
 #include "tests/support/tasks_world.h"
 
-static struct tasks_world w;
-
 static void refused(const char *because)
 {
     char error[256] = "";
@@ -21,18 +19,18 @@ static void refused(const char *because)
 
 static void plans_that_are_refused(void **state)
 {
-    tasks_world_init(&w, 1, 0);
+    tasks_world_init(1, 0);
     refused("needs a blocking executor");
-    tasks_world_init(&w, 1, 1);
+    tasks_world_init(1, 1);
     w.executors[0].kind = ERGON_BLOCKING;
     refused("needs a stepped executor");
-    tasks_world_init(&w, 1, 1);
+    tasks_world_init(1, 1);
     w.executors[0].loop = 1;
     refused("there is no loop 1");
-    tasks_world_init(&w, 1, 1);
+    tasks_world_init(1, 1);
     w.executors[1].queue = 0;
     refused("at least one task");
-    tasks_world_init(&w, 1, 1);
+    tasks_world_init(1, 1);
     w.plan.queue_max = 0;
     refused("room for a task");
 }
@@ -50,12 +48,12 @@ static int make_and_free(void *arg)
 
 static void memory_fails(void **state)
 {
-    tasks_world_init(&w, 2, 2);
-    tasks_world_own_manager(&w);
-    tasks_world_open(&w);
+    tasks_world_init(2, 2);
+    tasks_world_own_manager();
+    tasks_world_open();
     w.plan.policy = PLACEMENT_WEIGHT; /* the choice needs memory of its own */
     heap_fail_each(make_and_free, NULL);
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 struct added {
@@ -80,15 +78,15 @@ static enum ergon_error add(struct added *s, const char *method, ao_time deadlin
 static void added_tasks_end_once(void **state)
 {
     struct added s[5] = {0};
-    tasks_world_init(&w, 1, 1);
-    tasks_world_open(&w);
+    tasks_world_init(1, 1);
+    tasks_world_open();
     assert_int_equal(add(&s[0], "echo", AO_NEVER), ERGON_OK);
     assert_int_equal(add(&s[1], "block", AO_NEVER), ERGON_OK);
     assert_int_equal(add(&s[2], "fail", AO_NEVER), ERGON_OK);
     assert_int_equal(add(&s[3], "hang", AO_MS(20)), ERGON_OK);
     assert_int_equal(add(&s[4], "nowhere", AO_NEVER), ERGON_E_NO_METHOD);
     assert_int_equal(s[0].told, 0);
-    tasks_world_run(&w);
+    tasks_world_run();
     for (int i = 0; i < 4; i++)
         assert_int_equal(s[i].told, 1);
     assert_int_equal(s[0].error, ERGON_OK);
@@ -97,40 +95,40 @@ static void added_tasks_end_once(void **state)
     assert_int_equal(s[2].error, ERGON_E_FAILED);
     assert_int_equal(s[3].error, ERGON_E_DEADLINE);
     assert_int_equal(s[4].told, 0);
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 static void added_tasks_are_refused(void **state)
 {
     struct added s[2] = {0};
-    tasks_world_init(&w, 1, 1);
+    tasks_world_init(1, 1);
     w.plan.queue_max = 1;
-    tasks_world_open(&w);
+    tasks_world_open();
     heap_fail_at(1);
     assert_int_equal(add(&s[0], "echo", AO_NEVER), ERGON_E_MEMORY);
     assert_int_equal(add(&s[0], "echo", AO_NEVER), ERGON_OK);
     assert_int_equal(add(&s[1], "echo", AO_NEVER), ERGON_E_BUSY);
-    tasks_world_run(&w);
+    tasks_world_run();
     assert_int_equal(s[0].told, 1);
     assert_int_equal(s[1].told, 0);
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 static void figures_add_up(void **state)
 {
     struct tasks_info info;
     struct executor_info e;
-    tasks_world_init(&w, 1, 1);
+    tasks_world_init(1, 1);
     w.quiet = true;
-    tasks_world_open(&w);
+    tasks_world_open();
     static const char *const methods[] = {"echo", "echo", "fail", "managed", "block"};
     for (int i = 0; i < 5; i++)
-        tasks_world_call(&w, 0, methods[i], params_none(), AO_NEVER);
-    tasks_world_call(&w, 0, "hang", params_none(), AO_MS(1));
-    tasks_world_call(&w, 0, "hang", params_none(), AO_NEVER);
-    tasks_world_run(&w);
+        tasks_world_call(0, methods[i], params_none(), AO_NEVER);
+    tasks_world_call(0, "hang", params_none(), AO_MS(1));
+    tasks_world_call(0, "hang", params_none(), AO_NEVER);
+    tasks_world_run();
     home_cancel(tasks_home(w.tasks, 0), w.list);
-    tasks_world_run(&w);
+    tasks_world_run();
     tasks_info(w.tasks, &info);
     assert_int_equal(info.calls, 7);
     assert_int_equal(info.calls, info.short_cut + info.through_manager);
@@ -149,7 +147,7 @@ static void figures_add_up(void **state)
     assert_int_equal(e.done, 1);
     assert_null(e.running);
     assert_int_equal(e.loop, -1);
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 static void drain_is_told_once(void *arg)
@@ -160,15 +158,15 @@ static void drain_is_told_once(void *arg)
 static void threads_start_and_stop(void **state)
 {
     int drained = 0;
-    tasks_world_init(&w, 1, 3);
-    tasks_world_open(&w);
+    tasks_world_init(1, 3);
+    tasks_world_open();
     assert_int_equal(tasks_start(w.tasks), 0);
     tasks_drain_jobs(w.tasks, drain_is_told_once, &drained);
     virtual_run(&w.v);
     virtual_run(&w.v);
     assert_int_equal(drained, 1);
     assert_int_equal(tasks_stop(w.tasks, AO_S(30)), 0);
-    tasks_world_fini(&w);
+    tasks_world_fini();
 }
 
 int main(void)
