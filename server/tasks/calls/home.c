@@ -17,7 +17,7 @@ static void count(struct home *h, enum ergon_error error)
 {
     if (error == ERGON_OK)
         counter_add(&h->done, 1);
-    else if (error == ERGON_E_CANCELLED || error == ERGON_E_DRAINING)
+    else if (error == ERGON_E_CANCELLED)
         counter_add(&h->cancelled, 1);
     else if (error == ERGON_E_DEADLINE)
         counter_add(&h->late, 1);
