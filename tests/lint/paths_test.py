@@ -1,0 +1,70 @@
+#!/usr/bin/python3
+"""The documents name what is there: each link leads to a file of the tree, and to a heading of it, and each path in `backquotes`
+that begins with a folder of the tree is a file or a folder.
+
+First the test expects to find what it planted in a tree of its own; then it reads ours.
+"""
+
+import glob
+import os
+import re
+import tempfile
+
+import tree
+
+FOLDERS = ("base", "client", "cmake", "dist", "docker", "docs", "examples", "include", "proto", "scripts", "server", "tests")
+PAGES = ("*.md", "docs/*.md", "proto/*.md", "tests/**/*.md")
+
+LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]*))?\)")
+PATH = re.compile(r"`((?:%s)/[\w./{},*-]*)`" % "|".join(FOLDERS))
+HEADING = re.compile(r"^#+ (.*)$", re.M)
+CODE = re.compile(r"^```.*?^```", re.M | re.S)
+
+
+def anchors(text):
+    """As GitHub makes them of headings."""
+    for heading in HEADING.findall(CODE.sub("", text)):
+        words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower()
+        yield re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+
+
+def exists(top, pattern):
+    """A path, with {a,b} for either and * for any."""
+    match = re.search(r"\{([^{}]*)\}", pattern)
+    if match:
+        return all(exists(top, pattern[: match.start()] + part + pattern[match.end() :]) for part in match[1].split(","))
+    return bool(glob.glob(os.path.join(top, pattern)))
+
+
+def findings(top):
+    for page in sorted({p for pattern in PAGES for p in glob.glob(pattern, root_dir=top, recursive=True)}):
+        text = CODE.sub("", tree.text(top, page))
+        for path, anchor in LINK.findall(text):
+            to = os.path.normpath(os.path.join(os.path.dirname(page), path)) if path else page
+            if not os.path.exists(os.path.join(top, to)):
+                yield f"{page}: a link leads to {to}, which is not there"
+            elif anchor and anchor not in anchors(tree.text(top, to)):
+                yield f"{page}: a link leads to #{anchor} of {to}, which is no heading there"
+        for path in PATH.findall(text):
+            if not exists(top, path):
+                yield f"{page}: {path} is not there"
+
+
+def found_in(page):
+    with tempfile.TemporaryDirectory() as top:
+        tree.write(top, "server/a.c", "")
+        tree.write(top, "docs/a.md", page)
+        return list(findings(top))
+
+
+def prove():
+    assert not found_in("# The `first`, one\n[a](../server/a.c) [b](#the-first-one) [c](https://b.c/d) `server/*.c` `server/{a,a}.c`")
+    assert found_in("[a](../server/b.c)")
+    assert found_in("# One\n[a](#two)")
+    assert found_in("in `server/b.c`")
+    assert found_in("in `server/{a,b}.c`")
+
+
+if __name__ == "__main__":
+    prove()
+    tree.report(list(findings(tree.root())))
