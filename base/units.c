@@ -28,7 +28,7 @@ static bool take_digits(struct span *text, uint64_t *out)
         if (__builtin_mul_overflow(n, 10, &n) ||
             __builtin_add_overflow(n, (uint64_t)(text->at[i] - '0'), &n))
             return false;
-    *text = span_of(text->at + i, text->len - i);
+    *text = span_behind(*text, i);
     *out = n;
     return i > 0;
 }
@@ -78,7 +78,7 @@ bool units_duration_too_long(struct span text)
 
     while (digits < text.len && text.at[digits] >= '0' && text.at[digits] <= '9')
         digits++;
-    struct span unit = span_of(text.at + digits, text.len - digits);
+    struct span unit = span_behind(text, digits);
     for (size_t i = 0; digits > 0 && i < DURATIONS; i++)
         if (span_is(unit, durations[i].name))
             return true;

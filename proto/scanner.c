@@ -171,7 +171,7 @@ size_t value_length(struct span bytes)
         if (!wire_element(bytes, &h))
             return 0;
         size_t n = h.size + h.body;
-        bytes = span_of(bytes.at + n, bytes.len - n);
+        bytes = span_behind(bytes, n);
         total += n;
     }
     return total;

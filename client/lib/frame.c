@@ -90,7 +90,7 @@ static void split(struct span text, struct error_text *out)
     n++;
     if (n < text.len && text.at[n] == ' ')
         n++;
-    copy_text(out->text, sizeof out->text, span_of(text.at + n, text.len - n));
+    copy_text(out->text, sizeof out->text, span_behind(text, n));
 }
 
 static bool read_pair(struct reader r, struct error_text *out)

@@ -28,8 +28,7 @@ enum ao_wait_outcome {
     AO_WAIT_DEADLINE,  /* the deadline passed first; nothing is held */
     AO_WAIT_CANCELLED, /* something else ended the sleep or the object; nothing is held */
     AO_WAIT_CLOSED,    /* what it waited for was closed */
-    AO_WAIT_REFUSED /* could not be started: out of memory, or the step had set a deadline by hand
-                     */
+    AO_WAIT_REFUSED    /* not started: out of memory, or the step had set a deadline by hand */
 };
 const char *ao_wait_outcome_text(enum ao_wait_outcome outcome); /* constant text */
 

@@ -155,7 +155,7 @@ const char *net_answered(const struct script *k)
             at +=
                 (size_t)(good ? snprintf(buf + at, sizeof buf - at, at ? " %u" : "%u", (unsigned)id)
                               : snprintf(buf + at, sizeof buf - at, at ? " ?" : "?"));
-        left = span_of(left.at + len, left.len - len);
+        left = span_behind(left, len);
     }
     if (left.len > 0 && at < sizeof buf)
         snprintf(buf + at, sizeof buf - at, "...");

@@ -265,7 +265,7 @@ const char *stage_said_to(struct script *k)
     stage.said[0] = '\0';
     while (left.len > 0 && (len = value_length(left)) > 0) {
         at += say_response(span_of(left.at, len), stage.said + at, sizeof stage.said - at);
-        left = span_of(left.at + len, left.len - len);
+        left = span_behind(left, len);
     }
     assert_int_equal(left.len, 0);
     script_forget(k);

@@ -45,7 +45,7 @@ static void long_ones_in_pieces(void **state)
                 size_t n = left.len < pieces[p] ? left.len : pieces[p];
                 script_send(&peer, span_of(left.at, n));
                 net_run_ms(net.v.now / AO_MS(1) + 1);
-                left = span_of(left.at + n, left.len - n);
+                left = span_behind(left, n);
             }
             assert_string_equal(net_answered(&peer), "5");
             assert_int_equal(peer.out_len, lengths[l] + 4 + 5);

@@ -14,8 +14,8 @@ enum {
     TO_RUNS = 1 << JOB_ASSIGNED | 1 << JOB_RUNNING | 1 << JOB_PARKED
 };
 
-/* From a state (row) to which others; assert() alone reads it. */
-__attribute__((unused)) static const uint16_t moves[JOB_STATE_COUNT + 1] = {
+/* From a state (row) to which others. */
+static const uint16_t moves[JOB_STATE_COUNT + 1] = {
     [JOB_NEW] = TO_WAITS | TO_ENDS | TO_RUNS, /* runs, ends: as the store has it */
     [JOB_QUEUED] = TO_WAITS | TO_ENDS | 1 << JOB_ASSIGNED,
     [JOB_DELAYED] = TO_WAITS | TO_ENDS,

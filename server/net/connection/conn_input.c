@@ -141,7 +141,7 @@ static size_t take_messages(struct connection *c, struct span bytes, struct scan
                                               : INPUT_STOPPED;
             break;
         }
-        struct span rest = span_of(bytes.at + at, bytes.len - at);
+        struct span rest = span_behind(bytes, at);
         struct envelope e;
         bool common = scanner->done == 0 && envelope_begin(rest, &l->limits.scan, scanner, &e);
         enum scan_verdict verdict = scanner_run(scanner, &l->limits.scan, rest);
@@ -200,8 +200,7 @@ static enum input_end run_scratch(struct connection *c, struct span bytes)
 
     if (end == INPUT_LEFT || used == bytes.len)
         return end;
-    c->partial =
-        partial_new(&l->partials, c, span_of(bytes.at + used, bytes.len - used), &l->scanner);
+    c->partial = partial_new(&l->partials, c, span_behind(bytes, used), &l->scanner);
     if (c->partial == NULL) {
         conn_out_of_memory(c);
         return INPUT_LEFT;

@@ -28,7 +28,7 @@ static const char *state_name(enum conn_state s)
 }
 
 /* assert() alone asks it. */
-__attribute__((unused)) static bool legal(enum conn_state from, enum conn_state to)
+static bool legal(enum conn_state from, enum conn_state to)
 {
 #define TO(state) (1u << CONN_##state)
     static const unsigned moves[] = {

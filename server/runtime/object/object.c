@@ -12,9 +12,8 @@
 
 static const char *const state_names[] = {"INACTIVE", "ACTIVE", "SLEEPING", "FAULTED"};
 
-/* From a state (row) to which others; FAULTED is left by ao_reset() only. assert() alone reads it.
- */
-__attribute__((unused)) static const uint8_t moves[] = {
+/* From a state (row) to which others; FAULTED is left by ao_reset() only. */
+static const uint8_t moves[] = {
     [AO_STATE_INACTIVE] = 1 << AO_STATE_ACTIVE | 1 << AO_STATE_SLEEPING | 1 << AO_STATE_FAULTED,
     [AO_STATE_ACTIVE] = 1 << AO_STATE_INACTIVE | 1 << AO_STATE_SLEEPING | 1 << AO_STATE_FAULTED,
     [AO_STATE_SLEEPING] = 1 << AO_STATE_ACTIVE | 1 << AO_STATE_INACTIVE,

@@ -23,13 +23,6 @@ void ring_fini(struct ring *r)
     r->slots = NULL;
 }
 
-uint32_t ring_count(const struct ring *r)
-{
-    /* Relaxed: a figure.  Head first, so that the difference cannot be negative. */
-    uint32_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
-    return atomic_load_explicit(&r->tail, memory_order_relaxed) - head;
-}
-
 bool ring_validate(const struct ring *r)
 {
     uint32_t head = atomic_load_explicit(&r->head, memory_order_relaxed);

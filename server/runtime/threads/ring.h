@@ -35,8 +35,7 @@ struct ring {
 int ring_init(struct ring *r, uint32_t capacity);
 void ring_fini(struct ring *r);
 
-uint32_t ring_count(const struct ring *r); /* any thread; a guess unless both sides stand still */
-bool ring_validate(const struct ring *r);  /* both sides standing still */
+bool ring_validate(const struct ring *r); /* both sides standing still */
 
 /* Inline, all below, and with no store more than they need: how many items the producer can have on
  * their way while the consumer holds a line is decided by how many stores an item takes. */

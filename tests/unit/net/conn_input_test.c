@@ -52,7 +52,7 @@ static size_t run(struct span stream, bool split, uint8_t *out)
         script_send(&peer, span_of(stream.at, n));
         if (next_random() % 2 == 0)
             virtual_run(&net.v);
-        stream = span_of(stream.at + n, stream.len - n);
+        stream = span_behind(stream, n);
     }
     script_send_eof(&peer);
     virtual_run(&net.v);

@@ -176,7 +176,7 @@ static void read_responses(uint8_t *seen)
         assert_true(read_uint(&r, &id) && id < 256);
         seen[id]++;
         note_id(span_of(left.at, len));
-        left = span_of(left.at + len, left.len - len);
+        left = span_behind(left, len);
     }
     assert_int_equal(left.len, 0);
     script_forget(&peer);

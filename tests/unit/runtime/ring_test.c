@@ -30,10 +30,8 @@ static void test_staged_is_not_published(void **state)
     ring_stage(&r, &items[1]);
     assert_false(ring_ready(&r));
     assert_null(ring_take(&r));
-    assert_int_equal(ring_count(&r), 0);
     assert_true(ring_flush(&r));
     assert_false(ring_flush(&r));
-    assert_int_equal(ring_count(&r), 2);
     assert_ptr_equal(ring_take(&r), &items[0]);
     assert_ptr_equal(ring_take(&r), &items[1]);
     assert_null(ring_take(&r));
