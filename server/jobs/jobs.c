@@ -30,7 +30,7 @@ static uint64_t system_wall(void *arg)
 static enum ao_verdict jobs_step(struct ao *self)
 {
     struct jobs *jobs = ao_of(self, struct jobs, ao);
-    bool idle = channels_take(jobs);
+    bool idle = channels_take(jobs, effects_apply);
     idle &= journal_take(jobs) < JOURNAL_BATCH;
     effects_apply(jobs);
     idle &= scheduler_go_on(&jobs->sched);

@@ -139,13 +139,13 @@ static const struct place places[JOB_OPTION_COUNT] = {JOB_OPTIONS(X)};
 #undef X
 
 /* In this order they are looked for: what is given most stands first. */
-static const uint8_t order[] = {
+static const uint8_t looked_for[] = {
     JOB_OPTION_durable,     JOB_OPTION_priority,       JOB_OPTION_delay,   JOB_OPTION_at,
     JOB_OPTION_timeout,     JOB_OPTION_deadline,       JOB_OPTION_retries, JOB_OPTION_backoff,
     JOB_OPTION_backoff_max, JOB_OPTION_backoff_jitter, JOB_OPTION_key,     JOB_OPTION_coalesce,
     JOB_OPTION_limit,       JOB_OPTION_rate,           JOB_OPTION_tenant,  JOB_OPTION_after,
     JOB_OPTION_keep,        JOB_OPTION_keep_size};
-_Static_assert(sizeof order == JOB_OPTION_COUNT, "each option once");
+_Static_assert(sizeof looked_for == JOB_OPTION_COUNT, "each option once");
 
 struct reading {
     struct job_spec *spec;
@@ -212,11 +212,11 @@ static int find_extra(const struct spec_extra *extra, struct span name, struct o
 static int find_option(void *arg, struct span name, struct option *out)
 {
     struct reading *reading = arg;
-    for (unsigned i = 0; i < sizeof order; i++) {
-        const struct job_option *o = &job_options[order[i]];
+    for (unsigned i = 0; i < sizeof looked_for; i++) {
+        const struct job_option *o = &job_options[looked_for[i]];
         if (!is_named(name, o->name))
             continue;
-        reading->option = order[i];
+        reading->option = looked_for[i];
         *out = (struct option){
             .name = o->name, .read = read_option, .out = reading, .expects = o->expects};
         return (int)i;

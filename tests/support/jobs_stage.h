@@ -1,15 +1,27 @@
-/* A ledger's world for each test: cmocka's set-up and tear-down, and what such tests ask. */
+/* A jobs_world for each test: cmocka's set-up and tear-down, and what such tests ask.
+ *
+ *     const struct CMUnitTest tests[] = {JOBS_TEST(waits_for_the_first, .room = 4)};
+ *
+ * The test's *state is the world.  One at a time. */
 #ifndef ERGON_TESTS_JOBS_STAGE_H
 #define ERGON_TESTS_JOBS_STAGE_H
 
 #include "tests/support/jobs_world.h"
 
-/* *state becomes a world with room for one attempt of each kind; the second has a store. */
-int jobs_stage(void **state);
-int jobs_stage_stored(void **state);
-int jobs_stage_end(void **state);
+struct jobs_stage {
+    bool stored;     /* it has a store */
+    bool quiet;      /* no narrative is kept */
+    uint32_t room;   /* for so many blocking attempts at once; 0: for one */
+    ao_time latency; /* of the store; 0: a millisecond */
+};
 
-void stage_holds(const char *told, const char *wanted); /* fails unless the one is in the other */
+int jobs_stage_open(void **state);
+int jobs_stage_close(void **state);
+#define JOBS_TEST(test, ...)                                                                       \
+    cmocka_unit_test_prestate_setup_teardown(test, jobs_stage_open, jobs_stage_close,              \
+                                             &((struct jobs_stage){__VA_ARGS__}))
+
+void stage_holds(const char *text, const char *wanted); /* fails unless the one is in the other */
 void stage_balances(struct jobs_world *w); /* server.audit says so, and the store knows it */
 
 #endif

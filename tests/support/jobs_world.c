@@ -95,11 +95,11 @@ void jobs_world_keep_store(struct jobs_world *w)
     w->options.store = w->store;
 }
 
-static void answered(void *arg, struct operation *a)
+static void answered(void *arg, struct operation *op)
 {
     struct jobs_world *w = arg;
-    assert_true(w->answered < sizeof w->asks / sizeof w->asks[0]);
-    w->asks[w->answered++] = a;
+    assert_true(w->answered < sizeof w->operations / sizeof w->operations[0]);
+    w->operations[w->answered++] = op;
 }
 
 static void pushed(void *arg, struct operation_push *p)
@@ -137,7 +137,7 @@ static void close_jobs(struct jobs_world *w)
     ao_fini(&w->pump);
 }
 
-/* A ledger on the rows that the last one left. */
+/* Jobs on the rows that the last one left. */
 static void open_again(struct jobs_world *w)
 {
     char error[200] = "";
@@ -172,20 +172,20 @@ void jobs_world_fini(struct jobs_world *w)
     jobs_stop(w->jobs);
     close_jobs(w);
     for (uint32_t i = 0; i < w->answered; i++)
-        operation_free(w->asks[i]);
+        operation_free(w->operations[i]);
     memory_store_free(w->store);
     free(w->registry);
     virtual_fini(&w->v);
 }
 
-struct job_spec world_order(const char *method)
+struct job_spec world_spec(const char *method)
 {
-    struct job_spec o;
-    job_spec_init(&o);
-    o.method = span_text(method);
-    o.params = span_text("\x90");
-    o.durable = DURABLE_NONE;
-    return o;
+    struct job_spec spec;
+    job_spec_init(&spec);
+    spec.method = span_text(method);
+    spec.params = span_text("\x90");
+    spec.durable = DURABLE_NONE;
+    return spec;
 }
 
 enum ergon_error world_submit(struct jobs_world *w, const struct job_spec *spec,
@@ -210,31 +210,31 @@ bool world_retry(struct jobs_world *w, struct job *job)
     return retried;
 }
 
-uint64_t jobs_world_submit(struct jobs_world *w, const struct job_spec *o)
+uint64_t jobs_world_submit(struct jobs_world *w, const struct job_spec *spec)
 {
     struct submitted done;
     char text[OPERATION_TEXT_MAX] = "";
-    enum ergon_error error = world_submit(w, o, &done, text, sizeof text);
+    enum ergon_error error = world_submit(w, spec, &done, text, sizeof text);
     if (error != ERGON_OK)
         fail_msg("%s: %s", error_name(error), text);
     return done.job->id;
 }
 
-struct job *world_entry(struct jobs_world *w, uint64_t id)
+struct job *world_job(struct jobs_world *w, uint64_t id)
 {
     return table_find(&w->jobs->table, id);
 }
 
 enum job_state world_state(struct jobs_world *w, uint64_t id)
 {
-    const struct job *e = world_entry(w, id);
+    const struct job *e = world_job(w, id);
     assert_non_null(e);
     return (enum job_state)e->state;
 }
 
 enum job_reason world_reason(struct jobs_world *w, uint64_t id)
 {
-    const struct job *e = world_entry(w, id);
+    const struct job *e = world_job(w, id);
     assert_non_null(e);
     return (enum job_reason)e->reason;
 }
@@ -258,19 +258,19 @@ struct world_run *world_run_of(struct jobs_world *w, uint64_t id)
     return NULL;
 }
 
-struct operation *world_ask(struct jobs_world *w, const struct operation_class *cls)
+struct operation *world_operation(struct jobs_world *w, const struct operation_class *cls)
 {
-    struct operation *a = operation_new(NULL, cls);
+    struct operation *op = operation_new(NULL, cls);
     (void)w;
-    assert_non_null(a);
+    assert_non_null(op);
     if (cls == &operation_watch)
-        a->watch.max = 100;
-    return a;
+        op->watch.max = 100;
+    return op;
 }
 
 struct operation *world_about(struct jobs_world *w, const struct operation_class *cls, uint64_t id)
 {
-    struct operation *op = world_ask(w, cls);
+    struct operation *op = world_operation(w, cls);
     if (cls == &operation_watch)
         op->watch.id = id;
     else
@@ -278,16 +278,16 @@ struct operation *world_about(struct jobs_world *w, const struct operation_class
     return op;
 }
 
-void world_give(struct jobs_world *w, struct operation *a)
+void world_give(struct jobs_world *w, struct operation *op)
 {
-    channel_give(w->channel, a);
+    channel_give(w->channel, op);
     jobs_world_settle(w);
 }
 
-bool world_answered(const struct jobs_world *w, const struct operation *a)
+bool world_answered(const struct jobs_world *w, const struct operation *op)
 {
     for (uint32_t i = 0; i < w->answered; i++)
-        if (w->asks[i] == a)
+        if (w->operations[i] == op)
             return true;
     return false;
 }

@@ -1,11 +1,11 @@
-/* A ledger on the virtual clock, with a manager that the test plays: attempts run for as long as
+/* The jobs on the virtual clock, with a manager that the test plays: attempts run for as long as
  * the test says, and end as it says.
  *
  *     struct jobs_world w;
  *     jobs_world_init(&w);
  *     w.room[1] = 4;
  *     jobs_world_open(&w);
- *     uint64_t id = jobs_world_submit(&w, &order);
+ *     uint64_t id = jobs_world_submit(&w, &spec);
  *     jobs_world_settle(&w);
  *     jobs_world_finish(&w, id, "result");
  *     trace_expect(&w.v, ...);
@@ -38,14 +38,14 @@ struct jobs_world {
     struct ao pump;
     uint32_t room[JOB_KINDS]; /* attempts that may be out at once */
     uint32_t out[JOB_KINDS];
-    struct world_run *runs, *runs_last; /* in order of their giving */
+    struct world_run *runs, *runs_last; /* as they were given */
     bool stubborn;                      /* handlers do not obey their flag */
     ao_time lasts; /* an attempt ends well by itself after so long; AO_NEVER: when the test says */
     /* Told of each attempt as it begins, and may set `lasts`; NULL. */
     void (*begun)(void *arg, struct world_run *r, ao_time *lasts);
     void (*over)(void *arg, struct world_run *r); /* as it ends by itself; NULL */
     void *arg;
-    struct operation *asks[4096]; /* that came back, in order */
+    struct operation *operations[4096]; /* that came back, in order */
     uint32_t answered, pushed;
     uint64_t first_id;
     bool quiet;
@@ -62,10 +62,10 @@ void jobs_world_crash(struct jobs_world *w);
 void jobs_world_restart(struct jobs_world *w); /* stops in order first */
 
 /* Kept in memory only. */
-struct job_spec world_order(const char *method);
+struct job_spec world_spec(const char *method);
 uint64_t jobs_world_submit(struct jobs_world *w,
-                           const struct job_spec *o);       /* through its insides */
-struct job *world_entry(struct jobs_world *w, uint64_t id); /* NULL: forgotten */
+                           const struct job_spec *spec);  /* through its insides */
+struct job *world_job(struct jobs_world *w, uint64_t id); /* NULL: forgotten */
 enum job_state world_state(struct jobs_world *w, uint64_t id);
 enum job_reason world_reason(struct jobs_world *w, uint64_t id);
 
@@ -80,10 +80,10 @@ void jobs_world_settle(struct jobs_world *w);
 void jobs_world_pass(struct jobs_world *w, ao_time duration);
 
 /* Through the channel.  Specs and ids are borrowed until the answer. */
-struct operation *world_ask(struct jobs_world *w, const struct operation_class *cls);
+struct operation *world_operation(struct jobs_world *w, const struct operation_class *cls);
 struct operation *world_about(struct jobs_world *w, const struct operation_class *cls,
                               uint64_t id); /* of one job */
-void world_give(struct jobs_world *w, struct operation *a);
-bool world_answered(const struct jobs_world *w, const struct operation *a);
+void world_give(struct jobs_world *w, struct operation *op);
+bool world_answered(const struct jobs_world *w, const struct operation *op);
 
 #endif

@@ -1,100 +1,88 @@
 /* Lives of durable tasks: what waits for a commit, which takes a millisecond here; a crash; a store
  * that cannot write. */
 #include "tests/support/cmocka_env.h"
-#include "tests/support/jobs_world.h"
+#include "tests/support/jobs_stage.h"
 
-static struct jobs_world w;
-
-static int open_world(void **state)
+static uint64_t submit(struct jobs_world *w, enum job_durable how)
 {
-    jobs_world_init(&w);
-    jobs_world_keep_store(&w);
-    jobs_world_open(&w);
-    return 0;
-}
-
-static int close_world(void **state)
-{
-    jobs_world_fini(&w);
-    return 0;
-}
-
-static uint64_t submit(enum job_durable how)
-{
-    struct job_spec o = world_order("work");
-    o.durable = (uint8_t)how;
-    return jobs_world_submit(&w, &o);
+    struct job_spec spec = world_spec("work");
+    spec.durable = (uint8_t)how;
+    return jobs_world_submit(w, &spec);
 }
 
 /* Submission, start and end are each on disk before anything follows from them. */
 static void fsync(void **state)
 {
-    uint64_t id = submit(DURABLE_FSYNC);
-    jobs_world_pass(&w, AO_MS(10));
-    world_finish(world_run_of(&w, id), "\x01");
-    jobs_world_pass(&w, AO_MS(10));
-    trace_expect(&w.v, "[   0] kept 1     new -> queued (commit)\n"
-                       "[   1] kept 1     queued -> queued (turn)\n"
-                       "[   1] kept 1     queued -> queued (commit)\n"
-                       "[   2] kept 1     queued -> assigned (assigned)\n"
-                       "[  10] kept 1     assigned -> assigned (commit)\n"
-                       "[  11] kept 1     assigned -> done (ended)\n");
+    struct jobs_world *w = *state;
+    uint64_t id = submit(w, DURABLE_FSYNC);
+    jobs_world_pass(w, AO_MS(10));
+    world_finish(world_run_of(w, id), "\x01");
+    jobs_world_pass(w, AO_MS(10));
+    trace_expect(&w->v, "[   0] kept 1     new -> queued (commit)\n"
+                        "[   1] kept 1     queued -> queued (turn)\n"
+                        "[   1] kept 1     queued -> queued (commit)\n"
+                        "[   2] kept 1     queued -> assigned (assigned)\n"
+                        "[  10] kept 1     assigned -> assigned (commit)\n"
+                        "[  11] kept 1     assigned -> done (ended)\n");
 }
 
 /* Only the end is waited for. */
 static void async(void **state)
 {
-    uint64_t id = submit(DURABLE_ASYNC);
-    jobs_world_pass(&w, AO_MS(10));
-    world_finish(world_run_of(&w, id), "\x01");
-    jobs_world_pass(&w, AO_MS(10));
-    trace_expect(&w.v, "[   0] kept 1     new -> queued (turn)\n"
-                       "[   0] kept 1     queued -> assigned (assigned)\n"
-                       "[  10] kept 1     assigned -> assigned (commit)\n"
-                       "[  11] kept 1     assigned -> done (ended)\n");
+    struct jobs_world *w = *state;
+    uint64_t id = submit(w, DURABLE_ASYNC);
+    jobs_world_pass(w, AO_MS(10));
+    world_finish(world_run_of(w, id), "\x01");
+    jobs_world_pass(w, AO_MS(10));
+    trace_expect(&w->v, "[   0] kept 1     new -> queued (turn)\n"
+                        "[   0] kept 1     queued -> assigned (assigned)\n"
+                        "[  10] kept 1     assigned -> assigned (commit)\n"
+                        "[  11] kept 1     assigned -> done (ended)\n");
 }
 
 static void a_crash(void **state)
 {
-    w.options.crashes_max = 2;
-    w.jobs->sched.crashes_max = 2;
-    submit(DURABLE_FSYNC);
-    jobs_world_pass(&w, AO_MS(10));
-    jobs_world_crash(&w);
-    jobs_world_pass(&w, AO_MS(10));
-    jobs_world_crash(&w);
-    jobs_world_pass(&w, AO_MS(10));
-    trace_expect(&w.v, "[   0] kept 1     new -> queued (commit)\n"
-                       "[   1] kept 1     queued -> queued (turn)\n"
-                       "[   1] kept 1     queued -> queued (commit)\n"
-                       "[   2] kept 1     queued -> assigned (assigned)\n"
-                       "[  10] kept 1     new -> queued (turn)\n"
-                       "[  10] kept 1     queued -> queued (commit)\n"
-                       "[  12] kept 1     queued -> assigned (assigned)\n"
-                       "[  20] kept 1     new -> queued (commit)\n"
-                       "[  21] kept 1     queued -> dead (ended)\n");
+    struct jobs_world *w = *state;
+    w->options.crashes_max = 2;
+    w->jobs->sched.crashes_max = 2;
+    submit(w, DURABLE_FSYNC);
+    jobs_world_pass(w, AO_MS(10));
+    jobs_world_crash(w);
+    jobs_world_pass(w, AO_MS(10));
+    jobs_world_crash(w);
+    jobs_world_pass(w, AO_MS(10));
+    trace_expect(&w->v, "[   0] kept 1     new -> queued (commit)\n"
+                        "[   1] kept 1     queued -> queued (turn)\n"
+                        "[   1] kept 1     queued -> queued (commit)\n"
+                        "[   2] kept 1     queued -> assigned (assigned)\n"
+                        "[  10] kept 1     new -> queued (turn)\n"
+                        "[  10] kept 1     queued -> queued (commit)\n"
+                        "[  12] kept 1     queued -> assigned (assigned)\n"
+                        "[  20] kept 1     new -> queued (commit)\n"
+                        "[  21] kept 1     queued -> dead (ended)\n");
 }
 
 static void a_disk_that_is_full_for_a_while(void **state)
 {
-    uint64_t id = submit(DURABLE_ASYNC);
-    jobs_world_pass(&w, AO_MS(10));
-    w.store->error = STORE_FULL;
-    world_finish(world_run_of(&w, id), "\x01");
-    jobs_world_pass(&w, AO_MS(1500));
-    w.store->error = STORE_OK;
-    jobs_world_pass(&w, AO_MS(1500));
-    trace_expect(&w.v, "[   0] kept 1     new -> queued (turn)\n"
-                       "[   0] kept 1     queued -> assigned (assigned)\n"
-                       "[  10] kept 1     assigned -> assigned (commit)\n"
-                       "[  11] kept 1     assigned -> assigned (store)\n"
-                       "[1012] kept 1     assigned -> assigned (store)\n"
-                       "[2012] kept 1     assigned -> done (ended)\n");
+    struct jobs_world *w = *state;
+    uint64_t id = submit(w, DURABLE_ASYNC);
+    jobs_world_pass(w, AO_MS(10));
+    w->store->error = STORE_FULL;
+    world_finish(world_run_of(w, id), "\x01");
+    jobs_world_pass(w, AO_MS(1500));
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_MS(1500));
+    trace_expect(&w->v, "[   0] kept 1     new -> queued (turn)\n"
+                        "[   0] kept 1     queued -> assigned (assigned)\n"
+                        "[  10] kept 1     assigned -> assigned (commit)\n"
+                        "[  11] kept 1     assigned -> assigned (store)\n"
+                        "[1012] kept 1     assigned -> assigned (store)\n"
+                        "[2012] kept 1     assigned -> done (ended)\n");
 }
 
 int main(void)
 {
-#define DURABLE(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
+#define DURABLE(test) JOBS_TEST(test, .stored = true)
     const struct CMUnitTest tests[] = {
         DURABLE(fsync),
         DURABLE(async),

@@ -1,138 +1,129 @@
 /* Lives of kept tasks: done, tried again, given up, cancelled, too late. */
 #include "tests/support/cmocka_env.h"
-#include "tests/support/jobs_world.h"
-
-static struct jobs_world w;
-
-static int open_world(void **state)
-{
-    jobs_world_init(&w);
-    jobs_world_open(&w);
-    return 0;
-}
-
-static int close_world(void **state)
-{
-    jobs_world_fini(&w);
-    return 0;
-}
+#include "tests/support/jobs_stage.h"
 
 static void done(void **state)
 {
-    struct job_spec o = world_order("work");
-    o.delay = AO_MS(100);
-    o.keep = AO_S(1);
-    uint64_t id = jobs_world_submit(&w, &o);
-    jobs_world_pass(&w, AO_MS(120));
-    world_finish(world_run_of(&w, id), "\x01");
-    jobs_world_pass(&w, AO_S(2));
-    assert_null(world_entry(&w, id));
-    trace_expect(&w.v, "[   0] kept 1     new -> delayed (delay)\n"
-                       "[ 100] kept 1     delayed -> queued (turn)\n"
-                       "[ 100] kept 1     queued -> assigned (assigned)\n"
-                       "[ 120] kept 1     assigned -> done (ended)\n");
+    struct jobs_world *w = *state;
+    struct job_spec spec = world_spec("work");
+    spec.delay = AO_MS(100);
+    spec.keep = AO_S(1);
+    uint64_t id = jobs_world_submit(w, &spec);
+    jobs_world_pass(w, AO_MS(120));
+    world_finish(world_run_of(w, id), "\x01");
+    jobs_world_pass(w, AO_S(2));
+    assert_null(world_job(w, id));
+    trace_expect(&w->v, "[   0] kept 1     new -> delayed (delay)\n"
+                        "[ 100] kept 1     delayed -> queued (turn)\n"
+                        "[ 100] kept 1     queued -> assigned (assigned)\n"
+                        "[ 120] kept 1     assigned -> done (ended)\n");
 }
 
 static void tried_again_and_given_up(void **state)
 {
-    struct job_spec o = world_order("work");
-    o.retries = 2;
-    o.backoff_jitter = 0;
-    o.backoff = AO_MS(100);
-    uint64_t id = jobs_world_submit(&w, &o);
+    struct jobs_world *w = *state;
+    struct job_spec spec = world_spec("work");
+    spec.retries = 2;
+    spec.backoff_jitter = 0;
+    spec.backoff = AO_MS(100);
+    uint64_t id = jobs_world_submit(w, &spec);
     for (unsigned i = 0; i < 3; i++) {
-        jobs_world_pass(&w, AO_MS(400));
-        world_fail(world_run_of(&w, id), "ODD", "not today");
+        jobs_world_pass(w, AO_MS(400));
+        world_fail(world_run_of(w, id), "ODD", "not today");
     }
-    trace_expect(&w.v, "[   0] kept 1     new -> queued (turn)\n"
-                       "[   0] kept 1     queued -> assigned (assigned)\n"
-                       "[ 400] kept 1     assigned -> delayed (retry)\n"
-                       "[ 500] kept 1     delayed -> queued (turn)\n"
-                       "[ 500] kept 1     queued -> assigned (assigned)\n"
-                       "[ 800] kept 1     assigned -> delayed (retry)\n"
-                       "[1000] kept 1     delayed -> queued (turn)\n"
-                       "[1000] kept 1     queued -> assigned (assigned)\n"
-                       "[1200] kept 1     assigned -> dead (ended)\n");
+    trace_expect(&w->v, "[   0] kept 1     new -> queued (turn)\n"
+                        "[   0] kept 1     queued -> assigned (assigned)\n"
+                        "[ 400] kept 1     assigned -> delayed (retry)\n"
+                        "[ 500] kept 1     delayed -> queued (turn)\n"
+                        "[ 500] kept 1     queued -> assigned (assigned)\n"
+                        "[ 800] kept 1     assigned -> delayed (retry)\n"
+                        "[1000] kept 1     delayed -> queued (turn)\n"
+                        "[1000] kept 1     queued -> assigned (assigned)\n"
+                        "[1200] kept 1     assigned -> dead (ended)\n");
 }
 
 /* The first attempt comes home when the second runs already. */
 static void outlived_by_its_handler(void **state)
 {
-    struct job_spec o = world_order("work");
-    w.stubborn = true;
-    w.room[1] = 2;
-    o.retries = 1;
-    o.backoff_jitter = 0;
-    o.backoff = AO_MS(50);
-    o.timeout = AO_MS(100);
-    uint64_t id = jobs_world_submit(&w, &o);
-    jobs_world_settle(&w);
-    struct world_run *late = world_run_of(&w, id);
-    jobs_world_pass(&w, AO_MS(160));
+    struct jobs_world *w = *state;
+    struct job_spec spec = world_spec("work");
+    w->stubborn = true;
+    w->room[1] = 2;
+    spec.retries = 1;
+    spec.backoff_jitter = 0;
+    spec.backoff = AO_MS(50);
+    spec.timeout = AO_MS(100);
+    uint64_t id = jobs_world_submit(w, &spec);
+    jobs_world_settle(w);
+    struct world_run *late = world_run_of(w, id);
+    jobs_world_pass(w, AO_MS(160));
     world_finish(late, "\x01");
-    world_finish(world_run_of(&w, id), "\x02");
-    assert_int_equal(world_entry(&w, id)->end->result[0], 2);
-    trace_expect(&w.v, "[   0] kept 1     new -> queued (turn)\n"
-                       "[   0] kept 1     queued -> assigned (assigned)\n"
-                       "[ 100] kept 1     assigned -> delayed (retry)\n"
-                       "[ 150] kept 1     delayed -> queued (turn)\n"
-                       "[ 150] kept 1     queued -> assigned (assigned)\n"
-                       "[ 160] kept 1     assigned -> done (ended)\n");
+    world_finish(world_run_of(w, id), "\x02");
+    assert_int_equal(world_job(w, id)->end->result[0], 2);
+    trace_expect(&w->v, "[   0] kept 1     new -> queued (turn)\n"
+                        "[   0] kept 1     queued -> assigned (assigned)\n"
+                        "[ 100] kept 1     assigned -> delayed (retry)\n"
+                        "[ 150] kept 1     delayed -> queued (turn)\n"
+                        "[ 150] kept 1     queued -> assigned (assigned)\n"
+                        "[ 160] kept 1     assigned -> done (ended)\n");
 }
 
 static void cancelled_and_begun_anew(void **state)
 {
-    struct job_spec o = world_order("work");
-    uint64_t id = jobs_world_submit(&w, &o);
-    jobs_world_pass(&w, AO_MS(5));
-    world_cancel(&w, world_entry(&w, id));
-    jobs_world_pass(&w, AO_MS(5));
-    world_retry(&w, world_entry(&w, id));
-    jobs_world_pass(&w, AO_MS(5));
-    world_finish(world_run_of(&w, id), "\x01");
-    trace_expect(&w.v, "[   0] kept 1     new -> queued (turn)\n"
-                       "[   0] kept 1     queued -> assigned (assigned)\n"
-                       "[   5] kept 1     assigned -> cancelled (ended)\n"
-                       "[  10] kept 1     cancelled -> queued (turn)\n"
-                       "[  10] kept 1     queued -> assigned (assigned)\n"
-                       "[  15] kept 1     assigned -> done (ended)\n");
+    struct jobs_world *w = *state;
+    struct job_spec spec = world_spec("work");
+    uint64_t id = jobs_world_submit(w, &spec);
+    jobs_world_pass(w, AO_MS(5));
+    world_cancel(w, world_job(w, id));
+    jobs_world_pass(w, AO_MS(5));
+    world_retry(w, world_job(w, id));
+    jobs_world_pass(w, AO_MS(5));
+    world_finish(world_run_of(w, id), "\x01");
+    trace_expect(&w->v, "[   0] kept 1     new -> queued (turn)\n"
+                        "[   0] kept 1     queued -> assigned (assigned)\n"
+                        "[   5] kept 1     assigned -> cancelled (ended)\n"
+                        "[  10] kept 1     cancelled -> queued (turn)\n"
+                        "[  10] kept 1     queued -> assigned (assigned)\n"
+                        "[  15] kept 1     assigned -> done (ended)\n");
 }
 
 static void too_late_at_its_turn(void **state)
 {
-    struct job_spec o = world_order("work");
-    uint64_t first = jobs_world_submit(&w, &o);
-    o.deadline = AO_MS(100);
-    jobs_world_submit(&w, &o);
-    jobs_world_pass(&w, AO_MS(200));
-    world_finish(world_run_of(&w, first), "\x01");
-    jobs_world_settle(&w);
-    trace_expect(&w.v, "[   0] kept 1     new -> queued (turn)\n"
-                       "[   0] kept 2     new -> queued (turn)\n"
-                       "[   0] kept 1     queued -> assigned (assigned)\n"
-                       "[ 100] kept 2     queued -> expired (ended)\n"
-                       "[ 200] kept 1     assigned -> done (ended)\n");
+    struct jobs_world *w = *state;
+    struct job_spec spec = world_spec("work");
+    uint64_t first = jobs_world_submit(w, &spec);
+    spec.deadline = AO_MS(100);
+    jobs_world_submit(w, &spec);
+    jobs_world_pass(w, AO_MS(200));
+    world_finish(world_run_of(w, first), "\x01");
+    jobs_world_settle(w);
+    trace_expect(&w->v, "[   0] kept 1     new -> queued (turn)\n"
+                        "[   0] kept 2     new -> queued (turn)\n"
+                        "[   0] kept 1     queued -> assigned (assigned)\n"
+                        "[ 100] kept 2     queued -> expired (ended)\n"
+                        "[ 200] kept 1     assigned -> done (ended)\n");
 }
 
 static void run_again_later(void **state)
 {
-    struct job_spec o = world_order("step");
-    uint64_t id = jobs_world_submit(&w, &o);
-    jobs_world_settle(&w);
-    world_again(world_run_of(&w, id), AO_MS(30));
-    jobs_world_pass(&w, AO_MS(30));
-    world_finish(world_run_of(&w, id), "\x01");
-    trace_expect(&w.v, "[   0] kept 1     new -> queued (turn)\n"
-                       "[   0] kept 1     queued -> assigned (assigned)\n"
-                       "[   0] kept 1     assigned -> delayed (again)\n"
-                       "[  30] kept 1     delayed -> queued (turn)\n"
-                       "[  30] kept 1     queued -> assigned (assigned)\n"
-                       "[  30] kept 1     assigned -> done (ended)\n");
+    struct jobs_world *w = *state;
+    struct job_spec spec = world_spec("step");
+    uint64_t id = jobs_world_submit(w, &spec);
+    jobs_world_settle(w);
+    world_again(world_run_of(w, id), AO_MS(30));
+    jobs_world_pass(w, AO_MS(30));
+    world_finish(world_run_of(w, id), "\x01");
+    trace_expect(&w->v, "[   0] kept 1     new -> queued (turn)\n"
+                        "[   0] kept 1     queued -> assigned (assigned)\n"
+                        "[   0] kept 1     assigned -> delayed (again)\n"
+                        "[  30] kept 1     delayed -> queued (turn)\n"
+                        "[  30] kept 1     queued -> assigned (assigned)\n"
+                        "[  30] kept 1     assigned -> done (ended)\n");
 }
 
 int main(void)
 {
-#define LIFE(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
+#define LIFE(test) JOBS_TEST(test, 0)
     const struct CMUnitTest tests[] = {
         LIFE(done),
         LIFE(tried_again_and_given_up),

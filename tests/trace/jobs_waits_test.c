@@ -1,121 +1,109 @@
 /* What kept tasks wait for: a slot, a token, another task, a queue that goes on. */
 #include "tests/support/cmocka_env.h"
-#include "tests/support/jobs_world.h"
-
-static struct jobs_world w;
-
-static int open_world(void **state)
-{
-    jobs_world_init(&w);
-    w.room[1] = 8;
-    jobs_world_open(&w);
-    return 0;
-}
-
-static int close_world(void **state)
-{
-    jobs_world_fini(&w);
-    return 0;
-}
+#include "tests/support/jobs_stage.h"
 
 static void a_slot(void **state)
 {
-    struct job_spec o = world_order("work");
-    w.lasts = AO_MS(10);
-    o.limit_key = span_text("k");
-    o.limit = 1;
+    struct jobs_world *w = *state;
+    struct job_spec spec = world_spec("work");
+    w->lasts = AO_MS(10);
+    spec.limit_key = span_text("k");
+    spec.limit = 1;
     for (unsigned i = 0; i < 3; i++)
-        jobs_world_submit(&w, &o);
-    jobs_world_pass(&w, AO_MS(100));
-    trace_expect(&w.v, "[   0] kept 1     new -> queued (turn)\n"
-                       "[   0] kept 2     new -> queued (turn)\n"
-                       "[   0] kept 3     new -> queued (turn)\n"
-                       "[   0] kept 1     queued -> assigned (assigned)\n"
-                       "[   0] kept 2     queued -> waiting (limit)\n"
-                       "[   0] kept 3     queued -> waiting (limit)\n"
-                       "[  10] kept 1     assigned -> done (ended)\n"
-                       "[  10] kept 2     waiting -> queued (turn)\n"
-                       "[  10] kept 2     queued -> assigned (assigned)\n"
-                       "[  20] kept 2     assigned -> done (ended)\n"
-                       "[  20] kept 3     waiting -> queued (turn)\n"
-                       "[  20] kept 3     queued -> assigned (assigned)\n"
-                       "[  30] kept 3     assigned -> done (ended)\n");
+        jobs_world_submit(w, &spec);
+    jobs_world_pass(w, AO_MS(100));
+    trace_expect(&w->v, "[   0] kept 1     new -> queued (turn)\n"
+                        "[   0] kept 2     new -> queued (turn)\n"
+                        "[   0] kept 3     new -> queued (turn)\n"
+                        "[   0] kept 1     queued -> assigned (assigned)\n"
+                        "[   0] kept 2     queued -> waiting (limit)\n"
+                        "[   0] kept 3     queued -> waiting (limit)\n"
+                        "[  10] kept 1     assigned -> done (ended)\n"
+                        "[  10] kept 2     waiting -> queued (turn)\n"
+                        "[  10] kept 2     queued -> assigned (assigned)\n"
+                        "[  20] kept 2     assigned -> done (ended)\n"
+                        "[  20] kept 3     waiting -> queued (turn)\n"
+                        "[  20] kept 3     queued -> assigned (assigned)\n"
+                        "[  30] kept 3     assigned -> done (ended)\n");
 }
 
 static void a_token(void **state)
 {
-    struct job_spec o = world_order("work");
-    o.rate_key = span_text("r");
-    o.rate = 1;
-    o.rate_per = AO_MS(40);
+    struct jobs_world *w = *state;
+    struct job_spec spec = world_spec("work");
+    spec.rate_key = span_text("r");
+    spec.rate = 1;
+    spec.rate_per = AO_MS(40);
     for (unsigned i = 0; i < 3; i++)
-        jobs_world_submit(&w, &o);
-    jobs_world_pass(&w, AO_MS(100));
-    trace_expect(&w.v, "[   0] kept 1     new -> queued (turn)\n"
-                       "[   0] kept 2     new -> queued (turn)\n"
-                       "[   0] kept 3     new -> queued (turn)\n"
-                       "[   0] kept 1     queued -> assigned (assigned)\n"
-                       "[   0] kept 2     queued -> waiting (rate)\n"
-                       "[   0] kept 3     queued -> waiting (rate)\n"
-                       "[  40] kept 2     waiting -> queued (turn)\n"
-                       "[  40] kept 2     queued -> assigned (assigned)\n"
-                       "[  80] kept 3     waiting -> queued (turn)\n"
-                       "[  80] kept 3     queued -> assigned (assigned)\n");
+        jobs_world_submit(w, &spec);
+    jobs_world_pass(w, AO_MS(100));
+    trace_expect(&w->v, "[   0] kept 1     new -> queued (turn)\n"
+                        "[   0] kept 2     new -> queued (turn)\n"
+                        "[   0] kept 3     new -> queued (turn)\n"
+                        "[   0] kept 1     queued -> assigned (assigned)\n"
+                        "[   0] kept 2     queued -> waiting (rate)\n"
+                        "[   0] kept 3     queued -> waiting (rate)\n"
+                        "[  40] kept 2     waiting -> queued (turn)\n"
+                        "[  40] kept 2     queued -> assigned (assigned)\n"
+                        "[  80] kept 3     waiting -> queued (turn)\n"
+                        "[  80] kept 3     queued -> assigned (assigned)\n");
 }
 
 static void another_task(void **state)
 {
-    struct job_spec o = world_order("work");
-    uint64_t first = jobs_world_submit(&w, &o);
-    o.after = &first;
-    o.after_count = 1;
-    uint64_t second = jobs_world_submit(&w, &o);
-    o.after = &second;
-    jobs_world_submit(&w, &o);
-    jobs_world_pass(&w, AO_MS(10));
-    world_finish(world_run_of(&w, first), "\x01");
-    jobs_world_pass(&w, AO_MS(10));
-    world_fail(world_run_of(&w, second), "ODD", "not today");
-    jobs_world_settle(&w);
-    trace_expect(&w.v, "[   0] kept 1     new -> queued (turn)\n"
-                       "[   0] kept 2     new -> waiting (after)\n"
-                       "[   0] kept 3     new -> waiting (after)\n"
-                       "[   0] kept 1     queued -> assigned (assigned)\n"
-                       "[  10] kept 1     assigned -> done (ended)\n"
-                       "[  10] kept 2     waiting -> queued (turn)\n"
-                       "[  10] kept 2     queued -> assigned (assigned)\n"
-                       "[  20] kept 2     assigned -> failed (ended)\n"
-                       "[  20] kept 3     waiting -> failed (ended)\n");
+    struct jobs_world *w = *state;
+    struct job_spec spec = world_spec("work");
+    uint64_t first = jobs_world_submit(w, &spec);
+    spec.after = &first;
+    spec.after_count = 1;
+    uint64_t second = jobs_world_submit(w, &spec);
+    spec.after = &second;
+    jobs_world_submit(w, &spec);
+    jobs_world_pass(w, AO_MS(10));
+    world_finish(world_run_of(w, first), "\x01");
+    jobs_world_pass(w, AO_MS(10));
+    world_fail(world_run_of(w, second), "ODD", "not today");
+    jobs_world_settle(w);
+    trace_expect(&w->v, "[   0] kept 1     new -> queued (turn)\n"
+                        "[   0] kept 2     new -> waiting (after)\n"
+                        "[   0] kept 3     new -> waiting (after)\n"
+                        "[   0] kept 1     queued -> assigned (assigned)\n"
+                        "[  10] kept 1     assigned -> done (ended)\n"
+                        "[  10] kept 2     waiting -> queued (turn)\n"
+                        "[  10] kept 2     queued -> assigned (assigned)\n"
+                        "[  20] kept 2     assigned -> failed (ended)\n"
+                        "[  20] kept 3     waiting -> failed (ended)\n");
 }
 
-static void ask_queue(const struct operation_class *cls)
+static void change_queue(struct jobs_world *w, const struct operation_class *cls)
 {
-    struct operation *a = world_ask(&w, cls);
-    a->named.name = span_text("work");
-    world_give(&w, a);
-    assert_true(world_answered(&w, a));
+    struct operation *op = world_operation(w, cls);
+    op->named.name = span_text("work");
+    world_give(w, op);
+    assert_true(world_answered(w, op));
 }
 
 static void a_queue_that_goes_on(void **state)
 {
-    struct job_spec o = world_order("work");
-    ask_queue(&operation_queue_pause);
-    jobs_world_submit(&w, &o);
-    jobs_world_submit(&w, &o);
-    jobs_world_pass(&w, AO_MS(10));
-    ask_queue(&operation_queue_resume);
-    jobs_world_settle(&w);
-    trace_expect(&w.v, "[   0] kept 1     new -> waiting (paused)\n"
-                       "[   0] kept 2     new -> waiting (paused)\n"
-                       "[  10] kept 1     waiting -> queued (turn)\n"
-                       "[  10] kept 2     waiting -> queued (turn)\n"
-                       "[  10] kept 1     queued -> assigned (assigned)\n"
-                       "[  10] kept 2     queued -> assigned (assigned)\n");
+    struct jobs_world *w = *state;
+    struct job_spec spec = world_spec("work");
+    change_queue(w, &operation_queue_pause);
+    jobs_world_submit(w, &spec);
+    jobs_world_submit(w, &spec);
+    jobs_world_pass(w, AO_MS(10));
+    change_queue(w, &operation_queue_resume);
+    jobs_world_settle(w);
+    trace_expect(&w->v, "[   0] kept 1     new -> waiting (paused)\n"
+                        "[   0] kept 2     new -> waiting (paused)\n"
+                        "[  10] kept 1     waiting -> queued (turn)\n"
+                        "[  10] kept 2     waiting -> queued (turn)\n"
+                        "[  10] kept 1     queued -> assigned (assigned)\n"
+                        "[  10] kept 2     queued -> assigned (assigned)\n");
 }
 
 int main(void)
 {
-#define WAITS(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
+#define WAITS(test) JOBS_TEST(test, .room = 8)
     const struct CMUnitTest tests[] = {
         WAITS(a_slot),
         WAITS(a_token),

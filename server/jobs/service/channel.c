@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "server/jobs/effects.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/service/operation.h"
 
@@ -123,41 +122,42 @@ void channel_drop(struct jobs_channel *ch, struct operation *op)
 /* --- The jobs' side --- */
 
 /* How much of the budget it took. */
-static uint32_t serve_item(struct jobs *jobs, struct jobs_channel *ch, struct operation_item *item)
+static uint32_t serve_item(struct jobs *jobs, struct jobs_channel *ch, struct operation_item *item,
+                           served_fn *served)
 {
     struct operation *op = operation_of(item);
     if (item->kind == ITEM_OPERATION) {
         /* The operation may be gone afterwards. */
         uint32_t tasks = op->cls->is_submission ? op->submission.count : 1;
         op->cls->serve(jobs, op);
-        effects_apply(jobs);
+        served(jobs);
         return tasks;
     }
     if (op->waiting.held) /* else it is on its way back, or waits for a row, and comes by itself */
         op->cls->dropped(jobs, op);
-    effects_apply(jobs);
+    served(jobs);
     lane_push(&ch->out, &item->item);
     return 1;
 }
 
-static bool channel_take(struct jobs *jobs, struct jobs_channel *ch)
+static bool channel_take(struct jobs *jobs, struct jobs_channel *ch, served_fn *served)
 {
     uint32_t done = 0;
     while (done < BUDGET) {
         struct lane_item *item = lane_take(&ch->in);
         if (!item)
             break;
-        done += serve_item(jobs, ch, item_of(item));
+        done += serve_item(jobs, ch, item_of(item), served);
     }
     lane_release(&ch->in);
     return done < BUDGET;
 }
 
-bool channels_take(struct jobs *jobs)
+bool channels_take(struct jobs *jobs, served_fn *served)
 {
     bool empty = true;
     for (struct jobs_channel *ch = jobs->channels; ch; ch = ch->next)
-        empty &= channel_take(jobs, ch);
+        empty &= channel_take(jobs, ch, served);
     return empty;
 }
 

@@ -36,7 +36,10 @@ void channel_drop(struct jobs_channel *ch, struct operation *op); /* once, befor
 
 /* --- The jobs' side: on their thread --- */
 
-bool channels_take(struct jobs *jobs); /* operations that came are served; true: nothing is left */
+/* Serves operations that came, and calls `served` after each.  True: nothing is left. */
+typedef void served_fn(struct jobs *jobs);
+bool channels_take(struct jobs *jobs, served_fn *served);
+
 void channel_return(struct operation *op); /* with its reply; it is the loop's then */
 /* Something for an operation that stays open; freed by the loop. */
 void channel_push(struct operation *op, struct operation_push *push);

@@ -113,40 +113,38 @@ bool waiters_poll(struct jobs *jobs, struct operation *op, ao_time timeout)
 
 /* --- What has happened --- */
 
-/* Each that stands at the job; being told, it may leave. */
+/* Each that stands at the job; having heard, it may leave. */
 #define EACH_WAITER(w, job)                                                                        \
-    (struct operation_wait *w = (job)->waits, *next; w && (next = w->next_of_job, true); w = next)
+    struct operation_wait *w = (job)->waits, *next;                                                \
+    w && (next = w->next_of_job, true);                                                            \
+    w = next
 
 void waiters_job_ended(struct jobs *jobs, struct job *job)
 {
-    for
-        EACH_WAITER(w, job)
-    if (w->op->cls->job_ended)
-        w->op->cls->job_ended(jobs, w->op, job);
+    for (EACH_WAITER(w, job))
+        if (w->op->cls->job_ended)
+            w->op->cls->job_ended(jobs, w->op, job);
 }
 
 void waiters_job_saved(struct jobs *jobs, struct job *job, enum store_error error)
 {
-    for
-        EACH_WAITER(w, job)
-    if (w->op->cls->job_saved)
-        w->op->cls->job_saved(jobs, w, error);
+    for (EACH_WAITER(w, job))
+        if (w->op->cls->job_saved)
+            w->op->cls->job_saved(jobs, w, error);
 }
 
 void waiters_cancel_saved(struct jobs *jobs, struct job *job, enum store_error error)
 {
-    for
-        EACH_WAITER(w, job)
-    if (w->op->cls->cancel_saved)
-        w->op->cls->cancel_saved(jobs, w->op, job, error);
+    for (EACH_WAITER(w, job))
+        if (w->op->cls->cancel_saved)
+            w->op->cls->cancel_saved(jobs, w->op, job, error);
 }
 
 void waiters_history_grew(struct jobs *jobs, struct job *job)
 {
-    for
-        EACH_WAITER(w, job)
-    if (w->op->cls->history_grew)
-        w->op->cls->history_grew(jobs, w->op, job);
+    for (EACH_WAITER(w, job))
+        if (w->op->cls->history_grew)
+            w->op->cls->history_grew(jobs, w->op, job);
 }
 
 static void dismiss(struct operation *op)
@@ -158,17 +156,15 @@ static void dismiss(struct operation *op)
 void waiters_server_stops(struct jobs *jobs, bool cancel)
 {
     for (const struct job *job = jobs->table.first; job; job = job->all_next)
-        for
-            EACH_WAITER(w, job)
-            {
-                struct operation *op = w->op;
-                if (op->cls->overdue) {
-                    answer_as_it_stands(jobs, op);
-                    operation_finish(op);
-                } else if (cancel && op->cls->refused_at_stop) {
-                    dismiss(op);
-                }
+        for (EACH_WAITER(w, job)) {
+            struct operation *op = w->op;
+            if (op->cls->overdue) {
+                answer_as_it_stands(jobs, op);
+                operation_finish(op);
+            } else if (cancel && op->cls->refused_at_stop) {
+                dismiss(op);
             }
+        }
 }
 
 void waiters_dismiss(struct jobs *jobs)

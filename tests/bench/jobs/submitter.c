@@ -6,20 +6,20 @@
 
 static struct operation *next_batch(struct submitter *s)
 {
-    struct operation *a = operation_new(NULL, &operation_submit_many);
-    struct job_spec *specs = a ? calloc(BATCH, sizeof *specs + PARAMS) : NULL;
+    struct operation *op = operation_new(NULL, &operation_submit_many);
+    struct job_spec *specs = op ? calloc(BATCH, sizeof *specs + PARAMS) : NULL;
     if (!specs)
         abort();
     uint8_t *params = (uint8_t *)(specs + BATCH);
-    a->memory = specs;
-    a->submission.specs = specs;
-    for (; a->submission.count < BATCH && s->made < s->of; s->made++, params += PARAMS) {
-        struct job_spec *spec = &specs[a->submission.count++];
+    op->memory = specs;
+    op->submission.specs = specs;
+    for (; op->submission.count < BATCH && s->made < s->of; s->made++, params += PARAMS) {
+        struct job_spec *spec = &specs[op->submission.count++];
         job_spec_init(spec);
         spec->params = span_of(params, PARAMS);
         s->fill(s, spec, params);
     }
-    return a;
+    return op;
 }
 
 static enum ao_verdict submit_some(struct ao *self)
@@ -30,13 +30,13 @@ static enum ao_verdict submit_some(struct ao *self)
     return AO_DONE;
 }
 
-static void answered(void *arg, struct operation *a)
+static void answered(void *arg, struct operation *op)
 {
     struct submitter *s = arg;
     s->in_flight--;
-    for (uint32_t i = 0; i < a->submission.count; i++)
-        s->refused += !a->submission.outcomes || a->submission.outcomes[i].error != ERGON_OK;
-    operation_free(a);
+    for (uint32_t i = 0; i < op->submission.count; i++)
+        s->refused += !op->submission.outcomes || op->submission.outcomes[i].error != ERGON_OK;
+    operation_free(op);
     if (s->made < s->of)
         ao_activate(&s->ao);
     else if (s->in_flight == 0)

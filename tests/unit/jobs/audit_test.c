@@ -28,16 +28,16 @@ static uint64_t chance(struct churn *c, uint64_t of)
 
 static uint64_t submit_one(struct churn *c)
 {
-    struct job_spec o = world_order("work");
-    o.durable = (uint8_t)chance(c, 3);
-    o.delay = chance(c, 2) ? AO_S(1000) : 0;
-    o.keep = chance(c, 3) ? AO_S(100) : 0;
-    return jobs_world_submit(c->w, &o);
+    struct job_spec spec = world_spec("work");
+    spec.durable = (uint8_t)chance(c, 3);
+    spec.delay = chance(c, 2) ? AO_S(1000) : 0;
+    spec.keep = chance(c, 3) ? AO_S(100) : 0;
+    return jobs_world_submit(c->w, &spec);
 }
 
 static void deed(struct churn *c)
 {
-    struct job *e = world_entry(c->w, c->first + chance(c, c->last - c->first + 1));
+    struct job *e = world_job(c->w, c->first + chance(c, c->last - c->first + 1));
     switch (chance(c, 4)) {
     case 0:
         c->last = submit_one(c);
@@ -70,11 +70,12 @@ static enum ao_verdict churn_step(struct ao *self)
 
 static const struct ao_class churn_class = {.name = "churn", .step = churn_step};
 
-static void expect_balance(const struct operation *a)
+static void expect_balance(const struct operation *op)
 {
     static char text[4000];
-    assert_int_equal(a->reply.error, ERGON_OK);
-    stage_holds(notation_show(pack_bytes(&a->reply.result), text, sizeof text), "'balanced': true");
+    assert_int_equal(op->reply.error, ERGON_OK);
+    stage_holds(notation_show(pack_bytes(&op->reply.result), text, sizeof text),
+                "'balanced': true");
 }
 
 static void fill(struct churn *c, struct jobs_world *w)
@@ -93,22 +94,22 @@ static void what_happens_meanwhile_is_counted(void **state)
 {
     struct jobs_world *w = *state;
     struct churn c;
-    struct operation *asks[AUDITS];
+    struct operation *audits[AUDITS];
     w->store->rows.count_rows = ROWS_AT_ONCE;
     fill(&c, w);
     ao_init(&c.ao, &churn_class, w->manager);
     ao_activate(&c.ao);
     for (unsigned i = 0; i < AUDITS; i++) {
-        asks[i] = world_ask(w, &operation_audit);
-        world_give(w, asks[i]);
-        assert_false(world_answered(w, asks[i]));
+        audits[i] = world_operation(w, &operation_audit);
+        world_give(w, audits[i]);
+        assert_false(world_answered(w, audits[i]));
         jobs_world_pass(w, i % 2 ? AO_MS(1) : AO_MS(50)); /* two are answered together */
     }
     ao_deactivate(&c.ao);
     ao_fini(&c.ao);
     jobs_world_pass(w, AO_S(1));
     for (unsigned i = 0; i < AUDITS; i++)
-        expect_balance(asks[i]);
+        expect_balance(audits[i]);
 }
 
 static void others_go_on_while_it_counts(void **state)
@@ -116,13 +117,13 @@ static void others_go_on_while_it_counts(void **state)
     struct jobs_world *w = *state;
     struct churn c;
     fill(&c, w);
-    struct operation *audit = world_ask(w, &operation_audit),
-                     *list = world_ask(w, &operation_queue_list);
+    struct operation *audit = world_operation(w, &operation_audit),
+                     *list = world_operation(w, &operation_queue_list);
     channel_give(w->channel, audit);
     channel_give(w->channel, list);
     jobs_world_pass(w, AO_S(1));
-    assert_ptr_equal(w->asks[w->answered - 2], list);
-    assert_ptr_equal(w->asks[w->answered - 1], audit);
+    assert_ptr_equal(w->operations[w->answered - 2], list);
+    assert_ptr_equal(w->operations[w->answered - 1], audit);
     expect_balance(audit);
 }
 
@@ -135,10 +136,10 @@ static void a_difference_is_found(void **state)
     fill(&c, w);
     w->store->rows.counts.done++;
     w->jobs->table.durable.ended[JOB_DONE]++;
-    struct operation *a = world_ask(w, &operation_audit);
-    world_give(w, a);
+    struct operation *op = world_operation(w, &operation_audit);
+    world_give(w, op);
     jobs_world_pass(w, AO_S(1));
-    notation_show(pack_bytes(&a->reply.result), text, sizeof text);
+    notation_show(pack_bytes(&op->reply.result), text, sizeof text);
     stage_holds(text, "'balanced': false");
     stage_holds(text, "'durable tasks: ");
     stage_holds(text, "'store: ");
@@ -149,17 +150,17 @@ static void a_store_that_cannot_be_asked_is_no_difference(void **state)
     struct jobs_world *w = *state;
     static char text[4000];
     w->store->error = STORE_IO;
-    struct operation *a = world_ask(w, &operation_audit);
-    world_give(w, a);
+    struct operation *op = world_operation(w, &operation_audit);
+    world_give(w, op);
     jobs_world_pass(w, AO_S(1));
-    notation_show(pack_bytes(&a->reply.result), text, sizeof text);
+    notation_show(pack_bytes(&op->reply.result), text, sizeof text);
     stage_holds(text, "'balanced': nil");
     stage_holds(text, "'store': nil, 'differences': [], 'store_error': 'the store's file cannot ");
     w->jobs->table.in_memory.submitted++;
-    a = world_ask(w, &operation_audit);
-    world_give(w, a);
+    op = world_operation(w, &operation_audit);
+    world_give(w, op);
     jobs_world_pass(w, AO_S(1));
-    notation_show(pack_bytes(&a->reply.result), text, sizeof text);
+    notation_show(pack_bytes(&op->reply.result), text, sizeof text);
     stage_holds(text, "'balanced': false");
     w->jobs->table.in_memory.submitted--;
 }
@@ -170,17 +171,17 @@ static void one_under_way_at_the_end_is_answered(void **state)
     struct churn c;
     w->store->rows.count_rows = ROWS_AT_ONCE;
     fill(&c, w);
-    struct operation *a = world_ask(w, &operation_audit);
-    world_give(w, a);
-    assert_false(world_answered(w, a));
+    struct operation *op = world_operation(w, &operation_audit);
+    world_give(w, op);
+    assert_false(world_answered(w, op));
     jobs_world_restart(w);
-    assert_true(world_answered(w, a));
-    assert_int_equal(a->reply.error, ERGON_E_DRAINING);
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, ERGON_E_DRAINING);
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, jobs_stage_stored, jobs_stage_end)
+#define TEST(name) JOBS_TEST(name, .stored = true)
     const struct CMUnitTest tests[] = {
         TEST(what_happens_meanwhile_is_counted),
         TEST(others_go_on_while_it_counts),

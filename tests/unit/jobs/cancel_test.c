@@ -5,42 +5,42 @@
 
 static struct job_spec durable(enum job_durable how)
 {
-    struct job_spec o = world_order("work");
-    o.durable = (uint8_t)how;
-    return o;
+    struct job_spec spec = world_spec("work");
+    spec.durable = (uint8_t)how;
+    return spec;
 }
 
 static struct operation *cancel(struct jobs_world *w, uint64_t id)
 {
-    struct operation *a = world_about(w, &operation_cancel, id);
-    world_give(w, a);
-    return a;
+    struct operation *op = world_about(w, &operation_cancel, id);
+    world_give(w, op);
+    return op;
 }
 
-static void says(struct operation *a, const char *wanted)
+static void says(struct operation *op, const char *wanted)
 {
     char text[400];
-    assert_int_equal(a->reply.error, ERGON_OK);
-    stage_holds(notation_show(operation_result(a), text, sizeof text), wanted);
+    assert_int_equal(op->reply.error, ERGON_OK);
+    stage_holds(notation_show(operation_result(op), text, sizeof text), wanted);
 }
 
 /* Told to stop it does not, and the server dies. */
 static void a_cancelled_one_does_not_run_again_after_a_crash(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = durable(DURABLE_FSYNC);
+    struct job_spec spec = durable(DURABLE_FSYNC);
     w->stubborn = true;
-    uint64_t id = jobs_world_submit(w, &o);
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_S(1));
-    struct operation *a = cancel(w, id);
-    assert_false(world_answered(w, a));
+    struct operation *op = cancel(w, id);
+    assert_false(world_answered(w, op));
     jobs_world_pass(w, AO_MS(1));
-    assert_true(world_answered(w, a));
-    says(a, "'state': 'assigned', 'cancelled': true");
+    assert_true(world_answered(w, op));
+    says(op, "'state': 'assigned', 'cancelled': true");
     jobs_world_crash(w);
     jobs_world_pass(w, AO_S(1));
     assert_int_equal(world_state(w, id), JOB_CANCELLED);
-    assert_int_equal(world_entry(w, id)->attempt, 1);
+    assert_int_equal(world_job(w, id)->attempt, 1);
     assert_int_equal(memory_store_row(w->store, id)->task.cancel_asked, 0);
     stage_balances(w);
 }
@@ -48,9 +48,9 @@ static void a_cancelled_one_does_not_run_again_after_a_crash(void **state)
 static void one_that_waits_is_told_cancelled_when_that_is_on_disk(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = durable(DURABLE_FSYNC);
-    o.delay = AO_S(100);
-    uint64_t id = jobs_world_submit(w, &o);
+    struct job_spec spec = durable(DURABLE_FSYNC);
+    spec.delay = AO_S(100);
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_S(1));
     struct operation *first = cancel(w, id), *second = cancel(w, id);
     assert_false(world_answered(w, first));
@@ -63,14 +63,14 @@ static void one_that_waits_is_told_cancelled_when_that_is_on_disk(void **state)
 static void a_cancel_that_cannot_be_written_says_so(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = durable(DURABLE_FSYNC);
+    struct job_spec spec = durable(DURABLE_FSYNC);
     w->stubborn = true;
-    uint64_t id = jobs_world_submit(w, &o);
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_S(1));
     w->store->error = STORE_FULL;
-    struct operation *a = cancel(w, id);
+    struct operation *op = cancel(w, id);
     jobs_world_pass(w, AO_MS(1));
-    assert_int_equal(a->reply.error, ERGON_E_STORE);
+    assert_int_equal(op->reply.error, ERGON_E_STORE);
     assert_true(world_run_of(w, id)->flagged);
     assert_int_equal(cancel(w, id)->reply.error, ERGON_E_STORE);
     w->store->error = STORE_OK;
@@ -85,20 +85,20 @@ static void a_cancel_that_cannot_be_written_says_so(void **state)
 static void nobody_joins_one_that_was_cancelled_before_a_crash(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = durable(DURABLE_FSYNC);
+    struct job_spec spec = durable(DURABLE_FSYNC);
     w->stubborn = true;
-    o.coalesce = span_text("warm");
-    uint64_t id = jobs_world_submit(w, &o);
+    spec.coalesce = span_text("warm");
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_S(1));
     cancel(w, id);
     jobs_world_pass(w, AO_S(1));
     jobs_world_crash(w);
-    assert_int_not_equal(jobs_world_submit(w, &o), id);
+    assert_int_not_equal(jobs_world_submit(w, &spec), id);
 }
 
 int main(void)
 {
-#define DURABLE(test) cmocka_unit_test_setup_teardown(test, jobs_stage_stored, jobs_stage_end)
+#define DURABLE(test) JOBS_TEST(test, .stored = true)
     const struct CMUnitTest tests[] = {
         DURABLE(a_cancelled_one_does_not_run_again_after_a_crash),
         DURABLE(one_that_waits_is_told_cancelled_when_that_is_on_disk),

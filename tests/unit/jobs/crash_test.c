@@ -75,7 +75,7 @@ static void look(struct crashing *c)
 {
     for (uint32_t i = 0; i < c->count; i++) {
         struct known *k = &c->tasks[i];
-        const struct job *e = world_entry(&c->w, k->id);
+        const struct job *e = world_job(&c->w, k->id);
         if (!k->acknowledged)
             k->acknowledged = e && !job_is(e, JOB_SUBMITTING);
         else
@@ -91,27 +91,27 @@ static void look(struct crashing *c)
 
 static void submit_one(struct crashing *c)
 {
-    struct job_spec o = world_order(chance(c, 2) ? "work" : "step");
+    struct job_spec spec = world_spec(chance(c, 2) ? "work" : "step");
     struct submitted done;
     char text[OPERATION_TEXT_MAX];
-    o.durable = chance(c, 3) ? DURABLE_FSYNC : DURABLE_ASYNC;
-    o.retries = (uint32_t)chance(c, 3);
-    o.backoff = AO_MS(5);
-    o.timeout = chance(c, 4) ? AO_NEVER : AO_MS(10);
-    o.deadline = chance(c, 6) ? AO_NEVER : AO_MS(50);
-    o.delay = chance(c, 3) ? 0 : AO_MS(20);
-    o.keep = AO_S(100000);
+    spec.durable = chance(c, 3) ? DURABLE_FSYNC : DURABLE_ASYNC;
+    spec.retries = (uint32_t)chance(c, 3);
+    spec.backoff = AO_MS(5);
+    spec.timeout = chance(c, 4) ? AO_NEVER : AO_MS(10);
+    spec.deadline = chance(c, 6) ? AO_NEVER : AO_MS(50);
+    spec.delay = chance(c, 3) ? 0 : AO_MS(20);
+    spec.keep = AO_S(100000);
     if (chance(c, 4) == 0) {
-        o.limit_key = span_text("k");
-        o.limit = 2;
+        spec.limit_key = span_text("k");
+        spec.limit = 2;
     }
-    if (chance(c, 4) == 0 && c->count > 0 && world_entry(&c->w, c->tasks[c->count - 1].id)) {
-        o.after = &c->tasks[c->count - 1].id;
-        o.after_count = 1;
+    if (chance(c, 4) == 0 && c->count > 0 && world_job(&c->w, c->tasks[c->count - 1].id)) {
+        spec.after = &c->tasks[c->count - 1].id;
+        spec.after_count = 1;
     }
-    if (world_submit(&c->w, &o, &done, text, sizeof text) == ERGON_OK)
+    if (world_submit(&c->w, &spec, &done, text, sizeof text) == ERGON_OK)
         c->tasks[c->count++] =
-            (struct known){.id = done.job->id, .awaited = o.durable == DURABLE_FSYNC};
+            (struct known){.id = done.job->id, .awaited = spec.durable == DURABLE_FSYNC};
 }
 
 static void end_one(struct crashing *c, uint64_t how)
@@ -135,7 +135,7 @@ static void live_again(struct crashing *c, void (*how)(struct jobs_world *w))
     look(c);
     how(&c->w);
     for (uint32_t i = 0; i < c->count;)
-        if (!c->tasks[i].acknowledged && !world_entry(&c->w, c->tasks[i].id))
+        if (!c->tasks[i].acknowledged && !world_job(&c->w, c->tasks[i].id))
             c->tasks[i] = c->tasks[--c->count];
         else
             i++;
@@ -157,7 +157,7 @@ static void deed(struct crashing *c)
         end_one(c, chance(c, 5));
         return;
     case 7:
-        e = c->count > 0 ? world_entry(&c->w, c->tasks[chance(c, c->count)].id) : NULL;
+        e = c->count > 0 ? world_job(&c->w, c->tasks[chance(c, c->count)].id) : NULL;
         if (e)
             world_cancel(&c->w, e);
         return;
@@ -178,11 +178,11 @@ static void deed(struct crashing *c)
 
 static void expect_balance(struct crashing *c)
 {
-    struct operation *a = world_ask(&c->w, &operation_audit);
-    world_give(&c->w, a);
+    struct operation *op = world_operation(&c->w, &operation_audit);
+    world_give(&c->w, op);
     jobs_world_pass(&c->w, AO_S(5));
-    assert_true(world_answered(&c->w, a));
-    struct span answer = operation_result(a);
+    assert_true(world_answered(&c->w, op));
+    struct span answer = operation_result(op);
     if (answer.at[10] == 0xc3)
         return;
     for (size_t i = 0; i < answer.len; i++)

@@ -8,31 +8,31 @@
 
 static struct operation *put(struct jobs_world *w, const char *schedule, enum job_durable durable)
 {
-    struct operation *a = world_ask(w, &operation_cron_put);
-    a->cron = (struct cron_spec){
-        .name = span_text("tick"), .schedule = span_text(schedule), .task = world_order("work")};
-    a->cron.overlap = CRON_ALLOW;
-    a->cron.options = span_text("\x81\xa7overlap\xa5"
-                                "allow");
-    a->cron.task.durable = (uint8_t)durable;
-    world_give(w, a);
-    return a;
+    struct operation *op = world_operation(w, &operation_cron_put);
+    op->cron = (struct cron_spec){
+        .name = span_text("tick"), .schedule = span_text(schedule), .task = world_spec("work")};
+    op->cron.overlap = CRON_ALLOW;
+    op->cron.options = span_text("\x81\xa7overlap\xa5"
+                                 "allow");
+    op->cron.task.durable = (uint8_t)durable;
+    world_give(w, op);
+    return op;
 }
 
 static struct operation *drop(struct jobs_world *w)
 {
-    struct operation *a = world_ask(w, &operation_cron_delete);
-    a->named.name = span_text("tick");
-    world_give(w, a);
-    return a;
+    struct operation *op = world_operation(w, &operation_cron_delete);
+    op->named.name = span_text("tick");
+    world_give(w, op);
+    return op;
 }
 
 static const char *list(struct jobs_world *w)
 {
     static char text[2048];
-    struct operation *a = world_ask(w, &operation_cron_list);
-    world_give(w, a);
-    return notation_show(operation_result(a), text, sizeof text);
+    struct operation *op = world_operation(w, &operation_cron_list);
+    world_give(w, op);
+    return notation_show(operation_result(op), text, sizeof text);
 }
 
 static void lists(struct jobs_world *w, const char *schedule)
@@ -43,12 +43,12 @@ static void lists(struct jobs_world *w, const char *schedule)
 }
 
 /* Answered by the next commit. */
-static void comes(struct jobs_world *w, struct operation *a, enum ergon_error error)
+static void comes(struct jobs_world *w, struct operation *op, enum ergon_error error)
 {
-    assert_false(world_answered(w, a));
+    assert_false(world_answered(w, op));
     jobs_world_pass(w, AO_MS(1));
-    assert_true(world_answered(w, a));
-    assert_int_equal(a->reply.error, error);
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, error);
 }
 
 static void what_was_answered_is_there_after_a_crash(void **state)
@@ -116,11 +116,11 @@ static void the_old_does_not_write_over_the_new(void **state)
     struct jobs_world *w = *state;
     comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);
     w->store->latency = AO_S(15);
-    struct operation *a = put(w, "every 1h", DURABLE_FSYNC);
+    struct operation *op = put(w, "every 1h", DURABLE_FSYNC);
     jobs_world_pass(w, AO_S(14));
-    assert_false(world_answered(w, a));
+    assert_false(world_answered(w, op));
     jobs_world_pass(w, AO_S(60));
-    assert_true(world_answered(w, a));
+    assert_true(world_answered(w, op));
     lists(w, "every 1h");
     w->store->latency = AO_MS(1);
     jobs_world_crash(w);
@@ -148,16 +148,16 @@ static void one_on_its_way_when_the_server_stops_is_there(void **state)
     struct jobs_world *w = *state;
     comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);
     w->store->latency = AO_S(10);
-    struct operation *a = put(w, "every 20s", DURABLE_FSYNC);
+    struct operation *op = put(w, "every 20s", DURABLE_FSYNC);
     jobs_world_restart(w);
-    assert_true(world_answered(w, a));
-    assert_int_equal(a->reply.error, ERGON_OK);
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, ERGON_OK);
     lists(w, "every 20s");
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, jobs_stage_stored, jobs_stage_end)
+#define TEST(name) JOBS_TEST(name, .stored = true)
     const struct CMUnitTest tests[] = {
         TEST(what_was_answered_is_there_after_a_crash),
         TEST(one_that_cannot_be_written_leaves_the_old),

@@ -8,22 +8,22 @@
 
 static struct operation *put(struct jobs_world *w, const char *schedule, uint8_t overlap)
 {
-    struct operation *a = world_ask(w, &operation_cron_put);
-    a->cron = (struct cron_spec){.name = span_text("tick"),
-                                 .schedule = span_text(schedule),
-                                 .overlap = overlap,
-                                 .task = world_order("work")};
-    world_give(w, a);
-    return a;
+    struct operation *op = world_operation(w, &operation_cron_put);
+    op->cron = (struct cron_spec){.name = span_text("tick"),
+                                  .schedule = span_text(schedule),
+                                  .overlap = overlap,
+                                  .task = world_spec("work")};
+    world_give(w, op);
+    return op;
 }
 
 static const char *list(struct jobs_world *w)
 {
     static char text[2048];
-    struct operation *a = world_ask(w, &operation_cron_list);
-    world_give(w, a);
-    assert_true(world_answered(w, a));
-    return notation_show(operation_result(a), text, sizeof text);
+    struct operation *op = world_operation(w, &operation_cron_list);
+    world_give(w, op);
+    assert_true(world_answered(w, op));
+    return notation_show(operation_result(op), text, sizeof text);
 }
 
 static uint64_t submitted(const struct jobs_world *w)
@@ -36,10 +36,10 @@ static uint64_t submitted(const struct jobs_world *w)
 static void fires_when_its_time_has_come(void **state)
 {
     struct jobs_world *w = *state;
-    struct operation *a = put(w, "*/5 * * * *", CRON_ALLOW);
+    struct operation *op = put(w, "*/5 * * * *", CRON_ALLOW);
     char text[200];
-    assert_int_equal(a->reply.error, ERGON_OK);
-    stage_holds(notation_show(operation_result(a), text, sizeof text), "'next': 1600000200000");
+    assert_int_equal(op->reply.error, ERGON_OK);
+    stage_holds(notation_show(operation_result(op), text, sizeof text), "'next': 1600000200000");
     jobs_world_pass(w, AO_S(199));
     assert_int_equal(submitted(w), 0);
     jobs_world_pass(w, AO_S(2));
@@ -85,11 +85,11 @@ static void a_new_schedule_takes_the_place_of_the_old(void **state)
 static void is_forgotten_when_deleted(void **state)
 {
     struct jobs_world *w = *state;
-    struct operation *a = world_ask(w, &operation_cron_delete);
+    struct operation *op = world_operation(w, &operation_cron_delete);
     put(w, "every 10s", CRON_ALLOW);
-    a->named.name = span_text("tick");
-    world_give(w, a);
-    assert_memory_equal(operation_result(a).at, "\xc3", 1);
+    op->named.name = span_text("tick");
+    world_give(w, op);
+    assert_memory_equal(operation_result(op).at, "\xc3", 1);
     jobs_world_pass(w, AO_S(60));
     assert_int_equal(submitted(w), 0);
     assert_string_equal(list(w), "[]");
@@ -108,20 +108,20 @@ static void none_fires_while_the_server_stops(void **state)
 static void wrong_ones_are_refused(void **state)
 {
     struct jobs_world *w = *state;
-    struct operation *a = put(w, "61 * * * *", CRON_ALLOW);
-    assert_int_equal(a->reply.error, ERGON_E_BAD_PARAMS);
-    stage_holds(a->reply.text, "minute");
-    a = world_ask(w, &operation_cron_put);
-    a->cron = (struct cron_spec){.name = span_text("tick"),
-                                 .schedule = span_text("@daily"),
-                                 .zone = span_text("Europe/Atlantis"),
-                                 .task = world_order("work")};
-    world_give(w, a);
-    assert_int_equal(a->reply.error, ERGON_E_BAD_PARAMS);
-    stage_holds(a->reply.text, "Europe/Atlantis");
-    a = put(w, "0 0 30 2 *", CRON_ALLOW);
-    assert_int_equal(a->reply.error, ERGON_E_BAD_PARAMS);
-    stage_holds(a->reply.text, "never");
+    struct operation *op = put(w, "61 * * * *", CRON_ALLOW);
+    assert_int_equal(op->reply.error, ERGON_E_BAD_PARAMS);
+    stage_holds(op->reply.text, "minute");
+    op = world_operation(w, &operation_cron_put);
+    op->cron = (struct cron_spec){.name = span_text("tick"),
+                                  .schedule = span_text("@daily"),
+                                  .zone = span_text("Europe/Atlantis"),
+                                  .task = world_spec("work")};
+    world_give(w, op);
+    assert_int_equal(op->reply.error, ERGON_E_BAD_PARAMS);
+    stage_holds(op->reply.text, "Europe/Atlantis");
+    op = put(w, "0 0 30 2 *", CRON_ALLOW);
+    assert_int_equal(op->reply.error, ERGON_E_BAD_PARAMS);
+    stage_holds(op->reply.text, "never");
     assert_string_equal(list(w), "[]");
 }
 
@@ -131,16 +131,16 @@ static void the_longest_name_fires_every_time(void **state)
     struct jobs_world *w = *state;
     static char name[CRON_NAME_MAX + 1];
     memset(name, 'n', sizeof name);
-    struct operation *a = world_ask(w, &operation_cron_put);
-    a->cron = (struct cron_spec){.name = span_of(name, sizeof name),
-                                 .schedule = span_text("every 10s"),
-                                 .overlap = CRON_ALLOW,
-                                 .task = world_order("work")};
-    world_give(w, a);
-    assert_int_equal(a->reply.error, ERGON_E_BAD_PARAMS);
-    stage_holds(a->reply.text, "at most 200 bytes");
-    struct operation *b = world_ask(w, &operation_cron_put);
-    b->cron = a->cron;
+    struct operation *op = world_operation(w, &operation_cron_put);
+    op->cron = (struct cron_spec){.name = span_of(name, sizeof name),
+                                  .schedule = span_text("every 10s"),
+                                  .overlap = CRON_ALLOW,
+                                  .task = world_spec("work")};
+    world_give(w, op);
+    assert_int_equal(op->reply.error, ERGON_E_BAD_PARAMS);
+    stage_holds(op->reply.text, "at most 200 bytes");
+    struct operation *b = world_operation(w, &operation_cron_put);
+    b->cron = op->cron;
     b->cron.name.len = CRON_NAME_MAX;
     world_give(w, b);
     assert_int_equal(b->reply.error, ERGON_OK);
@@ -158,13 +158,13 @@ static uint64_t an_hour_ahead(void *arg)
 /* How many tasks there are when the clock was put an hour ahead, a minute after that. */
 static uint64_t submitted_after_a_leap(struct jobs_world *w, uint8_t catch_up)
 {
-    struct operation *a = world_ask(w, &operation_cron_put);
-    a->cron = (struct cron_spec){.name = span_text("tick"),
-                                 .schedule = span_text("every 10s"),
-                                 .overlap = CRON_ALLOW,
-                                 .catch_up = catch_up,
-                                 .task = world_order("work")};
-    world_give(w, a);
+    struct operation *op = world_operation(w, &operation_cron_put);
+    op->cron = (struct cron_spec){.name = span_text("tick"),
+                                  .schedule = span_text("every 10s"),
+                                  .overlap = CRON_ALLOW,
+                                  .catch_up = catch_up,
+                                  .task = world_spec("work")};
+    world_give(w, op);
     true_wall = w->jobs->table.wall;
     w->jobs->table.wall = an_hour_ahead;
     jobs_world_pass(w, AO_S(60));
@@ -185,27 +185,27 @@ static void too_large_ones_are_refused(void **state)
 {
     struct jobs_world *w = *state;
     static const uint8_t params[CRON_BYTES_MAX + 1];
-    struct operation *a = world_ask(w, &operation_cron_put);
-    a->cron = (struct cron_spec){
-        .name = span_text("tick"), .schedule = span_text("@daily"), .task = world_order("work")};
-    a->cron.task.params = span_of(params, sizeof params);
-    world_give(w, a);
-    assert_int_equal(a->reply.error, ERGON_E_TOO_LARGE);
-    stage_holds(a->reply.text, "64 KiB");
+    struct operation *op = world_operation(w, &operation_cron_put);
+    op->cron = (struct cron_spec){
+        .name = span_text("tick"), .schedule = span_text("@daily"), .task = world_spec("work")};
+    op->cron.task.params = span_of(params, sizeof params);
+    world_give(w, op);
+    assert_int_equal(op->reply.error, ERGON_E_TOO_LARGE);
+    stage_holds(op->reply.text, "64 KiB");
 }
 
 static void a_durable_one_is_answered_when_it_is_on_disk(void **state)
 {
     struct jobs_world *w = *state;
-    struct operation *a = world_ask(w, &operation_cron_put);
-    a->cron = (struct cron_spec){
-        .name = span_text("tick"), .schedule = span_text("every 10s"), .task = world_order("work")};
-    a->cron.task.durable = DURABLE_FSYNC;
-    world_give(w, a);
-    assert_false(world_answered(w, a));
+    struct operation *op = world_operation(w, &operation_cron_put);
+    op->cron = (struct cron_spec){
+        .name = span_text("tick"), .schedule = span_text("every 10s"), .task = world_spec("work")};
+    op->cron.task.durable = DURABLE_FSYNC;
+    world_give(w, op);
+    assert_false(world_answered(w, op));
     jobs_world_pass(w, AO_MS(2));
-    assert_true(world_answered(w, a));
-    assert_int_equal(a->reply.error, ERGON_OK);
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, ERGON_OK);
 }
 
 /* Two starts come without it. */
@@ -221,15 +221,15 @@ static void what_was_missed_without_its_module_is_made_up_for(void **state)
                                   "allow";
     struct jobs_world *w = *state;
     struct method *method = registry_find(w->registry, span_text("work"));
-    struct operation *a = world_ask(w, &operation_cron_put);
-    a->cron = (struct cron_spec){.name = span_text("tick"),
-                                 .schedule = span_text("every 60s"),
-                                 .overlap = CRON_ALLOW,
-                                 .catch_up = CRON_CATCH_ALL,
-                                 .options = span_text(options),
-                                 .task = world_order("work")};
-    a->cron.task.durable = DURABLE_FSYNC;
-    world_give(w, a);
+    struct operation *op = world_operation(w, &operation_cron_put);
+    op->cron = (struct cron_spec){.name = span_text("tick"),
+                                  .schedule = span_text("every 60s"),
+                                  .overlap = CRON_ALLOW,
+                                  .catch_up = CRON_CATCH_ALL,
+                                  .options = span_text(options),
+                                  .task = world_spec("work")};
+    op->cron.task.durable = DURABLE_FSYNC;
+    world_give(w, op);
     jobs_world_pass(w, AO_MS(2));
     method->name = span_text("other");
     for (unsigned i = 0; i < 2; i++) {
@@ -247,19 +247,19 @@ static void what_was_missed_without_its_module_is_made_up_for(void **state)
 static void a_store_that_fails_refuses_it(void **state)
 {
     struct jobs_world *w = *state;
-    struct operation *a = world_ask(w, &operation_cron_put);
-    a->cron = (struct cron_spec){
-        .name = span_text("tick"), .schedule = span_text("every 10s"), .task = world_order("work")};
-    a->cron.task.durable = DURABLE_FSYNC;
+    struct operation *op = world_operation(w, &operation_cron_put);
+    op->cron = (struct cron_spec){
+        .name = span_text("tick"), .schedule = span_text("every 10s"), .task = world_spec("work")};
+    op->cron.task.durable = DURABLE_FSYNC;
     w->store->error = STORE_FULL;
-    world_give(w, a);
+    world_give(w, op);
     jobs_world_pass(w, AO_MS(2));
-    assert_true(world_answered(w, a));
-    assert_int_equal(a->reply.error, ERGON_E_STORE);
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, ERGON_E_STORE);
     assert_string_equal(list(w), "[]");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, jobs_stage_stored, jobs_stage_end)
+#define TEST(name) JOBS_TEST(name, .stored = true)
 
 int main(void)
 {

@@ -5,18 +5,18 @@
 
 static struct job_spec durable(enum job_durable how)
 {
-    struct job_spec o = world_order("work");
-    o.durable = (uint8_t)how;
-    return o;
+    struct job_spec spec = world_spec("work");
+    spec.durable = (uint8_t)how;
+    return spec;
 }
 
-static struct operation *give_order(struct jobs_world *w, struct job_spec *o)
+static struct operation *give_order(struct jobs_world *w, struct job_spec *spec)
 {
-    struct operation *a = world_ask(w, &operation_submit);
-    a->submission.specs = o;
-    a->submission.count = 1;
-    world_give(w, a);
-    return a;
+    struct operation *op = world_operation(w, &operation_submit);
+    op->submission.specs = spec;
+    op->submission.count = 1;
+    world_give(w, op);
+    return op;
 }
 
 static void expect_row(struct jobs_world *w, uint64_t id, enum job_state state, uint32_t attempt)
@@ -32,36 +32,36 @@ static void expect_row(struct jobs_world *w, uint64_t id, enum job_state state, 
 static void async_is_answered_at_once(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = durable(DURABLE_ASYNC);
-    struct operation *a = give_order(w, &o);
-    assert_true(world_answered(w, a));
+    struct job_spec spec = durable(DURABLE_ASYNC);
+    struct operation *op = give_order(w, &spec);
+    assert_true(world_answered(w, op));
     assert_int_equal(w->store->commits, 0);
     jobs_world_pass(w, AO_MS(2));
-    expect_row(w, a->submission.outcomes[0].id, JOB_RUNNING, 1);
+    expect_row(w, op->submission.outcomes[0].id, JOB_RUNNING, 1);
 }
 
 static void fsync_is_answered_when_it_is_on_disk(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = durable(DURABLE_FSYNC);
-    struct operation *a = give_order(w, &o);
-    uint64_t id = a->submission.outcomes[0].id;
-    assert_false(world_answered(w, a));
+    struct job_spec spec = durable(DURABLE_FSYNC);
+    struct operation *op = give_order(w, &spec);
+    uint64_t id = op->submission.outcomes[0].id;
+    assert_false(world_answered(w, op));
     assert_int_equal(world_reason(w, id), JOB_WHY_COMMIT);
     assert_null(world_run_of(w, id));
     jobs_world_pass(w, AO_MS(1));
-    assert_true(world_answered(w, a));
+    assert_true(world_answered(w, op));
     expect_row(w, id, JOB_QUEUED, 0);
 }
 
 static void fsync_starts_when_the_start_is_on_disk(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = durable(DURABLE_FSYNC);
-    uint64_t id = jobs_world_submit(w, &o);
+    struct job_spec spec = durable(DURABLE_FSYNC);
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_MS(1));
     assert_null(world_run_of(w, id));
-    assert_int_equal(world_entry(w, id)->attempt, 1);
+    assert_int_equal(world_job(w, id)->attempt, 1);
     jobs_world_pass(w, AO_MS(1));
     assert_non_null(world_run_of(w, id));
     expect_row(w, id, JOB_RUNNING, 1);
@@ -70,8 +70,8 @@ static void fsync_starts_when_the_start_is_on_disk(void **state)
 static void an_end_is_seen_when_it_is_on_disk(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = durable(DURABLE_ASYNC);
-    uint64_t id = jobs_world_submit(w, &o);
+    struct job_spec spec = durable(DURABLE_ASYNC);
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_MS(10));
     world_finish(world_run_of(w, id), "\x2a");
     jobs_world_settle(w);
@@ -87,12 +87,12 @@ static void an_end_is_seen_when_it_is_on_disk(void **state)
 static void what_is_forgotten_leaves_the_file(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = durable(DURABLE_ASYNC);
-    o.keep = AO_S(1);
+    struct job_spec spec = durable(DURABLE_ASYNC);
+    spec.keep = AO_S(1);
     w->lasts = 0;
-    uint64_t id = jobs_world_submit(w, &o);
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_S(2));
-    assert_null(world_entry(w, id));
+    assert_null(world_job(w, id));
     assert_null(memory_store_row(w->store, id));
     assert_int_equal(w->store->rows.counts.done, 1);
     stage_balances(w);
@@ -101,10 +101,10 @@ static void what_is_forgotten_leaves_the_file(void **state)
 static void changes_of_a_busy_task_are_written_together(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = durable(DURABLE_ASYNC);
+    struct job_spec spec = durable(DURABLE_ASYNC);
     w->lasts = 0;
     w->store->latency = AO_MS(100);
-    uint64_t id = jobs_world_submit(w, &o);
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_MS(100));
     assert_int_equal(w->store->operations, 1);
     jobs_world_pass(w, AO_MS(100));
@@ -117,22 +117,22 @@ static void changes_of_a_busy_task_are_written_together(void **state)
 static void what_was_open_goes_on_after_a_crash(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = durable(DURABLE_FSYNC);
-    o.key = span_text("order 7");
-    uint64_t runs = jobs_world_submit(w, &o);
-    o.key = span_text("");
-    o.delay = AO_S(100);
-    uint64_t delayed = jobs_world_submit(w, &o);
+    struct job_spec spec = durable(DURABLE_FSYNC);
+    spec.key = span_text("order 7");
+    uint64_t runs = jobs_world_submit(w, &spec);
+    spec.key = span_text("");
+    spec.delay = AO_S(100);
+    uint64_t delayed = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_S(10));
     assert_non_null(world_run_of(w, runs));
     jobs_world_crash(w);
     assert_int_equal(world_state(w, delayed), JOB_DELAYED);
-    assert_int_equal(world_entry(w, runs)->crashes, 1);
+    assert_int_equal(world_job(w, runs)->crashes, 1);
     jobs_world_pass(w, AO_S(1));
     assert_int_equal(world_run_of(w, runs)->run.attempt, 2);
-    o = durable(DURABLE_FSYNC);
-    o.key = span_text("order 7");
-    assert_int_equal(jobs_world_submit(w, &o), runs);
+    spec = durable(DURABLE_FSYNC);
+    spec.key = span_text("order 7");
+    assert_int_equal(jobs_world_submit(w, &spec), runs);
     world_finish(world_run_of(w, runs), "\x01");
     jobs_world_pass(w, AO_S(88));
     assert_int_equal(world_state(w, delayed), JOB_DELAYED);
@@ -144,31 +144,31 @@ static void what_was_open_goes_on_after_a_crash(void **state)
 static void what_had_ended_is_still_known_after_a_crash(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = durable(DURABLE_ASYNC);
-    uint64_t done = jobs_world_submit(w, &o);
+    struct job_spec spec = durable(DURABLE_ASYNC);
+    uint64_t done = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_MS(10));
     world_finish(world_run_of(w, done), "\x2a");
     jobs_world_pass(w, AO_MS(10));
-    uint64_t failed = jobs_world_submit(w, &o);
+    uint64_t failed = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_MS(10));
     world_fail(world_run_of(w, failed), "ODD", "not today");
     jobs_world_pass(w, AO_MS(10));
     jobs_world_crash(w);
     assert_int_equal(world_state(w, done), JOB_DONE);
-    assert_memory_equal(world_entry(w, done)->end->result, "\x2a", 1);
+    assert_memory_equal(world_job(w, done)->end->result, "\x2a", 1);
     assert_int_equal(world_state(w, failed), JOB_FAILED);
-    assert_string_equal(world_entry(w, failed)->end->code, "ODD");
-    assert_string_equal(world_entry(w, failed)->end->text, "not today");
+    assert_string_equal(world_job(w, failed)->end->code, "ODD");
+    assert_string_equal(world_job(w, failed)->end->text, "not today");
     stage_balances(w);
     jobs_world_pass(w, AO_S(3600));
-    assert_null(world_entry(w, done));
+    assert_null(world_job(w, done));
 }
 
 static void one_that_ran_in_three_crashes_is_dead(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = durable(DURABLE_FSYNC);
-    uint64_t id = jobs_world_submit(w, &o);
+    struct job_spec spec = durable(DURABLE_FSYNC);
+    uint64_t id = jobs_world_submit(w, &spec);
     for (unsigned i = 1; i <= 3; i++) {
         jobs_world_pass(w, AO_S(1));
         assert_int_equal(world_run_of(w, id)->run.attempt, i);
@@ -176,32 +176,32 @@ static void one_that_ran_in_three_crashes_is_dead(void **state)
     }
     jobs_world_pass(w, AO_S(1));
     assert_int_equal(world_state(w, id), JOB_DEAD);
-    assert_string_equal(world_entry(w, id)->end->code, "QUARANTINED");
+    assert_string_equal(world_job(w, id)->end->code, "QUARANTINED");
     stage_balances(w);
 }
 
 static void a_graceful_stop_is_no_crash(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = durable(DURABLE_FSYNC);
-    uint64_t id = jobs_world_submit(w, &o);
+    struct job_spec spec = durable(DURABLE_FSYNC);
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_S(1));
     jobs_world_restart(w);
-    assert_int_equal(world_entry(w, id)->crashes, 0);
+    assert_int_equal(world_job(w, id)->crashes, 0);
     jobs_world_pass(w, AO_S(1));
     assert_int_equal(world_run_of(w, id)->run.attempt, 2);
-    assert_int_equal(world_entry(w, id)->failures, 0);
+    assert_int_equal(world_job(w, id)->failures, 0);
     stage_balances(w);
 }
 
 static void after_holds_across_a_crash(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = durable(DURABLE_FSYNC);
-    uint64_t first = jobs_world_submit(w, &o);
-    o.after = &first;
-    o.after_count = 1;
-    uint64_t second = jobs_world_submit(w, &o);
+    struct job_spec spec = durable(DURABLE_FSYNC);
+    uint64_t first = jobs_world_submit(w, &spec);
+    spec.after = &first;
+    spec.after_count = 1;
+    uint64_t second = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_S(1));
     jobs_world_crash(w);
     assert_int_equal(world_reason(w, second), JOB_WHY_AFTER);
@@ -214,22 +214,22 @@ static void after_holds_across_a_crash(void **state)
 static void numbers_of_events_do_not_go_back(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = durable(DURABLE_FSYNC);
-    o.retries = 3;
-    o.backoff = AO_MS(1);
-    uint64_t id = jobs_world_submit(w, &o);
+    struct job_spec spec = durable(DURABLE_FSYNC);
+    spec.retries = 3;
+    spec.backoff = AO_MS(1);
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_S(1));
     world_fail(world_run_of(w, id), "ODD", "not today");
     jobs_world_pass(w, AO_S(1));
-    uint32_t next = history_next(world_entry(w, id));
+    uint32_t next = history_next(world_job(w, id));
     struct history_event before, after;
-    assert_true(history_get(world_entry(w, id), 3, &before));
+    assert_true(history_get(world_job(w, id), 3, &before));
     assert_int_equal(before.what, JOB_EVENT_ATTEMPT_FAILED);
     jobs_world_crash(w);
-    assert_true(history_next(world_entry(w, id)) >= next);
-    assert_true(history_get(world_entry(w, id), 3, &after));
+    assert_true(history_next(world_job(w, id)) >= next);
+    assert_true(history_get(world_job(w, id), 3, &after));
     assert_int_equal(after.what, JOB_EVENT_ATTEMPT_FAILED);
-    assert_true(history_get(world_entry(w, id), 2, &after));
+    assert_true(history_get(world_job(w, id), 2, &after));
     assert_int_equal(after.what, JOB_EVENT_STARTED);
 }
 
@@ -238,16 +238,16 @@ static void a_long_history_is_trimmed_in_the_file(void **state)
 {
     enum { ATTEMPTS = 300 };
     struct jobs_world *w = *state;
-    struct job_spec o = durable(DURABLE_ASYNC);
-    uint64_t id = jobs_world_submit(w, &o);
+    struct job_spec spec = durable(DURABLE_ASYNC);
+    uint64_t id = jobs_world_submit(w, &spec);
     for (int n = 0; n < ATTEMPTS; n++) {
         jobs_world_pass(w, AO_S(1));
         world_again(world_run_of(w, id), AO_MS(1));
     }
     jobs_world_pass(w, AO_S(1));
-    assert_true(history_next(world_entry(w, id)) > 2 * ATTEMPTS);
+    assert_true(history_next(world_job(w, id)) > 2 * ATTEMPTS);
     assert_true(w->store->rows.event_count <= w->options.history_max);
-    uint32_t oldest = history_oldest(world_entry(w, id));
+    uint32_t oldest = history_oldest(world_job(w, id));
     for (uint32_t i = 0; i < w->store->rows.event_count; i++)
         assert_true(w->store->rows.events[i].event.seq >= oldest);
 }
@@ -269,23 +269,23 @@ static void expect_counted(const struct jobs_world *w, uint64_t submitted)
 static void a_submit_that_cannot_be_written_is_refused(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = durable(DURABLE_FSYNC);
+    struct job_spec spec = durable(DURABLE_FSYNC);
     w->store->error = STORE_FULL;
-    o.key = span_text("order 7");
-    struct operation *a = give_order(w, &o);
-    uint64_t id = a->submission.outcomes[0].id;
+    spec.key = span_text("order 7");
+    struct operation *op = give_order(w, &spec);
+    uint64_t id = op->submission.outcomes[0].id;
     jobs_world_pass(w, AO_MS(1));
-    assert_true(world_answered(w, a));
-    assert_int_equal(a->reply.error, ERGON_E_STORE);
-    assert_null(world_entry(w, id));
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, ERGON_E_STORE);
+    assert_null(world_job(w, id));
     expect_counted(w, 0);
-    a = give_order(w, &o);
-    assert_int_equal(a->reply.error, ERGON_E_STORE);
+    op = give_order(w, &spec);
+    assert_int_equal(op->reply.error, ERGON_E_STORE);
     w->store->error = STORE_OK;
     jobs_world_pass(w, AO_S(2));
-    a = give_order(w, &o);
+    op = give_order(w, &spec);
     jobs_world_pass(w, AO_MS(1));
-    assert_int_equal(a->reply.error, ERGON_OK);
+    assert_int_equal(op->reply.error, ERGON_OK);
     expect_counted(w, 1);
     stage_balances(w);
 }
@@ -293,8 +293,8 @@ static void a_submit_that_cannot_be_written_is_refused(void **state)
 static void an_end_waits_for_a_store_that_fails(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = durable(DURABLE_ASYNC);
-    uint64_t id = jobs_world_submit(w, &o);
+    struct job_spec spec = durable(DURABLE_ASYNC);
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_MS(10));
     w->store->error = STORE_IO;
     world_finish(world_run_of(w, id), "\x2a");
@@ -311,10 +311,10 @@ static void an_end_waits_for_a_store_that_fails(void **state)
 static void many_that_could_not_be_written_are_written_later(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = durable(DURABLE_ASYNC);
+    struct job_spec spec = durable(DURABLE_ASYNC);
     w->room[1] = 0;
     for (unsigned i = 0; i < 2000; i++)
-        jobs_world_submit(w, &o);
+        jobs_world_submit(w, &spec);
     w->store->error = STORE_FULL;
     jobs_world_pass(w, AO_S(5));
     assert_int_equal(w->jobs->journal.unsaved, 2000);
@@ -325,7 +325,7 @@ static void many_that_could_not_be_written_are_written_later(void **state)
     stage_balances(w);
 }
 
-/* Whichever allocation of the ledger fails on the way: each task comes to an end, and the accounts
+/* Whichever allocation of the jobs fails on the way: each task comes to an end, and the accounts
  * balance. */
 static void any_allocation_may_fail(void **state)
 {
@@ -336,19 +336,19 @@ static void any_allocation_may_fail(void **state)
     w->quiet = true;
     w->lasts = AO_MS(1);
     for (int64_t n = 1; met; n++) {
-        struct job_spec o = durable(n % 2 ? DURABLE_FSYNC : DURABLE_ASYNC);
+        struct job_spec spec = durable(n % 2 ? DURABLE_FSYNC : DURABLE_ASYNC);
         uint64_t id = 0;
-        o.delay = AO_MS(1);
-        o.limit_key = span_text("k");
-        o.limit = 1;
+        spec.delay = AO_MS(1);
+        spec.limit_key = span_text("k");
+        spec.limit = 1;
         heap_fail_at(n);
-        if (world_submit(w, &o, &done, text, sizeof text) == ERGON_OK)
+        if (world_submit(w, &spec, &done, text, sizeof text) == ERGON_OK)
             id = done.job->id;
         for (unsigned i = 0; i < 50; i++)
             jobs_world_pass(w, AO_MS(100));
         met = heap_failed();
         heap_fail_at(0);
-        if (id != 0 && world_entry(w, id))
+        if (id != 0 && world_job(w, id))
             assert_false(job_state_open(world_state(w, id)));
     }
     stage_balances(w);
@@ -358,23 +358,23 @@ static void any_allocation_may_fail(void **state)
 static void a_durable_one_does_not_wait_for_one_in_memory(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
+    struct job_spec spec = world_spec("work");
     struct submitted out;
     char text[OPERATION_TEXT_MAX] = "";
     w->room[1] = 0;
-    uint64_t first = jobs_world_submit(w, &o);
-    o.durable = DURABLE_FSYNC;
-    o.after = &first;
-    o.after_count = 1;
-    assert_int_equal(world_submit(w, &o, &out, text, sizeof text), ERGON_E_BAD_PARAMS);
+    uint64_t first = jobs_world_submit(w, &spec);
+    spec.durable = DURABLE_FSYNC;
+    spec.after = &first;
+    spec.after_count = 1;
+    assert_int_equal(world_submit(w, &spec, &out, text, sizeof text), ERGON_E_BAD_PARAMS);
     assert_non_null(strstr(text, "kept in memory only"));
-    o.durable = DURABLE_NONE;
-    assert_int_equal(world_submit(w, &o, &out, text, sizeof text), ERGON_OK);
+    spec.durable = DURABLE_NONE;
+    assert_int_equal(world_submit(w, &spec, &out, text, sizeof text), ERGON_OK);
 }
 
 int main(void)
 {
-#define DURABLE(test) cmocka_unit_test_setup_teardown(test, jobs_stage_stored, jobs_stage_end)
+#define DURABLE(test) JOBS_TEST(test, .stored = true)
     const struct CMUnitTest tests[] = {
         DURABLE(async_is_answered_at_once),
         DURABLE(a_durable_one_does_not_wait_for_one_in_memory),

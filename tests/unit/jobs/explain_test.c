@@ -10,12 +10,12 @@
 static const char *explain(struct jobs_world *w, uint64_t id)
 {
     static char text[4096];
-    struct operation *a = world_about(w, &operation_explain, id);
+    struct operation *op = world_about(w, &operation_explain, id);
 
-    world_give(w, a);
-    assert_true(world_answered(w, a));
-    assert_int_equal(a->reply.error, ERGON_OK);
-    return notation_show(operation_result(a), text, sizeof text);
+    world_give(w, op);
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, ERGON_OK);
+    return notation_show(operation_result(op), text, sizeof text);
 }
 
 static void gives(struct jobs_world *w, uint64_t id, const char *state, const char *reason)
@@ -25,39 +25,39 @@ static void gives(struct jobs_world *w, uint64_t id, const char *state, const ch
     stage_holds(explain(w, id), pair);
 }
 
-static uint64_t submit(struct jobs_world *w, const struct job_spec *o)
+static uint64_t submit(struct jobs_world *w, const struct job_spec *spec)
 {
-    uint64_t id = jobs_world_submit(w, o);
+    uint64_t id = jobs_world_submit(w, spec);
     jobs_world_settle(w);
     return id;
 }
 
 static uint64_t submit_work(struct jobs_world *w)
 {
-    struct job_spec o = world_order("work");
-    return submit(w, &o);
+    struct job_spec spec = world_spec("work");
+    return submit(w, &spec);
 }
 
 static struct operation *ask_of_queue(struct jobs_world *w, const struct operation_class *cls)
 {
-    struct operation *a = world_ask(w, cls);
-    a->named.name = span_text("work");
-    world_give(w, a);
-    assert_int_equal(a->reply.error, ERGON_OK);
-    return a;
+    struct operation *op = world_operation(w, cls);
+    op->named.name = span_text("work");
+    world_give(w, op);
+    assert_int_equal(op->reply.error, ERGON_OK);
+    return op;
 }
 
 static void explains_turn(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
+    struct job_spec spec = world_spec("work");
     submit_work(w);
     submit_work(w);
-    o.tenant = span_text("other");
-    submit(w, &o);
-    o.tenant = span_text("");
-    o.priority = 9;
-    submit(w, &o);
+    spec.tenant = span_text("other");
+    submit(w, &spec);
+    spec.tenant = span_text("");
+    spec.priority = 9;
+    submit(w, &spec);
     uint64_t id = submit_work(w);
     gives(w, id, "queued", "turn");
     stage_holds(explain(w, id), "'ahead': {'higher': 1, 'own': 1, 'others': 1");
@@ -76,19 +76,19 @@ static void explains_executors(void **state)
 static void explains_no_executor(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    struct method *method = registry_find(w->registry, o.method);
-    o.durable = DURABLE_FSYNC;
-    uint64_t id = jobs_world_submit(w, &o);
+    struct job_spec spec = world_spec("work");
+    struct method *method = registry_find(w->registry, spec.method);
+    spec.durable = DURABLE_FSYNC;
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_MS(5));
     method->name = span_text("other");
     jobs_world_crash(w);
     gives(w, id, "waiting", "no_executor");
     stage_holds(explain(w, id),
                 "'text': 'no module offers \"work\"; load one and start the server again'");
-    struct operation *a = ask_of_queue(w, &operation_queue_explain);
+    struct operation *op = ask_of_queue(w, &operation_queue_explain);
     char text[4096];
-    stage_holds(notation_show(operation_result(a), text, sizeof text),
+    stage_holds(notation_show(operation_result(op), text, sizeof text),
                 "'reason': 'no_executor', 'text': 'no module offers \"work\"; load one and start "
                 "the server again'");
     method->name = span_text("work");
@@ -116,13 +116,13 @@ static void explains_stopping(void **state)
 static void explains_limit(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
+    struct job_spec spec = world_spec("work");
     w->room[1] = 5;
-    o.limit_key = span_text("disk");
-    o.limit = 2;
-    submit(w, &o);
-    submit(w, &o);
-    uint64_t before = submit(w, &o), id = submit(w, &o);
+    spec.limit_key = span_text("disk");
+    spec.limit = 2;
+    submit(w, &spec);
+    submit(w, &spec);
+    uint64_t before = submit(w, &spec), id = submit(w, &spec);
     gives(w, before, "waiting", "limit");
     gives(w, id, "waiting", "limit");
     stage_holds(explain(w, id), "'key': 'disk', 'limit': 2, 'taken': 2, 'before': 1");
@@ -132,13 +132,13 @@ static void explains_limit(void **state)
 static void explains_rate(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
+    struct job_spec spec = world_spec("work");
     w->room[1] = 5;
-    o.rate_key = span_text("mail");
-    o.rate = 1;
-    o.rate_per = AO_S(60);
-    submit(w, &o);
-    uint64_t id = submit(w, &o);
+    spec.rate_key = span_text("mail");
+    spec.rate = 1;
+    spec.rate_per = AO_S(60);
+    submit(w, &spec);
+    uint64_t id = submit(w, &spec);
     gives(w, id, "waiting", "rate");
     stage_holds(explain(w, id),
                 "'key': 'mail', 'rate': 1, 'per': 60000, 'before': 0, 'refill': 16000000");
@@ -147,12 +147,12 @@ static void explains_rate(void **state)
 static void explains_after(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
+    struct job_spec spec = world_spec("work");
     char text[ID_TEXT_SIZE], wanted[64];
     uint64_t first = submit_work(w);
-    o.after = &first;
-    o.after_count = 1;
-    uint64_t id = submit(w, &o);
+    spec.after = &first;
+    spec.after_count = 1;
+    uint64_t id = submit(w, &spec);
     gives(w, id, "waiting", "after");
     snprintf(wanted, sizeof wanted, "'after': ['%s']", id_text(first, text));
     stage_holds(explain(w, id), wanted);
@@ -164,11 +164,11 @@ static void explains_after(void **state)
 static void explains_suspect(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
+    struct job_spec spec = world_spec("work");
     char text[ID_TEXT_SIZE], wanted[64];
-    o.durable = DURABLE_FSYNC;
+    spec.durable = DURABLE_FSYNC;
     w->room[1] = 2;
-    uint64_t first = submit(w, &o), id = submit(w, &o);
+    uint64_t first = submit(w, &spec), id = submit(w, &spec);
     for (unsigned crash = 1; crash <= 2; crash++) {
         jobs_world_pass(w, AO_MS(5));
         jobs_world_crash(w);
@@ -186,25 +186,25 @@ static void explains_suspect(void **state)
 static void explains_delay(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    o.delay = AO_S(30);
-    uint64_t id = submit(w, &o);
+    struct job_spec spec = world_spec("work");
+    spec.delay = AO_S(30);
+    uint64_t id = submit(w, &spec);
     gives(w, id, "delayed", "delay");
     stage_holds(explain(w, id), "it is due in 30.0 s");
-    o.delay = AO_S(3600);
-    stage_holds(explain(w, submit(w, &o)), "it is due in 60 m");
-    o.delay = AO_S(3600 * 24 * 40);
-    stage_holds(explain(w, submit(w, &o)), "it is due in 40 d");
+    spec.delay = AO_S(3600);
+    stage_holds(explain(w, submit(w, &spec)), "it is due in 60 m");
+    spec.delay = AO_S(3600 * 24 * 40);
+    stage_holds(explain(w, submit(w, &spec)), "it is due in 40 d");
     stage_holds(explain(w, id), "'next': 16000000");
 }
 
 static void explains_retry(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    o.retries = 3;
-    o.backoff_jitter = 0;
-    uint64_t id = submit(w, &o);
+    struct job_spec spec = world_spec("work");
+    spec.retries = 3;
+    spec.backoff_jitter = 0;
+    uint64_t id = submit(w, &spec);
     world_fail(world_run_of(w, id), "ODD", "not today");
     gives(w, id, "delayed", "retry");
     stage_holds(explain(w, id), "'last_error': 'ODD: not today'");
@@ -230,9 +230,9 @@ static void explains_again(void **state)
 static void explains_commit(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    o.durable = DURABLE_FSYNC;
-    uint64_t id = jobs_world_submit(w, &o);
+    struct job_spec spec = world_spec("work");
+    spec.durable = DURABLE_FSYNC;
+    uint64_t id = jobs_world_submit(w, &spec);
     gives(w, id, "queued", "commit");
     stage_holds(explain(w, id), "its submission is being written to disk");
     jobs_world_pass(w, AO_MS(1));
@@ -244,15 +244,15 @@ static void explains_commit(void **state)
 static void an_attempt_is_shown_when_its_start_is_on_disk(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
+    struct job_spec spec = world_spec("work");
     char text[2048];
-    o.durable = DURABLE_FSYNC;
-    uint64_t id = jobs_world_submit(w, &o);
+    spec.durable = DURABLE_FSYNC;
+    uint64_t id = jobs_world_submit(w, &spec);
     for (unsigned ms = 1; ms <= 2; ms++) {
-        struct operation *a = world_about(w, &operation_get, id);
+        struct operation *op = world_about(w, &operation_get, id);
         jobs_world_pass(w, AO_MS(1));
-        world_give(w, a);
-        stage_holds(notation_show(operation_result(a), text, sizeof text),
+        world_give(w, op);
+        stage_holds(notation_show(operation_result(op), text, sizeof text),
                     ms == 1 ? "'attempt': 0" : "'attempt': 1");
     }
 }
@@ -260,9 +260,9 @@ static void an_attempt_is_shown_when_its_start_is_on_disk(void **state)
 static void explains_store(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    o.durable = DURABLE_FSYNC;
-    uint64_t id = jobs_world_submit(w, &o);
+    struct job_spec spec = world_spec("work");
+    spec.durable = DURABLE_FSYNC;
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_MS(1));
     w->store->error = STORE_FULL;
     jobs_world_pass(w, AO_MS(2));
@@ -273,9 +273,9 @@ static void explains_store(void **state)
 static void explains_assigned(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    o.timeout = AO_S(10);
-    uint64_t id = submit(w, &o);
+    struct job_spec spec = world_spec("work");
+    spec.timeout = AO_S(10);
+    uint64_t id = submit(w, &spec);
     gives(w, id, "assigned", "assigned");
     stage_holds(explain(w, id), "'executor': 'blocking 1', 'attempt': 1, 'timeout': 16000000");
 }
@@ -308,27 +308,27 @@ static void explains_ended(void **state)
 static void an_unknown_task_is_not_found(void **state)
 {
     struct jobs_world *w = *state;
-    struct operation *a = world_about(w, &operation_explain, 1);
-    world_give(w, a);
-    assert_int_equal(a->reply.error, ERGON_E_NOT_FOUND);
+    struct operation *op = world_about(w, &operation_explain, 1);
+    world_give(w, op);
+    assert_int_equal(op->reply.error, ERGON_E_NOT_FOUND);
 }
 
 static void a_queue_says_whether_it_flows(void **state)
 {
     struct jobs_world *w = *state;
     char text[2048];
-    struct operation *a = ask_of_queue(w, &operation_queue_explain);
-    stage_holds(notation_show(operation_result(a), text, sizeof text), "'reason': 'turn'");
+    struct operation *op = ask_of_queue(w, &operation_queue_explain);
+    stage_holds(notation_show(operation_result(op), text, sizeof text), "'reason': 'turn'");
     submit_work(w);
-    a = ask_of_queue(w, &operation_queue_explain);
-    stage_holds(notation_show(operation_result(a), text, sizeof text), "'reason': 'executors'");
+    op = ask_of_queue(w, &operation_queue_explain);
+    stage_holds(notation_show(operation_result(op), text, sizeof text), "'reason': 'executors'");
     ask_of_queue(w, &operation_queue_pause);
-    a = ask_of_queue(w, &operation_queue_explain);
-    stage_holds(notation_show(operation_result(a), text, sizeof text), "'reason': 'paused'");
+    op = ask_of_queue(w, &operation_queue_explain);
+    stage_holds(notation_show(operation_result(op), text, sizeof text), "'reason': 'paused'");
 }
 
-#define TEST(name)       cmocka_unit_test_setup_teardown(name, jobs_stage, jobs_stage_end)
-#define STORE_TEST(name) cmocka_unit_test_setup_teardown(name, jobs_stage_stored, jobs_stage_end)
+#define TEST(name)       JOBS_TEST(name, 0)
+#define STORE_TEST(name) JOBS_TEST(name, .stored = true)
 
 int main(void)
 {

@@ -39,9 +39,9 @@ static int close_world(void **state)
 
 static uint64_t submit_of(struct jobs_world *w, const char *tenant)
 {
-    struct job_spec o = world_order("work");
-    o.tenant = span_text(tenant);
-    return jobs_world_submit(w, &o);
+    struct job_spec spec = world_spec("work");
+    spec.tenant = span_text(tenant);
+    return jobs_world_submit(w, &spec);
 }
 
 static void a_new_tenant_is_next_beside_a_hundred_thousand(void **state)
@@ -96,13 +96,13 @@ static void the_higher_priority_goes_first(void **state)
 {
     struct starts *s = *state;
     struct jobs_world *w = &s->w;
-    struct job_spec o = world_order("work");
+    struct job_spec spec = world_spec("work");
     uint64_t ids[10];
     jobs_world_open(w);
     w->room[1] = 0;
     for (uint8_t p = 0; p < 10; p++) {
-        o.priority = p;
-        ids[p] = jobs_world_submit(w, &o);
+        spec.priority = p;
+        ids[p] = jobs_world_submit(w, &spec);
     }
     w->lasts = 0;
     w->room[1] = 1;
@@ -117,7 +117,7 @@ static void the_lowest_priority_comes_at_last(void **state)
 {
     struct starts *s = *state;
     struct jobs_world *w = &s->w;
-    struct job_spec high = world_order("work"), low = world_order("work");
+    struct job_spec high = world_spec("work"), low = world_spec("work");
     unsigned seconds = 0;
     w->lasts = AO_S(1);
     jobs_world_open(w);

@@ -11,7 +11,7 @@ static const uint64_t seed[2] = {0x0706050403020100, 0x0f0e0d0c0b0a0908};
 
 static void every_name_is_found_while_the_table_grows(void **state)
 {
-    static struct job entries[MANY];
+    static struct job jobs[MANY];
     static struct key_link links[MANY];
     static char names[MANY][16];
     struct span tenant = span_text("acme"), none = {0};
@@ -20,17 +20,16 @@ static void every_name_is_found_while_the_table_grows(void **state)
     for (int i = 0; i < MANY; i++) {
         snprintf(names[i], sizeof names[i], "key %d", i);
         struct span name = span_text(names[i]);
-        links[i] = (struct key_link){.job = &entries[i], .tenant = tenant, .name = name};
+        links[i] = (struct key_link){.job = &jobs[i], .tenant = tenant, .name = name};
         assert_null(key_find(&t, tenant, none, name));
         key_add(&t, &links[i]);
-        assert_ptr_equal(key_find(&t, tenant, none, span_text(names[i / 2])), &entries[i / 2]);
+        assert_ptr_equal(key_find(&t, tenant, none, span_text(names[i / 2])), &jobs[i / 2]);
     }
     assert_int_equal(t.names.count, MANY);
     for (int i = 0; i < MANY; i += 2)
         key_remove(&t, &links[i]);
     for (int i = 0; i < MANY; i++)
-        assert_ptr_equal(key_find(&t, tenant, none, span_text(names[i])),
-                         i % 2 ? &entries[i] : NULL);
+        assert_ptr_equal(key_find(&t, tenant, none, span_text(names[i])), i % 2 ? &jobs[i] : NULL);
     key_table_fini(&t);
 }
 

@@ -5,40 +5,40 @@
 static void runs_and_is_done(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    uint64_t id = jobs_world_submit(w, &o);
+    struct job_spec spec = world_spec("work");
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
     assert_int_equal(world_state(w, id), JOB_ASSIGNED);
     world_finish(world_run_of(w, id), "\x2a");
     assert_int_equal(world_state(w, id), JOB_DONE);
-    assert_int_equal(world_entry(w, id)->end->result_len, 1);
-    assert_int_equal(world_entry(w, id)->attempt, 1);
+    assert_int_equal(world_job(w, id)->end->result_len, 1);
+    assert_int_equal(world_job(w, id)->attempt, 1);
 }
 
 static void a_failure_is_tried_again(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    o.retries = 1;
-    o.backoff_jitter = 0;
-    uint64_t id = jobs_world_submit(w, &o);
+    struct job_spec spec = world_spec("work");
+    spec.retries = 1;
+    spec.backoff_jitter = 0;
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
     world_fail(world_run_of(w, id), "ODD", "not today");
     assert_int_equal(world_state(w, id), JOB_DELAYED);
     assert_int_equal(world_reason(w, id), JOB_WHY_RETRY);
     jobs_world_pass(w, AO_S(1));
     assert_int_equal(world_state(w, id), JOB_ASSIGNED);
-    assert_int_equal(world_entry(w, id)->attempt, 2);
+    assert_int_equal(world_job(w, id)->attempt, 2);
     world_fail(world_run_of(w, id), "ODD", "not tomorrow");
     assert_int_equal(world_state(w, id), JOB_DEAD);
-    assert_string_equal(world_entry(w, id)->end->text, "not tomorrow");
+    assert_string_equal(world_job(w, id)->end->text, "not tomorrow");
 }
 
 static void without_retries_a_failure_is_final(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    uint64_t id = jobs_world_submit(w, &o);
+    struct job_spec spec = world_spec("work");
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
     world_fail(world_run_of(w, id), "ODD", "not today");
     assert_int_equal(world_state(w, id), JOB_FAILED);
@@ -47,9 +47,9 @@ static void without_retries_a_failure_is_final(void **state)
 static void a_permanent_failure_is_not_tried_again(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    o.retries = 5;
-    uint64_t id = jobs_world_submit(w, &o);
+    struct job_spec spec = world_spec("work");
+    spec.retries = 5;
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
     world_fail(world_run_of(w, id), "PERMANENT", "never");
     assert_int_equal(world_state(w, id), JOB_FAILED);
@@ -58,22 +58,22 @@ static void a_permanent_failure_is_not_tried_again(void **state)
 static void a_queued_one_is_cancelled_at_once(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    jobs_world_submit(w, &o);
-    uint64_t id = jobs_world_submit(w, &o);
+    struct job_spec spec = world_spec("work");
+    jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
     assert_int_equal(world_state(w, id), JOB_QUEUED);
-    assert_true(world_cancel(w, world_entry(w, id)));
+    assert_true(world_cancel(w, world_job(w, id)));
     assert_int_equal(world_state(w, id), JOB_CANCELLED);
 }
 
 static void a_running_one_is_cancelled_when_it_has_returned(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    uint64_t id = jobs_world_submit(w, &o);
+    struct job_spec spec = world_spec("work");
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
-    assert_true(world_cancel(w, world_entry(w, id)));
+    assert_true(world_cancel(w, world_job(w, id)));
     assert_int_equal(world_state(w, id), JOB_ASSIGNED);
     jobs_world_settle(w);
     assert_int_equal(world_state(w, id), JOB_CANCELLED);
@@ -82,63 +82,63 @@ static void a_running_one_is_cancelled_when_it_has_returned(void **state)
 static void a_timeout_fences_the_attempt(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
+    struct job_spec spec = world_spec("work");
     w->stubborn = true;
-    o.timeout = AO_S(1);
-    o.retries = 1;
-    o.backoff_jitter = 0;
-    uint64_t id = jobs_world_submit(w, &o);
+    spec.timeout = AO_S(1);
+    spec.retries = 1;
+    spec.backoff_jitter = 0;
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
     struct world_run *first = world_run_of(w, id);
     jobs_world_pass(w, AO_S(1));
     assert_int_equal(world_state(w, id), JOB_DELAYED);
-    assert_int_equal(world_entry(w, id)->orphans, 1);
+    assert_int_equal(world_job(w, id)->orphans, 1);
     world_finish(first, "\x01");
     assert_int_equal(world_state(w, id), JOB_DELAYED);
     struct jobs_info info;
     jobs_info(w->jobs, &info);
     assert_int_equal(info.fenced, 1);
     jobs_world_pass(w, AO_S(1));
-    assert_int_equal(world_entry(w, id)->attempt, 2);
+    assert_int_equal(world_job(w, id)->attempt, 2);
     world_finish(world_run_of(w, id), "\x02");
     assert_int_equal(world_state(w, id), JOB_DONE);
-    assert_int_equal(world_entry(w, id)->end->result[0], 2);
+    assert_int_equal(world_job(w, id)->end->result[0], 2);
 }
 
 static void it_is_forgotten_after_its_time(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    o.keep = AO_S(5);
-    uint64_t id = jobs_world_submit(w, &o);
+    struct job_spec spec = world_spec("work");
+    spec.keep = AO_S(5);
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
     world_finish(world_run_of(w, id), "\x01");
     jobs_world_pass(w, AO_S(4));
-    assert_non_null(world_entry(w, id));
+    assert_non_null(world_job(w, id));
     jobs_world_pass(w, AO_S(1));
-    assert_null(world_entry(w, id));
+    assert_null(world_job(w, id));
     assert_int_equal(w->jobs->table.bytes, 0);
 }
 
 static void call_is_answered_with_the_result(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    struct operation *a = world_ask(w, &operation_call);
-    a->submission.specs = &o;
-    a->submission.count = 1;
-    world_give(w, a);
-    assert_false(world_answered(w, a));
+    struct job_spec spec = world_spec("work");
+    struct operation *op = world_operation(w, &operation_call);
+    op->submission.specs = &spec;
+    op->submission.count = 1;
+    world_give(w, op);
+    assert_false(world_answered(w, op));
     world_finish(w->runs, "\x2a");
     jobs_world_settle(w);
-    assert_true(world_answered(w, a));
-    assert_int_equal(a->reply.error, ERGON_OK);
-    assert_int_equal(operation_result(a).len, 1);
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, ERGON_OK);
+    assert_int_equal(operation_result(op).len, 1);
 }
 
 int main(void)
 {
-#define LIFE(test) cmocka_unit_test_setup_teardown(test, jobs_stage, jobs_stage_end)
+#define LIFE(test) JOBS_TEST(test, 0)
     const struct CMUnitTest tests[] = {
         LIFE(runs_and_is_done),
         LIFE(a_failure_is_tried_again),

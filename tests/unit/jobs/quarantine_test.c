@@ -6,15 +6,15 @@ enum { NEIGHBOURS = 20, CRASHES_MOST = 20 };
 
 static struct job_spec durable(void)
 {
-    struct job_spec o = world_order("work");
-    o.durable = DURABLE_FSYNC;
-    return o;
+    struct job_spec spec = world_spec("work");
+    spec.durable = DURABLE_FSYNC;
+    return spec;
 }
 
 static uint64_t submit(struct jobs_world *w)
 {
-    struct job_spec o = durable();
-    return jobs_world_submit(w, &o);
+    struct job_spec spec = durable();
+    return jobs_world_submit(w, &spec);
 }
 
 /* As often as all are out, until each of them is a suspect. */
@@ -84,11 +84,11 @@ static void what_is_no_suspect_runs_beside_one(void **state)
 static void one_that_outlived_its_timeout_is_still_out(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = durable();
+    struct job_spec spec = durable();
     w->room[1] = 2;
     w->stubborn = true;
-    o.timeout = AO_MS(100);
-    uint64_t one = jobs_world_submit(w, &o), two = submit(w);
+    spec.timeout = AO_MS(100);
+    uint64_t one = jobs_world_submit(w, &spec), two = submit(w);
     crash_twice(w);
     jobs_world_pass(w, AO_S(1));
     assert_int_equal(world_state(w, one), JOB_FAILED);
@@ -101,20 +101,20 @@ static void one_that_outlived_its_timeout_is_still_out(void **state)
 static void the_place_goes_on_when_its_owner_is_gone_or_held_back(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = durable(), limited = durable();
+    struct job_spec spec = durable(), limited = durable();
     w->room[1] = 8;
     limited.limit_key = span_text("k");
     limited.limit = 8;
     uint64_t ids[4];
     for (unsigned i = 0; i < 4; i++)
-        ids[i] = jobs_world_submit(w, i == 1 ? &limited : &o);
+        ids[i] = jobs_world_submit(w, i == 1 ? &limited : &spec);
     crash_twice(w);
-    o.limit_key = span_text("k");
-    o.limit = 1;
-    uint64_t holder = jobs_world_submit(w, &o);
+    spec.limit_key = span_text("k");
+    spec.limit = 1;
+    uint64_t holder = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_MS(5));
     assert_non_null(world_run_of(w, holder));
-    world_cancel(w, world_entry(w, ids[2]));
+    world_cancel(w, world_job(w, ids[2]));
     world_finish(world_run_of(w, ids[0]), "\x01");
     jobs_world_pass(w, AO_MS(5));
     assert_int_equal(world_reason(w, ids[1]), JOB_WHY_LIMIT);
@@ -134,9 +134,9 @@ static void one_that_is_tried_again_is_none(void **state)
     uint64_t one = submit(w), two = submit(w);
     crash_twice(w);
     jobs_world_pass(w, AO_MS(5));
-    world_cancel(w, world_entry(w, two));
+    world_cancel(w, world_job(w, two));
     jobs_world_pass(w, AO_MS(5));
-    assert_true(world_retry(w, world_entry(w, two)));
+    assert_true(world_retry(w, world_job(w, two)));
     jobs_world_pass(w, AO_MS(5));
     assert_non_null(world_run_of(w, one));
     assert_non_null(world_run_of(w, two));
@@ -144,7 +144,7 @@ static void one_that_is_tried_again_is_none(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, jobs_stage_stored, jobs_stage_end)
+#define TEST(name) JOBS_TEST(name, .stored = true)
     const struct CMUnitTest tests[] = {
         TEST(only_the_poison_dies),
         TEST(only_the_poison_dies_where_others_wait),

@@ -4,19 +4,19 @@
 #include "tests/support/jobs_stage.h"
 #include "tests/support/notation.h"
 
-static struct operation *ask(struct jobs_world *w, const struct operation_class *cls)
+static struct operation *change(struct jobs_world *w, const struct operation_class *cls)
 {
-    struct operation *a = world_ask(w, cls);
-    a->named.name = span_text("work");
-    world_give(w, a);
-    return a;
+    struct operation *op = world_operation(w, cls);
+    op->named.name = span_text("work");
+    world_give(w, op);
+    return op;
 }
 
-static void says(struct operation *a, const char *wanted)
+static void says(struct operation *op, const char *wanted)
 {
     char text[800];
-    assert_int_equal(a->reply.error, ERGON_OK);
-    stage_holds(notation_show(pack_bytes(&a->reply.result), text, sizeof text), wanted);
+    assert_int_equal(op->reply.error, ERGON_OK);
+    stage_holds(notation_show(pack_bytes(&op->reply.result), text, sizeof text), wanted);
 }
 
 static bool is_paused(struct jobs_world *w)
@@ -27,18 +27,18 @@ static bool is_paused(struct jobs_world *w)
 static void a_pause_is_answered_when_it_is_on_disk(void **state)
 {
     struct jobs_world *w = *state;
-    struct operation *a = ask(w, &operation_queue_pause);
+    struct operation *op = change(w, &operation_queue_pause);
     assert_true(is_paused(w));
-    assert_false(world_answered(w, a));
+    assert_false(world_answered(w, op));
     jobs_world_pass(w, AO_MS(1));
-    assert_true(world_answered(w, a));
-    says(a, "'paused': true");
-    assert_true(world_answered(w, ask(w, &operation_queue_pause)));
+    assert_true(world_answered(w, op));
+    says(op, "'paused': true");
+    assert_true(world_answered(w, change(w, &operation_queue_pause)));
     jobs_world_crash(w);
     assert_true(is_paused(w));
-    a = ask(w, &operation_queue_resume);
+    op = change(w, &operation_queue_resume);
     jobs_world_pass(w, AO_MS(1));
-    says(a, "'paused': false");
+    says(op, "'paused': false");
     jobs_world_crash(w);
     assert_false(is_paused(w));
 }
@@ -46,8 +46,8 @@ static void a_pause_is_answered_when_it_is_on_disk(void **state)
 static void who_changes_a_mind_is_answered_with_the_last_word(void **state)
 {
     struct jobs_world *w = *state;
-    struct operation *first = ask(w, &operation_queue_pause),
-                     *second = ask(w, &operation_queue_resume);
+    struct operation *first = change(w, &operation_queue_pause),
+                     *second = change(w, &operation_queue_resume);
     jobs_world_pass(w, AO_MS(1));
     assert_false(world_answered(w, first));
     jobs_world_pass(w, AO_MS(1));
@@ -61,21 +61,21 @@ static void a_pause_that_cannot_be_written_is_said_and_written_later(void **stat
 {
     struct jobs_world *w = *state;
     w->store->error = STORE_FULL;
-    struct operation *a = ask(w, &operation_queue_pause);
+    struct operation *op = change(w, &operation_queue_pause);
     jobs_world_pass(w, AO_MS(1));
-    assert_int_equal(a->reply.error, ERGON_E_STORE);
+    assert_int_equal(op->reply.error, ERGON_E_STORE);
     assert_true(is_paused(w));
-    a = ask(w, &operation_queue_pause);
+    op = change(w, &operation_queue_pause);
     jobs_world_pass(w, AO_MS(1));
-    assert_int_equal(a->reply.error, ERGON_E_STORE);
+    assert_int_equal(op->reply.error, ERGON_E_STORE);
     w->store->error = STORE_OK;
     jobs_world_pass(w, AO_S(2));
     jobs_world_crash(w);
     assert_true(is_paused(w));
     w->store->error = STORE_IO;
-    a = ask(w, &operation_queue_resume);
+    op = change(w, &operation_queue_resume);
     jobs_world_pass(w, AO_S(3));
-    assert_int_equal(a->reply.error, ERGON_E_STORE);
+    assert_int_equal(op->reply.error, ERGON_E_STORE);
     assert_false(is_paused(w));
     w->store->error = STORE_OK;
     jobs_world_pass(w, AO_S(2));
@@ -86,17 +86,17 @@ static void a_pause_that_cannot_be_written_is_said_and_written_later(void **stat
 static void without_memory_it_is_said_too(void **state)
 {
     struct jobs_world *w = *state;
-    struct operation *a = NULL;
-    ask(w, &operation_queue_list);
+    struct operation *op = NULL;
+    change(w, &operation_queue_list);
     table_queue(&w->jobs->table, span_text("work"));
-    for (int64_t n = 1; !a || a->reply.error != ERGON_OK; n++) {
-        a = world_ask(w, &operation_queue_pause);
-        a->named.name = span_text("work");
+    for (int64_t n = 1; !op || op->reply.error != ERGON_OK; n++) {
+        op = world_operation(w, &operation_queue_pause);
+        op->named.name = span_text("work");
         heap_fail_at(n);
-        world_give(w, a);
+        world_give(w, op);
         jobs_world_pass(w, AO_MS(1));
         heap_fail_at(0);
-        assert_true(world_answered(w, a));
+        assert_true(world_answered(w, op));
     }
     jobs_world_pass(w, AO_S(2));
     jobs_world_crash(w);
@@ -105,7 +105,7 @@ static void without_memory_it_is_said_too(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, jobs_stage_stored, jobs_stage_end)
+#define TEST(name) JOBS_TEST(name, .stored = true)
     const struct CMUnitTest tests[] = {
         TEST(a_pause_is_answered_when_it_is_on_disk),
         TEST(who_changes_a_mind_is_answered_with_the_last_word),

@@ -8,22 +8,22 @@
 
 static struct job_spec durable(void)
 {
-    struct job_spec o = world_order("work");
-    o.durable = DURABLE_FSYNC;
-    return o;
+    struct job_spec spec = world_spec("work");
+    spec.durable = DURABLE_FSYNC;
+    return spec;
 }
 
 static uint64_t submit_after(struct jobs_world *w, const uint64_t *first)
 {
-    struct job_spec o = durable();
-    o.after = first;
-    o.after_count = 1;
-    return jobs_world_submit(w, &o);
+    struct job_spec spec = durable();
+    spec.after = first;
+    spec.after_count = 1;
+    return jobs_world_submit(w, &spec);
 }
 
 static void retry(struct jobs_world *w, uint64_t id)
 {
-    assert_true(world_retry(w, world_entry(w, id)));
+    assert_true(world_retry(w, world_job(w, id)));
     jobs_world_pass(w, AO_S(1));
 }
 
@@ -32,8 +32,8 @@ static void retry(struct jobs_world *w, uint64_t id)
 static void what_failed_with_after_can_be_tried_again(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = durable();
-    uint64_t first = jobs_world_submit(w, &o), second = submit_after(w, &first);
+    struct job_spec spec = durable();
+    uint64_t first = jobs_world_submit(w, &spec), second = submit_after(w, &first);
     jobs_world_pass(w, AO_S(1));
     world_fail(world_run_of(w, first), "ODD", "not today");
     jobs_world_pass(w, AO_S(1));
@@ -52,11 +52,11 @@ static void what_failed_with_after_can_be_tried_again(void **state)
 static void what_is_tried_again_waits_for_nobody(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = durable();
+    struct job_spec spec = durable();
     w->room[1] = 2;
-    uint64_t first = jobs_world_submit(w, &o), second = submit_after(w, &first);
+    uint64_t first = jobs_world_submit(w, &spec), second = submit_after(w, &first);
     jobs_world_pass(w, AO_S(1));
-    world_cancel(w, world_entry(w, second));
+    world_cancel(w, world_job(w, second));
     jobs_world_pass(w, AO_S(1));
     retry(w, second);
     jobs_world_crash(w);
@@ -69,29 +69,29 @@ static void what_is_tried_again_waits_for_nobody(void **state)
 
 enum { EVENTS = 200 };
 
-struct told {
+struct seen {
     struct history_event events[EVENTS];
     char texts[EVENTS][120];
     uint32_t count, next;
 };
 
 /* As a watcher gets it. */
-static void look(struct jobs_world *w, uint64_t id, struct told *told)
+static void look(struct jobs_world *w, uint64_t id, struct seen *seen)
 {
-    struct job *e = world_entry(w, id);
-    told->count = 0;
+    struct job *e = world_job(w, id);
+    seen->count = 0;
     history_complete(&w->jobs->table, e);
-    told->next = history_next(e);
-    for (uint32_t seq = 1; history_get(e, seq, &told->events[told->count]);) {
-        struct history_event *event = &told->events[told->count];
-        snprintf(told->texts[told->count], sizeof told->texts[0], "%.*s", (int)event->text.len,
+    seen->next = history_next(e);
+    for (uint32_t seq = 1; history_get(e, seq, &seen->events[seen->count]);) {
+        struct history_event *event = &seen->events[seen->count];
+        snprintf(seen->texts[seen->count], sizeof seen->texts[0], "%.*s", (int)event->text.len,
                  (const char *)event->text.at);
         seq = event->seq + 1;
-        assert_true(++told->count < EVENTS);
+        assert_true(++seen->count < EVENTS);
     }
 }
 
-static void expect_same(const struct told *before, const struct told *after)
+static void expect_same(const struct seen *before, const struct seen *after)
 {
     assert_int_equal(after->next, before->next);
     assert_int_equal(after->count, before->count);
@@ -107,7 +107,7 @@ static void expect_same(const struct told *before, const struct told *after)
 
 static void is_told_the_same_after_a_crash(struct jobs_world *w, uint64_t id, uint32_t count)
 {
-    static struct told before, after;
+    static struct seen before, after;
     jobs_world_pass(w, AO_S(1));
     look(w, id, &before);
     assert_int_equal(before.count, count);
@@ -118,9 +118,9 @@ static void is_told_the_same_after_a_crash(struct jobs_world *w, uint64_t id, ui
     }
 }
 
-static uint64_t submit_and_start(struct jobs_world *w, const struct job_spec *o)
+static uint64_t submit_and_start(struct jobs_world *w, const struct job_spec *spec)
 {
-    uint64_t id = jobs_world_submit(w, o);
+    uint64_t id = jobs_world_submit(w, spec);
     jobs_world_pass(w, AO_S(1));
     assert_non_null(world_run_of(w, id));
     return id;
@@ -129,17 +129,17 @@ static uint64_t submit_and_start(struct jobs_world *w, const struct job_spec *o)
 static void start_and_end_are_told_by_the_row(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = durable();
-    uint64_t id = submit_and_start(w, &o);
+    struct job_spec spec = durable();
+    uint64_t id = submit_and_start(w, &spec);
     world_finish(world_run_of(w, id), "\x2a");
     is_told_the_same_after_a_crash(w, id, 3);
-    id = submit_and_start(w, &o);
+    id = submit_and_start(w, &spec);
     world_fail(world_run_of(w, id), "ODD", "not today");
     is_told_the_same_after_a_crash(w, id, 4);
-    o.delay = AO_S(100);
-    id = jobs_world_submit(w, &o);
+    spec.delay = AO_S(100);
+    id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_S(1));
-    world_cancel(w, world_entry(w, id));
+    world_cancel(w, world_job(w, id));
     is_told_the_same_after_a_crash(w, id, 2);
 }
 
@@ -147,10 +147,10 @@ static void start_and_end_are_told_by_the_row(void **state)
 static void an_end_is_told_before_what_came_behind_it(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = durable();
+    struct job_spec spec = durable();
     w->stubborn = true;
-    o.deadline = AO_S(2);
-    uint64_t id = submit_and_start(w, &o);
+    spec.deadline = AO_S(2);
+    uint64_t id = submit_and_start(w, &spec);
     jobs_world_pass(w, AO_S(2));
     assert_int_equal(world_state(w, id), JOB_EXPIRED);
     world_finish(world_run_of(w, id), "\x2a");
@@ -160,11 +160,11 @@ static void an_end_is_told_before_what_came_behind_it(void **state)
 static void the_ends_of_one_that_was_tried_again_are_all_told(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = durable();
-    o.delay = AO_S(100);
-    uint64_t id = jobs_world_submit(w, &o);
+    struct job_spec spec = durable();
+    spec.delay = AO_S(100);
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_S(1));
-    world_cancel(w, world_entry(w, id));
+    world_cancel(w, world_job(w, id));
     jobs_world_pass(w, AO_S(1));
     jobs_world_crash(w);
     retry(w, id);
@@ -175,16 +175,16 @@ static void the_ends_of_one_that_was_tried_again_are_all_told(void **state)
 static void a_watcher_goes_on_where_it_was(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = durable();
+    struct job_spec spec = durable();
     char text[800];
-    uint64_t id = submit_and_start(w, &o);
+    uint64_t id = submit_and_start(w, &spec);
     world_finish(world_run_of(w, id), "\x2a");
     jobs_world_pass(w, AO_S(1));
     jobs_world_crash(w);
-    struct operation *a = world_about(w, &operation_watch, id);
-    a->watch.from = 3;
-    world_give(w, a);
-    notation_show(operation_result(a), text, sizeof text);
+    struct operation *op = world_about(w, &operation_watch, id);
+    op->watch.from = 3;
+    world_give(w, op);
+    notation_show(operation_result(op), text, sizeof text);
     stage_holds(text, "'missed': 0");
     stage_holds(text, "'events': [{'seq': 3");
     stage_holds(text, "'event': 'done', 'attempt': 1");
@@ -202,16 +202,16 @@ static void say(struct jobs_world *w, uint64_t id, uint64_t done)
 static void numbers_of_progress_are_not_given_out_again(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = durable();
-    uint64_t id = submit_and_start(w, &o);
+    struct job_spec spec = durable();
+    uint64_t id = submit_and_start(w, &spec);
     for (uint64_t done = 1; done <= 150; done++) {
         say(w, id, done);
         jobs_world_pass(w, AO_MS(2));
         if (done != 50 && done != 140)
             continue;
-        uint32_t next = history_next(world_entry(w, id));
+        uint32_t next = history_next(world_job(w, id));
         jobs_world_crash(w);
-        assert_true(history_next(world_entry(w, id)) > next);
+        assert_true(history_next(world_job(w, id)) > next);
         jobs_world_pass(w, AO_MS(10));
         say(w, id, done);
     }
@@ -220,7 +220,7 @@ static void numbers_of_progress_are_not_given_out_again(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, jobs_stage_stored, jobs_stage_end)
+#define TEST(name) JOBS_TEST(name, .stored = true)
     const struct CMUnitTest tests[] = {
         TEST(what_failed_with_after_can_be_tried_again),
         TEST(what_is_tried_again_waits_for_nobody),

@@ -2,33 +2,10 @@
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 
-static int open_world(void **state)
-{
-    static struct jobs_world w;
-    jobs_world_init(&w);
-    w.quiet = true;
-    w.room[1] = 4;
-    jobs_world_open(&w);
-    *state = &w;
-    return 0;
-}
-
-static int open_durable_world(void **state)
-{
-    static struct jobs_world w;
-    jobs_world_init(&w);
-    w.quiet = true;
-    jobs_world_keep_store(&w);
-    w.store->latency = AO_MS(100);
-    jobs_world_open(&w);
-    *state = &w;
-    return 0;
-}
-
 static uint64_t submit(struct jobs_world *w)
 {
-    const struct job_spec o = world_order("work");
-    uint64_t id = jobs_world_submit(w, &o);
+    const struct job_spec spec = world_spec("work");
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
     return id;
 }
@@ -41,14 +18,14 @@ static void stop(struct jobs_world *w, bool cancel)
 
 static struct operation *poll(struct jobs_world *w, const struct operation_class *cls, uint64_t *id)
 {
-    struct operation *a = world_ask(w, cls);
+    struct operation *op = world_operation(w, cls);
     if (cls == &operation_wait)
-        a->wait = (struct wait_arguments){.ids = id, .count = 1, .timeout = AO_S(60)};
+        op->wait = (struct wait_arguments){.ids = id, .count = 1, .timeout = AO_S(60)};
     else
-        a->watch =
+        op->watch =
             (struct watch_arguments){.id = *id, .from = UINT32_MAX, .max = 10, .timeout = AO_S(60)};
-    world_give(w, a);
-    return a;
+    world_give(w, op);
+    return op;
 }
 
 static void long_polls_are_answered_as_things_stand(void **state)
@@ -71,19 +48,19 @@ static void long_polls_are_answered_as_things_stand(void **state)
 static void a_call_is_waited_for_until_all_is_cancelled(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    struct operation *a = world_ask(w, &operation_call);
-    a->submission.specs = &o;
-    a->submission.count = 1;
-    world_give(w, a);
+    struct job_spec spec = world_spec("work");
+    struct operation *op = world_operation(w, &operation_call);
+    op->submission.specs = &spec;
+    op->submission.count = 1;
+    world_give(w, op);
     jobs_world_settle(w);
     stop(w, false);
-    assert_false(world_answered(w, a));
+    assert_false(world_answered(w, op));
     w->stubborn = true;
     stop(w, true);
-    assert_true(world_answered(w, a));
-    assert_int_equal(a->reply.error, ERGON_E_DRAINING);
-    a->submission.specs = NULL;
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, ERGON_E_DRAINING);
+    op->submission.specs = NULL;
 }
 
 static void end_well(struct jobs_world *w, uint64_t id, bool told)
@@ -105,7 +82,7 @@ static void who_was_told_to_stop_is_run_again(void **state)
     end_well(w, untold, false);
     assert_int_equal(world_state(w, told), JOB_QUEUED);
     assert_int_equal(world_reason(w, told), JOB_WHY_STOPPING);
-    assert_int_equal(world_entry(w, told)->failures, 0);
+    assert_int_equal(world_job(w, told)->failures, 0);
     assert_int_equal(world_state(w, untold), JOB_DONE);
 }
 
@@ -113,17 +90,17 @@ static void who_was_told_to_stop_is_run_again(void **state)
 
 static uint64_t submit_durable(struct jobs_world *w, ao_time wait)
 {
-    struct job_spec o = world_order("work");
-    o.durable = DURABLE_FSYNC;
-    uint64_t id = jobs_world_submit(w, &o);
+    struct job_spec spec = world_spec("work");
+    spec.durable = DURABLE_FSYNC;
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, wait);
     return id;
 }
 
 static void expect_no_crash(struct jobs_world *w, uint64_t id)
 {
-    assert_int_equal(world_entry(w, id)->crashes, 0);
-    assert_int_equal(world_entry(w, id)->failures, 0);
+    assert_int_equal(world_job(w, id)->crashes, 0);
+    assert_int_equal(world_job(w, id)->failures, 0);
     jobs_world_pass(w, AO_S(1));
     assert_int_equal(world_run_of(w, id)->run.attempt, 2);
 }
@@ -132,7 +109,7 @@ static void a_start_on_its_way_to_the_disk_is_no_crash(void **state)
 {
     struct jobs_world *w = *state;
     uint64_t id = submit_durable(w, AO_MS(150));
-    assert_int_equal(world_entry(w, id)->attempt, 1);
+    assert_int_equal(world_job(w, id)->attempt, 1);
     assert_null(world_run_of(w, id));
     jobs_world_restart(w);
     expect_no_crash(w, id);
@@ -152,14 +129,14 @@ static void who_was_cancelled_and_does_not_return_stays_cancelled(void **state)
     struct jobs_world *w = *state;
     uint64_t id = submit_durable(w, AO_S(1));
     w->stubborn = true;
-    assert_true(world_cancel(w, world_entry(w, id)));
+    assert_true(world_cancel(w, world_job(w, id)));
     jobs_world_restart(w);
     assert_int_equal(world_state(w, id), JOB_CANCELLED);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, jobs_stage_end)
+#define TEST(name) JOBS_TEST(name, .quiet = true, .room = 4)
 
-#define DURABLE(name) cmocka_unit_test_setup_teardown(name, open_durable_world, jobs_stage_end)
+#define DURABLE(name) JOBS_TEST(name, .stored = true, .quiet = true, .latency = AO_MS(100))
 
 int main(void)
 {

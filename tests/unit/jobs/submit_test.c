@@ -1,15 +1,15 @@
-/* What becomes of an order: keys, shared runs, bounds, refusals. */
+/* What becomes of a job spec: keys, shared runs, bounds, refusals. */
 #include "server/jobs/effects.h"
 #include "server/jobs/life/retention.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 #include "tests/support/jobs_stage.h"
 
-static enum ergon_error refused(struct jobs_world *w, const struct job_spec *o, const char *text)
+static enum ergon_error refused(struct jobs_world *w, const struct job_spec *spec, const char *text)
 {
     struct submitted done;
     char said[OPERATION_TEXT_MAX] = "";
-    enum ergon_error error = world_submit(w, o, &done, said, sizeof said);
+    enum ergon_error error = world_submit(w, spec, &done, said, sizeof said);
     if (error != ERGON_OK && !strstr(said, text))
         fail_msg("\"%s\" is not in \"%s\"", text, said);
     return error;
@@ -17,186 +17,186 @@ static enum ergon_error refused(struct jobs_world *w, const struct job_spec *o, 
 
 static void unknown_methods_are_refused(void **state)
 {
-    struct job_spec o = world_order("unheard_of");
-    assert_int_equal(refused(*state, &o, "\"unheard_of\""), ERGON_E_NO_METHOD);
+    struct job_spec spec = world_spec("unheard_of");
+    assert_int_equal(refused(*state, &spec, "\"unheard_of\""), ERGON_E_NO_METHOD);
 }
 
 static void a_durable_one_is_refused_without_a_store(void **state)
 {
-    struct job_spec o = world_order("work");
-    o.durable = DURABLE_ASYNC;
-    assert_int_equal(refused(*state, &o, "no store"), ERGON_E_STORE);
+    struct job_spec spec = world_spec("work");
+    spec.durable = DURABLE_ASYNC;
+    assert_int_equal(refused(*state, &spec, "no store"), ERGON_E_STORE);
 }
 
 static void a_drained_queue_takes_no_more(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    jobs_world_submit(w, &o);
+    struct job_spec spec = world_spec("work");
+    jobs_world_submit(w, &spec);
     w->jobs->table.queues->draining = true;
-    assert_int_equal(refused(w, &o, "queue.resume"), ERGON_E_DRAINING);
+    assert_int_equal(refused(w, &spec, "queue.resume"), ERGON_E_DRAINING);
 }
 
 static void a_server_that_stops_takes_no_more(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
+    struct job_spec spec = world_spec("work");
     w->source.stop(w->source.arg, false);
-    assert_int_equal(refused(w, &o, ""), ERGON_E_DRAINING);
+    assert_int_equal(refused(w, &spec, ""), ERGON_E_DRAINING);
 }
 
 static void beyond_the_bound_it_is_busy(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
+    struct job_spec spec = world_spec("work");
     w->jobs->options.tasks_max = 2;
-    jobs_world_submit(w, &o);
-    jobs_world_submit(w, &o);
-    assert_int_equal(refused(w, &o, "2 tasks, and may not hold more (tasks.max)"), ERGON_E_BUSY);
+    jobs_world_submit(w, &spec);
+    jobs_world_submit(w, &spec);
+    assert_int_equal(refused(w, &spec, "2 tasks, and may not hold more (tasks.max)"), ERGON_E_BUSY);
     w->jobs->options.tasks_max = 10;
     w->jobs->options.bytes_max = w->jobs->table.bytes + 100;
-    assert_int_equal(refused(w, &o, "tasks.bytes"), ERGON_E_BUSY);
+    assert_int_equal(refused(w, &spec, "tasks.bytes"), ERGON_E_BUSY);
     w->jobs->options.bytes_max = 100;
-    assert_int_equal(refused(w, &o, "tasks.bytes"), ERGON_E_TOO_LARGE);
+    assert_int_equal(refused(w, &spec, "tasks.bytes"), ERGON_E_TOO_LARGE);
 }
 
 static void what_has_ended_makes_room(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
+    struct job_spec spec = world_spec("work");
     w->jobs->options.tasks_max = 2;
-    uint64_t id = jobs_world_submit(w, &o);
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
     world_finish(world_run_of(w, id), "\x01");
-    jobs_world_submit(w, &o);
-    jobs_world_submit(w, &o);
-    assert_null(world_entry(w, id));
+    jobs_world_submit(w, &spec);
+    jobs_world_submit(w, &spec);
+    assert_null(world_job(w, id));
 }
 
 static void the_same_key_is_the_same_task(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    o.key = span_text("order 7");
-    uint64_t id = jobs_world_submit(w, &o);
-    assert_int_equal(jobs_world_submit(w, &o), id);
+    struct job_spec spec = world_spec("work");
+    spec.key = span_text("order 7");
+    uint64_t id = jobs_world_submit(w, &spec);
+    assert_int_equal(jobs_world_submit(w, &spec), id);
     jobs_world_settle(w);
     world_finish(world_run_of(w, id), "\x01");
     struct submitted again;
     char text[OPERATION_TEXT_MAX];
-    assert_int_equal(world_submit(w, &o, &again, text, sizeof text), ERGON_OK);
+    assert_int_equal(world_submit(w, &spec, &again, text, sizeof text), ERGON_OK);
     assert_true(again.duplicate);
     assert_int_equal(again.job->id, id);
-    o.tenant = span_text("other");
-    assert_int_not_equal(jobs_world_submit(w, &o), id);
+    spec.tenant = span_text("other");
+    assert_int_not_equal(jobs_world_submit(w, &spec), id);
     jobs_world_pass(w, AO_S(3600));
-    o.tenant = span_text("");
-    assert_int_not_equal(jobs_world_submit(w, &o), id);
+    spec.tenant = span_text("");
+    assert_int_not_equal(jobs_world_submit(w, &spec), id);
 }
 
 static void a_shared_run_is_cancelled_by_the_last(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    o.coalesce = span_text("report");
-    uint64_t id = jobs_world_submit(w, &o);
-    assert_int_equal(jobs_world_submit(w, &o), id);
-    assert_false(world_cancel(w, world_entry(w, id)));
+    struct job_spec spec = world_spec("work");
+    spec.coalesce = span_text("report");
+    uint64_t id = jobs_world_submit(w, &spec);
+    assert_int_equal(jobs_world_submit(w, &spec), id);
+    assert_false(world_cancel(w, world_job(w, id)));
     assert_true(job_state_open(world_state(w, id)));
-    assert_true(world_cancel(w, world_entry(w, id)));
+    assert_true(world_cancel(w, world_job(w, id)));
     jobs_world_settle(w);
     assert_int_equal(world_state(w, id), JOB_CANCELLED);
-    assert_int_not_equal(jobs_world_submit(w, &o), id);
+    assert_int_not_equal(jobs_world_submit(w, &spec), id);
 }
 
 static void nobody_joins_a_run_that_is_being_cancelled(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    o.coalesce = span_text("report");
+    struct job_spec spec = world_spec("work");
+    spec.coalesce = span_text("report");
     w->stubborn = true;
-    uint64_t id = jobs_world_submit(w, &o);
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
-    assert_true(world_cancel(w, world_entry(w, id)));
+    assert_true(world_cancel(w, world_job(w, id)));
     assert_true(job_state_open(world_state(w, id)));
-    assert_int_not_equal(jobs_world_submit(w, &o), id);
+    assert_int_not_equal(jobs_world_submit(w, &spec), id);
 }
 
 static void another_method_shares_no_run(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    o.coalesce = span_text("report");
-    uint64_t id = jobs_world_submit(w, &o);
-    o.method = span_text("step");
-    assert_int_not_equal(jobs_world_submit(w, &o), id);
+    struct job_spec spec = world_spec("work");
+    spec.coalesce = span_text("report");
+    uint64_t id = jobs_world_submit(w, &spec);
+    spec.method = span_text("step");
+    assert_int_not_equal(jobs_world_submit(w, &spec), id);
 }
 
-static struct operation *call(struct jobs_world *w, struct job_spec *o)
+static struct operation *call(struct jobs_world *w, struct job_spec *spec)
 {
-    struct operation *a = world_ask(w, &operation_call);
-    a->submission.specs = o;
-    a->submission.count = 1;
-    world_give(w, a);
-    return a;
+    struct operation *op = world_operation(w, &operation_call);
+    op->submission.specs = spec;
+    op->submission.count = 1;
+    world_give(w, op);
+    return op;
 }
 
 static void callers_of_a_shared_run_get_one_result(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    o.coalesce = span_text("report");
-    struct operation *a = call(w, &o), *b = call(w, &o), *c = call(w, &o);
+    struct job_spec spec = world_spec("work");
+    spec.coalesce = span_text("report");
+    struct operation *op = call(w, &spec), *b = call(w, &spec), *c = call(w, &spec);
     channel_drop(w->channel, b);
     jobs_world_settle(w);
     assert_int_equal(b->reply.error, ERGON_E_CANCELLED);
     assert_int_equal(w->jobs->table.count, 1);
     world_finish(w->runs, "\x2a");
     jobs_world_settle(w);
-    assert_int_equal(a->reply.error, ERGON_OK);
-    assert_memory_equal(operation_result(a).at, "\x2a", 1);
+    assert_int_equal(op->reply.error, ERGON_OK);
+    assert_memory_equal(operation_result(op).at, "\x2a", 1);
     assert_memory_equal(pack_bytes(&c->reply.result).at, "\x2a", 1);
 }
 
 static void a_call_that_is_dropped_is_cancelled(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    struct operation *a = call(w, &o);
-    uint64_t id = a->submission.outcomes[0].id;
-    channel_drop(w->channel, a);
+    struct job_spec spec = world_spec("work");
+    struct operation *op = call(w, &spec);
+    uint64_t id = op->submission.outcomes[0].id;
+    channel_drop(w->channel, op);
     jobs_world_settle(w);
-    assert_true(world_answered(w, a));
+    assert_true(world_answered(w, op));
     assert_int_equal(world_state(w, id), JOB_CANCELLED);
 }
 
 static void each_of_many_has_its_own_outcome(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o[3] = {world_order("work"), world_order("unheard_of"), world_order("step")};
-    struct operation *a = world_ask(w, &operation_submit_many);
-    a->submission.specs = o;
-    a->submission.count = 3;
-    world_give(w, a);
-    assert_true(world_answered(w, a));
-    assert_int_equal(a->submission.outcomes[0].error, ERGON_OK);
-    assert_int_equal(a->submission.outcomes[1].error, ERGON_E_NO_METHOD);
-    assert_int_equal(a->submission.outcomes[2].id, a->submission.outcomes[0].id + 1);
-    assert_int_equal(operation_result(a).at[0], 0x93);
+    struct job_spec spec[3] = {world_spec("work"), world_spec("unheard_of"), world_spec("step")};
+    struct operation *op = world_operation(w, &operation_submit_many);
+    op->submission.specs = spec;
+    op->submission.count = 3;
+    world_give(w, op);
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->submission.outcomes[0].error, ERGON_OK);
+    assert_int_equal(op->submission.outcomes[1].error, ERGON_E_NO_METHOD);
+    assert_int_equal(op->submission.outcomes[2].id, op->submission.outcomes[0].id + 1);
+    assert_int_equal(operation_result(op).at[0], 0x93);
 }
 
 static void what_is_refused_weighs_nothing(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
+    struct job_spec spec = world_spec("work");
     w->room[1] = 0;
-    uint64_t ids[2] = {jobs_world_submit(w, &o), 12345};
-    o.after = ids;
-    o.after_count = 2;
-    assert_int_equal(refused(w, &o, "no task"), ERGON_E_NOT_FOUND);
+    uint64_t ids[2] = {jobs_world_submit(w, &spec), 12345};
+    spec.after = ids;
+    spec.after_count = 2;
+    assert_int_equal(refused(w, &spec, "no task"), ERGON_E_NOT_FOUND);
     uint64_t bytes = w->jobs->table.bytes; /* the first is known now to be waited for at times */
     for (unsigned i = 0; i < 10; i++)
-        assert_int_equal(refused(w, &o, "no task"), ERGON_E_NOT_FOUND);
+        assert_int_equal(refused(w, &spec, "no task"), ERGON_E_NOT_FOUND);
     assert_int_equal(w->jobs->table.bytes, bytes);
 }
 
@@ -204,35 +204,35 @@ static void what_is_refused_weighs_nothing(void **state)
 static void who_joins_finds_the_result(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    o.coalesce = span_text("report");
-    o.keep = 0;
-    uint64_t id = jobs_world_submit(w, &o);
-    o.keep = AO_S(60);
-    assert_true(jobs_world_submit(w, &o) == id);
+    struct job_spec spec = world_spec("work");
+    spec.coalesce = span_text("report");
+    spec.keep = 0;
+    uint64_t id = jobs_world_submit(w, &spec);
+    spec.keep = AO_S(60);
+    assert_true(jobs_world_submit(w, &spec) == id);
     jobs_world_settle(w);
     world_finish(world_run_of(w, id), "\x2a");
     jobs_world_pass(w, AO_S(59));
     assert_int_equal(world_state(w, id), JOB_DONE);
     jobs_world_pass(w, AO_S(2));
-    assert_null(world_entry(w, id));
+    assert_null(world_job(w, id));
 }
 
-/* What is told of the bytes is what they are, after all that changes them. */
+/* The bytes that are shown are those that there are, after all that changes them. */
 static void bytes_are_what_they_are(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
+    struct job_spec spec = world_spec("work");
     uint64_t sum = 0;
     w->room[1] = 2;
-    uint64_t first = jobs_world_submit(w, &o);
-    o.after = &first;
-    o.after_count = 1;
-    o.key = span_text("k");
-    jobs_world_submit(w, &o);
-    o = world_order("work");
-    o.retries = 1;
-    uint64_t third = jobs_world_submit(w, &o);
+    uint64_t first = jobs_world_submit(w, &spec);
+    spec.after = &first;
+    spec.after_count = 1;
+    spec.key = span_text("k");
+    jobs_world_submit(w, &spec);
+    spec = world_spec("work");
+    spec.retries = 1;
+    uint64_t third = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
     world_fail(world_run_of(w, third), "ODD", "not today");
     world_finish(world_run_of(w, first), "\xa4"
@@ -251,21 +251,21 @@ static void bytes_are_what_they_are(void **state)
 static int submit_all_kinds(void *arg)
 {
     struct jobs_world *w = arg;
-    struct job_spec o = world_order("work");
+    struct job_spec spec = world_spec("work");
     struct submitted done;
     char text[OPERATION_TEXT_MAX];
     uint64_t first = w->first_id;
-    o.coalesce = span_text("c");
-    o.limit_key = span_text("l");
-    o.limit = 1;
-    o.rate_key = span_text("r");
-    o.rate = 1;
-    o.rate_per = AO_S(1);
-    o.after = &first;
-    o.after_count = 1;
-    o.delay = AO_S(1);
+    spec.coalesce = span_text("c");
+    spec.limit_key = span_text("l");
+    spec.limit = 1;
+    spec.rate_key = span_text("r");
+    spec.rate = 1;
+    spec.rate_per = AO_S(1);
+    spec.after = &first;
+    spec.after_count = 1;
+    spec.delay = AO_S(1);
     int64_t live = heap_live();
-    if (world_submit(w, &o, &done, text, sizeof text) != ERGON_OK) {
+    if (world_submit(w, &spec, &done, text, sizeof text) != ERGON_OK) {
         assert_int_equal(heap_live(), live);
         return -1;
     }
@@ -279,10 +279,10 @@ static int submit_all_kinds(void *arg)
 static void without_memory_nothing_stays(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
+    struct job_spec spec = world_spec("work");
     w->room[1] = 0;
     w->quiet = true;
-    jobs_world_submit(w, &o);
+    jobs_world_submit(w, &spec);
     assert_int_equal(submit_all_kinds(w), 0);
     for (int64_t n = 1;; n++) {
         heap_fail_at(n);
@@ -296,7 +296,7 @@ static void without_memory_nothing_stays(void **state)
     }
 }
 
-/* Behind the entry up to some size, beyond it by themselves. */
+/* Behind the job up to some size, beyond it by themselves. */
 static void parameters_are_of_any_size(void **state)
 {
     static const size_t sizes[] = {
@@ -304,19 +304,19 @@ static void parameters_are_of_any_size(void **state)
     static uint8_t bytes[100000];
     struct jobs_world *w = *state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        struct job_spec o = world_order("work");
-        o.delay = AO_S(60);
+        struct job_spec spec = world_spec("work");
+        spec.delay = AO_S(60);
         memset(bytes, (int)i + 1, sizes[i]);
-        o.params = span_of(bytes, sizes[i]);
-        const struct job *e = world_entry(w, jobs_world_submit(w, &o));
-        assert_true(span_equal(job_params(e), o.params));
+        spec.params = span_of(bytes, sizes[i]);
+        const struct job *e = world_job(w, jobs_world_submit(w, &spec));
+        assert_true(span_equal(job_params(e), spec.params));
         assert_true(job_bytes(e) >= sizeof *e + sizes[i]);
     }
 }
 
 int main(void)
 {
-#define SUBMIT(test) cmocka_unit_test_setup_teardown(test, jobs_stage, jobs_stage_end)
+#define SUBMIT(test) JOBS_TEST(test, 0)
     const struct CMUnitTest tests[] = {
         SUBMIT(unknown_methods_are_refused),
         SUBMIT(a_durable_one_is_refused_without_a_store),

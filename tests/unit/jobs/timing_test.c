@@ -5,9 +5,9 @@
 static void a_delay_passes(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    o.delay = AO_MS(250);
-    uint64_t id = jobs_world_submit(w, &o);
+    struct job_spec spec = world_spec("work");
+    spec.delay = AO_MS(250);
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_MS(249));
     assert_int_equal(world_state(w, id), JOB_DELAYED);
     assert_int_equal(world_reason(w, id), JOB_WHY_DELAY);
@@ -18,16 +18,16 @@ static void a_delay_passes(void **state)
 static void a_moment_comes(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    o.at = table_wall(&w->jobs->table) + AO_S(2);
-    uint64_t id = jobs_world_submit(w, &o);
+    struct job_spec spec = world_spec("work");
+    spec.at = table_wall(&w->jobs->table) + AO_S(2);
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_MS(1999));
     assert_int_equal(world_state(w, id), JOB_DELAYED);
     jobs_world_pass(w, AO_MS(1));
     assert_int_equal(world_state(w, id), JOB_ASSIGNED);
-    o.at = table_wall(&w->jobs->table) - AO_S(2);
+    spec.at = table_wall(&w->jobs->table) - AO_S(2);
     w->room[1] = 2;
-    id = jobs_world_submit(w, &o);
+    id = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
     assert_int_equal(world_state(w, id), JOB_ASSIGNED);
 }
@@ -35,39 +35,39 @@ static void a_moment_comes(void **state)
 static void a_deadline_ends_it_wherever_it_is(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
+    struct job_spec spec = world_spec("work");
     uint64_t ids[3];
-    o.deadline = AO_S(1);
+    spec.deadline = AO_S(1);
     for (unsigned i = 0; i < 2; i++)
-        ids[i] = jobs_world_submit(w, &o); /* one runs, one is queued */
-    o.delay = AO_S(5);
-    ids[2] = jobs_world_submit(w, &o);
+        ids[i] = jobs_world_submit(w, &spec); /* one runs, one is queued */
+    spec.delay = AO_S(5);
+    ids[2] = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_MS(999));
     for (unsigned i = 0; i < 3; i++)
         assert_true(job_state_open(world_state(w, ids[i])));
     jobs_world_pass(w, AO_MS(1));
     for (unsigned i = 0; i < 3; i++) {
         assert_int_equal(world_state(w, ids[i]), JOB_EXPIRED);
-        assert_string_equal(world_entry(w, ids[i])->end->code, "DEADLINE");
+        assert_string_equal(world_job(w, ids[i])->end->code, "DEADLINE");
     }
 }
 
 static void a_deadline_that_has_passed_expires_at_once(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    o.deadline = 0;
-    uint64_t id = jobs_world_submit(w, &o);
+    struct job_spec spec = world_spec("work");
+    spec.deadline = 0;
+    uint64_t id = jobs_world_submit(w, &spec);
     assert_int_equal(world_state(w, id), JOB_EXPIRED);
 }
 
 static void an_attempt_sees_the_nearer_of_both(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    o.deadline = AO_S(9);
-    o.timeout = AO_S(5);
-    uint64_t id = jobs_world_submit(w, &o);
+    struct job_spec spec = world_spec("work");
+    spec.deadline = AO_S(9);
+    spec.timeout = AO_S(5);
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
     assert_int_equal(world_run_of(w, id)->run.deadline, w->v.now + AO_S(5));
 }
@@ -75,22 +75,22 @@ static void an_attempt_sees_the_nearer_of_both(void **state)
 static void the_last_timeout_is_final(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    o.timeout = AO_S(1);
-    o.retries = 1;
-    o.backoff = 0;
-    uint64_t id = jobs_world_submit(w, &o);
+    struct job_spec spec = world_spec("work");
+    spec.timeout = AO_S(1);
+    spec.retries = 1;
+    spec.backoff = 0;
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_S(3));
     assert_int_equal(world_state(w, id), JOB_DEAD);
-    assert_string_equal(world_entry(w, id)->end->code, "DEADLINE");
+    assert_string_equal(world_job(w, id)->end->code, "DEADLINE");
     assert_int_equal(w->runs == NULL, true);
 }
 
 static void again_is_no_failure(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    uint64_t id = jobs_world_submit(w, &o);
+    struct job_spec spec = world_spec("work");
+    uint64_t id = jobs_world_submit(w, &spec);
     for (unsigned i = 1; i < 5; i++) {
         jobs_world_settle(w);
         assert_int_equal(world_run_of(w, id)->run.attempt, i);
@@ -98,24 +98,24 @@ static void again_is_no_failure(void **state)
         assert_int_equal(world_reason(w, id), JOB_WHY_AGAIN);
         jobs_world_pass(w, AO_S(5));
     }
-    assert_int_equal(world_entry(w, id)->failures, 0);
+    assert_int_equal(world_job(w, id)->failures, 0);
 }
 
 static void retry_begins_anew(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    o.deadline = AO_S(1);
-    uint64_t id = jobs_world_submit(w, &o);
+    struct job_spec spec = world_spec("work");
+    spec.deadline = AO_S(1);
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_S(1));
     assert_int_equal(world_state(w, id), JOB_EXPIRED);
-    assert_true(world_retry(w, world_entry(w, id)));
+    assert_true(world_retry(w, world_job(w, id)));
     jobs_world_pass(w, AO_S(1));
     assert_int_equal(world_run_of(w, id)->run.attempt, 2);
-    assert_false(world_retry(w, world_entry(w, id)));
+    assert_false(world_retry(w, world_job(w, id)));
     world_finish(world_run_of(w, id), "\x01");
     assert_int_equal(world_state(w, id), JOB_DONE);
-    assert_false(world_retry(w, world_entry(w, id)));
+    assert_false(world_retry(w, world_job(w, id)));
     assert_int_equal(w->jobs->table.in_memory.ended[JOB_EXPIRED], 0);
 }
 
@@ -139,10 +139,10 @@ static void a_moment_keeps_its_place_on_both_clocks(void **state)
 
 static uint64_t submit_after(struct jobs_world *w, const uint64_t *ids, uint32_t count)
 {
-    struct job_spec o = world_order("work");
-    o.after = ids;
-    o.after_count = count;
-    return jobs_world_submit(w, &o);
+    struct job_spec spec = world_spec("work");
+    spec.after = ids;
+    spec.after_count = count;
+    return jobs_world_submit(w, &spec);
 }
 
 static void what_must_be_done_first_is(void **state)
@@ -173,7 +173,7 @@ static void a_chain_fails_with_its_first(void **state)
     world_fail(world_run_of(w, first), "ODD", "not today");
     jobs_world_settle(w);
     assert_int_equal(world_state(w, last), JOB_FAILED);
-    assert_string_equal(world_entry(w, last)->end->code, "AFTER");
+    assert_string_equal(world_job(w, last)->end->code, "AFTER");
     assert_int_equal(w->jobs->table.in_memory.ended[JOB_FAILED], LENGTH + 1);
     uint64_t late = submit_after(w, &last, 1);
     assert_int_equal(world_state(w, late), JOB_FAILED);
@@ -182,13 +182,13 @@ static void a_chain_fails_with_its_first(void **state)
 static void the_unknown_cannot_be_waited_for(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
+    struct job_spec spec = world_spec("work");
     struct submitted done;
     char text[OPERATION_TEXT_MAX] = "";
     uint64_t nobody = 12345;
-    o.after = &nobody;
-    o.after_count = 1;
-    assert_int_equal(world_submit(w, &o, &done, text, sizeof text), ERGON_E_NOT_FOUND);
+    spec.after = &nobody;
+    spec.after_count = 1;
+    assert_int_equal(world_submit(w, &spec, &done, text, sizeof text), ERGON_E_NOT_FOUND);
     assert_non_null(strstr(text, "no task"));
     assert_int_equal(w->jobs->table.count, 0);
 }
@@ -196,21 +196,21 @@ static void the_unknown_cannot_be_waited_for(void **state)
 static void a_task_of_another_tenant_is_unknown_to_who_may_not_see_it(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
+    struct job_spec spec = world_spec("work");
     struct submitted done;
     char text[OPERATION_TEXT_MAX] = "";
-    o.tenant = span_text("ann");
-    uint64_t first = jobs_world_submit(w, &o);
+    spec.tenant = span_text("ann");
+    uint64_t first = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
-    o.after = &first;
-    o.after_count = 1;
-    o.confined = true;
-    assert_int_equal(world_submit(w, &o, &done, text, sizeof text), ERGON_OK);
-    o.tenant = span_text("bob");
-    assert_int_equal(world_submit(w, &o, &done, text, sizeof text), ERGON_E_NOT_FOUND);
+    spec.after = &first;
+    spec.after_count = 1;
+    spec.confined = true;
+    assert_int_equal(world_submit(w, &spec, &done, text, sizeof text), ERGON_OK);
+    spec.tenant = span_text("bob");
+    assert_int_equal(world_submit(w, &spec, &done, text, sizeof text), ERGON_E_NOT_FOUND);
     assert_non_null(strstr(text, "no task"));
-    o.confined = false;
-    assert_int_equal(world_submit(w, &o, &done, text, sizeof text), ERGON_OK);
+    spec.confined = false;
+    assert_int_equal(world_submit(w, &spec, &done, text, sizeof text), ERGON_OK);
 }
 
 static void who_waits_can_be_cancelled(void **state)
@@ -218,7 +218,7 @@ static void who_waits_can_be_cancelled(void **state)
     struct jobs_world *w = *state;
     uint64_t first = submit_after(w, NULL, 0);
     uint64_t second = submit_after(w, &first, 1), third = submit_after(w, &second, 1);
-    world_cancel(w, world_entry(w, second));
+    world_cancel(w, world_job(w, second));
     jobs_world_settle(w);
     assert_int_equal(world_state(w, second), JOB_CANCELLED);
     assert_int_equal(world_state(w, third), JOB_FAILED);
@@ -230,15 +230,15 @@ static void who_waits_can_be_cancelled(void **state)
 static void the_oldest_ends_go_when_there_are_too_many(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
+    struct job_spec spec = world_spec("work");
     uint64_t ids[100];
     w->lasts = 0;
     w->jobs->sched.kept_bytes_max = 20000;
     for (unsigned i = 0; i < 100; i++)
-        ids[i] = jobs_world_submit(w, &o);
+        ids[i] = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
-    assert_null(world_entry(w, ids[0]));
-    assert_non_null(world_entry(w, ids[99]));
+    assert_null(world_job(w, ids[0]));
+    assert_non_null(world_job(w, ids[99]));
     assert_true(w->jobs->table.ended_bytes <= 20000);
     assert_int_equal(w->jobs->table.in_memory.ended[JOB_DONE], 100);
 }
@@ -246,26 +246,14 @@ static void the_oldest_ends_go_when_there_are_too_many(void **state)
 static void a_large_result_is_cut(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    o.keep_size = 4;
-    uint64_t id = jobs_world_submit(w, &o);
+    struct job_spec spec = world_spec("work");
+    spec.keep_size = 4;
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
     world_finish(world_run_of(w, id), "\xa5hello");
     assert_int_equal(world_state(w, id), JOB_DONE);
-    assert_true(world_entry(w, id)->end->cut);
-    assert_null(world_entry(w, id)->end->result);
-}
-
-static int open_durable_world(void **state)
-{
-    static struct jobs_world w;
-    jobs_world_init(&w);
-    w.quiet = true;
-    w.room[1] = 0;
-    jobs_world_keep_store(&w);
-    jobs_world_open(&w);
-    *state = &w;
-    return 0;
+    assert_true(world_job(w, id)->end->cut);
+    assert_null(world_job(w, id)->end->result);
 }
 
 /* As many as may be about to start expire while the disk is slow; the one behind them is not
@@ -273,13 +261,14 @@ static int open_durable_world(void **state)
 static void who_expires_before_its_start_leaves_its_place(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    o.durable = DURABLE_FSYNC;
-    o.deadline = AO_S(1);
+    struct job_spec spec = world_spec("work");
+    spec.durable = DURABLE_FSYNC;
+    spec.deadline = AO_S(1);
+    w->room[1] = 0;
     for (unsigned i = 0; i < 320; i++)
-        jobs_world_submit(w, &o);
-    o.deadline = AO_NEVER;
-    uint64_t last = jobs_world_submit(w, &o);
+        jobs_world_submit(w, &spec);
+    spec.deadline = AO_NEVER;
+    uint64_t last = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_MS(100));
     w->store->latency = AO_S(5);
     w->room[1] = 1;
@@ -290,7 +279,7 @@ static void who_expires_before_its_start_leaves_its_place(void **state)
 
 int main(void)
 {
-#define TIMING(test) cmocka_unit_test_setup_teardown(test, jobs_stage, jobs_stage_end)
+#define TIMING(test) JOBS_TEST(test, 0)
     const struct CMUnitTest tests[] = {
         TIMING(a_delay_passes),
         TIMING(a_moment_comes),
@@ -308,8 +297,7 @@ int main(void)
         TIMING(who_waits_can_be_cancelled),
         TIMING(the_oldest_ends_go_when_there_are_too_many),
         TIMING(a_large_result_is_cut),
-        cmocka_unit_test_setup_teardown(who_expires_before_its_start_leaves_its_place,
-                                        open_durable_world, jobs_stage_end),
+        JOBS_TEST(who_expires_before_its_start_leaves_its_place, .stored = true, .quiet = true),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Asks that wait, where they meet: ids given twice, tasks tried again, calls that share a task. */
+/* Operations that wait, where they meet: ids given twice, tasks tried again, calls that share a
+ * task. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -6,47 +7,27 @@
 #include "tests/support/jobs_stage.h"
 #include "tests/support/notation.h"
 
-static int open_world(void **state)
-{
-    static struct jobs_world w;
-    jobs_world_init(&w);
-    w.room[1] = 4;
-    jobs_world_open(&w);
-    *state = &w;
-    return 0;
-}
-
-static int open_durable(void **state)
-{
-    static struct jobs_world w;
-    jobs_world_init(&w);
-    jobs_world_keep_store(&w);
-    jobs_world_open(&w);
-    *state = &w;
-    return 0;
-}
-
 static uint64_t submit(struct jobs_world *w)
 {
-    struct job_spec o = world_order("work");
-    uint64_t id = jobs_world_submit(w, &o);
+    struct job_spec spec = world_spec("work");
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
     return id;
 }
 
 static struct operation *wait_for(struct jobs_world *w, uint64_t *ids, uint32_t count)
 {
-    struct operation *a = world_ask(w, &operation_wait);
-    a->wait = (struct wait_arguments){
+    struct operation *op = world_operation(w, &operation_wait);
+    op->wait = (struct wait_arguments){
         .ids = ids, .count = count, .timeout = AO_S(60), .with_result = true};
-    world_give(w, a);
-    return a;
+    world_give(w, op);
+    return op;
 }
 
-static void says(const struct operation *a, const char *wanted)
+static void says(const struct operation *op, const char *wanted)
 {
     char text[4096];
-    if (!strstr(notation_show(operation_result(a), text, sizeof text), wanted))
+    if (!strstr(notation_show(operation_result(op), text, sizeof text), wanted))
         fail_msg("%s\ndoes not hold: %s", text, wanted);
 }
 
@@ -57,34 +38,34 @@ static void an_id_that_is_given_twice_ends_once(void **state)
     struct jobs_world *w = *state;
     uint64_t ids[3] = {submit(w), submit(w)};
     ids[2] = ids[0];
-    struct operation *a = wait_for(w, ids, 3);
+    struct operation *op = wait_for(w, ids, 3);
     world_finish(world_run_of(w, ids[0]), "\xc0");
     jobs_world_settle(w);
-    assert_false(world_answered(w, a));
+    assert_false(world_answered(w, op));
     world_finish(world_run_of(w, ids[1]), "\xc0");
     jobs_world_settle(w);
-    assert_true(world_answered(w, a));
-    says(a, "'open': []");
+    assert_true(world_answered(w, op));
+    says(op, "'open': []");
 }
 
 static void any_of_the_same_is_no_end(void **state)
 {
     struct jobs_world *w = *state;
     uint64_t id = submit(w), ids[2] = {id, id};
-    struct operation *a = world_ask(w, &operation_wait);
-    a->wait = (struct wait_arguments){.ids = ids, .count = 2, .timeout = AO_S(60), .any = true};
-    world_give(w, a);
-    assert_false(world_answered(w, a));
+    struct operation *op = world_operation(w, &operation_wait);
+    op->wait = (struct wait_arguments){.ids = ids, .count = 2, .timeout = AO_S(60), .any = true};
+    world_give(w, op);
+    assert_false(world_answered(w, op));
     world_finish(world_run_of(w, id), "\xc0");
     jobs_world_settle(w);
-    assert_true(world_answered(w, a));
+    assert_true(world_answered(w, op));
 }
 
 static void one_that_is_tried_again_is_waited_for_again(void **state)
 {
     struct jobs_world *w = *state;
     uint64_t ids[2] = {submit(w), submit(w)};
-    struct operation *a = wait_for(w, ids, 2);
+    struct operation *op = wait_for(w, ids, 2);
     world_fail(world_run_of(w, ids[0]), "ODD", "not today");
     jobs_world_settle(w);
     struct operation *again = world_about(w, &operation_retry, ids[0]);
@@ -92,36 +73,36 @@ static void one_that_is_tried_again_is_waited_for_again(void **state)
     assert_int_equal(again->reply.error, ERGON_OK);
     world_finish(world_run_of(w, ids[1]), "\xc0");
     jobs_world_settle(w);
-    assert_false(world_answered(w, a));
+    assert_false(world_answered(w, op));
     world_finish(world_run_of(w, ids[0]), "\x2a");
     jobs_world_settle(w);
-    assert_true(world_answered(w, a));
-    says(a, "'result': 42");
-    says(a, "'open': []");
+    assert_true(world_answered(w, op));
+    says(op, "'result': 42");
+    says(op, "'open': []");
 }
 
 static void results_beyond_the_most_are_left_out(void **state)
 {
     enum { EACH = 4 << 20 };
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
+    struct job_spec spec = world_spec("work");
     uint8_t *big = calloc(1, EACH);
     uint64_t ids[3];
-    o.keep_size = EACH;
+    spec.keep_size = EACH;
     big[0] = 0xc6; /* bin 32 */
     big[2] = (EACH - 5) >> 16, big[3] = (EACH - 5) >> 8 & 0xff, big[4] = (EACH - 5) & 0xff;
     for (unsigned i = 0; i < 3; i++) {
         struct outcome outcome = {.result = span_of(big, EACH)};
         struct attempt_end end = {.started = true, .outcome = &outcome};
-        ids[i] = jobs_world_submit(w, &o);
+        ids[i] = jobs_world_submit(w, &spec);
         jobs_world_settle(w);
         world_return(world_run_of(w, ids[i]), &end);
         jobs_world_settle(w);
     }
-    struct operation *a = wait_for(w, ids, 3);
-    assert_true(world_answered(w, a));
-    assert_true(operation_result(a).len > 2 * EACH);
-    assert_true(operation_result(a).len < 3 * EACH);
+    struct operation *op = wait_for(w, ids, 3);
+    assert_true(world_answered(w, op));
+    assert_true(operation_result(op).len > 2 * EACH);
+    assert_true(operation_result(op).len < 3 * EACH);
     free(big);
 }
 
@@ -129,56 +110,56 @@ static void those_who_wait_are_answered_when_the_server_stops(void **state)
 {
     struct jobs_world *w = *state;
     uint64_t ids[2] = {submit(w), submit(w)};
-    struct operation *a = wait_for(w, ids, 2), *b = world_about(w, &operation_watch, ids[0]);
+    struct operation *op = wait_for(w, ids, 2), *b = world_about(w, &operation_watch, ids[0]);
     b->watch.from = 3;
     b->watch.timeout = AO_NEVER;
     world_give(w, b);
     assert_false(world_answered(w, b));
     w->source.stop(w->source.arg, false);
     jobs_world_settle(w);
-    assert_true(world_answered(w, a));
+    assert_true(world_answered(w, op));
     assert_true(world_answered(w, b));
-    says(a, "'ended': []");
+    says(op, "'ended': []");
     says(b, "'events': [], 'next': 3, 'ended': false");
     assert_true(world_answered(w, wait_for(w, ids, 2)));
 }
 
 /* --- task.call --- */
 
-static struct operation *call(struct jobs_world *w, struct job_spec *o)
+static struct operation *call(struct jobs_world *w, struct job_spec *spec)
 {
-    struct operation *a = world_ask(w, &operation_call);
-    a->submission.specs = o;
-    a->submission.count = 1;
-    world_give(w, a);
-    assert_false(world_answered(w, a));
-    return a;
+    struct operation *op = world_operation(w, &operation_call);
+    op->submission.specs = spec;
+    op->submission.count = 1;
+    world_give(w, op);
+    assert_false(world_answered(w, op));
+    return op;
 }
 
-static void drop(struct jobs_world *w, struct operation *a)
+static void drop(struct jobs_world *w, struct operation *op)
 {
-    channel_drop(w->channel, a);
+    channel_drop(w->channel, op);
     jobs_world_settle(w);
-    assert_true(world_answered(w, a));
+    assert_true(world_answered(w, op));
 }
 
 static void a_dropped_call_leaves_a_task_that_was_submitted(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    o.key = span_text("k");
-    uint64_t id = jobs_world_submit(w, &o);
+    struct job_spec spec = world_spec("work");
+    spec.key = span_text("k");
+    uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
-    drop(w, call(w, &o));
+    drop(w, call(w, &spec));
     assert_int_equal(world_state(w, id), JOB_ASSIGNED);
 }
 
 static void the_last_of_the_calls_takes_their_task_along(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    o.key = span_text("k");
-    struct operation *first = call(w, &o), *second = call(w, &o);
+    struct job_spec spec = world_spec("work");
+    spec.key = span_text("k");
+    struct operation *first = call(w, &spec), *second = call(w, &spec);
     uint64_t id = w->runs->run.id;
     drop(w, first);
     assert_int_equal(world_state(w, id), JOB_ASSIGNED);
@@ -190,9 +171,9 @@ static void the_last_of_the_calls_takes_their_task_along(void **state)
 static void a_coalesced_run_goes_with_the_last_who_wants_it(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    o.coalesce = span_text("k");
-    struct operation *first = call(w, &o), *second = call(w, &o);
+    struct job_spec spec = world_spec("work");
+    spec.coalesce = span_text("k");
+    struct operation *first = call(w, &spec), *second = call(w, &spec);
     uint64_t id = w->runs->run.id;
     drop(w, first);
     assert_int_equal(world_state(w, id), JOB_ASSIGNED);
@@ -205,24 +186,24 @@ static void a_coalesced_run_goes_with_the_last_who_wants_it(void **state)
 static void each_that_could_not_be_written_says_so(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec orders[4];
-    struct operation *a = world_ask(w, &operation_submit_many);
+    struct job_spec specs[4];
+    struct operation *op = world_operation(w, &operation_submit_many);
     for (unsigned i = 0; i < 4; i++) {
-        orders[i] = world_order("work");
-        orders[i].durable = DURABLE_FSYNC;
+        specs[i] = world_spec("work");
+        specs[i].durable = DURABLE_FSYNC;
     }
-    orders[1].key = orders[3].key = span_text("k");
+    specs[1].key = specs[3].key = span_text("k");
     w->store->error = STORE_FULL;
-    a->submission.specs = orders;
-    a->submission.count = 4;
-    world_give(w, a);
+    op->submission.specs = specs;
+    op->submission.count = 4;
+    world_give(w, op);
     jobs_world_pass(w, AO_S(1));
-    assert_true(world_answered(w, a));
+    assert_true(world_answered(w, op));
     for (unsigned i = 0; i < 4; i++)
-        assert_int_equal(a->submission.outcomes[i].error, ERGON_E_STORE);
+        assert_int_equal(op->submission.outcomes[i].error, ERGON_E_STORE);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, jobs_stage_end)
+#define TEST(name) JOBS_TEST(name, .room = 4)
 
 int main(void)
 {
@@ -235,8 +216,7 @@ int main(void)
         TEST(a_dropped_call_leaves_a_task_that_was_submitted),
         TEST(the_last_of_the_calls_takes_their_task_along),
         TEST(a_coalesced_run_goes_with_the_last_who_wants_it),
-        cmocka_unit_test_setup_teardown(each_that_could_not_be_written_says_so, open_durable,
-                                        jobs_stage_end),
+        JOBS_TEST(each_that_could_not_be_written_says_so, .stored = true),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* The order of the pick: priority with ageing, tenants in turn by weight, arrival. */
+/* The order of the fair queue: priority with ageing, tenants in turn by weight, arrival. */
 #include <stdlib.h>
 
 #include "server/jobs/sched/fair_queue.h"
@@ -47,11 +47,11 @@ static struct job *take(struct world *w)
 
 static struct job *many(struct world *w, uint32_t count, int tenant, uint8_t priority)
 {
-    struct job *entries = calloc(count, sizeof *entries);
-    assert_non_null(entries);
+    struct job *jobs = calloc(count, sizeof *jobs);
+    assert_non_null(jobs);
     for (uint32_t i = 0; i < count; i++)
-        add(w, &entries[i], tenant, priority);
-    return entries;
+        add(w, &jobs[i], tenant, priority);
+    return jobs;
 }
 
 /* --- Against a naive model: what is inside, in a plain array --- */
@@ -68,7 +68,7 @@ static int place_of(const struct model *m, const struct job *e)
     for (int i = 0; i < m->count; i++)
         if (m->inside[i] == e)
             return i;
-    fail_msg("an entry came that was not inside");
+    fail_msg("a job came that was not inside");
     return -1;
 }
 
@@ -215,20 +215,20 @@ static void agrees_with_a_naive_model(void **state)
 static void weights_share_the_starts(void **state)
 {
     enum { EACH = 7000 };
-    struct job *entries[3];
+    struct job *jobs[3];
     uint32_t starts[3] = {0};
     struct world w;
     world_init(&w, 0);
     for (int i = 0; i < 3; i++) {
         w.tenants[i].weight = 1u << i;
-        entries[i] = many(&w, EACH, i, 5);
+        jobs[i] = many(&w, EACH, i, 5);
     }
     for (int i = 0; i < EACH; i++)
         starts[take(&w)->tenant - w.tenants]++;
     for (int i = 0; i < 3; i++)
         assert_in_range(starts[i], (1000u << i) * 95 / 100, (1000u << i) * 105 / 100);
     for (int i = 0; i < 3; i++)
-        free(entries[i]);
+        free(jobs[i]);
     world_fini(&w);
 }
 
@@ -252,7 +252,7 @@ static void a_new_tenant_is_next_or_next_but_one(void **state)
     world_fini(&w);
 }
 
-/* Others come and go, one entry each: who has many gets as many starts as all of them at least. */
+/* Others come and go, one job each: who has many gets as many starts as all of them at least. */
 static void newcomers_shut_nobody_out(void **state)
 {
     static struct job light[TENANTS];
@@ -272,21 +272,21 @@ static void newcomers_shut_nobody_out(void **state)
     world_fini(&w);
 }
 
-/* To leave and to come again gains nothing: one that has always one entry gets its share. */
+/* To leave and to come again gains nothing: one that has always one job gets its share. */
 static void who_comes_back_at_once_is_no_newcomer(void **state)
 {
     struct world w;
     struct job e = {0};
     uint32_t starts = 0;
     world_init(&w, 0);
-    struct job *a = many(&w, 10000, 0, 5), *b = many(&w, 10000, 1, 5), *c = many(&w, 10000, 2, 5);
+    struct job *op = many(&w, 10000, 0, 5), *b = many(&w, 10000, 1, 5), *c = many(&w, 10000, 2, 5);
     for (int i = 0; i < 4000; i++) {
         if (!e.list)
             add(&w, &e, 3, 5);
         starts += take(&w) == &e;
     }
     assert_in_range(starts, 900, 1050);
-    free(a);
+    free(op);
     free(b);
     free(c);
     world_fini(&w);

@@ -4,17 +4,6 @@
 
 enum { LIMIT = 3, ROUNDS = 20000, RATE = 7 };
 
-static int open_world(void **state)
-{
-    static struct jobs_world w;
-    jobs_world_init(&w);
-    w.quiet = true;
-    w.room[1] = 100;
-    jobs_world_open(&w);
-    *state = &w;
-    return 0;
-}
-
 static uint64_t next_random(uint64_t *seed)
 {
     *seed = *seed * 6364136223846793005u + 1442695040888963407u;
@@ -42,7 +31,7 @@ static uint32_t of_state(const struct jobs_world *w, enum job_state s)
     return (uint32_t)w->jobs->table.queues->by_state[s];
 }
 
-static void do_something(struct jobs_world *w, struct job_spec *o, uint64_t *seed)
+static void do_something(struct jobs_world *w, struct job_spec *spec, uint64_t *seed)
 {
     struct world_run *r = any_run(w, next_random(seed));
     struct job *e = table_find(&w->jobs->table, w->jobs->table.next_id - 1 - next_random(seed) % 8);
@@ -50,10 +39,10 @@ static void do_something(struct jobs_world *w, struct job_spec *o, uint64_t *see
     case 0:
     case 1:
     case 2:
-        o->timeout = next_random(seed) % 2 ? AO_MS(5) : AO_NEVER;
-        o->priority = (uint8_t)(next_random(seed) % 10);
+        spec->timeout = next_random(seed) % 2 ? AO_MS(5) : AO_NEVER;
+        spec->priority = (uint8_t)(next_random(seed) % 10);
         if (w->jobs->table.queues->held.count + of_state(w, JOB_WAITING) < 20)
-            jobs_world_submit(w, o);
+            jobs_world_submit(w, spec);
         break;
     case 3:
         if (r)
@@ -81,18 +70,18 @@ static void do_something(struct jobs_world *w, struct job_spec *o, uint64_t *see
 static void a_limit_is_never_exceeded_and_never_idle(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
+    struct job_spec spec = world_spec("work");
     uint64_t seed = 42;
     uint32_t full = 0;
-    o.limit_key = span_text("k");
-    o.limit = LIMIT;
-    o.retries = 2;
-    o.backoff = AO_MS(1);
-    o.keep = AO_MS(50);
+    spec.limit_key = span_text("k");
+    spec.limit = LIMIT;
+    spec.retries = 2;
+    spec.backoff = AO_MS(1);
+    spec.keep = AO_MS(50);
     w->stubborn = true;
-    jobs_world_submit(w, &o);
+    jobs_world_submit(w, &spec);
     for (unsigned i = 0; i < ROUNDS; i++) {
-        do_something(w, &o, &seed);
+        do_something(w, &spec, &seed);
         jobs_world_settle(w);
         uint32_t out = runs_out(w);
         assert_true(out <= LIMIT);
@@ -107,12 +96,12 @@ static void a_limit_is_never_exceeded_and_never_idle(void **state)
 static void a_stray_keeps_its_slot(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
+    struct job_spec spec = world_spec("work");
     w->stubborn = true;
-    o.limit_key = span_text("k");
-    o.limit = 1;
-    o.timeout = AO_S(1);
-    uint64_t first = jobs_world_submit(w, &o), second = jobs_world_submit(w, &o);
+    spec.limit_key = span_text("k");
+    spec.limit = 1;
+    spec.timeout = AO_S(1);
+    uint64_t first = jobs_world_submit(w, &spec), second = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
     struct world_run *late = world_run_of(w, first);
     jobs_world_pass(w, AO_S(5));
@@ -126,14 +115,14 @@ static void a_stray_keeps_its_slot(void **state)
 static void another_key_or_tenant_is_not_held(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    o.limit_key = span_text("k");
-    o.limit = 1;
-    jobs_world_submit(w, &o);
-    o.tenant = span_text("other");
-    uint64_t other = jobs_world_submit(w, &o);
-    o.limit_key = span_text("l");
-    uint64_t key = jobs_world_submit(w, &o);
+    struct job_spec spec = world_spec("work");
+    spec.limit_key = span_text("k");
+    spec.limit = 1;
+    jobs_world_submit(w, &spec);
+    spec.tenant = span_text("other");
+    uint64_t other = jobs_world_submit(w, &spec);
+    spec.limit_key = span_text("l");
+    uint64_t key = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
     assert_int_equal(world_state(w, other), JOB_ASSIGNED);
     assert_int_equal(world_state(w, key), JOB_ASSIGNED);
@@ -158,15 +147,15 @@ static void a_rate_holds_over_a_minute(void **state)
 {
     struct jobs_world *w = *state;
     static struct rated rated;
-    struct job_spec o = world_order("work");
+    struct job_spec spec = world_spec("work");
     rated = (struct rated){.w = w};
     w->begun = note_start;
     w->arg = &rated;
-    o.rate_key = span_text("api");
-    o.rate = RATE;
-    o.rate_per = AO_S(1);
+    spec.rate_key = span_text("api");
+    spec.rate = RATE;
+    spec.rate_per = AO_S(1);
     for (unsigned i = 0; i < 600; i++)
-        jobs_world_submit(w, &o);
+        jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_S(60));
     assert_true(rated.count >= 60 * RATE && rated.count <= 60 * RATE + RATE);
     for (uint32_t i = 2 * RATE; i < rated.count; i++)
@@ -177,18 +166,18 @@ static void a_rate_holds_over_a_minute(void **state)
 static void who_waits_for_a_token_keeps_no_slot(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    o.limit_key = span_text("k");
-    o.limit = 2;
-    o.rate_key = span_text("r");
-    o.rate = 1;
-    o.rate_per = AO_S(10);
-    jobs_world_submit(w, &o);
-    uint64_t second = jobs_world_submit(w, &o);
+    struct job_spec spec = world_spec("work");
+    spec.limit_key = span_text("k");
+    spec.limit = 2;
+    spec.rate_key = span_text("r");
+    spec.rate = 1;
+    spec.rate_per = AO_S(10);
+    jobs_world_submit(w, &spec);
+    uint64_t second = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
     assert_int_equal(world_reason(w, second), JOB_WHY_RATE);
-    o.rate_key = span_text("");
-    uint64_t third = jobs_world_submit(w, &o);
+    spec.rate_key = span_text("");
+    uint64_t third = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
     assert_int_equal(world_state(w, third), JOB_ASSIGNED);
     jobs_world_pass(w, AO_S(10));
@@ -204,15 +193,15 @@ static void a_rate_holds_behind_full_executors(void **state)
 {
     struct jobs_world *w = *state;
     static struct rated rated;
-    struct job_spec plain = world_order("work"), o = plain;
+    struct job_spec plain = world_spec("work"), spec = plain;
     uint64_t first = jobs_world_submit(w, &plain);
     w->room[1] = 1;
-    o.rate_key = span_text("api");
-    o.rate = 2;
-    o.rate_per = AO_S(2);
+    spec.rate_key = span_text("api");
+    spec.rate = 2;
+    spec.rate_per = AO_S(2);
     jobs_world_settle(w);
     for (unsigned i = 0; i < 20; i++)
-        jobs_world_submit(w, &o);
+        jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_S(60));
     rated = (struct rated){.w = w};
     w->begun = note_start;
@@ -227,18 +216,18 @@ static void a_rate_holds_behind_full_executors(void **state)
 static void who_waits_for_a_slot_keeps_no_token(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work"), rated;
-    o.limit_key = span_text("k");
-    o.limit = 1;
-    uint64_t first = jobs_world_submit(w, &o);
+    struct job_spec spec = world_spec("work"), rated;
+    spec.limit_key = span_text("k");
+    spec.limit = 1;
+    uint64_t first = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
-    rated = o;
+    rated = spec;
     rated.limit_key = (struct span){0};
-    rated.rate_key = o.rate_key = span_text("r");
-    rated.rate = o.rate = 1;
-    rated.rate_per = o.rate_per = AO_S(10);
+    rated.rate_key = spec.rate_key = span_text("r");
+    rated.rate = spec.rate = 1;
+    rated.rate_per = spec.rate_per = AO_S(10);
     for (unsigned i = 0; i < 5; i++) {
-        uint64_t both = jobs_world_submit(w, &o);
+        uint64_t both = jobs_world_submit(w, &spec);
         uint64_t one = jobs_world_submit(w, &rated);
         jobs_world_pass(w, AO_S(10));
         assert_int_equal(world_reason(w, both), JOB_WHY_LIMIT);
@@ -252,7 +241,7 @@ static void who_waits_for_a_slot_keeps_no_token(void **state)
 static void who_is_paused_keeps_no_slot(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec work = world_order("work"), step = world_order("step");
+    struct job_spec work = world_spec("work"), step = world_spec("step");
     work.limit_key = step.limit_key = span_text("k");
     work.limit = step.limit = 1;
     uint64_t first = jobs_world_submit(w, &work), second = jobs_world_submit(w, &work);
@@ -260,7 +249,7 @@ static void who_is_paused_keeps_no_slot(void **state)
     uint64_t third = jobs_world_submit(w, &step);
     jobs_world_settle(w);
     assert_int_equal(world_reason(w, third), JOB_WHY_LIMIT);
-    world_entry(w, first)->queue->paused = true;
+    world_job(w, first)->queue->paused = true;
     world_finish(world_run_of(w, first), "\x01");
     jobs_world_settle(w);
     assert_int_equal(world_reason(w, second), JOB_WHY_PAUSED);
@@ -270,15 +259,15 @@ static void who_is_paused_keeps_no_slot(void **state)
 static void a_limit_that_is_raised_lets_others_go_on(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    o.limit_key = span_text("k");
-    o.limit = 1;
+    struct job_spec spec = world_spec("work");
+    spec.limit_key = span_text("k");
+    spec.limit = 1;
     for (unsigned i = 0; i < 5; i++)
-        jobs_world_submit(w, &o);
+        jobs_world_submit(w, &spec);
     jobs_world_settle(w);
-    o.limit = 4;
-    o.delay = AO_S(1000); /* it does not ask for a slot itself */
-    jobs_world_submit(w, &o);
+    spec.limit = 4;
+    spec.delay = AO_S(1000); /* it does not ask for a slot itself */
+    jobs_world_submit(w, &spec);
     jobs_world_settle(w);
     assert_int_equal(runs_out(w), 4);
 }
@@ -286,15 +275,15 @@ static void a_limit_that_is_raised_lets_others_go_on(void **state)
 static void many_that_expire_together_hold_up_nobody(void **state)
 {
     struct jobs_world *w = *state;
-    struct job_spec o = world_order("work");
-    o.limit_key = span_text("k");
-    o.limit = 1;
-    uint64_t first = jobs_world_submit(w, &o);
-    o.deadline = AO_S(1);
+    struct job_spec spec = world_spec("work");
+    spec.limit_key = span_text("k");
+    spec.limit = 1;
+    uint64_t first = jobs_world_submit(w, &spec);
+    spec.deadline = AO_S(1);
     for (unsigned i = 0; i < 50000; i++)
-        jobs_world_submit(w, &o);
-    o.deadline = AO_NEVER;
-    uint64_t last = jobs_world_submit(w, &o);
+        jobs_world_submit(w, &spec);
+    spec.deadline = AO_NEVER;
+    uint64_t last = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_S(1));
     world_finish(world_run_of(w, first), "\x01");
     jobs_world_settle(w);
@@ -304,7 +293,7 @@ static void many_that_expire_together_hold_up_nobody(void **state)
 
 int main(void)
 {
-#define HOLD(test) cmocka_unit_test_setup_teardown(test, open_world, jobs_stage_end)
+#define HOLD(test) JOBS_TEST(test, .quiet = true, .room = 100)
     const struct CMUnitTest tests[] = {
         HOLD(a_limit_is_never_exceeded_and_never_idle),
         HOLD(a_stray_keeps_its_slot),

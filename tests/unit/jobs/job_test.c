@@ -1,4 +1,4 @@
-/* The lists that an entry can stand in, and what an entry takes. */
+/* The lists that a job can stand in, and what a job takes. */
 #include <stdlib.h>
 
 #include "server/jobs/service/operation.h"
@@ -73,27 +73,27 @@ static void a_plain_entry_is_small(void **state)
 
 static void the_defaults_of_an_order(void **state)
 {
-    struct job_spec o;
-    job_spec_init(&o);
-    assert_int_equal(o.priority, 5);
-    assert_int_equal(o.retries, 0);
-    assert_int_equal(o.timeout, AO_NEVER);
-    assert_int_equal(o.deadline, AO_NEVER);
-    assert_int_equal(o.durable, DURABLE_ASYNC);
-    assert_int_equal(o.method.len, 0);
+    struct job_spec spec;
+    job_spec_init(&spec);
+    assert_int_equal(spec.priority, 5);
+    assert_int_equal(spec.retries, 0);
+    assert_int_equal(spec.timeout, AO_NEVER);
+    assert_int_equal(spec.deadline, AO_NEVER);
+    assert_int_equal(spec.durable, DURABLE_ASYNC);
+    assert_int_equal(spec.method.len, 0);
 }
 
 static void an_ask_frees_what_it_owns(void **state)
 {
-    struct operation *a = operation_new(NULL, &operation_submit_many);
-    assert_int_equal(a->cls, &operation_submit_many);
-    a->memory = malloc(10);
-    a->submission.count = 2;
-    a->submission.outcomes = calloc(2, sizeof *a->submission.outcomes);
-    a->submission.outcomes[1].text = malloc(10);
-    pack_init(&a->reply.result);
-    pack_uint(&a->reply.result, 7);
-    operation_free(a);
+    struct operation *op = operation_new(NULL, &operation_submit_many);
+    assert_int_equal(op->cls, &operation_submit_many);
+    op->memory = malloc(10);
+    op->submission.count = 2;
+    op->submission.outcomes = calloc(2, sizeof *op->submission.outcomes);
+    op->submission.outcomes[1].text = malloc(10);
+    pack_init(&op->reply.result);
+    pack_uint(&op->reply.result, 7);
+    operation_free(op);
     operation_free(operation_new(NULL, &operation_audit));
     operation_free(NULL);
 }

@@ -7,7 +7,7 @@
 #include "server/jobs/sched/fair_queue.h"
 #include "tests/support/cmocka_env.h"
 
-enum { ENTRIES = 40, STARTS_MAX = 100000 };
+enum { JOBS = 40, STARTS_MAX = 100000 };
 
 static const uint64_t seed[2] = {7, 8};
 static uint64_t random_state;
@@ -32,19 +32,19 @@ static void a_name_is_found_until_the_last_reference_goes(void **state)
 {
     struct limit_table *t = fresh_table();
     struct tenant mine = {0}, yours = {0};
-    struct limit *a = limit_get(t, &mine, span_text("gpu"), 3);
+    struct limit *op = limit_get(t, &mine, span_text("gpu"), 3);
     struct limit *b = limit_get(t, &yours, span_text("gpu"), 3);
-    assert_ptr_not_equal(a, b);
-    assert_ptr_equal(limit_get(t, &mine, span_text("gpu"), 5), a);
-    assert_int_equal(a->max, 5);
-    assert_int_equal(a->refs, 2);
-    assert_true(span_is(a->key.name, "gpu"));
+    assert_ptr_not_equal(op, b);
+    assert_ptr_equal(limit_get(t, &mine, span_text("gpu"), 5), op);
+    assert_int_equal(op->max, 5);
+    assert_int_equal(op->refs, 2);
+    assert_true(span_is(op->key.name, "gpu"));
     struct bucket *c = bucket_get(t, &mine, span_text("gpu"), 3, AO_S(1), 0);
-    assert_ptr_not_equal(a, c);
-    limit_unref(t, a);
-    assert_ptr_equal(limit_get(t, &mine, span_text("gpu"), 5), a);
+    assert_ptr_not_equal(op, c);
+    limit_unref(t, op);
+    assert_ptr_equal(limit_get(t, &mine, span_text("gpu"), 5), op);
     for (int i = 0; i < 2; i++)
-        limit_unref(t, a);
+        limit_unref(t, op);
     limit_unref(t, b);
     bucket_unref(t, c);
     limit_table_free(t); /* it asserts that nothing is left */
@@ -75,16 +75,16 @@ enum where { OUT, HAS, WAITS };
 
 struct limit_world {
     struct limit *limit;
-    struct job entries[ENTRIES];
-    enum where where[ENTRIES];
-    uint64_t arrived[ENTRIES], arrivals; /* when it began to wait */
+    struct job jobs[JOBS];
+    enum where where[JOBS];
+    uint64_t arrived[JOBS], arrivals; /* when it began to wait */
 };
 
 static void granted(struct limit_world *w, const struct job *e)
 {
-    int i = (int)(e - w->entries);
+    int i = (int)(e - w->jobs);
     assert_int_equal(w->where[i], WAITS);
-    for (int other = 0; other < ENTRIES; other++)
+    for (int other = 0; other < JOBS; other++)
         assert_true(w->where[other] != WAITS || w->arrived[other] >= w->arrived[i]);
     w->where[i] = HAS;
 }
@@ -95,9 +95,9 @@ static void give(struct limit_world *w, struct job *e)
         granted(w, next);
 }
 
-static void ask(struct limit_world *w, int i)
+static void take(struct limit_world *w, int i)
 {
-    bool got = limit_take(w->limit, &w->entries[i]);
+    bool got = limit_take(w->limit, &w->jobs[i]);
     w->where[i] = got ? HAS : WAITS;
     w->arrived[i] = w->arrivals++;
 }
@@ -105,11 +105,11 @@ static void ask(struct limit_world *w, int i)
 static void check_limit(const struct limit_world *w)
 {
     uint32_t has = 0, waits = 0;
-    for (int i = 0; i < ENTRIES; i++) {
+    for (int i = 0; i < JOBS; i++) {
         has += w->where[i] == HAS;
         waits += w->where[i] == WAITS;
-        assert_true(job_is(&w->entries[i], JOB_HAS_PERMIT) == (w->where[i] == HAS));
-        assert_true((w->entries[i].list == &w->limit->waiting) == (w->where[i] == WAITS));
+        assert_true(job_is(&w->jobs[i], JOB_HAS_PERMIT) == (w->where[i] == HAS));
+        assert_true((w->jobs[i].list == &w->limit->waiting) == (w->where[i] == WAITS));
     }
     assert_int_equal(has, w->limit->taken);
     assert_int_equal(waits, w->limit->waiting.count);
@@ -120,12 +120,12 @@ static void step_limit(struct limit_world *w, int i)
 {
     uint32_t before = w->limit->taken;
     if (w->where[i] == OUT) {
-        ask(w, i);
+        take(w, i);
     } else if (w->where[i] == HAS) { /* it ended, or gave it back */
         w->where[i] = OUT;
-        give(w, &w->entries[i]);
+        give(w, &w->jobs[i]);
     } else { /* cancelled while it waited */
-        job_list_remove(&w->entries[i]);
+        job_list_remove(&w->jobs[i]);
         w->where[i] = OUT;
     }
     assert_true(w->limit->taken <= before || w->limit->taken <= w->limit->max);
@@ -138,16 +138,16 @@ static void a_limit_is_full_while_somebody_waits(void **state)
     struct tenant tenant = {0};
     w.limit = limit_get(t, &tenant, span_text("gpu"), 3);
     for (int i = 0; i < 100000; i++) {
-        if (i > 50000 && chance(50) == 0) { /* the newest order says another size */
+        if (i > 50000 && chance(50) == 0) { /* the newest spec says another size */
             limit_get(t, &tenant, span_text("gpu"), (uint32_t)(1 + chance(10)));
             limit_unref(t, w.limit);
             give(&w, NULL);
         }
-        step_limit(&w, (int)chance(ENTRIES));
+        step_limit(&w, (int)chance(JOBS));
         check_limit(&w);
         assert_true(i > 50000 || w.limit->taken <= 3);
     }
-    for (int i = 0; i < ENTRIES; i++)
+    for (int i = 0; i < JOBS; i++)
         while (w.where[i] != OUT)
             step_limit(&w, i);
     assert_int_equal(w.limit->taken, 0);
@@ -247,12 +247,12 @@ static void a_bucket_under_random_asks(void **state)
     enum { RATE = 20 };
     struct limit_table *t = fresh_table();
     struct tenant tenant = {0};
-    static struct job e[ENTRIES];
+    static struct job e[JOBS];
     int count = 0;
     struct bucket *b = bucket_get(t, &tenant, span_text("api"), RATE, AO_S(1), 1);
     for (ao_time now = 1; now < AO_S(60); now += chance(200) ? chance(AO_MS(20)) : AO_S(2)) {
         starts[count] = now;
-        count += step_bucket(b, &e[chance(ENTRIES)], now);
+        count += step_bucket(b, &e[chance(JOBS)], now);
         while (bucket_next(b, now))
             ;
         assert_true(b->held <= RATE);

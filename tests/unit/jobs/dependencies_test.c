@@ -8,19 +8,19 @@ static uint64_t ids[MANY];
 
 static uint64_t submit_after(struct jobs_world *w, uint64_t first)
 {
-    struct job_spec o = world_order("work");
-    o.after = &first;
-    o.after_count = 1;
-    return jobs_world_submit(w, &o);
+    struct job_spec spec = world_spec("work");
+    spec.after = &first;
+    spec.after_count = 1;
+    return jobs_world_submit(w, &spec);
 }
 
 /* A task that runs, and many that wait for it. */
 static uint64_t first_of_many(struct jobs_world *w, ao_time keep)
 {
-    struct job_spec o = world_order("work");
+    struct job_spec spec = world_spec("work");
     w->quiet = true;
-    o.keep = keep;
-    uint64_t first = jobs_world_submit(w, &o);
+    spec.keep = keep;
+    uint64_t first = jobs_world_submit(w, &spec);
     for (unsigned i = 0; i < MANY; i++)
         ids[i] = submit_after(w, first);
     jobs_world_settle(w);
@@ -30,7 +30,7 @@ static uint64_t first_of_many(struct jobs_world *w, ao_time keep)
 static unsigned count_dependents(struct jobs_world *w, uint64_t first)
 {
     unsigned count = 0;
-    const struct dependency *edge = world_entry(w, first)->more->dependents;
+    const struct dependency *edge = world_job(w, first)->more->dependents;
     for (; edge; edge = edge->next_on)
         count++;
     return count;
@@ -62,7 +62,7 @@ static void none_is_left_behind_by_one_that_is_forgotten(void **state)
     w->lasts = 0;
     world_finish(world_run_of(w, first), "\x2a");
     jobs_world_pass(w, AO_S(5));
-    assert_null(world_entry(w, first));
+    assert_null(world_job(w, first));
     expect_all(w, JOB_DONE);
 }
 
@@ -72,7 +72,7 @@ static void one_that_is_tried_again_meanwhile_has_failed_for_them(void **state)
     struct jobs_world *w = *state;
     uint64_t first = first_of_many(w, AO_S(100));
     world_fail(world_run_of(w, first), "ODD", "not today");
-    assert_true(world_retry(w, world_entry(w, first)));
+    assert_true(world_retry(w, world_job(w, first)));
     uint64_t later = submit_after(w, first);
     jobs_world_pass(w, AO_S(1));
     expect_all(w, JOB_FAILED);
@@ -88,17 +88,17 @@ static void those_that_leave_meanwhile_are_not_missed(void **state)
     uint64_t first = first_of_many(w, AO_S(100)), second = submit_after(w, first);
     world_finish(world_run_of(w, first), "\x2a");
     for (unsigned i = 0; i < MANY; i++)
-        assert_true(world_cancel(w, world_entry(w, ids[i])));
+        assert_true(world_cancel(w, world_job(w, ids[i])));
     jobs_world_settle(w);
     expect_all(w, JOB_CANCELLED);
     assert_non_null(world_run_of(w, second));
     jobs_world_pass(w, AO_S(200));
-    assert_null(world_entry(w, first));
+    assert_null(world_job(w, first));
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, jobs_stage, jobs_stage_end)
+#define TEST(name) JOBS_TEST(name, 0)
     const struct CMUnitTest tests[] = {
         TEST(they_are_told_in_small_steps),
         TEST(none_is_left_behind_by_one_that_is_forgotten),

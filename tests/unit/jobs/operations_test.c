@@ -1,0 +1,347 @@
+/* Operations that wait, follow, list and check. */
+#include <stdio.h>
+
+#include "tests/support/cmocka_env.h"
+#include "tests/support/jobs_stage.h"
+#include "tests/support/notation.h"
+
+static uint64_t submit(struct jobs_world *w, const char *tenant)
+{
+    struct job_spec spec = world_spec("work");
+    spec.tenant = span_text(tenant);
+    uint64_t id = jobs_world_submit(w, &spec);
+    jobs_world_settle(w);
+    return id;
+}
+
+static struct operation *wait_for(struct jobs_world *w, uint64_t *ids, uint32_t count,
+                                  ao_time timeout)
+{
+    struct operation *op = world_operation(w, &operation_wait);
+    op->wait = (struct wait_arguments){.ids = ids, .count = count, .timeout = timeout};
+    return op;
+}
+
+static struct operation *watch(struct jobs_world *w, uint64_t id, uint32_t from, ao_time timeout)
+{
+    struct operation *op = world_about(w, &operation_watch, id);
+    op->watch.from = from;
+    op->watch.timeout = timeout;
+    return op;
+}
+
+static const char *answer(const struct jobs_world *w, const struct operation *op)
+{
+    static char text[8192];
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, ERGON_OK);
+    return notation_show(operation_result(op), text, sizeof text);
+}
+
+static void is_silent_about(const char *text, const char *unwanted)
+{
+    if (strstr(text, unwanted))
+        fail_msg("%s\nholds: %s", text, unwanted);
+}
+
+/* --- task.wait --- */
+
+static void waits_until_all_have_ended(void **state)
+{
+    struct jobs_world *w = *state;
+    uint64_t ids[2] = {submit(w, ""), submit(w, "")};
+    struct operation *op = wait_for(w, ids, 2, AO_S(60));
+    op->wait.with_result = true;
+    world_give(w, op);
+    assert_false(world_answered(w, op));
+    world_finish(world_run_of(w, ids[1]), "\x2a");
+    jobs_world_settle(w);
+    assert_false(world_answered(w, op));
+    world_fail(world_run_of(w, ids[0]), "ODD", "not today");
+    jobs_world_settle(w);
+    stage_holds(answer(w, op), "'result': 42");
+    stage_holds(answer(w, op), "'error': 'ODD: not today'");
+    stage_holds(answer(w, op), "'open': []");
+}
+
+static void waits_for_the_first(void **state)
+{
+    struct jobs_world *w = *state;
+    uint64_t ids[2] = {submit(w, ""), submit(w, "")};
+    struct operation *op = wait_for(w, ids, 2, AO_S(60));
+    op->wait.any = true;
+    world_give(w, op);
+    world_finish(world_run_of(w, ids[1]), "\xc0");
+    jobs_world_settle(w);
+    stage_holds(answer(w, op), "'state': 'done'");
+    is_silent_about(answer(w, op), "'open': []");
+}
+
+static void answers_when_its_time_is_over(void **state)
+{
+    struct jobs_world *w = *state;
+    uint64_t ids[1] = {submit(w, "")};
+    struct operation *op = wait_for(w, ids, 1, AO_S(5));
+    world_give(w, op);
+    jobs_world_pass(w, AO_S(4));
+    assert_false(world_answered(w, op));
+    jobs_world_pass(w, AO_S(2));
+    stage_holds(answer(w, op), "'ended': [], 'open': ['t");
+}
+
+static void names_the_task_that_it_does_not_know(void **state)
+{
+    struct jobs_world *w = *state;
+    uint64_t ids[2] = {submit(w, ""), 7};
+    struct operation *op = wait_for(w, ids, 2, AO_S(5));
+    world_give(w, op);
+    assert_int_equal(op->reply.error, ERGON_E_NOT_FOUND);
+    stage_holds(op->reply.text, "t0000000000007");
+}
+
+static void one_that_is_dropped_comes_back(void **state)
+{
+    struct jobs_world *w = *state;
+    uint64_t ids[1] = {submit(w, "")};
+    struct operation *op = wait_for(w, ids, 1, AO_NEVER);
+    world_give(w, op);
+    channel_drop(w->channel, op);
+    jobs_world_settle(w);
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, ERGON_E_CANCELLED);
+    world_finish(world_run_of(w, ids[0]), "\xc0");
+    assert_int_equal(world_state(w, ids[0]), JOB_DONE);
+}
+
+/* --- task.call --- */
+
+static void a_dropped_call_cancels_its_task(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec spec = world_spec("work");
+    struct operation *op = world_operation(w, &operation_call);
+    op->submission.specs = &spec;
+    op->submission.count = 1;
+    world_give(w, op);
+    assert_false(world_answered(w, op));
+    assert_non_null(w->runs);
+    uint64_t id = w->runs->run.id;
+    channel_drop(w->channel, op);
+    jobs_world_settle(w);
+    assert_true(world_answered(w, op));
+    assert_int_equal(world_state(w, id), JOB_CANCELLED);
+    op->submission.specs = NULL;
+}
+
+static void a_call_is_answered_with_the_result(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec spec = world_spec("work");
+    struct operation *op = world_operation(w, &operation_call);
+    op->submission.specs = &spec;
+    op->submission.count = 1;
+    world_give(w, op);
+    world_finish(w->runs, "\x2a");
+    jobs_world_settle(w);
+    assert_string_equal(answer(w, op), "42");
+    op->submission.specs = NULL;
+}
+
+/* --- task.watch --- */
+
+static void follows_a_history_from_where_it_was(void **state)
+{
+    struct jobs_world *w = *state;
+    uint64_t ids[1] = {submit(w, "")};
+    struct operation *op = watch(w, ids[0], 1, AO_S(60));
+    world_give(w, op);
+    stage_holds(answer(w, op), "'event': 'submitted'");
+    stage_holds(answer(w, op), "'event': 'started'");
+    stage_holds(answer(w, op), "'next': 3, 'ended': false");
+    op = watch(w, ids[0], 3, AO_S(60));
+    world_give(w, op);
+    assert_false(world_answered(w, op));
+    world_finish(world_run_of(w, ids[0]), "\xc0");
+    jobs_world_settle(w);
+    stage_holds(answer(w, op), "'missed': 0, 'events': [{'seq': 3");
+    stage_holds(answer(w, op), "'event': 'done'");
+    stage_holds(answer(w, op), "'next': 4, 'ended': true");
+}
+
+static void waits_for_an_event_that_is_still_to_come(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec spec = world_spec("work");
+    spec.retries = 1;
+    uint64_t ids[1] = {jobs_world_submit(w, &spec)};
+    jobs_world_settle(w);
+    struct operation *op = watch(
+        w, ids[0], 5, AO_S(60)); /* submitted, started, attempt_failed and delayed come before it */
+    world_give(w, op);
+    world_fail(world_run_of(w, ids[0]), "ODD", "not today");
+    jobs_world_settle(w);
+    assert_false(world_answered(w, op));
+    jobs_world_pass(w, AO_S(2));
+    stage_holds(answer(w, op), "'missed': 0, 'events': [{'seq': 5");
+}
+
+static void pushes_each_event_and_answers_at_the_end(void **state)
+{
+    struct jobs_world *w = *state;
+    uint64_t ids[1] = {submit(w, "")};
+    struct operation *op = watch(w, ids[0], 0, AO_NEVER);
+    op->watch.push = true;
+    world_give(w, op);
+    assert_false(world_answered(w, op));
+    assert_int_equal(w->pushed, 2);
+    world_finish(world_run_of(w, ids[0]), "\xc0");
+    jobs_world_settle(w);
+    assert_int_equal(w->pushed, 3);
+    stage_holds(answer(w, op), "'events': [], 'next': 4, 'ended': true");
+}
+
+/* --- task.list --- */
+
+static void lists_the_newest_first_and_in_pages(void **state)
+{
+    struct jobs_world *w = *state;
+    char id[ID_TEXT_SIZE], wanted[64];
+    uint64_t ids[5];
+    for (unsigned i = 0; i < 5; i++)
+        ids[i] = submit(w, i % 2 ? "odd" : "even");
+    struct operation *op = world_operation(w, &operation_list);
+    op->list = (struct list_arguments){.state = -1, .max = 2};
+    world_give(w, op);
+    snprintf(wanted, sizeof wanted, "{'tasks': [{'id': '%s'", id_text(ids[4], id));
+    stage_holds(answer(w, op), wanted);
+    snprintf(wanted, sizeof wanted, "'next': '%s'", id_text(ids[3], id));
+    stage_holds(answer(w, op), wanted);
+    op = world_operation(w, &operation_list);
+    op->list = (struct list_arguments){
+        .state = -1, .max = 10, .cursor = ids[3], .tenant = span_text("even"), .has_tenant = true};
+    world_give(w, op);
+    snprintf(wanted, sizeof wanted, "{'tasks': [{'id': '%s'", id_text(ids[2], id));
+    stage_holds(answer(w, op), wanted);
+    is_silent_about(answer(w, op), "'odd'");
+    stage_holds(answer(w, op), "'next': nil");
+}
+
+static void goes_on_behind_a_task_that_was_forgotten(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec spec = world_spec("work");
+    char id[ID_TEXT_SIZE], wanted[64];
+    spec.keep = 0;
+    uint64_t before = submit(w, ""), gone = jobs_world_submit(w, &spec);
+    submit(w, "");
+    world_finish(world_run_of(w, gone), "\xc0");
+    jobs_world_pass(w, AO_S(1));
+    assert_null(world_job(w, gone));
+    for (unsigned newer = 0; newer < 3; newer++) {
+        struct operation *op = world_operation(w, &operation_list);
+        op->list = (struct list_arguments){.state = -1, .max = 10, .cursor = gone};
+        world_give(w, op);
+        snprintf(wanted, sizeof wanted, "{'tasks': [{'id': '%s'", id_text(before, id));
+        stage_holds(answer(w, op), wanted);
+        stage_holds(answer(w, op), "'next': nil");
+        submit(w, "");
+    }
+    struct operation *op = world_operation(w, &operation_list);
+    op->list = (struct list_arguments){.state = -1, .max = 10, .cursor = 1};
+    world_give(w, op);
+    assert_string_equal(answer(w, op), "{'tasks': [], 'next': nil}");
+}
+
+static void lists_by_state(void **state)
+{
+    struct jobs_world *w = *state;
+    for (unsigned i = 0; i < 5; i++)
+        submit(w, "");
+    struct operation *op = world_operation(w, &operation_list);
+    op->list = (struct list_arguments){.state = JOB_QUEUED, .max = 10};
+    world_give(w, op);
+    stage_holds(answer(w, op), "'state': 'queued'");
+    is_silent_about(answer(w, op), "'state': 'assigned'");
+}
+
+/* --- queues, accounts --- */
+
+static void a_queue_that_drains_takes_no_new_tasks(void **state)
+{
+    struct jobs_world *w = *state;
+    struct job_spec spec = world_spec("work");
+    struct submitted out;
+    char text[OPERATION_TEXT_MAX];
+    struct operation *op = world_operation(w, &operation_queue_drain);
+    op->named.name = span_text("work");
+    world_give(w, op);
+    stage_holds(answer(w, op), "'draining': true");
+    assert_int_equal(world_submit(w, &spec, &out, text, sizeof text), ERGON_E_DRAINING);
+    op = world_operation(w, &operation_queue_resume);
+    op->named.name = span_text("work");
+    world_give(w, op);
+    submit(w, "");
+}
+
+static void a_resumed_queue_goes_on_in_order(void **state)
+{
+    struct jobs_world *w = *state;
+    struct operation *op = world_operation(w, &operation_queue_pause);
+    w->room[1] = 1;
+    op->named.name = span_text("work");
+    world_give(w, op);
+    uint64_t ids[3] = {submit(w, ""), submit(w, ""), submit(w, "")};
+    op = world_operation(w, &operation_queue_resume);
+    op->named.name = span_text("work");
+    world_give(w, op);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_non_null(w->runs);
+        assert_true(w->runs->run.id == ids[i]);
+        world_finish(w->runs, "\xc0");
+        jobs_world_settle(w);
+    }
+}
+
+static void accounts_balance(void **state)
+{
+    struct jobs_world *w = *state;
+    uint64_t ids[3] = {submit(w, ""), submit(w, ""), submit(w, "")};
+    world_finish(world_run_of(w, ids[0]), "\xc0");
+    world_fail(world_run_of(w, ids[1]), "ODD", "not today");
+    struct operation *op = world_operation(w, &operation_audit);
+    world_give(w, op);
+    stage_holds(answer(w, op), "'balanced': true");
+    stage_holds(answer(w, op),
+                "'fleeting': {'submitted': 3, 'done': 1, 'failed': 1, 'cancelled': 0, "
+                "'expired': 0, 'dead': 0, 'open': 1}");
+    w->jobs->table.in_memory.submitted++;
+    op = world_operation(w, &operation_audit);
+    world_give(w, op);
+    stage_holds(answer(w, op), "'balanced': false");
+    stage_holds(answer(w, op), "tasks in memory: 4 submitted, but 2 ended and 1 open");
+}
+
+#define TEST(name) JOBS_TEST(name, .room = 4)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(waits_until_all_have_ended),
+        TEST(waits_for_the_first),
+        TEST(answers_when_its_time_is_over),
+        TEST(names_the_task_that_it_does_not_know),
+        TEST(one_that_is_dropped_comes_back),
+        TEST(a_dropped_call_cancels_its_task),
+        TEST(a_call_is_answered_with_the_result),
+        TEST(follows_a_history_from_where_it_was),
+        TEST(waits_for_an_event_that_is_still_to_come),
+        TEST(pushes_each_event_and_answers_at_the_end),
+        TEST(lists_the_newest_first_and_in_pages),
+        TEST(goes_on_behind_a_task_that_was_forgotten),
+        TEST(lists_by_state),
+        TEST(a_queue_that_drains_takes_no_new_tasks),
+        TEST(a_resumed_queue_goes_on_in_order),
+        TEST(accounts_balance),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
