@@ -4,7 +4,7 @@
 
 #include <openssl/evp.h>
 #include <openssl/pem.h>
-#include <openssl/x509.h>
+#include <openssl/x509v3.h>
 
 #include "tests/support/cmocka_env.h"
 
@@ -21,6 +21,19 @@ static void write_files(const char *cert_path, const char *key_path, X509 *cert,
     assert_non_null(file);
     assert_int_equal(PEM_write_PrivateKey(file, key, NULL, NULL, 0, NULL, NULL), 1);
     fclose(file);
+}
+
+static void add_names(X509 *cert)
+{
+    X509V3_CTX context;
+
+    X509V3_set_ctx_nodb(&context);
+    X509V3_set_ctx(&context, cert, cert, NULL, NULL, 0);
+    X509_EXTENSION *names =
+        X509V3_EXT_conf_nid(NULL, &context, NID_subject_alt_name, "DNS:localhost,IP:127.0.0.1");
+    assert_non_null(names);
+    X509_add_ext(cert, names, -1);
+    X509_EXTENSION_free(names);
 }
 
 void certificate_make(const char *cert_path, const char *key_path, const char *common_name)
@@ -43,6 +56,7 @@ void certificate_make(const char *cert_path, const char *key_path, const char *c
     X509_set_subject_name(cert, name);
     X509_set_issuer_name(cert, name);
     X509_set_pubkey(cert, key);
+    add_names(cert);
     assert_true(X509_sign(cert, key, EVP_sha256()) > 0);
     write_files(cert_path, key_path, cert, key);
     X509_NAME_free(name);

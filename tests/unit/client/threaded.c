@@ -1,9 +1,7 @@
 #include "tests/unit/client/threaded.h"
 
 #include <arpa/inet.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
-#include <openssl/x509v3.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,57 +10,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "tests/support/certificates.h"
+
 #include "proto/encoder.h"
 #include "proto/envelope.h"
 #include "proto/scanner.h"
 
 enum { MESSAGE_MAX = 1 << 16 };
-
-/* ---- certificate ---- */
-
-static void add_names(X509 *certificate)
-{
-    X509V3_CTX context;
-    X509V3_set_ctx_nodb(&context);
-    X509V3_set_ctx(&context, certificate, certificate, NULL, NULL, 0);
-    X509_EXTENSION *names =
-        X509V3_EXT_conf_nid(NULL, &context, NID_subject_alt_name, "DNS:localhost,IP:127.0.0.1");
-    assert_non_null(names);
-    X509_add_ext(certificate, names, -1);
-    X509_EXTENSION_free(names);
-}
-
-static void write_pem(const char *path, X509 *certificate, EVP_PKEY *key)
-{
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    if (certificate != NULL)
-        assert_int_equal(PEM_write_X509(file, certificate), 1);
-    if (key != NULL)
-        assert_int_equal(PEM_write_PrivateKey(file, key, NULL, NULL, 0, NULL, NULL), 1);
-    fclose(file);
-}
-
-static void make_certificate(struct threaded *t)
-{
-    EVP_PKEY *key = EVP_EC_gen("P-256");
-    X509 *certificate = X509_new();
-    X509_NAME *name = X509_get_subject_name(certificate);
-    assert_non_null(key);
-    X509_set_version(certificate, 2);
-    ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
-    X509_gmtime_adj(X509_getm_notBefore(certificate), -3600);
-    X509_gmtime_adj(X509_getm_notAfter(certificate), 3600);
-    X509_set_pubkey(certificate, key);
-    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const uint8_t *)"test", -1, -1, 0);
-    X509_set_issuer_name(certificate, name);
-    add_names(certificate);
-    assert_true(X509_sign(certificate, key, EVP_sha256()) > 0);
-    write_pem(t->certificate, certificate, NULL);
-    write_pem(t->key, NULL, key);
-    X509_free(certificate);
-    EVP_PKEY_free(key);
-}
 
 /* ---- serving ---- */
 
@@ -183,7 +137,7 @@ void threaded_start(struct threaded *t, enum threaded_kind kind)
     snprintf(t->certificate, sizeof t->certificate, "%s/cert.pem", t->folder);
     snprintf(t->key, sizeof t->key, "%s/key.pem", t->folder);
     snprintf(t->path, sizeof t->path, "%s/socket", t->folder);
-    make_certificate(t);
+    certificate_make(t->certificate, t->key, "test");
     if (kind == THREADED_UNIX)
         listen_unix(t);
     else
