@@ -86,4 +86,4 @@ static enum ao_verdict job_due(struct ao *self)
 }
 
 const struct ao_class job_timer_class = {
-    .name = "kept task", .step = job_due, .retired = job_timer_retired};
+    .name = "job timer", .step = job_due, .retired = job_timer_retired};

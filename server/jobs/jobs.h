@@ -1,10 +1,10 @@
-/* The ledger keeps tasks: it knows the state of every submitted task from its submission until it
- * is forgotten, decides which is run next, and says why one is where it is.
+/* The jobs: what is submitted and kept.  They know the state of every submitted task from its
+ * submission until it is forgotten, decide which is run next, and say why one is where it is.
  *
- * One active object on the manager's activator.  It never blocks: a disk is the store's affair,
- * executors are the manager's (server/tasks/job_source.h), connections the loops'
- * (server/jobs/service/channel.h).  Everything here is that activator's thread, or
- * set-up. */
+ * They are one active object on the manager's activator, which never blocks: a disk is the affair
+ * of the store, executors are that of the manager (server/tasks/job_source.h), and connections that
+ * of the loops (server/jobs/service/channel.h).  Thread: that activator's, or the one that builds,
+ * as each function says. */
 #ifndef ERGON_JOBS_H
 #define ERGON_JOBS_H
 
@@ -25,7 +25,7 @@ struct jobs_tenant {
 };
 
 struct jobs_options {
-    struct tasks *tasks;         /* borrowed; the ledger makes itself its source */
+    struct tasks *tasks;         /* borrowed; the jobs make themselves its source */
     struct registry *registry;   /* borrowed */
     struct store *store;         /* borrowed, opened and not started; NULL: nothing is durable */
     uint64_t (*wall)(void *arg); /* Unix ns; NULL: the system's clock */
@@ -34,7 +34,7 @@ struct jobs_options {
     uint64_t kept_bytes_max;       /* of tasks that have ended; the oldest go first */
     ao_time ageing;       /* so long in the queue counts as one step of priority; 0: never */
     uint32_t crashes_max; /* a task that ran in so many crashes is dead; 0: never */
-    uint32_t history_max; /* jobs kept of one task */
+    uint32_t history_max; /* events that are kept of one job */
     const struct jobs_tenant *tenants; /* copied; others have the weight 1 */
     uint32_t tenant_count;
     /* Reads the options of a cron, a raw map as the store has it, into a spec that has its

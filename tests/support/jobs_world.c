@@ -54,7 +54,7 @@ static void keep_some(void *arg, const char *line)
 {
     struct jobs_world *w = arg;
     const char *who = strchr(line, ']');
-    if (!w->quiet && who && strncmp(who + 2, "kept ", 5) == 0 && strstr(line, "kept task") == NULL)
+    if (!w->quiet && who && strncmp(who + 2, "job ", 4) == 0 && strstr(line, "job timer") == NULL)
         w->record(&w->v, line);
 }
 

@@ -3,7 +3,7 @@
  *
  * Thread: one; nothing blocks.  Zeroed rows are empty, but for `count_rows`, which an audit needs.
  * What is put in is copied; what is given out stays the rows', valid until the next operation.  An
- * operation that the ledger must never push (a PUT of a task that is there, a CHANGE of one that is
+ * operation that the jobs must never push (a PUT of a task that is there, a CHANGE of one that is
  * not) fails the test. */
 #ifndef ERGON_TESTS_MEMORY_ROWS_H
 #define ERGON_TESTS_MEMORY_ROWS_H

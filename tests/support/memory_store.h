@@ -1,4 +1,4 @@
-/* A store without a disk, for tests of the ledger on the virtual clock: the functions of
+/* A store without a disk, for tests of the jobs on the virtual clock: the functions of
  * server/store/store.h over the rows of memory_rows.h.
  *
  * A commit takes `latency` of virtual time and covers what was pushed before it began.  A crash is
@@ -25,7 +25,7 @@ struct store {
 
 struct store *memory_store_new(void);
 void memory_store_free(struct store *s);
-/* Its ledger is about to go without a stop, and gets the memory of its operations back. */
+/* Its jobs are about to go without a stop, and get the memory of its operations back. */
 void memory_store_crash(struct store *s, struct jobs *client);
 const struct memory_row *memory_store_row(const struct store *s, uint64_t id); /* NULL: none */
 

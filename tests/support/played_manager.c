@@ -1,4 +1,4 @@
-/* The manager that a test of the ledger plays: the functions of server/tasks/job_source.h, and
+/* The manager that a test of the jobs plays: the functions of server/tasks/job_source.h, and
  * attempts that last as long as the test says. */
 #include "tests/support/jobs_world.h"
 

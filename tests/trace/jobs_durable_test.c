@@ -18,12 +18,12 @@ static void fsync(void **state)
     jobs_world_pass(w, AO_MS(10));
     world_finish(world_run_of(w, id), "\x01");
     jobs_world_pass(w, AO_MS(10));
-    trace_expect(&w->v, "[   0] kept 1     new -> queued (commit)\n"
-                        "[   1] kept 1     queued -> queued (turn)\n"
-                        "[   1] kept 1     queued -> queued (commit)\n"
-                        "[   2] kept 1     queued -> assigned (assigned)\n"
-                        "[  10] kept 1     assigned -> assigned (commit)\n"
-                        "[  11] kept 1     assigned -> done (ended)\n");
+    trace_expect(&w->v, "[   0] job 1      new -> queued (commit)\n"
+                        "[   1] job 1      queued -> queued (turn)\n"
+                        "[   1] job 1      queued -> queued (commit)\n"
+                        "[   2] job 1      queued -> assigned (assigned)\n"
+                        "[  10] job 1      assigned -> assigned (commit)\n"
+                        "[  11] job 1      assigned -> done (ended)\n");
 }
 
 /* Only the end is waited for. */
@@ -34,10 +34,10 @@ static void async(void **state)
     jobs_world_pass(w, AO_MS(10));
     world_finish(world_run_of(w, id), "\x01");
     jobs_world_pass(w, AO_MS(10));
-    trace_expect(&w->v, "[   0] kept 1     new -> queued (turn)\n"
-                        "[   0] kept 1     queued -> assigned (assigned)\n"
-                        "[  10] kept 1     assigned -> assigned (commit)\n"
-                        "[  11] kept 1     assigned -> done (ended)\n");
+    trace_expect(&w->v, "[   0] job 1      new -> queued (turn)\n"
+                        "[   0] job 1      queued -> assigned (assigned)\n"
+                        "[  10] job 1      assigned -> assigned (commit)\n"
+                        "[  11] job 1      assigned -> done (ended)\n");
 }
 
 static void a_crash(void **state)
@@ -51,15 +51,15 @@ static void a_crash(void **state)
     jobs_world_pass(w, AO_MS(10));
     jobs_world_crash(w);
     jobs_world_pass(w, AO_MS(10));
-    trace_expect(&w->v, "[   0] kept 1     new -> queued (commit)\n"
-                        "[   1] kept 1     queued -> queued (turn)\n"
-                        "[   1] kept 1     queued -> queued (commit)\n"
-                        "[   2] kept 1     queued -> assigned (assigned)\n"
-                        "[  10] kept 1     new -> queued (turn)\n"
-                        "[  10] kept 1     queued -> queued (commit)\n"
-                        "[  12] kept 1     queued -> assigned (assigned)\n"
-                        "[  20] kept 1     new -> queued (commit)\n"
-                        "[  21] kept 1     queued -> dead (ended)\n");
+    trace_expect(&w->v, "[   0] job 1      new -> queued (commit)\n"
+                        "[   1] job 1      queued -> queued (turn)\n"
+                        "[   1] job 1      queued -> queued (commit)\n"
+                        "[   2] job 1      queued -> assigned (assigned)\n"
+                        "[  10] job 1      new -> queued (turn)\n"
+                        "[  10] job 1      queued -> queued (commit)\n"
+                        "[  12] job 1      queued -> assigned (assigned)\n"
+                        "[  20] job 1      new -> queued (commit)\n"
+                        "[  21] job 1      queued -> dead (ended)\n");
 }
 
 static void a_disk_that_is_full_for_a_while(void **state)
@@ -72,12 +72,12 @@ static void a_disk_that_is_full_for_a_while(void **state)
     jobs_world_pass(w, AO_MS(1500));
     w->store->error = STORE_OK;
     jobs_world_pass(w, AO_MS(1500));
-    trace_expect(&w->v, "[   0] kept 1     new -> queued (turn)\n"
-                        "[   0] kept 1     queued -> assigned (assigned)\n"
-                        "[  10] kept 1     assigned -> assigned (commit)\n"
-                        "[  11] kept 1     assigned -> assigned (store)\n"
-                        "[1012] kept 1     assigned -> assigned (store)\n"
-                        "[2012] kept 1     assigned -> done (ended)\n");
+    trace_expect(&w->v, "[   0] job 1      new -> queued (turn)\n"
+                        "[   0] job 1      queued -> assigned (assigned)\n"
+                        "[  10] job 1      assigned -> assigned (commit)\n"
+                        "[  11] job 1      assigned -> assigned (store)\n"
+                        "[1012] job 1      assigned -> assigned (store)\n"
+                        "[2012] job 1      assigned -> done (ended)\n");
 }
 
 int main(void)

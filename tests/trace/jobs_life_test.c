@@ -13,10 +13,10 @@ static void done(void **state)
     world_finish(world_run_of(w, id), "\x01");
     jobs_world_pass(w, AO_S(2));
     assert_null(world_job(w, id));
-    trace_expect(&w->v, "[   0] kept 1     new -> delayed (delay)\n"
-                        "[ 100] kept 1     delayed -> queued (turn)\n"
-                        "[ 100] kept 1     queued -> assigned (assigned)\n"
-                        "[ 120] kept 1     assigned -> done (ended)\n");
+    trace_expect(&w->v, "[   0] job 1      new -> delayed (delay)\n"
+                        "[ 100] job 1      delayed -> queued (turn)\n"
+                        "[ 100] job 1      queued -> assigned (assigned)\n"
+                        "[ 120] job 1      assigned -> done (ended)\n");
 }
 
 static void tried_again_and_given_up(void **state)
@@ -31,15 +31,15 @@ static void tried_again_and_given_up(void **state)
         jobs_world_pass(w, AO_MS(400));
         world_fail(world_run_of(w, id), "ODD", "not today");
     }
-    trace_expect(&w->v, "[   0] kept 1     new -> queued (turn)\n"
-                        "[   0] kept 1     queued -> assigned (assigned)\n"
-                        "[ 400] kept 1     assigned -> delayed (retry)\n"
-                        "[ 500] kept 1     delayed -> queued (turn)\n"
-                        "[ 500] kept 1     queued -> assigned (assigned)\n"
-                        "[ 800] kept 1     assigned -> delayed (retry)\n"
-                        "[1000] kept 1     delayed -> queued (turn)\n"
-                        "[1000] kept 1     queued -> assigned (assigned)\n"
-                        "[1200] kept 1     assigned -> dead (ended)\n");
+    trace_expect(&w->v, "[   0] job 1      new -> queued (turn)\n"
+                        "[   0] job 1      queued -> assigned (assigned)\n"
+                        "[ 400] job 1      assigned -> delayed (retry)\n"
+                        "[ 500] job 1      delayed -> queued (turn)\n"
+                        "[ 500] job 1      queued -> assigned (assigned)\n"
+                        "[ 800] job 1      assigned -> delayed (retry)\n"
+                        "[1000] job 1      delayed -> queued (turn)\n"
+                        "[1000] job 1      queued -> assigned (assigned)\n"
+                        "[1200] job 1      assigned -> dead (ended)\n");
 }
 
 /* The first attempt comes home when the second runs already. */
@@ -60,12 +60,12 @@ static void outlived_by_its_handler(void **state)
     world_finish(late, "\x01");
     world_finish(world_run_of(w, id), "\x02");
     assert_int_equal(world_job(w, id)->end->result[0], 2);
-    trace_expect(&w->v, "[   0] kept 1     new -> queued (turn)\n"
-                        "[   0] kept 1     queued -> assigned (assigned)\n"
-                        "[ 100] kept 1     assigned -> delayed (retry)\n"
-                        "[ 150] kept 1     delayed -> queued (turn)\n"
-                        "[ 150] kept 1     queued -> assigned (assigned)\n"
-                        "[ 160] kept 1     assigned -> done (ended)\n");
+    trace_expect(&w->v, "[   0] job 1      new -> queued (turn)\n"
+                        "[   0] job 1      queued -> assigned (assigned)\n"
+                        "[ 100] job 1      assigned -> delayed (retry)\n"
+                        "[ 150] job 1      delayed -> queued (turn)\n"
+                        "[ 150] job 1      queued -> assigned (assigned)\n"
+                        "[ 160] job 1      assigned -> done (ended)\n");
 }
 
 static void cancelled_and_begun_anew(void **state)
@@ -79,12 +79,12 @@ static void cancelled_and_begun_anew(void **state)
     world_retry(w, world_job(w, id));
     jobs_world_pass(w, AO_MS(5));
     world_finish(world_run_of(w, id), "\x01");
-    trace_expect(&w->v, "[   0] kept 1     new -> queued (turn)\n"
-                        "[   0] kept 1     queued -> assigned (assigned)\n"
-                        "[   5] kept 1     assigned -> cancelled (ended)\n"
-                        "[  10] kept 1     cancelled -> queued (turn)\n"
-                        "[  10] kept 1     queued -> assigned (assigned)\n"
-                        "[  15] kept 1     assigned -> done (ended)\n");
+    trace_expect(&w->v, "[   0] job 1      new -> queued (turn)\n"
+                        "[   0] job 1      queued -> assigned (assigned)\n"
+                        "[   5] job 1      assigned -> cancelled (ended)\n"
+                        "[  10] job 1      cancelled -> queued (turn)\n"
+                        "[  10] job 1      queued -> assigned (assigned)\n"
+                        "[  15] job 1      assigned -> done (ended)\n");
 }
 
 static void too_late_at_its_turn(void **state)
@@ -97,11 +97,11 @@ static void too_late_at_its_turn(void **state)
     jobs_world_pass(w, AO_MS(200));
     world_finish(world_run_of(w, first), "\x01");
     jobs_world_settle(w);
-    trace_expect(&w->v, "[   0] kept 1     new -> queued (turn)\n"
-                        "[   0] kept 2     new -> queued (turn)\n"
-                        "[   0] kept 1     queued -> assigned (assigned)\n"
-                        "[ 100] kept 2     queued -> expired (ended)\n"
-                        "[ 200] kept 1     assigned -> done (ended)\n");
+    trace_expect(&w->v, "[   0] job 1      new -> queued (turn)\n"
+                        "[   0] job 2      new -> queued (turn)\n"
+                        "[   0] job 1      queued -> assigned (assigned)\n"
+                        "[ 100] job 2      queued -> expired (ended)\n"
+                        "[ 200] job 1      assigned -> done (ended)\n");
 }
 
 static void run_again_later(void **state)
@@ -113,12 +113,12 @@ static void run_again_later(void **state)
     world_again(world_run_of(w, id), AO_MS(30));
     jobs_world_pass(w, AO_MS(30));
     world_finish(world_run_of(w, id), "\x01");
-    trace_expect(&w->v, "[   0] kept 1     new -> queued (turn)\n"
-                        "[   0] kept 1     queued -> assigned (assigned)\n"
-                        "[   0] kept 1     assigned -> delayed (again)\n"
-                        "[  30] kept 1     delayed -> queued (turn)\n"
-                        "[  30] kept 1     queued -> assigned (assigned)\n"
-                        "[  30] kept 1     assigned -> done (ended)\n");
+    trace_expect(&w->v, "[   0] job 1      new -> queued (turn)\n"
+                        "[   0] job 1      queued -> assigned (assigned)\n"
+                        "[   0] job 1      assigned -> delayed (again)\n"
+                        "[  30] job 1      delayed -> queued (turn)\n"
+                        "[  30] job 1      queued -> assigned (assigned)\n"
+                        "[  30] job 1      assigned -> done (ended)\n");
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-/* What kept tasks wait for: a slot, a token, another task, a queue that goes on. */
+/* What jobs wait for: a permit, a token, another task, a queue that goes on. */
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 
@@ -12,19 +12,19 @@ static void a_slot(void **state)
     for (unsigned i = 0; i < 3; i++)
         jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_MS(100));
-    trace_expect(&w->v, "[   0] kept 1     new -> queued (turn)\n"
-                        "[   0] kept 2     new -> queued (turn)\n"
-                        "[   0] kept 3     new -> queued (turn)\n"
-                        "[   0] kept 1     queued -> assigned (assigned)\n"
-                        "[   0] kept 2     queued -> waiting (limit)\n"
-                        "[   0] kept 3     queued -> waiting (limit)\n"
-                        "[  10] kept 1     assigned -> done (ended)\n"
-                        "[  10] kept 2     waiting -> queued (turn)\n"
-                        "[  10] kept 2     queued -> assigned (assigned)\n"
-                        "[  20] kept 2     assigned -> done (ended)\n"
-                        "[  20] kept 3     waiting -> queued (turn)\n"
-                        "[  20] kept 3     queued -> assigned (assigned)\n"
-                        "[  30] kept 3     assigned -> done (ended)\n");
+    trace_expect(&w->v, "[   0] job 1      new -> queued (turn)\n"
+                        "[   0] job 2      new -> queued (turn)\n"
+                        "[   0] job 3      new -> queued (turn)\n"
+                        "[   0] job 1      queued -> assigned (assigned)\n"
+                        "[   0] job 2      queued -> waiting (limit)\n"
+                        "[   0] job 3      queued -> waiting (limit)\n"
+                        "[  10] job 1      assigned -> done (ended)\n"
+                        "[  10] job 2      waiting -> queued (turn)\n"
+                        "[  10] job 2      queued -> assigned (assigned)\n"
+                        "[  20] job 2      assigned -> done (ended)\n"
+                        "[  20] job 3      waiting -> queued (turn)\n"
+                        "[  20] job 3      queued -> assigned (assigned)\n"
+                        "[  30] job 3      assigned -> done (ended)\n");
 }
 
 static void a_token(void **state)
@@ -37,16 +37,16 @@ static void a_token(void **state)
     for (unsigned i = 0; i < 3; i++)
         jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_MS(100));
-    trace_expect(&w->v, "[   0] kept 1     new -> queued (turn)\n"
-                        "[   0] kept 2     new -> queued (turn)\n"
-                        "[   0] kept 3     new -> queued (turn)\n"
-                        "[   0] kept 1     queued -> assigned (assigned)\n"
-                        "[   0] kept 2     queued -> waiting (rate)\n"
-                        "[   0] kept 3     queued -> waiting (rate)\n"
-                        "[  40] kept 2     waiting -> queued (turn)\n"
-                        "[  40] kept 2     queued -> assigned (assigned)\n"
-                        "[  80] kept 3     waiting -> queued (turn)\n"
-                        "[  80] kept 3     queued -> assigned (assigned)\n");
+    trace_expect(&w->v, "[   0] job 1      new -> queued (turn)\n"
+                        "[   0] job 2      new -> queued (turn)\n"
+                        "[   0] job 3      new -> queued (turn)\n"
+                        "[   0] job 1      queued -> assigned (assigned)\n"
+                        "[   0] job 2      queued -> waiting (rate)\n"
+                        "[   0] job 3      queued -> waiting (rate)\n"
+                        "[  40] job 2      waiting -> queued (turn)\n"
+                        "[  40] job 2      queued -> assigned (assigned)\n"
+                        "[  80] job 3      waiting -> queued (turn)\n"
+                        "[  80] job 3      queued -> assigned (assigned)\n");
 }
 
 static void another_task(void **state)
@@ -64,15 +64,15 @@ static void another_task(void **state)
     jobs_world_pass(w, AO_MS(10));
     world_fail(world_run_of(w, second), "ODD", "not today");
     jobs_world_settle(w);
-    trace_expect(&w->v, "[   0] kept 1     new -> queued (turn)\n"
-                        "[   0] kept 2     new -> waiting (after)\n"
-                        "[   0] kept 3     new -> waiting (after)\n"
-                        "[   0] kept 1     queued -> assigned (assigned)\n"
-                        "[  10] kept 1     assigned -> done (ended)\n"
-                        "[  10] kept 2     waiting -> queued (turn)\n"
-                        "[  10] kept 2     queued -> assigned (assigned)\n"
-                        "[  20] kept 2     assigned -> failed (ended)\n"
-                        "[  20] kept 3     waiting -> failed (ended)\n");
+    trace_expect(&w->v, "[   0] job 1      new -> queued (turn)\n"
+                        "[   0] job 2      new -> waiting (after)\n"
+                        "[   0] job 3      new -> waiting (after)\n"
+                        "[   0] job 1      queued -> assigned (assigned)\n"
+                        "[  10] job 1      assigned -> done (ended)\n"
+                        "[  10] job 2      waiting -> queued (turn)\n"
+                        "[  10] job 2      queued -> assigned (assigned)\n"
+                        "[  20] job 2      assigned -> failed (ended)\n"
+                        "[  20] job 3      waiting -> failed (ended)\n");
 }
 
 static void change_queue(struct jobs_world *w, const struct operation_class *cls)
@@ -93,12 +93,12 @@ static void a_queue_that_goes_on(void **state)
     jobs_world_pass(w, AO_MS(10));
     change_queue(w, &operation_queue_resume);
     jobs_world_settle(w);
-    trace_expect(&w->v, "[   0] kept 1     new -> waiting (paused)\n"
-                        "[   0] kept 2     new -> waiting (paused)\n"
-                        "[  10] kept 1     waiting -> queued (turn)\n"
-                        "[  10] kept 2     waiting -> queued (turn)\n"
-                        "[  10] kept 1     queued -> assigned (assigned)\n"
-                        "[  10] kept 2     queued -> assigned (assigned)\n");
+    trace_expect(&w->v, "[   0] job 1      new -> waiting (paused)\n"
+                        "[   0] job 2      new -> waiting (paused)\n"
+                        "[  10] job 1      waiting -> queued (turn)\n"
+                        "[  10] job 2      waiting -> queued (turn)\n"
+                        "[  10] job 1      queued -> assigned (assigned)\n"
+                        "[  10] job 2      queued -> assigned (assigned)\n");
 }
 
 int main(void)

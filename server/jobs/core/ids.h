@@ -1,4 +1,4 @@
-/* The ids of kept tasks: numbers inside, text outside.
+/* The ids of jobs: numbers inside, text outside.
  *
  * A number is (milliseconds since 2020 at the server's start << 22) plus a count, so those of a
  * later start are higher unless the wall clock was set back; with a store the start goes on above

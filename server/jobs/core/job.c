@@ -128,18 +128,6 @@ void job_policy(const struct job *job, struct job_spec *out)
     out->keep_size = more->keep_size;
 }
 
-enum job_state job_row_state(const struct job *job)
-{
-    if (job_is(job, JOB_ENDING))
-        return (enum job_state)job->ending;
-    if (job_is(job, JOB_STARTING) || job->state == JOB_ASSIGNED || job->state == JOB_RUNNING ||
-        job->state == JOB_PARKED)
-        return JOB_RUNNING;
-    if (job->state == JOB_NEW || job_state_open((enum job_state)job->state))
-        return JOB_QUEUED;
-    return (enum job_state)job->state;
-}
-
 void job_end_text(const struct job *job, char text[JOB_LINE_MAX])
 {
     const struct job_result *end = job->end;

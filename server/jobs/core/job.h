@@ -70,7 +70,7 @@ struct job_more {
     ao_time rate_per;
     struct dependency *after; /* still open */
     struct dependency *dependents;
-    struct job *next_releasing; /* while `releasing`: in the ledger's list */
+    struct job *next_releasing; /* while `releasing`: in the scheduler's list */
     uint64_t *after_ids;        /* as ordered, for task.get and the store */
     uint64_t after_failed;      /* the first of them that did not end well; 0: none */
     uint32_t after_count;
@@ -210,7 +210,16 @@ static inline bool job_is_open(const struct job *job)
 /* What its row is to say of its state: RUNNING while an attempt is out or its start is on its way
  * to the disk, the end that is under way, or QUEUED for all else that is open, since where that
  * stands is found out again when it is read back. */
-enum job_state job_row_state(const struct job *job);
+static inline enum job_state job_row_state(const struct job *job)
+{
+    if (job_is(job, JOB_ENDING))
+        return (enum job_state)job->ending;
+    if (job_is(job, JOB_STARTING) || job_state_runs((enum job_state)job->state))
+        return JOB_RUNNING;
+    return job_state_open((enum job_state)job->state) || job->state == JOB_NEW
+               ? JOB_QUEUED
+               : (enum job_state)job->state;
+}
 
 /* How many bytes the job takes, with everything that hangs on it. */
 size_t job_bytes(const struct job *job);

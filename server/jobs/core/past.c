@@ -4,11 +4,11 @@
 
 void history_remember(struct job_table *table, struct job *job, const struct history_event *event)
 {
-    size_t was = job_bytes(job);
+    size_t was = history_bytes(job);
     history_skip(job, event->seq);
     history_add(job, event, table->history_max);
     history_mark_stored(job);
-    table_weigh(table, job, was);
+    table_weigh_part(table, job, was, history_bytes(job));
 }
 
 void history_remember_start(struct job_table *table, struct job *job)

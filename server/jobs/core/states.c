@@ -9,16 +9,6 @@ const char *const job_state_names[JOB_STATE_COUNT] = {
 const char *const job_durable_names[] = {
     [DURABLE_NONE] = "none", [DURABLE_ASYNC] = "async", [DURABLE_FSYNC] = "fsync"};
 
-bool job_state_open(enum job_state s)
-{
-    static const bool open[JOB_STATE_COUNT] = {
-#define X(name, text, is_open) [JOB_##name] = (is_open),
-        JOB_STATES(X)
-#undef X
-    };
-    return open[s];
-}
-
 const char *job_reason_name(enum job_reason r)
 {
     static const char *const names[JOB_REASON_COUNT] = {

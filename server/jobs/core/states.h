@@ -1,4 +1,5 @@
-/* The life of a kept task: its states, and the reasons why it is where it is.
+/* The life of a job: its states, and the reasons why it is where it is.  Constants and pure
+ * functions: any thread.
  *
  *                    submit
  *                      |
@@ -38,6 +39,24 @@ enum job_state {
 #undef X
         JOB_STATE_COUNT
 };
+
+enum {
+    JOB_STATES_OPEN = 0
+#define X(name, text, open) | (open) << JOB_##name
+    JOB_STATES(X)
+#undef X
+};
+
+static inline bool job_state_open(enum job_state s)
+{
+    return JOB_STATES_OPEN >> s & 1;
+}
+
+/* An attempt is out. */
+static inline bool job_state_runs(enum job_state s)
+{
+    return s == JOB_ASSIGNED || s == JOB_RUNNING || s == JOB_PARKED;
+}
 
 /* Why it is where it is: X(NAME, "name", "what it means").  Each has a test of task.explain. */
 #define JOB_REASONS(X)                                                                             \
@@ -100,7 +119,6 @@ enum job_durable { DURABLE_NONE, DURABLE_ASYNC, DURABLE_FSYNC };
 /* Constants; all pure.  The `find` functions return -1 when there is no such name. */
 extern const char *const job_state_names[JOB_STATE_COUNT];
 extern const char *const job_durable_names[3];
-bool job_state_open(enum job_state s);
 const char *job_reason_name(enum job_reason r);
 const char *job_reason_meaning(enum job_reason r);
 const char *job_event_name(enum job_event job);

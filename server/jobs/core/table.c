@@ -237,7 +237,11 @@ void table_leave(struct job_table *table, struct job *job)
 
 void table_weigh(struct job_table *table, const struct job *job, size_t was)
 {
-    size_t is = job_bytes(job);
+    table_weigh_part(table, job, was, job_bytes(job));
+}
+
+void table_weigh_part(struct job_table *table, const struct job *job, size_t was, size_t is)
+{
     table->bytes += is - was;
     if (job->list == &table->ended)
         table->ended_bytes += is - was;

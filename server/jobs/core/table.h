@@ -131,8 +131,10 @@ void table_leave(struct job_table *table, struct job *job);
 /* NULL: there is none, or no more. */
 struct job *table_find(const struct job_table *table, uint64_t id);
 
-/* Around what changes the bytes of a job: `was` is its job_bytes() before. */
+/* Around what changes the bytes of a job: `was` is its job_bytes() before; or what a part of it
+ * was, and is. */
 void table_weigh(struct job_table *table, const struct job *job, size_t was);
+void table_weigh_part(struct job_table *table, const struct job *job, size_t was, size_t is);
 
 /* The account of a job, and its move from the durable ones to those in memory. */
 static inline struct account *table_account(struct job_table *table, const struct job *job)

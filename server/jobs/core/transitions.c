@@ -34,7 +34,7 @@ static void trace(const struct job_table *table, const struct job *job, enum job
                   enum job_reason reason)
 {
     const char *was = job->state == JOB_NEW ? "new" : job_state_names[job->state];
-    TRACE(table->activator, "kept", (job->id & TRACED) + 1, "%s -> %s (%s)", was,
+    TRACE(table->activator, "job", (job->id & TRACED) + 1, "%s -> %s (%s)", was,
           job_state_names[state], job_reason_name(reason));
 }
 
@@ -53,11 +53,11 @@ static void count(struct job_table *table, struct job *job, enum job_state state
 void job_note_event(struct job_table *table, struct job *job, struct history_event event)
 {
     history_complete(table, job);
-    size_t was = job_bytes(job);
+    size_t was = history_bytes(job);
     event.at = table_wall(table);
     event.attempt = job->attempt;
     history_add(job, &event, table->history_max);
-    table_weigh(table, job, was);
+    table_weigh_part(table, job, was, history_bytes(job));
     job_effect(table, job, EFFECT_HISTORY);
 }
 

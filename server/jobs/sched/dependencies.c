@@ -163,6 +163,8 @@ static void drop_edges(struct job *job)
 
 void dependencies_unlink(struct scheduler *s, struct job *job)
 {
+    if (!job->more || !job->more->after)
+        return;
     size_t was = job_bytes(job);
     drop_edges(job);
     table_weigh(s->table, job, was);

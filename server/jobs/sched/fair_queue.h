@@ -1,10 +1,10 @@
-/* The order of the pick: priority with ageing, then tenants in turn (deficit round robin by their
- * weights; Shreedhar and Varghese 1995), then arrival.
+/* The order in which jobs are picked: priority with ageing, then tenants in turn (deficit round
+ * robin by their weights; Shreedhar and Varghese 1995), then arrival.
  *
- * One pick for each kind of executor.  Ten levels; in each a ring of the tenants that have
- * something there, each with its jobs in order.  Who has stood in a level for `ageing` is moved
- * up one, so the lowest priority waits for the highest at most nine times that.  A turn is `weight`
- * jobs.
+ * There is one queue for each kind of executor.  Ten levels; in each a ring of the tenants that
+ * have something there, each with its jobs in order.  Who has stood in a level for `ageing` is
+ * moved up one, so the lowest priority waits for the highest at most nine times that.  A turn is
+ * `weight` jobs.
  *
  * A tenant that comes to a level where it was not served for a whole round does not queue up behind
  * the others' turns: it is a newcomer, and newcomers and the ring are served by turns, so its first

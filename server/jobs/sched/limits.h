@@ -1,4 +1,4 @@
-/* What holds a task back by a key: limits (at most n of a key run) and buckets (at most n starts of
+/* What holds a job back by a key: limits (at most n of a key run) and buckets (at most n starts of
  * a key in a time).  Thread: the jobs'.  Pure: the time is passed in.
  *
  * A permit is granted in order of arrival, and stands reserved for whom it was granted to until
@@ -42,29 +42,30 @@ struct bucket {
     struct scheduler *scheduler; /* whose timer it is; NULL: not made yet */
 };
 
-/* `seed`: secret, since keys come from strangers. */
+/* The seed is secret, since keys come from strangers. */
 struct limit_table *limit_table_new(const uint64_t seed[2]); /* NULL without memory */
 void limit_table_free(struct limit_table *t);                /* all were dropped; NULL is fine */
 
-/* The limit, or bucket, of this name, made when new; a reference is taken.  What the newest order
- * says of its size counts from now on: after that call limit_give(l, NULL) until NULL, or
- * bucket_next(), since a larger one may have room for who waits.  A bucket keeps the tokens that it
- * has.  A new bucket's timer and ledger are zero: whose they are makes them.  NULL without memory.
- */
+/* Finds the limit, or bucket, of this name, or makes it; the caller has a reference.  The size
+ * that the newest spec names counts from now on: after this call limit_give(limit, NULL) until
+ * NULL, or bucket_next(), since a larger one may have room for a job that waits.  A bucket keeps
+ * the tokens that it has.  The timer and scheduler of a new bucket are zero: admission.c makes
+ * them.  NULL without memory. */
 struct limit *limit_get(struct limit_table *t, struct tenant *tenant, struct span name,
                         uint32_t max);
 struct bucket *bucket_get(struct limit_table *t, struct tenant *tenant, struct span name,
                           uint32_t rate, ao_time per, ao_time now);
-/* Gives the reference back; the last one frees it.  Only who names one waits in it or holds of it:
- * so the last one finds it without waiters; what it holds itself is gone with it.  A bucket's timer
- * is finished before. */
+/* Gives the reference back; the last one frees the limit, or bucket.  Only a job with a reference
+ * waits in it or has something of it: so the last one finds nobody there.  The caller has finished
+ * a bucket's timer before. */
 void limit_unref(struct limit_table *t, struct limit *limit);
 void bucket_unref(struct limit_table *t, struct bucket *b);
 
-/* True: a slot is the job's now (JOB_HAS_PERMIT).  False: it stands in `waiting`. */
+/* True: the job has a permit now (JOB_HAS_PERMIT).  False: it stands in `waiting`. */
 bool limit_take(struct limit *limit, struct job *job);
-/* Gives its slot back, and grants free ones: returns who has got a slot now, taken out of `waiting`
- * and to be queued again, one at a time; call it with NULL for the next, until NULL. */
+/* Gives the job's permit back, and grants free ones: returns a job that has got one now, taken out
+ * of `waiting` and to be queued again; the caller asks for the next with NULL, until NULL comes
+ * back. */
 struct job *limit_give(struct limit *limit, struct job *job);
 
 /* True: a token is the job's (JOB_HAS_TOKEN).  False: it stands in `waiting`. */

@@ -150,7 +150,7 @@ static uint32_t place_in(const struct job_list *list, const struct job *job)
     return before;
 }
 
-/* Those of its limit that are out; attempts that outlived their timeout hold slots too, and are
+/* Those of its limit that are out; attempts that outlived their timeout have permits too, and are
  * what is missing here. */
 static void pack_holders(struct jobs *jobs, const struct limit *limit, struct pack *p)
 {

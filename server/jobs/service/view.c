@@ -33,7 +33,7 @@ void view_stage(struct jobs *jobs, struct job *job)
     } of[] = {[ATTEMPT_ASSIGNED] = {JOB_ASSIGNED, JOB_WHY_ASSIGNED},
               [ATTEMPT_RUNNING] = {JOB_RUNNING, JOB_WHY_RUNNING},
               [ATTEMPT_PARKED] = {JOB_PARKED, JOB_WHY_PARKED}};
-    bool out = job->state == JOB_ASSIGNED || job->state == JOB_RUNNING || job->state == JOB_PARKED;
+    bool out = job_state_runs((enum job_state)job->state);
 
     if (!out || !job->attempt_task)
         return;

@@ -1,0 +1,98 @@
+/* The rule that each job is held against after each piece of work: list, permit, token and attempt
+ * go with its state.  Each way of breaking it is seen. */
+#include "server/jobs/effects.h"
+#include "tests/support/cmocka_env.h"
+#include "tests/support/death.h"
+#include "tests/support/jobs_stage.h"
+
+static struct jobs_world *world(void **state)
+{
+    struct jobs_world *w = *state;
+    w->room[1] = 1;
+    return w;
+}
+
+static struct job *queued(struct jobs_world *w)
+{
+    struct job_spec spec = world_spec("work");
+    w->room[1] = 0;
+    return world_job(w, jobs_world_submit(w, &spec));
+}
+
+static struct job *running(struct jobs_world *w)
+{
+    struct job_spec spec = world_spec("work");
+    struct job *job = world_job(w, jobs_world_submit(w, &spec));
+    jobs_world_settle(w);
+    assert_int_equal(job->state, JOB_ASSIGNED);
+    return job;
+}
+
+/* As whoever has worked on the job does. */
+static void finish_work_on(void *arg)
+{
+    struct job *job = arg;
+    struct jobs *jobs = ao_of(job->table, struct jobs, table);
+    job_effect(job->table, job, EFFECT_TIMER);
+    effects_apply(jobs);
+}
+
+static void a_queued_job_stands_in_its_fair_queue(void **state)
+{
+    struct job *job = queued(world(state));
+    finish_work_on(job);
+    job_unmark(job, JOB_ENQUEUED);
+    expect_broken_assert(finish_work_on, job, "job_is(job, JOB_STARTING | JOB_ENDING)");
+    job_mark(job, JOB_ENQUEUED);
+}
+
+static void a_running_job_stands_among_the_running(void **state)
+{
+    struct job *job = running(world(state));
+    struct job_list *list = job->list;
+    finish_work_on(job);
+    job_list_remove(job);
+    expect_broken_assert(finish_work_on, job, "out && job->attempt_task");
+    job_list_push(list, job);
+}
+
+static void a_permit_is_one_of_a_limit(void **state)
+{
+    struct job *job = running(world(state));
+    job_mark(job, JOB_HAS_PERMIT);
+    expect_broken_assert(finish_work_on, job, "JOB_HAS_PERMIT");
+    job_unmark(job, JOB_HAS_PERMIT);
+}
+
+static void the_place_for_suspects_has_one_owner(void **state)
+{
+    struct job *job = running(world(state));
+    job_mark(job, JOB_QUARANTINED);
+    expect_broken_assert(finish_work_on, job, "s->suspect == job");
+    job_unmark(job, JOB_QUARANTINED);
+}
+
+static void what_has_ended_has_no_attempt(void **state)
+{
+    struct jobs_world *w = world(state);
+    struct job *job = running(w);
+    struct task *attempt = job->attempt_task;
+    world_finish(world_run_of(w, job->id), "\x01");
+    jobs_world_settle(w);
+    finish_work_on(job);
+    job->attempt_task = attempt;
+    expect_broken_assert(finish_work_on, job, "!job->attempt_task || out");
+    job->attempt_task = NULL;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        JOBS_TEST(a_queued_job_stands_in_its_fair_queue),
+        JOBS_TEST(a_running_job_stands_among_the_running),
+        JOBS_TEST(a_permit_is_one_of_a_limit),
+        JOBS_TEST(the_place_for_suspects_has_one_owner),
+        JOBS_TEST(what_has_ended_has_no_attempt),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
