@@ -3,7 +3,8 @@
 #   ergon_library(name SOURCES a.c b.c [DEPS target...])     a static library of the tree
 #   ergon_program(name SOURCES main.c [DEPS target...])      a program
 #   ergon_test(path/name_test.c [SOURCES extra.c...] [DEPS target...] [TIMEOUT s] [LABELS l...])
-#                                                            a cmocka program, named after its path below tests/
+#                                                            a cmocka program, named after its path below tests/;
+#                                                            its main function, without one in the file: tests/support/test_main.c
 #   ergon_script_test(name COMMAND ... [TIMEOUT s] [LABELS l...])  a test that is a command
 #
 # ERGON_SANITIZE is "", "address" (address and undefined) or "thread"; the same sources serve all three.
@@ -73,7 +74,7 @@ function(ergon_test source)
     string(REGEX REPLACE "(_test)?\\.c$" "" name ${path})
     string(REPLACE "/" "_" target test_${name})
     add_executable(${target} ${source} ${A_SOURCES})
-    target_link_libraries(${target} PRIVATE ergon_flags ${A_DEPS} PkgConfig::CMOCKA)
+    target_link_libraries(${target} PRIVATE ergon_test_main ergon_flags ${A_DEPS} PkgConfig::CMOCKA)
     target_link_options(${target} PRIVATE ${ERGON_NO_LTO_LINK})
     target_compile_options(${target} PRIVATE -Wno-unused-parameter) # few tests need the state that cmocka gives to all
     add_test(NAME ${name} COMMAND ${target})

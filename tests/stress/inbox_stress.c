@@ -63,7 +63,7 @@ static void *ask_all(void *arg)
     return NULL;
 }
 
-static void test_no_request_is_lost(void **state)
+TEST(no_request_is_lost)
 {
     (void)state;
     struct poller *poller = poller_eventfd_new();
@@ -168,7 +168,7 @@ static void *pester(void *arg)
     return NULL;
 }
 
-static void test_objects_and_activator_go_away(void **state)
+TEST(objects_and_activator_go_away)
 {
     (void)state;
     struct poller *poller = poller_eventfd_new();
@@ -193,11 +193,4 @@ static void test_objects_and_activator_go_away(void **state)
     assert_int_equal(ao_post(last, AO_POST_WAKE), AO_E_CLOSED);
     ao_handle_unref(last);
     publish(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_no_request_is_lost),
-                                       cmocka_unit_test(test_objects_and_activator_go_away)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -100,21 +100,14 @@ static void run(enum idle_mode idle)
     poller_eventfd_free(y.poller);
 }
 
-static void test_sleeping(void **state)
+TEST(sleeping)
 {
     (void)state;
     run(IDLE_SLEEP);
 }
 
-static void test_spinning_first(void **state)
+TEST(spinning_first)
 {
     (void)state;
     run(IDLE_SPIN);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sleeping),
-                                       cmocka_unit_test(test_spinning_first)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,21 +66,14 @@ static void run(uint32_t capacity)
     ring_fini(&s.ring);
 }
 
-static void test_small_ring(void **state)
+TEST(small_ring)
 {
     (void)state;
     run(4);
 }
 
-static void test_large_ring(void **state)
+TEST(large_ring)
 {
     (void)state;
     run(1024);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_small_ring),
-                                       cmocka_unit_test(test_large_ring)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,21 +104,14 @@ static void run(bool in_step)
     poller_eventfd_free(s.poller);
 }
 
-static void test_one_item_at_a_time(void **state)
+TEST(one_item_at_a_time)
 {
     (void)state;
     run(true);
 }
 
-static void test_flood(void **state)
+TEST(flood)
 {
     (void)state;
     run(false);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_one_item_at_a_time),
-                                       cmocka_unit_test(test_flood)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

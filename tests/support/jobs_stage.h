@@ -1,6 +1,10 @@
 /* A jobs_world for each test: cmocka's set-up and tear-down, and what such tests ask.
  *
- *     const struct CMUnitTest tests[] = {JOBS_TEST(waits_for_the_first, .room = 4)};
+ *     JOBS_TEST(waits_for_the_first, .room = 4)
+ *     {
+ *         struct jobs_world *w = *state;
+ *         ...
+ *     }
  *
  * The test's *state is the world.  One at a time. */
 #ifndef ERGON_TESTS_JOBS_STAGE_H
@@ -17,9 +21,9 @@ struct jobs_stage {
 
 int jobs_stage_open(void **state);
 int jobs_stage_close(void **state);
-#define JOBS_TEST(test, ...)                                                                       \
-    cmocka_unit_test_prestate_setup_teardown(test, jobs_stage_open, jobs_stage_close,              \
-                                             &((struct jobs_stage){__VA_ARGS__}))
+#define JOBS_TEST(name, ...)                                                                       \
+    TEST_FROM(&((struct jobs_stage){__VA_ARGS__}), jobs_stage_open, jobs_stage_close, name)
+#define STORED_TEST(name) JOBS_TEST(name, .stored = true)
 
 void stage_holds(const char *text, const char *wanted); /* fails unless the one is in the other */
 void stage_balances(struct jobs_world *w); /* server.audit says so, and the store knows it */

@@ -31,7 +31,7 @@ extern struct net_server server;
  */
 int server_open(void **state);
 int server_close(void **state);
-#define SERVER_TEST(f) cmocka_unit_test_setup_teardown(f, server_open, server_close)
+#define SERVER_TEST(name) TEST_WITH(server_open, server_close, name)
 
 /* Where it listens; by default at a port of the system's choice, without rules.  The first call
  * starts the loops.  NULL with a text in server.error. */

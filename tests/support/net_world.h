@@ -28,7 +28,7 @@ extern struct script peer; /* of tests that need one */
  */
 int net_open(void **state);
 int net_close(void **state);
-#define NET_TEST(f) cmocka_unit_test_setup_teardown(f, net_open, net_close)
+#define NET_TEST(name) TEST_WITH(net_open, net_close, name)
 
 void net_start(void); /* opens the loop */
 void net_stop(void);  /* frees it, with its connections; net_close() does, too */

@@ -29,8 +29,8 @@ extern struct rpc_stage stage;
 int stage_open(void **state);
 int stage_open_guarded(void **state); /* the listener wants a token; there is a table of them */
 int stage_close(void **state);
-#define RPC_TEST(f)         cmocka_unit_test_setup_teardown(f, stage_open, stage_close)
-#define RPC_TEST_GUARDED(f) cmocka_unit_test_setup_teardown(f, stage_open_guarded, stage_close)
+#define RPC_TEST(name)         TEST_WITH(stage_open, stage_close, name)
+#define RPC_TEST_GUARDED(name) TEST_WITH(stage_open_guarded, stage_close, name)
 
 /* Tokens of stage_open_guarded(), and whose they are: alice may call everything, bob `echo` and
  * `server.*`, carol these and task.get and the like, of her own tasks. */

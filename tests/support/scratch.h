@@ -16,7 +16,7 @@ extern struct scratch scratch;
 
 int scratch_make(void **state);   /* for cmocka, which gives a state that nobody needs */
 int scratch_remove(void **state); /* with all that is in it */
-#define SCRATCH_TEST(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_remove)
+#define SCRATCH_TEST(name) TEST_WITH(scratch_make, scratch_remove, name)
 
 /* Writes a file, and the directories on the way; returns its path, valid until the next call. */
 const char *scratch_write(const char *name, const char *content);

@@ -43,6 +43,7 @@ void tasks_world_fini(void);
  * answered once. */
 void tasks_world_start(uint32_t loops, uint32_t blocking);
 int tasks_world_end(void **state);
+#define TASKS_TEST(name) TEST_WITH(NULL, tasks_world_end, name)
 
 /* A call at a loop's home, with the number of the call as its message id, from 1.  `params` is raw
  * MessagePack. */

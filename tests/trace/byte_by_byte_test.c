@@ -9,7 +9,7 @@ static void drip(struct span bytes)
     }
 }
 
-static void one_after_the_other(void **state)
+NET_TEST(one_after_the_other)
 {
     uint8_t bytes[600];
 
@@ -26,7 +26,7 @@ static void one_after_the_other(void **state)
 }
 
 /* Rests shorter and longer than the headroom of the read buffer, and a whole read buffer. */
-static void long_ones_in_pieces(void **state)
+NET_TEST(long_ones_in_pieces)
 {
     static const size_t lengths[] = {200, 3000, 5000, 70000, 300000};
     static const size_t pieces[] = {1000, 4095, 4096, 4097, 65535, 65536, 65537};
@@ -53,13 +53,4 @@ static void long_ones_in_pieces(void **state)
             assert_int_equal(net.loop->partials.total, 0);
             script_forget(&peer);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        NET_TEST(one_after_the_other),
-        NET_TEST(long_ones_in_pieces),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* The life of a connection, from the first byte to the last. */
 #include "tests/support/net_world.h"
 
-static void one_request_and_an_orderly_end(void **state)
+NET_TEST(one_request_and_an_orderly_end)
 {
     net_connect(&peer);
     net_run_ms(1);
@@ -19,7 +19,7 @@ static void one_request_and_an_orderly_end(void **state)
     assert_int_equal(net.echo.gone, 1);
 }
 
-static void a_reset_with_calls_in_flight(void **state)
+NET_TEST(a_reset_with_calls_in_flight)
 {
     net_connect(&peer);
     net_send(&peer, 1, "hold", "");
@@ -38,7 +38,7 @@ static void a_reset_with_calls_in_flight(void **state)
     assert_int_equal(peer.out_len, 0);
 }
 
-static void malformed_input_ends_it_behind_the_answers(void **state)
+NET_TEST(malformed_input_ends_it_behind_the_answers)
 {
     net_connect(&peer);
     net_send(&peer, 1, "echo", "good");
@@ -59,7 +59,7 @@ static void malformed_input_ends_it_behind_the_answers(void **state)
                "[   6] conn 1     freed\n");
 }
 
-static void a_peer_that_does_not_close_is_cut_off(void **state)
+NET_TEST(a_peer_that_does_not_close_is_cut_off)
 {
     net_connect(&peer);
     net_send(&peer, 1, "close", "");
@@ -71,7 +71,7 @@ static void a_peer_that_does_not_close_is_cut_off(void **state)
                "[2000] conn 1     freed\n");
 }
 
-static void a_write_error_tells_the_port_once(void **state)
+NET_TEST(a_write_error_tells_the_port_once)
 {
     net_connect(&peer);
     net_send(&peer, 1, "hold", "");
@@ -87,16 +87,4 @@ static void a_write_error_tells_the_port_once(void **state)
                "[   1] conn 1     OPEN -> CLOSED (write error, 1 in flight)\n"
                "[   2] conn 1     freed\n");
     assert_int_equal(net.echo.gone, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        NET_TEST(one_request_and_an_orderly_end),
-        NET_TEST(a_reset_with_calls_in_flight),
-        NET_TEST(malformed_input_ends_it_behind_the_answers),
-        NET_TEST(a_peer_that_does_not_close_is_cut_off),
-        NET_TEST(a_write_error_tells_the_port_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

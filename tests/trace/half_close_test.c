@@ -1,7 +1,7 @@
 /* FIN means no more requests: what was asked is answered. */
 #include "tests/support/net_world.h"
 
-static void answers_come_after_the_fin(void **state)
+NET_TEST(answers_come_after_the_fin)
 {
     net_connect(&peer);
     net_send(&peer, 1, "hold", "");
@@ -27,7 +27,7 @@ static void answers_come_after_the_fin(void **state)
                "[   5] conn 1     freed\n");
 }
 
-static void a_fin_inside_a_message_is_an_end_too(void **state)
+NET_TEST(a_fin_inside_a_message_is_an_end_too)
 {
     net_connect(&peer);
     script_send(&peer, span_of("\x94\x00", 2));
@@ -37,7 +37,7 @@ static void a_fin_inside_a_message_is_an_end_too(void **state)
     assert_int_equal(net.loop->partials.total, 0);
 }
 
-static void the_peer_may_be_gone_when_the_answer_comes(void **state)
+NET_TEST(the_peer_may_be_gone_when_the_answer_comes)
 {
     net_connect(&peer);
     net_send(&peer, 1, "hold", "");
@@ -55,7 +55,7 @@ static void the_peer_may_be_gone_when_the_answer_comes(void **state)
 }
 
 /* What the stream itself has to say after a read goes out too, with no answer to push it. */
-static void what_the_stream_answers_is_written(void **state)
+NET_TEST(what_the_stream_answers_is_written)
 {
     struct connection *c = net_connect(&peer);
     net_run_ms(1);
@@ -67,15 +67,4 @@ static void what_the_stream_answers_is_written(void **state)
     script_widen(&peer, 50);
     net_run_ms(3);
     assert_true(peer.closed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        NET_TEST(answers_come_after_the_fin),
-        NET_TEST(a_fin_inside_a_message_is_an_end_too),
-        NET_TEST(the_peer_may_be_gone_when_the_answer_comes),
-        NET_TEST(what_the_stream_answers_is_written),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

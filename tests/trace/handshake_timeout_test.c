@@ -1,7 +1,7 @@
 /* A handshake that does not end, ends the connection. */
 #include "tests/support/net_world.h"
 
-static void it_takes_too_long(void **state)
+NET_TEST(it_takes_too_long)
 {
     net.limits.handshake_timeout = AO_MS(250);
     net_connect(&peer);
@@ -14,7 +14,7 @@ static void it_takes_too_long(void **state)
     assert_int_equal(net.echo.gone, 0); /* the port never saw it */
 }
 
-static void it_ends_in_time(void **state)
+NET_TEST(it_ends_in_time)
 {
     net.limits.handshake_timeout = AO_MS(250);
     net_connect(&peer);
@@ -28,7 +28,7 @@ static void it_ends_in_time(void **state)
                "[ 200] conn 1     wrote 6 bytes, 0 left\n");
 }
 
-static void the_peer_gives_up(void **state)
+NET_TEST(the_peer_gives_up)
 {
     net_connect(&peer);
     peer.handshakes = -1;
@@ -40,7 +40,7 @@ static void the_peer_gives_up(void **state)
 }
 
 /* Many at once do not keep those waiting who are being served. */
-static void a_round_does_few(void **state)
+NET_TEST(a_round_does_few)
 {
     enum { PEERS = 3 * HANDSHAKES_A_ROUND };
     static struct script peers[PEERS];
@@ -58,7 +58,7 @@ static void a_round_does_few(void **state)
 }
 
 /* What a peer sends meanwhile, or that it could be written to later, is no reason to try again. */
-static void it_waits_for_one_thing(void **state)
+NET_TEST(it_waits_for_one_thing)
 {
     struct connection *c = net_connect(&peer);
     peer.window = 100;
@@ -72,13 +72,4 @@ static void it_waits_for_one_thing(void **state)
     net_send(&peer, 1, "echo", "");
     net_run_ms(3);
     assert_int_equal(c->state, CONN_OPEN);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        NET_TEST(it_takes_too_long), NET_TEST(it_ends_in_time),        NET_TEST(the_peer_gives_up),
-        NET_TEST(a_round_does_few),  NET_TEST(it_waits_for_one_thing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* A connection on which nothing happens is closed; one that waits for an answer is not. */
 #include "tests/support/net_world.h"
 
-static void silence_ends_it(void **state)
+NET_TEST(silence_ends_it)
 {
     net.limits.idle_timeout = AO_MS(100);
     net_connect(&peer);
@@ -15,7 +15,7 @@ static void silence_ends_it(void **state)
     assert_int_equal(net.echo.gone, 1);
 }
 
-static void a_call_in_flight_is_no_silence(void **state)
+NET_TEST(a_call_in_flight_is_no_silence)
 {
     net.limits.idle_timeout = AO_MS(100);
     net_connect(&peer);
@@ -27,13 +27,4 @@ static void a_call_in_flight_is_no_silence(void **state)
                "[1050] conn 1     wrote 5 bytes, 0 left\n"
                "[1150] conn 1     OPEN -> CLOSED (idle for too long)\n"
                "[1150] conn 1     freed\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        NET_TEST(silence_ends_it),
-        NET_TEST(a_call_in_flight_is_no_silence),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

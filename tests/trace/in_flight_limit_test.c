@@ -2,7 +2,7 @@
  */
 #include "tests/support/net_world.h"
 
-static void the_reserve_and_no_further(void **state)
+NET_TEST(the_reserve_and_no_further)
 {
     net.limits.in_flight = 4;
     net_connect(&peer);
@@ -22,7 +22,7 @@ static void the_reserve_and_no_further(void **state)
                "[   2] conn 1     wrote 5 bytes, 0 left\n");
 }
 
-static void a_notification_gets_through(void **state)
+NET_TEST(a_notification_gets_through)
 {
     static const uint8_t cancel[] = "\x93\x02\xadserver.cancel\x91\x01";
     static const uint8_t response[] = {0x94, 1, 9, 0xc0, 0xc0};
@@ -42,7 +42,7 @@ static void a_notification_gets_through(void **state)
     assert_int_equal(net.echo.responses, 3 * RESERVE_MESSAGES);
 }
 
-static void polls_are_not_counted(void **state)
+NET_TEST(polls_are_not_counted)
 {
     net.limits.in_flight = 2;
     net_connect(&peer);
@@ -51,14 +51,4 @@ static void polls_are_not_counted(void **state)
     net_run_ms(1);
     assert_int_equal(net.echo.held_count, 40);
     echo_release(&net.echo, 40);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        NET_TEST(the_reserve_and_no_further),
-        NET_TEST(a_notification_gets_through),
-        NET_TEST(polls_are_not_counted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

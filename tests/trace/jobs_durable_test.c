@@ -11,7 +11,7 @@ static uint64_t submit(struct jobs_world *w, enum job_durable how)
 }
 
 /* Submission, start and end are each on disk before anything follows from them. */
-static void fsync(void **state)
+STORED_TEST(fsync)
 {
     struct jobs_world *w = *state;
     uint64_t id = submit(w, DURABLE_FSYNC);
@@ -27,7 +27,7 @@ static void fsync(void **state)
 }
 
 /* Only the end is waited for. */
-static void async(void **state)
+STORED_TEST(async)
 {
     struct jobs_world *w = *state;
     uint64_t id = submit(w, DURABLE_ASYNC);
@@ -40,7 +40,7 @@ static void async(void **state)
                         "[  11] job 1      assigned -> done (ended)\n");
 }
 
-static void a_crash(void **state)
+STORED_TEST(a_crash)
 {
     struct jobs_world *w = *state;
     w->options.crashes_max = 2;
@@ -62,7 +62,7 @@ static void a_crash(void **state)
                         "[  21] job 1      queued -> dead (ended)\n");
 }
 
-static void a_disk_that_is_full_for_a_while(void **state)
+STORED_TEST(a_disk_that_is_full_for_a_while)
 {
     struct jobs_world *w = *state;
     uint64_t id = submit(w, DURABLE_ASYNC);
@@ -78,16 +78,4 @@ static void a_disk_that_is_full_for_a_while(void **state)
                         "[  11] job 1      assigned -> assigned (store)\n"
                         "[1012] job 1      assigned -> assigned (store)\n"
                         "[2012] job 1      assigned -> done (ended)\n");
-}
-
-int main(void)
-{
-#define DURABLE(test) JOBS_TEST(test, .stored = true)
-    const struct CMUnitTest tests[] = {
-        DURABLE(fsync),
-        DURABLE(async),
-        DURABLE(a_crash),
-        DURABLE(a_disk_that_is_full_for_a_while),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 
-static void done(void **state)
+JOBS_TEST(done)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -19,7 +19,7 @@ static void done(void **state)
                         "[ 120] job 1      assigned -> done (ended)\n");
 }
 
-static void tried_again_and_given_up(void **state)
+JOBS_TEST(tried_again_and_given_up)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -43,7 +43,7 @@ static void tried_again_and_given_up(void **state)
 }
 
 /* The first attempt comes home when the second runs already. */
-static void outlived_by_its_handler(void **state)
+JOBS_TEST(outlived_by_its_handler)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -68,7 +68,7 @@ static void outlived_by_its_handler(void **state)
                         "[ 160] job 1      assigned -> done (ended)\n");
 }
 
-static void cancelled_and_begun_anew(void **state)
+JOBS_TEST(cancelled_and_begun_anew)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -87,7 +87,7 @@ static void cancelled_and_begun_anew(void **state)
                         "[  15] job 1      assigned -> done (ended)\n");
 }
 
-static void too_late_at_its_turn(void **state)
+JOBS_TEST(too_late_at_its_turn)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -104,7 +104,7 @@ static void too_late_at_its_turn(void **state)
                         "[ 200] job 1      assigned -> done (ended)\n");
 }
 
-static void run_again_later(void **state)
+JOBS_TEST(run_again_later)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("step");
@@ -119,18 +119,4 @@ static void run_again_later(void **state)
                         "[  30] job 1      delayed -> queued (turn)\n"
                         "[  30] job 1      queued -> assigned (assigned)\n"
                         "[  30] job 1      assigned -> done (ended)\n");
-}
-
-int main(void)
-{
-#define LIFE(test) JOBS_TEST(test, 0)
-    const struct CMUnitTest tests[] = {
-        LIFE(done),
-        LIFE(tried_again_and_given_up),
-        LIFE(outlived_by_its_handler),
-        LIFE(cancelled_and_begun_anew),
-        LIFE(too_late_at_its_turn),
-        LIFE(run_again_later),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,9 @@
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 
-static void a_slot(void **state)
+#define WAITS_TEST(name) JOBS_TEST(name, .room = 8)
+
+WAITS_TEST(a_slot)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -27,7 +29,7 @@ static void a_slot(void **state)
                         "[  30] job 3      assigned -> done (ended)\n");
 }
 
-static void a_token(void **state)
+WAITS_TEST(a_token)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -49,7 +51,7 @@ static void a_token(void **state)
                         "[  80] job 3      queued -> assigned (assigned)\n");
 }
 
-static void another_task(void **state)
+WAITS_TEST(another_task)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -83,7 +85,7 @@ static void change_queue(struct jobs_world *w, const struct operation_class *cls
     assert_true(world_answered(w, op));
 }
 
-static void a_queue_that_goes_on(void **state)
+WAITS_TEST(a_queue_that_goes_on)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -99,16 +101,4 @@ static void a_queue_that_goes_on(void **state)
                         "[  10] job 2      waiting -> queued (turn)\n"
                         "[  10] job 1      queued -> assigned (assigned)\n"
                         "[  10] job 2      queued -> assigned (assigned)\n");
-}
-
-int main(void)
-{
-#define WAITS(test) JOBS_TEST(test, .room = 8)
-    const struct CMUnitTest tests[] = {
-        WAITS(a_slot),
-        WAITS(a_token),
-        WAITS(another_task),
-        WAITS(a_queue_that_goes_on),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

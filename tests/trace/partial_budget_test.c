@@ -5,7 +5,7 @@ enum { PEERS = 4 };
 
 static const uint8_t head[] = {0x94, 0, 1, 0xa4, 'e', 'c', 'h', 'o', 0xc6, 0, 0x08, 0, 0};
 
-static void the_largest_holder_is_closed(void **state)
+NET_TEST(the_largest_holder_is_closed)
 {
     static uint8_t zeros[40000];
     static struct script peers[PEERS];
@@ -41,7 +41,7 @@ static void the_largest_holder_is_closed(void **state)
     assert_int_equal(stats.protocol_errors, 1);
 }
 
-static void a_message_too_large_is_answered_and_ends_it(void **state)
+NET_TEST(a_message_too_large_is_answered_and_ends_it)
 {
     static const uint8_t large[] = {0x94, 0, 9, 0xa4, 'e', 'c', 'h', 'o', 0xc6, 0, 0x10, 0, 0};
 
@@ -51,13 +51,4 @@ static void a_message_too_large_is_answered_and_ends_it(void **state)
     assert_string_equal(net_answered(&peer), "9");
     assert_non_null(memmem(peer.out, peer.out_len, "TOO_LARGE: ", 11));
     assert_true(peer.shut);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        NET_TEST(the_largest_holder_is_closed),
-        NET_TEST(a_message_too_large_is_answered_and_ends_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

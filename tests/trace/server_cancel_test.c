@@ -13,7 +13,7 @@ static void cancel_one(void *arg)
     stage_notify(&peer, "server.cancel", "[1]");
 }
 
-static void a_parked_task_ends_at_once(void **state)
+RPC_TEST(a_parked_task_ends_at_once)
 {
     stage_ask(&peer, 1, "hang", "[]");
     cancel_in(20, cancel_one);
@@ -24,7 +24,7 @@ static void a_parked_task_ends_at_once(void **state)
                "[  20] executor 1 failed task 1 (CANCELLED) -> home: loop 0\n");
 }
 
-static void a_task_that_waits_never_runs(void **state)
+RPC_TEST(a_task_that_waits_never_runs)
 {
     stage_ask(&peer, 1, "block", "[]");
     stage_notify(&peer, "server.cancel", "[1]");
@@ -34,7 +34,7 @@ static void a_task_that_waits_never_runs(void **state)
                "[   0] conn 1     wrote 40 bytes, 0 left\n");
 }
 
-static void too_late_is_too_late(void **state)
+RPC_TEST(too_late_is_too_late)
 {
     stage_ask(&peer, 1, "sleep", "[10]");
     cancel_in(11, cancel_one);
@@ -45,7 +45,7 @@ static void too_late_is_too_late(void **state)
                "[  10] conn 1     wrote 6 bytes, 0 left\n");
 }
 
-static void a_peer_that_vanishes_cancels_all(void **state)
+RPC_TEST(a_peer_that_vanishes_cancels_all)
 {
     stage_ask(&peer, 1, "hang", "[]");
     stage_ask(&peer, 2, "block", "[]");
@@ -59,15 +59,4 @@ static void a_peer_that_vanishes_cancels_all(void **state)
                "[   5] executor 1 failed task 1 (CANCELLED) -> home: loop 0\n"
                "[   5] conn 1     freed\n"
                "[   5] executor 2 drop task 2\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        RPC_TEST(a_parked_task_ends_at_once),
-        RPC_TEST(a_task_that_waits_never_runs),
-        RPC_TEST(too_late_is_too_late),
-        RPC_TEST(a_peer_that_vanishes_cancels_all),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 
 #include "tests/support/rpc_stage.h"
 
-static void while_it_sleeps(void **state)
+RPC_TEST(while_it_sleeps)
 {
     stage_ask(&peer, 1, "task.call", "['sleep', [100], {'deadline': '20ms'}]");
     assert_string_equal(stage_said(),
@@ -14,7 +14,7 @@ static void while_it_sleeps(void **state)
 }
 
 /* The blocking executor is not stepped before the deadline is over. */
-static void while_it_waits_for_its_thread(void **state)
+RPC_TEST(while_it_waits_for_its_thread)
 {
     stage_ask(&peer, 1, "task.call", "['block', [], {'deadline': '20ms'}]");
     net_run_ms(30);
@@ -26,7 +26,7 @@ static void while_it_waits_for_its_thread(void **state)
                "[  30] executor 2 drop task 1\n");
 }
 
-static void in_a_nested_call(void **state)
+RPC_TEST(in_a_nested_call)
 {
     stage_ask(&peer, 1, "task.call", "['outer', ['sleep', [100]], {'deadline': '20ms'}]");
     assert_string_equal(stage_said(),
@@ -40,7 +40,7 @@ static void in_a_nested_call(void **state)
                "[  20] executor 1 failed task 2 (CANCELLED) -> home: loop 0\n");
 }
 
-static void in_time(void **state)
+RPC_TEST(in_time)
 {
     stage_ask(&peer, 1, "task.call", "['sleep', [10], {'deadline': '20ms'}]");
     assert_string_equal(stage_said(), "1: [10]\n");
@@ -48,15 +48,4 @@ static void in_time(void **state)
                "[   0] executor 1 run task 1\n"
                "[  10] executor 1 done task 1 -> home: loop 0\n"
                "[  10] conn 1     wrote 6 bytes, 0 left\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        RPC_TEST(while_it_sleeps),
-        RPC_TEST(while_it_waits_for_its_thread),
-        RPC_TEST(in_a_nested_call),
-        RPC_TEST(in_time),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

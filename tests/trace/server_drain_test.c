@@ -1,7 +1,7 @@
 /* The server drains: what was read is answered, what was not is left. */
 #include "tests/support/net_world.h"
 
-static void what_is_in_flight_is_answered(void **state)
+NET_TEST(what_is_in_flight_is_answered)
 {
     net_connect(&peer);
     net_send(&peer, 1, "hold", "");
@@ -24,7 +24,7 @@ static void what_is_in_flight_is_answered(void **state)
 }
 
 /* Whole messages that a limit has left over were read: they are served first. */
-static void what_was_read_is_served(void **state)
+NET_TEST(what_was_read_is_served)
 {
     net.limits.in_flight = 1;
     net_connect(&peer);
@@ -43,7 +43,7 @@ static void what_was_read_is_served(void **state)
     assert_string_equal(net_answered(&peer), "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19");
 }
 
-static void an_abort_waits_for_nothing(void **state)
+NET_TEST(an_abort_waits_for_nothing)
 {
     net_connect(&peer);
     net_send(&peer, 1, "hold", "");
@@ -57,14 +57,4 @@ static void an_abort_waits_for_nothing(void **state)
     net_expect("[   0] conn 1     HANDSHAKE -> OPEN (scripted)\n"
                "[   0] conn 1     OPEN -> CLOSED (server stops, 1 in flight)\n"
                "[   2] conn 1     freed\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        NET_TEST(what_is_in_flight_is_answered),
-        NET_TEST(what_was_read_is_served),
-        NET_TEST(an_abort_waits_for_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 
 #include "tests/support/rpc_stage.h"
 
-static void in_its_own_words(void **state)
+RPC_TEST(in_its_own_words)
 {
     stage_ask(&peer, 1, "fail", "[]");
     stage_ask(&peer, 2, "echo", "[2]");
@@ -15,7 +15,7 @@ static void in_its_own_words(void **state)
                "[   0] conn 1     wrote 30 bytes, 0 left\n");
 }
 
-static void by_a_fault(void **state)
+RPC_TEST(by_a_fault)
 {
     stage_ask(&peer, 1, "fault", "[]");
     stage_ask(&peer, 2, "late_fault", "[]");
@@ -35,7 +35,7 @@ static void by_a_fault(void **state)
                "[   0] conn 1     wrote 27 bytes, 0 left\n");
 }
 
-static void of_a_nested_call(void **state)
+RPC_TEST(of_a_nested_call)
 {
     stage_ask(&peer, 1, "outer", "['fail', []]");
     stage_ask(&peer, 2, "outer", "['fault', []]");
@@ -61,14 +61,4 @@ static void of_a_nested_call(void **state)
                "[   0] executor 1 failed task 1 (NO_LUCK) -> home: loop 0\n"
                "[   0] executor 1 failed task 3 (FAILED) -> home: loop 0\n"
                "[   0] conn 1     wrote 44 bytes, 0 left\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        RPC_TEST(in_its_own_words),
-        RPC_TEST(by_a_fault),
-        RPC_TEST(of_a_nested_call),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,7 +30,7 @@ static void close_peer(void *arg)
     script_send_eof(&peer);
 }
 
-static void work_within_the_limit_is_finished(void **state)
+RPC_TEST(work_within_the_limit_is_finished)
 {
     stage_ask(&peer, 1, "sleep", "[30]");
     stage_ask(&peer, 2, "block", "[2]");
@@ -56,7 +56,7 @@ static void work_within_the_limit_is_finished(void **state)
                "[  31] conn 1     freed\n");
 }
 
-static void work_beyond_the_limit_is_cancelled(void **state)
+RPC_TEST(work_beyond_the_limit_is_cancelled)
 {
     stage_ask(&peer, 1, "hang", "[]");
     virtual_at(&net.v, AO_MS(10), net.activator, drain, NULL);
@@ -75,7 +75,7 @@ static void work_beyond_the_limit_is_cancelled(void **state)
                "[6811] conn 1     freed\n");
 }
 
-static void what_does_not_go_is_cut_off(void **state)
+RPC_TEST(what_does_not_go_is_cut_off)
 {
     peer.window = 4; /* it does not read */
     stage_ask(&peer, 1, "echo", "['some text']");
@@ -93,7 +93,7 @@ static void what_does_not_go_is_cut_off(void **state)
                "[7370] conn 1     freed\n");
 }
 
-static void nothing_is_read_after_the_drain(void **state)
+RPC_TEST(nothing_is_read_after_the_drain)
 {
     stage_run();
     stage_ask(&peer, 1, "sleep", "[30]");
@@ -111,15 +111,4 @@ static void nothing_is_read_after_the_drain(void **state)
                "[  30] conn 1     DRAINING -> LINGERING (all answered)\n"
                "[  31] conn 1     LINGERING -> CLOSED (peer eof)\n"
                "[  31] conn 1     freed\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        RPC_TEST(work_within_the_limit_is_finished),
-        RPC_TEST(work_beyond_the_limit_is_cancelled),
-        RPC_TEST(what_does_not_go_is_cut_off),
-        RPC_TEST(nothing_is_read_after_the_drain),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

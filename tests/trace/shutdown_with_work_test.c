@@ -7,7 +7,7 @@ static enum ergon_error call(const char *method, struct span params)
     return tasks_world_call(0, method, params, AO_NEVER);
 }
 
-static void work_that_goes_on_is_cancelled(void **state)
+TASKS_TEST(work_that_goes_on_is_cancelled)
 {
     uint8_t buf[16];
     tasks_world_start(1, 1);
@@ -26,22 +26,11 @@ static void work_that_goes_on_is_cancelled(void **state)
     assert_int_equal(test_cleanups, 2);
 }
 
-static void handlers_let_go_of_what_they_hold(void **state)
+TASKS_TEST(handlers_let_go_of_what_they_hold)
 {
     tasks_world_start(1, 0);
     call("hang", params_none());
     tasks_world_run();
     w.ended++; /* nobody is told when a system is freed with work in flight */
     w.told[1]++;
-}
-
-#define TEST(f) cmocka_unit_test_teardown(f, tasks_world_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(work_that_goes_on_is_cancelled),
-        TEST(handlers_let_go_of_what_they_hold),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

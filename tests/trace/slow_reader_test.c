@@ -15,7 +15,7 @@ static void fill(void)
         net_send(&peer, i, "echo", argument);
 }
 
-static void it_stops_and_resumes_in_order(void **state)
+NET_TEST(it_stops_and_resumes_in_order)
 {
     fill();
     net_run_ms(1);
@@ -41,7 +41,7 @@ static void it_stops_and_resumes_in_order(void **state)
                "[   6] conn 1     wrote 107 bytes, 0 left\n");
 }
 
-static void it_does_not_hold_a_closing_server_for_ever(void **state)
+NET_TEST(it_does_not_hold_a_closing_server_for_ever)
 {
     fill();
     net_run_ms(1);
@@ -53,13 +53,4 @@ static void it_does_not_hold_a_closing_server_for_ever(void **state)
                "[   0] conn 1     OPEN -> FLUSHING (too slow)\n"
                "[5000] conn 1     FLUSHING -> CLOSED (peer does not read)\n"
                "[5000] conn 1     freed\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        NET_TEST(it_stops_and_resumes_in_order),
-        NET_TEST(it_does_not_hold_a_closing_server_for_ever),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

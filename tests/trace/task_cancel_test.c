@@ -15,7 +15,7 @@ static void cancel(uint32_t loop, unsigned number)
     assert_null(tasks_world_find(number));
 }
 
-static void a_parked_task(void **state)
+TASKS_TEST(a_parked_task)
 {
     tasks_world_start(1, 0);
     call(0, "hang", params_none());
@@ -29,7 +29,7 @@ static void a_parked_task(void **state)
 }
 
 /* Its own loop is busy, so the other runs it. */
-static void a_task_parked_on_another_loop(void **state)
+TASKS_TEST(a_task_parked_on_another_loop)
 {
     uint8_t buf[16];
     tasks_world_start(2, 0);
@@ -48,7 +48,7 @@ static void a_task_parked_on_another_loop(void **state)
     assert_int_equal(test_cleanups, 1);
 }
 
-static void a_task_in_the_common_queue(void **state)
+TASKS_TEST(a_task_in_the_common_queue)
 {
     tasks_world_start(1, 1);
     for (int i = 0; i < 4; i++)
@@ -73,7 +73,7 @@ static void a_task_in_the_common_queue(void **state)
 }
 
 /* It finishes its step; its result finds nobody. */
-static void a_running_task(void **state)
+TASKS_TEST(a_running_task)
 {
     uint8_t buf[16];
     tasks_world_start(1, 0);
@@ -83,17 +83,4 @@ static void a_running_task(void **state)
     trace_expect(&w.v, "[   0] executor 1 run task 1\n"
                        "[   0] call 1     ended: CANCELLED (the call was cancelled)\n"
                        "[   0] executor 1 done task 1 -> home: loop 0\n");
-}
-
-#define TEST(f) cmocka_unit_test_teardown(f, tasks_world_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_parked_task),
-        TEST(a_task_parked_on_another_loop),
-        TEST(a_task_in_the_common_queue),
-        TEST(a_running_task),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

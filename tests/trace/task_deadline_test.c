@@ -8,7 +8,7 @@ static void call(const char *method, struct span params, uint64_t ms)
     assert_int_equal(tasks_world_call(0, method, params, AO_MS(ms)), ERGON_OK);
 }
 
-static void a_parked_task_is_late(void **state)
+TASKS_TEST(a_parked_task_is_late)
 {
     tasks_world_start(1, 0);
     call("hang", params_none(), 100);
@@ -21,7 +21,7 @@ static void a_parked_task_is_late(void **state)
 }
 
 /* The blocking executor has not begun with the second yet: it is dropped unrun. */
-static void a_waiting_task_is_late(void **state)
+TASKS_TEST(a_waiting_task_is_late)
 {
     tasks_world_start(1, 1);
     call("block", params_none(), 1);
@@ -33,7 +33,7 @@ static void a_waiting_task_is_late(void **state)
                        "[   1] executor 2 drop task 1\n");
 }
 
-static void a_call_that_comes_late_is_not_begun(void **state)
+TASKS_TEST(a_call_that_comes_late_is_not_begun)
 {
     tasks_world_start(1, 0);
     tasks_world_run_ms(50);
@@ -43,7 +43,7 @@ static void a_call_that_comes_late_is_not_begun(void **state)
                        "was there)\n");
 }
 
-static void in_time_is_not_late(void **state)
+TASKS_TEST(in_time_is_not_late)
 {
     uint8_t buf[16];
     tasks_world_start(1, 0);
@@ -52,17 +52,4 @@ static void in_time_is_not_late(void **state)
     trace_expect(&w.v, "[   0] executor 1 run task 1\n"
                        "[  99] executor 1 done task 1 -> home: loop 0\n"
                        "[  99] call 1     ended: 2 bytes\n");
-}
-
-#define TEST(f) cmocka_unit_test_teardown(f, tasks_world_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_parked_task_is_late),
-        TEST(a_waiting_task_is_late),
-        TEST(a_call_that_comes_late_is_not_begun),
-        TEST(in_time_is_not_late),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

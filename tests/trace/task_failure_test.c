@@ -7,7 +7,7 @@ static void call(const char *method)
     assert_int_equal(tasks_world_call(0, method, params_none(), AO_NEVER), ERGON_OK);
 }
 
-static void a_handler_that_fails(void **state)
+TASKS_TEST(a_handler_that_fails)
 {
     tasks_world_start(1, 0);
     call("fail");
@@ -17,7 +17,7 @@ static void a_handler_that_fails(void **state)
     assert_int_equal(w.errors[1], ERGON_E_FAILED);
 }
 
-static void a_handler_that_faults(void **state)
+TASKS_TEST(a_handler_that_faults)
 {
     tasks_world_start(1, 0);
     call("fault");
@@ -30,7 +30,7 @@ static void a_handler_that_faults(void **state)
                        "[   0] call 2     ended: 1 bytes\n");
 }
 
-static void a_handler_that_faults_in_a_later_step(void **state)
+TASKS_TEST(a_handler_that_faults_in_a_later_step)
 {
     tasks_world_start(1, 0);
     call("late_fault");
@@ -38,16 +38,4 @@ static void a_handler_that_faults_in_a_later_step(void **state)
     trace_expect(&w.v, "[   0] executor 1 run task 1\n"
                        "[   0] executor 1 failed task 1 (FAILED) -> home: loop 0\n"
                        "[   0] call 1     ended: FAILED (too late)\n");
-}
-
-#define TEST(f) cmocka_unit_test_teardown(f, tasks_world_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_handler_that_fails),
-        TEST(a_handler_that_faults),
-        TEST(a_handler_that_faults_in_a_later_step),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@ static void call(const char *method, struct span params)
     assert_int_equal(tasks_world_call(0, method, params, AO_NEVER), ERGON_OK);
 }
 
-static void the_loop_takes_a_brief_call_itself(void **state)
+TASKS_TEST(the_loop_takes_a_brief_call_itself)
 {
     tasks_world_start(1, 0);
     call("echo", params_none());
@@ -17,7 +17,7 @@ static void the_loop_takes_a_brief_call_itself(void **state)
                        "[   0] call 1     ended: 1 bytes\n");
 }
 
-static void a_managed_method_goes_through_the_manager(void **state)
+TASKS_TEST(a_managed_method_goes_through_the_manager)
 {
     tasks_world_start(1, 0);
     call("managed", params_none());
@@ -29,7 +29,7 @@ static void a_managed_method_goes_through_the_manager(void **state)
                        "[   0] call 1     ended: 1 bytes\n");
 }
 
-static void a_parked_task_makes_room(void **state)
+TASKS_TEST(a_parked_task_makes_room)
 {
     uint8_t buf[16];
     tasks_world_start(1, 0);
@@ -45,7 +45,7 @@ static void a_parked_task_makes_room(void **state)
 }
 
 /* The second waits for the first, which goes on round after round. */
-static void one_task_runs_at_a_time(void **state)
+TASKS_TEST(one_task_runs_at_a_time)
 {
     uint8_t buf[16];
     tasks_world_start(1, 0);
@@ -61,7 +61,7 @@ static void one_task_runs_at_a_time(void **state)
                        "[   0] call 2     ended: 1 bytes\n");
 }
 
-static void what_may_block_goes_to_a_thread_of_its_own(void **state)
+TASKS_TEST(what_may_block_goes_to_a_thread_of_its_own)
 {
     tasks_world_start(1, 2);
     call("block", params_none());
@@ -78,7 +78,7 @@ static void what_may_block_goes_to_a_thread_of_its_own(void **state)
 }
 
 /* The busy loop's call is run by the other loop and comes home. */
-static void a_busy_loop_is_helped_by_another(void **state)
+TASKS_TEST(a_busy_loop_is_helped_by_another)
 {
     uint8_t buf[16];
     tasks_world_start(2, 0);
@@ -92,19 +92,4 @@ static void a_busy_loop_is_helped_by_another(void **state)
                        "[   0] call 2     ended: 1 bytes\n"
                        "[   0] executor 1 done task 1 -> home: loop 0\n"
                        "[   0] call 1     ended: 1 bytes\n");
-}
-
-#define TEST(f) cmocka_unit_test_teardown(f, tasks_world_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_loop_takes_a_brief_call_itself),
-        TEST(a_managed_method_goes_through_the_manager),
-        TEST(a_parked_task_makes_room),
-        TEST(one_task_runs_at_a_time),
-        TEST(what_may_block_goes_to_a_thread_of_its_own),
-        TEST(a_busy_loop_is_helped_by_another),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@ static void call(const char *method, struct span params)
     assert_int_equal(tasks_world_call(0, method, params, AO_NEVER), ERGON_OK);
 }
 
-static void stepped_calls_stepped(void **state)
+TASKS_TEST(stepped_calls_stepped)
 {
     uint8_t buf[64];
     tasks_world_start(1, 0);
@@ -21,7 +21,7 @@ static void stepped_calls_stepped(void **state)
                        "[   0] call 1     ended: 1 bytes\n");
 }
 
-static void stepped_calls_blocking(void **state)
+TASKS_TEST(stepped_calls_blocking)
 {
     uint8_t buf[64];
     tasks_world_start(1, 1);
@@ -35,7 +35,7 @@ static void stepped_calls_blocking(void **state)
                        "[   0] call 1     ended: 1 bytes\n");
 }
 
-static void a_failure_goes_up(void **state)
+TASKS_TEST(a_failure_goes_up)
 {
     uint8_t buf[64];
     tasks_world_start(1, 0);
@@ -56,7 +56,7 @@ static void a_failure_goes_up(void **state)
 }
 
 /* The caller is cancelled: so is what it called. */
-static void a_cancel_goes_down(void **state)
+TASKS_TEST(a_cancel_goes_down)
 {
     uint8_t buf[64];
     tasks_world_start(1, 0);
@@ -73,7 +73,7 @@ static void a_cancel_goes_down(void **state)
 }
 
 /* Seventeen levels: the innermost is refused, and each passes the refusal on. */
-static void too_deep(void **state)
+TASKS_TEST(too_deep)
 {
     uint8_t bufs[18][512];
     struct span params = params_none();
@@ -86,18 +86,4 @@ static void too_deep(void **state)
     trace_forget(&w.v);
     assert_int_equal(w.ended, 1);
     assert_int_equal(w.errors[1], ERGON_E_FAILED);
-}
-
-#define TEST(f) cmocka_unit_test_teardown(f, tasks_world_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(stepped_calls_stepped),
-        TEST(stepped_calls_blocking),
-        TEST(a_failure_goes_up),
-        TEST(a_cancel_goes_down),
-        TEST(too_deep),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ static size_t many(uint8_t *bytes)
     return len;
 }
 
-static void all_are_answered_in_order(void **state)
+NET_TEST(all_are_answered_in_order)
 {
     static uint8_t bytes[MANY * 32];
     static char expected[MANY * 4];
@@ -36,7 +36,7 @@ static void all_are_answered_in_order(void **state)
     assert_true(peer.writes <= MANY / MESSAGES_A_STEP + 10);
 }
 
-static void another_connection_is_served_between(void **state)
+NET_TEST(another_connection_is_served_between)
 {
     static uint8_t bytes[MANY * 32];
     static struct script greedy;
@@ -53,13 +53,4 @@ static void another_connection_is_served_between(void **state)
     assert_true(net.echo.requests < MANY);
     net_run_ms(2);
     assert_int_equal(net.echo.requests, MANY + 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        NET_TEST(all_are_answered_in_order),
-        NET_TEST(another_connection_is_served_between),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,7 +55,7 @@ static const struct {
               {0.9, {69.1, 34.9, 18.0, 10.1, 7.6}, 2},
               {0.95, {138.2, 69.4, 35.1, 18.1, 10.2}, 4}};
 
-static void closed_forms_give_the_published_table(void **state)
+TEST(closed_forms_give_the_published_table)
 {
     for (size_t row = 0; row < 4; row++)
         for (size_t i = 0; i < 5; i++)
@@ -63,7 +63,7 @@ static void closed_forms_give_the_published_table(void **state)
                          pooled[row].p999[i], 0.051);
 }
 
-static void a_central_queue_is_mmn(void **state)
+TEST(a_central_queue_is_mmn)
 {
     for (size_t row = 0; row < 4; row++)
         for (size_t i = 0; i < 5; i++) {
@@ -77,14 +77,14 @@ static void a_central_queue_is_mmn(void **state)
         }
 }
 
-static void queues_chosen_blindly_are_mm1(void **state)
+TEST(queues_chosen_blindly_are_mm1)
 {
     struct sim sim = {.policy = POLICY_RANDOM, .servers = 8};
     assert_close("p99.9 of 8 queues at random", simulated_tail(sim, LAW_EXPONENTIAL, 0.8, 4),
                  theory_mmn_quantile(1, 0.8, 0.999), tail_tolerance(0.8, 0.2, 4));
 }
 
-static void queues_dealt_in_turn_see_erlang_arrivals(void **state)
+TEST(queues_dealt_in_turn_see_erlang_arrivals)
 {
     struct sim sim = {.policy = POLICY_ROUND_ROBIN, .servers = 4};
     double wanted = theory_in_turn_quantile(4, 0.8, 0.999);
@@ -118,7 +118,7 @@ static void mean_wait_of(enum law law, double load, double *mean, double *deviat
     free(sojourns);
 }
 
-static void mean_waits_are_those_of_pollaczek_and_khinchine(void **state)
+TEST(mean_waits_are_those_of_pollaczek_and_khinchine)
 {
     for (enum law law = 0; law < LAWS; law++) {
         double mean, deviation;
@@ -138,7 +138,7 @@ static const struct {
              {1, {50.0, 80.0, 93.8, 98.5, 100, 100}},  {2, {33.3, 60.0, 78.9, 90.5, 99.9, 100}},
              {5, {16.7, 32.4, 47.0, 60.2, 93.0, 100}}, {10, {9.1, 18.0, 26.8, 35.3, 66.2, 97.8}}};
 
-static void mean_value_analysis_gives_the_published_table(void **state)
+TEST(mean_value_analysis_gives_the_published_table)
 {
     for (size_t row = 0; row < 6; row++)
         for (size_t i = 0; i < 6; i++)
@@ -148,7 +148,7 @@ static void mean_value_analysis_gives_the_published_table(void **state)
 
 /* A queue that never empties: the end of the last task says how fast the server was.  The sum of N
  * exponential services is off by 1/sqrt(N) of itself. */
-static void bounded_queues_hide_the_hand_over_as_computed(void **state)
+TEST(bounded_queues_hide_the_hand_over_as_computed)
 {
     enum { FEWER = TASKS / 5 };
     double *sojourns = malloc(FEWER * sizeof *sojourns);
@@ -171,7 +171,7 @@ static void bounded_queues_hide_the_hand_over_as_computed(void **state)
 }
 
 /* To the last bit: they are the same system. */
-static void a_bound_of_one_without_hand_over_is_the_central_queue(void **state)
+TEST(a_bound_of_one_without_hand_over_is_the_central_queue)
 {
     enum { FEW = 10000 };
     static double central[FEW], bounded[FEW];
@@ -186,7 +186,7 @@ static void a_bound_of_one_without_hand_over_is_the_central_queue(void **state)
 }
 
 /* A long task and two short ones at once, for two servers. */
-static void bounds_hold_task_by_task(void **state)
+TEST(bounds_hold_task_by_task)
 {
     double arrivals[] = {0, 0, 0}, services[] = {4, 1, 1}, sojourns[3];
     const struct load l = {.count = 3, .arrivals = arrivals, .services = services};
@@ -199,28 +199,11 @@ static void bounds_hold_task_by_task(void **state)
     assert_true(sojourns[2] == 5); /* behind the long one, whose turn it was */
 }
 
-static void quantiles_are_those_of_the_sorted_values(void **state)
+TEST(quantiles_are_those_of_the_sorted_values)
 {
     double values[] = {5, 1, 4, 1, 3, 2, 9, 8, 7, 6};
     assert_true(quantile(values, 10, 0.5) == 4);
     assert_true(quantile(values, 10, 0.99) == 9);
     assert_true(quantile(values, 10, 0) == 1);
     assert_true(quantile(values, 10, 0.2) == 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(closed_forms_give_the_published_table),
-        cmocka_unit_test(a_central_queue_is_mmn),
-        cmocka_unit_test(queues_chosen_blindly_are_mm1),
-        cmocka_unit_test(queues_dealt_in_turn_see_erlang_arrivals),
-        cmocka_unit_test(mean_waits_are_those_of_pollaczek_and_khinchine),
-        cmocka_unit_test(mean_value_analysis_gives_the_published_table),
-        cmocka_unit_test(bounded_queues_hide_the_hand_over_as_computed),
-        cmocka_unit_test(a_bound_of_one_without_hand_over_is_the_central_queue),
-        cmocka_unit_test(bounds_hold_task_by_task),
-        cmocka_unit_test(quantiles_are_those_of_the_sorted_values),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,23 +14,14 @@ static void assume(void *arg)
     (void)arg;
 }
 
-static void misuse_is_named_and_ends_the_process(void **state)
+TEST(misuse_is_named_and_ends_the_process)
 {
     ask_for("something");
     expect_misuse(ask_for, NULL, "ergon: ask_for(): the argument is NULL");
 }
 
-static void a_broken_invariant_ends_a_test_build(void **state)
+TEST(a_broken_invariant_ends_a_test_build)
 {
     assume("something");
     expect_broken_assert(assume, NULL, "arg != NULL");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(misuse_is_named_and_ends_the_process),
-        cmocka_unit_test(a_broken_invariant_ends_a_test_build),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

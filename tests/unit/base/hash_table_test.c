@@ -29,7 +29,7 @@ static uint64_t scattered(uint64_t i)
     return siphash(seed, span_of(&i, sizeof i));
 }
 
-static void every_link_is_found_while_the_table_grows(void **state)
+TEST(every_link_is_found_while_the_table_grows)
 {
     struct hash_table t;
     hash_table_init(&t);
@@ -47,7 +47,7 @@ static void every_link_is_found_while_the_table_grows(void **state)
     hash_table_fini(&t);
 }
 
-static void links_of_one_hash_come_one_after_the_other(void **state)
+TEST(links_of_one_hash_come_one_after_the_other)
 {
     struct hash_link same[3] = {{.hash = 5}, {.hash = 5}, {.hash = 5}}, other = {.hash = 5 + 16};
     struct hash_table t;
@@ -62,7 +62,7 @@ static void links_of_one_hash_come_one_after_the_other(void **state)
     hash_table_fini(&t);
 }
 
-static void one_that_is_not_inside_may_be_removed(void **state)
+TEST(one_that_is_not_inside_may_be_removed)
 {
     struct hash_link in = {.hash = 1}, out = {.hash = 1};
     struct hash_table t;
@@ -76,7 +76,7 @@ static void one_that_is_not_inside_may_be_removed(void **state)
 }
 
 /* No link that is added moves more than those of one bucket. */
-static void a_bucket_more_moves_only_its_half(void **state)
+TEST(a_bucket_more_moves_only_its_half)
 {
     for (uint32_t size = 1; size < 200; size++) {
         struct hash_link *buckets[200];
@@ -93,7 +93,7 @@ static void a_bucket_more_moves_only_its_half(void **state)
     }
 }
 
-static void a_table_is_as_large_as_its_links_are_many(void **state)
+TEST(a_table_is_as_large_as_its_links_are_many)
 {
     struct hash_table t;
     uint32_t longest = 0;
@@ -109,7 +109,7 @@ static void a_table_is_as_large_as_its_links_are_many(void **state)
     hash_table_fini(&t);
 }
 
-static void without_memory_chains_grow_longer(void **state)
+TEST(without_memory_chains_grow_longer)
 {
     struct hash_table t;
     hash_table_init(&t);
@@ -125,7 +125,7 @@ static void without_memory_chains_grow_longer(void **state)
     hash_table_fini(&t);
 }
 
-static void a_table_is_emptied_link_by_link(void **state)
+TEST(a_table_is_emptied_link_by_link)
 {
     static bool popped[MANY];
     int64_t live = heap_live();
@@ -148,18 +148,4 @@ static void a_table_is_emptied_link_by_link(void **state)
     assert_int_equal(t.count, 0);
     hash_table_fini(&t);
     assert_int_equal(heap_live(), live);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_link_is_found_while_the_table_grows),
-        cmocka_unit_test(links_of_one_hash_come_one_after_the_other),
-        cmocka_unit_test(one_that_is_not_inside_may_be_removed),
-        cmocka_unit_test(a_bucket_more_moves_only_its_half),
-        cmocka_unit_test(a_table_is_as_large_as_its_links_are_many),
-        cmocka_unit_test(without_memory_chains_grow_longer),
-        cmocka_unit_test(a_table_is_emptied_link_by_link),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ static const char *json(uint64_t now, enum log_level level, const char *event,
 #define FIELDS(...) ((const struct log_field[]){__VA_ARGS__ __VA_OPT__(, ){0}})
 #define NOTHING     ((const struct log_field[]){{0}})
 
-static void writes_all_kinds(void **state)
+TEST(writes_all_kinds)
 {
     const struct log_field *fields =
         FIELDS(LOG_STR("who", "loop-1"), LOG_INT("delta", -3), LOG_UINT("count", UINT64_MAX),
@@ -46,13 +46,13 @@ static void writes_all_kinds(void **state)
                         "18446744073709551615,\"took_ms\":1.5,\"zero_ms\":0}");
 }
 
-static void leaves_the_time_out(void **state)
+TEST(leaves_the_time_out)
 {
     assert_string_equal(logfmt(0, LOG_DEBUG, "hi", NOTHING), "level=debug msg=hi");
     assert_string_equal(json(0, LOG_ERROR, "hi", NOTHING), "{\"level\":\"error\",\"msg\":\"hi\"}");
 }
 
-static void quotes_where_needed(void **state)
+TEST(quotes_where_needed)
 {
     static const char *const pairs[][2] = {
         {"", "\"\""},
@@ -71,7 +71,7 @@ static void quotes_where_needed(void **state)
     }
 }
 
-static void any_bytes_become_text(void **state)
+TEST(any_bytes_become_text)
 {
     static const char *const pairs[][2] = {
         {"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
@@ -92,7 +92,7 @@ static void any_bytes_become_text(void **state)
 }
 
 /* Whatever the size, a JSON record ends as an object, and no byte is written beyond the size. */
-static void a_cut_record_is_well_formed(void **state)
+TEST(a_cut_record_is_well_formed)
 {
     const struct log_field *fields =
         FIELDS(LOG_STR("first", "\"\"\"\"\"\"\"\""), LOG_UINT("n", 1234567890),
@@ -114,7 +114,7 @@ static void a_cut_record_is_well_formed(void **state)
     }
 }
 
-static void a_long_text_is_cut_and_said_to_be(void **state)
+TEST(a_long_text_is_cut_and_said_to_be)
 {
     char text[300];
 
@@ -141,7 +141,7 @@ static void remember(void *arg, enum log_level level, const char *event,
     calls++;
 }
 
-static void below_the_threshold_nothing_is_called(void **state)
+TEST(below_the_threshold_nothing_is_called)
 {
     struct log_sink sink = {.threshold = LOG_WARN, .write = remember, .arg = &calls};
 
@@ -174,7 +174,7 @@ static void capture(bool json, char *buf, size_t size)
     buf[n] = '\0';
 }
 
-static void the_sink_writes_lines(void **state)
+TEST(the_sink_writes_lines)
 {
     char line[512];
 
@@ -184,19 +184,4 @@ static void the_sink_writes_lines(void **state)
     capture(true, line, sizeof line);
     assert_memory_equal(line, "{\"time\":\"20", 11);
     assert_non_null(strstr(line, "\"msg\":\"served\",\"n\":1}\n"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(writes_all_kinds),
-        cmocka_unit_test(leaves_the_time_out),
-        cmocka_unit_test(quotes_where_needed),
-        cmocka_unit_test(any_bytes_become_text),
-        cmocka_unit_test(a_cut_record_is_well_formed),
-        cmocka_unit_test(a_long_text_is_cut_and_said_to_be),
-        cmocka_unit_test(below_the_threshold_nothing_is_called),
-        cmocka_unit_test(the_sink_writes_lines),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

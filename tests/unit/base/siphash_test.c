@@ -6,7 +6,7 @@ static const uint64_t seed[2] = {0x0706050403020100, 0x0f0e0d0c0b0a0908};
 
 /* Of the bytes 0, 1, 2, ...: the first with the seed of the authors' own tests, the others with
  * none, as CPython hashes bytes when PYTHONHASHSEED is 0. */
-static void hashes_as_others_do(void **state)
+TEST(hashes_as_others_do)
 {
     static const struct {
         size_t len;
@@ -23,10 +23,4 @@ static void hashes_as_others_do(void **state)
         assert_int_equal(siphash(seed, span_of(bytes, seeded[i].len)), seeded[i].hash);
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         assert_int_equal(siphash(none, span_of(bytes, plain[i].len)), plain[i].hash);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(hashes_as_others_do)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ struct cell {
     uint8_t memory[496];
 };
 
-static void last_given_first_taken(void **state)
+TEST(last_given_first_taken)
 {
     struct slab s;
     slab_init(&s, sizeof(struct cell), SLAB_KEPT);
@@ -28,7 +28,7 @@ static void last_given_first_taken(void **state)
     slab_fini(&s);
 }
 
-static void cells_do_not_overlap(void **state)
+TEST(cells_do_not_overlap)
 {
     static struct cell *cells[MANY];
     struct slab s;
@@ -50,7 +50,7 @@ static void cells_do_not_overlap(void **state)
     slab_fini(&s);
 }
 
-static void full_chunks_become_roomy_again(void **state)
+TEST(full_chunks_become_roomy_again)
 {
     static struct cell *cells[MANY];
     struct slab s;
@@ -71,7 +71,7 @@ static uint64_t chunk_of(const struct cell *t)
 }
 
 /* As many again as were given back at once come from the same memory; of a burst little stays. */
-static void some_memory_stays(void **state)
+TEST(some_memory_stays)
 {
     static struct cell *cells[MORE];
     uint64_t chunks[SLAB_KEPT];
@@ -96,7 +96,7 @@ static void some_memory_stays(void **state)
     slab_fini(&s);
 }
 
-static void cells_are_of_any_size(void **state)
+TEST(cells_are_of_any_size)
 {
     struct slab s;
     slab_init(&s, 40, SLAB_KEPT);
@@ -114,7 +114,7 @@ static void cells_are_of_any_size(void **state)
     slab_fini(&s);
 }
 
-static void without_memory_there_is_none(void **state)
+TEST(without_memory_there_is_none)
 {
     struct slab s;
     slab_init(&s, sizeof(struct cell), SLAB_KEPT);
@@ -122,17 +122,4 @@ static void without_memory_there_is_none(void **state)
     assert_null(slab_take(&s));
     assert_non_null(slab_take(&s));
     slab_fini(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(last_given_first_taken),
-        cmocka_unit_test(cells_do_not_overlap),
-        cmocka_unit_test(full_chunks_become_roomy_again),
-        cmocka_unit_test(some_memory_stays),
-        cmocka_unit_test(cells_are_of_any_size),
-        cmocka_unit_test(without_memory_there_is_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

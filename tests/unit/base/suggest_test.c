@@ -12,7 +12,7 @@ static struct span nearest(const char *word, size_t edits)
     return s.name;
 }
 
-static void the_nearest_candidate_is_found(void **state)
+TEST(the_nearest_candidate_is_found)
 {
     assert_true(span_is(nearest("pnig", 2), "ping"));
     assert_true(span_is(nearest("method", 3), "methods"));
@@ -20,7 +20,7 @@ static void the_nearest_candidate_is_found(void **state)
     assert_true(span_is(nearest("wat", 2), "wait")); /* one edit; "watch" takes two */
 }
 
-static void what_is_too_far_is_no_likeness(void **state)
+TEST(what_is_too_far_is_no_likeness)
 {
     char longer[SUGGEST_WORD_MAX + 2] = {0};
 
@@ -29,13 +29,4 @@ static void what_is_too_far_is_no_likeness(void **state)
     assert_int_equal(nearest("", 2).len, 0);
     memset(longer, 'x', sizeof longer - 1);
     assert_int_equal(nearest(longer, 100).len, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_nearest_candidate_is_found),
-        cmocka_unit_test(what_is_too_far_is_no_likeness),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ static void size_is(const char *text, uint64_t expected)
     assert_int_equal(bytes, expected);
 }
 
-static void durations_are_read(void **state)
+TEST(durations_are_read)
 {
     duration_is("0", 0);
     duration_is("0s", 0);
@@ -32,7 +32,7 @@ static void durations_are_read(void **state)
     duration_is("18446744073709551615ns", UINT64_MAX);
 }
 
-static void durations_are_refused(void **state)
+TEST(durations_are_refused)
 {
     static const char *const bad[] = {"",      "5",     "s",    "-5s",     "+5s",
                                       "5 s",   " 5s",   "5s ",  "5S",      "5.5s",
@@ -45,7 +45,7 @@ static void durations_are_refused(void **state)
     }
 }
 
-static void what_is_too_long_is_told_from_what_is_none(void **state)
+TEST(what_is_too_long_is_told_from_what_is_none)
 {
     static const char *const none[] = {"", "5", "d", "-5d", "99999999", "5 d", "99999999x"};
     assert_true(units_duration_too_long(span_text("99999999d")));
@@ -58,7 +58,7 @@ static void what_is_too_long_is_told_from_what_is_none(void **state)
                         "a duration with a unit, as 250ms or 5s");
 }
 
-static void sizes_are_read(void **state)
+TEST(sizes_are_read)
 {
     size_is("0", 0);
     size_is("5b", 5);
@@ -72,7 +72,7 @@ static void sizes_are_read(void **state)
     size_is("1GiB", 1073741824);
 }
 
-static void sizes_are_refused(void **state)
+TEST(sizes_are_refused)
 {
     static const char *const bad[] = {"",   "64",   "k",    "-1k", "1 k",  "1ki",         "1kbb",
                                       "1t", "1bib", "1.5m", "5bb", "1kb ", "17179869184g"};
@@ -83,7 +83,7 @@ static void sizes_are_refused(void **state)
     }
 }
 
-static void texts_are_the_shortest_exact_ones(void **state)
+TEST(texts_are_the_shortest_exact_ones)
 {
     char buf[32];
 
@@ -97,7 +97,7 @@ static void texts_are_the_shortest_exact_ones(void **state)
     assert_string_equal(units_size_text(16777216, buf, sizeof buf), "16m");
 }
 
-static void texts_read_back(void **state)
+TEST(texts_read_back)
 {
     char buf[32];
 
@@ -107,7 +107,7 @@ static void texts_read_back(void **state)
     }
 }
 
-static void instants_are_read(void **state)
+TEST(instants_are_read)
 {
     static const struct {
         const char *text;
@@ -127,7 +127,7 @@ static void instants_are_read(void **state)
     }
 }
 
-static void instants_are_refused(void **state)
+TEST(instants_are_refused)
 {
     static const char *const bad[] = {"",
                                       "2026-11-22",
@@ -146,20 +146,4 @@ static void instants_are_refused(void **state)
         if (instant_parse(span_text(bad[i]), &ns))
             fail_msg("\"%s\" was taken for a moment", bad[i]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(durations_are_read),
-        cmocka_unit_test(durations_are_refused),
-        cmocka_unit_test(what_is_too_long_is_told_from_what_is_none),
-        cmocka_unit_test(sizes_are_read),
-        cmocka_unit_test(sizes_are_refused),
-        cmocka_unit_test(texts_are_the_shortest_exact_ones),
-        cmocka_unit_test(texts_read_back),
-        cmocka_unit_test(instants_are_read),
-        cmocka_unit_test(instants_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

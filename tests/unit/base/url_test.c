@@ -21,7 +21,7 @@ static void bad(const char *text, const char *part)
         fail_msg("%s: \"%s\" does not speak of \"%s\"", text, why ? why : "accepted", part);
 }
 
-static void takes_addresses_apart(void **state)
+TEST(takes_addresses_apart)
 {
     struct url v4 = good("ergon://127.0.0.1:0");
     assert_int_equal(v4.scheme, URL_TCP);
@@ -40,14 +40,14 @@ static void takes_addresses_apart(void **state)
     assert_string_equal(name.host, "jobs-1.example.org");
 }
 
-static void knows_the_default_ports(void **state)
+TEST(knows_the_default_ports)
 {
     assert_int_equal(good("ergon://localhost").port, 7466);
     assert_int_equal(good("ergons://localhost").port, 7467);
     assert_int_equal(good("ergons://[::]").port, 7467);
 }
 
-static void takes_unix_paths(void **state)
+TEST(takes_unix_paths)
 {
     char longest[256] = "unix:///";
 
@@ -60,7 +60,7 @@ static void takes_unix_paths(void **state)
     bad("unix:///", "absolute");
 }
 
-static void refuses_the_rest(void **state)
+TEST(refuses_the_rest)
 {
     char host[400] = "ergon://";
 
@@ -90,7 +90,7 @@ static void refuses_the_rest(void **state)
     bad("ergon://-a:1", "the host is a name");
 }
 
-static void who_connects_needs_a_port_and_leaves_names_to_the_resolver(void **state)
+TEST(who_connects_needs_a_port_and_leaves_names_to_the_resolver)
 {
     static const char *const taken[] = {"ergon://127.0.0.1:1234", "ergons://[fe80::1]:9/",
                                         "ergons://[fe80::1%eth0]", "ergon://127.1", "ergon://-a"};
@@ -120,7 +120,7 @@ static void who_connects_needs_a_port_and_leaves_names_to_the_resolver(void **st
             fail_msg("%s was taken", refused[i]);
 }
 
-static void writes_what_it_reads(void **state)
+TEST(writes_what_it_reads)
 {
     static const char *const texts[] = {"ergon://127.0.0.1:7466", "ergons://[::]:0",
                                         "ergon://a.example:1", "unix:///run/ergon.sock"};
@@ -134,7 +134,7 @@ static void writes_what_it_reads(void **state)
     }
 }
 
-static void knows_what_is_local(void **state)
+TEST(knows_what_is_local)
 {
     static const char *const local[] = {
         "ergon://127.0.0.1", "ergon://127.8.9.1",          "ergon://[::1]",
@@ -150,18 +150,4 @@ static void knows_what_is_local(void **state)
         struct url url = good(open[i]);
         assert_false(url_is_local(&url));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(takes_addresses_apart),
-        cmocka_unit_test(knows_the_default_ports),
-        cmocka_unit_test(takes_unix_paths),
-        cmocka_unit_test(refuses_the_rest),
-        cmocka_unit_test(who_connects_needs_a_port_and_leaves_names_to_the_resolver),
-        cmocka_unit_test(writes_what_it_reads),
-        cmocka_unit_test(knows_what_is_local),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

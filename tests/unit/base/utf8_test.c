@@ -3,7 +3,7 @@
 
 #define INSTEAD "\xef\xbf\xbd"
 
-static void what_is_utf8_stays(void **state)
+TEST(what_is_utf8_stays)
 {
     static const char *const good[] = {"",
                                        "plain",
@@ -27,7 +27,7 @@ static void what_is_utf8_stays(void **state)
     assert_true(utf8_valid(span_of("a\0b", 3)));
 }
 
-static void what_is_none_is_replaced(void **state)
+TEST(what_is_none_is_replaced)
 {
     static const struct {
         const char *text, *clean;
@@ -54,7 +54,7 @@ static void what_is_none_is_replaced(void **state)
     }
 }
 
-static void a_cut_is_between_characters(void **state)
+TEST(a_cut_is_between_characters)
 {
     char out[8];
     assert_int_equal(utf8_clean(out, 8, span_text("€€€")), 6);
@@ -63,7 +63,7 @@ static void a_cut_is_between_characters(void **state)
     assert_int_equal(utf8_clean(out, 0, span_text("a")), 0);
 }
 
-static void a_cut_tears_no_character(void **state)
+TEST(a_cut_tears_no_character)
 {
     static const char text[] = "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"; /* 1, 2, 3, 4 bytes */
     static const size_t kept[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10};
@@ -72,15 +72,4 @@ static void a_cut_tears_no_character(void **state)
         assert_int_equal(cut.len, kept[max]);
         assert_true(utf8_valid(cut));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_cut_tears_no_character),
-        cmocka_unit_test(what_is_utf8_stays),
-        cmocka_unit_test(what_is_none_is_replaced),
-        cmocka_unit_test(a_cut_is_between_characters),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* Against the sorted values themselves. */
-static void percentiles_are_exact_to_three_digits(void **state)
+TEST(percentiles_are_exact_to_three_digits)
 {
     enum { COUNT = 20000 };
     static const double percents[] = {0, 1, 50, 90, 99, 99.9, 99.99, 100};
@@ -46,7 +46,7 @@ static void percentiles_are_exact_to_three_digits(void **state)
     free(values);
 }
 
-static void edges_of_a_histogram(void **state)
+TEST(edges_of_a_histogram)
 {
     struct histogram h;
     assert_true(histogram_init(&h));
@@ -65,7 +65,7 @@ static void edges_of_a_histogram(void **state)
     histogram_fini(&h);
 }
 
-static void parts_merge_into_the_whole(void **state)
+TEST(parts_merge_into_the_whole)
 {
     struct histogram whole, parts[3];
     struct bench_random random = {1};
@@ -89,7 +89,7 @@ static void parts_merge_into_the_whole(void **state)
     histogram_fini(&whole);
 }
 
-static void values_are_counted_up_to_one(void **state)
+TEST(values_are_counted_up_to_one)
 {
     struct histogram h;
     assert_true(histogram_init(&h));
@@ -116,7 +116,7 @@ static void print_to(char **text, const struct histogram *h)
     fclose(out);
 }
 
-static void the_percentile_format(void **state)
+TEST(the_percentile_format)
 {
     static const char *const wanted[] = {
         "       Value     Percentile TotalCount 1/(1-Percentile)\n\n",
@@ -137,7 +137,7 @@ static void the_percentile_format(void **state)
     histogram_fini(&h);
 }
 
-static void percentiles_rise_and_end_at_one(void **state)
+TEST(percentiles_rise_and_end_at_one)
 {
     struct histogram h;
     struct bench_random random = {3};
@@ -163,7 +163,7 @@ static void percentiles_rise_and_end_at_one(void **state)
     histogram_fini(&h);
 }
 
-static void an_empty_one_prints_no_line(void **state)
+TEST(an_empty_one_prints_no_line)
 {
     struct histogram h;
     assert_true(histogram_init(&h));
@@ -174,7 +174,7 @@ static void an_empty_one_prints_no_line(void **state)
     histogram_fini(&h);
 }
 
-static void a_file_that_cannot_be_written(void **state)
+TEST(a_file_that_cannot_be_written)
 {
     char why[128];
     struct histogram h;
@@ -185,7 +185,7 @@ static void a_file_that_cannot_be_written(void **state)
     histogram_fini(&h);
 }
 
-static void a_check_leaves_no_file_and_a_write_does(void **state)
+TEST(a_check_leaves_no_file_and_a_write_does)
 {
     char folder[] = "/tmp/ergon-test-XXXXXX";
     char path[64];
@@ -202,20 +202,4 @@ static void a_check_leaves_no_file_and_a_write_does(void **state)
     unlink(path);
     rmdir(folder);
     histogram_fini(&h);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(percentiles_are_exact_to_three_digits),
-        cmocka_unit_test(edges_of_a_histogram),
-        cmocka_unit_test(parts_merge_into_the_whole),
-        cmocka_unit_test(values_are_counted_up_to_one),
-        cmocka_unit_test(the_percentile_format),
-        cmocka_unit_test(percentiles_rise_and_end_at_one),
-        cmocka_unit_test(an_empty_one_prints_no_line),
-        cmocka_unit_test(a_file_that_cannot_be_written),
-        cmocka_unit_test(a_check_leaves_no_file_and_a_write_does),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@ static const uint64_t MS = 1000000;
 static const struct bench_kept GOOD = {
     .due = 10000, .sent = 10000, .lag_p99_ns = 50000, .latency_p99_ns = 200000, .busy = 0.5};
 
-static void a_rate_that_was_kept(void **state)
+TEST(a_rate_that_was_kept)
 {
     struct bench_kept k = GOOD;
     assert_int_equal(bench_judge(&k), BENCH_KEPT);
@@ -19,7 +19,7 @@ static void a_rate_that_was_kept(void **state)
     assert_int_equal(bench_judge(&(struct bench_kept){0}), BENCH_KEPT); /* a closed loop */
 }
 
-static void too_few_were_sent(void **state)
+TEST(too_few_were_sent)
 {
     struct bench_kept k = GOOD;
     k.sent = 9899;
@@ -30,7 +30,7 @@ static void too_few_were_sent(void **state)
     assert_int_equal(bench_judge(&k), BENCH_BUSY);
 }
 
-static void the_generator_measured_itself(void **state)
+TEST(the_generator_measured_itself)
 {
     struct bench_kept k = GOOD;
     k.lag_p99_ns = 10 * MS; /* allowed, whatever it is a part of */
@@ -45,21 +45,21 @@ static void the_generator_measured_itself(void **state)
     assert_int_equal(bench_judge(&k), BENCH_BUSY);
 }
 
-static void what_is_mostly_lag_is_told(void **state)
+TEST(what_is_mostly_lag_is_told)
 {
     assert_false(bench_mostly_lag(0, 0));
     assert_false(bench_mostly_lag(50, 100));
     assert_true(bench_mostly_lag(51, 100));
 }
 
-static void a_busy_thread_is_at_its_limit(void **state)
+TEST(a_busy_thread_is_at_its_limit)
 {
     assert_false(bench_at_limit(0.89));
     assert_true(bench_at_limit(0.9));
     assert_true(bench_at_limit(1.01)); /* the clocks differ a little */
 }
 
-static void connections_did_not_open_in_time(void **state)
+TEST(connections_did_not_open_in_time)
 {
     struct bench_kept k = GOOD;
     k.churn_due = 1000;
@@ -69,22 +69,8 @@ static void connections_did_not_open_in_time(void **state)
     assert_int_equal(bench_judge(&k), BENCH_CHURNING);
 }
 
-static void each_verdict_says_what_to_do(void **state)
+TEST(each_verdict_says_what_to_do)
 {
     for (int v = BENCH_PLACES; v <= BENCH_CHURNING; v++)
         assert_non_null(bench_verdict_text((enum bench_verdict)v));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_rate_that_was_kept),
-        cmocka_unit_test(too_few_were_sent),
-        cmocka_unit_test(the_generator_measured_itself),
-        cmocka_unit_test(what_is_mostly_lag_is_told),
-        cmocka_unit_test(a_busy_thread_is_at_its_limit),
-        cmocka_unit_test(connections_did_not_open_in_time),
-        cmocka_unit_test(each_verdict_says_what_to_do),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,14 +58,14 @@ static void every_request_is_answered_over(enum threaded_kind kind)
     clean_up(&t);
 }
 
-static void every_request_is_answered(void **state)
+TEST(every_request_is_answered)
 {
     every_request_is_answered_over(THREADED_TCP);
     every_request_is_answered_over(THREADED_TLS);
     every_request_is_answered_over(THREADED_UNIX);
 }
 
-static void errors_are_counted_by_code(void **state)
+TEST(errors_are_counted_by_code)
 {
     struct trial t;
     prepare(&t, THREADED_TCP, "fail");
@@ -77,7 +77,7 @@ static void errors_are_counted_by_code(void **state)
     clean_up(&t);
 }
 
-static void the_token_goes_first(void **state)
+TEST(the_token_goes_first)
 {
     struct trial t;
     prepare(&t, THREADED_TCP, "hello");
@@ -87,7 +87,7 @@ static void the_token_goes_first(void **state)
     clean_up(&t);
 }
 
-static void a_run_can_be_stopped(void **state)
+TEST(a_run_can_be_stopped)
 {
     struct trial t;
     prepare(&t, THREADED_TCP, "hello");
@@ -99,7 +99,7 @@ static void a_run_can_be_stopped(void **state)
     clean_up(&t);
 }
 
-static void every_request_of_each_thread_is_answered(void **state)
+TEST(every_request_of_each_thread_is_answered)
 {
     struct trial t;
     prepare(&t, THREADED_TCP, "hello");
@@ -112,7 +112,7 @@ static void every_request_of_each_thread_is_answered(void **state)
     clean_up(&t);
 }
 
-static void an_open_loop_counts_from_its_schedule(void **state)
+TEST(an_open_loop_counts_from_its_schedule)
 {
     struct trial t;
     prepare(&t, THREADED_TCP, "hello");
@@ -128,7 +128,7 @@ static void an_open_loop_counts_from_its_schedule(void **state)
     clean_up(&t);
 }
 
-static void what_was_due_is_counted_whether_it_was_sent_or_not(void **state)
+TEST(what_was_due_is_counted_whether_it_was_sent_or_not)
 {
     struct trial t;
     prepare(&t, THREADED_TCP, "hello");
@@ -144,7 +144,7 @@ static void what_was_due_is_counted_whether_it_was_sent_or_not(void **state)
     clean_up(&t);
 }
 
-static void sizes_are_drawn(void **state)
+TEST(sizes_are_drawn)
 {
     struct trial t;
     prepare(&t, THREADED_TCP, "hello");
@@ -178,14 +178,14 @@ static void connections_are_replaced(enum threaded_kind kind, bool resume)
     clean_up(&t);
 }
 
-static void connections_churn(void **state)
+TEST(connections_churn)
 {
     connections_are_replaced(THREADED_TCP, false);
     connections_are_replaced(THREADED_TLS, false);
     connections_are_replaced(THREADED_TLS, true);
 }
 
-static void a_certificate_that_cannot_be_read(void **state)
+TEST(a_certificate_that_cannot_be_read)
 {
     struct trial t;
     prepare(&t, THREADED_TLS, "hello");
@@ -195,7 +195,7 @@ static void a_certificate_that_cannot_be_read(void **state)
     clean_up(&t);
 }
 
-static void nobody_listens(void **state)
+TEST(nobody_listens)
 {
     struct trial t;
     prepare(&t, THREADED_UNIX, "hello");
@@ -203,22 +203,4 @@ static void nobody_listens(void **state)
     assert_int_equal(load_run(&t.plan, &t.result), ERGON_END_UNREACHABLE);
     assert_true(t.result.why[0] != 0);
     load_result_fini(&t.result);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_request_is_answered),
-        cmocka_unit_test(errors_are_counted_by_code),
-        cmocka_unit_test(the_token_goes_first),
-        cmocka_unit_test(a_run_can_be_stopped),
-        cmocka_unit_test(every_request_of_each_thread_is_answered),
-        cmocka_unit_test(an_open_loop_counts_from_its_schedule),
-        cmocka_unit_test(what_was_due_is_counted_whether_it_was_sent_or_not),
-        cmocka_unit_test(sizes_are_drawn),
-        cmocka_unit_test(connections_churn),
-        cmocka_unit_test(a_certificate_that_cannot_be_read),
-        cmocka_unit_test(nobody_listens),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

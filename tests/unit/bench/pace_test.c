@@ -9,7 +9,7 @@ static uint64_t taken_until(struct pace *p, uint64_t end_ns)
     return pace_skip(p, 0, end_ns);
 }
 
-static void fixed_times_have_equal_distances(void **state)
+TEST(fixed_times_have_equal_distances)
 {
     struct pace p;
     struct pace_part part = {PACE_FIXED, 3, 0, 1, 0};
@@ -23,7 +23,7 @@ static void fixed_times_have_equal_distances(void **state)
     assert_in_range(pace_next(&p), 1000 + 1000 * SECOND - 1, 1000 + 1000 * SECOND + 1);
 }
 
-static void fixed_parts_interleave(void **state)
+TEST(fixed_parts_interleave)
 {
     struct pace parts[4];
     for (uint32_t i = 0; i < 4; i++) {
@@ -37,7 +37,7 @@ static void fixed_parts_interleave(void **state)
 }
 
 /* The count of a second is Poisson too: its deviation is the root of its mean. */
-static void poisson_parts_sum_up_to_the_rate(void **state)
+TEST(poisson_parts_sum_up_to_the_rate)
 {
     enum { THREADS = 3, RATE = 10000, SECONDS = 20 };
     uint64_t counts[SECONDS] = {0};
@@ -58,7 +58,7 @@ static void poisson_parts_sum_up_to_the_rate(void **state)
     assert_true(squares / SECONDS > RATE * 0.3 && squares / SECONDS < RATE * 2.5);
 }
 
-static void poisson_distances_are_exponential(void **state)
+TEST(poisson_distances_are_exponential)
 {
     struct pace p;
     struct pace_part part = {PACE_POISSON, 1000, 0, 1, 0};
@@ -74,7 +74,7 @@ static void poisson_distances_are_exponential(void **state)
     assert_in_range(above, 3679 - 200, 3679 + 200); /* 1 in e is longer than the mean */
 }
 
-static void another_start_has_other_arrivals(void **state)
+TEST(another_start_has_other_arrivals)
 {
     struct pace first, second;
     struct pace_part part = {PACE_POISSON, 1000, 0, 1, 0};
@@ -84,7 +84,7 @@ static void another_start_has_other_arrivals(void **state)
     assert_int_not_equal(pace_next(&first), pace_next(&second));
 }
 
-static void what_is_due_is_counted_from_the_begin_on(void **state)
+TEST(what_is_due_is_counted_from_the_begin_on)
 {
     struct pace p;
     struct pace_part part = {PACE_FIXED, 10, 0, 1, 0};
@@ -96,7 +96,7 @@ static void what_is_due_is_counted_from_the_begin_on(void **state)
 
 /* A server that stands still for a second: the schedule does not wait for it, and each request
  * counts from its own intended time. */
-static void a_pause_of_the_server_omits_nothing(void **state)
+TEST(a_pause_of_the_server_omits_nothing)
 {
     struct pace p;
     struct pace_part part = {PACE_FIXED, 100, 0, 1, 0};
@@ -112,25 +112,10 @@ static void a_pause_of_the_server_omits_nothing(void **state)
     assert_in_range(sum / 100, SECOND / 2, SECOND / 2 + SECOND / 100);
 }
 
-static void lag_is_what_the_generator_added(void **state)
+TEST(lag_is_what_the_generator_added)
 {
     assert_int_equal(pace_lag(100, 0, 130), 30);
     assert_int_equal(pace_lag(100, 120, 130), 10);
     assert_int_equal(pace_lag(100, 50, 100), 0);
     assert_int_equal(pace_lag(100, 0, 90), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fixed_times_have_equal_distances),
-        cmocka_unit_test(fixed_parts_interleave),
-        cmocka_unit_test(poisson_parts_sum_up_to_the_rate),
-        cmocka_unit_test(poisson_distances_are_exponential),
-        cmocka_unit_test(another_start_has_other_arrivals),
-        cmocka_unit_test(what_is_due_is_counted_from_the_begin_on),
-        cmocka_unit_test(a_pause_of_the_server_omits_nothing),
-        cmocka_unit_test(lag_is_what_the_generator_added),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -135,7 +135,7 @@ static void run(bool one_more, double rate, struct load_result *result)
     stop(&server);
 }
 
-static void every_request_ends_once(void **state)
+TEST(every_request_ends_once)
 {
     struct load_result result;
     (void)state;
@@ -147,7 +147,7 @@ static void every_request_ends_once(void **state)
     load_result_fini(&result);
 }
 
-static void what_is_due_may_go_in_bursts(void **state)
+TEST(what_is_due_may_go_in_bursts)
 {
     struct load_result result;
     (void)state;
@@ -157,7 +157,7 @@ static void what_is_due_may_go_in_bursts(void **state)
     load_result_fini(&result);
 }
 
-static void an_answer_to_nothing_breaks_the_connection(void **state)
+TEST(an_answer_to_nothing_breaks_the_connection)
 {
     struct load_result result;
     (void)state;
@@ -165,14 +165,4 @@ static void an_answer_to_nothing_breaks_the_connection(void **state)
     assert_int_equal(result.broken, 1);
     assert_non_null(strstr(result.why, "nothing that was asked for"));
     load_result_fini(&result);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_request_ends_once),
-        cmocka_unit_test(what_is_due_may_go_in_bursts),
-        cmocka_unit_test(an_answer_to_nothing_breaks_the_connection),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

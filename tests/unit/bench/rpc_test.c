@@ -35,7 +35,7 @@ static enum answer_kind at_once(const char *bytes, size_t n, struct answer *a)
         assert_int_equal(a.slot, 7);                                                               \
     } while (0)
 
-static void an_answer_is_the_same_however_it_is_cut(void **state)
+TEST(an_answer_is_the_same_however_it_is_cut)
 {
     (void)state;
     EXPECT_ENDS(ANSWER_GOOD, "\x94\x01\xce\0\0\0\x07\xc0\xa5"
@@ -52,7 +52,7 @@ static void an_answer_is_the_same_however_it_is_cut(void **state)
 }
 
 /* Only its head is looked at. */
-static void a_long_answer_is_told_before_it_is_there(void **state)
+TEST(a_long_answer_is_told_before_it_is_there)
 {
     static const char head[] = "\x94\x01\xce\0\0\0\x07\xc0\xc6\0\x01\0\0";
     struct answer a;
@@ -61,7 +61,7 @@ static void a_long_answer_is_told_before_it_is_there(void **state)
     assert_int_equal(a.size, sizeof head - 1 + 65536);
 }
 
-static void an_error_has_its_code(void **state)
+TEST(an_error_has_its_code)
 {
     static const char coded[] = "\x94\x01\x07\xaa"
                                 "BUSY: full\xc0";
@@ -74,7 +74,7 @@ static void an_error_has_its_code(void **state)
     assert_string_equal(a.code, "other");
 }
 
-static void what_ends_no_request(void **state)
+TEST(what_ends_no_request)
 {
     static const char note[] = "\x93\x02\xa4news\x90";
     static const char request[] = "HTTP/1.1 400 Bad Request\r\n";
@@ -98,7 +98,7 @@ static void expect_request(const struct rpc_work *w, const char *bytes, size_t n
     outgoing_fini(&out);
 }
 
-static void a_request_has_the_payload_or_parameters(void **state)
+TEST(a_request_has_the_payload_or_parameters)
 {
     struct rpc_work w;
     (void)state;
@@ -115,7 +115,7 @@ static void a_request_has_the_payload_or_parameters(void **state)
                    15);
 }
 
-static void a_token_is_welcomed_or_refused(void **state)
+TEST(a_token_is_welcomed_or_refused)
 {
     static const char good[] = "\x94\x01\0\xc0\xc0";
     static const char refused[] = "\x94\x01\0\xae"
@@ -134,17 +134,4 @@ static void a_token_is_welcomed_or_refused(void **state)
                      WELCOME_DENIED);
     assert_non_null(strstr(why, "go off"));
     assert_int_equal(RPC.welcome(&w, span_of("\xc1", 1), why, sizeof why), WELCOME_WRONG);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_answer_is_the_same_however_it_is_cut),
-        cmocka_unit_test(a_long_answer_is_told_before_it_is_there),
-        cmocka_unit_test(an_error_has_its_code),
-        cmocka_unit_test(what_ends_no_request),
-        cmocka_unit_test(a_request_has_the_payload_or_parameters),
-        cmocka_unit_test(a_token_is_welcomed_or_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

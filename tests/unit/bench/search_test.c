@@ -12,7 +12,7 @@ static uint64_t found(uint64_t first, uint64_t limit, unsigned *steps)
     return s.good;
 }
 
-static void the_highest_rate_is_found(void **state)
+TEST(the_highest_rate_is_found)
 {
     static const uint64_t limits[] = {1, 2, 3, 7, 20, 999, 1000, 1001, 50000, 123456, 1900000};
     unsigned steps;
@@ -23,7 +23,7 @@ static void the_highest_rate_is_found(void **state)
     }
 }
 
-static void no_rate_meets_it(void **state)
+TEST(no_rate_meets_it)
 {
     unsigned steps;
     assert_int_equal(found(1000, 0, &steps), 0);
@@ -32,14 +32,14 @@ static void no_rate_meets_it(void **state)
     assert_int_equal(steps, 1);
 }
 
-static void every_rate_meets_it(void **state)
+TEST(every_rate_meets_it)
 {
     unsigned steps;
     assert_true(found(1000, UINT64_MAX, &steps) > 500 * 1000 * 1000);
     assert_in_range(steps, 19, 21);
 }
 
-static void objectives_are_read(void **state)
+TEST(objectives_are_read)
 {
     struct bench_objective o;
     assert_true(bench_objective_parse("p99.9=5ms", &o));
@@ -50,7 +50,7 @@ static void objectives_are_read(void **state)
     assert_true(o.percent == 100);
 }
 
-static void other_words_are_refused(void **state)
+TEST(other_words_are_refused)
 {
     static const char *const wrong[] = {
         "",        "p99",      "p99=",    "p99=5",    "p=5ms",
@@ -60,14 +60,4 @@ static void other_words_are_refused(void **state)
         struct bench_objective o;
         assert_false(bench_objective_parse(wrong[i], &o));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_highest_rate_is_found), cmocka_unit_test(no_rate_meets_it),
-        cmocka_unit_test(every_rate_meets_it),       cmocka_unit_test(objectives_are_read),
-        cmocka_unit_test(other_words_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

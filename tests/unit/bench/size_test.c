@@ -23,7 +23,7 @@ static double mean_of(const char *text, uint32_t least, uint32_t most)
     return sum / DRAWS;
 }
 
-static void one_size(void **state)
+TEST(one_size)
 {
     assert_true(mean_of("64", 64, 64) == 64);
     assert_true(mean_of("0", 0, 0) == 0);
@@ -31,7 +31,7 @@ static void one_size(void **state)
     assert_int_equal(parsed("1g").most, BENCH_SIZE_MAX);
 }
 
-static void uniform_sizes(void **state)
+TEST(uniform_sizes)
 {
     struct bench_size s = parsed("uniform:3-5");
     struct bench_random random = {1};
@@ -45,14 +45,14 @@ static void uniform_sizes(void **state)
     assert_true(mean_of("uniform:8-8", 8, 8) == 8);
 }
 
-static void exponential_sizes(void **state)
+TEST(exponential_sizes)
 {
     double mean = mean_of("exponential:1k", 0, 16 * 1024);
     assert_true(mean > 1008 && mean < 1040);
     assert_int_equal(parsed("exponential:1g").most, BENCH_SIZE_MAX);
 }
 
-static void other_words_are_refused(void **state)
+TEST(other_words_are_refused)
 {
     static const char *const wrong[] = {"",
                                         "x",
@@ -73,15 +73,4 @@ static void other_words_are_refused(void **state)
         struct bench_size s;
         assert_non_null(bench_size_parse(wrong[i], &s));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_size),
-        cmocka_unit_test(uniform_sizes),
-        cmocka_unit_test(exponential_sizes),
-        cmocka_unit_test(other_words_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@ enum { MANY = 1000 };
 
 /* ---- good answers ---- */
 
-static void a_call_is_answered(void **state)
+WORLD_TEST(a_call_is_answered)
 {
     struct world *w = world_open(state, answer_with_name, NULL, (struct ergon_options){0});
     assert_int_equal(ergon_client_state(w->client), ERGON_STATE_IDLE);
@@ -45,7 +45,7 @@ static void hold(struct scripted *s, const struct envelope *e)
     }
 }
 
-static void answers_in_any_order_find_their_calls(void **state)
+WORLD_TEST(answers_in_any_order_find_their_calls)
 {
     struct held *held = calloc(1, sizeof *held);
     struct seen *seen = calloc(MANY, sizeof *seen);
@@ -77,7 +77,7 @@ static void drip(struct scripted *s, const struct envelope *e)
     }
 }
 
-static void an_answer_may_come_byte_by_byte(void **state)
+WORLD_TEST(an_answer_may_come_byte_by_byte)
 {
     struct world *w = world_open(state, NULL, NULL, (struct ergon_options){0});
     struct seen *seen = world_call(w, "x", 0);
@@ -97,7 +97,7 @@ static void refuse(struct scripted *s, const struct envelope *e)
     scripted_refuse(s, e->msgid, "BUSY: the queue is full");
 }
 
-static void an_error_has_code_and_text(void **state)
+WORLD_TEST(an_error_has_code_and_text)
 {
     struct world *w = world_open(state, refuse, NULL, (struct ergon_options){0});
     struct seen *seen = world_call(w, "x", 0);
@@ -121,7 +121,7 @@ static void answer_strangely(struct scripted *s, const struct envelope *e)
     scripted_answer(s, e->msgid, "again");
 }
 
-static void unknown_ids_are_counted_and_requests_refused(void **state)
+WORLD_TEST(unknown_ids_are_counted_and_requests_refused)
 {
     struct ergon_client_stats stats;
     struct world *w = world_open(state, answer_strangely, NULL, (struct ergon_options){0});
@@ -142,7 +142,7 @@ static void send_garbage(struct scripted *s, const struct envelope *e)
     scripted_send(s, "\xc1", 1);
 }
 
-static void what_is_no_messagepack_breaks_the_connection(void **state)
+WORLD_TEST(what_is_no_messagepack_breaks_the_connection)
 {
     struct world *w =
         world_open(state, send_garbage, NULL, (struct ergon_options){.no_reconnect = true});
@@ -159,25 +159,11 @@ static void send_large(struct scripted *s, const struct envelope *e)
     scripted_send(s, head, sizeof head);
 }
 
-static void a_message_over_the_limit_breaks_the_connection(void **state)
+WORLD_TEST(a_message_over_the_limit_breaks_the_connection)
 {
     struct world *w = world_open(state, send_large, NULL,
                                  (struct ergon_options){.no_reconnect = true, .message_max = 1024});
     struct seen *seen = world_call(w, "x", 0);
     world_until(w, 1);
     assert_int_equal(seen->outcome, ERGON_END_BROKEN);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(a_call_is_answered),
-        WORLD_TEST(answers_in_any_order_find_their_calls),
-        WORLD_TEST(an_answer_may_come_byte_by_byte),
-        WORLD_TEST(an_error_has_code_and_text),
-        WORLD_TEST(unknown_ids_are_counted_and_requests_refused),
-        WORLD_TEST(what_is_no_messagepack_breaks_the_connection),
-        WORLD_TEST(a_message_over_the_limit_breaks_the_connection),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

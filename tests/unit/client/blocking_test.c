@@ -50,6 +50,10 @@ static int tear_down(void **state)
     return 0;
 }
 
+#define TCP_TEST(name)         TEST_WITH(tcp, tear_down, name)
+#define UNIX_SOCKET_TEST(name) TEST_WITH(unix_socket, tear_down, name)
+#define TLS_TEST(name)         TEST_WITH(tls, tear_down, name)
+
 static struct ergon_blocking *open_good(const struct ergon_options *o)
 {
     struct ergon_blocking *b;
@@ -88,7 +92,22 @@ static void calls_work(void **state)
     ergon_blocking_close(b);
 }
 
-static void an_error_is_an_outcome(void **state)
+TCP_TEST(calls_work_over_tcp)
+{
+    calls_work(state);
+}
+
+TLS_TEST(calls_work_over_tls)
+{
+    calls_work(state);
+}
+
+UNIX_SOCKET_TEST(calls_work_over_a_unix_socket)
+{
+    calls_work(state);
+}
+
+TCP_TEST(an_error_is_an_outcome)
 {
     struct fixture *f = *state;
     const struct ergon_answer *a;
@@ -100,7 +119,7 @@ static void an_error_is_an_outcome(void **state)
     ergon_blocking_close(b);
 }
 
-static void a_call_without_answer_times_out(void **state)
+TCP_TEST(a_call_without_answer_times_out)
 {
     struct fixture *f = *state;
     const struct ergon_answer *a;
@@ -111,7 +130,7 @@ static void a_call_without_answer_times_out(void **state)
     ergon_blocking_close(b);
 }
 
-static void a_request_is_sent_again_until_there_is_an_answer(void **state)
+TCP_TEST(a_request_is_sent_again_until_there_is_an_answer)
 {
     struct fixture *f = *state;
     const struct ergon_answer *a;
@@ -134,7 +153,7 @@ static void a_request_is_sent_again_until_there_is_an_answer(void **state)
     assert_int_equal(f->server.tries, 3);
 }
 
-static void a_notification_arrives(void **state)
+TCP_TEST(a_notification_arrives)
 {
     struct fixture *f = *state;
     struct ergon_blocking *b = open_good(&f->options);
@@ -145,7 +164,7 @@ static void a_notification_arrives(void **state)
     assert_int_equal(f->server.notifications, 1);
 }
 
-static void nobody_listens(void **state)
+UNIX_SOCKET_TEST(nobody_listens)
 {
     struct fixture *f = *state;
     threaded_stop(&f->server);
@@ -154,7 +173,7 @@ static void nobody_listens(void **state)
 
 /* ---- trust ---- */
 
-static void an_unknown_authority_is_not_trusted(void **state)
+TLS_TEST(an_unknown_authority_is_not_trusted)
 {
     struct fixture *f = *state;
     struct end end = open_bad(&f->options);
@@ -164,7 +183,7 @@ static void an_unknown_authority_is_not_trusted(void **state)
     ergon_blocking_close(open_good(&f->options));
 }
 
-static void the_name_must_be_in_the_certificate(void **state)
+TLS_TEST(the_name_must_be_in_the_certificate)
 {
     struct fixture *f = *state;
     f->options.ca_file = f->server.certificate;
@@ -176,7 +195,7 @@ static void the_name_must_be_in_the_certificate(void **state)
     ergon_blocking_close(open_good(&f->options));
 }
 
-static void a_missing_file_is_named(void **state)
+TLS_TEST(a_missing_file_is_named)
 {
     struct fixture *f = *state;
     f->options.ca_file = "/nowhere/ca.pem";
@@ -185,7 +204,7 @@ static void a_missing_file_is_named(void **state)
     assert_non_null(strstr(end.why, "/nowhere/ca.pem"));
 }
 
-static void a_plain_server_fails_the_handshake(void **state)
+TCP_TEST(a_plain_server_fails_the_handshake)
 {
     struct fixture *f = *state;
     char url[sizeof f->server.url + sizeof "ergons"];
@@ -193,24 +212,4 @@ static void a_plain_server_fails_the_handshake(void **state)
     f->options.url = url;
     f->options.connect_timeout_ms = 200;
     assert_int_equal(open_bad(&f->options).outcome, ERGON_END_UNREACHABLE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        {"calls_work_over_tcp", calls_work, tcp, tear_down, NULL},
-        {"calls_work_over_tls", calls_work, tls, tear_down, NULL},
-        {"calls_work_over_a_unix_socket", calls_work, unix_socket, tear_down, NULL},
-        cmocka_unit_test_setup_teardown(an_error_is_an_outcome, tcp, tear_down),
-        cmocka_unit_test_setup_teardown(a_call_without_answer_times_out, tcp, tear_down),
-        cmocka_unit_test_setup_teardown(a_request_is_sent_again_until_there_is_an_answer, tcp,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_notification_arrives, tcp, tear_down),
-        cmocka_unit_test_setup_teardown(nobody_listens, unix_socket, tear_down),
-        cmocka_unit_test_setup_teardown(an_unknown_authority_is_not_trusted, tls, tear_down),
-        cmocka_unit_test_setup_teardown(the_name_must_be_in_the_certificate, tls, tear_down),
-        cmocka_unit_test_setup_teardown(a_missing_file_is_named, tls, tear_down),
-        cmocka_unit_test_setup_teardown(a_plain_server_fails_the_handshake, tcp, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,7 +38,7 @@ static bool parse(struct filled *to, char **words, int *left, bool stop, char *w
     return options_parse(&set, 1, left, words, stop, why, 128);
 }
 
-static void options_and_arguments_mix(void **state)
+TEST(options_and_arguments_mix)
 {
     char *words[] = {"a",   "-f",     "--text=x", "b",  "-5", "-d", "5s", "-",
                      "-n3", "--size", "64k",      "--", "-t", "c",  NULL};
@@ -57,7 +57,7 @@ static void options_and_arguments_mix(void **state)
         assert_string_equal(words[i], expected[i]);
 }
 
-static void parsing_stops_at_the_command(void **state)
+TEST(parsing_stops_at_the_command)
 {
     char *words[] = {"-t", "x", "command", "-f", NULL};
     struct filled f;
@@ -69,7 +69,7 @@ static void parsing_stops_at_the_command(void **state)
     assert_string_equal(words[1], "-f");
 }
 
-static void wrong_options_are_refused(void **state)
+TEST(wrong_options_are_refused)
 {
     char *cases[][3] = {
         {"--flags", NULL}, {"-x", NULL},          {"--text", NULL},        {"--duration", "5"},
@@ -98,7 +98,7 @@ static void expect_packed(char *argument, const char *bytes, size_t len)
     msgpack_sbuffer_destroy(&out);
 }
 
-static void arguments_are_json_or_strings(void **state)
+TEST(arguments_are_json_or_strings)
 {
     expect_packed("hello", "\xa5hello", 6);
     expect_packed("5", "\x05", 1);
@@ -129,7 +129,7 @@ static void expect_json(const char *bytes, size_t len, const char *expected)
     json_decref(value);
 }
 
-static void every_value_has_a_json_form(void **state)
+TEST(every_value_has_a_json_form)
 {
     expect_json("\xc0", 1, "null");
     expect_json("\xc2", 1, "false");
@@ -152,7 +152,7 @@ static void every_value_has_a_json_form(void **state)
     expect_json("\x82\x01\x02\xa1k\x91\xc0", 7, "{\"1\":2,\"k\":[null]}");
 }
 
-static void too_deep_or_bad_base64_is_refused(void **state)
+TEST(too_deep_or_bad_base64_is_refused)
 {
     char deep[512] = "";
     msgpack_sbuffer out;
@@ -171,7 +171,7 @@ static void too_deep_or_bad_base64_is_refused(void **state)
 
 /* ---- statuses ---- */
 
-static void statuses_are_stable(void **state)
+TEST(statuses_are_stable)
 {
     assert_int_equal(status_of(ERGON_END_OK, ""), 0);
     assert_int_equal(status_of(ERGON_END_ERROR, "FAILED"), 1);
@@ -189,18 +189,4 @@ static void statuses_are_stable(void **state)
     assert_int_equal(status_of(ERGON_END_ERROR, "BUSY"), 7);
     assert_int_equal(status_of(ERGON_END_ERROR, "TOO_LARGE"), 7);
     assert_int_equal(status_of(ERGON_END_ERROR, "DRAINING"), 7);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_and_arguments_mix),
-        cmocka_unit_test(parsing_stops_at_the_command),
-        cmocka_unit_test(wrong_options_are_refused),
-        cmocka_unit_test(arguments_are_json_or_strings),
-        cmocka_unit_test(every_value_has_a_json_form),
-        cmocka_unit_test(too_deep_or_bad_base64_is_refused),
-        cmocka_unit_test(statuses_are_stable),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

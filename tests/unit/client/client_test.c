@@ -17,7 +17,7 @@ static void note_cancel(struct scripted *s, const struct envelope *e)
         (*cancels)++;
 }
 
-static void a_timeout_ends_the_call_and_tells_the_server(void **state)
+WORLD_TEST(a_timeout_ends_the_call_and_tells_the_server)
 {
     unsigned cancels = 0;
     struct world *w = world_open(state, note_cancel, &cancels, (struct ergon_options){0});
@@ -29,7 +29,7 @@ static void a_timeout_ends_the_call_and_tells_the_server(void **state)
     assert_int_equal(w->total, 1);
 }
 
-static void cancel_ends_the_call_at_once(void **state)
+WORLD_TEST(cancel_ends_the_call_at_once)
 {
     unsigned cancels = 0;
     struct world *w = world_open(state, note_cancel, &cancels, (struct ergon_options){0});
@@ -42,7 +42,7 @@ static void cancel_ends_the_call_at_once(void **state)
     assert_int_equal(w->total, 1);
 }
 
-static void a_cancelled_call_that_waits_is_never_sent(void **state)
+WORLD_TEST(a_cancelled_call_that_waits_is_never_sent)
 {
     struct world *w = world_open(state, answer_with_name, NULL, (struct ergon_options){0});
     struct seen *first = world_call(w, "first", 0);
@@ -63,7 +63,7 @@ static void hang_up_once(struct scripted *s, const struct envelope *e)
         answer_with_name(s, e);
 }
 
-static void a_broken_connection_ends_what_was_sent_and_comes_back(void **state)
+WORLD_TEST(a_broken_connection_ends_what_was_sent_and_comes_back)
 {
     struct ergon_client_stats stats;
     struct world *w = world_open(state, hang_up_once, NULL, (struct ergon_options){0});
@@ -89,7 +89,7 @@ static void hang_up_twice(struct scripted *s, const struct envelope *e)
 }
 
 /* A server that is full accepts, says nothing and closes. */
-static void the_back_off_grows_until_the_server_says_something(void **state)
+WORLD_TEST(the_back_off_grows_until_the_server_says_something)
 {
     struct seen *last = NULL;
     struct world *w = world_open(state, hang_up_twice, NULL, (struct ergon_options){0});
@@ -102,7 +102,7 @@ static void the_back_off_grows_until_the_server_says_something(void **state)
 }
 
 /* The port of a server that has gone is nobody's. */
-static void without_reconnect_waiting_calls_end(void **state)
+WORLD_TEST(without_reconnect_waiting_calls_end)
 {
     struct scripted gone;
     scripted_start(&gone, NULL, NULL);
@@ -117,7 +117,7 @@ static void without_reconnect_waiting_calls_end(void **state)
 
 /* ---- freeing ---- */
 
-static void free_ends_every_call_once(void **state)
+WORLD_TEST(free_ends_every_call_once)
 {
     struct world *w = world_open(state, NULL, NULL, (struct ergon_options){0});
     struct seen *sent = world_call(w, "sent", 60000);
@@ -147,7 +147,7 @@ static void on_answer_free(void *arg, const struct ergon_answer *a)
     f->world->client = NULL;
 }
 
-static void a_callback_may_free_the_client(void **state)
+WORLD_TEST(a_callback_may_free_the_client)
 {
     struct world *w = world_open(state, answer_with_name, NULL, (struct ergon_options){0});
     struct freeing f = {.world = w};
@@ -177,7 +177,7 @@ static void check_token(struct scripted *s, const struct envelope *e)
     answer_with_name(s, e);
 }
 
-static void the_token_goes_first(void **state)
+WORLD_TEST(the_token_goes_first)
 {
     struct world *w = world_open(state, check_token, NULL, (struct ergon_options){.token = "good"});
     struct seen *seen = world_call(w, "x", 0);
@@ -186,7 +186,7 @@ static void the_token_goes_first(void **state)
     assert_int_equal(w->server.messages, 2);
 }
 
-static void a_refused_token_ends_waiting_calls(void **state)
+WORLD_TEST(a_refused_token_ends_waiting_calls)
 {
     struct world *w = world_open(state, check_token, NULL, (struct ergon_options){.token = "bad"});
     struct seen *seen = world_call(w, "x", 0);
@@ -197,7 +197,7 @@ static void a_refused_token_ends_waiting_calls(void **state)
 
 /* ---- arguments ---- */
 
-static void wrong_arguments_are_refused_without_a_callback(void **state)
+WORLD_TEST(wrong_arguments_are_refused_without_a_callback)
 {
     static const uint8_t two[] = {0x90, 0x90};
     static const uint8_t half[] = {0x92, 0x01};
@@ -230,33 +230,13 @@ static void refused(struct ergon_options o, const char *what)
 }
 
 /* OpenSSL would take it for: any name will do. */
-static void an_empty_server_name_is_refused(void **state)
+TEST(an_empty_server_name_is_refused)
 {
     refused((struct ergon_options){.url = "ergons://h", .server_name = ""}, "server name");
 }
 
-static void a_bad_url_is_refused(void **state)
+TEST(a_bad_url_is_refused)
 {
     refused((struct ergon_options){.url = "http://x"}, "ergon://");
     refused((struct ergon_options){.url = NULL}, "required");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(a_timeout_ends_the_call_and_tells_the_server),
-        WORLD_TEST(cancel_ends_the_call_at_once),
-        WORLD_TEST(a_cancelled_call_that_waits_is_never_sent),
-        WORLD_TEST(a_broken_connection_ends_what_was_sent_and_comes_back),
-        WORLD_TEST(the_back_off_grows_until_the_server_says_something),
-        WORLD_TEST(without_reconnect_waiting_calls_end),
-        WORLD_TEST(free_ends_every_call_once),
-        WORLD_TEST(a_callback_may_free_the_client),
-        WORLD_TEST(the_token_goes_first),
-        WORLD_TEST(a_refused_token_ends_waiting_calls),
-        WORLD_TEST(wrong_arguments_are_refused_without_a_callback),
-        cmocka_unit_test(an_empty_server_name_is_refused),
-        cmocka_unit_test(a_bad_url_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

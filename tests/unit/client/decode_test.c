@@ -22,7 +22,7 @@ static struct ergon_raw value_of(const char *text)
     return (struct ergon_raw){bytes.at, bytes.len};
 }
 
-static void a_submission_is_read(void **state)
+TEST(a_submission_is_read)
 {
     struct ergon_submitted s;
     assert_true(ergon_read_submitted(
@@ -40,7 +40,7 @@ static void a_submission_is_read(void **state)
     assert_string_equal(s.id, "");
 }
 
-static void what_is_no_submission_is_refused(void **state)
+TEST(what_is_no_submission_is_refused)
 {
     static const char *const others[] = {"null", "7", "[]", "{}", "{\"id\": 7}"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
@@ -51,7 +51,7 @@ static void what_is_no_submission_is_refused(void **state)
     assert_false(ergon_read_submitted((struct ergon_raw){NULL, 0}, &s));
 }
 
-static void a_task_is_read(void **state)
+TEST(a_task_is_read)
 {
     struct ergon_task_shown t;
     assert_true(ergon_read_task(
@@ -78,7 +78,7 @@ static void a_task_is_read(void **state)
     assert_true(t.cut);
 }
 
-static void long_strings_are_cut(void **state)
+TEST(long_strings_are_cut)
 {
     struct ergon_task_shown t;
     assert_true(ergon_read_task(
@@ -87,7 +87,7 @@ static void long_strings_are_cut(void **state)
     assert_int_equal(t.result.len, 0);
 }
 
-static void tasks_are_read_one_by_one(void **state)
+TEST(tasks_are_read_one_by_one)
 {
     static const char *const answers[] = {
         "{\"tasks\": [{\"id\": \"a\"}, {\"id\": \"b\"}, {\"id\": \"c\"}], \"next\": \"c\"}",
@@ -106,7 +106,7 @@ static void tasks_are_read_one_by_one(void **state)
     assert_false(ergon_next_task((struct ergon_raw){"\x80", 1}, &at, &t));
 }
 
-static void a_member_is_found_whatever_the_keys_are(void **state)
+TEST(a_member_is_found_whatever_the_keys_are)
 {
     /* {1: 2, "a": "b"} */
     static const uint8_t map[] = {0x82, 1, 2, 0xa1, 'a', 0xa1, 'b'};
@@ -116,17 +116,10 @@ static void a_member_is_found_whatever_the_keys_are(void **state)
     assert_int_equal(ergon_read_member((struct ergon_raw){map + 1, 1}, "a").len, 0);
 }
 
-int main(void)
+static int free_packed(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_submission_is_read),
-        cmocka_unit_test(what_is_no_submission_is_refused),
-        cmocka_unit_test(a_task_is_read),
-        cmocka_unit_test(long_strings_are_cut),
-        cmocka_unit_test(tasks_are_read_one_by_one),
-        cmocka_unit_test(a_member_is_found_whatever_the_keys_are),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
     pack_fini(&packed);
-    return failed;
+    return 0;
 }
+
+TEST_GROUP(NULL, free_packed)

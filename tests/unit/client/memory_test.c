@@ -85,7 +85,7 @@ static bool attempt(int64_t n, struct ergon_options options)
     return met;
 }
 
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
     int64_t n = 1;
     while (attempt(
@@ -94,19 +94,10 @@ static void every_allocation_may_fail(void **state)
     assert_true(n > 10);
 }
 
-static void every_allocation_may_fail_for_good(void **state)
+TEST(every_allocation_may_fail_for_good)
 {
     int64_t n = 1;
     while (attempt(n, (struct ergon_options){.no_reconnect = true}))
         n++;
     assert_true(n > 10);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(every_allocation_may_fail_for_good),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

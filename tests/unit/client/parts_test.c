@@ -10,7 +10,7 @@
 
 /* ---- back-off ---- */
 
-static void the_delay_doubles_up_to_its_limit(void **state)
+TEST(the_delay_doubles_up_to_its_limit)
 {
     for (uint32_t random = 0; random < 1000; random += 7) {
         for (uint32_t attempt = 0; attempt < 80; attempt++) {
@@ -28,7 +28,7 @@ static void the_delay_doubles_up_to_its_limit(void **state)
 
 /* ---- buffer ---- */
 
-static void bytes_leave_a_buffer_as_they_came(void **state)
+TEST(bytes_leave_a_buffer_as_they_came)
 {
     struct buffer b = {0};
     uint32_t in = 0;
@@ -48,7 +48,7 @@ static void bytes_leave_a_buffer_as_they_came(void **state)
     assert_null(b.at);
 }
 
-static void an_empty_buffer_gives_a_large_block_back(void **state)
+TEST(an_empty_buffer_gives_a_large_block_back)
 {
     struct buffer b = {0};
     assert_non_null(buffer_reserve(&b, 1 << 20));
@@ -60,7 +60,7 @@ static void an_empty_buffer_gives_a_large_block_back(void **state)
 
 /* ---- table of calls ---- */
 
-static void calls_are_found_by_both_ids(void **state)
+TEST(calls_are_found_by_both_ids)
 {
     enum { COUNT = 1000 };
     static struct call calls[COUNT];
@@ -85,7 +85,7 @@ static void calls_are_found_by_both_ids(void **state)
     calls_fini(&t);
 }
 
-static void message_ids_in_use_are_not_given_again(void **state)
+TEST(message_ids_in_use_are_not_given_again)
 {
     struct call old = {.place = CALL_IN_FLIGHT};
     struct calls t;
@@ -108,7 +108,7 @@ static void check_error(struct span raw, const char *code, const char *text)
     assert_string_equal(said.text, text);
 }
 
-static void errors_of_every_shape_are_read(void **state)
+TEST(errors_of_every_shape_are_read)
 {
     check_error(span_text("\xaa"
                           "BUSY: full"),
@@ -133,7 +133,7 @@ static void errors_of_every_shape_are_read(void **state)
                 "A", "  ");
 }
 
-static void long_errors_are_cut_between_characters(void **state)
+TEST(long_errors_are_cut_between_characters)
 {
     struct error_text said;
     uint8_t raw[3 + 2000] = {0xda, 2000 >> 8, 2000 & 0xff};
@@ -143,18 +143,4 @@ static void long_errors_are_cut_between_characters(void **state)
     }
     error_text_read(span_of(raw, sizeof raw), &said);
     assert_int_equal(strlen(said.text), sizeof said.text - 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_delay_doubles_up_to_its_limit),
-        cmocka_unit_test(bytes_leave_a_buffer_as_they_came),
-        cmocka_unit_test(an_empty_buffer_gives_a_large_block_back),
-        cmocka_unit_test(calls_are_found_by_both_ids),
-        cmocka_unit_test(message_ids_in_use_are_not_given_again),
-        cmocka_unit_test(errors_of_every_shape_are_read),
-        cmocka_unit_test(long_errors_are_cut_between_characters),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ static void expect(struct ergon_request *r, const char *method, const char *para
     ergon_request_free(r);
 }
 
-static void a_submission_holds_what_was_given(void **state)
+TEST(a_submission_holds_what_was_given)
 {
     static const uint8_t params[] = {0x91, 0xa2, 'h', 'i'};
     struct ergon_raw raw = {params, sizeof params};
@@ -31,7 +31,7 @@ static void a_submission_holds_what_was_given(void **state)
            "task.submit", "[\"x\",[],{\"priority\":0,\"retries\":3}]");
 }
 
-static void every_option_has_its_name(void **state)
+TEST(every_option_has_its_name)
 {
     static const char *const after[] = {"t1", "t2"};
     expect(ergon_request_submit(
@@ -50,7 +50,7 @@ static void every_option_has_its_name(void **state)
            "\"tenant\":\"n\",\"keep\":12,\"keep_size\":13,\"durable\":\"fsync\"}]");
 }
 
-static void further_options_go_as_they_are(void **state)
+TEST(further_options_go_as_they_are)
 {
     static const uint8_t map[] = {0x81, 0xa3, 'n', 'e', 'w', 0x07}, number[] = {0x07};
     const struct ergon_answer *answer;
@@ -61,7 +61,7 @@ static void further_options_go_as_they_are(void **state)
     assert_int_equal(ergon_blocking_ask(NULL, r, 0, &answer), ERGON_END_INVALID);
 }
 
-static void any_method_makes_a_request(void **state)
+TEST(any_method_makes_a_request)
 {
     static const uint8_t params[] = {0x91, 0x07};
     char name[300] = "";
@@ -75,7 +75,7 @@ static void any_method_makes_a_request(void **state)
 }
 
 /* A caller that was built when the struct was shorter. */
-static void what_lies_behind_the_size_counts_as_zero(void **state)
+TEST(what_lies_behind_the_size_counts_as_zero)
 {
     struct ergon_task_options o = {.size = offsetof(struct ergon_task_options, retries),
                                    .delay_ms = 1,
@@ -94,7 +94,7 @@ static void refused(struct ergon_request *r, const char *what)
 }
 
 /* Options that nobody would look at: what was asked for would silently not be done. */
-static void options_without_a_size_are_refused(void **state)
+TEST(options_without_a_size_are_refused)
 {
     static const struct ergon_task_options task = {.retries = 7};
     const struct ergon_task_order order = {"a", NONE, &task};
@@ -116,7 +116,7 @@ static void options_without_a_size_are_refused(void **state)
                      0);
 }
 
-static void many_submissions_are_one_request(void **state)
+TEST(many_submissions_are_one_request)
 {
     const struct ergon_task_order orders[] = {{"a", NONE, NULL},
                                               {"b", NONE, ERGON_TASK(.retries = 1)}};
@@ -124,7 +124,7 @@ static void many_submissions_are_one_request(void **state)
            "[[[\"a\",[],{}],[\"b\",[],{\"retries\":1}]],{\"tenant\":\"n\"}]");
 }
 
-static void tasks_are_asked_for(void **state)
+TEST(tasks_are_asked_for)
 {
     static const char *const ids[] = {"t1", "t2"};
     expect(ergon_request_get("t1", 0), "task.get", "[\"t1\",{}]");
@@ -143,7 +143,7 @@ static void tasks_are_asked_for(void **state)
            "task.list", "[{\"state\":\"dead\",\"older\":5,\"cursor\":\"t9\"}]");
 }
 
-static void queues_and_crons_are_asked_for(void **state)
+TEST(queues_and_crons_are_asked_for)
 {
     expect(ergon_request_queues(), "queue.list", "[]");
     expect(ergon_request_queue_explain("m"), "queue.explain", "[\"m\"]");
@@ -164,20 +164,4 @@ static void queues_and_crons_are_asked_for(void **state)
            "cron.put",
            "[\"n\",\"@daily\",\"m\",[],{\"zone\":\"Europe/Berlin\",\"jitter\":5,"
            "\"overlap\":\"skip\",\"catch_up\":\"one\",\"retries\":2}]");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_submission_holds_what_was_given),
-        cmocka_unit_test(every_option_has_its_name),
-        cmocka_unit_test(further_options_go_as_they_are),
-        cmocka_unit_test(any_method_makes_a_request),
-        cmocka_unit_test(what_lies_behind_the_size_counts_as_zero),
-        cmocka_unit_test(options_without_a_size_are_refused),
-        cmocka_unit_test(many_submissions_are_one_request),
-        cmocka_unit_test(tasks_are_asked_for),
-        cmocka_unit_test(queues_and_crons_are_asked_for),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ static void expect_map(const struct task_options *o, const char *expected)
     json_decref(map);
 }
 
-static void options_go_out_under_their_names_of_the_wire(void **state)
+TEST(options_go_out_under_their_names_of_the_wire)
 {
     expect_map(&(struct task_options){0}, "{}");
     expect_map(&(struct task_options){.priority = "0", .timeout = "5s", .retries = "3"},
@@ -30,7 +30,7 @@ static void options_go_out_under_their_names_of_the_wire(void **state)
                "{\"at\":\"2026-11-22T09:30:00Z\",\"durable\":\"none\"}");
 }
 
-static void wrong_values_are_refused(void **state)
+TEST(wrong_values_are_refused)
 {
     const struct task_options wrong[] = {
         {.priority = "high"}, {.priority = "-1"},     {.delay = "5"},       {.at = "tomorrow"},
@@ -48,7 +48,7 @@ static void expect_age(int64_t then, int64_t now, const char *expected)
     assert_string_equal(humanize_age(then, now, text, sizeof text), expected);
 }
 
-static void ages_have_one_unit(void **state)
+TEST(ages_have_one_unit)
 {
     const int64_t now = 1700000000000;
     const int64_t s = 1000, m = 60 * s, h = 60 * m, d = 24 * h;
@@ -80,7 +80,7 @@ static void expect_people(const char *json, const char *expected)
     json_decref(value);
 }
 
-static void answers_become_readable(void **state)
+TEST(answers_become_readable)
 {
     expect_people("{\"created\":1699999998000,\"due\":null,\"attempt\":2}",
                   "{\"created\":\"2 s ago\",\"attempt\":2}");
@@ -92,23 +92,11 @@ static void answers_become_readable(void **state)
                   "{\"refill\":\"in 1 s\",\"progress\":{}}");
 }
 
-static void an_end_has_a_status(void **state)
+TEST(an_end_has_a_status)
 {
     assert_int_equal(task_status("done", ""), STATUS_OK);
     assert_int_equal(task_status("expired", "DEADLINE: late"), STATUS_TIMEOUT);
     assert_int_equal(task_status("failed", "NOT_FOUND: no"), STATUS_NOT_FOUND);
     assert_int_equal(task_status("dead", "NO_SPACE: full"), STATUS_REMOTE);
     assert_int_equal(task_status("cancelled", ""), STATUS_REMOTE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_go_out_under_their_names_of_the_wire),
-        cmocka_unit_test(wrong_values_are_refused),
-        cmocka_unit_test(ages_have_one_unit),
-        cmocka_unit_test(answers_become_readable),
-        cmocka_unit_test(an_end_has_a_status),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

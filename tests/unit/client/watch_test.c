@@ -140,7 +140,7 @@ static void expect_end(struct watcher *w, enum ergon_end outcome, unsigned event
     assert_int_equal(w->ends, 1);
 }
 
-static void every_event_is_told_once_to_the_end(void **state)
+WORLD_TEST(every_event_is_told_once_to_the_end)
 {
     struct history h = {.events = 10, .page = 3};
     struct watcher w = {0};
@@ -148,7 +148,7 @@ static void every_event_is_told_once_to_the_end(void **state)
     expect_end(&w, ERGON_END_OK, 10);
 }
 
-static void it_begins_where_it_was_told(void **state)
+WORLD_TEST(it_begins_where_it_was_told)
 {
     struct history h = {.events = 10, .page = 100};
     struct watcher w = {.expected = 8};
@@ -156,7 +156,7 @@ static void it_begins_where_it_was_told(void **state)
     expect_end(&w, ERGON_END_OK, 3);
 }
 
-static void it_goes_on_where_it_was_after_a_broken_connection(void **state)
+WORLD_TEST(it_goes_on_where_it_was_after_a_broken_connection)
 {
     struct history h = {.events = 10, .page = 3, .hang_up_after = 2};
     struct watcher w = {0};
@@ -165,7 +165,7 @@ static void it_goes_on_where_it_was_after_a_broken_connection(void **state)
     assert_int_equal(w.world->server.accepted, 2);
 }
 
-static void a_client_that_does_not_reconnect_ends_it(void **state)
+WORLD_TEST(a_client_that_does_not_reconnect_ends_it)
 {
     struct history h = {.events = 10, .page = 3, .hang_up_after = 2};
     struct watcher w = {0};
@@ -173,7 +173,7 @@ static void a_client_that_does_not_reconnect_ends_it(void **state)
     expect_end(&w, ERGON_END_BROKEN, 6);
 }
 
-static void a_server_that_is_about_to_stop_is_asked_again(void **state)
+WORLD_TEST(a_server_that_is_about_to_stop_is_asked_again)
 {
     struct history h = {.events = 4, .page = 3, .refuse = 1};
     struct watcher w = {0};
@@ -181,7 +181,7 @@ static void a_server_that_is_about_to_stop_is_asked_again(void **state)
     expect_end(&w, ERGON_END_OK, 4);
 }
 
-static void no_more_is_told_after_a_false(void **state)
+WORLD_TEST(no_more_is_told_after_a_false)
 {
     struct history h = {.events = 10, .page = 5};
     struct watcher w = {.stop_at = 3};
@@ -189,7 +189,7 @@ static void no_more_is_told_after_a_false(void **state)
     expect_end(&w, ERGON_END_CANCELLED, 3);
 }
 
-static void stopping_ends_it_at_once(void **state)
+WORLD_TEST(stopping_ends_it_at_once)
 {
     struct history h = {.silent = 1};
     struct watcher w = {0};
@@ -212,7 +212,7 @@ static void begin_in_a_pause(void **state, struct watcher *w, struct history *h)
     assert_int_equal(w->ends, 0);
 }
 
-static void stopping_ends_a_pause(void **state)
+WORLD_TEST(stopping_ends_a_pause)
 {
     struct history h = {.refuse = 1};
     struct watcher w = {0};
@@ -222,7 +222,7 @@ static void stopping_ends_a_pause(void **state)
     expect_end(&w, ERGON_END_CANCELLED, 0);
 }
 
-static void freeing_the_client_ends_a_pause(void **state)
+WORLD_TEST(freeing_the_client_ends_a_pause)
 {
     struct history h = {.refuse = 1};
     struct watcher w = {0};
@@ -232,7 +232,7 @@ static void freeing_the_client_ends_a_pause(void **state)
     expect_end(&w, ERGON_END_CLOSED, 0);
 }
 
-static void the_client_may_be_freed_from_inside(void **state)
+WORLD_TEST(the_client_may_be_freed_from_inside)
 {
     struct history h = {.events = 10, .page = 5};
     struct watcher w = {.free_at = 3};
@@ -245,7 +245,7 @@ static void refuse_unknown(struct scripted *s, const struct envelope *e)
     scripted_refuse(s, e->msgid, "NOT_FOUND: there is no task t1");
 }
 
-static void an_error_of_the_server_ends_it(void **state)
+WORLD_TEST(an_error_of_the_server_ends_it)
 {
     struct history h = {0};
     struct watcher w = {0};
@@ -255,7 +255,7 @@ static void an_error_of_the_server_ends_it(void **state)
     assert_string_equal(w.end.code, "NOT_FOUND");
 }
 
-static void an_answer_that_is_no_page_ends_it(void **state)
+WORLD_TEST(an_answer_that_is_no_page_ends_it)
 {
     struct history h = {0};
     struct watcher w = {0};
@@ -265,7 +265,7 @@ static void an_answer_that_is_no_page_ends_it(void **state)
     assert_string_equal(w.end.text, "the answer of task.watch is no page of events");
 }
 
-static void an_id_that_is_too_long_is_refused(void **state)
+WORLD_TEST(an_id_that_is_too_long_is_refused)
 {
     struct watcher w = {.world = world_open(state, NULL, NULL, (struct ergon_options){0})};
     char id[80];
@@ -274,24 +274,4 @@ static void an_id_that_is_too_long_is_refused(void **state)
     assert_null(ergon_client_watch(w.world->client, id, 1, on_event, on_end, &w));
     free_client(&w);
     assert_int_equal(w.ends, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(every_event_is_told_once_to_the_end),
-        WORLD_TEST(it_begins_where_it_was_told),
-        WORLD_TEST(it_goes_on_where_it_was_after_a_broken_connection),
-        WORLD_TEST(a_client_that_does_not_reconnect_ends_it),
-        WORLD_TEST(a_server_that_is_about_to_stop_is_asked_again),
-        WORLD_TEST(no_more_is_told_after_a_false),
-        WORLD_TEST(stopping_ends_it_at_once),
-        WORLD_TEST(stopping_ends_a_pause),
-        WORLD_TEST(freeing_the_client_ends_a_pause),
-        WORLD_TEST(the_client_may_be_freed_from_inside),
-        WORLD_TEST(an_error_of_the_server_ends_it),
-        WORLD_TEST(an_answer_that_is_no_page_ends_it),
-        WORLD_TEST(an_id_that_is_too_long_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

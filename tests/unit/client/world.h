@@ -31,7 +31,7 @@ struct world {
 /* *state of each test is a world whose server is there; what the test leaves is freed. */
 int world_setup(void **state);
 int world_teardown(void **state);
-#define WORLD_TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
+#define WORLD_TEST(name) TEST_WITH(world_setup, world_teardown, name)
 
 /* The client; its back-off is 1 ms unless given.  The server hands its messages to `on_message`. */
 struct world *world_open(void **state, scripted_fn *on_message, void *user,

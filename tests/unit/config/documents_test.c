@@ -74,7 +74,7 @@ static size_t check_table(const char *reference, const struct config_table *tabl
     return missing;
 }
 
-static void the_reference_holds_every_key(void **state)
+TEST(the_reference_holds_every_key)
 {
     char *reference = read_all(OPERATIONS_PATH);
     size_t rows = 0;
@@ -97,7 +97,7 @@ static void differs(void *arg, const char *path, bool live)
     fail_msg("docs/ergond.yaml: %s is not the default", path);
 }
 
-static void the_example_is_accepted_and_holds_the_defaults(void **state)
+SCRATCH_TEST(the_example_is_accepted_and_holds_the_defaults)
 {
     char *example = read_all(EXAMPLE_PATH);
 
@@ -125,7 +125,7 @@ static bool has_key_line(const char *text, const char *word)
     return false;
 }
 
-static void the_example_shows_every_key(void **state)
+TEST(the_example_shows_every_key)
 {
     static const struct config_table *const tables[] = {&config_keys, &config_listener_keys,
                                                         &config_executor_keys, &config_tenant_keys};
@@ -141,7 +141,7 @@ static void the_example_shows_every_key(void **state)
     free(example);
 }
 
-static void the_table_is_sound(void **state)
+TEST(the_table_is_sound)
 {
     for (size_t i = 0; i < config_keys.count; i++) {
         const struct config_key *key = &config_keys.keys[i];
@@ -160,15 +160,4 @@ static void the_table_is_sound(void **state)
     assert_in_range(config_executor_keys.count, 1, 32);
     assert_in_range(config_tenant_keys.count, 1, 32);
     assert_string_equal(config_listener_keys.keys[0].path, "url");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_table_is_sound),
-        cmocka_unit_test(the_reference_holds_every_key),
-        SCRATCH_TEST(the_example_is_accepted_and_holds_the_defaults),
-        cmocka_unit_test(the_example_shows_every_key),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@ static const uint64_t MS = 1000000, SECOND = 1000000000;
 
 /* ---- values ---- */
 
-static void defaults_stand(void **state)
+SCRATCH_TEST(defaults_stand)
 {
     struct config *c = scratch_accepted(NULL, NULL, NULL);
 
@@ -57,7 +57,7 @@ static const char everything[] = "listen:\n"
                                  "  idle_timeout: 1h\n"
                                  "log: {level: debug, format: json}\n";
 
-static void listeners_are_read(void **state)
+SCRATCH_TEST(listeners_are_read)
 {
     struct config *c = scratch_accepted(everything, NULL, NULL);
 
@@ -75,7 +75,7 @@ static void listeners_are_read(void **state)
     config_free(c);
 }
 
-static void topology_is_read(void **state)
+SCRATCH_TEST(topology_is_read)
 {
     struct config *c = scratch_accepted(everything, NULL, NULL);
 
@@ -100,7 +100,7 @@ static void topology_is_read(void **state)
     config_free(c);
 }
 
-static void what_tasks_that_last_need_is_read(void **state)
+SCRATCH_TEST(what_tasks_that_last_need_is_read)
 {
     struct config *c = scratch_accepted(everything, NULL, NULL);
 
@@ -119,7 +119,7 @@ static void what_tasks_that_last_need_is_read(void **state)
     config_free(c);
 }
 
-static void empty_files_and_groups_are_fine(void **state)
+SCRATCH_TEST(empty_files_and_groups_are_fine)
 {
     config_free(scratch_accepted("", NULL, NULL));
     config_free(scratch_accepted("# nothing\n", NULL, NULL));
@@ -129,7 +129,7 @@ static void empty_files_and_groups_are_fine(void **state)
 
 /* ---- precedence ---- */
 
-static void each_source_beats_the_one_below(void **state)
+SCRATCH_TEST(each_source_beats_the_one_below)
 {
     const char *yaml = "drain: 1s\nstep_limit: 1ms\nidle: {spin: 1us}\n";
     const char *const *env = LIST("ERGON_STEP_LIMIT=2ms", "ERGON_IDLE_SPIN=2us", "PATH=/bin");
@@ -141,7 +141,7 @@ static void each_source_beats_the_one_below(void **state)
     config_free(c);
 }
 
-static void a_list_is_replaced_not_added_to(void **state)
+SCRATCH_TEST(a_list_is_replaced_not_added_to)
 {
     const char *yaml = "listen: [ergon://127.0.0.1:1, ergon://127.0.0.1:2]\n";
 
@@ -160,7 +160,7 @@ static void a_list_is_replaced_not_added_to(void **state)
     config_free(c);
 }
 
-static void a_secret_comes_from_a_file(void **state)
+SCRATCH_TEST(a_secret_comes_from_a_file)
 {
     char variable[256];
 
@@ -180,7 +180,7 @@ static void a_secret_comes_from_a_file(void **state)
                     "--tls-key-password=x: no such flag (see --help)\n");
 }
 
-static void the_file_may_be_named_by_a_variable(void **state)
+SCRATCH_TEST(the_file_may_be_named_by_a_variable)
 {
     char variable[256];
 
@@ -193,7 +193,7 @@ static void the_file_may_be_named_by_a_variable(void **state)
                     "/nowhere: cannot be read: No such file or directory\n");
 }
 
-static void actions_are_told(void **state)
+SCRATCH_TEST(actions_are_told)
 {
     static const struct {
         const char *flag;
@@ -227,7 +227,7 @@ static void remember_path(void *arg, const char *path, bool live)
     snprintf(all + used, 512 - used, "%s%s ", path, live ? "(live)" : "");
 }
 
-static void what_is_printed_is_read_again(void **state)
+SCRATCH_TEST(what_is_printed_is_read_again)
 {
     static char text[16384];
     char differences[512] = "";
@@ -241,7 +241,7 @@ static void what_is_printed_is_read_again(void **state)
     config_free(c);
 }
 
-static void a_print_shows_origins_and_hides_secrets(void **state)
+SCRATCH_TEST(a_print_shows_origins_and_hides_secrets)
 {
     static char text[16384];
 
@@ -258,7 +258,7 @@ static void a_print_shows_origins_and_hides_secrets(void **state)
     config_free(c);
 }
 
-static void a_comparison_names_what_changed(void **state)
+SCRATCH_TEST(a_comparison_names_what_changed)
 {
     char differences[512] = "";
 
@@ -270,24 +270,4 @@ static void a_comparison_names_what_changed(void **state)
     assert_string_equal(differences, "listen[0].raw modules drain(live) log.level(live) ");
     config_free(was);
     config_free(is);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCRATCH_TEST(defaults_stand),
-        SCRATCH_TEST(listeners_are_read),
-        SCRATCH_TEST(topology_is_read),
-        SCRATCH_TEST(what_tasks_that_last_need_is_read),
-        SCRATCH_TEST(empty_files_and_groups_are_fine),
-        SCRATCH_TEST(each_source_beats_the_one_below),
-        SCRATCH_TEST(a_list_is_replaced_not_added_to),
-        SCRATCH_TEST(a_secret_comes_from_a_file),
-        SCRATCH_TEST(the_file_may_be_named_by_a_variable),
-        SCRATCH_TEST(actions_are_told),
-        SCRATCH_TEST(what_is_printed_is_read_again),
-        SCRATCH_TEST(a_print_shows_origins_and_hides_secrets),
-        SCRATCH_TEST(a_comparison_names_what_changed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

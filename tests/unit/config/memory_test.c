@@ -36,7 +36,7 @@ char *__wrap_strdup(const char *text)
     return fails() ? NULL : __real_strdup(text);
 }
 
-static void every_allocation_may_fail(void **state)
+SCRATCH_TEST(every_allocation_may_fail)
 {
     static const char *const env[] = {"ERGON_MODULE=/dev/null,/dev/zero", NULL};
     static const char *const flags[] = {"--tls-cert=/dev/null", "--loops-cores=0-1", NULL};
@@ -59,11 +59,4 @@ static void every_allocation_may_fail(void **state)
     assert_in_range(n, 20, 1000);
     assert_int_equal(c->modules.count, 2);
     config_free(c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {SCRATCH_TEST(every_allocation_may_fail)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 
 /* ---- one value ---- */
 
-static void file_problems_have_lines(void **state)
+SCRATCH_TEST(file_problems_have_lines)
 {
     scratch_refused(
         "listen:\n"
@@ -40,7 +40,7 @@ static void file_problems_have_lines(void **state)
         "\"0-2,5\")\n");
 }
 
-static void a_wrong_shape_is_told(void **state)
+SCRATCH_TEST(a_wrong_shape_is_told)
 {
     scratch_refused("drain: [1s]\n"
                     "limits: 3\n"
@@ -71,7 +71,7 @@ static void a_wrong_shape_is_told(void **state)
                     "ergond.yaml:3: a second document begins here; one file holds one\n");
 }
 
-static void what_is_not_yaml_is_told_with_its_line(void **state)
+SCRATCH_TEST(what_is_not_yaml_is_told_with_its_line)
 {
     assert_null(scratch_load("drain: 1s\nlimits: {message: 1m\nlog: x\n", NULL, NULL));
     assert_non_null(strstr(scratch.errors, "ergond.yaml:3: this is not YAML: "));
@@ -82,13 +82,13 @@ static void what_is_not_yaml_is_told_with_its_line(void **state)
 }
 
 /* An alias to a node that holds it would be endless for a walk that follows the tree. */
-static void a_tree_that_bites_its_tail_ends(void **state)
+SCRATCH_TEST(a_tree_that_bites_its_tail_ends)
 {
     assert_null(scratch_load("&a\nlimits: *a\n", NULL, NULL));
     assert_non_null(strstr(scratch.errors, "limits.limits: unknown key"));
 }
 
-static void other_sources_name_themselves(void **state)
+SCRATCH_TEST(other_sources_name_themselves)
 {
     scratch_refused(NULL, LIST("ERGON_DRAIN=8", "ERGON_MODULE="),
                     LIST("--log-level", "loud", "--drain=", "--drain=99999999d"),
@@ -102,7 +102,7 @@ static void other_sources_name_themselves(void **state)
                     "x: a word that belongs to no flag (see --help)\n");
 }
 
-static void excess_is_refused(void **state)
+SCRATCH_TEST(excess_is_refused)
 {
     char flag[5000] = "--tokens=";
 
@@ -117,7 +117,7 @@ static void excess_is_refused(void **state)
 
 /* ---- values that do not go together ---- */
 
-static void an_open_listener_needs_tls_or_tokens(void **state)
+SCRATCH_TEST(an_open_listener_needs_tls_or_tokens)
 {
     char tokens[128];
 
@@ -135,7 +135,7 @@ static void an_open_listener_needs_tls_or_tokens(void **state)
     assert_null(scratch_load("listen: [{url: 'ergon://[::]', auth: none}]\n", NULL, LIST(tokens)));
 }
 
-static void a_listener_takes_over_the_common_certificate(void **state)
+SCRATCH_TEST(a_listener_takes_over_the_common_certificate)
 {
     char flag[128];
 
@@ -155,7 +155,7 @@ static void a_listener_takes_over_the_common_certificate(void **state)
     config_free(c);
 }
 
-static void what_does_not_go_together_is_told(void **state)
+SCRATCH_TEST(what_does_not_go_together_is_told)
 {
     scratch_refused(
         "listen:\n"
@@ -197,20 +197,4 @@ static void what_does_not_go_together_is_told(void **state)
                     "made)\n");
     scratch_refused("listen: []\n", NULL, NULL,
                     "ergond.yaml:1: listen: names no place to listen at\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCRATCH_TEST(file_problems_have_lines),
-        SCRATCH_TEST(a_wrong_shape_is_told),
-        SCRATCH_TEST(what_is_not_yaml_is_told_with_its_line),
-        SCRATCH_TEST(a_tree_that_bites_its_tail_ends),
-        SCRATCH_TEST(other_sources_name_themselves),
-        SCRATCH_TEST(excess_is_refused),
-        SCRATCH_TEST(an_open_listener_needs_tls_or_tokens),
-        SCRATCH_TEST(a_listener_takes_over_the_common_certificate),
-        SCRATCH_TEST(what_does_not_go_together_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,8 +66,10 @@ static void do_something(struct jobs_world *w, struct job_spec *spec, uint64_t *
     }
 }
 
+#define HOLD_TEST(name) JOBS_TEST(name, .quiet = true, .room = 100)
+
 /* Handlers do not hear that they are late or cancelled: such attempts go on to hold their slot. */
-static void a_limit_is_never_exceeded_and_never_idle(void **state)
+HOLD_TEST(a_limit_is_never_exceeded_and_never_idle)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -93,7 +95,7 @@ static void a_limit_is_never_exceeded_and_never_idle(void **state)
     assert_true(counter_read(&w->jobs->sched.fenced) > 100);
 }
 
-static void a_stray_keeps_its_slot(void **state)
+HOLD_TEST(a_stray_keeps_its_slot)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -112,7 +114,7 @@ static void a_stray_keeps_its_slot(void **state)
     assert_int_equal(world_state(w, second), JOB_ASSIGNED);
 }
 
-static void another_key_or_tenant_is_not_held(void **state)
+HOLD_TEST(another_key_or_tenant_is_not_held)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -143,7 +145,7 @@ static void note_start(void *arg, struct world_run *r, ao_time *lasts)
 }
 
 /* In no second more than the bucket holds and gains; and over the minute no token is lost. */
-static void a_rate_holds_over_a_minute(void **state)
+HOLD_TEST(a_rate_holds_over_a_minute)
 {
     struct jobs_world *w = *state;
     static struct rated rated;
@@ -163,7 +165,7 @@ static void a_rate_holds_over_a_minute(void **state)
     assert_int_equal(of_state(w, JOB_WAITING), 600 - rated.count);
 }
 
-static void who_waits_for_a_token_keeps_no_slot(void **state)
+HOLD_TEST(who_waits_for_a_token_keeps_no_slot)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -189,7 +191,7 @@ static void who_waits_for_a_token_keeps_no_slot(void **state)
 
 /* Tasks that stand in the queue for long, since the executors are full, do not save up their
  * tokens. */
-static void a_rate_holds_behind_full_executors(void **state)
+HOLD_TEST(a_rate_holds_behind_full_executors)
 {
     struct jobs_world *w = *state;
     static struct rated rated;
@@ -213,7 +215,7 @@ static void a_rate_holds_behind_full_executors(void **state)
     assert_in_range(rated.count, 6, 7);
 }
 
-static void who_waits_for_a_slot_keeps_no_token(void **state)
+HOLD_TEST(who_waits_for_a_slot_keeps_no_token)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work"), rated;
@@ -238,7 +240,7 @@ static void who_waits_for_a_slot_keeps_no_token(void **state)
     assert_int_equal(of_state(w, JOB_WAITING), 4);
 }
 
-static void who_is_paused_keeps_no_slot(void **state)
+HOLD_TEST(who_is_paused_keeps_no_slot)
 {
     struct jobs_world *w = *state;
     struct job_spec work = world_spec("work"), step = world_spec("step");
@@ -256,7 +258,7 @@ static void who_is_paused_keeps_no_slot(void **state)
     assert_int_equal(world_state(w, third), JOB_ASSIGNED);
 }
 
-static void a_limit_that_is_raised_lets_others_go_on(void **state)
+HOLD_TEST(a_limit_that_is_raised_lets_others_go_on)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -272,7 +274,7 @@ static void a_limit_that_is_raised_lets_others_go_on(void **state)
     assert_int_equal(runs_out(w), 4);
 }
 
-static void many_that_expire_together_hold_up_nobody(void **state)
+HOLD_TEST(many_that_expire_together_hold_up_nobody)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -289,22 +291,4 @@ static void many_that_expire_together_hold_up_nobody(void **state)
     jobs_world_settle(w);
     assert_int_equal(world_state(w, last), JOB_ASSIGNED);
     assert_int_equal(of_state(w, JOB_EXPIRED), 50000);
-}
-
-int main(void)
-{
-#define HOLD(test) JOBS_TEST(test, .quiet = true, .room = 100)
-    const struct CMUnitTest tests[] = {
-        HOLD(a_limit_is_never_exceeded_and_never_idle),
-        HOLD(a_stray_keeps_its_slot),
-        HOLD(another_key_or_tenant_is_not_held),
-        HOLD(a_rate_holds_over_a_minute),
-        HOLD(who_waits_for_a_token_keeps_no_slot),
-        HOLD(a_rate_holds_behind_full_executors),
-        HOLD(who_waits_for_a_slot_keeps_no_token),
-        HOLD(who_is_paused_keeps_no_slot),
-        HOLD(a_limit_that_is_raised_lets_others_go_on),
-        HOLD(many_that_expire_together_hold_up_nobody),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,7 +90,7 @@ static void fill(struct churn *c, struct jobs_world *w)
     jobs_world_pass(w, AO_S(1));
 }
 
-static void what_happens_meanwhile_is_counted(void **state)
+STORED_TEST(what_happens_meanwhile_is_counted)
 {
     struct jobs_world *w = *state;
     struct churn c;
@@ -112,7 +112,7 @@ static void what_happens_meanwhile_is_counted(void **state)
         expect_balance(audits[i]);
 }
 
-static void others_go_on_while_it_counts(void **state)
+STORED_TEST(others_go_on_while_it_counts)
 {
     struct jobs_world *w = *state;
     struct churn c;
@@ -127,7 +127,7 @@ static void others_go_on_while_it_counts(void **state)
     expect_balance(audit);
 }
 
-static void a_difference_is_found(void **state)
+STORED_TEST(a_difference_is_found)
 {
     struct jobs_world *w = *state;
     struct churn c;
@@ -145,7 +145,7 @@ static void a_difference_is_found(void **state)
     stage_holds(text, "'store: ");
 }
 
-static void a_store_that_cannot_be_asked_is_no_difference(void **state)
+STORED_TEST(a_store_that_cannot_be_asked_is_no_difference)
 {
     struct jobs_world *w = *state;
     static char text[4000];
@@ -165,7 +165,7 @@ static void a_store_that_cannot_be_asked_is_no_difference(void **state)
     w->jobs->table.in_memory.submitted--;
 }
 
-static void one_under_way_at_the_end_is_answered(void **state)
+STORED_TEST(one_under_way_at_the_end_is_answered)
 {
     struct jobs_world *w = *state;
     struct churn c;
@@ -177,17 +177,4 @@ static void one_under_way_at_the_end_is_answered(void **state)
     jobs_world_restart(w);
     assert_true(world_answered(w, op));
     assert_int_equal(op->reply.error, ERGON_E_DRAINING);
-}
-
-int main(void)
-{
-#define TEST(name) JOBS_TEST(name, .stored = true)
-    const struct CMUnitTest tests[] = {
-        TEST(what_happens_meanwhile_is_counted),
-        TEST(others_go_on_while_it_counts),
-        TEST(a_difference_is_found),
-        TEST(a_store_that_cannot_be_asked_is_no_difference),
-        TEST(one_under_way_at_the_end_is_answered),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 #include "server/jobs/life/backoff.h"
 #include "tests/support/cmocka_env.h"
 
-static void doubles_up_to_a_bound(void **state)
+TEST(doubles_up_to_a_bound)
 {
     static const ao_time seconds[] = {1, 2, 4, 8, 10, 10};
     for (uint32_t n = 1; n <= 6; n++)
@@ -13,7 +13,7 @@ static void doubles_up_to_a_bound(void **state)
     assert_int_equal(backoff_wait(0, AO_S(5), 50, UINT32_MAX, 7), 0);
 }
 
-static void jitter_leaves_a_part_to_chance(void **state)
+TEST(jitter_leaves_a_part_to_chance)
 {
     uint64_t random = 88172645463325252u;
     ao_time least = AO_NEVER, most = 0;
@@ -27,14 +27,14 @@ static void jitter_leaves_a_part_to_chance(void **state)
     assert_in_range(most, AO_MS(999), AO_S(1));
 }
 
-static void jitter_of_the_longest_wait(void **state)
+TEST(jitter_of_the_longest_wait)
 {
     assert_int_equal(backoff_wait(AO_NEVER, AO_NEVER, 100, 1, 0), AO_NEVER);
     assert_int_equal(backoff_wait(AO_NEVER, AO_NEVER, 100, 1, AO_NEVER - 1), 1);
     assert_int_equal(backoff_wait(1, 1, 100, 1, 12345), 1);
 }
 
-static void some_failures_are_permanent(void **state)
+TEST(some_failures_are_permanent)
 {
     static const char *const permanent[] = {"NO_METHOD",
                                             "BAD_PARAMS",
@@ -50,13 +50,4 @@ static void some_failures_are_permanent(void **state)
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         assert_false(backoff_is_permanent(others[i]));
     assert_false(backoff_is_permanent(NULL));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(doubles_up_to_a_bound),
-                                       cmocka_unit_test(jitter_leaves_a_part_to_chance),
-                                       cmocka_unit_test(jitter_of_the_longest_wait),
-                                       cmocka_unit_test(some_failures_are_permanent)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@ static void says(struct operation *op, const char *wanted)
 }
 
 /* Told to stop it does not, and the server dies. */
-static void a_cancelled_one_does_not_run_again_after_a_crash(void **state)
+STORED_TEST(a_cancelled_one_does_not_run_again_after_a_crash)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = durable(DURABLE_FSYNC);
@@ -45,7 +45,7 @@ static void a_cancelled_one_does_not_run_again_after_a_crash(void **state)
     stage_balances(w);
 }
 
-static void one_that_waits_is_told_cancelled_when_that_is_on_disk(void **state)
+STORED_TEST(one_that_waits_is_told_cancelled_when_that_is_on_disk)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = durable(DURABLE_FSYNC);
@@ -60,7 +60,7 @@ static void one_that_waits_is_told_cancelled_when_that_is_on_disk(void **state)
     says(cancel(w, id), "'state': 'cancelled', 'cancelled': false");
 }
 
-static void a_cancel_that_cannot_be_written_says_so(void **state)
+STORED_TEST(a_cancel_that_cannot_be_written_says_so)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = durable(DURABLE_FSYNC);
@@ -82,7 +82,7 @@ static void a_cancel_that_cannot_be_written_says_so(void **state)
 }
 
 /* Who comes after the start wants a run of its own. */
-static void nobody_joins_one_that_was_cancelled_before_a_crash(void **state)
+STORED_TEST(nobody_joins_one_that_was_cancelled_before_a_crash)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = durable(DURABLE_FSYNC);
@@ -94,16 +94,4 @@ static void nobody_joins_one_that_was_cancelled_before_a_crash(void **state)
     jobs_world_pass(w, AO_S(1));
     jobs_world_crash(w);
     assert_int_not_equal(jobs_world_submit(w, &spec), id);
-}
-
-int main(void)
-{
-#define DURABLE(test) JOBS_TEST(test, .stored = true)
-    const struct CMUnitTest tests[] = {
-        DURABLE(a_cancelled_one_does_not_run_again_after_a_crash),
-        DURABLE(one_that_waits_is_told_cancelled_when_that_is_on_disk),
-        DURABLE(a_cancel_that_cannot_be_written_says_so),
-        DURABLE(nobody_joins_one_that_was_cancelled_before_a_crash),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,7 +37,9 @@ static void finish_work_on(void *arg)
     effects_apply(jobs);
 }
 
-static void a_queued_job_stands_in_its_fair_queue(void **state)
+#define CHECK_TEST(name) JOBS_TEST(name, )
+
+CHECK_TEST(a_queued_job_stands_in_its_fair_queue)
 {
     struct job *job = queued(world(state));
     finish_work_on(job);
@@ -46,7 +48,7 @@ static void a_queued_job_stands_in_its_fair_queue(void **state)
     job_mark(job, JOB_ENQUEUED);
 }
 
-static void a_running_job_stands_among_the_running(void **state)
+CHECK_TEST(a_running_job_stands_among_the_running)
 {
     struct job *job = running(world(state));
     struct job_list *list = job->list;
@@ -56,7 +58,7 @@ static void a_running_job_stands_among_the_running(void **state)
     job_list_push(list, job);
 }
 
-static void a_permit_is_one_of_a_limit(void **state)
+CHECK_TEST(a_permit_is_one_of_a_limit)
 {
     struct job *job = running(world(state));
     job_mark(job, JOB_HAS_PERMIT);
@@ -64,7 +66,7 @@ static void a_permit_is_one_of_a_limit(void **state)
     job_unmark(job, JOB_HAS_PERMIT);
 }
 
-static void the_place_for_suspects_has_one_owner(void **state)
+CHECK_TEST(the_place_for_suspects_has_one_owner)
 {
     struct job *job = running(world(state));
     job_mark(job, JOB_QUARANTINED);
@@ -72,7 +74,7 @@ static void the_place_for_suspects_has_one_owner(void **state)
     job_unmark(job, JOB_QUARANTINED);
 }
 
-static void what_has_ended_has_no_attempt(void **state)
+CHECK_TEST(what_has_ended_has_no_attempt)
 {
     struct jobs_world *w = world(state);
     struct job *job = running(w);
@@ -83,16 +85,4 @@ static void what_has_ended_has_no_attempt(void **state)
     job->attempt_task = attempt;
     expect_broken_assert(finish_work_on, job, "!job->attempt_task || out");
     job->attempt_task = NULL;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        JOBS_TEST(a_queued_job_stands_in_its_fair_queue),
-        JOBS_TEST(a_running_job_stands_among_the_running),
-        JOBS_TEST(a_permit_is_one_of_a_limit),
-        JOBS_TEST(the_place_for_suspects_has_one_owner),
-        JOBS_TEST(what_has_ended_has_no_attempt),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -217,15 +217,9 @@ static void live(struct crashing *c, uint64_t seed)
     jobs_world_fini(&c->w);
 }
 
-static void nothing_is_lost_or_run_twice(void **state)
+TEST(nothing_is_lost_or_run_twice)
 {
     static struct crashing c;
     for (uint64_t seed = 1; seed <= SEEDS; seed++)
         live(&c, seed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_lost_or_run_twice)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,7 +51,7 @@ static void comes(struct jobs_world *w, struct operation *op, enum ergon_error e
     assert_int_equal(op->reply.error, error);
 }
 
-static void what_was_answered_is_there_after_a_crash(void **state)
+STORED_TEST(what_was_answered_is_there_after_a_crash)
 {
     struct jobs_world *w = *state;
     comes(w, put(w, "every 10s", DURABLE_ASYNC), ERGON_OK);
@@ -64,7 +64,7 @@ static void what_was_answered_is_there_after_a_crash(void **state)
     assert_string_equal(list(w), "[]");
 }
 
-static void one_that_cannot_be_written_leaves_the_old(void **state)
+STORED_TEST(one_that_cannot_be_written_leaves_the_old)
 {
     struct jobs_world *w = *state;
     struct jobs_info info;
@@ -82,7 +82,7 @@ static void one_that_cannot_be_written_leaves_the_old(void **state)
     lists(w, "every 10s");
 }
 
-static void one_in_memory_alone_does_not_wait(void **state)
+STORED_TEST(one_in_memory_alone_does_not_wait)
 {
     struct jobs_world *w = *state;
     w->store->error = STORE_FULL;
@@ -93,7 +93,7 @@ static void one_in_memory_alone_does_not_wait(void **state)
     assert_string_equal(list(w), "[]");
 }
 
-static void one_that_cannot_be_deleted_goes_on(void **state)
+STORED_TEST(one_that_cannot_be_deleted_goes_on)
 {
     struct jobs_world *w = *state;
     comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);
@@ -111,7 +111,7 @@ static void one_that_cannot_be_deleted_goes_on(void **state)
 }
 
 /* It fires, and says so in the file, while its successor is on its way there. */
-static void the_old_does_not_write_over_the_new(void **state)
+STORED_TEST(the_old_does_not_write_over_the_new)
 {
     struct jobs_world *w = *state;
     comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);
@@ -127,7 +127,7 @@ static void the_old_does_not_write_over_the_new(void **state)
     lists(w, "every 1h");
 }
 
-static void a_delete_comes_behind_what_was_put_before_it(void **state)
+STORED_TEST(a_delete_comes_behind_what_was_put_before_it)
 {
     struct jobs_world *w = *state;
     comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);
@@ -143,7 +143,7 @@ static void a_delete_comes_behind_what_was_put_before_it(void **state)
     lists(w, "every 30s");
 }
 
-static void one_on_its_way_when_the_server_stops_is_there(void **state)
+STORED_TEST(one_on_its_way_when_the_server_stops_is_there)
 {
     struct jobs_world *w = *state;
     comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);
@@ -153,19 +153,4 @@ static void one_on_its_way_when_the_server_stops_is_there(void **state)
     assert_true(world_answered(w, op));
     assert_int_equal(op->reply.error, ERGON_OK);
     lists(w, "every 20s");
-}
-
-int main(void)
-{
-#define TEST(name) JOBS_TEST(name, .stored = true)
-    const struct CMUnitTest tests[] = {
-        TEST(what_was_answered_is_there_after_a_crash),
-        TEST(one_that_cannot_be_written_leaves_the_old),
-        TEST(one_in_memory_alone_does_not_wait),
-        TEST(one_that_cannot_be_deleted_goes_on),
-        TEST(the_old_does_not_write_over_the_new),
-        TEST(a_delete_comes_behind_what_was_put_before_it),
-        TEST(one_on_its_way_when_the_server_stops_is_there),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

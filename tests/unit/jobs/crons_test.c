@@ -33,7 +33,7 @@ static uint64_t submitted(const struct jobs_world *w)
     return info.submitted;
 }
 
-static void fires_when_its_time_has_come(void **state)
+STORED_TEST(fires_when_its_time_has_come)
 {
     struct jobs_world *w = *state;
     struct operation *op = put(w, "*/5 * * * *", CRON_ALLOW);
@@ -49,7 +49,7 @@ static void fires_when_its_time_has_come(void **state)
     stage_holds(list(w), "'fired': 3, 'skipped': 0");
 }
 
-static void skips_while_the_last_is_open(void **state)
+STORED_TEST(skips_while_the_last_is_open)
 {
     struct jobs_world *w = *state;
     put(w, "every 10s", CRON_SKIP);
@@ -61,7 +61,7 @@ static void skips_while_the_last_is_open(void **state)
     assert_int_equal(submitted(w), 2);
 }
 
-static void replaces_the_last(void **state)
+STORED_TEST(replaces_the_last)
 {
     struct jobs_world *w = *state;
     put(w, "every 10s", CRON_REPLACE);
@@ -72,7 +72,7 @@ static void replaces_the_last(void **state)
     assert_int_equal(info.by_state[JOB_CANCELLED], 1);
 }
 
-static void a_new_schedule_takes_the_place_of_the_old(void **state)
+STORED_TEST(a_new_schedule_takes_the_place_of_the_old)
 {
     struct jobs_world *w = *state;
     put(w, "every 10s", CRON_ALLOW);
@@ -82,7 +82,7 @@ static void a_new_schedule_takes_the_place_of_the_old(void **state)
     stage_holds(list(w), "'schedule': 'every 1h'");
 }
 
-static void is_forgotten_when_deleted(void **state)
+STORED_TEST(is_forgotten_when_deleted)
 {
     struct jobs_world *w = *state;
     struct operation *op = world_operation(w, &operation_cron_delete);
@@ -95,7 +95,7 @@ static void is_forgotten_when_deleted(void **state)
     assert_string_equal(list(w), "[]");
 }
 
-static void none_fires_while_the_server_stops(void **state)
+STORED_TEST(none_fires_while_the_server_stops)
 {
     struct jobs_world *w = *state;
     put(w, "every 10s", CRON_ALLOW);
@@ -105,7 +105,7 @@ static void none_fires_while_the_server_stops(void **state)
     stage_holds(list(w), "'error': nil");
 }
 
-static void wrong_ones_are_refused(void **state)
+STORED_TEST(wrong_ones_are_refused)
 {
     struct jobs_world *w = *state;
     struct operation *op = put(w, "61 * * * *", CRON_ALLOW);
@@ -126,7 +126,7 @@ static void wrong_ones_are_refused(void **state)
 }
 
 /* The whole name and the time stand in the key of each task, so that no two are one. */
-static void the_longest_name_fires_every_time(void **state)
+STORED_TEST(the_longest_name_fires_every_time)
 {
     struct jobs_world *w = *state;
     static char name[CRON_NAME_MAX + 1];
@@ -171,17 +171,17 @@ static uint64_t submitted_after_a_leap(struct jobs_world *w, uint8_t catch_up)
     return submitted(w);
 }
 
-static void what_a_leap_of_the_clock_missed_stays_missed(void **state)
+STORED_TEST(what_a_leap_of_the_clock_missed_stays_missed)
 {
     assert_int_equal(submitted_after_a_leap(*state, CRON_CATCH_ONE), 6);
 }
 
-static void what_a_leap_of_the_clock_missed_is_made_up_for(void **state)
+STORED_TEST(what_a_leap_of_the_clock_missed_is_made_up_for)
 {
     assert_int_equal(submitted_after_a_leap(*state, CRON_CATCH_ALL), 366);
 }
 
-static void too_large_ones_are_refused(void **state)
+STORED_TEST(too_large_ones_are_refused)
 {
     struct jobs_world *w = *state;
     static const uint8_t params[CRON_BYTES_MAX + 1];
@@ -194,7 +194,7 @@ static void too_large_ones_are_refused(void **state)
     stage_holds(op->reply.text, "64 KiB");
 }
 
-static void a_durable_one_is_answered_when_it_is_on_disk(void **state)
+STORED_TEST(a_durable_one_is_answered_when_it_is_on_disk)
 {
     struct jobs_world *w = *state;
     struct operation *op = world_operation(w, &operation_cron_put);
@@ -209,7 +209,7 @@ static void a_durable_one_is_answered_when_it_is_on_disk(void **state)
 }
 
 /* Two starts come without it. */
-static void what_was_missed_without_its_module_is_made_up_for(void **state)
+STORED_TEST(what_was_missed_without_its_module_is_made_up_for)
 {
     static const char options[] = "\x82\xa8"
                                   "catch_up"
@@ -244,7 +244,7 @@ static void what_was_missed_without_its_module_is_made_up_for(void **state)
     assert_int_equal(submitted(w), 3);
 }
 
-static void a_store_that_fails_refuses_it(void **state)
+STORED_TEST(a_store_that_fails_refuses_it)
 {
     struct jobs_world *w = *state;
     struct operation *op = world_operation(w, &operation_cron_put);
@@ -257,27 +257,4 @@ static void a_store_that_fails_refuses_it(void **state)
     assert_true(world_answered(w, op));
     assert_int_equal(op->reply.error, ERGON_E_STORE);
     assert_string_equal(list(w), "[]");
-}
-
-#define TEST(name) JOBS_TEST(name, .stored = true)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(fires_when_its_time_has_come),
-        TEST(skips_while_the_last_is_open),
-        TEST(replaces_the_last),
-        TEST(a_new_schedule_takes_the_place_of_the_old),
-        TEST(is_forgotten_when_deleted),
-        TEST(none_fires_while_the_server_stops),
-        TEST(wrong_ones_are_refused),
-        TEST(the_longest_name_fires_every_time),
-        TEST(what_a_leap_of_the_clock_missed_stays_missed),
-        TEST(what_a_leap_of_the_clock_missed_is_made_up_for),
-        TEST(too_large_ones_are_refused),
-        TEST(a_durable_one_is_answered_when_it_is_on_disk),
-        TEST(what_was_missed_without_its_module_is_made_up_for),
-        TEST(a_store_that_fails_refuses_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,7 +42,7 @@ static void expect_all(struct jobs_world *w, enum job_state state)
         assert_int_equal(world_state(w, ids[i]), state);
 }
 
-static void they_are_told_in_small_steps(void **state)
+JOBS_TEST(they_are_told_in_small_steps)
 {
     struct jobs_world *w = *state;
     uint64_t first = first_of_many(w, AO_S(100));
@@ -55,7 +55,7 @@ static void they_are_told_in_small_steps(void **state)
 }
 
 /* Though it is to be forgotten at once. */
-static void none_is_left_behind_by_one_that_is_forgotten(void **state)
+JOBS_TEST(none_is_left_behind_by_one_that_is_forgotten)
 {
     struct jobs_world *w = *state;
     uint64_t first = first_of_many(w, 0);
@@ -67,7 +67,7 @@ static void none_is_left_behind_by_one_that_is_forgotten(void **state)
 }
 
 /* It failed for those that waited; who comes now waits for its next attempt. */
-static void one_that_is_tried_again_meanwhile_has_failed_for_them(void **state)
+JOBS_TEST(one_that_is_tried_again_meanwhile_has_failed_for_them)
 {
     struct jobs_world *w = *state;
     uint64_t first = first_of_many(w, AO_S(100));
@@ -82,7 +82,7 @@ static void one_that_is_tried_again_meanwhile_has_failed_for_them(void **state)
     assert_non_null(world_run_of(w, later));
 }
 
-static void those_that_leave_meanwhile_are_not_missed(void **state)
+JOBS_TEST(those_that_leave_meanwhile_are_not_missed)
 {
     struct jobs_world *w = *state;
     uint64_t first = first_of_many(w, AO_S(100)), second = submit_after(w, first);
@@ -94,16 +94,4 @@ static void those_that_leave_meanwhile_are_not_missed(void **state)
     assert_non_null(world_run_of(w, second));
     jobs_world_pass(w, AO_S(200));
     assert_null(world_job(w, first));
-}
-
-int main(void)
-{
-#define TEST(name) JOBS_TEST(name, 0)
-    const struct CMUnitTest tests[] = {
-        TEST(they_are_told_in_small_steps),
-        TEST(none_is_left_behind_by_one_that_is_forgotten),
-        TEST(one_that_is_tried_again_meanwhile_has_failed_for_them),
-        TEST(those_that_leave_meanwhile_are_not_missed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

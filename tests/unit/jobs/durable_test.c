@@ -29,7 +29,7 @@ static void expect_row(struct jobs_world *w, uint64_t id, enum job_state state, 
 
 /* --- Commits --- */
 
-static void async_is_answered_at_once(void **state)
+STORED_TEST(async_is_answered_at_once)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = durable(DURABLE_ASYNC);
@@ -40,7 +40,7 @@ static void async_is_answered_at_once(void **state)
     expect_row(w, op->submission.outcomes[0].id, JOB_RUNNING, 1);
 }
 
-static void fsync_is_answered_when_it_is_on_disk(void **state)
+STORED_TEST(fsync_is_answered_when_it_is_on_disk)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = durable(DURABLE_FSYNC);
@@ -54,7 +54,7 @@ static void fsync_is_answered_when_it_is_on_disk(void **state)
     expect_row(w, id, JOB_QUEUED, 0);
 }
 
-static void fsync_starts_when_the_start_is_on_disk(void **state)
+STORED_TEST(fsync_starts_when_the_start_is_on_disk)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = durable(DURABLE_FSYNC);
@@ -67,7 +67,7 @@ static void fsync_starts_when_the_start_is_on_disk(void **state)
     expect_row(w, id, JOB_RUNNING, 1);
 }
 
-static void an_end_is_seen_when_it_is_on_disk(void **state)
+STORED_TEST(an_end_is_seen_when_it_is_on_disk)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = durable(DURABLE_ASYNC);
@@ -84,7 +84,7 @@ static void an_end_is_seen_when_it_is_on_disk(void **state)
     stage_balances(w);
 }
 
-static void what_is_forgotten_leaves_the_file(void **state)
+STORED_TEST(what_is_forgotten_leaves_the_file)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = durable(DURABLE_ASYNC);
@@ -98,7 +98,7 @@ static void what_is_forgotten_leaves_the_file(void **state)
     stage_balances(w);
 }
 
-static void changes_of_a_busy_task_are_written_together(void **state)
+STORED_TEST(changes_of_a_busy_task_are_written_together)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = durable(DURABLE_ASYNC);
@@ -114,7 +114,7 @@ static void changes_of_a_busy_task_are_written_together(void **state)
 
 /* --- Crashes --- */
 
-static void what_was_open_goes_on_after_a_crash(void **state)
+STORED_TEST(what_was_open_goes_on_after_a_crash)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = durable(DURABLE_FSYNC);
@@ -141,7 +141,7 @@ static void what_was_open_goes_on_after_a_crash(void **state)
     stage_balances(w);
 }
 
-static void what_had_ended_is_still_known_after_a_crash(void **state)
+STORED_TEST(what_had_ended_is_still_known_after_a_crash)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = durable(DURABLE_ASYNC);
@@ -164,7 +164,7 @@ static void what_had_ended_is_still_known_after_a_crash(void **state)
     assert_null(world_job(w, done));
 }
 
-static void one_that_ran_in_three_crashes_is_dead(void **state)
+STORED_TEST(one_that_ran_in_three_crashes_is_dead)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = durable(DURABLE_FSYNC);
@@ -180,7 +180,7 @@ static void one_that_ran_in_three_crashes_is_dead(void **state)
     stage_balances(w);
 }
 
-static void a_graceful_stop_is_no_crash(void **state)
+STORED_TEST(a_graceful_stop_is_no_crash)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = durable(DURABLE_FSYNC);
@@ -194,7 +194,7 @@ static void a_graceful_stop_is_no_crash(void **state)
     stage_balances(w);
 }
 
-static void after_holds_across_a_crash(void **state)
+STORED_TEST(after_holds_across_a_crash)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = durable(DURABLE_FSYNC);
@@ -211,7 +211,7 @@ static void after_holds_across_a_crash(void **state)
     assert_non_null(world_run_of(w, second));
 }
 
-static void numbers_of_events_do_not_go_back(void **state)
+STORED_TEST(numbers_of_events_do_not_go_back)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = durable(DURABLE_FSYNC);
@@ -234,7 +234,7 @@ static void numbers_of_events_do_not_go_back(void **state)
 }
 
 /* A task that comes again for years does not fill the disk. */
-static void a_long_history_is_trimmed_in_the_file(void **state)
+STORED_TEST(a_long_history_is_trimmed_in_the_file)
 {
     enum { ATTEMPTS = 300 };
     struct jobs_world *w = *state;
@@ -266,7 +266,7 @@ static void expect_counted(const struct jobs_world *w, uint64_t submitted)
     assert_int_equal(counter_read(&l->table.submitted), submitted);
 }
 
-static void a_submit_that_cannot_be_written_is_refused(void **state)
+STORED_TEST(a_submit_that_cannot_be_written_is_refused)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = durable(DURABLE_FSYNC);
@@ -290,7 +290,7 @@ static void a_submit_that_cannot_be_written_is_refused(void **state)
     stage_balances(w);
 }
 
-static void an_end_waits_for_a_store_that_fails(void **state)
+STORED_TEST(an_end_waits_for_a_store_that_fails)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = durable(DURABLE_ASYNC);
@@ -308,7 +308,7 @@ static void an_end_waits_for_a_store_that_fails(void **state)
     stage_balances(w);
 }
 
-static void many_that_could_not_be_written_are_written_later(void **state)
+STORED_TEST(many_that_could_not_be_written_are_written_later)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = durable(DURABLE_ASYNC);
@@ -327,7 +327,7 @@ static void many_that_could_not_be_written_are_written_later(void **state)
 
 /* Whichever allocation of the jobs fails on the way: each task comes to an end, and the accounts
  * balance. */
-static void any_allocation_may_fail(void **state)
+STORED_TEST(any_allocation_may_fail)
 {
     struct jobs_world *w = *state;
     struct submitted done;
@@ -355,7 +355,7 @@ static void any_allocation_may_fail(void **state)
 }
 
 /* After a restart nobody would know how the first one ended. */
-static void a_durable_one_does_not_wait_for_one_in_memory(void **state)
+STORED_TEST(a_durable_one_does_not_wait_for_one_in_memory)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -370,30 +370,4 @@ static void a_durable_one_does_not_wait_for_one_in_memory(void **state)
     assert_non_null(strstr(text, "kept in memory only"));
     spec.durable = DURABLE_NONE;
     assert_int_equal(world_submit(w, &spec, &out, text, sizeof text), ERGON_OK);
-}
-
-int main(void)
-{
-#define DURABLE(test) JOBS_TEST(test, .stored = true)
-    const struct CMUnitTest tests[] = {
-        DURABLE(async_is_answered_at_once),
-        DURABLE(a_durable_one_does_not_wait_for_one_in_memory),
-        DURABLE(fsync_is_answered_when_it_is_on_disk),
-        DURABLE(fsync_starts_when_the_start_is_on_disk),
-        DURABLE(an_end_is_seen_when_it_is_on_disk),
-        DURABLE(what_is_forgotten_leaves_the_file),
-        DURABLE(changes_of_a_busy_task_are_written_together),
-        DURABLE(what_was_open_goes_on_after_a_crash),
-        DURABLE(what_had_ended_is_still_known_after_a_crash),
-        DURABLE(one_that_ran_in_three_crashes_is_dead),
-        DURABLE(a_graceful_stop_is_no_crash),
-        DURABLE(after_holds_across_a_crash),
-        DURABLE(numbers_of_events_do_not_go_back),
-        DURABLE(a_long_history_is_trimmed_in_the_file),
-        DURABLE(a_submit_that_cannot_be_written_is_refused),
-        DURABLE(an_end_waits_for_a_store_that_fails),
-        DURABLE(many_that_could_not_be_written_are_written_later),
-        DURABLE(any_allocation_may_fail),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,7 @@ static struct operation *ask_of_queue(struct jobs_world *w, const struct operati
     return op;
 }
 
-static void explains_turn(void **state)
+JOBS_TEST(explains_turn)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -63,7 +63,7 @@ static void explains_turn(void **state)
     stage_holds(explain(w, id), "'ahead': {'higher': 1, 'own': 1, 'others': 1");
 }
 
-static void explains_executors(void **state)
+JOBS_TEST(explains_executors)
 {
     struct jobs_world *w = *state;
     submit_work(w);
@@ -73,7 +73,7 @@ static void explains_executors(void **state)
 }
 
 /* Its module was there when it was submitted, and is not after the start. */
-static void explains_no_executor(void **state)
+STORED_TEST(explains_no_executor)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -94,7 +94,7 @@ static void explains_no_executor(void **state)
     method->name = span_text("work");
 }
 
-static void explains_paused(void **state)
+JOBS_TEST(explains_paused)
 {
     struct jobs_world *w = *state;
     ask_of_queue(w, &operation_queue_pause);
@@ -104,7 +104,7 @@ static void explains_paused(void **state)
     gives(w, id, "assigned", "assigned");
 }
 
-static void explains_stopping(void **state)
+JOBS_TEST(explains_stopping)
 {
     struct jobs_world *w = *state;
     submit_work(w);
@@ -113,7 +113,7 @@ static void explains_stopping(void **state)
     gives(w, id, "queued", "stopping");
 }
 
-static void explains_limit(void **state)
+JOBS_TEST(explains_limit)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -129,7 +129,7 @@ static void explains_limit(void **state)
     stage_holds(explain(w, id), "'running': ['t");
 }
 
-static void explains_rate(void **state)
+JOBS_TEST(explains_rate)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -144,7 +144,7 @@ static void explains_rate(void **state)
                 "'key': 'mail', 'rate': 1, 'per': 60000, 'before': 0, 'refill': 16000000");
 }
 
-static void explains_after(void **state)
+JOBS_TEST(explains_after)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -161,7 +161,7 @@ static void explains_after(void **state)
 }
 
 /* Both ran in two crashes; the third makes dead. */
-static void explains_suspect(void **state)
+STORED_TEST(explains_suspect)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -183,7 +183,7 @@ static void explains_suspect(void **state)
     stage_holds(explain(w, id), wanted);
 }
 
-static void explains_delay(void **state)
+JOBS_TEST(explains_delay)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -198,7 +198,7 @@ static void explains_delay(void **state)
     stage_holds(explain(w, id), "'next': 16000000");
 }
 
-static void explains_retry(void **state)
+JOBS_TEST(explains_retry)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -218,7 +218,7 @@ static void explains_retry(void **state)
     stage_holds(explain(w, id), "1 of 3 retries are left");
 }
 
-static void explains_again(void **state)
+JOBS_TEST(explains_again)
 {
     struct jobs_world *w = *state;
     uint64_t id = submit_work(w);
@@ -227,7 +227,7 @@ static void explains_again(void **state)
     stage_holds(explain(w, id), "that is in 5.0 s");
 }
 
-static void explains_commit(void **state)
+STORED_TEST(explains_commit)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -241,7 +241,7 @@ static void explains_commit(void **state)
 }
 
 /* A crash would forget it, and the next start would begin the same number again. */
-static void an_attempt_is_shown_when_its_start_is_on_disk(void **state)
+STORED_TEST(an_attempt_is_shown_when_its_start_is_on_disk)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -257,7 +257,7 @@ static void an_attempt_is_shown_when_its_start_is_on_disk(void **state)
     }
 }
 
-static void explains_store(void **state)
+STORED_TEST(explains_store)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -270,7 +270,7 @@ static void explains_store(void **state)
     stage_holds(explain(w, id), "make room");
 }
 
-static void explains_assigned(void **state)
+JOBS_TEST(explains_assigned)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -280,7 +280,7 @@ static void explains_assigned(void **state)
     stage_holds(explain(w, id), "'executor': 'blocking 1', 'attempt': 1, 'timeout': 16000000");
 }
 
-static void explains_running(void **state)
+JOBS_TEST(explains_running)
 {
     struct jobs_world *w = *state;
     uint64_t id = submit_work(w);
@@ -288,7 +288,7 @@ static void explains_running(void **state)
     gives(w, id, "running", "running");
 }
 
-static void explains_parked(void **state)
+JOBS_TEST(explains_parked)
 {
     struct jobs_world *w = *state;
     uint64_t id = submit_work(w);
@@ -296,7 +296,7 @@ static void explains_parked(void **state)
     gives(w, id, "parked", "parked");
 }
 
-static void explains_ended(void **state)
+JOBS_TEST(explains_ended)
 {
     struct jobs_world *w = *state;
     uint64_t id = submit_work(w);
@@ -305,7 +305,7 @@ static void explains_ended(void **state)
     stage_holds(explain(w, id), "it is failed after attempt 1: ODD: not today");
 }
 
-static void an_unknown_task_is_not_found(void **state)
+JOBS_TEST(an_unknown_task_is_not_found)
 {
     struct jobs_world *w = *state;
     struct operation *op = world_about(w, &operation_explain, 1);
@@ -313,7 +313,7 @@ static void an_unknown_task_is_not_found(void **state)
     assert_int_equal(op->reply.error, ERGON_E_NOT_FOUND);
 }
 
-static void a_queue_says_whether_it_flows(void **state)
+JOBS_TEST(a_queue_says_whether_it_flows)
 {
     struct jobs_world *w = *state;
     char text[2048];
@@ -325,35 +325,4 @@ static void a_queue_says_whether_it_flows(void **state)
     ask_of_queue(w, &operation_queue_pause);
     op = ask_of_queue(w, &operation_queue_explain);
     stage_holds(notation_show(operation_result(op), text, sizeof text), "'reason': 'paused'");
-}
-
-#define TEST(name)       JOBS_TEST(name, 0)
-#define STORE_TEST(name) JOBS_TEST(name, .stored = true)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(explains_turn),
-        TEST(explains_executors),
-        STORE_TEST(explains_no_executor),
-        TEST(explains_paused),
-        TEST(explains_stopping),
-        TEST(explains_limit),
-        TEST(explains_rate),
-        TEST(explains_after),
-        STORE_TEST(explains_suspect),
-        TEST(explains_delay),
-        TEST(explains_retry),
-        TEST(explains_again),
-        STORE_TEST(explains_commit),
-        STORE_TEST(explains_store),
-        STORE_TEST(an_attempt_is_shown_when_its_start_is_on_disk),
-        TEST(explains_assigned),
-        TEST(explains_running),
-        TEST(explains_parked),
-        TEST(explains_ended),
-        TEST(an_unknown_task_is_not_found),
-        TEST(a_queue_says_whether_it_flows),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

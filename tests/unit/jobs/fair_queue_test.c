@@ -181,7 +181,7 @@ static void model_remove(struct world *w, struct model *m)
     forget(m, at);
 }
 
-static void agrees_with_a_naive_model(void **state)
+TEST(agrees_with_a_naive_model)
 {
     static struct model m;
     struct world w;
@@ -212,7 +212,7 @@ static void agrees_with_a_naive_model(void **state)
 
 /* --- Tenants --- */
 
-static void weights_share_the_starts(void **state)
+TEST(weights_share_the_starts)
 {
     enum { EACH = 7000 };
     struct job *jobs[3];
@@ -232,7 +232,7 @@ static void weights_share_the_starts(void **state)
     world_fini(&w);
 }
 
-static void a_new_tenant_is_next_or_next_but_one(void **state)
+TEST(a_new_tenant_is_next_or_next_but_one)
 {
     enum { HEAVY = 100000 };
     struct world w;
@@ -253,7 +253,7 @@ static void a_new_tenant_is_next_or_next_but_one(void **state)
 }
 
 /* Others come and go, one job each: who has many gets as many starts as all of them at least. */
-static void newcomers_shut_nobody_out(void **state)
+TEST(newcomers_shut_nobody_out)
 {
     static struct job light[TENANTS];
     struct world w;
@@ -273,7 +273,7 @@ static void newcomers_shut_nobody_out(void **state)
 }
 
 /* To leave and to come again gains nothing: one that has always one job gets its share. */
-static void who_comes_back_at_once_is_no_newcomer(void **state)
+TEST(who_comes_back_at_once_is_no_newcomer)
 {
     struct world w;
     struct job e = {0};
@@ -294,7 +294,7 @@ static void who_comes_back_at_once_is_no_newcomer(void **state)
 
 /* --- Priority and age --- */
 
-static void the_lowest_waits_nine_steps_at_most(void **state)
+TEST(the_lowest_waits_nine_steps_at_most)
 {
     enum { AGEING = 1000, FRESH = 200 };
     static struct job others[FRESH];
@@ -317,7 +317,7 @@ static void the_lowest_waits_nine_steps_at_most(void **state)
 }
 
 /* All that are due rise, though each operation moves a few only; then the oldest of them goes. */
-static void a_whole_level_rises(void **state)
+TEST(a_whole_level_rises)
 {
     enum { LOW = 1000 };
     struct world w;
@@ -335,7 +335,7 @@ static void a_whole_level_rises(void **state)
     world_fini(&w);
 }
 
-static void without_ageing_priority_is_all(void **state)
+TEST(without_ageing_priority_is_all)
 {
     struct world w;
     struct job low, high;
@@ -348,7 +348,7 @@ static void without_ageing_priority_is_all(void **state)
     world_fini(&w);
 }
 
-static void who_had_its_turn_goes_first(void **state)
+TEST(who_had_its_turn_goes_first)
 {
     struct world w;
     struct job e[4];
@@ -371,7 +371,7 @@ static void who_had_its_turn_goes_first(void **state)
 
 /* --- Where one stands --- */
 
-static void the_place_says_what_is_ahead(void **state)
+TEST(the_place_says_what_is_ahead)
 {
     struct world w;
     struct job e[8];
@@ -396,19 +396,4 @@ static void the_place_says_what_is_ahead(void **state)
     assert_int_equal(at.higher, 7);
     assert_int_equal(at.own, 0);
     world_fini(&w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(agrees_with_a_naive_model),
-                                       cmocka_unit_test(weights_share_the_starts),
-                                       cmocka_unit_test(a_new_tenant_is_next_or_next_but_one),
-                                       cmocka_unit_test(newcomers_shut_nobody_out),
-                                       cmocka_unit_test(who_comes_back_at_once_is_no_newcomer),
-                                       cmocka_unit_test(the_lowest_waits_nine_steps_at_most),
-                                       cmocka_unit_test(a_whole_level_rises),
-                                       cmocka_unit_test(without_ageing_priority_is_all),
-                                       cmocka_unit_test(who_had_its_turn_goes_first),
-                                       cmocka_unit_test(the_place_says_what_is_ahead)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

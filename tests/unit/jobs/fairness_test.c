@@ -37,6 +37,8 @@ static int close_world(void **state)
     return 0;
 }
 
+#define FAIR_TEST(name) TEST_WITH(open_world, close_world, name)
+
 static uint64_t submit_of(struct jobs_world *w, const char *tenant)
 {
     struct job_spec spec = world_spec("work");
@@ -44,7 +46,7 @@ static uint64_t submit_of(struct jobs_world *w, const char *tenant)
     return jobs_world_submit(w, &spec);
 }
 
-static void a_new_tenant_is_next_beside_a_hundred_thousand(void **state)
+FAIR_TEST(a_new_tenant_is_next_beside_a_hundred_thousand)
 {
     static const char *const tenants[] = {"b", "c", "d", "e", "f", "g", "h", "i", "j"};
     struct starts *s = *state;
@@ -69,7 +71,7 @@ static void a_new_tenant_is_next_beside_a_hundred_thousand(void **state)
     }
 }
 
-static void weights_hold(void **state)
+FAIR_TEST(weights_hold)
 {
     static const struct jobs_tenant tenants[] = {{"one", 1}, {"two", 2}, {"four", 4}};
     struct starts *s = *state;
@@ -92,7 +94,7 @@ static void weights_hold(void **state)
     }
 }
 
-static void the_higher_priority_goes_first(void **state)
+FAIR_TEST(the_higher_priority_goes_first)
 {
     struct starts *s = *state;
     struct jobs_world *w = &s->w;
@@ -113,7 +115,7 @@ static void the_higher_priority_goes_first(void **state)
 }
 
 /* Beside a stream that alone would keep the executor busy for ever. */
-static void the_lowest_priority_comes_at_last(void **state)
+FAIR_TEST(the_lowest_priority_comes_at_last)
 {
     struct starts *s = *state;
     struct jobs_world *w = &s->w;
@@ -131,16 +133,4 @@ static void the_lowest_priority_comes_at_last(void **state)
         jobs_world_pass(w, AO_S(1));
     }
     assert_in_range(seconds, 89, 95);
-}
-
-int main(void)
-{
-#define FAIR(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
-    const struct CMUnitTest tests[] = {
-        FAIR(a_new_tenant_is_next_beside_a_hundred_thousand),
-        FAIR(weights_hold),
-        FAIR(the_higher_priority_goes_first),
-        FAIR(the_lowest_priority_comes_at_last),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@ static uint32_t add(struct job_table *l, struct job *e, const char *text, size_t
     return history_add(e, &event, l->history_max);
 }
 
-static void the_submission_needs_no_memory(void **state)
+TEST(the_submission_needs_no_memory)
 {
     struct job e = {.created = 77};
     struct history_event event;
@@ -40,7 +40,7 @@ static void the_submission_needs_no_memory(void **state)
     assert_false(history_get(&e, 2, &event));
 }
 
-static void an_event_is_read_as_it_was_added(void **state)
+TEST(an_event_is_read_as_it_was_added)
 {
     struct job_table *l = table_of(10);
     struct job e = {0};
@@ -84,7 +84,7 @@ static void reads_from(const struct job *e, uint32_t first, uint32_t next)
     assert_false(history_get(e, next, &event));
 }
 
-static void the_oldest_are_dropped_first(void **state)
+TEST(the_oldest_are_dropped_first)
 {
     struct job_table *l = table_of(100);
     struct job e = {0};
@@ -98,7 +98,7 @@ static void the_oldest_are_dropped_first(void **state)
     history_free(&e);
 }
 
-static void its_bytes_are_bounded(void **state)
+TEST(its_bytes_are_bounded)
 {
     struct job_table *l = table_of(10000);
     struct job e = {0};
@@ -113,7 +113,7 @@ static void its_bytes_are_bounded(void **state)
     history_free(&e);
 }
 
-static void what_is_too_long_is_cut(void **state)
+TEST(what_is_too_long_is_cut)
 {
     struct job_table *l = table_of(10);
     struct job e = {0};
@@ -134,7 +134,7 @@ static void what_is_too_long_is_cut(void **state)
     history_free(&e);
 }
 
-static void with_a_bound_of_none_the_numbers_go_on(void **state)
+TEST(with_a_bound_of_none_the_numbers_go_on)
 {
     struct job_table *l = table_of(0);
     struct job e = {0};
@@ -144,15 +144,4 @@ static void with_a_bound_of_none_the_numbers_go_on(void **state)
     assert_false(history_get(&e, 2, &event));
     assert_int_equal(history_next(&e), 4);
     history_free(&e);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_submission_needs_no_memory),
-                                       cmocka_unit_test(an_event_is_read_as_it_was_added),
-                                       cmocka_unit_test(the_oldest_are_dropped_first),
-                                       cmocka_unit_test(its_bytes_are_bounded),
-                                       cmocka_unit_test(what_is_too_long_is_cut),
-                                       cmocka_unit_test(with_a_bound_of_none_the_numbers_go_on)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,14 +4,14 @@
 
 static const uint64_t in_2026 = UINT64_C(1767225600000000000);
 
-static void later_starts_are_higher(void **state)
+TEST(later_starts_are_higher)
 {
     uint64_t first = id_first(in_2026, 0);
     assert_true(id_first(in_2026 + 1000000, 0) > first);
     assert_int_equal(id_first(in_2026 + 1000000, 0) - first, 1 << 22);
 }
 
-static void never_below_what_is_known(void **state)
+TEST(never_below_what_is_known)
 {
     uint64_t known = id_first(in_2026, 0) + 12345;
     assert_int_equal(id_first(in_2026, known), known + 1);
@@ -19,7 +19,7 @@ static void never_below_what_is_known(void **state)
     assert_int_equal(id_first(0, 0), 1);
 }
 
-static void a_text_is_read_back(void **state)
+TEST(a_text_is_read_back)
 {
     static const uint64_t ids[] = {1, 31, 32, UINT64_C(0x0123456789abcdef), UINT64_MAX};
     char buf[ID_TEXT_SIZE];
@@ -32,7 +32,7 @@ static void a_text_is_read_back(void **state)
     assert_string_equal(id_text(33, buf), "t0000000000011");
 }
 
-static void other_texts_are_no_ids(void **state)
+TEST(other_texts_are_no_ids)
 {
     static const char *const texts[] = {"",
                                         "t",
@@ -51,12 +51,4 @@ static void other_texts_are_no_ids(void **state)
                                   "1",
                                   14),
                           &id));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(later_starts_are_higher), cmocka_unit_test(never_below_what_is_known),
-        cmocka_unit_test(a_text_is_read_back), cmocka_unit_test(other_texts_are_no_ids)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

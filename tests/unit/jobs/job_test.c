@@ -5,7 +5,7 @@
 #include "server/jobs/core/job.h"
 #include "tests/support/cmocka_env.h"
 
-static void first_in_first_out(void **state)
+TEST(first_in_first_out)
 {
     struct job a = {0}, b = {0}, c = {0};
     struct job_list list = {0};
@@ -22,7 +22,7 @@ static void first_in_first_out(void **state)
     assert_null(a.list);
 }
 
-static void unlinked_from_anywhere(void **state)
+TEST(unlinked_from_anywhere)
 {
     for (int gone = 0; gone < 3; gone++) {
         struct job e[3] = {0};
@@ -39,7 +39,7 @@ static void unlinked_from_anywhere(void **state)
     }
 }
 
-static void everything_that_hangs_on_it_counts(void **state)
+TEST(everything_that_hangs_on_it_counts)
 {
     uint8_t result[100];
     char code[] = "FAILED", text[] = "no";
@@ -65,13 +65,13 @@ static void everything_that_hangs_on_it_counts(void **state)
 }
 
 /* Half a kilobyte is the bound of a delayed task with 64 bytes of parameters. */
-static void a_plain_entry_is_small(void **state)
+TEST(a_plain_entry_is_small)
 {
     struct job e = {.body_len = 64};
     assert_true(job_bytes(&e) <= 400);
 }
 
-static void the_defaults_of_an_order(void **state)
+TEST(the_defaults_of_an_order)
 {
     struct job_spec spec;
     job_spec_init(&spec);
@@ -83,7 +83,7 @@ static void the_defaults_of_an_order(void **state)
     assert_int_equal(spec.method.len, 0);
 }
 
-static void an_ask_frees_what_it_owns(void **state)
+TEST(an_ask_frees_what_it_owns)
 {
     struct operation *op = operation_new(NULL, &operation_submit_many);
     assert_int_equal(op->cls, &operation_submit_many);
@@ -96,15 +96,4 @@ static void an_ask_frees_what_it_owns(void **state)
     operation_free(op);
     operation_free(operation_new(NULL, &operation_audit));
     operation_free(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(first_in_first_out),
-                                       cmocka_unit_test(unlinked_from_anywhere),
-                                       cmocka_unit_test(everything_that_hangs_on_it_counts),
-                                       cmocka_unit_test(a_plain_entry_is_small),
-                                       cmocka_unit_test(the_defaults_of_an_order),
-                                       cmocka_unit_test(an_ask_frees_what_it_owns)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@ enum { MANY = 5000 };
 
 static const uint64_t seed[2] = {0x0706050403020100, 0x0f0e0d0c0b0a0908};
 
-static void every_name_is_found_while_the_table_grows(void **state)
+TEST(every_name_is_found_while_the_table_grows)
 {
     static struct job jobs[MANY];
     static struct key_link links[MANY];
@@ -33,7 +33,7 @@ static void every_name_is_found_while_the_table_grows(void **state)
     key_table_fini(&t);
 }
 
-static void names_count_within_tenant_and_scope(void **state)
+TEST(names_count_within_tenant_and_scope)
 {
     struct job a = {0}, b = {0};
     struct key_table t;
@@ -52,7 +52,7 @@ static void names_count_within_tenant_and_scope(void **state)
     key_table_fini(&t);
 }
 
-static void one_that_is_not_inside_may_be_removed(void **state)
+TEST(one_that_is_not_inside_may_be_removed)
 {
     struct job e = {0};
     struct key_link in = {.job = &e, .name = span_text("in")}, out = {0};
@@ -65,12 +65,4 @@ static void one_that_is_not_inside_may_be_removed(void **state)
     key_remove(&t, &in);
     assert_int_equal(t.names.count, 0);
     key_table_fini(&t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_name_is_found_while_the_table_grows),
-                                       cmocka_unit_test(names_count_within_tenant_and_scope),
-                                       cmocka_unit_test(one_that_is_not_inside_may_be_removed)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 
-static void runs_and_is_done(void **state)
+JOBS_TEST(runs_and_is_done)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -15,7 +15,7 @@ static void runs_and_is_done(void **state)
     assert_int_equal(world_job(w, id)->attempt, 1);
 }
 
-static void a_failure_is_tried_again(void **state)
+JOBS_TEST(a_failure_is_tried_again)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -34,7 +34,7 @@ static void a_failure_is_tried_again(void **state)
     assert_string_equal(world_job(w, id)->end->text, "not tomorrow");
 }
 
-static void without_retries_a_failure_is_final(void **state)
+JOBS_TEST(without_retries_a_failure_is_final)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -44,7 +44,7 @@ static void without_retries_a_failure_is_final(void **state)
     assert_int_equal(world_state(w, id), JOB_FAILED);
 }
 
-static void a_permanent_failure_is_not_tried_again(void **state)
+JOBS_TEST(a_permanent_failure_is_not_tried_again)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -55,7 +55,7 @@ static void a_permanent_failure_is_not_tried_again(void **state)
     assert_int_equal(world_state(w, id), JOB_FAILED);
 }
 
-static void a_queued_one_is_cancelled_at_once(void **state)
+JOBS_TEST(a_queued_one_is_cancelled_at_once)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -67,7 +67,7 @@ static void a_queued_one_is_cancelled_at_once(void **state)
     assert_int_equal(world_state(w, id), JOB_CANCELLED);
 }
 
-static void a_running_one_is_cancelled_when_it_has_returned(void **state)
+JOBS_TEST(a_running_one_is_cancelled_when_it_has_returned)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -79,7 +79,7 @@ static void a_running_one_is_cancelled_when_it_has_returned(void **state)
     assert_int_equal(world_state(w, id), JOB_CANCELLED);
 }
 
-static void a_timeout_fences_the_attempt(void **state)
+JOBS_TEST(a_timeout_fences_the_attempt)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -105,7 +105,7 @@ static void a_timeout_fences_the_attempt(void **state)
     assert_int_equal(world_job(w, id)->end->result[0], 2);
 }
 
-static void it_is_forgotten_after_its_time(void **state)
+JOBS_TEST(it_is_forgotten_after_its_time)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -120,7 +120,7 @@ static void it_is_forgotten_after_its_time(void **state)
     assert_int_equal(w->jobs->table.bytes, 0);
 }
 
-static void call_is_answered_with_the_result(void **state)
+JOBS_TEST(call_is_answered_with_the_result)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -134,21 +134,4 @@ static void call_is_answered_with_the_result(void **state)
     assert_true(world_answered(w, op));
     assert_int_equal(op->reply.error, ERGON_OK);
     assert_int_equal(operation_result(op).len, 1);
-}
-
-int main(void)
-{
-#define LIFE(test) JOBS_TEST(test, 0)
-    const struct CMUnitTest tests[] = {
-        LIFE(runs_and_is_done),
-        LIFE(a_failure_is_tried_again),
-        LIFE(without_retries_a_failure_is_final),
-        LIFE(a_permanent_failure_is_not_tried_again),
-        LIFE(a_queued_one_is_cancelled_at_once),
-        LIFE(a_running_one_is_cancelled_when_it_has_returned),
-        LIFE(a_timeout_fences_the_attempt),
-        LIFE(it_is_forgotten_after_its_time),
-        LIFE(call_is_answered_with_the_result),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ static struct limit_table *fresh_table(void)
 
 /* --- The tables --- */
 
-static void a_name_is_found_until_the_last_reference_goes(void **state)
+TEST(a_name_is_found_until_the_last_reference_goes)
 {
     struct limit_table *t = fresh_table();
     struct tenant mine = {0}, yours = {0};
@@ -50,7 +50,7 @@ static void a_name_is_found_until_the_last_reference_goes(void **state)
     limit_table_free(t); /* it asserts that nothing is left */
 }
 
-static void many_names(void **state)
+TEST(many_names)
 {
     enum { MANY = 3000 };
     static struct limit *limits[MANY];
@@ -131,7 +131,7 @@ static void step_limit(struct limit_world *w, int i)
     assert_true(w->limit->taken <= before || w->limit->taken <= w->limit->max);
 }
 
-static void a_limit_is_full_while_somebody_waits(void **state)
+TEST(a_limit_is_full_while_somebody_waits)
 {
     struct limit_table *t = fresh_table();
     static struct limit_world w;
@@ -155,7 +155,7 @@ static void a_limit_is_full_while_somebody_waits(void **state)
     limit_table_free(t);
 }
 
-static void who_comes_does_not_overtake_who_waits(void **state)
+TEST(who_comes_does_not_overtake_who_waits)
 {
     struct limit_table *t = fresh_table();
     struct tenant tenant = {0};
@@ -216,7 +216,7 @@ static void busy_minute(uint32_t rate, ao_time per)
     limit_table_free(t);
 }
 
-static void a_bucket_gives_all_it_may(void **state)
+TEST(a_bucket_gives_all_it_may)
 {
     busy_minute(1, AO_S(1));
     busy_minute(3, AO_S(1));
@@ -242,7 +242,7 @@ static int step_bucket(struct bucket *b, struct job *e, ao_time now)
 
 /* Takes, starts, gives back and cancels at random, with tokens held for long at times: no more
  * start than may, and no token is left while somebody waits. */
-static void a_bucket_under_random_asks(void **state)
+TEST(a_bucket_under_random_asks)
 {
     enum { RATE = 20 };
     struct limit_table *t = fresh_table();
@@ -267,7 +267,7 @@ static void a_bucket_under_random_asks(void **state)
 }
 
 /* Tokens that were taken long ago are used together: no more than the bucket holds. */
-static void tokens_do_not_pile_up(void **state)
+TEST(tokens_do_not_pile_up)
 {
     struct limit_table *t = fresh_table();
     struct tenant tenant = {0};
@@ -290,7 +290,7 @@ static void tokens_do_not_pile_up(void **state)
     limit_table_free(t);
 }
 
-static void a_token_given_back_is_there_again(void **state)
+TEST(a_token_given_back_is_there_again)
 {
     struct limit_table *t = fresh_table();
     struct tenant tenant = {0};
@@ -310,7 +310,7 @@ static void a_token_given_back_is_there_again(void **state)
     limit_table_free(t);
 }
 
-static void the_nth_who_waits_knows_when(void **state)
+TEST(the_nth_who_waits_knows_when)
 {
     struct limit_table *t = fresh_table();
     struct tenant tenant = {0};
@@ -336,7 +336,7 @@ static void the_nth_who_waits_knows_when(void **state)
 }
 
 /* To change the size to and fro brings no token. */
-static void another_size_keeps_the_tokens(void **state)
+TEST(another_size_keeps_the_tokens)
 {
     struct limit_table *t = fresh_table();
     struct tenant tenant = {0};
@@ -372,20 +372,4 @@ static void another_size_keeps_the_tokens(void **state)
     for (uint32_t refs = b->refs; refs > 0; refs--)
         bucket_unref(t, b);
     limit_table_free(t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_name_is_found_until_the_last_reference_goes),
-        cmocka_unit_test(many_names),
-        cmocka_unit_test(a_limit_is_full_while_somebody_waits),
-        cmocka_unit_test(who_comes_does_not_overtake_who_waits),
-        cmocka_unit_test(a_bucket_gives_all_it_may),
-        cmocka_unit_test(a_bucket_under_random_asks),
-        cmocka_unit_test(tokens_do_not_pile_up),
-        cmocka_unit_test(a_token_given_back_is_there_again),
-        cmocka_unit_test(the_nth_who_waits_knows_when),
-        cmocka_unit_test(another_size_keeps_the_tokens)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,9 +44,11 @@ static void is_silent_about(const char *text, const char *unwanted)
         fail_msg("%s\nholds: %s", text, unwanted);
 }
 
+#define OPERATIONS_TEST(name) JOBS_TEST(name, .room = 4)
+
 /* --- task.wait --- */
 
-static void waits_until_all_have_ended(void **state)
+OPERATIONS_TEST(waits_until_all_have_ended)
 {
     struct jobs_world *w = *state;
     uint64_t ids[2] = {submit(w, ""), submit(w, "")};
@@ -64,7 +66,7 @@ static void waits_until_all_have_ended(void **state)
     stage_holds(answer(w, op), "'open': []");
 }
 
-static void waits_for_the_first(void **state)
+OPERATIONS_TEST(waits_for_the_first)
 {
     struct jobs_world *w = *state;
     uint64_t ids[2] = {submit(w, ""), submit(w, "")};
@@ -77,7 +79,7 @@ static void waits_for_the_first(void **state)
     is_silent_about(answer(w, op), "'open': []");
 }
 
-static void answers_when_its_time_is_over(void **state)
+OPERATIONS_TEST(answers_when_its_time_is_over)
 {
     struct jobs_world *w = *state;
     uint64_t ids[1] = {submit(w, "")};
@@ -89,7 +91,7 @@ static void answers_when_its_time_is_over(void **state)
     stage_holds(answer(w, op), "'ended': [], 'open': ['t");
 }
 
-static void names_the_task_that_it_does_not_know(void **state)
+OPERATIONS_TEST(names_the_task_that_it_does_not_know)
 {
     struct jobs_world *w = *state;
     uint64_t ids[2] = {submit(w, ""), 7};
@@ -99,7 +101,7 @@ static void names_the_task_that_it_does_not_know(void **state)
     stage_holds(op->reply.text, "t0000000000007");
 }
 
-static void one_that_is_dropped_comes_back(void **state)
+OPERATIONS_TEST(one_that_is_dropped_comes_back)
 {
     struct jobs_world *w = *state;
     uint64_t ids[1] = {submit(w, "")};
@@ -115,7 +117,7 @@ static void one_that_is_dropped_comes_back(void **state)
 
 /* --- task.call --- */
 
-static void a_dropped_call_cancels_its_task(void **state)
+OPERATIONS_TEST(a_dropped_call_cancels_its_task)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -133,7 +135,7 @@ static void a_dropped_call_cancels_its_task(void **state)
     op->submission.specs = NULL;
 }
 
-static void a_call_is_answered_with_the_result(void **state)
+OPERATIONS_TEST(a_call_is_answered_with_the_result)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -149,7 +151,7 @@ static void a_call_is_answered_with_the_result(void **state)
 
 /* --- task.watch --- */
 
-static void follows_a_history_from_where_it_was(void **state)
+OPERATIONS_TEST(follows_a_history_from_where_it_was)
 {
     struct jobs_world *w = *state;
     uint64_t ids[1] = {submit(w, "")};
@@ -168,7 +170,7 @@ static void follows_a_history_from_where_it_was(void **state)
     stage_holds(answer(w, op), "'next': 4, 'ended': true");
 }
 
-static void waits_for_an_event_that_is_still_to_come(void **state)
+OPERATIONS_TEST(waits_for_an_event_that_is_still_to_come)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -185,7 +187,7 @@ static void waits_for_an_event_that_is_still_to_come(void **state)
     stage_holds(answer(w, op), "'missed': 0, 'events': [{'seq': 5");
 }
 
-static void pushes_each_event_and_answers_at_the_end(void **state)
+OPERATIONS_TEST(pushes_each_event_and_answers_at_the_end)
 {
     struct jobs_world *w = *state;
     uint64_t ids[1] = {submit(w, "")};
@@ -202,7 +204,7 @@ static void pushes_each_event_and_answers_at_the_end(void **state)
 
 /* --- task.list --- */
 
-static void lists_the_newest_first_and_in_pages(void **state)
+OPERATIONS_TEST(lists_the_newest_first_and_in_pages)
 {
     struct jobs_world *w = *state;
     char id[ID_TEXT_SIZE], wanted[64];
@@ -226,7 +228,7 @@ static void lists_the_newest_first_and_in_pages(void **state)
     stage_holds(answer(w, op), "'next': nil");
 }
 
-static void goes_on_behind_a_task_that_was_forgotten(void **state)
+OPERATIONS_TEST(goes_on_behind_a_task_that_was_forgotten)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -252,7 +254,7 @@ static void goes_on_behind_a_task_that_was_forgotten(void **state)
     assert_string_equal(answer(w, op), "{'tasks': [], 'next': nil}");
 }
 
-static void lists_by_state(void **state)
+OPERATIONS_TEST(lists_by_state)
 {
     struct jobs_world *w = *state;
     for (unsigned i = 0; i < 5; i++)
@@ -266,7 +268,7 @@ static void lists_by_state(void **state)
 
 /* --- queues, accounts --- */
 
-static void a_queue_that_drains_takes_no_new_tasks(void **state)
+OPERATIONS_TEST(a_queue_that_drains_takes_no_new_tasks)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -283,7 +285,7 @@ static void a_queue_that_drains_takes_no_new_tasks(void **state)
     submit(w, "");
 }
 
-static void a_resumed_queue_goes_on_in_order(void **state)
+OPERATIONS_TEST(a_resumed_queue_goes_on_in_order)
 {
     struct jobs_world *w = *state;
     struct operation *op = world_operation(w, &operation_queue_pause);
@@ -302,7 +304,7 @@ static void a_resumed_queue_goes_on_in_order(void **state)
     }
 }
 
-static void accounts_balance(void **state)
+OPERATIONS_TEST(accounts_balance)
 {
     struct jobs_world *w = *state;
     uint64_t ids[3] = {submit(w, ""), submit(w, ""), submit(w, "")};
@@ -319,29 +321,4 @@ static void accounts_balance(void **state)
     world_give(w, op);
     stage_holds(answer(w, op), "'balanced': false");
     stage_holds(answer(w, op), "tasks in memory: 4 submitted, but 2 ended and 1 open");
-}
-
-#define TEST(name) JOBS_TEST(name, .room = 4)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(waits_until_all_have_ended),
-        TEST(waits_for_the_first),
-        TEST(answers_when_its_time_is_over),
-        TEST(names_the_task_that_it_does_not_know),
-        TEST(one_that_is_dropped_comes_back),
-        TEST(a_dropped_call_cancels_its_task),
-        TEST(a_call_is_answered_with_the_result),
-        TEST(follows_a_history_from_where_it_was),
-        TEST(waits_for_an_event_that_is_still_to_come),
-        TEST(pushes_each_event_and_answers_at_the_end),
-        TEST(lists_the_newest_first_and_in_pages),
-        TEST(goes_on_behind_a_task_that_was_forgotten),
-        TEST(lists_by_state),
-        TEST(a_queue_that_drains_takes_no_new_tasks),
-        TEST(a_resumed_queue_goes_on_in_order),
-        TEST(accounts_balance),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

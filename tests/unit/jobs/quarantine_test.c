@@ -54,17 +54,17 @@ static void poison_among_neighbours(struct jobs_world *w, uint32_t room, unsigne
         assert_int_equal(world_state(w, ids[i]), i == place ? JOB_DEAD : JOB_DONE);
 }
 
-static void only_the_poison_dies(void **state)
+STORED_TEST(only_the_poison_dies)
 {
     poison_among_neighbours(*state, 64, NEIGHBOURS / 2);
 }
 
-static void only_the_poison_dies_where_others_wait(void **state)
+STORED_TEST(only_the_poison_dies_where_others_wait)
 {
     poison_among_neighbours(*state, 4, 2);
 }
 
-static void what_is_no_suspect_runs_beside_one(void **state)
+STORED_TEST(what_is_no_suspect_runs_beside_one)
 {
     struct jobs_world *w = *state;
     w->room[1] = 4;
@@ -81,7 +81,7 @@ static void what_is_no_suspect_runs_beside_one(void **state)
 }
 
 /* Its handler may still do what made the server crash. */
-static void one_that_outlived_its_timeout_is_still_out(void **state)
+STORED_TEST(one_that_outlived_its_timeout_is_still_out)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = durable();
@@ -98,7 +98,7 @@ static void one_that_outlived_its_timeout_is_still_out(void **state)
     assert_non_null(world_run_of(w, two));
 }
 
-static void the_place_goes_on_when_its_owner_is_gone_or_held_back(void **state)
+STORED_TEST(the_place_goes_on_when_its_owner_is_gone_or_held_back)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = durable(), limited = durable();
@@ -127,7 +127,7 @@ static void the_place_goes_on_when_its_owner_is_gone_or_held_back(void **state)
     assert_non_null(world_run_of(w, ids[1]));
 }
 
-static void one_that_is_tried_again_is_none(void **state)
+STORED_TEST(one_that_is_tried_again_is_none)
 {
     struct jobs_world *w = *state;
     w->room[1] = 2;
@@ -140,18 +140,4 @@ static void one_that_is_tried_again_is_none(void **state)
     jobs_world_pass(w, AO_MS(5));
     assert_non_null(world_run_of(w, one));
     assert_non_null(world_run_of(w, two));
-}
-
-int main(void)
-{
-#define TEST(name) JOBS_TEST(name, .stored = true)
-    const struct CMUnitTest tests[] = {
-        TEST(only_the_poison_dies),
-        TEST(only_the_poison_dies_where_others_wait),
-        TEST(what_is_no_suspect_runs_beside_one),
-        TEST(one_that_outlived_its_timeout_is_still_out),
-        TEST(the_place_goes_on_when_its_owner_is_gone_or_held_back),
-        TEST(one_that_is_tried_again_is_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static bool is_paused(struct jobs_world *w)
     return table_queue(&w->jobs->table, span_text("work"))->paused;
 }
 
-static void a_pause_is_answered_when_it_is_on_disk(void **state)
+STORED_TEST(a_pause_is_answered_when_it_is_on_disk)
 {
     struct jobs_world *w = *state;
     struct operation *op = change(w, &operation_queue_pause);
@@ -43,7 +43,7 @@ static void a_pause_is_answered_when_it_is_on_disk(void **state)
     assert_false(is_paused(w));
 }
 
-static void who_changes_a_mind_is_answered_with_the_last_word(void **state)
+STORED_TEST(who_changes_a_mind_is_answered_with_the_last_word)
 {
     struct jobs_world *w = *state;
     struct operation *first = change(w, &operation_queue_pause),
@@ -57,7 +57,7 @@ static void who_changes_a_mind_is_answered_with_the_last_word(void **state)
     assert_false(is_paused(w));
 }
 
-static void a_pause_that_cannot_be_written_is_said_and_written_later(void **state)
+STORED_TEST(a_pause_that_cannot_be_written_is_said_and_written_later)
 {
     struct jobs_world *w = *state;
     w->store->error = STORE_FULL;
@@ -83,7 +83,7 @@ static void a_pause_that_cannot_be_written_is_said_and_written_later(void **stat
     assert_false(is_paused(w));
 }
 
-static void without_memory_it_is_said_too(void **state)
+STORED_TEST(without_memory_it_is_said_too)
 {
     struct jobs_world *w = *state;
     struct operation *op = NULL;
@@ -101,16 +101,4 @@ static void without_memory_it_is_said_too(void **state)
     jobs_world_pass(w, AO_S(2));
     jobs_world_crash(w);
     assert_true(is_paused(w));
-}
-
-int main(void)
-{
-#define TEST(name) JOBS_TEST(name, .stored = true)
-    const struct CMUnitTest tests[] = {
-        TEST(a_pause_is_answered_when_it_is_on_disk),
-        TEST(who_changes_a_mind_is_answered_with_the_last_word),
-        TEST(a_pause_that_cannot_be_written_is_said_and_written_later),
-        TEST(without_memory_it_is_said_too),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

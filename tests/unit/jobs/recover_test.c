@@ -29,7 +29,7 @@ static void retry(struct jobs_world *w, uint64_t id)
 
 /* --- After --- */
 
-static void what_failed_with_after_can_be_tried_again(void **state)
+STORED_TEST(what_failed_with_after_can_be_tried_again)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = durable();
@@ -49,7 +49,7 @@ static void what_failed_with_after_can_be_tried_again(void **state)
     stage_balances(w);
 }
 
-static void what_is_tried_again_waits_for_nobody(void **state)
+STORED_TEST(what_is_tried_again_waits_for_nobody)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = durable();
@@ -126,7 +126,7 @@ static uint64_t submit_and_start(struct jobs_world *w, const struct job_spec *sp
     return id;
 }
 
-static void start_and_end_are_told_by_the_row(void **state)
+STORED_TEST(start_and_end_are_told_by_the_row)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = durable();
@@ -144,7 +144,7 @@ static void start_and_end_are_told_by_the_row(void **state)
 }
 
 /* What came back late stands behind the end that it was late for. */
-static void an_end_is_told_before_what_came_behind_it(void **state)
+STORED_TEST(an_end_is_told_before_what_came_behind_it)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = durable();
@@ -157,7 +157,7 @@ static void an_end_is_told_before_what_came_behind_it(void **state)
     is_told_the_same_after_a_crash(w, id, 4);
 }
 
-static void the_ends_of_one_that_was_tried_again_are_all_told(void **state)
+STORED_TEST(the_ends_of_one_that_was_tried_again_are_all_told)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = durable();
@@ -172,7 +172,7 @@ static void the_ends_of_one_that_was_tried_again_are_all_told(void **state)
     is_told_the_same_after_a_crash(w, id, 5);
 }
 
-static void a_watcher_goes_on_where_it_was(void **state)
+STORED_TEST(a_watcher_goes_on_where_it_was)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = durable();
@@ -199,7 +199,7 @@ static void say(struct jobs_world *w, uint64_t id, uint64_t done)
 }
 
 /* Progress is not stored, but its numbers were given out. */
-static void numbers_of_progress_are_not_given_out_again(void **state)
+STORED_TEST(numbers_of_progress_are_not_given_out_again)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = durable();
@@ -216,19 +216,4 @@ static void numbers_of_progress_are_not_given_out_again(void **state)
         say(w, id, done);
     }
     assert_true(w->store->rows.event_count < 40);
-}
-
-int main(void)
-{
-#define TEST(name) JOBS_TEST(name, .stored = true)
-    const struct CMUnitTest tests[] = {
-        TEST(what_failed_with_after_can_be_tried_again),
-        TEST(what_is_tried_again_waits_for_nobody),
-        TEST(start_and_end_are_told_by_the_row),
-        TEST(an_end_is_told_before_what_came_behind_it),
-        TEST(the_ends_of_one_that_was_tried_again_are_all_told),
-        TEST(a_watcher_goes_on_where_it_was),
-        TEST(numbers_of_progress_are_not_given_out_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ static void fires(const char *text, const char *zone, const char *from, const ch
     zone_close(z);
 }
 
-static void calendars_fire_in_utc(void **state)
+TEST(calendars_fire_in_utc)
 {
     fires("*/15 * * * *", "UTC", "2026-11-22T09:07:30Z",
           (const char *[]){"2026-11-22T09:15:00Z", "2026-11-22T09:30:00Z", "2026-11-22T09:45:00Z",
@@ -50,7 +50,7 @@ static void calendars_fire_in_utc(void **state)
           (const char *[]){"2028-02-29T00:00:00Z", "2032-02-29T00:00:00Z", NULL});
 }
 
-static void either_day_will_do_where_both_are_restricted(void **state)
+TEST(either_day_will_do_where_both_are_restricted)
 {
     fires("0 0 13 * fri", "UTC", "2026-11-10T00:00:00Z",
           (const char *[]){"2026-11-13T00:00:00Z", "2026-11-20T00:00:00Z", "2026-11-27T00:00:00Z",
@@ -59,7 +59,7 @@ static void either_day_will_do_where_both_are_restricted(void **state)
 }
 
 /* 2026-03-29: 02:00 becomes 03:00. */
-static void a_skipped_time_fires_at_the_skip(void **state)
+TEST(a_skipped_time_fires_at_the_skip)
 {
     fires("30 2 * * *", "Europe/Berlin", "2026-03-28T00:00:00Z",
           (const char *[]){"2026-03-28T01:30:00Z", "2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z",
@@ -67,13 +67,13 @@ static void a_skipped_time_fires_at_the_skip(void **state)
 }
 
 /* 2026-10-25: 03:00 becomes 02:00. */
-static void a_time_that_comes_twice_fires_once(void **state)
+TEST(a_time_that_comes_twice_fires_once)
 {
     fires("30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z",
           (const char *[]){"2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z", NULL});
 }
 
-static void every_hour_of_a_long_day_counts(void **state)
+TEST(every_hour_of_a_long_day_counts)
 {
     fires("0 * * * *", "Europe/Berlin", "2026-10-24T23:30:00Z",
           (const char *[]){"2026-10-25T00:00:00Z", "2026-10-25T01:00:00Z", "2026-10-25T02:00:00Z",
@@ -82,7 +82,7 @@ static void every_hour_of_a_long_day_counts(void **state)
           (const char *[]){"2026-03-28T23:00:00Z", "2026-03-29T02:00:00Z", NULL});
 }
 
-static void intervals_count_from_the_epoch(void **state)
+TEST(intervals_count_from_the_epoch)
 {
     fires("every 90s", "UTC", "1970-01-01T00:01:00Z",
           (const char *[]){"1970-01-01T00:01:30Z", "1970-01-01T00:03:00Z", NULL});
@@ -90,7 +90,7 @@ static void intervals_count_from_the_epoch(void **state)
           (const char *[]){"2026-11-22T10:00:00Z", "2026-11-22T11:00:00Z", NULL});
 }
 
-static void what_never_comes_is_never(void **state)
+TEST(what_never_comes_is_never)
 {
     struct zone *z = zone_open(span_text(""));
     struct schedule s;
@@ -103,7 +103,7 @@ static void what_never_comes_is_never(void **state)
     zone_close(z);
 }
 
-static void wrong_schedules_are_refused_with_the_field(void **state)
+TEST(wrong_schedules_are_refused_with_the_field)
 {
     static const struct {
         const char *text, *says;
@@ -134,7 +134,7 @@ static void wrong_schedules_are_refused_with_the_field(void **state)
     }
 }
 
-static void zones_are_known_by_name(void **state)
+TEST(zones_are_known_by_name)
 {
     assert_null(zone_open(span_text("Europe/Atlantis")));
     assert_null(
@@ -147,20 +147,4 @@ static void zones_are_known_by_name(void **state)
     assert_int_equal(zone_local(z, seconds("2026-07-01T12:00:00Z")),
                      seconds("2026-07-01T08:00:00Z"));
     zone_close(z);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calendars_fire_in_utc),
-        cmocka_unit_test(either_day_will_do_where_both_are_restricted),
-        cmocka_unit_test(a_skipped_time_fires_at_the_skip),
-        cmocka_unit_test(a_time_that_comes_twice_fires_once),
-        cmocka_unit_test(every_hour_of_a_long_day_counts),
-        cmocka_unit_test(intervals_count_from_the_epoch),
-        cmocka_unit_test(what_never_comes_is_never),
-        cmocka_unit_test(wrong_schedules_are_refused_with_the_field),
-        cmocka_unit_test(zones_are_known_by_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,10 @@ static struct operation *poll(struct jobs_world *w, const struct operation_class
     return op;
 }
 
-static void long_polls_are_answered_as_things_stand(void **state)
+#define STOP_TEST(name)    JOBS_TEST(name, .quiet = true, .room = 4)
+#define DURABLE_TEST(name) JOBS_TEST(name, .stored = true, .quiet = true, .latency = AO_MS(100))
+
+STOP_TEST(long_polls_are_answered_as_things_stand)
 {
     struct jobs_world *w = *state;
     uint64_t id = submit(w);
@@ -45,7 +48,7 @@ static void long_polls_are_answered_as_things_stand(void **state)
     assert_true(world_answered(w, late));
 }
 
-static void a_call_is_waited_for_until_all_is_cancelled(void **state)
+STOP_TEST(a_call_is_waited_for_until_all_is_cancelled)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -71,7 +74,7 @@ static void end_well(struct jobs_world *w, uint64_t id, bool told)
     jobs_world_settle(w);
 }
 
-static void who_was_told_to_stop_is_run_again(void **state)
+STOP_TEST(who_was_told_to_stop_is_run_again)
 {
     struct jobs_world *w = *state;
     uint64_t told = submit(w), untold = submit(w);
@@ -105,7 +108,7 @@ static void expect_no_crash(struct jobs_world *w, uint64_t id)
     assert_int_equal(world_run_of(w, id)->run.attempt, 2);
 }
 
-static void a_start_on_its_way_to_the_disk_is_no_crash(void **state)
+DURABLE_TEST(a_start_on_its_way_to_the_disk_is_no_crash)
 {
     struct jobs_world *w = *state;
     uint64_t id = submit_durable(w, AO_MS(150));
@@ -115,7 +118,7 @@ static void a_start_on_its_way_to_the_disk_is_no_crash(void **state)
     expect_no_crash(w, id);
 }
 
-static void who_does_not_return_in_time_is_no_crash(void **state)
+DURABLE_TEST(who_does_not_return_in_time_is_no_crash)
 {
     struct jobs_world *w = *state;
     uint64_t id = submit_durable(w, AO_S(1));
@@ -124,7 +127,7 @@ static void who_does_not_return_in_time_is_no_crash(void **state)
     expect_no_crash(w, id);
 }
 
-static void who_was_cancelled_and_does_not_return_stays_cancelled(void **state)
+DURABLE_TEST(who_was_cancelled_and_does_not_return_stays_cancelled)
 {
     struct jobs_world *w = *state;
     uint64_t id = submit_durable(w, AO_S(1));
@@ -132,21 +135,4 @@ static void who_was_cancelled_and_does_not_return_stays_cancelled(void **state)
     assert_true(world_cancel(w, world_job(w, id)));
     jobs_world_restart(w);
     assert_int_equal(world_state(w, id), JOB_CANCELLED);
-}
-
-#define TEST(name) JOBS_TEST(name, .quiet = true, .room = 4)
-
-#define DURABLE(name) JOBS_TEST(name, .stored = true, .quiet = true, .latency = AO_MS(100))
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(long_polls_are_answered_as_things_stand),
-        TEST(a_call_is_waited_for_until_all_is_cancelled),
-        TEST(who_was_told_to_stop_is_run_again),
-        DURABLE(a_start_on_its_way_to_the_disk_is_no_crash),
-        DURABLE(who_does_not_return_in_time_is_no_crash),
-        DURABLE(who_was_cancelled_and_does_not_return_stays_cancelled),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

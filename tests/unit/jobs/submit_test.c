@@ -15,20 +15,20 @@ static enum ergon_error refused(struct jobs_world *w, const struct job_spec *spe
     return error;
 }
 
-static void unknown_methods_are_refused(void **state)
+JOBS_TEST(unknown_methods_are_refused)
 {
     struct job_spec spec = world_spec("unheard_of");
     assert_int_equal(refused(*state, &spec, "\"unheard_of\""), ERGON_E_NO_METHOD);
 }
 
-static void a_durable_one_is_refused_without_a_store(void **state)
+JOBS_TEST(a_durable_one_is_refused_without_a_store)
 {
     struct job_spec spec = world_spec("work");
     spec.durable = DURABLE_ASYNC;
     assert_int_equal(refused(*state, &spec, "no store"), ERGON_E_STORE);
 }
 
-static void a_drained_queue_takes_no_more(void **state)
+JOBS_TEST(a_drained_queue_takes_no_more)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -37,7 +37,7 @@ static void a_drained_queue_takes_no_more(void **state)
     assert_int_equal(refused(w, &spec, "queue.resume"), ERGON_E_DRAINING);
 }
 
-static void a_server_that_stops_takes_no_more(void **state)
+JOBS_TEST(a_server_that_stops_takes_no_more)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -45,7 +45,7 @@ static void a_server_that_stops_takes_no_more(void **state)
     assert_int_equal(refused(w, &spec, ""), ERGON_E_DRAINING);
 }
 
-static void beyond_the_bound_it_is_busy(void **state)
+JOBS_TEST(beyond_the_bound_it_is_busy)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -60,7 +60,7 @@ static void beyond_the_bound_it_is_busy(void **state)
     assert_int_equal(refused(w, &spec, "tasks.bytes"), ERGON_E_TOO_LARGE);
 }
 
-static void what_has_ended_makes_room(void **state)
+JOBS_TEST(what_has_ended_makes_room)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -73,7 +73,7 @@ static void what_has_ended_makes_room(void **state)
     assert_null(world_job(w, id));
 }
 
-static void the_same_key_is_the_same_task(void **state)
+JOBS_TEST(the_same_key_is_the_same_task)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -94,7 +94,7 @@ static void the_same_key_is_the_same_task(void **state)
     assert_int_not_equal(jobs_world_submit(w, &spec), id);
 }
 
-static void a_shared_run_is_cancelled_by_the_last(void **state)
+JOBS_TEST(a_shared_run_is_cancelled_by_the_last)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -109,7 +109,7 @@ static void a_shared_run_is_cancelled_by_the_last(void **state)
     assert_int_not_equal(jobs_world_submit(w, &spec), id);
 }
 
-static void nobody_joins_a_run_that_is_being_cancelled(void **state)
+JOBS_TEST(nobody_joins_a_run_that_is_being_cancelled)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -122,7 +122,7 @@ static void nobody_joins_a_run_that_is_being_cancelled(void **state)
     assert_int_not_equal(jobs_world_submit(w, &spec), id);
 }
 
-static void another_method_shares_no_run(void **state)
+JOBS_TEST(another_method_shares_no_run)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -141,7 +141,7 @@ static struct operation *call(struct jobs_world *w, struct job_spec *spec)
     return op;
 }
 
-static void callers_of_a_shared_run_get_one_result(void **state)
+JOBS_TEST(callers_of_a_shared_run_get_one_result)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -158,7 +158,7 @@ static void callers_of_a_shared_run_get_one_result(void **state)
     assert_memory_equal(pack_bytes(&c->reply.result).at, "\x2a", 1);
 }
 
-static void a_call_that_is_dropped_is_cancelled(void **state)
+JOBS_TEST(a_call_that_is_dropped_is_cancelled)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -170,7 +170,7 @@ static void a_call_that_is_dropped_is_cancelled(void **state)
     assert_int_equal(world_state(w, id), JOB_CANCELLED);
 }
 
-static void each_of_many_has_its_own_outcome(void **state)
+JOBS_TEST(each_of_many_has_its_own_outcome)
 {
     struct jobs_world *w = *state;
     struct job_spec spec[3] = {world_spec("work"), world_spec("unheard_of"), world_spec("step")};
@@ -185,7 +185,7 @@ static void each_of_many_has_its_own_outcome(void **state)
     assert_int_equal(operation_result(op).at[0], 0x93);
 }
 
-static void what_is_refused_weighs_nothing(void **state)
+JOBS_TEST(what_is_refused_weighs_nothing)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -201,7 +201,7 @@ static void what_is_refused_weighs_nothing(void **state)
 }
 
 /* A run that a call began, and would be forgotten with its answer. */
-static void who_joins_finds_the_result(void **state)
+JOBS_TEST(who_joins_finds_the_result)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -219,7 +219,7 @@ static void who_joins_finds_the_result(void **state)
 }
 
 /* The bytes that are shown are those that there are, after all that changes them. */
-static void bytes_are_what_they_are(void **state)
+JOBS_TEST(bytes_are_what_they_are)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -276,7 +276,7 @@ static int submit_all_kinds(void *arg)
 }
 
 /* What stays for good (a queue, a tenant, rooms in tables) is made by the first. */
-static void without_memory_nothing_stays(void **state)
+JOBS_TEST(without_memory_nothing_stays)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -297,7 +297,7 @@ static void without_memory_nothing_stays(void **state)
 }
 
 /* Behind the job up to some size, beyond it by themselves. */
-static void parameters_are_of_any_size(void **state)
+JOBS_TEST(parameters_are_of_any_size)
 {
     static const size_t sizes[] = {
         0, 1, JOB_BODY_STEP, JOB_BODY_STEP + 1, JOB_BODY_IN_PLACE, JOB_BODY_IN_PLACE + 1, 100000};
@@ -312,30 +312,4 @@ static void parameters_are_of_any_size(void **state)
         assert_true(span_equal(job_params(e), spec.params));
         assert_true(job_bytes(e) >= sizeof *e + sizes[i]);
     }
-}
-
-int main(void)
-{
-#define SUBMIT(test) JOBS_TEST(test, 0)
-    const struct CMUnitTest tests[] = {
-        SUBMIT(unknown_methods_are_refused),
-        SUBMIT(a_durable_one_is_refused_without_a_store),
-        SUBMIT(a_drained_queue_takes_no_more),
-        SUBMIT(who_joins_finds_the_result),
-        SUBMIT(a_server_that_stops_takes_no_more),
-        SUBMIT(beyond_the_bound_it_is_busy),
-        SUBMIT(what_has_ended_makes_room),
-        SUBMIT(the_same_key_is_the_same_task),
-        SUBMIT(a_shared_run_is_cancelled_by_the_last),
-        SUBMIT(nobody_joins_a_run_that_is_being_cancelled),
-        SUBMIT(another_method_shares_no_run),
-        SUBMIT(callers_of_a_shared_run_get_one_result),
-        SUBMIT(a_call_that_is_dropped_is_cancelled),
-        SUBMIT(each_of_many_has_its_own_outcome),
-        SUBMIT(what_is_refused_weighs_nothing),
-        SUBMIT(bytes_are_what_they_are),
-        SUBMIT(parameters_are_of_any_size),
-        SUBMIT(without_memory_nothing_stays),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

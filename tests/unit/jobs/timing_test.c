@@ -2,7 +2,7 @@
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 
-static void a_delay_passes(void **state)
+JOBS_TEST(a_delay_passes)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -15,7 +15,7 @@ static void a_delay_passes(void **state)
     assert_int_equal(world_state(w, id), JOB_ASSIGNED);
 }
 
-static void a_moment_comes(void **state)
+JOBS_TEST(a_moment_comes)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -32,7 +32,7 @@ static void a_moment_comes(void **state)
     assert_int_equal(world_state(w, id), JOB_ASSIGNED);
 }
 
-static void a_deadline_ends_it_wherever_it_is(void **state)
+JOBS_TEST(a_deadline_ends_it_wherever_it_is)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -52,7 +52,7 @@ static void a_deadline_ends_it_wherever_it_is(void **state)
     }
 }
 
-static void a_deadline_that_has_passed_expires_at_once(void **state)
+JOBS_TEST(a_deadline_that_has_passed_expires_at_once)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -61,7 +61,7 @@ static void a_deadline_that_has_passed_expires_at_once(void **state)
     assert_int_equal(world_state(w, id), JOB_EXPIRED);
 }
 
-static void an_attempt_sees_the_nearer_of_both(void **state)
+JOBS_TEST(an_attempt_sees_the_nearer_of_both)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -72,7 +72,7 @@ static void an_attempt_sees_the_nearer_of_both(void **state)
     assert_int_equal(world_run_of(w, id)->run.deadline, w->v.now + AO_S(5));
 }
 
-static void the_last_timeout_is_final(void **state)
+JOBS_TEST(the_last_timeout_is_final)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -86,7 +86,7 @@ static void the_last_timeout_is_final(void **state)
     assert_int_equal(w->runs == NULL, true);
 }
 
-static void again_is_no_failure(void **state)
+JOBS_TEST(again_is_no_failure)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -101,7 +101,7 @@ static void again_is_no_failure(void **state)
     assert_int_equal(world_job(w, id)->failures, 0);
 }
 
-static void retry_begins_anew(void **state)
+JOBS_TEST(retry_begins_anew)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -120,7 +120,7 @@ static void retry_begins_anew(void **state)
 }
 
 /* As after a long round, or while a large store is read back. */
-static void a_moment_keeps_its_place_on_both_clocks(void **state)
+JOBS_TEST(a_moment_keeps_its_place_on_both_clocks)
 {
     struct jobs_world *w = *state;
     const struct jobs *l = w->jobs;
@@ -145,7 +145,7 @@ static uint64_t submit_after(struct jobs_world *w, const uint64_t *ids, uint32_t
     return jobs_world_submit(w, &spec);
 }
 
-static void what_must_be_done_first_is(void **state)
+JOBS_TEST(what_must_be_done_first_is)
 {
     struct jobs_world *w = *state;
     w->room[1] = 2;
@@ -162,7 +162,7 @@ static void what_must_be_done_first_is(void **state)
     assert_int_equal(world_state(w, submit_after(w, first, 2)), JOB_QUEUED);
 }
 
-static void a_chain_fails_with_its_first(void **state)
+JOBS_TEST(a_chain_fails_with_its_first)
 {
     struct jobs_world *w = *state;
     enum { LENGTH = 20000 };
@@ -179,7 +179,7 @@ static void a_chain_fails_with_its_first(void **state)
     assert_int_equal(world_state(w, late), JOB_FAILED);
 }
 
-static void the_unknown_cannot_be_waited_for(void **state)
+JOBS_TEST(the_unknown_cannot_be_waited_for)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -193,7 +193,7 @@ static void the_unknown_cannot_be_waited_for(void **state)
     assert_int_equal(w->jobs->table.count, 0);
 }
 
-static void a_task_of_another_tenant_is_unknown_to_who_may_not_see_it(void **state)
+JOBS_TEST(a_task_of_another_tenant_is_unknown_to_who_may_not_see_it)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -213,7 +213,7 @@ static void a_task_of_another_tenant_is_unknown_to_who_may_not_see_it(void **sta
     assert_int_equal(world_submit(w, &spec, &done, text, sizeof text), ERGON_OK);
 }
 
-static void who_waits_can_be_cancelled(void **state)
+JOBS_TEST(who_waits_can_be_cancelled)
 {
     struct jobs_world *w = *state;
     uint64_t first = submit_after(w, NULL, 0);
@@ -227,7 +227,7 @@ static void who_waits_can_be_cancelled(void **state)
 
 /* --- What has ended --- */
 
-static void the_oldest_ends_go_when_there_are_too_many(void **state)
+JOBS_TEST(the_oldest_ends_go_when_there_are_too_many)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -243,7 +243,7 @@ static void the_oldest_ends_go_when_there_are_too_many(void **state)
     assert_int_equal(w->jobs->table.in_memory.ended[JOB_DONE], 100);
 }
 
-static void a_large_result_is_cut(void **state)
+JOBS_TEST(a_large_result_is_cut)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -258,7 +258,7 @@ static void a_large_result_is_cut(void **state)
 
 /* As many as may be about to start expire while the disk is slow; the one behind them is not
  * forgotten. */
-static void who_expires_before_its_start_leaves_its_place(void **state)
+JOBS_TEST(who_expires_before_its_start_leaves_its_place, .stored = true, .quiet = true)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -275,29 +275,4 @@ static void who_expires_before_its_start_leaves_its_place(void **state)
     job_source_wake(w->jobs->tasks);
     jobs_world_pass(w, AO_S(60));
     assert_int_equal(world_state(w, last), JOB_ASSIGNED);
-}
-
-int main(void)
-{
-#define TIMING(test) JOBS_TEST(test, 0)
-    const struct CMUnitTest tests[] = {
-        TIMING(a_delay_passes),
-        TIMING(a_moment_comes),
-        TIMING(a_deadline_ends_it_wherever_it_is),
-        TIMING(a_deadline_that_has_passed_expires_at_once),
-        TIMING(an_attempt_sees_the_nearer_of_both),
-        TIMING(the_last_timeout_is_final),
-        TIMING(again_is_no_failure),
-        TIMING(retry_begins_anew),
-        TIMING(what_must_be_done_first_is),
-        TIMING(a_chain_fails_with_its_first),
-        TIMING(a_moment_keeps_its_place_on_both_clocks),
-        TIMING(the_unknown_cannot_be_waited_for),
-        TIMING(a_task_of_another_tenant_is_unknown_to_who_may_not_see_it),
-        TIMING(who_waits_can_be_cancelled),
-        TIMING(the_oldest_ends_go_when_there_are_too_many),
-        TIMING(a_large_result_is_cut),
-        JOBS_TEST(who_expires_before_its_start_leaves_its_place, .stored = true, .quiet = true),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

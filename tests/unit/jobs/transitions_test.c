@@ -58,6 +58,8 @@ static int end(void **state)
     return 0;
 }
 
+#define TRANSITIONS_TEST(name) TEST_WITH(begin, end, name)
+
 static struct job *make(enum job_durable durable)
 {
     struct job_spec spec;
@@ -82,7 +84,7 @@ static unsigned effects_of(const struct job *job)
     return effects;
 }
 
-static void a_first_place_in_memory_sets_the_timer_alone(void **state)
+TRANSITIONS_TEST(a_first_place_in_memory_sets_the_timer_alone)
 {
     struct job *job = make(DURABLE_NONE);
     job_set_state(&w.table, job, JOB_QUEUED, JOB_WHY_TURN);
@@ -92,7 +94,7 @@ static void a_first_place_in_memory_sets_the_timer_alone(void **state)
     assert_int_equal(history_next(job), 2);
 }
 
-static void a_durable_job_is_written_when_its_row_says_something_else(void **state)
+TRANSITIONS_TEST(a_durable_job_is_written_when_its_row_says_something_else)
 {
     struct job *job = make(DURABLE_ASYNC);
     job_set_state(&w.table, job, JOB_QUEUED, JOB_WHY_TURN);
@@ -106,7 +108,7 @@ static void a_durable_job_is_written_when_its_row_says_something_else(void **sta
     assert_int_equal(effects_of(job), EFFECT_HISTORY | EFFECT_WRITE | EFFECT_TIMER);
 }
 
-static void an_end_is_counted_and_dated_and_waits_for_its_consequences(void **state)
+TRANSITIONS_TEST(an_end_is_counted_and_dated_and_waits_for_its_consequences)
 {
     struct job *job = make(DURABLE_NONE);
     struct history_event event;
@@ -123,7 +125,7 @@ static void an_end_is_counted_and_dated_and_waits_for_its_consequences(void **st
         job->list); /* it is kept, and whoever waits is answered, when effects are applied */
 }
 
-static void a_job_stands_once_among_those_with_effects_whatever_happened_to_it(void **state)
+TRANSITIONS_TEST(a_job_stands_once_among_those_with_effects_whatever_happened_to_it)
 {
     struct job *one = make(DURABLE_NONE), *two = make(DURABLE_NONE);
     unsigned effects;
@@ -137,7 +139,7 @@ static void a_job_stands_once_among_those_with_effects_whatever_happened_to_it(v
     assert_null(job_next_effect(&w.table, &effects));
 }
 
-static void what_is_read_back_is_neither_counted_nor_noted(void **state)
+TRANSITIONS_TEST(what_is_read_back_is_neither_counted_nor_noted)
 {
     struct job *job = make(DURABLE_FSYNC);
     w.table.recovering = true;
@@ -150,7 +152,7 @@ static void what_is_read_back_is_neither_counted_nor_noted(void **state)
     assert_int_equal(job->ended, 500);
 }
 
-static void a_census_counts_what_changes_behind_it(void **state)
+TRANSITIONS_TEST(a_census_counts_what_changes_behind_it)
 {
     struct job *jobs[4];
     struct census census;
@@ -176,26 +178,9 @@ static void back_from_done(void *arg)
     job_set_state(&w.table, arg, JOB_QUEUED, JOB_WHY_TURN);
 }
 
-static void what_is_done_stays_done(void **state)
+TRANSITIONS_TEST(what_is_done_stays_done)
 {
     struct job *job = make(DURABLE_NONE);
     job_set_state(&w.table, job, JOB_DONE, JOB_WHY_ENDED);
     expect_broken_assert(back_from_done, job, "moves[was] & 1 << state");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_first_place_in_memory_sets_the_timer_alone, begin, end),
-        cmocka_unit_test_setup_teardown(a_durable_job_is_written_when_its_row_says_something_else,
-                                        begin, end),
-        cmocka_unit_test_setup_teardown(an_end_is_counted_and_dated_and_waits_for_its_consequences,
-                                        begin, end),
-        cmocka_unit_test_setup_teardown(
-            a_job_stands_once_among_those_with_effects_whatever_happened_to_it, begin, end),
-        cmocka_unit_test_setup_teardown(what_is_read_back_is_neither_counted_nor_noted, begin, end),
-        cmocka_unit_test_setup_teardown(a_census_counts_what_changes_behind_it, begin, end),
-        cmocka_unit_test_setup_teardown(what_is_done_stays_done, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

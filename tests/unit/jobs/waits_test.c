@@ -31,9 +31,11 @@ static void says(const struct operation *op, const char *wanted)
         fail_msg("%s\ndoes not hold: %s", text, wanted);
 }
 
+#define WAITS_TEST(name) JOBS_TEST(name, .room = 4)
+
 /* --- task.wait --- */
 
-static void an_id_that_is_given_twice_ends_once(void **state)
+WAITS_TEST(an_id_that_is_given_twice_ends_once)
 {
     struct jobs_world *w = *state;
     uint64_t ids[3] = {submit(w), submit(w)};
@@ -48,7 +50,7 @@ static void an_id_that_is_given_twice_ends_once(void **state)
     says(op, "'open': []");
 }
 
-static void any_of_the_same_is_no_end(void **state)
+WAITS_TEST(any_of_the_same_is_no_end)
 {
     struct jobs_world *w = *state;
     uint64_t id = submit(w), ids[2] = {id, id};
@@ -61,7 +63,7 @@ static void any_of_the_same_is_no_end(void **state)
     assert_true(world_answered(w, op));
 }
 
-static void one_that_is_tried_again_is_waited_for_again(void **state)
+WAITS_TEST(one_that_is_tried_again_is_waited_for_again)
 {
     struct jobs_world *w = *state;
     uint64_t ids[2] = {submit(w), submit(w)};
@@ -81,7 +83,7 @@ static void one_that_is_tried_again_is_waited_for_again(void **state)
     says(op, "'open': []");
 }
 
-static void results_beyond_the_most_are_left_out(void **state)
+WAITS_TEST(results_beyond_the_most_are_left_out)
 {
     enum { EACH = 4 << 20 };
     struct jobs_world *w = *state;
@@ -106,7 +108,7 @@ static void results_beyond_the_most_are_left_out(void **state)
     free(big);
 }
 
-static void those_who_wait_are_answered_when_the_server_stops(void **state)
+WAITS_TEST(those_who_wait_are_answered_when_the_server_stops)
 {
     struct jobs_world *w = *state;
     uint64_t ids[2] = {submit(w), submit(w)};
@@ -143,7 +145,7 @@ static void drop(struct jobs_world *w, struct operation *op)
     assert_true(world_answered(w, op));
 }
 
-static void a_dropped_call_leaves_a_task_that_was_submitted(void **state)
+WAITS_TEST(a_dropped_call_leaves_a_task_that_was_submitted)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -154,7 +156,7 @@ static void a_dropped_call_leaves_a_task_that_was_submitted(void **state)
     assert_int_equal(world_state(w, id), JOB_ASSIGNED);
 }
 
-static void the_last_of_the_calls_takes_their_task_along(void **state)
+WAITS_TEST(the_last_of_the_calls_takes_their_task_along)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -168,7 +170,7 @@ static void the_last_of_the_calls_takes_their_task_along(void **state)
     assert_int_equal(world_state(w, id), JOB_CANCELLED);
 }
 
-static void a_coalesced_run_goes_with_the_last_who_wants_it(void **state)
+WAITS_TEST(a_coalesced_run_goes_with_the_last_who_wants_it)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
@@ -183,7 +185,7 @@ static void a_coalesced_run_goes_with_the_last_who_wants_it(void **state)
 
 /* --- task.submit_many --- */
 
-static void each_that_could_not_be_written_says_so(void **state)
+STORED_TEST(each_that_could_not_be_written_says_so)
 {
     struct jobs_world *w = *state;
     struct job_spec specs[4];
@@ -201,22 +203,4 @@ static void each_that_could_not_be_written_says_so(void **state)
     assert_true(world_answered(w, op));
     for (unsigned i = 0; i < 4; i++)
         assert_int_equal(op->submission.outcomes[i].error, ERGON_E_STORE);
-}
-
-#define TEST(name) JOBS_TEST(name, .room = 4)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(an_id_that_is_given_twice_ends_once),
-        TEST(any_of_the_same_is_no_end),
-        TEST(one_that_is_tried_again_is_waited_for_again),
-        TEST(results_beyond_the_most_are_left_out),
-        TEST(those_who_wait_are_answered_when_the_server_stops),
-        TEST(a_dropped_call_leaves_a_task_that_was_submitted),
-        TEST(the_last_of_the_calls_takes_their_task_along),
-        TEST(a_coalesced_run_goes_with_the_last_who_wants_it),
-        JOBS_TEST(each_that_could_not_be_written_says_so, .stored = true),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

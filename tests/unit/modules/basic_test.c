@@ -28,13 +28,13 @@ static int64_t whole_result(void)
     return n;
 }
 
-static void a_long_sum_is_made_in_quanta(void **state)
+BUILTIN_TEST(a_long_sum_is_made_in_quanta)
 {
     assert_int_equal(builtin_call("sum", numbers(MANY)), 0);
     assert_int_equal(whole_result(), (int64_t)MANY * (MANY - 1) / 2);
 }
 
-static void a_short_one_in_one_step(void **state)
+BUILTIN_TEST(a_short_one_in_one_step)
 {
     assert_int_equal(builtin_call("sum", numbers(10)), 0);
     assert_int_equal(whole_result(), 45);
@@ -42,7 +42,7 @@ static void a_short_one_in_one_step(void **state)
     assert_int_equal(whole_result(), 0);
 }
 
-static void a_sum_between_whose_steps_it_is_cancelled(void **state)
+BUILTIN_TEST(a_sum_between_whose_steps_it_is_cancelled)
 {
     assert_int_equal(tasks_world_call(0, "sum", numbers(MANY), AO_NEVER), ERGON_OK);
     home_cancel(tasks_home(w.tasks, 0), tasks_world_find(1));
@@ -51,7 +51,7 @@ static void a_sum_between_whose_steps_it_is_cancelled(void **state)
     assert_int_equal(w.errors[1], ERGON_E_CANCELLED);
 }
 
-static void what_is_no_number_is_found_however_late(void **state)
+BUILTIN_TEST(what_is_no_number_is_found_however_late)
 {
     struct span all = numbers(MANY);
     params[all.len - 1] = 0xc0; /* the end of the last number */
@@ -63,21 +63,21 @@ static void what_is_no_number_is_found_however_late(void **state)
     builtin_expect_failure("BAD_PARAMS", "numbers");
 }
 
-static void sum_without_memory(void **state)
+BUILTIN_TEST(sum_without_memory)
 {
     builtin_call_without_memory("sum", numbers(MANY));
     builtin_call_without_memory("sum", numbers(3));
     assert_int_equal(whole_result(), 3);
 }
 
-static void echo_without_memory(void **state)
+BUILTIN_TEST(echo_without_memory)
 {
     static uint8_t large[100000];
     uint8_t *head = enc_bin_head(enc_array(large, 1), sizeof large - 10);
     builtin_call_without_memory("echo", span_of(large, (size_t)(head - large) + sizeof large - 10));
 }
 
-static void fail_without_memory(void **state)
+BUILTIN_TEST(fail_without_memory)
 {
     uint8_t *p = enc_str(enc_array(params, 1), span_text("NO_SPACE"));
     for (int n = 1; n < 20; n++) {
@@ -88,20 +88,4 @@ static void fail_without_memory(void **state)
         if (!met)
             builtin_expect_failure("NO_SPACE", "failed as asked");
     }
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, builtin_open, builtin_close)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_long_sum_is_made_in_quanta),
-        TEST(a_short_one_in_one_step),
-        TEST(a_sum_between_whose_steps_it_is_cancelled),
-        TEST(what_is_no_number_is_found_however_late),
-        TEST(sum_without_memory),
-        TEST(echo_without_memory),
-        TEST(fail_without_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,6 +22,7 @@ extern struct builtin_world builtin;
 
 int builtin_open(void **state); /* set-up and tear-down of a test */
 int builtin_close(void **state);
+#define BUILTIN_TEST(name) TEST_WITH(builtin_open, builtin_close, name)
 
 /* One call, run to its end; what came stands in `builtin`.  0, or -1 when it failed or was not
  * taken. */

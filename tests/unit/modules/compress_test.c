@@ -35,7 +35,7 @@ static void fill_plain(void)
     }
 }
 
-static void there_and_back(void **state)
+BUILTIN_TEST(there_and_back)
 {
     fill_plain();
     assert_int_equal(builtin_call("compress", call_of(span_of(plain, sizeof plain))), 0);
@@ -45,13 +45,13 @@ static void there_and_back(void **state)
     builtin_expect_bytes(span_of(plain, sizeof plain));
 }
 
-static void compress_without_memory(void **state)
+BUILTIN_TEST(compress_without_memory)
 {
     fill_plain();
     builtin_call_without_memory("compress", call_of(span_of(plain, 100000)));
 }
 
-static void decompress_without_memory(void **state)
+BUILTIN_TEST(decompress_without_memory)
 {
     fill_plain();
     assert_int_equal(builtin_call("compress", call_of(span_of(plain, sizeof plain))), 0);
@@ -70,7 +70,7 @@ static bool cancel_at_the_second_look(struct ergon_task *task)
     return really_cancelled(task);
 }
 
-static void decompress_is_cancelled_in_the_middle(void **state)
+BUILTIN_TEST(decompress_is_cancelled_in_the_middle)
 {
     fill_plain();
     assert_int_equal(builtin_call("compress", call_of(span_of(plain, sizeof plain))), 0);
@@ -84,7 +84,7 @@ static void decompress_is_cancelled_in_the_middle(void **state)
     assert_int_equal(w.told[w.begun], 1);
 }
 
-static void a_bomb_ends_at_the_limit(void **state)
+BUILTIN_TEST(a_bomb_ends_at_the_limit)
 {
     static uint8_t bomb[HUGE / 500];
     /* Sixteen members, each of a large piece: more than a message in all. */
@@ -98,18 +98,4 @@ static void a_bomb_ends_at_the_limit(void **state)
     }
     assert_int_equal(builtin_call("decompress", call_of(span_of(bomb, len))), -1);
     builtin_expect_failure("TOO_LARGE", "1048576 bytes");
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, builtin_open, builtin_close)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(there_and_back),
-        TEST(compress_without_memory),
-        TEST(decompress_without_memory),
-        TEST(decompress_is_cancelled_in_the_middle),
-        TEST(a_bomb_ends_at_the_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@ static struct span call_of(const char *algorithm, size_t len, const char *form)
     return span_of(params, (size_t)(p - params));
 }
 
-static void known_digests(void **state)
+BUILTIN_TEST(known_digests)
 {
     assert_int_equal(builtin_call("hash", call_of("md5", 0, "hex")), 0);
     builtin_expect_bytes(span_text("d41d8cd98f00b204e9800998ecf8427e"));
@@ -24,7 +24,7 @@ static void known_digests(void **state)
                                    "\xbf\xef\x95\x60\x18\x90\xaf\xd8\x07\x09"));
 }
 
-static void what_it_refuses(void **state)
+BUILTIN_TEST(what_it_refuses)
 {
     assert_int_equal(builtin_call("hash", call_of("sha255", 3, NULL)), -1);
     builtin_expect_failure("BAD_PARAMS", "sha255");
@@ -37,20 +37,8 @@ static void what_it_refuses(void **state)
     builtin_expect_failure("BAD_PARAMS", "hash takes");
 }
 
-static void without_memory(void **state)
+BUILTIN_TEST(without_memory)
 {
     builtin_call_without_memory("hash", call_of("sha512", 90000, "hex"));
     builtin_call_without_memory("hash", call_of("sha256", 10, NULL));
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, builtin_open, builtin_close)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(known_digests),
-        TEST(what_it_refuses),
-        TEST(without_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

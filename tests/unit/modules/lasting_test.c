@@ -43,7 +43,7 @@ static bool count_progress(struct ergon_task *task, uint64_t done, uint64_t tota
     return true;
 }
 
-static void flaky_fails_until_its_attempt(void **state)
+BUILTIN_TEST(flaky_fails_until_its_attempt)
 {
     assert_int_equal(builtin_call("flaky", one(1)), 0);
     assert_int_equal(whole_result(), 1);
@@ -54,7 +54,7 @@ static void flaky_fails_until_its_attempt(void **state)
     assert_int_equal(whole_result(), 3);
 }
 
-static void progress_tells_each_step(void **state)
+BUILTIN_TEST(progress_tells_each_step)
 {
     told = 0;
     builtin.host.progress = count_progress;
@@ -65,7 +65,7 @@ static void progress_tells_each_step(void **state)
     assert_int_equal(whole_result(), 0);
 }
 
-static void later_is_busy_to_a_plain_call(void **state)
+BUILTIN_TEST(later_is_busy_to_a_plain_call)
 {
     assert_int_equal(builtin_call("later", one(5000)), -1);
     assert_int_equal(builtin.error, ERGON_E_BUSY);
@@ -75,22 +75,11 @@ static void later_is_busy_to_a_plain_call(void **state)
     assert_int_equal(whole_result(), 3);
 }
 
-static void bad_parameters_are_refused(void **state)
+BUILTIN_TEST(bad_parameters_are_refused)
 {
     static const char *const methods[] = {"flaky", "progress", "later"};
     for (int i = 0; i < 3; i++) {
         assert_int_equal(builtin_call(methods[i], params_none()), -1);
         builtin_expect_failure("BAD_PARAMS", "expects");
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(flaky_fails_until_its_attempt, builtin_open, builtin_close),
-        cmocka_unit_test_setup_teardown(progress_tells_each_step, builtin_open, builtin_close),
-        cmocka_unit_test_setup_teardown(later_is_busy_to_a_plain_call, builtin_open, builtin_close),
-        cmocka_unit_test_setup_teardown(bad_parameters_are_refused, builtin_open, builtin_close),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,14 +37,14 @@ static int64_t whole_result(void)
     return n;
 }
 
-static void sleep_takes_its_time(void **state)
+BUILTIN_TEST(sleep_takes_its_time)
 {
     assert_int_equal(builtin_call("sleep", duration("250ms")), 0);
     assert_int_equal(whole_result(), 250);
     assert_int_equal(w.v.now, AO_MS(250));
 }
 
-static void sleep_is_cancelled(void **state)
+BUILTIN_TEST(sleep_is_cancelled)
 {
     assert_int_equal(tasks_world_call(0, "sleep", duration("1h"), AO_NEVER), ERGON_OK);
     tasks_world_run_ms(10);
@@ -54,7 +54,7 @@ static void sleep_is_cancelled(void **state)
     assert_true(w.v.now < AO_S(1));
 }
 
-static void burn_goes_on_in_quanta(void **state)
+BUILTIN_TEST(burn_goes_on_in_quanta)
 {
     looks = 0;
     builtin.host.now = passing_time;
@@ -63,7 +63,7 @@ static void burn_goes_on_in_quanta(void **state)
     assert_true(looks >= AO_MS(20) / LOOK_NS);
 }
 
-static void burn_is_cancelled_in_the_middle(void **state)
+BUILTIN_TEST(burn_is_cancelled_in_the_middle)
 {
     looks = 0;
     cancel_at = 500;
@@ -74,7 +74,7 @@ static void burn_is_cancelled_in_the_middle(void **state)
     assert_int_equal(w.told[1], 1);
 }
 
-static void block_is_cancelled_in_the_middle(void **state)
+BUILTIN_TEST(block_is_cancelled_in_the_middle)
 {
     looks = 0;
     cancel_at = 5;
@@ -84,7 +84,7 @@ static void block_is_cancelled_in_the_middle(void **state)
     assert_in_range(looks, cancel_at, cancel_at + 5);
 }
 
-static void durations_that_are_none(void **state)
+BUILTIN_TEST(durations_that_are_none)
 {
     static const char *const methods[] = {"sleep", "burn", "block"};
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
@@ -95,24 +95,8 @@ static void durations_that_are_none(void **state)
     }
 }
 
-static void without_memory(void **state)
+BUILTIN_TEST(without_memory)
 {
     builtin_call_without_memory("sleep", duration("10ms"));
     builtin_call_without_memory("block", duration("0"));
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, builtin_open, builtin_close)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(sleep_takes_its_time),
-        TEST(sleep_is_cancelled),
-        TEST(burn_goes_on_in_quanta),
-        TEST(burn_is_cancelled_in_the_middle),
-        TEST(block_is_cancelled_in_the_middle),
-        TEST(durations_that_are_none),
-        TEST(without_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

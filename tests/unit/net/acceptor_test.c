@@ -12,7 +12,7 @@
 #include "server/net/connection/conn_private.h"
 #include "tests/support/net_server.h"
 
-static void the_loop_with_the_fewest_gets_it(void **state)
+SERVER_TEST(the_loop_with_the_fewest_gets_it)
 {
     int fds[9];
 
@@ -59,7 +59,7 @@ static void refused_beyond(const char *url, int limit)
     SERVER_UNTIL(server_total() == 0);
 }
 
-static void beyond_a_limit_a_connection_is_refused(void **state)
+SERVER_TEST(beyond_a_limit_a_connection_is_refused)
 {
     server.count = 2;
     server.limits.connections = 3;
@@ -76,7 +76,7 @@ static void beyond_a_limit_a_connection_is_refused(void **state)
     refused_beyond(url, 4);
 }
 
-static void a_shortage_of_files_is_a_pause(void **state)
+SERVER_TEST(a_shortage_of_files_is_a_pause)
 {
     struct rlimit old;
     int fds[3];
@@ -102,7 +102,7 @@ static void a_shortage_of_files_is_a_pause(void **state)
 }
 
 /* While it pauses, connections that end come home: that neither ends the pause nor prolongs it. */
-static void the_pause_ends_in_its_time(void **state)
+SERVER_TEST(the_pause_ends_in_its_time)
 {
     struct rlimit old;
     int fds[12];
@@ -129,7 +129,7 @@ static void the_pause_ends_in_its_time(void **state)
         close(fds[i]);
 }
 
-static void a_unix_socket_knows_its_users(void **state)
+SERVER_TEST(a_unix_socket_knows_its_users)
 {
     char directory[] = "/tmp/ergon-acceptor-XXXXXX";
     char path[64];
@@ -165,7 +165,7 @@ static void a_unix_socket_knows_its_users(void **state)
     rmdir(directory);
 }
 
-static void a_stale_unix_socket_is_replaced(void **state)
+SERVER_TEST(a_stale_unix_socket_is_replaced)
 {
     char directory[] = "/tmp/ergon-acceptor-XXXXXX";
     char url[80];
@@ -186,7 +186,7 @@ static void a_stale_unix_socket_is_replaced(void **state)
     rmdir(directory);
 }
 
-static void what_cannot_be_listened_at_is_said(void **state)
+SERVER_TEST(what_cannot_be_listened_at_is_said)
 {
     static const char *const urls[] = {
         "http://x:1",          "unix://relative",      "ergon://nowhere.invalid:1",
@@ -205,7 +205,7 @@ static void count_call(void *arg)
     ++*(int *)arg;
 }
 
-static void drain_ends_with_the_last_connection(void **state)
+SERVER_TEST(drain_ends_with_the_last_connection)
 {
     int drained = 0;
 
@@ -230,7 +230,7 @@ static void drain_ends_with_the_last_connection(void **state)
         close(late);
 }
 
-static void abort_closes_all(void **state)
+SERVER_TEST(abort_closes_all)
 {
     int drained = 0;
 
@@ -249,7 +249,7 @@ static void abort_closes_all(void **state)
     }
 }
 
-static void connections_on_their_way_are_dropped(void **state)
+SERVER_TEST(connections_on_their_way_are_dropped)
 {
     server.count = 2;
     const char *url = server_listen((struct listener_options){0});
@@ -263,21 +263,4 @@ static void connections_on_their_way_are_dropped(void **state)
         assert_true(net_client_at_eof(fds[i]));
         close(fds[i]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SERVER_TEST(the_loop_with_the_fewest_gets_it),
-        SERVER_TEST(beyond_a_limit_a_connection_is_refused),
-        SERVER_TEST(a_shortage_of_files_is_a_pause),
-        SERVER_TEST(the_pause_ends_in_its_time),
-        SERVER_TEST(a_unix_socket_knows_its_users),
-        SERVER_TEST(a_stale_unix_socket_is_replaced),
-        SERVER_TEST(what_cannot_be_listened_at_is_said),
-        SERVER_TEST(drain_ends_with_the_last_connection),
-        SERVER_TEST(abort_closes_all),
-        SERVER_TEST(connections_on_their_way_are_dropped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

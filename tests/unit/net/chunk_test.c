@@ -47,7 +47,7 @@ static void expect_bytes(struct chunk_chain *chain, struct chunk_pool *pool, con
     assert_null(chain->last);
 }
 
-static void bytes_come_out_in_order(void **state)
+TEST(bytes_come_out_in_order)
 {
     static const size_t pieces[] = {1, 7, 2000, 1000000};
     static uint8_t expected[40000];
@@ -67,7 +67,7 @@ static void bytes_come_out_in_order(void **state)
     chunk_pool_fini(&pool);
 }
 
-static void blocks_are_released_when_written(void **state)
+TEST(blocks_are_released_when_written)
 {
     struct chunk_pool pool = {0};
     struct chunk_chain chain = {0};
@@ -92,7 +92,7 @@ static void blocks_are_released_when_written(void **state)
     chunk_pool_fini(&pool);
 }
 
-static void a_pool_keeps_a_bounded_number(void **state)
+TEST(a_pool_keeps_a_bounded_number)
 {
     struct chunk_pool pool = {0};
     struct chunk_chain chain = {0};
@@ -110,7 +110,7 @@ static void a_pool_keeps_a_bounded_number(void **state)
     assert_int_equal(heap_live(), live);
 }
 
-static void without_memory_nothing_changes(void **state)
+TEST(without_memory_nothing_changes)
 {
     struct chunk_pool pool = {0};
     struct chunk_chain chain = {0};
@@ -125,15 +125,4 @@ static void without_memory_nothing_changes(void **state)
     assert_int_equal(chain.bytes, 10);
     chunk_drop_all(&chain, &pool);
     chunk_pool_fini(&pool);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_come_out_in_order),
-        cmocka_unit_test(blocks_are_released_when_written),
-        cmocka_unit_test(a_pool_keeps_a_bounded_number),
-        cmocka_unit_test(without_memory_nothing_changes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

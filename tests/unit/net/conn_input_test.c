@@ -62,7 +62,7 @@ static size_t run(struct span stream, bool split, uint8_t *out)
     return len;
 }
 
-static void splits_change_nothing(void **state)
+NET_TEST(splits_change_nothing)
 {
     static uint8_t stream[STREAM_MAX];
     static uint8_t whole[STREAM_MAX];
@@ -82,7 +82,7 @@ static void splits_change_nothing(void **state)
 }
 
 /* Longer than a read, and read to their places. */
-static void large_messages_are_read_to_their_places(void **state)
+NET_TEST(large_messages_are_read_to_their_places)
 {
     enum { COUNT = 12, LEN = 90000, ROOM = COUNT * (LEN + 32) };
     uint8_t *stream = malloc(ROOM), *whole = malloc(ROOM), *pieces = malloc(ROOM);
@@ -128,7 +128,7 @@ static void expect(const char *bytes, size_t len, const char *text, bool goes_on
 }
 #define EXPECT(bytes, text, goes_on) expect(bytes, sizeof(bytes) - 1, text, goes_on)
 
-static void bad_input_is_answered_or_ends_it(void **state)
+NET_TEST(bad_input_is_answered_or_ends_it)
 {
     EXPECT("\xc1", NULL, false);
     EXPECT("\xdd\xff\xff\xff\xff", NULL, false);
@@ -147,7 +147,7 @@ static void bad_input_is_answered_or_ends_it(void **state)
 
 /* Random bytes, half of them behind the head of a good request: it ends, or goes on, and holds no
  * more than it was sent. */
-static void noise_ends_it_and_holds_nothing(void **state)
+NET_TEST(noise_ends_it_and_holds_nothing)
 {
     static const uint8_t head[] = {0x94, 0, 5, 0xa4, 'e', 'c', 'h', 'o'};
 
@@ -170,7 +170,7 @@ static void noise_ends_it_and_holds_nothing(void **state)
     assert_null(LIST_FIRST(&net.loop->all));
 }
 
-static void a_shape_of_errors_is_kept_to(void **state)
+NET_TEST(a_shape_of_errors_is_kept_to)
 {
     struct connection *c = net_connect(&peer);
     conn_mode(c)->error_shape = ERROR_SHAPE_PAIR;
@@ -178,16 +178,4 @@ static void a_shape_of_errors_is_kept_to(void **state)
     virtual_run(&net.v);
     static const uint8_t head[] = {0x94, 1, 5, 0x92}; /* [number, text] */
     assert_memory_equal(peer.out, head, sizeof head);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        NET_TEST(splits_change_nothing),
-        NET_TEST(large_messages_are_read_to_their_places),
-        NET_TEST(bad_input_is_answered_or_ends_it),
-        NET_TEST(noise_ends_it_and_holds_nothing),
-        NET_TEST(a_shape_of_errors_is_kept_to),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,7 +96,7 @@ static void end_of_all(uint64_t r)
     }
 }
 
-static void nothing_stays_of_a_peer_that_vanishes(void **state)
+NET_TEST(nothing_stays_of_a_peer_that_vanishes)
 {
     int64_t live = 0;
 
@@ -123,7 +123,7 @@ static void nothing_stays_of_a_peer_that_vanishes(void **state)
     assert_true(heap_live() <= live + 8);
 }
 
-static void a_connection_says_what_it_is(void **state)
+NET_TEST(a_connection_says_what_it_is)
 {
     net.rules.raw = true;
     struct connection *c = net_connect(&peer);
@@ -149,7 +149,7 @@ static void a_connection_says_what_it_is(void **state)
 }
 
 /* The loop ends while connections live, in every state: the port is told, and all is freed. */
-static void a_loop_that_ends_takes_all_with_it(void **state)
+NET_TEST(a_loop_that_ends_takes_all_with_it)
 {
     static struct script peers[4];
 
@@ -165,14 +165,4 @@ static void a_loop_that_ends_takes_all_with_it(void **state)
     for (int i = 0; i < 4; i++)
         assert_true(peers[i].closed);
     assert_int_equal(net.echo.gone, 3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        NET_TEST(nothing_stays_of_a_peer_that_vanishes),
-        NET_TEST(a_connection_says_what_it_is),
-        NET_TEST(a_loop_that_ends_takes_all_with_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

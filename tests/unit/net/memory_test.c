@@ -33,7 +33,7 @@ static void forget_line(void *arg, const char *line)
     (void)line;
 }
 
-static void a_connection_meets_each_failure(void **state)
+NET_TEST(a_connection_meets_each_failure)
 {
     int failures = 0;
 
@@ -90,7 +90,7 @@ static int try_set_up(void *arg)
     return result;
 }
 
-static void set_up_meets_each_failure(void **state)
+TEST(set_up_meets_each_failure)
 {
     struct set_up s = {.limits = {.scan = {1 << 20, 32}}};
 
@@ -103,7 +103,7 @@ static void set_up_meets_each_failure(void **state)
 }
 
 /* The acceptor's way of a connection, over real sockets. */
-static void accepting_meets_each_failure(void **state)
+SERVER_TEST(accepting_meets_each_failure)
 {
     for (int64_t n = 1;; n++) {
         server_open(NULL);
@@ -127,14 +127,4 @@ static void accepting_meets_each_failure(void **state)
         if (!failed)
             break;
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        NET_TEST(a_connection_meets_each_failure),
-        cmocka_unit_test(set_up_meets_each_failure),
-        SERVER_TEST(accepting_meets_each_failure),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

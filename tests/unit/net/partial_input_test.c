@@ -3,7 +3,7 @@
 #include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 
-static void it_grows_by_what_arrives(void **state)
+TEST(it_grows_by_what_arrives)
 {
     static uint8_t bytes[1000];
     struct partial_list list = {0};
@@ -25,7 +25,7 @@ static void it_grows_by_what_arrives(void **state)
 }
 
 /* What was used up in front makes room behind. */
-static void it_moves_before_it_grows(void **state)
+TEST(it_moves_before_it_grows)
 {
     static uint8_t bytes[1000];
     struct partial_list list = {0};
@@ -41,7 +41,7 @@ static void it_moves_before_it_grows(void **state)
     partial_free(&list, p);
 }
 
-static void the_largest_is_found(void **state)
+TEST(the_largest_is_found)
 {
     static uint8_t bytes[5000];
     static const size_t sizes[] = {10, 5000, 100};
@@ -62,7 +62,7 @@ static void the_largest_is_found(void **state)
     assert_int_equal(list.total, 0);
 }
 
-static void without_memory_it_stays_as_it_was(void **state)
+TEST(without_memory_it_stays_as_it_was)
 {
     static uint8_t bytes[5000];
     struct partial_list list = {0};
@@ -78,15 +78,4 @@ static void without_memory_it_stays_as_it_was(void **state)
     assert_int_equal(list.total, total);
     assert_memory_equal(partial_span(p).at, "abc", 3);
     partial_free(&list, p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_grows_by_what_arrives),
-        cmocka_unit_test(it_moves_before_it_grows),
-        cmocka_unit_test(the_largest_is_found),
-        cmocka_unit_test(without_memory_it_stays_as_it_was),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

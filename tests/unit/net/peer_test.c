@@ -27,7 +27,7 @@ static struct sockaddr_storage address(const char *host, uint16_t port)
     return s;
 }
 
-static void an_address_is_text(void **state)
+TEST(an_address_is_text)
 {
     static const struct {
         const char *host, *text;
@@ -56,7 +56,7 @@ static bool same(const char *a, const char *b)
     return peer_key(&x, &i) && peer_key(&y, &k) && i == k;
 }
 
-static void a_key_is_who_can_have_the_address(void **state)
+TEST(a_key_is_who_can_have_the_address)
 {
     assert_true(same("10.0.0.1", "10.0.0.1"));
     assert_true(same("10.0.0.1", "::ffff:10.0.0.1"));
@@ -66,7 +66,7 @@ static void a_key_is_who_can_have_the_address(void **state)
     assert_false(same("", ""));
 }
 
-static void a_user_has_a_name_or_a_number(void **state)
+TEST(a_user_has_a_name_or_a_number)
 {
     char name[64];
 
@@ -76,7 +76,7 @@ static void a_user_has_a_name_or_a_number(void **state)
     assert_string_equal(name, "4000000000");
 }
 
-static void each_address_is_counted_and_forgotten_at_zero(void **state)
+TEST(each_address_is_counted_and_forgotten_at_zero)
 {
     struct address_table t = {.seed = {42}};
     int64_t live = heap_live();
@@ -98,15 +98,4 @@ static void each_address_is_counted_and_forgotten_at_zero(void **state)
     assert_null(address_entry(&t, 8));
     address_table_fini(&t);
     assert_int_equal(heap_live(), live);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_address_is_text),
-        cmocka_unit_test(a_key_is_who_can_have_the_address),
-        cmocka_unit_test(a_user_has_a_name_or_a_number),
-        cmocka_unit_test(each_address_is_counted_and_forgotten_at_zero),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

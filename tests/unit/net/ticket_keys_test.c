@@ -4,7 +4,7 @@
 #include "server/net/stream/ticket_keys.h"
 #include "tests/support/cmocka_env.h"
 
-static void they_agree_without_sharing(void **state)
+TEST(they_agree_without_sharing)
 {
     struct ticket_keys a;
     struct ticket_keys b;
@@ -18,7 +18,7 @@ static void they_agree_without_sharing(void **state)
     assert_memory_equal(&a.before, &b.before, sizeof a.before);
 }
 
-static void they_last_for_two_periods(void **state)
+TEST(they_last_for_two_periods)
 {
     struct ticket_keys k;
 
@@ -33,7 +33,7 @@ static void they_last_for_two_periods(void **state)
     assert_null(ticket_keys_find(&k, first.name));
 }
 
-static void nothing_old_is_left_in_memory(void **state)
+TEST(nothing_old_is_left_in_memory)
 {
     struct ticket_keys k;
 
@@ -44,14 +44,4 @@ static void nothing_old_is_left_in_memory(void **state)
     assert_null(memmem(&k, sizeof k, first.now.mac, sizeof first.now.mac));
     assert_null(memmem(&k, sizeof k, first.chain, sizeof first.chain));
     assert_memory_not_equal(first.now.cipher, first.now.mac, sizeof first.now.mac);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(they_agree_without_sharing),
-        cmocka_unit_test(they_last_for_two_periods),
-        cmocka_unit_test(nothing_old_is_left_in_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -195,7 +195,7 @@ static struct listener_options mutual_tls(enum client_cert client_cert)
 
 static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
 
-static void messages_of_all_sizes_go_through(void **state)
+SERVER_TEST(messages_of_all_sizes_go_through)
 {
     static uint8_t bytes[900100];
     static uint8_t answer[900100];
@@ -222,7 +222,7 @@ static void messages_of_all_sizes_go_through(void **state)
 }
 
 /* Session tickets are good at every loop: they share the keys. */
-static void a_session_is_resumed_at_another_loop(void **state)
+SERVER_TEST(a_session_is_resumed_at_another_loop)
 {
     for (int v = 0; v < 2; v++) {
         struct client c;
@@ -241,7 +241,7 @@ static void a_session_is_resumed_at_another_loop(void **state)
     }
 }
 
-static void a_certificate_says_who_the_peer_is(void **state)
+SERVER_TEST(a_certificate_says_who_the_peer_is)
 {
     for (int v = 0; v < 2; v++) {
         struct client c;
@@ -262,7 +262,7 @@ static void a_certificate_says_who_the_peer_is(void **state)
 }
 
 /* Whatever the client would rather have. */
-static void the_cheap_suite_comes_first(void **state)
+SERVER_TEST(the_cheap_suite_comes_first)
 {
     struct client c;
     const char *url = open_server(1, plain_tls());
@@ -288,7 +288,7 @@ static bool is_served(const char *url, int version, const char *cert, const char
     return served;
 }
 
-static void who_is_not_known_is_refused(void **state)
+SERVER_TEST(who_is_not_known_is_refused)
 {
     const char *url = open_server(1, mutual_tls(CLIENT_CERT_REQUIRED));
 
@@ -314,7 +314,7 @@ static void who_is_not_known_is_refused(void **state)
     assert_false(is_served(url, TLS1_3_VERSION, nameless_cert, nameless_key));
 }
 
-static void old_versions_are_refused(void **state)
+SERVER_TEST(old_versions_are_refused)
 {
     struct listener_options options = plain_tls();
     const char *url = open_server(1, options);
@@ -326,7 +326,7 @@ static void old_versions_are_refused(void **state)
     assert_true(is_served(url, TLS1_3_VERSION, NULL, NULL));
 }
 
-static void noise_is_no_handshake(void **state)
+SERVER_TEST(noise_is_no_handshake)
 {
     const char *url = open_server(1, plain_tls());
 
@@ -338,7 +338,7 @@ static void noise_is_no_handshake(void **state)
     close(fd);
 }
 
-static void a_silent_peer_is_cut_off(void **state)
+SERVER_TEST(a_silent_peer_is_cut_off)
 {
     const char *url = open_server(1, plain_tls());
 
@@ -362,7 +362,7 @@ static bool shows(const char *url, const char *common_name)
     return strcmp(name, common_name) == 0;
 }
 
-static void certificates_are_read_again(void **state)
+SERVER_TEST(certificates_are_read_again)
 {
     char cert[96];
     char key[96];
@@ -388,7 +388,7 @@ static void certificates_are_read_again(void **state)
     unlink(cert);
 }
 
-static void bad_files_are_named(void **state)
+SERVER_TEST(bad_files_are_named)
 {
     struct listener_options options = plain_tls();
 
@@ -405,7 +405,7 @@ static void bad_files_are_named(void **state)
 }
 
 /* More than the socket takes, to a peer that has sent its FIN and reads late. */
-static void a_large_answer_to_a_slow_peer(void **state)
+SERVER_TEST(a_large_answer_to_a_slow_peer)
 {
     enum { LENGTH = 1 << 20 };
     static const uint8_t request[] = {0x94, 0, 1, 0xa3, 'b', 'i', 'g', 0x91, 0xce, 0, 0x10, 0, 0};
@@ -437,7 +437,7 @@ static void a_large_answer_to_a_slow_peer(void **state)
     }
 }
 
-static void the_end_is_said(void **state)
+SERVER_TEST(the_end_is_said)
 {
     struct client c;
     const char *url = open_server(1, plain_tls());
@@ -453,7 +453,7 @@ static void the_end_is_said(void **state)
 }
 
 /* At the limit of calls in flight it reads in small pieces: what OpenSSL holds is not forgotten. */
-static void nothing_stays_inside_at_a_limit(void **state)
+SERVER_TEST(nothing_stays_inside_at_a_limit)
 {
     enum { MANY = 3000 };
     static uint8_t bytes[MANY * 10];
@@ -478,7 +478,7 @@ static void nothing_stays_inside_at_a_limit(void **state)
 }
 
 /* A ticket is no way around authorities that are trusted no more. */
-static void other_authorities_end_sessions(void **state)
+SERVER_TEST(other_authorities_end_sessions)
 {
     char ca[96];
 
@@ -503,23 +503,4 @@ static void other_authorities_end_sessions(void **state)
     unlink(ca);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SERVER_TEST(messages_of_all_sizes_go_through),
-        SERVER_TEST(a_session_is_resumed_at_another_loop),
-        SERVER_TEST(the_cheap_suite_comes_first),
-        SERVER_TEST(other_authorities_end_sessions),
-        SERVER_TEST(a_certificate_says_who_the_peer_is),
-        SERVER_TEST(who_is_not_known_is_refused),
-        SERVER_TEST(old_versions_are_refused),
-        SERVER_TEST(noise_is_no_handshake),
-        SERVER_TEST(a_silent_peer_is_cut_off),
-        SERVER_TEST(certificates_are_read_again),
-        SERVER_TEST(bad_files_are_named),
-        SERVER_TEST(a_large_answer_to_a_slow_peer),
-        SERVER_TEST(the_end_is_said),
-        SERVER_TEST(nothing_stays_inside_at_a_limit),
-    };
-    return cmocka_run_group_tests(tests, make_files, remove_files);
-}
+TEST_GROUP(make_files, remove_files)

@@ -39,7 +39,7 @@ static struct token_table *load(const char *text)
     return token_table_load(path, error, sizeof error);
 }
 
-static void a_token_is_a_principal(void **state)
+TEST(a_token_is_a_principal)
 {
     struct token_table *t = load("# who may what\n\n" SECRET " alice echo,server.*\t# hers\n"
                                  "  " EMPTY "\tnobody *\n");
@@ -57,7 +57,7 @@ static void a_token_is_a_principal(void **state)
     principal_unref(alice);
 }
 
-static void a_pattern_is_a_name_or_its_beginning(void **state)
+TEST(a_pattern_is_a_name_or_its_beginning)
 {
     static const struct {
         const char *methods, *method;
@@ -79,7 +79,7 @@ static void a_pattern_is_a_name_or_its_beginning(void **state)
     principal_unref(NULL);
 }
 
-static void what_is_wrong_is_said_with_its_line(void **state)
+TEST(what_is_wrong_is_said_with_its_line)
 {
     static const struct {
         const char *text, *expected;
@@ -106,7 +106,7 @@ static void what_is_wrong_is_said_with_its_line(void **state)
     assert_string_equal(error, "/nowhere/tokens: No such file or directory");
 }
 
-static void an_empty_file_knows_nobody(void **state)
+TEST(an_empty_file_knows_nobody)
 {
     struct token_table *t = load("");
 
@@ -126,20 +126,10 @@ static int attempt(void *arg)
     return 0;
 }
 
-static void without_memory_it_is_refused(void **state)
+TEST(without_memory_it_is_refused)
 {
     token_table_unref(load(SECRET " a *\n" EMPTY " b *\n" SECRET " c *\n"));
     heap_fail_each(attempt, path);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_token_is_a_principal),
-        cmocka_unit_test(a_pattern_is_a_name_or_its_beginning),
-        cmocka_unit_test(what_is_wrong_is_said_with_its_line),
-        cmocka_unit_test(an_empty_file_knows_nobody),
-        cmocka_unit_test(without_memory_it_is_refused),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+TEST_GROUP(make_file, remove_file)

@@ -17,7 +17,7 @@ static void becomes(const char *in, const char *out)
     assert_memory_equal(buf, after.at, after.len);
 }
 
-static void old_values_stay(void **state)
+TEST(old_values_stay)
 {
     static const char *const old[] = {
         "c0",
@@ -39,14 +39,14 @@ static void old_values_stay(void **state)
         becomes(old[i], old[i]);
 }
 
-static void new_strings_become_old(void **state)
+TEST(new_strings_become_old)
 {
     becomes("d9 28" FORTY, "da 0028" FORTY);
     becomes("d9 c8" TWO_HUNDRED, "da 00c8" TWO_HUNDRED);
     becomes("d9 03 'abc'", "a3 'abc'");
 }
 
-static void bin_becomes_a_string(void **state)
+TEST(bin_becomes_a_string)
 {
     becomes("c4 00", "a0");
     becomes("c4 03 'abc'", "a3 'abc'");
@@ -55,7 +55,7 @@ static void bin_becomes_a_string(void **state)
     becomes("c6 00000028" FORTY, "da 0028" FORTY);
 }
 
-static void ext_becomes_nil(void **state)
+TEST(ext_becomes_nil)
 {
     becomes("d4 ff 00", "c0");
     becomes("d6 ff 00000000", "c0");
@@ -65,13 +65,13 @@ static void ext_becomes_nil(void **state)
     becomes("c9 00000003 01 'abc'", "c0");
 }
 
-static void it_reaches_into_arrays_and_maps(void **state)
+TEST(it_reaches_into_arrays_and_maps)
 {
     becomes("93 c4 01 'a' 81 c4 01 'k' 92 d4 01 00 d9 01 'b' c4 01 'c'",
             "93 a1 'a' 81 a1 'k' 92 c0 a1 'b' a1 'c'");
 }
 
-static void a_string_of_70000_bytes_keeps_a_long_header(void **state)
+TEST(a_string_of_70000_bytes_keeps_a_long_header)
 {
     enum { LEN = 70000 };
     uint8_t *in = calloc(1, LEN + ENC_HEAD_MAX);
@@ -84,17 +84,4 @@ static void a_string_of_70000_bytes_keeps_a_long_header(void **state)
     assert_memory_equal(out, "\xdb\x00\x01\x11\x70", 5);
     free(out);
     free(in);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(old_values_stay),
-        cmocka_unit_test(new_strings_become_old),
-        cmocka_unit_test(bin_becomes_a_string),
-        cmocka_unit_test(ext_becomes_nil),
-        cmocka_unit_test(it_reaches_into_arrays_and_maps),
-        cmocka_unit_test(a_string_of_70000_bytes_keeps_a_long_header),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,6 +31,8 @@ static int teardown(void **state)
     return 0;
 }
 
+#define ENCODER_TEST(name) TEST_WITH(setup, teardown, name)
+
 /* What lies between buf and end is what the oracle packed. */
 static void same(struct oracle *o, const uint8_t *buf, const uint8_t *end)
 {
@@ -39,7 +41,7 @@ static void same(struct oracle *o, const uint8_t *buf, const uint8_t *end)
     msgpack_sbuffer_clear(&o->bytes);
 }
 
-static void integers_are_the_shortest(void **state)
+ENCODER_TEST(integers_are_the_shortest)
 {
     struct oracle *o = *state;
     uint8_t buf[ENC_INT_MAX];
@@ -56,7 +58,7 @@ static void integers_are_the_shortest(void **state)
         }
 }
 
-static void headers_are_the_shortest(void **state)
+ENCODER_TEST(headers_are_the_shortest)
 {
     static const uint32_t counts[] = {0,   1,   15,    16,    31,         32,        255,
                                       256, 257, 65535, 65536, 0x7fffffff, 0xffffffff};
@@ -75,7 +77,7 @@ static void headers_are_the_shortest(void **state)
     }
 }
 
-static void small_values_are_written(void **state)
+ENCODER_TEST(small_values_are_written)
 {
     struct oracle *o = *state;
     uint8_t buf[32];
@@ -104,7 +106,7 @@ static void is_hex(const uint8_t *buf, const uint8_t *end, const char *expected)
     assert_memory_equal(buf, h.at, h.len);
 }
 
-static void the_id_goes_back_as_it_came(void **state)
+TEST(the_id_goes_back_as_it_came)
 {
     static const char *const ids[] = {"05", "cc 05", "d1 00 05", "cf 00 00 00 01 00 00 00 00",
                                       "d3 00 00 00 00 00 00 00 05"};
@@ -125,7 +127,7 @@ static void error_is(enum error_shape shape, struct error_answer error, const ch
     is_hex(buf, enc_error_response(buf, sizeof buf, hex_span(&id), shape, &error), expected);
 }
 
-static void an_error_has_three_shapes(void **state)
+TEST(an_error_has_three_shapes)
 {
     struct span text = span_text("no");
 
@@ -138,7 +140,7 @@ static void an_error_has_three_shapes(void **state)
         "94 01 07 84 a4 'code' 02 a7 'message' a8 'BUSY: no' a9 'retryable' c3 a4 'data' c0 c0");
 }
 
-static void an_error_without_text_says_its_meaning(void **state)
+TEST(an_error_without_text_says_its_meaning)
 {
     error_is(ERROR_SHAPE_TEXT, (struct error_answer){.code = ERGON_E_NOT_FOUND},
              "94 01 07 da 0021 'NOT_FOUND: there is no such thing' c0");
@@ -147,7 +149,7 @@ static void an_error_without_text_says_its_meaning(void **state)
              "94 01 07 aa 'BUSY: n' efbfbd c0");
 }
 
-static void a_handler_names_its_own_error(void **state)
+TEST(a_handler_names_its_own_error)
 {
     error_is(ERROR_SHAPE_PAIR,
              (struct error_answer){
@@ -173,7 +175,7 @@ static void cut_is_within(size_t room, enum error_shape shape, const struct erro
         assert_true((size_t)(end - buf) + 8 >= room);
 }
 
-static void a_long_error_is_cut_to_its_room(void **state)
+TEST(a_long_error_is_cut_to_its_room)
 {
     char text[600];
 
@@ -189,7 +191,7 @@ static void a_long_error_is_cut_to_its_room(void **state)
             }
 }
 
-static void a_cut_text_keeps_its_characters_whole(void **state)
+TEST(a_cut_text_keeps_its_characters_whole)
 {
     char text[301] = "x";
     uint8_t buf[128];
@@ -208,20 +210,4 @@ static void a_cut_text_keeps_its_characters_whole(void **state)
         assert_true(read_text(&r, &message));
         assert_int_equal((message.len - strlen("FAILED: x")) % 3, 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(integers_are_the_shortest, setup, teardown),
-        cmocka_unit_test_setup_teardown(headers_are_the_shortest, setup, teardown),
-        cmocka_unit_test_setup_teardown(small_values_are_written, setup, teardown),
-        cmocka_unit_test(the_id_goes_back_as_it_came),
-        cmocka_unit_test(an_error_has_three_shapes),
-        cmocka_unit_test(an_error_without_text_says_its_meaning),
-        cmocka_unit_test(a_handler_names_its_own_error),
-        cmocka_unit_test(a_long_error_is_cut_to_its_room),
-        cmocka_unit_test(a_cut_text_keeps_its_characters_whole),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

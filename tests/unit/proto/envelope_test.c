@@ -24,7 +24,7 @@ static void request_is(const char *text, const char *msgid, const char *params)
     assert_true(bytes_are(e.params, params));
 }
 
-static void a_request_in_any_dress(void **state)
+TEST(a_request_in_any_dress)
 {
     request_is("94 00 01 a4 'echo' 91 05", "01", "91 05");
     request_is("dc 0004 00 01 a4 'echo' 91 05", "01", "91 05");
@@ -36,7 +36,7 @@ static void a_request_in_any_dress(void **state)
     request_is("94 00 01 db 00000004 'echo' 90", "01", "90");
 }
 
-static void the_id_keeps_its_bytes(void **state)
+TEST(the_id_keeps_its_bytes)
 {
     static const char *const ids[] = {
         "00",          "7f",
@@ -52,14 +52,14 @@ static void the_id_keeps_its_bytes(void **state)
     }
 }
 
-static void parameters_may_be_any_value(void **state)
+TEST(parameters_may_be_any_value)
 {
     request_is("94 00 01 a4 'echo' c0", "01", "c0");
     request_is("94 00 01 a4 'echo' 81 01 02", "01", "81 01 02");
     request_is("94 00 01 a4 'echo' a1 ff", "01", "a1 ff"); /* not UTF-8, and none of our business */
 }
 
-static void a_notification_is_read(void **state)
+TEST(a_notification_is_read)
 {
     struct hex h = hex("93 02 c4 01 'n' 91 05");
     struct envelope e;
@@ -72,7 +72,7 @@ static void a_notification_is_read(void **state)
     assert_true(bytes_are(e.params, "91 05"));
 }
 
-static void a_response_is_read(void **state)
+TEST(a_response_is_read)
 {
     struct hex h = hex("94 01 cd 0102 92 01 a1 'e' 81 01 02");
     struct envelope e;
@@ -97,7 +97,7 @@ static void verdict_is(const char *text, enum envelope_verdict expected)
     assert_int_equal(e.msgid.len > 0, expected == ENVELOPE_ANSWERABLE);
 }
 
-static void a_bad_request_with_an_id_can_be_answered(void **state)
+TEST(a_bad_request_with_an_id_can_be_answered)
 {
     verdict_is("92 00 01", ENVELOPE_ANSWERABLE);
     verdict_is("93 00 01 a4 'echo'", ENVELOPE_ANSWERABLE);
@@ -109,7 +109,7 @@ static void a_bad_request_with_an_id_can_be_answered(void **state)
     verdict_is("94 ce ffffffff 01 a4 'echo' 90", ENVELOPE_ANSWERABLE);
 }
 
-static void what_nobody_could_match_is_not_answered(void **state)
+TEST(what_nobody_could_match_is_not_answered)
 {
     verdict_is("05", ENVELOPE_UNANSWERABLE);
     verdict_is("a4 'echo'", ENVELOPE_UNANSWERABLE);
@@ -128,7 +128,7 @@ static void what_nobody_could_match_is_not_answered(void **state)
     verdict_is("94 00 c0 a4 'echo' 90", ENVELOPE_UNANSWERABLE);
 }
 
-static void a_bad_notification_or_response_is_never_answered(void **state)
+TEST(a_bad_notification_or_response_is_never_answered)
 {
     verdict_is("92 02 a1 'n'", ENVELOPE_UNANSWERABLE);
     verdict_is("94 02 01 a1 'n' 90", ENVELOPE_UNANSWERABLE);
@@ -152,7 +152,7 @@ static enum envelope_verdict with_name(size_t len)
     return envelope_read(span_of(message, 7 + len), &e, &why);
 }
 
-static void a_name_has_256_bytes_at_most(void **state)
+TEST(a_name_has_256_bytes_at_most)
 {
     assert_int_equal(with_name(METHOD_NAME_MAX - 1), ENVELOPE_OK);
     assert_int_equal(with_name(METHOD_NAME_MAX), ENVELOPE_OK);
@@ -192,7 +192,7 @@ static void same_both_ways(struct span bytes, const struct scan_limits *limits)
     assert_true(span_equal(plain.params, begun.params) && plain.params.at == begun.params.at);
 }
 
-static void a_beginning_changes_nothing(void **state)
+TEST(a_beginning_changes_nothing)
 {
     static const char *const texts[] = {"94 00 01 a4 'echo' 91 c4 05 'bytes' 94 00",
                                         "94 00 cf 0123456789abcdef a0 82 01 91 02 03 04",
@@ -211,7 +211,7 @@ static void a_beginning_changes_nothing(void **state)
     }
 }
 
-static void only_the_common_beginning_is_taken(void **state)
+TEST(only_the_common_beginning_is_taken)
 {
     static const char *const others[] = {
         "94 00 ff a4 'echo' 90 00 00 00 00", "94 00 01 d9 04 'echo' 90 00 00 00",
@@ -229,22 +229,4 @@ static void only_the_common_beginning_is_taken(void **state)
     struct hex h = hex("94 00 01 a4 'echo' 91 a4 'word'");
     assert_true(envelope_begin(hex_span(&h), &limits, &s, &e));
     assert_int_equal(s.done, 8);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_request_in_any_dress),
-        cmocka_unit_test(the_id_keeps_its_bytes),
-        cmocka_unit_test(parameters_may_be_any_value),
-        cmocka_unit_test(a_notification_is_read),
-        cmocka_unit_test(a_response_is_read),
-        cmocka_unit_test(a_bad_request_with_an_id_can_be_answered),
-        cmocka_unit_test(what_nobody_could_match_is_not_answered),
-        cmocka_unit_test(a_bad_notification_or_response_is_never_answered),
-        cmocka_unit_test(a_name_has_256_bytes_at_most),
-        cmocka_unit_test(a_beginning_changes_nothing),
-        cmocka_unit_test(only_the_common_beginning_is_taken),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 
 enum { DOCUMENT_MAX = 256 * 1024 };
 
-static void each_error_has_its_own_number_and_name(void **state)
+TEST(each_error_has_its_own_number_and_name)
 {
     for (int a = 1; a < ERGON_ERROR_COUNT; a++)
         for (int b = a + 1; b < ERGON_ERROR_COUNT; b++) {
@@ -19,7 +19,7 @@ static void each_error_has_its_own_number_and_name(void **state)
         }
 }
 
-static void numbers_that_json_rpc_knows_are_its_own(void **state)
+TEST(numbers_that_json_rpc_knows_are_its_own)
 {
     assert_int_equal(error_number(ERGON_E_BAD_REQUEST), -32600);
     assert_int_equal(error_number(ERGON_E_NO_METHOD), -32601);
@@ -27,7 +27,7 @@ static void numbers_that_json_rpc_knows_are_its_own(void **state)
     assert_int_equal(error_number(ERGON_E_INTERNAL), -32603);
 }
 
-static void only_passing_troubles_are_retryable(void **state)
+TEST(only_passing_troubles_are_retryable)
 {
     assert_true(error_retryable(ERGON_E_BUSY));
     assert_true(error_retryable(ERGON_E_DRAINING));
@@ -36,13 +36,13 @@ static void only_passing_troubles_are_retryable(void **state)
     assert_false(error_retryable(ERGON_E_DEADLINE));
 }
 
-static void a_foreign_code_reads_as_internal(void **state)
+TEST(a_foreign_code_reads_as_internal)
 {
     assert_string_equal(error_name((enum ergon_error)4711), "INTERNAL");
     assert_string_equal(error_name(ERGON_OK), "OK");
 }
 
-static void an_error_is_found_by_its_name(void **state)
+TEST(an_error_is_found_by_its_name)
 {
     for (int e = 1; e < ERGON_ERROR_COUNT; e++)
         assert_int_equal(error_find(error_name((enum ergon_error)e)), e);
@@ -62,7 +62,7 @@ static char *read_document(void)
     return text;
 }
 
-static void the_document_lists_each_error_as_it_is(void **state)
+TEST(the_document_lists_each_error_as_it_is)
 {
     char *text = read_document();
 
@@ -77,7 +77,7 @@ static void the_document_lists_each_error_as_it_is(void **state)
     free(text);
 }
 
-static void the_document_lists_no_other_error(void **state)
+TEST(the_document_lists_no_other_error)
 {
     char *text = read_document();
     int rows = 0;
@@ -89,18 +89,4 @@ static void the_document_lists_no_other_error(void **state)
         rows++;
     assert_int_equal(rows, ERGON_ERROR_COUNT - 1);
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_error_has_its_own_number_and_name),
-        cmocka_unit_test(numbers_that_json_rpc_knows_are_its_own),
-        cmocka_unit_test(only_passing_troubles_are_retryable),
-        cmocka_unit_test(a_foreign_code_reads_as_internal),
-        cmocka_unit_test(an_error_is_found_by_its_name),
-        cmocka_unit_test(the_document_lists_each_error_as_it_is),
-        cmocka_unit_test(the_document_lists_no_other_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

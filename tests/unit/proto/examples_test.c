@@ -95,25 +95,16 @@ static void check_all(struct examples *x)
     assert_in_range(x->count, EXAMPLES_MIN, 1000);
 }
 
-static void the_document_has_good_examples(void **state)
+TEST(the_document_has_good_examples)
 {
     struct examples x = {.path = PROTO_PATH "/PROTOCOL.md", .fenced = true};
 
     check_all(&x);
 }
 
-static void the_vectors_are_good(void **state)
+TEST(the_vectors_are_good)
 {
     struct examples x = {.path = PROTO_PATH "/vectors.txt", .inside = true, .first = true};
 
     check_all(&x);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_document_has_good_examples),
-        cmocka_unit_test(the_vectors_are_good),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

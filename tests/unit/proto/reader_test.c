@@ -24,7 +24,7 @@ static void uint_is(const char *text, uint64_t expected)
     assert_true(reader_at_end(&r));
 }
 
-static void integers_of_any_encoding(void **state)
+TEST(integers_of_any_encoding)
 {
     int_is("05", 5);
     int_is("cc 05", 5);
@@ -45,7 +45,7 @@ static void integers_of_any_encoding(void **state)
     uint_is("d3 7fffffffffffffff", INT64_MAX);
 }
 
-static void integral_floats_are_integers(void **state)
+TEST(integral_floats_are_integers)
 {
     int_is("ca 40a00000", 5);
     int_is("cb 4014000000000000", 5);
@@ -79,7 +79,7 @@ static void uint_refuses(const char *text)
     assert_ptr_equal(r.at, h.at);
 }
 
-static void what_is_no_integer_is_refused(void **state)
+TEST(what_is_no_integer_is_refused)
 {
     static const char *const neither[] = {
         "",
@@ -107,7 +107,7 @@ static void what_is_no_integer_is_refused(void **state)
     uint_refuses("cb bff0000000000000"); /* -1.0 */
 }
 
-static void numbers_are_any_integer_or_float(void **state)
+TEST(numbers_are_any_integer_or_float)
 {
     struct hex h = hex("05 ff cb 4016000000000000 ca 3f800000 cf ffffffffffffffff c0");
     struct reader r = reader_of(hex_span(&h));
@@ -121,7 +121,7 @@ static void numbers_are_any_integer_or_float(void **state)
     assert_true(reader_at_end(&r));
 }
 
-static void text_is_str_or_bin(void **state)
+TEST(text_is_str_or_bin)
 {
     static const char *const texts[] = {"a3 'abc'",          "d9 03 'abc'", "da 0003 'abc'",
                                         "db 00000003 'abc'", "c4 03 'abc'", "c5 0003 'abc'",
@@ -136,7 +136,7 @@ static void text_is_str_or_bin(void **state)
     }
 }
 
-static void what_is_no_text_is_refused(void **state)
+TEST(what_is_no_text_is_refused)
 {
     static const char *const others[] = {
         "", "05", "c0", "91 a0", "80", "c7 01 05 00", "d4 01 00", "a3 'ab'", "d9 03 'ab'"};
@@ -149,7 +149,7 @@ static void what_is_no_text_is_refused(void **state)
     }
 }
 
-static void a_map_is_read_pair_by_pair(void **state)
+TEST(a_map_is_read_pair_by_pair)
 {
     struct hex h = hex("de 0002 a1 'a' 93 01 02 03 c4 01 'b' c3");
     struct reader r = reader_of(hex_span(&h));
@@ -184,7 +184,7 @@ static void duration_is(const char *text, uint64_t expected)
     assert_true(reader_at_end(&r));
 }
 
-static void durations_are_milliseconds_or_text(void **state)
+TEST(durations_are_milliseconds_or_text)
 {
     duration_is("00", 0);
     duration_is("05", 5000000);
@@ -195,7 +195,7 @@ static void durations_are_milliseconds_or_text(void **state)
     duration_is("c4 04 '50us'", 50000);
 }
 
-static void what_is_no_duration_is_refused(void **state)
+TEST(what_is_no_duration_is_refused)
 {
     static const char *const bad[] = {"ff",
                                       "cb bfe0000000000000",
@@ -219,7 +219,7 @@ static void what_is_no_duration_is_refused(void **state)
     }
 }
 
-static void sizes_are_bytes_or_text(void **state)
+TEST(sizes_are_bytes_or_text)
 {
     struct hex h = hex("cd 0400 a3 '64k' cb 4014000000000000 a1 '5' ff");
     struct reader r = reader_of(hex_span(&h));
@@ -252,7 +252,7 @@ static void params_are(const char *text, uint32_t expected)
     assert_true(reader_at_end(&r));
 }
 
-static void params_may_be_a_bare_value(void **state)
+TEST(params_may_be_a_bare_value)
 {
     params_are("90", 0);
     params_are("92 01 a1 'x'", 2);
@@ -262,22 +262,4 @@ static void params_may_be_a_bare_value(void **state)
     params_are("81 a1 'k' 91 05", 1);
     params_are("a3 'abc'", 1);
     params_are("", 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(integers_of_any_encoding),
-        cmocka_unit_test(integral_floats_are_integers),
-        cmocka_unit_test(what_is_no_integer_is_refused),
-        cmocka_unit_test(numbers_are_any_integer_or_float),
-        cmocka_unit_test(text_is_str_or_bin),
-        cmocka_unit_test(what_is_no_text_is_refused),
-        cmocka_unit_test(a_map_is_read_pair_by_pair),
-        cmocka_unit_test(durations_are_milliseconds_or_text),
-        cmocka_unit_test(what_is_no_duration_is_refused),
-        cmocka_unit_test(sizes_are_bytes_or_text),
-        cmocka_unit_test(params_may_be_a_bare_value),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

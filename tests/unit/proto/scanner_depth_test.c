@@ -21,23 +21,14 @@ static void ascend_from_the_outermost(void *arg)
     ascend(&w, awaited);
 }
 
-static void a_level_beyond_the_stack_is_never_written(void **state)
+TEST(a_level_beyond_the_stack_is_never_written)
 {
     uint32_t last = SCAN_DEPTH_CAP - 1, beyond = SCAN_DEPTH_CAP;
     descend_at(&last);
     expect_broken_assert(descend_at, &beyond, "depth < SCAN_DEPTH_CAP");
 }
 
-static void a_level_below_the_stack_is_never_read(void **state)
+TEST(a_level_below_the_stack_is_never_read)
 {
     expect_broken_assert(ascend_from_the_outermost, NULL, "depth > 0");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_level_beyond_the_stack_is_never_written),
-        cmocka_unit_test(a_level_below_the_stack_is_never_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,7 @@ static void verdict_is(const char *text, enum scan_verdict expected, uint32_t do
     assert_int_equal(s.done, done);
 }
 
-static void whole_values(void **state)
+TEST(whole_values)
 {
     verdict_is("c0", SCAN_WHOLE, 1);
     verdict_is("94 00 01 a4 'echo' 91 05", SCAN_WHOLE, 10);
@@ -59,13 +59,13 @@ static void whole_values(void **state)
     verdict_is("c9 00000002 05 'ab'", SCAN_WHOLE, 8);
 }
 
-static void what_stands_behind_is_left_alone(void **state)
+TEST(what_stands_behind_is_left_alone)
 {
     verdict_is("91 05 c1", SCAN_WHOLE, 2);
     verdict_is("05 c1 c1", SCAN_WHOLE, 1);
 }
 
-static void the_byte_that_is_never_used(void **state)
+TEST(the_byte_that_is_never_used)
 {
     verdict_is("c1", SCAN_MALFORMED, 0);
     verdict_is("93 01 c1", SCAN_MALFORMED, 2);
@@ -81,7 +81,7 @@ static uint32_t need_of(const char *text)
     return s.need;
 }
 
-static void what_is_needed_is_known_early(void **state)
+TEST(what_is_needed_is_known_early)
 {
     assert_int_equal(need_of(""), 1);
     assert_int_equal(need_of("94"), 5);
@@ -91,7 +91,7 @@ static void what_is_needed_is_known_early(void **state)
     assert_int_equal(need_of("92 c6 00 00 ff ff"), 7 + 0xffff);
 }
 
-static void announced_elements_are_bounded_by_bytes(void **state)
+TEST(announced_elements_are_bounded_by_bytes)
 {
     verdict_is("dd ffffffff", SCAN_TOO_LARGE, 0);
     verdict_is("df ffffffff", SCAN_TOO_LARGE, 0);
@@ -104,7 +104,7 @@ static void announced_elements_are_bounded_by_bytes(void **state)
 }
 
 /* Headers that each fit alone multiply: [[ ...n... ][ ...n... ] ...]. */
-static void nested_announcements_add_up(void **state)
+TEST(nested_announcements_add_up)
 {
     static const struct scan_limits small = {.message_max = 64 * 1024, .depth_max = 128};
     struct hex h = hex("dc 3fff dc 3fff dc 3fff dc 3fff");
@@ -114,7 +114,7 @@ static void nested_announcements_add_up(void **state)
     assert_int_equal(s.done, 9);
 }
 
-static void the_limit_is_exact(void **state)
+TEST(the_limit_is_exact)
 {
     struct hex h = hex("93 a4 'echo' cd 0102 90");
 
@@ -126,7 +126,7 @@ static void the_limit_is_exact(void **state)
     }
 }
 
-static void the_largest_limit_does_not_wrap(void **state)
+TEST(the_largest_limit_does_not_wrap)
 {
     static const struct scan_limits huge = {.message_max = UINT32_MAX, .depth_max = 4};
     struct hex h = hex("91 c6 fffffffa");
@@ -154,7 +154,7 @@ static enum scan_verdict scan_nested(uint8_t byte, size_t levels, uint32_t depth
     return v;
 }
 
-static void the_depth_is_exact(void **state)
+TEST(the_depth_is_exact)
 {
     for (uint32_t max = 1; max <= SCAN_DEPTH_CAP; max++) {
         assert_int_equal(scan_nested(0x91, max, max), SCAN_WHOLE);
@@ -164,7 +164,7 @@ static void the_depth_is_exact(void **state)
     assert_int_equal(scan_nested(0x81, 10000, 32), SCAN_TOO_DEEP);
 }
 
-static void closed_levels_do_not_count(void **state)
+TEST(closed_levels_do_not_count)
 {
     static const struct scan_limits shallow = {.message_max = 100, .depth_max = 2};
     struct hex h = hex("94 91 01 91 01 90 81 01 02");
@@ -175,7 +175,7 @@ static void closed_levels_do_not_count(void **state)
     assert_int_equal(scan_both(hex_span(&h), &shallow, &s), SCAN_TOO_DEEP);
 }
 
-static void start_does_not_touch_the_stack(void **state)
+TEST(start_does_not_touch_the_stack)
 {
     struct scanner s;
 
@@ -221,7 +221,7 @@ static void judged_alike(const uint8_t *bytes, size_t len)
         assert_int_equal(off, s.done);
 }
 
-static void each_first_byte_says_its_length(void **state)
+TEST(each_first_byte_says_its_length)
 {
     for (unsigned first = 0; first < 256; first++) {
         uint8_t bytes[64] = {(uint8_t)first};
@@ -230,7 +230,7 @@ static void each_first_byte_says_its_length(void **state)
 }
 
 /* Biased to headers, so that most of it has some structure. */
-static void random_bytes_are_judged_as_msgpack_c_does(void **state)
+TEST(random_bytes_are_judged_as_msgpack_c_does)
 {
     uint64_t seed = 1;
 
@@ -242,31 +242,10 @@ static void random_bytes_are_judged_as_msgpack_c_does(void **state)
     }
 }
 
-static void each_verdict_has_its_text(void **state)
+TEST(each_verdict_has_its_text)
 {
     for (int a = SCAN_WHOLE; a <= SCAN_TOO_DEEP; a++)
         for (int b = a + 1; b <= SCAN_TOO_DEEP; b++)
             assert_string_not_equal(scan_verdict_text((enum scan_verdict)a),
                                     scan_verdict_text((enum scan_verdict)b));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_values),
-        cmocka_unit_test(what_stands_behind_is_left_alone),
-        cmocka_unit_test(the_byte_that_is_never_used),
-        cmocka_unit_test(what_is_needed_is_known_early),
-        cmocka_unit_test(announced_elements_are_bounded_by_bytes),
-        cmocka_unit_test(nested_announcements_add_up),
-        cmocka_unit_test(the_limit_is_exact),
-        cmocka_unit_test(the_largest_limit_does_not_wrap),
-        cmocka_unit_test(the_depth_is_exact),
-        cmocka_unit_test(closed_levels_do_not_count),
-        cmocka_unit_test(start_does_not_touch_the_stack),
-        cmocka_unit_test(each_first_byte_says_its_length),
-        cmocka_unit_test(random_bytes_are_judged_as_msgpack_c_does),
-        cmocka_unit_test(each_verdict_has_its_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@ static uint64_t length_of_answer(void)
     return peer.out_len;
 }
 
-static void results_of_every_size_arrive(void **state)
+RPC_TEST(results_of_every_size_arrive)
 {
     static const struct {
         const char *params;
@@ -33,7 +33,7 @@ static void results_of_every_size_arrive(void **state)
     assert_non_null(strstr(stage_answer("large", "[2000000]"), "1 failed: 'TOO_LARGE: "));
 }
 
-static void large_results_keep_their_place(void **state)
+RPC_TEST(large_results_keep_their_place)
 {
     stage_ask(&peer, 1, "echo", "['before']");
     stage_ask(&peer, 2, "large", "[100000]");
@@ -64,7 +64,7 @@ static int one_large_result(bool reads, bool vanishes, bool raw)
     return 0;
 }
 
-static void a_large_block_is_freed_once(void **state)
+RPC_TEST(a_large_block_is_freed_once)
 {
     one_large_result(true, false, false); /* pools are filled */
     one_large_result(true, false, true);
@@ -74,7 +74,7 @@ static void a_large_block_is_freed_once(void **state)
     assert_int_equal(heap_live(), before);
 }
 
-static void an_answer_to_a_peer_that_is_gone_is_freed(void **state)
+RPC_TEST(an_answer_to_a_peer_that_is_gone_is_freed)
 {
     struct outcome outcome = {.error = ERGON_OK};
     static struct script other;
@@ -95,7 +95,7 @@ static void an_answer_to_a_peer_that_is_gone_is_freed(void **state)
     assert_true(heap_live() <= before);
 }
 
-static void old_peers_get_the_old_raw_family(void **state)
+RPC_TEST(old_peers_get_the_old_raw_family)
 {
     stage_answer("server.hello", "[{'raw': true}]");
     stage_ask(&peer, 1, "large", "[300]");
@@ -110,7 +110,7 @@ static void old_peers_get_the_old_raw_family(void **state)
 }
 
 /* Each allocation on the way of a large result fails in turn. */
-static void without_memory_a_call_fails_or_its_connection_ends(void **state)
+RPC_TEST(without_memory_a_call_fails_or_its_connection_ends)
 {
     bool met = true;
 
@@ -129,17 +129,4 @@ static void without_memory_a_call_fails_or_its_connection_ends(void **state)
         script_reset(&other);
         stage_run();
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        RPC_TEST(results_of_every_size_arrive),
-        RPC_TEST(large_results_keep_their_place),
-        RPC_TEST(a_large_block_is_freed_once),
-        RPC_TEST(an_answer_to_a_peer_that_is_gone_is_freed),
-        RPC_TEST(old_peers_get_the_old_raw_family),
-        RPC_TEST(without_memory_a_call_fails_or_its_connection_ends),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -207,7 +207,7 @@ static void a_round(uint64_t seed)
     assert_non_null(strstr(stage_said_to(&peer), "'balanced': true"));
 }
 
-static void each_request_has_one_response(void **state)
+TEST(each_request_has_one_response)
 {
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         stage_open(state);
@@ -217,7 +217,7 @@ static void each_request_has_one_response(void **state)
 }
 
 /* The connection is gone while anything may be under way. */
-static void a_peer_that_goes_leaves_nothing_behind(void **state)
+TEST(a_peer_that_goes_leaves_nothing_behind)
 {
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         stage_open(state);
@@ -233,13 +233,4 @@ static void a_peer_that_goes_leaves_nothing_behind(void **state)
         stage_run_ms(net.v.now / AO_MS(1) + 1000);
         stage_close(state);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_request_has_one_response),
-        cmocka_unit_test(a_peer_that_goes_leaves_nothing_behind),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

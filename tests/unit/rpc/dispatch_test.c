@@ -6,14 +6,14 @@ static uint64_t count_of(const _Atomic uint64_t *f)
     return atomic_load_explicit(f, memory_order_relaxed);
 }
 
-static void a_handlers_name_is_a_method(void **state)
+RPC_TEST(a_handlers_name_is_a_method)
 {
     assert_string_equal(stage_answer("echo", "[5, 'six']"), "1: [5, 'six']\n");
     assert_string_equal(stage_answer("block", "[5]"), "1: [5]\n");
     assert_string_equal(stage_answer("again", "[3]"), "1: nil\n");
 }
 
-static void each_way_to_fail_is_answered(void **state)
+RPC_TEST(each_way_to_fail_is_answered)
 {
     assert_string_equal(stage_answer("fail", "[]"), "1 failed: 'NO_LUCK: none today'\n");
     assert_non_null(strstr(stage_answer("fault", "[]"), "1 failed: 'FAILED: "));
@@ -21,7 +21,7 @@ static void each_way_to_fail_is_answered(void **state)
     assert_string_equal(stage_answer("echo", "[5]"), "1: [5]\n");
 }
 
-static void unknown_methods_of_requests_are_answered(void **state)
+RPC_TEST(unknown_methods_of_requests_are_answered)
 {
     static const char *const names[] = {"none", "", "server.nothing", "task.nothing",
                                         "sem.acquire"};
@@ -31,7 +31,7 @@ static void unknown_methods_of_requests_are_answered(void **state)
     assert_int_equal(count_of(&stage.rpc.stats.refused), sizeof names / sizeof names[0]);
 }
 
-static void unknown_notifications_are_ignored(void **state)
+RPC_TEST(unknown_notifications_are_ignored)
 {
     stage_notify(&peer, "nvim_set_client_info", "['x', {}, 'remote', {}, {}]");
     stage_notify(&peer, "nvim_error_event", "[0, 'Invalid method']");
@@ -41,7 +41,7 @@ static void unknown_notifications_are_ignored(void **state)
     assert_string_equal(stage_answer("echo", "[5]"), "1: [5]\n");
 }
 
-static void notifications_run_and_are_not_answered(void **state)
+RPC_TEST(notifications_run_and_are_not_answered)
 {
     struct tasks_info info;
 
@@ -57,7 +57,7 @@ static void notifications_run_and_are_not_answered(void **state)
     assert_int_equal(stage.conn->in_flight, 0);
 }
 
-static void responses_to_nothing_are_ignored(void **state)
+RPC_TEST(responses_to_nothing_are_ignored)
 {
     static const uint8_t responses[] = "\x94\x01\x07\xc0\x05\x94\x01\x00\xa1x\xc0";
 
@@ -66,7 +66,7 @@ static void responses_to_nothing_are_ignored(void **state)
     assert_int_equal(count_of(&stage.rpc.stats.ignored), 2);
 }
 
-static void a_peer_that_is_gone_takes_its_calls_with_it(void **state)
+RPC_TEST(a_peer_that_is_gone_takes_its_calls_with_it)
 {
     struct tasks_info info;
 
@@ -83,7 +83,7 @@ static void a_peer_that_is_gone_takes_its_calls_with_it(void **state)
     assert_null(LIST_FIRST(&net.loop->all));
 }
 
-static void after_its_fin_a_peer_is_answered(void **state)
+RPC_TEST(after_its_fin_a_peer_is_answered)
 {
     stage_ask(&peer, 1, "sleep", "[50]");
     stage_ask(&peer, 2, "block", "[5]");
@@ -92,7 +92,7 @@ static void after_its_fin_a_peer_is_answered(void **state)
     assert_true(peer.closed);
 }
 
-static void peers_know_nothing_of_each_other(void **state)
+RPC_TEST(peers_know_nothing_of_each_other)
 {
     static struct script other;
 
@@ -105,20 +105,4 @@ static void peers_know_nothing_of_each_other(void **state)
                         "1 failed: 'CANCELLED: the call was cancelled'\n2: true\n");
     script_reset(&other);
     stage_run();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        RPC_TEST(a_handlers_name_is_a_method),
-        RPC_TEST(each_way_to_fail_is_answered),
-        RPC_TEST(unknown_methods_of_requests_are_answered),
-        RPC_TEST(unknown_notifications_are_ignored),
-        RPC_TEST(notifications_run_and_are_not_answered),
-        RPC_TEST(responses_to_nothing_are_ignored),
-        RPC_TEST(a_peer_that_is_gone_takes_its_calls_with_it),
-        RPC_TEST(after_its_fin_a_peer_is_answered),
-        RPC_TEST(peers_know_nothing_of_each_other),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@ static void assert_holds(const char *text, const char *part)
         fail_msg("no \"%s\" in %s", part, text);
 }
 
-static void info_counts_what_happened(void **state)
+RPC_TEST(info_counts_what_happened)
 {
     stage_answer("echo", "[]");
     stage_answer("block", "[]");
@@ -25,7 +25,7 @@ static void info_counts_what_happened(void **state)
     assert_holds(info, "'dead': 0}}, 'store': nil}\n");
 }
 
-static void methods_lists_handlers_first(void **state)
+RPC_TEST(methods_lists_handlers_first)
 {
     const char *methods = stage_answer("server.methods", "[]");
     assert_holds(methods, "1: ['echo', 'sleep', ");
@@ -39,7 +39,7 @@ static void methods_lists_handlers_first(void **state)
                  "'cron.delete']\n");
 }
 
-static void describe_tells_of_handlers_and_of_the_servers_own(void **state)
+RPC_TEST(describe_tells_of_handlers_and_of_the_servers_own)
 {
     assert_string_equal(stage_answer("server.describe", "['block']"),
                         "1: {'name': 'block', 'kind': 'blocking', 'summary': nil, 'params': nil, "
@@ -54,7 +54,7 @@ static void describe_tells_of_handlers_and_of_the_servers_own(void **state)
     assert_holds(stage_answer("server.describe", "[5]"), "1 failed: 'BAD_PARAMS: ");
 }
 
-static void topology_shows_executors_at_work(void **state)
+RPC_TEST(topology_shows_executors_at_work)
 {
     stage_ask(&peer, 1, "hang", "[]");
     stage_ask(&peer, 2, "block", "[]");
@@ -96,7 +96,7 @@ static bool ask_without_memory(const char *method, int n, bool *met)
     return refused;
 }
 
-static void without_memory_there_is_an_error(void **state)
+RPC_TEST(without_memory_there_is_an_error)
 {
     static const char *const methods[] = {"server.hello", "server.info", "server.methods",
                                           "server.topology"};
@@ -108,16 +108,4 @@ static void without_memory_there_is_an_error(void **state)
             refused += ask_without_memory(methods[i], n, &met);
         assert_true(refused > 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        RPC_TEST(info_counts_what_happened),
-        RPC_TEST(methods_lists_handlers_first),
-        RPC_TEST(describe_tells_of_handlers_and_of_the_servers_own),
-        RPC_TEST(topology_shows_executors_at_work),
-        RPC_TEST(without_memory_there_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,7 +49,7 @@ static const char *with(const char *params, const char *id)
 
 /* --- Each option wrong --- */
 
-static void each_option_of_a_task_says_what_it_must_be(void **state)
+RPC_TEST(each_option_of_a_task_says_what_it_must_be)
 {
     static const struct {
         const char *option, *wrong[4];
@@ -89,7 +89,7 @@ static void each_option_of_a_task_says_what_it_must_be(void **state)
         }
 }
 
-static void each_method_says_what_it_takes(void **state)
+RPC_TEST(each_method_says_what_it_takes)
 {
     static const struct {
         const char *method, *params, *error;
@@ -154,7 +154,7 @@ static void each_method_says_what_it_takes(void **state)
 
 /* --- What they answer --- */
 
-static void a_task_is_submitted_and_looked_at(void **state)
+RPC_TEST(a_task_is_submitted_and_looked_at)
 {
     const char *id = submitted("['echo', [7], {'durable': 'none', 'key': 'k', 'priority': 9}]");
     holds("task.wait", with("['%s']", id), "'result': [7]");
@@ -167,7 +167,7 @@ static void a_task_is_submitted_and_looked_at(void **state)
     refuses("task.retry", with("['%s']", id), "BAD_PARAMS: task t");
 }
 
-static void common_options_are_those_of_who_says_nothing(void **state)
+RPC_TEST(common_options_are_those_of_who_says_nothing)
 {
     holds("task.submit_many",
           "[[['echo', [1]], ['echo', [2], {'tenant': 'b'}], 'echo'], {'tenant': 'a', 'delay': 5}]",
@@ -178,7 +178,7 @@ static void common_options_are_those_of_who_says_nothing(void **state)
     assert_null(strstr(said, "'tenant': 'b'"));
 }
 
-static void long_polls_are_limited(void **state)
+RPC_TEST(long_polls_are_limited)
 {
     const char *id = submitted("['sleep', [3600000], {'durable': 'none'}]");
     char params[64];
@@ -203,7 +203,7 @@ static void become(const char *token)
     holds("server.auth", params, "");
 }
 
-static void nobody_submits_before_it_is_known(void **state)
+RPC_TEST_GUARDED(nobody_submits_before_it_is_known)
 {
     refuses("task.submit", "['echo']", "AUTH: ");
     refuses("task.submit_many", "[['echo']]", "AUTH: ");
@@ -212,7 +212,7 @@ static void nobody_submits_before_it_is_known(void **state)
     refuses("task.list", "[]", "AUTH: ");
 }
 
-static void a_list_of_methods_counts_for_tasks_too(void **state)
+RPC_TEST_GUARDED(a_list_of_methods_counts_for_tasks_too)
 {
     become(STAGE_BOB);
     refuses("task.submit", "['sleep', [1]]", "DENIED: bob may not call \"sleep\"");
@@ -222,7 +222,7 @@ static void a_list_of_methods_counts_for_tasks_too(void **state)
     holds("task.submit", "['echo', [], {'tenant': 'bob', 'durable': 'none'}]", "'id'");
 }
 
-static void tasks_of_other_tenants_do_not_exist(void **state)
+RPC_TEST_GUARDED(tasks_of_other_tenants_do_not_exist)
 {
     static const char *const methods[] = {"task.get",    "task.wait",  "task.watch",
                                           "task.cancel", "task.retry", "task.explain"};
@@ -238,19 +238,4 @@ static void tasks_of_other_tenants_do_not_exist(void **state)
     holds("task.list", "[]", "'tenant': 'carol'");
     become(STAGE_ALICE);
     holds("task.get", with("['%s']", id), "'result': [2]");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        RPC_TEST(each_option_of_a_task_says_what_it_must_be),
-        RPC_TEST(each_method_says_what_it_takes),
-        RPC_TEST(a_task_is_submitted_and_looked_at),
-        RPC_TEST(common_options_are_those_of_who_says_nothing),
-        RPC_TEST(long_polls_are_limited),
-        RPC_TEST_GUARDED(nobody_submits_before_it_is_known),
-        RPC_TEST_GUARDED(a_list_of_methods_counts_for_tasks_too),
-        RPC_TEST_GUARDED(tasks_of_other_tenants_do_not_exist),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@ static void answers(const char *method, const char *params, const char *expected
     assert_string_equal(stage_answer(method, params), expected);
 }
 
-static void hello_tells_what_the_server_is(void **state)
+RPC_TEST(hello_tells_what_the_server_is)
 {
     answers("server.hello", "[]", HELLO);
     answers("server.hello", "nil", HELLO);
@@ -19,7 +19,7 @@ static void hello_tells_what_the_server_is(void **state)
     answers("server.hello", "[{}]", HELLO);
 }
 
-static void hello_chooses_the_shape_of_errors(void **state)
+RPC_TEST(hello_chooses_the_shape_of_errors)
 {
     answers("none", "[]",
             "1 failed: 'NO_METHOD: no method \"none\"; server.methods lists what there is'\n");
@@ -37,7 +37,7 @@ static void hello_chooses_the_shape_of_errors(void **state)
     answers("fail", "[]", "1 failed: 'NO_LUCK: none today'\n");
 }
 
-static void hello_takes_effect_from_its_own_answer_on(void **state)
+RPC_TEST(hello_takes_effect_from_its_own_answer_on)
 {
     stage_ask(&peer, 1, "none", "[]");
     stage_notify(&peer, "server.hello", "[{'errors': 'pair'}]");
@@ -48,7 +48,7 @@ static void hello_takes_effect_from_its_own_answer_on(void **state)
         "2 failed: [1, 'NO_LUCK: none today']\n");
 }
 
-static void hello_refuses_what_it_does_not_know(void **state)
+RPC_TEST(hello_refuses_what_it_does_not_know)
 {
     answers("server.hello", "[{'error': 'pair'}]",
             "1 failed: 'BAD_PARAMS: unknown option \"error\"'\n");
@@ -67,19 +67,19 @@ static void hello_refuses_what_it_does_not_know(void **state)
             "1 failed: 'BAD_PARAMS: server.hello takes [{errors, raw, push}]'\n");
 }
 
-static void a_refused_hello_changes_nothing(void **state)
+RPC_TEST(a_refused_hello_changes_nothing)
 {
     stage_answer("server.hello", "[{'raw': true, 'errors': 'json'}]");
     assert_false(conn_mode(stage.conn)->raw);
 }
 
-static void ping_pongs(void **state)
+RPC_TEST(ping_pongs)
 {
     answers("server.ping", "[]", "1: 'pong'\n");
     answers("server.ping", "[1, 2]", "1: 'pong'\n");
 }
 
-static void cancel_names_an_id_by_value(void **state)
+RPC_TEST(cancel_names_an_id_by_value)
 {
     static const uint8_t hang[] = "\x94\x00\xd1\x00\x05\xa4hang\x90"; /* id 5 as int 16 */
 
@@ -89,7 +89,7 @@ static void cancel_names_an_id_by_value(void **state)
     answers("server.cancel", "[5]", "1: false\n");
 }
 
-static void cancel_reaches_each_kind_of_call(void **state)
+RPC_TEST(cancel_reaches_each_kind_of_call)
 {
     stage_ask(&peer, 2, "hang", "[]");
     stage_ask(&peer, 3, "block", "[]"); /* waits for its thread */
@@ -101,7 +101,7 @@ static void cancel_reaches_each_kind_of_call(void **state)
                                       "5: true\n");
 }
 
-static void of_two_calls_with_one_id_one_is_cancelled(void **state)
+RPC_TEST(of_two_calls_with_one_id_one_is_cancelled)
 {
     stage_ask(&peer, 2, "hang", "[]");
     stage_ask(&peer, 2, "hang", "[]");
@@ -111,7 +111,7 @@ static void of_two_calls_with_one_id_one_is_cancelled(void **state)
     answers("server.cancel", "[2]", "1: false\n");
 }
 
-static void a_notification_cannot_be_cancelled(void **state)
+RPC_TEST(a_notification_cannot_be_cancelled)
 {
     stage_notify(&peer, "hang", "[]");
     answers("server.cancel", "[0]", "1: false\n");
@@ -119,20 +119,20 @@ static void a_notification_cannot_be_cancelled(void **state)
     answers("server.cancel", "[-1]", "1: false\n");
 }
 
-static void cancel_wants_one_id(void **state)
+RPC_TEST(cancel_wants_one_id)
 {
     answers("server.cancel", "[]", "1 failed: 'BAD_PARAMS: server.cancel takes [msgid]'\n");
     answers("server.cancel", "[1, 2]", "1 failed: 'BAD_PARAMS: server.cancel takes [msgid]'\n");
 }
 
-static void without_a_table_no_token_is_good(void **state)
+RPC_TEST(without_a_table_no_token_is_good)
 {
     answers("server.auth", "['x']", "1 failed: 'AUTH: this server has no token file'\n");
     answers("server.auth", "[]", "1 failed: 'BAD_PARAMS: server.auth takes [token]'\n");
     answers("server.auth", "[1]", "1 failed: 'BAD_PARAMS: server.auth takes [token]'\n");
 }
 
-static void before_a_token_only_four_methods_are_open(void **state)
+RPC_TEST_GUARDED(before_a_token_only_four_methods_are_open)
 {
     static const char *const guarded[] = {"echo", "server.info", "server.methods", "none"};
 
@@ -147,7 +147,7 @@ static void before_a_token_only_four_methods_are_open(void **state)
     assert_string_equal(stage_said(), "");
 }
 
-static void a_token_says_who_may_what(void **state)
+RPC_TEST_GUARDED(a_token_says_who_may_what)
 {
     answers("server.auth", "['" STAGE_BOB "']", "1: 'bob'\n");
     answers("echo", "[5]", "1: [5]\n");
@@ -160,32 +160,10 @@ static void a_token_says_who_may_what(void **state)
     answers("echo", "[5]", "1: [5]\n"); /* still alice */
 }
 
-static void too_many_wrong_tokens_close_the_connection(void **state)
+RPC_TEST_GUARDED(too_many_wrong_tokens_close_the_connection)
 {
     answers("server.auth", "['a']", "1 failed: 'AUTH: no such token'\n");
     answers("server.auth", "['b']", "1 failed: 'AUTH: no such token'\n");
     answers("server.auth", "['c']", "1 failed: 'AUTH: no such token'\n");
     assert_true(peer.shut);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        RPC_TEST(hello_tells_what_the_server_is),
-        RPC_TEST(hello_chooses_the_shape_of_errors),
-        RPC_TEST(hello_takes_effect_from_its_own_answer_on),
-        RPC_TEST(hello_refuses_what_it_does_not_know),
-        RPC_TEST(a_refused_hello_changes_nothing),
-        RPC_TEST(ping_pongs),
-        RPC_TEST(cancel_names_an_id_by_value),
-        RPC_TEST(cancel_reaches_each_kind_of_call),
-        RPC_TEST(of_two_calls_with_one_id_one_is_cancelled),
-        RPC_TEST(a_notification_cannot_be_cancelled),
-        RPC_TEST(cancel_wants_one_id),
-        RPC_TEST(without_a_table_no_token_is_good),
-        RPC_TEST_GUARDED(before_a_token_only_four_methods_are_open),
-        RPC_TEST_GUARDED(a_token_says_who_may_what),
-        RPC_TEST_GUARDED(too_many_wrong_tokens_close_the_connection),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

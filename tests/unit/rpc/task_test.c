@@ -6,7 +6,7 @@ static void answers(const char *params, const char *expected)
     assert_string_equal(stage_answer("task.call", params), expected);
 }
 
-static void it_calls_a_handler(void **state)
+RPC_TEST(it_calls_a_handler)
 {
     answers("['echo', [5, 6]]", "1: [5, 6]\n");
     answers("['echo', [5], {}]", "1: [5]\n");
@@ -17,7 +17,7 @@ static void it_calls_a_handler(void **state)
     answers("['block', [5]]", "1: [5]\n");
 }
 
-static void only_handlers_can_be_called_so(void **state)
+RPC_TEST(only_handlers_can_be_called_so)
 {
     answers("['none']", "1 failed: 'NO_METHOD: no handler \"none\"; server.methods lists what "
                         "there is'\n");
@@ -27,7 +27,7 @@ static void only_handlers_can_be_called_so(void **state)
                                        "server.methods lists what there is'\n");
 }
 
-static void what_does_not_fit_is_refused(void **state)
+RPC_TEST(what_does_not_fit_is_refused)
 {
     static const char usage[] =
         "1 failed: 'BAD_PARAMS: task.call takes [method, [params], {options}]'\n";
@@ -47,7 +47,7 @@ static void what_does_not_fit_is_refused(void **state)
     answers("['echo', [], {'deadline': [5]}]", duration);
 }
 
-static void a_deadline_is_told_when_it_passes(void **state)
+RPC_TEST(a_deadline_is_told_when_it_passes)
 {
     stage_ask(&peer, 1, "task.call", "['sleep', [100], {'deadline': '20ms'}]");
     stage_ask(&peer, 2, "task.call", "['sleep', [10], {'deadline': 20}]");
@@ -60,14 +60,14 @@ static void a_deadline_is_told_when_it_passes(void **state)
     assert_string_equal(stage_said(), "");
 }
 
-static void no_time_at_all_is_no_time_to_run(void **state)
+RPC_TEST(no_time_at_all_is_no_time_to_run)
 {
     answers("['echo', [5], {'deadline': 0}]",
             "1 failed: 'DEADLINE: the deadline passed before the result was there'\n");
 }
 
 /* More than the clock can count is never. */
-static void a_deadline_beyond_time_is_none(void **state)
+RPC_TEST(a_deadline_beyond_time_is_none)
 {
     answers("['sleep', [10], {'deadline': 9223372036854775807}]",
             "1 failed: 'BAD_PARAMS: option \"deadline\" must be a duration: "
@@ -75,25 +75,11 @@ static void a_deadline_beyond_time_is_none(void **state)
     answers("['sleep', [10], {'deadline': '200000d'}]", "1: [10]\n");
 }
 
-static void a_notification_of_it_answers_nothing(void **state)
+RPC_TEST(a_notification_of_it_answers_nothing)
 {
     stage_notify(&peer, "task.call", "['echo', [5]]");
     stage_notify(&peer, "task.call", "['none']");
     stage_notify(&peer, "task.call", "['sleep', [50], {'deadline': 5}]");
     assert_string_equal(stage_said(), "");
     assert_int_equal(stage.conn->in_flight, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        RPC_TEST(it_calls_a_handler),
-        RPC_TEST(only_handlers_can_be_called_so),
-        RPC_TEST(what_does_not_fit_is_refused),
-        RPC_TEST(a_deadline_is_told_when_it_passes),
-        RPC_TEST(no_time_at_all_is_no_time_to_run),
-        RPC_TEST(a_deadline_beyond_time_is_none),
-        RPC_TEST(a_notification_of_it_answers_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,7 +63,9 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void test_close_finishes_in_order(void **state)
+#define ACTIVATOR_TEST(name) TEST_WITH(set_up, tear_down, name)
+
+ACTIVATOR_TEST(close_finishes_in_order)
 {
     struct world *w = *state;
     struct ao_handle *handle = ao_handle_new(&w->s[0].ao);
@@ -91,7 +93,7 @@ static void test_close_finishes_in_order(void **state)
 
 enum { MANY = 3000, EXPIRED_A_ROUND = 1024 };
 
-static void test_expirations_of_a_round_are_bounded(void **state)
+ACTIVATOR_TEST(expirations_of_a_round_are_bounded)
 {
     struct world *w = *state;
     struct activator_stats stats;
@@ -119,7 +121,7 @@ static void count_poll(void *arg)
 }
 
 /* A loop that is never idle looks at its poller now and then. */
-static void test_busy_loop_polls(void **state)
+ACTIVATOR_TEST(busy_loop_polls)
 {
     struct world *w = *state;
     int polls = 0;
@@ -140,7 +142,7 @@ static void activate(void *arg)
     assert_int_equal(ao_activate(arg), 0);
 }
 
-static void test_spins_before_it_blocks(void **state)
+ACTIVATOR_TEST(spins_before_it_blocks)
 {
     struct world *w = *state;
     struct activator_stats stats;
@@ -160,7 +162,7 @@ static void test_spins_before_it_blocks(void **state)
     ao_deactivate(&s.ao);
 }
 
-static void test_learns_to_spin(void **state)
+ACTIVATOR_TEST(learns_to_spin)
 {
     struct world *w = *state;
     struct activator_stats stats;
@@ -176,7 +178,7 @@ static void test_learns_to_spin(void **state)
     assert_int_equal(stats.spins_lost, 1);
 }
 
-static void test_idle_never_does_not_block(void **state)
+ACTIVATOR_TEST(idle_never_does_not_block)
 {
     struct world *w = *state;
     struct activator_stats stats;
@@ -193,7 +195,7 @@ static void stop(void *arg)
     activator_stop(arg);
 }
 
-static void test_run_ends_after_the_round(void **state)
+ACTIVATOR_TEST(run_ends_after_the_round)
 {
     struct world *w = *state;
     struct activator_stats before, after;
@@ -208,7 +210,7 @@ static void test_run_ends_after_the_round(void **state)
     assert_int_equal(after.rounds - before.rounds, 64);
 }
 
-static void test_random_depends_on_the_seed_alone(void **state)
+ACTIVATOR_TEST(random_depends_on_the_seed_alone)
 {
     struct world *w = *state;
     struct activator *same = virtual_open(&w->v, "same");
@@ -220,7 +222,7 @@ static void test_random_depends_on_the_seed_alone(void **state)
     assert_int_not_equal(activator_random(w->loop), first);
 }
 
-static void test_current(void **state)
+ACTIVATOR_TEST(current)
 {
     struct world *w = *state;
     assert_null(activator_current());
@@ -241,32 +243,12 @@ static int open_one(void *arg)
     return 0;
 }
 
-static void test_without_memory(void **state)
+ACTIVATOR_TEST(without_memory)
 {
     heap_fail_each(open_one, *state);
 }
 
-static void test_without_poller(void **state)
+ACTIVATOR_TEST(without_poller)
 {
     assert_null(activator_open(&(struct activator_options){.name = "x"}));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(close_finishes_in_order),
-        TEST(expirations_of_a_round_are_bounded),
-        TEST(busy_loop_polls),
-        TEST(spins_before_it_blocks),
-        TEST(learns_to_spin),
-        TEST(idle_never_does_not_block),
-        TEST(run_ends_after_the_round),
-        TEST(random_depends_on_the_seed_alone),
-        TEST(current),
-        TEST(without_memory),
-        TEST(without_poller),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

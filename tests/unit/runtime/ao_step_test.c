@@ -14,7 +14,7 @@ static enum ao_verdict sleep_wake_park(struct actor *self)
     return AO_PARK;
 }
 
-static void test_wake_cancels_the_park(void **state)
+ACTORS_TEST(wake_cancels_the_park)
 {
     struct world *w = *state;
     actors_begin(w, sleep_wake_park);
@@ -32,7 +32,7 @@ static enum ao_verdict wake_sleep_park(struct actor *self)
     return AO_PARK;
 }
 
-static void test_wake_before_the_sleep_is_a_no_op(void **state)
+ACTORS_TEST(wake_before_the_sleep_is_a_no_op)
 {
     struct world *w = *state;
     actors_begin(w, wake_sleep_park);
@@ -45,7 +45,7 @@ static enum ao_verdict wake_park(struct actor *self)
     return AO_PARK;
 }
 
-static void test_wake_before_a_plain_park_is_not_lost(void **state)
+ACTORS_TEST(wake_before_a_plain_park_is_not_lost)
 {
     struct world *w = *state;
     actors_begin(w, wake_park);
@@ -60,7 +60,7 @@ static enum ao_verdict sleep_wake_sleep_park(struct actor *self)
     return AO_PARK;
 }
 
-static void test_new_sleep_after_the_wake(void **state)
+ACTORS_TEST(new_sleep_after_the_wake)
 {
     struct world *w = *state;
     actors_begin(w, sleep_wake_sleep_park);
@@ -74,7 +74,7 @@ static enum ao_verdict sleep_again(struct actor *self)
     return AO_AGAIN;
 }
 
-static void test_deadline_without_park_is_forgotten(void **state)
+ACTORS_TEST(deadline_without_park_is_forgotten)
 {
     struct world *w = *state;
     w->x.script[0] = sleep_again;
@@ -94,7 +94,7 @@ static enum ao_verdict activate_done(struct actor *self)
     return AO_DONE;
 }
 
-static void test_activation_is_not_lost(void **state)
+ACTORS_TEST(activation_is_not_lost)
 {
     struct world *w = *state;
     actors_begin(w, activate_done);
@@ -116,7 +116,7 @@ static enum ao_verdict deactivate_fault(struct actor *self)
     return AO_FAULT;
 }
 
-static void test_verdict_ignored_after_deactivation(void **state)
+ACTORS_TEST(verdict_ignored_after_deactivation)
 {
     struct world *w = *state;
     actors_begin(w, deactivate_again);
@@ -134,7 +134,7 @@ static enum ao_verdict deactivate_activate_park(struct actor *self)
     return AO_PARK;
 }
 
-static void test_reactivation_in_the_own_step(void **state)
+ACTORS_TEST(reactivation_in_the_own_step)
 {
     struct world *w = *state;
     actors_begin(w, deactivate_activate_park);
@@ -150,7 +150,7 @@ static enum ao_verdict retire_again(struct actor *self)
     return AO_AGAIN;
 }
 
-static void test_retirement_in_the_own_step(void **state)
+ACTORS_TEST(retirement_in_the_own_step)
 {
     struct world *w = *state;
     actors_begin(w, retire_again);
@@ -161,7 +161,7 @@ static void test_retirement_in_the_own_step(void **state)
 
 /* --- From outside a step --- */
 
-static void test_put_to_sleep_from_outside(void **state)
+ACTORS_TEST(put_to_sleep_from_outside)
 {
     struct world *w = *state;
     assert_int_equal(ao_sleep_for(&w->x.ao, AO_MS(3)), 0);
@@ -178,7 +178,7 @@ static void test_put_to_sleep_from_outside(void **state)
                         "[   3] actor 1    ACTIVE -> INACTIVE (done)\n");
 }
 
-static void test_deactivation_cancels_the_sleep(void **state)
+ACTORS_TEST(deactivation_cancels_the_sleep)
 {
     struct world *w = *state;
     ao_sleep_for(&w->x.ao, AO_MS(3));
@@ -188,7 +188,7 @@ static void test_deactivation_cancels_the_sleep(void **state)
     assert_int_equal(w->x.steps, 0);
 }
 
-static void test_sleep_for_ever(void **state)
+ACTORS_TEST(sleep_for_ever)
 {
     struct world *w = *state;
     assert_int_equal(ao_sleep_for(&w->x.ao, AO_NEVER), 0);
@@ -207,7 +207,7 @@ static enum ao_verdict block(struct actor *self)
     return ao_block(&self->ao) ? AO_PARK : AO_DONE;
 }
 
-static void test_unblock_after_block(void **state)
+ACTORS_TEST(unblock_after_block)
 {
     struct world *w = *state;
     actors_begin(w, block);
@@ -217,7 +217,7 @@ static void test_unblock_after_block(void **state)
     assert_int_equal(w->x.steps, 2);
 }
 
-static void test_unblock_before_block(void **state)
+ACTORS_TEST(unblock_before_block)
 {
     struct world *w = *state;
     ao_unblock(&w->x.ao);
@@ -238,14 +238,14 @@ static enum ao_verdict block_unblock_sleep(struct actor *self)
     return AO_PARK;
 }
 
-static void test_unblock_in_the_step_of_the_block(void **state)
+ACTORS_TEST(unblock_in_the_step_of_the_block)
 {
     struct world *w = *state;
     actors_begin(w, block_unblock_sleep);
     assert_int_equal(actors_round(w), AO_STATE_ACTIVE);
 }
 
-static void test_unblock_does_not_end_a_plain_sleep(void **state)
+ACTORS_TEST(unblock_does_not_end_a_plain_sleep)
 {
     struct world *w = *state;
     actors_begin(w, actor_park);
@@ -263,7 +263,7 @@ static enum ao_verdict block_for_5(struct actor *self)
     return AO_PARK;
 }
 
-static void test_unblock_after_the_deadline_leaves_a_token(void **state)
+ACTORS_TEST(unblock_after_the_deadline_leaves_a_token)
 {
     struct world *w = *state;
     w->x.script[0] = block_for_5;
@@ -275,30 +275,4 @@ static void test_unblock_after_the_deadline_leaves_a_token(void **state)
     w->x.at = 0;
     ao_activate(&w->x.ao);
     assert_int_equal(actors_round(w), AO_STATE_INACTIVE);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, actors_set_up, actors_tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(wake_cancels_the_park),
-        TEST(wake_before_the_sleep_is_a_no_op),
-        TEST(wake_before_a_plain_park_is_not_lost),
-        TEST(new_sleep_after_the_wake),
-        TEST(deadline_without_park_is_forgotten),
-        TEST(activation_is_not_lost),
-        TEST(verdict_ignored_after_deactivation),
-        TEST(reactivation_in_the_own_step),
-        TEST(retirement_in_the_own_step),
-        TEST(put_to_sleep_from_outside),
-        TEST(deactivation_cancels_the_sleep),
-        TEST(sleep_for_ever),
-        TEST(unblock_after_block),
-        TEST(unblock_before_block),
-        TEST(unblock_in_the_step_of_the_block),
-        TEST(unblock_does_not_end_a_plain_sleep),
-        TEST(unblock_after_the_deadline_leaves_a_token),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 
 /* --- The life of an object, as its trace --- */
 
-static void test_life(void **state)
+ACTORS_TEST(life)
 {
     struct world *w = *state;
     w->x.script[0] = actor_sleep_5;
@@ -31,7 +31,7 @@ static void test_life(void **state)
     assert_int_equal(w->x.retired, 1);
 }
 
-static void test_why(void **state)
+ACTORS_TEST(why)
 {
     struct world *w = *state;
     w->x.script[0] = actor_sleep_5;
@@ -51,7 +51,7 @@ static void test_why(void **state)
 
 /* --- Refusals --- */
 
-static void test_refused_when_faulted(void **state)
+ACTORS_TEST(refused_when_faulted)
 {
     struct world *w = *state;
     actors_begin(w, actor_fault);
@@ -66,7 +66,7 @@ static void test_refused_when_faulted(void **state)
     assert_int_equal(ao_state(&w->x.ao), AO_STATE_INACTIVE);
 }
 
-static void test_refused_when_asleep(void **state)
+ACTORS_TEST(refused_when_asleep)
 {
     struct world *w = *state;
     actors_begin(w, actor_sleep_5);
@@ -84,7 +84,7 @@ static enum ao_verdict sleep_twice(struct actor *self)
     return AO_PARK;
 }
 
-static void test_second_deadline_refused(void **state)
+ACTORS_TEST(second_deadline_refused)
 {
     struct world *w = *state;
     actors_begin(w, sleep_twice);
@@ -93,7 +93,7 @@ static void test_second_deadline_refused(void **state)
     assert_int_equal(w->x.steps, 2);
 }
 
-static void test_no_ops(void **state)
+ACTORS_TEST(no_ops)
 {
     struct world *w = *state;
     assert_int_equal(ao_deactivate(&w->x.ao), 0);
@@ -107,7 +107,7 @@ static void test_no_ops(void **state)
                         "[   0] actor 1    ACTIVE -> INACTIVE (deactivated)\n");
 }
 
-static void test_refused_after_retirement(void **state)
+ACTORS_TEST(refused_after_retirement)
 {
     struct world *w = *state;
     ao_retire(&w->x.ao);
@@ -122,7 +122,7 @@ static void test_refused_after_retirement(void **state)
 
 /* --- Faults --- */
 
-static void test_fault_text(void **state)
+ACTORS_TEST(fault_text)
 {
     struct world *w = *state;
     actors_begin(w, actor_fault);
@@ -132,7 +132,7 @@ static void test_fault_text(void **state)
     assert_string_equal(w->x.text, "disk 3 on fire");
 }
 
-static void test_fault_without_reason(void **state)
+ACTORS_TEST(fault_without_reason)
 {
     struct world *w = *state;
     actors_begin(w, actor_fault_silently);
@@ -146,7 +146,7 @@ static enum ao_verdict fault_at_length(struct actor *self)
     return ao_fault(&self->ao, 1, "%0300d", 7);
 }
 
-static void test_fault_text_is_cut(void **state)
+ACTORS_TEST(fault_text_is_cut)
 {
     struct world *w = *state;
     actors_begin(w, fault_at_length);
@@ -156,7 +156,7 @@ static void test_fault_text_is_cut(void **state)
 
 /* --- Others --- */
 
-static void test_error_texts(void **state)
+ACTORS_TEST(error_texts)
 {
     for (int error = AO_E_STATE; error <= 0; error++)
         assert_string_not_equal(ao_error_text(error), "unknown error");
@@ -164,32 +164,11 @@ static void test_error_texts(void **state)
     assert_string_equal(ao_error_text(AO_E_STATE - 1), "unknown error");
 }
 
-static void test_fini_takes_it_out(void **state)
+ACTORS_TEST(fini_takes_it_out)
 {
     struct world *w = *state;
     struct ao_handle *handle = ao_handle_new(&w->x.ao);
     ao_fini(&w->x.ao);
     assert_int_equal(ao_post(handle, AO_POST_ACTIVATE), AO_E_CLOSED);
     ao_handle_unref(handle);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, actors_set_up, actors_tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(life),
-        TEST(why),
-        TEST(refused_when_faulted),
-        TEST(refused_when_asleep),
-        TEST(second_deadline_refused),
-        TEST(no_ops),
-        TEST(refused_after_retirement),
-        TEST(fault_text),
-        TEST(fault_without_reason),
-        TEST(fault_text_is_cut),
-        TEST(error_texts),
-        TEST(fini_takes_it_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 
 /* --- The list by itself --- */
 
-static void test_walk_in_order(void **state)
+TEST(walk_in_order)
 {
     struct dispatcher d;
     struct ao x[3] = {0};
@@ -26,7 +26,7 @@ static void test_walk_in_order(void **state)
     assert_true(dispatcher_validate(&d));
 }
 
-static void test_removed_before_its_turn(void **state)
+TEST(removed_before_its_turn)
 {
     struct dispatcher d;
     struct ao x[3] = {0};
@@ -46,7 +46,7 @@ static void test_removed_before_its_turn(void **state)
     assert_null(x[0].prev);
 }
 
-static void test_run_next_is_visited_next(void **state)
+TEST(run_next_is_visited_next)
 {
     struct dispatcher d;
     struct ao x[4] = {0};
@@ -70,7 +70,7 @@ static void test_run_next_is_visited_next(void **state)
     assert_true(dispatcher_validate(&d));
 }
 
-static void test_validate_sees_a_wrong_link(void **state)
+TEST(validate_sees_a_wrong_link)
 {
     struct dispatcher d;
     struct ao x = {0}, y = {0};
@@ -171,7 +171,7 @@ static void check_none_left_out(struct crowd *c)
     }
 }
 
-static void test_random_changes_while_walked(void **state)
+TEST(random_changes_while_walked)
 {
     struct crowd *c = calloc(1, sizeof *c);
     virtual_init(&c->v);
@@ -194,16 +194,4 @@ static void test_random_changes_while_walked(void **state)
     activator_close(c->loop);
     virtual_fini(&c->v);
     free(c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_walk_in_order),
-        cmocka_unit_test(test_removed_before_its_turn),
-        cmocka_unit_test(test_run_next_is_visited_next),
-        cmocka_unit_test(test_validate_sees_a_wrong_link),
-        cmocka_unit_test(test_random_changes_while_walked),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

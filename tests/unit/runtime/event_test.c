@@ -13,7 +13,7 @@ static enum ao_verdict awaits(struct ao *self)
     AO_END(&a->seq);
 }
 
-static void test_auto_lets_one_through(void **state)
+TEST(auto_lets_one_through)
 {
     struct stage s;
     struct ao_event e;
@@ -33,7 +33,7 @@ static void test_auto_lets_one_through(void **state)
     stage_close(&s);
 }
 
-static void test_auto_stays_set_for_the_next(void **state)
+TEST(auto_stays_set_for_the_next)
 {
     struct stage s;
     struct ao_event e;
@@ -54,7 +54,7 @@ static void test_auto_stays_set_for_the_next(void **state)
     stage_close(&s);
 }
 
-static void test_auto_pass_of_one_that_ends(void **state)
+TEST(auto_pass_of_one_that_ends)
 {
     struct stage s;
     struct ao_event e;
@@ -70,7 +70,7 @@ static void test_auto_pass_of_one_that_ends(void **state)
     stage_close(&s);
 }
 
-static void test_manual_lets_all_through_until_reset(void **state)
+TEST(manual_lets_all_through_until_reset)
 {
     struct stage s;
     struct ao_event e;
@@ -93,15 +93,4 @@ static void test_manual_lets_all_through_until_reset(void **state)
     virtual_run(&s.v);
     stage_expect(&s, "[0] d is closed\n[0] a is closed\n");
     stage_close(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_auto_lets_one_through),
-        cmocka_unit_test(test_auto_stays_set_for_the_next),
-        cmocka_unit_test(test_auto_pass_of_one_that_ends),
-        cmocka_unit_test(test_manual_lets_all_through_until_reset),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,7 +64,7 @@ static void tear_down(struct stage *s, struct props *p)
     stage_close(s);
 }
 
-static void test_awaits_all(void **state)
+TEST(awaits_all)
 {
     struct stage s;
     struct props p;
@@ -76,7 +76,7 @@ static void test_awaits_all(void **state)
     tear_down(&s, &p);
 }
 
-static void test_collects_faults(void **state)
+TEST(collects_faults)
 {
     struct stage s;
     struct props p;
@@ -90,7 +90,7 @@ static void test_collects_faults(void **state)
     tear_down(&s, &p);
 }
 
-static void test_cancel_stops_the_rest(void **state)
+TEST(cancel_stops_the_rest)
 {
     struct stage s;
     struct props p;
@@ -104,7 +104,7 @@ static void test_cancel_stops_the_rest(void **state)
     tear_down(&s, &p);
 }
 
-static void test_children_go_on_after_the_parents_wait(void **state)
+TEST(children_go_on_after_the_parents_wait)
 {
     struct stage s;
     struct props p;
@@ -118,7 +118,7 @@ static void test_children_go_on_after_the_parents_wait(void **state)
     tear_down(&s, &p);
 }
 
-static void test_empty_group_is_ready(void **state)
+TEST(empty_group_is_ready)
 {
     struct ao_group g;
     struct ao_wait w = {0};
@@ -127,16 +127,4 @@ static void test_empty_group_is_ready(void **state)
     ao_wait_prepare(&waiter, &w);
     ao_group_await(&g, &w);
     assert_int_equal(w.outcome, AO_WAIT_READY);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_awaits_all),
-        cmocka_unit_test(test_collects_faults),
-        cmocka_unit_test(test_cancel_stops_the_rest),
-        cmocka_unit_test(test_children_go_on_after_the_parents_wait),
-        cmocka_unit_test(test_empty_group_is_ready),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

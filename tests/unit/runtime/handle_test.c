@@ -63,7 +63,9 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void test_activate(void **state)
+#define HANDLE_TEST(name) TEST_WITH(set_up, tear_down, name)
+
+HANDLE_TEST(activate)
 {
     struct world *w = *state;
     assert_int_equal(ao_post(w->handle, AO_POST_ACTIVATE), 0);
@@ -73,7 +75,7 @@ static void test_activate(void **state)
                         "[   0] target 1   ACTIVE -> INACTIVE (done)\n");
 }
 
-static void test_several_count_as_one_of_each_in_order(void **state)
+HANDLE_TEST(several_count_as_one_of_each_in_order)
 {
     struct world *w = *state;
     ao_post(w->handle, AO_POST_MESSAGE);
@@ -89,7 +91,7 @@ static void test_several_count_as_one_of_each_in_order(void **state)
     assert_int_equal(w->t.steps, 1);
 }
 
-static void test_wake_unblock_and_message_end_a_sleep(void **state)
+HANDLE_TEST(wake_unblock_and_message_end_a_sleep)
 {
     struct world *w = *state;
     ao_sleep_for(&w->t.ao, AO_S(1));
@@ -104,7 +106,7 @@ static void test_wake_unblock_and_message_end_a_sleep(void **state)
     assert_int_equal(w->t.refusals, 0);
 }
 
-static void test_refusals_reach_the_owner(void **state)
+HANDLE_TEST(refusals_reach_the_owner)
 {
     struct world *w = *state;
     w->t.verdict = AO_FAULT;
@@ -125,7 +127,7 @@ static void test_refusals_reach_the_owner(void **state)
     assert_int_equal(w->t.refusals, 3);
 }
 
-static void test_one_handle_an_object(void **state)
+HANDLE_TEST(one_handle_an_object)
 {
     struct world *w = *state;
     struct ao_handle *second = ao_handle_new(&w->t.ao);
@@ -134,7 +136,7 @@ static void test_one_handle_an_object(void **state)
     assert_int_equal(ao_post(w->handle, AO_POST_ACTIVATE), 0);
 }
 
-static void test_asked_before_retirement_served_after(void **state)
+HANDLE_TEST(asked_before_retirement_served_after)
 {
     struct world *w = *state;
     ao_post(w->handle, AO_POST_ACTIVATE);
@@ -148,7 +150,7 @@ static void test_asked_before_retirement_served_after(void **state)
 }
 
 /* The entry is in the inbox, the object's memory is gone: nobody looks at it. */
-static void test_entry_outlives_the_object(void **state)
+HANDLE_TEST(entry_outlives_the_object)
 {
     struct world *w = *state;
     struct target *t = calloc(1, sizeof *t);
@@ -162,7 +164,7 @@ static void test_entry_outlives_the_object(void **state)
     trace_expect(&w->v, "");
 }
 
-static void test_closed_activator(void **state)
+HANDLE_TEST(closed_activator)
 {
     struct world *w = *state;
     ao_post(w->handle, AO_POST_ACTIVATE);
@@ -185,25 +187,7 @@ static int new_handle(void *arg)
     return 0;
 }
 
-static void test_without_memory(void **state)
+HANDLE_TEST(without_memory)
 {
     heap_fail_each(new_handle, *state);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(activate),
-        TEST(several_count_as_one_of_each_in_order),
-        TEST(wake_unblock_and_message_end_a_sleep),
-        TEST(refusals_reach_the_owner),
-        TEST(one_handle_an_object),
-        TEST(asked_before_retirement_served_after),
-        TEST(entry_outlives_the_object),
-        TEST(closed_activator),
-        TEST(without_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,6 +37,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+#define HOOK_TEST(name) TEST_WITH(set_up, tear_down, name)
+
 struct hook {
     struct round_hook hook;
     struct world *world;
@@ -56,7 +58,7 @@ static void hook_run(struct round_hook *self)
         activator_forget_hook(h->world->loop, &h->forgets->hook);
 }
 
-static void test_hooks_run_once_in_order_of_arming(void **state)
+HOOK_TEST(hooks_run_once_in_order_of_arming)
 {
     struct world *w = *state;
     struct hook x = {.hook.run = hook_run, .world = w, .number = 1};
@@ -75,7 +77,7 @@ static void test_hooks_run_once_in_order_of_arming(void **state)
     trace_expect(&w->v, "");
 }
 
-static void test_hook_armed_by_a_hook_is_for_the_next_round(void **state)
+HOOK_TEST(hook_armed_by_a_hook_is_for_the_next_round)
 {
     struct world *w = *state;
     struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
@@ -88,7 +90,7 @@ static void test_hook_armed_by_a_hook_is_for_the_next_round(void **state)
                         "[   0] hook 2     runs\n");
 }
 
-static void test_hook_before_rest_waits_until_there_is_nothing_to_do(void **state)
+HOOK_TEST(hook_before_rest_waits_until_there_is_nothing_to_do)
 {
     struct world *w = *state;
     struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
@@ -104,7 +106,7 @@ static void test_hook_before_rest_waits_until_there_is_nothing_to_do(void **stat
     trace_expect(&w->v, "");
 }
 
-static void test_hook_before_rest_waits_no_longer_than_it_may(void **state)
+HOOK_TEST(hook_before_rest_waits_no_longer_than_it_may)
 {
     struct world *w = *state;
     struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
@@ -122,7 +124,7 @@ static void test_hook_before_rest_waits_no_longer_than_it_may(void **state)
     activator_forget_hook(w->loop, &x.hook);
 }
 
-static void test_forgotten_hook_does_not_run(void **state)
+HOOK_TEST(forgotten_hook_does_not_run)
 {
     struct world *w = *state;
     struct hook z = {.hook.run = hook_run, .world = w, .number = 3};
@@ -140,7 +142,7 @@ static void test_forgotten_hook_does_not_run(void **state)
     trace_expect(&w->v, "[   0] hook 3     runs\n");
 }
 
-static void test_close_disarms_hooks(void **state)
+HOOK_TEST(close_disarms_hooks)
 {
     struct world *w = *state;
     struct hook x = {.hook.run = hook_run, .world = w, .number = 1};
@@ -150,19 +152,4 @@ static void test_close_disarms_hooks(void **state)
     virtual_close(&w->v, w->loop);
     trace_expect(&w->v, "");
     assert_false(x.hook.armed || y.hook.armed);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(hooks_run_once_in_order_of_arming),
-        TEST(hook_armed_by_a_hook_is_for_the_next_round),
-        TEST(hook_before_rest_waits_until_there_is_nothing_to_do),
-        TEST(hook_before_rest_waits_no_longer_than_it_may),
-        TEST(forgotten_hook_does_not_run),
-        TEST(close_disarms_hooks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,27 +49,17 @@ static void juggler_keeps_polls_going(enum idle_mode idle)
     virtual_fini(&v);
 }
 
-static void test_input_without_end_does_not_starve_the_poller(void **state)
+TEST(input_without_end_does_not_starve_the_poller)
 {
     juggler_keeps_polls_going(IDLE_SLEEP);
 }
 
-static void test_nor_does_it_while_spinning(void **state)
+TEST(nor_does_it_while_spinning)
 {
     juggler_keeps_polls_going(IDLE_SPIN);
 }
 
-static void test_nor_while_learning(void **state)
+TEST(nor_while_learning)
 {
     juggler_keeps_polls_going(IDLE_AUTO);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_input_without_end_does_not_starve_the_poller),
-        cmocka_unit_test(test_nor_does_it_while_spinning),
-        cmocka_unit_test(test_nor_while_learning),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

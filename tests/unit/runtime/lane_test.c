@@ -100,7 +100,9 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void test_all_arrive_in_order_past_the_ring(void **state)
+#define LANE_TEST(name) TEST_WITH(set_up, tear_down, name)
+
+LANE_TEST(all_arrive_in_order_past_the_ring)
 {
     struct world *w = *state;
     link_up(w, w->from, w->to);
@@ -110,7 +112,7 @@ static void test_all_arrive_in_order_past_the_ring(void **state)
     assert_true(ring_validate(&w->taker.lane.ring));
 }
 
-static void test_both_ends_on_one_activator(void **state)
+LANE_TEST(both_ends_on_one_activator)
 {
     struct world *w = *state;
     link_up(w, w->to, w->to);
@@ -149,14 +151,14 @@ static int seen_by_who_stands_between(struct world *w, int burst)
     return b.saw;
 }
 
-static void test_a_batch_is_taken_out_of_turn(void **state)
+LANE_TEST(a_batch_is_taken_out_of_turn)
 {
     struct world *w = *state;
     assert_int_equal(seen_by_who_stands_between(w, 16), 16);
     ao_deactivate(&w->giver.ao);
 }
 
-static void test_fewer_wait_until_all_had_their_turn(void **state)
+LANE_TEST(fewer_wait_until_all_had_their_turn)
 {
     struct world *w = *state;
     assert_int_equal(seen_by_who_stands_between(w, 3), 0);
@@ -164,7 +166,7 @@ static void test_fewer_wait_until_all_had_their_turn(void **state)
     ao_deactivate(&w->giver.ao);
 }
 
-static void test_published_at_the_rounds_end(void **state)
+LANE_TEST(published_at_the_rounds_end)
 {
     struct world *w = *state;
     struct parcel p = {.number = 0};
@@ -177,7 +179,7 @@ static void test_published_at_the_rounds_end(void **state)
     assert_int_equal(w->taker.taken, 1);
 }
 
-static void test_overflow_keeps_the_producer_busy(void **state)
+LANE_TEST(overflow_keeps_the_producer_busy)
 {
     struct world *w = *state;
     struct parcel p[CAPACITY + 1] = {0};
@@ -193,7 +195,7 @@ static void test_overflow_keeps_the_producer_busy(void **state)
     assert_int_equal(w->taker.taken, CAPACITY + 1);
 }
 
-static void test_sleeping_receiver_is_woken(void **state)
+LANE_TEST(sleeping_receiver_is_woken)
 {
     struct world *w = *state;
     struct parcel p = {.number = 0};
@@ -206,7 +208,7 @@ static void test_sleeping_receiver_is_woken(void **state)
 }
 
 /* Else the activator would never block again. */
-static void test_faulted_receiver_leaves_its_items(void **state)
+LANE_TEST(faulted_receiver_leaves_its_items)
 {
     struct world *w = *state;
     struct parcel p = {.number = 0};
@@ -221,7 +223,7 @@ static void test_faulted_receiver_leaves_its_items(void **state)
     assert_int_equal(w->taker.taken, 1);
 }
 
-static void test_fini_before_the_activators_close(void **state)
+LANE_TEST(fini_before_the_activators_close)
 {
     struct world *w = *state;
     struct taker other = {.budget = 3};
@@ -242,7 +244,7 @@ static void count(void *arg)
     ++*(int *)arg;
 }
 
-static void test_to_a_plain_thread(void **state)
+LANE_TEST(to_a_plain_thread)
 {
     struct world *w = *state;
     struct waker waker;
@@ -307,7 +309,7 @@ static void trespass(void *arg)
     virtual_run(t->v);
 }
 
-static void test_only_its_activator_pushes(void **state)
+LANE_TEST(only_its_activator_pushes)
 {
     struct world *w = *state;
     struct trespass t = {.v = &w->v, .lane = &w->taker.lane, .act = push_one};
@@ -316,7 +318,7 @@ static void test_only_its_activator_pushes(void **state)
     expect_broken_assert(trespass, &t, "producer");
 }
 
-static void test_only_its_activator_takes(void **state)
+LANE_TEST(only_its_activator_takes)
 {
     struct world *w = *state;
     struct trespass t = {.v = &w->v, .lane = &w->taker.lane, .act = take_one};
@@ -337,7 +339,7 @@ static void take_on_two_threads(void *lane)
     take_one(lane);
 }
 
-static void test_a_plain_end_is_of_one_thread(void **state)
+LANE_TEST(a_plain_end_is_of_one_thread)
 {
     struct world *w = *state;
     struct waker waker;
@@ -364,25 +366,9 @@ static int init(void *arg)
     return 0;
 }
 
-static void test_without_memory(void **state)
+LANE_TEST(without_memory)
 {
     struct world *w = *state;
     link_up(w, w->from, w->to);
     heap_fail_each(init, w);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(all_arrive_in_order_past_the_ring), TEST(both_ends_on_one_activator),
-        TEST(a_batch_is_taken_out_of_turn),      TEST(fewer_wait_until_all_had_their_turn),
-        TEST(published_at_the_rounds_end),       TEST(overflow_keeps_the_producer_busy),
-        TEST(sleeping_receiver_is_woken),        TEST(faulted_receiver_leaves_its_items),
-        TEST(fini_before_the_activators_close),  TEST(to_a_plain_thread),
-        TEST(only_its_activator_pushes),         TEST(only_its_activator_takes),
-        TEST(a_plain_end_is_of_one_thread),      TEST(without_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

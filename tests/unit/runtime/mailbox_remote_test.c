@@ -104,7 +104,7 @@ static enum ao_verdict far_sender(struct ao *self)
     AO_END(&a->seq);
 }
 
-static void test_bound_holds_from_afar(void **state)
+TEST(bound_holds_from_afar)
 {
     struct stage s;
     struct props p;
@@ -127,7 +127,7 @@ static void test_bound_holds_from_afar(void **state)
     assert_int_equal(tear_down(&s, &p), 0);
 }
 
-static void test_sender_waits_for_room_in_any_order(void **state)
+TEST(sender_waits_for_room_in_any_order)
 {
     for (unsigned order = 0; order < 1u << ROUNDS; order++) {
         struct stage s;
@@ -148,7 +148,7 @@ static void test_sender_waits_for_room_in_any_order(void **state)
     }
 }
 
-static void test_order_from_afar(void **state)
+TEST(order_from_afar)
 {
     struct stage s;
     struct props p;
@@ -194,7 +194,7 @@ static void sender_goes_at(unsigned order, int take, int cancel)
     assert_int_equal(tear_down(&s, &p), SHARE);
 }
 
-static void test_sender_that_goes(void **state)
+TEST(sender_that_goes)
 {
     for (unsigned order = 0; order < 1u << ROUNDS; order++)
         for (int take = 1; take < ROUNDS; take++)
@@ -202,7 +202,7 @@ static void test_sender_that_goes(void **state)
                 sender_goes_at(order, take, cancel);
 }
 
-static void test_mail_under_way_is_orphaned(void **state)
+TEST(mail_under_way_is_orphaned)
 {
     struct stage s;
     struct props p;
@@ -227,7 +227,7 @@ static enum ao_verdict sends_at_home(struct ao *self)
 }
 
 /* All of it: what was free, what was granted in vain, and later what the mail inside takes. */
-static void test_share_goes_back_at_the_close(void **state)
+TEST(share_goes_back_at_the_close)
 {
     struct stage s;
     struct props p;
@@ -253,7 +253,7 @@ static void test_share_goes_back_at_the_close(void **state)
     assert_int_equal(tear_down(&s, &p), 1);
 }
 
-static void test_close_tells_far_senders(void **state)
+TEST(close_tells_far_senders)
 {
     struct stage s;
     struct props p;
@@ -269,7 +269,7 @@ static void test_close_tells_far_senders(void **state)
     assert_int_equal(tear_down(&s, &p), SHARE);
 }
 
-static void test_deadline_from_afar(void **state)
+TEST(deadline_from_afar)
 {
     struct stage s;
     struct props p;
@@ -282,7 +282,7 @@ static void test_deadline_from_afar(void **state)
     assert_int_equal(tear_down(&s, &p), SHARE);
 }
 
-static void test_no_memory_is_refused(void **state)
+TEST(no_memory_is_refused)
 {
     struct stage s;
     struct props p;
@@ -296,20 +296,4 @@ static void test_no_memory_is_refused(void **state)
     heap_fail_at(1);
     assert_null(ao_mailbox_share(&p.box, p.home, 0, orphan));
     assert_int_equal(tear_down(&s, &p), SHARE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bound_holds_from_afar),
-        cmocka_unit_test(test_order_from_afar),
-        cmocka_unit_test(test_sender_waits_for_room_in_any_order),
-        cmocka_unit_test(test_sender_that_goes),
-        cmocka_unit_test(test_mail_under_way_is_orphaned),
-        cmocka_unit_test(test_share_goes_back_at_the_close),
-        cmocka_unit_test(test_close_tells_far_senders),
-        cmocka_unit_test(test_deadline_from_afar),
-        cmocka_unit_test(test_no_memory_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

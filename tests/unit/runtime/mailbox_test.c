@@ -80,7 +80,7 @@ static enum ao_verdict sender(struct ao *self)
     AO_END(&a->seq);
 }
 
-static void test_order_and_bound(void **state)
+TEST(order_and_bound)
 {
     struct stage s;
     struct props p;
@@ -98,7 +98,7 @@ static void test_order_and_bound(void **state)
     tear_down(&s, &p);
 }
 
-static void test_receivers_are_served_in_order(void **state)
+TEST(receivers_are_served_in_order)
 {
     struct stage s;
     struct props p;
@@ -117,7 +117,7 @@ static void test_receivers_are_served_in_order(void **state)
     tear_down(&s, &p);
 }
 
-static void test_sender_waits_for_room(void **state)
+TEST(sender_waits_for_room)
 {
     struct stage s;
     struct props p;
@@ -136,7 +136,7 @@ static void test_sender_waits_for_room(void **state)
     tear_down(&s, &p);
 }
 
-static void test_sender_that_goes_keeps_its_mail(void **state)
+TEST(sender_that_goes_keeps_its_mail)
 {
     struct stage s;
     struct props p;
@@ -155,7 +155,7 @@ static void test_sender_that_goes_keeps_its_mail(void **state)
     tear_down(&s, &p);
 }
 
-static void test_mail_of_a_receiver_that_ends(void **state)
+TEST(mail_of_a_receiver_that_ends)
 {
     struct stage s;
     struct props p;
@@ -181,7 +181,7 @@ static void test_mail_of_a_receiver_that_ends(void **state)
     tear_down(&s, &p);
 }
 
-static void test_closed(void **state)
+TEST(closed)
 {
     struct stage s;
     struct props p;
@@ -198,17 +198,4 @@ static void test_closed(void **state)
     stage_expect(&s,
                  "[0] a sent 1\n[0] a is closed\n[0] a is closed\n[0] b got 1\n[0] b is closed\n");
     tear_down(&s, &p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order_and_bound),
-        cmocka_unit_test(test_receivers_are_served_in_order),
-        cmocka_unit_test(test_sender_waits_for_room),
-        cmocka_unit_test(test_sender_that_goes_keeps_its_mail),
-        cmocka_unit_test(test_mail_of_a_receiver_that_ends),
-        cmocka_unit_test(test_closed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,5 @@
 /* Whoever breaks the contract of a public function of the runtime is told so, in every build. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/support/cmocka_env.h"
 #include <pthread.h>
 
 #include <ergon/activator.h>
@@ -151,7 +146,7 @@ static void act(void *arg)
     virtual_run(&w->v);
 }
 
-static void each_misuse_is_named(void **state)
+TEST(each_misuse_is_named)
 {
     static const struct {
         void (*misuse)(struct world *w);
@@ -183,10 +178,4 @@ static void each_misuse_is_named(void **state)
         expect_misuse(act, &w, cases[i].text);
     }
     virtual_fini(&w.v);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each_misuse_is_named)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

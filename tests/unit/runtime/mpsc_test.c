@@ -4,7 +4,7 @@
 #include "server/runtime/threads/mpsc.h"
 #include "tests/support/cmocka_env.h"
 
-static void test_oldest_first(void **state)
+TEST(oldest_first)
 {
     struct mpsc q;
     struct mpsc_item x[3];
@@ -21,10 +21,4 @@ static void test_oldest_first(void **state)
     assert_null(item);
     assert_true(mpsc_empty(&q));
     assert_true(mpsc_push(&q, &x[1])); /* and again */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_oldest_first)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,7 +59,7 @@ static void check(struct poller *p)
     check_wake_before_the_poll(p);
 }
 
-static void test_eventfd(void **state)
+TEST(eventfd)
 {
     struct poller *p = poller_eventfd_new();
     check(p);
@@ -67,7 +67,7 @@ static void test_eventfd(void **state)
     poller_eventfd_free(NULL);
 }
 
-static void test_libevent(void **state)
+TEST(libevent)
 {
     struct poller *p = poller_libevent_new();
     check(p);
@@ -83,7 +83,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
     ++*(int *)arg;
 }
 
-static void test_libevent_runs_events_of_its_base(void **state)
+TEST(libevent_runs_events_of_its_base)
 {
     int fds[2], seen = 0;
     struct poller *p = poller_libevent_new();
@@ -120,19 +120,8 @@ static int open_libevent(void *arg)
     return p ? 0 : -1;
 }
 
-static void test_without_memory(void **state)
+TEST(without_memory)
 {
     heap_fail_each(open_eventfd, NULL);
     heap_fail_each(open_libevent, NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_eventfd),
-        cmocka_unit_test(test_libevent),
-        cmocka_unit_test(test_libevent_runs_events_of_its_base),
-        cmocka_unit_test(test_without_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,7 +30,7 @@ static enum ao_verdict takes(struct ao *self)
     AO_END(&a->seq);
 }
 
-static void test_giver_first(void **state)
+TEST(giver_first)
 {
     struct stage s;
     struct ao_rendezvous r;
@@ -47,7 +47,7 @@ static void test_giver_first(void **state)
     stage_close(&s);
 }
 
-static void test_taker_first(void **state)
+TEST(taker_first)
 {
     struct stage s;
     struct ao_rendezvous r = {0};
@@ -63,7 +63,7 @@ static void test_taker_first(void **state)
     stage_close(&s);
 }
 
-static void test_giver_that_goes_keeps_its_value(void **state)
+TEST(giver_that_goes_keeps_its_value)
 {
     struct stage s;
     struct ao_rendezvous r = {0};
@@ -79,7 +79,7 @@ static void test_giver_that_goes_keeps_its_value(void **state)
     stage_close(&s);
 }
 
-static void test_passing_is_final(void **state)
+TEST(passing_is_final)
 {
     struct stage s;
     struct ao_rendezvous r = {0};
@@ -95,7 +95,7 @@ static void test_passing_is_final(void **state)
     stage_close(&s);
 }
 
-static void test_closed(void **state)
+TEST(closed)
 {
     struct stage s;
     struct ao_rendezvous r = {0};
@@ -110,16 +110,4 @@ static void test_closed(void **state)
     virtual_run(&s.v);
     stage_expect(&s, "[0] 1 is closed\n[0] a is closed\n[0] 2 is closed\n");
     stage_close(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_giver_first),
-        cmocka_unit_test(test_taker_first),
-        cmocka_unit_test(test_giver_that_goes_keeps_its_value),
-        cmocka_unit_test(test_passing_is_final),
-        cmocka_unit_test(test_closed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 
 static int items[64];
 
-static void test_capacity_is_a_power_of_two_and_none_is_lost(void **state)
+TEST(capacity_is_a_power_of_two_and_none_is_lost)
 {
     const uint32_t asked[] = {1, 2, 3, 5, 8, 9}, given[] = {1, 2, 4, 8, 8, 16};
     for (size_t i = 0; i < 6; i++) {
@@ -21,7 +21,7 @@ static void test_capacity_is_a_power_of_two_and_none_is_lost(void **state)
     }
 }
 
-static void test_staged_is_not_published(void **state)
+TEST(staged_is_not_published)
 {
     struct ring r;
     ring_init(&r, 4);
@@ -38,7 +38,7 @@ static void test_staged_is_not_published(void **state)
     ring_fini(&r);
 }
 
-static void test_slot_is_kept_until_release(void **state)
+TEST(slot_is_kept_until_release)
 {
     struct ring r;
     ring_init(&r, 1);
@@ -63,7 +63,7 @@ static void run_round(struct ring *r)
     assert_true(ring_validate(r));
 }
 
-static void test_indices_wrap(void **state)
+TEST(indices_wrap)
 {
     struct ring r;
     uint32_t near_the_end = UINT32_MAX - 12;
@@ -85,19 +85,7 @@ static int init(void *arg)
     return result;
 }
 
-static void test_without_memory(void **state)
+TEST(without_memory)
 {
     heap_fail_each(init, NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_capacity_is_a_power_of_two_and_none_is_lost),
-        cmocka_unit_test(test_staged_is_not_published),
-        cmocka_unit_test(test_slot_is_kept_until_release),
-        cmocka_unit_test(test_indices_wrap),
-        cmocka_unit_test(test_without_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,7 +49,7 @@ static void nobody_waits(struct props *p)
     assert_null(p->sem.waiters.first);
 }
 
-static void test_first_wins_and_losers_are_withdrawn(void **state)
+TEST(first_wins_and_losers_are_withdrawn)
 {
     struct stage s;
     struct props p;
@@ -67,7 +67,7 @@ static void test_first_wins_and_losers_are_withdrawn(void **state)
     stage_close(&s);
 }
 
-static void test_of_several_that_are_ready_the_first_listed(void **state)
+TEST(of_several_that_are_ready_the_first_listed)
 {
     struct stage s;
     struct props p;
@@ -82,7 +82,7 @@ static void test_of_several_that_are_ready_the_first_listed(void **state)
     stage_close(&s);
 }
 
-static void test_value_is_the_winners(void **state)
+TEST(value_is_the_winners)
 {
     struct stage s;
     struct props p;
@@ -96,7 +96,7 @@ static void test_value_is_the_winners(void **state)
     stage_close(&s);
 }
 
-static void test_deadline(void **state)
+TEST(deadline)
 {
     struct stage s;
     struct props p;
@@ -108,7 +108,7 @@ static void test_deadline(void **state)
     stage_close(&s);
 }
 
-static void test_closed_one_wins_as_closed(void **state)
+TEST(closed_one_wins_as_closed)
 {
     struct stage s;
     struct props p;
@@ -122,7 +122,7 @@ static void test_closed_one_wins_as_closed(void **state)
     stage_close(&s);
 }
 
-static void test_winner_is_given_back_when_the_object_ends(void **state)
+TEST(winner_is_given_back_when_the_object_ends)
 {
     struct stage s;
     struct props p;
@@ -137,7 +137,7 @@ static void test_winner_is_given_back_when_the_object_ends(void **state)
     stage_close(&s);
 }
 
-static void test_object_that_ends_leaves_all(void **state)
+TEST(object_that_ends_leaves_all)
 {
     struct stage s;
     struct props p;
@@ -149,18 +149,4 @@ static void test_object_that_ends_leaves_all(void **state)
     nobody_waits(&p);
     virtual_run(&s.v);
     stage_close(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first_wins_and_losers_are_withdrawn),
-        cmocka_unit_test(test_of_several_that_are_ready_the_first_listed),
-        cmocka_unit_test(test_value_is_the_winners),
-        cmocka_unit_test(test_deadline),
-        cmocka_unit_test(test_closed_one_wins_as_closed),
-        cmocka_unit_test(test_winner_is_given_back_when_the_object_ends),
-        cmocka_unit_test(test_object_that_ends_leaves_all),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,7 +72,7 @@ static enum ao_verdict near_worker(struct ao *self)
     AO_END(&a->seq);
 }
 
-static void test_order_is_that_of_arrival_at_home(void **state)
+TEST(order_is_that_of_arrival_at_home)
 {
     struct stage s;
     struct props p;
@@ -89,7 +89,7 @@ static void test_order_is_that_of_arrival_at_home(void **state)
     tear_down(&s, &p);
 }
 
-static void test_deadline_of_a_far_waiter(void **state)
+TEST(deadline_of_a_far_waiter)
 {
     struct stage s;
     struct props p;
@@ -105,7 +105,7 @@ static void test_deadline_of_a_far_waiter(void **state)
     tear_down(&s, &p);
 }
 
-static void test_the_semaphore_goes_first(void **state)
+TEST(the_semaphore_goes_first)
 {
     struct stage s;
     struct props p;
@@ -122,7 +122,7 @@ static void test_the_semaphore_goes_first(void **state)
     tear_down(&s, &p);
 }
 
-static void test_releases_before_home_looks(void **state)
+TEST(releases_before_home_looks)
 {
     struct stage s;
     struct props p;
@@ -144,7 +144,7 @@ static void play(struct stage *s, unsigned order, int from, int to)
         virtual_round(&s->v, order >> i & 1 ? s->away : s->home);
 }
 
-static void test_release_and_acquire_in_any_order(void **state)
+TEST(release_and_acquire_in_any_order)
 {
     for (unsigned order = 0; order < 1u << ROUNDS; order++) {
         struct stage s;
@@ -191,7 +191,7 @@ static void cancel_at(unsigned order, int release, int cancel)
     tear_down(&s, &p);
 }
 
-static void test_grant_crosses_cancel(void **state)
+TEST(grant_crosses_cancel)
 {
     for (unsigned order = 0; order < 1u << ROUNDS; order++)
         for (int release = 0; release < 4; release++)
@@ -215,7 +215,7 @@ static enum ao_verdict far_holder(struct ao *self)
     AO_END(&a->seq);
 }
 
-static void test_scoped_from_afar(void **state)
+TEST(scoped_from_afar)
 {
     struct stage s;
     struct props p;
@@ -234,7 +234,7 @@ static void test_scoped_from_afar(void **state)
 }
 
 /* Everything is taken apart with messages under way, after any number of rounds. */
-static void test_taken_apart_under_way(void **state)
+TEST(taken_apart_under_way)
 {
     for (unsigned order = 0; order < 1u << 5; order++) {
         for (int rounds = 0; rounds <= 5; rounds++) {
@@ -252,7 +252,7 @@ static void test_taken_apart_under_way(void **state)
     }
 }
 
-static void test_no_memory_is_refused(void **state)
+TEST(no_memory_is_refused)
 {
     struct stage s;
     struct props p;
@@ -286,28 +286,11 @@ static int make_and_drop(void *arg)
     return result;
 }
 
-static void test_every_allocation_fails(void **state)
+TEST(every_allocation_fails)
 {
     struct stage s;
     struct attempt t = {.s = &s};
     stage_open(&s, NULL);
     heap_fail_each(make_and_drop, &t);
     stage_close(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order_is_that_of_arrival_at_home),
-        cmocka_unit_test(test_deadline_of_a_far_waiter),
-        cmocka_unit_test(test_the_semaphore_goes_first),
-        cmocka_unit_test(test_releases_before_home_looks),
-        cmocka_unit_test(test_release_and_acquire_in_any_order),
-        cmocka_unit_test(test_grant_crosses_cancel),
-        cmocka_unit_test(test_scoped_from_afar),
-        cmocka_unit_test(test_taken_apart_under_way),
-        cmocka_unit_test(test_no_memory_is_refused),
-        cmocka_unit_test(test_every_allocation_fails),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,7 @@ static enum ao_verdict worker(struct ao *self)
     AO_END(&a->seq);
 }
 
-static void test_grants_in_order_of_arrival(void **state)
+TEST(grants_in_order_of_arrival)
 {
     struct stage s;
     struct ao_sem sem;
@@ -42,7 +42,7 @@ static void test_grants_in_order_of_arrival(void **state)
     stage_close(&s);
 }
 
-static void test_release_before_acquire(void **state)
+TEST(release_before_acquire)
 {
     struct stage s;
     struct ao_sem sem;
@@ -57,7 +57,7 @@ static void test_release_before_acquire(void **state)
     stage_close(&s);
 }
 
-static void test_expired_waiter_is_passed_over(void **state)
+TEST(expired_waiter_is_passed_over)
 {
     struct stage s;
     struct ao_sem sem;
@@ -75,7 +75,7 @@ static void test_expired_waiter_is_passed_over(void **state)
     stage_close(&s);
 }
 
-static void test_deadline_now_only_tries(void **state)
+TEST(deadline_now_only_tries)
 {
     struct stage s;
     struct ao_sem sem;
@@ -98,7 +98,7 @@ static void wake(void *arg)
     ao_wake(arg);
 }
 
-static void test_foreign_wake_cancels(void **state)
+TEST(foreign_wake_cancels)
 {
     struct stage s;
     struct ao_sem sem;
@@ -151,7 +151,7 @@ static void the_waiter_ends(void (*end)(struct actor *), bool granted)
     stage_close(&s);
 }
 
-static void test_waiter_that_ends_is_passed_over(void **state)
+TEST(waiter_that_ends_is_passed_over)
 {
     the_waiter_ends(by_deactivate, false);
     the_waiter_ends(by_deactivate, true);
@@ -159,7 +159,7 @@ static void test_waiter_that_ends_is_passed_over(void **state)
     the_waiter_ends(by_retire, true);
 }
 
-static void test_close_ends_the_waits(void **state)
+TEST(close_ends_the_waits)
 {
     struct stage s;
     struct ao_sem sem;
@@ -201,7 +201,7 @@ static enum ao_verdict holder(struct ao *self)
     AO_END(&a->seq);
 }
 
-static void test_scoped_permit_goes_back_at_the_end(void **state)
+TEST(scoped_permit_goes_back_at_the_end)
 {
     struct stage s;
     struct ao_sem sem;
@@ -238,7 +238,7 @@ static void the_holder_ends(void (*end)(struct actor *))
     stage_close(&s);
 }
 
-static void test_scoped_permit_of_a_holder_that_is_ended(void **state)
+TEST(scoped_permit_of_a_holder_that_is_ended)
 {
     the_holder_ends(by_deactivate);
     the_holder_ends(by_retire);
@@ -258,7 +258,7 @@ static enum ao_verdict goes_round(struct ao *self)
     AO_END(&a->seq);
 }
 
-static void test_scoped_permit_of_one_that_begins_again(void **state)
+TEST(scoped_permit_of_one_that_begins_again)
 {
     struct stage s;
     struct ao_sem sem;
@@ -285,7 +285,7 @@ static enum ao_verdict leaves_then_acquires(struct ao *self)
     AO_END(&a->seq);
 }
 
-static void test_permit_acquired_after_the_end(void **state)
+TEST(permit_acquired_after_the_end)
 {
     struct stage s;
     struct ao_sem sem;
@@ -305,7 +305,7 @@ static void test_permit_acquired_after_the_end(void **state)
 
 /* A permit that goes back while the activator closes is granted to one that waits, whose turn to be
  * finished comes then. */
-static void test_closing_with_holders_and_waiters(void **state)
+TEST(closing_with_holders_and_waiters)
 {
     struct stage s;
     struct ao_sem sem;
@@ -339,7 +339,7 @@ static enum ao_verdict holds_two(struct ao *self)
     AO_END(&a->seq);
 }
 
-static void test_permits_go_back_in_any_order(void **state)
+TEST(permits_go_back_in_any_order)
 {
     struct stage s;
     struct ao_sem sem;
@@ -351,24 +351,4 @@ static void test_permits_go_back_in_any_order(void **state)
     assert_int_equal(sem.permits, 2);
     ao_sem_fini(&sem);
     stage_close(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_grants_in_order_of_arrival),
-        cmocka_unit_test(test_release_before_acquire),
-        cmocka_unit_test(test_expired_waiter_is_passed_over),
-        cmocka_unit_test(test_deadline_now_only_tries),
-        cmocka_unit_test(test_foreign_wake_cancels),
-        cmocka_unit_test(test_waiter_that_ends_is_passed_over),
-        cmocka_unit_test(test_close_ends_the_waits),
-        cmocka_unit_test(test_scoped_permit_goes_back_at_the_end),
-        cmocka_unit_test(test_scoped_permit_of_a_holder_that_is_ended),
-        cmocka_unit_test(test_scoped_permit_of_one_that_begins_again),
-        cmocka_unit_test(test_permit_acquired_after_the_end),
-        cmocka_unit_test(test_closing_with_holders_and_waiters),
-        cmocka_unit_test(test_permits_go_back_in_any_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,21 +54,12 @@ static void plays(enum ao_verdict (*work)(struct ao *))
     stage_close(&s);
 }
 
-static void test_plain(void **state)
+TEST(plain)
 {
     plays(ten_plain);
 }
 
-static void test_scoped(void **state)
+TEST(scoped)
 {
     plays(ten_scoped);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain),
-        cmocka_unit_test(test_scoped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

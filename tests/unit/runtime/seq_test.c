@@ -16,7 +16,7 @@ static enum ao_verdict three_rounds(struct ao *self)
     AO_END(&a->seq);
 }
 
-static void test_yield_interleaves(void **state)
+TEST(yield_interleaves)
 {
     struct stage s;
     struct actor a, b;
@@ -30,7 +30,7 @@ static void test_yield_interleaves(void **state)
     stage_close(&s);
 }
 
-static void test_begins_anew_after_its_end(void **state)
+TEST(begins_anew_after_its_end)
 {
     struct stage s;
     struct actor a;
@@ -64,7 +64,7 @@ static void wake(void *arg)
     ao_wake(arg);
 }
 
-static void test_sleep_and_wake(void **state)
+TEST(sleep_and_wake)
 {
     struct stage s;
     struct actor a;
@@ -116,7 +116,7 @@ static enum ao_verdict calls_twice(struct ao *self)
     AO_END(&a->seq);
 }
 
-static void test_call_runs_to_its_end(void **state)
+TEST(call_runs_to_its_end)
 {
     struct stage s;
     struct caller c = {.sub.fault_at = -1};
@@ -128,7 +128,7 @@ static void test_call_runs_to_its_end(void **state)
     stage_close(&s);
 }
 
-static void test_fault_in_a_call_ends_the_whole(void **state)
+TEST(fault_in_a_call_ends_the_whole)
 {
     struct stage s;
     struct caller c = {.sub.fault_at = 1};
@@ -150,7 +150,7 @@ static enum ao_verdict sleeps_twice_in_a_step(struct ao *self)
     AO_END(&a->seq);
 }
 
-static void test_second_deadline_of_a_step_faults(void **state)
+TEST(second_deadline_of_a_step_faults)
 {
     struct stage s;
     struct actor a;
@@ -162,22 +162,8 @@ static void test_second_deadline_of_a_step_faults(void **state)
     stage_close(&s);
 }
 
-static void test_sizes(void **state)
+TEST(sizes)
 {
     assert_true(sizeof(struct ao_seq) <= 8);
     assert_true(sizeof(struct ao_wait) <= 64);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_yield_interleaves),
-        cmocka_unit_test(test_begins_anew_after_its_end),
-        cmocka_unit_test(test_sleep_and_wake),
-        cmocka_unit_test(test_call_runs_to_its_end),
-        cmocka_unit_test(test_fault_in_a_call_ends_the_whole),
-        cmocka_unit_test(test_second_deadline_of_a_step_faults),
-        cmocka_unit_test(test_sizes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,26 +24,26 @@ static ao_time wait_often(struct spin *s, int count, ao_time waited)
     return spent;
 }
 
-static void test_at_first_it_sleeps(void **state)
+TEST(at_first_it_sleeps)
 {
     struct spin s = begin();
     assert_int_equal(spin_window(&s, NOW), 0);
 }
 
-static void test_rare_work_is_never_spun_for(void **state)
+TEST(rare_work_is_never_spun_for)
 {
     struct spin s = begin();
     assert_int_equal(wait_often(&s, 1000, AO_MS(1)), 0);
 }
 
-static void test_work_that_comes_soon_is_spun_for(void **state)
+TEST(work_that_comes_soon_is_spun_for)
 {
     struct spin s = begin();
     wait_often(&s, 10, AO_US(8));
     assert_in_range(spin_window(&s, NOW), AO_US(8), MOST);
 }
 
-static void test_the_window_grows_until_it_holds_the_wait(void **state)
+TEST(the_window_grows_until_it_holds_the_wait)
 {
     struct spin s = begin();
     wait_often(&s, 10, AO_US(45));
@@ -51,14 +51,14 @@ static void test_the_window_grows_until_it_holds_the_wait(void **state)
 }
 
 /* The wait is a sleep's, with the time that waking takes; awake, work would have come sooner. */
-static void test_a_sleep_somewhat_longer_than_the_window_is_worth_a_try(void **state)
+TEST(a_sleep_somewhat_longer_than_the_window_is_worth_a_try)
 {
     struct spin s = begin();
     wait_often(&s, 1, AO_US(90));
     assert_int_not_equal(spin_window(&s, NOW), 0);
 }
 
-static void test_one_long_wait_ends_it(void **state)
+TEST(one_long_wait_ends_it)
 {
     struct spin s = begin();
     wait_often(&s, 10, AO_US(8));
@@ -68,7 +68,7 @@ static void test_one_long_wait_ends_it(void **state)
 }
 
 /* Just out of reach, for ever: after the first tries, less than a hundredth of the time is spun. */
-static void test_what_is_always_in_vain_is_tried_ever_less_often(void **state)
+TEST(what_is_always_in_vain_is_tried_ever_less_often)
 {
     enum { WAITS = 100000 };
     struct spin s = begin();
@@ -77,7 +77,7 @@ static void test_what_is_always_in_vain_is_tried_ever_less_often(void **state)
 }
 
 /* Every second wait is brief: too few. */
-static void test_what_is_often_in_vain_is_left_alone(void **state)
+TEST(what_is_often_in_vain_is_left_alone)
 {
     enum { TURNS = 10000 };
     struct spin s = begin();
@@ -89,7 +89,7 @@ static void test_what_is_often_in_vain_is_left_alone(void **state)
     assert_in_range(spent, 0, TURNS * AO_US(2));
 }
 
-static void test_success_brings_the_confidence_back(void **state)
+TEST(success_brings_the_confidence_back)
 {
     struct spin s = begin();
     wait_often(&s, 100000, AO_US(70));
@@ -98,7 +98,7 @@ static void test_success_brings_the_confidence_back(void **state)
     assert_int_equal(wait_often(&s, 100, AO_US(8)), 100 * AO_US(8));
 }
 
-static void test_no_window_is_longer_than_allowed(void **state)
+TEST(no_window_is_longer_than_allowed)
 {
     struct spin s;
     spin_init(&s, AO_US(5));
@@ -117,7 +117,7 @@ static void work(struct spin *s, ao_time period, uint64_t steps)
         spin_worked(s, period, steps);
 }
 
-static void test_a_busy_thread_gathers_work_by_sleeping(void **state)
+TEST(a_busy_thread_gathers_work_by_sleeping)
 {
     struct spin s = begin();
     wait_often(&s, 10, AO_US(8));
@@ -144,7 +144,7 @@ static ao_time preempt(struct spin *s, ao_time from, int percent)
     return now;
 }
 
-static void test_who_is_preempted_again_and_again_stops_for_long(void **state)
+TEST(who_is_preempted_again_and_again_stops_for_long)
 {
     struct spin s = begin();
     wait_often(&s, 10, AO_US(8));
@@ -154,7 +154,7 @@ static void test_who_is_preempted_again_and_again_stops_for_long(void **state)
     assert_int_not_equal(spin_window(&s, end + AO_S(60)), 0);
 }
 
-static void test_kernel_threads_now_and_then_do_not_count(void **state)
+TEST(kernel_threads_now_and_then_do_not_count)
 {
     struct spin s = begin();
     wait_often(&s, 10, AO_US(8));
@@ -163,32 +163,11 @@ static void test_kernel_threads_now_and_then_do_not_count(void **state)
 }
 
 /* What happened while nobody looked is not held against it. */
-static void test_the_count_begins_anew_after_a_rest(void **state)
+TEST(the_count_begins_anew_after_a_rest)
 {
     struct spin s = begin();
     wait_often(&s, 10, AO_US(8));
     spin_preempted(&s, NOW, 0);
     spin_preempted(&s, NOW + AO_S(10), 1000000);
     assert_int_not_equal(spin_window(&s, NOW + AO_S(10)), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_at_first_it_sleeps),
-        cmocka_unit_test(test_rare_work_is_never_spun_for),
-        cmocka_unit_test(test_work_that_comes_soon_is_spun_for),
-        cmocka_unit_test(test_the_window_grows_until_it_holds_the_wait),
-        cmocka_unit_test(test_a_sleep_somewhat_longer_than_the_window_is_worth_a_try),
-        cmocka_unit_test(test_one_long_wait_ends_it),
-        cmocka_unit_test(test_what_is_always_in_vain_is_tried_ever_less_often),
-        cmocka_unit_test(test_what_is_often_in_vain_is_left_alone),
-        cmocka_unit_test(test_success_brings_the_confidence_back),
-        cmocka_unit_test(test_no_window_is_longer_than_allowed),
-        cmocka_unit_test(test_a_busy_thread_gathers_work_by_sleeping),
-        cmocka_unit_test(test_who_is_preempted_again_and_again_stops_for_long),
-        cmocka_unit_test(test_kernel_threads_now_and_then_do_not_count),
-        cmocka_unit_test(test_the_count_begins_anew_after_a_rest),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -87,6 +87,9 @@ static int tear_down(void **state)
     return 0;
 }
 
+#define STEP_TEST(name)  TEST_WITH(set_up, tear_down, name)
+#define LIMIT_TEST(name) TEST_WITH(set_up_limit, tear_down, name)
+
 static enum ao_state inner_after(struct world *w, enum ao_verdict verdict)
 {
     w->inner.verdict = verdict;
@@ -95,7 +98,7 @@ static enum ao_state inner_after(struct world *w, enum ao_verdict verdict)
     return ao_state(&w->inner.ao);
 }
 
-static void test_verdicts_of_an_inner_step(void **state)
+STEP_TEST(verdicts_of_an_inner_step)
 {
     struct world *w = *state;
     assert_int_equal(inner_after(w, AO_DONE), AO_STATE_INACTIVE);
@@ -108,7 +111,12 @@ static void test_verdicts_of_an_inner_step(void **state)
     ao_deactivate(&w->inner.ao);
 }
 
-static void test_inactive_object_leaves_no_trace_when_done(void **state)
+LIMIT_TEST(verdicts_of_an_inner_step_within_a_limit)
+{
+    test_verdicts_of_an_inner_step(state);
+}
+
+STEP_TEST(inactive_object_leaves_no_trace_when_done)
 {
     struct world *w = *state;
     trace_forget(&w->v);
@@ -118,7 +126,7 @@ static void test_inactive_object_leaves_no_trace_when_done(void **state)
     assert_int_equal(w->inner.steps, 1);
 }
 
-static void test_activated_within_the_inner_step(void **state)
+STEP_TEST(activated_within_the_inner_step)
 {
     struct world *w = *state;
     w->inner.activates = true;
@@ -126,7 +134,7 @@ static void test_activated_within_the_inner_step(void **state)
     ao_deactivate(&w->inner.ao);
 }
 
-static void test_deactivated_within_the_inner_step(void **state)
+STEP_TEST(deactivated_within_the_inner_step)
 {
     struct world *w = *state;
     w->inner.deactivates = true;
@@ -134,7 +142,7 @@ static void test_deactivated_within_the_inner_step(void **state)
     assert_int_equal(inner_after(w, AO_FAULT), AO_STATE_INACTIVE);
 }
 
-static void test_inner_step_wakes_the_outer(void **state)
+STEP_TEST(inner_step_wakes_the_outer)
 {
     struct world *w = *state;
     w->inner.wakes_outer = true;
@@ -152,7 +160,7 @@ static uint64_t long_steps(const struct world *w)
     return stats.long_steps;
 }
 
-static void test_long_step_is_counted_and_named(void **state)
+LIMIT_TEST(long_step_is_counted_and_named)
 {
     struct world *w = *state;
     w->outer.inner = NULL;
@@ -165,7 +173,7 @@ static void test_long_step_is_counted_and_named(void **state)
     assert_non_null(strstr(w->logged, "object=outer"));
 }
 
-static void test_long_inner_step_is_not_the_outers(void **state)
+LIMIT_TEST(long_inner_step_is_not_the_outers)
 {
     struct world *w = *state;
     w->inner.takes = AO_MS(60);
@@ -195,7 +203,7 @@ static enum ao_verdict watch_step(struct ao *self)
 static const struct ao_class watch_class = {
     .name = "watched", .detail = "for long", .step = watch_step};
 
-static void test_watchdog_names_the_step_that_does_not_return(void **state)
+LIMIT_TEST(watchdog_names_the_step_that_does_not_return)
 {
     struct world *w = *state;
     struct watch watch = {.world = w};
@@ -208,23 +216,4 @@ static void test_watchdog_names_the_step_that_does_not_return(void **state)
     assert_int_equal(watch.since, AO_MS(7));
     assert_null(activator_stuck(w->loop, &watch.since));
     assert_non_null(strstr(w->logged, "object=watched detail=\"for long\""));
-}
-
-#define TEST(name)       cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
-#define LIMIT_TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up_limit, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(verdicts_of_an_inner_step),
-        TEST(inactive_object_leaves_no_trace_when_done),
-        TEST(activated_within_the_inner_step),
-        TEST(deactivated_within_the_inner_step),
-        TEST(inner_step_wakes_the_outer),
-        LIMIT_TEST(long_step_is_counted_and_named),
-        LIMIT_TEST(long_inner_step_is_not_the_outers),
-        LIMIT_TEST(watchdog_names_the_step_that_does_not_return),
-        LIMIT_TEST(verdicts_of_an_inner_step),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,6 +21,8 @@ static int set_up(void **state)
     return 0;
 }
 
+#define TIMER_AHEAD_TEST(name) TEST_WITH(set_up, NULL, name)
+
 static void put(struct ao *ao, uint64_t tick)
 {
     ao->due = AO_MS(tick);
@@ -64,7 +66,7 @@ static unsigned run_all(unsigned count)
     return looks;
 }
 
-static void test_few_wake_nobody_ahead(void **state)
+TIMER_AHEAD_TEST(few_wake_nobody_ahead)
 {
     put_many(TIMER_CROWD - 1, 10000, 100);
     assert_int_equal(timer_next(&timer), AO_MS(10000));
@@ -73,7 +75,7 @@ static void test_few_wake_nobody_ahead(void **state)
 }
 
 /* Nobody counts who is cancelled; one look finds that few are left. */
-static void test_a_crowd_that_is_cancelled_wakes_once(void **state)
+TIMER_AHEAD_TEST(a_crowd_that_is_cancelled_wakes_once)
 {
     put_many(MANY, 10000, 0);
     for (unsigned i = 1; i < MANY; i++)
@@ -85,7 +87,7 @@ static void test_a_crowd_that_is_cancelled_wakes_once(void **state)
 }
 
 /* They begin in the window before that slot, and have moved when it begins. */
-static void test_a_crowd_moves_in_the_window_before(void **state)
+TIMER_AHEAD_TEST(a_crowd_moves_in_the_window_before)
 {
     enum { FIRST = 5 * 4096, COUNT = 20 * TIMER_CROWD };
     put_many(COUNT, FIRST, 10);
@@ -99,7 +101,7 @@ static void test_a_crowd_moves_in_the_window_before(void **state)
     run_all(COUNT);
 }
 
-static void test_no_look_is_long(void **state)
+TIMER_AHEAD_TEST(no_look_is_long)
 {
     put_many(MANY, 12000, 2);
     run_all(MANY);
@@ -107,14 +109,14 @@ static void test_no_look_is_long(void **state)
     run_all(MANY);
 }
 
-static void test_a_crowd_of_the_fourth_level(void **state)
+TIMER_AHEAD_TEST(a_crowd_of_the_fourth_level)
 {
     put_many(MANY, (1 << 24) - 100, 2);
     run_all(MANY);
 }
 
 /* A wheel that stood in the middle of the window when they came has less time, not none. */
-static void test_a_crowd_that_comes_late(void **state)
+TIMER_AHEAD_TEST(a_crowd_that_comes_late)
 {
     assert_int_equal(take_in_order(AO_MS(3000), 0), 0);
     put_many(MANY / 2, 4100, 2);
@@ -122,7 +124,7 @@ static void test_a_crowd_that_comes_late(void **state)
 }
 
 /* As many in one tick as there are: all are due, so all are taken. */
-static void test_a_crowd_of_one_tick(void **state)
+TIMER_AHEAD_TEST(a_crowd_of_one_tick)
 {
     put_many(MANY, 5000, 0);
     run_all(MANY);
@@ -136,7 +138,7 @@ static void look_until(uint64_t tick)
     assert_true(timer_validate(&timer));
 }
 
-static void test_who_comes_during_the_move_comes_last(void **state)
+TIMER_AHEAD_TEST(who_comes_during_the_move_comes_last)
 {
     enum { COUNT = 8 * TIMER_CROWD };
     put_many(COUNT, 4200, 0);
@@ -151,7 +153,7 @@ static void test_who_comes_during_the_move_comes_last(void **state)
 }
 
 /* Both what has moved and what has not; first, last and others. */
-static void test_cancel_during_the_move(void **state)
+TIMER_AHEAD_TEST(cancel_during_the_move)
 {
     enum { COUNT = 8 * TIMER_CROWD };
     put_many(COUNT, 4200, 0);
@@ -169,7 +171,7 @@ static void test_cancel_during_the_move(void **state)
 }
 
 /* The wheel leaves the window before the move has ended, and several more with it. */
-static void test_clock_jumps_during_the_move(void **state)
+TIMER_AHEAD_TEST(clock_jumps_during_the_move)
 {
     enum { COUNT = 8 * TIMER_CROWD };
     static const uint64_t to[] = {4150, 5000, 9000, 20000, 1 << 19};
@@ -295,7 +297,7 @@ static bool some_ahead(void)
     return false;
 }
 
-static void test_random_crowds_against_their_order(void **state)
+TIMER_AHEAD_TEST(random_crowds_against_their_order)
 {
     static struct model m;
     m.seed = 7;
@@ -308,22 +310,4 @@ static void test_random_crowds_against_their_order(void **state)
             assert_true(timer_validate(&timer));
     }
     assert_in_range(m.ahead, TURNS / 10, TURNS);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_few_wake_nobody_ahead, set_up),
-        cmocka_unit_test_setup(test_a_crowd_that_is_cancelled_wakes_once, set_up),
-        cmocka_unit_test_setup(test_a_crowd_moves_in_the_window_before, set_up),
-        cmocka_unit_test_setup(test_no_look_is_long, set_up),
-        cmocka_unit_test_setup(test_a_crowd_of_the_fourth_level, set_up),
-        cmocka_unit_test_setup(test_a_crowd_that_comes_late, set_up),
-        cmocka_unit_test_setup(test_a_crowd_of_one_tick, set_up),
-        cmocka_unit_test_setup(test_who_comes_during_the_move_comes_last, set_up),
-        cmocka_unit_test_setup(test_cancel_during_the_move, set_up),
-        cmocka_unit_test_setup(test_clock_jumps_during_the_move, set_up),
-        cmocka_unit_test_setup(test_random_crowds_against_their_order, set_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,6 +19,8 @@ static int set_up(void **state)
     return 0;
 }
 
+#define TIMER_TEST(name) TEST_WITH(set_up, NULL, name)
+
 static void put(struct ao *ao, ao_time due)
 {
     ao->due = due;
@@ -26,14 +28,14 @@ static void put(struct ao *ao, ao_time due)
     assert_true(timer_validate(&timer));
 }
 
-static void test_empty(void **state)
+TIMER_TEST(empty)
 {
     assert_int_equal(timer_next(&timer), AO_NEVER);
     assert_null(take(AO_S(1)));
     assert_true(timer_validate(&timer));
 }
 
-static void test_never_early(void **state)
+TIMER_TEST(never_early)
 {
     struct ao x = {0};
     put(&x, AO_MS(7) + 1);
@@ -43,7 +45,7 @@ static void test_never_early(void **state)
     assert_int_equal(timer.count, 0);
 }
 
-static void test_by_tick_then_by_insertion(void **state)
+TIMER_TEST(by_tick_then_by_insertion)
 {
     struct ao x[4] = {0};
     put(&x[0], AO_MS(9));
@@ -57,7 +59,7 @@ static void test_by_tick_then_by_insertion(void **state)
 }
 
 /* One from a higher level, one put directly into the lowest: the first inserted comes first. */
-static void test_insertion_order_across_levels(void **state)
+TIMER_TEST(insertion_order_across_levels)
 {
     struct ao early = {0}, late = {0}, last = {0};
     put(&early, AO_MS(100));
@@ -70,7 +72,7 @@ static void test_insertion_order_across_levels(void **state)
     assert_ptr_equal(take(AO_MS(100)), &last);
 }
 
-static void test_past_deadline_comes_after_what_is_due(void **state)
+TIMER_TEST(past_deadline_comes_after_what_is_due)
 {
     struct ao x = {0}, y = {0}, past = {0};
     put(&x, AO_MS(5));
@@ -82,7 +84,7 @@ static void test_past_deadline_comes_after_what_is_due(void **state)
     assert_ptr_equal(take(AO_MS(9)), &past);
 }
 
-static void test_cancel(void **state)
+TIMER_TEST(cancel)
 {
     struct ao x[3] = {0};
     for (int i = 0; i < 3; i++)
@@ -95,7 +97,7 @@ static void test_cancel(void **state)
     assert_int_equal(timer_next(&timer), AO_NEVER);
 }
 
-static void test_cancel_of_what_is_due(void **state)
+TIMER_TEST(cancel_of_what_is_due)
 {
     struct ao x = {0}, y = {0};
     put(&x, AO_MS(5));
@@ -106,7 +108,7 @@ static void test_cancel_of_what_is_due(void **state)
     assert_null(take(AO_MS(5)));
 }
 
-static void test_next_is_exact_on_each_level(void **state)
+TIMER_TEST(next_is_exact_on_each_level)
 {
     for (unsigned level = 0; level < TIMER_LEVELS - 1; level++) {
         struct ao x = {0};
@@ -121,7 +123,7 @@ static void test_next_is_exact_on_each_level(void **state)
 }
 
 /* However many share its slot. */
-static void test_next_of_a_full_slot(void **state)
+TIMER_TEST(next_of_a_full_slot)
 {
     enum { N = 1000 };
     static struct ao x[N];
@@ -130,7 +132,7 @@ static void test_next_of_a_full_slot(void **state)
     assert_int_equal(timer_next(&timer), AO_MS(5000 - N + 1));
 }
 
-static void test_furthest_deadline(void **state)
+TIMER_TEST(furthest_deadline)
 {
     struct ao x = {0};
     put(&x, AO_NEVER - AO_S(1) - 1);
@@ -140,7 +142,7 @@ static void test_furthest_deadline(void **state)
 }
 
 /* A slot of a higher level moves in many turns; meanwhile objects come and go. */
-static void test_budget(void **state)
+TIMER_TEST(budget)
 {
     enum { N = 100 };
     struct ao x[N] = {0}, late = {0};
@@ -163,7 +165,7 @@ static void test_budget(void **state)
     assert_true(timer_validate(&timer));
 }
 
-static void test_cancel_of_what_moves(void **state)
+TIMER_TEST(cancel_of_what_moves)
 {
     struct ao x[4] = {0};
     for (int i = 0; i < 4; i++)
@@ -240,7 +242,7 @@ static void check_rest(struct job *entries, ao_time now)
     assert_true(!rest || next > now);
 }
 
-static void test_random_against_a_sorted_list(void **state)
+TIMER_TEST(random_against_a_sorted_list)
 {
     static struct job entries[CROWD];
     uint64_t seed = 1;
@@ -254,24 +256,4 @@ static void test_random_against_a_sorted_list(void **state)
         if (turn % 64 == 0)
             assert_true(timer_validate(&timer));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_empty, set_up),
-        cmocka_unit_test_setup(test_never_early, set_up),
-        cmocka_unit_test_setup(test_by_tick_then_by_insertion, set_up),
-        cmocka_unit_test_setup(test_insertion_order_across_levels, set_up),
-        cmocka_unit_test_setup(test_past_deadline_comes_after_what_is_due, set_up),
-        cmocka_unit_test_setup(test_cancel, set_up),
-        cmocka_unit_test_setup(test_cancel_of_what_is_due, set_up),
-        cmocka_unit_test_setup(test_next_is_exact_on_each_level, set_up),
-        cmocka_unit_test_setup(test_next_of_a_full_slot, set_up),
-        cmocka_unit_test_setup(test_furthest_deadline, set_up),
-        cmocka_unit_test_setup(test_budget, set_up),
-        cmocka_unit_test_setup(test_cancel_of_what_moves, set_up),
-        cmocka_unit_test_setup(test_random_against_a_sorted_list, set_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

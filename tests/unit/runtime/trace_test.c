@@ -14,7 +14,7 @@ static void keep(void *arg, const char *line)
 
 static struct trace trace = {.line = keep, .began = AO_MS(1000)};
 
-static void test_columns(void **state)
+TEST(columns)
 {
     trace_write(&trace, AO_MS(1004), "conn", 1, "OPEN -> DRAINING (%s)", "peer eof");
     assert_string_equal(last, "[   4] conn 1     OPEN -> DRAINING (peer eof)");
@@ -24,25 +24,15 @@ static void test_columns(void **state)
     assert_string_equal(last, "[100000] executor 1234 runs");
 }
 
-static void test_none(void **state)
+TEST(none)
 {
     last[0] = '\0';
     trace_write(NULL, 0, "conn", 1, "lost");
     assert_string_equal(last, "");
 }
 
-static void test_long_line_is_cut(void **state)
+TEST(long_line_is_cut)
 {
     trace_write(&trace, AO_S(1), "conn", 1, "%0900d", 1);
     assert_int_equal(strlen(last), 511);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_columns),
-        cmocka_unit_test(test_none),
-        cmocka_unit_test(test_long_line_is_cut),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@ static void say(void *arg)
     virtual_say(arg, "script", 0, "runs");
 }
 
-static void test_scripts_run_at_their_time(void **state)
+TEST(scripts_run_at_their_time)
 {
     struct virtual v;
     virtual_init(&v);
@@ -22,7 +22,7 @@ static void test_scripts_run_at_their_time(void **state)
     virtual_fini(&v);
 }
 
-static void test_run_until_stops_the_clock(void **state)
+TEST(run_until_stops_the_clock)
 {
     struct virtual v;
     virtual_init(&v);
@@ -34,13 +34,4 @@ static void test_run_until_stops_the_clock(void **state)
     virtual_run_until(&v, AO_MS(10));
     trace_expect(&v, "[  10] script     runs\n");
     virtual_fini(&v);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scripts_run_at_their_time),
-        cmocka_unit_test(test_run_until_stops_the_clock),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

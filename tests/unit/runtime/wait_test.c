@@ -1,7 +1,7 @@
 /* The protocol itself: the queue, completions, outcomes, cancels. */
 #include "tests/unit/runtime/stage.h"
 
-static void test_queue_keeps_its_order(void **state)
+TEST(queue_keeps_its_order)
 {
     struct ao_wait_queue q = {0};
     struct ao_wait w[4] = {0};
@@ -28,7 +28,7 @@ static enum ao_verdict awaits(struct ao *self)
     AO_END(&a->seq);
 }
 
-static void test_completion_tells_all(void **state)
+TEST(completion_tells_all)
 {
     struct stage s;
     struct ao_completion c;
@@ -51,7 +51,7 @@ static void test_completion_tells_all(void **state)
     stage_close(&s);
 }
 
-static void test_closed_completion(void **state)
+TEST(closed_completion)
 {
     struct stage s;
     struct ao_completion c = {0};
@@ -67,7 +67,7 @@ static void test_closed_completion(void **state)
     stage_close(&s);
 }
 
-static void test_after_the_deadline_nobody_is_told(void **state)
+TEST(after_the_deadline_nobody_is_told)
 {
     struct stage s;
     struct ao_completion c = {0};
@@ -83,7 +83,7 @@ static void test_after_the_deadline_nobody_is_told(void **state)
     stage_close(&s);
 }
 
-static void test_cancel_by_another(void **state)
+TEST(cancel_by_another)
 {
     struct stage s;
     struct ao_completion c = {0};
@@ -99,7 +99,7 @@ static void test_cancel_by_another(void **state)
     stage_close(&s);
 }
 
-static void test_reactivated_waiter_sees_cancelled(void **state)
+TEST(reactivated_waiter_sees_cancelled)
 {
     struct stage s;
     struct ao_completion c = {0};
@@ -126,7 +126,7 @@ static enum ao_verdict wakes_itself_then_awaits(struct ao *self)
     AO_END(&a->seq);
 }
 
-static void test_earlier_wake_does_not_end_a_wait(void **state)
+TEST(earlier_wake_does_not_end_a_wait)
 {
     struct stage s;
     struct ao_completion c = {0};
@@ -156,7 +156,7 @@ static enum ao_verdict deadline_by_hand(struct ao *self)
     AO_END(&a->seq);
 }
 
-static void test_refused_and_retired(void **state)
+TEST(refused_and_retired)
 {
     struct stage s;
     struct ao_completion c = {0};
@@ -171,7 +171,7 @@ static void test_refused_and_retired(void **state)
     stage_close(&s);
 }
 
-static void test_closing_the_activator_empties_the_queues(void **state)
+TEST(closing_the_activator_empties_the_queues)
 {
     struct stage s;
     struct ao_completion c = {0};
@@ -185,20 +185,4 @@ static void test_closing_the_activator_empties_the_queues(void **state)
     assert_null(c.waiters.first);
     assert_int_equal(a.wait.outcome, AO_WAIT_CANCELLED);
     stage_close(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_queue_keeps_its_order),
-        cmocka_unit_test(test_completion_tells_all),
-        cmocka_unit_test(test_closed_completion),
-        cmocka_unit_test(test_after_the_deadline_nobody_is_told),
-        cmocka_unit_test(test_cancel_by_another),
-        cmocka_unit_test(test_reactivated_waiter_sees_cancelled),
-        cmocka_unit_test(test_earlier_wake_does_not_end_a_wait),
-        cmocka_unit_test(test_refused_and_retired),
-        cmocka_unit_test(test_closing_the_activator_empties_the_queues),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

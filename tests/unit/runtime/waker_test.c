@@ -9,7 +9,7 @@ static void count(void *arg)
     ++*(int *)arg;
 }
 
-static void test_wakes_a_sleeper_once(void **state)
+TEST(wakes_a_sleeper_once)
 {
     struct waker w;
     int wakes = 0;
@@ -26,7 +26,7 @@ static void test_wakes_a_sleeper_once(void **state)
     assert_int_equal(wakes, 1);
 }
 
-static void test_retracted_sleep_is_not_woken(void **state)
+TEST(retracted_sleep_is_not_woken)
 {
     struct waker w;
     int wakes = 0;
@@ -35,13 +35,4 @@ static void test_retracted_sleep_is_not_woken(void **state)
     waker_retract(&w);
     assert_false(waker_notify(&w));
     assert_int_equal(wakes, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wakes_a_sleeper_once),
-        cmocka_unit_test(test_retracted_sleep_is_not_woken),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

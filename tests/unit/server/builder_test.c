@@ -303,7 +303,7 @@ static void live_through(uint64_t seed)
             peer_close(&w.peers[n]);
 }
 
-static void a_hundred_topologies(void **state)
+TEST(a_hundred_topologies)
 {
     int64_t before = heap_live();
     for (uint64_t seed = 0; seed < TOPOLOGIES; seed++) {
@@ -327,7 +327,7 @@ static int build_once(void *arg)
     return 0;
 }
 
-static void without_memory_nothing_stays(void **state)
+TEST(without_memory_nothing_stays)
 {
     for (uint64_t seed = 0; seed < MEMORY_TOPOLOGIES; seed++) {
         struct shape shape = shape_of(seed);
@@ -337,7 +337,7 @@ static void without_memory_nothing_stays(void **state)
     }
 }
 
-static void a_method_without_its_kind_of_executor_is_refused(void **state)
+TEST(a_method_without_its_kind_of_executor_is_refused)
 {
     char error[256] = "";
     struct config *config =
@@ -368,12 +368,4 @@ static int tear_down(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_hundred_topologies),
-        cmocka_unit_test(a_method_without_its_kind_of_executor_is_refused),
-        cmocka_unit_test(without_memory_nothing_stays),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

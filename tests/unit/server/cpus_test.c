@@ -5,7 +5,7 @@
 #include "tests/support/cmocka_env.h"
 #include "tests/support/scratch.h"
 
-static void rounds_up(void **state)
+TEST(rounds_up)
 {
     assert_int_equal(cpus_quota_v2("200000 100000\n"), 2);
     assert_int_equal(cpus_quota_v2("200001 100000\n"), 3);
@@ -14,7 +14,7 @@ static void rounds_up(void **state)
     assert_int_equal(cpus_quota_v1(50000, 100000), 1);
 }
 
-static void knows_no_quota(void **state)
+TEST(knows_no_quota)
 {
     assert_int_equal(cpus_quota_v2("max 100000\n"), 0);
     assert_int_equal(cpus_quota_v2(""), 0);
@@ -24,14 +24,14 @@ static void knows_no_quota(void **state)
     assert_int_equal(cpus_quota_v1(100000, 0), 0);
 }
 
-static void reads_version_2(void **state)
+SCRATCH_TEST(reads_version_2)
 {
     scratch_write("proc/self/cgroup", "0::/app.slice/ergond.service\n");
     scratch_write("sys/fs/cgroup/app.slice/ergond.service/cpu.max", "350000 100000\n");
     assert_int_equal(cpus_quota(scratch.directory), 4);
 }
 
-static void a_parent_may_be_tighter(void **state)
+SCRATCH_TEST(a_parent_may_be_tighter)
 {
     scratch_write("proc/self/cgroup", "0::/pod/one\n");
     scratch_write("sys/fs/cgroup/pod/one/cpu.max", "max 100000\n");
@@ -41,14 +41,14 @@ static void a_parent_may_be_tighter(void **state)
     assert_int_equal(cpus_quota(scratch.directory), 1);
 }
 
-static void a_container_sees_its_group_at_the_mount(void **state)
+SCRATCH_TEST(a_container_sees_its_group_at_the_mount)
 {
     scratch_write("proc/self/cgroup", "0::/docker/0123/not/mounted/here\n");
     scratch_write("sys/fs/cgroup/cpu.max", "120000 100000\n");
     assert_int_equal(cpus_quota(scratch.directory), 2);
 }
 
-static void reads_version_1(void **state)
+SCRATCH_TEST(reads_version_1)
 {
     scratch_write("proc/self/cgroup",
                   "12:memory:/x\n4:cpu,cpuacct:/docker/0123\n1:cpuset:/x\n0::/x\n");
@@ -57,7 +57,7 @@ static void reads_version_1(void **state)
     assert_int_equal(cpus_quota(scratch.directory), 3);
 }
 
-static void other_controllers_do_not_count(void **state)
+SCRATCH_TEST(other_controllers_do_not_count)
 {
     scratch_write("proc/self/cgroup", "3:cpuset:/a\n2:cpuacct:/a\nnonsense\n:\n");
     scratch_write("sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "100000\n");
@@ -65,37 +65,20 @@ static void other_controllers_do_not_count(void **state)
     assert_int_equal(cpus_quota(scratch.directory), 0);
 }
 
-static void no_files_mean_no_quota(void **state)
+SCRATCH_TEST(no_files_mean_no_quota)
 {
     assert_int_equal(cpus_quota(scratch.directory), 0);
     scratch_write("proc/self/cgroup", "4:cpu:/a\n0::/a\n");
     assert_int_equal(cpus_quota(scratch.directory), 0);
 }
 
-static void there_is_always_one(void **state)
+TEST(there_is_always_one)
 {
     assert_true(cpus_count() >= 1);
 }
 
-static void not_every_number_of_threads_has_a_processor_each(void **state)
+TEST(not_every_number_of_threads_has_a_processor_each)
 {
     assert_int_equal(cpus_spare(1), cpus_quota("") == 0);
     assert_false(cpus_spare(UINT32_MAX));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rounds_up),
-        cmocka_unit_test(knows_no_quota),
-        SCRATCH_TEST(reads_version_2),
-        SCRATCH_TEST(a_parent_may_be_tighter),
-        SCRATCH_TEST(a_container_sees_its_group_at_the_mount),
-        SCRATCH_TEST(reads_version_1),
-        SCRATCH_TEST(other_controllers_do_not_count),
-        SCRATCH_TEST(no_files_mean_no_quota),
-        cmocka_unit_test(there_is_always_one),
-        cmocka_unit_test(not_every_number_of_threads_has_a_processor_each),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

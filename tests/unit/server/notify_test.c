@@ -32,7 +32,7 @@ static const char *next(int fd)
     return message;
 }
 
-static void tells_the_manager(void **state)
+SCRATCH_TEST(tells_the_manager)
 {
     int fd = manager_listens();
     notify_ready("2 loops");
@@ -49,7 +49,7 @@ static void tells_the_manager(void **state)
     close(fd);
 }
 
-static void pings_at_half_the_time(void **state)
+TEST(pings_at_half_the_time)
 {
     char pid[16];
 
@@ -63,21 +63,11 @@ static void pings_at_half_the_time(void **state)
     unsetenv("WATCHDOG_PID");
 }
 
-static void leaves_files_for_itself(void **state)
+TEST(leaves_files_for_itself)
 {
     assert_int_equal(fdlimit_connections(20000), 20000 - 64);
     assert_int_equal(fdlimit_connections(100), 50);
     assert_int_equal(fdlimit_connections(0), 0);
     assert_int_equal(fdlimit_connections(UINT64_MAX), 1 << 24);
     assert_true(fdlimit_raise() > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCRATCH_TEST(tells_the_manager),
-        cmocka_unit_test(pings_at_half_the_time),
-        cmocka_unit_test(leaves_files_for_itself),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ static struct config *configure(const char *yaml)
 
 /* ---- loops ---- */
 
-static void there_are_as_many_loops_as_wanted_or_as_processors(void **state)
+TEST(there_are_as_many_loops_as_wanted_or_as_processors)
 {
     struct config *c = configure("loops: {count: 7}\n");
 
@@ -27,7 +27,7 @@ static void there_are_as_many_loops_as_wanted_or_as_processors(void **state)
     config_free(c);
 }
 
-static void the_first_loops_have_the_cores(void **state)
+TEST(the_first_loops_have_the_cores)
 {
     struct config *c = configure("loops: {count: 3, cores: 0}\nidle: {mode: spin, spin: 30us}\n"
                                  "step_limit: 20ms\n");
@@ -43,7 +43,7 @@ static void the_first_loops_have_the_cores(void **state)
     config_free(c);
 }
 
-static void idle_modes_keep_their_names(void **state)
+TEST(idle_modes_keep_their_names)
 {
     static const struct {
         const char *yaml, *name;
@@ -62,7 +62,7 @@ static void idle_modes_keep_their_names(void **state)
 
 /* 1024 loops are more than most machines have processors; whether this one does, cpus_spare() says.
  */
-static void without_a_processor_each_they_sleep(void **state)
+TEST(without_a_processor_each_they_sleep)
 {
     struct config *c = configure("loops: {count: 1024}\nidle: {mode: auto}\n");
     bool spare = cpus_spare(1024);
@@ -72,7 +72,7 @@ static void without_a_processor_each_they_sleep(void **state)
     config_free(c);
 }
 
-static void with_a_processor_each_they_learn_by_themselves(void **state)
+TEST(with_a_processor_each_they_learn_by_themselves)
 {
     struct config *c = configure("loops: {count: 1}\n");
 
@@ -83,7 +83,7 @@ static void with_a_processor_each_they_learn_by_themselves(void **state)
 
 /* ---- limits ---- */
 
-static void limits_are_taken_over(void **state)
+TEST(limits_are_taken_over)
 {
     struct config *c = configure("limits: {message: 1m, depth: 20, connections: 77,\n"
                                  "  connections_per_address: 7, in_flight: 50, output: 64k,\n"
@@ -104,7 +104,7 @@ static void limits_are_taken_over(void **state)
     config_free(c);
 }
 
-static void a_loop_has_room_for_one_whole_message(void **state)
+TEST(a_loop_has_room_for_one_whole_message)
 {
     struct config *c = configure("limits: {message: 1m, partial: 2m}\n");
 
@@ -112,7 +112,7 @@ static void a_loop_has_room_for_one_whole_message(void **state)
     config_free(c);
 }
 
-static void as_many_connections_as_open_files_allow(void **state)
+TEST(as_many_connections_as_open_files_allow)
 {
     struct config *c = configure("limits: {connections: auto}\n");
 
@@ -122,7 +122,7 @@ static void as_many_connections_as_open_files_allow(void **state)
 
 /* ---- executors ---- */
 
-static void each_loop_has_a_stepped_executor_by_default(void **state)
+TEST(each_loop_has_a_stepped_executor_by_default)
 {
     struct config *c = configure("executors:\n  stepped: {queue: 9, parked: 8}\n"
                                  "  blocking: {count: 2, queue: 7}\n");
@@ -147,7 +147,7 @@ static void each_loop_has_a_stepped_executor_by_default(void **state)
     config_free(c);
 }
 
-static void a_list_is_taken_as_it_stands(void **state)
+TEST(a_list_is_taken_as_it_stands)
 {
     struct config *c = configure("loops: {count: 2}\nexecutors:\n  stepped: {parked: 8}\n  list:\n"
                                  "    - {kind: blocking, queue: 1, core: 0, priority: 5}\n"
@@ -188,7 +188,7 @@ static void drop_one(struct config *c, const struct listener_options *o)
     config_free(c);
 }
 
-static void a_listener_keeps_its_rules(void **state)
+TEST(a_listener_keeps_its_rules)
 {
     struct config *c;
     struct listener_options o = plan_one(&c, "listen:\n  - url: unix:///tmp/x.sock\n"
@@ -206,7 +206,7 @@ static void a_listener_keeps_its_rules(void **state)
     drop_one(c, &o);
 }
 
-static void without_a_list_everything_is_allowed(void **state)
+TEST(without_a_list_everything_is_allowed)
 {
     struct config *c;
     struct listener_options o = plan_one(&c, "listen: [ergon://127.0.0.1:0]\n");
@@ -216,7 +216,7 @@ static void without_a_list_everything_is_allowed(void **state)
     drop_one(c, &o);
 }
 
-static void tls_is_for_tls_listeners(void **state)
+TEST(tls_is_for_tls_listeners)
 {
     struct config *c;
     char yaml[1024], pem[128];
@@ -254,7 +254,7 @@ static int plan_all(void *arg)
     return good ? 0 : -1;
 }
 
-static void without_memory_there_is_no_plan(void **state)
+TEST(without_memory_there_is_no_plan)
 {
     struct config *c = configure(NULL);
 
@@ -262,23 +262,4 @@ static void without_memory_there_is_no_plan(void **state)
     config_free(c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(there_are_as_many_loops_as_wanted_or_as_processors),
-        cmocka_unit_test(the_first_loops_have_the_cores),
-        cmocka_unit_test(idle_modes_keep_their_names),
-        cmocka_unit_test(without_a_processor_each_they_sleep),
-        cmocka_unit_test(with_a_processor_each_they_learn_by_themselves),
-        cmocka_unit_test(limits_are_taken_over),
-        cmocka_unit_test(a_loop_has_room_for_one_whole_message),
-        cmocka_unit_test(as_many_connections_as_open_files_allow),
-        cmocka_unit_test(each_loop_has_a_stepped_executor_by_default),
-        cmocka_unit_test(a_list_is_taken_as_it_stands),
-        cmocka_unit_test(a_listener_keeps_its_rules),
-        cmocka_unit_test(without_a_list_everything_is_allowed),
-        cmocka_unit_test(tls_is_for_tls_listeners),
-        cmocka_unit_test(without_memory_there_is_no_plan),
-    };
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+TEST_GROUP(scratch_make, scratch_remove)

@@ -40,6 +40,8 @@ static int tear_down(void **state)
     return store_world_remove(state);
 }
 
+#define CLIENT_TEST(name) TEST_WITH(set_up, tear_down, name)
+
 static void run_busy(struct round_hook *hook)
 {
     activator_at_round_end(ao_of(hook, struct world, busy)->at.client.activator, hook);
@@ -67,7 +69,7 @@ static uint64_t commits(const struct world *w)
     return info.commits;
 }
 
-static void few_go_when_the_client_has_nothing_more_to_do(void **state)
+CLIENT_TEST(few_go_when_the_client_has_nothing_more_to_do)
 {
     struct world *w = *state;
     for (int n = 0; n < 5; n++)
@@ -88,7 +90,7 @@ static bool committing(const struct world *w)
 }
 
 /* Somebody else writes, so that the commit cannot begin. */
-static void what_comes_during_a_commit_waits_for_its_end(void **state)
+CLIENT_TEST(what_comes_during_a_commit_waits_for_its_end)
 {
     struct world *w = *state;
     sqlite3 *db;
@@ -121,7 +123,7 @@ static void push_and_wait(struct world *w, uint32_t count)
     client_wait(&w->at.client);
 }
 
-static void fewer_than_have_come_back_wait_for_a_moment(void **state)
+CLIENT_TEST(fewer_than_have_come_back_wait_for_a_moment)
 {
     struct world *w = *state;
     push_and_wait(w, 3);
@@ -139,7 +141,7 @@ static void fewer_than_have_come_back_wait_for_a_moment(void **state)
     assert_int_equal(commits(w), 2);
 }
 
-static void however_many_come_one_by_one_the_wait_ends(void **state)
+CLIENT_TEST(however_many_come_one_by_one_the_wait_ends)
 {
     struct world *w = *state;
     push_and_wait(w, 100);
@@ -153,7 +155,7 @@ static void however_many_come_one_by_one_the_wait_ends(void **state)
     client_wait(&w->at.client);
 }
 
-static void what_came_back_long_ago_is_not_followed(void **state)
+CLIENT_TEST(what_came_back_long_ago_is_not_followed)
 {
     struct world *w = *state;
     push_and_wait(w, 3);
@@ -164,7 +166,7 @@ static void what_came_back_long_ago_is_not_followed(void **state)
     client_wait(&w->at.client);
 }
 
-static void a_busy_client_waits_for_a_while(void **state)
+CLIENT_TEST(a_busy_client_waits_for_a_while)
 {
     struct world *w = *state;
     push_busily(w, 3);
@@ -178,7 +180,7 @@ static void a_busy_client_waits_for_a_while(void **state)
     client_wait(&w->at.client);
 }
 
-static void who_waited_in_vain_does_not_wait_again_at_once(void **state)
+CLIENT_TEST(who_waited_in_vain_does_not_wait_again_at_once)
 {
     struct world *w = *state;
     push_and_wait(w, 3);
@@ -192,7 +194,7 @@ static void who_waited_in_vain_does_not_wait_again_at_once(void **state)
     assert_int_equal(commits(w), 4);
 }
 
-static void many_go_at_once(void **state)
+CLIENT_TEST(many_go_at_once)
 {
     struct world *w = *state;
     push_busily(w, ENOUGH);
@@ -202,20 +204,4 @@ static void many_go_at_once(void **state)
     }
     assert_int_equal(w->at.client.back, ENOUGH);
     become_free(w);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(few_go_when_the_client_has_nothing_more_to_do),
-        TEST(what_comes_during_a_commit_waits_for_its_end),
-        TEST(fewer_than_have_come_back_wait_for_a_moment),
-        TEST(however_many_come_one_by_one_the_wait_ends),
-        TEST(what_came_back_long_ago_is_not_followed),
-        TEST(a_busy_client_waits_for_a_while),
-        TEST(who_waited_in_vain_does_not_wait_again_at_once),
-        TEST(many_go_at_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -136,18 +136,26 @@ static void each_call_fails(struct world *w, uint64_t times)
     assert_in_range(w->failed, 500, 1000000);
 }
 
-static void each_call_fails_once(void **state)
+static int set_up(void **state)
+{
+    virtual_silence();
+    return store_world_make_of(state, sizeof(struct world));
+}
+
+#define FAULT_TEST(name) TEST_WITH(set_up, store_world_remove, name)
+
+FAULT_TEST(each_call_fails_once)
 {
     each_call_fails(*state, 1);
 }
 
-static void each_call_fails_and_all_after_it(void **state)
+FAULT_TEST(each_call_fails_and_all_after_it)
 {
     each_call_fails(*state, FAULT_FOR_EVER);
 }
 
 /* Also a failed commit that stands whole in the log is not found there. */
-static void each_sync_fails(void **state)
+FAULT_TEST(each_sync_fails)
 {
     struct world *w = *state;
     char error[TEXT];
@@ -177,7 +185,7 @@ static void push_until_it_fails(struct world *w)
     assert_true(w->failed > before);
 }
 
-static void a_full_disk_is_said_and_room_is_enough_to_go_on(void **state)
+FAULT_TEST(a_full_disk_is_said_and_room_is_enough_to_go_on)
 {
     struct world *w = *state;
     char error[TEXT];
@@ -212,7 +220,7 @@ static void count_tellings(void *arg, enum log_level level, const char *event,
 }
 
 /* However often it works in between. */
-static void a_trouble_is_told_once(void **state)
+FAULT_TEST(a_trouble_is_told_once)
 {
     struct world *w = *state;
     struct tellings told = {0};
@@ -246,7 +254,7 @@ static enum store_error error_of(struct world *w, int number)
     return w->error;
 }
 
-static void what_the_system_says_is_understood(void **state)
+FAULT_TEST(what_the_system_says_is_understood)
 {
     struct world *w = *state;
     char error[TEXT];
@@ -260,7 +268,7 @@ static void what_the_system_says_is_understood(void **state)
     fault_close();
 }
 
-static void a_device_that_becomes_read_only_is_said(void **state)
+FAULT_TEST(a_device_that_becomes_read_only_is_said)
 {
     struct world *w = *state;
     char error[TEXT];
@@ -279,7 +287,7 @@ static void a_device_that_becomes_read_only_is_said(void **state)
     fault_close();
 }
 
-static void a_read_only_file_is_not_opened(void **state)
+FAULT_TEST(a_read_only_file_is_not_opened)
 {
     struct world *w = *state;
     char error[TEXT], expected[TEXT];
@@ -319,7 +327,7 @@ static void damage(struct world *w)
     fault_damage(w->at.path, (page - 1) * 4096, 4096);
 }
 
-static void a_damaged_file_takes_nothing_more(void **state)
+FAULT_TEST(a_damaged_file_takes_nothing_more)
 {
     struct world *w = *state;
     char error[TEXT];
@@ -336,7 +344,7 @@ static void a_damaged_file_takes_nothing_more(void **state)
     fault_close();
 }
 
-static void a_damaged_file_is_not_read(void **state)
+FAULT_TEST(a_damaged_file_is_not_read)
 {
     struct world *w = *state;
     static struct model found;
@@ -348,28 +356,4 @@ static void a_damaged_file_is_not_read(void **state)
     assert_non_null(strstr(error, options.path));
     assert_non_null(strstr(error, "it cannot be read: database disk image is malformed; put a"));
     fault_close();
-}
-
-static int set_up(void **state)
-{
-    virtual_silence();
-    return store_world_make_of(state, sizeof(struct world));
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, store_world_remove)
-    const struct CMUnitTest tests[] = {
-        TEST(each_call_fails_once),
-        TEST(each_call_fails_and_all_after_it),
-        TEST(each_sync_fails),
-        TEST(a_full_disk_is_said_and_room_is_enough_to_go_on),
-        TEST(a_trouble_is_told_once),
-        TEST(what_the_system_says_is_understood),
-        TEST(a_device_that_becomes_read_only_is_said),
-        TEST(a_read_only_file_is_not_opened),
-        TEST(a_damaged_file_takes_nothing_more),
-        TEST(a_damaged_file_is_not_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,8 +59,10 @@ static int tear_down(void **state)
     return 0;
 }
 
+#define VFS_TEST(name) TEST_WITH(set_up, tear_down, name)
+
 /* The write, the sync, and the lock of the log: not a call a page. */
-static void a_commit_of_many_pages_is_few_calls(void **state)
+VFS_TEST(a_commit_of_many_pages_is_few_calls)
 {
     struct world *w = *state;
     run(w, "BEGIN IMMEDIATE; INSERT INTO t (bytes) VALUES (zeroblob(100000))");
@@ -70,7 +72,7 @@ static void a_commit_of_many_pages_is_few_calls(void **state)
 }
 
 /* The file's own sync is the checkpoint's only one: the second is that of the next commit. */
-static void a_log_that_was_synced_is_not_synced_again(void **state)
+VFS_TEST(a_log_that_was_synced_is_not_synced_again)
 {
     struct world *w = *state;
     run(w, "INSERT INTO t (bytes) VALUES (zeroblob(100000))");
@@ -82,7 +84,7 @@ static void a_log_that_was_synced_is_not_synced_again(void **state)
 }
 
 /* With a cache of ten pages, most go to the log and come back from there before the commit. */
-static void pages_come_back_before_the_commit(void **state)
+VFS_TEST(pages_come_back_before_the_commit)
 {
     struct world *w = *state;
     run(w, "PRAGMA cache_size = 10; BEGIN IMMEDIATE");
@@ -94,7 +96,7 @@ static void pages_come_back_before_the_commit(void **state)
     assert_int_equal(number(w, "SELECT sum(length(bytes)) FROM t"), 99 * 3000 + 101 * 2900);
 }
 
-static void the_power_takes_nothing_that_was_committed(void **state)
+VFS_TEST(the_power_takes_nothing_that_was_committed)
 {
     struct world *w = *state;
     for (int n = 0; n < 20; n++)
@@ -107,7 +109,7 @@ static void the_power_takes_nothing_that_was_committed(void **state)
     assert_int_equal(number(w, "SELECT sum(length(bytes)) FROM t"), 20 * 300000);
 }
 
-static void what_was_taken_back_is_not_there(void **state)
+VFS_TEST(what_was_taken_back_is_not_there)
 {
     struct world *w = *state;
     run(w, "PRAGMA cache_size = 10; BEGIN IMMEDIATE");
@@ -121,7 +123,7 @@ static void what_was_taken_back_is_not_there(void **state)
     assert_int_equal(number(w, "SELECT sum(length(bytes)) FROM t"), 10);
 }
 
-static void a_write_that_fails_makes_the_commit_fail(void **state)
+VFS_TEST(a_write_that_fails_makes_the_commit_fail)
 {
     struct world *w = *state;
     run(w, "BEGIN IMMEDIATE; INSERT INTO t (bytes) VALUES (zeroblob(10000))");
@@ -131,7 +133,7 @@ static void a_write_that_fails_makes_the_commit_fail(void **state)
     assert_int_equal(number(w, "SELECT count(*) FROM t"), 0);
 }
 
-static void what_is_beneath_must_be_there(void **state)
+TEST(what_is_beneath_must_be_there)
 {
     struct world *w = calloc(1, sizeof *w);
     assert_non_null(w);
@@ -139,19 +141,4 @@ static void what_is_beneath_must_be_there(void **state)
                      SQLITE_ERROR);
     assert_null(w->db);
     free(w);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(a_commit_of_many_pages_is_few_calls),
-        TEST(a_log_that_was_synced_is_not_synced_again),
-        TEST(pages_come_back_before_the_commit),
-        TEST(the_power_takes_nothing_that_was_committed),
-        TEST(what_was_taken_back_is_not_there),
-        TEST(a_write_that_fails_makes_the_commit_fail),
-        cmocka_unit_test(what_is_beneath_must_be_there),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ static struct store *opened(const char *path)
 
 /* --- */
 
-static void no_folder(void **state)
+STORE_TEST(no_folder)
 {
     struct store_world *w = *state;
     char path[128];
@@ -44,7 +44,7 @@ static void no_folder(void **state)
     refused(path, "there is no such folder; make it");
 }
 
-static void a_folder_is_no_file(void **state)
+STORE_TEST(a_folder_is_no_file)
 {
     struct store_world *w = *state;
     refused(w->folder, "Is a directory");
@@ -65,7 +65,7 @@ static void obey_rights(bool obey)
     assert_int_equal(syscall(SYS_capset, &header, sets), 0);
 }
 
-static void no_right_to_write(void **state)
+STORE_TEST(no_right_to_write)
 {
     struct store_world *w = *state;
     store_close(opened(w->path));
@@ -75,7 +75,7 @@ static void no_right_to_write(void **state)
     obey_rights(false);
 }
 
-static void something_else(void **state)
+STORE_TEST(something_else)
 {
     struct store_world *w = *state;
     FILE *f = fopen(w->path, "w");
@@ -85,7 +85,7 @@ static void something_else(void **state)
     refused(w->path, "it is not a store of ergond; name another file, or move this one");
 }
 
-static void a_database_of_somebody_else(void **state)
+STORE_TEST(a_database_of_somebody_else)
 {
     struct store_world *w = *state;
     char out[TEXT];
@@ -94,7 +94,7 @@ static void a_database_of_somebody_else(void **state)
     assert_string_equal(store_sql(w->path, "PRAGMA journal_mode", out, sizeof out), "delete\n");
 }
 
-static void a_newer_version(void **state)
+STORE_TEST(a_newer_version)
 {
     struct store_world *w = *state;
     char out[TEXT], why[TEXT];
@@ -107,7 +107,7 @@ static void a_newer_version(void **state)
     refused(w->path, why);
 }
 
-static void an_older_version(void **state)
+STORE_TEST(an_older_version)
 {
     struct store_world *w = *state;
     char out[TEXT], why[TEXT];
@@ -122,7 +122,7 @@ static void an_older_version(void **state)
     assert_string_equal(store_sql(w->path, "PRAGMA user_version", out, sizeof out), "2\n");
 }
 
-static void a_second_server(void **state)
+STORE_TEST(a_second_server)
 {
     struct store_world *w = *state;
     char why[TEXT];
@@ -134,7 +134,7 @@ static void a_second_server(void **state)
     store_close(opened(w->path));
 }
 
-static void its_lock_file_deleted(void **state)
+STORE_TEST(its_lock_file_deleted)
 {
     struct store_world *w = *state;
     char lock[TEXT];
@@ -146,7 +146,7 @@ static void its_lock_file_deleted(void **state)
     store_close(opened(w->path));
 }
 
-static void a_second_name(void **state)
+STORE_TEST(a_second_name)
 {
     struct store_world *w = *state;
     char other[TEXT];
@@ -157,7 +157,7 @@ static void a_second_name(void **state)
     store_close(s);
 }
 
-static void a_second_server_by_another_name(void **state)
+STORE_TEST(a_second_server_by_another_name)
 {
     struct store_world *w = *state;
     char error[TEXT], link[128];
@@ -170,7 +170,7 @@ static void a_second_server_by_another_name(void **state)
     store_close(s);
 }
 
-static void the_file_is_for_its_owner_alone(void **state)
+STORE_TEST(the_file_is_for_its_owner_alone)
 {
     struct store_world *w = *state;
     struct stat file;
@@ -189,7 +189,7 @@ static bool refuse_everything(struct store_world *w)
     return !s;
 }
 
-static void without_memory_nothing_is_left_behind(void **state)
+STORE_TEST(without_memory_nothing_is_left_behind)
 {
     struct store_world *w = *state;
     int64_t live = heap_live();
@@ -207,7 +207,7 @@ static void without_memory_nothing_is_left_behind(void **state)
 
 /* --- While it is in use --- */
 
-static void a_file_that_is_not_where_it_was_takes_nothing(void **state)
+STORE_TEST(a_file_that_is_not_where_it_was_takes_nothing)
 {
     struct store_world *w = *state;
     char aside[128], out[64];
@@ -223,26 +223,4 @@ static void a_file_that_is_not_where_it_was_takes_nothing(void **state)
     assert_int_equal(w->client.last, STORE_OK);
     assert_string_equal(store_sql(w->path, "SELECT count(*) FROM tasks", out, sizeof out), "2\n");
     client_close(&w->client);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, store_world_make, store_world_remove)
-    const struct CMUnitTest tests[] = {
-        TEST(no_folder),
-        TEST(a_folder_is_no_file),
-        TEST(no_right_to_write),
-        TEST(something_else),
-        TEST(a_database_of_somebody_else),
-        TEST(a_newer_version),
-        TEST(an_older_version),
-        TEST(a_second_server),
-        TEST(a_second_server_by_another_name),
-        TEST(its_lock_file_deleted),
-        TEST(a_second_name),
-        TEST(the_file_is_for_its_owner_alone),
-        TEST(without_memory_nothing_is_left_behind),
-        TEST(a_file_that_is_not_where_it_was_takes_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

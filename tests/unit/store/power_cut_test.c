@@ -158,29 +158,22 @@ static void run_disks(struct world *w, const char *what, uint32_t cuts)
     assert_true(w->kept > 0);
 }
 
-static void nothing_that_came_back_is_lost(void **state)
-{
-    run_disks(*state, "power", CUTS);
-}
-
-static void nor_when_a_sync_failed_before(void **state)
-{
-    struct world *w = *state;
-    w->syncs_fail = true;
-    run_disks(w, "power and syncs", CUTS_AFTER_A_SYNC);
-}
-
 static int set_up(void **state)
 {
     virtual_silence();
     return store_world_make_of(state, sizeof(struct world));
 }
 
-int main(void)
+#define POWER_CUT_TEST(name) TEST_WITH(set_up, store_world_remove, name)
+
+POWER_CUT_TEST(nothing_that_came_back_is_lost)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(nothing_that_came_back_is_lost, set_up, store_world_remove),
-        cmocka_unit_test_setup_teardown(nor_when_a_sync_failed_before, set_up, store_world_remove),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    run_disks(*state, "power", CUTS);
+}
+
+POWER_CUT_TEST(nor_when_a_sync_failed_before)
+{
+    struct world *w = *state;
+    w->syncs_fail = true;
+    run_disks(w, "power and syncs", CUTS_AFTER_A_SYNC);
 }

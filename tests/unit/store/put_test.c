@@ -22,6 +22,8 @@ static int set_up(void **state)
     return store_world_make_of(state, sizeof(struct world));
 }
 
+#define PUT_TEST(name) TEST_WITH(set_up, store_world_remove, name)
+
 static void note_error(struct store_client *c, struct store_op *op)
 {
     struct world *w = c->arg;
@@ -62,7 +64,7 @@ static bool note_id(void *arg, const struct store_task *t)
 }
 
 /* Some of one kind, some of another, and each kind has one that is refused. */
-static void a_refused_one_takes_nobody_along(void **state)
+PUT_TEST(a_refused_one_takes_nobody_along)
 {
     struct world *w = *state;
     static const uint64_t ids[] = {5, 6, 6, 7, 8, 9, 8, 10};
@@ -160,7 +162,7 @@ static bool has_its_own(void *arg, const struct store_task *t)
     return true;
 }
 
-static void each_column_comes_back_where_it_is_the_only_one(void **state)
+PUT_TEST(each_column_comes_back_where_it_is_the_only_one)
 {
     struct world *w = *state;
     const struct row_column *c;
@@ -178,14 +180,4 @@ static void each_column_comes_back_where_it_is_the_only_one(void **state)
     assert_int_equal(strspn(w->errors, "0"), count);
     read_back(w, has_its_own);
     assert_int_equal(w->count, count);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, store_world_remove)
-    const struct CMUnitTest tests[] = {
-        TEST(a_refused_one_takes_nobody_along),
-        TEST(each_column_comes_back_where_it_is_the_only_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

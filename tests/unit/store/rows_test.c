@@ -56,7 +56,7 @@ static struct store_op *full_task(void)
     "backoff_max=15 keep=16 rate_per=17 keep_size=18 retries=19 limit=20 rate=21 priority=9 "      \
     "durable=1 jitter=100"
 
-static void every_field_of_a_task_comes_back(void **state)
+STORE_TEST(every_field_of_a_task_comes_back)
 {
     struct store_world *w = *state;
     store_world_open(w);
@@ -69,7 +69,7 @@ static void every_field_of_a_task_comes_back(void **state)
                       "ended_at=18446744073709551615 error_code=E error_text=text result=RESULT\n");
 }
 
-static void a_task_of_few_words_is_no_more(void **state)
+STORE_TEST(a_task_of_few_words_is_no_more)
 {
     struct store_world *w = *state;
     store_world_open(w);
@@ -79,7 +79,7 @@ static void a_task_of_few_words_is_no_more(void **state)
                  "counts 1 0 0 0 0 0\ntask 7 queued method=m created=1000000007 durable=2\n");
 }
 
-static void a_change_is_of_what_changes_and_keeps_the_result(void **state)
+STORE_TEST(a_change_is_of_what_changes_and_keeps_the_result)
 {
     struct store_world *w = *state;
     store_world_open(w);
@@ -93,7 +93,7 @@ static void a_change_is_of_what_changes_and_keeps_the_result(void **state)
     store_expect(w->path, "counts 1 1 0 0 0 0\n" FULL_TASK("done") " attempt=30 result=RESULT\n");
 }
 
-static void what_a_task_came_after_can_be_settled(void **state)
+STORE_TEST(what_a_task_came_after_can_be_settled)
 {
     struct store_world *w = *state;
     store_world_open(w);
@@ -110,7 +110,7 @@ static void what_a_task_came_after_can_be_settled(void **state)
         "counts 1 0 0 0 0 0\ntask 7 queued method=m created=1000000007 durable=2 attempt=1\n");
 }
 
-static void a_removed_task_takes_its_events_with_it(void **state)
+STORE_TEST(a_removed_task_takes_its_events_with_it)
 {
     struct store_world *w = *state;
     store_world_open(w);
@@ -135,7 +135,7 @@ static void a_removed_task_takes_its_events_with_it(void **state)
                  "event 2.2 at=5 attempt=1 what=started text=t data=d\n");
 }
 
-static void older_events_go_with_a_newer_one(void **state)
+STORE_TEST(older_events_go_with_a_newer_one)
 {
     struct store_world *w = *state;
     store_world_open(w);
@@ -175,7 +175,7 @@ static struct store_op *cron(enum store_verb verb, const char *name, uint64_t ne
     return op;
 }
 
-static void crons_are_put_replaced_and_removed(void **state)
+STORE_TEST(crons_are_put_replaced_and_removed)
 {
     struct store_world *w = *state;
     store_world_open(w);
@@ -197,7 +197,7 @@ static struct store_op *queue(enum store_verb verb, const char *method)
     return op;
 }
 
-static void paused_queues_are_remembered_until_they_are_resumed(void **state)
+STORE_TEST(paused_queues_are_remembered_until_they_are_resumed)
 {
     struct store_world *w = *state;
     store_world_open(w);
@@ -207,20 +207,4 @@ static void paused_queues_are_remembered_until_they_are_resumed(void **state)
     assert_int_equal(client_do(&w->client, queue(STORE_RESUME, "a")), STORE_OK);
     client_close(&w->client);
     store_expect(w->path, "counts 0 0 0 0 0 0\n paused=b\n");
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, store_world_make, store_world_remove)
-    const struct CMUnitTest tests[] = {
-        TEST(every_field_of_a_task_comes_back),
-        TEST(a_task_of_few_words_is_no_more),
-        TEST(a_change_is_of_what_changes_and_keeps_the_result),
-        TEST(what_a_task_came_after_can_be_settled),
-        TEST(a_removed_task_takes_its_events_with_it),
-        TEST(older_events_go_with_a_newer_one),
-        TEST(crons_are_put_replaced_and_removed),
-        TEST(paused_queues_are_remembered_until_they_are_resumed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

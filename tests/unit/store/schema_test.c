@@ -11,7 +11,7 @@ enum { TEXT = 300 };
 
 /* Written by hand, so that a field that is written to another's column, and read from there, does
  * not pass.  Each column has a value of its own. */
-static void what_stands_in_the_file_is_read_by_the_names_of_the_columns(void **state)
+STORE_TEST(what_stands_in_the_file_is_read_by_the_names_of_the_columns)
 {
     struct store_world *w = *state;
     char out[TEXT];
@@ -43,7 +43,7 @@ static void what_stands_in_the_file_is_read_by_the_names_of_the_columns(void **s
                  "task 8 queued method=m durable=2 due_at=5\n");
 }
 
-static void a_task_without_options_is_shown_with_the_defaults(void **state)
+STORE_TEST(a_task_without_options_is_shown_with_the_defaults)
 {
     struct store_world *w = *state;
     char out[TEXT], expected[TEXT];
@@ -60,7 +60,7 @@ static void a_task_without_options_is_shown_with_the_defaults(void **state)
                         expected);
 }
 
-static void a_task_whose_time_is_to_come_is_shown_as_delayed(void **state)
+STORE_TEST(a_task_whose_time_is_to_come_is_shown_as_delayed)
 {
     struct store_world *w = *state;
     char out[TEXT];
@@ -75,7 +75,7 @@ static void a_task_whose_time_is_to_come_is_shown_as_delayed(void **state)
     client_close(&w->client);
 }
 
-static void a_file_in_use_can_be_looked_into(void **state)
+STORE_TEST(a_file_in_use_can_be_looked_into)
 {
     struct store_world *w = *state;
     char out[2048];
@@ -113,16 +113,4 @@ static void a_file_in_use_can_be_looked_into(void **state)
     assert_string_equal(store_sql(w->path, "SELECT * FROM task_events", out, sizeof out),
                         "t0000000000001|resize|2|2023-11-14 22:13:20.000|1|started|-\n");
     client_close(&w->client);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, store_world_make, store_world_remove)
-    const struct CMUnitTest tests[] = {
-        TEST(what_stands_in_the_file_is_read_by_the_names_of_the_columns),
-        TEST(a_task_without_options_is_shown_with_the_defaults),
-        TEST(a_task_whose_time_is_to_come_is_shown_as_delayed),
-        TEST(a_file_in_use_can_be_looked_into),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static struct store_op *turn(uint64_t id, uint8_t to)
     return op;
 }
 
-static void an_audit_counts_what_was_pushed_before_it(void **state)
+STORE_TEST(an_audit_counts_what_was_pushed_before_it)
 {
     struct store_world *w = *state;
     struct store_audit audit = {0};
@@ -44,7 +44,7 @@ static void an_audit_counts_what_was_pushed_before_it(void **state)
 }
 
 /* Of more rows than are counted at once. */
-static void an_audit_goes_on_where_it_was(void **state)
+STORE_TEST(an_audit_goes_on_where_it_was)
 {
     enum { ROWS = STORE_COUNT_ROWS + 5 };
     struct store_world *w = *state;
@@ -72,7 +72,7 @@ static void note_errors(struct store_client *c, struct store_op *op)
     errors[strlen(errors)] = (char)('0' + op->error);
 }
 
-static void an_operation_that_contradicts_the_file_is_refused_alone(void **state)
+STORE_TEST(an_operation_that_contradicts_the_file_is_refused_alone)
 {
     struct store_world *w = *state;
     char errors[16] = "";
@@ -93,7 +93,7 @@ static void an_operation_that_contradicts_the_file_is_refused_alone(void **state
                  "task 2 queued method=m created=1000000002 durable=2\n");
 }
 
-static void the_highest_id_outlives_its_row(void **state)
+STORE_TEST(the_highest_id_outlives_its_row)
 {
     struct store_world *w = *state;
     char error[TEXT];
@@ -120,7 +120,7 @@ static void note_order(struct store_client *c, struct store_op *op)
 }
 
 /* More than the lane has slots and than a batch takes. */
-static void operations_come_back_in_their_order(void **state)
+STORE_TEST(operations_come_back_in_their_order)
 {
     enum { MANY = 150000 };
     struct store_world *w = *state;
@@ -140,7 +140,7 @@ static void operations_come_back_in_their_order(void **state)
     client_close(&w->client);
 }
 
-static void what_was_pushed_before_the_stop_is_committed(void **state)
+STORE_TEST(what_was_pushed_before_the_stop_is_committed)
 {
     enum { MANY = 100000 };
     struct store_world *w = *state;
@@ -154,7 +154,7 @@ static void what_was_pushed_before_the_stop_is_committed(void **state)
     assert_int_equal(next, MANY + 1);
 }
 
-static void what_is_pushed_after_the_stop_comes_back_closed(void **state)
+STORE_TEST(what_is_pushed_after_the_stop_comes_back_closed)
 {
     struct store_world *w = *state;
     char errors[16] = "";
@@ -181,7 +181,7 @@ static bool refuse_task(void *arg, const struct store_task *t)
     return false;
 }
 
-static void a_reader_that_wants_no_more_ends_the_reading(void **state)
+STORE_TEST(a_reader_that_wants_no_more_ends_the_reading)
 {
     struct store_world *w = *state;
     char error[TEXT] = "";
@@ -194,20 +194,4 @@ static void a_reader_that_wants_no_more_ends_the_reading(void **state)
     assert_int_equal(store_load(s, &reader, error, sizeof error), -1);
     assert_string_equal(error, "the reading of the store was stopped");
     store_close(s);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, store_world_make, store_world_remove)
-    const struct CMUnitTest tests[] = {
-        TEST(an_audit_counts_what_was_pushed_before_it),
-        TEST(an_audit_goes_on_where_it_was),
-        TEST(an_operation_that_contradicts_the_file_is_refused_alone),
-        TEST(the_highest_id_outlives_its_row),
-        TEST(operations_come_back_in_their_order),
-        TEST(what_was_pushed_before_the_stop_is_committed),
-        TEST(what_is_pushed_after_the_stop_comes_back_closed),
-        TEST(a_reader_that_wants_no_more_ends_the_reading),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

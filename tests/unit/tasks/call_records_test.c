@@ -15,7 +15,7 @@ static struct call_record *take(struct calls *c, struct activator *a)
     return r;
 }
 
-static void a_name_dies_with_its_call(void **state)
+TEST(a_name_dies_with_its_call)
 {
     struct virtual v;
     struct calls c;
@@ -38,7 +38,7 @@ static void a_name_dies_with_its_call(void **state)
     virtual_fini(&v);
 }
 
-static void a_walk_finds_the_open_ones(void **state)
+TEST(a_walk_finds_the_open_ones)
 {
     struct virtual v;
     struct calls c;
@@ -59,7 +59,7 @@ static void a_walk_finds_the_open_ones(void **state)
     virtual_fini(&v);
 }
 
-static void without_memory_there_is_none(void **state)
+TEST(without_memory_there_is_none)
 {
     struct virtual v;
     struct calls c;
@@ -78,7 +78,7 @@ static void without_memory_there_is_none(void **state)
     virtual_fini(&v);
 }
 
-static void found_by_message_id(void **state)
+TEST(found_by_message_id)
 {
     struct call b = {.msgid = {7}, .msgid_len = 1}, a = {.msgid = {0xcc, 200}, .msgid_len = 2};
     a.next = &b;
@@ -86,15 +86,4 @@ static void found_by_message_id(void **state)
     assert_ptr_equal(call_find(&a, span_of("\xcc\xc8", 2)), &a);
     assert_null(call_find(&a, span_of("\x08", 1)));
     assert_null(call_find(NULL, span_of("\x08", 1)));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_name_dies_with_its_call),
-        cmocka_unit_test(a_walk_finds_the_open_ones),
-        cmocka_unit_test(without_memory_there_is_none),
-        cmocka_unit_test(found_by_message_id),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -227,16 +227,8 @@ static void one_world(uint64_t number)
     assert_int_equal(heap_live(), live);
 }
 
-static void each_end_is_told_once(void **state)
+TEST(each_end_is_told_once)
 {
     for (uint64_t n = 1; n <= WORLDS; n++)
         one_world(n);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_end_is_told_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,7 +46,7 @@ static void call(struct method *m)
     assert_int_equal(home_call(tasks_home(w.tasks, 0), m, &request), ERGON_OK);
 }
 
-static void a_long_step_is_counted_and_named(void **state)
+TEST(a_long_step_is_counted_and_named)
 {
     struct method m = {.name = span_text("slow"), .handler = &slow, .module = "test"};
     stepped_make_class(&m);
@@ -60,7 +60,7 @@ static void a_long_step_is_counted_and_named(void **state)
     tasks_world_fini();
 }
 
-static void the_mean_time_of_service_is_learnt(void **state)
+TEST(the_mean_time_of_service_is_learnt)
 {
     struct executor_info info;
     struct method m = {.name = span_text("slow"), .handler = &slow, .module = "test"};
@@ -76,7 +76,7 @@ static void the_mean_time_of_service_is_learnt(void **state)
 }
 
 /* Its tasks were brief so far, so it may have many; then one goes on and on. */
-static void nobody_is_sent_behind_a_task_that_goes_on(void **state)
+TEST(nobody_is_sent_behind_a_task_that_goes_on)
 {
     struct snapshot snapshot;
     struct method m = {.name = span_text("slow"), .handler = &slow, .module = "test"};
@@ -133,7 +133,7 @@ static void two_loops(void)
 }
 
 /* A stepped task that goes on holds up its own executor only, nested calls included. */
-static void what_stands_behind_a_long_task_goes_elsewhere(void **state)
+TEST(what_stands_behind_a_long_task_goes_elsewhere)
 {
     uint8_t buf[64];
     struct method m = {.name = span_text("on_and_on"), .handler = &on_and_on, .module = "test"};
@@ -162,7 +162,7 @@ static void what_stands_behind_a_long_task_goes_elsewhere(void **state)
 }
 
 /* All executors have a long task: the others wait in order, and run when one has ended. */
-static void behind_long_tasks_everywhere_one_waits_in_order(void **state)
+TEST(behind_long_tasks_everywhere_one_waits_in_order)
 {
     struct method m = {.name = span_text("on_and_on"), .handler = &on_and_on, .module = "test"};
     stepped_make_class(&m);
@@ -190,7 +190,7 @@ static enum ao_verdict lets_go_step(struct ao *self, struct ergon_task *task, vo
 }
 
 /* A handler that takes its object away from the activator has ended its task. */
-static void a_task_without_its_object_has_failed(void **state)
+TEST(a_task_without_its_object_has_failed)
 {
     static const struct ergon_handler lets_go = {
         .size = sizeof lets_go, .kind = ERGON_STEPPED, .name = "lets_go", .step = lets_go_step};
@@ -220,7 +220,7 @@ static const struct ergon_handler stuck = {
     .size = sizeof stuck, .kind = ERGON_BLOCKING, .name = "stuck", .run = stuck_run};
 
 /* It runs on a real thread: the loop is stepped until the executor has it. */
-static void who_does_not_return_is_named(void **state)
+TEST(who_does_not_return_is_named)
 {
     struct method m = {.name = span_text("stuck"), .handler = &stuck, .module = "test"};
     stepped_make_class(&m);
@@ -247,7 +247,7 @@ static void who_does_not_return_is_named(void **state)
 
 /* The results of brief tasks are on their way before a long one begins, however slow their home is.
  */
-static void results_do_not_wait_for_the_next_task(void **state)
+TEST(results_do_not_wait_for_the_next_task)
 {
     enum { BRIEF = 300 }; /* more than a lane holds */
     struct method m = {.name = span_text("stuck"), .handler = &stuck, .module = "test"};
@@ -279,19 +279,4 @@ static void results_do_not_wait_for_the_next_task(void **state)
     assert_int_equal(tasks_stop(w.tasks, AO_S(30)), 0);
     tasks_world_fini();
     sem_destroy(&may_return);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_long_step_is_counted_and_named),
-        cmocka_unit_test(the_mean_time_of_service_is_learnt),
-        cmocka_unit_test(nobody_is_sent_behind_a_task_that_goes_on),
-        cmocka_unit_test(what_stands_behind_a_long_task_goes_elsewhere),
-        cmocka_unit_test(behind_long_tasks_everywhere_one_waits_in_order),
-        cmocka_unit_test(a_task_without_its_object_has_failed),
-        cmocka_unit_test(who_does_not_return_is_named),
-        cmocka_unit_test(results_do_not_wait_for_the_next_task),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ static enum ergon_error call(const char *method, ao_time deadline)
     return tasks_world_call(0, method, params_none(), deadline);
 }
 
-static void a_brief_call_ends_within_home_call(void **state)
+TEST(a_brief_call_ends_within_home_call)
 {
     open_world();
     tasks_world_open();
@@ -24,7 +24,7 @@ static void a_brief_call_ends_within_home_call(void **state)
     tasks_world_fini();
 }
 
-static void a_call_in_flight_is_found(void **state)
+TEST(a_call_in_flight_is_found)
 {
     open_world();
     tasks_world_open();
@@ -53,7 +53,7 @@ static unsigned in_place(const char *method)
     return (unsigned)(after.short_cut - before.short_cut);
 }
 
-static void what_the_short_cut_takes(void **state)
+TEST(what_the_short_cut_takes)
 {
     open_world();
     tasks_world_open();
@@ -70,7 +70,7 @@ static void what_the_short_cut_takes(void **state)
     tasks_world_fini();
 }
 
-static void a_full_queue_is_busy(void **state)
+TEST(a_full_queue_is_busy)
 {
     open_world();
     w.plan.queue_max = 3;
@@ -91,7 +91,7 @@ static void a_full_queue_is_busy(void **state)
 }
 
 /* What was cancelled in a full queue is swept out, and makes room. */
-static void the_cancelled_make_room(void **state)
+TEST(the_cancelled_make_room)
 {
     open_world();
     w.plan.queue_max = 8;
@@ -112,7 +112,7 @@ static void the_cancelled_make_room(void **state)
     tasks_world_fini();
 }
 
-static void parked_ones_have_a_cap(void **state)
+TEST(parked_ones_have_a_cap)
 {
     struct executor_info info;
     open_world();
@@ -134,7 +134,7 @@ static void parked_ones_have_a_cap(void **state)
 }
 
 /* A notification is told too; it has no message id. */
-static void a_result_may_be_kept(void **state)
+TEST(a_result_may_be_kept)
 {
     uint8_t params[1000] = {0xc5, 0x03, 0xe5};
     open_world();
@@ -168,7 +168,7 @@ static int open_and_call(void *arg)
 
 /* Whatever allocation fails: each call is refused, or told exactly once. */
 /* Some that wait, one that was due in the same round, one that goes on by itself. */
-static void unwanted_ones_among_many(void **state)
+TEST(unwanted_ones_among_many)
 {
     uint8_t buf[16];
     open_world();
@@ -204,7 +204,7 @@ static enum ao_verdict rival_step(struct ao *self)
 }
 
 /* The record of a call whose deadline has come in this round is given back, and taken anew. */
-static void a_deadline_is_not_the_next_calls(void **state)
+TEST(a_deadline_is_not_the_next_calls)
 {
     static const struct ao_class rival_class = {.name = "rival", .step = rival_step};
     open_world();
@@ -221,7 +221,7 @@ static void a_deadline_is_not_the_next_calls(void **state)
     tasks_world_fini();
 }
 
-static void memory_fails(void **state)
+TEST(memory_fails)
 {
     for (int64_t n = 1;; n++) {
         open_world();
@@ -237,21 +237,4 @@ static void memory_fails(void **state)
         if (!met)
             break;
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_brief_call_ends_within_home_call),
-        cmocka_unit_test(a_call_in_flight_is_found),
-        cmocka_unit_test(what_the_short_cut_takes),
-        cmocka_unit_test(a_full_queue_is_busy),
-        cmocka_unit_test(the_cancelled_make_room),
-        cmocka_unit_test(parked_ones_have_a_cap),
-        cmocka_unit_test(a_result_may_be_kept),
-        cmocka_unit_test(unwanted_ones_among_many),
-        cmocka_unit_test(a_deadline_is_not_the_next_calls),
-        cmocka_unit_test(memory_fails),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

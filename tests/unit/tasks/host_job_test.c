@@ -163,7 +163,7 @@ static void look(const struct ergon_host *h, struct ergon_task *task)
     assert_int_equal(h->time_left(task), AO_MS(5));
 }
 
-static void a_kept_task_knows_its_name_and_attempt(void **state)
+TEST(a_kept_task_knows_its_name_and_attempt)
 {
     run_kept(look);
     assert_int_equal(got.error, ERGON_OK);
@@ -183,7 +183,7 @@ static void tell(const struct ergon_host *h, struct ergon_task *task)
     assert_true(h->progress(task, 2, 4, text));
 }
 
-static void what_it_says_is_heard(void **state)
+TEST(what_it_says_is_heard)
 {
     run_kept(tell);
     assert_int_equal(got.notes, 2);
@@ -199,7 +199,7 @@ static void ask_again(const struct ergon_host *h, struct ergon_task *task)
     h->again(task, AO_S(5));
 }
 
-static void again_is_no_failure(void **state)
+TEST(again_is_no_failure)
 {
     run_kept(ask_again);
     assert_true(got.again);
@@ -219,7 +219,7 @@ static void look_up(const struct ergon_host *h, struct ergon_task *task)
     assert_true(h->cancelled(task));
 }
 
-static void it_is_known_who_was_told_to_stop(void **state)
+TEST(it_is_known_who_was_told_to_stop)
 {
     run_kept(look_away);
     assert_false(got.told);
@@ -233,7 +233,7 @@ static void fail_and_ask_again(const struct ergon_host *h, struct ergon_task *ta
     (h->fail)(task, NULL, "no");
 }
 
-static void a_failure_counts_more(void **state)
+TEST(a_failure_counts_more)
 {
     run_kept(fail_and_ask_again);
     assert_false(got.again);
@@ -250,30 +250,16 @@ static void look_plain(const struct ergon_host *h, struct ergon_task *task)
     assert_true(h->partial(task, "\x07", 1));
 }
 
-static void a_plain_call_has_no_name_and_is_not_heard(void **state)
+TEST(a_plain_call_has_no_name_and_is_not_heard)
 {
     run_plain(look_plain);
     assert_int_equal(got.error, ERGON_OK);
     assert_int_equal(got.notes + got.parts, 0);
 }
 
-static void a_plain_call_cannot_come_again(void **state)
+TEST(a_plain_call_cannot_come_again)
 {
     run_plain(ask_again);
     assert_int_equal(got.error, ERGON_E_BUSY);
     assert_non_null(strstr(got.failure, "again in 5s"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_kept_task_knows_its_name_and_attempt),
-        cmocka_unit_test(what_it_says_is_heard),
-        cmocka_unit_test(again_is_no_failure),
-        cmocka_unit_test(it_is_known_who_was_told_to_stop),
-        cmocka_unit_test(a_failure_counts_more),
-        cmocka_unit_test(a_plain_call_has_no_name_and_is_not_heard),
-        cmocka_unit_test(a_plain_call_cannot_come_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,7 +88,7 @@ static void read_all(const struct ergon_host *h, struct ergon_task *task)
     h->result_int(task, 1);
 }
 
-static void readers(void **state)
+TEST(readers)
 {
     uint8_t buf[100], *p = enc_array(buf, 12);
     p = enc_nil(p);
@@ -138,7 +138,7 @@ static void too_large(const struct ergon_host *h, struct ergon_task *task)
     assert_int_equal(h->result_write(task, "x", 1), -1);
 }
 
-static void results(void **state)
+TEST(results)
 {
     run_probe(set_results, params_none());
     assert_int_equal(result_len, 5);
@@ -166,7 +166,7 @@ static void fail_badly(const struct ergon_host *h, struct ergon_task *task)
     (h->fail)(task, "my code", NULL);
 }
 
-static void failures(void **state)
+TEST(failures)
 {
     run_probe(fail_well, params_none());
     assert_int_equal(error, ERGON_E_FAILED);
@@ -191,7 +191,7 @@ static void look_around(const struct ergon_host *h, struct ergon_task *task)
     assert_string_equal(out.code, "FAILED");
 }
 
-static void the_task_around(void **state)
+TEST(the_task_around)
 {
     const struct ergon_host *h = host_table();
     run_probe(look_around, params_none());
@@ -200,15 +200,4 @@ static void the_task_around(void **state)
     assert_int_equal(h->major, ERGON_ABI_MAJOR);
     for (void *const *p = (void *const *)&h->register_handler; p < (void *const *)(h + 1); p++)
         assert_non_null(*p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(readers),
-        cmocka_unit_test(results),
-        cmocka_unit_test(failures),
-        cmocka_unit_test(the_task_around),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

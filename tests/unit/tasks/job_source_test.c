@@ -156,7 +156,7 @@ static void run(void)
     tasks_world_run();
 }
 
-static void an_attempt_is_given_once_and_returns_once(void **state)
+TEST(an_attempt_is_given_once_and_returns_once)
 {
     static const char *const methods[] = {"echo", "block", "managed"};
     open_world(1, 64);
@@ -174,7 +174,7 @@ static void an_attempt_is_given_once_and_returns_once(void **state)
     tasks_world_fini();
 }
 
-static void a_failure_returns_as_one(void **state)
+TEST(a_failure_returns_as_one)
 {
     open_world(0, 64);
     const struct item *fail = keep("fail", params_none()),
@@ -186,7 +186,7 @@ static void a_failure_returns_as_one(void **state)
     tasks_world_fini();
 }
 
-static void who_has_nothing_is_not_asked_again(void **state)
+TEST(who_has_nothing_is_not_asked_again)
 {
     open_world(0, 64);
     run();
@@ -202,7 +202,7 @@ static void who_has_nothing_is_not_asked_again(void **state)
     tasks_world_fini();
 }
 
-static void who_said_no_is_asked_when_an_attempt_returns(void **state)
+TEST(who_said_no_is_asked_when_an_attempt_returns)
 {
     uint8_t ms[16];
     open_world(0, 64);
@@ -233,7 +233,7 @@ static void open_turns(void)
     tasks_home(w.tasks, 0)->ended = plain_ended;
 }
 
-static void plain_calls_and_kept_tasks_take_turns(void **state)
+TEST(plain_calls_and_kept_tasks_take_turns)
 {
     open_turns();
     for (int i = 0; i < 4; i++)
@@ -246,7 +246,7 @@ static void plain_calls_and_kept_tasks_take_turns(void **state)
     tasks_world_fini();
 }
 
-static void who_alone_has_tasks_gets_everything(void **state)
+TEST(who_alone_has_tasks_gets_everything)
 {
     open_turns();
     for (int i = 0; i < 4; i++)
@@ -259,7 +259,7 @@ static void who_alone_has_tasks_gets_everything(void **state)
     tasks_world_fini();
 }
 
-static void nested_calls_go_first(void **state)
+TEST(nested_calls_go_first)
 {
     uint8_t params[64];
     open_turns();
@@ -273,7 +273,7 @@ static void nested_calls_go_first(void **state)
     tasks_world_fini();
 }
 
-static void the_full_are_told_on_the_edge(void **state)
+TEST(the_full_are_told_on_the_edge)
 {
     open_world(1, 1);
     for (int i = 0; i < 5; i++)
@@ -291,7 +291,7 @@ static void the_full_are_told_on_the_edge(void **state)
     tasks_world_fini();
 }
 
-static void its_stage_and_executor_are_seen(void **state)
+TEST(its_stage_and_executor_are_seen)
 {
     char name[32];
     open_world(1, 64);
@@ -310,7 +310,7 @@ static void its_stage_and_executor_are_seen(void **state)
     tasks_world_fini();
 }
 
-static void one_that_waits_is_dropped_unstarted(void **state)
+TEST(one_that_waits_is_dropped_unstarted)
 {
     open_world(1, 64);
     const struct item *it = keep("block", params_none());
@@ -323,7 +323,7 @@ static void one_that_waits_is_dropped_unstarted(void **state)
     tasks_world_fini();
 }
 
-static void one_that_is_parked_is_cancelled(void **state)
+TEST(one_that_is_parked_is_cancelled)
 {
     open_world(0, 64);
     const struct item *it = keep("hang", params_none());
@@ -338,7 +338,7 @@ static void one_that_is_parked_is_cancelled(void **state)
     tasks_world_fini();
 }
 
-static void one_that_is_given_back_is_given_again(void **state)
+TEST(one_that_is_given_back_is_given_again)
 {
     char name[32];
     open_world(1, 2);
@@ -366,7 +366,7 @@ static void drained(void *arg)
     *(bool *)arg = true;
 }
 
-static void a_drain_waits_for_what_is_out_and_takes_nothing(void **state)
+TEST(a_drain_waits_for_what_is_out_and_takes_nothing)
 {
     bool done = false;
     uint8_t ms[16];
@@ -391,7 +391,7 @@ static void a_drain_waits_for_what_is_out_and_takes_nothing(void **state)
     tasks_world_fini();
 }
 
-static void a_cancel_of_all_reaches_the_source(void **state)
+TEST(a_cancel_of_all_reaches_the_source)
 {
     bool done = false;
     open_world(0, 64);
@@ -409,7 +409,7 @@ static void a_cancel_of_all_reaches_the_source(void **state)
 }
 
 /* What is out when everything stops is cleaned up, and nobody is told. */
-static void what_is_out_at_the_end_is_freed(void **state)
+TEST(what_is_out_at_the_end_is_freed)
 {
     open_world(1, 64);
     const struct item *hangs = keep("hang", params_none()), *waits = keep("block", params_none());
@@ -423,7 +423,7 @@ static void what_is_out_at_the_end_is_freed(void **state)
     assert_int_equal(hangs->returned + waits->returned, 0);
 }
 
-static void notes_come_before_the_return(void **state)
+TEST(notes_come_before_the_return)
 {
     static const uint8_t text[] = "half";
     open_world(0, 64);
@@ -439,7 +439,7 @@ static void notes_come_before_the_return(void **state)
     tasks_world_fini();
 }
 
-static void notes_that_nobody_takes_are_bounded(void **state)
+TEST(notes_that_nobody_takes_are_bounded)
 {
     static const uint8_t data[100000];
     open_world(0, 64);
@@ -454,28 +454,4 @@ static void notes_that_nobody_takes_are_bounded(void **state)
     assert_int_equal(it->notes, taken);
     assert_true(attempt_post(it->task, &part)); /* and is freed with the world */
     tasks_world_fini();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_attempt_is_given_once_and_returns_once),
-        cmocka_unit_test(a_failure_returns_as_one),
-        cmocka_unit_test(who_has_nothing_is_not_asked_again),
-        cmocka_unit_test(who_said_no_is_asked_when_an_attempt_returns),
-        cmocka_unit_test(plain_calls_and_kept_tasks_take_turns),
-        cmocka_unit_test(who_alone_has_tasks_gets_everything),
-        cmocka_unit_test(nested_calls_go_first),
-        cmocka_unit_test(the_full_are_told_on_the_edge),
-        cmocka_unit_test(its_stage_and_executor_are_seen),
-        cmocka_unit_test(one_that_waits_is_dropped_unstarted),
-        cmocka_unit_test(one_that_is_parked_is_cancelled),
-        cmocka_unit_test(one_that_is_given_back_is_given_again),
-        cmocka_unit_test(a_drain_waits_for_what_is_out_and_takes_nothing),
-        cmocka_unit_test(a_cancel_of_all_reaches_the_source),
-        cmocka_unit_test(what_is_out_at_the_end_is_freed),
-        cmocka_unit_test(notes_come_before_the_return),
-        cmocka_unit_test(notes_that_nobody_takes_are_bounded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@ static void refused(const char *path, const char *because)
     registry_free(r);
 }
 
-static void a_module_brings_its_handlers(void **state)
+TEST(a_module_brings_its_handlers)
 {
     char error[512] = "";
     struct registry *r = registry_new();
@@ -33,7 +33,7 @@ static void a_module_brings_its_handlers(void **state)
     registry_free(r);
 }
 
-static void what_is_refused(void **state)
+TEST(what_is_refused)
 {
     virtual_silence();
     refused("/nonexistent/module.so", "/nonexistent/module.so");
@@ -60,7 +60,7 @@ static void info_refused(const struct ergon_module_info *info, const char *becau
     registry_free(r);
 }
 
-static void what_a_module_must_say_of_itself(void **state)
+TEST(what_a_module_must_say_of_itself)
 {
     struct ergon_module_info info = {.size = sizeof info, .abi_major = ERGON_ABI_MAJOR};
     info_refused(NULL, "ergon_module_info");
@@ -73,7 +73,7 @@ static void what_a_module_must_say_of_itself(void **state)
 }
 
 /* Not one somewhere in the path of libraries. */
-static void a_bare_name_is_a_file_here(void **state)
+TEST(a_bare_name_is_a_file_here)
 {
     char error[512] = "";
     struct registry *r = registry_new();
@@ -86,20 +86,8 @@ static void a_bare_name_is_a_file_here(void **state)
     refused("", "cannot load ");
 }
 
-static void both_major_versions_are_named(void **state)
+TEST(both_major_versions_are_named)
 {
     refused(MODULES "/module_next_major.so", "version 2");
     refused(MODULES "/module_next_major.so", "version 1");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_module_brings_its_handlers),
-        cmocka_unit_test(what_is_refused),
-        cmocka_unit_test(what_a_module_must_say_of_itself),
-        cmocka_unit_test(a_bare_name_is_a_file_here),
-        cmocka_unit_test(both_major_versions_are_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

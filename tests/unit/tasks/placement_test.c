@@ -71,7 +71,7 @@ static const struct scene scenes[] = {
      1},
 };
 
-static void the_choice(void **state)
+TEST(the_choice)
 {
     for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
         const struct scene *s = &scenes[i];
@@ -82,7 +82,7 @@ static void the_choice(void **state)
 }
 
 /* What the short cut relies on: no others make the loop prefer them to its own idle executor. */
-static void an_idle_home_comes_first(void **state)
+TEST(an_idle_home_comes_first)
 {
     static const enum placement_policy all[] = {PLACEMENT_OCCUPANCY, PLACEMENT_LENGTH,
                                                 PLACEMENT_COMPLETION};
@@ -109,7 +109,7 @@ static void an_idle_home_comes_first(void **state)
     assert_false(placement_prefers_idle_home(PLACEMENT_WEIGHT));
 }
 
-static void the_bound(void **state)
+TEST(the_bound)
 {
     static const struct {
         uint64_t service, hand_over;
@@ -129,14 +129,4 @@ static void the_bound(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_int_equal(placement_bound(cases[i].service, cases[i].hand_over, cases[i].cap),
                          cases[i].expected);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_choice),
-        cmocka_unit_test(an_idle_home_comes_first),
-        cmocka_unit_test(the_bound),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,7 +23,7 @@ static struct ergon_handler stepped(const char *name)
         .size = sizeof(struct ergon_handler), .kind = ERGON_STEPPED, .name = name, .step = no_step};
 }
 
-static void found_by_name_and_index(void **state)
+TEST(found_by_name_and_index)
 {
     static char names[500][16];
     static struct ergon_handler handlers[500];
@@ -57,7 +57,7 @@ static void refused(struct registry *r, struct ergon_handler h, const char *beca
         fail_msg("\"%s\" does not say \"%s\"", error, because);
 }
 
-static void what_is_refused(void **state)
+TEST(what_is_refused)
 {
     static const char *const bad[] = {"", "a b", "A", "naïve", "a/b"};
     struct registry *r = registry_new();
@@ -95,7 +95,7 @@ static void what_is_refused(void **state)
     registry_free(r);
 }
 
-static void reserved_prefixes(void **state)
+TEST(reserved_prefixes)
 {
     assert_true(registry_reserved(span_text("server.")));
     assert_true(registry_reserved(span_text("task.call")));
@@ -117,19 +117,8 @@ static int add_two(void *arg)
     return result;
 }
 
-static void memory_fails(void **state)
+TEST(memory_fails)
 {
     struct ergon_handler h[] = {stepped("a"), stepped("b")};
     heap_fail_each(add_two, h);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(found_by_name_and_index),
-        cmocka_unit_test(what_is_refused),
-        cmocka_unit_test(reserved_prefixes),
-        cmocka_unit_test(memory_fails),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

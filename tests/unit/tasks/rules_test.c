@@ -43,7 +43,17 @@ static void give_it_back(void *arg)
     executor_give_back(w.tasks->executors[1], arg);
 }
 
-static void what_is_at_home_is_nobody_elses(void **state)
+static int open_world(void **state)
+{
+    tasks_world_init(1, 1);
+    w.quiet = true;
+    tasks_world_open();
+    return 0;
+}
+
+#define RULES_TEST(name) TEST_WITH(open_world, tasks_world_end, name)
+
+RULES_TEST(what_is_at_home_is_nobody_elses)
 {
     expect_broken_assert(queue_it, own("block"), "owner");
     expect_broken_assert(give_it, own("block"), "owner");
@@ -63,7 +73,7 @@ static void free_it(void *arg)
     home_free_task(tasks_home(w.tasks, 0), arg);
 }
 
-static void what_was_given_away_is_not_at_home(void **state)
+RULES_TEST(what_was_given_away_is_not_at_home)
 {
     tasks_world_call(0, "block", params_none(), AO_NEVER);
     struct task *given = w.list->task;
@@ -82,30 +92,10 @@ static void cancel_twice(void *arg)
     home_cancel(tasks_home(w.tasks, 0), arg);
 }
 
-static void a_call_is_answered_once(void **state)
+RULES_TEST(a_call_is_answered_once)
 {
     tasks_world_call(0, "block", params_none(), AO_NEVER);
     expect_broken_assert(cancel_twice, w.list, "record->open");
     tasks_world_run();
     assert_int_equal(w.told[1], 1);
-}
-
-static int open_world(void **state)
-{
-    tasks_world_init(1, 1);
-    w.quiet = true;
-    tasks_world_open();
-    return 0;
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, open_world, tasks_world_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(what_is_at_home_is_nobody_elses),
-        TEST(what_was_given_away_is_not_at_home),
-        TEST(a_call_is_answered_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,7 +64,7 @@ static void run(struct answers *answers, bool short_cut, bool own_manager)
     tasks_world_fini();
 }
 
-static void both_ways(void **state)
+TEST(both_ways)
 {
     static struct answers direct, managed, far;
     run(&direct, true, false);
@@ -72,12 +72,4 @@ static void both_ways(void **state)
     run(&far, false, true);
     assert_memory_equal(&direct, &managed, sizeof direct);
     assert_memory_equal(&direct, &far, sizeof direct);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_ways),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

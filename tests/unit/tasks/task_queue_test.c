@@ -16,7 +16,7 @@ static struct task *numbered(int n, uint8_t depth)
     return t;
 }
 
-static void nested_calls_come_first(void **state)
+TEST(nested_calls_come_first)
 {
     struct task_queue q = {0};
     assert_null(task_queue_first(&q));
@@ -36,7 +36,7 @@ static void nested_calls_come_first(void **state)
     assert_null(task_queue_first(&q));
 }
 
-static void what_was_given_back_goes_first(void **state)
+TEST(what_was_given_back_goes_first)
 {
     struct task_queue q = {0};
     task_queue_push_front(&q, numbered(1, 0));
@@ -46,7 +46,7 @@ static void what_was_given_back_goes_first(void **state)
         assert_int_equal(task_queue_pop(&q)->number, i);
 }
 
-static void a_sweep_takes_the_flagged(void **state)
+TEST(a_sweep_takes_the_flagged)
 {
     struct task_queue q = {0};
     for (int i = 0; i < 6; i++) {
@@ -63,14 +63,4 @@ static void a_sweep_takes_the_flagged(void **state)
     for (int i = 0; i < 3; i++)
         assert_int_equal(task_queue_pop(&q)->number, left[i]);
     assert_null(task_queue_sweep(&q));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nested_calls_come_first),
-        cmocka_unit_test(what_was_given_back_goes_first),
-        cmocka_unit_test(a_sweep_takes_the_flagged),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ static struct task *begin(struct method *m, size_t params)
     return &t;
 }
 
-static void parameters_are_kept(void **state)
+TEST(parameters_are_kept)
 {
     static const size_t sizes[] = {0, 1, TASK_MEMORY, TASK_MEMORY + 1, 4096};
     int64_t live = heap_live();
@@ -36,7 +36,7 @@ static void parameters_are_kept(void **state)
     task_end(t);
 }
 
-static void state_is_zeroed(void **state)
+TEST(state_is_zeroed)
 {
     struct task *t = begin(&method, 0);
     memset(t->memory, 1, sizeof t->memory);
@@ -53,7 +53,7 @@ static void state_is_zeroed(void **state)
     task_end(t);
 }
 
-static void without_a_result_it_is_nil(void **state)
+TEST(without_a_result_it_is_nil)
 {
     struct outcome o;
     struct task *t = begin(&method, 0);
@@ -64,7 +64,7 @@ static void without_a_result_it_is_nil(void **state)
     task_end(t);
 }
 
-static void a_result_grows_as_it_is_written(void **state)
+TEST(a_result_grows_as_it_is_written)
 {
     struct outcome o;
     struct task *t = begin(&method, 0);
@@ -82,7 +82,7 @@ static void a_result_grows_as_it_is_written(void **state)
     task_end(t);
 }
 
-static void no_result_is_beyond_all_bounds(void **state)
+TEST(no_result_is_beyond_all_bounds)
 {
     struct task *t = begin(&method, 0);
     assert_non_null(task_result_more(t, 1, 4096));
@@ -92,7 +92,7 @@ static void no_result_is_beyond_all_bounds(void **state)
     task_end(t);
 }
 
-static void the_last_result_counts(void **state)
+TEST(the_last_result_counts)
 {
     struct task *t = begin(&method, 0);
     assert_non_null(task_result_room(t, 1000, 4096));
@@ -109,7 +109,7 @@ static void the_last_result_counts(void **state)
     task_end(t);
 }
 
-static void a_failure_is_cut_and_final(void **state)
+TEST(a_failure_is_cut_and_final)
 {
     struct outcome o;
     struct task *t = begin(&method, 0);
@@ -131,7 +131,7 @@ static void a_failure_is_cut_and_final(void **state)
     task_end(t);
 }
 
-static void a_failure_is_utf8(void **state)
+TEST(a_failure_is_utf8)
 {
     struct outcome o;
     struct task *t = begin(&method, 0);
@@ -148,7 +148,7 @@ static void a_failure_is_utf8(void **state)
     task_end(t);
 }
 
-static void nothing_stands_in_two_places(void **state)
+TEST(nothing_stands_in_two_places)
 {
     struct outcome o;
     struct task *t = begin(&method, 40);
@@ -168,7 +168,7 @@ static void nothing_stands_in_two_places(void **state)
     task_end(t);
 }
 
-static void a_failure_is_told_where_nothing_has_room(void **state)
+TEST(a_failure_is_told_where_nothing_has_room)
 {
     struct outcome o;
     struct task *t = begin(&method, TASK_MEMORY);
@@ -182,7 +182,7 @@ static void a_failure_is_told_where_nothing_has_room(void **state)
     task_end(t);
 }
 
-static void a_result_may_be_a_part_of_the_parameters(void **state)
+TEST(a_result_may_be_a_part_of_the_parameters)
 {
     static const size_t sizes[] = {100, 4096};
     int64_t live = heap_live();
@@ -201,7 +201,7 @@ static void a_result_may_be_a_part_of_the_parameters(void **state)
     }
 }
 
-static void what_is_written_behind_a_part_of_the_parameters_leaves_them(void **state)
+TEST(what_is_written_behind_a_part_of_the_parameters_leaves_them)
 {
     struct outcome o;
     struct task *t = begin(&method, 10);
@@ -218,7 +218,7 @@ static void what_is_written_behind_a_part_of_the_parameters_leaves_them(void **s
     task_end(t);
 }
 
-static void where_parameters_end(void **state)
+TEST(where_parameters_end)
 {
     struct task *t = begin(&method, 11);
     t->params = span_of(bytes + 1, 10);
@@ -231,7 +231,7 @@ static void where_parameters_end(void **state)
     task_end(t);
 }
 
-static void what_it_allocates_goes_with_it(void **state)
+TEST(what_it_allocates_goes_with_it)
 {
     int64_t live = heap_live();
     struct task *t = begin(&method, 0);
@@ -245,25 +245,4 @@ static void what_it_allocates_goes_with_it(void **state)
     assert_null(task_alloc(t, 1));
     task_end(t);
     assert_int_equal(heap_live(), live);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parameters_are_kept),
-        cmocka_unit_test(state_is_zeroed),
-        cmocka_unit_test(without_a_result_it_is_nil),
-        cmocka_unit_test(a_result_grows_as_it_is_written),
-        cmocka_unit_test(no_result_is_beyond_all_bounds),
-        cmocka_unit_test(the_last_result_counts),
-        cmocka_unit_test(a_failure_is_cut_and_final),
-        cmocka_unit_test(a_failure_is_utf8),
-        cmocka_unit_test(nothing_stands_in_two_places),
-        cmocka_unit_test(a_failure_is_told_where_nothing_has_room),
-        cmocka_unit_test(a_result_may_be_a_part_of_the_parameters),
-        cmocka_unit_test(what_is_written_behind_a_part_of_the_parameters_leaves_them),
-        cmocka_unit_test(where_parameters_end),
-        cmocka_unit_test(what_it_allocates_goes_with_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

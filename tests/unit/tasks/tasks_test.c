@@ -17,7 +17,7 @@ static void refused(const char *because)
     virtual_fini(&w.v);
 }
 
-static void plans_that_are_refused(void **state)
+TEST(plans_that_are_refused)
 {
     tasks_world_init(1, 0);
     refused("needs a blocking executor");
@@ -46,7 +46,7 @@ static int make_and_free(void *arg)
     return 0;
 }
 
-static void memory_fails(void **state)
+TEST(memory_fails)
 {
     tasks_world_init(2, 2);
     tasks_world_own_manager();
@@ -75,7 +75,7 @@ static enum ergon_error add(struct added *s, const char *method, ao_time deadlin
     return tasks_add(w.tasks, span_text(method), params_none(), deadline, on_added, s);
 }
 
-static void added_tasks_end_once(void **state)
+TEST(added_tasks_end_once)
 {
     struct added s[5] = {0};
     tasks_world_init(1, 1);
@@ -98,7 +98,7 @@ static void added_tasks_end_once(void **state)
     tasks_world_fini();
 }
 
-static void added_tasks_are_refused(void **state)
+TEST(added_tasks_are_refused)
 {
     struct added s[2] = {0};
     tasks_world_init(1, 1);
@@ -114,7 +114,7 @@ static void added_tasks_are_refused(void **state)
     tasks_world_fini();
 }
 
-static void figures_add_up(void **state)
+TEST(figures_add_up)
 {
     struct tasks_info info;
     struct executor_info e;
@@ -155,7 +155,7 @@ static void drain_is_told_once(void *arg)
     ++*(int *)arg;
 }
 
-static void threads_start_and_stop(void **state)
+TEST(threads_start_and_stop)
 {
     int drained = 0;
     tasks_world_init(1, 3);
@@ -167,14 +167,4 @@ static void threads_start_and_stop(void **state)
     assert_int_equal(drained, 1);
     assert_int_equal(tasks_stop(w.tasks, AO_S(30)), 0);
     tasks_world_fini();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plans_that_are_refused), cmocka_unit_test(memory_fails),
-        cmocka_unit_test(added_tasks_end_once),   cmocka_unit_test(added_tasks_are_refused),
-        cmocka_unit_test(figures_add_up),         cmocka_unit_test(threads_start_and_stop),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
