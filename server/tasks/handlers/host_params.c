@@ -36,29 +36,21 @@ static bool host_read_nil(struct ergon_reader *r)
     return reader_out(r, &in, read_nil(&in));
 }
 
-static bool host_read_bool(struct ergon_reader *r, bool *out)
-{
-    struct reader in = reader_in(r);
-    return reader_out(r, &in, read_bool(&in, out));
-}
-
-static bool host_read_int(struct ergon_reader *r, int64_t *out)
-{
-    struct reader in = reader_in(r);
-    return reader_out(r, &in, read_int(&in, out));
-}
-
-static bool host_read_uint(struct ergon_reader *r, uint64_t *out)
-{
-    struct reader in = reader_in(r);
-    return reader_out(r, &in, read_uint(&in, out));
-}
-
-static bool host_read_number(struct ergon_reader *r, double *out)
-{
-    struct reader in = reader_in(r);
-    return reader_out(r, &in, read_number(&in, out));
-}
+/* The function of this name in proto/reader.h, as modules see it. */
+#define READ(what, type)                                                                           \
+    static bool host_read_##what(struct ergon_reader *r, type *out)                                \
+    {                                                                                              \
+        struct reader in = reader_in(r);                                                           \
+        return reader_out(r, &in, read_##what(&in, out));                                          \
+    }
+READ(bool, bool)
+READ(int, int64_t)
+READ(uint, uint64_t)
+READ(number, double)
+READ(array, uint32_t)
+READ(map, uint32_t)
+READ(duration, uint64_t)
+#undef READ
 
 static bool host_read_bytes(struct ergon_reader *r, struct ergon_bytes *out)
 {
@@ -70,18 +62,6 @@ static bool host_read_bytes(struct ergon_reader *r, struct ergon_bytes *out)
     return reader_out(r, &in, read);
 }
 
-static bool host_read_array(struct ergon_reader *r, uint32_t *count)
-{
-    struct reader in = reader_in(r);
-    return reader_out(r, &in, read_array(&in, count));
-}
-
-static bool host_read_map(struct ergon_reader *r, uint32_t *pairs)
-{
-    struct reader in = reader_in(r);
-    return reader_out(r, &in, read_map(&in, pairs));
-}
-
 static bool host_read_any(struct ergon_reader *r, struct ergon_bytes *raw)
 {
     struct reader in = reader_in(r);
@@ -90,12 +70,6 @@ static bool host_read_any(struct ergon_reader *r, struct ergon_bytes *raw)
     if (read)
         *raw = (struct ergon_bytes){.at = value.at, .len = value.len};
     return reader_out(r, &in, read);
-}
-
-static bool host_read_duration(struct ergon_reader *r, uint64_t *ns)
-{
-    struct reader in = reader_in(r);
-    return reader_out(r, &in, read_duration(&in, ns));
 }
 
 static bool host_read_size(struct ergon_reader *r, uint64_t *bytes)

@@ -90,23 +90,20 @@ static struct note *note_of(struct mpsc_item *item)
     return ao_of(item, struct note, item);
 }
 
-static void take_notes(struct manager *m)
+static void take_notes(struct manager *m, bool pass_on)
 {
     struct mpsc_item *next;
     for (struct mpsc_item *item = mpsc_take(&m->shared->inbox.notes); item; item = next) {
         next = item->next;
-        tell(m, note_of(item));
+        if (pass_on)
+            tell(m, note_of(item));
         free(note_of(item));
     }
 }
 
 void job_source_free_notes(struct manager *m)
 {
-    struct mpsc_item *next;
-    for (struct mpsc_item *item = mpsc_take(&m->shared->inbox.notes); item; item = next) {
-        next = item->next;
-        free(note_of(item));
-    }
+    take_notes(m, false);
 }
 
 /* --- Attempts --- */
@@ -203,7 +200,7 @@ static void end_attempt(struct manager *m, struct task *t)
 void job_source_take_returns(struct manager *m)
 {
     struct task *t;
-    take_notes(m);
+    take_notes(m, true);
     while ((t = home_take_returned(&m->home))) {
         end_attempt(m, t);
         home_free_task(&m->home, t);

@@ -63,7 +63,6 @@ static void enqueue(struct manager *m, struct task *t)
         note_executor(t, NULL);
         task_queue_push_front(&k->queue, t);
     } else {
-        m->sequence++;
         task_queue_push(&k->queue, t);
     }
 }

@@ -36,7 +36,6 @@ struct manager {
     uint32_t inlet_count;
     struct lane *out; /* by index of home: tasks that need not run */
     struct manager_kind kinds[KINDS];
-    uint64_t sequence;      /* of tasks taken */
     uint32_t stop_requests; /* that it has seen to */
 
     /* Of jobs. */
