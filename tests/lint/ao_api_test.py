@@ -7,7 +7,6 @@ First the test expects to find what it planted in a tree of its own; then it rea
 
 import os
 import re
-import tempfile
 
 import tree
 
@@ -53,11 +52,7 @@ NAMES = "#define ao_one(...) (ergon_host->ao->one(__VA_ARGS__))\n#define ao_two(
 
 
 def found_in(public, api, names):
-    with tempfile.TemporaryDirectory() as top:
-        tree.write(top, HEADERS + "/ao.h", public)
-        tree.write(top, API, api)
-        tree.write(top, HANDLER, names)
-        return findings(top)
+    return tree.planted(findings, {HEADERS + "/ao.h": public, API: api, HANDLER: names})
 
 
 def prove():

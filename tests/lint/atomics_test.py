@@ -7,7 +7,6 @@ First the test expects to find what it planted in a tree of its own; then it rea
 
 import collections
 import re
-import tempfile
 
 import tree
 
@@ -124,10 +123,7 @@ PAGE_OF_SOURCE = """
 
 
 def found_in(source, page):
-    with tempfile.TemporaryDirectory() as top:
-        tree.write(top, "server/a.c", source)
-        tree.write(top, PAGE, page)
-        return findings(top)
+    return tree.planted(findings, {"server/a.c": source, PAGE: page})
 
 
 def prove():

@@ -7,7 +7,6 @@ First the test plants forbidden includes in a tree of its own and expects each t
 import fnmatch
 import os
 import re
-import tempfile
 
 import tree
 
@@ -144,11 +143,7 @@ PERMITTED = [
 
 
 def found_in(path, include):
-    with tempfile.TemporaryDirectory() as top:
-        tree.write(top, "base/there.h", "")
-        tree.write(top, "server/net/there.h", "")
-        tree.write(top, path, f"/* one line */\n#include {include}\n")
-        return findings(top)
+    return tree.planted(findings, {"base/there.h": "", "server/net/there.h": "", path: f"/* one line */\n#include {include}\n"})
 
 
 def prove():

@@ -8,7 +8,6 @@ First the test expects to find what it planted in a tree of its own; then it rea
 import glob
 import os
 import re
-import tempfile
 
 import tree
 
@@ -51,10 +50,7 @@ def findings(top):
 
 
 def found_in(page):
-    with tempfile.TemporaryDirectory() as top:
-        tree.write(top, "server/a.c", "")
-        tree.write(top, "docs/a.md", page)
-        return list(findings(top))
+    return tree.planted(findings, {"server/a.c": "", "docs/a.md": page})
 
 
 def prove():

@@ -9,7 +9,6 @@ First the test expects to find what it planted in a tree of its own; then it rea
 """
 
 import re
-import tempfile
 
 import tree
 
@@ -69,9 +68,7 @@ def findings(top):
 
 
 def found_in(content, path="server/a.c"):
-    with tempfile.TemporaryDirectory() as top:
-        tree.write(top, path, content)
-        return findings(top)
+    return tree.planted(findings, {path: content})
 
 
 def prove():

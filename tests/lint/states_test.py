@@ -8,7 +8,6 @@ First the test expects to find what it planted in a tree of its own; then it rea
 
 import os
 import re
-import tempfile
 
 import tree
 
@@ -103,10 +102,7 @@ States: `shop_accepting` in `server/a.c`.
 
 
 def found_in(source, page):
-    with tempfile.TemporaryDirectory() as top:
-        tree.write(top, "server/a.c", source)
-        tree.write(top, PAGE, page)
-        return findings(top)
+    return tree.planted(findings, {"server/a.c": source, PAGE: page})
 
 
 def prove():

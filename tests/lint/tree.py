@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+import tempfile
 
 FOLDERS = ("base", "include", "proto", "server", "client", "examples", "tests")
 
@@ -44,6 +45,14 @@ def write(top, path, content):
     os.makedirs(os.path.dirname(whole), exist_ok=True)
     with open(whole, "w", encoding="utf-8") as f:
         f.write(content)
+
+
+def planted(findings, files):
+    """What a lint finds in a tree of its own, {path: content}."""
+    with tempfile.TemporaryDirectory() as top:
+        for path, content in files.items():
+            write(top, path, content)
+        return list(findings(top))
 
 
 def report(findings):

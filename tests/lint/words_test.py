@@ -7,7 +7,6 @@ First the test expects to find what it planted in a tree of its own; then it rea
 import fnmatch
 import os
 import re
-import tempfile
 
 import tree
 
@@ -59,9 +58,7 @@ def findings(top):
 
 
 def found_in(path, content):
-    with tempfile.TemporaryDirectory() as top:
-        tree.write(top, path, content)
-        return findings(top)
+    return tree.planted(findings, {path: content})
 
 
 def prove():
