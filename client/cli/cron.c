@@ -67,21 +67,21 @@ static enum status show_put(const struct globals *g, json_t *answer)
 
 static enum status put(const struct globals *g, const void *options, int argc, char **argv)
 {
-    struct order order;
+    struct task_spec spec;
     struct session s;
     json_t *map = options_map(options);
-    bool good = map != NULL && order_pack(&order, map, argc - 2, argv + 2);
+    bool good = map != NULL && task_spec_pack(&spec, map, argc - 2, argv + 2);
     json_decref(map);
     if (!good)
         return STATUS_USAGE;
-    const struct ergon_cron_options task = {.size = sizeof task, .task = &order.options};
+    const struct ergon_cron_options task = {.size = sizeof task, .task = &spec.options};
     enum status status = session_open(&s, g, CRON_TIMEOUT_MS, false);
     if (status == STATUS_OK)
         status = ask_and_show(
-            &s, ergon_request_cron_put(argv[0], argv[1], order.method, order.params, &task),
+            &s, ergon_request_cron_put(argv[0], argv[1], spec.method, spec.params, &task),
             show_put);
     session_close(&s);
-    order_fini(&order);
+    task_spec_fini(&spec);
     return status;
 }
 

@@ -63,9 +63,9 @@ static struct ergon_raw raw_of(const struct pack *p)
     return (struct ergon_raw){bytes.at, bytes.len};
 }
 
-bool order_pack(struct order *o, const json_t *options, int argc, char **argv)
+bool task_spec_pack(struct task_spec *o, const json_t *options, int argc, char **argv)
 {
-    *o = (struct order){.method = argv[0], .options.size = sizeof o->options};
+    *o = (struct task_spec){.method = argv[0], .options.size = sizeof o->options};
     if (argv[0][0] == 0 || strlen(argv[0]) > METHOD_NAME_MAX) {
         complain("a method name has 1 to %d bytes", METHOD_NAME_MAX);
         return false;
@@ -74,7 +74,7 @@ bool order_pack(struct order *o, const json_t *options, int argc, char **argv)
     pack_init(&o->packed_options);
     if (!params_pack(&o->packed_params.packer, argc - 1, argv + 1) ||
         (options != NULL && !json_to_value(&o->packed_options.packer, options))) {
-        order_fini(o);
+        task_spec_fini(o);
         return false;
     }
     o->params = raw_of(&o->packed_params);
@@ -82,7 +82,7 @@ bool order_pack(struct order *o, const json_t *options, int argc, char **argv)
     return true;
 }
 
-void order_fini(struct order *o)
+void task_spec_fini(struct task_spec *o)
 {
     pack_fini(&o->packed_params);
     pack_fini(&o->packed_options);

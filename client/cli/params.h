@@ -14,7 +14,7 @@
 bool params_pack(msgpack_packer *to, int argc, char **argv);
 
 /* METHOD [ARG...] and options of a task, packed for libergon. */
-struct order {
+struct task_spec {
     const char *method; /* the command line's */
     struct ergon_raw params;
     struct ergon_task_options options;
@@ -22,8 +22,8 @@ struct order {
 };
 
 /* `options`: a map, or NULL for none; it stays the caller's.  False: message printed. */
-bool order_pack(struct order *o, const json_t *options, int argc, char **argv);
-void order_fini(struct order *o);
+bool task_spec_pack(struct task_spec *o, const json_t *options, int argc, char **argv);
+void task_spec_fini(struct task_spec *o);
 
 /* Any method, with parameters that are JSON; `params` is a reference of the caller that this takes.
  * NULL: they are nested too deeply, or out of memory. */

@@ -38,22 +38,22 @@ static const struct option_spec CALL_OPTIONS[] = {
     {0},
 };
 
-static enum status notify(const struct session *s, const struct order *order)
+static enum status notify(const struct session *s, const struct task_spec *spec)
 {
-    enum ergon_end end = ergon_blocking_notify(s->connection, order->method, order->params);
+    enum ergon_end end = ergon_blocking_notify(s->connection, spec->method, spec->params);
     if (end != ERGON_END_OK && !s->globals->quiet)
-        complain("%s: %s", order->method, ergon_end_name(end));
+        complain("%s: %s", spec->method, ergon_end_name(end));
     return status_of(end, "");
 }
 
 /* With a deadline it is task.call [method, params, {deadline}]. */
-static enum status call_and_print(struct session *s, const struct order *order, bool deadline)
+static enum status call_and_print(struct session *s, const struct task_spec *spec, bool deadline)
 {
     struct span result;
     enum status status =
         session_ask(s,
-                    deadline ? ergon_request_call(order->method, order->params, &order->options)
-                             : ergon_request_raw(order->method, order->params),
+                    deadline ? ergon_request_call(spec->method, spec->params, &spec->options)
+                             : ergon_request_raw(spec->method, spec->params),
                     &result);
     return status == STATUS_OK ? print_result(s->globals, result) : status;
 }
@@ -75,17 +75,17 @@ static enum status call(const struct globals *g, const void *options, int argc, 
 {
     const struct call_options *o = options;
     struct session s;
-    struct order order;
+    struct task_spec spec;
     json_t *map = json_pack("{s:s*}", "deadline", o->deadline);
-    bool good = check(o) && order_pack(&order, map, argc, argv);
+    bool good = check(o) && task_spec_pack(&spec, map, argc, argv);
     json_decref(map);
     if (!good)
         return STATUS_USAGE;
     enum status status = session_open(&s, g, 0, false);
     if (status == STATUS_OK)
-        status = o->notify ? notify(&s, &order) : call_and_print(&s, &order, o->deadline != NULL);
+        status = o->notify ? notify(&s, &spec) : call_and_print(&s, &spec, o->deadline != NULL);
     session_close(&s);
-    order_fini(&order);
+    task_spec_fini(&spec);
     return status;
 }
 

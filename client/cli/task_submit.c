@@ -25,12 +25,12 @@ static enum status print_submitted(const struct globals *g, const struct ergon_s
     return STATUS_OK;
 }
 
-static enum status submit_order(struct session *s, const struct order *order, bool wait)
+static enum status submit_spec(struct session *s, const struct task_spec *spec, bool wait)
 {
     struct span result;
     struct ergon_submitted answer;
-    enum status status = session_ask(
-        s, ergon_request_submit(order->method, order->params, &order->options), &result);
+    enum status status =
+        session_ask(s, ergon_request_submit(spec->method, spec->params, &spec->options), &result);
     if (status != STATUS_OK)
         return status;
     if (!ergon_read_submitted((struct ergon_raw){result.at, result.len}, &answer)) {
@@ -48,14 +48,14 @@ static enum status submit_one(const struct globals *g, bool wait, const json_t *
                               char **argv)
 {
     struct session s;
-    struct order order;
-    if (!order_pack(&order, options, argc, argv))
+    struct task_spec spec;
+    if (!task_spec_pack(&spec, options, argc, argv))
         return STATUS_USAGE;
     enum status status = session_open(&s, g, 0, wait);
     if (status == STATUS_OK)
-        status = submit_order(&s, &order, wait);
+        status = submit_spec(&s, &spec, wait);
     session_close(&s);
-    order_fini(&order);
+    task_spec_fini(&spec);
     return status;
 }
 
@@ -66,7 +66,7 @@ struct many {
     const char *path;
     const json_t *options; /* of all */
     FILE *file;
-    json_t *orders;              /* of this batch: [method, params, options] each */
+    json_t *specs;               /* of this batch: [method, params, options] each */
     uint64_t lines[BATCH_LINES]; /* where each of them stands, from 1 */
     size_t bytes;                /* of their text */
     uint64_t line;               /* read last */
@@ -98,7 +98,7 @@ static const char *odd_member(json_t *line)
 }
 
 /* An array as it is; an object as an array; NULL: neither.  A new reference. */
-static json_t *order_of(json_t *line)
+static json_t *spec_of(json_t *line)
 {
     if (json_is_array(line) && json_array_size(line) > 0 && json_array_size(line) <= 3)
         return json_incref(line);
@@ -111,7 +111,7 @@ static json_t *order_of(json_t *line)
                      options != NULL ? json_incref(options) : json_object());
 }
 
-static void refuse_order(struct many *m, json_t *line)
+static void refuse_spec(struct many *m, json_t *line)
 {
     char why[160];
     const char *odd = odd_member(line);
@@ -127,14 +127,14 @@ static void add_line(struct many *m, const char *text, size_t len)
 {
     json_error_t error;
     json_t *line = json_loadb(text, len, JSON_ALLOW_NUL, &error);
-    json_t *order = line != NULL ? order_of(line) : NULL;
+    json_t *spec = line != NULL ? spec_of(line) : NULL;
     if (line == NULL)
         refuse(m, m->line, error.text);
-    else if (order == NULL)
-        refuse_order(m, line);
-    if (order != NULL) {
-        m->lines[json_array_size(m->orders)] = m->line;
-        json_array_append_new(m->orders, order);
+    else if (spec == NULL)
+        refuse_spec(m, line);
+    if (spec != NULL) {
+        m->lines[json_array_size(m->specs)] = m->line;
+        json_array_append_new(m->specs, spec);
         m->bytes += len;
     }
     json_decref(line);
@@ -147,8 +147,8 @@ static bool read_batch(struct many *m)
     size_t room = 0;
     ssize_t len = 0;
     m->bytes = 0;
-    json_array_clear(m->orders);
-    while (json_array_size(m->orders) < BATCH_LINES && m->bytes < BATCH_BYTES &&
+    json_array_clear(m->specs);
+    while (json_array_size(m->specs) < BATCH_LINES && m->bytes < BATCH_BYTES &&
            (len = getline(&text, &room, m->file)) >= 0) {
         m->line++;
         if (text[strspn(text, " \t\r\n")] != 0)
@@ -190,7 +190,7 @@ static enum ergon_end ask(struct many *m, size_t first, size_t count,
 {
     json_t *part = json_array();
     for (size_t i = 0; i < count; i++)
-        json_array_append(part, json_array_get(m->orders, first + i));
+        json_array_append(part, json_array_get(m->specs, first + i));
     return ergon_blocking_ask(m->session.connection,
                               json_request("task.submit_many", json_pack("[oO]", part, m->options)),
                               session_time_left(&m->session), answer);
@@ -242,8 +242,8 @@ static enum status submit_all(struct many *m)
     bool more = true;
     while (more && status == STATUS_OK) {
         more = read_batch(m);
-        if (json_array_size(m->orders) > 0)
-            status = submit_part(m, 0, json_array_size(m->orders));
+        if (json_array_size(m->specs) > 0)
+            status = submit_part(m, 0, json_array_size(m->specs));
     }
     if (!m->session.globals->quiet)
         complain("%llu submitted, %llu refused", (unsigned long long)m->submitted,
@@ -256,9 +256,9 @@ static enum status submit_opened(struct many *m, const struct globals *g)
     enum status status = session_open(&m->session, g, 0, false);
     if (status != STATUS_OK)
         return status;
-    m->orders = json_array();
+    m->specs = json_array();
     status = submit_all(m);
-    json_decref(m->orders);
+    json_decref(m->specs);
     session_close(&m->session);
     return status;
 }
@@ -357,28 +357,28 @@ const struct command TASK_SUBMIT = {
 
 /* ---- call ---- */
 
-static enum status call_order(struct session *s, const struct order *order)
+static enum status call_spec(struct session *s, const struct task_spec *spec)
 {
     struct span result;
     enum status status =
-        session_ask(s, ergon_request_call(order->method, order->params, &order->options), &result);
+        session_ask(s, ergon_request_call(spec->method, spec->params, &spec->options), &result);
     return status == STATUS_OK ? print_result(s->globals, result) : status;
 }
 
 static enum status call(const struct globals *g, const void *options, int argc, char **argv)
 {
     struct session s;
-    struct order order;
+    struct task_spec spec;
     json_t *map = task_options_map(options);
-    bool good = map != NULL && order_pack(&order, map, argc, argv);
+    bool good = map != NULL && task_spec_pack(&spec, map, argc, argv);
     json_decref(map);
     if (!good)
         return STATUS_USAGE;
     enum status status = session_open(&s, g, 0, false);
     if (status == STATUS_OK)
-        status = call_order(&s, &order);
+        status = call_spec(&s, &spec);
     session_close(&s);
-    order_fini(&order);
+    task_spec_fini(&spec);
     return status;
 }
 
