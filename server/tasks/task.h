@@ -8,10 +8,10 @@
 #define ERGON_TASKS_TASK_H
 
 #include <assert.h>
-#include <sys/queue.h>
 
 #include <ergon/module.h>
 
+#include "base/list.h"
 #include "server/runtime/threads/lane.h"
 #include "server/runtime/threads/mpsc.h"
 #include "server/tasks/call.h"

@@ -318,9 +318,8 @@ static void drop_flagged(struct stepped *s)
 static void drop_unwanted(struct stepped *s)
 {
     struct task *t;
-    while ((t = LIST_FIRST(&s->home->unwanted))) {
+    while ((t = LIST_POP(&s->home->unwanted, living))) {
         struct stepped *of = stepped_of(t->executor); /* of this loop */
-        LIST_REMOVE(t, living);
         LIST_INSERT_HEAD(&of->started, t, living);
         drop_if_waiting(of, t);
     }
@@ -403,8 +402,7 @@ void stepped_fini(struct stepped *s)
 static void clear(struct task_list *list)
 {
     struct task *t;
-    while ((t = LIST_FIRST(list))) {
-        LIST_REMOVE(t, living);
+    while ((t = LIST_POP(list, living))) {
         if (ao_state(&t->ao) == AO_STATE_ACTIVE || ao_state(&t->ao) == AO_STATE_SLEEPING)
             ao_deactivate(&t->ao);
         nested_drop_all(t);
