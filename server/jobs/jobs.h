@@ -52,7 +52,7 @@ int jobs_recover(struct jobs *jobs, char *error, size_t size);
 
 int jobs_start(struct jobs *jobs); /* and its store; before the activators run; 0 or -1 and errno */
 
-/* After the activators' runs have ended, while what asked is still there: what is on its way to the
+/* After the activators' runs have ended, while the loops are still there: what is on its way to the
  * store is committed, and every operation answered. */
 void jobs_stop(struct jobs *jobs);
 void jobs_free(struct jobs *jobs); /* before tasks_free(); NULL is fine */

@@ -213,7 +213,7 @@ bool world_retry(struct jobs_world *w, struct job *job)
 uint64_t jobs_world_submit(struct jobs_world *w, const struct job_spec *spec)
 {
     struct submitted done;
-    char text[OPERATION_TEXT_MAX] = "";
+    char text[JOB_TEXT_MAX] = "";
     enum ergon_error error = world_submit(w, spec, &done, text, sizeof text);
     if (error != ERGON_OK)
         fail_msg("%s: %s", error_name(error), text);

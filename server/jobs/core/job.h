@@ -16,7 +16,7 @@ struct job;
 struct history;
 struct job_queue;
 struct job_table;
-struct operation_wait;
+struct waiter;
 struct limit;
 struct bucket;
 struct task;
@@ -134,19 +134,19 @@ struct job {
     struct job *next_effect; /* in the table's list of jobs with effects */
     struct job_queue *queue; /* of its method */
     struct tenant *tenant;
-    uint8_t *body;           /* parameters, then the names of `more`: behind it, or malloc'ed */
-    struct job_more *more;   /* NULL: nothing of it */
-    struct history *history; /* NULL: nothing but its submission */
-    struct job_result *end;  /* of the last attempt, or of the whole; NULL: none */
-    struct operation_wait *waits; /* operations that wait for it; the service's */
-    struct task *attempt_task;    /* of the current attempt, while it is out; else NULL */
-    uint64_t created;             /* Unix ns */
-    ao_time due;                  /* DELAYED: when it is queued; ended: when it is forgotten */
-    ao_time deadline;             /* of the whole; AO_NEVER */
-    ao_time timeout;              /* of one attempt, ns; AO_NEVER */
-    ao_time until;                /* of the attempt that is out: its timeout; AO_NEVER */
-    uint64_t started, ended;      /* Unix ns; 0: not yet */
-    ao_time entered;              /* when it came to its level of the queue */
+    uint8_t *body;             /* parameters, then the names of `more`: behind it, or malloc'ed */
+    struct job_more *more;     /* NULL: nothing of it */
+    struct history *history;   /* NULL: nothing but its submission */
+    struct job_result *end;    /* of the last attempt, or of the whole; NULL: none */
+    struct waiter *waits;      /* operations that wait for it; the service's */
+    struct task *attempt_task; /* of the current attempt, while it is out; else NULL */
+    uint64_t created;          /* Unix ns */
+    ao_time due;               /* DELAYED: when it is queued; ended: when it is forgotten */
+    ao_time deadline;          /* of the whole; AO_NEVER */
+    ao_time timeout;           /* of one attempt, ns; AO_NEVER */
+    ao_time until;             /* of the attempt that is out: its timeout; AO_NEVER */
+    uint64_t started, ended;   /* Unix ns; 0: not yet */
+    ao_time entered;           /* when it came to its level of the queue */
     uint32_t params_len, body_len;
     uint32_t attempt;  /* the number of the last attempt */
     uint32_t failures; /* that the retries are counted by */
@@ -225,7 +225,6 @@ static inline enum job_state job_row_state(const struct job *job)
 size_t job_bytes(const struct job *job);
 
 /* "CODE: text" of how it ended, or its last attempt; empty without an error. */
-enum { JOB_TEXT_MAX = 240, JOB_LINE_MAX = JOB_TEXT_MAX + 40 };
 void job_end_text(const struct job *job, char text[JOB_LINE_MAX]);
 
 /* Frees `end`. */

@@ -14,6 +14,9 @@ enum {
     SPEC_JITTER = 50 /* percent */
 };
 
+/* Of the text of an error; of "CODE: text". */
+enum { JOB_TEXT_MAX = 240, JOB_LINE_MAX = JOB_TEXT_MAX + 40 };
+
 #define SPEC_BACKOFF     AO_S(1)
 #define SPEC_BACKOFF_MAX AO_S(3600)
 #define SPEC_KEEP        AO_S(3600)

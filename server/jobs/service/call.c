@@ -63,7 +63,7 @@ static void answer(struct jobs *jobs, struct operation *op, struct job *job)
 
 static bool is_called(const struct job *job)
 {
-    for (const struct operation_wait *w = job->waits; w; w = w->next_of_job)
+    for (const struct waiter *w = job->waits; w; w = w->next_of_job)
         if (w->op->cls == &operation_call)
             return true;
     return false;

@@ -79,7 +79,7 @@ static bool may_be_put(struct jobs *jobs, struct operation *op)
 static void serve_put(struct jobs *jobs, struct operation *op)
 {
     enum ergon_error error;
-    char text[OPERATION_TEXT_MAX];
+    char text[JOB_TEXT_MAX];
 
     if (!may_be_put(jobs, op))
         return;

@@ -305,7 +305,7 @@ static void pack_retry(struct jobs *jobs, struct job *job, struct pack *p)
 
 static void say_retry(struct jobs *jobs, struct job *job, char *text, size_t size)
 {
-    char why[OPERATION_TEXT_MAX];
+    char why[JOB_TEXT_MAX];
     const char *error = last_error(job, why, sizeof why);
 
     snprintf(text, size,

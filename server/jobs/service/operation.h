@@ -26,8 +26,6 @@ struct jobs_channel;
 struct operation;
 
 enum {
-    OPERATION_TEXT_MAX = 240,
-    OPERATION_LINE_MAX = OPERATION_TEXT_MAX + 40, /* "CODE: text" */
     OPERATION_ROOM = 512 /* bytes of what is asked that the operation itself has room for */
 };
 
@@ -46,7 +44,7 @@ struct operation_class {
     bool refused_at_stop; /* DRAINING when a server that stops cancels what runs */
     void (*job_ended)(struct jobs *jobs, struct operation *op, struct job *job);
     /* Its first row is on disk; or there was an error, and the job is taken back. */
-    void (*job_saved)(struct jobs *jobs, struct operation_wait *w, enum store_error error);
+    void (*job_saved)(struct jobs *jobs, struct waiter *w, enum store_error error);
     /* That it is cancelled is on disk, or could not be written. */
     void (*cancel_saved)(struct jobs *jobs, struct operation *op, struct job *job,
                          enum store_error error);
@@ -76,11 +74,11 @@ struct operation_item {
 
 /* Valid when the operation came back. */
 struct operation_reply {
-    enum ergon_error error;        /* ERGON_OK: operation_result() */
-    uint32_t short_result;         /* bytes of `text` that are the result; 0: `result` is */
-    struct pack result;            /* begun by the jobs; zeroed: nil */
-    char code[33];                 /* of a handler's own failure, else empty: the error's name */
-    char text[OPERATION_TEXT_MAX]; /* of an error */
+    enum ergon_error error;  /* ERGON_OK: operation_result() */
+    uint32_t short_result;   /* bytes of `text` that are the result; 0: `result` is */
+    struct pack result;      /* begun by the jobs; zeroed: nil */
+    char code[33];           /* of a handler's own failure, else empty: the error's name */
+    char text[JOB_TEXT_MAX]; /* of an error */
 };
 
 /* What few operations need stands at the end, and is not even zeroed for submissions: they are
@@ -123,7 +121,7 @@ struct operation {
     struct long_poll poll; /* waiters.h */
 
     /* --- Undefined until written --- */
-    struct operation_wait first_waiter;
+    struct waiter first_waiter;
     alignas(8) uint8_t room[OPERATION_ROOM]; /* for what is asked */
 };
 

@@ -36,7 +36,7 @@ struct job *submission_take(struct jobs *jobs, struct operation *op, uint32_t i)
     struct submission_outcome *outcome = &op->submission.outcomes[i];
     struct job_spec *spec = &op->submission.specs[i];
     struct submitted done;
-    char text[OPERATION_TEXT_MAX];
+    char text[JOB_TEXT_MAX];
     if (spec->tenant.len == 0)
         spec->tenant = op->principal;
     enum ergon_error error = job_submit(jobs, spec, &done, text, sizeof text);
@@ -117,7 +117,7 @@ static void pack_outcome(struct jobs *jobs, const struct submission_outcome *out
 
 static void pack_refusal(const struct submission_outcome *outcome, struct pack *p)
 {
-    char text[OPERATION_LINE_MAX];
+    char text[JOB_LINE_MAX];
     snprintf(text, sizeof text, "%s: %s", error_name(outcome->error), text_of(outcome));
     pack_map(p, 1);
     pack_key_str(p, "error", text);
@@ -176,14 +176,14 @@ static void await_commit(struct operation *op, struct job *job, uint32_t i)
     job->waits->outcome = i + 1;
 }
 
-static void note_failure(const struct operation_wait *w, enum store_error error)
+static void note_failure(const struct waiter *w, enum store_error error)
 {
     struct submission_outcome *outcomes = w->op->submission.outcomes;
     for (uint32_t at = w->outcome; at > 0; at = outcomes[at - 1].before)
         fail(&outcomes[at - 1], ERGON_E_STORE, store_error_text(error));
 }
 
-static void job_saved(struct jobs *jobs, struct operation_wait *w, enum store_error error)
+static void job_saved(struct jobs *jobs, struct waiter *w, enum store_error error)
 {
     struct operation *op = w->op;
     if (error != STORE_OK)

@@ -62,16 +62,11 @@ static void pack_progress(struct pack *p, const struct job_more *more)
     pack_key_str(p, "text", more->progress_text);
 }
 
-static void pack_error(struct pack *p, const struct job_result *end)
+static void pack_error(struct pack *p, const struct job *job)
 {
-    char text[OPERATION_LINE_MAX];
-    pack_str(p, "error");
-    if (!end || !end->code) {
-        pack_nil(p);
-        return;
-    }
-    snprintf(text, sizeof text, "%s: %s", end->code, end->text ? end->text : "");
-    pack_str(p, text);
+    char text[JOB_LINE_MAX];
+    job_end_text(job, text);
+    pack_key_str(p, "error", text[0] ? text : NULL);
 }
 
 static void pack_result(struct pack *p, const struct job_result *end)
@@ -146,7 +141,7 @@ void view_job(struct jobs *jobs, struct job *job, unsigned parts, struct pack *p
     pack_key_str(p, "durable", job_durable_names[job->durable]);
     pack_times(jobs, p, job);
     pack_progress(p, job->more);
-    pack_error(p, job->end);
+    pack_error(p, job);
     if (parts & VIEW_RESULT)
         pack_result(p, job->end);
     if (parts & VIEW_HISTORY) {

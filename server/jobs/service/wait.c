@@ -46,7 +46,7 @@ static void finish(struct jobs *jobs, struct operation *op)
 static uint32_t count_open(const struct operation *op)
 {
     uint32_t open = 0;
-    for (const struct operation_wait *w = op->waiting.at; w; w = w->next_of_op)
+    for (const struct waiter *w = op->waiting.at; w; w = w->next_of_op)
         open += !has_ended(w->job);
     return open;
 }

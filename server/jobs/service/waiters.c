@@ -18,11 +18,11 @@ bool waiters_join(struct operation *op, struct job *job)
     struct waiting *waiting = &op->waiting;
     if (stands_at(op, job))
         return true;
-    struct operation_wait *w = waiting->at ? malloc(sizeof *w) : &op->first_waiter;
+    struct waiter *w = waiting->at ? malloc(sizeof *w) : &op->first_waiter;
     if (!w)
         return false;
-    *w = (struct operation_wait){
-        .op = op, .job = job, .next_of_job = job->waits, .next_of_op = waiting->at};
+    *w =
+        (struct waiter){.op = op, .job = job, .next_of_job = job->waits, .next_of_op = waiting->at};
     if (job->waits)
         job->waits->prev_of_job = w;
     job->waits = waiting->at = w;
@@ -31,7 +31,7 @@ bool waiters_join(struct operation *op, struct job *job)
     return true;
 }
 
-static void unlink_waiter(const struct operation_wait *w)
+static void unlink_waiter(const struct waiter *w)
 {
     if (w->prev_of_job)
         w->prev_of_job->next_of_job = w->next_of_job;
@@ -53,8 +53,8 @@ static void stop_timer(struct ao *timer)
 
 void waiters_leave(struct operation *op)
 {
-    struct operation_wait *next;
-    for (struct operation_wait *w = op->waiting.at; w; w = next) {
+    struct waiter *next;
+    for (struct waiter *w = op->waiting.at; w; w = next) {
         next = w->next_of_op;
         unlink_waiter(w);
         if (w != &op->first_waiter)
@@ -115,7 +115,7 @@ bool waiters_poll(struct jobs *jobs, struct operation *op, ao_time timeout)
 
 /* Each that stands at the job; having heard, it may leave. */
 #define EACH_WAITER(w, job)                                                                        \
-    struct operation_wait *w = (job)->waits, *next;                                                \
+    struct waiter *w = (job)->waits, *next;                                                        \
     w && (next = w->next_of_job, true);                                                            \
     w = next
 

@@ -17,19 +17,19 @@ struct jobs;
 struct operation;
 
 /* An operation at a job: one in a list of the job's, and in one of the operation's. */
-struct operation_wait {
+struct waiter {
     struct operation *op;
     struct job *job;
-    struct operation_wait *prev_of_job, *next_of_job;
-    struct operation_wait *next_of_op;
+    struct waiter *prev_of_job, *next_of_job;
+    struct waiter *next_of_op;
     uint32_t outcome; /* of a submission: the last outcome that names the job, plus 1 */
 };
 
 /* The part of an operation that waits; zeroed. */
 struct waiting {
-    struct operation_wait *at; /* the operation's list; the first is its `first_waiter` */
-    uint32_t open;             /* how many of what it waits for have not come */
-    bool held;                 /* it waits for something */
+    struct waiter *at; /* the operation's list; the first is its `first_waiter` */
+    uint32_t open;     /* how many of what it waits for have not come */
+    bool held;         /* it waits for something */
 };
 
 /* The part of one that waits for a limited time; zeroed. */

@@ -93,7 +93,7 @@ static void submit_one(struct crashing *c)
 {
     struct job_spec spec = world_spec(chance(c, 2) ? "work" : "step");
     struct submitted done;
-    char text[OPERATION_TEXT_MAX];
+    char text[JOB_TEXT_MAX];
     spec.durable = chance(c, 3) ? DURABLE_FSYNC : DURABLE_ASYNC;
     spec.retries = (uint32_t)chance(c, 3);
     spec.backoff = AO_MS(5);

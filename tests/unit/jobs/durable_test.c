@@ -331,7 +331,7 @@ STORED_TEST(any_allocation_may_fail)
 {
     struct jobs_world *w = *state;
     struct submitted done;
-    char text[OPERATION_TEXT_MAX];
+    char text[JOB_TEXT_MAX];
     bool met = true;
     w->quiet = true;
     w->lasts = AO_MS(1);
@@ -360,7 +360,7 @@ STORED_TEST(a_durable_one_does_not_wait_for_one_in_memory)
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     struct submitted out;
-    char text[OPERATION_TEXT_MAX] = "";
+    char text[JOB_TEXT_MAX] = "";
     w->room[1] = 0;
     uint64_t first = jobs_world_submit(w, &spec);
     spec.durable = DURABLE_FSYNC;

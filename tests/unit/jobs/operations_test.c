@@ -273,7 +273,7 @@ OPERATIONS_TEST(a_queue_that_drains_takes_no_new_tasks)
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     struct submitted out;
-    char text[OPERATION_TEXT_MAX];
+    char text[JOB_TEXT_MAX];
     struct operation *op = world_operation(w, &operation_queue_drain);
     op->named.name = span_text("work");
     world_give(w, op);

@@ -8,7 +8,7 @@
 static enum ergon_error refused(struct jobs_world *w, const struct job_spec *spec, const char *text)
 {
     struct submitted done;
-    char said[OPERATION_TEXT_MAX] = "";
+    char said[JOB_TEXT_MAX] = "";
     enum ergon_error error = world_submit(w, spec, &done, said, sizeof said);
     if (error != ERGON_OK && !strstr(said, text))
         fail_msg("\"%s\" is not in \"%s\"", text, said);
@@ -83,7 +83,7 @@ JOBS_TEST(the_same_key_is_the_same_task)
     jobs_world_settle(w);
     world_finish(world_run_of(w, id), "\x01");
     struct submitted again;
-    char text[OPERATION_TEXT_MAX];
+    char text[JOB_TEXT_MAX];
     assert_int_equal(world_submit(w, &spec, &again, text, sizeof text), ERGON_OK);
     assert_true(again.duplicate);
     assert_int_equal(again.job->id, id);
@@ -253,7 +253,7 @@ static int submit_all_kinds(void *arg)
     struct jobs_world *w = arg;
     struct job_spec spec = world_spec("work");
     struct submitted done;
-    char text[OPERATION_TEXT_MAX];
+    char text[JOB_TEXT_MAX];
     uint64_t first = w->first_id;
     spec.coalesce = span_text("c");
     spec.limit_key = span_text("l");

@@ -184,7 +184,7 @@ JOBS_TEST(the_unknown_cannot_be_waited_for)
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     struct submitted done;
-    char text[OPERATION_TEXT_MAX] = "";
+    char text[JOB_TEXT_MAX] = "";
     uint64_t nobody = 12345;
     spec.after = &nobody;
     spec.after_count = 1;
@@ -198,7 +198,7 @@ JOBS_TEST(a_task_of_another_tenant_is_unknown_to_who_may_not_see_it)
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     struct submitted done;
-    char text[OPERATION_TEXT_MAX] = "";
+    char text[JOB_TEXT_MAX] = "";
     spec.tenant = span_text("ann");
     uint64_t first = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
