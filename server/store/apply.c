@@ -113,7 +113,7 @@ static int count(struct store *s, struct store_audit *audit)
 
 static int apply(struct store *s, struct store_op *op)
 {
-    switch (op->verb) {
+    switch (op->kind) {
     case STORE_PUT:
         return SQLITE_INTERNAL; /* see put.c */
     case STORE_CHANGE:
@@ -150,7 +150,7 @@ static void account(struct store *s, const struct store_op *op)
     if (op->error != STORE_OK)
         return;
     add_up(&s->add, &op->add);
-    if (op->verb == STORE_PUT && op->task.id > s->last_id)
+    if (op->kind == STORE_PUT && op->task.id > s->last_id)
         s->last_id = op->task.id;
 }
 
@@ -158,7 +158,7 @@ int store_apply(struct store *s, uint32_t count)
 {
     int rc = SQLITE_OK;
     for (uint32_t from = 0, end; from < count && rc == SQLITE_OK; from = end) {
-        bool put = s->batch[from]->verb == STORE_PUT;
+        bool put = s->batch[from]->kind == STORE_PUT;
         end = put ? put_run(s, from, count) : from + 1;
         rc = put ? put_all(s, from, end) : apply_one(s, s->batch[from]);
         for (uint32_t n = from; n < end; n++)

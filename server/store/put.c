@@ -164,7 +164,7 @@ int put_open(struct store *s)
 uint32_t put_run(const struct store *s, uint32_t from, uint32_t count)
 {
     uint32_t end = from + 1;
-    while (end < count && s->batch[end]->verb == STORE_PUT)
+    while (end < count && s->batch[end]->kind == STORE_PUT)
         end++;
     return end;
 }

@@ -97,7 +97,7 @@ struct store_counts {
     int64_t submitted, done, failed, cancelled, expired, dead;
 };
 
-enum store_verb {
+enum store_kind {
     STORE_PUT,         /* task: a new one */
     STORE_CHANGE,      /* task: its life; the result only if it is not empty */
     STORE_REMOVE,      /* task.id: its rows and its history */
@@ -124,7 +124,7 @@ struct store_audit {
 struct store_op {
     struct lane_item item; /* first */
     struct store_op *next; /* private: of those that are gathered */
-    enum store_verb verb;
+    enum store_kind kind;
     enum store_error error;  /* when it comes back */
     void *owner;             /* the client's */
     uint64_t tag;            /* the client's */

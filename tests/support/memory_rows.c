@@ -224,7 +224,7 @@ static bool keep_cron(struct memory_rows *m, const struct store_cron *cron)
 
 static bool change_rows(struct memory_rows *m, struct store_op *op)
 {
-    switch (op->verb) {
+    switch (op->kind) {
     case STORE_PUT:
         return put(m, &op->task);
     case STORE_CHANGE:

@@ -65,11 +65,11 @@ void client_close(struct store_client *c)
     poller_eventfd_free(c->poller);
 }
 
-struct store_op *client_op(enum store_verb verb)
+struct store_op *client_op(enum store_kind kind)
 {
     struct store_op *op = calloc(1, sizeof *op);
     assert(op);
-    op->verb = verb;
+    op->kind = kind;
     return op;
 }
 

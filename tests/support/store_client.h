@@ -30,7 +30,7 @@ bool client_open(struct store_client *c, const struct store_options *options, ch
                  size_t size);
 void client_close(struct store_client *c); /* takes all that comes back */
 
-struct store_op *client_op(enum store_verb verb); /* zeroed */
+struct store_op *client_op(enum store_kind kind); /* zeroed */
 struct store_op *client_put(uint64_t id, const char *method);
 void client_push(struct store_client *c, struct store_op *op);
 void client_wait(struct store_client *c); /* for all that was pushed */

@@ -32,7 +32,7 @@ static uint16_t size_by_chance(uint64_t *random, uint64_t most)
 
 static void plan_put(const struct model *m, uint64_t *random, struct planned *p)
 {
-    *p = (struct planned){.verb = STORE_PUT,
+    *p = (struct planned){.kind = STORE_PUT,
                           .id = m->last_id + 1,
                           .row = {.there = true, .params = size_by_chance(random, PARAMS_MAX)},
                           .add = {.submitted = 1}};
@@ -40,13 +40,13 @@ static void plan_put(const struct model *m, uint64_t *random, struct planned *p)
 
 static void plan_start(const struct model *m, uint64_t id, struct planned *p)
 {
-    *p = (struct planned){.verb = STORE_CHANGE, .id = id, .row = m->rows[id]};
+    *p = (struct planned){.kind = STORE_CHANGE, .id = id, .row = m->rows[id]};
     p->row.attempt++;
 }
 
 static void plan_end(const struct model *m, uint64_t *random, uint64_t id, struct planned *p)
 {
-    *p = (struct planned){.verb = STORE_CHANGE, .id = id, .row = m->rows[id]};
+    *p = (struct planned){.kind = STORE_CHANGE, .id = id, .row = m->rows[id]};
     p->row.state = (uint8_t)(CLIENT_DONE + model_chance(random, 4));
     if (model_chance(random, 2))
         p->row.result = (uint16_t)(1 + size_by_chance(random, RESULT_MAX - 1));
@@ -58,7 +58,7 @@ static void plan_end(const struct model *m, uint64_t *random, uint64_t id, struc
 
 static void plan_event(const struct model *m, uint64_t id, struct planned *p)
 {
-    *p = (struct planned){.verb = STORE_EVENT, .id = id, .row = m->rows[id]};
+    *p = (struct planned){.kind = STORE_EVENT, .id = id, .row = m->rows[id]};
     p->row.events++;
 }
 
@@ -74,7 +74,7 @@ bool model_plan(const struct model *m, uint64_t *random, struct planned *p)
         return room;
     }
     if (m->rows[id].state != CLIENT_OPEN)
-        *p = (struct planned){.verb = STORE_REMOVE, .id = id};
+        *p = (struct planned){.kind = STORE_REMOVE, .id = id};
     else if (model_chance(random, 3) == 0)
         plan_event(m, id, p);
     else if (model_chance(random, 2))
@@ -104,9 +104,9 @@ void model_apply(struct model *m, const struct planned *p)
 
 struct store_op *model_op(const struct planned *p)
 {
-    struct store_op *op = client_op(p->verb);
+    struct store_op *op = client_op(p->kind);
     op->add = p->add;
-    if (p->verb == STORE_EVENT) {
+    if (p->kind == STORE_EVENT) {
         op->event = (struct store_event){
             .id = p->id, .seq = p->row.events, .at = 5, .what = span_text("progress")};
         return op;

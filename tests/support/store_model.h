@@ -22,7 +22,7 @@ struct model {
 
 /* An operation as the model sees it. */
 struct planned {
-    enum store_verb verb;
+    enum store_kind kind;
     uint64_t id;
     struct model_row row; /* afterwards */
     struct store_counts add;

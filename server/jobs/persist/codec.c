@@ -175,7 +175,7 @@ void codec_fini(struct jobs *jobs)
     slab_fini(&jobs->journal.writes);
 }
 
-struct store_op *codec_write_new(struct jobs *jobs, enum store_verb verb, size_t more,
+struct store_op *codec_write_new(struct jobs *jobs, enum store_kind kind, size_t more,
                                  write_done *done)
 {
     bool alone = more > MORE;
@@ -185,7 +185,7 @@ struct store_op *codec_write_new(struct jobs *jobs, enum store_verb verb, size_t
     r->done = done;
     r->alone = alone;
     memset(&r->write, 0, sizeof r->write);
-    r->write.verb = verb;
+    r->write.kind = kind;
     return &r->write;
 }
 

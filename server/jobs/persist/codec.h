@@ -17,7 +17,7 @@ typedef void write_done(struct jobs *jobs, struct store_op *write);
 struct store_op *codec_write(struct jobs *jobs, struct job *job, write_done *done);
 
 /* An operation, zeroed, and `more` bytes behind it; NULL without memory. */
-struct store_op *codec_write_new(struct jobs *jobs, enum store_verb verb, size_t more,
+struct store_op *codec_write_new(struct jobs *jobs, enum store_kind kind, size_t more,
                                  write_done *done);
 /* It is back: `done` is called, and it is freed. */
 void codec_write_back(struct jobs *jobs, struct store_op *write);

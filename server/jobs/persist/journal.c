@@ -209,7 +209,7 @@ static void row_saved(struct jobs *jobs, struct job *job, const struct store_op 
 {
     unsigned effects = write->task.cancel_asked ? EFFECT_CANCEL_SAVED : 0;
     count_row(&jobs->journal, write);
-    if (write->verb == STORE_PUT) {
+    if (write->kind == STORE_PUT) {
         job_unmark(job, JOB_SUBMITTING);
         effects |= EFFECT_SAVED;
     }
@@ -242,7 +242,7 @@ static void give_up(struct jobs *jobs, struct job *job)
 
 static void row_failed(struct jobs *jobs, struct job *job, const struct store_op *write)
 {
-    bool taken_back = write->verb == STORE_PUT && job->durable == DURABLE_FSYNC;
+    bool taken_back = write->kind == STORE_PUT && job->durable == DURABLE_FSYNC;
     job->counted = (uint8_t)write->tag;
     job->save_error = (uint8_t)write->error;
     job_effect(&jobs->table, job, EFFECT_CANCEL_SAVED | (taken_back ? EFFECT_SAVED : 0));

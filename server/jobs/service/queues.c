@@ -111,8 +111,8 @@ static void saved(struct jobs *jobs, struct store_op *write);
 /* False without memory. */
 static bool save(struct jobs *jobs, struct job_queue *q)
 {
-    enum store_verb verb = q->paused ? STORE_PAUSE : STORE_RESUME;
-    struct store_op *write = q->saving ? NULL : codec_write_new(jobs, verb, 0, saved);
+    enum store_kind kind = q->paused ? STORE_PAUSE : STORE_RESUME;
+    struct store_op *write = q->saving ? NULL : codec_write_new(jobs, kind, 0, saved);
 
     if (!write)
         return q->saving;
@@ -163,7 +163,7 @@ static void saved(struct jobs *jobs, struct store_op *write)
     journal_notice(jobs, write);
     q->saving = false;
     if (error == STORE_OK) {
-        q->saved = write->verb == STORE_PAUSE;
+        q->saved = write->kind == STORE_PAUSE;
         if (q->saved != q->paused && save(jobs, q))
             return;
         error = q->saved != q->paused ? STORE_MEMORY : STORE_OK;

@@ -64,14 +64,14 @@ static struct store_task task_of(uint64_t id)
 
 static void fill_put(struct client *c, struct store_op *op)
 {
-    op->verb = STORE_PUT;
+    op->kind = STORE_PUT;
     op->task = task_of(c->next_id++);
     op->add.submitted = 1;
 }
 
 static void fill_start(struct client *c, struct store_op *op)
 {
-    op->verb = STORE_CHANGE;
+    op->kind = STORE_CHANGE;
     op->task = task_of(c->next_id++);
     op->task.state = 1;
     op->task.attempt = 1;
@@ -90,7 +90,7 @@ static void fill_end(struct client *c, struct store_op *op)
 
 static void fill_remove(struct client *c, struct store_op *op)
 {
-    op->verb = STORE_REMOVE;
+    op->kind = STORE_REMOVE;
     op->task.id = c->next_id++;
     op->add = (struct store_counts){0};
 }

@@ -37,7 +37,7 @@ static void on_return(struct store_client *c, struct store_op *op)
 {
     struct world *w = c->arg;
     const struct planned *p = &w->burst[w->returned++];
-    assert_int_equal(op->verb, p->verb);
+    assert_int_equal(op->kind, p->kind);
     if (op->error == STORE_OK) {
         model_apply(&w->certain, p);
         w->tail_count = 0;

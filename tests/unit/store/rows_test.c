@@ -159,9 +159,9 @@ STORE_TEST(older_events_go_with_a_newer_one)
                  "event 2.2 at=2 attempt=1 what=queued\n");
 }
 
-static struct store_op *cron(enum store_verb verb, const char *name, uint64_t next)
+static struct store_op *cron(enum store_kind kind, const char *name, uint64_t next)
 {
-    struct store_op *op = client_op(verb);
+    struct store_op *op = client_op(kind);
     op->cron = (struct store_cron){.name = span_text(name),
                                    .method = span_text("m"),
                                    .schedule = span_text("* * * * *"),
@@ -190,9 +190,9 @@ STORE_TEST(crons_are_put_replaced_and_removed)
         "options=o next_at=9 last_at=2 last_task=3\n");
 }
 
-static struct store_op *queue(enum store_verb verb, const char *method)
+static struct store_op *queue(enum store_kind kind, const char *method)
 {
-    struct store_op *op = client_op(verb);
+    struct store_op *op = client_op(kind);
     op->queue = span_text(method);
     return op;
 }

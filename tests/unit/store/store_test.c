@@ -10,7 +10,7 @@ enum { TEXT = 512 };
 
 static void keep_audit(struct store_client *c, struct store_op *op)
 {
-    if (op->verb == STORE_COUNT)
+    if (op->kind == STORE_COUNT)
         *(struct store_audit *)c->arg = op->audit;
 }
 
