@@ -12,6 +12,7 @@
 
 #include "proto/encoder.h"
 #include "server/tasks/tasks.h"
+#include "tests/support/random.h"
 #include "tests/support/tasks_handlers.h"
 
 enum { ROUNDS = 30, CHAINS = 200, DEPTH = 10, PARAMS = 512 };
@@ -27,12 +28,6 @@ static void check(bool right, const char *what)
     abort();
 }
 
-static uint32_t draw(uint64_t *random, uint32_t below)
-{
-    *random = *random * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(*random >> 33) % below;
-}
-
 static void on_ended(void *arg, const struct outcome *outcome)
 {
     (void)arg;
@@ -44,12 +39,12 @@ static void on_ended(void *arg, const struct outcome *outcome)
 static void submit_chain(struct tasks *t, uint64_t *random)
 {
     uint8_t bufs[2][PARAMS];
-    const char *method = draw(random, 2) ? "block" : "echo";
+    const char *method = chance(random, 2) ? "block" : "echo";
     struct span params = params_int(bufs[0], 7);
-    uint32_t depth = draw(random, DEPTH + 1);
+    uint32_t depth = chance(random, DEPTH + 1);
     for (uint32_t i = 0; i < depth; i++) {
         params = params_call(bufs[(i + 1) % 2], method, params);
-        method = draw(random, 3) ? "ask" : "outer";
+        method = chance(random, 3) ? "ask" : "outer";
     }
     enum ergon_error error = tasks_add(t, span_text(method), params, AO_NEVER, on_ended, NULL);
     check(error == ERGON_OK, "a chain was refused");
@@ -70,9 +65,9 @@ static void one_round(uint64_t seed)
     struct activator *loop = activator_open(&options);
     struct registry *registry = registry_new();
     test_handlers_add(registry, true);
-    uint32_t queue = 1 + draw(&random, 4);
+    uint32_t queue = 1 + chance(&random, 4);
     const struct executor_plan executors[] = {
-        {.kind = ERGON_STEPPED, .queue = queue, .parked = 1 + draw(&random, 4), .core = -1},
+        {.kind = ERGON_STEPPED, .queue = queue, .parked = 1 + chance(&random, 4), .core = -1},
         {.kind = ERGON_BLOCKING, .queue = queue, .core = -1},
         {.kind = ERGON_BLOCKING, .queue = queue, .core = -1},
         {.kind = ERGON_BLOCKING, .queue = queue, .core = -1}};
@@ -81,7 +76,7 @@ static void one_round(uint64_t seed)
                                     .loop_count = 1,
                                     .manager = loop,
                                     .executors = executors,
-                                    .executor_count = 2 + draw(&random, 3),
+                                    .executor_count = 2 + chance(&random, 3),
                                     .policy = PLACEMENT_OCCUPANCY,
                                     .queue_max = CHAINS,
                                     .message_max = 1 << 20};

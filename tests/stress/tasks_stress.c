@@ -14,6 +14,7 @@
 
 #include "proto/encoder.h"
 #include "server/tasks/tasks.h"
+#include "tests/support/random.h"
 #include "tests/support/tasks_handlers.h"
 #include "tests/support/virtual.h"
 
@@ -60,12 +61,6 @@ static void check(bool right, const char *what)
         return;
     fprintf(stderr, "tasks_stress: %s\n", what);
     abort();
-}
-
-static uint32_t draw(uint64_t *random, uint32_t below)
-{
-    *random = *random * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(*random >> 33) % below;
 }
 
 struct chance {
@@ -166,7 +161,7 @@ static void *submit_all(void *arg)
     uint64_t random = w->random + (uint64_t)o->index;
     for (int i = 0; i < SUBMITS; i++) {
         uint8_t buf[64];
-        const struct chance *c = &chances[draw(&random, sizeof chances / sizeof *chances)];
+        const struct chance *c = &chances[chance(&random, sizeof chances / sizeof *chances)];
         ao_time deadline = ao_clock_monotonic.now(NULL) + AO_MS(5);
         enum ergon_error error = tasks_add(w->tasks, span_text(c->method), make_params(c, buf),
                                            deadline, on_added, &w->submits_told[o->index][i]);
@@ -192,27 +187,27 @@ static uint32_t plan_executors(struct world *w, uint32_t blocking)
     uint32_t n = 0;
     for (; n < w->loop_count; n++)
         w->executors[n] = (struct executor_plan){.kind = ERGON_STEPPED,
-                                                 .queue = 1 + draw(&w->random, 32),
-                                                 .parked = 1 + draw(&w->random, 16),
+                                                 .queue = 1 + chance(&w->random, 32),
+                                                 .parked = 1 + chance(&w->random, 16),
                                                  .loop = n,
                                                  .core = -1,
-                                                 .weight = 1 + draw(&w->random, 4)};
+                                                 .weight = 1 + chance(&w->random, 4)};
     for (uint32_t i = 0; i < blocking; i++, n++)
         w->executors[n] = (struct executor_plan){.kind = ERGON_BLOCKING,
-                                                 .queue = 1 + draw(&w->random, 8),
+                                                 .queue = 1 + chance(&w->random, 8),
                                                  .core = -1,
-                                                 .weight = 1 + draw(&w->random, 4)};
+                                                 .weight = 1 + chance(&w->random, 4)};
     return n;
 }
 
 static void build(struct world *w)
 {
     char error[200];
-    w->loop_count = 1 + draw(&w->random, LOOPS_MAX);
+    w->loop_count = 1 + chance(&w->random, LOOPS_MAX);
     for (uint32_t i = 0; i < w->loop_count; i++)
         open_activator(w, "loop");
     struct activator *manager =
-        draw(&w->random, 2) ? w->activators[0] : open_activator(w, "manager");
+        chance(&w->random, 2) ? w->activators[0] : open_activator(w, "manager");
     w->registry = registry_new();
     test_handlers_add(w->registry, true);
     const struct tasks_plan plan = {
@@ -221,10 +216,10 @@ static void build(struct world *w)
         .loop_count = w->loop_count,
         .manager = manager,
         .executors = w->executors,
-        .executor_count = plan_executors(w, 1 + draw(&w->random, BLOCKING_MAX)),
-        .policy = (enum placement_policy)draw(&w->random, PLACEMENT_COMPLETION + 1),
-        .short_cut = draw(&w->random, 2),
-        .queue_max = 1 + draw(&w->random, 200),
+        .executor_count = plan_executors(w, 1 + chance(&w->random, BLOCKING_MAX)),
+        .policy = (enum placement_policy)chance(&w->random, PLACEMENT_COMPLETION + 1),
+        .short_cut = chance(&w->random, 2),
+        .queue_max = 1 + chance(&w->random, 200),
         .message_max = 1 << 20,
         .ended = on_ended};
     w->tasks = tasks_new(&plan, error, sizeof error);

@@ -1,6 +1,7 @@
 #include "tests/support/jobs_stage.h"
 
 #include "tests/support/cmocka_env.h"
+#include "tests/support/notation.h"
 
 static struct jobs_world world;
 
@@ -26,10 +27,48 @@ int jobs_stage_close(void **state)
     return 0;
 }
 
+struct job_spec stage_durable(enum job_durable how)
+{
+    struct job_spec spec = world_spec("work");
+    spec.durable = (uint8_t)how;
+    return spec;
+}
+
+uint64_t stage_submit_after(struct jobs_world *w, const uint64_t *ids, uint32_t count)
+{
+    struct job_spec spec = world_spec("work");
+    spec.after = ids;
+    spec.after_count = count;
+    return jobs_world_submit(w, &spec);
+}
+
+uint64_t stage_submit(struct jobs_world *w)
+{
+    uint64_t id = stage_submit_after(w, NULL, 0);
+    jobs_world_settle(w);
+    return id;
+}
+
+struct operation *stage_call(struct jobs_world *w, struct job_spec *spec)
+{
+    struct operation *op = world_operation(w, &operation_call);
+    op->submission.specs = spec;
+    op->submission.count = 1;
+    world_give(w, op);
+    return op;
+}
+
 void stage_holds(const char *text, const char *wanted)
 {
     if (!strstr(text, wanted))
         fail_msg("%s\ndoes not hold: %s", text, wanted);
+}
+
+void stage_says(const struct operation *op, const char *wanted)
+{
+    char text[4096];
+    assert_int_equal(op->reply.error, ERGON_OK);
+    stage_holds(notation_show(operation_result(op), text, sizeof text), wanted);
 }
 
 void stage_balances(struct jobs_world *w)

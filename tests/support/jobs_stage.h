@@ -25,7 +25,14 @@ int jobs_stage_close(void **state);
     TEST_FROM(&((struct jobs_stage){__VA_ARGS__}), jobs_stage_open, jobs_stage_close, name)
 #define STORED_TEST(name) JOBS_TEST(name, .stored = true)
 
+/* Methods of which nothing else is said are "work". */
+struct job_spec stage_durable(enum job_durable how);
+uint64_t stage_submit(struct jobs_world *w); /* with all that follows from it at once */
+uint64_t stage_submit_after(struct jobs_world *w, const uint64_t *ids, uint32_t count);
+struct operation *stage_call(struct jobs_world *w, struct job_spec *spec); /* task.call, given */
+
 void stage_holds(const char *text, const char *wanted); /* fails unless the one is in the other */
+void stage_says(const struct operation *op, const char *wanted); /* it went well, with that */
 void stage_balances(struct jobs_world *w); /* server.audit says so, and the store knows it */
 
 #endif

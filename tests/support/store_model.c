@@ -1,3 +1,4 @@
+#include "tests/support/random.h"
 #include "tests/support/store_model.h"
 
 #include <stdio.h>
@@ -16,16 +17,10 @@ static const uint8_t *bytes_of(uint64_t id)
     return pattern + id;
 }
 
-uint64_t model_chance(uint64_t *random, uint64_t n)
-{
-    *random = *random * 6364136223846793005u + 1442695040888963407u;
-    return (*random >> 33) % n;
-}
-
 /* Most are short. */
 static uint16_t size_by_chance(uint64_t *random, uint64_t most)
 {
-    return (uint16_t)model_chance(random, model_chance(random, 8) ? 300 : most);
+    return (uint16_t)chance(random, chance(random, 8) ? 300 : most);
 }
 
 /* --- Plans --- */
@@ -47,8 +42,8 @@ static void plan_start(const struct model *m, uint64_t id, struct planned *p)
 static void plan_end(const struct model *m, uint64_t *random, uint64_t id, struct planned *p)
 {
     *p = (struct planned){.kind = STORE_CHANGE, .id = id, .row = m->rows[id]};
-    p->row.state = (uint8_t)(CLIENT_DONE + model_chance(random, 4));
-    if (model_chance(random, 2))
+    p->row.state = (uint8_t)(CLIENT_DONE + chance(random, 4));
+    if (chance(random, 2))
         p->row.result = (uint16_t)(1 + size_by_chance(random, RESULT_MAX - 1));
     p->add.done = p->row.state == CLIENT_DONE;
     p->add.failed = p->row.state == CLIENT_FAILED;
@@ -64,20 +59,20 @@ static void plan_event(const struct model *m, uint64_t id, struct planned *p)
 
 bool model_plan(const struct model *m, uint64_t *random, struct planned *p)
 {
-    uint64_t id = m->last_id ? 1 + model_chance(random, m->last_id) : 0;
+    uint64_t id = m->last_id ? 1 + chance(random, m->last_id) : 0;
     bool room = m->last_id + 1 < MODEL_TASKS;
     if (id && !m->rows[id].there)
         id = m->last_id;
-    if (!id || !m->rows[id].there || model_chance(random, 5) < 2) {
+    if (!id || !m->rows[id].there || chance(random, 5) < 2) {
         if (room)
             plan_put(m, random, p);
         return room;
     }
     if (m->rows[id].state != CLIENT_OPEN)
         *p = (struct planned){.kind = STORE_REMOVE, .id = id};
-    else if (model_chance(random, 3) == 0)
+    else if (chance(random, 3) == 0)
         plan_event(m, id, p);
-    else if (model_chance(random, 2))
+    else if (chance(random, 2))
         plan_start(m, id, p);
     else
         plan_end(m, random, id, p);

@@ -28,8 +28,6 @@ struct planned {
     struct store_counts add;
 };
 
-uint64_t model_chance(uint64_t *random, uint64_t n); /* less than n */
-
 /* Thinks out the next operation; false: there is no room for another task. */
 bool model_plan(const struct model *m, uint64_t *random, struct planned *p);
 void model_apply(struct model *m, const struct planned *p);

@@ -1,14 +1,9 @@
 /* Limits and buckets, under everything that can happen to who holds of them. */
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
+#include "tests/support/random.h"
 
 enum { LIMIT = 3, ROUNDS = 20000, RATE = 7 };
-
-static uint64_t next_random(uint64_t *seed)
-{
-    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-    return *seed >> 33;
-}
 
 static uint32_t runs_out(const struct jobs_world *w)
 {
@@ -33,14 +28,14 @@ static uint32_t of_state(const struct jobs_world *w, enum job_state s)
 
 static void do_something(struct jobs_world *w, struct job_spec *spec, uint64_t *seed)
 {
-    struct world_run *r = any_run(w, next_random(seed));
-    struct job *e = table_find(&w->jobs->table, w->jobs->table.next_id - 1 - next_random(seed) % 8);
-    switch (next_random(seed) % 8) {
+    struct world_run *r = any_run(w, chance(seed, UINT32_MAX));
+    struct job *e = table_find(&w->jobs->table, w->jobs->table.next_id - 1 - chance(seed, 8));
+    switch (chance(seed, 8)) {
     case 0:
     case 1:
     case 2:
-        spec->timeout = next_random(seed) % 2 ? AO_MS(5) : AO_NEVER;
-        spec->priority = (uint8_t)(next_random(seed) % 10);
+        spec->timeout = chance(seed, 2) ? AO_MS(5) : AO_NEVER;
+        spec->priority = (uint8_t)(chance(seed, 10));
         if (w->jobs->table.queues->held.count + of_state(w, JOB_WAITING) < 20)
             jobs_world_submit(w, spec);
         break;
@@ -50,7 +45,7 @@ static void do_something(struct jobs_world *w, struct job_spec *spec, uint64_t *
         break;
     case 4:
         if (r)
-            world_fail(r, next_random(seed) % 2 ? "ODD" : "PERMANENT", "not today");
+            world_fail(r, chance(seed, 2) ? "ODD" : "PERMANENT", "not today");
         break;
     case 5:
         if (r && !r->flagged)
@@ -61,7 +56,7 @@ static void do_something(struct jobs_world *w, struct job_spec *spec, uint64_t *
             world_cancel(w, e);
         break;
     case 7:
-        jobs_world_pass(w, AO_MS(1 + next_random(seed) % 5));
+        jobs_world_pass(w, AO_MS(1 + chance(seed, 5)));
         break;
     }
 }

@@ -2,6 +2,7 @@
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 #include "tests/support/notation.h"
+#include "tests/support/random.h"
 
 enum {
     MANY = 5000, /* several steps */
@@ -20,25 +21,19 @@ struct churn {
     unsigned rounds;
 };
 
-static uint64_t chance(struct churn *c, uint64_t of)
-{
-    c->seed = c->seed * 6364136223846793005u + 1442695040888963407u;
-    return (c->seed >> 33) % of;
-}
-
 static uint64_t submit_one(struct churn *c)
 {
     struct job_spec spec = world_spec("work");
-    spec.durable = (uint8_t)chance(c, 3);
-    spec.delay = chance(c, 2) ? AO_S(1000) : 0;
-    spec.keep = chance(c, 3) ? AO_S(100) : 0;
+    spec.durable = (uint8_t)chance(&c->seed, 3);
+    spec.delay = chance(&c->seed, 2) ? AO_S(1000) : 0;
+    spec.keep = chance(&c->seed, 3) ? AO_S(100) : 0;
     return jobs_world_submit(c->w, &spec);
 }
 
 static void deed(struct churn *c)
 {
-    struct job *e = world_job(c->w, c->first + chance(c, c->last - c->first + 1));
-    switch (chance(c, 4)) {
+    struct job *e = world_job(c->w, c->first + chance(&c->seed, c->last - c->first + 1));
+    switch (chance(&c->seed, 4)) {
     case 0:
         c->last = submit_one(c);
         return;

@@ -1,14 +1,6 @@
 /* task.cancel of tasks that outlive the process. */
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
-#include "tests/support/notation.h"
-
-static struct job_spec durable(enum job_durable how)
-{
-    struct job_spec spec = world_spec("work");
-    spec.durable = (uint8_t)how;
-    return spec;
-}
 
 static struct operation *cancel(struct jobs_world *w, uint64_t id)
 {
@@ -17,18 +9,11 @@ static struct operation *cancel(struct jobs_world *w, uint64_t id)
     return op;
 }
 
-static void says(struct operation *op, const char *wanted)
-{
-    char text[400];
-    assert_int_equal(op->reply.error, ERGON_OK);
-    stage_holds(notation_show(operation_result(op), text, sizeof text), wanted);
-}
-
 /* Told to stop it does not, and the server dies. */
 STORED_TEST(a_cancelled_one_does_not_run_again_after_a_crash)
 {
     struct jobs_world *w = *state;
-    struct job_spec spec = durable(DURABLE_FSYNC);
+    struct job_spec spec = stage_durable(DURABLE_FSYNC);
     w->stubborn = true;
     uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_S(1));
@@ -36,7 +21,7 @@ STORED_TEST(a_cancelled_one_does_not_run_again_after_a_crash)
     assert_false(world_answered(w, op));
     jobs_world_pass(w, AO_MS(1));
     assert_true(world_answered(w, op));
-    says(op, "'state': 'assigned', 'cancelled': true");
+    stage_says(op, "'state': 'assigned', 'cancelled': true");
     jobs_world_crash(w);
     jobs_world_pass(w, AO_S(1));
     assert_int_equal(world_state(w, id), JOB_CANCELLED);
@@ -48,22 +33,22 @@ STORED_TEST(a_cancelled_one_does_not_run_again_after_a_crash)
 STORED_TEST(one_that_waits_is_told_cancelled_when_that_is_on_disk)
 {
     struct jobs_world *w = *state;
-    struct job_spec spec = durable(DURABLE_FSYNC);
+    struct job_spec spec = stage_durable(DURABLE_FSYNC);
     spec.delay = AO_S(100);
     uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_S(1));
     struct operation *first = cancel(w, id), *second = cancel(w, id);
     assert_false(world_answered(w, first));
     jobs_world_pass(w, AO_MS(1));
-    says(first, "'state': 'cancelled', 'cancelled': true");
-    says(second, "'state': 'cancelled', 'cancelled': true");
-    says(cancel(w, id), "'state': 'cancelled', 'cancelled': false");
+    stage_says(first, "'state': 'cancelled', 'cancelled': true");
+    stage_says(second, "'state': 'cancelled', 'cancelled': true");
+    stage_says(cancel(w, id), "'state': 'cancelled', 'cancelled': false");
 }
 
 STORED_TEST(a_cancel_that_cannot_be_written_says_so)
 {
     struct jobs_world *w = *state;
-    struct job_spec spec = durable(DURABLE_FSYNC);
+    struct job_spec spec = stage_durable(DURABLE_FSYNC);
     w->stubborn = true;
     uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_S(1));
@@ -85,7 +70,7 @@ STORED_TEST(a_cancel_that_cannot_be_written_says_so)
 STORED_TEST(nobody_joins_one_that_was_cancelled_before_a_crash)
 {
     struct jobs_world *w = *state;
-    struct job_spec spec = durable(DURABLE_FSYNC);
+    struct job_spec spec = stage_durable(DURABLE_FSYNC);
     w->stubborn = true;
     spec.coalesce = span_text("warm");
     uint64_t id = jobs_world_submit(w, &spec);

@@ -5,6 +5,7 @@
  * cancels, time, a store that fails for a while, and crashes in between. */
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_world.h"
+#include "tests/support/random.h"
 
 enum { SEEDS = 300, DEEDS = 150, TASKS = DEEDS + 1 };
 
@@ -24,12 +25,6 @@ struct crashing {
     uint32_t count;
     uint64_t seed;
 };
-
-static uint64_t chance(struct crashing *c, uint64_t of)
-{
-    c->seed = c->seed * 6364136223846793005u + 1442695040888963407u;
-    return (c->seed >> 33) % of;
-}
 
 static struct known *known_of(struct crashing *c, uint64_t id)
 {
@@ -91,21 +86,21 @@ static void look(struct crashing *c)
 
 static void submit_one(struct crashing *c)
 {
-    struct job_spec spec = world_spec(chance(c, 2) ? "work" : "step");
+    struct job_spec spec = world_spec(chance(&c->seed, 2) ? "work" : "step");
     struct submitted done;
     char text[JOB_TEXT_MAX];
-    spec.durable = chance(c, 3) ? DURABLE_FSYNC : DURABLE_ASYNC;
-    spec.retries = (uint32_t)chance(c, 3);
+    spec.durable = chance(&c->seed, 3) ? DURABLE_FSYNC : DURABLE_ASYNC;
+    spec.retries = chance(&c->seed, 3);
     spec.backoff = AO_MS(5);
-    spec.timeout = chance(c, 4) ? AO_NEVER : AO_MS(10);
-    spec.deadline = chance(c, 6) ? AO_NEVER : AO_MS(50);
-    spec.delay = chance(c, 3) ? 0 : AO_MS(20);
+    spec.timeout = chance(&c->seed, 4) ? AO_NEVER : AO_MS(10);
+    spec.deadline = chance(&c->seed, 6) ? AO_NEVER : AO_MS(50);
+    spec.delay = chance(&c->seed, 3) ? 0 : AO_MS(20);
     spec.keep = AO_S(100000);
-    if (chance(c, 4) == 0) {
+    if (chance(&c->seed, 4) == 0) {
         spec.limit_key = span_text("k");
         spec.limit = 2;
     }
-    if (chance(c, 4) == 0 && c->count > 0 && world_job(&c->w, c->tasks[c->count - 1].id)) {
+    if (chance(&c->seed, 4) == 0 && c->count > 0 && world_job(&c->w, c->tasks[c->count - 1].id)) {
         spec.after = &c->tasks[c->count - 1].id;
         spec.after_count = 1;
     }
@@ -117,7 +112,7 @@ static void submit_one(struct crashing *c)
 static void end_one(struct crashing *c, uint64_t how)
 {
     struct world_run *r = c->w.runs;
-    for (uint64_t i = chance(c, 8); r && r->next && i > 0; i--)
+    for (uint64_t i = chance(&c->seed, 8); r && r->next && i > 0; i--)
         r = r->next;
     if (!r)
         return;
@@ -144,7 +139,7 @@ static void live_again(struct crashing *c, void (*how)(struct jobs_world *w))
 static void deed(struct crashing *c)
 {
     struct job *e;
-    switch (chance(c, 12)) {
+    switch (chance(&c->seed, 12)) {
     case 0:
     case 1:
     case 2:
@@ -154,24 +149,24 @@ static void deed(struct crashing *c)
     case 4:
     case 5:
     case 6:
-        end_one(c, chance(c, 5));
+        end_one(c, chance(&c->seed, 5));
         return;
     case 7:
-        e = c->count > 0 ? world_job(&c->w, c->tasks[chance(c, c->count)].id) : NULL;
+        e = c->count > 0 ? world_job(&c->w, c->tasks[chance(&c->seed, c->count)].id) : NULL;
         if (e)
             world_cancel(&c->w, e);
         return;
     case 8:
-        c->w.store->error = chance(c, 4) == 0 ? STORE_FULL : STORE_OK;
+        c->w.store->error = chance(&c->seed, 4) == 0 ? STORE_FULL : STORE_OK;
         return;
     case 9:
-        if (chance(c, 4) == 0)
+        if (chance(&c->seed, 4) == 0)
             live_again(c, jobs_world_crash);
-        else if (chance(c, 8) == 0)
+        else if (chance(&c->seed, 8) == 0)
             live_again(c, jobs_world_restart);
         return;
     default:
-        jobs_world_pass(&c->w, chance(c, 2) ? AO_MS(1) : AO_MS(chance(c, 30)));
+        jobs_world_pass(&c->w, chance(&c->seed, 2) ? AO_MS(1) : AO_MS(chance(&c->seed, 30)));
         return;
     }
 }

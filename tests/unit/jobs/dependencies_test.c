@@ -6,14 +6,6 @@ enum { MANY = 3000 };
 
 static uint64_t ids[MANY];
 
-static uint64_t submit_after(struct jobs_world *w, uint64_t first)
-{
-    struct job_spec spec = world_spec("work");
-    spec.after = &first;
-    spec.after_count = 1;
-    return jobs_world_submit(w, &spec);
-}
-
 /* A task that runs, and many that wait for it. */
 static uint64_t first_of_many(struct jobs_world *w, ao_time keep)
 {
@@ -22,7 +14,7 @@ static uint64_t first_of_many(struct jobs_world *w, ao_time keep)
     spec.keep = keep;
     uint64_t first = jobs_world_submit(w, &spec);
     for (unsigned i = 0; i < MANY; i++)
-        ids[i] = submit_after(w, first);
+        ids[i] = stage_submit_after(w, &first, 1);
     jobs_world_settle(w);
     return first;
 }
@@ -73,7 +65,7 @@ JOBS_TEST(one_that_is_tried_again_meanwhile_has_failed_for_them)
     uint64_t first = first_of_many(w, AO_S(100));
     world_fail(world_run_of(w, first), "ODD", "not today");
     assert_true(world_retry(w, world_job(w, first)));
-    uint64_t later = submit_after(w, first);
+    uint64_t later = stage_submit_after(w, &first, 1);
     jobs_world_pass(w, AO_S(1));
     expect_all(w, JOB_FAILED);
     assert_int_equal(world_reason(w, later), JOB_WHY_AFTER);
@@ -85,7 +77,7 @@ JOBS_TEST(one_that_is_tried_again_meanwhile_has_failed_for_them)
 JOBS_TEST(those_that_leave_meanwhile_are_not_missed)
 {
     struct jobs_world *w = *state;
-    uint64_t first = first_of_many(w, AO_S(100)), second = submit_after(w, first);
+    uint64_t first = first_of_many(w, AO_S(100)), second = stage_submit_after(w, &first, 1);
     world_finish(world_run_of(w, first), "\x2a");
     for (unsigned i = 0; i < MANY; i++)
         assert_true(world_cancel(w, world_job(w, ids[i])));

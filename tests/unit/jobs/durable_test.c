@@ -3,13 +3,6 @@
 #include "tests/support/heap.h"
 #include "tests/support/jobs_stage.h"
 
-static struct job_spec durable(enum job_durable how)
-{
-    struct job_spec spec = world_spec("work");
-    spec.durable = (uint8_t)how;
-    return spec;
-}
-
 static struct operation *give_order(struct jobs_world *w, struct job_spec *spec)
 {
     struct operation *op = world_operation(w, &operation_submit);
@@ -32,7 +25,7 @@ static void expect_row(struct jobs_world *w, uint64_t id, enum job_state state, 
 STORED_TEST(async_is_answered_at_once)
 {
     struct jobs_world *w = *state;
-    struct job_spec spec = durable(DURABLE_ASYNC);
+    struct job_spec spec = stage_durable(DURABLE_ASYNC);
     struct operation *op = give_order(w, &spec);
     assert_true(world_answered(w, op));
     assert_int_equal(w->store->commits, 0);
@@ -43,7 +36,7 @@ STORED_TEST(async_is_answered_at_once)
 STORED_TEST(fsync_is_answered_when_it_is_on_disk)
 {
     struct jobs_world *w = *state;
-    struct job_spec spec = durable(DURABLE_FSYNC);
+    struct job_spec spec = stage_durable(DURABLE_FSYNC);
     struct operation *op = give_order(w, &spec);
     uint64_t id = op->submission.outcomes[0].id;
     assert_false(world_answered(w, op));
@@ -57,7 +50,7 @@ STORED_TEST(fsync_is_answered_when_it_is_on_disk)
 STORED_TEST(fsync_starts_when_the_start_is_on_disk)
 {
     struct jobs_world *w = *state;
-    struct job_spec spec = durable(DURABLE_FSYNC);
+    struct job_spec spec = stage_durable(DURABLE_FSYNC);
     uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_MS(1));
     assert_null(world_run_of(w, id));
@@ -70,7 +63,7 @@ STORED_TEST(fsync_starts_when_the_start_is_on_disk)
 STORED_TEST(an_end_is_seen_when_it_is_on_disk)
 {
     struct jobs_world *w = *state;
-    struct job_spec spec = durable(DURABLE_ASYNC);
+    struct job_spec spec = stage_durable(DURABLE_ASYNC);
     uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_MS(10));
     world_finish(world_run_of(w, id), "\x2a");
@@ -87,7 +80,7 @@ STORED_TEST(an_end_is_seen_when_it_is_on_disk)
 STORED_TEST(what_is_forgotten_leaves_the_file)
 {
     struct jobs_world *w = *state;
-    struct job_spec spec = durable(DURABLE_ASYNC);
+    struct job_spec spec = stage_durable(DURABLE_ASYNC);
     spec.keep = AO_S(1);
     w->lasts = 0;
     uint64_t id = jobs_world_submit(w, &spec);
@@ -101,7 +94,7 @@ STORED_TEST(what_is_forgotten_leaves_the_file)
 STORED_TEST(changes_of_a_busy_task_are_written_together)
 {
     struct jobs_world *w = *state;
-    struct job_spec spec = durable(DURABLE_ASYNC);
+    struct job_spec spec = stage_durable(DURABLE_ASYNC);
     w->lasts = 0;
     w->store->latency = AO_MS(100);
     uint64_t id = jobs_world_submit(w, &spec);
@@ -117,7 +110,7 @@ STORED_TEST(changes_of_a_busy_task_are_written_together)
 STORED_TEST(what_was_open_goes_on_after_a_crash)
 {
     struct jobs_world *w = *state;
-    struct job_spec spec = durable(DURABLE_FSYNC);
+    struct job_spec spec = stage_durable(DURABLE_FSYNC);
     spec.key = span_text("order 7");
     uint64_t runs = jobs_world_submit(w, &spec);
     spec.key = span_text("");
@@ -130,7 +123,7 @@ STORED_TEST(what_was_open_goes_on_after_a_crash)
     assert_int_equal(world_job(w, runs)->crashes, 1);
     jobs_world_pass(w, AO_S(1));
     assert_int_equal(world_run_of(w, runs)->run.attempt, 2);
-    spec = durable(DURABLE_FSYNC);
+    spec = stage_durable(DURABLE_FSYNC);
     spec.key = span_text("order 7");
     assert_int_equal(jobs_world_submit(w, &spec), runs);
     world_finish(world_run_of(w, runs), "\x01");
@@ -144,7 +137,7 @@ STORED_TEST(what_was_open_goes_on_after_a_crash)
 STORED_TEST(what_had_ended_is_still_known_after_a_crash)
 {
     struct jobs_world *w = *state;
-    struct job_spec spec = durable(DURABLE_ASYNC);
+    struct job_spec spec = stage_durable(DURABLE_ASYNC);
     uint64_t done = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_MS(10));
     world_finish(world_run_of(w, done), "\x2a");
@@ -167,7 +160,7 @@ STORED_TEST(what_had_ended_is_still_known_after_a_crash)
 STORED_TEST(one_that_ran_in_three_crashes_is_dead)
 {
     struct jobs_world *w = *state;
-    struct job_spec spec = durable(DURABLE_FSYNC);
+    struct job_spec spec = stage_durable(DURABLE_FSYNC);
     uint64_t id = jobs_world_submit(w, &spec);
     for (unsigned i = 1; i <= 3; i++) {
         jobs_world_pass(w, AO_S(1));
@@ -183,7 +176,7 @@ STORED_TEST(one_that_ran_in_three_crashes_is_dead)
 STORED_TEST(a_graceful_stop_is_no_crash)
 {
     struct jobs_world *w = *state;
-    struct job_spec spec = durable(DURABLE_FSYNC);
+    struct job_spec spec = stage_durable(DURABLE_FSYNC);
     uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_S(1));
     jobs_world_restart(w);
@@ -197,7 +190,7 @@ STORED_TEST(a_graceful_stop_is_no_crash)
 STORED_TEST(after_holds_across_a_crash)
 {
     struct jobs_world *w = *state;
-    struct job_spec spec = durable(DURABLE_FSYNC);
+    struct job_spec spec = stage_durable(DURABLE_FSYNC);
     uint64_t first = jobs_world_submit(w, &spec);
     spec.after = &first;
     spec.after_count = 1;
@@ -214,7 +207,7 @@ STORED_TEST(after_holds_across_a_crash)
 STORED_TEST(numbers_of_events_do_not_go_back)
 {
     struct jobs_world *w = *state;
-    struct job_spec spec = durable(DURABLE_FSYNC);
+    struct job_spec spec = stage_durable(DURABLE_FSYNC);
     spec.retries = 3;
     spec.backoff = AO_MS(1);
     uint64_t id = jobs_world_submit(w, &spec);
@@ -238,7 +231,7 @@ STORED_TEST(a_long_history_is_trimmed_in_the_file)
 {
     enum { ATTEMPTS = 300 };
     struct jobs_world *w = *state;
-    struct job_spec spec = durable(DURABLE_ASYNC);
+    struct job_spec spec = stage_durable(DURABLE_ASYNC);
     uint64_t id = jobs_world_submit(w, &spec);
     for (int n = 0; n < ATTEMPTS; n++) {
         jobs_world_pass(w, AO_S(1));
@@ -269,7 +262,7 @@ static void expect_counted(const struct jobs_world *w, uint64_t submitted)
 STORED_TEST(a_submit_that_cannot_be_written_is_refused)
 {
     struct jobs_world *w = *state;
-    struct job_spec spec = durable(DURABLE_FSYNC);
+    struct job_spec spec = stage_durable(DURABLE_FSYNC);
     w->store->error = STORE_FULL;
     spec.key = span_text("order 7");
     struct operation *op = give_order(w, &spec);
@@ -293,7 +286,7 @@ STORED_TEST(a_submit_that_cannot_be_written_is_refused)
 STORED_TEST(an_end_waits_for_a_store_that_fails)
 {
     struct jobs_world *w = *state;
-    struct job_spec spec = durable(DURABLE_ASYNC);
+    struct job_spec spec = stage_durable(DURABLE_ASYNC);
     uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_MS(10));
     w->store->error = STORE_IO;
@@ -311,7 +304,7 @@ STORED_TEST(an_end_waits_for_a_store_that_fails)
 STORED_TEST(many_that_could_not_be_written_are_written_later)
 {
     struct jobs_world *w = *state;
-    struct job_spec spec = durable(DURABLE_ASYNC);
+    struct job_spec spec = stage_durable(DURABLE_ASYNC);
     w->room[1] = 0;
     for (unsigned i = 0; i < 2000; i++)
         jobs_world_submit(w, &spec);
@@ -336,7 +329,7 @@ STORED_TEST(any_allocation_may_fail)
     w->quiet = true;
     w->lasts = AO_MS(1);
     for (int64_t n = 1; met; n++) {
-        struct job_spec spec = durable(n % 2 ? DURABLE_FSYNC : DURABLE_ASYNC);
+        struct job_spec spec = stage_durable(n % 2 ? DURABLE_FSYNC : DURABLE_ASYNC);
         uint64_t id = 0;
         spec.delay = AO_MS(1);
         spec.limit_key = span_text("k");

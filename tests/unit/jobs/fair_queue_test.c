@@ -3,6 +3,7 @@
 
 #include "server/jobs/sched/fair_queue.h"
 #include "tests/support/cmocka_env.h"
+#include "tests/support/random.h"
 
 enum { KIND = 1, TENANTS = 8, ENTRIES = 400 };
 
@@ -13,12 +14,6 @@ struct world {
     uint64_t next_id;
     uint64_t random;
 };
-
-static uint64_t chance(struct world *w, uint64_t below)
-{
-    w->random = w->random * 6364136223846793005u + 1442695040888963407u;
-    return (w->random >> 33) % below;
-}
 
 static void world_init(struct world *w, ao_time ageing)
 {
@@ -148,7 +143,7 @@ static void model_new(struct world *w, struct model *m)
         return;
     struct job *e = malloc(sizeof *e);
     assert_non_null(e);
-    add(w, e, (int)chance(w, TENANTS), (uint8_t)chance(w, FAIR_LEVELS));
+    add(w, e, (int)chance(&w->random, TENANTS), (uint8_t)chance(&w->random, FAIR_LEVELS));
     model_note(w, m, e, false);
 }
 
@@ -174,7 +169,7 @@ static void model_remove(struct world *w, struct model *m)
 {
     if (m->count == 0)
         return;
-    int at = (int)chance(w, (uint64_t)m->count);
+    int at = (int)chance(&w->random, (uint64_t)m->count);
     fair_queue_remove(&w->pick, KIND, m->inside[at]);
     assert_null(m->inside[at]->list);
     free(m->inside[at]);
@@ -189,7 +184,7 @@ TEST(agrees_with_a_naive_model)
     for (int i = 0; i < TENANTS; i++)
         w.tenants[i].weight = (uint32_t)(1 + i % 3);
     for (int i = 0; i < 60000; i++) {
-        uint64_t what = chance(&w, 100);
+        uint64_t what = chance(&w.random, 100);
         if (what < (i / 5000 % 2 ? 35 : 60))
             model_new(&w, &m);
         else if (what < 80)
@@ -199,7 +194,7 @@ TEST(agrees_with_a_naive_model)
         else if (what < 92)
             model_remove(&w, &m);
         else
-            w.now += chance(&w, 60);
+            w.now += chance(&w.random, 60);
         levels_follow_the_clock(&w, &m);
         if (i % 16 == 0)
             counts_agree(&w, &m);

@@ -124,10 +124,7 @@ JOBS_TEST(call_is_answered_with_the_result)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
-    struct operation *op = world_operation(w, &operation_call);
-    op->submission.specs = &spec;
-    op->submission.count = 1;
-    world_give(w, op);
+    struct operation *op = stage_call(w, &spec);
     assert_false(world_answered(w, op));
     world_finish(w->runs, "\x2a");
     jobs_world_settle(w);

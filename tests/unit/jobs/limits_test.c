@@ -6,17 +6,12 @@
 #include "server/jobs/sched/limits.h"
 #include "server/jobs/sched/fair_queue.h"
 #include "tests/support/cmocka_env.h"
+#include "tests/support/random.h"
 
 enum { JOBS = 40, STARTS_MAX = 100000 };
 
 static const uint64_t seed[2] = {7, 8};
 static uint64_t random_state;
-
-static uint64_t chance(uint64_t below)
-{
-    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-    return (random_state >> 33) % below;
-}
 
 static struct limit_table *fresh_table(void)
 {
@@ -138,12 +133,12 @@ TEST(a_limit_is_full_while_somebody_waits)
     struct tenant tenant = {0};
     w.limit = limit_get(t, &tenant, span_text("gpu"), 3);
     for (int i = 0; i < 100000; i++) {
-        if (i > 50000 && chance(50) == 0) { /* the newest spec says another size */
-            limit_get(t, &tenant, span_text("gpu"), (uint32_t)(1 + chance(10)));
+        if (i > 50000 && chance(&random_state, 50) == 0) { /* the newest spec says another size */
+            limit_get(t, &tenant, span_text("gpu"), (uint32_t)(1 + chance(&random_state, 10)));
             limit_unref(t, w.limit);
             give(&w, NULL);
         }
-        step_limit(&w, (int)chance(JOBS));
+        step_limit(&w, (int)chance(&random_state, JOBS));
         check_limit(&w);
         assert_true(i > 50000 || w.limit->taken <= 3);
     }
@@ -231,7 +226,7 @@ static int step_bucket(struct bucket *b, struct job *e, ao_time now)
         job_list_remove(e);
     } else if (!job_is(e, JOB_HAS_TOKEN)) {
         bucket_take(b, e, now);
-    } else if (chance(10) == 0) {
+    } else if (chance(&random_state, 10) == 0) {
         bucket_give(b, e);
     } else {
         bucket_use(b, e, now);
@@ -250,9 +245,10 @@ TEST(a_bucket_under_random_asks)
     static struct job e[JOBS];
     int count = 0;
     struct bucket *b = bucket_get(t, &tenant, span_text("api"), RATE, AO_S(1), 1);
-    for (ao_time now = 1; now < AO_S(60); now += chance(200) ? chance(AO_MS(20)) : AO_S(2)) {
+    for (ao_time now = 1; now < AO_S(60);
+         now += chance(&random_state, 200) ? chance(&random_state, AO_MS(20)) : AO_S(2)) {
         starts[count] = now;
-        count += step_bucket(b, &e[chance(JOBS)], now);
+        count += step_bucket(b, &e[chance(&random_state, JOBS)], now);
         while (bucket_next(b, now))
             ;
         assert_true(b->held <= RATE);

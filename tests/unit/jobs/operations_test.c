@@ -121,10 +121,7 @@ OPERATIONS_TEST(a_dropped_call_cancels_its_task)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
-    struct operation *op = world_operation(w, &operation_call);
-    op->submission.specs = &spec;
-    op->submission.count = 1;
-    world_give(w, op);
+    struct operation *op = stage_call(w, &spec);
     assert_false(world_answered(w, op));
     assert_non_null(w->runs);
     uint64_t id = w->runs->run.id;
@@ -139,10 +136,7 @@ OPERATIONS_TEST(a_call_is_answered_with_the_result)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
-    struct operation *op = world_operation(w, &operation_call);
-    op->submission.specs = &spec;
-    op->submission.count = 1;
-    world_give(w, op);
+    struct operation *op = stage_call(w, &spec);
     world_finish(w->runs, "\x2a");
     jobs_world_settle(w);
     assert_string_equal(answer(w, op), "42");

@@ -4,16 +4,9 @@
 
 enum { NEIGHBOURS = 20, CRASHES_MOST = 20 };
 
-static struct job_spec durable(void)
-{
-    struct job_spec spec = world_spec("work");
-    spec.durable = DURABLE_FSYNC;
-    return spec;
-}
-
 static uint64_t submit(struct jobs_world *w)
 {
-    struct job_spec spec = durable();
+    struct job_spec spec = stage_durable(DURABLE_FSYNC);
     return jobs_world_submit(w, &spec);
 }
 
@@ -84,7 +77,7 @@ STORED_TEST(what_is_no_suspect_runs_beside_one)
 STORED_TEST(one_that_outlived_its_timeout_is_still_out)
 {
     struct jobs_world *w = *state;
-    struct job_spec spec = durable();
+    struct job_spec spec = stage_durable(DURABLE_FSYNC);
     w->room[1] = 2;
     w->stubborn = true;
     spec.timeout = AO_MS(100);
@@ -101,7 +94,7 @@ STORED_TEST(one_that_outlived_its_timeout_is_still_out)
 STORED_TEST(the_place_goes_on_when_its_owner_is_gone_or_held_back)
 {
     struct jobs_world *w = *state;
-    struct job_spec spec = durable(), limited = durable();
+    struct job_spec spec = stage_durable(DURABLE_FSYNC), limited = stage_durable(DURABLE_FSYNC);
     w->room[1] = 8;
     limited.limit_key = span_text("k");
     limited.limit = 8;

@@ -2,7 +2,6 @@
 #include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 #include "tests/support/jobs_stage.h"
-#include "tests/support/notation.h"
 
 static struct operation *change(struct jobs_world *w, const struct operation_class *cls)
 {
@@ -10,13 +9,6 @@ static struct operation *change(struct jobs_world *w, const struct operation_cla
     op->named.name = span_text("work");
     world_give(w, op);
     return op;
-}
-
-static void says(struct operation *op, const char *wanted)
-{
-    char text[800];
-    assert_int_equal(op->reply.error, ERGON_OK);
-    stage_holds(notation_show(pack_bytes(&op->reply.result), text, sizeof text), wanted);
 }
 
 static bool is_paused(struct jobs_world *w)
@@ -32,13 +24,13 @@ STORED_TEST(a_pause_is_answered_when_it_is_on_disk)
     assert_false(world_answered(w, op));
     jobs_world_pass(w, AO_MS(1));
     assert_true(world_answered(w, op));
-    says(op, "'paused': true");
+    stage_says(op, "'paused': true");
     assert_true(world_answered(w, change(w, &operation_queue_pause)));
     jobs_world_crash(w);
     assert_true(is_paused(w));
     op = change(w, &operation_queue_resume);
     jobs_world_pass(w, AO_MS(1));
-    says(op, "'paused': false");
+    stage_says(op, "'paused': false");
     jobs_world_crash(w);
     assert_false(is_paused(w));
 }
@@ -51,8 +43,8 @@ STORED_TEST(who_changes_a_mind_is_answered_with_the_last_word)
     jobs_world_pass(w, AO_MS(1));
     assert_false(world_answered(w, first));
     jobs_world_pass(w, AO_MS(1));
-    says(first, "'paused': false");
-    says(second, "'paused': false");
+    stage_says(first, "'paused': false");
+    stage_says(second, "'paused': false");
     jobs_world_crash(w);
     assert_false(is_paused(w));
 }

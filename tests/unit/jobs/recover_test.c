@@ -6,16 +6,9 @@
 #include "tests/support/jobs_stage.h"
 #include "tests/support/notation.h"
 
-static struct job_spec durable(void)
-{
-    struct job_spec spec = world_spec("work");
-    spec.durable = DURABLE_FSYNC;
-    return spec;
-}
-
 static uint64_t submit_after(struct jobs_world *w, const uint64_t *first)
 {
-    struct job_spec spec = durable();
+    struct job_spec spec = stage_durable(DURABLE_FSYNC);
     spec.after = first;
     spec.after_count = 1;
     return jobs_world_submit(w, &spec);
@@ -32,7 +25,7 @@ static void retry(struct jobs_world *w, uint64_t id)
 STORED_TEST(what_failed_with_after_can_be_tried_again)
 {
     struct jobs_world *w = *state;
-    struct job_spec spec = durable();
+    struct job_spec spec = stage_durable(DURABLE_FSYNC);
     uint64_t first = jobs_world_submit(w, &spec), second = submit_after(w, &first);
     jobs_world_pass(w, AO_S(1));
     world_fail(world_run_of(w, first), "ODD", "not today");
@@ -52,7 +45,7 @@ STORED_TEST(what_failed_with_after_can_be_tried_again)
 STORED_TEST(what_is_tried_again_waits_for_nobody)
 {
     struct jobs_world *w = *state;
-    struct job_spec spec = durable();
+    struct job_spec spec = stage_durable(DURABLE_FSYNC);
     w->room[1] = 2;
     uint64_t first = jobs_world_submit(w, &spec), second = submit_after(w, &first);
     jobs_world_pass(w, AO_S(1));
@@ -129,7 +122,7 @@ static uint64_t submit_and_start(struct jobs_world *w, const struct job_spec *sp
 STORED_TEST(start_and_end_are_told_by_the_row)
 {
     struct jobs_world *w = *state;
-    struct job_spec spec = durable();
+    struct job_spec spec = stage_durable(DURABLE_FSYNC);
     uint64_t id = submit_and_start(w, &spec);
     world_finish(world_run_of(w, id), "\x2a");
     is_told_the_same_after_a_crash(w, id, 3);
@@ -147,7 +140,7 @@ STORED_TEST(start_and_end_are_told_by_the_row)
 STORED_TEST(an_end_is_told_before_what_came_behind_it)
 {
     struct jobs_world *w = *state;
-    struct job_spec spec = durable();
+    struct job_spec spec = stage_durable(DURABLE_FSYNC);
     w->stubborn = true;
     spec.deadline = AO_S(2);
     uint64_t id = submit_and_start(w, &spec);
@@ -160,7 +153,7 @@ STORED_TEST(an_end_is_told_before_what_came_behind_it)
 STORED_TEST(the_ends_of_one_that_was_tried_again_are_all_told)
 {
     struct jobs_world *w = *state;
-    struct job_spec spec = durable();
+    struct job_spec spec = stage_durable(DURABLE_FSYNC);
     spec.delay = AO_S(100);
     uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_S(1));
@@ -175,7 +168,7 @@ STORED_TEST(the_ends_of_one_that_was_tried_again_are_all_told)
 STORED_TEST(a_watcher_goes_on_where_it_was)
 {
     struct jobs_world *w = *state;
-    struct job_spec spec = durable();
+    struct job_spec spec = stage_durable(DURABLE_FSYNC);
     char text[800];
     uint64_t id = submit_and_start(w, &spec);
     world_finish(world_run_of(w, id), "\x2a");
@@ -202,7 +195,7 @@ static void say(struct jobs_world *w, uint64_t id, uint64_t done)
 STORED_TEST(numbers_of_progress_are_not_given_out_again)
 {
     struct jobs_world *w = *state;
-    struct job_spec spec = durable();
+    struct job_spec spec = stage_durable(DURABLE_FSYNC);
     uint64_t id = submit_and_start(w, &spec);
     for (uint64_t done = 1; done <= 150; done++) {
         say(w, id, done);

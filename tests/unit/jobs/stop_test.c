@@ -2,14 +2,6 @@
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 
-static uint64_t submit(struct jobs_world *w)
-{
-    const struct job_spec spec = world_spec("work");
-    uint64_t id = jobs_world_submit(w, &spec);
-    jobs_world_settle(w);
-    return id;
-}
-
 static void stop(struct jobs_world *w, bool cancel)
 {
     w->source.stop(w->source.arg, cancel);
@@ -34,7 +26,7 @@ static struct operation *poll(struct jobs_world *w, const struct operation_class
 STOP_TEST(long_polls_are_answered_as_things_stand)
 {
     struct jobs_world *w = *state;
-    uint64_t id = submit(w);
+    uint64_t id = stage_submit(w);
     const struct operation *waits = poll(w, &operation_wait, &id),
                            *watches = poll(w, &operation_watch, &id);
     assert_int_equal(w->answered, 0);
@@ -52,10 +44,7 @@ STOP_TEST(a_call_is_waited_for_until_all_is_cancelled)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
-    struct operation *op = world_operation(w, &operation_call);
-    op->submission.specs = &spec;
-    op->submission.count = 1;
-    world_give(w, op);
+    struct operation *op = stage_call(w, &spec);
     jobs_world_settle(w);
     stop(w, false);
     assert_false(world_answered(w, op));
@@ -77,7 +66,7 @@ static void end_well(struct jobs_world *w, uint64_t id, bool told)
 STOP_TEST(who_was_told_to_stop_is_run_again)
 {
     struct jobs_world *w = *state;
-    uint64_t told = submit(w), untold = submit(w);
+    uint64_t told = stage_submit(w), untold = stage_submit(w);
     w->stubborn = true;
     stop(w, false);
     stop(w, true);

@@ -132,21 +132,13 @@ JOBS_TEST(another_method_shares_no_run)
     assert_int_not_equal(jobs_world_submit(w, &spec), id);
 }
 
-static struct operation *call(struct jobs_world *w, struct job_spec *spec)
-{
-    struct operation *op = world_operation(w, &operation_call);
-    op->submission.specs = spec;
-    op->submission.count = 1;
-    world_give(w, op);
-    return op;
-}
-
 JOBS_TEST(callers_of_a_shared_run_get_one_result)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.coalesce = span_text("report");
-    struct operation *op = call(w, &spec), *b = call(w, &spec), *c = call(w, &spec);
+    struct operation *op = stage_call(w, &spec), *b = stage_call(w, &spec),
+                     *c = stage_call(w, &spec);
     channel_drop(w->channel, b);
     jobs_world_settle(w);
     assert_int_equal(b->reply.error, ERGON_E_CANCELLED);
@@ -162,7 +154,7 @@ JOBS_TEST(a_call_that_is_dropped_is_cancelled)
 {
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
-    struct operation *op = call(w, &spec);
+    struct operation *op = stage_call(w, &spec);
     uint64_t id = op->submission.outcomes[0].id;
     channel_drop(w->channel, op);
     jobs_world_settle(w);

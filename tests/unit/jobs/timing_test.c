@@ -137,20 +137,12 @@ JOBS_TEST(a_moment_keeps_its_place_on_both_clocks)
 
 /* --- after --- */
 
-static uint64_t submit_after(struct jobs_world *w, const uint64_t *ids, uint32_t count)
-{
-    struct job_spec spec = world_spec("work");
-    spec.after = ids;
-    spec.after_count = count;
-    return jobs_world_submit(w, &spec);
-}
-
 JOBS_TEST(what_must_be_done_first_is)
 {
     struct jobs_world *w = *state;
     w->room[1] = 2;
-    uint64_t first[2] = {submit_after(w, NULL, 0), submit_after(w, NULL, 0)};
-    uint64_t second = submit_after(w, first, 2);
+    uint64_t first[2] = {stage_submit_after(w, NULL, 0), stage_submit_after(w, NULL, 0)};
+    uint64_t second = stage_submit_after(w, first, 2);
     jobs_world_settle(w);
     assert_int_equal(world_reason(w, second), JOB_WHY_AFTER);
     world_finish(world_run_of(w, first[1]), "\x01");
@@ -159,23 +151,23 @@ JOBS_TEST(what_must_be_done_first_is)
     world_finish(world_run_of(w, first[0]), "\x01");
     jobs_world_settle(w);
     assert_int_equal(world_state(w, second), JOB_ASSIGNED);
-    assert_int_equal(world_state(w, submit_after(w, first, 2)), JOB_QUEUED);
+    assert_int_equal(world_state(w, stage_submit_after(w, first, 2)), JOB_QUEUED);
 }
 
 JOBS_TEST(a_chain_fails_with_its_first)
 {
     struct jobs_world *w = *state;
     enum { LENGTH = 20000 };
-    uint64_t first = submit_after(w, NULL, 0), last = first;
+    uint64_t first = stage_submit_after(w, NULL, 0), last = first;
     for (unsigned i = 0; i < LENGTH; i++)
-        last = submit_after(w, &last, 1);
+        last = stage_submit_after(w, &last, 1);
     jobs_world_settle(w);
     world_fail(world_run_of(w, first), "ODD", "not today");
     jobs_world_settle(w);
     assert_int_equal(world_state(w, last), JOB_FAILED);
     assert_string_equal(world_job(w, last)->end->code, "AFTER");
     assert_int_equal(w->jobs->table.in_memory.ended[JOB_FAILED], LENGTH + 1);
-    uint64_t late = submit_after(w, &last, 1);
+    uint64_t late = stage_submit_after(w, &last, 1);
     assert_int_equal(world_state(w, late), JOB_FAILED);
 }
 
@@ -216,8 +208,8 @@ JOBS_TEST(a_task_of_another_tenant_is_unknown_to_who_may_not_see_it)
 JOBS_TEST(who_waits_can_be_cancelled)
 {
     struct jobs_world *w = *state;
-    uint64_t first = submit_after(w, NULL, 0);
-    uint64_t second = submit_after(w, &first, 1), third = submit_after(w, &second, 1);
+    uint64_t first = stage_submit_after(w, NULL, 0);
+    uint64_t second = stage_submit_after(w, &first, 1), third = stage_submit_after(w, &second, 1);
     world_cancel(w, world_job(w, second));
     jobs_world_settle(w);
     assert_int_equal(world_state(w, second), JOB_CANCELLED);

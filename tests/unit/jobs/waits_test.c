@@ -5,15 +5,6 @@
 
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
-#include "tests/support/notation.h"
-
-static uint64_t submit(struct jobs_world *w)
-{
-    struct job_spec spec = world_spec("work");
-    uint64_t id = jobs_world_submit(w, &spec);
-    jobs_world_settle(w);
-    return id;
-}
 
 static struct operation *wait_for(struct jobs_world *w, uint64_t *ids, uint32_t count)
 {
@@ -24,13 +15,6 @@ static struct operation *wait_for(struct jobs_world *w, uint64_t *ids, uint32_t 
     return op;
 }
 
-static void says(const struct operation *op, const char *wanted)
-{
-    char text[4096];
-    if (!strstr(notation_show(operation_result(op), text, sizeof text), wanted))
-        fail_msg("%s\ndoes not hold: %s", text, wanted);
-}
-
 #define WAITS_TEST(name) JOBS_TEST(name, .room = 4)
 
 /* --- task.wait --- */
@@ -38,7 +22,7 @@ static void says(const struct operation *op, const char *wanted)
 WAITS_TEST(an_id_that_is_given_twice_ends_once)
 {
     struct jobs_world *w = *state;
-    uint64_t ids[3] = {submit(w), submit(w)};
+    uint64_t ids[3] = {stage_submit(w), stage_submit(w)};
     ids[2] = ids[0];
     struct operation *op = wait_for(w, ids, 3);
     world_finish(world_run_of(w, ids[0]), "\xc0");
@@ -47,13 +31,13 @@ WAITS_TEST(an_id_that_is_given_twice_ends_once)
     world_finish(world_run_of(w, ids[1]), "\xc0");
     jobs_world_settle(w);
     assert_true(world_answered(w, op));
-    says(op, "'open': []");
+    stage_says(op, "'open': []");
 }
 
 WAITS_TEST(any_of_the_same_is_no_end)
 {
     struct jobs_world *w = *state;
-    uint64_t id = submit(w), ids[2] = {id, id};
+    uint64_t id = stage_submit(w), ids[2] = {id, id};
     struct operation *op = world_operation(w, &operation_wait);
     op->wait = (struct wait_arguments){.ids = ids, .count = 2, .timeout = AO_S(60), .any = true};
     world_give(w, op);
@@ -66,7 +50,7 @@ WAITS_TEST(any_of_the_same_is_no_end)
 WAITS_TEST(one_that_is_tried_again_is_waited_for_again)
 {
     struct jobs_world *w = *state;
-    uint64_t ids[2] = {submit(w), submit(w)};
+    uint64_t ids[2] = {stage_submit(w), stage_submit(w)};
     struct operation *op = wait_for(w, ids, 2);
     world_fail(world_run_of(w, ids[0]), "ODD", "not today");
     jobs_world_settle(w);
@@ -79,8 +63,8 @@ WAITS_TEST(one_that_is_tried_again_is_waited_for_again)
     world_finish(world_run_of(w, ids[0]), "\x2a");
     jobs_world_settle(w);
     assert_true(world_answered(w, op));
-    says(op, "'result': 42");
-    says(op, "'open': []");
+    stage_says(op, "'result': 42");
+    stage_says(op, "'open': []");
 }
 
 WAITS_TEST(results_beyond_the_most_are_left_out)
@@ -111,7 +95,7 @@ WAITS_TEST(results_beyond_the_most_are_left_out)
 WAITS_TEST(those_who_wait_are_answered_when_the_server_stops)
 {
     struct jobs_world *w = *state;
-    uint64_t ids[2] = {submit(w), submit(w)};
+    uint64_t ids[2] = {stage_submit(w), stage_submit(w)};
     struct operation *op = wait_for(w, ids, 2), *b = world_about(w, &operation_watch, ids[0]);
     b->watch.from = 3;
     b->watch.timeout = AO_NEVER;
@@ -121,22 +105,12 @@ WAITS_TEST(those_who_wait_are_answered_when_the_server_stops)
     jobs_world_settle(w);
     assert_true(world_answered(w, op));
     assert_true(world_answered(w, b));
-    says(op, "'ended': []");
-    says(b, "'events': [], 'next': 3, 'ended': false");
+    stage_says(op, "'ended': []");
+    stage_says(b, "'events': [], 'next': 3, 'ended': false");
     assert_true(world_answered(w, wait_for(w, ids, 2)));
 }
 
 /* --- task.call --- */
-
-static struct operation *call(struct jobs_world *w, struct job_spec *spec)
-{
-    struct operation *op = world_operation(w, &operation_call);
-    op->submission.specs = spec;
-    op->submission.count = 1;
-    world_give(w, op);
-    assert_false(world_answered(w, op));
-    return op;
-}
 
 static void drop(struct jobs_world *w, struct operation *op)
 {
@@ -152,7 +126,7 @@ WAITS_TEST(a_dropped_call_leaves_a_task_that_was_submitted)
     spec.key = span_text("k");
     uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
-    drop(w, call(w, &spec));
+    drop(w, stage_call(w, &spec));
     assert_int_equal(world_state(w, id), JOB_ASSIGNED);
 }
 
@@ -161,7 +135,7 @@ WAITS_TEST(the_last_of_the_calls_takes_their_task_along)
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.key = span_text("k");
-    struct operation *first = call(w, &spec), *second = call(w, &spec);
+    struct operation *first = stage_call(w, &spec), *second = stage_call(w, &spec);
     uint64_t id = w->runs->run.id;
     drop(w, first);
     assert_int_equal(world_state(w, id), JOB_ASSIGNED);
@@ -175,7 +149,7 @@ WAITS_TEST(a_coalesced_run_goes_with_the_last_who_wants_it)
     struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.coalesce = span_text("k");
-    struct operation *first = call(w, &spec), *second = call(w, &spec);
+    struct operation *first = stage_call(w, &spec), *second = stage_call(w, &spec);
     uint64_t id = w->runs->run.id;
     drop(w, first);
     assert_int_equal(world_state(w, id), JOB_ASSIGNED);

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "proto/encoder.h"
-#include "proto/reader.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 #include "tests/unit/modules/builtin_world.h"
@@ -20,26 +19,18 @@ static struct span numbers(uint32_t count)
     return span_of(params, (size_t)(p - params));
 }
 
-static int64_t whole_result(void)
-{
-    struct reader r = reader_of(span_of(builtin.result, builtin.result_len));
-    int64_t n = -1;
-    assert_true(read_int(&r, &n));
-    return n;
-}
-
 BUILTIN_TEST(a_long_sum_is_made_in_quanta)
 {
     assert_int_equal(builtin_call("sum", numbers(MANY)), 0);
-    assert_int_equal(whole_result(), (int64_t)MANY * (MANY - 1) / 2);
+    assert_int_equal(builtin_int(), (int64_t)MANY * (MANY - 1) / 2);
 }
 
 BUILTIN_TEST(a_short_one_in_one_step)
 {
     assert_int_equal(builtin_call("sum", numbers(10)), 0);
-    assert_int_equal(whole_result(), 45);
+    assert_int_equal(builtin_int(), 45);
     assert_int_equal(builtin_call("sum", numbers(0)), 0);
-    assert_int_equal(whole_result(), 0);
+    assert_int_equal(builtin_int(), 0);
 }
 
 BUILTIN_TEST(a_sum_between_whose_steps_it_is_cancelled)
@@ -67,7 +58,7 @@ BUILTIN_TEST(sum_without_memory)
 {
     builtin_call_without_memory("sum", numbers(MANY));
     builtin_call_without_memory("sum", numbers(3));
-    assert_int_equal(whole_result(), 3);
+    assert_int_equal(builtin_int(), 3);
 }
 
 BUILTIN_TEST(echo_without_memory)

@@ -113,6 +113,14 @@ void builtin_expect_bytes(struct span expected)
     assert_memory_equal(got.at, expected.at, expected.len);
 }
 
+int64_t builtin_int(void)
+{
+    struct reader r = reader_of(span_of(builtin.result, builtin.result_len));
+    int64_t n = -1;
+    assert_true(read_int(&r, &n));
+    return n;
+}
+
 void builtin_expect_failure(const char *code, const char *text)
 {
     assert_int_not_equal(builtin.error, ERGON_OK);

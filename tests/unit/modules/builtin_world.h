@@ -34,6 +34,7 @@ void builtin_call_without_memory(const char *method, struct span params);
 
 /* The result is a str or bin of these bytes. */
 void builtin_expect_bytes(struct span expected);
+int64_t builtin_int(void); /* which the result is */
 void builtin_expect_failure(const char *code, const char *text);
 
 #endif

@@ -1,6 +1,5 @@
 /* flaky, progress, later: as plain calls, and as they are when it is not the first attempt. */
 #include "proto/encoder.h"
-#include "proto/reader.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/unit/modules/builtin_world.h"
 
@@ -17,14 +16,6 @@ static struct span one(int64_t a)
 {
     uint8_t *p = enc_int(enc_array(params, 1), a);
     return span_of(params, (size_t)(p - params));
-}
-
-static int64_t whole_result(void)
-{
-    struct reader r = reader_of(span_of(builtin.result, builtin.result_len));
-    int64_t n = -1;
-    assert_true(read_int(&r, &n));
-    return n;
 }
 
 static uint32_t third(struct ergon_task *task)
@@ -46,12 +37,12 @@ static bool count_progress(struct ergon_task *task, uint64_t done, uint64_t tota
 BUILTIN_TEST(flaky_fails_until_its_attempt)
 {
     assert_int_equal(builtin_call("flaky", one(1)), 0);
-    assert_int_equal(whole_result(), 1);
+    assert_int_equal(builtin_int(), 1);
     assert_int_equal(builtin_call("flaky", one(3)), -1);
     builtin_expect_failure("FLAKY", "attempt 1 fails");
     builtin.host.attempt = third;
     assert_int_equal(builtin_call("flaky", one(3)), 0);
-    assert_int_equal(whole_result(), 3);
+    assert_int_equal(builtin_int(), 3);
 }
 
 BUILTIN_TEST(progress_tells_each_step)
@@ -59,10 +50,10 @@ BUILTIN_TEST(progress_tells_each_step)
     told = 0;
     builtin.host.progress = count_progress;
     assert_int_equal(builtin_call("progress", two(3, 2)), 0);
-    assert_int_equal(whole_result(), 3);
+    assert_int_equal(builtin_int(), 3);
     assert_int_equal(told, 3);
     assert_int_equal(builtin_call("progress", one(0)), 0);
-    assert_int_equal(whole_result(), 0);
+    assert_int_equal(builtin_int(), 0);
 }
 
 BUILTIN_TEST(later_is_busy_to_a_plain_call)
@@ -72,7 +63,7 @@ BUILTIN_TEST(later_is_busy_to_a_plain_call)
     builtin_expect_failure("BUSY", "in 5s");
     builtin.host.attempt = third;
     assert_int_equal(builtin_call("later", two(5000, 3)), 0);
-    assert_int_equal(whole_result(), 3);
+    assert_int_equal(builtin_int(), 3);
 }
 
 BUILTIN_TEST(bad_parameters_are_refused)

@@ -1,6 +1,5 @@
 /* sleep, burn, block. */
 #include "proto/encoder.h"
-#include "proto/reader.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/unit/modules/builtin_world.h"
 
@@ -29,18 +28,10 @@ static struct span duration(const char *text)
     return span_of(params, (size_t)(p - params));
 }
 
-static int64_t whole_result(void)
-{
-    struct reader r = reader_of(span_of(builtin.result, builtin.result_len));
-    int64_t n = -1;
-    assert_true(read_int(&r, &n));
-    return n;
-}
-
 BUILTIN_TEST(sleep_takes_its_time)
 {
     assert_int_equal(builtin_call("sleep", duration("250ms")), 0);
-    assert_int_equal(whole_result(), 250);
+    assert_int_equal(builtin_int(), 250);
     assert_int_equal(w.v.now, AO_MS(250));
 }
 
@@ -59,7 +50,7 @@ BUILTIN_TEST(burn_goes_on_in_quanta)
     looks = 0;
     builtin.host.now = passing_time;
     assert_int_equal(builtin_call("burn", duration("20ms")), 0);
-    assert_in_range(whole_result(), 20, 21);
+    assert_in_range(builtin_int(), 20, 21);
     assert_true(looks >= AO_MS(20) / LOOK_NS);
 }
 

@@ -1,6 +1,7 @@
 #include "proto/encoder.h"
 #include "proto/scanner.h"
 #include "tests/support/cmocka_env.h"
+#include "tests/support/random.h"
 #include "tests/unit/proto/hex.h"
 
 #include <msgpack.h>
@@ -185,13 +186,6 @@ TEST(start_does_not_touch_the_stack)
         assert_int_equal(s.awaited[i], 0xa5a5a5a5);
 }
 
-/* A sequence of pseudo-random numbers that a seed fixes. */
-static uint32_t next(uint64_t *seed)
-{
-    *seed = *seed * 6364136223846793005 + 1442695040888963407;
-    return (uint32_t)(*seed >> 33);
-}
-
 static msgpack_unpack_return unpack(const uint8_t *bytes, size_t len, size_t *off)
 {
     msgpack_unpacked u;
@@ -237,7 +231,8 @@ TEST(random_bytes_are_judged_as_msgpack_c_does)
     for (int round = 0; round < 20000; round++) {
         uint8_t bytes[24];
         for (size_t i = 0; i < sizeof bytes; i++)
-            bytes[i] = (uint8_t)(next(&seed) % 3 == 0 ? 0x80 + next(&seed) % 96 : next(&seed) % 8);
+            bytes[i] =
+                (uint8_t)(chance(&seed, 3) == 0 ? 0x80 + chance(&seed, 96) : chance(&seed, 8));
         judged_alike(bytes, sizeof bytes);
     }
 }

@@ -5,16 +5,16 @@
 #include "proto/encoder.h"
 #include "proto/reader.h"
 #include "server/rpc/method.h"
+#include "tests/support/random.h"
 #include "tests/support/rpc_stage.h"
 
 enum { SEEDS = 150, ROUND = 200, VALUE_MAX = 600 };
 
-static uint64_t chance;
+static uint64_t drawn;
 
 static uint32_t any_of(uint32_t n)
 {
-    chance = chance * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(chance >> 33) % n;
+    return chance(&drawn, n);
 }
 
 /* Words that mean something somewhere. */
@@ -187,7 +187,7 @@ static void a_round(uint64_t seed)
 {
     uint8_t seen[256] = {0};
 
-    chance = seed;
+    drawn = seed;
     memset(ids, 0, sizeof ids);
     for (unsigned i = 0; i < ROUND; i++) {
         ask((uint8_t)i);
@@ -221,7 +221,7 @@ TEST(a_peer_that_goes_leaves_nothing_behind)
 {
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         stage_open(state);
-        chance = seed;
+        drawn = seed;
         memset(ids, 0, sizeof ids);
         for (unsigned i = 0; i < ROUND; i++) {
             uint8_t seen[256] = {0};

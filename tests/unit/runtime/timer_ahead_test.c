@@ -4,6 +4,7 @@
 
 #include "server/runtime/object/timer.h"
 #include "tests/support/cmocka_env.h"
+#include "tests/support/random.h"
 
 enum { MANY = 100000 };
 
@@ -208,12 +209,6 @@ struct model {
     unsigned ahead; /* times that a window held some before it began */
 };
 
-static uint64_t next_random(struct model *m, uint64_t below)
-{
-    m->seed = m->seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (m->seed >> 33) % below;
-}
-
 static void insert(struct model *m, struct job *e, uint64_t tick)
 {
     e->tick = tick;
@@ -231,16 +226,16 @@ static void cancel(struct job *e)
 /* Many come, some of them in each other's ticks, or some that are in go. */
 static void change(struct model *m)
 {
-    unsigned some = (unsigned)next_random(m, 40) == 0 ? CLUSTER : 20;
-    uint64_t from = m->now + 1 + next_random(m, UINT64_C(1) << next_random(m, 20));
-    uint64_t range = UINT64_C(1) << next_random(m, 14);
-    bool cancels = next_random(m, 3) == 0;
+    unsigned some = (unsigned)chance(&m->seed, 40) == 0 ? CLUSTER : 20;
+    uint64_t from = m->now + 1 + chance(&m->seed, UINT64_C(1) << chance(&m->seed, 20));
+    uint64_t range = UINT64_C(1) << chance(&m->seed, 14);
+    bool cancels = chance(&m->seed, 3) == 0;
     for (unsigned i = 0; i < some; i++) {
-        struct job *e = &m->entries[next_random(m, CROWD)];
+        struct job *e = &m->entries[chance(&m->seed, CROWD)];
         if (e->in && cancels)
             cancel(e);
         else if (!e->in)
-            insert(m, e, from + next_random(m, range));
+            insert(m, e, from + chance(&m->seed, range));
     }
 }
 
@@ -265,7 +260,7 @@ static uint64_t first_tick(const struct model *m)
 
 static void take_due(struct model *m)
 {
-    int budget = next_random(m, 2) ? (int)next_random(m, 700) : 1000000;
+    int budget = chance(&m->seed, 2) ? (int)chance(&m->seed, 700) : 1000000;
     for (struct ao *ao; (ao = timer_take(&timer, AO_MS(m->now), &budget));)
         take_one(m, ao);
     if (budget <= 0)
@@ -280,10 +275,10 @@ static void take_due(struct model *m)
 static void pass_time(struct model *m)
 {
     ao_time next = timer_next(&timer);
-    if (next_random(m, 50) == 0)
-        m->now += next_random(m, UINT64_C(1) << next_random(m, 20));
-    else if (next_random(m, 4) == 0)
-        m->now += next_random(m, 100);
+    if (chance(&m->seed, 50) == 0)
+        m->now += chance(&m->seed, UINT64_C(1) << chance(&m->seed, 20));
+    else if (chance(&m->seed, 4) == 0)
+        m->now += chance(&m->seed, 100);
     else if (next != AO_NEVER && next > AO_MS(m->now))
         m->now = next / AO_MS(1);
 }

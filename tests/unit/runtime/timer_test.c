@@ -3,6 +3,7 @@
 
 #include "server/runtime/object/timer.h"
 #include "tests/support/cmocka_env.h"
+#include "tests/support/random.h"
 
 static struct timer timer;
 
@@ -199,12 +200,6 @@ static struct job *first_of(struct job *entries)
     return first;
 }
 
-static uint64_t next_random(uint64_t *seed)
-{
-    *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return *seed >> 33;
-}
-
 static void toggle(struct job *e, ao_time now, uint64_t serial, uint64_t *seed)
 {
     if (e->in) {
@@ -212,8 +207,8 @@ static void toggle(struct job *e, ao_time now, uint64_t serial, uint64_t *seed)
         e->in = false;
         return;
     }
-    uint64_t range = UINT64_C(1) << next_random(seed) % 22;
-    e->tick = now / AO_MS(1) + 1 + next_random(seed) % range;
+    uint64_t range = UINT64_C(1) << chance(seed, 22);
+    e->tick = now / AO_MS(1) + 1 + chance(seed, range);
     e->serial = serial;
     e->in = true;
     e->ao.due = AO_MS(e->tick);
@@ -248,10 +243,10 @@ TIMER_TEST(random_against_a_sorted_list)
     uint64_t seed = 1;
     ao_time now = 0;
     for (uint64_t turn = 1; turn <= TURNS; turn++) {
-        toggle(&entries[next_random(&seed) % CROWD], now, turn, &seed);
-        if (next_random(&seed) % 4 == 0)
-            now += AO_MS(next_random(&seed) % (UINT64_C(1) << next_random(&seed) % 14));
-        if (take_due(entries, now, (int)(next_random(&seed) % 20)))
+        toggle(&entries[chance(&seed, CROWD)], now, turn, &seed);
+        if (chance(&seed, 4) == 0)
+            now += AO_MS(chance(&seed, UINT64_C(1) << chance(&seed, 14)));
+        if (take_due(entries, now, (int)(chance(&seed, 20))))
             check_rest(entries, now);
         if (turn % 64 == 0)
             assert_true(timer_validate(&timer));

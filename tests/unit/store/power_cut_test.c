@@ -8,6 +8,7 @@
 
 #include "tests/support/cmocka_env.h"
 #include "tests/support/fault_vfs.h"
+#include "tests/support/random.h"
 #include "tests/support/store_world.h"
 #include "tests/support/store_model.h"
 #include "tests/support/virtual.h"
@@ -67,7 +68,7 @@ static void wait_until_it_works(struct world *w)
 static bool push_burst(struct world *w)
 {
     static struct model future;
-    uint32_t count = 1 + (uint32_t)model_chance(&w->random, BURST), made = 0;
+    uint32_t count = 1 + (uint32_t)chance(&w->random, BURST), made = 0;
     future = w->certain;
     while (made < count && model_plan(&future, &w->random, &w->burst[made])) {
         model_apply(&future, &w->burst[made]);
@@ -91,7 +92,7 @@ static void run_until_cut(struct world *w)
     w->at.client.returned = on_return;
     w->at.client.arg = w;
     if (w->syncs_fail)
-        fault_syncs(1 + model_chance(&w->random, 20));
+        fault_syncs(1 + chance(&w->random, 20));
     for (int n = 0; n < BURSTS && push_burst(w); n++)
         ;
     fault_cut_at(1);
@@ -137,7 +138,7 @@ static void run_disk(struct world *w, uint64_t seed, uint32_t cuts)
     w->random = seed;
     w->certain = (struct model){0};
     for (uint32_t n = 0; n < cuts; n++) {
-        fault_cut_at(1 + model_chance(&w->random, CALLS));
+        fault_cut_at(1 + chance(&w->random, CALLS));
         run_until_cut(w);
         fault_power_on();
         check(w);

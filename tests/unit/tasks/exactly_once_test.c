@@ -5,6 +5,7 @@
  * clock: a seed that fails, fails again. */
 #include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
+#include "tests/support/random.h"
 #include "tests/support/tasks_world.h"
 
 enum { WORLDS = 50, CALLS = 2000, KEPT = 2000 };
@@ -13,8 +14,7 @@ static uint64_t seed;
 
 static uint32_t draw(uint32_t below)
 {
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(seed >> 33) % below;
+    return chance(&seed, below);
 }
 
 static void random_call(void)
