@@ -51,31 +51,42 @@ static const char *with(const char *params, const char *id)
 
 RPC_TEST(each_option_of_a_task_says_what_it_must_be)
 {
+#define DURATION "a duration: milliseconds, or text such as \"250ms\", at most 213503d"
+#define NAME     "a string of 1 to 256 bytes of UTF-8"
     static const struct {
-        const char *option, *wrong[4];
+        const char *option, *must_be, *wrong[4];
     } options[] = {
-        {"priority", {"10", "-1", "'high'", "nil"}},
-        {"delay", {"-1", "'soon'", "[]", "true"}},
-        {"at", {"-1", "'2026-02-30T00:00:00Z'", "'tomorrow'", "1.5"}},
-        {"timeout", {"0", "'0s'", "{}", "-5"}},
-        {"deadline", {"-1", "'5'", "[5]", "nil"}},
-        {"retries", {"-1", "4294967296", "'3'", "1.5"}},
-        {"backoff", {"-1", "'x'", "[]", "nil"}},
-        {"backoff_max", {"-1", "'x'", "[]", "nil"}},
-        {"backoff_jitter", {"101", "-1", "'half'", "nil"}},
-        {"key", {"''", "5", "'caf\xe9'", "nil"}},
-        {"coalesce", {"''", "5", "'caf\xe9'", "nil"}},
+        {"priority", "a number from 0 to 9; 9 goes first", {"10", "-1", "'high'", "nil"}},
+        {"delay", DURATION, {"-1", "'soon'", "[]", "true"}},
+        {"at",
+         "Unix milliseconds, or RFC 3339 text with an offset",
+         {"-1", "'2026-02-30T00:00:00Z'", "'tomorrow'", "1.5"}},
+        {"timeout", DURATION ", more than 0", {"0", "'0s'", "{}", "-5"}},
+        {"deadline", DURATION, {"-1", "'5'", "[5]", "nil"}},
+        {"retries", "a number from 0 to 4294967295", {"-1", "4294967296", "'3'", "1.5"}},
+        {"backoff", DURATION, {"-1", "'x'", "[]", "nil"}},
+        {"backoff_max", DURATION, {"-1", "'x'", "[]", "nil"}},
+        {"backoff_jitter",
+         "a number from 0 to 100: percent of the back-off",
+         {"101", "-1", "'half'", "nil"}},
+        {"key", NAME, {"''", "5", "'caf\xe9'", "nil"}},
+        {"coalesce", NAME, {"''", "5", "'caf\xe9'", "nil"}},
         {"limit",
+         "a map of {key: string of 1 to 256 bytes of UTF-8, max: number from 1}, no more",
          {"{'key': '\xe9', 'max': 1}", "{'key': 'k'}", "{'key': 'k', 'max': 0}",
           "{'key': 'k', 'key': 'k'}"}},
         {"rate",
+         "a map of {key: string of 1 to 256 bytes of UTF-8, max: number from 1, per: "
+         "duration}, no more",
          {"{'key': '\xe9', 'max': 3, 'per': 1}", "{'key': 'k', 'max': 3}",
           "{'key': 'k', 'max': 3, 'per': 0}", "{'key': 'k', 'max': 3, 'per': '1s', 'x': 1}"}},
-        {"tenant", {"''", "5", "'caf\xe9'", "nil"}},
-        {"after", {"5", "'x'", "['t0000000000001', 5]", "{}"}},
-        {"keep", {"-1", "'long'", "[]", "nil"}},
-        {"keep_size", {"-1", "'big'", "[]", "nil"}},
-        {"durable", {"'disk'", "true", "1", "nil"}},
+        {"tenant", NAME, {"''", "5", "'caf\xe9'", "nil"}},
+        {"after",
+         "an id of a task, or a list of at most 1024",
+         {"5", "'x'", "['t0000000000001', 5]", "{}"}},
+        {"keep", DURATION, {"-1", "'long'", "[]", "nil"}},
+        {"keep_size", "a size: bytes, or text such as \"64k\"", {"-1", "'big'", "[]", "nil"}},
+        {"durable", "\"none\", \"async\" or \"fsync\"", {"'disk'", "true", "1", "nil"}},
     };
     char params[200], error[200];
 
@@ -83,7 +94,8 @@ RPC_TEST(each_option_of_a_task_says_what_it_must_be)
         for (unsigned k = 0; k < 4; k++) {
             snprintf(params, sizeof params, "['echo', [], {'%s': %s}]", options[i].option,
                      options[i].wrong[k]);
-            snprintf(error, sizeof error, "BAD_PARAMS: option \"%s\" must be ", options[i].option);
+            snprintf(error, sizeof error, "BAD_PARAMS: option \"%s\" must be %s'\n",
+                     options[i].option, options[i].must_be);
             refuses("task.submit", params, error);
             refuses("task.call", params, error);
         }
