@@ -5,148 +5,113 @@
 
 #include "tests/unit/runtime/stage.h"
 
-struct props {
-    struct ao_mailbox box;
-    struct ao_event event;
-    struct ao_sem sem;
-    struct ao_select select;
-    struct ao_wait records[3];
-    struct ao_mail mail;
-};
+static struct ao_mailbox box;
+static struct ao_event event;
+static struct ao_sem sem;
+static struct ao_select selection;
+static struct ao_wait records[3];
+static struct ao_mail mail;
+static struct actor *actor;
 
 static enum ao_verdict selects(struct ao *self)
 {
     struct actor *a = actor_of(self);
-    struct props *p = a->stage->props;
-    struct ao_wait *w = p->records;
+    struct ao_wait *w = records;
 
     AO_BEGIN(&a->seq);
     AO_AWAIT_FOR(self, &a->seq, &a->wait, a->patience,
-                 (ao_select_begin(&p->select, w, 3),
-                  AO_SELECT(&p->select, 0, ao_mailbox_receive(&p->box, &w[0])),
-                  AO_SELECT(&p->select, 1, ao_event_await(&p->event, &w[1])),
-                  AO_SELECT(&p->select, 2, ao_sem_acquire(&p->sem, &w[2])),
-                  ao_select_await(&p->select, &a->wait)));
-    stage_say(a->stage, "%c is %s: %d", a->name, ao_wait_outcome_text(a->wait.outcome),
-              p->select.winner);
+                 (ao_select_begin(&selection, w, 3),
+                  AO_SELECT(&selection, 0, ao_mailbox_receive(&box, &w[0])),
+                  AO_SELECT(&selection, 1, ao_event_await(&event, &w[1])),
+                  AO_SELECT(&selection, 2, ao_sem_acquire(&sem, &w[2])),
+                  ao_select_await(&selection, &a->wait)));
+    stage_say("%c is %s: %d", a->name, ao_wait_outcome_text(a->wait.outcome), selection.winner);
     AO_END(&a->seq);
 }
 
-static void set_up(struct stage *s, struct props *p, struct actor *a, ao_time patience)
+static int set_up(void **state)
 {
-    stage_open(s, p);
-    ao_mailbox_init(&p->box, 4);
-    ao_event_init(&p->event, AO_EVENT_AUTO);
-    ao_sem_init(&p->sem, 0);
-    actor_enter(a, s, s->home, 'a', selects);
-    a->patience = patience;
+    stage_set_up(state);
+    ao_mailbox_init(&box, 4);
+    ao_event_init(&event, AO_EVENT_AUTO);
+    ao_sem_init(&sem, 0);
+    actor = actor_enter('a', selects);
+    return 0;
 }
 
-static void nobody_waits(struct props *p)
+#define SELECT_TEST(name) TEST_WITH(set_up, stage_tear_down, name)
+
+static void nobody_waits(void)
 {
-    assert_null(p->box.waiters.first);
-    assert_null(p->event.waiters.first);
-    assert_null(p->sem.waiters.first);
+    assert_null(box.waiters.first);
+    assert_null(event.waiters.first);
+    assert_null(sem.waiters.first);
 }
 
-TEST(first_wins_and_losers_are_withdrawn)
+SELECT_TEST(first_wins_and_losers_are_withdrawn)
 {
-    struct stage s;
-    struct props p;
-    struct actor a;
-    set_up(&s, &p, &a, AO_NEVER);
-    virtual_run(&s.v);
-    ao_event_set(&p.event);
-    nobody_waits(&p);
-    ao_sem_release(&p.sem);
-    ao_mailbox_try_send(&p.box, &p.mail);
-    virtual_run(&s.v);
-    stage_expect(&s, "[0] a is ready: 1\n");
-    assert_int_equal(p.sem.permits, 1);
-    assert_ptr_equal(ao_mailbox_take(&p.box), &p.mail);
-    stage_close(&s);
+    virtual_run(&stage.v);
+    ao_event_set(&event);
+    nobody_waits();
+    ao_sem_release(&sem);
+    ao_mailbox_try_send(&box, &mail);
+    virtual_run(&stage.v);
+    stage_expect("[0] a is ready: 1\n");
+    assert_int_equal(sem.permits, 1);
+    assert_ptr_equal(ao_mailbox_take(&box), &mail);
 }
 
-TEST(of_several_that_are_ready_the_first_listed)
+SELECT_TEST(of_several_that_are_ready_the_first_listed)
 {
-    struct stage s;
-    struct props p;
-    struct actor a;
-    set_up(&s, &p, &a, AO_NEVER);
-    ao_event_set(&p.event);
-    ao_sem_release(&p.sem);
-    virtual_run(&s.v);
-    stage_expect(&s, "[0] a is ready: 1\n");
-    assert_int_equal(p.sem.permits, 1);
-    nobody_waits(&p);
-    stage_close(&s);
+    ao_event_set(&event);
+    ao_sem_release(&sem);
+    virtual_run(&stage.v);
+    stage_expect("[0] a is ready: 1\n");
+    assert_int_equal(sem.permits, 1);
+    nobody_waits();
 }
 
-TEST(value_is_the_winners)
+SELECT_TEST(value_is_the_winners)
 {
-    struct stage s;
-    struct props p;
-    struct actor a;
-    set_up(&s, &p, &a, AO_NEVER);
-    virtual_run(&s.v);
-    ao_mailbox_try_send(&p.box, &p.mail);
-    virtual_run(&s.v);
-    stage_expect(&s, "[0] a is ready: 0\n");
-    assert_ptr_equal(a.wait.value, &p.mail);
-    stage_close(&s);
+    virtual_run(&stage.v);
+    ao_mailbox_try_send(&box, &mail);
+    virtual_run(&stage.v);
+    stage_expect("[0] a is ready: 0\n");
+    assert_ptr_equal(actor->wait.value, &mail);
 }
 
-TEST(deadline)
+SELECT_TEST(deadline)
 {
-    struct stage s;
-    struct props p;
-    struct actor a;
-    set_up(&s, &p, &a, AO_MS(5));
-    virtual_run(&s.v);
-    stage_expect(&s, "[5] a is deadline passed: -1\n");
-    nobody_waits(&p);
-    stage_close(&s);
+    actor->patience = AO_MS(5);
+    virtual_run(&stage.v);
+    stage_expect("[5] a is deadline passed: -1\n");
+    nobody_waits();
 }
 
-TEST(closed_one_wins_as_closed)
+SELECT_TEST(closed_one_wins_as_closed)
 {
-    struct stage s;
-    struct props p;
-    struct actor a;
-    set_up(&s, &p, &a, AO_NEVER);
-    virtual_run(&s.v);
-    ao_mailbox_close(&p.box);
-    virtual_run(&s.v);
-    stage_expect(&s, "[0] a is closed: 0\n");
-    nobody_waits(&p);
-    stage_close(&s);
+    virtual_run(&stage.v);
+    ao_mailbox_close(&box);
+    virtual_run(&stage.v);
+    stage_expect("[0] a is closed: 0\n");
+    nobody_waits();
 }
 
-TEST(winner_is_given_back_when_the_object_ends)
+SELECT_TEST(winner_is_given_back_when_the_object_ends)
 {
-    struct stage s;
-    struct props p;
-    struct actor a;
-    set_up(&s, &p, &a, AO_NEVER);
-    virtual_run(&s.v);
-    ao_sem_release(&p.sem);
-    assert_int_equal(p.sem.permits, 0);
-    ao_deactivate(&a.ao);
-    assert_int_equal(p.sem.permits, 1);
-    nobody_waits(&p);
-    stage_close(&s);
+    virtual_run(&stage.v);
+    ao_sem_release(&sem);
+    assert_int_equal(sem.permits, 0);
+    ao_deactivate(&actor->ao);
+    assert_int_equal(sem.permits, 1);
+    nobody_waits();
 }
 
-TEST(object_that_ends_leaves_all)
+SELECT_TEST(object_that_ends_leaves_all)
 {
-    struct stage s;
-    struct props p;
-    struct actor a;
-    set_up(&s, &p, &a, AO_NEVER);
-    virtual_run(&s.v);
-    assert_non_null(p.sem.waiters.first);
-    ao_retire(&a.ao);
-    nobody_waits(&p);
-    virtual_run(&s.v);
-    stage_close(&s);
+    virtual_run(&stage.v);
+    assert_non_null(sem.waiters.first);
+    ao_retire(&actor->ao);
+    nobody_waits();
+    virtual_run(&stage.v);
 }

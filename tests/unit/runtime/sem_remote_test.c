@@ -4,55 +4,47 @@
 
 enum { ROUNDS = 8 };
 
-struct props {
-    struct ao_sem sem;
-    struct ao_sem_remote *remote;
-    struct ao_port *home, *away;
-    int64_t heap;
-};
+static struct ao_sem sem;
+static struct ao_sem_remote *remote;
+static struct ao_port *home_port, *away_port;
+static int64_t heap;
 
-static struct props *props_of(struct actor *a)
+static void set_up(uint32_t permits)
 {
-    return a->stage->props;
+    heap = heap_live();
+    stage_open();
+    ao_sem_init(&sem, permits);
+    home_port = ao_port_new(stage.home);
+    away_port = ao_port_new(stage.away);
+    remote = ao_sem_share(&sem, home_port);
+    assert_non_null(home_port);
+    assert_non_null(away_port);
+    assert_non_null(remote);
 }
 
-static void set_up(struct stage *s, struct props *p, uint32_t permits)
+static void tear_down(void)
 {
-    p->heap = heap_live();
-    stage_open(s, p);
-    ao_sem_init(&p->sem, permits);
-    p->home = ao_port_new(s->home);
-    p->away = ao_port_new(s->away);
-    p->remote = ao_sem_share(&p->sem, p->home);
-    assert_non_null(p->home);
-    assert_non_null(p->away);
-    assert_non_null(p->remote);
-}
-
-static void tear_down(struct stage *s, struct props *p)
-{
-    virtual_close(&s->v, s->away);
-    virtual_close(&s->v, s->home);
-    ao_sem_fini(&p->sem);
-    ao_sem_remote_unref(p->remote);
-    ao_port_free(p->home);
-    ao_port_free(p->away);
-    stage_close(s);
-    assert_int_equal(heap_live(), p->heap);
+    virtual_close(&stage.v, stage.away);
+    virtual_close(&stage.v, stage.home);
+    ao_sem_fini(&sem);
+    ao_sem_remote_unref(remote);
+    ao_port_free(home_port);
+    ao_port_free(away_port);
+    stage_close();
+    assert_int_equal(heap_live(), heap);
 }
 
 static enum ao_verdict far_worker(struct ao *self)
 {
     struct actor *a = actor_of(self);
-    struct props *p = props_of(a);
 
     AO_BEGIN(&a->seq);
     AO_AWAIT_FOR(self, &a->seq, &a->wait, a->patience,
-                 ao_sem_remote_acquire(p->remote, p->away, &a->wait));
+                 ao_sem_remote_acquire(remote, away_port, &a->wait));
     actor_say_outcome(a, "is");
     if (a->wait.outcome == AO_WAIT_READY) {
         AO_SLEEP(self, &a->seq, AO_MS(10));
-        ao_sem_remote_release(p->remote);
+        ao_sem_remote_release(remote);
     }
     AO_END(&a->seq);
 }
@@ -60,106 +52,90 @@ static enum ao_verdict far_worker(struct ao *self)
 static enum ao_verdict near_worker(struct ao *self)
 {
     struct actor *a = actor_of(self);
-    struct props *p = props_of(a);
 
     AO_BEGIN(&a->seq);
-    AO_AWAIT(self, &a->seq, &a->wait, ao_sem_acquire(&p->sem, &a->wait));
+    AO_AWAIT(self, &a->seq, &a->wait, ao_sem_acquire(&sem, &a->wait));
     actor_say_outcome(a, "is");
     if (a->wait.outcome == AO_WAIT_READY) {
         AO_SLEEP(self, &a->seq, AO_MS(10));
-        ao_sem_release(&p->sem);
+        ao_sem_release(&sem);
     }
     AO_END(&a->seq);
 }
 
 TEST(order_is_that_of_arrival_at_home)
 {
-    struct stage s;
-    struct props p;
-    struct actor a, b, c, d;
-    set_up(&s, &p, 1);
-    actor_enter(&a, &s, s.home, 'a', near_worker);
-    actor_enter(&b, &s, s.away, 'b', far_worker);
-    virtual_run_until(&s.v, AO_MS(1));
-    actor_enter(&c, &s, s.home, 'c', near_worker);
-    actor_enter(&d, &s, s.away, 'd', far_worker);
-    virtual_run(&s.v);
-    stage_expect(&s, "[0] a is ready\n[10] b is ready\n[20] c is ready\n[30] d is ready\n");
-    assert_int_equal(p.sem.permits, 1);
-    tear_down(&s, &p);
+    set_up(1);
+    actor_enter('a', near_worker);
+    actor_enter_at(stage.away, 'b', far_worker);
+    virtual_run_until(&stage.v, AO_MS(1));
+    actor_enter('c', near_worker);
+    actor_enter_at(stage.away, 'd', far_worker);
+    virtual_run(&stage.v);
+    stage_expect("[0] a is ready\n[10] b is ready\n[20] c is ready\n[30] d is ready\n");
+    assert_int_equal(sem.permits, 1);
+    tear_down();
 }
 
 TEST(deadline_of_a_far_waiter)
 {
-    struct stage s;
-    struct props p;
-    struct actor a, b, c;
-    set_up(&s, &p, 1);
-    actor_enter(&a, &s, s.home, 'a', near_worker);
-    actor_enter(&b, &s, s.away, 'b', far_worker);
-    b.patience = AO_MS(4);
-    actor_enter(&c, &s, s.away, 'c', far_worker);
-    virtual_run(&s.v);
-    stage_expect(&s, "[0] a is ready\n[4] b is deadline passed\n[10] c is ready\n");
-    assert_int_equal(p.sem.permits, 1);
-    tear_down(&s, &p);
+    set_up(1);
+    actor_enter('a', near_worker);
+    actor_enter_at(stage.away, 'b', far_worker)->patience = AO_MS(4);
+    actor_enter_at(stage.away, 'c', far_worker);
+    virtual_run(&stage.v);
+    stage_expect("[0] a is ready\n[4] b is deadline passed\n[10] c is ready\n");
+    assert_int_equal(sem.permits, 1);
+    tear_down();
 }
 
 TEST(the_semaphore_goes_first)
 {
-    struct stage s;
-    struct props p;
-    struct actor a, b;
-    set_up(&s, &p, 0);
-    actor_enter(&a, &s, s.away, 'a', far_worker);
-    virtual_run(&s.v);
-    ao_sem_fini(&p.sem);
-    virtual_run(&s.v);
-    actor_enter(&b, &s, s.away, 'b', far_worker);
-    ao_sem_remote_release(p.remote);
-    virtual_run(&s.v);
-    stage_expect(&s, "[0] a is closed\n[0] b is closed\n");
-    tear_down(&s, &p);
+    set_up(0);
+    actor_enter_at(stage.away, 'a', far_worker);
+    virtual_run(&stage.v);
+    ao_sem_fini(&sem);
+    virtual_run(&stage.v);
+    actor_enter_at(stage.away, 'b', far_worker);
+    ao_sem_remote_release(remote);
+    virtual_run(&stage.v);
+    stage_expect("[0] a is closed\n[0] b is closed\n");
+    tear_down();
 }
 
 TEST(releases_before_home_looks)
 {
-    struct stage s;
-    struct props p;
-    set_up(&s, &p, 0);
-    assert_ptr_equal(ao_sem_share(&p.sem, p.home), p.remote); /* one remote, held twice */
-    ao_sem_remote_unref(p.remote);
+    set_up(0);
+    assert_ptr_equal(ao_sem_share(&sem, home_port), remote); /* one remote, held twice */
+    ao_sem_remote_unref(remote);
     for (int i = 0; i < 3; i++)
-        ao_sem_remote_release(p.remote);
-    virtual_run(&s.v);
-    assert_int_equal(p.sem.permits, 3);
-    tear_down(&s, &p);
+        ao_sem_remote_release(remote);
+    virtual_run(&stage.v);
+    assert_int_equal(sem.permits, 3);
+    tear_down();
 }
 
 /* --- Interleavings: bit i of `order` says who has the i-th round --- */
 
-static void play(struct stage *s, unsigned order, int from, int to)
+static void play(unsigned order, int from, int to)
 {
     for (int i = from; i < to; i++)
-        virtual_round(&s->v, order >> i & 1 ? s->away : s->home);
+        virtual_round(&stage.v, order >> i & 1 ? stage.away : stage.home);
 }
 
 TEST(release_and_acquire_in_any_order)
 {
     for (unsigned order = 0; order < 1u << ROUNDS; order++) {
-        struct stage s;
-        struct props p;
-        struct actor a;
-        set_up(&s, &p, 0);
-        actor_enter(&a, &s, s.away, 'a', far_worker);
+        set_up(0);
+        actor_enter_at(stage.away, 'a', far_worker);
         int cut = (int)(order % ROUNDS); /* the release comes here */
-        play(&s, order, 0, cut);
-        ao_sem_remote_release(p.remote);
-        play(&s, order, cut, ROUNDS);
-        virtual_run(&s.v);
-        stage_expect(&s, "[0] a is ready\n");
-        assert_int_equal(p.sem.permits, 1);
-        tear_down(&s, &p);
+        play(order, 0, cut);
+        ao_sem_remote_release(remote);
+        play(order, cut, ROUNDS);
+        virtual_run(&stage.v);
+        stage_expect("[0] a is ready\n");
+        assert_int_equal(sem.permits, 1);
+        tear_down();
     }
 }
 
@@ -168,27 +144,24 @@ TEST(release_and_acquire_in_any_order)
  * holds the permit: that stays with it, in the plain form. */
 static void cancel_at(unsigned order, int release, int cancel)
 {
-    struct stage s;
-    struct props p;
-    struct actor a, b;
-    set_up(&s, &p, 0);
-    actor_enter(&a, &s, s.away, 'a', far_worker);
-    actor_enter(&b, &s, s.away, 'b', far_worker);
+    set_up(0);
+    struct actor *a = actor_enter_at(stage.away, 'a', far_worker);
+    struct actor *b = actor_enter_at(stage.away, 'b', far_worker);
     for (int i = 0; i < ROUNDS; i++) {
         if (i == release)
-            ao_sem_release(&p.sem);
+            ao_sem_release(&sem);
         if (i == cancel)
-            ao_deactivate(&a.ao);
-        play(&s, order, i, i + 1);
+            ao_deactivate(&a->ao);
+        play(order, i, i + 1);
     }
-    virtual_run(&s.v);
-    bool held = a.wait.outcome == AO_WAIT_READY;
-    assert_int_equal(b.wait.outcome, held ? AO_WAIT_PENDING : AO_WAIT_READY);
-    assert_int_equal(p.sem.permits, held ? 0 : 1);
-    assert_int_equal(ao_sem_waiting(&p.sem), held ? 1 : 0);
-    assert_null(a.ao.waits);
-    ao_deactivate(&b.ao);
-    tear_down(&s, &p);
+    virtual_run(&stage.v);
+    bool held = a->wait.outcome == AO_WAIT_READY;
+    assert_int_equal(b->wait.outcome, held ? AO_WAIT_PENDING : AO_WAIT_READY);
+    assert_int_equal(sem.permits, held ? 0 : 1);
+    assert_int_equal(ao_sem_waiting(&sem), held ? 1 : 0);
+    assert_null(a->ao.waits);
+    ao_deactivate(&b->ao);
+    tear_down();
 }
 
 TEST(grant_crosses_cancel)
@@ -202,11 +175,10 @@ TEST(grant_crosses_cancel)
 static enum ao_verdict far_holder(struct ao *self)
 {
     struct actor *a = actor_of(self);
-    struct props *p = props_of(a);
 
     AO_BEGIN(&a->seq);
     AO_AWAIT(self, &a->seq, &a->permit.wait,
-             ao_sem_remote_acquire_scoped(p->remote, p->away, &a->permit));
+             ao_sem_remote_acquire_scoped(remote, away_port, &a->permit));
     actor_say(a, "begins");
     AO_SLEEP(self, &a->seq, AO_MS(10));
     if (a->name == 'f')
@@ -217,20 +189,17 @@ static enum ao_verdict far_holder(struct ao *self)
 
 TEST(scoped_from_afar)
 {
-    struct stage s;
-    struct props p;
-    struct actor f, a, b;
-    set_up(&s, &p, 1);
-    actor_enter(&f, &s, s.away, 'f', far_holder);
-    actor_enter(&a, &s, s.away, 'a', far_holder);
-    actor_enter(&b, &s, s.away, 'b', far_holder);
-    virtual_run_until(&s.v, AO_MS(15));
-    ao_deactivate(&a.ao);
-    virtual_run(&s.v);
-    stage_expect(&s, "[0] f begins\n[10] f faulted: 1 on purpose\n[10] a begins\n"
-                     "[15] b begins\n[25] b ends\n");
-    assert_int_equal(p.sem.permits, 1);
-    tear_down(&s, &p);
+    set_up(1);
+    actor_enter_at(stage.away, 'f', far_holder);
+    struct actor *a = actor_enter_at(stage.away, 'a', far_holder);
+    actor_enter_at(stage.away, 'b', far_holder);
+    virtual_run_until(&stage.v, AO_MS(15));
+    ao_deactivate(&a->ao);
+    virtual_run(&stage.v);
+    stage_expect("[0] f begins\n[10] f faulted: 1 on purpose\n[10] a begins\n"
+                 "[15] b begins\n[25] b ends\n");
+    assert_int_equal(sem.permits, 1);
+    tear_down();
 }
 
 /* Everything is taken apart with messages under way, after any number of rounds. */
@@ -238,59 +207,44 @@ TEST(taken_apart_under_way)
 {
     for (unsigned order = 0; order < 1u << 5; order++) {
         for (int rounds = 0; rounds <= 5; rounds++) {
-            struct stage s;
-            struct props p;
-            struct actor a, b;
-            set_up(&s, &p, 1);
-            actor_enter(&a, &s, s.away, 'a', far_worker);
-            actor_enter(&b, &s, s.away, 'b', far_worker);
-            play(&s, order, 0, rounds);
-            ao_deactivate(&a.ao);
-            ao_deactivate(&b.ao);
-            tear_down(&s, &p);
+            set_up(1);
+            struct actor *a = actor_enter_at(stage.away, 'a', far_worker);
+            struct actor *b = actor_enter_at(stage.away, 'b', far_worker);
+            play(order, 0, rounds);
+            ao_deactivate(&a->ao);
+            ao_deactivate(&b->ao);
+            tear_down();
         }
     }
 }
 
 TEST(no_memory_is_refused)
 {
-    struct stage s;
-    struct props p;
-    struct actor a;
-    set_up(&s, &p, 1);
-    actor_enter(&a, &s, s.away, 'a', far_worker);
+    set_up(1);
+    actor_enter_at(stage.away, 'a', far_worker);
     heap_fail_at(1);
-    virtual_run(&s.v);
+    virtual_run(&stage.v);
     assert_true(heap_failed());
-    stage_expect(&s, "[0] a is out of memory\n");
-    assert_int_equal(p.sem.permits, 1);
-    tear_down(&s, &p);
+    stage_expect("[0] a is out of memory\n");
+    assert_int_equal(sem.permits, 1);
+    tear_down();
 }
-
-struct attempt {
-    struct stage *s;
-    struct ao_sem sem;
-};
 
 static int make_and_drop(void *arg)
 {
-    struct attempt *t = arg;
-    ao_sem_init(&t->sem, 1);
-    struct ao_port *port = ao_port_new(t->s->home);
-    struct ao_sem_remote *remote = port ? ao_sem_share(&t->sem, port) : NULL;
-    int result = remote ? 0 : -1;
-    if (remote)
-        ao_sem_remote_unref(remote);
-    ao_sem_fini(&t->sem);
+    (void)arg;
+    ao_sem_init(&sem, 1);
+    struct ao_port *port = ao_port_new(stage.home);
+    struct ao_sem_remote *shared = port ? ao_sem_share(&sem, port) : NULL;
+    int result = shared ? 0 : -1;
+    if (shared)
+        ao_sem_remote_unref(shared);
+    ao_sem_fini(&sem);
     ao_port_free(port);
     return result;
 }
 
-TEST(every_allocation_fails)
+STAGE_TEST(every_allocation_fails)
 {
-    struct stage s;
-    struct attempt t = {.s = &s};
-    stage_open(&s, NULL);
-    heap_fail_each(make_and_drop, &t);
-    stage_close(&s);
+    heap_fail_each(make_and_drop, NULL);
 }

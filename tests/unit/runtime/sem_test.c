@@ -1,10 +1,15 @@
 /* The semaphore at home: order, deadlines, waiters that go, the scoped form. */
 #include "tests/unit/runtime/stage.h"
 
-static struct ao_sem *sem_of(struct actor *a)
+static struct ao_sem sem;
+
+static int tear_down(void **state)
 {
-    return a->stage->props;
+    ao_sem_fini(&sem);
+    return stage_tear_down(state);
 }
+
+#define SEM_TEST(name) TEST_WITH(stage_set_up, tear_down, name)
 
 /* Acquires, works for 10 ms, releases. */
 static enum ao_verdict worker(struct ao *self)
@@ -12,85 +17,58 @@ static enum ao_verdict worker(struct ao *self)
     struct actor *a = actor_of(self);
 
     AO_BEGIN(&a->seq);
-    AO_AWAIT_FOR(self, &a->seq, &a->wait, a->patience, ao_sem_acquire(sem_of(a), &a->wait));
+    AO_AWAIT_FOR(self, &a->seq, &a->wait, a->patience, ao_sem_acquire(&sem, &a->wait));
     actor_say_outcome(a, "is");
     if (a->wait.outcome == AO_WAIT_READY) {
         AO_SLEEP(self, &a->seq, AO_MS(10));
-        ao_sem_release(sem_of(a));
+        ao_sem_release(&sem);
     }
     AO_END(&a->seq);
 }
 
-TEST(grants_in_order_of_arrival)
+SEM_TEST(grants_in_order_of_arrival)
 {
-    struct stage s;
-    struct ao_sem sem;
-    struct actor a, b, c;
-    stage_open(&s, &sem);
     ao_sem_init(&sem, 1);
-    actor_enter(&a, &s, s.home, 'a', worker);
-    actor_enter(&b, &s, s.home, 'b', worker);
-    actor_enter(&c, &s, s.home, 'c', worker);
-    virtual_run_until(&s.v, AO_MS(5));
+    actor_enter('a', worker);
+    actor_enter('b', worker);
+    actor_enter('c', worker);
+    virtual_run_until(&stage.v, AO_MS(5));
     assert_int_equal(ao_sem_waiting(&sem), 2);
     assert_false(ao_sem_try_acquire(&sem));
-    virtual_run(&s.v);
-    stage_expect(&s, "[0] a is ready\n[10] b is ready\n[20] c is ready\n");
+    virtual_run(&stage.v);
+    stage_expect("[0] a is ready\n[10] b is ready\n[20] c is ready\n");
     assert_int_equal(sem.permits, 1);
     assert_true(ao_sem_try_acquire(&sem));
-    ao_sem_fini(&sem);
-    stage_close(&s);
 }
 
-TEST(release_before_acquire)
+SEM_TEST(release_before_acquire)
 {
-    struct stage s;
-    struct ao_sem sem;
-    struct actor a;
-    stage_open(&s, &sem);
     ao_sem_init(&sem, 0);
     ao_sem_release(&sem);
-    actor_enter(&a, &s, s.home, 'a', worker);
-    virtual_run(&s.v);
-    stage_expect(&s, "[0] a is ready\n");
-    ao_sem_fini(&sem);
-    stage_close(&s);
+    actor_enter('a', worker);
+    virtual_run(&stage.v);
+    stage_expect("[0] a is ready\n");
 }
 
-TEST(expired_waiter_is_passed_over)
+SEM_TEST(expired_waiter_is_passed_over)
 {
-    struct stage s;
-    struct ao_sem sem;
-    struct actor a, b, c;
-    stage_open(&s, &sem);
     ao_sem_init(&sem, 1);
-    actor_enter(&a, &s, s.home, 'a', worker);
-    actor_enter(&b, &s, s.home, 'b', worker);
-    b.patience = AO_MS(3);
-    actor_enter(&c, &s, s.home, 'c', worker);
-    virtual_run(&s.v);
-    stage_expect(&s, "[0] a is ready\n[3] b is deadline passed\n[10] c is ready\n");
+    actor_enter('a', worker);
+    actor_enter('b', worker)->patience = AO_MS(3);
+    actor_enter('c', worker);
+    virtual_run(&stage.v);
+    stage_expect("[0] a is ready\n[3] b is deadline passed\n[10] c is ready\n");
     assert_int_equal(sem.permits, 1);
-    ao_sem_fini(&sem);
-    stage_close(&s);
 }
 
-TEST(deadline_now_only_tries)
+SEM_TEST(deadline_now_only_tries)
 {
-    struct stage s;
-    struct ao_sem sem;
-    struct actor a, b;
-    stage_open(&s, &sem);
     ao_sem_init(&sem, 1);
-    actor_enter(&a, &s, s.home, 'a', worker);
-    a.patience = 0;
-    actor_enter(&b, &s, s.home, 'b', worker);
-    b.patience = 0;
-    virtual_run(&s.v);
-    stage_expect(&s, "[0] a is ready\n[0] b is deadline passed\n");
+    actor_enter('a', worker)->patience = 0;
+    actor_enter('b', worker)->patience = 0;
+    virtual_run(&stage.v);
+    stage_expect("[0] a is ready\n[0] b is deadline passed\n");
     assert_int_equal(sem.permits, 1);
-    ao_sem_fini(&sem);
-    stage_close(&s);
 }
 
 static void wake(void *arg)
@@ -98,21 +76,15 @@ static void wake(void *arg)
     ao_wake(arg);
 }
 
-TEST(foreign_wake_cancels)
+SEM_TEST(foreign_wake_cancels)
 {
-    struct stage s;
-    struct ao_sem sem;
-    struct actor a, b;
-    stage_open(&s, &sem);
     ao_sem_init(&sem, 1);
-    actor_enter(&a, &s, s.home, 'a', worker);
-    actor_enter(&b, &s, s.home, 'b', worker);
-    virtual_at(&s.v, AO_MS(4), s.home, wake, &b.ao);
-    virtual_run(&s.v);
-    stage_expect(&s, "[0] a is ready\n[4] b is cancelled\n");
+    actor_enter('a', worker);
+    struct actor *b = actor_enter('b', worker);
+    virtual_at(&stage.v, AO_MS(4), stage.home, wake, &b->ao);
+    virtual_run(&stage.v);
+    stage_expect("[0] a is ready\n[4] b is cancelled\n");
     assert_int_equal(sem.permits, 1);
-    ao_sem_fini(&sem);
-    stage_close(&s);
 }
 
 /* What ends a waiter: before the grant, or between the grant and its next step. */
@@ -128,27 +100,24 @@ static void by_retire(struct actor *a)
 
 static void the_waiter_ends(void (*end)(struct actor *), bool granted)
 {
-    struct stage s;
-    struct ao_sem sem;
-    struct actor a, b;
-    stage_open(&s, &sem);
+    stage_open();
     ao_sem_init(&sem, 0);
-    actor_enter(&a, &s, s.home, 'a', worker);
-    actor_enter(&b, &s, s.home, 'b', worker);
-    virtual_run(&s.v);
+    struct actor *a = actor_enter('a', worker);
+    actor_enter('b', worker);
+    virtual_run(&stage.v);
     assert_int_equal(ao_sem_waiting(&sem), 2);
     if (granted)
         ao_sem_release(&sem);
-    end(&a);
+    end(a);
     if (!granted)
         ao_sem_release(&sem);
-    virtual_run(&s.v);
-    stage_expect(&s, "[0] b is ready\n");
+    virtual_run(&stage.v);
+    stage_expect("[0] b is ready\n");
     assert_int_equal(sem.permits, 1);
-    assert_int_equal(a.wait.outcome, AO_WAIT_CANCELLED);
-    assert_null(a.ao.waits);
+    assert_int_equal(a->wait.outcome, AO_WAIT_CANCELLED);
+    assert_null(a->ao.waits);
     ao_sem_fini(&sem);
-    stage_close(&s);
+    stage_close();
 }
 
 TEST(waiter_that_ends_is_passed_over)
@@ -159,24 +128,18 @@ TEST(waiter_that_ends_is_passed_over)
     the_waiter_ends(by_retire, true);
 }
 
-TEST(close_ends_the_waits)
+SEM_TEST(close_ends_the_waits)
 {
-    struct stage s;
-    struct ao_sem sem;
-    struct actor a, b, c;
-    stage_open(&s, &sem);
     ao_sem_init(&sem, 0);
-    actor_enter(&a, &s, s.home, 'a', worker);
-    actor_enter(&b, &s, s.home, 'b', worker);
-    virtual_run(&s.v);
+    actor_enter('a', worker);
+    actor_enter('b', worker);
+    virtual_run(&stage.v);
     ao_sem_close(&sem);
-    virtual_run(&s.v);
-    actor_enter(&c, &s, s.home, 'c', worker);
-    virtual_run(&s.v);
-    stage_expect(&s, "[0] a is closed\n[0] b is closed\n[0] c is closed\n");
+    virtual_run(&stage.v);
+    actor_enter('c', worker);
+    virtual_run(&stage.v);
+    stage_expect("[0] a is closed\n[0] b is closed\n[0] c is closed\n");
     assert_false(ao_sem_try_acquire(&sem));
-    ao_sem_fini(&sem);
-    stage_close(&s);
 }
 
 /* --- Scoped --- */
@@ -186,7 +149,7 @@ static enum ao_verdict holder(struct ao *self)
     struct actor *a = actor_of(self);
 
     AO_BEGIN(&a->seq);
-    AO_SCOPED_ACQUIRE(self, &a->seq, sem_of(a), &a->permit);
+    AO_SCOPED_ACQUIRE(self, &a->seq, &sem, &a->permit);
     actor_say(a, "begins");
     AO_SLEEP(self, &a->seq, AO_MS(10));
     AO_YIELD(&a->seq);
@@ -201,41 +164,32 @@ static enum ao_verdict holder(struct ao *self)
     AO_END(&a->seq);
 }
 
-TEST(scoped_permit_goes_back_at_the_end)
+SEM_TEST(scoped_permit_goes_back_at_the_end)
 {
-    struct stage s;
-    struct ao_sem sem;
-    struct actor f, e, a, b;
-    stage_open(&s, &sem);
     ao_sem_init(&sem, 1);
-    actor_enter(&f, &s, s.home, 'f', holder);
-    actor_enter(&e, &s, s.home, 'e', holder);
-    actor_enter(&a, &s, s.home, 'a', holder);
-    actor_enter(&b, &s, s.home, 'b', holder);
-    virtual_run(&s.v);
-    stage_expect(&s, "[0] f begins\n[10] f faulted: 1 on purpose\n[10] e begins\n"
-                     "[20] a begins\n[30] e ends\n[30] a ends\n[30] b begins\n[40] b ends\n");
+    actor_enter('f', holder);
+    actor_enter('e', holder);
+    actor_enter('a', holder);
+    actor_enter('b', holder);
+    virtual_run(&stage.v);
+    stage_expect("[0] f begins\n[10] f faulted: 1 on purpose\n[10] e begins\n"
+                 "[20] a begins\n[30] e ends\n[30] a ends\n[30] b begins\n[40] b ends\n");
     assert_int_equal(sem.permits, 1);
-    ao_sem_fini(&sem);
-    stage_close(&s);
 }
 
 static void the_holder_ends(void (*end)(struct actor *))
 {
-    struct stage s;
-    struct ao_sem sem;
-    struct actor a, b;
-    stage_open(&s, &sem);
+    stage_open();
     ao_sem_init(&sem, 1);
-    actor_enter(&a, &s, s.home, 'a', holder);
-    actor_enter(&b, &s, s.home, 'b', holder);
-    virtual_run_until(&s.v, AO_MS(3));
-    end(&a);
-    virtual_run(&s.v);
-    stage_expect(&s, "[0] a begins\n[3] b begins\n[13] b ends\n");
+    struct actor *a = actor_enter('a', holder);
+    actor_enter('b', holder);
+    virtual_run_until(&stage.v, AO_MS(3));
+    end(a);
+    virtual_run(&stage.v);
+    stage_expect("[0] a begins\n[3] b begins\n[13] b ends\n");
     assert_int_equal(sem.permits, 1);
     ao_sem_fini(&sem);
-    stage_close(&s);
+    stage_close();
 }
 
 TEST(scoped_permit_of_a_holder_that_is_ended)
@@ -250,27 +204,21 @@ static enum ao_verdict goes_round(struct ao *self)
     struct actor *a = actor_of(self);
 
     AO_BEGIN(&a->seq);
-    AO_SCOPED_ACQUIRE(self, &a->seq, sem_of(a), &a->permit);
+    AO_SCOPED_ACQUIRE(self, &a->seq, &sem, &a->permit);
     actor_say_outcome(a, "goes round,");
-    assert_int_equal(sem_of(a)->permits, 0);
+    assert_int_equal(sem.permits, 0);
     if (a->i++ < 1)
         ao_activate(self);
     AO_END(&a->seq);
 }
 
-TEST(scoped_permit_of_one_that_begins_again)
+SEM_TEST(scoped_permit_of_one_that_begins_again)
 {
-    struct stage s;
-    struct ao_sem sem;
-    struct actor a;
-    stage_open(&s, &sem);
     ao_sem_init(&sem, 1);
-    actor_enter(&a, &s, s.home, 'a', goes_round);
-    virtual_run(&s.v);
-    assert_int_equal(a.i, 2);
+    struct actor *a = actor_enter('a', goes_round);
+    virtual_run(&stage.v);
+    assert_int_equal(a->i, 2);
     assert_int_equal(sem.permits, 1);
-    ao_sem_fini(&sem);
-    stage_close(&s);
 }
 
 static enum ao_verdict leaves_then_acquires(struct ao *self)
@@ -279,49 +227,37 @@ static enum ao_verdict leaves_then_acquires(struct ao *self)
 
     AO_BEGIN(&a->seq);
     ao_deactivate(self);
-    AO_SCOPED_ACQUIRE(self, &a->seq, sem_of(a), &a->permit);
+    AO_SCOPED_ACQUIRE(self, &a->seq, &sem, &a->permit);
     if (a->i > 0)
         AO_YIELD(&a->seq); /* for ever, since nobody steps it again */
     AO_END(&a->seq);
 }
 
-TEST(permit_acquired_after_the_end)
+SEM_TEST(permit_acquired_after_the_end)
 {
-    struct stage s;
-    struct ao_sem sem;
-    struct actor a;
-    stage_open(&s, &sem);
     ao_sem_init(&sem, 1);
     for (int yields = 0; yields < 2; yields++) {
-        actor_enter(&a, &s, s.home, 'a', leaves_then_acquires);
-        a.i = yields;
-        virtual_run(&s.v);
-        assert_int_equal(ao_state(&a.ao), AO_STATE_INACTIVE);
+        struct actor *a = actor_enter('a', leaves_then_acquires);
+        a->i = yields;
+        virtual_run(&stage.v);
+        assert_int_equal(ao_state(&a->ao), AO_STATE_INACTIVE);
         assert_int_equal(sem.permits, 1);
     }
-    ao_sem_fini(&sem);
-    stage_close(&s);
 }
 
 /* A permit that goes back while the activator closes is granted to one that waits, whose turn to be
  * finished comes then. */
-TEST(closing_with_holders_and_waiters)
+SEM_TEST(closing_with_holders_and_waiters)
 {
-    struct stage s;
-    struct ao_sem sem;
-    struct actor a, b;
-    stage_open(&s, &sem);
     ao_sem_init(&sem, 1);
-    actor_enter(&a, &s, s.home, 'a', holder);
-    actor_enter(&b, &s, s.home, 'b', worker);
-    b.patience = AO_S(1);
-    virtual_run_until(&s.v, AO_MS(1));
-    virtual_close(&s.v, s.home);
-    assert_int_equal(ao_state(&a.ao), AO_STATE_INACTIVE);
-    assert_int_equal(ao_state(&b.ao), AO_STATE_INACTIVE);
+    struct actor *a = actor_enter('a', holder);
+    struct actor *b = actor_enter('b', worker);
+    b->patience = AO_S(1);
+    virtual_run_until(&stage.v, AO_MS(1));
+    virtual_close(&stage.v, stage.home);
+    assert_int_equal(ao_state(&a->ao), AO_STATE_INACTIVE);
+    assert_int_equal(ao_state(&b->ao), AO_STATE_INACTIVE);
     assert_int_equal(sem.permits, 1);
-    ao_sem_fini(&sem);
-    stage_close(&s);
 }
 
 /* Two permits, given back in the order in which they were taken. */
@@ -331,24 +267,18 @@ static enum ao_verdict holds_two(struct ao *self)
     static struct ao_permit second; /* of one actor */
 
     AO_BEGIN(&a->seq);
-    AO_SCOPED_ACQUIRE(self, &a->seq, sem_of(a), &a->permit);
-    AO_SCOPED_ACQUIRE(self, &a->seq, sem_of(a), &second);
-    assert_int_equal(sem_of(a)->permits, 0);
+    AO_SCOPED_ACQUIRE(self, &a->seq, &sem, &a->permit);
+    AO_SCOPED_ACQUIRE(self, &a->seq, &sem, &second);
+    assert_int_equal(sem.permits, 0);
     ao_permit_release(&a->permit);
-    assert_int_equal(sem_of(a)->permits, 1);
+    assert_int_equal(sem.permits, 1);
     AO_END(&a->seq);
 }
 
-TEST(permits_go_back_in_any_order)
+SEM_TEST(permits_go_back_in_any_order)
 {
-    struct stage s;
-    struct ao_sem sem;
-    struct actor a;
-    stage_open(&s, &sem);
     ao_sem_init(&sem, 2);
-    actor_enter(&a, &s, s.home, 'a', holds_two);
-    virtual_run(&s.v);
+    actor_enter('a', holds_two);
+    virtual_run(&stage.v);
     assert_int_equal(sem.permits, 2);
-    ao_sem_fini(&sem);
-    stage_close(&s);
 }

@@ -6,14 +6,13 @@
 
 struct props {
     struct ten ten;
-    struct stage *stage;
     int working, most, last;
 };
 
 static void say(struct ten *ten, int iteration, const char *what)
 {
     struct props *p = ao_of(ten, struct props, ten);
-    stage_say(p->stage, "%d %s", iteration, what);
+    stage_say("%d %s", iteration, what);
     if (what[0] == 'b') {
         assert_int_equal(iteration, p->last + 1);
         p->last = iteration;
@@ -26,8 +25,8 @@ static void say(struct ten *ten, int iteration, const char *what)
 
 static void ended(struct ten *ten)
 {
-    struct props *p = ao_of(ten, struct props, ten);
-    stage_say(p->stage, "all have ended");
+    (void)ten;
+    stage_say("all have ended");
 }
 
 static const char *const narrative = "[0] 1 begins\n[0] 2 begins\n[0] 3 begins\n"
@@ -41,25 +40,22 @@ static const char *const narrative = "[0] 1 begins\n[0] 2 begins\n[0] 3 begins\n
 
 static void plays(enum ao_verdict (*work)(struct ao *))
 {
-    struct stage s;
-    struct props p = {.ten = {.work = work, .say = say, .ended = ended}, .stage = &s};
-    stage_open(&s, &p);
-    ten_start(&p.ten, s.home);
-    virtual_run(&s.v);
+    struct props p = {.ten = {.work = work, .say = say, .ended = ended}};
+    ten_start(&p.ten, stage.home);
+    virtual_run(&stage.v);
     assert_int_equal(p.most, PERMITS);
     assert_int_equal(p.last, ITERATIONS);
-    assert_int_equal(s.v.now, AO_S(8));
+    assert_int_equal(stage.v.now, AO_S(8));
     assert_int_equal(p.ten.sem.permits, PERMITS);
-    stage_expect(&s, narrative);
-    stage_close(&s);
+    stage_expect(narrative);
 }
 
-TEST(plain)
+STAGE_TEST(plain)
 {
     plays(ten_plain);
 }
 
-TEST(scoped)
+STAGE_TEST(scoped)
 {
     plays(ten_scoped);
 }

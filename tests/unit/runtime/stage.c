@@ -3,22 +3,38 @@
 #include <stdio.h>
 #include <string.h>
 
-void stage_open(struct stage *s, void *props)
+struct stage stage;
+
+void stage_open(void)
 {
-    memset(s, 0, sizeof *s);
-    s->props = props;
-    virtual_init(&s->v);
-    s->home = virtual_open(&s->v, "home");
-    s->away = virtual_open(&s->v, "away");
+    memset(&stage, 0, sizeof stage);
+    virtual_init(&stage.v);
+    stage.home = virtual_open(&stage.v, "home");
+    stage.away = virtual_open(&stage.v, "away");
 }
 
-void stage_close(struct stage *s)
+void stage_close(void)
 {
-    virtual_fini(&s->v);
+    virtual_fini(&stage.v);
 }
 
-void stage_say(struct stage *s, const char *format, ...)
+int stage_set_up(void **state)
 {
+    (void)state;
+    stage_open();
+    return 0;
+}
+
+int stage_tear_down(void **state)
+{
+    (void)state;
+    stage_close();
+    return 0;
+}
+
+void stage_say(const char *format, ...)
+{
+    struct stage *s = &stage;
     size_t room = sizeof s->text - s->length;
     va_list args;
     va_start(args, format);
@@ -31,11 +47,11 @@ void stage_say(struct stage *s, const char *format, ...)
     s->text[s->length] = '\0';
 }
 
-void stage_expect_at(struct stage *s, const char *expected, const char *file, int line)
+void stage_expect_at(const char *expected, const char *file, int line)
 {
-    _assert_string_equal(s->text, expected, file, line);
-    s->length = 0;
-    s->text[0] = '\0';
+    _assert_string_equal(stage.text, expected, file, line);
+    stage.length = 0;
+    stage.text[0] = '\0';
 }
 
 static enum ao_verdict step(struct ao *self)
@@ -45,7 +61,7 @@ static enum ao_verdict step(struct ao *self)
 
 static void faulted(struct ao *self, int code, const char *text)
 {
-    stage_say(actor_of(self)->stage, "%c faulted: %d %s", actor_of(self)->name, code, text);
+    stage_say("%c faulted: %d %s", actor_of(self)->name, code, text);
 }
 
 static void retired(struct ao *self)
@@ -56,12 +72,20 @@ static void retired(struct ao *self)
 static const struct ao_class actor_class = {
     .name = "actor", .step = step, .faulted = faulted, .retired = retired};
 
-void actor_enter(struct actor *a, struct stage *s, struct activator *home, char name,
-                 enum ao_verdict (*body)(struct ao *self))
+struct actor *actor_enter_at(struct activator *home, char name,
+                             enum ao_verdict (*body)(struct ao *self))
 {
-    *a = (struct actor){.stage = s, .name = name, .step = body, .patience = AO_NEVER};
+    assert_true(stage.entered < STAGE_ACTORS);
+    struct actor *a = &stage.actors[stage.entered++];
+    *a = (struct actor){.name = name, .step = body, .patience = AO_NEVER};
     ao_init(&a->ao, &actor_class, home);
     assert_int_equal(ao_activate(&a->ao), 0);
+    return a;
+}
+
+struct actor *actor_enter(char name, enum ao_verdict (*body)(struct ao *self))
+{
+    return actor_enter_at(stage.home, name, body);
 }
 
 struct actor *actor_of(struct ao *ao)
@@ -71,10 +95,10 @@ struct actor *actor_of(struct ao *ao)
 
 void actor_say(struct actor *a, const char *what)
 {
-    stage_say(a->stage, "%c %s", a->name, what);
+    stage_say("%c %s", a->name, what);
 }
 
 void actor_say_outcome(struct actor *a, const char *what)
 {
-    stage_say(a->stage, "%c %s %s", a->name, what, ao_wait_outcome_text(a->wait.outcome));
+    stage_say("%c %s %s", a->name, what, ao_wait_outcome_text(a->wait.outcome));
 }

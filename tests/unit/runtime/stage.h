@@ -9,20 +9,11 @@
 #include "tests/support/cmocka_env.h"
 #include "tests/support/virtual.h"
 
-struct stage {
-    struct virtual v;
-    struct activator *home, *away;
-    void *props; /* of the test */
-    char text[8192];
-    size_t length;
-};
-
 struct actor {
     struct ao ao;
     struct ao_seq seq;
     struct ao_wait wait;
     struct ao_permit permit;
-    struct stage *stage;
     char name;
     enum ao_verdict (*step)(struct ao *self);
     int i;
@@ -30,17 +21,36 @@ struct actor {
     bool retired;
 };
 
-void stage_open(struct stage *s, void *props);
-void stage_close(struct stage *s);
+enum { STAGE_ACTORS = 8 };
+
+struct stage {
+    struct virtual v;
+    struct activator *home, *away;
+    struct actor actors[STAGE_ACTORS];
+    int entered; /* how many of them */
+    char text[8192];
+    size_t length;
+};
+
+/* The one of the program.  A STAGE_TEST begins with it empty; who plays several times in a test
+ * opens and closes it himself. */
+extern struct stage stage;
+void stage_open(void);
+void stage_close(void);
+
+int stage_set_up(void **state);
+int stage_tear_down(void **state);
+#define STAGE_TEST(name) TEST_WITH(stage_set_up, stage_tear_down, name)
 
 /* Lines are "[ms] text". */
-void stage_say(struct stage *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
-#define stage_expect(s, expected) stage_expect_at((s), (expected), __FILE__, __LINE__)
-void stage_expect_at(struct stage *s, const char *expected, const char *file, int line);
+void stage_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+#define stage_expect(expected) stage_expect_at((expected), __FILE__, __LINE__)
+void stage_expect_at(const char *expected, const char *file, int line);
 
-/* A new actor that runs `step`, active. */
-void actor_enter(struct actor *a, struct stage *s, struct activator *home, char name,
-                 enum ao_verdict (*step)(struct ao *self));
+/* A new actor that runs `step`, active: at home, or on another activator.  It is the stage's. */
+struct actor *actor_enter(char name, enum ao_verdict (*step)(struct ao *self));
+struct actor *actor_enter_at(struct activator *home, char name,
+                             enum ao_verdict (*step)(struct ao *self));
 struct actor *actor_of(struct ao *ao);
 
 /* Says "<name> <what>"; the second form with the outcome of its wait. */
