@@ -30,16 +30,9 @@ static void gone(struct jobs *jobs, struct job *job)
     job_free(&jobs->table, job);
 }
 
-static void apply(struct jobs *jobs, struct job *job, unsigned effects)
+/* What others see, and what follows for other jobs. */
+static void tell(struct jobs *jobs, struct job *job, unsigned effects)
 {
-    if (effects & EFFECT_GONE) {
-        gone(jobs, job);
-        return;
-    }
-    if (effects & EFFECT_HISTORY)
-        journal_events(jobs, job);
-    if (effects & EFFECT_WRITE)
-        journal_write(jobs, job);
     if (effects & EFFECT_SAVED)
         saved(jobs, job);
     if (effects & EFFECT_CANCEL_SAVED && job->waits)
@@ -52,6 +45,20 @@ static void apply(struct jobs *jobs, struct job *job, unsigned effects)
         dependencies_finish(&jobs->sched, job);
         retention_forget(&jobs->table, job);
     }
+}
+
+static void apply(struct jobs *jobs, struct job *job, unsigned effects)
+{
+    if (effects & EFFECT_GONE) {
+        gone(jobs, job);
+        return;
+    }
+    if (effects & EFFECT_HISTORY)
+        journal_events(jobs, job);
+    if (effects & EFFECT_WRITE)
+        journal_write(jobs, job);
+    if (effects & ~(unsigned)(EFFECT_WRITE | EFFECT_TIMER))
+        tell(jobs, job, effects);
     if (effects & EFFECT_TIMER)
         timers_arm(job);
     if (!job->effects)

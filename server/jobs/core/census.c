@@ -8,7 +8,7 @@ static void go_to(struct census *census, struct job *next)
         census->upto = UINT64_MAX;
 }
 
-static void add(struct census *census, const struct job *job, uint64_t one)
+void census_add(struct census *census, const struct job *job, uint64_t one)
 {
     if (job->id > census->upto || job->state == JOB_NEW)
         return;
@@ -27,22 +27,10 @@ bool census_walk(struct census *census, uint32_t jobs)
 {
     for (; census->at && jobs > 0; jobs--) {
         census->upto = census->at->id;
-        add(census, census->at, 1);
+        census_add(census, census->at, 1);
         go_to(census, census->at->all_next);
     }
     return !census->at;
-}
-
-void census_changing(struct census *census, const struct job *job)
-{
-    if (census)
-        add(census, job, (uint64_t)-1);
-}
-
-void census_changed(struct census *census, const struct job *job)
-{
-    if (census)
-        add(census, job, 1);
 }
 
 void census_freed(struct census *census, const struct job *job)

@@ -22,8 +22,17 @@ bool census_walk(struct census *census, uint32_t jobs);
 
 /* Around each change of a job's state or durability, and before the job is freed.  `census` may be
  * NULL: none is under way. */
-void census_changing(struct census *census, const struct job *job);
-void census_changed(struct census *census, const struct job *job);
+void census_add(struct census *census, const struct job *job, uint64_t one);
+static inline void census_changing(struct census *census, const struct job *job)
+{
+    if (census)
+        census_add(census, job, (uint64_t)-1);
+}
+static inline void census_changed(struct census *census, const struct job *job)
+{
+    if (census)
+        census_add(census, job, 1);
+}
 void census_freed(struct census *census, const struct job *job);
 
 #endif

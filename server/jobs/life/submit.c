@@ -144,6 +144,15 @@ static void count_in(struct job_table *table, struct job *job, uint64_t one)
     counter_add(&table->submitted, one);
 }
 
+/* Its limit, its bucket and what it comes after, which only a job with extras may have. */
+static enum ergon_error hold_back(struct jobs *jobs, struct job *job, const struct job_spec *spec,
+                                  char *text, size_t size)
+{
+    if (!admission_join(&jobs->sched, job, spec))
+        return ERGON_E_MEMORY;
+    return dependencies_join(&jobs->sched, job, spec, text, size);
+}
+
 static enum ergon_error take_new(struct jobs *jobs, const struct job_spec *spec,
                                  struct submitted *out, char *text, size_t size)
 {
@@ -151,9 +160,7 @@ static enum ergon_error take_new(struct jobs *jobs, const struct job_spec *spec,
     struct job *job = job_new(table, spec, table->next_id);
     if (!job)
         return no_memory(text, size);
-    enum ergon_error wrong = ERGON_E_MEMORY;
-    if (admission_join(&jobs->sched, job, spec))
-        wrong = dependencies_join(&jobs->sched, job, spec, text, size);
+    enum ergon_error wrong = job->more ? hold_back(jobs, job, spec, text, size) : ERGON_OK;
     if (wrong != ERGON_OK) {
         scheduler_forget(&jobs->sched, job);
         job_free(table, job);
