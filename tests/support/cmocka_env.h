@@ -39,6 +39,15 @@ void test_register_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
     }                                                                                              \
     static void test_##name(void **state)
 
+/* A test of a fixture: `parameter` ("struct world *w") is what its body has the state as. */
+#define TEST_OF(parameter, first, set_up, tear_down, name)                                         \
+    static void body_of_##name(parameter);                                                         \
+    TEST_FROM(first, set_up, tear_down, name)                                                      \
+    {                                                                                              \
+        body_of_##name(*state);                                                                    \
+    }                                                                                              \
+    static void body_of_##name(parameter)
+
 #define TEST_WITH(set_up, tear_down, name) TEST_FROM(NULL, set_up, tear_down, name)
 #define TEST(name)                         TEST_WITH(NULL, NULL, name)
 

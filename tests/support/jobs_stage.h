@@ -2,11 +2,11 @@
  *
  *     JOBS_TEST(waits_for_the_first, .room = 4)
  *     {
- *         struct jobs_world *w = *state;
+ *         uint64_t id = stage_submit(w);
  *         ...
  *     }
  *
- * The test's *state is the world.  One at a time. */
+ * `w` is the test's world.  One at a time. */
 #ifndef ERGON_TESTS_JOBS_STAGE_H
 #define ERGON_TESTS_JOBS_STAGE_H
 
@@ -22,7 +22,8 @@ struct jobs_stage {
 int jobs_stage_open(void **state);
 int jobs_stage_close(void **state);
 #define JOBS_TEST(name, ...)                                                                       \
-    TEST_FROM(&((struct jobs_stage){__VA_ARGS__}), jobs_stage_open, jobs_stage_close, name)
+    TEST_OF(struct jobs_world *w, &((struct jobs_stage){__VA_ARGS__}), jobs_stage_open,            \
+            jobs_stage_close, name)
 #define STORED_TEST(name) JOBS_TEST(name, .stored = true)
 
 /* Methods of which nothing else is said are "work". */

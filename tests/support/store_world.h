@@ -17,7 +17,8 @@ struct store_world {
 int store_world_make_of(void **state, size_t size);
 int store_world_make(void **state); /* of a struct store_world */
 int store_world_remove(void **state);
-#define STORE_TEST(name) TEST_WITH(store_world_make, store_world_remove, name)
+#define STORE_TEST(name)                                                                           \
+    TEST_OF(struct store_world *w, NULL, store_world_make, store_world_remove, name)
 
 /* Opens and starts the store with client_options().  Fails the test if that does not work. */
 void store_world_open(struct store_world *w);

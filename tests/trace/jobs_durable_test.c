@@ -12,7 +12,6 @@ static uint64_t submit(struct jobs_world *w, enum job_durable how)
 /* Submission, start and end are each on disk before anything follows from them. */
 STORED_TEST(fsync)
 {
-    struct jobs_world *w = *state;
     uint64_t id = submit(w, DURABLE_FSYNC);
     jobs_world_pass(w, AO_MS(10));
     world_finish(world_run_of(w, id), "\x01");
@@ -28,7 +27,6 @@ STORED_TEST(fsync)
 /* Only the end is waited for. */
 STORED_TEST(async)
 {
-    struct jobs_world *w = *state;
     uint64_t id = submit(w, DURABLE_ASYNC);
     jobs_world_pass(w, AO_MS(10));
     world_finish(world_run_of(w, id), "\x01");
@@ -41,7 +39,6 @@ STORED_TEST(async)
 
 STORED_TEST(a_crash)
 {
-    struct jobs_world *w = *state;
     w->options.crashes_max = 2;
     w->jobs->sched.crashes_max = 2;
     submit(w, DURABLE_FSYNC);
@@ -63,7 +60,6 @@ STORED_TEST(a_crash)
 
 STORED_TEST(a_disk_that_is_full_for_a_while)
 {
-    struct jobs_world *w = *state;
     uint64_t id = submit(w, DURABLE_ASYNC);
     jobs_world_pass(w, AO_MS(10));
     w->store->error = STORE_FULL;

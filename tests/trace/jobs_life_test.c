@@ -4,7 +4,6 @@
 
 JOBS_TEST(done)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.delay = AO_MS(100);
     spec.keep = AO_S(1);
@@ -21,7 +20,6 @@ JOBS_TEST(done)
 
 JOBS_TEST(tried_again_and_given_up)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.retries = 2;
     spec.backoff_jitter = 0;
@@ -45,7 +43,6 @@ JOBS_TEST(tried_again_and_given_up)
 /* The first attempt comes home when the second runs already. */
 JOBS_TEST(outlived_by_its_handler)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     w->stubborn = true;
     w->room[1] = 2;
@@ -70,7 +67,6 @@ JOBS_TEST(outlived_by_its_handler)
 
 JOBS_TEST(cancelled_and_begun_anew)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_MS(5));
@@ -89,7 +85,6 @@ JOBS_TEST(cancelled_and_begun_anew)
 
 JOBS_TEST(too_late_at_its_turn)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     uint64_t first = jobs_world_submit(w, &spec);
     spec.deadline = AO_MS(100);
@@ -106,7 +101,6 @@ JOBS_TEST(too_late_at_its_turn)
 
 JOBS_TEST(run_again_later)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("step");
     uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_settle(w);

@@ -6,7 +6,6 @@
 
 WAITS_TEST(a_slot)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     w->lasts = AO_MS(10);
     spec.limit_key = span_text("k");
@@ -31,7 +30,6 @@ WAITS_TEST(a_slot)
 
 WAITS_TEST(a_token)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.rate_key = span_text("r");
     spec.rate = 1;
@@ -53,7 +51,6 @@ WAITS_TEST(a_token)
 
 WAITS_TEST(another_task)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     uint64_t first = jobs_world_submit(w, &spec);
     spec.after = &first;
@@ -87,7 +84,6 @@ static void change_queue(struct jobs_world *w, const struct operation_class *cls
 
 WAITS_TEST(a_queue_that_goes_on)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     change_queue(w, &operation_queue_pause);
     jobs_world_submit(w, &spec);

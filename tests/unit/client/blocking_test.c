@@ -13,7 +13,7 @@ struct end {
     char why[256];
 };
 
-/* *state of a test: a server, and options that name it. */
+/* Of a test: a server, and options that name it. */
 struct fixture {
     struct threaded server;
     struct ergon_options options;
@@ -50,9 +50,9 @@ static int tear_down(void **state)
     return 0;
 }
 
-#define TCP_TEST(name)         TEST_WITH(tcp, tear_down, name)
-#define UNIX_SOCKET_TEST(name) TEST_WITH(unix_socket, tear_down, name)
-#define TLS_TEST(name)         TEST_WITH(tls, tear_down, name)
+#define TCP_TEST(name)         TEST_OF(struct fixture *f, NULL, tcp, tear_down, name)
+#define UNIX_SOCKET_TEST(name) TEST_OF(struct fixture *f, NULL, unix_socket, tear_down, name)
+#define TLS_TEST(name)         TEST_OF(struct fixture *f, NULL, tls, tear_down, name)
 
 static struct ergon_blocking *open_good(const struct ergon_options *o)
 {
@@ -82,9 +82,8 @@ static void expect_answer(struct ergon_blocking *b, const char *method)
     assert_true(span_is(text, method));
 }
 
-static void calls_work(void **state)
+static void calls_work(struct fixture *f)
 {
-    struct fixture *f = *state;
     f->options.ca_file = f->server.certificate;
     struct ergon_blocking *b = open_good(&f->options);
     for (int i = 0; i < 20; i++)
@@ -94,22 +93,21 @@ static void calls_work(void **state)
 
 TCP_TEST(calls_work_over_tcp)
 {
-    calls_work(state);
+    calls_work(f);
 }
 
 TLS_TEST(calls_work_over_tls)
 {
-    calls_work(state);
+    calls_work(f);
 }
 
 UNIX_SOCKET_TEST(calls_work_over_a_unix_socket)
 {
-    calls_work(state);
+    calls_work(f);
 }
 
 TCP_TEST(an_error_is_an_outcome)
 {
-    struct fixture *f = *state;
     const struct ergon_answer *a;
     struct ergon_blocking *b = open_good(&f->options);
     assert_int_equal(ergon_blocking_call(b, "fail", (struct ergon_raw){0}, 0, &a), ERGON_END_ERROR);
@@ -121,7 +119,6 @@ TCP_TEST(an_error_is_an_outcome)
 
 TCP_TEST(a_call_without_answer_times_out)
 {
-    struct fixture *f = *state;
     const struct ergon_answer *a;
     struct ergon_blocking *b = open_good(&f->options);
     assert_int_equal(ergon_blocking_call(b, "silence", (struct ergon_raw){0}, 1, &a),
@@ -132,7 +129,6 @@ TCP_TEST(a_call_without_answer_times_out)
 
 TCP_TEST(a_request_is_sent_again_until_there_is_an_answer)
 {
-    struct fixture *f = *state;
     const struct ergon_answer *a;
     const struct ergon_raw none = {0};
     f->options.no_reconnect = false;
@@ -155,7 +151,6 @@ TCP_TEST(a_request_is_sent_again_until_there_is_an_answer)
 
 TCP_TEST(a_notification_arrives)
 {
-    struct fixture *f = *state;
     struct ergon_blocking *b = open_good(&f->options);
     assert_int_equal(ergon_blocking_notify(b, "note", (struct ergon_raw){0}), ERGON_END_OK);
     expect_answer(b, "next");
@@ -166,7 +161,6 @@ TCP_TEST(a_notification_arrives)
 
 UNIX_SOCKET_TEST(nobody_listens)
 {
-    struct fixture *f = *state;
     threaded_stop(&f->server);
     assert_int_equal(open_bad(&f->options).outcome, ERGON_END_UNREACHABLE);
 }
@@ -175,7 +169,6 @@ UNIX_SOCKET_TEST(nobody_listens)
 
 TLS_TEST(an_unknown_authority_is_not_trusted)
 {
-    struct fixture *f = *state;
     struct end end = open_bad(&f->options);
     assert_int_equal(end.outcome, ERGON_END_UNREACHABLE);
     assert_non_null(strstr(end.why, "certificate is not trusted"));
@@ -185,7 +178,6 @@ TLS_TEST(an_unknown_authority_is_not_trusted)
 
 TLS_TEST(the_name_must_be_in_the_certificate)
 {
-    struct fixture *f = *state;
     f->options.ca_file = f->server.certificate;
     f->options.server_name = "elsewhere.example";
     struct end end = open_bad(&f->options);
@@ -197,7 +189,6 @@ TLS_TEST(the_name_must_be_in_the_certificate)
 
 TLS_TEST(a_missing_file_is_named)
 {
-    struct fixture *f = *state;
     f->options.ca_file = "/nowhere/ca.pem";
     struct end end = open_bad(&f->options);
     assert_int_equal(end.outcome, ERGON_END_INVALID);
@@ -206,7 +197,6 @@ TLS_TEST(a_missing_file_is_named)
 
 TCP_TEST(a_plain_server_fails_the_handshake)
 {
-    struct fixture *f = *state;
     char url[sizeof f->server.url + sizeof "ergons"];
     snprintf(url, sizeof url, "ergons%s", f->server.url + strlen("ergon"));
     f->options.url = url;

@@ -66,7 +66,6 @@ static void do_something(struct jobs_world *w, struct job_spec *spec, uint64_t *
 /* Handlers do not hear that they are late or cancelled: such attempts go on to hold their slot. */
 HOLD_TEST(a_limit_is_never_exceeded_and_never_idle)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     uint64_t seed = 42;
     uint32_t full = 0;
@@ -92,7 +91,6 @@ HOLD_TEST(a_limit_is_never_exceeded_and_never_idle)
 
 HOLD_TEST(a_stray_keeps_its_slot)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     w->stubborn = true;
     spec.limit_key = span_text("k");
@@ -111,7 +109,6 @@ HOLD_TEST(a_stray_keeps_its_slot)
 
 HOLD_TEST(another_key_or_tenant_is_not_held)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.limit_key = span_text("k");
     spec.limit = 1;
@@ -142,7 +139,6 @@ static void note_start(void *arg, struct world_run *r, ao_time *lasts)
 /* In no second more than the bucket holds and gains; and over the minute no token is lost. */
 HOLD_TEST(a_rate_holds_over_a_minute)
 {
-    struct jobs_world *w = *state;
     static struct rated rated;
     struct job_spec spec = world_spec("work");
     rated = (struct rated){.w = w};
@@ -162,7 +158,6 @@ HOLD_TEST(a_rate_holds_over_a_minute)
 
 HOLD_TEST(who_waits_for_a_token_keeps_no_slot)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.limit_key = span_text("k");
     spec.limit = 2;
@@ -188,7 +183,6 @@ HOLD_TEST(who_waits_for_a_token_keeps_no_slot)
  * tokens. */
 HOLD_TEST(a_rate_holds_behind_full_executors)
 {
-    struct jobs_world *w = *state;
     static struct rated rated;
     struct job_spec plain = world_spec("work"), spec = plain;
     uint64_t first = jobs_world_submit(w, &plain);
@@ -212,7 +206,6 @@ HOLD_TEST(a_rate_holds_behind_full_executors)
 
 HOLD_TEST(who_waits_for_a_slot_keeps_no_token)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work"), rated;
     spec.limit_key = span_text("k");
     spec.limit = 1;
@@ -237,7 +230,6 @@ HOLD_TEST(who_waits_for_a_slot_keeps_no_token)
 
 HOLD_TEST(who_is_paused_keeps_no_slot)
 {
-    struct jobs_world *w = *state;
     struct job_spec work = world_spec("work"), step = world_spec("step");
     work.limit_key = step.limit_key = span_text("k");
     work.limit = step.limit = 1;
@@ -255,7 +247,6 @@ HOLD_TEST(who_is_paused_keeps_no_slot)
 
 HOLD_TEST(a_limit_that_is_raised_lets_others_go_on)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.limit_key = span_text("k");
     spec.limit = 1;
@@ -271,7 +262,6 @@ HOLD_TEST(a_limit_that_is_raised_lets_others_go_on)
 
 HOLD_TEST(many_that_expire_together_hold_up_nobody)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.limit_key = span_text("k");
     spec.limit = 1;

@@ -87,7 +87,6 @@ static void fill(struct churn *c, struct jobs_world *w)
 
 STORED_TEST(what_happens_meanwhile_is_counted)
 {
-    struct jobs_world *w = *state;
     struct churn c;
     struct operation *audits[AUDITS];
     w->store->rows.count_rows = ROWS_AT_ONCE;
@@ -109,7 +108,6 @@ STORED_TEST(what_happens_meanwhile_is_counted)
 
 STORED_TEST(others_go_on_while_it_counts)
 {
-    struct jobs_world *w = *state;
     struct churn c;
     fill(&c, w);
     struct operation *audit = world_operation(w, &operation_audit),
@@ -124,7 +122,6 @@ STORED_TEST(others_go_on_while_it_counts)
 
 STORED_TEST(a_difference_is_found)
 {
-    struct jobs_world *w = *state;
     struct churn c;
     static char text[4000];
     w->store->rows.count_rows = ROWS_AT_ONCE;
@@ -142,7 +139,6 @@ STORED_TEST(a_difference_is_found)
 
 STORED_TEST(a_store_that_cannot_be_asked_is_no_difference)
 {
-    struct jobs_world *w = *state;
     static char text[4000];
     w->store->error = STORE_IO;
     struct operation *op = world_operation(w, &operation_audit);
@@ -162,7 +158,6 @@ STORED_TEST(a_store_that_cannot_be_asked_is_no_difference)
 
 STORED_TEST(one_under_way_at_the_end_is_answered)
 {
-    struct jobs_world *w = *state;
     struct churn c;
     w->store->rows.count_rows = ROWS_AT_ONCE;
     fill(&c, w);

@@ -12,7 +12,6 @@ static struct operation *cancel(struct jobs_world *w, uint64_t id)
 /* Told to stop it does not, and the server dies. */
 STORED_TEST(a_cancelled_one_does_not_run_again_after_a_crash)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = stage_durable(DURABLE_FSYNC);
     w->stubborn = true;
     uint64_t id = jobs_world_submit(w, &spec);
@@ -32,7 +31,6 @@ STORED_TEST(a_cancelled_one_does_not_run_again_after_a_crash)
 
 STORED_TEST(one_that_waits_is_told_cancelled_when_that_is_on_disk)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = stage_durable(DURABLE_FSYNC);
     spec.delay = AO_S(100);
     uint64_t id = jobs_world_submit(w, &spec);
@@ -47,7 +45,6 @@ STORED_TEST(one_that_waits_is_told_cancelled_when_that_is_on_disk)
 
 STORED_TEST(a_cancel_that_cannot_be_written_says_so)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = stage_durable(DURABLE_FSYNC);
     w->stubborn = true;
     uint64_t id = jobs_world_submit(w, &spec);
@@ -69,7 +66,6 @@ STORED_TEST(a_cancel_that_cannot_be_written_says_so)
 /* Who comes after the start wants a run of its own. */
 STORED_TEST(nobody_joins_one_that_was_cancelled_before_a_crash)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = stage_durable(DURABLE_FSYNC);
     w->stubborn = true;
     spec.coalesce = span_text("warm");

@@ -5,13 +5,6 @@
 #include "tests/support/death.h"
 #include "tests/support/jobs_stage.h"
 
-static struct jobs_world *world(void **state)
-{
-    struct jobs_world *w = *state;
-    w->room[1] = 1;
-    return w;
-}
-
 static struct job *queued(struct jobs_world *w)
 {
     struct job_spec spec = world_spec("work");
@@ -22,6 +15,7 @@ static struct job *queued(struct jobs_world *w)
 static struct job *running(struct jobs_world *w)
 {
     struct job_spec spec = world_spec("work");
+    w->room[1] = 1;
     struct job *job = world_job(w, jobs_world_submit(w, &spec));
     jobs_world_settle(w);
     assert_int_equal(job->state, JOB_ASSIGNED);
@@ -41,7 +35,7 @@ static void finish_work_on(void *arg)
 
 CHECK_TEST(a_queued_job_stands_in_its_fair_queue)
 {
-    struct job *job = queued(world(state));
+    struct job *job = queued(w);
     finish_work_on(job);
     job_unmark(job, JOB_ENQUEUED);
     expect_broken_assert(finish_work_on, job, "job_is(job, JOB_STARTING | JOB_ENDING)");
@@ -50,7 +44,7 @@ CHECK_TEST(a_queued_job_stands_in_its_fair_queue)
 
 CHECK_TEST(a_running_job_stands_among_the_running)
 {
-    struct job *job = running(world(state));
+    struct job *job = running(w);
     struct job_list *list = job->list;
     finish_work_on(job);
     job_list_remove(job);
@@ -60,7 +54,7 @@ CHECK_TEST(a_running_job_stands_among_the_running)
 
 CHECK_TEST(a_permit_is_one_of_a_limit)
 {
-    struct job *job = running(world(state));
+    struct job *job = running(w);
     job_mark(job, JOB_HAS_PERMIT);
     expect_broken_assert(finish_work_on, job, "JOB_HAS_PERMIT");
     job_unmark(job, JOB_HAS_PERMIT);
@@ -68,7 +62,7 @@ CHECK_TEST(a_permit_is_one_of_a_limit)
 
 CHECK_TEST(the_place_for_suspects_has_one_owner)
 {
-    struct job *job = running(world(state));
+    struct job *job = running(w);
     job_mark(job, JOB_QUARANTINED);
     expect_broken_assert(finish_work_on, job, "s->suspect == job");
     job_unmark(job, JOB_QUARANTINED);
@@ -76,7 +70,6 @@ CHECK_TEST(the_place_for_suspects_has_one_owner)
 
 CHECK_TEST(what_has_ended_has_no_attempt)
 {
-    struct jobs_world *w = world(state);
     struct job *job = running(w);
     struct task *attempt = job->attempt_task;
     world_finish(world_run_of(w, job->id), "\x01");

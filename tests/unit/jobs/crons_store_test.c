@@ -53,7 +53,6 @@ static void comes(struct jobs_world *w, struct operation *op, enum ergon_error e
 
 STORED_TEST(what_was_answered_is_there_after_a_crash)
 {
-    struct jobs_world *w = *state;
     comes(w, put(w, "every 10s", DURABLE_ASYNC), ERGON_OK);
     comes(w, put(w, "every 20s", DURABLE_FSYNC), ERGON_OK);
     jobs_world_crash(w);
@@ -66,7 +65,6 @@ STORED_TEST(what_was_answered_is_there_after_a_crash)
 
 STORED_TEST(one_that_cannot_be_written_leaves_the_old)
 {
-    struct jobs_world *w = *state;
     struct jobs_info info;
     comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);
     w->store->error = STORE_FULL;
@@ -84,7 +82,6 @@ STORED_TEST(one_that_cannot_be_written_leaves_the_old)
 
 STORED_TEST(one_in_memory_alone_does_not_wait)
 {
-    struct jobs_world *w = *state;
     w->store->error = STORE_FULL;
     assert_true(world_answered(w, put(w, "every 10s", DURABLE_NONE)));
     lists(w, "every 10s");
@@ -95,7 +92,6 @@ STORED_TEST(one_in_memory_alone_does_not_wait)
 
 STORED_TEST(one_that_cannot_be_deleted_goes_on)
 {
-    struct jobs_world *w = *state;
     comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);
     w->store->error = STORE_FULL;
     comes(w, drop(w), ERGON_E_STORE);
@@ -113,7 +109,6 @@ STORED_TEST(one_that_cannot_be_deleted_goes_on)
 /* It fires, and says so in the file, while its successor is on its way there. */
 STORED_TEST(the_old_does_not_write_over_the_new)
 {
-    struct jobs_world *w = *state;
     comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);
     w->store->latency = AO_S(15);
     struct operation *op = put(w, "every 1h", DURABLE_FSYNC);
@@ -129,7 +124,6 @@ STORED_TEST(the_old_does_not_write_over_the_new)
 
 STORED_TEST(a_delete_comes_behind_what_was_put_before_it)
 {
-    struct jobs_world *w = *state;
     comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);
     put(w, "every 20s", DURABLE_FSYNC);
     drop(w);
@@ -145,7 +139,6 @@ STORED_TEST(a_delete_comes_behind_what_was_put_before_it)
 
 STORED_TEST(one_on_its_way_when_the_server_stops_is_there)
 {
-    struct jobs_world *w = *state;
     comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);
     w->store->latency = AO_S(10);
     struct operation *op = put(w, "every 20s", DURABLE_FSYNC);

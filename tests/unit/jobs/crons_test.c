@@ -35,7 +35,6 @@ static uint64_t submitted(const struct jobs_world *w)
 
 STORED_TEST(fires_when_its_time_has_come)
 {
-    struct jobs_world *w = *state;
     struct operation *op = put(w, "*/5 * * * *", CRON_ALLOW);
     char text[200];
     assert_int_equal(op->reply.error, ERGON_OK);
@@ -51,7 +50,6 @@ STORED_TEST(fires_when_its_time_has_come)
 
 STORED_TEST(skips_while_the_last_is_open)
 {
-    struct jobs_world *w = *state;
     put(w, "every 10s", CRON_SKIP);
     jobs_world_pass(w, AO_S(35));
     assert_int_equal(submitted(w), 1);
@@ -63,7 +61,6 @@ STORED_TEST(skips_while_the_last_is_open)
 
 STORED_TEST(replaces_the_last)
 {
-    struct jobs_world *w = *state;
     put(w, "every 10s", CRON_REPLACE);
     jobs_world_pass(w, AO_S(25));
     assert_int_equal(submitted(w), 2);
@@ -74,7 +71,6 @@ STORED_TEST(replaces_the_last)
 
 STORED_TEST(a_new_schedule_takes_the_place_of_the_old)
 {
-    struct jobs_world *w = *state;
     put(w, "every 10s", CRON_ALLOW);
     put(w, "every 1h", CRON_ALLOW);
     jobs_world_pass(w, AO_S(60));
@@ -84,7 +80,6 @@ STORED_TEST(a_new_schedule_takes_the_place_of_the_old)
 
 STORED_TEST(is_forgotten_when_deleted)
 {
-    struct jobs_world *w = *state;
     struct operation *op = world_operation(w, &operation_cron_delete);
     put(w, "every 10s", CRON_ALLOW);
     op->named.name = span_text("tick");
@@ -97,7 +92,6 @@ STORED_TEST(is_forgotten_when_deleted)
 
 STORED_TEST(none_fires_while_the_server_stops)
 {
-    struct jobs_world *w = *state;
     put(w, "every 10s", CRON_ALLOW);
     w->source.stop(w->source.arg, false);
     jobs_world_pass(w, AO_S(60));
@@ -107,7 +101,6 @@ STORED_TEST(none_fires_while_the_server_stops)
 
 STORED_TEST(wrong_ones_are_refused)
 {
-    struct jobs_world *w = *state;
     struct operation *op = put(w, "61 * * * *", CRON_ALLOW);
     assert_int_equal(op->reply.error, ERGON_E_BAD_PARAMS);
     stage_holds(op->reply.text, "minute");
@@ -128,7 +121,6 @@ STORED_TEST(wrong_ones_are_refused)
 /* The whole name and the time stand in the key of each task, so that no two are one. */
 STORED_TEST(the_longest_name_fires_every_time)
 {
-    struct jobs_world *w = *state;
     static char name[CRON_NAME_MAX + 1];
     memset(name, 'n', sizeof name);
     struct operation *op = world_operation(w, &operation_cron_put);
@@ -173,17 +165,16 @@ static uint64_t submitted_after_a_leap(struct jobs_world *w, uint8_t catch_up)
 
 STORED_TEST(what_a_leap_of_the_clock_missed_stays_missed)
 {
-    assert_int_equal(submitted_after_a_leap(*state, CRON_CATCH_ONE), 6);
+    assert_int_equal(submitted_after_a_leap(w, CRON_CATCH_ONE), 6);
 }
 
 STORED_TEST(what_a_leap_of_the_clock_missed_is_made_up_for)
 {
-    assert_int_equal(submitted_after_a_leap(*state, CRON_CATCH_ALL), 366);
+    assert_int_equal(submitted_after_a_leap(w, CRON_CATCH_ALL), 366);
 }
 
 STORED_TEST(too_large_ones_are_refused)
 {
-    struct jobs_world *w = *state;
     static const uint8_t params[CRON_BYTES_MAX + 1];
     struct operation *op = world_operation(w, &operation_cron_put);
     op->cron = (struct cron_spec){
@@ -196,7 +187,6 @@ STORED_TEST(too_large_ones_are_refused)
 
 STORED_TEST(a_durable_one_is_answered_when_it_is_on_disk)
 {
-    struct jobs_world *w = *state;
     struct operation *op = world_operation(w, &operation_cron_put);
     op->cron = (struct cron_spec){
         .name = span_text("tick"), .schedule = span_text("every 10s"), .task = world_spec("work")};
@@ -219,7 +209,6 @@ STORED_TEST(what_was_missed_without_its_module_is_made_up_for)
                                   "overlap"
                                   "\xa5"
                                   "allow";
-    struct jobs_world *w = *state;
     struct method *method = registry_find(w->registry, span_text("work"));
     struct operation *op = world_operation(w, &operation_cron_put);
     op->cron = (struct cron_spec){.name = span_text("tick"),
@@ -246,7 +235,6 @@ STORED_TEST(what_was_missed_without_its_module_is_made_up_for)
 
 STORED_TEST(a_store_that_fails_refuses_it)
 {
-    struct jobs_world *w = *state;
     struct operation *op = world_operation(w, &operation_cron_put);
     op->cron = (struct cron_spec){
         .name = span_text("tick"), .schedule = span_text("every 10s"), .task = world_spec("work")};

@@ -36,7 +36,6 @@ static void expect_all(struct jobs_world *w, enum job_state state)
 
 JOBS_TEST(they_are_told_in_small_steps)
 {
-    struct jobs_world *w = *state;
     uint64_t first = first_of_many(w, AO_S(100));
     world_finish(world_run_of(w, first), "\x2a");
     assert_true(count_dependents(w, first) > MANY / 2);
@@ -49,7 +48,6 @@ JOBS_TEST(they_are_told_in_small_steps)
 /* Though it is to be forgotten at once. */
 JOBS_TEST(none_is_left_behind_by_one_that_is_forgotten)
 {
-    struct jobs_world *w = *state;
     uint64_t first = first_of_many(w, 0);
     w->lasts = 0;
     world_finish(world_run_of(w, first), "\x2a");
@@ -61,7 +59,6 @@ JOBS_TEST(none_is_left_behind_by_one_that_is_forgotten)
 /* It failed for those that waited; who comes now waits for its next attempt. */
 JOBS_TEST(one_that_is_tried_again_meanwhile_has_failed_for_them)
 {
-    struct jobs_world *w = *state;
     uint64_t first = first_of_many(w, AO_S(100));
     world_fail(world_run_of(w, first), "ODD", "not today");
     assert_true(world_retry(w, world_job(w, first)));
@@ -76,7 +73,6 @@ JOBS_TEST(one_that_is_tried_again_meanwhile_has_failed_for_them)
 
 JOBS_TEST(those_that_leave_meanwhile_are_not_missed)
 {
-    struct jobs_world *w = *state;
     uint64_t first = first_of_many(w, AO_S(100)), second = stage_submit_after(w, &first, 1);
     world_finish(world_run_of(w, first), "\x2a");
     for (unsigned i = 0; i < MANY; i++)

@@ -24,7 +24,6 @@ static void expect_row(struct jobs_world *w, uint64_t id, enum job_state state, 
 
 STORED_TEST(async_is_answered_at_once)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = stage_durable(DURABLE_ASYNC);
     struct operation *op = give_order(w, &spec);
     assert_true(world_answered(w, op));
@@ -35,7 +34,6 @@ STORED_TEST(async_is_answered_at_once)
 
 STORED_TEST(fsync_is_answered_when_it_is_on_disk)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = stage_durable(DURABLE_FSYNC);
     struct operation *op = give_order(w, &spec);
     uint64_t id = op->submission.outcomes[0].id;
@@ -49,7 +47,6 @@ STORED_TEST(fsync_is_answered_when_it_is_on_disk)
 
 STORED_TEST(fsync_starts_when_the_start_is_on_disk)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = stage_durable(DURABLE_FSYNC);
     uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_MS(1));
@@ -62,7 +59,6 @@ STORED_TEST(fsync_starts_when_the_start_is_on_disk)
 
 STORED_TEST(an_end_is_seen_when_it_is_on_disk)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = stage_durable(DURABLE_ASYNC);
     uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_MS(10));
@@ -79,7 +75,6 @@ STORED_TEST(an_end_is_seen_when_it_is_on_disk)
 
 STORED_TEST(what_is_forgotten_leaves_the_file)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = stage_durable(DURABLE_ASYNC);
     spec.keep = AO_S(1);
     w->lasts = 0;
@@ -93,7 +88,6 @@ STORED_TEST(what_is_forgotten_leaves_the_file)
 
 STORED_TEST(changes_of_a_busy_task_are_written_together)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = stage_durable(DURABLE_ASYNC);
     w->lasts = 0;
     w->store->latency = AO_MS(100);
@@ -109,7 +103,6 @@ STORED_TEST(changes_of_a_busy_task_are_written_together)
 
 STORED_TEST(what_was_open_goes_on_after_a_crash)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = stage_durable(DURABLE_FSYNC);
     spec.key = span_text("order 7");
     uint64_t runs = jobs_world_submit(w, &spec);
@@ -136,7 +129,6 @@ STORED_TEST(what_was_open_goes_on_after_a_crash)
 
 STORED_TEST(what_had_ended_is_still_known_after_a_crash)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = stage_durable(DURABLE_ASYNC);
     uint64_t done = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_MS(10));
@@ -159,7 +151,6 @@ STORED_TEST(what_had_ended_is_still_known_after_a_crash)
 
 STORED_TEST(one_that_ran_in_three_crashes_is_dead)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = stage_durable(DURABLE_FSYNC);
     uint64_t id = jobs_world_submit(w, &spec);
     for (unsigned i = 1; i <= 3; i++) {
@@ -175,7 +166,6 @@ STORED_TEST(one_that_ran_in_three_crashes_is_dead)
 
 STORED_TEST(a_graceful_stop_is_no_crash)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = stage_durable(DURABLE_FSYNC);
     uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_S(1));
@@ -189,7 +179,6 @@ STORED_TEST(a_graceful_stop_is_no_crash)
 
 STORED_TEST(after_holds_across_a_crash)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = stage_durable(DURABLE_FSYNC);
     uint64_t first = jobs_world_submit(w, &spec);
     spec.after = &first;
@@ -206,7 +195,6 @@ STORED_TEST(after_holds_across_a_crash)
 
 STORED_TEST(numbers_of_events_do_not_go_back)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = stage_durable(DURABLE_FSYNC);
     spec.retries = 3;
     spec.backoff = AO_MS(1);
@@ -230,7 +218,6 @@ STORED_TEST(numbers_of_events_do_not_go_back)
 STORED_TEST(a_long_history_is_trimmed_in_the_file)
 {
     enum { ATTEMPTS = 300 };
-    struct jobs_world *w = *state;
     struct job_spec spec = stage_durable(DURABLE_ASYNC);
     uint64_t id = jobs_world_submit(w, &spec);
     for (int n = 0; n < ATTEMPTS; n++) {
@@ -261,7 +248,6 @@ static void expect_counted(const struct jobs_world *w, uint64_t submitted)
 
 STORED_TEST(a_submit_that_cannot_be_written_is_refused)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = stage_durable(DURABLE_FSYNC);
     w->store->error = STORE_FULL;
     spec.key = span_text("order 7");
@@ -285,7 +271,6 @@ STORED_TEST(a_submit_that_cannot_be_written_is_refused)
 
 STORED_TEST(an_end_waits_for_a_store_that_fails)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = stage_durable(DURABLE_ASYNC);
     uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_MS(10));
@@ -303,7 +288,6 @@ STORED_TEST(an_end_waits_for_a_store_that_fails)
 
 STORED_TEST(many_that_could_not_be_written_are_written_later)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = stage_durable(DURABLE_ASYNC);
     w->room[1] = 0;
     for (unsigned i = 0; i < 2000; i++)
@@ -322,7 +306,6 @@ STORED_TEST(many_that_could_not_be_written_are_written_later)
  * balance. */
 STORED_TEST(any_allocation_may_fail)
 {
-    struct jobs_world *w = *state;
     struct submitted done;
     char text[JOB_TEXT_MAX];
     bool met = true;
@@ -350,7 +333,6 @@ STORED_TEST(any_allocation_may_fail)
 /* After a restart nobody would know how the first one ended. */
 STORED_TEST(a_durable_one_does_not_wait_for_one_in_memory)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     struct submitted out;
     char text[JOB_TEXT_MAX] = "";

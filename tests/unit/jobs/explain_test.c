@@ -49,7 +49,6 @@ static struct operation *ask_of_queue(struct jobs_world *w, const struct operati
 
 JOBS_TEST(explains_turn)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     submit_work(w);
     submit_work(w);
@@ -65,7 +64,6 @@ JOBS_TEST(explains_turn)
 
 JOBS_TEST(explains_executors)
 {
-    struct jobs_world *w = *state;
     submit_work(w);
     uint64_t id = submit_work(w);
     gives(w, id, "queued", "executors");
@@ -75,7 +73,6 @@ JOBS_TEST(explains_executors)
 /* Its module was there when it was submitted, and is not after the start. */
 STORED_TEST(explains_no_executor)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     struct method *method = registry_find(w->registry, spec.method);
     spec.durable = DURABLE_FSYNC;
@@ -96,7 +93,6 @@ STORED_TEST(explains_no_executor)
 
 JOBS_TEST(explains_paused)
 {
-    struct jobs_world *w = *state;
     ask_of_queue(w, &operation_queue_pause);
     uint64_t id = submit_work(w);
     gives(w, id, "waiting", "paused");
@@ -106,7 +102,6 @@ JOBS_TEST(explains_paused)
 
 JOBS_TEST(explains_stopping)
 {
-    struct jobs_world *w = *state;
     submit_work(w);
     uint64_t id = submit_work(w);
     w->source.stop(w->source.arg, false);
@@ -115,7 +110,6 @@ JOBS_TEST(explains_stopping)
 
 JOBS_TEST(explains_limit)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     w->room[1] = 5;
     spec.limit_key = span_text("disk");
@@ -131,7 +125,6 @@ JOBS_TEST(explains_limit)
 
 JOBS_TEST(explains_rate)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     w->room[1] = 5;
     spec.rate_key = span_text("mail");
@@ -146,7 +139,6 @@ JOBS_TEST(explains_rate)
 
 JOBS_TEST(explains_after)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     char text[ID_TEXT_SIZE], wanted[64];
     uint64_t first = submit_work(w);
@@ -163,7 +155,6 @@ JOBS_TEST(explains_after)
 /* Both ran in two crashes; the third makes dead. */
 STORED_TEST(explains_suspect)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     char text[ID_TEXT_SIZE], wanted[64];
     spec.durable = DURABLE_FSYNC;
@@ -185,7 +176,6 @@ STORED_TEST(explains_suspect)
 
 JOBS_TEST(explains_delay)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.delay = AO_S(30);
     uint64_t id = submit(w, &spec);
@@ -200,7 +190,6 @@ JOBS_TEST(explains_delay)
 
 JOBS_TEST(explains_retry)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.retries = 3;
     spec.backoff_jitter = 0;
@@ -220,7 +209,6 @@ JOBS_TEST(explains_retry)
 
 JOBS_TEST(explains_again)
 {
-    struct jobs_world *w = *state;
     uint64_t id = submit_work(w);
     world_again(world_run_of(w, id), AO_S(5));
     gives(w, id, "delayed", "again");
@@ -229,7 +217,6 @@ JOBS_TEST(explains_again)
 
 STORED_TEST(explains_commit)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.durable = DURABLE_FSYNC;
     uint64_t id = jobs_world_submit(w, &spec);
@@ -243,7 +230,6 @@ STORED_TEST(explains_commit)
 /* A crash would forget it, and the next start would begin the same number again. */
 STORED_TEST(an_attempt_is_shown_when_its_start_is_on_disk)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     char text[2048];
     spec.durable = DURABLE_FSYNC;
@@ -259,7 +245,6 @@ STORED_TEST(an_attempt_is_shown_when_its_start_is_on_disk)
 
 STORED_TEST(explains_store)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.durable = DURABLE_FSYNC;
     uint64_t id = jobs_world_submit(w, &spec);
@@ -272,7 +257,6 @@ STORED_TEST(explains_store)
 
 JOBS_TEST(explains_assigned)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.timeout = AO_S(10);
     uint64_t id = submit(w, &spec);
@@ -282,7 +266,6 @@ JOBS_TEST(explains_assigned)
 
 JOBS_TEST(explains_running)
 {
-    struct jobs_world *w = *state;
     uint64_t id = submit_work(w);
     world_run_of(w, id)->stage = ATTEMPT_RUNNING;
     gives(w, id, "running", "running");
@@ -290,7 +273,6 @@ JOBS_TEST(explains_running)
 
 JOBS_TEST(explains_parked)
 {
-    struct jobs_world *w = *state;
     uint64_t id = submit_work(w);
     world_run_of(w, id)->stage = ATTEMPT_PARKED;
     gives(w, id, "parked", "parked");
@@ -298,7 +280,6 @@ JOBS_TEST(explains_parked)
 
 JOBS_TEST(explains_ended)
 {
-    struct jobs_world *w = *state;
     uint64_t id = submit_work(w);
     world_fail(world_run_of(w, id), "ODD", "not today");
     gives(w, id, "failed", "ended");
@@ -307,7 +288,6 @@ JOBS_TEST(explains_ended)
 
 JOBS_TEST(an_unknown_task_is_not_found)
 {
-    struct jobs_world *w = *state;
     struct operation *op = world_about(w, &operation_explain, 1);
     world_give(w, op);
     assert_int_equal(op->reply.error, ERGON_E_NOT_FOUND);
@@ -315,7 +295,6 @@ JOBS_TEST(an_unknown_task_is_not_found)
 
 JOBS_TEST(a_queue_says_whether_it_flows)
 {
-    struct jobs_world *w = *state;
     char text[2048];
     struct operation *op = ask_of_queue(w, &operation_queue_explain);
     stage_holds(notation_show(operation_result(op), text, sizeof text), "'reason': 'turn'");

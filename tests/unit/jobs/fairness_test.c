@@ -37,7 +37,7 @@ static int close_world(void **state)
     return 0;
 }
 
-#define FAIR_TEST(name) TEST_WITH(open_world, close_world, name)
+#define FAIR_TEST(name) TEST_OF(struct starts *s, NULL, open_world, close_world, name)
 
 static uint64_t submit_of(struct jobs_world *w, const char *tenant)
 {
@@ -49,7 +49,6 @@ static uint64_t submit_of(struct jobs_world *w, const char *tenant)
 FAIR_TEST(a_new_tenant_is_next_beside_a_hundred_thousand)
 {
     static const char *const tenants[] = {"b", "c", "d", "e", "f", "g", "h", "i", "j"};
-    struct starts *s = *state;
     struct jobs_world *w = &s->w;
     jobs_world_open(w);
     for (unsigned i = 0; i < 100000; i++)
@@ -74,7 +73,6 @@ FAIR_TEST(a_new_tenant_is_next_beside_a_hundred_thousand)
 FAIR_TEST(weights_hold)
 {
     static const struct jobs_tenant tenants[] = {{"one", 1}, {"two", 2}, {"four", 4}};
-    struct starts *s = *state;
     struct jobs_world *w = &s->w;
     uint32_t started[3] = {0};
     w->options.tenants = tenants;
@@ -96,7 +94,6 @@ FAIR_TEST(weights_hold)
 
 FAIR_TEST(the_higher_priority_goes_first)
 {
-    struct starts *s = *state;
     struct jobs_world *w = &s->w;
     struct job_spec spec = world_spec("work");
     uint64_t ids[10];
@@ -117,7 +114,6 @@ FAIR_TEST(the_higher_priority_goes_first)
 /* Beside a stream that alone would keep the executor busy for ever. */
 FAIR_TEST(the_lowest_priority_comes_at_last)
 {
-    struct starts *s = *state;
     struct jobs_world *w = &s->w;
     struct job_spec high = world_spec("work"), low = world_spec("work");
     unsigned seconds = 0;

@@ -4,7 +4,6 @@
 
 JOBS_TEST(runs_and_is_done)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
@@ -17,7 +16,6 @@ JOBS_TEST(runs_and_is_done)
 
 JOBS_TEST(a_failure_is_tried_again)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.retries = 1;
     spec.backoff_jitter = 0;
@@ -36,7 +34,6 @@ JOBS_TEST(a_failure_is_tried_again)
 
 JOBS_TEST(without_retries_a_failure_is_final)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
@@ -46,7 +43,6 @@ JOBS_TEST(without_retries_a_failure_is_final)
 
 JOBS_TEST(a_permanent_failure_is_not_tried_again)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.retries = 5;
     uint64_t id = jobs_world_submit(w, &spec);
@@ -57,7 +53,6 @@ JOBS_TEST(a_permanent_failure_is_not_tried_again)
 
 JOBS_TEST(a_queued_one_is_cancelled_at_once)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     jobs_world_submit(w, &spec);
     uint64_t id = jobs_world_submit(w, &spec);
@@ -69,7 +64,6 @@ JOBS_TEST(a_queued_one_is_cancelled_at_once)
 
 JOBS_TEST(a_running_one_is_cancelled_when_it_has_returned)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
@@ -81,7 +75,6 @@ JOBS_TEST(a_running_one_is_cancelled_when_it_has_returned)
 
 JOBS_TEST(a_timeout_fences_the_attempt)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     w->stubborn = true;
     spec.timeout = AO_S(1);
@@ -107,7 +100,6 @@ JOBS_TEST(a_timeout_fences_the_attempt)
 
 JOBS_TEST(it_is_forgotten_after_its_time)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.keep = AO_S(5);
     uint64_t id = jobs_world_submit(w, &spec);
@@ -122,7 +114,6 @@ JOBS_TEST(it_is_forgotten_after_its_time)
 
 JOBS_TEST(call_is_answered_with_the_result)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     struct operation *op = stage_call(w, &spec);
     assert_false(world_answered(w, op));

@@ -50,7 +50,6 @@ static void is_silent_about(const char *text, const char *unwanted)
 
 OPERATIONS_TEST(waits_until_all_have_ended)
 {
-    struct jobs_world *w = *state;
     uint64_t ids[2] = {submit(w, ""), submit(w, "")};
     struct operation *op = wait_for(w, ids, 2, AO_S(60));
     op->wait.with_result = true;
@@ -68,7 +67,6 @@ OPERATIONS_TEST(waits_until_all_have_ended)
 
 OPERATIONS_TEST(waits_for_the_first)
 {
-    struct jobs_world *w = *state;
     uint64_t ids[2] = {submit(w, ""), submit(w, "")};
     struct operation *op = wait_for(w, ids, 2, AO_S(60));
     op->wait.any = true;
@@ -81,7 +79,6 @@ OPERATIONS_TEST(waits_for_the_first)
 
 OPERATIONS_TEST(answers_when_its_time_is_over)
 {
-    struct jobs_world *w = *state;
     uint64_t ids[1] = {submit(w, "")};
     struct operation *op = wait_for(w, ids, 1, AO_S(5));
     world_give(w, op);
@@ -93,7 +90,6 @@ OPERATIONS_TEST(answers_when_its_time_is_over)
 
 OPERATIONS_TEST(names_the_task_that_it_does_not_know)
 {
-    struct jobs_world *w = *state;
     uint64_t ids[2] = {submit(w, ""), 7};
     struct operation *op = wait_for(w, ids, 2, AO_S(5));
     world_give(w, op);
@@ -103,7 +99,6 @@ OPERATIONS_TEST(names_the_task_that_it_does_not_know)
 
 OPERATIONS_TEST(one_that_is_dropped_comes_back)
 {
-    struct jobs_world *w = *state;
     uint64_t ids[1] = {submit(w, "")};
     struct operation *op = wait_for(w, ids, 1, AO_NEVER);
     world_give(w, op);
@@ -119,7 +114,6 @@ OPERATIONS_TEST(one_that_is_dropped_comes_back)
 
 OPERATIONS_TEST(a_dropped_call_cancels_its_task)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     struct operation *op = stage_call(w, &spec);
     assert_false(world_answered(w, op));
@@ -134,7 +128,6 @@ OPERATIONS_TEST(a_dropped_call_cancels_its_task)
 
 OPERATIONS_TEST(a_call_is_answered_with_the_result)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     struct operation *op = stage_call(w, &spec);
     world_finish(w->runs, "\x2a");
@@ -147,7 +140,6 @@ OPERATIONS_TEST(a_call_is_answered_with_the_result)
 
 OPERATIONS_TEST(follows_a_history_from_where_it_was)
 {
-    struct jobs_world *w = *state;
     uint64_t ids[1] = {submit(w, "")};
     struct operation *op = watch(w, ids[0], 1, AO_S(60));
     world_give(w, op);
@@ -166,7 +158,6 @@ OPERATIONS_TEST(follows_a_history_from_where_it_was)
 
 OPERATIONS_TEST(waits_for_an_event_that_is_still_to_come)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.retries = 1;
     uint64_t ids[1] = {jobs_world_submit(w, &spec)};
@@ -183,7 +174,6 @@ OPERATIONS_TEST(waits_for_an_event_that_is_still_to_come)
 
 OPERATIONS_TEST(pushes_each_event_and_answers_at_the_end)
 {
-    struct jobs_world *w = *state;
     uint64_t ids[1] = {submit(w, "")};
     struct operation *op = watch(w, ids[0], 0, AO_NEVER);
     op->watch.push = true;
@@ -200,7 +190,6 @@ OPERATIONS_TEST(pushes_each_event_and_answers_at_the_end)
 
 OPERATIONS_TEST(lists_the_newest_first_and_in_pages)
 {
-    struct jobs_world *w = *state;
     char id[ID_TEXT_SIZE], wanted[64];
     uint64_t ids[5];
     for (unsigned i = 0; i < 5; i++)
@@ -224,7 +213,6 @@ OPERATIONS_TEST(lists_the_newest_first_and_in_pages)
 
 OPERATIONS_TEST(goes_on_behind_a_task_that_was_forgotten)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     char id[ID_TEXT_SIZE], wanted[64];
     spec.keep = 0;
@@ -250,7 +238,6 @@ OPERATIONS_TEST(goes_on_behind_a_task_that_was_forgotten)
 
 OPERATIONS_TEST(lists_by_state)
 {
-    struct jobs_world *w = *state;
     for (unsigned i = 0; i < 5; i++)
         submit(w, "");
     struct operation *op = world_operation(w, &operation_list);
@@ -264,7 +251,6 @@ OPERATIONS_TEST(lists_by_state)
 
 OPERATIONS_TEST(a_queue_that_drains_takes_no_new_tasks)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     struct submitted out;
     char text[JOB_TEXT_MAX];
@@ -281,7 +267,6 @@ OPERATIONS_TEST(a_queue_that_drains_takes_no_new_tasks)
 
 OPERATIONS_TEST(a_resumed_queue_goes_on_in_order)
 {
-    struct jobs_world *w = *state;
     struct operation *op = world_operation(w, &operation_queue_pause);
     w->room[1] = 1;
     op->named.name = span_text("work");
@@ -300,7 +285,6 @@ OPERATIONS_TEST(a_resumed_queue_goes_on_in_order)
 
 OPERATIONS_TEST(accounts_balance)
 {
-    struct jobs_world *w = *state;
     uint64_t ids[3] = {submit(w, ""), submit(w, ""), submit(w, "")};
     world_finish(world_run_of(w, ids[0]), "\xc0");
     world_fail(world_run_of(w, ids[1]), "ODD", "not today");

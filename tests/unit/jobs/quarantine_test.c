@@ -49,17 +49,16 @@ static void poison_among_neighbours(struct jobs_world *w, uint32_t room, unsigne
 
 STORED_TEST(only_the_poison_dies)
 {
-    poison_among_neighbours(*state, 64, NEIGHBOURS / 2);
+    poison_among_neighbours(w, 64, NEIGHBOURS / 2);
 }
 
 STORED_TEST(only_the_poison_dies_where_others_wait)
 {
-    poison_among_neighbours(*state, 4, 2);
+    poison_among_neighbours(w, 4, 2);
 }
 
 STORED_TEST(what_is_no_suspect_runs_beside_one)
 {
-    struct jobs_world *w = *state;
     w->room[1] = 4;
     uint64_t one = submit(w), two = submit(w);
     crash_twice(w);
@@ -76,7 +75,6 @@ STORED_TEST(what_is_no_suspect_runs_beside_one)
 /* Its handler may still do what made the server crash. */
 STORED_TEST(one_that_outlived_its_timeout_is_still_out)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = stage_durable(DURABLE_FSYNC);
     w->room[1] = 2;
     w->stubborn = true;
@@ -93,7 +91,6 @@ STORED_TEST(one_that_outlived_its_timeout_is_still_out)
 
 STORED_TEST(the_place_goes_on_when_its_owner_is_gone_or_held_back)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = stage_durable(DURABLE_FSYNC), limited = stage_durable(DURABLE_FSYNC);
     w->room[1] = 8;
     limited.limit_key = span_text("k");
@@ -122,7 +119,6 @@ STORED_TEST(the_place_goes_on_when_its_owner_is_gone_or_held_back)
 
 STORED_TEST(one_that_is_tried_again_is_none)
 {
-    struct jobs_world *w = *state;
     w->room[1] = 2;
     uint64_t one = submit(w), two = submit(w);
     crash_twice(w);

@@ -18,7 +18,6 @@ static bool is_paused(struct jobs_world *w)
 
 STORED_TEST(a_pause_is_answered_when_it_is_on_disk)
 {
-    struct jobs_world *w = *state;
     struct operation *op = change(w, &operation_queue_pause);
     assert_true(is_paused(w));
     assert_false(world_answered(w, op));
@@ -37,7 +36,6 @@ STORED_TEST(a_pause_is_answered_when_it_is_on_disk)
 
 STORED_TEST(who_changes_a_mind_is_answered_with_the_last_word)
 {
-    struct jobs_world *w = *state;
     struct operation *first = change(w, &operation_queue_pause),
                      *second = change(w, &operation_queue_resume);
     jobs_world_pass(w, AO_MS(1));
@@ -51,7 +49,6 @@ STORED_TEST(who_changes_a_mind_is_answered_with_the_last_word)
 
 STORED_TEST(a_pause_that_cannot_be_written_is_said_and_written_later)
 {
-    struct jobs_world *w = *state;
     w->store->error = STORE_FULL;
     struct operation *op = change(w, &operation_queue_pause);
     jobs_world_pass(w, AO_MS(1));
@@ -77,7 +74,6 @@ STORED_TEST(a_pause_that_cannot_be_written_is_said_and_written_later)
 
 STORED_TEST(without_memory_it_is_said_too)
 {
-    struct jobs_world *w = *state;
     struct operation *op = NULL;
     change(w, &operation_queue_list);
     table_queue(&w->jobs->table, span_text("work"));

@@ -24,7 +24,6 @@ static void retry(struct jobs_world *w, uint64_t id)
 
 STORED_TEST(what_failed_with_after_can_be_tried_again)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = stage_durable(DURABLE_FSYNC);
     uint64_t first = jobs_world_submit(w, &spec), second = submit_after(w, &first);
     jobs_world_pass(w, AO_S(1));
@@ -44,7 +43,6 @@ STORED_TEST(what_failed_with_after_can_be_tried_again)
 
 STORED_TEST(what_is_tried_again_waits_for_nobody)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = stage_durable(DURABLE_FSYNC);
     w->room[1] = 2;
     uint64_t first = jobs_world_submit(w, &spec), second = submit_after(w, &first);
@@ -121,7 +119,6 @@ static uint64_t submit_and_start(struct jobs_world *w, const struct job_spec *sp
 
 STORED_TEST(start_and_end_are_told_by_the_row)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = stage_durable(DURABLE_FSYNC);
     uint64_t id = submit_and_start(w, &spec);
     world_finish(world_run_of(w, id), "\x2a");
@@ -139,7 +136,6 @@ STORED_TEST(start_and_end_are_told_by_the_row)
 /* What came back late stands behind the end that it was late for. */
 STORED_TEST(an_end_is_told_before_what_came_behind_it)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = stage_durable(DURABLE_FSYNC);
     w->stubborn = true;
     spec.deadline = AO_S(2);
@@ -152,7 +148,6 @@ STORED_TEST(an_end_is_told_before_what_came_behind_it)
 
 STORED_TEST(the_ends_of_one_that_was_tried_again_are_all_told)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = stage_durable(DURABLE_FSYNC);
     spec.delay = AO_S(100);
     uint64_t id = jobs_world_submit(w, &spec);
@@ -167,7 +162,6 @@ STORED_TEST(the_ends_of_one_that_was_tried_again_are_all_told)
 
 STORED_TEST(a_watcher_goes_on_where_it_was)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = stage_durable(DURABLE_FSYNC);
     char text[800];
     uint64_t id = submit_and_start(w, &spec);
@@ -194,7 +188,6 @@ static void say(struct jobs_world *w, uint64_t id, uint64_t done)
 /* Progress is not stored, but its numbers were given out. */
 STORED_TEST(numbers_of_progress_are_not_given_out_again)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = stage_durable(DURABLE_FSYNC);
     uint64_t id = submit_and_start(w, &spec);
     for (uint64_t done = 1; done <= 150; done++) {

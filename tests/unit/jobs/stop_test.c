@@ -25,7 +25,6 @@ static struct operation *poll(struct jobs_world *w, const struct operation_class
 
 STOP_TEST(long_polls_are_answered_as_things_stand)
 {
-    struct jobs_world *w = *state;
     uint64_t id = stage_submit(w);
     const struct operation *waits = poll(w, &operation_wait, &id),
                            *watches = poll(w, &operation_watch, &id);
@@ -42,7 +41,6 @@ STOP_TEST(long_polls_are_answered_as_things_stand)
 
 STOP_TEST(a_call_is_waited_for_until_all_is_cancelled)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     struct operation *op = stage_call(w, &spec);
     jobs_world_settle(w);
@@ -65,7 +63,6 @@ static void end_well(struct jobs_world *w, uint64_t id, bool told)
 
 STOP_TEST(who_was_told_to_stop_is_run_again)
 {
-    struct jobs_world *w = *state;
     uint64_t told = stage_submit(w), untold = stage_submit(w);
     w->stubborn = true;
     stop(w, false);
@@ -99,7 +96,6 @@ static void expect_no_crash(struct jobs_world *w, uint64_t id)
 
 DURABLE_TEST(a_start_on_its_way_to_the_disk_is_no_crash)
 {
-    struct jobs_world *w = *state;
     uint64_t id = submit_durable(w, AO_MS(150));
     assert_int_equal(world_job(w, id)->attempt, 1);
     assert_null(world_run_of(w, id));
@@ -109,7 +105,6 @@ DURABLE_TEST(a_start_on_its_way_to_the_disk_is_no_crash)
 
 DURABLE_TEST(who_does_not_return_in_time_is_no_crash)
 {
-    struct jobs_world *w = *state;
     uint64_t id = submit_durable(w, AO_S(1));
     w->stubborn = true;
     jobs_world_restart(w);
@@ -118,7 +113,6 @@ DURABLE_TEST(who_does_not_return_in_time_is_no_crash)
 
 DURABLE_TEST(who_was_cancelled_and_does_not_return_stays_cancelled)
 {
-    struct jobs_world *w = *state;
     uint64_t id = submit_durable(w, AO_S(1));
     w->stubborn = true;
     assert_true(world_cancel(w, world_job(w, id)));

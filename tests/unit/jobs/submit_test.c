@@ -18,19 +18,18 @@ static enum ergon_error refused(struct jobs_world *w, const struct job_spec *spe
 JOBS_TEST(unknown_methods_are_refused)
 {
     struct job_spec spec = world_spec("unheard_of");
-    assert_int_equal(refused(*state, &spec, "\"unheard_of\""), ERGON_E_NO_METHOD);
+    assert_int_equal(refused(w, &spec, "\"unheard_of\""), ERGON_E_NO_METHOD);
 }
 
 JOBS_TEST(a_durable_one_is_refused_without_a_store)
 {
     struct job_spec spec = world_spec("work");
     spec.durable = DURABLE_ASYNC;
-    assert_int_equal(refused(*state, &spec, "no store"), ERGON_E_STORE);
+    assert_int_equal(refused(w, &spec, "no store"), ERGON_E_STORE);
 }
 
 JOBS_TEST(a_drained_queue_takes_no_more)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     jobs_world_submit(w, &spec);
     w->jobs->table.queues->draining = true;
@@ -39,7 +38,6 @@ JOBS_TEST(a_drained_queue_takes_no_more)
 
 JOBS_TEST(a_server_that_stops_takes_no_more)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     w->source.stop(w->source.arg, false);
     assert_int_equal(refused(w, &spec, ""), ERGON_E_DRAINING);
@@ -47,7 +45,6 @@ JOBS_TEST(a_server_that_stops_takes_no_more)
 
 JOBS_TEST(beyond_the_bound_it_is_busy)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     w->jobs->options.tasks_max = 2;
     jobs_world_submit(w, &spec);
@@ -62,7 +59,6 @@ JOBS_TEST(beyond_the_bound_it_is_busy)
 
 JOBS_TEST(what_has_ended_makes_room)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     w->jobs->options.tasks_max = 2;
     uint64_t id = jobs_world_submit(w, &spec);
@@ -75,7 +71,6 @@ JOBS_TEST(what_has_ended_makes_room)
 
 JOBS_TEST(the_same_key_is_the_same_task)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.key = span_text("order 7");
     uint64_t id = jobs_world_submit(w, &spec);
@@ -96,7 +91,6 @@ JOBS_TEST(the_same_key_is_the_same_task)
 
 JOBS_TEST(a_shared_run_is_cancelled_by_the_last)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.coalesce = span_text("report");
     uint64_t id = jobs_world_submit(w, &spec);
@@ -111,7 +105,6 @@ JOBS_TEST(a_shared_run_is_cancelled_by_the_last)
 
 JOBS_TEST(nobody_joins_a_run_that_is_being_cancelled)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.coalesce = span_text("report");
     w->stubborn = true;
@@ -124,7 +117,6 @@ JOBS_TEST(nobody_joins_a_run_that_is_being_cancelled)
 
 JOBS_TEST(another_method_shares_no_run)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.coalesce = span_text("report");
     uint64_t id = jobs_world_submit(w, &spec);
@@ -134,7 +126,6 @@ JOBS_TEST(another_method_shares_no_run)
 
 JOBS_TEST(callers_of_a_shared_run_get_one_result)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.coalesce = span_text("report");
     struct operation *op = stage_call(w, &spec), *b = stage_call(w, &spec),
@@ -152,7 +143,6 @@ JOBS_TEST(callers_of_a_shared_run_get_one_result)
 
 JOBS_TEST(a_call_that_is_dropped_is_cancelled)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     struct operation *op = stage_call(w, &spec);
     uint64_t id = op->submission.outcomes[0].id;
@@ -164,7 +154,6 @@ JOBS_TEST(a_call_that_is_dropped_is_cancelled)
 
 JOBS_TEST(each_of_many_has_its_own_outcome)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec[3] = {world_spec("work"), world_spec("unheard_of"), world_spec("step")};
     struct operation *op = world_operation(w, &operation_submit_many);
     op->submission.specs = spec;
@@ -179,7 +168,6 @@ JOBS_TEST(each_of_many_has_its_own_outcome)
 
 JOBS_TEST(what_is_refused_weighs_nothing)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     w->room[1] = 0;
     uint64_t ids[2] = {jobs_world_submit(w, &spec), 12345};
@@ -195,7 +183,6 @@ JOBS_TEST(what_is_refused_weighs_nothing)
 /* A run that a call began, and would be forgotten with its answer. */
 JOBS_TEST(who_joins_finds_the_result)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.coalesce = span_text("report");
     spec.keep = 0;
@@ -213,7 +200,6 @@ JOBS_TEST(who_joins_finds_the_result)
 /* The bytes that are shown are those that there are, after all that changes them. */
 JOBS_TEST(bytes_are_what_they_are)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     uint64_t sum = 0;
     w->room[1] = 2;
@@ -270,7 +256,6 @@ static int submit_all_kinds(void *arg)
 /* What stays for good (a queue, a tenant, rooms in tables) is made by the first. */
 JOBS_TEST(without_memory_nothing_stays)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     w->room[1] = 0;
     w->quiet = true;
@@ -294,7 +279,6 @@ JOBS_TEST(parameters_are_of_any_size)
     static const size_t sizes[] = {
         0, 1, JOB_BODY_STEP, JOB_BODY_STEP + 1, JOB_BODY_IN_PLACE, JOB_BODY_IN_PLACE + 1, 100000};
     static uint8_t bytes[100000];
-    struct jobs_world *w = *state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         struct job_spec spec = world_spec("work");
         spec.delay = AO_S(60);

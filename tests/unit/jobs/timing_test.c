@@ -4,7 +4,6 @@
 
 JOBS_TEST(a_delay_passes)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.delay = AO_MS(250);
     uint64_t id = jobs_world_submit(w, &spec);
@@ -17,7 +16,6 @@ JOBS_TEST(a_delay_passes)
 
 JOBS_TEST(a_moment_comes)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.at = table_wall(&w->jobs->table) + AO_S(2);
     uint64_t id = jobs_world_submit(w, &spec);
@@ -34,7 +32,6 @@ JOBS_TEST(a_moment_comes)
 
 JOBS_TEST(a_deadline_ends_it_wherever_it_is)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     uint64_t ids[3];
     spec.deadline = AO_S(1);
@@ -54,7 +51,6 @@ JOBS_TEST(a_deadline_ends_it_wherever_it_is)
 
 JOBS_TEST(a_deadline_that_has_passed_expires_at_once)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.deadline = 0;
     uint64_t id = jobs_world_submit(w, &spec);
@@ -63,7 +59,6 @@ JOBS_TEST(a_deadline_that_has_passed_expires_at_once)
 
 JOBS_TEST(an_attempt_sees_the_nearer_of_both)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.deadline = AO_S(9);
     spec.timeout = AO_S(5);
@@ -74,7 +69,6 @@ JOBS_TEST(an_attempt_sees_the_nearer_of_both)
 
 JOBS_TEST(the_last_timeout_is_final)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.timeout = AO_S(1);
     spec.retries = 1;
@@ -88,7 +82,6 @@ JOBS_TEST(the_last_timeout_is_final)
 
 JOBS_TEST(again_is_no_failure)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     uint64_t id = jobs_world_submit(w, &spec);
     for (unsigned i = 1; i < 5; i++) {
@@ -103,7 +96,6 @@ JOBS_TEST(again_is_no_failure)
 
 JOBS_TEST(retry_begins_anew)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.deadline = AO_S(1);
     uint64_t id = jobs_world_submit(w, &spec);
@@ -122,7 +114,6 @@ JOBS_TEST(retry_begins_anew)
 /* As after a long round, or while a large store is read back. */
 JOBS_TEST(a_moment_keeps_its_place_on_both_clocks)
 {
-    struct jobs_world *w = *state;
     const struct jobs *l = w->jobs;
     ao_time round = table_now(&l->table);
     w->v.now += AO_S(5);
@@ -139,7 +130,6 @@ JOBS_TEST(a_moment_keeps_its_place_on_both_clocks)
 
 JOBS_TEST(what_must_be_done_first_is)
 {
-    struct jobs_world *w = *state;
     w->room[1] = 2;
     uint64_t first[2] = {stage_submit_after(w, NULL, 0), stage_submit_after(w, NULL, 0)};
     uint64_t second = stage_submit_after(w, first, 2);
@@ -156,7 +146,6 @@ JOBS_TEST(what_must_be_done_first_is)
 
 JOBS_TEST(a_chain_fails_with_its_first)
 {
-    struct jobs_world *w = *state;
     enum { LENGTH = 20000 };
     uint64_t first = stage_submit_after(w, NULL, 0), last = first;
     for (unsigned i = 0; i < LENGTH; i++)
@@ -173,7 +162,6 @@ JOBS_TEST(a_chain_fails_with_its_first)
 
 JOBS_TEST(the_unknown_cannot_be_waited_for)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     struct submitted done;
     char text[JOB_TEXT_MAX] = "";
@@ -187,7 +175,6 @@ JOBS_TEST(the_unknown_cannot_be_waited_for)
 
 JOBS_TEST(a_task_of_another_tenant_is_unknown_to_who_may_not_see_it)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     struct submitted done;
     char text[JOB_TEXT_MAX] = "";
@@ -207,7 +194,6 @@ JOBS_TEST(a_task_of_another_tenant_is_unknown_to_who_may_not_see_it)
 
 JOBS_TEST(who_waits_can_be_cancelled)
 {
-    struct jobs_world *w = *state;
     uint64_t first = stage_submit_after(w, NULL, 0);
     uint64_t second = stage_submit_after(w, &first, 1), third = stage_submit_after(w, &second, 1);
     world_cancel(w, world_job(w, second));
@@ -221,7 +207,6 @@ JOBS_TEST(who_waits_can_be_cancelled)
 
 JOBS_TEST(the_oldest_ends_go_when_there_are_too_many)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     uint64_t ids[100];
     w->lasts = 0;
@@ -237,7 +222,6 @@ JOBS_TEST(the_oldest_ends_go_when_there_are_too_many)
 
 JOBS_TEST(a_large_result_is_cut)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.keep_size = 4;
     uint64_t id = jobs_world_submit(w, &spec);
@@ -252,7 +236,6 @@ JOBS_TEST(a_large_result_is_cut)
  * forgotten. */
 JOBS_TEST(who_expires_before_its_start_leaves_its_place, .stored = true, .quiet = true)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.durable = DURABLE_FSYNC;
     spec.deadline = AO_S(1);

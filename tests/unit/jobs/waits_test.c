@@ -21,7 +21,6 @@ static struct operation *wait_for(struct jobs_world *w, uint64_t *ids, uint32_t 
 
 WAITS_TEST(an_id_that_is_given_twice_ends_once)
 {
-    struct jobs_world *w = *state;
     uint64_t ids[3] = {stage_submit(w), stage_submit(w)};
     ids[2] = ids[0];
     struct operation *op = wait_for(w, ids, 3);
@@ -36,7 +35,6 @@ WAITS_TEST(an_id_that_is_given_twice_ends_once)
 
 WAITS_TEST(any_of_the_same_is_no_end)
 {
-    struct jobs_world *w = *state;
     uint64_t id = stage_submit(w), ids[2] = {id, id};
     struct operation *op = world_operation(w, &operation_wait);
     op->wait = (struct wait_arguments){.ids = ids, .count = 2, .timeout = AO_S(60), .any = true};
@@ -49,7 +47,6 @@ WAITS_TEST(any_of_the_same_is_no_end)
 
 WAITS_TEST(one_that_is_tried_again_is_waited_for_again)
 {
-    struct jobs_world *w = *state;
     uint64_t ids[2] = {stage_submit(w), stage_submit(w)};
     struct operation *op = wait_for(w, ids, 2);
     world_fail(world_run_of(w, ids[0]), "ODD", "not today");
@@ -70,7 +67,6 @@ WAITS_TEST(one_that_is_tried_again_is_waited_for_again)
 WAITS_TEST(results_beyond_the_most_are_left_out)
 {
     enum { EACH = 4 << 20 };
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     uint8_t *big = calloc(1, EACH);
     uint64_t ids[3];
@@ -94,7 +90,6 @@ WAITS_TEST(results_beyond_the_most_are_left_out)
 
 WAITS_TEST(those_who_wait_are_answered_when_the_server_stops)
 {
-    struct jobs_world *w = *state;
     uint64_t ids[2] = {stage_submit(w), stage_submit(w)};
     struct operation *op = wait_for(w, ids, 2), *b = world_about(w, &operation_watch, ids[0]);
     b->watch.from = 3;
@@ -121,7 +116,6 @@ static void drop(struct jobs_world *w, struct operation *op)
 
 WAITS_TEST(a_dropped_call_leaves_a_task_that_was_submitted)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.key = span_text("k");
     uint64_t id = jobs_world_submit(w, &spec);
@@ -132,7 +126,6 @@ WAITS_TEST(a_dropped_call_leaves_a_task_that_was_submitted)
 
 WAITS_TEST(the_last_of_the_calls_takes_their_task_along)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.key = span_text("k");
     struct operation *first = stage_call(w, &spec), *second = stage_call(w, &spec);
@@ -146,7 +139,6 @@ WAITS_TEST(the_last_of_the_calls_takes_their_task_along)
 
 WAITS_TEST(a_coalesced_run_goes_with_the_last_who_wants_it)
 {
-    struct jobs_world *w = *state;
     struct job_spec spec = world_spec("work");
     spec.coalesce = span_text("k");
     struct operation *first = stage_call(w, &spec), *second = stage_call(w, &spec);
@@ -161,7 +153,6 @@ WAITS_TEST(a_coalesced_run_goes_with_the_last_who_wants_it)
 
 STORED_TEST(each_that_could_not_be_written_says_so)
 {
-    struct jobs_world *w = *state;
     struct job_spec specs[4];
     struct operation *op = world_operation(w, &operation_submit_many);
     for (unsigned i = 0; i < 4; i++) {

@@ -31,7 +31,7 @@ static int teardown(void **state)
     return 0;
 }
 
-#define ENCODER_TEST(name) TEST_WITH(setup, teardown, name)
+#define ENCODER_TEST(name) TEST_OF(struct oracle *o, NULL, setup, teardown, name)
 
 /* What lies between buf and end is what the oracle packed. */
 static void same(struct oracle *o, const uint8_t *buf, const uint8_t *end)
@@ -43,7 +43,6 @@ static void same(struct oracle *o, const uint8_t *buf, const uint8_t *end)
 
 ENCODER_TEST(integers_are_the_shortest)
 {
-    struct oracle *o = *state;
     uint8_t buf[ENC_INT_MAX];
 
     for (unsigned bit = 0; bit < 64; bit++)
@@ -62,7 +61,6 @@ ENCODER_TEST(headers_are_the_shortest)
 {
     static const uint32_t counts[] = {0,   1,   15,    16,    31,         32,        255,
                                       256, 257, 65535, 65536, 0x7fffffff, 0xffffffff};
-    struct oracle *o = *state;
     uint8_t buf[ENC_HEAD_MAX];
 
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
@@ -79,7 +77,6 @@ ENCODER_TEST(headers_are_the_shortest)
 
 ENCODER_TEST(small_values_are_written)
 {
-    struct oracle *o = *state;
     uint8_t buf[32];
 
     msgpack_pack_nil(&o->packer);

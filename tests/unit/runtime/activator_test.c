@@ -63,11 +63,10 @@ static int tear_down(void **state)
     return 0;
 }
 
-#define ACTIVATOR_TEST(name) TEST_WITH(set_up, tear_down, name)
+#define ACTIVATOR_TEST(name) TEST_OF(struct world *w, NULL, set_up, tear_down, name)
 
 ACTIVATOR_TEST(close_finishes_in_order)
 {
-    struct world *w = *state;
     struct ao_handle *handle = ao_handle_new(&w->s[0].ao);
     ao_sleep_until(&w->s[4].ao, AO_S(9));
     ao_sleep_until(&w->s[3].ao, AO_S(1));
@@ -95,7 +94,6 @@ enum { MANY = 3000, EXPIRED_A_ROUND = 1024 };
 
 ACTIVATOR_TEST(expirations_of_a_round_are_bounded)
 {
-    struct world *w = *state;
     struct activator_stats stats;
     struct speaker *crowd = calloc(MANY, sizeof *crowd);
     for (int i = 0; i < MANY; i++) {
@@ -123,7 +121,6 @@ static void count_poll(void *arg)
 /* A loop that is never idle looks at its poller now and then. */
 ACTIVATOR_TEST(busy_loop_polls)
 {
-    struct world *w = *state;
     int polls = 0;
     w->s[0].verdict = AO_AGAIN;
     ao_activate(&w->s[0].ao);
@@ -144,7 +141,6 @@ static void activate(void *arg)
 
 ACTIVATOR_TEST(spins_before_it_blocks)
 {
-    struct world *w = *state;
     struct activator_stats stats;
     struct activator *spinner = virtual_open_with(
         &w->v, (struct activator_options){.name = "spin", .idle = IDLE_SPIN, .spin = AO_US(50)});
@@ -164,7 +160,6 @@ ACTIVATOR_TEST(spins_before_it_blocks)
 
 ACTIVATOR_TEST(learns_to_spin)
 {
-    struct world *w = *state;
     struct activator_stats stats;
     struct activator *learner = virtual_open_with(
         &w->v, (struct activator_options){.name = "auto", .idle = IDLE_AUTO, .spin = AO_US(50)});
@@ -180,7 +175,6 @@ ACTIVATOR_TEST(learns_to_spin)
 
 ACTIVATOR_TEST(idle_never_does_not_block)
 {
-    struct world *w = *state;
     struct activator_stats stats;
     struct activator *eager =
         virtual_open_with(&w->v, (struct activator_options){.name = "x", .idle = IDLE_NEVER});
@@ -197,7 +191,6 @@ static void stop(void *arg)
 
 ACTIVATOR_TEST(run_ends_after_the_round)
 {
-    struct world *w = *state;
     struct activator_stats before, after;
     activator_stop(w->loop);
     activator_run(w->loop); /* stopped before it began: no round */
@@ -212,7 +205,6 @@ ACTIVATOR_TEST(run_ends_after_the_round)
 
 ACTIVATOR_TEST(random_depends_on_the_seed_alone)
 {
-    struct world *w = *state;
     struct activator *same = virtual_open(&w->v, "same");
     struct activator *other =
         virtual_open_with(&w->v, (struct activator_options){.name = "other", .seed = 1});
@@ -224,7 +216,6 @@ ACTIVATOR_TEST(random_depends_on_the_seed_alone)
 
 ACTIVATOR_TEST(current)
 {
-    struct world *w = *state;
     assert_null(activator_current());
     virtual_round(&w->v, w->loop);
     assert_null(activator_current());
@@ -245,7 +236,7 @@ static int open_one(void *arg)
 
 ACTIVATOR_TEST(without_memory)
 {
-    heap_fail_each(open_one, *state);
+    heap_fail_each(open_one, w);
 }
 
 ACTIVATOR_TEST(without_poller)

@@ -24,7 +24,7 @@ struct world {
 /* Set-up and tear-down of a test: a fresh world as its state. */
 int actors_set_up(void **state);
 int actors_tear_down(void **state);
-#define ACTORS_TEST(name) TEST_WITH(actors_set_up, actors_tear_down, name)
+#define ACTORS_TEST(name) TEST_OF(struct world *w, NULL, actors_set_up, actors_tear_down, name)
 
 /* Activates `x` with `first` as its first step; it is done in the second. */
 void actors_begin(struct world *w, enum ao_verdict (*first)(struct actor *));

@@ -16,7 +16,6 @@ static enum ao_verdict sleep_wake_park(struct actor *self)
 
 ACTORS_TEST(wake_cancels_the_park)
 {
-    struct world *w = *state;
     actors_begin(w, sleep_wake_park);
     assert_int_equal(actors_round(w), AO_STATE_ACTIVE);
     virtual_run(&w->v);
@@ -34,7 +33,6 @@ static enum ao_verdict wake_sleep_park(struct actor *self)
 
 ACTORS_TEST(wake_before_the_sleep_is_a_no_op)
 {
-    struct world *w = *state;
     actors_begin(w, wake_sleep_park);
     assert_int_equal(actors_round(w), AO_STATE_SLEEPING);
 }
@@ -47,7 +45,6 @@ static enum ao_verdict wake_park(struct actor *self)
 
 ACTORS_TEST(wake_before_a_plain_park_is_not_lost)
 {
-    struct world *w = *state;
     actors_begin(w, wake_park);
     assert_int_equal(actors_round(w), AO_STATE_ACTIVE);
 }
@@ -62,7 +59,6 @@ static enum ao_verdict sleep_wake_sleep_park(struct actor *self)
 
 ACTORS_TEST(new_sleep_after_the_wake)
 {
-    struct world *w = *state;
     actors_begin(w, sleep_wake_sleep_park);
     virtual_run(&w->v);
     assert_int_equal(w->v.now, AO_MS(9));
@@ -76,7 +72,6 @@ static enum ao_verdict sleep_again(struct actor *self)
 
 ACTORS_TEST(deadline_without_park_is_forgotten)
 {
-    struct world *w = *state;
     w->x.script[0] = sleep_again;
     w->x.script[1] = actor_park;
     ao_activate(&w->x.ao);
@@ -96,7 +91,6 @@ static enum ao_verdict activate_done(struct actor *self)
 
 ACTORS_TEST(activation_is_not_lost)
 {
-    struct world *w = *state;
     actors_begin(w, activate_done);
     assert_int_equal(actors_round(w), AO_STATE_ACTIVE);
     assert_int_equal(actors_round(w), AO_STATE_INACTIVE);
@@ -118,7 +112,6 @@ static enum ao_verdict deactivate_fault(struct actor *self)
 
 ACTORS_TEST(verdict_ignored_after_deactivation)
 {
-    struct world *w = *state;
     actors_begin(w, deactivate_again);
     assert_int_equal(actors_round(w), AO_STATE_INACTIVE);
     w->x.at = 0;
@@ -136,7 +129,6 @@ static enum ao_verdict deactivate_activate_park(struct actor *self)
 
 ACTORS_TEST(reactivation_in_the_own_step)
 {
-    struct world *w = *state;
     actors_begin(w, deactivate_activate_park);
     assert_int_equal(actors_round(w), AO_STATE_ACTIVE);
     assert_int_equal(w->x.steps, 1);
@@ -152,7 +144,6 @@ static enum ao_verdict retire_again(struct actor *self)
 
 ACTORS_TEST(retirement_in_the_own_step)
 {
-    struct world *w = *state;
     actors_begin(w, retire_again);
     assert_int_equal(actors_round(w), AO_STATE_INACTIVE);
     assert_int_equal(w->x.retired, 1);
@@ -163,7 +154,6 @@ ACTORS_TEST(retirement_in_the_own_step)
 
 ACTORS_TEST(put_to_sleep_from_outside)
 {
-    struct world *w = *state;
     assert_int_equal(ao_sleep_for(&w->x.ao, AO_MS(3)), 0);
     assert_int_equal(ao_state(&w->x.ao), AO_STATE_SLEEPING);
     ao_activate(&w->y.ao);
@@ -180,7 +170,6 @@ ACTORS_TEST(put_to_sleep_from_outside)
 
 ACTORS_TEST(deactivation_cancels_the_sleep)
 {
-    struct world *w = *state;
     ao_sleep_for(&w->x.ao, AO_MS(3));
     assert_int_equal(ao_deactivate(&w->x.ao), 0);
     virtual_run(&w->v);
@@ -190,7 +179,6 @@ ACTORS_TEST(deactivation_cancels_the_sleep)
 
 ACTORS_TEST(sleep_for_ever)
 {
-    struct world *w = *state;
     assert_int_equal(ao_sleep_for(&w->x.ao, AO_NEVER), 0);
     assert_int_equal(ao_sleep_until(&w->y.ao, AO_NEVER - 1), 0);
     virtual_run(&w->v);
@@ -209,7 +197,6 @@ static enum ao_verdict block(struct actor *self)
 
 ACTORS_TEST(unblock_after_block)
 {
-    struct world *w = *state;
     actors_begin(w, block);
     assert_int_equal(actors_round(w), AO_STATE_SLEEPING);
     ao_unblock(&w->x.ao);
@@ -219,7 +206,6 @@ ACTORS_TEST(unblock_after_block)
 
 ACTORS_TEST(unblock_before_block)
 {
-    struct world *w = *state;
     ao_unblock(&w->x.ao);
     ao_unblock(&w->x.ao); /* one token, not two */
     actors_begin(w, block);
@@ -240,14 +226,12 @@ static enum ao_verdict block_unblock_sleep(struct actor *self)
 
 ACTORS_TEST(unblock_in_the_step_of_the_block)
 {
-    struct world *w = *state;
     actors_begin(w, block_unblock_sleep);
     assert_int_equal(actors_round(w), AO_STATE_ACTIVE);
 }
 
 ACTORS_TEST(unblock_does_not_end_a_plain_sleep)
 {
-    struct world *w = *state;
     actors_begin(w, actor_park);
     actors_round(w);
     ao_unblock(&w->x.ao);
@@ -265,7 +249,6 @@ static enum ao_verdict block_for_5(struct actor *self)
 
 ACTORS_TEST(unblock_after_the_deadline_leaves_a_token)
 {
-    struct world *w = *state;
     w->x.script[0] = block_for_5;
     w->x.script[1] = actor_done;
     ao_activate(&w->x.ao);

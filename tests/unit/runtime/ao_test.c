@@ -8,7 +8,6 @@
 
 ACTORS_TEST(life)
 {
-    struct world *w = *state;
     w->x.script[0] = actor_sleep_5;
     w->x.script[1] = actor_park;
     w->x.script[2] = actor_again;
@@ -33,7 +32,6 @@ ACTORS_TEST(life)
 
 ACTORS_TEST(why)
 {
-    struct world *w = *state;
     w->x.script[0] = actor_sleep_5;
     w->x.script[1] = actor_park;
     w->x.script[2] = actor_done;
@@ -53,7 +51,6 @@ ACTORS_TEST(why)
 
 ACTORS_TEST(refused_when_faulted)
 {
-    struct world *w = *state;
     actors_begin(w, actor_fault);
     assert_int_equal(actors_round(w), AO_STATE_FAULTED);
     assert_int_equal(ao_activate(&w->x.ao), AO_E_FAULTED);
@@ -68,7 +65,6 @@ ACTORS_TEST(refused_when_faulted)
 
 ACTORS_TEST(refused_when_asleep)
 {
-    struct world *w = *state;
     actors_begin(w, actor_sleep_5);
     assert_int_equal(actors_round(w), AO_STATE_SLEEPING);
     assert_int_equal(ao_activate(&w->x.ao), AO_E_SLEEPING);
@@ -86,7 +82,6 @@ static enum ao_verdict sleep_twice(struct actor *self)
 
 ACTORS_TEST(second_deadline_refused)
 {
-    struct world *w = *state;
     actors_begin(w, sleep_twice);
     virtual_run(&w->v);
     assert_int_equal(w->v.now, AO_MS(5));
@@ -95,7 +90,6 @@ ACTORS_TEST(second_deadline_refused)
 
 ACTORS_TEST(no_ops)
 {
-    struct world *w = *state;
     assert_int_equal(ao_deactivate(&w->x.ao), 0);
     ao_wake(&w->x.ao);
     assert_int_equal(ao_reset(&w->x.ao), AO_E_STATE);
@@ -109,7 +103,6 @@ ACTORS_TEST(no_ops)
 
 ACTORS_TEST(refused_after_retirement)
 {
-    struct world *w = *state;
     ao_retire(&w->x.ao);
     ao_retire(&w->x.ao);
     assert_int_equal(ao_activate(&w->x.ao), AO_E_CLOSED);
@@ -124,7 +117,6 @@ ACTORS_TEST(refused_after_retirement)
 
 ACTORS_TEST(fault_text)
 {
-    struct world *w = *state;
     actors_begin(w, actor_fault);
     actors_round(w);
     assert_int_equal(w->x.faults, 1);
@@ -134,7 +126,6 @@ ACTORS_TEST(fault_text)
 
 ACTORS_TEST(fault_without_reason)
 {
-    struct world *w = *state;
     actors_begin(w, actor_fault_silently);
     actors_round(w);
     assert_int_equal(w->x.code, 0);
@@ -148,7 +139,6 @@ static enum ao_verdict fault_at_length(struct actor *self)
 
 ACTORS_TEST(fault_text_is_cut)
 {
-    struct world *w = *state;
     actors_begin(w, fault_at_length);
     actors_round(w);
     assert_int_equal(strlen(w->x.text), 200);
@@ -166,7 +156,6 @@ ACTORS_TEST(error_texts)
 
 ACTORS_TEST(fini_takes_it_out)
 {
-    struct world *w = *state;
     struct ao_handle *handle = ao_handle_new(&w->x.ao);
     ao_fini(&w->x.ao);
     assert_int_equal(ao_post(handle, AO_POST_ACTIVATE), AO_E_CLOSED);

@@ -63,11 +63,10 @@ static int tear_down(void **state)
     return 0;
 }
 
-#define HANDLE_TEST(name) TEST_WITH(set_up, tear_down, name)
+#define HANDLE_TEST(name) TEST_OF(struct world *w, NULL, set_up, tear_down, name)
 
 HANDLE_TEST(activate)
 {
-    struct world *w = *state;
     assert_int_equal(ao_post(w->handle, AO_POST_ACTIVATE), 0);
     assert_int_equal(ao_state(&w->t.ao), AO_STATE_INACTIVE); /* asked, not done */
     virtual_run(&w->v);
@@ -77,7 +76,6 @@ HANDLE_TEST(activate)
 
 HANDLE_TEST(several_count_as_one_of_each_in_order)
 {
-    struct world *w = *state;
     ao_post(w->handle, AO_POST_MESSAGE);
     ao_post(w->handle, AO_POST_DEACTIVATE);
     ao_post(w->handle, AO_POST_ACTIVATE);
@@ -93,7 +91,6 @@ HANDLE_TEST(several_count_as_one_of_each_in_order)
 
 HANDLE_TEST(wake_unblock_and_message_end_a_sleep)
 {
-    struct world *w = *state;
     ao_sleep_for(&w->t.ao, AO_S(1));
     ao_post(w->handle, AO_POST_WAKE);
     virtual_run(&w->v);
@@ -108,7 +105,6 @@ HANDLE_TEST(wake_unblock_and_message_end_a_sleep)
 
 HANDLE_TEST(refusals_reach_the_owner)
 {
-    struct world *w = *state;
     w->t.verdict = AO_FAULT;
     ao_sleep_for(&w->t.ao, AO_S(1));
     ao_post(w->handle, AO_POST_ACTIVATE);
@@ -129,7 +125,6 @@ HANDLE_TEST(refusals_reach_the_owner)
 
 HANDLE_TEST(one_handle_an_object)
 {
-    struct world *w = *state;
     struct ao_handle *second = ao_handle_new(&w->t.ao);
     assert_ptr_equal(second, w->handle);
     ao_handle_unref(second);
@@ -138,7 +133,6 @@ HANDLE_TEST(one_handle_an_object)
 
 HANDLE_TEST(asked_before_retirement_served_after)
 {
-    struct world *w = *state;
     ao_post(w->handle, AO_POST_ACTIVATE);
     ao_retire(&w->t.ao);
     virtual_round(&w->v, w->loop); /* refused: it is about to go */
@@ -152,7 +146,6 @@ HANDLE_TEST(asked_before_retirement_served_after)
 /* The entry is in the inbox, the object's memory is gone: nobody looks at it. */
 HANDLE_TEST(entry_outlives_the_object)
 {
-    struct world *w = *state;
     struct target *t = calloc(1, sizeof *t);
     ao_init(&t->ao, &target_class, w->loop);
     struct ao_handle *handle = ao_handle_new(&t->ao);
@@ -166,7 +159,6 @@ HANDLE_TEST(entry_outlives_the_object)
 
 HANDLE_TEST(closed_activator)
 {
-    struct world *w = *state;
     ao_post(w->handle, AO_POST_ACTIVATE);
     virtual_close(&w->v, w->loop);
     assert_int_equal(w->t.refused, AO_POST_ACTIVATE);
@@ -189,5 +181,5 @@ static int new_handle(void *arg)
 
 HANDLE_TEST(without_memory)
 {
-    heap_fail_each(new_handle, *state);
+    heap_fail_each(new_handle, w);
 }

@@ -37,7 +37,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-#define HOOK_TEST(name) TEST_WITH(set_up, tear_down, name)
+#define HOOK_TEST(name) TEST_OF(struct world *w, NULL, set_up, tear_down, name)
 
 struct hook {
     struct round_hook hook;
@@ -60,7 +60,6 @@ static void hook_run(struct round_hook *self)
 
 HOOK_TEST(hooks_run_once_in_order_of_arming)
 {
-    struct world *w = *state;
     struct hook x = {.hook.run = hook_run, .world = w, .number = 1};
     struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
     activator_at_round_end(w->loop, &y.hook);
@@ -79,7 +78,6 @@ HOOK_TEST(hooks_run_once_in_order_of_arming)
 
 HOOK_TEST(hook_armed_by_a_hook_is_for_the_next_round)
 {
-    struct world *w = *state;
     struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
     struct hook x = {.hook.run = hook_run, .world = w, .number = 1, .again = 1, .arms = &y};
     activator_at_round_end(w->loop, &x.hook);
@@ -92,7 +90,6 @@ HOOK_TEST(hook_armed_by_a_hook_is_for_the_next_round)
 
 HOOK_TEST(hook_before_rest_waits_until_there_is_nothing_to_do)
 {
-    struct world *w = *state;
     struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
     struct hook x = {.hook.run = hook_run, .world = w, .number = 1, .again = 1};
     activator_when_idle(w->loop, &y.hook, AO_S(1));
@@ -108,7 +105,6 @@ HOOK_TEST(hook_before_rest_waits_until_there_is_nothing_to_do)
 
 HOOK_TEST(hook_before_rest_waits_no_longer_than_it_may)
 {
-    struct world *w = *state;
     struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
     struct hook x = {.hook.run = hook_run, .world = w, .number = 1, .again = 5};
     activator_when_idle(w->loop, &y.hook, AO_MS(2));
@@ -126,7 +122,6 @@ HOOK_TEST(hook_before_rest_waits_no_longer_than_it_may)
 
 HOOK_TEST(forgotten_hook_does_not_run)
 {
-    struct world *w = *state;
     struct hook z = {.hook.run = hook_run, .world = w, .number = 3};
     struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
     struct hook x = {.hook.run = hook_run, .world = w, .number = 1, .forgets = &z};
@@ -144,7 +139,6 @@ HOOK_TEST(forgotten_hook_does_not_run)
 
 HOOK_TEST(close_disarms_hooks)
 {
-    struct world *w = *state;
     struct hook x = {.hook.run = hook_run, .world = w, .number = 1};
     struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
     activator_at_round_end(w->loop, &x.hook);

@@ -100,11 +100,10 @@ static int tear_down(void **state)
     return 0;
 }
 
-#define LANE_TEST(name) TEST_WITH(set_up, tear_down, name)
+#define LANE_TEST(name) TEST_OF(struct world *w, NULL, set_up, tear_down, name)
 
 LANE_TEST(all_arrive_in_order_past_the_ring)
 {
-    struct world *w = *state;
     link_up(w, w->from, w->to);
     ao_activate(&w->giver.ao);
     virtual_run(&w->v);
@@ -114,7 +113,6 @@ LANE_TEST(all_arrive_in_order_past_the_ring)
 
 LANE_TEST(both_ends_on_one_activator)
 {
-    struct world *w = *state;
     link_up(w, w->to, w->to);
     ao_activate(&w->giver.ao);
     virtual_run(&w->v);
@@ -153,14 +151,12 @@ static int seen_by_who_stands_between(struct world *w, int burst)
 
 LANE_TEST(a_batch_is_taken_out_of_turn)
 {
-    struct world *w = *state;
     assert_int_equal(seen_by_who_stands_between(w, 16), 16);
     ao_deactivate(&w->giver.ao);
 }
 
 LANE_TEST(fewer_wait_until_all_had_their_turn)
 {
-    struct world *w = *state;
     assert_int_equal(seen_by_who_stands_between(w, 3), 0);
     assert_int_equal(w->taker.taken, 3);
     ao_deactivate(&w->giver.ao);
@@ -168,7 +164,6 @@ LANE_TEST(fewer_wait_until_all_had_their_turn)
 
 LANE_TEST(published_at_the_rounds_end)
 {
-    struct world *w = *state;
     struct parcel p = {.number = 0};
     link_up(w, w->from, w->to);
     lane_push(&w->taker.lane, &p.item);
@@ -181,7 +176,6 @@ LANE_TEST(published_at_the_rounds_end)
 
 LANE_TEST(overflow_keeps_the_producer_busy)
 {
-    struct world *w = *state;
     struct parcel p[CAPACITY + 1] = {0};
     link_up(w, w->from, w->to);
     for (int i = 0; i <= CAPACITY; i++) {
@@ -197,7 +191,6 @@ LANE_TEST(overflow_keeps_the_producer_busy)
 
 LANE_TEST(sleeping_receiver_is_woken)
 {
-    struct world *w = *state;
     struct parcel p = {.number = 0};
     link_up(w, w->from, w->to);
     ao_sleep_for(&w->taker.ao, AO_S(1));
@@ -210,7 +203,6 @@ LANE_TEST(sleeping_receiver_is_woken)
 /* Else the activator would never block again. */
 LANE_TEST(faulted_receiver_leaves_its_items)
 {
-    struct world *w = *state;
     struct parcel p = {.number = 0};
     link_up(w, w->from, w->to);
     w->taker.faults = true;
@@ -225,7 +217,6 @@ LANE_TEST(faulted_receiver_leaves_its_items)
 
 LANE_TEST(fini_before_the_activators_close)
 {
-    struct world *w = *state;
     struct taker other = {.budget = 3};
     struct parcel p = {.number = 0}, q = {.number = 0};
     link_up(w, w->from, w->to);
@@ -246,7 +237,6 @@ static void count(void *arg)
 
 LANE_TEST(to_a_plain_thread)
 {
-    struct world *w = *state;
     struct waker waker;
     struct parcel p = {.number = 0};
     int wakes = 0;
@@ -311,7 +301,6 @@ static void trespass(void *arg)
 
 LANE_TEST(only_its_activator_pushes)
 {
-    struct world *w = *state;
     struct trespass t = {.v = &w->v, .lane = &w->taker.lane, .act = push_one};
     link_up(w, w->from, w->to);
     ao_init(&t.ao, &trespass_class, w->from);
@@ -320,7 +309,6 @@ LANE_TEST(only_its_activator_pushes)
 
 LANE_TEST(only_its_activator_takes)
 {
-    struct world *w = *state;
     struct trespass t = {.v = &w->v, .lane = &w->taker.lane, .act = take_one};
     link_up(w, w->from, w->to);
     ao_init(&t.ao, &trespass_class, w->to);
@@ -341,7 +329,6 @@ static void take_on_two_threads(void *lane)
 
 LANE_TEST(a_plain_end_is_of_one_thread)
 {
-    struct world *w = *state;
     struct waker waker;
     waker_init(&waker, count, &(int){0});
     w->taker = (struct taker){0};
@@ -368,7 +355,6 @@ static int init(void *arg)
 
 LANE_TEST(without_memory)
 {
-    struct world *w = *state;
     link_up(w, w->from, w->to);
     heap_fail_each(init, w);
 }

@@ -87,8 +87,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-#define STEP_TEST(name)  TEST_WITH(set_up, tear_down, name)
-#define LIMIT_TEST(name) TEST_WITH(set_up_limit, tear_down, name)
+#define STEP_TEST(name)  TEST_OF(struct world *w, NULL, set_up, tear_down, name)
+#define LIMIT_TEST(name) TEST_OF(struct world *w, NULL, set_up_limit, tear_down, name)
 
 static enum ao_state inner_after(struct world *w, enum ao_verdict verdict)
 {
@@ -98,9 +98,8 @@ static enum ao_state inner_after(struct world *w, enum ao_verdict verdict)
     return ao_state(&w->inner.ao);
 }
 
-STEP_TEST(verdicts_of_an_inner_step)
+static void verdicts(struct world *w)
 {
-    struct world *w = *state;
     assert_int_equal(inner_after(w, AO_DONE), AO_STATE_INACTIVE);
     assert_int_equal(inner_after(w, AO_PARK), AO_STATE_SLEEPING);
     ao_deactivate(&w->inner.ao);
@@ -111,14 +110,18 @@ STEP_TEST(verdicts_of_an_inner_step)
     ao_deactivate(&w->inner.ao);
 }
 
+STEP_TEST(verdicts_of_an_inner_step)
+{
+    verdicts(w);
+}
+
 LIMIT_TEST(verdicts_of_an_inner_step_within_a_limit)
 {
-    test_verdicts_of_an_inner_step(state);
+    verdicts(w);
 }
 
 STEP_TEST(inactive_object_leaves_no_trace_when_done)
 {
-    struct world *w = *state;
     trace_forget(&w->v);
     assert_int_equal(inner_after(w, AO_DONE), AO_STATE_INACTIVE);
     trace_expect(&w->v, "[   0] outer 1    INACTIVE -> ACTIVE (activated)\n"
@@ -128,7 +131,6 @@ STEP_TEST(inactive_object_leaves_no_trace_when_done)
 
 STEP_TEST(activated_within_the_inner_step)
 {
-    struct world *w = *state;
     w->inner.activates = true;
     assert_int_equal(inner_after(w, AO_DONE), AO_STATE_ACTIVE);
     ao_deactivate(&w->inner.ao);
@@ -136,7 +138,6 @@ STEP_TEST(activated_within_the_inner_step)
 
 STEP_TEST(deactivated_within_the_inner_step)
 {
-    struct world *w = *state;
     w->inner.deactivates = true;
     assert_int_equal(inner_after(w, AO_AGAIN), AO_STATE_INACTIVE);
     assert_int_equal(inner_after(w, AO_FAULT), AO_STATE_INACTIVE);
@@ -144,7 +145,6 @@ STEP_TEST(deactivated_within_the_inner_step)
 
 STEP_TEST(inner_step_wakes_the_outer)
 {
-    struct world *w = *state;
     w->inner.wakes_outer = true;
     w->outer.verdict = AO_PARK;
     inner_after(w, AO_DONE);
@@ -162,7 +162,6 @@ static uint64_t long_steps(const struct world *w)
 
 LIMIT_TEST(long_step_is_counted_and_named)
 {
-    struct world *w = *state;
     w->outer.inner = NULL;
     w->outer.takes = AO_MS(50);
     inner_after(w, AO_DONE);
@@ -175,7 +174,6 @@ LIMIT_TEST(long_step_is_counted_and_named)
 
 LIMIT_TEST(long_inner_step_is_not_the_outers)
 {
-    struct world *w = *state;
     w->inner.takes = AO_MS(60);
     w->outer.takes = AO_MS(40);
     inner_after(w, AO_DONE);
@@ -205,7 +203,6 @@ static const struct ao_class watch_class = {
 
 LIMIT_TEST(watchdog_names_the_step_that_does_not_return)
 {
-    struct world *w = *state;
     struct watch watch = {.world = w};
     w->v.now = AO_MS(7);
     ao_init(&watch.ao, &watch_class, w->loop);

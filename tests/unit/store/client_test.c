@@ -40,7 +40,7 @@ static int tear_down(void **state)
     return store_world_remove(state);
 }
 
-#define CLIENT_TEST(name) TEST_WITH(set_up, tear_down, name)
+#define CLIENT_TEST(name) TEST_OF(struct world *w, NULL, set_up, tear_down, name)
 
 static void run_busy(struct round_hook *hook)
 {
@@ -71,7 +71,6 @@ static uint64_t commits(const struct world *w)
 
 CLIENT_TEST(few_go_when_the_client_has_nothing_more_to_do)
 {
-    struct world *w = *state;
     for (int n = 0; n < 5; n++)
         push_busily(w, 3);
     become_free(w);
@@ -92,7 +91,6 @@ static bool committing(const struct world *w)
 /* Somebody else writes, so that the commit cannot begin. */
 CLIENT_TEST(what_comes_during_a_commit_waits_for_its_end)
 {
-    struct world *w = *state;
     sqlite3 *db;
     assert_int_equal(sqlite3_open(w->at.path, &db), SQLITE_OK);
     run(db, "BEGIN IMMEDIATE");
@@ -125,7 +123,6 @@ static void push_and_wait(struct world *w, uint32_t count)
 
 CLIENT_TEST(fewer_than_have_come_back_wait_for_a_moment)
 {
-    struct world *w = *state;
     push_and_wait(w, 3);
     client_push(&w->at.client, client_put(++w->pushed, "m"));
     rest(w);
@@ -143,7 +140,6 @@ CLIENT_TEST(fewer_than_have_come_back_wait_for_a_moment)
 
 CLIENT_TEST(however_many_come_one_by_one_the_wait_ends)
 {
-    struct world *w = *state;
     push_and_wait(w, 100);
     for (int n = 0; n < 5; n++) {
         client_push(&w->at.client, client_put(++w->pushed, "m"));
@@ -157,7 +153,6 @@ CLIENT_TEST(however_many_come_one_by_one_the_wait_ends)
 
 CLIENT_TEST(what_came_back_long_ago_is_not_followed)
 {
-    struct world *w = *state;
     push_and_wait(w, 3);
     w->now += AO_MS(1);
     client_push(&w->at.client, client_put(++w->pushed, "m"));
@@ -168,7 +163,6 @@ CLIENT_TEST(what_came_back_long_ago_is_not_followed)
 
 CLIENT_TEST(a_busy_client_waits_for_a_while)
 {
-    struct world *w = *state;
     push_busily(w, 3);
     w->now += AO_US(499);
     push_busily(w, 3);
@@ -182,7 +176,6 @@ CLIENT_TEST(a_busy_client_waits_for_a_while)
 
 CLIENT_TEST(who_waited_in_vain_does_not_wait_again_at_once)
 {
-    struct world *w = *state;
     push_and_wait(w, 3);
     client_push(&w->at.client, client_put(++w->pushed, "m"));
     rest(w);
@@ -196,7 +189,6 @@ CLIENT_TEST(who_waited_in_vain_does_not_wait_again_at_once)
 
 CLIENT_TEST(many_go_at_once)
 {
-    struct world *w = *state;
     push_busily(w, ENOUGH);
     for (int n = 0; n < ROUNDS_MAX && w->at.client.back < ENOUGH; n++) {
         activator_round(w->at.client.activator, true);

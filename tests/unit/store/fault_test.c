@@ -142,22 +142,21 @@ static int set_up(void **state)
     return store_world_make_of(state, sizeof(struct world));
 }
 
-#define FAULT_TEST(name) TEST_WITH(set_up, store_world_remove, name)
+#define FAULT_TEST(name) TEST_OF(struct world *w, NULL, set_up, store_world_remove, name)
 
 FAULT_TEST(each_call_fails_once)
 {
-    each_call_fails(*state, 1);
+    each_call_fails(w, 1);
 }
 
 FAULT_TEST(each_call_fails_and_all_after_it)
 {
-    each_call_fails(*state, FAULT_FOR_EVER);
+    each_call_fails(w, FAULT_FOR_EVER);
 }
 
 /* Also a failed commit that stands whole in the log is not found there. */
 FAULT_TEST(each_sync_fails)
 {
-    struct world *w = *state;
     char error[TEXT];
     for (uint64_t n = 1; n <= 200; n++) {
         fault_open(n);
@@ -187,7 +186,6 @@ static void push_until_it_fails(struct world *w)
 
 FAULT_TEST(a_full_disk_is_said_and_room_is_enough_to_go_on)
 {
-    struct world *w = *state;
     char error[TEXT];
     fault_open(1);
     assert_true(open_store(w, error));
@@ -222,7 +220,6 @@ static void count_tellings(void *arg, enum log_level level, const char *event,
 /* However often it works in between. */
 FAULT_TEST(a_trouble_is_told_once)
 {
-    struct world *w = *state;
     struct tellings told = {0};
     char error[TEXT];
     log_set_sink(&(struct log_sink){.threshold = LOG_INFO, .write = count_tellings, .arg = &told});
@@ -256,7 +253,6 @@ static enum store_error error_of(struct world *w, int number)
 
 FAULT_TEST(what_the_system_says_is_understood)
 {
-    struct world *w = *state;
     char error[TEXT];
     fault_open(1);
     assert_true(open_store(w, error));
@@ -270,7 +266,6 @@ FAULT_TEST(what_the_system_says_is_understood)
 
 FAULT_TEST(a_device_that_becomes_read_only_is_said)
 {
-    struct world *w = *state;
     char error[TEXT];
     fault_open(1);
     assert_true(open_store(w, error));
@@ -289,7 +284,6 @@ FAULT_TEST(a_device_that_becomes_read_only_is_said)
 
 FAULT_TEST(a_read_only_file_is_not_opened)
 {
-    struct world *w = *state;
     char error[TEXT], expected[TEXT];
     fault_open(1);
     assert_true(open_store(w, error));
@@ -329,7 +323,6 @@ static void damage(struct world *w)
 
 FAULT_TEST(a_damaged_file_takes_nothing_more)
 {
-    struct world *w = *state;
     char error[TEXT];
     fault_open(1);
     damage(w);
@@ -346,7 +339,6 @@ FAULT_TEST(a_damaged_file_takes_nothing_more)
 
 FAULT_TEST(a_damaged_file_is_not_read)
 {
-    struct world *w = *state;
     static struct model found;
     char error[TEXT];
     const struct store_options options = options_of(w);

@@ -59,12 +59,11 @@ static int tear_down(void **state)
     return 0;
 }
 
-#define VFS_TEST(name) TEST_WITH(set_up, tear_down, name)
+#define VFS_TEST(name) TEST_OF(struct world *w, NULL, set_up, tear_down, name)
 
 /* The write, the sync, and the lock of the log: not a call a page. */
 VFS_TEST(a_commit_of_many_pages_is_few_calls)
 {
-    struct world *w = *state;
     run(w, "BEGIN IMMEDIATE; INSERT INTO t (bytes) VALUES (zeroblob(100000))");
     uint64_t before = fault_calls();
     run(w, "COMMIT");
@@ -74,7 +73,6 @@ VFS_TEST(a_commit_of_many_pages_is_few_calls)
 /* The file's own sync is the checkpoint's only one: the second is that of the next commit. */
 VFS_TEST(a_log_that_was_synced_is_not_synced_again)
 {
-    struct world *w = *state;
     run(w, "INSERT INTO t (bytes) VALUES (zeroblob(100000))");
     fault_syncs(2);
     run(w, "PRAGMA wal_checkpoint");
@@ -86,7 +84,6 @@ VFS_TEST(a_log_that_was_synced_is_not_synced_again)
 /* With a cache of ten pages, most go to the log and come back from there before the commit. */
 VFS_TEST(pages_come_back_before_the_commit)
 {
-    struct world *w = *state;
     run(w, "PRAGMA cache_size = 10; BEGIN IMMEDIATE");
     for (int n = 0; n < 200; n++)
         run(w, "INSERT INTO t (bytes) VALUES (randomblob(3000));"
@@ -98,7 +95,6 @@ VFS_TEST(pages_come_back_before_the_commit)
 
 VFS_TEST(the_power_takes_nothing_that_was_committed)
 {
-    struct world *w = *state;
     for (int n = 0; n < 20; n++)
         run(w, "INSERT INTO t (bytes) VALUES (zeroblob(300000))"); /* more than is gathered */
     run(w, "BEGIN IMMEDIATE; INSERT INTO t (bytes) VALUES (zeroblob(300000))");
@@ -111,7 +107,6 @@ VFS_TEST(the_power_takes_nothing_that_was_committed)
 
 VFS_TEST(what_was_taken_back_is_not_there)
 {
-    struct world *w = *state;
     run(w, "PRAGMA cache_size = 10; BEGIN IMMEDIATE");
     run(w, "INSERT INTO t (bytes) VALUES (zeroblob(100000)); ROLLBACK");
     run(w, "INSERT INTO t (bytes) VALUES (zeroblob(10))");
@@ -125,7 +120,6 @@ VFS_TEST(what_was_taken_back_is_not_there)
 
 VFS_TEST(a_write_that_fails_makes_the_commit_fail)
 {
-    struct world *w = *state;
     run(w, "BEGIN IMMEDIATE; INSERT INTO t (bytes) VALUES (zeroblob(10000))");
     fault_fail_at(1, FAULT_FOR_EVER);
     assert_int_equal(sqlite3_exec(w->db, "COMMIT", NULL, NULL, NULL), SQLITE_IOERR);

@@ -38,7 +38,6 @@ static struct store *opened(const char *path)
 
 STORE_TEST(no_folder)
 {
-    struct store_world *w = *state;
     char path[128];
     snprintf(path, sizeof path, "%s/none/tasks.db", w->folder);
     refused(path, "there is no such folder; make it");
@@ -46,7 +45,6 @@ STORE_TEST(no_folder)
 
 STORE_TEST(a_folder_is_no_file)
 {
-    struct store_world *w = *state;
     refused(w->folder, "Is a directory");
 }
 
@@ -67,7 +65,6 @@ static void obey_rights(bool obey)
 
 STORE_TEST(no_right_to_write)
 {
-    struct store_world *w = *state;
     store_close(opened(w->path));
     assert_int_equal(chmod(w->path, 0400), 0);
     obey_rights(true);
@@ -77,7 +74,6 @@ STORE_TEST(no_right_to_write)
 
 STORE_TEST(something_else)
 {
-    struct store_world *w = *state;
     FILE *f = fopen(w->path, "w");
     for (int n = 0; n < 100; n++)
         fputs("a shopping list, which is no database\n", f);
@@ -87,7 +83,6 @@ STORE_TEST(something_else)
 
 STORE_TEST(a_database_of_somebody_else)
 {
-    struct store_world *w = *state;
     char out[TEXT];
     store_sql(w->path, "CREATE TABLE tasks (id)", out, sizeof out);
     refused(w->path, "it is not a store of ergond; name another file, or move this one");
@@ -96,7 +91,6 @@ STORE_TEST(a_database_of_somebody_else)
 
 STORE_TEST(a_newer_version)
 {
-    struct store_world *w = *state;
     char out[TEXT], why[TEXT];
     store_close(opened(w->path));
     store_sql(w->path, "PRAGMA user_version = 77", out, sizeof out);
@@ -109,7 +103,6 @@ STORE_TEST(a_newer_version)
 
 STORE_TEST(an_older_version)
 {
-    struct store_world *w = *state;
     char out[TEXT], why[TEXT];
     store_close(opened(w->path));
     store_sql(w->path, "PRAGMA user_version = 2", out, sizeof out);
@@ -124,7 +117,6 @@ STORE_TEST(an_older_version)
 
 STORE_TEST(a_second_server)
 {
-    struct store_world *w = *state;
     char why[TEXT];
     struct store *s = opened(w->path);
     snprintf(why, sizeof why, "another server uses it: process %ld; stop that one first",
@@ -136,7 +128,6 @@ STORE_TEST(a_second_server)
 
 STORE_TEST(its_lock_file_deleted)
 {
-    struct store_world *w = *state;
     char lock[TEXT];
     struct store *s = opened(w->path);
     snprintf(lock, sizeof lock, "%s.lock", w->path);
@@ -148,7 +139,6 @@ STORE_TEST(its_lock_file_deleted)
 
 STORE_TEST(a_second_name)
 {
-    struct store_world *w = *state;
     char other[TEXT];
     struct store *s = opened(w->path);
     snprintf(other, sizeof other, "%s.link", w->path);
@@ -159,7 +149,6 @@ STORE_TEST(a_second_name)
 
 STORE_TEST(a_second_server_by_another_name)
 {
-    struct store_world *w = *state;
     char error[TEXT], link[128];
     snprintf(link, sizeof link, "%s/link.db", w->folder);
     struct store *s = opened(w->path);
@@ -172,7 +161,6 @@ STORE_TEST(a_second_server_by_another_name)
 
 STORE_TEST(the_file_is_for_its_owner_alone)
 {
-    struct store_world *w = *state;
     struct stat file;
     store_close(opened(w->path));
     assert_int_equal(stat(w->path, &file), 0);
@@ -191,7 +179,6 @@ static bool refuse_everything(struct store_world *w)
 
 STORE_TEST(without_memory_nothing_is_left_behind)
 {
-    struct store_world *w = *state;
     int64_t live = heap_live();
     for (int64_t n = 1;; n++) {
         heap_fail_at(n);
@@ -209,7 +196,6 @@ STORE_TEST(without_memory_nothing_is_left_behind)
 
 STORE_TEST(a_file_that_is_not_where_it_was_takes_nothing)
 {
-    struct store_world *w = *state;
     char aside[128], out[64];
     uint64_t id = 2;
     snprintf(aside, sizeof aside, "%s/aside.db", w->folder);

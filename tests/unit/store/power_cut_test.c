@@ -165,16 +165,15 @@ static int set_up(void **state)
     return store_world_make_of(state, sizeof(struct world));
 }
 
-#define POWER_CUT_TEST(name) TEST_WITH(set_up, store_world_remove, name)
+#define POWER_CUT_TEST(name) TEST_OF(struct world *w, NULL, set_up, store_world_remove, name)
 
 POWER_CUT_TEST(nothing_that_came_back_is_lost)
 {
-    run_disks(*state, "power", CUTS);
+    run_disks(w, "power", CUTS);
 }
 
 POWER_CUT_TEST(nor_when_a_sync_failed_before)
 {
-    struct world *w = *state;
     w->syncs_fail = true;
     run_disks(w, "power and syncs", CUTS_AFTER_A_SYNC);
 }

@@ -22,7 +22,7 @@ static int set_up(void **state)
     return store_world_make_of(state, sizeof(struct world));
 }
 
-#define PUT_TEST(name) TEST_WITH(set_up, store_world_remove, name)
+#define PUT_TEST(name) TEST_OF(struct world *w, NULL, set_up, store_world_remove, name)
 
 static void note_error(struct store_client *c, struct store_op *op)
 {
@@ -66,7 +66,6 @@ static bool note_id(void *arg, const struct store_task *t)
 /* Some of one kind, some of another, and each kind has one that is refused. */
 PUT_TEST(a_refused_one_takes_nobody_along)
 {
-    struct world *w = *state;
     static const uint64_t ids[] = {5, 6, 6, 7, 8, 9, 8, 10};
     open_client(w);
     for (int n = 0; n < 8; n++) {
@@ -164,7 +163,6 @@ static bool has_its_own(void *arg, const struct store_task *t)
 
 PUT_TEST(each_column_comes_back_where_it_is_the_only_one)
 {
-    struct world *w = *state;
     const struct row_column *c;
     uint32_t count = 0;
     open_client(w);

@@ -58,7 +58,6 @@ static struct store_op *full_task(void)
 
 STORE_TEST(every_field_of_a_task_comes_back)
 {
-    struct store_world *w = *state;
     store_world_open(w);
     assert_int_equal(client_do(&w->client, full_task()), STORE_OK);
     client_close(&w->client);
@@ -71,7 +70,6 @@ STORE_TEST(every_field_of_a_task_comes_back)
 
 STORE_TEST(a_task_of_few_words_is_no_more)
 {
-    struct store_world *w = *state;
     store_world_open(w);
     assert_int_equal(client_do(&w->client, client_put(7, "m")), STORE_OK);
     client_close(&w->client);
@@ -81,7 +79,6 @@ STORE_TEST(a_task_of_few_words_is_no_more)
 
 STORE_TEST(a_change_is_of_what_changes_and_keeps_the_result)
 {
-    struct store_world *w = *state;
     store_world_open(w);
     assert_int_equal(client_do(&w->client, full_task()), STORE_OK);
     struct store_op *op = client_op(STORE_CHANGE);
@@ -95,7 +92,6 @@ STORE_TEST(a_change_is_of_what_changes_and_keeps_the_result)
 
 STORE_TEST(what_a_task_came_after_can_be_settled)
 {
-    struct store_world *w = *state;
     store_world_open(w);
     struct store_op *op = client_put(7, "m");
     op->task.has_options = true;
@@ -112,7 +108,6 @@ STORE_TEST(what_a_task_came_after_can_be_settled)
 
 STORE_TEST(a_removed_task_takes_its_events_with_it)
 {
-    struct store_world *w = *state;
     store_world_open(w);
     for (uint64_t id = 1; id <= 2; id++) {
         client_push(&w->client, client_put(id, "m"));
@@ -137,7 +132,6 @@ STORE_TEST(a_removed_task_takes_its_events_with_it)
 
 STORE_TEST(older_events_go_with_a_newer_one)
 {
-    struct store_world *w = *state;
     store_world_open(w);
     client_push(&w->client, client_put(1, "m"));
     client_push(&w->client, client_put(2, "m"));
@@ -177,7 +171,6 @@ static struct store_op *cron(enum store_kind kind, const char *name, uint64_t ne
 
 STORE_TEST(crons_are_put_replaced_and_removed)
 {
-    struct store_world *w = *state;
     store_world_open(w);
     client_push(&w->client, cron(STORE_CRON_PUT, "a", 1));
     client_push(&w->client, cron(STORE_CRON_PUT, "b", 1));
@@ -199,7 +192,6 @@ static struct store_op *queue(enum store_kind kind, const char *method)
 
 STORE_TEST(paused_queues_are_remembered_until_they_are_resumed)
 {
-    struct store_world *w = *state;
     store_world_open(w);
     client_push(&w->client, queue(STORE_PAUSE, "a"));
     client_push(&w->client, queue(STORE_PAUSE, "b"));

@@ -13,7 +13,6 @@ enum { TEXT = 300 };
  * not pass.  Each column has a value of its own. */
 STORE_TEST(what_stands_in_the_file_is_read_by_the_names_of_the_columns)
 {
-    struct store_world *w = *state;
     char out[TEXT];
     store_world_open(w);
     client_close(&w->client);
@@ -45,7 +44,6 @@ STORE_TEST(what_stands_in_the_file_is_read_by_the_names_of_the_columns)
 
 STORE_TEST(a_task_without_options_is_shown_with_the_defaults)
 {
-    struct store_world *w = *state;
     char out[TEXT], expected[TEXT];
     store_world_open(w);
     client_do(&w->client, client_put(1, "m"));
@@ -62,7 +60,6 @@ STORE_TEST(a_task_without_options_is_shown_with_the_defaults)
 
 STORE_TEST(a_task_whose_time_is_to_come_is_shown_as_delayed)
 {
-    struct store_world *w = *state;
     char out[TEXT];
     store_world_open(w);
     for (uint64_t id = 1; id <= 2; id++) {
@@ -77,7 +74,6 @@ STORE_TEST(a_task_whose_time_is_to_come_is_shown_as_delayed)
 
 STORE_TEST(a_file_in_use_can_be_looked_into)
 {
-    struct store_world *w = *state;
     char out[2048];
     store_world_open(w);
     struct store_op *op = client_put((uint64_t)1 << 62 | 33, "resize");

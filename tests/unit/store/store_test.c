@@ -24,7 +24,6 @@ static struct store_op *turn(uint64_t id, uint8_t to)
 
 STORE_TEST(an_audit_counts_what_was_pushed_before_it)
 {
-    struct store_world *w = *state;
     struct store_audit audit = {0};
     store_world_open(w);
     w->client.returned = keep_audit;
@@ -47,7 +46,6 @@ STORE_TEST(an_audit_counts_what_was_pushed_before_it)
 STORE_TEST(an_audit_goes_on_where_it_was)
 {
     enum { ROWS = STORE_COUNT_ROWS + 5 };
-    struct store_world *w = *state;
     struct store_audit audit = {0};
     store_world_open(w);
     w->client.returned = keep_audit;
@@ -74,7 +72,6 @@ static void note_errors(struct store_client *c, struct store_op *op)
 
 STORE_TEST(an_operation_that_contradicts_the_file_is_refused_alone)
 {
-    struct store_world *w = *state;
     char errors[16] = "";
     store_world_open(w);
     w->client.returned = note_errors;
@@ -95,7 +92,6 @@ STORE_TEST(an_operation_that_contradicts_the_file_is_refused_alone)
 
 STORE_TEST(the_highest_id_outlives_its_row)
 {
-    struct store_world *w = *state;
     char error[TEXT];
     store_world_open(w);
     client_push(&w->client, client_put(41, "m"));
@@ -123,7 +119,6 @@ static void note_order(struct store_client *c, struct store_op *op)
 STORE_TEST(operations_come_back_in_their_order)
 {
     enum { MANY = 150000 };
-    struct store_world *w = *state;
     uint64_t next = 1;
     store_world_open(w);
     w->client.returned = note_order;
@@ -143,7 +138,6 @@ STORE_TEST(operations_come_back_in_their_order)
 STORE_TEST(what_was_pushed_before_the_stop_is_committed)
 {
     enum { MANY = 100000 };
-    struct store_world *w = *state;
     uint64_t next = 1;
     store_world_open(w);
     w->client.returned = note_order;
@@ -156,7 +150,6 @@ STORE_TEST(what_was_pushed_before_the_stop_is_committed)
 
 STORE_TEST(what_is_pushed_after_the_stop_comes_back_closed)
 {
-    struct store_world *w = *state;
     char errors[16] = "";
     store_world_open(w);
     w->client.returned = note_errors;
@@ -183,7 +176,6 @@ static bool refuse_task(void *arg, const struct store_task *t)
 
 STORE_TEST(a_reader_that_wants_no_more_ends_the_reading)
 {
-    struct store_world *w = *state;
     char error[TEXT] = "";
     store_world_open(w);
     client_do(&w->client, client_put(1, "m"));
