@@ -5,8 +5,7 @@
  * applies them, before the next piece begins.  For each job, once:
  *
  *   1. its new events, and then its row, go to the store;
- *   2. who waits for what has become of it is answered: a submission, a cancel, its end, its
- * watchers;
+ *   2. the operations that wait for it are answered: submissions, cancels, waits, watches;
  *   3. its dependants are released, and it is kept for its time;
  *   4. its timer is set; or it is freed.
  *

@@ -43,14 +43,17 @@ struct jobs_options {
     bool (*read_cron_options)(struct span options, struct cron_spec *spec);
 };
 
-/* On the thread that builds; the manager's activator does not run yet.  NULL and a text. */
+/* On the thread that builds; the manager's activator does not run yet.  NULL and a text: there is
+ * no memory, and nothing was kept of what was passed in. */
 struct jobs *jobs_new(const struct jobs_options *options, char *error, size_t size);
 
 /* Reads the store back: what was open is queued with the next attempt, delays and crons go on.
- * Before the start.  0, or -1 and a text.  Blocks. */
+ * Before the start.  Blocks.  0, or -1 and a text: an error of store_load(), a task whose state is
+ * none, no memory.  The file is as it was, and jobs_free() is all that may follow. */
 int jobs_recover(struct jobs *jobs, char *error, size_t size);
 
-int jobs_start(struct jobs *jobs); /* and its store; before the activators run; 0 or -1 and errno */
+/* Starts the store, too.  Before the activators run.  0, or -1 and errno, as store_start() says. */
+int jobs_start(struct jobs *jobs);
 
 /* After the activators' runs have ended, while the loops are still there: what is on its way to the
  * store is committed, and every operation answered. */

@@ -5,6 +5,7 @@
 
 struct jobs;
 
+/* Set-up: makes the jobs the source of their manager. */
 void source_connect(struct jobs *jobs);
 
 #endif

@@ -17,7 +17,7 @@ struct record {
 
 struct history {
     uint32_t next;             /* number of the next event */
-    uint32_t stored;           /* number of the first that the store was not told of */
+    uint32_t stored;           /* number of the first that was not pushed to the store */
     uint32_t count;            /* records */
     uint32_t start, end, size; /* bytes of `records` */
     uint32_t hint;             /* where the last one stands that was asked for */

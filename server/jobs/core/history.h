@@ -7,7 +7,8 @@
 
 #include "server/jobs/core/job.h"
 
-/* Of one task; of one event.  A longer text is cut; longer data are left out. */
+/* The limits of the history of one job, and of one event.  A longer text is cut; longer data are
+ * left out. */
 enum {
     HISTORY_BYTES_MAX = 64 * 1024,
     HISTORY_TEXT_MAX = 1024,
@@ -24,7 +25,7 @@ struct history_event {
 };
 
 /* Appends an event; its text and data are copied.  At most `max` events are kept.  Returns its
- * number. The caller weighs the job. */
+ * number, also where there is no memory for it.  The caller weighs the job. */
 uint32_t history_add(struct job *job, const struct history_event *event, uint32_t max);
 /* The numbers below are taken: the next is this one, unless it is higher already. */
 void history_skip(struct job *job, uint32_t next);
@@ -36,8 +37,9 @@ bool history_get(const struct job *job, uint32_t seq, struct history_event *out)
 void history_free(struct job *job);
 size_t history_bytes(const struct job *job);
 
-/* The number of the first event that the store has not been told of; and: it was told of all. */
+/* The number of the first event that was not pushed to the store. */
 uint32_t history_stored(const struct job *job);
+/* All events were pushed. */
 void history_mark_stored(struct job *job);
 
 #endif

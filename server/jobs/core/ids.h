@@ -16,6 +16,7 @@ enum {
 /* The first of a start; `last`: the highest known, or 0.  Never 0. */
 uint64_t id_first(uint64_t unix_ns, uint64_t last);
 const char *id_text(uint64_t id, char buf[static ID_TEXT_SIZE]);
-bool id_parse(struct span text, uint64_t *id); /* false: no id's text; exactly one text an id */
+/* False: the text is no id's, and `id` is as it was.  Each id has exactly one text. */
+bool id_parse(struct span text, uint64_t *id);
 
 #endif

@@ -66,15 +66,15 @@ struct job_more {
     struct key_link key, coalesce; /* name.len 0: none */
     struct limit *limit;
     struct bucket *bucket;
-    uint32_t limit_max, rate; /* as ordered */
+    uint32_t limit_max, rate; /* as its spec has them */
     ao_time rate_per;
     struct dependency *after; /* still open */
     struct dependency *dependents;
     struct job *next_releasing; /* while `releasing`: in the scheduler's list */
-    uint64_t *after_ids;        /* as ordered, for task.get and the store */
+    uint64_t *after_ids;        /* as its spec has them, for task.get and the store */
     uint64_t after_failed;      /* the first of them that did not end well; 0: none */
     uint32_t after_count;
-    bool releasing;   /* it has ended, and its dependents are being told */
+    bool releasing;   /* it has ended, and its dependents are being released */
     bool settled;     /* `after` counts no more: it was tried again by hand; so in the file, too */
     uint32_t waiters; /* who wants a coalesced run */
     ao_time backoff, backoff_max;
@@ -108,12 +108,12 @@ enum job_flag {
  */
 enum job_effect {
     EFFECT_HISTORY = 1,      /* events were added: they are stored, and its watchers see them */
-    EFFECT_WRITE = 2,        /* its row says something else than the store was told */
+    EFFECT_WRITE = 2,        /* its row is to say something else than the last write */
     EFFECT_SAVED = 4,        /* its first row came back: who submitted it is answered */
-    EFFECT_CANCEL_SAVED = 8, /* a write that may hold its cancel came back: who asked is answered */
+    EFFECT_CANCEL_SAVED = 8, /* a write that may hold its cancel came back: that is answered */
     EFFECT_ENDED = 16,       /* waiters are answered, dependants released, it is kept for a time */
     EFFECT_TIMER = 32,       /* its next time may be another */
-    EFFECT_FORGET = 64,      /* nobody was told of it: it is forgotten as soon as it may be */
+    EFFECT_FORGET = 64,      /* nobody knows of it: it is forgotten as soon as it may be */
     EFFECT_GONE = 128        /* it has left the table: its row and its memory go */
 };
 
@@ -159,7 +159,7 @@ struct job {
     uint8_t reason;   /* enum job_reason; likewise */
     uint8_t priority;
     uint8_t level;   /* queued: its priority with ageing */
-    uint8_t durable; /* enum job_durable: what was asked for and can be had */
+    uint8_t durable; /* enum job_durable: what its spec wants, as far as it can be had */
     uint8_t ending;  /* JOB_ENDING: the state that is being committed */
     uint8_t row;     /* what the last write says of its state, see job_row_state(); JOB_NEW: none */
     uint8_t counted; /* what the file counts it as, with what is on its way; JOB_NEW: not yet */

@@ -1,5 +1,8 @@
 /* What somebody wants of a task: method, parameters and options, checked, with the defaults filled
- * in. */
+ * in.
+ *
+ * Pure data, for any thread.  What the spans and `after` point to is borrowed: it stays the
+ * property of who filled the spec. */
 #ifndef ERGON_JOBS_JOB_SPEC_H
 #define ERGON_JOBS_JOB_SPEC_H
 
@@ -14,7 +17,7 @@ enum {
     SPEC_JITTER = 50 /* percent */
 };
 
-/* Of the text of an error; of "CODE: text". */
+/* Bytes, with the terminator: of the text of an error; of "CODE: text". */
 enum { JOB_TEXT_MAX = 240, JOB_LINE_MAX = JOB_TEXT_MAX + 40 };
 
 #define SPEC_BACKOFF     AO_S(1)

@@ -1,4 +1,5 @@
-/* Tenants and queues, by name.  Thread: the jobs'.  Nothing here blocks. */
+/* Tenants and queues, by name.  Both belong to the table: a queue stays as long as the table, a
+ * tenant until no job names it.  Thread: the jobs'.  Nothing here blocks. */
 #ifndef ERGON_JOBS_NAMES_H
 #define ERGON_JOBS_NAMES_H
 
@@ -10,9 +11,11 @@ void table_tenant_unref(struct job_table *table, struct tenant *t); /* one job l
 
 /* NULL: there is none of this method yet. */
 struct job_queue *table_queue_find(struct job_table *table, struct span method);
-struct job_queue *table_queue(struct job_table *table, struct span method); /* found, or made */
+/* Found, or made; NULL without memory. */
+struct job_queue *table_queue(struct job_table *table, struct span method);
 
-/* Of table_init() and table_fini(): 0, or -1 without memory. */
+/* For table_init() and table_fini() alone.  0, or -1 without memory: names_fini() is right for
+ * both. */
 int names_init(struct job_table *table);
 void names_fini(struct job_table *table);
 

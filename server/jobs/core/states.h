@@ -116,13 +116,13 @@ enum job_event {
 
 enum job_durable { DURABLE_NONE, DURABLE_ASYNC, DURABLE_FSYNC };
 
-/* Constants; all pure.  The `find` functions return -1 when there is no such name. */
+/* Constants; all pure. */
 extern const char *const job_state_names[JOB_STATE_COUNT];
 extern const char *const job_durable_names[3];
 const char *job_reason_name(enum job_reason r);
 const char *job_reason_meaning(enum job_reason r);
 const char *job_event_name(enum job_event job);
-/* That of an end; JOB_EVENT_COUNT: the state is none. */
+/* The event of an end; JOB_EVENT_COUNT: the state is no end. */
 enum job_event job_event_of_end(enum job_state s);
 
 #endif

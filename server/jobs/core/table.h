@@ -122,11 +122,11 @@ struct job *job_new(struct job_table *table, const struct job_spec *spec, uint64
 void job_free(struct job_table *table, struct job *job);
 void job_timer_retired(struct ao *timer); /* of a job that was freed in its own timer's step */
 
-/* Into the list of all and the table of ids; ids come in ascending order. */
+/* Puts the job into the list of all and the table of ids; ids come in ascending order. */
 void table_enter(struct job_table *table, struct job *job);
-/* Into the tables of keys; what has ended is shared with nobody. */
+/* Puts the job into the tables of keys; one that has ended is shared with nobody. */
 void table_enter_keys(struct job_table *table, struct job *job, bool open);
-/* Out of all tables and counts; of one that is in none a no-op. */
+/* Takes the job out of all tables and counts; of one that is in none a no-op. */
 void table_leave(struct job_table *table, struct job *job);
 /* NULL: there is none, or no more. */
 struct job *table_find(const struct job_table *table, uint64_t id);

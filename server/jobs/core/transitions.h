@@ -10,6 +10,7 @@
 #include "server/jobs/core/history.h"
 #include "server/jobs/core/table.h"
 
+/* The change must be a legal one: that is asserted. */
 void job_set_state(struct job_table *table, struct job *job, enum job_state state,
                    enum job_reason reason);
 
@@ -24,8 +25,8 @@ static inline void job_effect(struct job_table *table, struct job *job, unsigned
     job->effects = (uint8_t)(job->effects | effects);
 }
 
-/* Takes out the first job that has effects; they are told, and are gone from the job.  NULL: none.
- */
+/* Takes out the first job that has effects; *effects is set to them, and the job has none any more.
+ * NULL: no job has effects. */
 static inline struct job *job_next_effect(struct job_table *table, unsigned *effects)
 {
     struct job *job = table->effects;

@@ -52,8 +52,9 @@ void cron_drop(struct cron *c);                                    /* a referenc
 void cron_plan(struct jobs *jobs, struct cron *c, uint64_t after); /* its next time */
 void cron_arm(struct jobs *jobs, struct cron *c);                  /* of one that does not sleep */
 
-/* Writes its row.  `done` is called with it when it is back, has `arg` as the write's tag, and
- * drops the reference that the write has.  False: there is nothing to write, or no memory. */
+/* Writes its row.  `done` is called when the write is back, has `arg` as its tag, and drops the
+ * reference that the write has.  False, and `done` is not called: the cron is not durable, is being
+ * deleted, or there is no store; or there is no memory. */
 bool cron_save(struct jobs *jobs, struct cron *c, write_done *done, void *arg);
 void cron_saved(struct jobs *jobs, struct store_op *write); /* a `done` that does no more */
 
@@ -65,8 +66,9 @@ struct cron **crons_place(struct crons *all, struct span name); /* where it is, 
 void crons_link(struct crons *all, struct cron *c);             /* in place of one of its name */
 void crons_unlink(struct crons *all, struct cron **at);
 
-/* A row of the store becomes a cron; one that cannot be used stays in the store as it is.  False
- * without memory. */
+/* A row of the store becomes a cron; one that cannot be used stays in the store as it is,
+ * and the log says why, unless a newer server wrote it.  False without memory, and for no other
+ * reason. */
 bool crons_recover(struct jobs *jobs, const struct store_cron *row);
 void crons_start(struct jobs *jobs); /* after the recovery: what was missed is caught up */
 

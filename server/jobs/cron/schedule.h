@@ -20,7 +20,7 @@ struct schedule {
     bool any_hour, any_day, any_weekday;
 };
 
-/* False, and a text: what is wrong, and where. */
+/* False, and a text: what is wrong, and where; `out` is undefined then. */
 bool schedule_parse(struct span text, struct schedule *out, char *error, size_t size);
 
 /* The first time after `unix_s`; -1: never (February the 30th). */

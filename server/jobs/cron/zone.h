@@ -7,7 +7,8 @@
 
 struct zone;
 
-/* "Europe/Berlin", "UTC", "+05:30"; empty: UTC.  NULL: there is no such zone. */
+/* "Europe/Berlin", "UTC", "+05:30"; empty: UTC.  The caller closes it.  NULL: there is no such
+ * zone. */
 struct zone *zone_open(struct span name);
 void zone_close(struct zone *z); /* NULL is fine */
 

@@ -135,7 +135,7 @@ void attempts_given(struct scheduler *s, struct job *job, struct task *t)
 
 /* --- The return --- */
 
-/* It was told to stop, and stopped: that is no late answer. */
+/* The attempt was to stop, and stopped: that is no late answer. */
 static bool obeyed(const struct attempt_end *r)
 {
     return !r->started || r->outcome->error == ERGON_E_DEADLINE ||

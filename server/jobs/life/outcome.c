@@ -80,7 +80,7 @@ static void interrupted(struct scheduler *s, struct job *job)
     job_schedule(s, job, true);
 }
 
-/* A handler that was told to stop may have left its work undone, whatever it answers. */
+/* A handler that saw that it is to stop may have left its work undone, whatever it answers. */
 static bool is_interrupted(const struct scheduler *s, const struct attempt_end *r)
 {
     return !r->started ||

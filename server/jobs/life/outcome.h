@@ -4,8 +4,8 @@
 
 #include "server/jobs/sched/queueing.h"
 
-/* The current attempt came home; the job holds nothing of it any more.  The block of its result may
- * be taken. */
+/* The current attempt came home, and the job points to nothing of it any more.  The block of its
+ * result may be taken. */
 void outcome_returned(struct scheduler *s, struct job *job, const struct attempt_end *r);
 
 /* The current attempt failed, by its own fault: the job is tried again later, or has failed for
@@ -13,11 +13,12 @@ void outcome_returned(struct scheduler *s, struct job *job, const struct attempt
 void outcome_failed(struct scheduler *s, struct job *job, enum job_event what, const char *code,
                     const char *text);
 
-/* Somebody wants the job less.  True: nobody wants it any more, and it is, or will be, cancelled.
+/* One who wanted the job wants it no more.  True: nobody is left, and the job is cancelled, or will
+ * be when its attempt has returned.  False: others share the run, or the job has ended already.
  */
 bool job_cancel(struct scheduler *s, struct job *job);
 
-/* Runs an ended job again, as new.  False: it is open, or done. */
+/* Runs an ended job again, as new.  False: it is open, or done, and nothing has changed. */
 bool job_retry(struct scheduler *s, struct job *job);
 
 #endif

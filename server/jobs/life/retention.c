@@ -5,7 +5,7 @@ enum {
     BUSY_PAUSE_MS = 1000 /* until one that is still referred to is looked at again */
 };
 
-/* An attempt, a commit, an operation or a task that waits for it may still ask for it. */
+/* Is the job still needed by an attempt, a commit, an operation, or a job that waits for it? */
 static bool is_referred_to(const struct job *job)
 {
     return job->orphans > 0 || job->pending > 0 || job->waits ||

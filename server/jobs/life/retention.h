@@ -5,9 +5,10 @@
 
 #include "server/jobs/sched/scheduler.h"
 
-void retention_add(struct scheduler *s,
-                   struct job *job); /* it has ended, and everybody may see it */
-void retention_remove(struct job_table *table, struct job *job); /* it goes on */
+/* The job has ended, and everybody may see that. */
+void retention_add(struct scheduler *s, struct job *job);
+/* The job is run again. */
+void retention_remove(struct job_table *table, struct job *job);
 
 /* Takes the job out of the table, with EFFECT_GONE; while something still refers to it, it is
  * looked at again later. */

@@ -10,15 +10,23 @@ struct submitted {
     bool duplicate, coalesced;
 };
 
-/* ERGON_OK: `out` is filled.  Else a text says what is wrong and what to do, and nothing has
- * changed: DRAINING (the server stops, or the queue is drained), NO_METHOD, TOO_LARGE, BUSY, STORE
- * (nothing can be durable now), NOT_FOUND and BAD_PARAMS (of `after`), MEMORY.  A durable job is on
- * disk when it gets EFFECT_SAVED. */
+/* ERGON_OK: `out` is filled; the spec's spans were copied.  A durable job is on disk when it gets
+ * EFFECT_SAVED.  Else no job was made, and a text says what is wrong and what to do; but to make
+ * room, jobs that have ended may have been forgotten:
+ *
+ *   DRAINING    the server stops, or the queue is drained
+ *   NO_METHOD   no module offers the method
+ *   TOO_LARGE   the job is larger than all jobs may be together
+ *   BUSY        there are as many jobs, or as many bytes of them, as there may be
+ *   STORE       the job is to be durable, and there is no store, or the store cannot write now
+ *   NOT_FOUND   `after` names a job that is not there, or that the submitter may not see
+ *   BAD_PARAMS  the job is durable, and `after` names an open one that is not
+ *   MEMORY */
 enum ergon_error job_submit(struct jobs *jobs, const struct job_spec *spec, struct submitted *out,
                             char *text, size_t size);
 
-/* The first row of an fsync job was not taken, and its submitters have been told: it is as if it
- * had never been. */
+/* The first row of an fsync job was not taken, and its submitters have been answered: it is as if
+ * the job had never been. */
 void job_take_back(struct jobs *jobs, struct job *job);
 
 #endif

@@ -1,4 +1,7 @@
-/* A job as a row of the store, and the memory of operations that go there.  Thread: the jobs'. */
+/* A job as a row of the store, and the memory of operations that go there.
+ *
+ * Thread: the jobs'.  An operation is the caller's until it is pushed, then the store's, and again
+ * the jobs' when it is back. */
 #ifndef ERGON_JOBS_CODEC_H
 #define ERGON_JOBS_CODEC_H
 
@@ -7,8 +10,8 @@
 void codec_init(struct jobs *jobs);
 void codec_fini(struct jobs *jobs); /* all writes have come back */
 
-/* What becomes of an operation that is back: called once, on the jobs' thread, before it is freed.
- */
+/* Handles an operation that is back, with its outcome in `error`.  It is called once, on the jobs'
+ * thread, before the operation is freed. */
 typedef void write_done(struct jobs *jobs, struct store_op *write);
 
 /* Puts the row that the file does not have yet, or changes it; NULL without memory.  Its spans lie

@@ -22,13 +22,13 @@ struct journal {
     enum store_error error; /* of what came back last */
     uint64_t unsaved;       /* jobs whose last write failed: it is tried again */
     struct job *unsaved_at; /* where the search for such goes on; NULL: at the first */
-    struct ao retry;        /* sleeps until then; whoever steps it calls journal_resave() */
+    struct ao retry;        /* sleeps until the next try; who steps it calls journal_resave() */
     uint64_t rows_below; /* id: of rows below, what changes is added to `rows_open`; 0: of none */
     uint64_t rows_open;
 };
 
-/* Writes what is new of a durable job; of another a no-op.  Without memory it is tried again later,
- * and the job gets EFFECT_CANCEL_SAVED with STORE_MEMORY. */
+/* Writes what is new of a durable job; of another a no-op.  Without memory the write is tried again
+ * later, and the job gets EFFECT_CANCEL_SAVED with STORE_MEMORY. */
 void journal_write(struct jobs *jobs, struct job *job);
 /* Writes the events that its history got since the last call, as far as they are worth it. */
 void journal_events(struct jobs *jobs, struct job *job);
@@ -38,8 +38,8 @@ void journal_remove(struct jobs *jobs, struct job *job);
 /* What the outcome of a write says of the store. */
 void journal_notice(struct jobs *jobs, struct store_op *write);
 
-/* Tries again what could not be written.  Returns after how long to come again; AO_NEVER: all is
- * written, or on its way. */
+/* Writes once more what could not be written.  Returns after how long it is to be called again;
+ * AO_NEVER: all is written, or on its way. */
 ao_time journal_resave(struct jobs *jobs);
 
 /* Takes what came back, at most JOURNAL_BATCH writes at once.  Returns how many it took. */

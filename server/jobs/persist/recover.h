@@ -11,8 +11,10 @@
 #include "server/jobs/jobs_parts.h"
 
 void recover_counts(struct jobs *jobs, const struct store_counts *counts);
-bool recover_queue(struct jobs *jobs, struct span method); /* a paused one; false without memory */
-/* A row becomes a job; rows come in the order of their ids.  False, and why. */
+/* The queue of this method is paused.  False without memory. */
+bool recover_queue(struct jobs *jobs, struct span method);
+/* A row becomes a job; rows come in the order of their ids.  False, and `failure` is a constant
+ * text: the row has a state that is none, or there is no memory.  Then no job was made. */
 bool recover_task(struct jobs *jobs, const struct store_task *row, const char **failure);
 
 /* With the store started: all that is open is scheduled. */

@@ -12,8 +12,8 @@
 bool admission_join(struct scheduler *s, struct job *job, const struct job_spec *spec);
 void admission_leave(struct scheduler *s, struct job *job); /* before it is freed */
 
-/* Takes permit and token for a job that is about to start.  False: it has none of both, and waits.
- */
+/* Takes permit and token for a job that is about to start.  False: it has neither, and its state is
+ * WAITING, in the list of its limit or its bucket. */
 bool admission_take(struct scheduler *s, struct job *job);
 
 void admission_start(struct scheduler *s, struct job *job); /* it starts: its token is used */

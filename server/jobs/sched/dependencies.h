@@ -7,15 +7,17 @@
 #include "proto/errors.h"
 #include "server/jobs/sched/scheduler.h"
 
-/* Links a job to those that it comes after.  ERGON_OK; NOT_FOUND or BAD_PARAMS, and a text; MEMORY,
- * without one.  What was linked before the error goes with the job. */
+/* Links a job to those that it comes after.  ERGON_OK; or NOT_FOUND (no such job) or BAD_PARAMS
+ * (the job is durable, and would wait for one that is not), and a text; or MEMORY, without one.
+ * Edges that were made before the error go with the job. */
 enum ergon_error dependencies_link(struct scheduler *s, struct job *job, const uint64_t *ids,
                                    uint32_t count, char *text, size_t size);
-/* The same for those that a spec names, whose submitter may not see the jobs of other tenants. */
+/* The same for those that a spec names.  To a confined submitter jobs of other tenants are
+ * NOT_FOUND. */
 enum ergon_error dependencies_join(struct scheduler *s, struct job *job,
                                    const struct job_spec *spec, char *text, size_t size);
 
-/* The job has ended: its dependants are told by dependencies_release(), in small steps, since a
+/* The job has ended: dependencies_release() releases its dependants in small steps, since a
  * hundred thousand may wait for one job, and whole chains may end with it.  Those that wait for
  * nothing more, or for one that did not end well, go into `released`. */
 void dependencies_ended(struct scheduler *s, struct job *job);

@@ -12,8 +12,8 @@ void job_end(struct scheduler *s, struct job *job, enum job_state state, const c
 /* The end of a durable job is on disk. */
 void job_end_saved(struct scheduler *s, struct job *job);
 
-/* The error of the last attempt, or of the whole; both texts are copied.  Without memory the error
- * is told without words. */
+/* Keeps the error of the last attempt, or of the whole; both texts are copied.  Without memory the
+ * job shows the error that it had before, or none. */
 void job_set_error(struct scheduler *s, struct job *job, const char *code, const char *text);
 
 /* Where the end is kept; made when there is none yet, NULL without memory.  The caller weighs. */

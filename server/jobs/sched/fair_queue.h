@@ -54,8 +54,8 @@ void fair_queue_init(struct fair_queue *p, ao_time ageing);
  * turn before and could not be run then, ahead of all that had not, in the level that it had
  * reached.  `now` never goes back.  False without memory. */
 bool fair_queue_add(struct fair_queue *p, unsigned kind, struct job *job, bool front, ao_time now);
-void fair_queue_remove(struct fair_queue *p, unsigned kind,
-                       struct job *job); /* of one that is queued here */
+/* Takes out a job that is queued here. */
+void fair_queue_remove(struct fair_queue *p, unsigned kind, struct job *job);
 
 /* Takes the next out; NULL when there is none. */
 struct job *fair_queue_take(struct fair_queue *p, unsigned kind, ao_time now);

@@ -24,7 +24,7 @@ struct limit_key {
 
 struct limit {
     struct limit_key key; /* first */
-    uint32_t max;         /* as the newest order of this key says */
+    uint32_t max;         /* as the newest spec of this key says */
     uint32_t taken;       /* more than `max` while those run that began before it was lowered */
     uint32_t refs;        /* jobs that name it */
     struct job_list waiting;

@@ -56,7 +56,7 @@ static bool go_on_released(struct scheduler *s)
     return all && s->released.count == 0;
 }
 
-/* What was held had its turn before, so it goes before the others, in its order. */
+/* The jobs in `held` had their turn before, so they go before the others, in their order. */
 static bool go_on_queues(struct scheduler *s)
 {
     int budget = GO_ON_BUDGET;

@@ -39,7 +39,7 @@ struct scheduler {
     struct job *suspect;      /* who has the place for suspects; NULL: it is free */
     struct job_list suspects; /* who wait for it */
 
-    struct job *releasing, *releasing_last; /* ended: their dependants are told in small steps */
+    struct job *releasing, *releasing_last; /* ended: dependants are released in small steps */
     struct job_list released; /* what they waited for has ended: looked at in small steps */
 
     counter starts, retries, fenced;

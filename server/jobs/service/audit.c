@@ -3,8 +3,8 @@
  * The accounts are held against a census of all jobs, the store's counters against a count of its
  * rows in steps, which the changes of rows behind it are added to (journal.h): writes come back in
  * the order in which they were applied, so those that come back behind a count of rows were not
- * seen by it.  Who asks while an audit is under way is answered with it: it is about the moment at
- * which it ends. */
+ * seen by it.  An operation that comes while an audit is under way is answered with it: it is about
+ * the moment at which it ends. */
 #include "server/jobs/service/audit.h"
 
 #include <inttypes.h>

@@ -8,7 +8,7 @@ struct jobs;
 
 /* A small step.  True: there is nothing to do, or the store has it. */
 bool audit_go_on(struct jobs *jobs);
-/* Whoever asked is answered DRAINING. */
+/* The operations that wait for the audit are answered DRAINING. */
 void audit_stop(struct jobs *jobs);
 
 #endif

@@ -1,5 +1,5 @@
-/* task.cancel: of a job whose every start is on disk the wish that it ends is, too, before anybody
- * is told. */
+/* task.cancel: a job of which every start is on disk has its cancel on disk, too, before the answer
+ * goes out. */
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/life/outcome.h"

@@ -173,7 +173,7 @@ void channel_push(struct operation *op, struct operation_push *push)
     lane_push(&op->channel->out, &push->item.item);
 }
 
-/* What is on its way belongs to the loops, which are told as ever; `in`: from the loop. */
+/* What is on its way belongs to the loops, which get it as ever; `in`: the lane from the loop. */
 static void flush_lane(struct jobs_channel *ch, struct lane *lane, bool in)
 {
     struct lane_item *item;

@@ -6,6 +6,8 @@
  * exactly once.  Who does not want the answer any more drops the operation: then it comes back
  * soon, CANCELLED, unless it was on its way already.
  *
+ * Thread: the loop's or the jobs', as the headings say; never both at once.
+ *
  * Whose: the loop's until it is given; the jobs' until it came back; then the loop's, which frees
  * it.  Who has it may read and write it; the fields of the loop are the loop's all the time. */
 #ifndef ERGON_JOBS_OPERATION_H
@@ -26,32 +28,48 @@ struct jobs_channel;
 struct operation;
 
 enum {
-    OPERATION_ROOM = 512 /* bytes of what is asked that the operation itself has room for */
+    OPERATION_ROOM = 512 /* bytes of its arguments that the operation itself has room for */
 };
 
 /* A kind of operation: what is done with one, and what happens to it while it waits for jobs.  All
- * on the jobs' thread, but `fini`.  A row that is NULL: that is of no concern to it. */
+ * functions are called on the jobs' thread, but `fini`.  Where one is NULL, that event does not
+ * concern the kind. */
 struct operation_class {
     bool is_submission; /* of struct submission_arguments */
-    /* It came: it is answered now, joins waiters, or waits for the store. */
+    /* The operation came: it is answered now, joins waiters, or waits for the store. */
     void (*serve)(struct jobs *jobs, struct operation *op);
     void (*fini)(struct operation *op); /* before it is freed, by its loop */
 
     /* --- Of those that wait for jobs (waiters.h) --- */
     void (*dropped)(struct jobs *jobs, struct operation *op); /* leaves, and answers it */
-    /* Its time is over, or the server stops: writes the reply.  Whoever has this is a long poll. */
+    /* Its time is over, or the server stops: writes the reply.  A kind that has this is a long
+     * poll. */
     void (*overdue)(struct jobs *jobs, struct operation *op);
     bool refused_at_stop; /* DRAINING when a server that stops cancels what runs */
     void (*job_ended)(struct jobs *jobs, struct operation *op, struct job *job);
-    /* Its first row is on disk; or there was an error, and the job is taken back. */
+    /* The first row of the job is on disk; or there was an error, and the job is taken back. */
     void (*job_saved)(struct jobs *jobs, struct waiter *w, enum store_error error);
-    /* That it is cancelled is on disk, or could not be written. */
+    /* That the job is cancelled is on disk, or could not be written. */
     void (*cancel_saved)(struct jobs *jobs, struct operation *op, struct job *job,
                          enum store_error error);
     void (*history_grew)(struct jobs *jobs, struct operation *op, struct job *job);
 };
 
-/* The kinds, each defined in the file of its name, or where another is named. */
+/* The kinds, each defined in the file of its name, or where another is named.  Any of them can be
+ * answered MEMORY, DRAINING when the server has stopped, and CANCELLED when it was dropped while it
+ * waited.  Beside these:
+ *
+ *   submit             the errors of job_submit(); STORE if the first row of an fsync job is not
+ * taken submit_many        none: each outcome has an error of its own, one of submit's call those
+ * of submit; those of the job: CANCELLED, DEADLINE, FAILED with the handler's own code; TOO_LARGE
+ * if its result was not kept get, explain, wait, watch NOT_FOUND cancel             NOT_FOUND;
+ * STORE: it is cancelled, but that could not be written retry              NOT_FOUND; BAD_PARAMS:
+ * the job is open, or done list, queue_list, cron_list, audit none queue_explain      NOT_FOUND
+ *   queue_pause, queue_resume, queue_drain
+ *                      NOT_FOUND; STORE: it is so now, but a restart forgets it
+ *   cron_put           BAD_PARAMS, TOO_LARGE, BUSY (too many crons), STORE: the cron of this name,
+ * if there is one, goes on as it was cron_delete        STORE: the cron goes on
+ */
 extern const struct operation_class operation_submit, operation_submit_many; /* submission.c */
 extern const struct operation_class operation_call;
 extern const struct operation_class operation_get; /* view.c */
@@ -96,7 +114,7 @@ struct operation {
     bool dropped_back; /* so did its drop */
     struct operation_item drop;
 
-    /* --- Who asks --- */
+    /* --- On whose behalf --- */
     bool confined;         /* tasks of other tenants do not exist for it */
     struct span principal; /* empty: anybody */
     void *memory;          /* of the arguments: malloc'ed, freed with it; NULL: `room` is enough */
@@ -122,7 +140,7 @@ struct operation {
 
     /* --- Undefined until written --- */
     struct waiter first_waiter;
-    alignas(8) uint8_t room[OPERATION_ROOM]; /* for what is asked */
+    alignas(8) uint8_t room[OPERATION_ROOM]; /* for the arguments */
 };
 
 /* --- For the loop --- */
@@ -131,7 +149,7 @@ struct operation {
 struct operation *operation_new(struct slab *cells, const struct operation_class *cls);
 void operation_free(struct operation *op); /* on the thread of its cells; NULL is fine */
 
-/* Room for so many bytes of what is asked, once; NULL without memory. */
+/* Room for so many bytes of arguments, the operation's; called once.  NULL without memory. */
 uint8_t *operation_room(struct operation *op, size_t bytes);
 
 /* What was answered, if there is no error; empty: nil.  Valid as long as the operation. */
@@ -139,13 +157,13 @@ struct span operation_result(const struct operation *op);
 
 /* --- For the jobs: both give the operation back to its loop --- */
 
-/* Answered as its reply stands; MEMORY, if that could not be packed. */
+/* Answers with the reply as it stands; with MEMORY, if that could not be packed. */
 void operation_finish(struct operation *op);
 void operation_refuse(struct operation *op, enum ergon_error error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void operation_refuse_plain(struct operation *op, enum ergon_error error); /* with its meaning */
 
-/* Is the job one of those that the operation may know of? */
+/* Is the job one that the operation may know of? */
 bool operation_may_know(const struct operation *op, const struct job *job);
 /* The job of this id; NULL: the operation was answered NOT_FOUND. */
 struct job *operation_find_job(struct jobs *jobs, struct operation *op, uint64_t id);

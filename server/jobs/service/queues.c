@@ -154,7 +154,7 @@ static void settle(struct jobs *jobs, struct job_queue *q, enum store_error erro
     q->operations = NULL;
 }
 
-/* What was asked meanwhile is written before anybody is told. */
+/* What changed meanwhile is written before any operation is answered. */
 static void saved(struct jobs *jobs, struct store_op *write)
 {
     struct job_queue *q = write->owner;

@@ -6,7 +6,8 @@
 
 struct jobs;
 
-/* Writes what is not in the file yet, once more; false: all is. */
+/* Writes once more which queues are paused, where the file does not say so yet.  False: the file
+ * says all of it. */
 bool queues_save(struct jobs *jobs);
 
 #endif

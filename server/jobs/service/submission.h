@@ -1,5 +1,6 @@
 /* The part that operations share which submit: a spec becomes a job, and the job an outcome.
- * Thread: the jobs'. */
+ *
+ * Thread: the jobs', but for submission_fini(). */
 #ifndef ERGON_JOBS_SUBMISSION_H
 #define ERGON_JOBS_SUBMISSION_H
 
@@ -12,9 +13,10 @@ bool submission_begin(struct operation *op);
  * errors of job_submit()). */
 struct job *submission_take(struct jobs *jobs, struct operation *op, uint32_t i);
 
-/* The only one was refused: the operation is answered with that. */
+/* The only spec was refused: the operation is answered with its outcome's error. */
 void submission_refuse(struct operation *op);
 
-void submission_fini(struct operation *op); /* a row `fini` */
+/* The `fini` of these kinds, on the loop's thread: frees the outcomes. */
+void submission_fini(struct operation *op);
 
 #endif

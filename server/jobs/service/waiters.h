@@ -29,7 +29,7 @@ struct waiter {
 struct waiting {
     struct waiter *at; /* the operation's list; the first is its `first_waiter` */
     uint32_t open;     /* how many of what it waits for have not come */
-    bool held;         /* it waits for something */
+    bool held;         /* the operation waits for something */
 };
 
 /* The part of one that waits for a limited time; zeroed. */
@@ -40,26 +40,26 @@ struct long_poll {
 
 /* --- For operations --- */
 
-/* The operation stands at the job, if it does not yet.  It joins all that it waits for in one go.
- * False without memory. */
+/* Makes the operation stand at the job, if it does not yet.  It joins all that it waits for in one
+ * go.  False without memory: it stands where it stood before. */
 bool waiters_join(struct operation *op, struct job *job);
 
 /* The operation stands at no job any more, and its time does not run. */
 void waiters_leave(struct operation *op);
 
-/* Starts the time of a long poll that has joined; AO_NEVER: it has no end.  False: it has none,
- * or the server stops, and the operation is to be answered now. */
+/* Starts the time of a long poll that has joined; AO_NEVER: it has no end.  False: the time is 0 or
+ * the server stops, and the operation is to be answered now. */
 bool waiters_poll(struct jobs *jobs, struct operation *op, ao_time timeout);
 
-/* A row `dropped`: leaves, and answers CANCELLED. */
+/* A `dropped` of operation classes: leaves, and answers CANCELLED. */
 void waiters_drop(struct jobs *jobs, struct operation *op);
 
-/* --- What has happened; those whom it concerns are told, and most of them answered --- */
+/* --- What has happened: the operations that it concerns learn it, and most are answered --- */
 
 /* The job has ended, and everybody may see it. */
 void waiters_job_ended(struct jobs *jobs, struct job *job);
 
-/* Its first row came back.  With an error: the job itself is the caller's to drop. */
+/* The first row of the job came back.  With an error the caller drops the job itself. */
 void waiters_job_saved(struct jobs *jobs, struct job *job, enum store_error error);
 
 /* The row that says that it is cancelled came back, or could not be made. */

@@ -69,7 +69,7 @@ static void finish(struct jobs *jobs, struct operation *op)
     operation_finish(op);
 }
 
-/* False without memory: the watcher asks again from where it was. */
+/* False without memory: the watcher goes on later from where it was. */
 static bool push_event(struct operation *op, const struct job *job,
                        const struct history_event *event)
 {
@@ -101,7 +101,7 @@ static bool push_all(struct operation *op, const struct job *job)
     return true;
 }
 
-/* Who asks for events that are still to come is not woken by those before them. */
+/* A watcher of events that are still to come is not woken by those before them. */
 static void follow(struct jobs *jobs, struct operation *op, struct job *job)
 {
     bool seen = op->watch.push ? !push_all(op, job) : history_next(job) > op->watch.from;
