@@ -27,19 +27,9 @@ int jobs_stage_close(void **state)
     return 0;
 }
 
-struct job_spec stage_durable(enum job_durable how)
-{
-    struct job_spec spec = world_spec("work");
-    spec.durable = (uint8_t)how;
-    return spec;
-}
-
 uint64_t stage_submit_after(struct jobs_world *w, const uint64_t *ids, uint32_t count)
 {
-    struct job_spec spec = world_spec("work");
-    spec.after = ids;
-    spec.after_count = count;
-    return jobs_world_submit(w, &spec);
+    return jobs_world_submit(w, &WORK(.after = ids, .after_count = count));
 }
 
 uint64_t stage_submit(struct jobs_world *w)

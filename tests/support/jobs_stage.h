@@ -27,7 +27,6 @@ int jobs_stage_close(void **state);
 #define STORED_TEST(name) JOBS_TEST(name, .stored = true)
 
 /* Methods of which nothing else is said are "work". */
-struct job_spec stage_durable(enum job_durable how);
 uint64_t stage_submit(struct jobs_world *w); /* with all that follows from it at once */
 uint64_t stage_submit_after(struct jobs_world *w, const uint64_t *ids, uint32_t count);
 struct operation *stage_call(struct jobs_world *w, struct job_spec *spec); /* task.call, given */

@@ -180,11 +180,8 @@ void jobs_world_fini(struct jobs_world *w)
 
 struct job_spec world_spec(const char *method)
 {
-    struct job_spec spec;
-    job_spec_init(&spec);
+    struct job_spec spec = WORK();
     spec.method = span_text(method);
-    spec.params = span_text("\x90");
-    spec.durable = DURABLE_NONE;
     return spec;
 }
 

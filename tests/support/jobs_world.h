@@ -61,7 +61,15 @@ void jobs_world_fini(struct jobs_world *w);
 void jobs_world_crash(struct jobs_world *w);
 void jobs_world_restart(struct jobs_world *w); /* stops in order first */
 
-/* Kept in memory only. */
+/* A job of "work" with these options, which go before the defaults:
+ *
+ *     uint64_t id = jobs_world_submit(w, &WORK(.retries = 1, .timeout = AO_S(5)));
+ *
+ * It is kept in memory only, and so is a job of another method. */
+#pragma GCC diagnostic ignored "-Woverride-init"
+#define WORK(...)                                                                                  \
+    ((struct job_spec){JOB_SPEC_DEFAULTS, .method = span_text("work"),                             \
+                       .params = span_text("\x90"), .durable = DURABLE_NONE, __VA_ARGS__})
 struct job_spec world_spec(const char *method);
 uint64_t jobs_world_submit(struct jobs_world *w,
                            const struct job_spec *spec);  /* through its insides */

@@ -5,8 +5,7 @@
 
 static uint64_t submit(struct jobs_world *w, enum job_durable how)
 {
-    struct job_spec spec = stage_durable(how);
-    return jobs_world_submit(w, &spec);
+    return jobs_world_submit(w, &WORK(.durable = (uint8_t)how));
 }
 
 /* Submission, start and end are each on disk before anything follows from them. */

@@ -4,10 +4,7 @@
 
 JOBS_TEST(done)
 {
-    struct job_spec spec = world_spec("work");
-    spec.delay = AO_MS(100);
-    spec.keep = AO_S(1);
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK(.delay = AO_MS(100), .keep = AO_S(1)));
     jobs_world_pass(w, AO_MS(120));
     world_finish(world_run_of(w, id), "\x01");
     jobs_world_pass(w, AO_S(2));
@@ -20,11 +17,8 @@ JOBS_TEST(done)
 
 JOBS_TEST(tried_again_and_given_up)
 {
-    struct job_spec spec = world_spec("work");
-    spec.retries = 2;
-    spec.backoff_jitter = 0;
-    spec.backoff = AO_MS(100);
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id =
+        jobs_world_submit(w, &WORK(.retries = 2, .backoff_jitter = 0, .backoff = AO_MS(100)));
     for (unsigned i = 0; i < 3; i++) {
         jobs_world_pass(w, AO_MS(400));
         world_fail(world_run_of(w, id), "ODD", "not today");
@@ -43,14 +37,10 @@ JOBS_TEST(tried_again_and_given_up)
 /* The first attempt comes home when the second runs already. */
 JOBS_TEST(outlived_by_its_handler)
 {
-    struct job_spec spec = world_spec("work");
     w->stubborn = true;
     w->room[1] = 2;
-    spec.retries = 1;
-    spec.backoff_jitter = 0;
-    spec.backoff = AO_MS(50);
-    spec.timeout = AO_MS(100);
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(
+        w, &WORK(.retries = 1, .backoff_jitter = 0, .backoff = AO_MS(50), .timeout = AO_MS(100)));
     jobs_world_settle(w);
     struct world_run *late = world_run_of(w, id);
     jobs_world_pass(w, AO_MS(160));
@@ -67,8 +57,7 @@ JOBS_TEST(outlived_by_its_handler)
 
 JOBS_TEST(cancelled_and_begun_anew)
 {
-    struct job_spec spec = world_spec("work");
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK());
     jobs_world_pass(w, AO_MS(5));
     world_cancel(w, world_job(w, id));
     jobs_world_pass(w, AO_MS(5));
@@ -85,7 +74,7 @@ JOBS_TEST(cancelled_and_begun_anew)
 
 JOBS_TEST(too_late_at_its_turn)
 {
-    struct job_spec spec = world_spec("work");
+    struct job_spec spec = WORK();
     uint64_t first = jobs_world_submit(w, &spec);
     spec.deadline = AO_MS(100);
     jobs_world_submit(w, &spec);

@@ -6,10 +6,8 @@
 
 WAITS_TEST(a_slot)
 {
-    struct job_spec spec = world_spec("work");
+    struct job_spec spec = WORK(.limit_key = span_text("k"), .limit = 1);
     w->lasts = AO_MS(10);
-    spec.limit_key = span_text("k");
-    spec.limit = 1;
     for (unsigned i = 0; i < 3; i++)
         jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_MS(100));
@@ -30,10 +28,7 @@ WAITS_TEST(a_slot)
 
 WAITS_TEST(a_token)
 {
-    struct job_spec spec = world_spec("work");
-    spec.rate_key = span_text("r");
-    spec.rate = 1;
-    spec.rate_per = AO_MS(40);
+    struct job_spec spec = WORK(.rate_key = span_text("r"), .rate = 1, .rate_per = AO_MS(40));
     for (unsigned i = 0; i < 3; i++)
         jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_MS(100));
@@ -51,7 +46,7 @@ WAITS_TEST(a_token)
 
 WAITS_TEST(another_task)
 {
-    struct job_spec spec = world_spec("work");
+    struct job_spec spec = WORK();
     uint64_t first = jobs_world_submit(w, &spec);
     spec.after = &first;
     spec.after_count = 1;
@@ -84,7 +79,7 @@ static void change_queue(struct jobs_world *w, const struct operation_class *cls
 
 WAITS_TEST(a_queue_that_goes_on)
 {
-    struct job_spec spec = world_spec("work");
+    struct job_spec spec = WORK();
     change_queue(w, &operation_queue_pause);
     jobs_world_submit(w, &spec);
     jobs_world_submit(w, &spec);

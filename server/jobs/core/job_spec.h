@@ -53,6 +53,12 @@ struct job_spec {
     uint64_t keep_size;     /* a larger result is not kept: bytes */
 };
 
-void job_spec_init(struct job_spec *spec); /* the defaults; no method */
+/* What a spec holds of which nothing is said; no method. */
+#define JOB_SPEC_DEFAULTS                                                                          \
+    .timeout = AO_NEVER, .deadline = AO_NEVER, .backoff = SPEC_BACKOFF,                            \
+    .backoff_max = SPEC_BACKOFF_MAX, .backoff_jitter = SPEC_JITTER, .priority = SPEC_PRIORITY,     \
+    .durable = DURABLE_ASYNC, .keep = SPEC_KEEP, .keep_size = SPEC_KEEP_SIZE
+
+void job_spec_init(struct job_spec *spec); /* to the defaults */
 
 #endif

@@ -66,14 +66,10 @@ static void do_something(struct jobs_world *w, struct job_spec *spec, uint64_t *
 /* Handlers do not hear that they are late or cancelled: such attempts go on to hold their slot. */
 HOLD_TEST(a_limit_is_never_exceeded_and_never_idle)
 {
-    struct job_spec spec = world_spec("work");
+    struct job_spec spec = WORK(.limit_key = span_text("k"), .limit = LIMIT, .retries = 2,
+                                .backoff = AO_MS(1), .keep = AO_MS(50));
     uint64_t seed = 42;
     uint32_t full = 0;
-    spec.limit_key = span_text("k");
-    spec.limit = LIMIT;
-    spec.retries = 2;
-    spec.backoff = AO_MS(1);
-    spec.keep = AO_MS(50);
     w->stubborn = true;
     jobs_world_submit(w, &spec);
     for (unsigned i = 0; i < ROUNDS; i++) {
@@ -91,11 +87,8 @@ HOLD_TEST(a_limit_is_never_exceeded_and_never_idle)
 
 HOLD_TEST(a_stray_keeps_its_slot)
 {
-    struct job_spec spec = world_spec("work");
+    struct job_spec spec = WORK(.limit_key = span_text("k"), .limit = 1, .timeout = AO_S(1));
     w->stubborn = true;
-    spec.limit_key = span_text("k");
-    spec.limit = 1;
-    spec.timeout = AO_S(1);
     uint64_t first = jobs_world_submit(w, &spec), second = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
     struct world_run *late = world_run_of(w, first);
@@ -109,9 +102,7 @@ HOLD_TEST(a_stray_keeps_its_slot)
 
 HOLD_TEST(another_key_or_tenant_is_not_held)
 {
-    struct job_spec spec = world_spec("work");
-    spec.limit_key = span_text("k");
-    spec.limit = 1;
+    struct job_spec spec = WORK(.limit_key = span_text("k"), .limit = 1);
     jobs_world_submit(w, &spec);
     spec.tenant = span_text("other");
     uint64_t other = jobs_world_submit(w, &spec);
@@ -140,13 +131,10 @@ static void note_start(void *arg, struct world_run *r, ao_time *lasts)
 HOLD_TEST(a_rate_holds_over_a_minute)
 {
     static struct rated rated;
-    struct job_spec spec = world_spec("work");
+    struct job_spec spec = WORK(.rate_key = span_text("api"), .rate = RATE, .rate_per = AO_S(1));
     rated = (struct rated){.w = w};
     w->begun = note_start;
     w->arg = &rated;
-    spec.rate_key = span_text("api");
-    spec.rate = RATE;
-    spec.rate_per = AO_S(1);
     for (unsigned i = 0; i < 600; i++)
         jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_S(60));
@@ -158,12 +146,8 @@ HOLD_TEST(a_rate_holds_over_a_minute)
 
 HOLD_TEST(who_waits_for_a_token_keeps_no_slot)
 {
-    struct job_spec spec = world_spec("work");
-    spec.limit_key = span_text("k");
-    spec.limit = 2;
-    spec.rate_key = span_text("r");
-    spec.rate = 1;
-    spec.rate_per = AO_S(10);
+    struct job_spec spec = WORK(.limit_key = span_text("k"), .limit = 2, .rate_key = span_text("r"),
+                                .rate = 1, .rate_per = AO_S(10));
     jobs_world_submit(w, &spec);
     uint64_t second = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
@@ -247,9 +231,7 @@ HOLD_TEST(who_is_paused_keeps_no_slot)
 
 HOLD_TEST(a_limit_that_is_raised_lets_others_go_on)
 {
-    struct job_spec spec = world_spec("work");
-    spec.limit_key = span_text("k");
-    spec.limit = 1;
+    struct job_spec spec = WORK(.limit_key = span_text("k"), .limit = 1);
     for (unsigned i = 0; i < 5; i++)
         jobs_world_submit(w, &spec);
     jobs_world_settle(w);
@@ -262,9 +244,7 @@ HOLD_TEST(a_limit_that_is_raised_lets_others_go_on)
 
 HOLD_TEST(many_that_expire_together_hold_up_nobody)
 {
-    struct job_spec spec = world_spec("work");
-    spec.limit_key = span_text("k");
-    spec.limit = 1;
+    struct job_spec spec = WORK(.limit_key = span_text("k"), .limit = 1);
     uint64_t first = jobs_world_submit(w, &spec);
     spec.deadline = AO_S(1);
     for (unsigned i = 0; i < 50000; i++)

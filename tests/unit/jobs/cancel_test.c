@@ -12,9 +12,8 @@ static struct operation *cancel(struct jobs_world *w, uint64_t id)
 /* Told to stop it does not, and the server dies. */
 STORED_TEST(a_cancelled_one_does_not_run_again_after_a_crash)
 {
-    struct job_spec spec = stage_durable(DURABLE_FSYNC);
     w->stubborn = true;
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC));
     jobs_world_pass(w, AO_S(1));
     struct operation *op = cancel(w, id);
     assert_false(world_answered(w, op));
@@ -31,9 +30,7 @@ STORED_TEST(a_cancelled_one_does_not_run_again_after_a_crash)
 
 STORED_TEST(one_that_waits_is_told_cancelled_when_that_is_on_disk)
 {
-    struct job_spec spec = stage_durable(DURABLE_FSYNC);
-    spec.delay = AO_S(100);
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC, .delay = AO_S(100)));
     jobs_world_pass(w, AO_S(1));
     struct operation *first = cancel(w, id), *second = cancel(w, id);
     assert_false(world_answered(w, first));
@@ -45,9 +42,8 @@ STORED_TEST(one_that_waits_is_told_cancelled_when_that_is_on_disk)
 
 STORED_TEST(a_cancel_that_cannot_be_written_says_so)
 {
-    struct job_spec spec = stage_durable(DURABLE_FSYNC);
     w->stubborn = true;
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC));
     jobs_world_pass(w, AO_S(1));
     w->store->error = STORE_FULL;
     struct operation *op = cancel(w, id);
@@ -66,9 +62,8 @@ STORED_TEST(a_cancel_that_cannot_be_written_says_so)
 /* Who comes after the start wants a run of its own. */
 STORED_TEST(nobody_joins_one_that_was_cancelled_before_a_crash)
 {
-    struct job_spec spec = stage_durable(DURABLE_FSYNC);
+    struct job_spec spec = WORK(.durable = DURABLE_FSYNC, .coalesce = span_text("warm"));
     w->stubborn = true;
-    spec.coalesce = span_text("warm");
     uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_S(1));
     cancel(w, id);

@@ -7,16 +7,14 @@
 
 static struct job *queued(struct jobs_world *w)
 {
-    struct job_spec spec = world_spec("work");
     w->room[1] = 0;
-    return world_job(w, jobs_world_submit(w, &spec));
+    return world_job(w, jobs_world_submit(w, &WORK()));
 }
 
 static struct job *running(struct jobs_world *w)
 {
-    struct job_spec spec = world_spec("work");
     w->room[1] = 1;
-    struct job *job = world_job(w, jobs_world_submit(w, &spec));
+    struct job *job = world_job(w, jobs_world_submit(w, &WORK()));
     jobs_world_settle(w);
     assert_int_equal(job->state, JOB_ASSIGNED);
     return job;

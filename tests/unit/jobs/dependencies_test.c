@@ -9,7 +9,7 @@ static uint64_t ids[MANY];
 /* A task that runs, and many that wait for it. */
 static uint64_t first_of_many(struct jobs_world *w, ao_time keep)
 {
-    struct job_spec spec = world_spec("work");
+    struct job_spec spec = WORK();
     w->quiet = true;
     spec.keep = keep;
     uint64_t first = jobs_world_submit(w, &spec);

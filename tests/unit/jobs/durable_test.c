@@ -24,8 +24,7 @@ static void expect_row(struct jobs_world *w, uint64_t id, enum job_state state, 
 
 STORED_TEST(async_is_answered_at_once)
 {
-    struct job_spec spec = stage_durable(DURABLE_ASYNC);
-    struct operation *op = give_order(w, &spec);
+    struct operation *op = give_order(w, &WORK(.durable = DURABLE_ASYNC));
     assert_true(world_answered(w, op));
     assert_int_equal(w->store->commits, 0);
     jobs_world_pass(w, AO_MS(2));
@@ -34,8 +33,7 @@ STORED_TEST(async_is_answered_at_once)
 
 STORED_TEST(fsync_is_answered_when_it_is_on_disk)
 {
-    struct job_spec spec = stage_durable(DURABLE_FSYNC);
-    struct operation *op = give_order(w, &spec);
+    struct operation *op = give_order(w, &WORK(.durable = DURABLE_FSYNC));
     uint64_t id = op->submission.outcomes[0].id;
     assert_false(world_answered(w, op));
     assert_int_equal(world_reason(w, id), JOB_WHY_COMMIT);
@@ -47,8 +45,7 @@ STORED_TEST(fsync_is_answered_when_it_is_on_disk)
 
 STORED_TEST(fsync_starts_when_the_start_is_on_disk)
 {
-    struct job_spec spec = stage_durable(DURABLE_FSYNC);
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC));
     jobs_world_pass(w, AO_MS(1));
     assert_null(world_run_of(w, id));
     assert_int_equal(world_job(w, id)->attempt, 1);
@@ -59,8 +56,7 @@ STORED_TEST(fsync_starts_when_the_start_is_on_disk)
 
 STORED_TEST(an_end_is_seen_when_it_is_on_disk)
 {
-    struct job_spec spec = stage_durable(DURABLE_ASYNC);
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_ASYNC));
     jobs_world_pass(w, AO_MS(10));
     world_finish(world_run_of(w, id), "\x2a");
     jobs_world_settle(w);
@@ -75,10 +71,8 @@ STORED_TEST(an_end_is_seen_when_it_is_on_disk)
 
 STORED_TEST(what_is_forgotten_leaves_the_file)
 {
-    struct job_spec spec = stage_durable(DURABLE_ASYNC);
-    spec.keep = AO_S(1);
     w->lasts = 0;
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_ASYNC, .keep = AO_S(1)));
     jobs_world_pass(w, AO_S(2));
     assert_null(world_job(w, id));
     assert_null(memory_store_row(w->store, id));
@@ -88,10 +82,9 @@ STORED_TEST(what_is_forgotten_leaves_the_file)
 
 STORED_TEST(changes_of_a_busy_task_are_written_together)
 {
-    struct job_spec spec = stage_durable(DURABLE_ASYNC);
     w->lasts = 0;
     w->store->latency = AO_MS(100);
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_ASYNC));
     jobs_world_pass(w, AO_MS(100));
     assert_int_equal(w->store->operations, 1);
     jobs_world_pass(w, AO_MS(100));
@@ -103,8 +96,7 @@ STORED_TEST(changes_of_a_busy_task_are_written_together)
 
 STORED_TEST(what_was_open_goes_on_after_a_crash)
 {
-    struct job_spec spec = stage_durable(DURABLE_FSYNC);
-    spec.key = span_text("order 7");
+    struct job_spec spec = WORK(.durable = DURABLE_FSYNC, .key = span_text("order 7"));
     uint64_t runs = jobs_world_submit(w, &spec);
     spec.key = span_text("");
     spec.delay = AO_S(100);
@@ -116,7 +108,7 @@ STORED_TEST(what_was_open_goes_on_after_a_crash)
     assert_int_equal(world_job(w, runs)->crashes, 1);
     jobs_world_pass(w, AO_S(1));
     assert_int_equal(world_run_of(w, runs)->run.attempt, 2);
-    spec = stage_durable(DURABLE_FSYNC);
+    spec = WORK(.durable = DURABLE_FSYNC);
     spec.key = span_text("order 7");
     assert_int_equal(jobs_world_submit(w, &spec), runs);
     world_finish(world_run_of(w, runs), "\x01");
@@ -129,7 +121,7 @@ STORED_TEST(what_was_open_goes_on_after_a_crash)
 
 STORED_TEST(what_had_ended_is_still_known_after_a_crash)
 {
-    struct job_spec spec = stage_durable(DURABLE_ASYNC);
+    struct job_spec spec = WORK(.durable = DURABLE_ASYNC);
     uint64_t done = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_MS(10));
     world_finish(world_run_of(w, done), "\x2a");
@@ -151,8 +143,7 @@ STORED_TEST(what_had_ended_is_still_known_after_a_crash)
 
 STORED_TEST(one_that_ran_in_three_crashes_is_dead)
 {
-    struct job_spec spec = stage_durable(DURABLE_FSYNC);
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC));
     for (unsigned i = 1; i <= 3; i++) {
         jobs_world_pass(w, AO_S(1));
         assert_int_equal(world_run_of(w, id)->run.attempt, i);
@@ -166,8 +157,7 @@ STORED_TEST(one_that_ran_in_three_crashes_is_dead)
 
 STORED_TEST(a_graceful_stop_is_no_crash)
 {
-    struct job_spec spec = stage_durable(DURABLE_FSYNC);
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC));
     jobs_world_pass(w, AO_S(1));
     jobs_world_restart(w);
     assert_int_equal(world_job(w, id)->crashes, 0);
@@ -179,7 +169,7 @@ STORED_TEST(a_graceful_stop_is_no_crash)
 
 STORED_TEST(after_holds_across_a_crash)
 {
-    struct job_spec spec = stage_durable(DURABLE_FSYNC);
+    struct job_spec spec = WORK(.durable = DURABLE_FSYNC);
     uint64_t first = jobs_world_submit(w, &spec);
     spec.after = &first;
     spec.after_count = 1;
@@ -195,10 +185,8 @@ STORED_TEST(after_holds_across_a_crash)
 
 STORED_TEST(numbers_of_events_do_not_go_back)
 {
-    struct job_spec spec = stage_durable(DURABLE_FSYNC);
-    spec.retries = 3;
-    spec.backoff = AO_MS(1);
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id =
+        jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC, .retries = 3, .backoff = AO_MS(1)));
     jobs_world_pass(w, AO_S(1));
     world_fail(world_run_of(w, id), "ODD", "not today");
     jobs_world_pass(w, AO_S(1));
@@ -218,8 +206,7 @@ STORED_TEST(numbers_of_events_do_not_go_back)
 STORED_TEST(a_long_history_is_trimmed_in_the_file)
 {
     enum { ATTEMPTS = 300 };
-    struct job_spec spec = stage_durable(DURABLE_ASYNC);
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_ASYNC));
     for (int n = 0; n < ATTEMPTS; n++) {
         jobs_world_pass(w, AO_S(1));
         world_again(world_run_of(w, id), AO_MS(1));
@@ -248,9 +235,8 @@ static void expect_counted(const struct jobs_world *w, uint64_t submitted)
 
 STORED_TEST(a_submit_that_cannot_be_written_is_refused)
 {
-    struct job_spec spec = stage_durable(DURABLE_FSYNC);
+    struct job_spec spec = WORK(.durable = DURABLE_FSYNC, .key = span_text("order 7"));
     w->store->error = STORE_FULL;
-    spec.key = span_text("order 7");
     struct operation *op = give_order(w, &spec);
     uint64_t id = op->submission.outcomes[0].id;
     jobs_world_pass(w, AO_MS(1));
@@ -271,8 +257,7 @@ STORED_TEST(a_submit_that_cannot_be_written_is_refused)
 
 STORED_TEST(an_end_waits_for_a_store_that_fails)
 {
-    struct job_spec spec = stage_durable(DURABLE_ASYNC);
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_ASYNC));
     jobs_world_pass(w, AO_MS(10));
     w->store->error = STORE_IO;
     world_finish(world_run_of(w, id), "\x2a");
@@ -288,7 +273,7 @@ STORED_TEST(an_end_waits_for_a_store_that_fails)
 
 STORED_TEST(many_that_could_not_be_written_are_written_later)
 {
-    struct job_spec spec = stage_durable(DURABLE_ASYNC);
+    struct job_spec spec = WORK(.durable = DURABLE_ASYNC);
     w->room[1] = 0;
     for (unsigned i = 0; i < 2000; i++)
         jobs_world_submit(w, &spec);
@@ -312,7 +297,7 @@ STORED_TEST(any_allocation_may_fail)
     w->quiet = true;
     w->lasts = AO_MS(1);
     for (int64_t n = 1; met; n++) {
-        struct job_spec spec = stage_durable(n % 2 ? DURABLE_FSYNC : DURABLE_ASYNC);
+        struct job_spec spec = WORK(.durable = n % 2 ? DURABLE_FSYNC : DURABLE_ASYNC);
         uint64_t id = 0;
         spec.delay = AO_MS(1);
         spec.limit_key = span_text("k");
@@ -333,7 +318,7 @@ STORED_TEST(any_allocation_may_fail)
 /* After a restart nobody would know how the first one ended. */
 STORED_TEST(a_durable_one_does_not_wait_for_one_in_memory)
 {
-    struct job_spec spec = world_spec("work");
+    struct job_spec spec = WORK();
     struct submitted out;
     char text[JOB_TEXT_MAX] = "";
     w->room[1] = 0;

@@ -34,8 +34,7 @@ static uint64_t submit(struct jobs_world *w, const struct job_spec *spec)
 
 static uint64_t submit_work(struct jobs_world *w)
 {
-    struct job_spec spec = world_spec("work");
-    return submit(w, &spec);
+    return submit(w, &WORK());
 }
 
 static struct operation *ask_of_queue(struct jobs_world *w, const struct operation_class *cls)
@@ -49,10 +48,9 @@ static struct operation *ask_of_queue(struct jobs_world *w, const struct operati
 
 JOBS_TEST(explains_turn)
 {
-    struct job_spec spec = world_spec("work");
+    struct job_spec spec = WORK(.tenant = span_text("other"));
     submit_work(w);
     submit_work(w);
-    spec.tenant = span_text("other");
     submit(w, &spec);
     spec.tenant = span_text("");
     spec.priority = 9;
@@ -73,7 +71,7 @@ JOBS_TEST(explains_executors)
 /* Its module was there when it was submitted, and is not after the start. */
 STORED_TEST(explains_no_executor)
 {
-    struct job_spec spec = world_spec("work");
+    struct job_spec spec = WORK();
     struct method *method = registry_find(w->registry, spec.method);
     spec.durable = DURABLE_FSYNC;
     uint64_t id = jobs_world_submit(w, &spec);
@@ -110,10 +108,8 @@ JOBS_TEST(explains_stopping)
 
 JOBS_TEST(explains_limit)
 {
-    struct job_spec spec = world_spec("work");
+    struct job_spec spec = WORK(.limit_key = span_text("disk"), .limit = 2);
     w->room[1] = 5;
-    spec.limit_key = span_text("disk");
-    spec.limit = 2;
     submit(w, &spec);
     submit(w, &spec);
     uint64_t before = submit(w, &spec), id = submit(w, &spec);
@@ -125,11 +121,8 @@ JOBS_TEST(explains_limit)
 
 JOBS_TEST(explains_rate)
 {
-    struct job_spec spec = world_spec("work");
+    struct job_spec spec = WORK(.rate_key = span_text("mail"), .rate = 1, .rate_per = AO_S(60));
     w->room[1] = 5;
-    spec.rate_key = span_text("mail");
-    spec.rate = 1;
-    spec.rate_per = AO_S(60);
     submit(w, &spec);
     uint64_t id = submit(w, &spec);
     gives(w, id, "waiting", "rate");
@@ -155,9 +148,8 @@ JOBS_TEST(explains_after)
 /* Both ran in two crashes; the third makes dead. */
 STORED_TEST(explains_suspect)
 {
-    struct job_spec spec = world_spec("work");
+    struct job_spec spec = WORK(.durable = DURABLE_FSYNC);
     char text[ID_TEXT_SIZE], wanted[64];
-    spec.durable = DURABLE_FSYNC;
     w->room[1] = 2;
     uint64_t first = submit(w, &spec), id = submit(w, &spec);
     for (unsigned crash = 1; crash <= 2; crash++) {
@@ -176,8 +168,7 @@ STORED_TEST(explains_suspect)
 
 JOBS_TEST(explains_delay)
 {
-    struct job_spec spec = world_spec("work");
-    spec.delay = AO_S(30);
+    struct job_spec spec = WORK(.delay = AO_S(30));
     uint64_t id = submit(w, &spec);
     gives(w, id, "delayed", "delay");
     stage_holds(explain(w, id), "it is due in 30.0 s");
@@ -190,10 +181,7 @@ JOBS_TEST(explains_delay)
 
 JOBS_TEST(explains_retry)
 {
-    struct job_spec spec = world_spec("work");
-    spec.retries = 3;
-    spec.backoff_jitter = 0;
-    uint64_t id = submit(w, &spec);
+    uint64_t id = submit(w, &WORK(.retries = 3, .backoff_jitter = 0));
     world_fail(world_run_of(w, id), "ODD", "not today");
     gives(w, id, "delayed", "retry");
     stage_holds(explain(w, id), "'last_error': 'ODD: not today'");
@@ -217,9 +205,7 @@ JOBS_TEST(explains_again)
 
 STORED_TEST(explains_commit)
 {
-    struct job_spec spec = world_spec("work");
-    spec.durable = DURABLE_FSYNC;
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC));
     gives(w, id, "queued", "commit");
     stage_holds(explain(w, id), "its submission is being written to disk");
     jobs_world_pass(w, AO_MS(1));
@@ -230,10 +216,8 @@ STORED_TEST(explains_commit)
 /* A crash would forget it, and the next start would begin the same number again. */
 STORED_TEST(an_attempt_is_shown_when_its_start_is_on_disk)
 {
-    struct job_spec spec = world_spec("work");
     char text[2048];
-    spec.durable = DURABLE_FSYNC;
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC));
     for (unsigned ms = 1; ms <= 2; ms++) {
         struct operation *op = world_about(w, &operation_get, id);
         jobs_world_pass(w, AO_MS(1));
@@ -245,9 +229,7 @@ STORED_TEST(an_attempt_is_shown_when_its_start_is_on_disk)
 
 STORED_TEST(explains_store)
 {
-    struct job_spec spec = world_spec("work");
-    spec.durable = DURABLE_FSYNC;
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC));
     jobs_world_pass(w, AO_MS(1));
     w->store->error = STORE_FULL;
     jobs_world_pass(w, AO_MS(2));
@@ -257,9 +239,7 @@ STORED_TEST(explains_store)
 
 JOBS_TEST(explains_assigned)
 {
-    struct job_spec spec = world_spec("work");
-    spec.timeout = AO_S(10);
-    uint64_t id = submit(w, &spec);
+    uint64_t id = submit(w, &WORK(.timeout = AO_S(10)));
     gives(w, id, "assigned", "assigned");
     stage_holds(explain(w, id), "'executor': 'blocking 1', 'attempt': 1, 'timeout': 16000000");
 }

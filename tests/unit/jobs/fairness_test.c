@@ -41,9 +41,7 @@ static int close_world(void **state)
 
 static uint64_t submit_of(struct jobs_world *w, const char *tenant)
 {
-    struct job_spec spec = world_spec("work");
-    spec.tenant = span_text(tenant);
-    return jobs_world_submit(w, &spec);
+    return jobs_world_submit(w, &WORK(.tenant = span_text(tenant)));
 }
 
 FAIR_TEST(a_new_tenant_is_next_beside_a_hundred_thousand)
@@ -95,7 +93,7 @@ FAIR_TEST(weights_hold)
 FAIR_TEST(the_higher_priority_goes_first)
 {
     struct jobs_world *w = &s->w;
-    struct job_spec spec = world_spec("work");
+    struct job_spec spec = WORK();
     uint64_t ids[10];
     jobs_world_open(w);
     w->room[1] = 0;

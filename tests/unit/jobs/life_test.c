@@ -4,8 +4,7 @@
 
 JOBS_TEST(runs_and_is_done)
 {
-    struct job_spec spec = world_spec("work");
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK());
     jobs_world_settle(w);
     assert_int_equal(world_state(w, id), JOB_ASSIGNED);
     world_finish(world_run_of(w, id), "\x2a");
@@ -16,10 +15,7 @@ JOBS_TEST(runs_and_is_done)
 
 JOBS_TEST(a_failure_is_tried_again)
 {
-    struct job_spec spec = world_spec("work");
-    spec.retries = 1;
-    spec.backoff_jitter = 0;
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK(.retries = 1, .backoff_jitter = 0));
     jobs_world_settle(w);
     world_fail(world_run_of(w, id), "ODD", "not today");
     assert_int_equal(world_state(w, id), JOB_DELAYED);
@@ -34,8 +30,7 @@ JOBS_TEST(a_failure_is_tried_again)
 
 JOBS_TEST(without_retries_a_failure_is_final)
 {
-    struct job_spec spec = world_spec("work");
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK());
     jobs_world_settle(w);
     world_fail(world_run_of(w, id), "ODD", "not today");
     assert_int_equal(world_state(w, id), JOB_FAILED);
@@ -43,9 +38,7 @@ JOBS_TEST(without_retries_a_failure_is_final)
 
 JOBS_TEST(a_permanent_failure_is_not_tried_again)
 {
-    struct job_spec spec = world_spec("work");
-    spec.retries = 5;
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK(.retries = 5));
     jobs_world_settle(w);
     world_fail(world_run_of(w, id), "PERMANENT", "never");
     assert_int_equal(world_state(w, id), JOB_FAILED);
@@ -53,7 +46,7 @@ JOBS_TEST(a_permanent_failure_is_not_tried_again)
 
 JOBS_TEST(a_queued_one_is_cancelled_at_once)
 {
-    struct job_spec spec = world_spec("work");
+    struct job_spec spec = WORK();
     jobs_world_submit(w, &spec);
     uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
@@ -64,8 +57,7 @@ JOBS_TEST(a_queued_one_is_cancelled_at_once)
 
 JOBS_TEST(a_running_one_is_cancelled_when_it_has_returned)
 {
-    struct job_spec spec = world_spec("work");
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK());
     jobs_world_settle(w);
     assert_true(world_cancel(w, world_job(w, id)));
     assert_int_equal(world_state(w, id), JOB_ASSIGNED);
@@ -75,12 +67,9 @@ JOBS_TEST(a_running_one_is_cancelled_when_it_has_returned)
 
 JOBS_TEST(a_timeout_fences_the_attempt)
 {
-    struct job_spec spec = world_spec("work");
     w->stubborn = true;
-    spec.timeout = AO_S(1);
-    spec.retries = 1;
-    spec.backoff_jitter = 0;
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id =
+        jobs_world_submit(w, &WORK(.timeout = AO_S(1), .retries = 1, .backoff_jitter = 0));
     jobs_world_settle(w);
     struct world_run *first = world_run_of(w, id);
     jobs_world_pass(w, AO_S(1));
@@ -100,9 +89,7 @@ JOBS_TEST(a_timeout_fences_the_attempt)
 
 JOBS_TEST(it_is_forgotten_after_its_time)
 {
-    struct job_spec spec = world_spec("work");
-    spec.keep = AO_S(5);
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK(.keep = AO_S(5)));
     jobs_world_settle(w);
     world_finish(world_run_of(w, id), "\x01");
     jobs_world_pass(w, AO_S(4));
@@ -114,8 +101,7 @@ JOBS_TEST(it_is_forgotten_after_its_time)
 
 JOBS_TEST(call_is_answered_with_the_result)
 {
-    struct job_spec spec = world_spec("work");
-    struct operation *op = stage_call(w, &spec);
+    struct operation *op = stage_call(w, &WORK());
     assert_false(world_answered(w, op));
     world_finish(w->runs, "\x2a");
     jobs_world_settle(w);

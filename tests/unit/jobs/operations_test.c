@@ -7,9 +7,7 @@
 
 static uint64_t submit(struct jobs_world *w, const char *tenant)
 {
-    struct job_spec spec = world_spec("work");
-    spec.tenant = span_text(tenant);
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK(.tenant = span_text(tenant)));
     jobs_world_settle(w);
     return id;
 }
@@ -114,8 +112,7 @@ OPERATIONS_TEST(one_that_is_dropped_comes_back)
 
 OPERATIONS_TEST(a_dropped_call_cancels_its_task)
 {
-    struct job_spec spec = world_spec("work");
-    struct operation *op = stage_call(w, &spec);
+    struct operation *op = stage_call(w, &WORK());
     assert_false(world_answered(w, op));
     assert_non_null(w->runs);
     uint64_t id = w->runs->run.id;
@@ -128,8 +125,7 @@ OPERATIONS_TEST(a_dropped_call_cancels_its_task)
 
 OPERATIONS_TEST(a_call_is_answered_with_the_result)
 {
-    struct job_spec spec = world_spec("work");
-    struct operation *op = stage_call(w, &spec);
+    struct operation *op = stage_call(w, &WORK());
     world_finish(w->runs, "\x2a");
     jobs_world_settle(w);
     assert_string_equal(answer(w, op), "42");
@@ -158,9 +154,7 @@ OPERATIONS_TEST(follows_a_history_from_where_it_was)
 
 OPERATIONS_TEST(waits_for_an_event_that_is_still_to_come)
 {
-    struct job_spec spec = world_spec("work");
-    spec.retries = 1;
-    uint64_t ids[1] = {jobs_world_submit(w, &spec)};
+    uint64_t ids[1] = {jobs_world_submit(w, &WORK(.retries = 1))};
     jobs_world_settle(w);
     struct operation *op = watch(
         w, ids[0], 5, AO_S(60)); /* submitted, started, attempt_failed and delayed come before it */
@@ -213,10 +207,8 @@ OPERATIONS_TEST(lists_the_newest_first_and_in_pages)
 
 OPERATIONS_TEST(goes_on_behind_a_task_that_was_forgotten)
 {
-    struct job_spec spec = world_spec("work");
     char id[ID_TEXT_SIZE], wanted[64];
-    spec.keep = 0;
-    uint64_t before = submit(w, ""), gone = jobs_world_submit(w, &spec);
+    uint64_t before = submit(w, ""), gone = jobs_world_submit(w, &WORK(.keep = 0));
     submit(w, "");
     world_finish(world_run_of(w, gone), "\xc0");
     jobs_world_pass(w, AO_S(1));
@@ -251,14 +243,13 @@ OPERATIONS_TEST(lists_by_state)
 
 OPERATIONS_TEST(a_queue_that_drains_takes_no_new_tasks)
 {
-    struct job_spec spec = world_spec("work");
     struct submitted out;
     char text[JOB_TEXT_MAX];
     struct operation *op = world_operation(w, &operation_queue_drain);
     op->named.name = span_text("work");
     world_give(w, op);
     stage_holds(answer(w, op), "'draining': true");
-    assert_int_equal(world_submit(w, &spec, &out, text, sizeof text), ERGON_E_DRAINING);
+    assert_int_equal(world_submit(w, &WORK(), &out, text, sizeof text), ERGON_E_DRAINING);
     op = world_operation(w, &operation_queue_resume);
     op->named.name = span_text("work");
     world_give(w, op);

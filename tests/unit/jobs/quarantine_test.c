@@ -6,8 +6,7 @@ enum { NEIGHBOURS = 20, CRASHES_MOST = 20 };
 
 static uint64_t submit(struct jobs_world *w)
 {
-    struct job_spec spec = stage_durable(DURABLE_FSYNC);
-    return jobs_world_submit(w, &spec);
+    return jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC));
 }
 
 /* As often as all are out, until each of them is a suspect. */
@@ -75,11 +74,10 @@ STORED_TEST(what_is_no_suspect_runs_beside_one)
 /* Its handler may still do what made the server crash. */
 STORED_TEST(one_that_outlived_its_timeout_is_still_out)
 {
-    struct job_spec spec = stage_durable(DURABLE_FSYNC);
     w->room[1] = 2;
     w->stubborn = true;
-    spec.timeout = AO_MS(100);
-    uint64_t one = jobs_world_submit(w, &spec), two = submit(w);
+    uint64_t one = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC, .timeout = AO_MS(100))),
+             two = submit(w);
     crash_twice(w);
     jobs_world_pass(w, AO_S(1));
     assert_int_equal(world_state(w, one), JOB_FAILED);
@@ -91,7 +89,7 @@ STORED_TEST(one_that_outlived_its_timeout_is_still_out)
 
 STORED_TEST(the_place_goes_on_when_its_owner_is_gone_or_held_back)
 {
-    struct job_spec spec = stage_durable(DURABLE_FSYNC), limited = stage_durable(DURABLE_FSYNC);
+    struct job_spec spec = WORK(.durable = DURABLE_FSYNC), limited = spec;
     w->room[1] = 8;
     limited.limit_key = span_text("k");
     limited.limit = 8;

@@ -8,10 +8,7 @@
 
 static uint64_t submit_after(struct jobs_world *w, const uint64_t *first)
 {
-    struct job_spec spec = stage_durable(DURABLE_FSYNC);
-    spec.after = first;
-    spec.after_count = 1;
-    return jobs_world_submit(w, &spec);
+    return jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC, .after = first, .after_count = 1));
 }
 
 static void retry(struct jobs_world *w, uint64_t id)
@@ -24,8 +21,8 @@ static void retry(struct jobs_world *w, uint64_t id)
 
 STORED_TEST(what_failed_with_after_can_be_tried_again)
 {
-    struct job_spec spec = stage_durable(DURABLE_FSYNC);
-    uint64_t first = jobs_world_submit(w, &spec), second = submit_after(w, &first);
+    uint64_t first = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC)),
+             second = submit_after(w, &first);
     jobs_world_pass(w, AO_S(1));
     world_fail(world_run_of(w, first), "ODD", "not today");
     jobs_world_pass(w, AO_S(1));
@@ -43,9 +40,9 @@ STORED_TEST(what_failed_with_after_can_be_tried_again)
 
 STORED_TEST(what_is_tried_again_waits_for_nobody)
 {
-    struct job_spec spec = stage_durable(DURABLE_FSYNC);
     w->room[1] = 2;
-    uint64_t first = jobs_world_submit(w, &spec), second = submit_after(w, &first);
+    uint64_t first = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC)),
+             second = submit_after(w, &first);
     jobs_world_pass(w, AO_S(1));
     world_cancel(w, world_job(w, second));
     jobs_world_pass(w, AO_S(1));
@@ -119,7 +116,7 @@ static uint64_t submit_and_start(struct jobs_world *w, const struct job_spec *sp
 
 STORED_TEST(start_and_end_are_told_by_the_row)
 {
-    struct job_spec spec = stage_durable(DURABLE_FSYNC);
+    struct job_spec spec = WORK(.durable = DURABLE_FSYNC);
     uint64_t id = submit_and_start(w, &spec);
     world_finish(world_run_of(w, id), "\x2a");
     is_told_the_same_after_a_crash(w, id, 3);
@@ -136,10 +133,8 @@ STORED_TEST(start_and_end_are_told_by_the_row)
 /* What came back late stands behind the end that it was late for. */
 STORED_TEST(an_end_is_told_before_what_came_behind_it)
 {
-    struct job_spec spec = stage_durable(DURABLE_FSYNC);
     w->stubborn = true;
-    spec.deadline = AO_S(2);
-    uint64_t id = submit_and_start(w, &spec);
+    uint64_t id = submit_and_start(w, &WORK(.durable = DURABLE_FSYNC, .deadline = AO_S(2)));
     jobs_world_pass(w, AO_S(2));
     assert_int_equal(world_state(w, id), JOB_EXPIRED);
     world_finish(world_run_of(w, id), "\x2a");
@@ -148,9 +143,7 @@ STORED_TEST(an_end_is_told_before_what_came_behind_it)
 
 STORED_TEST(the_ends_of_one_that_was_tried_again_are_all_told)
 {
-    struct job_spec spec = stage_durable(DURABLE_FSYNC);
-    spec.delay = AO_S(100);
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC, .delay = AO_S(100)));
     jobs_world_pass(w, AO_S(1));
     world_cancel(w, world_job(w, id));
     jobs_world_pass(w, AO_S(1));
@@ -162,9 +155,8 @@ STORED_TEST(the_ends_of_one_that_was_tried_again_are_all_told)
 
 STORED_TEST(a_watcher_goes_on_where_it_was)
 {
-    struct job_spec spec = stage_durable(DURABLE_FSYNC);
     char text[800];
-    uint64_t id = submit_and_start(w, &spec);
+    uint64_t id = submit_and_start(w, &WORK(.durable = DURABLE_FSYNC));
     world_finish(world_run_of(w, id), "\x2a");
     jobs_world_pass(w, AO_S(1));
     jobs_world_crash(w);
@@ -188,8 +180,7 @@ static void say(struct jobs_world *w, uint64_t id, uint64_t done)
 /* Progress is not stored, but its numbers were given out. */
 STORED_TEST(numbers_of_progress_are_not_given_out_again)
 {
-    struct job_spec spec = stage_durable(DURABLE_FSYNC);
-    uint64_t id = submit_and_start(w, &spec);
+    uint64_t id = submit_and_start(w, &WORK(.durable = DURABLE_FSYNC));
     for (uint64_t done = 1; done <= 150; done++) {
         say(w, id, done);
         jobs_world_pass(w, AO_MS(2));

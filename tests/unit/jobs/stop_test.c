@@ -41,8 +41,7 @@ STOP_TEST(long_polls_are_answered_as_things_stand)
 
 STOP_TEST(a_call_is_waited_for_until_all_is_cancelled)
 {
-    struct job_spec spec = world_spec("work");
-    struct operation *op = stage_call(w, &spec);
+    struct operation *op = stage_call(w, &WORK());
     jobs_world_settle(w);
     stop(w, false);
     assert_false(world_answered(w, op));
@@ -79,9 +78,7 @@ STOP_TEST(who_was_told_to_stop_is_run_again)
 
 static uint64_t submit_durable(struct jobs_world *w, ao_time wait)
 {
-    struct job_spec spec = world_spec("work");
-    spec.durable = DURABLE_FSYNC;
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC));
     jobs_world_pass(w, wait);
     return id;
 }

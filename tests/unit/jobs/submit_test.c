@@ -23,14 +23,12 @@ JOBS_TEST(unknown_methods_are_refused)
 
 JOBS_TEST(a_durable_one_is_refused_without_a_store)
 {
-    struct job_spec spec = world_spec("work");
-    spec.durable = DURABLE_ASYNC;
-    assert_int_equal(refused(w, &spec, "no store"), ERGON_E_STORE);
+    assert_int_equal(refused(w, &WORK(.durable = DURABLE_ASYNC), "no store"), ERGON_E_STORE);
 }
 
 JOBS_TEST(a_drained_queue_takes_no_more)
 {
-    struct job_spec spec = world_spec("work");
+    struct job_spec spec = WORK();
     jobs_world_submit(w, &spec);
     w->jobs->table.queues->draining = true;
     assert_int_equal(refused(w, &spec, "queue.resume"), ERGON_E_DRAINING);
@@ -38,14 +36,13 @@ JOBS_TEST(a_drained_queue_takes_no_more)
 
 JOBS_TEST(a_server_that_stops_takes_no_more)
 {
-    struct job_spec spec = world_spec("work");
     w->source.stop(w->source.arg, false);
-    assert_int_equal(refused(w, &spec, ""), ERGON_E_DRAINING);
+    assert_int_equal(refused(w, &WORK(), ""), ERGON_E_DRAINING);
 }
 
 JOBS_TEST(beyond_the_bound_it_is_busy)
 {
-    struct job_spec spec = world_spec("work");
+    struct job_spec spec = WORK();
     w->jobs->options.tasks_max = 2;
     jobs_world_submit(w, &spec);
     jobs_world_submit(w, &spec);
@@ -59,7 +56,7 @@ JOBS_TEST(beyond_the_bound_it_is_busy)
 
 JOBS_TEST(what_has_ended_makes_room)
 {
-    struct job_spec spec = world_spec("work");
+    struct job_spec spec = WORK();
     w->jobs->options.tasks_max = 2;
     uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
@@ -71,8 +68,7 @@ JOBS_TEST(what_has_ended_makes_room)
 
 JOBS_TEST(the_same_key_is_the_same_task)
 {
-    struct job_spec spec = world_spec("work");
-    spec.key = span_text("order 7");
+    struct job_spec spec = WORK(.key = span_text("order 7"));
     uint64_t id = jobs_world_submit(w, &spec);
     assert_int_equal(jobs_world_submit(w, &spec), id);
     jobs_world_settle(w);
@@ -91,8 +87,7 @@ JOBS_TEST(the_same_key_is_the_same_task)
 
 JOBS_TEST(a_shared_run_is_cancelled_by_the_last)
 {
-    struct job_spec spec = world_spec("work");
-    spec.coalesce = span_text("report");
+    struct job_spec spec = WORK(.coalesce = span_text("report"));
     uint64_t id = jobs_world_submit(w, &spec);
     assert_int_equal(jobs_world_submit(w, &spec), id);
     assert_false(world_cancel(w, world_job(w, id)));
@@ -105,8 +100,7 @@ JOBS_TEST(a_shared_run_is_cancelled_by_the_last)
 
 JOBS_TEST(nobody_joins_a_run_that_is_being_cancelled)
 {
-    struct job_spec spec = world_spec("work");
-    spec.coalesce = span_text("report");
+    struct job_spec spec = WORK(.coalesce = span_text("report"));
     w->stubborn = true;
     uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
@@ -117,8 +111,7 @@ JOBS_TEST(nobody_joins_a_run_that_is_being_cancelled)
 
 JOBS_TEST(another_method_shares_no_run)
 {
-    struct job_spec spec = world_spec("work");
-    spec.coalesce = span_text("report");
+    struct job_spec spec = WORK(.coalesce = span_text("report"));
     uint64_t id = jobs_world_submit(w, &spec);
     spec.method = span_text("step");
     assert_int_not_equal(jobs_world_submit(w, &spec), id);
@@ -126,8 +119,7 @@ JOBS_TEST(another_method_shares_no_run)
 
 JOBS_TEST(callers_of_a_shared_run_get_one_result)
 {
-    struct job_spec spec = world_spec("work");
-    spec.coalesce = span_text("report");
+    struct job_spec spec = WORK(.coalesce = span_text("report"));
     struct operation *op = stage_call(w, &spec), *b = stage_call(w, &spec),
                      *c = stage_call(w, &spec);
     channel_drop(w->channel, b);
@@ -143,8 +135,7 @@ JOBS_TEST(callers_of_a_shared_run_get_one_result)
 
 JOBS_TEST(a_call_that_is_dropped_is_cancelled)
 {
-    struct job_spec spec = world_spec("work");
-    struct operation *op = stage_call(w, &spec);
+    struct operation *op = stage_call(w, &WORK());
     uint64_t id = op->submission.outcomes[0].id;
     channel_drop(w->channel, op);
     jobs_world_settle(w);
@@ -168,7 +159,7 @@ JOBS_TEST(each_of_many_has_its_own_outcome)
 
 JOBS_TEST(what_is_refused_weighs_nothing)
 {
-    struct job_spec spec = world_spec("work");
+    struct job_spec spec = WORK();
     w->room[1] = 0;
     uint64_t ids[2] = {jobs_world_submit(w, &spec), 12345};
     spec.after = ids;
@@ -183,9 +174,7 @@ JOBS_TEST(what_is_refused_weighs_nothing)
 /* A run that a call began, and would be forgotten with its answer. */
 JOBS_TEST(who_joins_finds_the_result)
 {
-    struct job_spec spec = world_spec("work");
-    spec.coalesce = span_text("report");
-    spec.keep = 0;
+    struct job_spec spec = WORK(.coalesce = span_text("report"), .keep = 0);
     uint64_t id = jobs_world_submit(w, &spec);
     spec.keep = AO_S(60);
     assert_true(jobs_world_submit(w, &spec) == id);
@@ -200,7 +189,7 @@ JOBS_TEST(who_joins_finds_the_result)
 /* The bytes that are shown are those that there are, after all that changes them. */
 JOBS_TEST(bytes_are_what_they_are)
 {
-    struct job_spec spec = world_spec("work");
+    struct job_spec spec = WORK();
     uint64_t sum = 0;
     w->room[1] = 2;
     uint64_t first = jobs_world_submit(w, &spec);
@@ -256,10 +245,9 @@ static int submit_all_kinds(void *arg)
 /* What stays for good (a queue, a tenant, rooms in tables) is made by the first. */
 JOBS_TEST(without_memory_nothing_stays)
 {
-    struct job_spec spec = world_spec("work");
     w->room[1] = 0;
     w->quiet = true;
-    jobs_world_submit(w, &spec);
+    jobs_world_submit(w, &WORK());
     assert_int_equal(submit_all_kinds(w), 0);
     for (int64_t n = 1;; n++) {
         heap_fail_at(n);
@@ -280,8 +268,7 @@ JOBS_TEST(parameters_are_of_any_size)
         0, 1, JOB_BODY_STEP, JOB_BODY_STEP + 1, JOB_BODY_IN_PLACE, JOB_BODY_IN_PLACE + 1, 100000};
     static uint8_t bytes[100000];
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        struct job_spec spec = world_spec("work");
-        spec.delay = AO_S(60);
+        struct job_spec spec = WORK(.delay = AO_S(60));
         memset(bytes, (int)i + 1, sizes[i]);
         spec.params = span_of(bytes, sizes[i]);
         const struct job *e = world_job(w, jobs_world_submit(w, &spec));

@@ -4,9 +4,7 @@
 
 JOBS_TEST(a_delay_passes)
 {
-    struct job_spec spec = world_spec("work");
-    spec.delay = AO_MS(250);
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK(.delay = AO_MS(250)));
     jobs_world_pass(w, AO_MS(249));
     assert_int_equal(world_state(w, id), JOB_DELAYED);
     assert_int_equal(world_reason(w, id), JOB_WHY_DELAY);
@@ -16,8 +14,7 @@ JOBS_TEST(a_delay_passes)
 
 JOBS_TEST(a_moment_comes)
 {
-    struct job_spec spec = world_spec("work");
-    spec.at = table_wall(&w->jobs->table) + AO_S(2);
+    struct job_spec spec = WORK(.at = table_wall(&w->jobs->table) + AO_S(2));
     uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_MS(1999));
     assert_int_equal(world_state(w, id), JOB_DELAYED);
@@ -32,9 +29,8 @@ JOBS_TEST(a_moment_comes)
 
 JOBS_TEST(a_deadline_ends_it_wherever_it_is)
 {
-    struct job_spec spec = world_spec("work");
+    struct job_spec spec = WORK(.deadline = AO_S(1));
     uint64_t ids[3];
-    spec.deadline = AO_S(1);
     for (unsigned i = 0; i < 2; i++)
         ids[i] = jobs_world_submit(w, &spec); /* one runs, one is queued */
     spec.delay = AO_S(5);
@@ -51,29 +47,20 @@ JOBS_TEST(a_deadline_ends_it_wherever_it_is)
 
 JOBS_TEST(a_deadline_that_has_passed_expires_at_once)
 {
-    struct job_spec spec = world_spec("work");
-    spec.deadline = 0;
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK(.deadline = 0));
     assert_int_equal(world_state(w, id), JOB_EXPIRED);
 }
 
 JOBS_TEST(an_attempt_sees_the_nearer_of_both)
 {
-    struct job_spec spec = world_spec("work");
-    spec.deadline = AO_S(9);
-    spec.timeout = AO_S(5);
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK(.deadline = AO_S(9), .timeout = AO_S(5)));
     jobs_world_settle(w);
     assert_int_equal(world_run_of(w, id)->run.deadline, w->v.now + AO_S(5));
 }
 
 JOBS_TEST(the_last_timeout_is_final)
 {
-    struct job_spec spec = world_spec("work");
-    spec.timeout = AO_S(1);
-    spec.retries = 1;
-    spec.backoff = 0;
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK(.timeout = AO_S(1), .retries = 1, .backoff = 0));
     jobs_world_pass(w, AO_S(3));
     assert_int_equal(world_state(w, id), JOB_DEAD);
     assert_string_equal(world_job(w, id)->end->code, "DEADLINE");
@@ -82,8 +69,7 @@ JOBS_TEST(the_last_timeout_is_final)
 
 JOBS_TEST(again_is_no_failure)
 {
-    struct job_spec spec = world_spec("work");
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK());
     for (unsigned i = 1; i < 5; i++) {
         jobs_world_settle(w);
         assert_int_equal(world_run_of(w, id)->run.attempt, i);
@@ -96,9 +82,7 @@ JOBS_TEST(again_is_no_failure)
 
 JOBS_TEST(retry_begins_anew)
 {
-    struct job_spec spec = world_spec("work");
-    spec.deadline = AO_S(1);
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK(.deadline = AO_S(1)));
     jobs_world_pass(w, AO_S(1));
     assert_int_equal(world_state(w, id), JOB_EXPIRED);
     assert_true(world_retry(w, world_job(w, id)));
@@ -175,10 +159,9 @@ JOBS_TEST(the_unknown_cannot_be_waited_for)
 
 JOBS_TEST(a_task_of_another_tenant_is_unknown_to_who_may_not_see_it)
 {
-    struct job_spec spec = world_spec("work");
+    struct job_spec spec = WORK(.tenant = span_text("ann"));
     struct submitted done;
     char text[JOB_TEXT_MAX] = "";
-    spec.tenant = span_text("ann");
     uint64_t first = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
     spec.after = &first;
@@ -207,7 +190,7 @@ JOBS_TEST(who_waits_can_be_cancelled)
 
 JOBS_TEST(the_oldest_ends_go_when_there_are_too_many)
 {
-    struct job_spec spec = world_spec("work");
+    struct job_spec spec = WORK();
     uint64_t ids[100];
     w->lasts = 0;
     w->jobs->sched.kept_bytes_max = 20000;
@@ -222,9 +205,7 @@ JOBS_TEST(the_oldest_ends_go_when_there_are_too_many)
 
 JOBS_TEST(a_large_result_is_cut)
 {
-    struct job_spec spec = world_spec("work");
-    spec.keep_size = 4;
-    uint64_t id = jobs_world_submit(w, &spec);
+    uint64_t id = jobs_world_submit(w, &WORK(.keep_size = 4));
     jobs_world_settle(w);
     world_finish(world_run_of(w, id), "\xa5hello");
     assert_int_equal(world_state(w, id), JOB_DONE);
@@ -236,9 +217,7 @@ JOBS_TEST(a_large_result_is_cut)
  * forgotten. */
 JOBS_TEST(who_expires_before_its_start_leaves_its_place, .stored = true, .quiet = true)
 {
-    struct job_spec spec = world_spec("work");
-    spec.durable = DURABLE_FSYNC;
-    spec.deadline = AO_S(1);
+    struct job_spec spec = WORK(.durable = DURABLE_FSYNC, .deadline = AO_S(1));
     w->room[1] = 0;
     for (unsigned i = 0; i < 320; i++)
         jobs_world_submit(w, &spec);

@@ -67,10 +67,9 @@ WAITS_TEST(one_that_is_tried_again_is_waited_for_again)
 WAITS_TEST(results_beyond_the_most_are_left_out)
 {
     enum { EACH = 4 << 20 };
-    struct job_spec spec = world_spec("work");
+    struct job_spec spec = WORK(.keep_size = EACH);
     uint8_t *big = calloc(1, EACH);
     uint64_t ids[3];
-    spec.keep_size = EACH;
     big[0] = 0xc6; /* bin 32 */
     big[2] = (EACH - 5) >> 16, big[3] = (EACH - 5) >> 8 & 0xff, big[4] = (EACH - 5) & 0xff;
     for (unsigned i = 0; i < 3; i++) {
@@ -116,8 +115,7 @@ static void drop(struct jobs_world *w, struct operation *op)
 
 WAITS_TEST(a_dropped_call_leaves_a_task_that_was_submitted)
 {
-    struct job_spec spec = world_spec("work");
-    spec.key = span_text("k");
+    struct job_spec spec = WORK(.key = span_text("k"));
     uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
     drop(w, stage_call(w, &spec));
@@ -126,8 +124,7 @@ WAITS_TEST(a_dropped_call_leaves_a_task_that_was_submitted)
 
 WAITS_TEST(the_last_of_the_calls_takes_their_task_along)
 {
-    struct job_spec spec = world_spec("work");
-    spec.key = span_text("k");
+    struct job_spec spec = WORK(.key = span_text("k"));
     struct operation *first = stage_call(w, &spec), *second = stage_call(w, &spec);
     uint64_t id = w->runs->run.id;
     drop(w, first);
@@ -139,8 +136,7 @@ WAITS_TEST(the_last_of_the_calls_takes_their_task_along)
 
 WAITS_TEST(a_coalesced_run_goes_with_the_last_who_wants_it)
 {
-    struct job_spec spec = world_spec("work");
-    spec.coalesce = span_text("k");
+    struct job_spec spec = WORK(.coalesce = span_text("k"));
     struct operation *first = stage_call(w, &spec), *second = stage_call(w, &spec);
     uint64_t id = w->runs->run.id;
     drop(w, first);
