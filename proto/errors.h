@@ -2,7 +2,9 @@
  *
  * On the wire an error is by default the string "NAME: human text" (first shape); `server.hello`
  * may choose the pair [number, "NAME: text"] or the map {code, message, retryable, data}.  Numbers
- * are stable; those that JSON-RPC knows are JSON-RPC's. */
+ * are stable; those that JSON-RPC knows are JSON-RPC's.
+ *
+ * Constants and pure functions: any thread. */
 #ifndef ERGON_PROTO_ERRORS_H
 #define ERGON_PROTO_ERRORS_H
 
@@ -36,7 +38,7 @@ enum ergon_error {
 
 enum error_shape { ERROR_SHAPE_TEXT, ERROR_SHAPE_PAIR, ERROR_SHAPE_MAP };
 
-/* All pure, any thread; the strings are constants. */
+/* The strings are constants. */
 const char *error_name(enum ergon_error e);    /* "BUSY" */
 const char *error_meaning(enum ergon_error e); /* the text above */
 int error_number(enum ergon_error e);

@@ -1,4 +1,6 @@
-/* SIGHUP: what can change while the server runs. */
+/* SIGHUP: what can change while the server runs.
+ *
+ * Thread: main.  Both block on files.  The acceptor is borrowed; the new secrets are the loops'. */
 #ifndef ERGON_RELOAD_H
 #define ERGON_RELOAD_H
 
@@ -7,13 +9,13 @@
 
 /* Loads the tokens, if there is a file of them, and reads the certificates of all listeners again:
  * all of it takes effect, or nothing.  0, or -1 and a text: a file that cannot be read, a line of
- * the token file or a certificate that is wrong, no memory.  Main thread. */
+ * the token file or a certificate that is wrong, no memory. */
 int reload_secrets(const struct config *c, struct acceptor *acceptor, char *error, size_t size);
 
 /* Reads the configuration again; takes over the log level, the tokens, and the contents of the
  * certificate files; logs what else has changed as needing a restart.  With any error everything
  * stays as it was, and the log says what is wrong.  On success *config is replaced and the old one
- * freed.  Main thread. */
+ * freed. */
 void reload(struct config **config, const struct config_input *input, struct acceptor *acceptor);
 
 #endif

@@ -106,12 +106,12 @@ struct config {
     } loops;
 
     struct {
-        uint32_t stepped_queue;       /* tasks, each loop's executor */
-        uint32_t stepped_parked;      /* tasks that wait for something, each loop's executor */
-        uint32_t blocking_count;      /* threads */
-        uint32_t blocking_queue;      /* tasks, each */
-        struct config_executor *list; /* not empty: exactly these, and none of the above counts
-                                         but stepped_parked */
+        uint32_t stepped_queue;  /* tasks, each loop's executor */
+        uint32_t stepped_parked; /* tasks that wait for something, each loop's executor */
+        uint32_t blocking_count; /* threads */
+        uint32_t blocking_queue; /* tasks, each */
+        /* Not empty: exactly these, and none of the above counts but stepped_parked. */
+        struct config_executor *list;
         size_t count;
     } executors;
 

@@ -29,8 +29,8 @@ struct conn_port {
      * the call only. */
     void (*message)(void *arg, struct connection *c, const struct envelope *e);
     /* Nobody will read an answer any more (reset, write error, closed by us): queued calls should
-     * be dropped, running ones told.  Calls in flight must still be ended with conn_call_ended().
-     * Once for each connection that was open. */
+     * be dropped, running ones flagged.  Calls in flight must still be ended with
+     * conn_call_ended(). Once for each connection that was open. */
     void (*gone)(void *arg, struct connection *c);
 };
 

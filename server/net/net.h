@@ -20,11 +20,12 @@ struct token_table;
 
 struct net_limits {
     struct scan_limits scan;
-    uint32_t in_flight;     /* calls of one connection before it stops being read */
-    uint64_t output_max;    /* bytes waiting to be written before it stops being read */
-    uint64_t partial_total; /* bytes of partial messages, over all connections of one loop: beyond
-                               it the largest holder is closed */
-    uint32_t connections;   /* in all */
+    uint32_t in_flight;  /* calls of one connection before it stops being read */
+    uint64_t output_max; /* bytes waiting to be written before it stops being read */
+    /* Bytes of partial messages, over all connections of one loop: beyond it the connection that
+     * has most of them is closed. */
+    uint64_t partial_total;
+    uint32_t connections; /* in all */
     uint32_t connections_per_address;
     ao_time handshake_timeout; /* TLS; ns */
     ao_time idle_timeout;      /* ns without a byte and without a call in flight; 0: none */
@@ -62,8 +63,9 @@ enum listener_auth {
 struct listener_options {
     const char *url; /* ergon://host:port, ergons://host:port, unix:///path */
     enum listener_auth auth;
-    const char *methods; /* what principals by certificate or credentials, or anybody under
-                            AUTH_NONE, may call; NULL: "*" */
+    /* What principals by certificate or credentials, or anybody under AUTH_NONE, may call; NULL:
+     * "*". */
+    const char *methods;
     struct tls_files tls;
     uint32_t connections; /* of this listener; 0: no limit of its own */
     ao_time idle_timeout; /* ns; 0: that of the limits; AO_NEVER: none */

@@ -66,7 +66,8 @@ static void on_message(void *arg, struct connection *c, const struct envelope *e
     }
 }
 
-/* Nobody reads the answers any more: every call of this connection is dropped, or told. */
+/* Nobody reads the answers any more: each call of this connection is dropped where it waits, and
+ * flagged where it runs. */
 static void on_gone(void *arg, struct connection *c)
 {
     struct rpc_loop *loop = arg;

@@ -1,5 +1,8 @@
 /* Requests that the jobs answer: a request becomes an operation, goes through the loop's channel,
- * and comes back as a response.  Thread: the loop's. */
+ * and comes back as a response.
+ *
+ * Thread: the loop's.  The operation is the loop's until job_request_send(), then the jobs' until
+ * it comes back, and freed by the loop. */
 #ifndef ERGON_RPC_JOB_REQUESTS_H
 #define ERGON_RPC_JOB_REQUESTS_H
 
@@ -17,28 +20,33 @@ struct job_request {
     uint32_t item;   /* of several specs: which one is being read, from 1; else 0 */
 };
 
-/* False: answered (MEMORY).  `specs`: how many jobs it submits. */
+/* Makes the operation of a request; `specs`: how many jobs it submits.  False: the request was
+ * answered MEMORY. */
 bool job_request_begin(struct job_request *jr, struct rpc_request *rq,
                        const struct operation_class *cls, uint32_t specs);
-void job_request_abort(struct job_request *jr); /* the request was answered already */
-/* `poll`: it may wait for long, and does not count as a call in flight; of too many the last are
- * answered BUSY. */
+/* The request was answered already: its operation is freed. */
+void job_request_abort(struct job_request *jr);
+/* Gives the operation to the jobs.  `poll`: it may wait for long, and does not count as a call in
+ * flight; of too many on one connection the last are answered BUSY. */
 void job_request_send(struct job_request *jr, bool poll);
 
-/* Reads an id; or one or a list of them.  False: answered BAD_PARAMS with `usage`. */
+/* Reads an id; or one or a list of them.  False: the request was answered BAD_PARAMS with `usage`.
+ */
 bool job_request_read_id(struct job_request *jr, uint64_t *id, const char *usage);
 bool job_request_read_ids(struct job_request *jr, struct wait_arguments *wait, const char *usage);
 
-/* The whole of a request without parameters; and of one with a name as its only one
- * (operation's `named`).  Answered BAD_PARAMS with `usage` if it is another. */
+/* The whole of a request without parameters; and of one with a name as its only parameter (which
+ * becomes the operation's `named`).  A request of another shape is answered BAD_PARAMS with
+ * `usage`.
+ */
 void job_request_bare(struct rpc_request *rq, const struct operation_class *cls, const char *usage);
 void job_request_named(struct rpc_request *rq, const struct operation_class *cls,
                        const char *usage);
 
 /* Is this call, of a connection's list, an operation? */
 bool call_is_operation(const struct call *call);
-void job_request_give_up(struct rpc_loop *loop,
-                         struct call *call); /* nobody reads its answer any more */
+/* Nobody reads the answer of this call any more: its operation is dropped. */
+void job_request_give_up(struct rpc_loop *loop, struct call *call);
 
 /* The same, but its request is answered CANCELLED now. */
 void job_request_cancel(struct rpc_loop *loop, struct call *call);

@@ -26,9 +26,9 @@ struct rpc_shared {
     ao_time started;  /* of ao_clock_monotonic */
     const char *idle; /* name of the idle mode */
     struct jobs *jobs;
-    bool has_store;        /* what is submitted can be durable */
-    _Atomic bool draining; /* a figure for server.info: written once by the main thread, relaxed on
-                              both sides */
+    bool has_store; /* what is submitted can be durable */
+    /* A figure for server.info: written once by the main thread, relaxed on both sides. */
+    _Atomic bool draining;
 };
 
 struct rpc_stats { /* of one loop; written by its thread, read by any: relaxed figures */

@@ -15,7 +15,8 @@ struct spec_extra {
 
 /* Takes the map at the reader, or a nil, into a spec that has its defaults.  `ids`: room for as
  * many ids as the bytes can hold (15 a piece at least), moved on by those of `after`; *ids NULL: no
- * `after` is taken.  `extra` may be NULL.  False, and a text that names the option. */
+ * `after` is taken.  `extra` may be NULL.  False, and a text that names the option that is
+ * unknown, not of its kind, or given twice; the spec is undefined then. */
 bool spec_read_options(struct reader *r, struct job_spec *spec, uint64_t **ids,
                        const struct spec_extra *extra, char *error, size_t size);
 
@@ -23,10 +24,12 @@ bool spec_read_options(struct reader *r, struct job_spec *spec, uint64_t **ids,
  * set to the map's bytes. */
 bool spec_read_cron_options(struct reader *r, struct cron_spec *spec, char *error, size_t size);
 
-/* Of the map that the store has.  False: a newer server wrote it. */
+/* The same of a map that the store has.  False: it has an option that this server does not know, as
+ * a newer one wrote it. */
 bool spec_reread_cron_options(struct span options, struct cron_spec *spec);
 
-/* Readers of values that other maps have, too. */
+/* Readers of values that other maps have, too.  False: the value is none of its kind, and `out` is
+ * undefined. */
 bool option_duration(struct reader *r, void *out); /* uint64_t, ns */
 bool option_flag(struct reader *r, void *out);     /* bool */
 bool option_count(struct reader *r, void *out);    /* uint32_t, at least 1 */

@@ -72,7 +72,6 @@ static int read_page_size(void *arg, int columns, char **values, char **names)
     return SQLITE_OK;
 }
 
-/* Takes the place of SQLite's own checkpoints. */
 void checkpoint_watch(struct store *s)
 {
     sqlite3_wal_hook(s->db, committed, s);
@@ -80,7 +79,8 @@ void checkpoint_watch(struct store *s)
     store_note_size(s);
 }
 
-/* A checkpoint that fails moves nothing, and is tried again after the next step: the log holds all.
+/* A checkpoint that fails moves nothing, and is tried again after the next step: the log has it
+ * all.
  */
 void checkpoint_run(struct store *s)
 {

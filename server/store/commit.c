@@ -15,8 +15,7 @@
 enum { STEADY_RETRIES = 10 /* a trouble is over when nothing failed for so many `retry` */ };
 
 /* SQLite itself would go on writing a file that was moved, and nobody would find it after a
- * restart.
- */
+ * restart. */
 static bool has_moved(struct store *s)
 {
     int moved = 0;

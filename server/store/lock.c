@@ -41,7 +41,8 @@ static int take(int fd)
     return fcntl(fd, F_OFD_SETLK, &whole);
 }
 
-/* If the process id cannot be written, a second server is told less; nothing else depends on it. */
+/* If the process id cannot be written, the message of a second server says less; nothing else
+ * depends on it. */
 static bool unsign(int fd)
 {
     return ftruncate(fd, 0) == 0;

@@ -1,6 +1,8 @@
 /* One server a file: a lock on PATH.lock, which holds the process id of who has it, and one on the
  * file itself, since a lock file can be deleted and a file have two names.  Both are of other kinds
- * than SQLite's own, so people can look into the file while the server runs. */
+ * than SQLite's own, so people can look into the file while the server runs.
+ *
+ * Thread: the one that opens and closes the store.  The descriptors are the lock's. */
 #ifndef ERGON_STORE_LOCK_H
 #define ERGON_STORE_LOCK_H
 
@@ -13,7 +15,8 @@ struct lock {
 
 /* `file` is a descriptor of the file, or -1 if there is none to lock; it is the lock's from now on.
  * Before SQLite opens the file: to close any of its descriptors drops all locks that SQLite has of
- * it.  0, or -1 and a text: who has it, or why there is no lock; lock_drop() is due either way. */
+ * it.  0, or -1 and a text: another server has the file (and which), or PATH.lock cannot be made or
+ * locked.  lock_drop() must follow either way. */
 int lock_take(struct lock *lock, const char *path, int file, char *error, size_t size);
 
 /* After SQLite has closed the file.  The lock file stays, empty. */

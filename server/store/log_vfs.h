@@ -36,7 +36,8 @@ struct log_vfs {
 };
 
 /* Opens as sqlite3_open_v2() does, with `below` (a name; NULL: SQLite's default) beneath.  `v`
- * stays where it is until the connection is closed. */
+ * stays where it is until the connection is closed.  An SQLite code: those of sqlite3_open_v2(),
+ * and of the registration of the file system.  *db may have to be closed with an error, too. */
 int log_vfs_open(struct log_vfs *v, const char *path, sqlite3 **db, int flags, const char *below);
 
 #endif

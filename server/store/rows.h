@@ -46,6 +46,7 @@ struct row_map {
 extern const struct row_map row_submissions, row_options, row_lives;
 extern const struct row_map row_crons, row_events;
 
+/* Has the task been anything but queued, so that it needs the third row? */
 bool row_has_life(const struct store_task *task);
 
 /* Binds a structure; its spans stay as they are until the statement has run.  An SQLite code. */
@@ -53,12 +54,12 @@ int row_bind(sqlite3_stmt *st, const struct row_map *m, const void *row,
              const struct row_names *names);
 
 /* One column of a structure, to a statement that reads it.  Spans stay as they are until that has
- * run.  An empty field is not given: what SQLite has not been told is NULL. */
+ * run.  An empty field is not given: to SQLite it is NULL. */
 void row_give(sqlite3_context *to, const struct row_map *m, uint32_t column, const void *row,
               const struct row_names *names);
 
 /* Fields from the row that a SELECT stands on, whose column `first` is the map's first.  Spans are
- * valid until its next step.  False: a name that is in no list. */
+ * valid until its next step.  False: the row has a name that is in no list. */
 bool row_read(sqlite3_stmt *st, uint32_t first, const struct row_map *m, void *row,
               const struct row_names *names);
 

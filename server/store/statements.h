@@ -41,13 +41,15 @@ struct statements {
 /* Prepares all but those of put_open().  An SQLite code; statements_close() must follow. */
 int statements_open(struct statements *s, sqlite3 *db);
 void statements_close(struct statements *s);
+/* An SQLite code. */
 int statement_prepare(struct statements *s, enum statement which, const char *sql);
 
-/* Runs a statement to its end.  SQLITE_OK, or what went wrong. */
+/* Runs a statement to its end.  SQLITE_OK, or the SQLite code of what went wrong. */
 int statement_run(sqlite3_stmt *st);
 int statement_run_id(struct statements *s, enum statement which, uint64_t id); /* ?1 is the id */
 
-/* Is it a failure of one operation or row?  Then what that did is taken back, and no more. */
+/* Is this SQLite code the failure of one operation or row?  Then what that did is taken back, and
+ * no more. */
 bool statement_failed_alone(int rc);
 
 #endif

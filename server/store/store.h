@@ -36,8 +36,9 @@ enum store_error {
     STORE_IO,        /* any other failure of the device */
     STORE_MEMORY,
     STORE_CLOSED, /* pushed after store_stop() */
-    STORE_REFUSED /* this operation alone: a PUT of an id that is there, a CHANGE of one that is
-                     not, larger than a row may be.  Final: the same again fails again */
+    /* This operation alone: a PUT of an id that is there, a CHANGE of one that is not, or larger
+     * than a row may be.  Final: the same again fails again. */
+    STORE_REFUSED
 };
 const char *store_error_text(enum store_error e); /* what is wrong and what to do; constant */
 
@@ -81,7 +82,7 @@ struct store_cron {
     uint64_t last_task; /* id */
 };
 
-/* One entry of a task's history. */
+/* One event of a task's history. */
 struct store_event {
     uint64_t id, at;
     uint32_t seq, attempt;

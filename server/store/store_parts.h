@@ -1,15 +1,23 @@
 /* The insides of the store, for the files of this folder.
  *
- *   open.c     the file opened and locked                        load.c     read back at the start
- *   client.c   the client's side of the lanes                    writer.c   the thread, its round
- *   commit.c   one batch, one commit                             apply.c    one operation
- *   put.c      new tasks, many by one statement; a task gone     statements.c   what is prepared
- * once rows.c     structures and rows                               row_sql.c  the statements of
- * these checkpoint.c   the log goes into the file, in small steps    schema.c   the tables, and
- * versions log_vfs.c  the log, once a commit                            store_error.c   what went
- * wrong
+ *   open.c         the file opened and locked
+ *   load.c         it is read back at the start
+ *   client.c       the client's side of the lanes
+ *   writer.c       the thread, and its round
+ *   commit.c       one batch, one commit
+ *   apply.c        one operation
+ *   put.c          new tasks, many by one statement; a task removed
+ *   statements.c   the statements that are prepared once
+ *   rows.c         structures and rows
+ *   row_sql.c      the texts of the statements of these
+ *   checkpoint.c   the log goes into the file, in small steps
+ *   schema.c       the tables, and the version of the file
+ *   log_vfs.c      the log goes to the disk once a commit
+ *   store_error.c  what went wrong
  *
- * The connection is one thread's at a time: of who opens, then the writer's, then of who closes. */
+ * Thread: the writer's, for all functions but those of client.c; before the start and after the
+ * stop, who opens and closes.  The connection to the file is one thread's at a time.  Operations
+ * are the client's memory, and the store's to read until they are back. */
 #ifndef ERGON_STORE_PARTS_H
 #define ERGON_STORE_PARTS_H
 
@@ -56,7 +64,7 @@ struct store {
     uint64_t last_id;          /* of the batch; 0: none */
     enum store_error broken;   /* STORE_OK: it works */
     enum store_error reported; /* to the log: the last trouble, until it has worked for a while */
-    ao_time retry_at;          /* while it is broken; then, when that it works is told */
+    ao_time retry_at;          /* broken: the next try; then: when the log says that it works */
     uint32_t log_pages;        /* of SQLite's log, by the last commit */
     uint32_t log_moved;        /* of these the first so many are in the file itself */
     uint32_t page_size;        /* bytes */
@@ -90,38 +98,53 @@ struct store {
 };
 
 /* --- store_error.c --- */
+/* What an SQLite code means; any thread that has the connection. */
 enum store_error store_error_of(sqlite3 *db, int rc);
+/* Writes "store PATH: text" into `error`.  -1, always. */
 int store_fail(char *error, size_t size, const char *path, const char *format, ...)
-    __attribute__((format(printf, 4, 5))); /* -1, and the text */
+    __attribute__((format(printf, 4, 5)));
 
 /* --- apply.c --- */
-/* The first `count` of the batch, inside the transaction.  SQLITE_OK, with the outcome of each in
- * its `error`; or what makes the whole batch fail. */
+/* Applies the first `count` operations of the batch, inside the transaction.  SQLITE_OK, with the
+ * outcome of each in its `error`; else the SQLite code that makes the whole batch fail: the
+ * transaction is to be rolled back. */
 int store_apply(struct store *s, uint32_t count);
-int store_add_counts(struct store *s); /* of the whole batch; an SQLite code */
+/* Adds what the whole batch counts to the counters' row.  An SQLite code. */
+int store_add_counts(struct store *s);
+/* Reads the counters' row.  An SQLite code; with any but SQLITE_OK both are as they were. */
 int store_read_counts(struct store *s, struct store_counts *counts, uint64_t *last_id);
 
 /* --- put.c --- */
-int put_open(struct store *s); /* its statements are made; an SQLite code */
+/* Makes the statements of this file.  An SQLite code; statements_close() ends them either way. */
+int put_open(struct store *s);
 /* The end of the PUTs that follow one another in the batch, from one on. */
 uint32_t put_run(const struct store *s, uint32_t from, uint32_t count);
-int put_all(struct store *s, uint32_t from, uint32_t end); /* these; as store_apply() */
-int put_take_out(struct store *s, uint64_t id); /* a task and its history; an SQLite code */
+/* Puts these.  Returns as store_apply() does. */
+int put_all(struct store *s, uint32_t from, uint32_t end);
+/* Removes a task and its history.  An SQLite code. */
+int put_take_out(struct store *s, uint64_t id);
 
-/* --- client.c --- */
+/* --- client.c: on the client's thread --- */
 void client_start(struct store *s, struct activator *client);
-void client_stop(struct store *s); /* what was pushed is handed over; client, after its run */
+/* After the client's run: what was pushed is handed over. */
+void client_stop(struct store *s);
 
 /* --- commit.c --- */
-/* The first `count` of the batch; what became of each stands in it. */
+/* Commits the first `count` operations of the batch; what became of each stands in its `error`. */
 void store_commit(struct store *s, uint32_t count);
-void store_try_again(struct store *s); /* of a broken one, when it is time */
+/* Tries a store that is broken, when it is time to. */
+void store_try_again(struct store *s);
 
 /* --- checkpoint.c --- */
+/* Takes the place of SQLite's own checkpoints. */
 void checkpoint_watch(struct store *s);
+/* Is there enough in the log for a step?  `idle`: nothing else is to be done. */
 bool checkpoint_due(const struct store *s, bool idle);
+/* One step; if it fails, nothing has moved, and it is tried again after the next one. */
 void checkpoint_run(struct store *s);
-void store_note_size(struct store *s); /* of the file and its log, as they are now */
-void store_note_log(struct store *s);  /* after a commit */
+/* Asks the system how large the file and its log are. */
+void store_note_size(struct store *s);
+/* After a commit: calculates how large the log is. */
+void store_note_log(struct store *s);
 
 #endif

@@ -1,4 +1,7 @@
-/* The inside of the task system, for those who see all of it. */
+/* The inside of the task system, for the files that see all of it.
+ *
+ * Thread: the one that sets up and takes apart; each part says which thread may use it meanwhile.
+ * The tasks own their homes and executors. */
 #ifndef ERGON_TASKS_TASKS_PARTS_H
 #define ERGON_TASKS_TASKS_PARTS_H
 

@@ -99,8 +99,9 @@ enum job_flag {
     JOB_DIRTY = 512,        /* it has changed since the write that is on its way was made */
     JOB_UNSAVED = 1024,     /* its last write failed, and is tried again */
     JOB_QUARANTINED = 2048, /* it has the one place that there is for suspects */
-    JOB_NOT_REPLAYED = 4096 /* it was read back after its end, and its history lacks what its row
-                               tells: see history_complete() */
+    /* It was read back after its end, and its history lacks what its row tells: see
+     * history_complete(). */
+    JOB_NOT_REPLAYED = 4096
 };
 
 /* What has happened to a job, and is still to be acted upon.  job_set_state() and its neighbours

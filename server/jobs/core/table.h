@@ -108,9 +108,10 @@ static inline uint64_t table_wall(const struct job_table *table)
 }
 
 ao_time table_time_after(const struct job_table *table, ao_time duration); /* may be AO_NEVER */
-uint64_t table_wall_of(const struct job_table *table, ao_time when); /* Unix ns of this clock's */
-ao_time table_time_of(const struct job_table *table,
-                      uint64_t unix_ns); /* the other way; past: now */
+/* The Unix time in ns of a time of the activator's clock. */
+uint64_t table_wall_of(const struct job_table *table, ao_time when);
+/* The time of the activator's clock of a Unix time; of one that is past: now. */
+ao_time table_time_of(const struct job_table *table, uint64_t unix_ns);
 
 /* --- Jobs --- */
 

@@ -1,6 +1,8 @@
-/* What a connection reads, from bytes to messages, which go to its port. All functions are called
- * on the connection's loop, by its steps; none keeps a pointer. Without memory the connection is
- * CLOSED when they return. */
+/* What a connection reads, from bytes to messages, which go to its port.
+ *
+ * Thread: the loop's, within the steps of the connection.  No function keeps a pointer.  Nothing
+ * here returns an error: what goes wrong changes the connection's state, and without memory it is
+ * CLOSED when the function returns. */
 #ifndef ERGON_NET_CONN_INPUT_H
 #define ERGON_NET_CONN_INPUT_H
 

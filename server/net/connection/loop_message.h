@@ -3,7 +3,10 @@
  *
  * The acceptor makes a slot for each connection.  It goes to a loop, stays with the connection
  * while its socket is open, and comes home when that is closed: there the acceptor counts down.  So
- * all counts have one owner. */
+ * all counts have one owner.
+ *
+ * Thread: that of whoever has the message, the acceptor's or the loop's; pushing one into a lane is
+ * giving it away.  Nothing here fails. */
 #ifndef ERGON_NET_LOOP_MESSAGE_H
 #define ERGON_NET_LOOP_MESSAGE_H
 

@@ -2,7 +2,9 @@
  * outside of this room knows OpenSSL's SSL objects.
  *
  * Each loop has a library context of its own, so that loops do not meet in OpenSSL's locks, and
- * scratch buffers of its own, so that an idle stream holds none. */
+ * scratch buffers of its own, so that an idle stream holds none.
+ *
+ * Thread: as each function says. */
 #ifndef ERGON_NET_TLS_H
 #define ERGON_NET_TLS_H
 

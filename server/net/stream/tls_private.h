@@ -1,5 +1,8 @@
 /* What tls.c (the stream) and tls_context.c (certificates, rules, session tickets) share of a loop,
- * for these two only. */
+ * for these two only.
+ *
+ * Thread: the loop's; while no loop runs, the one that sets up.  A struct tls_loop owns all that it
+ * points to but the activator. */
 #ifndef ERGON_NET_TLS_PRIVATE_H
 #define ERGON_NET_TLS_PRIVATE_H
 

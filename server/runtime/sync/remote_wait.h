@@ -7,7 +7,10 @@
  *
  * The letter `go` always comes back, and is the answer whatever happened: a grant that crosses a
  * cancel finds no waiter and is undone.  So each side has its own fields and nothing is shared but
- * the count of references: one for `go`, one for a cancel under way. */
+ * the count of references: one for `go`, one for a cancel under way.
+ *
+ * Thread: "home" and "here" are the threads of those activators; each function says which.  The
+ * record of the wait is the waiter's; what is made for the letters frees itself. */
 #ifndef ERGON_RUNTIME_REMOTE_WAIT_H
 #define ERGON_RUNTIME_REMOTE_WAIT_H
 
@@ -18,18 +21,19 @@
 struct remote_wait;
 
 struct remote_wait_class {
-    /* Home: starts the stand-in, as a start function does. */
+    /* Called at home: starts the stand-in, as a start function does. */
     void (*start)(void *object, struct ao_wait *stand_in);
-    /* Here: granted.  Settles `w` READY. */
+    /* Called here: the wait was granted.  Settles `w` READY. */
     void (*arrived)(void *object, void *value, struct ao_wait *w);
-    /* Here: granted, but nobody waits any more. */
+    /* Called here: the wait was granted, but nobody waits any more. */
     void (*undo)(void *object);
-    void (*hold)(void *object); /* any thread */
-    void (*drop)(void *object); /* any thread */
+    /* A reference to the object more, and one less.  Any thread. */
+    void (*hold)(void *object);
+    void (*drop)(void *object);
 };
 
-/* Start function.  `object` is held until the answer was handled; `value` goes to arrived().
- * Without memory the outcome is REFUSED. */
+/* Start function, called here.  `object` is held until the answer was handled; `value` goes to
+ * arrived(). Without memory the outcome is REFUSED. */
 void remote_wait_start(const struct remote_wait_class *cls, void *object, void *value,
                        struct ao_port *home, struct ao_port *here, struct ao_wait *w);
 

@@ -23,8 +23,8 @@ void job_source_take_returns(struct manager *m);
 
 void job_source_free_notes(struct manager *m); /* after all threads have ended */
 
-/* Sends a note to the source; it is copied.  False: no memory, too long for a message, or more than
- * a limit of bytes are on their way. */
+/* Sends a note to the source; it is copied.  False, and it was not sent: there is no memory, it is
+ * too long for a message, or more than a limit of bytes are on their way. */
 bool attempt_post(struct task *t, const struct attempt_note *note);
 
 #endif
