@@ -61,7 +61,7 @@ void pack_uint(struct pack *p, uint64_t v)
     note(p, msgpack_pack_uint64(&p->packer, v));
 }
 
-void pack_int(struct pack *p, int64_t v)
+static void pack_int(struct pack *p, int64_t v)
 {
     note(p, msgpack_pack_int64(&p->packer, v));
 }

@@ -26,7 +26,6 @@ void pack_map(struct pack *p, size_t pairs);
 void pack_str(struct pack *p, const char *text); /* NULL is nil */
 void pack_span(struct pack *p, struct span text);
 void pack_uint(struct pack *p, uint64_t v);
-void pack_int(struct pack *p, int64_t v);
 void pack_bool(struct pack *p, bool v);
 
 /* A pair of a map. */

@@ -45,7 +45,8 @@ static void show_size(struct store *s)
     counter_set(&s->counters.bytes, s->file_size + s->log_size);
 }
 
-void store_note_size(struct store *s)
+/* Asks the system how large the file and its log are. */
+static void note_size(struct store *s)
 {
     s->file_size = size_of(s, SQLITE_FCNTL_FILE_POINTER);
     s->log_size = size_of(s, SQLITE_FCNTL_JOURNAL_POINTER);
@@ -76,7 +77,7 @@ void checkpoint_watch(struct store *s)
 {
     sqlite3_wal_hook(s->db, committed, s);
     sqlite3_exec(s->db, "PRAGMA page_size", read_page_size, s, NULL);
-    store_note_size(s);
+    note_size(s);
 }
 
 /* A checkpoint that fails moves nothing, and is tried again after the next step: the log has it
@@ -89,5 +90,5 @@ void checkpoint_run(struct store *s)
     if (rc != SQLITE_OK && rc != SQLITE_BUSY && s->broken == STORE_OK)
         log_warn("the store's log stays as it is", LOG_STR("sqlite", sqlite3_errmsg(s->db)));
     s->log_moved = s->log_pages;
-    store_note_size(s);
+    note_size(s);
 }

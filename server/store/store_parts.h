@@ -142,8 +142,6 @@ void checkpoint_watch(struct store *s);
 bool checkpoint_due(const struct store *s, bool idle);
 /* One step; if it fails, nothing has moved, and it is tried again after the next one. */
 void checkpoint_run(struct store *s);
-/* Asks the system how large the file and its log are. */
-void store_note_size(struct store *s);
 /* After a commit: calculates how large the log is. */
 void store_note_log(struct store *s);
 

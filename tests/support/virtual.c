@@ -94,29 +94,18 @@ static void poller_wake(struct poller *self)
     ao_of(self, struct virtual_poller, table)->woken = true;
 }
 
-struct poller *virtual_poller(struct virtual *v)
-{
-    assert_true(v->count < VIRTUAL_ACTIVATORS);
-    struct virtual_poller *p = &v->pollers[v->count++];
-    *p = (struct virtual_poller){.table = {poller_poll, poller_wake}, .world = v};
-    return &p->table;
-}
-
-void virtual_adopt(struct virtual *v, struct poller *poller, struct activator *a)
-{
-    (void)v;
-    ao_of(poller, struct virtual_poller, table)->activator = a;
-}
-
 struct activator *virtual_open_with(struct virtual *v, struct activator_options options)
 {
+    assert_true(v->count < VIRTUAL_ACTIVATORS);
+    struct virtual_poller *poller = &v->pollers[v->count++];
+    *poller = (struct virtual_poller){.table = {poller_poll, poller_wake}, .world = v};
     options.clock = &v->clock;
     options.trace = &v->trace;
-    options.poller = virtual_poller(v);
+    options.poller = &poller->table;
     options.core = -1;
     struct activator *a = activator_open(&options);
     assert_non_null(a);
-    virtual_adopt(v, options.poller, a);
+    poller->activator = a;
     return a;
 }
 

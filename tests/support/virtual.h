@@ -67,11 +67,6 @@ struct activator *virtual_open(struct virtual *v, const char *name);
 struct activator *virtual_open_with(struct virtual *v, struct activator_options options);
 void virtual_close(struct virtual *v, struct activator *a);
 
-/* A poller that belongs to `a`'s place in the world, for code that opens its activators itself;
- * tell it whose it is afterwards. */
-struct poller *virtual_poller(struct virtual *v);
-void virtual_adopt(struct virtual *v, struct poller *poller, struct activator *a);
-
 /* Runs `run` at `when`: inside the poll of `on`, so that it is as a ready event, or between rounds
  * (NULL), so that it is as another thread.  Not earlier than now. */
 void virtual_at(struct virtual *v, ao_time when, struct activator *on, void (*run)(void *arg),

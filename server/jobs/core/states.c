@@ -41,25 +41,10 @@ const char *job_event_name(enum job_event job)
 
 enum job_event job_event_of_end(enum job_state state)
 {
-    switch (state) {
-    case JOB_DONE:
-        return JOB_EVENT_DONE;
-    case JOB_FAILED:
-        return JOB_EVENT_FAILED;
-    case JOB_CANCELLED:
-        return JOB_EVENT_CANCELLED;
-    case JOB_EXPIRED:
-        return JOB_EVENT_EXPIRED;
-    case JOB_DEAD:
-        return JOB_EVENT_DEAD;
-    case JOB_QUEUED:
-    case JOB_DELAYED:
-    case JOB_WAITING:
-    case JOB_ASSIGNED:
-    case JOB_RUNNING:
-    case JOB_PARKED:
-    case JOB_STATE_COUNT:
-        return JOB_EVENT_COUNT;
-    }
-    return JOB_EVENT_COUNT;
+    static const enum job_event events[JOB_STATE_COUNT] = {
+        [JOB_DONE] = JOB_EVENT_DONE,           [JOB_FAILED] = JOB_EVENT_FAILED,
+        [JOB_CANCELLED] = JOB_EVENT_CANCELLED, [JOB_EXPIRED] = JOB_EVENT_EXPIRED,
+        [JOB_DEAD] = JOB_EVENT_DEAD,
+    };
+    return job_state_open(state) ? JOB_EVENT_COUNT : events[state];
 }

@@ -10,24 +10,9 @@
 
 static enum ergon_error error_of(const struct job *job)
 {
-    switch ((enum job_state)job->state) {
-    case JOB_CANCELLED:
+    if (job->state == JOB_CANCELLED)
         return ERGON_E_CANCELLED;
-    case JOB_EXPIRED:
-        return ERGON_E_DEADLINE;
-    case JOB_QUEUED:
-    case JOB_DELAYED:
-    case JOB_WAITING:
-    case JOB_ASSIGNED:
-    case JOB_RUNNING:
-    case JOB_PARKED:
-    case JOB_DONE:
-    case JOB_FAILED:
-    case JOB_DEAD:
-    case JOB_STATE_COUNT:
-        return ERGON_E_FAILED;
-    }
-    return ERGON_E_FAILED;
+    return job->state == JOB_EXPIRED ? ERGON_E_DEADLINE : ERGON_E_FAILED;
 }
 
 static void fail(struct operation_reply *reply, const struct job *job)

@@ -76,7 +76,8 @@ void object_become_active(struct ao *ao, enum ao_why why, const char *cause)
         object_enter(ao, AO_STATE_ACTIVE, cause);
 }
 
-bool object_is_ended(const struct ao *ao)
+/* It is retired, or its activator closes: it never becomes active again. */
+static bool is_ended(const struct ao *ao)
 {
     return (ao->flags & AO_FLAG_RETIRED) || ao->home->closing;
 }
@@ -102,7 +103,7 @@ int ao_activate(struct ao *ao)
     activator_assert_owner(ao->home);
     if (ao->state == AO_STATE_FAULTED)
         return AO_E_FAULTED;
-    if (object_is_ended(ao))
+    if (is_ended(ao))
         return AO_E_CLOSED;
     if (ao->state == AO_STATE_SLEEPING)
         return AO_E_SLEEPING;
@@ -143,7 +144,7 @@ int ao_sleep_until(struct ao *ao, ao_time deadline)
     activator_assert_owner(ao->home);
     if (ao->state == AO_STATE_FAULTED)
         return AO_E_FAULTED;
-    if (object_is_ended(ao))
+    if (is_ended(ao))
         return AO_E_CLOSED;
     if (ao->state == AO_STATE_SLEEPING)
         return AO_E_SLEEPING;
@@ -191,7 +192,7 @@ int object_message(struct ao *ao)
 {
     if (ao->state == AO_STATE_FAULTED)
         return AO_E_FAULTED;
-    if (object_is_ended(ao))
+    if (is_ended(ao))
         return AO_E_CLOSED;
     object_become_active(ao, AO_WHY_MESSAGE, "message");
     return 0;

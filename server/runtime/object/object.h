@@ -19,9 +19,6 @@ void object_become_active(struct ao *ao, enum ao_why why, const char *cause);
  * step, which is over then, whatever it still does. */
 struct frame *object_frame(const struct ao *ao);
 
-/* It is retired, or its activator closes: it never becomes active again. */
-bool object_is_ended(const struct ao *ao);
-
 /* A message waits for it.  0, AO_E_FAULTED or AO_E_CLOSED. */
 int object_message(struct ao *ao);
 

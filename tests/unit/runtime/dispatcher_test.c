@@ -175,8 +175,7 @@ TEST(random_changes_while_walked)
 {
     struct crowd *c = calloc(1, sizeof *c);
     virtual_init(&c->v);
-    c->loop = activator_open(&(struct activator_options){
-        .clock = &c->v.clock, .poller = virtual_poller(&c->v), .seed = 7, .core = -1});
+    c->loop = virtual_open_with(&c->v, (struct activator_options){.seed = 7});
     for (int i = 0; i < CROWD; i++) {
         c->members[i] = (struct member){.crowd = c, .number = i};
         ao_init(&c->members[i].ao, &member_class, c->loop);
@@ -191,7 +190,6 @@ TEST(random_changes_while_walked)
     }
     for (int i = 0; i < CROWD; i++)
         ao_deactivate(&c->members[i].ao);
-    activator_close(c->loop);
     virtual_fini(&c->v);
     free(c);
 }

@@ -14,14 +14,13 @@ static enum ergon_error call(const char *method, ao_time deadline)
     return tasks_world_call(0, method, params_none(), deadline);
 }
 
-TEST(a_brief_call_ends_within_home_call)
+TASKS_TEST(a_brief_call_ends_within_home_call)
 {
     open_world();
     tasks_world_open();
     assert_int_equal(call("echo", AO_NEVER), ERGON_OK);
     assert_int_equal(w.ended, 1);
     assert_null(w.list);
-    tasks_world_fini();
 }
 
 TEST(a_call_in_flight_is_found)
@@ -70,7 +69,7 @@ TEST(what_the_short_cut_takes)
     tasks_world_fini();
 }
 
-TEST(a_full_queue_is_busy)
+TASKS_TEST(a_full_queue_is_busy)
 {
     open_world();
     w.plan.queue_max = 3;
@@ -87,11 +86,10 @@ TEST(a_full_queue_is_busy)
     assert_int_equal(w.ended, 4);
     assert_int_equal(call("block", AO_NEVER), ERGON_OK);
     tasks_world_run();
-    tasks_world_fini();
 }
 
 /* What was cancelled in a full queue is swept out, and makes room. */
-TEST(the_cancelled_make_room)
+TASKS_TEST(the_cancelled_make_room)
 {
     open_world();
     w.plan.queue_max = 8;
@@ -109,10 +107,9 @@ TEST(the_cancelled_make_room)
         assert_int_equal(call("block", AO_NEVER), ERGON_OK);
     tasks_world_run();
     assert_int_equal(w.begun, w.ended);
-    tasks_world_fini();
 }
 
-TEST(parked_ones_have_a_cap)
+TASKS_TEST(parked_ones_have_a_cap)
 {
     struct executor_info info;
     open_world();
@@ -130,11 +127,10 @@ TEST(parked_ones_have_a_cap)
     tasks_executor_info(w.tasks, 0, &info);
     assert_int_equal(info.parked, 0);
     assert_int_equal(info.outstanding, 0);
-    tasks_world_fini();
 }
 
 /* A notification is told too; it has no message id. */
-TEST(a_result_may_be_kept)
+TASKS_TEST(a_result_may_be_kept)
 {
     uint8_t params[1000] = {0xc5, 0x03, 0xe5};
     open_world();
@@ -145,7 +141,6 @@ TEST(a_result_may_be_kept)
     tasks_world_run();
     assert_int_equal(w.ended, 4);
     assert_true(heap_live() - live <= 2); /* the records */
-    tasks_world_fini();
 }
 
 static int open_and_call(void *arg)

@@ -156,7 +156,7 @@ static void run(void)
     tasks_world_run();
 }
 
-TEST(an_attempt_is_given_once_and_returns_once)
+TASKS_TEST(an_attempt_is_given_once_and_returns_once)
 {
     static const char *const methods[] = {"echo", "block", "managed"};
     open_world(1, 64);
@@ -171,10 +171,9 @@ TEST(an_attempt_is_given_once_and_returns_once)
         assert_int_equal(s.items[i].result_len, params_none().len);
     }
     assert_int_equal(w.tasks->manager.attempts_out, 0);
-    tasks_world_fini();
 }
 
-TEST(a_failure_returns_as_one)
+TASKS_TEST(a_failure_returns_as_one)
 {
     open_world(0, 64);
     const struct item *fail = keep("fail", params_none()),
@@ -183,10 +182,9 @@ TEST(a_failure_returns_as_one)
     assert_int_equal(fail->error, ERGON_E_FAILED);
     assert_true(fail->started);
     assert_int_equal(fault->error, ERGON_E_FAILED);
-    tasks_world_fini();
 }
 
-TEST(who_has_nothing_is_not_asked_again)
+TASKS_TEST(who_has_nothing_is_not_asked_again)
 {
     open_world(0, 64);
     run();
@@ -199,10 +197,9 @@ TEST(who_has_nothing_is_not_asked_again)
     keep("echo", params_none());
     run();
     assert_int_equal(s.items[0].returned, 1);
-    tasks_world_fini();
 }
 
-TEST(who_said_no_is_asked_when_an_attempt_returns)
+TASKS_TEST(who_said_no_is_asked_when_an_attempt_returns)
 {
     uint8_t ms[16];
     open_world(0, 64);
@@ -215,7 +212,6 @@ TEST(who_said_no_is_asked_when_an_attempt_returns)
     run_ms(10);
     assert_int_equal(sleeps->returned, 1);
     assert_int_equal(it->returned, 1);
-    tasks_world_fini();
 }
 
 static void call(const char *method, struct span params)
@@ -233,7 +229,7 @@ static void open_turns(void)
     tasks_home(w.tasks, 0)->ended = plain_ended;
 }
 
-TEST(plain_calls_and_kept_tasks_take_turns)
+TASKS_TEST(plain_calls_and_kept_tasks_take_turns)
 {
     open_turns();
     for (int i = 0; i < 4; i++)
@@ -243,10 +239,9 @@ TEST(plain_calls_and_kept_tasks_take_turns)
     run();
     assert_int_equal(s.log_len, 10);
     assert_string_equal(s.log, "kpkpkpkpkk");
-    tasks_world_fini();
 }
 
-TEST(who_alone_has_tasks_gets_everything)
+TASKS_TEST(who_alone_has_tasks_gets_everything)
 {
     open_turns();
     for (int i = 0; i < 4; i++)
@@ -256,10 +251,9 @@ TEST(who_alone_has_tasks_gets_everything)
         keep("block", params_none());
     run();
     assert_string_equal(s.log, "ppppkkk");
-    tasks_world_fini();
 }
 
-TEST(nested_calls_go_first)
+TASKS_TEST(nested_calls_go_first)
 {
     uint8_t params[64];
     open_turns();
@@ -270,10 +264,9 @@ TEST(nested_calls_go_first)
         keep("block", params_none());
     run();
     assert_string_equal(s.log, "ppkk");
-    tasks_world_fini();
 }
 
-TEST(the_full_are_told_on_the_edge)
+TASKS_TEST(the_full_are_told_on_the_edge)
 {
     open_world(1, 1);
     for (int i = 0; i < 5; i++)
@@ -288,10 +281,9 @@ TEST(the_full_are_told_on_the_edge)
     tasks_world_run();
     assert_int_equal(s.items[4].returned, 1);
     assert_int_equal(s.told_room, s.told_full);
-    tasks_world_fini();
 }
 
-TEST(its_stage_and_executor_are_seen)
+TASKS_TEST(its_stage_and_executor_are_seen)
 {
     char name[32];
     open_world(1, 64);
@@ -307,10 +299,9 @@ TEST(its_stage_and_executor_are_seen)
     attempt_flag(w.tasks, hangs->task, ATTEMPT_CANCEL);
     tasks_world_run();
     assert_int_equal(hangs->returned, 1);
-    tasks_world_fini();
 }
 
-TEST(one_that_waits_is_dropped_unstarted)
+TASKS_TEST(one_that_waits_is_dropped_unstarted)
 {
     open_world(1, 64);
     const struct item *it = keep("block", params_none());
@@ -320,10 +311,9 @@ TEST(one_that_waits_is_dropped_unstarted)
     tasks_world_run();
     assert_int_equal(it->returned, 1);
     assert_false(it->started);
-    tasks_world_fini();
 }
 
-TEST(one_that_is_parked_is_cancelled)
+TASKS_TEST(one_that_is_parked_is_cancelled)
 {
     open_world(0, 64);
     const struct item *it = keep("hang", params_none());
@@ -335,10 +325,9 @@ TEST(one_that_is_parked_is_cancelled)
     assert_int_equal(it->returned, 1);
     assert_true(it->started);
     assert_int_equal(it->error, ERGON_E_CANCELLED);
-    tasks_world_fini();
 }
 
-TEST(one_that_is_given_back_is_given_again)
+TASKS_TEST(one_that_is_given_back_is_given_again)
 {
     char name[32];
     open_world(1, 2);
@@ -358,7 +347,6 @@ TEST(one_that_is_given_back_is_given_again)
     assert_int_equal(it->given, 1);
     assert_int_equal(it->returned, 1);
     assert_true(it->started);
-    tasks_world_fini();
 }
 
 static void drained(void *arg)
@@ -366,7 +354,7 @@ static void drained(void *arg)
     *(bool *)arg = true;
 }
 
-TEST(a_drain_waits_for_what_is_out_and_takes_nothing)
+TASKS_TEST(a_drain_waits_for_what_is_out_and_takes_nothing)
 {
     bool done = false;
     uint8_t ms[16];
@@ -388,10 +376,9 @@ TEST(a_drain_waits_for_what_is_out_and_takes_nothing)
     assert_int_equal(sleeps->returned, 1);
     assert_int_equal(late->given, 0);
     assert_true(done);
-    tasks_world_fini();
 }
 
-TEST(a_cancel_of_all_reaches_the_source)
+TASKS_TEST(a_cancel_of_all_reaches_the_source)
 {
     bool done = false;
     open_world(0, 64);
@@ -405,7 +392,6 @@ TEST(a_cancel_of_all_reaches_the_source)
     assert_int_equal(s.cancels, 1);
     assert_int_equal(it->returned, 1);
     assert_true(done);
-    tasks_world_fini();
 }
 
 /* What is out when everything stops is cleaned up, and nobody is told. */
@@ -423,7 +409,7 @@ TEST(what_is_out_at_the_end_is_freed)
     assert_int_equal(hangs->returned + waits->returned, 0);
 }
 
-TEST(notes_come_before_the_return)
+TASKS_TEST(notes_come_before_the_return)
 {
     static const uint8_t text[] = "half";
     open_world(0, 64);
@@ -436,10 +422,9 @@ TEST(notes_come_before_the_return)
     tasks_world_run();
     assert_int_equal(it->notes, 2);
     assert_int_equal(it->returned, 1);
-    tasks_world_fini();
 }
 
-TEST(notes_that_nobody_takes_are_bounded)
+TASKS_TEST(notes_that_nobody_takes_are_bounded)
 {
     static const uint8_t data[100000];
     open_world(0, 64);
@@ -453,5 +438,4 @@ TEST(notes_that_nobody_takes_are_bounded)
     tasks_world_run();
     assert_int_equal(it->notes, taken);
     assert_true(attempt_post(it->task, &part)); /* and is freed with the world */
-    tasks_world_fini();
 }

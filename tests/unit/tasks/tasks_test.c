@@ -46,14 +46,13 @@ static int make_and_free(void *arg)
     return 0;
 }
 
-TEST(memory_fails)
+TASKS_TEST(memory_fails)
 {
     tasks_world_init(2, 2);
     tasks_world_own_manager();
     tasks_world_open();
     w.plan.policy = PLACEMENT_WEIGHT; /* the choice needs memory of its own */
     heap_fail_each(make_and_free, NULL);
-    tasks_world_fini();
 }
 
 struct added {
@@ -75,7 +74,7 @@ static enum ergon_error add(struct added *s, const char *method, ao_time deadlin
     return tasks_add(w.tasks, span_text(method), params_none(), deadline, on_added, s);
 }
 
-TEST(added_tasks_end_once)
+TASKS_TEST(added_tasks_end_once)
 {
     struct added s[5] = {0};
     tasks_world_init(1, 1);
@@ -95,10 +94,9 @@ TEST(added_tasks_end_once)
     assert_int_equal(s[2].error, ERGON_E_FAILED);
     assert_int_equal(s[3].error, ERGON_E_DEADLINE);
     assert_int_equal(s[4].told, 0);
-    tasks_world_fini();
 }
 
-TEST(added_tasks_are_refused)
+TASKS_TEST(added_tasks_are_refused)
 {
     struct added s[2] = {0};
     tasks_world_init(1, 1);
@@ -111,10 +109,9 @@ TEST(added_tasks_are_refused)
     tasks_world_run();
     assert_int_equal(s[0].told, 1);
     assert_int_equal(s[1].told, 0);
-    tasks_world_fini();
 }
 
-TEST(figures_add_up)
+TASKS_TEST(figures_add_up)
 {
     struct tasks_info info;
     struct executor_info e;
@@ -147,7 +144,6 @@ TEST(figures_add_up)
     assert_int_equal(e.done, 1);
     assert_null(e.running);
     assert_int_equal(e.loop, -1);
-    tasks_world_fini();
 }
 
 static void drain_is_told_once(void *arg)
@@ -155,7 +151,7 @@ static void drain_is_told_once(void *arg)
     ++*(int *)arg;
 }
 
-TEST(threads_start_and_stop)
+TASKS_TEST(threads_start_and_stop)
 {
     int drained = 0;
     tasks_world_init(1, 3);
@@ -166,5 +162,4 @@ TEST(threads_start_and_stop)
     virtual_run(&w.v);
     assert_int_equal(drained, 1);
     assert_int_equal(tasks_stop(w.tasks, AO_S(30)), 0);
-    tasks_world_fini();
 }
