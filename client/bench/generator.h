@@ -18,9 +18,9 @@ struct generator_progress {
 
 struct generator {
     /* Set by its owner before generator_open(), all else zero. */
-    const struct load_plan
-        *plan;      /* its numbers of threads, connections and requests are those of all together */
-    uint32_t index; /* of this thread */
+    /* Its numbers of threads, connections and requests are those of all together. */
+    const struct load_plan *plan;
+    uint32_t index;       /* of this thread */
     uint32_t connections; /* of this thread; above 0 */
     uint64_t requests;    /* this thread's part; 0: no limit */
     int progress_fd;      /* for struct generator_progress; -1: none */

@@ -1,4 +1,7 @@
-/* Percentiles in the text format of HdrHistogram, which plotting tools take. */
+/* Percentiles in the text format of HdrHistogram, which plotting tools take.
+ *
+ * Any thread, one at a time on a file; files are written, so it may block.  The histogram is
+ * borrowed. */
 #ifndef ERGON_BENCH_HGRM_H
 #define ERGON_BENCH_HGRM_H
 
@@ -9,10 +12,12 @@
 /* Values in milliseconds.  Errors stay in `out`, as ferror() tells. */
 void hgrm_print(FILE *out, const struct histogram *h);
 
-/* Before a long run: whether hgrm_write() will be able to.  False: `why` names the path. */
+/* Before a long run: whether hgrm_write() will be able to.  False: the file cannot be opened for
+ * writing, and `why` names the path and says why. */
 bool hgrm_check(const char *path, char *why, size_t why_size);
 
-/* Writes a file.  False: `why` names the path. */
+/* Writes a file.  False: it could not be opened, or not be written whole, and `why` names the path
+ * and says why. */
 bool hgrm_write(const char *path, const struct histogram *h, char *why, size_t why_size);
 
 #endif

@@ -9,8 +9,8 @@
 
 enum {
     OUTGOING_COPY_MAX = 4096, /* longer pieces are pointed at */
-    OUTGOING_BYTES =
-        1024 * 1024,       /* copied ones; what goes beyond is a caller that does not flush */
+    /* Copied ones; beyond that, the caller does not flush. */
+    OUTGOING_BYTES = 1024 * 1024,
     OUTGOING_PARTS = 1024, /* IOV_MAX */
 };
 
@@ -37,7 +37,8 @@ void outgoing_wrote(struct outgoing *o, size_t len);
 void outgoing_add(struct outgoing *o, const void *bytes, size_t len);
 void outgoing_clear(struct outgoing *o);
 
-/* One system call.  Bytes written, 0 when the socket takes none, -1 with errno. */
+/* One system call.  Bytes written; 0 when the socket takes none; or -1 and the errno of send(): the
+ * connection is broken.  What is gathered stays. */
 ssize_t outgoing_send(const struct outgoing *o, int fd);
 
 /* Copies what follows the first `from` bytes to `to`, which has room for total - from. */

@@ -1,4 +1,4 @@
-/* What a load is to do. */
+/* What a load is to do.  Plain data: the threads of a load read it and change nothing. */
 #ifndef ERGON_BENCH_PLAN_H
 #define ERGON_BENCH_PLAN_H
 
@@ -29,11 +29,12 @@ struct load_plan {
     uint32_t in_flight;        /* of each connection, at most */
     double rate;               /* requests a second, of all together; 0: closed loop */
     enum pace_kind pace;       /* of an open loop */
-    bool bursts;        /* of an open loop: all that is due goes to one connection, as far as it has
-                           places; else one        request to each in turn */
-    bool spins;         /* of an open loop: the thread never sleeps, and is late by less */
-    double churn;       /* connections a second that are replaced by new ones; 0: none */
-    uint64_t warmup_ns; /* before anything counts */
+    /* Of an open loop: all that is due goes to one connection, as far as it has places; else one
+     * request to each in turn. */
+    bool bursts;
+    bool spins;           /* of an open loop: the thread never sleeps, and is late by less */
+    double churn;         /* connections a second that are replaced by new ones; 0: none */
+    uint64_t warmup_ns;   /* before anything counts */
     uint64_t duration_ns; /* of what counts; 0: no limit */
     uint64_t requests;    /* that count, of all connections together; 0: no limit */
 

@@ -44,8 +44,8 @@ enum welcome {
 struct protocol {
     const char *name; /* for people */
     bool ordered;     /* requests of a connection end in the order in which they were asked for */
-    size_t
-        greeting; /* bytes that the server sends when a connection opens, which nobody looks at */
+    /* Bytes that the server sends when a connection opens, which nobody looks at. */
+    size_t greeting;
 
     /* Adds what a connection begins with; of `r`, slot and number are not set.  NULL: nothing. */
     void (*hello)(const struct request *r, struct outgoing *out);

@@ -1,4 +1,5 @@
-/* Randomness of a load: a sequence that its seed fixes (SplitMix64). */
+/* Randomness of a load: a sequence that its seed fixes (SplitMix64).  Pure; each sequence belongs
+ * to one thread. */
 #ifndef ERGON_BENCH_RANDOM_H
 #define ERGON_BENCH_RANDOM_H
 

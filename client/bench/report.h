@@ -1,5 +1,8 @@
-/* What a load run shows: a line while it runs, text at its end.  Standard output and standard
- * error; nothing here keeps what it is given. */
+/* What a load run shows: a line while it runs, text at its end, on standard output and standard
+ * error.
+ *
+ * Thread: the one that runs the bench (run.h).  Nothing here keeps what it is given.  Nothing
+ * returns an error: what standard output did not take, ferror() tells. */
 #ifndef ERGON_BENCH_REPORT_H
 #define ERGON_BENCH_REPORT_H
 

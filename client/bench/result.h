@@ -1,5 +1,5 @@
 /* What a load, or one thread of it, has measured: of the requests that were to be sent after the
- * warm-up. */
+ * warm-up.  Each result is one thread's at a time. */
 #ifndef ERGON_BENCH_RESULT_H
 #define ERGON_BENCH_RESULT_H
 
@@ -14,13 +14,14 @@ struct load_errors {
 };
 
 struct load_result {
-    struct histogram latency; /* ns, of every answer, errors too; open loop: from when it was to be
-                                 sent */
-    struct histogram lag;     /* ns, what the generator added itself; open loop */
-    struct histogram opening; /* ns, of each connection, up to its being ready for a request;
-                                 with churn only of those of the churn */
-    uint64_t due;             /* requests that the schedule had; open loop */
-    uint64_t held;            /* of them waited for a place in flight */
+    /* ns, of every answer, errors too; open loop: from when it was to be sent. */
+    struct histogram latency;
+    struct histogram lag; /* ns, what the generator added itself; open loop */
+    /* ns, of each connection, up to its being ready for a request; with churn only of those of the
+     * churn. */
+    struct histogram opening;
+    uint64_t due;  /* requests that the schedule had; open loop */
+    uint64_t held; /* of them waited for a place in flight */
     uint64_t sent;
     uint64_t good; /* answers without an error */
     uint64_t lost; /* requests whose connection broke, or that had no answer at the end */
@@ -37,8 +38,8 @@ struct load_result {
     char why[LOAD_WHY_SIZE]; /* of a failed start, or of the last connection that broke */
 };
 
-bool load_result_init(
-    struct load_result *r); /* false: out of memory; to be given to _fini() still */
+/* False: out of memory; load_result_fini() must follow even so. */
+bool load_result_init(struct load_result *r);
 void load_result_fini(struct load_result *r);
 
 void load_result_add_errors(struct load_result *r, const char *code, uint64_t count);

@@ -1,6 +1,8 @@
 /* MessagePack-RPC for the load generator: [0, slot, method, params] answered by [1, slot, error,
  * result], in any order.  A connection with a token begins with server.auth and waits for its
- * answer. */
+ * answer.
+ *
+ * Thread: the work is made before the load, and read by all of its threads. */
 #ifndef ERGON_BENCH_RPC_H
 #define ERGON_BENCH_RPC_H
 
@@ -19,8 +21,8 @@ struct rpc_work {
     const char *token; /* NULL: none */
 };
 
-/* A call of `method`, of at most METHOD_NAME_MAX bytes, with the raw array `params`; where that is
- * empty, the payload is the one parameter. */
+/* Cannot fail.  A call of `method`, of at most METHOD_NAME_MAX bytes, with the raw array `params`;
+ * where that is empty, the payload is the one parameter. */
 void rpc_work_init(struct rpc_work *w, struct span method, struct span params, const char *token);
 
 #endif

@@ -1,4 +1,4 @@
-/* The search for the highest rate that meets an objective.  Pure: it is told how each rate
+/* The search for the highest rate that meets an objective.  Pure: its caller says how each rate
  * went.  Doubles (or halves) until it has one rate that meets it and one that does not, then
  * closes in between them. */
 #ifndef ERGON_BENCH_SEARCH_H
@@ -15,7 +15,7 @@ struct bench_objective {
     uint64_t limit_ns; /* the latency may be so much */
 };
 
-/* "p99.9=5ms", "max=20ms".  False: it is something else. */
+/* "p99.9=5ms", "max=20ms".  False: it is something else, and `out` is undefined. */
 bool bench_objective_parse(const char *text, struct bench_objective *out);
 
 struct bench_search {

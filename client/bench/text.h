@@ -1,4 +1,5 @@
-/* Figures as people read them, and the percentiles that a report has. */
+/* Figures as people read them, and the percentiles that a report has.  Constants and pure
+ * functions, each of which returns its `buf`. */
 #ifndef ERGON_BENCH_TEXT_H
 #define ERGON_BENCH_TEXT_H
 

@@ -1,4 +1,8 @@
-/* How commands run: by themselves, on a session, or by requests whose answers are shown. */
+/* How commands run: by themselves, on a session, or by requests whose answers are shown.
+ *
+ * One thread, as cli.h says of the whole folder.  A request that is passed in is gone afterwards,
+ * whatever is returned.  Each function that returns a status has printed what went wrong: the
+ * status says what (status.h). */
 #ifndef ERGON_CLI_ASK_H
 #define ERGON_CLI_ASK_H
 

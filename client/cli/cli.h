@@ -34,7 +34,8 @@ struct globals {
 
 extern const struct option_spec GLOBAL_OPTIONS[];
 
-/* Reads the environment and the token file.  False: message printed. */
+/* Reads the environment and the token file.  False, and a message was printed: the token file
+ * cannot be read or holds no token, or there is no memory.  globals_fini() follows either way. */
 bool globals_finish(struct globals *g);
 void globals_fini(struct globals *g);
 

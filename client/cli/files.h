@@ -1,4 +1,4 @@
-/* Whole files into memory; who reads one frees it by file_bytes_fini(). */
+/* Whole files into memory; who reads one frees it by file_bytes_fini().  One thread; it blocks. */
 #ifndef ERGON_CLI_FILES_H
 #define ERGON_CLI_FILES_H
 
@@ -11,7 +11,8 @@ struct file_bytes {
     size_t len;
 };
 
-/* Reads `path`, "-" being standard input, of at most `max` bytes.  False: message printed. */
+/* Reads `path`, "-" being standard input.  False, a message was printed, and there is nothing to
+ * free: it cannot be read, has more than `max` bytes, or there is no memory. */
 bool file_read(const char *path, size_t max, struct file_bytes *out);
 void file_bytes_fini(struct file_bytes *f);
 

@@ -8,7 +8,7 @@
  *   integers above 2^63-1            string of digits
  *   NaN and the infinities           "nan", "inf", "-inf"
  *
- * The way back knows {"$bytes": ...} alone; everything else is plain. */
+ * The way back knows {"$bytes": ...} alone; everything else is plain.  Pure; one thread. */
 #ifndef ERGON_CLI_JSON_H
 #define ERGON_CLI_JSON_H
 
@@ -21,7 +21,8 @@
  */
 json_t *json_from_value(struct span value);
 
-/* Appends the value.  False: too deep, bad base64, or out of memory. */
+/* Appends the value.  False: it is nested too deeply, its base64 is bad, or there is no memory; a
+ * part of it may have been appended. */
 bool json_to_value(msgpack_packer *to, const json_t *from);
 
 /* A string member, or "" if there is none; the object's. */

@@ -1,7 +1,9 @@
 /* Command-line options from tables: the same table parses, prints help, and completes.
  *
  * Options and arguments may be mixed; `--` ends the options; `-` and negative numbers are
- * arguments; `--name value`, `--name=value`, `-n value` and `-nvalue` are understood. */
+ * arguments; `--name value`, `--name=value`, `-n value` and `-nvalue` are understood.
+ *
+ * One thread, as cli.h says of the whole folder.  Texts that options get point into argv. */
 #ifndef ERGON_CLI_OPTIONS_H
 #define ERGON_CLI_OPTIONS_H
 
@@ -35,7 +37,8 @@ struct option_set {
 
 /* Parses argv[0 .. *argc): what is no option is moved to its front, and *argc becomes their number.
  * With `stop_at_first` the first argument and all behind it are left alone.  The first set that
- * knows an option takes it.  False: a message is in `why`. */
+ * knows an option takes it.  False, and a message in `why`: no set knows an option, a value is
+ * missing or is none of its kind, or a flag has one; what was parsed before it stays. */
 bool options_parse(const struct option_set *sets, size_t set_count, int *argc, char **argv,
                    bool stop_at_first, char *why, size_t why_size);
 

@@ -1,4 +1,5 @@
-/* What `ergon` says: results and answers to standard output, complaints to standard error. */
+/* What `ergon` says: results and answers to standard output, complaints to standard error.  One
+ * thread, as cli.h says of the whole folder. */
 #ifndef ERGON_CLI_OUTPUT_H
 #define ERGON_CLI_OUTPUT_H
 

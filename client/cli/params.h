@@ -1,5 +1,6 @@
 /* Arguments of the command line as parameters of a call: `@file` and `-` (standard input) are
- * bytes; what parses as JSON is JSON; all else is a string. */
+ * bytes; what parses as JSON is JSON; all else is a string.  One thread, as cli.h says of the whole
+ * folder. */
 #ifndef ERGON_CLI_PARAMS_H
 #define ERGON_CLI_PARAMS_H
 
@@ -10,7 +11,9 @@
 
 #include <ergon/client_tasks.h>
 
-/* Appends the array of all arguments.  False: message printed. */
+/* Appends the array of all arguments.  False: a file cannot be read, "-" stands twice, a number is
+ * too large, a value is nested too deeply, $bytes is not base64 (a message was printed), or there
+ * is no memory.  What was appended is to be thrown away. */
 bool params_pack(msgpack_packer *to, int argc, char **argv);
 
 /* METHOD [ARG...] and options of a task, packed for libergon. */
@@ -21,7 +24,9 @@ struct task_spec {
     struct pack packed_params, packed_options; /* what the two above point to; owned */
 };
 
-/* `options`: a map, or NULL for none; it stays the caller's.  False: message printed. */
+/* `options`: a map, or NULL for none; it stays the caller's.  False, and nothing is to be freed:
+ * the method's name is empty or too long (a message was printed), or params_pack() failed, or there
+ * is no memory. */
 bool task_spec_pack(struct task_spec *o, const json_t *options, int argc, char **argv);
 void task_spec_fini(struct task_spec *o);
 

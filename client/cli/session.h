@@ -1,5 +1,5 @@
 /* A connection for one run of a command, over libergon's blocking face; prints what goes wrong and
- * turns it into a status. */
+ * turns it into a status.  One thread, as cli.h says of the whole folder. */
 #ifndef ERGON_CLI_SESSION_H
 #define ERGON_CLI_SESSION_H
 

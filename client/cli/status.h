@@ -1,4 +1,4 @@
-/* Exit statuses of `ergon`: documented in ergon(1) and stable. */
+/* Exit statuses of `ergon`: documented in ergon(1) and stable.  Constants and a pure function. */
 #ifndef ERGON_CLI_STATUS_H
 #define ERGON_CLI_STATUS_H
 
@@ -16,7 +16,7 @@ enum status {
     STATUS_INTERRUPTED = 130
 };
 
-/* Pure.  `code` is read only for ERGON_END_ERROR. */
+/* `code` is read only for ERGON_END_ERROR. */
 enum status status_of(enum ergon_end outcome, const char *code);
 
 #endif

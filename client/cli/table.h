@@ -1,5 +1,9 @@
 /* JSON values for people, on standard output: keys and values in lines, lists of like objects as
- * tables.  Any key may be new or missing; what could drive the terminal comes out harmless. */
+ * tables.  Any key may be new or missing; what could drive the terminal comes out harmless.
+ *
+ * One thread, as cli.h says of the whole folder.  The values are borrowed; nothing returns an
+ * error.
+ */
 #ifndef ERGON_CLI_TABLE_H
 #define ERGON_CLI_TABLE_H
 

@@ -1,4 +1,4 @@
-/* What the commands of `ergon task` share. */
+/* What the commands of `ergon task` share.  One thread, as cli.h says of the whole folder. */
 #ifndef ERGON_CLI_TASK_H
 #define ERGON_CLI_TASK_H
 

@@ -1,4 +1,5 @@
-/* The options of a task, as the command line takes them: by the table of proto/job_options.h. */
+/* The options of a task, as the command line takes them: by the table of proto/job_options.h.  One
+ * thread, as cli.h says of the whole folder. */
 #ifndef ERGON_CLI_TASK_OPTIONS_H
 #define ERGON_CLI_TASK_OPTIONS_H
 

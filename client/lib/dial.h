@@ -16,7 +16,7 @@ struct dial {
     bool path_tried;
 };
 
-/* False: the name has no address; `why` says so. */
+/* False: the name cannot be resolved, and `why` says so; dial_fini() is a no-op then. */
 bool dial_start(struct dial *d, const struct url *url, char *why, size_t why_size);
 void dial_fini(struct dial *d); /* idempotent */
 

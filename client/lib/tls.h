@@ -14,7 +14,8 @@ struct tls_files {
     bool insecure;    /* do not look at the server's certificate */
 };
 
-/* NULL on failure: `why` names the file.  The caller frees. */
+/* The caller frees.  NULL, and `why` names the file: one of them cannot be read, is not PEM, or
+ * does not fit the others; or there is no memory. */
 struct tls *tls_new(const struct tls_files *files, char *why, size_t why_size);
 void tls_free(struct tls *t); /* NULL is allowed; streams must be closed */
 
@@ -22,8 +23,8 @@ void tls_free(struct tls *t); /* NULL is allowed; streams must be closed */
  * shorter handshake.  The server must be the same for all streams of `t`. */
 void tls_keep_session(struct tls *t);
 
-/* Takes `fd` over on success; false: out of memory.  `name` is what the certificate must name, a
- * host name or an address. */
+/* Takes `fd` over.  False: out of memory, and `fd` is still the caller's.  `name` is what the
+ * certificate must name, a host name or an address. */
 bool tls_open_stream(struct tls *t, struct stream *s, int fd, const char *name);
 
 /* After the handshake of a stream of tls_open_stream(): whether it went on with an older session.
