@@ -76,7 +76,6 @@ function(ergon_test source)
     add_executable(${target} ${source} ${A_SOURCES})
     target_link_libraries(${target} PRIVATE ergon_test_main ergon_flags ${A_DEPS} PkgConfig::CMOCKA)
     target_link_options(${target} PRIVATE ${ERGON_NO_LTO_LINK})
-    target_compile_options(${target} PRIVATE -Wno-unused-parameter) # few tests need the state that cmocka gives to all
     add_test(NAME ${name} COMMAND ${target})
     ergon_test_properties(${name} "${A_TIMEOUT}" "${A_LABELS}")
 endfunction()

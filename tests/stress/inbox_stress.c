@@ -39,7 +39,6 @@ static _Atomic int askers_done;
 
 static enum ao_verdict end_step(struct ao *self)
 {
-    (void)self;
     ended = atomic_load(&askers_done);
     if (ended == ASKERS)
         activator_stop(loop);
@@ -50,7 +49,6 @@ static const struct ao_class end_class = {.name = "end", .step = end_step};
 
 static void *ask_all(void *arg)
 {
-    (void)arg;
     for (int n = 0; n < ASKS; n++) {
         struct post *p = &posts[n % OBJECTS];
         atomic_fetch_add_explicit(&p->posted, 1, memory_order_relaxed);
@@ -65,7 +63,6 @@ static void *ask_all(void *arg)
 
 TEST(no_request_is_lost)
 {
-    (void)state;
     struct poller *poller = poller_eventfd_new();
     struct ao end;
     pthread_t threads[ASKERS];
@@ -170,7 +167,6 @@ static void *pester(void *arg)
 
 TEST(objects_and_activator_go_away)
 {
-    (void)state;
     struct poller *poller = poller_eventfd_new();
     pthread_t threads[ASKERS];
     uint64_t refused[ASKERS] = {0};

@@ -102,12 +102,10 @@ static void run(enum idle_mode idle)
 
 TEST(sleeping)
 {
-    (void)state;
     run(IDLE_SLEEP);
 }
 
 TEST(spinning_first)
 {
-    (void)state;
     run(IDLE_SPIN);
 }

@@ -52,7 +52,6 @@ static void check(bool right, const char *what)
 
 static void orphan(struct ao_mail *mail)
 {
-    (void)mail;
     check(false, "mail was orphaned");
 }
 
@@ -106,7 +105,6 @@ static void *run(void *arg)
 
 static void *try_to_send(void *arg)
 {
-    (void)arg;
     for (int i = 0; i < MAILS; i++)
         while (ao_mailbox_remote_try_send(remote, &mails[0][i].mail) != 0)
             sched_yield();

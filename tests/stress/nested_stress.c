@@ -30,7 +30,6 @@ static void check(bool right, const char *what)
 
 static void on_ended(void *arg, const struct outcome *outcome)
 {
-    (void)arg;
     if (outcome->error != ERGON_OK)
         atomic_fetch_add_explicit(&bad, 1, memory_order_relaxed);
     sem_post(&ended);

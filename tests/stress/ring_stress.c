@@ -68,12 +68,10 @@ static void run(uint32_t capacity)
 
 TEST(small_ring)
 {
-    (void)state;
     run(4);
 }
 
 TEST(large_ring)
 {
-    (void)state;
     run(1024);
 }

@@ -86,8 +86,6 @@ static struct span make_params(const struct chance *c, uint8_t *buf)
 static void on_ended(void *arg, struct call *call, struct outcome *outcome)
 {
     struct caller *c = call->owner;
-    (void)arg;
-    (void)outcome;
     uint32_t number = call->msgid[0] | (uint32_t)call->msgid[1] << 8;
     check(c->told[number]++ == 0, "the end of a call was told twice");
     atomic_fetch_sub_explicit(&c->world->open, 1, memory_order_release);
@@ -145,7 +143,6 @@ static const struct ao_class caller_class = {.name = "caller", .step = call_some
 static void on_added(void *arg, const struct outcome *outcome)
 {
     uint8_t *told = arg;
-    (void)outcome;
     check((*told)++ == 0, "the end of a submitted task was told twice");
 }
 

@@ -106,12 +106,10 @@ static void run(bool in_step)
 
 TEST(one_item_at_a_time)
 {
-    (void)state;
     run(true);
 }
 
 TEST(flood)
 {
-    (void)state;
     run(false);
 }

@@ -91,7 +91,6 @@ static void on_gone(void *arg, struct connection *c)
 {
     struct echo_port *e = arg;
 
-    (void)c;
     e->gone++;
 }
 

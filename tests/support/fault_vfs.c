@@ -97,7 +97,6 @@ static int file_truncate(sqlite3_file *h, sqlite3_int64 size)
 
 static int file_sync(sqlite3_file *h, int flags)
 {
-    (void)flags;
     struct disk_file *f = file_of(h);
     int rc = SQLITE_OK;
     pthread_mutex_lock(&disk.lock);
@@ -126,35 +125,27 @@ static int file_size(sqlite3_file *h, sqlite3_int64 *size)
 /* One process has the file, with one connection: there is nobody to lock it against. */
 static int file_lock(sqlite3_file *h, int how)
 {
-    (void)h;
-    (void)how;
     return SQLITE_OK;
 }
 
 static int file_reserved(sqlite3_file *h, int *result)
 {
-    (void)h;
     *result = 0;
     return SQLITE_OK;
 }
 
 static int file_control(sqlite3_file *h, int op, void *arg)
 {
-    (void)h;
-    (void)op;
-    (void)arg;
     return SQLITE_NOTFOUND;
 }
 
 static int file_sector(sqlite3_file *h)
 {
-    (void)h;
     return 4096;
 }
 
 static int file_traits(sqlite3_file *h)
 {
-    (void)h;
     return SQLITE_IOCAP_POWERSAFE_OVERWRITE;
 }
 
@@ -173,22 +164,17 @@ static int shm_map(sqlite3_file *h, int page, int size, int extend, void volatil
 
 static int shm_lock(sqlite3_file *h, int offset, int n, int flags)
 {
-    (void)h;
-    (void)offset;
-    (void)n;
     return !(flags & SQLITE_SHM_UNLOCK) && fails_locked() ? SQLITE_IOERR_SHMLOCK : SQLITE_OK;
 }
 
 static void shm_barrier(sqlite3_file *h)
 {
-    (void)h;
     __sync_synchronize();
 }
 
 static int shm_unmap(sqlite3_file *h, int delete)
 {
     struct disk_file *f = file_of(h);
-    (void)delete;
     for (int n = 0; n < SHM_REGIONS; n++) {
         free(f->shm[n]);
         f->shm[n] = NULL;
@@ -230,7 +216,6 @@ static int open_named(struct handle *h, const char *name, int flags)
 static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out)
 {
     struct handle *h = (struct handle *)file;
-    (void)vfs;
     h->base.pMethods = NULL;
     h->gone_at_close = !name || (flags & SQLITE_OPEN_DELETEONCLOSE);
     pthread_mutex_lock(&disk.lock);
@@ -251,7 +236,6 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int 
  * synced. */
 static int vfs_delete(sqlite3_vfs *vfs, const char *name, int sync)
 {
-    (void)vfs;
     pthread_mutex_lock(&disk.lock);
     int rc = disk_fails() ? SQLITE_IOERR_DELETE : SQLITE_OK;
     struct disk_file *f = rc == SQLITE_OK ? disk_find(name) : NULL;
@@ -268,8 +252,6 @@ static int vfs_delete(sqlite3_vfs *vfs, const char *name, int sync)
 
 static int vfs_access(sqlite3_vfs *vfs, const char *name, int flags, int *result)
 {
-    (void)vfs;
-    (void)flags;
     pthread_mutex_lock(&disk.lock);
     int rc = disk_fails() ? SQLITE_IOERR_ACCESS : SQLITE_OK;
     struct disk_file *f = disk_find(name);
@@ -280,7 +262,6 @@ static int vfs_access(sqlite3_vfs *vfs, const char *name, int flags, int *result
 
 static int vfs_path(sqlite3_vfs *vfs, const char *name, int size, char *out)
 {
-    (void)vfs;
     strncpy(out, name, (size_t)size - 1);
     out[size - 1] = '\0';
     return SQLITE_OK;
@@ -288,7 +269,6 @@ static int vfs_path(sqlite3_vfs *vfs, const char *name, int size, char *out)
 
 static int vfs_randomness(sqlite3_vfs *vfs, int size, char *out)
 {
-    (void)vfs;
     pthread_mutex_lock(&disk.lock);
     for (int n = 0; n < size; n++)
         out[n] = (char)disk_chance();
@@ -298,22 +278,17 @@ static int vfs_randomness(sqlite3_vfs *vfs, int size, char *out)
 
 static int vfs_sleep(sqlite3_vfs *vfs, int microseconds)
 {
-    (void)vfs;
     return microseconds;
 }
 
 static int vfs_time(sqlite3_vfs *vfs, double *julian)
 {
-    (void)vfs;
     *julian = 2460000.5;
     return SQLITE_OK;
 }
 
 static int vfs_error(sqlite3_vfs *vfs, int size, char *out)
 {
-    (void)vfs;
-    (void)size;
-    (void)out;
     pthread_mutex_lock(&disk.lock);
     int number = disk.number;
     pthread_mutex_unlock(&disk.lock);

@@ -39,7 +39,6 @@ struct method *registry_find(const struct registry *r, struct span name)
 
 uint32_t registry_count(const struct registry *r)
 {
-    (void)r;
     return 2;
 }
 
@@ -258,7 +257,6 @@ struct world_run *world_run_of(struct jobs_world *w, uint64_t id)
 struct operation *world_operation(struct jobs_world *w, const struct operation_class *cls)
 {
     struct operation *op = operation_new(NULL, cls);
-    (void)w;
     assert_non_null(op);
     if (cls == &operation_watch)
         op->watch.max = 100;

@@ -75,7 +75,6 @@ struct store_op *store_take(struct store *s)
 
 void store_release(struct store *s)
 {
-    (void)s;
 }
 
 /* --- Its life --- */
@@ -150,8 +149,6 @@ uint64_t store_last_id(struct store *s)
 
 int store_load(struct store *s, const struct store_reader *reader, char *error, size_t size)
 {
-    (void)error;
-    (void)size;
     return memory_rows_read(&s->rows, reader) ? 0 : -1;
 }
 

@@ -14,13 +14,11 @@ struct net_server server;
 
 static ao_time clock_now(void *arg)
 {
-    (void)arg;
     return server.now;
 }
 
 int server_close(void **state)
 {
-    (void)state;
     acceptor_free(server.acceptor);
     for (uint32_t i = 0; i < NET_SERVER_LOOPS && server.loops[i] != NULL; i++) {
         net_loop_free(server.loops[i]);

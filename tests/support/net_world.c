@@ -12,14 +12,12 @@ struct script peer;
 
 static void record_connections(void *arg, const char *line)
 {
-    (void)arg;
     if (strstr(line, "] conn ") != NULL || strstr(line, "] peer ") != NULL)
         net.record(&net.v, line);
 }
 
 int net_close(void **state)
 {
-    (void)state;
     if (net.activator == NULL)
         return 0;
     net_loop_free(net.loop);

@@ -58,8 +58,6 @@ enum attempt_stage attempt_stage(const struct task *attempt)
 
 void attempt_executor(struct tasks *t, const struct task *attempt, char *buf, size_t size)
 {
-    (void)t;
-    (void)attempt;
     snprintf(buf, size, "blocking 1");
 }
 
@@ -139,7 +137,6 @@ static const struct ao_class run_class = {
 void attempt_flag(struct tasks *t, struct task *attempt, enum attempt_flag flag)
 {
     struct world_run *r = run_of(attempt);
-    (void)flag;
     r->flagged = true;
     if (world_of(t)->stubborn)
         return;

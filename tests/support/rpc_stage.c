@@ -22,8 +22,6 @@ static enum ao_verdict large_step(struct ao *self, struct ergon_task *task, void
     struct ergon_reader r;
     uint64_t size = 0;
 
-    (void)self;
-    (void)state;
     host->params_open(task, &r);
     host->read_uint(&r, &size);
     uint8_t *p = host->result_room(task, ENC_HEAD_MAX + size);
@@ -58,7 +56,6 @@ static void keep_some(void *arg, const char *line)
 {
     const char *who = strchr(line, ']');
 
-    (void)arg;
     if (who == NULL || strstr(line, "ACTIVE") != NULL || strstr(line, "SLEEPING") != NULL)
         return;
     who += 2;
@@ -155,7 +152,6 @@ static int open_with(enum listener_auth auth, struct token_table *table)
 
 int stage_open(void **state)
 {
-    (void)state;
     return open_with(LISTENER_AUTH_NONE, NULL);
 }
 
@@ -176,7 +172,6 @@ static struct token_table *load_tokens(void)
 
 int stage_open_guarded(void **state)
 {
-    (void)state;
     return open_with(LISTENER_AUTH_TOKEN, load_tokens());
 }
 

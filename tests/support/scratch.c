@@ -13,7 +13,6 @@ struct scratch scratch;
 
 int scratch_make(void **state)
 {
-    (void)state;
     scratch = (struct scratch){.directory = "/tmp/ergon-config-XXXXXX"};
     assert_non_null(mkdtemp(scratch.directory));
     return 0;
@@ -21,13 +20,11 @@ int scratch_make(void **state)
 
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
 {
-    (void)st, (void)kind, (void)ftw;
     return remove(path);
 }
 
 int scratch_remove(void **state)
 {
-    (void)state;
     assert_int_equal(nftw(scratch.directory, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
     return 0;
 }

@@ -131,15 +131,11 @@ static void read_counts(void *arg, const struct store_counts *counts)
 
 static bool none_paused(void *arg, struct span method)
 {
-    (void)arg;
-    (void)method;
     return false;
 }
 
 static bool no_cron(void *arg, const struct store_cron *cron)
 {
-    (void)arg;
-    (void)cron;
     return false;
 }
 

@@ -26,8 +26,6 @@ static int64_t first_int(struct ergon_task *task)
 
 static enum ao_verdict echo_step(struct ao *self, struct ergon_task *task, void *state)
 {
-    (void)self;
-    (void)state;
     take_all(task);
     return AO_DONE;
 }
@@ -47,14 +45,12 @@ static enum ao_verdict sleep_step(struct ao *self, struct ergon_task *task, void
 static enum ao_verdict again_step(struct ao *self, struct ergon_task *task, void *state)
 {
     int64_t *steps = state;
-    (void)self;
     return (*steps)++ < first_int(task) ? AO_AGAIN : AO_DONE;
 }
 
 static enum ao_verdict burn_step(struct ao *self, struct ergon_task *task, void *state)
 {
     uint64_t *until = state, now = host->now(task), step_end = now + AO_US(50);
-    (void)self;
     if (*until == 0)
         *until = now + AO_US(first_int(task));
     while (now < step_end)
@@ -64,38 +60,28 @@ static enum ao_verdict burn_step(struct ao *self, struct ergon_task *task, void 
 
 static enum ao_verdict hang_step(struct ao *self, struct ergon_task *task, void *state)
 {
-    (void)self;
-    (void)task;
-    (void)state;
     return AO_PARK;
 }
 
 static void count_cleanup(struct ergon_task *task, void *state)
 {
-    (void)task;
-    (void)state;
     atomic_fetch_add_explicit(&test_cleanups, 1, memory_order_relaxed);
 }
 
 static enum ao_verdict fail_step(struct ao *self, struct ergon_task *task, void *state)
 {
-    (void)self;
-    (void)state;
     (host->fail)(task, "NO_LUCK", "none today");
     return AO_DONE;
 }
 
 static enum ao_verdict fault_step(struct ao *self, struct ergon_task *task, void *state)
 {
-    (void)task;
-    (void)state;
     return ao_fault(self, 7, "fault %d", 7);
 }
 
 static enum ao_verdict late_fault_step(struct ao *self, struct ergon_task *task, void *state)
 {
     bool *begun = state;
-    (void)task;
     if (*begun)
         return ao_fault(self, 8, "too late");
     *begun = true;

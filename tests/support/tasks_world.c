@@ -9,7 +9,6 @@ struct tasks_world w;
 /* The lines of manager, executors and ends. */
 static void keep_some(void *arg, const char *line)
 {
-    (void)arg;
     const char *who = strchr(line, ']');
     if (!w.quiet && who &&
         (strncmp(who + 2, "manager", 7) == 0 || strncmp(who + 2, "executor", 8) == 0 ||
@@ -20,7 +19,6 @@ static void keep_some(void *arg, const char *line)
 
 static void call_ended(void *arg, struct call *call, struct outcome *outcome)
 {
-    (void)arg;
     struct reader r = reader_of(span_of(call->msgid, call->msgid_len));
     uint64_t number = 0;
     read_uint(&r, &number);
@@ -149,7 +147,6 @@ void tasks_world_start(uint32_t loops, uint32_t blocking)
 
 int tasks_world_end(void **state)
 {
-    (void)state;
     assert_int_equal(w.begun, w.ended);
     for (unsigned i = 1; i <= w.begun && i < WORLD_CALLS; i++)
         assert_int_equal(w.told[i], 1);

@@ -194,7 +194,6 @@ void virtual_run(struct virtual *v)
 
 bool virtual_round(struct virtual *v, struct activator *a)
 {
-    (void)v;
     return activator_round(a, false);
 }
 
@@ -229,10 +228,6 @@ void virtual_say(struct virtual *v, const char *who, unsigned long id, const cha
 static void write_nothing(void *arg, enum log_level level, const char *event,
                           const struct log_field *fields)
 {
-    (void)arg;
-    (void)level;
-    (void)event;
-    (void)fields;
 }
 
 void virtual_silence(void)

@@ -9,7 +9,6 @@ static void cancel_in(uint64_t ms, void (*run)(void *arg))
 
 static void cancel_one(void *arg)
 {
-    (void)arg;
     stage_notify(&peer, "server.cancel", "[1]");
 }
 

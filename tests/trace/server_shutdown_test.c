@@ -5,28 +5,24 @@
 
 static void drain(void *arg)
 {
-    (void)arg;
     virtual_say(&net.v, "server", 0, "drains");
     net_order(LOOP_DRAIN);
 }
 
 static void cancel(void *arg)
 {
-    (void)arg;
     virtual_say(&net.v, "server", 0, "cancels");
     tasks_cancel_all(stage.tasks);
 }
 
 static void abort_all(void *arg)
 {
-    (void)arg;
     virtual_say(&net.v, "server", 0, "cuts off");
     net_order(LOOP_ABORT);
 }
 
 static void close_peer(void *arg)
 {
-    (void)arg;
     script_send_eof(&peer);
 }
 

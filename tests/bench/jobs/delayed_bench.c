@@ -26,8 +26,6 @@ static enum ao_verdict note_step(struct ao *self, struct ergon_task *task, void 
 {
     struct ergon_bytes params = ergon_params(task);
     ao_time due, now = ao_clock_monotonic.now(NULL);
-    (void)self;
-    (void)state;
     memcpy(&due, params.at + 2, sizeof due);
     late.us[late.count++] = now > due ? (uint32_t)((now - due) / 1000) : 0;
     if (late.count == late.of)

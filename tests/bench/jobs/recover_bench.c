@@ -18,7 +18,6 @@ enum { BATCHES = 64 };
 
 static void never_run(struct ergon_task *task)
 {
-    (void)task;
 }
 
 ERGON_MODULE(bench_module, "bench", "1.0")
@@ -30,7 +29,6 @@ ERGON_MODULE(bench_module, "bench", "1.0")
 
 static void fill(struct submitter *s, struct job_spec *spec, uint8_t *params)
 {
-    (void)s;
     params[0] = 0xc4;
     params[1] = PARAMS - 2;
     spec->method = span_text("work");

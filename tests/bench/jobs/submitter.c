@@ -45,8 +45,6 @@ static void answered(void *arg, struct operation *op)
 
 static void pushed(void *arg, struct operation_push *p)
 {
-    (void)arg;
-    (void)p;
 }
 
 bool submitter_start(struct submitter *s, struct jobs *jobs, struct activator *loop)
@@ -79,7 +77,4 @@ double resident_bytes(void)
 
 void no_call_ended(void *arg, struct call *call, struct outcome *outcome)
 {
-    (void)arg;
-    (void)call;
-    (void)outcome;
 }

@@ -35,7 +35,6 @@ static void *run(void *arg)
 
 static void on_drained(void *arg)
 {
-    (void)arg;
     for (uint32_t i = 0; i < loop_count; i++)
         activator_stop(loops[i].activator);
 }

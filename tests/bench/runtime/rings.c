@@ -59,7 +59,6 @@ static void consume(void)
 
 static void run_ring(void *arg)
 {
-    (void)arg;
     run_both(produce, consume);
 }
 
@@ -96,7 +95,6 @@ static void ask(void)
 
 static void run_trips(void *arg)
 {
-    (void)arg;
     run_both(answer, ask);
 }
 
@@ -129,7 +127,6 @@ static void consume_ck(void)
 
 static void run_ck(void *arg)
 {
-    (void)arg;
     ck_ring_init(&ck, CAPACITY);
     run_both(produce_ck, consume_ck);
 }
@@ -161,7 +158,6 @@ static void ask_ck(void)
 
 static void run_ck_trips(void *arg)
 {
-    (void)arg;
     ck_ring_init(&ck, CAPACITY);
     ck_ring_init(&ck_back, CAPACITY);
     run_both(answer_ck, ask_ck);

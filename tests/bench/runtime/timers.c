@@ -18,13 +18,11 @@ static ao_time virtual_now;
 
 static ao_time clock_now(void *arg)
 {
-    (void)arg;
     return virtual_now;
 }
 
 static enum ao_verdict step(struct ao *self)
 {
-    (void)self;
     return AO_DONE;
 }
 

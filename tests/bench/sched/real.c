@@ -87,7 +87,6 @@ ERGON_MODULE(sched_module, "sched", "1.0")
 static void on_ended(void *arg, const struct outcome *outcome)
 {
     struct slot *s = arg;
-    (void)outcome;
     s->ended = now();
     atomic_fetch_add_explicit(&current->ended, 1, memory_order_release);
 }

@@ -255,8 +255,6 @@ static bool count_task(void *arg, const struct store_task *t)
 
 static void no_counts(void *arg, const struct store_counts *c)
 {
-    (void)arg;
-    (void)c;
 }
 
 static void load(struct report *r, const char *path)

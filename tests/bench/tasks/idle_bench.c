@@ -27,8 +27,6 @@ static ao_time now(void)
 static enum ao_verdict burn_step(struct ao *self, struct ergon_task *task, void *state)
 {
     const ao_time *work = ergon_arg(task);
-    (void)self;
-    (void)state;
     for (ao_time until = *work ? now() + *work : 0; until && now() < until;)
         continue;
     ergon_result_nil(task);
@@ -76,8 +74,6 @@ struct caller {
 static void on_ended(void *arg, struct call *call, struct outcome *outcome)
 {
     struct caller *c = arg;
-    (void)call;
-    (void)outcome;
     c->in_flight--;
     if (++c->done % LOOK_AT_CLOCK == 0)
         c->over = now() > c->until;

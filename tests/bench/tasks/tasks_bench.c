@@ -20,8 +20,6 @@ enum { BATCH = 16, IN_FLIGHT = 64 };
 static enum ao_verdict echo_step(struct ao *self, struct ergon_task *task, void *state)
 {
     struct ergon_bytes params = ergon_params(task);
-    (void)self;
-    (void)state;
     ergon_result_raw(task, params.at, params.len);
     return AO_DONE;
 }
@@ -54,8 +52,6 @@ struct caller {
 static void on_ended(void *arg, struct call *call, struct outcome *outcome)
 {
     struct caller *c = arg;
-    (void)call;
-    (void)outcome;
     c->in_flight--;
     if (c->left == 0 && c->in_flight == 0)
         activator_stop(c->loop);

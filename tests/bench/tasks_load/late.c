@@ -41,8 +41,6 @@ static enum ao_verdict run(struct ao *self, struct ergon_task *task, void *state
     struct ergon_reader r;
     int64_t due;
 
-    (void)self;
-    (void)state;
     if (ergon_params_open(task, &r) > 0 && ergon_read_int(&r, &due) && due > 0)
         note(unix_ns(), (uint64_t)due);
     return AO_DONE;
@@ -65,8 +63,6 @@ static enum ao_verdict report(struct ao *self, struct ergon_task *task, void *st
 {
     char text[256];
 
-    (void)self;
-    (void)state;
     pthread_mutex_lock(&noted.lock);
     int len = snprintf(text, sizeof text,
                        "{\"count\": %llu, \"first\": %.1f, \"last\": %.1f, \"p50\": %.1f, "

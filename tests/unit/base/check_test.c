@@ -11,7 +11,6 @@ static void ask_for(void *arg)
 static void assume(void *arg)
 {
     assert(arg != NULL);
-    (void)arg;
 }
 
 TEST(misuse_is_named_and_ends_the_process)

@@ -98,8 +98,6 @@ static void ask(const struct request *r, struct outgoing *out)
 static enum answer_kind parse(const void *work, struct scanner *scanner, const char *at, size_t n,
                               struct answer *a)
 {
-    (void)work;
-    (void)scanner;
     if (n < 2) /* so that a head is cut, too */
         return ANSWER_PARTIAL;
     a->size = MESSAGE;
@@ -138,7 +136,6 @@ static void run(bool one_more, double rate, struct load_result *result)
 TEST(every_request_ends_once)
 {
     struct load_result result;
-    (void)state;
     run(false, 0, &result);
     assert_int_equal(result.good, ROUNDS);
     assert_int_equal(result.latency.count, ROUNDS);
@@ -150,7 +147,6 @@ TEST(every_request_ends_once)
 TEST(what_is_due_may_go_in_bursts)
 {
     struct load_result result;
-    (void)state;
     run(false, 1e5, &result);
     assert_int_equal(result.good, ROUNDS);
     assert_int_equal(result.due, ROUNDS);
@@ -160,7 +156,6 @@ TEST(what_is_due_may_go_in_bursts)
 TEST(an_answer_to_nothing_breaks_the_connection)
 {
     struct load_result result;
-    (void)state;
     run(true, 0, &result);
     assert_int_equal(result.broken, 1);
     assert_non_null(strstr(result.why, "nothing that was asked for"));

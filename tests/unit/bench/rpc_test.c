@@ -37,7 +37,6 @@ static enum answer_kind at_once(const char *bytes, size_t n, struct answer *a)
 
 TEST(an_answer_is_the_same_however_it_is_cut)
 {
-    (void)state;
     EXPECT_ENDS(ANSWER_GOOD, "\x94\x01\xce\0\0\0\x07\xc0\xa5"
                              "hello");
     EXPECT_ENDS(ANSWER_GOOD, "\x94\x01\xce\0\0\0\x07\xc0\xc4\x03"
@@ -56,7 +55,6 @@ TEST(a_long_answer_is_told_before_it_is_there)
 {
     static const char head[] = "\x94\x01\xce\0\0\0\x07\xc0\xc6\0\x01\0\0";
     struct answer a;
-    (void)state;
     assert_int_equal(at_once(head, sizeof head - 1, &a), ANSWER_GOOD);
     assert_int_equal(a.size, sizeof head - 1 + 65536);
 }
@@ -67,7 +65,6 @@ TEST(an_error_has_its_code)
                                 "BUSY: full\xc0";
     static const char bare[] = "\x94\x01\x07\xc3\xc0";
     struct answer a;
-    (void)state;
     assert_int_equal(at_once(coded, sizeof coded - 1, &a), ANSWER_ERROR);
     assert_string_equal(a.code, "BUSY");
     assert_int_equal(at_once(bare, sizeof bare - 1, &a), ANSWER_ERROR);
@@ -79,7 +76,6 @@ TEST(what_ends_no_request)
     static const char note[] = "\x93\x02\xa4news\x90";
     static const char request[] = "HTTP/1.1 400 Bad Request\r\n";
     struct answer a;
-    (void)state;
     assert_int_equal(at_once(note, sizeof note - 1, &a), ANSWER_NONE);
     assert_int_equal(a.size, sizeof note - 1);
     assert_int_equal(at_once(request, sizeof request - 1, &a), ANSWER_WRONG);
@@ -101,7 +97,6 @@ static void expect_request(const struct rpc_work *w, const char *bytes, size_t n
 TEST(a_request_has_the_payload_or_parameters)
 {
     struct rpc_work w;
-    (void)state;
     rpc_work_init(&w, span_text("echo"), span_of(NULL, 0), NULL);
     expect_request(&w,
                    "\x94\0\xce\0\0\0\x07\xa4"
@@ -122,7 +117,6 @@ TEST(a_token_is_welcomed_or_refused)
                                   "DENIED: go off\xc0";
     struct rpc_work w;
     char why[128] = "";
-    (void)state;
     rpc_work_init(&w, span_text("echo"), span_of(NULL, 0), NULL);
     assert_int_equal(RPC.welcome(&w, span_of(NULL, 0), why, sizeof why), WELCOME_DONE);
     w.token = "a token";

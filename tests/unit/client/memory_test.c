@@ -20,8 +20,6 @@ static void call_all(struct ergon_client *client, struct seen *seen, unsigned *a
 
 static bool ignore_event(void *arg, const struct ergon_event *event)
 {
-    (void)arg;
-    (void)event;
     return true;
 }
 

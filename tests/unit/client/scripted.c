@@ -34,7 +34,6 @@ static void on_read(struct bufferevent *connection, void *arg)
 static void on_event(struct bufferevent *connection, short what, void *arg)
 {
     struct scripted *s = arg;
-    (void)what;
     if (s->connection == connection)
         scripted_hang_up(s);
 }
@@ -43,9 +42,6 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
                       int len, void *arg)
 {
     struct scripted *s = arg;
-    (void)listener;
-    (void)address;
-    (void)len;
     if (s->connection != NULL)
         bufferevent_free(s->connection);
     s->accepted++;

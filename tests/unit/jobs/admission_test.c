@@ -122,7 +122,6 @@ struct rated {
 static void note_start(void *arg, struct world_run *r, ao_time *lasts)
 {
     struct rated *rated = arg;
-    (void)r;
     rated->starts[rated->count++] = rated->w->v.now;
     *lasts = AO_MS(3);
 }

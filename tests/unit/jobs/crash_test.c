@@ -52,7 +52,6 @@ static void on_begun(void *arg, struct world_run *r, ao_time *lasts)
     struct crashing *c = arg;
     struct known *k = known_of(c, r->run.id);
     const struct memory_row *row = memory_store_row(c->w.store, r->run.id);
-    (void)lasts;
     expect_one_suspect(&c->w);
     if (!k)
         return;

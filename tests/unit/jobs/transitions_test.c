@@ -18,7 +18,6 @@ static struct world {
 
 static enum ao_verdict never(struct ao *self)
 {
-    (void)self;
     return AO_DONE;
 }
 
@@ -27,7 +26,6 @@ static const struct ao_class timer_class = {
 
 static uint64_t wall(void *arg)
 {
-    (void)arg;
     return 1000 + w.v.now;
 }
 

@@ -44,7 +44,6 @@ static void add_modules(struct registry *r)
 
 int builtin_open(void **state)
 {
-    (void)state;
     builtin = (struct builtin_world){.result = result};
     tasks_world_init(1, 1);
     w.quiet = true;

@@ -20,13 +20,11 @@ static struct span one(int64_t a)
 
 static uint32_t third(struct ergon_task *task)
 {
-    (void)task;
     return 3;
 }
 
 static bool count_progress(struct ergon_task *task, uint64_t done, uint64_t total, const char *text)
 {
-    (void)task;
     told++;
     assert_int_equal(done, told);
     assert_int_equal(total, 3);

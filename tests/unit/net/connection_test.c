@@ -15,8 +15,6 @@ static uint64_t next_random(uint64_t *seed)
 
 static void quiet(void *arg, const char *line)
 {
-    (void)arg;
-    (void)line;
 }
 
 static void lower_limits(void)

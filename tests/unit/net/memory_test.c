@@ -29,8 +29,6 @@ static bool live(void)
 
 static void forget_line(void *arg, const char *line)
 {
-    (void)arg;
-    (void)line;
 }
 
 NET_TEST(a_connection_meets_each_failure)

@@ -17,7 +17,6 @@ static void ascend_from_the_outermost(void *arg)
 {
     uint32_t awaited[1] = {0};
     struct walk w = {0};
-    (void)arg;
     ascend(&w, awaited);
 }
 

@@ -41,19 +41,16 @@ static const struct ao_class actor_class = {
 
 enum ao_verdict actor_again(struct actor *self)
 {
-    (void)self;
     return AO_AGAIN;
 }
 
 enum ao_verdict actor_done(struct actor *self)
 {
-    (void)self;
     return AO_DONE;
 }
 
 enum ao_verdict actor_park(struct actor *self)
 {
-    (void)self;
     return AO_PARK;
 }
 
@@ -64,7 +61,6 @@ enum ao_verdict actor_fault(struct actor *self)
 
 enum ao_verdict actor_fault_silently(struct actor *self)
 {
-    (void)self;
     return AO_FAULT;
 }
 

@@ -22,7 +22,6 @@ static int orphans;
 
 static void orphan(struct ao_mail *mail)
 {
-    (void)mail;
     orphans++;
 }
 

@@ -72,7 +72,6 @@ static void step_of_a_sleeper(struct world *w)
 static void mailbox_without_room(struct world *w)
 {
     struct ao_mailbox m;
-    (void)w;
     ao_mailbox_init(&m, 0);
 }
 
@@ -80,7 +79,6 @@ static void mailbox_with_mail(struct world *w)
 {
     struct ao_mailbox m;
     struct ao_mail mail;
-    (void)w;
     ao_mailbox_init(&m, 1);
     ao_mailbox_try_send(&m, &mail);
     ao_mailbox_fini(&m);
@@ -90,7 +88,6 @@ static void select_out_of_order(struct world *w)
 {
     struct ao_wait records[2] = {0};
     struct ao_select s;
-    (void)w;
     ao_select_begin(&s, records, 2);
     ao_select_arm(&s, 1);
 }
@@ -99,7 +96,6 @@ static void permit_in_a_select(struct world *w)
 {
     struct ao_sem sem;
     struct ao_permit permit = {.wait.listened = true};
-    (void)w;
     ao_sem_init(&sem, 1);
     ao_sem_acquire_scoped(&sem, &permit);
 }
@@ -168,7 +164,6 @@ TEST(each_misuse_is_named)
         {settle_twice, "ao_wait_settle(): the record is settled already"},
     };
     struct world w;
-    (void)state;
     virtual_init(&w.v);
     w.home = virtual_open(&w.v, "home");
     w.away = virtual_open(&w.v, "away");

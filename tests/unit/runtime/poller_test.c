@@ -78,7 +78,6 @@ TEST(libevent)
 static void on_readable(evutil_socket_t fd, short what, void *arg)
 {
     char byte;
-    (void)what;
     assert_int_equal(read(fd, &byte, 1), 1);
     ++*(int *)arg;
 }
@@ -106,7 +105,6 @@ TEST(libevent_runs_events_of_its_base)
 
 static int open_eventfd(void *arg)
 {
-    (void)arg;
     struct poller *p = poller_eventfd_new();
     poller_eventfd_free(p);
     return p ? 0 : -1;
@@ -114,7 +112,6 @@ static int open_eventfd(void *arg)
 
 static int open_libevent(void *arg)
 {
-    (void)arg;
     struct poller *p = poller_libevent_new();
     poller_libevent_free(p);
     return p ? 0 : -1;

@@ -79,7 +79,6 @@ TEST(indices_wrap)
 static int init(void *arg)
 {
     struct ring r;
-    (void)arg;
     int result = ring_init(&r, 8);
     ring_fini(&r);
     return result;

@@ -232,7 +232,6 @@ TEST(no_memory_is_refused)
 
 static int make_and_drop(void *arg)
 {
-    (void)arg;
     ao_sem_init(&sem, 1);
     struct ao_port *port = ao_port_new(stage.home);
     struct ao_sem_remote *shared = port ? ao_sem_share(&sem, port) : NULL;

@@ -25,7 +25,6 @@ static void say(struct ten *ten, int iteration, const char *what)
 
 static void ended(struct ten *ten)
 {
-    (void)ten;
     stage_say("all have ended");
 }
 

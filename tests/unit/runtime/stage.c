@@ -20,14 +20,12 @@ void stage_close(void)
 
 int stage_set_up(void **state)
 {
-    (void)state;
     stage_open();
     return 0;
 }
 
 int stage_tear_down(void **state)
 {
-    (void)state;
     stage_close();
     return 0;
 }

@@ -8,7 +8,6 @@ static char last[1024];
 
 static void keep(void *arg, const char *line)
 {
-    (void)arg;
     strcpy(last, line);
 }
 

@@ -118,7 +118,6 @@ static void on_ended(void *arg, const struct outcome *outcome)
 {
     struct whole *w = arg;
 
-    (void)outcome;
     sem_post(&w->ended);
 }
 

@@ -39,8 +39,6 @@ static void open_client(struct world *w)
 
 static void no_counts(void *arg, const struct store_counts *counts)
 {
-    (void)arg;
-    (void)counts;
 }
 
 static void read_back(struct world *w, bool (*task)(void *arg, const struct store_task *t))

@@ -163,14 +163,10 @@ STORE_TEST(what_is_pushed_after_the_stop_comes_back_closed)
 
 static void ignore_counts(void *arg, const struct store_counts *c)
 {
-    (void)arg;
-    (void)c;
 }
 
 static bool refuse_task(void *arg, const struct store_task *t)
 {
-    (void)arg;
-    (void)t;
     return false;
 }
 

@@ -57,7 +57,6 @@ static bool stopped;
 
 static bool ready(void *arg, enum ergon_kind kind, uint32_t room)
 {
-    (void)arg;
     assert_true(room > 0);
     return next_kept < kept && items[next_kept].kind == kind && draw(8) > 0;
 }
@@ -65,7 +64,6 @@ static bool ready(void *arg, enum ergon_kind kind, uint32_t room)
 static bool take(void *arg, enum ergon_kind kind, struct attempt_spec *run)
 {
     static const char *const stepped[] = {"echo", "hang", "fail", "late_fault", "managed"};
-    (void)arg;
     if (next_kept == kept || items[next_kept].kind != kind)
         return false;
     assert_false(stopped);
@@ -83,7 +81,6 @@ static bool take(void *arg, enum ergon_kind kind, struct attempt_spec *run)
 static void given(void *arg, void *owner, struct task *t)
 {
     struct kept_item *it = owner;
-    (void)arg;
     it->task = t;
     it->given++;
     if (draw(16) == 0)
@@ -93,22 +90,16 @@ static void given(void *arg, void *owner, struct task *t)
 static void returned(void *arg, const struct attempt_end *r)
 {
     struct kept_item *it = r->owner;
-    (void)arg;
     it->task = NULL;
     it->returned++;
 }
 
 static void noted(void *arg, const struct attempt_note *note)
 {
-    (void)arg;
-    (void)note;
 }
 
 static void full(void *arg, enum ergon_kind kind, bool is_full)
 {
-    (void)arg;
-    (void)kind;
-    (void)is_full;
 }
 
 static void flag_all(enum attempt_flag flag, uint32_t one_of)
@@ -120,7 +111,6 @@ static void flag_all(enum attempt_flag flag, uint32_t one_of)
 
 static void stop(void *arg, bool cancel)
 {
-    (void)arg;
     stopped = true;
     if (cancel)
         flag_all(ATTEMPT_CANCEL, 1);

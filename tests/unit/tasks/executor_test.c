@@ -14,7 +14,6 @@ static void keep_log(void *arg, enum log_level level, const char *event,
                      const struct log_field *fields)
 {
     size_t at = strlen(logged);
-    (void)arg;
     log_format_logfmt(logged + at, (int)(sizeof logged - at), 0, level, event, fields);
 }
 
@@ -30,8 +29,6 @@ static void open_world(uint32_t blocking)
 /* Takes 60 ms of the virtual clock. */
 static enum ao_verdict slow_step(struct ao *self, struct ergon_task *task, void *state)
 {
-    (void)self;
-    (void)task;
     w.v.now += AO_MS(60);
     return AO_DONE;
 }
@@ -101,8 +98,6 @@ static bool may_end;
 /* Takes 200 us of the virtual clock a step, for as long as the test wants. */
 static enum ao_verdict on_and_on_step(struct ao *self, struct ergon_task *task, void *state)
 {
-    (void)self;
-    (void)task;
     w.v.now += AO_US(200);
     return may_end ? AO_DONE : AO_AGAIN;
 }
@@ -183,7 +178,6 @@ static int acts;
 
 static enum ao_verdict lets_go_step(struct ao *self, struct ergon_task *task, void *state)
 {
-    (void)task;
     if (acts++ > 0)
         ao_deactivate(self);
     return AO_AGAIN;
@@ -211,7 +205,6 @@ static sem_t may_return;
 
 static void stuck_run(struct ergon_task *task)
 {
-    (void)task;
     while (sem_wait(&may_return) != 0)
         continue;
 }

@@ -145,7 +145,6 @@ TASKS_TEST(a_result_may_be_kept)
 
 static int open_and_call(void *arg)
 {
-    (void)arg;
     int failed = 0;
     static const char *const methods[] = {"echo", "managed", "sleep", "block", "outer", "fail"};
     uint8_t params[600], buf[700];
@@ -192,7 +191,6 @@ static struct ao rival;
 /* Due at the same time as call 1, and before it in the round. */
 static enum ao_verdict rival_step(struct ao *self)
 {
-    (void)self;
     home_cancel(tasks_home(w.tasks, 0), tasks_world_find(1));
     call("hang", AO_NEVER);
     return AO_DONE;

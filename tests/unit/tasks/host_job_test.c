@@ -13,7 +13,6 @@ static void (*body)(const struct ergon_host *h, struct ergon_task *task);
 
 static enum ao_verdict probe_step(struct ao *self, struct ergon_task *task, void *state)
 {
-    (void)self;
     body(host_table(), task);
     return AO_DONE;
 }
@@ -37,8 +36,6 @@ static struct {
 
 static bool ready(void *arg, enum ergon_kind kind, uint32_t room)
 {
-    (void)arg;
-    (void)room;
     return !got.taken && kind == ERGON_STEPPED;
 }
 
@@ -58,7 +55,6 @@ static bool take(void *arg, enum ergon_kind kind, struct attempt_spec *run)
 
 static void given(void *arg, void *owner, struct task *t)
 {
-    (void)arg;
     assert_ptr_equal(owner, &got);
     assert_non_null(t);
     got.task = t;
@@ -66,7 +62,6 @@ static void given(void *arg, void *owner, struct task *t)
 
 static void returned(void *arg, const struct attempt_end *r)
 {
-    (void)arg;
     got.started = r->started;
     got.again = r->again;
     got.told = r->cancel_seen;
@@ -76,7 +71,6 @@ static void returned(void *arg, const struct attempt_end *r)
 
 static void noted(void *arg, const struct attempt_note *note)
 {
-    (void)arg;
     assert_int_equal(note->attempt, ATTEMPT);
     got.notes += !note->partial;
     got.parts += note->partial;
@@ -91,15 +85,10 @@ static void noted(void *arg, const struct attempt_note *note)
 
 static void full(void *arg, enum ergon_kind kind, bool is_full)
 {
-    (void)arg;
-    (void)kind;
-    (void)is_full;
 }
 
 static void stop(void *arg, bool cancel)
 {
-    (void)arg;
-    (void)cancel;
 }
 
 static const char *name(uint64_t id, char *buf)
@@ -119,8 +108,6 @@ static const struct job_source source = {.ready = ready,
 
 static void on_ended(void *arg, struct call *call, struct outcome *o)
 {
-    (void)arg;
-    (void)call;
     got.error = o->error;
     snprintf(got.failure, sizeof got.failure, "%.*s", (int)o->text.len, (const char *)o->text.at);
 }

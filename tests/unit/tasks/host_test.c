@@ -8,7 +8,6 @@ static void (*body)(const struct ergon_host *host, struct ergon_task *task); /* 
 
 static enum ao_verdict probe_step(struct ao *self, struct ergon_task *task, void *state)
 {
-    (void)self;
     body(host_table(), task);
     return AO_DONE;
 }
@@ -28,8 +27,6 @@ static size_t result_len;
 
 static void on_ended(void *arg, struct call *call, struct outcome *o)
 {
-    (void)arg;
-    (void)call;
     error = o->error;
     result_len = o->result.len;
     if (o->result.len > 0)

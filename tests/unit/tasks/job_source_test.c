@@ -47,7 +47,6 @@ static bool ready(void *arg, enum ergon_kind kind, uint32_t room)
 static bool take(void *arg, enum ergon_kind kind, struct attempt_spec *run)
 {
     struct item *it = first_of(kind);
-    (void)arg;
     if (!it)
         return false;
     it->taken = true;
@@ -63,7 +62,6 @@ static bool take(void *arg, enum ergon_kind kind, struct attempt_spec *run)
 static void given(void *arg, void *owner, struct task *t)
 {
     struct item *it = owner;
-    (void)arg;
     it->given++;
     it->task = t;
     assert_ptr_equal(t->params.at, it->params.at); /* in place */
@@ -72,7 +70,6 @@ static void given(void *arg, void *owner, struct task *t)
 static void returned(void *arg, const struct attempt_end *r)
 {
     struct item *it = r->owner;
-    (void)arg;
     assert_int_equal(r->attempt, 7);
     it->returned++;
     it->task = NULL;
@@ -86,21 +83,17 @@ static void returned(void *arg, const struct attempt_end *r)
 static void noted(void *arg, const struct attempt_note *note)
 {
     struct item *it = note->owner;
-    (void)arg;
     assert_int_equal(it->returned, 0);
     it->notes++;
 }
 
 static void full(void *arg, enum ergon_kind kind, bool is_full)
 {
-    (void)arg;
-    (void)kind;
     *(is_full ? &s.told_full : &s.told_room) += 1;
 }
 
 static void stop(void *arg, bool cancel)
 {
-    (void)arg;
     s.stops++;
     s.cancels += cancel;
     for (unsigned i = 0; cancel && i < s.count; i++)
@@ -119,9 +112,6 @@ static const struct job_source source = {.arg = &s,
 
 static void plain_ended(void *arg, struct call *call, struct outcome *outcome)
 {
-    (void)arg;
-    (void)call;
-    (void)outcome;
     s.log[s.log_len++ % ALL] = 'p';
 }
 

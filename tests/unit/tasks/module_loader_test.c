@@ -44,8 +44,6 @@ TEST(what_is_refused)
 
 static int never(struct ergon_module *module, const struct ergon_host *host)
 {
-    (void)module;
-    (void)host;
     fail_msg("it was refused");
     return -1;
 }

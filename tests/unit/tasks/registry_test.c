@@ -7,14 +7,11 @@
 
 static enum ao_verdict no_step(struct ao *self, struct ergon_task *task, void *state)
 {
-    (void)self;
-    (void)task;
     return AO_DONE;
 }
 
 static void no_run(struct ergon_task *task)
 {
-    (void)task;
 }
 
 static struct ergon_handler stepped(const char *name)

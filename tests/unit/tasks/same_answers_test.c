@@ -17,7 +17,6 @@ static struct answers *seen;
 static void on_ended(void *arg, struct call *call, struct outcome *o)
 {
     unsigned n = call->tag | (unsigned)call->msgid[0] << 8;
-    (void)arg;
     seen->errors[n] = o->error;
     seen->lengths[n] = o->result.len;
     snprintf(seen->codes[n], sizeof seen->codes[n], "%s", o->code ? o->code : "");

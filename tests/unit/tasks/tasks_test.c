@@ -38,7 +38,6 @@ TEST(plans_that_are_refused)
 static int make_and_free(void *arg)
 {
     char error[256];
-    (void)arg;
     struct tasks *t = tasks_new(&w.plan, error, sizeof error);
     if (!t)
         return -1;

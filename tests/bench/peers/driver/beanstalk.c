@@ -35,7 +35,6 @@ static enum answer_kind parse(const void *work, struct scanner *scanner, const c
 {
     size_t line = line_size(at, n);
 
-    (void)work, (void)scanner;
     if (line == 0)
         return ANSWER_PARTIAL;
     a->size = line;
@@ -61,7 +60,6 @@ static void put(const struct request *r, struct outgoing *out)
 static enum answer_kind put_parse(const void *work, struct scanner *scanner, const char *at,
                                   size_t n, struct answer *a)
 {
-    (void)work, (void)scanner;
     a->size = line_size(at, n);
     if (a->size == 0)
         return ANSWER_PARTIAL;

@@ -37,7 +37,6 @@ static enum answer_kind complete(const char *at, size_t n, struct answer *a)
 static enum answer_kind parse(const void *work, struct scanner *scanner, const char *at, size_t n,
                               struct answer *a)
 {
-    (void)work, (void)scanner;
     if (n < GEARMAN_HEAD)
         return ANSWER_PARTIAL;
     a->size = gearman_size(at);
@@ -74,7 +73,6 @@ static void submit_background(const struct request *r, struct outgoing *out)
 static enum answer_kind background_parse(const void *work, struct scanner *scanner, const char *at,
                                          size_t n, struct answer *a)
 {
-    (void)work, (void)scanner;
     if (n < GEARMAN_HEAD)
         return ANSWER_PARTIAL;
     a->size = gearman_size(at);

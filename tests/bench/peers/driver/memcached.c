@@ -14,7 +14,6 @@ static void hello(const struct request *r, struct outgoing *out)
 
 static void request(const struct request *r, struct outgoing *out)
 {
-    (void)r;
     outgoing_wrote(out, line_put(outgoing_at(out), "mg k v\r\n"));
 }
 
@@ -23,7 +22,6 @@ static enum answer_kind parse(const void *work, struct scanner *scanner, const c
 {
     size_t line = line_size(at, n);
 
-    (void)work, (void)scanner;
     if (line == 0)
         return ANSWER_PARTIAL;
     a->size = line;

@@ -15,7 +15,6 @@ static enum answer_kind parse(const void *work, struct scanner *scanner, const c
 {
     const struct shape *s = work;
 
-    (void)scanner;
     if (n < LENGTH)
         return ANSWER_PARTIAL;
     a->size = LENGTH + (size_t)be32_get(at);

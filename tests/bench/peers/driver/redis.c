@@ -22,7 +22,6 @@ static enum answer_kind parse_echo(const void *work, struct scanner *scanner, co
 {
     size_t line = line_size(at, n);
 
-    (void)work, (void)scanner;
     if (line == 0)
         return ANSWER_PARTIAL;
     a->size = line + line_number(at + 1) + 2;
@@ -44,7 +43,6 @@ static void push(const struct request *r, struct outgoing *out)
 static enum answer_kind parse_push(const void *work, struct scanner *scanner, const char *at,
                                    size_t n, struct answer *a)
 {
-    (void)work, (void)scanner;
     a->size = line_size(at, n);
     if (a->size == 0)
         return ANSWER_PARTIAL;

@@ -58,7 +58,6 @@ static enum answer_kind header(const char *at, const char *end, struct answer *a
 static enum answer_kind parse(const void *work, struct scanner *scanner, const char *at, size_t n,
                               struct answer *a)
 {
-    (void)work, (void)scanner;
     if (n < LENGTH + 1)
         return ANSWER_PARTIAL;
     if ((unsigned char)at[0] != 0xce)
