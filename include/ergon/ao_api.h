@@ -2,7 +2,10 @@
  * <ergon/ao.h> and its parts.
  *
  * X(name) stands for the function ao_##name.  Append only: the order is part of the binary
- * interface. */
+ * interface.
+ *
+ * Constant data, for any thread.  Thread, ownership and errors of each function are said where it
+ * is declared. */
 #ifndef ERGON_AO_API_H
 #define ERGON_AO_API_H
 

@@ -37,12 +37,13 @@ struct ergon_raw {
 
 /* How a call ended, or why a function refused. */
 enum ergon_end {
-    ERGON_END_OK,          /* the method returned; `result` is valid */
-    ERGON_END_ERROR,       /* the server answered with an error: `error`, `code`, `text` */
-    ERGON_END_TIMEOUT,     /* no answer in time; if it was sent, the server is told to cancel */
-    ERGON_END_CANCELLED,   /* by ergon_client_cancel() */
-    ERGON_END_BROKEN,      /* the connection broke while the call was in flight: it may have run
-                                  or not.  It is not sent again */
+    ERGON_END_OK,        /* the method returned; `result` is valid */
+    ERGON_END_ERROR,     /* the server answered with an error: `error`, `code`, `text` */
+    ERGON_END_TIMEOUT,   /* no answer in time; if it was sent, the server is told to cancel */
+    ERGON_END_CANCELLED, /* by ergon_client_cancel() */
+    /* The connection broke while the call was in flight: it may have run or not.  It is not sent
+     * again. */
+    ERGON_END_BROKEN,
     ERGON_END_UNREACHABLE, /* never sent: no connection, or no trust in it (TLS) */
     ERGON_END_DENIED,      /* never sent: the server refused the token */
     ERGON_END_CLOSED,      /* the client was freed */
@@ -71,7 +72,8 @@ enum ergon_state {
     ERGON_STATE_BACKING_OFF /* the connection failed; the next attempt is timed; calls wait */
 };
 
-/* Told of each change of state; `why` is "" or says what failed, and is valid during the callback.
+/* Called at each change of state; `why` is "" or says what failed, and is valid during the
+ * callback.
  */
 typedef void ergon_state_fn(void *arg, enum ergon_state state, const char *why);
 

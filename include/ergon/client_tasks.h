@@ -47,11 +47,12 @@ struct ergon_task_options {
     const char *tenant;       /* whose share it counts to */
     const char *const *after; /* ids: these must be done first */
     size_t after_count;
-    uint64_t keep_ms;      /* how long it is kept after its end */
-    uint64_t keep_size;    /* bytes; a larger result is not kept */
-    const char *durable;   /* "none", "async", "fsync" */
-    struct ergon_raw more; /* a MessagePack map of further options, as PROTOCOL.md names them: those
-                              that this library does not know, or all of them; it goes as it is */
+    uint64_t keep_ms;    /* how long it is kept after its end */
+    uint64_t keep_size;  /* bytes; a larger result is not kept */
+    const char *durable; /* "none", "async", "fsync" */
+    /* A MessagePack map of further options, as PROTOCOL.md names them: those that this library does
+     * not know, or all of them; it goes as it is. */
+    struct ergon_raw more;
 };
 
 /* ERGON_TASK(.retries = 3): a pointer that is valid to the end of the block. */
@@ -90,7 +91,7 @@ struct ergon_cron_options {
 /* ---- requests ---- */
 
 /* Each function makes one: `struct ergon_request`, of client.h, which says what it is and who frees
- * it. NULL: out of memory. */
+ * it.  NULL: out of memory.  Options without a `size` come out when it is sent: INVALID. */
 
 /* task.submit; read the answer by ergon_read_submitted(). `params`: one MessagePack array, or empty
  * for none; `options` may be NULL. */
@@ -164,12 +165,13 @@ typedef bool ergon_event_fn(void *arg, const struct ergon_event *event);
 
 struct ergon_watch;
 
-/* Tells each event of the task from number `from` (1: all) on, in order and once, then ends: OK
- * when the task has ended and all was told, CANCELLED by a false or ergon_watch_stop(), ERROR when
- * the server refuses (NOT_FOUND), else as calls end.  A broken connection ends it only if the
- * client does not reconnect: it asks again from where it was.
+/* Calls `on_event` for each event of the task from number `from` (1: all) on, in order and once,
+ * then `on_end`: OK when the task has ended and all its events were given out, CANCELLED by a false
+ * or ergon_watch_stop(), ERROR when the server refuses (NOT_FOUND), else as calls end.  A broken
+ * connection ends it only if the client does not reconnect: it asks again from where it was.
  *
- * NULL means refused, and no callback; otherwise `on_end` is called exactly once, after which the
+ * NULL means refused, and no callback: the id is too long for one, there is no memory, or
+ * ergon_client_call() would refuse.  Otherwise `on_end` is called exactly once, after which the
  * watch is gone: from the event loop, ergon_watch_stop() or ergon_client_free(), never from here.
  * It is the client's: do not use it after `on_end`. */
 ERGON_API struct ergon_watch *ergon_client_watch(struct ergon_client *client, const char *id,
@@ -179,8 +181,9 @@ ERGON_API struct ergon_watch *ergon_client_watch(struct ergon_client *client, co
 /* Ends it with CANCELLED; from inside `on_event` as soon as that has returned. */
 ERGON_API void ergon_watch_stop(struct ergon_watch *watch);
 
-/* The same, and waits for the end; timeout_ms 0: as long as it takes.  The answer has neither
- * result nor error value. */
+/* The same, and waits for the end; timeout_ms 0: as long as it takes, else TIMEOUT.  Returns what
+ * `on_end` would be given; INVALID also when the watch was refused.  The answer has neither result
+ * nor error value. */
 ERGON_API enum ergon_end ergon_blocking_watch(struct ergon_blocking *blocking, const char *id,
                                               uint64_t from, uint32_t timeout_ms,
                                               ergon_event_fn *on_event, void *arg,
@@ -216,7 +219,7 @@ struct ergon_task_shown {
     bool cut;                /* the result was too large to be kept */
 };
 
-/* False: it is no such answer. */
+/* False: the value is no such answer, and `out` is undefined. */
 ERGON_API bool ergon_read_submitted(struct ergon_raw value, struct ergon_submitted *out);
 ERGON_API bool ergon_read_task(struct ergon_raw value, struct ergon_task_shown *out);
 

@@ -11,7 +11,8 @@
  * ends with AO_DONE or with a fault.  They run while the parent does other things, and go on if the
  * parent's wait ends early; ao_group_cancel() stops them.
  *
- * Memory: children belong to the caller and must stand until they ended. */
+ * Thread: the home activator of the group and its children.  Memory: group and children belong to
+ * the caller, and must stand until all have ended. */
 #ifndef ERGON_GROUP_H
 #define ERGON_GROUP_H
 

@@ -5,8 +5,8 @@
  *     static void run(struct ergon_task *task) { ergon_result_str(task, "hello", 5); }
  *
  *     static const struct ergon_handler hello = {
- *         .size = sizeof hello, .kind = ERGON_BLOCKING, .name = "hello", .summary = "greets",
- * .params = "[]", .run = run};
+ *         .size = sizeof hello, .kind = ERGON_BLOCKING, .name = "hello",
+ *         .summary = "greets", .params = "[]", .run = run};
  *
  *     ERGON_MODULE(hello_module, "hello", "1.0")
  *     {
@@ -14,8 +14,10 @@
  *     }
  *
  * Build it as a shared object with -fPIC -fvisibility=hidden; nothing is linked: `cc -shared
- * $(pkg-config --cflags ergon-module) hello.c -o hello.so`.  Contracts stand in <ergon/module.h>,
- * those of the ao_ functions in <ergon/ao.h> and its parts. */
+ * $(pkg-config --cflags ergon-module) hello.c -o hello.so`.
+ *
+ * Thread, ownership and errors of each function stand beside its entry in struct ergon_host of
+ * <ergon/module.h>, those of the ao_ functions in <ergon/ao.h> and its parts. */
 #ifndef ERGON_HANDLER_H
 #define ERGON_HANDLER_H
 

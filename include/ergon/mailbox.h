@@ -44,7 +44,8 @@ void ao_mailbox_fini(struct ao_mailbox *m);
  * receivers are CLOSED.  Idempotent. */
 void ao_mailbox_close(struct ao_mailbox *m);
 
-/* Without waiting: 0, AO_E_FULL or AO_E_CLOSED; refused mail stays the caller's. */
+/* Without waiting: 0, AO_E_FULL (no room is free) or AO_E_CLOSED; refused mail stays the caller's.
+ */
 int ao_mailbox_try_send(struct ao_mailbox *m, struct ao_mail *mail);
 
 /* Start function: waits for room.  READY: the mail was accepted; anything else: it is still the

@@ -9,7 +9,12 @@
  * A *stepped* handler runs on a loop that also serves connections: its steps are brief (a
  * millisecond is long) and never block; it may use everything cooperative.  A *blocking* handler
  * runs on a thread of its own kind, one task at a time, and may block or burn processor time.  A
- * handler is one or the other, never both. */
+ * handler is one or the other, never both.
+ *
+ * Thread: the host's functions are for the thread that runs the handler of the task, while it runs
+ * it, unless an entry says otherwise; one handler may run on many threads at a time, each with a
+ * task of its own.  What a host function returns belongs to the task, unless an entry says
+ * otherwise. */
 #ifndef ERGON_MODULE_H
 #define ERGON_MODULE_H
 
@@ -37,8 +42,8 @@ enum ergon_kind { ERGON_STEPPED = 1, ERGON_BLOCKING = 2 };
 struct ergon_handler {
     uint32_t size; /* sizeof(struct ergon_handler) of who filled it */
     enum ergon_kind kind;
-    const char
-        *name; /* the RPC method; 1 to 64 of [a-z0-9_.-]; not below a prefix of the server's own */
+    /* The RPC method; 1 to 64 of [a-z0-9_.-]; not below a prefix of the server's own. */
+    const char *name;
     const char *summary; /* one line for `ergon methods -v` */
     const char *params;  /* for people: "[data: bin, {level: int}]" */
 
@@ -87,15 +92,19 @@ struct ergon_host {
     uint16_t major, minor;
 
     /* --- During init --- */
-    int (*register_handler)(struct ergon_module *module,
-                            const struct ergon_handler *handler); /* 0, or -1: logged */
-    void (*log)(int level, const char *module,
-                const char *text); /* 0 debug .. 3 error; any thread, any time */
+    /* The handler is borrowed for ever.  0, or -1, the log says why, and the module is refused: a
+     * bad or taken name, a prefix of the server's own, a handler that is neither stepped nor
+     * blocking or both, too much state, no memory. */
+    int (*register_handler)(struct ergon_module *module, const struct ergon_handler *handler);
+    /* Levels are 0 debug .. 3 error.  Any thread, any time; the texts are borrowed. */
+    void (*log)(int level, const char *module, const char *text);
 
     /* --- Parameters; valid during one step (they may move between two), or one run --- */
     struct ergon_bytes (*params)(struct ergon_task *task); /* raw; one MessagePack value */
-    uint32_t (*params_open)(struct ergon_task *task,
-                            struct ergon_reader *reader); /* number of parameters */
+    /* A reader at the first parameter.  Returns how many there are. */
+    uint32_t (*params_open)(struct ergon_task *task, struct ergon_reader *reader);
+    /* Each takes the next value.  False: it has another shape, or there is none; the reader stays
+     * before it. */
     bool (*read_nil)(struct ergon_reader *r);
     bool (*read_bool)(struct ergon_reader *r, bool *out);
     bool (*read_int)(struct ergon_reader *r, int64_t *out);
@@ -116,13 +125,14 @@ struct ergon_host {
     bool (*result_double)(struct ergon_task *task, double v);
     bool (*result_str)(struct ergon_task *task, const void *text, size_t len);
     bool (*result_bin)(struct ergon_task *task, const void *bytes, size_t len);
-    bool (*result_raw)(struct ergon_task *task, const void *value,
-                       size_t len); /* one whole MessagePack value */
-    /* Room for `size` bytes of raw result to write into, then its true length. */
+    /* `value` is one whole MessagePack value. */
+    bool (*result_raw)(struct ergon_task *task, const void *value, size_t len);
+    /* Room for `size` bytes of raw result to write into (NULL where the others return false), then
+     * its true length. */
     uint8_t *(*result_room)(struct ergon_task *task, size_t size);
     void (*result_done)(struct ergon_task *task, size_t len);
-    /* Appends; has the shape of msgpack-c's msgpack_packer_write, with the task as `data`.  0 or
-     * -1. */
+    /* Appends; has the shape of msgpack-c's msgpack_packer_write, with the task as `data`.  0, or
+     * -1 where the others return false. */
     int (*result_write)(void *task, const char *bytes, size_t len);
 
     /* Ends the task as failed: `code` is 1 to 32 of [A-Z0-9_] (NULL: "FAILED"), `text` is cut at
@@ -135,16 +145,19 @@ struct ergon_host {
     uint64_t (*time_left)(struct ergon_task *task); /* ns to the deadline; UINT64_MAX: none */
     uint64_t (*now)(struct ergon_task *task);       /* ns, monotonic */
     uint64_t (*message_max)(struct ergon_task *task); /* bytes: no result may be larger */
-    void *(*alloc)(struct ergon_task *task,
-                   size_t size); /* freed with the task; NULL without memory */
+    /* Memory that is freed with the task; NULL without memory. */
+    void *(*alloc)(struct ergon_task *task, size_t size);
 
     /* --- Nested calls: inherit the deadline; refused past a depth of 16 --- */
-    /* Blocking handlers: waits for the end. */
+    /* Blocking handlers: waits for the end, however it comes; `out` is always filled.  Codes that
+     * are not the callee's own: NO_METHOD, TOO_DEEP, BUSY (too many calls wait on this thread),
+     * MEMORY, CANCELLED, DEADLINE, DRAINING; FAILED in a stepped handler. */
     void (*call)(struct ergon_task *task, const char *method, struct ergon_bytes params,
                  struct ergon_outcome *out);
-    /* Stepped handlers: starts a call that belongs to the task.  NULL without memory.  Awaited with
-     * AO_AWAIT(self, &seq, &wait, ergon_call_await(call, &wait)); then ergon_call_outcome() frees
-     * it. */
+    /* Stepped handlers: starts a call that belongs to the task.  NULL without memory, or in a
+     * blocking handler; a call that cannot begin for another reason has ended at once, with
+     * NO_METHOD, TOO_DEEP or MEMORY for its outcome.  Awaited with AO_AWAIT(self, &seq, &wait,
+     * ergon_call_await(call, &wait)), which never fails; then ergon_call_outcome() frees it. */
     struct ergon_call *(*call_start)(struct ergon_task *task, const char *method,
                                      struct ergon_bytes params);
     bool (*call_await)(struct ergon_call *call, struct ao_wait *wait);
@@ -163,8 +176,9 @@ struct ergon_host {
     bool (*task_id)(struct ergon_task *task, char *buf);
     uint32_t (*attempt)(struct ergon_task *task); /* from 1; only grows, across restarts too */
     /* How far it is: `total` 0 when nobody knows; `text`, cut at 400 bytes, may be NULL.  And a
-     * part of the result, one whole MessagePack value.  Each false: not taken, for want of memory,
-     * or since a megabyte of such news is on its way; the task goes on all the same. */
+     * part of the result, one whole MessagePack value.  False: it was not taken, as there is no
+     * memory, or a megabyte of such news is on its way, or the part is no such value or is too long
+     * for a message; the task goes on all the same. */
     bool (*progress)(struct ergon_task *task, uint64_t done, uint64_t total, const char *text);
     bool (*partial)(struct ergon_task *task, const void *value, size_t len);
     /* The attempt ends with its handler, which should do so now, is no failure, and the next one
@@ -178,7 +192,7 @@ struct ergon_module_info {
     uint16_t abi_major, abi_minor; /* that the module was built against */
     const char *name, *version;
     /* Registers the handlers.  `host` stays valid for ever.  0, or -1 to refuse loading (say why
-     * through host->log). Called only when abi_major is the server's. */
+     * through host->log).  Called only when abi_major is the server's. */
     int (*init)(struct ergon_module *module, const struct ergon_host *host);
 };
 

@@ -1,7 +1,10 @@
 /* Where an activator waits.  A poller is a small table, so that the runtime links without libevent:
  * poller_libevent.c is one implementation, the virtual poller of the tests another.
  *
- * A poller serves one activator, and is freed by who made it after the activator was closed. */
+ * A poller serves one activator, and is freed by who made it after the activator was closed.
+ *
+ * Thread: poll() is called on the activator's thread, wake() on any; a poller is made and freed
+ * while nobody runs the activator. */
 #ifndef ERGON_POLLER_H
 #define ERGON_POLLER_H
 

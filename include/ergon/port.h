@@ -2,7 +2,10 @@
  * acquire, a mail), and where the answers to its own objects come home.
  *
  * One port an activator is enough for all its semaphores and mailboxes.  It costs nothing while
- * nothing arrives. */
+ * nothing arrives.
+ *
+ * Thread: as each function says; other threads reach a port only through what was shared.  A port
+ * is its maker's. */
 #ifndef ERGON_PORT_H
 #define ERGON_PORT_H
 
@@ -10,7 +13,7 @@
 
 struct ao_port;
 
-/* NULL without memory.  Before the activator runs, or on its thread. */
+/* Before the activator runs, or on its thread.  NULL without memory. */
 struct ao_port *ao_port_new(struct activator *home);
 
 /* After every activator that uses the port was closed, and after ao_sem_fini() and

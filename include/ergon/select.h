@@ -11,7 +11,10 @@
  *
  * Exactly one wins: what is ready first, and of several that are ready at once the first listed;
  * nothing is taken from the losers.  The wait has the winner's outcome (READY, CLOSED or REFUSED)
- * and value. */
+ * and value.
+ *
+ * Thread: the home activator of the waiter.  Memory: select and records belong to the waiter, and
+ * must stand still until the wait has ended. */
 #ifndef ERGON_SELECT_H
 #define ERGON_SELECT_H
 

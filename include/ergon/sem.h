@@ -6,7 +6,10 @@
  * home: the order of arrival is the order at home.
  *
  * A permit that is granted to an object which ends (inactive, faulted, retired) before it went on
- * goes to the next; so does one that crosses a cancel on its way to another activator. */
+ * goes to the next; so does one that crosses a cancel on its way to another activator.
+ *
+ * Thread: home, unless a function says otherwise.  Memory: semaphore and permits belong to who
+ * declared them, and must not move. */
 #ifndef ERGON_SEM_H
 #define ERGON_SEM_H
 
@@ -35,7 +38,7 @@ void ao_sem_close(struct ao_sem *s);
 /* Start function.  READY: one permit is the object's until it calls ao_sem_release(). */
 void ao_sem_acquire(struct ao_sem *s, struct ao_wait *w);
 
-/* Without waiting.  False when none is free, or it is closed. */
+/* Without waiting.  False: no permit is free, or the semaphore is closed; nothing was taken. */
 bool ao_sem_try_acquire(struct ao_sem *s);
 
 /* Gives one permit to whoever waits longest, or adds it.  The caller need not be the holder. */

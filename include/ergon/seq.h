@@ -32,7 +32,10 @@
  * AO_BEGIN without AO_END, or the reverse, does not compile.
  *
  * `self` is the object being stepped, `seq` a pointer to its struct ao_seq; both are evaluated
- * several times. */
+ * several times.
+ *
+ * Thread: the home activator of the object, within its step.  The sequence belongs to the object.
+ */
 #ifndef ERGON_SEQ_H
 #define ERGON_SEQ_H
 

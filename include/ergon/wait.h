@@ -43,7 +43,7 @@ struct ao_wait_class {
     void (*give_back)(struct ao_wait *w);
 };
 
-/* Is told instead of an object; for what waits on behalf of another (a select). */
+/* What is called in place of waking an object; for what waits on behalf of another (a select). */
 struct ao_wait_listener {
     void (*settled)(struct ao_wait_listener *self, struct ao_wait *w);
 };
@@ -61,7 +61,7 @@ struct ao_wait {
     void *on;                        /* private to the waitable: usually itself */
     void *value;                     /* what was got; or what is offered, while PENDING */
     uint8_t outcome;                 /* enum ao_wait_outcome */
-    bool listened;                   /* a listener is told, not an object */
+    bool listened;                   /* a listener is called, no object is woken */
     bool parked;                     /* the object sleeps on it: settling must wake it */
     bool kept;                       /* stays attached when it resumes READY (a scoped permit) */
     bool held;                       /* READY, and the object has not used it yet, or keeps it */
