@@ -7,6 +7,8 @@
 #ifndef ERGON_JOBS_TRANSITIONS_H
 #define ERGON_JOBS_TRANSITIONS_H
 
+#include <assert.h>
+
 #include "server/jobs/core/history.h"
 #include "server/jobs/core/table.h"
 
@@ -14,9 +16,10 @@
 void job_set_state(struct job_table *table, struct job *job, enum job_state state,
                    enum job_reason reason);
 
-/* Something happened to the job that its state does not tell.  Effects add up. */
+/* Something happened to the job that its state does not tell: one effect at least.  They add up. */
 static inline void job_effect(struct job_table *table, struct job *job, unsigned effects)
 {
+    assert(effects);
     if (!job->effects) {
         job->next_effect = NULL;
         *(table->effects ? &table->effects_last->next_effect : &table->effects) = job;

@@ -223,7 +223,7 @@ static void row_saved(struct jobs *jobs, struct job *job, const struct store_op 
         effects |= EFFECT_CANCEL_SAVED;
     }
     job->save_error = STORE_OK;
-    if (job->waits || (effects & EFFECT_SAVED && job->durable == DURABLE_FSYNC))
+    if (effects && (job->waits || (effects & EFFECT_SAVED && job->durable == DURABLE_FSYNC)))
         job_effect(&jobs->table, job, effects);
 }
 

@@ -92,6 +92,32 @@ STORED_TEST(changes_of_a_busy_task_are_written_together)
     assert_int_equal(world_state(w, id), JOB_DONE);
 }
 
+/* A write comes back while another is due already, in the moment in which the task gets what it
+ * waited for. */
+STORED_TEST(a_token_may_come_with_a_commit)
+{
+    struct job_spec spec =
+        WORK(.durable = DURABLE_ASYNC, .delay = AO_MS(10), .rate_key = span_text("r"), .rate = 1,
+             .rate_per = AO_MS(100), .retries = 1, .backoff = AO_MS(1));
+    uint64_t id = jobs_world_submit(w, &spec);
+    jobs_world_pass(w, AO_MS(5));
+    w->store->latency = spec.rate_per;
+    jobs_world_pass(w, AO_MS(5));
+    struct operation *op = world_operation(w, &operation_wait);
+    op->wait = (struct wait_arguments){.ids = &id, .count = 1, .timeout = AO_S(60)};
+    world_give(w, op);
+    world_fail(world_run_of(w, id), "ODD", "not today");
+    jobs_world_pass(w, AO_MS(50));
+    assert_int_equal(world_reason(w, id), JOB_WHY_RATE);
+    jobs_world_pass(w, AO_MS(50));
+    assert_non_null(world_run_of(w, id));
+    world_finish(world_run_of(w, id), "\x2a");
+    jobs_world_pass(w, AO_S(1));
+    assert_true(world_answered(w, op));
+    w->store->latency = AO_MS(1);
+    stage_balances(w);
+}
+
 /* --- Crashes --- */
 
 STORED_TEST(what_was_open_goes_on_after_a_crash)
