@@ -7,11 +7,11 @@
 #include "server/jobs/service/waiters.h"
 
 /* Its first row came back: who submitted it is answered, and then it goes on. */
-static void saved(struct jobs *jobs, struct job *job)
+static void saved(struct jobs *jobs, struct job *job, enum store_error error)
 {
-    waiters_job_saved(jobs, job, (enum store_error)job->save_error);
-    if (job->save_error != STORE_OK)
-        job_take_back(jobs, job);
+    waiters_job_saved(jobs, job, error);
+    if (error != STORE_OK)
+        job_take_back(jobs, job, error);
     else if (job->durable == DURABLE_FSYNC && job_is_open(job) && job->reason == JOB_WHY_COMMIT)
         job_schedule(&jobs->sched, job, false);
 }
@@ -31,12 +31,12 @@ static void gone(struct jobs *jobs, struct job *job)
 }
 
 /* What others see, and what follows for other jobs. */
-static void tell(struct jobs *jobs, struct job *job, unsigned effects)
+static void tell(struct jobs *jobs, struct job *job, unsigned effects, enum store_error error)
 {
     if (effects & EFFECT_SAVED)
-        saved(jobs, job);
+        saved(jobs, job, error);
     if (effects & EFFECT_CANCEL_SAVED && job->waits)
-        waiters_cancel_saved(jobs, job, (enum store_error)job->save_error);
+        waiters_cancel_saved(jobs, job, error);
     if (effects & EFFECT_HISTORY && job->waits)
         waiters_history_grew(jobs, job);
     if (effects & EFFECT_ENDED)
@@ -49,6 +49,7 @@ static void tell(struct jobs *jobs, struct job *job, unsigned effects)
 
 static void apply(struct jobs *jobs, struct job *job, unsigned effects)
 {
+    enum store_error error = (enum store_error)job->save_error; /* a write may fail here, too */
     if (effects & EFFECT_GONE) {
         gone(jobs, job);
         return;
@@ -58,7 +59,7 @@ static void apply(struct jobs *jobs, struct job *job, unsigned effects)
     if (effects & EFFECT_WRITE)
         journal_write(jobs, job);
     if (effects & ~(unsigned)(EFFECT_WRITE | EFFECT_TIMER))
-        tell(jobs, job, effects);
+        tell(jobs, job, effects, error);
     if (effects & EFFECT_TIMER)
         timers_arm(job);
     if (!job->effects)

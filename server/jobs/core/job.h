@@ -164,7 +164,7 @@ struct job {
     uint8_t ending;  /* JOB_ENDING: the state that is being committed */
     uint8_t row;     /* what the last write says of its state, see job_row_state(); JOB_NEW: none */
     uint8_t counted; /* what the file counts it as, with what is on its way; JOB_NEW: not yet */
-    uint8_t save_error; /* EFFECT_SAVED: enum store_error, why its first row was not taken */
+    uint8_t save_error; /* EFFECT_SAVED, EFFECT_CANCEL_SAVED: enum store_error, of that write */
     uint8_t crashes;    /* of the server while it ran; at most 255 */
 };
 

@@ -189,15 +189,14 @@ enum ergon_error job_submit(struct jobs *jobs, const struct job_spec *spec, stru
 
 /* --- Taken back --- */
 
-void job_take_back(struct jobs *jobs, struct job *job)
+void job_take_back(struct jobs *jobs, struct job *job, enum store_error error)
 {
     struct job_table *table = &jobs->table;
-    const char *why = store_error_text((enum store_error)job->save_error);
     table_make_volatile(table, job);
     job_unmark(job, JOB_SUBMITTING | JOB_DIRTY | JOB_ENDING);
     if (job->more)
         key_remove(&table->keys, &job->more->key); /* the same key can be tried again */
-    job_end(&jobs->sched, job, JOB_FAILED, "STORE", why);
+    job_end(&jobs->sched, job, JOB_FAILED, "STORE", store_error_text(error));
     table->in_memory.ended[JOB_FAILED]--;
     job->queue->failed--;
     count_in(table, job, (uint64_t)-1);

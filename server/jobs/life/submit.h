@@ -27,6 +27,6 @@ enum ergon_error job_submit(struct jobs *jobs, const struct job_spec *spec, stru
 
 /* The first row of an fsync job was not taken, and its submitters have been answered: it is as if
  * the job had never been. */
-void job_take_back(struct jobs *jobs, struct job *job);
+void job_take_back(struct jobs *jobs, struct job *job, enum store_error error);
 
 #endif

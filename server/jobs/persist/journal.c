@@ -44,29 +44,31 @@ static void clear_unsaved(struct jobs *jobs, struct job *job)
 
 static void row_back(struct jobs *jobs, struct store_op *write);
 
-static void push_row(struct jobs *jobs, struct job *job)
+/* False without memory: then it is tried again later. */
+static bool push_row(struct jobs *jobs, struct job *job)
 {
     struct store_op *write = codec_write(jobs, job, row_back);
     if (!write) {
         mark_unsaved(jobs, job);
-        job->save_error = STORE_MEMORY;
-        job_effect(&jobs->table, job, EFFECT_CANCEL_SAVED);
-        return;
+        return false;
     }
     clear_unsaved(jobs, job);
     job_unmark(job, JOB_DIRTY);
     job->pending++;
     store_push(jobs->store, write);
+    return true;
 }
 
 void journal_write(struct jobs *jobs, struct job *job)
 {
     if (job->durable == DURABLE_NONE || job_is(job, JOB_UNSAVED))
         return;
-    if (job->pending > 0)
+    if (job->pending > 0) {
         job_mark(job, JOB_DIRTY);
-    else
-        push_row(jobs, job);
+    } else if (!push_row(jobs, job)) {
+        job->save_error = STORE_MEMORY;
+        job_effect(&jobs->table, job, EFFECT_CANCEL_SAVED);
+    }
 }
 
 /* Operations stay in order, so the one that is on its way may be taken for done. */

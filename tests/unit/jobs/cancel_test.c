@@ -1,5 +1,6 @@
 /* task.cancel of tasks that outlive the process. */
 #include "tests/support/cmocka_env.h"
+#include "tests/support/heap.h"
 #include "tests/support/jobs_stage.h"
 
 static struct operation *cancel(struct jobs_world *w, uint64_t id)
@@ -70,4 +71,30 @@ STORED_TEST(nobody_joins_one_that_was_cancelled_before_a_crash)
     jobs_world_pass(w, AO_S(1));
     jobs_world_crash(w);
     assert_int_not_equal(jobs_world_submit(w, &spec), id);
+}
+
+/* The write that is to hold it is made when the one before has come back. */
+STORED_TEST(without_memory_nobody_is_told_cancelled_too_early)
+{
+    static char text[200];
+    bool met = true;
+    memset(text, 'x', sizeof text - 1);
+    w->quiet = true;
+    for (int64_t n = 1; met; n++) {
+        struct job_spec spec = WORK(.durable = DURABLE_FSYNC, .retries = 1, .backoff = AO_S(100));
+        uint64_t id = jobs_world_submit(w, &spec);
+        jobs_world_pass(w, AO_MS(10));
+        world_fail(world_run_of(w, id), "ODD", text);
+        struct operation *op = cancel(w, id);
+        heap_fail_at(n);
+        jobs_world_pass(w, AO_MS(1));
+        met = heap_failed();
+        heap_fail_at(0);
+        if (world_answered(w, op) && op->reply.error == ERGON_OK)
+            assert_int_equal(memory_store_row(w->store, id)->task.state, JOB_CANCELLED);
+        jobs_world_pass(w, AO_S(3));
+        assert_true(world_answered(w, op));
+        assert_int_equal(world_state(w, id), JOB_CANCELLED);
+    }
+    stage_balances(w);
 }
