@@ -117,14 +117,14 @@ static bool fire(struct jobs *jobs, struct cron *c, uint64_t at)
                        (const char *)c->spec.name.at, at / NS_A_SECOND);
     spec.key = span_of(key, (size_t)len);
     c->error = job_submit(jobs, &spec, &out, c->error_text, sizeof c->error_text);
-    if (c->error != ERGON_OK)
-        return false;
-    c->fired++;
-    c->last_at = at;
-    c->last_task = out.job->id;
-    job_mark(out.job, JOB_CRON);
+    if (c->error == ERGON_OK) {
+        c->fired++;
+        c->last_at = at;
+        c->last_task = out.job->id;
+        job_mark(out.job, JOB_CRON);
+    }
     effects_apply(jobs); /* its row is on its way before that of the cron, which moves on */
-    return true;
+    return c->error == ERGON_OK;
 }
 
 static void refuse_once(struct cron *c)

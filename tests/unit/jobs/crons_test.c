@@ -69,6 +69,22 @@ STORED_TEST(replaces_the_last)
     assert_int_equal(info.by_state[JOB_CANCELLED], 1);
 }
 
+/* Whoever waits for the last one hears of its end, whether or not another may take its place. */
+STORED_TEST(what_it_replaces_has_ended_even_if_it_is_refused)
+{
+    w->room[1] = 0;
+    put(w, "every 10s", CRON_REPLACE);
+    jobs_world_pass(w, AO_S(15));
+    uint64_t last = w->jobs->table.last->id;
+    struct operation *op = world_operation(w, &operation_wait);
+    op->wait = (struct wait_arguments){.ids = &last, .count = 1, .timeout = AO_S(60)};
+    world_give(w, op);
+    world_job(w, last)->queue->draining = true;
+    jobs_world_pass(w, AO_S(10));
+    assert_int_equal(world_state(w, last), JOB_CANCELLED);
+    assert_true(world_answered(w, op));
+}
+
 STORED_TEST(a_new_schedule_takes_the_place_of_the_old)
 {
     put(w, "every 10s", CRON_ALLOW);
