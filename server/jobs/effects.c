@@ -30,6 +30,18 @@ static void gone(struct jobs *jobs, struct job *job)
     job_free(&jobs->table, job);
 }
 
+/* No event is there before the first row. */
+static void store(struct jobs *jobs, struct job *job, unsigned effects)
+{
+    bool first = job->row == JOB_NEW;
+    if (effects & EFFECT_WRITE && first)
+        journal_write(jobs, job);
+    if (effects & EFFECT_HISTORY)
+        journal_events(jobs, job);
+    if (effects & EFFECT_WRITE && !first)
+        journal_write(jobs, job);
+}
+
 /* What others see, and what follows for other jobs. */
 static void tell(struct jobs *jobs, struct job *job, unsigned effects, enum store_error error)
 {
@@ -54,10 +66,8 @@ static void apply(struct jobs *jobs, struct job *job, unsigned effects)
         gone(jobs, job);
         return;
     }
-    if (effects & EFFECT_HISTORY)
-        journal_events(jobs, job);
-    if (effects & EFFECT_WRITE)
-        journal_write(jobs, job);
+    if (effects & (EFFECT_HISTORY | EFFECT_WRITE))
+        store(jobs, job, effects);
     if (effects & ~(unsigned)(EFFECT_WRITE | EFFECT_TIMER))
         tell(jobs, job, effects, error);
     if (effects & EFFECT_TIMER)

@@ -4,7 +4,7 @@
  * jobs' thread (an operation, an attempt that came home, a timer, a batch of writes that came back)
  * applies them, before the next piece begins.  For each job, once:
  *
- *   1. its new events, and then its row, go to the store;
+ *   1. its new events, and then its row, go to the store; its first row goes before them;
  *   2. the operations that wait for it are answered: submissions, cancels, waits, watches;
  *   3. its dependants are released, and it is kept for its time;
  *   4. its timer is set; or it is freed.

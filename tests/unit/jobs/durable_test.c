@@ -118,6 +118,21 @@ STORED_TEST(a_token_may_come_with_a_commit)
     stage_balances(w);
 }
 
+STORED_TEST(no_event_is_there_before_its_row)
+{
+    struct job_spec specs[2] = {WORK(.durable = DURABLE_FSYNC), WORK(.durable = DURABLE_FSYNC)};
+    specs[0].coalesce = specs[1].coalesce = span_text("report");
+    struct operation *op = world_operation(w, &operation_submit_many);
+    op->submission.specs = specs;
+    op->submission.count = 2;
+    world_give(w, op);
+    assert_int_equal(w->store->first->kind, STORE_PUT);
+    assert_int_equal(w->store->last->kind, STORE_EVENT);
+    jobs_world_pass(w, AO_MS(1));
+    assert_true(world_answered(w, op));
+    stage_says(op, "'coalesced': true");
+}
+
 /* --- Crashes --- */
 
 STORED_TEST(what_was_open_goes_on_after_a_crash)
