@@ -25,6 +25,8 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 
 int scratch_remove(void **state)
 {
+    while (scratch.accepted_count > 0)
+        config_free(scratch.accepted[--scratch.accepted_count]);
     assert_int_equal(nftw(scratch.directory, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
     return 0;
 }
@@ -86,6 +88,8 @@ struct config *scratch_accepted(const char *yaml, const char *const *env, const 
 
     assert_string_equal(scratch.errors, "");
     assert_non_null(c);
+    assert_true(scratch.accepted_count < (int)(sizeof scratch.accepted / sizeof *scratch.accepted));
+    scratch.accepted[scratch.accepted_count++] = c;
     return c;
 }
 

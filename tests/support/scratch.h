@@ -10,6 +10,8 @@ struct scratch {
     char path[512];     /* of the last file written */
     char errors[16384]; /* of the last load, with the directory cut out */
     enum config_action action;
+    struct config *accepted[64];
+    int accepted_count;
 };
 
 extern struct scratch scratch;
@@ -26,7 +28,8 @@ const char *scratch_write(const char *name, const char *content);
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 struct config *scratch_load(const char *yaml, const char *const *env, const char *const *flags);
 
-/* The same, and the test fails unless it is accepted, or refused with exactly these errors. */
+/* The same, and the test fails unless it is accepted, or refused with exactly these errors.  What
+ * is accepted is the scratch's, and goes with it. */
 struct config *scratch_accepted(const char *yaml, const char *const *env, const char *const *flags);
 void scratch_refused(const char *yaml, const char *const *env, const char *const *flags,
                      const char *errors);

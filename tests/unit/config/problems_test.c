@@ -112,7 +112,7 @@ SCRATCH_TEST(excess_is_refused)
     scratch_refused(
         NULL, NULL, LIST("--loops-cores=0-1024"),
         "--loops-cores: \"0-1024\" is not a list of at most 1024 cores (write \"0-2,5\")\n");
-    config_free(scratch_accepted(NULL, NULL, LIST("--loops-cores=0-1023")));
+    scratch_accepted(NULL, NULL, LIST("--loops-cores=0-1023"));
 }
 
 /* ---- values that do not go together ---- */
@@ -126,12 +126,11 @@ SCRATCH_TEST(an_open_listener_needs_tls_or_tokens)
         "--listen: listen[0]: ergon://0.0.0.0 can be reached from other machines without TLS "
         "and without tokens (use ergons://, or tokens_file and auth: token, or listen on "
         "127.0.0.1, or accept it with insecure: true or --insecure)\n");
-    config_free(scratch_accepted(NULL, NULL, LIST("--listen=ergon://0.0.0.0", "--insecure")));
-    config_free(scratch_accepted("listen: [{url: 'ergon://[::]', insecure: true}]\n", NULL, NULL));
+    scratch_accepted(NULL, NULL, LIST("--listen=ergon://0.0.0.0", "--insecure"));
+    scratch_accepted("listen: [{url: 'ergon://[::]', insecure: true}]\n", NULL, NULL);
     snprintf(tokens, sizeof tokens, "--tokens=%s", scratch_write("tokens", ""));
     struct config *c = scratch_accepted(NULL, NULL, LIST("--listen=ergon://0.0.0.0", tokens));
     assert_int_equal(c->listeners[0].auth, LISTENER_AUTH_TOKEN);
-    config_free(c);
     assert_null(scratch_load("listen: [{url: 'ergon://[::]', auth: none}]\n", NULL, LIST(tokens)));
 }
 
@@ -152,7 +151,6 @@ SCRATCH_TEST(a_listener_takes_over_the_common_certificate)
     assert_int_equal(c->listeners[0].client_cert, CLIENT_CERT_NONE);
     assert_int_equal(c->listeners[1].client_cert, CLIENT_CERT_REQUIRED);
     assert_int_equal(c->listeners[2].auth, LISTENER_AUTH_CERT);
-    config_free(c);
 }
 
 SCRATCH_TEST(what_does_not_go_together_is_told)

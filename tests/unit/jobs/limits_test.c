@@ -21,11 +21,24 @@ static struct limit_table *fresh_table(void)
     return t;
 }
 
+static int set_up(void **state)
+{
+    *state = fresh_table();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    limit_table_free(*state); /* it asserts that nothing is left */
+    return 0;
+}
+
+#define LIMITS_TEST(name) TEST_OF(struct limit_table *t, NULL, set_up, tear_down, name)
+
 /* --- The tables --- */
 
-TEST(a_name_is_found_until_the_last_reference_goes)
+LIMITS_TEST(a_name_is_found_until_the_last_reference_goes)
 {
-    struct limit_table *t = fresh_table();
     struct tenant mine = {0}, yours = {0};
     struct limit *op = limit_get(t, &mine, span_text("gpu"), 3);
     struct limit *b = limit_get(t, &yours, span_text("gpu"), 3);
@@ -42,14 +55,12 @@ TEST(a_name_is_found_until_the_last_reference_goes)
         limit_unref(t, op);
     limit_unref(t, b);
     bucket_unref(t, c);
-    limit_table_free(t); /* it asserts that nothing is left */
 }
 
-TEST(many_names)
+LIMITS_TEST(many_names)
 {
     enum { MANY = 3000 };
     static struct limit *limits[MANY];
-    struct limit_table *t = fresh_table();
     struct tenant tenants[2] = {0};
     char name[16];
     for (int round = 0; round < 2; round++)
@@ -61,7 +72,6 @@ TEST(many_names)
         }
     for (int i = 0; i < 2 * MANY; i++)
         limit_unref(t, limits[i % MANY]);
-    limit_table_free(t);
 }
 
 /* --- Limits --- */
@@ -126,9 +136,8 @@ static void step_limit(struct limit_world *w, int i)
     assert_true(w->limit->taken <= before || w->limit->taken <= w->limit->max);
 }
 
-TEST(a_limit_is_full_while_somebody_waits)
+LIMITS_TEST(a_limit_is_full_while_somebody_waits)
 {
-    struct limit_table *t = fresh_table();
     static struct limit_world w;
     struct tenant tenant = {0};
     w.limit = limit_get(t, &tenant, span_text("gpu"), 3);
@@ -147,12 +156,10 @@ TEST(a_limit_is_full_while_somebody_waits)
             step_limit(&w, i);
     assert_int_equal(w.limit->taken, 0);
     limit_unref(t, w.limit);
-    limit_table_free(t);
 }
 
-TEST(who_comes_does_not_overtake_who_waits)
+LIMITS_TEST(who_comes_does_not_overtake_who_waits)
 {
-    struct limit_table *t = fresh_table();
     struct tenant tenant = {0};
     struct job e[3] = {0};
     struct limit *l = limit_get(t, &tenant, span_text("x"), 1);
@@ -167,7 +174,6 @@ TEST(who_comes_does_not_overtake_who_waits)
     limit_give(l, &e[2]);
     assert_int_equal(l->taken, 0);
     limit_unref(t, l);
-    limit_table_free(t);
 }
 
 /* --- Buckets --- */
@@ -237,10 +243,9 @@ static int step_bucket(struct bucket *b, struct job *e, ao_time now)
 
 /* Takes, starts, gives back and cancels at random, with tokens held for long at times: no more
  * start than may, and no token is left while somebody waits. */
-TEST(a_bucket_under_random_asks)
+LIMITS_TEST(a_bucket_under_random_asks)
 {
     enum { RATE = 20 };
-    struct limit_table *t = fresh_table();
     struct tenant tenant = {0};
     static struct job e[JOBS];
     int count = 0;
@@ -259,13 +264,11 @@ TEST(a_bucket_under_random_asks)
     while (job_list_pop(&b->waiting))
         ;
     bucket_unref(t, b);
-    limit_table_free(t);
 }
 
 /* Tokens that were taken long ago are used together: no more than the bucket holds. */
-TEST(tokens_do_not_pile_up)
+LIMITS_TEST(tokens_do_not_pile_up)
 {
-    struct limit_table *t = fresh_table();
     struct tenant tenant = {0};
     struct job e[10] = {0};
     struct bucket *b = bucket_get(t, &tenant, span_text("x"), 3, AO_S(3), 0);
@@ -283,12 +286,10 @@ TEST(tokens_do_not_pile_up)
     while (job_list_pop(&b->waiting))
         ;
     bucket_unref(t, b);
-    limit_table_free(t);
 }
 
-TEST(a_token_given_back_is_there_again)
+LIMITS_TEST(a_token_given_back_is_there_again)
 {
-    struct limit_table *t = fresh_table();
     struct tenant tenant = {0};
     struct job e[3] = {0};
     struct bucket *b = bucket_get(t, &tenant, span_text("x"), 2, AO_S(2), 5);
@@ -303,12 +304,10 @@ TEST(a_token_given_back_is_there_again)
     assert_ptr_equal(bucket_next(b, 5), &e[2]);
     assert_null(bucket_next(b, 5));
     bucket_unref(t, b);
-    limit_table_free(t);
 }
 
-TEST(the_nth_who_waits_knows_when)
+LIMITS_TEST(the_nth_who_waits_knows_when)
 {
-    struct limit_table *t = fresh_table();
     struct tenant tenant = {0};
     struct job e[8] = {0};
     ao_time now = AO_S(7);
@@ -328,13 +327,11 @@ TEST(the_nth_who_waits_knows_when)
         assert_null(bucket_next(b, now + AO_S(n + 1)));
     }
     bucket_unref(t, b);
-    limit_table_free(t);
 }
 
 /* To change the size to and fro brings no token. */
-TEST(another_size_keeps_the_tokens)
+LIMITS_TEST(another_size_keeps_the_tokens)
 {
-    struct limit_table *t = fresh_table();
     struct tenant tenant = {0};
     struct job e[20] = {0};
     uint32_t got = 0;
@@ -367,5 +364,4 @@ TEST(another_size_keeps_the_tokens)
     job_list_remove(&e[17]);
     for (uint32_t refs = b->refs; refs > 0; refs--)
         bucket_unref(t, b);
-    limit_table_free(t);
 }
