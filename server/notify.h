@@ -1,4 +1,4 @@
-/* What the service manager is told.  Each call does nothing when no manager listens (no
+/* Messages to the service manager.  Each call does nothing when no manager listens (no
  * NOTIFY_SOCKET); none blocks for long; any thread may call. */
 #ifndef ERGON_NOTIFY_H
 #define ERGON_NOTIFY_H

@@ -26,8 +26,7 @@ struct activator_options plan_loop(const struct config *c, uint32_t index);
 bool plan_listener(const struct config *c, const struct config_listener *l,
                    struct listener_options *out);
 
-/* What the task system is told of itself; loops, manager and executors are the caller's to fill in.
- */
+/* The plan of the task system; loops, manager and executors are the caller's to fill in. */
 struct tasks_plan plan_tasks(const struct config *c);
 
 /* The limits of submitted tasks; what they stand on is the caller's to fill in. */

@@ -41,7 +41,7 @@ static void read_sources(struct config_report *r, struct config *c, const struct
     config_read_flags(r, c, in->argc, in->argv, NULL);
 }
 
-/* What does not parse is told first: checking half a configuration would only add to it. */
+/* What does not parse is reported first: to check half a configuration would only add to that. */
 static void fill(struct config_report *r, struct config *c, const struct config_input *in,
                  const struct config_request *request)
 {

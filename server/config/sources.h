@@ -1,5 +1,5 @@
-/* What the sources of a configuration share: how a value is taken, and how a problem is told.  For
- * server/config/ only.
+/* What the sources of a configuration share: how a value is taken, and how a problem is reported.
+ * For server/config/ only.
  *
  * A load uses all of this on one thread.  Problems are collected, so that one run shows them all:
  * no function fails, and whoever loads looks at the report in the end. */

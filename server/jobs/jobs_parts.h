@@ -6,7 +6,7 @@
  *     life/     submitted, started, returned, timed out, kept for a time, forgotten
  *     persist/  jobs as rows: to the store and back
  *     effects   what follows from what has happened, in one stated order
- *     service/  the operations that loops ask for, and who waits for what
+ *     service/  the operations of the loops, and who waits for what
  *     cron/     jobs by calendar
  *
  * Each room calls those above it in this list, and none below.  Thread: the jobs'. */

@@ -40,7 +40,8 @@ ao_time spin_window(const struct spin *s, ao_time now);
 /* Work came after `waited` ns, of which the first `spun` were spent looking (0: none). */
 void spin_waited(struct spin *s, ao_time waited, ao_time spun);
 
-/* Is it time to read how often this thread was preempted?  Then spin_preempted() is told. */
+/* Is it time to read how often this thread was preempted?  Then spin_preempted() is to be called.
+ */
 bool spin_look_due(const struct spin *s, ao_time now);
 void spin_preempted(struct spin *s, ao_time now, uint64_t count);
 

@@ -51,12 +51,12 @@ struct call_request {
     uint8_t tag;
 };
 
-/* Told exactly once for every accepted call, possibly within home_call() (then `call` is not in the
- * list any more, as always here).  The record is freed afterwards. */
+/* Called exactly once for every accepted call, possibly within home_call() (then `call` is not in
+ * the list any more, as always here).  The record is freed afterwards. */
 typedef void call_ended_fn(void *arg, struct call *call, struct outcome *outcome);
 
-/* ERGON_OK: accepted, `ended` is or will be told.  Else refused, and nobody is told: BUSY (the
- * common queue is full), MEMORY. */
+/* ERGON_OK: the call is accepted, and `ended` has been or will be called.  Else it is refused, and
+ * `ended` is not called: BUSY (the common queue is full), MEMORY. */
 enum ergon_error home_call(struct home *h, struct method *m, const struct call_request *request);
 
 /* Answers CANCELLED to the owner now, and the record is void; the task is dropped if it still

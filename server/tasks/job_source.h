@@ -3,8 +3,8 @@
  * A job is no struct task: it may wait for days.  When an executor of its kind has room the
  * manager asks the source for the next one to run and makes a struct task of that attempt, at home
  * with the manager.  Plain calls and jobs take turns.  When the struct task has come home,
- * whether or not anybody still waits for it, the source is told: an attempt is given exactly once
- * and returns exactly once.
+ * whether or not anybody still waits for it, it is returned to the source: an attempt is given
+ * exactly once and returns exactly once.
  *
  * Thread: the manager's, for everything here that does not say otherwise.  An attempt's struct task
  * is the manager's: from `given` until `returned` the source may name it, and no more. */
@@ -53,14 +53,14 @@ struct attempt_note {
 
 struct job_source {
     void *arg;
-    /* Has it a task of this kind that could be given now?  `room`: places that executors of the
-     * kind have, never 0.  Called often: a few loads.  After a no, here or in take(), it is asked
-     * again when job_source_wake() was called or an attempt of the kind has returned. */
+    /* Has the source a job of this kind that could be given now?  `room`: places that executors of
+     * the kind have, never 0.  Called often: a few loads.  After a no, here or in take(), it is
+     * asked again when job_source_wake() was called or an attempt of the kind has returned. */
     bool (*ready)(void *arg, enum ergon_kind kind, uint32_t room);
-    /* The next by its order; false: none after all. */
+    /* Fills `run` with the next attempt, by the source's order.  False: there is none after all. */
     bool (*take)(void *arg, enum ergon_kind kind, struct attempt_spec *run);
-    /* What take() told was given: `t` is valid until `returned`.  NULL: there was no memory, and
-     * the attempt has not begun. */
+    /* The attempt of the last take() was given: `t` is valid until `returned`.  NULL: there was no
+     * memory, and the attempt has not begun. */
     void (*given)(void *arg, void *owner, struct task *t);
     void (*returned)(void *arg, const struct attempt_end *r);
     void (*noted)(void *arg, const struct attempt_note *note); /* always before its `returned` */
@@ -80,8 +80,8 @@ struct activator *tasks_manager_activator(struct tasks *t);
 /* The source has got something to give. */
 void job_source_wake(struct tasks *t);
 
-/* Nobody wants this attempt any more, or it is too late: it is dropped where it waits, told where
- * it runs. */
+/* Nobody wants this attempt any more, or it is too late: it is dropped where it waits, flagged
+ * where it runs. */
 enum attempt_flag { ATTEMPT_CANCEL, ATTEMPT_LATE };
 void attempt_flag(struct tasks *t, struct task *attempt, enum attempt_flag flag);
 

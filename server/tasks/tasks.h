@@ -60,8 +60,8 @@ struct home *tasks_home(struct tasks *t, uint32_t loop);
 /* Starts the threads of blocking executors.  0, or -1 and errno of pthread_create(). */
 int tasks_start(struct tasks *t);
 
-/* Any thread: no attempt of a job is begun any more; `drained(arg)` is told once, on the manager's
- * thread, when none is out.  Calls go on. */
+/* Any thread: no attempt of a job is begun any more; `drained(arg)` is called once, on the
+ * manager's thread, when none is out.  Calls go on. */
 void tasks_drain_jobs(struct tasks *t, void (*drained)(void *arg), void *arg);
 
 /* Any thread: every open call is answered CANCELLED, every running task gets the flag. */
@@ -76,12 +76,12 @@ uint32_t tasks_stop(struct tasks *t, ao_time limit);
  * From then on nothing of the source of jobs is read. */
 void tasks_clear(struct tasks *t);
 
-/* Before the activators are closed; nobody is told any more. */
+/* Before the activators are closed; no call is answered any more. */
 void tasks_free(struct tasks *t);
 
 /* Any outside thread of the process: adds a task; the parameters are copied.  `ended` is called on
- * the manager's thread, once; the outcome is valid during the call.  ERGON_OK, or BUSY, NO_METHOD,
- * MEMORY: then nobody is told.  Never blocks. */
+ * the manager's thread, once; the outcome is valid during the call.  ERGON_OK, or BUSY (the
+ * common queue is full), NO_METHOD, MEMORY: then `ended` is not called.  Never blocks. */
 enum ergon_error tasks_add(struct tasks *t, struct span method, struct span params,
                            ao_time deadline,
                            void (*ended)(void *arg, const struct outcome *outcome), void *arg);

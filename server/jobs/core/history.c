@@ -20,7 +20,7 @@ struct history {
     uint32_t stored;           /* number of the first that was not pushed to the store */
     uint32_t count;            /* records */
     uint32_t start, end, size; /* bytes of `records` */
-    uint32_t hint;             /* where the last one stands that was asked for */
+    uint32_t hint;             /* where the last one stands that was looked up */
     uint8_t records[];
 };
 

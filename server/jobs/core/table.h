@@ -72,10 +72,10 @@ struct job_table {
 
     uint64_t seed[2]; /* of the hashes of names, which come from strangers */
     struct hash_table tenants;
-    struct tenant *recent_tenant; /* asked for last; NULL */
+    struct tenant *recent_tenant; /* looked up last; NULL */
     struct job_queue *queues, *queues_last;
     struct job_queue **by_method;   /* by the method's index; NULL: not made yet */
-    struct job_queue *recent_queue; /* of a method that is offered, asked for last; NULL */
+    struct job_queue *recent_queue; /* of a method that is offered, looked up last; NULL */
 
     struct account durable, in_memory;
     struct census *census; /* a count that is under way; NULL */

@@ -125,7 +125,7 @@ void outcome_returned(struct scheduler *s, struct job *job, const struct attempt
     }
 }
 
-/* --- What people wish --- */
+/* --- What people do to it --- */
 
 bool job_cancel(struct scheduler *s, struct job *job)
 {

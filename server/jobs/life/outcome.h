@@ -1,4 +1,5 @@
-/* How attempts end, and what people wish of a job.  Thread: the jobs'.  Nothing here blocks. */
+/* How attempts end, and what people do to a job: cancel, and run again.  Thread: the jobs'. Nothing
+ * here blocks. */
 #ifndef ERGON_JOBS_OUTCOME_H
 #define ERGON_JOBS_OUTCOME_H
 

@@ -71,7 +71,7 @@ void journal_write(struct jobs *jobs, struct job *job)
     }
 }
 
-/* Operations stay in order, so the one that is on its way may be taken for done. */
+/* Operations stay in order, so the write that is on its way may be taken for done. */
 void journal_flush(struct jobs *jobs)
 {
     for (struct job *job = jobs->table.first; job; job = job->all_next)
@@ -160,8 +160,8 @@ static void store_event(struct jobs *jobs, struct job *job, const struct history
     store_push(jobs->store, write);
 }
 
-/* When a job is tried again by hand its row tells something else from then on: what the row has
- * told until now is stored after all. */
+/* When a job is tried again by hand, its row says something else from then on: the events that the
+ * row stood for until now are stored after all. */
 static void store_told(struct jobs *jobs, struct job *job, uint32_t retried)
 {
     struct history_event event;

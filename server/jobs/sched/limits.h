@@ -64,8 +64,8 @@ void bucket_unref(struct limit_table *t, struct bucket *b);
 /* True: the job has a permit now (JOB_HAS_PERMIT).  False: it stands in `waiting`. */
 bool limit_take(struct limit *limit, struct job *job);
 /* Gives the job's permit back, and grants free ones: returns a job that has got one now, taken out
- * of `waiting` and to be queued again; the caller asks for the next with NULL, until NULL comes
- * back. */
+ * of `waiting` and to be queued again; the caller calls it again with NULL, until it returns
+ * NULL. */
 struct job *limit_give(struct limit *limit, struct job *job);
 
 /* True: a token is the job's (JOB_HAS_TOKEN).  False: it stands in `waiting`. */
@@ -73,12 +73,13 @@ bool bucket_take(struct bucket *b, struct job *job, ao_time now);
 /* Its start, or that it does not start.  bucket_refill() is another one then. */
 void bucket_use(struct bucket *b, struct job *job, ao_time now);
 void bucket_give(struct bucket *b, struct job *job);
-/* The first that a token of now is for, taken out of `waiting`, holding it; NULL: none. */
+/* Gives a token that is there now to the job that waits longest; returns that job, taken out of
+ * `waiting`.  NULL: there is no token, or nobody waits. */
 struct job *bucket_next(struct bucket *b, ao_time now);
-/* When the next token is there to be taken; AO_NEVER: not before one that is held was used or given
- * back. */
+/* When the next token is there to be taken; AO_NEVER: not before a job has used its token or given
+ * it back. */
 ao_time bucket_refill(const struct bucket *b, ao_time now);
-/* When the token for the n-th who waits (from 0) comes, if those that are held are used now. */
+/* When the token for the n-th who waits (from 0) comes, if jobs that have tokens use them now. */
 ao_time bucket_refill_at(const struct bucket *b, uint32_t n, ao_time now);
 
 #endif

@@ -71,7 +71,7 @@ static void pack_queue(const struct job_queue *q, struct pack *p)
     view_ms(p, "oldest", q->oldest);
 }
 
-/* The stages of what is out, and the ages, are asked only when somebody looks. */
+/* The stages of attempts that are out, and the ages, are looked up only when somebody looks. */
 static void look(struct jobs *jobs)
 {
     for (struct job *job = jobs->sched.running.first; job; job = job->next)

@@ -103,7 +103,7 @@ void conn_kick(struct connection *c);                   /* it has something to d
 void conn_abort(struct connection *c, const char *why); /* CLOSED, whatever state it is in */
 /* Logged, and CLOSED at once: behind an answer that is missing or cut off, nothing may follow. */
 void conn_out_of_memory(struct connection *c);
-/* What the connection wants to hear of its stream.  False without memory: it is CLOSED. */
+/* Which events of its stream step the connection.  False without memory: it is CLOSED then. */
 bool conn_watch(struct connection *c, unsigned what);
 
 /* --- conn_output.c --- */

@@ -1,5 +1,5 @@
 /* How an object comes to rest, and what the verdict of a step leads to.  An object that rests waits
- * for nothing and holds nothing: what it waited for is told, which may wake others. */
+ * for nothing and holds nothing: its waits are withdrawn, which may wake others. */
 #include "server/runtime/object/rest.h"
 
 #include <stdarg.h>

@@ -18,10 +18,10 @@ struct call_record {
     struct call call;
     struct call_record *next_free;
     struct home *home;
-    call_ended_fn *ended; /* who is told, and with what */
+    call_ended_fn *ended; /* what is called at its end */
     void *arg;
     struct ao timer; /* sleeps until the deadline, if there is one */
-    bool open;       /* accepted, and nobody was told yet */
+    bool open;       /* accepted, and `ended` was not called yet */
     bool managed;    /* its task went to the manager */
 };
 

@@ -1,5 +1,5 @@
 /* How a call ends: its task comes home, its deadline passes, it is cancelled, or the server stops.
- * The first of these is told to the owner. */
+ * The first of these is the owner's answer. */
 #include "server/tasks/calls/home.h"
 
 #include <stdlib.h>

@@ -61,7 +61,8 @@ int home_add_inlet(struct home *h, struct lane *l, uint32_t capacity, struct act
 
 /* --- How a call begins (call.c) --- */
 
-/* Sends a call through the manager.  ERGON_OK, or BUSY, MEMORY: then nobody is told. */
+/* Sends a call through the manager.  ERGON_OK, or BUSY (the common queue is full; never of a nested
+ * call), MEMORY: then `ended` is not called. */
 enum ergon_error home_send(struct home *h, struct method *m, const struct call_plan *plan);
 
 /* A task of this home without a call record, the caller's; `params` stays borrowed.  NULL without
@@ -69,7 +70,7 @@ enum ergon_error home_send(struct home *h, struct method *m, const struct call_p
 struct task *home_make_task(struct home *h, struct method *m, struct span params, ao_time deadline);
 
 /* Accepts a task of an outside thread, which the manager took from its inbox: a record is made.
- * False: there was no memory, its owner was told so, and the task is gone. */
+ * False: there was no memory, its owner was answered MEMORY, and the task is gone. */
 bool home_adopt(struct home *h, struct task *t);
 
 /* --- How it ends (home.c) --- */

@@ -20,7 +20,7 @@ static const struct ao_api api = {.size = sizeof api,
 #undef X
 };
 
-/* The first refusal is what people are told. */
+/* The first refusal is the one that people see. */
 static int host_register_handler(struct ergon_module *module, const struct ergon_handler *handler)
 {
     char error[256];
@@ -46,7 +46,7 @@ static void *host_arg(struct ergon_task *task)
     return task_of(task)->method->handler->arg;
 }
 
-/* A server that stops at once does not wait until each task has been told. */
+/* A server that stops at once does not wait until each task has been flagged. */
 static bool host_cancelled(struct ergon_task *task)
 {
     const struct task *t = task_of(task);

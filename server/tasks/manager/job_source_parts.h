@@ -13,7 +13,7 @@ bool job_source_ready(struct manager *m, struct manager_kind *k, uint32_t room);
 /* The next attempt, the manager's, to be given at once; NULL: none after all, or no memory. */
 struct task *job_source_take(struct manager *m, struct manager_kind *k);
 
-/* Tells the source on the edge. */
+/* Calls full() of the source when it is another value than the last. */
 void job_source_tell_full(struct manager *m, struct manager_kind *k, bool full);
 
 void job_source_stop(struct manager *m, bool cancel); /* nothing is taken from now on */

@@ -21,7 +21,7 @@ struct manager_kind {
     int last;             /* who was chosen last */
     bool source_has_work; /* the source of jobs may have one */
     bool job_next;        /* its turn, when both have tasks */
-    bool full;            /* as the source was told */
+    bool full;            /* what the source's full() was called with last */
     bool bounds_nested;   /* the bounds in `snapshots` are those for nested calls */
 };
 

@@ -17,12 +17,12 @@ enum policy {
 struct sim {
     enum policy policy;
     uint32_t servers;
-    uint32_t bound;         /* JBSQ: tasks, the running one included */
-    const uint32_t *bounds; /* JBSQ: that in force as each task arrives, none above `bound`; NULL:
-                               always `bound` */
-    double hand_over; /* JBSQ: from the choice, made with a completion known at once, until the
-                         server can begin */
-    uint64_t seed;    /* RANDOM */
+    uint32_t bound; /* JBSQ: tasks, the running one included */
+    /* JBSQ: that in force as each task arrives, none above `bound`; NULL: always `bound`. */
+    const uint32_t *bounds;
+    /* JBSQ: from the choice, made with a completion known at once, until the server can begin. */
+    double hand_over;
+    uint64_t seed; /* RANDOM */
 };
 
 /* Writes for each task of the load the time from its arrival to its end.  0, or -1 without memory.
