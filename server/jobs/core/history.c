@@ -3,6 +3,7 @@
  * reached. */
 #include "server/jobs/core/history.h"
 
+#include <stdalign.h>
 #include <stdlib.h>
 
 #include "base/utf8.h"
@@ -21,7 +22,7 @@ struct history {
     uint32_t count;            /* records */
     uint32_t start, end, size; /* bytes of `records` */
     uint32_t hint;             /* where the last one stands that was looked up */
-    uint8_t records[];
+    alignas(struct record) uint8_t records[];
 };
 
 enum { FIRST = 32 /* bytes: one event without a text */, GRAIN = 8 };
