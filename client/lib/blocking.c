@@ -199,6 +199,8 @@ static void on_watch_expired(evutil_socket_t fd, short what, void *arg)
     struct blocking_watch *bw = arg;
     (void)fd;
     (void)what;
+    if (bw->blocking->done)
+        return; /* it ended in this round of the loop, and is gone */
     bw->expired = true;
     ergon_watch_stop(bw->watch);
 }

@@ -1,7 +1,7 @@
 /* The blocking face, over each transport, against a server in a thread. */
 #include "tests/unit/client/threaded.h"
 
-#include <ergon/client.h>
+#include <ergon/client_tasks.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -124,6 +124,26 @@ TCP_TEST(a_call_without_answer_times_out)
     assert_int_equal(ergon_blocking_call(b, "silence", (struct ergon_raw){0}, 1, &a),
                      ERGON_END_TIMEOUT);
     expect_answer(b, "next");
+    ergon_blocking_close(b);
+}
+
+static bool ignore_event(void *arg, const struct ergon_event *event)
+{
+    (void)arg;
+    (void)event;
+    return true;
+}
+
+/* Its time is up at about the moment in which the answer comes: either may be first. */
+UNIX_SOCKET_TEST(a_watch_ends_once_though_its_time_is_up_with_the_answer)
+{
+    const struct ergon_answer *a;
+    struct ergon_blocking *b = open_good(&f->options);
+    for (int i = 0; i < 200; i++) {
+        enum ergon_end end = ergon_blocking_watch(b, "t1", 0, 1, ignore_event, NULL, &a);
+        assert_true(end == ERGON_END_TIMEOUT || end == ERGON_END_ERROR);
+        expect_answer(b, "next");
+    }
     ergon_blocking_close(b);
 }
 
