@@ -7,6 +7,7 @@
 /* Bytes of the character at the front of a text that is not empty; 0: there is none. */
 size_t utf8_length(struct span text);
 
+/* Is the whole text UTF-8? */
 bool utf8_valid(struct span text);
 
 /* The first `max` bytes at most, without a torn character at the end. */

@@ -10,11 +10,13 @@
 /* Of one run.  The caller decrefs; NULL: out of memory. */
 json_t *report_json_run(const struct bench *b, const struct load_result *r);
 
-/* Of a sweep: the rows, and the run at the highest rate, which is the plan's.  The same. */
+/* Of a sweep: the rows, and the run at the highest rate, which is the plan's.  The caller decrefs;
+ * NULL: out of memory. */
 json_t *report_json_sweep(const struct bench *b, const struct bench_rows *rows,
                           const struct load_result *best);
 
-/* One line to standard output; takes `j` over.  False: not written. */
+/* Prints one line to standard output; takes `j` over.  False: `j` is NULL, or standard output did
+ * not take it. */
 bool report_json_print(json_t *j);
 
 #endif

@@ -10,7 +10,7 @@
 bool frame_request(struct buffer *b, uint32_t id, struct span method, struct span params);
 bool frame_notification(struct buffer *b, struct span method, struct span params);
 
-/* server.auth with this token: what goes first on a connection. */
+/* The same of server.auth with this token: what goes first on a connection. */
 bool frame_auth(struct buffer *b, uint32_t id, const char *token);
 
 /* What an error value says to a person: of "CODE: text", of [number, "CODE: text"], or of a map

@@ -21,7 +21,7 @@ bool spec_read_options(struct reader *r, struct job_spec *spec, uint64_t **ids,
                        const struct spec_extra *extra, char *error, size_t size);
 
 /* The same of a cron: its own options, and those of its jobs, in one map; `options` of the spec is
- * set to the map's bytes. */
+ * set to the map's bytes.  False, and a text, as there. */
 bool spec_read_cron_options(struct reader *r, struct cron_spec *spec, char *error, size_t size);
 
 /* The same of a map that the store has.  False: it has an option that this server does not know, as

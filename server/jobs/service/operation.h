@@ -59,16 +59,21 @@ struct operation_class {
  * answered MEMORY, DRAINING when the server has stopped, and CANCELLED when it was dropped while it
  * waited.  Beside these:
  *
- *   submit             the errors of job_submit(); STORE if the first row of an fsync job is not
- * taken submit_many        none: each outcome has an error of its own, one of submit's call those
- * of submit; those of the job: CANCELLED, DEADLINE, FAILED with the handler's own code; TOO_LARGE
- * if its result was not kept get, explain, wait, watch NOT_FOUND cancel             NOT_FOUND;
- * STORE: it is cancelled, but that could not be written retry              NOT_FOUND; BAD_PARAMS:
- * the job is open, or done list, queue_list, cron_list, audit none queue_explain      NOT_FOUND
+ *   submit         the errors of job_submit(); STORE if the first row of an fsync job is not taken
+ *   submit_many    none: each outcome has an error of its own, one of submit's
+ *   call           those of submit; those of the job: CANCELLED, DEADLINE, FAILED with the
+ *                  handler's own code; TOO_LARGE if its result was not kept
+ *   get, wait, watch, explain, queue_explain
+ *                  NOT_FOUND
+ *   cancel         NOT_FOUND; STORE: the job is cancelled, but that could not be written
+ *   retry          NOT_FOUND; BAD_PARAMS: the job is open, or done
  *   queue_pause, queue_resume, queue_drain
- *                      NOT_FOUND; STORE: it is so now, but a restart forgets it
- *   cron_put           BAD_PARAMS, TOO_LARGE, BUSY (too many crons), STORE: the cron of this name,
- * if there is one, goes on as it was cron_delete        STORE: the cron goes on
+ *                  NOT_FOUND; STORE: it is so now, but a restart forgets it
+ *   cron_put       BAD_PARAMS, TOO_LARGE, BUSY (too many crons), STORE: a cron of this name goes
+ *                  on as it was
+ *   cron_delete    STORE: the cron goes on
+ *   list, queue_list, cron_list, audit
+ *                  none
  */
 extern const struct operation_class operation_submit, operation_submit_many; /* submission.c */
 extern const struct operation_class operation_call;
