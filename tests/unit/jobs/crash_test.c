@@ -2,7 +2,8 @@
  * run again, an attempt that is begun again has a higher number, and the accounts balance.
  *
  * Each seed is a life of some hundred random deeds: submissions of all kinds, ends, failures,
- * cancels, time, a store that fails for a while, and crashes in between. */
+ * cancels, retries, somebody who waits, time, a store that fails for a while, and crashes in
+ * between. */
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_world.h"
 #include "tests/support/random.h"
@@ -103,7 +104,14 @@ static void submit_one(struct crashing *c)
         spec.after = &c->tasks[c->count - 1].id;
         spec.after_count = 1;
     }
-    if (world_submit(&c->w, &spec, &done, text, sizeof text) == ERGON_OK)
+    if (chance(&c->seed, 4) == 0) {
+        spec.rate_key = span_text("r");
+        spec.rate = 3;
+        spec.rate_per = AO_MS(30);
+    }
+    if (chance(&c->seed, 6) == 0)
+        spec.coalesce = span_text("c");
+    if (world_submit(&c->w, &spec, &done, text, sizeof text) == ERGON_OK && !done.coalesced)
         c->tasks[c->count++] =
             (struct known){.id = done.job->id, .awaited = spec.durable == DURABLE_FSYNC};
 }
@@ -135,10 +143,36 @@ static void live_again(struct crashing *c, void (*how)(struct jobs_world *w))
             i++;
 }
 
+/* Somebody wants to hear of one of the tasks. */
+static void ask(struct crashing *c)
+{
+    static const struct operation_class *const kinds[] = {&operation_cancel, &operation_watch,
+                                                          &operation_wait};
+    const struct operation_class *kind = kinds[chance(&c->seed, 3)];
+    struct known *k = c->count > 0 ? &c->tasks[chance(&c->seed, c->count)] : NULL;
+    if (!k || c->w.answered > 3000)
+        return;
+    struct operation *op = world_about(&c->w, kind, k->id);
+    if (kind == &operation_wait) {
+        uint64_t *id = (uint64_t *)operation_room(op, sizeof *id);
+        *id = k->id;
+        op->wait = (struct wait_arguments){.ids = id, .count = 1, .timeout = AO_MS(50)};
+    }
+    if (kind == &operation_watch) {
+        op->watch.timeout = AO_MS(50);
+        op->watch.push = chance(&c->seed, 2);
+    }
+    world_give(&c->w, op);
+}
+
 static void deed(struct crashing *c)
 {
     struct job *e;
-    switch (chance(&c->seed, 12)) {
+    switch (chance(&c->seed, 14)) {
+    case 10:
+    case 11:
+        ask(c);
+        return;
     case 0:
     case 1:
     case 2:
@@ -152,7 +186,9 @@ static void deed(struct crashing *c)
         return;
     case 7:
         e = c->count > 0 ? world_job(&c->w, c->tasks[chance(&c->seed, c->count)].id) : NULL;
-        if (e)
+        if (e && world_retry(&c->w, e))
+            known_of(c, e->id)->seen = false;
+        else if (e)
             world_cancel(&c->w, e);
         return;
     case 8:
@@ -192,6 +228,7 @@ static void live(struct crashing *c, uint64_t seed)
     jobs_world_keep_store(&c->w);
     c->w.store->rows.count_rows = 5;
     c->w.quiet = true;
+    c->w.store->latency = AO_MS(1 + seed % 4 * 5);
     c->w.stubborn = seed % 3 == 0;
     c->w.begun = on_begun;
     c->w.arg = c;
