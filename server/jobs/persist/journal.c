@@ -87,7 +87,7 @@ void journal_remove(struct jobs *jobs, struct job *job)
 {
     clear_unsaved(jobs, job);
     if (jobs->journal.unsaved_at == job)
-        jobs->journal.unsaved_at = job->all_next;
+        jobs->journal.unsaved_at = NULL; /* the search begins anew: what stood behind may be gone */
     if (job->durable == DURABLE_NONE)
         return;
     struct store_op *write = codec_write_new(jobs, STORE_REMOVE, 0, journal_notice);
