@@ -25,8 +25,10 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 add_library(ergon_flags INTERFACE)
+# Ahead of the options of folders: clang lets the last of -Wextra and -Wno-... win.
+add_compile_options(-Wall -Wextra)
 target_compile_options(ergon_flags INTERFACE
-    -Wall -Wextra -Wshadow -Wconversion -Wswitch-enum -Wmissing-prototypes -Wstrict-prototypes
+    -Wshadow -Wconversion -Wswitch-enum -Wmissing-prototypes -Wstrict-prototypes
     -Wvla -fno-common -fno-omit-frame-pointer
     $<$<BOOL:${ERGON_WERROR}>:-Werror>)
 # What serves assertions alone is unused in a release.
