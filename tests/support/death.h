@@ -10,4 +10,8 @@ void expect_misuse(void (*act)(void *arg), void *arg, const char *text);
  * out, the test that calls this is skipped: nothing behind it runs. */
 void expect_broken_assert(void (*act)(void *arg), void *arg, const char *text);
 
+/* Skips the test where assertions are compiled out: for one that has something under way by the
+ * time it expects the first of them to fire. */
+void need_asserts(void);
+
 #endif

@@ -75,6 +75,7 @@ static void free_it(void *arg)
 
 RULES_TEST(what_was_given_away_is_not_at_home)
 {
+    need_asserts();
     tasks_world_call(0, "block", params_none(), AO_NEVER);
     struct task *given = w.list->task;
     expect_broken_assert(receive_it, given, "owner");
@@ -94,6 +95,7 @@ static void cancel_twice(void *arg)
 
 RULES_TEST(a_call_is_answered_once)
 {
+    need_asserts();
     tasks_world_call(0, "block", params_none(), AO_NEVER);
     expect_broken_assert(cancel_twice, w.list, "record->open");
     tasks_world_run();
