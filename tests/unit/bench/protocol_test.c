@@ -1,5 +1,5 @@
 /* A load over a protocol that is not ours: a server in a thread greets with four bytes, takes the
- * connection's name, and answers each request "?xxx" with "!xxx" in order, its bytes cut as they
+ * connection's name, and answers each request "?abc" with "!abc" in order, its bytes cut as they
  * please. */
 #include "tests/support/cmocka_env.h"
 
