@@ -7,6 +7,16 @@ static int insert(struct store *s, enum statement which, const struct row_map *m
     return rc == SQLITE_OK ? statement_run(st) : rc;
 }
 
+static int submit_anew(struct store *s, const struct store_task *task)
+{
+    sqlite3_stmt *st = s->statements.all[STATEMENT_DURABLE];
+    const char *durable = s->names.lists[NAMES_DURABLE].names[task->durable];
+    sqlite3_bind_text(st, 2, durable, -1, SQLITE_STATIC);
+    int rc = statement_run_id(&s->statements, STATEMENT_DURABLE, task->id);
+    return rc == SQLITE_OK && task->has_options ? insert(s, STATEMENT_OPTIONS, &row_options, task)
+                                                : rc;
+}
+
 /* A change of a task that has no row is refused: else its end would be reported, and not be kept.
  */
 static int change(struct store *s, const struct store_op *op)
@@ -16,6 +26,10 @@ static int change(struct store *s, const struct store_op *op)
         return rc;
     if (sqlite3_changes(s->db) == 0)
         return SQLITE_CONSTRAINT;
+    if (op->task.anew)
+        rc = submit_anew(s, &op->task);
+    if (rc != SQLITE_OK)
+        return rc;
     return op->task.settled ? statement_run_id(&s->statements, STATEMENT_SETTLE, op->task.id)
                             : SQLITE_OK;
 }

@@ -3,7 +3,7 @@
 -- Times (…_at) are Unix nanoseconds, durations (…_ns) nanoseconds; NULL is none, or zero.  Parameters, results and
 -- options are MessagePack.  The views at the end are for people: `tasks` shows the up to three rows of a task as one.
 
--- As it was submitted; never changed.
+-- As it was submitted; `durable` rises when a later submission that joins the task wants more.
 CREATE TABLE submissions (
     id INTEGER PRIMARY KEY,
     method TEXT NOT NULL,

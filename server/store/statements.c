@@ -6,6 +6,7 @@ static const char *const texts[STATEMENTS] = {
     [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",
     [STATEMENT_COMMIT] = "COMMIT",
     [STATEMENT_SETTLE] = "UPDATE options SET after = NULL WHERE id = ?1",
+    [STATEMENT_DURABLE] = "UPDATE submissions SET durable = ?2 WHERE id = ?1",
     [STATEMENT_REMOVE] = "DELETE FROM submissions WHERE id = ?1",
     [STATEMENT_REMOVE_OPTIONS] = "DELETE FROM options WHERE id = ?1",
     [STATEMENT_REMOVE_LIFE] = "DELETE FROM lives WHERE id = ?1",
@@ -41,6 +42,8 @@ int statements_open(struct statements *s, sqlite3 *db)
             rc = statement_prepare(s, n, texts[n]);
     row_upsert_sql(&row_lives, &row_submissions, sql);
     rc = rc != SQLITE_OK ? rc : statement_prepare(s, STATEMENT_CHANGE, sql);
+    row_insert_sql(&row_options, "REPLACE", sql);
+    rc = rc != SQLITE_OK ? rc : statement_prepare(s, STATEMENT_OPTIONS, sql);
     row_insert_sql(&row_events, "REPLACE", sql);
     rc = rc != SQLITE_OK ? rc : statement_prepare(s, STATEMENT_EVENT, sql);
     row_insert_sql(&row_crons, "REPLACE", sql);

@@ -17,6 +17,8 @@ enum statement {
     STATEMENT_PUT_LIFE,
     STATEMENT_CHANGE,
     STATEMENT_SETTLE,
+    STATEMENT_DURABLE, /* of what was submitted before */
+    STATEMENT_OPTIONS, /* likewise */
     STATEMENT_REMOVE,
     STATEMENT_REMOVE_OPTIONS,
     STATEMENT_REMOVE_LIFE,

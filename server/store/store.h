@@ -65,6 +65,7 @@ struct store_task {
     uint8_t state;        /* as options.states: stored as its name; 0: queued */
     uint8_t cancel_asked; /* 1: it is to be cancelled when the attempt that runs has returned */
     bool settled;         /* CHANGE: what it came after counts no more; `after` is emptied */
+    bool anew;            /* CHANGE: `durable` and the options are written again, too */
     uint32_t attempt;     /* the last that was begun; 0: none */
     uint32_t failures;    /* attempts that failed: what the retries are counted by */
     uint32_t crashes;     /* of the server, while it ran */
@@ -100,7 +101,7 @@ struct store_counts {
 
 enum store_kind {
     STORE_PUT,         /* task: a new one */
-    STORE_CHANGE,      /* task: its life; the result only if it is not empty */
+    STORE_CHANGE,      /* task: its life, and with `anew` more; the result only if not empty */
     STORE_REMOVE,      /* task.id: its rows and its history */
     STORE_EVENT,       /* event */
     STORE_CRON_PUT,    /* cron: new, or in place of the one of its name */

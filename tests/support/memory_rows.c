@@ -93,11 +93,32 @@ static bool put(struct memory_rows *m, const struct store_task *task)
     return true;
 }
 
-/* A CHANGE is of the life alone, and leaves the result if it has none. */
+/* The durability and the options are written again: what only a submission says stays. */
+static bool submit_anew(struct memory_row *row, const struct store_task *t)
+{
+    struct store_task now = *t;
+    now.method = row->task.method;
+    now.tenant = row->task.tenant;
+    now.params = row->task.params;
+    now.created = row->task.created;
+    void *block = malloc(copy_fixed(&now, NULL) + 1);
+    if (!block)
+        return false;
+    copy_fixed(&now, block);
+    now.result = row->task.result;
+    row->task = now;
+    free(row->fixed);
+    row->fixed = block;
+    return true;
+}
+
+/* A CHANGE is of the life alone, unless it says otherwise, and leaves the result if it has none. */
 static bool change(struct memory_rows *m, const struct store_task *t)
 {
     struct memory_row *row = find(m, t->id);
     assert_non_null(row);
+    if (t->anew && !submit_anew(row, t))
+        return false;
     struct store_task *r = &row->task, now = *r;
     now.state = t->state;
     now.cancel_asked = t->cancel_asked;

@@ -101,7 +101,10 @@ enum job_flag {
     JOB_QUARANTINED = 2048, /* it has the one place that there is for suspects */
     /* It was read back after its end, and its history lacks what its row tells: see
      * history_complete(). */
-    JOB_NOT_REPLAYED = 4096
+    JOB_NOT_REPLAYED = 4096,
+    /* A write is to make it fsync, and who joined it waits for that: see job_harden(). */
+    JOB_HARDENING = 8192,
+    JOB_FROM_MEMORY = 16384 /* while it hardens: before, it was in no file */
 };
 
 /* What has happened to a job, and is still to be acted upon.  job_set_state() and its neighbours

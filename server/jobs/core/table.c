@@ -248,12 +248,19 @@ void table_weigh_part(struct job_table *table, const struct job *job, size_t was
     counter_set(&table->shown_bytes, table->bytes);
 }
 
-void table_make_volatile(struct job_table *table, struct job *job)
+static void account_move(struct account *account, const struct job *job, uint64_t one)
+{
+    account->submitted += one;
+    if (job->state != JOB_NEW && !job_state_open((enum job_state)job->state))
+        account->ended[job->state] += one;
+}
+
+void table_set_durable(struct job_table *table, struct job *job, enum job_durable durable)
 {
     census_changing(table->census, job);
-    table->durable.submitted--;
-    table->in_memory.submitted++;
-    job->durable = DURABLE_NONE;
+    account_move(table_account(table, job), job, (uint64_t)-1);
+    job->durable = (uint8_t)durable;
+    account_move(table_account(table, job), job, 1);
     census_changed(table->census, job);
 }
 

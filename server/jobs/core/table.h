@@ -137,11 +137,11 @@ struct job *table_find(const struct job_table *table, uint64_t id);
 void table_weigh(struct job_table *table, const struct job *job, size_t was);
 void table_weigh_part(struct job_table *table, const struct job *job, size_t was, size_t is);
 
-/* The account of a job, and its move from the durable ones to those in memory. */
+/* The account of a job, and its move when its durability becomes another. */
 static inline struct account *table_account(struct job_table *table, const struct job *job)
 {
     return job->durable == DURABLE_NONE ? &table->in_memory : &table->durable;
 }
-void table_make_volatile(struct job_table *table, struct job *job);
+void table_set_durable(struct job_table *table, struct job *job, enum job_durable durable);
 
 #endif

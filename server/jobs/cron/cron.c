@@ -122,6 +122,8 @@ static bool fire(struct jobs *jobs, struct cron *c, uint64_t at)
         c->last_at = at;
         c->last_task = out.job->id;
         job_mark(out.job, JOB_CRON);
+        if (out.hardens)
+            job_joined(jobs, out.job, &spec, out.coalesced);
     }
     effects_apply(jobs); /* its row is on its way before that of the cron, which moves on */
     return c->error == ERGON_OK;

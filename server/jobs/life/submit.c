@@ -30,39 +30,18 @@ static enum ergon_error no_memory(char *text, size_t size)
 
 /* --- Does it exist already? --- */
 
-/* Who is answered a task that is there already wants it kept as long as one of its own. */
-static void keep_for(struct job *job, const struct job_spec *spec)
-{
-    struct job_more *more = job->more; /* it has a name, so it has these */
-    if (!job_is_open(job))
-        return;
-    if (more->keep < spec->keep)
-        more->keep = spec->keep;
-    if (more->keep_size < spec->keep_size)
-        more->keep_size = spec->keep_size;
-}
-
 static bool find_existing(struct jobs *jobs, const struct job_spec *spec, struct submitted *out)
 {
     const struct span everywhere = {0};
-    if (spec->key.len > 0 &&
-        (out->job = key_find(&jobs->table.keys, spec->tenant, everywhere, spec->key))) {
-        out->duplicate = true;
-        keep_for(out->job, spec);
-        return true;
+    if (spec->key.len > 0)
+        out->job = key_find(&jobs->table.keys, spec->tenant, everywhere, spec->key);
+    out->duplicate = out->job != NULL;
+    if (!out->job && spec->coalesce.len > 0) {
+        out->job = key_find(&jobs->table.shared, spec->tenant, spec->method, spec->coalesce);
+        out->coalesced = out->job != NULL;
     }
-    if (spec->coalesce.len > 0 &&
-        (out->job = key_find(&jobs->table.shared, spec->tenant, spec->method, spec->coalesce))) {
-        out->coalesced = true;
-        out->job->more->waiters++;
-        keep_for(out->job, spec);
-        job_note(&jobs->table, out->job, JOB_EVENT_JOINED, NULL);
-        return true;
-    }
-    return false;
+    return out->job != NULL;
 }
-
-/* --- May it be taken? --- */
 
 static enum ergon_error check_store(const struct jobs *jobs, const struct job_spec *spec,
                                     char *text, size_t size)
@@ -75,6 +54,68 @@ static enum ergon_error check_store(const struct jobs *jobs, const struct job_sp
                       "submit with durable: none");
     return refuse(ERGON_E_STORE, text, size, "%s", store_error_text(jobs->journal.error));
 }
+
+static void leave_memory(struct jobs *jobs, struct job *job, const struct job_spec *spec)
+{
+    table_set_durable(&jobs->table, job, DURABLE_ASYNC);
+    job_mark(job, JOB_SUBMITTING | (spec->durable == DURABLE_FSYNC ? JOB_FROM_MEMORY : 0));
+    job_effect(&jobs->table, job, EFFECT_HISTORY);
+}
+
+/* Makes the job as durable as who joins it wants: fsync when that is on disk, see the journal. */
+static enum ergon_error harden(struct jobs *jobs, struct job *job, const struct job_spec *spec,
+                               char *text, size_t size)
+{
+    if (spec->durable <= job->durable || job_is(job, JOB_HARDENING))
+        return ERGON_OK;
+    enum ergon_error wrong = check_store(jobs, spec, text, size);
+    if (wrong == ERGON_OK && job->durable == DURABLE_NONE)
+        wrong = dependencies_check_durable(job, text, size);
+    if (wrong != ERGON_OK)
+        return wrong;
+    if (job->durable == DURABLE_NONE)
+        leave_memory(jobs, job, spec);
+    if (spec->durable == DURABLE_FSYNC)
+        job_mark(job, JOB_HARDENING);
+    job_effect(&jobs->table, job, EFFECT_WRITE);
+    return ERGON_OK;
+}
+
+/* Who is answered a task that is there already wants it kept as long as one of its own. */
+static void keep_for(struct job *job, const struct job_spec *spec)
+{
+    struct job_more *more = job->more; /* it has a name, so it has these */
+    if (!job_is_open(job))
+        return;
+    if (more->keep < spec->keep)
+        more->keep = spec->keep;
+    if (more->keep_size < spec->keep_size)
+        more->keep_size = spec->keep_size;
+}
+
+void job_joined(struct jobs *jobs, struct job *job, const struct job_spec *spec, bool coalesced)
+{
+    keep_for(job, spec);
+    if (coalesced && job_is_open(job))
+        job_note(&jobs->table, job, JOB_EVENT_JOINED, NULL);
+}
+
+static enum ergon_error join(struct jobs *jobs, const struct job_spec *spec, struct submitted *out,
+                             char *text, size_t size)
+{
+    struct job *job = out->job;
+    enum ergon_error wrong = harden(jobs, job, spec, text, size);
+    if (wrong != ERGON_OK)
+        return wrong;
+    if (out->coalesced)
+        job->more->waiters++;
+    out->hardens = spec->durable == DURABLE_FSYNC && job_is(job, JOB_HARDENING);
+    if (!out->hardens)
+        job_joined(jobs, job, spec, out->coalesced);
+    return ERGON_OK;
+}
+
+/* --- May it be taken? --- */
 
 static size_t weight_of(const struct job_spec *spec)
 {
@@ -182,7 +223,7 @@ enum ergon_error job_submit(struct jobs *jobs, const struct job_spec *spec, stru
 {
     *out = (struct submitted){0};
     if (find_existing(jobs, spec, out))
-        return ERGON_OK;
+        return join(jobs, spec, out, text, size);
     enum ergon_error error = check(jobs, spec, text, size);
     return error == ERGON_OK ? take_new(jobs, spec, out, text, size) : error;
 }
@@ -192,7 +233,7 @@ enum ergon_error job_submit(struct jobs *jobs, const struct job_spec *spec, stru
 void job_take_back(struct jobs *jobs, struct job *job, enum store_error error)
 {
     struct job_table *table = &jobs->table;
-    table_make_volatile(table, job);
+    table_set_durable(table, job, DURABLE_NONE);
     job_unmark(job, JOB_SUBMITTING | JOB_DIRTY | JOB_ENDING);
     if (job->more)
         key_remove(&table->keys, &job->more->key); /* the same key can be tried again */

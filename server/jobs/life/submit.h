@@ -7,7 +7,11 @@
 
 struct submitted {
     struct job *job;
-    bool duplicate, coalesced;
+    bool duplicate, coalesced; /* it was there already */
+    /* It was, and less durable than the spec wants.  It is being written anew, and gets
+     * EFFECT_SAVED: then job_joined() follows; or, with an error, it stays as it was, and who
+     * coalesced leaves it again by job_cancel(). */
+    bool hardens;
 };
 
 /* ERGON_OK: `out` is filled; the spec's spans were copied.  A durable job is on disk when it gets
@@ -20,10 +24,14 @@ struct submitted {
  *   BUSY        there are as many jobs, or as many bytes of them, as there may be
  *   STORE       the job is to be durable, and there is no store, or the store cannot write now
  *   NOT_FOUND   `after` names a job that is not there, or that the submitter may not see
- *   BAD_PARAMS  the job is durable, and `after` names an open one that is not
+ *   BAD_PARAMS  the job is durable, and `after` names an open one that is not; or so does that of
+ *               the job that is there already
  *   MEMORY */
 enum ergon_error job_submit(struct jobs *jobs, const struct job_spec *spec, struct submitted *out,
                             char *text, size_t size);
+
+/* Who joined a job that was there already has it now, as durable as wanted. */
+void job_joined(struct jobs *jobs, struct job *job, const struct job_spec *spec, bool coalesced);
 
 /* The first row of an fsync job was not taken, and its submitters have been answered: it is as if
  * the job had never been. */

@@ -59,7 +59,7 @@ static void fill_fixed(const struct jobs *jobs, const struct job *job, struct st
     out->tenant = job->tenant->name;
     out->params = job_params(job);
     out->created = job->created;
-    out->durable = job->durable;
+    out->durable = job_is(job, JOB_HARDENING) ? DURABLE_FSYNC : job->durable;
     if (has_options(job))
         fill_options(jobs, job, out);
 }
@@ -206,14 +206,15 @@ void codec_write_back(struct jobs *jobs, struct store_op *write)
 
 struct store_op *codec_write(struct jobs *jobs, struct job *job, write_done *done)
 {
-    bool put = job_is(job, JOB_SUBMITTING);
-    size_t after = put && job->more ? job->more->after_count * sizeof(uint64_t) : 0;
+    bool put = job_is(job, JOB_SUBMITTING), anew = !put && job_is(job, JOB_HARDENING);
+    size_t after = (put || anew) && job->more ? job->more->after_count * sizeof(uint64_t) : 0;
     struct store_op *write =
         codec_write_new(jobs, put ? STORE_PUT : STORE_CHANGE, after + end_size(job), done);
     if (!write)
         return NULL;
     write->owner = job;
-    if (put)
+    write->task.anew = anew;
+    if (put || anew)
         fill_fixed(jobs, job, &write->task);
     if (after > 0)
         fill_after(job, &write->task, (uint8_t *)(write + 1));

@@ -207,12 +207,29 @@ static void count_row(struct journal *journal, const struct store_op *write)
             (uint64_t)(c->submitted - c->done - c->failed - c->cancelled - c->expired - c->dead);
 }
 
+/* One that was made before who joined it wanted more does not count for that. */
+static bool is_hardened(const struct job *job, const struct store_op *write)
+{
+    return job_is(job, JOB_HARDENING) && (write->kind == STORE_PUT || write->task.anew) &&
+           write->task.durable == DURABLE_FSYNC;
+}
+
+static void harden(struct jobs *jobs, struct job *job)
+{
+    job_unmark(job, JOB_HARDENING | JOB_FROM_MEMORY);
+    table_set_durable(&jobs->table, job, DURABLE_FSYNC);
+}
+
 static void row_saved(struct jobs *jobs, struct job *job, const struct store_op *write)
 {
     unsigned effects = write->task.cancel_asked ? EFFECT_CANCEL_SAVED : 0;
     count_row(&jobs->journal, write);
-    if (write->kind == STORE_PUT) {
+    if (write->kind == STORE_PUT)
         job_unmark(job, JOB_SUBMITTING);
+    if (is_hardened(job, write)) {
+        harden(jobs, job);
+        effects |= EFFECT_SAVED;
+    } else if (write->kind == STORE_PUT && !job_is(job, JOB_HARDENING)) {
         effects |= EFFECT_SAVED;
     }
     if (job_is(job, JOB_DIRTY) && job->pending == 0)
@@ -229,17 +246,35 @@ static void row_saved(struct jobs *jobs, struct job *job, const struct store_op 
         job_effect(&jobs->table, job, effects);
 }
 
-/* The file will never take its row: it goes on in memory. */
-static void give_up(struct jobs *jobs, struct job *job)
+static void go_on_in_memory(struct jobs *jobs, struct job *job)
 {
-    log_error("task is not durable", LOG_UINT("id", job->id),
-              LOG_STR("text", "the store refused its row; it lives as long as this process"));
-    table_make_volatile(&jobs->table, job);
+    table_set_durable(&jobs->table, job, DURABLE_NONE);
     job_unmark(job, JOB_SUBMITTING | JOB_DIRTY);
     if (job_is(job, JOB_ENDING))
         job_end_saved(&jobs->sched, job);
     else if (job_is(job, JOB_STARTING))
         start_saved(jobs, job);
+}
+
+/* The file will never take its row. */
+static void give_up(struct jobs *jobs, struct job *job)
+{
+    log_error("task is not durable", LOG_UINT("id", job->id),
+              LOG_STR("text", "the store refused its row; it lives as long as this process"));
+    go_on_in_memory(jobs, job);
+}
+
+/* Who joined it is refused, and it is what it was before.  True: that was in no file. */
+static bool soften(struct jobs *jobs, struct job *job)
+{
+    bool memory = job_is(job, JOB_FROM_MEMORY);
+    job_unmark(job, JOB_HARDENING | JOB_FROM_MEMORY);
+    job_effect(&jobs->table, job, EFFECT_SAVED);
+    if (!memory)
+        return false;
+    go_on_in_memory(jobs, job);
+    job->row = JOB_NEW;
+    return true;
 }
 
 static void row_failed(struct jobs *jobs, struct job *job, const struct store_op *write)
@@ -248,7 +283,7 @@ static void row_failed(struct jobs *jobs, struct job *job, const struct store_op
     job->counted = (uint8_t)write->tag;
     job->save_error = (uint8_t)write->error;
     job_effect(&jobs->table, job, EFFECT_CANCEL_SAVED | (taken_back ? EFFECT_SAVED : 0));
-    if (taken_back)
+    if (taken_back || (job_is(job, JOB_HARDENING) && soften(jobs, job)))
         return;
     if (write->error == STORE_REFUSED) {
         give_up(jobs, job);

@@ -90,6 +90,21 @@ enum ergon_error dependencies_join(struct scheduler *s, struct job *job,
     return dependencies_link(s, job, spec->after, spec->after_count, text, size);
 }
 
+enum ergon_error dependencies_check_durable(const struct job *job, char *text, size_t size)
+{
+    char id[ID_TEXT_SIZE], on[ID_TEXT_SIZE];
+    for (const struct dependency *edge = job->more ? job->more->after : NULL; edge;
+         edge = edge->next_of_waits)
+        if (edge->on->durable == DURABLE_NONE) {
+            snprintf(text, size,
+                     "task %s, which is there already, cannot become durable, since it waits for "
+                     "task %s, which is kept in memory only",
+                     id_text(job->id, id), id_text(edge->on->id, on));
+            return ERGON_E_BAD_PARAMS;
+        }
+    return ERGON_OK;
+}
+
 /* --- What was waited for has ended --- */
 
 static void release(struct scheduler *s, struct job *on, struct dependency *edge)

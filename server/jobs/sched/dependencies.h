@@ -17,6 +17,10 @@ enum ergon_error dependencies_link(struct scheduler *s, struct job *job, const u
 enum ergon_error dependencies_join(struct scheduler *s, struct job *job,
                                    const struct job_spec *spec, char *text, size_t size);
 
+/* May the job become durable?  BAD_PARAMS and a text: it waits for one that is kept in memory only.
+ */
+enum ergon_error dependencies_check_durable(const struct job *job, char *text, size_t size);
+
 /* The job has ended: dependencies_release() releases its dependants in small steps, since a
  * hundred thousand may wait for one job, and whole chains may end with it.  Those that wait for
  * nothing more, or for one that did not end well, go into `released`. */

@@ -16,6 +16,7 @@ struct submission_outcome {
     char *text;             /* of an error; malloc'ed; NULL: the error's meaning */
     uint8_t durable;        /* enum job_durable: what was reached */
     bool duplicate, coalesced;
+    bool hardens;    /* it joined a job, and is answered when that is as durable as it wants */
     uint32_t before; /* the outcome before that names the same job, plus 1; 0: none */
 };
 

@@ -8,6 +8,7 @@
 #include "proto/encoder.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/life/outcome.h"
 #include "server/jobs/life/submit.h"
 #include "server/jobs/service/operation.h"
 
@@ -47,8 +48,24 @@ struct job *submission_take(struct jobs *jobs, struct operation *op, uint32_t i)
     *outcome = (struct submission_outcome){.id = done.job->id,
                                            .durable = done.job->durable,
                                            .duplicate = done.duplicate,
-                                           .coalesced = done.coalesced};
+                                           .coalesced = done.coalesced,
+                                           .hardens = done.hardens};
     return done.job;
+}
+
+void submission_saved(struct jobs *jobs, struct operation *op, uint32_t i, struct job *job,
+                      enum store_error error)
+{
+    struct submission_outcome *outcome = &op->submission.outcomes[i];
+    bool joins = outcome->hardens;
+    outcome->hardens = false;
+    outcome->durable = job->durable;
+    if (error != STORE_OK)
+        fail(outcome, ERGON_E_STORE, store_error_text(error));
+    if (joins && error == STORE_OK)
+        job_joined(jobs, job, &op->submission.specs[i], outcome->coalesced);
+    else if (joins && outcome->coalesced)
+        job_cancel(&jobs->sched, job);
 }
 
 static const char *text_of(const struct submission_outcome *outcome)
@@ -160,9 +177,10 @@ static void answer(struct jobs *jobs, struct operation *op)
 
 /* --- The commit --- */
 
-static bool waits_for_commit(const struct job *job)
+static bool waits_for_commit(const struct operation *op, uint32_t i, const struct job *job)
 {
-    return job->durable == DURABLE_FSYNC && job_is(job, JOB_SUBMITTING);
+    return op->submission.outcomes[i].hardens ||
+           (job->durable == DURABLE_FSYNC && job_is(job, JOB_SUBMITTING));
 }
 
 static void await_commit(struct operation *op, struct job *job, uint32_t i)
@@ -176,18 +194,12 @@ static void await_commit(struct operation *op, struct job *job, uint32_t i)
     job->waits->outcome = i + 1;
 }
 
-static void note_failure(const struct waiter *w, enum store_error error)
-{
-    struct submission_outcome *outcomes = w->op->submission.outcomes;
-    for (uint32_t at = w->outcome; at > 0; at = outcomes[at - 1].before)
-        fail(&outcomes[at - 1], ERGON_E_STORE, store_error_text(error));
-}
-
 static void job_saved(struct jobs *jobs, struct waiter *w, enum store_error error)
 {
     struct operation *op = w->op;
-    if (error != STORE_OK)
-        note_failure(w, error);
+    const struct submission_outcome *outcomes = op->submission.outcomes;
+    for (uint32_t at = w->outcome; at > 0; at = outcomes[at - 1].before)
+        submission_saved(jobs, op, at - 1, w->job, error);
     if (--op->waiting.open > 0)
         return;
     waiters_leave(op);
@@ -200,7 +212,7 @@ static void serve(struct jobs *jobs, struct operation *op)
         return;
     for (uint32_t i = 0; i < op->submission.count; i++) {
         struct job *job = submission_take(jobs, op, i);
-        if (job && waits_for_commit(job))
+        if (job && waits_for_commit(op, i, job))
             await_commit(op, job, i);
     }
     if (!op->waiting.held)

@@ -13,6 +13,10 @@ bool submission_begin(struct operation *op);
  * errors of job_submit()). */
 struct job *submission_take(struct jobs *jobs, struct operation *op, uint32_t i);
 
+/* The job of the `i`th is on disk, or was refused with an error. */
+void submission_saved(struct jobs *jobs, struct operation *op, uint32_t i, struct job *job,
+                      enum store_error error);
+
 /* The only spec was refused: the operation is answered with its outcome's error. */
 void submission_refuse(struct operation *op);
 

@@ -72,6 +72,29 @@ static void dropped(struct jobs *jobs, struct operation *op)
     operation_refuse_plain(op, ERGON_E_CANCELLED);
 }
 
+/* --- It joined a job that is to be as durable as it wants --- */
+
+static void job_saved(struct jobs *jobs, struct waiter *w, enum store_error error)
+{
+    struct operation *op = w->op;
+    struct job *job = w->job;
+    if (!op->submission.outcomes[0].hardens)
+        return;
+    submission_saved(jobs, op, 0, job, error);
+    if (error != STORE_OK) {
+        waiters_leave(op);
+        submission_refuse(op);
+    } else if (!job_state_open((enum job_state)job->state)) {
+        answer(jobs, op, job);
+    }
+}
+
+static void job_ended(struct jobs *jobs, struct operation *op, struct job *job)
+{
+    if (!op->submission.outcomes[0].hardens)
+        answer(jobs, op, job);
+}
+
 static void serve(struct jobs *jobs, struct operation *op)
 {
     if (!submission_begin(op))
@@ -84,7 +107,7 @@ static void serve(struct jobs *jobs, struct operation *op)
     }
     if (!outcome->duplicate && !outcome->coalesced)
         job_mark(job, JOB_FOREGROUND);
-    if (!job_state_open((enum job_state)job->state)) {
+    if (!job_state_open((enum job_state)job->state) && !outcome->hardens) {
         answer(jobs, op, job);
     } else if (!waiters_join(op, job)) {
         job_cancel(&jobs->sched, job);
@@ -97,4 +120,5 @@ const struct operation_class operation_call = {.is_submission = true,
                                                .fini = submission_fini,
                                                .dropped = dropped,
                                                .refused_at_stop = true,
-                                               .job_ended = answer};
+                                               .job_saved = job_saved,
+                                               .job_ended = job_ended};

@@ -106,6 +106,30 @@ STORE_TEST(the_highest_id_outlives_its_row)
     store_close(s);
 }
 
+static void push_submission(struct store_client *c, enum store_kind kind, uint8_t durable,
+                            uint8_t priority)
+{
+    struct store_op *op = client_put(1, "m");
+    op->kind = kind;
+    op->task.durable = durable;
+    op->task.has_options = priority > 0;
+    op->task.priority = priority;
+    op->task.anew = kind == STORE_CHANGE;
+    op->add.submitted = kind == STORE_PUT;
+    client_push(c, op);
+}
+
+STORE_TEST(durability_and_options_may_be_written_again)
+{
+    store_world_open(w);
+    push_submission(&w->client, STORE_PUT, 1, 0);
+    push_submission(&w->client, STORE_CHANGE, 2, 7);
+    client_wait(&w->client);
+    client_close(&w->client);
+    store_expect(w->path, "counts 1 0 0 0 0 0\n"
+                          "task 1 queued method=m created=1000000001 priority=7 durable=2\n");
+}
+
 /* --- */
 
 static void note_order(struct store_client *c, struct store_op *op)

@@ -1,0 +1,288 @@
+/* Who joins a task that is there already, by key or by name, and wants it more durable. */
+#include "tests/support/cmocka_env.h"
+#include "tests/support/jobs_stage.h"
+
+#define NAMED(level, ...)                                                                          \
+    (&WORK(.durable = DURABLE_##level, .key = span_text("order 7"), __VA_ARGS__))
+#define SHARED(level, ...)                                                                         \
+    (&WORK(.durable = DURABLE_##level, .coalesce = span_text("report"), __VA_ARGS__))
+
+static struct operation *give(struct jobs_world *w, struct job_spec *spec)
+{
+    struct operation *op = world_operation(w, &operation_submit);
+    op->submission.specs = spec;
+    op->submission.count = 1;
+    world_give(w, op);
+    return op;
+}
+
+static uint64_t id_of(const struct operation *op)
+{
+    return op->submission.outcomes[0].id;
+}
+
+static void expect_level(struct jobs_world *w, uint64_t id, enum job_durable level)
+{
+    const struct memory_row *row = memory_store_row(w->store, id);
+    assert_int_equal(world_job(w, id)->durable, level);
+    if (level == DURABLE_NONE)
+        assert_null(row);
+    else
+        assert_int_equal(row->task.durable, level);
+}
+
+/* The second submission waits for a commit, and its answer names the level. */
+static void expect_hardened(struct jobs_world *w, struct operation *op, uint64_t id)
+{
+    assert_false(world_answered(w, op));
+    jobs_world_pass(w, AO_MS(3));
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, ERGON_OK);
+    stage_says(op, "'durable': 'fsync'");
+    assert_int_equal(id_of(op), id);
+    expect_level(w, id, DURABLE_FSYNC);
+}
+
+STORED_TEST(by_key_async_becomes_fsync)
+{
+    uint64_t id = jobs_world_submit(w, NAMED(ASYNC, .delay = AO_S(60), .retries = 4));
+    jobs_world_pass(w, AO_S(1));
+    expect_hardened(w, give(w, NAMED(FSYNC, .retries = 9)), id);
+    assert_int_equal(memory_store_row(w->store, id)->task.retries, 4);
+    jobs_world_crash(w);
+    expect_level(w, id, DURABLE_FSYNC);
+    assert_int_equal(world_state(w, id), JOB_DELAYED);
+    assert_int_equal(world_job(w, id)->retries, 4);
+    stage_balances(w);
+}
+
+/* Its first row is on the way to the disk, and says async. */
+STORED_TEST(one_that_is_being_written_is_written_again)
+{
+    uint64_t id = jobs_world_submit(w, SHARED(ASYNC));
+    expect_hardened(w, give(w, SHARED(FSYNC)), id);
+    struct operation *third = give(w, SHARED(FSYNC));
+    assert_true(world_answered(w, third));
+    stage_balances(w);
+}
+
+STORED_TEST(two_wait_for_the_same_write)
+{
+    uint64_t id = jobs_world_submit(w, SHARED(ASYNC));
+    jobs_world_pass(w, AO_S(1));
+    struct operation *a = give(w, SHARED(FSYNC)), *b = give(w, SHARED(FSYNC)),
+                     *c = give(w, SHARED(ASYNC));
+    assert_true(world_answered(w, c));
+    assert_false(world_answered(w, a));
+    expect_hardened(w, b, id);
+    assert_true(world_answered(w, a));
+    assert_int_equal(world_job(w, id)->more->waiters, 4);
+}
+
+STORED_TEST(one_in_memory_gets_its_rows)
+{
+    uint64_t id = jobs_world_submit(w, SHARED(NONE, .retries = 2, .backoff = AO_MS(1)));
+    jobs_world_settle(w);
+    world_fail(world_run_of(w, id), "ODD", "not today");
+    jobs_world_pass(w, AO_S(1));
+    assert_int_equal(world_job(w, id)->attempt, 2);
+    expect_level(w, id, DURABLE_NONE);
+    expect_hardened(w, give(w, SHARED(FSYNC)), id);
+    stage_balances(w);
+    jobs_world_crash(w);
+    jobs_world_pass(w, AO_S(1));
+    assert_int_equal(world_run_of(w, id)->run.attempt, 3);
+    struct history_event event;
+    assert_true(history_get(world_job(w, id), 3, &event));
+    assert_int_equal(event.what, JOB_EVENT_ATTEMPT_FAILED);
+    stage_balances(w);
+}
+
+STORED_TEST(one_in_memory_becomes_async)
+{
+    uint64_t id = jobs_world_submit(w, NAMED(NONE));
+    struct operation *op = give(w, NAMED(ASYNC));
+    assert_true(world_answered(w, op));
+    stage_says(op, "'durable': 'async'");
+    jobs_world_pass(w, AO_MS(2));
+    expect_level(w, id, DURABLE_ASYNC);
+    stage_balances(w);
+}
+
+STORED_TEST(one_that_has_ended_is_kept_over_a_crash)
+{
+    uint64_t id = jobs_world_submit(w, NAMED(NONE));
+    jobs_world_settle(w);
+    world_finish(world_run_of(w, id), "\x2a");
+    jobs_world_settle(w);
+    expect_hardened(w, give(w, NAMED(FSYNC)), id);
+    stage_balances(w);
+    jobs_world_crash(w);
+    assert_int_equal(world_state(w, id), JOB_DONE);
+    assert_memory_equal(world_job(w, id)->end->result, "\x2a", 1);
+    stage_balances(w);
+}
+
+STORED_TEST(an_end_that_comes_meanwhile_waits_for_the_disk)
+{
+    uint64_t id = jobs_world_submit(w, NAMED(NONE));
+    jobs_world_settle(w);
+    struct operation *op = give(w, NAMED(FSYNC));
+    world_finish(world_run_of(w, id), "\x2a");
+    jobs_world_settle(w);
+    assert_int_equal(world_reason(w, id), JOB_WHY_COMMIT);
+    expect_hardened(w, op, id);
+    assert_int_equal(world_state(w, id), JOB_DONE);
+    stage_balances(w);
+}
+
+/* From then on the start of an attempt is on disk before its handler begins. */
+STORED_TEST(its_next_start_is_on_disk_first)
+{
+    uint64_t id = jobs_world_submit(w, NAMED(ASYNC, .delay = AO_S(1)));
+    expect_hardened(w, give(w, NAMED(FSYNC)), id);
+    w->store->latency = AO_S(5);
+    jobs_world_pass(w, AO_S(3));
+    assert_null(world_run_of(w, id));
+    jobs_world_pass(w, AO_S(5));
+    assert_int_equal(memory_store_row(w->store, id)->task.state, JOB_RUNNING);
+    assert_int_equal(world_run_of(w, id)->run.attempt, 1);
+}
+
+STORED_TEST(less_is_no_reason_to_write)
+{
+    uint64_t id = jobs_world_submit(w, NAMED(FSYNC, .delay = AO_S(60)));
+    jobs_world_pass(w, AO_S(1));
+    uint32_t before = w->store->operations;
+    assert_true(world_answered(w, give(w, NAMED(NONE))));
+    assert_true(world_answered(w, give(w, NAMED(FSYNC))));
+    jobs_world_pass(w, AO_S(1));
+    assert_int_equal(w->store->operations, before);
+    expect_level(w, id, DURABLE_FSYNC);
+}
+
+/* --- Refused --- */
+
+JOBS_TEST(without_a_store_who_wants_more_is_refused)
+{
+    uint64_t id = jobs_world_submit(w, SHARED(NONE));
+    struct operation *op = give(w, SHARED(FSYNC));
+    assert_int_equal(op->reply.error, ERGON_E_STORE);
+    assert_int_equal(world_job(w, id)->more->waiters, 1);
+    assert_int_equal(world_job(w, id)->durable, DURABLE_NONE);
+}
+
+/* It is as if nobody had joined: keep, history, who shares the run. */
+static void expect_left(struct jobs_world *w, struct operation *op, uint64_t id,
+                        enum job_durable level)
+{
+    uint32_t events = history_next(world_job(w, id));
+    jobs_world_pass(w, AO_MS(3));
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, ERGON_E_STORE);
+    const struct job *job = world_job(w, id);
+    assert_int_equal(job->durable, level);
+    assert_int_equal(job->more->waiters, 1);
+    assert_int_equal(job->more->keep, SPEC_KEEP);
+    assert_int_equal(history_next(job), events);
+    assert_int_equal(job->state, JOB_DELAYED);
+}
+
+STORED_TEST(an_async_one_stays_as_it_was_when_the_store_fails)
+{
+    uint64_t id = jobs_world_submit(w, SHARED(ASYNC, .delay = AO_S(60)));
+    jobs_world_pass(w, AO_S(1));
+    w->store->error = STORE_FULL;
+    expect_left(w, give(w, SHARED(FSYNC, .keep = AO_S(9000))), id, DURABLE_ASYNC);
+    struct operation *op = give(w, SHARED(FSYNC));
+    assert_int_equal(op->reply.error, ERGON_E_STORE);
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(3));
+    expect_level(w, id, DURABLE_ASYNC);
+    stage_balances(w);
+    expect_hardened(w, give(w, SHARED(FSYNC)), id);
+    stage_balances(w);
+}
+
+STORED_TEST(one_in_memory_stays_there_when_the_store_fails)
+{
+    uint64_t id = jobs_world_submit(w, SHARED(NONE, .delay = AO_S(60)));
+    w->store->error = STORE_IO;
+    expect_left(w, give(w, SHARED(FSYNC, .keep = AO_S(9000))), id, DURABLE_NONE);
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(3));
+    expect_level(w, id, DURABLE_NONE);
+    stage_balances(w);
+    expect_hardened(w, give(w, SHARED(FSYNC)), id);
+    stage_balances(w);
+}
+
+STORED_TEST(one_in_memory_ends_there_when_the_store_fails)
+{
+    uint64_t id = jobs_world_submit(w, NAMED(NONE));
+    jobs_world_settle(w);
+    w->store->error = STORE_IO;
+    struct operation *op = give(w, NAMED(FSYNC));
+    world_finish(world_run_of(w, id), "\x2a");
+    jobs_world_pass(w, AO_MS(3));
+    assert_int_equal(op->reply.error, ERGON_E_STORE);
+    assert_int_equal(world_state(w, id), JOB_DONE);
+    assert_int_equal(w->jobs->table.in_memory.ended[JOB_DONE], 1);
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(3));
+    stage_balances(w);
+}
+
+/* The others have gone meanwhile, and now nobody wants the run. */
+STORED_TEST(who_was_refused_leaves_the_run)
+{
+    uint64_t id = jobs_world_submit(w, SHARED(ASYNC, .delay = AO_S(60)));
+    jobs_world_pass(w, AO_S(1));
+    w->store->error = STORE_FULL;
+    struct operation *op = give(w, SHARED(FSYNC));
+    assert_false(world_cancel(w, world_job(w, id)));
+    jobs_world_pass(w, AO_MS(2));
+    assert_int_equal(op->reply.error, ERGON_E_STORE);
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(3));
+    assert_int_equal(world_state(w, id), JOB_CANCELLED);
+}
+
+STORED_TEST(what_waits_for_one_in_memory_cannot_become_durable)
+{
+    uint64_t first = jobs_world_submit(w, &WORK());
+    uint64_t id = jobs_world_submit(w, NAMED(NONE, .after = &first, .after_count = 1));
+    struct operation *op = give(w, NAMED(FSYNC));
+    assert_int_equal(op->reply.error, ERGON_E_BAD_PARAMS);
+    stage_holds(op->reply.text, "kept in memory only");
+    expect_level(w, id, DURABLE_NONE);
+}
+
+/* --- Calls --- */
+
+STORED_TEST(a_call_that_joins_is_answered_from_disk)
+{
+    uint64_t id = jobs_world_submit(w, NAMED(NONE));
+    jobs_world_settle(w);
+    world_finish(world_run_of(w, id), "\x2a");
+    jobs_world_settle(w);
+    struct operation *op = stage_call(w, NAMED(FSYNC));
+    assert_false(world_answered(w, op));
+    jobs_world_pass(w, AO_MS(2));
+    assert_true(world_answered(w, op));
+    assert_memory_equal(operation_result(op).at, "\x2a", 1);
+    expect_level(w, id, DURABLE_FSYNC);
+}
+
+STORED_TEST(a_call_that_joins_is_refused_when_the_store_fails)
+{
+    uint64_t id = jobs_world_submit(w, NAMED(ASYNC, .delay = AO_S(60)));
+    jobs_world_pass(w, AO_S(1));
+    struct operation *other = stage_call(w, NAMED(ASYNC));
+    w->store->error = STORE_FULL;
+    struct operation *op = stage_call(w, NAMED(FSYNC));
+    jobs_world_pass(w, AO_MS(2));
+    assert_int_equal(op->reply.error, ERGON_E_STORE);
+    assert_false(world_answered(w, other));
+    assert_int_equal(world_state(w, id), JOB_DELAYED);
+}
