@@ -12,7 +12,10 @@
  * Time, randomness and I/O are passed in.  The same activator runs on a virtual clock in tests.
  *
  * Thread: the one that runs the activator ("home"), unless a function says otherwise; while nobody
- * runs it, any one thread at a time. */
+ * runs it, any one thread at a time.
+ *
+ * Whoever breaks a contract ("misuse", here and in the other headers of the runtime) is told so on
+ * stderr, and the process aborts, in every build. */
 #ifndef ERGON_ACTIVATOR_H
 #define ERGON_ACTIVATOR_H
 
@@ -54,11 +57,13 @@ struct activator_options {
 };
 
 /* Any thread.  The caller closes it with activator_close().  NULL and errno: EINVAL (no poller) or
- * ENOMEM. */
+ * ENOMEM.  Misuse: an `idle` that is none, a core that the machine does not have, a poller or
+ * a clock without its functions. */
 struct activator *activator_open(const struct activator_options *options);
 
 /* Rounds on the calling thread until activator_stop().  Sets core and priority (a failure of either
- * is logged). */
+ * is logged).  Misuse, here and of a single round: within a step or a round of it, or while another
+ * thread runs it. */
 void activator_run(struct activator *a);
 
 /* One round; blocks in the poller only if `may_block` and nothing is active.  True while the next
@@ -73,7 +78,8 @@ void activator_stop(struct activator *a);
  * inbox (requests are refused with AO_E_CLOSED), active objects (deactivated, in list order),
  * sleeping objects of the timer (by deadline), retired objects.  Handles then answer AO_E_CLOSED.
  * It does not know the objects that sleep without a deadline: deactivate them before.  The
- * activator's memory is gone afterwards; poller, clock and trace are still the caller's. */
+ * activator's memory is gone afterwards; poller, clock and trace are still the caller's.  Misuse:
+ * within a step or a round of it, while another thread runs it, and twice. */
 void activator_close(struct activator *a);
 
 ao_time activator_now(const struct activator *a);   /* read once a round */
@@ -90,7 +96,8 @@ void activator_assert_owner(const struct activator *a);
  *
  * Runs once at the end of this round, after the lanes were flushed.  Arming an armed hook is a
  * no-op; a hook may arm itself again, which is for the next round (and keeps the activator from
- * blocking).  Hooks run in order of arming. */
+ * blocking).  Hooks run in order of arming.  Misuse: one without `run`, a delay that is not finite,
+ * to forget it at another activator than it was armed at. */
 struct round_hook {
     struct round_hook *next; /* private */
     void (*run)(struct round_hook *hook);

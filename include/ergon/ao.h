@@ -109,11 +109,13 @@ _Static_assert(sizeof(struct ao) <= 64, "a million sleeping objects is a normal 
 
 #define ao_of(member_ptr, type, member) ((type *)((char *)(member_ptr)-offsetof(type, member)))
 
-/* A new object, inactive, at home on `home`.  Any thread, before others know it. */
+/* A new object, inactive, at home on `home`.  Any thread, before others know it.  The class has a
+ * name and a step. */
 void ao_init(struct ao *ao, const struct ao_class *cls, struct activator *home);
 
 /* Ends the use of an object that is inactive or faulted; its handle answers AO_E_CLOSED from now
- * on. The memory stays its owner's. */
+ * on. The memory stays its owner's.  Not from within its own step, and of an object that was
+ * retired not before its `retired` is called. */
 void ao_fini(struct ao *ao);
 
 /* INACTIVE -> ACTIVE; of an active object a no-op, but in its own step it turns the verdict AO_DONE
@@ -176,8 +178,8 @@ void ao_handle_unref(struct ao_handle *handle);
 
 /* Any thread, never blocks: puts the request into the activator's control inbox and wakes it if it
  * sleeps.  Several requests for one object before it is served count as one of each kind; they are
- * served in the order of enum ao_post.  0 or AO_E_CLOSED; what the object itself refuses later goes
- * to cls->refused and the log.  The handle is borrowed. */
+ * served in the order of enum ao_post.  `post` is one or more of its bits.  0 or AO_E_CLOSED; what
+ * the object itself refuses later goes to cls->refused and the log.  The handle is borrowed. */
 int ao_post(struct ao_handle *handle, enum ao_post post);
 
 #endif

@@ -5,6 +5,8 @@
  * everyone from then on, until it is reset.  A pass that was granted to an object which ends before
  * it went on sets the event again (auto).
  *
+ * Misuse: a mode that is none.
+ *
  * Thread: the home activator of all who use it. */
 #ifndef ERGON_EVENT_H
 #define ERGON_EVENT_H

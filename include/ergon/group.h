@@ -40,8 +40,8 @@ struct ao_group {
 
 void ao_group_init(struct ao_group *g, struct activator *home);
 
-/* The child's memory need not be initialised, and can be used again once it ended.  0, or
- * AO_E_CLOSED when the activator was closed: it does not run. */
+/* The child's memory need not be initialised, and can be used again once it ended, not before.  0,
+ * or AO_E_CLOSED when the activator was closed: it does not run. */
 int ao_group_start(struct ao_group *g, struct ao_child *child,
                    enum ao_verdict (*step)(struct ao *self));
 

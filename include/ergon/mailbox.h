@@ -45,7 +45,7 @@ void ao_mailbox_fini(struct ao_mailbox *m);
 void ao_mailbox_close(struct ao_mailbox *m);
 
 /* Without waiting: 0, AO_E_FULL (no room is free) or AO_E_CLOSED; refused mail stays the caller's.
- */
+ * Mail that is inside must not be sent again; of the mail that came last it is noticed. */
 int ao_mailbox_try_send(struct ao_mailbox *m, struct ao_mail *mail);
 
 /* Start function: waits for room.  READY: the mail was accepted; anything else: it is still the
@@ -68,7 +68,8 @@ bool ao_mailbox_empty(const struct ao_mailbox *m);
  * room of home for itself, and one place at least stays: so the bound holds over all who send.
  * NULL when there is not that much room, or no memory.  `port` is that of the mailbox's home.
  * `orphan` gets mail that was accepted but can no longer be delivered, because the remote was
- * closed or the port freed meanwhile: on home's thread, or on that which frees.  Home thread. */
+ * closed or the port freed meanwhile: on home's thread, or on that which frees.  Home thread.
+ * Misuse: no `orphan`. */
 struct ao_mailbox_remote *ao_mailbox_share(struct ao_mailbox *m, struct ao_port *port,
                                            uint32_t share, void (*orphan)(struct ao_mail *mail));
 

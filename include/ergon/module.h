@@ -128,7 +128,8 @@ struct ergon_host {
     /* `value` is one whole MessagePack value. */
     bool (*result_raw)(struct ergon_task *task, const void *value, size_t len);
     /* Room for `size` bytes of raw result to write into (NULL where the others return false), then
-     * its true length. */
+     * its true length, which is not more: whoever says more has overwritten what is not its own,
+     * and the process aborts. */
     uint8_t *(*result_room)(struct ergon_task *task, size_t size);
     void (*result_done)(struct ergon_task *task, size_t len);
     /* Appends; has the shape of msgpack-c's msgpack_packer_write, with the task as `data`.  0, or
@@ -157,7 +158,9 @@ struct ergon_host {
     /* Stepped handlers: starts a call that belongs to the task.  NULL without memory, or in a
      * blocking handler; a call that cannot begin for another reason has ended at once, with
      * NO_METHOD, TOO_DEEP or MEMORY for its outcome.  Awaited with AO_AWAIT(self, &seq, &wait,
-     * ergon_call_await(call, &wait)), which never fails; then ergon_call_outcome() frees it. */
+     * ergon_call_await(call, &wait)), which never fails; then ergon_call_outcome() takes what came
+     * of it, or gives it up if it has not ended, and ends its use (a second time aborts).  Calls
+     * that were not taken are gone when `cleanup` is called. */
     struct ergon_call *(*call_start)(struct ergon_task *task, const char *method,
                                      struct ergon_bytes params);
     bool (*call_await)(struct ergon_call *call, struct ao_wait *wait);

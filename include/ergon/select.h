@@ -33,7 +33,8 @@ void ao_select_begin(struct ao_select *s, struct ao_wait *records, uint32_t n);
 
 /* Prepares record `i`; in rising order, without gaps.  False: one has won already, do not start. */
 bool ao_select_arm(struct ao_select *s, uint32_t i);
-void ao_select_await(struct ao_select *s, struct ao_wait *w); /* start function */
+/* Start function; once, and after one record at least was armed. */
+void ao_select_await(struct ao_select *s, struct ao_wait *w);
 
 #define AO_SELECT(select, i, start) (ao_select_arm((select), (i)) ? (void)(start) : (void)0)
 

@@ -41,7 +41,8 @@ void ao_sem_acquire(struct ao_sem *s, struct ao_wait *w);
 /* Without waiting.  False: no permit is free, or the semaphore is closed; nothing was taken. */
 bool ao_sem_try_acquire(struct ao_sem *s);
 
-/* Gives one permit to whoever waits longest, or adds it.  The caller need not be the holder. */
+/* Gives one permit to whoever waits longest, or adds it.  The caller need not be the holder.
+ * Misuse: beyond UINT32_MAX free ones. */
 void ao_sem_release(struct ao_sem *s);
 
 uint32_t ao_sem_waiting(const struct ao_sem *s); /* walks the queue */

@@ -12,6 +12,9 @@
  * granted to it but not yet consumed goes to the next in the queue.  Whatever else ends its sleep
  * (ao_wake(), a message of a lane) cancels the wait: the step sees AO_WAIT_CANCELLED.
  *
+ * Misuse: a record that is prepared before its last outcome was looked at, started twice, parked
+ * on by another object, settled twice, or queued twice.
+ *
  * Thread: the home activator of the waiter, which is that of the thing waited for too; between
  * activators see ao_sem_remote and ao_mailbox_remote.  Nothing here blocks or allocates.
  * Memory: the record belongs to the waiter and must stand still while it is pending or attached; so

@@ -1,5 +1,6 @@
 /* What follows from other keys, and what no single value shows. */
 #include <errno.h>
+#include <inttypes.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -8,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/core.h"
 #include "server/config/sources.h"
 
 static bool is_given(const struct config_listener *l, const char *path)
@@ -205,10 +207,20 @@ static void check_listener(const struct subject *s, const struct config_listener
 
 /* ---- the rest ---- */
 
+/* A thread cannot be bound to it. */
+static void check_core(const struct subject *s, const char *path, int64_t core)
+{
+    if (core != CONFIG_ANY && !core_exists(core))
+        wrong(s, path,
+              "core %" PRId64 " does not exist (this machine has %" PRId64 ", counted from 0)",
+              core, core_count());
+}
+
 static void check_executor(const struct subject *s, const struct config_executor *e)
 {
     uint32_t loops = s->config->loops.count;
 
+    check_core(s, "core", e->core);
     if (e->kind == CONFIG_BLOCKING && e->loop != CONFIG_ANY)
         wrong(s, "loop", "a blocking executor has a thread of its own and no loop");
     else if (loops > 0 && e->loop >= (int64_t)loops)
@@ -273,6 +285,8 @@ void config_check(struct config_report *r, const struct config *c)
     for (size_t i = 0; i < c->executors.count; i++)
         check_executor(&(struct subject){r, c, "executors.list", i, &c->executors.list[i].origin},
                        &c->executors.list[i]);
+    for (size_t i = 0; i < c->loops.cores.count; i++)
+        check_core(&whole, "loops.cores", c->loops.cores.at[i]);
     for (size_t i = 0; i < c->tenant_count; i++)
         check_tenant(&(struct subject){r, c, "tenants", i, &c->tenants[i].origin}, &c->tenants[i]);
     if (c->limits.partial < c->limits.message)

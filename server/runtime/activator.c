@@ -3,13 +3,16 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "base/core.h"
 #include "server/runtime/object/object.h"
 #include "server/runtime/object/rest.h"
 #include "server/runtime/object/trace.h"
+#include "server/runtime/open_list.h"
 #include "server/runtime/round.h"
 #include "server/runtime/thread.h"
 
@@ -53,8 +56,18 @@ static void set_up(struct activator *a, const struct activator_options *o)
     waker_init(&a->waker, wake_poller, a->poller);
 }
 
+static void require_sense(const struct activator_options *o)
+{
+    require(o->idle <= IDLE_AUTO, "there is no such idle mode");
+    require(o->core == -1 || (o->core < CPU_SETSIZE && core_exists(o->core)),
+            "the core does not exist");
+    require(!o->poller || (o->poller->poll && o->poller->wake), "the poller lacks a function");
+    require(!o->clock || o->clock->now, "the clock tells no time");
+}
+
 struct activator *activator_open(const struct activator_options *options)
 {
+    require_sense(options);
     if (!options->poller) {
         errno = EINVAL;
         return NULL;
@@ -70,6 +83,7 @@ struct activator *activator_open(const struct activator_options *options)
         errno = ENOMEM;
         return NULL;
     }
+    open_note(a);
     return a;
 }
 
@@ -90,6 +104,7 @@ static void finish_retired(struct activator *a)
     while ((ao = a->retired_first)) {
         a->retired_first = ao->next;
         ao->next = NULL;
+        ao->flags |= AO_FLAG_OVER;
         handle_detach(ao);
         TRACE(a, ao->cls->name, ao->id, "retired");
         if (ao->cls->retired)
@@ -122,10 +137,19 @@ static bool run_round(struct activator *a, bool may_block)
     return activator_busy(a) || a->hooks_idle.first;
 }
 
+/* Neither this thread nor another is within a round or a step of it. */
+static void require_rest(const struct activator *a, const char *function)
+{
+    if (a->frame || activator_current() == a)
+        check_misused(function, "called from within a step or a round of this activator");
+    if (!activator_owned(a))
+        check_misused(function, "another thread runs the activator");
+}
+
 bool activator_round(struct activator *a, bool may_block)
 {
+    require_rest(a, __func__);
     struct activator *before = activator_enter(a);
-    require(!a->frame, "called from within a step of this activator");
     bool busy = run_round(a, may_block);
     activator_exit(a, before);
     return busy;
@@ -133,6 +157,7 @@ bool activator_round(struct activator *a, bool may_block)
 
 void activator_run(struct activator *a)
 {
+    require_rest(a, __func__);
     struct activator *before = activator_enter(a);
     thread_settle(a->name, a->core, a->priority);
     /* Acquire: what the stopper wrote before.  Pairs with the release in activator_stop(). */
@@ -178,6 +203,8 @@ static void finish_objects(struct activator *a)
 
 void activator_close(struct activator *a)
 {
+    require(open_forget(a), "this is no activator that is open: was it closed before?");
+    require_rest(a, __func__);
     struct activator *before = activator_enter(a);
     a->closing = true;
     inbox_close(a->inbox);

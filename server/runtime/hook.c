@@ -1,4 +1,5 @@
 /* What runs once at the end of a round. */
+#include "base/check.h"
 #include "server/runtime/round.h"
 
 static void hook_append(struct hook_list *list, struct round_hook *hook)
@@ -30,6 +31,7 @@ void activator_at_round_end(struct activator *a, struct round_hook *hook)
     activator_assert_owner(a);
     if (hook->armed)
         return;
+    require(hook->run, "the hook has nothing to run");
     hook->armed = true;
     hook_append(&a->hooks, hook);
 }
@@ -39,6 +41,8 @@ void activator_when_idle(struct activator *a, struct round_hook *hook, ao_time l
     activator_assert_owner(a);
     if (hook->armed)
         return;
+    require(hook->run, "the hook has nothing to run");
+    require(longest_delay < AO_NEVER - a->now, "the delay is not finite");
     hook->armed = true;
     hook->due = a->now + longest_delay;
     hook_append(&a->hooks_idle, hook);
@@ -50,8 +54,9 @@ void activator_forget_hook(struct activator *a, struct round_hook *hook)
     if (!hook->armed)
         return;
     hook->armed = false;
-    if (!hook_remove(&a->hooks, hook) && !hook_remove(&a->hooks_running, hook))
-        hook_remove(&a->hooks_idle, hook);
+    bool found = hook_remove(&a->hooks, hook) || hook_remove(&a->hooks_running, hook) ||
+                 hook_remove(&a->hooks_idle, hook);
+    require(found, "the hook is armed at another activator");
 }
 
 static struct round_hook *hook_disarm_first(struct hook_list *list)

@@ -18,7 +18,8 @@
 enum {
     AO_FLAG_TIMED = 1,   /* it stands in the timer */
     AO_FLAG_BLOCKED = 2, /* the sleep it is in ends by ao_unblock() too */
-    AO_FLAG_RETIRED = 4  /* it stands in the list of retired objects, or has left it */
+    AO_FLAG_RETIRED = 4, /* it stands in the list of retired objects, or has left it */
+    AO_FLAG_OVER = 8     /* it has left that list: its `retired` is being called */
 };
 
 /* One step that has not returned: steps nest by activator_step_now().  What happens to the object
@@ -99,6 +100,7 @@ struct activator {
     _Atomic uint32_t next_id; /* of objects, for the trace; relaxed: numbers only */
     _Atomic bool running;     /* relaxed: only its own thread and assertions look */
     char name[32];
+    LIST_ENTRY(activator) open_link; /* open_list.c */
 
     struct waker *watcher; /* NULL: nobody watches */
     struct waker waker;    /* a line of its own: other threads read it */

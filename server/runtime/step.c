@@ -131,7 +131,7 @@ enum ao_state activator_step_now(struct activator *a, struct ao *ao)
     require(ao->home == a, "the object lives on another activator");
     require(ao->state == AO_STATE_INACTIVE || ao->state == AO_STATE_ACTIVE,
             "the object sleeps or is faulted");
-    assert(!object_frame(ao));
+    require(!object_is_stepped(ao), "the object is being stepped");
     struct frame frame = {.outer = a->frame};
     enum ao_verdict verdict;
     a->frame = &frame;

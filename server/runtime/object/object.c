@@ -91,8 +91,17 @@ struct frame *object_frame(const struct ao *ao)
     return NULL;
 }
 
+bool object_is_stepped(const struct ao *ao)
+{
+    for (const struct frame *f = ao->home->frame; f; f = f->outer)
+        if (f->ao == ao)
+            return true;
+    return false;
+}
+
 void ao_init(struct ao *ao, const struct ao_class *cls, struct activator *home)
 {
+    require(cls->step && cls->name, "the class lacks a step or a name");
     *ao = (struct ao){.cls = cls, .home = home};
     if (home->trace) /* Relaxed: numbers, in the order of asking. */
         ao->id = 1 + atomic_fetch_add_explicit(&home->next_id, 1, memory_order_relaxed);

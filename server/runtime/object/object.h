@@ -19,6 +19,9 @@ void object_become_active(struct ao *ao, enum ao_why why, const char *cause);
  * step, which is over then, whatever it still does. */
 struct frame *object_frame(const struct ao *ao);
 
+/* The same, whatever it did in this step. */
+bool object_is_stepped(const struct ao *ao);
+
 /* A message waits for it.  0, AO_E_FAULTED or AO_E_CLOSED. */
 int object_message(struct ao *ao);
 

@@ -28,6 +28,9 @@ void ao_fini(struct ao *ao)
 {
     require(ao->state == AO_STATE_INACTIVE || ao->state == AO_STATE_FAULTED,
             "the object is active or sleeps");
+    require(!object_is_stepped(ao), "called from within the object's own step");
+    require((ao->flags & (AO_FLAG_RETIRED | AO_FLAG_OVER)) != AO_FLAG_RETIRED,
+            "the object is retired, which ends its use at the end of the round");
     assert(!ao->waits);
     handle_detach(ao);
 }
@@ -47,6 +50,7 @@ int ao_deactivate(struct ao *ao)
 
 enum ao_verdict ao_fault(struct ao *self, int code, const char *format, ...)
 {
+    require(object_is_stepped(self), "called outside of a step of the object");
     struct frame *frame = object_frame(self);
     if (frame) /* else it has deactivated itself before, and nobody will hear of it */
         frame->notes |= NOTE_FAULT;
@@ -71,6 +75,7 @@ int ao_reset(struct ao *ao)
 void ao_retire(struct ao *ao)
 {
     struct activator *a = ao->home;
+    activator_assert_owner(a);
     if (ao->flags & AO_FLAG_RETIRED)
         return;
     if (ao->state != AO_STATE_FAULTED)

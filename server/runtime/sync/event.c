@@ -1,5 +1,7 @@
 #include <ergon/event.h>
 
+#include "base/check.h"
+
 static void leave(struct ao_wait *w)
 {
     struct ao_event *e = w->on;
@@ -21,6 +23,7 @@ static const struct ao_wait_class *class_of(const struct ao_event *e)
 
 void ao_event_init(struct ao_event *e, enum ao_event_mode mode)
 {
+    require(mode == AO_EVENT_AUTO || mode == AO_EVENT_MANUAL, "there is no such mode");
     *e = (struct ao_event){.mode = (uint8_t)mode};
 }
 

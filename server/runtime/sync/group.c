@@ -1,5 +1,7 @@
 #include <ergon/group.h>
 
+#include "base/check.h"
+
 static void leave(struct ao_wait *w)
 {
     struct ao_group *g = w->on;
@@ -75,6 +77,8 @@ void ao_group_init(struct ao_group *g, struct activator *home)
 int ao_group_start(struct ao_group *g, struct ao_child *child,
                    enum ao_verdict (*step)(struct ao *self))
 {
+    require(g->running != child, "the child runs already");
+    require(step, "the child has no step");
     ao_init(&child->ao, &child_class, g->home);
     child->step = step;
     child->group = NULL;

@@ -117,6 +117,7 @@ int ao_mailbox_try_send(struct ao_mailbox *m, struct ao_mail *mail)
         return AO_E_CLOSED;
     if (m->room <= 0)
         return AO_E_FULL;
+    require(m->last != mail, "the mail is inside already");
     m->room--;
     mail->from = NULL;
     mailbox_enter(m, mail);

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "server/runtime/sync/remote_wait.h"
 
 /* Far below every count of room: no place is ever free again. */
@@ -19,15 +20,18 @@ _Static_assert(offsetof(struct ao_mail, link) == offsetof(struct mpsc_item, next
 struct ao_mailbox_remote *ao_mailbox_remote_ref(struct ao_mailbox_remote *r)
 {
     /* Relaxed: the caller has a reference. */
-    atomic_fetch_add_explicit(&r->refs, 1, memory_order_relaxed);
+    uint32_t refs = atomic_fetch_add_explicit(&r->refs, 1, memory_order_relaxed);
+    require(refs > 0 && refs < UINT32_MAX, "nobody holds a reference, or too many do");
     return r;
 }
 
 void ao_mailbox_remote_unref(struct ao_mailbox_remote *r)
 {
     /* Orders each holder's last use before the free; pairs with itself on the other threads. */
-    if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) == 1)
-        free(r);
+    if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    require(!r->mailbox, "the last reference is the mailbox's own");
+    free(r);
 }
 
 /* --- Any thread --- */
@@ -134,6 +138,7 @@ void ao_mailbox_remote_close(struct ao_mailbox_remote *r)
 struct ao_mailbox_remote *ao_mailbox_share(struct ao_mailbox *m, struct ao_port *port,
                                            uint32_t share, void (*orphan)(struct ao_mail *mail))
 {
+    require(orphan, "nobody takes what cannot be delivered");
     if ((int64_t)m->room <= (int64_t)share)
         return NULL;
     struct ao_mailbox_remote *r = calloc(1, sizeof(*r));

@@ -48,6 +48,8 @@ bool ao_select_arm(struct ao_select *s, uint32_t i)
 
 void ao_select_await(struct ao_select *s, struct ao_wait *w)
 {
+    require(!s->wait, "it is awaited already");
+    require(s->armed > 0, "no record is armed");
     ao_wait_pend(w, &select_wait, s);
     s->wait = w;
     if (s->winner >= 0)

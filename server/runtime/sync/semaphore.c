@@ -80,10 +80,12 @@ void ao_sem_acquire(struct ao_sem *s, struct ao_wait *w)
 void ao_sem_release(struct ao_sem *s)
 {
     struct ao_wait *w = ao_wait_pop(&s->waiters);
-    if (w)
+    if (w) {
         ao_wait_settle(w, AO_WAIT_READY, NULL);
-    else
-        s->permits++;
+        return;
+    }
+    require(s->permits < UINT32_MAX, "there are as many permits as can be counted");
+    s->permits++;
 }
 
 uint32_t ao_sem_waiting(const struct ao_sem *s)
@@ -115,15 +117,18 @@ void ao_permit_release(struct ao_permit *p)
 struct ao_sem_remote *ao_sem_remote_ref(struct ao_sem_remote *r)
 {
     /* Relaxed: the caller has a reference. */
-    atomic_fetch_add_explicit(&r->refs, 1, memory_order_relaxed);
+    uint32_t refs = atomic_fetch_add_explicit(&r->refs, 1, memory_order_relaxed);
+    require(refs > 0 && refs < UINT32_MAX, "nobody holds a reference, or too many do");
     return r;
 }
 
 void ao_sem_remote_unref(struct ao_sem_remote *r)
 {
     /* Orders each holder's last use before the free; pairs with itself on the other threads. */
-    if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) == 1)
-        free(r);
+    if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    require(!r->sem, "the last reference is the semaphore's own");
+    free(r);
 }
 
 /* --- Releases --- */
@@ -210,6 +215,7 @@ void ao_sem_remote_acquire_scoped(struct ao_sem_remote *r, struct ao_port *here,
 struct ao_sem_remote *ao_sem_share(struct ao_sem *s, struct ao_port *port)
 {
     struct ao_sem_remote *r = s->remote;
+    require(!r || r->home == port, "the semaphore is shared through another port");
     if (r)
         return ao_sem_remote_ref(r);
     r = calloc(1, sizeof(*r));

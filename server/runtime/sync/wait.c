@@ -78,6 +78,7 @@ static void consume(struct ao *self, struct ao_wait *w)
 
 void ao_wait_prepare(struct ao *self, struct ao_wait *w)
 {
+    require(w->kept || !w->held, "nobody has looked at what the record was granted");
     require(w->outcome != AO_WAIT_PENDING, "the record waits for something already");
     if (w->kept)
         ao_wait_cancel(w); /* a permit that it still holds, of a turn before */
@@ -99,6 +100,7 @@ static bool go_to_sleep(struct ao *self, struct ao_wait *w, ao_time deadline)
 bool ao_wait_park(struct ao *self, struct ao_wait *w, ao_time deadline)
 {
     require(w->outcome != AO_WAIT_NONE, "the start function was given another record");
+    require(!w->listened && w->waiter == self, "the record is another object's");
     if (w->outcome == AO_WAIT_PENDING) {
         if (deadline > ao_now(self))
             return go_to_sleep(self, w, deadline);
@@ -152,6 +154,8 @@ void ao_wait_settle(struct ao_wait *w, enum ao_wait_outcome outcome, void *value
 {
     require(w->outcome == AO_WAIT_PENDING || w->outcome == AO_WAIT_NONE,
             "the record is settled already");
+    require(outcome == AO_WAIT_READY || outcome == AO_WAIT_CLOSED || outcome == AO_WAIT_REFUSED,
+            "the outcome is none that can be given");
     w->outcome = (uint8_t)outcome;
     w->value = value;
     w->held = outcome == AO_WAIT_READY;

@@ -1,9 +1,12 @@
 /* The queue of an awaitable thing, and the simplest awaitable thing. */
 #include <ergon/wait.h>
 
+#include "base/check.h"
+
 void ao_wait_push(struct ao_wait_queue *q, struct ao_wait *w)
 {
     struct ao_wait *first = q->first;
+    require(!w->next, "the record stands in a queue already");
     if (!first) {
         q->first = w->prev = w->next = w;
         return;
@@ -16,6 +19,7 @@ void ao_wait_push(struct ao_wait_queue *q, struct ao_wait *w)
 
 void ao_wait_remove(struct ao_wait_queue *q, struct ao_wait *w)
 {
+    require(q->first && w->next, "the record stands in no queue");
     if (q->first == w)
         q->first = w->next == w ? NULL : w->next;
     w->prev->next = w->next;

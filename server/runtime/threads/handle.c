@@ -3,6 +3,7 @@
  * is served before, or finds a handle without an object: there is nothing to free too early. */
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "server/runtime/state.h"
 #include "server/runtime/threads/inbox.h"
 
@@ -29,7 +30,8 @@ struct ao_handle *ao_handle_new(struct ao *ao)
 struct ao_handle *ao_handle_ref(struct ao_handle *handle)
 {
     /* Relaxed: who holds may hold again; nothing is published. */
-    atomic_fetch_add_explicit(&handle->holders, 1, memory_order_relaxed);
+    uint32_t holders = atomic_fetch_add_explicit(&handle->holders, 1, memory_order_relaxed);
+    require(holders > 0 && holders < UINT32_MAX, "nobody holds the handle");
     return handle;
 }
 
@@ -39,6 +41,7 @@ void ao_handle_unref(struct ao_handle *handle)
      * itself. */
     if (atomic_fetch_sub_explicit(&handle->holders, 1, memory_order_acq_rel) != 1)
         return;
+    require(!handle->ao, "the last reference is the object's own");
     inbox_unref(handle->inbox);
     free(handle);
 }
@@ -55,8 +58,15 @@ void handle_detach(struct ao *ao)
     ao_handle_unref(handle);
 }
 
+enum {
+    ALL_POSTS =
+        AO_POST_ACTIVATE | AO_POST_DEACTIVATE | AO_POST_WAKE | AO_POST_UNBLOCK | AO_POST_MESSAGE
+};
+
 int ao_post(struct ao_handle *handle, enum ao_post post)
 {
+    /* Without a bit the entry would be pushed a second time while it stands in the list. */
+    require(post > 0 && (unsigned)post <= ALL_POSTS, "nothing is asked for, or something unknown");
     /* Relaxed: a short cut, see handle_detach(). */
     if (atomic_load_explicit(&handle->closed, memory_order_relaxed))
         return AO_E_CLOSED;

@@ -69,12 +69,17 @@ void nested_ended(void *arg, struct call *call, struct outcome *outcome)
     ao_completion_complete(&n->done, n);
 }
 
-static void unlink_nested(struct nested *n)
+/* The one whose outcome was taken last stays, so that taking it twice is noticed. */
+static void free_taken(struct task *t)
 {
-    struct nested **at = &n->task->nested;
-    while (*at != n)
+    struct nested **at = &t->nested;
+    while (*at && !(*at)->taken)
         at = &(*at)->next;
-    *at = n->next;
+    struct nested *taken = *at;
+    if (!taken)
+        return;
+    *at = taken->next;
+    free(taken);
 }
 
 static void abandon(struct nested *n)
@@ -86,12 +91,13 @@ static void abandon(struct nested *n)
 void nested_take(struct nested *n, struct ergon_outcome *out)
 {
     struct task *t = n->task;
+    free_taken(t);
     abandon(n);
-    unlink_nested(n);
     *out = n->outcome;
     free(t->nested_block);
     t->nested_block = n->block;
-    free(n);
+    n->block = NULL;
+    n->taken = true;
 }
 
 void nested_drop_all(struct task *t)

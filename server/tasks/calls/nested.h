@@ -17,7 +17,8 @@ struct nested {
     struct call *list; /* the call while it is in flight: a list of one */
     struct ao_completion done;
     struct ergon_outcome outcome; /* once done */
-    void *block;                  /* that the outcome points into */
+    void *block;                  /* that the outcome points into, until it is taken */
+    bool taken;                   /* its outcome was */
 };
 
 /* One that has not begun; the task's.  NULL without memory. */
@@ -27,8 +28,8 @@ struct nested *nested_new(struct task *t, struct home *h);
 void nested_refuse(struct nested *n, enum ergon_error error);
 void nested_ended(void *arg, struct call *call, struct outcome *outcome);
 
-/* Takes the outcome, which lies in the task's memory until its next one is taken, and frees the
- * call.  One that has not ended is abandoned, and the outcome says so. */
+/* Takes the outcome, which lies in the task's memory until its next one is taken, as the call
+ * itself does.  One that has not ended is abandoned, and the outcome says so. */
 void nested_take(struct nested *n, struct ergon_outcome *out);
 
 /* The handler is done with the task: its calls are abandoned and freed. */

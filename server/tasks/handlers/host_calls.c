@@ -1,4 +1,5 @@
 /* Nested calls, as handlers see them. */
+#include "base/check.h"
 #include "server/tasks/calls/home.h"
 #include "server/tasks/calls/nested.h"
 #include "server/tasks/executors/blocking.h"
@@ -46,12 +47,14 @@ static struct ergon_call *host_call_start(struct ergon_task *task, const char *m
 
 static bool host_call_await(struct ergon_call *call, struct ao_wait *wait)
 {
+    require(!nested_of(call)->taken, "the outcome of the call was taken before");
     ao_completion_await(&nested_of(call)->done, wait);
     return true;
 }
 
 static void host_call_outcome(struct ergon_call *call, struct ergon_outcome *out)
 {
+    require(!nested_of(call)->taken, "the outcome of the call was taken before");
     nested_take(nested_of(call), out);
 }
 

@@ -1,4 +1,5 @@
 /* Results and failures. */
+#include "base/check.h"
 #include "proto/encoder.h"
 #include "server/tasks/handlers/host.h"
 #include "server/tasks/shared.h"
@@ -93,8 +94,10 @@ static uint8_t *host_result_room(struct ergon_task *task, size_t size)
 static void host_result_done(struct ergon_task *task, size_t len)
 {
     struct task *t = task_of(task);
-    if (t->error == ERGON_OK)
-        t->result_len = len < t->result_room ? len : t->result_room;
+    if (t->error != ERGON_OK)
+        return;
+    require(len <= t->result_room, "the result is longer than the room that was asked for");
+    t->result_len = len;
 }
 
 static int host_result_write(void *task, const char *bytes, size_t len)

@@ -39,12 +39,12 @@ static const char everything[] = "listen:\n"
                                  "    idle_timeout: 3s\n"
                                  "  - url: unix:///tmp/e.sock\n"
                                  "    mode: 0600\n"
-                                 "loops: {count: 2, cores: '0-1,5'}\n"
+                                 "loops: {count: 2, cores: '0-0,0,0'}\n"
                                  "executors:\n"
                                  "  stepped: {parked: 9}\n"
                                  "  list:\n"
                                  "    - {kind: stepped, queue: 7, loop: 1, weight: 3}\n"
-                                 "    - {kind: blocking, core: 1, priority: -5}\n"
+                                 "    - {kind: blocking, core: 0, priority: -5}\n"
                                  "manager: {place: own}\n"
                                  "store: /tmp/ergon.db\n"
                                  "tasks: {max: 7, kept_bytes: 0, ageing: off, crashes: off}\n"
@@ -79,14 +79,14 @@ SCRATCH_TEST(topology_is_read)
 
     assert_int_equal(c->loops.count, 2);
     assert_int_equal(c->loops.cores.count, 3);
-    assert_int_equal(c->loops.cores.at[2], 5);
+    assert_int_equal(c->loops.cores.at[2], 0);
     assert_int_equal(c->executors.stepped_parked, 9);
     assert_int_equal(c->executors.count, 2);
     assert_int_equal(c->executors.list[0].queue, 7);
     assert_int_equal(c->executors.list[0].loop, 1);
     assert_int_equal(c->executors.list[0].core, CONFIG_ANY);
     assert_int_equal(c->executors.list[1].kind, CONFIG_BLOCKING);
-    assert_int_equal(c->executors.list[1].core, 1);
+    assert_int_equal(c->executors.list[1].core, 0);
     assert_int_equal(c->executors.list[1].priority, -5);
     assert_int_equal(c->executors.list[1].queue, 128);
     assert_int_equal(c->manager.place, CONFIG_PLACE_OWN);

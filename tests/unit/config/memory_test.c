@@ -39,7 +39,7 @@ char *__wrap_strdup(const char *text)
 SCRATCH_TEST(every_allocation_may_fail)
 {
     static const char *const env[] = {"ERGON_MODULE=/dev/null,/dev/zero", NULL};
-    static const char *const flags[] = {"--tls-cert=/dev/null", "--loops-cores=0-1", NULL};
+    static const char *const flags[] = {"--tls-cert=/dev/null", "--loops-cores=0,0", NULL};
     static const char yaml[] = "listen: [unix:///a, {url: 'ergons://[::]:0', allow: [a, b]}]\n"
                                "tls: {key: /dev/null}\n"
                                "executors: {list: [{kind: blocking}, {}]}\n"

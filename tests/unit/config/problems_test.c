@@ -112,7 +112,19 @@ SCRATCH_TEST(excess_is_refused)
     scratch_refused(
         NULL, NULL, LIST("--loops-cores=0-1024"),
         "--loops-cores: \"0-1024\" is not a list of at most 1024 cores (write \"0-2,5\")\n");
-    scratch_accepted(NULL, NULL, LIST("--loops-cores=0-1023"));
+    memcpy(flag, "--loops-cores=0", 16);
+    for (int i = 1; i < 1024; i++)
+        strcat(flag, ",0");
+    scratch_accepted(NULL, NULL, LIST(flag));
+}
+
+SCRATCH_TEST(cores_that_the_machine_lacks_are_refused)
+{
+    assert_null(scratch_load(NULL, NULL, LIST("--loops-cores=0,4095")));
+    assert_non_null(
+        strstr(scratch.errors, "--loops-cores: core 4095 does not exist (this machine"));
+    assert_null(scratch_load("executors: {list: [{kind: blocking, core: 4095}]}\n", NULL, NULL));
+    assert_non_null(strstr(scratch.errors, "executors.list[0].core: core 4095 does not exist"));
 }
 
 /* ---- values that do not go together ---- */

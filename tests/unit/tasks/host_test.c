@@ -1,7 +1,10 @@
 /* The table that modules get: readers, results, failures, time, cancel. */
+#include <ergon/wait.h>
+
 #include "proto/encoder.h"
 #include "server/tasks/handlers/host.h"
 #include "tests/support/cmocka_env.h"
+#include "tests/support/death.h"
 #include "tests/support/tasks_world.h"
 
 static void (*body)(const struct ergon_host *host, struct ergon_task *task); /* of the handler */
@@ -197,4 +200,56 @@ TEST(the_task_around)
     assert_int_equal(h->major, ERGON_ABI_MAJOR);
     for (void *const *p = (void *const *)&h->register_handler; p < (void *const *)(h + 1); p++)
         assert_non_null(*p);
+}
+
+/* --- Misuse --- */
+
+static void more_than_the_room(const struct ergon_host *h, struct ergon_task *task)
+{
+    (void)h->result_room(task, 900);
+    h->result_done(task, 100000);
+}
+
+static void length_without_room(const struct ergon_host *h, struct ergon_task *task)
+{
+    h->result_done(task, 1);
+}
+
+static void outcome_taken_twice(const struct ergon_host *h, struct ergon_task *task)
+{
+    struct ergon_outcome out;
+    struct ergon_call *call = h->call_start(task, "echo", (struct ergon_bytes){0});
+    h->call_outcome(call, &out);
+    assert_string_equal(out.code, "CANCELLED"); /* it was given up before its end */
+    h->call_outcome(call, &out);
+}
+
+static void outcome_awaited_afterwards(const struct ergon_host *h, struct ergon_task *task)
+{
+    struct ergon_outcome out;
+    struct ao_wait wait = {0};
+    struct ergon_call *call = h->call_start(task, "echo", (struct ergon_bytes){0});
+    h->call_outcome(call, &out);
+    h->call_await(call, &wait);
+}
+
+static void misuse(void *run)
+{
+    void (**body_of)(const struct ergon_host *, struct ergon_task *) = run;
+    run_probe(*body_of, params_none());
+}
+
+TEST(misuse_by_a_handler_is_named)
+{
+    static const struct {
+        void (*run)(const struct ergon_host *, struct ergon_task *);
+        const char *text;
+    } cases[] = {
+        {more_than_the_room, "the result is longer than the room that was asked for"},
+        {length_without_room, "the result is longer than the room that was asked for"},
+        {outcome_taken_twice, "host_call_outcome(): the outcome of the call was taken before"},
+        {outcome_awaited_afterwards, "host_call_await(): the outcome of the call was taken before"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        expect_misuse(misuse, (void *)(uintptr_t)&cases[i].run, cases[i].text);
 }
