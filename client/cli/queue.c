@@ -113,7 +113,8 @@ static const struct command QUEUE_DRAIN = {
     .name = "queue drain",
     .arguments = "METHOD...",
     .summary = "take no new tasks of a method, and run those that are there",
-    .text = "New ones are answered DRAINING until ergon queue resume.\n",
+    .text = "New ones are answered DRAINING until ergon queue resume, also after a restart if the\n"
+            "server has a store.\n",
     .examples = "  ergon queue drain mail\n",
     .arguments_min = 1,
     .arguments_max = -1,

@@ -140,10 +140,10 @@ static void read_counts(void *arg, const struct store_counts *counts)
     recover_counts(r->jobs, counts);
 }
 
-static bool read_queue(void *arg, struct span method)
+static bool read_queue(void *arg, const struct store_queue *row)
 {
     struct reading *r = arg;
-    return memory(r, recover_queue(r->jobs, method));
+    return memory(r, recover_queue(r->jobs, row));
 }
 
 static bool read_cron(void *arg, const struct store_cron *row)

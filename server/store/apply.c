@@ -140,10 +140,10 @@ static int apply(struct store *s, struct store_op *op)
         return insert(s, STATEMENT_CRON_PUT, &row_crons, &op->cron);
     case STORE_CRON_REMOVE:
         return run_for_name(s, STATEMENT_CRON_REMOVE, op->cron.name);
-    case STORE_PAUSE:
-        return run_for_name(s, STATEMENT_PAUSE, op->queue);
-    case STORE_RESUME:
-        return run_for_name(s, STATEMENT_RESUME, op->queue);
+    case STORE_QUEUE:
+        return op->queue.paused || op->queue.draining
+                   ? insert(s, STATEMENT_QUEUE_PUT, &row_queues, &op->queue)
+                   : run_for_name(s, STATEMENT_QUEUE_REMOVE, op->queue.method);
     case STORE_COUNT:
         return count(s, &op->audit);
     }

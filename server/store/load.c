@@ -43,8 +43,9 @@ static bool stopped(struct reading *r)
 static bool queue_row(void *arg, sqlite3_stmt *st)
 {
     struct reading *r = arg;
-    struct span method = span_of(sqlite3_column_blob(st, 0), (size_t)sqlite3_column_bytes(st, 0));
-    return r->reader->queue(r->reader->arg, method) || stopped(r);
+    struct store_queue queue = {0};
+    row_read(st, 0, &row_queues, &queue, &r->store->names);
+    return r->reader->queue(r->reader->arg, &queue) || stopped(r);
 }
 
 static bool cron_row(void *arg, sqlite3_stmt *st)
@@ -114,8 +115,8 @@ int store_load(struct store *s, const struct store_reader *reader, char *error, 
     if (store_read_counts(s, &counts, &last) != SQLITE_OK)
         return fail(s, error, size);
     reader->counts(reader->arg, &counts);
-    if (each(s, "SELECT method FROM paused_queues ORDER BY method", queue_row, &r, error, size) ||
-        table(&r, &row_crons, cron_row) || tasks(&r) || table(&r, &row_events, event_row))
+    if (table(&r, &row_queues, queue_row) || table(&r, &row_crons, cron_row) || tasks(&r) ||
+        table(&r, &row_events, event_row))
         return -1;
     return 0;
 }

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #define TASK(kind, f)  COLUMN_##kind, offsetof(struct store_task, f), 0, false
+#define QUEUE(kind, f) COLUMN_##kind, offsetof(struct store_queue, f), 0, false
 #define CRON(kind, f)  COLUMN_##kind, offsetof(struct store_cron, f), 0, false
 #define EVENT(kind, f) COLUMN_##kind, offsetof(struct store_event, f), 0, false
 #define NAMED(list, f) COLUMN_NAME, offsetof(struct store_task, f), list, false
@@ -41,6 +42,7 @@ static const struct row_column option_columns[] = {
     {"keep_ns", TASK(U64, keep)},
     {"keep_size", TASK(U64, keep_size)},
     {"after", TASK(BLOB, after)},
+    {"after_any", TASK(BLOB, after_any)},
 };
 const struct row_map row_options = MAP("options", "id", option_columns);
 
@@ -59,6 +61,13 @@ static const struct row_column life_columns[] = {
     {"result", COLUMN_BLOB, offsetof(struct store_task, result), 0, true},
 };
 const struct row_map row_lives = MAP("lives", "id", life_columns);
+
+static const struct row_column queue_columns[] = {
+    {"method", QUEUE(TEXT, method)},
+    {"paused", QUEUE(U8, paused)},
+    {"draining", QUEUE(U8, draining)},
+};
+const struct row_map row_queues = MAP("queues", "method", queue_columns);
 
 static const struct row_column cron_columns[] = {
     {"name", CRON(TEXT, name)},      {"schedule", CRON(TEXT, schedule)},

@@ -1,5 +1,6 @@
 #include "server/store/schema.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 const char schema_not_ours[] = "it is not a store of ergond; name another file, or move this one";
@@ -30,14 +31,40 @@ static int not_ours(sqlite3 *db, int rc, char *error, size_t size)
     return -1;
 }
 
-static int make_tables(sqlite3 *db)
+/* What a file of that version lacks to be one of the next. */
+static const char *const upgrades[SCHEMA_VERSION] = {
+    [3] = "CREATE TABLE queues (method TEXT PRIMARY KEY NOT NULL, paused INTEGER, draining INTEGER)"
+          " WITHOUT ROWID;"
+          "INSERT INTO queues (method, paused) SELECT method, 1 FROM paused_queues;"
+          "DROP TABLE paused_queues;"
+          "ALTER TABLE options ADD COLUMN after_any BLOB;"};
+
+static const char drop_views[] = "DROP VIEW IF EXISTS task_events; DROP VIEW IF EXISTS task_life;"
+                                 "DROP VIEW IF EXISTS open_tasks; DROP VIEW IF EXISTS named_tasks;"
+                                 "DROP VIEW IF EXISTS tasks;";
+
+static bool run(sqlite3 *db, const char *sql)
+{
+    return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
+}
+
+static bool upgrade(sqlite3 *db, int version)
+{
+    for (; version < SCHEMA_VERSION; version++)
+        if (!run(db, upgrades[version]))
+            return false;
+    return run(db, drop_views);
+}
+
+/* `version` 0: the file is empty. */
+static int make_tables(sqlite3 *db, int version)
 {
     char mark[128];
     snprintf(mark, sizeof mark, "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
              SCHEMA_APPLICATION, SCHEMA_VERSION);
-    return sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK &&
-                   sqlite3_exec(db, schema_tables, NULL, NULL, NULL) == SQLITE_OK &&
-                   sqlite3_exec(db, mark, NULL, NULL, NULL) == SQLITE_OK
+    return run(db, "BEGIN IMMEDIATE") &&
+                   (version > 0 ? upgrade(db, version) : run(db, schema_tables)) &&
+                   run(db, schema_views) && run(db, mark)
                ? 0
                : -1;
 }
@@ -61,15 +88,16 @@ int schema_prepare(sqlite3 *db, char *error, size_t size)
                  version, SCHEMA_VERSION);
         return -1;
     }
-    if (tables > 0) {
+    if (tables > 0 && version < SCHEMA_OLDEST) {
         snprintf(error, size,
-                 "it was written by an older ergond (its version is %d, this one needs %d), and "
+                 "it was written by an older ergond (its version is %d, this one needs at least "
+                 "%d), and "
                  "cannot be taken over; let that one finish its tasks, then name another file, or "
                  "move this one",
-                 version, SCHEMA_VERSION);
+                 version, SCHEMA_OLDEST);
         return -1;
     }
-    if (make_tables(db) != 0) {
+    if (make_tables(db, tables > 0 ? version : 0) != 0) {
         fail(db, error, size, "its tables cannot be made");
         sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
         return -1;

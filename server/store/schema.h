@@ -10,14 +10,17 @@
 
 enum {
     SCHEMA_APPLICATION = 0x4572676e, /* "Ergn": marks the file as ours */
-    SCHEMA_VERSION = 3               /* what a file that can be opened has in PRAGMA user_version */
+    SCHEMA_VERSION = 4,              /* what a file has in PRAGMA user_version */
+    SCHEMA_OLDEST = 3                /* the oldest that is taken over */
 };
 
 extern const char schema_tables[];   /* schema.sql */
+extern const char schema_views[];    /* views.sql */
 extern const char schema_not_ours[]; /* text: what the file is not, and what to do */
 
-/* Makes the tables in an empty file, in one transaction, and leaves one that has them as it is.  0,
- * or -1 and a text: no store of ours, of another version, it cannot be read or written. */
+/* Makes the tables in an empty file, or takes an older one over, in one transaction; leaves one
+ * that has them as it is.  0, or -1 and a text: no store of ours, of a newer version or one that is
+ * too old, it cannot be read or written; the file is as it was. */
 int schema_prepare(sqlite3 *db, char *error, size_t size);
 
 #endif

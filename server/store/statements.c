@@ -5,7 +5,7 @@
 static const char *const texts[STATEMENTS] = {
     [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",
     [STATEMENT_COMMIT] = "COMMIT",
-    [STATEMENT_SETTLE] = "UPDATE options SET after = NULL WHERE id = ?1",
+    [STATEMENT_SETTLE] = "UPDATE options SET after = NULL, after_any = NULL WHERE id = ?1",
     [STATEMENT_DURABLE] = "UPDATE submissions SET durable = ?2 WHERE id = ?1",
     [STATEMENT_REMOVE] = "DELETE FROM submissions WHERE id = ?1",
     [STATEMENT_REMOVE_OPTIONS] = "DELETE FROM options WHERE id = ?1",
@@ -13,8 +13,7 @@ static const char *const texts[STATEMENTS] = {
     [STATEMENT_REMOVE_EVENTS] = "DELETE FROM events WHERE task = ?1",
     [STATEMENT_TRIM_EVENTS] = "DELETE FROM events WHERE task = ?1 AND seq < ?2",
     [STATEMENT_CRON_REMOVE] = "DELETE FROM crons WHERE name = ?1",
-    [STATEMENT_PAUSE] = "INSERT OR IGNORE INTO paused_queues (method) VALUES (?1)",
-    [STATEMENT_RESUME] = "DELETE FROM paused_queues WHERE method = ?1",
+    [STATEMENT_QUEUE_REMOVE] = "DELETE FROM queues WHERE method = ?1",
     [STATEMENT_COUNT] = "SELECT count(*), sum(state = 'done'), sum(state = 'failed'), "
                         "sum(state = 'cancelled'), sum(state = 'expired'), sum(state = 'dead'), "
                         "max(id) FROM "
@@ -44,6 +43,8 @@ int statements_open(struct statements *s, sqlite3 *db)
     rc = rc != SQLITE_OK ? rc : statement_prepare(s, STATEMENT_CHANGE, sql);
     row_insert_sql(&row_options, "REPLACE", sql);
     rc = rc != SQLITE_OK ? rc : statement_prepare(s, STATEMENT_OPTIONS, sql);
+    row_insert_sql(&row_queues, "REPLACE", sql);
+    rc = rc != SQLITE_OK ? rc : statement_prepare(s, STATEMENT_QUEUE_PUT, sql);
     row_insert_sql(&row_events, "REPLACE", sql);
     rc = rc != SQLITE_OK ? rc : statement_prepare(s, STATEMENT_EVENT, sql);
     row_insert_sql(&row_crons, "REPLACE", sql);

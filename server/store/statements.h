@@ -27,8 +27,8 @@ enum statement {
     STATEMENT_TRIM_EVENTS,
     STATEMENT_CRON_PUT,
     STATEMENT_CRON_REMOVE,
-    STATEMENT_PAUSE,
-    STATEMENT_RESUME,
+    STATEMENT_QUEUE_PUT,
+    STATEMENT_QUEUE_REMOVE,
     STATEMENT_COUNT,    /* rows by state */
     STATEMENT_COUNTERS, /* read */
     STATEMENT_ADD,      /* to the counters */

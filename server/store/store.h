@@ -55,7 +55,7 @@ struct store_task {
     uint8_t priority;
     uint8_t jitter; /* percent */
     struct span key, coalesce, limit_key, rate_key;
-    struct span after; /* ids, 8 bytes each, big endian */
+    struct span after, after_any; /* ids, 8 bytes each, big endian */
     uint64_t deadline_at;
     uint64_t timeout, backoff, backoff_max, keep; /* ns */
     uint64_t rate_per;                            /* ns */
@@ -64,7 +64,7 @@ struct store_task {
     /* --- Life: what changes. */
     uint8_t state;        /* as options.states: stored as its name; 0: queued */
     uint8_t cancel_asked; /* 1: it is to be cancelled when the attempt that runs has returned */
-    bool settled;         /* CHANGE: what it came after counts no more; `after` is emptied */
+    bool settled;         /* CHANGE: what it came after counts no more; both are emptied */
     bool anew;            /* CHANGE: `durable` and the options are written again, too */
     uint32_t attempt;     /* the last that was begun; 0: none */
     uint32_t failures;    /* attempts that failed: what the retries are counted by */
@@ -73,6 +73,12 @@ struct store_task {
     uint64_t started_at, ended_at;
     struct span error_code, error_text; /* why the last attempt failed, or how it ended */
     struct span result;
+};
+
+/* A queue that is not open. */
+struct store_queue {
+    struct span method;
+    uint8_t paused, draining; /* 1 or 0 */
 };
 
 struct store_cron {
@@ -106,8 +112,7 @@ enum store_kind {
     STORE_EVENT,       /* event */
     STORE_CRON_PUT,    /* cron: new, or in place of the one of its name */
     STORE_CRON_REMOVE, /* cron.name */
-    STORE_PAUSE,       /* queue: remembered as paused */
-    STORE_RESUME,      /* queue: forgotten */
+    STORE_QUEUE,       /* queue: remembered; one that is open is forgotten */
     STORE_COUNT        /* fills `audit` by counting some rows */
 };
 
@@ -135,7 +140,7 @@ struct store_op {
         struct store_task task;
         struct store_cron cron;
         struct store_event event;
-        struct span queue; /* name of a method */
+        struct store_queue queue;
         struct store_audit audit;
     };
 };
@@ -157,12 +162,12 @@ struct store *store_open(const struct store_options *options, char *error, size_
 /* After store_stop(), or if it was never started.  NULL is fine. */
 void store_close(struct store *s);
 
-/* What reads the whole file, in this order: counters, paused queues, crons, tasks by id, events by
+/* What reads the whole file, in this order: counters, queues, crons, tasks by id, events by
  * id and seq.  Spans are valid during the call.  A callback that returns false ends the reading. */
 struct store_reader {
     void *arg;
     void (*counts)(void *arg, const struct store_counts *counts);
-    bool (*queue)(void *arg, struct span method);
+    bool (*queue)(void *arg, const struct store_queue *queue);
     bool (*cron)(void *arg, const struct store_cron *cron);
     bool (*task)(void *arg, const struct store_task *task);
     bool (*event)(void *arg, const struct store_event *event);

@@ -232,6 +232,11 @@ class TasksTest(unittest.TestCase):
         self.assertEqual(self.ergon("task", "wait", id), f"{id} done\n")
         self.assertEqual(self.ergon("queue", "drain", "echo"), "echo draining\n")
         self.complaint("task", "submit", "echo", status=LIMITED)
+        self.crash()
+        self.complaint("task", "submit", "echo", status=LIMITED)
+        self.assertEqual(self.ergon("queue", "resume", "echo"), "echo open\n")
+        self.crash()
+        self.submit("echo")
 
     def test_crons(self):
         told = self.json("cron", "put", "nightly", "30 3 * * *", "echo", "night", "--zone", "Europe/Berlin",

@@ -39,8 +39,8 @@ static size_t copy_spans(struct span **spans, unsigned count, uint8_t *to)
 
 static size_t copy_fixed(struct store_task *t, uint8_t *to)
 {
-    struct span *spans[] = {&t->method,    &t->tenant,   &t->key,    &t->coalesce,
-                            &t->limit_key, &t->rate_key, &t->params, &t->after};
+    struct span *spans[] = {&t->method,   &t->tenant, &t->key,   &t->coalesce, &t->limit_key,
+                            &t->rate_key, &t->params, &t->after, &t->after_any};
     return copy_spans(spans, sizeof spans / sizeof spans[0], to);
 }
 
@@ -133,7 +133,7 @@ static bool change(struct memory_rows *m, const struct store_task *t)
     if (t->result.len > 0)
         now.result = t->result;
     if (t->settled)
-        now.after = (struct span){0};
+        now.after = now.after_any = (struct span){0};
     void *block = malloc(copy_changing(&now, NULL) + 1);
     if (!block)
         return false;
@@ -198,23 +198,25 @@ static void audit(const struct memory_rows *m, struct store_audit *out)
     }
 }
 
-static void forget_pause(struct memory_rows *m, struct span queue)
+static void forget_queue(struct memory_rows *m, struct span method)
 {
-    for (uint32_t i = 0; i < m->paused_count; i++)
-        if (span_is(queue, m->paused[i])) {
-            free(m->paused[i]);
-            m->paused[i] = m->paused[--m->paused_count];
+    for (uint32_t i = 0; i < m->queue_count; i++)
+        if (span_equal(method, m->queues[i].method)) {
+            free((void *)m->queues[i].method.at);
+            m->queues[i] = m->queues[--m->queue_count];
             return;
         }
 }
 
 /* False without memory. */
-static bool keep_pause(struct memory_rows *m, struct span queue)
+static bool keep_queue(struct memory_rows *m, const struct store_queue *queue)
 {
-    char *name = strndup((const char *)queue.at, queue.len);
-    if (name)
-        m->paused[m->paused_count++] = name;
-    return name != NULL;
+    char *name = strndup((const char *)queue->method.at, queue->method.len);
+    if (!name)
+        return false;
+    m->queues[m->queue_count] = *queue;
+    m->queues[m->queue_count++].method = span_text(name);
+    return true;
 }
 
 static void forget_cron(struct memory_rows *m, struct span name)
@@ -256,12 +258,9 @@ static bool change_rows(struct memory_rows *m, struct store_op *op)
         return true;
     case STORE_EVENT:
         return take_event(m, &op->event);
-    case STORE_PAUSE:
-        forget_pause(m, op->queue);
-        return keep_pause(m, op->queue);
-    case STORE_RESUME:
-        forget_pause(m, op->queue);
-        return true;
+    case STORE_QUEUE:
+        forget_queue(m, op->queue.method);
+        return !(op->queue.paused || op->queue.draining) || keep_queue(m, &op->queue);
     case STORE_COUNT:
         audit(m, &op->audit);
         return true;
@@ -291,8 +290,8 @@ uint64_t memory_rows_last_id(const struct memory_rows *m)
 bool memory_rows_read(const struct memory_rows *m, const struct store_reader *reader)
 {
     reader->counts(reader->arg, &m->counts);
-    for (uint32_t i = 0; i < m->paused_count; i++)
-        reader->queue(reader->arg, span_text(m->paused[i]));
+    for (uint32_t i = 0; i < m->queue_count; i++)
+        reader->queue(reader->arg, &m->queues[i]);
     for (uint32_t i = 0; i < m->cron_count; i++)
         if (!reader->cron(reader->arg, &m->crons[i].cron))
             return false;
@@ -312,8 +311,8 @@ void memory_rows_fini(struct memory_rows *m)
         drop_row(&m->rows[i]);
     for (uint32_t i = 0; i < m->event_count; i++)
         free(m->events[i].block);
-    for (uint32_t i = 0; i < m->paused_count; i++)
-        free(m->paused[i]);
+    for (uint32_t i = 0; i < m->queue_count; i++)
+        free((void *)m->queues[i].method.at);
     for (uint32_t i = 0; i < m->cron_count; i++)
         free(m->crons[i].block);
     free(m->rows);

@@ -32,9 +32,9 @@ struct memory_rows {
     struct memory_event *events;
     uint32_t event_count, event_room;
     struct store_counts counts;
-    uint32_t count_rows; /* of an audit, at a time */
-    char *paused[8];     /* names; malloc'ed */
-    uint32_t paused_count;
+    uint32_t count_rows;          /* of an audit, at a time */
+    struct store_queue queues[8]; /* that are not open; names malloc'ed */
+    uint32_t queue_count;
     struct memory_cron crons[8];
     uint32_t cron_count;
 };

@@ -39,9 +39,11 @@ static void see_counts(void *arg, const struct store_counts *c)
         (long long)c->failed, (long long)c->cancelled, (long long)c->expired, (long long)c->dead);
 }
 
-static bool see_queue(void *arg, struct span method)
+static bool see_queue(void *arg, const struct store_queue *q)
 {
-    see_span(arg, "paused", method);
+    see_span(arg, "queue", q->method);
+    see_number(arg, "paused", q->paused);
+    see_number(arg, "draining", q->draining);
     say(arg, "\n");
     return true;
 }
@@ -87,6 +89,7 @@ static bool see_task(void *arg, const struct store_task *t)
     see_span(arg, "rate_key", t->rate_key);
     see_span(arg, "params", t->params);
     see_span(arg, "after", t->after);
+    see_span(arg, "after_any", t->after_any);
     see_number(arg, "created", t->created);
     see_number(arg, "deadline_at", t->deadline_at);
     see_number(arg, "timeout", t->timeout);

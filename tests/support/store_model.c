@@ -129,7 +129,7 @@ static void read_counts(void *arg, const struct store_counts *counts)
     ((struct reading *)arg)->model->counts = *counts;
 }
 
-static bool none_paused(void *arg, struct span method)
+static bool none_paused(void *arg, const struct store_queue *queue)
 {
     return false;
 }

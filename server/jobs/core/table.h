@@ -26,7 +26,7 @@ struct job_queue {
     struct span name;
     struct method *method; /* NULL: no module offers it; its jobs wait in `held` */
     bool paused, draining;
-    bool saved;                         /* whether the file says `paused`, as far as it came back */
+    bool saved_paused, saved_draining;  /* what the file says, as far as it came back */
     bool saving;                        /* a write that says so is on its way */
     struct operation *operations;       /* that wait for that write, by `next` */
     struct job_list held;               /* picked while it was paused, or without a method */

@@ -22,12 +22,14 @@ void recover_counts(struct jobs *jobs, const struct store_counts *counts)
     durable->ended[JOB_DEAD] = (uint64_t)counts->dead;
 }
 
-bool recover_queue(struct jobs *jobs, struct span method)
+bool recover_queue(struct jobs *jobs, const struct store_queue *row)
 {
-    struct job_queue *q = table_queue(&jobs->table, method);
-    if (q)
-        q->paused = q->saved = true;
-    return q != NULL;
+    struct job_queue *q = table_queue(&jobs->table, row->method);
+    if (!q)
+        return false;
+    q->paused = q->saved_paused = row->paused;
+    q->draining = q->saved_draining = row->draining;
+    return true;
 }
 
 static bool take_ids(const struct store_task *row, struct job_spec *spec)

@@ -11,8 +11,8 @@
 #include "server/jobs/jobs_parts.h"
 
 void recover_counts(struct jobs *jobs, const struct store_counts *counts);
-/* The queue of this method is paused.  False without memory. */
-bool recover_queue(struct jobs *jobs, struct span method);
+/* The queue is paused, or drained.  False without memory. */
+bool recover_queue(struct jobs *jobs, const struct store_queue *row);
 /* A row becomes a job; rows come in the order of their ids.  False, and `failure` is a constant
  * text: the row has a state that is none, or there is no memory.  Then no job was made. */
 bool recover_task(struct jobs *jobs, const struct store_task *row, const char **failure);

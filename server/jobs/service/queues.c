@@ -104,20 +104,26 @@ static void answer(struct jobs *jobs, struct operation *op, const struct job_que
     operation_finish(op);
 }
 
-/* --- Paused, also after a restart --- */
+/* --- Paused or drained, also after a restart --- */
 
 static void saved(struct jobs *jobs, struct store_op *write);
+
+static bool is_saved(const struct job_queue *q)
+{
+    return q->saved_paused == q->paused && q->saved_draining == q->draining;
+}
 
 /* False without memory. */
 static bool save(struct jobs *jobs, struct job_queue *q)
 {
-    enum store_kind kind = q->paused ? STORE_PAUSE : STORE_RESUME;
-    struct store_op *write = q->saving ? NULL : codec_write_new(jobs, kind, 0, saved);
+    struct store_op *write = q->saving ? NULL : codec_write_new(jobs, STORE_QUEUE, 0, saved);
 
     if (!write)
         return q->saving;
     write->owner = q;
-    write->queue = q->name; /* stays as long as the jobs */
+    write->queue = (struct store_queue){.method = q->name, /* stays as long as the jobs */
+                                        .paused = q->paused,
+                                        .draining = q->draining};
     q->saving = true;
     store_push(jobs->store, write);
     return true;
@@ -127,7 +133,7 @@ bool queues_save(struct jobs *jobs)
 {
     bool any = false;
     for (struct job_queue *q = jobs->table.queues; jobs->store && q; q = q->next)
-        if (q->paused != q->saved) {
+        if (!is_saved(q)) {
             save(jobs, q);
             any = true;
         }
@@ -138,7 +144,10 @@ static void refuse(struct operation *op, const struct job_queue *q, enum store_e
 {
     operation_refuse(op, ERGON_E_STORE,
                      "the queue is %s now, but until that can be written, a restart forgets it: %s",
-                     q->paused ? "paused" : "open", store_error_text(error));
+                     q->paused     ? "paused"
+                     : q->draining ? "draining"
+                                   : "open",
+                     store_error_text(error));
 }
 
 static void settle(struct jobs *jobs, struct job_queue *q, enum store_error error)
@@ -163,10 +172,11 @@ static void saved(struct jobs *jobs, struct store_op *write)
     journal_notice(jobs, write);
     q->saving = false;
     if (error == STORE_OK) {
-        q->saved = write->kind == STORE_PAUSE;
-        if (q->saved != q->paused && save(jobs, q))
+        q->saved_paused = write->queue.paused;
+        q->saved_draining = write->queue.draining;
+        if (!is_saved(q) && save(jobs, q))
             return;
-        error = q->saved != q->paused ? STORE_MEMORY : STORE_OK;
+        error = is_saved(q) ? STORE_OK : STORE_MEMORY;
     }
     settle(jobs, q, error);
 }
@@ -174,7 +184,7 @@ static void saved(struct jobs *jobs, struct store_op *write)
 /* True: the answer comes when it is on disk. */
 static bool waits_for_store(struct jobs *jobs, struct job_queue *q, struct operation *op)
 {
-    if (!jobs->store || (q->saved == q->paused && !q->saving))
+    if (!jobs->store || (is_saved(q) && !q->saving))
         return false;
     op->next = q->operations;
     q->operations = op;

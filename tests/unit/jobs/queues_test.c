@@ -1,4 +1,5 @@
-/* queue.pause and queue.resume, with a store: what was answered holds after a restart. */
+/* queue.pause, queue.drain and queue.resume, with a store: what was answered holds after a restart.
+ */
 #include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 #include "tests/support/jobs_stage.h"
@@ -32,6 +33,60 @@ STORED_TEST(a_pause_is_answered_when_it_is_on_disk)
     stage_says(op, "'paused': false");
     jobs_world_crash(w);
     assert_false(is_paused(w));
+}
+
+static bool is_draining(struct jobs_world *w)
+{
+    return table_queue(&w->jobs->table, span_text("work"))->draining;
+}
+
+STORED_TEST(a_drain_outlives_a_restart)
+{
+    struct operation *op = change(w, &operation_queue_drain);
+    assert_false(world_answered(w, op));
+    jobs_world_pass(w, AO_MS(1));
+    stage_says(op, "'draining': true");
+    jobs_world_crash(w);
+    assert_true(is_draining(w));
+    assert_false(is_paused(w));
+    struct submitted done;
+    char text[JOB_TEXT_MAX];
+    assert_int_equal(world_submit(w, &WORK(), &done, text, sizeof text), ERGON_E_DRAINING);
+    change(w, &operation_queue_pause);
+    jobs_world_pass(w, AO_MS(1));
+    jobs_world_restart(w);
+    assert_true(is_draining(w) && is_paused(w));
+    op = change(w, &operation_queue_resume);
+    jobs_world_pass(w, AO_MS(1));
+    stage_says(op, "'draining': false");
+    jobs_world_crash(w);
+    assert_false(is_draining(w) || is_paused(w));
+}
+
+STORED_TEST(a_drain_that_cannot_be_written_is_said_and_written_later)
+{
+    w->store->error = STORE_FULL;
+    struct operation *op = change(w, &operation_queue_drain);
+    jobs_world_pass(w, AO_MS(1));
+    assert_int_equal(op->reply.error, ERGON_E_STORE);
+    stage_holds(op->reply.text, "the queue is draining now");
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(2));
+    jobs_world_crash(w);
+    assert_true(is_draining(w));
+}
+
+/* The first write is on its way when the second is wished. */
+STORED_TEST(a_drain_that_follows_a_pause_is_written_too)
+{
+    change(w, &operation_queue_pause);
+    struct operation *op = change(w, &operation_queue_drain);
+    jobs_world_pass(w, AO_MS(1));
+    assert_false(world_answered(w, op));
+    jobs_world_pass(w, AO_MS(1));
+    stage_says(op, "'draining': true");
+    jobs_world_crash(w);
+    assert_true(is_draining(w) && is_paused(w));
 }
 
 STORED_TEST(who_changes_a_mind_is_answered_with_the_last_word)

@@ -107,10 +107,10 @@ STORE_TEST(an_older_version)
     store_close(opened(w->path));
     store_sql(w->path, "PRAGMA user_version = 2", out, sizeof out);
     snprintf(why, sizeof why,
-             "it was written by an older ergond (its version is 2, this one needs %d), and cannot "
-             "be taken over; let that one finish its tasks, then name another file, or move this "
-             "one",
-             SCHEMA_VERSION);
+             "it was written by an older ergond (its version is 2, this one needs at least %d), "
+             "and cannot be taken over; let that one finish its tasks, then name another file, or "
+             "move this one",
+             SCHEMA_OLDEST);
     refused(w->path, why);
     assert_string_equal(store_sql(w->path, "PRAGMA user_version", out, sizeof out), "2\n");
 }

@@ -183,20 +183,23 @@ STORE_TEST(crons_are_put_replaced_and_removed)
         "options=o next_at=9 last_at=2 last_task=3\n");
 }
 
-static struct store_op *queue(enum store_kind kind, const char *method)
+static struct store_op *queue(const char *method, bool paused, bool draining)
 {
-    struct store_op *op = client_op(kind);
-    op->queue = span_text(method);
+    struct store_op *op = client_op(STORE_QUEUE);
+    op->queue =
+        (struct store_queue){.method = span_text(method), .paused = paused, .draining = draining};
     return op;
 }
 
-STORE_TEST(paused_queues_are_remembered_until_they_are_resumed)
+STORE_TEST(queues_are_remembered_until_they_are_open)
 {
     store_world_open(w);
-    client_push(&w->client, queue(STORE_PAUSE, "a"));
-    client_push(&w->client, queue(STORE_PAUSE, "b"));
-    client_push(&w->client, queue(STORE_PAUSE, "b"));
-    assert_int_equal(client_do(&w->client, queue(STORE_RESUME, "a")), STORE_OK);
+    client_push(&w->client, queue("a", true, false));
+    client_push(&w->client, queue("b", true, false));
+    client_push(&w->client, queue("b", true, true));
+    client_push(&w->client, queue("c", false, true));
+    assert_int_equal(client_do(&w->client, queue("a", false, false)), STORE_OK);
     client_close(&w->client);
-    store_expect(w->path, "counts 0 0 0 0 0 0\n paused=b\n");
+    store_expect(w->path, "counts 0 0 0 0 0 0\n queue=b paused=1 draining=1\n"
+                          " queue=c draining=1\n");
 }

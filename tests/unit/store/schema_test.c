@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <sqlite3.h>
+
 #include "server/jobs/core/job_spec.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/store_expect.h"
@@ -23,8 +25,9 @@ STORE_TEST(what_stands_in_the_file_is_read_by_the_names_of_the_columns)
     store_sql(w->path,
               "INSERT INTO options (id, key, coalesce_key, limit_key, limit_max, rate_key, "
               "rate_max, rate_per_ns, priority, deadline_at, timeout_ns, retries, backoff_ns, "
-              "backoff_max_ns, jitter, keep_ns, keep_size, after) VALUES "
-              "(7, 'k', 'c', 'l', 8, 'r', 9, 10, 11, 14, 15, 16, 17, 18, 19, 20, 21, '12345678')",
+              "backoff_max_ns, jitter, keep_ns, keep_size, after, after_any) VALUES "
+              "(7, 'k', 'c', 'l', 8, 'r', 9, 10, 11, 14, 15, 16, 17, 18, 19, 20, 21, '12345678', "
+              "'abcdefgh')",
               out, sizeof out);
     store_sql(w->path,
               "INSERT INTO lives (id, state, attempt, failures, crashes, cancel_asked, due_at, "
@@ -35,7 +38,8 @@ STORE_TEST(what_stands_in_the_file_is_read_by_the_names_of_the_columns)
     store_expect(w->path,
                  "counts 0 0 0 0 0 0\n"
                  "task 7 failed method=m tenant=t key=k coalesce=c limit_key=l rate_key=r params=P "
-                 "after=12345678 created=12 deadline_at=14 timeout=15 backoff=17 backoff_max=18 "
+                 "after=12345678 after_any=abcdefgh created=12 deadline_at=14 timeout=15 "
+                 "backoff=17 backoff_max=18 "
                  "keep=20 rate_per=10 keep_size=21 retries=16 limit=8 rate=9 priority=11 durable=1 "
                  "jitter=19 attempt=22 failures=23 crashes=24 cancel_asked=1 due_at=13 "
                  "started_at=25 ended_at=26 error_code=E error_text=text result=R\n"
@@ -109,4 +113,54 @@ STORE_TEST(a_file_in_use_can_be_looked_into)
     assert_string_equal(store_sql(w->path, "SELECT * FROM task_events", out, sizeof out),
                         "t0000000000001|resize|2|2023-11-14 22:13:20.000|1|started|-\n");
     client_close(&w->client);
+}
+
+/* --- An older file --- */
+
+/* Everything that the file is made of, views included. */
+static const char columns[] =
+    "SELECT m.type, m.name, c.name, c.type, c.\"notnull\", c.pk FROM sqlite_master AS m, "
+    "pragma_table_info(m.name) AS c ORDER BY m.name, c.cid";
+
+static void run(sqlite3 *db, const char *sql)
+{
+    char *error = NULL;
+    sqlite3_exec(db, sql, NULL, NULL, &error);
+    assert_null(error);
+}
+
+static void make_older(const char *path)
+{
+    static char sql[16384];
+    sqlite3 *db;
+    FILE *f = fopen(SCHEMA_3, "r");
+    assert_non_null(f);
+    sql[fread(sql, 1, sizeof sql - 1, f)] = '\0';
+    fclose(f);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    run(db, sql);
+    run(db, "PRAGMA application_id = 1165125486; PRAGMA user_version = 3;"
+            "INSERT INTO submissions VALUES (7, 'm', 't', 'async', 12, 'P');"
+            "INSERT INTO options (id, key, priority, after) VALUES (7, 'k', 3, '12345678');"
+            "INSERT INTO lives (id, state, attempt) VALUES (7, 'failed', 2);"
+            "INSERT INTO events (task, seq, what) VALUES (7, 5, 'started');"
+            "INSERT INTO paused_queues VALUES ('m'); UPDATE counters SET submitted = 1");
+    sqlite3_close(db);
+}
+
+STORE_TEST(a_file_of_the_version_before_is_taken_over)
+{
+    static char made[16384], taken_over[16384];
+    char fresh[STORE_PATH];
+    make_older(w->path);
+    store_expect(w->path, "counts 1 0 0 0 0 0\n queue=m paused=1\n"
+                          "task 7 failed method=m tenant=t key=k params=P after=12345678 "
+                          "created=12 priority=3 durable=1 attempt=2\n"
+                          "event 7.5 what=started\n");
+    snprintf(fresh, sizeof fresh, "%s/fresh.db", w->folder);
+    store_expect(fresh, "counts 0 0 0 0 0 0\n");
+    assert_string_equal(store_sql(w->path, columns, taken_over, sizeof taken_over),
+                        store_sql(fresh, columns, made, sizeof made));
+    assert_string_equal(store_sql(w->path, "SELECT id, state FROM tasks", made, sizeof made),
+                        "7|failed\n");
 }
