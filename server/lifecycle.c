@@ -47,8 +47,10 @@ struct server {
     ao_time stop_began; /* valid from DRAINING on */
     struct watchdog watchdog;
     ao_time ping;      /* ns between two pings of the service manager; 0: none wanted */
+    ao_time next_ping; /* time of the next */
     int signals;       /* signalfd */
     int drained;       /* eventfd: one for each part that has drained */
+    bool stands_in;    /* the loop that accepts is away: this thread accepts in its place */
     unsigned draining; /* parts that have not: connections, kept tasks */
 };
 
@@ -159,21 +161,35 @@ static ao_time least(ao_time a, ao_time b)
     return a < b ? a : b;
 }
 
+static ao_time time_until(ao_time at)
+{
+    ao_time now = clock_monotonic();
+
+    return at > now ? at - now : 0;
+}
+
 static ao_time wait_time(struct server *s)
 {
     ao_time wait = watchdog_wait(&s->watchdog);
 
     if (s->phase != PHASE_RUNNING)
         return least(wait, time_left(s, phase_limit(s)) + AO_MS(1));
-    return s->ping > 0 ? least(wait, s->ping) : wait;
+    return s->ping > 0 ? least(wait, time_until(s->next_ping)) : wait;
+}
+
+static void ping(struct server *s)
+{
+    s->next_ping = clock_monotonic() + s->ping;
+    if (watchdog_well(&s->watchdog))
+        notify_watchdog();
 }
 
 /* What is due by the clock. */
 static void on_time(struct server *s)
 {
     watchdog_look(&s->watchdog);
-    if (s->phase == PHASE_RUNNING && s->ping > 0)
-        notify_watchdog();
+    if (s->phase == PHASE_RUNNING && s->ping > 0 && time_until(s->next_ping) == 0)
+        ping(s);
     else if (s->phase != PHASE_RUNNING && time_left(s, phase_limit(s)) == 0)
         on_limit(s);
 }
@@ -188,20 +204,55 @@ static void on_part_drained(struct server *s)
         enter(s, PHASE_STOPPING);
 }
 
+/* What stands still with the loop that hangs, and what does not. */
+static void tell_away(const struct server *s, const struct activator *a, bool away)
+{
+    const struct topology *t = s->topology;
+
+    if (!away) {
+        log_info("loop is back", LOG_STR("activator", activator_name(a)));
+        return;
+    }
+    log_warn("loop is away: no new connection and no new task goes to it, and what it has waits",
+             LOG_STR("activator", activator_name(a)),
+             LOG_STR("accepting", topology_accepts_on(t, a) && t->loop_count > 1
+                                      ? "goes on, on the main thread"
+                                      : NULL));
+    if (a == t->manager)
+        log_warn("the task manager is away with its loop: submitted tasks, blocking methods and "
+                 "whatever else it hands out wait",
+                 LOG_STR("hint", t->manager_poller ? NULL : "manager.place: own"));
+}
+
+/* watchdog_told_fn */
+static void on_away(void *arg, const struct activator *a, bool away)
+{
+    struct server *s = arg;
+
+    topology_set_away(s->topology, a, away);
+    if (topology_accepts_on(s->topology, a))
+        s->stands_in = away;
+    tell_away(s, a, away);
+}
+
 static void wait_once(struct server *s)
 {
     enum { SIGNALS, DRAINED, AWAKE, COUNT };
-    struct pollfd fds[COUNT] = {[SIGNALS] = {.fd = s->signals, .events = POLLIN},
-                                [DRAINED] = {.fd = s->drained, .events = POLLIN},
-                                [AWAKE] = {.fd = s->watchdog.fd, .events = POLLIN}};
-    ao_time wait = wait_time(s);
-    int ready = poll(fds, COUNT, wait == AO_NEVER ? -1 : (int)(wait / AO_MS(1)) + 1);
-
-    watchdog_awake(&s->watchdog, ready <= 0);
-    if (ready <= 0) {
-        on_time(s);
-        return;
+    struct pollfd fds[COUNT + ACCEPTOR_FDS_MAX] = {
+        [SIGNALS] = {.fd = s->signals, .events = POLLIN},
+        [DRAINED] = {.fd = s->drained, .events = POLLIN},
+        [AWAKE] = {.fd = s->watchdog.fd, .events = POLLIN}};
+    nfds_t count = COUNT;
+    if (s->stands_in) {
+        acceptor_stand_in(s->topology->acceptor);
+        count += acceptor_poll_fds(s->topology->acceptor, fds + COUNT);
     }
+    ao_time wait = wait_time(s);
+    int ready = poll(fds, count, wait == AO_NEVER ? -1 : (int)(wait / AO_MS(1)) + 1);
+
+    on_time(s);
+    if (ready <= 0 || s->phase == PHASE_STOPPING)
+        return;
     if (fds[SIGNALS].revents)
         on_signal(s);
     if (fds[DRAINED].revents)
@@ -231,7 +282,8 @@ static int open_files(struct server *s)
     s->drained = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (s->signals < 0 || s->drained < 0)
         return -1;
-    return watchdog_open(&s->watchdog, &s->topology->threads, (*s->config)->step_limit);
+    return watchdog_open(&s->watchdog, &s->topology->threads, (*s->config)->round_limit, on_away,
+                         s);
 }
 
 enum lifecycle_exit lifecycle_run(struct topology *t, struct config **config,

@@ -41,6 +41,21 @@ failed:
     return -1;
 }
 
+void topology_set_away(struct topology *t, const struct activator *a, bool away)
+{
+    for (uint32_t i = 0; i < t->loop_count; i++) {
+        if (t->activators[i] != a)
+            continue;
+        net_loop_set_away(t->nets[i], away);
+        tasks_set_away(t->tasks, i, away);
+    }
+}
+
+bool topology_accepts_on(const struct topology *t, const struct activator *a)
+{
+    return a == t->activators[0];
+}
+
 void topology_drain(struct topology *t, void (*drained)(void *arg), void *arg)
 {
     atomic_store_explicit(&t->shared.draining, true, memory_order_relaxed);

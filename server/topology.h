@@ -48,6 +48,11 @@ struct topology {
  * topology_free() may follow. */
 int topology_start(struct topology *t, char *error, size_t size);
 
+/* The thread of `a` does not finish its round, or does again.  While a loop is away it is given
+ * neither connections nor tasks; whoever watches does the acceptor's work when it is the first. */
+void topology_set_away(struct topology *t, const struct activator *a, bool away);
+bool topology_accepts_on(const struct topology *t, const struct activator *a);
+
 enum { TOPOLOGY_DRAINED_PARTS = 2 }; /* connections, and attempts of submitted tasks */
 
 /* No new connection, no new request, no attempt is begun any more.  `drained(arg)` is called once

@@ -7,7 +7,17 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-static const ao_time least_period = AO_S(1);
+static const ao_time period = AO_S(1);        /* between two looks */
+static const ao_time repeat_after = AO_S(10); /* a step that has not returned is named again */
+
+/* What was seen of one thread. */
+struct watched {
+    uint64_t rounds;     /* at the last look */
+    bool awake;          /* it did not block then */
+    ao_time away;        /* ns without a round, by what the looks saw; 0: it goes on */
+    struct stuck named;  /* the step that was named last; activator NULL: none, or it is over */
+    ao_time named_again; /* when it is to be named again */
+};
 
 static void wake(void *arg)
 {
@@ -16,17 +26,17 @@ static void wake(void *arg)
     eventfd_write(w->fd, 1);
 }
 
-int watchdog_open(struct watchdog *w, struct threads *threads, ao_time limit)
+int watchdog_open(struct watchdog *w, struct threads *threads, ao_time round_limit,
+                  watchdog_told_fn *told, void *arg)
 {
-    *w = (struct watchdog){
-        .threads = threads, .period = limit > least_period ? limit : least_period, .fd = -1};
-    if (limit == 0)
-        return 0;
-    w->named = calloc(threads->count, sizeof *w->named);
-    if (!w->named)
-        return -1;
-    w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (w->fd < 0)
+    *w = (struct watchdog){.threads = threads,
+                           .told = told,
+                           .arg = arg,
+                           .round_limit = round_limit,
+                           .looked = clock_monotonic(),
+                           .at = calloc(threads->count, sizeof *w->at),
+                           .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    if (!w->at || w->fd < 0)
         return -1;
     waker_init(&w->waker, wake, w);
     threads_watch(threads, &w->waker);
@@ -37,44 +47,140 @@ void watchdog_close(struct watchdog *w)
 {
     if (w->fd >= 0)
         close(w->fd);
-    free(w->named);
+    free(w->at);
+    w->fd = -1;
+    w->at = NULL;
 }
 
 ao_time watchdog_wait(struct watchdog *w)
 {
-    if (w->fd < 0)
-        return AO_NEVER;
-    if (!w->rested)
-        return w->period;
-    waker_announce(&w->waker);
-    if (threads_asleep(w->threads))
-        return AO_NEVER;
-    waker_retract(&w->waker);
-    return w->period;
+    ao_time now = clock_monotonic();
+
+    if (w->rested) {
+        waker_announce(&w->waker);
+        if (threads_asleep(w->threads))
+            return AO_NEVER;
+        waker_retract(&w->waker);
+    }
+    return w->next > now ? w->next - now : 0;
 }
 
-void watchdog_awake(struct watchdog *w, bool timed_out)
+/* Whoever has come awake is looked at a period later. */
+static bool is_due(struct watchdog *w, ao_time now)
 {
     eventfd_t count;
 
-    w->rested = timed_out;
-    if (w->fd < 0)
-        return;
     waker_retract(&w->waker);
-    eventfd_read(w->fd, &count);
+    if (eventfd_read(w->fd, &count) == 0) {
+        w->rested = false;
+        w->next = now + period;
+    }
+    return now >= w->next;
+}
+
+/* ---- who is away ---- */
+
+/* Between two looks no more than this counts: when the whole process was stopped meanwhile, or its
+ * machine, nobody was away. */
+static ao_time time_passed(const struct watchdog *w, ao_time now)
+{
+    ao_time passed = now - w->looked;
+
+    return passed < 2 * period ? passed : 2 * period;
+}
+
+/* Two looks must find it awake and in the same round. */
+static void look_at(const struct watchdog *w, uint32_t i, ao_time passed)
+{
+    const struct activator *a = w->threads->at[i].activator;
+    struct watched *seen = &w->at[i];
+    struct activator_stats stats;
+    bool was_away = seen->away > 0, awake = !activator_blocked(a);
+
+    activator_stats(a, &stats);
+    if (awake && seen->awake && stats.rounds == seen->rounds)
+        seen->away += passed;
+    else
+        seen->away = 0;
+    seen->awake = awake;
+    seen->rounds = stats.rounds;
+    if (was_away != (seen->away > 0))
+        w->told(w->arg, a, seen->away > 0);
+}
+
+/* ---- the steps that have not returned ---- */
+
+static void name(struct watched *seen, const struct stuck *s, ao_time now)
+{
+    log_warn("step has not returned", LOG_STR("activator", s->activator),
+             LOG_STR("object", s->object), LOG_STR("method", s->method),
+             LOG_NS("running", now - s->since));
+    seen->named = *s;
+    seen->named_again = now + repeat_after;
+}
+
+static void name_end(struct watched *seen, ao_time now)
+{
+    const struct stuck *s = &seen->named;
+
+    log_info("step has returned", LOG_STR("activator", s->activator), LOG_STR("object", s->object),
+             LOG_STR("method", s->method), LOG_NS("within", now - s->since));
+    seen->named = (struct stuck){0};
+}
+
+static void name_stuck(const struct watchdog *w, uint32_t i, ao_time now)
+{
+    struct watched *seen = &w->at[i];
+    struct stuck stuck = threads_stuck(w->threads, i);
+    bool same = stuck.activator && stuck.since == seen->named.since;
+
+    if (seen->named.activator && !same)
+        name_end(seen, now);
+    if (stuck.activator && (!same || now >= seen->named_again))
+        name(seen, &stuck, now);
+}
+
+/* ---- is the server well? ---- */
+
+static bool is_unwell(const struct watchdog *w, uint32_t i)
+{
+    return w->round_limit > 0 && w->at[i].away >= w->round_limit;
+}
+
+bool watchdog_well(const struct watchdog *w)
+{
+    for (uint32_t i = 0; i < w->threads->running; i++)
+        if (is_unwell(w, i))
+            return false;
+    return true;
+}
+
+static void say_how_it_is(struct watchdog *w)
+{
+    bool unwell = !watchdog_well(w);
+
+    if (unwell == w->unwell)
+        return;
+    w->unwell = unwell;
+    if (unwell)
+        log_error("a thread does not finish its round: the service manager's watchdog is not fed",
+                  LOG_NS("round_limit", w->round_limit));
+    else
+        log_info("all threads finish their rounds again");
 }
 
 void watchdog_look(struct watchdog *w)
 {
-    ao_time now = clock_monotonic();
+    ao_time now = clock_monotonic(), passed = time_passed(w, now);
 
-    for (uint32_t i = 0; w->named && i < w->threads->running; i++) {
-        struct stuck stuck = threads_stuck(w->threads, i);
-        if (!stuck.activator || stuck.since == w->named[i])
-            continue;
-        log_warn("step has not returned", LOG_STR("activator", stuck.activator),
-                 LOG_STR("object", stuck.object), LOG_STR("method", stuck.method),
-                 LOG_NS("running", now - stuck.since));
-        w->named[i] = stuck.since;
+    if (!is_due(w, now))
+        return;
+    for (uint32_t i = 0; i < w->threads->running; i++) {
+        look_at(w, i, passed);
+        name_stuck(w, i, now);
     }
+    w->looked = now;
+    w->next = now + period;
+    w->rested = true;
+    say_how_it_is(w);
 }

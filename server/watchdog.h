@@ -1,5 +1,10 @@
-/* The watchdog names the object whose step has not returned.  It lives on the main thread, looks
- * while some activator is awake, and sleeps with them: an idle server is not woken to be looked at.
+/* The watchdog sees that each activator finishes its rounds, and names the step that has not
+ * returned.  It lives on the main thread, looks while some activator is awake, and sleeps with
+ * them: an idle server is not woken to be looked at.
+ *
+ * An activator that blocks in its poller is well, and one whose count of rounds has changed between
+ * two looks.  Any other is *away* from the second look on that finds it so, until it has finished a
+ * round.  The count is there anyway: to be watched costs an activator nothing.
  *
  * Thread: main, but for the waker, which the activators notify as they come back from blocking. */
 #ifndef ERGON_WATCHDOG_H
@@ -8,27 +13,42 @@
 #include "server/runtime/threads/waker.h"
 #include "server/threads.h"
 
+struct watched;
+
+/* Who is told when an activator goes away and when it is back. */
+typedef void watchdog_told_fn(void *arg, const struct activator *a, bool away);
+
 struct watchdog {
     struct waker waker;
     const struct threads *threads; /* borrowed */
-    ao_time period;                /* ns between two looks */
-    int fd;                        /* eventfd: an activator has come awake; -1 when nobody looks */
-    bool rested;                   /* a whole period has passed since an activator came awake */
-    ao_time *named; /* by thread: when the step that was named last had begun; 0: none */
+    watchdog_told_fn *told;
+    void *arg;
+    ao_time round_limit; /* ns away from which on the server is not well; 0: it always is */
+    ao_time looked;      /* time of the last look */
+    ao_time next;        /* time of the next one, unless all sleep then */
+    int fd;              /* eventfd: an activator has come awake */
+    bool rested;         /* a whole period has passed since an activator came awake */
+    bool unwell;         /* someone is away for longer than round_limit, and it was said */
+    struct watched *at;  /* by thread */
 };
 
-/* Before the threads start.  A `limit` of 0: nobody looks.  0, or -1 and errno (no memory, no
- * descriptor); watchdog_close() must follow either way. */
-int watchdog_open(struct watchdog *w, struct threads *threads, ao_time limit);
-void watchdog_close(struct watchdog *w); /* after the threads have ended */
+/* Before the threads start.  0, or -1 and errno (no memory, no descriptor); watchdog_close() must
+ * follow either way. */
+int watchdog_open(struct watchdog *w, struct threads *threads, ao_time round_limit,
+                  watchdog_told_fn *told, void *arg);
+void watchdog_close(struct watchdog *w); /* after the threads have ended; twice is fine */
 
-/* How long the main thread may wait: a period, or AO_NEVER when all activators sleep at the end of
- * one (then fd becomes readable when one comes awake): so under load there is one look a period,
- * not one a wake. */
+/* How long the main thread may wait: until the next look, or AO_NEVER when all activators sleep at
+ * the end of a period (then fd becomes readable when one comes awake): so under load there is one
+ * look a period, not one a wake. */
 ao_time watchdog_wait(struct watchdog *w);
-void watchdog_awake(struct watchdog *w, bool timed_out); /* the wait is over */
 
-/* Names in the log each object that is stuck, once a step. */
+/* The wait is over, for whatever reason.  If a look is due: tells who is away and who is back;
+ * names in the log each step that has not returned: once, again every ten seconds, and once when it
+ * has. */
 void watchdog_look(struct watchdog *w);
+
+/* Has every activator finished a round lately, within round_limit? */
+bool watchdog_well(const struct watchdog *w);
 
 #endif

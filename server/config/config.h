@@ -157,6 +157,8 @@ struct config {
 
     uint64_t drain;      /* ns that a shutdown waits for work in flight */
     uint64_t step_limit; /* ns; a longer step is counted and logged */
+    /* ns; a loop that finishes no round for longer: the watchdog is not fed; 0: it always is */
+    uint64_t round_limit;
 
     struct {
         enum log_level level;

@@ -155,6 +155,10 @@ static const struct config_key keys[] = {
      .live = true, .help = "how long a shutdown waits for work in flight"},
     {"step_limit", "step-limit", &config_duration, AT(step_limit), .normal = "50ms",
      LIMIT(MS, DAY), .help = "a longer step is counted and logged"},
+    {"round_limit", "round-limit", &config_duration, AT(round_limit), .normal = "10s",
+     LIMIT(SECOND, DAY), .words = OFF,
+     .help = "a loop that finishes no round for so long: the service manager is not told any more "
+             "that all is well"},
 
     {"log.level", "log-level", &config_word, AT(log.level), .normal = "info", .words = LEVEL,
      .live = true, .help = "least level that is logged"},

@@ -51,6 +51,9 @@ struct net_loop *net_loop_new(const struct net_loop_options *options);
 void net_loop_free(struct net_loop *l);
 /* Adds its figures to *sum.  Any thread. */
 void net_loop_add_stats(const struct net_loop *l, struct net_loop_stats *sum);
+/* Its thread does not finish its round, or does again: while it is away it is given no new
+ * connection.  Any thread. */
+void net_loop_set_away(struct net_loop *l, bool away);
 
 enum listener_auth {
     LISTENER_AUTH_NONE,
@@ -74,8 +77,8 @@ struct listener_options {
 };
 
 /* The acceptor lives on the first loop's activator and gives each connection to the loop with the
- * fewest.  `loops` is borrowed during the call, the loops themselves until acceptor_free().  NULL
- * without memory. */
+ * fewest, of those that are not away.  `loops` is borrowed during the call, the loops themselves
+ * until acceptor_free().  NULL without memory. */
 struct acceptor *acceptor_new(struct net_loop **loops, uint32_t count,
                               const struct net_limits *limits);
 /* Binds and listens.  Strings are borrowed during the call.  0, or -1 with a text for people in
@@ -89,11 +92,25 @@ const char *acceptor_url(const struct acceptor *a, uint32_t i);
 /* Closes the listeners and all connections; unlinks Unix sockets that it made.  NULL is fine. */
 void acceptor_free(struct acceptor *a);
 
+/* --- One thread beside the activators, while the first loop is away --- */
+
+struct pollfd;
+enum { ACCEPTOR_FDS_MAX = 32 };
+
+/* What to poll for until acceptor_stand_in() has something to do: at most ACCEPTOR_FDS_MAX entries.
+ * 0: nothing can be accepted now (every loop is away, no descriptor was left, the server drains).
+ */
+uint32_t acceptor_poll_fds(struct acceptor *a, struct pollfd *fds);
+/* Does the acceptor's work once, in place of the first loop: accepts what waits, counts those that
+ * closed, does what was asked for below.  When that loop is back and at it, nothing is done: at any
+ * time one thread is the acceptor, and none waits for another. */
+void acceptor_stand_in(struct acceptor *a);
+
 /* --- A running server: any thread; each takes effect on every loop soon --- */
 
 /* Stops accepting; every connection stops reading, finishes what is in flight, writes it and
- * closes.  `drained(arg)` (NULL: nobody asks) is called once, on the acceptor's thread, when no
- * connection is left.  A second call does nothing. */
+ * closes.  `drained(arg)` (NULL: nobody asks) is called once, on the thread that does the
+ * acceptor's work, when no connection is left.  A second call does nothing. */
 void net_drain(struct acceptor *a, void (*drained)(void *arg), void *arg);
 /* Closes every connection now. */
 void net_abort(struct acceptor *a);

@@ -203,6 +203,15 @@ int tasks_start(struct tasks *t)
     return 0;
 }
 
+void tasks_set_away(struct tasks *t, uint32_t loop, bool away)
+{
+    const struct executor_group *g = &t->shared.groups[kind_index(ERGON_STEPPED)];
+    for (uint32_t i = 0; i < g->count; i++)
+        if (g->list[i]->plan.loop == loop)
+            atomic_store_explicit(&g->list[i]->away, away, memory_order_relaxed);
+    manager_ask(&t->shared.inbox); /* there may be room again */
+}
+
 void tasks_drain_jobs(struct tasks *t, void (*drained)(void *arg), void *arg)
 {
     t->manager.jobs_drained = drained;

@@ -60,6 +60,10 @@ struct home *tasks_home(struct tasks *t, uint32_t loop);
 /* Starts the threads of blocking executors.  0, or -1 and errno of pthread_create(). */
 int tasks_start(struct tasks *t);
 
+/* Any thread: the loop does not finish its round, or does again.  While it is away, its executors
+ * are given no task. */
+void tasks_set_away(struct tasks *t, uint32_t loop, bool away);
+
 /* Any thread: no attempt of a job is begun any more; `drained(arg)` is called once, on the
  * manager's thread, when none is out.  Calls go on. */
 void tasks_drain_jobs(struct tasks *t, void (*drained)(void *arg), void *arg);

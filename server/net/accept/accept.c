@@ -11,7 +11,7 @@
 /* Many can be refused in a second: one line tells of all. */
 static void log_refusal(struct acceptor *a, const char *peer, const char *why)
 {
-    ao_time now = activator_now(a->activator);
+    ao_time now = activator_clock(a->activator);
 
     a->refused++;
     if (a->refusal_logged != 0 && now - a->refusal_logged < REFUSAL_PAUSE)
@@ -35,14 +35,22 @@ static const char *over_limit(const struct listener *l, const struct address_cou
     return NULL;
 }
 
-/* The loop with the fewest connections; among equals, in turn. */
+static bool is_better(const struct loop_link *one, const struct loop_link *other)
+{
+    bool one_away = atomic_load_explicit(&one->loop->away, memory_order_relaxed);
+    bool other_away = atomic_load_explicit(&other->loop->away, memory_order_relaxed);
+
+    return one_away == other_away ? one->open < other->open : other_away;
+}
+
+/* Of the loops that are not away the one with the fewest connections; among equals, in turn. */
 static uint32_t fewest(struct acceptor *a)
 {
     uint32_t best = a->turn;
 
     for (uint32_t i = 1; i < a->loop_count; i++) {
         uint32_t at = (a->turn + i) % a->loop_count;
-        if (a->links[at].open < a->links[best].open)
+        if (is_better(&a->links[at], &a->links[best]))
             best = at;
     }
     a->turn = (best + 1) % a->loop_count;
@@ -76,7 +84,7 @@ static void slot_send(struct acceptor *a, struct conn_slot *slot)
     ++slot->rules->open;
     if (slot->address != NULL)
         slot->address->open++;
-    lane_push(&link->to, &slot->message.item);
+    message_send(&link->loop->from_acceptor, &slot->message);
 }
 
 static void peer_name(const struct listener *l, int fd, const struct sockaddr_storage *from,
@@ -122,8 +130,7 @@ static void pause_accepting(struct acceptor *a, int code)
               LOG_UINT("connections", a->open),
               LOG_STR("hint", "raise the limit of open files, or lower limits.connections"));
     a->paused = true;
-    a->pause_end = activator_now(a->activator) + ACCEPT_PAUSE;
-    listeners_watch(a, false);
+    a->pause_end = activator_clock(a->activator) + ACCEPT_PAUSE;
 }
 
 /* Errors that only a pause helps against. */
@@ -136,7 +143,6 @@ void accept_some(struct listener *l)
 {
     int failures = 0; /* of peers that have gone again, as a rule */
 
-    l->ready = false;
     for (int i = 0; i < ACCEPTS_A_WAKE && l->fd >= 0; i++) {
         struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
         socklen_t size = sizeof from;

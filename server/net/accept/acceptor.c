@@ -1,8 +1,13 @@
 /* The acceptor: an active object on the first loop's activator.  Its listeners' events, slots
- * that come home, and commands of other threads make it active. */
+ * that come home, and commands of other threads make it active.
+ *
+ * The first loop may hang in a step of another object.  Then the thread that watches the loops
+ * calls acceptor_stand_in(): it does the same work, with the same counts, and the connections go to
+ * the other loops.  Who does it is decided by one exchange; the loser comes again later. */
 #include "server/net/accept/acceptor_private.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 
 static void slot_free(struct acceptor *a, struct conn_slot *slot)
@@ -15,49 +20,106 @@ static void slot_free(struct acceptor *a, struct conn_slot *slot)
     free(slot);
 }
 
-/* True when more may wait. */
-static bool take_slots_back(struct acceptor *a)
+static void take_slots_back(struct acceptor *a)
 {
-    bool more = false;
-
-    for (uint32_t i = 0; i < a->loop_count; i++) {
-        struct lane *back = &a->links[i].back;
-        for (int n = 0; n < RETURNS_A_STEP; n++) {
-            struct lane_item *item = lane_take(back);
-            if (item == NULL)
-                break;
-            slot_free(a, ao_of(ao_of(item, struct loop_message, item), struct conn_slot, message));
-        }
-        lane_release(back);
-        more = more || lane_ready(back);
+    for (int n = 0; n < RETURNS_A_STEP; n++) {
+        struct loop_message *message = message_take(&a->returns);
+        if (message == NULL)
+            return;
+        slot_free(a, ao_of(message, struct conn_slot, message));
     }
-    return more;
 }
 
-static void end_pause(struct acceptor *a)
+bool acceptor_take(struct acceptor *a)
 {
-    a->paused = false;
-    listeners_watch(a, !a->draining);
+    return !atomic_exchange_explicit(&a->at_work, true, memory_order_acquire);
+}
+
+void acceptor_let_go(struct acceptor *a)
+{
+    atomic_store_explicit(&a->at_work, false, memory_order_release);
+}
+
+/* What does not depend on who does it. */
+static void do_chores(struct acceptor *a)
+{
+    acceptor_handle_commands(a);
+    take_slots_back(a);
+    if (a->paused && activator_clock(a->activator) >= a->pause_end)
+        a->paused = false;
+}
+
+static bool accepts(const struct acceptor *a)
+{
+    return !a->paused && !a->draining;
+}
+
+static void accept_reported(struct acceptor *a)
+{
+    for (uint32_t i = 0; i < a->listener_count && accepts(a); i++) {
+        struct listener *l = a->listeners[i];
+        if (!l->ready)
+            continue;
+        l->ready = false;
+        accept_some(l);
+    }
 }
 
 static enum ao_verdict acceptor_step(struct ao *self)
 {
     struct acceptor *a = ao_of(self, struct acceptor, ao);
 
-    acceptor_handle_commands(a);
-    bool more = take_slots_back(a);
-    if (a->paused && activator_now(a->activator) >= a->pause_end)
-        end_pause(a);
-    for (uint32_t i = 0; i < a->listener_count && !a->paused; i++)
-        if (a->listeners[i]->ready)
-            accept_some(a->listeners[i]);
+    if (!acceptor_take(a))
+        return AO_AGAIN; /* the stand-in is about to end: this thread has come back */
+    do_chores(a);
+    accept_reported(a);
+    listeners_watch(a, accepts(a));
+    if (a->draining)
+        listeners_close(a);
     acceptor_report_drained(a);
+    bool more = message_waits(&a->returns), paused = a->paused;
+    ao_time pause_end = a->pause_end;
+    acceptor_let_go(a);
     if (more)
         return AO_AGAIN;
-    if (!a->paused)
+    if (!paused)
         return AO_DONE;
-    ao_sleep_until(self, a->pause_end);
+    ao_sleep_until(self, pause_end);
     return AO_PARK;
+}
+
+/* --- In place of the first loop --- */
+
+static bool all_are_away(const struct acceptor *a)
+{
+    for (uint32_t i = 0; i < a->loop_count; i++)
+        if (!atomic_load_explicit(&a->links[i].loop->away, memory_order_relaxed))
+            return false;
+    return true;
+}
+
+uint32_t acceptor_poll_fds(struct acceptor *a, struct pollfd *fds)
+{
+    uint32_t count = 0;
+
+    if (all_are_away(a) || !acceptor_take(a))
+        return 0;
+    for (uint32_t i = 0; i < a->listener_count && accepts(a); i++)
+        if (a->listeners[i]->fd >= 0)
+            fds[count++] = (struct pollfd){.fd = a->listeners[i]->fd, .events = POLLIN};
+    acceptor_let_go(a);
+    return count;
+}
+
+void acceptor_stand_in(struct acceptor *a)
+{
+    if (!acceptor_take(a))
+        return;
+    do_chores(a);
+    for (uint32_t i = 0; i < a->listener_count && accepts(a) && !all_are_away(a); i++)
+        accept_some(a->listeners[i]);
+    acceptor_report_drained(a);
+    acceptor_let_go(a);
 }
 
 static const struct ao_class acceptor_class = {.name = "acceptor", .step = acceptor_step};
@@ -66,35 +128,25 @@ static const struct ao_class acceptor_class = {.name = "acceptor", .step = accep
 
 static bool link_loop(struct acceptor *a, struct loop_link *link, struct net_loop *loop)
 {
-    if (lane_init(&link->to, LANE_CAPACITY, a->activator, &loop->intake) != 0)
+    if (message_list_init(&loop->from_acceptor, &loop->intake) != 0)
         return false;
-    if (lane_init(&link->back, LANE_CAPACITY, loop->activator, &a->ao) != 0) {
-        lane_fini(&link->to);
-        return false;
-    }
     link->loop = loop;
     link->drain.kind = LOOP_DRAIN;
     link->abort.kind = LOOP_ABORT;
-    loop->from_acceptor = &link->to;
-    loop->to_acceptor = &link->back;
+    loop->to_acceptor = &a->returns;
     return true;
 }
 
 static void unlink_loop(struct loop_link *link)
 {
-    link->loop->from_acceptor = NULL;
     link->loop->to_acceptor = NULL;
-    loop_messages_drop(&link->to);
-    loop_messages_drop(&link->back);
-    lane_fini(&link->to);
-    lane_fini(&link->back);
+    message_list_fini(&link->loop->from_acceptor);
 }
 
 struct acceptor *acceptor_new(struct net_loop **loops, uint32_t count,
                               const struct net_limits *limits)
 {
     struct acceptor *a = calloc(1, sizeof *a);
-    size_t size = count * sizeof *a->links;
 
     if (a == NULL)
         return NULL;
@@ -106,11 +158,9 @@ struct acceptor *acceptor_new(struct net_loop **loops, uint32_t count,
         a->addresses.seed[i] = activator_random(a->activator);
     mpsc_init(&a->commands);
     ao_init(&a->ao, &acceptor_class, a->activator);
-    a->handle = ao_handle_new(&a->ao);
-    a->links = aligned_alloc(alignof(struct loop_link), size);
-    if (a->handle == NULL || a->links == NULL)
+    a->links = calloc(count, sizeof *a->links);
+    if (message_list_init(&a->returns, &a->ao) != 0 || a->links == NULL)
         goto fail;
-    memset(a->links, 0, size);
     for (; a->loop_count < count; a->loop_count++)
         if (!link_loop(a, &a->links[a->loop_count], loops[a->loop_count]))
             goto fail;
@@ -134,8 +184,7 @@ void acceptor_free(struct acceptor *a)
     listeners_free(a);
     address_table_fini(&a->addresses);
     free(a->links);
-    if (a->handle != NULL)
-        ao_handle_unref(a->handle);
+    message_list_fini(&a->returns);
     ao_deactivate(&a->ao);
     ao_fini(&a->ao);
     free(a);

@@ -1,7 +1,11 @@
 /* The acceptor from inside, for the files of this room: an active object on the first loop's
  * activator, which accepts connections, counts them, and gives each to a loop.
  *
- * Thread: the acceptor's activator, but for what says "any thread" and for the set-up. */
+ * While that loop is away, in a step that does not return, another thread stands in.  Whoever is at
+ * work holds `at_work`, and nothing of it is bound to a thread but the listeners' events, which the
+ * first loop's alone touches.
+ *
+ * Thread: whoever holds `at_work`, but for what says "any thread" and for the set-up. */
 #ifndef ERGON_NET_ACCEPTOR_PRIVATE_H
 #define ERGON_NET_ACCEPTOR_PRIVATE_H
 
@@ -16,8 +20,7 @@
 enum {
     ACCEPTS_A_WAKE = 64,  /* of one listener */
     RETURNS_A_STEP = 256, /* slots that come home */
-    LANE_CAPACITY = 1024, /* what does not fit waits in the lane's overflow */
-    LISTENERS_MAX = 32,
+    LISTENERS_MAX = ACCEPTOR_FDS_MAX,
     LISTENER_URL_MAX = 300
 };
 #define ACCEPT_PAUSE  AO_MS(100) /* when the system has no fd left */
@@ -30,8 +33,8 @@ struct listener { /* the acceptor's */
     char text[LISTENER_URL_MAX];
     int fd;         /* -1: closed */
     uint32_t limit; /* connections; 0: none of its own */
-    bool ready;     /* the poller said so */
-    bool watched;   /* its event is added */
+    bool ready;     /* the poller said so; the first loop's thread alone */
+    bool watched;   /* its event is added; the same */
     struct event event;
     struct tls_files files; /* owned strings; cert NULL: plain */
 };
@@ -39,9 +42,7 @@ struct listener { /* the acceptor's */
 /* What is between the acceptor and one loop. */
 struct loop_link {
     struct net_loop *loop;
-    struct lane to;   /* messages to the loop */
-    struct lane back; /* slots coming home */
-    uint32_t open;    /* connections that it was given and that have not come home */
+    uint32_t open; /* connections that it was given and that have not come home */
     struct loop_message drain, abort;
 };
 
@@ -60,7 +61,7 @@ struct reload_command {
 
 struct acceptor {
     struct ao ao;
-    struct ao_handle *handle;
+    struct message_list returns; /* slots that come home */
     struct activator *activator;
     struct event_base *base;
     struct net_limits limits;
@@ -80,21 +81,30 @@ struct acceptor {
     void (*drained)(void *arg); /* NULL once it was called */
     void *drained_arg;
 
+    /* A thread does the acceptor's work.  Acquire where it is taken, release where it is let go:
+     * what the one before did is seen. */
+    _Atomic bool at_work;
+
     struct mpsc commands;
     struct command drain, abort; /* need no memory when they are wanted */
     /* Set by the first who asks; orders nothing: the mpsc does. */
     _Atomic bool drain_asked, abort_asked;
 };
 
+bool acceptor_take(struct acceptor *a); /* any thread; false: another is at work */
+void acceptor_let_go(struct acceptor *a);
+
 /* --- listener.c; more of it stands in net.h --- */
 
-void listeners_watch(struct acceptor *a, bool watch); /* hear of new connections, or no more */
-void listeners_close(struct acceptor *a); /* no connection is accepted any more; twice is fine */
-void listeners_free(struct acceptor *a);  /* after all connections, which point to the rules */
+/* The first loop's thread: hear of new connections, or no more; and accept none any more.  Twice is
+ * fine. */
+void listeners_watch(struct acceptor *a, bool watch);
+void listeners_close(struct acceptor *a);
+void listeners_free(struct acceptor *a); /* after all connections, which point to the rules */
 
 /* --- accept.c --- */
 
-/* Accepts what waits, up to the budget; without fds it pauses the acceptor. */
+/* Accepts what waits, up to the budget; without fds the acceptor pauses. */
 void accept_some(struct listener *l);
 
 /* --- control.c; more of it stands in net.h --- */

@@ -10,7 +10,7 @@
 static void send_command(struct acceptor *a, struct command *command)
 {
     mpsc_push(&a->commands, &command->item);
-    ao_post(a->handle, AO_POST_MESSAGE);
+    ao_post(a->returns.handle, AO_POST_MESSAGE);
 }
 
 void net_drain(struct acceptor *a, void (*drained)(void *arg), void *arg)
@@ -85,32 +85,26 @@ int net_reload(struct acceptor *a, struct token_table *tokens, char *error, size
 
 /* --- The acceptor --- */
 
-static void stop_accepting(struct acceptor *a)
-{
-    a->draining = true;
-    listeners_close(a);
-}
-
 static void do_drain(struct acceptor *a, const struct command *command)
 {
-    stop_accepting(a);
+    a->draining = true;
     a->drained = command->drained;
     a->drained_arg = command->arg;
     for (uint32_t i = 0; i < a->loop_count; i++)
-        lane_push(&a->links[i].to, &a->links[i].drain.item);
+        message_send(&a->links[i].loop->from_acceptor, &a->links[i].drain);
 }
 
 static void do_abort(struct acceptor *a)
 {
-    stop_accepting(a);
+    a->draining = true;
     for (uint32_t i = 0; i < a->loop_count; i++)
-        lane_push(&a->links[i].to, &a->links[i].abort.item);
+        message_send(&a->links[i].loop->from_acceptor, &a->links[i].abort);
 }
 
 static void do_reload(struct acceptor *a, struct reload_command *command)
 {
     for (uint32_t i = 0; i < a->loop_count; i++)
-        lane_push(&a->links[i].to, &command->reloads[i]->message.item);
+        message_send(&a->links[i].loop->from_acceptor, &command->reloads[i]->message);
     free(command);
 }
 

@@ -5,12 +5,42 @@
 
 #include "server/net/auth/principal.h"
 
-void conn_slot_return(struct conn_slot *slot, struct lane *to_acceptor)
+int message_list_init(struct message_list *list, struct ao *receiver)
 {
-    if (to_acceptor == NULL)
+    mpsc_init(&list->items);
+    list->handle = ao_handle_new(receiver);
+    return list->handle == NULL ? -1 : 0;
+}
+
+void message_send(struct message_list *list, struct loop_message *message)
+{
+    if (mpsc_push(&list->items, &message->item))
+        ao_post(list->handle, AO_POST_MESSAGE);
+}
+
+struct loop_message *message_take(struct message_list *list)
+{
+    struct mpsc_item *item = list->taken;
+
+    if (item == NULL)
+        item = mpsc_take(&list->items);
+    if (item == NULL)
+        return NULL;
+    list->taken = item->next;
+    return ao_of(item, struct loop_message, item);
+}
+
+bool message_waits(struct message_list *list)
+{
+    return list->taken != NULL || !mpsc_empty(&list->items);
+}
+
+void conn_slot_return(struct conn_slot *slot, struct message_list *home)
+{
+    if (home == NULL)
         free(slot);
     else
-        lane_push(to_acceptor, &slot->message.item);
+        message_send(home, &slot->message);
 }
 
 void reload_free(struct reload *r)
@@ -34,12 +64,12 @@ static void drop(struct loop_message *m)
     }
 }
 
-void loop_messages_drop(struct lane *lane)
+void message_list_fini(struct message_list *list)
 {
-    for (bool all = false; !all;) {
-        all = lane_flush(lane);
-        for (struct lane_item *item; (item = lane_take(lane)) != NULL;)
-            drop(ao_of(item, struct loop_message, item));
-        lane_release(lane);
-    }
+    if (list->handle == NULL)
+        return;
+    for (struct loop_message *m; (m = message_take(list)) != NULL;)
+        drop(m);
+    ao_handle_unref(list->handle);
+    list->handle = NULL;
 }

@@ -1,17 +1,18 @@
 /* What travels between the acceptor and the loops: slots of connections, and what the loops are to
- * do.
+ * do.  It goes by lists that any thread may push to, so that whoever stands in for the acceptor's
+ * loop can go on (server/net/accept/acceptor_private.h).
  *
  * The acceptor makes a slot for each connection.  It goes to a loop, stays with the connection
  * while its socket is open, and comes home when that is closed: there the acceptor counts down.  So
  * all counts have one owner.
  *
- * Thread: that of whoever has the message, the acceptor's or the loop's; pushing one into a lane is
+ * Thread: that of whoever has the message, the acceptor's or the loop's; pushing one into a list is
  * giving it away.  Nothing here fails. */
 #ifndef ERGON_NET_LOOP_MESSAGE_H
 #define ERGON_NET_LOOP_MESSAGE_H
 
 #include "server/net/net.h"
-#include "server/runtime/threads/lane.h"
+#include "server/runtime/threads/mpsc.h"
 
 struct address_count;
 struct tls_context;
@@ -31,13 +32,13 @@ struct listener_rules {
 enum loop_message_kind { LOOP_CONNECT, LOOP_DRAIN, LOOP_ABORT, LOOP_RELOAD };
 
 struct loop_message {
-    struct lane_item item;
+    struct mpsc_item item;
     uint8_t kind;  /* enum loop_message_kind */
     uint16_t loop; /* LOOP_CONNECT: index of the loop that it was given to */
     int fd;        /* LOOP_CONNECT: until the connection takes it over; then -1 */
 };
 
-/* LOOP_CONNECT.  Owned by whoever holds it: acceptor, lane, connection. */
+/* LOOP_CONNECT.  Owned by whoever holds it: acceptor, list, connection. */
 struct conn_slot {
     struct loop_message message;
     uint64_t id; /* of the connection */
@@ -46,8 +47,27 @@ struct conn_slot {
     char peer[];                   /* address as text */
 };
 
-/* Its connection is gone: it goes home by the lane (NULL: it is freed).  Loop's thread. */
-void conn_slot_return(struct conn_slot *slot, struct lane *to_acceptor);
+/* A list of messages, and the object that is to take them. */
+struct message_list {
+    struct mpsc items;
+    struct mpsc_item *taken;  /* the receiver's: not handed out yet, linked by next */
+    struct ao_handle *handle; /* of the receiver; NULL: not opened */
+};
+
+/* 0, or -1 without memory: then nothing is left to take apart.  Set-up. */
+int message_list_init(struct message_list *list, struct ao *receiver);
+/* Frees all messages that own themselves: slots, with their sockets, and reloads.  When no loop
+ * runs any more; a list of zeroes is fine. */
+void message_list_fini(struct message_list *list);
+
+/* Any thread: the receiver becomes active, or is woken. */
+void message_send(struct message_list *list, struct loop_message *message);
+/* The receiver: the oldest, now the caller's, or NULL. */
+struct loop_message *message_take(struct message_list *list);
+bool message_waits(struct message_list *list); /* the receiver: is there one? */
+
+/* Its connection is gone: it goes home by the list (NULL: it is freed).  Loop's thread. */
+void conn_slot_return(struct conn_slot *slot, struct message_list *home);
 
 /* LOOP_RELOAD: new secrets for one loop; applied and freed there. */
 struct reload {
@@ -62,9 +82,5 @@ struct reload {
 
 /* Any thread. */
 void reload_free(struct reload *r); /* NULL is fine */
-
-/* Takes all messages out of a lane and frees those that own themselves: slots, with their sockets,
- * and reloads.  When no loop runs any more. */
-void loop_messages_drop(struct lane *lane);
 
 #endif

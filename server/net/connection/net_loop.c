@@ -117,13 +117,12 @@ static enum ao_verdict intake_step(struct ao *self)
     struct net_loop *l = ao_of(self, struct net_loop, intake);
 
     for (int i = 0; i < LOOP_MESSAGES_A_STEP; i++) {
-        struct lane_item *item = lane_take(l->from_acceptor);
-        if (item == NULL)
-            break;
-        loop_handle(l, ao_of(item, struct loop_message, item));
+        struct loop_message *message = message_take(&l->from_acceptor);
+        if (message == NULL)
+            return AO_DONE;
+        loop_handle(l, message);
     }
-    lane_release(l->from_acceptor);
-    return lane_ready(l->from_acceptor) ? AO_AGAIN : AO_DONE;
+    return AO_AGAIN;
 }
 
 static const struct ao_class intake_class = {.name = "intake", .step = intake_step};
@@ -176,6 +175,11 @@ void net_loop_free(struct net_loop *l)
     chunk_pool_fini(&l->pool);
     free(l->scratch);
     free(l);
+}
+
+void net_loop_set_away(struct net_loop *l, bool away)
+{
+    atomic_store_explicit(&l->away, away, memory_order_relaxed);
 }
 
 void net_loop_add_stats(const struct net_loop *l, struct net_loop_stats *sum)

@@ -48,9 +48,13 @@ struct net_loop {
     struct scanner scanner; /* of what stands in `scratch` */
     uint8_t *scratch;       /* HEADROOM + READ_WIDE bytes; what is not used takes no memory */
 
-    struct ao intake;           /* takes messages of the acceptor */
-    struct lane *from_acceptor; /* the acceptor's; NULL before acceptor_new() */
-    struct lane *to_acceptor;   /* the same */
+    struct ao intake;                 /* takes messages of the acceptor */
+    struct message_list *to_acceptor; /* the acceptor's; NULL before acceptor_new() */
+    struct message_list from_acceptor;
+
+    /* Its thread has not finished a round for a while, says whoever watches it; the acceptor gives
+     * it no connection.  Orders nothing (relaxed): one connection more or less does no harm. */
+    _Atomic bool away;
 
     struct tls_loop *tls;       /* NULL until a listener with TLS stands */
     struct token_table *tokens; /* a reference; NULL: none */

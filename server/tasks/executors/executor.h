@@ -57,6 +57,9 @@ struct executor {
     /* enum executor_accepting.  Orders nothing (relaxed): what is given to one that accepts nothing
      * is given back. */
     _Atomic uint8_t accepting;
+    /* Its loop does not finish its round, says whoever watches it: it is given nothing.  Orders
+     * nothing (relaxed), as `accepting`. */
+    _Atomic bool away;
     /* Release in executors_notify(), acquire in a stepped one's step: flags set before are seen. */
     _Atomic bool notified;
     counter done, failed, busy_ns, service_ns, hand_over_ns, long_steps;

@@ -94,9 +94,12 @@ static void take_inbox(struct manager *m)
 }
 
 /* How many tasks of this sort it accepts: an accepting stepped executor always takes a nested call,
- * beyond its bound, since its room may be held by those who wait for such calls. */
+ * beyond its bound, since its room may be held by those who wait for such calls.  One whose loop is
+ * away accepts none: what stood in its lane before waits there, for nobody else can take it. */
 static uint32_t room_for(const struct executor *e, bool nested, uint32_t bound)
 {
+    if (atomic_load_explicit(&e->away, memory_order_relaxed))
+        return 0;
     switch ((enum executor_accepting)atomic_load_explicit(&e->accepting, memory_order_relaxed)) {
     case ACCEPTS_ALL:
         return nested && e->plan.kind == ERGON_STEPPED ? UINT32_MAX : bound;

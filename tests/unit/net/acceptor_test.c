@@ -1,4 +1,5 @@
 /* Listeners, limits, and who gets which connection; over real sockets. */
+#include <poll.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -228,6 +229,87 @@ SERVER_TEST(drain_ends_with_the_last_connection)
     assert_int_equal(server_total(), 0);
     if (late >= 0)
         close(late);
+}
+
+static void stand_in(void)
+{
+    acceptor_stand_in(server.acceptor);
+    activator_round(server.activators[1], false);
+    server.now += AO_US(60);
+}
+
+/* Until `condition`, while the first loop hangs. */
+#define STOOD_IN_UNTIL(condition)                                                                  \
+    do {                                                                                           \
+        int turns_ = 0;                                                                            \
+        while (!(condition)) {                                                                     \
+            assert_true(turns_++ < NET_SERVER_TURNS);                                              \
+            stand_in();                                                                            \
+        }                                                                                          \
+    } while (0)
+
+SERVER_TEST(another_thread_stands_in_for_a_loop_that_hangs)
+{
+    struct pollfd ready[ACCEPTOR_FDS_MAX];
+    int fds[3];
+
+    server.count = 2;
+    server.limits.connections = 3;
+    const char *url = server_listen((struct listener_options){0});
+    net_loop_set_away(server.loops[0], true);
+    assert_int_equal(acceptor_poll_fds(server.acceptor, ready), 1);
+    for (int i = 0; i < 3; i++)
+        fds[i] = net_client_connect(url);
+    assert_int_equal(poll(ready, 1, -1), 1);
+    STOOD_IN_UNTIL(server_connections(1) == 3);
+    for (int i = 0; i < 3; i++) {
+        net_client_request(fds[i], 1);
+        STOOD_IN_UNTIL(net_client_answered(fds[i], 1));
+    }
+    int over = net_client_connect(url);
+    STOOD_IN_UNTIL(net_client_at_eof(over));
+    close(over);
+    close(fds[0]);
+    STOOD_IN_UNTIL(server.acceptor->open == 2); /* it was counted */
+    net_loop_set_away(server.loops[1], true);
+    assert_int_equal(acceptor_poll_fds(server.acceptor, ready), 0); /* nobody would serve it */
+    net_loop_set_away(server.loops[0], false);
+    fds[0] = net_client_connect(url);
+    SERVER_UNTIL(server_connections(0) == 1);
+    for (int i = 0; i < 3; i++)
+        close(fds[i]);
+    SERVER_UNTIL(server_total() == 0);
+}
+
+SERVER_TEST(a_drain_needs_no_first_loop)
+{
+    int drained = 0;
+
+    server.count = 2;
+    const char *url = server_listen((struct listener_options){0});
+    net_loop_set_away(server.loops[0], true);
+    int fd = net_client_connect(url);
+    STOOD_IN_UNTIL(server_connections(1) == 1);
+    net_drain(server.acceptor, count_call, &drained);
+    STOOD_IN_UNTIL(net_client_at_eof(fd));
+    close(fd);
+    STOOD_IN_UNTIL(drained == 1);
+    struct pollfd ready[ACCEPTOR_FDS_MAX];
+    assert_int_equal(acceptor_poll_fds(server.acceptor, ready), 0);
+}
+
+SERVER_TEST(one_thread_is_the_acceptor)
+{
+    server.count = 2;
+    const char *url = server_listen((struct listener_options){0});
+    int fd = net_client_connect(url);
+    assert_true(acceptor_take(server.acceptor)); /* another is at work */
+    acceptor_stand_in(server.acceptor);
+    server_turn(20);
+    assert_int_equal(server_total(), 0);
+    acceptor_let_go(server.acceptor);
+    SERVER_UNTIL(server_total() == 1);
+    close(fd);
 }
 
 SERVER_TEST(abort_closes_all)
