@@ -149,7 +149,7 @@ const struct command TASK_EXPLAIN = {
     .arguments = "ID",
     .summary = "say why a task is where it is",
     .text = "Prints one sentence, then what it is made of: what is ahead in the queue, which\n"
-            "limit or bucket holds it and when that lets go, which executors are full, what it\n"
+            "limit or rate holds it and when that lets go, which executors are full, what it\n"
             "waits for, when the next attempt comes and why the last one failed.\n",
     .examples = "  ergon task explain t0abc4k2mq7rz\n",
     .arguments_min = 1,

@@ -232,7 +232,7 @@ enum job_reason world_reason(struct jobs_world *w, uint64_t id)
 {
     const struct job *e = world_job(w, id);
     assert_non_null(e);
-    return (enum job_reason)e->reason;
+    return limits_reason(e);
 }
 
 void jobs_world_settle(struct jobs_world *w)

@@ -9,6 +9,7 @@
 #include <ergon/ao.h>
 
 #include "base/hash_table.h"
+#include "base/pairing_heap.h"
 #include "base/span.h"
 #include "server/jobs/core/job_spec.h"
 
@@ -17,8 +18,7 @@ struct history;
 struct job_queue;
 struct job_table;
 struct waiter;
-struct limit;
-struct bucket;
+struct line;
 struct task;
 struct tenant;
 
@@ -64,9 +64,11 @@ struct job_result {
 /* What few tasks have.  Spans lie in the job's body. */
 struct job_more {
     struct key_link key, coalesce; /* name.len 0: none */
-    struct limit *limit;
-    struct bucket *bucket;
-    uint32_t limit_max, rate; /* as its spec has them */
+    struct line *line;             /* of its limit and its rate; NULL: it has neither */
+    struct pairing_node in_line;   /* while it waits there */
+    uint64_t rank;                 /* in the line: who has the least goes first */
+    ao_time arrived;               /* in the queue, for this attempt */
+    uint32_t limit_max, rate;      /* as its spec has them */
     ao_time rate_per;
     struct dependency *after; /* still open */
     struct dependency *dependents;
@@ -74,6 +76,7 @@ struct job_more {
     uint64_t *after_ids;        /* as its spec has them, for task.get and the store */
     uint64_t after_failed;      /* the first of them that did not end well; 0: none */
     uint32_t after_count;
+    uint8_t stands;   /* enum job_stands: in its line, or called out of it */
     bool releasing;   /* it has ended, and its dependents are being released */
     bool settled;     /* `after` counts no more: it was tried again by hand; so in the file, too */
     uint32_t waiters; /* who wants a coalesced run */
@@ -88,7 +91,7 @@ struct job_more {
 
 enum job_flag {
     JOB_HAS_PERMIT = 1,     /* it has a permit of its limit */
-    JOB_HAS_TOKEN = 2,      /* it has a token of its bucket, and no start has used it yet */
+    JOB_HAS_TOKEN = 2,      /* it has a token of its rate, and no start has used it yet */
     JOB_STARTING = 4,       /* the start of its attempt is being committed */
     JOB_SUBMITTING = 8,     /* its first row is being committed */
     JOB_ENDING = 16,        /* its end is being committed: nobody sees it yet */

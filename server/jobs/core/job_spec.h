@@ -37,7 +37,7 @@ struct job_spec {
     uint32_t after_count;
     bool confined;  /* to its tenant: tasks of others cannot be waited for */
     uint32_t limit; /* at most so many of limit_key run */
-    uint32_t rate;  /* starts in rate_per, of rate_key; the bucket holds as many */
+    uint32_t rate;  /* starts of rate_key in any rate_per */
     ao_time rate_per;
     ao_time delay;    /* from now; 0: none.  `at` goes before it */
     uint64_t at;      /* Unix ns; 0: none */

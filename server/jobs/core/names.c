@@ -128,3 +128,9 @@ void names_fini(struct job_table *table)
     hash_table_fini(&table->tenants);
     free(table->by_method);
 }
+
+unsigned job_kind(const struct job *job)
+{
+    const struct method *m = job->queue->method;
+    return m && m->handler->kind == ERGON_BLOCKING ? 1 : 0;
+}

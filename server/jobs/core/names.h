@@ -14,6 +14,9 @@ struct job_queue *table_queue_find(struct job_table *table, struct span method);
 /* Found, or made; NULL without memory. */
 struct job_queue *table_queue(struct job_table *table, struct span method);
 
+/* The index of its kind of executor: 0 stepped, 1 blocking. */
+unsigned job_kind(const struct job *job);
+
 /* For table_init() and table_fini() alone.  0, or -1 without memory: names_fini() is right for
  * both. */
 int names_init(struct job_table *table);

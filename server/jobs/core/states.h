@@ -5,7 +5,7 @@
  *                      |
  *       +--------------+---------------+
  *       v              v               v
- *    delayed ------> queued <------> waiting       due; a limit, a bucket, `after`, a pause
+ *    delayed ------> queued <------> waiting       due; a limit, a rate, `after`, a pause
  *       ^              |
  *       | retry, again v
  *       +---------- assigned --> running <--> parked
@@ -66,7 +66,7 @@ static inline bool job_state_runs(enum job_state s)
     X(PAUSED, "paused", "its queue is paused")                                                     \
     X(STOPPING, "stopping", "the server is shutting down and starts nothing")                      \
     X(LIMIT, "limit", "as many tasks of its limit key run as may")                                 \
-    X(RATE, "rate", "the bucket of its rate key is empty")                                         \
+    X(RATE, "rate", "as many tasks of its rate key have started as may in that time")              \
     X(AFTER, "after", "tasks that must be done first are not")                                     \
     X(SUSPECT, "suspect", "another task that was running at crashes of the server has to return")  \
     X(DELAY, "delay", "its time has not come")                                                     \

@@ -157,7 +157,7 @@ void job_free(struct job_table *table, struct job *job)
     assert(!job->effects && !job->waits);
     table_leave(table, job);
     if (job->more) {
-        assert(!job->more->limit && !job->more->bucket && !job->more->after);
+        assert(!job->more->line && !job->more->after);
         free(job->more->after_ids);
         free(job->more->progress_text);
         free(job->more);

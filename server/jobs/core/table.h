@@ -115,7 +115,7 @@ ao_time table_time_of(const struct job_table *table, uint64_t unix_ns);
 
 /* --- Jobs --- */
 
-/* A job of this spec, in no state yet and in no table; its limit, bucket and dependencies are the
+/* A job of this spec, in no state yet and in no table; its limit, rate and dependencies are the
  * caller's affair.  The spec's spans are copied.  NULL without memory. */
 struct job *job_new(struct job_table *table, const struct job_spec *spec, uint64_t id);
 

@@ -185,7 +185,7 @@ static void count_in(struct job_table *table, struct job *job, uint64_t one)
     counter_add(&table->submitted, one);
 }
 
-/* Its limit, its bucket and what it comes after, which only a job with extras may have. */
+/* Its limit, its rate and what it comes after, which only a job with extras may have. */
 static enum ergon_error hold_back(struct jobs *jobs, struct job *job, const struct job_spec *spec,
                                   char *text, size_t size)
 {

@@ -17,12 +17,12 @@ static void fill_more(const struct job_more *more, struct store_task *out)
 {
     out->key = more->key.name;
     out->coalesce = more->coalesce.name;
-    if (more->limit) {
-        out->limit_key = more->limit->key.name;
+    if (more->line && more->line->limit) {
+        out->limit_key = more->line->limit->key.name;
         out->limit = more->limit_max;
     }
-    if (more->bucket) {
-        out->rate_key = more->bucket->key.name;
+    if (more->line && more->line->rate) {
+        out->rate_key = more->line->rate->key.name;
         out->rate = more->rate;
         out->rate_per = more->rate_per;
     }

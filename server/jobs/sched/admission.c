@@ -1,142 +1,194 @@
 #include "server/jobs/sched/admission.h"
 
-/* --- Tokens --- */
+#include "server/jobs/core/names.h"
 
-/* Who stands first gets its token when it is there. */
-static void await_token(struct scheduler *s, struct bucket *b)
+/* --- The timer of a rate --- */
+
+/* The next time at which something changes by itself; AO_NEVER: only a job changes something. */
+static ao_time rate_next(const struct rate *r)
 {
-    if (ao_current() == &b->timer)
-        return;
-    ao_deactivate(&b->timer);
-    if (b->waiting.count > 0)
-        ao_sleep_until(&b->timer, bucket_refill(b, table_now(s->table)));
+    return gate_has_lines(&r->gate) || r->refs == 0 ? start_window_moves(&r->starts, r->of)
+                                                    : AO_NEVER;
 }
 
-static enum ao_verdict bucket_due(struct ao *self)
+static bool is_past(const struct rate *r)
 {
-    struct bucket *b = ao_of(self, struct bucket, timer);
-    struct scheduler *s = b->scheduler;
-    struct job *job;
-    while ((job = bucket_next(b, table_now(s->table))))
-        job_list_push(&s->granted, job);
-    ao_activate(s->ao);
-    if (b->waiting.count == 0)
+    return r->refs == 0 && r->starts.length == 0;
+}
+
+static void drop_rate(struct scheduler *s, struct rate *r)
+{
+    struct tenant *tenant = r->key.tenant;
+    ao_deactivate(&r->timer);
+    ao_fini(&r->timer);
+    rate_drop(s->limits, r);
+    table_tenant_unref(s->table, tenant);
+}
+
+/* Who stands first is called when a start leaves the window; when the last has left it, and nobody
+ * names the rate any more, it goes. */
+static void await(struct scheduler *s, struct rate *r)
+{
+    if (ao_current() == &r->timer)
+        return;
+    if (is_past(r)) {
+        drop_rate(s, r);
+        return;
+    }
+    ao_time next = rate_next(r);
+    bool sleeps = ao_state(&r->timer) == AO_STATE_SLEEPING;
+    if (sleeps ? r->timer.due == next : next == AO_NEVER)
+        return;
+    ao_deactivate(&r->timer);
+    if (next != AO_NEVER)
+        ao_sleep_until(&r->timer, next);
+}
+
+/* Calls whoever may go on at this gate. */
+static void call(struct scheduler *s, struct gate *g)
+{
+    ao_time now = table_now(s->table);
+    struct line *line;
+    for (unsigned kind = 0; kind < JOB_KINDS; kind++)
+        while ((line = gate_next(g, kind, now))) {
+            struct job *job = line_call(line, now);
+            if (job)
+                job_list_push(&s->granted, job);
+            else if (line->at->rate)
+                await(s, line->rate); /* its gate has a line now */
+        }
+    if (g->rate)
+        await(s, g->rate);
+}
+
+static enum ao_verdict rate_due(struct ao *self)
+{
+    struct rate *r = ao_of(self, struct rate, timer);
+    struct scheduler *s = r->scheduler;
+    start_window_pass(&r->starts, r->of, table_now(s->table));
+    if (is_past(r)) {
+        ao_retire(self);
         return AO_DONE;
-    ao_sleep_until(self, bucket_refill(b, table_now(s->table)));
+    }
+    call(s, &r->gate);
+    ao_activate(s->ao);
+    ao_time next = rate_next(r);
+    if (next == AO_NEVER)
+        return AO_DONE;
+    ao_sleep_until(self, next);
     return AO_PARK;
 }
 
-static const struct ao_class bucket_timer_class = {.name = "bucket", .step = bucket_due};
-
-static void release_token(struct scheduler *s, struct job *job)
+static void rate_retired(struct ao *self)
 {
-    if (!job_is(job, JOB_HAS_TOKEN))
-        return;
-    bucket_give(job->more->bucket, job);
-    await_token(s, job->more->bucket);
+    struct rate *r = ao_of(self, struct rate, timer);
+    drop_rate(r->scheduler, r);
 }
 
+static const struct ao_class rate_timer_class = {
+    .name = "rate", .step = rate_due, .retired = rate_retired};
+
+/* --- Joined and left --- */
+
+static void call_both(struct scheduler *s, const struct line *line)
+{
+    if (line->limit)
+        call(s, &line->limit->gate);
+    if (line->rate)
+        call(s, &line->rate->gate);
+}
+
+bool admission_join(struct scheduler *s, struct job *job, const struct job_spec *spec)
+{
+    if (spec->limit_key.len == 0 && spec->rate_key.len == 0)
+        return true;
+    struct line *line = line_get(s->limits, job->tenant, spec, job_kind(job), table_now(s->table));
+    job->more->line = line;
+    if (!line)
+        return false;
+    if (line->rate && !line->rate->scheduler) {
+        line->rate->scheduler = s;
+        job->tenant->jobs++; /* a rate may outlive its jobs */
+        ao_init(&line->rate->timer, &rate_timer_class, s->table->activator);
+    }
+    call_both(s, line); /* either may have been raised */
+    return true;
+}
+
+void admission_leave(struct scheduler *s, struct job *job)
+{
+    struct line *line = job->more->line;
+    struct rate *rate = line ? line->rate : NULL;
+    if (!line)
+        return;
+    admission_release(s, job);
+    job->more->line = NULL;
+    line_unref(s->limits, line);
+    if (rate)
+        await(s, rate);
+}
+
+void admission_fini(struct scheduler *s)
+{
+    struct rate *r;
+    while ((r = limit_table_rate(s->limits)))
+        drop_rate(s, r);
+}
+
+/* --- Taken and given back --- */
+
+void admission_arrive(struct scheduler *s, struct job *job)
+{
+    if (job->more)
+        job->more->arrived = table_now(s->table);
+}
+
+bool admission_take(struct scheduler *s, struct job *job)
+{
+    struct line *line = job->more ? job->more->line : NULL;
+    if (!line || line_take(job, table_now(s->table)))
+        return true;
+    job_set_state(s->table, job, JOB_WAITING, limits_reason(job));
+    limit_give(job); /* nor is either kept while it waits for the other */
+    rate_give(job);
+    call_both(s, line); /* what it was called for may be another's */
+    return false;
+}
+
+/* The activator's clock is read anew: the round may have begun before the handler. */
 void admission_start(struct scheduler *s, struct job *job)
 {
     if (!job_is(job, JOB_HAS_TOKEN))
         return;
-    bucket_use(job->more->bucket, job, table_now(s->table));
-    await_token(s, job->more->bucket);
-}
-
-/* --- Permits --- */
-
-static void give_permit(struct scheduler *s, struct limit *limit, struct job *job)
-{
-    for (struct job *next = limit_give(limit, job); next; next = limit_give(limit, NULL))
-        job_list_push(&s->granted, next);
+    rate_use(job, activator_clock(s->table->activator));
+    await(s, job->more->line->rate);
 }
 
 void admission_release_permit(struct scheduler *s, struct job *job)
 {
-    if (job_is(job, JOB_HAS_PERMIT))
-        give_permit(s, job->more->limit, job);
+    if (!job_is(job, JOB_HAS_PERMIT))
+        return;
+    limit_give(job);
+    call(s, &job->more->line->limit->gate);
+}
+
+void admission_release(struct scheduler *s, struct job *job)
+{
+    if (!job->more || !job->more->line)
+        return;
+    line_leave(job);
+    limit_give(job);
+    rate_give(job);
+    call_both(s, job->more->line);
 }
 
 void admission_release_orphan(struct scheduler *s, struct job *job)
 {
     bool has_one = job_is(job, JOB_HAS_PERMIT);
-    if (!job->more || !job->more->limit)
+    if (!job->more || !job->more->line || !job->more->line->limit)
         return;
     job_mark(job, JOB_HAS_PERMIT);
-    give_permit(s, job->more->limit, job);
+    admission_release_permit(s, job);
     if (has_one)
         job_mark(job, JOB_HAS_PERMIT);
-}
-
-/* --- Joined and left --- */
-
-static bool join_bucket(struct scheduler *s, struct job *job, const struct job_spec *spec)
-{
-    struct bucket *b = bucket_get(s->limits, job->tenant, spec->rate_key, spec->rate,
-                                  spec->rate_per, table_now(s->table));
-    job->more->bucket = b;
-    if (!b)
-        return false;
-    if (!b->scheduler) {
-        b->scheduler = s;
-        ao_init(&b->timer, &bucket_timer_class, s->table->activator);
-    }
-    await_token(s, b); /* another size may have brought one nearer */
-    return true;
-}
-
-bool admission_join(struct scheduler *s, struct job *job, const struct job_spec *spec)
-{
-    if (spec->limit_key.len > 0) {
-        job->more->limit = limit_get(s->limits, job->tenant, spec->limit_key, spec->limit);
-        if (!job->more->limit)
-            return false;
-        give_permit(s, job->more->limit, NULL); /* it may have been raised */
-    }
-    return spec->rate_key.len == 0 || join_bucket(s, job, spec);
-}
-
-void admission_leave(struct scheduler *s, struct job *job)
-{
-    struct limit *limit = job->more->limit;
-    struct bucket *b = job->more->bucket;
-    job->more->limit = NULL;
-    job->more->bucket = NULL;
-    if (limit)
-        limit_unref(s->limits, limit);
-    if (!b)
-        return;
-    if (b->refs == 1) {
-        ao_deactivate(&b->timer);
-        ao_fini(&b->timer);
-    }
-    bucket_unref(s->limits, b);
-}
-
-/* --- Both --- */
-
-void admission_release(struct scheduler *s, struct job *job)
-{
-    release_token(s, job);
-    admission_release_permit(s, job);
-}
-
-bool admission_take(struct scheduler *s, struct job *job)
-{
-    struct job_more *more = job->more;
-    if (!more)
-        return true;
-    if (more->limit && !job_is(job, JOB_HAS_PERMIT) && !limit_take(more->limit, job)) {
-        job_set_state(s->table, job, JOB_WAITING, JOB_WHY_LIMIT);
-        release_token(s, job); /* nor a token while it waits for a permit */
-        return false;
-    }
-    if (!more->bucket || job_is(job, JOB_HAS_TOKEN) ||
-        bucket_take(more->bucket, job, table_now(s->table)))
-        return true;
-    await_token(s, more->bucket);
-    job_set_state(s->table, job, JOB_WAITING, JOB_WHY_RATE);
-    admission_release_permit(s, job); /* no permit is kept while it waits for a token */
-    return false;
 }

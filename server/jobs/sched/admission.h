@@ -1,5 +1,5 @@
-/* Permits of limits and tokens of buckets: what jobs are granted, and give back.  Whoever is
- * granted something because another gave it back goes into the scheduler's `granted`.
+/* Permits of limits and tokens of rates: what jobs take before they begin, and give back.  Whoever
+ * may go on because another gave something back is put into the scheduler's `granted`.
  *
  * Thread: the jobs'.  Nothing here blocks. */
 #ifndef ERGON_JOBS_ADMISSION_H
@@ -7,19 +7,29 @@
 
 #include "server/jobs/sched/scheduler.h"
 
-/* Gives the job the limit and the bucket that its spec names.  False without memory: the job is to
+/* Gives the job the limit and the rate that its spec names.  False without memory: the job is to
  * be given up, by scheduler_forget(). */
 bool admission_join(struct scheduler *s, struct job *job, const struct job_spec *spec);
 void admission_leave(struct scheduler *s, struct job *job); /* before it is freed */
 
+/* It goes to the queue for a new attempt: from now on counts how long it waits. */
+void admission_arrive(struct scheduler *s, struct job *job);
+
 /* Takes permit and token for a job that is about to start.  False: it has neither, and its state is
- * WAITING, in the list of its limit or its bucket. */
+ * WAITING, in its line. */
 bool admission_take(struct scheduler *s, struct job *job);
 
-void admission_start(struct scheduler *s, struct job *job); /* it starts: its token is used */
+/* It starts now: its token is used.  Not before its handler may begin, and not after: the time of
+ * the call is that which the rate counts. */
+void admission_start(struct scheduler *s, struct job *job);
 void admission_release_permit(struct scheduler *s, struct job *job); /* its attempt is over */
-void admission_release(struct scheduler *s, struct job *job);        /* both: it does not start */
+/* It does not start, or waits for something else: permit, token and call go back, and it leaves its
+ * line. */
+void admission_release(struct scheduler *s, struct job *job);
 /* The permit that an orphan of the job has had; the job may have got another one meanwhile. */
 void admission_release_orphan(struct scheduler *s, struct job *job);
+
+/* All jobs have left: rates whose last starts are still counted go. */
+void admission_fini(struct scheduler *s);
 
 #endif

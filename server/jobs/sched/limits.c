@@ -1,4 +1,4 @@
-/* Limits and buckets, and the tables that they are found in. */
+/* Limits, rates and lines, and the tables that they are found in. */
 #include "server/jobs/sched/limits.h"
 
 #include <assert.h>
@@ -6,21 +6,28 @@
 
 #include "base/siphash.h"
 
+/* A step of priority where waiting counts for nothing: longer than any wait, and 9 of them are
+ * still a time. */
+#define STEP_MAX ((ao_time)1 << 59)
+
 struct limit_table {
-    struct hash_table limits, buckets;
+    struct hash_table limits, rates, lines;
     uint64_t seed[2];
+    ao_time step;
 };
 
 /* --- The tables --- */
 
-struct limit_table *limit_table_new(const uint64_t seed[2])
+struct limit_table *limit_table_new(const uint64_t seed[2], ao_time ageing)
 {
     struct limit_table *t = malloc(sizeof *t);
     if (!t)
         return NULL;
-    *t = (struct limit_table){.seed = {seed[0], seed[1]}};
+    *t = (struct limit_table){.seed = {seed[0], seed[1]},
+                              .step = ageing > 0 && ageing < STEP_MAX ? ageing : STEP_MAX};
     hash_table_init(&t->limits);
-    hash_table_init(&t->buckets);
+    hash_table_init(&t->rates);
+    hash_table_init(&t->lines);
     return t;
 }
 
@@ -28,16 +35,25 @@ void limit_table_free(struct limit_table *t)
 {
     if (!t)
         return;
-    assert(t->limits.count == 0 && t->buckets.count == 0);
+    assert(t->limits.count == 0 && t->rates.count == 0 && t->lines.count == 0);
     hash_table_fini(&t->limits);
-    hash_table_fini(&t->buckets);
+    hash_table_fini(&t->rates);
+    hash_table_fini(&t->lines);
     free(t);
+}
+
+struct rate *limit_table_rate(const struct limit_table *t)
+{
+    for (uint32_t i = 0; t->rates.count > 0 && i < t->rates.size; i++)
+        if (t->rates.buckets[i])
+            return (struct rate *)t->rates.buckets[i];
+    return NULL;
 }
 
 /* What has this name, made with `bytes`, zeroed but for its key, when it is new; NULL without
  * memory. */
 static void *get(struct limit_table *t, struct hash_table *names, size_t bytes,
-                 const struct tenant *tenant, struct span name)
+                 struct tenant *tenant, struct span name)
 {
     const uint64_t seed[2] = {t->seed[0] ^ (uintptr_t)tenant, t->seed[1]};
     uint64_t hash = siphash(seed, name);
@@ -62,170 +78,358 @@ static void drop(struct hash_table *names, struct limit_key *key)
     free(key);
 }
 
-/* --- Limits --- */
+/* --- The order --- */
 
-struct limit *limit_get(struct limit_table *t, struct tenant *tenant, struct span name,
-                        uint32_t max)
+static const struct job_more *more_of(const struct pairing_node *node)
+{
+    return ao_of((struct pairing_node *)(uintptr_t)node, struct job_more, in_line);
+}
+
+static bool job_before(const struct pairing_node *a, const struct pairing_node *b)
+{
+    const struct job_more *x = more_of(a), *y = more_of(b);
+    return x->rank != y->rank ? x->rank < y->rank : x->key.job->id < y->key.job->id;
+}
+
+static struct line *line_of(const struct pairing_node *node)
+{
+    return ao_of((struct pairing_node *)(uintptr_t)node, struct line, place);
+}
+
+static bool line_before(const struct pairing_node *a, const struct pairing_node *b)
+{
+    return job_before(line_of(a)->jobs.root, line_of(b)->jobs.root);
+}
+
+/* As if it had come earlier by a step for each priority: so the order of two that wait stands
+ * still while both grow older. */
+static uint64_t rank_of(const struct job *job)
+{
+    return job->more->arrived + (SPEC_PRIORITY_MAX - job->priority) * job->more->line->step;
+}
+
+static void gate_init(struct gate *g, struct limit *limit, struct rate *rate)
+{
+    g->limit = limit;
+    g->rate = rate;
+    for (unsigned kind = 0; kind < JOB_KINDS; kind++)
+        pairing_init(&g->lines[kind], line_before);
+}
+
+/* --- Made and dropped --- */
+
+static struct limit *get_limit(struct limit_table *t, struct tenant *tenant, struct span name,
+                               uint32_t max)
 {
     struct limit *limit = get(t, &t->limits, sizeof *limit, tenant, name);
     if (!limit)
         return NULL;
+    if (limit->refs == 0)
+        gate_init(&limit->gate, limit, NULL);
     limit->max = max;
-    limit->refs++;
     return limit;
 }
 
-void limit_unref(struct limit_table *t, struct limit *limit)
+static struct rate *get_rate(struct limit_table *t, struct tenant *tenant, struct span name,
+                             struct start_rate of, ao_time now)
 {
-    if (--limit->refs > 0)
-        return;
-    assert(limit->waiting.count == 0);
-    drop(&t->limits, &limit->key);
-}
-
-static bool has_room(const struct limit *limit)
-{
-    return limit->taken < limit->max;
-}
-
-static void grant_permit(struct limit *limit, struct job *job)
-{
-    limit->taken++;
-    job_mark(job, JOB_HAS_PERMIT);
-}
-
-bool limit_take(struct limit *limit, struct job *job)
-{
-    assert(!job_is(job, JOB_HAS_PERMIT));
-    if (limit->waiting.count == 0 && has_room(limit)) {
-        grant_permit(limit, job);
-        return true;
-    }
-    job_list_push(&limit->waiting, job);
-    return false;
-}
-
-struct job *limit_give(struct limit *limit, struct job *job)
-{
-    if (job && job_is(job, JOB_HAS_PERMIT)) {
-        limit->taken--;
-        job_unmark(job, JOB_HAS_PERMIT);
-    }
-    struct job *next = has_room(limit) ? job_list_pop(&limit->waiting) : NULL;
-    if (next)
-        grant_permit(limit, next);
-    return next;
-}
-
-/* --- Buckets --- */
-
-/* How far `full_at` may lie ahead while one token is still there. */
-static ao_time tolerance(const struct bucket *b)
-{
-    return (b->size - 1) * b->every;
-}
-
-static ao_time missing(const struct bucket *b, ao_time now)
-{
-    return b->full_at > now ? b->full_at - now : 0;
-}
-
-/* Times that count tokens, of one size to those of another; exact to one ns. */
-static ao_time scaled(ao_time time, ao_time every, ao_time was_every)
-{
-    return (ao_time)((unsigned __int128)time * every / was_every);
-}
-
-/* The tokens that it has stay; so to change the size to and fro gains nothing. */
-static void resize(struct bucket *b, uint32_t size, ao_time every, ao_time now)
-{
-    if (b->size == size && b->every == every)
-        return;
-    ao_time whole = (ao_time)size * every, was = (ao_time)b->size * b->every, has = whole;
-    if (b->size > 0) /* less than none after it was lowered */
-        has = was > missing(b, now) ? scaled(was - missing(b, now), every, b->every) : 0;
-    b->size = size;
-    b->every = every;
-    b->full_at = has < whole ? now + (whole - has) : now;
-}
-
-struct bucket *bucket_get(struct limit_table *t, struct tenant *tenant, struct span name,
-                          uint32_t rate, ao_time per, ao_time now)
-{
-    rate = rate > 0 ? rate : 1;
-    struct bucket *b = get(t, &t->buckets, sizeof *b, tenant, name);
-    if (!b)
+    struct rate *r = get(t, &t->rates, sizeof *r, tenant, name);
+    if (!r)
         return NULL;
-    resize(b, rate, per > rate ? per / rate + (per % rate > 0) : 1, now);
-    b->refs++;
-    return b;
-}
-
-void bucket_unref(struct limit_table *t, struct bucket *b)
-{
-    if (--b->refs > 0)
-        return;
-    assert(b->waiting.count == 0);
-    drop(&t->buckets, &b->key);
-}
-
-/* With the tokens that are held taken for used. */
-static ao_time missing_of(const struct bucket *b, ao_time now)
-{
-    return missing(b, now) + b->held * b->every;
-}
-
-static bool has_token(const struct bucket *b, ao_time now)
-{
-    return missing_of(b, now) <= tolerance(b);
-}
-
-static void grant_token(struct bucket *b, struct job *job)
-{
-    b->held++;
-    job_mark(job, JOB_HAS_TOKEN);
-}
-
-bool bucket_take(struct bucket *b, struct job *job, ao_time now)
-{
-    assert(!job_is(job, JOB_HAS_TOKEN));
-    if (b->waiting.count == 0 && has_token(b, now)) {
-        grant_token(b, job);
-        return true;
+    if (!r->starts.marks) {
+        gate_init(&r->gate, NULL, r);
+        start_window_init(&r->starts);
     }
-    job_list_push(&b->waiting, job);
-    return false;
+    r->of.max = of.max > 0 ? of.max : 1;
+    r->of.per = of.per > 0 ? of.per : 1;
+    start_window_pass(&r->starts, r->of, now);
+    return r;
 }
 
-void bucket_give(struct bucket *b, struct job *job)
+static void drop_limit(struct limit_table *t, struct limit *limit)
+{
+    if (limit && limit->refs == 0)
+        drop(&t->limits, &limit->key);
+}
+
+void rate_drop(struct limit_table *t, struct rate *r)
+{
+    assert(r->refs == 0 && r->held == 0);
+    start_window_fini(&r->starts);
+    drop(&t->rates, &r->key);
+}
+
+static uint64_t hash_of(const struct limit *limit, const struct rate *rate, unsigned kind)
+{
+    uint64_t mixed = ((uintptr_t)limit >> 4) * UINT64_C(0x9e3779b97f4a7c15);
+    mixed = (mixed ^ ((uintptr_t)rate >> 4)) * UINT64_C(0x9e3779b97f4a7c15);
+    return (mixed ^ mixed >> 32) + kind;
+}
+
+static struct line *find_line(struct limit_table *t, const struct limit *limit,
+                              const struct rate *rate, unsigned kind)
+{
+    struct hash_link *link = hash_first(&t->lines, hash_of(limit, rate, kind));
+    for (; link; link = hash_next(link)) {
+        struct line *line = (struct line *)link;
+        if (line->limit == limit && line->rate == rate && line->kind == kind)
+            return line;
+    }
+    return NULL;
+}
+
+static struct line *make_line(struct limit_table *t, struct limit *limit, struct rate *rate,
+                              unsigned kind)
+{
+    struct line *line = calloc(1, sizeof *line);
+    if (!line)
+        return NULL;
+    line->link.hash = hash_of(limit, rate, kind);
+    line->limit = limit;
+    line->rate = rate;
+    line->kind = kind;
+    line->step = t->step;
+    pairing_init(&line->jobs, job_before);
+    hash_add(&t->lines, &line->link);
+    if (limit)
+        limit->refs++;
+    if (rate)
+        rate->refs++;
+    return line;
+}
+
+struct line *line_get(struct limit_table *t, struct tenant *tenant, const struct job_spec *spec,
+                      unsigned kind, ao_time now)
+{
+    const struct start_rate of = {spec->rate, spec->rate_per};
+    bool limited = spec->limit_key.len > 0, rated = spec->rate_key.len > 0;
+    struct limit *limit = limited ? get_limit(t, tenant, spec->limit_key, spec->limit) : NULL;
+    if (limited && !limit)
+        return NULL;
+    struct rate *rate = rated ? get_rate(t, tenant, spec->rate_key, of, now) : NULL;
+    struct line *line = rated && !rate ? NULL : find_line(t, limit, rate, kind);
+    if (!line && (rate || !rated))
+        line = make_line(t, limit, rate, kind);
+    if (line) {
+        line->refs++;
+        return line;
+    }
+    drop_limit(t, limit);
+    if (rate && !rate->scheduler)
+        rate_drop(t, rate);
+    return NULL;
+}
+
+void line_unref(struct limit_table *t, struct line *line)
+{
+    if (--line->refs > 0)
+        return;
+    assert(!line->at && !line->jobs.root);
+    if (line->limit)
+        line->limit->refs--;
+    if (line->rate)
+        line->rate->refs--;
+    drop_limit(t, line->limit);
+    hash_remove(&t->lines, &line->link);
+    free(line);
+}
+
+/* --- Open and closed --- */
+
+static bool limit_has_room(const struct limit *limit, uint32_t called)
+{
+    return !limit || limit->taken + called < limit->max;
+}
+
+static bool rate_has_room(struct rate *r, uint32_t called, ao_time now)
+{
+    if (!r)
+        return true;
+    start_window_pass(&r->starts, r->of, now);
+    return start_window_free(&r->starts, r->of, (uint64_t)r->held + called) > 0;
+}
+
+/* May one more of this kind be called? */
+static bool is_open(const struct gate *g, unsigned kind, ao_time now)
+{
+    return g->limit ? limit_has_room(g->limit, g->called[kind])
+                    : rate_has_room(g->rate, g->called[kind], now);
+}
+
+/* --- A line at its gate --- */
+
+static void stand_at(struct line *line, struct gate *g)
+{
+    if (line->at)
+        pairing_remove(&line->at->lines[line->kind], &line->place);
+    line->at = g;
+    if (g)
+        pairing_add(&g->lines[line->kind], &line->place);
+}
+
+static struct gate *other_gate(const struct line *line, const struct gate *g)
+{
+    if (g->limit)
+        return line->rate ? &line->rate->gate : NULL;
+    return line->limit ? &line->limit->gate : NULL;
+}
+
+/* Around a change of who is first: a heap's order must stand still while the line is inside. */
+static void put_in(struct job *job, struct gate *g)
+{
+    struct line *line = job->more->line;
+    stand_at(line, NULL);
+    job->more->rank = rank_of(job);
+    job->more->stands = STANDS_IN_LINE;
+    pairing_add(&line->jobs, &job->more->in_line);
+    stand_at(line, g);
+}
+
+static void take_out(struct job *job)
+{
+    struct line *line = job->more->line;
+    struct gate *g = line->at;
+    stand_at(line, NULL);
+    pairing_remove(&line->jobs, &job->more->in_line);
+    job->more->stands = STANDS_NOWHERE;
+    if (line->jobs.root)
+        stand_at(line, g);
+}
+
+static void count_call(const struct line *line, uint32_t one)
+{
+    if (line->limit)
+        line->limit->gate.called[line->kind] += one;
+    if (line->rate)
+        line->rate->gate.called[line->kind] += one;
+}
+
+void line_leave(struct job *job)
+{
+    struct job_more *more = job->more;
+    if (more->stands == STANDS_IN_LINE)
+        take_out(job);
+    else if (more->stands == STANDS_CALLED)
+        count_call(more->line, (uint32_t)-1);
+    more->stands = STANDS_NOWHERE;
+}
+
+/* --- Taken and given --- */
+
+bool line_take(struct job *job, ao_time now)
+{
+    struct line *line = job->more->line;
+    line_leave(job);
+    if (!job_is(job, JOB_HAS_PERMIT) && !limit_has_room(line->limit, 0)) {
+        put_in(job, &line->limit->gate);
+        return false;
+    }
+    if (!job_is(job, JOB_HAS_TOKEN) && !rate_has_room(line->rate, 0, now)) {
+        put_in(job, &line->rate->gate);
+        return false;
+    }
+    if (line->limit && !job_is(job, JOB_HAS_PERMIT)) {
+        line->limit->taken++;
+        job_mark(job, JOB_HAS_PERMIT);
+    }
+    if (line->rate && !job_is(job, JOB_HAS_TOKEN)) {
+        line->rate->held++;
+        job_mark(job, JOB_HAS_TOKEN);
+    }
+    return true;
+}
+
+void limit_give(struct job *job)
+{
+    if (job_is(job, JOB_HAS_PERMIT))
+        job->more->line->limit->taken--;
+    job_unmark(job, JOB_HAS_PERMIT);
+}
+
+void rate_give(struct job *job)
 {
     if (job_is(job, JOB_HAS_TOKEN))
-        b->held--;
+        job->more->line->rate->held--;
     job_unmark(job, JOB_HAS_TOKEN);
 }
 
-void bucket_use(struct bucket *b, struct job *job, ao_time now)
+void rate_use(struct job *job, ao_time now)
 {
+    struct rate *r = job->more->line->rate;
     assert(job_is(job, JOB_HAS_TOKEN));
-    bucket_give(b, job);
-    b->full_at = now + missing(b, now) + b->every;
+    rate_give(job);
+    start_window_add(&r->starts, r->of, now);
 }
 
-struct job *bucket_next(struct bucket *b, ao_time now)
+/* --- Called --- */
+
+bool gate_has_lines(const struct gate *g)
 {
-    struct job *job = has_token(b, now) ? job_list_pop(&b->waiting) : NULL;
-    if (job)
-        grant_token(b, job);
+    for (unsigned kind = 0; kind < JOB_KINDS; kind++)
+        if (g->lines[kind].root)
+            return true;
+    return false;
+}
+
+struct line *gate_next(struct gate *g, unsigned kind, ao_time now)
+{
+    struct pairing_node *first = g->lines[kind].root;
+    return first && is_open(g, kind, now) ? line_of(first) : NULL;
+}
+
+struct job *line_call(struct line *line, ao_time now)
+{
+    struct gate *other = other_gate(line, line->at);
+    if (other && !is_open(other, line->kind, now)) {
+        stand_at(line, other);
+        return NULL;
+    }
+    struct job *job = more_of(line->jobs.root)->key.job;
+    take_out(job);
+    count_call(line, 1);
+    job->more->stands = STANDS_CALLED;
     return job;
 }
 
-ao_time bucket_refill(const struct bucket *b, ao_time now)
+void limits_reorder(struct job *job)
 {
-    return b->held < b->size ? bucket_refill_at(b, 0, now) : AO_NEVER;
+    if (!job->more || job->more->stands != STANDS_IN_LINE)
+        return;
+    struct gate *g = job->more->line->at;
+    take_out(job);
+    put_in(job, g);
 }
 
-ao_time bucket_refill_at(const struct bucket *b, uint32_t n, ao_time now)
+/* --- Explained --- */
+
+static bool waits(const struct job *job)
 {
-    ao_time ahead = missing_of(b, now) + n * b->every;
-    return ahead > tolerance(b) ? now + ahead - tolerance(b) : now;
+    return job->more && job->more->stands == STANDS_IN_LINE;
+}
+
+enum job_reason limits_reason(const struct job *job)
+{
+    if (!waits(job))
+        return (enum job_reason)job->reason;
+    return job->more->line->at->limit ? JOB_WHY_LIMIT : JOB_WHY_RATE;
+}
+
+uint32_t limits_before(const struct job *job, uint32_t max)
+{
+    uint32_t count = 0;
+    const struct gate *g = waits(job) ? job->more->line->at : NULL;
+    for (unsigned kind = 0; g && kind < JOB_KINDS; kind++)
+        for (const struct pairing_node *at = g->lines[kind].root; at && count < max;
+             at = pairing_next(at))
+            count += pairing_before(&line_of(at)->jobs, &job->more->in_line, max - count);
+    return count;
+}
+
+ao_time limits_token_at(const struct job *job, uint32_t before, ao_time now)
+{
+    const struct rate *r = job->more->line->rate;
+    uint32_t called = 0;
+    for (unsigned kind = 0; kind < JOB_KINDS; kind++)
+        called += r->gate.called[kind];
+    return start_window_opens(&r->starts, r->of, (uint64_t)r->held + called, before, now);
 }

@@ -1,85 +1,125 @@
-/* What holds a job back by a key: limits (at most n of a key run) and buckets (at most n starts of
- * a key in a time).  Thread: the jobs'.  Pure: the time is passed in.
+/* What holds a job back by a key: limits (at most `max` of a key run) and rates (at most `max`
+ * starts of a key in any window of `per`).  Thread: the jobs'.  Pure: the time is passed in.
  *
- * A permit is granted in order of arrival, and stands reserved for whom it was granted to until
- * that one has ended or given it back: so a limit is never exceeded, nor idle while somebody waits.
- * The token bucket holds `rate` tokens and gains one every rate_per / rate.  A token that was taken
- * stays in the bucket until its start: so however long tasks stand in the queue with their tokens,
- * no more start together than the bucket holds. */
+ * A job takes a permit of its limit and a token of its rate in one, when it is picked to begin;
+ * before, it has neither.  One that finds its limit or its rate closed waits in a *line*, with all
+ * that have the same limit, rate and kind of executor.  A line is a heap: priority first, which
+ * rises with the time as it does in the queue, then arrival.  It stands at one *gate*: of its
+ * limit, when that is closed, else of its rate.
+ *
+ * When a gate opens, the best of all lines there is *called*: it goes back into the queue, and
+ * takes permit and token when it is picked.  A call reserves nothing.  Another job that is picked
+ * earlier, since it has the higher priority, or since executors of its kind are free, may begin in
+ * its place; then the called one waits again, where it stood.  For each kind as many are called as
+ * may begin; so no limit is idle while somebody waits for it.  If the best of a gate finds the
+ * other gate of its line closed, the whole line moves there, by one step, however long it is. */
 #ifndef ERGON_JOBS_LIMITS_H
 #define ERGON_JOBS_LIMITS_H
 
+#include "base/pairing_heap.h"
 #include "server/jobs/core/job.h"
+#include "server/jobs/sched/start_window.h"
 
 struct scheduler;
 
-struct limit_table; /* of limits and buckets by tenant and key */
+struct limit_table; /* of limits, rates and lines */
 
-/* What a limit, or a bucket, is found by. */
+/* What a limit, or a rate, is found by. */
 struct limit_key {
     struct hash_link link; /* first */
-    struct span name;      /* behind the limit, or bucket, in its memory */
-    const struct tenant *tenant;
+    struct span name;      /* behind the limit, or rate, in its memory */
+    struct tenant *tenant; /* of a rate: counted by admission.c */
+};
+
+/* Where lines stand. */
+struct gate {
+    struct limit *limit; /* whose gate it is: one of the two */
+    struct rate *rate;
+    struct pairing_heap lines[JOB_KINDS];
+    uint32_t called[JOB_KINDS]; /* of it, and in no line: they stand in the queue, or go there */
 };
 
 struct limit {
     struct limit_key key; /* first */
-    uint32_t max;         /* as the newest spec of this key says */
-    uint32_t taken;       /* more than `max` while those run that began before it was lowered */
-    uint32_t refs;        /* jobs that name it */
-    struct job_list waiting;
+    struct gate gate;
+    uint32_t max;   /* as the newest spec of this key says */
+    uint32_t taken; /* more than `max` while those run that began before it was lowered */
+    uint32_t refs;  /* lines */
 };
 
-struct bucket {
+struct rate {
     struct limit_key key; /* first */
-    uint32_t size;        /* tokens that it holds */
-    ao_time every;        /* ns a token */
-    ao_time full_at;      /* when it would be full: the GCRA's theoretical arrival time */
-    uint32_t held;        /* tokens that jobs have, and have not used */
-    uint32_t refs;
-    struct job_list waiting;
-    struct ao timer;             /* sleeps until the next token while somebody waits */
+    struct gate gate;
+    struct start_rate of;        /* as the newest spec of this key says */
+    struct start_window starts;  /* within `of.per` */
+    uint32_t held;               /* tokens that jobs have, and have not used */
+    uint32_t refs;               /* lines; without any it stays until its last start is past */
+    struct ao timer;             /* sleeps until the next start leaves the window */
     struct scheduler *scheduler; /* whose timer it is; NULL: not made yet */
 };
 
-/* The seed is secret, since keys come from strangers. */
-struct limit_table *limit_table_new(const uint64_t seed[2]); /* NULL without memory */
-void limit_table_free(struct limit_table *t);                /* all were dropped; NULL is fine */
+/* The jobs of one limit, rate and kind. */
+struct line {
+    struct hash_link link;     /* first */
+    struct limit *limit;       /* NULL: none */
+    struct rate *rate;         /* NULL: none */
+    unsigned kind;             /* of executor */
+    uint32_t refs;             /* jobs that name it */
+    struct pairing_heap jobs;  /* that wait */
+    struct pairing_node place; /* at `at`, while somebody waits */
+    struct gate *at;           /* NULL: nobody waits */
+    ao_time step;              /* of a priority, in time that was waited */
+};
 
-/* Finds the limit, or bucket, of this name, or makes it; the caller has a reference.  The size
- * that the newest spec names counts from now on: after this call limit_give(limit, NULL) until
- * NULL, or bucket_next(), since a larger one may have room for a job that waits.  A bucket keeps
- * the tokens that it has.  The timer and scheduler of a new bucket are zero: admission.c makes
- * them.  NULL without memory. */
-struct limit *limit_get(struct limit_table *t, struct tenant *tenant, struct span name,
-                        uint32_t max);
-struct bucket *bucket_get(struct limit_table *t, struct tenant *tenant, struct span name,
-                          uint32_t rate, ao_time per, ao_time now);
-/* Gives the reference back; the last one frees the limit, or bucket.  Only a job with a reference
- * waits in it or has something of it: so the last one finds nobody there.  The caller has finished
- * a bucket's timer before. */
-void limit_unref(struct limit_table *t, struct limit *limit);
-void bucket_unref(struct limit_table *t, struct bucket *b);
+/* Where a job stands between its pick and its begin: job_more.stands. */
+enum job_stands { STANDS_NOWHERE, STANDS_IN_LINE, STANDS_CALLED };
 
-/* True: the job has a permit now (JOB_HAS_PERMIT).  False: it stands in `waiting`. */
-bool limit_take(struct limit *limit, struct job *job);
-/* Gives the job's permit back, and grants free ones: returns a job that has got one now, taken out
- * of `waiting` and to be queued again; the caller calls it again with NULL, until it returns
- * NULL. */
-struct job *limit_give(struct limit *limit, struct job *job);
+/* The seed is secret, since keys come from strangers.  `ageing`: so long a wait counts as one step
+ * of priority; 0: never.  NULL without memory. */
+struct limit_table *limit_table_new(const uint64_t seed[2], ao_time ageing);
+/* All lines and rates were dropped; NULL is fine. */
+void limit_table_free(struct limit_table *t);
+struct rate *limit_table_rate(const struct limit_table *t); /* any; NULL: there is none */
 
-/* True: a token is the job's (JOB_HAS_TOKEN).  False: it stands in `waiting`. */
-bool bucket_take(struct bucket *b, struct job *job, ao_time now);
-/* Its start, or that it does not start.  bucket_refill() is another one then. */
-void bucket_use(struct bucket *b, struct job *job, ao_time now);
-void bucket_give(struct bucket *b, struct job *job);
-/* Gives a token that is there now to the job that waits longest; returns that job, taken out of
- * `waiting`.  NULL: there is no token, or nobody waits. */
-struct job *bucket_next(struct bucket *b, ao_time now);
-/* When the next token is there to be taken; AO_NEVER: not before a job has used its token or given
- * it back. */
-ao_time bucket_refill(const struct bucket *b, ao_time now);
-/* When the token for the n-th who waits (from 0) comes, if jobs that have tokens use them now. */
-ao_time bucket_refill_at(const struct bucket *b, uint32_t n, ao_time now);
+/* The line of these, made if there is none; the caller has a reference.  An empty name: no limit,
+ * or no rate; one has a name.  What the newest spec names counts from now on for all of its key:
+ * the caller calls who may go on now.  The timer and scheduler of a new rate are zero: admission.c
+ * makes them.  NULL without memory. */
+struct line *line_get(struct limit_table *t, struct tenant *tenant, const struct job_spec *spec,
+                      unsigned kind, ao_time now);
+/* Gives the reference back.  The last one frees the line, and its limit with the last line of that;
+ * the rate stays, also without lines, until rate_drop(). */
+void line_unref(struct limit_table *t, struct line *line);
+/* Of a rate that nothing refers to, with its timer finished: frees it. */
+void rate_drop(struct limit_table *t, struct rate *r);
+
+/* True: the job has a permit and a token, as far as its line asks for them (JOB_HAS_PERMIT,
+ * JOB_HAS_TOKEN).  False: it stands in its line, which stands at the gate that is closed. */
+bool line_take(struct job *job, ao_time now);
+/* Out of the line, or its call is taken back: it goes somewhere else. */
+void line_leave(struct job *job);
+
+/* What it has of its line, if anything: the permit; the token, unused, or used by a start now. */
+void limit_give(struct job *job);
+void rate_give(struct job *job);
+void rate_use(struct job *job, ao_time now);
+
+/* The line whose first is to be called; NULL: the gate is closed, or nobody waits there. */
+struct line *gate_next(struct gate *g, unsigned kind, ao_time now);
+/* Calls the first of a line that gate_next() found.  NULL: the line moved to its other gate. */
+struct job *line_call(struct line *line, ao_time now);
+bool gate_has_lines(const struct gate *g);
+
+/* The priority of the job is another: if it waits in a line, it takes the place that is its own
+ * now.  Of any other job a no-op.  (Whoever changes `priority` calls it.) */
+void limits_reorder(struct job *job);
+
+/* For task.explain.  The reason why the job waits: that of its line, which may have moved to its
+ * other gate since the job came there; else the one that was recorded. */
+enum job_reason limits_reason(const struct job *job);
+/* How many wait before it at its gate, counted to `max`; of one in no line 0. */
+uint32_t limits_before(const struct job *job, uint32_t max);
+/* When its token comes, if those before it take theirs as early as they may. */
+ao_time limits_token_at(const struct job *job, uint32_t before, ao_time now);
 
 #endif

@@ -8,12 +8,6 @@
 
 enum { MEMORY_PAUSE_MS = 100 };
 
-unsigned job_kind(const struct job *job)
-{
-    const struct method *m = job->queue->method;
-    return m && m->handler->kind == ERGON_BLOCKING ? 1 : 0;
-}
-
 void job_hold(struct scheduler *s, struct job *job, bool front, enum job_reason reason)
 {
     (front ? job_list_push_front : job_list_push)(&job->queue->held, job);
@@ -24,18 +18,22 @@ void job_hold(struct scheduler *s, struct job *job, bool front, enum job_reason 
 void job_enqueue(struct scheduler *s, struct job *job, bool front)
 {
     unsigned kind = job_kind(job);
+    if (!front)
+        admission_arrive(s, job);
     if (!job->queue->method) {
         job_hold(s, job, front, JOB_WHY_NO_EXECUTOR);
         return;
     }
-    if (job->queue->paused && !job_is(job, JOB_HAS_PERMIT | JOB_HAS_TOKEN)) {
+    if (job->queue->paused) {
         job_hold(s, job, front, JOB_WHY_PAUSED);
+        admission_release(s, job); /* others of its keys go on */
         return;
     }
     if (!fair_queue_add(&s->queues[kind], kind, job, front, table_now(s->table))) {
         job->due = table_time_after(s->table, AO_MS(MEMORY_PAUSE_MS));
         job_set_state(s->table, job, JOB_DELAYED, JOB_WHY_DELAY);
         quarantine_leave(s, job);
+        admission_release(s, job);
         return;
     }
     job_mark(job, JOB_ENQUEUED);

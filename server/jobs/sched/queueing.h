@@ -2,11 +2,9 @@
 #ifndef ERGON_JOBS_QUEUEING_H
 #define ERGON_JOBS_QUEUEING_H
 
+#include "server/jobs/core/names.h"
 #include "server/jobs/sched/scheduler.h"
 #include "server/tasks/job_source.h"
-
-/* The index of its queue: 0 stepped, 1 blocking. */
-unsigned job_kind(const struct job *job);
 
 /* Queues a job that can only be queued; or, if its queue is paused or no module offers its method,
  * makes it wait for that.  Ends nobody. */

@@ -89,12 +89,14 @@ int scheduler_init(struct scheduler *s, const struct scheduler_options *options)
                             .kept_bytes_max = options->kept_bytes_max};
     for (unsigned i = 0; i < JOB_KINDS; i++)
         fair_queue_init(&s->queues[i], options->ageing);
-    s->limits = limit_table_new(s->table->seed);
+    s->limits = limit_table_new(s->table->seed, options->ageing);
     return s->limits ? 0 : -1;
 }
 
 void scheduler_fini(struct scheduler *s)
 {
+    if (s->limits)
+        admission_fini(s);
     limit_table_free(s->limits);
 }
 
@@ -144,8 +146,9 @@ void job_check(const struct scheduler *s, const struct job *job)
         break; /* it has not been placed yet */
     }
     assert(!job->attempt_task || out);
-    assert(!job_is(job, JOB_HAS_PERMIT) || (more && more->limit && more->limit->taken > 0));
-    assert(!job_is(job, JOB_HAS_TOKEN) || (more && more->bucket && more->bucket->held > 0));
+    assert(!job_is(job, JOB_HAS_PERMIT) || (more && more->line && more->line->limit->taken > 0));
+    assert(!job_is(job, JOB_HAS_TOKEN) || (more && more->line && more->line->rate->held > 0));
+    assert(!more || more->stands != STANDS_IN_LINE || job->state == JOB_WAITING);
     assert(!job_is(job, JOB_QUARANTINED) || s->suspect == job);
     assert(!job_is(job, JOB_ENDING) || !job->list);
 #else

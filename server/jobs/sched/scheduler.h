@@ -3,7 +3,7 @@
  *
  *     job_schedule() --> queue --> picked by attempts --> running --> out
  *         |                 ^
- *         +--> a wait: its time, a limit, a bucket, a pause, quarantine, other jobs
+ *         +--> a wait: its time, a limit, a rate, a pause, quarantine, other jobs
  *
  * Whoever gives something back that another job waits for (a permit, a token, the place for
  * suspects) puts that job into `granted`; scheduler_admit() queues what stands there.  So giving
@@ -69,7 +69,7 @@ void scheduler_admit(struct scheduler *s);
 /* A small step: dependants of what has ended, jobs of queues that go on.  True: nothing is left. */
 bool scheduler_go_on(struct scheduler *s);
 
-/* Lets go of a job that is about to be freed: its dependencies, limit and bucket. */
+/* Lets go of a job that is about to be freed: its dependencies, limit and rate. */
 void scheduler_forget(struct scheduler *s, struct job *job);
 
 /* In a build with asserts: the list, permit, token and attempt of the job are those that go with

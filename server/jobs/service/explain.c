@@ -160,7 +160,7 @@ static void pack_holders(struct jobs *jobs, const struct limit *limit, struct pa
 
     for (const struct job *job = jobs->sched.running.first; job && count < NAMED_MAX;
          job = job->next)
-        if (job->more && job->more->limit == limit)
+        if (job->more && job->more->line && job->more->line->limit == limit)
             named[count++] = job;
     pack_str(p, "running");
     pack_array(p, count);
@@ -170,51 +170,52 @@ static void pack_holders(struct jobs *jobs, const struct limit *limit, struct pa
 
 static void pack_limit(struct jobs *jobs, struct job *job, struct pack *p)
 {
-    const struct limit *limit = job->more->limit;
+    const struct limit *limit = job->more->line->limit;
 
     pack_key_span(p, "key", limit->key.name);
     pack_key_uint(p, "limit", limit->max);
     pack_key_uint(p, "taken", limit->taken);
-    pack_key_uint(p, "before", place_in(&limit->waiting, job));
+    pack_key_uint(p, "before", limits_before(job, PLACE_MAX));
     pack_holders(jobs, limit, p);
 }
 
 static void say_limit(struct jobs *jobs, struct job *job, char *text, size_t size)
 {
-    const struct limit *limit = job->more->limit;
+    const struct limit *limit = job->more->line->limit;
 
     (void)jobs;
     snprintf(text, size,
              "%" PRIu32 " of at most %" PRIu32 " tasks of limit \"%.*s\" run, and %" PRIu32
              " wait before it",
              limit->taken, limit->max, (int)limit->key.name.len, (const char *)limit->key.name.at,
-             place_in(&limit->waiting, job));
+             limits_before(job, PLACE_MAX));
 }
 
 static ao_time refill_of(struct jobs *jobs, const struct job *job)
 {
-    const struct bucket *b = job->more->bucket;
-    return bucket_refill_at(b, place_in(&b->waiting, job), table_now(&jobs->table));
+    return limits_token_at(job, limits_before(job, PLACE_MAX), table_now(&jobs->table));
 }
 
 static void pack_rate(struct jobs *jobs, struct job *job, struct pack *p)
 {
-    const struct bucket *b = job->more->bucket;
+    const struct rate *r = job->more->line->rate;
 
-    pack_key_span(p, "key", b->key.name);
-    pack_key_uint(p, "rate", b->size);
-    pack_key_uint(p, "per", (b->every * b->size + AO_MS(1) / 2) / AO_MS(1));
-    pack_key_uint(p, "before", place_in(&b->waiting, job));
+    pack_key_span(p, "key", r->key.name);
+    pack_key_uint(p, "rate", r->of.max);
+    pack_key_uint(p, "per", (r->of.per + AO_MS(1) / 2) / AO_MS(1));
+    pack_key_uint(p, "before", limits_before(job, PLACE_MAX));
     pack_key_uint(p, "refill", ms_of(jobs, refill_of(jobs, job)));
 }
 
 static void say_rate(struct jobs *jobs, struct job *job, char *text, size_t size)
 {
-    const struct bucket *b = job->more->bucket;
+    const struct rate *r = job->more->line->rate;
 
-    snprintf(
-        text, size, "the bucket of rate \"%.*s\" is empty; the token for this task comes in %s",
-        (int)b->key.name.len, (const char *)b->key.name.at, until(jobs, refill_of(jobs, job)).text);
+    snprintf(text, size,
+             "%" PRIu64 " of at most %" PRIu32
+             " starts of rate \"%.*s\" lie within its time; this task may start in %s",
+             r->starts.count + r->held, r->of.max, (int)r->key.name.len,
+             (const char *)r->key.name.at, until(jobs, refill_of(jobs, job)).text);
 }
 
 static void pack_after(struct jobs *jobs, struct job *job, struct pack *p)
@@ -424,7 +425,7 @@ static enum job_reason reason_of(struct jobs *jobs, const struct job *job)
     struct fair_place at;
 
     if (job->reason != JOB_WHY_TURN)
-        return (enum job_reason)job->reason;
+        return limits_reason(job);
     if (jobs->sched.stopping)
         return JOB_WHY_STOPPING;
     place_of(jobs, job, &at);

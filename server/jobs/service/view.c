@@ -130,7 +130,7 @@ void view_job(struct jobs *jobs, struct job *job, unsigned parts, struct pack *p
     pack_key_str(p, "id", id_text(job->id, id));
     pack_key_span(p, "method", job->queue->name);
     pack_key_str(p, "state", job_state_names[job->state]);
-    pack_key_str(p, "reason", job_reason_name((enum job_reason)job->reason));
+    pack_key_str(p, "reason", job_reason_name(limits_reason(job)));
     pack_key_uint(p, "attempt", begun(job));
     pack_key_uint(p, "failures", job->failures);
     pack_key_uint(p, "retries", job->retries);

@@ -1,21 +1,22 @@
-/* Limits are never exceeded nor idle while somebody waits; buckets give what they may and no more.
- */
+/* Lines at their gates: limits are never exceeded nor idle while somebody waits, and the order is
+ * priority, then arrival. */
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "server/jobs/core/job.h"
 #include "server/jobs/sched/limits.h"
-#include "server/jobs/sched/fair_queue.h"
+#include "server/jobs/core/table.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/random.h"
 
-enum { JOBS = 40, STARTS_MAX = 100000 };
+enum { JOBS = 40 };
 
 static const uint64_t seed[2] = {7, 8};
 static uint64_t random_state;
 
 static struct limit_table *fresh_table(void)
 {
-    struct limit_table *t = limit_table_new(seed);
+    struct limit_table *t = limit_table_new(seed, 0);
     assert_non_null(t);
     random_state = 4711;
     return t;
@@ -37,331 +38,310 @@ static int tear_down(void **state)
 
 /* --- The tables --- */
 
+static struct job_spec of_limit(const char *key, uint32_t max)
+{
+    return (struct job_spec){.limit_key = span_text(key), .limit = max};
+}
+
 LIMITS_TEST(a_name_is_found_until_the_last_reference_goes)
 {
     struct tenant mine = {0}, yours = {0};
-    struct limit *op = limit_get(t, &mine, span_text("gpu"), 3);
-    struct limit *b = limit_get(t, &yours, span_text("gpu"), 3);
-    assert_ptr_not_equal(op, b);
-    assert_ptr_equal(limit_get(t, &mine, span_text("gpu"), 5), op);
-    assert_int_equal(op->max, 5);
-    assert_int_equal(op->refs, 2);
-    assert_true(span_is(op->key.name, "gpu"));
-    struct bucket *c = bucket_get(t, &mine, span_text("gpu"), 3, AO_S(1), 0);
-    assert_ptr_not_equal(op, c);
-    limit_unref(t, op);
-    assert_ptr_equal(limit_get(t, &mine, span_text("gpu"), 5), op);
+    struct job_spec three = of_limit("gpu", 3), five = of_limit("gpu", 5);
+    struct line *a = line_get(t, &mine, &three, 0, 0), *b = line_get(t, &yours, &three, 0, 0);
+    assert_ptr_not_equal(a->limit, b->limit);
+    assert_ptr_equal(line_get(t, &mine, &five, 0, 0), a);
+    assert_int_equal(a->limit->max, 5);
+    assert_int_equal(a->refs, 2);
+    assert_true(span_is(a->limit->key.name, "gpu"));
+    struct line *blocking = line_get(t, &mine, &five, 1, 0);
+    assert_ptr_not_equal(blocking, a);
+    assert_ptr_equal(blocking->limit, a->limit);
     for (int i = 0; i < 2; i++)
-        limit_unref(t, op);
-    limit_unref(t, b);
-    bucket_unref(t, c);
+        line_unref(t, a);
+    assert_ptr_equal(line_get(t, &mine, &five, 1, 0), blocking);
+    for (int i = 0; i < 2; i++)
+        line_unref(t, blocking);
+    line_unref(t, b);
 }
 
 LIMITS_TEST(many_names)
 {
     enum { MANY = 3000 };
-    static struct limit *limits[MANY];
+    static struct line *lines[MANY];
     struct tenant tenants[2] = {0};
     char name[16];
     for (int round = 0; round < 2; round++)
         for (int i = 0; i < MANY; i++) {
             snprintf(name, sizeof name, "key %d", i / 2);
-            struct limit *l = limit_get(t, &tenants[i % 2], span_text(name), 1);
-            assert_true(round == 0 || l == limits[i]);
-            limits[i] = l;
+            struct job_spec spec = of_limit(name, 1);
+            struct line *l = line_get(t, &tenants[i % 2], &spec, 0, 0);
+            assert_true(round == 0 || l == lines[i]);
+            lines[i] = l;
         }
     for (int i = 0; i < 2 * MANY; i++)
-        limit_unref(t, limits[i % MANY]);
+        line_unref(t, lines[i % MANY]);
+}
+
+/* A rate stays when its jobs have gone, so that the next ones find its starts. */
+LIMITS_TEST(a_rate_outlives_its_jobs)
+{
+    struct tenant tenant = {0};
+    struct job_spec spec = {
+        .rate_key = span_text("mail"), .rate = 2, .rate_per = AO_S(1), .limit = 1};
+    struct line *line = line_get(t, &tenant, &spec, 0, AO_S(1));
+    struct rate *r = line->rate;
+    line_unref(t, line);
+    assert_ptr_equal(limit_table_rate(t), r);
+    line = line_get(t, &tenant, &spec, 0, AO_S(1));
+    assert_ptr_equal(line->rate, r);
+    line_unref(t, line);
+    rate_drop(t, r);
+    assert_null(limit_table_rate(t));
+}
+
+/* --- Jobs that ask --- */
+
+struct asking {
+    struct job job;
+    struct job_more more;
+};
+
+static struct job *asks(struct asking *a, struct line *line, uint8_t priority, ao_time arrived)
+{
+    static uint64_t id;
+    *a = (struct asking){.job = {.id = ++id, .more = &a->more, .priority = priority},
+                         .more = {.line = line, .arrived = arrived, .key.job = &a->job}};
+    return &a->job;
+}
+
+static struct job *call_at(struct gate *g, unsigned kind, ao_time now)
+{
+    struct line *line;
+    struct job *job = NULL;
+    while (!job && (line = gate_next(g, kind, now)))
+        job = line_call(line, now);
+    return job;
+}
+
+/* What begins next at a gate of which one place is free; it begins, and ends. */
+static struct job *next_at(struct gate *g, ao_time now)
+{
+    struct job *job = call_at(g, 0, now);
+    if (job) {
+        assert_true(line_take(job, now));
+        limit_give(job);
+    }
+    return job;
 }
 
 /* --- Limits --- */
 
-enum where { OUT, HAS, WAITS };
+enum where { OUT, HAS, WAITS, CALLED };
 
 struct limit_world {
     struct limit *limit;
-    struct job jobs[JOBS];
+    struct asking jobs[JOBS];
     enum where where[JOBS];
-    uint64_t arrived[JOBS], arrivals; /* when it began to wait */
+    ao_time now;
 };
 
-static void granted(struct limit_world *w, const struct job *e)
+static bool goes_before(const struct limit_world *w, int a, int b)
 {
-    int i = (int)(e - w->jobs);
-    assert_int_equal(w->where[i], WAITS);
-    for (int other = 0; other < JOBS; other++)
-        assert_true(w->where[other] != WAITS || w->arrived[other] >= w->arrived[i]);
-    w->where[i] = HAS;
+    const struct job *x = &w->jobs[a].job, *y = &w->jobs[b].job;
+    if (x->priority != y->priority)
+        return x->priority > y->priority;
+    return x->more->arrived != y->more->arrived ? x->more->arrived < y->more->arrived
+                                                : x->id < y->id;
 }
 
-static void give(struct limit_world *w, struct job *e)
+static void call_all(struct limit_world *w)
 {
-    for (struct job *next = limit_give(w->limit, e); next; next = limit_give(w->limit, NULL))
-        granted(w, next);
-}
-
-static void take(struct limit_world *w, int i)
-{
-    bool got = limit_take(w->limit, &w->jobs[i]);
-    w->where[i] = got ? HAS : WAITS;
-    w->arrived[i] = w->arrivals++;
+    struct job *job;
+    for (unsigned kind = 0; kind < JOB_KINDS; kind++)
+        while ((job = call_at(&w->limit->gate, kind, w->now))) {
+            int i = (int)(ao_of(job, struct asking, job) - w->jobs);
+            assert_int_equal(w->where[i], WAITS);
+            for (int other = 0; other < JOBS; other++)
+                assert_true(w->where[other] != WAITS || other == i ||
+                            w->jobs[other].more.line->kind != kind || goes_before(w, i, other));
+            w->where[i] = CALLED;
+        }
 }
 
 static void check_limit(const struct limit_world *w)
 {
-    uint32_t has = 0, waits = 0;
+    uint32_t has = 0, waits[JOB_KINDS] = {0}, called[JOB_KINDS] = {0};
     for (int i = 0; i < JOBS; i++) {
+        unsigned kind = w->jobs[i].more.line->kind;
         has += w->where[i] == HAS;
-        waits += w->where[i] == WAITS;
-        assert_true(job_is(&w->jobs[i], JOB_HAS_PERMIT) == (w->where[i] == HAS));
-        assert_true((w->jobs[i].list == &w->limit->waiting) == (w->where[i] == WAITS));
+        waits[kind] += w->where[i] == WAITS;
+        called[kind] += w->where[i] == CALLED;
+        assert_true(job_is(&w->jobs[i].job, JOB_HAS_PERMIT) == (w->where[i] == HAS));
+        assert_true((w->jobs[i].more.stands == STANDS_IN_LINE) == (w->where[i] == WAITS));
     }
     assert_int_equal(has, w->limit->taken);
-    assert_int_equal(waits, w->limit->waiting.count);
-    assert_true(has >= w->limit->max || waits == 0);
+    for (unsigned kind = 0; kind < JOB_KINDS; kind++) {
+        assert_int_equal(called[kind], w->limit->gate.called[kind]);
+        assert_true(has + called[kind] >= w->limit->max || waits[kind] == 0);
+    }
 }
 
-static void step_limit(struct limit_world *w, int i)
+static void step_limit(struct limit_world *w, int i, uint64_t random)
 {
+    struct job *job = &w->jobs[i].job;
     uint32_t before = w->limit->taken;
-    if (w->where[i] == OUT) {
-        take(w, i);
-    } else if (w->where[i] == HAS) { /* it ended, or gave it back */
-        w->where[i] = OUT;
-        give(w, &w->jobs[i]);
-    } else { /* cancelled while it waited */
-        job_list_remove(&w->jobs[i]);
+    if (w->where[i] == OUT || (w->where[i] == CALLED && random % 4 > 0)) { /* it is picked */
+        if (w->where[i] == OUT)
+            asks(&w->jobs[i], w->jobs[i].more.line, (uint8_t)(random % 10), w->now);
+        w->where[i] = line_take(job, w->now) ? HAS : WAITS;
+    } else if (w->where[i] == WAITS && random % 2 == 0) {
+        job->priority = (uint8_t)(random % 10);
+        limits_reorder(job);
+    } else { /* it ended, was cancelled, or its queue is paused */
+        line_leave(job);
+        limit_give(job);
         w->where[i] = OUT;
     }
+    call_all(w);
     assert_true(w->limit->taken <= before || w->limit->taken <= w->limit->max);
 }
 
-LIMITS_TEST(a_limit_is_full_while_somebody_waits)
+static uint32_t waiting(const struct limit_world *w)
+{
+    uint32_t n = 0;
+    for (int i = 0; i < JOBS; i++)
+        n += w->where[i] == WAITS;
+    return n;
+}
+
+/* The place that explain tells: how many of all kinds go before. */
+static void check_place(const struct limit_world *w, int i)
+{
+    uint32_t before = 0;
+    for (int other = 0; w->where[i] == WAITS && other < JOBS; other++)
+        before += w->where[other] == WAITS && other != i && goes_before(w, other, i);
+    assert_int_equal(limits_before(&w->jobs[i].job, JOBS), before);
+}
+
+LIMITS_TEST(as_many_are_called_as_may_begin)
 {
     static struct limit_world w;
     struct tenant tenant = {0};
-    w.limit = limit_get(t, &tenant, span_text("gpu"), 3);
-    for (int i = 0; i < 100000; i++) {
-        if (i > 50000 && chance(&random_state, 50) == 0) { /* the newest spec says another size */
-            limit_get(t, &tenant, span_text("gpu"), (uint32_t)(1 + chance(&random_state, 10)));
-            limit_unref(t, w.limit);
-            give(&w, NULL);
-        }
-        step_limit(&w, (int)chance(&random_state, JOBS));
-        check_limit(&w);
-        assert_true(i > 50000 || w.limit->taken <= 3);
-    }
+    struct job_spec spec = of_limit("gpu", 3);
+    uint64_t waited = 0;
     for (int i = 0; i < JOBS; i++)
-        while (w.where[i] != OUT)
-            step_limit(&w, i);
-    assert_int_equal(w.limit->taken, 0);
-    limit_unref(t, w.limit);
-}
-
-LIMITS_TEST(who_comes_does_not_overtake_who_waits)
-{
-    struct tenant tenant = {0};
-    struct job e[3] = {0};
-    struct limit *l = limit_get(t, &tenant, span_text("x"), 1);
-    assert_true(limit_take(l, &e[0]));
-    assert_false(limit_take(l, &e[1]));
-    l->max = 2;
-    assert_false(limit_take(l, &e[2]));
-    assert_ptr_equal(limit_give(l, NULL), &e[1]);
-    assert_null(limit_give(l, NULL));
-    assert_ptr_equal(limit_give(l, &e[0]), &e[2]);
-    limit_give(l, &e[1]);
-    limit_give(l, &e[2]);
-    assert_int_equal(l->taken, 0);
-    limit_unref(t, l);
-}
-
-/* --- Buckets --- */
-
-static ao_time starts[STARTS_MAX];
-
-/* No window of `per` holds more than the burst and what is gained in it, the ends included. */
-static void never_too_many(const ao_time *at, int count, uint32_t rate, ao_time per)
-{
-    for (int from = 0, to = 0; from < count; from++) {
-        while (to < count && at[to] - at[from] < per)
-            to++;
-        assert_true((uint32_t)(to - from) <= 2 * rate);
-    }
-}
-
-/* Somebody always waits, for a virtual minute: as many start as may. */
-static void busy_minute(uint32_t rate, ao_time per)
-{
-    struct limit_table *t = fresh_table();
-    struct tenant tenant = {0};
-    static struct job e[2];
-    int count = 0;
-    ao_time now = AO_S(1000), until = now + AO_S(60);
-    struct bucket *b = bucket_get(t, &tenant, span_text("api"), rate, per, now);
-    e[0] = e[1] = (struct job){0};
-    for (int i = 0; now < until; i ^= 1) {
-        if (!bucket_take(b, &e[i], now)) {
-            now = bucket_refill(b, now);
-            assert_null(bucket_next(b, now - 1));
-            assert_ptr_equal(bucket_next(b, now), &e[i]);
+        w.jobs[i].more.line = line_get(t, &tenant, &spec, (unsigned)i % JOB_KINDS, 0);
+    w.limit = w.jobs[0].more.line->limit;
+    for (int i = 0; i < 100000; i++) {
+        w.now += chance(&random_state, 3);
+        if (i > 50000 && chance(&random_state, 50) == 0) { /* the newest spec says another size */
+            spec.limit = 1 + chance(&random_state, 10);
+            line_unref(t, line_get(t, &tenant, &spec, 0, 0));
+            call_all(&w);
         }
-        bucket_use(b, &e[i], now);
-        assert_in_range(count, 0, STARTS_MAX - 1);
-        starts[count++] = now;
+        step_limit(&w, (int)chance(&random_state, JOBS), chance(&random_state, 1000));
+        check_limit(&w);
+        check_place(&w, (int)chance(&random_state, JOBS));
+        assert_true(i > 50000 || w.limit->taken <= 3);
+        waited += waiting(&w);
     }
-    never_too_many(starts, count, rate, per);
-    uint64_t may = rate + (uint64_t)AO_S(60) * rate / per;
-    assert_in_range(count, may - 1, may + 1);
-    bucket_unref(t, b);
+    assert_true(waited > 100000);
+    for (int i = 0; i < JOBS; i++) {
+        line_leave(&w.jobs[i].job);
+        limit_give(&w.jobs[i].job);
+        line_unref(t, w.jobs[i].more.line);
+    }
+}
+
+/* Nothing is reserved for who is called: who is picked first begins, and the called one waits on,
+ * where it stood. */
+LIMITS_TEST(who_is_called_holds_nothing)
+{
+    struct tenant tenant = {0};
+    struct job_spec spec = of_limit("x", 1);
+    struct asking a[4];
+    struct job *job[4];
+    for (int i = 0; i < 4; i++)
+        job[i] = asks(&a[i], line_get(t, &tenant, &spec, 0, 0), 5, (ao_time)i);
+    struct gate *g = &a[0].more.line->limit->gate;
+    assert_true(line_take(job[0], 0));
+    assert_false(line_take(job[1], 1));
+    assert_false(line_take(job[2], 2));
+    limit_give(job[0]);
+    assert_ptr_equal(call_at(g, 0, 3), job[1]);
+    assert_null(call_at(g, 0, 3));
+    assert_true(line_take(job[3], 3));  /* a higher priority was picked */
+    assert_false(line_take(job[1], 3)); /* and then the one that was called */
+    assert_int_equal(limits_before(job[1], 9), 0);
+    assert_int_equal(limits_before(job[2], 9), 1);
+    limit_give(job[3]);
+    assert_ptr_equal(next_at(g, 4), job[1]);
+    assert_ptr_equal(next_at(g, 5), job[2]);
+    for (int i = 0; i < 4; i++)
+        line_unref(t, a[i].more.line);
+}
+
+/* A step of priority counts as much as having waited for one step of age. */
+TEST(who_waits_grows_older)
+{
+    struct limit_table *t = limit_table_new(seed, AO_S(10));
+    struct tenant tenant = {0};
+    struct job_spec spec = of_limit("x", 1);
+    const struct {
+        uint8_t priority;
+        ao_time arrived;
+    } of[] = {{5, AO_S(100)}, {0, AO_S(49)}, {0, AO_S(51)}, {9, AO_S(138)}, {9, AO_S(142)}};
+    struct asking holder, a[5];
+    struct line *line = line_get(t, &tenant, &spec, 0, 0);
+    assert_true(line_take(asks(&holder, line, 5, 0), 0));
+    for (int i = 0; i < 5; i++)
+        assert_false(line_take(asks(&a[i], line, of[i].priority, of[i].arrived), AO_S(150)));
+    limit_give(&holder.job);
+    const int wanted[] = {3, 1, 0, 2, 4};
+    for (int i = 0; i < 5; i++)
+        assert_ptr_equal(next_at(&line->limit->gate, AO_S(150)), &a[wanted[i]].job);
+    line_unref(t, line);
     limit_table_free(t);
 }
 
-TEST(a_bucket_gives_all_it_may)
-{
-    busy_minute(1, AO_S(1));
-    busy_minute(3, AO_S(1));
-    busy_minute(7, AO_S(60));
-    busy_minute(1000, AO_S(1));
-    busy_minute(100, AO_MS(333));
-}
+/* --- Limit and rate --- */
 
-static int step_bucket(struct bucket *b, struct job *e, ao_time now)
+/* However many wait, the line is moved from gate to gate as one, and gives them in their order. */
+LIMITS_TEST(a_line_moves_as_one)
 {
-    if (e->list) { /* cancelled */
-        job_list_remove(e);
-    } else if (!job_is(e, JOB_HAS_TOKEN)) {
-        bucket_take(b, e, now);
-    } else if (chance(&random_state, 10) == 0) {
-        bucket_give(b, e);
-    } else {
-        bucket_use(b, e, now);
-        return 1;
-    }
-    return 0;
-}
-
-/* Takes, starts, gives back and cancels at random, with tokens held for long at times: no more
- * start than may, and no token is left while somebody waits. */
-LIMITS_TEST(a_bucket_under_random_asks)
-{
-    enum { RATE = 20 };
+    enum { MANY = 100000 };
     struct tenant tenant = {0};
-    static struct job e[JOBS];
-    int count = 0;
-    struct bucket *b = bucket_get(t, &tenant, span_text("api"), RATE, AO_S(1), 1);
-    for (ao_time now = 1; now < AO_S(60);
-         now += chance(&random_state, 200) ? chance(&random_state, AO_MS(20)) : AO_S(2)) {
-        starts[count] = now;
-        count += step_bucket(b, &e[chance(&random_state, JOBS)], now);
-        while (bucket_next(b, now))
-            ;
-        assert_true(b->held <= RATE);
-        assert_true(b->waiting.count == 0 || bucket_refill(b, now) > now);
-    }
-    assert_true(count > 60 * RATE / 4);
-    never_too_many(starts, count, RATE, AO_S(1));
-    while (job_list_pop(&b->waiting))
-        ;
-    bucket_unref(t, b);
-}
-
-/* Tokens that were taken long ago are used together: no more than the bucket holds. */
-LIMITS_TEST(tokens_do_not_pile_up)
-{
-    struct tenant tenant = {0};
-    struct job e[10] = {0};
-    struct bucket *b = bucket_get(t, &tenant, span_text("x"), 3, AO_S(3), 0);
-    for (int i = 0; i < 10; i++)
-        assert_true(bucket_take(b, &e[i], 0) == (i < 3));
-    assert_null(bucket_next(b, AO_S(1000)));
-    assert_int_equal(bucket_refill(b, AO_S(1000)), AO_NEVER);
-    assert_int_equal(bucket_refill_at(b, 0, AO_S(1000)), AO_S(1001));
-    bucket_use(b, &e[0], AO_S(1000));
-    assert_int_equal(bucket_refill(b, AO_S(1000)), AO_S(1001));
-    bucket_use(b, &e[1], AO_S(1000));
-    assert_int_equal(bucket_refill(b, AO_S(1000)), AO_S(1001));
-    assert_ptr_equal(bucket_next(b, AO_S(1001)), &e[3]);
-    assert_null(bucket_next(b, AO_S(1001)));
-    while (job_list_pop(&b->waiting))
-        ;
-    bucket_unref(t, b);
-}
-
-LIMITS_TEST(a_token_given_back_is_there_again)
-{
-    struct tenant tenant = {0};
-    struct job e[3] = {0};
-    struct bucket *b = bucket_get(t, &tenant, span_text("x"), 2, AO_S(2), 5);
-    assert_true(bucket_take(b, &e[0], 5));
-    assert_true(bucket_take(b, &e[1], 5));
-    assert_false(bucket_take(b, &e[2], 5));
-    assert_int_equal(bucket_refill(b, 5), AO_NEVER);
-    assert_null(bucket_next(b, 5));
-    bucket_give(b, &e[0]);
-    assert_false(job_is(&e[0], JOB_HAS_TOKEN));
-    assert_int_equal(bucket_refill(b, 5), 5);
-    assert_ptr_equal(bucket_next(b, 5), &e[2]);
-    assert_null(bucket_next(b, 5));
-    bucket_unref(t, b);
-}
-
-LIMITS_TEST(the_nth_who_waits_knows_when)
-{
-    struct tenant tenant = {0};
-    struct job e[8] = {0};
-    ao_time now = AO_S(7);
-    struct bucket *b = bucket_get(t, &tenant, span_text("x"), 3, AO_S(3), now);
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(bucket_refill_at(b, (uint32_t)i, now), now); /* the burst */
-    assert_int_equal(bucket_refill_at(b, 3, now), now + AO_S(1));
-    for (int i = 0; i < 8; i++)
-        assert_true(bucket_take(b, &e[i], now) == (i < 3));
-    for (int i = 0; i < 3; i++)
-        bucket_use(b, &e[i], now);
-    for (uint32_t n = 0; n < 5; n++)
-        assert_int_equal(bucket_refill_at(b, n, now), now + AO_S(n + 1));
-    for (int n = 0; n < 5; n++) {
-        assert_ptr_equal(bucket_next(b, now + AO_S(n + 1)), &e[3 + n]);
-        bucket_use(b, &e[3 + n], now + AO_S(n + 1));
-        assert_null(bucket_next(b, now + AO_S(n + 1)));
-    }
-    bucket_unref(t, b);
-}
-
-/* To change the size to and fro brings no token. */
-LIMITS_TEST(another_size_keeps_the_tokens)
-{
-    struct tenant tenant = {0};
-    struct job e[20] = {0};
-    uint32_t got = 0;
-    struct bucket *b = bucket_get(t, &tenant, span_text("x"), 10, AO_S(10), 1);
-    for (int i = 0; i < 4; i++) {
-        assert_true(bucket_take(b, &e[i], 1));
-        bucket_use(b, &e[i], 1);
-    }
-    for (int i = 0; i < 10; i++) {
-        bucket_get(t, &tenant, span_text("x"), 1000, AO_S(10), 1);
-        bucket_get(t, &tenant, span_text("x"), 10, AO_S(10), 1);
-    }
-    for (int i = 4; i < 20; i++)
-        if (bucket_take(b, &e[i], 1)) {
-            bucket_use(b, &e[i], 1);
-            got++;
+    struct job_spec spec = of_limit("x", 1);
+    spec.rate_key = span_text("r");
+    spec.rate = 1;
+    spec.rate_per = AO_S(1);
+    static struct asking a[MANY], first;
+    struct line *line = line_get(t, &tenant, &spec, 0, 0);
+    struct job *out = asks(&first, line, 9, 0);
+    assert_true(line_take(out, 0));
+    rate_use(out, 0);
+    for (int i = 0; i < MANY; i++)
+        assert_false(line_take(asks(&a[i], line, (uint8_t)(i % 10), (ao_time)i), 0));
+    for (int i = 1; i <= MANY; i++) {
+        assert_ptr_equal(line->at, &line->limit->gate);
+        limit_give(out);
+        assert_null(call_at(&line->limit->gate, 0, AO_S(i) - 1)); /* no token: off to the rate */
+        assert_ptr_equal(line->at, &line->rate->gate);
+        struct job *job = call_at(&line->rate->gate, 0, AO_S(i));
+        assert_true(job->priority < out->priority ||
+                    (job->priority == out->priority && job->id > out->id));
+        assert_true(line_take(job, AO_S(i)));
+        rate_use(job, AO_S(i));
+        out = job;
+        if (i < MANY) { /* one more asks, sees the limit closed, and goes */
+            struct asking more;
+            assert_false(line_take(asks(&more, line, 0, AO_S(i)), AO_S(i)));
+            assert_int_equal(limits_reason(&more.job), JOB_WHY_LIMIT);
+            line_leave(&more.job);
         }
-    assert_int_equal(got, 6);
-    bucket_get(t, &tenant, span_text("x"), 100, AO_S(10), 1); /* faster from now on */
-    assert_int_equal(bucket_refill(b, 1), 1 + AO_MS(100));
-    while (job_list_pop(&b->waiting))
-        ;
-    bucket_get(t, &tenant, span_text("x"), 2, AO_S(10), AO_S(100)); /* smaller: no more than 2 */
-    for (int i = 18; i < 20; i++) {
-        assert_true(bucket_take(b, &e[i], AO_S(100)));
-        bucket_use(b, &e[i], AO_S(100));
     }
-    assert_false(bucket_take(b, &e[17], AO_S(100)));
-    assert_int_equal(bucket_refill(b, AO_S(100)), AO_S(105));
-    job_list_remove(&e[17]);
-    for (uint32_t refs = b->refs; refs > 0; refs--)
-        bucket_unref(t, b);
+    struct rate *r = line->rate;
+    limit_give(out);
+    line_unref(t, line);
+    rate_drop(t, r);
 }
