@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/cron/cron.h"
@@ -13,6 +14,7 @@
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/persist/recover.h"
 #include "server/jobs/persist/replay.h"
+#include "server/jobs/persist/row_check.h"
 #include "server/jobs/service/audit.h"
 #include "server/jobs/service/channel.h"
 #include "server/jobs/service/queues.h"
@@ -125,6 +127,8 @@ struct jobs *jobs_new(const struct jobs_options *options, char *error, size_t si
 struct reading {
     struct jobs *jobs;
     const char *failure; /* NULL: none */
+    const char *fault;   /* of the row that ends the reading; NULL: none */
+    uint64_t strays;     /* events of tasks that are not there */
 };
 
 static bool memory(struct reading *r, bool good)
@@ -156,6 +160,10 @@ static bool read_task(void *arg, const struct store_task *row)
 {
     struct reading *r = arg;
     const char *failure;
+    r->fault = row->id < r->jobs->table.next_id ? row_check_task(row)
+                                                : "its id is higher than any that was given out";
+    if (r->fault)
+        return false;
     if (!recover_task(r->jobs, row, &failure)) {
         r->failure = failure;
         return false;
@@ -167,8 +175,22 @@ static bool read_task(void *arg, const struct store_task *row)
 static bool read_event(void *arg, const struct store_event *row)
 {
     struct reading *r = arg;
-    replay_event(r->jobs, row);
+    r->fault = row_check_event(row);
+    if (r->fault)
+        return false;
+    if (table_find(&r->jobs->table, row->id))
+        replay_event(r->jobs, row);
+    else
+        r->strays++;
     return true;
+}
+
+/* Nothing is lost but the history of what is lost; who asks for a check is told which. */
+static void tell_strays(const struct reading *r)
+{
+    if (r->strays > 0)
+        log_warn("the store has events of tasks that it does not have",
+                 LOG_UINT("events", r->strays));
 }
 
 int jobs_recover(struct jobs *jobs, char *error, size_t size)
@@ -179,12 +201,14 @@ int jobs_recover(struct jobs *jobs, char *error, size_t size)
                                         .queue = read_queue,
                                         .cron = read_cron,
                                         .task = read_task,
-                                        .event = read_event};
+                                        .event = read_event,
+                                        .fault = &r.fault};
     if (!jobs->store)
         return 0;
     jobs->table.recovering = true;
     int result = store_load(jobs->store, &reader, error, size);
     jobs->table.recovering = false;
+    tell_strays(&r);
     if (!r.failure)
         return result;
     snprintf(error, size, "%s", r.failure);

@@ -1,5 +1,7 @@
 #include "server/store/store_parts.h"
 
+enum { COUNTERS = 7 /* columns of STATEMENT_COUNTERS; the last is the highest id */ };
+
 static int insert(struct store *s, enum statement which, const struct row_map *m, const void *row)
 {
     sqlite3_stmt *st = s->statements.all[which];
@@ -54,21 +56,40 @@ static int run_for_name(struct store *s, enum statement which, struct span name)
 
 /* --- Counters --- */
 
+/* Numbers, none of them below zero, and room for many more ids. */
+static bool are_counts(sqlite3_stmt *st)
+{
+    const int64_t most = INT64_MAX - ((int64_t)1 << 40);
+    for (int n = 0; n < COUNTERS; n++) {
+        int64_t value = sqlite3_column_int64(st, n);
+        if (sqlite3_column_type(st, n) != SQLITE_INTEGER || value < 0 || value > most)
+            return false;
+    }
+    return true;
+}
+
+static void take_counts(sqlite3_stmt *st, struct store_counts *counts, uint64_t *last_id)
+{
+    *counts = (struct store_counts){.submitted = sqlite3_column_int64(st, 0),
+                                    .done = sqlite3_column_int64(st, 1),
+                                    .failed = sqlite3_column_int64(st, 2),
+                                    .cancelled = sqlite3_column_int64(st, 3),
+                                    .expired = sqlite3_column_int64(st, 4),
+                                    .dead = sqlite3_column_int64(st, 5)};
+    *last_id = (uint64_t)sqlite3_column_int64(st, COUNTERS - 1);
+}
+
 int store_read_counts(struct store *s, struct store_counts *counts, uint64_t *last_id)
 {
     sqlite3_stmt *st = s->statements.all[STATEMENT_COUNTERS];
     int rc = sqlite3_step(st);
-    if (rc == SQLITE_ROW) {
-        *counts = (struct store_counts){.submitted = sqlite3_column_int64(st, 0),
-                                        .done = sqlite3_column_int64(st, 1),
-                                        .failed = sqlite3_column_int64(st, 2),
-                                        .cancelled = sqlite3_column_int64(st, 3),
-                                        .expired = sqlite3_column_int64(st, 4),
-                                        .dead = sqlite3_column_int64(st, 5)};
-        *last_id = (uint64_t)sqlite3_column_int64(st, 6);
-    }
+    bool good = rc == SQLITE_ROW && are_counts(st);
+    if (good)
+        take_counts(st, counts, last_id);
     sqlite3_reset(st);
-    return rc == SQLITE_ROW ? SQLITE_OK : rc == SQLITE_DONE ? SQLITE_CORRUPT : rc;
+    if (good)
+        return SQLITE_OK;
+    return rc == SQLITE_DONE || rc == SQLITE_ROW ? SQLITE_CORRUPT : rc;
 }
 
 static void add_up(struct store_counts *sum, const struct store_counts *more)

@@ -2,13 +2,17 @@
 
 #include "server/store/store_parts.h"
 
+static const char *path_of(const struct store *s)
+{
+    return sqlite3_db_filename(s->db, "main");
+}
+
 static int fail(struct store *s, char *error, size_t size)
 {
-    bool damaged = sqlite3_errcode(s->db) == SQLITE_CORRUPT;
-    return store_fail(error, size, sqlite3_db_filename(s->db, "main"), "it cannot be read: %s%s",
-                      sqlite3_errmsg(s->db),
-                      damaged ? "; put a copy in its place, or save what sqlite3's .recover can"
-                              : "");
+    int rc = sqlite3_errcode(s->db);
+    if (store_error_of(s->db, rc) == STORE_CORRUPT)
+        return store_damaged(error, size, path_of(s), "%s", sqlite3_errmsg(s->db));
+    return store_fail(error, size, path_of(s), "it cannot be read: %s", sqlite3_errmsg(s->db));
 }
 
 /* Every row of a query is given to `row`, which returns false to end the reading. */
@@ -32,6 +36,9 @@ struct reading {
     const struct store_reader *reader;
     char *error;
     size_t size;
+    uint64_t last;           /* id: of the task, or of the event's, that was read last */
+    uint32_t seq;            /* of that event */
+    uint64_t options, lives; /* rows that belonged to a task */
 };
 
 static bool stopped(struct reading *r)
@@ -40,11 +47,53 @@ static bool stopped(struct reading *r)
     return false;
 }
 
+/* --- What cannot be: then the row is no row of ours any more --- */
+
+static bool bad_column(struct reading *r, const char *table, uint64_t id,
+                       const struct row_column *column)
+{
+    store_damaged(r->error, r->size, path_of(r->store),
+                  "row %lld of `%s` has something in the column %s that cannot stand there",
+                  (long long)id, table, column->name);
+    return false;
+}
+
+static bool out_of_order(struct reading *r, const char *table, uint64_t id)
+{
+    store_damaged(r->error, r->size, path_of(r->store),
+                  "row %lld of `%s` stands where none of that number can stand", (long long)id,
+                  table);
+    return false;
+}
+
+/* Whoever reads has found what the columns do not tell, or wants no more. */
+static bool refused(struct reading *r, const char *what, uint64_t id)
+{
+    const char *fault = r->reader->fault ? *r->reader->fault : NULL;
+    if (!fault)
+        return stopped(r);
+    store_damaged(r->error, r->size, path_of(r->store), "%s %lld: %s", what, (long long)id, fault);
+    return false;
+}
+
+/* --- Rows --- */
+
+static bool bad_name(struct reading *r, const char *table, struct span name,
+                     const struct row_column *column)
+{
+    store_damaged(r->error, r->size, path_of(r->store),
+                  "row \"%.*s\" of `%s` has something in the column %s that cannot stand there",
+                  (int)name.len, (const char *)name.at, table, column->name);
+    return false;
+}
+
 static bool queue_row(void *arg, sqlite3_stmt *st)
 {
     struct reading *r = arg;
     struct store_queue queue = {0};
-    row_read(st, 0, &row_queues, &queue, &r->store->names);
+    const struct row_column *bad = row_read(st, 0, &row_queues, &queue, &r->store->names);
+    if (bad)
+        return bad_name(r, row_queues.table, queue.method, bad);
     return r->reader->queue(r->reader->arg, &queue) || stopped(r);
 }
 
@@ -52,7 +101,9 @@ static bool cron_row(void *arg, sqlite3_stmt *st)
 {
     struct reading *r = arg;
     struct store_cron cron = {0};
-    row_read(st, 0, &row_crons, &cron, &r->store->names);
+    const struct row_column *bad = row_read(st, 0, &row_crons, &cron, &r->store->names);
+    if (bad)
+        return bad_name(r, row_crons.table, cron.name, bad);
     return r->reader->cron(r->reader->arg, &cron) || stopped(r);
 }
 
@@ -61,62 +112,132 @@ static bool is_there(sqlite3_stmt *st, uint32_t id)
     return sqlite3_column_type(st, (int)id) != SQLITE_NULL;
 }
 
-static bool read_task(sqlite3_stmt *st, struct store_task *task, const struct row_names *names)
+/* The columns of the map `m`, from the column `first` on, into the task. */
+static bool read_part(struct reading *r, sqlite3_stmt *st, uint32_t first, const struct row_map *m,
+                      struct store_task *task)
+{
+    const struct row_column *bad = row_read(st, first, m, task, &r->store->names);
+    return !bad || bad_column(r, m->table, task->id, bad);
+}
+
+static bool read_task(struct reading *r, sqlite3_stmt *st, struct store_task *task)
 {
     uint32_t options = row_submissions.count, life = options + row_options.count;
+    bool has_life = is_there(st, life);
     task->has_options = is_there(st, options);
-    return row_read(st, 0, &row_submissions, task, names) &&
-           (!task->has_options || row_read(st, options, &row_options, task, names)) &&
-           (!is_there(st, life) || row_read(st, life, &row_lives, task, names));
+    r->options += task->has_options;
+    r->lives += has_life;
+    return read_part(r, st, 0, &row_submissions, task) &&
+           (!task->has_options || read_part(r, st, options, &row_options, task)) &&
+           (!has_life || read_part(r, st, life, &row_lives, task));
 }
 
 static bool task_row(void *arg, sqlite3_stmt *st)
 {
     struct reading *r = arg;
     struct store_task task = {0};
-    if (read_task(st, &task, &r->store->names))
-        return r->reader->task(r->reader->arg, &task) || stopped(r);
-    snprintf(r->error, r->size,
-             "the store cannot be read: task %lld has a state in `lives`, or a durability in "
-             "`submissions`, "
-             "that is none",
-             (long long)task.id);
-    return false;
+    if (!read_task(r, st, &task))
+        return false;
+    if (task.id <= r->last || task.id > INT64_MAX)
+        return out_of_order(r, row_submissions.table, task.id);
+    r->last = task.id;
+    return r->reader->task(r->reader->arg, &task) || refused(r, "task", task.id);
 }
 
 static bool event_row(void *arg, sqlite3_stmt *st)
 {
     struct reading *r = arg;
     struct store_event event = {0};
-    row_read(st, 0, &row_events, &event, &r->store->names);
-    return r->reader->event(r->reader->arg, &event) || stopped(r);
+    const struct row_column *bad = row_read(st, 0, &row_events, &event, &r->store->names);
+    if (bad)
+        return bad_column(r, row_events.table, event.id, bad);
+    if (event.id < r->last || (event.id == r->last && event.seq <= r->seq))
+        return out_of_order(r, row_events.table, event.id);
+    r->last = event.id;
+    r->seq = event.seq;
+    return r->reader->event(r->reader->arg, &event) || refused(r, "an event of task", event.id);
 }
+
+/* --- Tables --- */
 
 static int table(struct reading *r, const struct row_map *m,
                  bool (*row)(void *arg, sqlite3_stmt *st))
 {
     char sql[ROW_SQL_MAX];
+    r->last = r->seq = 0;
     row_select_sql(m, sql);
     return each(r->store, sql, row, r, r->error, r->size);
+}
+
+struct count {
+    uint64_t rows;
+};
+
+static bool count_row(void *arg, sqlite3_stmt *st)
+{
+    ((struct count *)arg)->rows = (uint64_t)sqlite3_column_int64(st, 0);
+    return true;
+}
+
+/* Options and a life belong to a task, or the task that had them has lost its own row. */
+static int none_left(struct reading *r, const struct row_map *m, uint64_t belonged)
+{
+    char sql[ROW_SQL_MAX];
+    struct count count = {0};
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM %s", m->table);
+    if (each(r->store, sql, count_row, &count, r->error, r->size) != 0)
+        return -1;
+    if (count.rows == belonged)
+        return 0;
+    return store_damaged(r->error, r->size, path_of(r->store),
+                         "of %llu rows of `%s` only %llu belong to a task",
+                         (unsigned long long)count.rows, m->table, (unsigned long long)belonged);
 }
 
 static int tasks(struct reading *r)
 {
     char sql[ROW_SQL_MAX];
     row_select_tasks_sql(sql);
-    return each(r->store, sql, task_row, r, r->error, r->size);
+    return each(r->store, sql, task_row, r, r->error, r->size) ||
+                   none_left(r, &row_options, r->options) || none_left(r, &row_lives, r->lives)
+               ? -1
+               : 0;
 }
 
+static int counts(struct reading *r)
+{
+    struct store_counts counts;
+    uint64_t last;
+    int rc = store_read_counts(r->store, &counts, &last);
+    if (rc == SQLITE_CORRUPT)
+        return store_damaged(r->error, r->size, path_of(r->store),
+                             "`counters` has no row, or one with what is no count");
+    if (rc != SQLITE_OK)
+        return fail(r->store, r->error, r->size);
+    r->reader->counts(r->reader->arg, &counts);
+    return 0;
+}
+
+/* --- All --- */
+
+static bool first_fault(void *arg, const char *text)
+{
+    struct reading *r = arg;
+    store_damaged(r->error, r->size, path_of(r->store), "%s", text);
+    return false;
+}
+
+/* The pages are looked at first, all of them: rows that SQLite finds no more are missed by nobody
+ * who only reads. */
 int store_load(struct store *s, const struct store_reader *reader, char *error, size_t size)
 {
     struct reading r = {.store = s, .reader = reader, .error = error, .size = size};
-    struct store_counts counts;
-    uint64_t last;
-    if (store_read_counts(s, &counts, &last) != SQLITE_OK)
-        return fail(s, error, size);
-    reader->counts(reader->arg, &counts);
-    if (table(&r, &row_queues, queue_row) || table(&r, &row_crons, cron_row) || tasks(&r) ||
-        table(&r, &row_events, event_row))
+    const struct sound_report report = {first_fault, &r, 1};
+    int sound = sound_pages(s->db, &report);
+    if (sound != SQLITE_OK)
+        return sound == SOUND_NOT ? -1 : fail(s, error, size);
+    if (counts(&r) != 0 || table(&r, &row_queues, queue_row) || table(&r, &row_crons, cron_row) ||
+        tasks(&r) || table(&r, &row_events, event_row))
         return -1;
     return 0;
 }

@@ -5,7 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "server/store/lock.h"
+#include "server/store/log_check.h"
 #include "server/store/schema.h"
 #include "server/store/store_parts.h"
 
@@ -20,7 +22,10 @@ static const char *const durable_names[] = {"none", "async", "fsync"};
 
 static int fail_sqlite(struct store *s, const char *path, char *error, size_t size)
 {
-    bool ours = sqlite3_errcode(s->db) != SQLITE_NOTADB;
+    int rc = sqlite3_errcode(s->db);
+    bool ours = rc != SQLITE_NOTADB;
+    if (rc == SQLITE_CORRUPT)
+        return store_damaged(error, size, path, "%s", sqlite3_errmsg(s->db));
     return store_fail(error, size, path, "%s", ours ? sqlite3_errmsg(s->db) : schema_not_ours);
 }
 
@@ -51,6 +56,7 @@ static int open_file(struct store *s, const struct store_options *o, char *error
         return store_fail(error, size, o->path, "%s", store_error_text(STORE_MEMORY));
     if (rc != SQLITE_OK)
         return fail_sqlite(s, o->path, error, size);
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL); /* until it serves */
     if (sqlite3_db_readonly(s->db, "main") == 1)
         return store_fail(error, size, o->path,
                           "it is read-only; give the server the right to "
@@ -94,6 +100,29 @@ static int start_log(struct store *s, const char *path, char *error, size_t size
     return 0;
 }
 
+struct complaint {
+    const char *path;
+    char *error;
+    size_t size;
+};
+
+static bool first_finding(void *arg, const char *text)
+{
+    const struct complaint *c = arg;
+    store_damaged(c->error, c->size, c->path, "%s", text);
+    return false;
+}
+
+static int check_tables(struct store *s, const char *path, char *error, size_t size)
+{
+    struct complaint complaint = {path, error, size};
+    const struct sound_report report = {first_finding, &complaint, 1};
+    int rc = sound_tables(s->db, &report);
+    if (rc == SQLITE_OK || rc == SOUND_NOT)
+        return rc == SQLITE_OK ? 0 : -1;
+    return store_fail(error, size, path, "its tables cannot be read: %s", sqlite3_errstr(rc));
+}
+
 static int open_database(struct store *s, const struct store_options *o, char *error, size_t size)
 {
     char why[200];
@@ -102,7 +131,11 @@ static int open_database(struct store *s, const struct store_options *o, char *e
     if (prepare_file(s) != 0)
         return fail_sqlite(s, o->path, error, size);
     if (schema_prepare(s->db, why, sizeof why) != 0)
-        return store_fail(error, size, o->path, "%s", why);
+        return sqlite3_errcode(s->db) == SQLITE_CORRUPT
+                   ? store_damaged(error, size, o->path, "%s", why)
+                   : store_fail(error, size, o->path, "%s", why);
+    if (check_tables(s, o->path, error, size) != 0)
+        return -1;
     if (start_log(s, o->path, error, size) != 0)
         return -1;
     if (statements_open(&s->statements, s->db) != SQLITE_OK || put_open(s) != SQLITE_OK)
@@ -110,9 +143,42 @@ static int open_database(struct store *s, const struct store_options *o, char *e
     return 0;
 }
 
+/* --- The log --- */
+
+static int refuse_log(const struct log_look *look, const char *path, char *error, size_t size)
+{
+    char text[400];
+    log_check_text(look, text, sizeof text);
+    return look->found == LOG_ALONE ? store_fail(error, size, path, "%s", text)
+                                    : store_damaged(error, size, path, "%s", text);
+}
+
+/* SQLite would begin a new file beside a log that is alone, and go on without a word where one is
+ * damaged. */
+static int check_log(const struct store_options *o, char *error, size_t size)
+{
+    struct log_look look;
+    int rc = log_check(o->path, o->vfs, &look);
+    if (rc == SQLITE_NOMEM)
+        return store_fail(error, size, o->path, "%s", store_error_text(STORE_MEMORY));
+    if (rc != SQLITE_OK)
+        return store_fail(error, size, o->path, "it cannot be read, or its log (-wal) cannot: %s",
+                          sqlite3_errstr(rc));
+    if (look.found == LOG_ALONE || look.found == LOG_DAMAGED)
+        return refuse_log(&look, o->path, error, size);
+    if (look.found == LOG_TORN)
+        log_warn("the last commit in the store's log is not whole, and is left out, as after a "
+                 "power cut",
+                 LOG_STR("store", o->path), LOG_UINT("bytes", look.log_size - look.end));
+    return 0;
+}
+
 static int take_file(struct store *s, const struct store_options *o, char *error, size_t size)
 {
     char why[200];
+    bool there = o->vfs || access(o->path, F_OK) == 0;
+    if (!there && check_log(o, error, size) != 0)
+        return -1; /* before the file is made */
     int file = o->vfs ? -1 : make_file(o->path, error, size);
     if (!o->vfs && file < 0)
         return -1;
@@ -151,7 +217,8 @@ struct store *store_open(const struct store_options *options, char *error, size_
     o.path = path;
     if (!s) {
         store_fail(error, size, options->path, "%s", store_error_text(STORE_MEMORY));
-    } else if (take_file(s, &o, error, size) != 0 || open_database(s, &o, error, size) != 0) {
+    } else if (take_file(s, &o, error, size) != 0 || check_log(&o, error, size) != 0 ||
+               open_database(s, &o, error, size) != 0) {
         store_close(s);
         s = NULL;
     }

@@ -216,34 +216,54 @@ static bool read_name(struct span name, uint8_t *value, const struct row_column 
     return false;
 }
 
+/* SQLite keeps a number in any column, and bytes in any, whatever the table says of it: what was
+ * damaged may hold a fraction where a number was. */
+static bool read_number(sqlite3_stmt *st, int index, uint64_t most, uint64_t *value)
+{
+    int type = sqlite3_column_type(st, index);
+    *value = (uint64_t)sqlite3_column_int64(st, index);
+    return type == SQLITE_NULL || (type == SQLITE_INTEGER && *value <= most);
+}
+
+static bool is_bytes(sqlite3_stmt *st, int index)
+{
+    int type = sqlite3_column_type(st, index);
+    return type == SQLITE_NULL || type == SQLITE_TEXT || type == SQLITE_BLOB;
+}
+
 static bool read(sqlite3_stmt *st, int index, void *field, const struct row_column *c,
                  const struct row_names *names)
 {
+    uint64_t number = 0;
+    bool good = false;
     switch (c->kind) {
-    case COLUMN_U64:
-        *(uint64_t *)field = (uint64_t)sqlite3_column_int64(st, index);
-        return true;
+    case COLUMN_U64: /* the upper half of what there is stands in the file as negative numbers */
+        good = read_number(st, index, UINT64_MAX, &number);
+        *(uint64_t *)field = number;
+        return good;
     case COLUMN_U32:
-        *(uint32_t *)field = (uint32_t)sqlite3_column_int64(st, index);
-        return true;
+        good = read_number(st, index, UINT32_MAX, &number);
+        *(uint32_t *)field = (uint32_t)number;
+        return good;
     case COLUMN_U8:
-        *(uint8_t *)field = (uint8_t)sqlite3_column_int64(st, index);
-        return true;
+        good = read_number(st, index, UINT8_MAX, &number);
+        *(uint8_t *)field = (uint8_t)number;
+        return good;
     case COLUMN_TEXT:
     case COLUMN_BLOB:
         *(struct span *)field = read_span(st, index);
-        return true;
+        return is_bytes(st, index);
     case COLUMN_NAME:
-        return read_name(read_span(st, index), field, c, names);
+        return is_bytes(st, index) && read_name(read_span(st, index), field, c, names);
     }
     return false;
 }
 
-bool row_read(sqlite3_stmt *st, uint32_t first, const struct row_map *m, void *row,
-              const struct row_names *names)
+const struct row_column *row_read(sqlite3_stmt *st, uint32_t first, const struct row_map *m,
+                                  void *row, const struct row_names *names)
 {
     for (uint32_t n = 0; n < m->count; n++)
         if (!read(st, (int)(first + n), (char *)row + m->columns[n].at, &m->columns[n], names))
-            return false;
-    return true;
+            return &m->columns[n];
+    return NULL;
 }

@@ -59,9 +59,10 @@ void row_give(sqlite3_context *to, const struct row_map *m, uint32_t column, con
               const struct row_names *names);
 
 /* Fields from the row that a SELECT stands on, whose column `first` is the map's first.  Spans are
- * valid until its next step.  False: the row has a name that is in no list. */
-bool row_read(sqlite3_stmt *st, uint32_t first, const struct row_map *m, void *row,
-              const struct row_names *names);
+ * valid until its next step.  NULL, or the first column that holds what none of its fields can: no
+ * number, or one that is too large, or a name that is in no list. */
+const struct row_column *row_read(sqlite3_stmt *st, uint32_t first, const struct row_map *m,
+                                  void *row, const struct row_names *names);
 
 /* --- row_sql.c: the texts of the statements --- */
 

@@ -171,10 +171,14 @@ struct store_reader {
     bool (*cron)(void *arg, const struct store_cron *cron);
     bool (*task)(void *arg, const struct store_task *task);
     bool (*event)(void *arg, const struct store_event *event);
+    /* NULL, or where a callback that returns false may say, as a constant text, in which way the
+     * row is damaged: it goes into the text of the error. */
+    const char *const *fault;
 };
 
-/* Before store_start(), on the thread that opened.  0, or -1 and a text: the file cannot be read or
- * is damaged, a task has a state or a durability that is none, a callback ended the reading. */
+/* Before store_start(), on the thread that opened; looks at every page of the file first.  0, or -1
+ * and a text: the file cannot be read, or is damaged (a page, a table, rows out of order or without
+ * their task, a column that holds what cannot stand there), or a callback ended the reading. */
 int store_load(struct store *s, const struct store_reader *reader, char *error, size_t size);
 
 /* The highest id that was ever put.  Before store_start(). */

@@ -60,6 +60,26 @@ enum store_error store_error_of(sqlite3 *db, int rc)
     }
 }
 
+static size_t add(char *error, size_t size, size_t len, const char *format, va_list args)
+{
+    int more = len < size ? vsnprintf(error + len, size - len, format, args) : 0;
+    return more > 0 ? len + (size_t)more : len;
+}
+
+int store_damaged(char *error, size_t size, const char *path, const char *format, ...)
+{
+    int len = snprintf(error, size, "store %s: it is damaged: ", path);
+    va_list args;
+    va_start(args, format);
+    size_t end = add(error, size, len > 0 ? (size_t)len : 0, format, args);
+    va_end(args);
+    if (end < size)
+        snprintf(error + end, size - end,
+                 "; put a copy in its place, or see `ergond --check-store FILE` and `ergon store "
+                 "export FILE`, which saves what can be read");
+    return -1;
+}
+
 int store_fail(char *error, size_t size, const char *path, const char *format, ...)
 {
     int len = snprintf(error, size, "store %s: ", path);

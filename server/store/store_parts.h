@@ -2,6 +2,8 @@
  *
  *   open.c         the file opened and locked
  *   load.c         it is read back at the start
+ *   log_check.c    whether SQLite's log is what was written, before SQLite reads it
+ *   sound.c        whether its pages and tables are what they were
  *   client.c       the client's side of the lanes
  *   writer.c       the thread, and its round
  *   commit.c       one batch, one commit
@@ -30,6 +32,7 @@
 #include "server/store/lock.h"
 #include "server/store/log_vfs.h"
 #include "server/store/rows.h"
+#include "server/store/sound.h"
 #include "server/store/statements.h"
 
 enum {
@@ -103,6 +106,9 @@ enum store_error store_error_of(sqlite3 *db, int rc);
 /* Writes "store PATH: text" into `error`.  -1, always. */
 int store_fail(char *error, size_t size, const char *path, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* The same: "store PATH: it is damaged: text", and what to do.  -1, always. */
+int store_damaged(char *error, size_t size, const char *path, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /* --- apply.c --- */
 /* Applies the first `count` operations of the batch, inside the transaction.  SQLITE_OK, with the
@@ -111,7 +117,8 @@ int store_fail(char *error, size_t size, const char *path, const char *format, .
 int store_apply(struct store *s, uint32_t count);
 /* Adds what the whole batch counts to the counters' row.  An SQLite code. */
 int store_add_counts(struct store *s);
-/* Reads the counters' row.  An SQLite code; with any but SQLITE_OK both are as they were. */
+/* Reads the counters' row.  An SQLite code, SQLITE_CORRUPT where that row cannot be; with any but
+ * SQLITE_OK both are as they were. */
 int store_read_counts(struct store *s, struct store_counts *counts, uint64_t *last_id);
 
 /* --- put.c --- */

@@ -133,6 +133,8 @@ int store_start(struct store *s, struct activator *client, struct ao *receiver)
     if (lane_init(&s->out, STORE_LANE, NULL, receiver) != 0)
         goto fail_in;
     client_start(s, client);
+    /* From now on the log goes into the file at the end; until then both are as they were found. */
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
     if (start_thread(s) != 0)
         goto fail_out;
     s->started = true;

@@ -300,8 +300,9 @@ bool memory_rows_read(const struct memory_rows *m, const struct store_reader *re
             return false;
     for (uint32_t i = 0; i < m->row_count; i++)
         for (uint32_t k = 0; m->rows[i].there && k < m->event_count; k++)
-            if (m->events[k].event.id == m->rows[i].task.id)
-                reader->event(reader->arg, &m->events[k].event);
+            if (m->events[k].event.id == m->rows[i].task.id &&
+                !reader->event(reader->arg, &m->events[k].event))
+                return false;
     return true;
 }
 

@@ -1,0 +1,76 @@
+#include "server/jobs/persist/row_check.h"
+
+#include "proto/job_options.h"
+#include "proto/scanner.h"
+#include "server/jobs/core/job_spec.h"
+
+/* Attempts, failures, crashes and events: more are no count, and the next one must be a number. */
+enum { COUNT_MAX = INT32_MAX, JITTER_MAX = 100 };
+
+/* Nothing, or one value and no byte more: it goes to handlers and peers as it is. */
+static bool is_value(struct span raw)
+{
+    return raw.len == 0 || value_length(raw) == raw.len;
+}
+
+static bool are_earlier(struct span ids, uint64_t id)
+{
+    for (size_t at = 0; at < ids.len; at += sizeof(uint64_t)) {
+        uint64_t on = 0;
+        for (unsigned byte = 0; byte < sizeof on; byte++)
+            on = on << 8 | ids.at[at + byte];
+        if (on == 0 || on >= id)
+            return false;
+    }
+    return true;
+}
+
+static bool is_after(struct span ids, uint64_t id)
+{
+    return ids.len % sizeof(uint64_t) == 0 && ids.len <= JOB_AFTER_MAX * sizeof(uint64_t) &&
+           are_earlier(ids, id);
+}
+
+static const char *check_options(const struct store_task *row)
+{
+    if (row->priority > SPEC_PRIORITY_MAX)
+        return "its priority is none";
+    if (row->jitter > JITTER_MAX)
+        return "its jitter is more than all of the back-off";
+    if ((row->limit_key.len > 0) != (row->limit > 0))
+        return "its limit has no key, or its key no limit";
+    if ((row->rate_key.len > 0) != (row->rate > 0) || (row->rate > 0) != (row->rate_per > 0))
+        return "its rate has no key, no number, or no time";
+    if (!is_after(row->after, row->id) || !is_after(row->after_any, row->id))
+        return "what it is to wait for are no tasks before it";
+    return NULL;
+}
+
+const char *row_check_task(const struct store_task *row)
+{
+    if (row->method.len == 0)
+        return "it has no method";
+    if (row->state >= JOB_STATE_COUNT)
+        return "its state is none";
+    if (row->durable == DURABLE_NONE)
+        return "it is in the file, and its durability says that it is not";
+    if (row->attempt > COUNT_MAX || row->failures > COUNT_MAX || row->crashes > COUNT_MAX)
+        return "it counts more attempts, failures or crashes than there can be";
+    if (!is_value(row->params))
+        return "its parameters are no MessagePack";
+    if (!is_value(row->result))
+        return "its result is no MessagePack";
+    return row->has_options ? check_options(row) : NULL;
+}
+
+const char *row_check_event(const struct store_event *row)
+{
+    if (row->seq == 0 || row->seq > COUNT_MAX || row->attempt > COUNT_MAX)
+        return "its number is none";
+    if (!is_value(row->data))
+        return "its data are no MessagePack";
+    for (int what = 0; what < JOB_EVENT_COUNT; what++)
+        if (span_is(row->what, job_event_name((enum job_event)what)))
+            return NULL;
+    return "it is none that can happen";
+}

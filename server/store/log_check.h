@@ -1,0 +1,48 @@
+/* SQLite's log, looked at before SQLite does.  SQLite reads it up to the first frame that is not as
+ * it was written, and forgets what stands behind, without a word.  That is right for the last
+ * commit, which a power cut may have torn, and wrong where a disk has damaged a commit that was
+ * answered long ago.
+ *
+ * How the two are told apart: each frame carries the salt of its log and a checksum over all frames
+ * before it.  A commit is synced before the next one is written.  So where, behind the first bad
+ * frame, a frame that begins a commit continues the checksum of the last one of another commit,
+ * that other commit was whole once, and on disk.  What a torn commit, or one that failed, leaves
+ * behind the end of a log never shows such a seam: it is the rest of one commit, or of several of
+ * which each was written over the beginning of the one before.
+ *
+ * What is cut off at a seam, or lost with the last commit alone, cannot be told from what was never
+ * written.
+ *
+ * Thread: any; the files are read by the functions of SQLite's file system, and nothing is written.
+ */
+#ifndef ERGON_STORE_LOG_CHECK_H
+#define ERGON_STORE_LOG_CHECK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum log_finding {
+    LOG_NONE,    /* no log, one without a commit, or one of which the file has everything */
+    LOG_WHOLE,   /* it ends with a commit */
+    LOG_TORN,    /* behind its last commit stands a part of one more: as after a power cut */
+    LOG_DAMAGED, /* whole commits stand behind something that is not as it was written */
+    LOG_ALONE    /* it has commits, and the file that it belongs to is missing or empty */
+};
+
+struct log_look {
+    enum log_finding found;
+    uint64_t file_size, log_size; /* bytes; 0: there is none */
+    uint64_t commits;             /* that can be read */
+    uint64_t end;                 /* bytes of the log up to there */
+    uint64_t bad;                 /* LOG_DAMAGED: where in the log the damage begins: byte */
+    uint64_t lost;                /* LOG_DAMAGED: commits behind it, as far as they can be told */
+};
+
+/* Looks at the log of the file at `path`; `vfs` is a name of SQLite's, NULL: the default.
+ * SQLITE_OK, or an SQLite code: a file cannot be read, no memory. */
+int log_check(const char *path, const char *vfs, struct log_look *out);
+
+/* Writes what LOG_DAMAGED or LOG_ALONE means, and what to do.  Thread: any. */
+void log_check_text(const struct log_look *look, char *text, size_t size);
+
+#endif

@@ -1,0 +1,27 @@
+/* Whether a file is what a store left behind, as far as its pages and tables tell: each page is
+ * referred to once, rows stand in order, and the tables have the columns that they were made with.
+ *
+ * Thread: whoever has the connection, which is borrowed.  Nothing is written. */
+#ifndef ERGON_STORE_SOUND_H
+#define ERGON_STORE_SOUND_H
+
+#include <sqlite3.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* No code of SQLite's: findings were reported. */
+enum { SOUND_NOT = -1 };
+
+/* Who hears of each finding: a line of text that is valid during the call.  False: no more. */
+struct sound_report {
+    bool (*finding)(void *arg, const char *text);
+    void *arg;
+    uint32_t most; /* findings of one kind */
+};
+
+/* Both: SQLITE_OK: nothing was found; SOUND_NOT; or SQLite's code of what kept it from looking. */
+int sound_pages(sqlite3 *db, const struct sound_report *report); /* reads the whole file */
+int sound_tables(sqlite3 *db, const struct sound_report *report);
+
+#endif

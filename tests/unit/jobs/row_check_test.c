@@ -1,0 +1,94 @@
+/* Rows that cannot be jobs, though each of their columns holds a number or bytes. */
+#include "server/jobs/core/states.h"
+#include "server/jobs/persist/row_check.h"
+#include "tests/support/cmocka_env.h"
+
+/* A row that can be, and then what is changed of it. */
+static struct store_task sound(void)
+{
+    return (struct store_task){.id = 1000,
+                               .method = span_text("resize"),
+                               .params = span_text("\x91\x2a"),
+                               .durable = DURABLE_FSYNC,
+                               .has_options = true};
+}
+
+static struct store_event sound_event(void)
+{
+    return (struct store_event){.id = 1, .seq = 2, .what = span_text("started")};
+}
+
+#define SPAN(text) span_of(text, sizeof text - 1)
+#define NOTHING    span_of(NULL, 0)
+#define VERDICT(changes)                                                                           \
+    ({                                                                                             \
+        struct store_task row = sound();                                                           \
+        changes;                                                                                   \
+        row_check_task(&row);                                                                      \
+    })
+#define CAN(changes)    assert_null(VERDICT(changes))
+#define CANNOT(changes) assert_non_null(VERDICT(changes))
+#define EVENT(changes)                                                                             \
+    ({                                                                                             \
+        struct store_event row = sound_event();                                                    \
+        changes;                                                                                   \
+        row_check_event(&row);                                                                     \
+    })
+
+TEST(what_it_is)
+{
+    CAN((void)0);
+    CANNOT(row.method = NOTHING);
+    CANNOT(row.state = JOB_STATE_COUNT);
+    CANNOT(row.durable = DURABLE_NONE);
+}
+
+TEST(what_it_counts)
+{
+    CAN(row.attempt = INT32_MAX; row.failures = INT32_MAX; row.crashes = INT32_MAX);
+    CANNOT(row.attempt = (uint32_t)INT32_MAX + 1);
+    CANNOT(row.failures = UINT32_MAX);
+    CANNOT(row.crashes = UINT32_MAX);
+}
+
+TEST(what_goes_to_handlers_and_peers)
+{
+    CAN(row.params = NOTHING; row.result = SPAN("\xc0"));
+    CANNOT(row.params = SPAN("\x92\x2a"));
+    CANNOT(row.params = SPAN("\x91\x2a\x2a"));
+    CANNOT(row.result = SPAN("\xc1"));
+}
+
+TEST(its_options)
+{
+    CAN(row.priority = 9; row.jitter = 100);
+    CANNOT(row.priority = 10);
+    CANNOT(row.jitter = 101);
+    CAN(row.limit_key = SPAN("k"); row.limit = 1);
+    CANNOT(row.limit_key = SPAN("k"));
+    CANNOT(row.limit = 1);
+    CAN(row.rate_key = SPAN("k"); row.rate = 1; row.rate_per = 1);
+    CANNOT(row.rate_key = SPAN("k"); row.rate = 1);
+    CANNOT(row.rate_key = SPAN("k"); row.rate_per = 1);
+    CANNOT(row.rate = 1; row.rate_per = 1);
+}
+
+TEST(what_it_waits_for)
+{
+    CAN(row.after = SPAN("\0\0\0\0\0\0\3\xe7"));
+    CANNOT(row.after = SPAN("\0\0\0\0\0\0\3\xe8")); /* itself */
+    CANNOT(row.after = SPAN("\0\0\0\0\0\0\0\0"));
+    CANNOT(row.after = SPAN("\0\0\0\0\0\0\3"));
+    CAN(row.after_any = SPAN("\0\0\0\0\0\0\3\xe7"));
+    CANNOT(row.after_any = SPAN("\0\0\0\0\0\0\3\xe8"));
+}
+
+TEST(events)
+{
+    assert_null(EVENT((void)0));
+    assert_non_null(EVENT(row.what = SPAN("stacted")));
+    assert_non_null(EVENT(row.seq = 0));
+    assert_non_null(EVENT(row.seq = UINT32_MAX));
+    assert_non_null(EVENT(row.attempt = UINT32_MAX));
+    assert_non_null(EVENT(row.data = SPAN("\x91")));
+}

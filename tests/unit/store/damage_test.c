@@ -1,0 +1,345 @@
+/* Files that are not what a store left behind: each is refused with a word that says what was
+ * found and what to do, and stays as it is; a log that a power cut has torn is read. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/store/log_check.h"
+#include "tests/support/cmocka_env.h"
+#include "tests/support/store_files.h"
+#include "tests/support/store_world.h"
+
+enum { TEXT = 600, TASKS = 8, PAGE = 4096, HEAD = 32, FRAME = 24 + PAGE };
+
+static const char do_this[] = "`ergond --check-store FILE`";
+
+static bool yes(void *arg, const struct store_task *task)
+{
+    *(uint32_t *)arg += 1;
+    return true;
+}
+
+static bool yes_cron(void *arg, const struct store_cron *cron)
+{
+    return true;
+}
+
+static bool yes_queue(void *arg, const struct store_queue *queue)
+{
+    return true;
+}
+
+static bool yes_event(void *arg, const struct store_event *event)
+{
+    return true;
+}
+
+static void no_counts(void *arg, const struct store_counts *counts)
+{
+}
+
+/* Opens and reads.  The number of tasks, or -1 and a text. */
+static int try(const char *path, char error[static TEXT])
+{
+    uint32_t tasks = 0;
+    const struct store_options options = client_options(path);
+    const struct store_reader reader = {&tasks, no_counts, yes_queue, yes_cron, yes, yes_event, 0};
+    error[0] = '\0';
+    struct store *s = store_open(&options, error, TEXT);
+    int end = s ? store_load(s, &reader, error, TEXT) : -1;
+    store_close(s);
+    return end == 0 ? (int)tasks : -1;
+}
+
+/* Refused with this word, and what was found stays as it was. */
+static void refused(const char *path, const char *why)
+{
+    char error[TEXT];
+    struct store_files before, after;
+    store_files_read(&before, path);
+    assert_int_equal(try(path, error), -1);
+    assert_non_null(strstr(error, path));
+    if (!strstr(error, why))
+        assert_string_equal(error, why);
+    store_files_read(&after, path);
+    assert_true(store_files_equal(&before, &after));
+    store_files_free(&before);
+    store_files_free(&after);
+}
+
+static void is_damaged(const char *path, const char *why)
+{
+    char error[TEXT];
+    refused(path, why);
+    try(path, error);
+    assert_non_null(strstr(error, do_this));
+}
+
+/* A commit each. */
+static void put(struct store_world *w, uint64_t from, uint32_t count)
+{
+    for (uint64_t id = from; id < from + count; id++)
+        assert_int_equal(client_do(&w->client, client_put(id, "resize")), STORE_OK);
+}
+
+static void make(struct store_world *w)
+{
+    store_world_open(w);
+    put(w, 1000, TASKS);
+    client_close(&w->client);
+}
+
+/* The files as kill -9 leaves them: so many tasks in the log, none of them in the file. */
+static struct store_files left(struct store_world *w, uint32_t tasks)
+{
+    struct store_files files;
+    store_world_open(w);
+    put(w, 1000, tasks);
+    store_files_read(&files, w->path);
+    client_close(&w->client);
+    return files;
+}
+
+static const char *written(struct store_world *w, const struct store_files *files)
+{
+    store_files_write(files, w->path);
+    return w->path;
+}
+
+static void run_sql(struct store_world *w, const char *sql)
+{
+    char out[TEXT];
+    store_sql(w->path, sql, out, sizeof out);
+}
+
+/* --- The file --- */
+
+STORE_TEST(an_id_that_lost_a_bit)
+{
+    struct store_files files;
+    static const uint8_t id_and_head[] = {0x87, 0x69, 7}; /* 1001, and the size of the row's head */
+    make(w);
+    store_files_read(&files, w->path);
+    uint8_t *at = memmem(files.part[STORE_FILE].at, files.part[STORE_FILE].len, id_and_head,
+                         sizeof id_and_head);
+    assert_non_null(at);
+    at[1] ^= 0x40;
+    is_damaged(written(w, &files), "out of order");
+    store_files_free(&files);
+}
+
+STORE_TEST(a_page_of_zeros)
+{
+    struct store_files files;
+    make(w);
+    store_files_read(&files, w->path);
+    memset(files.part[STORE_FILE].at + PAGE, 0, PAGE);
+    is_damaged(written(w, &files), "it is damaged: ");
+    store_files_free(&files);
+}
+
+STORE_TEST(a_file_that_was_cut)
+{
+    struct store_files files;
+    make(w);
+    store_files_read(&files, w->path);
+    files.part[STORE_FILE].len -= 2 * PAGE;
+    is_damaged(written(w, &files), "it is damaged: ");
+    store_files_free(&files);
+}
+
+STORE_TEST(a_number_that_is_none)
+{
+    make(w);
+    run_sql(w, "UPDATE submissions SET created_at = 1.5 WHERE id = 1003");
+    is_damaged(w->path, "row 1003 of `submissions` has something in the column created_at");
+}
+
+STORE_TEST(a_number_that_is_too_large)
+{
+    make(w);
+    run_sql(w, "INSERT INTO lives (id, state, attempt) VALUES (1003, 'done', 4294967296)");
+    is_damaged(w->path, "row 1003 of `lives` has something in the column attempt");
+}
+
+STORE_TEST(a_state_that_is_none)
+{
+    make(w);
+    run_sql(w, "INSERT INTO lives (id, state) VALUES (1003, 'dane')");
+    is_damaged(w->path, "row 1003 of `lives` has something in the column state");
+}
+
+STORE_TEST(a_life_whose_task_is_gone)
+{
+    make(w);
+    run_sql(w, "INSERT INTO lives (id, state) VALUES (17, 'done')");
+    is_damaged(w->path, "of 1 rows of `lives` only 0 belong to a task");
+}
+
+STORE_TEST(options_whose_task_is_gone)
+{
+    make(w);
+    run_sql(w, "INSERT INTO options (id, priority) VALUES (17, 3)");
+    is_damaged(w->path, "of 1 rows of `options` only 0 belong to a task");
+}
+
+STORE_TEST(counters_that_count_nothing)
+{
+    make(w);
+    run_sql(w, "UPDATE counters SET done = -1");
+    is_damaged(w->path, "`counters` has no row, or one with what is no count");
+    run_sql(w, "DELETE FROM counters");
+    is_damaged(w->path, "`counters` has no row, or one with what is no count");
+}
+
+STORE_TEST(a_table_that_lost_a_column)
+{
+    make(w);
+    run_sql(w, "DROP VIEW task_events");
+    run_sql(w, "DROP VIEW task_life");
+    run_sql(w, "DROP VIEW open_tasks");
+    run_sql(w, "DROP VIEW named_tasks");
+    run_sql(w, "DROP VIEW tasks");
+    assert_int_equal(try(w->path, (char[TEXT]){0}), TASKS); /* views are for people */
+    run_sql(w, "ALTER TABLE options DROP COLUMN jitter");
+    is_damaged(w->path, "the table `options` has other columns than it was made with");
+    run_sql(w, "DROP TABLE events");
+    is_damaged(w->path, "the table `events` is missing");
+}
+
+/* --- The file, and a log beside it --- */
+
+STORE_TEST(no_file_beside_a_log)
+{
+    struct store_files files = left(w, TASKS);
+    files.part[STORE_FILE].there = false;
+    refused(written(w, &files), "it is missing or empty, but its log (-wal, ");
+    store_files_free(&files);
+}
+
+STORE_TEST(an_empty_file_beside_a_log)
+{
+    struct store_files files = left(w, TASKS);
+    files.part[STORE_FILE].len = 0;
+    refused(written(w, &files), "it is missing or empty, but its log (-wal, ");
+    store_files_free(&files);
+}
+
+STORE_TEST(an_empty_log_is_no_log)
+{
+    char error[TEXT];
+    struct store_files files = left(w, TASKS);
+    files.part[STORE_FILE].there = false;
+    files.part[STORE_LOG].len = 0;
+    assert_int_equal(try(written(w, &files), error), 0);
+    store_files_free(&files);
+}
+
+/* --- The log --- */
+
+static size_t frames(const struct store_files *files)
+{
+    return (files->part[STORE_LOG].len - HEAD) / FRAME;
+}
+
+/* Where the last frame begins that ends a commit, of those before the frame `before`. */
+static size_t last_commit(const struct store_files *files, size_t before)
+{
+    while (before-- > 0) {
+        const uint8_t *frame = files->part[STORE_LOG].at + HEAD + before * FRAME;
+        if (frame[4] || frame[5] || frame[6] || frame[7])
+            return before;
+    }
+    return 0;
+}
+
+STORE_TEST(a_log_that_is_whole)
+{
+    struct log_look look;
+    char error[TEXT];
+    struct store_files files = left(w, TASKS);
+    written(w, &files);
+    assert_int_equal(log_check(w->path, NULL, &look), 0);
+    assert_int_equal(look.found, LOG_WHOLE);
+    assert_int_equal(look.commits, TASKS);
+    assert_int_equal(try(w->path, error), TASKS);
+    store_files_free(&files);
+}
+
+/* Each bit of a few bytes of each frame but those of the last two commits. */
+STORE_TEST(one_bit_of_a_log)
+{
+    static const size_t places[] = {0, 2, 4, 7, 8, 15, 16, 23, 24, 1000, FRAME - 1};
+    struct store_files files = left(w, TASKS);
+    struct log_look look;
+    uint8_t *log = files.part[STORE_LOG].at;
+    size_t most = last_commit(&files, last_commit(&files, frames(&files)));
+    assert_in_range(most, TASKS, 1000);
+    for (size_t frame = 0; frame < most; frame++)
+        for (size_t n = 0; n < sizeof places / sizeof *places; n++) {
+            uint8_t *byte = log + HEAD + frame * FRAME + places[n];
+            *byte ^= 1 << (frame + n) % 8;
+            written(w, &files);
+            assert_int_equal(log_check(w->path, NULL, &look), 0);
+            assert_int_equal(look.found, LOG_DAMAGED);
+            assert_int_equal(look.bad, HEAD + frame * FRAME);
+            assert_in_range(look.lost, 1, TASKS);
+            assert_in_range(look.commits, 0, TASKS - look.lost);
+            *byte ^= 1 << (frame + n) % 8;
+        }
+    log[HEAD + FRAME] ^= 1;
+    is_damaged(written(w, &files), "its log (-wal) is not as it was written from byte");
+    store_files_free(&files);
+}
+
+STORE_TEST(one_bit_of_the_head_of_a_log)
+{
+    struct store_files files = left(w, TASKS);
+    struct log_look look;
+    for (size_t bit = 0; bit < 8 * HEAD; bit++) {
+        files.part[STORE_LOG].at[bit / 8] ^= 1 << bit % 8;
+        written(w, &files);
+        assert_int_equal(log_check(w->path, NULL, &look), 0);
+        assert_int_equal(look.found, LOG_DAMAGED);
+        assert_in_range(look.lost, 1, TASKS);
+        files.part[STORE_LOG].at[bit / 8] ^= 1 << bit % 8;
+    }
+    files.part[STORE_LOG].at[20] ^= 1;
+    is_damaged(written(w, &files), "its log (-wal) is not as it was written from byte 0 on");
+    store_files_free(&files);
+}
+
+/* The same head, torn when the file has all of the log: nothing is lost. */
+STORE_TEST(the_head_of_a_log_that_is_not_needed)
+{
+    char error[TEXT];
+    struct store_files files = left(w, TASKS), merged;
+    store_files_read(&merged, w->path); /* closed: the file has it all */
+    merged.part[STORE_LOG] = files.part[STORE_LOG];
+    merged.part[STORE_LOG].at[20] ^= 1;
+    store_files_write(&merged, w->path);
+    assert_int_equal(try(w->path, error), TASKS);
+    merged.part[STORE_LOG] = (struct store_part){0};
+    store_files_free(&merged);
+    store_files_free(&files);
+}
+
+/* Whatever of the last commit is on disk: all others are read. */
+STORE_TEST(a_last_commit_that_a_power_cut_has_torn)
+{
+    char error[TEXT];
+    struct store_files files = left(w, TASKS);
+    uint8_t *log = files.part[STORE_LOG].at;
+    size_t first = last_commit(&files, frames(&files) - 1) + 1, len = files.part[STORE_LOG].len;
+    for (size_t frame = first; frame < frames(&files); frame++) {
+        uint8_t kept = log[HEAD + frame * FRAME + 500];
+        log[HEAD + frame * FRAME + 500] ^= 4;
+        assert_int_equal(try(written(w, &files), error), TASKS - 1);
+        log[HEAD + frame * FRAME + 500] = kept;
+        files.part[STORE_LOG].len = HEAD + frame * FRAME + 77;
+        assert_int_equal(try(written(w, &files), error), TASKS - 1);
+        files.part[STORE_LOG].len = len;
+    }
+    store_files_free(&files);
+}
