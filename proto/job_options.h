@@ -56,7 +56,9 @@ enum job_option_type {
     X(key, NAME, 1, JOB_NAME_MAX, JOB_EXPECTS_NAME, \
       0, "task-key", "KEY", "while a task of this key is kept, it is the answer") \
     X(after, IDS, 0, JOB_AFTER_MAX, "an id of a task, or a list of at most 1024", \
-      0, "after", "ID[,ID...]", "these must be done first")
+      0, "after", "ID[,ID...]", "these must be done first") \
+    X(after_any, IDS, 0, JOB_AFTER_MAX, "an id of a task, or a list of at most 1024", \
+      0, "after-any", "ID[,ID...]", "these must have ended first, however they did")
 
 #define JOB_OPTIONS_EACH(X) \
     X(priority, NUMBER, 0, 9, "a number from 0 to 9; 9 goes first", \

@@ -53,6 +53,8 @@ struct ergon_task_options {
     /* A MessagePack map of further options, as PROTOCOL.md names them: those that this library does
      * not know, or all of them; it goes as it is. */
     struct ergon_raw more;
+    const char *const *after_any; /* ids: these must have ended first, however they did */
+    size_t after_any_count;
 };
 
 /* ERGON_TASK(.retries = 3): a pointer that is valid to the end of the block. */

@@ -113,18 +113,18 @@ static bool read_rate(struct reader *r, struct job_spec *spec)
     return read_parts(r, parts, 3);
 }
 
-static bool read_ids(struct reader *r, struct job_spec *spec, uint64_t **ids)
+static bool read_ids(struct reader *r, uint64_t **room, const uint64_t **ids, uint32_t *read)
 {
     uint32_t count = 1;
     struct span text;
     if (read_array(r, &count) && count > JOB_AFTER_MAX)
         return false;
-    spec->after = *ids;
-    spec->after_count = 0;
-    for (uint32_t i = 0; i < count; i++, ++*ids, spec->after_count++)
-        if (!*ids || !read_text(r, &text) || !id_parse(text, *ids))
+    *ids = *room;
+    *read = 0;
+    for (uint32_t i = 0; i < count; i++, ++*room, ++*read)
+        if (!*room || !read_text(r, &text) || !id_parse(text, *room))
             return false;
-    return *ids != NULL;
+    return *room != NULL;
 }
 
 /* --- The options of a job --- */
@@ -140,11 +140,11 @@ static const struct place places[JOB_OPTION_COUNT] = {JOB_OPTIONS(X)};
 
 /* In this order they are looked for: what is given most stands first. */
 static const uint8_t looked_for[] = {
-    JOB_OPTION_durable,     JOB_OPTION_priority,       JOB_OPTION_delay,   JOB_OPTION_at,
-    JOB_OPTION_timeout,     JOB_OPTION_deadline,       JOB_OPTION_retries, JOB_OPTION_backoff,
-    JOB_OPTION_backoff_max, JOB_OPTION_backoff_jitter, JOB_OPTION_key,     JOB_OPTION_coalesce,
-    JOB_OPTION_limit,       JOB_OPTION_rate,           JOB_OPTION_tenant,  JOB_OPTION_after,
-    JOB_OPTION_keep,        JOB_OPTION_keep_size};
+    JOB_OPTION_durable,     JOB_OPTION_priority,       JOB_OPTION_delay,    JOB_OPTION_at,
+    JOB_OPTION_timeout,     JOB_OPTION_deadline,       JOB_OPTION_retries,  JOB_OPTION_backoff,
+    JOB_OPTION_backoff_max, JOB_OPTION_backoff_jitter, JOB_OPTION_key,      JOB_OPTION_coalesce,
+    JOB_OPTION_limit,       JOB_OPTION_rate,           JOB_OPTION_tenant,   JOB_OPTION_after,
+    JOB_OPTION_after_any,   JOB_OPTION_keep,           JOB_OPTION_keep_size};
 _Static_assert(sizeof looked_for == JOB_OPTION_COUNT, "each option once");
 
 struct reading {
@@ -189,7 +189,9 @@ static bool read_option(struct reader *r, void *arg)
     case JOB_OPTION_RATE:
         return read_rate(r, reading->spec);
     case JOB_OPTION_IDS:
-        return read_ids(r, reading->spec, reading->ids);
+        return read_ids(r, reading->ids, value,
+                        reading->option == JOB_OPTION_after ? &reading->spec->after_count
+                                                            : &reading->spec->after_any_count);
     }
     return false;
 }
@@ -264,7 +266,8 @@ bool spec_read_cron_options(struct reader *r, struct cron_spec *spec, char *erro
     spec->options = span_of(before.at, (size_t)(r->at - before.at));
     if (task->delay == 0 && task->at == 0 && task->key.len == 0)
         return true;
-    snprintf(error, size, "the tasks of a cron cannot have the options delay, at, key and after");
+    snprintf(error, size,
+             "the tasks of a cron cannot have the options delay, at, key, after and after_any");
     return false;
 }
 

@@ -367,7 +367,7 @@ static void serve_list(struct rpc_request *rq)
 #define OPTIONS                                                                                    \
     "{priority, delay, at, timeout, deadline, retries, backoff, backoff_max, backoff_jitter, "     \
     "key, "                                                                                        \
-    "coalesce, limit, rate, tenant, after, keep, keep_size, durable}"
+    "coalesce, limit, rate, tenant, after, after_any, keep, keep_size, durable}"
 
 static const struct rpc_method methods[] = {
     {"task.submit", RPC_OPEN, serve_submit, "[method: str, [params], " OPTIONS "]",

@@ -119,6 +119,7 @@ class InMemory(ServerTest):
         never = self.ended(self.submit("echo", [], after=bad))
         self.assertEqual(never["state"], "failed")
         self.assertTrue(never["error"].startswith("AFTER"), never)
+        self.assertEqual(self.ended(self.submit("echo", ["then"], after_any=[first, bad]))["result"], "then")
 
     def test_limit(self):
         tasks = [self.submit("sleep", ["20ms"], limit={"key": "disk", "max": 1}) for _ in range(5)]

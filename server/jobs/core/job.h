@@ -38,9 +38,10 @@ void job_list_push_front(struct job_list *list, struct job *job);
 struct job *job_list_pop(struct job_list *list); /* NULL when empty */
 void job_list_remove(struct job *job); /* from the list that it stands in; of none a no-op */
 
-/* What depends on what: one edge per id of `after` that is still open. */
+/* What depends on what: one edge per id of `after` and `after_any` that is still open. */
 struct dependency {
     struct job *waits, *on;
+    bool any;                             /* however it ends */
     struct dependency *next_of_waits;     /* edges of who waits */
     struct dependency *prev_on, *next_on; /* edges of who is waited for */
 };
@@ -73,9 +74,9 @@ struct job_more {
     struct dependency *after; /* still open */
     struct dependency *dependents;
     struct job *next_releasing; /* while `releasing`: in the scheduler's list */
-    uint64_t *after_ids;        /* as its spec has them, for task.get and the store */
+    uint64_t *after_ids;        /* as its spec has them, for the store: `after`, then `after_any` */
     uint64_t after_failed;      /* the first of them that did not end well; 0: none */
-    uint32_t after_count;
+    uint32_t after_count, after_any_count;
     uint8_t stands;   /* enum job_stands: in its line, or called out of it */
     bool releasing;   /* it has ended, and its dependents are being released */
     bool settled;     /* `after` counts no more: it was tried again by hand; so in the file, too */

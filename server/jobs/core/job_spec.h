@@ -33,8 +33,8 @@ struct job_spec {
     struct span coalesce;
     struct span limit_key;
     struct span rate_key;
-    const uint64_t *after; /* ids */
-    uint32_t after_count;
+    const uint64_t *after, *after_any; /* ids */
+    uint32_t after_count, after_any_count;
     bool confined;  /* to its tenant: tasks of others cannot be waited for */
     uint32_t limit; /* at most so many of limit_key run */
     uint32_t rate;  /* starts of rate_key in any rate_per */

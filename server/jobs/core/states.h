@@ -67,7 +67,7 @@ static inline bool job_state_runs(enum job_state s)
     X(STOPPING, "stopping", "the server is shutting down and starts nothing")                      \
     X(LIMIT, "limit", "as many tasks of its limit key run as may")                                 \
     X(RATE, "rate", "as many tasks of its rate key have started as may in that time")              \
-    X(AFTER, "after", "tasks that must be done first are not")                                     \
+    X(AFTER, "after", "other tasks must be done, or have ended, first")                            \
     X(SUSPECT, "suspect", "another task that was running at crashes of the server has to return")  \
     X(DELAY, "delay", "its time has not come")                                                     \
     X(RETRY, "retry", "its last attempt failed, and the next one has a time")                      \

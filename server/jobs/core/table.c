@@ -72,7 +72,7 @@ void job_timer_retired(struct ao *timer)
 static bool wants_more(const struct job_spec *spec)
 {
     return spec->key.len || spec->coalesce.len || spec->limit_key.len || spec->rate_key.len ||
-           spec->after_count > 0 || spec->backoff != SPEC_BACKOFF ||
+           spec->after_count > 0 || spec->after_any_count > 0 || spec->backoff != SPEC_BACKOFF ||
            spec->backoff_max != SPEC_BACKOFF_MAX || spec->backoff_jitter != SPEC_JITTER ||
            spec->keep != SPEC_KEEP || spec->keep_size != SPEC_KEEP_SIZE;
 }
@@ -84,6 +84,23 @@ static struct span append(uint8_t **at, struct span bytes)
         memcpy(*at, bytes.at, bytes.len);
     *at += bytes.len;
     return copy;
+}
+
+static bool keep_after(struct job_more *more, const struct job_spec *spec)
+{
+    size_t all = (size_t)spec->after_count + spec->after_any_count;
+    if (all == 0)
+        return true;
+    more->after_ids = calloc(all, sizeof(uint64_t));
+    if (!more->after_ids)
+        return false;
+    for (uint32_t i = 0; i < spec->after_count; i++)
+        more->after_ids[i] = spec->after[i];
+    for (uint32_t i = 0; i < spec->after_any_count; i++)
+        more->after_ids[spec->after_count + i] = spec->after_any[i];
+    more->after_count = spec->after_count;
+    more->after_any_count = spec->after_any_count;
+    return true;
 }
 
 static bool fill_more(struct job *job, const struct job_spec *spec, uint8_t *names)
@@ -99,14 +116,7 @@ static bool fill_more(struct job *job, const struct job_spec *spec, uint8_t *nam
                                        .tenant = job->tenant->name,
                                        .scope = job->queue->name,
                                        .name = append(&names, spec->coalesce)};
-    if (spec->after_count == 0)
-        return true;
-    more->after_ids = calloc(spec->after_count, sizeof(uint64_t));
-    if (!more->after_ids)
-        return false;
-    memcpy(more->after_ids, spec->after, spec->after_count * sizeof(uint64_t));
-    more->after_count = spec->after_count;
-    return true;
+    return keep_after(more, spec);
 }
 
 static void fill(struct job *job, const struct job_spec *spec)

@@ -97,10 +97,16 @@ static size_t end_size(const struct job *job)
     return job->end && job->end->code ? strlen(job->end->code) + strlen(job->end->text) : 0;
 }
 
+static uint32_t ids_after(const struct job *job)
+{
+    return job->more ? job->more->after_count + job->more->after_any_count : 0;
+}
+
 static void fill_after(const struct job *job, struct store_task *out, uint8_t *copy)
 {
     out->after = span_of(copy, job->more->after_count * sizeof(uint64_t));
-    for (uint32_t i = 0; i < job->more->after_count; i++)
+    out->after_any = span_of(copy + out->after.len, job->more->after_any_count * sizeof(uint64_t));
+    for (uint32_t i = 0; i < ids_after(job); i++)
         for (unsigned byte = 0; byte < 8; byte++)
             *copy++ = (uint8_t)(job->more->after_ids[i] >> (56 - 8 * byte));
 }
@@ -207,7 +213,7 @@ void codec_write_back(struct jobs *jobs, struct store_op *write)
 struct store_op *codec_write(struct jobs *jobs, struct job *job, write_done *done)
 {
     bool put = job_is(job, JOB_SUBMITTING), anew = !put && job_is(job, JOB_HARDENING);
-    size_t after = (put || anew) && job->more ? job->more->after_count * sizeof(uint64_t) : 0;
+    size_t after = put || anew ? ids_after(job) * sizeof(uint64_t) : 0;
     struct store_op *write =
         codec_write_new(jobs, put ? STORE_PUT : STORE_CHANGE, after + end_size(job), done);
     if (!write)

@@ -32,19 +32,30 @@ bool recover_queue(struct jobs *jobs, const struct store_queue *row)
     return true;
 }
 
+static uint32_t unpack_ids(struct span from, uint64_t *to)
+{
+    uint32_t count = (uint32_t)(from.len / sizeof(uint64_t));
+    for (uint32_t i = 0; i < count; i++) {
+        to[i] = 0;
+        for (unsigned byte = 0; byte < 8; byte++)
+            to[i] = to[i] << 8 | from.at[8 * i + byte];
+    }
+    return count;
+}
+
+/* Both in one block, which begins at `after`. */
 static bool take_ids(const struct store_task *row, struct job_spec *spec)
 {
-    uint32_t count = (uint32_t)(row->after.len / sizeof(uint64_t));
-    uint64_t *ids = count > 0 ? malloc(count * sizeof *ids) : NULL;
-    if (count > 0 && !ids)
+    size_t bytes = row->after.len + row->after_any.len;
+    uint64_t *ids = bytes > 0 ? malloc(bytes) : NULL;
+    if (bytes > 0 && !ids)
         return false;
-    for (uint32_t i = 0; i < count; i++) {
-        ids[i] = 0;
-        for (unsigned byte = 0; byte < 8; byte++)
-            ids[i] = ids[i] << 8 | row->after.at[8 * i + byte];
-    }
     spec->after = ids;
-    spec->after_count = count;
+    if (!ids)
+        return true;
+    spec->after_count = unpack_ids(row->after, ids);
+    spec->after_any = ids + spec->after_count;
+    spec->after_any_count = unpack_ids(row->after_any, ids + spec->after_count);
     return true;
 }
 
@@ -169,10 +180,12 @@ bool recover_task(struct jobs *jobs, const struct store_task *row, const char **
 static void relink(struct jobs *jobs, struct job *job)
 {
     char text[JOB_TEXT_MAX];
-    for (uint32_t i = 0; job->more && i < job->more->after_count; i++)
-        if (table_find(&jobs->table,
-                       job->more->after_ids[i])) /* else it was done, and is forgotten */
-            dependencies_link(&jobs->sched, job, &job->more->after_ids[i], 1, text, sizeof text);
+    const struct job_more *more = job->more;
+    uint32_t all = more ? more->after_count + more->after_any_count : 0;
+    for (uint32_t i = 0; i < all; i++)
+        if (table_find(&jobs->table, more->after_ids[i])) /* else it ended well, and is forgotten */
+            dependencies_link(&jobs->sched, job, more->after_ids[i], i >= more->after_count, text,
+                              sizeof text);
 }
 
 /* One that is to be cancelled does not run again, but it is not to blame either. */

@@ -5,7 +5,7 @@
 
 #include "server/jobs/core/ids.h"
 
-static bool link_one(struct job *job, struct job *on)
+static bool link_one(struct job *job, struct job *on, bool any)
 {
     struct job_more *of = job_more(on);
     struct dependency *edge = of ? calloc(1, sizeof *edge) : NULL;
@@ -13,6 +13,7 @@ static bool link_one(struct job *job, struct job *on)
         return false;
     edge->waits = job;
     edge->on = on;
+    edge->any = any;
     edge->next_of_waits = job->more->after;
     job->more->after = edge;
     edge->next_on = of->dependents;
@@ -45,49 +46,60 @@ static bool is_open(const struct job *job)
     return job->state == JOB_NEW || job_state_open((enum job_state)job->state);
 }
 
-static enum ergon_error unknown(uint64_t id, char *text, size_t size)
+static enum ergon_error unknown(uint64_t id, bool any, char *text, size_t size)
 {
     char name[ID_TEXT_SIZE];
-    snprintf(text, size, "after: no task %s: it never was, or was forgotten", id_text(id, name));
+    snprintf(text, size, "%s: no task %s: it never was, or was forgotten",
+             any ? "after_any" : "after", id_text(id, name));
     return ERGON_E_NOT_FOUND;
 }
 
-enum ergon_error dependencies_link(struct scheduler *s, struct job *job, const uint64_t *ids,
-                                   uint32_t count, char *text, size_t size)
+enum ergon_error dependencies_link(struct scheduler *s, struct job *job, uint64_t id, bool any,
+                                   char *text, size_t size)
 {
-    char id[ID_TEXT_SIZE];
-    for (uint32_t i = 0; i < count; i++) {
-        struct job *on = table_find(s->table, ids[i]);
-        if (!on)
-            return unknown(ids[i], text, size);
-        if (is_open(on) && job->durable != DURABLE_NONE && on->durable == DURABLE_NONE) {
-            snprintf(text, size,
-                     "after: task %s is kept in memory only, and a durable one would not know how "
-                     "it ended; make both durable, or neither",
-                     id_text(ids[i], id));
-            return ERGON_E_BAD_PARAMS;
-        }
-        size_t was = job_bytes(on);
-        if (is_open(on)) {
-            if (!link_one(job, on))
-                return ERGON_E_MEMORY;
-            table_weigh(s->table, on, was);
-        } else if (on->state != JOB_DONE && job->more->after_failed == 0) {
+    char name[ID_TEXT_SIZE];
+    struct job *on = table_find(s->table, id);
+    if (!on)
+        return unknown(id, any, text, size);
+    if (!is_open(on)) {
+        if (on->state != JOB_DONE && !any && job->more->after_failed == 0)
             job->more->after_failed = on->id;
-        }
+        return ERGON_OK;
     }
+    if (job->durable != DURABLE_NONE && on->durable == DURABLE_NONE) {
+        snprintf(text, size,
+                 "%s: task %s is kept in memory only, and a durable one would not know how it "
+                 "ended; make both durable, or neither",
+                 any ? "after_any" : "after", id_text(id, name));
+        return ERGON_E_BAD_PARAMS;
+    }
+    size_t was = job_bytes(on);
+    if (!link_one(job, on, any))
+        return ERGON_E_MEMORY;
+    table_weigh(s->table, on, was);
     return ERGON_OK;
+}
+
+static enum ergon_error join(struct scheduler *s, struct job *job, const struct job_spec *spec,
+                             bool any, char *text, size_t size)
+{
+    const uint64_t *ids = any ? spec->after_any : spec->after;
+    uint32_t count = any ? spec->after_any_count : spec->after_count;
+    enum ergon_error wrong = ERGON_OK;
+    for (uint32_t i = 0; i < count && wrong == ERGON_OK; i++) {
+        const struct job *on = table_find(s->table, ids[i]);
+        bool hidden = on && spec->confined && on->tenant != job->tenant;
+        wrong = hidden ? unknown(ids[i], any, text, size)
+                       : dependencies_link(s, job, ids[i], any, text, size);
+    }
+    return wrong;
 }
 
 enum ergon_error dependencies_join(struct scheduler *s, struct job *job,
                                    const struct job_spec *spec, char *text, size_t size)
 {
-    for (uint32_t i = 0; spec->confined && i < spec->after_count; i++) {
-        const struct job *on = table_find(s->table, spec->after[i]);
-        if (on && on->tenant != job->tenant)
-            return unknown(spec->after[i], text, size);
-    }
-    return dependencies_link(s, job, spec->after, spec->after_count, text, size);
+    enum ergon_error wrong = join(s, job, spec, false, text, size);
+    return wrong == ERGON_OK ? join(s, job, spec, true, text, size) : wrong;
 }
 
 enum ergon_error dependencies_check_durable(const struct job *job, char *text, size_t size)
@@ -111,7 +123,7 @@ static void release(struct scheduler *s, struct job *on, struct dependency *edge
 {
     struct job *waits = edge->waits;
     size_t was = job_bytes(waits);
-    if (on->state != JOB_DONE && waits->more->after_failed == 0)
+    if (on->state != JOB_DONE && !edge->any && waits->more->after_failed == 0)
         waits->more->after_failed = on->id;
     unlink_on(edge);
     unlink_waits(edge);
@@ -211,11 +223,11 @@ void dependencies_settle(struct scheduler *s, struct job *job)
 {
     struct job_more *more = job->more;
     size_t was = job_bytes(job);
-    if (!more || more->after_count == 0)
+    if (!more || !more->after_ids)
         return;
     free(more->after_ids);
     more->after_ids = NULL;
-    more->after_count = 0;
+    more->after_count = more->after_any_count = 0;
     more->after_failed = 0;
     more->settled = true;
     table_weigh(s->table, job, was);

@@ -7,13 +7,13 @@
 #include "proto/errors.h"
 #include "server/jobs/sched/scheduler.h"
 
-/* Links a job to those that it comes after.  ERGON_OK; or NOT_FOUND (no such job) or BAD_PARAMS
- * (the job is durable, and would wait for one that is not), and a text; or MEMORY, without one.
- * Edges that were made before the error go with the job. */
-enum ergon_error dependencies_link(struct scheduler *s, struct job *job, const uint64_t *ids,
-                                   uint32_t count, char *text, size_t size);
-/* The same for those that a spec names.  To a confined submitter jobs of other tenants are
- * NOT_FOUND. */
+/* Links a job to one that it comes after; `any`: however that ends.  ERGON_OK; or NOT_FOUND (no
+ * such job) or BAD_PARAMS (the job is durable, and would wait for one that is not), and a text; or
+ * MEMORY, without one. */
+enum ergon_error dependencies_link(struct scheduler *s, struct job *job, uint64_t id, bool any,
+                                   char *text, size_t size);
+/* The same for all that a spec names.  To a confined submitter jobs of other tenants are
+ * NOT_FOUND.  Edges that were made before the error go with the job. */
 enum ergon_error dependencies_join(struct scheduler *s, struct job *job,
                                    const struct job_spec *spec, char *text, size_t size);
 
@@ -23,7 +23,7 @@ enum ergon_error dependencies_check_durable(const struct job *job, char *text, s
 
 /* The job has ended: dependencies_release() releases its dependants in small steps, since a
  * hundred thousand may wait for one job, and whole chains may end with it.  Those that wait for
- * nothing more, or for one that did not end well, go into `released`. */
+ * nothing more, or for one that had to end well and did not, go into `released`. */
 void dependencies_ended(struct scheduler *s, struct job *job);
 bool dependencies_release(struct scheduler *s, int budget); /* in edges; true: nothing is left */
 void dependencies_finish(struct scheduler *s, struct job *job); /* the same for this job, at once */

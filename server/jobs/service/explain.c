@@ -218,28 +218,37 @@ static void say_rate(struct jobs *jobs, struct job *job, char *text, size_t size
              (const char *)r->key.name.at, until(jobs, refill_of(jobs, job)).text);
 }
 
-static void pack_after(struct jobs *jobs, struct job *job, struct pack *p)
+static uint32_t count_after(const struct job *job, bool any)
+{
+    uint32_t count = 0;
+    for (const struct dependency *edge = job->more->after; edge; edge = edge->next_of_waits)
+        count += edge->any == any;
+    return count;
+}
+
+static void pack_edges(const struct job *job, bool any, struct pack *p)
 {
     char id[ID_TEXT_SIZE];
-    uint32_t count = 0;
+    pack_str(p, any ? "after_any" : "after");
+    pack_array(p, count_after(job, any));
+    for (const struct dependency *edge = job->more->after; edge; edge = edge->next_of_waits)
+        if (edge->any == any)
+            pack_str(p, id_text(edge->on->id, id));
+}
 
+static void pack_after(struct jobs *jobs, struct job *job, struct pack *p)
+{
     (void)jobs;
-    for (const struct dependency *edge = job->more->after; edge; edge = edge->next_of_waits)
-        count++;
-    pack_str(p, "after");
-    pack_array(p, count);
-    for (const struct dependency *edge = job->more->after; edge; edge = edge->next_of_waits)
-        pack_str(p, id_text(edge->on->id, id));
+    pack_edges(job, false, p);
+    pack_edges(job, true, p);
 }
 
 static void say_after(struct jobs *jobs, struct job *job, char *text, size_t size)
 {
     const struct dependency *edge = job->more->after;
+    uint32_t any = count_after(job, true), all = any + count_after(job, false);
     char id[ID_TEXT_SIZE];
-    uint32_t count = 0;
 
-    for (const struct dependency *at = edge; at; at = at->next_of_waits)
-        count++;
     if (!edge) {
         snprintf(text, size, "all that had to be done first has ended; it goes on at once");
         return;
@@ -247,11 +256,12 @@ static void say_after(struct jobs *jobs, struct job *job, char *text, size_t siz
     view_stage(jobs, edge->on);
     id_text(edge->on->id, id);
     const char *is = job_state_names[edge->on->state];
-    if (count == 1)
-        snprintf(text, size, "task %s must be done first, and is %s", id, is);
+    const char *must = any == 0 ? "be done" : any == all ? "have ended" : "be done, or have ended,";
+    if (all == 1)
+        snprintf(text, size, "task %s must %s first, and is %s", id, must, is);
     else
-        snprintf(text, size, "%" PRIu32 " tasks must be done first, among them %s, which is %s",
-                 count, id, is);
+        snprintf(text, size, "%" PRIu32 " tasks must %s first, among them %s, which is %s", all,
+                 must, id, is);
 }
 
 static void pack_suspect(struct jobs *jobs, struct job *job, struct pack *p)
@@ -403,7 +413,7 @@ static const struct detail details[JOB_REASON_COUNT] = {
     [JOB_WHY_STOPPING] = {0, NULL, NULL},
     [JOB_WHY_LIMIT] = {5, pack_limit, say_limit},
     [JOB_WHY_RATE] = {5, pack_rate, say_rate},
-    [JOB_WHY_AFTER] = {1, pack_after, say_after},
+    [JOB_WHY_AFTER] = {2, pack_after, say_after},
     [JOB_WHY_SUSPECT] = {2, pack_suspect, say_suspect},
     [JOB_WHY_DELAY] = {1, pack_next, say_delay},
     [JOB_WHY_RETRY] = {2, pack_retry, say_retry},

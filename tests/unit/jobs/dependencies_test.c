@@ -83,3 +83,100 @@ JOBS_TEST(those_that_leave_meanwhile_are_not_missed)
     jobs_world_pass(w, AO_S(200));
     assert_null(world_job(w, first));
 }
+
+/* --- However it ended --- */
+
+static uint64_t submit_after_any(struct jobs_world *w, uint64_t id)
+{
+    return jobs_world_submit(w, &WORK(.after_any = &id, .after_any_count = 1));
+}
+
+static void end_one(struct jobs_world *w, uint64_t id, enum job_state state)
+{
+    if (state == JOB_CANCELLED)
+        world_cancel(w, world_job(w, id));
+    else if (state == JOB_EXPIRED)
+        jobs_world_pass(w, AO_S(5));
+    else if (state == JOB_DONE)
+        world_finish(world_run_of(w, id), "\x2a");
+    else
+        world_fail(world_run_of(w, id), "ODD", "not today");
+    jobs_world_settle(w);
+    assert_int_equal(world_state(w, id), state);
+}
+
+JOBS_TEST(after_any_goes_on_however_the_first_ended)
+{
+    for (enum job_state state = JOB_DONE; state <= JOB_DEAD; state++) {
+        struct job_spec spec = WORK();
+        if (state == JOB_DEAD)
+            spec.retries = 1, spec.backoff = AO_MS(1);
+        if (state == JOB_EXPIRED)
+            spec.deadline = AO_S(4);
+        uint64_t first = jobs_world_submit(w, &spec);
+        jobs_world_settle(w);
+        if (state == JOB_DEAD) {
+            world_fail(world_run_of(w, first), "ODD", "not today");
+            jobs_world_pass(w, AO_S(1));
+        }
+        uint64_t waits = submit_after_any(w, first);
+        jobs_world_settle(w);
+        assert_int_equal(world_reason(w, waits), JOB_WHY_AFTER);
+        end_one(w, first, state);
+        uint64_t late = submit_after_any(w, first);
+        jobs_world_settle(w);
+        world_finish(world_run_of(w, waits), "\x01");
+        jobs_world_settle(w);
+        world_finish(world_run_of(w, late), "\x01");
+        jobs_world_settle(w);
+        assert_int_equal(world_state(w, late), JOB_DONE);
+    }
+}
+
+JOBS_TEST(after_still_counts_beside_after_any)
+{
+    uint64_t both[2] = {stage_submit(w), stage_submit(w)};
+    uint64_t waits = jobs_world_submit(
+        w, &WORK(.after = both, .after_count = 1, .after_any = both + 1, .after_any_count = 1));
+    world_cancel(w, world_job(w, both[1]));
+    jobs_world_settle(w);
+    assert_int_equal(world_reason(w, waits), JOB_WHY_AFTER);
+    end_one(w, both[0], JOB_FAILED);
+    jobs_world_pass(w, AO_S(1));
+    assert_int_equal(world_state(w, waits), JOB_FAILED);
+    assert_string_equal(world_job(w, waits)->end->code, "AFTER");
+}
+
+STORED_TEST(after_any_holds_across_a_crash)
+{
+    struct job_spec spec = WORK(.durable = DURABLE_FSYNC);
+    uint64_t on[3] = {jobs_world_submit(w, &spec), jobs_world_submit(w, &spec),
+                      jobs_world_submit(w, &spec)};
+    spec.after = on;
+    spec.after_count = 1;
+    spec.after_any = on + 1;
+    spec.after_any_count = 2;
+    uint64_t waits = jobs_world_submit(w, &spec);
+    jobs_world_pass(w, AO_S(1));
+    world_cancel(w, world_job(w, on[2]));
+    jobs_world_pass(w, AO_S(1));
+    jobs_world_crash(w);
+    assert_int_equal(world_reason(w, waits), JOB_WHY_AFTER);
+    jobs_world_pass(w, AO_S(1));
+    world_finish(world_run_of(w, on[0]), "\x01");
+    jobs_world_pass(w, AO_S(1));
+    assert_int_equal(world_reason(w, waits), JOB_WHY_AFTER);
+    world_fail(world_run_of(w, on[1]), "ODD", "not today");
+    jobs_world_pass(w, AO_S(1));
+    assert_non_null(world_run_of(w, waits));
+}
+
+JOBS_TEST(explain_tells_which_must_have_ended)
+{
+    uint64_t first = stage_submit(w), waits = submit_after_any(w, first);
+    jobs_world_settle(w);
+    struct operation *op = world_about(w, &operation_explain, waits);
+    world_give(w, op);
+    stage_says(op, "must have ended first, and is");
+    stage_says(op, "'after': [], 'after_any': ['t");
+}
