@@ -50,6 +50,7 @@ static struct executor_plan plan_listed(const struct config *c, const struct con
         .kind = e->kind == CONFIG_STEPPED ? ERGON_STEPPED : ERGON_BLOCKING,
         .queue = e->queue,
         .parked = c->executors.stepped_parked,
+        .turns = c->executors.stepped_turns,
         .loop = e->loop == CONFIG_ANY ? nth % loops : (uint32_t)e->loop,
         .core = e->core,
         .priority = e->priority,
@@ -62,6 +63,7 @@ static struct executor_plan plan_stepped(const struct config *c, uint32_t loop)
     return (struct executor_plan){.kind = ERGON_STEPPED,
                                   .queue = c->executors.stepped_queue,
                                   .parked = c->executors.stepped_parked,
+                                  .turns = c->executors.stepped_turns,
                                   .loop = loop,
                                   .core = CONFIG_ANY,
                                   .weight = 1};

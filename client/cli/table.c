@@ -10,9 +10,9 @@
 enum { COLUMNS_MAX = 24, INDENT = 2 };
 
 /* The order in which the columns of a topology read best. */
-static const char *const COLUMNS_FIRST[] = {"name",   "index", "id",       "kind",        "loop",
-                                            "method", "queue", "bound",    "outstanding", "parked",
-                                            "done",   "core",  "priority", "weight",      NULL};
+static const char *const COLUMNS_FIRST[] = {
+    "name",        "index",  "id",      "kind", "loop", "method",   "queue",  "bound",
+    "outstanding", "parked", "turning", "done", "core", "priority", "weight", NULL};
 
 /* Owned by the caller; NULL: out of memory. */
 static char *cell_text(const json_t *value)

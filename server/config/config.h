@@ -107,10 +107,12 @@ struct config {
 
     struct {
         uint32_t stepped_queue;  /* tasks, each loop's executor */
-        uint32_t stepped_parked; /* tasks that wait for something, each loop's executor */
+        uint32_t stepped_parked; /* tasks that wait or take turns, each loop's executor */
+        uint32_t stepped_turns;  /* submitted ones that take turns: then no more are begun */
         uint32_t blocking_count; /* threads */
         uint32_t blocking_queue; /* tasks, each */
-        /* Not empty: exactly these, and none of the above counts but stepped_parked. */
+        /* Not empty: exactly these, and none of the above counts but stepped_parked and
+         * stepped_turns. */
         struct config_executor *list;
         size_t count;
     } executors;

@@ -176,7 +176,7 @@ static void pack_executor(struct pack *p, const struct rpc_shared *s, uint32_t i
     struct executor_info e;
 
     tasks_executor_info(s->tasks, i, &e);
-    pack_map(p, 14);
+    pack_map(p, 15);
     pack_key_str(p, "name", e.name);
     pack_key_str(p, "kind", e.kind == ERGON_STEPPED ? "stepped" : "blocking");
     pack_key_int(p, "loop", e.loop);
@@ -187,6 +187,7 @@ static void pack_executor(struct pack *p, const struct rpc_shared *s, uint32_t i
     pack_key_uint(p, "bound", e.bound);
     pack_key_uint(p, "outstanding", e.outstanding);
     pack_key_uint(p, "parked", e.parked);
+    pack_key_uint(p, "turning", e.turning);
     pack_key_uint(p, "done", e.done);
     pack_key_uint(p, "failed", e.failed);
     pack_key_uint(p, "busy_ms", e.busy_ns / AO_MS(1));

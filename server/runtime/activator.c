@@ -131,6 +131,7 @@ static bool run_round(struct activator *a, bool may_block)
     step_round(a);
     lanes_flush(a);
     hooks_run(a);
+    step_behind(a);
     finish_retired(a);
     publish_counters(a);
     idle_poll(a, may_block);

@@ -19,6 +19,7 @@ void lanes_forget(struct activator *a);   /* it closes */
 
 /* step.c: each object that is active now, once, in order. */
 void step_round(struct activator *a);
+void step_behind(struct activator *a); /* those that stand behind, for their time */
 
 /* hook.c */
 void hooks_run(struct activator *a);      /* at the end of the round */

@@ -1,6 +1,7 @@
 /* Steps, and what they cost.  Without a step limit no clock is read; with one, once a step. */
 #include "base/check.h"
 #include "base/log.h"
+#include "server/runtime/object/behind.h"
 #include "server/runtime/object/object.h"
 #include "server/runtime/object/rest.h"
 #include "server/runtime/round.h"
@@ -104,6 +105,37 @@ void step_round(struct activator *a)
     dispatcher_begin(&a->dispatcher);
     a->steps += a->step_limit ? walk_measured(a, &frame) : walk(a, &frame);
     dispatcher_end(&a->dispatcher);
+    a->frame = NULL;
+}
+
+static ao_time exact_clock(const struct activator *a)
+{
+    return a->clock.now(a->clock.arg);
+}
+
+/* The clock is read after each step: they are few, and long. */
+void step_behind(struct activator *a)
+{
+    struct dispatcher *d = &a->dispatcher;
+    if (!dispatcher_any_behind(d))
+        return;
+    struct frame frame = {0};
+    struct ao *ao;
+    ao_time began = exact_clock(a);
+    a->frame = &frame;
+    frame.began = a->step_limit ? step_clock(a) : 0;
+    dispatcher_begin_behind(d);
+    while ((ao = dispatcher_next_behind(d))) {
+        enum ao_verdict verdict =
+            a->step_limit ? run_measured(a, &frame, ao) : run_step(&frame, ao);
+        if (verdict != AO_AGAIN || frame.notes & NOTE_GONE)
+            settle(&frame, verdict);
+        a->steps++;
+        if (exact_clock(a) - began >= BEHIND_QUANTUM)
+            break;
+    }
+    dispatcher_end_behind(d);
+    unmark_step(a);
     a->frame = NULL;
 }
 

@@ -37,12 +37,13 @@ enum task_flag { TASK_CANCELLED = 1, TASK_LATE = 2, TASK_GONE = 4 };
 enum task_own_flag {
     TASK_IN_PLACE = 1,  /* its first step is under way within its home's call */
     TASK_PARKED = 2,    /* started, and waits for something */
-    TASK_UNCOUNTED = 4, /* parked and out of its executor's outstanding count */
+    TASK_UNCOUNTED = 4, /* parked or turning, and out of its executor's outstanding count */
     TASK_OVER = 8,      /* its handler is done with it */
     TASK_RETURNED = 16, /* an executor gave it back to the manager unstarted */
     TASK_ALONE = 32,    /* malloc'ed on an outside thread, in no slab */
     TASK_ATTEMPT = 64,  /* an attempt of a job; `attempt` counts */
-    TASK_TIMED = 128    /* its time of service is measured */
+    TASK_TIMED = 128,   /* its time of service is measured */
+    TASK_TURNING = 256  /* it goes on and on, and takes turns with others that do */
 };
 
 /* Who has it.  What is on its way in a lane or an inbox is the receiver's. */
@@ -86,8 +87,7 @@ struct task {
     size_t result_len, result_room;
     enum ergon_error error;               /* ERGON_OK: result counts */
     uint16_t home;                        /* index of its home */
-    uint8_t depth;                        /* 0: not nested */
-    uint8_t own_flags;                    /* enum task_own_flag */
+    uint16_t own_flags;                   /* enum task_own_flag */
     ao_time deadline;                     /* absolute, of the home's clock; AO_NEVER */
     uint64_t number;                      /* unique in this process; its name in traces */
     uint64_t chain;                       /* number of the task that the nested calls began with */
@@ -98,6 +98,7 @@ struct task {
     struct task_chunk *chunks;                       /* what the handler allocated */
     struct nested *nested; /* calls of a stepped handler, in flight or not yet looked at */
     uint16_t memory_used;  /* bytes */
+    uint8_t depth;         /* 0: not nested */
 
     /* enum task_flag bits.  Orders nothing: who reads a bit late runs a task in vain.  Set by
      * home_flag(), read by task_flagged(); relaxed on both sides. */
@@ -148,12 +149,12 @@ static inline bool task_is(const struct task *t, unsigned flags)
 
 static inline void task_set(struct task *t, unsigned flags)
 {
-    t->own_flags = (uint8_t)(t->own_flags | flags);
+    t->own_flags = (uint16_t)(t->own_flags | flags);
 }
 
 static inline void task_clear(struct task *t, unsigned flags)
 {
-    t->own_flags = (uint8_t)(t->own_flags & ~flags);
+    t->own_flags = (uint16_t)(t->own_flags & ~flags);
 }
 
 /* It changes hands: `from` had it, and has nothing to do with it any more.  Only asserts know. */

@@ -25,7 +25,8 @@ enum placement_policy {
 struct executor_plan {
     enum ergon_kind kind;
     uint32_t queue;  /* tasks: hard cap of its queue */
-    uint32_t parked; /* stepped: cap of parked tasks */
+    uint32_t parked; /* stepped: cap of tasks that are parked or take turns */
+    uint32_t turns;  /* stepped: where so many attempts of jobs take turns no more begin; 0: any */
     uint32_t loop;   /* stepped: index of the loop that it lives on */
     int core;        /* blocking: processor, -1 any */
     int priority;    /* blocking: nice of the thread; PLACEMENT_PRIORITY prefers the lower */
@@ -94,7 +95,7 @@ enum ergon_error tasks_add(struct tasks *t, struct span method, struct span para
 struct executor_info {
     char name[24]; /* "stepped 0", "blocking 3" */
     enum ergon_kind kind;
-    uint32_t queue, bound, outstanding, parked, weight;
+    uint32_t queue, bound, outstanding, parked, turning, weight;
     int32_t loop, core, priority;
     uint64_t done, failed, busy_ns;
     const char *running; /* name of the method that a blocking executor runs now, or NULL */

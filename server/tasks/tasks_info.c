@@ -40,6 +40,7 @@ void tasks_executor_info(const struct tasks *t, uint32_t index, struct executor_
                                   .bound = now.bound,
                                   .outstanding = now.outstanding,
                                   .parked = (uint32_t)counter_read(&e->parked),
+                                  .turning = now.turning,
                                   .weight = e->plan.weight,
                                   .loop = stepped ? (int32_t)e->plan.loop : -1,
                                   .core = stepped ? -1 : e->plan.core,

@@ -81,12 +81,13 @@ static enum ergon_kind kind_of(const struct job *job)
 
 static void pack_one_executor(struct pack *p, const struct executor_info *x)
 {
-    pack_map(p, 5);
+    pack_map(p, 6);
     pack_key_str(p, "name", x->name);
     pack_key_str(p, "running", x->running);
     pack_key_uint(p, "outstanding", x->outstanding);
     pack_key_uint(p, "bound", x->bound);
     pack_key_uint(p, "parked", x->parked);
+    pack_key_uint(p, "turning", x->turning);
 }
 
 void explain_executors(struct jobs *jobs, enum ergon_kind kind, struct pack *p)

@@ -20,6 +20,8 @@ void dispatcher_init(struct dispatcher *d)
     *d = (struct dispatcher){0};
     d->first.next = &d->last;
     d->last.prev = &d->first;
+    d->behind_first.next = &d->behind_last;
+    d->behind_last.prev = &d->behind_first;
 }
 
 void dispatcher_append(struct dispatcher *d, struct ao *ao)
@@ -50,7 +52,9 @@ void dispatcher_run_next(struct dispatcher *d, struct ao *ao)
 
 struct ao *dispatcher_front(const struct dispatcher *d)
 {
-    return d->first.next == &d->last ? NULL : d->first.next;
+    if (d->first.next != &d->last)
+        return d->first.next;
+    return dispatcher_any_behind(d) ? d->behind_first.next : NULL;
 }
 
 void dispatcher_begin(struct dispatcher *d)
@@ -66,14 +70,51 @@ void dispatcher_end(struct dispatcher *d)
     d->cursor = NULL;
 }
 
+void dispatcher_put_behind(struct dispatcher *d, struct ao *ao)
+{
+    if (d->cursor == ao)
+        d->cursor = ao->next;
+    unlink_from_list(ao);
+    link_before(&d->behind_last, ao);
+}
+
+void dispatcher_begin_behind(struct dispatcher *d)
+{
+    link_before(&d->behind_last, &d->mark);
+}
+
+struct ao *dispatcher_next_behind(struct dispatcher *d)
+{
+    struct ao *ao = d->behind_first.next;
+    if (ao == &d->mark)
+        return NULL;
+    unlink_from_list(ao);
+    link_before(&d->behind_last, ao);
+    return ao;
+}
+
+void dispatcher_end_behind(struct dispatcher *d)
+{
+    unlink_from_list(&d->mark);
+}
+
+/* Adds those between two sentinels to `count`; false: a link is wrong. */
+static bool validate_links(const struct dispatcher *d, const struct ao *from, const struct ao *to,
+                           uint64_t *count)
+{
+    for (const struct ao *ao = from; ao != to; ao = ao->next) {
+        if (ao->next->prev != ao)
+            return false;
+        if (ao != from && ao != &d->mark)
+            ++*count;
+    }
+    return true;
+}
+
 bool dispatcher_validate(const struct dispatcher *d)
 {
     uint64_t count = 0;
-    for (const struct ao *ao = &d->first; ao != &d->last; ao = ao->next) {
-        if (ao->next->prev != ao)
-            return false;
-        if (ao != &d->first && ao != &d->mark)
-            count++;
-    }
-    return count == d->count && (d->cursor != NULL) == (d->mark.next != NULL);
+    return validate_links(d, &d->first, &d->last, &count) &&
+           validate_links(d, &d->behind_first, &d->behind_last, &count) && count == d->count &&
+           (!d->cursor || d->mark.next);
 }

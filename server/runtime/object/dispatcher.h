@@ -5,6 +5,9 @@
  * place when its turn comes, once, in order; what is appended meanwhile comes after the mark, in
  * the next walk.  The exception is what dispatcher_run_next() puts before the others.
  *
+ * Behind the list stands a second one, of objects that go on and on (behind.h).  It has walks of
+ * its own, which begin where the last ended, and may end before all had their turn.
+ *
  * Home thread only; nothing fails.  The list borrows its objects; one outside of it has prev and
  * next NULL. */
 #ifndef ERGON_RUNTIME_DISPATCHER_H
@@ -15,17 +18,19 @@
 enum { OUT_OF_TURN_MAX = 256 }; /* what stands in the list has its turn too */
 
 struct dispatcher {
-    struct ao first, last; /* sentinels: never stepped */
-    struct ao mark;        /* ends the walk; in the list during a walk only */
-    struct ao *cursor;     /* the next to visit; NULL outside of a walk */
-    unsigned out_of_turn;  /* visits out of turn in this walk */
-    uint64_t count;
+    struct ao first, last;               /* sentinels: never stepped */
+    struct ao mark;                      /* ends the walk; in the list during a walk only */
+    struct ao behind_first, behind_last; /* sentinels of those that stand behind */
+    struct ao *cursor;                   /* the next to visit; NULL outside of a walk */
+    unsigned out_of_turn;                /* visits out of turn in this walk */
+    uint64_t count;                      /* of both lists */
 };
 
 void dispatcher_init(struct dispatcher *d);
 void dispatcher_append(struct dispatcher *d, struct ao *ao); /* it is outside */
 void dispatcher_remove(struct dispatcher *d, struct ao *ao); /* it is inside */
-struct ao *dispatcher_front(const struct dispatcher *d); /* NULL when empty; outside of a walk */
+/* NULL when both lists are empty; outside of a walk. */
+struct ao *dispatcher_front(const struct dispatcher *d);
 
 /* A walk, one at a time: dispatcher_next() until it gives NULL. */
 void dispatcher_begin(struct dispatcher *d);
@@ -34,6 +39,20 @@ void dispatcher_end(struct dispatcher *d);
 /* An object that stands in the list is visited next, whatever its place was; a no-op outside of a
  * walk, and beyond OUT_OF_TURN_MAX. */
 void dispatcher_run_next(struct dispatcher *d, struct ao *ao);
+
+/* An object that stands in the list is the last of those behind from now on. */
+void dispatcher_put_behind(struct dispatcher *d, struct ao *ao);
+
+/* A walk of those behind, outside of the other: dispatcher_next_behind() until it gives NULL, or
+ * for as long as there is time.  Whoever is visited is the last from then on. */
+void dispatcher_begin_behind(struct dispatcher *d);
+struct ao *dispatcher_next_behind(struct dispatcher *d);
+void dispatcher_end_behind(struct dispatcher *d);
+
+static inline bool dispatcher_any_behind(const struct dispatcher *d)
+{
+    return d->behind_first.next != &d->behind_last;
+}
 
 static inline bool dispatcher_at_end(const struct dispatcher *d)
 {

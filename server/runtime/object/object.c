@@ -2,6 +2,8 @@
  * of leaving and entering.  What the callers add is what they refuse.  Here are the changes that
  * start an object or let it sleep; those that bring it to rest are in rest.c. */
 #include "server/runtime/object/object.h"
+
+#include "server/runtime/object/behind.h"
 #include "server/runtime/object/run_next.h"
 
 #include <stdio.h>
@@ -140,6 +142,13 @@ void ao_run_next(struct ao *ao)
 {
     if (ao_activate(ao) == 0 && ao->state == AO_STATE_ACTIVE)
         dispatcher_run_next(&ao->home->dispatcher, ao);
+}
+
+void ao_stand_behind(struct ao *ao)
+{
+    activator_assert_owner(ao->home);
+    assert(ao->state == AO_STATE_ACTIVE);
+    dispatcher_put_behind(&ao->home->dispatcher, ao);
 }
 
 int ao_sleep_for(struct ao *ao, ao_time duration)

@@ -117,7 +117,7 @@ static bool comes_first(const struct home *h)
 static bool takes_itself(const struct home *h, const struct method *m)
 {
     return h->short_cut && m->handler->kind == ERGON_STEPPED &&
-           !(m->handler->flags & ERGON_MANAGED) && stepped_idle(h->own) &&
+           !(m->handler->flags & ERGON_MANAGED) && stepped_idle(h->own, m) &&
            manager_is_empty(&h->shared->inbox, ERGON_STEPPED) && comes_first(h);
 }
 

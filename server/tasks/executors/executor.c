@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "server/runtime/object/behind.h"
 #include "server/runtime/object/trace.h"
 #include "server/tasks/shared.h"
 #include "server/tasks/task_lanes.h"
@@ -60,6 +61,7 @@ void executor_snapshot(const struct executor *e, struct snapshot *out)
     *out = (struct snapshot){.outstanding = executor_outstanding(e),
                              .weight = e->plan.weight,
                              .priority = e->plan.priority,
+                             .turning = (uint32_t)counter_read(&e->turning),
                              .service_ns = expected_service(e),
                              .hand_over_ns = counter_read(&e->hand_over_ns)};
     out->bound = placement_bound(out->service_ns, out->hand_over_ns, e->plan.queue);
@@ -69,7 +71,7 @@ void executor_publish(struct executor *e, int n)
 {
     uint32_t left = atomic_load_explicit(&e->left, memory_order_relaxed) + (uint32_t)n;
     atomic_store_explicit(&e->left, left, memory_order_release);
-    if (n > 0)
+    if (n >= 0)
         manager_on_capacity(&e->shared->inbox, e->plan.kind, e->activator);
 }
 
@@ -111,11 +113,17 @@ static void trace_end(const struct executor *e, const struct task *t)
     trace_write(e->trace, now_of_round(e), "executor", e->index + 1, "%s -> home: %s", how, home);
 }
 
+/* For how long others waited for it: from its quantum on it only takes turns. */
+static ao_time held(const struct executor *e, const struct task *t)
+{
+    return e->plan.kind == ERGON_STEPPED && t->busy > BEHIND_QUANTUM ? BEHIND_QUANTUM : t->busy;
+}
+
 void executor_book(struct executor *e, struct task *t)
 {
     counter_add(t->error == ERGON_OK ? &e->done : &e->failed, 1);
     if (task_is(t, TASK_TIMED)) {
-        counter_average(&e->service_ns, t->busy);
+        counter_average(&e->service_ns, held(e, t));
         counter_average(&t->method->service_ns, t->busy);
         counter_add(&e->busy_ns, t->busy);
     } else {

@@ -3,7 +3,8 @@
  * that has ended goes into a lane.
  *
  * outstanding = given - left.  The manager alone writes `given`; the executor alone writes `left`,
- * the number of tasks that have ended or wait parked (it goes down again when one resumes).
+ * the number of tasks that have ended, wait parked, or take turns (it goes down again when one
+ * resumes).
  *
  * Thread: the executor's, but where a function says otherwise.  A task that is passed in is the
  * executor's; after executor_give_back() and executor_send_home() it is not. */
@@ -22,7 +23,7 @@ enum { EXECUTOR_LANE_IN = 64 /* tasks; more overflow on the manager's side */ };
 enum executor_accepting {
     ACCEPTS_ALL,
     ACCEPTS_NESTED, /* blocking: its thread waits for a nested call, and runs others' meanwhile */
-    ACCEPTS_NONE    /* blocking: its thread waits for a nested call; stepped: a long task goes on */
+    ACCEPTS_NONE    /* blocking: its thread waits for a nested call */
 };
 
 struct executor {
@@ -49,7 +50,8 @@ struct executor {
     /* Release in executor_publish(), so that what the task did is before it; pairs with the acquire
      * in executor_outstanding().  With the fence there it is half of the argument in manager.c. */
     alignas(CACHE_LINE) _Atomic uint32_t left;
-    counter parked; /* tasks */
+    /* Tasks that wait, and that take turns; of the latter, attempts of jobs. */
+    counter parked, turning, turning_jobs;
     /* The method whose handler runs.  Orders nothing (relaxed): a name for reports; methods live as
      * long as the process. */
     _Atomic(struct method *) running;
@@ -94,7 +96,8 @@ void executor_return(struct executor *caller, struct task *t);
 
 /* --- Its own thread --- */
 
-/* `left` changes by `n`, and a manager that waits for room hears of it. */
+/* `left` changes by `n`, and a manager that waits for room hears of it; with 0 of another change
+ * that makes room. */
 void executor_publish(struct executor *e, int n);
 
 /* A task that was not started goes back to the manager, where it is the first in its queue. */

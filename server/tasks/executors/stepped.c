@@ -1,18 +1,25 @@
 /*          given            AO_PARK
- *   lane --------> active ----------> parked       started: active and parked
- *     |              | ^                |
- *     | flagged      | +----------------+ woken, due
- *     v              v                  v flagged
- *   home <---------- over <-------------+
+ *   lane --------> active ----------> parked       started: active, turning and parked
+ *     |            | | ^                | ^
+ *     |            | | +----------------+ |        woken, due
+ *     |            | | quantum used up    | AO_PARK
+ *     | flagged    | +-----> turning -----+
+ *     v            v            v         v flagged
+ *   home <------- over <--------+---------+
  *
  * A started task is an active object of the loop: the dispatcher steps it as any other, and no new
  * task starts while one is active.  What ends inside its own step goes home when the activator has
  * let go of it (`retired`).
  *
- * A task that goes on and on holds up its own executor only: where there are others this one
- * accepts none, and what stands in its lane goes back to the manager, until no task is active. */
+ * Nobody waits for a task that goes on and on.  Once those that are active have held the executor
+ * for a quantum, of their own time or the loop's, whoever asks for one more step takes turns from
+ * then on: it stands behind all others of the loop (behind.h), it leaves the outstanding count, and
+ * the next task begins.  So brief tasks run one after the other, at most a quantum and a step after
+ * what stands before them; beside any number of long ones each begins within a round, which these
+ * make longer by one quantum in all; and each of these gets its step, in turn. */
 #include "server/tasks/executors/stepped.h"
 
+#include "server/runtime/object/behind.h"
 #include "server/runtime/object/run_next.h"
 #include "server/tasks/calls/home.h"
 #include "server/tasks/calls/nested.h"
@@ -21,7 +28,7 @@
 
 enum { STARTS_A_STEP = 64 };                    /* tasks; so that connections stay responsive */
 static const ao_time start_budget = AO_US(500); /* of measured service, a step */
-static const ao_time long_task = AO_US(200);    /* of service, and it goes on */
+static const ao_time quantum = BEHIND_QUANTUM;  /* that a task holds the executor, and goes on */
 
 static struct task *task_of_ao(struct ao *ao)
 {
@@ -33,77 +40,100 @@ static bool has_more(struct stepped *s)
     return lane_ready(&s->base.in);
 }
 
-static bool accepts_none(const struct stepped *s)
+static void enter_active(struct stepped *s)
 {
-    return atomic_load_explicit(&s->base.accepting, memory_order_relaxed) == ACCEPTS_NONE;
-}
-
-static void set_accepting(struct stepped *s, enum executor_accepting accepting)
-{
-    atomic_store_explicit(&s->base.accepting, (uint8_t)accepting, memory_order_relaxed);
-}
-
-/* Its step finds what is in the lane. */
-static void stop_accepting(struct stepped *s)
-{
-    if (accepts_none(s) || s->base.shared->groups[kind_index(ERGON_STEPPED)].count < 2)
-        return;
-    set_accepting(s, ACCEPTS_NONE);
-    if (has_more(s))
-        ao_activate(&s->ao);
-}
-
-static void accept_again(struct stepped *s)
-{
-    if (!accepts_none(s))
-        return;
-    set_accepting(s, ACCEPTS_ALL);
-    manager_on_capacity(&s->base.shared->inbox, ERGON_STEPPED, s->base.activator);
+    if (s->active++ == 0)
+        s->held_since = activator_now(s->base.activator);
 }
 
 static void leave_active(struct stepped *s)
 {
     assert(s->active > 0);
-    if (--s->active > 0)
-        return;
-    accept_again(s);
-    if (has_more(s))
+    if (--s->active == 0 && has_more(s))
         ao_activate(&s->ao);
 }
 
-/* Beyond the cap a parked task keeps its place in the outstanding count, which stops the flow. */
-static void park(struct stepped *s, struct task *t)
+/* An active task makes room for the next.  Beyond the cap it keeps its place in the outstanding
+ * count, which stops the flow. */
+static void step_aside(struct stepped *s, struct task *t)
 {
     struct executor *e = &s->base;
-    uint64_t parked = counter_read(&e->parked);
-    task_set(t, TASK_PARKED);
-    attempt_enter(t, ATTEMPT_PARKED);
-    counter_set(&e->parked, parked + 1);
-    if (parked < e->plan.parked) {
+    if (counter_read(&e->parked) + counter_read(&e->turning) < e->plan.parked) {
         task_set(t, TASK_UNCOUNTED);
         executor_publish(e, 1);
     }
     leave_active(s);
+}
+
+static void stop_turning(struct stepped *s, struct task *t)
+{
+    struct executor *e = &s->base;
+    task_clear(t, TASK_TURNING);
+    counter_set(&e->turning, counter_read(&e->turning) - 1);
+    if (!task_is(t, TASK_ATTEMPT))
+        return;
+    counter_set(&e->turning_jobs, counter_read(&e->turning_jobs) - 1);
+    executor_publish(e, 0);
+}
+
+static void park(struct stepped *s, struct task *t)
+{
+    bool turned = task_is(t, TASK_TURNING);
+    if (turned)
+        stop_turning(s, t);
+    else
+        step_aside(s, t);
+    task_set(t, TASK_PARKED);
+    attempt_enter(t, ATTEMPT_PARKED);
+    counter_add(&s->base.parked, 1);
     if (task_flagged(t))
         home_unwant(s->home, t);
 }
 
-static void unpark(struct stepped *s, struct task *t)
+/* Its method is one of long tasks, whatever the mean of those that have ended. */
+static void learn_long(struct task *t)
+{
+    if (atomic_load_explicit(&t->method->service_ns, memory_order_relaxed) < t->busy)
+        atomic_store_explicit(&t->method->service_ns, t->busy, memory_order_relaxed);
+}
+
+/* It asks for one more step. */
+static void go_on(struct stepped *s, struct task *t)
 {
     struct executor *e = &s->base;
-    counter_set(&e->parked, counter_read(&e->parked) - 1);
+    ao_time since = activator_now(e->activator) - s->held_since;
+    if (task_is(t, TASK_TURNING) || (t->busy < quantum && since < quantum))
+        return;
+    learn_long(t);
+    executor_trace(e, "takes turns:", t);
+    ao_stand_behind(&t->ao);
+    step_aside(s, t);
+    task_set(t, TASK_TURNING);
+    counter_add(&e->turning, 1);
+    if (task_is(t, TASK_ATTEMPT))
+        counter_add(&e->turning_jobs, 1);
+}
+
+/* One that parked or took turns is active, and counts again. */
+static void resume(struct stepped *s, struct task *t)
+{
+    struct executor *e = &s->base;
+    if (task_is(t, TASK_TURNING))
+        stop_turning(s, t);
+    else
+        counter_set(&e->parked, counter_read(&e->parked) - 1);
     if (task_is(t, TASK_UNCOUNTED))
         executor_publish(e, -1);
     task_clear(t, TASK_PARKED | TASK_UNCOUNTED);
     attempt_enter(t, ATTEMPT_RUNNING);
-    s->active++;
+    enter_active(s);
 }
 
 /* A started task that lived on is over: out of every count. */
 static void leave_started(struct stepped *s, struct task *t)
 {
-    if (task_is(t, TASK_PARKED))
-        unpark(s, t);
+    if (task_is(t, TASK_PARKED | TASK_TURNING))
+        resume(s, t);
     LIST_REMOVE(t, living);
     executor_publish(&s->base, 1);
     leave_active(s);
@@ -175,14 +205,14 @@ static enum ao_verdict task_step(struct ao *self)
     if (task_is(t, TASK_IN_PLACE))
         return run_handler(s, t, self);
     if (task_is(t, TASK_PARKED))
-        unpark(s, t);
+        resume(s, t);
     enum ao_verdict verdict = run_handler(s, t, self);
     if (verdict == AO_DONE || has_let_go(t, verdict))
         finish(s, t);
     else if (verdict == AO_PARK)
         park(s, t);
-    else if (verdict == AO_AGAIN && t->busy > long_task)
-        stop_accepting(s);
+    else if (verdict == AO_AGAIN)
+        go_on(s, t);
     return verdict;
 }
 
@@ -234,9 +264,11 @@ static void live_on(struct stepped *s, struct task *t, bool counted)
         executor_publish(&s->base, -1);
     task_set(t, TASK_TIMED);
     LIST_INSERT_HEAD(&s->started, t, living);
-    s->active++;
+    enter_active(s);
     if (ao_state(&t->ao) == AO_STATE_SLEEPING)
         park(s, t);
+    else
+        go_on(s, t);
 }
 
 /* The first step.  True: over; the object is at rest and the task may be given away. */
@@ -263,10 +295,18 @@ static bool begin_steps(struct stepped *s, struct task *t, bool counted)
     return true;
 }
 
-bool stepped_idle(const struct stepped *s)
+static bool is_brief(const struct method *m)
 {
+    uint64_t service = atomic_load_explicit(&m->service_ns, memory_order_relaxed);
+    return service > 0 && service < quantum;
+}
+
+bool stepped_idle(const struct stepped *s, const struct method *m)
+{
+    uint64_t turning = counter_read(&s->base.turning);
     return s->active == 0 && executor_outstanding(&s->base) == 0 &&
-           counter_read(&s->base.parked) < s->base.plan.parked;
+           counter_read(&s->base.parked) + turning < s->base.plan.parked &&
+           (turning == 0 || is_brief(m));
 }
 
 bool stepped_run_in_place(struct stepped *s, struct task *t)
@@ -325,37 +365,27 @@ static void drop_unwanted(struct stepped *s)
     }
 }
 
-/* The last first, since the manager puts each before the others. */
-static void give_back_all(struct executor *e)
+/* A task whose first step has used up the quantum ends this step, too: others have their turn. */
+static bool took_long(const struct stepped *s, uint64_t busy, uint64_t turning)
 {
-    struct lane_item *item;
-    struct task *last = NULL, *before;
-    while ((item = lane_take(&e->in))) {
-        struct task *t = ao_of(item, struct task, item);
-        t->next = last;
-        last = t;
-    }
-    lane_release(&e->in);
-    for (; last; last = before) {
-        before = last->next;
-        executor_give_back(e, last);
-    }
+    return counter_read(&s->base.busy_ns) - busy > start_budget ||
+           counter_read(&s->base.turning) != turning;
 }
 
 /* True: it may start more in this round, since it has taken little time. */
 static bool start_some(struct stepped *s)
 {
-    uint64_t busy = counter_read(&s->base.busy_ns);
+    uint64_t busy = counter_read(&s->base.busy_ns), turning = counter_read(&s->base.turning);
     for (unsigned n = 0; n < STARTS_A_STEP && s->active == 0; n++) {
         struct lane_item *item = lane_take(&s->base.in);
         if (!item)
             break;
         start(s, ao_of(item, struct task, item));
-        if (counter_read(&s->base.busy_ns) - busy > start_budget)
+        if (took_long(s, busy, turning))
             break;
     }
     lane_release(&s->base.in);
-    return counter_read(&s->base.busy_ns) - busy <= start_budget;
+    return !took_long(s, busy, turning);
 }
 
 static enum ao_verdict stepped_step(struct ao *self)
@@ -364,9 +394,7 @@ static enum ao_verdict stepped_step(struct ao *self)
     if (atomic_exchange_explicit(&s->base.notified, false, memory_order_acq_rel))
         drop_flagged(s);
     drop_unwanted(s);
-    if (accepts_none(s))
-        give_back_all(&s->base);
-    else if (start_some(s) && s->active == 0 && has_more(s))
+    if (start_some(s) && s->active == 0 && has_more(s))
         ao_run_next(self);
     return s->active == 0 && has_more(s) ? AO_AGAIN : AO_DONE;
 }

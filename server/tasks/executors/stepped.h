@@ -1,8 +1,8 @@
 /* The stepped executor: lives on a loop that also serves connections, and runs cooperative
  * handlers.
  *
- * One task runs at a time; one that asks to be stepped again goes on in the next round, and one
- * that parks makes room for the next.
+ * Brief tasks run one after the other; one that parks makes room for the next, and so does one that
+ * has used up its quantum and goes on: see the head of stepped.c.
  *
  * Thread: the loop's, for all of it.  A task that is passed in is borrowed for the call, but what
  * lives on after stepped_run_in_place() is the executor's. */
@@ -20,7 +20,8 @@ struct stepped {
     struct home **homes;      /* all, by index; borrowed */
     struct home *home;        /* of its loop */
     struct ao ao;             /* receives what the manager gives, and starts it */
-    uint32_t active;          /* started tasks that do not wait */
+    uint32_t active;          /* started tasks that neither wait nor take turns */
+    ao_time held_since;       /* when `active` left 0; valid while it is not */
     struct task_list started; /* all that live on, but for those in home's `unwanted` */
 };
 
@@ -32,8 +33,10 @@ void stepped_fini(struct stepped *s);
 /* Makes its class: what is said of a task of this method names the method. */
 void stepped_make_class(struct method *m);
 
-/* Nothing runs, nothing waits to, and there is room to park: a task can be run in place. */
-bool stepped_idle(const struct stepped *s);
+/* Nothing runs, nothing waits to, and there is room to park: a task of this method can be run in
+ * place.  Beside tasks that take turns only one that is known to be brief: another may be better
+ * off elsewhere. */
+bool stepped_idle(const struct stepped *s, const struct method *m);
 
 /* Runs the first step of a task of this loop's home, here and now.  True: it is over, and the
  * caller's again.  False: it lives on here, and will go home; the caller may still touch it until

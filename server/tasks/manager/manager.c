@@ -93,41 +93,52 @@ static void take_inbox(struct manager *m)
     }
 }
 
-/* How many tasks of this sort it accepts: an accepting stepped executor always takes a nested call,
- * beyond its bound, since its room may be held by those who wait for such calls.  One whose loop is
- * away accepts none: what stood in its lane before waits there, for nobody else can take it. */
-static uint32_t room_for(const struct executor *e, bool nested, uint32_t bound)
+/* Calls have somebody who waits for them, and are begun beside any number of those that take turns.
+ * Jobs have a queue to wait in: beyond a point one more would only slow down the others. */
+static bool turns_full(const struct executor *e)
+{
+    return e->plan.turns > 0 && counter_read(&e->turning_jobs) >= e->plan.turns;
+}
+
+/* How many tasks of this sort it accepts: a stepped executor always takes a nested call, beyond its
+ * bound, since its room may be held by those who wait for such calls.  One whose loop is away
+ * accepts none: what stood in its lane before waits there, for nobody else can take it. */
+static uint32_t room_for(const struct executor *e, enum giving what, uint32_t bound)
 {
     if (atomic_load_explicit(&e->away, memory_order_relaxed))
         return 0;
     switch ((enum executor_accepting)atomic_load_explicit(&e->accepting, memory_order_relaxed)) {
     case ACCEPTS_ALL:
-        return nested && e->plan.kind == ERGON_STEPPED ? UINT32_MAX : bound;
+        if (what == GIVE_JOB && turns_full(e))
+            return 0;
+        return what == GIVE_NESTED && e->plan.kind == ERGON_STEPPED ? UINT32_MAX : bound;
     case ACCEPTS_NESTED:
-        return nested ? 1 : 0;
+        return what == GIVE_NESTED ? 1 : 0;
     case ACCEPTS_NONE:
         return 0;
     }
     return 0;
 }
 
-/* The bounds that count for nested calls, or for the others: until they are asked for again. */
-static void set_bounds(struct manager_kind *k, bool nested)
+/* The bounds that count for what is given now: until they are asked for again. */
+static void set_bounds(struct manager_kind *k, enum giving what)
 {
     for (uint32_t i = 0; i < k->count; i++)
         k->snapshots[i].bound =
-            room_for(k->executors[i], nested, (uint32_t)counter_read(&k->executors[i]->bound));
-    k->bounds_nested = nested;
+            room_for(k->executors[i], what, (uint32_t)counter_read(&k->executors[i]->bound));
+    k->bounds_for = what;
 }
 
 static void scan(struct manager_kind *k)
 {
+    k->turns_full = false;
     for (uint32_t i = 0; i < k->count; i++) {
         struct executor *e = k->executors[i];
         executor_snapshot(e, &k->snapshots[i]);
         counter_set(&e->bound, k->snapshots[i].bound);
+        k->turns_full |= turns_full(e);
     }
-    set_bounds(k, false);
+    set_bounds(k, GIVE_CALL);
 }
 
 static int home_executor(const struct manager *m, const struct manager_kind *k,
@@ -142,12 +153,19 @@ static int home_executor(const struct manager *m, const struct manager_kind *k,
     return PLACEMENT_NONE;
 }
 
-/* `t` NULL: a job. */
+/* `t` NULL: a job.  For jobs the bounds are those of calls, but where their turns are full. */
+static enum giving what_is(const struct manager_kind *k, const struct task *t)
+{
+    if (!t)
+        return k->turns_full ? GIVE_JOB : GIVE_CALL;
+    return t->depth > 0 ? GIVE_NESTED : GIVE_CALL;
+}
+
 static int choose(struct manager *m, struct manager_kind *k, const struct task *t)
 {
-    bool nested = t && t->depth > 0;
-    if (nested != k->bounds_nested)
-        set_bounds(k, nested);
+    enum giving what = what_is(k, t);
+    if (what != k->bounds_for)
+        set_bounds(k, what);
     return placement_choose(m->shared->plan.policy, k->snapshots, k->count,
                             t ? home_executor(m, k, t) : PLACEMENT_NONE, k->last);
 }
@@ -190,9 +208,12 @@ static const struct task *first_wanted(struct manager *m, struct manager_kind *k
     return NULL;
 }
 
+/* For jobs. */
 static uint32_t places(struct manager_kind *k)
 {
     uint32_t room = 0;
+    if (k->turns_full)
+        set_bounds(k, GIVE_JOB);
     for (uint32_t i = 0; i < k->count; i++)
         if (k->snapshots[i].bound > k->snapshots[i].outstanding)
             room += k->snapshots[i].bound - k->snapshots[i].outstanding;
@@ -218,15 +239,21 @@ static bool give_all(struct manager *m, struct manager_kind *k, int *budget)
 {
     const struct task *t;
     uint32_t given = 0;
-    int chosen = 0;
+    bool full = false;
     if (k->queue.length == 0 && !k->source_has_work)
         return false;
     scan(k);
     bool jobs = source_waits(m, k);
     while ((t = first_wanted(m, k, budget)) || (jobs && *budget > 0)) {
         bool of_source = jobs && job_is_next(k, t);
-        if ((chosen = choose(m, k, of_source ? NULL : t)) == PLACEMENT_NONE)
-            break;
+        int chosen = choose(m, k, of_source ? NULL : t);
+        if (chosen == PLACEMENT_NONE) {
+            full = true;
+            if (!of_source || !t || !k->turns_full)
+                break;
+            jobs = false; /* the call behind it has room where a job has none */
+            continue;
+        }
         struct task *next = of_source ? job_source_take(m, k) : task_queue_pop(&k->queue);
         jobs = jobs && (next || !of_source);
         if (!next)
@@ -239,8 +266,8 @@ static bool give_all(struct manager *m, struct manager_kind *k, int *budget)
     if (given > 0)
         manager_dismiss(&m->shared->inbox, k->kind, given);
     if (m->shared->has_source)
-        job_source_tell_full(m, k, chosen == PLACEMENT_NONE);
-    return chosen == PLACEMENT_NONE;
+        job_source_tell_full(m, k, full);
+    return full;
 }
 
 /* See the head of this file. */

@@ -11,6 +11,9 @@
 #include "server/tasks/manager/task_queue.h"
 #include "server/tasks/shared.h"
 
+/* What is given: executors have room for the one where they have none for the other. */
+enum giving { GIVE_CALL, GIVE_NESTED, GIVE_JOB };
+
 /* The executors of one kind, as the manager sees them. */
 struct manager_kind {
     enum ergon_kind kind;
@@ -18,11 +21,12 @@ struct manager_kind {
     struct executor **executors; /* borrowed */
     struct snapshot *snapshots;  /* one each, of the current pass */
     uint32_t count;
-    int last;             /* who was chosen last */
-    bool source_has_work; /* the source of jobs may have one */
-    bool job_next;        /* its turn, when both have tasks */
-    bool full;            /* what the source's full() was called with last */
-    bool bounds_nested;   /* the bounds in `snapshots` are those for nested calls */
+    int last;               /* who was chosen last */
+    bool source_has_work;   /* the source of jobs may have one */
+    bool job_next;          /* its turn, when both have tasks */
+    bool full;              /* what the source's full() was called with last */
+    bool turns_full;        /* somewhere so many jobs take turns that no more are to begin there */
+    enum giving bounds_for; /* for what the bounds in `snapshots` are */
 };
 
 struct manager {

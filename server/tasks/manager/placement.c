@@ -1,5 +1,7 @@
 #include "server/tasks/manager/placement.h"
 
+#include "server/runtime/object/behind.h"
+
 enum {
     BATCH_NS = 5000,        /* work that delays nobody: less than another thread takes to wake */
     TARGET_NS = 20000,      /* work that may wait at an executor beyond its second task */
@@ -13,6 +15,13 @@ struct rank {
     uint64_t part, whole;
 };
 
+/* Where others take turns, it begins when they have had theirs. */
+static uint64_t time_to_completion(const struct snapshot *s, bool home)
+{
+    return s->outstanding * s->service_ns + (s->turning ? BEHIND_QUANTUM : 0) +
+           (home ? 0 : s->hand_over_ns);
+}
+
 static struct rank rank_of(enum placement_policy policy, const struct snapshot *s, bool home)
 {
     switch (policy) {
@@ -25,7 +34,7 @@ static struct rank rank_of(enum placement_policy policy, const struct snapshot *
     case PLACEMENT_WEIGHT:
         return (struct rank){0, (uint64_t)s->outstanding + 1, s->weight ? s->weight : 1};
     case PLACEMENT_COMPLETION:
-        return (struct rank){0, s->outstanding * s->service_ns + (home ? 0 : s->hand_over_ns), 1};
+        return (struct rank){0, time_to_completion(s, home), 1};
     }
     __builtin_unreachable();
 }
@@ -37,6 +46,13 @@ static int compare(const struct rank *a, const struct rank *b)
     unsigned __int128 left = (unsigned __int128)a->part * b->whole;
     unsigned __int128 right = (unsigned __int128)b->part * a->whole;
     return (left > right) - (left < right);
+}
+
+static int compare_ties(const struct snapshot *s, bool home, const struct snapshot *best)
+{
+    if (s->turning != best->turning)
+        return s->turning < best->turning ? -1 : 1;
+    return home ? -1 : 1;
 }
 
 int placement_compare(enum placement_policy policy, const struct snapshot *executors,
@@ -51,7 +67,9 @@ int placement_compare(enum placement_policy policy, const struct snapshot *execu
             continue;
         struct rank rank = rank_of(policy, s, i == home);
         int order = best == PLACEMENT_NONE ? -1 : compare(&rank, &best_rank);
-        if (order < 0 || (order == 0 && i == home)) {
+        if (order == 0)
+            order = compare_ties(s, i == home, &executors[best]);
+        if (order < 0) {
             best = i;
             best_rank = rank;
         }

@@ -15,16 +15,19 @@ struct snapshot {
     uint32_t bound;        /* tasks it may have outstanding; 0: takes none */
     uint32_t weight;       /* PLACEMENT_WEIGHT */
     int priority;          /* nice: the lower, the higher */
+    uint32_t turning;      /* tasks that take turns there: they hold nobody up, and take time */
     uint64_t service_ns;   /* mean time of a task */
     uint64_t hand_over_ns; /* until it sees what it is given */
 };
 
-/* Index of the best of `count` executors with room, or PLACEMENT_NONE.  Among equals `home` (or
- * PLACEMENT_NONE) wins, which pays no hand-over; else the first after `last`, in turn. */
+/* Index of the best of `count` executors with room, or PLACEMENT_NONE.  Among equals that with the
+ * fewest that take turns wins; then `home` (or PLACEMENT_NONE), which pays no hand-over; else the
+ * first after `last`, in turn. */
 static inline int placement_choose(enum placement_policy policy, const struct snapshot *executors,
                                    uint32_t count, int home, int last);
 
-/* Does an idle executor at home come out first, whatever the others look like? */
+/* Does an idle executor at home come out first, whatever the others look like?  For a brief task
+ * also one where others take turns. */
 bool placement_prefers_idle_home(enum placement_policy policy);
 
 /* Tasks that an executor may have outstanding: enough to cover the time of the hand-over, no more

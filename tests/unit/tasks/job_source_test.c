@@ -1,5 +1,6 @@
 /* The door of jobs: an attempt is given once and returns once, in turn with plain calls. */
 #include "proto/encoder.h"
+#include "server/runtime/object/behind.h"
 #include "server/tasks/manager/job_source_parts.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/tasks_world.h"
@@ -428,4 +429,70 @@ TASKS_TEST(notes_that_nobody_takes_are_bounded)
     tasks_world_run();
     assert_int_equal(it->notes, taken);
     assert_true(attempt_post(it->task, &part)); /* and is freed with the world */
+}
+
+static void rounds_of_a_quantum(int n)
+{
+    for (; n > 0; n--) {
+        w.v.now += BEHIND_QUANTUM;
+        virtual_round(&w.v, w.loops[0]);
+    }
+}
+
+/* Beyond so many that take turns jobs wait in their queue; calls do not wait for that. */
+TASKS_TEST(only_so_many_take_turns)
+{
+    uint8_t few[16], many[16], one[16];
+    open_world(0, 1);
+    w.tasks->executors[0]->plan.turns = 2;
+    const struct item *ends = keep("again", params_int(few, 50));
+    const struct item *goes_on = keep("again", params_int(many, 100000));
+    const struct item *waits = keep("again", params_int(many, 100000));
+    job_source_wake(w.tasks);
+    rounds_of_a_quantum(20);
+    assert_int_equal(counter_read(&w.tasks->executors[0]->turning_jobs), 2);
+    assert_int_equal(ends->given + goes_on->given, 2);
+    assert_int_equal(waits->given, 0);
+    assert_true(s.told_full > s.told_room);
+    for (unsigned i = 1; i <= 4; i++) {
+        tasks_world_call(0, "again", params_int(one, 1), AO_NEVER);
+        rounds_of_a_quantum(4);
+        assert_int_equal(w.ended, i);
+    }
+    assert_int_equal(waits->given, 0);
+    rounds_of_a_quantum(50);
+    assert_int_equal(ends->returned, 1);
+    assert_int_equal(waits->given, 1);
+    assert_int_equal(counter_read(&w.tasks->executors[0]->turning_jobs), 2);
+}
+
+/* Goes on for a while, and then waits for ever. */
+static enum ao_verdict tires_step(struct ao *self, struct ergon_task *task, void *state)
+{
+    int *steps = state;
+    return ++*steps < 10 ? AO_AGAIN : AO_PARK;
+}
+
+/* One that parks takes no turn, and the manager hears of it. */
+TASKS_TEST(one_that_parks_leaves_its_turn)
+{
+    static const struct ergon_handler tires = {.size = sizeof tires,
+                                               .kind = ERGON_STEPPED,
+                                               .name = "tires",
+                                               .step = tires_step,
+                                               .state_size = sizeof(int)};
+    char error[100];
+    uint8_t few[16];
+    open_world(0, 1);
+    assert_int_equal(registry_add(w.registry, "test", &tires, error, sizeof error), 0);
+    w.tasks->executors[0]->plan.turns = 1;
+    const struct item *parks = keep("tires", params_none());
+    const struct item *next = keep("again", params_int(few, 10));
+    job_source_wake(w.tasks);
+    rounds_of_a_quantum(5);
+    assert_int_equal(parks->given, 1);
+    assert_int_equal(next->given, 0);
+    rounds_of_a_quantum(30);
+    assert_int_equal(next->returned, 1);
+    assert_int_equal(counter_read(&w.tasks->executors[0]->turning_jobs), 0);
 }
