@@ -1,0 +1,286 @@
+#!/usr/bin/python3
+"""Plants each fault of faults/ in a copy of the tree, one at a time, and says which of them no test notices.
+
+The copy and its build stand in build-mutation/; your tree is only read.  A fault is noticed when a unit test, a trace test,
+a stress or a model fails, the tests of its folder first; with --e2e the end-to-end tests count too.  What was found is noted in
+build-mutation/results.jsonl, so that a run that was interrupted goes on where it was: a fault is tried again when it or its file
+has changed, and one that nobody noticed when anything has.
+"""
+
+import argparse
+import concurrent.futures
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import faults as faults_of_the_tree
+
+TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+WORK = os.path.join(TOP, "build-mutation")
+TREE = os.path.join(WORK, "tree")
+BUILD = os.path.join(WORK, "build")
+LOG = os.path.join(WORK, "results.jsonl")
+KINDS = ("unit", "trace", "stress", "model")
+TEST_LIMIT = 40  # seconds: one test, which then counts as failed
+E2E_LIMIT = 300
+BUILD_LIMIT = 900
+
+
+# --- The copy ---
+
+
+def tracked():
+    out = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=TOP, check=True, stdout=subprocess.PIPE)
+    return sorted(p for p in out.stdout.decode().split("\0") if p and os.path.isfile(os.path.join(TOP, p)))
+
+
+def read(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def write_if_other(path, content):
+    """Time stamps stay where nothing changes, so that little is built."""
+    if os.path.exists(path) and read(path) == content:
+        return
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as f:
+        f.write(content)
+
+
+def copy_tree():
+    """Returns a hash of all that the tests depend on."""
+    digest = hashlib.sha256()
+    paths = tracked()
+    for path in paths:
+        content = read(os.path.join(TOP, path))
+        whole = os.path.join(TREE, path)
+        write_if_other(whole, content)
+        shutil.copymode(os.path.join(TOP, path), whole)
+        if not path.startswith(("docs/", "tests/mutation/")):
+            digest.update(path.encode() + b"\0" + content)
+    wanted = set(paths)
+    for where, _, names in os.walk(TREE):
+        for name in names:
+            if os.path.relpath(os.path.join(where, name), TREE) not in wanted:
+                os.remove(os.path.join(where, name))
+    return digest.hexdigest()
+
+
+# --- Building and testing ---
+
+
+def limited(command, limit, **more):
+    """Exit status and output; the status is None when the limit was reached, and the command is gone then."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True, **more)
+    try:
+        out, _ = process.communicate(timeout=limit)
+        return process.returncode, out.decode(errors="replace")
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        out, _ = process.communicate()
+        return None, out.decode(errors="replace")
+
+
+def configure():
+    command = ["cmake", "-S", TREE, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS=-w", "-DCMAKE_C_FLAGS_DEBUG=-O0", "-DERGON_LTO=OFF"]
+    if shutil.which("ccache"):
+        command.append("-DCMAKE_C_COMPILER_LAUNCHER=ccache")
+    if shutil.which("mold"):
+        command.append("-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=mold")
+    status, out = limited(command, BUILD_LIMIT)
+    if status != 0:
+        sys.exit(out)
+
+
+class Test:
+    def __init__(self, described):
+        properties = {p["name"]: p["value"] for p in described["properties"]}
+        self.name = described["name"]
+        self.command = described["command"]
+        self.folder = properties.get("WORKING_DIRECTORY", BUILD)
+        self.environment = dict(e.split("=", 1) for e in properties.get("ENVIRONMENT", []))
+        self.skipped = properties.get("SKIP_RETURN_CODE")
+        self.targets = [os.path.basename(c) for c in self.command if c.startswith(BUILD + "/tests/") and not os.path.isdir(c)]
+
+    def passes(self):
+        limit = E2E_LIMIT if self.name.startswith("e2e/") else TEST_LIMIT
+        status, _ = limited(self.command, limit, cwd=self.folder, env={**os.environ, **self.environment})
+        return status == 0 or (status is not None and status == self.skipped)
+
+
+def all_tests(e2e):
+    status, out = limited(["ctest", "--test-dir", BUILD, "--show-only=json-v1"], BUILD_LIMIT)
+    if status != 0:
+        sys.exit(out)
+    kinds = KINDS + ("e2e",) if e2e else KINDS
+    tests = [Test(t) for t in json.loads(out)["tests"]]
+    return [t for t in tests if t.name.split("/")[0] in kinds]
+
+
+def build(tests, jobs):
+    """None, or why it does not build.  Without tests all is built."""
+    if any(t.name.startswith("e2e/") for t in tests):
+        targets = []  # they start the programs
+    else:
+        targets = sorted({target for t in tests for target in t.targets})
+    status, out = limited(["ninja", "-C", BUILD, "-j", str(jobs), *targets], BUILD_LIMIT)
+    return None if status == 0 else out
+
+
+def first_failure(tests, jobs):
+    """The name of a test that fails, or None.  What has not begun by then is left out."""
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        running = {pool.submit(t.passes): t for t in tests}
+        found = None
+        for done in concurrent.futures.as_completed(running):
+            if not done.cancelled() and not done.result() and not found:
+                found = running[done].name
+                for other in running:
+                    other.cancel()
+    return found
+
+
+# --- One fault ---
+
+
+def stages(fault, tests):
+    """The tests that know its folder, then all others."""
+    first = re.compile(fault.first if fault.first else rf"unit/{fault.area}/")
+    near = [t for t in tests if first.search(t.name)]
+    return [s for s in (near, [t for t in tests if t not in near]) if s]
+
+
+def try_planted(fault, tests, jobs):
+    for stage in stages(fault, tests):
+        error = build(stage, jobs)
+        if error:
+            return {"outcome": "does not build", "by": "", "text": error[-2000:]}
+        failed = first_failure(stage, jobs)
+        if failed:
+            return {"outcome": "noticed", "by": failed}
+    return {"outcome": "not noticed", "by": ""}
+
+
+def try_fault(fault, tests, jobs):
+    source = faults_of_the_tree.source_of(TOP, fault)
+    path = os.path.join(TREE, fault.path)
+    began = time.monotonic()
+    write_if_other(path, fault.plant(source).encode())
+    try:
+        result = try_planted(fault, tests, jobs)
+    finally:
+        write_if_other(path, source.encode())
+    return {**result, "seconds": round(time.monotonic() - began, 1)}
+
+
+# --- The log ---
+
+
+def key_of(fault, tree):
+    """What a result depends on: of one that nobody noticed the whole tree."""
+    own = hashlib.sha256((fault.text() + faults_of_the_tree.source_of(TOP, fault)).encode()).hexdigest()
+    return own, tree
+
+
+def read_log():
+    known = {}
+    if os.path.exists(LOG):
+        with open(LOG, encoding="utf-8") as f:
+            for line in f:
+                try:
+                    r = json.loads(line)
+                except ValueError:
+                    continue  # it was cut off when the run was interrupted
+                known[r["own"]] = r
+    return known
+
+
+def known_result(known, fault, tree, e2e):
+    own, _ = key_of(fault, tree)
+    r = known.get(own)
+    if r and (r["outcome"] == "noticed" or (r["tree"] == tree and r["e2e"] >= e2e)):
+        return r
+    return None
+
+
+# --- The report ---
+
+
+def report(results):
+    areas = {}
+    for fault, r in results:
+        areas.setdefault(fault.area, []).append(r["outcome"])
+    print("\nfolder      planted  noticed")
+    for area, outcomes in sorted(areas.items()) + [("all", [r["outcome"] for _, r in results])]:
+        noticed = outcomes.count("noticed")
+        print(f"{area:<10} {len(outcomes):>8} {noticed:>8}  {100 * noticed / len(outcomes):.0f} %")
+    for outcome in ("does not build", "not noticed"):
+        those = [f for f, r in results if r["outcome"] == outcome]
+        if those:
+            print(f"\n{outcome}:")
+        for f in those:
+            print(f"  {f.name:<36} {f.path}: {f.promise}")
+
+
+def arguments():
+    a = argparse.ArgumentParser(prog="./run mutation", description="plants faults and says which of them no test notices")
+    a.add_argument("pattern", nargs="?", default="", help="only faults whose folder/name this is found in")
+    a.add_argument("--e2e", action="store_true", help="the end-to-end tests count too")
+    a.add_argument("--again", action="store_true", help="whatever the log knows")
+    a.add_argument("--report", action="store_true", help="only what the log knows")
+    a.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    return a.parse_args()
+
+
+def run(chosen, tree, known, options):
+    error = build([], options.jobs)  # of a test that is not built CTest does not know the command
+    if error:
+        sys.exit(f"the tree itself does not build:\n{error[-4000:]}")
+    tests = all_tests(options.e2e)
+    while failed := first_failure(tests, options.jobs):
+        print(f"{failed} fails without any fault, and is left out", flush=True)
+        tests = [t for t in tests if t.name != failed]
+    with open(LOG, "a", encoding="utf-8") as log:
+        for number, fault in enumerate(chosen, 1):
+            r = None if options.again else known_result(known, fault, tree, options.e2e)
+            if not r:
+                own, _ = key_of(fault, tree)
+                r = {"own": own, "tree": tree, "e2e": options.e2e, "name": fault.name, **try_fault(fault, tests, options.jobs)}
+                print(json.dumps(r), file=log, flush=True)
+            print(f"{number}/{len(chosen)} {fault.area}/{fault.name}: {r['outcome']} {r['by']} ({r['seconds']} s)", flush=True)
+            yield fault, r
+
+
+def main():
+    options = arguments()
+    try:
+        chosen = [f for f in faults_of_the_tree.load(TOP) if re.search(options.pattern, f"{f.area}/{f.name}")]
+        for fault in chosen:
+            fault.plant(faults_of_the_tree.source_of(TOP, fault))
+    except faults_of_the_tree.Misplaced as error:
+        sys.exit(str(error))
+    if not chosen:
+        sys.exit(f"no fault is called like {options.pattern!r}")
+    os.makedirs(WORK, exist_ok=True)
+    known = read_log()
+    tree = copy_tree()
+    if options.report:
+        pairs = [(f, known_result(known, f, tree, options.e2e)) for f in chosen]
+        results = [(f, r) for f, r in pairs if r]
+    else:
+        configure()
+        results = list(run(chosen, tree, known, options))
+    if results:
+        report(results)
+    sys.exit(0 if all(r["outcome"] == "noticed" for _, r in results) else 1)
+
+
+if __name__ == "__main__":
+    main()
