@@ -1,12 +1,8 @@
 #include "base/log.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -86,6 +82,9 @@ struct log_sink log_stderr_sink(bool json, enum log_level threshold)
 
 /* ---- formatting ----
  *
+ * In plain C alone, without locale, lock or allocation: a record can be written in a signal handler
+ * too, where the C library's formatting may not be called.
+ *
  * A record is cut, never split: what does not fit ends the record, in the reserve that every
  * record keeps for its end, so that a cut record is well-formed too. */
 
@@ -114,15 +113,26 @@ static bool puts_text(struct text *t, const char *s)
     return put(t, s, strlen(s));
 }
 
-__attribute__((format(printf, 2, 3))) static bool putf(struct text *t, const char *format, ...)
+/* At least `width` digits. */
+static bool put_uint(struct text *t, uint64_t v, int width)
 {
-    char piece[64];
-    va_list ap;
+    char digits[20];
+    size_t n = 0;
 
-    va_start(ap, format);
-    int n = vsnprintf(piece, sizeof piece, format, ap);
-    va_end(ap);
-    return put(t, piece, (size_t)n);
+    do {
+        digits[sizeof digits - ++n] = (char)('0' + v % 10);
+        v /= 10;
+    } while (v > 0 || n < (size_t)width);
+    return put(t, digits + sizeof digits - n, n);
+}
+
+static bool put_int(struct text *t, int64_t v)
+{
+    char digits[21] = "-";
+    struct text piece = {.at = digits, .len = v < 0, .room = sizeof digits};
+
+    put_uint(&piece, v < 0 ? -(uint64_t)v : (uint64_t)v, 1);
+    return put(t, digits, piece.len);
 }
 
 /* From the reserve, so it cannot fail: the last piece of a record, or the quote of a cut text. */
@@ -149,27 +159,62 @@ static const char *level_name(enum log_level level)
     return "?";
 }
 
+/* A day since 1970 as year, month and day of the Gregorian calendar: years that begin in March have
+ * the odd day at their end. */
+static void put_date(struct text *t, uint64_t day)
+{
+    enum { BEFORE_1970 = 719468, DAYS_OF_400_YEARS = 146097 };
+    uint64_t since = day + BEFORE_1970, era = since / DAYS_OF_400_YEARS;
+    uint64_t of_era = since % DAYS_OF_400_YEARS;
+    uint64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    uint64_t of_year = of_era - (365 * year + year / 4 - year / 100);
+    uint64_t month = (5 * of_year + 2) / 153; /* 0: March */
+
+    put_uint(t, year + era * 400 + (month >= 10), 4);
+    put(t, "-", 1);
+    put_uint(t, month < 10 ? month + 3 : month - 9, 2);
+    put(t, "-", 1);
+    put_uint(t, of_year - (153 * month + 2) / 5 + 1, 2);
+}
+
 static void put_time(struct text *t, uint64_t now)
 {
-    time_t seconds = (time_t)(now / NS_PER_S);
-    struct tm tm;
+    uint64_t seconds = now / NS_PER_S;
 
-    gmtime_r(&seconds, &tm);
-    putf(t, "%04d-%02d-%02dT%02d:%02d:%02d.%03uZ", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
-         tm.tm_hour, tm.tm_min, tm.tm_sec, (unsigned)(now % NS_PER_S / 1000000));
+    put_date(t, seconds / 86400);
+    put(t, "T", 1);
+    put_uint(t, seconds / 3600 % 24, 2);
+    put(t, ":", 1);
+    put_uint(t, seconds / 60 % 60, 2);
+    put(t, ":", 1);
+    put_uint(t, seconds % 60, 2);
+    put(t, ".", 1);
+    put_uint(t, now % NS_PER_S / 1000000, 3);
+    put(t, "Z", 1);
 }
 
 /* Milliseconds, as a decimal number without needless zeros. */
 static bool put_ms(struct text *t, uint64_t ns)
 {
-    char piece[48];
-    int n = snprintf(piece, sizeof piece, "%" PRIu64 ".%06" PRIu64, ns / 1000000, ns % 1000000);
+    char digits[48];
+    struct text piece = {.at = digits, .room = sizeof digits};
 
-    while (piece[n - 1] == '0')
-        n--;
-    if (piece[n - 1] == '.')
-        n--;
-    return put(t, piece, (size_t)n);
+    put_uint(&piece, ns / 1000000, 1);
+    put(&piece, ".", 1);
+    put_uint(&piece, ns % 1000000, 6);
+    while (digits[piece.len - 1] == '0')
+        piece.len--;
+    if (digits[piece.len - 1] == '.')
+        piece.len--;
+    return put(t, digits, piece.len);
+}
+
+static bool put_control(struct text *t, uint8_t c)
+{
+    static const char hex[] = "0123456789abcdef";
+    const char escape[] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
+
+    return put(t, escape, sizeof escape);
 }
 
 /* One character, escaped so that it stands between double quotes.  Returns the bytes consumed, 0
@@ -182,13 +227,13 @@ static size_t put_character(struct text *t, struct span rest)
     if (n == 0)
         return puts_text(t, "\\ufffd") ? 1 : 0;
     if (*s == '"' || *s == '\\')
-        return putf(t, "\\%c", *s) ? 1 : 0;
+        return put(t, (const char[]){'\\', (char)*s}, 2) ? 1 : 0;
     if (*s == '\n')
         return puts_text(t, "\\n") ? 1 : 0;
     if (*s == '\t')
         return puts_text(t, "\\t") ? 1 : 0;
     if (*s < 0x20 || *s == 0x7f)
-        return putf(t, "\\u%04x", *s) ? 1 : 0;
+        return put_control(t, *s) ? 1 : 0;
     return put(t, (const char *)s, n) ? n : 0;
 }
 
@@ -230,10 +275,10 @@ static void put_logfmt_value(struct text *t, const struct log_field *f)
         put_logfmt_text(t, f->str);
         break;
     case LOG_KIND_INT:
-        putf(t, "%" PRId64, f->i);
+        put_int(t, f->i);
         break;
     case LOG_KIND_UINT:
-        putf(t, "%" PRIu64, f->u);
+        put_uint(t, f->u, 1);
         break;
     case LOG_KIND_NS:
         if (put_ms(t, f->u))
@@ -251,10 +296,10 @@ static void put_json_value(struct text *t, const struct log_field *f)
         put_quoted(t, f->str);
         break;
     case LOG_KIND_INT:
-        putf(t, "%" PRId64, f->i);
+        put_int(t, f->i);
         break;
     case LOG_KIND_UINT:
-        putf(t, "%" PRIu64, f->u);
+        put_uint(t, f->u, 1);
         break;
     case LOG_KIND_NS:
         put_ms(t, f->u);
@@ -313,7 +358,9 @@ int log_format_logfmt(char *buf, int size, uint64_t now, enum log_level level, c
         put_time(&t, now);
         put(&t, " ", 1);
     }
-    putf(&t, "level=%s msg=", level_name(level));
+    puts_text(&t, "level=");
+    puts_text(&t, level_name(level));
+    puts_text(&t, " msg=");
     put_logfmt_text(&t, event);
     put_fields(&t, fields, put_logfmt_key, put_logfmt_value);
     if (t.cut)
@@ -334,7 +381,9 @@ int log_format_json(char *buf, int size, uint64_t now, enum log_level level, con
         put_time(&t, now);
         puts_text(&t, "\",");
     }
-    putf(&t, "\"level\":\"%s\",\"msg\":", level_name(level));
+    puts_text(&t, "\"level\":\"");
+    puts_text(&t, level_name(level));
+    puts_text(&t, "\",\"msg\":");
     put_quoted(&t, event);
     put_fields(&t, fields, put_json_key, put_json_value);
     finish(&t, t.cut ? ",\"truncated\":true}" : "}");

@@ -7,8 +7,10 @@
 
 #include "base/log.h"
 #include "server/builder.h"
+#include "server/crash.h"
 #include "server/lifecycle.h"
 #include "server/modules/builtin.h"
+#include "server/probe.h"
 
 enum { EXIT_USAGE = 2 };
 
@@ -62,15 +64,19 @@ static int run(struct config *config, const struct config_input *input)
     enum lifecycle_exit status = LIFECYCLE_FAILED;
 
     log_set_sink(&sink);
-    if (!registry || lifecycle_block_signals() < 0) {
+    if (!registry || lifecycle_block_signals() < 0 || probe_install() < 0) {
         log_error("cannot start", LOG_STR("why", "out of memory"));
         goto done;
     }
     struct topology *t = build(config, registry);
     if (!t)
         goto done;
+    if (crash_install() < 0)
+        log_warn("a crash will not be logged", LOG_INT("errno", errno));
     print_listeners(t->acceptor);
+    crash_expect_no_exit(true);
     status = lifecycle_run(t, &config, input);
+    crash_expect_no_exit(false);
 done:
     config_free(config);
     registry_free(registry);

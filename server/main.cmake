@@ -1,10 +1,10 @@
 # What the wiring stands on, and needs no thread.
 ergon_library(ergon_platform
-    SOURCES cpus.c fdlimit.c notify.c
-    DEPS ergon_base PkgConfig::SYSTEMD)
+    SOURCES backtrace.c cpus.c fdlimit.c notify.c
+    DEPS ergon_base PkgConfig::SYSTEMD ${CMAKE_DL_LIBS})
 
 ergon_library(ergon_server
-    SOURCES builder.c lifecycle.c plan.c reload.c threads.c topology.c watchdog.c
+    SOURCES builder.c crash.c lifecycle.c plan.c probe.c reload.c threads.c topology.c watchdog.c
     DEPS ergon_config ergon_platform ergon_rpc ergon_poller_libevent ergon_modules)
 
 ergon_program(ergond SOURCES main.c DEPS ergon_server)

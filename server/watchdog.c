@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "server/probe.h"
 
 static const ao_time period = AO_S(1);        /* between two looks */
 static const ao_time repeat_after = AO_S(10); /* a step that has not returned is named again */
@@ -110,11 +111,19 @@ static void look_at(const struct watchdog *w, uint32_t i, ao_time passed)
 
 /* ---- the steps that have not returned ---- */
 
-static void name(struct watched *seen, const struct stuck *s, ao_time now)
+static void name(struct watched *seen, const struct stuck *s, pthread_t thread, ao_time now)
 {
+    enum { TEXT_MAX = 2000 };
+    struct probe probe = {0};
+    char text[TEXT_MAX];
+    bool answers = probe_thread(thread, &probe);
+
+    backtrace_text(&probe.backtrace, text, sizeof text);
     log_warn("step has not returned", LOG_STR("activator", s->activator),
              LOG_STR("object", s->object), LOG_STR("method", s->method),
-             LOG_NS("running", now - s->since));
+             LOG_STR("module", probe.in_task ? probe.task.module : NULL),
+             LOG_STR("task", probe.in_task ? probe.task.name : NULL),
+             LOG_NS("running", now - s->since), LOG_STR("backtrace", answers ? text : NULL));
     seen->named = *s;
     seen->named_again = now + repeat_after;
 }
@@ -137,7 +146,7 @@ static void name_stuck(const struct watchdog *w, uint32_t i, ao_time now)
     if (seen->named.activator && !same)
         name_end(seen, now);
     if (stuck.activator && (!same || now >= seen->named_again))
-        name(seen, &stuck, now);
+        name(seen, &stuck, w->threads->at[i].id, now);
 }
 
 /* ---- is the server well? ---- */

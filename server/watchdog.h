@@ -44,8 +44,8 @@ void watchdog_close(struct watchdog *w); /* after the threads have ended; twice 
 ao_time watchdog_wait(struct watchdog *w);
 
 /* The wait is over, for whatever reason.  If a look is due: tells who is away and who is back;
- * names in the log each step that has not returned: once, again every ten seconds, and once when it
- * has. */
+ * names in the log each step that has not returned, with its task and the frames of its stack:
+ * once, again every ten seconds, and once when it has. */
 void watchdog_look(struct watchdog *w);
 
 /* Has every activator finished a round lately, within round_limit? */

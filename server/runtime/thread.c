@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -23,11 +24,43 @@ static void bind_to(const char *name, int core)
                  LOG_INT("core", core), LOG_INT("errno", error));
 }
 
+/* Resident once a signal handler has used it. */
+static _Thread_local char signal_stack[THREAD_SIGNAL_STACK];
+
+void thread_own_signal_stack(void)
+{
+    const stack_t stack = {.ss_sp = signal_stack, .ss_size = sizeof signal_stack};
+
+    sigaltstack(&stack, NULL); /* cannot fail: large enough, and not in use */
+}
+
+/* A fault whose signal is blocked ends the process without its handler. */
+static void all_but_faults(sigset_t *set)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGTRAP};
+
+    sigfillset(set);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+        sigdelset(set, faults[i]);
+}
+
+int thread_start_undisturbed(pthread_t *thread, void *(*run)(void *arg), void *arg)
+{
+    sigset_t set, before;
+
+    all_but_faults(&set);
+    pthread_sigmask(SIG_SETMASK, &set, &before);
+    int error = pthread_create(thread, NULL, run, arg);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
 void thread_settle(const char *name, int core, int priority)
 {
     char short_name[KERNEL_NAME];
 
     snprintf(short_name, sizeof short_name, "%.15s", name);
+    thread_own_signal_stack();
     pthread_setname_np(pthread_self(), short_name);
     if (core >= 0)
         bind_to(name, core);

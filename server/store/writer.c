@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -109,14 +108,9 @@ static void ring_bell(void *arg)
     poller->wake(poller);
 }
 
-/* Signals are for the threads that wait for them. */
 static int start_thread(struct store *s)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&s->thread, NULL, thread_main, s);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int error = thread_start_undisturbed(&s->thread, thread_main, s);
     errno = error;
     return error ? -1 : 0;
 }

@@ -11,6 +11,9 @@
 
 struct registry;
 
+/* What a handler did against the rules; said once of each method. */
+enum complaint { COMPLAINT_VERDICT = 1, COMPLAINT_CODE = 2 };
+
 struct method {
     struct span name;
     const struct ergon_handler *handler; /* the module's, for ever */
@@ -20,7 +23,16 @@ struct method {
     /* Mean time of service, ns, moving average.  Orders nothing: any executor writes it, and the
      * choice of an executor reads it (relaxed on both sides). */
     _Atomic uint64_t service_ns;
+    /* enum complaint bits that were logged.  Orders nothing (relaxed): the exchange finds out who
+     * is the first. */
+    _Atomic uint8_t complained;
 };
+
+/* Any thread.  True for the first who says this of the method: it is to be logged. */
+static inline bool method_complain(struct method *m, enum complaint what)
+{
+    return !(atomic_fetch_or_explicit(&m->complained, (uint8_t)what, memory_order_relaxed) & what);
+}
 
 struct registry *registry_new(void); /* NULL without memory */
 void registry_free(struct registry *r);

@@ -83,7 +83,8 @@ class Stuck(unittest.TestCase):
             with self.hanging(client, self.pipe(turn)):
                 eventually(lambda: self.named(server), "a line of the watchdog")
             line, = self.named(server)
-            self.assertRegex(line, r'activator="loop 0" object=task method=hang .*running=\d')
+            self.assertRegex(line, r'activator="loop 0" object=task method=hang module=hang task=\d+ running=\d')
+            self.assertRegex(line, r'backtrace="[^"]*hang\.so\+0x[0-9a-f]+.* ergond\+0x')
             server.log.truncate(0)
         self.assertEqual(server.stop(), 0)
 

@@ -1,7 +1,6 @@
 #include "server/tasks/executors/blocking.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -64,13 +63,24 @@ static bool sleep_until(struct blocking *b, bool (*found)(struct blocking *b), a
     return any;
 }
 
+/* The task whose handler this thread runs. */
+static _Thread_local const struct task *running_here;
+
+const struct task *blocking_running_here(void)
+{
+    return running_here;
+}
+
 static void run_handler(struct executor *e, struct task *t)
 {
+    const struct task *outer_task = running_here;
     struct method *outer = atomic_load_explicit(&e->running, memory_order_relaxed);
     ao_time outer_since = counter_read(&e->running_since), began = executor_clock(e);
     counter_set(&e->running_since, began);
     atomic_store_explicit(&e->running, t->method, memory_order_relaxed);
+    running_here = t;
     t->method->handler->run(task_face(t));
+    running_here = outer_task;
     atomic_store_explicit(&e->running, outer, memory_order_relaxed);
     counter_set(&e->running_since, outer_since);
     t->busy = executor_clock(e) - began;
@@ -145,14 +155,9 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-/* Signals are for the threads that wait for them. */
 int blocking_start(struct blocking *b)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&b->thread, NULL, thread_main, b);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int error = thread_start_undisturbed(&b->thread, thread_main, b);
     b->started = error == 0;
     errno = error;
     return error ? -1 : 0;

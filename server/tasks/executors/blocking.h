@@ -46,6 +46,9 @@ bool blocking_join(struct blocking *b, ao_time limit); /* false: it did not end 
 /* The executor's thread: one task, if there is one.  False: there was none. */
 bool blocking_round(struct blocking *b);
 
+/* Any thread, for itself, in a signal handler too: the task whose handler runs, or NULL. */
+const struct task *blocking_running_here(void);
+
 /* Any thread: its thread is to end. */
 bool blocking_stopping(const struct blocking *b);
 

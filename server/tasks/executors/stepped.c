@@ -19,10 +19,12 @@
  * make longer by one quantum in all; and each of these gets its step, in turn. */
 #include "server/tasks/executors/stepped.h"
 
+#include "base/log.h"
 #include "server/runtime/object/behind.h"
 #include "server/runtime/object/run_next.h"
 #include "server/tasks/calls/home.h"
 #include "server/tasks/calls/nested.h"
+#include "server/tasks/running.h"
 #include "server/tasks/shared.h"
 #include "server/tasks/task_result.h"
 
@@ -149,14 +151,32 @@ static void conclude(struct stepped *s, struct task *t)
     executor_book(&s->base, t);
 }
 
+/* Its object would be stepped for ever, or never again. */
+static enum ao_verdict refuse_verdict(struct task *t, enum ao_verdict verdict)
+{
+    struct running_task task;
+    if (method_complain(t->method, COMPLAINT_VERDICT) && task_running_here(&task))
+        log_error("a handler returned a verdict that is none: its task fails",
+                  LOG_INT("verdict", verdict), LOG_STR("module", task.module),
+                  LOG_STR("method", task.method), LOG_STR("task", task.name));
+    task_fail(t, ERGON_E_FAILED, NULL, span_text("the handler returned a verdict that is none"));
+    return AO_DONE;
+}
+
+static enum ao_verdict step(struct task *t, struct ao *self)
+{
+    enum ao_verdict verdict = t->method->handler->step(self, task_face(t), t->state);
+    return __builtin_expect((unsigned)verdict <= AO_FAULT, 1) ? verdict
+                                                              : refuse_verdict(t, verdict);
+}
+
 static enum ao_verdict run_handler(struct stepped *s, struct task *t, struct ao *self)
 {
     struct executor *e = &s->base;
-    const struct ergon_handler *handler = t->method->handler;
     if (!task_is(t, TASK_TIMED))
-        return handler->step(self, task_face(t), t->state);
+        return step(t, self);
     ao_time began = executor_clock(e);
-    enum ao_verdict verdict = handler->step(self, task_face(t), t->state);
+    enum ao_verdict verdict = step(t, self);
     ao_time took = executor_clock(e) - began;
     t->busy += took;
     executor_note_step(e, t->method, took);
@@ -214,6 +234,12 @@ static enum ao_verdict task_step(struct ao *self)
     else if (verdict == AO_AGAIN)
         go_on(s, t);
     return verdict;
+}
+
+const struct task *stepped_running_here(void)
+{
+    struct ao *ao = ao_current();
+    return ao && ao->cls->step == task_step ? task_of_ao(ao) : NULL;
 }
 
 static void task_faulted(struct ao *self, int code, const char *text)

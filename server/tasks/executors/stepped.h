@@ -43,6 +43,9 @@ bool stepped_idle(const struct stepped *s, const struct method *m);
  * it returns to its activator. */
 bool stepped_run_in_place(struct stepped *s, struct task *t);
 
+/* Any thread, for itself, in a signal handler too: the task whose step is under way, or NULL. */
+const struct task *stepped_running_here(void);
+
 /* Ends a task that lives on here, as if it had been cancelled. */
 void stepped_drop(struct stepped *s, struct task *t);
 

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/support/cmocka_env.h"
@@ -50,6 +51,33 @@ TEST(leaves_the_time_out)
 {
     assert_string_equal(logfmt(0, LOG_DEBUG, "hi", NOTHING), "level=debug msg=hi");
     assert_string_equal(json(0, LOG_ERROR, "hi", NOTHING), "{\"level\":\"error\",\"msg\":\"hi\"}");
+}
+
+/* Every day for four hundred years, so every rule of leap years. */
+TEST(the_calendar_is_the_c_librarys)
+{
+    for (time_t at = 86399; at < (time_t)400 * 366 * 86400; at += 86400) {
+        char expected[32];
+        struct tm tm;
+        gmtime_r(&at, &tm);
+        strftime(expected, sizeof expected, "time=%Y-%m-%dT%H:%M:%S.000Z ", &tm);
+        logfmt((uint64_t)at * 1000000000, LOG_INFO, "e", (struct log_field[]){{0}});
+        assert_memory_equal(record, expected, strlen(expected));
+    }
+}
+
+TEST(numbers_to_their_ends)
+{
+    assert_string_equal(logfmt(0, LOG_INFO, "e",
+                               (struct log_field[]){LOG_INT("least", INT64_MIN),
+                                                    LOG_INT("most", INT64_MAX),
+                                                    LOG_UINT("all", UINT64_MAX),
+                                                    LOG_NS("ns", UINT64_MAX),
+                                                    LOG_NS("none", 0),
+                                                    LOG_NS("ten", 10000000),
+                                                    {0}}),
+                        "level=info msg=e least=-9223372036854775808 most=9223372036854775807 "
+                        "all=18446744073709551615 ns=18446744073709.551615ms none=0ms ten=10ms");
 }
 
 TEST(quotes_where_needed)
