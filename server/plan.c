@@ -39,6 +39,7 @@ struct net_limits plan_limits(const struct config *c, uint32_t loops)
         .connections_per_address = c->limits.connections_per_address,
         .handshake_timeout = c->limits.handshake_timeout,
         .idle_timeout = c->limits.idle_timeout,
+        .keepalive = c->limits.keepalive,
         .auth_failures = c->limits.auth_failures,
     };
 }

@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <event2/event.h>
 
@@ -185,12 +184,6 @@ static enum status run(struct globals *g, int argc, char **argv)
     return g->help ? STATUS_OK : STATUS_USAGE;
 }
 
-static void on_interrupt(int signal_number)
-{
-    (void)signal_number;
-    _exit(STATUS_INTERRUPTED);
-}
-
 /* What was printed must have arrived; a reader that has gone away is not worth a message. */
 static enum status flush_output(enum status status)
 {
@@ -207,7 +200,8 @@ int main(int argc, char **argv)
     /* Texts of a server are UTF-8, whatever the terminal's locale is called. */
     if (setlocale(LC_CTYPE, "") == NULL || strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
         setlocale(LC_CTYPE, "C.UTF-8");
-    signal(SIGINT, on_interrupt); /* also as process 1 of a container, where the default is none */
+    signal(SIGINT,
+           session_on_interrupt); /* also as process 1 of a container, where the default is none */
     signal(SIGPIPE, SIG_IGN);
     enum status status = flush_output(run(&g, argc - 1, argv + 1));
     globals_fini(&g);

@@ -97,7 +97,8 @@ const struct command CALL = {
             "of standard input, and anything else is a string ('\"@x\"' is the string @x).\n"
             "A result that is a single string or bytes is written as it is; every other one,\n"
             "and every one with --json, as JSON, where bytes are {\"$bytes\": \"base64\"}. An\n"
-            "ARG may hold such an object too. Without --timeout it waits as long as it takes.\n",
+            "ARG may hold such an object too. Without --timeout it waits as long as it takes;\n"
+            "interrupted (Ctrl-C), it cancels the call.\n",
     .examples = "  ergon call echo hello\n"
                 "  ergon call sum '[1, 2, 3]'\n"
                 "  ergon call hash sha256 @README.md hex\n"

@@ -3,7 +3,15 @@
 #include "base/clock.h"
 #include "proto/envelope.h"
 
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
 enum { NS_PER_MS = 1000 * 1000, GRACE_MS = 2000 };
+
+/* For the signal handler, which runs on the same thread: relaxed. */
+static _Atomic(struct ergon_blocking *) waits_on; /* NULL: nothing waits */
+static _Atomic bool interrupted;
 
 static uint32_t milliseconds(uint64_t ns)
 {
@@ -78,6 +86,29 @@ void session_close(struct session *s)
     s->connection = NULL;
 }
 
+void session_waits(const struct session *s)
+{
+    atomic_store_explicit(&waits_on, s->connection, memory_order_relaxed);
+}
+
+void session_waited(struct session *s)
+{
+    atomic_store_explicit(&waits_on, NULL, memory_order_relaxed);
+    if (!atomic_load_explicit(&interrupted, memory_order_relaxed))
+        return;
+    session_close(s);
+    exit(STATUS_INTERRUPTED);
+}
+
+void session_on_interrupt(int signal_number)
+{
+    struct ergon_blocking *blocking = atomic_load_explicit(&waits_on, memory_order_relaxed);
+    (void)signal_number;
+    if (blocking == NULL || atomic_exchange_explicit(&interrupted, true, memory_order_relaxed))
+        _exit(STATUS_INTERRUPTED);
+    ergon_blocking_interrupt(blocking);
+}
+
 uint32_t session_time_left(const struct session *s)
 {
     uint64_t now = clock_monotonic();
@@ -105,7 +136,9 @@ static enum status ask_by(ask_fn *ask, struct session *s, struct ergon_request *
     char method[METHOD_NAME_MAX + 1] = "";
     if (request != NULL)
         snprintf(method, sizeof method, "%s", ergon_request_method(request));
+    session_waits(s);
     ask(s->connection, request, timeout_ms, &a);
+    session_waited(s);
     *result = span_of(a->result.at, a->result.len);
     enum status status = status_of(a->outcome, a->code);
     if (status != STATUS_OK && !(expected & 1U << status))

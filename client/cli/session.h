@@ -38,6 +38,14 @@ enum status session_try(struct session *s, struct ergon_request *request, struct
 enum status session_ask_again(struct session *s, struct ergon_request *request,
                               struct span *result);
 
+/* Around each other function of libergon that waits on the connection.  An interrupt between the
+ * two ends what waits, the server is told to cancel it, and session_waited() does not return: it
+ * ends the program, with STATUS_INTERRUPTED. */
+void session_waits(const struct session *s);
+void session_waited(struct session *s);
+/* A handler of SIGINT.  When nothing waits, and the second time, it ends the program at once. */
+void session_on_interrupt(int signal_number);
+
 /* What the time limit leaves, in ms and at least 1; 0: there is no limit. */
 uint32_t session_time_left(const struct session *s);
 

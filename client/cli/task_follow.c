@@ -283,8 +283,10 @@ static enum status watch(struct session *s, const void *options, int argc, char 
     struct watching w = {.globals = s->globals};
     const struct ergon_answer *answer;
     (void)argc;
+    session_waits(s);
     enum ergon_end end = ergon_blocking_watch(s->connection, argv[0], o->from, session_time_left(s),
                                               on_event, &w, &answer);
+    session_waited(s);
     if (end == ERGON_END_OK)
         return task_status(w.last.name, w.last.text);
     return end == ERGON_END_CANCELLED ? status_of(end, "")

@@ -191,9 +191,13 @@ static enum ergon_end ask(struct many *m, size_t first, size_t count,
     json_t *part = json_array();
     for (size_t i = 0; i < count; i++)
         json_array_append(part, json_array_get(m->specs, first + i));
-    return ergon_blocking_ask(m->session.connection,
-                              json_request("task.submit_many", json_pack("[oO]", part, m->options)),
-                              session_time_left(&m->session), answer);
+    session_waits(&m->session);
+    enum ergon_end end =
+        ergon_blocking_ask(m->session.connection,
+                           json_request("task.submit_many", json_pack("[oO]", part, m->options)),
+                           session_time_left(&m->session), answer);
+    session_waited(&m->session);
+    return end;
 }
 
 /* A wrong option or an unknown method has the whole request refused. */

@@ -3,9 +3,12 @@
 #include "client/lib/client.h"
 #include "client/lib/requests.h"
 
+#include <errno.h>
 #include <event2/event.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 enum {
     NS_PER_MS = 1000 * 1000,
@@ -16,6 +19,11 @@ enum {
 struct ergon_blocking {
     struct event_base *base;
     struct ergon_client *client;
+    int interrupts;             /* an eventfd */
+    struct event *interrupted;  /* somebody has written to it */
+    bool interrupt;             /* that, and nothing waited for an answer */
+    ergon_call_id call;         /* 0: none is waited for */
+    struct ergon_watch *watch;  /* NULL: none is waited for */
     struct ergon_answer answer; /* points into `kept` and the two texts, or at constants */
     struct buffer kept;         /* the bytes of result or error */
     char code[64];
@@ -63,6 +71,49 @@ static void on_answer(void *arg, const struct ergon_answer *answer)
     *(good ? &b->answer.result : &b->answer.error) = (struct ergon_raw){kept.at, kept.len};
 }
 
+/* ---- interrupts ---- */
+
+/* The only part that other threads and signal handlers touch. */
+void ergon_blocking_interrupt(struct ergon_blocking *b)
+{
+    int error = errno;
+    eventfd_write(b->interrupts, 1);
+    errno = error;
+}
+
+static void on_interrupt(evutil_socket_t fd, short what, void *arg)
+{
+    struct ergon_blocking *b = arg;
+    eventfd_t count;
+    (void)what;
+    eventfd_read(fd, &count);
+    if (b->watch != NULL)
+        ergon_watch_stop(b->watch);
+    else if (!ergon_client_cancel(b->client, b->call))
+        b->interrupt = true;
+}
+
+static bool open_interrupts(struct ergon_blocking *b)
+{
+    b->interrupts = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (b->interrupts < 0)
+        return false;
+    b->interrupted = event_new(b->base, b->interrupts, EV_READ | EV_PERSIST, on_interrupt, b);
+    return b->interrupted != NULL && event_add(b->interrupted, NULL) == 0;
+}
+
+/* One came while nothing waited: what would wait now does not begin. */
+static bool take_interrupt(struct ergon_blocking *b)
+{
+    bool interrupt = b->interrupt;
+    b->interrupt = false;
+    if (interrupt)
+        fail_answer(b, ERGON_END_CANCELLED, "interrupted");
+    return interrupt;
+}
+
+/* ---- the connection ---- */
+
 /* The first connection, or its failure. */
 static enum ergon_end wait_ready(struct ergon_blocking *b)
 {
@@ -91,8 +142,9 @@ enum ergon_end ergon_blocking_open(const struct ergon_options *options, struct e
     b->on_state_arg = mine.on_state_arg;
     mine.on_state = on_state;
     mine.on_state_arg = b;
+    b->interrupts = -1;
     b->base = event_base_new();
-    if (b->base == NULL)
+    if (b->base == NULL || !open_interrupts(b))
         goto failed;
     outcome = ergon_client_new(b->base, &mine, &b->client, why, why_size);
     if (outcome != ERGON_END_OK)
@@ -116,13 +168,17 @@ enum ergon_end ergon_blocking_call(struct ergon_blocking *b, const char *method,
     b->done = false;
     b->kept.start = b->kept.end = 0;
     *answer = &b->answer;
-    if (ergon_client_call(b->client, method, params, timeout_ms, on_answer, b) == 0)
+    if (take_interrupt(b))
+        return b->answer.outcome;
+    b->call = ergon_client_call(b->client, method, params, timeout_ms, on_answer, b);
+    if (b->call == 0)
         fail_answer(b, ERGON_END_INVALID,
                     "a method has 1 to 256 bytes, and its parameters are one MessagePack value "
                     "that is not nested too deeply (or memory is out)");
     else
         while (!b->done)
             event_base_loop(b->base, EVLOOP_ONCE);
+    b->call = 0;
     return b->answer.outcome;
 }
 
@@ -172,7 +228,6 @@ enum ergon_end ergon_blocking_ask_again(struct ergon_blocking *b, struct ergon_r
 
 struct blocking_watch {
     struct ergon_blocking *blocking;
-    struct ergon_watch *watch;
     ergon_event_fn *on_event; /* the user's */
     void *arg;
     bool expired;
@@ -189,6 +244,7 @@ static void on_watch_end(void *arg, const struct ergon_answer *answer)
     struct blocking_watch *bw = arg;
     struct ergon_answer end = *answer;
     end.error = (struct ergon_raw){NULL, 0};
+    bw->blocking->watch = NULL;
     on_answer(bw->blocking, &end);
     if (bw->expired)
         fail_answer(bw->blocking, ERGON_END_TIMEOUT, "the task has not ended in time");
@@ -202,7 +258,7 @@ static void on_watch_expired(evutil_socket_t fd, short what, void *arg)
     if (bw->blocking->done)
         return; /* it ended in this round of the loop, and is gone */
     bw->expired = true;
-    ergon_watch_stop(bw->watch);
+    ergon_watch_stop(bw->blocking->watch);
 }
 
 static void run_watch(struct ergon_blocking *b, struct blocking_watch *bw, uint32_t timeout_ms)
@@ -212,7 +268,7 @@ static void run_watch(struct ergon_blocking *b, struct blocking_watch *bw, uint3
                             .tv_usec = (suseconds_t)(timeout_ms % 1000) * 1000};
     event_assign(&timer, b->base, -1, 0, on_watch_expired, bw);
     if (timeout_ms > 0 && event_add(&timer, &limit) != 0)
-        ergon_watch_stop(bw->watch);
+        ergon_watch_stop(b->watch);
     while (!b->done)
         event_base_loop(b->base, EVLOOP_ONCE);
     event_del(&timer);
@@ -225,8 +281,10 @@ enum ergon_end ergon_blocking_watch(struct ergon_blocking *b, const char *id, ui
     struct blocking_watch bw = {.blocking = b, .on_event = on_event, .arg = arg};
     b->done = false;
     *answer = &b->answer;
-    bw.watch = ergon_client_watch(b->client, id, from, on_watched_event, on_watch_end, &bw);
-    if (bw.watch != NULL)
+    if (take_interrupt(b))
+        return b->answer.outcome;
+    b->watch = ergon_client_watch(b->client, id, from, on_watched_event, on_watch_end, &bw);
+    if (b->watch != NULL)
         run_watch(b, &bw, timeout_ms);
     else
         fail_answer(b, ERGON_END_INVALID, "an id has at most 63 bytes (or memory is out)");
@@ -251,8 +309,12 @@ void ergon_blocking_close(struct ergon_blocking *b)
     if (b == NULL)
         return;
     ergon_client_free(b->client);
+    if (b->interrupted != NULL)
+        event_free(b->interrupted);
     if (b->base != NULL)
         event_base_free(b->base);
+    if (b->interrupts >= 0)
+        close(b->interrupts);
     buffer_fini(&b->kept);
     free(b);
 }

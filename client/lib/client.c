@@ -376,9 +376,10 @@ static bool authenticate(struct ergon_client *c)
 static void on_up(void *owner)
 {
     struct ergon_client *c = owner;
-    if (c->settings.options.token == NULL)
+    bool good = frame_hello(&c->connection.out);
+    if (good && c->settings.options.token == NULL)
         go_ready(c);
-    else if (!authenticate(c))
+    else if (!good || !authenticate(c))
         go_down(c, ERGON_END_UNREACHABLE, "out of memory");
 }
 

@@ -10,7 +10,11 @@
 bool frame_request(struct buffer *b, uint32_t id, struct span method, struct span params);
 bool frame_notification(struct buffer *b, struct span method, struct span params);
 
-/* The same of server.auth with this token: what goes first on a connection. */
+/* What goes first on a connection: the notification that its client never half-closes, so that to
+ * the server FIN is the end.  A server that does not know that ignores it. */
+bool frame_hello(struct buffer *b);
+
+/* A request of server.auth with this token. */
 bool frame_auth(struct buffer *b, uint32_t id, const char *token);
 
 /* What an error value says to a person: of "CODE: text", of [number, "CODE: text"], or of a map

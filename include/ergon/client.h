@@ -40,7 +40,7 @@ enum ergon_end {
     ERGON_END_OK,        /* the method returned; `result` is valid */
     ERGON_END_ERROR,     /* the server answered with an error: `error`, `code`, `text` */
     ERGON_END_TIMEOUT,   /* no answer in time; if it was sent, the server is told to cancel */
-    ERGON_END_CANCELLED, /* by ergon_client_cancel() */
+    ERGON_END_CANCELLED, /* by ergon_client_cancel() or ergon_blocking_interrupt() */
     /* The connection broke while the call was in flight: it may have run or not.  It is not sent
      * again. */
     ERGON_END_BROKEN,
@@ -184,9 +184,9 @@ ERGON_API enum ergon_end ergon_blocking_open(const struct ergon_options *options
                                              size_t why_size);
 
 /* Calls and waits.  *answer is never NULL, owned by `blocking`, and valid until the next function
- * on it.  Returns its outcome: OK, ERROR, TIMEOUT, BROKEN, UNREACHABLE, DENIED, INVALID (the method
- * or its parameters) or MEMORY.  After a failure the next call connects again, as the options say.
- */
+ * on it.  Returns its outcome: OK, ERROR, TIMEOUT, CANCELLED, BROKEN, UNREACHABLE, DENIED, INVALID
+ * (the method or its parameters) or MEMORY.  After a failure the next call connects again, as the
+ * options say. */
 ERGON_API enum ergon_end ergon_blocking_call(struct ergon_blocking *blocking, const char *method,
                                              struct ergon_raw params, uint32_t timeout_ms,
                                              const struct ergon_answer **answer);
@@ -209,6 +209,11 @@ ERGON_API enum ergon_end ergon_blocking_ask_again(struct ergon_blocking *blockin
 /* Returns when the bytes are with the kernel: OK, INVALID, MEMORY, or UNREACHABLE. */
 ERGON_API enum ergon_end ergon_blocking_notify(struct ergon_blocking *blocking, const char *method,
                                                struct ergon_raw params);
+
+/* The function that waits on `blocking` now, or else the next one that does, returns CANCELLED: the
+ * server is told by server.cancel, as at a timeout.  Not ergon_blocking_open() and _notify(), which
+ * have their own limits.  From any thread, and from a signal handler; it cannot fail. */
+ERGON_API void ergon_blocking_interrupt(struct ergon_blocking *blocking);
 
 /* Closes the connection and frees it.  NULL is allowed. */
 ERGON_API void ergon_blocking_close(struct ergon_blocking *blocking);

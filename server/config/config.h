@@ -154,6 +154,7 @@ struct config {
         uint64_t partial;                 /* bytes of unfinished messages, all connections */
         uint64_t handshake_timeout;       /* ns */
         uint64_t idle_timeout;            /* ns; 0: none */
+        uint64_t keepalive;               /* ns; 0: never */
         uint32_t auth_failures;           /* on one connection, then it is closed */
     } limits;
 

@@ -152,6 +152,9 @@ static const struct config_key keys[] = {
     {"limits.idle_timeout", "limits-idle-timeout", &config_duration, AT(limits.idle_timeout),
      .normal = "off", LIMIT(MS, 365 * DAY), .words = OFF,
      .help = "a connection that is quiet for so long is closed"},
+    {"limits.keepalive", "limits-keepalive", &config_duration, AT(limits.keepalive),
+     .normal = "15s", LIMIT(SECOND, DAY / 24), .words = OFF,
+     .help = "silence before a TCP peer is asked if it is still there; gone after three asks"},
     {"limits.auth_failures", "limits-auth-failures", &config_count, AT(limits.auth_failures),
      .normal = "5", LIMIT(1, 1000), .help = "wrong tokens before a connection is closed"},
 

@@ -28,9 +28,11 @@ struct conn_port {
     /* A request, notification or response came.  The envelope and all its spans are valid during
      * the call only. */
     void (*message)(void *arg, struct connection *c, const struct envelope *e);
-    /* Nobody will read an answer any more (reset, write error, closed by us): queued calls should
-     * be dropped, running ones flagged.  Calls in flight must still be ended with
-     * conn_call_ended(). Once for each connection that was open. */
+    /* Nobody will read an answer any more (the peer has left, reset, write error, closed by us):
+     * requests that wait should be dropped, running ones flagged.  Calls in flight must still be
+     * ended with conn_call_ended().  Once for each connection that was open and has closed; and
+     * before that, each time that one stops to be read whose peer has left: messages of such a
+     * peer that are read later still come. */
     void (*gone)(void *arg, struct connection *c);
 };
 
@@ -39,6 +41,7 @@ struct conn_mode {
     uint8_t error_shape; /* enum error_shape */
     bool raw;            /* neither str8 nor bin nor ext in answers */
     bool push;           /* notifications from us are welcome */
+    bool fin_ends;       /* it never half-closes: behind its FIN nobody reads answers */
 };
 
 /* The connection's own, free to change. */
@@ -66,6 +69,8 @@ const struct token_table *conn_tokens(const struct connection *c);
  * there: for them `counted` is false, both times. */
 void conn_call_began(struct connection *c, bool counted);
 void conn_call_ended(struct connection *c, bool counted);
+/* Within `gone`: the loop is being freed, and the connection with it, whatever is in flight. */
+bool conn_ends(const struct connection *c);
 /* Long polls that began and have not ended. */
 uint32_t conn_polls(const struct connection *c);
 

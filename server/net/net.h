@@ -29,6 +29,7 @@ struct net_limits {
     uint32_t connections_per_address;
     ao_time handshake_timeout; /* TLS; ns */
     ao_time idle_timeout;      /* ns without a byte and without a call in flight; 0: none */
+    ao_time keepalive; /* ns of silence before a TCP peer is asked if it is there; 0: never */
     uint32_t auth_failures;
 };
 

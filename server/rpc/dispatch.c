@@ -66,18 +66,30 @@ static void on_message(void *arg, struct connection *c, const struct envelope *e
     }
 }
 
-/* Nobody reads the answers any more: each call of this connection is dropped where it waits, and
+/* Nobody waits for the answer to a notification, be its peer there or not: it is left to do its
+ * work.  One that only waits has none. */
+static bool outlives_peer(const struct call *call)
+{
+    return call->msgid_len == 0 && !call_is_poll(call);
+}
+
+/* Nobody reads the answers any more: each request of this connection is dropped where it waits, and
  * flagged where it runs. */
 static void on_gone(void *arg, struct connection *c)
 {
     struct rpc_loop *loop = arg;
-    struct call **calls = (struct call **)conn_user(c);
+    struct call *next;
 
-    while (*calls)
-        if (call_is_operation(*calls))
-            job_request_give_up(loop, *calls);
+    for (struct call *call = *conn_user(c); call; call = next) {
+        next = call->next;
+        if (outlives_peer(call) && !conn_ends(c))
+            continue;
+        call->msgid_len = 0; /* the connection may still be open, but is not answered */
+        if (call_is_operation(call))
+            job_request_give_up(loop, call);
         else
-            home_abandon(loop->home, *calls);
+            home_abandon(loop->home, call);
+    }
 }
 
 struct conn_port rpc_port(struct rpc_loop *loop)

@@ -153,6 +153,11 @@ bool call_is_operation(const struct call *call)
     return call->tag & TAG_OPERATION;
 }
 
+bool call_is_poll(const struct call *call)
+{
+    return call->tag & TAG_POLL;
+}
+
 void job_request_give_up(struct rpc_loop *loop, struct call *call)
 {
     struct operation *op = ao_of(call, struct operation, call);

@@ -45,6 +45,8 @@ void job_request_named(struct rpc_request *rq, const struct operation_class *cls
 
 /* Is this call, of a connection's list, an operation? */
 bool call_is_operation(const struct call *call);
+/* Was it sent with `poll`? */
+bool call_is_poll(const struct call *call);
 /* Nobody reads the answer of this call any more: its operation is dropped. */
 void job_request_give_up(struct rpc_loop *loop, struct call *call);
 

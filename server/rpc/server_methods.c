@@ -48,25 +48,29 @@ static void answer_hello(struct rpc_request *rq)
     rpc_answer_packed(rq, &p);
 }
 
-/* server.hello [{errors, raw, push}]: how this peer wants to be answered, from this answer on. */
+/* server.hello [{errors, raw, push, half_close}]: how this peer wants to be answered, from this
+ * answer on, and what its FIN means. */
 static void serve_hello(struct rpc_request *rq)
 {
     struct conn_mode wanted = *conn_mode(rq->conn);
+    bool half_close = !wanted.fin_ends;
     const struct option options[] = {
         {"errors", read_shape, &wanted.error_shape, "\"text\", \"pair\" or \"map\""},
         {"raw", read_flag, &wanted.raw, "true or false"},
         {"push", read_flag, &wanted.push, "true or false"},
+        {"half_close", read_flag, &half_close, "true or false"},
     };
     struct reader r;
     uint32_t count;
 
     read_params(rq->params, &r, &count);
     if (count > 1) {
-        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "server.hello takes [{errors, raw, push}]");
+        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "server.hello takes [{errors, raw, push, half_close}]");
         return;
     }
     if (count == 1 && !rpc_read_options(rq, &r, options, sizeof options / sizeof options[0]))
         return;
+    wanted.fin_ends = !half_close;
     *conn_mode(rq->conn) = wanted;
     answer_hello(rq);
 }
@@ -132,7 +136,8 @@ static void serve_cancel(struct rpc_request *rq)
 }
 
 static const struct rpc_method methods[] = {
-    {"server.hello", RPC_OPEN, serve_hello, "[{errors: text|pair|map, raw: bool, push: bool}]",
+    {"server.hello", RPC_OPEN, serve_hello,
+     "[{errors: text|pair|map, raw: bool, push: bool, half_close: bool}]",
      "choose how this connection is answered; tells version and limits"},
     {"server.auth", RPC_OPEN, serve_auth, "[token: str]", "say who you are; answers the principal"},
     {"server.ping", RPC_OPEN, serve_ping, "[]", "answers \"pong\""},

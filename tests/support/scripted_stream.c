@@ -15,11 +15,14 @@ static void report(void *arg)
 
     if (k->closed)
         return;
-    if (k->in_len > 0 || k->eof || k->reset)
+    if (k->in_len > 0 || k->eof || k->left || k->reset)
         what |= STREAM_READ;
     if (k->window > 0 || k->reset)
         what |= STREAM_WRITE;
-    what &= k->stream->watched;
+    /* Watched alone and by edges: whatever has changed. */
+    what = k->stream->watched == STREAM_CLOSED
+               ? STREAM_WRITE | (k->eof || k->left ? STREAM_CLOSED : 0u)
+               : what & k->stream->watched;
     if (what != 0)
         k->on_event(-1, (short)what, k->stream);
 }
@@ -63,11 +66,11 @@ static ssize_t script_read(struct stream *s, uint8_t *buf, size_t size)
     if (k->reset)
         return fail(s);
     if (n == 0)
-        return k->eof ? STREAM_EOF : STREAM_WANT_READ;
+        return k->eof || k->left ? STREAM_EOF : STREAM_WANT_READ;
     memcpy(buf, k->in, n);
     k->in_len -= n;
     memmove(k->in, k->in + n, k->in_len);
-    if (k->in_len > 0 || k->eof)
+    if (k->in_len > 0 || k->eof || k->left)
         report_soon(k); /* level-triggered */
     return (ssize_t)n;
 }
@@ -78,7 +81,7 @@ static ssize_t script_writev(struct stream *s, const struct iovec *parts, int co
     size_t total = 0;
 
     k->writes++;
-    if (k->reset)
+    if (k->reset || k->left)
         return fail(s);
     size_t late = s->backlog < k->window ? s->backlog : k->window;
     s->backlog -= late;
@@ -109,6 +112,17 @@ static bool script_watch(struct stream *s, unsigned what)
     return true;
 }
 
+static bool script_left(const struct stream *s, unsigned period)
+{
+    struct script *k = s->state;
+
+    if (k->left || k->reset)
+        return true;
+    if (period > 0)
+        k->period = period;
+    return false;
+}
+
 static void script_shut(struct stream *s)
 {
     ((struct script *)s->state)->shut = true;
@@ -130,6 +144,7 @@ static const struct stream_class script_class = {
     .read = script_read,
     .writev = script_writev,
     .watch = script_watch,
+    .left = script_left,
     .shut = script_shut,
     .close = script_close,
     .explain = script_explain,
@@ -177,6 +192,12 @@ void script_send(struct script *k, struct span bytes)
 void script_send_eof(struct script *k)
 {
     k->eof = true;
+    report_soon(k);
+}
+
+void script_leave(struct script *k)
+{
+    k->left = true;
     report_soon(k);
 }
 

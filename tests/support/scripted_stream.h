@@ -20,6 +20,7 @@ struct script {
     size_t in_len;
     bool eof;   /* after that */
     bool reset; /* every call fails */
+    bool left;  /* the full close of a Unix socket, behind what it has sent */
 
     uint8_t *out; /* written and not yet forgotten; SCRIPT_ROOM bytes */
     size_t out_len;
@@ -29,6 +30,8 @@ struct script {
     size_t flight;     /* bytes that the handshake writes before it reads */
     bool shut, closed; /* by the connection */
     unsigned reads, writes;
+    unsigned
+        period; /* seconds, between two asks whether the peer is there; 0: as the system has it */
 };
 
 enum { SCRIPT_WINDOW = 1 << 30, SCRIPT_ROOM = 1 << 22 };
@@ -40,6 +43,7 @@ void script_open(struct script *k, struct stream *s, event_callback_fn on_event)
 
 void script_send(struct script *k, struct span bytes);
 void script_send_eof(struct script *k);
+void script_leave(struct script *k); /* it closes both directions */
 void script_reset(struct script *k);
 void script_widen(struct script *k, size_t bytes); /* the peer reads so many bytes */
 void script_forget(struct script *k);              /* what was written so far */

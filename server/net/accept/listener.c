@@ -18,8 +18,8 @@
 #include "server/net/auth/principal.h"
 
 enum {
-    BACKLOG = 4096,   /* the system lowers it to its own limit */
-    KEEP_ALIVE = 120, /* seconds of silence before a peer is asked whether it is still there */
+    BACKLOG = 4096,     /* the system lowers it to its own limit */
+    KEEPALIVE_ASKS = 3, /* without an answer: then the peer is gone */
     SOCKET_TYPE = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC
 };
 
@@ -41,12 +41,16 @@ static void set(int fd, int level, int option, int value)
 }
 
 /* On Linux an accepted socket inherits these, which saves system calls for each connection. */
-static void set_tcp_options(int fd, int family)
+static void set_tcp_options(int fd, int family, int keepalive)
 {
     set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-    set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-    set(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEP_ALIVE);
     set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    if (keepalive > 0) {
+        set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+        set(fd, IPPROTO_TCP, TCP_KEEPIDLE, keepalive);
+        set(fd, IPPROTO_TCP, TCP_KEEPINTVL, keepalive);
+        set(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_ASKS);
+    }
     if (family == AF_INET6)
         set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0); /* [::] is for everybody */
 }
@@ -64,7 +68,8 @@ static void real_port(int fd, struct url *url)
         url->port = ntohs(((const struct sockaddr_in *)&address)->sin_port);
 }
 
-static int open_address(const struct addrinfo *a, struct url *url, char *error, size_t size)
+static int open_address(const struct addrinfo *a, struct url *url, int keepalive, char *error,
+                        size_t size)
 {
     char place[sizeof url->host + 40];
     int fd = socket(a->ai_family, SOCKET_TYPE, 0);
@@ -73,14 +78,14 @@ static int open_address(const struct addrinfo *a, struct url *url, char *error, 
              url->port);
     if (fd < 0)
         return fail(fd, error, size, place, errno);
-    set_tcp_options(fd, a->ai_family);
+    set_tcp_options(fd, a->ai_family, keepalive);
     if (bind(fd, a->ai_addr, a->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0)
         return fail(fd, error, size, place, errno);
     real_port(fd, url);
     return fd;
 }
 
-static int open_tcp(struct url *url, char *error, size_t size)
+static int open_tcp(struct url *url, int keepalive, char *error, size_t size)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
     struct addrinfo *found;
@@ -95,7 +100,7 @@ static int open_tcp(struct url *url, char *error, size_t size)
                  gai_strerror(code));
         return -1;
     }
-    int fd = open_address(found, url, error, size);
+    int fd = open_address(found, url, keepalive, error, size);
     freeaddrinfo(found);
     return fd;
 }
@@ -147,12 +152,15 @@ static int open_unix(const struct url *url, uint32_t mode, char *error, size_t s
     return fd;
 }
 
-/* Binds and listens, non-blocking.  Returns the fd, and *url with the real port; or -1 with a text.
- * A Unix socket that nobody listens at any more is replaced. */
-static int open_socket(struct url *url, uint32_t unix_mode, char *error, size_t size)
+/* Binds and listens, non-blocking: l->fd, and l->url with the real port.  -1 with a text.  A Unix
+ * socket that nobody listens at any more is replaced. */
+static int open_socket(struct listener *l, uint32_t unix_mode, char *error, size_t size)
 {
-    return url->scheme == URL_UNIX ? open_unix(url, unix_mode, error, size)
-                                   : open_tcp(url, error, size);
+    int keepalive = (int)(l->acceptor->limits.keepalive / AO_S(1));
+
+    l->fd = l->url.scheme == URL_UNIX ? open_unix(&l->url, unix_mode, error, size)
+                                      : open_tcp(&l->url, keepalive, error, size);
+    return l->fd < 0 ? -1 : 0;
 }
 
 /* --- Rules and certificates --- */
@@ -233,8 +241,7 @@ static int open_listener(struct listener *l, const struct listener_options *o, c
         return snprintf(error, size, "%s: %s", o->url, wrong), -1;
     if (l->url.scheme == URL_TLS && open_contexts(l, error, size) != 0)
         return -1;
-    l->fd = open_socket(&l->url, o->unix_mode, error, size);
-    if (l->fd < 0)
+    if (open_socket(l, o->unix_mode, error, size) != 0)
         return -1;
     url_text(&l->url, l->text, sizeof l->text);
     event_assign(&l->event, a->base, l->fd, EV_READ | EV_PERSIST, on_event, l);

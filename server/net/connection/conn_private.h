@@ -47,6 +47,7 @@ struct connection {
     bool stopped : 1;       /* OPEN: input waits for calls in flight or for output */
     bool drain : 1;         /* OPEN: hand over what is kept, then DRAINING */
     bool peer_eof : 1;      /* DRAINING, FLUSHING: the peer's FIN was read */
+    bool left : 1;          /* OPEN: the peer has left, and what it has sent is still read */
     bool gone_due : 1;      /* the port has to hear that nobody reads answers any more */
     bool gone_reported : 1; /* and has heard it, or never knew the connection */
     bool dirty : 1;         /* stands in the loop's queue of output to write */

@@ -145,6 +145,11 @@ void conn_call_ended(struct connection *c, bool counted)
         conn_kick(c);
 }
 
+bool conn_ends(const struct connection *c)
+{
+    return c->loop->closing;
+}
+
 uint32_t conn_polls(const struct connection *c)
 {
     return c->polls;

@@ -14,6 +14,10 @@ enum { FLUSH_SOON = 32768 }; /* bytes; so many answers are written before they l
 #define FLUSH_TIME  AO_S(5) /* a closed connection whose peer does not read */
 #define LINGER_TIME AO_S(2) /* a closed connection whose peer goes on sending */
 
+/* A peer that has half-closed is asked so much more often whether it is still there: the system of
+ * one that was killed answers for it, as if it read, for a minute. */
+enum { ASKS_OF_HALF_CLOSED = 5 };
+
 /* --- Time --- */
 
 static ao_time idle_limit(const struct connection *c)
@@ -72,6 +76,19 @@ static bool timed_out(struct connection *c)
     return now - c->since >= limit;
 }
 
+/* What the stream is to tell while the connection rests.  One that is not read hears of its peer's
+ * end from the poller alone; while output waits, the next write does that. */
+static unsigned interest(const struct connection *c)
+{
+    bool reads =
+        c->state == CONN_LINGERING || (conn_open(c) && !(c->stopped && (c->ready & STREAM_READ)));
+    bool writes = c->state != CONN_LINGERING && c->stream.watched & STREAM_WRITE;
+
+    if (!reads && !writes && conn_answerable(c))
+        return STREAM_CLOSED;
+    return (reads ? STREAM_READ : 0u) | (writes ? STREAM_WRITE : 0u);
+}
+
 /* The stream's callback, from within the poll: the work is done in the next step.  Level-triggered:
  * a stopped connection must not hear of the same bytes in every round. */
 void conn_on_event(int fd, short what, void *stream)
@@ -79,11 +96,63 @@ void conn_on_event(int fd, short what, void *stream)
     struct connection *c = ao_of(stream, struct connection, stream);
 
     (void)fd;
-    c->ready |= (uint8_t)(what & (STREAM_READ | STREAM_WRITE));
+    c->ready |= (uint8_t)(what & (STREAM_READ | STREAM_WRITE | STREAM_CLOSED));
     if (c->stopped && what == STREAM_READ)
-        conn_watch(c, c->stream.watched & ~(unsigned)STREAM_READ);
+        conn_watch(c, interest(c));
     else
         conn_kick(c);
+}
+
+/* --- The peer's end --- */
+
+static unsigned half_closed_period(const struct connection *c)
+{
+    ao_time period = c->loop->limits.keepalive / ASKS_OF_HALF_CLOSED;
+
+    if (period == 0)
+        return 0;
+    return period < AO_S(1) ? 1 : (unsigned)(period / AO_S(1));
+}
+
+/* Nobody reads answers any more.  `fin`: the peer sends nothing more, or the stream ends behind
+ * what it has sent. */
+static bool peer_left(const struct connection *c, bool fin)
+{
+    return (fin && c->mode.fin_ends) || c->left ||
+           c->stream.cls->left(&c->stream, fin ? half_closed_period(c) : 0);
+}
+
+static void report_gone(struct connection *c)
+{
+    c->gone_reported = !conn_answerable(c);
+    c->loop->port.gone(c->loop->port.arg, c);
+}
+
+/* While input was stopped.  It is read on all the same, for the sake of notifications, which nobody
+ * waits for in any case; requests among it are dropped when input stops again. */
+static void left_in_open(struct connection *c)
+{
+    TRACE(c->loop->activator, "conn", conn_id(c), "its peer has left");
+    c->left = true;
+    report_gone(c);
+}
+
+/* The poller has told of more than bytes to read.  False: the connection has closed. */
+static bool hear(struct connection *c)
+{
+    bool fin = (c->ready & STREAM_CLOSED) || (c->state == CONN_DRAINING && c->peer_eof);
+    bool asked = c->stream.watched == STREAM_CLOSED;
+
+    c->ready &= (uint8_t)~STREAM_CLOSED;
+    if (asked && !c->left && peer_left(c, fin)) {
+        if (conn_open(c))
+            left_in_open(c);
+        else
+            conn_enter(c, CONN_CLOSED, "peer has left");
+    }
+    if (c->state != CONN_CLOSED && c->ready & STREAM_WRITE)
+        output_flush(c);
+    return c->state != CONN_CLOSED;
 }
 
 /* --- The states --- */
@@ -102,11 +171,7 @@ static enum ao_verdict rest_until(struct connection *c, unsigned what)
 
 static enum ao_verdict rest(struct connection *c)
 {
-    bool reads =
-        c->state == CONN_LINGERING || (conn_open(c) && !(c->stopped && (c->ready & STREAM_READ)));
-    bool writes = c->state != CONN_LINGERING && c->stream.watched & STREAM_WRITE;
-
-    return rest_until(c, (reads ? STREAM_READ : 0u) | (writes ? STREAM_WRITE : 0u));
+    return rest_until(c, interest(c));
 }
 
 static void handshake_failed(struct connection *c, int result)
@@ -156,12 +221,16 @@ static enum ao_verdict in_handshake(struct connection *c)
 
 static void note_stop(struct connection *c, bool stopped)
 {
-    if (stopped && !c->stopped)
+    bool stops = stopped && !c->stopped;
+
+    if (stops)
         TRACE(c->loop->activator, "conn", conn_id(c), "stops reading (%u in flight, %lu to write)",
               c->in_flight, (unsigned long)c->out.bytes);
     else if (!stopped && c->stopped)
         TRACE(c->loop->activator, "conn", conn_id(c), "reads again");
     c->stopped = stopped;
+    if (stops && c->left)
+        report_gone(c);
 }
 
 /* Before the round's end, while socket and answer are in the caches: what is large; and the answer
@@ -171,10 +240,22 @@ static bool writes_now(const struct connection *c)
     return c->out.bytes >= FLUSH_SOON || (c->single && c->in_flight == 0 && c->out.bytes > 0);
 }
 
+/* Nothing more will be read, by the peer's will or ours. */
+static void end_of_input(struct connection *c, bool peer_eof)
+{
+    bool owes = c->in_flight + c->polls > 0;
+
+    c->peer_eof = peer_eof;
+    if (peer_eof && (owes || c->mode.fin_ends) && peer_left(c, true))
+        conn_enter(c, CONN_CLOSED, "peer has left");
+    else
+        conn_enter(c, CONN_DRAINING, peer_eof ? "peer eof" : "server drains");
+}
+
 static enum ao_verdict in_open(struct connection *c)
 {
-    if (c->ready & STREAM_WRITE)
-        output_flush(c);
+    if (c->ready & (STREAM_WRITE | STREAM_CLOSED) && !hear(c))
+        return AO_AGAIN;
     if (!conn_open(c))
         return AO_AGAIN;
     enum input_end end = c->drain ? input_run_partial(c) : input_run(c);
@@ -188,8 +269,7 @@ static enum ao_verdict in_open(struct connection *c)
     if (end == INPUT_MORE)
         return AO_AGAIN;
     if (end == INPUT_EOF || (c->drain && end == INPUT_REST)) {
-        c->peer_eof = end == INPUT_EOF;
-        conn_enter(c, CONN_DRAINING, c->peer_eof ? "peer eof" : "server drains");
+        end_of_input(c, end == INPUT_EOF);
         return AO_AGAIN;
     }
     return rest(c);
@@ -197,8 +277,8 @@ static enum ao_verdict in_open(struct connection *c)
 
 static enum ao_verdict in_draining(struct connection *c)
 {
-    if (c->ready & STREAM_WRITE)
-        output_flush(c);
+    if (c->ready & (STREAM_WRITE | STREAM_CLOSED))
+        hear(c);
     if (c->state != CONN_DRAINING)
         return AO_AGAIN;
     if (c->in_flight + c->polls > 0 || output_bytes(c) > 0)
@@ -260,12 +340,6 @@ static enum ao_verdict step_by_state(struct connection *c)
         return in_closed(c);
     }
     __builtin_unreachable();
-}
-
-static void report_gone(struct connection *c)
-{
-    c->gone_reported = true;
-    c->loop->port.gone(c->loop->port.arg, c);
 }
 
 static enum ao_verdict conn_step(struct ao *self)

@@ -6,6 +6,9 @@
 #include "server/net/stream/stream.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -25,6 +28,13 @@ void stream_fd_open(struct stream *s, const struct stream_class *cls, int fd,
     event_assign(&s->event, base, fd, EV_READ | EV_PERSIST, on_event, s);
 }
 
+/* By edges, or a peer that has half-closed would be reported for ever.  The poller tells of an
+ * error only to those who read or write. */
+static short event_flags(unsigned what)
+{
+    return (short)(EV_PERSIST | what | (what == STREAM_CLOSED ? EV_WRITE | EV_ET : 0));
+}
+
 /* One event serves both directions: it is assigned anew when the interest changes, which is rare
  * (a full socket buffer, a connection that is stopped), and an idle connection holds no second one.
  */
@@ -37,12 +47,28 @@ bool stream_fd_watch(struct stream *s, unsigned what)
     s->watched = 0;
     if (what == 0)
         return true;
-    event_assign(&s->event, event_get_base(&s->event), s->fd, (short)(EV_PERSIST | what),
+    event_assign(&s->event, event_get_base(&s->event), s->fd, event_flags(what),
                  event_get_callback(&s->event), s);
     if (event_add(&s->event, NULL) != 0)
         return false;
     s->watched = (uint8_t)what;
     return true;
+}
+
+/* The system says POLLHUP when both directions are shut: by the full close of a Unix socket, and by
+ * a reset, be it the answer to the question whether the peer is still there. */
+bool stream_fd_left(const struct stream *s, unsigned period)
+{
+    struct pollfd state = {.fd = s->fd};
+
+    if (poll(&state, 1, 0) == 1 && state.revents & (POLLHUP | POLLERR))
+        return true;
+    if (period > 0) {
+        /* Of a Unix socket these are refused, and nothing needs them. */
+        setsockopt(s->fd, IPPROTO_TCP, TCP_KEEPIDLE, &period, sizeof period);
+        setsockopt(s->fd, IPPROTO_TCP, TCP_KEEPINTVL, &period, sizeof period);
+    }
+    return false;
 }
 
 void stream_fd_shut(struct stream *s)
@@ -110,6 +136,7 @@ void stream_plain_open(struct stream *s, int fd, struct event_base *base,
         .read = stream_fd_read,
         .writev = plain_writev,
         .watch = stream_fd_watch,
+        .left = stream_fd_left,
         .shut = stream_fd_shut,
         .close = stream_fd_close,
         .explain = plain_explain,

@@ -14,8 +14,9 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 
-/* Bits, the same as the poller's. */
-enum stream_ready { STREAM_READ = EV_READ, STREAM_WRITE = EV_WRITE };
+/* Bits, the same as the poller's.  STREAM_CLOSED, of a stream that is not read: the peer's end of
+ * it may have changed, so ask `left`.  It is watched alone, and reported once for each change. */
+enum stream_ready { STREAM_READ = EV_READ, STREAM_WRITE = EV_WRITE, STREAM_CLOSED = EV_CLOSED };
 
 /* What handshake, read and writev return when they do not return a count of bytes. */
 enum stream_result {
@@ -40,6 +41,10 @@ struct stream_class {
     /* Bits of enum stream_ready that the owner wants to hear of, until it says otherwise.  False
      * without memory: then the stream is to be closed. */
     bool (*watch)(struct stream *s, unsigned what);
+    /* True when the peer has left: what is written would not be read.  False when it may still
+     * read, or nobody can tell: then the system asks a TCP peer every `period` seconds (0: as
+     * often as it did) whether it is there, and STREAM_CLOSED tells when it is not. */
+    bool (*left)(const struct stream *s, unsigned period);
     void (*shut)(struct stream *s);  /* nothing more will be written: tells the peer */
     void (*close)(struct stream *s); /* frees all but the stream itself; once */
     void (*explain)(const struct stream *s, char *buf, size_t size); /* the last STREAM_ERROR */
@@ -68,6 +73,7 @@ void stream_plain_open(struct stream *s, int fd, struct event_base *base,
 void stream_fd_open(struct stream *s, const struct stream_class *cls, int fd,
                     struct event_base *base, event_callback_fn on_event);
 bool stream_fd_watch(struct stream *s, unsigned what);
+bool stream_fd_left(const struct stream *s, unsigned period);
 void stream_fd_shut(struct stream *s);
 void stream_fd_close(struct stream *s);
 ssize_t stream_fd_read(struct stream *s, uint8_t *buf, size_t size);

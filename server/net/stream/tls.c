@@ -27,6 +27,7 @@ struct tls_state {
     struct tls_buffer rest;    /* ciphertext kept from the last call */
     struct tls_buffer backlog; /* ciphertext that the socket did not take */
     bool established;          /* the handshake is done, and nothing failed since */
+    bool cut_off;              /* the peer's FIN came without the alert that must precede it */
     int ended;                 /* what the next read returns, STREAM_EOF or _ERROR; 0: go on */
 };
 
@@ -247,6 +248,7 @@ static ssize_t tls_read(struct stream *s, uint8_t *buf, size_t size)
             ssize_t n = fill(s);
             if (n <= 0) {
                 t->ended = n == STREAM_WANT_READ ? 0 : (int)n;
+                t->cut_off = n == STREAM_EOF;
                 break;
             }
         }
@@ -300,6 +302,15 @@ static ssize_t tls_writev(struct stream *s, const struct iovec *parts, int count
     return send_out(s) == STREAM_ERROR ? failed(s) : (ssize_t)taken;
 }
 
+/* Who closes one direction of TLS says so (RFC 8446, 6.1), by an alert: where that is missing, the
+ * peer's system has closed the socket of a process that is no more. */
+static bool tls_left(const struct stream *s, unsigned period)
+{
+    const struct tls_state *t = s->state;
+
+    return t->cut_off || stream_fd_left(s, period);
+}
+
 static void send_close_notify(struct stream *s)
 {
     struct tls_state *t = s->state;
@@ -349,6 +360,7 @@ static const struct stream_class tls_class = {
     .read = tls_read,
     .writev = tls_writev,
     .watch = stream_fd_watch,
+    .left = tls_left,
     .shut = tls_shut,
     .close = tls_close,
     .explain = tls_explain,

@@ -176,7 +176,29 @@ TCP_TEST(a_notification_arrives)
     expect_answer(b, "next");
     ergon_blocking_close(b);
     threaded_stop(&f->server);
-    assert_int_equal(f->server.notifications, 1);
+    assert_int_equal(f->server.notifications, 2); /* server.hello came first */
+}
+
+static void *interrupt(void *blocking)
+{
+    ergon_blocking_interrupt(blocking);
+    return NULL;
+}
+
+/* By another thread, be it before the wait or during it. */
+TCP_TEST(an_interrupt_ends_a_wait_and_no_more)
+{
+    struct ergon_blocking *b = open_good(&f->options);
+    const struct ergon_answer *a;
+    pthread_t other;
+    assert_int_equal(pthread_create(&other, NULL, interrupt, b), 0);
+    assert_int_equal(ergon_blocking_call(b, "silence", (struct ergon_raw){0}, 0, &a),
+                     ERGON_END_CANCELLED);
+    pthread_join(other, NULL);
+    expect_answer(b, "next");
+    ergon_blocking_close(b);
+    threaded_stop(&f->server);
+    assert_int_equal(f->server.notifications, 2); /* server.hello and server.cancel */
 }
 
 UNIX_SOCKET_TEST(nobody_listens)

@@ -10,6 +10,23 @@
 
 static const struct scan_limits LIMITS = {1 << 26, 64};
 
+/* [2, "server.hello", [{"half_close": false}]] */
+static void take_greeting(struct scripted *s, const struct envelope *e)
+{
+    static const uint8_t params[] = "\x91\x81\xaahalf_close\xc2";
+    assert_int_equal(e->type, ENVELOPE_NOTIFICATION);
+    assert_true(span_is(e->method, "server.hello"));
+    assert_true(span_equal(e->params, span_of(params, sizeof params - 1)));
+    s->greeted = true;
+}
+
+static void take_message(struct scripted *s, const struct envelope *e)
+{
+    s->messages++;
+    if (s->on_message != NULL)
+        s->on_message(s, e);
+}
+
 static void on_read(struct bufferevent *connection, void *arg)
 {
     struct scripted *s = arg;
@@ -22,10 +39,11 @@ static void on_read(struct bufferevent *connection, void *arg)
             return;
         size_t len = s->scanner.done;
         assert_int_equal(envelope_read(span_of(all.at, len), &e, &why), ENVELOPE_OK);
-        s->messages++;
         scanner_init(&s->scanner);
-        if (s->on_message != NULL)
-            s->on_message(s, &e);
+        if (!s->greeted)
+            take_greeting(s, &e);
+        else
+            take_message(s, &e);
         if (s->connection == connection)
             evbuffer_drain(in, len);
     }
@@ -45,6 +63,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
     if (s->connection != NULL)
         bufferevent_free(s->connection);
     s->accepted++;
+    s->greeted = false;
     scanner_init(&s->scanner);
     s->connection = bufferevent_socket_new(s->base, fd, BEV_OPT_CLOSE_ON_FREE);
     bufferevent_setcb(s->connection, on_read, NULL, on_event, s);

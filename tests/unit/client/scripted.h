@@ -17,7 +17,8 @@ struct scripted {
     struct evconnlistener *listener;
     struct bufferevent *connection; /* the latest; NULL while there is none */
     unsigned accepted;
-    unsigned messages;
+    unsigned messages; /* but for the greeting of each connection, which nobody is handed */
+    bool greeted;      /* the latest connection; without a greeting at its start the test fails */
     scripted_fn *on_message;
     void *user;
     char url[64];

@@ -64,7 +64,7 @@ RPC_TEST(hello_refuses_what_it_does_not_know)
             "1 failed: 'BAD_PARAMS: the name of an option must be a string'\n");
     answers("server.hello", "['pair']", "1 failed: 'BAD_PARAMS: options must be a map'\n");
     answers("server.hello", "[{}, 1]",
-            "1 failed: 'BAD_PARAMS: server.hello takes [{errors, raw, push}]'\n");
+            "1 failed: 'BAD_PARAMS: server.hello takes [{errors, raw, push, half_close}]'\n");
 }
 
 RPC_TEST(a_refused_hello_changes_nothing)
