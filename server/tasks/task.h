@@ -35,15 +35,15 @@ enum task_flag { TASK_CANCELLED = 1, TASK_LATE = 2, TASK_GONE = 4 };
 
 /* What is true of it; private to who owns it. */
 enum task_own_flag {
-    TASK_IN_PLACE = 1,  /* its first step is under way within its home's call */
-    TASK_PARKED = 2,    /* started, and waits for something */
-    TASK_UNCOUNTED = 4, /* parked or turning, and out of its executor's outstanding count */
-    TASK_OVER = 8,      /* its handler is done with it */
-    TASK_RETURNED = 16, /* an executor gave it back to the manager unstarted */
-    TASK_ALONE = 32,    /* malloc'ed on an outside thread, in no slab */
-    TASK_ATTEMPT = 64,  /* an attempt of a job; `attempt` counts */
-    TASK_TIMED = 128,   /* its time of service is measured */
-    TASK_TURNING = 256  /* it goes on and on, and takes turns with others that do */
+    TASK_IN_PLACE = 1,   /* its first step is under way within its home's call */
+    TASK_PARKED = 2,     /* started, and waits for something */
+    TASK_UNCOUNTED = 4,  /* parked or turning, and out of its executor's outstanding count */
+    TASK_OVER = 8,       /* its handler is done with it */
+    TASK_TIMED = 16,     /* its time of service is measured */
+    TASK_ALONE = 32,     /* malloc'ed on an outside thread, in no slab */
+    TASK_ATTEMPT = 64,   /* an attempt of a job; `attempt` counts */
+    TASK_RETURNED = 128, /* an executor gave it back to the manager unstarted */
+    TASK_TURNING = 256   /* it goes on and on, and takes turns with others that do */
 };
 
 /* Who has it.  What is on its way in a lane or an inbox is the receiver's. */
