@@ -3,6 +3,7 @@
 #include "server/jobs/life/retention.h"
 #include "server/jobs/life/submit.h"
 #include "server/jobs/life/timers.h"
+#include "server/jobs/persist/rates.h"
 #include "server/jobs/sched/dependencies.h"
 #include "server/jobs/service/waiters.h"
 
@@ -87,6 +88,8 @@ void effects_apply(struct jobs *jobs)
         job = job_next_effect(&jobs->table, &effects);
         if (job)
             apply(jobs, job, effects);
+        if (!job && jobs->sched.to_note)
+            rates_write(jobs); /* without memory somebody may go on at once */
     } while (job || jobs->sched.granted.first);
 }
 

@@ -9,7 +9,8 @@
  *   3. its dependants are released, and it is kept for its time;
  *   4. its timer is set; or it is freed.
  *
- * and before each job, those that were granted what another gave back are queued.
+ * and before each job, those that were granted what another gave back are queued.  At last the
+ * store is told of rates that are to begin something.
  *
  * Thread: the jobs'. */
 #ifndef ERGON_JOBS_EFFECTS_H

@@ -12,6 +12,7 @@
 #include "server/jobs/life/attempts.h"
 #include "server/jobs/life/retention.h"
 #include "server/jobs/persist/codec.h"
+#include "server/jobs/persist/rates.h"
 #include "server/jobs/persist/recover.h"
 #include "server/jobs/persist/replay.h"
 #include "server/jobs/persist/row_check.h"
@@ -85,14 +86,14 @@ static bool init_parts(struct jobs *jobs)
                                                         .wall = o->wall ? o->wall : system_wall,
                                                         .wall_arg = o->wall_arg,
                                                         .history_max = o->history_max}) == 0;
-    bool sched =
-        scheduler_init(&jobs->sched,
-                       &(struct scheduler_options){.table = &jobs->table,
-                                                   .tasks = jobs->tasks,
-                                                   .ao = &jobs->ao,
-                                                   .ageing = o->ageing,
-                                                   .crashes_max = o->crashes_max,
-                                                   .kept_bytes_max = o->kept_bytes_max}) == 0;
+    bool sched = scheduler_init(&jobs->sched,
+                                &(struct scheduler_options){.table = &jobs->table,
+                                                            .tasks = jobs->tasks,
+                                                            .ao = &jobs->ao,
+                                                            .ageing = o->ageing,
+                                                            .crashes_max = o->crashes_max,
+                                                            .kept_bytes_max = o->kept_bytes_max,
+                                                            .keeps_rates = o->store != NULL}) == 0;
     jobs->crons = crons_new();
     return table && sched && jobs->crons && set_weights(jobs);
 }
@@ -150,6 +151,12 @@ static bool read_queue(void *arg, const struct store_queue *row)
     return memory(r, recover_queue(r->jobs, row));
 }
 
+static bool read_rate(void *arg, const struct store_rate *row)
+{
+    struct reading *r = arg;
+    return memory(r, rates_recover(r->jobs, row));
+}
+
 static bool read_cron(void *arg, const struct store_cron *row)
 {
     struct reading *r = arg;
@@ -199,6 +206,7 @@ int jobs_recover(struct jobs *jobs, char *error, size_t size)
     const struct store_reader reader = {.arg = &r,
                                         .counts = read_counts,
                                         .queue = read_queue,
+                                        .rate = read_rate,
                                         .cron = read_cron,
                                         .task = read_task,
                                         .event = read_event,
@@ -239,6 +247,7 @@ static void answer_all(struct jobs *jobs)
 static void commit_all(struct jobs *jobs)
 {
     journal_flush(jobs);
+    rates_flush(jobs);
     store_stop(jobs->store);
     while (journal_take(jobs) > 0)
         effects_apply(jobs);

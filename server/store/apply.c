@@ -1,3 +1,4 @@
+#include "base/clock.h"
 #include "server/store/store_parts.h"
 
 enum { COUNTERS = 7 /* columns of STATEMENT_COUNTERS; the last is the highest id */ };
@@ -109,6 +110,7 @@ int store_add_counts(struct store *s)
                                s->add.expired,   s->add.dead, (int64_t)s->last_id};
     for (int n = 0; n < (int)(sizeof numbers / sizeof *numbers); n++)
         sqlite3_bind_int64(st, n + 1, numbers[n]);
+    sqlite3_bind_int64(st, 8, (sqlite3_int64)clock_wall());
     return statement_run(st);
 }
 
@@ -165,6 +167,10 @@ static int apply(struct store *s, struct store_op *op)
         return op->queue.paused || op->queue.draining
                    ? insert(s, STATEMENT_QUEUE_PUT, &row_queues, &op->queue)
                    : run_for_name(s, STATEMENT_QUEUE_REMOVE, op->queue.method);
+    case STORE_RATE_PUT:
+        return insert(s, STATEMENT_RATE_PUT, &row_rates, &op->rate);
+    case STORE_RATE_REMOVE:
+        return statement_run_id(&s->statements, STATEMENT_RATE_REMOVE, op->rate.id);
     case STORE_COUNT:
         return count(s, &op->audit);
     }

@@ -97,6 +97,16 @@ static bool queue_row(void *arg, sqlite3_stmt *st)
     return r->reader->queue(r->reader->arg, &queue) || stopped(r);
 }
 
+static bool rate_row(void *arg, sqlite3_stmt *st)
+{
+    struct reading *r = arg;
+    struct store_rate rate = {0};
+    const struct row_column *bad = row_read(st, 0, &row_rates, &rate, &r->store->names);
+    if (bad)
+        return bad_name(r, row_rates.table, rate.key, bad);
+    return r->reader->rate(r->reader->arg, &rate) || stopped(r);
+}
+
 static bool cron_row(void *arg, sqlite3_stmt *st)
 {
     struct reading *r = arg;
@@ -236,8 +246,8 @@ int store_load(struct store *s, const struct store_reader *reader, char *error, 
     int sound = sound_pages(s->db, &report);
     if (sound != SQLITE_OK)
         return sound == SOUND_NOT ? -1 : fail(s, error, size);
-    if (counts(&r) != 0 || table(&r, &row_queues, queue_row) || table(&r, &row_crons, cron_row) ||
-        tasks(&r) || table(&r, &row_events, event_row))
+    if (counts(&r) != 0 || table(&r, &row_queues, queue_row) || table(&r, &row_rates, rate_row) ||
+        table(&r, &row_crons, cron_row) || tasks(&r) || table(&r, &row_events, event_row))
         return -1;
     return 0;
 }

@@ -4,6 +4,7 @@
 
 #define TASK(kind, f)  COLUMN_##kind, offsetof(struct store_task, f), 0, false
 #define QUEUE(kind, f) COLUMN_##kind, offsetof(struct store_queue, f), 0, false
+#define RATE(kind, f)  COLUMN_##kind, offsetof(struct store_rate, f), 0, false
 #define CRON(kind, f)  COLUMN_##kind, offsetof(struct store_cron, f), 0, false
 #define EVENT(kind, f) COLUMN_##kind, offsetof(struct store_event, f), 0, false
 #define NAMED(list, f) COLUMN_NAME, offsetof(struct store_task, f), list, false
@@ -68,6 +69,18 @@ static const struct row_column queue_columns[] = {
     {"draining", QUEUE(U8, draining)},
 };
 const struct row_map row_queues = MAP("queues", "method", queue_columns);
+
+static const struct row_column rate_columns[] = {
+    {"id", RATE(U64, id)},
+    {"tenant", RATE(TEXT, tenant)},
+    {"key", RATE(TEXT, key)},
+    {"rate_max", RATE(U32, max)},
+    {"per_ns", RATE(U64, per)},
+    {"noted_at", RATE(U64, noted_at)},
+    {"promised", RATE(U32, promised)},
+    {"starts", RATE(BLOB, starts)},
+};
+const struct row_map row_rates = MAP("rates", "id", rate_columns);
 
 static const struct row_column cron_columns[] = {
     {"name", CRON(TEXT, name)},      {"schedule", CRON(TEXT, schedule)},

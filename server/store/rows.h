@@ -44,7 +44,7 @@ struct row_map {
 /* A task is a row of the first, one of the second if it has options, and one of the third if it has
  * been anything but queued: most have neither when they come. */
 extern const struct row_map row_submissions, row_options, row_lives;
-extern const struct row_map row_queues, row_crons, row_events;
+extern const struct row_map row_queues, row_rates, row_crons, row_events;
 
 /* Has the task been anything but queued, so that it needs the third row? */
 bool row_has_life(const struct store_task *task);

@@ -83,6 +83,18 @@ CREATE TABLE queues (
     draining INTEGER             -- 1: it takes no new tasks
 ) WITHOUT ROWID;
 
+-- The last starts of each rate that is in use, so that it holds across a restart.
+CREATE TABLE rates (
+    id INTEGER PRIMARY KEY,
+    tenant TEXT,
+    key TEXT NOT NULL,
+    rate_max INTEGER,
+    per_ns INTEGER,
+    noted_at INTEGER,            -- when this was written
+    promised INTEGER,            -- so many more may have started since then
+    starts BLOB                  -- how long before noted_at (ns, 8 bytes), and how many then (8 bytes), the oldest first
+);
+
 -- One row: submitted = done + failed + cancelled + expired + dead + the rows of `tasks` that are open.
 CREATE TABLE counters (
     submitted INTEGER NOT NULL,
@@ -92,6 +104,7 @@ CREATE TABLE counters (
     expired INTEGER NOT NULL,
     dead INTEGER NOT NULL,
     last_id INTEGER NOT NULL,    -- the highest that `tasks` ever had
-    commits INTEGER NOT NULL
+    commits INTEGER NOT NULL,
+    committed_at INTEGER         -- the time of the last commit, by the clock of then
 );
-INSERT INTO counters VALUES (0, 0, 0, 0, 0, 0, 0, 0);
+INSERT INTO counters VALUES (0, 0, 0, 0, 0, 0, 0, 0, NULL);

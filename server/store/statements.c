@@ -12,6 +12,7 @@ static const char *const texts[STATEMENTS] = {
     [STATEMENT_REMOVE_LIFE] = "DELETE FROM lives WHERE id = ?1",
     [STATEMENT_REMOVE_EVENTS] = "DELETE FROM events WHERE task = ?1",
     [STATEMENT_TRIM_EVENTS] = "DELETE FROM events WHERE task = ?1 AND seq < ?2",
+    [STATEMENT_RATE_REMOVE] = "DELETE FROM rates WHERE id = ?1",
     [STATEMENT_CRON_REMOVE] = "DELETE FROM crons WHERE name = ?1",
     [STATEMENT_QUEUE_REMOVE] = "DELETE FROM queues WHERE method = ?1",
     [STATEMENT_COUNT] = "SELECT count(*), sum(state = 'done'), sum(state = 'failed'), "
@@ -24,7 +25,8 @@ static const char *const texts[STATEMENTS] = {
                            "FROM counters",
     [STATEMENT_ADD] = "UPDATE counters SET submitted = submitted + ?1, done = done + ?2, "
                       "failed = failed + ?3, cancelled = cancelled + ?4, expired = expired + ?5, "
-                      "dead = dead + ?6, last_id = max(last_id, ?7), commits = commits + 1"};
+                      "dead = dead + ?6, last_id = max(last_id, ?7), commits = commits + 1, "
+                      "committed_at = ?8"};
 
 int statement_prepare(struct statements *s, enum statement which, const char *sql)
 {
@@ -47,6 +49,8 @@ int statements_open(struct statements *s, sqlite3 *db)
     rc = rc != SQLITE_OK ? rc : statement_prepare(s, STATEMENT_QUEUE_PUT, sql);
     row_insert_sql(&row_events, "REPLACE", sql);
     rc = rc != SQLITE_OK ? rc : statement_prepare(s, STATEMENT_EVENT, sql);
+    row_insert_sql(&row_rates, "REPLACE", sql);
+    rc = rc != SQLITE_OK ? rc : statement_prepare(s, STATEMENT_RATE_PUT, sql);
     row_insert_sql(&row_crons, "REPLACE", sql);
     return rc != SQLITE_OK ? rc : statement_prepare(s, STATEMENT_CRON_PUT, sql);
 }

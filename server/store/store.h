@@ -81,6 +81,18 @@ struct store_queue {
     uint8_t paused, draining; /* 1 or 0 */
 };
 
+/* The last starts of a rate. */
+struct store_rate {
+    uint64_t id;
+    struct span tenant, key;
+    uint32_t max;
+    uint32_t promised;  /* starts that may have been since `noted_at`, and are not among these */
+    uint64_t per;       /* ns */
+    uint64_t noted_at;  /* Unix ns */
+    struct span starts; /* pairs, oldest first: ns before noted_at, how many; 8 bytes each, big
+                           endian */
+};
+
 struct store_cron {
     struct span name, method, schedule, zone, tenant;
     struct span params;  /* raw MessagePack */
@@ -113,6 +125,8 @@ enum store_kind {
     STORE_CRON_PUT,    /* cron: new, or in place of the one of its name */
     STORE_CRON_REMOVE, /* cron.name */
     STORE_QUEUE,       /* queue: remembered; one that is open is forgotten */
+    STORE_RATE_PUT,    /* rate: new, or in place of the one of its id */
+    STORE_RATE_REMOVE, /* rate.id */
     STORE_COUNT        /* fills `audit` by counting some rows */
 };
 
@@ -138,6 +152,7 @@ struct store_op {
     struct store_counts add; /* to the counters, in the same transaction */
     union {
         struct store_task task;
+        struct store_rate rate;
         struct store_cron cron;
         struct store_event event;
         struct store_queue queue;
@@ -162,12 +177,13 @@ struct store *store_open(const struct store_options *options, char *error, size_
 /* After store_stop(), or if it was never started.  NULL is fine. */
 void store_close(struct store *s);
 
-/* What reads the whole file, in this order: counters, queues, crons, tasks by id, events by
+/* What reads the whole file, in this order: counters, queues, rates, crons, tasks by id, events by
  * id and seq.  Spans are valid during the call.  A callback that returns false ends the reading. */
 struct store_reader {
     void *arg;
     void (*counts)(void *arg, const struct store_counts *counts);
     bool (*queue)(void *arg, const struct store_queue *queue);
+    bool (*rate)(void *arg, const struct store_rate *rate);
     bool (*cron)(void *arg, const struct store_cron *cron);
     bool (*task)(void *arg, const struct store_task *task);
     bool (*event)(void *arg, const struct store_event *event);

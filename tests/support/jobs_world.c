@@ -7,6 +7,7 @@
 
 #include "server/jobs/effects.h"
 #include "server/jobs/life/outcome.h"
+#include "server/jobs/sched/line_place.h"
 #include "tests/support/cmocka_env.h"
 
 /* --- Two methods; a registry of the tree would bring the whole task system with it --- */

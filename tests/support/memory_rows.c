@@ -219,6 +219,32 @@ static bool keep_queue(struct memory_rows *m, const struct store_queue *queue)
     return true;
 }
 
+static void forget_rate(struct memory_rows *m, uint64_t id)
+{
+    for (uint32_t i = 0; i < m->rate_count; i++)
+        if (m->rates[i].id == id) {
+            free((void *)m->rates[i].starts.at);
+            m->rates[i] = m->rates[--m->rate_count];
+            return;
+        }
+}
+
+/* False without memory. */
+static bool keep_rate(struct memory_rows *m, const struct store_rate *rate)
+{
+    struct store_rate *kept = &m->rates[m->rate_count];
+    *kept = *rate;
+    struct span *spans[] = {&kept->starts, &kept->key, &kept->tenant};
+    void *block = malloc(copy_spans(spans, 3, NULL) + 1);
+    assert_true(m->rate_count < sizeof m->rates / sizeof m->rates[0]);
+    if (!block)
+        return false;
+    copy_spans(spans, 3, block);
+    kept->starts.at = block;
+    m->rate_count++;
+    return true;
+}
+
 static void forget_cron(struct memory_rows *m, struct span name)
 {
     for (uint32_t i = 0; i < m->cron_count; i++)
@@ -264,6 +290,12 @@ static bool change_rows(struct memory_rows *m, struct store_op *op)
     case STORE_COUNT:
         audit(m, &op->audit);
         return true;
+    case STORE_RATE_PUT:
+        forget_rate(m, op->rate.id);
+        return keep_rate(m, &op->rate);
+    case STORE_RATE_REMOVE:
+        forget_rate(m, op->rate.id);
+        return true;
     case STORE_CRON_PUT:
         forget_cron(m, op->cron.name);
         return keep_cron(m, &op->cron);
@@ -292,6 +324,9 @@ bool memory_rows_read(const struct memory_rows *m, const struct store_reader *re
     reader->counts(reader->arg, &m->counts);
     for (uint32_t i = 0; i < m->queue_count; i++)
         reader->queue(reader->arg, &m->queues[i]);
+    for (uint32_t i = 0; i < m->rate_count; i++)
+        if (!reader->rate(reader->arg, &m->rates[i]))
+            return false;
     for (uint32_t i = 0; i < m->cron_count; i++)
         if (!reader->cron(reader->arg, &m->crons[i].cron))
             return false;
@@ -314,6 +349,8 @@ void memory_rows_fini(struct memory_rows *m)
         free(m->events[i].block);
     for (uint32_t i = 0; i < m->queue_count; i++)
         free((void *)m->queues[i].method.at);
+    for (uint32_t i = 0; i < m->rate_count; i++)
+        free((void *)m->rates[i].starts.at);
     for (uint32_t i = 0; i < m->cron_count; i++)
         free(m->crons[i].block);
     free(m->rows);

@@ -134,6 +134,11 @@ static bool none_paused(void *arg, const struct store_queue *queue)
     return false;
 }
 
+static bool no_rate(void *arg, const struct store_rate *rate)
+{
+    return false;
+}
+
 static bool no_cron(void *arg, const struct store_cron *cron)
 {
     return false;
@@ -173,6 +178,7 @@ bool model_read(struct model *m, const struct store_options *options, char *erro
     const struct store_reader reader = {.arg = &r,
                                         .counts = read_counts,
                                         .queue = none_paused,
+                                        .rate = no_rate,
                                         .cron = no_cron,
                                         .task = read_task,
                                         .event = view_event};

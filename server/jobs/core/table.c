@@ -258,6 +258,12 @@ void table_weigh_part(struct job_table *table, const struct job *job, size_t was
     counter_set(&table->shown_bytes, table->bytes);
 }
 
+void table_weigh_other(struct job_table *table, size_t was, size_t is)
+{
+    table->bytes += is - was;
+    counter_set(&table->shown_bytes, table->bytes);
+}
+
 static void account_move(struct account *account, const struct job *job, uint64_t one)
 {
     account->submitted += one;

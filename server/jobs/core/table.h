@@ -136,6 +136,8 @@ struct job *table_find(const struct job_table *table, uint64_t id);
  * was, and is. */
 void table_weigh(struct job_table *table, const struct job *job, size_t was);
 void table_weigh_part(struct job_table *table, const struct job *job, size_t was, size_t is);
+/* What is kept beside jobs, and counts with them. */
+void table_weigh_other(struct job_table *table, size_t was, size_t is);
 
 /* The account of a job, and its move when its durability becomes another. */
 static inline struct account *table_account(struct job_table *table, const struct job *job)

@@ -25,6 +25,7 @@ struct journal {
     struct ao retry;        /* sleeps until the next try; who steps it calls journal_resave() */
     uint64_t rows_below; /* id: of rows below, what changes is added to `rows_open`; 0: of none */
     uint64_t rows_open;
+    uint64_t last_rate; /* the highest row of a rate */
 };
 
 /* Writes what is new of a durable job; of another a no-op.  Without memory the write is tried again

@@ -1,28 +1,72 @@
 #include "server/jobs/sched/admission.h"
 
 #include "server/jobs/core/names.h"
+#include "server/jobs/sched/line_place.h"
+
+/* How long after it was told last the file is told of further starts, if nothing else is. */
+static const ao_time tell_after = AO_S(1);
 
 /* --- The timer of a rate --- */
 
 /* The next time at which something changes by itself; AO_NEVER: only a job changes something. */
 static ao_time rate_next(const struct rate *r)
 {
-    return gate_has_lines(&r->gate) || r->refs == 0 ? start_window_moves(&r->starts, r->of)
-                                                    : AO_NEVER;
+    bool moves = gate_has_lines(&r->gate) || r->refs == 0;
+    ao_time next = moves ? start_window_moves(&r->starts, r->of) : AO_NEVER;
+    if (!r->note.kept || !r->note.stale || r->note.writes > 0 || r->note.listed)
+        return next;
+    return next < r->note.told_at + tell_after ? next : r->note.told_at + tell_after;
 }
 
-static bool is_past(const struct rate *r)
+bool rate_is_past(const struct rate *r)
 {
-    return r->refs == 0 && r->starts.length == 0;
+    return r->refs == 0 && r->starts.length == 0 && r->note.writes == 0;
 }
 
+void admission_note(struct scheduler *s, struct rate *r)
+{
+    if (r->note.listed)
+        return;
+    r->note.listed = true;
+    r->note.next = s->to_note;
+    s->to_note = r;
+    ao_activate(s->ao);
+}
+
+/* Does it go?  Before it does, the file forgets it. */
+static bool goes(struct scheduler *s, struct rate *r)
+{
+    if (!rate_is_past(r) || r->note.listed)
+        return false;
+    if (r->note.row == 0)
+        return true;
+    admission_note(s, r);
+    return false;
+}
+
+static void leave_list(struct scheduler *s, struct rate *r)
+{
+    struct rate **at = &s->to_note;
+    while (r->note.listed && *at != r)
+        at = &(*at)->note.next;
+    if (r->note.listed)
+        *at = r->note.next;
+}
+
+/* Nobody finds it any more; its memory goes with its timer. */
 static void drop_rate(struct scheduler *s, struct rate *r)
 {
-    struct tenant *tenant = r->key.tenant;
+    leave_list(s, r);
+    table_weigh_other(s->table, rate_bytes(r), 0);
+    rate_drop(s->limits, r);
+    table_tenant_unref(s->table, r->key.tenant);
+    if (ao_current() == &r->timer) {
+        ao_retire(&r->timer);
+        return;
+    }
     ao_deactivate(&r->timer);
     ao_fini(&r->timer);
-    rate_drop(s->limits, r);
-    table_tenant_unref(s->table, tenant);
+    rate_free(r);
 }
 
 /* Who stands first is called when a start leaves the window; when the last has left it, and nobody
@@ -31,7 +75,7 @@ static void await(struct scheduler *s, struct rate *r)
 {
     if (ao_current() == &r->timer)
         return;
-    if (is_past(r)) {
+    if (goes(s, r)) {
         drop_rate(s, r);
         return;
     }
@@ -57,17 +101,23 @@ static void call(struct scheduler *s, struct gate *g)
             else if (line->at->rate)
                 await(s, line->rate); /* its gate has a line now */
         }
-    if (g->rate)
-        await(s, g->rate);
+    if (!g->rate)
+        return;
+    if (g->rate->note.writes == 0 && rate_wants(g->rate, now) > 0)
+        admission_note(s, g->rate);
+    await(s, g->rate);
 }
 
 static enum ao_verdict rate_due(struct ao *self)
 {
     struct rate *r = ao_of(self, struct rate, timer);
     struct scheduler *s = r->scheduler;
-    start_window_pass(&r->starts, r->of, table_now(s->table));
-    if (is_past(r)) {
-        ao_retire(self);
+    ao_time now = table_now(s->table);
+    start_window_pass(&r->starts, r->of, now);
+    if (r->note.kept && r->note.stale && now >= r->note.told_at + tell_after)
+        admission_note(s, r);
+    if (goes(s, r)) {
+        drop_rate(s, r);
         return AO_DONE;
     }
     call(s, &r->gate);
@@ -81,8 +131,8 @@ static enum ao_verdict rate_due(struct ao *self)
 
 static void rate_retired(struct ao *self)
 {
-    struct rate *r = ao_of(self, struct rate, timer);
-    drop_rate(r->scheduler, r);
+    ao_fini(self);
+    rate_free(ao_of(self, struct rate, timer));
 }
 
 static const struct ao_class rate_timer_class = {
@@ -98,6 +148,18 @@ static void call_both(struct scheduler *s, const struct line *line)
         call(s, &line->rate->gate);
 }
 
+/* A rate may outlive its jobs, and so counts as one of its tenant. */
+static void adopt(struct scheduler *s, struct rate *r)
+{
+    if (r->scheduler)
+        return;
+    r->scheduler = s;
+    r->note.kept = s->keeps_rates;
+    r->key.tenant->jobs++;
+    table_weigh_other(s->table, 0, rate_bytes(r));
+    ao_init(&r->timer, &rate_timer_class, s->table->activator);
+}
+
 bool admission_join(struct scheduler *s, struct job *job, const struct job_spec *spec)
 {
     if (spec->limit_key.len == 0 && spec->rate_key.len == 0)
@@ -106,11 +168,8 @@ bool admission_join(struct scheduler *s, struct job *job, const struct job_spec 
     job->more->line = line;
     if (!line)
         return false;
-    if (line->rate && !line->rate->scheduler) {
-        line->rate->scheduler = s;
-        job->tenant->jobs++; /* a rate may outlive its jobs */
-        ao_init(&line->rate->timer, &rate_timer_class, s->table->activator);
-    }
+    if (line->rate)
+        adopt(s, line->rate);
     call_both(s, line); /* either may have been raised */
     return true;
 }
@@ -131,8 +190,22 @@ void admission_leave(struct scheduler *s, struct job *job)
 void admission_fini(struct scheduler *s)
 {
     struct rate *r;
-    while ((r = limit_table_rate(s->limits)))
+    while ((r = limit_table_rate(s->limits, NULL)))
         drop_rate(s, r);
+}
+
+struct rate *admission_rate(struct scheduler *s, struct tenant *tenant, struct span key,
+                            struct start_rate of)
+{
+    struct rate *r = rate_get(s->limits, tenant, key, of, table_now(s->table));
+    if (r)
+        adopt(s, r);
+    return r;
+}
+
+void admission_noted(struct scheduler *s, struct rate *r)
+{
+    call(s, &r->gate); /* the rate may be gone then */
 }
 
 /* --- Taken and given back --- */
@@ -160,8 +233,11 @@ void admission_start(struct scheduler *s, struct job *job)
 {
     if (!job_is(job, JOB_HAS_TOKEN))
         return;
+    struct rate *r = job->more->line->rate;
+    size_t was = rate_bytes(r);
     rate_use(job, activator_clock(s->table->activator));
-    await(s, job->more->line->rate);
+    table_weigh_other(s->table, was, rate_bytes(r));
+    await(s, r);
 }
 
 void admission_release_permit(struct scheduler *s, struct job *job)

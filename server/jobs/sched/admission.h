@@ -29,6 +29,19 @@ void admission_release(struct scheduler *s, struct job *job);
 /* The permit that an orphan of the job has had; the job may have got another one meanwhile. */
 void admission_release_orphan(struct scheduler *s, struct job *job);
 
+/* --- For persist/rates.c --- */
+
+/* A rate that the file knows, made without a job; NULL without memory. */
+struct rate *admission_rate(struct scheduler *s, struct tenant *tenant, struct span key,
+                            struct start_rate of);
+/* The file is to be told of it. */
+void admission_note(struct scheduler *s, struct rate *r);
+/* It was told, or what it knows was read back: who waits may go on; or the rate goes, if nobody
+ * needs it any more. */
+void admission_noted(struct scheduler *s, struct rate *r);
+/* Nobody needs it any more: it has no job, and no start that counts. */
+bool rate_is_past(const struct rate *r);
+
 /* All jobs have left: rates whose last starts are still counted go. */
 void admission_fini(struct scheduler *s);
 

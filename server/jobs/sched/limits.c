@@ -10,6 +10,10 @@
  * still a time. */
 #define STEP_MAX ((ao_time)1 << 59)
 
+/* Of `max` starts the part that is promised beyond those that wait: so where many start, not each
+ * waits for the disk. */
+enum { START_AHEAD = 32 };
+
 struct limit_table {
     struct hash_table limits, rates, lines;
     uint64_t seed[2];
@@ -42,12 +46,16 @@ void limit_table_free(struct limit_table *t)
     free(t);
 }
 
-struct rate *limit_table_rate(const struct limit_table *t)
+struct rate *limit_table_rate(const struct limit_table *t, const struct rate *behind)
 {
-    for (uint32_t i = 0; t->rates.count > 0 && i < t->rates.size; i++)
-        if (t->rates.buckets[i])
-            return (struct rate *)t->rates.buckets[i];
-    return NULL;
+    struct hash_link **at = t->rates.buckets, **end = at + t->rates.size;
+    if (behind && behind->key.link.next)
+        return (struct rate *)behind->key.link.next;
+    if (behind)
+        at = hash_bucket(&t->rates, behind->key.link.hash) + 1;
+    while (at < end && !*at)
+        at++;
+    return at < end ? (struct rate *)*at : NULL;
 }
 
 /* What has this name, made with `bytes`, zeroed but for its key, when it is new; NULL without
@@ -130,8 +138,8 @@ static struct limit *get_limit(struct limit_table *t, struct tenant *tenant, str
     return limit;
 }
 
-static struct rate *get_rate(struct limit_table *t, struct tenant *tenant, struct span name,
-                             struct start_rate of, ao_time now)
+struct rate *rate_get(struct limit_table *t, struct tenant *tenant, struct span name,
+                      struct start_rate of, ao_time now)
 {
     struct rate *r = get(t, &t->rates, sizeof *r, tenant, name);
     if (!r)
@@ -155,8 +163,19 @@ static void drop_limit(struct limit_table *t, struct limit *limit)
 void rate_drop(struct limit_table *t, struct rate *r)
 {
     assert(r->refs == 0 && r->held == 0);
+    hash_remove(&t->rates, &r->key.link);
+}
+
+size_t rate_bytes(const struct rate *r)
+{
+    bool few = r->starts.marks == r->starts.few;
+    return sizeof *r + r->key.name.len + (few ? 0 : r->starts.room * sizeof(struct start_mark));
+}
+
+void rate_free(struct rate *r)
+{
     start_window_fini(&r->starts);
-    drop(&t->rates, &r->key);
+    free(r);
 }
 
 static uint64_t hash_of(const struct limit *limit, const struct rate *rate, unsigned kind)
@@ -206,7 +225,7 @@ struct line *line_get(struct limit_table *t, struct tenant *tenant, const struct
     struct limit *limit = limited ? get_limit(t, tenant, spec->limit_key, spec->limit) : NULL;
     if (limited && !limit)
         return NULL;
-    struct rate *rate = rated ? get_rate(t, tenant, spec->rate_key, of, now) : NULL;
+    struct rate *rate = rated ? rate_get(t, tenant, spec->rate_key, of, now) : NULL;
     struct line *line = rated && !rate ? NULL : find_line(t, limit, rate, kind);
     if (!line && (rate || !rated))
         line = make_line(t, limit, rate, kind);
@@ -215,8 +234,10 @@ struct line *line_get(struct limit_table *t, struct tenant *tenant, const struct
         return line;
     }
     drop_limit(t, limit);
-    if (rate && !rate->scheduler)
+    if (rate && !rate->scheduler) {
         rate_drop(t, rate);
+        rate_free(rate);
+    }
     return NULL;
 }
 
@@ -246,6 +267,8 @@ static bool rate_has_room(struct rate *r, uint32_t called, ao_time now)
     if (!r)
         return true;
     start_window_pass(&r->starts, r->of, now);
+    if (r->note.kept && r->held + called >= r->note.promised)
+        return false;
     return start_window_free(&r->starts, r->of, (uint64_t)r->held + called) > 0;
 }
 
@@ -282,6 +305,7 @@ static void put_in(struct job *job, struct gate *g)
     job->more->rank = rank_of(job);
     job->more->stands = STANDS_IN_LINE;
     pairing_add(&line->jobs, &job->more->in_line);
+    line->count++;
     stand_at(line, g);
 }
 
@@ -291,6 +315,7 @@ static void take_out(struct job *job)
     struct gate *g = line->at;
     stand_at(line, NULL);
     pairing_remove(&line->jobs, &job->more->in_line);
+    line->count--;
     job->more->stands = STANDS_NOWHERE;
     if (line->jobs.root)
         stand_at(line, g);
@@ -359,6 +384,38 @@ void rate_use(struct job *job, ao_time now)
     assert(job_is(job, JOB_HAS_TOKEN));
     rate_give(job);
     start_window_add(&r->starts, r->of, now);
+    r->note.stale = true;
+    if (r->note.promised > 0)
+        r->note.promised--;
+    if (r->note.asked > 0)
+        r->note.asked--;
+}
+
+/* --- What the file is told --- */
+
+/* At its gate, counted to `max`. */
+static uint32_t waiting_at(const struct gate *g, uint32_t max)
+{
+    uint32_t count = 0;
+    for (unsigned kind = 0; kind < JOB_KINDS; kind++)
+        for (const struct pairing_node *at = g->lines[kind].root; at && count < max;
+             at = pairing_next(at))
+            count += line_of(at)->count;
+    return count < max ? count : max;
+}
+
+uint32_t rate_wants(struct rate *r, ao_time now)
+{
+    if (!r->note.kept || !gate_has_lines(&r->gate))
+        return 0;
+    start_window_pass(&r->starts, r->of, now);
+    uint32_t room = start_window_free(&r->starts, r->of, r->note.promised);
+    uint32_t spare = r->note.promised > r->held ? r->note.promised - r->held : 0;
+    uint32_t wanted = waiting_at(&r->gate, r->of.max);
+    if (spare >= wanted)
+        return 0;
+    wanted = wanted - spare + r->of.max / START_AHEAD;
+    return wanted < room ? wanted : room;
 }
 
 /* --- Called --- */
@@ -398,38 +455,4 @@ void limits_reorder(struct job *job)
     struct gate *g = job->more->line->at;
     take_out(job);
     put_in(job, g);
-}
-
-/* --- Explained --- */
-
-static bool waits(const struct job *job)
-{
-    return job->more && job->more->stands == STANDS_IN_LINE;
-}
-
-enum job_reason limits_reason(const struct job *job)
-{
-    if (!waits(job))
-        return (enum job_reason)job->reason;
-    return job->more->line->at->limit ? JOB_WHY_LIMIT : JOB_WHY_RATE;
-}
-
-uint32_t limits_before(const struct job *job, uint32_t max)
-{
-    uint32_t count = 0;
-    const struct gate *g = waits(job) ? job->more->line->at : NULL;
-    for (unsigned kind = 0; g && kind < JOB_KINDS; kind++)
-        for (const struct pairing_node *at = g->lines[kind].root; at && count < max;
-             at = pairing_next(at))
-            count += pairing_before(&line_of(at)->jobs, &job->more->in_line, max - count);
-    return count;
-}
-
-ao_time limits_token_at(const struct job *job, uint32_t before, ao_time now)
-{
-    const struct rate *r = job->more->line->rate;
-    uint32_t called = 0;
-    for (unsigned kind = 0; kind < JOB_KINDS; kind++)
-        called += r->gate.called[kind];
-    return start_window_opens(&r->starts, r->of, (uint64_t)r->held + called, before, now);
 }

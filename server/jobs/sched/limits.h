@@ -47,6 +47,21 @@ struct limit {
     uint32_t refs;  /* lines */
 };
 
+/* A start that the file does not know of would be forgotten by a crash.  So the file is promised
+ * starts before they come about: as many as wait, and where many start, some more.  After a crash
+ * those that were promised count as of the restart, and the others as of their time. */
+struct rate_note {
+    bool kept;         /* there is a file */
+    uint32_t writes;   /* on their way; the rate does not go meanwhile */
+    bool stale;        /* there were starts since it was told last */
+    bool listed;       /* in the scheduler's list of those that are to be told */
+    uint32_t promised; /* starts to come that it knows of; tokens that are held are among them */
+    uint32_t asked;    /* while a write is on its way: what `promised` is when it is back */
+    uint64_t row;      /* 0: it has never been told */
+    ao_time told_at;
+    struct rate *next; /* in that list */
+};
+
 struct rate {
     struct limit_key key; /* first */
     struct gate gate;
@@ -54,6 +69,7 @@ struct rate {
     struct start_window starts;  /* within `of.per` */
     uint32_t held;               /* tokens that jobs have, and have not used */
     uint32_t refs;               /* lines; without any it stays until its last start is past */
+    struct rate_note note;       /* what the file knows of it */
     struct ao timer;             /* sleeps until the next start leaves the window */
     struct scheduler *scheduler; /* whose timer it is; NULL: not made yet */
 };
@@ -65,6 +81,7 @@ struct line {
     struct rate *rate;         /* NULL: none */
     unsigned kind;             /* of executor */
     uint32_t refs;             /* jobs that name it */
+    uint32_t count;            /* of `jobs` */
     struct pairing_heap jobs;  /* that wait */
     struct pairing_node place; /* at `at`, while somebody waits */
     struct gate *at;           /* NULL: nobody waits */
@@ -79,7 +96,9 @@ enum job_stands { STANDS_NOWHERE, STANDS_IN_LINE, STANDS_CALLED };
 struct limit_table *limit_table_new(const uint64_t seed[2], ao_time ageing);
 /* All lines and rates were dropped; NULL is fine. */
 void limit_table_free(struct limit_table *t);
-struct rate *limit_table_rate(const struct limit_table *t); /* any; NULL: there is none */
+/* The rate behind this one, in no order but each once; behind NULL the first.  NULL: there is none.
+ */
+struct rate *limit_table_rate(const struct limit_table *t, const struct rate *behind);
 
 /* The line of these, made if there is none; the caller has a reference.  An empty name: no limit,
  * or no rate; one has a name.  What the newest spec names counts from now on for all of its key:
@@ -90,8 +109,13 @@ struct line *line_get(struct limit_table *t, struct tenant *tenant, const struct
 /* Gives the reference back.  The last one frees the line, and its limit with the last line of that;
  * the rate stays, also without lines, until rate_drop(). */
 void line_unref(struct limit_table *t, struct line *line);
-/* Of a rate that nothing refers to, with its timer finished: frees it. */
+/* The rate of this name, made if there is none, without a reference; NULL without memory. */
+struct rate *rate_get(struct limit_table *t, struct tenant *tenant, struct span name,
+                      struct start_rate of, ao_time now);
+/* Takes a rate that nothing refers to out of the table; its memory stays until rate_free(). */
 void rate_drop(struct limit_table *t, struct rate *r);
+void rate_free(struct rate *r); /* its timer is finished */
+size_t rate_bytes(const struct rate *r);
 
 /* True: the job has a permit and a token, as far as its line asks for them (JOB_HAS_PERMIT,
  * JOB_HAS_TOKEN).  False: it stands in its line, which stands at the gate that is closed. */
@@ -110,16 +134,11 @@ struct line *gate_next(struct gate *g, unsigned kind, ao_time now);
 struct job *line_call(struct line *line, ao_time now);
 bool gate_has_lines(const struct gate *g);
 
+/* How many starts more the file has to be promised before those who wait may begin: 0, none. */
+uint32_t rate_wants(struct rate *r, ao_time now);
+
 /* The priority of the job is another: if it waits in a line, it takes the place that is its own
  * now.  Of any other job a no-op.  (Whoever changes `priority` calls it.) */
 void limits_reorder(struct job *job);
-
-/* For task.explain.  The reason why the job waits: that of its line, which may have moved to its
- * other gate since the job came there; else the one that was recorded. */
-enum job_reason limits_reason(const struct job *job);
-/* How many wait before it at its gate, counted to `max`; of one in no line 0. */
-uint32_t limits_before(const struct job *job, uint32_t max);
-/* When its token comes, if those before it take theirs as early as they may. */
-ao_time limits_token_at(const struct job *job, uint32_t before, ao_time now);
 
 #endif

@@ -86,7 +86,8 @@ int scheduler_init(struct scheduler *s, const struct scheduler_options *options)
                             .tasks = options->tasks,
                             .ao = options->ao,
                             .crashes_max = options->crashes_max,
-                            .kept_bytes_max = options->kept_bytes_max};
+                            .kept_bytes_max = options->kept_bytes_max,
+                            .keeps_rates = options->keeps_rates};
     for (unsigned i = 0; i < JOB_KINDS; i++)
         fair_queue_init(&s->queues[i], options->ageing);
     s->limits = limit_table_new(s->table->seed, options->ageing);

@@ -35,6 +35,8 @@ struct scheduler {
     bool full[JOB_KINDS];    /* executors, as the manager last said */
 
     struct limit_table *limits;
+    struct rate *to_note;     /* rates of which the file is to be told: persist/rates.c does it */
+    bool keeps_rates;         /* there is a file */
     struct job_list granted;  /* what they waited for is theirs: to be queued again */
     struct job *suspect;      /* who has the place for suspects; NULL: it is free */
     struct job_list suspects; /* who wait for it */
@@ -52,6 +54,7 @@ struct scheduler_options {
     ao_time ageing; /* so long in the queue counts as one step of priority; 0: never */
     uint32_t crashes_max;
     uint64_t kept_bytes_max;
+    bool keeps_rates; /* there is a file that is told of the starts of rates */
 };
 
 /* 0, or -1 without memory; scheduler_fini() is right for both. */

@@ -72,13 +72,14 @@ static void add(struct start_window *w, struct start_rate rate, ao_time at, uint
 void start_window_add(struct start_window *w, struct start_rate rate, ao_time now)
 {
     start_window_pass(w, rate, now);
-    add(w, rate, now, 1);
+    add(w, rate, now + START_EPOCH, 1);
 }
 
-void start_window_add_past(struct start_window *w, struct start_rate rate, ao_time at,
-                           uint64_t count)
+void start_window_add_past(struct start_window *w, struct start_rate rate, ao_time age,
+                           uint64_t count, ao_time now)
 {
     ao_time last = w->length > 0 ? newest(w)->at : 0;
+    ao_time at = now + START_EPOCH - (age < START_EPOCH ? age : START_EPOCH);
     if (count > 0)
         add(w, rate, at > last ? at : last, count);
 }
@@ -100,19 +101,23 @@ uint32_t start_window_free(const struct start_window *w, struct start_rate rate,
 
 ao_time start_window_moves(const struct start_window *w, struct start_rate rate)
 {
-    return w->length > 0 ? after(start_window_mark(w, 0)->at, rate.per) : AO_NEVER;
+    ao_time leaves = w->length > 0 ? after(start_window_mark(w, 0)->at, rate.per) : AO_NEVER;
+    if (leaves == AO_NEVER)
+        return AO_NEVER;
+    return leaves > START_EPOCH ? leaves - START_EPOCH : 0;
 }
 
-/* Of all starts in their order the i-th; behind the marks come the promised ones, now. */
-static ao_time start_at(const struct start_window *w, uint64_t i, ao_time now)
+/* How long ago the i-th of all starts in their order was; behind the marks come the promised ones,
+ * now. */
+static ao_time age_of(const struct start_window *w, uint64_t i, ao_time now)
 {
     for (uint32_t m = 0; m < w->length; m++) {
         const struct start_mark *mark = start_window_mark(w, m);
         if (i < mark->count)
-            return mark->at;
+            return start_window_age(mark, now);
         i -= mark->count;
     }
-    return now;
+    return 0;
 }
 
 static ao_time times(ao_time per, uint64_t count)
@@ -131,6 +136,7 @@ ao_time start_window_opens(const struct start_window *w, struct start_rate rate,
     uint64_t windows = (i - known) / rate.max + 1;
     if (i < windows * rate.max)
         return after(now, times(rate.per, windows - 1));
-    ao_time first = after(start_at(w, i - windows * rate.max, now), rate.per);
-    return after(first > now ? first : now, times(rate.per, windows - 1));
+    ao_time age = age_of(w, i - windows * rate.max, now);
+    ao_time first = after(now, age < rate.per ? rate.per - age : 0);
+    return after(first, times(rate.per, windows - 1));
 }

@@ -21,7 +21,7 @@
 enum { START_MARKS = 1024, START_MARKS_FEW = 2 };
 
 struct start_mark {
-    ao_time at;     /* the last of these starts */
+    ao_time at;     /* the last of these starts; see start_window_age() */
     uint64_t count; /* starts */
 };
 
@@ -44,9 +44,9 @@ void start_window_fini(struct start_window *w);
 
 /* A start at `now`. */
 void start_window_add(struct start_window *w, struct start_rate rate, ao_time now);
-/* Starts that all were at `at`, or before: read back from a file, the oldest first. */
-void start_window_add_past(struct start_window *w, struct start_rate rate, ao_time at,
-                           uint64_t count);
+/* Starts that were `age` before now, or longer: read back from a file, the oldest first. */
+void start_window_add_past(struct start_window *w, struct start_rate rate, ao_time age,
+                           uint64_t count, ao_time now);
 /* Forgets the starts that have left the window. */
 void start_window_pass(struct start_window *w, struct start_rate rate, ao_time now);
 
@@ -59,10 +59,20 @@ ao_time start_window_moves(const struct start_window *w, struct start_rate rate)
 ao_time start_window_opens(const struct start_window *w, struct start_rate rate, uint64_t promised,
                            uint32_t n, ao_time now);
 
+/* A start may have been before the clock's zero, since a clock begins with the machine: so what
+ * stands in a mark is later than the clock's time by this. */
+#define START_EPOCH ((ao_time)1 << 62)
+
 /* The i-th mark from the oldest; i < length. */
 static inline const struct start_mark *start_window_mark(const struct start_window *w, uint32_t i)
 {
     return &w->marks[(w->first + i) & (w->room - 1)];
+}
+
+/* How long ago the last start of the mark was. */
+static inline ao_time start_window_age(const struct start_mark *mark, ao_time now)
+{
+    return now + START_EPOCH > mark->at ? now + START_EPOCH - mark->at : 0;
 }
 
 #endif

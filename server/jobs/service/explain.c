@@ -8,6 +8,7 @@
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/sched/queueing.h"
+#include "server/jobs/sched/line_place.h"
 #include "server/jobs/service/operation.h"
 #include "server/jobs/service/view.h"
 #include "server/tasks/tasks.h"

@@ -5,6 +5,7 @@
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/sched/queueing.h"
+#include "server/jobs/sched/line_place.h"
 #include "server/jobs/service/operation.h"
 
 void view_ms(struct pack *p, const char *key, uint64_t unix_ns)

@@ -403,7 +403,7 @@ HOLD_TEST(the_starts_of_forgotten_tasks_count)
     assert_int_equal(rated.count, 2);
     jobs_world_pass(w, AO_MS(1));
     assert_int_equal(rated.count, 3);
-    assert_non_null(limit_table_rate(w->jobs->sched.limits));
+    assert_non_null(limit_table_rate(w->jobs->sched.limits, NULL));
     jobs_world_pass(w, AO_S(10));
-    assert_null(limit_table_rate(w->jobs->sched.limits));
+    assert_null(limit_table_rate(w->jobs->sched.limits, NULL));
 }

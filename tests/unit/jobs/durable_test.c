@@ -100,16 +100,15 @@ STORED_TEST(a_token_may_come_with_a_commit)
         WORK(.durable = DURABLE_ASYNC, .delay = AO_MS(10), .rate_key = span_text("r"), .rate = 1,
              .rate_per = AO_MS(100), .retries = 1, .backoff = AO_MS(1));
     uint64_t id = jobs_world_submit(w, &spec);
-    jobs_world_pass(w, AO_MS(5));
+    jobs_world_pass(w, AO_MS(11)); /* its start was promised to the file, and came */
     w->store->latency = spec.rate_per;
-    jobs_world_pass(w, AO_MS(5));
     struct operation *op = world_operation(w, &operation_wait);
     op->wait = (struct wait_arguments){.ids = &id, .count = 1, .timeout = AO_S(60)};
     world_give(w, op);
     world_fail(world_run_of(w, id), "ODD", "not today");
     jobs_world_pass(w, AO_MS(50));
     assert_int_equal(world_reason(w, id), JOB_WHY_RATE);
-    jobs_world_pass(w, AO_MS(50));
+    jobs_world_pass(w, AO_MS(150)); /* the next is promised when its time comes */
     assert_non_null(world_run_of(w, id));
     world_finish(world_run_of(w, id), "\x2a");
     jobs_world_pass(w, AO_S(1));

@@ -5,6 +5,7 @@
 
 #include "server/jobs/core/job.h"
 #include "server/jobs/sched/limits.h"
+#include "server/jobs/sched/line_place.h"
 #include "server/jobs/core/table.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/random.h"
@@ -91,12 +92,13 @@ LIMITS_TEST(a_rate_outlives_its_jobs)
     struct line *line = line_get(t, &tenant, &spec, 0, AO_S(1));
     struct rate *r = line->rate;
     line_unref(t, line);
-    assert_ptr_equal(limit_table_rate(t), r);
+    assert_ptr_equal(limit_table_rate(t, NULL), r);
     line = line_get(t, &tenant, &spec, 0, AO_S(1));
     assert_ptr_equal(line->rate, r);
     line_unref(t, line);
     rate_drop(t, r);
-    assert_null(limit_table_rate(t));
+    rate_free(r);
+    assert_null(limit_table_rate(t, NULL));
 }
 
 /* --- Jobs that ask --- */
@@ -344,4 +346,5 @@ LIMITS_TEST(a_line_moves_as_one)
     limit_give(out);
     line_unref(t, line);
     rate_drop(t, r);
+    rate_free(r);
 }

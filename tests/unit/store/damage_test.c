@@ -20,6 +20,11 @@ static bool yes(void *arg, const struct store_task *task)
     return true;
 }
 
+static bool yes_rate(void *arg, const struct store_rate *rate)
+{
+    return true;
+}
+
 static bool yes_cron(void *arg, const struct store_cron *cron)
 {
     return true;
@@ -44,7 +49,8 @@ static int try(const char *path, char error[static TEXT])
 {
     uint32_t tasks = 0;
     const struct store_options options = client_options(path);
-    const struct store_reader reader = {&tasks, no_counts, yes_queue, yes_cron, yes, yes_event, 0};
+    const struct store_reader reader = {&tasks,   no_counts, yes_queue, yes_rate,
+                                        yes_cron, yes,       yes_event, 0};
     error[0] = '\0';
     struct store *s = store_open(&options, error, TEXT);
     int end = s ? store_load(s, &reader, error, TEXT) : -1;

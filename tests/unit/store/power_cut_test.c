@@ -15,7 +15,7 @@
 
 enum {
     CUTS = 1000,
-    CUTS_AFTER_A_SYNC = 400,
+    CUTS_AFTER_A_SYNC = 1000,
     CUTS_OF_A_DISK = 50,
     BURST = 40,
     BURSTS = 80,

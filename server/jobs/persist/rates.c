@@ -1,0 +1,182 @@
+#include "server/jobs/persist/rates.h"
+
+#include "server/jobs/core/names.h"
+#include "server/jobs/persist/codec.h"
+#include "server/jobs/sched/admission.h"
+
+enum { NUMBER = 8, PAIR = 2 * NUMBER /* bytes */ };
+
+/* --- Rows --- */
+
+static uint8_t *put_number(uint8_t *to, uint64_t number)
+{
+    for (unsigned byte = 0; byte < NUMBER; byte++)
+        *to++ = (uint8_t)(number >> (56 - 8 * byte));
+    return to;
+}
+
+static uint64_t get_number(const uint8_t *from)
+{
+    uint64_t number = 0;
+    for (unsigned byte = 0; byte < NUMBER; byte++)
+        number = number << 8 | from[byte];
+    return number;
+}
+
+static struct span put_starts(const struct start_window *w, ao_time now, uint8_t *to)
+{
+    uint8_t *at = to;
+    for (uint32_t i = 0; i < w->length; i++) {
+        const struct start_mark *mark = start_window_mark(w, i);
+        at = put_number(at, start_window_age(mark, now));
+        at = put_number(at, mark->count);
+    }
+    return span_of(to, (size_t)(at - to));
+}
+
+static struct span put_name(struct span name, uint8_t *to)
+{
+    return span_of(name.len > 0 ? memcpy(to, name.at, name.len) : to, name.len);
+}
+
+/* The clock is read before the wall clock: the starts look younger by what lies between. */
+static void fill(struct jobs *jobs, const struct rate *r, uint32_t promised, struct store_op *write)
+{
+    uint8_t *more = (uint8_t *)(write + 1);
+    struct store_rate *row = &write->rate;
+    struct span tenant = r->key.tenant->name;
+    row->id = r->note.row;
+    row->max = r->of.max;
+    row->per = r->of.per;
+    row->promised = promised;
+    row->starts = put_starts(&r->starts, activator_clock(jobs->activator), more);
+    row->key = put_name(r->key.name, more + row->starts.len);
+    row->tenant = put_name(tenant, more + row->starts.len + r->key.name.len);
+    row->noted_at = table_wall(&jobs->table);
+}
+
+/* --- Told --- */
+
+static void told(struct jobs *jobs, struct store_op *write)
+{
+    struct rate *r = write->owner;
+    journal_notice(jobs, write);
+    r->note.writes--;
+    r->note.stale |= write->error != STORE_OK;
+    if (r->note.writes == 0)
+        r->note.promised = r->note.asked;
+    admission_noted(&jobs->sched, r);
+}
+
+static void forgotten(struct jobs *jobs, struct store_op *write)
+{
+    journal_notice(jobs, write);
+}
+
+/* What nobody waits for is promised no longer. */
+static uint32_t to_promise(struct rate *r, ao_time now)
+{
+    bool needed = r->held > 0 || gate_has_lines(&r->gate);
+    for (unsigned kind = 0; kind < JOB_KINDS; kind++)
+        needed |= r->gate.called[kind] > 0;
+    if (!needed)
+        r->note.promised = 0;
+    return r->note.promised + rate_wants(r, now);
+}
+
+static void put(struct jobs *jobs, struct rate *r, uint32_t promised)
+{
+    size_t more = r->starts.length * PAIR + r->key.name.len + r->key.tenant->name.len;
+    struct store_op *write = codec_write_new(jobs, STORE_RATE_PUT, more, told);
+    r->note.told_at = table_now(&jobs->table);
+    r->note.asked = promised;
+    r->note.stale = !write;
+    if (!write) { /* no memory: as when the store fails */
+        r->note.promised = promised;
+        return;
+    }
+    if (r->note.row == 0)
+        r->note.row = ++jobs->journal.last_rate;
+    fill(jobs, r, promised, write);
+    write->owner = r;
+    r->note.writes++;
+    store_push(jobs->store, write);
+}
+
+/* Without memory the row stays, and the next start finds that it is past. */
+static void remove_row(struct jobs *jobs, struct rate *r)
+{
+    struct store_op *write =
+        r->note.row > 0 ? codec_write_new(jobs, STORE_RATE_REMOVE, 0, forgotten) : NULL;
+    if (write) {
+        write->rate.id = r->note.row;
+        store_push(jobs->store, write);
+    }
+    r->note.row = 0;
+}
+
+static void tell(struct jobs *jobs, struct rate *r)
+{
+    if (rate_is_past(r)) {
+        remove_row(jobs, r);
+        admission_noted(&jobs->sched, r);
+    } else if (r->note.writes == 0) { /* else it is looked at when that is back */
+        put(jobs, r, to_promise(r, table_now(&jobs->table)));
+        if (r->note.writes == 0)
+            admission_noted(&jobs->sched, r);
+    }
+}
+
+void rates_write(struct jobs *jobs)
+{
+    struct rate *r;
+    while (!jobs->table.recovering && (r = jobs->sched.to_note)) {
+        jobs->sched.to_note = r->note.next;
+        r->note.listed = false;
+        tell(jobs, r);
+    }
+}
+
+void rates_flush(struct jobs *jobs)
+{
+    struct rate *next;
+    for (struct rate *r = limit_table_rate(jobs->sched.limits, NULL); r; r = next) {
+        next = limit_table_rate(jobs->sched.limits, r);
+        start_window_pass(&r->starts, r->of, table_now(&jobs->table));
+        if (r->starts.length > 0)
+            put(jobs, r, 0);
+        else
+            remove_row(jobs, r);
+    }
+}
+
+/* --- Read back --- */
+
+bool rates_recover(struct jobs *jobs, const struct store_rate *row)
+{
+    const struct start_rate of = {row->max, row->per};
+    struct tenant *tenant = table_tenant(&jobs->table, row->tenant);
+    struct rate *r = tenant ? admission_rate(&jobs->sched, tenant, row->key, of) : NULL;
+    ao_time now = activator_clock(jobs->activator);
+    uint64_t wall = table_wall(&jobs->table);
+    ao_time since = wall > row->noted_at ? wall - row->noted_at : 0;
+    if (!r)
+        return false;
+    size_t was = rate_bytes(r);
+    for (size_t at = 0; at + PAIR <= row->starts.len; at += PAIR) {
+        ao_time age = get_number(row->starts.at + at);
+        age = age < AO_NEVER - since ? age + since : AO_NEVER;
+        uint64_t count = get_number(row->starts.at + at + NUMBER);
+        start_window_add_past(&r->starts, r->of, age, count < UINT32_MAX ? count : UINT32_MAX, now);
+    }
+    start_window_add_past(&r->starts, r->of, 0, row->promised, now);
+    r->note.row = row->id;
+    r->note.told_at = table_now(&jobs->table);
+    r->note.stale = true; /* nothing is promised any more */
+    if (jobs->journal.last_rate < row->id)
+        jobs->journal.last_rate = row->id;
+    start_window_pass(&r->starts, r->of, now);
+    table_weigh_other(&jobs->table, was, rate_bytes(r));
+    admission_noted(&jobs->sched, r);
+    return true;
+}
