@@ -10,6 +10,7 @@
 #include "server/crash.h"
 #include "server/lifecycle.h"
 #include "server/modules/builtin.h"
+#include "server/offline.h"
 #include "server/probe.h"
 
 enum { EXIT_USAGE = 2 };
@@ -100,6 +101,11 @@ int main(int argc, char **argv)
         break;
     case CONFIG_PRINT:
         status = config_print(config, stdout) && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+        break;
+    case CONFIG_CHECK_STORE:
+    case CONFIG_EXPORT_STORE:
+    case CONFIG_IMPORT_STORE:
+        status = offline_run(action, config->store);
         break;
     case CONFIG_HELP:
         config_help(stdout);

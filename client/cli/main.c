@@ -13,8 +13,9 @@
 
 #include "base/suggest.h"
 
-const struct command *const COMMANDS[] = {&CALL, &TASK,    &QUEUE, &CRON,  &AUDIT,      &PING,
-                                          &INFO, &METHODS, &TOKEN, &BENCH, &COMPLETION, NULL};
+const struct command *const COMMANDS[] = {&CALL,  &TASK,       &QUEUE, &CRON,    &AUDIT,
+                                          &STORE, &PING,       &INFO,  &METHODS, &TOKEN,
+                                          &BENCH, &COMPLETION, NULL};
 
 static const char *const GENERAL =
     "Environment: ERGON_URL, ERGON_TOKEN or ERGON_TOKEN_FILE, ERGON_CACERT; options go first.\n"

@@ -47,6 +47,12 @@ static void fill(struct config_report *r, struct config *c, const struct config_
 {
     if (request->action == CONFIG_HELP || request->action == CONFIG_VERSION)
         return;
+    if (request->store) {
+        free(c->store);
+        c->store = strdup(request->store);
+        r->no_memory |= !c->store;
+        return;
+    }
     read_sources(r, c, in, request->file);
     if (r->count > 0 || r->no_memory)
         return;

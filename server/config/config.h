@@ -172,7 +172,17 @@ struct config {
     struct config_origin *origins; /* one per key of the table */
 };
 
-enum config_action { CONFIG_SERVE, CONFIG_CHECK, CONFIG_PRINT, CONFIG_HELP, CONFIG_VERSION };
+enum config_action {
+    CONFIG_SERVE,
+    CONFIG_CHECK,
+    CONFIG_PRINT,
+    CONFIG_HELP,
+    CONFIG_VERSION,
+    /* Of the file that `store` names; nothing else of the configuration is read. */
+    CONFIG_CHECK_STORE,
+    CONFIG_EXPORT_STORE,
+    CONFIG_IMPORT_STORE
+};
 
 /* Where a configuration comes from, and how to say what is wrong with it.  All borrowed. */
 struct config_input {

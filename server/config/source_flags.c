@@ -11,6 +11,9 @@ enum {
     FLAG_VERSION = 'V',
     FLAG_CHECK = 256,
     FLAG_PRINT,
+    FLAG_CHECK_STORE,
+    FLAG_EXPORT_STORE,
+    FLAG_IMPORT_STORE,
     FLAG_KEY
 };
 
@@ -18,6 +21,9 @@ static const struct option own[] = {
     {"config", required_argument, NULL, FLAG_CONFIG},
     {"check-config", no_argument, NULL, FLAG_CHECK},
     {"print-config", no_argument, NULL, FLAG_PRINT},
+    {"check-store", required_argument, NULL, FLAG_CHECK_STORE},
+    {"export-store", required_argument, NULL, FLAG_EXPORT_STORE},
+    {"import-store", required_argument, NULL, FLAG_IMPORT_STORE},
     {"help", no_argument, NULL, FLAG_HELP},
     {"version", no_argument, NULL, FLAG_VERSION},
 };
@@ -57,9 +63,21 @@ static void take_flag(struct config_report *r, struct config *c, size_t i, const
     config_take(r, &t, key, value ? value : "true", key->path, &from_flag);
 }
 
+static void take_store(struct config_request *request, enum config_action action, const char *value)
+{
+    request->action = action;
+    request->store = value;
+}
+
 static void take_own(struct config_request *request, int flag, const char *value)
 {
-    if (flag == FLAG_CONFIG)
+    if (flag == FLAG_CHECK_STORE)
+        take_store(request, CONFIG_CHECK_STORE, value);
+    else if (flag == FLAG_EXPORT_STORE)
+        take_store(request, CONFIG_EXPORT_STORE, value);
+    else if (flag == FLAG_IMPORT_STORE)
+        take_store(request, CONFIG_IMPORT_STORE, value);
+    else if (flag == FLAG_CONFIG)
         request->file = value;
     else if (flag == FLAG_CHECK)
         request->action = CONFIG_CHECK;
@@ -149,6 +167,13 @@ void config_help(FILE *out)
           "something\n"
           "      --print-config                   show the effective values and where each comes "
           "from\n"
+          "      --check-store FILE               say what is damaged in a store, and exit: 0 "
+          "nothing, 1\n"
+          "                                       something, 2 it cannot be read\n"
+          "      --export-store FILE              write all that can be read of a store as lines "
+          "of JSON\n"
+          "      --import-store FILE              make a store of such lines, read from standard "
+          "input\n"
           "  -h, --help                           this text\n"
           "  -V, --version                        the version\n\n",
           out);

@@ -59,7 +59,8 @@ void config_read_environment(struct config_report *r, struct config *c, char *co
 /* What the flags ask for besides values; scanned first, since it names the file. */
 struct config_request {
     enum config_action action;
-    const char *file; /* borrowed from argv; may be NULL */
+    const char *file;  /* borrowed from argv; may be NULL */
+    const char *store; /* of CONFIG_CHECK_STORE and its like; borrowed from argv */
 };
 
 /* With `c` NULL only *request is filled, else only values are taken. */

@@ -17,9 +17,6 @@ enum {
     FILE_MODE = 0600   /* parameters are nobody else's affair */
 };
 
-/* By enum job_durable. */
-static const char *const durable_names[] = {"none", "async", "fsync"};
-
 static int fail_sqlite(struct store *s, const char *path, char *error, size_t size)
 {
     int rc = sqlite3_errcode(s->db);
@@ -202,10 +199,7 @@ static struct store *store_new(const struct store_options *o)
     memset(s, 0, sizeof *s);
     s->lock = (struct lock){-1, -1};
     s->retry = o->retry ? o->retry : AO_S(1);
-    s->names.lists[NAMES_STATE].names = o->states;
-    s->names.lists[NAMES_STATE].count = o->state_count;
-    s->names.lists[NAMES_DURABLE].names = durable_names;
-    s->names.lists[NAMES_DURABLE].count = sizeof durable_names / sizeof *durable_names;
+    s->names = row_names_of(o->states, o->state_count);
     return s;
 }
 

@@ -90,6 +90,22 @@ void row_select_sql(const struct row_map *m, char sql[static ROW_SQL_MAX])
     add(&s, " FROM %s ORDER BY %s", m->table, m->order);
 }
 
+void row_select_from_sql(const struct row_map *m, const char *key, char sql[static ROW_SQL_MAX])
+{
+    struct sql s = {.at = sql};
+    add(&s, "SELECT ");
+    add_names(&s, m);
+    add(&s, " FROM %s WHERE %s >= ?1 ORDER BY %s", m->table, key, m->order);
+}
+
+void row_select_one_sql(const struct row_map *m, char sql[static ROW_SQL_MAX])
+{
+    struct sql s = {.at = sql};
+    add(&s, "SELECT ");
+    add_names(&s, m);
+    add(&s, " FROM %s WHERE id = ?1", m->table);
+}
+
 static void add_columns(struct sql *s, const char *before, const struct row_map *m)
 {
     for (uint32_t n = 0; n < m->count; n++)

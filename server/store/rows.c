@@ -98,6 +98,16 @@ static const struct row_column event_columns[] = {
 };
 const struct row_map row_events = MAP("events", "task, seq", event_columns);
 
+/* By enum job_durable. */
+static const char *const durable_names[] = {"none", "async", "fsync"};
+
+struct row_names row_names_of(const char *const *states, uint32_t state_count)
+{
+    return (struct row_names){
+        .lists = {[NAMES_STATE] = {states, state_count},
+                  [NAMES_DURABLE] = {durable_names, sizeof durable_names / sizeof *durable_names}}};
+}
+
 /* Looks at the field of each of life_columns. */
 bool row_has_life(const struct store_task *t)
 {

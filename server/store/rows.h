@@ -34,6 +34,9 @@ struct row_names {
     } lists[NAMES_LISTS];
 };
 
+/* Of states, and of the levels of durability. */
+struct row_names row_names_of(const char *const *states, uint32_t state_count);
+
 struct row_map {
     const char *table;
     const char *order; /* columns */
@@ -78,6 +81,9 @@ void row_batch_sql(const struct row_map *m, char sql[static ROW_SQL_MAX]); /* CR
 void row_upsert_sql(const struct row_map *m, const struct row_map *of,
                     char sql[static ROW_SQL_MAX]);
 void row_select_sql(const struct row_map *m, char sql[static ROW_SQL_MAX]); /* in order */
+/* In order, from the number ?1 on, which stands in the column `key`. */
+void row_select_from_sql(const struct row_map *m, const char *key, char sql[static ROW_SQL_MAX]);
+void row_select_one_sql(const struct row_map *m, char sql[static ROW_SQL_MAX]); /* of id ?1 */
 /* Whole tasks by id: the columns of the three maps, one after another. */
 void row_select_tasks_sql(char sql[static ROW_SQL_MAX]);
 

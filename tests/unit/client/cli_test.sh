@@ -49,14 +49,14 @@ for command in call ping info methods token bench completion; do
     expect 0 "Examples:" "" help "$command"
 done
 
-for group in task queue cron; do
+for group in task queue cron store; do
     expect 0 "Usage: ergon $group COMMAND" "" "$group" --help
     expect 0 "Examples:" "" help "$group"
     expect 2 "" "Usage: ergon $group COMMAND" "$group"
 done
 for command in "task submit" "task call" "task get" "task wait" "task watch" "task cancel" "task retry" "task list" \
     "task explain" "queue list" "queue explain" "queue pause" "queue resume" "queue drain" "cron put" "cron list" \
-    "cron delete" audit; do
+    "cron delete" audit "store check" "store export" "store import"; do
     # shellcheck disable=SC2086
     expect 0 "Usage: ergon $command" "" $command --help
     # shellcheck disable=SC2086

@@ -200,6 +200,25 @@ SCRATCH_TEST(actions_are_told)
     scratch_accepted("nonsense: 1\n", NULL, LIST("--help"));
 }
 
+SCRATCH_TEST(what_is_done_with_a_store_needs_no_configuration)
+{
+    static const struct {
+        const char *flag;
+        enum config_action action;
+    } rows[] = {{"--check-store", CONFIG_CHECK_STORE},
+                {"--export-store", CONFIG_EXPORT_STORE},
+                {"--import-store", CONFIG_IMPORT_STORE}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct config *c =
+            scratch_accepted("nonsense: 1\n", NULL, LIST(rows[i].flag, "/somewhere/tasks.db"));
+        assert_int_equal(scratch.action, rows[i].action);
+        assert_string_equal(c->store, "/somewhere/tasks.db");
+    }
+    scratch_refused(NULL, NULL, LIST("--check-store"),
+                    "--check-store: needs a value (--check-store=VALUE)\n");
+}
+
 /* ---- print and compare ---- */
 
 static void print_to(const struct config *c, char *buf, size_t size)

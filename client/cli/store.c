@@ -1,0 +1,117 @@
+/* ergon store: a store's file while no server uses it.
+ *
+ * The file is the server's, and of the version of the server beside us: ergond itself reads and
+ * writes it, in place of this process. */
+#include "client/cli/cli.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Behind the last slash of the name of this program's own file goes the other's. */
+static bool beside(char path[static PATH_MAX])
+{
+    static const char server[] = "ergond";
+    ssize_t len = readlink("/proc/self/exe", path, PATH_MAX - sizeof server);
+    if (len <= 0)
+        return false;
+    path[len] = '\0';
+    char *slash = strrchr(path, '/');
+    if (slash == NULL)
+        return false;
+    memcpy(slash + 1, server, sizeof server);
+    return access(path, X_OK) == 0;
+}
+
+static enum status become_server(const char *flag, const char *file)
+{
+    char path[PATH_MAX], text[96];
+    char *const argv[] = {(char *)"ergond", (char *)flag, (char *)file, NULL};
+    fflush(stdout);
+    if (beside(path))
+        execv(path, argv);
+    else
+        execvp("ergond", argv);
+    complain("cannot run ergond, which reads the file: %s; install the server here, or go to where "
+             "it is",
+             strerror_r(errno, text, sizeof text));
+    return STATUS_USAGE;
+}
+
+static enum status run_check(const struct globals *g, const void *options, int argc, char **argv)
+{
+    (void)g;
+    (void)options;
+    (void)argc;
+    return become_server("--check-store", argv[0]);
+}
+
+static enum status run_export(const struct globals *g, const void *options, int argc, char **argv)
+{
+    (void)g;
+    (void)options;
+    (void)argc;
+    return become_server("--export-store", argv[0]);
+}
+
+static enum status run_import(const struct globals *g, const void *options, int argc, char **argv)
+{
+    (void)g;
+    (void)options;
+    (void)argc;
+    return become_server("--import-store", argv[0]);
+}
+
+static const struct command CHECK = {
+    .name = "store check",
+    .arguments = "FILE",
+    .summary = "say what is damaged in a store's file",
+    .text = "Reads all of the file and of its log, and changes nothing. Exit status 0: it is\n"
+            "sound; 1: it is damaged; 2: it cannot be read, or a server uses it.\n",
+    .examples = "  ergon store check /var/lib/ergon/tasks.db\n",
+    .arguments_min = 1,
+    .arguments_max = 1,
+    .run = run_check,
+};
+
+static const struct command EXPORT = {
+    .name = "store export",
+    .arguments = "FILE",
+    .summary = "write all that can be read of a store's file as lines of JSON",
+    .text = "Tasks with their results, histories, crons, queues and counters, to standard\n"
+            "output. What cannot be read is said on standard error. A task whose end may be\n"
+            "lost is written as one that is dead, so that it does not run twice; ergon task\n"
+            "retry runs it. Exit status 0: all; 1: what could be read; 2: nothing.\n",
+    .examples = "  ergon store export tasks.db > tasks.jsonl\n"
+                "  ergon store export tasks.db | ergon store import new.db\n",
+    .arguments_min = 1,
+    .arguments_max = 1,
+    .run = run_export,
+};
+
+static const struct command IMPORT = {
+    .name = "store import",
+    .arguments = "FILE",
+    .summary = "make a store's file of such lines",
+    .text = "Reads standard input. The file must not be there. All lines are taken, or none:\n"
+            "exit status 1 is a line that was refused, with its number; 2: the file cannot\n"
+            "be made.\n",
+    .examples = "  ergon store import new.db < tasks.jsonl\n",
+    .arguments_min = 1,
+    .arguments_max = 1,
+    .run = run_import,
+};
+
+static const struct command *const PARTS[] = {&CHECK, &EXPORT, &IMPORT, NULL};
+
+const struct command STORE = {
+    .name = "store",
+    .summary = "check a store's file, write it as JSON, make one of JSON",
+    .text = "The file of submitted tasks, while no server uses it. ergond, which reads it, must\n"
+            "be installed here, too.\n",
+    .examples = "  ergon store check tasks.db\n"
+                "  ergon store export tasks.db > tasks.jsonl\n"
+                "  ergon store import new.db < tasks.jsonl\n",
+    .parts = PARTS,
+};

@@ -1,0 +1,373 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/store/lock.h"
+#include "server/store/offline/json_row.h"
+#include "server/store/offline/offline.h"
+#include "server/store/schema.h"
+
+enum { WHY = 300, PATH = 4096 };
+
+/* The file is made beside, as PATH.part, and gets its name when all lines are in it and on disk. */
+struct import {
+    const struct store_offline *o;
+    FILE *in, *errors;
+    char part[PATH];
+    sqlite3 *db;
+    sqlite3_stmt *submission, *options, *life, *event, *cron, *queue, *find;
+    struct row_names names;
+    struct json_decoded decoded; /* of the line at hand */
+    char why[WHY];               /* a line is refused */
+    uint64_t line, tasks, last_id;
+    bool headed, ended; /* the first line came; the counters did */
+};
+
+static bool refuse(struct import *im, const char *text)
+{
+    snprintf(im->why, sizeof im->why, "%s", text);
+    return false;
+}
+
+static bool refuse_sql(struct import *im)
+{
+    return refuse(im, sqlite3_errmsg(im->db));
+}
+
+/* --- Rows --- */
+
+static bool put(struct import *im, sqlite3_stmt *st, const struct row_map *m, const void *row)
+{
+    int rc = row_bind(st, m, row, &im->names);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(st);
+    bool good = rc == SQLITE_DONE || refuse_sql(im);
+    sqlite3_reset(st);
+    return good;
+}
+
+static bool read_row(struct import *im, const json_t *object, const struct row_map *m, void *row)
+{
+    return json_to_row(object, m, row, &im->names, &im->decoded, im->why);
+}
+
+static bool take_queue(struct import *im, json_t *value)
+{
+    struct store_queue queue = {0};
+    return read_row(im, value, &row_queues, &queue) && put(im, im->queue, &row_queues, &queue);
+}
+
+static bool take_cron(struct import *im, json_t *value)
+{
+    struct store_cron cron = {0};
+    return read_row(im, value, &row_crons, &cron) && put(im, im->cron, &row_crons, &cron);
+}
+
+/* A part has the id of its task, and no other. */
+static bool read_part(struct import *im, const json_t *part, const struct row_map *m,
+                      struct store_task *task)
+{
+    uint64_t id = task->id;
+    return !part || (read_row(im, part, m, task) &&
+                     (task->id == id || refuse(im, "a part of it names another id")));
+}
+
+static bool check_task(struct import *im, const struct store_task *task)
+{
+    const char *fault =
+        task->id == 0 || task->id > INT64_MAX ? "its id is none" : im->o->task_fault(task);
+    return !fault || refuse(im, fault);
+}
+
+static bool take_parts(struct import *im, json_t *value, const json_t *options, const json_t *life)
+{
+    struct store_task task = {.has_options = options != NULL};
+    if (!read_row(im, value, &row_submissions, &task) ||
+        !read_part(im, options, &row_options, &task) || !read_part(im, life, &row_lives, &task) ||
+        !check_task(im, &task) || !put(im, im->submission, &row_submissions, &task) ||
+        (options && !put(im, im->options, &row_options, &task)) ||
+        (life && !put(im, im->life, &row_lives, &task)))
+        return false;
+    im->tasks++;
+    if (task.id > im->last_id)
+        im->last_id = task.id;
+    return true;
+}
+
+static bool take_task(struct import *im, json_t *value)
+{
+    json_t *options = json_incref(json_object_get(value, "options"));
+    json_t *life = json_incref(json_object_get(value, "life"));
+    json_object_del(value, "options");
+    json_object_del(value, "life");
+    bool good = take_parts(im, value, options, life);
+    json_decref(options);
+    json_decref(life);
+    return good;
+}
+
+static bool has_task(struct import *im, uint64_t id)
+{
+    sqlite3_bind_int64(im->find, 1, (sqlite3_int64)id);
+    bool found = sqlite3_step(im->find) == SQLITE_ROW;
+    sqlite3_reset(im->find);
+    return found;
+}
+
+static bool take_event(struct import *im, json_t *value)
+{
+    struct store_event event = {0};
+    if (!read_row(im, value, &row_events, &event))
+        return false;
+    const char *fault = im->o->event_fault(&event);
+    if (fault)
+        return refuse(im, fault);
+    if (!has_task(im, event.id))
+        return refuse(im, "no line before it has its task");
+    return put(im, im->event, &row_events, &event);
+}
+
+static bool take_store(struct import *im, json_t *value)
+{
+    json_int_t version = json_integer_value(json_object_get(value, "version"));
+    im->headed = true;
+    if (version == SCHEMA_VERSION)
+        return true;
+    snprintf(im->why, sizeof im->why, "it is of version %lld, and this ergond reads %d",
+             (long long)version, SCHEMA_VERSION);
+    return false;
+}
+
+/* --- Counters --- */
+
+static const char *const counter_names[] = {"submitted", "done", "failed",  "cancelled",
+                                            "expired",   "dead", "last_id", "commits"};
+enum { COUNTERS = sizeof counter_names / sizeof *counter_names, SUBMITTED = 0, LAST_ID = 6 };
+
+static bool read_counters(struct import *im, const json_t *value, int64_t counters[COUNTERS])
+{
+    for (int n = 0; n < COUNTERS; n++) {
+        const json_t *number = json_object_get(value, counter_names[n]);
+        counters[n] = json_integer_value(number);
+        if (!json_is_integer(number) || counters[n] < 0)
+            return refuse(im, "a counter is missing, or is no number");
+    }
+    if (json_object_size(value) != COUNTERS)
+        return refuse(im, "there is a counter that is none");
+    return true;
+}
+
+static int64_t count_open(struct import *im)
+{
+    static const char sql[] =
+        "SELECT count(*) FROM submissions LEFT JOIN lives USING (id) WHERE ifnull(state, '') NOT "
+        "IN ('done', 'failed', 'cancelled', 'expired', 'dead')";
+    sqlite3_stmt *st;
+    int64_t open = -1;
+    if (sqlite3_prepare_v2(im->db, sql, -1, &st, NULL) == SQLITE_OK &&
+        sqlite3_step(st) == SQLITE_ROW)
+        open = sqlite3_column_int64(st, 0);
+    sqlite3_finalize(st);
+    return open;
+}
+
+/* Whoever has changed the lines by hand need not count: what was submitted follows from the rest.
+ */
+static void balance(struct import *im, int64_t counters[COUNTERS])
+{
+    int64_t submitted = count_open(im);
+    for (int n = SUBMITTED + 1; n < LAST_ID; n++)
+        submitted += counters[n];
+    if (submitted != counters[SUBMITTED])
+        fprintf(im->errors, "line %llu: `submitted` becomes %lld, to fit the other lines\n",
+                (unsigned long long)im->line, (long long)submitted);
+    counters[SUBMITTED] = submitted;
+    if (counters[LAST_ID] < (int64_t)im->last_id)
+        counters[LAST_ID] = (int64_t)im->last_id;
+}
+
+static bool take_counters(struct import *im, json_t *value)
+{
+    static const char sql[] = "UPDATE counters SET submitted = ?1, done = ?2, failed = ?3, "
+                              "cancelled = ?4, expired = ?5, dead = ?6, last_id = ?7, commits = ?8";
+    int64_t counters[COUNTERS];
+    sqlite3_stmt *st;
+    im->ended = true;
+    if (!read_counters(im, value, counters))
+        return false;
+    balance(im, counters);
+    if (sqlite3_prepare_v2(im->db, sql, -1, &st, NULL) != SQLITE_OK)
+        return refuse_sql(im);
+    for (int n = 0; n < COUNTERS; n++)
+        sqlite3_bind_int64(st, n + 1, counters[n]);
+    bool good = sqlite3_step(st) == SQLITE_DONE || refuse_sql(im);
+    sqlite3_finalize(st);
+    return good;
+}
+
+/* --- Lines --- */
+
+static bool take_object(struct import *im, json_t *line)
+{
+    static const struct {
+        const char *name;
+        bool (*take)(struct import *im, json_t *value);
+    } kinds[] = {{"store", take_store}, {"queue", take_queue}, {"cron", take_cron},
+                 {"task", take_task},   {"event", take_event}, {"counters", take_counters}};
+    for (size_t n = 0; n < sizeof kinds / sizeof *kinds; n++) {
+        json_t *value = json_object_get(line, kinds[n].name);
+        if (!value || json_object_size(line) != 1)
+            continue;
+        if (im->headed != (n > 0) || im->ended)
+            return refuse(im, "it stands in the wrong place: {\"store\": ...} is the first line, "
+                              "{\"counters\": ...} the last");
+        return kinds[n].take(im, value);
+    }
+    return refuse(im, "it is none of store, queue, cron, task, event and counters");
+}
+
+static bool take_line(struct import *im, const char *text, size_t len)
+{
+    json_error_t error;
+    json_t *line = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+    bool good = line ? take_object(im, line) : refuse(im, error.text);
+    json_decoded_free(&im->decoded);
+    json_decref(line);
+    return good;
+}
+
+static bool take_lines(struct import *im)
+{
+    char *text = NULL;
+    size_t room = 0;
+    ssize_t len;
+    bool good = true;
+    while (good && (len = getline(&text, &room, im->in)) > 0) {
+        im->line++;
+        good = take_line(im, text, (size_t)len);
+    }
+    free(text);
+    if (good && !im->ended) {
+        im->line++;
+        return refuse(im, "the end, {\"counters\": ...}, is missing");
+    }
+    return good && (!ferror(im->in) || refuse(im, "it cannot be read"));
+}
+
+/* --- The file --- */
+
+static bool prepare(struct import *im, const struct row_map *m, sqlite3_stmt **st)
+{
+    char sql[ROW_SQL_MAX];
+    row_insert_sql(m, "INSERT", sql);
+    return sqlite3_prepare_v2(im->db, sql, -1, st, NULL) == SQLITE_OK;
+}
+
+static bool prepare_all(struct import *im)
+{
+    return prepare(im, &row_submissions, &im->submission) &&
+           prepare(im, &row_options, &im->options) && prepare(im, &row_lives, &im->life) &&
+           prepare(im, &row_events, &im->event) && prepare(im, &row_crons, &im->cron) &&
+           prepare(im, &row_queues, &im->queue) &&
+           sqlite3_prepare_v2(im->db, "SELECT 1 FROM submissions WHERE id = ?1", -1, &im->find,
+                              NULL) == SQLITE_OK;
+}
+
+static bool make_file(struct import *im)
+{
+    char text[64];
+    unlink(im->part); /* of an import that was killed */
+    int fd = open(im->part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return refuse(im, strerror_r(errno, text, sizeof text));
+    close(fd);
+    if (sqlite3_open(im->part, &im->db) != SQLITE_OK)
+        return refuse_sql(im);
+    sqlite3_exec(im->db, "PRAGMA synchronous = EXTRA", NULL, NULL, NULL);
+    return schema_prepare(im->db, im->why, sizeof im->why) == 0 &&
+           ((sqlite3_exec(im->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK &&
+             prepare_all(im)) ||
+            refuse_sql(im));
+}
+
+static void close_file(struct import *im)
+{
+    sqlite3_stmt *const all[] = {im->submission, im->options, im->life, im->event,
+                                 im->cron,       im->queue,   im->find};
+    for (size_t n = 0; n < sizeof all / sizeof *all; n++)
+        sqlite3_finalize(all[n]);
+    sqlite3_close(im->db);
+}
+
+static int sync_folder(const char *path)
+{
+    char folder[PATH];
+    snprintf(folder, sizeof folder, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash)
+        slash[slash == folder] = '\0';
+    int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc = fd < 0 ? -1 : fsync(fd);
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+/* A link, and no renaming: that would go over a file that has come in the meantime. */
+static bool name_file(struct import *im)
+{
+    char text[64];
+    if (link(im->part, im->o->path) == 0 && unlink(im->part) == 0 && sync_folder(im->o->path) == 0)
+        return true;
+    return refuse(im, strerror_r(errno, text, sizeof text));
+}
+
+static enum store_offline_end fill_file(struct import *im)
+{
+    bool made = make_file(im), taken = made && take_lines(im);
+    if (taken && sqlite3_exec(im->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
+        taken = made = refuse_sql(im);
+    close_file(im);
+    if (taken)
+        taken = made = name_file(im);
+    if (taken)
+        return OFFLINE_GOOD;
+    if (made)
+        fprintf(im->errors, "line %llu: %s; nothing was imported\n", (unsigned long long)im->line,
+                im->why);
+    else
+        fprintf(im->errors, "%s: %s; nothing was imported\n", im->o->path, im->why);
+    unlink(im->part);
+    return made ? OFFLINE_DAMAGED : OFFLINE_UNREADABLE;
+}
+
+static bool is_there(const char *path, const char *ending)
+{
+    char name[PATH];
+    snprintf(name, sizeof name, "%s%s", path, ending);
+    return access(name, F_OK) == 0;
+}
+
+enum store_offline_end store_import(const struct store_offline *o, FILE *in, FILE *errors)
+{
+    struct import im = {.o = o, .in = in, .errors = errors};
+    struct lock lock;
+    enum store_offline_end end = OFFLINE_UNREADABLE;
+    im.names = row_names_of(o->states, o->state_count);
+    bool fits = (size_t)snprintf(im.part, sizeof im.part, "%s.part", o->path) < sizeof im.part;
+    if (!fits || is_there(o->path, "") || is_there(o->path, "-wal")) {
+        fprintf(errors, "%s: it is there, or its log (-wal) is; name a file that is not\n",
+                o->path);
+        return end;
+    }
+    if (lock_take(&lock, o->path, -1, im.why, sizeof im.why) == 0)
+        end = fill_file(&im);
+    else
+        fprintf(errors, "%s: %s\n", o->path, im.why);
+    lock_drop(&lock);
+    if (end == OFFLINE_GOOD)
+        fprintf(errors, "%s: %llu tasks imported\n", o->path, (unsigned long long)im.tasks);
+    return end;
+}

@@ -1,0 +1,50 @@
+/* A store's file while no server uses it: checked, written out as lines of JSON, and made of such
+ * lines.  What a person does who has a damaged file, or wants its contents elsewhere.
+ *
+ * The lines, one JSON object each, with one member that says what it is:
+ *
+ *     {"store": {"version": 4}}                first
+ *     {"queue": {...}}, {"cron": {...}}
+ *     {"task": {..., "options": {...}, "life": {...}}}     by id
+ *     {"event": {...}}                         of a task above
+ *     {"counters": {...}}                      last: what is cut off before it is not whole
+ *
+ * Members are the columns of schema.sql; those that are zero or empty are left out.  Text that is
+ * not UTF-8, and bytes, are {"$bytes": "base64"}; numbers above 2^63-1 are strings of digits.
+ *
+ * Thread: any, one at a time.  All block, and write what there is to say to `errors`. */
+#ifndef ERGON_STORE_OFFLINE_H
+#define ERGON_STORE_OFFLINE_H
+
+#include <stdio.h>
+
+#include "server/store/store.h"
+
+struct store_offline {
+    const char *path;
+    const char *const *states; /* as in struct store_options */
+    uint32_t state_count;
+    /* What is wrong with a row though each column holds what it may, as a constant text; NULL:
+     * nothing. */
+    const char *(*task_fault)(const struct store_task *task);
+    const char *(*event_fault)(const struct store_event *event);
+};
+
+/* Exit statuses. */
+enum store_offline_end {
+    OFFLINE_GOOD,
+    OFFLINE_DAMAGED,   /* check, export: something is damaged; import: a line was refused */
+    OFFLINE_UNREADABLE /* nothing could be done: no such file, in use, no store of ours ... */
+};
+
+/* Reads everything, and changes nothing.  A line for each finding to `out`, and one at the end. */
+enum store_offline_end store_check(const struct store_offline *o, FILE *out, FILE *errors);
+
+/* Writes all that can be read, and says what cannot.  A task whose life may be lost is written as
+ * one that is dead, with the error DAMAGED, so that nothing runs again that has run. */
+enum store_offline_end store_export(const struct store_offline *o, FILE *out, FILE *errors);
+
+/* Makes a file, which must not be there, of all lines or of none. */
+enum store_offline_end store_import(const struct store_offline *o, FILE *in, FILE *errors);
+
+#endif

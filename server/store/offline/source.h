@@ -1,0 +1,23 @@
+/* The file that is read: locked, opened as it is, and closed so that it stays as it is.
+ *
+ * Thread: any, one a source. */
+#ifndef ERGON_STORE_SOURCE_H
+#define ERGON_STORE_SOURCE_H
+
+#include <sqlite3.h>
+
+#include "server/store/lock.h"
+#include "server/store/log_check.h"
+
+struct source {
+    sqlite3 *db; /* NULL: there is nothing to read, see `log` */
+    struct lock lock;
+    struct log_look log;
+};
+
+/* 0, or -1 and a text: there is no such file and no log, a server uses it, it is no store of ours
+ * or of another version, it cannot be read, no memory.  source_close() follows either way. */
+int source_open(struct source *s, const char *path, char *error, size_t size);
+void source_close(struct source *s);
+
+#endif
