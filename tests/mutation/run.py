@@ -157,8 +157,8 @@ def stages(fault, tests):
     return [s for s in (near, [t for t in tests if t not in near]) if s]
 
 
-def try_planted(fault, tests, jobs):
-    for stage in stages(fault, tests):
+def try_planted(fault, tests, jobs, near):
+    for stage in stages(fault, tests)[: 1 if near else None]:
         error = build(stage, jobs)
         if error:
             return {"outcome": "does not build", "by": "", "text": error[-2000:]}
@@ -168,13 +168,13 @@ def try_planted(fault, tests, jobs):
     return {"outcome": "not noticed", "by": ""}
 
 
-def try_fault(fault, tests, jobs):
+def try_fault(fault, tests, jobs, near):
     source = faults_of_the_tree.source_of(TOP, fault)
     path = os.path.join(TREE, fault.path)
     began = time.monotonic()
     write_if_other(path, fault.plant(source).encode())
     try:
-        result = try_planted(fault, tests, jobs)
+        result = try_planted(fault, tests, jobs, near)
     finally:
         write_if_other(path, source.encode())
     return {**result, "seconds": round(time.monotonic() - began, 1)}
@@ -202,10 +202,10 @@ def read_log():
     return known
 
 
-def known_result(known, fault, tree, e2e):
+def known_result(known, fault, tree, options):
     own, _ = key_of(fault, tree)
     r = known.get(own)
-    if r and (r["outcome"] == "noticed" or (r["tree"] == tree and r["e2e"] >= e2e)):
+    if r and (r["outcome"] == "noticed" or (r["tree"] == tree and r["e2e"] >= options.e2e and r["near"] <= options.near)):
         return r
     return None
 
@@ -233,6 +233,7 @@ def arguments():
     a = argparse.ArgumentParser(prog="./run mutation", description="plants faults and says which of them no test notices")
     a.add_argument("pattern", nargs="?", default="", help="only faults whose folder/name this is found in")
     a.add_argument("--e2e", action="store_true", help="the end-to-end tests count too")
+    a.add_argument("--near", action="store_true", help="only the tests of its folder, which is quick")
     a.add_argument("--again", action="store_true", help="whatever the log knows")
     a.add_argument("--report", action="store_true", help="only what the log knows")
     a.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
@@ -249,10 +250,11 @@ def run(chosen, tree, known, options):
         tests = [t for t in tests if t.name != failed]
     with open(LOG, "a", encoding="utf-8") as log:
         for number, fault in enumerate(chosen, 1):
-            r = None if options.again else known_result(known, fault, tree, options.e2e)
+            r = None if options.again else known_result(known, fault, tree, options)
             if not r:
                 own, _ = key_of(fault, tree)
-                r = {"own": own, "tree": tree, "e2e": options.e2e, "name": fault.name, **try_fault(fault, tests, options.jobs)}
+                r = {"own": own, "tree": tree, "e2e": options.e2e, "near": options.near, "name": fault.name}
+                r.update(try_fault(fault, tests, options.jobs, options.near))
                 print(json.dumps(r), file=log, flush=True)
             print(f"{number}/{len(chosen)} {fault.area}/{fault.name}: {r['outcome']} {r['by']} ({r['seconds']} s)", flush=True)
             yield fault, r
@@ -272,7 +274,7 @@ def main():
     known = read_log()
     tree = copy_tree()
     if options.report:
-        pairs = [(f, known_result(known, f, tree, options.e2e)) for f in chosen]
+        pairs = [(f, known_result(known, f, tree, options)) for f in chosen]
         results = [(f, r) for f, r in pairs if r]
     else:
         configure()
