@@ -7,7 +7,7 @@ import threading
 import time
 import unittest
 
-from harness import LIMIT, Server
+from harness import LIMIT, Server, eventually
 
 DRAIN = 4.0
 
@@ -46,6 +46,16 @@ class Load(threading.Thread):
             pass  # the server has closed: what it had not read has no answer
 
 
+def is_refused(port):
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=LIMIT).close()
+    except ConnectionResetError:
+        pass  # it stood in the backlog when the listener went
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
 class Stop(unittest.TestCase):
     def start(self, *flags):
         server = Server(*flags)
@@ -57,8 +67,7 @@ class Stop(unittest.TestCase):
         loads = [Load(server) for _ in range(16)]
         for load in loads:
             load.start()
-        while sum(len(load.answered) for load in loads) < 2000:
-            time.sleep(0.01)
+        eventually(lambda: sum(len(load.answered) for load in loads) >= 2000, "2000 answers")
         with server.connect() as client:
             began = time.monotonic()
             server.signal(signal.SIGTERM)
@@ -105,8 +114,7 @@ class Stop(unittest.TestCase):
             client.send("sleep", "600s")
             client.call("echo", 1)
             server.signal(signal.SIGTERM)
-            while "DRAINING" not in server.log_text():
-                time.sleep(0.01)
+            eventually(lambda: "DRAINING" in server.log_text(), "the server drains")
             server.signal(signal.SIGTERM)
             self.assertEqual(server.wait(), 0, server.log_text())
 
@@ -149,8 +157,8 @@ class Stop(unittest.TestCase):
             server = self.start(*flags)
             with server.connect() as client:
                 for task in tasks:
-                    while (told := client.call("task.get", task, {"history": True}))["attempt"] == 1:
-                        time.sleep(0.01)
+                    eventually(lambda: client.call("task.get", task)["attempt"] > 1, "a second attempt")
+                    told = client.call("task.get", task, {"history": True})
                     self.assertEqual((told["attempt"], told["failures"], told["crashes"]), (2, 0, 0))
                     self.assertIn("interrupted", [e["event"] for e in told["history"]])
 
@@ -173,13 +181,7 @@ class Stop(unittest.TestCase):
             sleep = client.send("sleep", "60s")
             client.call("echo", 1)
             server.signal(signal.SIGTERM)
-            while True:
-                try:
-                    socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT).close()
-                except ConnectionResetError:
-                    pass  # it stood in the backlog when the listener went
-                except ConnectionRefusedError:
-                    break
+            eventually(lambda: is_refused(server.port), "a new connection is refused")
             server.signal(signal.SIGTERM)
             server.wait()
 

@@ -9,6 +9,25 @@
  * mutant: ALWAYS_PUSH        a second request pushes again what already stands in the inbox
  * mutant: NO_SECOND_LOOK     a push between the take and the announcement is not seen
  * mutant: NO_CONSUMER_FENCE  the second look overtakes the announcement
+ *
+ * step: A0 server/runtime/threads/handle.c ao_post  load relaxed own
+ * step: A1 server/runtime/threads/handle.c ao_post  fetch_or acq_rel
+ * step: A2 server/runtime/threads/handle.c ao_post  call mpsc_push
+ * step: A3 server/runtime/threads/handle.c ao_post  call waker_notify
+ * step: C1 server/runtime/threads/mpsc.c mpsc_push  load relaxed
+ * step: C2 server/runtime/threads/mpsc.c mpsc_push  compare_exchange release relaxed
+ * step: P2 server/runtime/threads/waker.c asleep  fence seq_cst
+ * step: P3 server/runtime/threads/waker.c asleep  load relaxed
+ * step: N1 server/runtime/threads/waker.c waker_notify  call asleep
+ * step: P4 server/runtime/threads/waker.c waker_notify  exchange relaxed
+ * step: O0 server/runtime/posts.c take_all  call mpsc_take
+ * step: O1 server/runtime/threads/mpsc.c mpsc_take  exchange acquire
+ * step: O2 server/runtime/posts.c take_all  call take_entry
+ * step: O3 server/runtime/posts.c take_bits  exchange acq_rel
+ * step: S1 server/runtime/threads/waker.c announce  store relaxed
+ * step: S2 server/runtime/threads/waker.c announce  fence seq_cst
+ * step: S3 server/runtime/threads/mpsc.c mpsc_empty  load relaxed
+ * step: S5 server/runtime/threads/waker.c waker_retract  store relaxed
  */
 
 #define OBJECTS 2
@@ -33,10 +52,10 @@ inline push(t, o)
 {
 	do
 	:: true ->
-		top = LOAD(TOP);
+		top = LOAD(TOP); /* C1 */
 		STORE(t, NEXT(o), top);
 		atomic {
-			compare_exchange(t, TOP, top, o, done);
+			compare_exchange(t, TOP, top, o, done); /* C2 */
 			if
 			:: done -> linked[o]++; assert(linked[o] == 1)
 			:: else
@@ -51,10 +70,10 @@ inline push(t, o)
 
 inline wake(t)
 {
-	FENCE(t);
+	FENCE(t); /* P2 */
 	if
-	:: LOAD(SLEEPING) == 1 ->
-		exchange(t, SLEEPING, 0, old);
+	:: LOAD(SLEEPING) == 1 -> /* P3 */
+		exchange(t, SLEEPING, 0, old); /* P4 */
 		if
 		:: old == 1 -> eventfd++
 		:: else
@@ -72,7 +91,7 @@ proctype poster(byte t)
 	:: i == OBJECTS -> break
 	:: i < OBJECTS ->
 		o = (t == POSTERS - 1 -> OBJECTS - 1 - i : i);
-		fetch_or(t, BITS(o), 1 << t, old);
+		fetch_or(t, BITS(o), 1 << t, old); /* A1 */
 		assert((old & (1 << t)) == 0);
 #ifndef ALWAYS_PUSH
 		if
@@ -89,7 +108,7 @@ proctype poster(byte t)
 
 inline clear(o)
 {
-	exchange(OWNER, BITS(o), 0, bits);
+	exchange(OWNER, BITS(o), 0, bits); /* O3 */
 	d_step {
 		do
 		:: bits == 0 -> break
@@ -100,7 +119,7 @@ inline clear(o)
 
 inline take()
 {
-	atomic { exchange(OWNER, TOP, NIL, o) }
+	atomic { exchange(OWNER, TOP, NIL, o) } /* O1 */
 	do
 	:: o == NIL -> break
 	:: else ->
@@ -125,17 +144,17 @@ proctype owner()
 		:: heard == OBJECTS * POSTERS -> break
 		:: else
 		fi;
-		STORE(OWNER, SLEEPING, 1);
+		STORE(OWNER, SLEEPING, 1); /* S1 */
 #ifndef NO_CONSUMER_FENCE
-		FENCE(OWNER);
+		FENCE(OWNER); /* S2 */
 #endif
 		if
 #ifndef NO_SECOND_LOOK
-		:: LOAD(TOP) != NIL
+		:: LOAD(TOP) != NIL /* S3 */
 #endif
 		:: LOAD(TOP) == NIL -> atomic { eventfd > 0 -> eventfd = 0 }
 		fi;
-		STORE(OWNER, SLEEPING, 0)
+		STORE(OWNER, SLEEPING, 0) /* S5 */
 	od
 }
 

@@ -9,6 +9,24 @@
  * mutant: NO_MANAGER_FENCE   the second scan overtakes the flag
  * mutant: NO_EXECUTOR_FENCE  the look at the flag overtakes the completion
  * mutant: NO_SECOND_SCAN     a completion between the scan and the flag is not seen
+ *
+ * step: F1 server/tasks/executors/executor.c executor_outstanding  load acquire
+ * step: F2 server/tasks/executors/executor.c executor_outstanding  load relaxed own
+ * step: M0 server/tasks/manager/manager.c give_or_wait  call give_all
+ * step: M1 server/tasks/manager/manager.c give_or_wait  call waker_announce
+ * step: M2 server/tasks/manager/manager.c give_or_wait  call give_all
+ * step: M3 server/tasks/manager/manager.c give_or_wait  call waker_retract
+ * step: S1 server/runtime/threads/waker.c announce  store relaxed
+ * step: S2 server/runtime/threads/waker.c announce  fence seq_cst
+ * step: S5 server/runtime/threads/waker.c waker_retract  store relaxed
+ * step: E0 server/tasks/executors/executor.c executor_publish  load relaxed own
+ * step: E1 server/tasks/executors/executor.c executor_publish  store release
+ * step: E2 server/tasks/executors/executor.c executor_publish  call manager_on_capacity
+ * step: E3 server/tasks/manager/manager_inbox.c manager_on_capacity  call waker_notify
+ * step: P2 server/runtime/threads/waker.c asleep  fence seq_cst
+ * step: P3 server/runtime/threads/waker.c asleep  load relaxed
+ * step: N1 server/runtime/threads/waker.c waker_notify  call asleep
+ * step: P4 server/runtime/threads/waker.c waker_notify  exchange relaxed
  */
 
 #define EXECUTORS 2
@@ -38,13 +56,13 @@ proctype executor(byte e)
 	:: LOAD(GIVEN(e)) != done ->
 		assert(LOAD(GIVEN(e)) - done <= BOUND);
 		done++;
-		STORE(e, DONE(e), done);
+		STORE(e, DONE(e), done); /* E1 */
 #ifndef NO_EXECUTOR_FENCE
-		FENCE(e);
+		FENCE(e); /* P2 */
 #endif
 		if
-		:: LOAD(STARVED) == 1 ->
-			exchange(e, STARVED, 0, was);
+		:: LOAD(STARVED) == 1 -> /* P3 */
+			exchange(e, STARVED, 0, was); /* P4 */
 			if
 			:: was == 1 -> wakes++
 			:: else
@@ -63,7 +81,7 @@ inline scan(e)
 	:: e == EXECUTORS -> break
 	:: e < EXECUTORS ->
 		if
-		:: FREE(e) -> break
+		:: FREE(e) -> break /* F1 */
 		:: else -> e++
 		fi
 	od
@@ -80,15 +98,15 @@ proctype manager()
 		:: e < EXECUTORS -> goto give
 		:: else
 		fi;
-		STORE(MANAGER, STARVED, 1);
+		STORE(MANAGER, STARVED, 1); /* S1 */
 #ifndef NO_MANAGER_FENCE
-		FENCE(MANAGER);
+		FENCE(MANAGER); /* S2 */
 #endif
 #ifndef NO_SECOND_SCAN
 		scan(e);
 #endif
 		if
-		:: e < EXECUTORS -> STORE(MANAGER, STARVED, 0); goto give
+		:: e < EXECUTORS -> STORE(MANAGER, STARVED, 0); goto give /* S5 */
 		:: else -> atomic { wakes > 0 -> wakes = 0 }; goto next
 		fi;
 give:

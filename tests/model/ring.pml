@@ -8,6 +8,13 @@
  * mutant: TAIL_FIRST     the tail is published before the slot is filled
  * mutant: HEAD_FIRST     the slot is given back before it is read
  * mutant: STAGED_UNSEEN  the check for room forgets what is staged and not yet published
+ *
+ * step: H1 server/runtime/threads/ring.h ring_stage  load acquire
+ * step: T0 server/runtime/threads/ring.h ring_staged  load relaxed own
+ * step: T1 server/runtime/threads/ring.h ring_flush  store release
+ * step: T2 server/runtime/threads/ring.h ring_ready  load acquire
+ * step: H0 server/runtime/threads/ring.h ring_release  load relaxed own
+ * step: H2 server/runtime/threads/ring.h ring_release  store release
  */
 
 #define CAPACITY 2
@@ -38,7 +45,7 @@ proctype producer()
 	:: flushed == ITEMS -> break
 	:: staged < ITEMS ->
 		if
-		:: USED == CAPACITY -> head_seen = LOAD(HEAD)
+		:: USED == CAPACITY -> head_seen = LOAD(HEAD) /* H1 */
 		:: else
 		fi;
 		if
@@ -52,7 +59,7 @@ proctype producer()
 		:: else
 		fi
 	:: flushed != staged ->
-		STORE(PRODUCER, TAIL, staged);
+		STORE(PRODUCER, TAIL, staged); /* T1 */
 		flushed = staged
 	od
 }
@@ -64,7 +71,7 @@ proctype consumer()
 	:: taken == ITEMS -> break
 	:: taken < ITEMS ->
 		if
-		:: taken == tail_seen -> tail_seen = LOAD(TAIL)
+		:: taken == tail_seen -> tail_seen = LOAD(TAIL) /* T2 */
 		:: else
 		fi;
 		if
@@ -79,7 +86,7 @@ proctype consumer()
 		:: else
 		fi
 	:: released < taken ->
-		STORE(CONSUMER, HEAD, taken);
+		STORE(CONSUMER, HEAD, taken); /* H2 */
 		released = taken
 	od
 }

@@ -8,6 +8,22 @@
  * mutant: NO_PRODUCER_FENCE  the look at the announcement overtakes the publication
  * mutant: NO_SECOND_LOOK     what came between the first look and the announcement stays there
  * mutant: NO_EXCHANGE        two producers see the same announcement and both write
+ *
+ * step: B1 server/runtime/idle.c block  call waker_announce
+ * step: S1 server/runtime/threads/waker.c announce  store relaxed
+ * step: S2 server/runtime/threads/waker.c announce  fence seq_cst
+ * step: B2 server/runtime/idle.c block  call called
+ * step: B3 server/runtime/idle.c block  call block_in_poller
+ * step: B4 server/runtime/idle.c block  call waker_retract
+ * step: S5 server/runtime/threads/waker.c waker_retract  store relaxed
+ * step: T0 server/runtime/threads/ring.h ring_staged  load relaxed own
+ * step: P1 server/runtime/threads/ring.h ring_flush  store release
+ * step: L1 server/runtime/threads/lane.c lane_flush  call publish
+ * step: L2 server/runtime/threads/lane.c lane_flush  call waker_notify
+ * step: P2 server/runtime/threads/waker.c asleep  fence seq_cst
+ * step: P3 server/runtime/threads/waker.c asleep  load relaxed
+ * step: N1 server/runtime/threads/waker.c waker_notify  call asleep
+ * step: P4 server/runtime/threads/waker.c waker_notify  exchange relaxed
  */
 
 #define PRODUCERS 2
@@ -32,17 +48,17 @@ proctype producer(byte p)
 	:: tail == ITEMS -> break
 	:: tail < ITEMS ->
 		tail++;
-		STORE(p, TAIL(p), tail);
+		STORE(p, TAIL(p), tail); /* P1 */
 #ifndef NO_PRODUCER_FENCE
-		FENCE(p);
+		FENCE(p); /* P2 */
 #endif
 		if
-		:: LOAD(SLEEPING) == 1 ->
+		:: LOAD(SLEEPING) == 1 -> /* P3 */
 #ifdef NO_EXCHANGE
 			was = 1;
 			STORE(p, SLEEPING, 0);
 #else
-			exchange(p, SLEEPING, 0, was);
+			exchange(p, SLEEPING, 0, was); /* P4 */
 #endif
 			if
 			:: was == 1 -> atomic {
@@ -93,9 +109,9 @@ proctype consumer()
 		:: else
 		fi;
 		announced++;
-		STORE(CONSUMER, SLEEPING, 1);
+		STORE(CONSUMER, SLEEPING, 1); /* S1 */
 #ifndef NO_CONSUMER_FENCE
-		FENCE(CONSUMER);
+		FENCE(CONSUMER); /* S2 */
 #endif
 #ifdef NO_SECOND_LOOK
 		found = false;
@@ -106,7 +122,7 @@ proctype consumer()
 		:: found
 		:: !found -> atomic { eventfd > 0 -> eventfd = 0 }
 		fi;
-		STORE(CONSUMER, SLEEPING, 0)
+		STORE(CONSUMER, SLEEPING, 0) /* S5 */
 	od
 }
 
