@@ -12,7 +12,7 @@
 
 TEST(the_delay_doubles_up_to_its_limit)
 {
-    for (uint32_t random = 0; random < 1000; random += 7) {
+    for (uint32_t random = 0; random < 20000; random += 77) {
         for (uint32_t attempt = 0; attempt < 80; attempt++) {
             uint64_t full = attempt < 10 ? UINT64_C(100) << attempt : 10000;
             uint32_t delay = backoff_delay(attempt, 100, 10000, random);

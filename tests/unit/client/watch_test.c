@@ -6,6 +6,7 @@
 
 #include <ergon/client_tasks.h>
 
+#include "client/lib/client.h"
 #include "client/lib/requests.h"
 #include "proto/encoder.h"
 #include "proto/reader.h"
@@ -16,6 +17,10 @@ struct history {
     unsigned hang_up_after; /* answers; 0: never */
     unsigned refuse;        /* so many requests first: DRAINING */
     unsigned silent;        /* 1: it does not answer */
+    unsigned again;         /* so many events that were told before come first */
+    unsigned missed;        /* events, before the first page */
+    unsigned empty;         /* so many pages with nothing in them first */
+    const char *refusal;    /* NULL: DRAINING */
     unsigned answers;
     uint64_t asked_from; /* of the last request */
 };
@@ -49,15 +54,20 @@ static void send_page(struct scripted *s, struct history *h, struct span msgid)
     uint8_t head[ENC_RESPONSE_MAX];
     uint64_t last =
         h->asked_from + h->page - 1 < h->events ? h->asked_from + h->page - 1 : h->events;
-    uint32_t count = last >= h->asked_from ? (uint32_t)(last - h->asked_from + 1) : 0;
+    uint64_t first = h->asked_from > h->again ? h->asked_from - h->again : 1;
+    if (h->empty > 0)
+        last = first - 1;
+    h->empty -= h->empty > 0;
+    uint32_t count = last >= first ? (uint32_t)(last - first + 1) : 0;
     struct pack p;
     pack_init(&p);
     pack_map(&p, 5);
     pack_key_str(&p, "id", "t1");
-    pack_key_uint(&p, "missed", 0);
+    pack_key_uint(&p, "missed", h->missed);
+    h->missed = 0;
     pack_str(&p, "events");
     pack_array(&p, count);
-    for (uint64_t seq = h->asked_from; seq <= last; seq++)
+    for (uint64_t seq = first; seq <= last; seq++)
         pack_event(&p, seq, seq == h->events);
     pack_key_uint(&p, "next", last + 1);
     pack_key_bool(&p, "ended", last == h->events);
@@ -78,7 +88,8 @@ static void serve(struct scripted *s, const struct envelope *e)
         scripted_hang_up(s);
     } else if (h->refuse > 0) {
         h->refuse--;
-        scripted_refuse(s, e->msgid, "DRAINING: the server is shutting down");
+        scripted_refuse(s, e->msgid,
+                        h->refusal ? h->refusal : "DRAINING: the server is shutting down");
     } else {
         send_page(s, h, e->msgid);
     }
@@ -89,6 +100,7 @@ struct watcher {
     struct seen end;
     unsigned ends;
     unsigned events;
+    uint64_t missed;   /* in all */
     uint64_t expected; /* the number of the next event */
     uint64_t stop_at;  /* on_event returns false; 0: never */
     uint64_t free_at;  /* on_event frees the client */
@@ -108,6 +120,7 @@ static bool on_event(void *arg, const struct ergon_event *event)
     assert_int_equal(event->seq, w->expected++);
     assert_int_equal(event->at, 1000 + event->seq);
     w->events++;
+    w->missed += event->missed;
     if (event->seq == w->free_at)
         free_client(w);
     return event->seq != w->stop_at;
@@ -178,6 +191,44 @@ WORLD_TEST(a_server_that_is_about_to_stop_is_asked_again)
     struct history h = {.events = 4, .page = 3, .refuse = 1};
     struct watcher w = {0};
     begin(state, &w, &h, (struct ergon_options){0});
+    expect_end(&w, ERGON_END_OK, 4);
+}
+
+WORLD_TEST(what_comes_a_second_time_is_told_once)
+{
+    struct history h = {.events = 10, .page = 3, .again = 2, .hang_up_after = 2};
+    struct watcher w = {0};
+    begin(state, &w, &h, (struct ergon_options){0});
+    expect_end(&w, ERGON_END_OK, 10);
+}
+
+WORLD_TEST(what_was_missed_is_told_once)
+{
+    struct history h = {.events = 10, .page = 3, .missed = 7};
+    struct watcher w = {0};
+    begin(state, &w, &h, (struct ergon_options){0});
+    expect_end(&w, ERGON_END_OK, 10);
+    assert_int_equal(w.missed, 7);
+}
+
+WORLD_TEST(a_server_that_is_busy_is_asked_again)
+{
+    struct history h = {.events = 4, .page = 3, .refuse = 1, .refusal = "BUSY: too much to do"};
+    struct watcher w = {0};
+    begin(state, &w, &h, (struct ergon_options){0});
+    expect_end(&w, ERGON_END_OK, 4);
+}
+
+/* Each time it is paused for longer, until there is something to tell. */
+WORLD_TEST(a_server_with_nothing_to_tell_is_left_in_peace)
+{
+    struct history h = {.events = 4, .page = 3, .empty = 2};
+    struct watcher w = {0};
+    begin(state, &w, &h, (struct ergon_options){0});
+    scripted_until(&w.world->server, &h.answers, 1);
+    while (w.world->client->calls.counts[CALL_PAUSED] == 0)
+        event_base_loop(w.world->server.base, EVLOOP_ONCE);
+    assert_int_equal(h.answers, 1);
     expect_end(&w, ERGON_END_OK, 4);
 }
 

@@ -42,6 +42,9 @@ TEST(calendars_fire_in_utc)
     fires("0 9-17/4 * jan-mar mon-fri", "UTC", "2027-01-01T10:00:00Z",
           (const char *[]){"2027-01-01T13:00:00Z", "2027-01-01T17:00:00Z", "2027-01-04T09:00:00Z",
                            NULL});
+    fires("3/20 * * * *", "UTC", "2026-11-22T09:00:00Z",
+          (const char *[]){"2026-11-22T09:03:00Z", "2026-11-22T09:23:00Z", "2026-11-22T09:43:00Z",
+                           "2026-11-22T10:03:00Z", NULL});
     fires("@weekly", "UTC", "2026-11-22T00:00:00Z",
           (const char *[]){"2026-11-29T00:00:00Z", "2026-12-06T00:00:00Z", NULL});
     fires("0 0 * * 7", "UTC", "2026-11-22T00:00:00Z",
@@ -59,6 +62,17 @@ TEST(either_day_will_do_where_both_are_restricted)
 }
 
 /* 2026-03-29: 02:00 becomes 03:00. */
+/* Where the day is still yesterday's, and where the hour begins at half past. */
+TEST(the_day_and_the_hour_are_those_of_the_zone)
+{
+    fires("30 22 * * *", "America/New_York", "2026-01-02T02:00:00Z",
+          (const char *[]){"2026-01-02T03:30:00Z", "2026-01-03T03:30:00Z", NULL});
+    fires("0 * * * *", "Asia/Kolkata", "2026-01-02T02:00:00Z",
+          (const char *[]){"2026-01-02T02:30:00Z", "2026-01-02T03:30:00Z", NULL});
+    fires("15 */2 * * *", "Asia/Kolkata", "2026-01-02T02:00:00Z",
+          (const char *[]){"2026-01-02T02:45:00Z", "2026-01-02T04:45:00Z", NULL});
+}
+
 TEST(a_skipped_time_fires_at_the_skip)
 {
     fires("30 2 * * *", "Europe/Berlin", "2026-03-28T00:00:00Z",
@@ -122,6 +136,7 @@ TEST(wrong_schedules_are_refused_with_the_field)
                {"every", "whole seconds"},
                {"every 1500ms", "whole seconds"},
                {"every 5s 5s", "whole seconds"},
+               {"every 8785h", "whole seconds"},
                {"@hour", "@hourly"},
                {"@daily 5", "@hourly"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

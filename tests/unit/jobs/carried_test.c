@@ -1,0 +1,215 @@
+/* What a task was wished to be, and how far it has come, is the same after a restart. */
+#include "tests/support/cmocka_env.h"
+#include "tests/support/jobs_stage.h"
+#include "tests/support/notation.h"
+
+static bool same(struct span a, const char *b)
+{
+    return span_is(a, b);
+}
+
+static uint64_t submit_all(struct jobs_world *w, const uint64_t *first)
+{
+    return jobs_world_submit(
+        w, &WORK(.durable = DURABLE_FSYNC, .key = span_text("order 7"),
+                 .coalesce = span_text("report"), .limit_key = span_text("disk"), .limit = 3,
+                 .rate_key = span_text("mail"), .rate = 4, .rate_per = AO_S(7), .delay = AO_S(30),
+                 .deadline = AO_S(600), .timeout = AO_S(11), .retries = 5, .backoff = AO_S(2),
+                 .backoff_max = AO_S(9), .backoff_jitter = 13, .priority = 8, .keep = AO_S(77),
+                 .keep_size = 4321, .after = first, .after_count = 1));
+}
+
+static void expect_wishes(const struct job *job, uint64_t first)
+{
+    const struct job_more *more = job->more;
+    assert_non_null(more);
+    assert_true(same(more->key.name, "order 7"));
+    assert_true(same(more->coalesce.name, "report"));
+    assert_non_null(more->line);
+    assert_int_equal(more->limit_max, 3);
+    assert_int_equal(more->rate, 4);
+    assert_int_equal(more->rate_per, AO_S(7));
+    assert_int_equal(job->timeout, AO_S(11));
+    assert_int_equal(job->retries, 5);
+    assert_int_equal(more->backoff, AO_S(2));
+    assert_int_equal(more->backoff_max, AO_S(9));
+    assert_int_equal(more->jitter, 13);
+    assert_int_equal(job->priority, 8);
+    assert_int_equal(more->keep, AO_S(77));
+    assert_int_equal(more->keep_size, 4321);
+    assert_int_equal(more->after_count, 1);
+    assert_int_equal(more->after_ids[0], first);
+    assert_int_equal(job->durable, DURABLE_FSYNC);
+}
+
+STORED_TEST(every_wish_is_kept)
+{
+    uint64_t first = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC, .delay = AO_S(3000)));
+    uint64_t id = submit_all(w, &first);
+    jobs_world_pass(w, AO_S(1));
+    expect_wishes(world_job(w, id), first);
+    uint64_t created = world_job(w, id)->created;
+    ao_time deadline = world_job(w, id)->deadline;
+    jobs_world_crash(w);
+    expect_wishes(world_job(w, id), first);
+    assert_int_equal(world_job(w, id)->created, created);
+    assert_int_equal(world_job(w, id)->deadline, deadline);
+    jobs_world_restart(w);
+    expect_wishes(world_job(w, id), first);
+}
+
+STORED_TEST(a_deadline_passes_as_if_nothing_had_been)
+{
+    uint64_t id = jobs_world_submit(
+        w, &WORK(.durable = DURABLE_FSYNC, .delay = AO_S(300), .deadline = AO_S(20)));
+    jobs_world_pass(w, AO_S(10));
+    jobs_world_crash(w);
+    jobs_world_pass(w, AO_S(9));
+    assert_int_equal(world_state(w, id), JOB_DELAYED);
+    jobs_world_pass(w, AO_S(2));
+    assert_int_equal(world_state(w, id), JOB_EXPIRED);
+}
+
+STORED_TEST(a_delay_goes_on)
+{
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC, .delay = AO_S(20)));
+    jobs_world_pass(w, AO_S(10));
+    jobs_world_crash(w);
+    jobs_world_pass(w, AO_S(9));
+    assert_null(world_run_of(w, id));
+    jobs_world_pass(w, AO_S(2));
+    assert_non_null(world_run_of(w, id));
+}
+
+/* Without its count a task would be tried for ever by a server that is restarted often. */
+STORED_TEST(failures_are_counted_on)
+{
+    uint64_t id = jobs_world_submit(
+        w, &WORK(.durable = DURABLE_FSYNC, .retries = 2, .backoff = AO_S(5), .backoff_jitter = 0));
+    for (uint32_t n = 1; n <= 3; n++) {
+        jobs_world_pass(w, AO_S(30));
+        assert_int_equal(world_job(w, id)->attempt, n);
+        assert_int_equal(world_job(w, id)->failures, n - 1);
+        world_fail(world_run_of(w, id), "ODD", "not today");
+        jobs_world_pass(w, AO_S(1));
+        jobs_world_crash(w);
+    }
+    assert_int_equal(world_state(w, id), JOB_DEAD);
+    assert_int_equal(world_job(w, id)->failures, 3);
+}
+
+STORED_TEST(what_has_ended_is_kept_for_its_time)
+{
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC, .keep = AO_S(20)));
+    jobs_world_pass(w, AO_S(1));
+    world_finish(world_run_of(w, id), "\x2a");
+    jobs_world_pass(w, AO_S(10));
+    jobs_world_crash(w);
+    jobs_world_pass(w, AO_S(8));
+    assert_non_null(world_job(w, id));
+    assert_int_equal(world_job(w, id)->end->result_len, 1);
+    assert_memory_equal(world_job(w, id)->end->result, "\x2a", 1);
+    jobs_world_pass(w, AO_S(4));
+    assert_null(world_job(w, id));
+}
+
+STORED_TEST(how_much_of_a_result_is_kept_is_not_forgotten)
+{
+    uint64_t id =
+        jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC, .keep_size = 2, .delay = AO_S(5)));
+    jobs_world_pass(w, AO_S(1));
+    jobs_world_crash(w);
+    jobs_world_pass(w, AO_S(5));
+    world_finish(world_run_of(w, id), "\xa2hi");
+    jobs_world_pass(w, AO_S(1));
+    assert_true(world_job(w, id)->end->cut);
+}
+
+/* --- Names --- */
+
+static uint64_t shared(struct jobs_world *w)
+{
+    struct submitted out = {0};
+    char text[200];
+    enum ergon_error error =
+        world_submit(w, &WORK(.durable = DURABLE_FSYNC, .coalesce = span_text("report")), &out,
+                     text, sizeof text);
+    assert_int_equal(error, ERGON_OK);
+    jobs_world_pass(w, AO_S(1));
+    return out.job->id;
+}
+
+STORED_TEST(who_comes_after_the_end_of_a_shared_run_gets_another)
+{
+    uint64_t first = shared(w);
+    assert_int_equal(shared(w), first);
+    jobs_world_crash(w);
+    assert_int_equal(shared(w), first);
+    world_finish(world_run_of(w, first), "\x2a");
+    jobs_world_pass(w, AO_S(1));
+    assert_int_equal(world_state(w, first), JOB_DONE);
+    assert_int_not_equal(shared(w), first);
+}
+
+/* --- Crons --- */
+
+static const char all[] = "\x82\xa8"
+                          "catch_up"
+                          "\xa3"
+                          "all"
+                          "\xa7"
+                          "overlap"
+                          "\xa5"
+                          "allow";
+static const char skip[] = "\x80";
+
+static void tick(struct jobs_world *w, uint8_t overlap, uint8_t catch_up)
+{
+    struct operation *op = world_operation(w, &operation_cron_put);
+    op->cron = (struct cron_spec){.name = span_text("tick"),
+                                  .schedule = span_text("every 10s"),
+                                  .overlap = overlap,
+                                  .catch_up = catch_up,
+                                  .options = span_text(catch_up == CRON_CATCH_ALL ? all : skip),
+                                  .task = world_spec("work")};
+    op->cron.task.durable = DURABLE_FSYNC;
+    world_give(w, op);
+    jobs_world_pass(w, AO_MS(10));
+    assert_int_equal(op->reply.error, ERGON_OK);
+}
+
+static uint64_t submissions(const struct jobs_world *w)
+{
+    return w->jobs->table.count; /* none of them is forgotten so soon */
+}
+
+STORED_TEST(a_cron_that_skips_knows_what_it_has_begun)
+{
+    tick(w, CRON_SKIP, CRON_CATCH_NONE);
+    jobs_world_pass(w, AO_S(12));
+    assert_int_equal(submissions(w), 1);
+    jobs_world_crash(w);
+    jobs_world_pass(w, AO_S(20));
+    assert_int_equal(submissions(w), 1);
+}
+
+/* What came while the server was down; the world's clock goes on meanwhile. */
+static uint64_t submissions_after_an_hour_down(struct jobs_world *w, uint8_t catch_up)
+{
+    tick(w, CRON_ALLOW, catch_up);
+    jobs_world_pass(w, AO_S(12));
+    w->v.now += AO_S(600);
+    jobs_world_crash(w);
+    jobs_world_pass(w, AO_S(3));
+    return submissions(w);
+}
+
+STORED_TEST(what_a_cron_missed_stays_missed)
+{
+    assert_in_range(submissions_after_an_hour_down(w, CRON_CATCH_NONE), 1, 3);
+}
+
+STORED_TEST(what_a_cron_missed_is_made_up_for)
+{
+    assert_in_range(submissions_after_an_hour_down(w, CRON_CATCH_ALL), 60, 63);
+}
