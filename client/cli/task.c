@@ -6,6 +6,7 @@
 #include "client/cli/json.h"
 #include "client/cli/output.h"
 #include "client/cli/table.h"
+#include "client/cli/task_filter.h"
 
 enum { ASK_TIMEOUT_MS = 10 * 1000, LIST_TIMEOUT_MS = 30 * 1000, PAGE_MAX = 1000, LIST_MAX = 100 };
 
@@ -73,75 +74,6 @@ const struct command TASK_GET = {
     .timeout_ms = ASK_TIMEOUT_MS,
 };
 
-/* ---- cancel, retry ---- */
-
-static enum status show_state(const struct globals *g, json_t *answer)
-{
-    if (!g->json)
-        printf("%s %s\n", json_text(answer, "id"), json_text(answer, "state"));
-    return STATUS_OK;
-}
-
-/* A handler that runs is told, and its task has not ended before it returns. */
-static const char *what_cancelling_did(const char *state)
-{
-    bool out = strcmp(state, "assigned") == 0 || strcmp(state, "running") == 0 ||
-               strcmp(state, "parked") == 0;
-    return out ? "is told to stop" : "cancelled";
-}
-
-static void say_not_cancelled(const char *id, const char *state)
-{
-    static const char *const ends[] = {"done", "failed", "cancelled", "expired", "dead", NULL};
-    for (const char *const *end = ends; *end != NULL; end++)
-        if (strcmp(state, *end) == 0) {
-            complain("%s is not cancelled by this: it had ended before, as %s", id, state);
-            return;
-        }
-    complain("%s is not cancelled: others still want it", id);
-}
-
-static enum status show_cancelled(const struct globals *g, json_t *answer)
-{
-    const char *id = json_text(answer, "id");
-    const char *state = json_text(answer, "state");
-    bool good = json_is_true(json_object_get(answer, "cancelled"));
-    if (!good && !g->quiet)
-        say_not_cancelled(id, state);
-    if (good && !g->json)
-        printf("%s %s\n", id, what_cancelling_did(state));
-    return good ? STATUS_OK : STATUS_REMOTE;
-}
-
-const struct command TASK_CANCEL = {
-    .name = "task cancel",
-    .arguments = "ID...",
-    .summary = "cancel tasks that have not ended",
-    .text = "A handler that runs is told to stop; its task has not ended before it returns. Exit\n"
-            "status 1: one had ended before, or it is a coalesced run that others still want.\n",
-    .examples = "  ergon task cancel t0abc4k2mq7rz\n",
-    .arguments_min = 1,
-    .arguments_max = -1,
-    .ask_each = ergon_request_cancel,
-    .show = show_cancelled,
-    .timeout_ms = ASK_TIMEOUT_MS,
-};
-
-const struct command TASK_RETRY = {
-    .name = "task retry",
-    .arguments = "ID...",
-    .summary = "queue tasks again that ended otherwise than done",
-    .text = "Prints the id and the state of each. It has all its retries again; the number of\n"
-            "its attempts goes on growing.\n",
-    .examples = "  ergon task retry t0abc4k2mq7rz\n"
-                "  ergon task list --state dead --json | jq -r '.[].id' | xargs ergon task retry\n",
-    .arguments_min = 1,
-    .arguments_max = -1,
-    .ask_each = ergon_request_retry,
-    .show = show_state,
-    .timeout_ms = ASK_TIMEOUT_MS,
-};
-
 /* ---- explain ---- */
 
 const struct command TASK_EXPLAIN = {
@@ -162,21 +94,11 @@ const struct command TASK_EXPLAIN = {
 /* ---- list ---- */
 
 struct list_options {
-    const char *state, *method, *tenant, *key;
-    uint64_t older_ns, newer_ns;
+    struct filter_options filter; /* first */
     uint64_t limit;
 };
 
 static const struct option_spec LIST_OPTIONS[] = {
-    {0, "state", "STATE", "queued, delayed, waiting, running, done, failed, dead...", OPTION_TEXT,
-     offsetof(struct list_options, state)},
-    {0, "method", "NAME", "of this method", OPTION_TEXT, offsetof(struct list_options, method)},
-    {0, "tenant", "NAME", "of this tenant", OPTION_TEXT, offsetof(struct list_options, tenant)},
-    {0, "task-key", "KEY", "of this key", OPTION_TEXT, offsetof(struct list_options, key)},
-    {0, "older", "TIME", "submitted at least so long ago", OPTION_DURATION,
-     offsetof(struct list_options, older_ns)},
-    {0, "newer", "TIME", "submitted at most so long ago", OPTION_DURATION,
-     offsetof(struct list_options, newer_ns)},
     {'n', "limit", "N", "how many at most; 100", OPTION_NUMBER,
      offsetof(struct list_options, limit)},
     {0},
@@ -184,25 +106,12 @@ static const struct option_spec LIST_OPTIONS[] = {
 
 static const struct list_options LIST_DEFAULTS = {.limit = LIST_MAX};
 
-static uint64_t whole_ms(uint64_t ns)
-{
-    return (ns + 999999) / 1000000;
-}
-
 /* Page after page, until there are enough.  *more: there would be others. */
 static enum status collect(struct session *s, const struct list_options *o, json_t *tasks,
                            bool *more)
 {
     char cursor[64] = "";
-    struct ergon_task_filter filter = {
-        .size = sizeof filter,
-        .state = o->state,
-        .method = o->method,
-        .tenant = o->tenant,
-        .key = o->key,
-        .older_ms = whole_ms(o->older_ns),
-        .newer_ms = whole_ms(o->newer_ns),
-    };
+    struct ergon_task_filter filter = filter_of(&o->filter);
     do {
         json_t *page;
         uint64_t left = o->limit - json_array_size(tasks);
@@ -287,6 +196,7 @@ const struct command TASK_LIST = {
                 "  ergon task list --state dead --newer 1d\n"
                 "  ergon task list --method mail --state waiting -n 1000 --json | jq length\n",
     .options = LIST_OPTIONS,
+    .shared = FILTER_OPTIONS,
     .options_size = sizeof(struct list_options),
     .defaults = &LIST_DEFAULTS,
     .talk = list,
@@ -295,9 +205,9 @@ const struct command TASK_LIST = {
 
 /* ---- the group ---- */
 
-static const struct command *const PARTS[] = {&TASK_SUBMIT,  &TASK_CALL,   &TASK_GET,   &TASK_WAIT,
-                                              &TASK_WATCH,   &TASK_CANCEL, &TASK_RETRY, &TASK_LIST,
-                                              &TASK_EXPLAIN, NULL};
+static const struct command *const PARTS[] = {
+    &TASK_SUBMIT, &TASK_CALL,   &TASK_GET,  &TASK_WAIT,    &TASK_WATCH, &TASK_CANCEL,
+    &TASK_RETRY,  &TASK_FORGET, &TASK_LIST, &TASK_EXPLAIN, NULL};
 
 const struct command TASK = {
     .name = "task",

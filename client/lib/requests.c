@@ -331,6 +331,11 @@ struct ergon_request *ergon_request_retry(const char *id)
     return of_name("task.retry", id);
 }
 
+struct ergon_request *ergon_request_forget(const char *id)
+{
+    return of_name("task.forget", id);
+}
+
 struct ergon_request *ergon_request_explain(const char *id)
 {
     return of_name("task.explain", id);
@@ -418,6 +423,20 @@ struct ergon_request *ergon_request_wait(const char *const *ids, size_t count, u
     return request_done(r);
 }
 
+static void pairs_filter(struct pairs *m, const struct ergon_task_filter *given,
+                         struct ergon_task_filter *f)
+{
+    pairs_init(m);
+    if (!options_copy(f, sizeof *f, given))
+        m->refused = &unsized_filter;
+    pairs_text(m, "state", f->state);
+    pairs_text(m, "method", f->method);
+    pairs_text(m, "tenant", f->tenant);
+    pairs_text(m, "key", f->key);
+    pairs_number(m, "older", f->older_ms);
+    pairs_number(m, "newer", f->newer_ms);
+}
+
 struct ergon_request *ergon_request_list(const struct ergon_task_filter *given)
 {
     struct ergon_request *r = request_new("task.list", 1);
@@ -425,19 +444,44 @@ struct ergon_request *ergon_request_list(const struct ergon_task_filter *given)
     struct pairs m;
     if (r == NULL)
         return NULL;
-    if (!options_copy(&f, sizeof f, given))
-        r->refused = &unsized_filter;
-    pairs_init(&m);
-    pairs_text(&m, "state", f.state);
-    pairs_text(&m, "method", f.method);
-    pairs_text(&m, "tenant", f.tenant);
-    pairs_text(&m, "key", f.key);
-    pairs_number(&m, "older", f.older_ms);
-    pairs_number(&m, "newer", f.newer_ms);
+    pairs_filter(&m, given, &f);
     pairs_number(&m, "limit", f.limit);
     pairs_text(&m, "cursor", f.cursor);
     pairs_pack(&m, r);
     return request_done(r);
+}
+
+static struct ergon_request *of_filter(const char *verb, const struct ergon_task_filter *given,
+                                       unsigned flags)
+{
+    struct ergon_request *r = request_new(verb, 1);
+    struct ergon_task_filter f;
+    struct pairs m;
+    if (r == NULL)
+        return NULL;
+    pairs_filter(&m, given, &f);
+    pairs_flag(&m, "all", flags & ERGON_MATCH_ALL, true);
+    pairs_flag(&m, "dry_run", flags & ERGON_MATCH_DRY_RUN, true);
+    pairs_pack(&m, r);
+    return request_done(r);
+}
+
+struct ergon_request *ergon_request_cancel_matching(const struct ergon_task_filter *filter,
+                                                    unsigned flags)
+{
+    return of_filter("task.cancel", filter, flags);
+}
+
+struct ergon_request *ergon_request_retry_matching(const struct ergon_task_filter *filter,
+                                                   unsigned flags)
+{
+    return of_filter("task.retry", filter, flags);
+}
+
+struct ergon_request *ergon_request_forget_matching(const struct ergon_task_filter *filter,
+                                                    unsigned flags)
+{
+    return of_filter("task.forget", filter, flags);
 }
 
 struct ergon_request *ergon_request_cron_put(const char *name, const char *schedule,

@@ -68,7 +68,7 @@ struct ergon_task_order {
     const struct ergon_task_options *options; /* NULL: those of all */
 };
 
-/* Zero and NULL: not asked for. */
+/* Which tasks are meant: all conditions hold.  Zero and NULL: not asked for. */
 struct ergon_task_filter {
     size_t size;       /* sizeof(struct ergon_task_filter) */
     const char *state; /* "queued", "running", "dead", ... */
@@ -77,8 +77,8 @@ struct ergon_task_filter {
     const char *key;
     uint64_t older_ms;  /* submitted at least so long ago */
     uint64_t newer_ms;  /* at most */
-    uint64_t limit;     /* of a page; 100 */
-    const char *cursor; /* `next` of the page before */
+    uint64_t limit;     /* of a page of ergon_request_list(); 100 */
+    const char *cursor; /* likewise: `next` of the page before */
 };
 
 struct ergon_cron_options {
@@ -126,7 +126,23 @@ ERGON_API struct ergon_request *ergon_request_wait(const char *const *ids, size_
 
 ERGON_API struct ergon_request *ergon_request_cancel(const char *id);  /* task.cancel */
 ERGON_API struct ergon_request *ergon_request_retry(const char *id);   /* task.retry */
+ERGON_API struct ergon_request *ergon_request_forget(const char *id);  /* task.forget */
 ERGON_API struct ergon_request *ergon_request_explain(const char *id); /* task.explain */
+
+enum ergon_match_flag {
+    ERGON_MATCH_ALL = 1,    /* a filter that asks for nothing means all tasks; else it is refused */
+    ERGON_MATCH_DRY_RUN = 2 /* nothing is done, and counted as if it were */
+};
+
+/* task.cancel, .retry, .forget of all tasks that a filter means: the answer comes when all of them
+ * are done, and is a map of `matched` and `cancelled` (`retried`, `forgotten`).  `flags`: of enum
+ * ergon_match_flag. */
+ERGON_API struct ergon_request *
+ergon_request_cancel_matching(const struct ergon_task_filter *filter, unsigned flags);
+ERGON_API struct ergon_request *ergon_request_retry_matching(const struct ergon_task_filter *filter,
+                                                             unsigned flags);
+ERGON_API struct ergon_request *
+ergon_request_forget_matching(const struct ergon_task_filter *filter, unsigned flags);
 
 /* task.list; read by ergon_next_task().  `filter` may be NULL. */
 ERGON_API struct ergon_request *ergon_request_list(const struct ergon_task_filter *filter);

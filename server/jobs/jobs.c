@@ -19,6 +19,7 @@
 #include "server/jobs/service/audit.h"
 #include "server/jobs/service/channel.h"
 #include "server/jobs/service/queues.h"
+#include "server/jobs/service/sweep.h"
 #include "server/jobs/service/waiters.h"
 #include "server/jobs/source.h"
 
@@ -37,6 +38,8 @@ static enum ao_verdict jobs_step(struct ao *self)
     idle &= journal_take(jobs) < JOURNAL_BATCH;
     effects_apply(jobs);
     idle &= scheduler_go_on(&jobs->sched);
+    effects_apply(jobs);
+    idle &= sweep_go_on(jobs);
     effects_apply(jobs);
     idle &= audit_go_on(jobs);
     idle &= retention_trim(&jobs->sched);
@@ -241,6 +244,8 @@ int jobs_start(struct jobs *jobs)
 static void answer_all(struct jobs *jobs)
 {
     audit_stop(jobs);
+    sweep_stop(jobs);
+    sync_stop(jobs);
     waiters_dismiss(jobs);
 }
 

@@ -16,6 +16,7 @@
 #include "server/jobs/jobs.h"
 #include "server/jobs/persist/journal.h"
 #include "server/jobs/sched/scheduler.h"
+#include "server/jobs/service/sync.h"
 
 struct audit;
 struct crons;
@@ -31,7 +32,9 @@ struct jobs {
     struct journal journal;
     struct jobs_channel *channels;
     struct crons *crons;
-    struct audit *audit; /* under way; NULL: none */
+    struct audit *audit;      /* under way; NULL: none */
+    struct operation *sweeps; /* under way, by `next` */
+    struct sync sync;
 };
 
 /* Can a durable job be taken now? */

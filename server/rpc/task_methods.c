@@ -2,6 +2,7 @@
 #include "proto/job_options.h"
 #include "server/jobs/core/ids.h"
 #include "server/rpc/read_spec.h"
+#include "server/rpc/task_filter.h"
 
 /* --- submit, submit_many, call --- */
 
@@ -158,7 +159,7 @@ static void serve_submit_many(struct rpc_request *rq)
         job_request_abort(&jr);
 }
 
-/* --- get, wait, watch, cancel, retry, list, explain --- */
+/* --- get, wait, watch, cancel, retry, forget, list, explain --- */
 
 static const ao_time poll_time = AO_S(8); /* less than the ten seconds that common clients wait */
 static const ao_time poll_most = AO_S(3600);
@@ -283,35 +284,31 @@ static void serve_watch(struct rpc_request *rq)
         send_watch(&jr, watch->timeout != AO_NEVER);
 }
 
+/* One by its id, or all that a filter means. */
 static void serve_cancel(struct rpc_request *rq)
 {
-    serve_id(rq, &operation_cancel, "task.cancel takes [id]");
+    static const char usage[] = "task.cancel takes [id] or [{filter}]";
+    if (!task_filter_serve(rq, &operation_cancel_matching, usage))
+        serve_id(rq, &operation_cancel, usage);
 }
 
 static void serve_retry(struct rpc_request *rq)
 {
-    serve_id(rq, &operation_retry, "task.retry takes [id]");
+    static const char usage[] = "task.retry takes [id] or [{filter}]";
+    if (!task_filter_serve(rq, &operation_retry_matching, usage))
+        serve_id(rq, &operation_retry, usage);
+}
+
+static void serve_forget(struct rpc_request *rq)
+{
+    static const char usage[] = "task.forget takes [id] or [{filter}]";
+    if (!task_filter_serve(rq, &operation_forget_matching, usage))
+        serve_id(rq, &operation_forget, usage);
 }
 
 static void serve_explain(struct rpc_request *rq)
 {
     serve_id(rq, &operation_explain, "task.explain takes [id]");
-}
-
-static bool read_state(struct reader *r, void *out)
-{
-    struct reader before = *r;
-    struct span name;
-
-    if (!read_text(r, &name))
-        return false;
-    for (int s = 0; s < JOB_STATE_COUNT; s++)
-        if (span_is(name, job_state_names[s])) {
-            *(int *)out = s;
-            return true;
-        }
-    *r = before;
-    return false;
 }
 
 static bool read_cursor(struct reader *r, void *out)
@@ -325,40 +322,27 @@ static bool read_cursor(struct reader *r, void *out)
     return false;
 }
 
-#define EXPECTS_STATE                                                                              \
-    "queued, delayed, waiting, assigned, running, parked, done, failed, cancelled, expired or "    \
-    "dead"
-
 static void serve_list(struct rpc_request *rq)
 {
     struct job_request jr;
 
     if (!job_request_begin(&jr, rq, &operation_list, 0))
         return;
-    struct list_arguments *f = &jr.op->list;
-    f->state = -1;
-    f->max = PAGE;
-    const struct option options[] = {
-        {"state", read_state, &f->state, EXPECTS_STATE},
-        {"method", option_name, &f->method, JOB_EXPECTS_NAME},
-        {"tenant", option_name, &f->tenant, JOB_EXPECTS_NAME},
-        {"key", option_name, &f->key, JOB_EXPECTS_NAME},
-        {"older", option_duration, &f->older, JOB_EXPECTS_DURATION},
-        {"newer", option_duration, &f->newer, JOB_EXPECTS_DURATION},
-        {"limit", option_count, &f->max, "a number from 1"},
-        {"cursor", read_cursor, &f->cursor, "what `next` of the page before said"},
+    struct list_arguments *list = &jr.op->list;
+    list->filter.state = -1;
+    list->max = PAGE;
+    const struct option own[] = {
+        {"limit", option_count, &list->max, "a number from 1"},
+        {"cursor", read_cursor, &list->cursor, "what `next` of the page before said"},
     };
-    if (jr.count > 1 || (jr.count == 1 && !rpc_read_options(rq, &jr.r, options, 8))) {
+    if (jr.count > 1 || (jr.count == 1 && !task_filter_read(&jr, &list->filter, own, 2))) {
         if (jr.count > 1)
             rpc_refuse(rq, ERGON_E_BAD_PARAMS, "task.list takes [{options}]");
         job_request_abort(&jr);
         return;
     }
-    f->has_method = f->method.len > 0;
-    f->has_tenant = f->tenant.len > 0;
-    f->has_key = f->key.len > 0;
-    if (f->max > PAGE_MOST)
-        f->max = PAGE_MOST;
+    if (list->max > PAGE_MOST)
+        list->max = PAGE_MOST;
     job_request_send(&jr, false);
 }
 
@@ -368,6 +352,8 @@ static void serve_list(struct rpc_request *rq)
     "{priority, delay, at, timeout, deadline, retries, backoff, backoff_max, backoff_jitter, "     \
     "key, "                                                                                        \
     "coalesce, limit, rate, tenant, after, after_any, keep, keep_size, durable}"
+
+#define FILTER "{state, method, tenant, key, older, newer, all: bool, dry_run: bool}"
 
 static const struct rpc_method methods[] = {
     {"task.submit", RPC_OPEN, serve_submit, "[method: str, [params], " OPTIONS "]",
@@ -384,9 +370,12 @@ static const struct rpc_method methods[] = {
     {"task.watch", RPC_GUARDED, serve_watch,
      "[id: str, {from: int, max: int, timeout: duration, push: bool}]",
      "the history of a task, from an event on, as it grows"},
-    {"task.cancel", RPC_GUARDED, serve_cancel, "[id: str]", "cancel a task, waiting or running"},
-    {"task.retry", RPC_GUARDED, serve_retry, "[id: str]",
-     "queue a task again that failed for good"},
+    {"task.cancel", RPC_GUARDED, serve_cancel, "[id: str or " FILTER "]",
+     "cancel a task, waiting or running, or all that a filter means"},
+    {"task.retry", RPC_GUARDED, serve_retry, "[id: str or " FILTER "]",
+     "queue a task again that failed for good, or all that a filter means"},
+    {"task.forget", RPC_GUARDED, serve_forget, "[id: str or " FILTER "]",
+     "forget a task that has ended, or all that a filter means"},
     {"task.list", RPC_GUARDED, serve_list,
      "[{state, method, tenant, key, older, newer, limit, cursor}]", "tasks, newest first"},
     {"task.explain", RPC_GUARDED, serve_explain, "[id: str]", "why a task is where it is"},

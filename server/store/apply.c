@@ -171,6 +171,8 @@ static int apply(struct store *s, struct store_op *op)
         return insert(s, STATEMENT_RATE_PUT, &row_rates, &op->rate);
     case STORE_RATE_REMOVE:
         return statement_run_id(&s->statements, STATEMENT_RATE_REMOVE, op->rate.id);
+    case STORE_SYNC:
+        return SQLITE_OK;
     case STORE_COUNT:
         return count(s, &op->audit);
     }

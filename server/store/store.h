@@ -127,6 +127,7 @@ enum store_kind {
     STORE_QUEUE,       /* queue: remembered; one that is open is forgotten */
     STORE_RATE_PUT,    /* rate: new, or in place of the one of its id */
     STORE_RATE_REMOVE, /* rate.id */
+    STORE_SYNC,        /* nothing: it comes back when all before it is on disk */
     STORE_COUNT        /* fills `audit` by counting some rows */
 };
 

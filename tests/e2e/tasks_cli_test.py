@@ -198,6 +198,25 @@ class TasksTest(unittest.TestCase):
         self.assertTrue(self.ergon("task", "retry", id).startswith(id))
         self.assertEqual(self.ergon("task", "wait", id), f"{id} done\n")
 
+    def test_steering_by_a_filter(self):
+        for method in "echo", "echo", "hash":
+            self.submit(method, "--delay", HOUR)
+        self.assertEqual(self.ergon("task", "cancel", "--state", "delayed", "--method", "echo", "--dry-run"),
+                         "2 tasks would be cancelled\n")
+        self.assertEqual(self.ergon("task", "cancel", "--method", "echo", "--newer", HOUR), "2 tasks cancelled\n")
+        self.crash()
+        self.assertEqual(len(self.json("task", "list", "--state", "cancelled")), 2)
+        self.assertEqual(self.json("task", "retry", "--state", "cancelled"),
+                         {"matched": 2, "retried": 2, "dry_run": False})
+        eventually(lambda: len(self.json("task", "list", "--state", "done")) == 2, "they are done")
+        done = self.json("task", "list", "--state", "done")[0]["id"]
+        self.assertEqual(self.ergon("task", "forget", done), f"{done} forgotten\n")
+        self.complaint("task", "get", done, status=NOT_FOUND)
+        self.assertEqual(self.ergon("task", "forget", "--all"), "1 task forgotten\n")
+        self.crash()
+        self.assertEqual(len(self.json("task", "list")), 1)
+        self.assertTrue(self.json("audit")["balanced"])
+
     # ---- across a crash ----
 
     def test_wait_and_watch_go_on_after_a_crash(self):

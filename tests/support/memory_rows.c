@@ -284,6 +284,8 @@ static bool change_rows(struct memory_rows *m, struct store_op *op)
         return true;
     case STORE_EVENT:
         return take_event(m, &op->event);
+    case STORE_SYNC:
+        return true;
     case STORE_QUEUE:
         forget_queue(m, op->queue.method);
         return !(op->queue.paused || op->queue.draining) || keep_queue(m, &op->queue);

@@ -7,6 +7,7 @@
 #include "server/jobs/core/census.h"
 #include "server/jobs/core/history.h"
 #include "server/jobs/core/names.h"
+#include "server/jobs/core/walk.h"
 
 /* --- Time --- */
 
@@ -236,6 +237,7 @@ void table_leave(struct job_table *table, struct job *job)
         key_remove(&table->keys, &job->more->key);
         key_remove(&table->shared, &job->more->coalesce);
     }
+    walk_leave(table->walks, job);
     *(job->all_prev ? &job->all_prev->all_next : &table->first) = job->all_next;
     *(job->all_next ? &job->all_next->all_prev : &table->last) = job->all_prev;
     hash_remove(&table->ids, &job->by_id);

@@ -16,6 +16,7 @@
 
 struct census;
 struct fair_share;
+struct job_walk;
 struct method;
 struct operation;
 struct registry;
@@ -78,7 +79,8 @@ struct job_table {
     struct job_queue *recent_queue; /* of a method that is offered, looked up last; NULL */
 
     struct account durable, in_memory;
-    struct census *census; /* a count that is under way; NULL */
+    struct census *census;  /* a count that is under way; NULL */
+    struct job_walk *walks; /* that are under way: walk.h */
     counter shown_tasks, shown_bytes, submitted, by_state[JOB_STATE_COUNT];
 };
 

@@ -13,6 +13,11 @@ static bool is_referred_to(const struct job *job)
            job_is(job, JOB_UNSAVED);
 }
 
+bool retention_may_forget(const struct job *job)
+{
+    return !is_referred_to(job);
+}
+
 void retention_add(struct scheduler *s, struct job *job)
 {
     struct job_table *table = s->table;

@@ -13,6 +13,8 @@ void retention_remove(struct job_table *table, struct job *job);
 /* Takes the job out of the table, with EFFECT_GONE; while something still refers to it, it is
  * looked at again later. */
 void retention_forget(struct job_table *table, struct job *job);
+/* May the job, which has ended, be forgotten now? */
+bool retention_may_forget(const struct job *job);
 /* Forgets the oldest that may be.  False: there is none. */
 bool retention_evict(struct scheduler *s);
 /* A small step towards the room that ended jobs may take.  True: nothing is left to do. */

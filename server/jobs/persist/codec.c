@@ -188,6 +188,7 @@ struct store_op *codec_write_new(struct jobs *jobs, enum store_kind kind, size_t
     struct record *r = alone ? malloc(sizeof *r + more) : slab_take(&jobs->journal.writes);
     if (!r)
         return NULL;
+    jobs->journal.under_way++;
     r->done = done;
     r->alone = alone;
     memset(&r->write, 0, sizeof r->write);
@@ -198,6 +199,7 @@ struct store_op *codec_write_new(struct jobs *jobs, enum store_kind kind, size_t
 void codec_write_free(struct jobs *jobs, struct store_op *write)
 {
     struct record *r = ao_of(write, struct record, write);
+    jobs->journal.under_way--;
     if (r->alone)
         free(r);
     else

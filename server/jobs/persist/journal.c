@@ -23,8 +23,10 @@ void journal_notice(struct jobs *jobs, struct store_op *write)
 {
     if (write->error != STORE_REFUSED)
         jobs->journal.error = write->error;
-    if (write->error != STORE_OK)
-        try_later(jobs);
+    if (write->error == STORE_OK)
+        return;
+    jobs->journal.failures += write->error != STORE_REFUSED;
+    try_later(jobs);
 }
 
 static void mark_unsaved(struct jobs *jobs, struct job *job)

@@ -5,6 +5,7 @@
 #ifndef ERGON_JOBS_ARGUMENTS_H
 #define ERGON_JOBS_ARGUMENTS_H
 
+#include "server/jobs/core/walk.h"
 #include "server/jobs/cron/cron_spec.h"
 
 enum { OPERATION_IDS_MAX = 1024 /* that one operation waits for */ };
@@ -31,8 +32,9 @@ struct submission_arguments {
     struct job_spec spec;                /* room for `specs`, of one */
 };
 
-/* operation_get -> the task; operation_cancel -> {id, state, cancelled};
- * operation_retry -> {id, state}; operation_explain -> {id, method, state, reason, text, ...} */
+/* operation_get -> the task; operation_forget -> {id, forgotten}; operation_cancel -> {id, state,
+ * cancelled}; operation_retry -> {id, state}; operation_explain -> {id, method, state, reason,
+ * text, ...} */
 struct job_arguments {
     uint64_t id;
     bool with_result, with_history; /* operation_get */
@@ -54,14 +56,31 @@ struct watch_arguments {
     ao_time timeout;    /* of the long poll; 0: none */
 };
 
+/* Which tasks are meant: all conditions hold. */
+struct task_filter {
+    int state;                       /* enum job_state; -1 any */
+    struct span method, tenant, key; /* empty: any */
+    ao_time older, newer;            /* age at least, at most; 0: not given */
+};
+
 /* operation_list -> {tasks, next} */
 struct list_arguments {
-    int state; /* enum job_state; -1 any */
-    struct span method, tenant, key;
-    bool has_method, has_tenant, has_key;
-    ao_time older, newer; /* age at least, at most; 0: not given */
-    uint64_t cursor;      /* id: goes on behind it; 0: from the newest */
+    struct task_filter filter;
+    uint64_t cursor; /* id: goes on behind it; 0: from the newest */
     uint32_t max;
+};
+
+/* operation_cancel_matching -> {matched, cancelled, dry_run}; operation_retry_matching ->
+ * {matched, retried, dry_run}; operation_forget_matching -> {matched, forgotten, dry_run} */
+struct sweep_arguments {
+    struct task_filter filter;
+    bool dry_run; /* nothing is done, and counted as if it were */
+    /* --- The jobs' */
+    const struct sweep_kind *kind;
+    struct job_walk walk;
+    uint64_t upto, now; /* the last id that is meant; Unix ns, of when it began */
+    uint64_t matched, done;
+    bool durable; /* an fsync task was among them */
 };
 
 /* operation_queue_explain, _pause, _resume, _drain: of which method; operation_cron_delete */

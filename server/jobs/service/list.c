@@ -1,30 +1,10 @@
 /* task.list: newest first, a page at a time. */
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
-#include "server/jobs/service/operation.h"
+#include "server/jobs/service/filter.h"
 #include "server/jobs/service/view.h"
 
 enum { VISITS = 10000 /* jobs looked at for one page, so that the loop goes on */ };
-
-static bool fits_names(const struct list_arguments *f, const struct job *job)
-{
-    struct span key = job->more ? job->more->key.name : (struct span){0};
-    return (!f->has_method || span_equal(f->method, job->queue->name)) &&
-           (!f->has_tenant || span_equal(f->tenant, job->tenant->name)) &&
-           (!f->has_key || span_equal(f->key, key));
-}
-
-static bool fits(struct jobs *jobs, struct job *job, const struct list_arguments *f, uint64_t now)
-{
-    uint64_t age = now > job->created ? now - job->created : 0;
-
-    if ((f->older > 0 && age < f->older) || (f->newer > 0 && age > f->newer) || !fits_names(f, job))
-        return false;
-    if (f->state < 0)
-        return true;
-    view_stage(jobs, job);
-    return f->state == job->state;
-}
 
 /* The last with a lower id; from both ends, since what is forgotten first is old. */
 static struct job *last_below(const struct jobs *jobs, uint64_t id)
@@ -61,7 +41,7 @@ static void serve(struct jobs *jobs, struct operation *op)
     pack_init(&tasks);
     for (; job && found < f->max && visits < VISITS; job = job->all_prev, visits++) {
         cursor = job->id;
-        if (!operation_may_know(op, job) || !fits(jobs, job, f, now))
+        if (!filter_fits(jobs, op, &f->filter, job, now))
             continue;
         view_job(jobs, job, 0, &tasks);
         found++;

@@ -17,6 +17,7 @@
 #include "proto/errors.h"
 #include "proto/pack.h"
 #include "server/jobs/service/arguments.h"
+#include "server/jobs/service/sync.h"
 #include "server/jobs/service/waiters.h"
 #include "server/runtime/threads/lane.h"
 #include "server/store/store.h"
@@ -66,7 +67,11 @@ struct operation_class {
  *   get, wait, watch, explain, queue_explain
  *                  NOT_FOUND
  *   cancel         NOT_FOUND; STORE: the job is cancelled, but that could not be written
- *   retry          NOT_FOUND; BAD_PARAMS: the job is open, or done
+ *   retry          NOT_FOUND; BAD_PARAMS: the job is open, or done; STORE
+ *   forget         NOT_FOUND; BAD_PARAMS: the job is open; BUSY: an attempt that was given up has
+ *                  still to return, or its last change to be written; STORE
+ *   cancel_matching, retry_matching, forget_matching
+ *                  STORE
  *   queue_pause, queue_resume, queue_drain
  *                  NOT_FOUND; STORE: it is so now, but a restart forgets it
  *   cron_put       BAD_PARAMS, TOO_LARGE, BUSY (too many crons), STORE: a cron of this name goes
@@ -82,6 +87,9 @@ extern const struct operation_class operation_wait;
 extern const struct operation_class operation_watch;
 extern const struct operation_class operation_cancel;
 extern const struct operation_class operation_retry;
+extern const struct operation_class operation_forget;
+extern const struct operation_class operation_cancel_matching, operation_retry_matching,
+    operation_forget_matching; /* sweep.c */
 extern const struct operation_class operation_list;
 extern const struct operation_class operation_explain;
 extern const struct operation_class operation_queue_list, operation_queue_explain,
@@ -138,10 +146,12 @@ struct operation {
         struct wait_arguments wait;
         struct watch_arguments watch;
         struct list_arguments list;
+        struct sweep_arguments sweep;
         struct name_arguments named;
         struct cron_spec cron; /* operation_cron_put -> {name, next} */
     };
     struct long_poll poll; /* waiters.h */
+    struct sync_wait sync; /* sync.h */
 
     /* --- Undefined until written --- */
     struct waiter first_waiter;

@@ -1,4 +1,5 @@
-/* task.retry: a job that ended otherwise than done is queued again. */
+/* task.retry: a job that ended otherwise than done is queued again; for an fsync job that is on
+ * disk before it is answered. */
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/life/outcome.h"
@@ -9,7 +10,7 @@ static void serve(struct jobs *jobs, struct operation *op)
     struct job *job = operation_find_job(jobs, op, op->job.id);
     struct pack *p = &op->reply.result;
     char id[ID_TEXT_SIZE];
-    if (!job)
+    if (!job || (job->durable == DURABLE_FSYNC && !sync_possible(jobs, op)))
         return;
     if (!job_retry(&jobs->sched, job)) {
         operation_refuse(op, ERGON_E_BAD_PARAMS,
@@ -21,7 +22,10 @@ static void serve(struct jobs *jobs, struct operation *op)
     pack_map(p, 2);
     pack_key_str(p, "id", id_text(job->id, id));
     pack_key_str(p, "state", job_state_names[job->state]);
-    operation_finish(op);
+    if (job->durable == DURABLE_FSYNC)
+        sync_answer(jobs, op);
+    else
+        operation_finish(op);
 }
 
 const struct operation_class operation_retry = {.serve = serve};

@@ -54,7 +54,7 @@ for group in task queue cron store; do
     expect 0 "Examples:" "" help "$group"
     expect 2 "" "Usage: ergon $group COMMAND" "$group"
 done
-for command in "task submit" "task call" "task get" "task wait" "task watch" "task cancel" "task retry" "task list" \
+for command in "task submit" "task call" "task get" "task wait" "task watch" "task cancel" "task retry" "task forget" "task list" \
     "task explain" "queue list" "queue explain" "queue pause" "queue resume" "queue drain" "cron put" "cron list" \
     "cron delete" audit "store check" "store export" "store import"; do
     # shellcheck disable=SC2086
@@ -72,6 +72,10 @@ expect 2 "" "did you mean --server" --sever x ping
 expect 2 "" "did you mean --deadline" call --deadlin 1s echo
 expect 2 "" "unknown option --nothing" --nothing ping
 expect 2 "" "an argument is missing" call
+expect 2 "" "which tasks?" task cancel
+expect 2 "" "which tasks?" task forget --dry-run
+expect 2 "" "not both" task retry t0abc4k2mq7rz --state dead
+expect 2 "" "not both" task cancel t0abc4k2mq7rz --all
 expect 2 "" "an argument too many" ping x
 expect 2 "" "did you mean 'task submit'" task sumbit
 expect 2 "" "see ergon queue --help" queue quaternion

@@ -126,6 +126,26 @@ TEST(many_submissions_are_one_request)
            "[[[\"a\",[],{}],[\"b\",[],{\"retries\":1}]],{\"tenant\":\"n\"}]");
 }
 
+TEST(tasks_are_steered_by_a_filter)
+{
+    const struct ergon_task_filter filter = {.size = sizeof filter,
+                                             .state = "dead",
+                                             .method = "m",
+                                             .tenant = "t",
+                                             .key = "k",
+                                             .older_ms = 1,
+                                             .newer_ms = 2};
+    expect(ergon_request_cancel_matching(&filter, 0), "task.cancel",
+           "[{\"state\":\"dead\",\"method\":\"m\",\"tenant\":\"t\",\"key\":\"k\",\"older\":1,"
+           "\"newer\":2}]");
+    expect(ergon_request_retry_matching(NULL, ERGON_MATCH_ALL), "task.retry", "[{\"all\":true}]");
+    expect(ergon_request_forget_matching(NULL, ERGON_MATCH_ALL | ERGON_MATCH_DRY_RUN),
+           "task.forget", "[{\"all\":true,\"dry_run\":true}]");
+    expect(ergon_request_forget("t1"), "task.forget", "[\"t1\"]");
+    refused(ergon_request_cancel_matching(&(struct ergon_task_filter){.state = "dead"}, 0),
+            "sizeof(struct ergon_task_filter)");
+}
+
 TEST(tasks_are_asked_for)
 {
     static const char *const ids[] = {"t1", "t2"};

@@ -189,7 +189,7 @@ OPERATIONS_TEST(lists_the_newest_first_and_in_pages)
     for (unsigned i = 0; i < 5; i++)
         ids[i] = submit(w, i % 2 ? "odd" : "even");
     struct operation *op = world_operation(w, &operation_list);
-    op->list = (struct list_arguments){.state = -1, .max = 2};
+    op->list = (struct list_arguments){.filter.state = -1, .max = 2};
     world_give(w, op);
     snprintf(wanted, sizeof wanted, "{'tasks': [{'id': '%s'", id_text(ids[4], id));
     stage_holds(answer(w, op), wanted);
@@ -197,7 +197,7 @@ OPERATIONS_TEST(lists_the_newest_first_and_in_pages)
     stage_holds(answer(w, op), wanted);
     op = world_operation(w, &operation_list);
     op->list = (struct list_arguments){
-        .state = -1, .max = 10, .cursor = ids[3], .tenant = span_text("even"), .has_tenant = true};
+        .filter = {.state = -1, .tenant = span_text("even")}, .max = 10, .cursor = ids[3]};
     world_give(w, op);
     snprintf(wanted, sizeof wanted, "{'tasks': [{'id': '%s'", id_text(ids[2], id));
     stage_holds(answer(w, op), wanted);
@@ -215,7 +215,7 @@ OPERATIONS_TEST(goes_on_behind_a_task_that_was_forgotten)
     assert_null(world_job(w, gone));
     for (unsigned newer = 0; newer < 3; newer++) {
         struct operation *op = world_operation(w, &operation_list);
-        op->list = (struct list_arguments){.state = -1, .max = 10, .cursor = gone};
+        op->list = (struct list_arguments){.filter.state = -1, .max = 10, .cursor = gone};
         world_give(w, op);
         snprintf(wanted, sizeof wanted, "{'tasks': [{'id': '%s'", id_text(before, id));
         stage_holds(answer(w, op), wanted);
@@ -223,7 +223,7 @@ OPERATIONS_TEST(goes_on_behind_a_task_that_was_forgotten)
         submit(w, "");
     }
     struct operation *op = world_operation(w, &operation_list);
-    op->list = (struct list_arguments){.state = -1, .max = 10, .cursor = 1};
+    op->list = (struct list_arguments){.filter.state = -1, .max = 10, .cursor = 1};
     world_give(w, op);
     assert_string_equal(answer(w, op), "{'tasks': [], 'next': nil}");
 }
@@ -233,7 +233,7 @@ OPERATIONS_TEST(lists_by_state)
     for (unsigned i = 0; i < 5; i++)
         submit(w, "");
     struct operation *op = world_operation(w, &operation_list);
-    op->list = (struct list_arguments){.state = JOB_QUEUED, .max = 10};
+    op->list = (struct list_arguments){.filter.state = JOB_QUEUED, .max = 10};
     world_give(w, op);
     stage_holds(answer(w, op), "'state': 'queued'");
     is_silent_about(answer(w, op), "'state': 'assigned'");

@@ -129,8 +129,8 @@ RPC_TEST(each_method_says_what_it_takes)
         {"task.watch", "['t0000000000001', {'from': 0}]", "BAD_PARAMS: option \"from\""},
         {"task.watch", "['t0000000000001', {'max': 0}]", "BAD_PARAMS: option \"max\""},
         {"task.watch", "['t0000000000001', {'push': true}]", "BAD_PARAMS: push is for"},
-        {"task.cancel", "[]", "BAD_PARAMS: task.cancel takes [id]"},
-        {"task.retry", "[5]", "BAD_PARAMS: task.retry takes [id]"},
+        {"task.cancel", "[]", "BAD_PARAMS: task.cancel takes [id] or [{filter}]"},
+        {"task.retry", "[5]", "BAD_PARAMS: task.retry takes [id] or [{filter}]"},
         {"task.explain", "['t0000000000001', 5]", "BAD_PARAMS: options must be a map"},
         {"task.explain", "['t0000000000001', {'x': 1}]", "BAD_PARAMS: unknown option \"x\""},
         {"task.list", "[{'state': 'lost'}]", "BAD_PARAMS: option \"state\""},
@@ -164,6 +164,26 @@ RPC_TEST(each_method_says_what_it_takes)
     holds("server.audit", "[]", "'balanced': true");
 }
 
+RPC_TEST(a_filter_says_which_tasks_it_means)
+{
+    static const struct {
+        const char *method, *params, *error;
+    } wrong[] = {
+        {"task.cancel", "[{}]", "BAD_PARAMS: the filter is empty; whoever means all tasks says"},
+        {"task.cancel", "[{'all': false}]", "BAD_PARAMS: the filter is empty"},
+        {"task.cancel", "[{'dry_run': true}]", "BAD_PARAMS: the filter is empty"},
+        {"task.cancel", "[{'state': 'lost'}]", "BAD_PARAMS: option \"state\""},
+        {"task.cancel", "[{'limit': 5}]", "BAD_PARAMS: unknown option \"limit\""},
+        {"task.cancel", "[{'all': true}, 5]", "BAD_PARAMS: task.cancel takes [id] or [{filter}]"},
+        {"task.retry", "[{}]", "BAD_PARAMS: the filter is empty"},
+        {"task.forget", "[5]", "BAD_PARAMS: task.forget takes [id] or [{filter}]"},
+        {"task.forget", "[{}]", "BAD_PARAMS: the filter is empty"},
+    };
+
+    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        refuses(wrong[i].method, wrong[i].params, wrong[i].error);
+}
+
 /* --- What they answer --- */
 
 RPC_TEST(a_task_is_submitted_and_looked_at)
@@ -177,6 +197,19 @@ RPC_TEST(a_task_is_submitted_and_looked_at)
     holds("task.explain", with("['%s']", id), "'reason': 'ended'");
     holds("task.list", "[{'key': 'k'}]", id);
     refuses("task.retry", with("['%s']", id), "BAD_PARAMS: task t");
+    holds("task.forget", with("['%s']", id), "'forgotten': true");
+    refuses("task.get", with("['%s']", id), "NOT_FOUND: no task");
+}
+
+RPC_TEST(tasks_are_steered_by_a_filter)
+{
+    submitted("['echo', [7], {'durable': 'none', 'delay': '1h', 'tenant': 'a'}]");
+    submitted("['sleep', [7], {'durable': 'none', 'delay': '1h', 'tenant': 'a'}]");
+    holds("task.cancel", "[{'state': 'delayed', 'method': 'echo', 'tenant': 'a', 'newer': '1h'}]",
+          "{'matched': 1, 'cancelled': 1, 'dry_run': false}");
+    holds("task.retry", "[{'state': 'cancelled', 'dry_run': true}]",
+          "{'matched': 1, 'retried': 1, 'dry_run': true}");
+    holds("task.forget", "[{'all': true}]", "{'matched': 2, 'forgotten': 1, 'dry_run': false}");
 }
 
 RPC_TEST(common_options_are_those_of_who_says_nothing)
@@ -236,14 +269,15 @@ RPC_TEST_GUARDED(a_list_of_methods_counts_for_tasks_too)
 
 RPC_TEST_GUARDED(tasks_of_other_tenants_do_not_exist)
 {
-    static const char *const methods[] = {"task.get",    "task.wait",  "task.watch",
-                                          "task.cancel", "task.retry", "task.explain"};
+    static const char *const methods[] = {"task.get",   "task.wait",   "task.watch",  "task.cancel",
+                                          "task.retry", "task.forget", "task.explain"};
 
     become(STAGE_ALICE);
     const char *id = submitted("['echo', [1], {'durable': 'none'}]");
     become(STAGE_CAROL);
     for (unsigned i = 0; i < sizeof methods / sizeof methods[0]; i++)
         refuses(methods[i], with("['%s']", id), "NOT_FOUND: no task");
+    holds("task.cancel", "[{'all': true}]", "'matched': 0");
     holds("task.list", "[]", "{'tasks': [], 'next': nil}");
     id = submitted("['echo', [2], {'durable': 'none'}]");
     holds("task.wait", with("['%s']", id), "'result': [2]");

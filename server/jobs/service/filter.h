@@ -1,0 +1,11 @@
+/* Which jobs a filter means.  Thread: the jobs'. */
+#ifndef ERGON_JOBS_FILTER_H
+#define ERGON_JOBS_FILTER_H
+
+#include "server/jobs/service/operation.h"
+
+/* Does the filter mean the job, and may the operation know of it?  `now`: Unix ns. */
+bool filter_fits(struct jobs *jobs, const struct operation *op, const struct task_filter *filter,
+                 struct job *job, uint64_t now);
+
+#endif

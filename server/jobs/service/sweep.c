@@ -1,0 +1,196 @@
+/* task.cancel, task.retry, task.forget with a filter.
+ *
+ * What is cancelled goes from the newest to the oldest, so that those behind it in the queue do not
+ * begin in its place meanwhile, and what waits for it is cancelled as well, and does not fail.  The
+ * others go in the order of their submission, which is that of the queue afterwards. */
+#include "server/jobs/service/sweep.h"
+
+#include "base/log.h"
+#include "server/jobs/jobs_parts.h"
+#include "server/jobs/life/outcome.h"
+#include "server/jobs/life/retention.h"
+#include "server/jobs/sched/dependencies.h"
+#include "server/jobs/service/filter.h"
+
+enum {
+    VISITS = 2000,      /* jobs looked at, a step of one operation */
+    CHANGES = 128,      /* of which so many are changed */
+    WRITES_AHEAD = 4096 /* on their way to the store: what is more waits, since it takes memory */
+};
+
+struct sweep_kind {
+    bool down;
+    const char *did;   /* in the answer */
+    const char *event; /* in the log */
+    bool (*may)(const struct job *job);
+    void (*change)(struct jobs *jobs, struct job *job);
+};
+
+/* --- The kinds --- */
+
+static bool may_cancel(const struct job *job)
+{
+    return job_is_open(job);
+}
+
+/* For all who share the run: it is the task that is meant, and not a wish for it. */
+static void cancel(struct jobs *jobs, struct job *job)
+{
+    if (job->more)
+        job->more->waiters = 1;
+    job_cancel(&jobs->sched, job);
+}
+
+static bool may_retry(const struct job *job)
+{
+    return !job_state_open((enum job_state)job->state) && job->state != JOB_DONE;
+}
+
+static void retry(struct jobs *jobs, struct job *job)
+{
+    job_retry(&jobs->sched, job);
+}
+
+static bool may_forget(const struct job *job)
+{
+    return !job_state_open((enum job_state)job->state);
+}
+
+static void forget(struct jobs *jobs, struct job *job)
+{
+    retention_forget(&jobs->table, job);
+}
+
+static const struct sweep_kind cancels = {true, "cancelled", "tasks were cancelled by a filter",
+                                          may_cancel, cancel},
+                               retries = {false, "retried", "tasks were tried again by a filter",
+                                          may_retry, retry},
+                               forgets = {false, "forgotten", "tasks were forgotten by a filter",
+                                          may_forget, forget};
+
+/* --- A step --- */
+
+/* The dependants of one that is forgotten were released before, or are now. */
+static bool is_free(struct jobs *jobs, struct job *job)
+{
+    dependencies_finish(&jobs->sched, job);
+    return retention_may_forget(job);
+}
+
+/* True: it counts as a change. */
+static bool visit(struct jobs *jobs, struct operation *op, struct job *job)
+{
+    struct sweep_arguments *sweep = &op->sweep;
+    if (!filter_fits(jobs, op, &sweep->filter, job, sweep->now))
+        return false;
+    sweep->matched++;
+    if (!sweep->kind->may(job) || (sweep->kind == &forgets && !is_free(jobs, job)))
+        return false;
+    sweep->done++;
+    if (sweep->dry_run)
+        return false;
+    sweep->durable |= job->durable == DURABLE_FSYNC;
+    sweep->kind->change(jobs, job);
+    return true;
+}
+
+/* True: it has been through all. */
+static bool step(struct jobs *jobs, struct operation *op)
+{
+    struct sweep_arguments *sweep = &op->sweep;
+    int changes = CHANGES;
+    for (int visits = VISITS; visits > 0 && changes > 0; visits--) {
+        struct job *job = walk_next(&sweep->walk);
+        if (!job || job->id > sweep->upto)
+            return true;
+        changes -= visit(jobs, op, job);
+    }
+    return false;
+}
+
+static void end(struct jobs *jobs, struct operation *op)
+{
+    const struct sweep_arguments *sweep = &op->sweep;
+    char who[64];
+    struct pack *p = &op->reply.result;
+    snprintf(who, sizeof who, "%.*s", (int)op->principal.len, (const char *)op->principal.at);
+    if (!sweep->dry_run)
+        log_info(sweep->kind->event, LOG_UINT("tasks", sweep->done), LOG_STR("principal", who));
+    walk_end(&jobs->table.walks, &op->sweep.walk);
+    pack_init(p);
+    pack_map(p, 3);
+    pack_key_uint(p, "matched", sweep->matched);
+    pack_key_uint(p, sweep->kind->did, sweep->done);
+    pack_key_bool(p, "dry_run", sweep->dry_run);
+    if (sweep->durable)
+        sync_answer(jobs, op);
+    else
+        operation_finish(op);
+}
+
+static bool is_full(const struct jobs *jobs)
+{
+    return jobs->journal.under_way > WRITES_AHEAD;
+}
+
+bool sweep_go_on(struct jobs *jobs)
+{
+    struct operation **link = &jobs->sweeps, *op;
+    while ((op = *link)) {
+        if (!op->sweep.dry_run && is_full(jobs)) {
+            link = &op->next; /* whoever takes what comes back goes on here */
+        } else if (step(jobs, op)) {
+            *link = op->next;
+            end(jobs, op);
+        } else {
+            link = &op->next;
+        }
+    }
+    return !jobs->sweeps || is_full(jobs);
+}
+
+void sweep_stop(struct jobs *jobs)
+{
+    struct operation *op;
+    while ((op = jobs->sweeps)) {
+        jobs->sweeps = op->next;
+        walk_end(&jobs->table.walks, &op->sweep.walk);
+        operation_refuse_plain(op, ERGON_E_DRAINING);
+    }
+}
+
+/* --- The operations --- */
+
+static void begin(struct jobs *jobs, struct operation *op, const struct sweep_kind *kind)
+{
+    struct sweep_arguments *sweep = &op->sweep;
+    if (!sweep->dry_run && !sync_possible(jobs, op))
+        return;
+    sweep->kind = kind;
+    sweep->now = table_wall(&jobs->table);
+    sweep->upto = jobs->table.last ? jobs->table.last->id : 0;
+    walk_begin(&jobs->table.walks, &sweep->walk, kind->down ? jobs->table.last : jobs->table.first,
+               kind->down);
+    op->next = jobs->sweeps;
+    jobs->sweeps = op;
+    ao_activate(&jobs->ao);
+}
+
+static void serve_cancel(struct jobs *jobs, struct operation *op)
+{
+    begin(jobs, op, &cancels);
+}
+
+static void serve_retry(struct jobs *jobs, struct operation *op)
+{
+    begin(jobs, op, &retries);
+}
+
+static void serve_forget(struct jobs *jobs, struct operation *op)
+{
+    begin(jobs, op, &forgets);
+}
+
+const struct operation_class operation_cancel_matching = {.serve = serve_cancel};
+const struct operation_class operation_retry_matching = {.serve = serve_retry};
+const struct operation_class operation_forget_matching = {.serve = serve_forget};

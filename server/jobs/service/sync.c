@@ -1,0 +1,105 @@
+#include "server/jobs/service/sync.h"
+
+#include "server/jobs/jobs_parts.h"
+#include "server/jobs/persist/codec.h"
+#include "server/jobs/service/operation.h"
+
+enum { ROUNDS = 2 };
+
+bool sync_possible(struct jobs *jobs, struct operation *op)
+{
+    if (!jobs->store || jobs_store_usable(jobs))
+        return true;
+    operation_refuse(op, ERGON_E_STORE, "%s", store_error_text(jobs->journal.error));
+    return false;
+}
+
+static void refuse(struct operation *op, enum store_error error)
+{
+    operation_refuse(op, ERGON_E_STORE,
+                     "it is so now, but until that can be written, a restart forgets it: %s",
+                     store_error_text(error));
+}
+
+static void answer(const struct jobs *jobs, struct operation *op)
+{
+    enum store_error now = jobs->journal.error;
+    if (jobs->journal.failures == op->sync.failures)
+        operation_finish(op);
+    else
+        refuse(op, now != STORE_OK ? now : STORE_IO);
+}
+
+static void back(struct jobs *jobs, struct store_op *write);
+
+static void begin_round(struct jobs *jobs)
+{
+    struct sync *sync = &jobs->sync;
+    struct store_op *write = codec_write_new(jobs, STORE_SYNC, 0, back);
+    struct operation *next;
+    if (write) {
+        sync->riding = sync->next;
+        sync->next = NULL;
+        sync->under_way = true;
+        store_push(jobs->store, write);
+        return;
+    }
+    for (struct operation *op = sync->next; op; op = next) {
+        next = op->next;
+        refuse(op, STORE_MEMORY);
+    }
+    sync->next = NULL;
+}
+
+static void push(struct operation **list, struct operation *op)
+{
+    op->next = *list;
+    *list = op;
+}
+
+static void back(struct jobs *jobs, struct store_op *write)
+{
+    struct sync *sync = &jobs->sync;
+    struct operation *next, *op = sync->riding;
+    journal_notice(jobs, write);
+    sync->riding = NULL;
+    sync->under_way = false;
+    for (; op; op = next) {
+        next = op->next;
+        if (--op->sync.rounds == 0 || write->error != STORE_OK)
+            answer(jobs, op);
+        else
+            push(&sync->next, op);
+    }
+    if (sync->next)
+        begin_round(jobs);
+}
+
+void sync_answer(struct jobs *jobs, struct operation *op)
+{
+    struct sync *sync = &jobs->sync;
+    if (!jobs->store) {
+        operation_finish(op);
+        return;
+    }
+    op->sync = (struct sync_wait){.rounds = ROUNDS, .failures = jobs->journal.failures};
+    push(&sync->next, op);
+    if (!sync->under_way)
+        begin_round(jobs);
+}
+
+static void dismiss(struct operation *op)
+{
+    struct operation *next;
+    for (; op; op = next) {
+        next = op->next;
+        operation_refuse_plain(op, ERGON_E_DRAINING);
+    }
+}
+
+void sync_stop(struct jobs *jobs)
+{
+    dismiss(jobs->sync.riding);
+    dismiss(jobs->sync.next);
+    jobs->sync = (struct sync){0};
+}
