@@ -170,7 +170,7 @@ def try_planted(fault, tests, jobs, near):
 
 
 def try_fault(fault, tests, jobs, near):
-    source = faults_of_the_tree.source_of(TOP, fault)
+    source = faults_of_the_tree.source_of(TREE, fault)
     path = os.path.join(TREE, fault.path)
     began = time.monotonic()
     write_if_other(path, fault.plant(source).encode())
@@ -185,8 +185,8 @@ def try_fault(fault, tests, jobs, near):
 
 
 def key_of(fault, tree):
-    """What a result depends on: of one that nobody noticed the whole tree."""
-    own = hashlib.sha256((fault.text() + faults_of_the_tree.source_of(TOP, fault)).encode()).hexdigest()
+    """What a result depends on: of one that nobody noticed the whole tree.  All is read in the copy, for yours may change."""
+    own = hashlib.sha256((fault.text() + faults_of_the_tree.source_of(TREE, fault)).encode()).hexdigest()
     return own, tree
 
 

@@ -106,6 +106,19 @@ STORED_TEST(one_that_cannot_be_deleted_goes_on)
     assert_string_equal(list(w), "[]");
 }
 
+/* It fires while it is on its way out of the file. */
+STORED_TEST(one_that_is_being_deleted_does_not_write_itself_back)
+{
+    comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);
+    w->store->latency = AO_S(30);
+    drop(w);
+    jobs_world_pass(w, AO_S(20));
+    w->store->latency = AO_MS(1);
+    jobs_world_pass(w, AO_S(40));
+    jobs_world_crash(w);
+    assert_string_equal(list(w), "[]");
+}
+
 /* It fires, and says so in the file, while its successor is on its way there. */
 STORED_TEST(the_old_does_not_write_over_the_new)
 {

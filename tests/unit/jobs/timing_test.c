@@ -1,4 +1,5 @@
 /* Delays, deadlines, timeouts, what must be done first, and how long an end is kept. */
+#include "server/tasks/task_result.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 
@@ -93,6 +94,36 @@ JOBS_TEST(retry_begins_anew)
     assert_int_equal(world_state(w, id), JOB_DONE);
     assert_false(world_retry(w, world_job(w, id)));
     assert_int_equal(w->jobs->table.in_memory.ended[JOB_EXPIRED], 0);
+}
+
+/* It is tried as often as it was the first time. */
+JOBS_TEST(retry_counts_anew)
+{
+    uint64_t id = jobs_world_submit(w, &WORK(.retries = 1, .backoff = 0));
+    for (unsigned round = 0; round < 2; round++) {
+        for (unsigned i = 0; i < 2; i++) {
+            assert_int_not_equal(world_state(w, id), JOB_DEAD);
+            jobs_world_pass(w, AO_S(1));
+            world_fail(world_run_of(w, id), "ODD", "not today");
+            jobs_world_pass(w, AO_S(1));
+        }
+        assert_int_equal(world_state(w, id), JOB_DEAD);
+        assert_int_equal(world_retry(w, world_job(w, id)), true);
+    }
+}
+
+/* Whatever its handler says of the time. */
+JOBS_TEST(an_attempt_that_outlives_the_deadline_expires)
+{
+    struct outcome late;
+    struct attempt_end end = {.started = true, .outcome = &late};
+    uint64_t id = jobs_world_submit(w, &WORK(.deadline = AO_S(5), .retries = 3));
+    jobs_world_settle(w);
+    outcome_of(ERGON_E_DEADLINE, &late);
+    w->v.now += AO_S(5);
+    world_return(world_run_of(w, id), &end);
+    jobs_world_settle(w);
+    assert_int_equal(world_state(w, id), JOB_EXPIRED);
 }
 
 /* As after a long round, or while a large store is read back. */
@@ -203,9 +234,39 @@ JOBS_TEST(the_oldest_ends_go_when_there_are_too_many)
     assert_int_equal(w->jobs->table.in_memory.ended[JOB_DONE], 100);
 }
 
+JOBS_TEST(the_bytes_of_what_has_ended_are_counted)
+{
+    w->lasts = 0;
+    for (unsigned i = 0; i < 10; i++)
+        jobs_world_submit(w, &WORK(.keep = AO_S(5)));
+    jobs_world_pass(w, AO_S(1));
+    assert_true(w->jobs->table.ended_bytes > 0);
+    jobs_world_pass(w, AO_S(10));
+    assert_int_equal(w->jobs->table.ended_bytes, 0);
+}
+
+/* An attempt that was fenced still refers to its task, and finds it when it comes home. */
+JOBS_TEST(what_an_attempt_may_still_come_home_to_is_kept)
+{
+    w->stubborn = true;
+    uint64_t id = jobs_world_submit(w, &WORK(.deadline = AO_S(2), .keep = AO_S(1)));
+    jobs_world_pass(w, AO_S(3));
+    assert_int_equal(world_state(w, id), JOB_EXPIRED);
+    struct world_run *run = world_run_of(w, id);
+    jobs_world_pass(w, AO_S(60));
+    assert_non_null(world_job(w, id));
+    world_finish(run, "\x2a");
+    jobs_world_pass(w, AO_S(60));
+    assert_null(world_job(w, id));
+}
+
 JOBS_TEST(a_large_result_is_cut)
 {
-    uint64_t id = jobs_world_submit(w, &WORK(.keep_size = 4));
+    uint64_t fits = jobs_world_submit(w, &WORK(.keep_size = 6));
+    jobs_world_settle(w);
+    world_finish(world_run_of(w, fits), "\xa5hello");
+    assert_int_equal(world_job(w, fits)->end->result_len, 6);
+    uint64_t id = jobs_world_submit(w, &WORK(.keep_size = 5));
     jobs_world_settle(w);
     world_finish(world_run_of(w, id), "\xa5hello");
     assert_int_equal(world_state(w, id), JOB_DONE);
