@@ -115,6 +115,50 @@ WORLD_TEST(without_reconnect_waiting_calls_end)
     assert_int_equal(ergon_client_state(w->client), ERGON_STATE_IDLE);
 }
 
+/* ---- limits, and a server that asks ---- */
+
+static void say_nothing(struct scripted *s, const struct envelope *e)
+{
+    (void)s;
+    (void)e;
+}
+
+WORLD_TEST(no_more_calls_than_calls_max_are_kept)
+{
+    struct world *w = world_open(state, say_nothing, NULL, (struct ergon_options){.calls_max = 2});
+    const struct ergon_raw none = {0};
+    ergon_client_connect(w->client);
+    world_until_ready(w);
+    world_call(w, "x", 0);
+    struct seen *second = world_call(w, "y", 0);
+    assert_int_equal(ergon_client_call(w->client, "z", none, 0, seen_answer, &w->calls[7]), 0);
+    assert_true(ergon_client_cancel(w->client, second->id));
+    world_call(w, "z", 0);
+}
+
+struct asked {
+    unsigned refusals;
+};
+
+static void ask_back(struct scripted *s, const struct envelope *e)
+{
+    struct asked *asked = s->user;
+    static const uint8_t request[] = {0x94, 0, 7, 0xa1, 'x', 0x90};
+    if (e->type == ENVELOPE_RESPONSE)
+        asked->refusals += e->error.len > 1;
+    else
+        scripted_send(s, request, sizeof request);
+}
+
+WORLD_TEST(a_server_that_asks_is_refused_at_once)
+{
+    struct asked asked = {0};
+    struct world *w = world_open(state, ask_back, &asked, (struct ergon_options){0});
+    world_call(w, "x", 0);
+    scripted_until(&w->server, &asked.refusals, 1);
+    assert_int_equal(w->total, 0);
+}
+
 /* ---- freeing ---- */
 
 WORLD_TEST(free_ends_every_call_once)

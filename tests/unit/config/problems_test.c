@@ -118,6 +118,15 @@ SCRATCH_TEST(excess_is_refused)
     scratch_accepted(NULL, NULL, LIST(flag));
 }
 
+/* Not one of the common pair: that would be the key of another certificate. */
+SCRATCH_TEST(a_certificate_of_its_own_needs_a_key_of_its_own)
+{
+    assert_null(scratch_load("listen: [{url: 'ergons://127.0.0.1:1', tls: {cert: /dev/null}}]\n"
+                             "tls: {cert: /dev/null, key: /dev/zero}\n",
+                             NULL, NULL));
+    assert_non_null(strstr(scratch.errors, "tls.key: is missing: ergons:// needs a private key"));
+}
+
 SCRATCH_TEST(cores_that_the_machine_lacks_are_refused)
 {
     assert_null(scratch_load(NULL, NULL, LIST("--loops-cores=0,4095")));
