@@ -73,8 +73,11 @@ static void apply(struct jobs *jobs, struct job *job, unsigned effects)
         store(jobs, job, effects);
     if (effects & ~(unsigned)(EFFECT_WRITE | EFFECT_TIMER))
         tell(jobs, job, effects, error);
-    if (effects & EFFECT_TIMER)
+    if (effects & EFFECT_TIMER) {
         timers_arm(job);
+        if (timers_follow_wall(job))
+            jobs_watch_clock(jobs);
+    }
     if (!job->effects)
         job_check(&jobs->sched, job);
 }

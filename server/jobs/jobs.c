@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "server/jobs/clock.h"
 #include "base/log.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/core/names.h"
@@ -88,6 +89,7 @@ static bool init_parts(struct jobs *jobs)
                                                         .registry = o->registry,
                                                         .wall = o->wall ? o->wall : system_wall,
                                                         .wall_arg = o->wall_arg,
+                                                        .leapt = clock_leapt,
                                                         .history_max = o->history_max}) == 0;
     bool sched = scheduler_init(&jobs->sched,
                                 &(struct scheduler_options){.table = &jobs->table,
@@ -113,6 +115,7 @@ struct jobs *jobs_new(const struct jobs_options *options, char *error, size_t si
     jobs->store = options->store;
     jobs->activator = tasks_manager_activator(options->tasks);
     ao_init(&jobs->ao, &jobs_class, jobs->activator);
+    ao_init(&jobs->clock_watch, &clock_watch_class, jobs->activator);
     ao_init(&jobs->journal.retry, &retry_class, jobs->activator);
     codec_init(jobs);
     if (!init_parts(jobs)) {
@@ -216,6 +219,7 @@ int jobs_recover(struct jobs *jobs, char *error, size_t size)
                                         .fault = &r.fault};
     if (!jobs->store)
         return 0;
+    clock_recover(jobs);
     jobs->table.recovering = true;
     int result = store_load(jobs->store, &reader, error, size);
     jobs->table.recovering = false;
@@ -289,6 +293,8 @@ void jobs_free(struct jobs *jobs)
     free_jobs(jobs);
     ao_deactivate(&jobs->ao);
     ao_fini(&jobs->ao);
+    ao_deactivate(&jobs->clock_watch);
+    ao_fini(&jobs->clock_watch);
     ao_deactivate(&jobs->journal.retry);
     ao_fini(&jobs->journal.retry);
     scheduler_fini(&jobs->sched);

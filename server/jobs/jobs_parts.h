@@ -29,6 +29,8 @@ struct jobs {
     struct ao ao; /* operations that came, writes that came back, work in small steps */
     struct job_table table;
     struct scheduler sched;
+    struct ao clock_watch;   /* see clock.h */
+    bool clock_was_set_back; /* while nobody ran */
     struct journal journal;
     struct jobs_channel *channels;
     struct crons *crons;
@@ -36,6 +38,15 @@ struct jobs {
     struct operation *sweeps; /* under way, by `next` */
     struct sync sync;
 };
+
+enum { CLOCK_WATCH_MS = 500 };
+
+/* Something waits for a time of the wall clock. */
+static inline void jobs_watch_clock(struct jobs *jobs)
+{
+    if (ao_state(&jobs->clock_watch) == AO_STATE_INACTIVE && ao_current() != &jobs->clock_watch)
+        ao_sleep_for(&jobs->clock_watch, AO_MS(CLOCK_WATCH_MS));
+}
 
 /* Can a durable job be taken now? */
 static inline bool jobs_store_usable(const struct jobs *jobs)

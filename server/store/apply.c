@@ -55,7 +55,33 @@ static int run_for_name(struct store *s, enum statement which, struct span name)
     return rc == SQLITE_OK ? statement_run(st) : rc;
 }
 
+/* What were before 1970 is due at once. */
+static int set_back(struct store *s, uint64_t by)
+{
+    static const enum statement both[] = {STATEMENT_DUE_BACK, STATEMENT_DEADLINES_BACK};
+    int rc = SQLITE_OK;
+    for (unsigned i = 0; i < 2 && rc == SQLITE_OK; i++)
+        rc = statement_run_id(&s->statements, both[i], by < INT64_MAX ? by : INT64_MAX);
+    return rc;
+}
+
+enum store_error store_set_back(struct store *s, uint64_t by)
+{
+    struct store_op op = {.kind = STORE_SET_BACK, .back = by};
+    s->batch[0] = &op;
+    store_commit(s, 1);
+    return op.error;
+}
+
 /* --- Counters --- */
+
+uint64_t store_committed_at(struct store *s)
+{
+    sqlite3_stmt *st = s->statements.all[STATEMENT_COMMITTED_AT];
+    uint64_t at = sqlite3_step(st) == SQLITE_ROW ? (uint64_t)sqlite3_column_int64(st, 0) : 0;
+    sqlite3_reset(st);
+    return at;
+}
 
 /* Numbers, none of them below zero, and room for many more ids. */
 static bool are_counts(sqlite3_stmt *st)
@@ -173,6 +199,8 @@ static int apply(struct store *s, struct store_op *op)
         return statement_run_id(&s->statements, STATEMENT_RATE_REMOVE, op->rate.id);
     case STORE_SYNC:
         return SQLITE_OK;
+    case STORE_SET_BACK:
+        return set_back(s, op->back);
     case STORE_COUNT:
         return count(s, &op->audit);
     }

@@ -12,6 +12,10 @@ static const char *const texts[STATEMENTS] = {
     [STATEMENT_REMOVE_LIFE] = "DELETE FROM lives WHERE id = ?1",
     [STATEMENT_REMOVE_EVENTS] = "DELETE FROM events WHERE task = ?1",
     [STATEMENT_TRIM_EVENTS] = "DELETE FROM events WHERE task = ?1 AND seq < ?2",
+    [STATEMENT_COMMITTED_AT] = "SELECT committed_at FROM counters",
+    [STATEMENT_DUE_BACK] = "UPDATE lives SET due_at = max(due_at - ?1, 1) WHERE due_at > 0",
+    [STATEMENT_DEADLINES_BACK] =
+        "UPDATE options SET deadline_at = max(deadline_at - ?1, 1) WHERE deadline_at > 0",
     [STATEMENT_RATE_REMOVE] = "DELETE FROM rates WHERE id = ?1",
     [STATEMENT_CRON_REMOVE] = "DELETE FROM crons WHERE name = ?1",
     [STATEMENT_QUEUE_REMOVE] = "DELETE FROM queues WHERE method = ?1",

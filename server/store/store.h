@@ -128,6 +128,7 @@ enum store_kind {
     STORE_RATE_PUT,    /* rate: new, or in place of the one of its id */
     STORE_RATE_REMOVE, /* rate.id */
     STORE_SYNC,        /* nothing: it comes back when all before it is on disk */
+    STORE_SET_BACK,    /* back: all that is due, and all deadlines, are so much earlier */
     STORE_COUNT        /* fills `audit` by counting some rows */
 };
 
@@ -158,6 +159,7 @@ struct store_op {
         struct store_event event;
         struct store_queue queue;
         struct store_audit audit;
+        uint64_t back; /* ns */
     };
 };
 
@@ -200,6 +202,12 @@ int store_load(struct store *s, const struct store_reader *reader, char *error, 
 
 /* The highest id that was ever put.  Before store_start(). */
 uint64_t store_last_id(struct store *s);
+
+/* Before store_start(), on the thread that opened.  The Unix time in ns of the last commit, by the
+ * clock of then; 0: there was none, or it cannot be read. */
+uint64_t store_committed_at(struct store *s);
+/* As STORE_SET_BACK, committed when it returns.  Returns its outcome. */
+enum store_error store_set_back(struct store *s, uint64_t by);
 
 /* Starts the writer.  `client` is the activator that pushes; `receiver`, an object of it, is
  * activated when operations have come back; both are borrowed until store_close().  0, or -1 and

@@ -60,8 +60,10 @@ static void keep_some(void *arg, const char *line)
 
 static uint64_t wall(void *arg)
 {
-    const struct jobs_world *w = arg;
-    return AO_S(1600000000) + w->v.now;
+    struct jobs_world *w = arg;
+    uint64_t now = AO_S(1600000000) + w->v.now + (uint64_t)w->leap;
+    w->v.now += w->takes;
+    return now;
 }
 
 void jobs_world_init(struct jobs_world *w)
@@ -92,6 +94,8 @@ void jobs_world_keep_store(struct jobs_world *w)
 {
     w->store = memory_store_new();
     w->store->latency = AO_MS(1);
+    w->store->wall = wall;
+    w->store->wall_arg = w;
     w->options.store = w->store;
 }
 

@@ -48,6 +48,8 @@ struct jobs_world {
     struct operation *operations[4096]; /* that came back, in order */
     uint32_t answered, pushed;
     uint64_t first_id;
+    int64_t leap;  /* ns: the wall clock was set by so much, or went on while the machine slept */
+    ao_time takes; /* ns: a look at the wall clock takes so long */
     bool quiet;
     void (*record)(void *arg, const char *line);
 };

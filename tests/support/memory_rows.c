@@ -271,6 +271,15 @@ static bool keep_cron(struct memory_rows *m, const struct store_cron *cron)
     return true;
 }
 
+void memory_rows_set_back(struct memory_rows *m, uint64_t by)
+{
+    for (uint32_t i = 0; i < m->row_count; i++) {
+        struct store_task *t = &m->rows[i].task;
+        t->due_at -= t->due_at < by ? t->due_at : by;
+        t->deadline_at -= t->deadline_at < by ? t->deadline_at : by;
+    }
+}
+
 static bool change_rows(struct memory_rows *m, struct store_op *op)
 {
     switch (op->kind) {
@@ -291,6 +300,9 @@ static bool change_rows(struct memory_rows *m, struct store_op *op)
         return !(op->queue.paused || op->queue.draining) || keep_queue(m, &op->queue);
     case STORE_COUNT:
         audit(m, &op->audit);
+        return true;
+    case STORE_SET_BACK:
+        memory_rows_set_back(m, op->back);
         return true;
     case STORE_RATE_PUT:
         forget_rate(m, op->rate.id);

@@ -44,6 +44,8 @@ struct memory_rows {
 /* False without memory: nothing is counted.  An audit is answered in the operation. */
 bool memory_rows_apply(struct memory_rows *m, struct store_op *op);
 
+void memory_rows_set_back(struct memory_rows *m, uint64_t by); /* as STORE_SET_BACK */
+
 /* NULL: none. */
 const struct memory_row *memory_rows_find(const struct memory_rows *m, uint64_t id);
 /* Of those removed too; 0: none. */

@@ -39,6 +39,8 @@ static void push(struct store_op **first, struct store_op **last, struct store_o
 static void commit(struct store *s)
 {
     s->commits++;
+    if (s->wall)
+        s->committed_at = s->wall(s->wall_arg);
     while (s->first) {
         struct store_op *op = pop(&s->first);
         apply(s, op);
@@ -85,6 +87,18 @@ struct store *memory_store_new(void)
     assert_non_null(s);
     s->rows.count_rows = STORE_COUNT_ROWS;
     return s;
+}
+
+uint64_t store_committed_at(struct store *s)
+{
+    return s->committed_at;
+}
+
+enum store_error store_set_back(struct store *s, uint64_t by)
+{
+    memory_rows_set_back(&s->rows, by);
+    s->committed_at = s->wall(s->wall_arg);
+    return STORE_OK;
 }
 
 int store_start(struct store *s, struct activator *client, struct ao *receiver)

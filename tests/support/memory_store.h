@@ -18,7 +18,10 @@ struct store {
     struct store_op *done_first, *done_last;
     bool stopped; /* and not started again */
     ao_time latency;
-    enum store_error error; /* of commits from now on */
+    enum store_error error;      /* of commits from now on */
+    uint64_t (*wall)(void *arg); /* Unix ns; NULL: no commit has a time */
+    void *wall_arg;
+    uint64_t committed_at;
     struct memory_rows rows;
     uint32_t commits, operations;
 };

@@ -48,6 +48,20 @@ static bool see_queue(void *arg, const struct store_queue *q)
     return true;
 }
 
+static bool see_rate(void *arg, const struct store_rate *r)
+{
+    see_number(arg, "rate", r->id);
+    see_span(arg, "tenant", r->tenant);
+    see_span(arg, "key", r->key);
+    see_number(arg, "max", r->max);
+    see_number(arg, "per", r->per);
+    see_number(arg, "noted_at", r->noted_at);
+    see_number(arg, "promised", r->promised);
+    see_span(arg, "starts", r->starts);
+    say(arg, "\n");
+    return true;
+}
+
 static bool see_cron(void *arg, const struct store_cron *c)
 {
     see_span(arg, "cron", c->name);
@@ -129,6 +143,7 @@ void store_expect(const char *path, const char *expected)
     const struct store_reader reader = {.arg = &content,
                                         .counts = see_counts,
                                         .queue = see_queue,
+                                        .rate = see_rate,
                                         .cron = see_cron,
                                         .task = see_task,
                                         .event = see_event};

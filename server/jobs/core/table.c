@@ -16,25 +16,56 @@ static ao_time add(ao_time to, ao_time duration)
     return duration < AO_NEVER - to ? to + duration : AO_NEVER;
 }
 
-/* Both clocks are read at once: the time of the round may be seconds old while a large store is
- * read back, and what is due would come so much too early. */
-uint64_t table_wall_of(const struct job_table *table, ao_time when)
+enum { LEAP_MS = 1000, LOOKS = 5 };
+
+/* Both clocks, as near to each other as may be: a thread may be put aside between two looks. */
+static uint64_t look(const struct job_table *table)
 {
-    uint64_t wall = table_wall(table);
+    uint64_t ahead = 0;
+    for (unsigned i = 0; i < LOOKS; i++) {
+        ao_time before = activator_clock(table->activator);
+        ahead = table_wall(table) - before;
+        if (activator_clock(table->activator) - before < AO_MS(LEAP_MS) / 4)
+            break;
+    }
+    return ahead;
+}
+
+void table_look_at_clock(struct job_table *table)
+{
+    uint64_t ahead = look(table);
+    int64_t by = (int64_t)(ahead - table->wall_ahead);
+    if (by < (int64_t)AO_MS(LEAP_MS) && by > -(int64_t)AO_MS(LEAP_MS))
+        return;
+    table->wall_ahead = ahead;
+    if (table->leapt)
+        table->leapt(table, by);
+}
+
+/* The clocks are read now: the time of the round may be seconds old while a large store is read
+ * back.  The one that is turned into the other is read first. */
+uint64_t table_wall_of(struct job_table *table, ao_time when)
+{
+    table_look_at_clock(table);
     ao_time now = activator_clock(table->activator);
+    uint64_t wall = table_wall(table);
     return when > now ? add(wall, when - now) : wall - (now - when);
 }
 
-ao_time table_time_of(const struct job_table *table, uint64_t unix_ns)
+ao_time table_time_of(struct job_table *table, uint64_t unix_ns)
 {
+    table_look_at_clock(table);
     uint64_t wall = table_wall(table);
     ao_time now = activator_clock(table->activator);
     return unix_ns > wall ? add(now, unix_ns - wall) : now;
 }
 
-ao_time table_time_after(const struct job_table *table, ao_time duration)
+ao_time table_time_after(struct job_table *table, ao_time duration)
 {
-    return add(table_now(table), duration);
+    if (duration == 0 || duration == AO_NEVER)
+        return duration == 0 ? table_now(table) : AO_NEVER;
+    table_look_at_clock(table);
+    return add(activator_clock(table->activator), duration);
 }
 
 /* --- The memory of a job --- */
@@ -122,7 +153,7 @@ static bool fill_more(struct job *job, const struct job_spec *spec, uint8_t *nam
 
 static void fill(struct job *job, const struct job_spec *spec)
 {
-    const struct job_table *table = job->table;
+    struct job_table *table = job->table;
     job->created = table_wall(table);
     if (spec->at > 0)
         job->due = table_time_of(table, spec->at);
@@ -289,7 +320,9 @@ int table_init(struct job_table *table, const struct job_table_options *options)
                                 .registry = options->registry,
                                 .wall = options->wall,
                                 .wall_arg = options->wall_arg,
+                                .leapt = options->leapt,
                                 .history_max = options->history_max};
+    table->wall_ahead = look(table);
     for (unsigned i = 0; i < 2; i++)
         table->seed[i] = activator_random(options->activator);
     for (uint32_t i = 0; i < JOB_CELLS; i++)

@@ -57,8 +57,10 @@ struct job_table {
     struct registry *registry;          /* borrowed */
     uint64_t (*wall)(void *arg);        /* Unix ns */
     void *wall_arg;
-    uint32_t history_max; /* events that are kept of one job */
-    bool recovering;      /* jobs come from the store: nothing is counted or noted */
+    uint64_t wall_ahead; /* ns, of the activator's clock, when that was last looked at */
+    void (*leapt)(struct job_table *table, int64_t by); /* the wall clock did, by so many ns */
+    uint32_t history_max;                               /* events that are kept of one job */
+    bool recovering; /* jobs come from the store: nothing is counted or noted */
 
     struct hash_table ids;
     struct key_table keys, shared; /* by `key`; by `coalesce` of the open ones */
@@ -90,6 +92,7 @@ struct job_table_options {
     struct registry *registry;
     uint64_t (*wall)(void *arg);
     void *wall_arg;
+    void (*leapt)(struct job_table *table, int64_t by);
     uint32_t history_max;
 };
 
@@ -109,11 +112,20 @@ static inline uint64_t table_wall(const struct job_table *table)
     return table->wall(table->wall_arg); /* Unix ns */
 }
 
-ao_time table_time_after(const struct job_table *table, ao_time duration); /* may be AO_NEVER */
+/* Times of two clocks are turned into each other so that nothing is early: all are rounded up, by
+ * the time that passes between two looks at a clock.  Each looks at the clock first. */
+
+/* So long after this moment, which may be later than the begin of the round; 0: now, AO_NEVER:
+ * never. */
+ao_time table_time_after(struct job_table *table, ao_time duration);
 /* The Unix time in ns of a time of the activator's clock. */
-uint64_t table_wall_of(const struct job_table *table, ao_time when);
+uint64_t table_wall_of(struct job_table *table, ao_time when);
 /* The time of the activator's clock of a Unix time; of one that is past: now. */
-ao_time table_time_of(const struct job_table *table, uint64_t unix_ns);
+ao_time table_time_of(struct job_table *table, uint64_t unix_ns);
+
+/* If the wall clock was set since the last look, or the machine was suspended, by more than a
+ * second: calls `leapt`. */
+void table_look_at_clock(struct job_table *table);
 
 /* --- Jobs --- */
 

@@ -36,8 +36,10 @@ static ao_time time_left(const struct jobs *jobs, const struct cron *c)
 
 void cron_arm(struct jobs *jobs, struct cron *c)
 {
-    if (c->next_at > 0)
-        ao_sleep_for(&c->timer, time_left(jobs, c));
+    if (c->next_at == 0)
+        return;
+    ao_sleep_for(&c->timer, time_left(jobs, c));
+    jobs_watch_clock(jobs);
 }
 
 void cron_plan(struct jobs *jobs, struct cron *c, uint64_t after)
@@ -280,6 +282,30 @@ void crons_link(struct crons *all, struct cron *c)
     all->count++;
 }
 
+/* --- The clock --- */
+
+/* When it was set back, times come that have been before; and what a leap forward missed is made up
+ * for as after a restart. */
+static bool is_another(const struct cron *c, uint64_t now, int64_t by)
+{
+    return by < 0 || (c->spec.catch_up == CRON_CATCH_NONE && c->next_at + c->spread < now);
+}
+
+void crons_leapt(struct jobs *jobs, int64_t by)
+{
+    uint64_t now = table_wall(&jobs->table);
+    for (struct cron *c = jobs->crons->first; c; c = c->next) {
+        if (ao_current() == &c->timer || ao_state(&c->timer) != AO_STATE_SLEEPING)
+            continue; /* it looks at the clock itself */
+        ao_deactivate(&c->timer);
+        if (is_another(c, now, by)) {
+            cron_plan(jobs, c, now);
+            cron_save(jobs, c, cron_saved, NULL);
+        }
+        cron_arm(jobs, c);
+    }
+}
+
 /* --- After a start --- */
 
 bool crons_recover(struct jobs *jobs, const struct store_cron *row)
@@ -312,6 +338,8 @@ static void catch_up(struct jobs *jobs, struct cron *c)
     uint64_t now = table_wall(&jobs->table), at = c->next_at;
     unsigned left = c->spec.catch_up == CRON_CATCH_ALL ? CATCH_UP_MOST : 1;
 
+    if (at > now && jobs->clock_was_set_back)
+        cron_plan(jobs, c, now);
     if (at == 0 || at >= now)
         return;
     if (c->spec.catch_up != CRON_CATCH_NONE)

@@ -70,6 +70,8 @@ void crons_unlink(struct crons *all, struct cron **at);
  * and the log says why, unless a newer server wrote it.  False without memory, and for no other
  * reason. */
 bool crons_recover(struct jobs *jobs, const struct store_cron *row);
+/* The wall clock leapt, by so many ns. */
+void crons_leapt(struct jobs *jobs, int64_t by);
 void crons_start(struct jobs *jobs); /* after the recovery: what was missed is caught up */
 
 #endif

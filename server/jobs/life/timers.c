@@ -50,6 +50,24 @@ void timers_arm(struct job *job)
         ao_sleep_until(&job->timer, next);
 }
 
+static void advance(struct job *job, ao_time now, ao_time by)
+{
+    if (job->due > now)
+        job->due = job->due - now > by ? job->due - by : now;
+    if (job->deadline > now && job->deadline != AO_NEVER)
+        job->deadline = job->deadline - now > by ? job->deadline - by : now;
+    timers_arm(job);
+}
+
+/* All at once: what becomes due by a time of the new clock meanwhile would be moved, too. */
+void timers_advance(struct scheduler *s, ao_time by)
+{
+    ao_time now = table_now(s->table);
+    for (struct job *job = s->table->first; job; job = job->all_next)
+        if (job_is_open(job))
+            advance(job, now, by);
+}
+
 static void time_out(struct scheduler *s, struct job *job)
 {
     char text[96];

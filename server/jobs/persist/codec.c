@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-static uint64_t wall_or_none(const struct jobs *jobs, ao_time when)
+static uint64_t wall_or_none(struct jobs *jobs, ao_time when)
 {
     return when == AO_NEVER || when == 0 ? 0 : table_wall_of(&jobs->table, when);
 }
@@ -35,7 +35,7 @@ static bool has_options(const struct job *job)
            job->timeout != AO_NEVER || job->deadline != AO_NEVER;
 }
 
-static void fill_options(const struct jobs *jobs, const struct job *job, struct store_task *out)
+static void fill_options(struct jobs *jobs, const struct job *job, struct store_task *out)
 {
     struct job_spec policy;
     job_policy(job, &policy);
@@ -53,7 +53,7 @@ static void fill_options(const struct jobs *jobs, const struct job *job, struct 
         fill_more(job->more, out);
 }
 
-static void fill_fixed(const struct jobs *jobs, const struct job *job, struct store_task *out)
+static void fill_fixed(struct jobs *jobs, const struct job *job, struct store_task *out)
 {
     out->method = job->queue->name;
     out->tenant = job->tenant->name;
@@ -64,7 +64,7 @@ static void fill_fixed(const struct jobs *jobs, const struct job *job, struct st
         fill_options(jobs, job, out);
 }
 
-static void fill_changing(const struct jobs *jobs, const struct job *job, struct store_task *out)
+static void fill_changing(struct jobs *jobs, const struct job *job, struct store_task *out)
 {
     out->id = job->id;
     out->state = (uint8_t)job_row_state(job);

@@ -181,7 +181,12 @@ static uint64_t submitted_after_a_leap(struct jobs_world *w, uint8_t catch_up)
 
 STORED_TEST(what_a_leap_of_the_clock_missed_stays_missed)
 {
-    assert_int_equal(submitted_after_a_leap(w, CRON_CATCH_ONE), 6);
+    assert_int_equal(submitted_after_a_leap(w, CRON_CATCH_NONE), 6);
+}
+
+STORED_TEST(what_a_leap_of_the_clock_missed_is_made_up_for_once)
+{
+    assert_int_equal(submitted_after_a_leap(w, CRON_CATCH_ONE), 7); /* one at once */
 }
 
 STORED_TEST(what_a_leap_of_the_clock_missed_is_made_up_for)

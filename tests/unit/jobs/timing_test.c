@@ -129,7 +129,7 @@ JOBS_TEST(an_attempt_that_outlives_the_deadline_expires)
 /* As after a long round, or while a large store is read back. */
 JOBS_TEST(a_moment_keeps_its_place_on_both_clocks)
 {
-    const struct jobs *l = w->jobs;
+    struct jobs *l = w->jobs;
     ao_time round = table_now(&l->table);
     w->v.now += AO_S(5);
     assert_int_equal(table_now(&l->table), round);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/store_world.h"
 #include "tests/support/store_expect.h"
@@ -192,6 +193,73 @@ static void ignore_counts(void *arg, const struct store_counts *c)
 static bool refuse_task(void *arg, const struct store_task *t)
 {
     return false;
+}
+
+/* --- Rates, and the clock --- */
+
+static struct store_op *rate_op(enum store_kind kind, uint64_t id, const char *key)
+{
+    struct store_op *op = client_op(kind);
+    op->rate = (struct store_rate){.id = id,
+                                   .tenant = span_text("t"),
+                                   .key = span_text(key),
+                                   .max = 2,
+                                   .per = 5,
+                                   .noted_at = 100,
+                                   .promised = 1,
+                                   .starts = span_text("age+many")};
+    return op;
+}
+
+STORE_TEST(a_rate_has_one_row)
+{
+    store_world_open(w);
+    assert_int_equal(client_do(&w->client, rate_op(STORE_RATE_PUT, 1, "gone")), STORE_OK);
+    assert_int_equal(client_do(&w->client, rate_op(STORE_RATE_PUT, 2, "old")), STORE_OK);
+    assert_int_equal(client_do(&w->client, rate_op(STORE_RATE_PUT, 2, "mail")), STORE_OK);
+    assert_int_equal(client_do(&w->client, rate_op(STORE_RATE_REMOVE, 1, "")), STORE_OK);
+    client_close(&w->client);
+    store_expect(w->path, "counts 0 0 0 0 0 0\n rate=2 tenant=t key=mail max=2 per=5 "
+                          "noted_at=100 promised=1 starts=age+many\n");
+}
+
+static void put_due(struct store_world *w, uint64_t id, uint64_t due_at, uint64_t deadline_at)
+{
+    struct store_op *op = client_put(id, "m");
+    op->task.has_options = true;
+    op->task.due_at = due_at;
+    op->task.deadline_at = deadline_at;
+    client_do(&w->client, op);
+}
+
+static const char *due(const struct store_world *w)
+{
+    static char out[200];
+    return store_sql(w->path, "SELECT id, due_at, deadline_at FROM tasks ORDER BY id", out,
+                     sizeof out);
+}
+
+/* By an operation while the server runs, and before its start. */
+STORE_TEST(due_times_are_set_back)
+{
+    char error[TEXT] = "";
+    store_world_open(w);
+    put_due(w, 1, 1000, 2000);
+    put_due(w, 2, 50, 0);
+    struct store_op *back = client_op(STORE_SET_BACK);
+    back->back = 100;
+    assert_int_equal(client_do(&w->client, back), STORE_OK);
+    put_due(w, 3, 1000, 0);
+    client_close(&w->client);
+    assert_string_equal(due(w), "1|900|1900\n2|1|-\n3|1000|-\n");
+    const struct store_options options = client_options(w->path);
+    struct store *s = store_open(&options, error, sizeof error);
+    uint64_t last = store_committed_at(s);
+    assert_in_range(last, clock_wall() - AO_S(3600), clock_wall());
+    assert_int_equal(store_set_back(s, 10), STORE_OK);
+    assert_true(store_committed_at(s) >= last);
+    store_close(s);
+    assert_string_equal(due(w), "1|890|1890\n2|1|-\n3|990|-\n");
 }
 
 STORE_TEST(a_reader_that_wants_no_more_ends_the_reading)
