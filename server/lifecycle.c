@@ -187,7 +187,8 @@ static void ping(struct server *s)
 /* What is due by the clock. */
 static void on_time(struct server *s)
 {
-    watchdog_look(&s->watchdog);
+    if (watchdog_look(&s->watchdog))
+        watchdog_go_on(&s->watchdog, tasks_look(s->topology->tasks));
     if (s->phase == PHASE_RUNNING && s->ping > 0 && time_until(s->next_ping) == 0)
         ping(s);
     else if (s->phase != PHASE_RUNNING && time_left(s, phase_limit(s)) == 0)

@@ -78,11 +78,40 @@ static struct executor_plan plan_blocking(const struct config *c)
                                   .weight = 1};
 }
 
+static uint32_t count_blocking(const struct config *c)
+{
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < c->executors.count; i++)
+        count += c->executors.list[i].kind == CONFIG_BLOCKING;
+    return c->executors.count > 0 ? count : c->executors.blocking_count;
+}
+
+static uint32_t count_spares(const struct config *c)
+{
+    uint32_t blocking = count_blocking(c), most = c->executors.blocking_max;
+
+    if (most == 0)
+        return blocking;
+    return most > blocking && blocking > 0 ? most - blocking : 0;
+}
+
+/* Each like a blocking one before it, in turn. */
+static void plan_spares(struct executor_plan *plans, uint32_t from, uint32_t count)
+{
+    for (uint32_t i = 0, like = 0; i < count; i++, like++) {
+        while (plans[like].kind != ERGON_BLOCKING)
+            like++;
+        plans[from + i] = plans[like];
+        plans[from + i].spare = true;
+    }
+}
+
 struct executor_plan *plan_executors(const struct config *c, uint32_t loops, uint32_t *count)
 {
-    uint32_t listed = (uint32_t)c->executors.count, stepped = 0;
+    uint32_t listed = (uint32_t)c->executors.count, stepped = 0, spares = count_spares(c);
     uint32_t n = listed > 0 ? listed : loops + c->executors.blocking_count;
-    struct executor_plan *plans = calloc(n, sizeof *plans);
+    struct executor_plan *plans = calloc(n + spares, sizeof *plans);
 
     if (!plans)
         return NULL;
@@ -93,7 +122,8 @@ struct executor_plan *plan_executors(const struct config *c, uint32_t loops, uin
             plans[i] = plan_listed(c, &c->executors.list[i], stepped, loops);
         stepped += plans[i].kind == ERGON_STEPPED;
     }
-    *count = n;
+    plan_spares(plans, n, spares);
+    *count = n + spares;
     return plans;
 }
 

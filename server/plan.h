@@ -15,7 +15,7 @@ uint32_t plan_loops(const struct config *c); /* how many, by configuration or pr
 struct net_limits plan_limits(const struct config *c, uint32_t loops);
 
 /* `executors` is malloc'ed, *count long; NULL without memory.  Without an explicit list: a stepped
- * one on each loop, and the blocking ones. */
+ * one on each loop, and the blocking ones.  Behind all others stand the spares. */
 struct executor_plan *plan_executors(const struct config *c, uint32_t loops, uint32_t *count);
 
 /* What the activator of loop `index` is opened with, but for its poller. */

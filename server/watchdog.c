@@ -57,7 +57,7 @@ ao_time watchdog_wait(struct watchdog *w)
 {
     ao_time now = clock_monotonic();
 
-    if (w->rested) {
+    if (w->rested && !w->restless) {
         waker_announce(&w->waker);
         if (threads_asleep(w->threads))
             return AO_NEVER;
@@ -178,12 +178,17 @@ static void say_how_it_is(struct watchdog *w)
         log_info("all threads finish their rounds again");
 }
 
-void watchdog_look(struct watchdog *w)
+void watchdog_go_on(struct watchdog *w, bool restless)
+{
+    w->restless = restless;
+}
+
+bool watchdog_look(struct watchdog *w)
 {
     ao_time now = clock_monotonic(), passed = time_passed(w, now);
 
     if (!is_due(w, now))
-        return;
+        return false;
     for (uint32_t i = 0; i < w->threads->running; i++) {
         look_at(w, i, passed);
         name_stuck(w, i, now);
@@ -192,4 +197,5 @@ void watchdog_look(struct watchdog *w)
     w->next = now + period;
     w->rested = true;
     say_how_it_is(w);
+    return true;
 }

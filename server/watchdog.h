@@ -27,6 +27,7 @@ struct watchdog {
     ao_time looked;      /* time of the last look */
     ao_time next;        /* time of the next one, unless all sleep then */
     int fd;              /* eventfd: an activator has come awake */
+    bool restless;       /* go on looking, even if all sleep */
     bool rested;         /* a whole period has passed since an activator came awake */
     bool unwell;         /* someone is away for longer than round_limit, and it was said */
     struct watched *at;  /* by thread */
@@ -45,8 +46,10 @@ ao_time watchdog_wait(struct watchdog *w);
 
 /* The wait is over, for whatever reason.  If a look is due: tells who is away and who is back;
  * names in the log each step that has not returned, with its task and the frames of its stack:
- * once, again every ten seconds, and once when it has. */
-void watchdog_look(struct watchdog *w);
+ * once, again every ten seconds, and once when it has.  True: it has looked. */
+bool watchdog_look(struct watchdog *w);
+/* There is something else to be looked at every period, or no longer. */
+void watchdog_go_on(struct watchdog *w, bool restless);
 
 /* Has every activator finished a round lately, within round_limit? */
 bool watchdog_well(const struct watchdog *w);

@@ -255,8 +255,9 @@ const struct command INFO = {
     .arguments = "",
     .summary = "show the server, its loops and its executors",
     .text = "Prints the answers of server.info and server.topology: each executor with its\n"
-            "kind, queue length, bound in force, and the tasks that are outstanding, parked,\n"
-            "turning and done. With --json, one object with the members info and topology.\n",
+            "kind, state, queue length, bound in force, and the tasks that are outstanding,\n"
+            "parked, turning and done; and each handler that has run, with its steps and time.\n"
+            "With --json, one object with the members info and topology.\n",
     .examples = "  ergon info\n"
                 "  ergon info --json | jq .topology\n",
     .talk = info,

@@ -111,6 +111,8 @@ struct config {
         uint32_t stepped_turns;  /* submitted ones that take turns: then no more are begun */
         uint32_t blocking_count; /* threads */
         uint32_t blocking_queue; /* tasks, each */
+        uint32_t blocking_max;   /* threads, those that stand in included; 0: twice as many; counts
+                                    with a list too */
         /* Not empty: exactly these, and none of the above counts but stepped_parked and
          * stepped_turns. */
         struct config_executor *list;

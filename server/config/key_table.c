@@ -87,6 +87,10 @@ static const struct config_key keys[] = {
      .help = "submitted tasks that may take turns on a loop; then no more are begun there"},
     {"executors.blocking.count", "blocking", &config_count, AT(executors.blocking_count),
      .normal = "4", LIMIT(0, 1024), .help = "blocking executors, a thread each"},
+    {"executors.blocking.max", "blocking-max", &config_count, AT(executors.blocking_max),
+     .normal = "auto", LIMIT(0, 4096), .words = AUTO,
+     .help = "blocking threads at most: further ones stand in for those whose handlers outlive "
+             "their tasks; auto: twice as many"},
     {"executors.blocking.queue", "blocking-queue", &config_count, AT(executors.blocking_queue),
      .normal = "64", LIMIT(1, QUEUE_MAX), .help = "tasks in the queue of a blocking executor"},
     {"executors.list", NULL, &config_maps,

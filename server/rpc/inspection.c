@@ -1,5 +1,6 @@
 /* The rest of server.*: what the server says of itself.  Figures are read one by one while
  * everything runs: each is true, their sum may be off by what happened meanwhile. */
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "server/rpc/method.h"
@@ -68,18 +69,55 @@ static void pack_store(struct pack *p, const struct jobs_info *l)
     pack_key_str(p, "error", l->store_error);
 }
 
+static bool has_run(const struct method_info *m)
+{
+    return m->steps > 0 || m->running > 0 || m->parked > 0;
+}
+
+/* Those that have run, read once: how many they are must be known first. */
+static uint32_t find_handlers(const struct rpc_shared *s, struct method_info *out)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < registry_count(s->registry); i++) {
+        tasks_method_info(s->tasks, i, &out[count]);
+        count += has_run(&out[count]);
+    }
+    return count;
+}
+
+static void pack_handlers(struct pack *p, const struct method_info *handlers, uint32_t count)
+{
+    pack_str(p, "handlers");
+    pack_array(p, count);
+    for (uint32_t i = 0; i < count; i++) {
+        pack_map(p, 5);
+        pack_key_str(p, "name", handlers[i].name);
+        pack_key_uint(p, "running", handlers[i].running);
+        pack_key_uint(p, "parked", handlers[i].parked);
+        pack_key_uint(p, "steps", handlers[i].steps);
+        pack_key_uint(p, "busy_ms", handlers[i].busy_ns / AO_MS(1));
+    }
+}
+
 /* server.info [] */
 static void serve_info(struct rpc_request *rq)
 {
     const struct rpc_shared *s = rq->loop->shared;
     struct tasks_info tasks;
     struct jobs_info kept;
+    struct method_info *handlers = malloc((registry_count(s->registry) + 1) * sizeof *handlers);
     struct pack p;
 
+    if (!handlers) {
+        rpc_refuse(rq, ERGON_E_MEMORY, NULL);
+        return;
+    }
+    uint32_t count = find_handlers(s, handlers);
     tasks_info(s->tasks, &tasks);
     jobs_info(s->jobs, &kept);
     pack_init(&p);
-    pack_map(&p, 12);
+    pack_map(&p, 13);
     pack_key_str(&p, "server", "ergon");
     pack_key_str(&p, "version", ERGON_VERSION);
     pack_key_int(&p, "pid", getpid());
@@ -91,8 +129,10 @@ static void serve_info(struct rpc_request *rq)
     pack_key_uint(&p, "methods", registry_count(s->registry));
     pack_connections(&p, s);
     pack_tasks(&p, &tasks);
+    pack_handlers(&p, handlers, count);
     pack_kept(&p, &kept);
     pack_store(&p, &kept);
+    free(handlers);
     rpc_answer_packed(rq, &p);
 }
 
@@ -176,7 +216,7 @@ static void pack_executor(struct pack *p, const struct rpc_shared *s, uint32_t i
     struct executor_info e;
 
     tasks_executor_info(s->tasks, i, &e);
-    pack_map(p, 15);
+    pack_map(p, 16);
     pack_key_str(p, "name", e.name);
     pack_key_str(p, "kind", e.kind == ERGON_STEPPED ? "stepped" : "blocking");
     pack_key_int(p, "loop", e.loop);
@@ -192,6 +232,7 @@ static void pack_executor(struct pack *p, const struct rpc_shared *s, uint32_t i
     pack_key_uint(p, "failed", e.failed);
     pack_key_uint(p, "busy_ms", e.busy_ns / AO_MS(1));
     pack_key_str(p, "running", e.running);
+    pack_key_str(p, "state", e.state);
 }
 
 static void pack_manager(struct pack *p, const struct tasks_info *t)

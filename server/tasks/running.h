@@ -4,13 +4,11 @@
 #ifndef ERGON_TASKS_RUNNING_H
 #define ERGON_TASKS_RUNNING_H
 
-#include <stdbool.h>
-
-enum { RUNNING_NAME_MAX = 34 };
+#include "server/tasks/task_name.h"
 
 struct running_task {
     const char *method, *module; /* for ever */
-    char name[RUNNING_NAME_MAX]; /* id of a submitted task; of a call its number in traces */
+    char name[TASK_NAME_MAX];
 };
 
 /* False: this thread is in no handler. */

@@ -14,12 +14,18 @@ struct tasks_shared {
     /* Read-only once started. */
     struct tasks_plan plan;
     const struct ao_clock *clock;
+    uint32_t method_count;
     struct job_source source; /* valid with `has_source` */
     bool has_source;
     struct executor_group groups[KINDS]; /* by kind_index() */
+    uint32_t spares;                     /* the last of the blocking group: they stand in */
 
     struct manager_inbox inbox;
-    /* Blocking executors whose handler waits for a nested call.  Each change is one read-modify-
+    /* So many of the blocking group may be at work: the manager looks no further.  Orders nothing
+     * (relaxed): a spare that it does not see yet waits for its first task. */
+    _Atomic uint32_t blocking_reach;
+    /* Blocking executors whose handler waits for a nested call, and spares at rest: those that take
+     * nothing.  Each change is one read-modify-
      * write, so exactly one executor sees that it is the last (acquire and release). */
     _Atomic uint32_t waiting;
 };

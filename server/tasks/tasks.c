@@ -132,10 +132,12 @@ static int make_executors(struct tasks *t)
         if (!e)
             return -1;
         t->executors[i] = g->list[g->count++] = e;
+        t->shared.spares += plan->executors[i].spare;
         if (connect_executor(t, e) != 0)
             return -1;
     }
-    return 0;
+    atomic_init(&t->shared.waiting, t->shared.spares);
+    return stand_ins_init(&t->stand_ins, &t->shared);
 }
 
 /* The first stepped executor of each loop is the one of its home. */
@@ -176,6 +178,7 @@ struct tasks *tasks_new(const struct tasks_plan *plan, char *error, size_t size)
         return NULL;
     }
     t->shared.plan = *plan;
+    t->shared.method_count = registry_count(plan->registry);
     t->shared.clock = plan->clock ? plan->clock : &ao_clock_monotonic;
     if (assemble(t) == 0)
         return t;
@@ -197,10 +200,15 @@ struct home *tasks_home(struct tasks *t, uint32_t loop)
 int tasks_start(struct tasks *t)
 {
     const struct executor_group *g = &t->shared.groups[kind_index(ERGON_BLOCKING)];
-    for (uint32_t i = 0; i < g->count; i++)
+    for (uint32_t i = 0; i < g->count - t->shared.spares; i++)
         if (blocking_start(blocking_of(g->list[i])) != 0)
             return -1;
     return 0;
+}
+
+bool tasks_look(struct tasks *t)
+{
+    return stand_ins_look(&t->stand_ins);
 }
 
 void tasks_set_away(struct tasks *t, uint32_t loop, bool away)
@@ -309,6 +317,7 @@ void tasks_free(struct tasks *t)
     for (uint32_t i = 0; t->executors && i < t->shared.plan.executor_count; i++)
         free_executor(t->executors[i]);
     free(t->executors);
+    stand_ins_fini(&t->stand_ins);
     manager_fini(&t->manager);
     for (unsigned k = 0; k < KINDS; k++)
         free(t->shared.groups[k].list);

@@ -31,11 +31,12 @@ struct executor_plan {
     int core;        /* blocking: processor, -1 any */
     int priority;    /* blocking: nice of the thread; PLACEMENT_PRIORITY prefers the lower */
     uint32_t weight; /* PLACEMENT_WEIGHT: share */
+    bool spare;      /* blocking: at work only while it stands in for another; these stand last */
 };
 
 struct tasks_plan {
-    struct registry *registry;
-    struct activator **loops; /* one home each */
+    struct registry *registry; /* complete */
+    struct activator **loops;  /* one home each */
     uint32_t loop_count;
     struct activator *manager; /* where the manager lives: a loop, or an activator of its own */
     const struct executor_plan *executors;
@@ -58,8 +59,14 @@ struct tasks *tasks_new(const struct tasks_plan *plan, char *error, size_t size)
 void tasks_set_owner(struct tasks *t, uint32_t loop, void *arg);
 struct home *tasks_home(struct tasks *t, uint32_t loop);
 
-/* Starts the threads of blocking executors.  0, or -1 and errno of pthread_create(). */
+/* Starts the threads of blocking executors, but for the spares.  0, or -1 and errno of
+ * pthread_create(). */
 int tasks_start(struct tasks *t);
+
+/* The thread that called tasks_start(), about once a second while any activator is awake: names in
+ * the log the blocking handlers that have outlived their tasks, and lets spares stand in for their
+ * executors.  True: go on looking, even if all sleep. */
+bool tasks_look(struct tasks *t);
 
 /* Any thread: the loop does not finish its round, or does again.  While it is away, its executors
  * are given no task. */
@@ -99,8 +106,20 @@ struct executor_info {
     int32_t loop, core, priority;
     uint64_t done, failed, busy_ns;
     const char *running; /* name of the method that a blocking executor runs now, or NULL */
+    /* "ready"; "away": its loop does not finish its round; "outlived": its handler runs though
+     * nobody wants the result; "stands in", "rests": a spare.  Constant. */
+    const char *state;
+};
+/* Of a method since the start. */
+struct method_info {
+    const char *name;
+    uint64_t running; /* tasks that have begun and do not wait, but for those in their first step */
+    uint64_t parked;  /* tasks that wait for something */
+    uint64_t steps;   /* of brief stepped handlers an estimate; of blocking ones runs */
+    uint64_t busy_ns; /* in its handler, the run under way included; the same */
 };
 struct tasks_info {
+    /* Spares that were never wanted stand behind these. */
     uint32_t executors, queued, queue_max;
     uint64_t calls, short_cut, through_manager, done, failed, cancelled, late, busy_refused;
     enum placement_policy policy;
@@ -109,5 +128,6 @@ struct tasks_info {
 };
 void tasks_info(const struct tasks *t, struct tasks_info *out);
 void tasks_executor_info(const struct tasks *t, uint32_t index, struct executor_info *out);
+void tasks_method_info(const struct tasks *t, uint32_t index, struct method_info *out);
 
 #endif

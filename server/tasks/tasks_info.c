@@ -15,9 +15,16 @@ static void add_home(struct tasks_info *out, const struct home *h)
     out->busy_refused += counter_read(&h->busy);
 }
 
+static uint32_t executors_shown(const struct tasks_shared *s)
+{
+    uint32_t reach = atomic_load_explicit(&s->blocking_reach, memory_order_relaxed);
+    uint32_t unused = s->groups[kind_index(ERGON_BLOCKING)].count - reach;
+    return s->plan.executor_count - unused;
+}
+
 void tasks_info(const struct tasks *t, struct tasks_info *out)
 {
-    *out = (struct tasks_info){.executors = t->shared.plan.executor_count,
+    *out = (struct tasks_info){.executors = executors_shown(&t->shared),
                                .queued = (uint32_t)manager_queued(&t->shared.inbox),
                                .queue_max = t->shared.plan.queue_max,
                                .policy = t->shared.plan.policy,
@@ -26,6 +33,44 @@ void tasks_info(const struct tasks *t, struct tasks_info *out)
         add_home(out, t->homes[i]);
     for (uint32_t i = 0; i < t->shared.plan.loop_count; i++)
         out->manager_on_loop |= t->shared.plan.loops[i] == t->shared.plan.manager;
+}
+
+static const char *state_of(const struct executor *e)
+{
+    uint64_t number = counter_read(&e->running_number);
+    if (atomic_load_explicit(&e->away, memory_order_relaxed))
+        return "away";
+    if (number != 0 && number == counter_read(&e->unwanted_number))
+        return "outlived";
+    if (!e->plan.spare)
+        return "ready";
+    return blocking_at_rest(e) ? "rests" : "stands in";
+}
+
+static void add_blocking(struct method_info *out, const struct executor *e, const struct method *m)
+{
+    if (atomic_load_explicit(&e->running, memory_order_relaxed) != m)
+        return;
+    ao_time since = counter_read(&e->running_since), now = executor_clock(e);
+    out->running++;
+    out->busy_ns += since > 0 && now > since ? now - since : 0;
+}
+
+void tasks_method_info(const struct tasks *t, uint32_t index, struct method_info *out)
+{
+    const struct method *m = registry_at(t->shared.plan.registry, index);
+    *out = (struct method_info){.name = m->handler->name};
+    for (uint32_t i = 0; i < t->shared.plan.executor_count; i++) {
+        const struct executor *e = t->executors[i];
+        const struct method_figures *f = &e->figures[index];
+        uint64_t parked = counter_read(&f->parked), living = counter_read(&f->living);
+        out->parked += parked;
+        out->running += living > parked ? living - parked : 0;
+        out->steps += counter_read(&f->steps);
+        out->busy_ns += counter_read(&f->busy_ns);
+        if (e->plan.kind == ERGON_BLOCKING)
+            add_blocking(out, e, m);
+    }
 }
 
 void tasks_executor_info(const struct tasks *t, uint32_t index, struct executor_info *out)
@@ -48,6 +93,7 @@ void tasks_executor_info(const struct tasks *t, uint32_t index, struct executor_
                                   .done = counter_read(&e->done),
                                   .failed = counter_read(&e->failed),
                                   .busy_ns = counter_read(&e->busy_ns),
-                                  .running = m ? m->handler->name : NULL};
+                                  .running = m ? m->handler->name : NULL,
+                                  .state = state_of(e)};
     executor_name(e, out->name, sizeof out->name);
 }

@@ -31,14 +31,39 @@ static enum ao_verdict step(struct ao *self, struct ergon_task *task, void *stat
     return AO_DONE;
 }
 
-static const struct ergon_handler handler = {
-    .size = sizeof handler, .kind = ERGON_STEPPED, .name = "hang", .summary = "", .params = "[path]", .step = step};
+/* The same as a blocking handler that nobody can stop. */
+static void hold(struct ergon_task *task)
+{
+    step(NULL, task, NULL);
+}
 
-ERGON_MODULE(hang_module, "hang", "1.0") { return ergon_register(module, &handler); }
+static enum ao_verdict again(struct ao *self, struct ergon_task *task, void *state)
+{
+    (void)self;
+    (void)state;
+    if (!ergon_cancelled(task))
+        return AO_AGAIN;
+    ergon_result_nil(task);
+    return AO_DONE;
+}
+
+static const struct ergon_handler handlers[] = {
+    {.size = sizeof handlers[0], .kind = ERGON_STEPPED, .name = "hang", .summary = "", .params = "[path]", .step = step},
+    {.size = sizeof handlers[0], .kind = ERGON_BLOCKING, .name = "hold", .summary = "", .params = "[path]", .run = hold},
+    {.size = sizeof handlers[0], .kind = ERGON_STEPPED, .name = "again", .summary = "", .params = "[]", .step = again},
+};
+
+ERGON_MODULE(hang_module, "hang", "1.0")
+{
+    for (size_t i = 0; i < sizeof handlers / sizeof handlers[0]; i++)
+        if (ergon_register(module, &handlers[i]) < 0)
+            return -1;
+    return 0;
+}
 """
 
 
-class Stuck(unittest.TestCase):
+class HangTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.place = scratch(cls.addClassCleanup)
@@ -64,6 +89,11 @@ class Stuck(unittest.TestCase):
         client.call("server.ping")
         return client
 
+    def says(self, server, words):
+        eventually(lambda: words in server.log_text(), f"the log says: {words}")
+
+
+class Stuck(HangTest):
     @contextlib.contextmanager
     def hanging(self, client, path):
         """A call that hangs until the end of the block."""
@@ -95,9 +125,6 @@ class Stuck(unittest.TestCase):
             for loop in ("loop 0", "loop 1"):
                 eventually(lambda: self.named(server, f'activator="{loop}"'), f"{loop} is named")
         self.assertEqual(server.stop(), 0)
-
-    def says(self, server, words):
-        eventually(lambda: words in server.log_text(), f"the log says: {words}")
 
     @contextlib.contextmanager
     def first_loop_away(self, server):
@@ -267,6 +294,141 @@ class Stuck(unittest.TestCase):
         self.assertEqual(server.wait(), 3, server.log_text())
         self.assertLess(time.monotonic() - began, 2.5)
         self.assertRegex(server.log_text(), r'thread did not come back.* activator="loop \d" object=task method=hang')
+
+
+class Outlived(HangTest):
+    """Blocking handlers that go on though nobody wants them: others run on further threads."""
+
+    def hold(self, client, count):
+        """So many calls of hold that are past their deadline; the pipes that let them go."""
+        pipes = [self.pipe(f"{time.monotonic_ns()}") for _ in range(count)]
+        for call in [client.send("task.call", "hold", [pipe], {"deadline": "200ms"}) for pipe in pipes]:
+            error, _ = client.response(call)
+            self.assertTrue(error.startswith("DEADLINE"), error)
+        return pipes
+
+    def release(self, pipes):
+        for pipe in pipes:
+            open(pipe, "w").close()
+
+    def lines(self, server, words):
+        return [line for line in server.log_text().splitlines() if words in line]
+
+    def outlived(self, server, count):
+        eventually(lambda: len(self.lines(server, "has outlived its task")) == count, f"{count} lines of the log")
+
+    def states(self, client):
+        return [e["state"] for e in client.call("server.topology")["executors"] if e["kind"] == "blocking"]
+
+    def test_others_stand_in(self):
+        server = self.start("--loops", "2", "--blocking", "2")
+        client = self.connect(server)
+        self.assertEqual(self.states(client), ["ready"] * 2)
+        pipes = self.hold(client, 2)
+        self.outlived(server, 2)
+        for line in self.lines(server, "has outlived"):
+            self.assertRegex(line, r'executor="blocking \d" module=hang method=hold task=\d+ running=\d')
+        self.assertEqual(len(client.call("hash", "sha256", "x")), 32)
+        self.assertEqual(self.states(client), ["outlived"] * 2 + ["stands in"] * 2)
+        executors = [e["running"] for e in client.call("server.topology")["executors"]]
+        self.assertEqual(executors.count("hold"), 2)
+        self.release(pipes)
+        eventually(lambda: len(self.lines(server, "has returned at last")) == 2, "both are named again")
+        eventually(lambda: self.states(client) == ["ready"] * 2, "the others rest")
+        for i in range(20):
+            self.assertEqual(len(client.call("hash", "sha256", "x")), 32)
+        self.assertEqual(server.stop(), 0)
+
+    def test_up_to_the_most(self):
+        server = self.start("--loops", "1", "--blocking", "2", "--blocking-max", "3")
+        client = self.connect(server)
+        pipes = self.hold(client, 2)
+        self.outlived(server, 2)
+        self.assertRegex(self.lines(server, "no further blocking thread")[0],
+                         r"outlived=2 threads=3 hint=executors.blocking.max")
+        pipes += self.hold(client, 1)
+        self.outlived(server, 3)
+        waits = client.send("hash", "sha256", "x")
+        self.assertEqual(client.call("echo", 1), 1)
+        self.assertEqual(self.states(client), ["outlived"] * 3)
+        self.release(pipes[:1])
+        self.assertEqual(len(client.result(waits)), 32)
+        self.release(pipes[1:])
+        eventually(lambda: self.states(client) == ["ready"] * 2, "the other rests")
+        self.assertEqual(server.stop(), 0)
+
+    def test_without_further_threads(self):
+        server = self.start("--loops", "1", "--blocking", "1", "--blocking-max", "1")
+        client = self.connect(server)
+        pipes = self.hold(client, 1)
+        self.says(server, "no further blocking thread")
+        self.assertEqual(self.states(client), ["outlived"])
+        self.release(pipes)
+        self.assertEqual(len(client.call("hash", "sha256", "x")), 32)
+        self.assertEqual(server.stop(), 0)
+
+    def test_submitted_tasks_past_their_timeout_and_cancelled_ones(self):
+        server = self.start("--loops", "1", "--blocking", "2")
+        client = self.connect(server)
+        pipes = [self.pipe("timeout"), self.pipe("cancelled")]
+        late = client.call("task.submit", "hold", [pipes[0]], {"timeout": "100ms"})["id"]
+        unwanted = client.call("task.submit", "hold", [pipes[1]])["id"]
+        eventually(lambda: client.call("task.get", unwanted)["state"] == "running", "it runs")
+        client.call("task.cancel", unwanted)
+        self.outlived(server, 2)
+        for task in (late, unwanted):
+            self.assertTrue(any(f"task={task} " in line for line in self.lines(server, "has outlived")), task)
+        self.assertEqual(len(client.call("hash", "sha256", "x")), 32)
+        self.release(pipes)
+        eventually(lambda: self.states(client) == ["ready"] * 2, "the others rest")
+        self.assertEqual(server.stop(), 0)
+
+    def test_a_stop_names_those_that_stand_in_too(self):
+        server = self.start("--loops", "1", "--blocking", "1", "--drain", "1s")
+        client = self.connect(server)
+        self.hold(client, 1)
+        self.outlived(server, 1)
+        self.hold(client, 1)
+        server.signal(signal.SIGTERM)
+        self.assertEqual(server.wait(), 3)
+        self.assertEqual(len(self.lines(server, "blocking handler did not return")), 2)
+
+    def test_brief_ones_are_left_in_peace(self):
+        server = self.start("--loops", "2", "--blocking", "2")
+        client = self.connect(server)
+        calls = [client.send("task.call", "block", ["20ms"], {"deadline": "5ms"}) for _ in range(100)]
+        for call in calls:
+            client.response(call)
+        self.assertEqual(len(client.call("hash", "sha256", "x")), 32)
+        self.assertNotIn("outlived", server.log_text())
+        self.assertEqual(self.states(client), ["ready"] * 2)
+        self.assertEqual(server.stop(), 0)
+
+
+class Again(HangTest):
+    def test_a_handler_that_asks_for_steps_for_ever_shows(self):
+        server = self.start("--loops", "1")
+        client = self.connect(server)
+        call = client.send("again")
+
+        def figures(name):
+            handlers = {h["name"]: h for h in client.call("server.info")["handlers"]}
+            return handlers.get(name, {"running": 0, "steps": 0, "busy_ms": 0})
+
+        eventually(lambda: figures("again")["running"] == 1, "it runs")
+        before = figures("again")
+        eventually(lambda: figures("again")["steps"] > before["steps"] + 1000
+                   and figures("again")["busy_ms"] > before["busy_ms"], "its figures grow")
+        sleeps = client.send("sleep", "100s")
+        eventually(lambda: figures("sleep").get("parked") == 1, "another waits")
+        self.assertEqual(figures("sleep")["running"], 0)
+        for one in (call, sleeps):
+            client.notify("server.cancel", one)
+            client.response(one)
+        eventually(lambda: figures("again")["running"] == 0 and figures("sleep")["parked"] == 0, "both are over")
+        client.call("hash", "sha256", "x")
+        self.assertEqual(figures("hash")["steps"], 1)
+        self.assertEqual(server.stop(), 0)
 
 
 if __name__ == "__main__":

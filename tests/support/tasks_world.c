@@ -40,6 +40,7 @@ void tasks_world_init(uint32_t loops, uint32_t blocking)
 {
     static const char *const names[WORLD_LOOPS] = {"loop0", "loop1", "loop2", "loop3"};
     w = (struct tasks_world){0};
+    w.registry = registry_new();
     virtual_init(&w.v);
     virtual_silence();
     w.record = w.v.trace.line;
@@ -73,7 +74,6 @@ void tasks_world_own_manager(void)
 void tasks_world_open(void)
 {
     char error[256] = "";
-    w.registry = registry_new();
     test_handlers_add(w.registry, w.plan.executor_count > w.plan.loop_count);
     w.plan.registry = w.registry;
     w.plan.manager = w.manager;

@@ -18,7 +18,7 @@ struct tasks_world {
     struct virtual v;
     struct activator *loops[WORLD_LOOPS];
     struct activator *manager;
-    struct registry *registry;
+    struct registry *registry; /* add to it before tasks_world_open() */
     struct executor_plan executors[16];
     struct tasks_plan plan; /* change it before tasks_world_open() */
     struct tasks *tasks;

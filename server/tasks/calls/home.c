@@ -55,13 +55,14 @@ static void flag_task(struct home *h, const struct call_record *record, enum tas
 {
     struct tasks_shared *shared = h->shared;
     struct task *t = record->call.task;
-    atomic_fetch_or_explicit(&t->flags, (uint8_t)flag, memory_order_relaxed);
+    /* Before the look at what runs: see executors_notify(). */
+    atomic_fetch_or_explicit(&t->flags, (uint8_t)flag, memory_order_seq_cst);
     if (!record->managed) {
         home_unwant(h, t);
         return;
     }
     manager_note_flagged(&shared->inbox);
-    executors_notify(&shared->groups[kind_index(t->method->handler->kind)]);
+    executors_notify(&shared->groups[kind_index(t->method->handler->kind)], t->number);
 }
 
 /* Nobody wants the result any more, for a reason of home's own. */

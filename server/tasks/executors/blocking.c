@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "server/runtime/thread.h"
 #include "server/tasks/calls/nested.h"
 #include "server/tasks/shared.h"
@@ -71,19 +72,25 @@ const struct task *blocking_running_here(void)
     return running_here;
 }
 
+/* What is seen of the task that runs, by who looks from outside. */
+static void show(struct executor *e, const struct task *t)
+{
+    counter_set(&e->running_job, t && task_is(t, TASK_ATTEMPT) ? t->attempt->id : 0);
+    atomic_store_explicit(&e->running_number, t ? t->number : 0, memory_order_seq_cst);
+}
+
 static void run_handler(struct executor *e, struct task *t)
 {
-    const struct task *outer_task = running_here;
     struct method *outer = atomic_load_explicit(&e->running, memory_order_relaxed);
     ao_time outer_since = counter_read(&e->running_since), began = executor_clock(e);
     counter_set(&e->running_since, began);
     atomic_store_explicit(&e->running, t->method, memory_order_relaxed);
-    running_here = t;
+    counter_add(&e->figures[t->method->index].steps, 1);
     t->method->handler->run(task_face(t));
-    running_here = outer_task;
     atomic_store_explicit(&e->running, outer, memory_order_relaxed);
     counter_set(&e->running_since, outer_since);
     t->busy = executor_clock(e) - began;
+    counter_add(&e->figures[t->method->index].busy_ns, t->busy);
 }
 
 /* To its end, and sends it home. */
@@ -92,8 +99,12 @@ static void run_task(struct blocking *b, struct task *t)
     struct executor *e = &b->base;
     assert(t->owner == TASK_OF_EXECUTOR);
     executor_note_hand_over(e, t);
+    const struct task *outer = running_here;
     t->executor = e;
-    if (task_flagged(t)) {
+    running_here = t;
+    show(e, t);
+    /* After the number was stored: see executors_notify(). */
+    if (atomic_load_explicit(&t->flags, memory_order_seq_cst)) {
         executor_trace(e, "drop", t);
     } else {
         executor_trace(e, "run", t);
@@ -102,9 +113,26 @@ static void run_task(struct blocking *b, struct task *t)
         run_handler(e, t);
         executor_book(e, t);
     }
+    show(e, outer);
+    running_here = outer;
     executor_publish(e, 1);
     executor_send_home(e, t);
     flush(b);
+}
+
+static bool is_present(const struct blocking *b)
+{
+    return atomic_load_explicit(&b->present, memory_order_relaxed);
+}
+
+bool blocking_at_rest(const struct executor *e)
+{
+    return !is_present(ao_of(e, const struct blocking, base));
+}
+
+static bool is_wanted(const struct blocking *b)
+{
+    return atomic_load_explicit(&b->wanted, memory_order_acquire);
 }
 
 bool blocking_round(struct blocking *b)
@@ -114,7 +142,11 @@ bool blocking_round(struct blocking *b)
     lane_release(&b->base.in);
     if (!item)
         return false;
-    run_task(b, ao_of(item, struct task, item));
+    struct task *t = ao_of(item, struct task, item);
+    if (is_present(b))
+        run_task(b, t);
+    else
+        executor_give_back(&b->base, t);
     return true;
 }
 
@@ -131,7 +163,8 @@ static bool must_stop(struct blocking *b)
 
 static bool has_work(struct blocking *b)
 {
-    return blocking_stopping(b) || lane_ready(&b->base.in) || !mpsc_empty(&b->base.returns);
+    return blocking_stopping(b) || lane_ready(&b->base.in) || !mpsc_empty(&b->base.returns) ||
+           (is_wanted(b) && !is_present(b));
 }
 
 static void settle_thread(const struct executor *e)
@@ -145,11 +178,13 @@ static void *thread_main(void *arg)
 {
     struct blocking *b = arg;
     settle_thread(&b->base);
-    while (!blocking_stopping(b))
+    while (!blocking_stopping(b)) {
+        blocking_take_place(b);
         if (!flush(b))
             sleep_until(b, must_stop, AO_NEVER);
         else if (!blocking_round(b))
             sleep_until(b, has_work, AO_NEVER);
+    }
     flush(b);
     sem_post(&b->ended);
     return NULL;
@@ -269,8 +304,9 @@ static enum ergon_error await(struct blocking *b, struct blocking_frame *f)
 static void give_up(struct blocking *b, struct task *child)
 {
     unsigned kind = kind_index(child->method->handler->kind);
-    atomic_fetch_or_explicit(&child->flags, TASK_GONE, memory_order_relaxed);
-    executors_notify(&b->base.shared->groups[kind]);
+    uint64_t number = child->number;
+    atomic_fetch_or_explicit(&child->flags, TASK_GONE, memory_order_seq_cst);
+    executors_notify(&b->base.shared->groups[kind], number);
 }
 
 /* The outcome stays with the parent until its next call. */
@@ -339,6 +375,55 @@ void blocking_call(struct task *parent, struct method *m, struct span params,
     }
 }
 
+/* --- Spares --- */
+
+static void begin_to_stand_in(struct blocking *b)
+{
+    struct executor *e = &b->base;
+    atomic_store_explicit(&b->present, true, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&e->shared->waiting, 1, memory_order_acq_rel);
+    atomic_store_explicit(&e->accepting, ACCEPTS_ALL, memory_order_relaxed);
+    manager_on_capacity(&e->shared->inbox, ERGON_BLOCKING, NULL);
+}
+
+/* Not as the last that takes nested calls: somebody must run what all others wait for. */
+static void rest(struct blocking *b)
+{
+    struct executor *e = &b->base;
+    uint32_t count = e->shared->groups[kind_index(ERGON_BLOCKING)].count;
+    uint32_t waiting = atomic_load_explicit(&e->shared->waiting, memory_order_relaxed);
+    do {
+        if (waiting + 1 >= count)
+            return;
+    } while (!atomic_compare_exchange_weak_explicit(&e->shared->waiting, &waiting, waiting + 1,
+                                                    memory_order_acq_rel, memory_order_relaxed));
+    atomic_store_explicit(&e->accepting, ACCEPTS_NONE, memory_order_relaxed);
+    atomic_store_explicit(&b->present, false, memory_order_relaxed);
+}
+
+void blocking_take_place(struct blocking *b)
+{
+    if (!b->base.plan.spare)
+        return;
+    bool wanted = is_wanted(b), present = is_present(b);
+    if (wanted && !present)
+        begin_to_stand_in(b);
+    else if (!wanted && present)
+        rest(b);
+}
+
+bool blocking_want(struct blocking *b, bool wanted)
+{
+    atomic_store_explicit(&b->wanted, wanted, memory_order_release);
+    if (wanted && !b->started && blocking_start(b) != 0)
+        log_error("no thread for a blocking executor that is to stand in", LOG_INT("errno", errno));
+    if (!b->started)
+        return !wanted;
+    if (is_present(b) != wanted)
+        waker_notify(&b->waker);
+    return is_present(b) == wanted;
+}
+
 /* --- Set-up --- */
 
 static void ring_bell(void *arg)
@@ -356,6 +441,10 @@ int blocking_init(struct blocking *b, struct tasks_shared *shared, uint32_t inde
         return -1;
     waker_init(&b->waker, ring_bell, b->poller);
     e->waker = &b->waker;
+    bool spare = shared->plan.executors[index].spare;
+    atomic_init(&b->present, !spare);
+    atomic_init(&b->wanted, !spare);
+    atomic_init(&e->accepting, spare ? ACCEPTS_NONE : ACCEPTS_ALL);
     if (executor_init(e, shared, index, NULL) == 0 &&
         lane_init_thread(&e->in, EXECUTOR_LANE_IN, shared->plan.manager, &b->waker) == 0)
         return 0;

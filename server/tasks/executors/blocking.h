@@ -6,6 +6,9 @@
  * accepting takes nested calls still and runs those on the same stack, so that what everybody waits
  * for can run.
  *
+ * A spare takes tasks while it is wanted (stand_in.h), and rests otherwise: it accepts none, as if
+ * it waited for a nested call, and gives back what it was given all the same.
+ *
  * Thread: set-up, start and join are for the thread that sets up the whole; the rest says so. */
 #ifndef ERGON_TASKS_EXECUTOR_BLOCKING_H
 #define ERGON_TASKS_EXECUTOR_BLOCKING_H
@@ -27,6 +30,11 @@ struct blocking {
     struct waker waker;
     struct blocking_frame *frames; /* innermost */
     uint32_t frame_count;
+    /* It takes tasks; a spare does while it stands in.  Its own thread writes it.  Orders nothing
+     * (relaxed): who wants it otherwise asks again. */
+    _Atomic bool present;
+    /* A spare is to take tasks.  Release in blocking_want(), acquire in the thread's loop. */
+    _Atomic bool wanted;
     pthread_t thread;
     bool started;
     /* Release in blocking_stop(), acquire in the thread's loop. */
@@ -43,11 +51,21 @@ int blocking_start(struct blocking *b); /* 0, or -1 and errno of pthread_create(
 void blocking_stop(struct blocking *b); /* any thread; it ends after its current task */
 bool blocking_join(struct blocking *b, ao_time limit); /* false: it did not end within `limit` ns */
 
+/* A spare is to take tasks, or to rest; its thread is started when it is needed.  Who starts and
+ * stops executors.  False: it is not so yet, ask again; without a thread the log says why. */
+bool blocking_want(struct blocking *b, bool wanted);
+
+/* The executor's thread: a spare begins to take tasks, or rests, as it is wanted. */
+void blocking_take_place(struct blocking *b);
+
 /* The executor's thread: one task, if there is one.  False: there was none. */
 bool blocking_round(struct blocking *b);
 
 /* Any thread, for itself, in a signal handler too: the task whose handler runs, or NULL. */
 const struct task *blocking_running_here(void);
+
+/* Any thread: a spare that takes nothing now. */
+bool blocking_at_rest(const struct executor *e);
 
 /* Any thread: its thread is to end. */
 bool blocking_stopping(const struct blocking *b);

@@ -41,13 +41,15 @@ int executor_init(struct executor *e, struct tasks_shared *shared, uint32_t inde
     counter_set(&e->bound, placement_bound(expected_service(e), 0, e->plan.queue));
     e->home_count = shared->plan.loop_count + 1; /* the manager's is the last */
     e->out = task_lanes_new(e->home_count);
-    return e->out ? 0 : -1;
+    e->figures = calloc(shared->method_count + 1, sizeof *e->figures);
+    return e->out && e->figures ? 0 : -1;
 }
 
 void executor_fini(struct executor *e)
 {
     task_lanes_free(e->out, e->home_count);
     task_lane_close(&e->in);
+    free(e->figures);
 }
 
 uint32_t executor_outstanding(const struct executor *e)
@@ -75,11 +77,13 @@ void executor_publish(struct executor *e, int n)
         manager_on_capacity(&e->shared->inbox, e->plan.kind, e->activator);
 }
 
-void executors_notify(const struct executor_group *group)
+void executors_notify(const struct executor_group *group, uint64_t number)
 {
     for (uint32_t i = 0; i < group->count; i++) {
         struct executor *e = group->list[i];
         if (e->waker) {
+            if (atomic_load_explicit(&e->running_number, memory_order_seq_cst) == number)
+                counter_set(&e->unwanted_number, number);
             waker_notify(e->waker);
             continue;
         }
@@ -164,6 +168,21 @@ bool executor_measures(struct executor *e, const struct method *m)
 {
     uint64_t service = atomic_load_explicit(&m->service_ns, memory_order_relaxed);
     return e->runs++ % SAMPLE == 0 || service == 0 || service >= BRIEF_NS;
+}
+
+static bool is_sampled(const struct method *m)
+{
+    uint64_t service = atomic_load_explicit(&m->service_ns, memory_order_relaxed);
+    return service > 0 && service < BRIEF_NS;
+}
+
+void executor_note_busy(struct executor *e, const struct method *m, ao_time took, bool first)
+{
+    unsigned count = first && is_sampled(m) ? SAMPLE : 1;
+    assert(m->index < e->shared->method_count);
+    struct method_figures *f = &e->figures[m->index];
+    counter_add(&f->steps, count);
+    counter_add(&f->busy_ns, took * count);
 }
 
 ao_time executor_clock(const struct executor *e)

@@ -26,6 +26,14 @@ enum executor_accepting {
     ACCEPTS_NONE    /* blocking: its thread waits for a nested call */
 };
 
+/* Of one method, at one executor; for people.  Its executor writes them. */
+struct method_figures {
+    counter living;  /* tasks that have begun and live on */
+    counter parked;  /* of those, that wait for something */
+    counter steps;   /* or, of a blocking handler, runs that have begun */
+    counter busy_ns; /* in the handler */
+};
+
 struct executor {
     /* Read-only once started. */
     struct tasks_shared *shared; /* borrowed */
@@ -55,7 +63,15 @@ struct executor {
     /* The method whose handler runs.  Orders nothing (relaxed): a name for reports; methods live as
      * long as the process. */
     _Atomic(struct method *) running;
-    counter running_since; /* ns; of a blocking executor */
+    counter running_since; /* ns; of a blocking executor, as those that follow */
+    /* Number of the task whose handler runs, or 0.  Its executor stores it before it looks at the
+     * task's flags; who flags a task does so before it looks here.  All four are sequentially
+     * consistent, so at least one sees the other. */
+    counter running_number;
+    counter running_job; /* id of the submitted task that it is an attempt of, or 0 */
+    /* Number of a task that ran here as it was flagged; any thread writes it.  Orders nothing
+     * (relaxed). */
+    counter unwanted_number;
     /* enum executor_accepting.  Orders nothing (relaxed): what is given to one that accepts nothing
      * is given back. */
     _Atomic uint8_t accepting;
@@ -65,7 +81,8 @@ struct executor {
     /* Release in executors_notify(), acquire in a stepped one's step: flags set before are seen. */
     _Atomic bool notified;
     counter done, failed, busy_ns, service_ns, hand_over_ns, long_steps;
-    uint32_t runs; /* executor's own: picks the tasks that are measured */
+    uint32_t runs;                  /* executor's own: picks the tasks that are measured */
+    struct method_figures *figures; /* by index of the method; its own */
 };
 
 struct executor_group {
@@ -87,9 +104,9 @@ void executor_snapshot(const struct executor *e, struct snapshot *out);
 void executor_name(const struct executor *e, char *buf, size_t size); /* "blocking 3" */
 ao_time executor_clock(const struct executor *e);                     /* read now */
 
-/* Tasks that a group runs may have been flagged: each executor looks whether what its tasks wait
- * for is still wanted. */
-void executors_notify(const struct executor_group *group);
+/* The task of that number, which the group may run, was flagged, sequentially consistent: each
+ * executor looks whether what its tasks wait for is still wanted. */
+void executors_notify(const struct executor_group *group, uint64_t number);
 
 /* A nested call comes home to the blocking executor whose handler made it. */
 void executor_return(struct executor *caller, struct task *t);
@@ -120,6 +137,10 @@ static inline void executor_trace(const struct executor *e, const char *what, co
 
 /* Is this task to be measured?  Brief methods by sample, others always. */
 bool executor_measures(struct executor *e, const struct method *m);
+
+/* A step of `m` took so long, its first or a later one.  Of brief methods the first step is
+ * measured by sample, and stands for those that were not. */
+void executor_note_busy(struct executor *e, const struct method *m, ao_time took, bool first);
 
 /* Learns the delay of a hand-over from a task that was given to an idle executor. */
 void executor_note_hand_over(struct executor *e, struct task *t);

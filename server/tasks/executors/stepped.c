@@ -24,8 +24,8 @@
 #include "server/runtime/object/run_next.h"
 #include "server/tasks/calls/home.h"
 #include "server/tasks/calls/nested.h"
-#include "server/tasks/running.h"
 #include "server/tasks/shared.h"
+#include "server/tasks/task_name.h"
 #include "server/tasks/task_result.h"
 
 enum { STARTS_A_STEP = 64 };                    /* tasks; so that connections stay responsive */
@@ -57,6 +57,11 @@ static void leave_active(struct stepped *s)
 
 /* An active task makes room for the next.  Beyond the cap it keeps its place in the outstanding
  * count, which stops the flow. */
+static struct method_figures *figures_of(const struct task *t)
+{
+    return &t->executor->figures[t->method->index];
+}
+
 static void step_aside(struct stepped *s, struct task *t)
 {
     struct executor *e = &s->base;
@@ -88,6 +93,7 @@ static void park(struct stepped *s, struct task *t)
     task_set(t, TASK_PARKED);
     attempt_enter(t, ATTEMPT_PARKED);
     counter_add(&s->base.parked, 1);
+    counter_add(&figures_of(t)->parked, 1);
     if (task_flagged(t))
         home_unwant(s->home, t);
 }
@@ -120,10 +126,12 @@ static void go_on(struct stepped *s, struct task *t)
 static void resume(struct stepped *s, struct task *t)
 {
     struct executor *e = &s->base;
-    if (task_is(t, TASK_TURNING))
+    if (task_is(t, TASK_TURNING)) {
         stop_turning(s, t);
-    else
+    } else {
         counter_set(&e->parked, counter_read(&e->parked) - 1);
+        counter_set(&figures_of(t)->parked, counter_read(&figures_of(t)->parked) - 1);
+    }
     if (task_is(t, TASK_UNCOUNTED))
         executor_publish(e, -1);
     task_clear(t, TASK_PARKED | TASK_UNCOUNTED);
@@ -137,6 +145,7 @@ static void leave_started(struct stepped *s, struct task *t)
     if (task_is(t, TASK_PARKED | TASK_TURNING))
         resume(s, t);
     LIST_REMOVE(t, living);
+    counter_set(&figures_of(t)->living, counter_read(&figures_of(t)->living) - 1);
     executor_publish(&s->base, 1);
     leave_active(s);
 }
@@ -154,11 +163,12 @@ static void conclude(struct stepped *s, struct task *t)
 /* Its object would be stepped for ever, or never again. */
 static enum ao_verdict refuse_verdict(struct task *t, enum ao_verdict verdict)
 {
-    struct running_task task;
-    if (method_complain(t->method, COMPLAINT_VERDICT) && task_running_here(&task))
+    char name[TASK_NAME_MAX];
+    task_own_name(t, name);
+    if (method_complain(t->method, COMPLAINT_VERDICT))
         log_error("a handler returned a verdict that is none: its task fails",
-                  LOG_INT("verdict", verdict), LOG_STR("module", task.module),
-                  LOG_STR("method", task.method), LOG_STR("task", task.name));
+                  LOG_INT("verdict", verdict), LOG_STR("module", t->method->module),
+                  LOG_STR("method", t->method->handler->name), LOG_STR("task", name));
     task_fail(t, ERGON_E_FAILED, NULL, span_text("the handler returned a verdict that is none"));
     return AO_DONE;
 }
@@ -179,6 +189,7 @@ static enum ao_verdict run_handler(struct stepped *s, struct task *t, struct ao 
     enum ao_verdict verdict = step(t, self);
     ao_time took = executor_clock(e) - began;
     t->busy += took;
+    executor_note_busy(e, t->method, took, task_is(t, TASK_IN_PLACE));
     executor_note_step(e, t->method, took);
     return verdict;
 }
@@ -290,6 +301,7 @@ static void live_on(struct stepped *s, struct task *t, bool counted)
         executor_publish(&s->base, -1);
     task_set(t, TASK_TIMED);
     LIST_INSERT_HEAD(&s->started, t, living);
+    counter_add(&figures_of(t)->living, 1);
     enter_active(s);
     if (ao_state(&t->ao) == AO_STATE_SLEEPING)
         park(s, t);

@@ -3,8 +3,8 @@
 #include "base/log.h"
 #include "proto/encoder.h"
 #include "server/tasks/handlers/host.h"
-#include "server/tasks/running.h"
 #include "server/tasks/shared.h"
+#include "server/tasks/task_name.h"
 #include "server/tasks/task_result.h"
 
 static uint64_t limit_of(const struct task *t)
@@ -120,20 +120,21 @@ static bool well_coded(const char *code)
     return len >= 1 && len <= TASK_CODE_MAX && code[len] == '\0';
 }
 
-static void complain_of_code(struct method *m, const char *code)
+static void complain_of_code(const struct task *t, const char *code)
 {
-    struct running_task task;
-    if (method_complain(m, COMPLAINT_CODE) && task_running_here(&task))
+    char name[TASK_NAME_MAX];
+    task_own_name(t, name);
+    if (method_complain(t->method, COMPLAINT_CODE))
         log_error("a handler failed with a code that is none: it counts as FAILED",
-                  LOG_STR("code", code), LOG_STR("module", task.module),
-                  LOG_STR("method", task.method), LOG_STR("task", task.name));
+                  LOG_STR("code", code), LOG_STR("module", t->method->module),
+                  LOG_STR("method", t->method->handler->name), LOG_STR("task", name));
 }
 
 static void host_fail(struct ergon_task *task, const char *code, const char *text)
 {
     const char *own = code && well_coded(code) ? code : NULL;
     if (code && !own)
-        complain_of_code(task_of(task)->method, code);
+        complain_of_code(task_of(task), code);
     task_fail(task_of(task), ERGON_E_FAILED, own, text ? span_text(text) : (struct span){0});
 }
 

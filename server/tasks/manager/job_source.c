@@ -210,9 +210,10 @@ void job_source_take_returns(struct manager *m)
 void attempt_flag(struct tasks *t, struct task *attempt, enum attempt_flag flag)
 {
     uint8_t bit = flag == ATTEMPT_CANCEL ? TASK_CANCELLED : TASK_LATE;
-    atomic_fetch_or_explicit(&attempt->flags, bit, memory_order_relaxed);
+    atomic_fetch_or_explicit(&attempt->flags, bit, memory_order_seq_cst);
     manager_note_flagged(&t->shared.inbox);
-    executors_notify(&t->shared.groups[kind_index(attempt->method->handler->kind)]);
+    executors_notify(&t->shared.groups[kind_index(attempt->method->handler->kind)],
+                     attempt->number);
 }
 
 enum attempt_stage attempt_stage(const struct task *attempt)

@@ -129,8 +129,10 @@ static void set_bounds(struct manager_kind *k, enum giving what)
     k->bounds_for = what;
 }
 
-static void scan(struct manager_kind *k)
+static void scan(const struct manager *m, struct manager_kind *k)
 {
+    if (k->kind == ERGON_BLOCKING)
+        k->count = atomic_load_explicit(&m->shared->blocking_reach, memory_order_relaxed);
     k->turns_full = false;
     for (uint32_t i = 0; i < k->count; i++) {
         struct executor *e = k->executors[i];
@@ -242,7 +244,7 @@ static bool give_all(struct manager *m, struct manager_kind *k, int *budget)
     bool full = false;
     if (k->queue.length == 0 && !k->source_has_work)
         return false;
-    scan(k);
+    scan(m, k);
     bool jobs = source_waits(m, k);
     while ((t = first_wanted(m, k, budget)) || (jobs && *budget > 0)) {
         bool of_source = jobs && job_is_next(k, t);

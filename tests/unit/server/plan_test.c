@@ -120,7 +120,7 @@ TEST(each_loop_has_a_stepped_executor_by_default)
     uint32_t count;
     struct executor_plan *e = plan_executors(c, 3, &count);
 
-    assert_int_equal(count, 5);
+    assert_int_equal(count, 7);
     for (uint32_t i = 0; i < 3; i++) {
         assert_int_equal(e[i].kind, ERGON_STEPPED);
         assert_int_equal(e[i].loop, i);
@@ -128,8 +128,9 @@ TEST(each_loop_has_a_stepped_executor_by_default)
         assert_int_equal(e[i].parked, 8);
         assert_int_equal(e[i].weight, 1);
     }
-    for (uint32_t i = 3; i < 5; i++) {
+    for (uint32_t i = 3; i < 7; i++) {
         assert_int_equal(e[i].kind, ERGON_BLOCKING);
+        assert_int_equal(e[i].spare, i >= 5);
         assert_int_equal(e[i].queue, 7);
         assert_int_equal(e[i].core, -1);
         assert_int_equal(e[i].priority, 0);
@@ -147,7 +148,7 @@ TEST(a_list_is_taken_as_it_stands)
     uint32_t count;
     struct executor_plan *e = plan_executors(c, 2, &count);
 
-    assert_int_equal(count, 4);
+    assert_int_equal(count, 5);
     assert_int_equal(e[0].kind, ERGON_BLOCKING);
     assert_int_equal(e[0].queue, 1);
     assert_int_equal(e[0].core, 0);
@@ -157,7 +158,32 @@ TEST(a_list_is_taken_as_it_stands)
     assert_int_equal(e[1].loop, 0); /* without a loop of their own: in turn */
     assert_int_equal(e[2].loop, 1);
     assert_int_equal(e[3].loop, 0);
+    assert_true(e[4].spare); /* like the one it stands in for */
+    assert_int_equal(e[4].queue, 1);
+    assert_int_equal(e[4].priority, 5);
     free(e);
+}
+
+static uint32_t spares_of(const char *yaml)
+{
+    uint32_t count, spares = 0;
+    struct executor_plan *e = plan_executors(configure(yaml), 2, &count);
+
+    for (uint32_t i = 0; i < count; i++) {
+        assert_true(e[i].spare || spares == 0); /* they stand last */
+        spares += e[i].spare;
+    }
+    free(e);
+    return spares;
+}
+
+TEST(so_many_may_stand_in)
+{
+    assert_int_equal(spares_of("executors:\n  blocking: {count: 3}\n"), 3);
+    assert_int_equal(spares_of("executors:\n  blocking: {count: 3, max: 10}\n"), 7);
+    assert_int_equal(spares_of("executors:\n  blocking: {count: 3, max: 3}\n"), 0);
+    assert_int_equal(spares_of("executors:\n  blocking: {count: 0, max: 5}\n"), 0);
+    assert_int_equal(spares_of("executors:\n  blocking: {count: 0}\n"), 0);
 }
 
 /* ---- listeners ---- */

@@ -116,15 +116,29 @@ static void plain_ended(void *arg, struct call *call, struct outcome *outcome)
     s.log[s.log_len++ % ALL] = 'p';
 }
 
+static enum ao_verdict tires_step(struct ao *self, struct ergon_task *task, void *state)
+{
+    int *steps = state;
+    return ++*steps < 10 ? AO_AGAIN : AO_PARK;
+}
+
+static const struct ergon_handler tires = {.size = sizeof tires,
+                                           .kind = ERGON_STEPPED,
+                                           .name = "tires",
+                                           .step = tires_step,
+                                           .state_size = sizeof(int)};
+
 /* One loop and `blocking` executors, each of which takes `queue` tasks. */
 static void open_world(uint32_t blocking, uint32_t queue)
 {
+    char error[100];
     s = (struct source){0};
     tasks_world_init(1, blocking);
     w.quiet = true;
     w.plan.short_cut = false;
     for (uint32_t i = 0; i <= blocking; i++)
         w.executors[i].queue = queue;
+    assert_int_equal(registry_add(w.registry, "test", &tires, error, sizeof error), 0);
     tasks_world_open();
     tasks_set_job_source(w.tasks, &source);
 }
@@ -467,24 +481,11 @@ TASKS_TEST(only_so_many_take_turns)
 }
 
 /* Goes on for a while, and then waits for ever. */
-static enum ao_verdict tires_step(struct ao *self, struct ergon_task *task, void *state)
-{
-    int *steps = state;
-    return ++*steps < 10 ? AO_AGAIN : AO_PARK;
-}
-
 /* One that parks takes no turn, and the manager hears of it. */
 TASKS_TEST(one_that_parks_leaves_its_turn)
 {
-    static const struct ergon_handler tires = {.size = sizeof tires,
-                                               .kind = ERGON_STEPPED,
-                                               .name = "tires",
-                                               .step = tires_step,
-                                               .state_size = sizeof(int)};
-    char error[100];
     uint8_t few[16];
     open_world(0, 1);
-    assert_int_equal(registry_add(w.registry, "test", &tires, error, sizeof error), 0);
     w.tasks->executors[0]->plan.turns = 1;
     const struct item *parks = keep("tires", params_none());
     const struct item *next = keep("again", params_int(few, 10));

@@ -91,9 +91,9 @@ static void open_world(uint32_t loops, ao_time takes)
     tasks_world_init(loops, 0);
     for (uint32_t i = 0; i < loops; i++)
         w.executors[i].parked = 40;
-    tasks_world_open();
     for (size_t i = 0; i < sizeof handlers / sizeof *handlers; i++)
         assert_int_equal(registry_add(w.registry, "test", &handlers[i], error, sizeof error), 0);
+    tasks_world_open();
 }
 
 static void call_at(uint32_t loop, const char *method, int64_t n)

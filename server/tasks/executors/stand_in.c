@@ -1,0 +1,128 @@
+#include "server/tasks/executors/stand_in.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "server/tasks/executors/blocking.h"
+#include "server/tasks/shared.h"
+#include "server/tasks/task_name.h"
+
+/* What one executor runs though nobody wants it. */
+struct outlived {
+    uint64_t number; /* of its task; 0: all is well */
+    const struct method *method;
+    char name[TASK_NAME_MAX];
+    ao_time since; /* when its handler began */
+    bool named;    /* in the log: it was seen twice */
+};
+
+static struct executor_group *group_of(const struct stand_ins *s)
+{
+    return &s->shared->groups[kind_index(ERGON_BLOCKING)];
+}
+
+int stand_ins_init(struct stand_ins *s, struct tasks_shared *shared)
+{
+    s->shared = shared;
+    atomic_init(&shared->blocking_reach, group_of(s)->count - shared->spares);
+    s->seen = calloc(group_of(s)->count + 1, sizeof *s->seen);
+    return s->seen ? 0 : -1;
+}
+
+void stand_ins_fini(struct stand_ins *s)
+{
+    free(s->seen);
+    s->seen = NULL;
+}
+
+/* ---- what has outlived its task ---- */
+
+static void name_it(const struct executor *e, const struct outlived *o)
+{
+    char executor[24];
+    executor_name(e, executor, sizeof executor);
+    log_warn("blocking handler has outlived its task: nobody waits for its result",
+             LOG_STR("executor", executor), LOG_STR("module", o->method ? o->method->module : NULL),
+             LOG_STR("method", o->method ? o->method->handler->name : NULL),
+             LOG_STR("task", o->name), LOG_NS("running", executor_clock(e) - o->since));
+}
+
+static void name_end(const struct executor *e, const struct outlived *o)
+{
+    char executor[24];
+    executor_name(e, executor, sizeof executor);
+    log_info("blocking handler has returned at last", LOG_STR("executor", executor),
+             LOG_STR("method", o->method ? o->method->handler->name : NULL),
+             LOG_STR("task", o->name), LOG_NS("within", executor_clock(e) - o->since));
+}
+
+static void notice(const struct executor *e, uint64_t number, struct outlived *o)
+{
+    *o = (struct outlived){
+        .number = number,
+        .method = atomic_load_explicit(&e->running, memory_order_relaxed),
+        .since = counter_read(&e->running_since),
+    };
+    task_name(e->shared, number, counter_read(&e->running_job), o->name);
+}
+
+/* True: seen twice at least. */
+static bool look_at(const struct executor *e, struct outlived *o)
+{
+    uint64_t number = counter_read(&e->running_number);
+    bool unwanted = number != 0 && number == counter_read(&e->unwanted_number);
+    bool again = unwanted && number == o->number;
+    if (!again && o->named)
+        name_end(e, o);
+    if (!unwanted)
+        *o = (struct outlived){0};
+    else if (!again)
+        notice(e, number, o);
+    if (again && !o->named)
+        name_it(e, o);
+    o->named = again;
+    return again;
+}
+
+/* ---- who stands in ---- */
+
+/* The first `wanted` spares; true when one of them has not found its place. */
+static bool have_at_work(const struct stand_ins *s, uint32_t wanted)
+{
+    const struct executor_group *g = group_of(s);
+    uint32_t reach = g->count - s->shared->spares, first = reach;
+    bool more = false;
+    for (uint32_t i = first; i < g->count; i++) {
+        struct blocking *b = blocking_of(g->list[i]);
+        bool is_wanted = i - first < wanted;
+        bool settled = blocking_want(b, is_wanted);
+        if (is_wanted || !settled)
+            reach = i + 1;
+        more |= !settled;
+    }
+    atomic_store_explicit(&s->shared->blocking_reach, reach, memory_order_relaxed);
+    return more;
+}
+
+static void say_at_the_most(struct stand_ins *s, uint32_t outlived)
+{
+    bool at_the_most = outlived > s->shared->spares;
+    if (at_the_most && !s->at_the_most)
+        log_error("no further blocking thread stands in: all that may are at work",
+                  LOG_UINT("outlived", outlived), LOG_UINT("threads", group_of(s)->count),
+                  LOG_STR("hint", "executors.blocking.max"));
+    s->at_the_most = at_the_most;
+}
+
+bool stand_ins_look(struct stand_ins *s)
+{
+    const struct executor_group *g = group_of(s);
+    uint32_t outlived = 0;
+    bool any = false;
+    for (uint32_t i = 0; i < g->count; i++) {
+        outlived += look_at(g->list[i], &s->seen[i]);
+        any |= s->seen[i].number != 0;
+    }
+    say_at_the_most(s, outlived);
+    return have_at_work(s, outlived) || any;
+}

@@ -1,0 +1,34 @@
+/* Threads that stand in for blocking executors whose handlers nobody wants any more.
+ *
+ * A blocking handler cannot be stopped: when its deadline or timeout has passed, or it was
+ * cancelled, its task is flagged, and the handler may go on for ever.  A handler that still runs at
+ * the second look after that has *outlived* its task.  For each such one a further executor,
+ * planned as a spare, begins to take tasks, and its thread is started when it is wanted for the
+ * first time; when the handler returns, the spare takes no more, finishes what it has, and its
+ * thread sleeps.
+ *
+ * Thread: the one that looks, which started the executors, for all of it. */
+#ifndef ERGON_TASKS_STAND_IN_H
+#define ERGON_TASKS_STAND_IN_H
+
+#include "server/tasks/executors/executor.h"
+
+struct outlived;
+
+struct stand_ins {
+    struct tasks_shared *shared; /* borrowed */
+    struct outlived *seen;       /* by place in the group of blocking executors */
+    bool at_the_most;            /* it was said that no further thread stands in */
+};
+
+/* After the executors were made.  0, or -1 without memory: then too stand_ins_fini() must follow.
+ */
+int stand_ins_init(struct stand_ins *s, struct tasks_shared *shared);
+void stand_ins_fini(struct stand_ins *s); /* of zeroes: a no-op */
+
+/* Looks at each blocking executor; names in the log what has outlived its task, and what has
+ * returned, and has as many spares at work as are wanted.  True: a handler runs that nobody wants,
+ * or a spare has not found its place: look again in a while, even if all sleep. */
+bool stand_ins_look(struct stand_ins *s);
+
+#endif
