@@ -160,7 +160,8 @@ static bool read_queue(void *arg, const struct store_queue *row)
 static bool read_rate(void *arg, const struct store_rate *row)
 {
     struct reading *r = arg;
-    return memory(r, rates_recover(r->jobs, row));
+    r->fault = row_check_rate(row);
+    return !r->fault && memory(r, rates_recover(r->jobs, row));
 }
 
 static bool read_cron(void *arg, const struct store_cron *row)

@@ -92,6 +92,8 @@ static bool queue_row(void *arg, sqlite3_stmt *st)
     struct reading *r = arg;
     struct store_queue queue = {0};
     const struct row_column *bad = row_read(st, 0, &row_queues, &queue, &r->store->names);
+    if (!bad && queue.method.len == 0)
+        bad = &row_queues.columns[0];
     if (bad)
         return bad_name(r, row_queues.table, queue.method, bad);
     return r->reader->queue(r->reader->arg, &queue) || stopped(r);
@@ -104,7 +106,7 @@ static bool rate_row(void *arg, sqlite3_stmt *st)
     const struct row_column *bad = row_read(st, 0, &row_rates, &rate, &r->store->names);
     if (bad)
         return bad_name(r, row_rates.table, rate.key, bad);
-    return r->reader->rate(r->reader->arg, &rate) || stopped(r);
+    return r->reader->rate(r->reader->arg, &rate) || refused(r, "rate", rate.id);
 }
 
 static bool cron_row(void *arg, sqlite3_stmt *st)
@@ -112,6 +114,8 @@ static bool cron_row(void *arg, sqlite3_stmt *st)
     struct reading *r = arg;
     struct store_cron cron = {0};
     const struct row_column *bad = row_read(st, 0, &row_crons, &cron, &r->store->names);
+    if (!bad && cron.name.len == 0)
+        bad = &row_crons.columns[0];
     if (bad)
         return bad_name(r, row_crons.table, cron.name, bad);
     return r->reader->cron(r->reader->arg, &cron) || stopped(r);

@@ -98,6 +98,15 @@ static const struct row_column event_columns[] = {
 };
 const struct row_map row_events = MAP("events", "task, seq", event_columns);
 
+#define COUNTER(f)                                                                                 \
+    {                                                                                              \
+#f, COLUMN_U64, offsetof(struct row_counters, f), 0, false                                 \
+    }
+static const struct row_column counter_columns[] = {
+    COUNTER(submitted), COUNTER(done),    COUNTER(failed),  COUNTER(cancelled),   COUNTER(expired),
+    COUNTER(dead),      COUNTER(last_id), COUNTER(commits), COUNTER(committed_at)};
+const struct row_map row_counters = MAP("counters", "submitted", counter_columns);
+
 /* By enum job_durable. */
 static const char *const durable_names[] = {"none", "async", "fsync"};
 

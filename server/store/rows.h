@@ -49,6 +49,16 @@ struct row_map {
 extern const struct row_map row_submissions, row_options, row_lives;
 extern const struct row_map row_queues, row_rates, row_crons, row_events;
 
+/* The one row of `counters`, for who reads all of it. */
+struct row_counters {
+    uint64_t submitted, done, failed, cancelled, expired, dead, last_id, commits, committed_at;
+};
+extern const struct row_map row_counters;
+static inline uint64_t row_counters_ended(const struct row_counters *c)
+{
+    return c->done + c->failed + c->cancelled + c->expired + c->dead;
+}
+
 /* Has the task been anything but queued, so that it needs the third row? */
 bool row_has_life(const struct store_task *task);
 

@@ -23,6 +23,7 @@ def fill(server):
     """A task of each kind that there is; their ids."""
     with server.connect() as client:
         ids = {
+            "started": client.call("task.submit", "echo", [], {"rate": {"key": "r", "max": 2, "per": "1h"}, "keep": "1h"}),
             "done": client.call("task.submit", "echo", [BYTES, "äöü\0"], {"keep": "1h", "key": "k\"\n"}),
             "failed": client.call("task.submit", "fail", ["ODD", "not \"today\""], {"retries": 1, "backoff": "1ms"}),
             "delayed": client.call("task.submit", "echo", [], {"delay": "1h", "limit": {"key": "l", "max": 3}}),
@@ -32,7 +33,7 @@ def fill(server):
         }
         ids = {name: task["id"] for name, task in ids.items()}
         ids["after"] = client.call("task.submit", "echo", [], {"after": ids["delayed"]})["id"]
-        for name in ("done", "failed"):
+        for name in ("done", "failed", "started"):
             client.call("task.wait", ids[name], {"timeout": "10s"})
         client.call("queue.pause", "hash")
         client.call("cron.put", "nightly", "0 3 * * *", "echo", ["x"], {"zone": "Europe/Berlin"})
@@ -105,7 +106,9 @@ class StoreTest(unittest.TestCase):
         copy = os.path.join(self.folder, "copy.db")
         self.assertEqual(tool("import", copy, lines)[0], 0)
         self.sound(copy)
-        self.assertEqual(rows(copy), rows(self.path))
+        before = rows(self.path)
+        self.assertEqual(rows(copy), before)
+        self.assertEqual([name for name, found in before.items() if not found], [], "nothing is known of these")
         self.assertEqual(tool("export", copy), (0, lines, ""))
         self.assertEqual(told(copy, ids)["done"]["state"], "done")
 
@@ -116,9 +119,9 @@ class StoreTest(unittest.TestCase):
         self.assertEqual(list(lines[-1]), ["counters"])
         tasks = [line["task"] for line in lines if "task" in line]
         self.assertEqual(len(tasks), len(ids))
-        self.assertEqual([t["method"] for t in tasks], ["echo", "fail", "echo", "echo", "echo"])
-        self.assertEqual(tasks[1]["life"]["error_text"], "not \"today\"")
-        self.assertEqual(tasks[3]["options"]["keep_ns"], str(200000 * 86400 * 10**9))
+        self.assertEqual([t["method"] for t in tasks], ["echo", "echo", "fail", "echo", "echo", "echo"])
+        self.assertEqual(tasks[2]["life"]["error_text"], "not \"today\"")
+        self.assertEqual(tasks[4]["options"]["keep_ns"], str(200000 * 86400 * 10**9))
 
     def test_a_server_that_uses_it_is_named(self):
         with Server("--store", self.path) as server:

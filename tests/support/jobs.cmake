@@ -4,3 +4,4 @@ ergon_library(ergon_jobs_test_support SOURCES ${CMAKE_CURRENT_LIST_DIR}/jobs_wor
     ${CMAKE_CURRENT_LIST_DIR}/memory_rows.c ${CMAKE_CURRENT_LIST_DIR}/memory_store.c
     ${CMAKE_CURRENT_LIST_DIR}/notation.c
     DEPS ergon_test_support ergon_jobs ergon_rpc)
+ergon_library(ergon_jobs_life SOURCES ${CMAKE_CURRENT_LIST_DIR}/jobs_life.c DEPS ergon_jobs ergon_rpc)

@@ -74,3 +74,15 @@ const char *row_check_event(const struct store_event *row)
             return NULL;
     return "it is none that can happen";
 }
+
+const char *row_check_rate(const struct store_rate *row)
+{
+    enum { PAIR = 2 * sizeof(uint64_t) };
+    if (row->id == 0 || row->id > INT64_MAX / 2)
+        return "its number is none";
+    if (row->key.len == 0)
+        return "it has no key";
+    if (row->max == 0 || row->per == 0)
+        return "it has no number, or no time";
+    return row->starts.len % PAIR == 0 ? NULL : "its starts are no pairs";
+}

@@ -4,20 +4,13 @@
 
 struct check {
     FILE *out, *errors;
-    uint64_t tasks, open, events, crons, queues, findings;
+    uint64_t tasks, events, findings, plain[SALVAGE_PLAIN];
 };
 
-static bool on_queue(void *arg, const struct store_queue *queue)
+static bool on_plain(void *arg, const struct salvage_plain *plain, const union salvage_row *row)
 {
-    (void)queue;
-    ((struct check *)arg)->queues++;
-    return true;
-}
-
-static bool on_cron(void *arg, const struct store_cron *cron)
-{
-    (void)cron;
-    ((struct check *)arg)->crons++;
+    (void)row;
+    ((struct check *)arg)->plain[plain - salvage_plain]++;
     return true;
 }
 
@@ -36,7 +29,7 @@ static bool on_event(void *arg, const struct store_event *event)
     return true;
 }
 
-static bool on_counters(void *arg, const struct salvage_counters *c)
+static bool on_counters(void *arg, const struct row_counters *c)
 {
     (void)arg;
     (void)c;
@@ -53,16 +46,14 @@ static void on_finding(void *arg, const char *text, bool harmless)
 enum store_offline_end store_check(const struct store_offline *o, FILE *out, FILE *errors)
 {
     struct check c = {.out = out, .errors = errors};
-    const struct salvage_taker taker = {&c,       on_queue,    on_cron,   on_task,
-                                        on_event, on_counters, on_finding};
+    const struct salvage_taker taker = {&c, on_plain, on_task, on_event, on_counters, on_finding};
     enum store_offline_end end = salvage(o, &taker);
     if (end == OFFLINE_UNREADABLE)
         return end;
-    fprintf(out,
-            "%s: %s: %" PRIu64 " tasks, %" PRIu64 " events, %" PRIu64 " crons, %" PRIu64
-            " queues that are not open",
-            o->path, end == OFFLINE_GOOD ? "sound" : "damaged", c.tasks, c.events, c.crons,
-            c.queues);
+    fprintf(out, "%s: %s: %" PRIu64 " tasks, %" PRIu64 " events", o->path,
+            end == OFFLINE_GOOD ? "sound" : "damaged", c.tasks, c.events);
+    for (int n = 0; n < SALVAGE_PLAIN; n++)
+        fprintf(out, ", %" PRIu64 " %s", c.plain[n], salvage_plain[n].map->table);
     if (end == OFFLINE_GOOD)
         fputs("\n", out);
     else

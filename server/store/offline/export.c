@@ -19,16 +19,10 @@ static bool write_line(struct export *e, const char *name, json_t *value)
     return !e->failed;
 }
 
-static bool on_queue(void *arg, const struct store_queue *queue)
+static bool on_plain(void *arg, const struct salvage_plain *plain, const union salvage_row *row)
 {
     struct export *e = arg;
-    return write_line(e, "queue", json_of_row(&row_queues, queue, &e->names));
-}
-
-static bool on_cron(void *arg, const struct store_cron *cron)
-{
-    struct export *e = arg;
-    return write_line(e, "cron", json_of_row(&row_crons, cron, &e->names));
+    return write_line(e, plain->name, json_of_row(plain->map, row, &e->names));
 }
 
 /* A part stands under the task's own id. */
@@ -60,15 +54,10 @@ static bool on_event(void *arg, const struct store_event *event)
     return write_line(e, "event", json_of_row(&row_events, event, &e->names));
 }
 
-static bool on_counters(void *arg, const struct salvage_counters *c)
+static bool on_counters(void *arg, const struct row_counters *c)
 {
-    json_t *row =
-        json_pack("{s:I s:I s:I s:I s:I s:I s:I s:I}", "submitted", (json_int_t)c->counts.submitted,
-                  "done", (json_int_t)c->counts.done, "failed", (json_int_t)c->counts.failed,
-                  "cancelled", (json_int_t)c->counts.cancelled, "expired",
-                  (json_int_t)c->counts.expired, "dead", (json_int_t)c->counts.dead, "last_id",
-                  (json_int_t)c->last_id, "commits", (json_int_t)c->commits);
-    return write_line(arg, "counters", row);
+    struct export *e = arg;
+    return write_line(e, "counters", json_of_row(&row_counters, c, &e->names));
 }
 
 static void on_finding(void *arg, const char *text, bool harmless)
@@ -81,8 +70,7 @@ enum store_offline_end store_export(const struct store_offline *o, FILE *out, FI
 {
     struct export e = {
         .out = out, .errors = errors, .names = row_names_of(o->states, o->state_count)};
-    const struct salvage_taker taker = {&e,       on_queue,    on_cron,   on_task,
-                                        on_event, on_counters, on_finding};
+    const struct salvage_taker taker = {&e, on_plain, on_task, on_event, on_counters, on_finding};
     if (!write_line(&e, "store", json_pack("{s:i}", "version", SCHEMA_VERSION)))
         goto unwritten;
     enum store_offline_end end = salvage(o, &taker);

@@ -6,7 +6,7 @@
 
 #include "server/store/lock.h"
 #include "server/store/offline/json_row.h"
-#include "server/store/offline/offline.h"
+#include "server/store/offline/salvage.h"
 #include "server/store/schema.h"
 
 enum { WHY = 300, PATH = 4096 };
@@ -17,7 +17,7 @@ struct import {
     FILE *in, *errors;
     char part[PATH];
     sqlite3 *db;
-    sqlite3_stmt *submission, *options, *life, *event, *cron, *queue, *find;
+    sqlite3_stmt *submission, *options, *life, *event, *find, *plain[SALVAGE_PLAIN];
     struct row_names names;
     struct json_decoded decoded; /* of the line at hand */
     char why[WHY];               /* a line is refused */
@@ -53,16 +53,13 @@ static bool read_row(struct import *im, const json_t *object, const struct row_m
     return json_to_row(object, m, row, &im->names, &im->decoded, im->why);
 }
 
-static bool take_queue(struct import *im, json_t *value)
+static bool take_plain(struct import *im, const struct salvage_plain *plain, json_t *value)
 {
-    struct store_queue queue = {0};
-    return read_row(im, value, &row_queues, &queue) && put(im, im->queue, &row_queues, &queue);
-}
-
-static bool take_cron(struct import *im, json_t *value)
-{
-    struct store_cron cron = {0};
-    return read_row(im, value, &row_crons, &cron) && put(im, im->cron, &row_crons, &cron);
+    union salvage_row row = {0};
+    if (!read_row(im, value, plain->map, &row))
+        return false;
+    const char *fault = salvage_fault(im->o, plain, &row);
+    return fault ? refuse(im, fault) : put(im, im->plain[plain - salvage_plain], plain->map, &row);
 }
 
 /* A part has the id of its task, and no other. */
@@ -142,23 +139,6 @@ static bool take_store(struct import *im, json_t *value)
 
 /* --- Counters --- */
 
-static const char *const counter_names[] = {"submitted", "done", "failed",  "cancelled",
-                                            "expired",   "dead", "last_id", "commits"};
-enum { COUNTERS = sizeof counter_names / sizeof *counter_names, SUBMITTED = 0, LAST_ID = 6 };
-
-static bool read_counters(struct import *im, const json_t *value, int64_t counters[COUNTERS])
-{
-    for (int n = 0; n < COUNTERS; n++) {
-        const json_t *number = json_object_get(value, counter_names[n]);
-        counters[n] = json_integer_value(number);
-        if (!json_is_integer(number) || counters[n] < 0)
-            return refuse(im, "a counter is missing, or is no number");
-    }
-    if (json_object_size(value) != COUNTERS)
-        return refuse(im, "there is a counter that is none");
-    return true;
-}
-
 static int64_t count_open(struct import *im)
 {
     static const char sql[] =
@@ -175,57 +155,74 @@ static int64_t count_open(struct import *im)
 
 /* Whoever has changed the lines by hand need not count: what was submitted follows from the rest.
  */
-static void balance(struct import *im, int64_t counters[COUNTERS])
+static void balance(struct import *im, struct row_counters *c)
 {
-    int64_t submitted = count_open(im);
-    for (int n = SUBMITTED + 1; n < LAST_ID; n++)
-        submitted += counters[n];
-    if (submitted != counters[SUBMITTED])
-        fprintf(im->errors, "line %llu: `submitted` becomes %lld, to fit the other lines\n",
-                (unsigned long long)im->line, (long long)submitted);
-    counters[SUBMITTED] = submitted;
-    if (counters[LAST_ID] < (int64_t)im->last_id)
-        counters[LAST_ID] = (int64_t)im->last_id;
+    uint64_t submitted = row_counters_ended(c) + (uint64_t)count_open(im);
+    if (submitted != c->submitted)
+        fprintf(im->errors, "line %llu: `submitted` becomes %llu, to fit the other lines\n",
+                (unsigned long long)im->line, (unsigned long long)submitted);
+    c->submitted = submitted;
+    if (c->last_id < im->last_id)
+        c->last_id = im->last_id;
+}
+
+/* What is zero stays as the tables were made with it. */
+static bool prepare_counters(struct import *im, sqlite3_stmt **st)
+{
+    char sql[ROW_SQL_MAX];
+    int len = snprintf(sql, sizeof sql, "UPDATE counters SET ");
+    for (uint32_t n = 0; n < row_counters.count; n++) {
+        const char *name = row_counters.columns[n].name;
+        len += snprintf(sql + len, sizeof sql - (size_t)len, "%s%s = ifnull(?%u, %s)",
+                        n ? ", " : "", name, n + 1, name);
+    }
+    return sqlite3_prepare_v2(im->db, sql, -1, st, NULL) == SQLITE_OK;
 }
 
 static bool take_counters(struct import *im, json_t *value)
 {
-    static const char sql[] = "UPDATE counters SET submitted = ?1, done = ?2, failed = ?3, "
-                              "cancelled = ?4, expired = ?5, dead = ?6, last_id = ?7, commits = ?8";
-    int64_t counters[COUNTERS];
-    sqlite3_stmt *st;
+    struct row_counters c = {0};
+    sqlite3_stmt *st = NULL;
     im->ended = true;
-    if (!read_counters(im, value, counters))
+    if (!read_row(im, value, &row_counters, &c))
         return false;
-    balance(im, counters);
-    if (sqlite3_prepare_v2(im->db, sql, -1, &st, NULL) != SQLITE_OK)
-        return refuse_sql(im);
-    for (int n = 0; n < COUNTERS; n++)
-        sqlite3_bind_int64(st, n + 1, counters[n]);
-    bool good = sqlite3_step(st) == SQLITE_DONE || refuse_sql(im);
+    balance(im, &c);
+    bool good = prepare_counters(im, &st) ? put(im, st, &row_counters, &c) : refuse_sql(im);
     sqlite3_finalize(st);
     return good;
 }
 
 /* --- Lines --- */
 
+/* The first line says of what version the others are, and the counters end them. */
+static bool stands_right(struct import *im, bool is_head)
+{
+    return (im->headed != is_head && !im->ended) ||
+           refuse(im, "it stands in the wrong place: {\"store\": ...} is the first line, "
+                      "{\"counters\": ...} the last");
+}
+
 static bool take_object(struct import *im, json_t *line)
 {
     static const struct {
         const char *name;
         bool (*take)(struct import *im, json_t *value);
-    } kinds[] = {{"store", take_store}, {"queue", take_queue}, {"cron", take_cron},
-                 {"task", take_task},   {"event", take_event}, {"counters", take_counters}};
-    for (size_t n = 0; n < sizeof kinds / sizeof *kinds; n++) {
+    } kinds[] = {{"store", take_store},
+                 {"task", take_task},
+                 {"event", take_event},
+                 {"counters", take_counters}};
+    bool alone = json_object_size(line) == 1;
+    for (size_t n = 0; alone && n < sizeof kinds / sizeof *kinds; n++) {
         json_t *value = json_object_get(line, kinds[n].name);
-        if (!value || json_object_size(line) != 1)
-            continue;
-        if (im->headed != (n > 0) || im->ended)
-            return refuse(im, "it stands in the wrong place: {\"store\": ...} is the first line, "
-                              "{\"counters\": ...} the last");
-        return kinds[n].take(im, value);
+        if (value)
+            return stands_right(im, n == 0) && kinds[n].take(im, value);
     }
-    return refuse(im, "it is none of store, queue, cron, task, event and counters");
+    for (size_t n = 0; alone && n < SALVAGE_PLAIN; n++) {
+        json_t *value = json_object_get(line, salvage_plain[n].name);
+        if (value)
+            return stands_right(im, false) && take_plain(im, &salvage_plain[n], value);
+    }
+    return refuse(im, "it is none of store, queue, rate, cron, task, event and counters");
 }
 
 static bool take_line(struct import *im, const char *text, size_t len)
@@ -265,12 +262,19 @@ static bool prepare(struct import *im, const struct row_map *m, sqlite3_stmt **s
     return sqlite3_prepare_v2(im->db, sql, -1, st, NULL) == SQLITE_OK;
 }
 
+static bool prepare_plain(struct import *im)
+{
+    for (size_t n = 0; n < SALVAGE_PLAIN; n++)
+        if (!prepare(im, salvage_plain[n].map, &im->plain[n]))
+            return false;
+    return true;
+}
+
 static bool prepare_all(struct import *im)
 {
     return prepare(im, &row_submissions, &im->submission) &&
            prepare(im, &row_options, &im->options) && prepare(im, &row_lives, &im->life) &&
-           prepare(im, &row_events, &im->event) && prepare(im, &row_crons, &im->cron) &&
-           prepare(im, &row_queues, &im->queue) &&
+           prepare(im, &row_events, &im->event) && prepare_plain(im) &&
            sqlite3_prepare_v2(im->db, "SELECT 1 FROM submissions WHERE id = ?1", -1, &im->find,
                               NULL) == SQLITE_OK;
 }
@@ -294,10 +298,11 @@ static bool make_file(struct import *im)
 
 static void close_file(struct import *im)
 {
-    sqlite3_stmt *const all[] = {im->submission, im->options, im->life, im->event,
-                                 im->cron,       im->queue,   im->find};
+    sqlite3_stmt *const all[] = {im->submission, im->options, im->life, im->event, im->find};
     for (size_t n = 0; n < sizeof all / sizeof *all; n++)
         sqlite3_finalize(all[n]);
+    for (size_t n = 0; n < SALVAGE_PLAIN; n++)
+        sqlite3_finalize(im->plain[n]);
     sqlite3_close(im->db);
 }
 

@@ -4,7 +4,7 @@
  * The lines, one JSON object each, with one member that says what it is:
  *
  *     {"store": {"version": 4}}                first
- *     {"queue": {...}}, {"cron": {...}}
+ *     {"queue": {...}}, {"rate": {...}}, {"cron": {...}}
  *     {"task": {..., "options": {...}, "life": {...}}}     by id
  *     {"event": {...}}                         of a task above
  *     {"counters": {...}}                      last: what is cut off before it is not whole
@@ -28,6 +28,7 @@ struct store_offline {
      * nothing. */
     const char *(*task_fault)(const struct store_task *task);
     const char *(*event_fault)(const struct store_event *event);
+    const char *(*rate_fault)(const struct store_rate *rate);
 };
 
 /* Exit statuses. */

@@ -18,15 +18,15 @@ struct salvage {
     struct row_names names;
     sqlite3 *seen; /* in memory: the numbers of the tasks that were given */
     sqlite3_stmt *add, *find, *options, *life;
-    bool stopped;       /* whoever takes the rows wants no more */
-    bool damaged;       /* something was found */
-    bool doubtful;      /* that a task without a life was never run */
-    const char *table;  /* that is being read */
-    uint64_t last, seq; /* the event that was given last */
+    bool stopped;      /* whoever takes the rows wants no more */
+    bool damaged;      /* something was found */
+    bool doubtful;     /* that a task without a life was never run */
+    const char *table; /* that is being read */
+    const struct salvage_plain *plain;
+    uint64_t last, seq; /* the event, or the number, that was given last */
     uint64_t revived, strays, open;
-    uint8_t dead; /* the state */
-    struct store_counts rows;
-    uint64_t last_id;
+    uint8_t dead;             /* the state */
+    struct row_counters rows; /* how many ended how, and the highest number */
 };
 
 static void __attribute__((format(printf, 3, 4)))
@@ -51,7 +51,9 @@ static const char *why(const struct salvage *s)
 static void on_gap(void *arg, int64_t from, int64_t to)
 {
     struct salvage *s = arg;
-    if (to == INT64_MAX)
+    if (from == INT64_MIN && to == INT64_MAX)
+        FOUND(s, "nothing of `%s` can be read", s->table);
+    else if (to == INT64_MAX)
         FOUND(s, "`%s`: what stands behind number %" PRId64 " cannot be read", s->table, from - 1);
     else
         FOUND(s, "`%s`: what stands from number %" PRId64 " to %" PRId64 " cannot be read",
@@ -110,7 +112,7 @@ static void count(struct salvage *s, const struct store_task *task)
     const char *state = s->o->states[task->state];
     const struct {
         const char *name;
-        int64_t *rows;
+        uint64_t *rows;
     } ends[] = {{"done", &s->rows.done},
                 {"failed", &s->rows.failed},
                 {"cancelled", &s->rows.cancelled},
@@ -165,8 +167,8 @@ static enum scan_row give_task(struct salvage *s, struct store_task *task)
     }
     note(s, task->id);
     count(s, task);
-    if (task->id > s->last_id)
-        s->last_id = task->id;
+    if (task->id > s->rows.last_id)
+        s->rows.last_id = task->id;
     s->stopped = !s->taker->task(s->taker->arg, task, has_life);
     return s->stopped ? SCAN_STOP : SCAN_NEW;
 }
@@ -212,69 +214,6 @@ static enum scan_row event_row(void *arg, sqlite3_stmt *st)
     return s->stopped ? SCAN_STOP : SCAN_NEW;
 }
 
-/* --- Tables that are read by name --- */
-
-struct named {
-    char text[NAME];
-    size_t len;
-};
-
-static int compare(const struct named *a, struct span b)
-{
-    size_t len = a->len < b.len ? a->len : b.len;
-    int order = len > 0 ? memcmp(a->text, b.at, len) : 0;
-    return order ? order : (a->len > b.len) - (a->len < b.len);
-}
-
-static bool give_named(struct salvage *s, sqlite3_stmt *st, const struct row_map *m,
-                       struct span name)
-{
-    struct store_queue queue = {0};
-    struct store_cron cron = {0};
-    bool is_queue = m == &row_queues;
-    void *row = is_queue ? (void *)&queue : (void *)&cron;
-    const struct row_column *bad = row_read(st, 0, m, row, &s->names);
-    if (bad) {
-        FOUND(s, "row \"%.*s\" of `%s` has something in the column %s that cannot stand there",
-              (int)name.len, (const char *)name.at, m->table, bad->name);
-        return true;
-    }
-    return is_queue ? s->taker->queue(s->taker->arg, &queue) : s->taker->cron(s->taker->arg, &cron);
-}
-
-/* From one end up to what cannot be read; or, backwards, up to `until`. */
-static int read_named(struct salvage *s, const struct row_map *m, const char *sql,
-                      struct named *last, bool backwards)
-{
-    sqlite3_stmt *st;
-    int rc = sqlite3_prepare_v2(s->source.db, sql, -1, &st, NULL);
-    while (rc == SQLITE_OK && !s->stopped && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-        rc = SQLITE_OK;
-        struct span name = span_of(sqlite3_column_blob(st, 0), (size_t)sqlite3_column_bytes(st, 0));
-        if (name.len > NAME || (backwards && compare(last, name) >= 0))
-            break;
-        if (!backwards && name.len > 0)
-            memcpy(last->text, name.at, name.len);
-        last->len = backwards ? last->len : name.len;
-        s->stopped = !give_named(s, st, m, name);
-    }
-    sqlite3_finalize(st);
-    return rc;
-}
-
-static void named_rows(struct salvage *s, const struct row_map *m)
-{
-    char sql[ROW_SQL_MAX];
-    struct named last = {.len = 0};
-    row_select_sql(m, sql);
-    int rc = read_named(s, m, sql, &last, false);
-    if (rc == SQLITE_OK || rc == SQLITE_DONE)
-        return;
-    FOUND(s, "some rows of `%s` cannot be read: %s", m->table, why(s));
-    strncat(sql, " DESC", sizeof sql - strlen(sql) - 1);
-    read_named(s, m, sql, &last, true);
-}
-
 /* --- Tables that are read by number --- */
 
 static void numbered_rows(struct salvage *s, const struct row_map *m, const char *key,
@@ -288,52 +227,147 @@ static void numbered_rows(struct salvage *s, const struct row_map *m, const char
         FOUND(s, "`%s` cannot be read: %s", m->table, why(s));
 }
 
-/* --- Counters --- */
+/* --- Tables of which each row stands by itself --- */
 
-static bool read_counters(struct salvage *s, struct salvage_counters *out)
+const struct salvage_plain salvage_plain[SALVAGE_PLAIN] = {
+    {"queue", &row_queues, false}, {"rate", &row_rates, true}, {"cron", &row_crons, false}};
+
+const char *salvage_fault(const struct store_offline *o, const struct salvage_plain *plain,
+                          const union salvage_row *row)
 {
-    static const char sql[] = "SELECT submitted, done, failed, cancelled, expired, dead, last_id, "
-                              "commits FROM counters";
-    int64_t *const to[] = {&out->counts.submitted, &out->counts.done,    &out->counts.failed,
-                           &out->counts.cancelled, &out->counts.expired, &out->counts.dead};
-    sqlite3_stmt *st;
-    bool good = sqlite3_prepare_v2(s->source.db, sql, -1, &st, NULL) == SQLITE_OK &&
-                sqlite3_step(st) == SQLITE_ROW;
-    for (int n = 0; good && n < sqlite3_column_count(st); n++)
-        good = sqlite3_column_type(st, n) == SQLITE_INTEGER && sqlite3_column_int64(st, n) >= 0;
-    for (int n = 0; good && n < 6; n++)
-        *to[n] = sqlite3_column_int64(st, n);
-    if (good) {
-        out->last_id = (uint64_t)sqlite3_column_int64(st, 6);
-        out->commits = (uint64_t)sqlite3_column_int64(st, 7);
-    }
-    sqlite3_finalize(st);
-    return good;
+    if (plain->map == &row_rates)
+        return o->rate_fault(&row->rate);
+    size_t name = plain->map == &row_queues ? row->queue.method.len : row->cron.name.len;
+    return name > 0 ? NULL : "it has no name";
 }
 
-static int64_t ended(const struct store_counts *c)
+static struct span key_of(sqlite3_stmt *st)
 {
-    return c->done + c->failed + c->cancelled + c->expired + c->dead;
+    const void *at = sqlite3_column_blob(st, 0);
+    return span_of(at, (size_t)sqlite3_column_bytes(st, 0));
+}
+
+static void give_plain(struct salvage *s, sqlite3_stmt *st)
+{
+    union salvage_row row = {0};
+    const struct row_map *m = s->plain->map;
+    const struct row_column *bad = row_read(st, 0, m, &row, &s->names);
+    const char *fault = bad ? NULL : salvage_fault(s->o, s->plain, &row);
+    struct span key = key_of(st);
+    if (bad)
+        FOUND(s, "row \"%.*s\" of `%s` has something in the column %s that cannot stand there",
+              (int)key.len, (const char *)key.at, m->table, bad->name);
+    else if (fault)
+        FOUND(s, "row \"%.*s\" of `%s`: %s", (int)key.len, (const char *)key.at, m->table, fault);
+    else
+        s->stopped = !s->taker->plain(s->taker->arg, s->plain, &row);
+}
+
+static enum scan_row plain_row(void *arg, sqlite3_stmt *st)
+{
+    struct salvage *s = arg;
+    int64_t number = sqlite3_column_int64(st, 0);
+    if (number <= 0 || (uint64_t)number <= s->last)
+        return SCAN_KNOWN;
+    s->last = (uint64_t)number;
+    give_plain(s, st);
+    return s->stopped ? SCAN_STOP : SCAN_NEW;
+}
+
+struct named {
+    char text[NAME];
+    size_t len;
+};
+
+static int compare(const struct named *a, struct span b)
+{
+    size_t len = a->len < b.len ? a->len : b.len;
+    int order = len > 0 ? memcmp(a->text, b.at, len) : 0;
+    return order ? order : (a->len > b.len) - (a->len < b.len);
+}
+
+/* From one end up to what cannot be read; or, backwards, up to `last`. */
+static int read_named(struct salvage *s, const char *sql, struct named *last, bool backwards)
+{
+    sqlite3_stmt *st;
+    int rc = sqlite3_prepare_v2(s->source.db, sql, -1, &st, NULL);
+    while (rc == SQLITE_OK && !s->stopped && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+        rc = SQLITE_OK;
+        struct span name = key_of(st);
+        if (name.len > NAME || (backwards && compare(last, name) >= 0))
+            break;
+        if (!backwards && name.len > 0)
+            memcpy(last->text, name.at, name.len);
+        last->len = backwards ? last->len : name.len;
+        give_plain(s, st);
+    }
+    sqlite3_finalize(st);
+    return rc;
+}
+
+static void named_rows(struct salvage *s)
+{
+    char sql[ROW_SQL_MAX];
+    struct named last = {.len = 0};
+    row_select_sql(s->plain->map, sql);
+    int rc = read_named(s, sql, &last, false);
+    if (rc == SQLITE_OK || rc == SQLITE_DONE)
+        return;
+    FOUND(s, "some rows of `%s` cannot be read: %s", s->plain->map->table, why(s));
+    strncat(sql, " DESC", sizeof sql - strlen(sql) - 1);
+    read_named(s, sql, &last, true);
+}
+
+static void plain_rows(struct salvage *s, const struct salvage_plain *plain)
+{
+    s->plain = plain;
+    s->last = 0;
+    if (plain->numbered)
+        numbered_rows(s, plain->map, plain->map->columns[0].name, plain_row);
+    else
+        named_rows(s);
+    s->last = 0;
+}
+
+/* --- Counters --- */
+
+static bool is_count(uint64_t number)
+{
+    return number <= INT64_MAX;
+}
+
+static bool read_counters(struct salvage *s, struct row_counters *c)
+{
+    char sql[ROW_SQL_MAX];
+    sqlite3_stmt *st;
+    row_select_sql(&row_counters, sql);
+    bool good = sqlite3_prepare_v2(s->source.db, sql, -1, &st, NULL) == SQLITE_OK &&
+                sqlite3_step(st) == SQLITE_ROW && !row_read(st, 0, &row_counters, c, &s->names);
+    sqlite3_finalize(st);
+    return good && is_count(c->submitted) && is_count(c->done) && is_count(c->failed) &&
+           is_count(c->cancelled) && is_count(c->expired) && is_count(c->dead) &&
+           is_count(c->last_id) && is_count(c->commits);
 }
 
 /* They are put right where they do not fit what was read: else every audit would tell of it. */
 static void counters(struct salvage *s)
 {
-    struct salvage_counters c = {0};
+    struct row_counters c = {0};
     if (!read_counters(s, &c)) {
         FOUND(s, "`counters` cannot be read, or holds what is no count; they are counted anew");
-        c.counts = s->rows;
+        c = s->rows;
     } else {
-        if (c.counts.submitted - ended(&c.counts) != (int64_t)(s->open + s->revived))
+        uint64_t open = c.submitted - row_counters_ended(&c);
+        if (open != s->open + s->revived)
             FOUND(s, "%" PRId64 " tasks are open by `counters`, and %" PRIu64 " by their rows",
-                  c.counts.submitted - ended(&c.counts), s->open + s->revived);
-        if (c.last_id < s->last_id)
+                  (int64_t)open, s->open + s->revived);
+        if (c.last_id < s->rows.last_id)
             FOUND(s, "a task has a higher number than `counters` ever saw");
-        c.counts.dead += (int64_t)s->revived;
+        c.dead += s->revived;
     }
-    c.counts.submitted = ended(&c.counts) + (int64_t)s->open;
-    if (c.last_id < s->last_id)
-        c.last_id = s->last_id;
+    c.submitted = row_counters_ended(&c) + s->open;
+    if (c.last_id < s->rows.last_id)
+        c.last_id = s->rows.last_id;
     if (!s->stopped)
         s->stopped = !s->taker->counters(s->taker->arg, &c);
 }
@@ -424,8 +458,8 @@ static bool prepare_part(struct salvage *s, const struct row_map *m, sqlite3_stm
 
 static void all_rows(struct salvage *s)
 {
-    named_rows(s, &row_queues);
-    named_rows(s, &row_crons);
+    for (int n = 0; n < SALVAGE_PLAIN; n++)
+        plain_rows(s, &salvage_plain[n]);
     numbered_rows(s, &row_submissions, "id", task_row);
     numbered_rows(s, &row_events, "task", event_row);
     counters(s);

@@ -8,21 +8,33 @@
 #define ERGON_STORE_SALVAGE_H
 
 #include "server/store/offline/offline.h"
+#include "server/store/rows.h"
 
-struct salvage_counters {
-    struct store_counts counts;
-    uint64_t last_id, commits;
+/* A table of which each row stands by itself: what a row is called, and as what it is read. */
+struct salvage_plain {
+    const char *name;
+    const struct row_map *map;
+    bool numbered; /* the first column is a number; else a name */
 };
+enum { SALVAGE_PLAIN = 3 };
+extern const struct salvage_plain salvage_plain[SALVAGE_PLAIN];
+union salvage_row {
+    struct store_queue queue;
+    struct store_rate rate;
+    struct store_cron cron;
+};
+/* Why the row cannot be, or NULL. */
+const char *salvage_fault(const struct store_offline *o, const struct salvage_plain *plain,
+                          const union salvage_row *row);
 
 /* Who is given the rows, as struct store_reader; spans are valid during the call.  False: no more.
  * The counters come last, and balance. */
 struct salvage_taker {
     void *arg;
-    bool (*queue)(void *arg, const struct store_queue *queue);
-    bool (*cron)(void *arg, const struct store_cron *cron);
+    bool (*plain)(void *arg, const struct salvage_plain *plain, const union salvage_row *row);
     bool (*task)(void *arg, const struct store_task *task, bool has_life);
     bool (*event)(void *arg, const struct store_event *event);
-    bool (*counters)(void *arg, const struct salvage_counters *counters);
+    bool (*counters)(void *arg, const struct row_counters *counters);
     /* What is damaged and lost; or, if it is `harmless`, only worth a word. */
     void (*finding)(void *arg, const char *text, bool harmless);
 };

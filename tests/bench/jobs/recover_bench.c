@@ -3,7 +3,6 @@
  *
  *     bench_jobs_recover [--json] [TASKS [FOLDER]] */
 #include <ergon/handler.h>
-#include <ergon/poller.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "server/store/store.h"
 #include "tests/bench/jobs/submitter.h"
 #include "tests/bench/support/report.h"
+#include "tests/support/jobs_life.h"
 
 enum { BATCHES = 64 };
 
@@ -38,74 +38,17 @@ static void fill(struct submitter *s, struct job_spec *spec, uint8_t *params)
 
 /* --- One life of a server --- */
 
-struct life {
-    struct poller *poller;
-    struct activator *loop;
-    struct registry *registry;
-    struct tasks *tasks;
-    struct store *store;
-    struct jobs *jobs;
-};
-
 static void give_up(const char *error)
 {
     fprintf(stderr, "%s\n", error);
     exit(1);
 }
 
-static void begin(struct life *v, const char *path)
+static void begin(struct jobs_life *v, const char *path)
 {
-    static const struct executor_plan executor = {
-        .kind = ERGON_BLOCKING, .queue = 64, .core = -1, .weight = 1};
-    const struct store_options file = {
-        .path = path, .states = job_state_names, .state_count = JOB_STATE_COUNT};
-    char error[300] = "no memory";
-    v->poller = poller_eventfd_new();
-    v->loop = activator_open(
-        &(struct activator_options){.name = "loop", .poller = v->poller, .core = -1});
-    v->registry = registry_new();
-    if (module_add(v->registry, ergon_module(), error, sizeof error) != 0)
+    char error[300];
+    if (!jobs_life_begin(v, path, ergon_module(), error, sizeof error))
         give_up(error);
-    const struct tasks_plan plan = {.registry = v->registry,
-                                    .loops = &v->loop,
-                                    .loop_count = 1,
-                                    .manager = v->loop,
-                                    .executors = &executor,
-                                    .executor_count = 1,
-                                    .policy = PLACEMENT_OCCUPANCY,
-                                    .queue_max = 1000,
-                                    .message_max = 1 << 20,
-                                    .ended = no_call_ended};
-    v->tasks = tasks_new(&plan, error, sizeof error);
-    v->store = v->tasks ? store_open(&file, error, sizeof error) : NULL;
-    if (!v->store)
-        give_up(error);
-    const struct jobs_options options = {.tasks = v->tasks,
-                                         .registry = v->registry,
-                                         .store = v->store,
-                                         .tasks_max = UINT64_MAX,
-                                         .bytes_max = UINT64_MAX,
-                                         .kept_bytes_max = UINT64_MAX,
-                                         .ageing = AO_S(10),
-                                         .crashes_max = 3,
-                                         .history_max = 100};
-    v->jobs = jobs_new(&options, error, sizeof error);
-    if (!v->jobs || jobs_recover(v->jobs, error, sizeof error) != 0)
-        give_up(error);
-    if (tasks_start(v->tasks) != 0 || jobs_start(v->jobs) != 0)
-        give_up("the threads do not start");
-}
-
-static void end(struct life *v)
-{
-    jobs_stop(v->jobs);
-    tasks_stop(v->tasks, AO_S(1));
-    jobs_free(v->jobs);
-    store_close(v->store);
-    tasks_free(v->tasks);
-    activator_close(v->loop);
-    poller_eventfd_free(v->poller);
-    registry_free(v->registry);
 }
 
 /* --- The measurement --- */
@@ -117,7 +60,7 @@ static double seconds_since(ao_time began)
 
 static double submit_all(const char *path, struct submitter *s)
 {
-    struct life v;
+    struct jobs_life v;
     begin(&v, path);
     if (!submitter_start(s, v.jobs, v.loop))
         give_up("no memory");
@@ -125,7 +68,7 @@ static double submit_all(const char *path, struct submitter *s)
     activator_run(v.loop);
     double took = seconds_since(began);
     submitter_end(s);
-    end(&v);
+    jobs_life_end(&v);
     return took;
 }
 
@@ -137,7 +80,7 @@ static void measure(struct report *r, const char *path, uint64_t count)
     struct submitter s = {.of = count, .batches_max = BATCHES, .fill = fill};
     struct jobs_info info;
     struct stat file;
-    struct life v;
+    struct jobs_life v;
     double n = (double)count, took = submit_all(path, &s), before = resident_bytes();
     if (stat(path, &file) != 0)
         give_up("the file is gone");
@@ -150,7 +93,7 @@ static void measure(struct report *r, const char *path, uint64_t count)
     report_row(r, "delayed",
                (double[]){n / took / 1e3, (double)s.refused, (double)file.st_size / n, ready,
                           (resident_bytes() - before) / n, (double)info.tasks});
-    end(&v);
+    jobs_life_end(&v);
 }
 
 int main(int argc, char **argv)

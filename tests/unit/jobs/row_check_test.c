@@ -83,6 +83,26 @@ TEST(what_it_waits_for)
     CANNOT(row.after_any = SPAN("\0\0\0\0\0\0\3\xe8"));
 }
 
+TEST(rates)
+{
+    struct store_rate sound = {.id = 1, .key = SPAN("k"), .max = 1, .per = 1}, row = sound;
+    assert_null(row_check_rate(&row));
+    row.per = 0;
+    assert_non_null(row_check_rate(&row));
+    row = sound;
+    row.max = 0;
+    assert_non_null(row_check_rate(&row));
+    row = sound;
+    row.id = UINT64_MAX;
+    assert_non_null(row_check_rate(&row));
+    row = sound;
+    row.key = NOTHING;
+    assert_non_null(row_check_rate(&row));
+    row = sound;
+    row.starts = SPAN("12345678");
+    assert_non_null(row_check_rate(&row));
+}
+
 TEST(events)
 {
     assert_null(EVENT((void)0));

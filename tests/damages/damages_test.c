@@ -1,0 +1,303 @@
+/* Files of a store with damages by chance: each is refused with a text, or read; nobody aborts,
+ * hangs, or takes a changed task for what was written where it can be known.
+ *
+ * ERGON_DAMAGES says how many (300), ERGON_DAMAGES_FROM the first: each follows from its number. */
+#include <ergon/handler.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/jobs/core/states.h"
+#include "server/jobs/persist/row_check.h"
+#include "server/store/offline/offline.h"
+#include "tests/damages/base.h"
+#include "tests/damages/damage.h"
+#include "tests/support/cmocka_env.h"
+#include "tests/support/jobs_life.h"
+#include "tests/support/store_world.h"
+
+enum { ROUNDS = 300, BASES = 2, TEXT = 600, HANGS = 120 /* s, a round */, SEED = 20 };
+
+struct tally {
+    uint64_t refused, equal, older, payload, sound;
+};
+
+struct world {
+    struct store_world at;
+    struct base bases[BASES * BASE_ENDS];
+    struct tally tally;
+    char folder[STORE_FOLDER]; /* in memory; empty: there is none */
+    char copy[STORE_PATH + 8];
+};
+
+/* --- Which one it was --- */
+
+static volatile sig_atomic_t current; /* the number of the damage at hand */
+
+static void tell_current(int number)
+{
+    char text[80];
+    int len =
+        snprintf(text, sizeof text, "signal %d at ERGON_DAMAGES_FROM=%d\n", number, (int)current);
+    if (write(STDERR_FILENO, text, (size_t)len) < 0)
+        _exit(1);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+/* --- What a store tells --- */
+
+struct told {
+    const struct base *base;
+    bool there[BASE_TASKS];
+    uint32_t strangers, older, changed; /* tasks */
+    const char *fault;
+};
+
+static bool take_task(void *arg, const struct store_task *task)
+{
+    struct told *told = arg;
+    uint32_t index = base_index(task->id);
+    told->fault = row_check_task(task);
+    if (told->fault)
+        return false;
+    if (index == BASE_TASKS || told->base->tasks[index].count == 0) {
+        told->strangers++;
+        return true;
+    }
+    const struct base_task *t = &told->base->tasks[index];
+    uint64_t sum = base_sum(task);
+    bool known = false;
+    for (uint32_t n = 0; n < t->count; n++)
+        known |= t->versions[n] == sum;
+    told->there[index] = true;
+    told->older += known && t->versions[t->count - 1] != sum;
+    told->changed += !known;
+    return true;
+}
+
+static bool take_event(void *arg, const struct store_event *event)
+{
+    struct told *told = arg;
+    told->fault = row_check_event(event);
+    return !told->fault;
+}
+
+static bool take_cron(void *arg, const struct store_cron *cron)
+{
+    return true;
+}
+
+static bool take_rate(void *arg, const struct store_rate *rate)
+{
+    struct told *told = arg;
+    told->fault = row_check_rate(rate);
+    return !told->fault;
+}
+
+static bool take_queue(void *arg, const struct store_queue *queue)
+{
+    return true;
+}
+
+static void take_counts(void *arg, const struct store_counts *counts)
+{
+}
+
+/* Opens and reads; false: it was refused, with a text. */
+static bool is_read(const char *path, struct told *told)
+{
+    char error[TEXT] = "";
+    const struct store_options options = {
+        .path = path, .states = job_state_names, .state_count = JOB_STATE_COUNT};
+    const struct store_reader reader = {told,      take_counts, take_queue, take_rate,
+                                        take_cron, take_task,   take_event, &told->fault};
+    struct store *s = store_open(&options, error, sizeof error);
+    bool read = s && store_load(s, &reader, error, sizeof error) == 0;
+    store_close(s);
+    if (!read)
+        assert_non_null(strstr(error, path));
+    return read;
+}
+
+static uint32_t missing(const struct told *told)
+{
+    uint32_t count = 0;
+    for (uint32_t n = 0; n < BASE_TASKS; n++)
+        count += told->base->tasks[n].there && !told->there[n];
+    return count;
+}
+
+/* --- One damage --- */
+
+static void never_run(struct ergon_task *task)
+{
+}
+
+ERGON_MODULE(damages_module, "damages", "1.0")
+{
+    static const struct ergon_handler work = {
+        .size = sizeof work, .kind = ERGON_BLOCKING, .name = "work", .run = never_run};
+    return ergon_register(module, &work);
+}
+
+/* As a server starts and stops. */
+static bool is_started(const char *path)
+{
+    char error[TEXT] = "";
+    struct jobs_life v;
+    bool started = jobs_life_begin(&v, path, ergon_module(), error, sizeof error);
+    jobs_life_end(&v);
+    if (!started)
+        assert_string_not_equal(error, "");
+    return started;
+}
+
+static struct store_offline offline(const char *path)
+{
+    return (struct store_offline){.path = path,
+                                  .states = job_state_names,
+                                  .state_count = JOB_STATE_COUNT,
+                                  .task_fault = row_check_task,
+                                  .event_fault = row_check_event,
+                                  .rate_fault = row_check_rate};
+}
+
+static enum store_offline_end checked(const char *path)
+{
+    char text[1 << 16] = "";
+    const struct store_offline o = offline(path);
+    FILE *out = fmemopen(text, sizeof text, "w");
+    enum store_offline_end end = store_check(&o, out, out);
+    fclose(out);
+    assert_true(end == OFFLINE_GOOD || text[0]);
+    return end;
+}
+
+/* What can be read of it makes a sound store. */
+static void saved(struct world *w)
+{
+    char *lines = NULL, errors[1 << 16] = "";
+    size_t len = 0;
+    const struct store_files none = {0};
+    const struct store_offline from = offline(w->at.path), to = offline(w->copy);
+    FILE *out = open_memstream(&lines, &len), *said = fmemopen(errors, sizeof errors, "w");
+    enum store_offline_end end = store_export(&from, out, said);
+    fclose(out);
+    if (end != OFFLINE_UNREADABLE && strstr(lines, "{\"counters\"")) {
+        FILE *in = fmemopen(lines, len, "r");
+        store_files_write(&none, w->copy);
+        bool imported = store_import(&to, in, said) == OFFLINE_GOOD;
+        fclose(in);
+        fflush(said);
+        if (!imported)
+            fprintf(stderr, "ERGON_DAMAGES_FROM=%d: %s", (int)current, errors);
+        assert_true(imported);
+        bool sound = checked(w->copy) == OFFLINE_GOOD;
+        if (!sound)
+            fprintf(stderr, "ERGON_DAMAGES_FROM=%d: the copy is not sound\n", (int)current);
+        assert_true(sound);
+        struct told told = {.base = &w->bases[0]};
+        assert_true(is_read(w->copy, &told));
+    }
+    fclose(said);
+    free(lines);
+}
+
+static void compare(struct world *w, const struct damage *d, const struct told *told)
+{
+    bool whole = missing(told) == 0 && told->strangers == 0 && told->older == 0;
+    if ((!d->log && told->changed == 0 && !whole) || (!d->payload && told->changed > 0))
+        fprintf(
+            stderr,
+            "%s at ERGON_DAMAGES_FROM=%d: %u tasks are missing, %u strange, %u older, %u changed\n",
+            d->kind, (int)current, missing(told), told->strangers, told->older, told->changed);
+    if (!d->log && told->changed == 0)
+        assert_true(whole);
+    if (!d->payload)
+        assert_int_equal(told->changed, 0);
+    w->tally.payload += told->changed > 0;
+    w->tally.equal += told->changed == 0 && whole;
+    w->tally.older += told->changed == 0 && !whole;
+}
+
+static void damage(struct world *w, uint64_t number)
+{
+    uint64_t random = number * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    const struct base *base = &w->bases[(number / 7) % (BASES * BASE_ENDS)];
+    struct told told = {.base = base};
+    struct store_files files = store_files_copy(&base->files);
+    current = (sig_atomic_t)number;
+    alarm(HANGS);
+    struct damage d = damage_do(&files, &random);
+    store_files_write(&files, w->at.path);
+    enum store_offline_end check = checked(w->at.path);
+    if (number % 4 == 0)
+        saved(w);
+    bool read = is_read(w->at.path, &told);
+    w->tally.refused += !read;
+    w->tally.sound += check == OFFLINE_GOOD;
+    if (check == OFFLINE_GOOD)
+        assert_true(read);
+    if (read)
+        compare(w, &d, &told);
+    if (is_started(w->at.path))
+        assert_true(read);
+    store_files_free(&files);
+}
+
+/* --- All --- */
+
+static int open_world(void **state)
+{
+    int rc = store_world_make_of(state, sizeof(struct world));
+    struct world *w = *state;
+    strcpy(w->folder, "/dev/shm/ergon-damages-XXXXXX");
+    if (mkdtemp(w->folder)) /* where there is none, the disk does as well, and takes longer */
+        snprintf(w->at.path, sizeof w->at.path, "%s/tasks.db", w->folder);
+    else
+        w->folder[0] = '\0';
+    snprintf(w->copy, sizeof w->copy, "%s.copy", w->at.path);
+    for (uint64_t n = 0; n < BASES * BASE_ENDS; n++)
+        base_make(&w->bases[n], w->at.path, (enum base_end)(n % BASE_ENDS), SEED + n);
+    return rc;
+}
+
+static int close_world(void **state)
+{
+    struct world *w = *state;
+    for (int n = 0; n < BASES * BASE_ENDS; n++)
+        base_free(&w->bases[n]);
+    char command[STORE_FOLDER + 16];
+    snprintf(command, sizeof command, "rm -r %s", w->folder);
+    assert_true(!w->folder[0] || system(command) == 0);
+    return store_world_remove(state);
+}
+
+static uint64_t from_environment(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+TEST_OF(struct world *w, NULL, open_world, close_world, what_is_damaged_is_refused_or_read)
+{
+    uint64_t from = from_environment("ERGON_DAMAGES_FROM", 0),
+             count = from_environment("ERGON_DAMAGES", ROUNDS);
+    const int fatal[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGALRM};
+    for (size_t n = 0; n < sizeof fatal / sizeof *fatal; n++)
+        signal(fatal[n], tell_current);
+    for (uint64_t n = from; n < from + count; n++)
+        damage(w, n);
+    alarm(0);
+    const struct tally *t = &w->tally;
+    printf("%llu damages: %llu refused with a text, %llu read as they were, %llu as they were "
+           "before the end of the log, %llu with another payload that nobody can see; %llu were "
+           "sound to the check\n",
+           (unsigned long long)count, (unsigned long long)t->refused, (unsigned long long)t->equal,
+           (unsigned long long)t->older, (unsigned long long)t->payload,
+           (unsigned long long)t->sound);
+}
