@@ -76,10 +76,11 @@ void activator_stop(struct activator *a);
 
 /* After the run has ended, any thread.  What it still holds is finished in this order: control
  * inbox (requests are refused with AO_E_CLOSED), active objects (deactivated, in list order),
- * sleeping objects of the timer (by deadline), retired objects.  Handles then answer AO_E_CLOSED.
- * It does not know the objects that sleep without a deadline: deactivate them before.  The
- * activator's memory is gone afterwards; poller, clock and trace are still the caller's.  Misuse:
- * within a step or a round of it, while another thread runs it, and twice. */
+ * sleeping objects of the timer (by deadline), those that sleep without a deadline (who fell asleep
+ * first goes first), retired objects.  All of them are inactive then, and hold and wait for
+ * nothing; handles answer AO_E_CLOSED.  The activator's memory is gone afterwards; poller, clock
+ * and trace are still the caller's.  Misuse: within a step or a round of it, while another thread
+ * runs it, and twice. */
 void activator_close(struct activator *a);
 
 ao_time activator_now(const struct activator *a);   /* read once a round */

@@ -37,7 +37,7 @@ typedef uint64_t ao_time; /* nanoseconds of the activator's clock, which only go
 enum ao_state {
     AO_STATE_INACTIVE, /* in no list; activate() makes it active */
     AO_STATE_ACTIVE,   /* in the dispatcher's list; stepped once a round */
-    AO_STATE_SLEEPING, /* in no list, or in the timer; a wake or its deadline ends it */
+    AO_STATE_SLEEPING, /* in the timer, or among those without a deadline; a wake or it ends it */
     AO_STATE_FAULTED   /* final until the owner calls ao_reset() */
 };
 
@@ -92,7 +92,7 @@ struct ao_class {
 
 /* The header of every active object; embed it.  Fields are private to the runtime. */
 struct ao {
-    struct ao *prev; /* dispatcher list, or timer slot: never both */
+    struct ao *prev; /* dispatcher list, timer slot, or those that sleep without a deadline */
     struct ao *next;
     const struct ao_class *cls;
     struct activator *home;

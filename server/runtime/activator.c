@@ -185,11 +185,11 @@ static struct ao *take_sleeper(struct activator *a)
     }
     if (ao)
         ao->flags &= (uint8_t)~AO_FLAG_TIMED;
-    return ao;
+    return ao ? ao : a->untimed_first;
 }
 
-/* Active objects in list order, then those of the timer by deadline.  What one gives back at its
- * end may wake another, which is then finished next. */
+/* Active objects in list order, then those of the timer by deadline, then those that sleep without
+ * one.  What one gives back at its end may wake another, which is then finished next. */
 static void finish_objects(struct activator *a)
 {
     struct ao *ao;

@@ -16,10 +16,11 @@
 
 /* struct ao.flags, beside TIMER_FLAGS */
 enum {
-    AO_FLAG_TIMED = 1,   /* it stands in the timer */
-    AO_FLAG_BLOCKED = 2, /* the sleep it is in ends by ao_unblock() too */
-    AO_FLAG_RETIRED = 4, /* it stands in the list of retired objects, or has left it */
-    AO_FLAG_OVER = 8     /* it has left that list: its `retired` is being called */
+    AO_FLAG_TIMED = 1,    /* it stands in the timer */
+    AO_FLAG_BLOCKED = 2,  /* the sleep it is in ends by ao_unblock() too */
+    AO_FLAG_RETIRED = 4,  /* it stands in the list of retired objects, or has left it */
+    AO_FLAG_OVER = 8,     /* it has left that list: its `retired` is being called */
+    AO_FLAG_UNTIMED = 128 /* it stands in the list of those that sleep without a deadline */
 };
 
 /* One step that has not returned: steps nest by activator_step_now().  What happens to the object
@@ -74,6 +75,7 @@ struct activator {
     bool closing;        /* activator_close() has begun: nothing becomes active any more */
 
     struct timer timer;
+    struct ao *untimed_first, *untimed_last; /* sleep without a deadline; linked by prev and next */
     struct ao *retired_first, *retired_last; /* linked by next */
     struct hook_list hooks, hooks_running;   /* armed; of those, what this round has yet to run */
     struct hook_list hooks_idle;             /* armed for when there is nothing more to do */

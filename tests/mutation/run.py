@@ -151,11 +151,16 @@ def first_failure(tests, jobs):
 # --- One fault ---
 
 
+# Beside the unit tests of the same name.
+NEAR = {"net": "trace/", "rpc": "trace/server_", "tasks": "trace/(task|shutdown)|stress/(tasks|nested)", "jobs": "trace/jobs", "runtime": "stress/"}
+
+
 def stages(fault, tests):
     """The tests that know its folder, then all others."""
-    first = re.compile(fault.first if fault.first else rf"unit/{fault.area}/")
-    near = [t for t in tests if first.search(t.name)]
-    return [s for s in (near, [t for t in tests if t not in near]) if s]
+    near = rf"unit/{fault.area}/|" + NEAR.get(fault.area, "^$")
+    first = re.compile(fault.first or near)
+    those = [t for t in tests if first.search(t.name)]
+    return [s for s in (those, [t for t in tests if t not in those]) if s]
 
 
 def try_planted(fault, tests, jobs, near):

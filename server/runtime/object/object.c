@@ -35,6 +35,31 @@ static void trace_move(const struct ao *ao, enum ao_state next, const char *caus
                 state_names[next], cause);
 }
 
+static void untimed_append(struct activator *a, struct ao *ao)
+{
+    ao->flags |= AO_FLAG_UNTIMED;
+    ao->next = NULL;
+    ao->prev = a->untimed_last;
+    if (ao->prev)
+        ao->prev->next = ao;
+    else
+        a->untimed_first = ao;
+    a->untimed_last = ao;
+}
+
+static void untimed_remove(struct activator *a, struct ao *ao)
+{
+    if (ao->prev)
+        ao->prev->next = ao->next;
+    else
+        a->untimed_first = ao->next;
+    if (ao->next)
+        ao->next->prev = ao->prev;
+    else
+        a->untimed_last = ao->prev;
+    ao->prev = ao->next = NULL;
+}
+
 static void leave_state(struct ao *ao)
 {
     struct activator *a = ao->home;
@@ -42,7 +67,9 @@ static void leave_state(struct ao *ao)
         dispatcher_remove(&a->dispatcher, ao);
     else if (ao->flags & AO_FLAG_TIMED)
         timer_cancel(&a->timer, ao);
-    ao->flags &= (uint8_t) ~(AO_FLAG_TIMED | AO_FLAG_BLOCKED);
+    else if (ao->flags & AO_FLAG_UNTIMED)
+        untimed_remove(a, ao);
+    ao->flags &= (uint8_t) ~(AO_FLAG_TIMED | AO_FLAG_UNTIMED | AO_FLAG_BLOCKED);
 }
 
 void object_enter(struct ao *ao, enum ao_state next, const char *cause)
@@ -62,6 +89,8 @@ void object_enter(struct ao *ao, enum ao_state next, const char *cause)
         if (ao->due != AO_NEVER) {
             ao->flags |= AO_FLAG_TIMED;
             timer_insert(&a->timer, ao);
+        } else {
+            untimed_append(a, ao);
         }
         return;
     case AO_STATE_INACTIVE:

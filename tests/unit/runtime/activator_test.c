@@ -65,6 +65,29 @@ static int tear_down(void **state)
 
 #define ACTIVATOR_TEST(name) TEST_OF(struct world *w, NULL, set_up, tear_down, name)
 
+/* Who waits without a deadline is known too, and what it holds goes back. */
+ACTIVATOR_TEST(close_finishes_who_sleeps_without_a_deadline)
+{
+    ao_sleep_until(&w->s[0].ao, AO_NEVER);
+    ao_sleep_until(&w->s[1].ao, AO_NEVER);
+    ao_sleep_until(&w->s[2].ao, AO_NEVER);
+    ao_sleep_until(&w->s[3].ao, AO_S(1));
+    ao_sleep_until(&w->s[4].ao, AO_NEVER);
+    ao_wake(&w->s[1].ao); /* it leaves from the middle, and comes back at the end */
+    activator_round(w->loop, false);
+    ao_deactivate(&w->s[1].ao);
+    ao_sleep_until(&w->s[1].ao, AO_NEVER);
+    ao_deactivate(&w->s[4].ao);
+    trace_forget(&w->v);
+    virtual_close(&w->v, w->loop);
+    trace_expect(&w->v, "[   0] ao 4       SLEEPING -> INACTIVE (activator closed)\n"
+                        "[   0] ao 1       SLEEPING -> INACTIVE (activator closed)\n"
+                        "[   0] ao 3       SLEEPING -> INACTIVE (activator closed)\n"
+                        "[   0] ao 2       SLEEPING -> INACTIVE (activator closed)\n");
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(ao_state(&w->s[i].ao), AO_STATE_INACTIVE);
+}
+
 ACTIVATOR_TEST(close_finishes_in_order)
 {
     struct ao_handle *handle = ao_handle_new(&w->s[0].ao);
