@@ -140,10 +140,14 @@ static enum ao_verdict call_some(struct ao *self)
 
 static const struct ao_class caller_class = {.name = "caller", .step = call_some};
 
+/* Submitted and not told; release where told, acquire by the main thread. */
+static _Atomic uint32_t submits_open;
+
 static void on_added(void *arg, const struct outcome *outcome)
 {
     uint8_t *told = arg;
     check((*told)++ == 0, "the end of a submitted task was told twice");
+    atomic_fetch_sub_explicit(&submits_open, 1, memory_order_release);
 }
 
 struct outsider {
@@ -160,9 +164,12 @@ static void *submit_all(void *arg)
         uint8_t buf[64];
         const struct chance *c = &chances[chance(&random, sizeof chances / sizeof *chances)];
         ao_time deadline = ao_clock_monotonic.now(NULL) + AO_MS(5);
+        atomic_fetch_add_explicit(&submits_open, 1, memory_order_relaxed);
         enum ergon_error error = tasks_add(w->tasks, span_text(c->method), make_params(c, buf),
                                            deadline, on_added, &w->submits_told[o->index][i]);
         w->submits_taken[o->index][i] = error == ERGON_OK;
+        if (error != ERGON_OK)
+            atomic_fetch_sub_explicit(&submits_open, 1, memory_order_relaxed);
     }
     return NULL;
 }
@@ -265,7 +272,8 @@ static void drain(struct world *w)
     do {
         tasks_cancel_all(w->tasks);
         nanosleep(&pause, NULL);
-    } while (atomic_load_explicit(&w->open, memory_order_acquire) > 0);
+    } while (atomic_load_explicit(&w->open, memory_order_acquire) > 0 ||
+             atomic_load_explicit(&submits_open, memory_order_acquire) > 0);
 }
 
 static void check_ends(const struct world *w)
@@ -308,6 +316,7 @@ static void one_topology(uint64_t seed)
     check(w != NULL, "no memory");
     check(sem_init(&w->half_way, 0, 0) == 0, "no semaphore");
     w->random = seed * 0x9e3779b97f4a7c15u;
+    atomic_store_explicit(&submits_open, 0, memory_order_relaxed); /* some may be dropped untold */
     build(w);
     start(w);
     press(w);
