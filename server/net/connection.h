@@ -30,9 +30,9 @@ struct conn_port {
     void (*message)(void *arg, struct connection *c, const struct envelope *e);
     /* Nobody will read an answer any more (the peer has left, reset, write error, closed by us):
      * requests that wait should be dropped, running ones flagged.  Calls in flight must still be
-     * ended with conn_call_ended().  Once for each connection that was open and has closed; and
-     * before that, each time that one stops to be read whose peer has left: messages of such a
-     * peer that are read later still come. */
+     * ended with conn_call_ended().  Once for each connection that was open and has closed; before
+     * that, each time that one stops to be read whose peer has left, and of which messages still
+     * come; and behind it, when conn_ends(). */
     void (*gone)(void *arg, struct connection *c);
 };
 

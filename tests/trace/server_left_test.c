@@ -1,6 +1,8 @@
 /* What becomes of the work of a client that has left. */
 #include "tests/support/rpc_stage.h"
 
+#include <stdio.h>
+
 RPC_TEST(its_requests_end_and_its_notifications_go_on)
 {
     stage_ask(&peer, 1, "hang", "[]");
@@ -67,4 +69,37 @@ RPC_TEST(notifications_behind_a_limit_are_not_lost)
     stage_run();
     assert_int_equal(counter_read(&stage.rpc.stats.notifications), 60);
     assert_true(peer.closed);
+}
+
+/* It would do nothing but wait. */
+RPC_TEST(a_notification_of_a_wait_ends)
+{
+    char id[16] = "", params[64];
+    const char *submitted = stage_answer("task.submit", "['hang', [], {'durable': 'none'}]");
+    const char *at = strstr(submitted, "'t");
+
+    assert_non_null(at);
+    snprintf(id, sizeof id, "%.14s", at + 1);
+    snprintf(params, sizeof params, "['%s', {'timeout': '1h'}]", id);
+    stage_notify(&peer, "task.wait", params);
+    stage_run_ms(5);
+    assert_int_equal(conn_polls(stage.conn), 1);
+    script_leave(&peer);
+    stage_run_ms(10);
+    assert_null(LIST_FIRST(&net.loop->all));
+}
+
+/* The loop goes, and its connections with it. */
+RPC_TEST(a_notification_does_not_outlive_the_loop)
+{
+    struct tasks_info info;
+
+    stage_notify(&peer, "hang", "[]");
+    stage_run_ms(5);
+    script_leave(&peer);
+    stage_run_ms(10);
+    assert_non_null(LIST_FIRST(&net.loop->all));
+    net_stop();
+    tasks_info(stage.tasks, &info);
+    assert_int_equal(info.cancelled, 1);
 }

@@ -413,7 +413,7 @@ void conn_drain(struct connection *c)
 void conn_drop(struct connection *c)
 {
     conn_abort(c, "server ends");
-    if (c->gone_due && !c->gone_reported)
+    if (!c->gone_reported || c->in_flight + c->polls > 0)
         report_gone(c);
     conn_free(c);
 }
