@@ -176,6 +176,14 @@ class Unix(Folder):
             with server.connect() as client:
                 self.assertEqual(client.call("server.hello")["principal"], pwd.getpwuid(os.getuid()).pw_name)
 
+    def test_a_file_in_the_way_stays_and_is_named(self):
+        path = self.path("ergon.sock", "precious")
+        with self.assertRaises(AssertionError) as caught:
+            Server(listen=("unix://" + path,))
+        self.assertIn(f"{path}: there is a file that is no socket", str(caught.exception))
+        with open(path) as f:
+            self.assertEqual(f.read(), "precious")
+
     def test_what_kill_leaves_behind_is_replaced_but_not_a_living_server(self):
         path = self.path("ergon.sock")
         first = Server(listen=("unix://" + path,))

@@ -38,6 +38,14 @@ static void add_names(X509 *cert)
 
 void certificate_make(const char *cert_path, const char *key_path, const char *common_name)
 {
+    struct span name = span_text(common_name == NULL ? "" : common_name);
+
+    certificate_make_named(cert_path, key_path, &name, common_name != NULL);
+}
+
+void certificate_make_named(const char *cert_path, const char *key_path, const struct span *names,
+                            size_t count)
+{
     static long serial = 0;
     EVP_PKEY *key = EVP_EC_gen("P-256");
     X509 *cert = X509_new();
@@ -46,9 +54,9 @@ void certificate_make(const char *cert_path, const char *key_path, const char *c
     assert_true(key != NULL && cert != NULL && name != NULL);
     X509_NAME_add_entry_by_txt(name, "O", MBSTRING_ASC, (const unsigned char *)"Ergon's tests", -1,
                                -1, 0);
-    if (common_name != NULL)
-        X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)common_name, -1,
-                                   -1, 0);
+    for (size_t i = 0; i < count; i++)
+        X509_NAME_add_entry_by_NID(name, NID_commonName, V_ASN1_UTF8STRING, names[i].at,
+                                   (int)names[i].len, -1, 0);
     X509_set_version(cert, X509_VERSION_3);
     ASN1_INTEGER_set(X509_get_serialNumber(cert), ++serial);
     X509_gmtime_adj(X509_getm_notBefore(cert), -A_DAY);

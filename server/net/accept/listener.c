@@ -118,35 +118,81 @@ static bool is_alive(const struct sockaddr_un *address)
     return !refused;
 }
 
-static int bind_unix(int fd, const struct sockaddr_un *address)
+/* What stands where the socket should be is removed only if it is left over from a server that did
+ * not end well: nothing but a socket, and nobody listens.  NULL, or why it stays. */
+static const char *make_way(const struct sockaddr_un *address)
 {
-    if (bind(fd, (const struct sockaddr *)address, sizeof *address) == 0)
-        return 0;
     struct stat status;
-    if (errno != EADDRINUSE)
-        return -1;
-    if (lstat(address->sun_path, &status) != 0 || !S_ISSOCK(status.st_mode) || is_alive(address)) {
-        errno = EADDRINUSE;
-        return -1;
-    }
-    unlink(address->sun_path); /* left over from a server that did not end well */
-    return bind(fd, (const struct sockaddr *)address, sizeof *address);
+
+    if (lstat(address->sun_path, &status) != 0)
+        return "something was there a moment ago; try again";
+    if (!S_ISSOCK(status.st_mode))
+        return "there is a file that is no socket; move it away, or choose another path";
+    if (is_alive(address))
+        return "another server listens there";
+    unlink(address->sun_path);
+    return NULL;
 }
 
-static int open_unix(const struct url *url, uint32_t mode, char *error, size_t size)
+static bool bind_path(int fd, const struct sockaddr_un *address)
+{
+    return bind(fd, (const struct sockaddr *)address, sizeof *address) == 0;
+}
+
+static bool bind_unix(int fd, const struct sockaddr_un *address, char *error, size_t size)
+{
+    char text[96];
+
+    if (bind_path(fd, address))
+        return true;
+    const char *why =
+        errno == EADDRINUSE ? make_way(address) : strerror_r(errno, text, sizeof text);
+    if (why == NULL && bind_path(fd, address))
+        return true;
+    if (why == NULL)
+        why = strerror_r(errno, text, sizeof text);
+    snprintf(error, size, "cannot listen at %s: %s", address->sun_path, why);
+    return false;
+}
+
+/* Which file it is, so that no other one is removed at the end. */
+static void note_file(struct listener *l)
+{
+    struct stat status;
+
+    if (lstat(l->url.path, &status) != 0)
+        return;
+    l->device = status.st_dev;
+    l->inode = status.st_ino;
+}
+
+static void remove_file(const struct listener *l)
+{
+    struct stat status;
+
+    if (lstat(l->url.path, &status) == 0 && status.st_dev == l->device && status.st_ino == l->inode)
+        unlink(l->url.path);
+}
+
+static int open_unix(struct listener *l, uint32_t mode, char *error, size_t size)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     char place[sizeof address.sun_path + 32];
     int fd = socket(AF_UNIX, SOCKET_TYPE, 0);
 
-    snprintf(place, sizeof place, "cannot listen at %s", url->path);
-    memcpy(address.sun_path, url->path, strlen(url->path) + 1);
-    if (fd < 0 || bind_unix(fd, &address) != 0)
+    snprintf(place, sizeof place, "cannot listen at %s", l->url.path);
+    memcpy(address.sun_path, l->url.path, strlen(l->url.path) + 1);
+    if (fd < 0)
         return fail(fd, error, size, place, errno);
+    if (!bind_unix(fd, &address, error, size)) {
+        close(fd);
+        return -1;
+    }
+    note_file(l);
     /* Nobody can connect before listen(), so the mode is never wider than asked for. */
-    if (chmod(url->path, (mode_t)mode) != 0 || listen(fd, BACKLOG) != 0) {
+    if (chmod(l->url.path, (mode_t)mode) != 0 || listen(fd, BACKLOG) != 0) {
         int code = errno;
-        unlink(url->path);
+        remove_file(l);
         return fail(fd, error, size, place, code);
     }
     return fd;
@@ -158,7 +204,7 @@ static int open_socket(struct listener *l, uint32_t unix_mode, char *error, size
 {
     int keepalive = (int)(l->acceptor->limits.keepalive / AO_S(1));
 
-    l->fd = l->url.scheme == URL_UNIX ? open_unix(&l->url, unix_mode, error, size)
+    l->fd = l->url.scheme == URL_UNIX ? open_unix(l, unix_mode, error, size)
                                       : open_tcp(&l->url, keepalive, error, size);
     return l->fd < 0 ? -1 : 0;
 }
@@ -282,7 +328,7 @@ static void listener_close(struct listener *l)
     close(l->fd);
     l->fd = -1;
     if (l->url.scheme == URL_UNIX)
-        unlink(l->url.path);
+        remove_file(l);
 }
 
 static void listener_free(struct listener *l)

@@ -229,6 +229,21 @@ TLS_TEST(the_name_must_be_in_the_certificate)
     ergon_blocking_close(open_good(&f->options));
 }
 
+/* An address is looked for among the addresses: nothing that is called so will do. */
+TLS_TEST(the_address_must_be_in_the_certificate)
+{
+    static const char *const others[] = {"127.0.0.2", "::1", "::ffff:127.0.0.1"};
+    f->options.ca_file = f->server.certificate;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        f->options.server_name = others[i];
+        struct end end = open_bad(&f->options);
+        assert_int_equal(end.outcome, ERGON_END_UNREACHABLE);
+        assert_non_null(strstr(end.why, "certificate is not trusted"));
+    }
+    f->options.server_name = "127.0.0.1";
+    ergon_blocking_close(open_good(&f->options));
+}
+
 TLS_TEST(a_missing_file_is_named)
 {
     f->options.ca_file = "/nowhere/ca.pem";

@@ -147,6 +147,7 @@ SERVER_TEST(a_unix_socket_knows_its_users)
     assert_int_equal(stat(path, &status), 0);
     assert_int_equal(status.st_mode & 0777, 0640);
     assert_null(server_listen(options)); /* somebody listens there: us */
+    assert_non_null(strstr(server.error, "another server listens"));
     assert_non_null(strstr(server.error, path));
 
     int fd = net_client_connect(url);
@@ -184,6 +185,57 @@ SERVER_TEST(a_stale_unix_socket_is_replaced)
     net_client_request(fd, 1);
     SERVER_UNTIL(net_client_answered(fd, 1));
     close(fd);
+    rmdir(directory);
+}
+
+static void write_file(const char *path)
+{
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    fputs("precious", file);
+    fclose(file);
+}
+
+static void expect_file(const char *path)
+{
+    char text[16] = "";
+    FILE *file = fopen(path, "r");
+
+    assert_non_null(file);
+    assert_non_null(fgets(text, sizeof text, file));
+    assert_string_equal(text, "precious");
+    fclose(file);
+}
+
+/* Nor is a link followed: to a socket that nobody listens at any more, say. */
+SERVER_TEST(no_file_but_its_own_socket_is_removed)
+{
+    char directory[] = "/tmp/ergon-acceptor-XXXXXX";
+    char url[80];
+    char other[80];
+
+    assert_non_null(mkdtemp(directory));
+    snprintf(url, sizeof url, "unix://%s/s", directory);
+    snprintf(other, sizeof other, "%s/other", directory);
+    const char *path = url + 7;
+    const struct listener_options options = {.url = url, .unix_mode = 0600};
+    write_file(path);
+    assert_null(server_listen(options));
+    assert_non_null(strstr(server.error, path));
+    assert_non_null(strstr(server.error, "is no socket"));
+    expect_file(path);
+    assert_int_equal(rename(path, other), 0);
+    assert_int_equal(symlink(other, path), 0);
+    assert_null(server_listen(options));
+    assert_non_null(strstr(server.error, "is no socket"));
+    expect_file(path);
+    unlink(path);
+    assert_non_null(server_listen(options));
+    assert_int_equal(rename(other, path), 0); /* and later somebody puts it in the socket's place */
+    server_close(NULL);
+    expect_file(path);
+    unlink(path);
     rmdir(directory);
 }
 

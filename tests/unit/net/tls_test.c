@@ -9,8 +9,10 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
+#include "server/net/accept/acceptor_private.h"
 #include "server/net/auth/principal.h"
 #include "server/net/connection/conn_private.h"
+#include "server/net/stream/tls_private.h"
 #include "tests/support/certificates.h"
 #include "tests/support/net_server.h"
 
@@ -314,6 +316,69 @@ SERVER_TEST(who_is_not_known_is_refused)
     assert_false(is_served(url, TLS1_3_VERSION, nameless_cert, nameless_key));
 }
 
+/* Its authority vouches for it, and still it does not say who its peer is. */
+static bool is_admitted(const struct span *names, size_t count)
+{
+    char cert[96];
+    char key[96];
+
+    snprintf(cert, sizeof cert, "%s/named.pem", directory);
+    snprintf(key, sizeof key, "%s/named.key", directory);
+    certificate_make_named(cert, key, names, count);
+    struct listener_options options = mutual_tls(CLIENT_CERT_REQUIRED);
+    options.tls.client_ca = cert;
+    bool admitted = is_served(open_server(1, options), TLS1_3_VERSION, cert, key);
+    unlink(cert);
+    unlink(key);
+    return admitted;
+}
+
+SERVER_TEST(a_name_that_can_be_read_in_two_ways_is_none)
+{
+    const struct span alice = span_text("alice");
+    const struct span both[] = {alice, span_text("bob")};
+    const struct span twice[] = {alice, alice};
+    const struct span cut = span_of("alice\0.example", 14);
+    char longest[257];
+
+    memset(longest, 'x', sizeof longest);
+    const struct span fits = span_of(longest, 255);
+    const struct span too_long = span_of(longest, 256);
+
+    assert_true(is_admitted(&alice, 1));
+    assert_false(is_admitted(both, 2));
+    assert_false(is_admitted(twice, 2));
+    assert_false(is_admitted(&cut, 1));
+    assert_false(is_admitted(NULL, 0));
+    assert_true(is_admitted(&fits, 1));
+    assert_false(is_admitted(&too_long, 1));
+}
+
+/* OpenSSL has a level of security of its own that refuses old versions, here and at the peer. */
+static bool is_served_at_any_security(const char *url, int version)
+{
+    struct client c;
+
+    client_init(&c, version, NULL, NULL);
+    SSL_CTX_set_security_level(c.ctx, 0);
+    bool served = client_connect(&c, url) && client_echo(&c, 1);
+    client_fini(&c);
+    return served;
+}
+
+SERVER_TEST(the_oldest_version_is_ours_to_say)
+{
+    const char *url = open_server(1, plain_tls());
+    SSL_CTX *ctx = tls_context_ssl(server.acceptor->listeners[0]->rules.contexts[0]);
+
+    SSL_CTX_set_security_level(ctx, 0);
+    assert_true(is_served_at_any_security(url, TLS1_2_VERSION));
+    assert_false(is_served_at_any_security(url, TLS1_1_VERSION));
+    assert_false(is_served_at_any_security(url, TLS1_VERSION));
+    SSL_CTX_set_min_proto_version(ctx, TLS1_VERSION);
+    assert_true(is_served_at_any_security(url, TLS1_1_VERSION)); /* nothing else was in its way */
+}
+
 SERVER_TEST(old_versions_are_refused)
 {
     struct listener_options options = plain_tls();
@@ -402,6 +467,110 @@ SERVER_TEST(bad_files_are_named)
     options.tls.client_ca = NULL;
     assert_null(open_server(1, options));
     assert_non_null(strstr(server.error, "client_ca"));
+}
+
+/* --- Requests in the handshake's last bytes --- */
+
+/* Sends all that the client's OpenSSL has written, in one piece. */
+static void send_written(const struct client *c)
+{
+    uint8_t bytes[16384];
+    int n = BIO_read(SSL_get_wbio(c->ssl), bytes, sizeof bytes);
+
+    if (n > 0)
+        assert_int_equal(send(c->fd, bytes, (size_t)n, MSG_NOSIGNAL), n);
+}
+
+/* One step of the server, and what it sent. */
+static void take_sent(const struct client *c)
+{
+    uint8_t bytes[16384];
+
+    server_turn(1);
+    ssize_t n = recv(c->fd, bytes, sizeof bytes, 0);
+    if (n > 0)
+        BIO_write(SSL_get_rbio(c->ssl), bytes, (int)n);
+}
+
+/* In TLS 1.3 the client's Finished and its first request go together; no event tells of the second,
+ * since the first read has brought it. */
+SERVER_TEST(a_request_comes_with_the_last_bytes_of_the_handshake)
+{
+    static const uint8_t request[] = {0x94, 0, 1, 0xa4, 'e', 'c', 'h', 'o', 0x91, 0xc3};
+    const char *url = open_server(1, plain_tls());
+    struct client c;
+    uint8_t answer[6];
+    size_t n;
+
+    client_init(&c, TLS1_3_VERSION, NULL, NULL);
+    c.fd = net_client_connect(url);
+    c.ssl = SSL_new(c.ctx);
+    SSL_set_app_data(c.ssl, (char *)&c);
+    SSL_set_bio(c.ssl, BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
+    BIO_set_mem_eof_return(SSL_get_rbio(c.ssl), -1);
+    for (int turns = 0; SSL_connect(c.ssl) != 1; turns++) {
+        send_written(&c);
+        take_sent(&c);
+        assert_true(turns < NET_SERVER_TURNS);
+    }
+    assert_int_equal(SSL_write_ex(c.ssl, request, sizeof request, &n), 1);
+    send_written(&c);
+    for (int turns = 0; SSL_read_ex(c.ssl, answer, sizeof answer, &n) != 1; turns++) {
+        take_sent(&c);
+        assert_true(turns < NET_SERVER_TURNS);
+    }
+    assert_int_equal(n, sizeof answer);
+    client_fini(&c);
+}
+
+/* --- The end --- */
+
+static const struct connection *only_connection(void)
+{
+    return LIST_FIRST(&server.loops[0]->all);
+}
+
+static void connect_and_hold(struct client *c, int version)
+{
+    static const uint8_t request[] = {0x94, 0, 1, 0xa4, 'h', 'o', 'l', 'd', 0x90};
+    const char *url = open_server(1, plain_tls());
+
+    client_init(c, version, NULL, NULL);
+    assert_true(client_connect(c, url));
+    client_write(c, request, sizeof request);
+    SERVER_UNTIL(server.ports[0].held_count == 1);
+}
+
+/* The system closes the socket of a process that was killed, and says nothing in its name. */
+SERVER_TEST(a_fin_that_nobody_announced_is_the_end)
+{
+    for (int v = 0; v < 2; v++) {
+        struct client c;
+        connect_and_hold(&c, versions[v]);
+        shutdown(c.fd, SHUT_WR);
+        SERVER_UNTIL(server.ports[0].gone == 1);
+        assert_int_equal(only_connection()->state, CONN_CLOSED);
+        echo_release(&server.ports[0], 1);
+        client_fini(&c);
+    }
+}
+
+SERVER_TEST(one_that_was_announced_is_a_half_close)
+{
+    uint8_t answer[5];
+
+    for (int v = 0; v < 2; v++) {
+        struct client c;
+        connect_and_hold(&c, versions[v]);
+        SSL_shutdown(c.ssl);
+        shutdown(c.fd, SHUT_WR);
+        SERVER_UNTIL(only_connection()->state == CONN_DRAINING);
+        server_turn(100);
+        assert_int_equal(server.ports[0].gone, 0);
+        echo_release(&server.ports[0], 1);
+        assert_true(client_read(&c, answer, sizeof answer));
+        client_fini(&c);
+    }
 }
 
 /* More than the socket takes, to a peer that has sent its FIN and reads late. */
