@@ -15,7 +15,7 @@ static void report(void *arg)
 
     if (k->closed)
         return;
-    if (k->in_len > 0 || k->eof || k->left || k->reset)
+    if ((k->in_len > 0 && !k->inside) || k->eof || k->left || k->reset)
         what |= STREAM_READ;
     if (k->window > 0 || k->reset)
         what |= STREAM_WRITE;

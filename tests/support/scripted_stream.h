@@ -28,6 +28,7 @@ struct script {
     int handshakes;    /* calls that want to read before the handshake is done; -1: for ever */
     size_t reply;      /* bytes that the next read puts into the backlog */
     size_t flight;     /* bytes that the handshake writes before it reads */
+    bool inside;       /* what was sent is in the stream already: no event tells of it */
     bool shut, closed; /* by the connection */
     unsigned reads, writes;
     unsigned

@@ -73,3 +73,18 @@ NET_TEST(it_waits_for_one_thing)
     net_run_ms(3);
     assert_int_equal(c->state, CONN_OPEN);
 }
+
+/* The handshake's last bytes brought a request along, and then the handshake had to wait until the
+ * peer took ours: no event tells of the request. */
+NET_TEST(a_request_inside_of_the_stream_is_not_forgotten)
+{
+    net_connect(&peer);
+    peer.window = 100;
+    peer.flight = 300;
+    peer.inside = true;
+    net_send(&peer, 1, "echo", "");
+    net_run_ms(1);
+    script_widen(&peer, SCRIPT_WINDOW);
+    net_run_ms(2);
+    assert_string_equal(net_answered(&peer), "1");
+}

@@ -29,6 +29,25 @@ NET_TEST(a_call_in_flight_is_no_silence)
                "[1150] conn 1     freed\n");
 }
 
+static void end_call(void *connection)
+{
+    conn_call_ended(connection, true);
+}
+
+/* Its end begins the silence, even if nothing is answered: it was a notification. */
+NET_TEST(nor_is_one_without_an_answer)
+{
+    net.limits.idle_timeout = AO_MS(100);
+    struct connection *c = net_connect(&peer);
+    net_run_ms(1);
+    conn_call_began(c, true);
+    virtual_at(&net.v, AO_MS(1050), net.activator, end_call, c);
+    net_run_ms(2000);
+    net_expect("[   0] conn 1     HANDSHAKE -> OPEN (scripted)\n"
+               "[1150] conn 1     OPEN -> CLOSED (idle for too long)\n"
+               "[1150] conn 1     freed\n");
+}
+
 NET_TEST(nor_is_a_long_poll)
 {
     net.limits.idle_timeout = AO_MS(100);

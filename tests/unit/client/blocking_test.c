@@ -68,7 +68,9 @@ static struct end open_bad(const struct ergon_options *o)
     struct ergon_blocking *b;
     struct end end = {.why = ""};
     end.outcome = ergon_blocking_open(o, &b, end.why, sizeof end.why);
-    assert_null(b);
+    bool opened = b != NULL;
+    ergon_blocking_close(b); /* or else its server would wait for it */
+    assert_false(opened);
     return end;
 }
 
