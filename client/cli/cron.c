@@ -149,11 +149,12 @@ static enum status delete_one(struct session *s, const char *name)
     if (status != STATUS_OK)
         return status;
     if (s->globals->json)
-        return print_json(answer);
-    json_decref(answer);
+        status = print_json(answer);
+    else
+        json_decref(answer);
     if (!there && !s->globals->quiet)
         complain("there is no cron '%s'; see ergon cron list", name);
-    return there ? STATUS_OK : STATUS_NOT_FOUND;
+    return there ? status : STATUS_NOT_FOUND;
 }
 
 static enum status delete_all(struct session *s, const void *options, int argc, char **argv)

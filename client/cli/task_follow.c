@@ -83,6 +83,15 @@ static enum status await(struct session *s, const char *const *ids, size_t count
     }
 }
 
+/* Why there is none. */
+static void say_no_result(const struct ergon_task_shown *task)
+{
+    if (task->cut)
+        complain("%s: the result was larger than --keep-size, and is not kept", task->id);
+    else
+        complain("%s: %s%s%s", task->id, task->state, task->error[0] != 0 ? ": " : "", task->error);
+}
+
 enum status task_print_end(const struct globals *g, struct span raw)
 {
     struct ergon_task_shown task;
@@ -91,20 +100,17 @@ enum status task_print_end(const struct globals *g, struct span raw)
         return STATUS_REMOTE;
     }
     enum status status = task_status(task.state, task.error);
+    if (status == STATUS_OK && task.cut)
+        status = STATUS_LIMIT;
     if (g->json) {
         enum status printed = print_json(json_from_value(raw));
         return status == STATUS_OK ? printed : status;
     }
-    if (status != STATUS_OK) {
-        if (!g->quiet)
-            complain("%s: %s%s%s", task.id, task.state, task.error[0] != 0 ? ": " : "", task.error);
-        return status;
-    }
-    if (task.cut) {
-        complain("%s: the result was larger than --keep-size, and is not kept", task.id);
-        return STATUS_LIMIT;
-    }
-    return print_result(g, member(raw, "result"));
+    if (status == STATUS_OK)
+        return print_result(g, member(raw, "result"));
+    if (!g->quiet)
+        say_no_result(&task);
+    return status;
 }
 
 enum status task_await_end(struct session *s, const char *id)
@@ -138,7 +144,7 @@ static enum status print_all(const struct globals *g, struct span answer)
     enum status status = STATUS_OK;
     if (!g->json)
         return print_lines(answer);
-    print_json(json_from_value(answer));
+    status = print_json(json_from_value(answer));
     for (size_t at = 0; status == STATUS_OK && ergon_next_task(raw, &at, &task);)
         status = task_status(task.state, task.error);
     return status;
@@ -277,6 +283,18 @@ static bool on_event(void *arg, const struct ergon_event *event)
     return fflush(stdout) == 0; /* who reads has gone: nobody wants to hear more */
 }
 
+/* There was nothing to tell from where the watch began. */
+static enum status ended_before(struct session *s, const char *id)
+{
+    struct span answer;
+    struct ergon_task_shown task = {0};
+    enum status status = session_ask(s, ergon_request_get(id, ERGON_ASK_NO_RESULT), &answer);
+    if (status != STATUS_OK)
+        return status;
+    ergon_read_task((struct ergon_raw){answer.at, answer.len}, &task);
+    return task_status(task.state, task.error);
+}
+
 static enum status watch(struct session *s, const void *options, int argc, char **argv)
 {
     const struct watch_options *o = options;
@@ -288,7 +306,7 @@ static enum status watch(struct session *s, const void *options, int argc, char 
                                               on_event, &w, &answer);
     session_waited(s);
     if (end == ERGON_END_OK)
-        return task_status(w.last.name, w.last.text);
+        return w.last.seq > 0 ? task_status(w.last.name, w.last.text) : ended_before(s, argv[0]);
     return end == ERGON_END_CANCELLED ? status_of(end, "")
                                       : session_complain(s, "task.watch", answer);
 }

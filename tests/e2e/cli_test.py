@@ -291,6 +291,23 @@ class Servers(CommandTest):
         self.says(USAGE, "/nowhere", arguments=("--cacert", "/nowhere", "ping"), url=servers["tls"])
         self.says(CONNECT, arguments=("--insecure", "ping"), url=servers["plain"].replace("ergon:", "ergons:"))
 
+    def test_tls_below_1_2_is_refused(self):
+        """Also where OpenSSL is configured to accept it, which by default it is not."""
+        lax = {"OPENSSL_CONF": file("lax.cnf", b"openssl_conf = all\n[all]\nssl_conf = ssl\n[ssl]\nsystem_default = any\n"
+                                               b"[any]\nMinProtocol = TLSv1\nCipherString = ALL:@SECLEVEL=0\n")}
+        port = unused_port()
+        for version, expected in (("-tls1_1", CONNECT), ("-tls1_2", TIMEOUT)):  # such a server does not answer a ping
+            with subprocess.Popen(["openssl", "s_server", version, "-quiet", "-port", str(port), "-cert", cacert,
+                                   "-key", cacert.replace(".crt", ".key")], env={**os.environ, **lax},
+                                  stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as other:
+                def served():
+                    return subprocess.run(["openssl", "s_client", "-connect", f"localhost:{port}"],
+                                          env={**os.environ, **lax}, input=b"", capture_output=True).returncode == 0
+                eventually(served, f"openssl s_server {version} serves its own kind")
+                self.says(expected, arguments=("--cacert", cacert, "--timeout", "2s", "call", "server.ping"),
+                          url=f"ergons://localhost:{port}", env=lax)
+                other.kill()
+
     def test_a_peer_that_hangs_up(self):
         with socket.create_server(("127.0.0.1", 0)) as listener:
             def hang_up():

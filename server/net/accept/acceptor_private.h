@@ -31,8 +31,8 @@ struct listener { /* the acceptor's */
     struct listener_rules rules;
     struct url url;
     char text[LISTENER_URL_MAX];
-    int fd;         /* -1: closed */
-    dev_t device;   /* of a Unix socket: which file it made */
+    int fd;       /* -1: closed */
+    dev_t device; /* of a Unix socket: which file it made */
     ino_t inode;
     uint32_t limit; /* connections; 0: none of its own */
     bool ready;     /* the poller said so; the first loop's thread alone */

@@ -101,6 +101,54 @@ WORLD_TEST(the_back_off_grows_until_the_server_says_something)
     assert_int_equal(last->outcome, ERGON_END_OK);
 }
 
+/* The clock is the test's: it looks how long the client means to wait, and ends the wait. */
+static uint32_t pause_ms(const struct world *w)
+{
+    struct timeval now, end, left;
+    assert_int_equal(ergon_client_state(w->client), ERGON_STATE_BACKING_OFF);
+    assert_true(event_pending(&w->client->timer, EV_TIMEOUT, &end));
+    evutil_gettimeofday(&now, NULL);
+    evutil_timersub(&end, &now, &left);
+    return (uint32_t)(left.tv_sec * 1000 + left.tv_usec / 1000);
+}
+
+static void hang_up_six_times(struct scripted *s, const struct envelope *e)
+{
+    if (s->accepted <= 6)
+        scripted_hang_up(s);
+    else
+        answer_with_name(s, e);
+}
+
+WORLD_TEST(pauses_double_up_to_the_longest_and_are_spread)
+{
+    enum { FIRST = 1000 * 1000, LONGEST = 8 * FIRST, TEST_TAKES = FIRST / 4 }; /* ms */
+    uint32_t shortest = UINT32_MAX, longest = 0;
+    struct world *w =
+        world_open(state, hang_up_six_times, NULL,
+                   (struct ergon_options){.backoff_min_ms = FIRST, .backoff_max_ms = LONGEST});
+    for (unsigned attempt = 0; attempt < 6; attempt++) {
+        uint32_t full = attempt < 3 ? (uint32_t)FIRST << attempt : LONGEST;
+        world_call(w, "x", 0);
+        world_until(w, attempt + 1);
+        uint32_t pause = pause_ms(w);
+        assert_in_range(pause, full / 2 - TEST_TAKES, full);
+        if (full == LONGEST) {
+            shortest = pause < shortest ? pause : shortest;
+            longest = pause > longest ? pause : longest;
+        }
+        event_active(&w->client->timer, EV_TIMEOUT, 1);
+    }
+    assert_true(longest - shortest > 100); /* clients do not come back together */
+    struct seen *answered = world_call(w, "x", 0);
+    world_until(w, 7);
+    assert_int_equal(answered->outcome, ERGON_END_OK);
+    scripted_hang_up(&w->server); /* and now it begins anew */
+    while (ergon_client_state(w->client) != ERGON_STATE_BACKING_OFF)
+        event_base_loop(w->server.base, EVLOOP_ONCE);
+    assert_in_range(pause_ms(w), FIRST / 2 - TEST_TAKES, FIRST);
+}
+
 /* The port of a server that has gone is nobody's. */
 WORLD_TEST(without_reconnect_waiting_calls_end)
 {
