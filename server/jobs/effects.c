@@ -15,7 +15,7 @@ static void saved(struct jobs *jobs, struct job *job, enum store_error error)
         return; /* it is there already: who joined it wanted more, and was refused */
     if (error != STORE_OK)
         job_take_back(jobs, job, error);
-    else if (job_is_open(job) && job->reason == JOB_WHY_COMMIT && !job_is(job, JOB_STARTING))
+    else if (job_is_open(job) && job->reason == JOB_WHY_COMMIT && !job_is(job, JOB_AWAITS_ROW))
         job_schedule(&jobs->sched, job, false);
 }
 

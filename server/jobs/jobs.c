@@ -17,6 +17,7 @@
 #include "server/jobs/persist/recover.h"
 #include "server/jobs/persist/replay.h"
 #include "server/jobs/persist/row_check.h"
+#include "server/jobs/sched/board.h"
 #include "server/jobs/service/audit.h"
 #include "server/jobs/service/channel.h"
 #include "server/jobs/service/queues.h"
@@ -221,10 +222,14 @@ int jobs_recover(struct jobs *jobs, char *error, size_t size)
     if (!jobs->store)
         return 0;
     clock_recover(jobs);
+    if (recover_board(jobs, error, size) != 0)
+        return -1;
     jobs->table.recovering = true;
     int result = store_load(jobs->store, &reader, error, size);
     jobs->table.recovering = false;
     tell_strays(&r);
+    if (!r.failure && result == 0)
+        result = recover_begins(jobs, error, size);
     if (!r.failure)
         return result;
     snprintf(error, size, "%s", r.failure);
@@ -261,6 +266,8 @@ static void commit_all(struct jobs *jobs)
     store_stop(jobs->store);
     while (journal_take(jobs) > 0)
         effects_apply(jobs);
+    if (jobs->board && jobs->journal.unsaved == 0 && jobs_store_usable(jobs))
+        store_board_close(jobs->store); /* the file knows of all that ran */
 }
 
 void jobs_stop(struct jobs *jobs)
@@ -299,6 +306,7 @@ void jobs_free(struct jobs *jobs)
     ao_deactivate(&jobs->journal.retry);
     ao_fini(&jobs->journal.retry);
     scheduler_fini(&jobs->sched);
+    board_free(jobs->board);
     table_fini(&jobs->table);
     codec_fini(jobs);
     free(jobs);

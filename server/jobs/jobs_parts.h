@@ -19,6 +19,7 @@
 #include "server/jobs/service/sync.h"
 
 struct audit;
+struct board;
 struct crons;
 
 struct jobs {
@@ -33,6 +34,7 @@ struct jobs {
     bool clock_was_set_back; /* while nobody ran */
     struct journal journal;
     struct jobs_channel *channels;
+    struct board *board; /* NULL: none, since there is no store */
     struct crons *crons;
     struct audit *audit;      /* under way; NULL: none */
     struct operation *sweeps; /* under way, by `next` */

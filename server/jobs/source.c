@@ -20,10 +20,10 @@ static bool take(void *arg, enum ergon_kind kind, struct attempt_spec *run)
     return taken;
 }
 
-static void given(void *arg, void *owner, struct task *t)
+static void given(void *arg, const struct attempt_spec *run, struct task *t)
 {
     struct jobs *jobs = arg;
-    attempts_given(&jobs->sched, owner, t);
+    attempts_given(&jobs->sched, run->owner, t, run->mark);
     effects_apply(jobs);
 }
 
@@ -45,6 +45,7 @@ static void full(void *arg, enum ergon_kind kind, bool is_full)
 {
     struct jobs *jobs = arg;
     attempts_full(&jobs->sched, kind, is_full);
+    effects_apply(jobs);
 }
 
 static void stop(void *arg, bool cancel)

@@ -198,6 +198,8 @@ static struct store *store_new(const struct store_options *o)
         return NULL;
     memset(s, 0, sizeof *s);
     s->lock = (struct lock){-1, -1};
+    s->running_fd = -1;
+    s->in_memory = o->vfs != NULL;
     s->retry = o->retry ? o->retry : AO_S(1);
     s->names = row_names_of(o->states, o->state_count);
     return s;
@@ -211,13 +213,15 @@ struct store *store_open(const struct store_options *options, char *error, size_
     o.path = path;
     if (!s) {
         store_fail(error, size, options->path, "%s", store_error_text(STORE_MEMORY));
-    } else if (take_file(s, &o, error, size) != 0 || check_log(&o, error, size) != 0 ||
-               open_database(s, &o, error, size) != 0) {
-        store_close(s);
-        s = NULL;
+        free(path);
+        return NULL;
     }
-    free(path);
-    return s;
+    s->path = path;
+    if (take_file(s, &o, error, size) == 0 && check_log(&o, error, size) == 0 &&
+        open_database(s, &o, error, size) == 0)
+        return s;
+    store_close(s);
+    return NULL;
 }
 
 void store_close(struct store *s)
@@ -226,11 +230,13 @@ void store_close(struct store *s)
         return;
     statements_close(&s->statements);
     sqlite3_close(s->db);
+    store_board_free(s);
     lock_drop(&s->lock);
     if (s->started) {
         lane_fini(&s->out);
         lane_fini(&s->in);
         poller_eventfd_free(s->poller);
     }
+    free(s->path);
     free(s);
 }

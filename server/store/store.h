@@ -180,6 +180,36 @@ struct store *store_open(const struct store_options *options, char *error, size_
 /* After store_stop(), or if it was never started.  NULL is fine. */
 void store_close(struct store *s);
 
+/* --- The board: memory that outlives the process, and not the machine's power (FILE-running) ---
+ */
+
+enum { STORE_BOARD_SEGMENT = 128 * 1024 /* bytes */, STORE_BOARD_SEGMENTS = 256 };
+
+/* How the last process left it. */
+enum store_board {
+    STORE_BOARD_LOST, /* not at all: the power was cut, or it is damaged, missing, of another file
+                       */
+    STORE_BOARD_KEPT, /* it died, and the segments are as it left them */
+    STORE_BOARD_CLEAN /* it stopped in order; the segments mean nothing */
+};
+
+/* Before store_load(), on the thread that opened.  0, or -1 and a text: FILE-running cannot be made
+ * or opened, or is something else. */
+int store_board_open(struct store *s, enum store_board *was, char *error, size_t size);
+
+/* The segments become zeroed, and belong to this process; on the disk before the return.  With
+ * `raise` the number of the last attempt is raised by one first, in the file, of each open task
+ * with fsync that no row says to run.  0, or -1 and a text: file or FILE-running cannot be written.
+ */
+int store_board_renew(struct store *s, bool raise, char *error, size_t size);
+
+/* The n-th segment, which stays where it is until store_close(); with `grow` it is made, zeroed, if
+ * it is not there.  Any one thread at a time.  NULL: it is not there, or there is no room. */
+void *store_board_segment(struct store *s, uint32_t n, bool grow);
+
+/* After store_stop(): the process stops in order, and the file tells all that the board does. */
+void store_board_close(struct store *s);
+
 /* What reads the whole file, in this order: counters, queues, rates, crons, tasks by id, events by
  * id and seq.  Spans are valid during the call.  A callback that returns false ends the reading. */
 struct store_reader {

@@ -15,6 +15,8 @@
  *   checkpoint.c   the log goes into the file, in small steps
  *   schema.c       the tables, and the version of the file
  *   log_vfs.c      the log goes to the disk once a commit
+ *   running.c      FILE-running, which outlives the process
+ *   raise.c        numbers of attempts after a power cut
  *   store_error.c  what went wrong
  *
  * Thread: the writer's, for all functions but those of client.c; before the start and after the
@@ -53,6 +55,10 @@ struct put_source {
 
 struct store {
     sqlite3 *db;
+    char *path;                          /* of the file; the store's */
+    bool in_memory;                      /* there is no file of the system's: the board is memory */
+    int running_fd;                      /* of FILE-running; -1: not opened */
+    void *running[STORE_BOARD_SEGMENTS]; /* its segments; NULL: not mapped */
     struct statements statements;
     struct log_vfs vfs; /* of `db` */
     struct row_names names;
@@ -109,6 +115,14 @@ int store_fail(char *error, size_t size, const char *path, const char *format, .
 /* The same: "store PATH: it is damaged: text", and what to do.  -1, always. */
 int store_damaged(char *error, size_t size, const char *path, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* --- running.c --- */
+void store_board_free(struct store *s); /* nobody uses its segments any more */
+
+/* --- raise.c: before the start --- */
+/* Raises the number of each attempt that may have begun although no row says so.  0, or -1 and a
+ * text: the file cannot be written. */
+int store_raise_attempts(struct store *s, char *error, size_t size);
 
 /* --- apply.c --- */
 /* Applies the first `count` operations of the batch, inside the transaction.  SQLITE_OK, with the

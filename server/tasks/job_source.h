@@ -3,11 +3,12 @@
  * A job is no struct task: it may wait for days.  When an executor of its kind has room the
  * manager asks the source for the next one to run and makes a struct task of that attempt, at home
  * with the manager.  Plain calls and jobs take turns.  When the struct task has come home,
- * whether or not anybody still waits for it, it is returned to the source: an attempt is given
- * exactly once and returns exactly once.
+ * whether or not anybody still waits for it, it is returned to the source: an attempt that is given
+ * returns exactly once, unless the source has withdrawn it, and none returns that has not begun.
  *
  * Thread: the manager's, for everything here that does not say otherwise.  An attempt's struct task
- * is the manager's: from `given` until `returned` the source may name it, and no more. */
+ * is the manager's: from `given` until it has returned or is withdrawn the source may name it, and
+ * no more. */
 #ifndef ERGON_TASKS_JOB_SOURCE_H
 #define ERGON_TASKS_JOB_SOURCE_H
 
@@ -17,26 +18,44 @@
 struct tasks;
 struct task;
 
-/* Where an attempt is: written by its executor, for people. */
-enum attempt_stage { ATTEMPT_ASSIGNED, ATTEMPT_RUNNING, ATTEMPT_PARKED };
+/* Where an attempt is.  It leaves ASSIGNED once: its executor begins it, or the source withdraws
+ * it; whoever is first. */
+enum attempt_stage { ATTEMPT_ASSIGNED, ATTEMPT_RUNNING, ATTEMPT_PARKED, ATTEMPT_WITHDRAWN };
+
+/* How far an attempt has come, for who comes after the process: memory of the source's, which may
+ * outlive it.  All accesses are relaxed or release; nobody but a later process reads what the
+ * executor writes. */
+enum mark_stage { MARK_FREE, MARK_GIVEN, MARK_BEGUN, MARK_OVER };
+struct attempt_mark {
+    /* When its handler began, of the executors' clock.  Orders nothing (relaxed): `stage` publishes
+     * it. */
+    _Atomic uint64_t began;
+    /* enum mark_stage.  Release wherever it is written, so that what stands beside it was written
+     * before; it is read by the next process. */
+    _Atomic uint32_t stage;
+    uint32_t unused;
+};
 
 /* One attempt, as it is to be run. */
 struct attempt_spec {
     struct method *method;
     struct span params; /* raw; read in place, so it stays until the attempt has returned */
     ao_time deadline;   /* absolute; what ergon_time_left() and nested calls go by; AO_NEVER */
+    ao_time timeout;    /* from the begin of its handler, for the same; AO_NEVER */
     uint64_t id;        /* of the job */
     uint32_t attempt;
-    void *owner; /* the source's */
+    void *owner;               /* the source's */
+    struct attempt_mark *mark; /* the source's, until it has returned or is withdrawn; or NULL */
 };
 
 /* How an attempt ended. */
 struct attempt_end {
     void *owner;
     uint32_t attempt;
-    bool started;     /* false: it was dropped before its handler began */
-    bool cancel_seen; /* its handler asked whether it is cancelled, and it was */
-    bool again;       /* the handler asked to be run again, `after` ns from now */
+    struct attempt_mark *mark; /* as it was given */
+    ao_time began;             /* when its handler did */
+    bool cancel_seen;          /* its handler asked whether it is cancelled, and it was */
+    bool again;                /* the handler asked to be run again, `after` ns from now */
     ao_time after;
     struct outcome *outcome; /* valid during the call; its block may be taken */
 };
@@ -59,9 +78,9 @@ struct job_source {
     bool (*ready)(void *arg, enum ergon_kind kind, uint32_t room);
     /* Fills `run` with the next attempt, by the source's order.  False: there is none after all. */
     bool (*take)(void *arg, enum ergon_kind kind, struct attempt_spec *run);
-    /* The attempt of the last take() was given: `t` is valid until `returned`.  NULL: there was no
-     * memory, and the attempt has not begun. */
-    void (*given)(void *arg, void *owner, struct task *t);
+    /* The attempt of the last take() was given: `t` is valid until `returned`, or until it is
+     * withdrawn.  NULL: there was no memory, and the attempt has not begun. */
+    void (*given)(void *arg, const struct attempt_spec *run, struct task *t);
     void (*returned)(void *arg, const struct attempt_end *r);
     void (*noted)(void *arg, const struct attempt_note *note); /* always before its `returned` */
     /* The executors of this kind are full, or have room again: what explains a wait. */
@@ -80,12 +99,17 @@ struct activator *tasks_manager_activator(struct tasks *t);
 /* The source has got something to give. */
 void job_source_wake(struct tasks *t);
 
-/* Nobody wants this attempt any more, or it is too late: it is dropped where it waits, flagged
- * where it runs. */
+/* Nobody wants this attempt, which has begun, any more, or it is too late: it is flagged. */
 enum attempt_flag { ATTEMPT_CANCEL, ATTEMPT_LATE };
 void attempt_flag(struct tasks *t, struct task *attempt, enum attempt_flag flag);
 
+/* Takes an attempt back whose handler has not begun.  True: it never will, and does not return: the
+ * source names it no more, and its parameters and its mark are the source's again.  Its place at
+ * the executor is free when that one comes to it.  False: it has begun. */
+bool attempt_withdraw(struct tasks *t, struct task *attempt, const struct attempt_mark **mark);
+
 enum attempt_stage attempt_stage(const struct task *attempt);
+ao_time attempt_began(const struct task *attempt); /* of one that is not ASSIGNED any more */
 /* The executor that has it, for people: "blocking 3". */
 void attempt_executor(struct tasks *t, const struct task *attempt, char *buf, size_t size);
 

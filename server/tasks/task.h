@@ -15,8 +15,8 @@
 #include "server/runtime/threads/lane.h"
 #include "server/runtime/threads/mpsc.h"
 #include "server/tasks/call.h"
-#include "server/tasks/job_source.h"
 
+struct attempt;
 struct executor;
 struct nested;
 struct task_chunk;
@@ -48,23 +48,6 @@ enum task_own_flag {
 
 /* Who has it.  What is on its way in a lane or an inbox is the receiver's. */
 enum task_owner { TASK_OF_HOME, TASK_OF_MANAGER, TASK_OF_EXECUTOR };
-
-/* What an attempt of a job has beside its struct task: in the task's own memory, before the
- * handler's state and result. */
-struct attempt {
-    void *owner;                     /* the source's; borrowed until the attempt has returned */
-    uint64_t id;                     /* of the job */
-    const struct executor *executor; /* the manager's: it was given to; NULL: in the common queue */
-    ao_time after;                   /* ns; valid with `again` */
-    uint32_t attempt;
-    bool again;       /* the handler asked for it */
-    bool cancel_seen; /* the handler knows that it is cancelled */
-    /* enum attempt_stage.  Orders nothing (relaxed): its executor writes it, for people. */
-    _Atomic uint8_t stage;
-    /* Bytes of its notes that nobody has taken yet.  Orders nothing (relaxed): a bound, the notes
-     * are published by their list. */
-    _Atomic uint32_t noted;
-};
 
 LIST_HEAD(task_list, task);
 
@@ -165,13 +148,6 @@ static inline void task_pass(struct task *t, enum task_owner from, enum task_own
     assert(t->owner == from);
     t->owner = to;
 #endif
-}
-
-/* By whoever runs it: where it is, for people. */
-static inline void attempt_enter(const struct task *t, enum attempt_stage stage)
-{
-    if (__builtin_expect(task_is(t, TASK_ATTEMPT), 0))
-        atomic_store_explicit(&t->attempt->stage, (uint8_t)stage, memory_order_relaxed);
 }
 
 /* A zeroed cell, or one that task_end() left, becomes a task; `params` stays borrowed. */

@@ -8,6 +8,7 @@
 #include "server/jobs/effects.h"
 #include "server/jobs/life/outcome.h"
 #include "server/jobs/sched/line_place.h"
+#include "server/jobs/sched/out.h"
 #include "tests/support/cmocka_env.h"
 
 /* --- Two methods; a registry of the tree would bring the whole task system with it --- */
@@ -127,7 +128,7 @@ void jobs_world_open(struct jobs_world *w)
     char error[200] = "";
     ao_init(&w->pump, &jobs_pump_class, w->manager);
     w->jobs = jobs_new(&w->options, error, sizeof error);
-    if (!w->jobs)
+    if (!w->jobs || jobs_recover(w->jobs, error, sizeof error) != 0)
         fail_msg("%s", error);
     w->first_id = w->jobs->table.next_id;
     start(w);
@@ -223,7 +224,12 @@ uint64_t jobs_world_submit(struct jobs_world *w, const struct job_spec *spec)
 
 struct job *world_job(struct jobs_world *w, uint64_t id)
 {
-    return table_find(&w->jobs->table, id);
+    struct job *job = table_find(&w->jobs->table, id);
+    if (job) {
+        out_show(&w->jobs->sched, job);
+        effects_apply(w->jobs);
+    }
+    return job;
 }
 
 enum job_state world_state(struct jobs_world *w, uint64_t id)

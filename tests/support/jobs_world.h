@@ -40,6 +40,7 @@ struct jobs_world {
     uint32_t out[JOB_KINDS];
     struct world_run *runs, *runs_last; /* as they were given */
     bool stubborn;                      /* handlers do not obey their flag */
+    bool holds;    /* what is given does not begin before the test says world_begin() */
     ao_time lasts; /* an attempt ends well by itself after so long; AO_NEVER: when the test says */
     /* Told of each attempt as it begins, and may set `lasts`; NULL. */
     void (*begun)(void *arg, struct world_run *r, ao_time *lasts);
@@ -59,7 +60,8 @@ void jobs_world_init(struct jobs_world *w);
 void jobs_world_keep_store(struct jobs_world *w); /* with a store; before the opening */
 void jobs_world_open(struct jobs_world *w);
 void jobs_world_fini(struct jobs_world *w);
-/* The process dies, with what was not committed; the next opens the same store. */
+/* The process dies, with what was not committed; the next opens the same store.  (After
+ * memory_store_cut_power() the machine died with it.) */
 void jobs_world_crash(struct jobs_world *w);
 void jobs_world_restart(struct jobs_world *w); /* stops in order first */
 
@@ -74,8 +76,9 @@ void jobs_world_restart(struct jobs_world *w); /* stops in order first */
                        .params = span_text("\x90"), .durable = DURABLE_NONE, __VA_ARGS__})
 struct job_spec world_spec(const char *method);
 uint64_t jobs_world_submit(struct jobs_world *w,
-                           const struct job_spec *spec);  /* through its insides */
-struct job *world_job(struct jobs_world *w, uint64_t id); /* NULL: forgotten */
+                           const struct job_spec *spec); /* through its insides */
+/* As whoever asks sees it: so what has begun is known to have.  NULL: forgotten. */
+struct job *world_job(struct jobs_world *w, uint64_t id);
 enum job_state world_state(struct jobs_world *w, uint64_t id);
 enum job_reason world_reason(struct jobs_world *w, uint64_t id);
 

@@ -144,6 +144,15 @@ static bool change(struct memory_rows *m, const struct store_task *t)
     return true;
 }
 
+void memory_rows_raise(struct memory_rows *m)
+{
+    for (uint32_t i = 0; i < m->row_count; i++) {
+        struct store_task *t = &m->rows[i].task;
+        if (m->rows[i].there && t->state == JOB_QUEUED && t->durable == DURABLE_FSYNC)
+            t->attempt++;
+    }
+}
+
 static void trim_events(struct memory_rows *m, const struct store_event *event)
 {
     uint32_t left = 0;

@@ -45,6 +45,8 @@ struct memory_rows {
 bool memory_rows_apply(struct memory_rows *m, struct store_op *op);
 
 void memory_rows_set_back(struct memory_rows *m, uint64_t by); /* as STORE_SET_BACK */
+/* As store_board_renew() raises the numbers of attempts. */
+void memory_rows_raise(struct memory_rows *m);
 
 /* NULL: none. */
 const struct memory_row *memory_rows_find(const struct memory_rows *m, uint64_t id);

@@ -79,6 +79,48 @@ void store_release(struct store *s)
 {
 }
 
+/* --- The board --- */
+
+int store_board_open(struct store *s, enum store_board *was, char *error, size_t size)
+{
+    *was = s->clean ? STORE_BOARD_CLEAN : s->kept ? STORE_BOARD_KEPT : STORE_BOARD_LOST;
+    return 0;
+}
+
+int store_board_renew(struct store *s, bool raise, char *error, size_t size)
+{
+    if (raise)
+        memory_rows_raise(&s->rows);
+    for (unsigned n = 0; n < 2; n++)
+        if (s->board[n])
+            memset(s->board[n], 0, STORE_BOARD_SEGMENT);
+    s->kept = true;
+    s->clean = false;
+    return 0;
+}
+
+void *store_board_segment(struct store *s, uint32_t n, bool grow)
+{
+    if (n >= s->board_room)
+        return NULL;
+    if (!s->board[n] && grow)
+        s->board[n] = calloc(1, STORE_BOARD_SEGMENT);
+    return s->board[n];
+}
+
+void store_board_close(struct store *s)
+{
+    s->clean = true;
+}
+
+void memory_store_cut_power(struct store *s)
+{
+    s->kept = s->clean = false;
+    for (unsigned n = 0; n < 2; n++)
+        if (s->board[n])
+            memset(s->board[n], 0xa5, STORE_BOARD_SEGMENT);
+}
+
 /* --- Its life --- */
 
 struct store *memory_store_new(void)
@@ -86,6 +128,7 @@ struct store *memory_store_new(void)
     struct store *s = calloc(1, sizeof *s);
     assert_non_null(s);
     s->rows.count_rows = STORE_COUNT_ROWS;
+    s->board_room = 2;
     return s;
 }
 
@@ -146,6 +189,8 @@ void memory_store_free(struct store *s)
         return;
     end_disk(s);
     memory_rows_fini(&s->rows);
+    free(s->board[0]);
+    free(s->board[1]);
     free(s);
 }
 

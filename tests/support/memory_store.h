@@ -24,12 +24,17 @@ struct store {
     uint64_t committed_at;
     struct memory_rows rows;
     uint32_t commits, operations;
+    void *board[2];      /* segments */
+    bool kept, clean;    /* the board was begun; and ended in order */
+    uint32_t board_room; /* segments that there is room for; at most 2 */
 };
 
 struct store *memory_store_new(void);
 void memory_store_free(struct store *s);
 /* Its jobs are about to go without a stop, and get the memory of its operations back. */
 void memory_store_crash(struct store *s, struct jobs *client);
+/* After a crash: nor is the board what it was. */
+void memory_store_cut_power(struct store *s);
 const struct memory_row *memory_store_row(const struct store *s, uint64_t id); /* NULL: none */
 
 #endif

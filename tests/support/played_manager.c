@@ -66,16 +66,17 @@ static unsigned kind_of(const struct world_run *r)
     return r->run.method->handler->kind == ERGON_STEPPED ? 0 : 1;
 }
 
-void world_return(struct world_run *r, struct attempt_end *end)
+static void leave(struct world_run *r)
 {
     struct jobs_world *w = r->world;
-    struct job_source *source = &w->source;
-    end->owner = r->run.owner;
-    end->attempt = r->run.attempt;
     *(r->prev ? &r->prev->next : &w->runs) = r->next;
     *(r->next ? &r->next->prev : &w->runs_last) = r->prev;
     w->out[kind_of(r)]--;
-    source->returned(source->arg, end);
+}
+
+static void drop(struct world_run *r)
+{
+    struct jobs_world *w = r->world;
     if (ao_current() == &r->timer) {
         ao_retire(&r->timer);
     } else {
@@ -86,17 +87,50 @@ void world_return(struct world_run *r, struct attempt_end *end)
     ao_activate(&w->pump);
 }
 
+void world_return(struct world_run *r, struct attempt_end *end)
+{
+    struct jobs_world *w = r->world;
+    struct job_source *source = &w->source;
+    end->owner = r->run.owner;
+    end->mark = r->run.mark;
+    end->began = r->began;
+    assert_int_not_equal(r->stage, ATTEMPT_ASSIGNED);
+    if (r->run.mark)
+        atomic_store_explicit(&r->run.mark->stage, MARK_OVER, memory_order_relaxed);
+    end->attempt = r->run.attempt;
+    leave(r);
+    source->returned(source->arg, end);
+    drop(r);
+}
+
+/* As the task system does: its place is free when the executor comes to it, here at once. */
+bool attempt_withdraw(struct tasks *t, struct task *attempt, const struct attempt_mark **mark)
+{
+    struct world_run *r = run_of(attempt);
+    if (r->stage != ATTEMPT_ASSIGNED)
+        return false;
+    *mark = r->run.mark;
+    leave(r);
+    drop(r);
+    return true;
+}
+
+ao_time attempt_began(const struct task *attempt)
+{
+    return run_of(attempt)->began;
+}
+
 static void end_as(struct world_run *r, enum ergon_error error, const char *code, const char *text)
 {
     struct outcome outcome = {.error = error, .code = code, .text = span_text(text)};
-    struct attempt_end end = {.started = true, .outcome = &outcome};
+    struct attempt_end end = {.outcome = &outcome};
     world_return(r, &end);
 }
 
 void world_finish(struct world_run *r, const char *result)
 {
     struct outcome outcome = {.error = ERGON_OK, .result = span_text(result)};
-    struct attempt_end end = {.started = true, .outcome = &outcome};
+    struct attempt_end end = {.outcome = &outcome};
     world_return(r, &end);
 }
 
@@ -108,7 +142,7 @@ void world_fail(struct world_run *r, const char *code, const char *text)
 void world_again(struct world_run *r, ao_time after)
 {
     struct outcome outcome = {.error = ERGON_OK};
-    struct attempt_end end = {.started = true, .again = true, .after = after, .outcome = &outcome};
+    struct attempt_end end = {.again = true, .after = after, .outcome = &outcome};
     world_return(r, &end);
 }
 
@@ -144,12 +178,28 @@ void attempt_flag(struct tasks *t, struct task *attempt, enum attempt_flag flag)
     ao_activate(&r->timer);
 }
 
+void world_begin(struct world_run *r)
+{
+    struct jobs_world *w = r->world;
+    ao_time lasts = w->lasts;
+    assert_int_equal(r->stage, ATTEMPT_ASSIGNED);
+    r->stage = ATTEMPT_RUNNING;
+    r->began = w->v.now;
+    if (r->run.mark) {
+        atomic_store_explicit(&r->run.mark->began, r->began, memory_order_relaxed);
+        atomic_store_explicit(&r->run.mark->stage, MARK_BEGUN, memory_order_relaxed);
+    }
+    if (w->begun)
+        w->begun(w->arg, r, &lasts);
+    if (lasts != AO_NEVER)
+        ao_sleep_for(&r->timer, lasts);
+}
+
 static void run(struct jobs_world *w, unsigned kind, const struct attempt_spec *what)
 {
     struct world_run *r = calloc(1, sizeof *r);
-    ao_time lasts = w->lasts;
     if (!r) {
-        w->source.given(w->source.arg, what->owner, NULL);
+        w->source.given(w->source.arg, what, NULL);
         return;
     }
     r->world = w;
@@ -160,11 +210,9 @@ static void run(struct jobs_world *w, unsigned kind, const struct attempt_spec *
     *(w->runs_last ? &w->runs_last->next : &w->runs) = r;
     w->runs_last = r;
     w->out[kind]++;
-    w->source.given(w->source.arg, what->owner, (struct task *)r);
-    if (w->begun)
-        w->begun(w->arg, r, &lasts);
-    if (lasts != AO_NEVER)
-        ao_sleep_for(&r->timer, lasts);
+    w->source.given(w->source.arg, what, (struct task *)r);
+    if (!w->holds)
+        world_begin(r);
 }
 
 static enum ao_verdict pump_step(struct ao *self)

@@ -14,10 +14,13 @@ struct world_run {
     struct attempt_spec run;
     struct ao timer; /* sleeps until it ends by itself */
     enum attempt_stage stage;
+    ao_time began;
     bool flagged; /* cancelled or late */
 };
 
-/* The attempt of a task that began last; NULL: none is out. */
+/* An attempt that was given while w->holds begins after all. */
+void world_begin(struct world_run *r);
+/* The attempt of a task that was given last; NULL: none is out. */
 struct world_run *world_run_of(struct jobs_world *w, uint64_t id);
 void world_finish(struct world_run *r, const char *result);
 void world_fail(struct world_run *r, const char *code, const char *text);

@@ -8,7 +8,7 @@ static uint64_t submit(struct jobs_world *w, enum job_durable how)
     return jobs_world_submit(w, &WORK(.durable = (uint8_t)how));
 }
 
-/* Submission, start and end are each on disk before anything follows from them. */
+/* Submission and end are each on disk before anything follows from them; a begin is not awaited. */
 STORED_TEST(fsync)
 {
     uint64_t id = submit(w, DURABLE_FSYNC);
@@ -17,10 +17,10 @@ STORED_TEST(fsync)
     jobs_world_pass(w, AO_MS(10));
     trace_expect(&w->v, "[   0] job 1      new -> queued (commit)\n"
                         "[   1] job 1      queued -> queued (turn)\n"
-                        "[   1] job 1      queued -> queued (commit)\n"
-                        "[   2] job 1      queued -> assigned (assigned)\n"
-                        "[  10] job 1      assigned -> assigned (commit)\n"
-                        "[  11] job 1      assigned -> done (ended)\n");
+                        "[   1] job 1      queued -> assigned (assigned)\n"
+                        "[   2] job 1      assigned -> running (running)\n"
+                        "[  10] job 1      running -> running (commit)\n"
+                        "[  11] job 1      running -> done (ended)\n");
 }
 
 /* Only the end is waited for. */
@@ -32,8 +32,9 @@ STORED_TEST(async)
     jobs_world_pass(w, AO_MS(10));
     trace_expect(&w->v, "[   0] job 1      new -> queued (turn)\n"
                         "[   0] job 1      queued -> assigned (assigned)\n"
-                        "[  10] job 1      assigned -> assigned (commit)\n"
-                        "[  11] job 1      assigned -> done (ended)\n");
+                        "[   1] job 1      assigned -> running (running)\n"
+                        "[  10] job 1      running -> running (commit)\n"
+                        "[  11] job 1      running -> done (ended)\n");
 }
 
 STORED_TEST(a_crash)
@@ -48,11 +49,12 @@ STORED_TEST(a_crash)
     jobs_world_pass(w, AO_MS(10));
     trace_expect(&w->v, "[   0] job 1      new -> queued (commit)\n"
                         "[   1] job 1      queued -> queued (turn)\n"
-                        "[   1] job 1      queued -> queued (commit)\n"
-                        "[   2] job 1      queued -> assigned (assigned)\n"
-                        "[  10] job 1      new -> queued (turn)\n"
-                        "[  10] job 1      queued -> queued (commit)\n"
-                        "[  12] job 1      queued -> assigned (assigned)\n"
+                        "[   1] job 1      queued -> assigned (assigned)\n"
+                        "[   2] job 1      assigned -> running (running)\n"
+                        "[  10] job 1      new -> queued (commit)\n"
+                        "[  11] job 1      queued -> queued (turn)\n"
+                        "[  11] job 1      queued -> assigned (assigned)\n"
+                        "[  12] job 1      assigned -> running (running)\n"
                         "[  20] job 1      new -> queued (commit)\n"
                         "[  21] job 1      queued -> dead (ended)\n");
 }
@@ -68,8 +70,9 @@ STORED_TEST(a_disk_that_is_full_for_a_while)
     jobs_world_pass(w, AO_MS(1500));
     trace_expect(&w->v, "[   0] job 1      new -> queued (turn)\n"
                         "[   0] job 1      queued -> assigned (assigned)\n"
-                        "[  10] job 1      assigned -> assigned (commit)\n"
-                        "[  11] job 1      assigned -> assigned (store)\n"
-                        "[1012] job 1      assigned -> assigned (store)\n"
-                        "[2012] job 1      assigned -> done (ended)\n");
+                        "[   1] job 1      assigned -> running (running)\n"
+                        "[  10] job 1      running -> running (commit)\n"
+                        "[  11] job 1      running -> running (store)\n"
+                        "[1012] job 1      running -> running (store)\n"
+                        "[2012] job 1      running -> done (ended)\n");
 }

@@ -12,7 +12,8 @@ JOBS_TEST(done)
     trace_expect(&w->v, "[   0] job 1      new -> delayed (delay)\n"
                         "[ 100] job 1      delayed -> queued (turn)\n"
                         "[ 100] job 1      queued -> assigned (assigned)\n"
-                        "[ 120] job 1      assigned -> done (ended)\n");
+                        "[ 101] job 1      assigned -> running (running)\n"
+                        "[ 120] job 1      running -> done (ended)\n");
 }
 
 JOBS_TEST(tried_again_and_given_up)
@@ -25,13 +26,16 @@ JOBS_TEST(tried_again_and_given_up)
     }
     trace_expect(&w->v, "[   0] job 1      new -> queued (turn)\n"
                         "[   0] job 1      queued -> assigned (assigned)\n"
-                        "[ 400] job 1      assigned -> delayed (retry)\n"
+                        "[   1] job 1      assigned -> running (running)\n"
+                        "[ 400] job 1      running -> delayed (retry)\n"
                         "[ 500] job 1      delayed -> queued (turn)\n"
                         "[ 500] job 1      queued -> assigned (assigned)\n"
-                        "[ 800] job 1      assigned -> delayed (retry)\n"
+                        "[ 501] job 1      assigned -> running (running)\n"
+                        "[ 800] job 1      running -> delayed (retry)\n"
                         "[1000] job 1      delayed -> queued (turn)\n"
                         "[1000] job 1      queued -> assigned (assigned)\n"
-                        "[1200] job 1      assigned -> dead (ended)\n");
+                        "[1001] job 1      assigned -> running (running)\n"
+                        "[1200] job 1      running -> dead (ended)\n");
 }
 
 /* The first attempt comes home when the second runs already. */
@@ -49,10 +53,12 @@ JOBS_TEST(outlived_by_its_handler)
     assert_int_equal(world_job(w, id)->end->result[0], 2);
     trace_expect(&w->v, "[   0] job 1      new -> queued (turn)\n"
                         "[   0] job 1      queued -> assigned (assigned)\n"
-                        "[ 100] job 1      assigned -> delayed (retry)\n"
+                        "[   1] job 1      assigned -> running (running)\n"
+                        "[ 100] job 1      running -> delayed (retry)\n"
                         "[ 150] job 1      delayed -> queued (turn)\n"
                         "[ 150] job 1      queued -> assigned (assigned)\n"
-                        "[ 160] job 1      assigned -> done (ended)\n");
+                        "[ 151] job 1      assigned -> running (running)\n"
+                        "[ 160] job 1      running -> done (ended)\n");
 }
 
 JOBS_TEST(cancelled_and_begun_anew)
@@ -66,10 +72,12 @@ JOBS_TEST(cancelled_and_begun_anew)
     world_finish(world_run_of(w, id), "\x01");
     trace_expect(&w->v, "[   0] job 1      new -> queued (turn)\n"
                         "[   0] job 1      queued -> assigned (assigned)\n"
-                        "[   5] job 1      assigned -> cancelled (ended)\n"
+                        "[   1] job 1      assigned -> running (running)\n"
+                        "[   5] job 1      running -> cancelled (ended)\n"
                         "[  10] job 1      cancelled -> queued (turn)\n"
                         "[  10] job 1      queued -> assigned (assigned)\n"
-                        "[  15] job 1      assigned -> done (ended)\n");
+                        "[  11] job 1      assigned -> running (running)\n"
+                        "[  15] job 1      running -> done (ended)\n");
 }
 
 JOBS_TEST(too_late_at_its_turn)
@@ -84,8 +92,9 @@ JOBS_TEST(too_late_at_its_turn)
     trace_expect(&w->v, "[   0] job 1      new -> queued (turn)\n"
                         "[   0] job 2      new -> queued (turn)\n"
                         "[   0] job 1      queued -> assigned (assigned)\n"
+                        "[   1] job 1      assigned -> running (running)\n"
                         "[ 100] job 2      queued -> expired (ended)\n"
-                        "[ 200] job 1      assigned -> done (ended)\n");
+                        "[ 200] job 1      running -> done (ended)\n");
 }
 
 JOBS_TEST(run_again_later)
@@ -98,8 +107,10 @@ JOBS_TEST(run_again_later)
     world_finish(world_run_of(w, id), "\x01");
     trace_expect(&w->v, "[   0] job 1      new -> queued (turn)\n"
                         "[   0] job 1      queued -> assigned (assigned)\n"
-                        "[   0] job 1      assigned -> delayed (again)\n"
+                        "[   0] job 1      assigned -> running (running)\n"
+                        "[   0] job 1      running -> delayed (again)\n"
                         "[  30] job 1      delayed -> queued (turn)\n"
                         "[  30] job 1      queued -> assigned (assigned)\n"
-                        "[  30] job 1      assigned -> done (ended)\n");
+                        "[  30] job 1      assigned -> running (running)\n"
+                        "[  30] job 1      running -> done (ended)\n");
 }

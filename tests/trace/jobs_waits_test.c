@@ -17,13 +17,16 @@ WAITS_TEST(a_slot)
                         "[   0] job 1      queued -> assigned (assigned)\n"
                         "[   0] job 2      queued -> waiting (limit)\n"
                         "[   0] job 3      queued -> waiting (limit)\n"
-                        "[  10] job 1      assigned -> done (ended)\n"
+                        "[   1] job 1      assigned -> running (running)\n"
+                        "[  10] job 1      running -> done (ended)\n"
                         "[  10] job 2      waiting -> queued (turn)\n"
                         "[  10] job 2      queued -> assigned (assigned)\n"
-                        "[  20] job 2      assigned -> done (ended)\n"
+                        "[  11] job 2      assigned -> running (running)\n"
+                        "[  20] job 2      running -> done (ended)\n"
                         "[  20] job 3      waiting -> queued (turn)\n"
                         "[  20] job 3      queued -> assigned (assigned)\n"
-                        "[  30] job 3      assigned -> done (ended)\n");
+                        "[  21] job 3      assigned -> running (running)\n"
+                        "[  30] job 3      running -> done (ended)\n");
 }
 
 WAITS_TEST(a_token)
@@ -38,10 +41,13 @@ WAITS_TEST(a_token)
                         "[   0] job 1      queued -> assigned (assigned)\n"
                         "[   0] job 2      queued -> waiting (rate)\n"
                         "[   0] job 3      queued -> waiting (rate)\n"
+                        "[   1] job 1      assigned -> running (running)\n"
                         "[  40] job 2      waiting -> queued (turn)\n"
                         "[  40] job 2      queued -> assigned (assigned)\n"
+                        "[  41] job 2      assigned -> running (running)\n"
                         "[  80] job 3      waiting -> queued (turn)\n"
-                        "[  80] job 3      queued -> assigned (assigned)\n");
+                        "[  80] job 3      queued -> assigned (assigned)\n"
+                        "[  81] job 3      assigned -> running (running)\n");
 }
 
 WAITS_TEST(another_task)
@@ -62,10 +68,12 @@ WAITS_TEST(another_task)
                         "[   0] job 2      new -> waiting (after)\n"
                         "[   0] job 3      new -> waiting (after)\n"
                         "[   0] job 1      queued -> assigned (assigned)\n"
-                        "[  10] job 1      assigned -> done (ended)\n"
+                        "[   1] job 1      assigned -> running (running)\n"
+                        "[  10] job 1      running -> done (ended)\n"
                         "[  10] job 2      waiting -> queued (turn)\n"
                         "[  10] job 2      queued -> assigned (assigned)\n"
-                        "[  20] job 2      assigned -> failed (ended)\n"
+                        "[  11] job 2      assigned -> running (running)\n"
+                        "[  20] job 2      running -> failed (ended)\n"
                         "[  20] job 3      waiting -> failed (ended)\n");
 }
 

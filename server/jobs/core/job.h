@@ -13,6 +13,7 @@
 #include "base/span.h"
 #include "server/jobs/core/job_spec.h"
 
+struct board_place;
 struct job;
 struct history;
 struct job_queue;
@@ -93,7 +94,7 @@ struct job_more {
 enum job_flag {
     JOB_HAS_PERMIT = 1,     /* it has a permit of its limit */
     JOB_HAS_TOKEN = 2,      /* it has a token of its rate, and no start has used it yet */
-    JOB_STARTING = 4,       /* the start of its attempt is being committed */
+    JOB_AWAITS_ROW = 4,     /* it goes on when the end of its last attempt is on disk */
     JOB_SUBMITTING = 8,     /* its first row is being committed */
     JOB_ENDING = 16,        /* its end is being committed: nobody sees it yet */
     JOB_CANCEL = 32,        /* it is to be cancelled when its attempt returns */
@@ -142,22 +143,27 @@ struct job {
     struct job *next_effect; /* in the table's list of jobs with effects */
     struct job_queue *queue; /* of its method */
     struct tenant *tenant;
-    uint8_t *body;             /* parameters, then the names of `more`: behind it, or malloc'ed */
-    struct job_more *more;     /* NULL: nothing of it */
-    struct history *history;   /* NULL: nothing but its submission */
-    struct job_result *end;    /* of the last attempt, or of the whole; NULL: none */
-    struct waiter *waits;      /* operations that wait for it; the service's */
-    struct task *attempt_task; /* of the current attempt, while it is out; else NULL */
-    uint64_t created;          /* Unix ns */
-    ao_time due;               /* DELAYED: when it is queued; ended: when it is forgotten */
-    ao_time deadline;          /* of the whole; AO_NEVER */
-    ao_time timeout;           /* of one attempt, ns; AO_NEVER */
-    ao_time until;             /* of the attempt that is out: its timeout; AO_NEVER */
-    uint64_t started, ended;   /* Unix ns; 0: not yet */
-    ao_time entered;           /* when it came to its level of the queue */
+    uint8_t *body;              /* parameters, then the names of `more`: behind it, or malloc'ed */
+    struct job_more *more;      /* NULL: nothing of it */
+    struct history *history;    /* NULL: nothing but its submission */
+    struct job_result *end;     /* of the last attempt, or of the whole; NULL: none */
+    struct waiter *waits;       /* operations that wait for it; the service's */
+    struct task *attempt_task;  /* of the current attempt, while it is out; else NULL */
+    struct board_place *places; /* of its attempts on the board; NULL: none */
+    uint64_t created;           /* Unix ns */
+    ao_time due;                /* DELAYED: when it is queued; ended: when it is forgotten */
+    ao_time deadline;           /* of the whole; AO_NEVER */
+    ao_time timeout;            /* of one attempt, ns; AO_NEVER */
+    /* Of the attempt that is out: its timeout, or, until its begin is known, when it is looked for
+     * that; AO_NEVER. */
+    ao_time until;
+    uint64_t started, ended; /* Unix ns; 0: not yet */
+    ao_time entered;         /* when it came to its level of the queue */
     uint32_t params_len, body_len;
-    uint32_t attempt;  /* the number of the last attempt */
-    uint32_t failures; /* that the retries are counted by */
+    uint32_t attempt;       /* the number of the last attempt that has begun */
+    uint32_t row_attempt;   /* what the last write says of that */
+    uint32_t saved_attempt; /* up to this one each is over, and the file knows it */
+    uint32_t failures;      /* that the retries are counted by */
     uint32_t retries;
     uint16_t orphans; /* attempts that are out and do not count any more */
     uint16_t pending; /* writes on their way that point into it: 0 or 1 */
@@ -170,9 +176,11 @@ struct job {
     uint8_t durable; /* enum job_durable: what its spec wants, as far as it can be had */
     uint8_t ending;  /* JOB_ENDING: the state that is being committed */
     uint8_t row;     /* what the last write says of its state, see job_row_state(); JOB_NEW: none */
+    uint8_t saved;   /* what the file says of its state; JOB_NEW: it has no row */
     uint8_t counted; /* what the file counts it as, with what is on its way; JOB_NEW: not yet */
     uint8_t save_error; /* EFFECT_SAVED, EFFECT_CANCEL_SAVED: enum store_error, of that write */
     uint8_t crashes;    /* of the server while it ran; at most 255 */
+    uint8_t looks;      /* times that the attempt that is out was found not to have begun */
 };
 
 /* Bodies of up to so many bytes stand behind the job, in steps of so many. */
@@ -215,18 +223,26 @@ static inline bool job_is_open(const struct job *job)
            !job_is(job, JOB_ENDING);
 }
 
-/* What its row is to say of its state: RUNNING while an attempt is out or its start is on its way
- * to the disk, the end that is under way, or QUEUED for all else that is open, since where that
- * stands is found out again when it is read back. */
+/* What its row is to say of its state: RUNNING while an attempt is out and known to have begun, the
+ * end that is under way, or QUEUED for all else that is open, since where that stands is found out
+ * again when it is read back. */
 static inline enum job_state job_row_state(const struct job *job)
 {
     if (job_is(job, JOB_ENDING))
         return (enum job_state)job->ending;
-    if (job_is(job, JOB_STARTING) || job_state_runs((enum job_state)job->state))
+    if (job->state == JOB_RUNNING || job->state == JOB_PARKED)
         return JOB_RUNNING;
     return job_state_open((enum job_state)job->state) || job->state == JOB_NEW
                ? JOB_QUEUED
                : (enum job_state)job->state;
+}
+
+/* After a power cut an attempt that the file knows nothing of may have begun; it is one at most,
+ * and of a job that the file says is open, if none begins unless this is so. */
+static inline bool job_may_begin(const struct job *job)
+{
+    return job->durable != DURABLE_FSYNC ||
+           (job->saved_attempt >= job->attempt && job_state_open((enum job_state)job->saved));
 }
 
 /* How many bytes the job takes, with everything that hangs on it. */

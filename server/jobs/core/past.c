@@ -13,7 +13,7 @@ void history_remember(struct job_table *table, struct job *job, const struct his
 
 void history_remember_start(struct job_table *table, struct job *job)
 {
-    if (!job->history && job->attempt > 0)
+    if (!job->history && job->attempt > 0 && job->started > 0)
         history_remember(
             table, job,
             &(struct history_event){

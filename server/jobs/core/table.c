@@ -176,7 +176,7 @@ struct job *job_new(struct job_table *table, const struct job_spec *spec, uint64
     ao_init(&job->timer, table->timer_class, table->activator);
     job->id = id;
     job->table = table;
-    job->state = job->row = job->counted = JOB_NEW;
+    job->state = job->row = job->saved = job->counted = JOB_NEW;
     job->params_len = (uint32_t)spec->params.len;
     job->body_len = (uint32_t)(spec->params.len + names);
     if (spec->params.len > 0)

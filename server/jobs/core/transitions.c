@@ -54,7 +54,7 @@ void job_note_event(struct job_table *table, struct job *job, struct history_eve
 {
     history_complete(table, job);
     size_t was = history_bytes(job);
-    event.at = table_wall(table);
+    event.at = event.at ? event.at : table_wall(table);
     event.attempt = job->attempt;
     history_add(job, &event, table->history_max);
     table_weigh_part(table, job, was, history_bytes(job));
@@ -92,8 +92,6 @@ static void note(struct job_table *table, struct job *job, enum job_state was)
         job_note(table, job, JOB_EVENT_WAITING, NULL);
         return;
     case JOB_ASSIGNED:
-        job_note(table, job, JOB_EVENT_STARTED, NULL);
-        return;
     case JOB_RUNNING:
     case JOB_PARKED:
     case JOB_STATE_COUNT:
@@ -122,6 +120,12 @@ static void count_end(struct job_table *table, struct job *job)
         key_remove(&table->shared, &job->more->coalesce);
 }
 
+/* Does its row not say so yet? */
+static bool is_news(const struct job *job)
+{
+    return job->row != job_row_state(job) || job->row_attempt != job->attempt;
+}
+
 void job_set_state(struct job_table *table, struct job *job, enum job_state state,
                    enum job_reason reason)
 {
@@ -140,8 +144,7 @@ void job_set_state(struct job_table *table, struct job *job, enum job_state stat
         note(table, job, (enum job_state)was);
     if (!open && !table->recovering)
         count_end(table, job);
-    job_effect(
-        table, job,
-        (open ? EFFECT_TIMER : EFFECT_ENDED) |
-            (job->durable != DURABLE_NONE && job->row != job_row_state(job) ? EFFECT_WRITE : 0));
+    job_effect(table, job,
+               (open ? EFFECT_TIMER : EFFECT_ENDED) |
+                   (job->durable != DURABLE_NONE && is_news(job) ? EFFECT_WRITE : 0));
 }

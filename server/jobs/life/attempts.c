@@ -7,13 +7,15 @@
 #include "proto/pack.h"
 #include "server/jobs/life/outcome.h"
 #include "server/jobs/sched/admission.h"
+#include "server/jobs/sched/board.h"
 #include "server/jobs/sched/ending.h"
+#include "server/jobs/sched/out.h"
 #include "server/jobs/sched/quarantine.h"
 #include "server/tasks/task.h"
 
 enum {
     TAKE_BUDGET = 256, /* jobs looked at for one that may start */
-    START_AHEAD = 64   /* starts that are committed before there is room */
+    MEMORY_PAUSE_MS = 100
 };
 
 static unsigned index_of(enum ergon_kind kind)
@@ -23,51 +25,40 @@ static unsigned index_of(enum ergon_kind kind)
 
 bool attempts_ready(const struct scheduler *s, enum ergon_kind kind, uint32_t room)
 {
-    unsigned k = index_of(kind);
-    uint32_t ahead = room > START_AHEAD ? room : START_AHEAD;
-    if (s->stopping)
-        return false;
-    return s->started[k].count > 0 ||
-           (s->queues[k].count > 0 && s->starting[k].count + s->started[k].count < ahead);
+    (void)room;
+    return !s->stopping && s->queues[index_of(kind)].count > 0;
 }
 
 /* --- The start --- */
 
-static void count_attempt(struct scheduler *s, struct job *job)
+/* Without memory, or a place on the board: later. */
+static void put_off(struct scheduler *s, struct job *job)
 {
-    job->attempt++;
-    job->started = table_wall(s->table);
-    counter_add(&s->starts, 1);
-    if (job->attempt > 1)
-        counter_add(&s->retries, 1);
+    job->due = table_time_after(s->table, AO_MS(MEMORY_PAUSE_MS));
+    job_set_state(s->table, job, JOB_DELAYED, JOB_WHY_DELAY);
 }
 
-/* Its start is on disk before its handler begins. */
-static void prepare(struct scheduler *s, unsigned k, struct job *job)
+/* Nothing is counted before its handler has begun: see out.h. */
+static bool assign(struct scheduler *s, struct job *job, struct attempt_spec *run)
 {
-    count_attempt(s, job);
-    job_mark(job, JOB_STARTING);
-    job_list_push(&s->starting[k], job);
-    job_set_state(s->table, job, JOB_QUEUED, JOB_WHY_COMMIT);
-}
-
-static void begin(struct scheduler *s, struct job *job, struct attempt_spec *run)
-{
-    if (job->durable != DURABLE_FSYNC)
-        count_attempt(s, job);
-    job_unmark(job, JOB_STARTING);
-    admission_start(s, job);
-    job->until = table_time_after(s->table, job->timeout);
-    *run =
-        (struct attempt_spec){.method = job->queue->method,
-                              .params = job_params(job),
-                              .deadline = job->until < job->deadline ? job->until : job->deadline,
-                              .id = job->id,
-                              .attempt = job->attempt,
-                              .owner = job};
-    job_list_push(&s->running, job);
-    s->attempts_out++;
+    bool kept = s->board && job->durable != DURABLE_NONE;
+    struct board_place *place = kept ? board_take(s->board, job, job->attempt + 1) : NULL;
+    out_add(s, job);
+    if (kept && !place) {
+        out_undo(s, job, NULL);
+        put_off(s, job);
+        return false;
+    }
+    *run = (struct attempt_spec){.method = job->queue->method,
+                                 .params = job_params(job),
+                                 .deadline = job->deadline,
+                                 .timeout = job->timeout,
+                                 .id = job->id,
+                                 .attempt = job->attempt + 1,
+                                 .mark = place ? &place->slot->mark : NULL,
+                                 .owner = job};
     job_set_state(s->table, job, JOB_ASSIGNED, JOB_WHY_ASSIGNED);
+    return true;
 }
 
 /* False: it was sent somewhere else. */
@@ -93,44 +84,28 @@ static bool may_start(struct scheduler *s, struct job *job)
 bool attempts_take(struct scheduler *s, enum ergon_kind kind, struct attempt_spec *run)
 {
     unsigned k = index_of(kind);
-    struct job *job = job_list_pop(&s->started[k]);
-    if (job) {
-        begin(s, job, run);
-        return true;
-    }
     for (int budget = TAKE_BUDGET; budget > 0; budget--) {
-        if (s->starting[k].count >= START_AHEAD)
-            return false;   /* the first that is committed wakes the manager */
         scheduler_admit(s); /* what the last one gave back, another may have got */
-        job = fair_queue_take(&s->queues[k], k, table_now(s->table));
+        struct job *job = fair_queue_take(&s->queues[k], k, table_now(s->table));
         if (!job)
             return false;
         job_unmark(job, JOB_ENQUEUED);
-        if (!may_start(s, job))
-            continue;
-        if (job->durable == DURABLE_FSYNC) {
-            prepare(s, k, job);
-            continue;
-        }
-        begin(s, job, run);
-        return true;
+        if (may_start(s, job) && assign(s, job, run))
+            return true;
     }
     job_source_wake(s->tasks);
     return false;
 }
 
-void attempts_given(struct scheduler *s, struct job *job, struct task *t)
+void attempts_given(struct scheduler *s, struct job *job, struct task *t,
+                    const struct attempt_mark *mark)
 {
     if (t) {
         job->attempt_task = t;
         return;
     }
-    s->attempts_out--;
-    job_list_remove(job);
-    job->due = table_time_after(s->table, AO_MS(100)); /* no memory: later */
-    job_set_state(s->table, job, JOB_DELAYED, JOB_WHY_DELAY);
-    admission_release_permit(s, job);
-    quarantine_leave(s, job);
+    out_undo(s, job, mark);
+    put_off(s, job);
 }
 
 /* --- The return --- */
@@ -138,8 +113,7 @@ void attempts_given(struct scheduler *s, struct job *job, struct task *t)
 /* The attempt was to stop, and stopped: that is no late answer. */
 static bool obeyed(const struct attempt_end *r)
 {
-    return !r->started || r->outcome->error == ERGON_E_DEADLINE ||
-           r->outcome->error == ERGON_E_CANCELLED;
+    return r->outcome->error == ERGON_E_DEADLINE || r->outcome->error == ERGON_E_CANCELLED;
 }
 
 static void orphan_returned(struct scheduler *s, struct job *job, const struct attempt_end *r)
@@ -164,7 +138,9 @@ static bool is_current(const struct job *job, uint32_t attempt)
 void attempts_returned(struct scheduler *s, const struct attempt_end *r)
 {
     struct job *job = r->owner;
-    s->attempts_out--;
+    if (out_is_assigned(s, job) && r->attempt == job->attempt + 1)
+        out_began(s, job, r->began);
+    board_returned(s->board, job, r->mark);
     if (!is_current(job, r->attempt)) {
         orphan_returned(s, job, r);
         return;
@@ -220,6 +196,8 @@ static void note_progress(struct scheduler *s, struct job *job, const struct att
 void attempts_noted(struct scheduler *s, const struct attempt_note *note)
 {
     struct job *job = note->owner;
+    if (job->attempt_task)
+        out_show(s, job);
     if (!is_current(job, note->attempt))
         return;
     if (note->partial)
@@ -232,22 +210,15 @@ void attempts_noted(struct scheduler *s, const struct attempt_note *note)
 void attempts_full(struct scheduler *s, enum ergon_kind kind, bool full)
 {
     s->full[index_of(kind)] = full;
+    out_overtake(s, index_of(kind));
 }
 
 /* --- The stop --- */
 
-static void unstart_all(struct scheduler *s, struct job_list *list)
-{
-    struct job *job;
-    while ((job = job_list_pop(list)))
-        job_unstart(s, job);
-}
-
 void attempts_stop(struct scheduler *s, bool cancel)
 {
     s->stopping = true;
-    for (unsigned k = 0; k < JOB_KINDS; k++)
-        unstart_all(s, &s->started[k]);
+    out_recall_all(s);
     for (struct job *job = cancel ? s->running.first : NULL; job; job = job->next)
         if (job->attempt_task)
             attempt_flag(s->tasks, job->attempt_task, ATTEMPT_CANCEL);
@@ -257,12 +228,11 @@ void attempts_end(struct scheduler *s)
 {
     struct job *next;
     s->stopping = true;
-    for (unsigned k = 0; k < JOB_KINDS; k++) {
-        unstart_all(s, &s->starting[k]);
-        unstart_all(s, &s->started[k]);
-    }
+    out_recall_all(s);
+    scheduler_admit(s);
     for (struct job *job = s->running.first; job; job = next) {
         next = job->next;
+        board_end(job);
         if (job_is(job, JOB_CANCEL)) {
             job_end(s, job, JOB_CANCELLED, NULL, NULL);
             continue;

@@ -1,6 +1,6 @@
 /* Attempts: picked, given to the manager, and what comes back.
  *
- *   queue --> [starting: its start is being committed] --> [started] --> running --> returned
+ *   queue --> assigned --> running --> returned        (between the last three: sched/out.h)
  *
  * An attempt that does not count any more is an orphan: its job is somewhere else, and only waits
  * for it to come home before it is forgotten.
@@ -12,10 +12,12 @@
 #define ERGON_JOBS_ATTEMPTS_H
 
 #include "server/jobs/sched/queueing.h"
+#include "server/tasks/job_source.h"
 
 bool attempts_ready(const struct scheduler *s, enum ergon_kind kind, uint32_t room);
 bool attempts_take(struct scheduler *s, enum ergon_kind kind, struct attempt_spec *run);
-void attempts_given(struct scheduler *s, struct job *job, struct task *t);
+void attempts_given(struct scheduler *s, struct job *job, struct task *t,
+                    const struct attempt_mark *mark);
 void attempts_returned(struct scheduler *s, const struct attempt_end *r);
 void attempts_noted(struct scheduler *s, const struct attempt_note *note);
 void attempts_full(struct scheduler *s, enum ergon_kind kind, bool full);

@@ -9,6 +9,7 @@
 #include "server/jobs/life/retention.h"
 #include "server/jobs/sched/dependencies.h"
 #include "server/jobs/sched/ending.h"
+#include "server/jobs/sched/out.h"
 #include "server/tasks/task.h"
 
 /* False without memory for even the least. */
@@ -83,9 +84,8 @@ static void interrupted(struct scheduler *s, struct job *job)
 /* A handler that saw that it is to stop may have left its work undone, whatever it answers. */
 static bool is_interrupted(const struct scheduler *s, const struct attempt_end *r)
 {
-    return !r->started ||
-           (s->stopping && (r->cancel_seen || r->outcome->error == ERGON_E_CANCELLED ||
-                            r->outcome->error == ERGON_E_DRAINING));
+    return s->stopping && (r->cancel_seen || r->outcome->error == ERGON_E_CANCELLED ||
+                           r->outcome->error == ERGON_E_DRAINING);
 }
 
 static void failed(struct scheduler *s, struct job *job, const struct outcome *outcome)
@@ -139,7 +139,7 @@ bool job_cancel(struct scheduler *s, struct job *job)
     job_mark(job, JOB_CANCEL);
     if (more)
         key_remove(&s->table->shared, &more->coalesce); /* who comes now wants another run */
-    if (job->list != &s->running || !job->attempt_task) {
+    if (!job->attempt_task || out_recall(s, job)) {
         job_end(s, job, JOB_CANCELLED, NULL, NULL);
         return true;
     }

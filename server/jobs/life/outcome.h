@@ -4,6 +4,7 @@
 #define ERGON_JOBS_OUTCOME_H
 
 #include "server/jobs/sched/queueing.h"
+#include "server/tasks/job_source.h"
 
 /* The current attempt came home, and the job points to nothing of it any more.  The block of its
  * result may be taken. */

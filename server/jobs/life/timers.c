@@ -5,6 +5,8 @@
 #include "server/jobs/life/outcome.h"
 #include "server/jobs/life/retention.h"
 #include "server/jobs/sched/ending.h"
+#include "server/jobs/sched/out.h"
+#include "server/jobs/sched/queueing.h"
 
 static ao_time first_of(ao_time a, ao_time b)
 {
@@ -73,8 +75,32 @@ static void time_out(struct scheduler *s, struct job *job)
     char text[96];
     snprintf(text, sizeof text, "attempt %u took longer than its timeout of %llu ms", job->attempt,
              (unsigned long long)(job->timeout / AO_MS(1)));
-    job_disown(s, job, ATTEMPT_LATE);
+    out_disown(s, job, ATTEMPT_LATE);
     outcome_failed(s, job, JOB_EVENT_TIMED_OUT, "DEADLINE", text);
+}
+
+/* Could another executor have it, or another job what it holds? */
+static bool is_in_the_way(const struct scheduler *s, const struct job *job)
+{
+    const struct line *line = job->more ? job->more->line : NULL;
+    return !s->full[job_kind(job)] || (line && line->limit && gate_has_lines(&line->limit->gate)) ||
+           (line && line->rate && gate_has_lines(&line->rate->gate)) ||
+           (job_is(job, JOB_QUARANTINED) && s->suspects.count > 0);
+}
+
+/* Its handler should have begun by now.  Where nobody gains from that it stays where it is. */
+static void look(struct scheduler *s, struct job *job)
+{
+    enum attempt_stage stage = attempt_stage(job->attempt_task);
+    if (stage == ATTEMPT_ASSIGNED && !is_in_the_way(s, job)) {
+        out_look_later(s, job);
+    } else if (out_recall(s, job)) {
+        job_list_push(&s->granted, job);
+    } else {
+        out_show(s, job);
+        if (job->until <= table_now(s->table))
+            time_out(s, job);
+    }
 }
 
 void timers_due(struct scheduler *s, struct job *job)
@@ -88,6 +114,8 @@ void timers_due(struct scheduler *s, struct job *job)
         job_end(s, job, JOB_EXPIRED, "DEADLINE", "its deadline passed before it was done");
     else if (job->state == JOB_DELAYED)
         job_schedule(s, job, false);
+    else if (out_is_assigned(s, job))
+        look(s, job);
     else if (job->list == &s->running && job->until <= now)
         time_out(s, job);
 }

@@ -230,5 +230,6 @@ struct store_op *codec_write(struct jobs *jobs, struct job *job, write_done *don
     fill_end(job, &write->task, (char *)(write + 1) + after);
     move_counts(job, write);
     job->row = write->task.state;
+    job->row_attempt = write->task.attempt;
     return write;
 }

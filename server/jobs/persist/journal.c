@@ -1,6 +1,7 @@
 #include "server/jobs/persist/journal.h"
 
 #include "server/jobs/persist/codec.h"
+#include "server/jobs/sched/board.h"
 #include "server/jobs/sched/ending.h"
 #include "server/jobs/sched/queueing.h"
 #include "base/log.h"
@@ -88,6 +89,7 @@ void journal_flush(struct jobs *jobs)
 void journal_remove(struct jobs *jobs, struct job *job)
 {
     clear_unsaved(jobs, job);
+    board_forget(jobs->sched.board, job);
     if (jobs->journal.unsaved_at == job)
         jobs->journal.unsaved_at = NULL; /* the search begins anew: what stood behind may be gone */
     if (job->durable == DURABLE_NONE)
@@ -188,16 +190,19 @@ void journal_events(struct jobs *jobs, struct job *job)
 
 /* --- What came back --- */
 
-static void start_saved(struct jobs *jobs, struct job *job)
+/* It waited for its row, and goes on; one that was interrupted goes before the others. */
+static void go_on(struct jobs *jobs, struct job *job)
 {
-    struct scheduler *s = &jobs->sched;
-    job_list_remove(job);
-    if (s->stopping) {
-        job_unstart(s, job);
-        return;
-    }
-    job_list_push(&s->started[job_kind(job)], job);
-    job_source_wake(s->tasks);
+    job_unmark(job, JOB_AWAITS_ROW);
+    job_schedule(&jobs->sched, job, job->due == 0);
+}
+
+/* An attempt that was under way as the row was written may end later. */
+static void note_attempt(struct jobs *jobs, struct job *job, const struct store_task *row)
+{
+    job->saved = row->state;
+    job->saved_attempt = row->attempt - (row->state == JOB_RUNNING && row->attempt > 0);
+    board_saved(jobs->sched.board, job);
 }
 
 /* Rows that are counted: see `rows_below`. */
@@ -226,6 +231,7 @@ static void row_saved(struct jobs *jobs, struct job *job, const struct store_op 
 {
     unsigned effects = write->task.cancel_asked ? EFFECT_CANCEL_SAVED : 0;
     count_row(&jobs->journal, write);
+    note_attempt(jobs, job, &write->task);
     if (write->kind == STORE_PUT)
         job_unmark(job, JOB_SUBMITTING);
     if (is_hardened(job, write)) {
@@ -239,8 +245,8 @@ static void row_saved(struct jobs *jobs, struct job *job, const struct store_op 
     if (job->pending == 0 && !job_is(job, JOB_UNSAVED)) {
         if (job_is(job, JOB_ENDING))
             job_end_saved(&jobs->sched, job);
-        else if (job_is(job, JOB_STARTING))
-            start_saved(jobs, job);
+        else if (job_is(job, JOB_AWAITS_ROW) && job_may_begin(job))
+            go_on(jobs, job);
         effects |= EFFECT_CANCEL_SAVED;
     }
     job->save_error = STORE_OK;
@@ -254,8 +260,9 @@ static void go_on_in_memory(struct jobs *jobs, struct job *job)
     job_unmark(job, JOB_SUBMITTING | JOB_DIRTY);
     if (job_is(job, JOB_ENDING))
         job_end_saved(&jobs->sched, job);
-    else if (job_is(job, JOB_STARTING))
-        start_saved(jobs, job);
+    else if (job_is(job, JOB_AWAITS_ROW))
+        go_on(jobs, job);
+    board_saved(jobs->sched.board, job);
 }
 
 /* The file will never take its row. */
@@ -292,7 +299,7 @@ static void row_failed(struct jobs *jobs, struct job *job, const struct store_op
         return;
     }
     mark_unsaved(jobs, job);
-    if (job_state_open((enum job_state)job->state) && job_is(job, JOB_ENDING | JOB_STARTING))
+    if (job_state_open((enum job_state)job->state) && job_is(job, JOB_ENDING | JOB_AWAITS_ROW))
         job_set_state(&jobs->table, job, (enum job_state)job->state, JOB_WHY_STORE);
 }
 

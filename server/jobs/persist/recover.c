@@ -3,9 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/persist/replay.h"
 #include "server/jobs/sched/admission.h"
+#include "server/jobs/sched/board.h"
 #include "server/jobs/sched/dependencies.h"
 #include "server/jobs/sched/ending.h"
 
@@ -139,6 +141,9 @@ static void take_life(struct jobs *jobs, struct job *job, const struct store_tas
     job->ended = row->ended_at;
     job->counted = open ? JOB_QUEUED : row->state;
     job->row = open && row->state != JOB_RUNNING ? JOB_QUEUED : row->state;
+    job->saved = row->state;
+    job->row_attempt = row->attempt;
+    job->saved_attempt = row->attempt - (row->state == JOB_RUNNING && row->attempt > 0);
 }
 
 /* What has ended has all its state; what is open gets it in recover_go_on(). */
@@ -175,6 +180,61 @@ bool recover_task(struct jobs *jobs, const struct store_task *row, const char **
     return whole;
 }
 
+/* --- The board --- */
+
+static void *segment(void *arg, uint32_t n, bool grow)
+{
+    return store_board_segment(arg, n, grow);
+}
+
+/* Its row may know already how that attempt ended. */
+static bool begun(void *arg, struct board_place *place)
+{
+    struct jobs *jobs = arg;
+    const struct board_slot *slot = place->slot;
+    struct job *job = table_find(&jobs->table, slot->id);
+    if (!job || slot->attempt <= job->saved_attempt)
+        return false;
+    if (slot->attempt >= job->attempt) {
+        job->attempt = slot->attempt;
+        job->started = table_wall_of(&jobs->table,
+                                     atomic_load_explicit(&slot->mark.began, memory_order_relaxed));
+    }
+    place->next = job->places;
+    job->places = place;
+    return true;
+}
+
+int recover_board(struct jobs *jobs, char *error, size_t size)
+{
+    const struct board_memory memory = {.arg = jobs->store, .segment = segment};
+    enum store_board was;
+    if (store_board_open(jobs->store, &was, error, size) != 0)
+        return -1;
+    jobs->board = board_new(&memory);
+    if (!jobs->board) {
+        snprintf(error, size, "no memory for the board");
+        return -1;
+    }
+    if (was == STORE_BOARD_KEPT && !board_is_sound(jobs->board)) {
+        log_warn("the file that tells what ran at the last crash is damaged");
+        was = STORE_BOARD_LOST;
+    }
+    if (was != STORE_BOARD_KEPT &&
+        store_board_renew(jobs->store, was == STORE_BOARD_LOST, error, size) != 0)
+        return -1;
+    jobs->sched.board = jobs->board;
+    return 0;
+}
+
+int recover_begins(struct jobs *jobs, char *error, size_t size)
+{
+    if (board_read(jobs->board, begun, jobs))
+        return 0;
+    snprintf(error, size, "no memory for the board");
+    return -1;
+}
+
 /* --- What was open goes on --- */
 
 static void relink(struct jobs *jobs, struct job *job)
@@ -195,16 +255,27 @@ static bool may_go_on(const struct jobs *jobs, const struct job *job)
            job_is(job, JOB_CANCEL);
 }
 
-static void crashed(struct jobs *jobs, struct job *job)
+/* Handlers of it that had begun and not returned: each another crash of the server, but for those
+ * that it had given up. */
+static unsigned crashes_of(const struct job *job)
+{
+    unsigned crashes = 0;
+    for (const struct board_place *place = job->places; place; place = place->next)
+        crashes += board_stage(place) == MARK_BEGUN;
+    return crashes;
+}
+
+static void interrupted(struct jobs *jobs, struct job *job)
 {
     char text[96];
+    unsigned crashes = job->crashes + crashes_of(job);
     replay_crash(jobs, job);
-    if (job->crashes < UINT8_MAX)
-        job->crashes++;
+    job->crashes = (uint8_t)(crashes < UINT8_MAX ? crashes : UINT8_MAX);
     snprintf(text, sizeof text, "the server ended while attempt %u ran", job->attempt);
     job_note(&jobs->table, job, JOB_EVENT_INTERRUPTED, text);
     if (may_go_on(jobs, job)) {
-        job_schedule(&jobs->sched, job, false);
+        job->due = 0;
+        job_schedule(&jobs->sched, job, true);
         return;
     }
     snprintf(text, sizeof text,
@@ -218,8 +289,8 @@ void recover_go_on(struct jobs *jobs)
         if (job->state == JOB_NEW)
             relink(jobs, job);
     for (struct job *job = jobs->table.first; job; job = job->all_next)
-        if (job->state == JOB_NEW && job->row == JOB_RUNNING)
-            crashed(jobs, job);
+        if (job->state == JOB_NEW && (job->row == JOB_RUNNING || job->places))
+            interrupted(jobs, job);
         else if (job->state == JOB_NEW)
             job_schedule(&jobs->sched, job, false);
 }

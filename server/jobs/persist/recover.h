@@ -1,8 +1,13 @@
 /* The store read back.
  *
  * First, before the start, every row becomes a job: those that have ended are kept for the rest of
- * their time.  Then, at the start, when the store takes writes again, what was open goes on: an
- * attempt that had begun is one crash more, and the next one has a higher number.
+ * their time.  The board says which attempts had begun when the last process died: each whose
+ * handler had not returned is one crash more.  Then, at the start, when the store takes writes
+ * again, what was open goes on, and the next attempt has a higher number.
+ *
+ * After a power cut, or where the board is missing or damaged, nobody knows what had begun.  Then
+ * no crash is counted, and store_board_renew() has raised the numbers of all that may have begun
+ * once more than its row says.
  *
  * Thread: the one that builds; table->recovering is set while rows are read. */
 #ifndef ERGON_JOBS_RECOVER_H
@@ -16,6 +21,14 @@ bool recover_queue(struct jobs *jobs, const struct store_queue *row);
 /* A row becomes a job; rows come in the order of their ids.  False, and `failure` is a constant
  * text: the row has a state that is none, or there is no memory.  Then no job was made. */
 bool recover_task(struct jobs *jobs, const struct store_task *row, const char **failure);
+
+/* Before rows are read: opens the board that the last process left.  0, or -1 and a text of
+ * store_board_open() or store_board_renew(). */
+int recover_board(struct jobs *jobs, char *error, size_t size);
+
+/* Rows were read: whose handlers had begun becomes known, as far as the board tells it.  0, or -1
+ * and a text without memory. */
+int recover_begins(struct jobs *jobs, char *error, size_t size);
 
 /* With the store started: all that is open is scheduled. */
 void recover_go_on(struct jobs *jobs);

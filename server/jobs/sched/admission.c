@@ -228,14 +228,13 @@ bool admission_take(struct scheduler *s, struct job *job)
     return false;
 }
 
-/* The activator's clock is read anew: the round may have begun before the handler. */
-void admission_start(struct scheduler *s, struct job *job)
+void admission_start(struct scheduler *s, struct job *job, ao_time at)
 {
     if (!job_is(job, JOB_HAS_TOKEN))
         return;
     struct rate *r = job->more->line->rate;
     size_t was = rate_bytes(r);
-    rate_use(job, activator_clock(s->table->activator));
+    rate_use(job, at);
     table_weigh_other(s->table, was, rate_bytes(r));
     await(s, r);
 }

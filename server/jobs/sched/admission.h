@@ -19,9 +19,8 @@ void admission_arrive(struct scheduler *s, struct job *job);
  * WAITING, in its line. */
 bool admission_take(struct scheduler *s, struct job *job);
 
-/* It starts now: its token is used.  Not before its handler may begin, and not after: the time of
- * the call is that which the rate counts. */
-void admission_start(struct scheduler *s, struct job *job);
+/* Its handler began at this time, which is not long ago: its token is used, as of then. */
+void admission_start(struct scheduler *s, struct job *job, ao_time at);
 void admission_release_permit(struct scheduler *s, struct job *job); /* its attempt is over */
 /* It does not start, or waits for something else: permit, token and call go back, and it leaves its
  * line. */

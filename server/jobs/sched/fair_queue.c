@@ -204,13 +204,19 @@ static struct job *take_of(struct fair_queue *p, struct fair_level *level)
     return job;
 }
 
+int fair_queue_top(const struct fair_queue *p)
+{
+    int top = p->count > 0 ? FAIR_LEVELS - 1 : -1;
+    while (top >= 0 && p->levels[top].count == 0)
+        top--;
+    return top;
+}
+
 struct job *fair_queue_take(struct fair_queue *p, unsigned kind, ao_time now)
 {
     age(p, kind, now);
-    for (int i = FAIR_LEVELS - 1; i >= 0; i--)
-        if (p->levels[i].count > 0)
-            return take_of(p, &p->levels[i]);
-    return NULL;
+    int top = fair_queue_top(p);
+    return top >= 0 ? take_of(p, &p->levels[top]) : NULL;
 }
 
 /* --- Where one stands --- */

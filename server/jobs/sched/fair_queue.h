@@ -57,6 +57,8 @@ bool fair_queue_add(struct fair_queue *p, unsigned kind, struct job *job, bool f
 /* Takes out a job that is queued here. */
 void fair_queue_remove(struct fair_queue *p, unsigned kind, struct job *job);
 
+int fair_queue_top(const struct fair_queue *p); /* the level of the next; -1: there is none */
+
 /* Takes the next out; NULL when there is none. */
 struct job *fair_queue_take(struct fair_queue *p, unsigned kind, ao_time now);
 

@@ -378,12 +378,12 @@ void rate_give(struct job *job)
     job_unmark(job, JOB_HAS_TOKEN);
 }
 
-void rate_use(struct job *job, ao_time now)
+void rate_use(struct job *job, ao_time at)
 {
     struct rate *r = job->more->line->rate;
     assert(job_is(job, JOB_HAS_TOKEN));
     rate_give(job);
-    start_window_add(&r->starts, r->of, now);
+    start_window_add(&r->starts, r->of, at);
     r->note.stale = true;
     if (r->note.promised > 0)
         r->note.promised--;

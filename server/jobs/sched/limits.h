@@ -123,10 +123,11 @@ bool line_take(struct job *job, ao_time now);
 /* Out of the line, or its call is taken back: it goes somewhere else. */
 void line_leave(struct job *job);
 
-/* What it has of its line, if anything: the permit; the token, unused, or used by a start now. */
+/* What it has of its line, if anything: the permit; the token, unused, or used by a start at this
+ * time; of starts that are learned of in another order than they had the later counts. */
 void limit_give(struct job *job);
 void rate_give(struct job *job);
-void rate_use(struct job *job, ao_time now);
+void rate_use(struct job *job, ao_time at);
 
 /* The line whose first is to be called; NULL: the gate is closed, or nobody waits there. */
 struct line *gate_next(struct gate *g, unsigned kind, ao_time now);

@@ -1,9 +1,8 @@
 #include "server/jobs/sched/queueing.h"
 
-#include <assert.h>
-
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/dependencies.h"
+#include "server/jobs/sched/out.h"
 #include "server/jobs/sched/quarantine.h"
 
 enum { MEMORY_PAUSE_MS = 100 };
@@ -39,39 +38,21 @@ void job_enqueue(struct scheduler *s, struct job *job, bool front)
     job_mark(job, JOB_ENQUEUED);
     job_set_state(s->table, job, JOB_QUEUED, s->stopping ? JOB_WHY_STOPPING : JOB_WHY_TURN);
     job_source_wake(s->tasks);
-}
-
-void job_disown(struct scheduler *s, struct job *job, enum attempt_flag flag)
-{
-    assert(job->attempt_task);
-    attempt_flag(s->tasks, job->attempt_task, flag);
-    job->attempt_task = NULL;
-    job->until = AO_NEVER;
-    job->orphans++;
-    job_unmark(job, JOB_HAS_PERMIT | JOB_QUARANTINED); /* the orphan has them now */
-    job_list_remove(job);
+    out_overtake(s, kind);
 }
 
 void job_dequeue(struct scheduler *s, struct job *job)
 {
-    if (job->list == &s->running)
-        job_disown(s, job, job_is(job, JOB_CANCEL) ? ATTEMPT_CANCEL : ATTEMPT_LATE);
+    if (job->attempt_task && !out_recall(s, job))
+        out_disown(s, job, job_is(job, JOB_CANCEL) ? ATTEMPT_CANCEL : ATTEMPT_LATE);
     if (job_is(job, JOB_ENQUEUED)) {
         unsigned kind = job_kind(job);
         fair_queue_remove(&s->queues[kind], kind, job);
         job_unmark(job, JOB_ENQUEUED);
     }
     job_list_remove(job);
-    if (job_is(job, JOB_STARTING))
-        job_source_wake(s->tasks); /* another may be about to start in its place */
-    job_unmark(job, JOB_STARTING);
+    job_unmark(job, JOB_AWAITS_ROW);
     admission_release(s, job);
     quarantine_leave(s, job);
     dependencies_unlink(s, job);
-}
-
-void job_unstart(struct scheduler *s, struct job *job)
-{
-    job_unmark(job, JOB_STARTING);
-    job_enqueue(s, job, true);
 }

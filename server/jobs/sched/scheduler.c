@@ -5,6 +5,7 @@
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/dependencies.h"
 #include "server/jobs/sched/ending.h"
+#include "server/jobs/sched/out.h"
 #include "server/jobs/sched/quarantine.h"
 #include "server/jobs/sched/queueing.h"
 
@@ -32,6 +33,9 @@ void job_schedule(struct scheduler *s, struct job *job, bool front)
     } else if (job->due > now) {
         job_set_state(table, job, JOB_DELAYED, job->failures ? JOB_WHY_RETRY : JOB_WHY_DELAY);
     } else if (job->durable == DURABLE_FSYNC && job_is(job, JOB_SUBMITTING)) {
+        job_set_state(table, job, JOB_QUEUED, JOB_WHY_COMMIT);
+    } else if (!job_may_begin(job)) {
+        job_mark(job, JOB_AWAITS_ROW);
         job_set_state(table, job, JOB_QUEUED, JOB_WHY_COMMIT);
     } else {
         job_enqueue(s, job, front);
@@ -115,13 +119,14 @@ void scheduler_forget(struct scheduler *s, struct job *job)
 void job_check(const struct scheduler *s, const struct job *job)
 {
 #ifndef NDEBUG
-    bool out = job->list == &s->running, held = job->list == &job->queue->held;
+    bool out = job->list == &s->running || out_is_assigned(s, job),
+         held = job->list == &job->queue->held;
     bool queued = job_is(job, JOB_ENQUEUED);
     const struct job_more *more = job->more;
     switch ((enum job_state)job->state) {
     case JOB_QUEUED:
-        assert(queued || job_is(job, JOB_STARTING | JOB_ENDING) || job->reason == JOB_WHY_COMMIT ||
-               job->reason == JOB_WHY_STOPPING);
+        assert(queued || job_is(job, JOB_AWAITS_ROW | JOB_ENDING) ||
+               job->reason == JOB_WHY_COMMIT || job->reason == JOB_WHY_STOPPING);
         break;
     case JOB_DELAYED:
         assert(!job->list && !queued);
@@ -134,6 +139,7 @@ void job_check(const struct scheduler *s, const struct job *job)
     case JOB_ASSIGNED:
     case JOB_RUNNING:
     case JOB_PARKED:
+        assert(job->state == JOB_ASSIGNED || !out_is_assigned(s, job));
         assert((out && job->attempt_task) || job_is(job, JOB_ENDING));
         break;
     case JOB_DONE:

@@ -1,8 +1,9 @@
 /* What is to be run next, and what holds a job back: the state that the files of this room share,
  * and the ways into it and out of it.
  *
- *     job_schedule() --> queue --> picked by attempts --> running --> out
- *         |                 ^
+ *     job_schedule() --> queue --> assigned --> running --> out
+ *         |                 ^            |
+ *         |                 +------------+ taken back before it has begun
  *         +--> a wait: its time, a limit, a rate, a pause, quarantine, other jobs
  *
  * Whoever gives something back that another job waits for (a permit, a token, the place for
@@ -17,6 +18,7 @@
 #include "server/jobs/sched/fair_queue.h"
 #include "server/jobs/sched/limits.h"
 
+struct board;
 struct tasks;
 
 struct scheduler {
@@ -28,10 +30,11 @@ struct scheduler {
     bool stopping;           /* nothing is started any more */
 
     struct fair_queue queues[JOB_KINDS];
-    struct job_list starting[JOB_KINDS]; /* picked; their start is being committed */
-    struct job_list started[JOB_KINDS];  /* it is: to be given before anything else */
-    struct job_list running; /* their current attempt is out, in the order of their giving */
-    uint32_t attempts_out;   /* attempts given and not returned, those of orphans included */
+    struct job_list assigned[JOB_KINDS]; /* their attempt is out, and not known to have begun */
+    uint32_t assigned_at[JOB_KINDS][FAIR_LEVELS]; /* so many of them, by level */
+    struct job_list running; /* their current attempt has begun, in the order in which that was
+                              * learned */
+    struct board *board;     /* borrowed; NULL: no job is durable */
     bool full[JOB_KINDS];    /* executors, as the manager last said */
 
     struct limit_table *limits;

@@ -72,7 +72,8 @@ static void add(struct start_window *w, struct start_rate rate, ao_time at, uint
 void start_window_add(struct start_window *w, struct start_rate rate, ao_time now)
 {
     start_window_pass(w, rate, now);
-    add(w, rate, now + START_EPOCH, 1);
+    ao_time last = w->length > 0 ? newest(w)->at : 0, at = now + START_EPOCH;
+    add(w, rate, at > last ? at : last, 1);
 }
 
 void start_window_add_past(struct start_window *w, struct start_rate rate, ao_time age,

@@ -42,7 +42,7 @@ struct start_window {
 void start_window_init(struct start_window *w);
 void start_window_fini(struct start_window *w);
 
-/* A start at `now`. */
+/* A start at `now`; of one that is told after a later one, at the time of that. */
 void start_window_add(struct start_window *w, struct start_rate rate, ao_time now);
 /* Starts that were `age` before now, or longer: read back from a file, the oldest first. */
 void start_window_add_past(struct start_window *w, struct start_rate rate, ao_time age,

@@ -6,9 +6,10 @@
 #include <stdio.h>
 
 #include "server/jobs/core/ids.h"
+#include "server/jobs/core/names.h"
 #include "server/jobs/jobs_parts.h"
-#include "server/jobs/sched/queueing.h"
 #include "server/jobs/sched/line_place.h"
+#include "server/jobs/sched/out.h"
 #include "server/jobs/service/operation.h"
 #include "server/jobs/service/view.h"
 #include "server/tasks/tasks.h"
@@ -156,14 +157,16 @@ static uint32_t place_in(const struct job_list *list, const struct job *job)
  * what is missing here. */
 static void pack_holders(struct jobs *jobs, const struct limit *limit, struct pack *p)
 {
+    const struct scheduler *s = &jobs->sched;
+    const struct job_list *lists[] = {&s->running, &s->assigned[0], &s->assigned[1]};
     const struct job *named[NAMED_MAX];
     char id[ID_TEXT_SIZE];
     uint32_t count = 0;
 
-    for (const struct job *job = jobs->sched.running.first; job && count < NAMED_MAX;
-         job = job->next)
-        if (job->more && job->more->line && job->more->line->limit == limit)
-            named[count++] = job;
+    for (unsigned i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        for (const struct job *job = lists[i]->first; job && count < NAMED_MAX; job = job->next)
+            if (job->more && job->more->line && job->more->line->limit == limit)
+                named[count++] = job;
     pack_str(p, "running");
     pack_array(p, count);
     for (uint32_t i = 0; i < count; i++)
@@ -344,9 +347,11 @@ static void pack_store(struct jobs *jobs, struct job *job, struct pack *p)
 
 static void say_commit(struct jobs *jobs, struct job *job, char *text, size_t size)
 {
+    const char *what = job_is(job, JOB_SUBMITTING) ? "its submission"
+                       : job_is(job, JOB_ENDING)   ? "its end"
+                                                   : "how its last attempt ended";
     (void)jobs;
-    snprintf(text, size, "%s is being written to disk",
-             job_is(job, JOB_SUBMITTING) ? "its submission" : "the start of its attempt");
+    snprintf(text, size, "%s is being written to disk", what);
 }
 
 static void say_store(struct jobs *jobs, struct job *job, char *text, size_t size)
@@ -357,6 +362,13 @@ static void say_store(struct jobs *jobs, struct job *job, char *text, size_t siz
 
 /* --- An attempt is out. --- */
 
+/* Of the attempt that is out. */
+static uint32_t number_of(const struct jobs *jobs, const struct job *job)
+{
+    return job->attempt + out_is_assigned(&jobs->sched, job);
+}
+
+/* The timeout of one that has not begun runs not yet. */
 static void pack_out(struct jobs *jobs, struct job *job, struct pack *p)
 {
     char name[24] = "";
@@ -364,9 +376,9 @@ static void pack_out(struct jobs *jobs, struct job *job, struct pack *p)
     if (job->attempt_task)
         attempt_executor(jobs->tasks, job->attempt_task, name, sizeof name);
     pack_key_str(p, "executor", name[0] ? name : NULL);
-    pack_key_uint(p, "attempt", job->attempt);
+    pack_key_uint(p, "attempt", number_of(jobs, job));
     pack_str(p, "timeout");
-    if (job->until != AO_NEVER)
+    if (job->until != AO_NEVER && !out_is_assigned(&jobs->sched, job))
         pack_uint(p, ms_of(jobs, job->until));
     else
         pack_nil(p);
@@ -378,7 +390,7 @@ static void say_out(struct jobs *jobs, struct job *job, char *text, size_t size)
 
     if (job->attempt_task)
         attempt_executor(jobs->tasks, job->attempt_task, name, sizeof name);
-    snprintf(text, size, "attempt %" PRIu32 " is at %s: %s", job->attempt, name,
+    snprintf(text, size, "attempt %" PRIu32 " is at %s: %s", number_of(jobs, job), name,
              job_reason_meaning((enum job_reason)job->reason));
 }
 

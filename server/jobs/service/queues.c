@@ -7,6 +7,7 @@
 #include "server/jobs/core/names.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/persist/codec.h"
+#include "server/jobs/sched/out.h"
 #include "server/jobs/service/explain.h"
 #include "server/jobs/service/operation.h"
 #include "server/jobs/service/view.h"
@@ -74,8 +75,7 @@ static void pack_queue(const struct job_queue *q, struct pack *p)
 /* The stages of attempts that are out, and the ages, are looked up only when somebody looks. */
 static void look(struct jobs *jobs)
 {
-    for (struct job *job = jobs->sched.running.first; job; job = job->next)
-        view_stage(jobs, job);
+    out_show_all(&jobs->sched);
     look_for_oldest(jobs);
 }
 
@@ -205,6 +205,8 @@ static void serve_pause(struct jobs *jobs, struct operation *op)
     if (!q)
         return;
     q->paused = true;
+    out_recall_queue(&jobs->sched, q); /* nothing of it begins from here on */
+    scheduler_admit(&jobs->sched);
     answer_when_saved(jobs, op, q);
 }
 

@@ -4,8 +4,8 @@
 #include "server/jobs/core/past.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
-#include "server/jobs/sched/queueing.h"
 #include "server/jobs/sched/line_place.h"
+#include "server/jobs/sched/out.h"
 #include "server/jobs/service/operation.h"
 
 void view_ms(struct pack *p, const char *key, uint64_t unix_ns)
@@ -28,26 +28,7 @@ static void pack_key_name(struct pack *p, const char *key, struct span name)
 
 void view_stage(struct jobs *jobs, struct job *job)
 {
-    static const struct {
-        enum job_state state;
-        enum job_reason reason;
-    } of[] = {[ATTEMPT_ASSIGNED] = {JOB_ASSIGNED, JOB_WHY_ASSIGNED},
-              [ATTEMPT_RUNNING] = {JOB_RUNNING, JOB_WHY_RUNNING},
-              [ATTEMPT_PARKED] = {JOB_PARKED, JOB_WHY_PARKED}};
-    bool out = job_state_runs((enum job_state)job->state);
-
-    if (!out || !job->attempt_task)
-        return;
-    enum attempt_stage stage = attempt_stage(job->attempt_task);
-    if (of[stage].state != (enum job_state)job->state)
-        job_set_state(&jobs->table, job, of[stage].state, of[stage].reason);
-}
-
-/* The last attempt that was begun: one whose start is still on its way to the disk would be
- * forgotten by a crash. */
-static uint32_t begun(const struct job *job)
-{
-    return job_is(job, JOB_STARTING) ? job->attempt - 1 : job->attempt;
+    out_show(&jobs->sched, job);
 }
 
 static void pack_progress(struct pack *p, const struct job_more *more)
@@ -132,7 +113,7 @@ void view_job(struct jobs *jobs, struct job *job, unsigned parts, struct pack *p
     pack_key_span(p, "method", job->queue->name);
     pack_key_str(p, "state", job_state_names[job->state]);
     pack_key_str(p, "reason", job_reason_name(limits_reason(job)));
-    pack_key_uint(p, "attempt", begun(job));
+    pack_key_uint(p, "attempt", job->attempt);
     pack_key_uint(p, "failures", job->failures);
     pack_key_uint(p, "retries", job->retries);
     pack_key_uint(p, "crashes", job->crashes);

@@ -114,6 +114,7 @@ static void serve(struct jobs *jobs, struct operation *op)
     struct job *job = operation_find_job(jobs, op, op->watch.id);
     if (!job)
         return;
+    view_stage(jobs, job);
     history_complete(&jobs->table, job);
     if (op->watch.from == 0)
         op->watch.from = 1;

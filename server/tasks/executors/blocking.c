@@ -104,13 +104,13 @@ static void run_task(struct blocking *b, struct task *t)
     running_here = t;
     show(e, t);
     /* After the number was stored: see executors_notify(). */
-    if (atomic_load_explicit(&t->flags, memory_order_seq_cst)) {
+    if (atomic_load_explicit(&t->flags, memory_order_seq_cst) || !executor_begin(e, t)) {
         executor_trace(e, "drop", t);
     } else {
         executor_trace(e, "run", t);
-        attempt_enter(t, ATTEMPT_RUNNING);
         task_set(t, TASK_TIMED);
         run_handler(e, t);
+        attempt_over(t);
         executor_book(e, t);
     }
     show(e, outer);

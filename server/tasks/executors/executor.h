@@ -12,8 +12,8 @@
 #define ERGON_TASKS_EXECUTOR_H
 
 #include "base/counter.h"
+#include "server/tasks/attempt.h"
 #include "server/tasks/manager/placement.h"
-#include "server/tasks/task.h"
 
 struct tasks_shared;
 
@@ -122,6 +122,15 @@ void executor_give_back(struct executor *e, struct task *t);
 
 /* A task goes to its home, which is on another thread: by lane, or to the caller's thread. */
 void executor_send_home(struct executor *e, struct task *t);
+
+/* May this task, which was taken from the lane, be run?  No: nobody wants it any more; or it is an
+ * attempt that was withdrawn. */
+static inline bool executor_begin(const struct executor *e, struct task *t)
+{
+    if (task_flagged(t))
+        return false;
+    return __builtin_expect(!task_is(t, TASK_ATTEMPT), 1) || attempt_claim(t, executor_clock(e));
+}
 
 /* Books a task that has ended: counters, mean times, trace. */
 void executor_book(struct executor *e, struct task *t);

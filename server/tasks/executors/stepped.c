@@ -157,6 +157,7 @@ static void conclude(struct stepped *s, struct task *t)
     if (t->nested)
         nested_drop_all(t);
     task_drop_state(t);
+    attempt_over(t);
     executor_book(&s->base, t);
 }
 
@@ -315,7 +316,6 @@ static bool begin_steps(struct stepped *s, struct task *t, bool counted)
     struct executor *e = &s->base;
     struct activator *a = e->activator;
     assert(t->owner == TASK_OF_EXECUTOR);
-    attempt_enter(t, ATTEMPT_RUNNING);
     if (!make_ready(s, t))
         return true;
     task_set(t, TASK_IN_PLACE);
@@ -361,7 +361,7 @@ static void start(struct stepped *s, struct task *t)
 {
     struct executor *e = &s->base;
     executor_note_hand_over(e, t);
-    if (task_flagged(t)) {
+    if (!executor_begin(e, t)) {
         executor_trace(e, "drop", t);
     } else if (!begin_steps(s, t, true)) {
         return;

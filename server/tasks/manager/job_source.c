@@ -140,7 +140,11 @@ static struct task *make(struct manager *m, const struct attempt_spec *run)
     task_pass(t, TASK_OF_HOME, TASK_OF_MANAGER);
     task_set(t, TASK_ATTEMPT);
     t->attempt = task_own_memory(t, sizeof *t->attempt); /* the first in it: it fits */
-    *t->attempt = (struct attempt){.owner = run->owner, .id = run->id, .attempt = run->attempt};
+    *t->attempt = (struct attempt){.owner = run->owner,
+                                   .id = run->id,
+                                   .attempt = run->attempt,
+                                   .timeout = run->timeout,
+                                   .mark = run->mark};
     return t;
 }
 _Static_assert(sizeof(struct attempt) <= TASK_MEMORY / 2, "most is left to state and result");
@@ -156,7 +160,7 @@ struct task *job_source_take(struct manager *m, struct manager_kind *k)
         k->source_has_work = true;
         m->attempts_out++;
     }
-    m->shared->source.given(m->shared->source.arg, run.owner, t);
+    m->shared->source.given(m->shared->source.arg, &run, t);
     return t;
 }
 
@@ -178,21 +182,30 @@ void job_source_stop(struct manager *m, bool cancel)
     m->shared->source.stop(m->shared->source.arg, cancel);
 }
 
-static void end_attempt(struct manager *m, struct task *t)
+/* Of one that was withdrawn the source knows nothing any more. */
+static void return_attempt(struct manager *m, struct task *t)
 {
     const struct attempt *attempt = t->attempt;
     struct outcome outcome;
+    if (attempt_stage(t) == ATTEMPT_WITHDRAWN)
+        return;
     task_outcome(t, &outcome);
     const struct attempt_end end = {.owner = attempt->owner,
                                     .attempt = attempt->attempt,
-                                    .started = attempt_stage(t) != ATTEMPT_ASSIGNED,
+                                    .mark = attempt->mark,
+                                    .began = attempt_began(t),
                                     .cancel_seen = attempt->cancel_seen,
                                     .again = attempt->again && t->error == ERGON_OK,
                                     .after = attempt->after,
                                     .outcome = &outcome};
-    m->attempts_out--;
     m->shared->source.returned(m->shared->source.arg, &end);
     task_take_back(t, &outcome);
+}
+
+static void end_attempt(struct manager *m, struct task *t)
+{
+    m->attempts_out--;
+    return_attempt(m, t);
     m->kinds[kind_index(t->method->handler->kind)].source_has_work = !m->jobs_stopped;
 }
 
@@ -218,7 +231,27 @@ void attempt_flag(struct tasks *t, struct task *attempt, enum attempt_flag flag)
 
 enum attempt_stage attempt_stage(const struct task *attempt)
 {
-    return (enum attempt_stage)atomic_load_explicit(&attempt->attempt->stage, memory_order_relaxed);
+    return (enum attempt_stage)atomic_load_explicit(&attempt->attempt->stage, memory_order_acquire);
+}
+
+ao_time attempt_began(const struct task *attempt)
+{
+    return atomic_load_explicit(&attempt->attempt->began, memory_order_relaxed);
+}
+
+/* The flag lets whoever has it drop it without a look at the stage; it stands in a lane, or, given
+ * back, in the common queue. */
+bool attempt_withdraw(struct tasks *t, struct task *attempt, const struct attempt_mark **mark)
+{
+    uint8_t stage = ATTEMPT_ASSIGNED;
+    if (!atomic_compare_exchange_strong_explicit(&attempt->attempt->stage, &stage,
+                                                 ATTEMPT_WITHDRAWN, memory_order_acquire,
+                                                 memory_order_acquire))
+        return false;
+    *mark = attempt->attempt->mark;
+    atomic_fetch_or_explicit(&attempt->flags, TASK_GONE, memory_order_relaxed);
+    manager_note_flagged(&t->shared.inbox);
+    return true;
 }
 
 void attempt_executor(struct tasks *t, const struct task *attempt, char *buf, size_t size)

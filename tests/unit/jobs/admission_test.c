@@ -97,7 +97,7 @@ HOLD_TEST(a_stray_keeps_its_slot)
     assert_int_equal(world_reason(w, second), JOB_WHY_LIMIT);
     world_finish(late, "\x01");
     jobs_world_settle(w);
-    assert_int_equal(world_state(w, second), JOB_ASSIGNED);
+    assert_int_equal(world_state(w, second), JOB_RUNNING);
 }
 
 HOLD_TEST(another_key_or_tenant_is_not_held)
@@ -109,8 +109,8 @@ HOLD_TEST(another_key_or_tenant_is_not_held)
     spec.limit_key = span_text("l");
     uint64_t key = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
-    assert_int_equal(world_state(w, other), JOB_ASSIGNED);
-    assert_int_equal(world_state(w, key), JOB_ASSIGNED);
+    assert_int_equal(world_state(w, other), JOB_RUNNING);
+    assert_int_equal(world_state(w, key), JOB_RUNNING);
 }
 
 struct rated {
@@ -154,12 +154,12 @@ HOLD_TEST(who_waits_for_a_token_keeps_no_slot)
     spec.rate_key = span_text("");
     uint64_t third = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
-    assert_int_equal(world_state(w, third), JOB_ASSIGNED);
+    assert_int_equal(world_state(w, third), JOB_RUNNING);
     jobs_world_pass(w, AO_S(10));
     assert_int_equal(world_reason(w, second), JOB_WHY_LIMIT);
     world_finish(world_run_of(w, third), "\x01");
     jobs_world_settle(w);
-    assert_int_equal(world_state(w, second), JOB_ASSIGNED);
+    assert_int_equal(world_state(w, second), JOB_RUNNING);
 }
 
 /* Tasks that stand in the queue for long, since the executors are full, do not save up their
@@ -204,7 +204,7 @@ HOLD_TEST(who_waits_for_a_slot_keeps_no_token)
         uint64_t one = jobs_world_submit(w, &rated);
         jobs_world_pass(w, AO_S(10));
         assert_int_equal(world_reason(w, both), JOB_WHY_LIMIT);
-        assert_int_equal(world_state(w, one), JOB_ASSIGNED);
+        assert_int_equal(world_state(w, one), JOB_RUNNING);
     }
     world_finish(world_run_of(w, first), "\x01");
     jobs_world_settle(w);
@@ -225,7 +225,7 @@ HOLD_TEST(who_is_paused_keeps_no_slot)
     world_finish(world_run_of(w, first), "\x01");
     jobs_world_settle(w);
     assert_int_equal(world_reason(w, second), JOB_WHY_PAUSED);
-    assert_int_equal(world_state(w, third), JOB_ASSIGNED);
+    assert_int_equal(world_state(w, third), JOB_RUNNING);
 }
 
 HOLD_TEST(a_limit_that_is_raised_lets_others_go_on)
@@ -253,7 +253,7 @@ HOLD_TEST(many_that_expire_together_hold_up_nobody)
     jobs_world_pass(w, AO_S(1));
     world_finish(world_run_of(w, first), "\x01");
     jobs_world_settle(w);
-    assert_int_equal(world_state(w, last), JOB_ASSIGNED);
+    assert_int_equal(world_state(w, last), JOB_RUNNING);
     assert_int_equal(of_state(w, JOB_EXPIRED), 50000);
 }
 
@@ -373,10 +373,10 @@ HOLD_TEST(who_stands_in_the_queue_keeps_no_permit)
     assert_int_equal(world_job(w, called)->more->line->limit->taken, 0);
     uint64_t stepped = jobs_world_submit(w, &step);
     jobs_world_settle(w);
-    assert_int_equal(world_state(w, stepped), JOB_ASSIGNED);
+    assert_int_equal(world_state(w, stepped), JOB_RUNNING);
     world_finish(world_run_of(w, other), "\x01");
     jobs_world_settle(w);
-    assert_int_not_equal(world_state(w, called), JOB_ASSIGNED);
+    assert_int_not_equal(world_state(w, called), JOB_RUNNING);
     world_finish(world_run_of(w, stepped), "\x01");
     jobs_world_pass(w, AO_MS(1));
     assert_true(runs_out(w) <= 1);

@@ -20,7 +20,7 @@ STORED_TEST(a_cancelled_one_does_not_run_again_after_a_crash)
     assert_false(world_answered(w, op));
     jobs_world_pass(w, AO_MS(1));
     assert_true(world_answered(w, op));
-    stage_says(op, "'state': 'assigned', 'cancelled': true");
+    stage_says(op, "'state': 'running', 'cancelled': true");
     jobs_world_crash(w);
     jobs_world_pass(w, AO_S(1));
     assert_int_equal(world_state(w, id), JOB_CANCELLED);

@@ -16,7 +16,7 @@ static struct job *running(struct jobs_world *w)
     w->room[1] = 1;
     struct job *job = world_job(w, jobs_world_submit(w, &WORK()));
     jobs_world_settle(w);
-    assert_int_equal(job->state, JOB_ASSIGNED);
+    assert_int_equal(world_job(w, job->id)->state, JOB_RUNNING);
     return job;
 }
 
@@ -36,7 +36,7 @@ CHECK_TEST(a_queued_job_stands_in_its_fair_queue)
     struct job *job = queued(w);
     finish_work_on(job);
     job_unmark(job, JOB_ENQUEUED);
-    expect_broken_assert(finish_work_on, job, "job_is(job, JOB_STARTING | JOB_ENDING)");
+    expect_broken_assert(finish_work_on, job, "job_is(job, JOB_AWAITS_ROW | JOB_ENDING)");
     job_mark(job, JOB_ENQUEUED);
 }
 

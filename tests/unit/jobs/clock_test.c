@@ -19,7 +19,7 @@ CLOCK_TEST(a_delay_counts_from_the_submission)
     jobs_world_pass(w, AO_MS(10) - AO_US(1));
     assert_int_equal(world_state(w, id), JOB_DELAYED);
     jobs_world_pass(w, AO_MS(5));
-    assert_int_equal(world_state(w, id), JOB_ASSIGNED);
+    assert_int_equal(world_state(w, id), JOB_RUNNING);
 }
 
 CLOCK_TEST(a_retry_counts_from_the_failure)
@@ -66,8 +66,8 @@ CLOCK_TEST(what_a_leap_forward_makes_due_is_begun_within_a_second)
     jobs_world_pass(w, AO_S(10));
     ao_time due = world_job(w, later)->due;
     leaps_by(w, (int64_t)AO_S(3600));
-    assert_int_equal(world_state(w, soon), JOB_ASSIGNED);
-    assert_int_equal(world_state(w, at), JOB_ASSIGNED);
+    assert_int_equal(world_state(w, soon), JOB_RUNNING);
+    assert_int_equal(world_state(w, at), JOB_RUNNING);
     assert_int_equal(world_state(w, expires), JOB_EXPIRED);
     assert_int_equal(world_state(w, later), JOB_DELAYED);
     assert_int_equal(world_job(w, later)->due, due - AO_S(3600));
@@ -83,10 +83,10 @@ CLOCK_TEST(what_comes_right_behind_a_leap_is_not_early)
     jobs_world_pass(w, AO_S(1800) - AO_MS(1));
     assert_int_equal(world_state(w, behind), JOB_DELAYED);
     jobs_world_pass(w, AO_MS(1));
-    assert_int_equal(world_state(w, behind), JOB_ASSIGNED);
+    assert_int_equal(world_state(w, behind), JOB_RUNNING);
     assert_int_equal(world_state(w, before), JOB_DELAYED);
     jobs_world_pass(w, AO_S(1800));
-    assert_int_equal(world_state(w, before), JOB_ASSIGNED);
+    assert_int_equal(world_state(w, before), JOB_RUNNING);
 }
 
 static struct operation *put_cron(struct jobs_world *w, const char *schedule,

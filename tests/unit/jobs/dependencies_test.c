@@ -150,6 +150,7 @@ JOBS_TEST(after_still_counts_beside_after_any)
 STORED_TEST(after_any_holds_across_a_crash)
 {
     struct job_spec spec = WORK(.durable = DURABLE_FSYNC);
+    w->room[1] = 2;
     uint64_t on[3] = {jobs_world_submit(w, &spec), jobs_world_submit(w, &spec),
                       jobs_world_submit(w, &spec)};
     spec.after = on;

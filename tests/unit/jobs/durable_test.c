@@ -43,15 +43,24 @@ STORED_TEST(fsync_is_answered_when_it_is_on_disk)
     expect_row(w, id, JOB_QUEUED, 0);
 }
 
-STORED_TEST(fsync_starts_when_the_start_is_on_disk)
+/* The board has it meanwhile. */
+STORED_TEST(a_begin_is_written_and_not_awaited)
 {
     uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC));
     jobs_world_pass(w, AO_MS(1));
-    assert_null(world_run_of(w, id));
-    assert_int_equal(world_job(w, id)->attempt, 1);
-    jobs_world_pass(w, AO_MS(1));
     assert_non_null(world_run_of(w, id));
+    expect_row(w, id, JOB_QUEUED, 0);
+    jobs_world_pass(w, AO_MS(2));
     expect_row(w, id, JOB_RUNNING, 1);
+}
+
+STORED_TEST(what_is_brief_is_written_once)
+{
+    w->lasts = 0;
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC));
+    jobs_world_pass(w, AO_MS(5));
+    assert_int_equal(world_state(w, id), JOB_DONE);
+    assert_int_equal(w->store->operations, 2);
 }
 
 STORED_TEST(an_end_is_seen_when_it_is_on_disk)
@@ -60,7 +69,7 @@ STORED_TEST(an_end_is_seen_when_it_is_on_disk)
     jobs_world_pass(w, AO_MS(10));
     world_finish(world_run_of(w, id), "\x2a");
     jobs_world_settle(w);
-    assert_int_equal(world_state(w, id), JOB_ASSIGNED);
+    assert_int_equal(world_state(w, id), JOB_RUNNING);
     assert_int_equal(world_reason(w, id), JOB_WHY_COMMIT);
     jobs_world_pass(w, AO_MS(1));
     assert_int_equal(world_state(w, id), JOB_DONE);
@@ -155,7 +164,7 @@ STORED_TEST(what_was_open_goes_on_after_a_crash)
     jobs_world_pass(w, AO_S(88));
     assert_int_equal(world_state(w, delayed), JOB_DELAYED);
     jobs_world_pass(w, AO_S(2));
-    assert_int_equal(world_state(w, delayed), JOB_ASSIGNED);
+    assert_int_equal(world_state(w, delayed), JOB_RUNNING);
     stage_balances(w);
 }
 

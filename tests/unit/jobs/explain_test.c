@@ -78,6 +78,7 @@ STORED_TEST(explains_no_executor)
     jobs_world_pass(w, AO_MS(5));
     method->name = span_text("other");
     jobs_world_crash(w);
+    jobs_world_pass(w, AO_MS(1));
     gives(w, id, "waiting", "no_executor");
     stage_holds(explain(w, id),
                 "'text': 'no module offers \"work\"; load one and start the server again'");
@@ -95,7 +96,7 @@ JOBS_TEST(explains_paused)
     uint64_t id = submit_work(w);
     gives(w, id, "waiting", "paused");
     ask_of_queue(w, &operation_queue_resume);
-    gives(w, id, "assigned", "assigned");
+    gives(w, id, "running", "running");
 }
 
 JOBS_TEST(explains_stopping)
@@ -208,22 +209,38 @@ STORED_TEST(explains_commit)
     uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC));
     gives(w, id, "queued", "commit");
     stage_holds(explain(w, id), "its submission is being written to disk");
-    jobs_world_pass(w, AO_MS(1));
-    gives(w, id, "queued", "commit");
-    stage_holds(explain(w, id), "the start of its attempt is being written to disk");
+    jobs_world_pass(w, AO_MS(5));
+    world_finish(world_run_of(w, id), "\x01");
+    gives(w, id, "running", "commit");
+    stage_holds(explain(w, id), "its end is being written to disk");
 }
 
-/* A crash would forget it, and the next start would begin the same number again. */
-STORED_TEST(an_attempt_is_shown_when_its_start_is_on_disk)
+/* A power cut would forget the attempt, and raises the number by one only. */
+STORED_TEST(explains_commit_of_the_last_attempt)
+{
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC));
+    jobs_world_pass(w, AO_MS(5));
+    world_again(world_run_of(w, id), 0);
+    jobs_world_settle(w);
+    gives(w, id, "queued", "commit");
+    stage_holds(explain(w, id), "how its last attempt ended is being written to disk");
+    jobs_world_pass(w, AO_MS(1));
+    gives(w, id, "running", "running");
+}
+
+/* Not before its handler has begun. */
+JOBS_TEST(an_attempt_is_shown_when_it_has_begun)
 {
     char text[2048];
-    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC));
-    for (unsigned ms = 1; ms <= 2; ms++) {
+    w->holds = true;
+    uint64_t id = submit_work(w);
+    for (unsigned n = 0; n < 2; n++) {
         struct operation *op = world_about(w, &operation_get, id);
-        jobs_world_pass(w, AO_MS(1));
         world_give(w, op);
         stage_holds(notation_show(operation_result(op), text, sizeof text),
-                    ms == 1 ? "'attempt': 0" : "'attempt': 1");
+                    n == 0 ? "'attempt': 0" : "'attempt': 1");
+        if (n == 0)
+            world_begin(world_run_of(w, id));
     }
 }
 
@@ -232,6 +249,7 @@ STORED_TEST(explains_store)
     uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC));
     jobs_world_pass(w, AO_MS(1));
     w->store->error = STORE_FULL;
+    world_again(world_run_of(w, id), 0);
     jobs_world_pass(w, AO_MS(2));
     gives(w, id, "queued", "store");
     stage_holds(explain(w, id), "make room");
@@ -239,15 +257,17 @@ STORED_TEST(explains_store)
 
 JOBS_TEST(explains_assigned)
 {
+    w->holds = true;
     uint64_t id = submit(w, &WORK(.timeout = AO_S(10)));
     gives(w, id, "assigned", "assigned");
+    stage_holds(explain(w, id), "'executor': 'blocking 1', 'attempt': 1, 'timeout': nil");
+    world_begin(world_run_of(w, id));
     stage_holds(explain(w, id), "'executor': 'blocking 1', 'attempt': 1, 'timeout': 16000000");
 }
 
 JOBS_TEST(explains_running)
 {
     uint64_t id = submit_work(w);
-    world_run_of(w, id)->stage = ATTEMPT_RUNNING;
     gives(w, id, "running", "running");
 }
 

@@ -136,17 +136,19 @@ STORED_TEST(an_end_that_comes_meanwhile_waits_for_the_disk)
     stage_balances(w);
 }
 
-/* From then on the start of an attempt is on disk before its handler begins. */
-STORED_TEST(its_next_start_is_on_disk_first)
+/* From then on the next attempt begins when the file knows of the one before. */
+STORED_TEST(its_next_attempt_waits_for_the_disk)
 {
     uint64_t id = jobs_world_submit(w, NAMED(ASYNC, .delay = AO_S(1)));
     expect_hardened(w, give(w, NAMED(FSYNC)), id);
+    jobs_world_pass(w, AO_S(3));
+    assert_int_equal(world_run_of(w, id)->run.attempt, 1);
     w->store->latency = AO_S(5);
+    world_again(world_run_of(w, id), 0);
     jobs_world_pass(w, AO_S(3));
     assert_null(world_run_of(w, id));
     jobs_world_pass(w, AO_S(5));
-    assert_int_equal(memory_store_row(w->store, id)->task.state, JOB_RUNNING);
-    assert_int_equal(world_run_of(w, id)->run.attempt, 1);
+    assert_int_equal(world_run_of(w, id)->run.attempt, 2);
 }
 
 STORED_TEST(less_is_no_reason_to_write)

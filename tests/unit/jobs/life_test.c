@@ -6,7 +6,7 @@ JOBS_TEST(runs_and_is_done)
 {
     uint64_t id = jobs_world_submit(w, &WORK());
     jobs_world_settle(w);
-    assert_int_equal(world_state(w, id), JOB_ASSIGNED);
+    assert_int_equal(world_state(w, id), JOB_RUNNING);
     world_finish(world_run_of(w, id), "\x2a");
     assert_int_equal(world_state(w, id), JOB_DONE);
     assert_int_equal(world_job(w, id)->end->result_len, 1);
@@ -21,7 +21,7 @@ JOBS_TEST(a_failure_is_tried_again)
     assert_int_equal(world_state(w, id), JOB_DELAYED);
     assert_int_equal(world_reason(w, id), JOB_WHY_RETRY);
     jobs_world_pass(w, AO_S(1));
-    assert_int_equal(world_state(w, id), JOB_ASSIGNED);
+    assert_int_equal(world_state(w, id), JOB_RUNNING);
     assert_int_equal(world_job(w, id)->attempt, 2);
     world_fail(world_run_of(w, id), "ODD", "not tomorrow");
     assert_int_equal(world_state(w, id), JOB_DEAD);
@@ -60,7 +60,7 @@ JOBS_TEST(a_running_one_is_cancelled_when_it_has_returned)
     uint64_t id = jobs_world_submit(w, &WORK());
     jobs_world_settle(w);
     assert_true(world_cancel(w, world_job(w, id)));
-    assert_int_equal(world_state(w, id), JOB_ASSIGNED);
+    assert_int_equal(world_state(w, id), JOB_RUNNING);
     jobs_world_settle(w);
     assert_int_equal(world_state(w, id), JOB_CANCELLED);
 }

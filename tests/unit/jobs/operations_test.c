@@ -236,7 +236,7 @@ OPERATIONS_TEST(lists_by_state)
     op->list = (struct list_arguments){.filter.state = JOB_QUEUED, .max = 10};
     world_give(w, op);
     stage_holds(answer(w, op), "'state': 'queued'");
-    is_silent_about(answer(w, op), "'state': 'assigned'");
+    is_silent_about(answer(w, op), "'state': 'running'");
 }
 
 /* --- queues, accounts --- */

@@ -10,7 +10,7 @@ JOBS_TEST(a_delay_passes)
     assert_int_equal(world_state(w, id), JOB_DELAYED);
     assert_int_equal(world_reason(w, id), JOB_WHY_DELAY);
     jobs_world_pass(w, AO_MS(1));
-    assert_int_equal(world_state(w, id), JOB_ASSIGNED);
+    assert_int_equal(world_state(w, id), JOB_RUNNING);
 }
 
 JOBS_TEST(a_moment_comes)
@@ -20,12 +20,12 @@ JOBS_TEST(a_moment_comes)
     jobs_world_pass(w, AO_MS(1999));
     assert_int_equal(world_state(w, id), JOB_DELAYED);
     jobs_world_pass(w, AO_MS(1));
-    assert_int_equal(world_state(w, id), JOB_ASSIGNED);
+    assert_int_equal(world_state(w, id), JOB_RUNNING);
     spec.at = table_wall(&w->jobs->table) - AO_S(2);
     w->room[1] = 2;
     id = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
-    assert_int_equal(world_state(w, id), JOB_ASSIGNED);
+    assert_int_equal(world_state(w, id), JOB_RUNNING);
 }
 
 JOBS_TEST(a_deadline_ends_it_wherever_it_is)
@@ -52,11 +52,12 @@ JOBS_TEST(a_deadline_that_has_passed_expires_at_once)
     assert_int_equal(world_state(w, id), JOB_EXPIRED);
 }
 
-JOBS_TEST(an_attempt_sees_the_nearer_of_both)
+JOBS_TEST(an_attempt_is_given_both)
 {
     uint64_t id = jobs_world_submit(w, &WORK(.deadline = AO_S(9), .timeout = AO_S(5)));
     jobs_world_settle(w);
-    assert_int_equal(world_run_of(w, id)->run.deadline, w->v.now + AO_S(5));
+    assert_int_equal(world_run_of(w, id)->run.deadline, w->v.now + AO_S(9));
+    assert_int_equal(world_run_of(w, id)->run.timeout, AO_S(5));
 }
 
 JOBS_TEST(the_last_timeout_is_final)
@@ -116,7 +117,7 @@ JOBS_TEST(retry_counts_anew)
 JOBS_TEST(an_attempt_that_outlives_the_deadline_expires)
 {
     struct outcome late;
-    struct attempt_end end = {.started = true, .outcome = &late};
+    struct attempt_end end = {.outcome = &late};
     uint64_t id = jobs_world_submit(w, &WORK(.deadline = AO_S(5), .retries = 3));
     jobs_world_settle(w);
     outcome_of(ERGON_E_DEADLINE, &late);
@@ -155,7 +156,7 @@ JOBS_TEST(what_must_be_done_first_is)
     assert_int_equal(world_reason(w, second), JOB_WHY_AFTER);
     world_finish(world_run_of(w, first[0]), "\x01");
     jobs_world_settle(w);
-    assert_int_equal(world_state(w, second), JOB_ASSIGNED);
+    assert_int_equal(world_state(w, second), JOB_RUNNING);
     assert_int_equal(world_state(w, stage_submit_after(w, first, 2)), JOB_QUEUED);
 }
 
@@ -289,5 +290,5 @@ JOBS_TEST(who_expires_before_its_start_leaves_its_place, .stored = true, .quiet 
     w->room[1] = 1;
     job_source_wake(w->jobs->tasks);
     jobs_world_pass(w, AO_S(60));
-    assert_int_equal(world_state(w, last), JOB_ASSIGNED);
+    assert_int_equal(world_state(w, last), JOB_RUNNING);
 }

@@ -103,7 +103,14 @@ TRANSITIONS_TEST(a_durable_job_is_written_when_its_row_says_something_else)
     job_set_state(&w.table, job, JOB_QUEUED, JOB_WHY_TURN);
     assert_int_equal(effects_of(job), EFFECT_HISTORY | EFFECT_TIMER);
     job_set_state(&w.table, job, JOB_ASSIGNED, JOB_WHY_ASSIGNED);
-    assert_int_equal(effects_of(job), EFFECT_HISTORY | EFFECT_WRITE | EFFECT_TIMER);
+    assert_int_equal(effects_of(job), EFFECT_TIMER);
+    job_set_state(&w.table, job, JOB_RUNNING, JOB_WHY_RUNNING);
+    assert_int_equal(effects_of(job), EFFECT_WRITE | EFFECT_TIMER);
+    job->row = (uint8_t)job_row_state(job);
+    job->row_attempt = job->attempt;
+    job->attempt++;
+    job_set_state(&w.table, job, JOB_PARKED, JOB_WHY_PARKED);
+    assert_int_equal(effects_of(job), EFFECT_WRITE | EFFECT_TIMER);
 }
 
 TRANSITIONS_TEST(an_end_is_counted_and_dated_and_waits_for_its_consequences)
@@ -117,7 +124,7 @@ TRANSITIONS_TEST(an_end_is_counted_and_dated_and_waits_for_its_consequences)
     assert_int_equal(w.table.in_memory.ended[JOB_DONE], 1);
     assert_int_equal(job->queue->done, 1);
     assert_int_equal(job->ended, 1000);
-    assert_true(history_get(job, 3, &event));
+    assert_true(history_get(job, 2, &event));
     assert_int_equal(event.what, JOB_EVENT_DONE);
     assert_null(
         job->list); /* it is kept, and whoever waits is answered, when effects are applied */

@@ -74,7 +74,7 @@ WAITS_TEST(results_beyond_the_most_are_left_out)
     big[2] = (EACH - 5) >> 16, big[3] = (EACH - 5) >> 8 & 0xff, big[4] = (EACH - 5) & 0xff;
     for (unsigned i = 0; i < 3; i++) {
         struct outcome outcome = {.result = span_of(big, EACH)};
-        struct attempt_end end = {.started = true, .outcome = &outcome};
+        struct attempt_end end = {.outcome = &outcome};
         ids[i] = jobs_world_submit(w, &spec);
         jobs_world_settle(w);
         world_return(world_run_of(w, ids[i]), &end);
@@ -119,7 +119,7 @@ WAITS_TEST(a_dropped_call_leaves_a_task_that_was_submitted)
     uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
     drop(w, stage_call(w, &spec));
-    assert_int_equal(world_state(w, id), JOB_ASSIGNED);
+    assert_int_equal(world_state(w, id), JOB_RUNNING);
 }
 
 WAITS_TEST(the_last_of_the_calls_takes_their_task_along)
@@ -128,7 +128,7 @@ WAITS_TEST(the_last_of_the_calls_takes_their_task_along)
     struct operation *first = stage_call(w, &spec), *second = stage_call(w, &spec);
     uint64_t id = w->runs->run.id;
     drop(w, first);
-    assert_int_equal(world_state(w, id), JOB_ASSIGNED);
+    assert_int_equal(world_state(w, id), JOB_RUNNING);
     assert_false(world_answered(w, second));
     drop(w, second);
     assert_int_equal(world_state(w, id), JOB_CANCELLED);
@@ -140,7 +140,7 @@ WAITS_TEST(a_coalesced_run_goes_with_the_last_who_wants_it)
     struct operation *first = stage_call(w, &spec), *second = stage_call(w, &spec);
     uint64_t id = w->runs->run.id;
     drop(w, first);
-    assert_int_equal(world_state(w, id), JOB_ASSIGNED);
+    assert_int_equal(world_state(w, id), JOB_RUNNING);
     drop(w, second);
     assert_int_equal(world_state(w, id), JOB_CANCELLED);
 }

@@ -72,19 +72,32 @@ static bool take(void *arg, enum ergon_kind kind, struct attempt_spec *run)
                                 span_text(kind == ERGON_STEPPED ? stepped[draw(5)] : "block")),
         .params = params_none(),
         .deadline = AO_NEVER,
+        .timeout = AO_NEVER,
         .attempt = 1,
         .owner = &items[next_kept++]};
     job_source_wake(w.tasks); /* what comes next may be of the other kind */
     return true;
 }
 
-static void given(void *arg, void *owner, struct task *t)
+/* Before its handler has begun it never does. */
+static void unwant(struct kept_item *it)
 {
-    struct kept_item *it = owner;
+    const struct attempt_mark *mark;
+    if (attempt_withdraw(w.tasks, it->task, &mark)) {
+        it->task = NULL;
+        it->returned++;
+    } else {
+        attempt_flag(w.tasks, it->task, draw(2) ? ATTEMPT_CANCEL : ATTEMPT_LATE);
+    }
+}
+
+static void given(void *arg, const struct attempt_spec *run, struct task *t)
+{
+    struct kept_item *it = run->owner;
     it->task = t;
     it->given++;
     if (draw(16) == 0)
-        attempt_flag(w.tasks, t, draw(2) ? ATTEMPT_CANCEL : ATTEMPT_LATE);
+        unwant(it);
 }
 
 static void returned(void *arg, const struct attempt_end *r)
@@ -102,18 +115,18 @@ static void full(void *arg, enum ergon_kind kind, bool is_full)
 {
 }
 
-static void flag_all(enum attempt_flag flag, uint32_t one_of)
+static void unwant_all(uint32_t one_of)
 {
     for (unsigned i = 0; i < next_kept; i++)
         if (items[i].task && draw(one_of) == 0)
-            attempt_flag(w.tasks, items[i].task, flag);
+            unwant(&items[i]);
 }
 
 static void stop(void *arg, bool cancel)
 {
     stopped = true;
     if (cancel)
-        flag_all(ATTEMPT_CANCEL, 1);
+        unwant_all(1);
 }
 
 static const struct job_source source = {.ready = ready,
@@ -138,7 +151,7 @@ static void keep_some(void)
         items[kept++].kind = draw(2) ? ERGON_STEPPED : ERGON_BLOCKING;
     job_source_wake(w.tasks);
     if (draw(16) == 0)
-        flag_all(ATTEMPT_LATE, 2);
+        unwant_all(2);
 }
 
 static void check_kept(void)

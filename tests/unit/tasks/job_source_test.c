@@ -14,7 +14,9 @@ struct item {
     ao_time deadline;
     struct task *task; /* while it is out */
     unsigned given, returned, notes;
-    bool taken, started, again;
+    bool taken, again;
+    ao_time timeout, began;
+    struct attempt_mark mark;
     enum ergon_error error;
     size_t result_len;
 };
@@ -26,6 +28,11 @@ static struct source {
     unsigned log_len; /* the order in which things ended: 'k' and 'p' */
     char log[ALL];
 } s;
+static unsigned mark_of(const struct item *it)
+{
+    return atomic_load_explicit(&it->mark.stage, memory_order_relaxed);
+}
+
 /* The first of this kind that was not taken. */
 static struct item *first_of(enum ergon_kind kind)
 {
@@ -54,15 +61,17 @@ static bool take(void *arg, enum ergon_kind kind, struct attempt_spec *run)
     *run = (struct attempt_spec){.method = registry_find(w.registry, span_text(it->method)),
                                  .params = it->params,
                                  .deadline = it->deadline,
+                                 .timeout = it->timeout,
+                                 .mark = &it->mark,
                                  .id = (uint64_t)(it - s.items) + 1,
                                  .attempt = 7,
                                  .owner = it};
     return true;
 }
 
-static void given(void *arg, void *owner, struct task *t)
+static void given(void *arg, const struct attempt_spec *run, struct task *t)
 {
-    struct item *it = owner;
+    struct item *it = run->owner;
     it->given++;
     it->task = t;
     assert_ptr_equal(t->params.at, it->params.at); /* in place */
@@ -74,7 +83,7 @@ static void returned(void *arg, const struct attempt_end *r)
     assert_int_equal(r->attempt, 7);
     it->returned++;
     it->task = NULL;
-    it->started = r->started;
+    it->began = r->began;
     it->again = r->again;
     it->error = r->outcome->error;
     it->result_len = r->outcome->result.len;
@@ -146,7 +155,8 @@ static void open_world(uint32_t blocking, uint32_t queue)
 static struct item *keep(const char *method, struct span params)
 {
     struct item *it = &s.items[s.count++];
-    *it = (struct item){.method = method, .params = params, .deadline = AO_NEVER};
+    *it = (struct item){
+        .method = method, .params = params, .deadline = AO_NEVER, .timeout = AO_NEVER};
     return it;
 }
 
@@ -171,7 +181,7 @@ TASKS_TEST(an_attempt_is_given_once_and_returns_once)
     for (unsigned i = 0; i < 30; i++) {
         assert_int_equal(s.items[i].given, 1);
         assert_int_equal(s.items[i].returned, 1);
-        assert_true(s.items[i].started);
+        assert_int_equal(mark_of(&s.items[i]), MARK_OVER);
         assert_int_equal(s.items[i].error, ERGON_OK);
         assert_int_equal(s.items[i].result_len, params_none().len);
     }
@@ -185,7 +195,7 @@ TASKS_TEST(a_failure_returns_as_one)
                       *fault = keep("late_fault", params_none());
     run();
     assert_int_equal(fail->error, ERGON_E_FAILED);
-    assert_true(fail->started);
+    assert_int_equal(mark_of(fail), MARK_OVER);
     assert_int_equal(fault->error, ERGON_E_FAILED);
 }
 
@@ -306,16 +316,82 @@ TASKS_TEST(its_stage_and_executor_are_seen)
     assert_int_equal(hangs->returned, 1);
 }
 
-TASKS_TEST(one_that_waits_is_dropped_unstarted)
+static bool withdraw(const struct item *it)
+{
+    const struct attempt_mark *mark = NULL;
+    bool withdrawn = attempt_withdraw(w.tasks, it->task, &mark);
+    assert_ptr_equal(mark, withdrawn ? &it->mark : NULL);
+    return withdrawn;
+}
+
+TASKS_TEST(one_that_waits_can_be_withdrawn_and_never_runs)
 {
     open_world(1, 64);
+    struct item *it = keep("block", params_none());
+    job_source_wake(w.tasks);
+    virtual_run(&w.v);
+    assert_true(withdraw(it));
+    assert_false(withdraw(it));
+    atomic_store_explicit(&it->mark.stage, MARK_FREE, memory_order_relaxed);
+    tasks_world_run();
+    assert_int_equal(it->returned, 0);
+    assert_int_equal(mark_of(it), MARK_FREE);
+    assert_int_equal(executor_outstanding(w.tasks->executors[1]), 0);
+    assert_int_equal(w.tasks->manager.attempts_out, 0);
+}
+
+TASKS_TEST(so_can_one_that_was_given_back)
+{
+    open_world(1, 2);
     const struct item *it = keep("block", params_none());
     job_source_wake(w.tasks);
     virtual_run(&w.v);
-    attempt_flag(w.tasks, it->task, ATTEMPT_LATE);
+    struct executor *e = w.tasks->executors[1];
+    executor_give_back(e, ao_of(lane_take(&e->in), struct task, item));
+    lane_release(&e->in);
+    assert_true(withdraw(it));
+    tasks_world_run();
+    assert_int_equal(it->returned, 0);
+    assert_int_equal(w.tasks->manager.attempts_out, 0);
+}
+
+TASKS_TEST(one_that_has_begun_cannot_be_withdrawn)
+{
+    open_world(1, 64);
+    run_ms(5);
+    const struct item *it = keep("hang", params_none());
+    job_source_wake(w.tasks);
+    virtual_run(&w.v);
+    assert_false(withdraw(it));
+    assert_int_equal(attempt_began(it->task), AO_MS(5));
+    assert_int_equal(mark_of(it), MARK_BEGUN);
+    assert_int_equal(it->mark.began, AO_MS(5));
+    attempt_flag(w.tasks, it->task, ATTEMPT_CANCEL);
     tasks_world_run();
     assert_int_equal(it->returned, 1);
-    assert_false(it->started);
+    assert_int_equal(it->began, AO_MS(5));
+}
+
+/* Not from the time when it was given. */
+TASKS_TEST(a_timeout_counts_from_the_begin)
+{
+    open_world(1, 64);
+    struct item *it = keep("hang", params_none());
+    it->timeout = AO_MS(3);
+    run_ms(5);
+    job_source_wake(w.tasks);
+    virtual_run(&w.v);
+    assert_int_equal(it->task->deadline, AO_MS(8));
+    attempt_flag(w.tasks, it->task, ATTEMPT_LATE);
+    tasks_world_run();
+    struct item *waits = keep("block", params_none());
+    waits->timeout = AO_MS(3);
+    waits->deadline = AO_S(1);
+    job_source_wake(w.tasks);
+    virtual_run(&w.v);
+    assert_int_equal(waits->task->deadline, AO_S(1));
+    withdraw(waits);
+    tasks_world_run();
 }
 
 TASKS_TEST(one_that_is_parked_is_cancelled)
@@ -328,7 +404,7 @@ TASKS_TEST(one_that_is_parked_is_cancelled)
     tasks_world_run();
     assert_int_equal(test_cleanups, cleanups + 1);
     assert_int_equal(it->returned, 1);
-    assert_true(it->started);
+    assert_int_equal(mark_of(it), MARK_OVER);
     assert_int_equal(it->error, ERGON_E_CANCELLED);
 }
 
@@ -351,7 +427,7 @@ TASKS_TEST(one_that_is_given_back_is_given_again)
     run();
     assert_int_equal(it->given, 1);
     assert_int_equal(it->returned, 1);
-    assert_true(it->started);
+    assert_int_equal(mark_of(it), MARK_OVER);
 }
 
 static void drained(void *arg)

@@ -1,0 +1,184 @@
+#include "server/jobs/sched/out.h"
+
+#include <assert.h>
+
+#include "server/jobs/core/names.h"
+#include "server/jobs/sched/admission.h"
+#include "server/jobs/sched/board.h"
+#include "server/jobs/sched/quarantine.h"
+
+enum {
+    LOOK_MS = 1,  /* most handlers have begun, and many returned, when they are looked for */
+    LOOKS_MAX = 4 /* each further look comes after twice the time, so many times */
+};
+
+/* The kind that it was picked as. */
+static unsigned assigned_kind(const struct scheduler *s, const struct job *job)
+{
+    return job->list == &s->assigned[0] ? 0 : 1;
+}
+
+static void leave_assigned(struct scheduler *s, struct job *job)
+{
+    s->assigned_at[assigned_kind(s, job)][job->level]--;
+    job_list_remove(job);
+}
+
+void out_look_later(struct scheduler *s, struct job *job)
+{
+    ao_time wait = AO_MS(LOOK_MS) << job->looks;
+    if (job->looks < LOOKS_MAX)
+        job->looks++;
+    job->until = table_time_after(s->table, wait < job->timeout ? wait : job->timeout);
+    job_effect(s->table, job, EFFECT_TIMER);
+}
+
+void out_add(struct scheduler *s, struct job *job)
+{
+    unsigned kind = job_kind(job);
+    job_list_push(&s->assigned[kind], job);
+    s->assigned_at[kind][job->level]++;
+    out_look_later(s, job);
+}
+
+void out_undo(struct scheduler *s, struct job *job, const struct attempt_mark *mark)
+{
+    leave_assigned(s, job);
+    job->attempt_task = NULL;
+    job->until = AO_NEVER;
+    if (mark)
+        board_withdrawn(s->board, job, mark);
+    admission_release(s, job);
+    quarantine_leave(s, job);
+}
+
+static ao_time time_of(ao_time at, ao_time duration)
+{
+    return duration < AO_NEVER - at ? at + duration : AO_NEVER;
+}
+
+void out_began(struct scheduler *s, struct job *job, ao_time at)
+{
+    assert(out_is_assigned(s, job));
+    leave_assigned(s, job);
+    job_list_push(&s->running, job);
+    job->attempt++;
+    job->looks = 0;
+    job->started = table_wall_of(s->table, at);
+    job->until = time_of(at, job->timeout);
+    counter_add(&s->starts, 1);
+    if (job->attempt > 1)
+        counter_add(&s->retries, 1);
+    admission_start(s, job, at);
+    job_note_event(s->table, job,
+                   (struct history_event){.what = JOB_EVENT_STARTED, .at = job->started});
+    job_set_state(s->table, job, JOB_RUNNING, JOB_WHY_RUNNING);
+}
+
+bool out_has_begun(struct scheduler *s, struct job *job)
+{
+    if (!out_is_assigned(s, job))
+        return true;
+    if (attempt_stage(job->attempt_task) == ATTEMPT_ASSIGNED)
+        return false;
+    out_began(s, job, attempt_began(job->attempt_task));
+    return true;
+}
+
+void out_show(struct scheduler *s, struct job *job)
+{
+    static const struct {
+        enum job_state state;
+        enum job_reason reason;
+    } of[] = {[ATTEMPT_ASSIGNED] = {JOB_ASSIGNED, JOB_WHY_ASSIGNED},
+              [ATTEMPT_RUNNING] = {JOB_RUNNING, JOB_WHY_RUNNING},
+              [ATTEMPT_PARKED] = {JOB_PARKED, JOB_WHY_PARKED}};
+    if (!job->attempt_task || !out_has_begun(s, job))
+        return;
+    enum attempt_stage stage = attempt_stage(job->attempt_task);
+    if (of[stage].state != (enum job_state)job->state)
+        job_set_state(s->table, job, of[stage].state, of[stage].reason);
+}
+
+void out_show_all(struct scheduler *s)
+{
+    struct job *next;
+    for (struct job *job = s->running.first; job; job = job->next)
+        out_show(s, job);
+    for (unsigned k = 0; k < JOB_KINDS; k++)
+        for (struct job *job = s->assigned[k].first; job; job = next) {
+            next = job->next;
+            out_show(s, job);
+        }
+}
+
+bool out_recall(struct scheduler *s, struct job *job)
+{
+    const struct attempt_mark *mark;
+    if (!out_is_assigned(s, job))
+        return false;
+    if (attempt_withdraw(s->tasks, job->attempt_task, &mark)) {
+        out_undo(s, job, mark);
+        return true;
+    }
+    out_began(s, job, attempt_began(job->attempt_task));
+    return false;
+}
+
+/* What was granted is queued before anything else happens. */
+static void recall(struct scheduler *s, struct job *job)
+{
+    if (out_recall(s, job))
+        job_list_push(&s->granted, job);
+}
+
+void out_recall_all(struct scheduler *s)
+{
+    for (unsigned k = 0; k < JOB_KINDS; k++)
+        while (s->assigned[k].first)
+            recall(s, s->assigned[k].first);
+}
+
+/* The last first: each is held before the others. */
+void out_recall_queue(struct scheduler *s, const struct job_queue *queue)
+{
+    struct job *before;
+    for (unsigned k = 0; k < JOB_KINDS; k++)
+        for (struct job *job = s->assigned[k].last; job; job = before) {
+            before = job->prev;
+            if (job->queue == queue)
+                recall(s, job);
+        }
+}
+
+static bool is_overtaken(const struct scheduler *s, unsigned kind, int top)
+{
+    uint32_t lower = 0;
+    for (int level = 0; level < top; level++)
+        lower += s->assigned_at[kind][level];
+    return lower > 0;
+}
+
+void out_overtake(struct scheduler *s, unsigned kind)
+{
+    struct job *next;
+    int top = fair_queue_top(&s->queues[kind]);
+    if (!s->full[kind] || !is_overtaken(s, kind, top))
+        return;
+    for (struct job *job = s->assigned[kind].first; job; job = next) {
+        next = job->next;
+        if (job->level < top)
+            recall(s, job);
+    }
+}
+
+void out_disown(struct scheduler *s, struct job *job, enum attempt_flag flag)
+{
+    assert(job->attempt_task && job->list == &s->running);
+    attempt_flag(s->tasks, job->attempt_task, flag);
+    job->attempt_task = NULL;
+    job->until = AO_NEVER;
+    job->orphans++;
+    job_unmark(job, JOB_HAS_PERMIT | JOB_QUARANTINED); /* the orphan has them now */
+    job_list_remove(job);
+}

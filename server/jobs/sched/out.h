@@ -1,0 +1,54 @@
+/* Attempts that are out: given to an executor, and not returned.
+ *
+ *     assigned --- its handler has begun ---> running ---> returned
+ *        |                                       |
+ *        +-- out_recall(): it never begins       +-- out_disown(): it counts no more (an orphan)
+ *
+ * What counts, counts from the begin: the number of the attempt, its start in the history, its
+ * timeout, the token of its bucket.  Nobody tells of a begin, since for most attempts that would
+ * cost more than the attempt; it is looked for: when the attempt returns or says something, when
+ * somebody asks, and otherwise after a while (`until`).
+ *
+ * Thread: the jobs'.  Nothing here blocks or fails. */
+#ifndef ERGON_JOBS_OUT_H
+#define ERGON_JOBS_OUT_H
+
+#include "server/jobs/sched/scheduler.h"
+#include "server/tasks/job_source.h"
+
+static inline bool out_is_assigned(const struct scheduler *s, const struct job *job)
+{
+    return job->list && (job->list == &s->assigned[0] || job->list == &s->assigned[1]);
+}
+
+/* Picked: its next attempt is about to be given. */
+void out_add(struct scheduler *s, struct job *job);
+/* It was not given, or has not begun and never will: it stands in no list, and has given back all
+ * that it took to run.  `mark`: of the attempt; NULL. */
+void out_undo(struct scheduler *s, struct job *job, const struct attempt_mark *mark);
+
+/* The handler of an assigned job has begun, at this time of the activators' clock. */
+void out_began(struct scheduler *s, struct job *job, ao_time at);
+/* Has it?  Then it is running from now on. */
+bool out_has_begun(struct scheduler *s, struct job *job);
+/* Its state becomes what its executor says of its attempt; of a job with none out a no-op. */
+void out_show(struct scheduler *s, struct job *job);
+void out_show_all(struct scheduler *s);
+/* When its begin is looked for next. */
+void out_look_later(struct scheduler *s, struct job *job);
+
+/* Takes an attempt back that has not begun: then as out_undo(), and true.  False: there is none, or
+ * it has begun, and is running from now on. */
+bool out_recall(struct scheduler *s, struct job *job);
+/* Takes back all; those of a queue that was paused; or those of a kind that somebody in the queue
+ * goes before, where no executor has room.  They are granted, so that scheduler_admit() sends them
+ * where they belong. */
+void out_recall_all(struct scheduler *s);
+void out_recall_queue(struct scheduler *s, const struct job_queue *queue);
+void out_overtake(struct scheduler *s, unsigned kind);
+
+/* The attempt that is out does not count any more: it is flagged, and its return is awaited.  It
+ * keeps permit and place until then. */
+void out_disown(struct scheduler *s, struct job *job, enum attempt_flag flag);
+
+#endif

@@ -1,0 +1,55 @@
+/* What an attempt of a job has beside its struct task.
+ *
+ *                  attempt_claim()
+ *     assigned ---------------------> running <--> parked --> over, on its way home
+ *         |
+ *         +--- attempt_withdraw() --> withdrawn: dropped where it stands
+ *
+ * Thread: that of whoever has the task, but where a field says otherwise. */
+#ifndef ERGON_TASKS_ATTEMPT_H
+#define ERGON_TASKS_ATTEMPT_H
+
+#include "server/tasks/job_source.h"
+#include "server/tasks/task.h"
+
+/* In the task's own memory, before the handler's state and result. */
+struct attempt {
+    void *owner;                     /* the source's; borrowed until the attempt has returned */
+    uint64_t id;                     /* of the job */
+    const struct executor *executor; /* the manager's: it was given to; NULL: in the common queue */
+    struct attempt_mark *mark;       /* the source's; or NULL */
+    ao_time timeout;                 /* ns, from its begin; AO_NEVER */
+    ao_time after;                   /* ns; valid with `again` */
+    uint32_t attempt;
+    bool again;       /* the handler asked for it */
+    bool cancel_seen; /* the handler knows that it is cancelled */
+    /* enum attempt_stage.  Its executor and who withdraws it leave ASSIGNED by compare-and-swap, so
+     * that one of them does.  Release in attempt_claim(), so that `began` is before it; acquire in
+     * attempt_stage() and in a withdrawal that fails. */
+    _Atomic uint8_t stage;
+    /* Its executor's clock.  Orders nothing (relaxed): `stage` publishes it. */
+    _Atomic ao_time began;
+    /* Bytes of its notes that nobody has taken yet.  Orders nothing (relaxed): a bound, the notes
+     * are published by their list. */
+    _Atomic uint32_t noted;
+};
+
+/* By whoever is about to run an attempt, at this time: false, it was withdrawn and does not run.
+ * From then on its deadline is no later than its timeout wants. */
+bool attempt_claim(struct task *t, ao_time now);
+
+/* Its handler is done with it: so it is no cause of what comes later. */
+static inline void attempt_over(const struct task *t)
+{
+    if (__builtin_expect(task_is(t, TASK_ATTEMPT), 0) && t->attempt->mark)
+        atomic_store_explicit(&t->attempt->mark->stage, MARK_OVER, memory_order_release);
+}
+
+/* By whoever runs it: where it is, for people. */
+static inline void attempt_enter(const struct task *t, enum attempt_stage stage)
+{
+    if (__builtin_expect(task_is(t, TASK_ATTEMPT), 0))
+        atomic_store_explicit(&t->attempt->stage, (uint8_t)stage, memory_order_relaxed);
+}
+
+#endif
