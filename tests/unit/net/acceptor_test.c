@@ -39,6 +39,25 @@ SERVER_TEST(the_loop_with_the_fewest_gets_it)
     SERVER_UNTIL(server_total() == 0);
 }
 
+/* Else one that is alone would always be the first loop's. */
+SERVER_TEST(loops_with_as_many_take_turns)
+{
+    unsigned had = 0;
+
+    server.count = 3;
+    const char *url = server_listen((struct listener_options){0});
+    for (int i = 0; i < 3; i++) {
+        int fd = net_client_connect(url);
+        SERVER_UNTIL(server_total() == 1);
+        for (uint32_t loop = 0; loop < 3; loop++)
+            had |= server_connections(loop) ? 1u << loop : 0;
+        close(fd);
+        SERVER_UNTIL(server_total() == 0);
+        server_turn(8); /* the slot comes home */
+    }
+    assert_int_equal(had, 7);
+}
+
 static void refused_beyond(const char *url, int limit)
 {
     int fds[8];

@@ -88,6 +88,7 @@ TEST(what_is_wrong_is_said_with_its_line)
         {"\n#\n" SECRET "\n", ":3: a line is \"sha256:HASH PRINCIPAL METHOD[,METHOD...]\""},
         {SECRET " alice\n", ":1: a line is"},
         {SECRET "0 alice *\n", ":1: the hash has 65 characters instead of 64"},
+        {"sha256:2bb80d alice *\n", ":1: the hash has 6 characters instead of 64"},
         {"sha256:zzb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b a *\n",
          "no hex digit"},
         {SECRET " alice a, b\n", ":1: methods are separated by commas, without blanks"},
@@ -104,6 +105,16 @@ TEST(what_is_wrong_is_said_with_its_line)
     }
     assert_null(token_table_load("/nowhere/tokens", error, sizeof error));
     assert_string_equal(error, "/nowhere/tokens: No such file or directory");
+}
+
+/* Its end is not taken for a line of its own. */
+TEST(a_line_that_is_too_long_is_refused)
+{
+    static char text[3 * 4096];
+    memset(text, ' ', 4200);
+    strcpy(text + 4200, SECRET " alice *\n");
+    assert_null(load(text));
+    assert_non_null(strstr(error, ":1: the line is longer than 4094 characters"));
 }
 
 TEST(an_empty_file_knows_nobody)

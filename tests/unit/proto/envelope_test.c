@@ -132,6 +132,7 @@ TEST(a_bad_notification_or_response_is_never_answered)
 {
     verdict_is("92 02 a1 'n'", ENVELOPE_UNANSWERABLE);
     verdict_is("94 02 01 a1 'n' 90", ENVELOPE_UNANSWERABLE);
+    verdict_is("94 02 a1 'n' 90 90", ENVELOPE_UNANSWERABLE);
     verdict_is("93 02 05 90", ENVELOPE_UNANSWERABLE);
     verdict_is("93 01 05 c0", ENVELOPE_UNANSWERABLE);
     verdict_is("94 01 ff c0 c0", ENVELOPE_UNANSWERABLE);
