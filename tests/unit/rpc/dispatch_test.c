@@ -1,4 +1,5 @@
 /* Where a message becomes a call, and the end of a call a response. */
+#include "server/tasks/tasks_parts.h"
 #include "tests/support/rpc_stage.h"
 
 static uint64_t count_of(const _Atomic uint64_t *f)
@@ -55,6 +56,20 @@ RPC_TEST(notifications_run_and_are_not_answered)
     assert_int_equal(info.done, 3);
     assert_int_equal(info.failed, 1);
     assert_int_equal(stage.conn->in_flight, 0);
+}
+
+/* Else refusals would add up, until the connection is not read any more. */
+RPC_TEST(a_call_that_is_refused_is_not_in_flight)
+{
+    enum { MOST = 1000 };
+    struct manager_inbox *in = &stage.tasks->shared.inbox;
+
+    for (int i = 0; i < MOST; i++)
+        manager_admit(in, ERGON_BLOCKING, true);
+    assert_non_null(strstr(stage_answer("block", "[5]"), "1 failed: 'BUSY: "));
+    assert_int_equal(stage.conn->in_flight, 0);
+    manager_dismiss(in, ERGON_BLOCKING, MOST);
+    assert_string_equal(stage_answer("block", "[5]"), "1: [5]\n");
 }
 
 RPC_TEST(responses_to_nothing_are_ignored)
