@@ -251,6 +251,9 @@ def run(chosen, tree, known, options):
     if error:
         sys.exit(f"the tree itself does not build:\n{error[-4000:]}")
     tests = all_tests(options.e2e)
+    if options.near:
+        near = {t.name for fault in chosen for t in stages(fault, tests)[0]}
+        tests = [t for t in tests if t.name in near]
     while failed := first_failure(tests, options.jobs):
         print(f"{failed} fails without any fault, and is left out", flush=True)
         tests = [t for t in tests if t.name != failed]

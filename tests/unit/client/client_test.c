@@ -184,6 +184,31 @@ WORLD_TEST(no_more_calls_than_calls_max_are_kept)
     world_call(w, "z", 0);
 }
 
+static void answer_what_was_not_sent(struct scripted *s, const struct envelope *e)
+{
+    scripted_answer(s, span_of(s->user, 1), "early");
+    answer_with_name(s, e);
+}
+
+/* A pause has the id of a call, and no server has heard of it. */
+WORLD_TEST(an_answer_to_what_was_not_sent_is_ignored)
+{
+    uint8_t id = 0;
+    unsigned total = 0;
+    struct seen paused = {.total = &total};
+    struct ergon_client_stats stats;
+    struct world *w = world_open(state, answer_what_was_not_sent, &id, (struct ergon_options){0});
+    id = (uint8_t)client_pause(w->client, 60000, seen_answer, &paused);
+    struct seen *seen = world_call(w, "x", 0);
+    world_until(w, 1);
+    assert_string_equal(seen->result, "x");
+    assert_int_equal(total, 0);
+    ergon_client_stats(w->client, &stats);
+    assert_int_equal(stats.unknown_ids, 1);
+    assert_true(ergon_client_cancel(w->client, id));
+    assert_int_equal(total, 1);
+}
+
 struct asked {
     unsigned refusals;
 };
