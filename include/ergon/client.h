@@ -10,6 +10,10 @@
  * URL is resolved by getaddrinfo() when a connection is made (addresses are not).  Signals: none is
  * raised; a write to a peer that has gone gives an outcome, not SIGPIPE.
  *
+ * A client never half-closes, and says so by server.hello, a notification, at the start of each
+ * connection: what an Ergon server does for it ends with the connection, and so with the process.
+ * Other servers ignore that.
+ *
  * Parameters and results are raw MessagePack: pack them with msgpack-c (a msgpack_sbuffer has .data
  * and .size) or by hand. */
 #ifndef ERGON_CLIENT_H

@@ -1,4 +1,6 @@
 /* Listeners, limits, and who gets which connection; over real sockets. */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -205,6 +207,112 @@ SERVER_TEST(a_stale_unix_socket_is_replaced)
     SERVER_UNTIL(net_client_answered(fd, 1));
     close(fd);
     rmdir(directory);
+}
+
+/* --- Peers that leave, and peers that only have no more to ask --- */
+
+static int connect_and_hold(const char *url)
+{
+    static const uint8_t request[] = {0x94, 0, 1, 0xa4, 'h', 'o', 'l', 'd', 0x90};
+    int fd = net_client_connect(url);
+
+    assert_int_equal(send(fd, request, sizeof request, MSG_NOSIGNAL), sizeof request);
+    SERVER_UNTIL(server.ports[0].held_count == 1);
+    return fd;
+}
+
+/* It is answered, and before that nobody takes it for gone. */
+static void expect_answer(int fd)
+{
+    uint8_t answer[5];
+
+    SERVER_UNTIL(LIST_FIRST(&server.loops[0]->all)->state == CONN_DRAINING);
+    server_turn(100);
+    assert_int_equal(server.ports[0].gone, 0);
+    echo_release(&server.ports[0], 1);
+    SERVER_UNTIL(recv(fd, answer, sizeof answer, 0) == sizeof answer);
+}
+
+SERVER_TEST(the_full_close_of_a_unix_socket_is_no_half_close)
+{
+    char directory[] = "/tmp/ergon-acceptor-XXXXXX";
+    char url[80];
+
+    assert_non_null(mkdtemp(directory));
+    snprintf(url, sizeof url, "unix://%s/s", directory);
+    assert_non_null(server_listen((struct listener_options){.url = url, .unix_mode = 0600}));
+    int fd = connect_and_hold(url);
+    shutdown(fd, SHUT_WR);
+    expect_answer(fd);
+    close(fd);
+    SERVER_UNTIL(server_total() == 0);
+
+    fd = connect_and_hold(url); /* at once */
+    close(fd);
+    SERVER_UNTIL(server.ports[0].gone == 2);
+    echo_release(&server.ports[0], 1);
+
+    fd = connect_and_hold(url); /* or after a half-close */
+    shutdown(fd, SHUT_WR);
+    SERVER_UNTIL(LIST_FIRST(&server.loops[0]->all)->state == CONN_DRAINING);
+    server_turn(100);
+    close(fd);
+    SERVER_UNTIL(server.ports[0].gone == 3);
+    echo_release(&server.ports[0], 1);
+    SERVER_UNTIL(server_total() == 0);
+    server_close(NULL);
+    rmdir(directory);
+}
+
+/* Or the answer to TCP's question whether it is there, which is the same. */
+SERVER_TEST(the_reset_of_a_half_closed_peer_is_heard_of)
+{
+    const struct linger reset = {.l_onoff = 1};
+    const char *url = server_listen((struct listener_options){0});
+    int fd = connect_and_hold(url);
+
+    shutdown(fd, SHUT_WR);
+    expect_answer(fd);
+    close(fd);
+    SERVER_UNTIL(server_total() == 0);
+
+    fd = connect_and_hold(url);
+    shutdown(fd, SHUT_WR);
+    SERVER_UNTIL(LIST_FIRST(&server.loops[0]->all)->state == CONN_DRAINING);
+    server_turn(100);
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+    close(fd);
+    SERVER_UNTIL(server.ports[0].gone == 2);
+    echo_release(&server.ports[0], 1);
+}
+
+static int option(const struct connection *c, int name)
+{
+    int value = 0;
+    socklen_t size = sizeof value;
+
+    assert_int_equal(getsockopt(c->stream.fd, IPPROTO_TCP, name, &value, &size), 0);
+    return value;
+}
+
+SERVER_TEST(a_quiet_peer_is_asked_whether_it_is_there)
+{
+    server.limits.keepalive = AO_S(15);
+    int fd = connect_and_hold(server_listen((struct listener_options){0}));
+    const struct connection *c = LIST_FIRST(&server.loops[0]->all);
+    int on = 0;
+    socklen_t size = sizeof on;
+
+    assert_int_equal(getsockopt(c->stream.fd, SOL_SOCKET, SO_KEEPALIVE, &on, &size), 0);
+    assert_int_equal(on, 1);
+    assert_int_equal(option(c, TCP_KEEPIDLE), 15);
+    assert_int_equal(option(c, TCP_KEEPINTVL), 15);
+    assert_int_equal(option(c, TCP_KEEPCNT), 3);
+    shutdown(fd, SHUT_WR); /* then more often */
+    SERVER_UNTIL(option(c, TCP_KEEPIDLE) == 3);
+    assert_int_equal(option(c, TCP_KEEPINTVL), 3);
+    echo_release(&server.ports[0], 1);
+    close(fd);
 }
 
 static void write_file(const char *path)
