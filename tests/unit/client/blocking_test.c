@@ -203,6 +203,19 @@ TCP_TEST(an_interrupt_ends_a_wait_and_no_more)
     assert_int_equal(f->server.notifications, 2); /* server.hello and server.cancel */
 }
 
+/* What waits for no answer is not ended by it. */
+TCP_TEST(an_interrupt_of_a_notification_ends_the_next_wait)
+{
+    struct ergon_blocking *b = open_good(&f->options);
+    const struct ergon_answer *a;
+    ergon_blocking_interrupt(b);
+    assert_int_equal(ergon_blocking_notify(b, "note", (struct ergon_raw){0}), ERGON_END_OK);
+    assert_int_equal(ergon_blocking_call(b, "silence", (struct ergon_raw){0}, 1000, &a),
+                     ERGON_END_CANCELLED);
+    expect_answer(b, "next");
+    ergon_blocking_close(b);
+}
+
 UNIX_SOCKET_TEST(nobody_listens)
 {
     threaded_stop(&f->server);
