@@ -1,0 +1,231 @@
+/* What counts, counts from the begin of the handler; until then an attempt can be taken back, and
+ * after a crash the board tells who had begun. */
+#include "server/jobs/sched/board.h"
+#include "server/jobs/sched/out.h"
+#include "tests/support/cmocka_env.h"
+#include "tests/support/jobs_stage.h"
+#include "tests/support/memory_store.h"
+
+/* Given to an executor, and not begun. */
+static uint64_t assigned(struct jobs_world *w, struct job_spec *spec)
+{
+    w->holds = true;
+    uint64_t id = jobs_world_submit(w, spec);
+    jobs_world_pass(w, w->store ? AO_MS(2) : 0);
+    assert_non_null(world_run_of(w, id));
+    assert_int_equal(world_state(w, id), JOB_ASSIGNED);
+    return id;
+}
+
+static void ask_of_queue(struct jobs_world *w, const struct operation_class *cls)
+{
+    struct operation *op = world_operation(w, cls);
+    op->named.name = span_text("work");
+    world_give(w, op);
+    jobs_world_pass(w, AO_MS(2));
+    assert_true(world_answered(w, op));
+}
+
+JOBS_TEST(nothing_counts_before_the_begin)
+{
+    uint64_t id = assigned(w, &WORK());
+    assert_int_equal(world_job(w, id)->attempt, 0);
+    assert_int_equal(world_job(w, id)->started, 0);
+    jobs_world_pass(w, AO_S(5));
+    world_begin(world_run_of(w, id));
+    uint64_t began = table_wall(&w->jobs->table);
+    jobs_world_pass(w, AO_S(5));
+    assert_int_equal(world_state(w, id), JOB_RUNNING);
+    assert_int_equal(world_job(w, id)->attempt, 1);
+    assert_int_equal(world_job(w, id)->started, began);
+}
+
+JOBS_TEST(a_begin_is_looked_for)
+{
+    uint64_t id = jobs_world_submit(w, &WORK());
+    jobs_world_pass(w, AO_MS(2));
+    assert_int_equal(table_find(&w->jobs->table, id)->state, JOB_RUNNING);
+}
+
+JOBS_TEST(a_cancel_before_the_begin_takes_effect_at_once)
+{
+    uint64_t id = assigned(w, &WORK());
+    assert_true(world_cancel(w, world_job(w, id)));
+    assert_int_equal(world_state(w, id), JOB_CANCELLED);
+    assert_null(world_run_of(w, id));
+}
+
+JOBS_TEST(nothing_begins_after_a_pause_was_answered)
+{
+    uint64_t id = assigned(w, &WORK()), second = jobs_world_submit(w, &WORK());
+    ask_of_queue(w, &operation_queue_pause);
+    assert_int_equal(world_reason(w, id), JOB_WHY_PAUSED);
+    assert_null(w->runs);
+    w->holds = false;
+    ask_of_queue(w, &operation_queue_resume);
+    assert_non_null(world_run_of(w, id)); /* it was the first, and is again */
+    assert_null(world_run_of(w, second));
+}
+
+/* Everything is full, and one of higher priority comes. */
+JOBS_TEST(who_goes_first_begins_first)
+{
+    uint64_t low = assigned(w, &WORK());
+    w->holds = false;
+    uint64_t high = jobs_world_submit(w, &WORK(.priority = 9));
+    jobs_world_pass(w, 0);
+    assert_non_null(world_run_of(w, high));
+    assert_int_equal(world_reason(w, low), JOB_WHY_TURN);
+    world_finish(world_run_of(w, high), "\x01");
+    jobs_world_settle(w);
+    assert_int_equal(world_run_of(w, low)->run.attempt, 1);
+}
+
+JOBS_TEST(an_equal_does_not_overtake)
+{
+    uint64_t first = assigned(w, &WORK());
+    uint64_t second = jobs_world_submit(w, &WORK());
+    jobs_world_pass(w, 0);
+    assert_non_null(world_run_of(w, first));
+    assert_null(world_run_of(w, second));
+}
+
+/* It stands in the queue of an executor that is busy, and another of its limit could run. */
+JOBS_TEST(a_permit_is_not_held_without_running)
+{
+    uint64_t id = assigned(w, &WORK(.limit_key = span_text("k"), .limit = 1));
+    w->holds = false;
+    struct job_spec spec = world_spec("step");
+    spec.limit_key = span_text("k");
+    spec.limit = 1;
+    uint64_t other = jobs_world_submit(w, &spec);
+    jobs_world_settle(w);
+    assert_int_equal(world_reason(w, other), JOB_WHY_LIMIT);
+    w->room[1] = 0;
+    jobs_world_pass(w, AO_MS(2));
+    assert_non_null(world_run_of(w, other));
+    assert_null(world_run_of(w, id));
+}
+
+JOBS_TEST(a_timeout_runs_from_the_begin)
+{
+    w->room[0] = w->room[1] = 1;
+    uint64_t id = assigned(w, &WORK(.timeout = AO_MS(50)));
+    jobs_world_pass(w, AO_S(10));
+    assert_int_equal(world_state(w, id), JOB_ASSIGNED);
+    world_begin(world_run_of(w, id));
+    jobs_world_pass(w, AO_MS(49));
+    assert_int_equal(world_state(w, id), JOB_RUNNING);
+    jobs_world_pass(w, AO_MS(1));
+    assert_int_equal(world_state(w, id), JOB_FAILED);
+}
+
+JOBS_TEST(a_deadline_takes_back_what_has_not_begun)
+{
+    uint64_t id = assigned(w, &WORK(.deadline = AO_MS(50)));
+    jobs_world_pass(w, AO_MS(50));
+    assert_int_equal(world_state(w, id), JOB_EXPIRED);
+    assert_int_equal(world_job(w, id)->orphans, 0);
+    assert_null(world_run_of(w, id));
+}
+
+/* --- Crashes --- */
+
+STORED_TEST(what_had_not_begun_counts_no_crash)
+{
+    uint64_t id = assigned(w, &WORK(.durable = DURABLE_FSYNC));
+    for (unsigned n = 0; n < 3; n++)
+        jobs_world_crash(w);
+    assert_int_equal(world_job(w, id)->crashes, 0);
+    assert_int_equal(world_job(w, id)->attempt, 0);
+}
+
+/* Before any row says so. */
+STORED_TEST(what_had_begun_counts_one_and_has_its_number)
+{
+    uint64_t id = assigned(w, &WORK(.durable = DURABLE_FSYNC));
+    w->store->latency = AO_S(100);
+    world_begin(world_run_of(w, id));
+    uint64_t began = table_wall(&w->jobs->table);
+    jobs_world_crash(w);
+    assert_int_equal(memory_store_row(w->store, id)->task.attempt, 0);
+    assert_int_equal(world_job(w, id)->crashes, 1);
+    assert_int_equal(world_job(w, id)->attempt, 1);
+    assert_int_equal(world_job(w, id)->started, began);
+    jobs_world_crash(w); /* and again, before that could be written */
+    assert_int_equal(world_job(w, id)->crashes, 1);
+    assert_int_equal(world_job(w, id)->attempt, 1);
+}
+
+STORED_TEST(what_had_returned_counts_none)
+{
+    uint64_t id = assigned(w, &WORK(.durable = DURABLE_FSYNC));
+    w->store->latency = AO_S(100);
+    world_begin(world_run_of(w, id));
+    world_finish(world_run_of(w, id), "\x01");
+    jobs_world_crash(w);
+    assert_int_equal(world_job(w, id)->crashes, 0);
+    assert_int_equal(world_job(w, id)->attempt, 1);
+}
+
+STORED_TEST(a_number_is_told_once)
+{
+    uint64_t id = assigned(w, &WORK(.durable = DURABLE_FSYNC));
+    world_begin(world_run_of(w, id));
+    jobs_world_pass(w, AO_S(1));
+    jobs_world_crash(w);
+    jobs_world_pass(w, AO_S(1)); /* its row knows of the crash */
+    jobs_world_crash(w);
+    assert_int_equal(world_job(w, id)->crashes, 1);
+}
+
+/* --- Without the board --- */
+
+STORED_TEST(over_a_power_cut_a_number_is_skipped)
+{
+    uint64_t id = assigned(w, &WORK(.durable = DURABLE_FSYNC));
+    world_begin(world_run_of(w, id));
+    memory_store_cut_power(w->store);
+    jobs_world_crash(w);
+    assert_int_equal(world_job(w, id)->crashes, 0);
+    w->holds = false;
+    jobs_world_pass(w, AO_MS(5));
+    assert_int_equal(world_run_of(w, id)->run.attempt, 2);
+}
+
+STORED_TEST(what_was_known_to_run_skips_none)
+{
+    uint64_t id = assigned(w, &WORK(.durable = DURABLE_FSYNC));
+    world_begin(world_run_of(w, id));
+    jobs_world_pass(w, AO_MS(10));
+    memory_store_cut_power(w->store);
+    jobs_world_crash(w);
+    assert_int_equal(world_job(w, id)->crashes, 0);
+    w->holds = false;
+    jobs_world_pass(w, AO_MS(5));
+    assert_int_equal(world_run_of(w, id)->run.attempt, 2);
+}
+
+STORED_TEST(a_damaged_board_is_not_believed)
+{
+    uint64_t id = assigned(w, &WORK(.durable = DURABLE_FSYNC));
+    world_begin(world_run_of(w, id));
+    ((struct board_slot *)w->store->board[0])->attempt ^= 1u << 20;
+    jobs_world_crash(w);
+    assert_int_equal(world_job(w, id)->crashes, 0);
+    w->holds = false;
+    jobs_world_pass(w, AO_MS(5));
+    assert_int_equal(world_run_of(w, id)->run.attempt, 2);
+}
+
+STORED_TEST(without_room_on_the_board_it_waits)
+{
+    w->store->board_room = 0;
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC));
+    jobs_world_pass(w, AO_MS(10));
+    assert_int_equal(world_reason(w, id), JOB_WHY_DELAY);
+    assert_null(world_run_of(w, id));
+    w->store->board_room = 1;
+    jobs_world_pass(w, AO_MS(200));
+    assert_non_null(world_run_of(w, id));
+}

@@ -1,0 +1,187 @@
+/* FILE-running: what of it is believed, and when the numbers of attempts are raised. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/support/cmocka_env.h"
+#include "tests/support/store_world.h"
+
+enum { TEXT = 300 };
+
+static struct store *open_store(struct store_world *w)
+{
+    char error[TEXT] = "";
+    const struct store_options options = client_options(w->path);
+    struct store *s = store_open(&options, error, sizeof error);
+    if (!s)
+        fail_msg("%s", error);
+    return s;
+}
+
+static enum store_board board_of(struct store *s)
+{
+    char error[TEXT] = "";
+    enum store_board was;
+    if (store_board_open(s, &was, error, sizeof error) != 0)
+        fail_msg("%s", error);
+    return was;
+}
+
+static void renew(struct store *s, bool raise)
+{
+    char error[TEXT] = "";
+    if (store_board_renew(s, raise, error, sizeof error) != 0)
+        fail_msg("%s", error);
+}
+
+/* As a server that dies: its first byte is written, and the header says that it runs. */
+static void run_and_die(struct store_world *w)
+{
+    struct store *s = open_store(w);
+    board_of(s);
+    renew(s, false);
+    *(uint8_t *)store_board_segment(s, 0, true) = 42;
+    store_close(s);
+}
+
+static char *name_of(const struct store_world *w, char name[STORE_PATH + 16])
+{
+    snprintf(name, STORE_PATH + 16, "%s-running", w->path);
+    return name;
+}
+
+STORE_TEST(it_survives_the_process)
+{
+    run_and_die(w);
+    struct store *s = open_store(w);
+    assert_int_equal(board_of(s), STORE_BOARD_KEPT);
+    assert_int_equal(*(uint8_t *)store_board_segment(s, 0, false), 42);
+    assert_null(store_board_segment(s, 1, false));
+    renew(s, false);
+    assert_int_equal(*(uint8_t *)store_board_segment(s, 0, false), 0);
+    store_board_close(s);
+    store_close(s);
+    s = open_store(w);
+    assert_int_equal(board_of(s), STORE_BOARD_CLEAN);
+    store_close(s);
+}
+
+STORE_TEST(it_is_nobody_elses_affair)
+{
+    char name[STORE_PATH + 16];
+    struct stat file;
+    run_and_die(w);
+    assert_int_equal(stat(name_of(w, name), &file), 0);
+    assert_int_equal(file.st_mode & 0777, 0600);
+}
+
+static void expect_lost(struct store_world *w)
+{
+    struct store *s = open_store(w);
+    assert_int_equal(board_of(s), STORE_BOARD_LOST);
+    renew(s, true);
+    assert_non_null(store_board_segment(s, 0, true));
+    store_close(s);
+}
+
+STORE_TEST(a_missing_one_is_lost)
+{
+    char name[STORE_PATH + 16];
+    run_and_die(w);
+    unlink(name_of(w, name));
+    expect_lost(w);
+}
+
+STORE_TEST(one_that_was_cut_off_is_lost)
+{
+    char name[STORE_PATH + 16];
+    static const off_t sizes[] = {0, 5, 30};
+    for (unsigned n = 0; n < sizeof sizes / sizeof sizes[0]; n++) {
+        run_and_die(w);
+        assert_int_equal(truncate(name_of(w, name), sizes[n]), 0);
+        expect_lost(w);
+    }
+}
+
+static void flip(const char *name, long at)
+{
+    FILE *file = fopen(name, "r+");
+    assert_non_null(file);
+    fseek(file, at, SEEK_SET);
+    int byte = fgetc(file);
+    fseek(file, at, SEEK_SET);
+    fputc(byte ^ 1, file);
+    fclose(file);
+}
+
+/* Magic, version, size of a segment, state, device, inode, boot of the machine. */
+STORE_TEST(a_damaged_header_is_lost)
+{
+    char name[STORE_PATH + 16];
+    static const long fields[] = {0, 8, 12, 17, 24, 32, 40};
+    for (unsigned n = 0; n < sizeof fields / sizeof fields[0]; n++) {
+        run_and_die(w);
+        flip(name_of(w, name), fields[n]);
+        expect_lost(w);
+    }
+}
+
+STORE_TEST(that_of_another_store_is_lost)
+{
+    char name[STORE_PATH + 16], other[STORE_PATH + 8], command[4 * (STORE_PATH + 32)];
+    run_and_die(w);
+    snprintf(other, sizeof other, "%s.copy", w->path);
+    snprintf(command, sizeof command, "cp %s %s && cp %s %s-running", w->path, other,
+             name_of(w, name), other);
+    assert_int_equal(system(command), 0);
+    snprintf(w->path, sizeof w->path, "%.*s", (int)sizeof w->path - 1, other);
+    expect_lost(w);
+}
+
+STORE_TEST(what_is_no_file_is_refused)
+{
+    char name[STORE_PATH + 16], error[TEXT] = "";
+    enum store_board was;
+    assert_int_equal(mkdir(name_of(w, name), 0700), 0);
+    struct store *s = open_store(w);
+    assert_int_equal(store_board_open(s, &was, error, sizeof error), -1);
+    assert_non_null(strstr(error, "-running"));
+    store_close(s);
+}
+
+static void put(struct store_world *w, uint64_t id, uint8_t durable, uint8_t state,
+                uint32_t attempt)
+{
+    char sql[TEXT], out[TEXT];
+    static const char *const names[] = {"none", "async", "fsync"};
+    snprintf(sql, sizeof sql,
+             "INSERT INTO submissions (id, method, durable) VALUES (%llu, 'm', '%s')",
+             (unsigned long long)id, names[durable]);
+    store_sql(w->path, sql, out, sizeof out);
+    if (attempt == 0)
+        return;
+    snprintf(sql, sizeof sql, "INSERT INTO lives (id, state, attempt) VALUES (%llu, '%s', %u)",
+             (unsigned long long)id,
+             state == 0   ? "queued"
+             : state == 4 ? "running"
+                          : "done",
+             attempt);
+    store_sql(w->path, sql, out, sizeof out);
+}
+
+STORE_TEST(numbers_are_raised_where_an_attempt_may_have_begun)
+{
+    char out[TEXT];
+    store_close(open_store(w));
+    put(w, 1, 2, 0, 0);
+    put(w, 2, 2, 0, 7);
+    put(w, 3, 2, 4, 7);
+    put(w, 4, 2, 6, 7);
+    put(w, 5, 1, 0, 7);
+    expect_lost(w);
+    assert_string_equal(
+        store_sql(w->path, "SELECT id, state, attempt FROM lives ORDER BY id", out, sizeof out),
+        "1|queued|1\n2|queued|8\n3|running|7\n4|done|7\n5|queued|7\n");
+}
