@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <sqlite3.h>
+
 #include "server/store/log_check.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/store_files.h"
@@ -347,5 +349,29 @@ STORE_TEST(a_last_commit_that_a_power_cut_has_torn)
         assert_int_equal(try(written(w, &files), error), TASKS - 1);
         files.part[STORE_LOG].len = len;
     }
+    store_files_free(&files);
+}
+
+/* --- While it serves --- */
+
+/* What a batch has begun is taken back: others who look into the file are not kept waiting. */
+STORE_TEST(a_store_that_finds_damage_lets_go_of_the_file)
+{
+    struct store_files files;
+    sqlite3 *db;
+    char root[TEXT];
+    make(w);
+    store_sql(w->path, "SELECT rootpage FROM sqlite_schema WHERE name = 'options'", root, TEXT);
+    store_files_read(&files, w->path);
+    memset(files.part[STORE_FILE].at + (strtoul(root, NULL, 10) - 1) * PAGE, 0x5a, PAGE);
+    written(w, &files);
+    store_world_open(w);
+    struct store_op *op = client_put(5000, "m");
+    op->task.has_options = true;
+    assert_int_equal(client_do(&w->client, op), STORE_CORRUPT);
+    assert_int_equal(sqlite3_open(w->path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE; ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    client_close(&w->client);
     store_files_free(&files);
 }

@@ -81,6 +81,21 @@ VFS_TEST(a_log_that_was_synced_is_not_synced_again)
                      SQLITE_IOERR);
 }
 
+/* Somebody wrote it and was killed before the sync: it is read, and so it must be on disk before
+ * the file is. */
+VFS_TEST(a_log_that_was_found_is_synced_before_the_file)
+{
+    run(w, "PRAGMA synchronous = OFF; INSERT INTO t (bytes) VALUES (zeroblob(100000))");
+    sqlite3_db_config(w->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    assert_int_equal(sqlite3_close(w->db), SQLITE_OK);
+    open_file(w);
+    assert_int_equal(number(w, "SELECT count(*) FROM t"), 1);
+    fault_syncs(2); /* the log's, and then the file's */
+    assert_int_equal(
+        sqlite3_wal_checkpoint_v2(w->db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL),
+        SQLITE_IOERR);
+}
+
 /* With a cache of ten pages, most go to the log and come back from there before the commit. */
 VFS_TEST(pages_come_back_before_the_commit)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/store/rows.h"
+#include "server/store/store_parts.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/store_world.h"
 
@@ -176,4 +176,41 @@ PUT_TEST(each_column_comes_back_where_it_is_the_only_one)
     assert_int_equal(strspn(w->errors, "0"), count);
     read_back(w, has_its_own);
     assert_int_equal(w->count, count);
+}
+
+/* --- What is refused is not there in part --- */
+
+static void put_large(struct world *w, uint64_t id, bool options, bool life)
+{
+    static char name[2000];
+    memset(name, 'k', sizeof name);
+    struct store_op *op = client_put(id, "m");
+    op->task.has_options = true;
+    op->task.state = CLIENT_DONE;
+    op->task.key = span_of(name, options ? sizeof name : 1);
+    op->task.error_text = span_of(name, life ? sizeof name : 1);
+    client_push(&w->at.client, op);
+}
+
+/* Its first row would fit, and those of its neighbours do. */
+PUT_TEST(a_task_of_which_one_row_is_too_large_is_refused_whole)
+{
+    char out[TEXT];
+    open_client(w);
+    sqlite3_limit(w->at.client.store->db, SQLITE_LIMIT_LENGTH, 1000);
+    put_large(w, 1, false, false);
+    put_large(w, 2, true, false);
+    put_large(w, 3, false, false);
+    put_large(w, 4, false, true);
+    put_large(w, 5, false, false);
+    client_wait(&w->at.client);
+    client_close(&w->at.client);
+    const char expected[] = {'0', '0' + STORE_REFUSED, '0', '0' + STORE_REFUSED, '0', '\0'};
+    assert_string_equal(w->errors, expected);
+    assert_string_equal(store_sql(w->at.path,
+                                  "SELECT (SELECT group_concat(id) FROM submissions), (SELECT "
+                                  "group_concat(id) FROM options), (SELECT group_concat(id) FROM "
+                                  "lives)",
+                                  out, sizeof out),
+                        "1,3,5|1,3,5|1,3,5\n");
 }

@@ -1,8 +1,13 @@
 /* A store's audits and refusals, its highest id, the order of what comes back, and its ends. */
 #include <stdlib.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "server/store/store_parts.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/store_world.h"
 #include "tests/support/store_expect.h"
@@ -274,4 +279,77 @@ STORE_TEST(a_reader_that_wants_no_more_ends_the_reading)
     assert_int_equal(store_load(s, &reader, error, sizeof error), -1);
     assert_string_equal(error, "the reading of the store was stopped");
     store_close(s);
+}
+
+/* --- The lane to the client --- */
+
+static void wait_for_operations(struct store *s, uint64_t count)
+{
+    struct store_info info = {0};
+    while (info.operations < count) {
+        lane_flush(&s->in); /* the client's loop, which would do so, does not run */
+        usleep(100);
+        store_info(s, &info);
+    }
+}
+
+/* By SQLite's index of the log: how many pages it has, and how many of them are in the file. */
+static uint32_t pages_to_move(const char *path)
+{
+    enum { PAGES_AT = 16, MOVED_AT = 96, NAME = STORE_PATH + 8 };
+    char name[NAME];
+    uint32_t pages = 0, moved = 0;
+    snprintf(name, sizeof name, "%s-shm", path);
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(pread(fd, &pages, sizeof pages, PAGES_AT), sizeof pages);
+    assert_int_equal(pread(fd, &moved, sizeof moved, MOVED_AT), sizeof moved);
+    close(fd);
+    return pages - moved;
+}
+
+static void push_up_to(struct store_world *w, uint64_t *pushed, uint64_t count)
+{
+    while (*pushed < count)
+        client_push(&w->client, client_put(++*pushed, "m"));
+    wait_for_operations(w->client.store, count);
+}
+
+/* The client takes nothing until there is more than there is room for, and by then the writer has
+ * nothing else to do. */
+STORE_TEST(what_found_no_room_on_its_way_back_follows_when_there_is_some)
+{
+    enum { GATHERED = 128, CHUNK = 7 * GATHERED, IDLE_PAGES = 64 };
+    uint64_t next = 1, pushed = 0;
+    store_world_open(w);
+    w->client.returned = note_order;
+    w->client.arg = &next;
+    while (pushed + CHUNK < STORE_LANE)
+        push_up_to(w, &pushed, pushed + CHUNK);
+    while (pages_to_move(w->path) >= IDLE_PAGES)
+        usleep(1000); /* it tidies up when nothing comes */
+    push_up_to(w, &pushed, STORE_LANE + GATHERED);
+    client_wait(&w->client);
+    assert_int_equal(next, STORE_LANE + GATHERED + 1);
+    client_close(&w->client);
+}
+
+/* --- The log --- */
+
+/* Commits follow one another, so that the writer never rests. */
+STORE_TEST(the_log_stays_small_under_load)
+{
+    enum { COMMITS = 400, PAGES_MOST = 600, FRAME = 4096 + 24 };
+    char log[STORE_PATH + 8];
+    struct stat file;
+    static char params[16384];
+    snprintf(log, sizeof log, "%s-wal", w->path);
+    store_world_open(w);
+    for (uint64_t id = 1; id <= COMMITS; id++) {
+        struct store_op *op = client_put(id, "m");
+        op->task.params = span_of(params, sizeof params);
+        assert_int_equal(client_do(&w->client, op), STORE_OK);
+    }
+    assert_int_equal(stat(log, &file), 0);
+    assert_in_range(file.st_size, 1, PAGES_MOST * FRAME);
+    client_close(&w->client);
 }
