@@ -24,6 +24,13 @@ static void rest(struct ao *ao, enum ao_state next, const char *cause)
     let_go(ao);
 }
 
+void object_fini(struct ao *ao)
+{
+    require(!(ao->flags & AO_FLAG_RETIRED), "the object was retired in its own first step");
+    assert(ao->state == AO_STATE_INACTIVE && !object_is_stepped(ao) && !ao->waits);
+    handle_detach(ao);
+}
+
 void ao_fini(struct ao *ao)
 {
     require(ao->state == AO_STATE_INACTIVE || ao->state == AO_STATE_FAULTED,

@@ -21,6 +21,7 @@
 
 #include "base/log.h"
 #include "server/runtime/object/behind.h"
+#include "server/runtime/object/rest.h"
 #include "server/runtime/object/run_next.h"
 #include "server/tasks/calls/home.h"
 #include "server/tasks/calls/nested.h"
@@ -55,13 +56,13 @@ static void leave_active(struct stepped *s)
         ao_activate(&s->ao);
 }
 
-/* An active task makes room for the next.  Beyond the cap it keeps its place in the outstanding
- * count, which stops the flow. */
 static struct method_figures *figures_of(const struct task *t)
 {
     return &t->executor->figures[t->method->index];
 }
 
+/* An active task makes room for the next.  Beyond the cap it keeps its place in the outstanding
+ * count, which stops the flow. */
 static void step_aside(struct stepped *s, struct task *t)
 {
     struct executor *e = &s->base;
@@ -151,7 +152,7 @@ static void leave_started(struct stepped *s, struct task *t)
 }
 
 /* The handler is done with it, however it ended. */
-static void conclude(struct stepped *s, struct task *t)
+static inline void conclude(struct stepped *s, struct task *t)
 {
     task_set(t, TASK_OVER);
     if (t->nested)
@@ -174,20 +175,16 @@ static enum ao_verdict refuse_verdict(struct task *t, enum ao_verdict verdict)
     return AO_DONE;
 }
 
-static enum ao_verdict step(struct task *t, struct ao *self)
-{
-    enum ao_verdict verdict = t->method->handler->step(self, task_face(t), t->state);
-    return __builtin_expect((unsigned)verdict <= AO_FAULT, 1) ? verdict
-                                                              : refuse_verdict(t, verdict);
-}
-
 static enum ao_verdict run_handler(struct stepped *s, struct task *t, struct ao *self)
 {
     struct executor *e = &s->base;
-    if (!task_is(t, TASK_TIMED))
-        return step(t, self);
-    ao_time began = executor_clock(e);
-    enum ao_verdict verdict = step(t, self);
+    bool timed = task_is(t, TASK_TIMED);
+    ao_time began = timed ? executor_clock(e) : 0;
+    enum ao_verdict verdict = t->method->handler->step(self, task_face(t), t->state);
+    if (__builtin_expect((unsigned)verdict > AO_FAULT, 0))
+        verdict = refuse_verdict(t, verdict);
+    if (!timed)
+        return verdict;
     ao_time took = executor_clock(e) - began;
     t->busy += took;
     executor_note_busy(e, t->method, took, task_is(t, TASK_IN_PLACE));
@@ -328,7 +325,7 @@ static bool begin_steps(struct stepped *s, struct task *t, bool counted)
         live_on(s, t, counted);
         return false;
     }
-    ao_fini(&t->ao);
+    object_fini(&t->ao);
     conclude(s, t);
     return true;
 }
