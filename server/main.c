@@ -12,6 +12,7 @@
 #include "server/modules/builtin.h"
 #include "server/offline.h"
 #include "server/probe.h"
+#include "server/tasks/handlers/held_memory.h"
 
 enum { EXIT_USAGE = 2 };
 
@@ -43,6 +44,8 @@ static struct topology *build(const struct config *config, struct registry *regi
 {
     char error[512];
 
+    if (config->dev)
+        held_memory_begin();
     if (load_modules(registry, config, error, sizeof error) < 0)
         goto failed;
     struct topology *t = topology_build(config, registry, error, sizeof error);

@@ -133,7 +133,8 @@ struct tasks_plan plan_tasks(const struct config *c)
                                .short_cut = c->shortcut,
                                .queue_max = c->manager.queue,
                                .message_max = c->limits.message,
-                               .step_limit = c->step_limit};
+                               .step_limit = c->step_limit,
+                               .dev = c->dev};
 }
 
 struct jobs_options plan_jobs(const struct config *c)

@@ -160,6 +160,7 @@ struct config {
         uint32_t auth_failures;           /* on one connection, then it is closed */
     } limits;
 
+    bool dev;            /* more of what handlers do is checked */
     uint64_t drain;      /* ns that a shutdown waits for work in flight */
     uint64_t step_limit; /* ns; a longer step is counted and logged */
     /* ns; a loop that finishes no round for longer: the watchdog is not fed; 0: it always is */

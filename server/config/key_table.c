@@ -171,6 +171,10 @@ static const struct config_key keys[] = {
      .help = "a loop that finishes no round for so long: the service manager is not told any more "
              "that all is well"},
 
+    {"dev", "dev", &config_bool, AT(dev), .normal = "false",
+     .help = "for authors of modules: logs steps that sleep or take long, and what tasks leave "
+             "behind"},
+
     {"log.level", "log-level", &config_word, AT(log.level), .normal = "info", .words = LEVEL,
      .live = true, .help = "least level that is logged"},
     {"log.format", "log-format", &config_word, AT(log.format), .normal = "logfmt",

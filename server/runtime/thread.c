@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -67,6 +68,24 @@ void thread_settle(const char *name, int core, int priority)
     if (priority && setpriority(PRIO_PROCESS, (id_t)gettid(), priority) != 0)
         log_warn("cannot set the priority of the thread", LOG_STR("thread", name),
                  LOG_INT("priority", priority), LOG_INT("errno", errno));
+}
+
+static ao_time read_clock(clockid_t clock)
+{
+    struct timespec t;
+
+    clock_gettime(clock, &t); /* cannot fail: the clock is known, the pointer good */
+    return AO_S(1) * (ao_time)t.tv_sec + (ao_time)t.tv_nsec;
+}
+
+void thread_usage(struct thread_usage *out)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_THREAD, &usage); /* cannot fail either */
+    *out = (struct thread_usage){.clock = read_clock(CLOCK_MONOTONIC),
+                                 .on_processor = read_clock(CLOCK_THREAD_CPUTIME_ID),
+                                 .waits = (uint64_t)usage.ru_nvcsw};
 }
 
 uint64_t thread_preemptions(void)

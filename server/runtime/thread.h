@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <stdint.h>
 
+#include <ergon/activator.h>
+
 /* The calling thread's.  `name` is cut to what the kernel takes; core -1: any processor; priority:
  * the nice value, 0 leaves it.  What cannot be had is logged, and the thread goes on without. */
 void thread_settle(const char *name, int core, int priority);
@@ -22,5 +24,13 @@ void thread_own_signal_stack(void);
 
 /* How often the calling thread was made to leave the processor, since it started. */
 uint64_t thread_preemptions(void);
+
+/* What the calling thread has used since it started. */
+struct thread_usage {
+    ao_time clock;        /* the time, ns; of all threads alike */
+    ao_time on_processor; /* ns */
+    uint64_t waits;       /* how often it left the processor of its own will */
+};
+void thread_usage(struct thread_usage *out);
 
 #endif

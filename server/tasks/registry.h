@@ -12,7 +12,15 @@
 struct registry;
 
 /* What a handler did against the rules; said once of each method. */
-enum complaint { COMPLAINT_VERDICT = 1, COMPLAINT_CODE = 2 };
+enum complaint {
+    COMPLAINT_VERDICT = 1,
+    COMPLAINT_CODE = 2,
+    /* With --dev alone: see dev_checks.h. */
+    COMPLAINT_SLEEP = 4,
+    COMPLAINT_LONG = 8,
+    COMPLAINT_NESTED = 16,
+    COMPLAINT_MEMORY = 32
+};
 
 struct method {
     struct span name;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "server/tasks/handlers/dev_checks.h"
 #include "server/tasks/tasks_parts.h"
 
 enum { LANE_HOME = 256 /* tasks on their way from an executor to a home; more overflow */ };
@@ -180,7 +181,8 @@ struct tasks *tasks_new(const struct tasks_plan *plan, char *error, size_t size)
     t->shared.plan = *plan;
     t->shared.method_count = registry_count(plan->registry);
     t->shared.clock = plan->clock ? plan->clock : &ao_clock_monotonic;
-    if (assemble(t) == 0)
+    t->dev = plan->dev ? dev_checks_new(plan->registry) : NULL;
+    if (plan->dev == (t->dev != NULL) && assemble(t) == 0)
         return t;
     fail(error, size, "no memory for the task system");
     tasks_free(t);
@@ -327,5 +329,6 @@ void tasks_free(struct tasks *t)
             free(t->homes[i]);
     }
     free(t->homes);
+    dev_checks_free(t->dev);
     free(t);
 }

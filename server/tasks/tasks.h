@@ -46,6 +46,7 @@ struct tasks_plan {
     uint32_t queue_max;           /* tasks in the common queue, all kinds together */
     uint64_t message_max;         /* bytes of a result */
     ao_time step_limit;           /* of a handler's step; 0 none */
+    bool dev;                     /* handlers are checked for more: see dev_checks.h */
     call_ended_fn *ended;         /* of the loops' homes */
     const struct ao_clock *clock; /* the activators'; NULL: ao_clock_monotonic */
 };

@@ -10,6 +10,8 @@
 #include "server/tasks/executors/stepped.h"
 #include "server/tasks/manager/manager.h"
 
+struct dev_checks;
+
 struct tasks {
     struct tasks_shared shared;
     struct manager manager;
@@ -17,6 +19,7 @@ struct tasks {
     uint32_t home_count;
     struct executor **executors; /* by index in the plan */
     struct stand_ins stand_ins;
+    struct dev_checks *dev; /* NULL: not wanted */
 };
 
 #endif

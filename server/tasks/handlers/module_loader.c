@@ -1,3 +1,4 @@
+#include "server/tasks/handlers/held_memory.h"
 #include "server/tasks/handlers/host.h"
 
 #include <dlfcn.h>
@@ -75,5 +76,6 @@ int module_load(struct registry *r, const char *path, char *error, size_t size)
         snprintf(error, size, "cannot load %s: %s", path, why ? why : "unknown reason");
         return -1;
     }
+    held_memory_watch(object, path);
     return add_loaded(r, object, path, error, size);
 }
