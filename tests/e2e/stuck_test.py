@@ -188,8 +188,9 @@ class Stuck(HangTest):
         server = self.start("--loops", "2", "--manager-place", "own", "--shortcut=false")
         with self.first_loop_away(server):
             client = self.connect(server)
-            for i in range(50):
-                self.assertEqual(client.call("echo", i), i)
+            calls = [client.send("burn", "1ms") for _ in range(100)]  # so many at once that loop 0 would get some
+            for call in calls:
+                client.result(call)
             self.assertEqual(len(client.call("hash", "sha256", "x")), 32)
             task = client.call("task.submit", "sum", [1, 2])["id"]
             self.assertEqual(client.call("task.wait", task)["ended"][0]["state"], "done")
@@ -257,13 +258,15 @@ class Stuck(HangTest):
             self.assertEqual(server.stop(), 0)
 
     def test_a_stop_of_the_process_is_nobodys_fault(self):
-        server = self.start("--loops", "2", "--round-limit", "2s")
-        client = self.connect(server)
-        call = client.send("burn", "2s")  # so that a loop is awake
-        server.signal(signal.SIGSTOP)
-        time.sleep(3)
-        server.signal(signal.SIGCONT)
-        client.result(call)
+        """A step that hangs for a moment is no older for the time in which the whole process stood still."""
+        server = self.start("--loops", "1", "--round-limit", "8s")
+        with self.hanging(self.connect(server), self.pipe("one")):
+            self.says(server, "loop is away")
+            server.signal(signal.SIGSTOP)
+            time.sleep(10.5)  # longer than the limit, and than the log waits to repeat what it said
+            server.signal(signal.SIGCONT)
+            eventually(lambda: len(self.named(server)) == 2, "it was looked at again")
+        self.says(server, "step has returned")
         self.assertNotIn("watchdog is not fed", server.log_text())
         self.assertEqual(server.stop(), 0)
 

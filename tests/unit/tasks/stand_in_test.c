@@ -1,0 +1,114 @@
+/* Spares: they take tasks while they stand in, and rest without leaving nested calls alone. */
+#include "server/tasks/executors/stand_in.h"
+#include "server/tasks/executors/blocking.h"
+#include "server/tasks/tasks_parts.h"
+#include "tests/support/cmocka_env.h"
+#include "tests/support/tasks_world.h"
+
+/* A blocking executor and a spare; no thread runs. */
+static struct blocking *open_world(void)
+{
+    tasks_world_init(1, 2);
+    w.quiet = true;
+    w.executors[2].spare = true;
+    tasks_world_open();
+    return blocking_of(w.tasks->executors[2]);
+}
+
+/* As blocking_want() and its thread do. */
+static void want(struct blocking *b, bool wanted)
+{
+    atomic_store(&b->wanted, wanted);
+    atomic_store(&w.tasks->shared.blocking_reach, wanted ? 2 : 1);
+    blocking_take_place(b);
+}
+
+static const char *state_of(const struct blocking *b)
+{
+    struct executor_info info;
+    tasks_executor_info(w.tasks, b->base.index, &info);
+    return info.state;
+}
+
+static uint32_t shown(void)
+{
+    struct tasks_info info;
+    tasks_info(w.tasks, &info);
+    return info.executors;
+}
+
+/* How many of so many calls the spare ran. */
+static uint64_t ran_of(const struct blocking *b, int calls)
+{
+    uint64_t before = counter_read(&b->base.done);
+    for (int i = 0; i < calls; i++)
+        assert_int_equal(tasks_world_call(0, "block", params_none(), AO_NEVER), ERGON_OK);
+    tasks_world_run();
+    return counter_read(&b->base.done) - before;
+}
+
+TASKS_TEST(a_spare_takes_tasks_while_it_is_wanted)
+{
+    struct blocking *spare = open_world();
+    assert_string_equal(state_of(spare), "rests");
+    assert_int_equal(shown(), 2);
+    assert_int_equal(ran_of(spare, 10), 0);
+    want(spare, true);
+    assert_string_equal(state_of(spare), "stands in");
+    assert_int_equal(shown(), 3);
+    assert_true(ran_of(spare, 10) > 0);
+    want(spare, false);
+    assert_string_equal(state_of(spare), "rests");
+    assert_int_equal(ran_of(spare, 10), 0);
+}
+
+/* What was on its way to it as it came to rest. */
+TASKS_TEST(a_spare_at_rest_gives_back_what_it_gets)
+{
+    struct blocking *spare = open_world();
+    want(spare, true);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(tasks_world_call(0, "block", params_none(), AO_NEVER), ERGON_OK);
+    for (int i = 0; i < 10 && executor_outstanding(&spare->base) == 0; i++)
+        activator_round(w.loops[0], false);
+    assert_int_equal(executor_outstanding(&spare->base), 1);
+    want(spare, false);
+    uint64_t before = counter_read(&spare->base.done);
+    tasks_world_run();
+    assert_int_equal(counter_read(&spare->base.done), before);
+    assert_int_equal(w.ended, 2);
+}
+
+TASKS_TEST(the_last_that_takes_nested_calls_does_not_rest)
+{
+    struct blocking *spare = open_world();
+    _Atomic uint32_t *waiting = &w.tasks->shared.waiting;
+    assert_int_equal(*waiting, 1); /* the spare takes none */
+    want(spare, true);
+    assert_int_equal(*waiting, 0);
+    atomic_store(waiting, 1); /* the other's handler waits for a nested call */
+    want(spare, false);
+    assert_string_equal(state_of(spare), "stands in");
+    atomic_store(waiting, 0); /* it is back */
+    blocking_take_place(spare);
+    assert_string_equal(state_of(spare), "rests");
+    assert_int_equal(*waiting, 1);
+}
+
+/* Twice seen, a task that runs and was flagged has outlived what it was allowed. */
+TASKS_TEST(what_nobody_wants_is_seen_twice)
+{
+    struct blocking *spare = open_world();
+    struct executor *e = w.tasks->executors[1];
+    counter_set(&e->running_number, 77);
+    assert_false(tasks_look(w.tasks));
+    executors_notify(&w.tasks->shared.groups[kind_index(ERGON_BLOCKING)], 78); /* another task */
+    assert_false(tasks_look(w.tasks));
+    executors_notify(&w.tasks->shared.groups[kind_index(ERGON_BLOCKING)], 77);
+    assert_true(tasks_look(w.tasks)); /* look again */
+    assert_false(atomic_load(&spare->wanted));
+    counter_set(&e->running_number, 79); /* the handler has returned, and another runs */
+    assert_false(tasks_look(w.tasks));
+    assert_false(atomic_load(&spare->wanted));
+    counter_set(&e->running_number, 0);
+}
