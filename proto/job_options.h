@@ -87,7 +87,7 @@ enum job_option_type {
     X(tenant, NAME, 1, JOB_NAME_MAX, JOB_EXPECTS_NAME, \
       0, "tenant", "NAME", "whose share it counts to; the principal") \
     X(keep, DURATION, 0, UINT64_MAX, JOB_EXPECTS_DURATION, \
-      0, "keep", "TIME", "how long it is kept after its end; 1h") \
+      0, "keep", "TIME", "how long it is kept after its end; 1h, failed: 7d") \
     X(keep_size, SIZE, 0, UINT64_MAX, "a size: bytes, or text such as \"64k\"", \
       0, "keep-size", "SIZE", "a larger result is not kept; 1m") \
     X(durable, LEVEL, 0, 0, "\"none\", \"async\" or \"fsync\"", \

@@ -143,6 +143,7 @@ struct jobs_options plan_jobs(const struct config *c)
         .tasks_max = c->tasks.max,
         .bytes_max = c->tasks.bytes,
         .kept_bytes_max = c->tasks.kept_bytes,
+        .keep_failed = c->tasks.keep_failed,
         .ageing = c->tasks.ageing,
         .crashes_max = c->tasks.crashes,
         .history_max = c->tasks.history,

@@ -47,7 +47,7 @@ struct ergon_task_options {
     const char *tenant;       /* whose share it counts to */
     const char *const *after; /* ids: these must be done first */
     size_t after_count;
-    uint64_t keep_ms;    /* how long it is kept after its end */
+    uint64_t keep_ms;    /* how long it is kept after its end, however it ended */
     uint64_t keep_size;  /* bytes; a larger result is not kept */
     const char *durable; /* "none", "async", "fsync" */
     /* A MessagePack map of further options, as PROTOCOL.md names them: those that this library does

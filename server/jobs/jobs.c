@@ -99,6 +99,7 @@ static bool init_parts(struct jobs *jobs)
                                                             .ageing = o->ageing,
                                                             .crashes_max = o->crashes_max,
                                                             .kept_bytes_max = o->kept_bytes_max,
+                                                            .keep_failed = o->keep_failed,
                                                             .keeps_rates = o->store != NULL}) == 0;
     jobs->crons = crons_new();
     return table && sched && jobs->crons && set_weights(jobs);

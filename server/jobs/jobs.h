@@ -31,7 +31,8 @@ struct jobs_options {
     uint64_t (*wall)(void *arg); /* Unix ns; NULL: the system's clock */
     void *wall_arg;
     uint64_t tasks_max, bytes_max; /* held in memory; beyond: BUSY */
-    uint64_t kept_bytes_max;       /* of tasks that have ended; the oldest go first */
+    uint64_t kept_bytes_max;       /* of tasks that have ended; see life/retention.h */
+    ao_time keep_failed;           /* how long those are kept that failed, unless they say it; ns */
     ao_time ageing;       /* so long in the queue counts as one step of priority; 0: never */
     uint32_t crashes_max; /* a task that ran in so many crashes is dead; 0: never */
     uint32_t history_max; /* events that are kept of one job */

@@ -37,7 +37,8 @@ static const char *const upgrades[SCHEMA_VERSION] = {
           " WITHOUT ROWID;"
           "INSERT INTO queues (method, paused) SELECT method, 1 FROM paused_queues;"
           "DROP TABLE paused_queues;"
-          "ALTER TABLE options ADD COLUMN after_any BLOB;",
+          "ALTER TABLE options ADD COLUMN after_any BLOB;"
+          "UPDATE options SET keep_ns = -1 WHERE keep_ns = 3600000000000;" /* none was said */,
     [4] = "CREATE TABLE rates (id INTEGER PRIMARY KEY, tenant TEXT, key TEXT NOT NULL,"
           " rate_max INTEGER, per_ns INTEGER, noted_at INTEGER, promised INTEGER, starts BLOB);"
           "ALTER TABLE counters ADD COLUMN committed_at INTEGER;"};

@@ -30,7 +30,7 @@ CREATE TABLE options (
     backoff_ns INTEGER,
     backoff_max_ns INTEGER,
     jitter INTEGER,              -- per cent of the back-off
-    keep_ns INTEGER,
+    keep_ns INTEGER,             -- -1: none was said
     keep_size INTEGER,           -- bytes
     after BLOB,                  -- ids of those that must be done first, 8 bytes each, big endian
     after_any BLOB               -- of those that must have ended, likewise

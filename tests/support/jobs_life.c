@@ -47,6 +47,7 @@ static bool make_jobs(struct jobs_life *v, const char *path, char *error, size_t
                                          .tasks_max = UINT64_MAX,
                                          .bytes_max = UINT64_MAX,
                                          .kept_bytes_max = UINT64_MAX,
+                                         .keep_failed = AO_S(7 * 86400),
                                          .ageing = AO_S(10),
                                          .crashes_max = 3,
                                          .history_max = 100,

@@ -83,6 +83,7 @@ void jobs_world_init(struct jobs_world *w)
                                        .tasks_max = 1000000,
                                        .bytes_max = (uint64_t)1 << 30,
                                        .kept_bytes_max = (uint64_t)1 << 28,
+                                       .keep_failed = AO_S(7 * 86400),
                                        .ageing = AO_S(10),
                                        .crashes_max = 3,
                                        .history_max = 100,

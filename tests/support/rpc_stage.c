@@ -98,6 +98,7 @@ static void open_jobs(void)
                                          .tasks_max = 1000,
                                          .bytes_max = 1 << 24,
                                          .kept_bytes_max = 1 << 24,
+                                         .keep_failed = AO_S(7 * 86400),
                                          .history_max = 100};
     char error[256] = "";
 

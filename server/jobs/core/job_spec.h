@@ -23,6 +23,7 @@ enum { JOB_TEXT_MAX = 240, JOB_LINE_MAX = JOB_TEXT_MAX + 40 };
 #define SPEC_BACKOFF     AO_S(1)
 #define SPEC_BACKOFF_MAX AO_S(3600)
 #define SPEC_KEEP        AO_S(3600)
+#define SPEC_KEEP_UNSAID AO_NEVER /* SPEC_KEEP; or the server's tasks.keep_failed, if it failed */
 #define SPEC_KEEP_SIZE   ((uint64_t)1 << 20)
 
 /* Durations are ns.  Empty spans: not given. */
@@ -49,7 +50,7 @@ struct job_spec {
     uint8_t backoff_jitter; /* percent of the back-off that are left to chance; 0 to 100 */
     uint8_t priority;       /* 9 goes first */
     uint8_t durable;        /* enum job_durable */
-    ao_time keep;           /* how long it is kept after its end */
+    ao_time keep;           /* how long it is kept after its end; SPEC_KEEP_UNSAID */
     uint64_t keep_size;     /* a larger result is not kept: bytes */
 };
 
@@ -57,7 +58,7 @@ struct job_spec {
 #define JOB_SPEC_DEFAULTS                                                                          \
     .timeout = AO_NEVER, .deadline = AO_NEVER, .backoff = SPEC_BACKOFF,                            \
     .backoff_max = SPEC_BACKOFF_MAX, .backoff_jitter = SPEC_JITTER, .priority = SPEC_PRIORITY,     \
-    .durable = DURABLE_ASYNC, .keep = SPEC_KEEP, .keep_size = SPEC_KEEP_SIZE
+    .durable = DURABLE_ASYNC, .keep = SPEC_KEEP_UNSAID, .keep_size = SPEC_KEEP_SIZE
 
 void job_spec_init(struct job_spec *spec); /* to the defaults */
 

@@ -106,7 +106,7 @@ static bool wants_more(const struct job_spec *spec)
     return spec->key.len || spec->coalesce.len || spec->limit_key.len || spec->rate_key.len ||
            spec->after_count > 0 || spec->after_any_count > 0 || spec->backoff != SPEC_BACKOFF ||
            spec->backoff_max != SPEC_BACKOFF_MAX || spec->backoff_jitter != SPEC_JITTER ||
-           spec->keep != SPEC_KEEP || spec->keep_size != SPEC_KEEP_SIZE;
+           spec->keep != SPEC_KEEP_UNSAID || spec->keep_size != SPEC_KEEP_SIZE;
 }
 
 static struct span append(uint8_t **at, struct span bytes)
@@ -260,8 +260,9 @@ void table_leave(struct job_table *table, struct job *job)
 {
     if (table_find(table, job->id) != job)
         return;
-    if (job->list == &table->ended)
-        table->ended_bytes -= job_bytes(job);
+    struct ended *ended = ended_of(table->ended, job);
+    if (ended)
+        ended->bytes -= job_bytes(job);
     job_list_remove(job);
     leave_state(table, job);
     if (job->more) {
@@ -285,9 +286,10 @@ void table_weigh(struct job_table *table, const struct job *job, size_t was)
 
 void table_weigh_part(struct job_table *table, const struct job *job, size_t was, size_t is)
 {
+    struct ended *ended = ended_of(table->ended, job);
     table->bytes += is - was;
-    if (job->list == &table->ended)
-        table->ended_bytes += is - was;
+    if (ended)
+        ended->bytes += is - was;
     counter_set(&table->shown_bytes, table->bytes);
 }
 

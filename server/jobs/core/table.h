@@ -12,6 +12,7 @@
 #include "base/hash_table.h"
 #include "base/slab.h"
 #include "server/jobs/core/job.h"
+#include "server/jobs/core/ended.h"
 #include "server/jobs/core/keys.h"
 
 struct census;
@@ -68,8 +69,7 @@ struct job_table {
     struct slab cells[JOB_CELLS];  /* with bodies of more and more bytes */
     uint64_t next_id;
     uint64_t count, bytes;
-    struct job_list ended; /* in the order of their end */
-    uint64_t ended_bytes;
+    struct ended ended[ENDED_KINDS];
 
     struct job *effects, *effects_last; /* jobs that have effects, in the order of the first one */
 

@@ -18,24 +18,43 @@ bool retention_may_forget(const struct job *job)
     return !is_referred_to(job);
 }
 
+static enum ended_kind kind_of(const struct job *job)
+{
+    return job->state == JOB_FAILED || job->state == JOB_DEAD ? ENDED_BADLY : ENDED_WELL;
+}
+
+static ao_time keep_of(const struct scheduler *s, const struct job *job)
+{
+    struct job_spec policy;
+    job_policy(job, &policy);
+    if (policy.keep != SPEC_KEEP_UNSAID)
+        return policy.keep;
+    return kind_of(job) == ENDED_BADLY ? s->keep_failed : SPEC_KEEP;
+}
+
+static uint64_t kept_bytes(const struct job_table *table)
+{
+    return table->ended[ENDED_WELL].bytes + table->ended[ENDED_BADLY].bytes;
+}
+
 void retention_add(struct scheduler *s, struct job *job)
 {
     struct job_table *table = s->table;
-    struct job_spec policy;
-    job_policy(job, &policy);
-    job_list_push(&table->ended, job);
-    table->ended_bytes += job_bytes(job);
+    struct ended *ended = &table->ended[kind_of(job)];
+    ao_time keep = keep_of(s, job);
+    job_list_push(&ended->jobs, job);
+    ended->bytes += job_bytes(job);
     uint64_t now = table_wall_of(table, table_now(table)),
              past = now > job->ended ? now - job->ended : 0;
-    job->due = table_time_after(table, policy.keep > past ? policy.keep - past : 0);
+    job->due = table_time_after(table, keep > past ? keep - past : 0);
     job_effect(table, job, EFFECT_TIMER);
-    if (table->ended_bytes > s->kept_bytes_max)
+    if (kept_bytes(table) > s->kept_bytes_max)
         ao_activate(s->ao);
 }
 
 void retention_remove(struct job_table *table, struct job *job)
 {
-    table->ended_bytes -= job_bytes(job);
+    ended_of(table->ended, job)->bytes -= job_bytes(job);
     job_list_remove(job);
 }
 
@@ -51,26 +70,37 @@ void retention_forget(struct job_table *table, struct job *job)
 }
 
 /* One that is still referred to is looked at again the next time round. */
-bool retention_evict(struct scheduler *s)
+static bool evict(struct job_table *table, enum ended_kind kind)
 {
-    struct job_table *table = s->table;
-    for (int budget = TRIM_BUDGET; table->ended.first && budget > 0; budget--) {
-        struct job *job = table->ended.first;
+    struct job_list *jobs = &table->ended[kind].jobs;
+    for (int budget = TRIM_BUDGET; jobs->first && budget > 0; budget--) {
+        struct job *job = jobs->first;
         if (!is_referred_to(job)) {
             retention_forget(table, job);
             return true;
         }
         job_list_remove(job);
-        job_list_push(&table->ended, job);
+        job_list_push(jobs, job);
     }
     return false;
+}
+
+bool retention_evict(struct scheduler *s)
+{
+    return evict(s->table, ENDED_WELL) || evict(s->table, ENDED_BADLY);
 }
 
 /* With nothing that may be forgotten it is done: the next end looks again. */
 bool retention_trim(struct scheduler *s)
 {
-    for (int budget = TRIM_BUDGET; budget > 0; budget--)
-        if (s->table->ended_bytes <= s->kept_bytes_max || !retention_evict(s))
+    struct job_table *table = s->table;
+    for (int budget = TRIM_BUDGET; budget > 0; budget--) {
+        if (kept_bytes(table) <= s->kept_bytes_max)
             return true;
+        bool failed = table->ended[ENDED_BADLY].bytes > s->kept_bytes_max / 2;
+        if (!evict(table, failed ? ENDED_BADLY : ENDED_WELL) &&
+            !evict(table, failed ? ENDED_WELL : ENDED_BADLY))
+            return true;
+    }
     return false;
 }

@@ -81,13 +81,18 @@ static enum ergon_error harden(struct jobs *jobs, struct job *job, const struct 
     return ERGON_OK;
 }
 
+static ao_time keep_of(ao_time keep)
+{
+    return keep == SPEC_KEEP_UNSAID ? SPEC_KEEP : keep;
+}
+
 /* Who is answered a task that is there already wants it kept as long as one of its own. */
 static void keep_for(struct job *job, const struct job_spec *spec)
 {
     struct job_more *more = job->more; /* it has a name, so it has these */
     if (!job_is_open(job))
         return;
-    if (more->keep < spec->keep)
+    if (keep_of(more->keep) < keep_of(spec->keep))
         more->keep = spec->keep;
     if (more->keep_size < spec->keep_size)
         more->keep_size = spec->keep_size;

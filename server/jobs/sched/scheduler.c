@@ -91,6 +91,7 @@ int scheduler_init(struct scheduler *s, const struct scheduler_options *options)
                             .ao = options->ao,
                             .crashes_max = options->crashes_max,
                             .kept_bytes_max = options->kept_bytes_max,
+                            .keep_failed = options->keep_failed,
                             .keeps_rates = options->keeps_rates};
     for (unsigned i = 0; i < JOB_KINDS; i++)
         fair_queue_init(&s->queues[i], options->ageing);
@@ -107,7 +108,7 @@ void scheduler_fini(struct scheduler *s)
 
 void scheduler_forget(struct scheduler *s, struct job *job)
 {
-    if (job->list != &s->table->ended)
+    if (!ended_of(s->table->ended, job))
         job_list_remove(job);
     dependencies_forget(job);
     if (job->more)
@@ -147,7 +148,7 @@ void job_check(const struct scheduler *s, const struct job *job)
     case JOB_CANCELLED:
     case JOB_EXPIRED:
     case JOB_DEAD:
-        assert(job->list == &s->table->ended && !queued && job->ended > 0);
+        assert(ended_of(s->table->ended, job) && !queued && job->ended > 0);
         break;
     case JOB_STATE_COUNT:
         break; /* it has not been placed yet */

@@ -26,7 +26,8 @@ struct scheduler {
     struct tasks *tasks;     /* the manager, which is woken when there is something to run */
     struct ao *ao;           /* activated when there is work for scheduler_go_on() */
     uint32_t crashes_max;    /* a job that ran in so many crashes is dead; 0: never */
-    uint64_t kept_bytes_max; /* of ended jobs; beyond, the oldest are forgotten */
+    uint64_t kept_bytes_max; /* of ended jobs; beyond, see retention.h */
+    ao_time keep_failed;     /* how long those are kept that failed, unless their spec says it */
     bool stopping;           /* nothing is started any more */
 
     struct fair_queue queues[JOB_KINDS];
@@ -57,6 +58,7 @@ struct scheduler_options {
     ao_time ageing; /* so long in the queue counts as one step of priority; 0: never */
     uint32_t crashes_max;
     uint64_t kept_bytes_max;
+    ao_time keep_failed;
     bool keeps_rates; /* there is a file that is told of the starts of rates */
 };
 

@@ -56,7 +56,7 @@ static void fill(struct submitter *s, struct job_spec *spec, uint8_t *params)
     memcpy(params + 2, &due, sizeof due);
     spec->method = span_text("note");
     spec->durable = DURABLE_NONE;
-    spec->keep = SPEC_KEEP;
+    spec->keep = SPEC_KEEP_UNSAID;
     spec->delay = due > now ? due - now : 1;
 }
 
@@ -136,6 +136,7 @@ static void with_server(struct report *r, struct delayed *d)
                                          .tasks_max = UINT64_MAX,
                                          .bytes_max = UINT64_MAX,
                                          .kept_bytes_max = (uint64_t)1 << 24,
+                                         .keep_failed = AO_S(7 * 86400),
                                          .ageing = AO_S(10),
                                          .history_max = 100};
     struct jobs *l = t ? jobs_new(&options, error, sizeof error) : NULL;

@@ -30,31 +30,32 @@ SCRATCH_TEST(defaults_stand)
     assert_null(c->tokens_file);
 }
 
-static const char everything[] = "listen:\n"
-                                 "  - ergon://127.0.0.1:0\n"
-                                 "  - url: ergon://[::1]:1\n"
-                                 "    allow: [echo, 'sum*']\n"
-                                 "    max_connections: 5\n"
-                                 "    raw: yes\n"
-                                 "    idle_timeout: 3s\n"
-                                 "  - url: unix:///tmp/e.sock\n"
-                                 "    mode: 0600\n"
-                                 "loops: {count: 2, cores: '0-0,0,0'}\n"
-                                 "executors:\n"
-                                 "  stepped: {parked: 9}\n"
-                                 "  list:\n"
-                                 "    - {kind: stepped, queue: 7, loop: 1, weight: 3}\n"
-                                 "    - {kind: blocking, core: 0, priority: -5}\n"
-                                 "manager: {place: own}\n"
-                                 "store: /tmp/ergon.db\n"
-                                 "tasks: {max: 7, kept_bytes: 0, ageing: off, crashes: off}\n"
-                                 "tenants: [{name: ada, weight: 4}, {name: bob}]\n"
-                                 "measure: completion\n"
-                                 "idle: {mode: spin, spin: 20us}\n"
-                                 "limits:\n"
-                                 "  message: 64k\n"
-                                 "  idle_timeout: 1h\n"
-                                 "log: {level: debug, format: json}\n";
+static const char everything[] =
+    "listen:\n"
+    "  - ergon://127.0.0.1:0\n"
+    "  - url: ergon://[::1]:1\n"
+    "    allow: [echo, 'sum*']\n"
+    "    max_connections: 5\n"
+    "    raw: yes\n"
+    "    idle_timeout: 3s\n"
+    "  - url: unix:///tmp/e.sock\n"
+    "    mode: 0600\n"
+    "loops: {count: 2, cores: '0-0,0,0'}\n"
+    "executors:\n"
+    "  stepped: {parked: 9}\n"
+    "  list:\n"
+    "    - {kind: stepped, queue: 7, loop: 1, weight: 3}\n"
+    "    - {kind: blocking, core: 0, priority: -5}\n"
+    "manager: {place: own}\n"
+    "store: /tmp/ergon.db\n"
+    "tasks: {max: 7, kept_bytes: 0, keep_failed: 30d, ageing: off, crashes: off}\n"
+    "tenants: [{name: ada, weight: 4}, {name: bob}]\n"
+    "measure: completion\n"
+    "idle: {mode: spin, spin: 20us}\n"
+    "limits:\n"
+    "  message: 64k\n"
+    "  idle_timeout: 1h\n"
+    "log: {level: debug, format: json}\n";
 
 SCRATCH_TEST(listeners_are_read)
 {
@@ -105,6 +106,7 @@ SCRATCH_TEST(what_tasks_that_last_need_is_read)
     assert_int_equal(c->tasks.max, 7);
     assert_int_equal(c->tasks.bytes, 1 << 30);
     assert_int_equal(c->tasks.kept_bytes, 0);
+    assert_int_equal(c->tasks.keep_failed, 30 * UINT64_C(86400000000000));
     assert_int_equal(c->tasks.ageing, 0);
     assert_int_equal(c->tasks.crashes, 0);
     assert_int_equal(c->tasks.history, 100);

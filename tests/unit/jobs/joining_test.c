@@ -185,7 +185,7 @@ static void expect_left(struct jobs_world *w, struct operation *op, uint64_t id,
     const struct job *job = world_job(w, id);
     assert_int_equal(job->durable, level);
     assert_int_equal(job->more->waiters, 1);
-    assert_int_equal(job->more->keep, SPEC_KEEP);
+    assert_int_equal(job->more->keep, SPEC_KEEP_UNSAID);
     assert_int_equal(history_next(job), events);
     assert_int_equal(job->state, JOB_DELAYED);
 }

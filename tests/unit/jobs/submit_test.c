@@ -209,9 +209,9 @@ JOBS_TEST(bytes_are_what_they_are)
         sum += job_bytes(e);
     assert_int_equal(w->jobs->table.bytes, sum);
     sum = 0;
-    for (const struct job *e = w->jobs->table.ended.first; e; e = e->next)
+    for (const struct job *e = w->jobs->table.ended[ENDED_WELL].jobs.first; e; e = e->next)
         sum += job_bytes(e);
-    assert_int_equal(w->jobs->table.ended_bytes, sum);
+    assert_int_equal(w->jobs->table.ended[ENDED_WELL].bytes, sum);
     assert_true(sum > 0);
 }
 

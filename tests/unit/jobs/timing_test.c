@@ -109,9 +109,9 @@ JOBS_TEST(retry_counts_anew)
             jobs_world_pass(w, AO_S(1));
         }
         assert_int_equal(world_state(w, id), JOB_DEAD);
-        assert_true(w->jobs->table.ended_bytes > 0);
+        assert_true(w->jobs->table.ended[ENDED_BADLY].bytes > 0);
         assert_true(world_retry(w, world_job(w, id)));
-        assert_int_equal(w->jobs->table.ended_bytes, 0);
+        assert_int_equal(w->jobs->table.ended[ENDED_BADLY].bytes, 0);
     }
 }
 
@@ -233,7 +233,7 @@ JOBS_TEST(the_oldest_ends_go_when_there_are_too_many)
     jobs_world_settle(w);
     assert_null(world_job(w, ids[0]));
     assert_non_null(world_job(w, ids[99]));
-    assert_true(w->jobs->table.ended_bytes <= 20000);
+    assert_true(w->jobs->table.ended[ENDED_WELL].bytes <= 20000);
     assert_int_equal(w->jobs->table.in_memory.ended[JOB_DONE], 100);
 }
 
@@ -243,9 +243,9 @@ JOBS_TEST(the_bytes_of_what_has_ended_are_counted)
     for (unsigned i = 0; i < 10; i++)
         jobs_world_submit(w, &WORK(.keep = AO_S(5)));
     jobs_world_pass(w, AO_S(1));
-    assert_true(w->jobs->table.ended_bytes > 0);
+    assert_true(w->jobs->table.ended[ENDED_WELL].bytes > 0);
     jobs_world_pass(w, AO_S(10));
-    assert_int_equal(w->jobs->table.ended_bytes, 0);
+    assert_int_equal(w->jobs->table.ended[ENDED_WELL].bytes, 0);
 }
 
 /* An attempt that was fenced still refers to its task, and finds it when it comes home. */
@@ -261,6 +261,96 @@ JOBS_TEST(what_an_attempt_may_still_come_home_to_is_kept)
     world_finish(run, "\x2a");
     jobs_world_pass(w, AO_S(60));
     assert_null(world_job(w, id));
+}
+
+static uint64_t end_one(struct jobs_world *w, const struct job_spec *spec, bool well)
+{
+    uint64_t id = jobs_world_submit(w, spec);
+    jobs_world_settle(w);
+    if (well)
+        world_finish(world_run_of(w, id), "\x2a");
+    else
+        world_fail(world_run_of(w, id), "ODD", "not today");
+    jobs_world_settle(w);
+    return id;
+}
+
+JOBS_TEST(those_that_failed_are_kept_for_longer)
+{
+    uint64_t done = end_one(w, &WORK(), true), failed = end_one(w, &WORK(), false),
+             hour = end_one(w, &WORK(.keep = AO_S(3600)), false),
+             year = end_one(w, &WORK(.keep = AO_S(365 * 86400)), false);
+    jobs_world_pass(w, AO_S(3601));
+    assert_null(world_job(w, done));
+    assert_null(world_job(w, hour));
+    assert_non_null(world_job(w, failed));
+    jobs_world_pass(w, AO_S(7 * 86400 - 3602));
+    assert_non_null(world_job(w, failed));
+    jobs_world_pass(w, AO_S(2));
+    assert_null(world_job(w, failed));
+    assert_non_null(world_job(w, year));
+}
+
+JOBS_TEST(dead_ones_are_kept_as_those_that_failed)
+{
+    struct job_spec spec = WORK(.retries = 1, .backoff = AO_MS(1));
+    uint64_t id = end_one(w, &spec, false), gone = stage_submit(w);
+    world_cancel(w, world_job(w, gone));
+    jobs_world_pass(w, AO_S(1));
+    world_fail(world_run_of(w, id), "ODD", "not today");
+    jobs_world_pass(w, AO_S(5000));
+    assert_int_equal(world_state(w, id), JOB_DEAD);
+    assert_null(world_job(w, gone));
+}
+
+/* Neither kind pushes the other out of its half. */
+JOBS_TEST(those_that_are_done_do_not_push_out_those_that_failed, .quiet = true)
+{
+    enum { ROOM = 40000 };
+    const struct ended *ended = w->jobs->table.ended;
+    w->jobs->sched.kept_bytes_max = ROOM;
+    uint64_t failed = end_one(w, &WORK(), false);
+    for (unsigned i = 0; i < 200; i++)
+        end_one(w, &WORK(), true);
+    assert_non_null(world_job(w, failed));
+    assert_true(ended[ENDED_WELL].bytes > ROOM * 3 / 4);
+    uint64_t done = end_one(w, &WORK(), true);
+    for (unsigned i = 0; i < 200; i++)
+        end_one(w, &WORK(), false);
+    assert_null(world_job(w, failed));
+    assert_non_null(world_job(w, done));
+    assert_true(ended[ENDED_WELL].bytes > ROOM * 2 / 5);
+    assert_true(ended[ENDED_WELL].bytes + ended[ENDED_BADLY].bytes <= ROOM);
+}
+
+JOBS_TEST(room_for_new_ones_is_made_by_those_that_are_done)
+{
+    uint64_t failed = end_one(w, &WORK(), false), done = end_one(w, &WORK(), true);
+    w->jobs->options.tasks_max = 2;
+    stage_submit(w);
+    assert_null(world_job(w, done));
+    assert_non_null(world_job(w, failed));
+    stage_submit(w);
+    assert_null(world_job(w, failed));
+}
+
+STORED_TEST(how_long_it_is_kept_holds_across_a_crash)
+{
+    struct job_spec spec = WORK(.durable = DURABLE_ASYNC, .priority = 7);
+    uint64_t ids[2];
+    for (unsigned i = 0; i < 2; i++) {
+        ids[i] = jobs_world_submit(w, &spec);
+        jobs_world_pass(w, AO_MS(10));
+        world_fail(world_run_of(w, ids[i]), "ODD", "not today");
+        jobs_world_pass(w, AO_MS(10));
+        spec.keep = AO_S(3600);
+    }
+    jobs_world_crash(w);
+    jobs_world_pass(w, AO_S(4000));
+    assert_int_equal(world_state(w, ids[0]), JOB_FAILED);
+    assert_null(world_job(w, ids[1]));
+    jobs_world_pass(w, AO_S(7 * 86400));
+    assert_null(world_job(w, ids[0]));
 }
 
 JOBS_TEST(a_large_result_is_cut)

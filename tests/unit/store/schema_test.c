@@ -141,7 +141,8 @@ static void make_older(const char *path)
     run(db, sql);
     run(db, "PRAGMA application_id = 1165125486; PRAGMA user_version = 3;"
             "INSERT INTO submissions VALUES (7, 'm', 't', 'async', 12, 'P');"
-            "INSERT INTO options (id, key, priority, after) VALUES (7, 'k', 3, '12345678');"
+            "INSERT INTO options (id, key, priority, keep_ns, after) VALUES "
+            "(7, 'k', 3, 3600000000000, '12345678');"
             "INSERT INTO lives (id, state, attempt) VALUES (7, 'failed', 2);"
             "INSERT INTO events (task, seq, what) VALUES (7, 5, 'started');"
             "INSERT INTO paused_queues VALUES ('m'); UPDATE counters SET submitted = 1");
@@ -155,7 +156,7 @@ STORE_TEST(a_file_of_the_version_before_is_taken_over)
     make_older(w->path);
     store_expect(w->path, "counts 1 0 0 0 0 0\n queue=m paused=1\n"
                           "task 7 failed method=m tenant=t key=k params=P after=12345678 "
-                          "created=12 priority=3 durable=1 attempt=2\n"
+                          "created=12 keep=18446744073709551615 priority=3 durable=1 attempt=2\n"
                           "event 7.5 what=started\n");
     snprintf(fresh, sizeof fresh, "%s/fresh.db", w->folder);
     store_expect(fresh, "counts 0 0 0 0 0 0\n");
