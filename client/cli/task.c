@@ -206,8 +206,8 @@ const struct command TASK_LIST = {
 /* ---- the group ---- */
 
 static const struct command *const PARTS[] = {
-    &TASK_SUBMIT, &TASK_CALL,   &TASK_GET,  &TASK_WAIT,    &TASK_WATCH, &TASK_CANCEL,
-    &TASK_RETRY,  &TASK_FORGET, &TASK_LIST, &TASK_EXPLAIN, NULL};
+    &TASK_SUBMIT, &TASK_CALL,   &TASK_GET,     &TASK_WAIT, &TASK_WATCH,   &TASK_CANCEL, &TASK_RETRY,
+    &TASK_FORGET, &TASK_CHANGE, &TASK_RUN_NOW, &TASK_LIST, &TASK_EXPLAIN, NULL};
 
 const struct command TASK = {
     .name = "task",

@@ -5,7 +5,7 @@
 #include "client/cli/session.h"
 
 extern const struct command TASK_SUBMIT, TASK_CALL, TASK_GET, TASK_WAIT, TASK_WATCH, TASK_CANCEL,
-    TASK_RETRY, TASK_FORGET, TASK_LIST, TASK_EXPLAIN;
+    TASK_RETRY, TASK_FORGET, TASK_CHANGE, TASK_RUN_NOW, TASK_LIST, TASK_EXPLAIN;
 
 /* The exit status that an end of a task means; STATUS_OK for "done" alone.  `error` is "NAME:
  * text" or "". */

@@ -1,9 +1,13 @@
-/* ergon task cancel, retry, forget: of tasks by their ids, or of all that a filter means. */
+/* ergon task cancel, retry, forget: of tasks by their ids, or of all that a filter means; and
+ * change, run-now. */
 #include "client/cli/ask.h"
 #include "client/cli/json.h"
 #include "client/cli/output.h"
 #include "client/cli/task.h"
+#include "client/cli/humanize.h"
+#include "client/cli/params.h"
 #include "client/cli/task_filter.h"
+#include "client/cli/task_options.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -215,4 +219,94 @@ const struct command TASK_FORGET = {
     .options_size = sizeof(struct steer_options),
     .arguments_max = -1,
     .run = forget,
+};
+
+/* ---- change, run-now ---- */
+
+static enum status show_changed(const struct globals *g, json_t *answer)
+{
+    char text[40];
+    json_int_t due = json_integer_value(json_object_get(answer, "due"));
+    if (g->json)
+        return STATUS_OK;
+    printf("%s %s, priority %" JSON_INTEGER_FORMAT, json_text(answer, "id"),
+           json_text(answer, "state"), json_integer_value(json_object_get(answer, "priority")));
+    if (due > 0)
+        printf(", %s", humanize_clock(due, now_ms(), text, sizeof text));
+    puts("");
+    return STATUS_OK;
+}
+
+#define CHANGE_OPTION(option, flag, argument, help)                                                \
+    {                                                                                              \
+        0, flag, argument, help, OPTION_TEXT, offsetof(struct task_options, option)                \
+    }
+static const struct option_spec CHANGE_OPTIONS[] = {
+    CHANGE_OPTION(priority, "priority", "N", "0 to 9, higher goes first"),
+    CHANGE_OPTION(delay, "delay", "TIME", "not before then, from now: 30s, 2h; 0s: at once"),
+    CHANGE_OPTION(at, "at", "WHEN", "the same: 2026-11-22T09:30:00+01:00, or Unix ms"),
+    {0},
+};
+
+static enum status change_each(struct session *s, json_t *map, int argc, char **argv)
+{
+    enum status status = STATUS_OK;
+    for (int i = 0; i < argc; i++) {
+        json_t *params = json_pack("[s, O]", argv[i], map);
+        enum status one = ask_and_show(s, json_request("task.change", params), show_changed);
+        if (status == STATUS_OK)
+            status = one;
+    }
+    return status;
+}
+
+static enum status change(const struct globals *g, const void *options, int argc, char **argv)
+{
+    struct session s;
+    json_t *map = task_options_map(options);
+    if (map == NULL)
+        return STATUS_USAGE;
+    if (json_object_size(map) == 0) {
+        complain("nothing is to change: give --priority, --delay or --at");
+        json_decref(map);
+        return STATUS_USAGE;
+    }
+    enum status status = session_open(&s, g, ASK_TIMEOUT_MS, false);
+    if (status == STATUS_OK) {
+        status = change_each(&s, map, argc, argv);
+        session_close(&s);
+    }
+    json_decref(map);
+    return status;
+}
+
+const struct command TASK_CHANGE = {
+    .name = "task change",
+    .arguments = "ID...",
+    .summary = "give tasks that wait another priority or time",
+    .text = "Prints the id, the state, the priority and the time of each. One that waits for a\n"
+            "limit, a rate or other tasks goes on to wait for these. Exit status 1: one does not\n"
+            "wait, but runs or has ended.\n",
+    .examples = "  ergon task change --priority 9 t0abc4k2mq7rz\n"
+                "  ergon task change --delay 2h t0abc4k2mq7rz\n",
+    .options = CHANGE_OPTIONS,
+    .options_size = sizeof(struct task_options),
+    .arguments_min = 1,
+    .arguments_max = -1,
+    .run = change,
+};
+
+const struct command TASK_RUN_NOW = {
+    .name = "task run-now",
+    .arguments = "ID...",
+    .summary = "let tasks that wait for a time wait for it no more",
+    .text = "What is delayed, or waits for its next attempt, joins its queue at once; what waits\n"
+            "for a limit, a rate, other tasks or its turn waits on. Prints the id, the state and\n"
+            "the priority of each.\n",
+    .examples = "  ergon task run-now t0abc4k2mq7rz\n",
+    .arguments_min = 1,
+    .arguments_max = -1,
+    .ask_each = ergon_request_run_now,
+    .show = show_changed,
+    .timeout_ms = ASK_TIMEOUT_MS,
 };

@@ -336,6 +336,21 @@ struct ergon_request *ergon_request_forget(const char *id)
     return of_name("task.forget", id);
 }
 
+struct ergon_request *ergon_request_run_now(const char *id)
+{
+    return of_name("task.run_now", id);
+}
+
+struct ergon_request *ergon_request_change(const char *id, const struct ergon_task_options *options)
+{
+    struct ergon_request *r = request_new("task.change", 2);
+    if (r == NULL)
+        return NULL;
+    pack_str(&r->params, id);
+    pack_options(r, options);
+    return request_done(r);
+}
+
 struct ergon_request *ergon_request_explain(const char *id)
 {
     return of_name("task.explain", id);

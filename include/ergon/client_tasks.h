@@ -127,7 +127,13 @@ ERGON_API struct ergon_request *ergon_request_wait(const char *const *ids, size_
 ERGON_API struct ergon_request *ergon_request_cancel(const char *id);  /* task.cancel */
 ERGON_API struct ergon_request *ergon_request_retry(const char *id);   /* task.retry */
 ERGON_API struct ergon_request *ergon_request_forget(const char *id);  /* task.forget */
+ERGON_API struct ergon_request *ergon_request_run_now(const char *id); /* task.run_now */
 ERGON_API struct ergon_request *ergon_request_explain(const char *id); /* task.explain */
+
+/* task.change of a task that waits.  `options`: its priority, delay_ms (ERGON_ZERO: at once) and
+ * at_ms; the server refuses others. */
+ERGON_API struct ergon_request *ergon_request_change(const char *id,
+                                                     const struct ergon_task_options *options);
 
 enum ergon_match_flag {
     ERGON_MATCH_ALL = 1,    /* a filter that asks for nothing means all tasks; else it is refused */

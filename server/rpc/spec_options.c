@@ -43,8 +43,9 @@ static bool read_positive(struct reader *r, void *out)
 }
 
 /* Unix milliseconds, or RFC 3339. */
-static bool read_moment(struct reader *r, uint64_t *at)
+bool option_moment(struct reader *r, void *out)
 {
+    uint64_t *at = out;
     struct reader before = *r;
     struct span text;
     uint64_t ms;
@@ -54,6 +55,15 @@ static bool read_moment(struct reader *r, uint64_t *at)
     }
     *r = before;
     return read_text(r, &text) && instant_parse(text, at);
+}
+
+bool option_priority(struct reader *r, void *out)
+{
+    uint64_t v;
+    if (!read_within(r, 0, SPEC_PRIORITY_MAX, &v))
+        return false;
+    *(uint8_t *)out = (uint8_t)v;
+    return true;
 }
 
 static bool read_word(struct reader *r, const char *const *words, uint8_t count, uint8_t *out)
@@ -179,7 +189,7 @@ static bool read_option(struct reader *r, void *arg)
     case JOB_OPTION_SIZE:
         return read_size(r, value);
     case JOB_OPTION_MOMENT:
-        return read_moment(r, value);
+        return option_moment(r, value);
     case JOB_OPTION_NAME:
         return option_name(r, value);
     case JOB_OPTION_LEVEL:

@@ -34,5 +34,7 @@ bool option_duration(struct reader *r, void *out); /* uint64_t, ns */
 bool option_flag(struct reader *r, void *out);     /* bool */
 bool option_count(struct reader *r, void *out);    /* uint32_t, at least 1 */
 bool option_name(struct reader *r, void *out);     /* struct span: JOB_EXPECTS_NAME */
+bool option_moment(struct reader *r, void *out);   /* uint64_t, Unix ns */
+bool option_priority(struct reader *r, void *out); /* uint8_t */
 
 #endif

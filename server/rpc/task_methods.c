@@ -306,6 +306,41 @@ static void serve_forget(struct rpc_request *rq)
         serve_id(rq, &operation_forget, usage);
 }
 
+static bool read_change(struct job_request *jr, struct job_change *change)
+{
+    *change = (struct job_change){.priority = CHANGE_NO_PRIORITY, .delay = AO_NEVER};
+    const struct option options[] = {
+        {"priority", option_priority, &change->priority, job_options[JOB_OPTION_priority].expects},
+        {"delay", option_duration, &change->delay, job_options[JOB_OPTION_delay].expects},
+        {"at", option_moment, &change->at, job_options[JOB_OPTION_at].expects},
+    };
+    if (!read_options(jr, options, 3))
+        return false;
+    change->timed = change->delay != AO_NEVER || change->at > 0;
+    if (change->timed || change->priority != CHANGE_NO_PRIORITY)
+        return true;
+    rpc_refuse(jr->rq, ERGON_E_BAD_PARAMS, "nothing is to change: give priority, delay or at");
+    return false;
+}
+
+static void serve_change(struct rpc_request *rq)
+{
+    struct job_request jr;
+    if (!job_request_begin(&jr, rq, &operation_change, 0))
+        return;
+    if (job_request_read_id(&jr, &jr.op->change.id,
+                            "task.change takes [id, {priority, delay, at}]") &&
+        read_change(&jr, &jr.op->change.change))
+        job_request_send(&jr, false);
+    else
+        job_request_abort(&jr);
+}
+
+static void serve_run_now(struct rpc_request *rq)
+{
+    serve_id(rq, &operation_run_now, "task.run_now takes [id]");
+}
+
 static void serve_explain(struct rpc_request *rq)
 {
     serve_id(rq, &operation_explain, "task.explain takes [id]");
@@ -376,6 +411,10 @@ static const struct rpc_method methods[] = {
      "queue a task again that failed for good, or all that a filter means"},
     {"task.forget", RPC_GUARDED, serve_forget, "[id: str or " FILTER "]",
      "forget a task that has ended, or all that a filter means"},
+    {"task.change", RPC_GUARDED, serve_change, "[id: str, {priority, delay, at}]",
+     "give a task that waits another priority or time"},
+    {"task.run_now", RPC_GUARDED, serve_run_now, "[id: str]",
+     "let a task that waits for a time wait for it no more"},
     {"task.list", RPC_GUARDED, serve_list,
      "[{state, method, tenant, key, older, newer, limit, cursor}]", "tasks, newest first"},
     {"task.explain", RPC_GUARDED, serve_explain, "[id: str]", "why a task is where it is"},

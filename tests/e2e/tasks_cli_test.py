@@ -198,6 +198,18 @@ class TasksTest(unittest.TestCase):
         self.assertTrue(self.ergon("task", "retry", id).startswith(id))
         self.assertEqual(self.ergon("task", "wait", id), f"{id} done\n")
 
+    def test_change_and_run_now(self):
+        id = self.submit("echo", "hi", "--delay", HOUR)
+        self.assertRegex(self.ergon("task", "change", "--priority", "9", "--delay", "2h", id),
+                         rf"\A{id} delayed, priority 9, .+\n\Z")
+        self.crash()
+        task = self.json("task", "get", id)
+        self.assertEqual((task["priority"], task["state"]), (9, "delayed"))
+        self.assertEqual(self.json("task", "run-now", id)["due"], None)
+        self.assertEqual(self.ergon("task", "wait", id), f"{id} done\n")
+        self.assertIn("only one that waits", self.complaint("task", "change", "--priority", "1", id, status=REMOTE))
+        self.assertIn("nothing is to change", self.complaint("task", "change", id, status=USAGE))
+
     def test_steering_by_a_filter(self):
         for method in "echo", "echo", "hash":
             self.submit(method, "--delay", HOUR)

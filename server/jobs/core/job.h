@@ -109,7 +109,8 @@ enum job_flag {
     JOB_NOT_REPLAYED = 4096,
     /* A write is to make it fsync, and who joined it waits for that: see job_harden(). */
     JOB_HARDENING = 8192,
-    JOB_FROM_MEMORY = 16384 /* while it hardens: before, it was in no file */
+    JOB_FROM_MEMORY = 16384, /* while it hardens: before, it was in no file */
+    JOB_REWRITE = 32768      /* its options have changed since a write of them was made */
 };
 
 /* What has happened to a job, and is still to be acted upon.  job_set_state() and its neighbours

@@ -101,6 +101,7 @@ enum job_reason {
     X(FENCED, "fenced")                                                                            \
     X(JOINED, "joined")                                                                            \
     X(RETRIED, "retried")                                                                          \
+    X(CHANGED, "changed")                                                                          \
     X(DONE, "done")                                                                                \
     X(FAILED, "failed")                                                                            \
     X(CANCELLED, "cancelled")                                                                      \

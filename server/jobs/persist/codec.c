@@ -60,7 +60,7 @@ static void fill_fixed(struct jobs *jobs, const struct job *job, struct store_ta
     out->params = job_params(job);
     out->created = job->created;
     out->durable = job_is(job, JOB_HARDENING) ? DURABLE_FSYNC : job->durable;
-    if (has_options(job))
+    if (has_options(job) || job_is(job, JOB_REWRITE)) /* the row of options may be there */
         fill_options(jobs, job, out);
 }
 
@@ -214,7 +214,7 @@ void codec_write_back(struct jobs *jobs, struct store_op *write)
 
 struct store_op *codec_write(struct jobs *jobs, struct job *job, write_done *done)
 {
-    bool put = job_is(job, JOB_SUBMITTING), anew = !put && job_is(job, JOB_HARDENING);
+    bool put = job_is(job, JOB_SUBMITTING), anew = !put && job_is(job, JOB_HARDENING | JOB_REWRITE);
     size_t after = put || anew ? ids_after(job) * sizeof(uint64_t) : 0;
     struct store_op *write =
         codec_write_new(jobs, put ? STORE_PUT : STORE_CHANGE, after + end_size(job), done);
@@ -229,6 +229,7 @@ struct store_op *codec_write(struct jobs *jobs, struct job *job, write_done *don
     fill_changing(jobs, job, &write->task);
     fill_end(job, &write->task, (char *)(write + 1) + after);
     move_counts(job, write);
+    job_unmark(job, JOB_REWRITE);
     job->row = write->task.state;
     job->row_attempt = write->task.attempt;
     return write;

@@ -140,6 +140,7 @@ static bool is_worth_storing(const struct job *job, const struct history_event *
     case JOB_EVENT_FENCED:
     case JOB_EVENT_JOINED:
     case JOB_EVENT_RETRIED:
+    case JOB_EVENT_CHANGED:
         return true;
     }
     return true;
@@ -290,6 +291,8 @@ static void row_failed(struct jobs *jobs, struct job *job, const struct store_op
 {
     bool taken_back = write->kind == STORE_PUT && job->durable == DURABLE_FSYNC;
     job->counted = (uint8_t)write->tag;
+    if (write->task.anew)
+        job_mark(job, JOB_REWRITE);
     job->save_error = (uint8_t)write->error;
     job_effect(&jobs->table, job, EFFECT_CANCEL_SAVED | (taken_back ? EFFECT_SAVED : 0));
     if (taken_back || (job_is(job, JOB_HARDENING) && soften(jobs, job)))

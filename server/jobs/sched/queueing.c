@@ -41,10 +41,8 @@ void job_enqueue(struct scheduler *s, struct job *job, bool front)
     out_overtake(s, kind);
 }
 
-void job_dequeue(struct scheduler *s, struct job *job)
+void job_unplace(struct scheduler *s, struct job *job)
 {
-    if (job->attempt_task && !out_recall(s, job))
-        out_disown(s, job, job_is(job, JOB_CANCEL) ? ATTEMPT_CANCEL : ATTEMPT_LATE);
     if (job_is(job, JOB_ENQUEUED)) {
         unsigned kind = job_kind(job);
         fair_queue_remove(&s->queues[kind], kind, job);
@@ -54,5 +52,12 @@ void job_dequeue(struct scheduler *s, struct job *job)
     job_unmark(job, JOB_AWAITS_ROW);
     admission_release(s, job);
     quarantine_leave(s, job);
+}
+
+void job_dequeue(struct scheduler *s, struct job *job)
+{
+    if (job->attempt_task && !out_recall(s, job))
+        out_disown(s, job, job_is(job, JOB_CANCEL) ? ATTEMPT_CANCEL : ATTEMPT_LATE);
+    job_unplace(s, job);
     dependencies_unlink(s, job);
 }

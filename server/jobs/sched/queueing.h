@@ -12,6 +12,10 @@ void job_enqueue(struct scheduler *s, struct job *job, bool front);
 /* Makes the job wait in `held` of its queue. */
 void job_hold(struct scheduler *s, struct job *job, bool front, enum job_reason reason);
 
+/* Takes the job out of wherever it waits, and gives back what it has of its limit and rate; what it
+ * comes after still counts. */
+void job_unplace(struct scheduler *s, struct job *job);
+
 /* Takes the job out of wherever it waits or runs, and gives back its permit and token.  An attempt
  * that is out never begins; or, where it has begun, is flagged, and does not count any more. */
 void job_dequeue(struct scheduler *s, struct job *job);

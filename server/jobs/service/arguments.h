@@ -7,6 +7,7 @@
 
 #include "server/jobs/core/walk.h"
 #include "server/jobs/cron/cron_spec.h"
+#include "server/jobs/life/change.h"
 
 enum { OPERATION_IDS_MAX = 1024 /* that one operation waits for */ };
 
@@ -38,6 +39,12 @@ struct submission_arguments {
 struct job_arguments {
     uint64_t id;
     bool with_result, with_history; /* operation_get */
+};
+
+/* operation_change, operation_run_now -> {id, state, priority, due} */
+struct change_arguments {
+    uint64_t id;
+    struct job_change change; /* operation_change */
 };
 
 /* operation_wait -> {ended: [task], open: [id]} */

@@ -70,6 +70,8 @@ struct operation_class {
  *   retry          NOT_FOUND; BAD_PARAMS: the job is open, or done; STORE
  *   forget         NOT_FOUND; BAD_PARAMS: the job is open; BUSY: an attempt that was given up has
  *                  still to return, or its last change to be written; STORE
+ *   change         NOT_FOUND; BAD_PARAMS: the job does not wait; STORE
+ *   run_now        NOT_FOUND; BAD_PARAMS: the job has ended; STORE
  *   cancel_matching, retry_matching, forget_matching
  *                  STORE
  *   queue_pause, queue_resume, queue_drain
@@ -88,6 +90,7 @@ extern const struct operation_class operation_watch;
 extern const struct operation_class operation_cancel;
 extern const struct operation_class operation_retry;
 extern const struct operation_class operation_forget;
+extern const struct operation_class operation_change, operation_run_now; /* change.c */
 extern const struct operation_class operation_cancel_matching, operation_retry_matching,
     operation_forget_matching; /* sweep.c */
 extern const struct operation_class operation_list;
@@ -143,6 +146,7 @@ struct operation {
     union {
         struct submission_arguments submission;
         struct job_arguments job;
+        struct change_arguments change;
         struct wait_arguments wait;
         struct watch_arguments watch;
         struct list_arguments list;

@@ -126,6 +126,13 @@ TEST(many_submissions_are_one_request)
            "[[[\"a\",[],{}],[\"b\",[],{\"retries\":1}]],{\"tenant\":\"n\"}]");
 }
 
+TEST(a_task_is_changed)
+{
+    expect(ergon_request_change("t1", ERGON_TASK(.priority = ERGON_ZERO, .delay_ms = 7)),
+           "task.change", "[\"t1\",{\"delay\":7,\"priority\":0}]");
+    expect(ergon_request_run_now("t1"), "task.run_now", "[\"t1\"]");
+}
+
 TEST(tasks_are_steered_by_a_filter)
 {
     const struct ergon_task_filter filter = {.size = sizeof filter,

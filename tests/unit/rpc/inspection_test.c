@@ -34,7 +34,8 @@ RPC_TEST(methods_lists_handlers_first)
                  "'server.cancel', 'server.info', 'server.methods', 'server.describe', "
                  "'server.topology', 'task.submit', 'task.submit_many', "
                  "'task.call', 'task.get', 'task.wait', 'task.watch', 'task.cancel', 'task.retry', "
-                 "'task.forget', 'task.list', 'task.explain', 'queue.list', 'queue.explain', "
+                 "'task.forget', 'task.change', 'task.run_now', 'task.list', 'task.explain', "
+                 "'queue.list', 'queue.explain', "
                  "'queue.pause', "
                  "'queue.resume', 'queue.drain', 'server.audit', 'cron.put', 'cron.list', "
                  "'cron.delete']\n");

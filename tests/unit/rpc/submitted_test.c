@@ -201,6 +201,22 @@ RPC_TEST(a_task_is_submitted_and_looked_at)
     refuses("task.get", with("['%s']", id), "NOT_FOUND: no task");
 }
 
+RPC_TEST(a_task_that_waits_is_changed)
+{
+    const char *id = submitted("['echo', [7], {'durable': 'none', 'delay': '1h'}]");
+    refuses("task.change", "[]", "BAD_PARAMS: task.change takes [id");
+    refuses("task.change", with("['%s']", id), "BAD_PARAMS: nothing is to change");
+    refuses("task.change", with("['%s', {'priority': 10}]", id), "BAD_PARAMS: option \"priority\"");
+    refuses("task.change", with("['%s', {'delay': -1}]", id), "BAD_PARAMS: option \"delay\"");
+    refuses("task.change", with("['%s', {'at': 'soon'}]", id), "BAD_PARAMS: option \"at\"");
+    refuses("task.change", with("['%s', {'retries': 1}]", id), "BAD_PARAMS: unknown option");
+    refuses("task.run_now", "[5]", "BAD_PARAMS: task.run_now takes [id]");
+    holds("task.change", with("['%s', {'priority': 0, 'delay': '2h'}]", id),
+          "'state': 'delayed', 'priority': 0, 'due': ");
+    holds("task.run_now", with("['%s']", id), "'priority': 0, 'due': nil");
+    holds("task.wait", with("['%s']", id), "'result': [7]");
+}
+
 RPC_TEST(tasks_are_steered_by_a_filter)
 {
     submitted("['echo', [7], {'durable': 'none', 'delay': '1h', 'tenant': 'a'}]");

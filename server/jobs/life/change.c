@@ -1,0 +1,78 @@
+#include "server/jobs/life/change.h"
+
+#include <stdio.h>
+
+#include "server/jobs/sched/limits.h"
+
+bool job_waits(const struct job *job)
+{
+    bool waits = job->state == JOB_QUEUED || job->state == JOB_DELAYED || job->state == JOB_WAITING;
+    return waits && job_is_open(job) && !job_is(job, JOB_CANCEL);
+}
+
+static void write(struct scheduler *s, struct job *job)
+{
+    if (job->durable != DURABLE_NONE)
+        job_effect(s->table, job, EFFECT_WRITE);
+}
+
+/* In the queue it stands behind those that have been of this priority before. */
+static void set_priority(struct scheduler *s, struct job *job, uint8_t priority)
+{
+    char text[64];
+    snprintf(text, sizeof text, "priority %u, was %u", priority, job->priority);
+    job->priority = priority;
+    job_note(s->table, job, JOB_EVENT_CHANGED, text);
+    if (job->durable != DURABLE_NONE)
+        job_mark(job, JOB_REWRITE);
+    if (job_is(job, JOB_ENQUEUED)) {
+        job_unplace(s, job);
+        job_enqueue(s, job, false);
+    } else {
+        job->level = priority;
+        limits_reorder(job);
+    }
+}
+
+static void set_time(struct scheduler *s, struct job *job, ao_time due, const char *text)
+{
+    job_note(s->table, job, JOB_EVENT_CHANGED, text);
+    job_unplace(s, job);
+    job->due = due;
+    job_schedule(s, job, false);
+}
+
+static void postpone(struct scheduler *s, struct job *job, const struct job_change *change)
+{
+    char text[64];
+    ao_time now = table_now(s->table), due = 0;
+    if (change->at > 0)
+        due = table_time_of(s->table, change->at);
+    else if (change->delay > 0)
+        due = table_time_after(s->table, change->delay);
+    if (due > now)
+        snprintf(text, sizeof text, "not before %llu ms from then",
+                 (unsigned long long)((due - now) / AO_MS(1)));
+    else
+        snprintf(text, sizeof text, "at once");
+    set_time(s, job, due, text);
+}
+
+/* The priority first: where its time puts it, it goes by that. */
+void job_change(struct scheduler *s, struct job *job, const struct job_change *change)
+{
+    if (change->priority != CHANGE_NO_PRIORITY && change->priority != job->priority)
+        set_priority(s, job, change->priority);
+    if (change->timed && job_waits(job))
+        postpone(s, job, change);
+    write(s, job);
+}
+
+bool job_run_now(struct scheduler *s, struct job *job)
+{
+    if (!job_waits(job) || job->due <= table_now(s->table))
+        return false;
+    set_time(s, job, 0, "at once");
+    write(s, job);
+    return true;
+}
