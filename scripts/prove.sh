@@ -10,7 +10,19 @@ damages() {
         { tail -20 build/damages.log; return 1; }
 }
 
-all="damages"
+# kill -9 under load, and at the begin of handlers: ERGON_KILLS says how often, ERGON_SEED of which random numbers.
+kill() {
+    ERGON_BUILD=build ERGON_KILLS=${ERGON_KILLS:-200} python3 tests/e2e/crash_test.py
+    ERGON_BUILD=build python3 tests/e2e/begin_test.py
+}
+
+# Power cuts with pauses, priorities, limits and cancels: ERGON_CUTS says how many.
+cuts() {
+    cmake --build build --target test_unit_jobs_crash >/dev/null
+    ERGON_CUTS=${ERGON_CUTS:-1000} build/tests/unit/jobs/test_unit_jobs_crash
+}
+
+all="damages kill cuts"
 for name in ${*:-$all}; do
     case " $all " in
     *" $name "*) printf '\n== %s\n' "$name" && "$name" ;;

@@ -148,7 +148,7 @@ class Crash(unittest.TestCase):
             server.discard()
 
     def test_nothing_acknowledged_is_lost(self):
-        rng = random.Random(20261122)
+        rng = random.Random(int(os.environ.get("ERGON_SEED", "20261122")))
         tasks = {}
         for _ in range(KILLS):
             self.round(tasks, rng)

@@ -79,28 +79,18 @@ static void time_out(struct scheduler *s, struct job *job)
     outcome_failed(s, job, JOB_EVENT_TIMED_OUT, "DEADLINE", text);
 }
 
-/* Could another executor have it, or another job what it holds? */
-static bool is_in_the_way(const struct scheduler *s, const struct job *job)
-{
-    const struct line *line = job->more ? job->more->line : NULL;
-    return !s->full[job_kind(job)] || (line && line->limit && gate_has_lines(&line->limit->gate)) ||
-           (line && line->rate && gate_has_lines(&line->rate->gate)) ||
-           (job_is(job, JOB_QUARANTINED) && s->suspects.count > 0);
-}
-
-/* Its handler should have begun by now.  Where nobody gains from that it stays where it is. */
+/* Its handler should have begun by now.  So what it stands behind takes long: it goes back into the
+ * queue, where another executor finds it, and holds nothing.  The next look comes after twice the
+ * time, so that an executor that only comes slowly to what it is given does come to it. */
 static void look(struct scheduler *s, struct job *job)
 {
-    enum attempt_stage stage = attempt_stage(job->attempt_task);
-    if (stage == ATTEMPT_ASSIGNED && !is_in_the_way(s, job)) {
-        out_look_later(s, job);
-    } else if (out_recall(s, job)) {
+    if (out_recall(s, job)) {
         job_list_push(&s->granted, job);
-    } else {
-        out_show(s, job);
-        if (job->until <= table_now(s->table))
-            time_out(s, job);
+        return;
     }
+    out_show(s, job);
+    if (job->until <= table_now(s->table))
+        time_out(s, job);
 }
 
 void timers_due(struct scheduler *s, struct job *job)

@@ -8,8 +8,8 @@
 #include "server/jobs/sched/quarantine.h"
 
 enum {
-    LOOK_MS = 1,  /* most handlers have begun, and many returned, when they are looked for */
-    LOOKS_MAX = 4 /* each further look comes after twice the time, so many times */
+    LOOK_MS = 1,   /* most handlers have begun, and many returned, when they are looked for */
+    LOOKS_MAX = 10 /* each further look comes after twice the time, so many times */
 };
 
 /* The kind that it was picked as. */
@@ -24,7 +24,8 @@ static void leave_assigned(struct scheduler *s, struct job *job)
     job_list_remove(job);
 }
 
-void out_look_later(struct scheduler *s, struct job *job)
+/* When its begin is looked for. */
+static void look_later(struct scheduler *s, struct job *job)
 {
     ao_time wait = AO_MS(LOOK_MS) << job->looks;
     if (job->looks < LOOKS_MAX)
@@ -38,7 +39,7 @@ void out_add(struct scheduler *s, struct job *job)
     unsigned kind = job_kind(job);
     job_list_push(&s->assigned[kind], job);
     s->assigned_at[kind][job->level]++;
-    out_look_later(s, job);
+    look_later(s, job);
 }
 
 void out_undo(struct scheduler *s, struct job *job, const struct attempt_mark *mark)
@@ -93,7 +94,8 @@ void out_show(struct scheduler *s, struct job *job)
     } of[] = {[ATTEMPT_ASSIGNED] = {JOB_ASSIGNED, JOB_WHY_ASSIGNED},
               [ATTEMPT_RUNNING] = {JOB_RUNNING, JOB_WHY_RUNNING},
               [ATTEMPT_PARKED] = {JOB_PARKED, JOB_WHY_PARKED}};
-    if (!job->attempt_task || !out_has_begun(s, job))
+    bool out = job->attempt_task && job_state_runs((enum job_state)job->state);
+    if (!out || !out_has_begun(s, job)) /* at a stop it is queued again, though it is out */
         return;
     enum attempt_stage stage = attempt_stage(job->attempt_task);
     if (of[stage].state != (enum job_state)job->state)

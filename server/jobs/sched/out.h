@@ -34,8 +34,6 @@ bool out_has_begun(struct scheduler *s, struct job *job);
 /* Its state becomes what its executor says of its attempt; of a job with none out a no-op. */
 void out_show(struct scheduler *s, struct job *job);
 void out_show_all(struct scheduler *s);
-/* When its begin is looked for next. */
-void out_look_later(struct scheduler *s, struct job *job);
 
 /* Takes an attempt back that has not begun: then as out_undo(), and true.  False: there is none, or
  * it has begun, and is running from now on. */

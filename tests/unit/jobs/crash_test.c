@@ -2,13 +2,17 @@
  * run again, an attempt that is begun again has a higher number, and the accounts balance.
  *
  * Each seed is a life of some hundred random deeds: submissions of all kinds, ends, failures,
- * cancels, retries, somebody who waits, time, a store that fails for a while, and crashes in
- * between. */
+ * cancels, retries, pauses, somebody who waits, time, a store that fails for a while, attempts that
+ * wait for their begin, and crashes and power cuts in between. */
+#include <stdlib.h>
+
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_world.h"
 #include "tests/support/random.h"
 
 enum { SEEDS = 300, DEEDS = 150, TASKS = DEEDS + 1 };
+
+static uint32_t cuts; /* of the power, so far */
 
 /* What the outside knows of a task. */
 struct known {
@@ -54,6 +58,9 @@ static void on_begun(void *arg, struct world_run *r, ao_time *lasts)
     struct known *k = known_of(c, r->run.id);
     const struct memory_row *row = memory_store_row(c->w.store, r->run.id);
     expect_one_suspect(&c->w);
+    const struct job *e = r->run.owner;
+    assert_false(e->queue->paused);
+    assert_false(job_is(e, JOB_CANCEL));
     if (!k)
         return;
     assert_false(k->seen);
@@ -95,6 +102,7 @@ static void submit_one(struct crashing *c)
     spec.timeout = chance(&c->seed, 4) ? AO_NEVER : AO_MS(10);
     spec.deadline = chance(&c->seed, 6) ? AO_NEVER : AO_MS(50);
     spec.delay = chance(&c->seed, 3) ? 0 : AO_MS(20);
+    spec.priority = (uint8_t)chance(&c->seed, 10);
     spec.keep = AO_S(100000);
     if (chance(&c->seed, 4) == 0) {
         spec.limit_key = span_text("k");
@@ -116,12 +124,23 @@ static void submit_one(struct crashing *c)
             (struct known){.id = done.job->id, .awaited = spec.durable == DURABLE_FSYNC};
 }
 
+/* What stands in the queue of an executor begins, or stays there. */
+static void begin_some(struct crashing *c)
+{
+    struct world_run *next;
+    for (struct world_run *r = c->w.runs; r; r = next) {
+        next = r->next;
+        if (r->stage == ATTEMPT_ASSIGNED && chance(&c->seed, 2))
+            world_begin(r);
+    }
+}
+
 static void end_one(struct crashing *c, uint64_t how)
 {
     struct world_run *r = c->w.runs;
     for (uint64_t i = chance(&c->seed, 8); r && r->next && i > 0; i--)
         r = r->next;
-    if (!r)
+    if (!r || r->stage == ATTEMPT_ASSIGNED)
         return;
     if (how == 0)
         world_fail(r, "ODD", "not today");
@@ -165,10 +184,37 @@ static void ask(struct crashing *c)
     world_give(&c->w, op);
 }
 
+static void cut_power(struct jobs_world *w)
+{
+    cuts++;
+    memory_store_cut_power(w->store);
+    jobs_world_crash(w);
+}
+
+static void pause_or_resume(struct crashing *c)
+{
+    struct operation *op = world_operation(&c->w, chance(&c->seed, 2) ? &operation_queue_pause
+                                                                      : &operation_queue_resume);
+    op->named.name = span_text(chance(&c->seed, 2) ? "work" : "step");
+    world_give(&c->w, op);
+}
+
+static void resume(struct crashing *c)
+{
+    for (struct job_queue *q = c->w.jobs->table.queues; q; q = q->next)
+        q->paused = false;
+    ao_activate(&c->w.jobs->ao);
+}
+
 static void deed(struct crashing *c)
 {
     struct job *e;
-    switch (chance(&c->seed, 14)) {
+    begin_some(c);
+    switch (chance(&c->seed, 15)) {
+    case 14:
+        if (c->w.answered < 3000)
+            pause_or_resume(c);
+        return;
     case 10:
     case 11:
         ask(c);
@@ -196,7 +242,7 @@ static void deed(struct crashing *c)
         return;
     case 9:
         if (chance(&c->seed, 4) == 0)
-            live_again(c, jobs_world_crash);
+            live_again(c, chance(&c->seed, 2) ? cut_power : jobs_world_crash);
         else if (chance(&c->seed, 8) == 0)
             live_again(c, jobs_world_restart);
         return;
@@ -231,6 +277,7 @@ static void live(struct crashing *c, uint64_t seed)
     c->w.store->latency = AO_MS(1 + seed % 4 * 5);
     c->w.stubborn = seed % 3 == 0;
     c->w.begun = on_begun;
+    c->w.holds = seed % 5 == 0;
     c->w.arg = c;
     c->w.room[0] = c->w.room[1] = 2;
     c->w.options.crashes_max = seed % 2 ? 3 : 0;
@@ -240,6 +287,7 @@ static void live(struct crashing *c, uint64_t seed)
         look(c);
     }
     c->w.store->error = STORE_OK;
+    resume(c);
     jobs_world_pass(&c->w, AO_S(5));
     look(c);
     expect_balance(c);
@@ -251,6 +299,8 @@ static void live(struct crashing *c, uint64_t seed)
 TEST(nothing_is_lost_or_run_twice)
 {
     static struct crashing c;
-    for (uint64_t seed = 1; seed <= SEEDS; seed++)
+    const char *wanted = getenv("ERGON_CUTS"); /* so many power cuts at least */
+    for (uint64_t seed = 1; seed <= SEEDS || (wanted && cuts < strtoul(wanted, NULL, 10)); seed++)
         live(&c, seed);
+    print_message("%u power cuts\n", cuts);
 }

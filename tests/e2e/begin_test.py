@@ -1,0 +1,112 @@
+"""Nothing is taken before its turn: what has not begun can be paused, cancelled and overtaken, and counts nothing."""
+import os
+import signal
+import unittest
+
+from harness import Server, eventually, scratch
+
+ENDED = ("done", "failed", "cancelled", "expired", "dead")
+
+
+class Begin(unittest.TestCase):
+    def setUp(self):
+        self.store = os.path.join(scratch(self.addCleanup), "tasks.db")
+        self.server = self.start()
+        self.client = self.server.connect()
+        self.addCleanup(lambda: (self.client.close(), self.server.discard()))
+
+    def start(self):
+        return Server("--loops", "1", "--blocking", "1", "--store", self.store, "--log-level", "warn")
+
+    def kill(self):
+        """By kill -9, and started again."""
+        self.server.signal(signal.SIGKILL)
+        self.server.wait()
+        self.client.close()
+        self.server.discard()
+        self.server = self.start()
+        self.client = self.server.connect()
+
+    def submit(self, duration, **options):
+        return self.client.call("task.submit", "block", [duration], options)["id"]
+
+    def get(self, task):
+        return self.client.call("task.get", task)
+
+    def all(self, tasks):
+        return [self.client.result(asked) for asked in [self.client.send("task.get", task) for task in tasks]]
+
+    def until_one_runs(self, tasks):
+        eventually(lambda: any(task["attempt"] for task in self.all(tasks)), "one begins")
+
+    def test_who_goes_first_begins_next(self):
+        backlog = [self.submit("40ms") for _ in range(60)]
+        self.until_one_runs(backlog)
+        first = self.submit("1ms", priority=9, tenant="other")
+        eventually(lambda: self.get(first)["state"] == "done", "it is done")
+        first = self.get(first)
+        between = [task for task in self.all(backlog)
+                   if task["started"] and first["created"] < task["started"] < first["started"]]
+        self.assertLessEqual(len(between), 1)  # one may have begun in the moment of the submission
+
+    def test_nothing_begins_after_a_pause(self):
+        tasks = [self.submit("40ms") for _ in range(40)]
+        self.until_one_runs(tasks)
+        self.client.call("queue.pause", "block")
+        begun = sum(task["attempt"] > 0 for task in self.all(tasks))
+        eventually(lambda: not any(task["state"] in ("assigned", "running") for task in self.all(tasks)), "it rests")
+        self.assertEqual(sum(task["attempt"] > 0 for task in self.all(tasks)), begun)
+        self.assertEqual({task["reason"] for task in self.all(tasks) if task["state"] not in ENDED}, {"paused"})
+        self.client.call("queue.resume", "block")
+        eventually(lambda: all(task["state"] == "done" for task in self.all(tasks)), "all are done")
+
+    def test_explain_tells_the_truth(self):
+        runs = self.submit("1h")
+        self.until_one_runs([runs])
+        waits = self.submit("1ms")
+        eventually(lambda: self.client.call("task.explain", waits)["reason"] == "executors", "it waits for an executor")
+        self.client.call("task.cancel", waits)
+        self.assertEqual(self.get(waits)["state"], "cancelled")  # at once, and not when the other returns
+        self.assertEqual(self.get(runs)["state"], "running")
+
+    def test_only_what_had_begun_counts_crashes(self):
+        tasks = [self.submit("40ms") for _ in range(60)]
+        for _ in range(2):
+            self.until_one_runs(tasks)
+            self.kill()
+        crashed = [task["crashes"] for task in self.all(tasks)]
+        self.assertLessEqual(sum(crashed), 2)
+        for task, state in zip(tasks, self.all(tasks)):
+            self.assertGreaterEqual(state["attempt"], state["crashes"], task)
+        eventually(lambda: all(task["state"] == "done" for task in self.all(tasks)), "all are done")
+
+    def test_a_start_stays_over_a_restart(self):
+        task = self.submit("1h")
+        self.until_one_runs([task])
+
+        def start():
+            events = self.client.call("task.watch", task, {"from": 1})["events"]
+            return [(event["at"], event["attempt"]) for event in events if event["event"] == "started"][0]
+
+        before = start()
+        self.kill()
+        self.assertEqual(start()[1], before[1])
+        self.assertLessEqual(abs(start()[0] - before[0]), 1)  # ms, of two readings of the clocks
+        eventually(lambda: self.get(task)["attempt"] == 2, "it runs again")
+
+    def test_a_timeout_runs_from_the_begin(self):
+        self.submit("300ms")
+        task = self.submit("1ms", timeout="50ms")
+        eventually(lambda: self.get(task)["state"] in ENDED, "it ends")
+        self.assertEqual(self.get(task)["state"], "done")
+
+    def test_a_limit_is_not_held_without_running(self):
+        tasks = [self.submit("20ms", limit={"key": "k", "max": 1}) if n % 2 else self.submit("20ms") for n in range(20)]
+        step = self.client.call("task.submit", "echo", [1], {"limit": {"key": "k", "max": 1}, "priority": 9})["id"]
+        eventually(lambda: self.get(step)["state"] == "done", "it is done")
+        eventually(lambda: all(task["state"] == "done" for task in self.all(tasks)), "all are done")
+        self.assertLess(self.get(step)["ended"], self.get(tasks[-1])["ended"])
+
+
+if __name__ == "__main__":
+    unittest.main()
