@@ -133,8 +133,8 @@ void ao_wake(struct ao *ao);
 
 /* Sets the deadline of the sleep that the verdict AO_PARK of this step enters (another verdict
  * forgets it); or, from outside a step, puts an inactive or active object to sleep now.  AO_NEVER
- * is a sleep until woken.  AO_E_SLEEPING, AO_E_FAULTED, AO_E_CLOSED; AO_E_TIMED: this step has set
- * a deadline already. */
+ * is a sleep until woken.  The duration counts from the call, so no sleep is shorter.
+ * AO_E_SLEEPING, AO_E_FAULTED, AO_E_CLOSED; AO_E_TIMED: this step has set a deadline already. */
 int ao_sleep_for(struct ao *ao, ao_time duration);
 int ao_sleep_until(struct ao *ao, ao_time deadline);
 

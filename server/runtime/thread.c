@@ -31,8 +31,11 @@ static _Thread_local char signal_stack[THREAD_SIGNAL_STACK];
 void thread_own_signal_stack(void)
 {
     const stack_t stack = {.ss_sp = signal_stack, .ss_size = sizeof signal_stack};
+    stack_t before;
 
-    sigaltstack(&stack, NULL); /* cannot fail: large enough, and not in use */
+    sigaltstack(NULL, &before);       /* cannot fail: neither this nor what follows */
+    if (before.ss_flags & SS_DISABLE) /* else a sanitizer gave it one, and takes that back */
+        sigaltstack(&stack, NULL);
 }
 
 /* A fault whose signal is blocked ends the process without its handler. */

@@ -19,7 +19,8 @@ enum { THREAD_SIGNAL_STACK = 64 << 10 /* bytes: an unwinder runs on it */ };
 int thread_start_undisturbed(pthread_t *thread, void *(*run)(void *arg), void *arg);
 
 /* Signal handlers that ask for it (SA_ONSTACK) run on a stack of their own, in which an overflow of
- * the thread's can be told.  thread_settle() does it too. */
+ * the thread's can be told.  A stack that the thread has already, as a sanitizer gives it one,
+ * stays. thread_settle() does it too. */
 void thread_own_signal_stack(void);
 
 /* How often the calling thread was made to leave the processor, since it started. */

@@ -168,6 +168,25 @@ ACTORS_TEST(put_to_sleep_from_outside)
                         "[   3] actor 1    ACTIVE -> INACTIVE (done)\n");
 }
 
+/* The round is 2 ms old when the object goes to sleep. */
+static enum ao_verdict sleep_late(struct actor *self)
+{
+    struct virtual *v = &ao_of(self, struct world, x)->v;
+    if (self->steps > 1)
+        return AO_DONE;
+    v->now += AO_MS(2);
+    ao_sleep_for(&self->ao, AO_MS(3));
+    return AO_PARK;
+}
+
+ACTORS_TEST(a_sleep_counts_from_its_call_and_not_from_the_round)
+{
+    actors_begin(w, sleep_late);
+    virtual_run(&w->v);
+    assert_int_equal(w->x.steps, 2);
+    assert_int_equal(w->v.now, AO_MS(5));
+}
+
 ACTORS_TEST(deactivation_cancels_the_sleep)
 {
     ao_sleep_for(&w->x.ao, AO_MS(3));

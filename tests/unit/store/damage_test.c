@@ -287,14 +287,14 @@ STORE_TEST(one_bit_of_a_log)
     for (size_t frame = 0; frame < most; frame++)
         for (size_t n = 0; n < sizeof places / sizeof *places; n++) {
             uint8_t *byte = log + HEAD + frame * FRAME + places[n];
-            *byte ^= 1 << (frame + n) % 8;
+            *byte ^= (uint8_t)(1 << (frame + n) % 8);
             written(w, &files);
             assert_int_equal(log_check(w->path, NULL, &look), 0);
             assert_int_equal(look.found, LOG_DAMAGED);
             assert_int_equal(look.bad, HEAD + frame * FRAME);
             assert_in_range(look.lost, 1, TASKS);
             assert_in_range(look.commits, 0, TASKS - look.lost);
-            *byte ^= 1 << (frame + n) % 8;
+            *byte ^= (uint8_t)(1 << (frame + n) % 8);
         }
     log[HEAD + FRAME] ^= 1;
     is_damaged(written(w, &files), "its log (-wal) is not as it was written from byte");
@@ -306,12 +306,12 @@ STORE_TEST(one_bit_of_the_head_of_a_log)
     struct store_files files = left(w, TASKS);
     struct log_look look;
     for (size_t bit = 0; bit < 8 * HEAD; bit++) {
-        files.part[STORE_LOG].at[bit / 8] ^= 1 << bit % 8;
+        files.part[STORE_LOG].at[bit / 8] ^= (uint8_t)(1 << bit % 8);
         written(w, &files);
         assert_int_equal(log_check(w->path, NULL, &look), 0);
         assert_int_equal(look.found, LOG_DAMAGED);
         assert_in_range(look.lost, 1, TASKS);
-        files.part[STORE_LOG].at[bit / 8] ^= 1 << bit % 8;
+        files.part[STORE_LOG].at[bit / 8] ^= (uint8_t)(1 << bit % 8);
     }
     files.part[STORE_LOG].at[20] ^= 1;
     is_damaged(written(w, &files), "its log (-wal) is not as it was written from byte 0 on");
