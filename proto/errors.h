@@ -26,7 +26,8 @@
     X(MEMORY, 11, true, "the server is out of memory")                                             \
     X(FENCED, 12, false, "the attempt is not the current one any more")                            \
     X(STORE, 13, true, "the store cannot write: what is to last is refused")                       \
-    X(AFTER, 14, false, "what had to be done first was not done")
+    X(AFTER, 14, false, "what had to be done first was not done")                                  \
+    X(NO_EXECUTOR, 15, false, "the server has no executor of the kind that this method needs")
 
 enum ergon_error {
     ERGON_OK = 0,

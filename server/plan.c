@@ -50,6 +50,7 @@ static struct executor_plan plan_listed(const struct config *c, const struct con
     return (struct executor_plan){
         .kind = e->kind == CONFIG_STEPPED ? ERGON_STEPPED : ERGON_BLOCKING,
         .queue = e->queue,
+        .fixed = c->executors.bound == CONFIG_BOUND_FIXED,
         .parked = c->executors.stepped_parked,
         .turns = c->executors.stepped_turns,
         .loop = e->loop == CONFIG_ANY ? nth % loops : (uint32_t)e->loop,
@@ -63,6 +64,7 @@ static struct executor_plan plan_stepped(const struct config *c, uint32_t loop)
 {
     return (struct executor_plan){.kind = ERGON_STEPPED,
                                   .queue = c->executors.stepped_queue,
+                                  .fixed = c->executors.bound == CONFIG_BOUND_FIXED,
                                   .parked = c->executors.stepped_parked,
                                   .turns = c->executors.stepped_turns,
                                   .loop = loop,
@@ -74,6 +76,7 @@ static struct executor_plan plan_blocking(const struct config *c)
 {
     return (struct executor_plan){.kind = ERGON_BLOCKING,
                                   .queue = c->executors.blocking_queue,
+                                  .fixed = c->executors.bound == CONFIG_BOUND_FIXED,
                                   .core = CONFIG_ANY,
                                   .weight = 1};
 }

@@ -278,7 +278,7 @@ static json_t *describe(struct session *s, json_t *name)
 
 static enum status print_methods(struct session *s, json_t *names)
 {
-    static const char *const columns[] = {"name", "kind", "module", "summary", NULL};
+    static const char *const columns[] = {"name", "kind", "module", "executors", "summary", NULL};
     const struct globals *g = s->globals;
     size_t i;
     json_t *name;
@@ -321,7 +321,8 @@ const struct command METHODS = {
     .name = "methods",
     .arguments = "",
     .summary = "list the methods of the server",
-    .text = "Prints a name a line; with -v a table with the kind and the summary of each; with\n"
+    .text = "Prints a name a line; with -v a table with the kind of each, how many executors run\n"
+            "that (0: its calls answer NO_EXECUTOR), and the summary; with\n"
             "--json an array of names, or with -v of objects.\n",
     .examples = "  ergon methods\n"
                 "  ergon methods -v\n",

@@ -8,10 +8,15 @@ static enum status status_of_code(const char *code)
         const char *code;
         enum status status;
     } known[] = {
-        {"AUTH", STATUS_AUTH},           {"DENIED", STATUS_AUTH},
-        {"DEADLINE", STATUS_TIMEOUT},    {"NO_METHOD", STATUS_NOT_FOUND},
-        {"NOT_FOUND", STATUS_NOT_FOUND}, {"BUSY", STATUS_LIMIT},
-        {"TOO_LARGE", STATUS_LIMIT},     {"DRAINING", STATUS_LIMIT},
+        {"AUTH", STATUS_AUTH},
+        {"DENIED", STATUS_AUTH},
+        {"DEADLINE", STATUS_TIMEOUT},
+        {"NO_METHOD", STATUS_NOT_FOUND},
+        {"NO_EXECUTOR", STATUS_NOT_FOUND},
+        {"NOT_FOUND", STATUS_NOT_FOUND},
+        {"BUSY", STATUS_LIMIT},
+        {"TOO_LARGE", STATUS_LIMIT},
+        {"DRAINING", STATUS_LIMIT},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(code, known[i].code) == 0)

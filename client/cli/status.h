@@ -11,7 +11,7 @@ enum status {
     STATUS_CONNECT = 3,   /* no connection, no TLS, or it broke */
     STATUS_AUTH = 4,      /* AUTH, DENIED, or the token was refused */
     STATUS_TIMEOUT = 5,   /* --timeout, or DEADLINE */
-    STATUS_NOT_FOUND = 6, /* NO_METHOD, NOT_FOUND */
+    STATUS_NOT_FOUND = 6, /* NO_METHOD, NO_EXECUTOR, NOT_FOUND */
     STATUS_LIMIT = 7,     /* BUSY, TOO_LARGE, DRAINING */
     STATUS_INTERRUPTED = 130
 };

@@ -151,16 +151,16 @@ struct ergon_host {
 
     /* --- Nested calls: inherit the deadline; refused past a depth of 16 --- */
     /* Blocking handlers: waits for the end, however it comes; `out` is always filled.  Codes that
-     * are not the callee's own: NO_METHOD, TOO_DEEP, BUSY (too many calls wait on this thread),
-     * MEMORY, CANCELLED, DEADLINE, DRAINING; FAILED in a stepped handler. */
+     * are not the callee's own: NO_METHOD, NO_EXECUTOR, TOO_DEEP, BUSY (too many calls wait on this
+     * thread), MEMORY, CANCELLED, DEADLINE, DRAINING; FAILED in a stepped handler. */
     void (*call)(struct ergon_task *task, const char *method, struct ergon_bytes params,
                  struct ergon_outcome *out);
     /* Stepped handlers: starts a call that belongs to the task.  NULL without memory, or in a
      * blocking handler; a call that cannot begin for another reason has ended at once, with
-     * NO_METHOD, TOO_DEEP or MEMORY for its outcome.  Awaited with AO_AWAIT(self, &seq, &wait,
-     * ergon_call_await(call, &wait)), which never fails; then ergon_call_outcome() takes what came
-     * of it, or gives it up if it has not ended, and ends its use (a second time aborts).  Calls
-     * that were not taken are gone when `cleanup` is called. */
+     * NO_METHOD, NO_EXECUTOR, TOO_DEEP or MEMORY for its outcome.  Awaited with AO_AWAIT(self,
+     * &seq, &wait, ergon_call_await(call, &wait)), which never fails; then ergon_call_outcome()
+     * takes what came of it, or gives it up if it has not ended, and ends its use (a second time
+     * aborts).  Calls that were not taken are gone when `cleanup` is called. */
     struct ergon_call *(*call_start)(struct ergon_task *task, const char *method,
                                      struct ergon_bytes params);
     bool (*call_await)(struct ergon_call *call, struct ao_wait *wait);

@@ -25,6 +25,7 @@
 enum { CONFIG_AUTH_AUTO = LISTENER_AUTH_CERT + 1 };
 
 enum config_tls_version { CONFIG_TLS_1_2, CONFIG_TLS_1_3 };
+enum config_bound { CONFIG_BOUND_MEASURED, CONFIG_BOUND_FIXED };
 enum config_place { CONFIG_PLACE_LOOP, CONFIG_PLACE_OWN };
 enum config_log_format { CONFIG_LOG_LOGFMT, CONFIG_LOG_JSON };
 
@@ -113,8 +114,9 @@ struct config {
         uint32_t blocking_queue; /* tasks, each */
         uint32_t blocking_max;   /* threads, those that stand in included; 0: twice as many; counts
                                     with a list too */
-        /* Not empty: exactly these, and none of the above counts but stepped_parked and
-         * stepped_turns. */
+        enum config_bound bound; /* of all of them */
+        /* Not empty: exactly these, and none of the above counts but stepped_parked, stepped_turns
+         * and `bound`. */
         struct config_executor *list;
         size_t count;
     } executors;

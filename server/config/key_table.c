@@ -22,6 +22,7 @@ static const char *const CLIENT_CERT[] = {[CLIENT_CERT_NONE] = "none",
                                           NULL};
 static const char *const TLS_VERSION[] = {"1.2", "1.3", NULL};
 static const char *const KIND[] = {"stepped", "blocking", NULL};
+static const char *const BOUND[] = {"measured", "fixed", NULL};
 static const char *const PLACE[] = {"loop", "own", NULL};
 static const char *const IDLE[] = {[IDLE_SLEEP] = "sleep",
                                    [IDLE_SPIN] = "spin",
@@ -93,6 +94,9 @@ static const struct config_key keys[] = {
              "their tasks; auto: twice as many"},
     {"executors.blocking.queue", "blocking-queue", &config_count, AT(executors.blocking_queue),
      .normal = "64", LIMIT(1, QUEUE_MAX), .help = "tasks in the queue of a blocking executor"},
+    {"executors.bound", "executors-bound", &config_word, AT(executors.bound), .normal = "measured",
+     .words = BOUND,
+     .help = "tasks that an executor has at a time: by measured times, or what its queue takes"},
     {"executors.list", NULL, &config_maps,
      MAPS(executors.list, executors.count, executor),
      .help = "exactly these executors instead"},

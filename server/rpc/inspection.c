@@ -100,6 +100,16 @@ static void pack_handlers(struct pack *p, const struct method_info *handlers, ui
     }
 }
 
+/* Methods that no executor runs. */
+static uint32_t without_executor(const struct registry *registry)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < registry_count(registry); i++)
+        count += registry_at(registry, i)->no_executor;
+    return count;
+}
+
 /* server.info [] */
 static void serve_info(struct rpc_request *rq)
 {
@@ -117,7 +127,7 @@ static void serve_info(struct rpc_request *rq)
     tasks_info(s->tasks, &tasks);
     jobs_info(s->jobs, &kept);
     pack_init(&p);
-    pack_map(&p, 13);
+    pack_map(&p, 14);
     pack_key_str(&p, "server", "ergon");
     pack_key_str(&p, "version", ERGON_VERSION);
     pack_key_int(&p, "pid", getpid());
@@ -127,6 +137,7 @@ static void serve_info(struct rpc_request *rq)
     pack_key_uint(&p, "loops", s->loop_count);
     pack_key_uint(&p, "executors", tasks.executors);
     pack_key_uint(&p, "methods", registry_count(s->registry));
+    pack_key_uint(&p, "no_executor", without_executor(s->registry));
     pack_connections(&p, s);
     pack_tasks(&p, &tasks);
     pack_handlers(&p, handlers, count);
@@ -157,19 +168,38 @@ static void serve_methods(struct rpc_request *rq)
     rpc_answer_packed(rq, &p);
 }
 
-static void describe(struct rpc_request *rq, struct span name, const char *kind,
-                     const char *summary, const char *params, const char *module)
+/* Of its kind; -1: it needs none. */
+static int32_t executors_for(const struct rpc_shared *s, const struct method *m)
+{
+    struct tasks_info all;
+    struct executor_info e;
+    int32_t count = 0;
+
+    if (!m)
+        return -1;
+    tasks_info(s->tasks, &all);
+    for (uint32_t i = 0; i < all.executors; i++) {
+        tasks_executor_info(s->tasks, i, &e);
+        count += e.kind == m->handler->kind;
+    }
+    return count;
+}
+
+/* `m` NULL: one of the server's own. */
+static void describe(struct rpc_request *rq, const struct method *m, struct span name,
+                     const char *kind, const char *summary, const char *params, const char *module)
 {
     struct pack p;
 
     pack_init(&p);
-    pack_map(&p, 5);
+    pack_map(&p, 6);
     pack_str(&p, "name");
     pack_span(&p, name);
     pack_key_str(&p, "kind", kind);
     pack_key_str(&p, "summary", summary);
     pack_key_str(&p, "params", params);
     pack_key_str(&p, "module", module);
+    pack_key_int(&p, "executors", executors_for(rq->loop->shared, m));
     rpc_answer_packed(rq, &p);
 }
 
@@ -183,10 +213,10 @@ static void serve_describe(struct rpc_request *rq)
     const struct method *m = registry_find(rq->loop->shared->registry, name);
     const struct rpc_method *own = m ? NULL : rpc_find_own(rq->loop, name);
     if (m)
-        describe(rq, m->name, m->handler->kind == ERGON_STEPPED ? "stepped" : "blocking",
+        describe(rq, m, m->name, m->handler->kind == ERGON_STEPPED ? "stepped" : "blocking",
                  m->handler->summary, m->handler->params, m->module);
     else if (own)
-        describe(rq, span_text(own->name), "server", own->summary, own->params, "server");
+        describe(rq, NULL, span_text(own->name), "server", own->summary, own->params, "server");
     else
         rpc_refuse(rq, ERGON_E_NOT_FOUND, "no method \"%.*s\"",
                    (int)(name.len < 256 ? name.len : 256), (const char *)name.at);

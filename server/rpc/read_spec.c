@@ -34,7 +34,10 @@ bool spec_may_run(struct job_request *jr, struct span method)
 {
     if (!rpc_admit(jr->rq, method, RPC_GUARDED))
         return false;
-    if (rpc_find_handler(jr->rq->loop, method))
+    const struct method *m = rpc_find_handler(jr->rq->loop, method);
+    if (m && m->no_executor)
+        return spec_refuse(jr, ERGON_E_NO_EXECUTOR, "%s", error_meaning(ERGON_E_NO_EXECUTOR));
+    if (m)
         return true;
     return spec_refuse(jr, ERGON_E_NO_METHOD,
                        "no handler \"%.*s\"; server.methods lists what there is",

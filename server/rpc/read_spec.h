@@ -13,8 +13,8 @@
 void spec_defaults(const struct job_request *jr, struct job_spec *spec);
 
 /* Reads method, parameters and options of a job spec from the reader: `count` of the three are
- * there; `usage` says what is taken.  Beside BAD_PARAMS: NO_METHOD (there is no such handler), AUTH
- * or DENIED (the peer may not call it, or may not submit for the tenant). */
+ * there; `usage` says what is taken.  Beside BAD_PARAMS: NO_METHOD (there is no such handler),
+ * NO_EXECUTOR, AUTH or DENIED (the peer may not call it, or may not submit for the tenant). */
 bool spec_read(struct job_request *jr, struct job_spec *spec, uint32_t count, const char *usage);
 
 /* Answers the request, and says which of several specs is wrong.  False, always. */
@@ -24,7 +24,8 @@ bool spec_refuse(struct job_request *jr, enum ergon_error error, const char *for
 /* May the peer submit for the tenant of the spec?  Else DENIED. */
 bool spec_may_share(struct job_request *jr, const struct job_spec *spec);
 
-/* Is there such a handler, and may the peer call it?  Else NO_METHOD, AUTH, DENIED. */
+/* Is there such a handler, is it run, and may the peer call it?  Else NO_METHOD, NO_EXECUTOR, AUTH,
+ * DENIED. */
 bool spec_may_run(struct job_request *jr, struct span method);
 
 /* Reads a map of options.  Beside BAD_PARAMS: DENIED, if the peer may not submit for its tenant. */

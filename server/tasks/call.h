@@ -56,7 +56,7 @@ struct call_request {
 typedef void call_ended_fn(void *arg, struct call *call, struct outcome *outcome);
 
 /* ERGON_OK: the call is accepted, and `ended` has been or will be called.  Else it is refused, and
- * `ended` is not called: BUSY (the common queue is full), MEMORY. */
+ * `ended` is not called: BUSY (the common queue is full), NO_EXECUTOR, MEMORY. */
 enum ergon_error home_call(struct home *h, struct method *m, const struct call_request *request);
 
 /* Answers CANCELLED to the owner now, and the record is void; the task is dropped if it still

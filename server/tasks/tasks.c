@@ -38,17 +38,19 @@ static uint32_t count_kind(const struct tasks_plan *plan, enum ergon_kind kind)
     return count;
 }
 
-static int check_methods(const struct tasks_plan *plan, char *error, size_t size)
+/* What cannot be run is refused when it is called: somebody may want no threads, and the rest of a
+ * module. */
+static void mark_methods(const struct tasks_plan *plan)
 {
     for (uint32_t i = 0; i < registry_count(plan->registry); i++) {
-        const struct ergon_handler *h = registry_at(plan->registry, i)->handler;
-        if (count_kind(plan, h->kind) > 0)
-            continue;
-        snprintf(error, size, "method \"%s\" needs a %s executor, and there is none", h->name,
-                 h->kind == ERGON_STEPPED ? "stepped" : "blocking");
-        return -1;
+        struct method *m = registry_at(plan->registry, i);
+        m->no_executor = count_kind(plan, m->handler->kind) == 0;
+        if (m->no_executor)
+            log_warn("no executor runs this method: its calls answer NO_EXECUTOR",
+                     LOG_STR("method", m->handler->name), LOG_STR("module", m->module),
+                     LOG_STR("needs", m->handler->kind == ERGON_STEPPED ? "a stepped one"
+                                                                        : "a blocking one"));
     }
-    return 0;
 }
 
 static int check(const struct tasks_plan *plan, char *error, size_t size)
@@ -58,7 +60,7 @@ static int check(const struct tasks_plan *plan, char *error, size_t size)
     for (uint32_t i = 0; i < plan->executor_count; i++)
         if (check_executor(plan, i, error, size) != 0)
             return -1;
-    return check_methods(plan, error, size);
+    return 0;
 }
 
 static void *new_aligned(size_t alignment, size_t size)
@@ -182,8 +184,10 @@ struct tasks *tasks_new(const struct tasks_plan *plan, char *error, size_t size)
     t->shared.method_count = registry_count(plan->registry);
     t->shared.clock = plan->clock ? plan->clock : &ao_clock_monotonic;
     t->dev = plan->dev ? dev_checks_new(plan->registry) : NULL;
-    if (plan->dev == (t->dev != NULL) && assemble(t) == 0)
+    if (plan->dev == (t->dev != NULL) && assemble(t) == 0) {
+        mark_methods(plan);
         return t;
+    }
     fail(error, size, "no memory for the task system");
     tasks_free(t);
     return NULL;
@@ -244,6 +248,8 @@ enum ergon_error tasks_add(struct tasks *t, struct span method, struct span para
     struct method *m = registry_find(t->shared.plan.registry, method);
     if (!m)
         return ERGON_E_NO_METHOD;
+    if (m->no_executor)
+        return ERGON_E_NO_EXECUTOR;
     if (!manager_admit(in, m->handler->kind, false))
         return ERGON_E_BUSY;
     struct task *task = task_new_alone(m, params, deadline);

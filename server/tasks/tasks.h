@@ -25,6 +25,7 @@ enum placement_policy {
 struct executor_plan {
     enum ergon_kind kind;
     uint32_t queue;  /* tasks: hard cap of its queue */
+    bool fixed;      /* that many at a time, whatever was measured */
     uint32_t parked; /* stepped: cap of tasks that are parked or take turns */
     uint32_t turns;  /* stepped: where so many attempts of jobs take turns no more begin; 0: any */
     uint32_t loop;   /* stepped: index of the loop that it lives on */
@@ -52,8 +53,8 @@ struct tasks_plan {
 };
 
 /* NULL, and a text in `error`: a plan without a loop or without room in the queue, an executor
- * without a queue or on a loop that is not there, a method whose kind has no executor, no memory.
- */
+ * without a queue or on a loop that is not there, no memory.  A
+ * method whose kind has no executor is named in the log, and answers NO_EXECUTOR. */
 struct tasks *tasks_new(const struct tasks_plan *plan, char *error, size_t size);
 
 /* What `ended` is given for calls of this loop's home. */
@@ -94,7 +95,8 @@ void tasks_free(struct tasks *t);
 
 /* Any outside thread of the process: adds a task; the parameters are copied.  `ended` is called on
  * the manager's thread, once; the outcome is valid during the call.  ERGON_OK, or BUSY (the
- * common queue is full), NO_METHOD, MEMORY: then `ended` is not called.  Never blocks. */
+ * common queue is full), NO_METHOD, NO_EXECUTOR, MEMORY: then `ended` is not called.  Never blocks.
+ */
 enum ergon_error tasks_add(struct tasks *t, struct span method, struct span params,
                            ao_time deadline,
                            void (*ended)(void *arg, const struct outcome *outcome), void *arg);

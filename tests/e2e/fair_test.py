@@ -1,7 +1,8 @@
 """Each active object gets its step: stepped tasks that go on for ever hold up nobody."""
+import os
 import unittest
 
-from harness import Server, ServerTest, eventually
+from harness import NOT_FOUND, RemoteError, Server, ServerTest, eventually, run_ergon, scratch
 
 
 class Fair(ServerTest):
@@ -53,6 +54,52 @@ class FewTurns(unittest.TestCase):
             for task in client.call("task.list", {"method": "burn"})["tasks"]:
                 client.call("task.cancel", task["id"])
             eventually(lambda: client.call("task.get", last)["state"] == "done", "its turn came")
+
+
+class OneKind(unittest.TestCase):
+    def refused(self, client, method, *params):
+        with self.assertRaises(RemoteError) as caught:
+            client.call(method, *params)
+        self.assertTrue(caught.exception.value.startswith("NO_EXECUTOR"), caught.exception.value)
+
+    def test_without_blocking_executors_the_others_run(self):
+        folder = scratch(self.addCleanup)
+        store = os.path.join(folder, "tasks.db")
+        with Server("--loops", "1", "--store", store) as server, server.connect() as client:
+            task = client.call("task.submit", "block", ["1ms"], {"durable": "fsync", "delay": "1s"})["id"]
+        with Server("--loops", "1", "--blocking", "0", "--store", store) as server, server.connect() as client:
+            self.assertEqual(client.call("echo", 1), 1)
+            self.refused(client, "block", "1ms")
+            self.refused(client, "task.submit", "block", ["1ms"])
+            self.refused(client, "task.call", "block", ["1ms"])
+            self.assertEqual(client.call("server.describe", "block")["executors"], 0)
+            self.assertEqual(client.call("server.describe", "echo")["executors"], 1)
+            self.assertGreater(client.call("server.info")["no_executor"], 0)
+            eventually(lambda: client.call("task.explain", task)["reason"] == "no_executor", "it waits for one")
+            self.assertIn("blocking executor", client.call("task.explain", task)["text"])
+            self.assertIn("no executor runs this method", server.log_text())
+            self.assertEqual(run_ergon(server.urls[0], "call", "block", "1ms")[0], NOT_FOUND)
+        with Server("--loops", "1", "--store", store) as server, server.connect() as client:
+            eventually(lambda: client.call("task.get", task)["state"] == "done", "there is one again")
+
+    def test_without_stepped_executors_the_others_run(self):
+        config = os.path.join(scratch(self.addCleanup), "ergond.yaml")
+        with open(config, "w", encoding="utf-8") as f:
+            f.write("executors: {list: [{kind: blocking}]}\n")
+        with Server("--config", config) as server, server.connect() as client:
+            self.refused(client, "echo", 1)
+            self.assertGreaterEqual(client.call("block", "1ms"), 1)
+            self.assertEqual(client.call("server.ping"), "pong")
+
+    def test_a_fixed_bound_is_the_configured_length(self):
+        with Server("--executors-bound", "fixed", "--blocking-queue", "5", "--blocking", "1") as server, server.connect() as client:
+            for executor in client.call("server.topology")["executors"]:
+                self.assertEqual(executor["bound"], executor["queue"])
+            ids = [client.send("block", "300ms") for _ in range(8)]
+            eventually(lambda: [e["outstanding"] for e in client.call("server.topology")["executors"]
+                                if e["kind"] == "blocking"] == [5], "five of them stand there")
+            for msgid in ids:
+                client.notify("server.cancel", msgid)
 
 
 if __name__ == "__main__":

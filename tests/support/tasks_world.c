@@ -71,10 +71,10 @@ void tasks_world_own_manager(void)
     w.manager = virtual_open(&w.v, "manager");
 }
 
-void tasks_world_open(void)
+static void open_with(bool blocking)
 {
     char error[256] = "";
-    test_handlers_add(w.registry, w.plan.executor_count > w.plan.loop_count);
+    test_handlers_add(w.registry, blocking);
     w.plan.registry = w.registry;
     w.plan.manager = w.manager;
     w.plan.clock = &w.v.clock;
@@ -83,6 +83,16 @@ void tasks_world_open(void)
         fail_msg("%s", error);
     for (uint32_t i = 0; i < w.plan.loop_count; i++)
         tasks_set_owner(w.tasks, i, &w);
+}
+
+void tasks_world_open(void)
+{
+    open_with(w.plan.executor_count > w.plan.loop_count);
+}
+
+void tasks_world_open_with_all(void)
+{
+    open_with(true);
 }
 
 void tasks_world_fini(void)

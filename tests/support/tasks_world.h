@@ -37,6 +37,8 @@ extern struct tasks_world w; /* the one of the test program */
 void tasks_world_init(uint32_t loops, uint32_t blocking);
 void tasks_world_own_manager(void); /* on an activator of its own */
 void tasks_world_open(void);
+void tasks_world_open_with_all(
+    void); /* with handlers of both kinds, whatever executors there are */
 void tasks_world_fini(void);
 
 /* The first two; and the tear-down of a test, which expects that each call that was accepted was

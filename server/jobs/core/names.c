@@ -129,6 +129,11 @@ void names_fini(struct job_table *table)
     free(table->by_method);
 }
 
+bool queue_runs(const struct job_queue *q)
+{
+    return q->method && !q->method->no_executor;
+}
+
 unsigned job_kind(const struct job *job)
 {
     const struct method *m = job->queue->method;

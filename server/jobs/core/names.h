@@ -14,6 +14,9 @@ struct job_queue *table_queue_find(struct job_table *table, struct span method);
 /* Found, or made; NULL without memory. */
 struct job_queue *table_queue(struct job_table *table, struct span method);
 
+/* Its jobs may be given: a module offers the method, and an executor runs it. */
+bool queue_runs(const struct job_queue *q);
+
 /* The index of its kind of executor: 0 stepped, 1 blocking. */
 unsigned job_kind(const struct job *job);
 

@@ -62,7 +62,7 @@ static inline bool job_state_runs(enum job_state s)
 #define JOB_REASONS(X)                                                                             \
     X(TURN, "turn", "it stands in the queue, and its turn has not come")                           \
     X(EXECUTORS, "executors", "it is the next, and every executor of its kind is full")            \
-    X(NO_EXECUTOR, "no_executor", "no executor offers its method")                                 \
+    X(NO_EXECUTOR, "no_executor", "no executor runs its method")                                   \
     X(PAUSED, "paused", "its queue is paused")                                                     \
     X(STOPPING, "stopping", "the server is shutting down and starts nothing")                      \
     X(LIMIT, "limit", "as many tasks of its limit key run as may")                                 \

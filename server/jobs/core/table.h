@@ -31,7 +31,7 @@ struct job_queue {
     bool saved_paused, saved_draining;  /* what the file says, as far as it came back */
     bool saving;                        /* a write that says so is on its way */
     struct operation *operations;       /* that wait for that write, by `next` */
-    struct job_list held;               /* picked while it was paused, or without a method */
+    struct job_list held;               /* picked while it was paused, or did not run */
     uint64_t by_state[JOB_STATE_COUNT]; /* jobs */
     uint64_t submitted, done, failed;   /* since the start */
     uint64_t oldest; /* when its oldest open job was submitted, when that was last looked at */

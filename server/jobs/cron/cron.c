@@ -345,8 +345,8 @@ static void catch_up(struct jobs *jobs, struct cron *c)
     if (c->spec.catch_up != CRON_CATCH_NONE)
         for (; at > 0 && at < now && left > 0 && fire(jobs, c, at); left--)
             at = next_after(c, at);
-    if (c->error == ERGON_E_NO_METHOD)
-        return; /* to be made up for after a start with its module */
+    if (c->error == ERGON_E_NO_METHOD || c->error == ERGON_E_NO_EXECUTOR)
+        return; /* to be made up for after a start with its module, or with an executor */
     cron_plan(jobs, c, now);
     cron_save(jobs, c, cron_saved, NULL);
 }

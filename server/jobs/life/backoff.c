@@ -18,8 +18,8 @@ ao_time backoff_wait(ao_time backoff, ao_time max, uint8_t jitter, uint32_t n, u
 
 bool backoff_is_permanent(const char *code)
 {
-    static const char *const permanent[] = {"NO_METHOD", "BAD_PARAMS", "TOO_LARGE", "TOO_DEEP",
-                                            "DENIED"};
+    static const char *const permanent[] = {"NO_METHOD", "BAD_PARAMS", "TOO_LARGE",
+                                            "TOO_DEEP",  "DENIED",     "NO_EXECUTOR"};
     if (!code)
         return false;
     for (size_t i = 0; i < sizeof permanent / sizeof *permanent; i++)

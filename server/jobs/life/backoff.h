@@ -9,8 +9,8 @@
  * come together ("full jitter" at 100). */
 ao_time backoff_wait(ao_time backoff, ao_time max, uint8_t jitter, uint32_t n, uint64_t random);
 
-/* Is it of no use to try again?  Of a failure's code: NO_METHOD, BAD_PARAMS, TOO_LARGE, TOO_DEEP,
- * DENIED, and whatever starts with PERMANENT. */
+/* Is it of no use to try again?  Of a failure's code: NO_METHOD, NO_EXECUTOR, BAD_PARAMS,
+ * TOO_LARGE, TOO_DEEP, DENIED, and whatever starts with PERMANENT. */
 bool backoff_is_permanent(const char *code);
 
 #endif

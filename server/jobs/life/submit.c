@@ -170,8 +170,13 @@ static enum ergon_error check(struct jobs *jobs, const struct job_spec *spec, ch
     if (jobs->sched.stopping)
         return refuse(ERGON_E_DRAINING, text, size, "%s", error_meaning(ERGON_E_DRAINING));
     struct job_queue *q = table_queue_find(&jobs->table, spec->method);
-    if (!q && !registry_find(jobs->options.registry, spec->method))
+    const struct method *m = q ? q->method : registry_find(jobs->options.registry, spec->method);
+    if (!q && !m)
         return refuse(ERGON_E_NO_METHOD, text, size, "no handler offers \"%.*s\"", len, name);
+    if (m && m->no_executor)
+        return refuse(ERGON_E_NO_EXECUTOR, text, size,
+                      "\"%.*s\" needs a %s executor, and the server has none", len, name,
+                      m->handler->kind == ERGON_STEPPED ? "stepped" : "blocking");
     if (q && q->draining)
         return refuse(ERGON_E_DRAINING, text, size,
                       "the queue \"%.*s\" is being drained and takes no new tasks; queue.resume "

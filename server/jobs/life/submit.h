@@ -20,6 +20,7 @@ struct submitted {
  *
  *   DRAINING    the server stops, or the queue is drained
  *   NO_METHOD   no module offers the method
+ *   NO_EXECUTOR  no executor of the server runs its kind
  *   TOO_LARGE   the job is larger than all jobs may be together
  *   BUSY        there are as many jobs, or as many bytes of them, as there may be
  *   STORE       the job is to be durable, and there is no store, or the store cannot write now

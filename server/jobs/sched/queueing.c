@@ -1,5 +1,6 @@
 #include "server/jobs/sched/queueing.h"
 
+#include "server/jobs/core/names.h"
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/dependencies.h"
 #include "server/jobs/sched/out.h"
@@ -19,7 +20,7 @@ void job_enqueue(struct scheduler *s, struct job *job, bool front)
     unsigned kind = job_kind(job);
     if (!front)
         admission_arrive(s, job);
-    if (!job->queue->method) {
+    if (!queue_runs(job->queue)) {
         job_hold(s, job, front, JOB_WHY_NO_EXECUTOR);
         return;
     }

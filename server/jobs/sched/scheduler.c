@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "server/jobs/core/names.h"
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/dependencies.h"
 #include "server/jobs/sched/ending.h"
@@ -65,7 +66,7 @@ static bool go_on_queues(struct scheduler *s)
 {
     int budget = GO_ON_BUDGET;
     for (struct job_queue *q = s->table->queues; q; q = q->next)
-        while (q->held.first && !q->paused && q->method) {
+        while (q->held.first && !q->paused && queue_runs(q)) {
             if (budget-- == 0)
                 return false;
             job_schedule(s, job_list_pop(&q->held), true);

@@ -126,8 +126,14 @@ static void say_executors(struct jobs *jobs, struct job *job, char *text, size_t
 
 void explain_no_executor(const struct job_queue *q, char *text, size_t size)
 {
-    snprintf(text, size, "no module offers \"%.*s\"; load one and start the server again",
-             (int)q->name.len, (const char *)q->name.at);
+    if (q->method)
+        snprintf(text, size,
+                 "\"%.*s\" needs a %s executor, and the server has none; start it with one",
+                 (int)q->name.len, (const char *)q->name.at,
+                 q->method->handler->kind == ERGON_STEPPED ? "stepped" : "blocking");
+    else
+        snprintf(text, size, "no module offers \"%.*s\"; load one and start the server again",
+                 (int)q->name.len, (const char *)q->name.at);
 }
 
 static void say_no_executor(struct jobs *jobs, struct job *job, char *text, size_t size)

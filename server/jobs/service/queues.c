@@ -233,7 +233,7 @@ static void serve_resume(struct jobs *jobs, struct operation *op)
 
 static enum job_reason reason_of_queue(const struct jobs *jobs, const struct job_queue *q)
 {
-    if (!q->method)
+    if (!queue_runs(q))
         return JOB_WHY_NO_EXECUTOR;
     if (q->paused)
         return JOB_WHY_PAUSED;

@@ -160,6 +160,8 @@ enum ergon_error home_send(struct home *h, struct method *m, const struct call_p
 {
     const struct call_request *rq = plan->request;
     struct manager_inbox *manager = &h->shared->inbox;
+    if (m->no_executor)
+        return ERGON_E_NO_EXECUTOR;
     if (!manager_admit(manager, m->handler->kind, plan->parent != NULL)) {
         counter_add(&h->busy, 1);
         return ERGON_E_BUSY;

@@ -360,6 +360,8 @@ void blocking_call(struct task *parent, struct method *m, struct span params,
     struct blocking *b = blocking_of(parent->executor);
     if (!m) {
         *out = outcome_refused(ERGON_E_NO_METHOD);
+    } else if (m->no_executor) {
+        *out = outcome_refused(ERGON_E_NO_EXECUTOR);
     } else if (parent->depth + 1 > TASK_DEPTH_MAX) {
         *out = outcome_refused(ERGON_E_TOO_DEEP);
     } else if (b->frame_count >= BLOCKING_FRAMES_MAX) {

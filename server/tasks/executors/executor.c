@@ -29,6 +29,13 @@ static uint64_t expected_service(const struct executor *e)
     return mean ? mean : BLOCKING_GUESS_NS;
 }
 
+static uint32_t bound(const struct executor *e, uint64_t service_ns, uint64_t hand_over_ns)
+{
+    if (e->plan.fixed)
+        return e->plan.queue;
+    return placement_bound(service_ns, hand_over_ns, e->plan.queue);
+}
+
 int executor_init(struct executor *e, struct tasks_shared *shared, uint32_t index,
                   struct activator *activator)
 {
@@ -38,7 +45,7 @@ int executor_init(struct executor *e, struct tasks_shared *shared, uint32_t inde
     e->activator = activator;
     e->trace = activator_trace(shared->plan.manager);
     mpsc_init(&e->returns);
-    counter_set(&e->bound, placement_bound(expected_service(e), 0, e->plan.queue));
+    counter_set(&e->bound, bound(e, expected_service(e), 0));
     e->home_count = shared->plan.loop_count + 1; /* the manager's is the last */
     e->out = task_lanes_new(e->home_count);
     e->figures = calloc(shared->method_count + 1, sizeof *e->figures);
@@ -66,7 +73,7 @@ void executor_snapshot(const struct executor *e, struct snapshot *out)
                              .turning = (uint32_t)counter_read(&e->turning),
                              .service_ns = expected_service(e),
                              .hand_over_ns = counter_read(&e->hand_over_ns)};
-    out->bound = placement_bound(out->service_ns, out->hand_over_ns, e->plan.queue);
+    out->bound = bound(e, out->service_ns, out->hand_over_ns);
 }
 
 void executor_publish(struct executor *e, int n)

@@ -45,12 +45,12 @@ RPC_TEST(describe_tells_of_handlers_and_of_the_servers_own)
 {
     assert_string_equal(stage_answer("server.describe", "['block']"),
                         "1: {'name': 'block', 'kind': 'blocking', 'summary': nil, 'params': nil, "
-                        "'module': 'test'}\n");
+                        "'module': 'test', 'executors': 1}\n");
     assert_holds(stage_answer("server.describe", "['echo']"), "'kind': 'stepped'");
     assert_string_equal(
         stage_answer("server.describe", "['server.ping']"),
         "1: {'name': 'server.ping', 'kind': 'server', 'summary': 'answers \"pong\"', "
-        "'params': '[]', 'module': 'server'}\n");
+        "'params': '[]', 'module': 'server', 'executors': -1}\n");
     assert_holds(stage_answer("server.describe", "['none']"), "1 failed: 'NOT_FOUND: ");
     assert_holds(stage_answer("server.describe", "[]"), "1 failed: 'BAD_PARAMS: ");
     assert_holds(stage_answer("server.describe", "[5]"), "1 failed: 'BAD_PARAMS: ");

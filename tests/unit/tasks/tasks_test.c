@@ -19,11 +19,6 @@ static void refused(const char *because)
 
 TEST(plans_that_are_refused)
 {
-    tasks_world_init(1, 0);
-    refused("needs a blocking executor");
-    tasks_world_init(1, 1);
-    w.executors[0].kind = ERGON_BLOCKING;
-    refused("needs a stepped executor");
     tasks_world_init(1, 1);
     w.executors[0].loop = 1;
     refused("there is no loop 1");
@@ -33,6 +28,90 @@ TEST(plans_that_are_refused)
     tasks_world_init(1, 1);
     w.plan.queue_max = 0;
     refused("room for a task");
+}
+
+/* Ends of nested calls, which report what they were refused with. */
+static void expect_refused(const char *outer, const char *method)
+{
+    uint8_t buf[64];
+    unsigned number = w.begun + 1;
+    tasks_world_call(0, outer, params_call(buf, method, params_none()), AO_NEVER);
+    tasks_world_run();
+    assert_int_equal(w.told[number], 1);
+    assert_int_equal(w.errors[number], ERGON_E_FAILED);
+    assert_non_null(strstr(w.v.text, "NO_EXECUTOR"));
+    trace_forget(&w.v);
+}
+
+static void ended_outside(void *arg, const struct outcome *outcome)
+{
+    fail_msg("a task that was refused has ended");
+}
+
+/* The world, with methods of both kinds and executors of one. */
+static void open_half(enum ergon_kind kind)
+{
+    bool stepped = kind == ERGON_STEPPED;
+    tasks_world_init(1, stepped ? 0 : 1);
+    if (!stepped)
+        w.executors[0].kind = ERGON_BLOCKING;
+    tasks_world_open_with_all();
+    assert_int_equal(registry_find(w.registry, span_text("echo"))->no_executor, !stepped);
+    assert_int_equal(registry_find(w.registry, span_text("block"))->no_executor, stepped);
+}
+
+/* All else goes on. */
+TASKS_TEST(what_no_executor_runs_is_refused_at_once)
+{
+    open_half(ERGON_STEPPED);
+    assert_int_equal(tasks_world_call(0, "block", params_none(), AO_NEVER), ERGON_E_NO_EXECUTOR);
+    assert_int_equal(
+        tasks_add(w.tasks, span_text("block"), params_none(), AO_NEVER, ended_outside, NULL),
+        ERGON_E_NO_EXECUTOR);
+    expect_refused("outer", "block");
+    assert_int_equal(tasks_world_call(0, "echo", params_none(), AO_NEVER), ERGON_OK);
+    assert_int_equal(tasks_world_call(0, "managed", params_none(), AO_NEVER), ERGON_OK);
+    tasks_world_run();
+    assert_int_equal(manager_queued(&w.tasks->shared.inbox), 0);
+}
+
+TEST(without_a_stepped_executor_the_blocking_ones_run)
+{
+    open_half(ERGON_BLOCKING);
+    assert_int_equal(tasks_world_call(0, "echo", params_none(), AO_NEVER), ERGON_E_NO_EXECUTOR);
+    assert_int_equal(tasks_world_call(0, "block", params_none(), AO_NEVER), ERGON_OK);
+    virtual_run(&w.v);
+    for (int i = 0; i < 2; i++)
+        blocking_round(blocking_of(w.tasks->executors[i]));
+    virtual_run(&w.v);
+    assert_int_equal(w.errors[1], ERGON_OK);
+    assert_int_equal(w.ended, 1);
+    tasks_world_fini();
+}
+
+/* The length that was configured is the bound, whatever is measured. */
+TEST(a_fixed_bound_stays)
+{
+    struct executor_info info;
+    tasks_world_init(1, 1);
+    w.executors[1].fixed = true;
+    w.executors[1].queue = 7;
+    tasks_world_open();
+    tasks_executor_info(w.tasks, 1, &info);
+    assert_int_equal(info.bound, 7);
+    counter_set(&w.tasks->executors[1]->service_ns, AO_S(1));
+    tasks_executor_info(w.tasks, 1, &info);
+    assert_int_equal(info.bound, 7);
+    for (int i = 0; i < 9; i++)
+        tasks_world_call(0, "block", params_none(), AO_NEVER);
+    virtual_run(&w.v);
+    assert_int_equal(executor_outstanding(w.tasks->executors[1]), 7);
+    w.tasks->executors[1]->plan.fixed = false;
+    tasks_executor_info(w.tasks, 1, &info);
+    assert_int_equal(info.bound, 1);
+    tasks_world_run();
+    assert_int_equal(w.ended, 9);
+    tasks_world_fini();
 }
 
 static int make_and_free(void *arg)
