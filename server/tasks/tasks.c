@@ -150,9 +150,11 @@ static int make_short_cuts(struct tasks *t)
     for (uint32_t i = plan->executor_count; i-- > 0;)
         if (plan->executors[i].kind == ERGON_STEPPED)
             t->homes[plan->executors[i].loop]->own = stepped_of(t->executors[i]);
+    /* Shares are kept by who sees everything. */
+    bool shares = plan->policy == PLACEMENT_WEIGHT && count_kind(plan, ERGON_STEPPED) > 1;
     for (uint32_t i = 0; i < plan->loop_count; i++) {
         struct home *h = t->homes[i];
-        h->short_cut = plan->short_cut && h->own;
+        h->short_cut = plan->short_cut && h->own && !shares;
         if (!h->short_cut || placement_prefers_idle_home(plan->policy))
             continue;
         h->snapshots = calloc(plan->executor_count, sizeof(struct snapshot));

@@ -18,6 +18,7 @@
 #include "server/runtime/object/trace.h"
 #include "server/tasks/executors/stepped.h"
 #include "server/tasks/manager/job_source_parts.h"
+#include "server/tasks/manager/shares.h"
 #include "server/tasks/task_lanes.h"
 
 enum {
@@ -120,16 +121,29 @@ static uint32_t room_for(const struct executor *e, enum giving what, uint32_t bo
     return 0;
 }
 
-/* The bounds that count for what is given now: until they are asked for again. */
-static void set_bounds(struct manager_kind *k, enum giving what)
+/* The manager looks again when it has waited for long enough. */
+static void arm_patience(struct manager *m, const struct manager_kind *k)
 {
-    for (uint32_t i = 0; i < k->count; i++)
+    ao_time until = shares_patience(k);
+    if (until == AO_NEVER)
+        return;
+    ao_deactivate(&m->patience);
+    ao_sleep_until(&m->patience, until);
+}
+
+/* The bounds that count for what is given now: until they are asked for again. */
+static void set_bounds(struct manager *m, struct manager_kind *k, enum giving what)
+{
+    for (uint32_t i = 0; i < k->count; i++) {
         k->snapshots[i].bound =
             room_for(k->executors[i], what, (uint32_t)counter_read(&k->executors[i]->bound));
+        k->snapshots[i].awaited =
+            k->shares && what != GIVE_NESTED && shares_await(k, i, activator_now(m->activator));
+    }
     k->bounds_for = what;
 }
 
-static void scan(const struct manager *m, struct manager_kind *k)
+static void scan(struct manager *m, struct manager_kind *k)
 {
     if (k->kind == ERGON_BLOCKING)
         k->count = atomic_load_explicit(&m->shared->blocking_reach, memory_order_relaxed);
@@ -140,7 +154,9 @@ static void scan(const struct manager *m, struct manager_kind *k)
         counter_set(&e->bound, k->snapshots[i].bound);
         k->turns_full |= turns_full(e);
     }
-    set_bounds(k, GIVE_CALL);
+    if (k->shares)
+        shares_look(k, activator_now(m->activator));
+    set_bounds(m, k, GIVE_CALL);
 }
 
 static int home_executor(const struct manager *m, const struct manager_kind *k,
@@ -167,7 +183,7 @@ static int choose(struct manager *m, struct manager_kind *k, const struct task *
 {
     enum giving what = what_is(k, t);
     if (what != k->bounds_for)
-        set_bounds(k, what);
+        set_bounds(m, k, what);
     return placement_choose(m->shared->plan.policy, k->snapshots, k->count,
                             t ? home_executor(m, k, t) : PLACEMENT_NONE, k->last);
 }
@@ -190,6 +206,8 @@ static void give(struct manager *m, struct manager_kind *k, int chosen, struct t
         trace_give(m, k, t, e);
     t->given = k->snapshots[chosen].outstanding == 0 ? activator_now(m->activator) : 0;
     k->snapshots[chosen].outstanding++;
+    if (k->shares)
+        shares_note(k, chosen);
     k->last = chosen;
     uint32_t given = atomic_load_explicit(&e->given, memory_order_relaxed) + 1;
     atomic_store_explicit(&e->given, given, memory_order_relaxed);
@@ -211,11 +229,11 @@ static const struct task *first_wanted(struct manager *m, struct manager_kind *k
 }
 
 /* For jobs. */
-static uint32_t places(struct manager_kind *k)
+static uint32_t places(struct manager *m, struct manager_kind *k)
 {
     uint32_t room = 0;
     if (k->turns_full)
-        set_bounds(k, GIVE_JOB);
+        set_bounds(m, k, GIVE_JOB);
     for (uint32_t i = 0; i < k->count; i++)
         if (k->snapshots[i].bound > k->snapshots[i].outstanding)
             room += k->snapshots[i].bound - k->snapshots[i].outstanding;
@@ -225,7 +243,7 @@ static uint32_t places(struct manager_kind *k)
 /* Without a place the source is not asked: it waits for one as the queue does. */
 static bool source_waits(struct manager *m, struct manager_kind *k)
 {
-    uint32_t room = k->source_has_work ? places(k) : 0;
+    uint32_t room = k->source_has_work ? places(m, k) : 0;
     return k->source_has_work && (room == 0 || job_source_ready(m, k, room));
 }
 
@@ -269,6 +287,8 @@ static bool give_all(struct manager *m, struct manager_kind *k, int *budget)
         manager_dismiss(&m->shared->inbox, k->kind, given);
     if (m->shared->has_source)
         job_source_tell_full(m, k, full);
+    if (full && k->shares)
+        arm_patience(m, k);
     return full;
 }
 
@@ -337,11 +357,20 @@ static enum ao_verdict manager_step(struct ao *self)
 
 static const struct ao_class manager_class = {.name = "manager", .step = manager_step};
 
+static enum ao_verdict patience_step(struct ao *self)
+{
+    ao_activate(&ao_of(self, struct manager, patience)->ao);
+    return AO_DONE;
+}
+
+static const struct ao_class patience_class = {.name = "patience", .step = patience_step};
+
 int manager_init(struct manager *m, struct tasks_shared *shared)
 {
     m->shared = shared;
     m->activator = shared->plan.manager;
     ao_init(&m->ao, &manager_class, m->activator);
+    ao_init(&m->patience, &patience_class, m->activator);
     return manager_inbox_init(&shared->inbox, &m->ao, m->activator, shared->plan.queue_max);
 }
 
@@ -374,7 +403,12 @@ static int connect_kind(struct manager *m, enum ergon_kind kind)
     k->count = g->count;
     k->last = PLACEMENT_NONE;
     k->snapshots = calloc(g->count + 1, sizeof(struct snapshot));
-    return k->snapshots ? 0 : -1;
+    if (!k->snapshots)
+        return -1;
+    if (m->shared->plan.policy != PLACEMENT_WEIGHT)
+        return 0;
+    k->shares = calloc(g->count + 1, sizeof(struct share));
+    return k->shares ? 0 : -1;
 }
 
 int manager_connect(struct manager *m, struct home **homes, uint32_t count)
@@ -394,6 +428,7 @@ void manager_fini(struct manager *m)
         while ((t = task_queue_pop(&m->kinds[i].queue)))
             task_discard(t);
         free(m->kinds[i].snapshots);
+        free(m->kinds[i].shares);
     }
     while ((t = home_take_returned(&m->home)))
         task_discard(t);
@@ -404,4 +439,6 @@ void manager_fini(struct manager *m)
     if (ao_state(&m->ao) == AO_STATE_ACTIVE)
         ao_deactivate(&m->ao);
     ao_fini(&m->ao);
+    ao_deactivate(&m->patience);
+    ao_fini(&m->patience);
 }

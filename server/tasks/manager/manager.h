@@ -11,6 +11,8 @@
 #include "server/tasks/manager/task_queue.h"
 #include "server/tasks/shared.h"
 
+struct share;
+
 /* What is given: executors have room for the one where they have none for the other. */
 enum giving { GIVE_CALL, GIVE_NESTED, GIVE_JOB };
 
@@ -20,6 +22,7 @@ struct manager_kind {
     struct task_queue queue;
     struct executor **executors; /* borrowed */
     struct snapshot *snapshots;  /* one each, of the current pass */
+    struct share *shares;        /* one each; PLACEMENT_WEIGHT, else NULL */
     uint32_t count;
     int last;               /* who was chosen last */
     bool source_has_work;   /* the source of jobs may have one */
@@ -35,7 +38,9 @@ struct manager {
     struct home **homes; /* by index; borrowed.  The manager's own is the last */
     uint32_t home_count;
     struct ao ao;
-    struct home home;     /* of jobs' attempts, and of the tasks of outside threads */
+    struct ao
+        patience;     /* asks when an executor has been awaited for long enough; PLACEMENT_WEIGHT */
+    struct home home; /* of jobs' attempts, and of the tasks of outside threads */
     struct lane **inlets; /* from the homes of loops */
     uint32_t inlet_count;
     struct lane *out; /* by index of home: tasks that need not run */

@@ -22,6 +22,8 @@ static uint64_t time_to_completion(const struct snapshot *s, bool home)
            (home ? 0 : s->hand_over_ns);
 }
 
+/* Weights are shares of what was given: as Webster's method gives out seats, the next goes to whom
+ * the middle of one more task takes least far.  Each is within a task of its share at any time. */
 static struct rank rank_of(enum placement_policy policy, const struct snapshot *s, bool home)
 {
     switch (policy) {
@@ -32,7 +34,7 @@ static struct rank rank_of(enum placement_policy policy, const struct snapshot *
     case PLACEMENT_PRIORITY:
         return (struct rank){s->priority, s->outstanding, s->bound};
     case PLACEMENT_WEIGHT:
-        return (struct rank){0, (uint64_t)s->outstanding + 1, s->weight ? s->weight : 1};
+        return (struct rank){0, 2 * s->history + 1, placement_weight(s)};
     case PLACEMENT_COMPLETION:
         return (struct rank){0, time_to_completion(s, home), 1};
     }
@@ -63,7 +65,7 @@ int placement_compare(enum placement_policy policy, const struct snapshot *execu
     for (uint32_t n = 0; n < count; n++) {
         int i = (int)(((uint32_t)(last + 1) + n) % count);
         const struct snapshot *s = &executors[i];
-        if (s->outstanding >= s->bound)
+        if (s->outstanding >= s->bound && !s->awaited)
             continue;
         struct rank rank = rank_of(policy, s, i == home);
         int order = best == PLACEMENT_NONE ? -1 : compare(&rank, &best_rank);
@@ -74,6 +76,8 @@ int placement_compare(enum placement_policy policy, const struct snapshot *execu
             best_rank = rank;
         }
     }
+    if (best != PLACEMENT_NONE && executors[best].outstanding >= executors[best].bound)
+        return PLACEMENT_NONE;
     return best;
 }
 

@@ -13,14 +13,17 @@ enum { PLACEMENT_NONE = -1 };
 struct snapshot {
     uint32_t outstanding;  /* given and not ended, the running one included */
     uint32_t bound;        /* tasks it may have outstanding; 0: takes none */
-    uint32_t weight;       /* PLACEMENT_WEIGHT */
+    uint32_t weight;       /* PLACEMENT_WEIGHT, as are the next two */
+    bool awaited;          /* it is full, and its share waits for it */
+    uint64_t history;      /* tasks that it was given */
     int priority;          /* nice: the lower, the higher */
     uint32_t turning;      /* tasks that take turns there: they hold nobody up, and take time */
     uint64_t service_ns;   /* mean time of a task */
     uint64_t hand_over_ns; /* until it sees what it is given */
 };
 
-/* Index of the best of `count` executors with room, or PLACEMENT_NONE.  Among equals that with the
+/* Index of the best of `count` executors with room, or PLACEMENT_NONE; by weight also when the best
+ * is one that is awaited, so that nobody runs ahead of his share.  Among equals that with the
  * fewest that take turns wins; then `home` (or PLACEMENT_NONE), which pays no hand-over; else the
  * first after `last`, in turn. */
 static inline int placement_choose(enum placement_policy policy, const struct snapshot *executors,
@@ -33,6 +36,11 @@ bool placement_prefers_idle_home(enum placement_policy policy);
 /* Tasks that an executor may have outstanding: enough to cover the time of the hand-over, no more
  * work than is right to wait behind, and at most `cap`. */
 uint32_t placement_bound(uint64_t service_ns, uint64_t hand_over_ns, uint32_t cap);
+
+static inline uint32_t placement_weight(const struct snapshot *s)
+{
+    return s->weight ? s->weight : 1;
+}
 
 /* Private: placement_choose() where there is something to compare. */
 int placement_compare(enum placement_policy policy, const struct snapshot *executors,

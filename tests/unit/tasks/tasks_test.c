@@ -131,6 +131,8 @@ TASKS_TEST(memory_fails)
     tasks_world_open();
     w.plan.policy = PLACEMENT_WEIGHT; /* the choice needs memory of its own */
     heap_fail_each(make_and_free, NULL);
+    w.plan.policy = PLACEMENT_PRIORITY; /* and that of the loops */
+    heap_fail_each(make_and_free, NULL);
 }
 
 struct added {

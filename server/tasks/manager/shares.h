@@ -1,0 +1,32 @@
+/* Shares by weight: what the manager keeps of each executor from pass to pass, so that each gets
+ * its part of all tasks, and not only of those that are outstanding at a time.
+ *
+ * When the next task is somebody's who is full, it waits for him: nobody runs ahead of his share.
+ * But who has not ended a task for twice its mean time and 100 ms is stuck; the others go on
+ * without him, and what they are given meanwhile counts as his, too: he does not come back to a
+ * debt. Nested calls wait for nobody, since somebody's room waits for them.
+ *
+ * Thread: the manager's.  The kind is borrowed, and its policy is PLACEMENT_WEIGHT. */
+#ifndef ERGON_TASKS_SHARES_H
+#define ERGON_TASKS_SHARES_H
+
+#include "server/tasks/manager/manager.h"
+
+struct share {
+    uint64_t history; /* tasks that it was given, or might have been when it took none */
+    uint32_t left;    /* its executor's counter, at the last change */
+    ao_time since;    /* of that, or of when it was not full */
+};
+
+/* At the begin of a pass: into the snapshots, with their own bounds. */
+void shares_look(struct manager_kind *k, ao_time now);
+
+/* Is the share of this executor worth waiting for, if it is full? */
+bool shares_await(const struct manager_kind *k, uint32_t i, ao_time now);
+
+void shares_note(struct manager_kind *k, int chosen); /* one more for it */
+
+/* When the first of those that are full and awaited has been for long enough; AO_NEVER: none is. */
+ao_time shares_patience(const struct manager_kind *k);
+
+#endif
