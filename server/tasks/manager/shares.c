@@ -12,10 +12,20 @@ static bool is_full(const struct snapshot *s)
     return s->outstanding >= s->bound;
 }
 
+/* A newcomer has had what its weight is worth of what the first was given. */
+static void join(struct manager_kind *k, struct share *share, uint32_t i)
+{
+    share->known = true;
+    share->history = k->shares[0].history * placement_weight(&k->snapshots[i]) /
+                     placement_weight(&k->snapshots[0]);
+}
+
 void shares_look(struct manager_kind *k, ao_time now)
 {
     for (uint32_t i = 0; i < k->count; i++) {
         struct share *share = &k->shares[i];
+        if (!share->known)
+            join(k, share, i);
         uint32_t left = atomic_load_explicit(&k->executors[i]->left, memory_order_relaxed);
         if (left != share->left || !is_full(&k->snapshots[i])) {
             share->left = left;

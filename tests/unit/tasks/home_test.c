@@ -226,6 +226,7 @@ TEST(memory_fails)
         for (unsigned i = 1; i <= w.begun; i++)
             assert_int_equal(w.told[i], 1);
         assert_int_equal(w.begun, w.ended);
+        assert_int_equal(manager_queued(&w.tasks->shared.inbox), 0); /* nothing stays admitted */
         tasks_world_fini();
         if (!met)
             break;

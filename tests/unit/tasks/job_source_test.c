@@ -573,3 +573,40 @@ TASKS_TEST(one_that_parks_leaves_its_turn)
     assert_int_equal(next->returned, 1);
     assert_int_equal(counter_read(&w.tasks->executors[0]->turning_jobs), 0);
 }
+
+/* Room of every sort is heard of: the executor that gives it asks the manager, who waits. */
+TASKS_TEST(a_manager_that_waits_hears_of_room)
+{
+    open_world(1, 1);
+    for (int i = 0; i < 3; i++)
+        tasks_world_call(0, "block", params_none(), AO_NEVER);
+    virtual_run(&w.v);
+    for (unsigned i = 1; i <= 3; i++) {
+        assert_true(
+            waker_announced(&w.tasks->shared.inbox.waiting_for_room[kind_index(ERGON_BLOCKING)]) ==
+            (i < 3));
+        assert_true(blocking_round(blocking_of(w.tasks->executors[1])));
+        virtual_run(&w.v); /* by itself: nobody else asks */
+        assert_int_equal(w.ended, i);
+    }
+}
+
+/* What was given back stands in the manager's inbox when the drain comes: it is out, and runs. */
+TASKS_TEST(a_drain_waits_for_what_stands_in_the_inbox)
+{
+    bool done = false;
+    open_world(1, 1);
+    const struct item *it = keep("block", params_none());
+    job_source_wake(w.tasks);
+    virtual_run(&w.v);
+    struct executor *e = w.tasks->executors[1];
+    executor_give_back(e, ao_of(lane_take(&e->in), struct task, item));
+    lane_release(&e->in);
+    tasks_drain_jobs(w.tasks, drained, &done);
+    virtual_run(&w.v);
+    assert_false(done);
+    assert_int_equal(it->returned, 0);
+    tasks_world_run();
+    assert_int_equal(it->returned, 1);
+    assert_true(done);
+}
