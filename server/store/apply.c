@@ -65,14 +65,6 @@ static int set_back(struct store *s, uint64_t by)
     return rc;
 }
 
-enum store_error store_set_back(struct store *s, uint64_t by)
-{
-    struct store_op op = {.kind = STORE_SET_BACK, .back = by};
-    s->batch[0] = &op;
-    store_commit(s, 1);
-    return op.error;
-}
-
 /* --- Counters --- */
 
 uint64_t store_committed_at(struct store *s)

@@ -93,6 +93,14 @@ void store_commit(struct store *s, uint32_t count)
     store_note_log(s);
 }
 
+enum store_error store_set_back(struct store *s, uint64_t by)
+{
+    struct store_op op = {.kind = STORE_SET_BACK, .back = by};
+    s->batch[0] = &op;
+    store_commit(s, 1);
+    return op.error;
+}
+
 /* A full disk has room for a small commit again and again: the end of a trouble is reported when
  * the trouble has not come back for a while. */
 static void report_that_it_works(struct store *s)
