@@ -2,24 +2,27 @@
 # The long proofs, each by its name; the short ones of the same code are part of the tests.
 set -eu
 cd "$(dirname "$0")/.."
+build=${ERGON_BUILD:-build}
+# The one that the end-to-end tests are run with.
+python=$(sed -n 's/^ERGON_PYTHON:[^=]*=//p' "$build/CMakeCache.txt")
 
 # Damages to the files of a store: ERGON_DAMAGES says how many.
 damages() {
-    cmake --build build --target test_damages_damages >/dev/null
-    ERGON_DAMAGES=${ERGON_DAMAGES:-10000} build/tests/damages/test_damages_damages 2>build/damages.log ||
-        { tail -20 build/damages.log; return 1; }
+    cmake --build "$build" --target test_damages_damages >/dev/null
+    ERGON_DAMAGES=${ERGON_DAMAGES:-10000} "$build/tests/damages/test_damages_damages" 2>"$build/damages.log" ||
+        { tail -20 "$build/damages.log"; return 1; }
 }
 
 # kill -9 under load, and at the begin of handlers: ERGON_KILLS says how often, ERGON_SEED of which random numbers.
 kill() {
-    ERGON_BUILD=build ERGON_KILLS=${ERGON_KILLS:-200} python3 tests/e2e/crash_test.py
-    ERGON_BUILD=build python3 tests/e2e/begin_test.py
+    ERGON_BUILD="$build" ERGON_KILLS=${ERGON_KILLS:-200} "$python" tests/e2e/crash_test.py
+    ERGON_BUILD="$build" "$python" tests/e2e/begin_test.py
 }
 
 # Power cuts with pauses, priorities, limits and cancels: ERGON_CUTS says how many.
 cuts() {
-    cmake --build build --target test_unit_jobs_crash >/dev/null
-    ERGON_CUTS=${ERGON_CUTS:-1000} build/tests/unit/jobs/test_unit_jobs_crash
+    cmake --build "$build" --target test_unit_jobs_crash >/dev/null
+    ERGON_CUTS=${ERGON_CUTS:-1000} "$build/tests/unit/jobs/test_unit_jobs_crash"
 }
 
 all="damages kill cuts"

@@ -38,6 +38,7 @@ struct jobs_world {
     struct ao pump;
     uint32_t room[JOB_KINDS]; /* attempts that may be out at once */
     uint32_t out[JOB_KINDS];
+    bool full[JOB_KINDS];               /* as the jobs were told */
     struct world_run *runs, *runs_last; /* as they were given */
     bool stubborn;                      /* handlers do not obey their flag */
     bool holds;    /* what is given does not begin before the test says world_begin() */

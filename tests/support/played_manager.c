@@ -215,6 +215,16 @@ static void run(struct jobs_world *w, unsigned kind, const struct attempt_spec *
         world_begin(r);
 }
 
+/* A change only, as the manager does. */
+static void tell_full(struct jobs_world *w, unsigned k, enum ergon_kind kind)
+{
+    bool full = w->out[k] >= w->room[k];
+    if (w->full[k] == full)
+        return;
+    w->full[k] = full;
+    w->source.full(w->source.arg, kind, full);
+}
+
 static enum ao_verdict pump_step(struct ao *self)
 {
     struct jobs_world *w = ao_of(self, struct jobs_world, pump);
@@ -225,7 +235,7 @@ static enum ao_verdict pump_step(struct ao *self)
                w->source.ready(w->source.arg, kinds[k], w->room[k] - w->out[k]) &&
                w->source.take(w->source.arg, kinds[k], &what))
             run(w, k, &what);
-        w->source.full(w->source.arg, kinds[k], w->out[k] >= w->room[k]);
+        tell_full(w, k, kinds[k]);
     }
     return AO_DONE;
 }
@@ -243,4 +253,5 @@ void world_drop_runs(struct jobs_world *w)
     }
     w->runs = w->runs_last = NULL;
     w->out[0] = w->out[1] = 0;
+    w->full[0] = w->full[1] = false;
 }

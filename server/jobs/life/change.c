@@ -1,13 +1,16 @@
 #include "server/jobs/life/change.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "server/jobs/sched/limits.h"
+#include "server/jobs/sched/out.h"
 
 bool job_waits(const struct job *job)
 {
     bool waits = job->state == JOB_QUEUED || job->state == JOB_DELAYED || job->state == JOB_WAITING;
-    return waits && job_is_open(job) && !job_is(job, JOB_CANCEL);
+    /* At the end of a stop one that is out is queued again. */
+    return waits && !job->attempt_task && job_is_open(job) && !job_is(job, JOB_CANCEL);
 }
 
 static void write(struct scheduler *s, struct job *job)
@@ -16,7 +19,8 @@ static void write(struct scheduler *s, struct job *job)
         job_effect(s->table, job, EFFECT_WRITE);
 }
 
-/* In the queue it stands behind those that have been of this priority before. */
+/* In the queue it stands behind those that have been of this priority before.  What is assigned is
+ * counted by its level (out.h), which therefore stays until it is taken back. */
 static void set_priority(struct scheduler *s, struct job *job, uint8_t priority)
 {
     char text[64];
@@ -29,6 +33,7 @@ static void set_priority(struct scheduler *s, struct job *job, uint8_t priority)
         job_unplace(s, job);
         job_enqueue(s, job, false);
     } else {
+        assert(!out_is_assigned(s, job));
         job->level = priority;
         limits_reorder(job);
     }
