@@ -257,6 +257,7 @@ static void answer_all(struct jobs *jobs)
     audit_stop(jobs);
     sweep_stop(jobs);
     sync_stop(jobs);
+    queues_stop(jobs);
     waiters_dismiss(jobs);
 }
 

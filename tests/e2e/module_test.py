@@ -835,7 +835,8 @@ ERGON_MODULE(dev_module, "dev", "1.0")
 
     def test_nothing_is_said_without_it(self):
         self.assertEqual(self.said("dev.sleeps", flags=()), [])
-        self.assertEqual(self.said("dev.leaks", flags=()), [])
+        if not SANITIZED:  # a sanitizer has a report of its own about what leaks
+            self.assertEqual(self.said("dev.leaks", flags=()), [])
 
 
 if __name__ == "__main__":

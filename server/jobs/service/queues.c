@@ -199,6 +199,18 @@ static void answer_when_saved(struct jobs *jobs, struct operation *op, struct jo
         answer(jobs, op, q);
 }
 
+void queues_stop(struct jobs *jobs)
+{
+    struct operation *next;
+    for (struct job_queue *q = jobs->table.queues; q; q = q->next) {
+        for (struct operation *op = q->operations; op; op = next) {
+            next = op->next;
+            operation_refuse_plain(op, ERGON_E_DRAINING);
+        }
+        q->operations = NULL;
+    }
+}
+
 static void serve_pause(struct jobs *jobs, struct operation *op)
 {
     struct job_queue *q = find(jobs, op);

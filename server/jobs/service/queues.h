@@ -10,4 +10,7 @@ struct jobs;
  * says all of it. */
 bool queues_save(struct jobs *jobs);
 
+/* No write comes back any more: whoever waits for one is answered DRAINING. */
+void queues_stop(struct jobs *jobs);
+
 #endif

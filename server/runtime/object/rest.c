@@ -35,7 +35,9 @@ void ao_fini(struct ao *ao)
 {
     require(ao->state == AO_STATE_INACTIVE || ao->state == AO_STATE_FAULTED,
             "the object is active or sleeps");
-    require(!object_is_stepped(ao), "called from within the object's own step");
+    /* Its activator may be gone; one that is at work is not. */
+    require(activator_current() != ao->home || !object_is_stepped(ao),
+            "called from within the object's own step");
     require((ao->flags & (AO_FLAG_RETIRED | AO_FLAG_OVER)) != AO_FLAG_RETIRED,
             "the object is retired, which ends its use at the end of the round");
     assert(!ao->waits);

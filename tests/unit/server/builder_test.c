@@ -351,7 +351,6 @@ TEST(a_server_needs_no_executor_of_each_kind)
         assert_string_equal(error, "");
         assert_non_null(t);
         topology_free(t);
-        config_free(config);
     }
 }
 

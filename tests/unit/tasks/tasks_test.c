@@ -6,7 +6,6 @@
 static void refused(const char *because)
 {
     char error[256] = "";
-    w.registry = registry_new();
     test_handlers_add(w.registry, true);
     w.plan.registry = w.registry;
     w.plan.manager = w.manager;
