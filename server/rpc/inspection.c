@@ -120,7 +120,7 @@ static void serve_info(struct rpc_request *rq)
     struct pack p;
 
     if (!handlers) {
-        rpc_refuse(rq, ERGON_E_MEMORY, "the server is out of memory");
+        rpc_refuse(rq, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
         return;
     }
     uint32_t count = find_handlers(s, handlers);
