@@ -18,6 +18,9 @@ static sem_t answered;
 /* The question that is open: a number, or 0.  Whoever takes it back, handler or asker, with one
  * exchange, has the answer's memory.  Acquire and release: what the one before wrote is done. */
 static _Atomic uint32_t open_question;
+/* The question that was answered last.  Release in the handler, acquire in wait_for_answer(): the
+ * answer is whole.  (The semaphore wakes; that it orders, too, not every checker knows.) */
+static _Atomic uint32_t answered_question;
 
 static int probe_signal(void)
 {
@@ -34,12 +37,14 @@ static bool take_back(uint32_t question)
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
+    uint32_t question = (uint32_t)info->si_value.sival_int;
 
     (void)number;
-    if (info->si_code == SI_QUEUE && info->si_pid == getpid() && info->si_value.sival_int != 0 &&
-        take_back((uint32_t)info->si_value.sival_int)) {
+    if (info->si_code == SI_QUEUE && info->si_pid == getpid() && question != 0 &&
+        take_back(question)) {
         answer.in_task = task_running_here(&answer.task);
         backtrace_take(&answer.backtrace, context);
+        atomic_store_explicit(&answered_question, question, memory_order_release);
         sem_post(&answered);
     }
     errno = saved;
@@ -56,7 +61,7 @@ int probe_install(void)
     return sigaction(probe_signal(), &action, NULL);
 }
 
-static bool wait_for_answer(void)
+static bool wait_for_answer(uint32_t question)
 {
     uint64_t at = clock_monotonic() + PATIENCE;
     struct timespec until = {.tv_sec = (time_t)(at / SECOND), .tv_nsec = (long)(at % SECOND)};
@@ -65,7 +70,8 @@ static bool wait_for_answer(void)
     do
         waited = sem_clockwait(&answered, CLOCK_MONOTONIC, &until);
     while (waited != 0 && errno == EINTR);
-    return waited == 0;
+    return waited == 0 &&
+           atomic_load_explicit(&answered_question, memory_order_acquire) == question;
 }
 
 bool probe_thread(pthread_t thread, struct probe *out)
@@ -83,10 +89,10 @@ bool probe_thread(pthread_t thread, struct probe *out)
         take_back(question);
         return false;
     }
-    if (!wait_for_answer()) {
+    if (!wait_for_answer(question)) {
         if (take_back(question))
             return false;
-        abandoned = !wait_for_answer();
+        abandoned = !wait_for_answer(question);
     }
     if (!abandoned)
         *out = answer;
