@@ -8,7 +8,7 @@ import threading
 import time
 import unittest
 
-from harness import SOURCE, Server, build_module, eventually, scratch
+from harness import SANITIZE, SOURCE, Server, build_module, eventually, scratch
 
 # Against the rules of a step: it waits until somebody opens the pipe to write.
 HANG = """
@@ -113,6 +113,10 @@ class Stuck(HangTest):
             with self.hanging(client, self.pipe(turn)):
                 eventually(lambda: self.named(server), "a line of the watchdog")
             line, = self.named(server)
+            if SANITIZE == "thread":  # holds signals back: the thread cannot be asked
+                self.assertRegex(line, r'activator="loop 0" object=task method=hang')
+                server.log.truncate(0)
+                continue
             self.assertRegex(line, r'activator="loop 0" object=task method=hang module=hang task=\d+ running=\d')
             self.assertRegex(line, r'backtrace="[^"]*hang\.so\+0x[0-9a-f]+.* ergond\+0x')
             server.log.truncate(0)
@@ -132,7 +136,7 @@ class Stuck(HangTest):
         client = self.connect(server)  # the first: of loop 0
         with self.hanging(client, self.pipe("away")):
             self.says(server, "loop is away")
-            self.assertTrue(self.named(server, 'activator="loop 0"'))
+            eventually(lambda: self.named(server, 'activator="loop 0"'), "the step is named")
             yield
         self.says(server, "loop is back")
 

@@ -95,7 +95,7 @@ static struct operation *put_cron(struct jobs_world *w, const char *schedule,
     struct operation *op = world_operation(w, &operation_cron_put);
     op->cron = (struct cron_spec){.name = span_text("c"),
                                   .schedule = span_text(schedule),
-                                  .catch_up = catch_up,
+                                  .catch_up = (uint8_t)catch_up,
                                   .overlap = CRON_ALLOW,
                                   .task = WORK(.durable = DURABLE_NONE)};
     world_give(w, op);
