@@ -135,28 +135,29 @@ static uint32_t run(void)
     return found;
 }
 
-/* The thread sanitizer gets another waker, without fences; one processor sees its own stores. */
-static void need_fences(void)
+/* One processor sees its own stores in their order: no fence can be missed.  CTest shows the line,
+ * and counts the test as left out (fences.cmake). */
+static void need_two_processors(void)
 {
     cpu_set_t set;
-#ifdef __SANITIZE_THREAD__
+    assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
+    if (CPU_COUNT(&set) >= 2)
+        return;
+    print_message("left out: one processor shows no lost wake-up\n");
     skip();
-#endif
-    if (sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) < 2)
-        skip();
 }
 
 #ifdef LOST_WITHOUT
 TEST(a_wake_up_is_lost_without_the_fence)
 {
-    need_fences();
+    need_two_processors();
     if (run() == 0)
         fail_msg("nothing was lost in a minute without the fence of " LOST_WITHOUT);
 }
 #else
 TEST(no_wake_up_is_lost)
 {
-    need_fences();
+    need_two_processors();
     assert_int_equal(run(), 0);
 }
 #endif
