@@ -16,7 +16,7 @@
 #include <ergon/port.h>
 #include <ergon/rendezvous.h>
 #include <ergon/select.h>
-#include <ergon/sem.h>
+#include <ergon/sem_remote.h>
 #include <ergon/seq.h>
 #include <ergon/wait.h>
 
@@ -105,7 +105,14 @@
     X(wait_push)                                                                                   \
     X(wait_pop)                                                                                    \
     X(wait_remove)                                                                                 \
-    X(wait_close_all)
+    X(wait_close_all)                                                                              \
+    X(sem_acquire_n)                                                                               \
+    X(sem_try_acquire_n)                                                                           \
+    X(sem_release_n)                                                                               \
+    X(sem_acquire_n_scoped)                                                                        \
+    X(sem_remote_acquire_n)                                                                        \
+    X(sem_remote_acquire_n_scoped)                                                                 \
+    X(sem_remote_release_n)
 
 struct ao_api {
     uint32_t size; /* of the host's table, bytes */

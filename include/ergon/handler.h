@@ -374,5 +374,13 @@ static inline void ergon_again(struct ergon_task *task, uint64_t ns)
 #define ao_wait_pop(...)                  (ergon_host->ao->wait_pop(__VA_ARGS__))
 #define ao_wait_remove(...)               (ergon_host->ao->wait_remove(__VA_ARGS__))
 #define ao_wait_close_all(...)            (ergon_host->ao->wait_close_all(__VA_ARGS__))
+#define ao_sem_acquire_n(...)             (ergon_host->ao->sem_acquire_n(__VA_ARGS__))
+#define ao_sem_try_acquire_n(...)         (ergon_host->ao->sem_try_acquire_n(__VA_ARGS__))
+#define ao_sem_release_n(...)             (ergon_host->ao->sem_release_n(__VA_ARGS__))
+#define ao_sem_acquire_n_scoped(...)      (ergon_host->ao->sem_acquire_n_scoped(__VA_ARGS__))
+#define ao_sem_remote_acquire_n(...)      (ergon_host->ao->sem_remote_acquire_n(__VA_ARGS__))
+#define ao_sem_remote_acquire_n_scoped(...)                                                        \
+    (ergon_host->ao->sem_remote_acquire_n_scoped(__VA_ARGS__))
+#define ao_sem_remote_release_n(...) (ergon_host->ao->sem_remote_release_n(__VA_ARGS__))
 
 #endif

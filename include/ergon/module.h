@@ -20,7 +20,7 @@
 
 #include <ergon/ao.h>
 
-enum { ERGON_ABI_MAJOR = 1, ERGON_ABI_MINOR = 1 };
+enum { ERGON_ABI_MAJOR = 1, ERGON_ABI_MINOR = 2 };
 
 enum { ERGON_TASK_ID_SIZE = 33 /* bytes of the text, with the terminator */ };
 

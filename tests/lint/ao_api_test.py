@@ -33,7 +33,7 @@ def declared(top):
 
 def findings(top):
     listed = re.findall(r"\bX\((\w+)\)", tree.code(tree.text(top, API)).split("struct ao_api")[0].replace("(X)", ""))
-    named = re.findall(r"#define ao_(\w+)\(\.\.\.\)\s+\(ergon_host->ao->(\w+)\(__VA_ARGS__\)\)", tree.text(top, HANDLER))
+    named = re.findall(r"#define ao_(\w+)\(\.\.\.\)[\s\\]+\(ergon_host->ao->(\w+)\(__VA_ARGS__\)\)", tree.text(top, HANDLER))
     found = [f"{API}: {name} stands there twice" for name in sorted(set(listed)) if listed.count(name) > 1]
     public = {}
     for name, path in declared(top):

@@ -7,7 +7,7 @@
 
 #include <ergon/activator.h>
 #include <ergon/poller.h>
-#include <ergon/sem.h>
+#include <ergon/sem_remote.h>
 
 enum { SIDES = 3, WORKERS = 4, TURNS = 3000, PERMITS = 3 };
 

@@ -169,9 +169,10 @@ static void leave(struct ao_wait *w)
 
 static const struct ao_wait_class room_wait = {.leave = leave};
 
-static void start(void *object, struct ao_wait *stand_in)
+static void start(void *object, void *value, struct ao_wait *stand_in)
 {
     struct ao_mailbox_remote *r = object;
+    (void)value;
     int error = take_room(r);
     if (error == AO_E_CLOSED) {
         ao_wait_settle(stand_in, AO_WAIT_CLOSED, NULL);
@@ -189,9 +190,10 @@ static void arrived(void *object, void *value, struct ao_wait *w)
     ao_wait_grant(w, &room_wait, object, NULL);
 }
 
-static void undo(void *object)
+static void undo(void *object, void *value)
 {
     struct ao_mailbox_remote *r = object;
+    (void)value;
     /* Relaxed: published by `called`. */
     atomic_fetch_add_explicit(&r->returned, 1, memory_order_relaxed);
     call_home(r);

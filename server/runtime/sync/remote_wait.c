@@ -10,9 +10,10 @@ struct remote_wait {
     void *object;
     struct ao_port *home, *here;
 
+    void *value;
+
     /* Here. */
     struct ao_wait *wait; /* NULL once the waiter left */
-    void *value;
 
     /* Home; `outcome` passes to here with the answer. */
     struct ao_wait_listener listener;
@@ -54,7 +55,7 @@ static void deliver_answer(struct letter *letter, bool dropped)
     if (dropped)
         ; /* nobody is left to hear of it */
     else if (!w && r->outcome == AO_WAIT_READY)
-        r->cls->undo(r->object);
+        r->cls->undo(r->object, r->value);
     else if (w && r->outcome == AO_WAIT_READY)
         r->cls->arrived(r->object, r->value, w);
     else if (w)
@@ -86,7 +87,7 @@ static void deliver_start(struct letter *letter, bool dropped)
     }
     r->listener.settled = settled;
     r->stand_in = (struct ao_wait){.listener = &r->listener, .listened = true};
-    r->cls->start(r->object, &r->stand_in);
+    r->cls->start(r->object, r->value, &r->stand_in);
 }
 
 /* The start came before, by the order of one thread's letters; so the stand-in is pending, or the

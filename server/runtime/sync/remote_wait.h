@@ -22,18 +22,18 @@ struct remote_wait;
 
 struct remote_wait_class {
     /* Called at home: starts the stand-in, as a start function does. */
-    void (*start)(void *object, struct ao_wait *stand_in);
+    void (*start)(void *object, void *value, struct ao_wait *stand_in);
     /* Called here: the wait was granted.  Settles `w` READY. */
     void (*arrived)(void *object, void *value, struct ao_wait *w);
     /* Called here: the wait was granted, but nobody waits any more. */
-    void (*undo)(void *object);
+    void (*undo)(void *object, void *value);
     /* A reference to the object more, and one less.  Any thread. */
     void (*hold)(void *object);
     void (*drop)(void *object);
 };
 
-/* Start function, called here.  `object` is held until the answer was handled; `value` goes to
- * arrived(). Without memory the outcome is REFUSED. */
+/* Start function, called here.  `object` is held until the answer was handled; `value` is
+ * passed on to the functions of the class.  Without memory the outcome is REFUSED. */
 void remote_wait_start(const struct remote_wait_class *cls, void *object, void *value,
                        struct ao_port *home, struct ao_port *here, struct ao_wait *w);
 

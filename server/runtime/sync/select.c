@@ -9,9 +9,14 @@ static void withdraw_all_but(struct ao_select *s, const struct ao_wait *winner)
             ao_wait_cancel(&s->records[i]);
 }
 
+/* Some winner, so that no other is found: a record that leaves a semaphore may let another of this
+ * select in. */
 static void leave(struct ao_wait *w)
 {
-    withdraw_all_but(w->on, NULL);
+    struct ao_select *s = w->on;
+    s->winner = 0;
+    withdraw_all_but(s, NULL);
+    s->winner = -1;
 }
 
 static void give_back(struct ao_wait *w)
@@ -25,6 +30,10 @@ static const struct ao_wait_class select_wait = {.leave = leave, .give_back = gi
 static void settled(struct ao_wait_listener *listener, struct ao_wait *record)
 {
     struct ao_select *s = ao_of(listener, struct ao_select, listener);
+    if (s->winner >= 0) {
+        ao_wait_cancel(record); /* too late: what it was granted goes to the next */
+        return;
+    }
     s->winner = (int32_t)(record - s->records);
     withdraw_all_but(s, record);
     if (s->wait)

@@ -1,34 +1,39 @@
-/* The semaphore, and its face to other threads.
- *
- * Releases are counted in one atomic and announced by one letter, so that a release needs no memory
- * and any number of them that come before home looks is one message.  An acquire is a remote wait.
- * The order of arrival is the order of the letters at home. */
-#include <ergon/sem.h>
-
+/* The semaphore at home.  What a record wants, and then holds, stands in its `value`.  Who waits is
+ * found alive: a waiter that was cancelled, faulted or whose deadline passed has left the queue. */
 #include <stdlib.h>
 
 #include "base/check.h"
-#include "server/runtime/sync/remote_wait.h"
+#include "server/runtime/sync/semaphore_remote.h"
 
-struct ao_sem_remote {
-    struct letter letter;      /* under way while `returned` is not 0 */
-    _Atomic uint32_t returned; /* releases that home has not counted yet */
-    _Atomic uint32_t refs;     /* holders, the semaphore, the letter under way */
-    struct ao_port *home;
-    struct ao_sem *sem; /* home only; NULL once it is gone */
-};
+static uint32_t permits_of(const struct ao_wait *w)
+{
+    return (uint32_t)(uintptr_t)w->value;
+}
 
-/* --- Home --- */
+/* Grants what can be granted, in order of arrival.  Each grant may change the queue: a select that
+ * has its winner withdraws its other records. */
+static void serve(struct ao_sem *s)
+{
+    for (struct ao_wait *w; !s->closed && (w = s->waiters.first);) {
+        if (permits_of(w) > s->permits)
+            return;
+        s->permits -= permits_of(w);
+        ao_wait_remove(&s->waiters, w);
+        ao_wait_settle(w, AO_WAIT_READY, w->value);
+    }
+}
 
+/* Those behind it may want less than it did. */
 static void leave(struct ao_wait *w)
 {
     struct ao_sem *s = w->on;
     ao_wait_remove(&s->waiters, w);
+    serve(s);
 }
 
 static void give_back(struct ao_wait *w)
 {
-    ao_sem_release(w->on);
+    ao_sem_release_n(w->on, permits_of(w));
 }
 
 static const struct ao_wait_class sem_wait_class = {.leave = leave, .give_back = give_back};
@@ -57,35 +62,51 @@ void ao_sem_close(struct ao_sem *s)
 
 bool ao_sem_try_acquire(struct ao_sem *s)
 {
-    if (s->closed || s->permits == 0)
+    return ao_sem_try_acquire_n(s, 1);
+}
+
+bool ao_sem_try_acquire_n(struct ao_sem *s, uint32_t n)
+{
+    require(n > 0, "0 permits are asked for");
+    if (s->closed || s->waiters.first || s->permits < n)
         return false;
-    s->permits--;
+    s->permits -= n;
     return true;
 }
 
 void ao_sem_acquire(struct ao_sem *s, struct ao_wait *w)
 {
+    ao_sem_acquire_n(s, 1, w);
+}
+
+void ao_sem_acquire_n(struct ao_sem *s, uint32_t n, struct ao_wait *w)
+{
+    void *wanted = (void *)(uintptr_t)n;
+    require(n > 0, "0 permits are asked for");
     if (s->closed) {
         ao_wait_settle(w, AO_WAIT_CLOSED, NULL);
-    } else if (ao_sem_try_acquire(s)) {
-        ao_wait_grant(w, &sem_wait_class, s, NULL);
+    } else if (ao_sem_try_acquire_n(s, n)) {
+        ao_wait_grant(w, &sem_wait_class, s, wanted);
     } else {
         ao_wait_pend(w, &sem_wait_class, s);
+        w->value = wanted;
         ao_wait_push(&s->waiters, w);
     }
 }
 
-/* Who waits is found alive: a waiter that was cancelled, faulted or whose deadline passed has left
- * the queue. */
 void ao_sem_release(struct ao_sem *s)
 {
-    struct ao_wait *w = ao_wait_pop(&s->waiters);
-    if (w) {
-        ao_wait_settle(w, AO_WAIT_READY, NULL);
-        return;
-    }
     require(s->permits < UINT32_MAX, "there are as many permits as can be counted");
     s->permits++;
+    serve(s);
+}
+
+void ao_sem_release_n(struct ao_sem *s, uint32_t n)
+{
+    require(n > 0, "0 permits are released");
+    require(n <= UINT32_MAX - s->permits, "there are as many permits as can be counted");
+    s->permits += n;
+    serve(s);
 }
 
 uint32_t ao_sem_waiting(const struct ao_sem *s)
@@ -102,8 +123,14 @@ uint32_t ao_sem_waiting(const struct ao_sem *s)
 void ao_sem_acquire_scoped(struct ao_sem *s, struct ao_permit *p)
 {
     require(!p->wait.listened, "a select cannot keep a permit");
+    ao_sem_acquire_n_scoped(s, 1, p);
+}
+
+void ao_sem_acquire_n_scoped(struct ao_sem *s, uint32_t n, struct ao_permit *p)
+{
+    require(!p->wait.listened, "a select cannot keep a permit");
     p->wait.kept = true;
-    ao_sem_acquire(s, &p->wait);
+    ao_sem_acquire_n(s, n, &p->wait);
 }
 
 void ao_permit_release(struct ao_permit *p)
@@ -112,7 +139,7 @@ void ao_permit_release(struct ao_permit *p)
     p->wait.outcome = AO_WAIT_NONE;
 }
 
-/* --- From other threads --- */
+/* --- Who holds its face to other threads --- */
 
 struct ao_sem_remote *ao_sem_remote_ref(struct ao_sem_remote *r)
 {
@@ -129,103 +156,4 @@ void ao_sem_remote_unref(struct ao_sem_remote *r)
         return;
     require(!r->sem, "the last reference is the semaphore's own");
     free(r);
-}
-
-/* --- Releases --- */
-
-static void deliver_releases(struct letter *letter, bool dropped)
-{
-    struct ao_sem_remote *r = ao_of(letter, struct ao_sem_remote, letter);
-    /* Acquire: what the releasers did with the permit is before the next holder's use.  Release:
-     * the letter's link was read before it is sent again.  Both pair with the other half in
-     * ao_sem_remote_release(). */
-    uint32_t n = atomic_exchange_explicit(&r->returned, 0, memory_order_acq_rel);
-    if (!dropped && r->sem)
-        while (n-- > 0)
-            ao_sem_release(r->sem);
-    ao_sem_remote_unref(r);
-}
-
-void ao_sem_remote_release(struct ao_sem_remote *r)
-{
-    /* The reference of the letter, taken before home can see the count. */
-    ao_sem_remote_ref(r);
-    /* Release: the use of the permit before its return.  Acquire: home is done with the letter.
-     * Both pair with the exchange in deliver_releases().  0 -> 1 is who sends. */
-    if (atomic_fetch_add_explicit(&r->returned, 1, memory_order_acq_rel) == 0)
-        port_send(r->home, &r->letter);
-    else
-        ao_sem_remote_unref(r);
-}
-
-/* --- Acquires --- */
-
-static void start(void *object, struct ao_wait *stand_in)
-{
-    struct ao_sem_remote *r = object;
-    if (r->sem)
-        ao_sem_acquire(r->sem, stand_in);
-    else
-        ao_wait_settle(stand_in, AO_WAIT_CLOSED, NULL);
-}
-
-static void give_back_remote(struct ao_wait *w)
-{
-    ao_sem_remote_release(w->on);
-}
-
-static const struct ao_wait_class granted_wait = {.give_back = give_back_remote};
-
-static void arrived(void *object, void *value, struct ao_wait *w)
-{
-    ao_wait_grant(w, &granted_wait, object, value);
-}
-
-static void undo(void *object)
-{
-    ao_sem_remote_release(object);
-}
-
-static void hold(void *object)
-{
-    ao_sem_remote_ref(object);
-}
-
-static void drop(void *object)
-{
-    ao_sem_remote_unref(object);
-}
-
-static const struct remote_wait_class acquire_class = {
-    .start = start, .arrived = arrived, .undo = undo, .hold = hold, .drop = drop};
-
-void ao_sem_remote_acquire(struct ao_sem_remote *r, struct ao_port *here, struct ao_wait *w)
-{
-    remote_wait_start(&acquire_class, r, NULL, r->home, here, w);
-}
-
-void ao_sem_remote_acquire_scoped(struct ao_sem_remote *r, struct ao_port *here,
-                                  struct ao_permit *p)
-{
-    require(!p->wait.listened, "a select cannot keep a permit");
-    p->wait.kept = true;
-    ao_sem_remote_acquire(r, here, &p->wait);
-}
-
-struct ao_sem_remote *ao_sem_share(struct ao_sem *s, struct ao_port *port)
-{
-    struct ao_sem_remote *r = s->remote;
-    require(!r || r->home == port, "the semaphore is shared through another port");
-    if (r)
-        return ao_sem_remote_ref(r);
-    r = calloc(1, sizeof(*r));
-    if (!r)
-        return NULL;
-    r->letter.deliver = deliver_releases;
-    atomic_init(&r->returned, 0);
-    atomic_init(&r->refs, 2); /* the caller's and the semaphore's */
-    r->home = port;
-    r->sem = s;
-    s->remote = r;
-    return r;
 }

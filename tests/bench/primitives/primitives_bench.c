@@ -5,7 +5,7 @@
 #include <ergon/activator.h>
 #include <ergon/poller.h>
 #include <ergon/port.h>
-#include <ergon/sem.h>
+#include <ergon/sem_remote.h>
 #include <ergon/seq.h>
 
 #include "tests/bench/support/report.h"

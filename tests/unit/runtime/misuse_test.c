@@ -7,7 +7,7 @@
 #include <ergon/group.h>
 #include <ergon/mailbox.h>
 #include <ergon/select.h>
-#include <ergon/sem.h>
+#include <ergon/sem_remote.h>
 
 #include "tests/support/death.h"
 #include "tests/support/virtual.h"
@@ -233,6 +233,28 @@ static void release_beyond_counting(struct world *w)
     ao_sem_release(&sem);
 }
 
+static void release_many_beyond_counting(struct world *w)
+{
+    struct ao_sem sem;
+    ao_sem_init(&sem, UINT32_MAX - 4);
+    ao_sem_release_n(&sem, 5);
+}
+
+static void acquire_of_none(struct world *w)
+{
+    struct ao_sem sem;
+    struct ao_wait wait = {0};
+    ao_sem_init(&sem, 1);
+    ao_sem_acquire_n(&sem, 0, &wait);
+}
+
+static void release_of_none(struct world *w)
+{
+    struct ao_sem sem;
+    ao_sem_init(&sem, 1);
+    ao_sem_release_n(&sem, 0);
+}
+
 static void share_through_two_ports(struct world *w)
 {
     struct ao_sem sem;
@@ -399,6 +421,10 @@ static const struct {
     {post_beside_the_known, "ao_post(): nothing is asked for, or something unknown"},
     {handle_given_up_twice, "ao_handle_unref(): the last reference is the object's own"},
     {release_beyond_counting, "ao_sem_release(): there are as many permits as can be counted"},
+    {release_many_beyond_counting,
+     "ao_sem_release_n(): there are as many permits as can be counted"},
+    {acquire_of_none, "ao_sem_acquire_n(): 0 permits are asked for"},
+    {release_of_none, "ao_sem_release_n(): 0 permits are released"},
     {share_through_two_ports, "ao_sem_share(): the semaphore is shared through another port"},
     {remote_given_up_twice, "ao_sem_remote_unref(): the last reference is the semaphore's own"},
     {mailbox_remote_given_up_twice, "unref(): the last reference is the mailbox's own"},

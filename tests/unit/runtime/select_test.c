@@ -115,3 +115,61 @@ SELECT_TEST(object_that_ends_leaves_all)
     nobody_waits();
     virtual_run(&stage.v);
 }
+
+/* --- Two records in the queue of one semaphore: when the first of them leaves, the second could
+ * be granted, and must not win any more --- */
+
+static enum ao_verdict selects_many_or_one(struct ao *self)
+{
+    struct actor *a = actor_of(self);
+    struct ao_wait *w = records;
+
+    AO_BEGIN(&a->seq);
+    AO_AWAIT_FOR(self, &a->seq, &a->wait, a->patience,
+                 (ao_select_begin(&selection, w, 3),
+                  AO_SELECT(&selection, 0, ao_sem_acquire_n(&sem, 3, &w[0])),
+                  AO_SELECT(&selection, 1, ao_sem_acquire(&sem, &w[1])),
+                  AO_SELECT(&selection, 2, ao_event_await(&event, &w[2])),
+                  ao_select_await(&selection, &a->wait)));
+    stage_say("%c is %s: %d", a->name, ao_wait_outcome_text(a->wait.outcome), selection.winner);
+    AO_END(&a->seq);
+}
+
+static struct actor *enter_with_one_permit(void)
+{
+    ao_deactivate(&actor->ao);
+    ao_sem_release(&sem);
+    return actor_enter('b', selects_many_or_one);
+}
+
+SELECT_TEST(what_a_loser_sets_free_goes_to_no_other_loser)
+{
+    enter_with_one_permit();
+    virtual_run(&stage.v);
+    assert_int_equal(ao_sem_waiting(&sem), 2);
+    ao_event_set(&event);
+    virtual_run(&stage.v);
+    stage_expect("[0] b is ready: 2\n");
+    nobody_waits();
+    assert_int_equal(sem.permits, 1);
+}
+
+SELECT_TEST(nor_when_its_deadline_passes)
+{
+    enter_with_one_permit()->patience = AO_MS(4);
+    virtual_run(&stage.v);
+    stage_expect("[4] b is deadline passed: -1\n");
+    nobody_waits();
+    assert_int_equal(sem.permits, 1);
+}
+
+SELECT_TEST(nor_when_it_is_closed)
+{
+    enter_with_one_permit();
+    virtual_run(&stage.v);
+    ao_sem_close(&sem);
+    virtual_run(&stage.v);
+    stage_expect("[0] b is closed: 0\n");
+    nobody_waits();
+    assert_int_equal(sem.permits, 1);
+}

@@ -112,6 +112,10 @@ TEST(releases_before_home_looks)
         ao_sem_remote_release(remote);
     virtual_run(&stage.v);
     assert_int_equal(sem.permits, 3);
+    ao_sem_remote_release_n(remote, 4);
+    ao_sem_remote_release(remote);
+    virtual_run(&stage.v);
+    assert_int_equal(sem.permits, 8);
     tear_down();
 }
 
@@ -170,6 +174,66 @@ TEST(grant_crosses_cancel)
         for (int release = 0; release < 4; release++)
             for (int cancel = 0; cancel < ROUNDS; cancel++)
                 cancel_at(order, release, cancel);
+}
+
+/* --- Several permits at once --- */
+
+static enum ao_verdict far_one_with_many(struct ao *self)
+{
+    struct actor *a = actor_of(self);
+
+    AO_BEGIN(&a->seq);
+    AO_AWAIT_FOR(self, &a->seq, &a->wait, a->patience,
+                 ao_sem_remote_acquire_n(remote, (uint32_t)a->i, away_port, &a->wait));
+    actor_say_outcome(a, "is");
+    if (a->wait.outcome == AO_WAIT_READY) {
+        AO_SLEEP(self, &a->seq, AO_MS(10));
+        ao_sem_remote_release_n(remote, (uint32_t)a->i);
+    }
+    AO_END(&a->seq);
+}
+
+static struct actor *enter_wanting(char name, int n)
+{
+    struct actor *a = actor_enter_at(stage.away, name, far_one_with_many);
+    a->i = n;
+    return a;
+}
+
+TEST(far_one_that_wants_many_is_not_overtaken)
+{
+    set_up(3);
+    enter_wanting('a', 2);
+    enter_wanting('b', 3);
+    virtual_run_until(&stage.v, AO_MS(1));
+    actor_enter('c', near_worker);
+    enter_wanting('d', 3)->patience = AO_MS(4);
+    virtual_run(&stage.v);
+    stage_expect("[0] a is ready\n[5] d is deadline passed\n[10] b is ready\n[20] c is ready\n");
+    assert_int_equal(sem.permits, 3);
+    tear_down();
+}
+
+/* The first of the queue, who wants many, goes at any moment: all that was granted goes to those
+ * behind. */
+TEST(grant_of_many_crosses_cancel)
+{
+    for (unsigned order = 0; order < 1u << ROUNDS; order++) {
+        set_up(1);
+        struct actor *a = enter_wanting('a', 3);
+        enter_wanting('b', 1);
+        enter_wanting('c', 2);
+        play(order, 0, 3);
+        ao_sem_remote_release_n(remote, 2);
+        play(order, 3, 5);
+        ao_deactivate(&a->ao);
+        play(order, 5, ROUNDS);
+        virtual_run(&stage.v);
+        bool held = a->wait.outcome == AO_WAIT_READY;
+        assert_int_equal(sem.permits, held ? 0 : 3);
+        assert_int_equal(ao_sem_waiting(&sem), held ? 2 : 0);
+        tear_down();
+    }
 }
 
 static enum ao_verdict far_holder(struct ao *self)

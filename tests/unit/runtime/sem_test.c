@@ -142,6 +142,104 @@ SEM_TEST(close_ends_the_waits)
     assert_false(ao_sem_try_acquire(&sem));
 }
 
+/* --- Several permits at once: an actor wants `i` of them --- */
+
+static enum ao_verdict wants_many(struct ao *self)
+{
+    struct actor *a = actor_of(self);
+
+    AO_BEGIN(&a->seq);
+    AO_AWAIT_FOR(self, &a->seq, &a->wait, a->patience,
+                 ao_sem_acquire_n(&sem, (uint32_t)a->i, &a->wait));
+    actor_say_outcome(a, "is");
+    if (a->wait.outcome == AO_WAIT_READY) {
+        AO_SLEEP(self, &a->seq, AO_MS(10));
+        ao_sem_release_n(&sem, (uint32_t)a->i);
+    }
+    AO_END(&a->seq);
+}
+
+static struct actor *enter_wanting(char name, int n)
+{
+    struct actor *a = actor_enter(name, wants_many);
+    a->i = n;
+    return a;
+}
+
+SEM_TEST(who_wants_many_is_not_overtaken)
+{
+    ao_sem_init(&sem, 4);
+    enter_wanting('a', 3);
+    enter_wanting('b', 4);
+    enter_wanting('c', 1);
+    virtual_run_until(&stage.v, AO_MS(5));
+    assert_int_equal(sem.permits, 1);
+    assert_false(ao_sem_try_acquire(&sem)); /* it is kept for b */
+    assert_int_equal(ao_sem_waiting(&sem), 2);
+    virtual_run(&stage.v);
+    stage_expect("[0] a is ready\n[10] b is ready\n[20] c is ready\n");
+    assert_int_equal(sem.permits, 4);
+    assert_false(ao_sem_try_acquire_n(&sem, 5));
+    assert_true(ao_sem_try_acquire_n(&sem, 4));
+}
+
+SEM_TEST(one_release_serves_several)
+{
+    ao_sem_init(&sem, 0);
+    enter_wanting('a', 2);
+    enter_wanting('b', 1);
+    enter_wanting('c', 3);
+    virtual_run(&stage.v);
+    ao_sem_release(&sem);
+    virtual_run(&stage.v);
+    stage_expect("");
+    ao_sem_release_n(&sem, 4);
+    virtual_run_until(&stage.v, AO_MS(5));
+    stage_expect("[0] a is ready\n[0] b is ready\n");
+    assert_int_equal(sem.permits, 2);
+    virtual_run(&stage.v);
+    assert_int_equal(sem.permits, 5);
+}
+
+SEM_TEST(when_the_first_expires_those_behind_get_what_is_free)
+{
+    ao_sem_init(&sem, 2);
+    enter_wanting('a', 3)->patience = AO_MS(4);
+    enter_wanting('b', 1);
+    enter_wanting('c', 1);
+    virtual_run(&stage.v);
+    stage_expect("[4] a is deadline passed\n[4] b is ready\n[4] c is ready\n");
+    assert_int_equal(sem.permits, 2);
+}
+
+static void the_one_with_many_ends(void (*end)(struct actor *), bool granted)
+{
+    stage_open();
+    ao_sem_init(&sem, 1);
+    struct actor *a = enter_wanting('a', 3);
+    enter_wanting('b', 1);
+    enter_wanting('c', 2);
+    virtual_run(&stage.v);
+    if (granted)
+        ao_sem_release_n(&sem, 2);
+    end(a);
+    if (!granted)
+        ao_sem_release_n(&sem, 2);
+    virtual_run(&stage.v);
+    stage_expect("[0] b is ready\n[0] c is ready\n");
+    assert_int_equal(sem.permits, 3);
+    ao_sem_fini(&sem);
+    stage_close();
+}
+
+TEST(what_was_granted_to_one_that_ends_goes_to_the_next)
+{
+    the_one_with_many_ends(by_deactivate, false);
+    the_one_with_many_ends(by_deactivate, true);
+    the_one_with_many_ends(by_retire, false);
+    the_one_with_many_ends(by_retire, true);
+}
+
 /* --- Scoped --- */
 
 static enum ao_verdict holder(struct ao *self)
@@ -281,4 +379,29 @@ SEM_TEST(permits_go_back_in_any_order)
     actor_enter('a', holds_two);
     virtual_run(&stage.v);
     assert_int_equal(sem.permits, 2);
+}
+
+static enum ao_verdict holds_three(struct ao *self)
+{
+    struct actor *a = actor_of(self);
+
+    AO_BEGIN(&a->seq);
+    AO_AWAIT(self, &a->seq, &a->permit.wait, ao_sem_acquire_n_scoped(&sem, 3, &a->permit));
+    actor_say(a, "begins");
+    AO_SLEEP(self, &a->seq, AO_MS(10));
+    if (a->name == 'f')
+        return ao_fault(self, 1, "on purpose");
+    AO_END(&a->seq);
+}
+
+SEM_TEST(scoped_permits_go_back_together)
+{
+    ao_sem_init(&sem, 4);
+    actor_enter('f', holds_three);
+    actor_enter('a', holds_three);
+    virtual_run_until(&stage.v, AO_MS(1));
+    assert_int_equal(sem.permits, 1);
+    virtual_run(&stage.v);
+    stage_expect("[0] f begins\n[10] f faulted: 1 on purpose\n[10] a begins\n");
+    assert_int_equal(sem.permits, 4);
 }

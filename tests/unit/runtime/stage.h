@@ -3,7 +3,7 @@
 #ifndef ERGON_TESTS_UNIT_RUNTIME_STAGE_H
 #define ERGON_TESTS_UNIT_RUNTIME_STAGE_H
 
-#include <ergon/sem.h>
+#include <ergon/sem_remote.h>
 #include <ergon/seq.h>
 
 #include "tests/support/cmocka_env.h"

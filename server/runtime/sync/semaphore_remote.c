@@ -1,0 +1,147 @@
+/* The face of a semaphore to other threads.
+ *
+ * Releases are counted in one atomic and announced by one letter, so that a release needs no memory
+ * and any number of them that come before home looks is one message.  An acquire is a remote wait.
+ * The order of arrival is the order of the letters at home. */
+#include "server/runtime/sync/semaphore_remote.h"
+
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "server/runtime/sync/remote_wait.h"
+
+/* --- Releases --- */
+
+static void deliver_releases(struct letter *letter, bool dropped)
+{
+    struct ao_sem_remote *r = ao_of(letter, struct ao_sem_remote, letter);
+    /* Acquire: what the releasers did with the permit is before the next holder's use.  Release:
+     * the letter's link was read before it is sent again.  Both pair with the other half in
+     * send_back(). */
+    uint32_t n = atomic_exchange_explicit(&r->returned, 0, memory_order_acq_rel);
+    if (!dropped && r->sem)
+        ao_sem_release_n(r->sem, n);
+    ao_sem_remote_unref(r);
+}
+
+static void send_back(struct ao_sem_remote *r, uint32_t n)
+{
+    /* The reference of the letter, taken before home can see the count. */
+    ao_sem_remote_ref(r);
+    /* Release: the use of the permit before its return.  Acquire: home is done with the letter.
+     * Both pair with the exchange in deliver_releases().  0 -> 1 is who sends. */
+    uint32_t before = atomic_fetch_add_explicit(&r->returned, n, memory_order_acq_rel);
+    require(n <= UINT32_MAX - before, "there are as many permits as can be counted");
+    if (before == 0)
+        port_send(r->home, &r->letter);
+    else
+        ao_sem_remote_unref(r);
+}
+
+void ao_sem_remote_release(struct ao_sem_remote *r)
+{
+    send_back(r, 1);
+}
+
+void ao_sem_remote_release_n(struct ao_sem_remote *r, uint32_t n)
+{
+    require(n > 0, "0 permits are released");
+    send_back(r, n);
+}
+
+/* --- Acquires --- */
+
+/* What is passed as a value: how many permits. */
+static void *as_value(uint32_t n)
+{
+    return (void *)(uintptr_t)n;
+}
+
+static uint32_t as_permits(const void *value)
+{
+    return (uint32_t)(uintptr_t)value;
+}
+
+static void start(void *object, void *value, struct ao_wait *stand_in)
+{
+    struct ao_sem_remote *r = object;
+    if (r->sem)
+        ao_sem_acquire_n(r->sem, as_permits(value), stand_in);
+    else
+        ao_wait_settle(stand_in, AO_WAIT_CLOSED, NULL);
+}
+
+static void give_back_remote(struct ao_wait *w)
+{
+    ao_sem_remote_release_n(w->on, as_permits(w->value));
+}
+
+static const struct ao_wait_class granted_wait = {.give_back = give_back_remote};
+
+static void arrived(void *object, void *value, struct ao_wait *w)
+{
+    ao_wait_grant(w, &granted_wait, object, value);
+}
+
+static void undo(void *object, void *value)
+{
+    ao_sem_remote_release_n(object, as_permits(value));
+}
+
+static void hold(void *object)
+{
+    ao_sem_remote_ref(object);
+}
+
+static void drop(void *object)
+{
+    ao_sem_remote_unref(object);
+}
+
+static const struct remote_wait_class acquire_class = {
+    .start = start, .arrived = arrived, .undo = undo, .hold = hold, .drop = drop};
+
+void ao_sem_remote_acquire(struct ao_sem_remote *r, struct ao_port *here, struct ao_wait *w)
+{
+    ao_sem_remote_acquire_n(r, 1, here, w);
+}
+
+void ao_sem_remote_acquire_n(struct ao_sem_remote *r, uint32_t n, struct ao_port *here,
+                             struct ao_wait *w)
+{
+    require(n > 0, "0 permits are asked for");
+    remote_wait_start(&acquire_class, r, as_value(n), r->home, here, w);
+}
+
+void ao_sem_remote_acquire_scoped(struct ao_sem_remote *r, struct ao_port *here,
+                                  struct ao_permit *p)
+{
+    require(!p->wait.listened, "a select cannot keep a permit");
+    ao_sem_remote_acquire_n_scoped(r, 1, here, p);
+}
+
+void ao_sem_remote_acquire_n_scoped(struct ao_sem_remote *r, uint32_t n, struct ao_port *here,
+                                    struct ao_permit *p)
+{
+    require(!p->wait.listened, "a select cannot keep a permit");
+    p->wait.kept = true;
+    ao_sem_remote_acquire_n(r, n, here, &p->wait);
+}
+
+struct ao_sem_remote *ao_sem_share(struct ao_sem *s, struct ao_port *port)
+{
+    struct ao_sem_remote *r = s->remote;
+    require(!r || r->home == port, "the semaphore is shared through another port");
+    if (r)
+        return ao_sem_remote_ref(r);
+    r = calloc(1, sizeof(*r));
+    if (!r)
+        return NULL;
+    r->letter.deliver = deliver_releases;
+    atomic_init(&r->returned, 0);
+    atomic_init(&r->refs, 2); /* the caller's and the semaphore's */
+    r->home = port;
+    r->sem = s;
+    s->remote = r;
+    return r;
+}

@@ -1,0 +1,20 @@
+/* The face of a semaphore to other threads, as far as the semaphore itself knows it:
+ * semaphore_remote.c is built on semaphore.c.
+ *
+ * Thread: as each field says.  Each of its holders keeps a reference. */
+#ifndef ERGON_RUNTIME_SEMAPHORE_REMOTE_H
+#define ERGON_RUNTIME_SEMAPHORE_REMOTE_H
+
+#include <ergon/sem_remote.h>
+
+#include "server/runtime/threads/port.h"
+
+struct ao_sem_remote {
+    struct letter letter;      /* under way while `returned` is not 0 */
+    _Atomic uint32_t returned; /* permits that home has not counted yet */
+    _Atomic uint32_t refs;     /* holders, the semaphore, the letter under way */
+    struct ao_port *home;
+    struct ao_sem *sem; /* home only; NULL once it is gone */
+};
+
+#endif
