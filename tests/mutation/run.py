@@ -2,13 +2,18 @@
 """Plants each fault of faults/ in a copy of the tree, one at a time, and says which of them no test notices.
 
 The copy and its build stand in build-mutation/; your tree is only read.  A fault is noticed when a unit test, a trace test,
-a stress, a model, or the lint that ties the models to the code fails, the tests of its folder first; with --e2e the end-to-end tests count too.  What was found is noted in
+a stress, or the lint that ties the models to the code fails; with --e2e the end-to-end tests count too.  What was found is noted in
 build-mutation/results.jsonl, so that a run that was interrupted goes on where it was: a fault is tried again when it or its file
 has changed, and one that nobody noticed when anything has.
+
+Builds cost the most, so they go in stages, and the first test that fails ends them: the tests that are named as the fault's file is,
+or that noticed the fault before; those of its folder; all others.  A test whose program is the same, byte for byte, with the fault
+and without cannot notice it, and is not run.
 """
 
 import argparse
-import concurrent.futures
+import collections
+import fcntl
 import hashlib
 import json
 import os
@@ -17,6 +22,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import faults as faults_of_the_tree
@@ -26,9 +32,11 @@ WORK = os.path.join(TOP, "build-mutation")
 TREE = os.path.join(WORK, "tree")
 BUILD = os.path.join(WORK, "build")
 LOG = os.path.join(WORK, "results.jsonl")
-KINDS = ("unit", "trace", "stress", "model")
+CLEAN = os.path.join(WORK, "clean.json")  # how long each test took without a fault
+KINDS = ("unit", "trace", "stress")  # no model: those do not read the code
 TIED = "lint/steps"  # it holds the models against the code
 TEST_LIMIT = 60  # seconds: one test, which then counts as failed
+TEST_LIMIT_LEAST = 10  # beside ten times what it took without a fault
 E2E_LIMIT = 300
 BUILD_LIMIT = 900
 
@@ -77,15 +85,27 @@ def copy_tree():
 # --- Building and testing ---
 
 
-def limited(command, limit, **more):
+class Stopped(Exception):
+    """Somebody else's failure has made this command superfluous."""
+
+
+def limited(command, limit, stop=None, **more):
     """Exit status and output; the status is None when the limit was reached, and the command is gone then."""
+    until = time.monotonic() + limit
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True, **more)
-    try:
-        out, _ = process.communicate(timeout=limit)
-        return process.returncode, out.decode(errors="replace")
-    except subprocess.TimeoutExpired:
+    while True:
+        left = until - time.monotonic()
+        try:
+            out, _ = process.communicate(timeout=max(0, min(left, 0.2) if stop else left))
+            return process.returncode, out.decode(errors="replace")
+        except subprocess.TimeoutExpired:
+            stopped = stop and stop.is_set()
+            if time.monotonic() < until and not stopped:
+                continue
         os.killpg(process.pid, signal.SIGKILL)
         out, _ = process.communicate()
+        if stopped:
+            raise Stopped
         return None, out.decode(errors="replace")
 
 
@@ -100,6 +120,13 @@ def configure():
         sys.exit(out)
 
 
+def hash_of(path):
+    try:
+        return hashlib.sha256(read(path)).hexdigest()
+    except FileNotFoundError:
+        return None
+
+
 class Test:
     def __init__(self, described):
         properties = {p["name"]: p["value"] for p in described["properties"]}
@@ -108,11 +135,28 @@ class Test:
         self.folder = properties.get("WORKING_DIRECTORY", BUILD)
         self.environment = dict(e.split("=", 1) for e in properties.get("ENVIRONMENT", []))
         self.skipped = properties.get("SKIP_RETURN_CODE")
-        self.targets = [os.path.basename(c) for c in self.command if c.startswith(BUILD + "/tests/") and not os.path.isdir(c)]
+        programs = [c for c in self.command if c.startswith(BUILD + "/") and os.path.isfile(c)]
+        self.targets = [os.path.relpath(c, BUILD) for c in programs]
+        self.wants_all = self.name.startswith("e2e/") or BUILD in self.command
+        # A program that reads nothing else that is built; what it was without a fault.
+        self.alone = programs[0] if self.command == programs and not self.uses_others(programs[0]) else None
+        self.clean = hash_of(self.alone) if self.alone else None
+        self.seconds = None  # without a fault
 
-    def passes(self):
-        limit = E2E_LIMIT if self.name.startswith("e2e/") else TEST_LIMIT
-        status, _ = limited(self.command, limit, cwd=self.folder, env={**os.environ, **self.environment})
+    def uses_others(self, program):
+        return any(BUILD in e for e in self.environment.values()) or BUILD.encode() + b"/" in read(program)
+
+    def can_notice(self):
+        """Once it is built."""
+        return not self.alone or hash_of(self.alone) != self.clean
+
+    def limit(self):
+        if self.name.startswith("e2e/"):
+            return E2E_LIMIT
+        return TEST_LIMIT if self.seconds is None else min(TEST_LIMIT, TEST_LIMIT_LEAST + 10 * self.seconds)
+
+    def passes(self, stop):
+        status, _ = limited(self.command, self.limit(), stop, cwd=self.folder, env={**os.environ, **self.environment})
         return status == 0 or (status is not None and status == self.skipped)
 
 
@@ -127,25 +171,68 @@ def all_tests(e2e):
 
 def build(tests, jobs):
     """None, or why it does not build.  Without tests all is built."""
-    if any(t.name.startswith("e2e/") for t in tests):
-        targets = []  # they start the programs
-    else:
-        targets = sorted({target for t in tests for target in t.targets})
+    targets = sorted({target for t in tests for target in t.targets})
+    if any(t.wants_all for t in tests) or not tests:
+        targets = ["all"]
+    if not targets:
+        return None
     status, out = limited(["ninja", "-C", BUILD, "-j", str(jobs), *targets], BUILD_LIMIT)
     return None if status == 0 else out
 
 
+def run_tests(tests, jobs, on_failure):
+    """All of them, the briefest first, `jobs` at a time, until `on_failure(test)` says that it is enough."""
+    waiting = collections.deque(sorted(tests, key=lambda t: t.seconds or 0))
+    stop = threading.Event()
+    lock = threading.Lock()
+
+    def work():
+        while not stop.is_set():
+            try:
+                test = waiting.popleft()
+                began = time.monotonic()
+                passed = test.passes(stop)
+            except (IndexError, Stopped):
+                return
+            if passed:
+                test.seconds = test.seconds or time.monotonic() - began
+                continue
+            with lock:
+                if not stop.is_set() and on_failure(test):
+                    stop.set()
+
+    threads = [threading.Thread(target=work) for _ in range(jobs)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 def first_failure(tests, jobs):
     """The name of a test that fails, or None.  What has not begun by then is left out."""
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        running = {pool.submit(t.passes): t for t in tests}
-        found = None
-        for done in concurrent.futures.as_completed(running):
-            if not done.cancelled() and not done.result() and not found:
-                found = running[done].name
-                for other in running:
-                    other.cancel()
-    return found
+    failed = []
+    run_tests([t for t in tests if t.can_notice()], jobs, lambda test: failed.append(test.name) or True)
+    return failed[0] if failed else None
+
+
+def those_that_pass(tests, tree, jobs):
+    """Without a fault.  What was found is kept for as long as the tree is the same."""
+    known = {}
+    if os.path.exists(CLEAN):
+        with open(CLEAN, encoding="utf-8") as f:
+            known = json.load(f)
+    if known.get("tree") != tree:
+        known = {"tree": tree, "seconds": {}}
+    for t in tests:
+        t.seconds = known["seconds"].get(t.name)
+    failed = []
+    run_tests([t for t in tests if t.seconds is None], jobs, failed.append)
+    for t in failed:
+        print(f"{t.name} fails without any fault, and is left out", flush=True)
+    known["seconds"].update({t.name: round(t.seconds, 2) or 0.01 for t in tests if t.seconds})
+    with open(CLEAN, "w", encoding="utf-8") as f:
+        json.dump(known, f)
+    return [t for t in tests if t not in failed]
 
 
 # --- One fault ---
@@ -155,16 +242,26 @@ def first_failure(tests, jobs):
 NEAR = {"net": "trace/", "rpc": "trace/server_", "tasks": "trace/(task|shutdown)|stress/(tasks|nested)", "jobs": "trace/jobs", "runtime": "stress/"}
 
 
-def stages(fault, tests):
-    """The tests that know its folder, then all others."""
+def named_alike(fault, test):
+    """semaphore.c and unit/runtime/sem_remote"""
+    stem = os.path.splitext(os.path.basename(fault.path))[0]
+    name = test.name.split("/")[-1]
+    return name.startswith(stem) or stem.startswith(name.split("_")[0])
+
+
+def stages(fault, tests, noticed_by=""):
+    """The tests that are likely to notice it; the rest of those that know its folder; all others."""
     near = rf"unit/{fault.area}/|" + NEAR.get(fault.area, "^$")
     first = re.compile(fault.first or near)
-    those = [t for t in tests if first.search(t.name)]
-    return [s for s in (those, [t for t in tests if t not in those]) if s]
+    known = [t for t in tests if first.search(t.name)]
+    likely = [t for t in tests if t.name == noticed_by] or [t for t in known if named_alike(fault, t)]
+    return [likely, [t for t in known if t not in likely], [t for t in tests if t not in known + likely]]
 
 
-def try_planted(fault, tests, jobs, near):
-    for stage in stages(fault, tests)[: 1 if near else None]:
+def try_planted(fault, tests, jobs, near, noticed_by):
+    for stage in stages(fault, tests, noticed_by)[: 2 if near else None]:
+        if not stage:
+            continue
         error = build(stage, jobs)
         if error:
             return {"outcome": "does not build", "by": "", "text": error[-2000:]}
@@ -174,13 +271,13 @@ def try_planted(fault, tests, jobs, near):
     return {"outcome": "not noticed", "by": ""}
 
 
-def try_fault(fault, tests, jobs, near):
+def try_fault(fault, tests, options, noticed_by):
     source = faults_of_the_tree.source_of(TREE, fault)
     path = os.path.join(TREE, fault.path)
     began = time.monotonic()
     write_if_other(path, fault.plant(source).encode())
     try:
-        result = try_planted(fault, tests, jobs, near)
+        result = try_planted(fault, tests, options.jobs, options.near, "" if options.near else noticed_by)
     finally:
         write_if_other(path, source.encode())
     return {**result, "seconds": round(time.monotonic() - began, 1)}
@@ -206,6 +303,11 @@ def read_log():
                     continue  # it was cut off when the run was interrupted
                 known[r["own"]] = r
     return known
+
+
+def noticed_before(known, fault):
+    """By whom, if the fault was tried and noticed in whatever tree."""
+    return next((r["by"] for r in reversed(known.values()) if r["name"] == fault.name and r["by"]), "")
 
 
 def known_result(known, fault, tree, options):
@@ -252,21 +354,29 @@ def run(chosen, tree, known, options):
         sys.exit(f"the tree itself does not build:\n{error[-4000:]}")
     tests = all_tests(options.e2e)
     if options.near:
-        near = {t.name for fault in chosen for t in stages(fault, tests)[0]}
+        near = {t.name for fault in chosen for stage in stages(fault, tests)[:2] for t in stage}
         tests = [t for t in tests if t.name in near]
-    while failed := first_failure(tests, options.jobs):
-        print(f"{failed} fails without any fault, and is left out", flush=True)
-        tests = [t for t in tests if t.name != failed]
+    tests = those_that_pass(tests, tree, options.jobs)
     with open(LOG, "a", encoding="utf-8") as log:
         for number, fault in enumerate(chosen, 1):
             r = None if options.again else known_result(known, fault, tree, options)
             if not r:
                 own, _ = key_of(fault, tree)
                 r = {"own": own, "tree": tree, "e2e": options.e2e, "near": options.near, "name": fault.name}
-                r.update(try_fault(fault, tests, options.jobs, options.near))
+                r.update(try_fault(fault, tests, options, noticed_before(known, fault)))
                 print(json.dumps(r), file=log, flush=True)
             print(f"{number}/{len(chosen)} {fault.area}/{fault.name}: {r['outcome']} {r['by']} ({r['seconds']} s)", flush=True)
             yield fault, r
+
+
+def lock():
+    """Held until the process ends."""
+    file = open(os.path.join(WORK, "lock"), "w", encoding="utf-8")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        sys.exit("another run is at work in build-mutation/")
+    return file
 
 
 def main():
@@ -280,6 +390,8 @@ def main():
     if not chosen:
         sys.exit(f"no fault is called like {options.pattern!r}")
     os.makedirs(WORK, exist_ok=True)
+    os.environ.update(CCACHE_BASEDIR=WORK, CCACHE_NOHASHDIR="1")  # what another copy of the tree has compiled serves here
+    held = lock()
     known = read_log()
     tree = copy_tree()
     if options.report:
@@ -290,6 +402,7 @@ def main():
         results = list(run(chosen, tree, known, options))
     if results:
         report(results)
+    held.close()
     sys.exit(0 if all(r["outcome"] == "noticed" for _, r in results) else 1)
 
 

@@ -16,7 +16,7 @@ static struct config *configure(const char *yaml)
 
 /* ---- loops ---- */
 
-TEST(there_are_as_many_loops_as_wanted_or_as_processors)
+SCRATCH_TEST(there_are_as_many_loops_as_wanted_or_as_processors)
 {
     struct config *c = configure("loops: {count: 7}\n");
 
@@ -25,7 +25,7 @@ TEST(there_are_as_many_loops_as_wanted_or_as_processors)
     assert_int_equal(plan_loops(c), cpus_count());
 }
 
-TEST(the_first_loops_have_the_cores)
+SCRATCH_TEST(the_first_loops_have_the_cores)
 {
     struct config *c = configure("loops: {count: 3, cores: 0}\nidle: {mode: spin, spin: 30us}\n"
                                  "step_limit: 20ms\n");
@@ -40,7 +40,7 @@ TEST(the_first_loops_have_the_cores)
     assert_int_equal(plan_loop(c, UINT32_MAX).core, -1); /* the manager's */
 }
 
-TEST(idle_modes_keep_their_names)
+SCRATCH_TEST(idle_modes_keep_their_names)
 {
     static const struct {
         const char *yaml, *name;
@@ -58,7 +58,7 @@ TEST(idle_modes_keep_their_names)
 
 /* 1024 loops are more than most machines have processors; whether this one does, cpus_spare() says.
  */
-TEST(without_a_processor_each_they_sleep)
+SCRATCH_TEST(without_a_processor_each_they_sleep)
 {
     struct config *c = configure("loops: {count: 1024}\nidle: {mode: auto}\n");
     bool spare = cpus_spare(1024);
@@ -67,7 +67,7 @@ TEST(without_a_processor_each_they_sleep)
     assert_string_equal(plan_idle_name(c), spare ? "auto" : "sleep");
 }
 
-TEST(with_a_processor_each_they_learn_by_themselves)
+SCRATCH_TEST(with_a_processor_each_they_learn_by_themselves)
 {
     struct config *c = configure("loops: {count: 1}\n");
 
@@ -77,7 +77,7 @@ TEST(with_a_processor_each_they_learn_by_themselves)
 
 /* ---- limits ---- */
 
-TEST(limits_are_taken_over)
+SCRATCH_TEST(limits_are_taken_over)
 {
     struct config *c = configure("limits: {message: 1m, depth: 20, connections: 77,\n"
                                  "  connections_per_address: 7, in_flight: 50, output: 64k,\n"
@@ -97,14 +97,14 @@ TEST(limits_are_taken_over)
     assert_int_equal(l.auth_failures, 2);
 }
 
-TEST(a_loop_has_room_for_one_whole_message)
+SCRATCH_TEST(a_loop_has_room_for_one_whole_message)
 {
     struct config *c = configure("limits: {message: 1m, partial: 2m}\n");
 
     assert_int_equal(plan_limits(c, 64).partial_total, (2 << 20) + (128 << 10));
 }
 
-TEST(as_many_connections_as_open_files_allow)
+SCRATCH_TEST(as_many_connections_as_open_files_allow)
 {
     struct config *c = configure("limits: {connections: auto}\n");
 
@@ -113,7 +113,7 @@ TEST(as_many_connections_as_open_files_allow)
 
 /* ---- executors ---- */
 
-TEST(each_loop_has_a_stepped_executor_by_default)
+SCRATCH_TEST(each_loop_has_a_stepped_executor_by_default)
 {
     struct config *c = configure("executors:\n  stepped: {queue: 9, parked: 8}\n"
                                  "  blocking: {count: 2, queue: 7}\n");
@@ -138,7 +138,7 @@ TEST(each_loop_has_a_stepped_executor_by_default)
     free(e);
 }
 
-TEST(a_list_is_taken_as_it_stands)
+SCRATCH_TEST(a_list_is_taken_as_it_stands)
 {
     struct config *c = configure("loops: {count: 2}\nexecutors:\n  stepped: {parked: 8}\n  list:\n"
                                  "    - {kind: blocking, queue: 1, core: 0, priority: 5}\n"
@@ -177,7 +177,7 @@ static uint32_t spares_of(const char *yaml)
     return spares;
 }
 
-TEST(so_many_may_stand_in)
+SCRATCH_TEST(so_many_may_stand_in)
 {
     assert_int_equal(spares_of("executors:\n  blocking: {count: 3}\n"), 3);
     assert_int_equal(spares_of("executors:\n  blocking: {count: 3, max: 10}\n"), 7);
@@ -197,7 +197,7 @@ static struct listener_options plan_one(const struct config *c)
     return o;
 }
 
-TEST(a_listener_keeps_its_rules)
+SCRATCH_TEST(a_listener_keeps_its_rules)
 {
     struct listener_options o = plan_one(configure("listen:\n  - url: unix:///tmp/x.sock\n"
                                                    "    auth: peer\n    allow: [echo, 'sum*']\n"
@@ -214,7 +214,7 @@ TEST(a_listener_keeps_its_rules)
     free((char *)(uintptr_t)o.methods);
 }
 
-TEST(without_a_list_everything_is_allowed)
+SCRATCH_TEST(without_a_list_everything_is_allowed)
 {
     struct listener_options o = plan_one(configure("listen: [ergon://127.0.0.1:0]\n"));
 
@@ -223,7 +223,7 @@ TEST(without_a_list_everything_is_allowed)
     free((char *)(uintptr_t)o.methods);
 }
 
-TEST(tls_is_for_tls_listeners)
+SCRATCH_TEST(tls_is_for_tls_listeners)
 {
     char yaml[1024], pem[128];
 
@@ -261,11 +261,9 @@ static int plan_all(void *arg)
     return good ? 0 : -1;
 }
 
-TEST(without_memory_there_is_no_plan)
+SCRATCH_TEST(without_memory_there_is_no_plan)
 {
     struct config *c = configure(NULL);
 
     heap_fail_each(plan_all, c);
 }
-
-TEST_GROUP(scratch_make, scratch_remove)
