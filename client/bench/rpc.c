@@ -133,11 +133,13 @@ static enum answer_kind parse(const void *work, struct scanner *scanner, const c
     return plain ? ANSWER_GOOD : take(span_of(at, a->size), a);
 }
 
-/* ---- token ---- */
+/* ---- the first messages ---- */
 
 static void hello(const struct request *r, struct outgoing *out)
 {
     const struct rpc_work *w = r->work;
+    struct span greeting = frame_hello();
+    outgoing_add(out, greeting.at, greeting.len);
     if (w->token == NULL)
         return;
     uint8_t *at = outgoing_at(out);

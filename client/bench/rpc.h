@@ -1,6 +1,6 @@
 /* MessagePack-RPC for the load generator: [0, slot, method, params] answered by [1, slot, error,
- * result], in any order.  A connection with a token begins with server.auth and waits for its
- * answer.
+ * result], in any order.  A connection begins as those of libergon do: it says that it never
+ * half-closes.  One with a token then sends server.auth and waits for its answer.
  *
  * Thread: the work is made before the load, and read by all of its threads. */
 #ifndef ERGON_BENCH_RPC_H

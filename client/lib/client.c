@@ -376,7 +376,7 @@ static bool authenticate(struct ergon_client *c)
 static void on_up(void *owner)
 {
     struct ergon_client *c = owner;
-    bool good = frame_hello(&c->connection.out);
+    bool good = buffer_append(&c->connection.out, frame_hello());
     if (good && c->settings.options.token == NULL)
         go_ready(c);
     else if (!good || !authenticate(c))

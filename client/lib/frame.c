@@ -46,10 +46,11 @@ bool frame_notification(struct buffer *b, struct span method, struct span params
     return append(b, head, p, method, params);
 }
 
-bool frame_hello(struct buffer *b)
+/* [2, "server.hello", [{"half_close": false}]] */
+struct span frame_hello(void)
 {
-    static const uint8_t params[] = "\x91\x81\xaahalf_close\xc2"; /* [{"half_close": false}] */
-    return frame_notification(b, span_text("server.hello"), span_of(params, sizeof params - 1));
+    static const uint8_t hello[] = "\x93\x02\xacserver.hello\x91\x81\xaahalf_close\xc2";
+    return span_of(hello, sizeof hello - 1);
 }
 
 bool frame_auth(struct buffer *b, uint32_t id, const char *token)

@@ -10,9 +10,10 @@
 bool frame_request(struct buffer *b, uint32_t id, struct span method, struct span params);
 bool frame_notification(struct buffer *b, struct span method, struct span params);
 
-/* What goes first on a connection: the notification that its client never half-closes, so that to
- * the server FIN is the end.  A server that does not know that ignores it. */
-bool frame_hello(struct buffer *b);
+/* What goes first on a connection, a whole message: the notification that its client never
+ * half-closes, so that to the server FIN is the end.  A server that does not know that ignores it.
+ * Constant. */
+struct span frame_hello(void);
 
 /* A request of server.auth with this token. */
 bool frame_auth(struct buffer *b, uint32_t id, const char *token);

@@ -288,10 +288,15 @@ static const struct ergon_handler handlers[] = {
     {.size = sizeof handlers[0], .kind = ERGON_BLOCKING, .name = "err.blocking", .summary = "", .params = "[how]", .run = run},
     {.size = sizeof handlers[0], .kind = ERGON_STEPPED, .name = "err.stepped", .summary = "", .params = "[how]", .step = step,
      .state_size = sizeof(int)},
+    {.size = sizeof handlers[0], .kind = ERGON_STEPPED, .name = "err.another", .summary = "", .params = "[how]", .step = step,
+     .state_size = sizeof(int)},
 };
 ERGON_MODULE(err_module, "errs", "1.0")
 {
-    return ergon_register(module, &handlers[0]) < 0 ? -1 : ergon_register(module, &handlers[1]);
+    int added = 0;
+    for (size_t i = 0; i < sizeof handlers / sizeof *handlers && added >= 0; i++)
+        added = ergon_register(module, &handlers[i]);
+    return added;
 }
 """
 
@@ -347,21 +352,24 @@ ERGON_MODULE(err_module, "errs", "1.0")
             self.assert_named(record, method, name)
 
     def test_what_one_task_does_ends_the_task(self):
-        """A verdict that is none, at once and in a later step; a code that is none.  Said once of a method."""
+        """A verdict that is none, at once and in a later step; a code that is none.  Said once of each method."""
+        stepped, both = ("err.stepped", "err.another"), ("err.stepped", "err.another", "err.blocking")
         with Server("--module", self.module, "--loops", "1") as server, server.connect() as client:
-            for how in ("verdict", "later__", "verdict"):
-                with self.assertRaises(RemoteError) as caught:
-                    client.call("err.stepped", how)
-                self.assertEqual(caught.exception.value, "FAILED: the handler returned a verdict that is none")
-            for method in ("err.stepped", "err.blocking", "err.blocking"):
+            for method in stepped:
+                for how in ("verdict", "later__", "verdict"):
+                    with self.assertRaises(RemoteError) as caught:
+                        client.call(method, how)
+                    self.assertEqual(caught.exception.value, "FAILED: the handler returned a verdict that is none")
+            for method in both + both:
                 with self.assertRaises(RemoteError) as caught:
                     client.call(method, "code")
                 self.assertEqual(caught.exception.value, "FAILED: of its own")
             records = [record for record in server.log_text().splitlines() if "level=error" in record]
-            self.assertEqual(len(records), 3, records)
-            self.assertRegex(records[0], r"verdict that is none.* verdict=77 module=errs method=err.stepped task=\d+")
-            self.assertRegex(records[1], r'code that is none.* code="no code" module=errs method=err.stepped task=\d+')
-            self.assertIn("method=err.blocking", records[2])
+        for method in stepped:
+            self.assertRegex(records.pop(0), rf"verdict that is none.* verdict=77 module=errs method={method} task=\d+")
+        for method in both:
+            self.assertRegex(records.pop(0), rf'code that is none.* code="no code" module=errs method={method} task=\d+')
+        self.assertEqual(records, [])
 
     def test_as_json(self):
         with Server("--module", self.module, "--log-format", "json").until_killed() as server, server.connect() as client:

@@ -99,6 +99,8 @@ static ssize_t script_writev(struct stream *s, const struct iovec *parts, int co
         k->window -= n;
         total += n;
     }
+    if (k->window > 0 && s->watched & STREAM_WRITE)
+        report_soon(k); /* level-triggered */
     return total > 0 ? (ssize_t)total : STREAM_WANT_WRITE;
 }
 

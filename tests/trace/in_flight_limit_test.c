@@ -22,6 +22,26 @@ NET_TEST(the_reserve_and_no_further)
                "[   2] conn 1     wrote 5 bytes, 0 left\n");
 }
 
+/* However much stands ready to be read. */
+NET_TEST(nor_more_bytes)
+{
+    char argument[200] = "";
+    enum { MESSAGES = 100, RESERVE = 8192 };
+
+    memset(argument, 'x', sizeof argument - 1);
+    net.limits.in_flight = 1;
+    net_connect(&peer);
+    net_send(&peer, 0, "hold", "");
+    net_run_ms(1);
+    for (uint8_t i = 0; i < MESSAGES; i++)
+        net_send(&peer, i, "hold", argument);
+    size_t sent = peer.in_len;
+    net_run_ms(2);
+    assert_int_equal(net.echo.held_count, 1 + RESERVE_MESSAGES);
+    assert_in_range(peer.in_len, sent - RESERVE, sent - 1);
+    echo_release(&net.echo, 1 + RESERVE_MESSAGES);
+}
+
 NET_TEST(a_notification_gets_through)
 {
     static const uint8_t cancel[] = "\x93\x02\xadserver.cancel\x91\x01";

@@ -81,6 +81,33 @@ TEST(what_ends_no_request)
     assert_int_equal(at_once(request, sizeof request - 1, &a), ANSWER_WRONG);
 }
 
+static void expect_hello(const struct rpc_work *w, const char *bytes, size_t n)
+{
+    const struct request r = {.work = w};
+    struct outgoing out;
+    char sent[64];
+    assert_true(outgoing_init(&out));
+    RPC.hello(&r, &out);
+    assert_int_equal(out.total, n);
+    outgoing_copy(&out, 0, sent);
+    assert_memory_equal(sent, bytes, n);
+    outgoing_fini(&out);
+}
+
+/* So that the server drops what is under way as soon as a load is over. */
+TEST(a_connection_says_that_it_never_half_closes_and_who_it_is)
+{
+    static const char hello[] = "\x93\x02\xacserver.hello\x91\x81\xaahalf_close\xc2";
+    static const char both[] = "\x93\x02\xacserver.hello\x91\x81\xaahalf_close\xc2"
+                               "\x94\0\0\xabserver.auth\x91\xa7"
+                               "a token";
+    struct rpc_work w;
+    rpc_work_init(&w, span_text("echo"), span_of(NULL, 0), NULL);
+    expect_hello(&w, hello, sizeof hello - 1);
+    w.token = "a token";
+    expect_hello(&w, both, sizeof both - 1);
+}
+
 static void expect_request(const struct rpc_work *w, const char *bytes, size_t n)
 {
     const struct request r = {.work = w, .slot = 7, .payload = span_of("abc", 3)};

@@ -80,6 +80,19 @@ WORLD_TEST(a_broken_connection_ends_what_was_sent_and_comes_back)
     assert_int_equal(stats.connects, 2);
 }
 
+/* The server goes while it is told who asks: what has not been sent is sent to the next. */
+WORLD_TEST(what_waits_outlives_an_attempt_that_fails)
+{
+    struct world *w =
+        world_open(state, hang_up_once, NULL, (struct ergon_options){.token = "good"});
+    struct seen *seen = world_call(w, "x", 0);
+    world_until(w, 1);
+    assert_int_equal(seen->outcome, ERGON_END_OK);
+    assert_string_equal(seen->result, "x");
+    assert_int_equal(w->server.accepted, 2);
+    assert_int_equal(w->server.messages, 3); /* the token twice, and the call once */
+}
+
 static void hang_up_twice(struct scripted *s, const struct envelope *e)
 {
     if (s->accepted <= 2)

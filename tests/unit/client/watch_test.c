@@ -232,6 +232,37 @@ WORLD_TEST(a_server_with_nothing_to_tell_is_left_in_peace)
     expect_end(&w, ERGON_END_OK, 4);
 }
 
+/* The clock is the test's: it looks how long the watch means to wait, and ends the wait. */
+static uint32_t end_pause(struct watcher *w)
+{
+    struct timeval now, end, left;
+    struct call *pause;
+    while ((pause = TAILQ_FIRST(&w->world->client->calls.lists[CALL_PAUSED])) == NULL)
+        event_base_loop(w->world->server.base, EVLOOP_ONCE);
+    assert_true(event_pending(&pause->timer, EV_TIMEOUT, &end));
+    evutil_gettimeofday(&now, NULL);
+    evutil_timersub(&end, &now, &left);
+    event_active(&pause->timer, EV_TIMEOUT, 1);
+    event_base_loop(w->world->server.base, EVLOOP_ONCE);
+    return left.tv_sec < 0 ? 0 : (uint32_t)(left.tv_sec * 1000 + left.tv_usec / 1000);
+}
+
+WORLD_TEST(pauses_begin_anew_when_there_was_something_to_tell)
+{
+    enum { FIRST = 100, LONGEST = 10000, TRIES = 12 }; /* ms */
+    struct history h = {.events = 2, .page = 1, .refuse = TRIES};
+    struct watcher w = {0};
+    uint32_t pause = 0;
+    begin(state, &w, &h, (struct ergon_options){0});
+    for (int i = 0; i < TRIES; i++)
+        pause = end_pause(&w);
+    assert_in_range(pause, FIRST + 1, LONGEST);
+    scripted_until(&w.world->server, &w.events, 1);
+    h.refuse = 1;
+    assert_in_range(end_pause(&w), 0, FIRST);
+    expect_end(&w, ERGON_END_OK, 2);
+}
+
 WORLD_TEST(no_more_is_told_after_a_false)
 {
     struct history h = {.events = 10, .page = 5};

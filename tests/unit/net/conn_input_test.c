@@ -139,6 +139,7 @@ NET_TEST(bad_input_is_answered_or_ends_it)
     EXPECT("\x92\x00\x05", "BAD_REQUEST: ", true);          /* too short, but with an id */
     EXPECT("\x94\x00\x05\x07\x90", "BAD_REQUEST: ", true);  /* the method is a number */
     EXPECT("\x94\x01\x05\xc0\xc0", NULL, true);             /* an answer to nothing */
+    EXPECT("\x94\x00\x05\xa1x\xc1", NULL, false); /* the head is good, and what follows nothing */
     EXPECT("\x94\x00\x05\xa1x\xc6\x00\x00\x10\x00", "TOO_LARGE: the message is longer", false);
     EXPECT("\x94\x00\x05\xa1x\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x90",
            "TOO_LARGE: the message nests deeper than 8 levels", false);
@@ -168,6 +169,42 @@ NET_TEST(noise_ends_it_and_holds_nothing)
         assert_true(peer.closed);
     }
     assert_null(LIST_FIRST(&net.loop->all));
+}
+
+static const uint8_t half[] = {0x94, 0, 5, 0xa4, 'e', 'c'};
+
+static void keep_half(void)
+{
+    net_send(&peer, 1, "hold", "");
+    script_send(&peer, span_of(half, sizeof half));
+    virtual_run(&net.v);
+    assert_true(net.loop->partials.total > 0);
+}
+
+/* It may be there for long yet: for a call, or for a peer that does not read. */
+NET_TEST(who_is_not_read_any_more_keeps_no_rest)
+{
+    struct net_loop_stats stats = {0};
+    const struct connection *c = net_connect(&peer);
+
+    keep_half();
+    script_send_eof(&peer);
+    virtual_run(&net.v);
+    assert_int_equal(c->state, CONN_DRAINING);
+    assert_int_equal(net.loop->partials.total, 0);
+    echo_release(&net.echo, 1);
+    virtual_run(&net.v);
+
+    struct connection *closed = net_connect(&peer);
+    keep_half();
+    peer.window = 0;
+    net_send(&peer, 2, "echo", "");
+    conn_close(closed, "the test wants it");
+    virtual_run(&net.v);
+    assert_ptr_equal(LIST_FIRST(&net.loop->all), closed);
+    net_loop_add_stats(net.loop, &stats);
+    assert_int_equal(stats.partial_bytes, 0);
+    echo_release(&net.echo, 1);
 }
 
 NET_TEST(a_shape_of_errors_is_kept_to)

@@ -94,6 +94,15 @@ static void end_of_all(uint64_t r)
     }
 }
 
+static void know_sometimes(struct connection *c, uint64_t life)
+{
+    if (life % 3 != 0)
+        return;
+    const struct principal *p = principal_new("alice", "*");
+    conn_set_principal(c, p);
+    principal_unref(p);
+}
+
 NET_TEST(nothing_stays_of_a_peer_that_vanishes)
 {
     int64_t live = 0;
@@ -107,6 +116,7 @@ NET_TEST(nothing_stays_of_a_peer_that_vanishes)
         assert_non_null(c);
         peer.handshakes = (int)(next_random(&seed) % 3);
         conn_mode(c)->fin_ends = life % 2 == 0;
+        know_sometimes(c, life);
         for (uint64_t n = next_random(&seed) % EVENTS; n > 0; n--)
             happen(&seed);
         end_of_all(next_random(&seed));

@@ -201,6 +201,19 @@ RPC_TEST(a_task_is_submitted_and_looked_at)
     refuses("task.get", with("['%s']", id), "NOT_FOUND: no task");
 }
 
+/* One that is waited for where it is called is not kept. */
+RPC_TEST(with_a_store_a_task_lasts_unless_it_says_otherwise)
+{
+    stage.shared.has_store = true; /* but these jobs have none, and say so */
+    refuses("task.submit", "['echo', [7]]", "STORE: ");
+    holds("task.submit_many", "[[['echo', [7]]]]", "{'error': 'STORE: ");
+    refuses("cron.put", "['tick', '@daily', 'echo']", "STORE: ");
+    submitted("['echo', [7], {'durable': 'none'}]");
+    holds("task.call", "['echo', [7]]", "[7]");
+    stage.shared.has_store = false;
+    submitted("['echo', [7]]");
+}
+
 RPC_TEST(a_task_that_waits_is_changed)
 {
     const char *id = submitted("['echo', [7], {'durable': 'none', 'delay': '1h'}]");
