@@ -39,6 +39,7 @@ struct submission_arguments {
 struct job_arguments {
     uint64_t id;
     bool with_result, with_history; /* operation_get */
+    bool ends;                      /* operation_cancel, the jobs': its end is being committed */
 };
 
 /* operation_change, operation_run_now -> {id, state, priority, due} */

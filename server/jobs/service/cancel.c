@@ -1,5 +1,6 @@
 /* task.cancel: a job of which every start is on disk has its cancel on disk, too, before the answer
- * goes out. */
+ * goes out.  Whose end is being committed has ended when that is on disk, and is answered then: a
+ * crash before that runs it again. */
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/life/outcome.h"
@@ -20,18 +21,30 @@ static void answer(struct operation *op, const struct job *job, bool cancelled)
 static void refuse(struct operation *op, enum store_error error)
 {
     char id[ID_TEXT_SIZE];
-    operation_refuse(op, ERGON_E_STORE, "%s is cancelled, but that could not be written: %s",
-                     id_text(op->job.id, id), store_error_text(error));
+    operation_refuse(op, ERGON_E_STORE, "%s %s, but that could not be written: %s",
+                     id_text(op->job.id, id), op->job.ends ? "has ended" : "is cancelled",
+                     store_error_text(error));
 }
 
 static void saved(struct jobs *jobs, struct operation *op, struct job *job, enum store_error error)
 {
     (void)jobs;
+    if (error == STORE_OK && op->job.ends)
+        return; /* ended() follows */
     waiters_leave(op);
     if (error == STORE_OK)
         answer(op, job, true);
     else
         refuse(op, error);
+}
+
+static void ended(struct jobs *jobs, struct operation *op, struct job *job)
+{
+    (void)jobs;
+    if (!op->job.ends)
+        return; /* saved() follows, or came before */
+    waiters_leave(op);
+    answer(op, job, false);
 }
 
 static void serve(struct jobs *jobs, struct operation *op)
@@ -41,11 +54,12 @@ static void serve(struct jobs *jobs, struct operation *op)
         return;
     bool cancelled = job_cancel(&jobs->sched, job),
          awaited = cancelled && job->durable == DURABLE_FSYNC;
-    if (awaited && job_is(job, JOB_UNSAVED))
+    op->job.ends = !cancelled && job_is(job, JOB_ENDING);
+    if ((awaited || op->job.ends) && job_is(job, JOB_UNSAVED))
         refuse(op, jobs->journal.error);
-    else if (!awaited || !waiters_join(op, job))
+    else if (!(awaited || op->job.ends) || !waiters_join(op, job))
         answer(op, job, cancelled);
 }
 
 const struct operation_class operation_cancel = {
-    .serve = serve, .dropped = waiters_drop, .cancel_saved = saved};
+    .serve = serve, .dropped = waiters_drop, .job_ended = ended, .cancel_saved = saved};

@@ -60,6 +60,46 @@ STORED_TEST(a_cancel_that_cannot_be_written_says_so)
     stage_balances(w);
 }
 
+/* It is done, but not on disk: who hears now that it was too late must not see it run again. */
+STORED_TEST(one_that_ends_is_told_so_when_its_end_is_on_disk)
+{
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC));
+    jobs_world_pass(w, AO_MS(10));
+    world_finish(world_run_of(w, id), "\xc0");
+    struct operation *lost = cancel(w, id);
+    assert_false(world_answered(w, lost));
+    jobs_world_crash(w);
+    jobs_world_pass(w, AO_MS(10));
+    assert_int_equal(world_job(w, id)->attempt, 2);
+    world_finish(world_run_of(w, id), "\xc0");
+    struct operation *op = cancel(w, id);
+    assert_false(world_answered(w, op));
+    jobs_world_pass(w, AO_MS(1));
+    stage_says(op, "'state': 'done', 'cancelled': false");
+    jobs_world_crash(w);
+    jobs_world_pass(w, AO_S(1));
+    assert_int_equal(world_state(w, id), JOB_DONE);
+    assert_int_equal(world_job(w, id)->attempt, 2);
+    stage_balances(w);
+}
+
+STORED_TEST(an_end_that_cannot_be_written_is_told_to_who_wanted_to_cancel)
+{
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC));
+    jobs_world_pass(w, AO_MS(10));
+    w->store->error = STORE_FULL;
+    world_finish(world_run_of(w, id), "\xc0");
+    struct operation *op = cancel(w, id);
+    jobs_world_pass(w, AO_MS(1));
+    assert_int_equal(op->reply.error, ERGON_E_STORE);
+    assert_non_null(strstr(op->reply.text, "has ended, but that could not be written"));
+    assert_int_equal(cancel(w, id)->reply.error, ERGON_E_STORE);
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(2));
+    stage_says(cancel(w, id), "'state': 'done', 'cancelled': false");
+    stage_balances(w);
+}
+
 /* Who comes after the start wants a run of its own. */
 STORED_TEST(nobody_joins_one_that_was_cancelled_before_a_crash)
 {
