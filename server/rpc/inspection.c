@@ -91,12 +91,13 @@ static void pack_handlers(struct pack *p, const struct method_info *handlers, ui
     pack_str(p, "handlers");
     pack_array(p, count);
     for (uint32_t i = 0; i < count; i++) {
-        pack_map(p, 5);
+        pack_map(p, 6);
         pack_key_str(p, "name", handlers[i].name);
         pack_key_uint(p, "running", handlers[i].running);
         pack_key_uint(p, "parked", handlers[i].parked);
         pack_key_uint(p, "steps", handlers[i].steps);
         pack_key_uint(p, "busy_ms", handlers[i].busy_ns / AO_MS(1));
+        pack_key_uint(p, "cpu_ms", handlers[i].cpu_ns / AO_MS(1));
     }
 }
 

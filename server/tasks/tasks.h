@@ -120,6 +120,9 @@ struct method_info {
     uint64_t parked;  /* tasks that wait for something */
     uint64_t steps;   /* of brief stepped handlers an estimate; of blocking ones runs */
     uint64_t busy_ns; /* in its handler, the run under way included; the same */
+    /* Processor time of that: of a blocking handler by its thread's clock, without what nested
+     * calls use; of brief ones an estimate.  A stepped one never waits in a step: busy_ns. */
+    uint64_t cpu_ns;
 };
 struct tasks_info {
     /* Spares that were never wanted stand behind these. */

@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <time.h>
 
 #include "server/tasks/tasks_parts.h"
 
@@ -47,6 +48,18 @@ static const char *state_of(const struct executor *e)
     return blocking_at_rest(e) ? "rests" : "stands in";
 }
 
+/* Of the run of a blocking handler. */
+static ao_time cpu_under_way(const struct executor *e)
+{
+    ao_time mark = counter_read(&e->cpu_mark);
+    clockid_t clock = atomic_load_explicit(&e->cpu_clock, memory_order_relaxed);
+    struct timespec used;
+    if (mark == 0 || clock == 0 || clock_gettime(clock, &used) != 0) /* its thread may have ended */
+        return 0;
+    ao_time now = (ao_time)used.tv_sec * AO_S(1) + (ao_time)used.tv_nsec;
+    return now > mark ? now - mark : 0;
+}
+
 static void add_blocking(struct method_info *out, const struct executor *e, const struct method *m)
 {
     if (atomic_load_explicit(&e->running, memory_order_relaxed) != m)
@@ -54,6 +67,7 @@ static void add_blocking(struct method_info *out, const struct executor *e, cons
     ao_time since = counter_read(&e->running_since), now = executor_clock(e);
     out->running++;
     out->busy_ns += since > 0 && now > since ? now - since : 0;
+    out->cpu_ns += cpu_under_way(e);
 }
 
 void tasks_method_info(const struct tasks *t, uint32_t index, struct method_info *out)
@@ -68,9 +82,12 @@ void tasks_method_info(const struct tasks *t, uint32_t index, struct method_info
         out->running += living > parked ? living - parked : 0;
         out->steps += counter_read(&f->steps);
         out->busy_ns += counter_read(&f->busy_ns);
+        out->cpu_ns += counter_read(&f->cpu_ns);
         if (e->plan.kind == ERGON_BLOCKING)
             add_blocking(out, e, m);
     }
+    if (m->handler->kind == ERGON_STEPPED)
+        out->cpu_ns = out->busy_ns;
 }
 
 void tasks_executor_info(const struct tasks *t, uint32_t index, struct executor_info *out)

@@ -37,6 +37,22 @@ static void hold(struct ergon_task *task)
     step(NULL, task, NULL);
 }
 
+/* Uses the processor until it is cancelled, or its time is over. */
+static void spin(struct ergon_task *task)
+{
+    while (!ergon_cancelled(task) && ergon_time_left(task) > 0)
+        ;
+    ergon_result_nil(task);
+}
+
+/* Lets another do that, and waits for it. */
+static void let_spin(struct ergon_task *task)
+{
+    struct ergon_outcome outcome;
+    ergon_call(task, "spin", (struct ergon_bytes){0}, &outcome);
+    ergon_result_nil(task);
+}
+
 static enum ao_verdict again(struct ao *self, struct ergon_task *task, void *state)
 {
     (void)self;
@@ -50,6 +66,8 @@ static enum ao_verdict again(struct ao *self, struct ergon_task *task, void *sta
 static const struct ergon_handler handlers[] = {
     {.size = sizeof handlers[0], .kind = ERGON_STEPPED, .name = "hang", .summary = "", .params = "[path]", .step = step},
     {.size = sizeof handlers[0], .kind = ERGON_BLOCKING, .name = "hold", .summary = "", .params = "[path]", .run = hold},
+    {.size = sizeof handlers[0], .kind = ERGON_BLOCKING, .name = "spin", .summary = "", .params = "[]", .run = spin},
+    {.size = sizeof handlers[0], .kind = ERGON_BLOCKING, .name = "let_spin", .summary = "", .params = "[]", .run = let_spin},
     {.size = sizeof handlers[0], .kind = ERGON_STEPPED, .name = "again", .summary = "", .params = "[]", .step = again},
 };
 
@@ -412,6 +430,42 @@ class Outlived(HangTest):
         self.assertEqual(server.stop(), 0)
 
 
+class ProcessorTime(HangTest):
+    def start_one(self):
+        server = self.start("--loops", "1", "--blocking", "1")
+        client, nothing = self.connect(server), {"running": 0, "busy_ms": 0, "cpu_ms": 0}
+        return server, client, lambda name: {h["name"]: h for h in client.call("server.info")["handlers"]}.get(name, nothing)
+
+    def test_who_waits_uses_none(self):
+        server, client, figures = self.start_one()
+        client.call("block", "200ms")
+        self.assertGreaterEqual(figures("block")["busy_ms"], 200)
+        self.assertLess(figures("block")["cpu_ms"], 100)
+        self.assertEqual(server.stop(), 0)
+
+    def test_who_uses_it_shows_while_it_does(self):
+        server, client, figures = self.start_one()
+        call = client.send("spin")
+        eventually(lambda: figures("spin")["cpu_ms"] > 50, "its figure grows")
+        self.assertEqual(figures("spin")["running"], 1)
+        client.notify("server.cancel", call)
+        client.response(call)
+        eventually(lambda: figures("spin")["running"] == 0, "it is over")
+        self.assertGreater(figures("spin")["cpu_ms"], 50)
+        self.assertLessEqual(figures("spin")["cpu_ms"], figures("spin")["busy_ms"] + 20)
+        self.assertEqual(server.stop(), 0)
+
+    def test_what_a_nested_call_uses_is_its_own(self):
+        """With one executor it runs on the caller's thread."""
+        server, client, figures = self.start_one()
+        client.response(client.send("task.call", "let_spin", [], {"deadline": "500ms"}))
+        eventually(lambda: figures("let_spin")["running"] + figures("spin")["running"] == 0, "they are over")
+        self.assertGreaterEqual(figures("let_spin")["busy_ms"], 400)
+        self.assertLess(figures("let_spin")["cpu_ms"], figures("let_spin")["busy_ms"] / 4)
+        self.assertGreater(figures("spin")["cpu_ms"], 0)
+        self.assertEqual(server.stop(), 0)
+
+
 class Again(HangTest):
     def test_a_handler_that_asks_for_steps_for_ever_shows(self):
         server = self.start("--loops", "1")
@@ -435,6 +489,7 @@ class Again(HangTest):
         eventually(lambda: figures("again")["running"] == 0 and figures("sleep")["parked"] == 0, "both are over")
         client.call("hash", "sha256", "x")
         self.assertEqual(figures("hash")["steps"], 1)
+        self.assertEqual(figures("again")["cpu_ms"], figures("again")["busy_ms"])
         self.assertEqual(server.stop(), 0)
 
 

@@ -79,16 +79,38 @@ static void show(struct executor *e, const struct task *t)
     atomic_store_explicit(&e->running_number, t ? t->number : 0, memory_order_seq_cst);
 }
 
+/* From here on the thread's processor time is this handler's, but for what nested ones use on its
+ * stack.  Returns what the thread has used by now, or 0 if this run is not measured. */
+static ao_time begin_cpu(struct executor *e, const struct method *m)
+{
+    ao_time began = executor_measures(e, m) ? clock_thread() : 0;
+    counter_set(&e->cpu_mark, began);
+    return began;
+}
+
+/* `outer`: the mark of the handler below on the stack, which has used nothing meanwhile. */
+static void end_cpu(struct executor *e, const struct method *m, ao_time began, ao_time outer)
+{
+    if (began > 0) {
+        ao_time now = clock_thread();
+        executor_note_cpu(e, m, now - counter_read(&e->cpu_mark));
+        outer += outer > 0 ? now - began : 0;
+    }
+    counter_set(&e->cpu_mark, outer);
+}
+
 static void run_handler(struct executor *e, struct task *t)
 {
     struct method *outer = atomic_load_explicit(&e->running, memory_order_relaxed);
     ao_time outer_since = counter_read(&e->running_since), began = executor_clock(e);
+    ao_time outer_mark = counter_read(&e->cpu_mark), cpu = begin_cpu(e, t->method);
     counter_set(&e->running_since, began);
     atomic_store_explicit(&e->running, t->method, memory_order_relaxed);
     counter_add(&e->figures[t->method->index].steps, 1);
     t->method->handler->run(task_face(t));
     atomic_store_explicit(&e->running, outer, memory_order_relaxed);
     counter_set(&e->running_since, outer_since);
+    end_cpu(e, t->method, cpu, outer_mark);
     t->busy = executor_clock(e) - began;
     counter_add(&e->figures[t->method->index].busy_ns, t->busy);
 }
@@ -167,9 +189,12 @@ static bool has_work(struct blocking *b)
            (is_wanted(b) && !is_present(b));
 }
 
-static void settle_thread(const struct executor *e)
+static void settle_thread(struct executor *e)
 {
     char name[24];
+    clockid_t cpu = 0;
+    pthread_getcpuclockid(pthread_self(), &cpu); /* without it a run under way shows none */
+    atomic_store_explicit(&e->cpu_clock, cpu, memory_order_relaxed);
     snprintf(name, sizeof name, "blocking %u", e->index);
     thread_settle(name, e->plan.core, e->plan.priority);
 }

@@ -192,6 +192,11 @@ void executor_note_busy(struct executor *e, const struct method *m, ao_time took
     counter_add(&f->busy_ns, took * count);
 }
 
+void executor_note_cpu(struct executor *e, const struct method *m, ao_time used)
+{
+    counter_add(&e->figures[m->index].cpu_ns, used * (is_sampled(m) ? SAMPLE : 1));
+}
+
 ao_time executor_clock(const struct executor *e)
 {
     const struct ao_clock *clock = e->shared->clock;

@@ -11,6 +11,8 @@
 #ifndef ERGON_TASKS_EXECUTOR_H
 #define ERGON_TASKS_EXECUTOR_H
 
+#include <time.h>
+
 #include "base/counter.h"
 #include "server/tasks/attempt.h"
 #include "server/tasks/manager/placement.h"
@@ -32,6 +34,7 @@ struct method_figures {
     counter parked;  /* of those, that wait for something */
     counter steps;   /* or, of a blocking handler, runs that have begun */
     counter busy_ns; /* in the handler */
+    counter cpu_ns;  /* processor time of that; of a blocking handler */
 };
 
 struct executor {
@@ -64,6 +67,11 @@ struct executor {
      * long as the process. */
     _Atomic(struct method *) running;
     counter running_since; /* ns; of a blocking executor, as those that follow */
+    /* ns: the handler has used what its thread's processor time is above this; 0: not measured. */
+    counter cpu_mark;
+    /* Of its thread's processor time, or 0 while it has none.  Orders nothing (relaxed): it is set
+     * once, and read for people. */
+    _Atomic clockid_t cpu_clock;
     /* Number of the task whose handler runs, or 0.  Its executor stores it before it looks at the
      * task's flags; who flags a task does so before it looks here.  All four are sequentially
      * consistent, so at least one sees the other. */
@@ -131,6 +139,9 @@ static inline bool executor_begin(const struct executor *e, struct task *t)
         return false;
     return __builtin_expect(!task_is(t, TASK_ATTEMPT), 1) || attempt_claim(t, executor_clock(e));
 }
+
+/* A measured run of a blocking handler has used so much processor time. */
+void executor_note_cpu(struct executor *e, const struct method *m, ao_time used);
 
 /* Books a task that has ended: counters, mean times, trace. */
 void executor_book(struct executor *e, struct task *t);
