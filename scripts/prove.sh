@@ -19,10 +19,12 @@ kill() {
     ERGON_BUILD="$build" "$python" tests/e2e/begin_test.py
 }
 
-# Power cuts with pauses, priorities, limits and cancels: ERGON_CUTS says how many.
+# Power cuts with pauses, priorities, limits and cancels, under SQLite and over a store in memory: ERGON_CUTS says how many.
 cuts() {
-    cmake --build "$build" --target test_unit_jobs_crash >/dev/null
-    ERGON_CUTS=${ERGON_CUTS:-1000} "$build/tests/unit/jobs/test_unit_jobs_crash"
+    for test in power_cut crash; do
+        cmake --build "$build" --target "test_unit_jobs_$test" >/dev/null
+        ERGON_CUTS=${ERGON_CUTS:-1000} "$build/tests/unit/jobs/test_unit_jobs_$test"
+    done
 }
 
 all="damages kill cuts"

@@ -11,6 +11,7 @@
 #define ERGON_TESTS_JOBS_STAGE_H
 
 #include "tests/support/jobs_world.h"
+#include "tests/support/memory_store.h"
 
 struct jobs_stage {
     bool stored;     /* it has a store */

@@ -10,6 +10,7 @@
 #include "server/jobs/sched/line_place.h"
 #include "server/jobs/sched/out.h"
 #include "tests/support/cmocka_env.h"
+#include "tests/support/jobs_world_lives.h"
 
 /* --- Two methods; a registry of the tree would bring the whole task system with it --- */
 
@@ -94,16 +95,15 @@ void jobs_world_init(struct jobs_world *w)
 
 void jobs_world_keep_store(struct jobs_world *w)
 {
-    w->store = memory_store_new();
-    w->store->latency = AO_MS(1);
-    w->store->wall = wall;
-    w->store->wall_arg = w;
+    w->store = world_store_new(wall, w);
     w->options.store = w->store;
 }
 
 static void answered(void *arg, struct operation *op)
 {
     struct jobs_world *w = arg;
+    if (w->told)
+        w->told(w->arg, op);
     assert_true(w->answered < sizeof w->operations / sizeof w->operations[0]);
     w->operations[w->answered++] = op;
 }
@@ -124,41 +124,57 @@ static void start(struct jobs_world *w)
     assert_int_equal(jobs_start(w->jobs), 0);
 }
 
+void jobs_world_die(struct jobs_world *w)
+{
+    if (w->store && w->jobs)
+        world_store_crash(w->store, w->jobs);
+    jobs_free(w->jobs);
+    w->jobs = NULL;
+    world_drop_runs(w);
+    ao_deactivate(&w->pump);
+    ao_fini(&w->pump);
+}
+
+/* False and a text: nothing was made. */
+static bool make_jobs(struct jobs_world *w, char *error, size_t size)
+{
+    ao_init(&w->pump, &jobs_pump_class, w->manager);
+    w->jobs = jobs_new(&w->options, error, size);
+    if (w->jobs && jobs_recover(w->jobs, error, size) == 0)
+        return true;
+    jobs_world_die(w);
+    return false;
+}
+
 void jobs_world_open(struct jobs_world *w)
 {
     char error[200] = "";
-    ao_init(&w->pump, &jobs_pump_class, w->manager);
-    w->jobs = jobs_new(&w->options, error, sizeof error);
-    if (!w->jobs || jobs_recover(w->jobs, error, sizeof error) != 0)
+    if (!make_jobs(w, error, sizeof error))
         fail_msg("%s", error);
     w->first_id = w->jobs->table.next_id;
     start(w);
 }
 
-static void close_jobs(struct jobs_world *w)
+bool jobs_world_live(struct jobs_world *w, char *error, size_t size)
 {
-    jobs_free(w->jobs);
-    world_drop_runs(w);
-    ao_deactivate(&w->pump);
-    ao_fini(&w->pump);
+    if (!make_jobs(w, error, size))
+        return false;
+    start(w);
+    jobs_world_settle(w);
+    return true;
 }
 
 /* Jobs on the rows that the last one left. */
 static void open_again(struct jobs_world *w)
 {
     char error[200] = "";
-    ao_init(&w->pump, &jobs_pump_class, w->manager);
-    w->jobs = jobs_new(&w->options, error, sizeof error);
-    if (!w->jobs || jobs_recover(w->jobs, error, sizeof error) != 0)
+    if (!jobs_world_live(w, error, sizeof error))
         fail_msg("%s", error);
-    start(w);
-    jobs_world_settle(w);
 }
 
 void jobs_world_crash(struct jobs_world *w)
 {
-    memory_store_crash(w->store, w->jobs);
-    close_jobs(w);
+    jobs_world_die(w);
     open_again(w);
 }
 
@@ -169,17 +185,17 @@ void jobs_world_restart(struct jobs_world *w)
     w->source.stop(w->source.arg, true);
     jobs_world_settle(w);
     jobs_stop(w->jobs);
-    close_jobs(w);
+    jobs_world_die(w);
     open_again(w);
 }
 
 void jobs_world_fini(struct jobs_world *w)
 {
     jobs_stop(w->jobs);
-    close_jobs(w);
+    jobs_world_die(w);
     for (uint32_t i = 0; i < w->answered; i++)
         operation_free(w->operations[i]);
-    memory_store_free(w->store);
+    world_store_free(w->store);
     free(w->registry);
     virtual_fini(&w->v);
 }

@@ -22,9 +22,9 @@
 #include "server/tasks/job_source.h"
 #include "server/tasks/tasks.h"
 #include "server/jobs/service/channel.h"
-#include "tests/support/memory_store.h"
 #include "tests/support/played_manager.h"
 #include "tests/support/virtual.h"
+#include "tests/support/world_store.h"
 
 struct jobs_world {
     struct virtual v;
@@ -33,7 +33,7 @@ struct jobs_world {
     struct jobs_options options; /* change it before jobs_world_open() */
     struct jobs *jobs;
     struct jobs_channel *channel;
-    struct store *store; /* NULL: none; of memory_store.h */
+    struct store *store; /* NULL: none; of world_store.h */
     struct job_source source;
     struct ao pump;
     uint32_t room[JOB_KINDS]; /* attempts that may be out at once */
@@ -45,7 +45,8 @@ struct jobs_world {
     ao_time lasts; /* an attempt ends well by itself after so long; AO_NEVER: when the test says */
     /* Told of each attempt as it begins, and may set `lasts`; NULL. */
     void (*begun)(void *arg, struct world_run *r, ao_time *lasts);
-    void (*over)(void *arg, struct world_run *r); /* as it ends by itself; NULL */
+    void (*over)(void *arg, struct world_run *r);  /* as it ends by itself; NULL */
+    void (*told)(void *arg, struct operation *op); /* as it comes back; NULL */
     void *arg;
     struct operation *operations[4096]; /* that came back, in order */
     uint32_t answered, pushed;

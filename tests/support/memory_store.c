@@ -4,6 +4,7 @@
 
 #include "server/jobs/persist/codec.h"
 #include "tests/support/cmocka_env.h"
+#include "tests/support/world_store.h"
 
 /* --- The writer --- */
 
@@ -123,10 +124,13 @@ void memory_store_cut_power(struct store *s)
 
 /* --- Its life --- */
 
-struct store *memory_store_new(void)
+struct store *world_store_new(uint64_t (*wall)(void *arg), void *arg)
 {
     struct store *s = calloc(1, sizeof *s);
     assert_non_null(s);
+    s->wall = wall;
+    s->wall_arg = arg;
+    s->latency = AO_MS(1);
     s->rows.count_rows = STORE_COUNT_ROWS;
     s->board_room = 2;
     return s;
@@ -174,7 +178,7 @@ static void end_disk(struct store *s)
     s->receiver = NULL;
 }
 
-void memory_store_crash(struct store *s, struct jobs *client)
+void world_store_crash(struct store *s, struct jobs *client)
 {
     while (s->first)
         codec_write_free(client, pop(&s->first));
@@ -183,7 +187,7 @@ void memory_store_crash(struct store *s, struct jobs *client)
     end_disk(s);
 }
 
-void memory_store_free(struct store *s)
+void world_store_free(struct store *s)
 {
     if (!s)
         return;

@@ -1,15 +1,14 @@
 /* A store without a disk, for tests of the jobs on the virtual clock: the functions of
  * server/store/store.h over the rows of memory_rows.h.
  *
- * A commit takes `latency` of virtual time and covers what was pushed before it began.  A crash is
- * memory_store_crash(): what was not committed is gone; the rows can be loaded again. */
+ * It is made and freed by world_store.h.  A commit takes `latency` of virtual time and covers what
+ * was pushed before it began.  After a crash what was not committed is gone; the rows can be loaded
+ * again. */
 #ifndef ERGON_TESTS_MEMORY_STORE_H
 #define ERGON_TESTS_MEMORY_STORE_H
 
 #include "server/store/store.h"
 #include "tests/support/memory_rows.h"
-
-struct jobs;
 
 struct store {
     struct ao disk;                /* sleeps while a commit is under way */
@@ -29,10 +28,6 @@ struct store {
     uint32_t board_room; /* segments that there is room for; at most 2 */
 };
 
-struct store *memory_store_new(void);
-void memory_store_free(struct store *s);
-/* Its jobs are about to go without a stop, and get the memory of its operations back. */
-void memory_store_crash(struct store *s, struct jobs *client);
 /* After a crash: nor is the board what it was. */
 void memory_store_cut_power(struct store *s);
 const struct memory_row *memory_store_row(const struct store *s, uint64_t id); /* NULL: none */

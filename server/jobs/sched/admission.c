@@ -88,6 +88,14 @@ static void await(struct scheduler *s, struct rate *r)
         ao_sleep_until(&r->timer, next);
 }
 
+/* Somebody may stand at the gate of the rate: the file is asked for the starts that this takes. */
+static void ask(struct scheduler *s, struct rate *r, ao_time now)
+{
+    if (r->note.writes == 0 && rate_wants(r, now) > 0)
+        admission_note(s, r);
+    await(s, r);
+}
+
 /* Calls whoever may go on at this gate. */
 static void call(struct scheduler *s, struct gate *g)
 {
@@ -99,13 +107,10 @@ static void call(struct scheduler *s, struct gate *g)
             if (job)
                 job_list_push(&s->granted, job);
             else if (line->at->rate)
-                await(s, line->rate); /* its gate has a line now */
+                ask(s, line->rate, now); /* its gate has a line now */
         }
-    if (!g->rate)
-        return;
-    if (g->rate->note.writes == 0 && rate_wants(g->rate, now) > 0)
-        admission_note(s, g->rate);
-    await(s, g->rate);
+    if (g->rate)
+        ask(s, g->rate, now);
 }
 
 static enum ao_verdict rate_due(struct ao *self)

@@ -8,6 +8,7 @@
 
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_world.h"
+#include "tests/support/memory_store.h"
 #include "tests/support/random.h"
 
 enum { SEEDS = 300, DEEDS = 150, TASKS = DEEDS + 1 };

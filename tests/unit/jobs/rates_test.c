@@ -187,3 +187,19 @@ RATE_TEST(a_store_that_fails_holds_nobody_back)
     assert_int_equal(starts.count, 4);
     never_too_many(2, AO_S(10));
 }
+
+/* The line of a limit goes on to that of a rate of which the file has heard nothing yet. */
+RATE_TEST(who_has_waited_for_a_limit_is_told_of_at_its_rate)
+{
+    jobs_world_submit(w, &WORK(.limit_key = span_text("l"), .limit = 1));
+    jobs_world_settle(w);
+    uint64_t id = jobs_world_submit(
+        w, &RATED(.rate = 2, .rate_per = AO_S(10), .limit_key = span_text("l"), .limit = 1));
+    jobs_world_settle(w);
+    assert_int_equal(world_reason(w, id), JOB_WHY_LIMIT);
+    world_finish(w->runs, "\xc0");
+    jobs_world_pass(w, AO_MS(10));
+    assert_int_equal(world_state(w, id), JOB_RUNNING);
+    assert_int_equal(w->store->rows.rate_count, 1);
+    assert_true(w->store->rows.rates[0].promised > 0);
+}
