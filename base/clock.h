@@ -36,4 +36,11 @@ static inline uint64_t clock_wall(void)
     return clock_read(CLOCK_REALTIME);
 }
 
+/* A time as the system's calls want it. */
+static inline struct timespec clock_spec(uint64_t ns)
+{
+    return (struct timespec){.tv_sec = (time_t)(ns / 1000000000),
+                             .tv_nsec = (long)(ns % 1000000000)};
+}
+
 #endif

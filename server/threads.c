@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 
 int threads_init(struct threads *t, uint32_t most)
@@ -52,8 +53,7 @@ int threads_start(struct threads *t)
 
 static bool join(struct activator_thread *one, ao_time until)
 {
-    const struct timespec at = {.tv_sec = (time_t)(until / AO_S(1)),
-                                .tv_nsec = (long)(until % AO_S(1))};
+    const struct timespec at = clock_spec(until);
     int waited;
 
     do

@@ -112,7 +112,9 @@
     X(sem_acquire_n_scoped)                                                                        \
     X(sem_remote_acquire_n)                                                                        \
     X(sem_remote_acquire_n_scoped)                                                                 \
-    X(sem_remote_release_n)
+    X(sem_remote_release_n)                                                                        \
+    X(sem_remote_new)                                                                              \
+    X(sem_remote_acquire_blocking)
 
 struct ao_api {
     uint32_t size; /* of the host's table, bytes */

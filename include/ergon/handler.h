@@ -382,5 +382,8 @@ static inline void ergon_again(struct ergon_task *task, uint64_t ns)
 #define ao_sem_remote_acquire_n_scoped(...)                                                        \
     (ergon_host->ao->sem_remote_acquire_n_scoped(__VA_ARGS__))
 #define ao_sem_remote_release_n(...) (ergon_host->ao->sem_remote_release_n(__VA_ARGS__))
+#define ao_sem_remote_new(...)       (ergon_host->ao->sem_remote_new(__VA_ARGS__))
+#define ao_sem_remote_acquire_blocking(...)                                                        \
+    (ergon_host->ao->sem_remote_acquire_blocking(__VA_ARGS__))
 
 #endif

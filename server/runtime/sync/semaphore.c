@@ -154,6 +154,6 @@ void ao_sem_remote_unref(struct ao_sem_remote *r)
     /* Orders each holder's last use before the free; pairs with itself on the other threads. */
     if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) != 1)
         return;
-    require(!r->sem, "the last reference is the semaphore's own");
+    require(!r->sem || r->sem == &r->own, "the last reference is the semaphore's own");
     free(r);
 }

@@ -1,13 +1,18 @@
 /* The face of a semaphore to other threads.
  *
  * Releases are counted in one atomic and announced by one letter, so that a release needs no memory
- * and any number of them that come before home looks is one message.  An acquire is a remote wait.
- * The order of arrival is the order of the letters at home. */
+ * and any number of them that come before home looks is one message.  An acquire is a remote wait,
+ * or that of a thread.  The order of arrival is the order of the letters at home. */
 #include "server/runtime/sync/semaphore_remote.h"
 
+#include <errno.h>
+#include <semaphore.h>
 #include <stdlib.h>
 
+#include <ergon/activator.h>
+
 #include "base/check.h"
+#include "base/clock.h"
 #include "server/runtime/sync/remote_wait.h"
 
 /* --- Releases --- */
@@ -128,20 +133,96 @@ void ao_sem_remote_acquire_n_scoped(struct ao_sem_remote *r, uint32_t n, struct 
     ao_sem_remote_acquire_n(r, n, here, &p->wait);
 }
 
-struct ao_sem_remote *ao_sem_share(struct ao_sem *s, struct ao_port *port)
+/* --- From threads that are no activator's --- */
+
+struct thread_wait *sem_remote_wait(struct ao_sem_remote *r, uint32_t n, struct thread_bell bell)
 {
-    struct ao_sem_remote *r = s->remote;
-    require(!r || r->home == port, "the semaphore is shared through another port");
-    if (r)
-        return ao_sem_remote_ref(r);
-    r = calloc(1, sizeof(*r));
+    return thread_wait_start(&acquire_class, r, as_value(n), r->home, bell);
+}
+
+static void post(void *answered)
+{
+    sem_post(answered);
+}
+
+/* False: the time is over. */
+static bool sleep_until(sem_t *answered, ao_time deadline)
+{
+    const struct timespec until = clock_spec(deadline);
+    int waited;
+    do
+        waited = deadline == AO_NEVER ? sem_wait(answered)
+                                      : sem_clockwait(answered, CLOCK_MONOTONIC, &until);
+    while (waited != 0 && errno == EINTR);
+    return waited == 0;
+}
+
+/* Who finds the answer without having slept until it came sleeps a little more: home may be about
+ * to post what lies on this stack. */
+static enum ao_wait_outcome wait_here(struct ao_sem_remote *r, uint32_t n, ao_time deadline)
+{
+    sem_t answered;
+    sem_init(&answered, 0, 0); /* cannot fail: the value is small */
+    struct thread_wait *t = sem_remote_wait(r, n, (struct thread_bell){post, &answered});
+    enum ao_wait_outcome outcome = AO_WAIT_REFUSED;
+    if (t && !sleep_until(&answered, deadline)) {
+        if (thread_wait_leave(t)) {
+            t = NULL;
+            outcome = AO_WAIT_DEADLINE;
+        } else {
+            sleep_until(&answered, AO_NEVER);
+        }
+    }
+    if (t)
+        outcome = thread_wait_take(t);
+    sem_destroy(&answered);
+    return outcome;
+}
+
+enum ao_wait_outcome ao_sem_remote_acquire_blocking(struct ao_sem_remote *r, uint32_t n,
+                                                    ao_time limit)
+{
+    ao_time now = clock_monotonic();
+    require(n > 0, "0 permits are asked for");
+    require(!activator_current(), "the thread of an activator must not wait: park the object");
+    return wait_here(r, n, limit < AO_NEVER - now ? now + limit : AO_NEVER);
+}
+
+/* --- Faces --- */
+
+/* With one reference, the caller's. */
+static struct ao_sem_remote *make(struct ao_port *port)
+{
+    struct ao_sem_remote *r = calloc(1, sizeof(*r));
     if (!r)
         return NULL;
     r->letter.deliver = deliver_releases;
     atomic_init(&r->returned, 0);
-    atomic_init(&r->refs, 2); /* the caller's and the semaphore's */
+    atomic_init(&r->refs, 1);
     r->home = port;
-    r->sem = s;
-    s->remote = r;
+    return r;
+}
+
+struct ao_sem_remote *ao_sem_share(struct ao_sem *s, struct ao_port *port)
+{
+    struct ao_sem_remote *r = s->remote;
+    require(!r || r->home == port, "the semaphore is shared through another port");
+    if (!r) {
+        r = make(port);
+        if (!r)
+            return NULL;
+        r->sem = s;
+        s->remote = r; /* the semaphore's own reference */
+    }
+    return ao_sem_remote_ref(r);
+}
+
+struct ao_sem_remote *ao_sem_remote_new(struct ao_port *port, uint32_t permits)
+{
+    struct ao_sem_remote *r = make(port);
+    if (!r)
+        return NULL;
+    ao_sem_init(&r->own, permits);
+    r->sem = &r->own;
     return r;
 }

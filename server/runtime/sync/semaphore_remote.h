@@ -7,6 +7,7 @@
 
 #include <ergon/sem_remote.h>
 
+#include "server/runtime/sync/thread_wait.h"
 #include "server/runtime/threads/port.h"
 
 struct ao_sem_remote {
@@ -15,6 +16,10 @@ struct ao_sem_remote {
     _Atomic uint32_t refs;     /* holders, the semaphore, the letter under way */
     struct ao_port *home;
     struct ao_sem *sem; /* home only; NULL once it is gone */
+    struct ao_sem own;  /* home only; what `sem` is, of one made by ao_sem_remote_new() */
 };
+
+/* Of a thread that is no activator's: asks for `n` permits.  NULL without memory. */
+struct thread_wait *sem_remote_wait(struct ao_sem_remote *r, uint32_t n, struct thread_bell bell);
 
 #endif

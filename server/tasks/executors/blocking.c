@@ -232,7 +232,7 @@ void blocking_stop(struct blocking *b)
 static struct timespec from_now(ao_time limit)
 {
     ao_time now = clock_monotonic(), at = limit < AO_NEVER - now ? now + limit : AO_NEVER;
-    return (struct timespec){.tv_sec = (time_t)(at / AO_S(1)), .tv_nsec = (long)(at % AO_S(1))};
+    return clock_spec(at);
 }
 
 /* A semaphore and not a timed join, of which the thread sanitizer knows nothing. */

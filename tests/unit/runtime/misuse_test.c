@@ -255,6 +255,11 @@ static void release_of_none(struct world *w)
     ao_sem_release_n(&sem, 0);
 }
 
+static void thread_of_an_activator_waits(struct world *w)
+{
+    ao_sem_remote_acquire_blocking(ao_sem_remote_new(ao_port_new(w->home), 1), 1, AO_NEVER);
+}
+
 static void share_through_two_ports(struct world *w)
 {
     struct ao_sem sem;
@@ -425,6 +430,7 @@ static const struct {
      "ao_sem_release_n(): there are as many permits as can be counted"},
     {acquire_of_none, "ao_sem_acquire_n(): 0 permits are asked for"},
     {release_of_none, "ao_sem_release_n(): 0 permits are released"},
+    {thread_of_an_activator_waits, "ao_sem_remote_acquire_blocking(): the thread of an activator"},
     {share_through_two_ports, "ao_sem_share(): the semaphore is shared through another port"},
     {remote_given_up_twice, "ao_sem_remote_unref(): the last reference is the semaphore's own"},
     {mailbox_remote_given_up_twice, "unref(): the last reference is the mailbox's own"},
