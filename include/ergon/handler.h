@@ -279,6 +279,18 @@ static inline void ergon_again(struct ergon_task *task, uint64_t ns)
     ergon_host->again(task, ns);
 }
 
+static inline struct ao_sem_remote *ergon_sem_new(struct ergon_task *task, uint32_t permits)
+{
+    return ergon_host->sem_new(task, permits);
+}
+
+static inline enum ao_wait_outcome ergon_sem_acquire(struct ergon_task *task,
+                                                     struct ao_sem_remote *sem, uint32_t permits,
+                                                     uint64_t limit)
+{
+    return ergon_host->sem_acquire(task, sem, permits, limit);
+}
+
 /* Ends the task as failed, with a text like printf's. */
 #define ergon_failf(task, code, ...)                                                               \
     do {                                                                                           \

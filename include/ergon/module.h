@@ -18,7 +18,7 @@
 #ifndef ERGON_MODULE_H
 #define ERGON_MODULE_H
 
-#include <ergon/ao.h>
+#include <ergon/wait.h>
 
 enum { ERGON_ABI_MAJOR = 1, ERGON_ABI_MINOR = 2 };
 
@@ -29,6 +29,7 @@ struct ergon_module; /* the module being initialised */
 struct ergon_host;
 struct ao_api;
 struct ao_port;
+struct ao_sem_remote;
 
 struct ergon_bytes {
     const uint8_t *at;
@@ -187,6 +188,21 @@ struct ergon_host {
     /* The attempt ends with its handler, which should do so now, is no failure, and the next one
      * comes `ns` later.  A plain call is failed with BUSY. */
     void (*again)(struct ergon_task *task, uint64_t ns);
+
+    /* --- Semaphores for all (since 1.2): <ergon/sem_remote.h> --- */
+    /* With so many permits; the caller gets one reference, and may keep it for other tasks.  It
+     * lives on the loop of a stepped handler's task, or on the manager's.  NULL without memory. */
+    struct ao_sem_remote *(*sem_new)(struct ergon_task *task, uint32_t permits);
+    /* Blocking handlers: waits for `permits` of `sem`, in order of arrival among all who ask for
+     * some, `limit` ns at most (UINT64_MAX: without end), and no longer than somebody wants the
+     * task.  READY: they are the handler's, until ao_sem_remote_release_n(), which it owes on each
+     * of its ways out.  Else it holds none: DEADLINE (the limit, or the task's deadline or
+     * timeout), CANCELLED (the task, or the server stops), CLOSED, REFUSED (no memory, or too many
+     * wait on this thread).  A wait in which this thread runs a nested call of others, because all
+     * blocking ones wait, arrives anew after it.  Misuse, which aborts: in a stepped handler; 0
+     * permits. */
+    enum ao_wait_outcome (*sem_acquire)(struct ergon_task *task, struct ao_sem_remote *sem,
+                                        uint32_t permits, uint64_t limit);
 };
 
 /* What a module is.  Constant data of the module, for ever. */

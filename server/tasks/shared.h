@@ -19,6 +19,7 @@ struct tasks_shared {
     bool has_source;
     struct executor_group groups[KINDS]; /* by kind_index() */
     uint32_t spares;                     /* the last of the blocking group: they stand in */
+    struct ao_port *port; /* of the manager's home, where blocking handlers' semaphores live */
 
     struct manager_inbox inbox;
     /* So many of the blocking group may be at work: the manager looks no further.  Orders nothing

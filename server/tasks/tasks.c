@@ -86,6 +86,7 @@ static int make_homes(struct tasks *t)
             return -1;
         h->ended = own ? NULL : plan->ended;
     }
+    t->shared.port = t->manager.home.port;
     return 0;
 }
 

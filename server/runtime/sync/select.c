@@ -30,10 +30,9 @@ static const struct ao_wait_class select_wait = {.leave = leave, .give_back = gi
 static void settled(struct ao_wait_listener *listener, struct ao_wait *record)
 {
     struct ao_select *s = ao_of(listener, struct ao_select, listener);
-    if (s->winner >= 0) {
-        ao_wait_cancel(record); /* too late: what it was granted goes to the next */
-        return;
-    }
+    if (s->winner >= 0)
+        return; /* too late: it came into its queue after the one that is being withdrawn, and so
+                   is withdrawn after that, with what it was granted */
     s->winner = (int32_t)(record - s->records);
     withdraw_all_but(s, record);
     if (s->wait)

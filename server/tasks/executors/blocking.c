@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "server/runtime/sync/semaphore_remote.h"
 #include "server/runtime/thread.h"
 #include "server/tasks/calls/nested.h"
 #include "server/tasks/shared.h"
@@ -14,12 +15,19 @@ enum {
     RETRY_MS = 1 /* a home takes nothing and its lane is full: how long until the next try */
 };
 
-/* One call that waits on the executor's stack. */
+/* One handler that waits on the executor's stack: for a nested call, or for permits. */
 struct blocking_frame {
     struct blocking_frame *outer;
     struct task *parent;
-    struct task *child;
-    bool back; /* the child is ours again */
+    ao_time deadline; /* of the executor's clock */
+    enum executor_accepting before;
+
+    struct task *child; /* NULL: it waits for permits */
+    bool back;          /* the child is ours again */
+
+    struct ao_sem_remote *sem;
+    uint32_t permits;
+    struct thread_wait *asked; /* NULL: no memory to ask */
 };
 
 /* Nested calls that came home go to the frames that wait for them, or are freed. */
@@ -252,7 +260,7 @@ bool blocking_join(struct blocking *b, ao_time limit)
     return true;
 }
 
-/* --- Nested calls --- */
+/* --- Handlers that wait --- */
 
 /* While a handler waits: see the head of blocking.h.  One that runs others' calls meanwhile waits
  * already, and goes on to run them. */
@@ -281,8 +289,27 @@ static void accept_again(struct blocking *b, enum executor_accepting before)
     atomic_store_explicit(&e->accepting, ACCEPTS_ALL, memory_order_relaxed);
 }
 
+static void ring_for_permits(void *arg)
+{
+    struct blocking *b = arg;
+    waker_notify(&b->waker);
+}
+
+static void ask_for_permits(struct blocking *b, struct blocking_frame *f)
+{
+    f->asked = sem_remote_wait(f->sem, f->permits, (struct thread_bell){ring_for_permits, b});
+}
+
+/* Whoever waits for permits asks no more while another's call runs on its stack: it could not go on
+ * with what it is granted, and that call, or one that it waits for, might want just that.  False:
+ * it has its answer already. */
+static bool step_aside(struct blocking_frame *f)
+{
+    return f->child || thread_wait_leave(f->asked);
+}
+
 /* What stands in the lane: nested calls are run if this one accepts them. */
-static void serve_lane(struct blocking *b)
+static void serve_lane(struct blocking *b, struct blocking_frame *f)
 {
     struct executor *e = &b->base;
     struct lane_item *item = lane_take(&e->in);
@@ -291,40 +318,66 @@ static void serve_lane(struct blocking *b)
         return;
     struct task *t = ao_of(item, struct task, item);
     bool here = atomic_load_explicit(&e->accepting, memory_order_relaxed) == ACCEPTS_NESTED;
-    if (here && t->depth > 0)
-        run_task(b, t);
-    else
+    if (!here || t->depth == 0 || !step_aside(f)) {
         executor_give_back(e, t);
+        return;
+    }
+    run_task(b, t);
+    if (!f->child)
+        ask_for_permits(b, f);
+}
+
+static bool has_answer(const struct blocking_frame *f)
+{
+    return f->child ? f->back : f->asked && thread_wait_answered(f->asked);
 }
 
 static bool anything(struct blocking *b)
 {
-    return blocking_stopping(b) || !mpsc_empty(&b->base.returns) || lane_ready(&b->base.in) ||
-           task_flagged(b->frames->parent);
+    return blocking_stopping(b) || has_answer(b->frames) || !mpsc_empty(&b->base.returns) ||
+           lane_ready(&b->base.in) || task_flagged(b->frames->parent);
 }
 
-/* Until the child is back, or nobody wants it any more: then the reason. */
-static enum ergon_error await(struct blocking *b, struct blocking_frame *f)
+/* Until the answer is there, or nobody wants it any more: then the reason. */
+static enum ergon_error await_answer(struct blocking *b, struct blocking_frame *f)
 {
     struct executor *e = &b->base;
     for (;;) {
         take_returns(b);
-        if (f->back)
+        if (has_answer(f))
             return ERGON_OK;
+        if (!f->child && !f->asked)
+            return ERGON_E_MEMORY;
         if (task_flagged(f->parent))
             return ERGON_E_CANCELLED;
         if (blocking_stopping(b))
             return ERGON_E_DRAINING;
         ao_time now = executor_clock(e);
-        if (now >= f->parent->deadline)
+        if (now >= f->deadline)
             return ERGON_E_DEADLINE;
         if (lane_ready(&e->in))
-            serve_lane(b);
+            serve_lane(b, f);
         else
-            sleep_until(b, anything,
-                        f->parent->deadline == AO_NEVER ? AO_NEVER : f->parent->deadline - now);
+            sleep_until(b, anything, f->deadline == AO_NEVER ? AO_NEVER : f->deadline - now);
     }
 }
+
+static void enter_frame(struct blocking *b, struct blocking_frame *f)
+{
+    f->outer = b->frames;
+    b->frames = f;
+    b->frame_count++;
+    f->before = stop_accepting(b);
+}
+
+static void leave_frame(struct blocking *b, const struct blocking_frame *f)
+{
+    accept_again(b, f->before);
+    b->frames = f->outer;
+    b->frame_count--;
+}
+
+/* --- Nested calls --- */
 
 static void give_up(struct blocking *b, struct task *child)
 {
@@ -346,16 +399,12 @@ static void keep_outcome(struct task *parent, struct task *child, struct ergon_o
 static void call_and_wait(struct blocking *b, struct task *parent, struct task *child,
                           struct ergon_outcome *out)
 {
-    struct blocking_frame frame = {.outer = b->frames, .parent = parent, .child = child};
-    b->frames = &frame;
-    b->frame_count++;
-    enum executor_accepting before = stop_accepting(b);
+    struct blocking_frame frame = {.parent = parent, .deadline = parent->deadline, .child = child};
+    enter_frame(b, &frame);
     task_pass(child, TASK_OF_HOME, TASK_OF_MANAGER);
     manager_post(&b->base.shared->inbox, child);
-    enum ergon_error error = await(b, &frame);
-    accept_again(b, before);
-    b->frames = frame.outer;
-    b->frame_count--;
+    enum ergon_error error = await_answer(b, &frame);
+    leave_frame(b, &frame);
     if (error == ERGON_OK) {
         keep_outcome(parent, child, out);
         task_discard(child);
@@ -400,6 +449,38 @@ void blocking_call(struct task *parent, struct method *m, struct span params,
         manager_admit(&b->base.shared->inbox, m->handler->kind, true);
         call_and_wait(b, parent, child, out);
     }
+}
+
+/* --- Permits --- */
+
+/* A grant that came first counts, whatever ended the wait. */
+static enum ao_wait_outcome permits_outcome(struct blocking_frame *f, enum ergon_error error)
+{
+    if (f->asked && (error == ERGON_OK || !thread_wait_leave(f->asked)))
+        return thread_wait_take(f->asked);
+    if (error == ERGON_E_MEMORY)
+        return AO_WAIT_REFUSED;
+    bool late = error == ERGON_E_DEADLINE || task_flagged(f->parent) == TASK_LATE;
+    return late ? AO_WAIT_DEADLINE : AO_WAIT_CANCELLED;
+}
+
+enum ao_wait_outcome blocking_acquire(struct task *t, struct ao_sem_remote *sem, uint32_t permits,
+                                      ao_time limit)
+{
+    struct blocking *b = blocking_of(t->executor);
+    ao_time now = executor_clock(&b->base);
+    ao_time until = limit < AO_NEVER - now ? now + limit : AO_NEVER;
+    if (b->frame_count >= BLOCKING_FRAMES_MAX)
+        return AO_WAIT_REFUSED;
+    struct blocking_frame frame = {.parent = t,
+                                   .deadline = until < t->deadline ? until : t->deadline,
+                                   .sem = sem,
+                                   .permits = permits};
+    enter_frame(b, &frame);
+    ask_for_permits(b, &frame);
+    enum ergon_error error = await_answer(b, &frame);
+    leave_frame(b, &frame);
+    return permits_outcome(&frame, error);
 }
 
 /* --- Spares --- */

@@ -1,10 +1,10 @@
 /* The blocking executor: a thread of its own, one task at a time, for handlers that may block or
  * burn processor time.
  *
- * A handler that calls another method waits on its own stack.  Meanwhile its executor accepts none,
- * and what stood in its lane goes back to the manager; but the last executor that would stop
- * accepting takes nested calls still and runs those on the same stack, so that what everybody waits
- * for can run.
+ * A handler that calls another method, or acquires permits of a semaphore, waits on its own stack.
+ * Meanwhile its executor accepts none, and what stood in its lane goes back to the manager; but the
+ * last executor that would stop accepting takes nested calls still and runs those on the same
+ * stack, so that what everybody waits for can run.
  *
  * A spare takes tasks while it is wanted (stand_in.h), and rests otherwise: it accepts none, as if
  * it waited for a nested call, and gives back what it was given all the same.
@@ -20,8 +20,9 @@
 #include "server/runtime/threads/waker.h"
 #include "server/tasks/executors/executor.h"
 
-enum { BLOCKING_FRAMES_MAX = 64 /* nested calls on one stack, its own and those of others */ };
+enum { BLOCKING_FRAMES_MAX = 64 /* handlers that wait on one stack */ };
 
+struct ao_sem_remote;
 struct blocking_frame;
 
 struct blocking {
@@ -76,6 +77,14 @@ bool blocking_stopping(const struct blocking *b);
  * stack), MEMORY, CANCELLED, DEADLINE, DRAINING. */
 void blocking_call(struct task *parent, struct method *m, struct span params,
                    struct ergon_outcome *out);
+
+/* Permits for the handler that runs `t`, on its executor's thread; waits for `limit` ns at most,
+ * and no longer than somebody wants the task.  READY, DEADLINE (the limit, or the task's),
+ * CANCELLED (the task, or the executor is to stop), CLOSED, REFUSED (no memory, or too many wait on
+ * this stack).  A wait on whose stack a nested call of another handler is run arrives anew after
+ * it. */
+enum ao_wait_outcome blocking_acquire(struct task *t, struct ao_sem_remote *sem, uint32_t permits,
+                                      ao_time limit);
 
 /* The executor as the tasks know it. */
 static inline struct blocking *blocking_of(struct executor *e)

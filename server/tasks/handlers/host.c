@@ -104,6 +104,7 @@ static void fill(void)
     host_fill_results(&host);
     host_fill_calls(&host);
     host_fill_jobs(&host);
+    host_fill_sems(&host);
     host.ao = &api;
     host.port = host_port;
 }

@@ -22,5 +22,6 @@ void host_fill_params(struct ergon_host *host);
 void host_fill_results(struct ergon_host *host);
 void host_fill_calls(struct ergon_host *host);
 void host_fill_jobs(struct ergon_host *host);
+void host_fill_sems(struct ergon_host *host);
 
 #endif

@@ -163,13 +163,25 @@ SELECT_TEST(nor_when_its_deadline_passes)
     assert_int_equal(sem.permits, 1);
 }
 
+static enum ao_verdict acquires(struct ao *self)
+{
+    struct actor *a = actor_of(self);
+
+    AO_BEGIN(&a->seq);
+    AO_AWAIT(self, &a->seq, &a->wait, ao_sem_acquire(&sem, &a->wait));
+    actor_say_outcome(a, "is");
+    AO_END(&a->seq);
+}
+
+/* Nor does it go to who waits behind both. */
 SELECT_TEST(nor_when_it_is_closed)
 {
     enter_with_one_permit();
+    actor_enter('c', acquires);
     virtual_run(&stage.v);
     ao_sem_close(&sem);
     virtual_run(&stage.v);
-    stage_expect("[0] b is closed: 0\n");
+    stage_expect("[0] b is closed: 0\n[0] c is closed\n");
     nobody_waits();
     assert_int_equal(sem.permits, 1);
 }

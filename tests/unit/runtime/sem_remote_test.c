@@ -214,6 +214,17 @@ TEST(far_one_that_wants_many_is_not_overtaken)
     tear_down();
 }
 
+TEST(when_a_far_one_expires_those_behind_get_what_is_free)
+{
+    set_up(2);
+    enter_wanting('a', 3)->patience = AO_MS(4);
+    enter_wanting('b', 2);
+    virtual_run(&stage.v);
+    stage_expect("[4] a is deadline passed\n[4] b is ready\n");
+    assert_int_equal(sem.permits, 2);
+    tear_down();
+}
+
 /* The first of the queue, who wants many, goes at any moment: all that was granted goes to those
  * behind. */
 TEST(grant_of_many_crosses_cancel)

@@ -139,7 +139,11 @@ SEM_TEST(close_ends_the_waits)
     actor_enter('c', worker);
     virtual_run(&stage.v);
     stage_expect("[0] a is closed\n[0] b is closed\n[0] c is closed\n");
+    ao_sem_release(&sem);
     assert_false(ao_sem_try_acquire(&sem));
+    actor_enter('d', worker);
+    virtual_run(&stage.v);
+    stage_expect("[0] d is closed\n");
 }
 
 /* --- Several permits at once: an actor wants `i` of them --- */
