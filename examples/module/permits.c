@@ -1,10 +1,11 @@
-/* A semaphore that all tasks of the server share: three work at a time, whichever loops run them.
+/* A semaphore that all tasks of the server share: three work at a time, whichever threads run them.
  *
  *     ergon call permits.work 7           works for two seconds
  *     ergon call permits.work 7 100ms     works for so long
+ *     ergon call permits.alone 100ms      the same on a thread of its own, while no other works
  *
  * Answers how many were at work when it began, itself included. */
-#include <stdlib.h>
+#include <time.h>
 
 #include <ergon/handler.h>
 
@@ -24,23 +25,14 @@ struct work_state {
     bool working;      /* holds a permit, and is counted in at_work */
 };
 
-/* A semaphore whose home is the loop of this task; tasks of all loops reach it by messages. */
+/* It lives on one loop or another; all tasks reach it by messages. */
 static struct ao_sem_remote *make(struct ergon_task *task)
 {
-    struct ao_sem_remote *made = NULL, *other = NULL;
-    struct ao_sem *sem = malloc(sizeof *sem);
+    struct ao_sem_remote *made = ergon_sem_new(task, PERMITS), *other = NULL;
 
-    if (sem) {
-        ao_sem_init(sem, PERMITS);
-        made = ao_sem_share(sem, ergon_port(task));
-    }
-    if (made && atomic_compare_exchange_strong(&permits, &other, made))
+    if (!made || atomic_compare_exchange_strong(&permits, &other, made))
         return made;
-    if (made)
-        ao_sem_remote_unref(made); /* a task of another loop was first */
-    if (sem)
-        ao_sem_fini(sem);
-    free(sem);
+    ao_sem_remote_unref(made); /* a task of another thread was first */
     return other;
 }
 
@@ -98,7 +90,35 @@ static void end_work(struct ergon_task *task, void *state)
     ao_sem_remote_release(shared(task));
 }
 
-static const struct ergon_handler handler = {.size = sizeof handler,
+/* It takes all permits at once.  Those who came before it go first, and nobody who comes after it,
+ * even if one permit is free meanwhile. */
+static void work_alone(struct ergon_task *task)
+{
+    struct ergon_reader r;
+    struct timespec t;
+    uint64_t ns;
+
+    if (ergon_params_open(task, &r) != 1 || !ergon_read_duration(&r, &ns)) {
+        ergon_fail(task, "BAD_PARAMS", "permits.alone takes [duration]");
+        return;
+    }
+    if (!shared(task)) {
+        ergon_fail(task, "MEMORY", "no memory for the semaphore");
+        return;
+    }
+    /* The thread waits here, and the server's other threads go on. */
+    if (ergon_sem_acquire(task, shared(task), PERMITS, AO_S(60)) != AO_WAIT_READY) {
+        ergon_fail(task, NULL, "got no permits");
+        return;
+    }
+    ergon_result_int(task, atomic_fetch_add(&at_work, 1) + 1);
+    t = (struct timespec){.tv_sec = (time_t)(ns / AO_S(1)), .tv_nsec = (long)(ns % AO_S(1))};
+    nanosleep(&t, NULL);
+    atomic_fetch_sub(&at_work, 1);
+    ao_sem_remote_release_n(shared(task), PERMITS);
+}
+
+static const struct ergon_handler stepped = {.size = sizeof stepped,
                                              .kind = ERGON_STEPPED,
                                              .name = "permits.work",
                                              .summary = "works when one of three permits is free",
@@ -107,7 +127,14 @@ static const struct ergon_handler handler = {.size = sizeof handler,
                                              .state_size = sizeof(struct work_state),
                                              .cleanup = end_work};
 
+static const struct ergon_handler blocking = {.size = sizeof blocking,
+                                              .kind = ERGON_BLOCKING,
+                                              .name = "permits.alone",
+                                              .summary = "works when all three permits are free",
+                                              .params = "[duration]",
+                                              .run = work_alone};
+
 ERGON_MODULE(permits_module, "permits", "1.0")
 {
-    return ergon_register(module, &handler);
+    return ergon_register(module, &stepped) || ergon_register(module, &blocking) ? -1 : 0;
 }

@@ -101,7 +101,7 @@ class Examples(ServerTest):
 
     def test_they_are_listed(self):
         methods = self.client.call("server.methods")
-        for name in ("hello", "permits.work", "tour.countdown", "tour.both", "tour.primes", "tour.count",
+        for name in ("hello", "permits.work", "permits.alone", "tour.countdown", "tour.both", "tour.primes", "tour.count",
                      "tour.fingerprint"):
             self.assertIn(name, methods)
         self.assertEqual(self.client.call("server.describe", "tour.both")["module"], "tour")
@@ -219,6 +219,32 @@ class Examples(ServerTest):
         results = [self.client.send("permits.work", i, "1ms") for i in range(10)]
         for msgid in results:
             self.assertIn(self.client.result(msgid), (1, 2, 3))
+
+    def test_a_blocking_handler_takes_all_permits(self):
+        clients = self.connections_of_all_loops()
+        works = [(client, client.send("permits.work", i, "5ms")) for i in range(3) for client in clients]
+        alone = [(client, client.send("permits.alone", "5ms")) for client in clients]
+        works += [(client, client.send("permits.work", i, "5ms")) for i in range(3) for client in clients]
+        self.assertEqual({client.result(msgid) for client, msgid in alone}, {1})
+        self.assertLessEqual({client.result(msgid) for client, msgid in works}, {1, 2, 3})
+
+    def running(self, handler):
+        return sum(h["running"] for h in self.client.call("server.info")["handlers"] if h["name"] == handler)
+
+    def test_a_blocking_handler_that_waits_for_permits_is_woken(self):
+        with self.server.connect() as client:
+            held = client.send("permits.work", 1, "100s")
+            client.call("echo", 1)
+            with self.assertRaises(RemoteError) as caught:
+                client.call("task.call", "permits.alone", ["1ms"], {"deadline": "50ms"})
+            self.assertIn(caught.exception.code, ("DEADLINE", "FAILED"))  # whoever was first: its loop, or the handler
+            alone = client.send("permits.alone", "1ms")
+            eventually(lambda: self.running("permits.alone") == 1, "it runs")
+            behind = client.send("permits.work", 2, "1ms")  # there is a permit for it, which is kept for the one before
+            client.notify("server.cancel", alone)
+            self.assertEqual(client.result(behind), 2)
+            client.notify("server.cancel", held)
+            self.assertEqual(client.call("permits.alone", "1ms"), 1)
 
 
 @unittest.skipIf(SANITIZED, "a sanitizer has reports of its own")

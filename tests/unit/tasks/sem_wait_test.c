@@ -188,6 +188,27 @@ TEST(the_deadline_of_its_task_ends_it)
     close_world();
 }
 
+/* Only the clock goes on. */
+static void poll_alone(struct poller *self, ao_time timeout)
+{
+    (void)self;
+    if (++polls > POLLS_MAX)
+        fail_msg("it sleeps for ever");
+    w.v.now += timeout < AO_MS(1) ? timeout : AO_MS(1);
+}
+
+TEST(the_deadline_ends_it_though_its_home_stands_still)
+{
+    open_world(0);
+    call("acquire", 1, 0, AO_MS(6));
+    virtual_run_until(&w.v, AO_MS(1));
+    slow_poller.poll = poll_alone;
+    assert_true(blocking_round(executor(EXECUTOR)));
+    expect_said("[6] 1: deadline passed\n");
+    tasks_world_run();
+    close_world();
+}
+
 static void cancel(void *arg)
 {
     (void)arg;
