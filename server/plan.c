@@ -24,6 +24,15 @@ static uint64_t partial_share(const struct config *c, uint32_t loops)
     return share > least ? share : least;
 }
 
+/* Of each loop.  `connections` 0: there is no limit to take a part of. */
+static uint32_t newcomers_share(const struct config *c, uint32_t connections, uint32_t loops)
+{
+    uint32_t all = c->limits.newcomers ? c->limits.newcomers : connections / 4;
+    uint32_t share = (all + loops - 1) / loops;
+
+    return share > 0 ? share : 1;
+}
+
 struct net_limits plan_limits(const struct config *c, uint32_t loops)
 {
     uint32_t connections = c->limits.connections;
@@ -37,6 +46,8 @@ struct net_limits plan_limits(const struct config *c, uint32_t loops)
         .partial_total = partial_share(c, loops),
         .connections = connections,
         .connections_per_address = c->limits.connections_per_address,
+        .newcomers = newcomers_share(c, connections, loops),
+        .auth_timeout = c->limits.auth_timeout,
         .handshake_timeout = c->limits.handshake_timeout,
         .idle_timeout = c->limits.idle_timeout,
         .keepalive = c->limits.keepalive,

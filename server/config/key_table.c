@@ -160,6 +160,13 @@ static const struct config_key keys[] = {
     {"limits.handshake_timeout", "limits-handshake-timeout", &config_duration,
      AT(limits.handshake_timeout), .normal = "10s", LIMIT(MS, DAY),
      .help = "from accept to the end of the TLS handshake"},
+    {"limits.auth_timeout", "limits-auth-timeout", &config_duration, AT(limits.auth_timeout),
+     .normal = "10s", LIMIT(MS, DAY), .words = OFF,
+     .help = "from there until the peer has said who it is, where a listener asks"},
+    {"limits.newcomers", "limits-newcomers", &config_count, AT(limits.newcomers),
+     .normal = "auto", LIMIT(1, TASKS_MAX), .words = AUTO,
+     .help = "connections that have not said who they are; above, the first of them is closed; "
+             "auto: a quarter of limits.connections"},
     {"limits.idle_timeout", "limits-idle-timeout", &config_duration, AT(limits.idle_timeout),
      .normal = "off", LIMIT(MS, 365 * DAY), .words = OFF,
      .help = "a connection that is quiet for so long is closed"},

@@ -27,9 +27,13 @@ struct net_limits {
     uint64_t partial_total;
     uint32_t connections; /* in all */
     uint32_t connections_per_address;
+    /* Of one loop, that have not said who they are: beyond it the first of them is closed.  0: none
+     * of its own. */
+    uint32_t newcomers;
     ao_time handshake_timeout; /* TLS; ns */
-    ao_time idle_timeout;      /* ns without a byte and without a call in flight; 0: none */
-    ao_time keepalive; /* ns of silence before a TCP peer is asked if it is there; 0: never */
+    ao_time auth_timeout; /* ns from there until the peer has to have said who it is; 0: never */
+    ao_time idle_timeout; /* ns without a byte and without a call in flight; 0: none */
+    ao_time keepalive;    /* ns of silence before a TCP peer is asked if it is there; 0: never */
     uint32_t auth_failures;
 };
 

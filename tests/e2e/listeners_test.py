@@ -240,6 +240,39 @@ listen:
             self.assertTrue(client.at_end())
             self.assertNotIn("wrong", server.log_text())
 
+    def test_who_does_not_say_who_it_is_in_time_is_closed(self):
+        with self.start("--limits-auth-timeout", "300ms") as server, server.connect() as known:
+            known.call("server.auth", self.alice)
+            with server.connect() as silent:
+                self.assertTrue(silent.at_end())
+            self.assertEqual(known.call("echo", 1), 1)
+
+    def test_silent_connections_do_not_shut_out_who_says_who_it_is(self):
+        """They take a quarter of the places, and each that had a second to speak makes room for the next."""
+        with self.start("--limits-connections", "40") as server:
+            silent = [server.connect() for _ in range(60)]
+            eventually(lambda: self.knows_quietly(server, self.alice), "who has a token gets in")
+            with server.connect() as large:
+                large.call("server.auth", self.alice)
+                self.assertEqual(large.call("echo", "x" * 100000), "x" * 100000)
+            for client in silent:
+                client.close()
+
+    def test_a_large_message_has_to_wait_until_it_is_known_whose_it_is(self):
+        with self.start() as server, server.connect() as client:
+            with self.assertRaises(RemoteError) as caught:
+                client.call("server.auth", "x" * 10000)
+            self.assertEqual(caught.exception.code, "TOO_LARGE")
+            self.assertTrue(client.at_end())
+
+    @staticmethod
+    def knows_quietly(server, token):
+        try:
+            with server.connect() as client:
+                return client.call("server.auth", token) == "alice"
+        except OSError:
+            return False
+
     def test_the_command_line_reads_a_token_from_file_or_environment(self):
         with self.start() as server:
             token_file = self.path("my-token", self.root + "\n")

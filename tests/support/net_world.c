@@ -6,6 +6,7 @@
 #include "proto/encoder.h"
 #include "proto/reader.h"
 #include "proto/scanner.h"
+#include "server/net/connection/newcomers.h"
 
 struct net_world net;
 struct script peer;
@@ -37,7 +38,7 @@ int net_open(void **state)
     net.record = net.v.trace.line;
     net.v.trace.line = record_connections;
     net.activator = virtual_open(&net.v, "loop");
-    net.rules = (struct listener_rules){.auth = LISTENER_AUTH_TOKEN, .methods = "*"};
+    net.rules = (struct listener_rules){.auth = LISTENER_AUTH_NONE, .methods = "*"};
     net.limits = (struct net_limits){.scan = {.message_max = 1 << 20, .depth_max = 32},
                                      .in_flight = 1000,
                                      .output_max = 1 << 20,
@@ -100,6 +101,7 @@ struct connection *net_connect(struct script *k)
     }
     script_open(k, &c->stream, conn_on_event);
     conn_start(c);
+    newcomers_make_room(net.loop);
     return c;
 }
 

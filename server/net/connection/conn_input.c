@@ -7,6 +7,7 @@
  * a long one the bytes that its message lacks are read at once, so that none is copied twice. */
 #include "server/net/connection/conn_input.h"
 #include "server/net/connection/conn_private.h"
+#include "server/net/connection/newcomers.h"
 
 #include <stdio.h>
 
@@ -16,7 +17,7 @@
 
 enum {
     ERROR_ROOM = 256,     /* bytes of a whole error response */
-    RESERVE_BYTES = 4096, /* read at once while at the limit of calls in flight */
+    RESERVE_BYTES = 4096, /* read at once while at the limit of calls in flight, or of a newcomer */
     DISCARDS_A_STEP = 4,  /* reads of a lingering connection */
     WIDE_MESSAGES = 16    /* fewer of them in a whole read are large ones */
 };
@@ -56,6 +57,14 @@ static void refuse_connection(struct connection *c, const char *why)
     conn_close(c, why);
 }
 
+/* What a message may be, from whom it comes. */
+static const struct scan_limits *scan_limits(const struct connection *c)
+{
+    const struct net_loop *l = c->loop;
+
+    return __builtin_expect(c->newcomer, false) ? &l->newcomers.scan : &l->limits.scan;
+}
+
 /* The id of a request of which only the front is there. */
 static bool request_head(struct span bytes, struct span *msgid)
 {
@@ -77,8 +86,8 @@ static bool request_head(struct span bytes, struct span *msgid)
  * readable, and closes. */
 static void refuse_input(struct connection *c, enum scan_verdict verdict, struct span bytes)
 {
-    const struct scan_limits *limits = &c->loop->limits.scan;
-    char text[96];
+    const struct scan_limits *limits = scan_limits(c);
+    char text[128];
     struct span msgid;
 
     if (verdict != SCAN_MALFORMED && request_head(bytes, &msgid)) {
@@ -86,8 +95,9 @@ static void refuse_input(struct connection *c, enum scan_verdict verdict, struct
             snprintf(text, sizeof text, "the message nests deeper than %u levels; send it flatter",
                      limits->depth_max);
         else
-            snprintf(text, sizeof text, "the message is longer than %u bytes; send it in parts",
-                     limits->message_max);
+            snprintf(text, sizeof text, "the message is longer than %u bytes; %s",
+                     limits->message_max,
+                     c->newcomer ? "before server.auth none may be" : "send it in parts");
         answer_error(c, msgid, ERGON_E_TOO_LARGE, text);
     }
     refuse_connection(c, scan_verdict_text(verdict));
@@ -135,6 +145,7 @@ static size_t take_messages(struct connection *c, struct span bytes, struct scan
 
     *end = INPUT_LEFT;
     while (conn_open(c)) {
+        const struct scan_limits *limits = scan_limits(c); /* any message may say who it is */
         if (at == bytes.len || count == MESSAGES_A_STEP || !conn_may_read(c)) {
             *end = at == bytes.len            ? INPUT_REST
                    : count == MESSAGES_A_STEP ? INPUT_MORE
@@ -143,8 +154,8 @@ static size_t take_messages(struct connection *c, struct span bytes, struct scan
         }
         struct span rest = span_behind(bytes, at);
         struct envelope e;
-        bool common = scanner->done == 0 && envelope_begin(rest, &l->limits.scan, scanner, &e);
-        enum scan_verdict verdict = scanner_run(scanner, &l->limits.scan, rest);
+        bool common = scanner->done == 0 && envelope_begin(rest, limits, scanner, &e);
+        enum scan_verdict verdict = scanner_run(scanner, limits, rest);
         if (verdict == SCAN_MORE) {
             *end = INPUT_REST;
             break;
@@ -168,12 +179,15 @@ static size_t take_messages(struct connection *c, struct span bytes, struct scan
     return at;
 }
 
-/* Closes the connection that holds most when all together hold too much. */
+/* Closes the connection that holds most when all together hold too much: who has not said who he is
+ * before all others. */
 static void keep_within_budget(struct net_loop *l)
 {
     if (l->partials.total <= l->limits.partial_total)
         return;
-    struct connection *c = partial_largest(&l->partials)->owner;
+    struct connection *c = newcomer_largest(l);
+    if (c == NULL)
+        c = partial_largest(&l->partials)->owner;
     refuse_connection(c, "the budget for partial messages is used up, and this peer holds most");
     input_drop(c);
 }
@@ -337,7 +351,7 @@ static enum input_end read_fresh(struct connection *c, size_t size)
 
 static enum input_end read_and_run(struct connection *c)
 {
-    bool at_limit = c->in_flight >= c->loop->limits.in_flight;
+    bool at_limit = c->in_flight >= c->loop->limits.in_flight || c->newcomer;
     size_t size = at_limit ? RESERVE_BYTES : c->wide ? READ_WIDE : READ_SIZE;
     enum input_end end = holds_long(c) ? read_longer(c, size) : read_fresh(c, size);
 

@@ -55,10 +55,13 @@ struct connection {
     bool partial_whole : 1; /* what is kept may start with a whole message */
     bool wide : 1;          /* a whole read brought few messages: read more at once */
     bool single : 1;        /* the last read brought one message: its peer waits for each answer */
+    bool newcomer : 1;      /* stands in the loop's list of those: newcomers.h */
 
-    ao_time since; /* OPEN, DRAINING: the last byte, or call's end; else: the time of entry */
+    ao_time entered; /* when it came, or was opened */
+    ao_time since;   /* OPEN, DRAINING: the last byte, or call's end; else: the time of entry */
     STAILQ_ENTRY(connection) queued; /* in the queue that `dirty` or `dead` tells */
     LIST_ENTRY(connection) link;     /* all of the loop */
+    TAILQ_ENTRY(connection) newcomers;
     void *user;
     const struct principal *principal; /* a reference; NULL: nobody yet */
     struct conn_slot *slot;            /* owned; goes home when the connection is freed */

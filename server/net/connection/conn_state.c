@@ -13,6 +13,7 @@
 #include <assert.h>
 
 #include "server/net/auth/principal.h"
+#include "server/net/connection/newcomers.h"
 #include "server/runtime/object/trace.h"
 
 /* --- State --- */
@@ -77,6 +78,10 @@ void conn_enter(struct connection *c, enum conn_state next, const char *why)
     c->state = (uint8_t)next;
     c->stopped = false;
     c->since = activator_now(c->loop->activator);
+    if (next == CONN_OPEN)
+        c->entered = c->since;
+    if (next != CONN_OPEN || c->principal || !conn_auth_required(c))
+        newcomer_remove(c);
     if (next == CONN_LINGERING)
         c->stream.cls->shut(&c->stream);
     else if (next == CONN_CLOSED)
@@ -193,6 +198,8 @@ void conn_set_principal(struct connection *c, const struct principal *p)
 
     c->principal = p == NULL ? NULL : principal_ref(p);
     principal_unref(old);
+    if (p && c->state == CONN_OPEN)
+        newcomer_remove(c);
 }
 
 bool conn_auth_required(const struct connection *c)

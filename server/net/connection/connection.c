@@ -7,6 +7,7 @@
 
 #include "server/net/auth/principal.h"
 #include "server/net/connection/conn_input.h"
+#include "server/net/connection/newcomers.h"
 #include "server/runtime/object/trace.h"
 
 enum { FLUSH_SOON = 32768 }; /* bytes; so many answers are written before they leave the caches */
@@ -52,8 +53,10 @@ static const char *time_out_text(const struct connection *c)
 {
     return c->state == CONN_HANDSHAKE  ? "handshake took too long"
            : c->state == CONN_FLUSHING ? "peer does not read"
-           : conn_answerable(c)        ? "idle for too long"
-                                       : "peer does not close";
+           : !conn_answerable(c)       ? "peer does not close"
+           : activator_now(c->loop->activator) >= newcomer_deadline(c)
+               ? "it did not say who it is in time (limits.auth_timeout)"
+               : "idle for too long";
 }
 
 static void time_out(struct connection *c)
@@ -64,16 +67,22 @@ static void time_out(struct connection *c)
     conn_abort(c, why);
 }
 
+/* When the connection has had its time, if nothing happens; AO_NEVER: it may stay. */
+static ao_time time_is_over(const struct connection *c)
+{
+    ao_time limit = time_limit(c), at = limit == 0 ? AO_NEVER : c->since + limit;
+    ao_time newcomer = newcomer_deadline(c);
+
+    return newcomer < at ? newcomer : at;
+}
+
 static bool timed_out(struct connection *c)
 {
-    ao_time limit = time_limit(c);
-
-    if (limit == 0)
-        return false;
     ao_time now = activator_now(c->loop->activator);
+
     if (conn_answerable(c) && c->in_flight + c->polls > 0)
         c->since = now;
-    return now - c->since >= limit;
+    return now >= time_is_over(c);
 }
 
 /* What the stream is to tell while the connection rests.  One that is not read hears of its peer's
@@ -162,10 +171,10 @@ static enum ao_verdict rest_until(struct connection *c, unsigned what)
 {
     if (!conn_watch(c, what))
         return AO_AGAIN;
-    ao_time limit = time_limit(c);
-    if (limit == 0)
+    ao_time until = time_is_over(c);
+    if (until == AO_NEVER)
         return AO_DONE;
-    ao_sleep_until(&c->ao, c->since + limit);
+    ao_sleep_until(&c->ao, until);
     return AO_PARK;
 }
 
@@ -374,8 +383,9 @@ struct connection *conn_new(struct net_loop *l, struct conn_slot *slot)
     c->mode.raw = slot->rules->raw;
     if (slot->rules->anybody != NULL)
         c->principal = principal_ref(slot->rules->anybody);
-    c->since = activator_now(l->activator);
+    c->since = c->entered = activator_now(l->activator);
     LIST_INSERT_HEAD(&l->all, c, link);
+    newcomer_add(c);
     counter_add(&l->counters.connections, 1);
     counter_add(&l->counters.accepted, 1);
     return c;

@@ -5,6 +5,7 @@
 
 #include "server/net/auth/principal.h"
 #include "server/net/connection/conn_private.h"
+#include "server/net/connection/newcomers.h"
 #include "server/net/stream/tls.h"
 
 enum { LOOP_MESSAGES_A_STEP = 64 };
@@ -60,6 +61,7 @@ static void take_slot(struct net_loop *l, struct conn_slot *slot)
         conn_out_of_memory(c);
     slot->message.fd = -1; /* the stream's now */
     conn_start(c);
+    newcomers_make_room(l);
 }
 
 static void apply(struct net_loop *l, struct reload *r)
@@ -148,6 +150,7 @@ struct net_loop *net_loop_new(const struct net_loop_options *options)
     l->hook.run = at_round_end;
     STAILQ_INIT(&l->dirty);
     STAILQ_INIT(&l->dead);
+    newcomers_init(l);
     ao_init(&l->intake, &intake_class, l->activator);
     return l;
 }

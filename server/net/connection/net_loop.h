@@ -28,6 +28,15 @@ struct loop_counters {
 
 STAILQ_HEAD(conn_queue, connection);
 
+/* newcomers.h has what they are. */
+struct newcomer_list {
+    TAILQ_HEAD(newcomer_queue, connection) all; /* who came first is first */
+    uint32_t count;
+    struct scan_limits scan; /* of their messages */
+    uint64_t closed;         /* to make room, since the last log line about it */
+    ao_time logged;          /* time of that line */
+};
+
 struct net_loop {
     struct activator *activator;
     struct event_base *base; /* NULL in tests with scripted streams only */
@@ -43,6 +52,7 @@ struct net_loop {
     uint32_t handshakes;     /* of this round */
 
     LIST_HEAD(, connection) all; /* whose memory exists */
+    struct newcomer_list newcomers;
     struct chunk_pool pool;
     struct partial_list partials;
     struct scanner scanner; /* of what stands in `scratch` */

@@ -136,6 +136,7 @@ NET_TEST(nothing_stays_of_a_peer_that_vanishes)
 NET_TEST(a_connection_says_what_it_is)
 {
     net.rules.raw = true;
+    net.rules.auth = LISTENER_AUTH_TOKEN;
     struct connection *c = net_connect(&peer);
     net_run_ms(1);
     assert_int_equal(conn_id(c), 1);

@@ -1,0 +1,81 @@
+#include "server/net/connection/newcomers.h"
+
+#include "server/net/connection/partial_input.h"
+
+#define TIME_TO_SPEAK AO_S(1)
+#define LOG_PAUSE     AO_S(1) /* between two log lines about newcomers that made room */
+
+void newcomers_init(struct net_loop *l)
+{
+    TAILQ_INIT(&l->newcomers.all);
+    l->newcomers.scan = l->limits.scan;
+    if (l->newcomers.scan.message_max > NEWCOMER_MESSAGE_MAX)
+        l->newcomers.scan.message_max = NEWCOMER_MESSAGE_MAX;
+}
+
+/* Many can come in a second: one line tells of all. */
+static void log_room(struct net_loop *l, const struct connection *c)
+{
+    struct newcomer_list *list = &l->newcomers;
+    ao_time now = activator_now(l->activator);
+
+    list->closed++;
+    if (list->logged != 0 && now - list->logged < LOG_PAUSE)
+        return;
+    log_warn("connection closed", LOG_STR("peer", conn_peer(c)),
+             LOG_STR("reason", "there are too many that have not said who they are"),
+             LOG_UINT("closed", list->closed), LOG_STR("hint", "limits.newcomers"));
+    list->closed = 0;
+    list->logged = now;
+}
+
+void newcomers_make_room(struct net_loop *l)
+{
+    struct newcomer_list *list = &l->newcomers;
+
+    if (l->limits.newcomers == 0 || list->count <= l->limits.newcomers)
+        return;
+    struct connection *c = TAILQ_FIRST(&list->all);
+    if (activator_clock(l->activator) - c->entered < TIME_TO_SPEAK)
+        c = TAILQ_LAST(&list->all, newcomer_queue);
+    log_room(l, c);
+    conn_abort(c, "too many newcomers");
+}
+
+void newcomer_add(struct connection *c)
+{
+    struct newcomer_list *list = &c->loop->newcomers;
+    const struct listener_rules *rules = c->slot->rules;
+
+    if (rules->contexts == NULL && rules->auth != LISTENER_AUTH_TOKEN)
+        return;
+    c->newcomer = true;
+    TAILQ_INSERT_TAIL(&list->all, c, newcomers);
+    list->count++;
+}
+
+void newcomer_remove(struct connection *c)
+{
+    if (!c->newcomer)
+        return;
+    c->newcomer = false;
+    TAILQ_REMOVE(&c->loop->newcomers.all, c, newcomers);
+    c->loop->newcomers.count--;
+}
+
+ao_time newcomer_deadline(const struct connection *c)
+{
+    ao_time limit = c->loop->limits.auth_timeout;
+
+    return c->newcomer && conn_open(c) && limit > 0 ? c->entered + limit : AO_NEVER;
+}
+
+struct connection *newcomer_largest(const struct net_loop *l)
+{
+    struct connection *largest = NULL, *c;
+
+    TAILQ_FOREACH(c, &l->newcomers.all, newcomers)
+    if (c->partial && (!largest || c->partial->capacity > largest->partial->capacity))
+        largest = c;
+    return largest;
+}

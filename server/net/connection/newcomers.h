@@ -1,0 +1,38 @@
+/* Newcomers: connections of one loop whose peers have not said who they are.
+ *
+ * A connection is one from its beginning to the end of its TLS handshake; and on a listener that
+ * asks for tokens, until a certificate or server.auth says who it is.  A newcomer gets little: a
+ * limited time, small messages, and a place only as long as there are not too many of them.  When
+ * there are, the one that came first makes room if it had a second to speak: whoever wants to say
+ * who he is does so at once, and whoever only holds places loses them.  If it had not, many came at
+ * once, and the last one has to come again.  (A random early drop, as of OpenSSH's MaxStartups,
+ * would hit those who are about to speak as often.)
+ *
+ * Thread: the loop's.  Nothing here fails. */
+#ifndef ERGON_NET_NEWCOMERS_H
+#define ERGON_NET_NEWCOMERS_H
+
+#include "server/net/connection/conn_private.h"
+
+enum { NEWCOMER_MESSAGE_MAX = 4096 /* bytes */ };
+
+/* For a loop whose limits are set. */
+void newcomers_init(struct net_loop *l);
+
+/* A new connection, if it is one. */
+void newcomer_add(struct connection *c);
+
+/* Closes one if there are too many; within no step of a connection. */
+void newcomers_make_room(struct net_loop *l);
+
+/* It has said who it is, or need not, or is closed: it is one no longer.  Twice is fine. */
+void newcomer_remove(struct connection *c);
+
+/* When it has to have said who it is, of the activators' clock; AO_NEVER: that has no limit, it
+ * still shakes hands, or it is none. */
+ao_time newcomer_deadline(const struct connection *c);
+
+/* The newcomer that holds most bytes of a message; NULL: none holds any. */
+struct connection *newcomer_largest(const struct net_loop *l);
+
+#endif

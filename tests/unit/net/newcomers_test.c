@@ -1,0 +1,210 @@
+/* Who has not said who it is gets little: time, bytes, places. */
+#include "server/net/connection/newcomers.h"
+
+#include "server/net/auth/principal.h"
+#include "tests/support/net_world.h"
+
+static void asks_for_tokens(void)
+{
+    net.rules.auth = LISTENER_AUTH_TOKEN;
+}
+
+static void says_who(struct connection *c)
+{
+    const struct principal *alice = principal_new("alice", "*");
+    conn_set_principal(c, alice);
+    principal_unref(alice);
+}
+
+static bool is_open(const struct script *k)
+{
+    return !k->shut && !k->closed;
+}
+
+/* A request whose argument has so many bytes, sent as far as `sent`. */
+static void send_long(struct script *k, uint32_t bytes, uint32_t sent)
+{
+    static uint8_t request[1 << 17];
+    uint8_t *at = request + net_request(request, 1, "echo", "") - 1;
+    *at++ = 0xc6;
+    for (int shift = 24; shift >= 0; shift -= 8)
+        *at++ = (uint8_t)(bytes >> shift);
+    script_send(k, span_of(request, (size_t)(at - request) + sent));
+}
+
+NET_TEST(who_does_not_say_who_it_is_in_time_is_closed)
+{
+    static struct script silent, chatty, good;
+    asks_for_tokens();
+    net.limits.auth_timeout = AO_MS(50);
+    net_connect(&silent);
+    net_connect(&chatty);
+    struct connection *c = net_connect(&good);
+    for (uint64_t ms = 10; ms < 50; ms += 10) {
+        net_run_ms(ms);
+        net_send(&chatty, 1, "echo", ""); /* bytes give no time */
+    }
+    says_who(c);
+    net_run_ms(49);
+    assert_true(is_open(&silent) && is_open(&chatty));
+    net_run_ms(60);
+    assert_true(silent.closed && chatty.closed);
+    net_run_ms(10000);
+    assert_true(is_open(&good));
+}
+
+NET_TEST(who_need_not_say_who_it_is_has_no_time_to_keep)
+{
+    net.limits.auth_timeout = AO_MS(50);
+    net_connect(&peer);
+    net_run_ms(10000);
+    assert_true(is_open(&peer));
+}
+
+NET_TEST(the_time_counts_from_the_end_of_the_handshake)
+{
+    asks_for_tokens();
+    net.limits.handshake_timeout = AO_MS(100);
+    net.limits.auth_timeout = AO_MS(50);
+    peer.handshakes = 1;
+    net_connect(&peer);
+    peer.handshakes = 1;
+    net_run_ms(80);
+    net_send(&peer, 1, "echo", "");
+    net_run_ms(120);
+    assert_true(is_open(&peer));
+    net_run_ms(140);
+    assert_true(peer.closed);
+}
+
+NET_TEST(before_that_its_messages_are_small)
+{
+    static struct script known;
+    asks_for_tokens();
+    net_connect(&peer);
+    says_who(net_connect(&known));
+    send_long(&peer, 5000, 100);
+    send_long(&known, 5000, 5000);
+    net_run_ms(1);
+    assert_true(peer.shut);
+    assert_non_null(memmem(peer.out, peer.out_len, "before server.auth none may be", 30));
+    assert_int_equal(net.loop->partials.total, 0);
+    assert_string_equal(net_answered(&known), "1");
+}
+
+/* In one write: the first message says who it is, the second is large. */
+static void says_who_first(void *arg, struct connection *c, const struct envelope *e)
+{
+    struct conn_port echo = echo_port(&net.echo);
+    (void)arg;
+    if (!conn_principal(c))
+        says_who(c);
+    echo.message(echo.arg, c, e);
+}
+
+NET_TEST(behind_that_they_may_be_large_at_once)
+{
+    asks_for_tokens();
+    net.port.message = says_who_first;
+    net_connect(&peer);
+    net_send(&peer, 2, "echo", "");
+    send_long(&peer, 100000, 100000);
+    net_run_ms(1);
+    assert_string_equal(net_answered(&peer), "2 1");
+}
+
+/* Whose rest of a message is far larger stays. */
+NET_TEST(its_bytes_are_the_first_to_go)
+{
+    static struct script known, newcomers[4];
+    asks_for_tokens();
+    net.limits.partial_total = 40000;
+    struct connection *c = net_connect(&known);
+    says_who(c);
+    send_long(&known, 100000, 30000);
+    net_run_ms(1);
+    for (int i = 0; i < 4; i++) {
+        net_connect(&newcomers[i]);
+        send_long(&newcomers[i], 3500, 3000 + 100 * (uint32_t)i);
+        net_run_ms(2 + (uint64_t)i);
+    }
+    assert_true(is_open(&known));
+    assert_false(is_open(&newcomers[0]) && is_open(&newcomers[1]) && is_open(&newcomers[2]) &&
+                 is_open(&newcomers[3]));
+    assert_true(net.loop->partials.total <= net.limits.partial_total);
+}
+
+static void two_may_be_there(void)
+{
+    asks_for_tokens();
+    net.limits.newcomers = 2;
+}
+
+static void two_come(struct script *first, struct script *second)
+{
+    net_connect(first);
+    net_run_ms(500);
+    net_connect(second);
+}
+
+NET_TEST(of_too_many_the_first_makes_room)
+{
+    static struct script first, second, third;
+    two_may_be_there();
+    two_come(&first, &second);
+    net_run_ms(1000);
+    net_connect(&third);
+    net_run_ms(1001);
+    assert_true(first.closed);
+    assert_true(is_open(&second) && is_open(&third));
+}
+
+/* It had no second to speak: many come at once. */
+NET_TEST(of_too_many_at_once_the_last_comes_again)
+{
+    static struct script first, second, third;
+    two_may_be_there();
+    two_come(&first, &second);
+    net_run_ms(999);
+    net_connect(&third);
+    net_run_ms(1000);
+    assert_true(is_open(&first) && is_open(&second));
+    assert_true(third.closed);
+}
+
+NET_TEST(who_has_said_who_it_is_takes_no_place_and_keeps_its_own)
+{
+    static struct script known[3], first, second, third;
+    two_may_be_there();
+    for (int i = 0; i < 3; i++) {
+        says_who(net_connect(&known[i]));
+        net_run_ms(1 + (uint64_t)i);
+    }
+    two_come(&first, &second);
+    assert_int_equal(net.loop->newcomers.count, 2);
+    net_run_ms(2000);
+    net_connect(&third);
+    net_run_ms(2001);
+    for (int i = 0; i < 3; i++)
+        assert_true(is_open(&known[i]));
+    assert_true(first.closed);
+}
+
+NET_TEST(handshakes_take_places_too_and_give_them_back)
+{
+    static struct tls_context *tls[1];
+    static struct script first, second;
+    net.rules.contexts = tls;
+    net.limits.newcomers = 1;
+    struct connection *c = net_connect(&first);
+    first.handshakes = -1;
+    net_run_ms(1);
+    assert_int_equal(net.loop->newcomers.count, 1);
+    assert_true(c->newcomer);
+    net_run_ms(1500);
+    net_connect(&second); /* its handshake ends at once, and nobody asks who it is */
+    net_run_ms(1501);
+    assert_true(first.closed);
+    assert_true(is_open(&second));
+    assert_int_equal(net.loop->newcomers.count, 0);
+}
