@@ -278,3 +278,15 @@ ACTORS_TEST(unblock_after_the_deadline_leaves_a_token)
     ao_activate(&w->x.ao);
     assert_int_equal(actors_round(w), AO_STATE_INACTIVE);
 }
+
+ACTORS_TEST(a_reset_object_has_no_token)
+{
+    ao_unblock(&w->x.ao);
+    actors_begin(w, actor_fault);
+    assert_int_equal(actors_round(w), AO_STATE_FAULTED);
+    assert_int_equal(ao_reset(&w->x.ao), 0);
+    w->x.at = 0;
+    actors_begin(w, block);
+    assert_int_equal(actors_round(w), AO_STATE_SLEEPING);
+    ao_deactivate(&w->x.ao);
+}

@@ -79,6 +79,14 @@ GROUP_TEST(collects_faults)
     assert_int_equal(group.fault_code, 41);
 }
 
+GROUP_TEST(a_fault_that_is_the_last_end_tells_the_parent)
+{
+    for (int i = 0; i < CELLS; i++)
+        cells[i].work = 0;
+    virtual_run(&stage.v);
+    stage_expect("[0] p is ready: 3 ended, 3 faults\n");
+}
+
 GROUP_TEST(cancel_stops_the_rest)
 {
     virtual_run_until(&stage.v, AO_MS(15));

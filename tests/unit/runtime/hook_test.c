@@ -120,6 +120,22 @@ HOOK_TEST(hook_before_rest_waits_no_longer_than_it_may)
     activator_forget_hook(w->loop, &x.hook);
 }
 
+HOOK_TEST(hook_before_rest_waits_as_long_as_it_may)
+{
+    struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
+    struct hook x = {.hook.run = hook_run, .world = w, .number = 1, .again = 3};
+    activator_when_idle(w->loop, &y.hook, AO_MS(2));
+    activator_at_round_end(w->loop, &x.hook);
+    w->v.now = AO_MS(2) - 1;
+    assert_true(virtual_round(&w->v, w->loop));
+    trace_expect(&w->v, "[   1] hook 1     runs\n");
+    w->v.now = AO_MS(2);
+    assert_true(virtual_round(&w->v, w->loop));
+    trace_expect(&w->v, "[   2] hook 1     runs\n"
+                        "[   2] hook 2     runs\n");
+    activator_forget_hook(w->loop, &x.hook);
+}
+
 HOOK_TEST(forgotten_hook_does_not_run)
 {
     struct hook z = {.hook.run = hook_run, .world = w, .number = 3};

@@ -1,5 +1,6 @@
 /* What a round ends with: however an activator is kept at work, it looks at its poller. */
 #include "server/runtime/threads/lane.h"
+#include "server/runtime/threads/waker.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/virtual.h"
 
@@ -62,4 +63,41 @@ TEST(nor_does_it_while_spinning)
 TEST(nor_while_learning)
 {
     juggler_keeps_polls_going(IDLE_AUTO);
+}
+
+static void count(void *arg)
+{
+    ++*(int *)arg;
+}
+
+struct watched {
+    struct virtual v;
+    struct activator *loop;
+    struct waker watcher;
+    int calls;
+    bool blocked;
+};
+
+/* In the poller of the loop, as what ends its block. */
+static void look(void *arg)
+{
+    struct watched *w = arg;
+    w->blocked = activator_blocked(w->loop);
+    waker_announce(&w->watcher);
+}
+
+/* Who watches sleeps while the loop is blocked, and hears when it goes on. */
+TEST(a_watcher_is_told_when_a_block_is_over)
+{
+    struct watched w = {0};
+    virtual_init(&w.v);
+    w.loop = virtual_open(&w.v, "loop");
+    waker_init(&w.watcher, count, &w.calls);
+    activator_watch(w.loop, &w.watcher);
+    virtual_at(&w.v, AO_MS(5), w.loop, look, &w);
+    virtual_run(&w.v);
+    assert_true(w.blocked);
+    assert_false(activator_blocked(w.loop));
+    assert_int_equal(w.calls, 1);
+    virtual_fini(&w.v);
 }

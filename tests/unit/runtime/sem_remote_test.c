@@ -83,6 +83,8 @@ TEST(deadline_of_a_far_waiter)
     actor_enter('a', near_worker);
     actor_enter_at(stage.away, 'b', far_worker)->patience = AO_MS(4);
     actor_enter_at(stage.away, 'c', far_worker);
+    virtual_run_until(&stage.v, AO_MS(5));
+    assert_int_equal(ao_sem_waiting(&sem), 1); /* home has heard that it left */
     virtual_run(&stage.v);
     stage_expect("[0] a is ready\n[4] b is deadline passed\n[10] c is ready\n");
     assert_int_equal(sem.permits, 1);

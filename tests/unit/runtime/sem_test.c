@@ -244,6 +244,17 @@ TEST(what_was_granted_to_one_that_ends_goes_to_the_next)
     the_one_with_many_ends(by_retire, true);
 }
 
+SEM_TEST(what_is_left_at_the_close_is_not_granted)
+{
+    ao_sem_init(&sem, 2);
+    ao_sem_close(&sem);
+    assert_false(ao_sem_try_acquire(&sem));
+    actor_enter('a', worker);
+    virtual_run(&stage.v);
+    stage_expect("[0] a is closed\n");
+    assert_int_equal(sem.permits, 2);
+}
+
 /* --- Scoped --- */
 
 static enum ao_verdict holder(struct ao *self)

@@ -184,6 +184,7 @@ LIMIT_TEST(long_inner_step_is_not_the_outers)
 struct watch {
     struct ao ao;
     struct world *world;
+    bool steps_inner; /* first */
     const struct ao_class *before, *after;
     ao_time since;
 };
@@ -192,6 +193,8 @@ static enum ao_verdict watch_step(struct ao *self)
 {
     struct watch *watch = ao_of(self, struct watch, ao);
     struct world *w = watch->world;
+    if (watch->steps_inner)
+        activator_step_now(w->loop, &w->inner.ao);
     watch->before = activator_stuck(w->loop, &watch->since);
     w->v.now += AO_MS(51);
     watch->after = activator_stuck(w->loop, &watch->since);
@@ -213,4 +216,17 @@ LIMIT_TEST(watchdog_names_the_step_that_does_not_return)
     assert_int_equal(watch.since, AO_MS(7));
     assert_null(activator_stuck(w->loop, &watch.since));
     assert_non_null(strstr(w->logged, "object=watched detail=\"for long\""));
+}
+
+/* What the inner step took is not the outer one's, and then the outer one runs on. */
+LIMIT_TEST(watchdog_names_the_outer_step_again)
+{
+    struct watch watch = {.world = w, .steps_inner = true};
+    w->inner.takes = AO_MS(40);
+    ao_init(&watch.ao, &watch_class, w->loop);
+    ao_activate(&watch.ao);
+    virtual_round(&w->v, w->loop);
+    assert_null(watch.before);
+    assert_ptr_equal(watch.after, &watch_class);
+    assert_int_equal(watch.since, AO_MS(40));
 }

@@ -76,6 +76,14 @@ COMPLETION_TEST(after_the_deadline_nobody_is_told)
     stage_expect("");
 }
 
+/* In the step that began the wait, and not in the next round. */
+COMPLETION_TEST(a_deadline_that_is_now_has_passed)
+{
+    actor_enter('a', awaits)->patience = 0;
+    virtual_round(&stage.v, stage.home);
+    stage_expect("[0] a is deadline passed\n");
+}
+
 COMPLETION_TEST(cancel_by_another)
 {
     struct actor *a = actor_enter('a', awaits);
