@@ -13,6 +13,7 @@ and without cannot notice it, and is not run.
 
 import argparse
 import collections
+import contextlib
 import fcntl
 import hashlib
 import json
@@ -89,10 +90,29 @@ class Stopped(Exception):
     """Somebody else's failure has made this command superfluous."""
 
 
+at_work = set()  # processes that were started, and have not ended
+
+
+def end_with_us(*_):
+    """Nothing goes on when a run is interrupted: a planted fault may make a test endless."""
+    for process in list(at_work):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    os._exit(1)
+
+
 def limited(command, limit, stop=None, **more):
     """Exit status and output; the status is None when the limit was reached, and the command is gone then."""
     until = time.monotonic() + limit
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True, **more)
+    at_work.add(process)
+    try:
+        return ended(process, until, stop)
+    finally:
+        at_work.discard(process)
+
+
+def ended(process, until, stop):
     while True:
         left = until - time.monotonic()
         try:
@@ -392,6 +412,8 @@ def main():
     os.makedirs(WORK, exist_ok=True)
     os.environ.update(CCACHE_BASEDIR=WORK, CCACHE_NOHASHDIR="1")  # what another copy of the tree has compiled serves here
     held = lock()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, end_with_us)
     known = read_log()
     tree = copy_tree()
     if options.report:

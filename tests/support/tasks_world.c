@@ -149,6 +149,38 @@ void tasks_world_run_ms(uint64_t ms)
     while (run_blocking());
 }
 
+static void expect_home_at_rest(const struct home *h)
+{
+    assert_int_equal(h->calls.taken, 0);
+    assert_int_equal(slab_taken(&h->slab), 0);
+    assert_true(LIST_EMPTY(&h->unwanted));
+    assert_null(h->returned);
+}
+
+static void expect_executor_at_rest(const struct executor *e)
+{
+    assert_int_equal(executor_outstanding(e), 0);
+    assert_int_equal(counter_read(&e->parked), 0);
+    assert_int_equal(counter_read(&e->turning), 0);
+    assert_int_equal(counter_read(&e->turning_jobs), 0);
+    for (uint32_t i = 0; i < e->shared->method_count; i++) {
+        assert_int_equal(counter_read(&e->figures[i].living), 0);
+        assert_int_equal(counter_read(&e->figures[i].parked), 0);
+    }
+}
+
+void tasks_expect_at_rest(const struct tasks *t)
+{
+    for (uint32_t i = 0; i < t->home_count; i++)
+        expect_home_at_rest(t->homes[i]);
+    for (uint32_t i = 0; i < t->shared.plan.executor_count; i++)
+        expect_executor_at_rest(t->executors[i]);
+    for (unsigned k = 0; k < KINDS; k++)
+        assert_int_equal(t->manager.kinds[k].queue.length, 0);
+    assert_int_equal(manager_queued(&t->shared.inbox), 0);
+    assert_int_equal(t->manager.attempts_out, 0);
+}
+
 void tasks_world_start(uint32_t loops, uint32_t blocking)
 {
     tasks_world_init(loops, blocking);
@@ -160,6 +192,8 @@ int tasks_world_end(void **state)
     assert_int_equal(w.begun, w.ended);
     for (unsigned i = 1; i <= w.begun && i < WORLD_CALLS; i++)
         assert_int_equal(w.told[i], 1);
+    if (!w.unfinished)
+        tasks_expect_at_rest(w.tasks);
     tasks_world_fini();
     return 0;
 }

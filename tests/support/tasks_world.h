@@ -28,6 +28,7 @@ struct tasks_world {
     unsigned told[WORLD_CALLS];           /* times that the end of a call was told */
     enum ergon_error errors[WORLD_CALLS]; /* of the last end */
     bool quiet;                           /* nothing is traced */
+    bool unfinished;                      /* work is under way at the end of the test */
 };
 
 extern struct tasks_world w; /* the one of the test program */
@@ -41,8 +42,12 @@ void tasks_world_open_with_all(
     void); /* with handlers of both kinds, whatever executors there are */
 void tasks_world_fini(void);
 
+/* Nothing that was borrowed is still out: no call record, no cell of a task, no place in a queue or
+ * at an executor, no attempt.  For when all work has ended: else the test fails. */
+void tasks_expect_at_rest(const struct tasks *t);
+
 /* The first two; and the tear-down of a test, which expects that each call that was accepted was
- * answered once. */
+ * answered once, and, unless it is unfinished, that all is at rest. */
 void tasks_world_start(uint32_t loops, uint32_t blocking);
 int tasks_world_end(void **state);
 #define TASKS_TEST(name) TEST_WITH(NULL, tasks_world_end, name)

@@ -43,6 +43,43 @@ TEST(a_name_dies_with_its_call)
     virtual_fini(&v);
 }
 
+/* After a burst the memory goes back, and is made anew for the next. */
+TEST(a_name_outlives_the_memory_of_its_record)
+{
+    enum { BURST = (CALLS_KEPT + 2) * CALLS_CHUNK };
+    static struct call_record *records[BURST];
+    struct virtual v;
+    struct calls c;
+    virtual_init(&v);
+    struct activator *a = virtual_open(&v, "loop");
+    calls_init(&c);
+    for (int burst = 0; burst < 3; burst++) {
+        uint32_t index = BURST - 1, generation;
+        for (int i = 0; i < BURST; i++)
+            records[i] = take(&c, a);
+        assert_int_equal(records[index]->call.index, index);
+        generation = records[index]->call.generation;
+        assert_ptr_equal(calls_find(&c, index, generation), records[index]);
+        for (int i = BURST; i-- > 0;) {
+            records[i]->open = false;
+            calls_give(&c, records[i]);
+        }
+        calls_shrink(&c);
+        assert_int_equal(c.chunk_count, CALLS_KEPT);
+        assert_null(calls_find(&c, index, generation));
+        for (int i = 0; i < BURST; i++)
+            records[i] = take(&c, a);
+        assert_null(calls_find(&c, index, generation)); /* it is another call's record now */
+        for (int i = BURST; i-- > 0;) {
+            records[i]->open = false;
+            calls_give(&c, records[i]);
+        }
+        calls_shrink(&c);
+    }
+    calls_fini(&c);
+    virtual_fini(&v);
+}
+
 TEST(a_walk_finds_the_open_ones)
 {
     struct virtual v;

@@ -1,4 +1,6 @@
 /* Calls at home: accepted, refused, found, told exactly once, by whatever ends them first. */
+#include "proto/reader.h"
+#include "server/tasks/handlers/host.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 #include "tests/support/tasks_world.h"
@@ -146,7 +148,8 @@ TASKS_TEST(a_result_may_be_kept)
 static int open_and_call(void *arg)
 {
     int failed = 0;
-    static const char *const methods[] = {"echo", "managed", "sleep", "block", "outer", "fail"};
+    static const char *const methods[] = {"echo",  "managed", "sleep", "block",
+                                          "outer", "fail",    "hang"};
     uint8_t params[600], buf[700];
     memset(params, 0xc0, sizeof params);
     params[0] = 0xc5;
@@ -155,12 +158,11 @@ static int open_and_call(void *arg)
     struct span nested = params_call(buf, "echo", span_of(params, sizeof params));
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
         failed |= tasks_world_call(0, methods[i], i == 4 ? nested : span_of(params, sizeof params),
-                                   AO_NEVER) != ERGON_OK;
+                                   i == 6 ? w.v.now + AO_MS(10) : AO_NEVER) != ERGON_OK;
     tasks_world_run();
     return failed;
 }
 
-/* Whatever allocation fails: each call is refused, or told exactly once. */
 /* Some that wait, one that was due in the same round, one that goes on by itself. */
 TEST(unwanted_ones_among_many)
 {
@@ -184,6 +186,49 @@ TEST(unwanted_ones_among_many)
     home_cancel(tasks_home(w.tasks, 0), tasks_world_find(1));
     tasks_world_fini(); /* with one that was not looked at yet */
     assert_int_equal(test_cleanups - cleanups, 100);
+}
+
+/* Stepped: the ns that it has left. */
+static enum ao_verdict left_step(struct ao *self, struct ergon_task *task, void *state)
+{
+    const struct ergon_host *host = host_table();
+    host->result_int(task, (int64_t)host->time_left(task));
+    return AO_DONE;
+}
+
+static const struct ergon_handler left = {
+    .size = sizeof left, .kind = ERGON_STEPPED, .name = "left", .step = left_step};
+
+static uint64_t said; /* the result of the last call */
+
+static void on_ended(void *arg, struct call *call, struct outcome *outcome)
+{
+    struct reader r = reader_of(outcome->result);
+    if (outcome->error != ERGON_OK)
+        fail_msg("%s: %.*s", outcome->code, (int)outcome->text.len, (const char *)outcome->text.at);
+    assert_true(read_uint(&r, &said));
+}
+
+/* However deep: no nested call has longer than the first of its chain. */
+TEST(a_nested_call_has_the_time_of_its_caller)
+{
+    char error[256];
+    uint8_t inner[64], middle[64], outer[64];
+    struct span params[3] = {params_call(inner, "left", params_none())};
+    params[1] = params_call(middle, "outer", params[0]);
+    params[2] = params_call(outer, "outer", params[1]);
+    open_world();
+    assert_int_equal(registry_add(w.registry, "test", &left, error, sizeof error), 0);
+    w.plan.ended = on_ended;
+    tasks_world_open();
+    for (size_t i = 0; i < sizeof params / sizeof *params; i++) {
+        said = 0;
+        tasks_world_call(0, "outer", params[i], w.v.now + AO_MS(7));
+        tasks_world_run();
+        assert_int_equal(said, AO_MS(7));
+    }
+    tasks_expect_at_rest(w.tasks);
+    tasks_world_fini();
 }
 
 static struct ao rival;
@@ -214,6 +259,8 @@ TEST(a_deadline_is_not_the_next_calls)
     tasks_world_fini();
 }
 
+/* Whatever allocation fails: each call is refused, or told exactly once, and nothing of it stays:
+ * neither in the queue nor parked for ever. */
 TEST(memory_fails)
 {
     for (int64_t n = 1;; n++) {
@@ -226,7 +273,7 @@ TEST(memory_fails)
         for (unsigned i = 1; i <= w.begun; i++)
             assert_int_equal(w.told[i], 1);
         assert_int_equal(w.begun, w.ended);
-        assert_int_equal(manager_queued(&w.tasks->shared.inbox), 0); /* nothing stays admitted */
+        tasks_expect_at_rest(w.tasks);
         tasks_world_fini();
         if (!met)
             break;

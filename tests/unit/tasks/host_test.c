@@ -166,6 +166,29 @@ static void fail_badly(const struct ergon_host *h, struct ergon_task *task)
     (h->fail)(task, "my code", NULL);
 }
 
+/* Of the most characters that a code may have; and of one more. */
+#define CODE_OF_32 "A_CODE_OF_32_CHARACTERS_AND_MORE"
+_Static_assert(sizeof CODE_OF_32 - 1 == TASK_CODE_MAX, "the longest code");
+
+static void fail_at_length(const struct ergon_host *h, struct ergon_task *task)
+{
+    (h->fail)(task, CODE_OF_32, NULL);
+}
+
+static void fail_too_long(const struct ergon_host *h, struct ergon_task *task)
+{
+    (h->fail)(task, CODE_OF_32 "S", NULL);
+}
+
+TEST(a_code_that_is_too_long_is_none)
+{
+    run_probe(fail_at_length, params_none());
+    assert_string_equal(code, CODE_OF_32);
+    run_probe(fail_too_long, params_none());
+    assert_int_equal(error, ERGON_E_FAILED);
+    assert_string_equal(code, "FAILED");
+}
+
 TEST(failures)
 {
     run_probe(fail_well, params_none());

@@ -519,6 +519,7 @@ TASKS_TEST(notes_that_nobody_takes_are_bounded)
     tasks_world_run();
     assert_int_equal(it->notes, taken);
     assert_true(attempt_post(it->task, &part)); /* and is freed with the world */
+    w.unfinished = true;
 }
 
 static void rounds_of_a_quantum(int n)
@@ -554,6 +555,7 @@ TASKS_TEST(only_so_many_take_turns)
     assert_int_equal(ends->returned, 1);
     assert_int_equal(waits->given, 1);
     assert_int_equal(counter_read(&w.tasks->executors[0]->turning_jobs), 2);
+    w.unfinished = true;
 }
 
 /* Goes on for a while, and then waits for ever. */
@@ -572,6 +574,7 @@ TASKS_TEST(one_that_parks_leaves_its_turn)
     rounds_of_a_quantum(30);
     assert_int_equal(next->returned, 1);
     assert_int_equal(counter_read(&w.tasks->executors[0]->turning_jobs), 0);
+    w.unfinished = true; /* it is parked */
 }
 
 /* Room of every sort is heard of: the executor that gives it asks the manager, who waits. */
