@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 
-enum { RECORD_MAX = 4096, NS_PER_S = 1000000000 };
+enum { NS_PER_S = 1000000000 };
 
 _Atomic(int) log_threshold = LOG_WARN;
 
@@ -33,6 +33,20 @@ void log_write(enum log_level level, const char *event, const struct log_field *
     sink.write(sink.arg, level, event, fields);
 }
 
+void log_write_last(const char *event, const struct log_field *fields)
+{
+    (sink.write_last ? sink.write_last : sink.write)(sink.arg, LOG_ERROR, event, fields);
+}
+
+struct log_figures log_figures(void)
+{
+    struct log_figures figures = {0};
+
+    if (sink.figures)
+        sink.figures(sink.arg, &figures);
+    return figures;
+}
+
 /* One write for one record: records of several threads never mix within a line. */
 static void put_record(char *record, int length)
 {
@@ -44,34 +58,35 @@ static void put_record(char *record, int length)
 static void write_without_time(void *arg, enum log_level level, const char *event,
                                const struct log_field *fields)
 {
-    char record[RECORD_MAX];
+    char record[LOG_RECORD_MAX];
     int saved = errno;
 
     (void)arg;
-    put_record(record, log_format_logfmt(record, RECORD_MAX - 1, 0, level, event, fields));
+    put_record(record, log_format_logfmt(record, LOG_RECORD_MAX - 1, 0, level, event, fields));
     errno = saved;
 }
 
 static void write_logfmt(void *arg, enum log_level level, const char *event,
                          const struct log_field *fields)
 {
-    char record[RECORD_MAX];
+    char record[LOG_RECORD_MAX];
     int saved = errno;
 
     (void)arg;
     put_record(record,
-               log_format_logfmt(record, RECORD_MAX - 1, clock_wall(), level, event, fields));
+               log_format_logfmt(record, LOG_RECORD_MAX - 1, clock_wall(), level, event, fields));
     errno = saved;
 }
 
 static void write_json(void *arg, enum log_level level, const char *event,
                        const struct log_field *fields)
 {
-    char record[RECORD_MAX];
+    char record[LOG_RECORD_MAX];
     int saved = errno;
 
     (void)arg;
-    put_record(record, log_format_json(record, RECORD_MAX - 1, clock_wall(), level, event, fields));
+    put_record(record,
+               log_format_json(record, LOG_RECORD_MAX - 1, clock_wall(), level, event, fields));
     errno = saved;
 }
 
@@ -272,6 +287,7 @@ static void put_logfmt_value(struct text *t, const struct log_field *f)
 {
     switch (f->kind) {
     case LOG_KIND_STR:
+    case LOG_KIND_PEER:
         put_logfmt_text(t, f->str);
         break;
     case LOG_KIND_INT:
@@ -293,6 +309,7 @@ static void put_json_value(struct text *t, const struct log_field *f)
 {
     switch (f->kind) {
     case LOG_KIND_STR:
+    case LOG_KIND_PEER:
         put_quoted(t, f->str);
         break;
     case LOG_KIND_INT:
@@ -330,12 +347,12 @@ static void put_fields(struct text *t, const struct log_field *fields,
 {
     for (const struct log_field *f = fields; f->kind != LOG_KIND_END && !t->cut; f++) {
         size_t start = t->len;
-        if (f->kind == LOG_KIND_STR && !f->str)
+        if (log_is_text(f->kind) && !f->str)
             continue;
         key(t, f);
         size_t begun = t->len;
         value(t, f);
-        if (t->cut && (t->len == begun || f->kind != LOG_KIND_STR))
+        if (t->cut && (t->len == begun || !log_is_text(f->kind)))
             t->len = start;
     }
 }

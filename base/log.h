@@ -2,6 +2,8 @@
  *
  *     log_warn("step too long", LOG_STR("handler", name), LOG_NS("took", ns));
  *
+ * The first text of a record is its source: who errs stands before how.
+ *
  * Any thread may log.  The sink is process-wide and set once, before the first thread starts;
  * without one, records at LOG_WARN and above go to stderr as logfmt.  Fields are borrowed for the
  * time of the call.  Below the threshold nothing is evaluated but the comparison. */
@@ -14,7 +16,16 @@
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 
-enum log_kind { LOG_KIND_END, LOG_KIND_STR, LOG_KIND_INT, LOG_KIND_UINT, LOG_KIND_NS };
+enum log_kind {
+    LOG_KIND_END,
+    LOG_KIND_STR,
+    LOG_KIND_PEER, /* a text that ends with ":PORT" */
+    LOG_KIND_INT,
+    LOG_KIND_UINT,
+    LOG_KIND_NS
+};
+
+enum { LOG_RECORD_MAX = 4096 }; /* bytes of a record, with its newline */
 
 struct log_field {
     const char *key; /* constant, a bare word */
@@ -26,12 +37,25 @@ struct log_field {
     };
 };
 
+/* Since the start. */
+struct log_figures {
+    uint64_t records;  /* accepted: written, or still to be */
+    uint64_t repeated; /* left out, since they repeat others, and summed up */
+    uint64_t dropped;  /* lost: there was no room, or they could not be written */
+    uint64_t waiting;  /* bytes that are still to be written */
+};
+
 struct log_sink {
     enum log_level threshold;
     /* Called on any thread, concurrently.  `fields` ends with LOG_KIND_END. */
     void (*write)(void *arg, enum log_level level, const char *event,
                   const struct log_field *fields);
     void *arg;
+    /* A record after which the process may end: returns when it is out, and what came before it, or
+     * when that takes too long.  May be called in a handler of a signal.  NULL: `write` does so. */
+    void (*write_last)(void *arg, enum log_level level, const char *event,
+                       const struct log_field *fields);
+    void (*figures)(void *arg, struct log_figures *out); /* any thread; NULL: there are none */
 };
 
 /* Writes each record to stderr with one write(2), as JSON or as logfmt, with the time. */
@@ -49,6 +73,17 @@ void log_set_threshold(enum log_level level); /* any thread, any time */
 /* One record to the sink, whatever its level: for the macros. */
 void log_write(enum log_level level, const char *event, const struct log_field *fields);
 
+/* As log_sink.write_last, at LOG_ERROR. */
+void log_write_last(const char *event, const struct log_field *fields);
+
+/* Any thread.  Zeros where the sink has none. */
+struct log_figures log_figures(void);
+
+static inline bool log_is_text(enum log_kind kind)
+{
+    return kind == LOG_KIND_STR || kind == LOG_KIND_PEER;
+}
+
 /* One record as logfmt or as a JSON object, without the newline; truncated to fit.  `now` is
  * wall-clock ns since 1970, 0 leaves the time out.  Returns the length written.  Pure. */
 int log_format_logfmt(char *buf, int size, uint64_t now, enum log_level level, const char *event,
@@ -57,6 +92,7 @@ int log_format_json(char *buf, int size, uint64_t now, enum log_level level, con
                     const struct log_field *fields);
 
 #define LOG_STR(k, v)  ((struct log_field){.key = (k), .kind = LOG_KIND_STR, .str = (v)})
+#define LOG_PEER(k, v) ((struct log_field){.key = (k), .kind = LOG_KIND_PEER, .str = (v)})
 #define LOG_INT(k, v)  ((struct log_field){.key = (k), .kind = LOG_KIND_INT, .i = (int64_t)(v)})
 #define LOG_UINT(k, v) ((struct log_field){.key = (k), .kind = LOG_KIND_UINT, .u = (uint64_t)(v)})
 #define LOG_NS(k, v)   ((struct log_field){.key = (k), .kind = LOG_KIND_NS, .u = (uint64_t)(v)})
@@ -70,5 +106,9 @@ int log_format_json(char *buf, int size, uint64_t now, enum log_level level, con
 #define log_info(event, ...)  LOG_AT(LOG_INFO, event __VA_OPT__(, ) __VA_ARGS__)
 #define log_warn(event, ...)  LOG_AT(LOG_WARN, event __VA_OPT__(, ) __VA_ARGS__)
 #define log_error(event, ...) LOG_AT(LOG_ERROR, event __VA_OPT__(, ) __VA_ARGS__)
+
+/* An error after which the process may end. */
+#define log_last(event, ...)                                                                       \
+    log_write_last((event), (struct log_field[]){__VA_ARGS__ __VA_OPT__(, ){0}})
 
 #endif

@@ -1,7 +1,8 @@
 /* What a handler of a fatal signal may do is little.  This one
  *
  *   - runs on a stack of its own, for the thread's may be used up (thread_own_signal_stack());
- *   - formats and writes with base/log.c, which neither allocates nor locks nor asks for a locale;
+ *   - formats and writes with base/log.c, whose last record is written without an allocation, a
+ * lock or a locale;
  *   - sets an alarm, whose default action ends the process if all this hangs: the frames' names
  * come from the dynamic linker, whose lock the thread may have held;
  *   - survives a fault of its own: a stack that cannot be unwound leaves the record without frames;
@@ -50,12 +51,12 @@ static void write_record(const char *what, const struct log_field *first, const 
 
     prctl(PR_GET_NAME, thread);
     backtrace_text(b, text, sizeof text);
-    log_error(what, first[0], first[1], LOG_STR("thread", thread),
-              LOG_STR("object", !in_task && object ? object->cls->name : NULL),
-              LOG_STR("module", in_task ? task.module : NULL),
-              LOG_STR("method", in_task ? task.method : NULL),
-              LOG_STR("task", in_task ? task.name : NULL),
-              LOG_STR("backtrace", b->count > 0 ? text : NULL));
+    log_last(what, first[0], first[1], LOG_STR("thread", thread),
+             LOG_STR("object", !in_task && object ? object->cls->name : NULL),
+             LOG_STR("module", in_task ? task.module : NULL),
+             LOG_STR("method", in_task ? task.method : NULL),
+             LOG_STR("task", in_task ? task.name : NULL),
+             LOG_STR("backtrace", b->count > 0 ? text : NULL));
 }
 
 /* ---- signals ---- */

@@ -266,7 +266,7 @@ static enum lifecycle_exit stop(struct server *s)
     uint32_t stuck = topology_stop(s->topology, left);
 
     if (stuck > 0) {
-        log_error("stopped without some handlers", LOG_UINT("stuck", stuck));
+        log_last("stopped without some handlers", LOG_UINT("stuck", stuck));
         _exit(LIFECYCLE_STUCK); /* their threads still use what exit() would take apart */
     }
     topology_free(s->topology);

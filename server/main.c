@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/log.h"
+#include "base/log_writer.h"
 #include "server/builder.h"
 #include "server/crash.h"
 #include "server/lifecycle.h"
@@ -14,7 +14,7 @@
 #include "server/probe.h"
 #include "server/tasks/handlers/held_memory.h"
 
-enum { EXIT_USAGE = 2 };
+enum { EXIT_USAGE = 2, LOG_PATIENCE = 1000000000 /* ns, at the end, for who reads the log */ };
 
 static int load_modules(struct registry *registry, const struct config *config, char *error,
                         size_t size)
@@ -59,16 +59,31 @@ failed:
     return NULL;
 }
 
+/* Its thread inherits the mask of signals.  NULL: the log goes to stderr as it is made. */
+static struct log_writer *open_log(const struct config *config)
+{
+    const struct log_writer_options options = {.fd = STDERR_FILENO,
+                                               .json = config->log.format == CONFIG_LOG_JSON,
+                                               .threshold = config->log.level,
+                                               .bytes = config->log.buffer,
+                                               .repeats = config->log.repeats};
+    struct log_writer *writer = log_writer_new(&options);
+    struct log_sink sink =
+        writer ? log_writer_sink(writer) : log_stderr_sink(options.json, options.threshold);
+
+    log_set_sink(&sink);
+    return writer;
+}
+
 /* Takes the configuration over. */
 static int run(struct config *config, const struct config_input *input)
 {
-    struct log_sink sink =
-        log_stderr_sink(config->log.format == CONFIG_LOG_JSON, config->log.level);
     struct registry *registry = registry_new();
     enum lifecycle_exit status = LIFECYCLE_FAILED;
+    bool blocked = lifecycle_block_signals() == 0;
+    struct log_writer *log = open_log(config);
 
-    log_set_sink(&sink);
-    if (!registry || lifecycle_block_signals() < 0 || probe_install() < 0) {
+    if (!registry || !log || !blocked || probe_install() < 0) {
         log_error("cannot start", LOG_STR("why", "out of memory"));
         goto done;
     }
@@ -84,6 +99,8 @@ static int run(struct config *config, const struct config_input *input)
 done:
     config_free(config);
     registry_free(registry);
+    if (log)
+        log_writer_stop(log, LOG_PATIENCE);
     return (int)status;
 }
 

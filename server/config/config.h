@@ -174,6 +174,8 @@ struct config {
     struct {
         enum log_level level;
         enum config_log_format format;
+        uint64_t buffer;  /* bytes of records that wait to be written */
+        uint32_t repeats; /* of one kind and source a second; 0: all */
     } log;
 
     char *file;                    /* that was read; may be NULL */

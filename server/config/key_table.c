@@ -193,6 +193,12 @@ static const struct config_key keys[] = {
      .live = true, .help = "least level that is logged"},
     {"log.format", "log-format", &config_word, AT(log.format), .normal = "logfmt",
      .words = FORMAT, .help = "form of a log record"},
+    {"log.buffer", "log-buffer", &config_size, AT(log.buffer), .normal = "1m",
+     LIMIT(64 * KILO, GIGA),
+     .help = "records that wait for who reads the log; what finds no room is dropped and counted"},
+    {"log.repeats", "log-repeats", &config_count, AT(log.repeats), .normal = "20",
+     LIMIT(1, 1000000), .words = OFF,
+     .help = "records of one kind and source within a second; further ones are summed up"},
 };
 
 #undef AT

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "server/rpc/method.h"
 
 static void pack_connections(struct pack *p, const struct rpc_shared *s)
@@ -69,6 +70,18 @@ static void pack_store(struct pack *p, const struct jobs_info *l)
     pack_key_str(p, "error", l->store_error);
 }
 
+static void pack_log(struct pack *p)
+{
+    struct log_figures l = log_figures();
+
+    pack_str(p, "log");
+    pack_map(p, 4);
+    pack_key_uint(p, "records", l.records);
+    pack_key_uint(p, "repeated", l.repeated);
+    pack_key_uint(p, "dropped", l.dropped);
+    pack_key_uint(p, "waiting", l.waiting);
+}
+
 static bool has_run(const struct method_info *m)
 {
     return m->steps > 0 || m->running > 0 || m->parked > 0;
@@ -128,7 +141,7 @@ static void serve_info(struct rpc_request *rq)
     tasks_info(s->tasks, &tasks);
     jobs_info(s->jobs, &kept);
     pack_init(&p);
-    pack_map(&p, 14);
+    pack_map(&p, 15);
     pack_key_str(&p, "server", "ergon");
     pack_key_str(&p, "version", ERGON_VERSION);
     pack_key_int(&p, "pid", getpid());
@@ -144,6 +157,7 @@ static void serve_info(struct rpc_request *rq)
     pack_handlers(&p, handlers, count);
     pack_kept(&p, &kept);
     pack_store(&p, &kept);
+    pack_log(&p);
     free(handlers);
     rpc_answer_packed(rq, &p);
 }

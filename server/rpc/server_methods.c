@@ -91,7 +91,7 @@ static void serve_auth(struct rpc_request *rq)
     }
     conn_set_principal(rq->conn, who);
     log_info("authenticated", LOG_UINT("conn", conn_id(rq->conn)),
-             LOG_STR("peer", conn_peer(rq->conn)), LOG_STR("principal", principal_name(who)));
+             LOG_PEER("peer", conn_peer(rq->conn)), LOG_STR("principal", principal_name(who)));
     struct pack p;
     pack_init(&p);
     pack_str(&p, principal_name(who));

@@ -121,15 +121,16 @@ class Client:
 
 
 class Server:
-    """ergond as users start it.  `listen` are URLs; port 0 lets the server choose."""
+    """ergond as users start it.  `listen` are URLs; port 0 lets the server choose.  Its log goes to the descriptor
+    `log`, or to a file."""
 
-    def __init__(self, *flags, listen=("ergon://127.0.0.1:0",), env=None, wrapper=()):
+    def __init__(self, *flags, listen=("ergon://127.0.0.1:0",), env=None, wrapper=(), log=None):
         command = [*wrapper, ERGOND]
         for url in listen:
             command += ["--listen", url]
         self.log = tempfile.TemporaryFile("w+", errors="replace")
         self.process = subprocess.Popen(
-            command + list(flags), stdout=subprocess.PIPE, stderr=self.log, text=True,
+            command + list(flags), stdout=subprocess.PIPE, stderr=self.log if log is None else log, text=True,
             env={**os.environ, "TSAN_OPTIONS": TSAN_OPTIONS, **(env or {})})
         self.urls = []
         for _ in listen:

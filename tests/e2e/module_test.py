@@ -390,6 +390,7 @@ ERGON_MODULE(err_module, "errs", "1.0")
                 with self.assertRaises(RemoteError) as caught:
                     client.call(method, "code")
                 self.assertEqual(caught.exception.value, "FAILED: of its own")
+            self.assertEqual(server.stop(), 0)
             records = [record for record in server.log_text().splitlines() if "level=error" in record]
         for method in stepped:
             self.assertRegex(records.pop(0), rf"verdict that is none.* verdict=77 module=errs method={method} task=\d+")
@@ -840,6 +841,7 @@ ERGON_MODULE(dev_module, "dev", "1.0")
         with Server("--module", path, "--loops", "1", *flags) as server, server.connect() as client:
             for _ in range(times):
                 client.call(method)
+            self.assertEqual(server.stop(), 0)
             return [line for line in server.log_text().splitlines() if "--dev:" in line]
 
     def test_a_step_that_sleeps(self):

@@ -222,6 +222,7 @@ class Stuck(HangTest):
     def test_what_needs_the_manager_waits_with_its_loop(self):
         server = self.start("--loops", "2")
         with self.first_loop_away(server):
+            self.says(server, "the task manager is away")
             self.assertRegex(server.log_text(), r"the task manager is away .*hint=.*manager.place: own")
             client = self.connect(server)
             waits = client.send("hash", "sha256", "x")

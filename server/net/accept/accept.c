@@ -16,7 +16,7 @@ static void log_refusal(struct acceptor *a, const char *peer, const char *why)
     a->refused++;
     if (a->refusal_logged != 0 && now - a->refusal_logged < REFUSAL_PAUSE)
         return;
-    log_warn("connection refused", LOG_STR("peer", peer), LOG_STR("reason", why),
+    log_warn("connection refused", LOG_PEER("peer", peer), LOG_STR("reason", why),
              LOG_UINT("refused", a->refused));
     a->refused = 0;
     a->refusal_logged = now;

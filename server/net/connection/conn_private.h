@@ -95,7 +95,7 @@ static inline bool conn_may_read(const struct connection *c)
 }
 
 #define CONN_LOG(level, event, c, why)                                                             \
-    log_##level((event), LOG_UINT("conn", conn_id(c)), LOG_STR("peer", conn_peer(c)),              \
+    log_##level((event), LOG_UINT("conn", conn_id(c)), LOG_PEER("peer", conn_peer(c)),             \
                 LOG_STR("reason", (why)))
 
 /* --- conn_state.c --- */

@@ -1,0 +1,40 @@
+/* A log that makes nobody wait.
+ *
+ * Whoever logs formats its record, copies it into a bounded buffer and goes on; a thread of its own
+ * writes the buffer out, in the order in which records were accepted.  A record that finds no room
+ * is dropped; from then on all are, until a quarter of the buffer is free, and then the log says
+ * how many they were, where they would have stood.  What repeats is summed up (base/log_repeats.h).
+ *
+ * Records are written whole, as many at once as a pipe takes in one piece, so that they never mix
+ * with what others write to it. */
+#ifndef ERGON_BASE_LOG_WRITER_H
+#define ERGON_BASE_LOG_WRITER_H
+
+#include <stddef.h>
+
+#include "base/log.h"
+
+struct log_writer;
+
+struct log_writer_options {
+    int fd; /* where the records go; stays the caller's, and open for as long as the writer */
+    bool json;
+    enum log_level threshold;
+    size_t bytes;     /* that wait at most; at least LOG_RECORD_MAX * 2 */
+    uint32_t repeats; /* records of one kind and source that are written within a second; 0: all */
+};
+
+/* Starts the thread, which inherits the caller's mask of signals: SIGPIPE must be blocked.  NULL:
+ * errno is that of an allocation, an eventfd or a thread. */
+struct log_writer *log_writer_new(const struct log_writer_options *options);
+
+/* For log_set_sink().  Its last record is written by the thread that logs it, after the thread of
+ * the log has written what was before, with two seconds for each at most. */
+struct log_sink log_writer_sink(struct log_writer *w);
+
+/* Writes out what waits, sums included, and frees the writer; nobody logs any more.  False: it is
+ * not out within `patience` ns; then the writer stays, for the thread uses it until the process
+ * ends. */
+bool log_writer_stop(struct log_writer *w, uint64_t patience);
+
+#endif
