@@ -308,7 +308,9 @@ static void serve_forget(struct rpc_request *rq)
 
 static bool read_change(struct job_request *jr, struct job_change *change)
 {
-    *change = (struct job_change){.priority = CHANGE_NO_PRIORITY, .delay = AO_NEVER};
+    static const uint64_t not_given = UINT64_MAX;
+    *change =
+        (struct job_change){.priority = CHANGE_NO_PRIORITY, .delay = AO_NEVER, .at = not_given};
     const struct option options[] = {
         {"priority", option_priority, &change->priority, job_options[JOB_OPTION_priority].expects},
         {"delay", option_duration, &change->delay, job_options[JOB_OPTION_delay].expects},
@@ -316,7 +318,11 @@ static bool read_change(struct job_request *jr, struct job_change *change)
     };
     if (!read_options(jr, options, 3))
         return false;
-    change->timed = change->delay != AO_NEVER || change->at > 0;
+    change->timed = change->delay != AO_NEVER || change->at != not_given;
+    if (change->at == 0)
+        change->delay = 0; /* 1970 has come, so the task may begin at once */
+    else if (change->at == not_given)
+        change->at = 0;
     if (change->timed || change->priority != CHANGE_NO_PRIORITY)
         return true;
     rpc_refuse(jr->rq, ERGON_E_BAD_PARAMS, "nothing is to change: give priority, delay or at");

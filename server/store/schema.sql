@@ -58,7 +58,7 @@ CREATE TABLE events (
     at INTEGER,
     attempt INTEGER,
     what TEXT,
-    text TEXT,
+    text TEXT,                   -- of "waiting" and "delayed": the reason
     data BLOB,
     PRIMARY KEY (task, seq)
 ) WITHOUT ROWID;

@@ -123,6 +123,11 @@ extern const char *const job_durable_names[3];
 const char *job_reason_name(enum job_reason r);
 const char *job_reason_meaning(enum job_reason r);
 const char *job_event_name(enum job_event job);
+/* Does it begin a wait, so that it has a reason? */
+static inline bool job_event_is_wait(enum job_event event)
+{
+    return event == JOB_EVENT_WAITING || event == JOB_EVENT_DELAYED;
+}
 /* The event of an end; JOB_EVENT_COUNT: the state is no end. */
 enum job_event job_event_of_end(enum job_state s);
 

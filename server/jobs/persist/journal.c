@@ -146,9 +146,19 @@ static bool is_worth_storing(const struct job *job, const struct history_event *
     return true;
 }
 
+/* A wait has no text, and a row no column for reasons: the name of the reason stands there, which
+ * is what people would look for (replay_event() reads it back). */
+static struct span text_of(const struct history_event *event)
+{
+    return job_event_is_wait((enum job_event)event->what)
+               ? span_text(job_reason_name((enum job_reason)event->reason))
+               : event->text;
+}
+
 static void store_event(struct jobs *jobs, struct job *job, const struct history_event *event)
 {
-    struct store_op *write = codec_write_new(jobs, STORE_EVENT, event->text.len, journal_notice);
+    struct span said = text_of(event);
+    struct store_op *write = codec_write_new(jobs, STORE_EVENT, said.len, journal_notice);
     if (!write)
         return;
     char *text = (char *)(write + 1);
@@ -160,8 +170,8 @@ static void store_event(struct jobs *jobs, struct job *job, const struct history
                              .attempt = event->attempt,
                              .oldest = oldest > 2 ? oldest : 0,
                              .what = span_text(job_event_name((enum job_event)event->what))};
-    if (event->text.len > 0)
-        write->event.text = span_of(memcpy(text, event->text.at, event->text.len), event->text.len);
+    if (said.len > 0)
+        write->event.text = span_of(memcpy(text, said.at, said.len), said.len);
     store_push(jobs->store, write);
 }
 

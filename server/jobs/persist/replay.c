@@ -13,9 +13,29 @@ static int event_of_name(struct span name)
     return -1;
 }
 
+/* JOB_REASON_COUNT: the row does not say it, as those of earlier versions do not. */
+static enum job_reason reason_of_name(struct span name)
+{
+    int reason = 0;
+    while (reason < JOB_REASON_COUNT && !span_is(name, job_reason_name((enum job_reason)reason)))
+        reason++;
+    return (enum job_reason)reason;
+}
+
 static bool is_said(uint8_t what)
 {
     return what == JOB_EVENT_PROGRESS || what == JOB_EVENT_PARTIAL;
+}
+
+/* Its text, or what stands in its place. */
+static void read_text(struct history_event *event, struct span text)
+{
+    if (job_event_is_wait((enum job_event)event->what))
+        event->reason = (uint8_t)reason_of_name(text);
+    else if (is_said(event->what) && text.len == 0)
+        event->text = span_text(said_before);
+    else
+        event->text = text;
 }
 
 /* What its handler said last may have had any number up to the next that is always stored. */
@@ -52,12 +72,11 @@ void replay_event(struct jobs *jobs, const struct store_event *row)
         start_before(jobs, job, row, (enum job_event)what);
     if (what == JOB_EVENT_FENCED && job_is(job, JOB_NOT_REPLAYED) && row->seq > history_next(job))
         history_remember_end(&jobs->table, job); /* of an attempt that came back after it */
-    bool lost = is_said((uint8_t)what) && row->text.len == 0;
-    history_remember(&jobs->table, job,
-                     &(struct history_event){.seq = row->seq,
-                                             .what = (uint8_t)what,
-                                             .attempt = row->attempt,
-                                             .at = row->at,
-                                             .text = lost ? span_text(said_before) : row->text,
-                                             .data = row->data});
+    struct history_event event = {.seq = row->seq,
+                                  .what = (uint8_t)what,
+                                  .attempt = row->attempt,
+                                  .at = row->at,
+                                  .data = row->data};
+    read_text(&event, row->text);
+    history_remember(&jobs->table, job, &event);
 }

@@ -68,10 +68,8 @@ void view_event(const struct history_event *event, struct pack *p)
     view_ms(p, "at", event->at);
     pack_key_str(p, "event", job_event_name((enum job_event)event->what));
     pack_key_uint(p, "attempt", event->attempt);
-    pack_key_str(p, "reason",
-                 event->what == JOB_EVENT_WAITING || event->what == JOB_EVENT_DELAYED
-                     ? job_reason_name((enum job_reason)event->reason)
-                     : NULL);
+    bool waits = job_event_is_wait((enum job_event)event->what) && event->reason < JOB_REASON_COUNT;
+    pack_key_str(p, "reason", waits ? job_reason_name((enum job_reason)event->reason) : NULL);
     pack_key_name(p, "text", event->text);
     pack_str(p, "data");
     if (event->data.len > 0)

@@ -125,6 +125,38 @@ STORED_TEST(how_much_of_a_result_is_kept_is_not_forgotten)
     assert_true(world_job(w, id)->end->cut);
 }
 
+/* --- Histories --- */
+
+static enum job_reason reason_told(struct jobs_world *w, uint64_t id, enum job_event what)
+{
+    struct history_event event;
+    for (uint32_t seq = 2; history_get(world_job(w, id), seq, &event); seq = event.seq + 1)
+        if (event.what == what)
+            return (enum job_reason)event.reason;
+    return JOB_REASON_COUNT;
+}
+
+STORED_TEST(a_history_says_for_what_a_task_waited)
+{
+    w->room[1] = 3;
+    const struct job_spec limited =
+        WORK(.durable = DURABLE_FSYNC, .limit_key = span_text("disk"), .limit = 1);
+    uint64_t retried =
+        jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC, .retries = 1, .backoff = AO_S(3000)));
+    jobs_world_pass(w, AO_S(1));
+    world_fail(world_run_of(w, retried), "ODD", "not today");
+    jobs_world_pass(w, AO_S(1));
+    jobs_world_submit(w, &limited);
+    jobs_world_pass(w, AO_S(1));
+    uint64_t second = jobs_world_submit(w, &limited);
+    jobs_world_pass(w, AO_S(1));
+    for (int life = 0; life < 3; life++) {
+        assert_int_equal(reason_told(w, second, JOB_EVENT_WAITING), JOB_WHY_LIMIT);
+        assert_int_equal(reason_told(w, retried, JOB_EVENT_DELAYED), JOB_WHY_RETRY);
+        jobs_world_crash(w);
+    }
+}
+
 /* --- Names --- */
 
 static uint64_t shared(struct jobs_world *w)

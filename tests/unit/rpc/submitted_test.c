@@ -230,6 +230,13 @@ RPC_TEST(a_task_that_waits_is_changed)
     holds("task.wait", with("['%s']", id), "'result': [7]");
 }
 
+RPC_TEST(a_time_that_has_come_long_ago_is_a_time)
+{
+    const char *id = submitted("['echo', [7], {'durable': 'none', 'delay': '1h'}]");
+    holds("task.change", with("['%s', {'at': 0, 'delay': '2h'}]", id), "'due': nil");
+    holds("task.wait", with("['%s']", id), "'result': [7]");
+}
+
 RPC_TEST(tasks_are_steered_by_a_filter)
 {
     submitted("['echo', [7], {'durable': 'none', 'delay': '1h', 'tenant': 'a'}]");
