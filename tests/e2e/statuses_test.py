@@ -126,6 +126,11 @@ class Statuses(unittest.TestCase):
         self.expect(OK, "task", "list", "--state", "running")
         self.expect(REMOTE, "task", "list", "--state", "ready")
 
+    def test_the_first_failure_of_several(self):
+        self.expect(NOT_FOUND, "queue", "resume", "no.such", "echo")
+        self.expect(NOT_FOUND, "task", "run-now", NOBODY, "no id")
+        self.expect(REMOTE, "task", "run-now", "no id", NOBODY)
+
     def test_queues_and_crons(self):
         self.expect(OK, "queue", "list")
         self.expect(OK, "queue", "explain", "echo")

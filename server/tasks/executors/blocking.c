@@ -91,7 +91,7 @@ static void show(struct executor *e, const struct task *t)
  * stack.  Returns what the thread has used by now, or 0 if this run is not measured. */
 static ao_time begin_cpu(struct executor *e, const struct method *m)
 {
-    ao_time began = executor_measures(e, m) ? clock_thread() : 0;
+    ao_time began = executor_measures(e, m, true) ? clock_thread() : 0;
     counter_set(&e->cpu_mark, began);
     return began;
 }

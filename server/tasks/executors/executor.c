@@ -12,6 +12,7 @@
 enum {
     SAMPLE = 16,                /* one of so many brief tasks is measured */
     BRIEF_NS = 2000,            /* methods that take longer are measured each time */
+    CPU_BRIEF_NS = 50000,       /* the same for processor time, whose clock takes a microsecond */
     BLOCKING_GUESS_NS = 1000000 /* service of a blocking executor that has measured nothing yet */
 };
 
@@ -171,21 +172,20 @@ void executor_give_back(struct executor *e, struct task *t)
     manager_post(in, t);
 }
 
-bool executor_measures(struct executor *e, const struct method *m)
+static bool is_sampled(const struct method *m, uint64_t brief_ns)
 {
     uint64_t service = atomic_load_explicit(&m->service_ns, memory_order_relaxed);
-    return e->runs++ % SAMPLE == 0 || service == 0 || service >= BRIEF_NS;
+    return service > 0 && service < brief_ns;
 }
 
-static bool is_sampled(const struct method *m)
+bool executor_measures(struct executor *e, const struct method *m, bool cpu)
 {
-    uint64_t service = atomic_load_explicit(&m->service_ns, memory_order_relaxed);
-    return service > 0 && service < BRIEF_NS;
+    return e->runs++ % SAMPLE == 0 || !is_sampled(m, cpu ? CPU_BRIEF_NS : BRIEF_NS);
 }
 
 void executor_note_busy(struct executor *e, const struct method *m, ao_time took, bool first)
 {
-    unsigned count = first && is_sampled(m) ? SAMPLE : 1;
+    unsigned count = first && is_sampled(m, BRIEF_NS) ? SAMPLE : 1;
     assert(m->index < e->shared->method_count);
     struct method_figures *f = &e->figures[m->index];
     counter_add(&f->steps, count);
@@ -194,7 +194,7 @@ void executor_note_busy(struct executor *e, const struct method *m, ao_time took
 
 void executor_note_cpu(struct executor *e, const struct method *m, ao_time used)
 {
-    counter_add(&e->figures[m->index].cpu_ns, used * (is_sampled(m) ? SAMPLE : 1));
+    counter_add(&e->figures[m->index].cpu_ns, used * (is_sampled(m, CPU_BRIEF_NS) ? SAMPLE : 1));
 }
 
 ao_time executor_clock(const struct executor *e)

@@ -155,8 +155,9 @@ static inline void executor_trace(const struct executor *e, const char *what, co
         executor_trace_line(e, what, t);
 }
 
-/* Is this task to be measured?  Brief methods by sample, others always. */
-bool executor_measures(struct executor *e, const struct method *m);
+/* Is this task to be measured?  Brief methods by sample, others always.  `cpu`: is its processor
+ * time, whose clock takes longer to read? */
+bool executor_measures(struct executor *e, const struct method *m, bool cpu);
 
 /* A step of `m` took so long, its first or a later one.  Of brief methods the first step is
  * measured by sample, and stands for those that were not. */

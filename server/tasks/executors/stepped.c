@@ -284,7 +284,7 @@ static bool make_ready(struct stepped *s, struct task *t)
         task_fail(t, ERGON_E_MEMORY, NULL, span_text("no memory for the handler's state"));
         return false;
     }
-    if (executor_measures(&s->base, t->method))
+    if (executor_measures(&s->base, t->method, false))
         task_set(t, TASK_TIMED);
     if (t->ao.home != a || t->ao.flags)
         ao_init(&t->ao, &t->method->task_class, a);
