@@ -68,7 +68,7 @@ static struct sum sum_at(const uint8_t *at)
 /* --- Files --- */
 
 /* Opens what is there; NULL if nothing is, or it cannot be read: then `rc` says why. */
-static sqlite3_file *open_part(sqlite3_vfs *vfs, const char *name, int kind, int *rc)
+static sqlite3_file *open_part(sqlite3_vfs *vfs, const char *name, int flags, int *rc)
 {
     int there = 0;
     *rc = vfs->xAccess(vfs, name, SQLITE_ACCESS_EXISTS, &there);
@@ -79,7 +79,7 @@ static sqlite3_file *open_part(sqlite3_vfs *vfs, const char *name, int kind, int
         *rc = SQLITE_NOMEM;
         return NULL;
     }
-    *rc = vfs->xOpen(vfs, name, file, SQLITE_OPEN_READONLY | kind, NULL);
+    *rc = vfs->xOpen(vfs, name, file, flags, NULL);
     if (*rc == SQLITE_OK)
         return file;
     if (file->pMethods)
@@ -236,7 +236,7 @@ static int look_without_head(struct log *l, sqlite3_file *file, struct log_look 
             missing = read_frame(l, n, l->start) && is_ours(l) && number(l->frame) <= pages &&
                       last[number(l->frame)] == n + 1 && !is_in_file(l, file, page);
         out->lost = missing ? commits : 0;
-        out->found = missing ? LOG_DAMAGED : LOG_NONE;
+        out->found = missing ? LOG_DAMAGED : LOG_REST;
     }
     int rc = last && page ? SQLITE_OK : SQLITE_NOMEM;
     free(last);
@@ -311,11 +311,11 @@ static int look_at_both(sqlite3_vfs *vfs, const char *name, struct log_look *out
 {
     int rc;
     struct log l = {0};
-    sqlite3_file *file = open_part(vfs, name, SQLITE_OPEN_MAIN_DB, &rc);
+    sqlite3_file *file = open_part(vfs, name, SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_DB, &rc);
     /* A log is not opened as one where the file that it belongs to is missing. */
     int kind = file ? SQLITE_OPEN_WAL : SQLITE_OPEN_MAIN_DB;
     if (rc == SQLITE_OK)
-        l.file = open_part(vfs, sqlite3_filename_wal(name), kind, &rc);
+        l.file = open_part(vfs, sqlite3_filename_wal(name), SQLITE_OPEN_READONLY | kind, &rc);
     if (rc == SQLITE_OK)
         rc = size_of(file, &out->file_size);
     if (rc == SQLITE_OK)
@@ -328,12 +328,9 @@ static int look_at_both(sqlite3_vfs *vfs, const char *name, struct log_look *out
     return rc;
 }
 
-int log_check(const char *path, const char *vfs, struct log_look *out)
+/* As SQLite's file systems want it, with the name of the log; NULL without memory. */
+static const char *full_name(const char *path)
 {
-    sqlite3_vfs *system = sqlite3_vfs_find(vfs);
-    *out = (struct log_look){.found = LOG_NONE};
-    if (!system)
-        return SQLITE_ERROR;
     size_t size = strlen(path) + sizeof "-journal";
     char *journal = malloc(size), *wal = malloc(size);
     const char *name = NULL;
@@ -342,10 +339,41 @@ int log_check(const char *path, const char *vfs, struct log_look *out)
         snprintf(wal, size, "%s-wal", path);
         name = sqlite3_create_filename(path, journal, wal, 0, NULL);
     }
-    int rc = name ? look_at_both(system, name, out) : SQLITE_NOMEM;
-    sqlite3_free_filename((char *)name);
     free(journal);
     free(wal);
+    return name;
+}
+
+int log_check(const char *path, const char *vfs, struct log_look *out)
+{
+    sqlite3_vfs *system = sqlite3_vfs_find(vfs);
+    *out = (struct log_look){.found = LOG_NONE};
+    if (!system)
+        return SQLITE_ERROR;
+    const char *name = full_name(path);
+    int rc = name ? look_at_both(system, name, out) : SQLITE_NOMEM;
+    sqlite3_free_filename((char *)name);
+    return rc;
+}
+
+static int empty(sqlite3_vfs *vfs, const char *name)
+{
+    int rc;
+    sqlite3_file *log =
+        open_part(vfs, sqlite3_filename_wal(name), SQLITE_OPEN_READWRITE | SQLITE_OPEN_WAL, &rc);
+    if (log)
+        rc = log->pMethods->xTruncate(log, 0);
+    if (log && rc == SQLITE_OK)
+        rc = log->pMethods->xSync(log, SQLITE_SYNC_NORMAL);
+    close_part(log);
+    return rc;
+}
+
+int log_empty(const char *path, const char *vfs)
+{
+    const char *name = full_name(path);
+    int rc = name ? empty(sqlite3_vfs_find(vfs), name) : SQLITE_NOMEM;
+    sqlite3_free_filename((char *)name);
     return rc;
 }
 

@@ -13,8 +13,8 @@
  * What is cut off at a seam, or lost with the last commit alone, cannot be told from what was never
  * written.
  *
- * Thread: any; the files are read by the functions of SQLite's file system, and nothing is written.
- */
+ * Thread: any; the files are read by the functions of SQLite's file system, and nothing is written
+ * but by log_empty(). */
 #ifndef ERGON_STORE_LOG_CHECK_H
 #define ERGON_STORE_LOG_CHECK_H
 
@@ -22,7 +22,8 @@
 #include <stdint.h>
 
 enum log_finding {
-    LOG_NONE,    /* no log, one without a commit, or one of which the file has everything */
+    LOG_NONE,    /* no log, or one without a commit */
+    LOG_REST,    /* its head is not one, and the file has everything: it was to begin anew */
     LOG_WHOLE,   /* it ends with a commit */
     LOG_TORN,    /* behind its last commit stands a part of one more: as after a power cut */
     LOG_DAMAGED, /* whole commits stand behind something that is not as it was written */
@@ -41,6 +42,11 @@ struct log_look {
 /* Looks at the log of the file at `path`; `vfs` is a name of SQLite's, NULL: the default.
  * SQLITE_OK, or an SQLite code: a file cannot be read, no memory. */
 int log_check(const char *path, const char *vfs, struct log_look *out);
+
+/* Empties a log in which LOG_REST was found.  SQLite would write a new one over it that may have
+ * the salt of the torn head; what stood behind its end would then look like commits of its own.
+ * Returns as log_check() does. */
+int log_empty(const char *path, const char *vfs);
 
 /* Writes what LOG_DAMAGED or LOG_ALONE means, and what to do.  Thread: any. */
 void log_check_text(const struct log_look *look, char *text, size_t size);

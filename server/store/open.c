@@ -156,6 +156,8 @@ static int check_log(const struct store_options *o, char *error, size_t size)
 {
     struct log_look look;
     int rc = log_check(o->path, o->vfs, &look);
+    if (rc == SQLITE_OK && look.found == LOG_REST)
+        rc = log_empty(o->path, o->vfs);
     if (rc == SQLITE_NOMEM)
         return store_fail(error, size, o->path, "%s", store_error_text(STORE_MEMORY));
     if (rc != SQLITE_OK)

@@ -318,19 +318,41 @@ STORE_TEST(one_bit_of_the_head_of_a_log)
     store_files_free(&files);
 }
 
+/* A file that has all of its log, whose head lost a bit. */
+static void write_torn_head(struct store_world *w, size_t byte)
+{
+    struct store_files files = left(w, TASKS), merged;
+    store_files_read(&merged, w->path); /* closed: the file has it all */
+    merged.part[STORE_LOG] = files.part[STORE_LOG];
+    merged.part[STORE_LOG].at[byte] ^= 1;
+    store_files_write(&merged, w->path);
+    merged.part[STORE_LOG] = (struct store_part){0};
+    store_files_free(&merged);
+    store_files_free(&files);
+}
+
 /* The same head, torn when the file has all of the log: nothing is lost. */
 STORE_TEST(the_head_of_a_log_that_is_not_needed)
 {
     char error[TEXT];
-    struct store_files files = left(w, TASKS), merged;
-    store_files_read(&merged, w->path); /* closed: the file has it all */
-    merged.part[STORE_LOG] = files.part[STORE_LOG];
-    merged.part[STORE_LOG].at[20] ^= 1;
-    store_files_write(&merged, w->path);
+    write_torn_head(w, 20);
     assert_int_equal(try(w->path, error), TASKS);
-    merged.part[STORE_LOG] = (struct store_part){0};
-    store_files_free(&merged);
-    store_files_free(&files);
+}
+
+/* The number in which a new head differs first is torn, and its salt is still the old one.  SQLite
+ * takes it for its new log: the rest of the old one must not look like commits of that. */
+STORE_TEST(a_log_after_one_whose_head_was_torn)
+{
+    char error[TEXT];
+    struct store_files killed;
+    write_torn_head(w, 15);
+    store_world_open(w);
+    put(w, 2000, 1);
+    store_files_read(&killed, w->path);
+    client_close(&w->client);
+    assert_int_equal(try(written(w, &killed), error), TASKS + 1);
+    assert_string_equal(error, "");
+    store_files_free(&killed);
 }
 
 /* Whatever of the last commit is on disk: all others are read. */
