@@ -3,10 +3,10 @@
  *     header (one page) | segment 0 | segment 1 | ...
  *
  * The header says whether the segments may be believed: written in this boot of the machine, beside
- * this very file, in this layout; and whether the last server stopped in order, so that there is
- * nothing to believe.  It is on the disk before the first segment is used, so that no older header
- * comes back after a power cut.  Segments are allocated before they are mapped, so that a full disk
- * is an error and no signal. */
+ * this very file, in this layout, and as many as are there; and whether the last server stopped in
+ * order, so that there is nothing to believe.  It is on the disk before the first segment is used,
+ * so that no older header comes back after a power cut.  Segments are allocated before they are
+ * mapped, so that a full disk is an error and no signal. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "server/store/store_parts.h"
 
 #define MAGIC       "ergonrun"
@@ -28,8 +29,8 @@ enum running_mark { RUNNING_NOW = 1, RUNNING_STOPPED = 2 };
 struct running_header {
     char magic[8];
     uint32_t version, segment;
-    uint32_t state; /* enum running_mark */
-    uint32_t unused;
+    uint32_t state;         /* enum running_mark */
+    uint32_t segments;      /* that were begun: a file with fewer was cut off */
     uint64_t device, inode; /* of the file that it stands beside */
     char boot[40];
 };
@@ -39,6 +40,19 @@ static int fail(const struct store *s, const char *what, char *error, size_t siz
     char text[64];
     return store_fail(error, size, s->path, "cannot %s %s-running: %s", what, s->path,
                       strerror_r(errno, text, sizeof text));
+}
+
+/* A symbolic link is not followed: what is written there would be lost with another file. */
+static int fail_to_open(const struct store *s, char *error, size_t size)
+{
+    if (errno == ELOOP || errno == EISDIR || errno == ENXIO || errno == EEXIST)
+        return store_fail(error, size, s->path,
+                          "%s-running is not a file; move it away, and the server makes one",
+                          s->path);
+    if (errno == EACCES || errno == EPERM)
+        return store_fail(error, size, s->path,
+                          "no right to write %s-running; give the server that right", s->path);
+    return fail(s, "open", error, size);
 }
 
 /* Without one no header is believed. */
@@ -65,19 +79,6 @@ static void fill(const struct store *s, enum running_mark state, struct running_
     }
 }
 
-static enum store_board judge(const struct store *s, const struct running_header *found)
-{
-    struct running_header wanted;
-    fill(s, RUNNING_STOPPED, &wanted);
-    bool ours = memcmp(found, &wanted, offsetof(struct running_header, state)) == 0 &&
-                found->device == wanted.device && found->inode == wanted.inode;
-    if (ours && found->state == RUNNING_STOPPED)
-        return STORE_BOARD_CLEAN;
-    bool same = memcmp(found->boot, wanted.boot, sizeof wanted.boot) == 0;
-    return ours && found->state == RUNNING_NOW && wanted.boot[0] && same ? STORE_BOARD_KEPT
-                                                                         : STORE_BOARD_LOST;
-}
-
 static int open_beside(struct store *s, char *error, size_t size)
 {
     char name[4096];
@@ -87,12 +88,12 @@ static int open_beside(struct store *s, char *error, size_t size)
         return fail(s, "open", error, size);
     s->running_fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, FILE_MODE);
     if (s->running_fd < 0 || fstat(s->running_fd, &file) != 0)
-        return fail(s, "open", error, size);
+        return fail_to_open(s, error, size);
     errno = EEXIST;
-    return S_ISREG(file.st_mode) ? 0 : fail(s, "use", error, size);
+    return S_ISREG(file.st_mode) ? 0 : fail_to_open(s, error, size);
 }
 
-/* How many segments the file has. */
+/* How many whole segments the file has. */
 static uint32_t segments_of(const struct store *s)
 {
     struct stat file;
@@ -102,14 +103,44 @@ static uint32_t segments_of(const struct store *s)
     return (uint32_t)(whole < STORE_BOARD_SEGMENTS ? whole : STORE_BOARD_SEGMENTS);
 }
 
+static enum store_board judge(const struct store *s, const struct running_header *found)
+{
+    struct running_header wanted;
+    fill(s, RUNNING_STOPPED, &wanted);
+    bool ours = memcmp(found, &wanted, offsetof(struct running_header, state)) == 0 &&
+                found->device == wanted.device && found->inode == wanted.inode;
+    if (ours && found->state == RUNNING_STOPPED)
+        return STORE_BOARD_CLEAN;
+    bool same = memcmp(found->boot, wanted.boot, sizeof wanted.boot) == 0;
+    bool whole = found->segments <= segments_of(s);
+    return ours && found->state == RUNNING_NOW && wanted.boot[0] && same && whole
+               ? STORE_BOARD_KEPT
+               : STORE_BOARD_LOST;
+}
+
 /* --- Segments --- */
+
+/* The header counts it before anything is written there. */
+static int make(struct store *s, uint32_t n)
+{
+    const uint32_t count = n + 1;
+    off_t at = HEADER_SIZE + (off_t)n * STORE_BOARD_SEGMENT;
+    errno = posix_fallocate(s->running_fd, at, STORE_BOARD_SEGMENT);
+    if (errno != 0)
+        return -1;
+    errno = EIO;
+    return pwrite(s->running_fd, &count, sizeof count, offsetof(struct running_header, segments)) ==
+                   (ssize_t)sizeof count
+               ? 0
+               : -1;
+}
 
 /* A part of a segment at the end, of a file that was cut off, is not there. */
 static void *map(struct store *s, uint32_t n, bool grow)
 {
     off_t at = HEADER_SIZE + (off_t)n * STORE_BOARD_SEGMENT;
     bool there = n < segments_of(s);
-    if (!there && (!grow || posix_fallocate(s->running_fd, at, STORE_BOARD_SEGMENT) != 0))
+    if (!there && (!grow || make(s, n) != 0))
         return NULL;
     void *memory =
         mmap(NULL, STORE_BOARD_SEGMENT, PROT_READ | PROT_WRITE, MAP_SHARED, s->running_fd, at);
@@ -120,6 +151,18 @@ static void *map(struct store *s, uint32_t n, bool grow)
     return memory;
 }
 
+/* Once for each trouble: it is tried again for every attempt. */
+static void tell(struct store *s, bool failed)
+{
+    char text[64];
+    if (failed && !s->running_full)
+        log_error("there is no room to note which tasks run: those that would be more wait",
+                  LOG_STR("file", s->path), LOG_STR("why", strerror_r(errno, text, sizeof text)));
+    else if (!failed && s->running_full)
+        log_info("there is room again to note which tasks run");
+    s->running_full = failed;
+}
+
 void *store_board_segment(struct store *s, uint32_t n, bool grow)
 {
     if (n >= STORE_BOARD_SEGMENTS)
@@ -128,6 +171,8 @@ void *store_board_segment(struct store *s, uint32_t n, bool grow)
         s->running[n] = grow ? calloc(1, STORE_BOARD_SEGMENT) : NULL;
     else if (!s->running[n])
         s->running[n] = map(s, n, grow);
+    if (grow)
+        tell(s, !s->running[n]);
     return s->running[n];
 }
 
@@ -153,6 +198,7 @@ static int write_header(struct store *s, enum running_mark state)
 {
     struct running_header h;
     fill(s, state, &h);
+    h.segments = segments_of(s);
     errno = EIO;
     return pwrite(s->running_fd, &h, sizeof h, 0) == (ssize_t)sizeof h &&
                    fdatasync(s->running_fd) == 0

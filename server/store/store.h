@@ -193,18 +193,19 @@ enum store_board {
     STORE_BOARD_CLEAN /* it stopped in order; the segments mean nothing */
 };
 
-/* Before store_load(), on the thread that opened.  0, or -1 and a text: FILE-running cannot be made
- * or opened, or is something else. */
+/* Before store_load(), on the thread that opened.  0, or -1 and a text: there is no right to write
+ * FILE-running, or it cannot be made or mapped, or is no file. */
 int store_board_open(struct store *s, enum store_board *was, char *error, size_t size);
 
 /* The segments become zeroed, and belong to this process; on the disk before the return.  With
  * `raise` the number of the last attempt is raised by one first, in the file, of each open task
- * with fsync that no row says to run.  0, or -1 and a text: file or FILE-running cannot be written.
- */
+ * with fsync that no row says to run.  0, or -1 and a text: file or FILE-running cannot be written
+ * (no room). */
 int store_board_renew(struct store *s, bool raise, char *error, size_t size);
 
 /* The n-th segment, which stays where it is until store_close(); with `grow` it is made, zeroed, if
- * it is not there.  Any one thread at a time.  NULL: it is not there, or there is no room. */
+ * it is not there.  Any one thread at a time.  NULL: it is not there, or there is no room; the log
+ * says the latter once. */
 void *store_board_segment(struct store *s, uint32_t n, bool grow);
 
 /* After store_stop(): the process stops in order, and the file tells all that the board does. */

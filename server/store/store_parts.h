@@ -59,6 +59,7 @@ struct store {
     bool in_memory;                      /* there is no file of the system's: the board is memory */
     int running_fd;                      /* of FILE-running; -1: not opened */
     void *running[STORE_BOARD_SEGMENTS]; /* its segments; NULL: not mapped */
+    bool running_full;                   /* there was no room for the last one */
     struct statements statements;
     struct log_vfs vfs; /* of `db` */
     struct row_names names;

@@ -1,7 +1,9 @@
 /* FILE-running: what of it is believed, and when the numbers of attempts are raised. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -140,14 +142,115 @@ STORE_TEST(that_of_another_store_is_lost)
     expect_lost(w);
 }
 
-STORE_TEST(what_is_no_file_is_refused)
+/* Its head says how many segments there were: attempts that nobody tells of any more had begun. */
+STORE_TEST(one_whose_segments_were_cut_off_is_lost)
 {
-    char name[STORE_PATH + 16], error[TEXT] = "";
+    char name[STORE_PATH + 16];
+    static const off_t sizes[] = {4096, 4096 + 77, 4096 + STORE_BOARD_SEGMENT - 1};
+    for (unsigned n = 0; n < sizeof sizes / sizeof sizes[0]; n++) {
+        run_and_die(w);
+        assert_int_equal(truncate(name_of(w, name), sizes[n]), 0);
+        expect_lost(w);
+    }
+}
+
+/* --- Refused --- */
+
+static void expect_refused(struct store_world *w, const char *why)
+{
+    char error[TEXT] = "";
     enum store_board was;
-    assert_int_equal(mkdir(name_of(w, name), 0700), 0);
     struct store *s = open_store(w);
     assert_int_equal(store_board_open(s, &was, error, sizeof error), -1);
+    if (!strstr(error, "-running") || !strstr(error, why))
+        assert_string_equal(error, why);
+    store_close(s);
+}
+
+STORE_TEST(what_is_no_file_is_refused)
+{
+    char name[STORE_PATH + 16];
+    static const char why[] = "is not a file; move it away";
+    assert_int_equal(mkdir(name_of(w, name), 0700), 0);
+    expect_refused(w, why);
+    assert_int_equal(rmdir(name), 0);
+    assert_int_equal(mkfifo(name, 0600), 0);
+    expect_refused(w, why);
+    assert_int_equal(unlink(name), 0);
+    assert_int_equal(symlink("nowhere", name), 0);
+    expect_refused(w, why);
+    assert_int_equal(unlink(name), 0);
+    assert_int_equal(symlink("tasks.db", name), 0);
+    expect_refused(w, why);
+    assert_int_equal(unlink(name), 0);
+    expect_lost(w);
+}
+
+/* Root may write everywhere, and is somebody else meanwhile. */
+STORE_TEST(a_folder_that_cannot_be_written_is_refused)
+{
+    char error[TEXT] = "";
+    enum store_board was;
+    bool root = geteuid() == 0;
+    struct store *s = open_store(w);
+    assert_int_equal(chmod(w->folder, 0555), 0);
+    assert_true(!root || seteuid(65534) == 0);
+    int opened = store_board_open(s, &was, error, sizeof error);
+    assert_true(!root || seteuid(0) == 0);
+    assert_int_equal(chmod(w->folder, 0700), 0);
+    assert_int_equal(opened, -1);
+    assert_non_null(strstr(error, "no right to write"));
     assert_non_null(strstr(error, "-running"));
+    store_close(s);
+}
+
+/* --- Without room --- */
+
+/* Of every file; what is beyond is refused as on a disk that is full. */
+static void limit_files(rlim_t bytes)
+{
+    struct rlimit limit;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = bytes;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+STORE_TEST(a_start_without_room_is_refused)
+{
+    char error[TEXT] = "";
+    struct store *s = open_store(w);
+    board_of(s);
+    limit_files(0);
+    int renewed = store_board_renew(s, false, error, sizeof error);
+    limit_files(RLIM_INFINITY);
+    assert_int_equal(renewed, -1);
+    assert_non_null(strstr(error, "cannot write"));
+    assert_non_null(strstr(error, "-running: File too large"));
+    renew(s, false);
+    store_close(s);
+}
+
+/* The log says so once; what is there stays, and so does what it tells after a crash. */
+STORE_TEST(a_segment_without_room_is_tried_again)
+{
+    struct store *s = open_store(w);
+    board_of(s);
+    renew(s, false);
+    *(uint8_t *)store_board_segment(s, 0, true) = 42;
+    limit_files(4096 + STORE_BOARD_SEGMENT + 100);
+    assert_null(store_board_segment(s, 1, true));
+    assert_null(store_board_segment(s, 1, true));
+    limit_files(RLIM_INFINITY);
+    store_close(s);
+    s = open_store(w);
+    assert_int_equal(board_of(s), STORE_BOARD_KEPT);
+    assert_int_equal(*(uint8_t *)store_board_segment(s, 0, false), 42);
+    assert_non_null(store_board_segment(s, 1, true));
+    store_close(s);
+    s = open_store(w);
+    assert_int_equal(board_of(s), STORE_BOARD_KEPT);
+    assert_non_null(store_board_segment(s, 1, false));
     store_close(s);
 }
 
