@@ -20,6 +20,11 @@ struct making {
     uint64_t random;
 };
 
+uint64_t base_id(uint32_t index)
+{
+    return first_id + index;
+}
+
 uint32_t base_index(uint64_t id)
 {
     return id >= first_id && id < first_id + BASE_TASKS ? (uint32_t)(id - first_id) : BASE_TASKS;

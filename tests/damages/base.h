@@ -32,6 +32,7 @@ struct base {
 void base_make(struct base *b, const char *path, enum base_end end, uint64_t seed);
 void base_free(struct base *b);
 
+uint64_t base_id(uint32_t index);
 /* The place of a task by its id, or BASE_TASKS: it is none of them. */
 uint32_t base_index(uint64_t id);
 uint64_t base_sum(const struct store_task *task); /* over all of its rows */

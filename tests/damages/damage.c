@@ -93,3 +93,35 @@ struct damage damage_do(struct store_files *files, uint64_t *random)
     done.log = done.log || !any;
     return done;
 }
+
+void damage_board(struct store_part *board, uint64_t *random)
+{
+    enum { SLOT = 32 };
+    switch (chance(random, 8)) {
+    case 0:
+        flip(board, random);
+        return;
+    case 1:
+        for (uint32_t n = 2 + chance(random, FLIPS); n > 0; n--)
+            flip(board, random);
+        return;
+    case 2:
+        zero(board, board->len ? chance(random, board->len) : 0, 1 + chance(random, RUN));
+        return;
+    case 3:
+        cut(board, PAGE, SLOT, random);
+        return;
+    case 4:
+        for (uint32_t n = 1 + chance(random, FLIPS); n > 0; n--)
+            garbage(board, random);
+        return;
+    case 5:
+        copy(board, PAGE, SLOT, random);
+        return;
+    case 6:
+        board->there = false;
+        return;
+    default:
+        return; /* as a kill leaves it */
+    }
+}

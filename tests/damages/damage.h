@@ -12,4 +12,7 @@ struct damage {
 
 struct damage damage_do(struct store_files *files, uint64_t *random);
 
+/* One to FILE-running, of any kind, or none. */
+void damage_board(struct store_part *board, uint64_t *random);
+
 #endif

@@ -1,5 +1,6 @@
 /* Files of a store with damages by chance: each is refused with a text, or read; nobody aborts,
- * hangs, or takes a changed task for what was written where it can be known.
+ * hangs, or takes a changed task for what was written where it can be known.  Beside them stands
+ * FILE-running, with damages of its own: it holds up no start.
  *
  * ERGON_DAMAGES says how many (300), ERGON_DAMAGES_FROM the first: each follows from its number. */
 #include <ergon/handler.h>
@@ -8,10 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "server/jobs/core/states.h"
 #include "server/jobs/persist/row_check.h"
+#include "server/jobs/sched/board.h"
 #include "server/store/offline/offline.h"
 #include "tests/damages/base.h"
 #include "tests/damages/damage.h"
@@ -19,7 +22,15 @@
 #include "tests/support/jobs_life.h"
 #include "tests/support/store_world.h"
 
-enum { ROUNDS = 300, BASES = 2, TEXT = 600, HANGS = 120 /* s, a round */, SEED = 20 };
+enum {
+    LINES = 1 << 23 /* bytes: an export */,
+    ROUNDS = 300,
+    BASES = 2,
+    TEXT = 600,
+    HANGS = 120 /* s, a round */,
+    SEED = 20,
+    BOARD_PLACE = 24 /* byte: device and inode of the file */
+};
 
 struct tally {
     uint64_t refused, equal, older, payload, sound;
@@ -29,6 +40,7 @@ struct world {
     struct store_world at;
     struct base bases[BASES * BASE_ENDS];
     struct tally tally;
+    struct store_part board;   /* FILE-running */
     char folder[STORE_FOLDER]; /* in memory; empty: there is none */
     char copy[STORE_PATH + 8];
 };
@@ -144,6 +156,58 @@ ERGON_MODULE(damages_module, "damages", "1.0")
     return ergon_register(module, &work);
 }
 
+/* FILE-running as a kill leaves it beside this very file: tasks of it ran, and returned. */
+static void write_board(const struct world *w, const char *path, uint64_t *random)
+{
+    char name[STORE_PATH + 16];
+    struct stat file = {0};
+    struct store_files files = {.part = {[STORE_FILE] = {.there = true, .len = w->board.len}}};
+    struct store_part *board = &files.part[STORE_FILE];
+    stat(path, &file);
+    board->at = malloc(board->len);
+    assert_non_null(board->at);
+    memcpy(board->at, w->board.at, board->len);
+    const uint64_t place[] = {(uint64_t)file.st_dev, (uint64_t)file.st_ino};
+    memcpy(board->at + BOARD_PLACE, place, sizeof place);
+    damage_board(board, random);
+    snprintf(name, sizeof name, "%s-running", path);
+    store_files_write(&files, name);
+    store_files_free(&files);
+}
+
+static void *segment(void *arg, uint32_t n, bool grow)
+{
+    return store_board_segment(arg, n, grow);
+}
+
+/* Takes what such a file looks like from one that a store has written, and puts attempts into it.
+ */
+static void make_board(struct world *w)
+{
+    char error[TEXT] = "", name[STORE_PATH + 16];
+    enum store_board was;
+    struct store_files files;
+    const struct store_options options = client_options(w->at.path);
+    struct store *s = store_open(&options, error, sizeof error);
+    assert_non_null(s);
+    assert_int_equal(store_board_open(s, &was, error, sizeof error), 0);
+    assert_int_equal(store_board_renew(s, false, error, sizeof error), 0);
+    struct board_memory memory = {.arg = s, .segment = segment};
+    struct board *board = board_new(&memory);
+    for (uint32_t n = 0; n < BASE_TASKS; n++) {
+        struct job job = {.id = base_id(n)};
+        struct board_place *place = board_take(board, &job, 1 + n % 5);
+        assert_non_null(place);
+        atomic_store_explicit(&place->slot->mark.stage, n % 3 ? MARK_BEGUN : MARK_OVER,
+                              memory_order_relaxed);
+    }
+    board_free(board);
+    store_close(s);
+    snprintf(name, sizeof name, "%s-running", w->at.path);
+    store_files_read(&files, name);
+    w->board = files.part[STORE_FILE];
+}
+
 /* As a server starts and stops. */
 static bool is_started(const char *path)
 {
@@ -180,13 +244,15 @@ static enum store_offline_end checked(const char *path)
 /* What can be read of it makes a sound store. */
 static void saved(struct world *w)
 {
-    char *lines = NULL, errors[1 << 16] = "";
-    size_t len = 0;
+    static char lines[LINES];
+    char errors[1 << 16] = "";
     const struct store_files none = {0};
     const struct store_offline from = offline(w->at.path), to = offline(w->copy);
-    FILE *out = open_memstream(&lines, &len), *said = fmemopen(errors, sizeof errors, "w");
+    FILE *out = fmemopen(lines, sizeof lines, "w"), *said = fmemopen(errors, sizeof errors, "w");
     enum store_offline_end end = store_export(&from, out, said);
+    size_t len = (size_t)ftell(out);
     fclose(out);
+    assert_in_range(len, 0, sizeof lines - 2);
     if (end != OFFLINE_UNREADABLE && strstr(lines, "{\"counters\"")) {
         FILE *in = fmemopen(lines, len, "r");
         store_files_write(&none, w->copy);
@@ -204,7 +270,6 @@ static void saved(struct world *w)
         assert_true(is_read(w->copy, &told));
     }
     fclose(said);
-    free(lines);
 }
 
 static void compare(struct world *w, const struct damage *d, const struct told *told)
@@ -244,8 +309,12 @@ static void damage(struct world *w, uint64_t number)
         assert_true(read);
     if (read)
         compare(w, &d, &told);
-    if (is_started(w->at.path))
+    write_board(w, w->at.path, &random);
+    bool started = is_started(w->at.path);
+    if (started)
         assert_true(read);
+    if (check == OFFLINE_GOOD)
+        assert_true(started); /* whatever became of FILE-running */
     store_files_free(&files);
 }
 
@@ -263,6 +332,7 @@ static int open_world(void **state)
     snprintf(w->copy, sizeof w->copy, "%s.copy", w->at.path);
     for (uint64_t n = 0; n < BASES * BASE_ENDS; n++)
         base_make(&w->bases[n], w->at.path, (enum base_end)(n % BASE_ENDS), SEED + n);
+    make_board(w);
     return rc;
 }
 
@@ -271,6 +341,7 @@ static int close_world(void **state)
     struct world *w = *state;
     for (int n = 0; n < BASES * BASE_ENDS; n++)
         base_free(&w->bases[n]);
+    free(w->board.at);
     char command[STORE_FOLDER + 16];
     snprintf(command, sizeof command, "rm -r %s", w->folder);
     assert_true(!w->folder[0] || system(command) == 0);

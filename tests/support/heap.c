@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,6 +18,7 @@ void *__real_calloc(size_t n, size_t size);
 void *__real_realloc(void *block, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
 void *__real_mmap(void *at, size_t size, int access, int flags, int fd, off_t offset);
+ssize_t __real_getline(char **line, size_t *size, FILE *file);
 char *__real_realpath(const char *path, char *resolved);
 void __real_free(void *block);
 
@@ -27,6 +29,7 @@ void *__wrap_aligned_alloc(size_t alignment, size_t size);
 char *__wrap_strdup(const char *text);
 char *__wrap_strndup(const char *text, size_t size);
 void *__wrap_mmap(void *at, size_t size, int access, int flags, int fd, off_t offset);
+ssize_t __wrap_getline(char **line, size_t *size, FILE *file);
 char *__wrap_realpath(const char *path, char *resolved);
 void __wrap_free(void *block);
 
@@ -118,6 +121,16 @@ char *__wrap_realpath(const char *path, char *resolved)
 {
     char *real = __real_realpath(path, resolved);
     return resolved ? real : count(real);
+}
+
+/* Its block is the system's own, and is given back by free(). */
+ssize_t __wrap_getline(char **line, size_t *size, FILE *file)
+{
+    bool had = *line != NULL;
+    ssize_t len = __real_getline(line, size, file);
+    if (!had && *line)
+        atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
+    return len;
 }
 
 void __wrap_free(void *block)
