@@ -157,7 +157,7 @@ class Test:
         self.skipped = properties.get("SKIP_RETURN_CODE")
         programs = [c for c in self.command if c.startswith(BUILD + "/") and os.path.isfile(c)]
         self.targets = [os.path.relpath(c, BUILD) for c in programs]
-        self.wants_all = self.name.startswith("e2e/") or BUILD in self.command
+        self.wants_all = self.is_e2e() or BUILD in self.command
         # A program that reads nothing else that is built; what it was without a fault.
         self.alone = programs[0] if self.command == programs and not self.uses_others(programs[0]) else None
         self.clean = hash_of(self.alone) if self.alone else None
@@ -170,8 +170,11 @@ class Test:
         """Once it is built."""
         return not self.alone or hash_of(self.alone) != self.clean
 
+    def is_e2e(self):
+        return self.name.startswith("e2e/")
+
     def limit(self):
-        if self.name.startswith("e2e/"):
+        if self.is_e2e():
             return E2E_LIMIT
         return TEST_LIMIT if self.seconds is None else min(TEST_LIMIT, TEST_LIMIT_LEAST + 10 * self.seconds)
 
@@ -180,13 +183,14 @@ class Test:
         return status == 0 or (status is not None and status == self.skipped)
 
 
-def all_tests(e2e):
+def all_tests(chosen, e2e):
+    """Of the end-to-end tests at least those that a fault names."""
     status, out = limited(["ctest", "--test-dir", BUILD, "--show-only=json-v1"], BUILD_LIMIT)
     if status != 0:
         sys.exit(out)
-    kinds = KINDS + ("e2e",) if e2e else KINDS
+    named = re.compile("|".join(sorted({f.first for f in chosen if f.first})) or "^$")
     tests = [Test(t) for t in json.loads(out)["tests"]]
-    return [t for t in tests if t.name.split("/")[0] in kinds or t.name == TIED]
+    return [t for t in tests if t.name.split("/")[0] in KINDS or t.name == TIED or (t.is_e2e() and (e2e or named.search(t.name)))]
 
 
 def build(tests, jobs):
@@ -269,23 +273,24 @@ def named_alike(fault, test):
     return name.startswith(stem) or stem.startswith(name.split("_")[0])
 
 
-def stages(fault, tests, noticed_by=""):
+def stages(fault, tests, e2e, noticed_by=""):
     """The tests that are likely to notice it; the rest of those that know its folder; all others."""
     near = rf"unit/{fault.area}/|" + NEAR.get(fault.area, "^$")
     first = re.compile(fault.first or near)
     known = [t for t in tests if first.search(t.name)]
     likely = [t for t in tests if t.name == noticed_by] or [t for t in known if named_alike(fault, t)]
-    return [likely, [t for t in known if t not in likely], [t for t in tests if t not in known + likely]]
+    others = [t for t in tests if t not in known + likely and (e2e or not t.is_e2e())]
+    return [likely, [t for t in known if t not in likely], others]
 
 
-def try_planted(fault, tests, jobs, near, noticed_by):
-    for stage in stages(fault, tests, noticed_by)[: 2 if near else None]:
+def try_planted(fault, tests, options, noticed_by):
+    for stage in stages(fault, tests, options.e2e, noticed_by)[: 2 if options.near else None]:
         if not stage:
             continue
-        error = build(stage, jobs)
+        error = build(stage, options.jobs)
         if error:
             return {"outcome": "does not build", "by": "", "text": error[-2000:]}
-        failed = first_failure(stage, jobs)
+        failed = first_failure(stage, options.jobs)
         if failed:
             return {"outcome": "noticed", "by": failed}
     return {"outcome": "not noticed", "by": ""}
@@ -297,7 +302,7 @@ def try_fault(fault, tests, options, noticed_by):
     began = time.monotonic()
     write_if_other(path, fault.plant(source).encode())
     try:
-        result = try_planted(fault, tests, options.jobs, options.near, "" if options.near else noticed_by)
+        result = try_planted(fault, tests, options, "" if options.near else noticed_by)
     finally:
         write_if_other(path, source.encode())
     return {**result, "seconds": round(time.monotonic() - began, 1)}
@@ -372,9 +377,9 @@ def run(chosen, tree, known, options):
     error = build([], options.jobs)  # of a test that is not built CTest does not know the command
     if error:
         sys.exit(f"the tree itself does not build:\n{error[-4000:]}")
-    tests = all_tests(options.e2e)
+    tests = all_tests(chosen, options.e2e)
     if options.near:
-        near = {t.name for fault in chosen for stage in stages(fault, tests)[:2] for t in stage}
+        near = {t.name for fault in chosen for stage in stages(fault, tests, options.e2e)[:2] for t in stage}
         tests = [t for t in tests if t.name in near]
     tests = those_that_pass(tests, tree, options.jobs)
     with open(LOG, "a", encoding="utf-8") as log:

@@ -279,6 +279,9 @@ static enum executor_accepting stop_accepting(struct blocking *b)
     return (enum executor_accepting)before;
 }
 
+/* A manager that waits for room need not hear of it: what it would give now stood behind the
+ * handler that goes on, and might begin earlier elsewhere.  It hears when that handler waits again
+ * or has ended. */
 static void accept_again(struct blocking *b, enum executor_accepting before)
 {
     struct executor *e = &b->base;

@@ -24,6 +24,7 @@ struct manager_kind {
     struct snapshot *snapshots;  /* one each, of the current pass */
     struct share *shares;        /* one each; PLACEMENT_WEIGHT, else NULL */
     uint32_t count;
+    uint32_t shared;        /* so many of `shares` were looked at last */
     int last;               /* who was chosen last */
     bool source_has_work;   /* the source of jobs may have one */
     bool job_next;          /* its turn, when both have tasks */

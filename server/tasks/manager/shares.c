@@ -20,8 +20,18 @@ static void join(struct manager_kind *k, struct share *share, uint32_t i)
                      placement_weight(&k->snapshots[0]);
 }
 
+/* Stand-ins that are at work no more: what is given meanwhile is not theirs, and when they come
+ * again they are newcomers. */
+static void forget_the_rest(struct manager_kind *k)
+{
+    for (uint32_t i = k->count; i < k->shared; i++)
+        k->shares[i].known = false;
+    k->shared = k->count;
+}
+
 void shares_look(struct manager_kind *k, ao_time now)
 {
+    forget_the_rest(k);
     for (uint32_t i = 0; i < k->count; i++) {
         struct share *share = &k->shares[i];
         if (!share->known)

@@ -16,7 +16,7 @@ struct share {
     uint64_t history; /* tasks that it was given, or might have been when it took none */
     uint32_t left;    /* its executor's counter, at the last change */
     ao_time since;    /* of that, or of when it was not full */
-    bool known;       /* it was seen before: stand-ins come later, and begin at the level of all */
+    bool known;       /* it was seen before: stand-ins come and go, and begin at the level of all */
 };
 
 /* At the begin of a pass: into the snapshots, with their own bounds. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "server/tasks/handlers/host.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/tasks_world.h"
 
@@ -216,6 +217,55 @@ TEST(who_does_not_return_is_named)
     assert_int_equal(tasks_stop(w.tasks, AO_S(30)), 0);
     tasks_world_fini();
     sem_destroy(&may_return);
+}
+
+static sem_t resumed;
+
+static void asks_run(struct ergon_task *task)
+{
+    const struct ergon_host *host = host_table();
+    struct ergon_outcome out;
+    host->call(task, "echo", (struct ergon_bytes){.at = (const uint8_t *)"\x90", .len = 1}, &out);
+    assert_true(out.ok);
+    sem_post(&resumed);
+    stuck_run(task);
+}
+
+static const struct ergon_handler asks = {
+    .size = sizeof asks, .kind = ERGON_BLOCKING, .name = "asks", .run = asks_run};
+
+/* Tasks that found no room while a handler waited for its nested call wait while it goes on, too,
+ * however many its executor may have; its end is told, and they begin by themselves. */
+TEST(room_that_comes_with_a_nested_call_is_not_lost)
+{
+    enum { BEHIND = 3 };
+    struct method m = {.name = span_text("asks"), .handler = &asks, .module = "test"};
+    stepped_make_class(&m);
+    open_world(1);
+    w.executors[1].fixed = true;
+    w.executors[1].queue = BEHIND + 1;
+    sem_init(&may_return, 0, 0);
+    sem_init(&resumed, 0, 0);
+    tasks_world_open();
+    w.tasks->shared.clock = &ao_clock_monotonic;
+    assert_int_equal(tasks_start(w.tasks), 0);
+    call(&m);
+    while (atomic_load(&w.tasks->shared.waiting) == 0)
+        virtual_round(&w.v, w.loops[0]);
+    for (int i = 0; i < BEHIND; i++)
+        tasks_world_call(0, "block", params_none(), AO_NEVER);
+    while (sem_trywait(&resumed) != 0)
+        virtual_round(&w.v, w.loops[0]);
+    virtual_run(&w.v); /* all is asleep, but for the handler */
+    assert_int_equal(w.ended, 0);
+    sem_post(&may_return);
+    while (w.ended < BEHIND + 1)
+        virtual_run(&w.v);
+    assert_int_equal(tasks_stop(w.tasks, AO_S(30)), 0);
+    tasks_expect_at_rest(w.tasks);
+    tasks_world_fini();
+    sem_destroy(&may_return);
+    sem_destroy(&resumed);
 }
 
 /* The results of brief tasks are on their way before a long one begins, however slow their home is.

@@ -114,6 +114,36 @@ static int add_two(void *arg)
     return result;
 }
 
+/* The table of names grows with the 33rd: without memory all is as before. */
+TEST(memory_fails_for_one_more)
+{
+    enum { FIT = 32 };
+    char names[FIT + 1][8], error[200];
+    struct ergon_handler h[FIT + 1];
+    struct registry *r = registry_new();
+    for (int i = 0; i <= FIT; i++) {
+        snprintf(names[i], sizeof names[i], "h%d", i);
+        h[i] = stepped(names[i]);
+    }
+    for (int i = 0; i < FIT; i++)
+        assert_int_equal(registry_add(r, "test", &h[i], error, sizeof error), 0);
+    static const int64_t fails[] = {1, 2, 2,
+                                    1}; /* the list, the names, the method, and that again */
+    for (size_t n = 0; n < sizeof fails / sizeof *fails; n++) {
+        heap_fail_at(fails[n]);
+        assert_int_equal(registry_add(r, "test", &h[FIT], error, sizeof error), -1);
+        assert_true(heap_failed());
+        assert_non_null(strstr(error, "memory"));
+        assert_int_equal(registry_count(r), FIT);
+        for (int i = 0; i <= FIT; i++)
+            assert_true((registry_find(r, span_text(names[i])) != NULL) == (i < FIT));
+    }
+    assert_int_equal(registry_add(r, "test", &h[FIT], error, sizeof error), 0);
+    for (int i = 0; i <= FIT; i++)
+        assert_non_null(registry_find(r, span_text(names[i])));
+    registry_free(r);
+}
+
 TEST(memory_fails)
 {
     struct ergon_handler h[] = {stepped("a"), stepped("b")};

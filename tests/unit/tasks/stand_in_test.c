@@ -62,6 +62,37 @@ TASKS_TEST(a_spare_takes_tasks_while_it_is_wanted)
     assert_int_equal(ran_of(spare, 10), 0);
 }
 
+/* How many of so many calls, one after the other, the spare was given. */
+static uint32_t given_of(const struct blocking *b, int calls)
+{
+    uint32_t before = atomic_load(&b->base.given);
+    for (int i = 0; i < calls; i++) {
+        assert_int_equal(tasks_world_call(0, "block", params_none(), AO_NEVER), ERGON_OK);
+        tasks_world_run_ms(0);
+    }
+    return atomic_load(&b->base.given) - before;
+}
+
+/* By weight too: it is not given all that the others had before, neither the first time nor when it
+ * stands in again. */
+TASKS_TEST(a_spare_begins_at_the_level_of_all_shares)
+{
+    tasks_world_init(1, 2);
+    w.quiet = true;
+    w.executors[1].weight = 3;
+    w.executors[2].weight = 1;
+    w.executors[2].spare = true;
+    w.plan.policy = PLACEMENT_WEIGHT;
+    tasks_world_open();
+    struct blocking *spare = blocking_of(w.tasks->executors[2]);
+    for (int i = 0; i < 3; i++) {
+        want(spare, false);
+        assert_int_equal(given_of(spare, 200), 0);
+        want(spare, true);
+        assert_in_range(given_of(spare, 100), 24, 26);
+    }
+}
+
 /* What was on its way to it as it came to rest. */
 TASKS_TEST(a_spare_at_rest_gives_back_what_it_gets)
 {

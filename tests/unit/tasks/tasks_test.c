@@ -190,6 +190,31 @@ TASKS_TEST(added_tasks_are_refused)
     assert_int_equal(s[1].told, 0);
 }
 
+/* Each allocation on the way of an added task fails: it is refused, or told once. */
+TEST(memory_fails_for_added_tasks)
+{
+    bool met = true;
+    for (int64_t n = 1; met; n++) {
+        struct added s = {0};
+        tasks_world_init(1, 1);
+        w.quiet = true;
+        w.plan.queue_max = 1;
+        tasks_world_open();
+        heap_fail_at(n);
+        enum ergon_error refused = add(&s, "hang", AO_MS(20));
+        tasks_world_run();
+        met = heap_failed();
+        heap_fail_at(0);
+        assert_int_equal(s.told, refused == ERGON_OK);
+        assert_int_equal(refused == ERGON_OK ? s.error : refused,
+                         met ? ERGON_E_MEMORY : ERGON_E_DEADLINE);
+        tasks_expect_at_rest(w.tasks);
+        assert_int_equal(add(&s, "echo", AO_NEVER), ERGON_OK); /* there is room */
+        tasks_world_run();
+        tasks_world_fini();
+    }
+}
+
 TASKS_TEST(figures_add_up)
 {
     struct tasks_info info;
