@@ -57,14 +57,6 @@ static void refuse_connection(struct connection *c, const char *why)
     conn_close(c, why);
 }
 
-/* What a message may be, from whom it comes. */
-static const struct scan_limits *scan_limits(const struct connection *c)
-{
-    const struct net_loop *l = c->loop;
-
-    return __builtin_expect(c->newcomer, false) ? &l->newcomers.scan : &l->limits.scan;
-}
-
 /* The id of a request of which only the front is there. */
 static bool request_head(struct span bytes, struct span *msgid)
 {
@@ -86,7 +78,7 @@ static bool request_head(struct span bytes, struct span *msgid)
  * readable, and closes. */
 static void refuse_input(struct connection *c, enum scan_verdict verdict, struct span bytes)
 {
-    const struct scan_limits *limits = scan_limits(c);
+    const struct scan_limits *limits = c->scan;
     char text[128];
     struct span msgid;
 
@@ -145,7 +137,7 @@ static size_t take_messages(struct connection *c, struct span bytes, struct scan
 
     *end = INPUT_LEFT;
     while (conn_open(c)) {
-        const struct scan_limits *limits = scan_limits(c); /* any message may say who it is */
+        const struct scan_limits *limits = c->scan; /* any message may say who it is */
         if (at == bytes.len || count == MESSAGES_A_STEP || !conn_may_read(c)) {
             *end = at == bytes.len            ? INPUT_REST
                    : count == MESSAGES_A_STEP ? INPUT_MORE

@@ -57,8 +57,10 @@ struct connection {
     bool single : 1;        /* the last read brought one message: its peer waits for each answer */
     bool newcomer : 1;      /* stands in the loop's list of those: newcomers.h */
 
-    ao_time entered; /* when it came, or was opened */
-    ao_time since;   /* OPEN, DRAINING: the last byte, or call's end; else: the time of entry */
+    ao_time entered;    /* when it came, or was opened */
+    ao_time since;      /* OPEN, DRAINING: the last byte, or call's end; else: the time of entry */
+    ao_time time_limit; /* of this state, ns from `since`; 0: none */
+    const struct scan_limits *scan;  /* of its messages: the loop's, or those of newcomers */
     STAILQ_ENTRY(connection) queued; /* in the queue that `dirty` or `dead` tells */
     LIST_ENTRY(connection) link;     /* all of the loop */
     TAILQ_ENTRY(connection) newcomers;

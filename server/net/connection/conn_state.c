@@ -16,6 +16,9 @@
 #include "server/net/connection/newcomers.h"
 #include "server/runtime/object/trace.h"
 
+#define FLUSH_TIME  AO_S(5) /* a closed connection whose peer does not read */
+#define LINGER_TIME AO_S(2) /* a closed connection whose peer goes on sending */
+
 /* --- State --- */
 
 static const char *state_name(enum conn_state s)
@@ -56,6 +59,34 @@ static void trace_move(const struct connection *c, enum conn_state next, const c
               state_name(c->state), state_name(next), why, calls);
 }
 
+static ao_time idle_limit(const struct connection *c)
+{
+    ao_time own = c->slot->rules->idle_timeout;
+
+    if (own == 0)
+        return c->loop->limits.idle_timeout;
+    return own == AO_NEVER ? 0 : own;
+}
+
+/* Of this state; 0: none. */
+static ao_time time_limit(const struct connection *c)
+{
+    switch ((enum conn_state)c->state) {
+    case CONN_HANDSHAKE:
+        return c->loop->limits.handshake_timeout;
+    case CONN_OPEN:
+    case CONN_DRAINING:
+        return idle_limit(c);
+    case CONN_FLUSHING:
+        return FLUSH_TIME;
+    case CONN_LINGERING:
+        return LINGER_TIME;
+    case CONN_CLOSED:
+        return 0;
+    }
+    __builtin_unreachable();
+}
+
 static void enter_closed(struct connection *c)
 {
     struct net_loop *l = c->loop;
@@ -78,6 +109,7 @@ void conn_enter(struct connection *c, enum conn_state next, const char *why)
     c->state = (uint8_t)next;
     c->stopped = false;
     c->since = activator_now(c->loop->activator);
+    c->time_limit = time_limit(c);
     if (next == CONN_OPEN)
         c->entered = c->since;
     if (next != CONN_OPEN || c->principal || !conn_auth_required(c))

@@ -12,42 +12,11 @@
 
 enum { FLUSH_SOON = 32768 }; /* bytes; so many answers are written before they leave the caches */
 
-#define FLUSH_TIME  AO_S(5) /* a closed connection whose peer does not read */
-#define LINGER_TIME AO_S(2) /* a closed connection whose peer goes on sending */
-
 /* A peer that has half-closed is asked so much more often whether it is still there: the system of
  * one that was killed answers for it, as if it read, for a minute. */
 enum { ASKS_OF_HALF_CLOSED = 5 };
 
 /* --- Time --- */
-
-static ao_time idle_limit(const struct connection *c)
-{
-    ao_time own = c->slot->rules->idle_timeout;
-
-    if (own == 0)
-        return c->loop->limits.idle_timeout;
-    return own == AO_NEVER ? 0 : own;
-}
-
-/* Of this state; 0: none. */
-static ao_time time_limit(const struct connection *c)
-{
-    switch ((enum conn_state)c->state) {
-    case CONN_HANDSHAKE:
-        return c->loop->limits.handshake_timeout;
-    case CONN_OPEN:
-    case CONN_DRAINING:
-        return idle_limit(c);
-    case CONN_FLUSHING:
-        return FLUSH_TIME;
-    case CONN_LINGERING:
-        return LINGER_TIME;
-    case CONN_CLOSED:
-        return 0;
-    }
-    __builtin_unreachable();
-}
 
 static const char *time_out_text(const struct connection *c)
 {
@@ -67,10 +36,15 @@ static void time_out(struct connection *c)
     conn_abort(c, why);
 }
 
+static bool may_stay(const struct connection *c)
+{
+    return c->time_limit == 0 && !c->newcomer;
+}
+
 /* When the connection has had its time, if nothing happens; AO_NEVER: it may stay. */
 static ao_time time_is_over(const struct connection *c)
 {
-    ao_time limit = time_limit(c), at = limit == 0 ? AO_NEVER : c->since + limit;
+    ao_time at = c->time_limit == 0 ? AO_NEVER : c->since + c->time_limit;
     ao_time newcomer = newcomer_deadline(c);
 
     return newcomer < at ? newcomer : at;
@@ -78,8 +52,9 @@ static ao_time time_is_over(const struct connection *c)
 
 static bool timed_out(struct connection *c)
 {
+    if (may_stay(c))
+        return false;
     ao_time now = activator_now(c->loop->activator);
-
     if (conn_answerable(c) && c->in_flight + c->polls > 0)
         c->since = now;
     return now >= time_is_over(c);
@@ -171,6 +146,8 @@ static enum ao_verdict rest_until(struct connection *c, unsigned what)
 {
     if (!conn_watch(c, what))
         return AO_AGAIN;
+    if (may_stay(c))
+        return AO_DONE;
     ao_time until = time_is_over(c);
     if (until == AO_NEVER)
         return AO_DONE;
@@ -384,6 +361,7 @@ struct connection *conn_new(struct net_loop *l, struct conn_slot *slot)
     if (slot->rules->anybody != NULL)
         c->principal = principal_ref(slot->rules->anybody);
     c->since = c->entered = activator_now(l->activator);
+    c->time_limit = l->limits.handshake_timeout;
     LIST_INSERT_HEAD(&l->all, c, link);
     newcomer_add(c);
     counter_add(&l->counters.connections, 1);

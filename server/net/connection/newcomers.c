@@ -47,9 +47,11 @@ void newcomer_add(struct connection *c)
     struct newcomer_list *list = &c->loop->newcomers;
     const struct listener_rules *rules = c->slot->rules;
 
+    c->scan = &c->loop->limits.scan;
     if (rules->contexts == NULL && rules->auth != LISTENER_AUTH_TOKEN)
         return;
     c->newcomer = true;
+    c->scan = &list->scan;
     TAILQ_INSERT_TAIL(&list->all, c, newcomers);
     list->count++;
 }
@@ -59,6 +61,7 @@ void newcomer_remove(struct connection *c)
     if (!c->newcomer)
         return;
     c->newcomer = false;
+    c->scan = &c->loop->limits.scan;
     TAILQ_REMOVE(&c->loop->newcomers.all, c, newcomers);
     c->loop->newcomers.count--;
 }
