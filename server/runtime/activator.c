@@ -16,8 +16,10 @@
 #include "server/runtime/round.h"
 #include "server/runtime/thread.h"
 
-/* What one round does for the timer: objects whose deadline came, and moves on their way there. */
-enum { EXPIRE_BUDGET = 1024 };
+/* What one round does for the timer: objects whose deadline came, and moves on their way there.  An
+ * object that was long asleep is in no cache, and who is due is stepped as well, and often ends: in
+ * the worst order of memory each of both takes about 0.3 ms, and with their steps twice that. */
+enum { EXPIRE_BUDGET = 1024, EXPIRE_MOST = EXPIRE_BUDGET / 4 };
 
 /* A coarse clock is some milliseconds off: too much for a shorter limit than this. */
 #define COARSE_LIMIT AO_MS(16)
@@ -92,9 +94,13 @@ static bool expire(struct activator *a)
 {
     struct ao *ao;
     int budget = EXPIRE_BUDGET;
-    while ((ao = timer_take(&a->timer, a->now, &budget)))
+    for (int n = 0; n < EXPIRE_MOST; n++) {
+        ao = timer_take(&a->timer, a->now, &budget);
+        if (!ao)
+            return budget <= 0;
         object_expire(ao);
-    return budget <= 0;
+    }
+    return true;
 }
 
 /* A callback may retire further objects: they are finished too. */

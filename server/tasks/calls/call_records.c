@@ -46,10 +46,8 @@ static bool make_room_for_chunk(struct calls *c)
     return true;
 }
 
-/* Rare: its registers are not the business of who takes a record. */
-__attribute__((noinline)) static bool add_chunk(struct calls *c, struct home *home,
-                                                const struct ao_class *timer,
-                                                struct activator *activator)
+static bool add_chunk(struct calls *c, struct home *home, const struct ao_class *timer,
+                      struct activator *activator)
 {
     if (c->chunk_count >= CALLS_MAX / CALLS_CHUNK || !make_room_for_chunk(c))
         return false;
@@ -62,8 +60,21 @@ __attribute__((noinline)) static bool add_chunk(struct calls *c, struct home *ho
         chunk[i].home = home;
         chunk[i].call.index = base + i;
         chunk[i].call.generation = c->born;
-        chunk[i].next_free = c->free;
         ao_init(&chunk[i].timer, timer, activator);
+    }
+    return true;
+}
+
+/* Rare: its registers are not the business of who takes a record. */
+__attribute__((noinline)) static bool use_chunk(struct calls *c, struct home *home,
+                                                const struct ao_class *timer,
+                                                struct activator *activator)
+{
+    if (c->used == c->chunk_count && !add_chunk(c, home, timer, activator))
+        return false;
+    struct call_record *chunk = c->chunks[c->used++];
+    for (uint32_t i = CALLS_CHUNK; i-- > 0;) {
+        chunk[i].next_free = c->free;
         c->free = &chunk[i];
     }
     return true;
@@ -72,7 +83,7 @@ __attribute__((noinline)) static bool add_chunk(struct calls *c, struct home *ho
 struct call_record *calls_take(struct calls *c, struct home *home, const struct ao_class *timer,
                                struct activator *activator)
 {
-    if (!c->free && !add_chunk(c, home, timer, activator))
+    if (!c->free && !use_chunk(c, home, timer, activator))
         return NULL;
     struct call_record *record = c->free;
     c->free = record->next_free;
@@ -100,17 +111,20 @@ static void forget_chunk(struct calls *c)
     free_chunk(chunk);
 }
 
-void calls_shrink(struct calls *c)
+/* When no record is in use, none needs to stand in the list either: so nothing is looked for when
+ * chunks go, of which there may be thousands. */
+bool calls_shrink(struct calls *c)
 {
-    if (c->taken > 0 || c->chunk_count <= CALLS_KEPT)
-        return;
-    while (c->chunk_count > CALLS_KEPT)
-        forget_chunk(c);
-    c->free = NULL;
-    for (uint32_t i = c->chunk_count * CALLS_CHUNK; i-- > 0;) {
-        at(c, i)->next_free = c->free;
-        c->free = at(c, i);
+    if (c->chunk_count <= CALLS_KEPT)
+        return false;
+    if (c->taken == 0 && c->used > CALLS_KEPT) {
+        c->free = NULL;
+        c->used = 0;
     }
+    uint32_t kept = c->used > CALLS_KEPT ? c->used : CALLS_KEPT;
+    for (int n = 0; n < CALLS_GIVEN_BACK && c->chunk_count > kept; n++)
+        forget_chunk(c);
+    return c->chunk_count > kept;
 }
 
 struct call_record *calls_find(const struct calls *c, uint32_t index, uint32_t generation)

@@ -8,9 +8,10 @@
 #include "server/tasks/call.h"
 
 enum {
-    CALLS_CHUNK = 128,   /* records */
-    CALLS_MAX = 1 << 20, /* of one home */
-    CALLS_KEPT = 8       /* chunks that stay when no call is open */
+    CALLS_CHUNK = 128,    /* records */
+    CALLS_MAX = 1 << 20,  /* of one home */
+    CALLS_KEPT = 8,       /* chunks that stay when no call is open */
+    CALLS_GIVEN_BACK = 16 /* chunks at most that one calls_shrink() gives back: about 0.1 ms */
 };
 
 /* A record, and what only home knows of it. */
@@ -28,6 +29,7 @@ struct call_record {
 struct calls {
     struct call_record **chunks;
     uint32_t chunk_count, chunk_room;
+    uint32_t used;  /* chunks; the records of those behind are not taken, and stand in no list */
     uint32_t born;  /* generation of records that are made from now on: no task has seen it */
     uint32_t taken; /* records in use */
     struct call_record *free;
@@ -41,9 +43,9 @@ struct call_record *calls_take(struct calls *c, struct home *home, const struct 
                                struct activator *activator);
 void calls_give(struct calls *c, struct call_record *record); /* its name is void from here on */
 
-/* Gives memory back after a burst, if no record is in use.  Not from within a step of a record's
- * timer. */
-void calls_shrink(struct calls *c);
+/* Gives some memory back after a burst, once no record was in use.  True: there is more, call
+ * again. Not from within a step of a record's timer. */
+bool calls_shrink(struct calls *c);
 
 /* The record of this name; NULL when it was given back. */
 struct call_record *calls_find(const struct calls *c, uint32_t index, uint32_t generation);

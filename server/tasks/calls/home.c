@@ -178,9 +178,9 @@ static enum ao_verdict intake_step(struct ao *self)
     bool empty = true;
     for (uint32_t i = 0; i < h->inlet_count; i++)
         empty &= drain(h, h->inlets[i]);
-    calls_shrink(&h->calls);
+    bool more = calls_shrink(&h->calls);
     act_on_stop_requests(h);
-    return empty ? AO_DONE : AO_AGAIN;
+    return empty && !more ? AO_DONE : AO_AGAIN;
 }
 
 static const struct ao_class intake_class = {.name = "home", .step = intake_step};

@@ -113,7 +113,7 @@ ACTIVATOR_TEST(close_finishes_in_order)
 
 /* --- Rounds --- */
 
-enum { MANY = 3000, EXPIRED_A_ROUND = 1024 };
+enum { MANY = 3000, EXPIRED_A_ROUND = 256, MOVED_A_ROUND = 1024 };
 
 ACTIVATOR_TEST(expirations_of_a_round_are_bounded)
 {
@@ -133,6 +133,41 @@ ACTIVATOR_TEST(expirations_of_a_round_are_bounded)
     activator_stats(w->loop, &stats);
     assert_int_equal(stats.steps, MANY);
     assert_int_equal(stats.sleeping, 0);
+    free(crowd);
+}
+
+static void sleep_all_until(struct speaker *crowd, struct world *w, ao_time due)
+{
+    for (int i = 0; i < MANY; i++) {
+        crowd[i] = (struct speaker){.v = &w->v, .verdict = AO_DONE};
+        ao_init(&crowd[i].ao, &speaker_class, w->loop);
+        ao_sleep_until(&crowd[i].ao, due);
+    }
+}
+
+/* All are due in one tick, and stand in a slot from which they have to be moved first.  Neither is
+ * done at once, nor in more rounds than needed. */
+ACTIVATOR_TEST(a_crowd_of_one_tick_is_drained_in_pieces)
+{
+    struct activator_stats stats;
+    struct speaker *crowd = calloc(MANY, sizeof *crowd);
+    int moving = 0, stepping = 0;
+    uint64_t steps = 0;
+    sleep_all_until(crowd, w, AO_MS(100));
+    w->v.now = AO_MS(100);
+    while (steps < MANY) {
+        assert_true(moving + stepping < MANY);
+        virtual_round(&w->v, w->loop);
+        activator_stats(w->loop, &stats);
+        assert_in_range(stats.steps - steps, 0, EXPIRED_A_ROUND);
+        if (stats.steps == steps)
+            moving++;
+        else
+            stepping++;
+        steps = stats.steps;
+    }
+    assert_in_range(moving, MANY / MOVED_A_ROUND, MANY / MOVED_A_ROUND + 1);
+    assert_in_range(stepping, MANY / EXPIRED_A_ROUND, MANY / EXPIRED_A_ROUND + 2);
     free(crowd);
 }
 

@@ -129,3 +129,81 @@ TEST(found_by_message_id)
     assert_null(call_find(&a, span_of("\x08", 1)));
     assert_null(call_find(NULL, span_of("\x08", 1)));
 }
+
+/* --- After a burst --- */
+
+enum { BURST = 5 * CALLS_GIVEN_BACK * CALLS_CHUNK };
+
+static struct call_record *burst[BURST];
+
+static void take_burst(struct calls *c, struct activator *a, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = from; i < to; i++) {
+        burst[i] = take(c, a);
+        assert_non_null(burst[i]);
+        assert_ptr_equal(calls_find(c, burst[i]->call.index, burst[i]->call.generation), burst[i]);
+    }
+}
+
+static void give_burst(struct calls *c, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = from; i < to; i++) {
+        burst[i]->open = false;
+        calls_give(c, burst[i]);
+    }
+}
+
+TEST(memory_goes_back_in_pieces)
+{
+    struct virtual v;
+    struct calls c;
+    int64_t live = heap_live();
+    virtual_init(&v);
+    struct activator *a = virtual_open(&v, "loop");
+    calls_init(&c);
+    take_burst(&c, a, 0, BURST);
+    assert_int_equal(c.chunk_count, 5 * CALLS_GIVEN_BACK);
+    give_burst(&c, 0, BURST - 1);
+    assert_false(calls_shrink(&c)); /* one is in use */
+    assert_int_equal(c.chunk_count, 5 * CALLS_GIVEN_BACK);
+    give_burst(&c, BURST - 1, BURST);
+    for (uint32_t left = 5; left > 1; left--) {
+        assert_true(calls_shrink(&c));
+        assert_int_equal(c.chunk_count, (left - 1) * CALLS_GIVEN_BACK);
+    }
+    assert_false(calls_shrink(&c));
+    assert_int_equal(c.chunk_count, CALLS_KEPT);
+    assert_false(calls_shrink(&c));
+    calls_fini(&c);
+    virtual_fini(&v);
+    assert_int_equal(heap_live(), live);
+}
+
+/* A call of before the burst's end may still be under way: its name finds nobody, in records that
+ * were kept as in those that were made anew. */
+TEST(calls_go_on_while_memory_goes_back)
+{
+    enum { NEW = 3 * CALLS_GIVEN_BACK * CALLS_CHUNK };
+    struct virtual v;
+    struct calls c;
+    virtual_init(&v);
+    struct activator *a = virtual_open(&v, "loop");
+    calls_init(&c);
+    take_burst(&c, a, 0, BURST);
+    uint32_t generation = burst[BURST - 1]->call.generation, index = burst[BURST - 1]->call.index;
+    give_burst(&c, 0, BURST);
+    assert_true(calls_shrink(&c));
+    take_burst(&c, a, 0, NEW);
+    bool more = true;
+    while (more)
+        more = calls_shrink(&c);
+    assert_int_equal(c.chunk_count, 3 * CALLS_GIVEN_BACK);
+    assert_int_equal(c.taken, NEW);
+    for (uint32_t i = 0; i < NEW; i++)
+        assert_ptr_equal(calls_find(&c, burst[i]->call.index, burst[i]->call.generation), burst[i]);
+    take_burst(&c, a, NEW, BURST);
+    assert_null(calls_find(&c, index, generation));
+    give_burst(&c, 0, BURST);
+    calls_fini(&c);
+    virtual_fini(&v);
+}

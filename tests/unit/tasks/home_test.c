@@ -281,3 +281,18 @@ TEST(memory_fails)
             break;
     }
 }
+
+/* The home goes on by itself until it is done. */
+TASKS_TEST(memory_of_a_burst_goes_back)
+{
+    enum { BURST = (CALLS_KEPT + 2 * CALLS_GIVEN_BACK) * CALLS_CHUNK };
+    tasks_world_init(1, 1);
+    w.quiet = true;
+    w.plan.queue_max = BURST;
+    tasks_world_open();
+    for (int i = 0; i < BURST; i++)
+        assert_int_equal(tasks_world_call(0, "block", params_none(), AO_NEVER), ERGON_OK);
+    assert_int_equal(tasks_home(w.tasks, 0)->calls.chunk_count, CALLS_KEPT + 2 * CALLS_GIVEN_BACK);
+    tasks_world_run();
+    assert_int_equal(tasks_home(w.tasks, 0)->calls.chunk_count, CALLS_KEPT);
+}
