@@ -30,7 +30,7 @@ VOLUME /data
 USER 10001:10001
 ENV ERGON_URL=unix:///data/ergond.sock
 
-EXPOSE 7466 7467
+EXPOSE 7467
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=2s --start-period=2s --retries=3 CMD ["ergon", "ping", "-q"]
 ENTRYPOINT ["/usr/lib/ergon/ergon-start"]

@@ -224,10 +224,12 @@ static bool put_ms(struct text *t, uint64_t ns)
     return put(t, digits, piece.len);
 }
 
-static bool put_control(struct text *t, uint8_t c)
+/* Those that steer are among the first 65536. */
+static bool put_control(struct text *t, uint32_t code)
 {
     static const char hex[] = "0123456789abcdef";
-    const char escape[] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
+    const char escape[] = {
+        '\\', 'u', hex[code >> 12 & 15], hex[code >> 8 & 15], hex[code >> 4 & 15], hex[code & 15]};
 
     return put(t, escape, sizeof escape);
 }
@@ -247,8 +249,8 @@ static size_t put_character(struct text *t, struct span rest)
         return puts_text(t, "\\n") ? 1 : 0;
     if (*s == '\t')
         return puts_text(t, "\\t") ? 1 : 0;
-    if (*s < 0x20 || *s == 0x7f)
-        return put_control(t, *s) ? 1 : 0;
+    if (utf8_steers(span_of(s, n)))
+        return put_control(t, utf8_code(span_of(s, n))) ? n : 0;
     return put(t, (const char *)s, n) ? n : 0;
 }
 

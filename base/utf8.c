@@ -60,7 +60,31 @@ struct span utf8_cut(struct span text, size_t max)
     return span_of(text.at, max);
 }
 
-size_t utf8_clean(void *to, size_t room, struct span text)
+uint32_t utf8_code(struct span character)
+{
+    static const uint8_t first[] = {0, 0x7f, 0x1f, 0x0f, 0x07}; /* its bits, by the length */
+    uint32_t code = character.at[0] & first[character.len];
+
+    for (size_t i = 1; i < character.len; i++)
+        code = code << 6 | (character.at[i] & 0x3f);
+    return code;
+}
+
+bool utf8_steers(struct span character)
+{
+    static const struct {
+        uint16_t first, last;
+    } ranges[] = {{0, 0x1f},        {0x7f, 0x9f},     {0x61c, 0x61c},
+                  {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}};
+    uint32_t code = utf8_code(character);
+
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
+        if (code >= ranges[i].first && code <= ranges[i].last)
+            return true;
+    return false;
+}
+
+static size_t copy(void *to, size_t room, struct span text, bool plain)
 {
     static const uint8_t instead[] = {0xef, 0xbf, 0xbd};
     uint8_t *out = to;
@@ -69,6 +93,8 @@ size_t utf8_clean(void *to, size_t room, struct span text)
     while (text.len > 0) {
         size_t len = utf8_length(text);
         struct span next = len > 0 ? span_of(text.at, len) : span_of(instead, sizeof instead);
+        if (plain && utf8_steers(next))
+            next = span_of((const uint8_t *)" ", 1);
         if (next.len > room - done)
             break;
         memcpy(out + done, next.at, next.len);
@@ -76,4 +102,14 @@ size_t utf8_clean(void *to, size_t room, struct span text)
         text = span_behind(text, len > 0 ? len : 1);
     }
     return done;
+}
+
+size_t utf8_clean(void *to, size_t room, struct span text)
+{
+    return copy(to, room, text, false);
+}
+
+size_t utf8_plain(void *to, size_t room, struct span text)
+{
+    return copy(to, room, text, true);
 }

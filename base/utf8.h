@@ -13,6 +13,16 @@ bool utf8_valid(struct span text);
 /* The first `max` bytes at most, without a torn character at the end. */
 struct span utf8_cut(struct span text, size_t max);
 
+/* The code point of a character as utf8_length() found it. */
+uint32_t utf8_code(struct span character);
+
+/* A character that steers a terminal or the direction of text, or breaks a line: C0 and C1, DEL,
+ * U+2028 and U+2029, the marks, embeddings, overrides and isolates of bidirectional text. */
+bool utf8_steers(struct span character);
+
+/* As utf8_clean(), and with a blank for each character that steers. */
+size_t utf8_plain(void *to, size_t room, struct span text);
+
 /* Copies text, each byte that belongs to no character replaced by U+FFFD (3 bytes), and cut at the
  * end of a character where it does not fit into `room` bytes.  Returns the length; ends with no
  * NUL.  `to` and the text do not overlap. */

@@ -43,17 +43,19 @@ else
     limits="--ulimit nofile=20000:20000 --ulimit nproc=4096:4096"
 fi
 
+cleanup_container() { engine rm -f -v "$name" >/dev/null 2>&1 || :; }
 cleanup() {
-    engine rm -f -v "$name" >/dev/null 2>&1 || :
+    cleanup_container
     rm -rf "$work"
 }
 
 # Where the host reaches a port of the container.
 published() { engine port "$name" "$1/tcp" | head -n 1 | sed 's/^0\.0\.0\.0/127.0.0.1/'; }
 
+# start [OPTION of run]...
 start() {
     # shellcheck disable=SC2086 # words
-    engine run -d --name "$name" --read-only --cap-drop=all --security-opt=no-new-privileges --user 10001:10001 \
+    engine run -d --name "$name" "$@" --read-only --cap-drop=all --security-opt=no-new-privileges --user 10001:10001 \
         $limits -p 127.0.0.1::7466 -p 127.0.0.1::7467 "$image" >"$work/start" 2>&1 || {
         cat "$work/start" >&2
         return 1
@@ -81,14 +83,30 @@ hashes() {
 
 refuses_strangers() {
     status=0
-    "$work/ergon" -s "ergon://$(published 7466)" call echo 1 >/dev/null 2>&1 || status=$?
+    "$work/ergon" -s "ergons://$(published 7467)" --cacert "$work/cert.pem" call echo 1 >/dev/null 2>&1 || status=$?
     [ "$status" = 4 ] || fail "a call without a token ended with status $status, not 4"
     say "a call without a token is refused"
 }
 
+# The port without TLS is for the inside, until somebody asks for more.
+plain_is_inside() {
+    ! plain call echo 1 >/dev/null 2>&1 || fail "the plain port answers from outside"
+    engine exec "$name" ergon -s ergon://127.0.0.1:7466 --token-file /data/token call echo 1 >/dev/null ||
+        fail "the plain port does not answer inside"
+    say "the plain port answers inside alone"
+}
+
+plain_when_asked() {
+    cleanup_container
+    start -e PLAIN=yes || fail "does not start with PLAIN=yes"
+    healthy || fail "does not get healthy with PLAIN=yes"
+    engine cp "$name:/data/token" "$work/"
+    hashes plain
+}
+
 # TERM while a task runs: its answer still comes, and process 1 ends with status 0.
 drains() {
-    plain call sleep 2s >"$work/answer" 2>&1 &
+    secure call sleep 2s >"$work/answer" 2>&1 &
     caller=$!
     sleep 0.5
     engine kill --signal TERM "$name" >/dev/null
@@ -100,12 +118,12 @@ drains() {
 
 # A task left with the container is there when it has been started again.
 keeps() {
-    task=$(plain task submit --delay 1h echo 1) || fail "a task could not be left"
+    task=$(secure task submit --delay 1h echo 1) || fail "a task could not be left"
     engine restart "$name" >/dev/null || fail "does not start again"
     healthy || fail "does not get healthy after a restart"
-    state=$(plain task get "$task" --json | sed -n 's/.*"state": *"\([a-z]*\)".*/\1/p')
+    state=$(secure task get "$task" --json | sed -n 's/.*"state": *"\([a-z]*\)".*/\1/p')
     [ "$state" = delayed ] || fail "the task is \"$state\" after a restart, not delayed"
-    plain cron put nightly @daily --zone Europe/Berlin echo 1 >/dev/null || fail "the image knows no time zones"
+    secure cron put nightly @daily --zone Europe/Berlin echo 1 >/dev/null || fail "the image knows no time zones"
     say "a task outlived a restart"
 }
 
@@ -123,9 +141,10 @@ say "healthy as user 10001, read-only root, no capabilities"
 for file in /data/token /data/cert.pem /usr/bin/ergon; do
     engine cp "$name:$file" "$work/"
 done
-hashes plain
 hashes secure
+plain_is_inside
 refuses_strangers
 keeps
 drains
+plain_when_asked
 say "passed"

@@ -8,6 +8,7 @@
 #include "base/log_writer.h"
 #include "server/builder.h"
 #include "server/crash.h"
+#include "server/file_rights.h"
 #include "server/lifecycle.h"
 #include "server/modules/builtin.h"
 #include "server/offline.h"
@@ -92,6 +93,7 @@ static int run(struct config *config, const struct config_input *input)
         goto done;
     if (crash_install() < 0)
         log_warn("a crash will not be logged", LOG_INT("errno", errno));
+    file_rights_warn(config); /* the store's is there by now */
     print_listeners(t->acceptor);
     crash_expect_no_exit(true);
     status = lifecycle_run(t, &config, input);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/file_rights.h"
 #include "server/net/auth/principal.h"
 #include "base/log.h"
 
@@ -76,6 +77,7 @@ void reload(struct config **config, const struct config_input *input, struct acc
     }
     config_compare(*config, next, on_changed, NULL);
     log_set_threshold(next->log.level);
+    file_rights_warn(next);
     config_free(*config);
     *config = next;
     log_info("reloaded");

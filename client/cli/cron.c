@@ -60,8 +60,8 @@ static enum status show_put(const struct globals *g, json_t *answer)
     char text[40];
     json_int_t next = json_integer_value(json_object_get(answer, "next"));
     if (!g->json)
-        printf("%s next %s\n", json_text(answer, "name"),
-               humanize_clock(next, now_ms(), text, sizeof text));
+        say("%s next %s\n", json_text(answer, "name"),
+            humanize_clock(next, now_ms(), text, sizeof text));
     return STATUS_OK;
 }
 

@@ -1,5 +1,6 @@
 #include "client/cli/output.h"
 
+#include "base/utf8.h"
 #include "client/cli/json.h"
 #include "proto/reader.h"
 
@@ -7,14 +8,66 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* ---- what others may not do to a terminal ---- */
+
+/* What steers as \u001b, what is no text as \xff.  Lines and tabs stay. */
+static void put_shown(FILE *out, struct span text)
+{
+    while (text.len > 0) {
+        size_t len = utf8_length(text);
+        struct span next = span_of(text.at, len > 0 ? len : 1);
+        if (len == 0)
+            fprintf(out, "\\x%02x", text.at[0]);
+        else if (utf8_steers(next) && text.at[0] != '\n' && text.at[0] != '\t')
+            fprintf(out, "\\u%04x", (unsigned)utf8_code(next));
+        else
+            fwrite(next.at, 1, next.len, out);
+        text = span_behind(text, next.len);
+    }
+}
+
+static void put_formatted(FILE *out, const char *format, va_list list)
+{
+    char *text = NULL;
+    if (vasprintf(&text, format, list) < 0)
+        return;
+    put_shown(out, span_text(text));
+    free(text);
+}
+
 void complain(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
     fputs("ergon: ", stderr);
-    vfprintf(stderr, format, list);
+    put_formatted(stderr, format, list);
     fputc('\n', stderr);
     va_end(list);
+}
+
+void say(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    put_formatted(stdout, format, list);
+    va_end(list);
+}
+
+char *plain_text(const char *text)
+{
+    struct span from = span_text(text);
+    size_t room = 3 * from.len; /* a byte that is no text becomes three */
+    char *to = malloc(room + 1);
+    if (to != NULL)
+        to[utf8_plain(to, room, from)] = 0;
+    return to;
+}
+
+void print_text(const char *text)
+{
+    char *plain = plain_text(text);
+    fputs(plain != NULL ? plain : "?", stdout);
+    free(plain);
 }
 
 const char *environment(const char *name)
@@ -30,16 +83,14 @@ bool colour_wanted(const struct globals *g, FILE *out)
            (terminal == NULL || strcmp(terminal, "dumb") != 0);
 }
 
-void print_text(const char *text)
-{
-    for (; *text != 0; text++)
-        putchar((unsigned char)*text < 0x20 || *text == 0x7f ? ' ' : *text);
-}
-
+/* JSON says the same of a character in its escaped form. */
 static enum status print_value(json_t *value, size_t layout, const char *what)
 {
-    bool good = value != NULL && json_dumpf(value, stdout, layout | JSON_ENCODE_ANY) == 0 &&
-                putchar('\n') != EOF;
+    char *text = value != NULL ? json_dumps(value, layout | JSON_ENCODE_ANY) : NULL;
+    if (text != NULL)
+        put_shown(stdout, span_text(text));
+    bool good = text != NULL && putchar('\n') != EOF && ferror(stdout) == 0;
+    free(text);
     json_decref(value);
     if (!good)
         complain("the %s cannot be shown as JSON", what);
@@ -51,7 +102,7 @@ enum status print_json(json_t *value)
     return print_value(value, JSON_COMPACT, "answer");
 }
 
-enum status print_result(const struct globals *g, struct span result)
+enum status print_result(const struct globals *g, struct span result, bool raw)
 {
     struct reader r = reader_of(result);
     struct span text;
@@ -59,8 +110,11 @@ enum status print_result(const struct globals *g, struct span result)
     if (g->json || !read_text(&r, &text))
         return print_value(json_from_value(result),
                            terminal && !g->json ? JSON_INDENT(2) : JSON_COMPACT, "result");
-    fwrite(text.at, 1, text.len, stdout);
-    if (terminal && (text.len == 0 || text.at[text.len - 1] != '\n'))
+    if (terminal && !raw)
+        put_shown(stdout, text);
+    else
+        fwrite(text.at, 1, text.len, stdout);
+    if (terminal && !raw && (text.len == 0 || text.at[text.len - 1] != '\n'))
         putchar('\n');
     return STATUS_OK;
 }

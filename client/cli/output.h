@@ -8,15 +8,22 @@
 
 #include <jansson.h>
 
-/* Prints a text of the server, with what could drive the terminal as blanks. */
+/* Prints a text of the server within a line, with a blank for what could steer the terminal. */
 void print_text(const char *text);
+
+/* The same as a copy, which the caller frees; NULL: out of memory. */
+char *plain_text(const char *text);
+
+/* printf() to standard output of what may hold a text of the server: what could steer the terminal
+ * is escaped. */
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Prints one line of JSON; frees `value`.  STATUS_REMOTE, with a message: `value` is NULL, or
  * standard output is closed. */
 enum status print_json(json_t *value);
 
-/* What a handler returned: a string or bytes as they are; everything else, and all with --json, as
- * JSON.  Errors as print_json(). */
-enum status print_result(const struct globals *g, struct span result);
+/* What a handler returned: a string or bytes as they are, but escaped on a terminal, unless `raw`;
+ * everything else, and all with --json, as JSON.  Errors as print_json(). */
+enum status print_result(const struct globals *g, struct span result, bool raw);
 
 #endif

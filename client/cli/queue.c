@@ -78,7 +78,7 @@ static enum status show_queue(const struct globals *g, json_t *queue)
         return STATUS_OK;
     join_state(queue);
     print_text(json_text(queue, "method"));
-    printf(" %s\n", json_text(queue, "state"));
+    say(" %s\n", json_text(queue, "state"));
     return STATUS_OK;
 }
 

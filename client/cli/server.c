@@ -28,6 +28,7 @@ static struct ergon_request *ask_server(const char *method)
 struct call_options {
     const char *deadline; /* as it was written; NULL: none */
     bool notify;
+    bool raw;
 };
 
 static const struct option_spec CALL_OPTIONS[] = {
@@ -35,6 +36,8 @@ static const struct option_spec CALL_OPTIONS[] = {
      offsetof(struct call_options, deadline)},
     {0, "notify", NULL, "send it as a notification: there is no answer", OPTION_FLAG,
      offsetof(struct call_options, notify)},
+    {0, "raw", NULL, "write text and bytes to a terminal as they are, whatever they do to it",
+     OPTION_FLAG, offsetof(struct call_options, raw)},
     {0},
 };
 
@@ -47,15 +50,16 @@ static enum status notify(const struct session *s, const struct task_spec *spec)
 }
 
 /* With a deadline it is task.call [method, params, {deadline}]. */
-static enum status call_and_print(struct session *s, const struct task_spec *spec, bool deadline)
+static enum status call_and_print(struct session *s, const struct task_spec *spec,
+                                  const struct call_options *o)
 {
     struct span result;
-    enum status status =
-        session_ask(s,
-                    deadline ? ergon_request_call(spec->method, spec->params, &spec->options)
-                             : ergon_request_raw(spec->method, spec->params),
-                    &result);
-    return status == STATUS_OK ? print_result(s->globals, result) : status;
+    enum status status = session_ask(
+        s,
+        o->deadline != NULL ? ergon_request_call(spec->method, spec->params, &spec->options)
+                            : ergon_request_raw(spec->method, spec->params),
+        &result);
+    return status == STATUS_OK ? print_result(s->globals, result, o->raw) : status;
 }
 
 static bool check(const struct call_options *o)
@@ -83,7 +87,7 @@ static enum status call(const struct globals *g, const void *options, int argc, 
         return STATUS_USAGE;
     enum status status = session_open(&s, g, 0, false);
     if (status == STATUS_OK)
-        status = o->notify ? notify(&s, &spec) : call_and_print(&s, &spec, o->deadline != NULL);
+        status = o->notify ? notify(&s, &spec) : call_and_print(&s, &spec, o);
     session_close(&s);
     task_spec_fini(&spec);
     return status;
@@ -95,10 +99,11 @@ const struct command CALL = {
     .summary = "call a method and print its result",
     .text = "An ARG that parses as JSON is JSON, @FILE is the bytes of the file, - is the bytes\n"
             "of standard input, and anything else is a string ('\"@x\"' is the string @x).\n"
-            "A result that is a single string or bytes is written as it is; every other one,\n"
-            "and every one with --json, as JSON, where bytes are {\"$bytes\": \"base64\"}. An\n"
-            "ARG may hold such an object too. Without --timeout it waits as long as it takes;\n"
-            "interrupted (Ctrl-C), it cancels the call.\n",
+            "A result that is a single string or bytes is written as it is, but on a terminal\n"
+            "with \\u001b and \\xff for what would steer it or is no text, unless with --raw;\n"
+            "every other one, and every one with --json, as JSON, where bytes are\n"
+            "{\"$bytes\": \"base64\"}. An ARG may hold such an object too. Without --timeout it\n"
+            "waits as long as it takes; interrupted (Ctrl-C), it cancels the call.\n",
     .examples = "  ergon call echo hello\n"
                 "  ergon call sum '[1, 2, 3]'\n"
                 "  ergon call hash sha256 @README.md hex\n"
@@ -294,7 +299,7 @@ static enum status print_methods(struct session *s, json_t *names)
     else
         json_array_foreach(all, i, name)
         {
-            puts(json_string_value(name));
+            say("%s\n", json_string_value(name));
         }
     json_decref(all);
     return STATUS_OK;

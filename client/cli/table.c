@@ -20,10 +20,13 @@ static char *cell_text(const json_t *value)
     if (value == NULL || json_is_null(value))
         return strdup("-");
     if (json_is_string(value))
-        return strdup(json_string_value(value));
+        return plain_text(json_string_value(value));
     if (json_is_boolean(value))
         return strdup(json_is_true(value) ? "yes" : "no");
-    return json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
+    char *json = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
+    char *text = json != NULL ? plain_text(json) : NULL;
+    free(json);
+    return text;
 }
 
 static void print_cell(const json_t *value)
@@ -91,7 +94,9 @@ static void fill(struct libscols_table *t, const struct columns *c, json_t *rows
         int flags = all_numbers(rows, c->keys[k]) ? SCOLS_FL_RIGHT
                     : k + 1 == c->count           ? SCOLS_FL_TRUNC
                                                   : 0;
-        struct libscols_column *column = scols_table_new_column(t, c->keys[k], 0, flags);
+        char *name = plain_text(c->keys[k]);
+        struct libscols_column *column = scols_table_new_column(t, name, 0, flags);
+        free(name);
         if (column != NULL && colour)
             scols_cell_set_color(scols_column_get_header(column), "\033[1m");
     }
@@ -176,14 +181,15 @@ static void print_object(json_t *object, int indent, bool colour)
     json_object_foreach(object, key, value)
     {
         if (json_is_object(value) || is_table(value)) {
-            printf("%*s%s%s%s\n", indent, "", colour ? "\033[1m" : "", key,
-                   colour ? "\033[0m" : "");
+            printf("%*s%s", indent, "", colour ? "\033[1m" : "");
+            print_text(key);
+            puts(colour ? "\033[0m" : "");
             if (json_is_object(value))
                 print_object(value, indent + INDENT, colour);
             else
                 table_print(value, COLUMNS_FIRST, indent + INDENT, colour);
         } else {
-            printf("%*s%-*s  ", indent, "", width, key);
+            say("%*s%-*s  ", indent, "", width, key);
             print_scalar(value);
         }
     }

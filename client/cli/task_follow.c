@@ -107,7 +107,7 @@ enum status task_print_end(const struct globals *g, struct span raw)
         return status == STATUS_OK ? printed : status;
     }
     if (status == STATUS_OK)
-        return print_result(g, member(raw, "result"));
+        return print_result(g, member(raw, "result"), false);
     if (!g->quiet)
         say_no_result(&task);
     return status;
@@ -128,7 +128,7 @@ static enum status print_lines(struct span answer)
     struct ergon_task_shown task;
     enum status status = STATUS_OK;
     for (size_t at = 0; ergon_next_task(raw, &at, &task);) {
-        printf("%s %s%s", task.id, task.state, task.error[0] != 0 ? " " : "");
+        say("%s %s%s", task.id, task.state, task.error[0] != 0 ? " " : "");
         print_text(task.error);
         putchar('\n');
         if (status == STATUS_OK)
@@ -243,12 +243,12 @@ static void print_line(const struct ergon_event *e)
     char clock[40];
     if (e->missed > 0)
         printf("... %llu events are not remembered any more\n", (unsigned long long)e->missed);
-    printf("%s  %s", humanize_clock((int64_t)e->at, now_ms(), clock, sizeof clock), e->name);
+    say("%s  %s", humanize_clock((int64_t)e->at, now_ms(), clock, sizeof clock), e->name);
     if (e->attempt > 0)
         printf("%*s  attempt %llu", NAME_WIDTH - (int)strlen(e->name), "",
                (unsigned long long)e->attempt);
     if (e->reason[0] != 0)
-        printf("  %s", e->reason);
+        say("  %s", e->reason);
     if (e->text[0] != 0) {
         fputs("  ", stdout);
         print_text(e->text);

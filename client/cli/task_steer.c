@@ -39,7 +39,7 @@ struct steering {
 static enum status show_state(const struct globals *g, json_t *answer)
 {
     if (!g->json)
-        printf("%s %s\n", json_text(answer, "id"), json_text(answer, "state"));
+        say("%s %s\n", json_text(answer, "id"), json_text(answer, "state"));
     return STATUS_OK;
 }
 
@@ -70,14 +70,14 @@ static enum status show_cancelled(const struct globals *g, json_t *answer)
     if (!good && !g->quiet)
         say_not_cancelled(id, state);
     if (good && !g->json)
-        printf("%s %s\n", id, what_cancelling_did(state));
+        say("%s %s\n", id, what_cancelling_did(state));
     return good ? STATUS_OK : STATUS_REMOTE;
 }
 
 static enum status show_forgotten(const struct globals *g, json_t *answer)
 {
     if (!g->json)
-        printf("%s forgotten\n", json_text(answer, "id"));
+        say("%s forgotten\n", json_text(answer, "id"));
     return STATUS_OK;
 }
 
@@ -100,8 +100,8 @@ static enum status show_count(const struct globals *g, const struct steering *st
     json_int_t count = json_integer_value(json_object_get(answer, st->did));
     bool dry = json_is_true(json_object_get(answer, "dry_run"));
     if (!g->json)
-        printf("%" JSON_INTEGER_FORMAT " task%s %s%s\n", count, count == 1 ? "" : "s",
-               dry ? "would be " : "", st->did);
+        say("%" JSON_INTEGER_FORMAT " task%s %s%s\n", count, count == 1 ? "" : "s",
+            dry ? "would be " : "", st->did);
     return STATUS_OK;
 }
 
@@ -229,10 +229,10 @@ static enum status show_changed(const struct globals *g, json_t *answer)
     json_int_t due = json_integer_value(json_object_get(answer, "due"));
     if (g->json)
         return STATUS_OK;
-    printf("%s %s, priority %" JSON_INTEGER_FORMAT, json_text(answer, "id"),
-           json_text(answer, "state"), json_integer_value(json_object_get(answer, "priority")));
+    say("%s %s, priority %" JSON_INTEGER_FORMAT, json_text(answer, "id"),
+        json_text(answer, "state"), json_integer_value(json_object_get(answer, "priority")));
     if (due > 0)
-        printf(", %s", humanize_clock(due, now_ms(), text, sizeof text));
+        say(", %s", humanize_clock(due, now_ms(), text, sizeof text));
     puts("");
     return STATUS_OK;
 }

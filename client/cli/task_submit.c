@@ -17,7 +17,7 @@ static enum status print_submitted(const struct globals *g, const struct ergon_s
 {
     if (g->json)
         return print_json(json_from_value(raw));
-    puts(answer->id);
+    say("%s\n", answer->id);
     if (g->verbose)
         complain("%s, durable: %s%s%s", answer->state, answer->durable,
                  answer->duplicate ? "; the task of an earlier submission" : "",
@@ -167,7 +167,7 @@ static void take_answer(struct many *m, uint64_t line, const json_t *answer)
     }
     m->submitted++;
     if (!m->session.globals->json)
-        puts(json_text(answer, "id"));
+        say("%s\n", json_text(answer, "id"));
 }
 
 static void take_answers(struct many *m, size_t first, json_t *answers)
@@ -366,7 +366,7 @@ static enum status call_spec(struct session *s, const struct task_spec *spec)
     struct span result;
     enum status status =
         session_ask(s, ergon_request_call(spec->method, spec->params, &spec->options), &result);
-    return status == STATUS_OK ? print_result(s->globals, result) : status;
+    return status == STATUS_OK ? print_result(s->globals, result, false) : status;
 }
 
 static enum status call(const struct globals *g, const void *options, int argc, char **argv)

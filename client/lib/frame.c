@@ -70,10 +70,7 @@ bool frame_auth(struct buffer *b, uint32_t id, const char *token)
 
 static void copy_text(char *to, size_t size, struct span from)
 {
-    size_t len = utf8_cut(from, size - 1).len;
-    for (size_t i = 0; i < len; i++)
-        to[i] = from.at[i] < 0x20 || from.at[i] == 0x7f ? ' ' : (char)from.at[i];
-    to[len] = 0;
+    to[utf8_plain(to, size - 1, from)] = 0;
 }
 
 /* A code is of capital letters, digits and underscores, and a colon ends it. */

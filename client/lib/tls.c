@@ -259,9 +259,12 @@ static void tls_close(struct stream *s)
 
 static const struct stream_ops TLS_OPS = {tls_handshake, tls_read, tls_write, tls_close};
 
+/* The name must stand in the certificate as a subjectAltName: a common name is no name of a server
+ * (RFC 9525). */
 static bool expect_name(SSL *ssl, const char *name)
 {
     unsigned char address[sizeof(struct in6_addr)];
+    SSL_set_hostflags(ssl, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
     if (inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1)
         return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name) == 1;
     return SSL_set1_host(ssl, name) == 1 && SSL_set_tlsext_host_name(ssl, name) == 1;

@@ -36,7 +36,7 @@ static void answer_hello(struct rpc_request *rq)
     pack_init(&p);
     pack_map(&p, 6);
     pack_key_str(&p, "server", "ergon");
-    pack_key_str(&p, "version", ERGON_VERSION);
+    pack_key_str(&p, "version", who ? ERGON_VERSION : NULL); /* no help for who seeks a weak one */
     pack_key_uint(&p, "protocol", 1);
     pack_key_str(&p, "principal", who ? principal_name(who) : NULL);
     pack_key_uint(&p, "methods", registry_count(s->registry));

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int in_use(long pid, char *error, size_t size)
@@ -55,6 +56,19 @@ static bool sign(int fd)
     return unsign(fd) && pwrite(fd, text, (size_t)len, 0) == len;
 }
 
+static int refuse(const char *name, const char *why, char *error, size_t size)
+{
+    snprintf(error, size, "cannot lock %s: it %s", name, why);
+    return -1;
+}
+
+/* A second name would be a link as well: what it names would be emptied. */
+static bool is_own(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1;
+}
+
 static int take_beside(struct lock *lock, const char *path, char *error, size_t size)
 {
     char name[4096];
@@ -62,9 +76,16 @@ static int take_beside(struct lock *lock, const char *path, char *error, size_t 
         errno = ENAMETOOLONG;
         return tell(path, error, size);
     }
-    int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    /* What a link there points to is somebody else's, and would be emptied. */
+    int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    if (fd < 0 && errno == ELOOP)
+        return refuse(name, "is a symbolic link; remove it", error, size);
     if (fd < 0)
         return tell(name, error, size);
+    if (!is_own(fd)) {
+        close(fd);
+        return refuse(name, "is no plain file, or has a second name; remove it", error, size);
+    }
     if (take(fd) == 0) {
         lock->beside = fd;
         return 0;

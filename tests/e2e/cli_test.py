@@ -130,6 +130,30 @@ class Call(CommandTest):
             self.assertEqual((done.returncode, os.read(main, 100)), (OK, expected))
             os.close(main)
 
+    def on_terminal(self, *arguments):
+        """What a terminal gets."""
+        main, other = pty.openpty()
+        done = subprocess.run([ERGON, "-s", servers["plain"], *arguments], stdout=other, stderr=other, timeout=LIMIT)
+        os.close(other)
+        seen = os.read(main, 4096)
+        os.close(main)
+        return done.returncode, seen
+
+    def test_nothing_steers_a_terminal(self):
+        for text, seen in (("a\x1b[31m", r"a\u001b[31m"), ("a\x9b31m", r"a\u009b31m"), ("a\u202eb\u2066", r"a\u202eb\u2066"),
+                           ("a\x7fb\r", r"a\u007fb\u000d"), ("ä\tö", "ä\tö")):
+            with self.subTest(seen):
+                self.assertEqual(self.on_terminal("call", "echo", json.dumps(text)), (OK, (seen + "\r\n").encode()))
+                json_seen = self.on_terminal("call", "--json", "echo", json.dumps(text))[1].decode()
+                self.assertEqual(json.loads(json_seen), text)
+                self.assertNotRegex(json_seen.rstrip(), "[\x00-\x1f\x7f-\x9f\u202e\u2066]")
+                said = self.on_terminal("call", "fail", "A", json.dumps(text))[1].decode().rstrip()
+                self.assertNotRegex(said, "[\x00-\x1f\x7f-\x9f\u202e\u2066]")
+        path = file("steering", b"\xff\x1b[31m")
+        self.assertEqual(self.on_terminal("call", "echo", "@" + path), (OK, rb"\xff\u001b[31m" + b"\r\n"))
+        self.assertEqual(self.on_terminal("call", "--raw", "echo", "@" + path), (OK, b"\xff\x1b[31m"))
+        self.prints(b"\xff\x1b[31m", "call", "echo", "@" + path)
+
     def test_a_notification_has_no_answer(self):
         self.prints(b"", "call", "--notify", "echo", "1")
         self.prints(b"", "call", "--notify", "nothing")
@@ -239,6 +263,9 @@ class Others(CommandTest):
         self.assertNotEqual(first, second)
         self.assertEqual(os.stat(path).st_mode & 0o77, 0)
         self.says(USAGE, "principal", arguments=("token", "two words"))
+        for name in ("a#b", "#a", 'a"b', "a\\b"):
+            self.says(USAGE, "principal", "#", arguments=("token", name, "--file", path))
+        self.says(USAGE, "--methods", arguments=("token", "carol", "--methods", "echo#", "--file", path))
 
     def test_a_token_opens_the_door(self):
         path = os.path.join(place, "door")

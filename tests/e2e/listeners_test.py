@@ -55,6 +55,37 @@ class Tls(Folder):
             with self.assertRaises(ssl.SSLError):
                 server.connect(context=context)
 
+    def test_suites_are_authenticated_and_keep_secrets(self):
+        """Of TLS 1.2: neither CBC nor a key exchange by the certificate's own key."""
+        with self.server() as server:
+            for suites, good in (("ECDHE+AESGCM", True), ("ECDHE+CHACHA20", True), ("ECDHE+AES:!AESGCM:!AESCCM", False),
+                                 ("AES", True), ("kRSA", False)):
+                context = trusting(self.cert)
+                context.maximum_version = ssl.TLSVersion.TLSv1_2
+                context.set_ciphers(suites)
+                with self.subTest(suites):
+                    if good:
+                        with server.connect(context=context) as client:
+                            self.assertRegex(client.sock.cipher()[0], "GCM|POLY1305")
+                    else:
+                        with self.assertRaises(ssl.SSLError):
+                            server.connect(context=context)
+
+    def test_a_common_name_is_no_name(self):
+        """The command line wants the server's name among the subjectAltNames."""
+        cert, key = self.path("cn.crt"), self.path("cn.key")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                        "-days", "2", "-subj", "/CN=localhost", "-out", cert, "-keyout", key],
+                       check=True, capture_output=True)
+        for name, status in ((cert, 3), (self.cert, 0)):
+            with Server("--tls-cert", name, "--tls-key", key if name == cert else self.key,
+                        listen=("ergons://127.0.0.1:0",)) as server:
+                url = server.urls[0].replace("127.0.0.1", "localhost")
+                got, _, err = run_ergon(url, "--cacert", name, "call", "echo", "1")
+                self.assertEqual(got, status, err)
+                if status != 0:
+                    self.assertIn("not trusted", err)
+
     def test_a_session_is_resumed_on_any_loop(self):
         with self.server("--loops", "2") as server:
             context = trusting(self.cert)
@@ -272,6 +303,27 @@ listen:
                 return client.call("server.auth", token) == "alice"
         except OSError:
             return False
+
+    def test_a_stranger_hears_no_version(self):
+        with self.start() as server, server.connect() as client:
+            self.assertIsNone(client.call("server.hello")["version"])
+            client.call("server.auth", self.alice)
+            self.assertRegex(client.call("server.hello")["version"], r"^\d+\.\d+")
+
+    def test_files_that_others_may_touch_are_named(self):
+        os.chmod(self.config, 0o666)
+        os.chmod(self.tokens, 0o644)
+        with self.start("--store", self.path("kept.db")) as server:
+            self.assertEqual(server.stop(), 0)
+            text = server.log_text()
+        self.assertRegex(text, f"level=warn .*may write a file .* path={self.config} what=configuration")
+        self.assertRegex(text, f"level=warn .*may read a file that is secret.* path={self.tokens} what=tokens")
+        self.assertNotIn("what=store", text)
+        os.chmod(self.config, 0o644)
+        os.chmod(self.tokens, 0o640)
+        with self.start() as server:
+            self.assertEqual(server.stop(), 0)
+            self.assertNotIn("may ", server.log_text())
 
     def test_the_command_line_reads_a_token_from_file_or_environment(self):
         with self.start() as server:

@@ -63,9 +63,13 @@ static int on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHE
  * handshake. */
 #define SUITES_13 "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
 
+/* Forward secrecy and authenticated encryption: no CBC, no bare RSA. */
+#define SUITES_12 "ECDHE+AESGCM:ECDHE+CHACHA20"
+
 static void set_rules(SSL_CTX *ctx, const struct tls_files *files)
 {
     SSL_CTX_set_ciphersuites(ctx, SUITES_13);
+    SSL_CTX_set_cipher_list(ctx, SUITES_12);
     SSL_CTX_set_min_proto_version(ctx, files->min_tls13 ? TLS1_3_VERSION : TLS1_2_VERSION);
     SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                  SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_IGNORE_UNEXPECTED_EOF);

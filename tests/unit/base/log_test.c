@@ -90,6 +90,7 @@ TEST(quotes_where_needed)
         {"a\\b", "\"a\\\\b\""},
         {"line\nnext\t", "\"line\\nnext\\t\""},
         {"\x01\x7f", "\"\\u0001\\u007f\""},
+        {"\xc2\x9b\xe2\x80\xae\xe2\x81\xa6", "\"\\u009b\\u202e\\u2066\""},
         {"/a/b-c_d.e:1", "/a/b-c_d.e:1"},
     };
 

@@ -63,6 +63,57 @@ TEST(a_cut_is_between_characters)
     assert_int_equal(utf8_clean(out, 0, span_text("a")), 0);
 }
 
+static bool steers(const char *character)
+{
+    return utf8_steers(span_text(character));
+}
+
+TEST(what_steers_a_terminal_or_turns_text)
+{
+    static const char *const those[] = {
+        "\x01",         "\x1b",         "\n",           "\x7f",         "\xc2\x80",
+        "\xc2\x9b",     "\xc2\x9f",     "\xd8\x9c",     "\xe2\x80\x8e", "\xe2\x80\x8f",
+        "\xe2\x80\xa8", "\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x81\xa9"};
+    static const char *const others[] = {" ",
+                                         "~",
+                                         "a",
+                                         "\xc2\xa0",
+                                         "\xc3\xa9",
+                                         "\xd8\x9b",
+                                         "\xd8\x9d",
+                                         "\xd7\x90",
+                                         "\xe2\x80\x8d",
+                                         "\xe2\x80\x90",
+                                         "\xe2\x80\xa7",
+                                         "\xe2\x80\xaf",
+                                         "\xe2\x82\xac",
+                                         "\xf0\x9f\x98\x80"};
+
+    for (size_t i = 0; i < sizeof those / sizeof *those; i++)
+        assert_true(steers(those[i]));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_false(steers(others[i]));
+}
+
+TEST(code_points)
+{
+    assert_int_equal(utf8_code(span_text("a")), 'a');
+    assert_int_equal(utf8_code(span_text("\xc3\xa9")), 0xe9);
+    assert_int_equal(utf8_code(span_text("\xe2\x82\xac")), 0x20ac);
+    assert_int_equal(utf8_code(span_text("\xf0\x9f\x98\x80")), 0x1f600);
+}
+
+TEST(plain_text_steers_nothing)
+{
+    char out[64];
+    size_t len = utf8_plain(out, sizeof out,
+                            span_text("a\x1b[31m\xc2\x9b\xe2\x80\xae"
+                                      "b\xff\n€"));
+
+    assert_int_equal(len, strlen("a [31m  b" INSTEAD " €"));
+    assert_memory_equal(out, "a [31m  b" INSTEAD " €", len);
+}
+
 TEST(a_cut_tears_no_character)
 {
     static const char text[] = "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"; /* 1, 2, 3, 4 bytes */

@@ -131,6 +131,10 @@ TEST(errors_of_every_shape_are_read)
     check_error(span_text("\xa5"
                           "A: \n\x1b"),
                 "A", "  ");
+    check_error(span_text("\xaa"
+                          "A: b\xc2\x9b\xe2\x80\xae"
+                          "c"),
+                "A", "b  c");
 }
 
 TEST(long_errors_are_cut_between_characters)

@@ -137,6 +137,33 @@ STORE_TEST(its_lock_file_deleted)
     store_close(opened(w->path));
 }
 
+/* What a link points to is somebody else's. */
+STORE_TEST(its_lock_file_is_a_link)
+{
+    char lock[TEXT], victim[TEXT], why[2 * TEXT], error[TEXT];
+    const struct store_options options = client_options(w->path);
+    struct stat st;
+
+    snprintf(lock, sizeof lock, "%s.lock", w->path);
+    snprintf(victim, sizeof victim, "%s/victim", w->folder);
+    for (int hard = 0; hard < 2; hard++) {
+        FILE *file = fopen(victim, "w");
+        assert_non_null(file);
+        assert_true(fputs("precious\n", file) >= 0);
+        fclose(file);
+        assert_int_equal((hard ? link : symlink)(victim, lock), 0);
+        assert_null(store_open(&options, error, sizeof error));
+        snprintf(why, sizeof why, "cannot lock %s: it is %s; remove it", lock,
+                 hard ? "no plain file, or has a second name" : "a symbolic link");
+        assert_non_null(strstr(error, why));
+        assert_int_equal(stat(victim, &st), 0);
+        assert_int_equal(st.st_size, strlen("precious\n"));
+        assert_int_equal(unlink(lock), 0);
+        assert_int_equal(unlink(victim), 0);
+    }
+    store_close(opened(w->path));
+}
+
 STORE_TEST(a_second_name)
 {
     char other[TEXT];

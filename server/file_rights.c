@@ -1,0 +1,45 @@
+#include "server/file_rights.h"
+
+#include <sys/stat.h>
+
+#include "base/log.h"
+
+/* `path` may be NULL. */
+static void look(const char *what, const char *path, mode_t unwanted)
+{
+    struct stat st;
+
+    if (!path || stat(path, &st) != 0 || !S_ISREG(st.st_mode) || (st.st_mode & unwanted) == 0)
+        return;
+    if (st.st_mode & S_IWOTH)
+        log_warn("everybody on this machine may write a file that the server relies on",
+                 LOG_STR("path", path), LOG_STR("what", what), LOG_STR("hint", "chmod o-rwx"));
+    else
+        log_warn("everybody on this machine may read a file that is secret", LOG_STR("path", path),
+                 LOG_STR("what", what), LOG_STR("hint", "chmod o-rwx"));
+}
+
+static void look_open(const char *what, const char *path)
+{
+    look(what, path, S_IWOTH);
+}
+
+static void look_secret(const char *what, const char *path)
+{
+    look(what, path, S_IROTH | S_IWOTH);
+}
+
+void file_rights_warn(const struct config *c)
+{
+    look_open("configuration", c->file);
+    for (size_t i = 0; i < c->modules.count; i++)
+        look_open("module", c->modules.at[i]);
+    look_secret("tokens", c->tokens_file);
+    look_secret("store", c->store);
+    for (size_t i = 0; i < c->listener_count; i++) {
+        const struct config_listener *l = &c->listeners[i];
+        look_open("certificate", l->cert);
+        look_open("authorities of clients", l->client_ca);
+        look_secret("key", l->key);
+    }
+}
