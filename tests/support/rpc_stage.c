@@ -8,6 +8,7 @@
 #include "proto/reader.h"
 #include "server/net/auth/principal.h"
 #include "server/rpc/job_requests.h"
+#include "server/tasks/calls/home.h"
 #include "server/tasks/handlers/host.h"
 #include "tests/support/notation.h"
 #include "tests/support/tasks_handlers.h"
@@ -182,6 +183,7 @@ int stage_close(void **state)
     if (stage.registry != NULL) {
         jobs_stop(stage.jobs); /* requests are answered while their connections stand */
         net_stop();
+        assert_int_equal(stage.rpc.home->calls.taken, 0); /* no call outlives its connection */
         tasks_clear(stage.tasks);
         jobs_free(stage.jobs);
         tasks_free(stage.tasks);

@@ -181,6 +181,31 @@ TEST(a_task_without_its_object_has_failed)
     tasks_world_fini();
 }
 
+/* What its executor had before stays there; what comes waits, or goes elsewhere. */
+TEST(a_loop_that_is_away_is_given_nothing)
+{
+    tasks_world_init(2, 0);
+    tasks_world_own_manager();
+    w.quiet = true;
+    tasks_world_open();
+    tasks_set_away(w.tasks, 1, true);
+    for (int i = 0; i < 4; i++)
+        tasks_world_call(1, "managed", params_none(), AO_NEVER);
+    tasks_world_run();
+    assert_int_equal(w.ended, 4);
+    assert_int_equal(counter_read(&w.tasks->executors[0]->done), 4);
+    tasks_set_away(w.tasks, 0, true);
+    tasks_world_call(1, "managed", params_none(), AO_NEVER);
+    tasks_world_run();
+    assert_int_equal(w.ended, 4);
+    tasks_set_away(w.tasks, 1, false); /* it begins by itself */
+    tasks_world_run();
+    assert_int_equal(w.ended, 5);
+    assert_int_equal(counter_read(&w.tasks->executors[1]->done), 1);
+    tasks_expect_at_rest(w.tasks);
+    tasks_world_fini();
+}
+
 static sem_t may_return;
 
 static void stuck_run(struct ergon_task *task)

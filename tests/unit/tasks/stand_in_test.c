@@ -62,6 +62,20 @@ TASKS_TEST(a_spare_takes_tasks_while_it_is_wanted)
     assert_int_equal(ran_of(spare, 10), 0);
 }
 
+TASKS_TEST(a_manager_that_waits_hears_of_a_spare)
+{
+    struct blocking *spare = open_world();
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(tasks_world_call(0, "block", params_none(), AO_NEVER), ERGON_OK);
+    virtual_run(&w.v);
+    assert_int_equal(executor_outstanding(&spare->base), 0); /* one runs, and one waits */
+    want(spare, true);
+    virtual_run(&w.v);
+    assert_int_equal(executor_outstanding(&spare->base), 1);
+    tasks_world_run();
+    assert_int_equal(w.ended, 2);
+}
+
 /* How many of so many calls, one after the other, the spare was given. */
 static uint32_t given_of(const struct blocking *b, int calls)
 {
