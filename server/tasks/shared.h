@@ -25,7 +25,7 @@ struct tasks_shared {
     /* So many of the blocking group may be at work: the manager looks no further.  Orders nothing
      * (relaxed): a spare that it does not see yet waits for its first task. */
     _Atomic uint32_t blocking_reach;
-    /* Blocking executors whose handler waits for a nested call, and spares at rest: those that take
+    /* Blocking executors whose handler waits (blocking.h), and spares at rest: those that take
      * nothing.  Each change is one read-modify-
      * write, so exactly one executor sees that it is the last (acquire and release). */
     _Atomic uint32_t waiting;

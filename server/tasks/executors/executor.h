@@ -24,8 +24,8 @@ enum { EXECUTOR_LANE_IN = 64 /* tasks; more overflow on the manager's side */ };
 /* Which tasks an executor takes. */
 enum executor_accepting {
     ACCEPTS_ALL,
-    ACCEPTS_NESTED, /* blocking: its thread waits for a nested call, and runs others' meanwhile */
-    ACCEPTS_NONE    /* blocking: its thread waits for a nested call */
+    ACCEPTS_NESTED, /* blocking: its handler waits, and its thread runs nested calls of others */
+    ACCEPTS_NONE    /* blocking: its handler waits for a nested call, or for permits */
 };
 
 /* Of one method, at one executor; for people.  Its executor writes them. */
