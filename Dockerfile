@@ -5,7 +5,7 @@ WORKDIR /ergon
 COPY scripts/setup.sh scripts/apt.sh scripts/
 RUN scripts/setup.sh build
 COPY . .
-RUN cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF -DCMAKE_INSTALL_PREFIX=/usr \
+RUN cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DERGON_HARDEN=ON -DBUILD_TESTING=OFF -DCMAKE_INSTALL_PREFIX=/usr \
     && ninja -C build \
     && DESTDIR=/installed cmake --install build --strip
 
