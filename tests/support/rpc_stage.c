@@ -96,7 +96,7 @@ static void open_jobs(void)
 {
     const struct jobs_options options = {.tasks = stage.tasks,
                                          .registry = stage.registry,
-                                         .tasks_max = 1000,
+                                         .tasks_max = 2000,
                                          .bytes_max = 1 << 24,
                                          .kept_bytes_max = 1 << 24,
                                          .keep_failed = AO_S(7 * 86400),

@@ -62,6 +62,8 @@ TEST(edges_of_a_histogram)
     histogram_add(&h, 5);
     assert_int_equal(histogram_percentile(&h, 50), 5);
     assert_int_equal(histogram_percentile(&h, 100), 5);
+    histogram_add(&h, 1000003); /* not the largest of its cell */
+    assert_int_equal(histogram_percentile(&h, 100), 1000003);
     histogram_fini(&h);
 }
 

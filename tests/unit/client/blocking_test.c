@@ -171,11 +171,24 @@ TCP_TEST(a_request_is_sent_again_until_there_is_an_answer)
     assert_int_equal(f->server.tries, 3);
 }
 
+/* The second answer comes when the time is up. */
+TCP_TEST(it_is_not_sent_again_when_its_time_is_up)
+{
+    const struct ergon_answer *a;
+    f->options.no_reconnect = false;
+    f->options.backoff_min_ms = f->options.backoff_max_ms = 1;
+    struct ergon_blocking *b = open_good(&f->options);
+    struct ergon_request *r = ergon_request_raw("third time", (struct ergon_raw){0});
+    assert_int_not_equal(ergon_blocking_ask_again(b, r, 50, &a), ERGON_END_OK);
+    ergon_blocking_close(b);
+}
+
+/* It is out of our hands when the function returns. */
 TCP_TEST(a_notification_arrives)
 {
     struct ergon_blocking *b = open_good(&f->options);
+    expect_answer(b, "first");
     assert_int_equal(ergon_blocking_notify(b, "note", (struct ergon_raw){0}), ERGON_END_OK);
-    expect_answer(b, "next");
     ergon_blocking_close(b);
     threaded_stop(&f->server);
     assert_int_equal(f->server.notifications, 2); /* server.hello came first */
@@ -201,6 +214,19 @@ TCP_TEST(an_interrupt_ends_a_wait_and_no_more)
     ergon_blocking_close(b);
     threaded_stop(&f->server);
     assert_int_equal(f->server.notifications, 2); /* server.hello and server.cancel */
+}
+
+/* Before the watch begins or while it asks. */
+UNIX_SOCKET_TEST(an_interrupt_ends_a_watch)
+{
+    struct ergon_blocking *b = open_good(&f->options);
+    const struct ergon_answer *a;
+    pthread_t other;
+    assert_int_equal(pthread_create(&other, NULL, interrupt, b), 0);
+    assert_int_equal(ergon_blocking_watch(b, "silence", 0, 0, ignore_event, NULL, &a),
+                     ERGON_END_CANCELLED);
+    pthread_join(other, NULL);
+    ergon_blocking_close(b);
 }
 
 /* What waits for no answer is not ended by it. */

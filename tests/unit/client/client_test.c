@@ -359,6 +359,23 @@ static void refused(struct ergon_options o, const char *what)
     event_base_free(base);
 }
 
+/* Whoever was built against an older header has fewer, and what stands behind is not ours. */
+TEST(options_of_an_older_program_end_where_it_says)
+{
+    struct ergon_client *client;
+    char why[128];
+    struct event_base *base = event_base_new();
+    struct ergon_options o = {.size = offsetof(struct ergon_options, calls_max),
+                              .url = "ergon://h",
+                              .message_max = 77,
+                              .calls_max = 78};
+    assert_int_equal(ergon_client_new(base, &o, &client, why, sizeof why), ERGON_END_OK);
+    assert_int_equal(client->settings.options.message_max, 77);
+    assert_int_not_equal(client->settings.options.calls_max, 78);
+    ergon_client_free(client);
+    event_base_free(base);
+}
+
 /* OpenSSL would take it for: any name will do. */
 TEST(an_empty_server_name_is_refused)
 {

@@ -87,6 +87,23 @@ TEST(long_strings_are_cut)
     assert_int_equal(t.result.len, 0);
 }
 
+TEST(a_string_that_needs_all_room_leaves_the_next_as_it_is)
+{
+    struct ergon_submitted s;
+    assert_true(ergon_read_submitted(value_of("{\"state\": \"done\", \"id\": "
+                                              "\"t123456789t123456789t123456789t123456789\"}"),
+                                     &s));
+    assert_string_equal(s.id, "t123456789t123456789t123456789t12345678");
+    assert_string_equal(s.state, "done");
+}
+
+TEST(nil_is_no_result)
+{
+    struct ergon_task_shown t;
+    assert_true(ergon_read_task(value_of("{\"id\": \"t1\", \"result\": null}"), &t));
+    assert_int_equal(t.result.len, 0);
+}
+
 TEST(tasks_are_read_one_by_one)
 {
     static const char *const answers[] = {

@@ -37,7 +37,8 @@ static void answer(struct threaded *t, struct served *c, const struct envelope *
     unsigned tries = span_is(e->method, "third time") ? ++t->tries : 0;
     if (tries == 1)
         shutdown(c->fd, SHUT_RDWR);
-    if (span_is(e->method, "silence") || tries == 1)
+    if (span_is(e->method, "silence") || tries == 1 ||
+        memmem(e->params.at, e->params.len, "silence", 7) != NULL)
         return;
     if (span_is(e->method, "task.watch"))
         usleep(900); /* and what it takes to wake up */

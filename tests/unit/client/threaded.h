@@ -1,7 +1,7 @@
 /* A server in a thread of its own, plain, TLS or on a Unix socket, for what blocks: it answers each
  * request with the name of its method, "task.watch" after about 1 ms, "fail" with an error, and
- * "silence" not at all; at the first "third time" it hangs up, and at the second it says that it is
- * about to stop. */
+ * "silence", as a method or the name of a task, not at all; at the first "third time" it hangs up,
+ * and at the second it says that it is about to stop. */
 #ifndef ERGON_TESTS_CLIENT_THREADED_H
 #define ERGON_TESTS_CLIENT_THREADED_H
 

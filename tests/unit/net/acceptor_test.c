@@ -543,6 +543,32 @@ SERVER_TEST(abort_closes_all)
     }
 }
 
+SERVER_TEST(nobody_listens_after_an_abort)
+{
+    server_listen((struct listener_options){0});
+    net_abort(server.acceptor);
+    server_turn(10);
+    assert_int_equal(server.acceptor->listeners[0]->fd, -1);
+}
+
+SERVER_TEST(every_loop_reads_the_tokens_again)
+{
+    char path[] = "/tmp/ergon-tokens-XXXXXX";
+    int fd = mkstemp(path);
+
+    server.count = 3;
+    server_listen((struct listener_options){0});
+    struct token_table *tokens = token_table_load(path, server.error, sizeof server.error);
+    assert_non_null(tokens);
+    assert_int_equal(net_reload(server.acceptor, tokens, server.error, sizeof server.error), 0);
+    server_turn(10);
+    for (int i = 0; i < 3; i++)
+        assert_ptr_equal(server.loops[i]->tokens, tokens);
+    token_table_unref(tokens);
+    close(fd);
+    unlink(path);
+}
+
 SERVER_TEST(connections_on_their_way_are_dropped)
 {
     server.count = 2;

@@ -1,4 +1,8 @@
 /* A connection under any order of events: peers that vanish at every point leave nothing behind. */
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include "server/net/auth/principal.h"
 #include "tests/support/heap.h"
 #include "tests/support/net_world.h"
@@ -100,6 +104,7 @@ static void know_sometimes(struct connection *c, uint64_t life)
         return;
     const struct principal *p = principal_new("alice", "*");
     conn_set_principal(c, p);
+    conn_set_principal(c, p); /* says it a second time */
     principal_unref(p);
 }
 
@@ -157,6 +162,50 @@ NET_TEST(a_connection_says_what_it_is)
     net_run_ms(2);
     assert_true(peer.shut);
     assert_null(conn_reserve(c, 10));
+}
+
+static void take_from(int fd)
+{
+    struct conn_slot *slot = calloc(1, sizeof *slot + 1);
+
+    assert_non_null(slot);
+    slot->message.fd = fd;
+    slot->rules = &net.rules;
+    loop_handle(net.loop, &slot->message);
+}
+
+/* One that was on its way from the acceptor. */
+NET_TEST(a_loop_that_drains_takes_nobody)
+{
+    int fds[2];
+    char byte;
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+    net_start();
+    net_order(LOOP_DRAIN);
+    take_from(fds[0]);
+    assert_null(LIST_FIRST(&net.loop->all));
+    assert_int_equal(recv(fds[1], &byte, 1, 0), 0);
+    close(fds[1]);
+}
+
+/* It is read, so that no reset overtakes the last answers, and no more than its turn. */
+NET_TEST(who_goes_on_sending_does_not_hold_up_the_others)
+{
+    static const uint8_t noise[1 << 20];
+    struct connection *c = net_connect(&peer);
+
+    net_run_ms(1);
+    conn_close(c, "the test wants it");
+    net_run_ms(2);
+    assert_int_equal(c->state, CONN_LINGERING);
+    script_send(&peer, span_of(noise, sizeof noise));
+    unsigned reads = peer.reads;
+    conn_kick(c);
+    virtual_round(&net.v, net.activator);
+    assert_in_range(peer.reads - reads, 1, 8);
+    net_run_ms(3);
+    assert_int_equal(peer.in_len, 0);
 }
 
 /* The loop ends while connections live, in every state: the port is told, and all is freed. */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 
 #include "server/net/accept/acceptor_private.h"
@@ -452,6 +453,87 @@ SERVER_TEST(certificates_are_read_again)
     assert_true(shows(url, "after"));
     client_fini(&old);
     unlink(cert);
+}
+
+/* Nor is a ticket one around the certificate that it began with. */
+SERVER_TEST(another_certificate_ends_sessions)
+{
+    char cert[96];
+    char key[96];
+
+    snprintf(cert, sizeof cert, "%s/changing.pem", directory);
+    snprintf(key, sizeof key, "%s/changing.key", directory);
+    for (int v = 0; v < 2; v++) {
+        struct client c;
+        certificate_make(cert, key, "before");
+        const char *url =
+            open_server(1, (struct listener_options){.tls = {.cert = cert, .key = key}});
+        client_init(&c, versions[v], NULL, NULL);
+        assert_true(client_connect(&c, url) && client_echo(&c, 1));
+        client_disconnect(&c);
+        certificate_make(cert, key, "after");
+        assert_int_equal(net_reload(server.acceptor, NULL, server.error, sizeof server.error), 0);
+        server_turn(10);
+        assert_true(client_connect(&c, url) && client_echo(&c, 1));
+        assert_false(SSL_session_reused(c.ssl));
+        client_fini(&c);
+    }
+    unlink(cert);
+    unlink(key);
+}
+
+/* Each is for one use (RFC 8446, C.4). */
+SERVER_TEST(who_resumes_gets_a_new_ticket)
+{
+    struct client c;
+    const char *url = open_server(1, plain_tls());
+
+    client_init(&c, TLS1_3_VERSION, NULL, NULL);
+    assert_true(client_connect(&c, url) && client_echo(&c, 1));
+    client_disconnect(&c);
+    SSL_SESSION *first = c.session;
+    assert_non_null(first);
+    SSL_SESSION_up_ref(first); /* so that no other has its address */
+    assert_true(client_connect(&c, url) && client_echo(&c, 1));
+    assert_true(SSL_session_reused(c.ssl));
+    assert_ptr_not_equal(c.session, first);
+    SSL_SESSION_free(first);
+    client_fini(&c);
+}
+
+static void encrypt_key(const char *to, const char *password)
+{
+    FILE *file = fopen(server_key, "r");
+    EVP_PKEY *key = PEM_read_PrivateKey(file, NULL, NULL, NULL);
+
+    fclose(file);
+    file = fopen(to, "w");
+    assert_int_equal(PEM_write_PrivateKey(file, key, EVP_aes_128_cbc(),
+                                          (const unsigned char *)password, (int)strlen(password),
+                                          NULL, NULL),
+                     1);
+    fclose(file);
+    EVP_PKEY_free(key);
+}
+
+SERVER_TEST(an_encrypted_key_needs_its_password)
+{
+    char key[96], too_long[5000];
+    struct listener_options options = plain_tls();
+
+    memset(too_long, 'x', sizeof too_long - 1);
+    too_long[sizeof too_long - 1] = '\0';
+    snprintf(key, sizeof key, "%s/encrypted.key", directory);
+    encrypt_key(key, "open sesame");
+    options.tls.key = key;
+    options.tls.key_password = "open sesame";
+    assert_true(is_served(open_server(1, options), TLS1_3_VERSION, NULL, NULL));
+    options.tls.key_password = too_long;
+    assert_null(open_server(1, options));
+    assert_non_null(strstr(server.error, key));
+    options.tls.key_password = "sesame";
+    assert_null(open_server(1, options));
+    unlink(key);
 }
 
 SERVER_TEST(bad_files_are_named)

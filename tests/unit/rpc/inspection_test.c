@@ -26,6 +26,16 @@ RPC_TEST(info_counts_what_happened)
                        "'repeated': 0, 'dropped': 0, 'waiting': 0}}\n");
 }
 
+RPC_TEST(info_counts_the_methods_that_nobody_runs)
+{
+    struct method *m = registry_at(stage.registry, 0);
+
+    assert_holds(stage_answer("server.info", "[]"), "'no_executor': 0, ");
+    m->no_executor = true;
+    assert_holds(stage_answer("server.info", "[]"), "'no_executor': 1, ");
+    m->no_executor = false;
+}
+
 RPC_TEST(methods_lists_handlers_first)
 {
     const char *methods = stage_answer("server.methods", "[]");
@@ -84,26 +94,31 @@ static bool ask_without_memory(const char *method, int n, bool *met)
     static struct script other;
 
     net_connect(&other);
-    stage_run();
+    stage_run_ms(net.v.now / AO_MS(1) + 1);
     stage_ask(&other, 7, method, "[]");
     heap_fail_at(n);
-    stage_run();
+    stage_run_ms(net.v.now / AO_MS(1) + 1);
     *met = heap_failed();
     heap_fail_at(0);
     const char *said = stage_said_to(&other);
     bool refused = strcmp(said, "7 failed: 'MEMORY: the server is out of memory'\n") == 0;
+    assert_string_not_equal(said, "7: nil\n");
     assert_true(refused || strncmp(said, "7: ", 3) == 0 ||
                 (*said == '\0' && (other.closed || other.shut)));
     script_reset(&other);
-    stage_run();
+    stage_run_ms(net.v.now / AO_MS(1) + 1);
     return refused;
 }
 
 RPC_TEST(without_memory_there_is_an_error)
 {
-    static const char *const methods[] = {"server.hello", "server.info", "server.methods",
-                                          "server.topology"};
+    static const char *const methods[] = {"server.hello",    "server.info", "server.methods",
+                                          "server.topology", "task.list",   "queue.list"};
 
+    for (int i = 0; i < 10; i++)
+        stage_ask(&peer, 1, "task.submit", "['echo', [], {'delay': '1h'}]");
+    stage_run_ms(1);
+    stage_said_to(&peer);
     for (unsigned i = 0; i < sizeof methods / sizeof methods[0]; i++) {
         unsigned refused = 0;
         bool met = true;

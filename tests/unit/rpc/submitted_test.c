@@ -1,6 +1,8 @@
 /* task.*, queue.*, cron.* and server.audit: what they take and what they refuse. */
 #include <stdio.h>
 
+#include "proto/encoder.h"
+#include "proto/job_options.h"
 #include "tests/support/rpc_stage.h"
 
 /* What is answered at this moment: by the end of time the tasks would be forgotten. */
@@ -246,6 +248,139 @@ RPC_TEST(tasks_are_steered_by_a_filter)
     holds("task.retry", "[{'state': 'cancelled', 'dry_run': true}]",
           "{'matched': 1, 'retried': 1, 'dry_run': true}");
     holds("task.forget", "[{'all': true}]", "{'matched': 2, 'forgotten': 1, 'dry_run': false}");
+}
+
+RPC_TEST(each_part_of_a_filter_means_something)
+{
+    static const char *const filters[] = {"'state': 'dead'", "'method': 'sleep'", "'tenant': 'b'",
+                                          "'key': 'k'", "'older': '1h'"};
+
+    submitted("['echo', [7], {'durable': 'none', 'delay': '1h', 'tenant': 'a'}]");
+    stage_run_ms(1000);
+    for (unsigned i = 0; i < sizeof filters / sizeof filters[0]; i++)
+        holds("task.cancel", with("[{%s}]", filters[i]), "'matched': 0");
+}
+
+/* Clients of other hands give up after ten seconds. */
+RPC_TEST(a_watch_is_answered_though_nothing_happens)
+{
+    const char *id = submitted("['echo', [7], {'durable': 'none', 'delay': '1h'}]");
+
+    stage_ask(&peer, 1, "task.watch", with("['%s', {'from': 50}]", id));
+    stage_run_ms(7000);
+    assert_string_equal(stage_said_to(&peer), "");
+    stage_run_ms(9000);
+    assert_non_null(strstr(stage_said_to(&peer), "'events': []"));
+}
+
+/* How often the bytes stand in what the peer was sent, which is too long for a text. */
+static unsigned times_sent(const char *bytes)
+{
+    unsigned n = 0;
+    const uint8_t *at = peer.out, *end = peer.out + peer.out_len;
+
+    while ((at = memmem(at, (size_t)(end - at), bytes, strlen(bytes))) != NULL)
+        n++, at++;
+    script_forget(&peer);
+    return n;
+}
+
+/* [0, 1, "task.submit_many", [["echo", ...], {"delay": "1h"}]] */
+static void submit_many(uint32_t count)
+{
+    static uint8_t bytes[1 << 17];
+    uint8_t *p = enc_uint(enc_uint(enc_array(bytes, 4), 0), 1);
+
+    p = enc_array(enc_array(enc_str(p, span_text("task.submit_many")), 2), count);
+    for (uint32_t i = 0; i < count; i++)
+        p = enc_str(p, span_text("echo"));
+    *p++ = 0x81;
+    p = enc_str(enc_str(p, span_text("delay")), span_text("1h"));
+    script_send(&peer, span_of(bytes, (size_t)(p - bytes)));
+    stage_run_ms(net.v.now / AO_MS(1) + 1);
+}
+
+RPC_TEST(a_request_and_a_page_have_a_longest_size)
+{
+    enum { ALL = 1100, PAGE = 1000 };
+
+    submit_many(16385);
+    assert_string_equal(stage_said_to(&peer),
+                        "1 failed: 'TOO_LARGE: at most 16384 tasks in one request'\n");
+    submit_many(ALL);
+    assert_int_equal(times_sent("\xa2id"), ALL);
+    stage_ask(&peer, 1, "task.list", "[{'limit': 5000}]");
+    stage_run_ms(net.v.now / AO_MS(1) + 1);
+    assert_int_equal(times_sent("\xa2id"), PAGE);
+}
+
+/* [0, 1, "task.submit", ["echo", [], {"after": [id, ...]}]] */
+RPC_TEST(a_task_comes_after_a_bounded_number)
+{
+    static uint8_t bytes[1 << 16];
+    uint8_t *p = enc_uint(enc_uint(enc_array(bytes, 4), 0), 1);
+
+    p = enc_array(enc_str(p, span_text("task.submit")), 3);
+    p = enc_array(enc_str(p, span_text("echo")), 0);
+    *p++ = 0x81;
+    p = enc_array(enc_str(p, span_text("after")), JOB_AFTER_MAX + 1);
+    for (uint32_t i = 0; i <= JOB_AFTER_MAX; i++)
+        p = enc_str(p, span_text("t0000000000001"));
+    script_send(&peer, span_of(bytes, (size_t)(p - bytes)));
+    stage_run_ms(1);
+    assert_non_null(strstr(stage_said_to(&peer), "BAD_PARAMS: option \"after\""));
+}
+
+/* It is answered that, and nothing else later. */
+RPC_TEST(who_waits_for_a_task_can_give_up)
+{
+    char id[16];
+
+    snprintf(id, sizeof id, "%s", submitted("['echo', [7], {'durable': 'none', 'delay': '1h'}]"));
+    stage_ask(&peer, 7, "task.wait", with("['%s']", id));
+    stage_run_ms(1);
+    stage_ask(&peer, 8, "server.cancel", "[7]");
+    stage_run_ms(2);
+    const char *said = stage_said_to(&peer);
+    assert_non_null(strstr(said, "7 failed: 'CANCELLED: "));
+    assert_non_null(strstr(said, "8: true\n"));
+    assert_null(strstr(strstr(said, "7 failed") + 1, "7 failed"));
+    assert_null(strstr(said, "7: "));
+    holds("task.run_now", with("['%s']", id), id);
+    stage_run_ms(3600 * 1000);
+    assert_string_equal(stage_said_to(&peer), "");
+}
+
+RPC_TEST(events_are_pushed_until_nobody_wants_them)
+{
+    char id[16];
+
+    stage_answer("server.hello", "[{'push': true}]");
+    snprintf(id, sizeof id, "%s", submitted("['echo', [7], {'durable': 'none', 'delay': '1h'}]"));
+    stage_ask(&peer, 7, "task.watch", with("['%s', {'push': true}]", id));
+    stage_run_ms(1);
+    assert_int_not_equal(times_sent("\xaatask.event"), 0);
+    stage_ask(&peer, 9, "task.run_now", with("['%s']", id));
+    stage_ask(&peer, 8, "server.cancel", "[7]"); /* before the jobs have seen the other */
+    stage_run_ms(2);
+    assert_int_equal(times_sent("\xaatask.event"), 0);
+}
+
+/* A peer of 2013 knows no str 8. */
+RPC_TEST(events_are_pushed_as_the_peer_reads_them)
+{
+    static const char text[] = "\xda\0#not before 36000000000 ms from then";
+    char id[16];
+
+    stage_answer("server.hello", "[{'push': true, 'raw': true}]");
+    stage_ask(&peer, 1, "task.submit", "['echo', [7], {'durable': 'none', 'delay': '1h'}]");
+    stage_run_ms(1);
+    snprintf(id, sizeof id, "%.14s", strstr(stage_said_to(&peer), "'id': '") + 7);
+    stage_ask(&peer, 7, "task.watch", with("['%s', {'push': true}]", id));
+    stage_ask(&peer, 8, "task.change", with("['%s', {'delay': '10000h'}]", id));
+    stage_run_ms(2);
+    assert_non_null(memmem(peer.out, peer.out_len, text, sizeof text - 1));
+    script_forget(&peer);
 }
 
 RPC_TEST(common_options_are_those_of_who_says_nothing)
