@@ -1,5 +1,7 @@
-/* The main function of test programs: the order of tests, names that choose, and no test at all. */
+/* The main function of test programs: the order of tests, names that choose, no test at all, and
+ * memory that a test keeps. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -68,6 +70,26 @@ TEST(a_failure_is_the_programs)
     char said[4096];
     assert_int_not_equal(run_again("in_order_the_second", said, sizeof said), 0);
     assert_non_null(strstr(said, "Running 1 test(s)"));
+}
+
+static void *kept;
+
+TEST(keeps_memory_when_asked)
+{
+    if (getenv("KEEP_MEMORY"))
+        kept = malloc(1);
+}
+
+TEST(memory_that_a_test_keeps_is_a_failure)
+{
+    char said[4096];
+    assert_int_equal(run_again("keeps_memory_when_asked", said, sizeof said), 0);
+    setenv("KEEP_MEMORY", "yes", 1);
+    int status = run_again("keeps_memory_when_asked", said, sizeof said);
+    unsetenv("KEEP_MEMORY");
+    assert_int_not_equal(status, 0);
+    assert_non_null(strstr(said, "keeps_memory_when_asked: 1 blocks left"));
+    assert_null(kept);
 }
 
 TEST(a_program_that_runs_nothing_fails)
