@@ -52,6 +52,7 @@ struct net_limits plan_limits(const struct config *c, uint32_t loops)
         .idle_timeout = c->limits.idle_timeout,
         .keepalive = c->limits.keepalive,
         .auth_failures = c->limits.auth_failures,
+        .penalty = c->limits.penalty,
     };
 }
 
@@ -243,6 +244,7 @@ bool plan_listener(const struct config *c, const struct config_listener *l,
         .idle_timeout = l->idle_timeout == 0 ? AO_NEVER : l->idle_timeout,
         .unix_mode = l->mode,
         .raw = l->raw,
+        .penalties = l->penalties,
     };
     return out->methods != NULL;
 }

@@ -62,6 +62,7 @@ struct config_listener {
     struct config_texts allow; /* globs of the methods that may be called; none: all */
     bool insecure;             /* may stand beyond loopback without TLS or a token */
     bool raw;                  /* answers use the old raw family only: no str8, bin, ext */
+    bool penalties;            /* limits.penalty counts */
     uint32_t mode;             /* URL_UNIX: permission bits of the socket */
     uint32_t max_connections;  /* 0: only limits.connections counts */
     uint64_t idle_timeout;     /* ns; 0: none */
@@ -163,6 +164,7 @@ struct config {
         uint64_t idle_timeout;            /* ns; 0: none */
         uint64_t keepalive;               /* ns; 0: never */
         uint32_t auth_failures;           /* on one connection, then it is closed */
+        uint64_t penalty;                 /* ns that a wrong token costs its address; 0: none */
     } limits;
 
     bool dev;            /* more of what handlers do is checked */

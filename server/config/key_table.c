@@ -175,6 +175,9 @@ static const struct config_key keys[] = {
      .help = "silence before a TCP peer is asked if it is still there; gone after three asks"},
     {"limits.auth_failures", "limits-auth-failures", &config_count, AT(limits.auth_failures),
      .normal = "5", LIMIT(1, 1000), .help = "wrong tokens before a connection is closed"},
+    {"limits.penalty", "limits-penalty", &config_duration, AT(limits.penalty), .normal = "5s",
+     LIMIT(MS, 200 * SECOND), .words = OFF,
+     .help = "what a wrong token costs its address; after three it is kept out so long"},
 
     {"drain", "drain", &config_duration, AT(drain), .normal = "8s", LIMIT(0, DAY),
      .live = true, .help = "how long a shutdown waits for work in flight"},
@@ -220,6 +223,8 @@ static const struct config_key listener_keys[] = {
      .help = "may stand beyond loopback without TLS and without tokens"},
     {"max_connections", NULL, &config_count, AT(max_connections), .normal = "off",
      LIMIT(1, TASKS_MAX), .words = OFF, .help = "connections of this listener"},
+    {"penalties", NULL, &config_bool, AT(penalties), .normal = "true",
+     .help = "limits.penalty counts; false: behind a proxy, where all have one address"},
     {"idle_timeout", NULL, &config_duration, AT(idle_timeout), LIMIT(MS, 365 * DAY),
      .words = OFF, .help = "instead of limits.idle_timeout"},
     {"raw", NULL, &config_bool, AT(raw), .normal = "false",

@@ -35,6 +35,8 @@ struct net_limits {
     ao_time idle_timeout; /* ns without a byte and without a call in flight; 0: none */
     ao_time keepalive;    /* ns of silence before a TCP peer is asked if it is there; 0: never */
     uint32_t auth_failures;
+    /* ns that a wrong token costs its address, at most 200 s; 0: none, nor anything else. */
+    ao_time penalty;
 };
 
 struct net_loop_options {
@@ -79,6 +81,7 @@ struct listener_options {
     ao_time idle_timeout; /* ns; 0: that of the limits; AO_NEVER: none */
     uint32_t unix_mode;   /* permission bits of the socket file */
     bool raw;             /* answers for clients of 2013 by default */
+    bool penalties;       /* an address of which nothing good comes is kept out for a while */
 };
 
 /* The acceptor lives on the first loop's activator and gives each connection to the loop with the

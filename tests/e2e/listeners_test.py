@@ -280,7 +280,7 @@ listen:
 
     def test_silent_connections_do_not_shut_out_who_says_who_it_is(self):
         """They take a quarter of the places, and each that had a second to speak makes room for the next."""
-        with self.start("--limits-connections", "40") as server:
+        with self.start("--limits-connections", "40", "--limits-penalty", "off") as server:
             silent = [server.connect() for _ in range(60)]
             eventually(lambda: self.knows_quietly(server, self.alice), "who has a token gets in")
             with server.connect() as large:
@@ -288,6 +288,18 @@ listen:
                 self.assertEqual(large.call("echo", "x" * 100000), "x" * 100000)
             for client in silent:
                 client.close()
+
+    def test_an_address_that_guesses_is_kept_out(self):
+        with self.start("--limits-penalty", "200s", "--limits-auth-failures", "1") as server:
+            for _ in range(3):
+                with server.connect() as client:
+                    with self.assertRaises(RemoteError) as caught:
+                        client.call("server.auth", "wrong")
+                    self.assertEqual(caught.exception.code, "AUTH")
+                    self.assertTrue(client.at_end())
+            eventually(lambda: "address kept out" in server.log_text(), "the log says so")
+            with server.connect() as client:
+                self.assertTrue(client.at_end())
 
     def test_a_large_message_has_to_wait_until_it_is_known_whose_it_is(self):
         with self.start() as server, server.connect() as client:

@@ -98,20 +98,34 @@ static void peer_name(const struct listener *l, int fd, const struct sockaddr_st
         peer_text(from, buf, size);
 }
 
+static bool is_kept_out(const struct listener *l, uint64_t key)
+{
+    const struct acceptor *a = l->acceptor;
+
+    return l->rules.penalties && a->limits.penalty != 0 &&
+           penalties_left(&a->penalties, key, activator_clock(a->activator)) > 0;
+}
+
 static void take_connection(struct listener *l, int fd, const struct sockaddr_storage *from)
 {
     struct acceptor *a = l->acceptor;
     struct address_count *address = NULL;
     char peer[PEER_TEXT_MAX];
-    uint64_t key;
+    uint64_t key = 0;
 
     peer_name(l, fd, from, peer, sizeof peer);
-    bool counted = a->limits.connections_per_address != 0 && peer_key(from, &key);
+    bool has_key = peer_key(from, &key),
+         counted = a->limits.connections_per_address != 0 && has_key;
     if (counted)
         address = address_entry(&a->addresses, key);
-    const char *why = counted && address == NULL ? "out of memory" : over_limit(l, address);
+    const char *why = counted && address == NULL       ? "out of memory"
+                      : has_key && is_kept_out(l, key) ? "its address is kept out for a while "
+                                                         "(limits.penalty)"
+                                                       : over_limit(l, address);
     struct conn_slot *slot = why == NULL ? slot_new(l, fd, address, peer) : NULL;
     if (slot != NULL) {
+        slot->key = key;
+        slot->has_key = has_key;
         slot_send(a, slot);
         return;
     }

@@ -10,8 +10,23 @@
 #include <poll.h>
 #include <stdlib.h>
 
+#include "base/log.h"
+
+static void punish(struct acceptor *a, const struct conn_slot *slot)
+{
+    ao_time cost = a->limits.penalty / OFFENCE_TOKEN * slot->offences;
+
+    if (cost == 0 || !slot->has_key || !slot->rules->penalties ||
+        !penalties_add(&a->penalties, slot->key, cost, activator_clock(a->activator)))
+        return;
+    log_warn("address kept out", LOG_STR("peer", slot->peer),
+             LOG_STR("reason", "wrong tokens, failed handshakes, or silence instead of a token"),
+             LOG_STR("hint", "limits.penalty, and penalties of the listener"));
+}
+
 static void slot_free(struct acceptor *a, struct conn_slot *slot)
 {
+    punish(a, slot);
     a->open--;
     a->links[slot->message.loop].open--;
     --slot->rules->open;
@@ -155,7 +170,8 @@ struct acceptor *acceptor_new(struct net_loop **loops, uint32_t count,
     a->limits = *limits;
     address_table_init(&a->addresses);
     for (int i = 0; i < 2; i++)
-        a->addresses.seed[i] = activator_random(a->activator);
+        a->addresses.seed[i] = a->penalties.seed[i] = activator_random(a->activator);
+    penalties_init(&a->penalties, PENALTY_THRESHOLD * limits->penalty);
     mpsc_init(&a->commands);
     ao_init(&a->ao, &acceptor_class, a->activator);
     a->links = calloc(count, sizeof *a->links);
@@ -183,6 +199,7 @@ void acceptor_free(struct acceptor *a)
         loop_drop_connections(a->links[i].loop);
     listeners_free(a);
     address_table_fini(&a->addresses);
+    penalties_fini(&a->penalties);
     free(a->links);
     message_list_fini(&a->returns);
     ao_deactivate(&a->ao);

@@ -14,6 +14,7 @@
 
 #include "base/url.h"
 #include "server/net/accept/address_table.h"
+#include "server/net/accept/penalties.h"
 #include "server/net/connection/net_loop.h"
 #include "server/runtime/threads/mpsc.h"
 
@@ -75,6 +76,7 @@ struct acceptor {
     uint32_t open; /* connections in all */
     uint64_t next_id;
     struct address_table addresses;
+    struct penalty_table penalties;
     bool paused;            /* no fd was left; the listeners are not watched */
     ao_time pause_end;      /* time; valid while paused */
     uint64_t refused;       /* since the last log line about it */

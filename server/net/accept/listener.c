@@ -227,6 +227,7 @@ static bool copy_rules(struct listener *l, const struct listener_options *o)
     l->limit = o->connections;
     l->rules.auth = o->auth;
     l->rules.raw = o->raw;
+    l->rules.penalties = o->penalties;
     l->rules.idle_timeout = o->idle_timeout;
     l->rules.methods = copy(o->methods == NULL ? "*" : o->methods, &good);
     l->files = (struct tls_files){.cert = copy(f->cert, &good),

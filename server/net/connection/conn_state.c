@@ -245,6 +245,7 @@ bool conn_auth_failed(struct connection *c)
 
     if (c->failures < UINT8_MAX)
         c->failures++;
+    conn_slot_offend(c->slot, OFFENCE_TOKEN);
     log_warn("authentication failed", LOG_UINT("conn", conn_id(c)), LOG_PEER("peer", conn_peer(c)),
              LOG_UINT("failures", c->failures));
     if (limit == 0 || c->failures < limit)

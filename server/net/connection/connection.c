@@ -32,6 +32,9 @@ static void time_out(struct connection *c)
 {
     const char *why = time_out_text(c);
 
+    if (c->newcomer)
+        conn_slot_offend(c->slot, OFFENCE_SILENT);
+
     CONN_LOG(info, "connection closed", c, why);
     conn_abort(c, why);
 }
@@ -164,8 +167,10 @@ static void handshake_failed(struct connection *c, int result)
 {
     char text[128] = "closed by the peer";
 
-    if (result == STREAM_ERROR)
+    if (result == STREAM_ERROR) { /* who only looks whether somebody listens does no harm */
         c->stream.cls->explain(&c->stream, text, sizeof text);
+        conn_slot_offend(c->slot, OFFENCE_HANDSHAKE);
+    }
     CONN_LOG(info, "handshake failed", c, text);
     conn_enter(c, CONN_CLOSED, "handshake failed");
 }

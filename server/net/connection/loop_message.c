@@ -35,6 +35,13 @@ bool message_waits(struct message_list *list)
     return list->taken != NULL || !mpsc_empty(&list->items);
 }
 
+void conn_slot_offend(struct conn_slot *slot, enum offence offence)
+{
+    unsigned all = slot->offences + (unsigned)offence;
+
+    slot->offences = all < UINT8_MAX ? (uint8_t)all : UINT8_MAX;
+}
+
 void conn_slot_return(struct conn_slot *slot, struct message_list *home)
 {
     if (home == NULL)

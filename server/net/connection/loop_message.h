@@ -22,6 +22,7 @@ struct tls_context;
 struct listener_rules {
     enum listener_auth auth;
     bool raw;
+    bool penalties;       /* addresses of which nothing good comes are kept out */
     ao_time idle_timeout; /* ns; 0: that of the limits; AO_NEVER: none */
     const char *methods;  /* what principals of certificates and sockets may call; owned */
     const struct principal *anybody; /* LISTENER_AUTH_NONE: who everybody is; else NULL */
@@ -38,13 +39,19 @@ struct loop_message {
     int fd;        /* LOOP_CONNECT: until the connection takes it over; then -1 */
 };
 
+/* What a peer may do that costs its address time (penalties.h): in fifths of a wrong token. */
+enum offence { OFFENCE_SILENT = 1, OFFENCE_HANDSHAKE = 1, OFFENCE_TOKEN = 5 };
+
 /* LOOP_CONNECT.  Owned by whoever holds it: acceptor, list, connection. */
 struct conn_slot {
     struct loop_message message;
     uint64_t id; /* of the connection */
     struct listener_rules *rules;
     struct address_count *address; /* the acceptor's; NULL: not counted */
-    char peer[];                   /* address as text */
+    uint64_t key;                  /* its peer's address (peer_key()) */
+    bool has_key;
+    uint8_t offences; /* weights of enum offence, added up by its loop */
+    char peer[];      /* address as text */
 };
 
 /* A list of messages, and the object that is to take them. */
@@ -65,6 +72,9 @@ void message_send(struct message_list *list, struct loop_message *message);
 /* The receiver: the oldest, now the caller's, or NULL. */
 struct loop_message *message_take(struct message_list *list);
 bool message_waits(struct message_list *list); /* the receiver: is there one? */
+
+/* Its connection's loop. */
+void conn_slot_offend(struct conn_slot *slot, enum offence offence);
 
 /* Its connection is gone: it goes home by the list (NULL: it is freed).  Loop's thread. */
 void conn_slot_return(struct conn_slot *slot, struct message_list *home);

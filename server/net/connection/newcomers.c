@@ -38,6 +38,8 @@ void newcomers_make_room(struct net_loop *l)
     struct connection *c = TAILQ_FIRST(&list->all);
     if (activator_clock(l->activator) - c->entered < TIME_TO_SPEAK)
         c = TAILQ_LAST(&list->all, newcomer_queue);
+    else
+        conn_slot_offend(c->slot, OFFENCE_SILENT);
     log_room(l, c);
     conn_abort(c, "too many newcomers");
 }

@@ -61,6 +61,54 @@ SERVER_TEST(loops_with_as_many_take_turns)
     assert_int_equal(had, 7);
 }
 
+static void fifteen_say_nothing(const char *url)
+{
+    int fds[15];
+
+    for (int i = 0; i < 15; i++)
+        fds[i] = net_client_connect(url);
+    SERVER_UNTIL(server_total() == 15);
+    server.now += AO_S(1);
+    SERVER_UNTIL(server_total() == 0);
+    server_turn(8); /* the slots come home */
+    for (int i = 0; i < 15; i++)
+        close(fds[i]);
+}
+
+static bool is_let_in(const char *url)
+{
+    int fd = net_client_connect(url);
+    bool in = false;
+
+    net_client_request(fd, 1);
+    SERVER_UNTIL((in = net_client_answered(fd, 1)) || net_client_at_eof(fd));
+    close(fd);
+    SERVER_UNTIL(server_total() == 0);
+    return in;
+}
+
+SERVER_TEST(an_address_that_only_says_nothing_is_kept_out_for_a_while)
+{
+    server.limits.auth_timeout = AO_S(1);
+    server.limits.penalty = AO_S(5);
+    const char *url =
+        server_listen((struct listener_options){.auth = LISTENER_AUTH_TOKEN, .penalties = true});
+    assert_true(is_let_in(url));
+    fifteen_say_nothing(url);
+    assert_false(is_let_in(url));
+    server.now += AO_S(15);
+    assert_true(is_let_in(url));
+}
+
+SERVER_TEST(behind_a_proxy_no_address_is_kept_out)
+{
+    server.limits.auth_timeout = AO_S(1);
+    server.limits.penalty = AO_S(5);
+    const char *url = server_listen((struct listener_options){.auth = LISTENER_AUTH_TOKEN});
+    fifteen_say_nothing(url);
+    assert_true(is_let_in(url));
+}
+
 static void refused_beyond(const char *url, int limit)
 {
     int fds[8];

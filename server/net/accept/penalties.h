@@ -1,0 +1,49 @@
+/* Addresses that are kept out for a while, since what came from them was no good: wrong tokens,
+ * handshakes that failed, peers that never said who they are.
+ *
+ * Each offence costs time.  The times of an address add up, and pass; when `threshold` is reached
+ * the address is kept out until all has passed.  So a mistake costs nothing, and who guesses is
+ * stopped.  (After PerSourcePenalties of OpenSSH 9.8.)
+ *
+ * Thread: the acceptor's. */
+#ifndef ERGON_NET_PENALTIES_H
+#define ERGON_NET_PENALTIES_H
+
+#include <ergon/ao.h>
+
+#include "base/hash_table.h"
+#include "base/list.h"
+
+struct penalty { /* the table's */
+    struct hash_link link;
+    TAILQ_ENTRY(penalty) age;
+    uint64_t key;
+    ao_time until; /* all has passed then */
+    bool kept_out; /* until then */
+};
+
+struct penalty_table {
+    struct hash_table penalties;
+    TAILQ_HEAD(, penalty) by_age; /* who was looked at longest ago is first */
+    ao_time threshold;
+    uint64_t seed[2]; /* so that nobody can choose addresses that fall together */
+};
+
+enum {
+    PENALTY_ADDRESSES_MAX = 65536, /* beyond it no more are noted: nobody is shut out by mistake */
+    PENALTY_THRESHOLD = 3          /* wrong tokens */
+};
+#define PENALTY_MAX AO_S(600)
+
+/* The seed stays as it is; the threshold is at most PENALTY_MAX. */
+void penalties_init(struct penalty_table *t, ao_time threshold);
+void penalties_fini(struct penalty_table *t);
+
+/* What came from this address (peer_key()) costs it `cost`, at most up to PENALTY_MAX from `now`.
+ * True: it is kept out from here on, and was not before.  Without memory it is not noted. */
+bool penalties_add(struct penalty_table *t, uint64_t key, ao_time cost, ao_time now);
+
+/* How long it is still kept out; 0: it is not. */
+ao_time penalties_left(const struct penalty_table *t, uint64_t key, ao_time now);
+
+#endif
