@@ -267,3 +267,18 @@ STORED_TEST(a_store_that_fails_refuses_it)
     assert_int_equal(op->reply.error, ERGON_E_STORE);
     assert_string_equal(list(w), "[]");
 }
+
+/* Each time fires once, however late chance lets it. */
+STORED_TEST(what_chance_put_off_was_not_missed)
+{
+    struct operation *op = world_operation(w, &operation_cron_put);
+    op->cron = (struct cron_spec){.name = span_text("tick"),
+                                  .schedule = span_text("every 10s"),
+                                  .jitter = AO_S(8),
+                                  .overlap = CRON_ALLOW,
+                                  .task = world_spec("work")};
+    world_give(w, op);
+    jobs_world_pass(w, AO_S(209));
+    assert_int_equal(submitted(w), 20);
+    stage_holds(list(w), "'fired': 20, 'skipped': 0");
+}

@@ -109,3 +109,19 @@ JOBS_TEST(call_is_answered_with_the_result)
     assert_int_equal(op->reply.error, ERGON_OK);
     assert_int_equal(operation_result(op).len, 1);
 }
+
+/* A large result is handed over, and who brought it has none to free. */
+JOBS_TEST(the_block_of_a_result_is_taken_over)
+{
+    uint64_t id = jobs_world_submit(w, &WORK());
+    jobs_world_settle(w);
+    uint8_t *block = malloc(1000);
+    assert_non_null(block);
+    memset(block, 7, 1000);
+    struct outcome outcome = {.error = ERGON_OK, .block = block, .result = span_of(block, 1000)};
+    struct attempt_end end = {.outcome = &outcome};
+    world_return(w->runs, &end);
+    assert_null(outcome.block);
+    jobs_world_settle(w);
+    assert_ptr_equal(world_job(w, id)->end->result, block);
+}

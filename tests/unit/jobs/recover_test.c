@@ -3,7 +3,9 @@
 
 #include "tests/support/cmocka_env.h"
 #include "server/jobs/core/past.h"
+#include "tests/support/heap.h"
 #include "tests/support/jobs_stage.h"
+#include "tests/support/jobs_world_lives.h"
 #include "tests/support/notation.h"
 
 static uint64_t submit_after(struct jobs_world *w, const uint64_t *first)
@@ -193,4 +195,31 @@ STORED_TEST(numbers_of_progress_are_not_given_out_again)
         say(w, id, done);
     }
     assert_true(w->store->rows.event_count < 40);
+}
+
+/* --- Memory --- */
+
+/* What was read by then goes with the jobs, and leaves nothing behind. */
+STORED_TEST(memory_that_fails_while_the_store_is_read)
+{
+    char error[200];
+    bool met = true;
+    jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC, .limit_key = span_text("l"), .limit = 1,
+                               .rate_key = span_text("r"), .rate = 5, .rate_per = AO_S(1)));
+    jobs_world_pass(w, AO_MS(20));
+    world_finish(w->runs, "\x2a");
+    jobs_world_pass(w, AO_MS(20));
+    jobs_world_die(w);
+    for (int n = 1; met; n++) {
+        int64_t before = heap_live();
+        heap_fail_at(n);
+        struct jobs *jobs = jobs_new(&w->options, error, sizeof error);
+        bool whole = jobs && jobs_recover(jobs, error, sizeof error) == 0;
+        met = heap_failed();
+        heap_fail_at(0);
+        jobs_free(jobs);
+        assert_true(whole || met);
+        assert_int_equal(heap_live(), before);
+    }
+    assert_true(jobs_world_live(w, error, sizeof error));
 }

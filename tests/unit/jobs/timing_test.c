@@ -384,3 +384,22 @@ JOBS_TEST(who_expires_before_its_start_leaves_its_place, .stored = true, .quiet 
     jobs_world_pass(w, AO_S(60));
     assert_int_equal(world_state(w, last), JOB_RUNNING);
 }
+
+static void answer_late(void *arg, struct world_run *r)
+{
+    struct outcome outcome = {.error = ERGON_E_DEADLINE, .text = span_text("it took too long")};
+    struct attempt_end end = {.outcome = &outcome};
+    world_return(r, &end);
+}
+
+/* Its handler says so at the very moment, before anybody else has looked. */
+JOBS_TEST(an_attempt_that_ends_with_the_deadline_is_expired_and_not_tried_again)
+{
+    w->over = answer_late;
+    w->lasts = AO_S(1);
+    uint64_t id = jobs_world_submit(w, &WORK(.deadline = AO_S(1), .retries = 3));
+    jobs_world_pass(w, AO_S(1));
+    assert_null(w->runs);
+    assert_int_equal(world_state(w, id), JOB_EXPIRED);
+    assert_int_equal(world_job(w, id)->failures, 0);
+}

@@ -46,15 +46,20 @@ static void on_return(struct store_client *c, struct store_op *op)
 }
 
 /* A false leaves the reason in `error`. */
-static bool open_store(struct world *w, char error[static TEXT])
+static bool open_with(struct world *w, const struct store_options *options, char error[static TEXT])
 {
-    const struct store_options options = options_of(w);
     error[0] = '\0';
-    if (!client_open(&w->at.client, &options, error, TEXT))
+    if (!client_open(&w->at.client, options, error, TEXT))
         return false;
     w->at.client.returned = on_return;
     w->at.client.arg = w;
     return true;
+}
+
+static bool open_store(struct world *w, char error[static TEXT])
+{
+    const struct store_options options = options_of(w);
+    return open_with(w, &options, error);
 }
 
 static void push_burst(struct world *w)
@@ -202,6 +207,61 @@ FAULT_TEST(a_full_disk_is_said_and_room_is_enough_to_go_on)
     fault_close();
 }
 
+/* An operation that writes a row that is there already, again and again. */
+static enum store_error mark_queue(struct world *w)
+{
+    struct store_op *op = client_op(STORE_QUEUE);
+    op->queue = (struct store_queue){.method = span_text("m"), .paused = 1};
+    w->at.client.returned = NULL;
+    return client_do(&w->at.client, op);
+}
+
+/* The log, which has no room to grow, has gone into the file, and begins anew. */
+FAULT_TEST(a_full_disk_has_room_again_when_the_log_is_in_the_file)
+{
+    enum { ROOM = 40 * 4120 /* bytes: 40 pages of the log */, TRIES = 10000 };
+    char error[TEXT];
+    struct store_info info;
+    fault_open(1);
+    assert_true(open_store(w, error));
+    assert_int_equal(mark_queue(w), STORE_OK);
+    client_close(&w->at.client);
+    assert_true(open_store(w, error));
+    store_info(w->at.client.store, &info);
+    fault_limit(info.bytes + ROOM);
+    for (uint32_t n = 0; mark_queue(w) == STORE_OK; n++)
+        assert_in_range(n, 0, ROOM);
+    assert_int_equal(w->at.client.last, STORE_FULL);
+    for (uint32_t tries = 0; mark_queue(w) != STORE_OK; tries++) {
+        assert_in_range(tries, 0, TRIES);
+        usleep(1000);
+    }
+    client_close(&w->at.client);
+    fault_close();
+}
+
+/* The disk works again; but until the store has found that out, what is pushed comes back. */
+FAULT_TEST(a_store_that_is_out_of_order_takes_nothing_before_it_has_tried)
+{
+    char error[TEXT];
+    struct store_options options = options_of(w);
+    options.retry = AO_S(3600);
+    fault_open(1);
+    assert_true(open_with(w, &options, error));
+    push_burst(w);
+    fault_syncs(1);
+    push_burst(w);
+    assert_int_equal(w->error, STORE_IO);
+    fault_heal();
+    for (int n = 0; n < 3; n++) {
+        uint64_t before = w->failed;
+        push_burst(w);
+        assert_int_equal(w->failed, before + w->returned);
+    }
+    client_close(&w->at.client);
+    fault_close();
+}
+
 /* What the log was told. */
 struct tellings {
     _Atomic(unsigned) breaks, works;
@@ -331,6 +391,10 @@ FAULT_TEST(a_damaged_file_takes_nothing_more)
     usleep(5000); /* five times as long as until another try */
     push_burst(w);
     assert_int_equal(w->failed, 2 * w->returned);
+    for (uint32_t n = 0; n < 3; n++) { /* nor what touches no damage */
+        assert_int_equal(mark_queue(w), STORE_CORRUPT);
+        usleep(2000);
+    }
     client_close(&w->at.client);
     fault_close();
 }
