@@ -221,10 +221,18 @@ static uint64_t note_pages(struct log *l, uint32_t *last, uint32_t pages)
     return commits;
 }
 
+/* A head is written at once, into nothing or over another head; so whatever a power cut leaves of
+ * it begins as a head does, or with nothing. */
+static bool was_never_a_head(const uint8_t *head)
+{
+    return (number(head) & ~1u) != MAGIC && number(head) != 0;
+}
+
 /* The head of a log that is begun anew is written when the file has all of it, and may be torn by a
  * power cut.  Then each page of the log stands in the file.  Where one does not, the head of a log
  * that was needed is damaged. */
-static int look_without_head(struct log *l, sqlite3_file *file, struct log_look *out)
+static int look_without_head(struct log *l, const uint8_t *head, sqlite3_file *file,
+                             struct log_look *out)
 {
     uint32_t pages = (uint32_t)(out->file_size / l->page);
     uint32_t *last = calloc((size_t)pages + 1, sizeof *last);
@@ -236,7 +244,8 @@ static int look_without_head(struct log *l, sqlite3_file *file, struct log_look 
             missing = read_frame(l, n, l->start) && is_ours(l) && number(l->frame) <= pages &&
                       last[number(l->frame)] == n + 1 && !is_in_file(l, file, page);
         out->lost = missing ? commits : 0;
-        out->found = missing ? LOG_DAMAGED : LOG_REST;
+        bool none = commits == 0 && was_never_a_head(head);
+        out->found = missing || none ? LOG_DAMAGED : LOG_REST;
     }
     int rc = last && page ? SQLITE_OK : SQLITE_NOMEM;
     free(last);
@@ -302,7 +311,7 @@ static int look(struct log *l, sqlite3_file *file, struct log_look *out)
     if (good)
         walk(l, out);
     else
-        rc = look_without_head(l, file, out);
+        rc = look_without_head(l, head, file, out);
     free(l->frame);
     return rc;
 }
@@ -384,6 +393,11 @@ void log_check_text(const struct log_look *look, char *text, size_t size)
                  "it is missing or empty, but its log (-wal, %" PRIu64 " bytes) is there, and only "
                  "the two together have all that was committed; put the file back, or both from a "
                  "copy, or move the log away to begin with an empty store",
+                 look->log_size);
+    else if (look->lost == 0)
+        snprintf(text, size,
+                 "its log (-wal, %" PRIu64 " bytes) is none: something was written over it, and "
+                 "what it had cannot be told",
                  look->log_size);
     else
         snprintf(text, size,

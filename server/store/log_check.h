@@ -26,7 +26,8 @@ enum log_finding {
     LOG_REST,    /* its head is not one, and the file has everything: it was to begin anew */
     LOG_WHOLE,   /* it ends with a commit */
     LOG_TORN,    /* behind its last commit stands a part of one more: as after a power cut */
-    LOG_DAMAGED, /* whole commits stand behind something that is not as it was written */
+    LOG_DAMAGED, /* whole commits stand behind something that is not as it was written; or it has
+                  * nothing of a log (`lost` is 0 then), which no power cut leaves */
     LOG_ALONE    /* it has commits, and the file that it belongs to is missing or empty */
 };
 

@@ -301,6 +301,19 @@ STORE_TEST(one_bit_of_a_log)
     store_files_free(&files);
 }
 
+STORE_TEST(what_is_no_log_is_not_taken_for_an_empty_one)
+{
+    struct store_files files = left(w, TASKS);
+    struct store_part *log = &files.part[STORE_LOG];
+    char error[TEXT];
+    for (size_t at = 0; at < log->len; at++)
+        log->at[at] = (uint8_t) "what is this? "[at % 14];
+    is_damaged(written(w, &files), "is none: something was written over it");
+    memset(log->at, 0, log->len); /* a power cut leaves this of a log that was just made */
+    assert_true(try(written(w, &files), error) >= 0);
+    store_files_free(&files);
+}
+
 STORE_TEST(one_bit_of_the_head_of_a_log)
 {
     struct store_files files = left(w, TASKS);
