@@ -1,6 +1,8 @@
 /* What a handler may ask and say of a task that lasts, and of a plain call. */
 #include <stdio.h>
 
+#include <ergon/sem_remote.h>
+
 #include "proto/encoder.h"
 #include "server/tasks/handlers/host.h"
 #include "server/tasks/job_source.h"
@@ -36,7 +38,7 @@ static struct {
 
 static bool ready(void *arg, enum ergon_kind kind, uint32_t room)
 {
-    return !got.taken && kind == ERGON_STEPPED;
+    return !got.taken && kind == method.handler->kind;
 }
 
 static bool take(void *arg, enum ergon_kind kind, struct attempt_spec *run)
@@ -248,4 +250,26 @@ TEST(a_plain_call_cannot_come_again)
     run_plain(ask_again);
     assert_int_equal(got.error, ERGON_E_BUSY);
     assert_non_null(strstr(got.failure, "again in 5s"));
+}
+
+/* The server stops: it goes on in the next one, and has not failed. */
+static void wait_for_permits(struct ergon_task *task)
+{
+    const struct ergon_host *h = host_table();
+    struct ao_sem_remote *sem = h->sem_new(task, 0);
+    blocking_stop(blocking_of(task_of(task)->executor));
+    assert_int_equal(h->sem_acquire(task, sem, 1, AO_NEVER), AO_WAIT_CANCELLED);
+    ao_sem_remote_unref(sem);
+    (h->fail)(task, NULL, "got no permits");
+}
+
+TEST(who_waits_for_permits_is_told_to_stop)
+{
+    static const struct ergon_handler waits = {
+        .size = sizeof waits, .kind = ERGON_BLOCKING, .name = "waits", .run = wait_for_permits};
+    method.handler = &waits;
+    run_kept(NULL);
+    method.handler = &probe;
+    assert_int_equal(got.error, ERGON_E_FAILED);
+    assert_true(got.told);
 }
