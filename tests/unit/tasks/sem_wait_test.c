@@ -344,6 +344,35 @@ static void acquire_in_a_step(void *arg)
     home_call(tasks_home(w.tasks, 0), &m, &request);
 }
 
+static unsigned ended_then;
+
+static void look(void *arg)
+{
+    (void)arg;
+    ended_then = w.ended;
+}
+
+/* It found no room while the handler ran; when that begins to wait, the manager hears of it. */
+TEST(a_nested_call_that_was_queued_is_run_meanwhile)
+{
+    uint8_t raw[32];
+    open_world(0);
+    call("acquire", 1, 0, AO_NEVER);
+    virtual_run(&w.v); /* it is given, before the nested call comes */
+    assert_int_equal(
+        tasks_world_call(0, "outer", params_call(raw, "block", params_none()), AO_NEVER), ERGON_OK);
+    virtual_run(&w.v);
+    assert_true(
+        waker_announced(&w.tasks->shared.inbox.waiting_for_room[kind_index(ERGON_BLOCKING)]));
+    virtual_at(&w.v, AO_MS(4), NULL, look, NULL);
+    release_at(6, 1);
+    tasks_world_run_ms(1);
+    assert_int_equal(ended_then, 1);
+    expect_said("[6] 1: ready\n");
+    assert_int_equal(free_permits(), 1);
+    close_world();
+}
+
 TEST(misuse_is_named)
 {
     expect_misuse(acquire_of_none, NULL, "ergon_sem_acquire(): 0 permits are asked for");
