@@ -219,7 +219,7 @@ static enum store_error mark_queue(struct world *w)
 /* The log, which has no room to grow, has gone into the file, and begins anew. */
 FAULT_TEST(a_full_disk_has_room_again_when_the_log_is_in_the_file)
 {
-    enum { ROOM = 40 * 4120 /* bytes: 40 pages of the log */, TRIES = 10000 };
+    enum { ROOM = 40 * 4120 /* bytes: 40 pages of the log */, TRIES = 20 /* two do */ };
     char error[TEXT];
     struct store_info info;
     fault_open(1);
