@@ -171,7 +171,7 @@ struct acceptor *acceptor_new(struct net_loop **loops, uint32_t count,
     address_table_init(&a->addresses);
     for (int i = 0; i < 2; i++)
         a->addresses.seed[i] = a->penalties.seed[i] = activator_random(a->activator);
-    penalties_init(&a->penalties, PENALTY_THRESHOLD * limits->penalty);
+    penalties_init(&a->penalties, limits->penalty * 5 / 2); /* with the third wrong token */
     mpsc_init(&a->commands);
     ao_init(&a->ao, &acceptor_class, a->activator);
     a->links = calloc(count, sizeof *a->links);

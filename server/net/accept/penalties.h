@@ -30,8 +30,7 @@ struct penalty_table {
 };
 
 enum {
-    PENALTY_ADDRESSES_MAX = 65536, /* beyond it no more are noted: nobody is shut out by mistake */
-    PENALTY_THRESHOLD = 3          /* wrong tokens */
+    PENALTY_ADDRESSES_MAX = 65536 /* beyond it no more are noted: nobody is shut out by mistake */
 };
 #define PENALTY_MAX AO_S(600)
 
