@@ -170,7 +170,8 @@ class Statuses(unittest.TestCase):
                               text=True, check=True, timeout=LIMIT)
         config = os.path.join(self.folder, "ergond.yaml")
         with open(config, "w") as f:
-            f.write(f"tokens_file: {tokens}\nlisten:\n  - url: ergon://127.0.0.1:0\n    auth: token\n")
+            f.write(f"tokens_file: {tokens}\nlimits: {{penalty: off}}\nlisten:\n  - url: ergon://127.0.0.1:0\n"
+                    "    auth: token\n")
         with Server("--config", config, listen=()) as server:
             url = server.process.stdout.readline().strip()
             ada = {"ERGON_TOKEN": done.stdout.strip()}
