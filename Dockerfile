@@ -17,7 +17,7 @@ LABEL org.opencontainers.image.title="ergon" \
 
 RUN apt-get update \
     && apt-get install -y --no-install-recommends libyaml-0-2 libevent-core-2.1-7 libglib2.0-0 libjansson4 \
-        libsmartcols1 libsqlite3-0 libssl3 libsystemd0 openssl tzdata zlib1g \
+        libseccomp2 libsmartcols1 libsqlite3-0 libssl3 libsystemd0 openssl tzdata zlib1g \
     && rm -rf /var/lib/apt/lists/* /var/cache/apt/*
 COPY --from=build /installed/usr/bin/ /usr/bin/
 COPY docker/ergond.yaml /etc/ergon/ergond.yaml

@@ -13,6 +13,7 @@
 #include "server/modules/builtin.h"
 #include "server/offline.h"
 #include "server/probe.h"
+#include "server/sandbox.h"
 #include "server/tasks/handlers/held_memory.h"
 
 enum { EXIT_USAGE = 2, LOG_PATIENCE = 1000000000 /* ns, at the end, for who reads the log */ };
@@ -52,7 +53,8 @@ static struct topology *build(const struct config *config, struct registry *regi
     struct topology *t = topology_build(config, registry, error, sizeof error);
     if (!t)
         goto failed;
-    if (topology_listen(t, config, error, sizeof error) == 0)
+    if (topology_listen(t, config, error, sizeof error) == 0 &&
+        (!config->sandbox || sandbox_enter(&config->sandbox_allow, error, sizeof error) == 0))
         return t;
     topology_free(t);
 failed:

@@ -167,6 +167,9 @@ struct config {
         uint64_t penalty;                 /* ns that a wrong token costs its address; 0: none */
     } limits;
 
+    bool sandbox;                      /* system calls that are not needed are denied */
+    struct config_texts sandbox_allow; /* but these are not */
+
     bool dev;            /* more of what handlers do is checked */
     uint64_t drain;      /* ns that a shutdown waits for work in flight */
     uint64_t step_limit; /* ns; a longer step is counted and logged */

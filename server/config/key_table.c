@@ -188,6 +188,12 @@ static const struct config_key keys[] = {
      .help = "a loop that finishes no round for so long: the service manager is not told any more "
              "that all is well"},
 
+    {"sandbox", "sandbox", &config_bool, AT(sandbox), .normal = "false",
+     .help = "denies system calls that the server does not need: running programs, mounts, and so "
+             "on"},
+    {"sandbox_allow", "sandbox-allow", &config_namelist, AT(sandbox_allow),
+     .help = "system call that a module needs in spite of that"},
+
     {"dev", "dev", &config_bool, AT(dev), .normal = "false",
      .help = "for authors of modules: logs steps that sleep or take long, and what tasks leave "
              "behind"},

@@ -64,6 +64,7 @@ extern const struct config_type config_corelist; /* struct config_cores, "0-2,5"
 
 /* Lists (lists.c).  Those of maps have the elements' table in the key. */
 extern const struct config_type config_textlist; /* struct config_texts; a text adds one */
+extern const struct config_type config_namelist; /* the same, of names instead of paths */
 extern const struct config_type config_urlmaps;  /* of maps; a text adds one by its first key */
 extern const struct config_type config_maps;     /* of maps; no text stands for one */
 

@@ -77,6 +77,9 @@ static void clear_texts(const struct config_key *key, void *base)
 const struct config_type config_textlist = {"list of texts", " PATH", .parse = add_text,
                                             .equal = equal_texts, .clear = clear_texts};
 
+const struct config_type config_namelist = {"list of names", " NAME", .parse = add_text,
+                                            .equal = equal_texts, .clear = clear_texts};
+
 /* ---- lists of maps ---- */
 
 /* The member is a pointer to the elements, of a type that only the key's table knows. */

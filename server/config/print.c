@@ -83,6 +83,11 @@ static int open_groups(const struct printer *p, const char *path, const char *be
     return depth;
 }
 
+static bool is_text_list(const struct config_key *key)
+{
+    return key->type == &config_textlist || key->type == &config_namelist;
+}
+
 /* ---- elements ---- */
 
 /* What was not written and is the default stands as a comment: some keys are refused where they
@@ -94,7 +99,7 @@ static void put_element_value(const struct printer *p, int indent, const struct 
     bool set = !config_is_list(key) && key->type->print(key, element, value, sizeof value);
     bool normal = !origin && (!set || (key->normal && strcmp(value, key->normal) == 0));
 
-    if (key->type == &config_textlist && origin) {
+    if (is_text_list(key) && origin) {
         put_texts(p, indent, key, element, origin);
         return;
     }
@@ -155,7 +160,7 @@ static void put_key(const struct printer *p, int indent, const struct config_key
 {
     if (key->elements)
         put_elements(p, indent, key, origin);
-    else if (key->type == &config_textlist)
+    else if (is_text_list(key))
         put_texts(p, indent, key, p->config, origin);
     else
         put_plain(p, indent, key, origin);
