@@ -21,8 +21,8 @@ class LogTest(unittest.TestCase):
         self.addCleanup(os.close, self.reading)
 
     def start(self, *flags):
-        server = Server("--loops", "1", "--tokens", self.tokens, "--limits-auth-failures", "1000", *flags,
-                        log=self.writing)
+        server = Server("--loops", "1", "--tokens", self.tokens, "--limits-auth-failures", "1000", "--limits-penalty", "off",
+                        *flags, log=self.writing)
         os.close(self.writing)
         self.addCleanup(server.discard)
         return server

@@ -18,7 +18,7 @@ void *__real_calloc(size_t n, size_t size);
 void *__real_realloc(void *block, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
 void *__real_mmap(void *at, size_t size, int access, int flags, int fd, off_t offset);
-ssize_t __real_getline(char **line, size_t *size, FILE *file);
+ssize_t __real___getdelim(char **line, size_t *size, int end, FILE *file);
 char *__real_realpath(const char *path, char *resolved);
 void __real_free(void *block);
 
@@ -30,6 +30,7 @@ char *__wrap_strdup(const char *text);
 char *__wrap_strndup(const char *text, size_t size);
 void *__wrap_mmap(void *at, size_t size, int access, int flags, int fd, off_t offset);
 ssize_t __wrap_getline(char **line, size_t *size, FILE *file);
+ssize_t __wrap___getdelim(char **line, size_t *size, int end, FILE *file);
 char *__wrap_realpath(const char *path, char *resolved);
 void __wrap_free(void *block);
 
@@ -123,14 +124,20 @@ char *__wrap_realpath(const char *path, char *resolved)
     return resolved ? real : count(real);
 }
 
-/* Its block is the system's own, and is given back by free(). */
-ssize_t __wrap_getline(char **line, size_t *size, FILE *file)
+/* What getline() is in a build that inlines it.  Its block is the system's own, and is given back by
+ * free(). */
+ssize_t __wrap___getdelim(char **line, size_t *size, int end, FILE *file)
 {
     bool had = *line != NULL;
-    ssize_t len = __real_getline(line, size, file);
+    ssize_t len = __real___getdelim(line, size, end, file);
     if (!had && *line)
         atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
     return len;
+}
+
+ssize_t __wrap_getline(char **line, size_t *size, FILE *file)
+{
+    return __wrap___getdelim(line, size, '\n', file);
 }
 
 void __wrap_free(void *block)

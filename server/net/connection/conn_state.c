@@ -72,8 +72,7 @@ static ao_time idle_limit(const struct connection *c)
 static ao_time time_limit(const struct connection *c)
 {
     switch ((enum conn_state)c->state) {
-    case CONN_HANDSHAKE:
-        return c->loop->limits.handshake_timeout;
+    case CONN_HANDSHAKE: /* its own is set where it begins */
     case CONN_OPEN:
     case CONN_DRAINING:
         return idle_limit(c);

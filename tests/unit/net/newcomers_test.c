@@ -140,20 +140,23 @@ static void two_may_be_there(void)
     net.limits.newcomers = 2;
 }
 
-static void two_come(struct script *first, struct script *second)
+/* Returns the first. */
+static struct connection *two_come(struct script *first, struct script *second)
 {
-    net_connect(first);
+    struct connection *c = net_connect(first);
     net_run_ms(500);
     net_connect(second);
+    return c;
 }
 
-NET_TEST(of_too_many_the_first_makes_room)
+NET_TEST(of_too_many_the_first_makes_room_and_pays_for_its_silence)
 {
     static struct script first, second, third;
     two_may_be_there();
-    two_come(&first, &second);
+    const struct connection *c = two_come(&first, &second);
     net_run_ms(1000);
     net_connect(&third);
+    assert_int_equal(c->slot->offences, OFFENCE_SILENT);
     net_run_ms(1001);
     assert_true(first.closed);
     assert_true(is_open(&second) && is_open(&third));
@@ -166,7 +169,8 @@ NET_TEST(of_too_many_at_once_the_last_comes_again)
     two_may_be_there();
     two_come(&first, &second);
     net_run_ms(999);
-    net_connect(&third);
+    const struct connection *c = net_connect(&third);
+    assert_int_equal(c->slot->offences, 0);
     net_run_ms(1000);
     assert_true(is_open(&first) && is_open(&second));
     assert_true(third.closed);
