@@ -124,8 +124,8 @@ char *__wrap_realpath(const char *path, char *resolved)
     return resolved ? real : count(real);
 }
 
-/* What getline() is in a build that inlines it.  Its block is the system's own, and is given back by
- * free(). */
+/* What getline() is in a build that inlines it.  Its block is the system's own, and is given back
+ * by free(). */
 ssize_t __wrap___getdelim(char **line, size_t *size, int end, FILE *file)
 {
     bool had = *line != NULL;
