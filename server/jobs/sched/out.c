@@ -128,7 +128,7 @@ bool out_recall(struct scheduler *s, struct job *job)
 }
 
 /* What was granted is queued before anything else happens. */
-static void recall(struct scheduler *s, struct job *job)
+void out_requeue(struct scheduler *s, struct job *job)
 {
     if (out_recall(s, job))
         job_list_push(&s->granted, job);
@@ -138,7 +138,7 @@ void out_recall_all(struct scheduler *s)
 {
     for (unsigned k = 0; k < JOB_KINDS; k++)
         while (s->assigned[k].first)
-            recall(s, s->assigned[k].first);
+            out_requeue(s, s->assigned[k].first);
 }
 
 /* The last first: each is held before the others. */
@@ -149,7 +149,7 @@ void out_recall_queue(struct scheduler *s, const struct job_queue *queue)
         for (struct job *job = s->assigned[k].last; job; job = before) {
             before = job->prev;
             if (job->queue == queue)
-                recall(s, job);
+                out_requeue(s, job);
         }
 }
 
@@ -170,7 +170,7 @@ void out_overtake(struct scheduler *s, unsigned kind)
     for (struct job *job = s->assigned[kind].first; job; job = next) {
         next = job->next;
         if (job->level < top)
-            recall(s, job);
+            out_requeue(s, job);
     }
 }
 

@@ -38,9 +38,10 @@ void out_show_all(struct scheduler *s);
 /* Takes an attempt back that has not begun: then as out_undo(), and true.  False: there is none, or
  * it has begun, and is running from now on. */
 bool out_recall(struct scheduler *s, struct job *job);
-/* Takes back all; those of a queue that was paused; or those of a kind that somebody in the queue
- * goes before, where no executor has room.  They are granted, so that scheduler_admit() sends them
- * where they belong. */
+/* Takes back this one, if it has not begun; all; those of a queue that was paused; or those of a
+ * kind that somebody in the queue goes before, where no executor has room.  They are granted, so
+ * that scheduler_admit() sends them where they belong. */
+void out_requeue(struct scheduler *s, struct job *job);
 void out_recall_all(struct scheduler *s);
 void out_recall_queue(struct scheduler *s, const struct job_queue *queue);
 void out_overtake(struct scheduler *s, unsigned kind);

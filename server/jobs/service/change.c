@@ -4,6 +4,7 @@
 
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/sched/out.h"
 #include "server/jobs/service/operation.h"
 #include "server/jobs/service/view.h"
 
@@ -29,14 +30,22 @@ static bool may(struct jobs *jobs, struct operation *op, const struct job *job)
     return job->durable != DURABLE_FSYNC || sync_possible(jobs, op);
 }
 
+/* What has been given to an executor and has not begun is taken back: it waits as before. */
+static bool waits(struct jobs *jobs, struct job *job)
+{
+    view_stage(jobs, job);
+    out_requeue(&jobs->sched, job);
+    scheduler_admit(&jobs->sched);
+    return job_waits(job);
+}
+
 static void serve_change(struct jobs *jobs, struct operation *op)
 {
     struct job *job = operation_find_job(jobs, op, op->change.id);
     char id[ID_TEXT_SIZE];
     if (!job)
         return;
-    view_stage(jobs, job);
-    if (!job_waits(job)) {
+    if (!waits(jobs, job)) {
         operation_refuse(op, ERGON_E_BAD_PARAMS,
                          "task %s is %s: only one that waits can be changed", id_text(job->id, id),
                          job_state_names[job->state]);

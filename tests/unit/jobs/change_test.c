@@ -192,22 +192,24 @@ JOBS_TEST(what_runs_or_has_ended_is_not_changed)
     assert_int_equal(run_now(w, id)->reply.error, ERGON_E_BAD_PARAMS);
 }
 
-/* It is counted by the level that it was given at. */
-JOBS_TEST(what_is_assigned_is_not_changed)
+/* Nobody who asks can know that it has been given to an executor: it is taken back. */
+JOBS_TEST(what_is_assigned_and_has_not_begun_is_changed)
 {
     w->holds = true;
     uint64_t id = stage_submit(w);
     jobs_world_pass(w, 0);
     assert_int_equal(world_state(w, id), JOB_ASSIGNED);
-    assert_int_equal(set_priority(w, id, 9)->reply.error, ERGON_E_BAD_PARAMS);
-    assert_int_equal(delay(w, id, AO_S(1))->reply.error, ERGON_E_BAD_PARAMS);
-    assert_int_equal(w->jobs->sched.assigned_at[1][SPEC_PRIORITY], 1);
-    w->holds = false;
-    uint64_t higher = jobs_world_submit(w, &WORK(.priority = SPEC_PRIORITY + 1));
+    stage_says(set_priority(w, id, 9), "'state': 'queued', 'priority': 9, 'due': nil}");
     jobs_world_pass(w, 0);
-    assert_non_null(world_run_of(w, higher));
+    assert_int_equal(world_state(w, id), JOB_ASSIGNED);
+    assert_int_equal(w->jobs->sched.assigned_at[1][9], 1);
+    assert_int_equal(delay(w, id, AO_S(1))->reply.error, ERGON_OK);
+    w->holds = false;
+    assert_int_equal(world_state(w, id), JOB_DELAYED);
     assert_null(world_run_of(w, id));
-    assert_int_equal(set_priority(w, id, 9)->reply.error, ERGON_OK); /* it was taken back */
+    jobs_world_pass(w, AO_S(1));
+    assert_int_equal(world_job(w, id)->attempt, 1);
+    end_run(w, id);
     for (unsigned level = 0; level < FAIR_LEVELS; level++)
         assert_int_equal(w->jobs->sched.assigned_at[1][level], 0);
 }
