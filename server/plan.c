@@ -13,7 +13,10 @@ uint32_t plan_loops(const struct config *c)
 }
 
 /* Beside a message that grows in doubling blocks: what was read behind it, and the block's head. */
-enum { PARTIAL_BESIDE = 128 << 10 };
+enum {
+    PARTIAL_BESIDE = 128 << 10,
+    NEWCOMERS_LEAST = 16 /* a loop: several may come at once */
+};
 
 /* Each loop's share; never so small that one message of the limit's size would not fit. */
 static uint64_t partial_share(const struct config *c, uint32_t loops)
@@ -28,9 +31,9 @@ static uint64_t partial_share(const struct config *c, uint32_t loops)
 static uint32_t newcomers_share(const struct config *c, uint32_t connections, uint32_t loops)
 {
     uint32_t all = c->limits.newcomers ? c->limits.newcomers : connections / 4;
-    uint32_t share = (all + loops - 1) / loops;
+    uint32_t share = (all + loops - 1) / loops, least = c->limits.newcomers ? 1 : NEWCOMERS_LEAST;
 
-    return share > 0 ? share : 1;
+    return share > least ? share : least;
 }
 
 struct net_limits plan_limits(const struct config *c, uint32_t loops)

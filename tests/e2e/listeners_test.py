@@ -112,6 +112,22 @@ class Tls(Folder):
             with server.connect(context=trusting(self.cert)) as client:
                 self.assertEqual(client.call("echo", 1), 1)
 
+    def test_an_address_of_bad_handshakes_is_kept_out_and_one_that_only_looks_is_not(self):
+        with self.server("--limits-penalty", "200s") as server:
+            for _ in range(30):
+                socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT).close()
+            with server.connect(context=trusting(self.cert)) as client:
+                self.assertEqual(client.call("echo", 1), 1)
+            for _ in range(13):
+                with socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT) as plain:
+                    plain.sendall(b"\x94\x00\x01\xa4echo\x91\x01")
+                    try:
+                        while plain.recv(100):
+                            pass
+                    except ConnectionResetError:
+                        pass
+            eventually(lambda: "address kept out" in server.log_text(), "the log says so")
+
     def test_a_handshake_that_does_not_end_is_given_up(self):
         with self.server("--limits-handshake-timeout", "100ms") as server:
             with socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT) as silent:

@@ -147,12 +147,13 @@ static bool is_worth_storing(const struct job *job, const struct history_event *
 }
 
 /* A wait has no text, and a row no column for reasons: the name of the reason stands there, which
- * is what people would look for (replay_event() reads it back). */
+ * is what people would look for (replay_event() reads it back).  A row of an earlier version has
+ * neither, and stays so. */
 static struct span text_of(const struct history_event *event)
 {
-    return job_event_is_wait((enum job_event)event->what)
-               ? span_text(job_reason_name((enum job_reason)event->reason))
-               : event->text;
+    bool reason =
+        job_event_is_wait((enum job_event)event->what) && event->reason < JOB_REASON_COUNT;
+    return reason ? span_text(job_reason_name((enum job_reason)event->reason)) : event->text;
 }
 
 static void store_event(struct jobs *jobs, struct job *job, const struct history_event *event)

@@ -105,6 +105,7 @@ static void do_reload(struct acceptor *a, struct reload_command *command)
 {
     for (uint32_t i = 0; i < a->loop_count; i++)
         message_send(&a->links[i].loop->from_acceptor, &command->reloads[i]->message);
+    penalties_clear(&a->penalties); /* what was wrong may have been the server's */
     free(command);
 }
 

@@ -32,6 +32,12 @@ void penalties_fini(struct penalty_table *t)
     hash_table_fini(&t->penalties);
 }
 
+void penalties_clear(struct penalty_table *t)
+{
+    penalties_fini(t);
+    penalties_init(t, t->threshold);
+}
+
 static struct penalty *find(const struct penalty_table *t, uint64_t key)
 {
     uint64_t hash = hash_of(t, key);

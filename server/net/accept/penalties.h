@@ -37,6 +37,8 @@ enum {
 /* The seed stays as it is; the threshold is at most PENALTY_MAX. */
 void penalties_init(struct penalty_table *t, ao_time threshold);
 void penalties_fini(struct penalty_table *t);
+/* All is forgotten. */
+void penalties_clear(struct penalty_table *t);
 
 /* What came from this address (peer_key()) costs it `cost`, at most up to PENALTY_MAX from `now`.
  * True: it is kept out from here on, and was not before.  Without memory it is not noted. */

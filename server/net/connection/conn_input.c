@@ -54,6 +54,8 @@ static void refuse_message(struct connection *c, struct span msgid, const char *
 static void refuse_connection(struct connection *c, const char *why)
 {
     counter_add(&c->loop->counters.protocol_errors, 1);
+    if (c->newcomer)
+        conn_slot_offend(c->slot, OFFENCE_NOISE);
     conn_close(c, why);
 }
 
@@ -171,17 +173,18 @@ static size_t take_messages(struct connection *c, struct span bytes, struct scan
     return at;
 }
 
-/* Closes the connection that holds most when all together hold too much: who has not said who he is
- * before all others. */
+/* Closes connections that hold most while all together hold too much: those that have not said who
+ * they are before all others. */
 static void keep_within_budget(struct net_loop *l)
 {
-    if (l->partials.total <= l->limits.partial_total)
-        return;
-    struct connection *c = newcomer_largest(l);
-    if (c == NULL)
-        c = partial_largest(&l->partials)->owner;
-    refuse_connection(c, "the budget for partial messages is used up, and this peer holds most");
-    input_drop(c);
+    while (l->partials.total > l->limits.partial_total) {
+        struct connection *c = newcomer_largest(l);
+        if (c == NULL)
+            c = partial_largest(&l->partials)->owner;
+        conn_close(c, "the budget for partial messages is used up, and this peer holds most");
+        counter_add(&l->counters.protocol_errors, 1);
+        input_drop(c);
+    }
 }
 
 static enum input_end run_partial(struct connection *c)

@@ -56,6 +56,7 @@ struct connection {
     bool wide : 1;          /* a whole read brought few messages: read more at once */
     bool single : 1;        /* the last read brought one message: its peer waits for each answer */
     bool newcomer : 1;      /* stands in the loop's list of those: newcomers.h */
+    bool heard_out : 1;     /* a newcomer's time was over, and what had come by then is looked at */
 
     ao_time entered;    /* when it came, or was opened */
     ao_time since;      /* OPEN, DRAINING: the last byte, or call's end; else: the time of entry */

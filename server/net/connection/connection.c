@@ -32,9 +32,8 @@ static void time_out(struct connection *c)
 {
     const char *why = time_out_text(c);
 
-    if (c->newcomer)
+    if (c->newcomer && c->since == c->entered && c->ready == 0) /* nothing has come */
         conn_slot_offend(c->slot, OFFENCE_SILENT);
-
     CONN_LOG(info, "connection closed", c, why);
     conn_abort(c, why);
 }
@@ -60,7 +59,12 @@ static bool timed_out(struct connection *c)
     ao_time now = activator_now(c->loop->activator);
     if (conn_answerable(c) && c->in_flight + c->polls > 0)
         c->since = now;
-    return now >= time_is_over(c);
+    if (now < time_is_over(c))
+        return false;
+    /* The server may have been late, and what it waits for is there. */
+    bool late = c->newcomer && c->ready & STREAM_READ && !c->heard_out;
+    c->heard_out |= late;
+    return !late;
 }
 
 /* What the stream is to tell while the connection rests.  One that is not read hears of its peer's
@@ -167,10 +171,11 @@ static void handshake_failed(struct connection *c, int result)
 {
     char text[128] = "closed by the peer";
 
-    if (result == STREAM_ERROR) { /* who only looks whether somebody listens does no harm */
+    if (result == STREAM_ERROR)
         c->stream.cls->explain(&c->stream, text, sizeof text);
+    /* Who only looks whether somebody listens, or is killed meanwhile, does no harm. */
+    if (result == STREAM_ERROR && tls_is_peers_error(&c->stream))
         conn_slot_offend(c->slot, OFFENCE_HANDSHAKE);
-    }
     CONN_LOG(info, "handshake failed", c, text);
     conn_enter(c, CONN_CLOSED, "handshake failed");
 }

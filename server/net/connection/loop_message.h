@@ -40,7 +40,12 @@ struct loop_message {
 };
 
 /* What a peer may do that costs its address time (penalties.h): in fifths of a wrong token. */
-enum offence { OFFENCE_SILENT = 1, OFFENCE_HANDSHAKE = 1, OFFENCE_TOKEN = 5 };
+enum offence {
+    OFFENCE_SILENT = 1,
+    OFFENCE_HANDSHAKE = 1,
+    OFFENCE_NOISE = 1, /* what is no message, from who has not said who it is */
+    OFFENCE_TOKEN = 5
+};
 
 /* LOOP_CONNECT.  Owned by whoever holds it: acceptor, list, connection. */
 struct conn_slot {

@@ -29,6 +29,20 @@ static void log_room(struct net_loop *l, const struct connection *c)
     list->logged = now;
 }
 
+/* In a crowd, or behind a long step, it may be the server that is late: nobody pays for that. */
+bool newcomer_is_waited_for(const struct connection *c)
+{
+    enum ao_state state = ao_state(&c->ao);
+
+    return c->ready == 0 && (state == AO_STATE_SLEEPING || state == AO_STATE_INACTIVE);
+}
+
+/* It had time to speak, and said nothing. */
+static bool is_silent(const struct net_loop *l, const struct connection *c)
+{
+    return newcomer_is_waited_for(c) && activator_clock(l->activator) - c->entered >= TIME_TO_SPEAK;
+}
+
 void newcomers_make_room(struct net_loop *l)
 {
     struct newcomer_list *list = &l->newcomers;
@@ -36,10 +50,10 @@ void newcomers_make_room(struct net_loop *l)
     if (l->limits.newcomers == 0 || list->count <= l->limits.newcomers)
         return;
     struct connection *c = TAILQ_FIRST(&list->all);
-    if (activator_clock(l->activator) - c->entered < TIME_TO_SPEAK)
-        c = TAILQ_LAST(&list->all, newcomer_queue);
-    else
+    if (is_silent(l, c))
         conn_slot_offend(c->slot, OFFENCE_SILENT);
+    else
+        c = TAILQ_LAST(&list->all, newcomer_queue);
     log_room(l, c);
     conn_abort(c, "too many newcomers");
 }

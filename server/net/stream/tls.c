@@ -344,12 +344,23 @@ static void tls_close(struct stream *s)
     stream_fd_close(s);
 }
 
+/* NULL for what is the system's: an errno, as it is or in OpenSSL's wrapping. */
+static const char *reason_of(const struct stream *s)
+{
+    return s->error < 4096 ? NULL : ERR_reason_error_string(s->error);
+}
+
+bool tls_is_peers_error(const struct stream *s)
+{
+    return reason_of(s) != NULL && ERR_GET_REASON(s->error) != ERR_R_MALLOC_FAILURE;
+}
+
 static void tls_explain(const struct stream *s, char *buf, size_t size)
 {
-    const char *reason = s->error < 4096 ? NULL : ERR_reason_error_string(s->error);
+    const char *reason = reason_of(s);
     char text[96];
 
-    if (reason == NULL) /* an errno, as it is or in OpenSSL's wrapping */
+    if (reason == NULL)
         reason = strerror_r((int)(s->error & 4095), text, sizeof text);
     snprintf(buf, size, "%s", reason);
 }

@@ -53,4 +53,8 @@ enum tls_name { TLS_NAME_FOUND, TLS_NAME_NO_CERTIFICATE, TLS_NAME_UNUSABLE };
  * Loop's thread. */
 enum tls_name tls_peer_name(const struct stream *s, char *buf, size_t size);
 
+/* After STREAM_ERROR: TLS itself failed, by what the peer sent; and not the connection, or memory.
+ * Loop's thread. */
+bool tls_is_peers_error(const struct stream *s);
+
 #endif

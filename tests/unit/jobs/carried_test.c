@@ -157,6 +157,29 @@ STORED_TEST(a_history_says_for_what_a_task_waited)
     }
 }
 
+/* The rows of an earlier version say nothing there; a retry writes the last of them again. */
+STORED_TEST(a_history_of_an_earlier_version_is_written_again)
+{
+    uint64_t id =
+        jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC, .retries = 1, .backoff = AO_S(1)));
+    jobs_world_pass(w, AO_MS(100));
+    world_again(world_run_of(w, id), AO_S(1));
+    jobs_world_pass(w, AO_S(2));
+    for (int n = 0; n < 2; n++) {
+        world_fail(world_run_of(w, id), "ODD", "not today");
+        jobs_world_pass(w, AO_S(10));
+    }
+    assert_int_equal(world_state(w, id), JOB_DEAD);
+    for (uint32_t i = 0; i < w->store->rows.event_count; i++)
+        w->store->rows.events[i].event.text.len = 0;
+    jobs_world_crash(w);
+    assert_int_equal(reason_told(w, id, JOB_EVENT_DELAYED), JOB_REASON_COUNT);
+    assert_true(world_retry(w, world_job(w, id)));
+    jobs_world_pass(w, AO_S(1));
+    jobs_world_crash(w);
+    assert_int_equal(reason_told(w, id, JOB_EVENT_DELAYED), JOB_REASON_COUNT);
+}
+
 /* --- Names --- */
 
 static uint64_t shared(struct jobs_world *w)

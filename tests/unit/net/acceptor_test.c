@@ -100,6 +100,20 @@ SERVER_TEST(an_address_that_only_says_nothing_is_kept_out_for_a_while)
     assert_true(is_let_in(url));
 }
 
+SERVER_TEST(a_reload_forgets_who_was_kept_out)
+{
+    char error[200];
+    server.limits.auth_timeout = AO_S(1);
+    server.limits.penalty = AO_S(5);
+    const char *url =
+        server_listen((struct listener_options){.auth = LISTENER_AUTH_TOKEN, .penalties = true});
+    fifteen_say_nothing(url);
+    assert_false(is_let_in(url));
+    assert_int_equal(net_reload(server.acceptor, NULL, error, sizeof error), 0);
+    server_turn(8);
+    assert_true(is_let_in(url));
+}
+
 SERVER_TEST(behind_a_proxy_no_address_is_kept_out)
 {
     server.limits.auth_timeout = AO_S(1);

@@ -32,6 +32,16 @@ static void send_long(struct script *k, uint32_t bytes, uint32_t sent)
     script_send(k, span_of(request, (size_t)(at - request) + sent));
 }
 
+/* Its first message says who it is. */
+static void says_who_first(void *arg, struct connection *c, const struct envelope *e)
+{
+    struct conn_port echo = echo_port(&net.echo);
+    (void)arg;
+    if (!conn_principal(c))
+        says_who(c);
+    echo.message(echo.arg, c, e);
+}
+
 NET_TEST(who_does_not_say_who_it_is_in_time_is_closed)
 {
     static struct script silent, chatty, good;
@@ -92,16 +102,7 @@ NET_TEST(before_that_its_messages_are_small)
     assert_string_equal(net_answered(&known), "1");
 }
 
-/* In one write: the first message says who it is, the second is large. */
-static void says_who_first(void *arg, struct connection *c, const struct envelope *e)
-{
-    struct conn_port echo = echo_port(&net.echo);
-    (void)arg;
-    if (!conn_principal(c))
-        says_who(c);
-    echo.message(echo.arg, c, e);
-}
-
+/* In one write: the second is large. */
 NET_TEST(behind_that_they_may_be_large_at_once)
 {
     asks_for_tokens();
@@ -160,6 +161,40 @@ NET_TEST(of_too_many_the_first_makes_room_and_pays_for_its_silence)
     net_run_ms(1001);
     assert_true(first.closed);
     assert_true(is_open(&second) && is_open(&third));
+}
+
+/* It was refused, and its peer does not close: it keeps its place no longer than others. */
+NET_TEST(one_that_was_refused_makes_room_too)
+{
+    static const uint8_t noise[] = {0xc1};
+    static struct script first, second, third;
+    two_may_be_there();
+    const struct connection *c = two_come(&first, &second);
+    script_send(&first, span_of(noise, sizeof noise));
+    net_run_ms(1000);
+    assert_int_equal(c->state, CONN_LINGERING);
+    assert_int_equal(c->slot->offences, OFFENCE_NOISE);
+    net_connect(&third);
+    net_run_ms(1001);
+    assert_true(first.closed);
+    assert_true(is_open(&second) && is_open(&third));
+}
+
+/* The server is late, not the peer: what has come by then is looked at. */
+NET_TEST(what_came_before_its_time_was_over_is_heard)
+{
+    static struct script slow;
+    asks_for_tokens();
+    net.limits.auth_timeout = AO_MS(50);
+    net.port.message = says_who_first;
+    net_connect(&slow);
+    net_run_ms(1);
+    net_send(&slow, 2, "echo", "");
+    virtual_round(&net.v, net.activator); /* it is told of */
+    net.v.now += AO_MS(100);              /* and then the loop stands still */
+    net_run_ms(102);
+    assert_string_equal(net_answered(&slow), "2");
+    assert_true(is_open(&slow));
 }
 
 /* It had no second to speak: many come at once. */
