@@ -120,7 +120,7 @@ class Tls(Folder):
                 self.assertEqual(client.call("echo", 1), 1)
             for _ in range(13):
                 with socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT) as plain:
-                    plain.sendall(b"\x94\x00\x01\xa4echo\x91\x01")
+                    plain.sendall(b"GET / HTTP/1.1\r\n\r\n")
                     try:
                         while plain.recv(100):
                             pass
