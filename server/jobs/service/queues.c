@@ -237,7 +237,9 @@ static void serve_resume(struct jobs *jobs, struct operation *op)
     if (!q)
         return;
     q->paused = q->draining = false;
-    ao_activate(&jobs->ao); /* for scheduler_go_on() */
+    /* At once: of those that were held some may go before all that still stand in the queue. */
+    if (!scheduler_go_on(&jobs->sched))
+        ao_activate(&jobs->ao);
     answer_when_saved(jobs, op, q);
 }
 
