@@ -50,8 +50,10 @@ struct log_writer {
 
 static size_t waiting(const struct log_writer *w)
 {
-    return (size_t)(atomic_load_explicit(&w->accepted, memory_order_acquire) -
-                    atomic_load_explicit(&w->written, memory_order_acquire));
+    /* First what was written: so it is never more than what was accepted. */
+    uint64_t written = atomic_load_explicit(&w->written, memory_order_acquire);
+
+    return (size_t)(atomic_load_explicit(&w->accepted, memory_order_acquire) - written);
 }
 
 static size_t room(const struct log_writer *w)
