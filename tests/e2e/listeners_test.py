@@ -9,6 +9,14 @@ import unittest
 from harness import ERGON, ERGOND, LIMIT, RemoteError, Server, eventually, run_ergon, scratch, self_signed, trusting
 
 
+def until_closed(sock):
+    try:
+        while sock.recv(100):
+            pass
+    except ConnectionResetError:
+        pass
+
+
 class Folder(unittest.TestCase):
     def setUp(self):
         self.folder = scratch(self.addCleanup)
@@ -104,11 +112,7 @@ class Tls(Folder):
         with self.server() as server:
             with socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT) as plain:
                 plain.sendall(b"\x94\x00\x01\xa4echo\x91\x01")
-                try:
-                    while plain.recv(100):
-                        pass
-                except ConnectionResetError:
-                    pass
+                until_closed(plain)
             with server.connect(context=trusting(self.cert)) as client:
                 self.assertEqual(client.call("echo", 1), 1)
 
@@ -121,11 +125,7 @@ class Tls(Folder):
             for _ in range(13):
                 with socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT) as plain:
                     plain.sendall(b"GET / HTTP/1.1\r\n\r\n")
-                    try:
-                        while plain.recv(100):
-                            pass
-                    except ConnectionResetError:
-                        pass
+                    until_closed(plain)
             eventually(lambda: "address kept out" in server.log_text(), "the log says so")
 
     def test_a_handshake_that_does_not_end_is_given_up(self):

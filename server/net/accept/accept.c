@@ -8,20 +8,6 @@
 #include "server/net/accept/acceptor_private.h"
 #include "server/net/auth/peer.h"
 
-/* Many can be refused in a second: one line tells of all. */
-static void log_refusal(struct acceptor *a, const char *peer, const char *why)
-{
-    ao_time now = activator_clock(a->activator);
-
-    a->refused++;
-    if (a->refusal_logged != 0 && now - a->refusal_logged < REFUSAL_PAUSE)
-        return;
-    log_warn("connection refused", LOG_PEER("peer", peer), LOG_STR("reason", why),
-             LOG_UINT("refused", a->refused));
-    a->refused = 0;
-    a->refusal_logged = now;
-}
-
 static const char *over_limit(const struct listener *l, const struct address_count *address)
 {
     const struct acceptor *a = l->acceptor;
@@ -129,7 +115,8 @@ static void take_connection(struct listener *l, int fd, const struct sockaddr_st
         slot_send(a, slot);
         return;
     }
-    log_refusal(a, peer, why == NULL ? "out of memory" : why);
+    log_warn("connection refused", LOG_PEER("peer", peer),
+             LOG_STR("reason", why == NULL ? "out of memory" : why));
     close(fd);
     if (address != NULL && address->open == 0)
         address_drop(&a->addresses, address);

@@ -24,8 +24,7 @@ enum {
     LISTENERS_MAX = ACCEPTOR_FDS_MAX,
     LISTENER_URL_MAX = 300
 };
-#define ACCEPT_PAUSE  AO_MS(100) /* when the system has no fd left */
-#define REFUSAL_PAUSE AO_S(1)    /* between two log lines about refused connections */
+#define ACCEPT_PAUSE AO_MS(100) /* when the system has no fd left */
 
 struct listener { /* the acceptor's */
     struct acceptor *acceptor;
@@ -77,10 +76,8 @@ struct acceptor {
     uint64_t next_id;
     struct address_table addresses;
     struct penalty_table penalties;
-    bool paused;            /* no fd was left; the listeners are not watched */
-    ao_time pause_end;      /* time; valid while paused */
-    uint64_t refused;       /* since the last log line about it */
-    ao_time refusal_logged; /* time of that line */
+    bool paused;       /* no fd was left; the listeners are not watched */
+    ao_time pause_end; /* time; valid while paused */
     bool draining;
     void (*drained)(void *arg); /* NULL once it was called */
     void *drained_arg;

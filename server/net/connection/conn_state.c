@@ -72,7 +72,6 @@ static ao_time idle_limit(const struct connection *c)
 static ao_time time_limit(const struct connection *c)
 {
     switch ((enum conn_state)c->state) {
-    case CONN_HANDSHAKE: /* its own is set where it begins */
     case CONN_OPEN:
     case CONN_DRAINING:
         return idle_limit(c);
@@ -80,6 +79,7 @@ static ao_time time_limit(const struct connection *c)
         return FLUSH_TIME;
     case CONN_LINGERING:
         return LINGER_TIME;
+    case CONN_HANDSHAKE: /* never entered: a connection begins in it, with its limit */
     case CONN_CLOSED:
         return 0;
     }

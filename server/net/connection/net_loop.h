@@ -33,8 +33,6 @@ struct newcomer_list {
     TAILQ_HEAD(newcomer_queue, connection) all; /* who came first is first */
     uint32_t count;
     struct scan_limits scan; /* of their messages */
-    uint64_t closed;         /* to make room, since the last log line about it */
-    ao_time logged;          /* time of that line */
 };
 
 struct net_loop {

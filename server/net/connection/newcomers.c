@@ -3,7 +3,6 @@
 #include "server/net/connection/partial_input.h"
 
 #define TIME_TO_SPEAK AO_S(1)
-#define LOG_PAUSE     AO_S(1) /* between two log lines about newcomers that made room */
 
 void newcomers_init(struct net_loop *l)
 {
@@ -13,24 +12,9 @@ void newcomers_init(struct net_loop *l)
         l->newcomers.scan.message_max = NEWCOMER_MESSAGE_MAX;
 }
 
-/* Many can come in a second: one line tells of all. */
-static void log_room(struct net_loop *l, const struct connection *c)
-{
-    struct newcomer_list *list = &l->newcomers;
-    ao_time now = activator_now(l->activator);
-
-    list->closed++;
-    if (list->logged != 0 && now - list->logged < LOG_PAUSE)
-        return;
-    log_warn("connection closed", LOG_STR("peer", conn_peer(c)),
-             LOG_STR("reason", "there are too many that have not said who they are"),
-             LOG_UINT("closed", list->closed), LOG_STR("hint", "limits.newcomers"));
-    list->closed = 0;
-    list->logged = now;
-}
-
-/* In a crowd, or behind a long step, it may be the server that is late: nobody pays for that. */
-bool newcomer_is_waited_for(const struct connection *c)
+/* The server has done all that it can: what comes next is the peer's.  In a crowd, or behind a long
+ * step, it may be the server that is late: nobody pays for that. */
+static bool is_waited_for(const struct connection *c)
 {
     enum ao_state state = ao_state(&c->ao);
 
@@ -40,7 +24,7 @@ bool newcomer_is_waited_for(const struct connection *c)
 /* It had time to speak, and said nothing. */
 static bool is_silent(const struct net_loop *l, const struct connection *c)
 {
-    return newcomer_is_waited_for(c) && activator_clock(l->activator) - c->entered >= TIME_TO_SPEAK;
+    return is_waited_for(c) && activator_clock(l->activator) - c->entered >= TIME_TO_SPEAK;
 }
 
 void newcomers_make_room(struct net_loop *l)
@@ -54,7 +38,8 @@ void newcomers_make_room(struct net_loop *l)
         conn_slot_offend(c->slot, OFFENCE_SILENT);
     else
         c = TAILQ_LAST(&list->all, newcomer_queue);
-    log_room(l, c);
+    CONN_LOG(warn, "connection closed", c,
+             "too many have not said who they are (limits.newcomers)");
     conn_abort(c, "too many newcomers");
 }
 

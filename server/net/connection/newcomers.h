@@ -28,9 +28,6 @@ void newcomers_make_room(struct net_loop *l);
 /* It has said who it is, or need not, or is closed: it is one no longer.  Twice is fine. */
 void newcomer_remove(struct connection *c);
 
-/* The server has done all that it can: what comes next is the peer's. */
-bool newcomer_is_waited_for(const struct connection *c);
-
 /* When it has to have said who it is, of the activators' clock; AO_NEVER: that has no limit, it
  * still shakes hands, or it is none. */
 ao_time newcomer_deadline(const struct connection *c);
