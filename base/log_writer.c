@@ -307,7 +307,7 @@ static void log_now(void *arg, enum log_level level, const char *event,
     size_t n = format(w, record, sizeof record, level, event, fields);
     uint64_t end = end_of_patience();
     for (size_t done = 0; done < n && clock_monotonic() < end;) {
-        if (poll(&out, 1, LAST_PATIENCE_MS) <= 0)
+        if (poll(&out, 1, 1) <= 0)
             continue;
         ssize_t some = write(out.fd, record + done, n - done);
         if (some > 0)
@@ -374,9 +374,7 @@ struct log_writer *log_writer_new(const struct log_writer_options *options)
 
 bool log_writer_stop(struct log_writer *w, uint64_t patience)
 {
-    uint64_t end = clock_monotonic() + patience;
-    const struct timespec until = {.tv_sec = (time_t)(end / window),
-                                   .tv_nsec = (long)(end % window)};
+    const struct timespec until = clock_spec(clock_monotonic() + patience);
     int waited;
 
     pthread_mutex_lock(&w->lock);

@@ -71,9 +71,9 @@ static struct log_writer *open_log(const struct config *config)
                                                .bytes = config->log.buffer,
                                                .repeats = config->log.repeats};
     struct log_writer *writer = log_writer_new(&options);
-    struct log_sink sink =
-        writer ? log_writer_sink(writer) : log_stderr_sink(options.json, options.threshold);
-
+    if (!writer)
+        return NULL;
+    const struct log_sink sink = log_writer_sink(writer);
     log_set_sink(&sink);
     return writer;
 }
@@ -84,6 +84,10 @@ static int run(struct config *config, const struct config_input *input)
     struct registry *registry = registry_new();
     enum lifecycle_exit status = LIFECYCLE_FAILED;
     bool blocked = lifecycle_block_signals() == 0;
+    const struct log_sink plain =
+        log_stderr_sink(config->log.format == CONFIG_LOG_JSON, config->log.level);
+
+    log_set_sink(&plain);
     struct log_writer *log = open_log(config);
 
     if (!registry || !log || !blocked || probe_install() < 0) {
@@ -103,6 +107,7 @@ static int run(struct config *config, const struct config_input *input)
 done:
     config_free(config);
     registry_free(registry);
+    log_set_sink(&plain); /* for what modules do as the process exits */
     if (log)
         log_writer_stop(log, LOG_PATIENCE);
     return (int)status;
