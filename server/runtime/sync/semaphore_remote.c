@@ -185,6 +185,8 @@ enum ao_wait_outcome ao_sem_remote_acquire_blocking(struct ao_sem_remote *r, uin
     ao_time now = clock_monotonic();
     require(n > 0, "0 permits are asked for");
     require(!activator_current(), "the thread of an activator must not wait: park the object");
+    if (limit == 0)
+        return AO_WAIT_DEADLINE; /* the answer takes a round of another thread */
     return wait_here(r, n, limit < AO_NEVER - now ? now + limit : AO_NEVER);
 }
 

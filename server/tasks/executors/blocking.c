@@ -475,6 +475,8 @@ enum ao_wait_outcome blocking_acquire(struct task *t, struct ao_sem_remote *sem,
     ao_time until = limit < AO_NEVER - now ? now + limit : AO_NEVER;
     if (b->frame_count >= BLOCKING_FRAMES_MAX)
         return AO_WAIT_REFUSED;
+    if (limit == 0)
+        return AO_WAIT_DEADLINE; /* the answer takes a round of another thread */
     struct blocking_frame frame = {.parent = t,
                                    .deadline = until < t->deadline ? until : t->deadline,
                                    .sem = sem,
