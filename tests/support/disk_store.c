@@ -136,30 +136,13 @@ static void boot_anew(struct disk_store *d)
 
 /* --- The writer --- */
 
-static struct store_op *pop(struct store_op **first)
-{
-    struct store_op *op = *first;
-    *first = op->item.next ? ao_of(op->item.next, struct store_op, item) : NULL;
-    return op;
-}
-
-static void push(struct store_op **first, struct store_op **last, struct store_op *op)
-{
-    op->item.next = NULL;
-    if (*first)
-        (*last)->item.next = &op->item;
-    else
-        *first = op;
-    *last = op;
-}
-
 static void commit(struct disk_store *d)
 {
     struct store *s = d->store;
     uint32_t count = 0;
     store_try_again(s);
     while (d->first && count < STORE_BATCH_MAX)
-        s->batch[count++] = pop(&d->first);
+        s->batch[count++] = store_ops_pop(&d->first);
     store_commit(s, count);
     if (fault_is_cut()) {
         d->riding = count;
@@ -167,7 +150,7 @@ static void commit(struct disk_store *d)
         return;
     }
     for (uint32_t n = 0; n < count; n++)
-        push(&d->done_first, &d->done_last, s->batch[n]);
+        store_ops_push(&d->done_first, &d->done_last, s->batch[n]);
     ao_activate(d->receiver);
 }
 
@@ -208,17 +191,17 @@ void store_push(struct store *s, struct store_op *op)
     struct disk_store *d = &disk_store;
     op->error = d->stopped ? STORE_CLOSED : STORE_OK;
     if (d->stopped) {
-        push(&d->done_first, &d->done_last, op);
+        store_ops_push(&d->done_first, &d->done_last, op);
         return;
     }
-    push(&d->first, &d->last, op);
+    store_ops_push(&d->first, &d->last, op);
     if (d->receiver && ao_state(&d->ao) == AO_STATE_INACTIVE)
         ao_sleep_for(&d->ao, d->latency);
 }
 
 struct store_op *store_take(struct store *s)
 {
-    return disk_store.done_first ? pop(&disk_store.done_first) : NULL;
+    return disk_store.done_first ? store_ops_pop(&disk_store.done_first) : NULL;
 }
 
 void store_release(struct store *s)
@@ -301,9 +284,9 @@ void world_store_crash(struct store *s, struct jobs *client)
     remember(d);
     end_writer(d);
     while (d->first)
-        codec_write_free(client, pop(&d->first));
+        codec_write_free(client, store_ops_pop(&d->first));
     while (d->done_first)
-        codec_write_free(client, pop(&d->done_first));
+        codec_write_free(client, store_ops_pop(&d->done_first));
     for (uint32_t n = 0; n < d->riding; n++)
         codec_write_free(client, s->batch[n]);
     d->riding = 0;

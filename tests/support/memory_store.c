@@ -20,32 +20,15 @@ static void apply(struct store *s, struct store_op *op)
     s->operations++;
 }
 
-static struct store_op *pop(struct store_op **first)
-{
-    struct store_op *op = *first;
-    *first = op->item.next ? ao_of(op->item.next, struct store_op, item) : NULL;
-    return op;
-}
-
-static void push(struct store_op **first, struct store_op **last, struct store_op *op)
-{
-    op->item.next = NULL;
-    if (*first)
-        (*last)->item.next = &op->item;
-    else
-        *first = op;
-    *last = op;
-}
-
 static void commit(struct store *s)
 {
     s->commits++;
     if (s->wall)
         s->committed_at = s->wall(s->wall_arg);
     while (s->first) {
-        struct store_op *op = pop(&s->first);
+        struct store_op *op = store_ops_pop(&s->first);
         apply(s, op);
-        push(&s->done_first, &s->done_last, op);
+        store_ops_push(&s->done_first, &s->done_last, op);
     }
 }
 
@@ -63,17 +46,17 @@ void store_push(struct store *s, struct store_op *op)
 {
     if (s->stopped) {
         op->error = STORE_CLOSED;
-        push(&s->done_first, &s->done_last, op);
+        store_ops_push(&s->done_first, &s->done_last, op);
         return;
     }
-    push(&s->first, &s->last, op);
+    store_ops_push(&s->first, &s->last, op);
     if (s->receiver && ao_state(&s->disk) == AO_STATE_INACTIVE)
         ao_sleep_for(&s->disk, s->latency);
 }
 
 struct store_op *store_take(struct store *s)
 {
-    return s->done_first ? pop(&s->done_first) : NULL;
+    return s->done_first ? store_ops_pop(&s->done_first) : NULL;
 }
 
 void store_release(struct store *s)
@@ -181,9 +164,9 @@ static void end_disk(struct store *s)
 void world_store_crash(struct store *s, struct jobs *client)
 {
     while (s->first)
-        codec_write_free(client, pop(&s->first));
+        codec_write_free(client, store_ops_pop(&s->first));
     while (s->done_first)
-        codec_write_free(client, pop(&s->done_first));
+        codec_write_free(client, store_ops_pop(&s->done_first));
     end_disk(s);
 }
 

@@ -8,6 +8,25 @@
 
 struct jobs;
 
+/* Operations on their way, linked by their items: a queue for either file. */
+static inline struct store_op *store_ops_pop(struct store_op **first)
+{
+    struct store_op *op = *first;
+    *first = op->item.next ? ao_of(op->item.next, struct store_op, item) : NULL;
+    return op;
+}
+
+static inline void store_ops_push(struct store_op **first, struct store_op **last,
+                                  struct store_op *op)
+{
+    op->item.next = NULL;
+    if (*first)
+        (*last)->item.next = &op->item;
+    else
+        *first = op;
+    *last = op;
+}
+
 /* `wall` is the clock of its commits, Unix ns.  A commit takes a millisecond. */
 struct store *world_store_new(uint64_t (*wall)(void *arg), void *arg);
 /* The process is gone: its jobs are about to go, and get the memory of their operations back. After

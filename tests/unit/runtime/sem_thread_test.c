@@ -4,38 +4,9 @@
 #include <stdlib.h>
 
 #include "server/runtime/sync/semaphore_remote.h"
-#include "tests/support/heap.h"
-#include "tests/unit/runtime/stage.h"
+#include "tests/unit/runtime/sem_stage.h"
 
 enum { ROUNDS = 6, LEAVES_NEVER = ROUNDS };
-
-static struct ao_sem sem;
-static struct ao_sem_remote *remote;
-static struct ao_port *home_port, *away_port;
-static int64_t heap;
-
-static void set_up(uint32_t permits)
-{
-    heap = heap_live();
-    stage_open();
-    ao_sem_init(&sem, permits);
-    home_port = ao_port_new(stage.home);
-    away_port = ao_port_new(stage.away);
-    remote = ao_sem_share(&sem, home_port);
-    assert_non_null(remote);
-}
-
-static void tear_down(void)
-{
-    virtual_close(&stage.v, stage.away);
-    virtual_close(&stage.v, stage.home);
-    ao_sem_fini(&sem);
-    ao_sem_remote_unref(remote);
-    ao_port_free(home_port);
-    ao_port_free(away_port);
-    stage_close();
-    assert_int_equal(heap_live(), heap);
-}
 
 /* What a thread would be: this one plays all of them. */
 struct thread {
