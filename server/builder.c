@@ -58,11 +58,13 @@ static int build_loop(struct topology *t, const struct config *c, uint32_t index
     l->activator = open_activator(c, index, name, l->poller);
     if (!l->activator)
         return -1;
+    tally_book_init(&l->tallies, t->accounts, l->activator);
     const struct net_loop_options net = {.index = index,
                                          .activator = l->activator,
                                          .poller = l->poller,
                                          .limits = &t->shared.limits,
-                                         .port = rpc_port(&l->rpc)};
+                                         .port = rpc_port(&l->rpc),
+                                         .tallies = &l->tallies};
     l->net = net_loop_new(&net);
     if (!l->net)
         return -1;
@@ -92,11 +94,15 @@ static int build_manager(struct topology *t, const struct config *c)
 static int build_activators(struct topology *t, const struct config *c)
 {
     uint32_t n = t->loop_count;
+    const struct account_limits limits = plan_accounts(c);
+    const uint64_t seed[2] = {secret_seed(), secret_seed()};
 
+    t->accounts = accounts_new(&limits, seed);
     t->loops = calloc(n, sizeof *t->loops);
     t->activators = calloc(n, sizeof *t->activators);
     t->nets = calloc(n, sizeof *t->nets);
-    if (threads_init(&t->threads, n + 1) < 0 || !t->loops || !t->activators || !t->nets)
+    if (threads_init(&t->threads, n + 1) < 0 || !t->accounts || !t->loops || !t->activators ||
+        !t->nets)
         return -1;
     for (uint32_t i = 0; i < n; i++)
         if (build_loop(t, c, i) < 0)

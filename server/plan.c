@@ -59,6 +59,12 @@ struct net_limits plan_limits(const struct config *c, uint32_t loops)
     };
 }
 
+struct account_limits plan_accounts(const struct config *c)
+{
+    (void)c;
+    return unlimited_accounts;
+}
+
 static struct executor_plan plan_listed(const struct config *c, const struct config_executor *e,
                                         uint32_t nth, uint32_t loops)
 {

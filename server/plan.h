@@ -5,6 +5,7 @@
 #ifndef ERGON_PLAN_H
 #define ERGON_PLAN_H
 
+#include "server/accounts/account.h"
 #include "server/config/config.h"
 #include "server/jobs/jobs.h"
 #include "server/net/net.h"
@@ -13,6 +14,8 @@
 uint32_t plan_loops(const struct config *c); /* how many, by configuration or processors */
 
 struct net_limits plan_limits(const struct config *c, uint32_t loops);
+
+struct account_limits plan_accounts(const struct config *c);
 
 /* `executors` is malloc'ed, *count long; NULL without memory.  Without an explicit list: a stepped
  * one on each loop, and the blocking ones.  Behind all others stand the spares. */

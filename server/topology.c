@@ -98,11 +98,14 @@ void topology_free(struct topology *t)
         poller_eventfd_free(t->manager_poller);
     }
     for (uint32_t i = 0; t->loops && i < t->loop_count; i++) {
-        if (t->loops[i].activator)
+        if (t->loops[i].activator) {
+            tally_book_fini(&t->loops[i].tallies);
             activator_close(t->loops[i].activator);
+        }
         if (t->loops[i].poller)
             poller_libevent_free(t->loops[i].poller);
     }
+    accounts_free(t->accounts);
     threads_fini(&t->threads);
     free(t->nets);
     free(t->activators);

@@ -15,6 +15,7 @@
 #ifndef ERGON_TOPOLOGY_H
 #define ERGON_TOPOLOGY_H
 
+#include "server/accounts/tally.h"
 #include "server/rpc/rpc.h"
 #include "server/threads.h"
 
@@ -22,6 +23,7 @@ struct loop {
     struct poller *poller;
     struct activator *activator;
     struct net_loop *net;
+    struct tally_book tallies; /* open while `activator` is */
     struct rpc_loop rpc;
 };
 
@@ -29,6 +31,7 @@ struct loop {
 struct topology {
     struct loop *loops;
     uint32_t loop_count;
+    struct accounts *accounts;
     struct activator **activators; /* of the loops; lent to tasks and rpc */
     struct net_loop **nets;        /* of the loops; lent to acceptor and rpc */
 

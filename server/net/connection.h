@@ -20,6 +20,7 @@
 struct connection;
 struct error_answer; /* proto/encoder.h */
 struct principal;    /* server/net/auth/principal.h */
+struct tally;        /* server/accounts/tally.h */
 struct token_table;  /* the same */
 
 /* What stands above the connections of one loop.  All on the loop's thread. */
@@ -57,6 +58,9 @@ void **conn_user(struct connection *c);
  * Borrowed until it is set again; setting takes a reference. */
 const struct principal *conn_principal(const struct connection *c);
 void conn_set_principal(struct connection *c, const struct principal *p);
+/* What it holds is charged to this: that of its principal, or of its address (or Unix user) while
+ * there is none.  Borrowed, as the principal.  Of a connection that is open, or was. */
+struct tally *conn_tally(const struct connection *c);
 /* A rule of its listener: until there is a principal, the peer may only greet and authenticate. */
 bool conn_auth_required(const struct connection *c);
 /* Counts and logs a failed authentication.  False: that was the last, the connection closes. */

@@ -16,6 +16,7 @@
 
 struct net_loop;
 struct acceptor;
+struct tally_book;
 struct token_table;
 
 struct net_limits {
@@ -45,6 +46,7 @@ struct net_loop_options {
     struct poller *poller;           /* a libevent poller */
     const struct net_limits *limits; /* copied */
     struct conn_port port;           /* copied */
+    struct tally_book *tallies;      /* of this loop; borrowed: it outlives the loop */
 };
 
 struct net_loop_stats { /* relaxed: figures, not logic */

@@ -85,7 +85,8 @@ void rpc_start_call(struct rpc_request *rq, struct method *m, struct span params
                                          .list = (struct call **)conn_user(rq->conn),
                                          .msgid = rq->msgid,
                                          .params = params,
-                                         .deadline = deadline};
+                                         .deadline = deadline,
+                                         .tally = conn_tally(rq->conn)};
 
     conn_call_began(rq->conn, true);
     enum ergon_error refused = home_call(rq->loop->home, m, &request);

@@ -17,6 +17,7 @@
 #include "server/tasks/registry.h"
 
 struct home;
+struct tally; /* server/accounts/tally.h */
 struct task;
 
 /* How a call ended. */
@@ -48,6 +49,8 @@ struct call_request {
     struct span msgid;  /* copied */
     struct span params; /* raw; copied unless the task ends within home_call() */
     ao_time deadline;   /* absolute, of the home's clock; AO_NEVER */
+    /* To whom it is charged; of this loop, borrowed during the call.  NULL: to nobody. */
+    struct tally *tally;
     uint8_t tag;
 };
 

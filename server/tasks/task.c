@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "server/accounts/tally.h"
+
 /* Heads what a handler allocated. */
 struct task_chunk {
     struct task_chunk *next;
@@ -51,6 +53,8 @@ void task_free_blocks(struct task *t)
     free_block(&t->result_block);
     free_block(&t->nested_block);
     free_chunks(t);
+    tally_close(t->tally);
+    t->tally = NULL;
 }
 
 void *task_own_memory(struct task *t, size_t size)

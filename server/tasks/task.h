@@ -19,6 +19,7 @@
 struct attempt;
 struct executor;
 struct nested;
+struct tally;
 struct task_chunk;
 
 enum {
@@ -78,14 +79,20 @@ struct task {
 
     void *params_block, *result_block, *state_block; /* malloc'ed, or NULL */
     void *nested_block;                              /* result of its last nested call */
-    struct task_chunk *chunks;                       /* what the handler allocated */
-    struct nested *nested; /* calls of a stepped handler, in flight or not yet looked at */
-    uint16_t memory_used;  /* bytes */
-    uint8_t depth;         /* 0: not nested */
+    /* To whom it is charged; its home's reference, and nobody else touches what it points to, but
+     * to read whose account it is.  NULL: it ran in place, or has nobody. */
+    struct tally *tally;
+    struct task_chunk *chunks; /* what the handler allocated */
+    struct nested *nested;     /* calls of a stepped handler, in flight or not yet looked at */
+    uint16_t memory_used;      /* bytes */
+    uint8_t depth;             /* 0: not nested */
 
     /* enum task_flag bits.  Orders nothing: who reads a bit late runs a task in vain.  Set by
      * home_flag(), read by task_flagged(); relaxed on both sides. */
     _Atomic uint8_t flags;
+#ifndef NDEBUG
+    uint8_t owner; /* enum task_owner */
+#endif
 
     ao_time given; /* when the manager gave it, of its activator's round; 0: not measured */
 
@@ -101,10 +108,6 @@ struct task {
         void *added_arg;
         struct attempt *attempt; /* of an attempt of a job: in `memory` */
     };
-
-#ifndef NDEBUG
-    enum task_owner owner;
-#endif
     alignas(16) uint8_t memory[TASK_MEMORY];
 };
 _Static_assert(sizeof(struct task) <= 512, "a hundred thousand parked tasks are a normal day");
@@ -146,7 +149,7 @@ static inline void task_pass(struct task *t, enum task_owner from, enum task_own
     (void)t, (void)from, (void)to;
 #ifndef NDEBUG
     assert(t->owner == from);
-    t->owner = to;
+    t->owner = (uint8_t)to;
 #endif
 }
 
@@ -158,7 +161,7 @@ void task_free_blocks(struct task *t);
 
 static inline void task_end(struct task *t)
 {
-    if (t->params_block || t->result_block || t->nested_block || t->chunks)
+    if (t->params_block || t->result_block || t->nested_block || t->chunks || t->tally)
         task_free_blocks(t);
 }
 

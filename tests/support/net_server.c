@@ -22,9 +22,11 @@ int server_close(void **state)
     acceptor_free(server.acceptor);
     for (uint32_t i = 0; i < NET_SERVER_LOOPS && server.loops[i] != NULL; i++) {
         net_loop_free(server.loops[i]);
+        tally_book_fini(&server.tallies[i]);
         activator_close(server.activators[i]);
         poller_libevent_free(server.pollers[i]);
     }
+    accounts_free(server.accounts);
     server = (struct net_server){0};
     return 0;
 }
@@ -46,16 +48,19 @@ int server_open(void **state)
 
 static void start(void)
 {
+    server.accounts = accounts_new(&unlimited_accounts, (uint64_t[2]){1, 2});
     for (uint32_t i = 0; i < server.count; i++) {
         server.pollers[i] = poller_libevent_new();
         server.activators[i] = activator_open(&(struct activator_options){
             .name = "loop", .clock = &server.clock, .poller = server.pollers[i], .core = -1});
+        tally_book_init(&server.tallies[i], server.accounts, server.activators[i]);
         server.loops[i] =
             net_loop_new(&(struct net_loop_options){.index = i,
                                                     .activator = server.activators[i],
                                                     .poller = server.pollers[i],
                                                     .limits = &server.limits,
-                                                    .port = echo_port(&server.ports[i])});
+                                                    .port = echo_port(&server.ports[i]),
+                                                    .tallies = &server.tallies[i]});
     }
     server.acceptor = acceptor_new(server.loops, server.count, &server.limits);
     assert_non_null(server.acceptor);

@@ -6,6 +6,7 @@
 #include <ergon/activator.h>
 #include <ergon/poller.h>
 
+#include "server/accounts/tally.h"
 #include "server/net/net.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/echo_port.h"
@@ -18,6 +19,8 @@ struct net_server {
     uint32_t count; /* of loops; change it before server_listen() */
     struct poller *pollers[NET_SERVER_LOOPS];
     struct activator *activators[NET_SERVER_LOOPS];
+    struct accounts *accounts;
+    struct tally_book tallies[NET_SERVER_LOOPS];
     struct net_loop *loops[NET_SERVER_LOOPS];
     struct echo_port ports[NET_SERVER_LOOPS];
     struct net_limits limits; /* the same */

@@ -24,6 +24,8 @@ int net_close(void **state)
     net_loop_free(net.loop);
     for (struct script *k = net.scripts; k != NULL; k = k->next)
         script_fini(k);
+    tally_book_fini(&net.tallies);
+    accounts_free(net.accounts);
     virtual_fini(&net.v);
     net = (struct net_world){.echo = net.echo};
     return 0;
@@ -38,6 +40,8 @@ int net_open(void **state)
     net.record = net.v.trace.line;
     net.v.trace.line = record_connections;
     net.activator = virtual_open(&net.v, "loop");
+    net.accounts = accounts_new(&unlimited_accounts, (uint64_t[2]){1, 2});
+    tally_book_init(&net.tallies, net.accounts, net.activator);
     net.rules = (struct listener_rules){.auth = LISTENER_AUTH_NONE, .methods = "*"};
     net.limits = (struct net_limits){.scan = {.message_max = 1 << 20, .depth_max = 32},
                                      .in_flight = 1000,
@@ -64,8 +68,10 @@ static struct conn_slot *new_slot(void)
 void net_start(void)
 {
     if (net.loop == NULL)
-        net.loop = net_loop_new(&(struct net_loop_options){
-            .activator = net.activator, .limits = &net.limits, .port = net.port});
+        net.loop = net_loop_new(&(struct net_loop_options){.activator = net.activator,
+                                                           .limits = &net.limits,
+                                                           .port = net.port,
+                                                           .tallies = &net.tallies});
 }
 
 void net_stop(void)

@@ -12,6 +12,8 @@ struct net_world {
     struct virtual v;
     void (*record)(void *arg, const char *line); /* of the virtual world */
     struct activator *activator;
+    struct accounts *accounts;
+    struct tally_book tallies;
     struct net_loop *loop; /* between net_start(), or the first net_connect(), and net_stop() */
     struct conn_port port; /* that of `echo`, unless it is set before the loop is opened */
     struct echo_port echo;

@@ -299,7 +299,7 @@ void table_weigh_other(struct job_table *table, size_t was, size_t is)
     counter_set(&table->shown_bytes, table->bytes);
 }
 
-static void account_move(struct account *account, const struct job *job, uint64_t one)
+static void account_move(struct job_sums *account, const struct job *job, uint64_t one)
 {
     account->submitted += one;
     if (job->state != JOB_NEW && !job_state_open((enum job_state)job->state))

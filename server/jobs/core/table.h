@@ -48,7 +48,7 @@ struct tenant {
 
 /* What was submitted, and how much of that has ended how: of durable jobs, or of those in memory.
  */
-struct account {
+struct job_sums {
     uint64_t submitted, ended[JOB_STATE_COUNT]; /* ended: of the states that are not open */
 };
 
@@ -80,7 +80,7 @@ struct job_table {
     struct job_queue **by_method;   /* by the method's index; NULL: not made yet */
     struct job_queue *recent_queue; /* of a method that is offered, looked up last; NULL */
 
-    struct account durable, in_memory;
+    struct job_sums durable, in_memory;
     struct census *census;  /* a count that is under way; NULL */
     struct job_walk *walks; /* that are under way: walk.h */
     counter shown_tasks, shown_bytes, submitted, by_state[JOB_STATE_COUNT];
@@ -154,7 +154,7 @@ void table_weigh_part(struct job_table *table, const struct job *job, size_t was
 void table_weigh_other(struct job_table *table, size_t was, size_t is);
 
 /* The account of a job, and its move when its durability becomes another. */
-static inline struct account *table_account(struct job_table *table, const struct job *job)
+static inline struct job_sums *table_account(struct job_table *table, const struct job *job)
 {
     return job->durable == DURABLE_NONE ? &table->in_memory : &table->durable;
 }

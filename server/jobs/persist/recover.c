@@ -15,7 +15,7 @@
 
 void recover_counts(struct jobs *jobs, const struct store_counts *counts)
 {
-    struct account *durable = &jobs->table.durable;
+    struct job_sums *durable = &jobs->table.durable;
     durable->submitted = (uint64_t)counts->submitted;
     durable->ended[JOB_DONE] = (uint64_t)counts->done;
     durable->ended[JOB_FAILED] = (uint64_t)counts->failed;

@@ -52,7 +52,7 @@ static void differ(struct differences *d, const char *format, ...)
     va_end(args);
 }
 
-static uint64_t sum_ended(const struct account *account)
+static uint64_t sum_ended(const struct job_sums *account)
 {
     uint64_t sum = 0;
     for (unsigned i = 0; i < ENDS; i++)
@@ -60,7 +60,7 @@ static uint64_t sum_ended(const struct account *account)
     return sum;
 }
 
-static void check_account(struct differences *d, const char *name, const struct account *account,
+static void check_account(struct differences *d, const char *name, const struct job_sums *account,
                           uint64_t open)
 {
     uint64_t ended = sum_ended(account);
@@ -93,7 +93,7 @@ static void check_rows(struct differences *d, const struct audit *au)
                c->submitted, ended, au->rows_open);
 }
 
-static void pack_account(struct pack *p, const char *name, const struct account *account,
+static void pack_account(struct pack *p, const char *name, const struct job_sums *account,
                          uint64_t open)
 {
     pack_str(p, name);

@@ -67,6 +67,7 @@ struct connection {
     TAILQ_ENTRY(connection) newcomers;
     void *user;
     const struct principal *principal; /* a reference; NULL: nobody yet */
+    struct tally *tally;               /* a reference; NULL before it is open */
     struct conn_slot *slot;            /* owned; goes home when the connection is freed */
     struct stream stream;
 };
@@ -110,6 +111,9 @@ void conn_kick(struct connection *c);                   /* it has something to d
 void conn_abort(struct connection *c, const char *why); /* CLOSED, whatever state it is in */
 /* Logged, and CLOSED at once: behind an answer that is missing or cut off, nothing may follow. */
 void conn_out_of_memory(struct connection *c);
+/* Opens its tally, by who it is now, in place of the one before.  False without memory: it is
+ * CLOSED then. */
+bool conn_open_tally(struct connection *c);
 /* Which events of its stream step the connection.  False without memory: it is CLOSED then. */
 bool conn_watch(struct connection *c, unsigned what);
 

@@ -11,13 +11,17 @@
 #include "server/net/connection/conn_private.h"
 
 #include <assert.h>
+#include <stdio.h>
 
+#include "server/accounts/tally.h"
 #include "server/net/auth/principal.h"
 #include "server/net/connection/newcomers.h"
 #include "server/runtime/object/trace.h"
 
 #define FLUSH_TIME  AO_S(5) /* a closed connection whose peer does not read */
 #define LINGER_TIME AO_S(2) /* a closed connection whose peer goes on sending */
+
+enum { ACCOUNT_NAME_MAX = 320 /* bytes; longer names of principals are one by their beginning */ };
 
 /* --- State --- */
 
@@ -218,6 +222,38 @@ const char *conn_peer(const struct connection *c)
     return c->slot->peer;
 }
 
+struct tally *conn_tally(const struct connection *c)
+{
+    return c->tally;
+}
+
+/* Whose account it is: a principal's, or, while it has none of its own, that of the address. */
+static void account_name(const struct connection *c, char *buf, size_t size)
+{
+    if (c->principal && c->principal != c->slot->rules->anybody)
+        snprintf(buf, size, "%s", principal_name(c->principal));
+    else if (c->slot->has_key)
+        snprintf(buf, size, "address:%016llx", (unsigned long long)c->slot->key);
+    else
+        snprintf(buf, size, "%s", c->slot->peer);
+}
+
+bool conn_open_tally(struct connection *c)
+{
+    char name[ACCOUNT_NAME_MAX];
+
+    account_name(c, name, sizeof name);
+    struct tally *old = c->tally;
+    struct tally *own = tally_open(c->loop->tallies, name);
+    if (!own) {
+        conn_out_of_memory(c);
+        return false;
+    }
+    c->tally = own;
+    tally_close(old);
+    return true;
+}
+
 const struct principal *conn_principal(const struct connection *c)
 {
     return c->principal;
@@ -229,7 +265,9 @@ void conn_set_principal(struct connection *c, const struct principal *p)
 
     c->principal = p == NULL ? NULL : principal_ref(p);
     principal_unref(old);
-    if (p && c->state == CONN_OPEN)
+    if (c->state != CONN_OPEN || !conn_open_tally(c))
+        return;
+    if (p)
         newcomer_remove(c);
 }
 

@@ -182,10 +182,10 @@ static void handshake_failed(struct connection *c, int result)
 
 static enum ao_verdict handshake_done(struct connection *c)
 {
-    if (admit_peer(c))
-        conn_enter(c, CONN_OPEN, c->stream.cls->name);
-    else
+    if (!admit_peer(c))
         conn_enter(c, CONN_CLOSED, "not admitted");
+    else if (conn_open_tally(c))
+        conn_enter(c, CONN_OPEN, c->stream.cls->name);
     return AO_AGAIN;
 }
 
@@ -394,6 +394,7 @@ void conn_free(struct connection *c)
         ao_deactivate(&c->ao);
     input_drop(c);
     principal_unref(c->principal);
+    tally_close(c->tally);
     conn_slot_return(c->slot, l->to_acceptor);
     ao_fini(&c->ao);
     free(c);

@@ -8,6 +8,7 @@
 
 #include "base/counter.h"
 #include "base/list.h"
+#include "server/accounts/tally.h"
 #include "server/net/connection/chunk.h"
 #include "server/net/connection/loop_message.h"
 #include "server/net/connection/partial_input.h"
@@ -39,6 +40,7 @@ struct net_loop {
     struct activator *activator;
     struct event_base *base; /* NULL in tests with scripted streams only */
     struct conn_port port;
+    struct tally_book *tallies; /* borrowed */
     struct net_limits limits;
     uint32_t index;
     bool draining; /* no connection is opened any more */

@@ -1,4 +1,5 @@
 /* How a call begins: run here and now by the local short cut, or sent to the manager. */
+#include "server/accounts/tally.h"
 #include "server/tasks/calls/home.h"
 #include "server/tasks/executors/stepped.h"
 #include "server/tasks/shared.h"
@@ -54,6 +55,8 @@ static inline bool open_call(struct home *h, struct task *t, const struct call_p
     record->arg = plan->arg;
     record->open = true;
     record->managed = managed;
+    if (plan->request->tally)
+        t->tally = tally_ref(plan->request->tally);
     t->call_index = record->call.index;
     t->call_generation = record->call.generation;
     call_link(&record->call);

@@ -9,6 +9,7 @@
 #include <ergon/activator.h>
 #include <ergon/poller.h>
 
+#include "server/accounts/tally.h"
 #include "server/net/net.h"
 #include "tests/support/echo_port.h"
 
@@ -18,10 +19,12 @@ struct loop {
     struct poller *poller;
     struct activator *activator;
     struct net_loop *net;
+    struct tally_book tallies;
     struct echo_port port;
     pthread_t thread;
 };
 
+static struct accounts *accounts;
 static struct loop loops[LOOPS_MAX];
 static uint32_t loop_count;
 
@@ -53,11 +56,13 @@ static void build(struct loop *l, uint32_t index)
     l->poller = poller_libevent_new();
     l->activator = activator_open(
         &(struct activator_options){.name = "loop", .poller = l->poller, .core = -1});
+    tally_book_init(&l->tallies, accounts, l->activator);
     l->net = net_loop_new(&(struct net_loop_options){.index = index,
                                                      .activator = l->activator,
                                                      .poller = l->poller,
                                                      .limits = &limits,
-                                                     .port = echo_port(&l->port)});
+                                                     .port = echo_port(&l->port),
+                                                     .tallies = &l->tallies});
 }
 
 static void wait_for_signal(void)
@@ -81,6 +86,7 @@ int main(int argc, char **argv)
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
+    accounts = accounts_new(&unlimited_accounts, (uint64_t[2]){1, 2});
     for (uint32_t i = 0; i < loop_count; i++) {
         build(&loops[i], i);
         nets[i] = loops[i].net;
@@ -107,8 +113,10 @@ int main(int argc, char **argv)
     acceptor_free(a);
     for (uint32_t i = 0; i < loop_count; i++) {
         net_loop_free(loops[i].net);
+        tally_book_fini(&loops[i].tallies);
         activator_close(loops[i].activator);
         poller_libevent_free(loops[i].poller);
     }
+    accounts_free(accounts);
     return 0;
 }

@@ -58,6 +58,8 @@ struct set_up {
     struct activator *activator;
     struct net_limits limits;
     struct echo_port port;
+    struct accounts *accounts;
+    struct tally_book tallies;
 };
 
 static int try_set_up(void *arg)
@@ -72,7 +74,8 @@ static int try_set_up(void *arg)
                                                            .activator = s->activator,
                                                            .poller = s->poller,
                                                            .limits = &s->limits,
-                                                           .port = echo_port(&s->port)});
+                                                           .port = echo_port(&s->port),
+                                                           .tallies = &s->tallies});
     struct acceptor *a =
         loops[0] == NULL || loops[1] == NULL ? NULL : acceptor_new(loops, 2, &s->limits);
     if (a != NULL)
@@ -95,7 +98,11 @@ TEST(set_up_meets_each_failure)
     s.poller = poller_libevent_new();
     s.activator =
         activator_open(&(struct activator_options){.name = "loop", .poller = s.poller, .core = -1});
+    s.accounts = accounts_new(&unlimited_accounts, (uint64_t[2]){1, 2});
+    tally_book_init(&s.tallies, s.accounts, s.activator);
     heap_fail_each(try_set_up, &s);
+    tally_book_fini(&s.tallies);
+    accounts_free(s.accounts);
     activator_close(s.activator);
     poller_libevent_free(s.poller);
 }

@@ -1,0 +1,102 @@
+#include "server/accounts/tally.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+static void settle(struct tally *t)
+{
+    account_settle(t->account, t->bytes, t->calls);
+    t->bytes = 0;
+    t->calls = 0;
+    t->unsettled = false;
+}
+
+static void end(struct tally *t)
+{
+    hash_remove(&t->book->tallies, &t->link);
+    account_close(t->account);
+    free(t);
+}
+
+/* One whose last holder has closed it meanwhile has waited for this. */
+static void settle_all(struct round_hook *hook)
+{
+    struct tally_book *book = ao_of(hook, struct tally_book, hook);
+    struct tally *next;
+
+    for (struct tally *t = book->unsettled; t; t = next) {
+        next = t->next_unsettled;
+        settle(t);
+        if (t->references == 0)
+            end(t);
+    }
+    book->unsettled = NULL;
+}
+
+void tally_book_init(struct tally_book *book, struct accounts *accounts,
+                     struct activator *activator)
+{
+    *book =
+        (struct tally_book){.accounts = accounts, .activator = activator, .hook.run = settle_all};
+    hash_table_init(&book->tallies);
+}
+
+void tally_book_fini(struct tally_book *book)
+{
+    activator_forget_hook(book->activator, &book->hook);
+    settle_all(&book->hook);
+    assert(book->tallies.count == 0);
+    hash_table_fini(&book->tallies);
+}
+
+static struct tally *tally_of(struct tally_book *book, const struct account *a)
+{
+    return (struct tally *)hash_first(&book->tallies, a->index); /* the link is its first field */
+}
+
+static struct tally *make(struct tally_book *book, struct account *a)
+{
+    struct tally *t = malloc(sizeof *t);
+
+    if (!t)
+        return NULL;
+    *t = (struct tally){.link.hash = a->index, .account = a, .book = book};
+    hash_add(&book->tallies, &t->link);
+    return t;
+}
+
+struct tally *tally_open(struct tally_book *book, const char *name)
+{
+    struct account *a = account_open(book->accounts, name);
+
+    if (!a)
+        return NULL;
+    struct tally *t = tally_of(book, a);
+    if (t) {
+        account_close(a); /* the tally keeps it open */
+        return tally_ref(t);
+    }
+    t = make(book, a);
+    if (!t) {
+        account_close(a);
+        return NULL;
+    }
+    return tally_ref(t);
+}
+
+void tally_close(struct tally *t)
+{
+    if (!t)
+        return;
+    assert(t->references > 0);
+    if (--t->references == 0 && !t->unsettled)
+        end(t);
+}
+
+void tally_enlist(struct tally *t)
+{
+    t->unsettled = true;
+    t->next_unsettled = t->book->unsettled;
+    t->book->unsettled = t;
+    activator_at_round_end(t->book->activator, &t->book->hook);
+}

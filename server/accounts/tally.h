@@ -1,0 +1,69 @@
+/* A tally: what one loop counts of an account, in plain numbers, until it settles with the account
+ * at the end of the round.
+ *
+ * Who holds something for a principal (a connection, a task) holds a reference to the tally as
+ * long, charges what it takes, and releases the same when it gives it back.
+ *
+ * Thread: the loop's, for all of it. */
+#ifndef ERGON_ACCOUNTS_TALLY_H
+#define ERGON_ACCOUNTS_TALLY_H
+
+#include <ergon/activator.h>
+
+#include "server/accounts/account.h"
+
+struct tally {
+    struct hash_link link; /* in its book, by the account's index */
+    struct account *account;
+    struct tally_book *book;
+    struct tally *next_unsettled;
+    int64_t bytes; /* that the account has not heard of */
+    int32_t calls; /* the same */
+    uint32_t references;
+    bool unsettled; /* stands in the book's list of those */
+};
+
+/* The tallies of one loop; its owner's memory, which does not move. */
+struct tally_book {
+    struct accounts *accounts; /* borrowed */
+    struct activator *activator;
+    struct hash_table tallies;
+    struct tally *unsettled;
+    struct round_hook hook; /* armed while there is one */
+};
+
+/* `accounts` and `activator` must outlive it. */
+void tally_book_init(struct tally_book *book, struct accounts *accounts,
+                     struct activator *activator);
+/* When all are closed. */
+void tally_book_fini(struct tally_book *book);
+
+/* Of the principal of this name; each wants its tally_close().  NULL without memory. */
+struct tally *tally_open(struct tally_book *book, const char *name);
+void tally_close(struct tally *t); /* NULL is fine */
+
+static inline struct tally *tally_ref(struct tally *t) /* returns t; wants a tally_close() too */
+{
+    t->references++;
+    return t;
+}
+
+void tally_enlist(struct tally *t); /* it is settled at the end of this round */
+
+/* Bytes that are held from now on for this principal, or, with less than 0, are not any more. */
+static inline void tally_charge(struct tally *t, int64_t bytes)
+{
+    t->bytes += bytes;
+    if (!t->unsettled)
+        tally_enlist(t);
+}
+
+/* Calls that are in flight from now on, or, with less than 0, are not any more. */
+static inline void tally_calls(struct tally *t, int32_t calls)
+{
+    t->calls += calls;
+    if (!t->unsettled)
+        tally_enlist(t);
+}
+
+#endif
