@@ -261,7 +261,7 @@ static size_t walk(struct span v, uint8_t *out)
     size_t total = 0;
     struct wire_head h;
 
-    for (uint64_t open = 1; open > 0 && wire_element(v, &h); open += h.count - 1) {
+    while (v.len > 0 && wire_element(v, &h)) {
         uint8_t head[ENC_HEAD_MAX];
         struct span kept;
         size_t n = rewrite(v.at, &h, head, &kept);

@@ -50,9 +50,9 @@ uint8_t *enc_error_response(uint8_t *p, size_t room, struct span msgid, enum err
 /* Header of a str that peers of 2013 know: fixstr, str16 or str32. */
 uint8_t *enc_raw_head(uint8_t *p, uint32_t len);
 
-/* Length of raw value `v` after rewriting for peers of 2013 that know neither str8 nor bin nor ext
- * (hello {raw:true}): str8 -> str16, bin -> raw str; ext -> nil.  And the rewriting itself; returns
- * the end. */
+/* Length of raw value `v`, or of some whole elements of one, after rewriting for peers of 2013 that
+ * know neither str8 nor bin nor ext (hello {raw:true}): str8 -> str16, bin -> raw str; ext -> nil.
+ * And the rewriting itself; returns the end. */
 size_t enc_raw_length(struct span v);
 uint8_t *enc_raw(uint8_t *p, struct span v);
 

@@ -1,20 +1,42 @@
 #include "proto/pack.h"
 
+#include <assert.h>
+#include <stdlib.h>
+
 void pack_init(struct pack *p)
 {
     msgpack_sbuffer_init(&p->buffer);
     msgpack_packer_init(&p->packer, &p->buffer, msgpack_sbuffer_write);
+    p->shares = NULL;
+    p->share_count = p->share_room = 0;
+    p->shared = 0;
     p->failed = false;
 }
 
 void pack_fini(struct pack *p)
 {
+    for (uint32_t i = 0; i < p->share_count; i++)
+        blob_unref(p->shares[i].blob);
+    free(p->shares);
     msgpack_sbuffer_destroy(&p->buffer);
 }
 
 struct span pack_bytes(const struct pack *p)
 {
+    assert(p->share_count == 0 || p->failed);
     return p->failed ? (struct span){0} : span_of(p->buffer.data, p->buffer.size);
+}
+
+uint64_t pack_size(const struct pack *p)
+{
+    return p->buffer.size + p->shared;
+}
+
+struct span pack_part(const struct pack *p, uint32_t part)
+{
+    size_t from = part > 0 ? p->shares[part - 1].before : 0;
+    size_t to = part < p->share_count ? p->shares[part].before : p->buffer.size;
+    return span_of(p->buffer.data + from, to - from);
 }
 
 static void note(struct pack *p, int failed)
@@ -30,6 +52,32 @@ void pack_nil(struct pack *p)
 void pack_raw(struct pack *p, struct span value)
 {
     note(p, msgpack_sbuffer_write(&p->buffer, (const char *)value.at, value.len));
+}
+
+static bool has_room(struct pack *p)
+{
+    if (p->share_count < p->share_room)
+        return true;
+    uint32_t room = p->share_room > 0 ? 2 * p->share_room : 1;
+    struct pack_share *shares = realloc(p->shares, room * sizeof *shares);
+    if (!shares)
+        return false;
+    p->shares = shares;
+    p->share_room = room;
+    return true;
+}
+
+void pack_blob(struct pack *p, struct blob *value)
+{
+    if (value->len < PACK_SHARED_MIN) {
+        pack_raw(p, blob_bytes(value));
+    } else if (has_room(p)) {
+        p->shares[p->share_count++] =
+            (struct pack_share){.before = p->buffer.size, .blob = blob_ref(value)};
+        p->shared += value->len;
+    } else {
+        p->failed = true;
+    }
 }
 
 void pack_array(struct pack *p, size_t count)

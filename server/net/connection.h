@@ -93,6 +93,9 @@ void conn_send_block(struct connection *c, void *block, struct span bytes,
  * Dropped as above. */
 void conn_send_error(struct connection *c, struct span msgid, const struct error_answer *error);
 
+/* Logged, and closed at once: behind an answer that is missing or cut off, nothing may follow. */
+void conn_out_of_memory(struct connection *c);
+
 /* Closes for a reason that is logged (a constant text): what is committed is still written, what is
  * in flight is dropped.  Of one that closes already: nothing. */
 void conn_close(struct connection *c, const char *why);

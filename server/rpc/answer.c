@@ -30,6 +30,67 @@ void answer_result(struct connection *c, struct span msgid, struct span result)
     conn_commit(c, p + result.len);
 }
 
+/* Some whole elements of a value. */
+static void send_part(struct connection *c, struct span part)
+{
+    bool raw = conn_mode(c)->raw;
+    uint8_t *p = part.len > 0 ? conn_reserve(c, raw ? enc_raw_length(part) : part.len) : NULL;
+
+    if (!p)
+        return;
+    if (raw)
+        conn_commit(c, enc_raw(p, part));
+    else
+        conn_commit(c, (uint8_t *)memcpy(p, part.at, part.len) + part.len);
+}
+
+/* A value as peers of 2013 read it: rewritten once, however many ask for it.  NULL without memory.
+ */
+static struct blob *raw_form(struct blob *value)
+{
+    struct blob *twin = blob_twin(value);
+    if (twin)
+        return twin;
+    size_t len = enc_raw_length(blob_bytes(value));
+    uint8_t *block = malloc(len);
+    if (!block)
+        return NULL;
+    enc_raw(block, blob_bytes(value));
+    twin = blob_take(block, len);
+    if (!twin) {
+        free(block);
+        return NULL;
+    }
+    return blob_keep_twin(value, twin);
+}
+
+static void send_share(struct connection *c, struct blob *value)
+{
+    const struct blob *form = conn_mode(c)->raw ? raw_form(value) : value;
+
+    if (form)
+        conn_send_block(c, blob_ref(value), blob_bytes(form), blob_release);
+    else
+        conn_out_of_memory(c);
+}
+
+void answer_packed(struct connection *c, struct span msgid, const struct pack *p)
+{
+    if (p->share_count == 0) {
+        answer_result(c, msgid, pack_bytes(p));
+        return;
+    }
+    uint8_t *head = conn_reserve(c, ENC_RESPONSE_MAX);
+    if (!head)
+        return;
+    conn_commit(c, enc_response_head(head, msgid));
+    for (uint32_t i = 0; i < p->share_count; i++) {
+        send_part(c, pack_part(p, i));
+        send_share(c, p->shares[i].blob);
+    }
+    send_part(c, pack_part(p, p->share_count));
+}
+
 static void answer_block(struct connection *c, struct span msgid, struct outcome *outcome)
 {
     uint8_t *p = conn_reserve(c, ENC_RESPONSE_MAX);

@@ -3,6 +3,7 @@
 #ifndef ERGON_RPC_ANSWER_H
 #define ERGON_RPC_ANSWER_H
 
+#include "proto/pack.h"
 #include "server/net/connection.h"
 #include "server/tasks/call.h"
 
@@ -11,6 +12,10 @@
 void answer_outcome(struct connection *c, struct span msgid, struct outcome *outcome);
 
 void answer_result(struct connection *c, struct span msgid, struct span result);
+
+/* What was packed, which has not failed.  Its shares are not copied: the output holds a reference
+ * to each until it is written. */
+void answer_packed(struct connection *c, struct span msgid, const struct pack *p);
 
 /* `code` NULL: the error's name.  `text` is cut to fit. */
 void answer_error(struct connection *c, struct span msgid, enum ergon_error error, const char *code,

@@ -174,14 +174,25 @@ void job_request_cancel(struct rpc_loop *loop, struct call *call)
     job_request_give_up(loop, call);
 }
 
+static void answer_well(struct connection *c, struct span msgid, const struct operation *op)
+{
+    const struct operation_reply *reply = &op->reply;
+
+    if (reply->short_result > 0)
+        answer_result(c, msgid, span_of(reply->text, reply->short_result));
+    else if (pack_size(&reply->result) > 0)
+        answer_packed(c, msgid, &reply->result);
+    else
+        answer_result(c, msgid, span_text("\xc0"));
+}
+
 static void answer(struct rpc_loop *loop, struct operation *op)
 {
     struct connection *c = op->call.owner;
     struct span msgid = span_of(op->call.msgid, op->call.msgid_len);
 
     if (op->reply.error == ERGON_OK) {
-        struct span result = operation_result(op);
-        answer_result(c, msgid, result.len > 0 ? result : span_text("\xc0"));
+        answer_well(c, msgid, op);
         return;
     }
     counter_add(&loop->stats.refused, 1);

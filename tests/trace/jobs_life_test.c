@@ -50,7 +50,7 @@ JOBS_TEST(outlived_by_its_handler)
     jobs_world_pass(w, AO_MS(160));
     world_finish(late, "\x01");
     world_finish(world_run_of(w, id), "\x02");
-    assert_int_equal(world_job(w, id)->end->result[0], 2);
+    assert_int_equal(world_job(w, id)->end->result->at[0], 2);
     trace_expect(&w->v, "[   0] job 1      new -> queued (turn)\n"
                         "[   0] job 1      queued -> assigned (assigned)\n"
                         "[   1] job 1      assigned -> running (running)\n"

@@ -75,7 +75,7 @@ static size_t more_bytes(const struct job_more *more)
 
 static size_t end_bytes(const struct job_result *end)
 {
-    return end ? held(sizeof *end) + held(end->result ? end->result_len : 0) +
+    return end ? held(sizeof *end) + held(end->result ? blob_size(end->result) : 0) +
                      held(text_bytes(end->code) + text_bytes(end->text))
                : 0;
 }
@@ -140,7 +140,7 @@ void job_end_text(const struct job *job, char text[JOB_LINE_MAX])
 void job_result_free(struct job *job)
 {
     if (job->end) {
-        free(job->end->result);
+        blob_unref(job->end->result);
         free(job->end->code);
         free(job->end);
     }

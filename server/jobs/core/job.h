@@ -8,6 +8,7 @@
 
 #include <ergon/ao.h>
 
+#include "base/blob.h"
 #include "base/hash_table.h"
 #include "base/pairing_heap.h"
 #include "base/span.h"
@@ -56,8 +57,7 @@ struct key_link {
 
 /* How an attempt, or the whole, ended. */
 struct job_result {
-    uint8_t *result; /* raw; NULL: none, or too large to keep, see `cut` */
-    size_t result_len;
+    struct blob *result; /* raw, a reference; NULL: none, or too large to keep, see `cut` */
     bool cut;
     char *code; /* malloc'ed, together with the text; NULL: no error */
     char *text;

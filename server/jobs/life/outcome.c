@@ -12,6 +12,17 @@
 #include "server/jobs/sched/out.h"
 #include "server/tasks/task.h"
 
+/* NULL without memory. */
+static struct blob *keep(struct outcome *outcome)
+{
+    if (!outcome->block || outcome->block != outcome->result.at)
+        return blob_copy(outcome->result);
+    struct blob *result = blob_take(outcome->block, outcome->result.len);
+    if (result)
+        outcome->block = NULL;
+    return result;
+}
+
 /* False without memory for even the least. */
 static bool take_result(struct scheduler *s, struct job *job, struct outcome *outcome)
 {
@@ -20,18 +31,10 @@ static bool take_result(struct scheduler *s, struct job *job, struct outcome *ou
     job_result_free(job); /* of the attempts before */
     struct job_result *end = job_result_of(job);
     job_policy(job, &policy);
-    if (end && outcome->result.len > policy.keep_size) {
-        end->cut = true;
-    } else if (end && outcome->block && outcome->block == outcome->result.at) {
-        end->result = outcome->block;
-        outcome->block = NULL;
-    } else if (end && (end->result = malloc(outcome->result.len ? outcome->result.len : 1))) {
-        memcpy(end->result, outcome->result.at, outcome->result.len);
-    } else if (end) {
-        end->cut = true;
-    }
-    if (end && end->result)
-        end->result_len = outcome->result.len;
+    if (end && outcome->result.len <= policy.keep_size)
+        end->result = keep(outcome);
+    if (end)
+        end->cut = !end->result;
     table_weigh(s->table, job, was);
     return end != NULL;
 }

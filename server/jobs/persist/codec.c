@@ -89,7 +89,7 @@ static void fill_end(const struct job *job, struct store_task *out, char *copy)
         out->error_text = span_of(memcpy(copy + code, end->text, text), text);
     }
     if (end && end->result)
-        out->result = span_of(end->result, end->result_len);
+        out->result = blob_bytes(end->result);
 }
 
 static size_t end_size(const struct job *job)

@@ -116,11 +116,9 @@ static bool take_end(struct job *job, const struct store_task *row)
         end->text = text_of(row->error_text, end->code + row->error_code.len + 1);
     }
     if (row->result.len > 0) {
-        end->result = malloc(row->result.len);
+        end->result = blob_copy(row->result);
         if (!end->result)
             return false;
-        memcpy(end->result, row->result.at, row->result.len);
-        end->result_len = row->result.len;
     }
     return true;
 }

@@ -39,7 +39,7 @@ static void answer(struct jobs *jobs, struct operation *op, struct job *job)
                  "the result is larger than keep_size and was not kept");
     } else if (end && end->result) {
         pack_init(&reply->result);
-        pack_raw(&reply->result, span_of(end->result, end->result_len));
+        pack_blob(&reply->result, end->result);
     }
     operation_finish(op);
 }

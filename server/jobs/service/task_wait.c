@@ -25,7 +25,7 @@ static void answer(struct jobs *jobs, struct operation *op)
     pack_array(p, ended);
     for (uint32_t i = 0; i < wait->count; i++) {
         struct job *job = table_find(&jobs->table, wait->ids[i]);
-        bool whole = wait->with_result && p->buffer.size < RESULTS_MAX;
+        bool whole = wait->with_result && pack_size(p) < RESULTS_MAX;
         if (has_ended(job))
             view_job(jobs, job, whole ? VIEW_RESULT : 0, p);
     }

@@ -55,7 +55,7 @@ static void pack_result(struct pack *p, const struct job_result *end)
 {
     pack_str(p, "result");
     if (end && end->result)
-        pack_raw(p, span_of(end->result, end->result_len));
+        pack_blob(p, end->result);
     else
         pack_nil(p);
     pack_key_bool(p, "cut", end && end->cut);

@@ -109,8 +109,6 @@ static inline bool conn_may_read(const struct connection *c)
 void conn_enter(struct connection *c, enum conn_state next, const char *why);
 void conn_kick(struct connection *c);                   /* it has something to do: it is stepped */
 void conn_abort(struct connection *c, const char *why); /* CLOSED, whatever state it is in */
-/* Logged, and CLOSED at once: behind an answer that is missing or cut off, nothing may follow. */
-void conn_out_of_memory(struct connection *c);
 /* Opens its tally, by who it is now, in place of the one before.  False without memory: it is
  * CLOSED then. */
 bool conn_open_tally(struct connection *c);

@@ -255,5 +255,5 @@ JOBS_TEST(what_was_given_up_does_not_answer_for_the_next, .room = 2)
     jobs_world_settle(w);
     assert_int_equal(world_state(w, id), JOB_DONE);
     assert_int_equal(world_job(w, id)->attempt, 2);
-    assert_int_equal(world_job(w, id)->end->result[0], 2);
+    assert_int_equal(world_job(w, id)->end->result->at[0], 2);
 }

@@ -107,8 +107,8 @@ STORED_TEST(what_has_ended_is_kept_for_its_time)
     jobs_world_crash(w);
     jobs_world_pass(w, AO_S(8));
     assert_non_null(world_job(w, id));
-    assert_int_equal(world_job(w, id)->end->result_len, 1);
-    assert_memory_equal(world_job(w, id)->end->result, "\x2a", 1);
+    assert_int_equal(world_job(w, id)->end->result->len, 1);
+    assert_memory_equal(world_job(w, id)->end->result->at, "\x2a", 1);
     jobs_world_pass(w, AO_S(4));
     assert_null(world_job(w, id));
 }

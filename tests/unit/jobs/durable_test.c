@@ -181,7 +181,7 @@ STORED_TEST(what_had_ended_is_still_known_after_a_crash)
     jobs_world_pass(w, AO_MS(10));
     jobs_world_crash(w);
     assert_int_equal(world_state(w, done), JOB_DONE);
-    assert_memory_equal(world_job(w, done)->end->result, "\x2a", 1);
+    assert_memory_equal(world_job(w, done)->end->result->at, "\x2a", 1);
     assert_int_equal(world_state(w, failed), JOB_FAILED);
     assert_string_equal(world_job(w, failed)->end->code, "ODD");
     assert_string_equal(world_job(w, failed)->end->text, "not today");

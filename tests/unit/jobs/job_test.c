@@ -41,7 +41,7 @@ TEST(unlinked_from_anywhere)
 
 TEST(everything_that_hangs_on_it_counts)
 {
-    uint8_t result[100];
+    struct blob result = {.len = 100};
     char code[] = "FAILED", text[] = "no";
     struct job_result end = {0};
     struct dependency edge = {0};
@@ -53,9 +53,9 @@ TEST(everything_that_hangs_on_it_counts)
     assert_true((after = job_bytes(&e)) >= before + 64);
     e.end = &end;
     assert_true((before = job_bytes(&e)) >= after + sizeof end);
-    end = (struct job_result){.result = result, .result_len = sizeof result};
-    assert_true((after = job_bytes(&e)) >= before + sizeof result);
-    end = (struct job_result){.result_len = sizeof result, .cut = true, .code = code, .text = text};
+    end = (struct job_result){.result = &result};
+    assert_true((after = job_bytes(&e)) >= before + result.len);
+    end = (struct job_result){.cut = true, .code = code, .text = text};
     assert_in_range(job_bytes(&e), before + sizeof code + sizeof text, after - 1);
     before = job_bytes(&e);
     e.more = &more;

@@ -119,7 +119,7 @@ STORED_TEST(one_that_has_ended_is_kept_over_a_crash)
     stage_balances(w);
     jobs_world_crash(w);
     assert_int_equal(world_state(w, id), JOB_DONE);
-    assert_memory_equal(world_job(w, id)->end->result, "\x2a", 1);
+    assert_memory_equal(world_job(w, id)->end->result->at, "\x2a", 1);
     stage_balances(w);
 }
 

@@ -9,7 +9,7 @@ JOBS_TEST(runs_and_is_done)
     assert_int_equal(world_state(w, id), JOB_RUNNING);
     world_finish(world_run_of(w, id), "\x2a");
     assert_int_equal(world_state(w, id), JOB_DONE);
-    assert_int_equal(world_job(w, id)->end->result_len, 1);
+    assert_int_equal(world_job(w, id)->end->result->len, 1);
     assert_int_equal(world_job(w, id)->attempt, 1);
 }
 
@@ -84,7 +84,7 @@ JOBS_TEST(a_timeout_fences_the_attempt)
     assert_int_equal(world_job(w, id)->attempt, 2);
     world_finish(world_run_of(w, id), "\x02");
     assert_int_equal(world_state(w, id), JOB_DONE);
-    assert_int_equal(world_job(w, id)->end->result[0], 2);
+    assert_int_equal(world_job(w, id)->end->result->at[0], 2);
 }
 
 JOBS_TEST(it_is_forgotten_after_its_time)
@@ -123,5 +123,5 @@ JOBS_TEST(the_block_of_a_result_is_taken_over)
     world_return(w->runs, &end);
     assert_null(outcome.block);
     jobs_world_settle(w);
-    assert_ptr_equal(world_job(w, id)->end->result, block);
+    assert_ptr_equal(world_job(w, id)->end->result->at, block);
 }

@@ -358,7 +358,7 @@ JOBS_TEST(a_large_result_is_cut)
     uint64_t fits = jobs_world_submit(w, &WORK(.keep_size = 6));
     jobs_world_settle(w);
     world_finish(world_run_of(w, fits), "\xa5hello");
-    assert_int_equal(world_job(w, fits)->end->result_len, 6);
+    assert_int_equal(world_job(w, fits)->end->result->len, 6);
     uint64_t id = jobs_world_submit(w, &WORK(.keep_size = 5));
     jobs_world_settle(w);
     world_finish(world_run_of(w, id), "\xa5hello");

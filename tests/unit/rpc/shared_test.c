@@ -1,0 +1,102 @@
+/* Large results that are kept: however many answers carry one, it is there once. */
+#include <stdio.h>
+
+#include "server/jobs/jobs_parts.h"
+#include "tests/support/rpc_stage.h"
+
+enum { KEPT = 100000, ASKED = 16 };
+
+/* A task of `large` that is done; its result is the job's, and whoever's asks for it. */
+static const struct blob *kept_result(char id[static 15])
+{
+    const char *said = NULL;
+    stage_ask(&peer, 1, "task.submit",
+              "['large', [100000], {'durable': 'none', 'keep_size': 200000}]");
+    stage_run_ms(net.v.now / AO_MS(1));
+    said = strstr(stage_said_to(&peer), "'id': '");
+    assert_non_null(said);
+    snprintf(id, 15, "%.14s", said + 7);
+    const struct job *job = stage.jobs->table.last;
+    assert_int_equal(job->state, JOB_DONE);
+    return job->end->result;
+}
+
+/* Nobody reads: each answer holds a reference, and no copy. */
+static void ask_without_reading(struct script *k, const char *method, const char *params)
+{
+    k->window = 10;
+    for (unsigned i = 0; i < ASKED; i++)
+        stage_ask(k, (uint8_t)i, method, params);
+    stage_run_ms(net.v.now / AO_MS(1));
+}
+
+static void carries_no_copy(bool raw)
+{
+    static struct script other;
+    char id[15], params[64];
+    const struct blob *kept = kept_result(id);
+    struct connection *c = net_connect(&other);
+
+    assert_int_equal(kept->refs, 1);
+    conn_mode(c)->raw = raw;
+    snprintf(params, sizeof params, "['%s']", id);
+    ask_without_reading(&other, "task.get", params);
+    assert_int_equal(kept->refs, 1 + ASKED);
+    assert_true(!raw == !blob_twin(kept));
+    assert_true(c->out.bytes > (uint64_t)KEPT * ASKED); /* as the limit of output counts them */
+    script_widen(&other, SCRIPT_WINDOW);
+    script_forget(&other);
+    stage_run_ms(net.v.now / AO_MS(1));
+    assert_int_equal(kept->refs, 1);
+    script_reset(&other);
+    stage_run_ms(net.v.now / AO_MS(1));
+}
+
+RPC_TEST(answers_about_a_large_result_share_it)
+{
+    carries_no_copy(false);
+}
+
+RPC_TEST(for_old_peers_it_is_rewritten_once)
+{
+    carries_no_copy(true);
+}
+
+RPC_TEST(answers_of_one_kept_by_its_key_share_it)
+{
+    static struct script other;
+    const struct blob *kept;
+    const char *params =
+        "['large', [100000], {'key': 'k', 'keep': '1h', 'keep_size': 200000, 'durable': 'none'}]";
+
+    stage_ask(&peer, 1, "task.call", params);
+    stage_run_ms(net.v.now / AO_MS(1));
+    kept = stage.jobs->table.last->end->result;
+    net_connect(&other);
+    ask_without_reading(&other, "task.call", params);
+    assert_int_equal(stage.jobs->table.count, 1);
+    assert_int_equal(kept->refs, 1 + ASKED);
+    script_reset(&other);
+    stage_run_ms(net.v.now / AO_MS(1));
+    assert_int_equal(kept->refs, 1);
+}
+
+/* What is forgotten stays for the answers that carry it. */
+RPC_TEST(an_answer_keeps_what_is_forgotten)
+{
+    static struct script other;
+    char id[15], params[64];
+    kept_result(id);
+    net_connect(&other);
+    snprintf(params, sizeof params, "['%s']", id);
+    other.window = 10;
+    stage_ask(&other, 1, "task.get", params);
+    stage_run_ms(net.v.now / AO_MS(1));
+    stage_ask(&peer, 2, "task.forget", params);
+    stage_run_ms(net.v.now / AO_MS(1));
+    assert_int_equal(stage.jobs->table.count, 0);
+    script_widen(&other, SCRIPT_WINDOW);
+    stage_run_ms(net.v.now / AO_MS(1));
+    assert_true(other.out_len > KEPT);
+    assert_int_equal(value_length(span_of(other.out, other.out_len)), other.out_len);
+}
