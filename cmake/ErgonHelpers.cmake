@@ -7,9 +7,10 @@
 #                                                            its main function, without one in the file: tests/support/test_main.c
 #   ergon_script_test(name COMMAND ... [TIMEOUT s] [LABELS l...])  a test that is a command
 #
-# ERGON_SANITIZE is "", "address" (address and undefined) or "thread"; the same sources serve all three.
+# ERGON_SANITIZE is "", "address" (address and undefined), "thread", or "fuzzer" (address and undefined, and clang's
+# counters of what was reached, for tests/fuzz); the same sources serve all four.
 
-set(ERGON_SANITIZE "" CACHE STRING "address, thread or empty")
+set(ERGON_SANITIZE "" CACHE STRING "address, thread, fuzzer or empty")
 option(ERGON_WERROR "treat warnings as errors" OFF)
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
@@ -42,8 +43,11 @@ if(ERGON_SANITIZE STREQUAL "address")
 elseif(ERGON_SANITIZE STREQUAL "thread")
     add_compile_options(-fsanitize=thread)
     add_link_options(-fsanitize=thread)
+elseif(ERGON_SANITIZE STREQUAL "fuzzer")
+    add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined)
+    add_link_options(-fsanitize=address,undefined)
 elseif(ERGON_SANITIZE)
-    message(FATAL_ERROR "ERGON_SANITIZE is address, thread or empty, not ${ERGON_SANITIZE}")
+    message(FATAL_ERROR "ERGON_SANITIZE is address, thread, fuzzer or empty, not ${ERGON_SANITIZE}")
 endif()
 
 # Whether a program can have marks of control flow at all: one start file of the C library without them, as Debian 12 has

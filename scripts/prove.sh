@@ -27,7 +27,10 @@ cuts() {
     done
 }
 
-all="damages kill cuts"
+# The fuzzers; ./run prove fuzz takes how long and which.
+fuzz() { scripts/fuzz.sh; }
+
+all="damages kill cuts fuzz"
 for name in ${*:-$all}; do
     case " $all " in
     *" $name "*) printf '\n== %s\n' "$name" && "$name" ;;

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "base/utf8.h"
 #include "server/config/sources.h"
 
 enum { VALUE_MAX = 8192, INDENT = 2, COMMENT_COLUMN = 44 };
@@ -9,19 +10,29 @@ struct printer {
     const struct config *config;
 };
 
-/* In double quotes, which YAML reads back whatever the text is.  Returns the columns taken. */
+/* Characters that YAML does not read as they are: what steers, and the mark of an order of bytes
+ * and those that are none, which it refuses. */
+static bool is_escaped(struct span character, uint32_t code)
+{
+    return utf8_steers(character) || code == 0xfeff || (code & 0xfffe) == 0xfffe;
+}
+
+/* In double quotes, which YAML reads back whatever the text is, since every value is UTF-8. Returns
+ * the columns taken. */
 static int put_quoted(FILE *out, const char *text)
 {
     int n = fprintf(out, "\"");
 
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            n += fprintf(out, "\\%c", c);
-        else if (c < 0x20 || c == 0x7f)
-            n += fprintf(out, "\\x%02x", c);
+    for (struct span rest = span_text(text); rest.len > 0;) {
+        struct span c = span_of(rest.at, utf8_length(rest));
+        uint32_t code = utf8_code(c);
+        if (code == '"' || code == '\\')
+            n += fprintf(out, "\\%c", (char)code);
+        else if (is_escaped(c, code))
+            n += fprintf(out, code > 0xffff ? "\\U%08x" : "\\u%04x", code);
         else
-            n += fprintf(out, "%c", c);
+            n += fprintf(out, "%.*s", (int)c.len, (const char *)c.at);
+        rest = span_behind(rest, c.len);
     }
     return n + fprintf(out, "\"");
 }
@@ -33,10 +44,14 @@ static const char *last_word(const char *path)
     return dot ? dot + 1 : path;
 }
 
+/* The origin may be a path, of any bytes: a comment ends at the end of its line, and is UTF-8. */
 static void put_origin(const struct printer *p, int column, const char *origin)
 {
-    fprintf(p->out, "%*s # %s\n", column < COMMENT_COLUMN ? COMMENT_COLUMN - column : 0, "",
-            origin);
+    char plain[VALUE_MAX];
+    size_t len = utf8_plain(plain, sizeof plain, span_text(origin));
+
+    fprintf(p->out, "%*s # %.*s\n", column < COMMENT_COLUMN ? COMMENT_COLUMN - column : 0, "",
+            (int)len, plain);
 }
 
 /* "key: value"; a NULL value stands for what is not set or must not be shown. */

@@ -31,7 +31,8 @@ static void take_list(struct config_report *r, const struct config_target *t,
     config_replace(t, key, &from_env);
     while ((item = strsep(&rest, ",\n"))) {
         item += strspn(item, " \t");
-        item[strcspn(item, " \t")] = '\0';
+        for (size_t len = strlen(item); len > 0 && strchr(" \t", item[len - 1]); len--)
+            item[len - 1] = '\0';
         if (*item)
             config_take(r, t, key, item, key->path, &from_env);
     }

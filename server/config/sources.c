@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 /* ---- problems ---- */
 
 void config_origin_text(const struct config_origin *origin, const struct config_key *key,
@@ -90,6 +92,11 @@ void config_take(struct config_report *r, const struct config_target *t,
 {
     char why[CONFIG_WHY_MAX];
 
+    /* What is printed must be readable as YAML; secrets never are printed. */
+    if (key->type != &config_secret && !utf8_valid(span_text(text))) {
+        config_problem(r, origin, key, path, "the value is not UTF-8");
+        return;
+    }
     if (config_is_list(key))
         config_replace(t, key, origin);
     switch (key->type->parse(key, t->base, text, why)) {

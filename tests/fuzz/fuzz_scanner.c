@@ -65,7 +65,7 @@ static void check_limits(struct span bytes, enum scan_verdict v, uint32_t done)
     CHECK(v != SCAN_WHOLE || done > narrow.message_max || n == SCAN_WHOLE || n == SCAN_TOO_DEEP);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+void fuzz_input(const uint8_t *data, size_t size)
 {
     struct span bytes = span_of(data, size);
     struct scanner s;
@@ -80,5 +80,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_split(bytes, &wide, step);
         check_split(bytes, &narrow, step);
     }
-    return 0;
 }

@@ -6,7 +6,9 @@
 
 #include "base/units.h"
 
-enum { MINUTE = 60, HOUR = 3600, DAY = 86400, FIELDS = 5, DAYS_AHEAD = 366 * 9 };
+/* The calendar's longest gap is that between two 29ths of February that are the same weekday,
+ * across a year like 2100: 40 years. */
+enum { MINUTE = 60, HOUR = 3600, DAY = 86400, FIELDS = 5, DAYS_AHEAD = 366 * 41 };
 
 struct field {
     const char *what;
@@ -67,20 +69,20 @@ static bool take_value(struct span *s, const struct field *f, unsigned *out)
 static bool take_range(struct span *s, const struct field *f, uint64_t *set)
 {
     unsigned from = f->least, to = f->most, step = 1;
-    bool star = take(s, '*');
+    bool single = false; /* a value alone: with a step it begins a range without an end */
 
-    if (!star) {
+    if (!take(s, '*')) {
         if (!take_value(s, f, &from))
             return false;
-        to = from;
-        if (take(s, '-') && !take_value(s, f, &to))
+        single = !take(s, '-');
+        if (!single && !take_value(s, f, &to))
             return false;
     }
     if (take(s, '/')) {
         if (!take_number(s, &step) || step == 0)
             return false;
-        if (!star && to == from)
-            to = f->most;
+    } else if (single) {
+        to = from;
     }
     for (unsigned i = from; i <= to; i += step)
         *set |= (uint64_t)1 << i;
@@ -240,16 +242,28 @@ static int64_t next_by_day(const struct schedule *s, const struct zone *z, int64
     return -1;
 }
 
-/* Where every hour counts the clock's going back must not hide one: Unix time is walked instead. */
+/* Seconds to the end of a day that does not fit: all at once, if the clock runs evenly until then.
+ */
+static int64_t left_of_day(const struct zone *z, int64_t at, int64_t local)
+{
+    int64_t day = DAY - (local - floor_to(local, DAY)),
+            hour = HOUR - (local - floor_to(local, HOUR));
+    return zone_local(z, at + day) == local + day ? day : hour;
+}
+
+/* Where every hour counts the clock's going back must not hide one: Unix time is walked instead, by
+ * the minutes that the zone's clock shows, which may begin at any second of Unix time. */
 static int64_t next_by_hour(const struct schedule *s, const struct zone *z, int64_t after)
 {
-    int64_t at = floor_to(after, MINUTE) + MINUTE, end = after + (int64_t)DAYS_AHEAD * DAY;
+    int64_t shown = zone_local(z, after), end = after + (int64_t)DAYS_AHEAD * DAY;
+    int64_t at = after + MINUTE - (shown - floor_to(shown, MINUTE));
 
     while (at < end) {
         int64_t local = zone_local(z, at), of_day = local - floor_to(local, DAY);
-        int64_t left_of_hour = HOUR - of_day % HOUR;
-        if (!day_fits(s, local) || !(s->hours >> (of_day / HOUR) & 1))
-            at += left_of_hour;
+        if (!day_fits(s, local))
+            at += left_of_day(z, at, local);
+        else if (!(s->hours >> (of_day / HOUR) & 1))
+            at += HOUR - of_day % HOUR;
         else if (s->minutes >> (of_day % HOUR / MINUTE) & 1)
             return at;
         else

@@ -251,6 +251,38 @@ SCRATCH_TEST(what_is_printed_is_read_again)
     assert_string_equal(differences, "");
 }
 
+/* From a variable come characters that YAML does not read as they are. */
+SCRATCH_TEST(what_is_printed_is_read_again_whatever_its_characters)
+{
+    static const char odd[] =
+        "ERGON_STORE=/tmp/\x01\x1b\"\\\xc3\xbc\xc2\x85\xe2\x80\xa8\xe2\x80\xae"
+        "\xef\xbb\xbf\xef\xbf\xbf\xf0\x9f\x98\x80\xf0\x9f\xbf\xbf x";
+    char text[16384];
+    struct config *c = scratch_accepted(NULL, LIST(odd, "ERGON_SANDBOX_ALLOW=\xe2\x80\xa9"), NULL);
+
+    print_to(c, text, sizeof text);
+    struct config *again = scratch_accepted(text, NULL, NULL);
+    assert_string_equal(again->store, strchr(odd, '=') + 1);
+    assert_string_equal(again->sandbox_allow.at[0], "\xe2\x80\xa9");
+}
+
+SCRATCH_TEST(what_is_not_utf8_is_refused)
+{
+    scratch_refused(NULL, LIST("ERGON_STORE=/tmp/\xff", "ERGON_SANDBOX_ALLOW=a,\xc3"), NULL,
+                    "ERGON_STORE: the value is not UTF-8\n"
+                    "ERGON_SANDBOX_ALLOW: the value is not UTF-8\n");
+}
+
+SCRATCH_TEST(a_blank_within_an_element_of_a_variable_stays)
+{
+    struct config *c =
+        scratch_accepted(NULL, LIST("ERGON_LISTEN= unix:///tmp/a b ,unix:///c\t"), NULL);
+
+    assert_int_equal(c->listener_count, 2);
+    assert_string_equal(c->listeners[0].url, "unix:///tmp/a b");
+    assert_string_equal(c->listeners[1].url, "unix:///c");
+}
+
 SCRATCH_TEST(a_print_shows_origins_and_hides_secrets)
 {
     static char text[16384];

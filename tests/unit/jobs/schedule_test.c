@@ -53,6 +53,27 @@ TEST(calendars_fire_in_utc)
           (const char *[]){"2028-02-29T00:00:00Z", "2032-02-29T00:00:00Z", NULL});
 }
 
+TEST(a_range_of_one_ends_where_it_begins)
+{
+    fires("5-5/2 * * * *", "UTC", "2026-11-22T09:00:00Z",
+          (const char *[]){"2026-11-22T09:05:00Z", "2026-11-22T10:05:00Z", NULL});
+}
+
+/* Both days are needed where one begins with a star: here a 29th of February that is a Sunday. */
+TEST(what_comes_once_in_forty_years_comes)
+{
+    fires("0 0 29 2 */7", "UTC", "2080-03-01T00:00:00Z",
+          (const char *[]){"2088-02-29T00:00:00Z", "2128-02-29T00:00:00Z", NULL});
+    fires("0 * 29 2 */7", "UTC", "2088-02-29T22:30:00Z",
+          (const char *[]){"2088-02-29T23:00:00Z", "2128-02-29T00:00:00Z", NULL});
+}
+
+TEST(each_minute_counts_once_where_an_offset_has_seconds)
+{
+    fires("0 * * * *", "Africa/Monrovia", "1971-06-01T00:00:00Z",
+          (const char *[]){"1971-06-01T00:44:30Z", "1971-06-01T01:44:30Z", NULL});
+}
+
 TEST(either_day_will_do_where_both_are_restricted)
 {
     fires("0 0 13 * fri", "UTC", "2026-11-10T00:00:00Z",
