@@ -54,7 +54,8 @@ const char *conn_peer(const struct connection *c);
 /* One pointer for the port: head of its list of calls in flight.  NULL at first. */
 void **conn_user(struct connection *c);
 
-/* Who the peer is: set by certificate, socket credentials, or server.auth.  NULL: nobody yet.
+/* Who the peer is: set by certificate, socket credentials, its address where nobody is asked, or
+ * server.auth.  NULL: nobody yet, so it shakes hands, or may greet and authenticate only.
  * Borrowed until it is set again; setting takes a reference. */
 const struct principal *conn_principal(const struct connection *c);
 void conn_set_principal(struct connection *c, const struct principal *p);

@@ -65,18 +65,17 @@ void net_loop_add_stats(const struct net_loop *l, struct net_loop_stats *sum);
 void net_loop_set_away(struct net_loop *l, bool away);
 
 enum listener_auth {
-    LISTENER_AUTH_NONE,
+    LISTENER_AUTH_NONE,  /* the peer's address, or user, is the principal */
     LISTENER_AUTH_TOKEN, /* server.auth before anything else (but ping and hello) */
     LISTENER_AUTH_PEER,  /* Unix socket: the user name of the peer's uid is the principal */
-    LISTENER_AUTH_CERT   /* the client certificate's subject CN is the principal */
+    LISTENER_AUTH_CERT   /* the client certificate's subjectAltName is the principal */
 };
 
 /* One listener and its rules. */
 struct listener_options {
     const char *url; /* ergon://host:port, ergons://host:port, unix:///path */
     enum listener_auth auth;
-    /* What principals by certificate or credentials, or anybody under AUTH_NONE, may call; NULL:
-     * "*". */
+    /* What principals by certificate, credentials or address may call; NULL: "*". */
     const char *methods;
     struct tls_files tls;
     uint32_t connections; /* of this listener; 0: no limit of its own */

@@ -14,11 +14,11 @@ enum {
 
 static const char event_method[] = "task.event";
 
-/* One block: specs, ids, the principal's name, the parameters. */
+/* One block: specs, ids, the principal's tenant, the parameters. */
 static bool take_memory(struct job_request *jr, struct rpc_request *rq, uint32_t specs)
 {
     const struct principal *who = conn_principal(rq->conn);
-    const char *name = who ? principal_name(who) : "";
+    const char *name = who ? principal_tenant(who) : "";
     size_t name_len = strlen(name), ids = rq->params.len / ID_BYTES_MIN + 1;
     size_t in_list = specs == 1 ? 0 : specs;
     size_t fixed = in_list * sizeof(struct job_spec) + ids * sizeof(uint64_t);

@@ -291,7 +291,7 @@ def run_ergon(url, *arguments, stdin=None, env=None):
 def self_signed(folder, name="localhost"):
     """A key and a certificate for `name`; (certificate, key) paths."""
     cert, key = os.path.join(folder, name + ".crt"), os.path.join(folder, name + ".key")
-    subprocess.run([os.path.join(SOURCE, "scripts", "certificate.sh"), name, cert, key, "2"], check=True)
+    subprocess.run([os.path.join(SOURCE, "scripts", "certificate.sh"), name, cert, key, "2", "DNS:" + name], check=True)
     return cert, key
 
 

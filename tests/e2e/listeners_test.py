@@ -163,7 +163,7 @@ listen:
             context = trusting(self.cert)
             context.load_cert_chain(client_cert, client_key)
             with server.connect(context=context) as client:
-                self.assertEqual(client.call("server.hello")["principal"], "alice")
+                self.assertEqual(client.call("server.hello")["principal"], "cert:alice")
                 self.assertEqual(client.call("echo", 1), 1)
                 with self.assertRaises(RemoteError) as caught:
                     client.call("sum", 1)
@@ -221,7 +221,7 @@ class Unix(Folder):
         with Server("--config", config, listen=()) as server:
             server.urls.append(server.process.stdout.readline().strip())
             with server.connect() as client:
-                self.assertEqual(client.call("server.hello")["principal"], pwd.getpwuid(os.getuid()).pw_name)
+                self.assertEqual(client.call("server.hello")["principal"], "unix:" + pwd.getpwuid(os.getuid()).pw_name)
 
     def test_a_file_in_the_way_stays_and_is_named(self):
         path = self.path("ergon.sock", "precious")
@@ -269,7 +269,7 @@ listen:
             with self.assertRaises(RemoteError) as caught:
                 client.call("echo", 1)
             self.assertEqual(caught.exception.code, "AUTH")
-            self.assertEqual(client.call("server.auth", self.alice), "alice")
+            self.assertEqual(client.call("server.auth", self.alice), "token:alice")
             self.assertEqual(client.call("echo", 1), 1)
             with self.assertRaises(RemoteError) as caught:
                 client.call("sum", 1)
@@ -328,7 +328,7 @@ listen:
     def knows_quietly(server, token):
         try:
             with server.connect() as client:
-                return client.call("server.auth", token) == "alice"
+                return client.call("server.auth", token) == "token:alice"
         except OSError:
             return False
 
@@ -374,7 +374,7 @@ listen:
     @staticmethod
     def knows(client, token):
         try:
-            return client.call("server.auth", token) == "bob"
+            return client.call("server.auth", token) == "token:bob"
         except RemoteError:
             return False
         except ConnectionError:

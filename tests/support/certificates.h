@@ -4,12 +4,20 @@
 
 #include "base/span.h"
 
-/* Writes a P-256 key and a self-signed certificate for localhost and 127.0.0.1, with the common
- * name (NULL: none), as PEM files.  A failure fails the test. */
-void certificate_make(const char *cert_path, const char *key_path, const char *common_name);
+enum certificate_kind { CERTIFICATE_DNS, CERTIFICATE_URI, CERTIFICATE_EMAIL };
+struct certificate_name {
+    enum certificate_kind kind;
+    struct span text; /* any bytes */
+};
 
-/* The same with `count` common names, of any bytes. */
-void certificate_make_named(const char *cert_path, const char *key_path, const struct span *names,
-                            size_t count);
+/* Writes a P-256 key and a self-signed certificate for 127.0.0.1 as PEM files; its further names
+ * are `name` and localhost (NULL: none).  Its common name is
+ * the first of them, or "common".  A failure fails the test.
+ */
+void certificate_make(const char *cert_path, const char *key_path, const char *name);
+
+/* The same with these names. */
+void certificate_make_named(const char *cert_path, const char *key_path,
+                            const struct certificate_name *names, size_t count);
 
 #endif

@@ -143,7 +143,6 @@ static int open_with(enum listener_auth auth, struct token_table *table)
     virtual_silence();
     net.v.trace.line = keep_some;
     net.rules.auth = auth;
-    net.rules.anybody = auth == LISTENER_AUTH_NONE ? principal_new("anybody", "*") : NULL;
     net.limits.scan.message_max = MESSAGE_MAX;
     net.limits.output_max = net.limits.partial_total = 4 * MESSAGE_MAX;
     open_server();
@@ -188,7 +187,6 @@ int stage_close(void **state)
         jobs_free(stage.jobs);
         tasks_free(stage.tasks);
         registry_free(stage.registry);
-        principal_unref(net.rules.anybody);
     }
     stage = (struct rpc_stage){0};
     return net_close(state);

@@ -236,10 +236,7 @@ static bool copy_rules(struct listener *l, const struct listener_options *o)
                                   .key_password = copy(f->key_password, &good),
                                   .client_cert = f->client_cert,
                                   .min_tls13 = f->min_tls13};
-    if (!good || o->auth != LISTENER_AUTH_NONE)
-        return good;
-    l->rules.anybody = principal_new("anybody", l->rules.methods);
-    return l->rules.anybody != NULL;
+    return good;
 }
 
 static int open_contexts(struct listener *l, char *error, size_t size)
@@ -338,7 +335,6 @@ static void listener_free(struct listener *l)
     for (uint32_t i = 0; l->rules.contexts != NULL && i < l->acceptor->loop_count; i++)
         tls_context_unref(l->rules.contexts[i]);
     free(l->rules.contexts);
-    principal_unref(l->rules.anybody);
     free((void *)(uintptr_t)l->rules.methods);
     free((void *)(uintptr_t)l->files.cert);
     free((void *)(uintptr_t)l->files.key);

@@ -39,6 +39,22 @@ void peer_text(const struct sockaddr_storage *address, char *buf, size_t size)
     }
 }
 
+void peer_network(const char *text, char *buf, size_t size)
+{
+    char host[INET6_ADDRSTRLEN];
+    struct in6_addr v6;
+    const char *end = strrchr(text, ':');
+    int len = end != NULL ? (int)(end - text) : (int)strlen(text);
+
+    snprintf(host, sizeof host, "%.*s", text[0] == '[' ? len - 2 : len, text + (text[0] == '['));
+    if (inet_pton(AF_INET6, host, &v6) != 1) {
+        snprintf(buf, size, "%s", host);
+        return;
+    }
+    memset(v6.s6_addr + 8, 0, 8);
+    snprintf(buf, size, "%s/64", inet_ntop(AF_INET6, &v6, host, sizeof host));
+}
+
 bool peer_key(const struct sockaddr_storage *address, uint64_t *key)
 {
     struct in_addr v4;

@@ -18,6 +18,10 @@ void peer_text(const struct sockaddr_storage *address, char *buf, size_t size);
  * whoever has one of those has them all.  False for a Unix socket. */
 bool peer_key(const struct sockaddr_storage *address, uint64_t *key);
 
+/* What peer_text() wrote, without the port: who comes from there.  A v6 address is shown by its
+ * first 64 bits, "2001:db8::/64", as it is counted. */
+void peer_network(const char *text, char *buf, size_t size);
+
 /* The user at the other end of a Unix socket, from the system.  False when it does not say. */
 bool peer_uid(int fd, uint32_t *uid);
 /* The user's name, from the system; the number in digits when there is none, or no memory. */

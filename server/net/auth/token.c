@@ -126,7 +126,10 @@ static bool parse_line(const struct parse *p, struct token_table *t, char *text)
         return bad(p, "methods are separated by commas, without blanks");
     if (!parse_methods(p, methods))
         return false;
-    line.principal = principal_new(name, methods);
+    if (principal_is_full_name(name))
+        return bad(p, "the name of a principal does not begin with token:, cert:, unix: or "
+                      "address:, which stand for how it says who it is");
+    line.principal = principal_new(PRINCIPAL_TOKEN, name, NULL, methods);
     if (line.principal != NULL && add_line(t, &line))
         return true;
     principal_unref(line.principal);
@@ -187,6 +190,17 @@ void token_table_unref(struct token_table *t)
         principal_unref(t->lines[i].principal);
     free(t->lines);
     free(t);
+}
+
+bool token_table_names(const struct token_table *t, const char *name)
+{
+    char full[LINE_MAX_BYTES];
+
+    principal_full_name(PRINCIPAL_TOKEN, name, full, sizeof full);
+    for (size_t i = 0; i < t->count; i++)
+        if (strcmp(principal_name(t->lines[i].principal), full) == 0)
+            return true;
+    return false;
 }
 
 const struct principal *token_table_find(const struct token_table *t, struct span token)

@@ -122,9 +122,10 @@ void output_flush(struct connection *c);  /* writes what it can; may enter CLOSE
 
 /* --- admit.c --- */
 
-/* After the handshake.  Sets the connection's principal by the rules of its listener: certificate
- * or credentials of the socket.  False (logged): the peer must not be served, by reason of an
- * unusable certificate, a system that does not say who the peer is, or no memory. */
+/* After the handshake.  Sets the connection's principal by the rules of its listener: certificate,
+ * credentials of the socket, or address; where a token is asked for, none yet.  False (logged): the
+ * peer must not be served, by reason of an unusable certificate, a system that does not say who the
+ * peer is, or no memory. */
 bool admit_peer(struct connection *c);
 
 /* --- connection.c --- */

@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "server/accounts/tally.h"
+#include "server/net/auth/peer.h"
 #include "server/net/auth/principal.h"
 #include "server/net/connection/newcomers.h"
 #include "server/runtime/object/trace.h"
@@ -227,15 +228,19 @@ struct tally *conn_tally(const struct connection *c)
     return c->tally;
 }
 
-/* Whose account it is: a principal's, or, while it has none of its own, that of the address. */
+/* Whose account it is: a principal's, or, as long as nobody said who it is, that of the address. */
 static void account_name(const struct connection *c, char *buf, size_t size)
 {
-    if (c->principal && c->principal != c->slot->rules->anybody)
+    char network[PEER_TEXT_MAX];
+
+    if (c->principal) {
         snprintf(buf, size, "%s", principal_name(c->principal));
-    else if (c->slot->has_key)
-        snprintf(buf, size, "address:%016llx", (unsigned long long)c->slot->key);
-    else
+    } else if (c->slot->has_key) {
+        peer_network(c->slot->peer, network, sizeof network);
+        principal_full_name(PRINCIPAL_ADDRESS, network, buf, size);
+    } else {
         snprintf(buf, size, "%s", c->slot->peer);
+    }
 }
 
 bool conn_open_tally(struct connection *c)

@@ -368,8 +368,6 @@ struct connection *conn_new(struct net_loop *l, struct conn_slot *slot)
     c->loop = l;
     c->slot = slot;
     c->mode.raw = slot->rules->raw;
-    if (slot->rules->anybody != NULL)
-        c->principal = principal_ref(slot->rules->anybody);
     c->since = c->entered = activator_now(l->activator);
     c->time_limit = l->limits.handshake_timeout;
     LIST_INSERT_HEAD(&l->all, c, link);

@@ -22,12 +22,11 @@ struct tls_context;
 struct listener_rules {
     enum listener_auth auth;
     bool raw;
-    bool penalties;       /* addresses of which nothing good comes are kept out */
-    ao_time idle_timeout; /* ns; 0: that of the limits; AO_NEVER: none */
-    const char *methods;  /* what principals of certificates and sockets may call; owned */
-    const struct principal *anybody; /* LISTENER_AUTH_NONE: who everybody is; else NULL */
-    struct tls_context **contexts;   /* by loop index; NULL: plain */
-    uint32_t open;                   /* connections; the acceptor's own */
+    bool penalties;                /* addresses of which nothing good comes are kept out */
+    ao_time idle_timeout;          /* ns; 0: that of the limits; AO_NEVER: none */
+    const char *methods;           /* what principals may call that are no tokens; owned */
+    struct tls_context **contexts; /* by loop index; NULL: plain */
+    uint32_t open;                 /* connections; the acceptor's own */
 };
 
 enum loop_message_kind { LOOP_CONNECT, LOOP_DRAIN, LOOP_ABORT, LOOP_RELOAD };

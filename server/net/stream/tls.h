@@ -48,9 +48,10 @@ bool tls_open(struct stream *s, struct tls_context *context, int fd, struct even
               void (*on_event)(int fd, short what, void *stream));
 
 enum tls_name { TLS_NAME_FOUND, TLS_NAME_NO_CERTIFICATE, TLS_NAME_UNUSABLE };
-/* The common name of the peer's verified certificate, after the handshake; a plain stream has no
- * certificate.  Unusable: there is no name, more than one, a NUL in it, or `size` is too small.
- * Loop's thread. */
+/* Whom the peer's verified certificate names, after the handshake: its first subjectAltName that is
+ * a DNS name, else the first URI, else the first e-mail address.  A plain stream has no
+ * certificate. Unusable: there is no such name (nobody looks at the common name), a character in it
+ * that does not belong there, as '*', or `size` is too small.  Loop's thread. */
 enum tls_name tls_peer_name(const struct stream *s, char *buf, size_t size);
 
 /* After STREAM_ERROR: TLS itself failed, by what the peer sent; and not the connection, or memory.

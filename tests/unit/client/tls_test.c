@@ -24,7 +24,7 @@ static int set_up(void **state)
     assert_non_null(mkdtemp(f.folder));
     snprintf(f.certificate, sizeof f.certificate, "%s/cert.pem", f.folder);
     snprintf(f.key, sizeof f.key, "%s/key.pem", f.folder);
-    certificate_make(f.certificate, f.key, NULL);
+    certificate_make(f.certificate, f.key, "test");
     *state = &f;
     return 0;
 }

@@ -253,6 +253,7 @@ SERVER_TEST(a_unix_socket_knows_its_users)
     char url[80];
     struct stat status;
     const struct passwd *me = getpwuid(getuid());
+    char name[64];
 
     assert_non_null(mkdtemp(directory));
     snprintf(path, sizeof path, "%s/s", directory);
@@ -271,7 +272,8 @@ SERVER_TEST(a_unix_socket_knows_its_users)
     SERVER_UNTIL(net_client_answered(fd, 3));
     const struct connection *c = LIST_FIRST(&server.loops[0]->all);
     assert_non_null(me);
-    assert_string_equal(principal_name(conn_principal(c)), me->pw_name);
+    snprintf(name, sizeof name, "unix:%s", me->pw_name);
+    assert_string_equal(principal_name(conn_principal(c)), name);
     assert_true(principal_may(conn_principal(c), span_text("echo")));
     assert_false(principal_may(conn_principal(c), span_text("hash")));
     char peer[32];

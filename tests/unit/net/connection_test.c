@@ -102,7 +102,7 @@ static void know_sometimes(struct connection *c, uint64_t life)
 {
     if (life % 3 != 0)
         return;
-    const struct principal *p = principal_new("alice", "*");
+    const struct principal *p = principal_new(PRINCIPAL_TOKEN, "alice", NULL, "*");
     conn_set_principal(c, p);
     conn_set_principal(c, p); /* says it a second time */
     principal_unref(p);
@@ -150,10 +150,10 @@ NET_TEST(a_connection_says_what_it_is)
     assert_true(conn_mode(c)->raw);
     assert_true(conn_auth_required(c));
     assert_null(conn_principal(c));
-    const struct principal *p = principal_new("alice", "*");
+    const struct principal *p = principal_new(PRINCIPAL_TOKEN, "alice", NULL, "*");
     conn_set_principal(c, p);
     principal_unref(p);
-    assert_string_equal(principal_name(conn_principal(c)), "alice");
+    assert_string_equal(principal_name(conn_principal(c)), "token:alice");
     *conn_user(c) = &net;
     assert_ptr_equal(*conn_user(c), &net);
     assert_true(conn_auth_failed(c));

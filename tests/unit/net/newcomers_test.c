@@ -11,7 +11,7 @@ static void asks_for_tokens(void)
 
 static void says_who(struct connection *c)
 {
-    const struct principal *alice = principal_new("alice", "*");
+    const struct principal *alice = principal_new(PRINCIPAL_TOKEN, "alice", NULL, "*");
     conn_set_principal(c, alice);
     principal_unref(alice);
 }

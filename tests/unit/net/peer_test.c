@@ -66,6 +66,21 @@ TEST(a_key_is_who_can_have_the_address)
     assert_false(same("", ""));
 }
 
+TEST(who_comes_from_an_address_is_its_host_or_its_network)
+{
+    static const char *const cases[][2] = {
+        {"192.0.2.7:4711", "192.0.2.7"},
+        {"[2001:db8:0:1:2::3]:80", "2001:db8:0:1::/64"},
+        {"[::1]:7466", "::/64"},
+    };
+    char name[64];
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        peer_network(cases[i][0], name, sizeof name);
+        assert_string_equal(name, cases[i][1]);
+    }
+}
+
 TEST(a_user_has_a_name_or_a_number)
 {
     char name[64];

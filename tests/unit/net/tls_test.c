@@ -253,7 +253,7 @@ SERVER_TEST(a_certificate_says_who_the_peer_is)
             assert_true(client_connect(&c, url));
             assert_true(client_echo(&c, 1));
             const struct principal *p = conn_principal(LIST_FIRST(&server.loops[0]->all));
-            assert_string_equal(principal_name(p), "alice");
+            assert_string_equal(principal_name(p), "cert:alice");
             assert_true(principal_may(p, span_text("echo")));
             assert_false(principal_may(p, span_text("hash")));
             client_disconnect(&c);
@@ -317,8 +317,10 @@ SERVER_TEST(who_is_not_known_is_refused)
 }
 
 /* Its authority vouches for it, and still it does not say who its peer is. */
-static bool is_admitted(const struct span *names, size_t count)
+static bool is_admitted_as(const struct certificate_name *names, size_t count, const char *as)
 {
+    bool right = false;
+
     char cert[96];
     char key[96];
 
@@ -327,31 +329,84 @@ static bool is_admitted(const struct span *names, size_t count)
     certificate_make_named(cert, key, names, count);
     struct listener_options options = mutual_tls(CLIENT_CERT_REQUIRED);
     options.tls.client_ca = cert;
-    bool admitted = is_served(open_server(1, options), TLS1_3_VERSION, cert, key);
+    struct client c;
+    const char *url = open_server(1, options);
+    client_init(&c, TLS1_3_VERSION, cert, key);
+    if (client_connect(&c, url) && client_echo(&c, 1)) {
+        const struct principal *p = conn_principal(LIST_FIRST(&server.loops[0]->all));
+        right = as != NULL && strcmp(principal_name(p), as) == 0;
+        assert_string_equal(principal_tenant(p), principal_name(p));
+    } else {
+        right = as == NULL;
+    }
+    client_fini(&c);
     unlink(cert);
     unlink(key);
-    return admitted;
+    return right;
 }
 
-SERVER_TEST(a_name_that_can_be_read_in_two_ways_is_none)
+#define DNS(text)                                                                                  \
+    {                                                                                              \
+        CERTIFICATE_DNS,                                                                           \
+        {                                                                                          \
+            (const uint8_t *)(text), sizeof(text) - 1                                              \
+        }                                                                                          \
+    }
+#define URI(text)                                                                                  \
+    {                                                                                              \
+        CERTIFICATE_URI,                                                                           \
+        {                                                                                          \
+            (const uint8_t *)(text), sizeof(text) - 1                                              \
+        }                                                                                          \
+    }
+#define EMAIL(text)                                                                                \
+    {                                                                                              \
+        CERTIFICATE_EMAIL,                                                                         \
+        {                                                                                          \
+            (const uint8_t *)(text), sizeof(text) - 1                                              \
+        }                                                                                          \
+    }
+
+SERVER_TEST(the_first_name_of_a_certificate_counts_and_no_other)
 {
-    const struct span alice = span_text("alice");
-    const struct span both[] = {alice, span_text("bob")};
-    const struct span twice[] = {alice, alice};
-    const struct span cut = span_of("alice\0.example", 14);
-    char longest[257];
+    static const struct {
+        struct certificate_name names[3];
+        const char *as; /* NULL: refused */
+    } cases[] = {
+        {{DNS("Alice.Example"), DNS("bob.example")}, "cert:alice.example"},
+        {{URI("spiffe://example/alice")}, "cert:spiffe://example/alice"},
+        {{EMAIL("alice@example.org")}, "cert:alice@example.org"},
+        {{EMAIL("a@b"), URI("x:y"), DNS("alice")}, "cert:alice"},
+        {{EMAIL("a@b"), URI("x:y")}, "cert:x:y"},
+        {{DNS("alice\0.example")}, NULL},
+        {{DNS("*.example")}, NULL},
+        {{DNS("a b")}, NULL},
+        {{DNS("alice@example.org")}, NULL},
+        {{DNS("")}, NULL},
+        {{DNS("a*"), DNS("alice")}, NULL},
+        {{URI("alice")}, NULL},
+        {{EMAIL("alice")}, NULL},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        size_t count = 0;
+        while (count < 3 && cases[i].names[count].text.at != NULL)
+            count++;
+        assert_true(is_admitted_as(cases[i].names, count, cases[i].as));
+    }
+}
+
+SERVER_TEST(a_name_that_is_missing_or_too_long_is_none)
+{
+    char longest[257], full[300] = "cert:";
 
     memset(longest, 'x', sizeof longest);
-    const struct span fits = span_of(longest, 255);
-    const struct span too_long = span_of(longest, 256);
-
-    assert_true(is_admitted(&alice, 1));
-    assert_false(is_admitted(both, 2));
-    assert_false(is_admitted(twice, 2));
-    assert_false(is_admitted(&cut, 1));
-    assert_false(is_admitted(NULL, 0));
-    assert_true(is_admitted(&fits, 1));
-    assert_false(is_admitted(&too_long, 1));
+    const struct certificate_name fits = {CERTIFICATE_DNS, span_of(longest, 255)};
+    const struct certificate_name too_long = {CERTIFICATE_DNS, span_of(longest, 256)};
+    strncat(full, longest, 255);
+    assert_true(is_admitted_as(&fits, 1, full));
+    assert_true(is_admitted_as(&too_long, 1, NULL));
+    assert_true(is_admitted_as(NULL, 0, NULL)); /* whatever its common name is */
 }
 
 /* OpenSSL has a level of security of its own that refuses old versions, here and at the peer. */

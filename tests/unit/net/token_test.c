@@ -46,8 +46,8 @@ TEST(a_token_is_a_principal)
 
     assert_non_null(t);
     const struct principal *alice = token_table_find(t, span_text("secret"));
-    assert_string_equal(principal_name(alice), "alice");
-    assert_string_equal(principal_name(token_table_find(t, span_text(""))), "nobody");
+    assert_string_equal(principal_name(alice), "token:alice");
+    assert_string_equal(principal_name(token_table_find(t, span_text(""))), "token:nobody");
     assert_null(token_table_find(t, span_text("secret ")));
     assert_null(token_table_find(t, span_text("Secret")));
     principal_ref(alice); /* outlives the table */
@@ -55,6 +55,41 @@ TEST(a_token_is_a_principal)
     token_table_unref(t);
     assert_true(principal_may(alice, span_text("echo")));
     principal_unref(alice);
+}
+
+TEST(how_somebody_said_who_it_is_is_part_of_the_name)
+{
+    static const struct {
+        enum principal_mechanism how;
+        const char *name, *full, *tenant;
+    } cases[] = {
+        {PRINCIPAL_TOKEN, "alice", "token:alice", "alice"},
+        {PRINCIPAL_UNIX, "alice", "unix:alice", "alice"},
+        {PRINCIPAL_CERT, "alice", "cert:alice", "cert:alice"},
+        {PRINCIPAL_ADDRESS, "192.0.2.7", "address:192.0.2.7", "anybody"},
+        {PRINCIPAL_TOKEN, "anybody", "token:anybody", "token:anybody"},
+        {PRINCIPAL_UNIX, "anybody", "unix:anybody", "unix:anybody"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct principal *p = principal_new(cases[i].how, cases[i].name, NULL, "*");
+        assert_string_equal(principal_name(p), cases[i].full);
+        assert_string_equal(principal_tenant(p), cases[i].tenant);
+        principal_unref(p);
+    }
+    const struct principal *p = principal_new(PRINCIPAL_UNIX, "alice", "elsewhere", "*");
+    assert_string_equal(principal_tenant(p), "elsewhere");
+    principal_unref(p);
+}
+
+TEST(a_table_knows_the_names_of_its_tokens)
+{
+    struct token_table *t = load(SECRET " alice echo\n");
+
+    assert_true(token_table_names(t, "alice"));
+    assert_false(token_table_names(t, "bob"));
+    assert_false(token_table_names(t, "token:alice"));
+    token_table_unref(t);
 }
 
 TEST(a_pattern_is_a_name_or_its_beginning)
@@ -72,7 +107,7 @@ TEST(a_pattern_is_a_name_or_its_beginning)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct principal *p = principal_new("p", cases[i].methods);
+        const struct principal *p = principal_new(PRINCIPAL_TOKEN, "p", NULL, cases[i].methods);
         assert_int_equal(principal_may(p, span_text(cases[i].method)), cases[i].may);
         principal_unref(p);
     }
@@ -95,6 +130,7 @@ TEST(what_is_wrong_is_said_with_its_line)
         {SECRET " alice a,,b\n", ":1: a method is empty"},
         {SECRET " alice a,\n", ":1: a method is empty"},
         {SECRET " alice a*b\n", ":1: '*' stands only at the end"},
+        {SECRET " cert:alice a\n", ":1: the name of a principal does not begin with token:"},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

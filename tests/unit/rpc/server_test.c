@@ -4,7 +4,7 @@
 #define LIMITS "'limits': {'message': 1048576, 'depth': 32, 'in_flight': 1000}}"
 #define HELLO                                                                                      \
     "1: {'server': 'ergon', 'version': '" ERGON_VERSION                                            \
-    "', 'protocol': 1, 'principal': 'anybody', 'methods': 13, " LIMITS "\n"
+    "', 'protocol': 1, 'principal': 'address:192.0.2.1', 'methods': 13, " LIMITS "\n"
 
 static void answers(const char *method, const char *params, const char *expected)
 {
@@ -149,12 +149,12 @@ RPC_TEST_GUARDED(before_a_token_only_four_methods_are_open)
 
 RPC_TEST_GUARDED(a_token_says_who_may_what)
 {
-    answers("server.auth", "['" STAGE_BOB "']", "1: 'bob'\n");
+    answers("server.auth", "['" STAGE_BOB "']", "1: 'token:bob'\n");
     answers("echo", "[5]", "1: [5]\n");
-    answers("fail", "[]", "1 failed: 'DENIED: bob may not call \"fail\"'\n");
-    answers("task.call", "['fail']", "1 failed: 'DENIED: bob may not call \"fail\"'\n");
-    answers("none", "[]", "1 failed: 'DENIED: bob may not call \"none\"'\n");
-    answers("server.auth", "['" STAGE_ALICE "']", "1: 'alice'\n");
+    answers("fail", "[]", "1 failed: 'DENIED: token:bob may not call \"fail\"'\n");
+    answers("task.call", "['fail']", "1 failed: 'DENIED: token:bob may not call \"fail\"'\n");
+    answers("none", "[]", "1 failed: 'DENIED: token:bob may not call \"none\"'\n");
+    answers("server.auth", "['" STAGE_ALICE "']", "1: 'token:alice'\n");
     answers("fail", "[]", "1 failed: 'NO_LUCK: none today'\n");
     answers("server.auth", "['" STAGE_ALICE " ']", "1 failed: 'AUTH: no such token'\n");
     answers("echo", "[5]", "1: [5]\n"); /* still alice */

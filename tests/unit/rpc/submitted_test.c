@@ -431,9 +431,10 @@ RPC_TEST_GUARDED(nobody_submits_before_it_is_known)
 RPC_TEST_GUARDED(a_list_of_methods_counts_for_tasks_too)
 {
     become(STAGE_BOB);
-    refuses("task.submit", "['sleep', [1]]", "DENIED: bob may not call \"sleep\"");
+    refuses("task.submit", "['sleep', [1]]", "DENIED: token:bob may not call \"sleep\"");
     refuses("task.get", "['t0000000000001']", "DENIED: ");
-    refuses("cron.put", "['tick', '@daily', 'echo']", "DENIED: bob may not call \"cron.put\"");
+    refuses("cron.put", "['tick', '@daily', 'echo']",
+            "DENIED: token:bob may not call \"cron.put\"");
     refuses("task.submit", "['echo', [], {'tenant': 'alice'}]", "DENIED: bob may not submit for");
     holds("task.submit", "['echo', [], {'tenant': 'bob', 'durable': 'none'}]", "'id'");
 }
