@@ -73,8 +73,8 @@ struct command {
     bool durable;
 };
 
-extern const struct command CALL, TASK, QUEUE, CRON, AUDIT, STORE, PING, INFO, METHODS, TOKEN,
-    BENCH, COMPLETION;
+extern const struct command CALL, TASK, QUEUE, CRON, CONNECTION, AUDIT, STORE, PING, INFO, METHODS,
+    TOKEN, BENCH, COMPLETION;
 
 /* The name of a command within its group: its last word. */
 const char *command_word(const struct command *c);

@@ -13,14 +13,15 @@
 
 #include "base/suggest.h"
 
-const struct command *const COMMANDS[] = {&CALL,  &TASK,       &QUEUE, &CRON,    &AUDIT,
-                                          &STORE, &PING,       &INFO,  &METHODS, &TOKEN,
-                                          &BENCH, &COMPLETION, NULL};
+const struct command *const COMMANDS[] = {&CALL,  &TASK,  &QUEUE,      &CRON, &CONNECTION,
+                                          &AUDIT, &STORE, &PING,       &INFO, &METHODS,
+                                          &TOKEN, &BENCH, &COMPLETION, NULL};
 
 static const char *const GENERAL =
     "Environment: ERGON_URL, ERGON_TOKEN or ERGON_TOKEN_FILE, ERGON_CACERT; options go first.\n"
     "Exit status: 0 good, 1 error from the server, 2 usage, 3 no connection or TLS,\n"
-    "4 not allowed, 5 time is up, 6 no such method, task, queue or cron, 7 busy or over a limit,\n"
+    "4 not allowed, 5 time is up, 6 no such method, task, queue, cron or\n"
+    "connection, 7 busy or over a limit,\n"
     "130 interrupted.\n";
 
 const char *command_word(const struct command *c)

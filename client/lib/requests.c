@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <ergon/client_connections.h>
+
 struct ergon_request *request_new(const char *method, size_t parts)
 {
     struct ergon_request *r = malloc(sizeof *r);
@@ -69,6 +71,8 @@ static const struct ergon_answer
                 "sizeof(struct ergon_task_options)"),
     unsized_filter =
         INVALID("the filter tells no size: set .size to sizeof(struct ergon_task_filter)"),
+    unsized_connections =
+        INVALID("the filter tells no size: set .size to sizeof(struct ergon_connection_filter)"),
     unsized_cron = INVALID(
         "the options of a cron tell no size: set .size to sizeof(struct ergon_cron_options)"),
     no_map = INVALID("the further options of a task are no MessagePack map"),
@@ -497,6 +501,49 @@ struct ergon_request *ergon_request_forget_matching(const struct ergon_task_filt
                                                     unsigned flags)
 {
     return of_filter("task.forget", filter, flags);
+}
+
+static void pairs_connections(struct pairs *m, const struct ergon_connection_filter *given,
+                              struct ergon_connection_filter *f)
+{
+    pairs_init(m);
+    if (!options_copy(f, sizeof *f, given))
+        m->refused = &unsized_connections;
+    pairs_number(m, "id", f->id);
+    pairs_text(m, "principal", f->principal);
+    pairs_flag(m, "nobody", f->nobody, true);
+    pairs_text(m, "address", f->address);
+    pairs_text(m, "listener", f->listener);
+    pairs_number(m, "idle", f->idle_ms);
+}
+
+struct ergon_request *ergon_request_connections(const struct ergon_connection_filter *given)
+{
+    struct ergon_request *r = request_new("connection.list", 1);
+    struct ergon_connection_filter f;
+    struct pairs m;
+    if (r == NULL)
+        return NULL;
+    pairs_connections(&m, given, &f);
+    pairs_number(&m, "limit", f.limit);
+    pairs_text(&m, "cursor", f.cursor);
+    pairs_pack(&m, r);
+    return request_done(r);
+}
+
+struct ergon_request *ergon_request_kill_connections(const struct ergon_connection_filter *given,
+                                                     unsigned flags)
+{
+    struct ergon_request *r = request_new("connection.kill", 1);
+    struct ergon_connection_filter f;
+    struct pairs m;
+    if (r == NULL)
+        return NULL;
+    pairs_connections(&m, given, &f);
+    pairs_flag(&m, "all", flags & ERGON_MATCH_ALL, true);
+    pairs_flag(&m, "dry_run", flags & ERGON_MATCH_DRY_RUN, true);
+    pairs_pack(&m, r);
+    return request_done(r);
 }
 
 struct ergon_request *ergon_request_cron_put(const char *name, const char *schedule,

@@ -7,12 +7,19 @@
  *   response      nobody here asked: ignored, counted */
 #include <ergon/ao.h>
 
+#include "server/rpc/connection_methods.h"
 #include "server/rpc/job_requests.h"
+#include "server/net/connection/oversight.h"
 #include "base/log.h"
 
 static const struct rpc_methods *const namespaces[] = {
-    &rpc_server_methods, &rpc_inspection_methods, &rpc_task_methods,
-    &rpc_queue_methods,  &rpc_cron_methods,       NULL,
+    &rpc_server_methods,
+    &rpc_inspection_methods,
+    &rpc_task_methods,
+    &rpc_queue_methods,
+    &rpc_cron_methods,
+    &rpc_connection_methods,
+    NULL,
 };
 
 /* A name that no handler has: one of ours, or nobody's. */
@@ -82,11 +89,13 @@ static void on_gone(void *arg, struct connection *c)
 
     for (struct call *call = *conn_user(c); call; call = next) {
         next = call->next;
-        if (outlives_peer(call) && !conn_ends(c))
+        if (outlives_peer(call) && !conn_ends(c) && !conn_was_killed(c))
             continue;
         call->msgid_len = 0; /* the connection may still be open, but is not answered */
         if (call_is_operation(call))
             job_request_give_up(loop, call);
+        else if (call_is_census(call))
+            census_give_up(call);
         else
             home_abandon(loop->home, call);
     }

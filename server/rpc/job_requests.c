@@ -6,7 +6,6 @@
 #include "server/jobs/core/ids.h"
 #include "server/rpc/spec_options.h"
 
-enum call_tag { TAG_OPERATION = 1, TAG_POLL = 2 };
 enum {
     ID_BYTES_MIN = 15, /* of an id as a MessagePack string */
     POLLS_MAX = 1024   /* of a connection at a time */
@@ -77,7 +76,9 @@ void job_request_send(struct job_request *jr, bool poll)
     c->owner = rq->conn;
     c->list = (struct call **)conn_user(rq->conn);
     c->msgid_len = (uint8_t)rq->msgid.len;
-    c->tag = (uint8_t)(TAG_OPERATION | (poll ? TAG_POLL : 0));
+    c->name = rq->loop->recent_own->name;
+    c->began = activator_now(rq->loop->activator);
+    c->tag = (uint8_t)(CALL_OPERATION | (poll ? CALL_POLL : 0));
     if (rq->msgid.len > 0)
         memcpy(c->msgid, rq->msgid.at, rq->msgid.len);
     call_link(c);
@@ -150,12 +151,12 @@ void job_request_named(struct rpc_request *rq, const struct operation_class *cls
 
 bool call_is_operation(const struct call *call)
 {
-    return call->tag & TAG_OPERATION;
+    return call->tag & CALL_OPERATION;
 }
 
 bool call_is_poll(const struct call *call)
 {
-    return call->tag & TAG_POLL;
+    return call->tag & CALL_POLL;
 }
 
 void job_request_give_up(struct rpc_loop *loop, struct call *call)
@@ -203,7 +204,7 @@ static void answer(struct rpc_loop *loop, struct operation *op)
 static void answered(void *arg, struct operation *op)
 {
     struct connection *c = op->call.owner;
-    bool counted = !(op->call.tag & TAG_POLL);
+    bool counted = !(op->call.tag & CALL_POLL);
 
     if (op->reply.result.failed && op->reply.error == ERGON_OK)
         op->reply.error = ERGON_E_MEMORY;

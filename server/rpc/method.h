@@ -25,6 +25,13 @@ enum rpc_access {
     RPC_GUARDED /* the principal's patterns decide */
 };
 
+/* Of calls in the list of a connection: who serves them.  0: a handler. */
+enum call_tag {
+    CALL_OPERATION = 1, /* job_requests.h */
+    CALL_POLL = 2,      /* and may wait for long */
+    CALL_CENSUS = 4     /* connection_methods.h */
+};
+
 struct rpc_method {
     const char *name;
     enum rpc_access access;
@@ -44,6 +51,7 @@ extern const struct rpc_methods rpc_inspection_methods; /* info, methods, descri
 extern const struct rpc_methods rpc_task_methods;       /* task.* */
 extern const struct rpc_methods rpc_queue_methods;      /* queue.*, and server.audit */
 extern const struct rpc_methods rpc_cron_methods;       /* cron.* */
+extern const struct rpc_methods rpc_connection_methods; /* connection.* */
 
 /* The server's own method of this name, or NULL. */
 const struct rpc_method *rpc_find_own(struct rpc_loop *loop, struct span name);

@@ -45,7 +45,9 @@ struct rpc_loop {
     struct activator *activator;
     const struct rpc_methods *const *namespaces; /* all, and NULL; set by rpc_port() */
     struct method *recent; /* that was called last: the next call is likely the same; NULL: none */
-    const struct rpc_method *recent_own; /* likewise, of the server's own */
+    const struct rpc_method
+        *recent_own;   /* likewise, of the server's own: while one is served, it */
+    uint32_t censuses; /* requests that walk through all connections */
     struct rpc_stats stats;
 };
 

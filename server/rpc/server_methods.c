@@ -1,4 +1,5 @@
 /* The namespace server.*, what a client says to its connection: hello, auth, ping, cancel. */
+#include "server/rpc/connection_methods.h"
 #include "server/rpc/job_requests.h"
 #include "server/rpc/method.h"
 #include "base/log.h"
@@ -130,6 +131,8 @@ static void serve_cancel(struct rpc_request *rq)
     struct call *call = call_of_msgid(*conn_user(rq->conn), msgid);
     if (call && call_is_operation(call))
         job_request_cancel(rq->loop, call);
+    else if (call && call_is_census(call))
+        census_cancel(call);
     else if (call)
         home_cancel(rq->loop->home, call);
     rpc_answer(rq, span_text(call ? "\xc3" : "\xc2"));

@@ -37,6 +37,8 @@ struct call {
     struct call **list;       /* its head, the owner's; NULL: it stands in none */
     void *owner;
     struct task *task; /* NULL once it was answered */
+    const char *name;  /* of its method, where it never has a task: constant, the owner's */
+    ao_time began;     /* of one that does not end at once */
     uint32_t index, generation;
     uint8_t msgid[MSGID_MAX];
     uint8_t msgid_len; /* 0: a notification */

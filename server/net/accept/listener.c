@@ -225,6 +225,7 @@ static bool copy_rules(struct listener *l, const struct listener_options *o)
     bool good = true;
 
     l->limit = o->connections;
+    l->rules.url = l->text;
     l->rules.auth = o->auth;
     l->rules.raw = o->raw;
     l->rules.penalties = o->penalties;

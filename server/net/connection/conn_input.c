@@ -170,6 +170,7 @@ static size_t take_messages(struct connection *c, struct span bytes, struct scan
         }
     }
     counter_add(&l->counters.messages, count);
+    c->messages += count;
     return at;
 }
 

@@ -56,8 +56,11 @@ struct connection {
     bool wide : 1;          /* a whole read brought few messages: read more at once */
     bool single : 1;        /* the last read brought one message: its peer waits for each answer */
     bool newcomer : 1;      /* stands in the loop's list of those: newcomers.h */
+    bool killed : 1;        /* conn_kill() */
     bool heard_out : 1;     /* a newcomer's time was over, and what had come by then is looked at */
 
+    ao_time accepted;   /* when it came */
+    uint64_t messages;  /* handed over, in all */
     ao_time entered;    /* when it came, or was opened */
     ao_time since;      /* OPEN, DRAINING: the last byte, or call's end; else: the time of entry */
     ao_time time_limit; /* of this state, ns from `since`; 0: none */
@@ -103,6 +106,8 @@ static inline bool conn_may_read(const struct connection *c)
                 LOG_STR("reason", (why)))
 
 /* --- conn_state.c --- */
+
+const char *conn_state_name(unsigned state);
 
 /* The one function that changes the state: checks, traces, does the entry work.  `why` is constant,
  * here and below. */

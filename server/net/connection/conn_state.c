@@ -26,7 +26,7 @@ enum { ACCOUNT_NAME_MAX = 320 /* bytes; longer names of principals are one by th
 
 /* --- State --- */
 
-static const char *state_name(enum conn_state s)
+const char *conn_state_name(unsigned s)
 {
     static const char *const names[] = {
 #define X(name, text) [CONN_##name] = #name,
@@ -57,11 +57,11 @@ static void trace_move(const struct connection *c, enum conn_state next, const c
     uint32_t calls = c->in_flight + c->polls;
 
     if (calls == 0)
-        TRACE(c->loop->activator, "conn", conn_id(c), "%s -> %s (%s)", state_name(c->state),
-              state_name(next), why);
+        TRACE(c->loop->activator, "conn", conn_id(c), "%s -> %s (%s)", conn_state_name(c->state),
+              conn_state_name(next), why);
     else
         TRACE(c->loop->activator, "conn", conn_id(c), "%s -> %s (%s, %u in flight)",
-              state_name(c->state), state_name(next), why, calls);
+              conn_state_name(c->state), conn_state_name(next), why, calls);
 }
 
 static ao_time idle_limit(const struct connection *c)

@@ -8,6 +8,7 @@
 #include "server/net/auth/principal.h"
 #include "server/net/connection/conn_input.h"
 #include "server/net/connection/newcomers.h"
+#include "server/net/connection/walk.h"
 #include "server/runtime/object/trace.h"
 
 enum { FLUSH_SOON = 32768 }; /* bytes; so many answers are written before they leave the caches */
@@ -368,7 +369,7 @@ struct connection *conn_new(struct net_loop *l, struct conn_slot *slot)
     c->loop = l;
     c->slot = slot;
     c->mode.raw = slot->rules->raw;
-    c->since = c->entered = activator_now(l->activator);
+    c->accepted = c->since = c->entered = activator_now(l->activator);
     c->time_limit = l->limits.handshake_timeout;
     LIST_INSERT_HEAD(&l->all, c, link);
     newcomer_add(c);
@@ -387,6 +388,7 @@ void conn_free(struct connection *c)
     struct net_loop *l = c->loop;
 
     TRACE(l->activator, "conn", conn_id(c), "freed");
+    walks_leave(l, c);
     LIST_REMOVE(c, link);
     if (ao_state(&c->ao) != AO_STATE_INACTIVE)
         ao_deactivate(&c->ao);

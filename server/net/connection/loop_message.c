@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "server/net/auth/principal.h"
+#include "server/net/connection/walk.h"
 
 int message_list_init(struct message_list *list, struct ao *receiver)
 {
@@ -68,6 +69,9 @@ static void drop(struct loop_message *m)
         if (m->fd >= 0)
             close(m->fd);
         free(ao_of(m, struct conn_slot, message));
+    } else if (m->kind == LOOP_WALK) {
+        struct conn_walk *w = ao_of(m, struct conn_walk, message);
+        w->drop(w);
     }
 }
 

@@ -20,6 +20,7 @@ struct tls_context;
 /* The rules of one listener as its connections see them.  Immutable while the server runs, but for
  * `contexts`, of which entry i is changed by loop i alone, and the acceptor's `open`. */
 struct listener_rules {
+    const char *url; /* with the real port; the acceptor's */
     enum listener_auth auth;
     bool raw;
     bool penalties;                /* addresses of which nothing good comes are kept out */
@@ -29,7 +30,7 @@ struct listener_rules {
     uint32_t open;                 /* connections; the acceptor's own */
 };
 
-enum loop_message_kind { LOOP_CONNECT, LOOP_DRAIN, LOOP_ABORT, LOOP_RELOAD };
+enum loop_message_kind { LOOP_CONNECT, LOOP_DRAIN, LOOP_ABORT, LOOP_RELOAD, LOOP_WALK };
 
 struct loop_message {
     struct mpsc_item item;
@@ -67,8 +68,8 @@ struct message_list {
 
 /* 0, or -1 without memory: then nothing is left to take apart.  Set-up. */
 int message_list_init(struct message_list *list, struct ao *receiver);
-/* Frees all messages that own themselves: slots, with their sockets, and reloads.  When no loop
- * runs any more; a list of zeroes is fine. */
+/* Frees all messages that own themselves: slots, with their sockets, reloads, and walks.  When no
+ * loop runs any more; a list of zeroes is fine. */
 void message_list_fini(struct message_list *list);
 
 /* Any thread: the receiver becomes active, or is woken. */

@@ -6,6 +6,7 @@
 #include "server/net/auth/principal.h"
 #include "server/net/connection/conn_private.h"
 #include "server/net/connection/newcomers.h"
+#include "server/net/connection/walk.h"
 #include "server/net/stream/tls.h"
 
 enum { LOOP_MESSAGES_A_STEP = 64 };
@@ -111,20 +112,24 @@ void loop_handle(struct net_loop *l, struct loop_message *message)
     case LOOP_RELOAD:
         apply(l, ao_of(message, struct reload, message));
         break;
+    case LOOP_WALK:
+        walks_take(l, message);
+        break;
     }
 }
 
 static enum ao_verdict intake_step(struct ao *self)
 {
     struct net_loop *l = ao_of(self, struct net_loop, intake);
+    bool more = true;
 
-    for (int i = 0; i < LOOP_MESSAGES_A_STEP; i++) {
+    for (int i = 0; i < LOOP_MESSAGES_A_STEP && more; i++) {
         struct loop_message *message = message_take(&l->from_acceptor);
-        if (message == NULL)
-            return AO_DONE;
-        loop_handle(l, message);
+        more = message != NULL;
+        if (more)
+            loop_handle(l, message);
     }
-    return AO_AGAIN;
+    return walks_run(l) || more ? AO_AGAIN : AO_DONE;
 }
 
 static const struct ao_class intake_class = {.name = "intake", .step = intake_step};
@@ -160,6 +165,7 @@ void loop_drop_connections(struct net_loop *l)
 {
     l->closing = true;
     l->to_acceptor = NULL;
+    walks_drop(l);
     STAILQ_INIT(&l->dirty);
     STAILQ_INIT(&l->dead);
     while (!LIST_EMPTY(&l->all))

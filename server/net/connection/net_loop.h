@@ -51,14 +51,15 @@ struct net_loop {
     struct conn_queue dead;  /* to be freed */
     uint32_t handshakes;     /* of this round */
 
-    LIST_HEAD(, connection) all; /* whose memory exists */
+    LIST_HEAD(, connection) all; /* whose memory exists; the newest first, so by id */
+    LIST_HEAD(, conn_walk) walks;
     struct newcomer_list newcomers;
     struct chunk_pool pool;
     struct partial_list partials;
     struct scanner scanner; /* of what stands in `scratch` */
     uint8_t *scratch;       /* HEADROOM + READ_WIDE bytes; what is not used takes no memory */
 
-    struct ao intake;                 /* takes messages of the acceptor */
+    struct ao intake;                 /* takes messages of the acceptor, and goes on with walks */
     struct message_list *to_acceptor; /* the acceptor's; NULL before acceptor_new() */
     struct message_list from_acceptor;
 

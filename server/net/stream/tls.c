@@ -455,6 +455,13 @@ enum tls_name tls_peer_name(const struct stream *s, char *buf, size_t size)
     return result == TLS_NAME_FOUND ? TLS_NAME_FOUND : TLS_NAME_UNUSABLE;
 }
 
+const char *tls_version(const struct stream *s)
+{
+    const struct tls_state *t = s->state;
+
+    return s->cls == &tls_class && t != NULL && t->established ? SSL_get_version(t->ssl) : NULL;
+}
+
 /* --- What the streams of a loop share --- */
 
 struct tls_loop *tls_loop_new(struct activator *activator, const struct tls_loop *first)

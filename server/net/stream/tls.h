@@ -54,6 +54,9 @@ enum tls_name { TLS_NAME_FOUND, TLS_NAME_NO_CERTIFICATE, TLS_NAME_UNUSABLE };
  * that does not belong there, as '*', or `size` is too small.  Loop's thread. */
 enum tls_name tls_peer_name(const struct stream *s, char *buf, size_t size);
 
+/* "TLSv1.3"; NULL: the stream is plain, or its handshake is not done.  Loop's thread. */
+const char *tls_version(const struct stream *s);
+
 /* After STREAM_ERROR: TLS itself failed, by what the peer sent; and not the connection, or memory.
  * Loop's thread. */
 bool tls_is_peers_error(const struct stream *s);

@@ -51,6 +51,7 @@ static inline bool open_call(struct home *h, struct task *t, const struct call_p
         return false;
     fill_call(&record->call, plan->request);
     record->call.task = t;
+    record->call.began = activator_now(h->activator);
     record->ended = plan->ended;
     record->arg = plan->arg;
     record->open = true;

@@ -15,7 +15,7 @@ struct registry {
     uint32_t count, room, slot_count;
 };
 
-static const char *const reserved[] = {"server.", "task.", "queue.", "cron.",
+static const char *const reserved[] = {"server.", "task.", "queue.", "cron.", "connection.",
                                        "worker.", "sem.",  "event.", "actor."};
 
 struct registry *registry_new(void)

@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <ergon/client_connections.h>
+
 #include "client/cli/json.h"
 #include "client/lib/requests.h"
 #include "tests/support/cmocka_env.h"
@@ -63,6 +65,29 @@ TEST(further_options_go_as_they_are)
     assert_int_equal(ergon_blocking_ask(NULL, r, 0, &answer), ERGON_END_INVALID);
 }
 
+TEST(connections_are_listed_and_killed)
+{
+    expect(ergon_request_connections(NULL), "connection.list", "[{}]");
+    expect(ergon_request_connections(
+               &(struct ergon_connection_filter){.size = sizeof(struct ergon_connection_filter),
+                                                 .principal = "alice",
+                                                 .nobody = true,
+                                                 .idle_ms = 5,
+                                                 .limit = 9,
+                                                 .cursor = "0-7"}),
+           "connection.list",
+           "[{\"principal\":\"alice\",\"nobody\":true,\"idle\":5,\"limit\":9,\"cursor\":\"0-7\"}]");
+    expect(ergon_request_kill_connections(
+               &(struct ergon_connection_filter){.size = sizeof(struct ergon_connection_filter),
+                                                 .id = 3,
+                                                 .address = "10.0.0.1",
+                                                 .listener = "ergon://[::]:7466"},
+               ERGON_MATCH_ALL | ERGON_MATCH_DRY_RUN),
+           "connection.kill",
+           "[{\"id\":3,\"address\":\"10.0.0.1\",\"listener\":\"ergon://[::]:7466\",\"all\":true,"
+           "\"dry_run\":true}]");
+}
+
 TEST(any_method_makes_a_request)
 {
     static const uint8_t params[] = {0x91, 0x07};
@@ -107,6 +132,8 @@ TEST(options_without_a_size_are_refused)
     refused(ergon_request_submit_many(NULL, 0, &task), size_of_task);
     refused(ergon_request_list(&(struct ergon_task_filter){.state = "dead"}),
             "sizeof(struct ergon_task_filter)");
+    refused(ergon_request_connections(&(struct ergon_connection_filter){.id = 1}),
+            "sizeof(struct ergon_connection_filter)");
     refused(ergon_request_cron_put("n", "@daily", "m", NONE,
                                    &(struct ergon_cron_options){.zone = "Europe/Berlin"}),
             "sizeof(struct ergon_cron_options)");

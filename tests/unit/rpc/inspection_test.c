@@ -49,7 +49,7 @@ RPC_TEST(methods_lists_handlers_first)
                  "'queue.list', 'queue.explain', "
                  "'queue.pause', "
                  "'queue.resume', 'queue.drain', 'server.audit', 'cron.put', 'cron.list', "
-                 "'cron.delete']\n");
+                 "'cron.delete', 'connection.list', 'connection.kill']\n");
 }
 
 RPC_TEST(describe_tells_of_handlers_and_of_the_servers_own)

@@ -1,0 +1,111 @@
+#include "server/net/connection/walk.h"
+
+#include "server/net/connection/conn_private.h"
+
+static struct conn_walk *walk_of(struct loop_message *message)
+{
+    return ao_of(message, struct conn_walk, message);
+}
+
+static bool is_away(const struct net_loop *l)
+{
+    return atomic_load_explicit(&l->away, memory_order_relaxed);
+}
+
+static void arrive(struct net_loop *l, struct conn_walk *w)
+{
+    w->next = LIST_FIRST(&l->all);
+    LIST_INSERT_HEAD(&l->walks, w, link);
+}
+
+/* From `here`, by whose thread, to the next loop that is not away; and home at last. */
+static void travel(struct conn_walk *w, struct net_loop *here)
+{
+    while (!w->enough && w->at < w->loop_count && is_away(w->loops[w->at]) &&
+           w->loops[w->at] != here) {
+        w->away++;
+        w->at++;
+    }
+    bool over = w->enough || w->at == w->loop_count;
+    struct net_loop *to = w->loops[over ? w->home : w->at];
+    if (over)
+        w->next = NULL;
+    if (to != here) {
+        message_send(&to->from_acceptor, &w->message);
+    } else if (over) {
+        w->end(w);
+    } else {
+        arrive(to, w);
+        ao_activate(&to->intake);
+    }
+}
+
+void conn_walk_start(struct conn_walk *w)
+{
+    w->message.kind = LOOP_WALK;
+    travel(w, w->loops[w->home]);
+}
+
+void walks_take(struct net_loop *l, struct loop_message *message)
+{
+    struct conn_walk *w = walk_of(message);
+
+    if (w->enough || w->at == w->loop_count)
+        w->end(w);
+    else
+        arrive(l, w);
+}
+
+/* Returns what it has cost. */
+static uint32_t look(struct conn_walk *w)
+{
+    struct connection *c = w->next;
+
+    w->next = LIST_NEXT(c, link);
+    if (c->state == CONN_CLOSED || (w->below != 0 && conn_id(c) >= w->below))
+        return 1;
+    w->last = conn_id(c);
+    return w->visit(w, c);
+}
+
+static void leave(struct net_loop *l, struct conn_walk *w)
+{
+    LIST_REMOVE(w, link);
+    if (!w->enough) {
+        w->at++;
+        w->below = w->last = 0;
+    }
+    travel(w, l);
+}
+
+bool walks_run(struct net_loop *l)
+{
+    struct conn_walk *w;
+
+    for (uint32_t cost = 0; cost < WALK_COST_A_STEP && (w = LIST_FIRST(&l->walks)) != NULL;) {
+        if (w->next == NULL || w->enough)
+            leave(l, w);
+        else
+            cost += look(w);
+    }
+    return !LIST_EMPTY(&l->walks);
+}
+
+void walks_leave(struct net_loop *l, const struct connection *c)
+{
+    struct conn_walk *w;
+
+    LIST_FOREACH(w, &l->walks, link)
+    if (w->next == c)
+        w->next = LIST_NEXT(c, link);
+}
+
+void walks_drop(struct net_loop *l)
+{
+    struct conn_walk *w;
+
+    while ((w = LIST_FIRST(&l->walks)) != NULL) {
+        LIST_REMOVE(w, link);
+        w->drop(w);
+    }
+}

@@ -1,0 +1,112 @@
+"""Who is connected, and away with them: by the command line, against a server of several loops."""
+import hashlib
+import json
+import os
+import unittest
+
+from harness import NOT_FOUND, OK, USAGE, Server, eventually, run_ergon, scratch
+
+TOKENS = {"alice": "token-of-alice", "bob": "token-of-bob", "root": "token-of-root"}
+RIGHTS = {"alice": "sleep,block,echo,task.submit,task.get", "bob": "echo", "root": "*"}
+
+
+def setUpModule():
+    global server, url
+    folder = scratch(unittest.addModuleCleanup)
+    tokens = os.path.join(folder, "tokens")
+    with open(tokens, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as out:
+        for name, token in TOKENS.items():
+            out.write(f"sha256:{hashlib.sha256(token.encode()).hexdigest()} {name} {RIGHTS[name]}\n")
+    server = Server("--tokens", tokens, "--loops", "3", "--limits-auth-timeout", "off")
+    unittest.addModuleCleanup(server.__exit__, None)
+    url = server.urls[0]
+
+
+def connect(name=None):
+    client = server.connect()
+    if name:
+        client.call("server.auth", TOKENS[name])
+    return client
+
+
+def ergon(*arguments):
+    """(exit status, standard output)"""
+    status, out, _ = run_ergon(url, *arguments, env={"ERGON_TOKEN": TOKENS["root"]})
+    return status, out.decode()
+
+
+def listed(*arguments):
+    status, out = ergon("connection", "list", "--json", *arguments)
+    assert status == OK, out
+    return json.loads(out)
+
+
+def the_principal(name):
+    """Its name as the server says it."""
+    with connect(name) as client:
+        return client.call("server.hello")["principal"]
+
+
+class Connections(unittest.TestCase):
+    def setUp(self):
+        eventually(lambda: len(listed()) == 1, "the connections of the test before have gone")
+
+    def test_all_loops_are_listed_with_what_goes_on(self):
+        clients = [connect("alice") for _ in range(9)] + [connect() for _ in range(3)]
+        clients[4].send("sleep", "1h")
+        clients[4].send("block", "1h")
+        eventually(lambda: any(len(c["calls"]) == 2 for c in listed()), "both calls are shown")
+        rows = listed()
+        self.assertEqual(len(rows), 13)
+        self.assertEqual(len({c["id"] for c in rows}), 13)
+        self.assertEqual(sum(c["principal"] is None for c in rows), 3)
+        busy = next(c for c in rows if c["calls"] and c["calls"][0]["method"] != "connection.list")
+        self.assertEqual({c["method"] for c in busy["calls"]}, {"sleep", "block"})
+        self.assertEqual(len(listed("--nobody")), 3)
+        self.assertEqual(len(listed("--principal", the_principal("alice"))), 9)
+        self.assertEqual(len(listed("--limit", "5")), 5)
+        self.assertIn(", +1", ergon("connection", "list")[1])
+        self.assertEqual(ergon("connection", "kill", "--all"), (OK, "12 connections killed\n"))
+        for client in clients:
+            self.assertTrue(client.at_end())
+            client.close()
+
+    def test_kill_by_principal_cancels_calls_and_leaves_tasks(self):
+        alice, bob = connect("alice"), connect("bob")
+        for _ in range(20):
+            alice.send("block", "1h")  # most wait in the queue
+        task = alice.call("task.submit", "sleep", ["1h"], {"durable": "none"})["id"]
+        name = the_principal("alice")
+        eventually(lambda: [c["in_flight"] for c in listed("--principal", name)] == [20], "all are in flight")
+        self.assertEqual(ergon("connection", "kill", "--principal", name, "--dry-run"),
+                         (OK, "1 connection would be killed\n"))
+        self.assertEqual(ergon("connection", "kill", "--principal", name), (OK, "1 connection killed\n"))
+        self.assertTrue(alice.at_end())
+        alice.close()
+        self.assertEqual(bob.call("echo", 1), 1)
+        with connect("root") as root:
+            eventually(lambda: all(h["running"] == 0 for h in root.call("server.info")["handlers"] if h["name"] == "block"),
+                       "what ran was told to stop")
+            self.assertEqual(root.call("task.get", task)["state"], "parked")
+            root.call("task.cancel", task)
+        self.assertIn("killed by an administrator", server.log_text())
+        bob.close()
+
+    def test_kill_by_id_and_address(self):
+        clients = [connect("bob") for _ in range(4)]
+        one = listed("--principal", the_principal("bob"))[0]
+        self.assertEqual(ergon("connection", "kill", str(one["id"]))[0], OK)
+        self.assertEqual(ergon("connection", "kill", str(one["id"]))[0], NOT_FOUND)
+        self.assertEqual(ergon("connection", "kill", "--address", "127.0.0.2")[1], "0 connections killed\n")
+        self.assertEqual(ergon("connection", "kill", "--address", "127.0.0.1")[1], "3 connections killed\n")
+        for client in clients:
+            self.assertTrue(client.at_end())
+            client.close()
+
+    def test_what_is_unclear_is_refused(self):
+        for wrong in ([], ["--dry-run"], ["1", "--all"], ["x"], ["0"]):
+            self.assertEqual(ergon("connection", "kill", *wrong)[0], USAGE, wrong)
+
+
+if __name__ == "__main__":
+    unittest.main()
