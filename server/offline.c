@@ -11,7 +11,8 @@ int offline_run(enum config_action action, const char *path)
                                         .state_count = JOB_STATE_COUNT,
                                         .task_fault = row_check_task,
                                         .event_fault = row_check_event,
-                                        .rate_fault = row_check_rate};
+                                        .rate_fault = row_check_rate,
+                                        .cron_fault = row_check_cron};
     if (action == CONFIG_CHECK_STORE)
         return (int)store_check(&store, stdout, stderr);
     if (action == CONFIG_EXPORT_STORE)

@@ -169,7 +169,8 @@ static bool read_rate(void *arg, const struct store_rate *row)
 static bool read_cron(void *arg, const struct store_cron *row)
 {
     struct reading *r = arg;
-    return memory(r, crons_recover(r->jobs, row));
+    r->fault = row_check_cron(row);
+    return !r->fault && memory(r, crons_recover(r->jobs, row));
 }
 
 static bool read_task(void *arg, const struct store_task *row)

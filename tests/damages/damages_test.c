@@ -100,7 +100,9 @@ static bool take_event(void *arg, const struct store_event *event)
 
 static bool take_cron(void *arg, const struct store_cron *cron)
 {
-    return true;
+    struct told *told = arg;
+    told->fault = row_check_cron(cron);
+    return !told->fault;
 }
 
 static bool take_rate(void *arg, const struct store_rate *rate)
@@ -226,7 +228,8 @@ static struct store_offline offline(const char *path)
                                   .state_count = JOB_STATE_COUNT,
                                   .task_fault = row_check_task,
                                   .event_fault = row_check_event,
-                                  .rate_fault = row_check_rate};
+                                  .rate_fault = row_check_rate,
+                                  .cron_fault = row_check_cron};
 }
 
 static enum store_offline_end checked(const char *path)

@@ -32,26 +32,41 @@ static const char *hash_of(const char *token)
 }
 
 struct words {
-    char hash[100], name[TEXT_MAX], methods[TEXT_MAX];
+    char line[TEXT_MAX + 1];
+    const char *name, *methods; /* in `line` */
 };
+
+/* The next word of a line, ended in place; "": there is none. */
+static char *next_word(char **rest)
+{
+    char *word = *rest + strspn(*rest, " \t\r");
+    char *end = word + strcspn(word, " \t\r");
+
+    *rest = *end ? end + 1 : end;
+    *end = '\0';
+    return word;
+}
 
 /* The words of the last line of this token; false: there is none. */
 static bool find_line(const char *token, struct words *found)
 {
-    static struct words w;
+    static char copy[TEXT_MAX + 1];
     const char *hash = hash_of(token);
     bool any = false;
 
     for (const char *line = text; line; line = strchr(line, '\n')) {
-        static char copy[TEXT_MAX + 1];
         line += *line == '\n';
+        char *rest = copy;
         snprintf(copy, sizeof copy, "%.*s", (int)strcspn(line, "#\n"), line);
-        if (sscanf(copy, " sha256:%99[^ \t\r] %16383[^ \t\r] %16383[^ \t\r]", w.hash, w.name,
-                   w.methods) == 3 &&
-            strcasecmp(w.hash, hash) == 0) {
-            *found = w;
-            any = true;
-        }
+        const char *first = next_word(&rest);
+        if (strncmp(first, "sha256:", 7) != 0 || strcasecmp(first + 7, hash) != 0)
+            continue;
+        found->name = next_word(&rest);
+        found->methods = next_word(&rest);
+        memcpy(found->line, copy, sizeof copy);
+        found->name = found->line + (found->name - copy);
+        found->methods = found->line + (found->methods - copy);
+        any = true;
     }
     return any;
 }

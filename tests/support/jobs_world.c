@@ -116,7 +116,7 @@ static void pushed(void *arg, struct operation_push *p)
     free(p);
 }
 
-static void start(struct jobs_world *w)
+void jobs_world_start(struct jobs_world *w)
 {
     const struct channel_port port = {.answered = answered, .pushed = pushed, .arg = w};
     w->channel = channel_open(w->jobs, w->loop, &port);
@@ -135,8 +135,7 @@ void jobs_world_die(struct jobs_world *w)
     ao_fini(&w->pump);
 }
 
-/* False and a text: nothing was made. */
-static bool make_jobs(struct jobs_world *w, char *error, size_t size)
+bool jobs_world_recover(struct jobs_world *w, char *error, size_t size)
 {
     ao_init(&w->pump, &jobs_pump_class, w->manager);
     w->jobs = jobs_new(&w->options, error, size);
@@ -149,17 +148,17 @@ static bool make_jobs(struct jobs_world *w, char *error, size_t size)
 void jobs_world_open(struct jobs_world *w)
 {
     char error[200] = "";
-    if (!make_jobs(w, error, sizeof error))
+    if (!jobs_world_recover(w, error, sizeof error))
         fail_msg("%s", error);
     w->first_id = w->jobs->table.next_id;
-    start(w);
+    jobs_world_start(w);
 }
 
 bool jobs_world_live(struct jobs_world *w, char *error, size_t size)
 {
-    if (!make_jobs(w, error, size))
+    if (!jobs_world_recover(w, error, size))
         return false;
-    start(w);
+    jobs_world_start(w);
     jobs_world_settle(w);
     return true;
 }
@@ -191,8 +190,10 @@ void jobs_world_restart(struct jobs_world *w)
 
 void jobs_world_fini(struct jobs_world *w)
 {
-    jobs_stop(w->jobs);
-    jobs_world_die(w);
+    if (w->jobs) {
+        jobs_stop(w->jobs);
+        jobs_world_die(w);
+    }
     for (uint32_t i = 0; i < w->answered; i++)
         operation_free(w->operations[i]);
     world_store_free(w->store);

@@ -11,4 +11,9 @@ void jobs_world_die(struct jobs_world *w);
  */
 bool jobs_world_live(struct jobs_world *w, char *error, size_t size);
 
+/* The same in two: what the store has is read, and what was open goes on.  False and a text: it
+ * cannot be read, and there is still no next life. */
+bool jobs_world_recover(struct jobs_world *w, char *error, size_t size);
+void jobs_world_start(struct jobs_world *w);
+
 #endif

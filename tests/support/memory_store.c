@@ -1,5 +1,6 @@
 #include "tests/support/memory_store.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "server/jobs/persist/codec.h"
@@ -195,7 +196,10 @@ uint64_t store_last_id(struct store *s)
 
 int store_load(struct store *s, const struct store_reader *reader, char *error, size_t size)
 {
-    return memory_rows_read(&s->rows, reader) ? 0 : -1;
+    if (memory_rows_read(&s->rows, reader))
+        return 0;
+    snprintf(error, size, "%s", *reader->fault ? *reader->fault : "the reader wants no more");
+    return -1;
 }
 
 void store_info(const struct store *s, struct store_info *out)

@@ -86,3 +86,15 @@ const char *row_check_rate(const struct store_rate *row)
         return "it has no number, or no time";
     return row->starts.len % PAIR == 0 ? NULL : "its starts are no pairs";
 }
+
+/* Its options are read when the store is, and its parameters go to handlers. */
+const char *row_check_cron(const struct store_cron *row)
+{
+    if (row->name.len == 0)
+        return "it has no name";
+    if (row->method.len == 0)
+        return "it has no method";
+    if (!is_value(row->params))
+        return "its parameters are no MessagePack";
+    return is_value(row->options) ? NULL : "its options are no MessagePack";
+}

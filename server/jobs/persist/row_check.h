@@ -10,5 +10,6 @@
 const char *row_check_task(const struct store_task *row);
 const char *row_check_event(const struct store_event *row);
 const char *row_check_rate(const struct store_rate *row);
+const char *row_check_cron(const struct store_cron *row);
 
 #endif

@@ -29,6 +29,7 @@ struct store_offline {
     const char *(*task_fault)(const struct store_task *task);
     const char *(*event_fault)(const struct store_event *event);
     const char *(*rate_fault)(const struct store_rate *rate);
+    const char *(*cron_fault)(const struct store_cron *cron);
 };
 
 /* Exit statuses. */

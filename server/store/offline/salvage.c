@@ -237,8 +237,9 @@ const char *salvage_fault(const struct store_offline *o, const struct salvage_pl
 {
     if (plain->map == &row_rates)
         return o->rate_fault(&row->rate);
-    size_t name = plain->map == &row_queues ? row->queue.method.len : row->cron.name.len;
-    return name > 0 ? NULL : "it has no name";
+    if (plain->map == &row_crons)
+        return o->cron_fault(&row->cron);
+    return row->queue.method.len > 0 ? NULL : "it has no name";
 }
 
 static struct span key_of(sqlite3_stmt *st)

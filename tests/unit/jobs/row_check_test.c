@@ -103,6 +103,31 @@ TEST(rates)
     assert_non_null(row_check_rate(&row));
 }
 
+/* Their options are read without a look at the bytes. */
+TEST(crons)
+{
+    struct store_cron sound = {.name = SPAN("nightly"),
+                               .method = SPAN("work"),
+                               .params = SPAN("\x90"),
+                               .options = SPAN("\x80")},
+                      row = sound;
+    assert_null(row_check_cron(&row));
+    row.options = row.params = NOTHING;
+    assert_null(row_check_cron(&row));
+    row = sound;
+    row.name = NOTHING;
+    assert_non_null(row_check_cron(&row));
+    row = sound;
+    row.method = NOTHING;
+    assert_non_null(row_check_cron(&row));
+    row = sound;
+    row.params = SPAN("\x91");
+    assert_non_null(row_check_cron(&row));
+    row = sound;
+    row.options = SPAN("\x81\xa4zone");
+    assert_non_null(row_check_cron(&row));
+}
+
 TEST(events)
 {
     assert_null(EVENT((void)0));
