@@ -57,6 +57,7 @@ static void tell(struct jobs *jobs, struct job *job, unsigned effects, enum stor
     if (effects & EFFECT_ENDED)
         ended(jobs, job);
     if (effects & EFFECT_FORGET) {
+        waiters_job_goes(jobs, job);
         dependencies_finish(&jobs->sched, job);
         retention_forget(&jobs->table, job);
     }

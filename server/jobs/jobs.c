@@ -36,7 +36,11 @@ static uint64_t system_wall(void *arg)
 static enum ao_verdict jobs_step(struct ao *self)
 {
     struct jobs *jobs = ao_of(self, struct jobs, ao);
+    jobs->work = 0;
     bool idle = channels_take(jobs, effects_apply);
+    jobs->work = 0; /* who came before is not put off by those who come */
+    idle &= waiters_go_on(jobs);
+    effects_apply(jobs);
     idle &= journal_take(jobs) < JOURNAL_BATCH;
     effects_apply(jobs);
     idle &= scheduler_go_on(&jobs->sched);
@@ -116,6 +120,7 @@ struct jobs *jobs_new(const struct jobs_options *options, char *error, size_t si
     jobs->tasks = options->tasks;
     jobs->store = options->store;
     jobs->activator = tasks_manager_activator(options->tasks);
+    waiters_init(jobs);
     ao_init(&jobs->ao, &jobs_class, jobs->activator);
     ao_init(&jobs->clock_watch, &clock_watch_class, jobs->activator);
     ao_init(&jobs->journal.retry, &retry_class, jobs->activator);
@@ -309,6 +314,7 @@ void jobs_free(struct jobs *jobs)
     ao_deactivate(&jobs->journal.retry);
     ao_fini(&jobs->journal.retry);
     scheduler_fini(&jobs->sched);
+    event_batches_fini(&jobs->batches);
     board_free(jobs->board);
     table_fini(&jobs->table);
     codec_fini(jobs);

@@ -16,7 +16,9 @@
 #include "server/jobs/jobs.h"
 #include "server/jobs/persist/journal.h"
 #include "server/jobs/sched/scheduler.h"
+#include "server/jobs/service/event_batches.h"
 #include "server/jobs/service/sync.h"
+#include "server/jobs/service/waiters.h"
 
 struct audit;
 struct board;
@@ -33,15 +35,33 @@ struct jobs {
     struct ao clock_watch;   /* see clock.h */
     bool clock_was_set_back; /* while nobody ran */
     struct journal journal;
-    struct jobs_channel *channels;
-    struct board *board; /* NULL: none, since there is no store */
+    struct jobs_channel *channels, *turn; /* turn: where the next step begins; NULL: at the first */
+    struct waiters_due due;               /* operations that are to be answered */
+    struct event_batches batches;         /* of watchers that are pushed to */
+    uint32_t work;                        /* of this step, see jobs_worked() */
+    struct board *board;                  /* NULL: none, since there is no store */
     struct crons *crons;
     struct audit *audit;      /* under way; NULL: none */
     struct operation *sweeps; /* under way, by `next` */
     struct sync sync;
 };
 
-enum { CLOCK_WATCH_MS = 500 };
+enum {
+    CLOCK_WATCH_MS = 500,
+    STEP_WORK = 10000 /* of a step, in pieces of about 100 ns: a millisecond; then the next round */
+};
+
+/* Something was done: so much work, in the order of magnitude.  What can be put off is done while
+ * there is time, and otherwise in the next step. */
+static inline void jobs_worked(struct jobs *jobs, size_t work)
+{
+    jobs->work += work < STEP_WORK ? (uint32_t)work : STEP_WORK;
+}
+
+static inline bool jobs_have_time(const struct jobs *jobs)
+{
+    return jobs->work < STEP_WORK;
+}
 
 /* Something waits for a time of the wall clock. */
 static inline void jobs_watch_clock(struct jobs *jobs)

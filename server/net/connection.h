@@ -90,12 +90,14 @@ void conn_commit(struct connection *c, uint8_t *end);
 void conn_send_block(struct connection *c, void *block, struct span bytes,
                      void (*release)(void *block));
 
+/* May so many bytes be pushed, which nobody asked for?  True: they count, and are to be sent now.
+ * False: what was pushed before and still waits would be more than the limit of output, for the
+ * peer does not read. */
+bool conn_may_push(struct connection *c, size_t bytes);
+
 /* An error response of at most 640 bytes, in the shape that the peer chose; its text is cut to fit.
  * Dropped as above. */
 void conn_send_error(struct connection *c, struct span msgid, const struct error_answer *error);
-
-/* Logged, and closed at once: behind an answer that is missing or cut off, nothing may follow. */
-void conn_out_of_memory(struct connection *c);
 
 /* Closes for a reason that is logged (a constant text): what is committed is still written, what is
  * in flight is dropped.  Of one that closes already: nothing. */

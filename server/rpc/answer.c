@@ -71,7 +71,7 @@ static void send_share(struct connection *c, struct blob *value)
     if (form)
         conn_send_block(c, blob_ref(value), blob_bytes(form), blob_release);
     else
-        conn_out_of_memory(c);
+        conn_close(c, "out of memory"); /* behind an answer that is cut off, nothing may follow */
 }
 
 void answer_packed(struct connection *c, struct span msgid, const struct pack *p)
@@ -89,6 +89,14 @@ void answer_packed(struct connection *c, struct span msgid, const struct pack *p
         send_share(c, p->shares[i].blob);
     }
     send_part(c, pack_part(p, p->share_count));
+}
+
+void answer_push(struct connection *c, struct blob *messages)
+{
+    if (messages->len < PACK_SHARED_MIN)
+        send_part(c, blob_bytes(messages));
+    else
+        send_share(c, messages);
 }
 
 static void answer_block(struct connection *c, struct span msgid, struct outcome *outcome)

@@ -17,6 +17,9 @@ void answer_result(struct connection *c, struct span msgid, struct span result);
  * to each until it is written. */
 void answer_packed(struct connection *c, struct span msgid, const struct pack *p);
 
+/* Whole messages that nobody asked for, one behind the other; shared like the above. */
+void answer_push(struct connection *c, struct blob *messages);
+
 /* `code` NULL: the error's name.  `text` is cut to fit. */
 void answer_error(struct connection *c, struct span msgid, enum ergon_error error, const char *code,
                   struct span text);

@@ -1,8 +1,10 @@
 #include "server/rpc/job_requests.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
-#include "proto/encoder.h"
+#include "base/log.h"
 #include "server/jobs/core/ids.h"
 #include "server/rpc/spec_options.h"
 
@@ -10,8 +12,6 @@ enum {
     ID_BYTES_MIN = 15, /* of an id as a MessagePack string */
     POLLS_MAX = 1024   /* of a connection at a time */
 };
-
-static const char event_method[] = "task.event";
 
 /* One block: specs, ids, the principal's tenant, the parameters. */
 static bool take_memory(struct job_request *jr, struct rpc_request *rq, uint32_t specs)
@@ -217,35 +217,33 @@ static void answered(void *arg, struct operation *op)
     conn_call_ended(c, counted);
 }
 
-/* [2, "task.event", [id, event]] */
-static void notify(struct connection *c, struct span params)
+/* Who watches and does not read is let go: a batch of events waits for each watch, and they all
+ * would be kept until the peer reads them. */
+static void close_watch(struct rpc_loop *loop, struct operation *op)
 {
-    bool raw = conn_mode(c)->raw;
-    size_t len = raw ? enc_raw_length(params) : params.len;
-    uint8_t *p = conn_reserve(c, 2 + ENC_HEAD_MAX + sizeof event_method + len);
+    struct connection *c = op->call.owner;
+    char text[160];
 
-    if (!p)
-        return;
-    p = enc_uint(enc_array(p, 3), 2);
-    p = enc_str(p, span_text(event_method));
-    if (raw) {
-        p = enc_raw(p, params);
-    } else {
-        memcpy(p, params.at, params.len);
-        p += params.len;
-    }
-    conn_commit(c, p);
+    snprintf(text, sizeof text,
+             "the events that wait to be read are too many; watch again from %" PRIu32,
+             op->push.from);
+    counter_add(&loop->stats.refused, 1);
+    log_info("watch closed, since its events are not read", LOG_UINT("conn", conn_id(c)),
+             LOG_PEER("peer", conn_peer(c)));
+    if (op->call.msgid_len > 0)
+        answer_error(c, span_of(op->call.msgid, op->call.msgid_len), ERGON_E_BUSY, NULL,
+                     span_text(text));
+    job_request_give_up(loop, &op->call);
 }
 
-static void pushed(void *arg, struct operation_push *push)
+static void pushed(void *arg, struct operation *op)
 {
-    struct span message = pack_bytes(&push->message);
+    struct connection *c = op->call.owner;
 
-    (void)arg;
-    if (!push->op->gone && message.len > 0)
-        notify(push->op->call.owner, message);
-    pack_fini(&push->message);
-    free(push);
+    if (conn_may_push(c, op->push.events->len))
+        answer_push(c, op->push.events);
+    else
+        close_watch(arg, op);
 }
 
 struct channel_port rpc_channel_port(struct rpc_loop *loop)

@@ -108,12 +108,15 @@ static void answered(void *arg, struct operation *op)
     w->operations[w->answered++] = op;
 }
 
-static void pushed(void *arg, struct operation_push *p)
+static void pushed(void *arg, struct operation *op)
 {
     struct jobs_world *w = arg;
-    w->pushed++;
-    pack_fini(&p->message);
-    free(p);
+    struct span rest = blob_bytes(op->push.events);
+    struct reader r = {.at = rest.at, .end = rest.at + rest.len};
+    struct span event;
+    w->pushes++;
+    while (r.at < r.end && read_any(&r, &event))
+        w->pushed++;
 }
 
 void jobs_world_start(struct jobs_world *w)

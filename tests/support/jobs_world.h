@@ -49,7 +49,7 @@ struct jobs_world {
     void (*told)(void *arg, struct operation *op); /* as it comes back; NULL */
     void *arg;
     struct operation *operations[4096]; /* that came back, in order */
-    uint32_t answered, pushed;
+    uint32_t answered, pushed, pushes;  /* events, and the batches that they came in */
     uint64_t first_id;
     int64_t leap;  /* ns: the wall clock was set by so much, or went on while the machine slept */
     ao_time takes; /* ns: a look at the wall clock takes so long */

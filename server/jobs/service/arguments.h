@@ -61,6 +61,7 @@ struct watch_arguments {
     uint64_t id;
     uint32_t from, max; /* events: the number of the first, and how many at most */
     bool push;          /* they are sent as they come, and the answer comes at the end */
+    bool pushing;       /* the jobs': a push is under way */
     ao_time timeout;    /* of the long poll; 0: none */
 };
 

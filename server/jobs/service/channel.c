@@ -19,6 +19,7 @@ struct jobs_channel {
     struct ao ao;      /* the loop's */
     struct slab cells; /* the loop's */
     struct channel_port port;
+    bool over; /* the loop does not run any more */
 };
 
 static struct operation_item *item_of(struct lane_item *item)
@@ -28,6 +29,8 @@ static struct operation_item *item_of(struct lane_item *item)
 
 static struct operation *operation_of(struct operation_item *item)
 {
+    if (item->kind == ITEM_PUSH)
+        return ao_of(item, struct operation, push.item);
     return item->kind == ITEM_DROP ? ao_of(item, struct operation, drop)
                                    : ao_of(item, struct operation, item);
 }
@@ -40,19 +43,28 @@ static void came_back(struct jobs_channel *ch, struct operation *op)
         ch->port.answered(ch->port.arg, op);
 }
 
+/* Who was dropped gets no push any more, and does not wait for this one to be taken. */
+static void take_push(struct jobs_channel *ch, struct operation *op)
+{
+    if (!op->gone)
+        ch->port.pushed(ch->port.arg, op);
+    blob_unref(op->push.events);
+    op->push.events = NULL;
+    if (!op->gone && !ch->over)
+        lane_push(&ch->in, &op->push.item.item);
+}
+
 static void receive(struct jobs_channel *ch, struct operation_item *item)
 {
-    struct operation *op;
+    struct operation *op = operation_of(item);
     switch ((int)item->kind) {
     case ITEM_PUSH:
-        ch->port.pushed(ch->port.arg, ao_of(item, struct operation_push, item));
+        take_push(ch, op);
         return;
     case ITEM_DROP:
-        op = operation_of(item);
         op->dropped_back = true;
         break;
     default:
-        op = operation_of(item);
         op->answered = true;
         break;
     }
@@ -133,6 +145,11 @@ static uint32_t serve_item(struct jobs *jobs, struct jobs_channel *ch, struct op
         served(jobs);
         return tasks;
     }
+    if (item->kind == ITEM_PUSH) {
+        op->cls->push_taken(jobs, op);
+        served(jobs);
+        return 1;
+    }
     if (op->waiting.held) /* else it is on its way back, or waits for a row, and comes by itself */
         op->cls->dropped(jobs, op);
     served(jobs);
@@ -143,21 +160,26 @@ static uint32_t serve_item(struct jobs *jobs, struct jobs_channel *ch, struct op
 static bool channel_take(struct jobs *jobs, struct jobs_channel *ch, served_fn *served)
 {
     uint32_t done = 0;
-    while (done < BUDGET) {
+    while (done < BUDGET && jobs_have_time(jobs)) {
         struct lane_item *item = lane_take(&ch->in);
         if (!item)
             break;
         done += serve_item(jobs, ch, item_of(item), served);
     }
     lane_release(&ch->in);
-    return done < BUDGET;
+    return done < BUDGET && jobs_have_time(jobs);
 }
 
+/* The next step begins with the channel behind the one with which this step began. */
 bool channels_take(struct jobs *jobs, served_fn *served)
 {
     bool empty = true;
-    for (struct jobs_channel *ch = jobs->channels; ch; ch = ch->next)
+    struct jobs_channel *first = jobs->turn ? jobs->turn : jobs->channels;
+    for (struct jobs_channel *ch = first; ch; ch = ch->next)
         empty &= channel_take(jobs, ch, served);
+    for (struct jobs_channel *ch = jobs->channels; ch != first; ch = ch->next)
+        empty &= channel_take(jobs, ch, served);
+    jobs->turn = first ? first->next : NULL;
     return empty;
 }
 
@@ -167,10 +189,30 @@ void channel_return(struct operation *op)
     lane_push(&op->channel->out, &op->item.item);
 }
 
-void channel_push(struct operation *op, struct operation_push *push)
+void channel_push(struct operation *op)
 {
-    push->item.kind = ITEM_PUSH;
-    lane_push(&op->channel->out, &push->item.item);
+    op->push.item.kind = ITEM_PUSH;
+    lane_push(&op->channel->out, &op->push.item.item);
+}
+
+/* An operation that has its answer, and only waits until its last push was taken, is answered when
+ * nothing of that is on its way any more. */
+static void flush_item(struct jobs_channel *ch, struct operation_item *item, bool in)
+{
+    struct operation *op = operation_of(item);
+    bool push = item->kind == ITEM_PUSH, operation = item->kind == ITEM_OPERATION;
+    if (push && !in)
+        take_push(ch, op);
+    if (!operation && !op->push.events && op->waiting.held && !op->waiting.at) {
+        op->waiting.held = false;
+        op->answered = true;
+    }
+    if (operation && in)
+        op->reply.error = ERGON_E_DRAINING;
+    if (push)
+        came_back(ch, op);
+    else
+        receive(ch, item);
 }
 
 /* What is on its way belongs to the loops, which get it as ever; `in`: the lane from the loop. */
@@ -180,12 +222,8 @@ static void flush_lane(struct jobs_channel *ch, struct lane *lane, bool in)
     bool all;
     do {
         all = lane_flush(lane);
-        while ((item = lane_take(lane))) {
-            struct operation_item *it = item_of(item);
-            if (in && it->kind == ITEM_OPERATION)
-                operation_of(it)->reply.error = ERGON_E_DRAINING;
-            receive(ch, it);
-        }
+        while ((item = lane_take(lane)))
+            flush_item(ch, item_of(item), in);
         lane_release(lane);
     } while (!all);
 }
@@ -193,6 +231,7 @@ static void flush_lane(struct jobs_channel *ch, struct lane *lane, bool in)
 void channels_flush(struct jobs *jobs)
 {
     for (struct jobs_channel *ch = jobs->channels; ch; ch = ch->next) {
+        ch->over = true;
         flush_lane(ch, &ch->in, true);
         flush_lane(ch, &ch->out, false);
     }

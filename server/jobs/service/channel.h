@@ -4,26 +4,19 @@
  * comes back too; the loop gets the operation when both have, for then nothing refers to it.
  *
  * Thread: the loop's or the jobs', as the headings say.  The channels are the jobs'; an operation
- * is the jobs' from channel_give() until it came back, and a push is the loop's from channel_push()
- * on. Nothing here fails but channel_open(). */
+ * is the jobs' from channel_give() until it came back. Nothing here fails but channel_open(). */
 #ifndef ERGON_JOBS_CHANNEL_H
 #define ERGON_JOBS_CHANNEL_H
 
 #include "server/jobs/service/operation.h"
 
-/* Something for an operation that stays open: a watcher's event. */
-struct operation_push {
-    struct operation_item item; /* first */
-    struct operation *op;
-    struct pack message; /* the parameters of the notification, packed */
-};
-
-/* What a loop does with what comes back, called on the loop's thread; the operation, and the
- * push, malloc'ed, are the loop's then.  For an operation that was dropped `answered` is called
- * once, when nothing refers to it any more. */
+/* What a loop does with what comes back, called on the loop's thread; the operation is the loop's
+ * then.  For an operation that was dropped `answered` is called once, when nothing refers to it any
+ * more.  `pushed`: op->push came; who keeps its events takes a reference of its own, and the next
+ * push comes when this one has returned. */
 struct channel_port {
     void (*answered)(void *arg, struct operation *op);
-    void (*pushed)(void *arg, struct operation_push *p);
+    void (*pushed)(void *arg, struct operation *op);
     void *arg;
 };
 
@@ -42,12 +35,14 @@ void channel_drop(struct jobs_channel *ch, struct operation *op);
 /* --- The jobs' side: on their thread --- */
 
 typedef void served_fn(struct jobs *jobs);
-/* Serves operations that came, and calls `served` after each.  True: nothing is left. */
+/* Serves operations that came, while there is time in this step, and calls `served` after each.
+ * Channels take turns.  True: nothing is left. */
 bool channels_take(struct jobs *jobs, served_fn *served);
 
 void channel_return(struct operation *op); /* with its reply; it is the loop's then */
-/* Something for an operation that stays open; freed by the loop. */
-void channel_push(struct operation *op, struct operation_push *push);
+/* Sends op->push, of an operation that stays open.  It may be answered when its `push_taken` was
+ * called; a dropped one at once. */
+void channel_push(struct operation *op);
 
 /* On the loops' behalf, when they do not run any more: all that is on its way is handed over, and
  * operations that were not served yet are answered DRAINING. */

@@ -46,6 +46,7 @@ static void serve(struct jobs *jobs, struct operation *op)
         view_job(jobs, job, 0, &tasks);
         found++;
     }
+    jobs_worked(jobs, visits);
     pack_init(&op->reply.result);
     pack_map(&op->reply.result, 2);
     pack_str(&op->reply.result, "tasks");

@@ -39,6 +39,7 @@ void operation_free(struct operation *op)
     if (op->cls->fini)
         op->cls->fini(op);
     pack_fini(&op->reply.result);
+    blob_unref(op->push.events);
     free(op->memory);
     if (op->cells)
         slab_give(op->cells, op);

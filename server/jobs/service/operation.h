@@ -43,9 +43,10 @@ struct operation_class {
 
     /* --- Of those that wait for jobs (waiters.h) --- */
     void (*dropped)(struct jobs *jobs, struct operation *op); /* leaves, and answers it */
-    /* Its time is over, or the server stops: writes the reply.  A kind that has this is a long
-     * poll. */
-    void (*overdue)(struct jobs *jobs, struct operation *op);
+    /* Something that it waits for has come, see waiters_due(): answers it, or lets it wait on; once
+     * it is `over`, it is answered as things stand.  A kind that has this is a long poll. */
+    void (*due)(struct jobs *jobs, struct operation *op);
+    void (*push_taken)(struct jobs *jobs, struct operation *op); /* by its loop: there is room */
     bool refused_at_stop; /* DRAINING when a server that stops cancels what runs */
     void (*job_ended)(struct jobs *jobs, struct operation *op, struct job *job);
     /* The first row of the job is on disk; or there was an error, and the job is taken back. */
@@ -106,6 +107,13 @@ struct operation_item {
     enum { ITEM_OPERATION, ITEM_DROP, ITEM_PUSH } kind;
 };
 
+/* Something for an operation that stays open: a watcher's events.  One is under way at a time. */
+struct operation_push {
+    struct operation_item item; /* first */
+    struct blob *events;        /* notifications, one behind the other; a reference; NULL: none */
+    uint32_t from;              /* the number of the first event */
+};
+
 /* Valid when the operation came back. */
 struct operation_reply {
     enum ergon_error error;  /* ERGON_OK: operation_result() */
@@ -129,6 +137,7 @@ struct operation {
     bool answered;     /* it came back */
     bool dropped_back; /* so did its drop */
     struct operation_item drop;
+    struct operation_push push; /* the loop's while it is under way */
 
     /* --- On whose behalf --- */
     bool confined;         /* tasks of other tenants do not exist for it */

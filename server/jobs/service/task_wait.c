@@ -56,10 +56,10 @@ static void job_ended(struct jobs *jobs, struct operation *op, struct job *job)
 {
     uint32_t *open = &op->waiting.open;
     (void)job;
-    if (--*open == 0)
+    if (*open > 0 && --*open == 0)
         *open = count_open(op);
     if (*open == 0 || op->wait.any)
-        finish(jobs, op);
+        waiters_due(jobs, op);
 }
 
 static bool knows_all(struct jobs *jobs, struct operation *op)
@@ -75,6 +75,7 @@ static void serve(struct jobs *jobs, struct operation *op)
     bool memory = true;
     if (!knows_all(jobs, op))
         return;
+    jobs_worked(jobs, op->wait.count);
     for (uint32_t i = 0; i < op->wait.count && memory; i++) /* ended ones too: they are to stay */
         memory = waiters_join(op, table_find(&jobs->table, op->wait.ids[i]));
     if (!memory) {
@@ -89,4 +90,4 @@ static void serve(struct jobs *jobs, struct operation *op)
 }
 
 const struct operation_class operation_wait = {
-    .serve = serve, .dropped = waiters_drop, .overdue = answer, .job_ended = job_ended};
+    .serve = serve, .dropped = waiters_drop, .due = finish, .job_ended = job_ended};

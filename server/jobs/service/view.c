@@ -8,6 +8,8 @@
 #include "server/jobs/sched/out.h"
 #include "server/jobs/service/operation.h"
 
+enum { VIEW_WORK = 16, BYTES_A_PIECE = 64 /* see jobs_worked() */ };
+
 void view_ms(struct pack *p, const char *key, uint64_t unix_ns)
 {
     pack_str(p, key);
@@ -105,6 +107,7 @@ void view_job(struct jobs *jobs, struct job *job, unsigned parts, struct pack *p
 {
     char id[ID_TEXT_SIZE];
 
+    jobs_worked(jobs, VIEW_WORK);
     view_stage(jobs, job);
     pack_map(p, 19u + (parts & VIEW_RESULT ? 2 : 0) + (parts & VIEW_HISTORY ? 1 : 0));
     pack_key_str(p, "id", id_text(job->id, id));
@@ -127,6 +130,7 @@ void view_job(struct jobs *jobs, struct job *job, unsigned parts, struct pack *p
     if (parts & VIEW_HISTORY) {
         history_complete(&jobs->table, job);
         pack_history(p, job);
+        jobs_worked(jobs, history_bytes(job) / BYTES_A_PIECE);
     }
 }
 

@@ -41,19 +41,28 @@ static void unlink_waiter(const struct waiter *w)
         w->next_of_job->prev_of_job = w->prev_of_job;
 }
 
-/* In its own step the timer is retired instead. */
 static void stop_timer(struct ao *timer)
 {
-    if (!timer->cls || ao_current() == timer)
+    if (!timer->cls)
         return;
     ao_deactivate(timer);
     ao_fini(timer);
     timer->cls = NULL;
 }
 
+static void unlink_due(struct waiters_due *due)
+{
+    if (!due->next)
+        return;
+    due->prev->next = due->next;
+    due->next->prev = due->prev;
+    *due = (struct waiters_due){0};
+}
+
 void waiters_leave(struct operation *op)
 {
     struct waiter *next;
+    unlink_due(&op->waiting.due);
     for (struct waiter *w = op->waiting.at; w; w = next) {
         next = w->next_of_op;
         unlink_waiter(w);
@@ -61,7 +70,7 @@ void waiters_leave(struct operation *op)
             free(w);
     }
     op->waiting = (struct waiting){0};
-    if (op->cls->overdue)
+    if (op->cls->due)
         stop_timer(&op->poll.timer);
 }
 
@@ -72,32 +81,54 @@ void waiters_drop(struct jobs *jobs, struct operation *op)
     operation_refuse_plain(op, ERGON_E_CANCELLED);
 }
 
-/* --- The time of a long poll --- */
+/* --- What is to be answered --- */
 
-static void answer_as_it_stands(struct jobs *jobs, struct operation *op)
+void waiters_init(struct jobs *jobs)
 {
-    op->cls->overdue(jobs, op);
-    waiters_leave(op);
+    jobs->due.prev = jobs->due.next = &jobs->due;
 }
 
-/* It goes back when the timer has been let go. */
+static void put_off(struct jobs *jobs, struct operation *op)
+{
+    struct waiters_due *due = &op->waiting.due;
+    if (due->next)
+        return;
+    *due = (struct waiters_due){.prev = jobs->due.prev, .next = &jobs->due};
+    due->prev->next = due->next->prev = due;
+    ao_activate(&jobs->ao);
+}
+
+/* Who is put off already stands before those who come. */
+void waiters_due(struct jobs *jobs, struct operation *op)
+{
+    if (op->waiting.due.next || !jobs_have_time(jobs))
+        put_off(jobs, op);
+    else
+        op->cls->due(jobs, op);
+}
+
+bool waiters_go_on(struct jobs *jobs)
+{
+    while (jobs->due.next != &jobs->due && jobs_have_time(jobs)) {
+        struct operation *op = ao_of(jobs->due.next, struct operation, waiting.due);
+        unlink_due(&op->waiting.due);
+        op->cls->due(jobs, op);
+    }
+    return jobs->due.next == &jobs->due;
+}
+
+/* --- The time of a long poll --- */
+
+/* The timer is let go as the operation is answered, which is never in this step. */
 static enum ao_verdict time_is_over(struct ao *self)
 {
     struct operation *op = ao_of(self, struct operation, poll.timer);
-    answer_as_it_stands(op->poll.jobs, op);
-    ao_retire(self);
+    op->waiting.over = true;
+    put_off(op->poll.jobs, op);
     return AO_DONE;
 }
 
-static void timer_retired(struct ao *self)
-{
-    ao_fini(self);
-    self->cls = NULL;
-    operation_finish(ao_of(self, struct operation, poll.timer));
-}
-
-static const struct ao_class timer_class = {
-    .name = "long poll", .step = time_is_over, .retired = timer_retired};
+static const struct ao_class timer_class = {.name = "long poll", .step = time_is_over};
 
 bool waiters_poll(struct jobs *jobs, struct operation *op, ao_time timeout)
 {
@@ -121,9 +152,11 @@ bool waiters_poll(struct jobs *jobs, struct operation *op, ao_time timeout)
 
 void waiters_job_ended(struct jobs *jobs, struct job *job)
 {
-    for (EACH_WAITER(w, job))
+    for (EACH_WAITER(w, job)) {
+        jobs_worked(jobs, 1);
         if (w->op->cls->job_ended)
             w->op->cls->job_ended(jobs, w->op, job);
+    }
 }
 
 void waiters_job_saved(struct jobs *jobs, struct job *job, enum store_error error)
@@ -142,9 +175,20 @@ void waiters_cancel_saved(struct jobs *jobs, struct job *job, enum store_error e
 
 void waiters_history_grew(struct jobs *jobs, struct job *job)
 {
-    for (EACH_WAITER(w, job))
+    for (EACH_WAITER(w, job)) {
+        jobs_worked(jobs, 1);
         if (w->op->cls->history_grew)
             w->op->cls->history_grew(jobs, w->op, job);
+    }
+}
+
+void waiters_job_goes(struct jobs *jobs, struct job *job)
+{
+    for (EACH_WAITER(w, job))
+        if (w->op->cls->due) {
+            w->op->waiting.over = true;
+            w->op->cls->due(jobs, w->op);
+        }
 }
 
 static void dismiss(struct operation *op)
@@ -158,9 +202,9 @@ void waiters_server_stops(struct jobs *jobs, bool cancel)
     for (const struct job *job = jobs->table.first; job; job = job->all_next)
         for (EACH_WAITER(w, job)) {
             struct operation *op = w->op;
-            if (op->cls->overdue) {
-                answer_as_it_stands(jobs, op);
-                operation_finish(op);
+            if (op->cls->due) {
+                op->waiting.over = true;
+                waiters_due(jobs, op);
             } else if (cancel && op->cls->refused_at_stop) {
                 dismiss(op);
             }

@@ -25,11 +25,18 @@ struct waiter {
     uint32_t outcome; /* of a submission: the last outcome that names the job, plus 1 */
 };
 
+/* A place in the list of operations that are to be answered; zeroed: it stands in none. */
+struct waiters_due {
+    struct waiters_due *prev, *next;
+};
+
 /* The part of an operation that waits; zeroed. */
 struct waiting {
+    struct waiters_due due;
     struct waiter *at; /* the operation's list; the first is its `first_waiter` */
     uint32_t open;     /* how many of what it waits for have not come */
     bool held;         /* the operation waits for something */
+    bool over;         /* its time is over, or the server stops */
 };
 
 /* The part of one that waits for a limited time; zeroed. */
@@ -51,8 +58,19 @@ void waiters_leave(struct operation *op);
  * the server stops, and the operation is to be answered now. */
 bool waiters_poll(struct jobs *jobs, struct operation *op, ao_time timeout);
 
+/* Has the `due` of a long poll called: now, if there is time in this step, and otherwise in one of
+ * the next; in between, it may be told more that has happened.  So a thousand that wait for the
+ * same job hold nobody else up. */
+void waiters_due(struct jobs *jobs, struct operation *op);
+
 /* A `dropped` of operation classes: leaves, and answers CANCELLED. */
 void waiters_drop(struct jobs *jobs, struct operation *op);
+
+/* --- For the jobs' object --- */
+
+void waiters_init(struct jobs *jobs);
+/* Calls `due`, while there is time in this step.  True: nothing is left. */
+bool waiters_go_on(struct jobs *jobs);
 
 /* --- What has happened: the operations that it concerns learn it, and most are answered --- */
 
@@ -66,6 +84,9 @@ void waiters_job_saved(struct jobs *jobs, struct job *job, enum store_error erro
 void waiters_cancel_saved(struct jobs *jobs, struct job *job, enum store_error error);
 
 void waiters_history_grew(struct jobs *jobs, struct job *job);
+
+/* The job is forgotten now: who still waits for it in a long poll is answered as things stand. */
+void waiters_job_goes(struct jobs *jobs, struct job *job);
 
 /* The server stops: long polls are answered as things stand; with `cancel` operations that wait
  * for what is being cancelled are refused. */

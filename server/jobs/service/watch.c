@@ -1,12 +1,11 @@
 /* task.watch: follows the history of a job.  It is answered as soon as there is something to see;
- * or, with `push`, sent event by event and answered at the job's end. */
-#include <stdlib.h>
-
+ * or, with `push`, events are sent as they come, and it is answered at the job's end. */
 #include "server/jobs/core/history.h"
 #include "server/jobs/core/past.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/service/channel.h"
+#include "server/jobs/service/event_batches.h"
 #include "server/jobs/service/operation.h"
 #include "server/jobs/service/view.h"
 
@@ -62,51 +61,66 @@ static void answer(struct jobs *jobs, struct operation *op)
     pack_key_bool(p, "ended", !job || (is_over(job) && op->watch.from >= history_next(job)));
 }
 
+/* While a push is under way, it waits for that and for no job. */
 static void finish(struct jobs *jobs, struct operation *op)
 {
     answer(jobs, op);
     waiters_leave(op);
-    operation_finish(op);
+    if (op->watch.pushing)
+        op->waiting.held = true;
+    else
+        operation_finish(op);
 }
 
-/* False without memory: the watcher goes on later from where it was. */
-static bool push_event(struct operation *op, const struct job *job,
-                       const struct history_event *event)
-{
-    struct operation_push *push = calloc(1, sizeof *push);
-    char id[ID_TEXT_SIZE];
+/* --- Pushed: a batch of events at a time, the next when the loop has taken it --- */
 
-    if (!push)
+/* False: there is nothing to push, or no memory. */
+static bool push_some(struct jobs *jobs, struct operation *op, struct job *job)
+{
+    uint32_t next;
+    struct blob *events = event_batches_get(jobs, job, op->watch.from, &next);
+    if (!events)
         return false;
-    push->item.kind = ITEM_PUSH;
-    push->op = op;
-    pack_init(&push->message);
-    pack_array(&push->message, 2);
-    pack_str(&push->message, id_text(job->id, id));
-    view_event(event, &push->message);
-    channel_push(op, push);
-    return true;
-}
-
-/* True: everything that there is was sent. */
-static bool push_all(struct operation *op, const struct job *job)
-{
-    struct history_event event;
-
-    while (history_get(job, op->watch.from, &event)) {
-        if (!push_event(op, job, &event))
-            return false;
-        op->watch.from = event.seq + 1;
-    }
+    op->push.events = blob_ref(events);
+    op->push.from = op->watch.from;
+    op->watch.from = next;
+    op->watch.pushing = true;
+    channel_push(op);
     return true;
 }
 
 /* A watcher of events that are still to come is not woken by those before them. */
+static bool has_news(const struct operation *op, const struct job *job)
+{
+    return history_next(job) > op->watch.from;
+}
+
+static void due(struct jobs *jobs, struct operation *op)
+{
+    struct job *job = op->waiting.at->job;
+    if (op->watch.pushing && !op->waiting.over)
+        return; /* it goes on when that was taken */
+    if (op->watch.push && !op->waiting.over && has_news(op, job) && push_some(jobs, op, job))
+        return;
+    if (op->waiting.over || is_over(job) || has_news(op, job))
+        finish(jobs, op);
+}
+
+static void push_taken(struct jobs *jobs, struct operation *op)
+{
+    op->watch.pushing = false;
+    if (op->waiting.at) {
+        waiters_due(jobs, op);
+        return;
+    }
+    op->waiting.held = false;
+    operation_finish(op);
+}
+
 static void follow(struct jobs *jobs, struct operation *op, struct job *job)
 {
-    bool seen = op->watch.push ? !push_all(op, job) : history_next(job) > op->watch.from;
-    if (seen || is_over(job))
-        finish(jobs, op);
+    if (has_news(op, job) || is_over(job))
+        waiters_due(jobs, op);
 }
 
 static void serve(struct jobs *jobs, struct operation *op)
@@ -118,19 +132,20 @@ static void serve(struct jobs *jobs, struct operation *op)
     history_complete(&jobs->table, job);
     if (op->watch.from == 0)
         op->watch.from = 1;
-    if (op->watch.push && !push_all(op, job)) {
-        operation_refuse_plain(op, ERGON_E_MEMORY);
-        return;
-    }
-    if (is_over(job) || history_next(job) > op->watch.from) {
+    if (!op->watch.push && (is_over(job) || has_news(op, job))) {
         finish(jobs, op);
         return;
     }
-    if (!waiters_join(op, job))
+    if (!waiters_join(op, job)) {
         operation_refuse_plain(op, ERGON_E_MEMORY);
-    else if (!waiters_poll(jobs, op, op->watch.timeout))
-        finish(jobs, op);
+        return;
+    }
+    op->waiting.over = !waiters_poll(jobs, op, op->watch.timeout);
+    due(jobs, op);
 }
 
-const struct operation_class operation_watch = {
-    .serve = serve, .dropped = waiters_drop, .overdue = answer, .history_grew = follow};
+const struct operation_class operation_watch = {.serve = serve,
+                                                .dropped = waiters_drop,
+                                                .due = due,
+                                                .push_taken = push_taken,
+                                                .history_grew = follow};

@@ -50,6 +50,18 @@ void conn_send_block(struct connection *c, void *block, struct span bytes,
     }
 }
 
+bool conn_may_push(struct connection *c, size_t bytes)
+{
+    uint64_t waits = output_bytes(c);
+
+    if (c->pushed > waits)
+        c->pushed = waits; /* the rest was read */
+    if (c->pushed > 0 && c->pushed + bytes > c->loop->limits.output_max)
+        return false;
+    c->pushed += bytes;
+    return true;
+}
+
 void conn_send_error(struct connection *c, struct span msgid, const struct error_answer *error)
 {
     uint8_t *p = conn_reserve(c, ERROR_ROOM);

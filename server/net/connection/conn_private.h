@@ -37,6 +37,7 @@ struct connection {
     struct net_loop *loop;
     struct partial_input *partial; /* input that is kept; NULL: none */
     struct chunk_chain out;
+    uint64_t pushed;    /* bytes of it that nobody asked for, at most */
     uint32_t in_flight; /* calls that count */
     uint32_t polls;     /* calls that do not */
     uint8_t state;      /* enum conn_state */
@@ -114,6 +115,8 @@ const char *conn_state_name(unsigned state);
 void conn_enter(struct connection *c, enum conn_state next, const char *why);
 void conn_kick(struct connection *c);                   /* it has something to do: it is stepped */
 void conn_abort(struct connection *c, const char *why); /* CLOSED, whatever state it is in */
+/* Logged, and CLOSED at once: behind an answer that is missing or cut off, nothing may follow. */
+void conn_out_of_memory(struct connection *c);
 /* Opens its tally, by who it is now, in place of the one before.  False without memory: it is
  * CLOSED then. */
 bool conn_open_tally(struct connection *c);

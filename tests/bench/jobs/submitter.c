@@ -43,7 +43,7 @@ static void answered(void *arg, struct operation *op)
         activator_stop(s->loop);
 }
 
-static void pushed(void *arg, struct operation_push *p)
+static void pushed(void *arg, struct operation *op)
 {
 }
 

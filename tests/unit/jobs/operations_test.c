@@ -1,6 +1,7 @@
 /* Operations that wait, follow, list and check. */
 #include <stdio.h>
 
+#include "server/jobs/effects.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 #include "tests/support/notation.h"
@@ -178,6 +179,63 @@ OPERATIONS_TEST(pushes_each_event_and_answers_at_the_end)
     jobs_world_settle(w);
     assert_int_equal(w->pushed, 3);
     stage_holds(answer(w, op), "'events': [], 'next': 4, 'ended': true");
+}
+
+OPERATIONS_TEST(who_is_due_when_a_step_has_done_enough_is_answered_in_the_next)
+{
+    enum { WAITERS = 20 };
+    struct operation *ops[2 * WAITERS];
+    uint64_t ids[1] = {submit(w, "")};
+    for (unsigned i = 0; i < WAITERS; i++) {
+        ops[i] = watch(w, ids[0], 3, AO_S(60));
+        world_give(w, ops[i]);
+        ops[WAITERS + i] = world_operation(w, &operation_wait);
+        ops[WAITERS + i]->wait =
+            (struct wait_arguments){.ids = ids, .count = 1, .timeout = AO_S(60)};
+        world_give(w, ops[WAITERS + i]);
+    }
+    w->jobs->work = STEP_WORK;
+    world_finish(world_run_of(w, ids[0]), "\xc0");
+    assert_ptr_not_equal(w->jobs->due.next, &w->jobs->due);
+    assert_false(world_answered(w, ops[0]));
+    jobs_world_settle(w);
+    for (unsigned i = 0; i < 2 * WAITERS; i++)
+        assert_true(world_answered(w, ops[i]));
+    assert_ptr_equal(w->jobs->due.next, &w->jobs->due);
+}
+
+OPERATIONS_TEST(who_is_due_may_still_be_dropped)
+{
+    uint64_t ids[1] = {submit(w, "")};
+    struct operation *op = watch(w, ids[0], 3, AO_S(60));
+    world_give(w, op);
+    w->jobs->work = STEP_WORK;
+    world_finish(world_run_of(w, ids[0]), "\xc0");
+    channel_drop(w->channel, op);
+    jobs_world_settle(w);
+    assert_true(world_answered(w, op));
+}
+
+/* The next batch comes when the last was taken, and no watcher gets two at a time. */
+OPERATIONS_TEST(pushes_come_in_batches)
+{
+    enum { EVENTS = 60 };
+    uint64_t id = submit(w, "");
+    char text[1000];
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = 0;
+    for (unsigned i = 0; i < EVENTS; i++)
+        job_note(&w->jobs->table, world_job(w, id), JOB_EVENT_PROGRESS, text);
+    effects_apply(w->jobs);
+    struct operation *op = watch(w, id, 0, AO_NEVER);
+    op->watch.push = true;
+    world_give(w, op);
+    assert_int_equal(w->pushed, 2 + EVENTS);
+    assert_in_range(w->pushes, 4, 8);
+    world_finish(world_run_of(w, id), "\xc0");
+    jobs_world_settle(w);
+    assert_int_equal(w->pushed, 3 + EVENTS);
+    assert_true(world_answered(w, op));
 }
 
 /* --- task.list --- */

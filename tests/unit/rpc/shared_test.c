@@ -1,6 +1,7 @@
 /* Large results that are kept: however many answers carry one, it is there once. */
 #include <stdio.h>
 
+#include "proto/pack.h"
 #include "server/jobs/jobs_parts.h"
 #include "tests/support/rpc_stage.h"
 
@@ -99,4 +100,100 @@ RPC_TEST(an_answer_keeps_what_is_forgotten)
     stage_run_ms(net.v.now / AO_MS(1));
     assert_true(other.out_len > KEPT);
     assert_int_equal(value_length(span_of(other.out, other.out_len)), other.out_len);
+}
+
+/* --- Events that are pushed --- */
+
+enum { WATCHES = 50, CHANGES = 200 };
+
+static void open_watches(struct script *k, const char *id)
+{
+    char params[64];
+    stage_ask(k, 1, "server.hello", "[{'push': true}]");
+    snprintf(params, sizeof params, "['%s', {'push': true}]", id);
+    for (unsigned i = 0; i < WATCHES; i++)
+        stage_ask(k, (uint8_t)(2 + i), "task.watch", params);
+    stage_run_ms(net.v.now / AO_MS(1));
+}
+
+static void change_often(const char *id)
+{
+    char params[64];
+    for (unsigned i = 0; i < CHANGES; i++) {
+        snprintf(params, sizeof params, "['%s', {'delay': '%uh'}]", id, 2 + i);
+        stage_ask(&peer, 1, "task.change", params);
+        stage_run_ms(net.v.now / AO_MS(1));
+        script_forget(&peer);
+    }
+}
+
+static void delayed_task(char id[static 15])
+{
+    stage_ask(&peer, 1, "task.submit", "['echo', [7], {'durable': 'none', 'delay': '1h'}]");
+    stage_run_ms(net.v.now / AO_MS(1));
+    snprintf(id, 15, "%.14s", strstr(stage_said_to(&peer), "'id': '") + 7);
+}
+
+RPC_TEST(who_watches_and_does_not_read_is_let_go)
+{
+    static struct script other;
+    char id[15];
+    struct connection *c = net_connect(&other);
+    uint64_t limit = c->loop->limits.output_max;
+    delayed_task(id);
+    c->loop->limits.output_max = 20000;
+    other.window = 10;
+    open_watches(&other, id);
+    change_often(id);
+    assert_int_equal(conn_polls(c), 0);
+    assert_in_range(c->out.bytes, 10000, 20000 + WATCHES * 300);
+    script_widen(&other, SCRIPT_WINDOW);
+    stage_run_ms(net.v.now / AO_MS(1));
+    assert_non_null(memmem(other.out, other.out_len, "watch again from ", 17));
+    c->loop->limits.output_max = limit;
+    script_reset(&other);
+    stage_run_ms(net.v.now / AO_MS(1));
+}
+
+RPC_TEST(who_reads_what_is_pushed_keeps_the_watch)
+{
+    static struct script other;
+    char id[15];
+    struct connection *c = net_connect(&other);
+    uint64_t limit = c->loop->limits.output_max;
+    delayed_task(id);
+    c->loop->limits.output_max = 20000;
+    open_watches(&other, id);
+    script_forget(&other);
+    change_often(id);
+    assert_int_equal(conn_polls(c), WATCHES);
+    c->loop->limits.output_max = limit;
+    script_reset(&other);
+    stage_run_ms(net.v.now / AO_MS(1));
+}
+
+/* It is packed once, and each output holds a reference. */
+RPC_TEST(a_large_event_is_shared_by_all_who_watch)
+{
+    static struct script others[3];
+    char id[15], params[64];
+    delayed_task(id);
+    change_often(id);
+    snprintf(params, sizeof params, "['%s', {'push': true}]", id);
+    for (unsigned i = 0; i < 3; i++) {
+        net_connect(&others[i]);
+        stage_ask(&others[i], 1, "server.hello", "[{'push': true}]");
+        others[i].window = 10;
+        stage_ask(&others[i], 2, "task.watch", params);
+    }
+    stage_run_ms(net.v.now / AO_MS(1));
+    unsigned shared = 0;
+    for (unsigned i = 0; i < EVENT_BATCHES; i++) {
+        const struct blob *events = stage.jobs->batches.batches[i].events;
+        shared += events && events->len >= PACK_SHARED_MIN && events->refs == 1 + 3;
+    }
+    assert_true(shared > 0);
+    for (unsigned i = 0; i < 3; i++)
+        script_reset(&others[i]);
+    stage_run_ms(net.v.now / AO_MS(1));
 }
