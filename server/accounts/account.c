@@ -1,9 +1,23 @@
+/* Why nobody waits for room that there is already.
+ *
+ *   who waits  W1  waiting := waiting + 1     who gives back  G1  sums := sums - bytes
+ *              W2  look at the sums                           G2  waiting := waiting + 0, look at
+ * it
+ *
+ * W1 and G2 change the same word, each in one read-modify-write, so one of them comes first.  W1
+ * before G2: G2 reads more than 0, and posts.  G2 before W1: W1 reads what G2 wrote, or what was
+ * made of it; G2 releases and W1 acquires, so W2 sees the sums of G1.
+ *
+ * What was posted takes back its W1 first; so it looks, and if it lacks room still it announces
+ * itself again, and looks again behind that (room.c). */
 #include "server/accounts/account.h"
 
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <ergon/ao.h>
 
 #include "base/siphash.h"
 
@@ -14,7 +28,11 @@ struct accounts {
     struct account_limits limits;
     uint64_t seed[2];
     /* Orders nothing (relaxed), as the sums of each. */
-    _Atomic uint64_t bytes;
+    _Atomic uint64_t bytes, input;
+    _Atomic uint64_t stopped, refused; /* the same; figures */
+    /* Rooms that wait.  Acquire and release of accounts_wait() and made_room() pair with each
+     * other: see above. */
+    _Atomic uint32_t waiting;
     /* Orders nothing (relaxed): who has an account has it from under the lock, and its index is
      * below this. */
     _Atomic uint32_t reach;
@@ -23,6 +41,7 @@ struct accounts {
     struct hash_table by_name;
     uint32_t *free_indexes; /* a stack; room for `reach` of them */
     uint32_t free_count, free_room;
+    struct account_room *rooms;
 };
 
 struct accounts *accounts_new(const struct account_limits *limits, const uint64_t seed[2])
@@ -43,7 +62,7 @@ void accounts_free(struct accounts *all)
 {
     if (!all)
         return;
-    assert(all->by_name.count == 0);
+    assert(all->by_name.count == 0 && !all->rooms);
     hash_table_fini(&all->by_name);
     pthread_mutex_destroy(&all->lock);
     free(all->free_indexes);
@@ -57,7 +76,9 @@ const struct account_limits *accounts_limits(const struct accounts *all)
 
 uint64_t accounts_bytes(const struct accounts *all)
 {
-    return atomic_load_explicit(&all->bytes, memory_order_relaxed);
+    uint64_t sum = atomic_load_explicit(&all->bytes, memory_order_relaxed);
+
+    return sum > INT64_MAX ? 0 : sum;
 }
 
 uint32_t accounts_reach(const struct accounts *all)
@@ -147,20 +168,82 @@ void account_close(struct account *a)
     assert(a->references > 0);
     if (--a->references == 0) {
         assert(atomic_load_explicit(&a->bytes, memory_order_relaxed) == 0);
+        assert(atomic_load_explicit(&a->input, memory_order_relaxed) == 0);
         assert(atomic_load_explicit(&a->calls, memory_order_relaxed) == 0);
         unmake(a);
     }
     pthread_mutex_unlock(&all->lock);
 }
 
-void account_settle(struct account *a, int64_t bytes, int32_t calls)
+/* --- Room --- */
+
+void accounts_add_room(struct accounts *all, struct account_room *room)
 {
-    if (bytes != 0) {
-        atomic_fetch_add_explicit(&a->bytes, (uint64_t)bytes, memory_order_relaxed);
-        atomic_fetch_add_explicit(&a->all->bytes, (uint64_t)bytes, memory_order_relaxed);
+    pthread_mutex_lock(&all->lock);
+    room->next = all->rooms;
+    all->rooms = room;
+    pthread_mutex_unlock(&all->lock);
+}
+
+/* Under the lock. */
+static void end_wait(struct accounts *all, struct account_room *room)
+{
+    if (!room->waits)
+        return;
+    room->waits = false;
+    atomic_fetch_sub_explicit(&all->waiting, 1, memory_order_relaxed);
+}
+
+void accounts_remove_room(struct accounts *all, struct account_room *room)
+{
+    pthread_mutex_lock(&all->lock);
+    end_wait(all, room);
+    struct account_room **at = &all->rooms;
+    while (*at != room)
+        at = &(*at)->next;
+    *at = room->next;
+    pthread_mutex_unlock(&all->lock);
+}
+
+void accounts_wait(struct accounts *all, struct account_room *room)
+{
+    pthread_mutex_lock(&all->lock);
+    if (!room->waits) {
+        room->waits = true;
+        /* W1; pairs with made_room(). */
+        atomic_fetch_add_explicit(&all->waiting, 1, memory_order_acq_rel);
     }
-    if (calls != 0)
-        atomic_fetch_add_explicit(&a->calls, (uint32_t)calls, memory_order_relaxed);
+    pthread_mutex_unlock(&all->lock);
+}
+
+static void made_room(struct accounts *all)
+{
+    /* G2; pairs with accounts_wait(). */
+    if (atomic_fetch_add_explicit(&all->waiting, 0, memory_order_acq_rel) == 0)
+        return;
+    pthread_mutex_lock(&all->lock);
+    for (struct account_room *room = all->rooms; room; room = room->next)
+        if (room->waits) {
+            end_wait(all, room);
+            ao_post(room->handle, AO_POST_ACTIVATE);
+        }
+    pthread_mutex_unlock(&all->lock);
+}
+
+void account_settle(struct account *a, const struct account_change *change)
+{
+    if (change->bytes != 0) {
+        atomic_fetch_add_explicit(&a->bytes, (uint64_t)change->bytes, memory_order_relaxed);
+        atomic_fetch_add_explicit(&a->all->bytes, (uint64_t)change->bytes, memory_order_relaxed);
+    }
+    if (change->input != 0) {
+        atomic_fetch_add_explicit(&a->input, (uint64_t)change->input, memory_order_relaxed);
+        atomic_fetch_add_explicit(&a->all->input, (uint64_t)change->input, memory_order_relaxed);
+    }
+    if (change->calls != 0)
+        atomic_fetch_add_explicit(&a->calls, (uint32_t)change->calls, memory_order_relaxed);
+    if (change->bytes < 0 || change->bytes < change->input)
+        made_room(a->all);
 }
 
 /* A loop may have settled what it gives back before another has what it took: for a moment a sum
@@ -170,12 +253,64 @@ static uint64_t at_least_nothing(uint64_t sum)
     return sum > INT64_MAX ? 0 : sum;
 }
 
-bool account_is_full(const struct account *a)
+static uint64_t sum_of(const _Atomic uint64_t *sum, int64_t unsettled)
+{
+    uint64_t settled = atomic_load_explicit(sum, memory_order_relaxed);
+
+    return at_least_nothing(settled + (uint64_t)unsettled);
+}
+
+/* Behind this, nothing more is begun for it. */
+static bool is_full(uint64_t own, uint64_t all, const struct account_limits *limits)
+{
+    return all >= limits->bytes_in_all || own >= limits->bytes || own > limits->bytes_in_all - all;
+}
+
+bool account_lacks(const struct account *a, const struct account_change *unsettled, uint64_t bytes)
 {
     const struct account_limits *limits = &a->all->limits;
-    uint64_t own = at_least_nothing(atomic_load_explicit(&a->bytes, memory_order_relaxed));
-    uint64_t all = at_least_nothing(accounts_bytes(a->all));
-    uint64_t left = all < limits->bytes_in_all ? limits->bytes_in_all - all : 0;
+    uint64_t own = sum_of(&a->bytes, unsettled->bytes);
+    uint64_t all = sum_of(&a->all->bytes, unsettled->bytes);
 
-    return own >= limits->bytes || own > left;
+    if (all <= sum_of(&a->all->input, unsettled->input))
+        return false;
+    if (all >= limits->bytes_in_all || bytes > limits->bytes_in_all - all)
+        return true;
+    if (own <= sum_of(&a->input, unsettled->input))
+        return false;
+    if (bytes == 0)
+        return is_full(own, all, limits);
+    return own + bytes > limits->bytes || own + bytes > limits->bytes_in_all - all - bytes;
+}
+
+bool account_take(struct account *a, uint64_t bytes, uint64_t own)
+{
+    const struct account_limits *limits = &a->all->limits;
+    uint64_t held =
+        at_least_nothing(atomic_fetch_add_explicit(&a->bytes, bytes, memory_order_relaxed));
+    uint64_t all =
+        at_least_nothing(atomic_fetch_add_explicit(&a->all->bytes, bytes, memory_order_relaxed));
+    bool fits = (held <= own || held + bytes <= limits->bytes) &&
+                (all <= own || all + bytes <= limits->bytes_in_all);
+
+    if (fits)
+        return true;
+    atomic_fetch_add_explicit(&a->all->refused, 1, memory_order_relaxed);
+    account_settle(a, &(struct account_change){.bytes = -(int64_t)bytes});
+    return false;
+}
+
+void accounts_note_stopped(struct accounts *all)
+{
+    atomic_fetch_add_explicit(&all->stopped, 1, memory_order_relaxed);
+}
+
+struct accounts_figures accounts_figures(const struct accounts *all)
+{
+    return (struct accounts_figures){
+        .bytes = accounts_bytes(all),
+        .input = sum_of(&all->input, 0),
+        .stopped = atomic_load_explicit(&all->stopped, memory_order_relaxed),
+        .refused = atomic_load_explicit(&all->refused, memory_order_relaxed),
+    };
 }

@@ -1,6 +1,12 @@
 /* Accounts: what one principal holds of the server, over all its connections and all loops: bytes
  * of memory, and calls in flight.
  *
+ * Bytes are of two kinds.  Input is what was read and has not begun: messages that are not whole,
+ * or that wait.  All else is at work: parameters and results of calls, and output.  What is at work
+ * makes room by itself as it ends, or is read; input makes none before it may begin.  So whoever
+ * has nothing at work may always begin one thing, whatever it has read: nobody waits for room that
+ * only its own waiting could make.
+ *
  * Each loop counts for itself, in a tally (tally.h), and settles with the account at the end of a
  * round.  So the sums here are a round old, and nobody pays for them by the message.
  *
@@ -28,7 +34,8 @@ struct account_limits {
 
 extern const struct account_limits unlimited_accounts;
 
-struct accounts; /* all of a server */
+struct accounts;  /* all of a server */
+struct ao_handle; /* ergon/ao.h */
 
 struct account {
     struct hash_link link; /* under the lock of `all` */
@@ -38,8 +45,24 @@ struct account {
     /* What was settled.  They order nothing (relaxed): each is a figure that is right by itself,
      * and a decision by one that is a round old is as good. */
     _Atomic uint64_t bytes;
+    _Atomic uint64_t input; /* of these */
     _Atomic uint32_t calls;
     char name[]; /* principal_name() */
+};
+
+/* What is added to one, or taken away, since it was last settled. */
+struct account_change {
+    int64_t bytes;
+    int64_t input; /* of these */
+    int32_t calls;
+};
+
+/* One who waits for room, of any account: a loop, whose object is posted when there may be some.
+ * Private to account.c but for the handle, the owner's; zeroed at first. */
+struct account_room {
+    struct account_room *next;
+    struct ao_handle *handle;
+    bool waits;
 };
 
 /* `seed`: a secret, since names come from strangers.  The limits are copied.  NULL without memory.
@@ -59,10 +82,36 @@ struct account *account_open(struct accounts *all, const char *name);
 /* Whoever closes last has settled to nothing: asserted. */
 void account_close(struct account *a);
 
-/* Adds to what it holds; with a negative number, takes away. */
-void account_settle(struct account *a, int64_t bytes, int32_t calls);
+/* Adds it to what it holds.  Where that makes room, whoever waits is posted. */
+void account_settle(struct account *a, const struct account_change *change);
 
-/* It holds as much as it may: of its own limit, or of what is free. */
-bool account_is_full(const struct account *a);
+/* Has it no room for `bytes` more, if this was settled too?  It has none beyond its own limit, nor
+ * beyond what would then be free of the limit in all; but where nothing of it is at work there is
+ * room, as long as it fits into what is left in all, and where nothing at all is, in any case.
+ * Without `bytes`: does it hold as much as it may, or more? */
+bool account_lacks(const struct account *a, const struct account_change *unsettled, uint64_t bytes);
+
+/* Adds bytes that are about to be allocated, beside what it was charged, if that fits; `own` are
+ * those of the same task, which may go on where nothing else is held.  False: it does not, nothing
+ * was added, and it is counted as refused. */
+bool account_take(struct account *a, uint64_t bytes, uint64_t own);
+
+/* --- Who waits for room --- */
+
+/* From here on accounts_wait() may be called with it.  `handle` must outlive it. */
+void accounts_add_room(struct accounts *all, struct account_room *room);
+void accounts_remove_room(struct accounts *all, struct account_room *room);
+/* Its object is activated once by what makes room from here on: look at the sums behind this call,
+ * and not before. */
+void accounts_wait(struct accounts *all, struct account_room *room);
+
+/* Counts one that was stopped for want of room. */
+void accounts_note_stopped(struct accounts *all);
+struct accounts_figures {
+    uint64_t bytes, input; /* as accounts_bytes() */
+    uint64_t stopped, refused;
+};
+/* Any thread; relaxed figures. */
+struct accounts_figures accounts_figures(const struct accounts *all);
 
 #endif

@@ -3,16 +3,18 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "server/accounts/room.h"
+
 static void settle(struct tally *t)
 {
-    account_settle(t->account, t->bytes, t->calls);
-    t->bytes = 0;
-    t->calls = 0;
+    account_settle(t->account, &t->change);
+    t->change = (struct account_change){0};
     t->unsettled = false;
 }
 
 static void end(struct tally *t)
 {
+    assert(t->input == 0 && TAILQ_EMPTY(&t->waiters));
     hash_remove(&t->book->tallies, &t->link);
     account_close(t->account);
     free(t);
@@ -31,6 +33,7 @@ static void settle_all(struct round_hook *hook)
             end(t);
     }
     book->unsettled = NULL;
+    room_look(book);
 }
 
 void tally_book_init(struct tally_book *book, struct accounts *accounts,
@@ -39,12 +42,14 @@ void tally_book_init(struct tally_book *book, struct accounts *accounts,
     *book =
         (struct tally_book){.accounts = accounts, .activator = activator, .hook.run = settle_all};
     hash_table_init(&book->tallies);
+    room_init(book);
 }
 
 void tally_book_fini(struct tally_book *book)
 {
     activator_forget_hook(book->activator, &book->hook);
     settle_all(&book->hook);
+    room_fini(book);
     assert(book->tallies.count == 0);
     hash_table_fini(&book->tallies);
 }
@@ -61,6 +66,7 @@ static struct tally *make(struct tally_book *book, struct account *a)
     if (!t)
         return NULL;
     *t = (struct tally){.link.hash = a->index, .account = a, .book = book};
+    TAILQ_INIT(&t->waiters);
     hash_add(&book->tallies, &t->link);
     return t;
 }

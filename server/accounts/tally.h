@@ -9,19 +9,28 @@
 #define ERGON_ACCOUNTS_TALLY_H
 
 #include <ergon/activator.h>
+#include <ergon/ao.h>
 
+#include "base/list.h"
 #include "server/accounts/account.h"
+
+TAILQ_HEAD(room_queue, room_waiter);
+TAILQ_HEAD(tally_queue, tally);
 
 struct tally {
     struct hash_link link; /* in its book, by the account's index */
     struct account *account;
     struct tally_book *book;
     struct tally *next_unsettled;
-    int64_t bytes; /* that the account has not heard of */
-    int32_t calls; /* the same */
+    struct account_change change; /* that the account has not heard of */
+    uint64_t input;               /* that this loop holds, settled or not */
+    struct room_queue waiters;    /* room.h */
+    TAILQ_ENTRY(tally) waiting;   /* in its book, while there are some */
     uint32_t references;
     bool unsettled; /* stands in the book's list of those */
 };
+
+struct room_waiter;
 
 /* The tallies of one loop; its owner's memory, which does not move. */
 struct tally_book {
@@ -30,6 +39,12 @@ struct tally_book {
     struct hash_table tallies;
     struct tally *unsettled;
     struct round_hook hook; /* armed while there is one */
+
+    /* For those who wait for room: see room.h. */
+    struct tally_queue waiting;
+    struct ao ao; /* tells them of it */
+    struct account_room room;
+    void (*go_on)(struct room_waiter *w);
 };
 
 /* `accounts` and `activator` must outlive it. */
@@ -53,15 +68,30 @@ void tally_enlist(struct tally *t); /* it is settled at the end of this round */
 /* Bytes that are held from now on for this principal, or, with less than 0, are not any more. */
 static inline void tally_charge(struct tally *t, int64_t bytes)
 {
-    t->bytes += bytes;
+    t->change.bytes += bytes;
     if (!t->unsettled)
         tally_enlist(t);
+}
+
+/* Of the bytes that are held, so many more, or less, are input. */
+static inline void tally_input(struct tally *t, int64_t bytes)
+{
+    t->change.input += bytes;
+    t->input += (uint64_t)bytes;
+    if (!t->unsettled)
+        tally_enlist(t);
+}
+
+/* Has its account no room for so many bytes more, as far as this loop knows?  account_lacks(). */
+static inline bool tally_lacks(const struct tally *t, uint64_t bytes)
+{
+    return account_lacks(t->account, &t->change, bytes);
 }
 
 /* Calls that are in flight from now on, or, with less than 0, are not any more. */
 static inline void tally_calls(struct tally *t, int32_t calls)
 {
-    t->calls += calls;
+    t->change.calls += calls;
     if (!t->unsettled)
         tally_enlist(t);
 }

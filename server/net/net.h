@@ -21,10 +21,11 @@ struct token_table;
 
 struct net_limits {
     struct scan_limits scan;
-    uint32_t in_flight;  /* calls of one connection before it stops being read */
-    uint64_t output_max; /* bytes waiting to be written before it stops being read */
+    uint32_t in_flight;        /* calls of one connection before it stops being read */
+    uint64_t output_max;       /* bytes waiting to be written before it stops being read */
+    uint64_t connection_bytes; /* that one holds before it stops being read; 0: any number */
     /* Bytes of partial messages, over all connections of one loop: beyond it the connection that
-     * has most of them is closed. */
+     * has most of them is closed, of the principal that has most. */
     uint64_t partial_total;
     uint32_t connections; /* in all */
     uint32_t connections_per_address;

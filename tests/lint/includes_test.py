@@ -40,7 +40,7 @@ RULES = {
     "server/net/auth": (["server/net/auth/*", "ergon/*"], []),
     "server/net/stream": (["server/net/stream/*", "server/net/auth/crypto.h", "ergon/*"], ["event2/"]),
     "server/net/connection": (["server/net/connection/*", "server/net/stream/*", "server/net/auth/*", "server/net/net.h",
-                               "server/net/connection.h", "server/accounts/*", "server/runtime/*", "proto/*", "ergon/*"], ["event2/"]),
+                               "server/net/connection.h", "server/net/holdings.h", "server/accounts/*", "server/runtime/*", "proto/*", "ergon/*"], ["event2/"]),
     "server/rpc": (["server/rpc/*", "server/net/*", "server/jobs/*", "server/tasks/*", "server/runtime/*", "proto/*", "ergon/*"],
                    ["msgpack"]),
     "server/modules": (["server/modules/*", "ergon/*"], ["openssl/", "zlib.h", "msgpack"]),

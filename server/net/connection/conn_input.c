@@ -7,6 +7,7 @@
  * a long one the bytes that its message lacks are read at once, so that none is copied twice. */
 #include "server/net/connection/conn_input.h"
 #include "server/net/connection/conn_private.h"
+#include "server/net/connection/holdings.h"
 #include "server/net/connection/newcomers.h"
 
 #include <stdio.h>
@@ -22,8 +23,11 @@ enum {
     WIDE_MESSAGES = 16    /* fewer of them in a whole read are large ones */
 };
 
-static void publish_partial_bytes(struct net_loop *l)
+static void note_partial(struct connection *c)
 {
+    struct net_loop *l = c->loop;
+
+    holdings_settle(c);
     atomic_store_explicit(&l->counters.partial_bytes, l->partials.total, memory_order_relaxed);
 }
 
@@ -32,7 +36,7 @@ void input_drop(struct connection *c)
     partial_free(&c->loop->partials, c->partial);
     c->partial = NULL;
     c->partial_whole = false;
-    publish_partial_bytes(c->loop);
+    note_partial(c);
 }
 
 /* --- Input that is no message --- */
@@ -134,6 +138,7 @@ static size_t take_messages(struct connection *c, struct span bytes, struct scan
                             enum input_end *end)
 {
     struct net_loop *l = c->loop;
+    struct span rest = {0};
     size_t at = 0;
     uint32_t count = 0;
 
@@ -141,12 +146,17 @@ static size_t take_messages(struct connection *c, struct span bytes, struct scan
     while (conn_open(c)) {
         const struct scan_limits *limits = c->scan; /* any message may say who it is */
         if (at == bytes.len || count == MESSAGES_A_STEP || !conn_may_read(c)) {
+            if (c->put_back) {
+                c->put_back = false;
+                at -= rest.len;
+                count--;
+            }
             *end = at == bytes.len            ? INPUT_REST
                    : count == MESSAGES_A_STEP ? INPUT_MORE
                                               : INPUT_STOPPED;
             break;
         }
-        struct span rest = span_behind(bytes, at);
+        rest = span_behind(bytes, at);
         struct envelope e;
         bool common = scanner->done == 0 && envelope_begin(rest, limits, scanner, &e);
         enum scan_verdict verdict = scanner_run(scanner, limits, rest);
@@ -174,14 +184,30 @@ static size_t take_messages(struct connection *c, struct span bytes, struct scan
     return at;
 }
 
+/* That which holds most of those of the principal that holds most. */
+static struct connection *largest_of_fullest(const struct net_loop *l)
+{
+    struct connection *largest = NULL;
+    struct partial_input *p;
+
+    LIST_FOREACH(p, &l->partials.all, link)
+    {
+        struct connection *c = p->owner;
+        uint64_t sum = c->tally->input, most = largest ? largest->tally->input : 0;
+        if (sum > most || (sum == most && p->capacity > largest->partial->capacity))
+            largest = c;
+    }
+    return largest;
+}
+
 /* Closes connections that hold most while all together hold too much: those that have not said who
- * they are before all others. */
+ * they are before all others, and then by principal. */
 static void keep_within_budget(struct net_loop *l)
 {
     while (l->partials.total > l->limits.partial_total) {
         struct connection *c = newcomer_largest(l);
         if (c == NULL)
-            c = partial_largest(&l->partials)->owner;
+            c = largest_of_fullest(l);
         conn_close(c, "the budget for partial messages is used up, and this peer holds most");
         counter_add(&l->counters.protocol_errors, 1);
         input_drop(c);
@@ -216,7 +242,7 @@ static enum input_end run_scratch(struct connection *c, struct span bytes)
         return INPUT_LEFT;
     }
     c->partial_whole = end != INPUT_REST;
-    publish_partial_bytes(l);
+    note_partial(c);
     keep_within_budget(l);
     return conn_open(c) ? end : INPUT_LEFT;
 }
@@ -229,7 +255,7 @@ static bool holds_long(const struct connection *c)
 
 static enum input_end run_longer(struct connection *c)
 {
-    publish_partial_bytes(c->loop);
+    note_partial(c);
     enum input_end end = run_partial(c);
     keep_within_budget(c->loop);
     return conn_open(c) ? end : INPUT_LEFT;

@@ -1,5 +1,5 @@
 /* From answers to bytes: all that was committed in a round goes out at its end, in one write. */
-#include "server/net/connection/conn_private.h"
+#include "server/net/connection/holdings.h"
 
 #include "proto/encoder.h"
 #include "server/runtime/object/trace.h"
@@ -44,6 +44,7 @@ void conn_send_block(struct connection *c, void *block, struct span bytes,
         release(block);
     } else if (chunk_append_block(&c->out, block, bytes, release)) {
         output_wanted(c);
+        holdings_settle(c); /* now, since many may come in one round */
     } else {
         release(block);
         conn_out_of_memory(c);
@@ -117,11 +118,14 @@ void output_flush(struct connection *c)
     if (c->state == CONN_CLOSED)
         return;
     if (output_bytes(c) > 0) {
+        holdings_settle(c);
         /* What stops at the budget goes on when the poller says so, at once. */
         conn_watch(c, c->stream.watched | STREAM_WRITE);
         return;
     }
     chunk_drop_all(&c->out, &c->loop->pool); /* a chunk that was reserved and not used */
+    if (c->charged > 0)
+        holdings_settle(c);
     if (c->stream.watched & STREAM_WRITE)
         conn_watch(c, c->stream.watched & ~(unsigned)STREAM_WRITE);
     c->ready &= (uint8_t)~STREAM_WRITE;

@@ -1,5 +1,6 @@
 /* A connection from inside, for the files of this room: its structure, and the functions of each
  * file for the files above it.  From the bottom up: chunk.c and partial_input.c keep bytes;
+ * holdings.c,
  * conn_state.c, conn_output.c, conn_input.c and admit.c; connection.c, which steps it; net_loop.c.
  *
  * Thread: all of it runs on the loop that owns the connection.  Nothing here returns an error but
@@ -8,6 +9,7 @@
 #define ERGON_NET_CONN_PRIVATE_H
 
 #include "base/log.h"
+#include "server/accounts/room.h"
 #include "server/net/connection/net_loop.h"
 
 /* States of a connection.  X(NAME, "what is true; who leaves it") */
@@ -58,6 +60,9 @@ struct connection {
     bool single : 1;        /* the last read brought one message: its peer waits for each answer */
     bool newcomer : 1;      /* stands in the loop's list of those: newcomers.h */
     bool killed : 1;        /* conn_kill() */
+    bool waits : 1;         /* OPEN: for room in its account; `room` stands there */
+    bool heavy : 1;         /* OPEN: it holds as much as it may itself */
+    bool put_back : 1;      /* the message that is handed over waits for room */
     bool heard_out : 1;     /* a newcomer's time was over, and what had come by then is looked at */
 
     ao_time accepted;   /* when it came */
@@ -69,6 +74,11 @@ struct connection {
     STAILQ_ENTRY(connection) queued; /* in the queue that `dirty` or `dead` tells */
     LIST_ENTRY(connection) link;     /* all of the loop */
     TAILQ_ENTRY(connection) newcomers;
+    struct room_waiter room;
+    uint64_t output_max;             /* that of the limits, or 0 while it `waits` or is `heavy` */
+    uint64_t charged, charged_input; /* bytes that its tally knows of; of these, input */
+    uint64_t outside, in_tasks;      /* by conn_hold(), in `charged` too; by conn_hold_task() */
+    uint64_t wanted;                 /* bytes for which it is `heavy`; 0: any */
     void *user;
     const struct principal *principal; /* a reference; NULL: nobody yet */
     struct tally *tally;               /* a reference; NULL before it is open */
@@ -98,8 +108,19 @@ static inline bool conn_may_read(const struct connection *c)
 {
     const struct net_limits *limits = &c->loop->limits;
 
-    return output_bytes(c) < limits->output_max &&
+    return output_bytes(c) < c->output_max &&
            (c->in_flight < limits->in_flight || c->reserve < RESERVE_MESSAGES);
+}
+
+/* It has something to do: it is stepped. */
+static inline void conn_kick(struct connection *c)
+{
+    if (c->loop->closing)
+        return;
+    if (ao_state(&c->ao) == AO_STATE_SLEEPING)
+        ao_wake(&c->ao);
+    else
+        ao_activate(&c->ao);
 }
 
 #define CONN_LOG(level, event, c, why)                                                             \
@@ -113,7 +134,6 @@ const char *conn_state_name(unsigned state);
 /* The one function that changes the state: checks, traces, does the entry work.  `why` is constant,
  * here and below. */
 void conn_enter(struct connection *c, enum conn_state next, const char *why);
-void conn_kick(struct connection *c);                   /* it has something to do: it is stepped */
 void conn_abort(struct connection *c, const char *why); /* CLOSED, whatever state it is in */
 /* Logged, and CLOSED at once: behind an answer that is missing or cut off, nothing may follow. */
 void conn_out_of_memory(struct connection *c);

@@ -16,6 +16,7 @@
 #include "server/accounts/tally.h"
 #include "server/net/auth/peer.h"
 #include "server/net/auth/principal.h"
+#include "server/net/connection/holdings.h"
 #include "server/net/connection/newcomers.h"
 #include "server/runtime/object/trace.h"
 
@@ -99,6 +100,7 @@ static void enter_closed(struct connection *c)
     c->stream.backlog = 0;
     c->ready = 0;
     chunk_drop_all(&c->out, &l->pool);
+    holdings_settle(c);
     counter_add(&l->counters.connections, (uint64_t)-1);
     counter_add(&l->counters.closed, 1);
 }
@@ -112,6 +114,7 @@ void conn_enter(struct connection *c, enum conn_state next, const char *why)
         c->gone_reported = next != CONN_OPEN; /* the port never saw it */
     c->state = (uint8_t)next;
     c->stopped = false;
+    holdings_stop_waiting(c);
     c->since = activator_now(c->loop->activator);
     c->time_limit = time_limit(c);
     if (next == CONN_OPEN)
@@ -123,16 +126,6 @@ void conn_enter(struct connection *c, enum conn_state next, const char *why)
     else if (next == CONN_CLOSED)
         enter_closed(c);
     conn_kick(c);
-}
-
-void conn_kick(struct connection *c)
-{
-    if (c->loop->closing)
-        return;
-    if (ao_state(&c->ao) == AO_STATE_SLEEPING)
-        ao_wake(&c->ao);
-    else
-        ao_activate(&c->ao);
 }
 
 void conn_close(struct connection *c, const char *why)
@@ -248,14 +241,12 @@ bool conn_open_tally(struct connection *c)
     char name[ACCOUNT_NAME_MAX];
 
     account_name(c, name, sizeof name);
-    struct tally *old = c->tally;
     struct tally *own = tally_open(c->loop->tallies, name);
     if (!own) {
         conn_out_of_memory(c);
         return false;
     }
-    c->tally = own;
-    tally_close(old);
+    holdings_move(c, own);
     return true;
 }
 

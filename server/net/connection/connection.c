@@ -58,7 +58,7 @@ static bool timed_out(struct connection *c)
     if (may_stay(c))
         return false;
     ao_time now = activator_now(c->loop->activator);
-    if (conn_answerable(c) && c->in_flight + c->polls > 0)
+    if (conn_answerable(c) && (c->in_flight + c->polls > 0 || c->waits))
         c->since = now;
     if (now < time_is_over(c))
         return false;
@@ -370,6 +370,7 @@ struct connection *conn_new(struct net_loop *l, struct conn_slot *slot)
     c->slot = slot;
     c->mode.raw = slot->rules->raw;
     c->accepted = c->since = c->entered = activator_now(l->activator);
+    c->output_max = l->limits.output_max;
     c->time_limit = l->limits.handshake_timeout;
     LIST_INSERT_HEAD(&l->all, c, link);
     newcomer_add(c);
@@ -392,6 +393,7 @@ void conn_free(struct connection *c)
     LIST_REMOVE(c, link);
     if (ao_state(&c->ao) != AO_STATE_INACTIVE)
         ao_deactivate(&c->ao);
+    c->outside = 0; /* of calls that end with the loop */
     input_drop(c);
     principal_unref(c->principal);
     tally_close(c->tally);

@@ -5,6 +5,7 @@
 
 #include "server/net/auth/principal.h"
 #include "server/net/connection/conn_private.h"
+#include "server/net/connection/holdings.h"
 #include "server/net/connection/newcomers.h"
 #include "server/net/connection/walk.h"
 #include "server/net/stream/tls.h"
@@ -157,6 +158,11 @@ struct net_loop *net_loop_new(const struct net_loop_options *options)
     STAILQ_INIT(&l->dirty);
     STAILQ_INIT(&l->dead);
     newcomers_init(l);
+    if (!room_open(l->tallies, holdings_go_on)) {
+        free(l->scratch);
+        free(l);
+        return NULL;
+    }
     ao_init(&l->intake, &intake_class, l->activator);
     return l;
 }

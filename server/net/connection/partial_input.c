@@ -9,11 +9,6 @@ void partial_copy_scanner(struct scanner *to, const struct scanner *from)
     memcpy(to, from, offsetof(struct scanner, awaited) + from->depth * sizeof from->awaited[0]);
 }
 
-static size_t partial_size(const struct partial_input *p)
-{
-    return sizeof *p + p->capacity;
-}
-
 static void link_in(struct partial_list *list, struct partial_input *p)
 {
     LIST_INSERT_HEAD(&list->all, p, link);
@@ -88,15 +83,4 @@ void partial_free(struct partial_list *list, struct partial_input *p)
         return;
     link_out(list, p);
     free(p);
-}
-
-struct partial_input *partial_largest(const struct partial_list *list)
-{
-    struct partial_input *largest = LIST_FIRST(&list->all);
-    struct partial_input *p;
-
-    LIST_FOREACH(p, &list->all, link)
-    if (p->capacity > largest->capacity)
-        largest = p;
-    return largest;
 }

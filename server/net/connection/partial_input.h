@@ -36,6 +36,12 @@ static inline size_t partial_slack(const struct partial_input *p)
     return p->capacity - p->end;
 }
 
+/* Bytes of memory that it takes. */
+static inline size_t partial_size(const struct partial_input *p)
+{
+    return sizeof *p + p->capacity;
+}
+
 /* Copies `bytes` and the state of `scanner`.  NULL without memory. */
 struct partial_input *partial_new(struct partial_list *list, struct connection *owner,
                                   struct span bytes, const struct scanner *scanner);
@@ -47,8 +53,6 @@ struct partial_input *partial_reserve(struct partial_list *list, struct partial_
 struct partial_input *partial_append(struct partial_list *list, struct partial_input *p,
                                      struct span bytes);
 void partial_free(struct partial_list *list, struct partial_input *p); /* NULL is fine */
-/* Which takes most memory; NULL: there is none. */
-struct partial_input *partial_largest(const struct partial_list *list);
 
 /* Copies the part of a scanner that is in use. */
 void partial_copy_scanner(struct scanner *to, const struct scanner *from);

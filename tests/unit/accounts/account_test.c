@@ -14,6 +14,21 @@ static struct accounts *with_limits(uint64_t in_all, uint64_t each)
         &(struct account_limits){.bytes_in_all = in_all, .bytes = each, .calls = UINT32_MAX}, seed);
 }
 
+static void settle(struct account *a, int64_t bytes)
+{
+    account_settle(a, &(struct account_change){.bytes = bytes});
+}
+
+static bool lacks(const struct account *a, uint64_t bytes)
+{
+    return account_lacks(a, &(struct account_change){0}, bytes);
+}
+
+static bool is_full(const struct account *a)
+{
+    return lacks(a, 0);
+}
+
 TEST(a_name_has_one_account)
 {
     struct accounts *all = with_limits(1000, 1000);
@@ -53,13 +68,13 @@ TEST(its_own_limit_makes_it_full)
 {
     struct accounts *all = with_limits(1000, 100);
     struct account *a = account_open(all, "a");
-    account_settle(a, 99, 0);
-    assert_false(account_is_full(a));
-    account_settle(a, 1, 0);
-    assert_true(account_is_full(a));
-    account_settle(a, -1, 0);
-    assert_false(account_is_full(a));
-    account_settle(a, -99, 0);
+    settle(a, 99);
+    assert_false(is_full(a));
+    settle(a, 1);
+    assert_true(is_full(a));
+    settle(a, -1);
+    assert_false(is_full(a));
+    settle(a, -99);
     account_close(a);
     accounts_free(all);
 }
@@ -71,24 +86,60 @@ TEST(somebody_who_comes_later_finds_room)
     struct account *a = account_open(all, "a");
     struct account *b = account_open(all, "b");
     struct account *c = account_open(all, "c");
-    while (!account_is_full(a))
-        account_settle(a, 1, 0);
+    while (!is_full(a))
+        settle(a, 1);
     assert_int_equal(accounts_bytes(all), 601);
-    while (!account_is_full(b))
-        account_settle(b, 1, 0);
+    while (!is_full(b))
+        settle(b, 1);
     assert_int_equal(accounts_bytes(all), 901);
-    assert_false(account_is_full(c));
-    while (!account_is_full(c))
-        account_settle(c, 1, 0);
+    assert_false(is_full(c));
+    while (!is_full(c))
+        settle(c, 1);
     assert_true(accounts_bytes(all) < 1200);
-    account_settle(a, -601, 0);
-    assert_false(account_is_full(b));
-    account_settle(b, -300, 0);
-    account_settle(c, 901 - (int64_t)accounts_bytes(all) - 601, 0);
-    account_settle(c, -(int64_t)accounts_bytes(all), 0);
+    settle(a, -601);
+    assert_false(is_full(b));
+    settle(b, -300);
+    settle(c, 901 - (int64_t)accounts_bytes(all) - 601);
+    settle(c, -(int64_t)accounts_bytes(all));
     account_close(a);
     account_close(b);
     account_close(c);
+    accounts_free(all);
+}
+
+/* What only waits to begin makes no room: who has nothing at work may begin. */
+TEST(who_has_nothing_at_work_may_begin)
+{
+    struct accounts *all = with_limits(1000, 300);
+    struct account *a = account_open(all, "a");
+    account_settle(a, &(struct account_change){.bytes = 290, .input = 290});
+    assert_false(lacks(a, 5000)); /* nothing at all is at work */
+    struct account *b = account_open(all, "b");
+    settle(b, 1);
+    assert_false(lacks(a, 700)); /* what is left in all */
+    assert_true(lacks(a, 710));
+    settle(a, 5);
+    assert_true(lacks(a, 6)); /* 301 */
+    assert_false(lacks(a, 5));
+    account_settle(a, &(struct account_change){.bytes = -295, .input = -290});
+    settle(b, -1);
+    account_close(a);
+    account_close(b);
+    accounts_free(all);
+}
+
+TEST(a_task_that_is_alone_takes_what_it_needs)
+{
+    struct accounts *all = with_limits(1000, 300);
+    struct account *a = account_open(all, "a");
+    settle(a, 50);
+    assert_true(account_take(a, 2000, 50));
+    assert_int_equal(accounts_bytes(all), 2050);
+    assert_false(account_take(a, 10, 50)); /* another's */
+    assert_int_equal(accounts_bytes(all), 2050);
+    assert_int_equal(accounts_figures(all).refused, 1);
+    settle(a, -2050);
+    account_close(a);
     accounts_free(all);
 }
 

@@ -59,7 +59,7 @@ struct set_up {
     struct net_limits limits;
     struct echo_port port;
     struct accounts *accounts;
-    struct tally_book tallies;
+    struct tally_book tallies[2];
 };
 
 static int try_set_up(void *arg)
@@ -69,13 +69,15 @@ static int try_set_up(void *arg)
     char error[256];
     int result = -1;
 
-    for (uint32_t i = 0; i < 2; i++)
+    for (uint32_t i = 0; i < 2; i++) {
+        tally_book_init(&s->tallies[i], s->accounts, s->activator);
         loops[i] = net_loop_new(&(struct net_loop_options){.index = i,
                                                            .activator = s->activator,
                                                            .poller = s->poller,
                                                            .limits = &s->limits,
                                                            .port = echo_port(&s->port),
-                                                           .tallies = &s->tallies});
+                                                           .tallies = &s->tallies[i]});
+    }
     struct acceptor *a =
         loops[0] == NULL || loops[1] == NULL ? NULL : acceptor_new(loops, 2, &s->limits);
     if (a != NULL)
@@ -87,6 +89,8 @@ static int try_set_up(void *arg)
     acceptor_free(a);
     net_loop_free(loops[0]);
     net_loop_free(loops[1]);
+    for (uint32_t i = 0; i < 2; i++)
+        tally_book_fini(&s->tallies[i]);
     activator_round(s->activator, false); /* lets go of what was asked of the acceptor */
     return result;
 }
@@ -99,9 +103,7 @@ TEST(set_up_meets_each_failure)
     s.activator =
         activator_open(&(struct activator_options){.name = "loop", .poller = s.poller, .core = -1});
     s.accounts = accounts_new(&unlimited_accounts, (uint64_t[2]){1, 2});
-    tally_book_init(&s.tallies, s.accounts, s.activator);
     heap_fail_each(try_set_up, &s);
-    tally_book_fini(&s.tallies);
     accounts_free(s.accounts);
     activator_close(s.activator);
     poller_libevent_free(s.poller);

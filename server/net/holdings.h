@@ -1,0 +1,30 @@
+/* What a connection holds of the server's memory: input that it keeps, parameters and results of
+ * its calls, output.  It is charged to its principal's account (server/accounts/) as it changes,
+ * but not what comes and goes within one round: a brief call that is answered at once costs nothing
+ * here.
+ *
+ * A connection that holds as much as it may, or whose principal does, or all together, is not read
+ * until there is room; but where nothing of it is at work, one call may always begin.
+ *
+ * Thread: the loop's. */
+#ifndef ERGON_NET_HOLDINGS_H
+#define ERGON_NET_HOLDINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct connection;
+
+/* All of it, bytes. */
+uint64_t conn_bytes(const struct connection *c);
+
+/* Within its port's `message`, of a call or operation that will hold so many bytes: may it begin?
+ * No: nothing was done about this message; it is handed over again when there is room. */
+bool conn_may_begin(struct connection *c, uint64_t bytes);
+
+/* So many bytes more, or with less than 0 fewer, which are held outside of the connection for its
+ * sake: charged to its account here; or, of a task, which is charged itself, and may outlive it. */
+void conn_hold(struct connection *c, int64_t bytes);
+void conn_hold_task(struct connection *c, int64_t bytes);
+
+#endif

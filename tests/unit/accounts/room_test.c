@@ -1,0 +1,145 @@
+/* Waiting for room: it is told on whatever loop it is made, in turn, and nobody waits in vain. */
+#include "server/accounts/room.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/support/cmocka_env.h"
+#include "tests/support/virtual.h"
+
+enum { WAITERS = 40 };
+
+static struct virtual v;
+static struct accounts *all;
+static struct tally_book books[2];
+static struct room_waiter waiters[WAITERS];
+static char order[256];        /* in which they went on */
+static struct tally *taken_by; /* whoever goes on takes what it needs, of this; NULL: nothing */
+
+static void go_on(struct room_waiter *w)
+{
+    size_t at = strlen(order);
+    snprintf(order + at, sizeof order - at, "%s%d", at ? " " : "", (int)(w - waiters));
+    if (taken_by)
+        tally_charge(taken_by, (int64_t)w->need);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    virtual_init(&v);
+    order[0] = '\0';
+    taken_by = NULL;
+    all = accounts_new(
+        &(struct account_limits){.bytes_in_all = 1000, .bytes = 100, .calls = UINT32_MAX},
+        (uint64_t[2]){1, 2});
+    for (int i = 0; i < 2; i++) {
+        tally_book_init(&books[i], all, virtual_open(&v, i == 0 ? "one" : "two"));
+        assert_true(room_open(&books[i], go_on));
+    }
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        tally_book_fini(&books[i]);
+    accounts_free(all);
+    virtual_fini(&v);
+    return 0;
+}
+
+#define ROOM_TEST(name) TEST_WITH(set_up, tear_down, name)
+
+ROOM_TEST(what_another_loop_gives_back_is_told)
+{
+    struct tally *here = tally_open(&books[0], "a"), *there = tally_open(&books[1], "a");
+    tally_charge(there, 100);
+    virtual_run(&v);
+    room_wait(here, &waiters[0], 0);
+    virtual_run(&v);
+    assert_string_equal(order, "");
+    tally_charge(there, -1);
+    virtual_run(&v);
+    assert_string_equal(order, "0");
+    tally_charge(there, -99);
+    virtual_run(&v);
+    tally_close(here);
+    tally_close(there);
+}
+
+ROOM_TEST(what_this_loop_took_and_gave_back_in_one_round_is_told)
+{
+    struct tally *t = tally_open(&books[0], "a");
+    tally_charge(t, 100);
+    assert_true(tally_lacks(t, 0));
+    room_wait(t, &waiters[0], 0);
+    tally_charge(t, -100);
+    virtual_run(&v);
+    assert_string_equal(order, "0");
+    tally_close(t);
+}
+
+ROOM_TEST(they_go_on_in_turn_as_far_as_there_is_room)
+{
+    struct tally *t = tally_open(&books[0], "a"), *there = tally_open(&books[1], "a");
+    taken_by = t;
+    tally_charge(there, 100);
+    virtual_run(&v);
+    for (int i = 0; i < 5; i++)
+        room_wait(t, &waiters[i], 30);
+    virtual_run(&v);
+    assert_string_equal(order, "");
+    tally_charge(there, -70);
+    virtual_run(&v);
+    assert_string_equal(order, "0 1");
+    room_forget(t, &waiters[3]);
+    tally_charge(there, -30);
+    virtual_run(&v);
+    assert_string_equal(order, "0 1 2");
+    tally_charge(t, -60);
+    virtual_run(&v);
+    assert_string_equal(order, "0 1 2 4");
+    tally_charge(t, -60);
+    virtual_run(&v);
+    tally_close(t);
+    tally_close(there);
+}
+
+/* Those behind the first few look again by themselves: nobody settles anything. */
+ROOM_TEST(who_goes_on_and_takes_nothing_keeps_nobody_back)
+{
+    struct tally *t = tally_open(&books[0], "a"), *there = tally_open(&books[1], "a");
+    tally_charge(there, 100);
+    virtual_run(&v);
+    for (int i = 0; i < WAITERS; i++)
+        room_wait(t, &waiters[i], 60);
+    virtual_run(&v);
+    tally_charge(there, -99);
+    virtual_run(&v);
+    assert_non_null(strstr(order, " 39"));
+    tally_charge(there, -1);
+    virtual_run(&v);
+    tally_close(t);
+    tally_close(there);
+}
+
+/* Room in all that another principal gives back. */
+ROOM_TEST(what_another_principal_gives_back_is_told)
+{
+    struct tally *a = tally_open(&books[0], "a"), *b = tally_open(&books[1], "b");
+    tally_charge(b, 990);
+    virtual_run(&v);
+    assert_true(tally_lacks(a, 20));
+    room_wait(a, &waiters[0], 20);
+    virtual_run(&v);
+    assert_string_equal(order, "");
+    tally_charge(b, -20);
+    virtual_run(&v);
+    assert_string_equal(order, "0");
+    tally_charge(b, -970);
+    virtual_run(&v);
+    tally_close(a);
+    tally_close(b);
+}
