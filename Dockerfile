@@ -6,6 +6,7 @@ COPY scripts/setup.sh scripts/apt.sh scripts/
 RUN scripts/setup.sh build
 COPY . .
 RUN cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DERGON_HARDEN=ON -DBUILD_TESTING=OFF -DCMAKE_INSTALL_PREFIX=/usr \
+        -DCMAKE_INSTALL_LIBDIR=lib \
     && ninja -C build \
     && DESTDIR=/installed cmake --install build --strip
 
@@ -20,6 +21,7 @@ RUN apt-get update \
         libseccomp2 libsmartcols1 libsqlite3-0 libssl3 libsystemd0 openssl tzdata zlib1g \
     && rm -rf /var/lib/apt/lists/* /var/cache/apt/*
 COPY --from=build /installed/usr/bin/ /usr/bin/
+COPY --from=build /installed/usr/lib/ergon/ /usr/lib/ergon/
 COPY docker/ergond.yaml /etc/ergon/ergond.yaml
 COPY --chmod=755 docker/ergon-start scripts/certificate.sh /usr/lib/ergon/
 

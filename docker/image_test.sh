@@ -55,7 +55,7 @@ published() { engine port "$name" "$1/tcp" | head -n 1 | sed 's/^0\.0\.0\.0/127.
 # start [OPTION of run]...
 start() {
     # shellcheck disable=SC2086 # words
-    engine run -d --name "$name" "$@" --read-only --cap-drop=all --security-opt=no-new-privileges --user 10001:10001 \
+    engine run -d --name "$name" -e ERGON_MODULE=demo "$@" --read-only --cap-drop=all --security-opt=no-new-privileges --user 10001:10001 \
         $limits -p 127.0.0.1::7466 -p 127.0.0.1::7467 "$image" >"$work/start" 2>&1 || {
         cat "$work/start" >&2
         return 1

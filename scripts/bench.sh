@@ -13,7 +13,7 @@ ours=
     ours="taskset -c $half-$((all - 1))"
 }
 
-server_start
+server_start --module demo # whose methods take time in a known way
 [ $# -gt 0 ] || set -- --connections 64 --in-flight 16 --duration 5s --method echo
 # shellcheck disable=SC2086 # two words or none
 $ours build/ergon -s "$tcp" bench "$@"

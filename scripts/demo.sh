@@ -134,7 +134,7 @@ finish() {
 }
 
 title "A server"
-server_start ${module:+--module "$module"}
+server_start --module demo ${module:+--module "$module"}
 good "ergond listens on $tcp, $tls and $unix"
 by_command_line
 by_foreign_clients

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
+#include "server/config/module_path.h"
 
 /* `path` may be NULL. */
 static void look(const char *what, const char *path, mode_t unwanted)
@@ -31,9 +32,13 @@ static void look_secret(const char *what, const char *path)
 
 void file_rights_warn(const struct config *c)
 {
+    char module[PATH_MAX];
+
     look_open("configuration", c->file);
-    for (size_t i = 0; i < c->modules.count; i++)
-        look_open("module", c->modules.at[i]);
+    for (size_t i = 0; i < c->modules.count; i++) {
+        module_path_find(c->modules.at[i], module);
+        look_open("module", module);
+    }
     look_secret("tokens", c->tokens_file);
     look_secret("store", c->store);
     for (size_t i = 0; i < c->listener_count; i++) {

@@ -7,6 +7,7 @@
 
 #include "base/log_writer.h"
 #include "server/builder.h"
+#include "server/config/module_path.h"
 #include "server/crash.h"
 #include "server/file_rights.h"
 #include "server/lifecycle.h"
@@ -21,12 +22,16 @@ enum { EXIT_USAGE = 2, LOG_PATIENCE = 1000000000 /* ns, at the end, for who read
 static int load_modules(struct registry *registry, const struct config *config, char *error,
                         size_t size)
 {
+    char path[PATH_MAX];
+
     for (size_t i = 0; builtin_modules[i]; i++)
         if (module_add(registry, *builtin_modules[i], error, size) < 0)
             return -1;
-    for (size_t i = 0; i < config->modules.count; i++)
-        if (module_load(registry, config->modules.at[i], error, size) < 0)
+    for (size_t i = 0; i < config->modules.count; i++) {
+        module_path_find(config->modules.at[i], path);
+        if (module_load(registry, path, error, size) < 0)
             return -1;
+    }
     return 0;
 }
 

@@ -8,5 +8,6 @@ ergon_library(ergon_server
     DEPS ergon_config ergon_platform ergon_rpc ergon_store_offline ergon_poller_libevent ergon_modules PkgConfig::SECCOMP)
 
 ergon_program(ergond SOURCES main.c DEPS ergon_server)
+add_dependencies(ergond module_demo)
 install(TARGETS ergond RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES ${PROJECT_SOURCE_DIR}/docs/man/ergond.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8)

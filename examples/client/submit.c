@@ -1,5 +1,6 @@
 /* A task that outlives its connection: submitted, then followed to its end.  Stop this program at
- * any time and start it again: the key makes it find the same task.
+ * any time and start it again: the key makes it find the same task.  The server needs the module
+ * demo, which brings `sleep`: ergond --module demo.
  *
  *   cc submit.c $(pkg-config --cflags --libs ergon) -o submit
  *   ./submit ergon://127.0.0.1:7466 */

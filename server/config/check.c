@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/core.h"
+#include "server/config/module_path.h"
 #include "server/config/sources.h"
 
 static bool is_given(const struct config_listener *l, const char *path)
@@ -263,14 +264,17 @@ static void check_store(const struct subject *s, const char *store)
 static void check_files(const struct subject *s)
 {
     const struct config *c = s->config;
+    char module[PATH_MAX];
 
     check_readable(s, "tokens_file", c->tokens_file);
     check_store(s, c->store);
     check_readable(s, "tls.cert", c->tls.cert);
     check_readable(s, "tls.key", c->tls.key);
     check_readable(s, "tls.client_ca", c->tls.client_ca);
-    for (size_t i = 0; i < c->modules.count; i++)
-        check_readable(s, "modules", c->modules.at[i]);
+    for (size_t i = 0; i < c->modules.count; i++) {
+        module_path_find(c->modules.at[i], module);
+        check_readable(s, "modules", module);
+    }
 }
 
 void config_check(struct config_report *r, const struct config *c)

@@ -56,7 +56,8 @@ static const struct config_key keys[] = {
      .normal = "ergon://127.0.0.1:7466",
      .help = "where to listen: ergon://HOST:PORT, ergons://HOST:PORT (TLS), unix:///PATH"},
     {"modules", "module", &config_textlist, AT(modules),
-     .help = "shared object that registers handlers"},
+     .help = "shared object that registers handlers, or the name of one that comes with the "
+             "server: demo"},
     {"tokens_file", "tokens", &config_path, AT(tokens_file), .live = true,
      .help = "bearer tokens: lines of SHA-256 hash, principal, methods allowed"},
     {"insecure", "insecure", &config_bool, AT(insecure), .normal = "false",

@@ -1,4 +1,4 @@
-/* echo, sum, fail: brief handlers, stepped. */
+/* echo, sum: brief handlers, stepped. */
 #include <ergon/handler.h>
 
 /* Its one parameter; of several, the array; of none, nil. */
@@ -102,32 +102,6 @@ static enum ao_verdict sum(struct ao *self, struct ergon_task *task, void *state
     AO_END(&s->seq);
 }
 
-static void copy_text(char *to, size_t size, struct ergon_bytes from)
-{
-    size_t len = from.len < size - 1 ? from.len : size - 1;
-
-    memcpy(to, from.at, len);
-    to[len] = '\0';
-}
-
-/* [code, text]: fails with them. */
-static enum ao_verdict fail(struct ao *self, struct ergon_task *task, void *state)
-{
-    char code[33] = "FAILED", text[400] = "failed as asked";
-    struct ergon_reader r;
-    struct ergon_bytes given;
-
-    (void)self;
-    (void)state;
-    ergon_params_open(task, &r);
-    if (ergon_read_bytes(&r, &given))
-        copy_text(code, sizeof code, given);
-    if (ergon_read_bytes(&r, &given))
-        copy_text(text, sizeof text, given);
-    ergon_fail(task, code, text);
-    return AO_DONE;
-}
-
 static const struct ergon_handler handlers[] = {
     {.size = sizeof(struct ergon_handler),
      .kind = ERGON_STEPPED,
@@ -142,12 +116,6 @@ static const struct ergon_handler handlers[] = {
      .params = "[number...] or [[number...]]",
      .step = sum,
      .state_size = sizeof(struct sum_state)},
-    {.size = sizeof(struct ergon_handler),
-     .kind = ERGON_STEPPED,
-     .name = "fail",
-     .summary = "fails with the given code and text",
-     .params = "[code: str, text: str]",
-     .step = fail},
 };
 
 ERGON_MODULE(basic_module, "basic", ERGON_VERSION)

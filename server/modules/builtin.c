@@ -2,5 +2,5 @@
 
 #include <stddef.h>
 
-const struct ergon_module_info *const *const builtin_modules[] = {
-    &basic_module, &waiting_module, &digest_module, &compress_module, &lasting_module, NULL};
+const struct ergon_module_info *const *const builtin_modules[] = {&basic_module, &digest_module,
+                                                                  &compress_module, NULL};

@@ -7,10 +7,8 @@
 
 /* ERGON_MODULE defines each in its file. */
 extern const struct ergon_module_info *const basic_module;
-extern const struct ergon_module_info *const waiting_module;
 extern const struct ergon_module_info *const digest_module;
 extern const struct ergon_module_info *const compress_module;
-extern const struct ergon_module_info *const lasting_module;
 
 extern const struct ergon_module_info *const *const builtin_modules[]; /* NULL ends the list */
 

@@ -38,8 +38,8 @@ static void serve_own(struct rpc_request *rq, struct span name)
         return;
     }
     if (rpc_admit(rq, name, RPC_GUARDED))
-        rpc_refuse(rq, ERGON_E_NO_METHOD, "no method \"%.*s\"; server.methods lists what there is",
-                   (int)name.len, (const char *)name.at);
+        rpc_refuse(rq, ERGON_E_NO_METHOD, "no method \"%.*s\"; %s", (int)name.len,
+                   (const char *)name.at, rpc_where_else(name));
 }
 
 static void dispatch(struct rpc_loop *loop, struct connection *c, const struct envelope *e)

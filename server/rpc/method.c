@@ -35,6 +35,18 @@ struct method *rpc_find_handler(struct rpc_loop *loop, struct span name)
     return loop->recent;
 }
 
+const char *rpc_where_else(struct span name)
+{
+    /* Many ask for these who read an example or had an earlier server. */
+    static const char *const demo[] = {"sleep", "block", "burn",    "fail",
+                                       "flaky", "later", "progress"};
+
+    for (size_t i = 0; i < sizeof demo / sizeof *demo; i++)
+        if (span_is(name, demo[i]))
+            return "the module demo has it, which is loaded when asked for: ergond --module demo";
+    return "server.methods lists what there is";
+}
+
 /* --- Whether it may be called, and the call --- */
 
 bool rpc_read_only(struct rpc_request *rq, bool (*read)(struct reader *r, struct span *out),

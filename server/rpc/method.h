@@ -59,6 +59,9 @@ const struct rpc_method *rpc_find_own(struct rpc_loop *loop, struct span name);
 /* The handler of this name, or NULL. */
 struct method *rpc_find_handler(struct rpc_loop *loop, struct span name);
 
+/* Where there may be a method that is not found, in words for who asked for it.  Constant. */
+const char *rpc_where_else(struct span name);
+
 /* The one parameter, read by read_text() or the like.  False: the request was answered BAD_PARAMS
  * with `usage`. */
 bool rpc_read_only(struct rpc_request *rq, bool (*read)(struct reader *r, struct span *out),

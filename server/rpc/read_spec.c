@@ -39,9 +39,9 @@ bool spec_may_run(struct job_request *jr, struct span method)
         return spec_refuse(jr, ERGON_E_NO_EXECUTOR, "%s", error_meaning(ERGON_E_NO_EXECUTOR));
     if (m)
         return true;
-    return spec_refuse(jr, ERGON_E_NO_METHOD,
-                       "no handler \"%.*s\"; server.methods lists what there is",
-                       (int)(method.len < 256 ? method.len : 256), (const char *)method.at);
+    return spec_refuse(jr, ERGON_E_NO_METHOD, "no handler \"%.*s\"; %s",
+                       (int)(method.len < 256 ? method.len : 256), (const char *)method.at,
+                       rpc_where_else(method));
 }
 
 bool spec_may_share(struct job_request *jr, const struct job_spec *spec)

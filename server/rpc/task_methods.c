@@ -45,8 +45,9 @@ static void start_short(struct rpc_request *rq, const struct short_call *call)
     if (!rpc_admit(rq, call->name, RPC_GUARDED))
         return;
     if (!m) {
-        rpc_refuse(rq, ERGON_E_NO_METHOD, "no handler \"%.*s\"; server.methods lists what there is",
-                   (int)(call->name.len < 256 ? call->name.len : 256), (const char *)call->name.at);
+        rpc_refuse(rq, ERGON_E_NO_METHOD, "no handler \"%.*s\"; %s",
+                   (int)(call->name.len < 256 ? call->name.len : 256), (const char *)call->name.at,
+                   rpc_where_else(call->name));
         return;
     }
     rpc_start_call(rq, m, call->params,

@@ -8,8 +8,9 @@ import signal
 import subprocess
 import time
 import unittest
+from unittest import mock
 
-from harness import (ERGOND, LIMIT, SANITIZED, SOURCE, RemoteError, Server, ServerTest, build_module, eventually, install,
+from harness import (BUILD, ERGOND, LIMIT, SANITIZED, SOURCE, RemoteError, Server, ServerTest, build_module, eventually, install,
                      scratch)
 
 EXAMPLES = os.path.join(SOURCE, "examples", "module")
@@ -439,6 +440,42 @@ class Shutdown(unittest.TestCase):
             client.close()
 
 
+DEMO = {"sleep", "block", "burn", "fail", "flaky", "later", "progress"}
+
+
+class Demo(unittest.TestCase):
+    """The module that comes with the server."""
+
+    def test_is_there_only_when_asked_for(self):
+        with Server(demo=False) as server, server.connect() as client:
+            methods = client.call("server.methods")
+            self.assertEqual(DEMO & set(methods), set())
+            self.assertIn("echo", methods)
+            for call in ("sleep", "1h"), ("task.call", "sleep", ["1h"]), ("task.submit", "sleep", ["1h"]):
+                with self.assertRaises(RemoteError) as refused:
+                    client.call(*call)
+                self.assertEqual(refused.exception.code, "NO_METHOD")
+                self.assertIn("--module demo", refused.exception.value)
+        with Server(demo=True) as server, server.connect() as client:
+            self.assertEqual(DEMO - set(client.call("server.methods")), set())
+
+    def test_may_stand_in_the_configuration(self):
+        config = os.path.join(scratch(self.addCleanup), "ergond.yaml")
+        with open(config, "w") as f:
+            f.write("modules: [demo]\n")
+        with Server("--config", config, demo=False) as server, server.connect() as client:
+            self.assertGreaterEqual(client.call("sleep", "1ms"), 1)
+
+    def test_is_installed_with_the_server_wherever_that_is_moved_to(self):
+        folder = scratch(self.addCleanup)
+        prefix, moved = os.path.join(folder, "prefix"), os.path.join(folder, "moved")
+        subprocess.run(["cmake", "--install", BUILD, "--prefix", prefix], check=True, stdout=subprocess.DEVNULL)
+        os.rename(prefix, moved)
+        with mock.patch("harness.ERGOND", os.path.join(moved, "bin", "ergond")):
+            with Server(demo=True) as server, server.connect() as client:
+                self.assertGreaterEqual(client.call("sleep", "1ms"), 1)
+
+
 class Refused(unittest.TestCase):
     def assert_refused(self, *paths, names):
         flags = [flag for path in paths for flag in ("--module", path)]
@@ -459,6 +496,9 @@ class Refused(unittest.TestCase):
     { other = ident##_info; other.abi_major = 77; return &other; }
 ERGON_MODULE("""), "version")
         self.assert_refused(path, names=["test", "77", "version 1"])
+
+    def test_a_bare_name_that_the_server_does_not_bring(self):
+        self.assert_refused("demos", names=["modules", "demos"])
 
     def test_a_missing_file(self):
         self.assert_refused("/nowhere/at_all.so", names=["/nowhere/at_all.so"])

@@ -23,7 +23,7 @@ class Server:
 
     def __init__(self, options, *flags):
         self.options = options
-        argv = [os.path.join(options.build, "server/ergond"), "--listen", "ergon://127.0.0.1:0", "--loops",
+        argv = [os.path.join(options.build, "server/ergond"), "--module", "demo", "--listen", "ergon://127.0.0.1:0", "--loops",
                 str(options.loops), *flags]
         self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                                         preexec_fn=lambda: os.sched_setaffinity(0, options.server_on))

@@ -1,9 +1,6 @@
-/* echo, sum, fail. */
-#include <stdlib.h>
-
+/* echo, sum. */
 #include "proto/encoder.h"
 #include "tests/support/cmocka_env.h"
-#include "tests/support/heap.h"
 #include "tests/unit/modules/builtin_world.h"
 
 enum { MANY = 50000 }; /* numbers: several quanta */
@@ -66,17 +63,4 @@ BUILTIN_TEST(echo_without_memory)
     static uint8_t large[100000];
     uint8_t *head = enc_bin_head(enc_array(large, 1), sizeof large - 10);
     builtin_call_without_memory("echo", span_of(large, (size_t)(head - large) + sizeof large - 10));
-}
-
-BUILTIN_TEST(fail_without_memory)
-{
-    uint8_t *p = enc_str(enc_array(params, 1), span_text("NO_SPACE"));
-    for (int n = 1; n < 20; n++) {
-        heap_fail_at(n);
-        assert_int_equal(builtin_call("fail", span_of(params, (size_t)(p - params))), -1);
-        bool met = heap_failed();
-        heap_fail_at(0);
-        if (!met)
-            builtin_expect_failure("NO_SPACE", "failed as asked");
-    }
 }

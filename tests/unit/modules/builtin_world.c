@@ -12,6 +12,9 @@
 /* Of <ergon/handler.h>, whose names are not for those who have the functions themselves. */
 extern const struct ergon_host *ergon_host;
 
+/* Linked in here, so that failures can be planted below it. */
+extern const struct ergon_module_info *const demo_module;
+
 struct builtin_world builtin;
 
 /* Kept out of the counted heap, which must look the same before and after a call. */
@@ -40,6 +43,8 @@ static void add_modules(struct registry *r)
     for (size_t i = 0; builtin_modules[i]; i++)
         if (module_add(r, *builtin_modules[i], error, sizeof error) < 0)
             fail_msg("%s", error);
+    if (module_add(r, demo_module, error, sizeof error) < 0)
+        fail_msg("%s", error);
 }
 
 int builtin_open(void **state)

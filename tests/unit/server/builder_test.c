@@ -16,6 +16,8 @@
 #include "tests/support/scratch.h"
 #include "tests/unit/server/shape.h"
 
+extern const struct ergon_module_info *const demo_module; /* linked in */
+
 enum {
     TOPOLOGIES = 100,
     MEMORY_TOPOLOGIES = 6, /* those whose allocations fail, one by one */
@@ -366,7 +368,7 @@ static int set_up(void **state)
     for (size_t i = 0; builtin_modules[i]; i++)
         if (module_add(registry, *builtin_modules[i], error, sizeof error) != 0)
             return -1;
-    return 0;
+    return module_add(registry, demo_module, error, sizeof error);
 }
 
 static int tear_down(void **state)

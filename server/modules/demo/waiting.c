@@ -1,7 +1,7 @@
-/* sleep, block, burn: the three ways to take time.  For tests, demonstrations and measurements. */
+/* sleep, block, burn: the three ways to take time.  */
 #include <time.h>
 
-#include <ergon/handler.h>
+#include "server/modules/demo/demo.h"
 
 enum {
     BLOCK_SLICE_MS = 10, /* how often a blocked handler asks whether it is cancelled */
@@ -127,10 +127,4 @@ static const struct ergon_handler handlers[] = {
      .run = block_run},
 };
 
-ERGON_MODULE(waiting_module, "waiting", ERGON_VERSION)
-{
-    for (size_t i = 0; i < sizeof handlers / sizeof handlers[0]; i++)
-        if (ergon_register(module, &handlers[i]) < 0)
-            return -1;
-    return 0;
-}
+const struct demo_part demo_waiting = {handlers, sizeof handlers / sizeof handlers[0]};

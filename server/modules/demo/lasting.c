@@ -1,5 +1,5 @@
-/* flaky, progress, later: what a task that lasts can do, for tests and demonstrations. */
-#include <ergon/handler.h>
+/* flaky, progress, later: what a task that lasts can do. */
+#include "server/modules/demo/demo.h"
 
 static enum ao_verdict refuse(struct ergon_task *task, const char *expects)
 {
@@ -108,10 +108,4 @@ static const struct ergon_handler handlers[] = {
      .step = later},
 };
 
-ERGON_MODULE(lasting_module, "lasting", ERGON_VERSION)
-{
-    for (size_t i = 0; i < sizeof handlers / sizeof handlers[0]; i++)
-        if (ergon_register(module, &handlers[i]) < 0)
-            return -1;
-    return 0;
-}
+const struct demo_part demo_lasting = {handlers, sizeof handlers / sizeof handlers[0]};

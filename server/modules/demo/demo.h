@@ -1,0 +1,19 @@
+/* The parts of the module `demo`: what takes time, fails or lasts, for demonstrations, tests and
+ * measurements.  Whoever may call these can keep a server busy, so that it has them only when it is
+ * asked to (--module demo).
+ *
+ * Constants: any thread. */
+#ifndef ERGON_DEMO_H
+#define ERGON_DEMO_H
+
+#include <ergon/handler.h>
+
+struct demo_part {
+    const struct ergon_handler *handlers;
+    size_t count;
+};
+
+extern const struct demo_part demo_waiting; /* sleep, burn, block */
+extern const struct demo_part demo_lasting; /* flaky, progress, later */
+
+#endif
