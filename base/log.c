@@ -170,6 +170,8 @@ static const char *level_name(enum log_level level)
         return "warn";
     case LOG_ERROR:
         return "error";
+    case LOG_AUDIT:
+        return "audit";
     }
     return "?";
 }

@@ -14,7 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
+/* LOG_AUDIT, of base/audit.h alone: above any threshold, and never summed up. */
+enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_AUDIT };
 
 enum log_kind {
     LOG_KIND_END,

@@ -15,7 +15,7 @@ enum {
     LOG_SOURCE_MAX = 64,         /* with its zero; a longer source is cut */
     LOG_REPEATS_WAYS = 8,        /* places in which one kind and source may stand */
     LOG_REPEATS_PLACES = 32 * 8, /* in all, without those that are shared */
-    LOG_LEVELS = LOG_ERROR + 1
+    LOG_LEVELS = LOG_AUDIT + 1
 };
 
 /* Records that were left out. */

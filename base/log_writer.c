@@ -38,6 +38,7 @@ struct log_writer {
     bool stopping;   /* it ends once everything is written */
     bool dropping;   /* until there is room again */
     uint64_t unsaid; /* records dropped since that was last said */
+    size_t reserved; /* bytes that are free, but promised */
     counter records, dropped, repeated;
 
     /* Bytes since the start; what lies between them waits, at its place modulo the size. */
@@ -58,7 +59,7 @@ static size_t waiting(const struct log_writer *w)
 
 static size_t room(const struct log_writer *w)
 {
-    return w->options.bytes - waiting(w);
+    return w->options.bytes - waiting(w) - w->reserved;
 }
 
 static size_t least(size_t a, size_t b)
@@ -158,7 +159,7 @@ static bool admit(struct log_writer *w, enum log_level level, const char *event,
     char source[LOG_SOURCE_MAX], record[NOTE_MAX * 2];
     struct log_sum sum;
 
-    if (w->options.repeats == 0)
+    if (w->options.repeats == 0 || level == LOG_AUDIT)
         return true;
     log_source(fields, source);
     pthread_mutex_lock(&w->lock);
@@ -181,6 +182,35 @@ static void log_later(void *arg, enum log_level level, const char *event,
     if (admit(w, level, event, fields))
         append(w, level, event, fields);
     errno = saved;
+}
+
+bool log_writer_reserve(struct log_writer *w)
+{
+    pthread_mutex_lock(&w->lock);
+    bool good = room(w) >= LOG_RECORD_MAX;
+    if (good)
+        w->reserved += LOG_RECORD_MAX;
+    pthread_mutex_unlock(&w->lock);
+    return good;
+}
+
+void log_writer_release(struct log_writer *w)
+{
+    pthread_mutex_lock(&w->lock);
+    w->reserved -= LOG_RECORD_MAX;
+    pthread_mutex_unlock(&w->lock);
+}
+
+void log_writer_put_reserved(struct log_writer *w, enum log_level level, const char *event,
+                             const struct log_field *fields)
+{
+    char record[LOG_RECORD_MAX];
+    size_t n = format(w, record, sizeof record, level, event, fields);
+
+    pthread_mutex_lock(&w->lock);
+    w->reserved -= LOG_RECORD_MAX;
+    put(w, record, n);
+    unlock_and_wake(w, true);
 }
 
 /* ---- the thread ---- */
@@ -223,25 +253,6 @@ static bool can_wait(int error)
     return error == EINTR || error == EAGAIN;
 }
 
-/* Waits for who reads.  What cannot be written at all has nobody left to tell. */
-static void write_batch(struct log_writer *w, const char *batch, size_t n)
-{
-    struct pollfd out = {.fd = w->options.fd, .events = POLLOUT};
-
-    for (size_t done = 0; done < n;) {
-        if (poll(&out, 1, -1) <= 0)
-            continue;
-        ssize_t some = write(out.fd, batch + done, n - done);
-        if (some > 0) {
-            done += (size_t)some;
-        } else if (some < 0 && !can_wait(errno)) {
-            count_lost(w, batch + done, n - done);
-            break;
-        }
-    }
-    atomic_fetch_add_explicit(&w->written, n, memory_order_release);
-}
-
 static void sleep_until(struct log_writer *w, uint64_t until)
 {
     struct pollfd awake = {.fd = w->wake, .events = POLLIN};
@@ -253,6 +264,47 @@ static void sleep_until(struct log_writer *w, uint64_t until)
         ms = until > now ? (int)((until - now) / ns_per_ms) + 1 : 0;
     if (poll(&awake, 1, ms) > 0)
         eventfd_read(w->wake, &count);
+}
+
+/* The disk is full, perhaps.  True: the batch is tried again. */
+static bool try_again(struct log_writer *w, int error, bool *told)
+{
+    char text[96];
+
+    if (!w->options.keep)
+        return false;
+    if (!*told)
+        log_error("records cannot be written; they wait, and what must be recorded is refused when "
+                  "the buffer is full",
+                  LOG_STR("reason", strerror_r(error, text, sizeof text)));
+    *told = true;
+    pthread_mutex_lock(&w->lock);
+    bool again = !w->stopping;
+    w->asleep = again;
+    pthread_mutex_unlock(&w->lock);
+    if (again)
+        sleep_until(w, clock_coarse() + window);
+    return again;
+}
+
+/* Waits for who reads.  What cannot be written at all has nobody left to tell. */
+static void write_batch(struct log_writer *w, const char *batch, size_t n)
+{
+    struct pollfd out = {.fd = w->options.fd, .events = POLLOUT};
+    bool told = false;
+
+    for (size_t done = 0; done < n;) {
+        if (poll(&out, 1, -1) <= 0)
+            continue;
+        ssize_t some = write(out.fd, batch + done, n - done);
+        if (some > 0) {
+            done += (size_t)some;
+        } else if (some < 0 && !can_wait(errno) && !try_again(w, errno, &told)) {
+            count_lost(w, batch + done, n - done);
+            break;
+        }
+    }
+    atomic_fetch_add_explicit(&w->written, n, memory_order_release);
 }
 
 static void *run(void *arg)

@@ -22,11 +22,19 @@ struct log_writer_options {
     enum log_level threshold;
     size_t bytes;     /* that wait at most; at least LOG_RECORD_MAX * 2 */
     uint32_t repeats; /* records of one kind and source that are written within a second; 0: all */
+    bool keep;        /* what cannot be written is not lost, but tried again each second */
 };
 
 /* Starts the thread, which inherits the caller's mask of signals: SIGPIPE must be blocked.  NULL:
  * errno is that of an allocation, an eventfd or a thread. */
 struct log_writer *log_writer_new(const struct log_writer_options *options);
+
+/* Keeps room for one record, of any length, which is then put in by log_writer_put_reserved(), and
+ * neither dropped nor summed up.  False: there is no room.  Any thread. */
+bool log_writer_reserve(struct log_writer *w);
+void log_writer_release(struct log_writer *w); /* the record is not wanted */
+void log_writer_put_reserved(struct log_writer *w, enum log_level level, const char *event,
+                             const struct log_field *fields);
 
 /* For log_set_sink().  Its last record is written by the thread that logs it, after the thread of
  * the log has written what was before, with two seconds for each at most. */

@@ -41,6 +41,7 @@ void file_rights_warn(const struct config *c)
     }
     look_secret("tokens", c->tokens_file);
     look_secret("store", c->store);
+    look_secret("audit log", c->audit.file);
     for (size_t i = 0; i < c->listener_count; i++) {
         const struct config_listener *l = &c->listeners[i];
         look_open("certificate", l->cert);

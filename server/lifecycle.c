@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "server/notify.h"
 #include "server/reload.h"
+#include "base/audit.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/watchdog.h"
@@ -135,13 +137,46 @@ static void on_stop_signal(struct server *s)
     enter(s, PHASE_STOPPING);
 }
 
-static void on_reload_signal(struct server *s)
+/* Of its own file, too, since whoever moves logs away says so by this signal. */
+static bool reload_all(struct server *s)
+{
+    char error[512];
+    bool reopened = audit_reopen(error, sizeof error);
+
+    if (!reopened)
+        log_error("the audit log goes on in its old file", LOG_STR("why", error));
+    return reload(s->config, s->input, s->topology->acceptor) && reopened;
+}
+
+/* "ok", or what became of it. */
+static const char *on_reload_signal(struct server *s)
 {
     if (s->phase != PHASE_RUNNING)
-        return;
+        return "ignored";
     notify_reloading();
-    reload(s->config, s->input, s->topology->acceptor);
+    bool good = reload_all(s);
     notify_ready("serving");
+    return good ? "ok" : "refused";
+}
+
+/* It has been obeyed, recorded or not: nobody could answer BUSY to a signal. */
+static void record_signal(const struct signalfd_siginfo *info, const char *outcome)
+{
+    char user[32];
+    const char *name = info->ssi_signo == SIGHUP   ? "SIGHUP"
+                       : info->ssi_signo == SIGINT ? "SIGINT"
+                                                   : "SIGTERM";
+
+    snprintf(user, sizeof user, "uid:%u", info->ssi_uid);
+    const struct log_field fields[] = {LOG_STR("principal", user),
+                                       LOG_STR("method", name),
+                                       LOG_STR("outcome", outcome),
+                                       LOG_UINT("pid", info->ssi_pid),
+                                       {0}};
+    if (audit_reserve())
+        audit_write("administrative act", fields);
+    else
+        audit_note(LOG_WARN, "administrative act", fields);
 }
 
 static void on_signal(struct server *s)
@@ -150,10 +185,12 @@ static void on_signal(struct server *s)
 
     if (read(s->signals, &info, sizeof info) != sizeof info)
         return;
+    const char *outcome = "ok";
     if (info.ssi_signo == SIGHUP)
-        on_reload_signal(s);
+        outcome = on_reload_signal(s);
     else
         on_stop_signal(s);
+    record_signal(&info, outcome);
 }
 
 static ao_time least(ao_time a, ao_time b)

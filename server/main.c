@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/audit.h"
 #include "base/log_writer.h"
 #include "server/builder.h"
 #include "server/config/module_path.h"
@@ -94,7 +95,13 @@ static int run(struct config *config, const struct config_input *input)
 
     log_set_sink(&plain);
     struct log_writer *log = open_log(config);
+    char error[512];
 
+    if (config->audit.file &&
+        !audit_open(config->audit.file, config->audit.buffer, error, sizeof error)) {
+        log_error("cannot start", LOG_STR("why", error));
+        goto done;
+    }
     if (!registry || !log || !blocked || probe_install() < 0) {
         log_error("cannot start", LOG_STR("why", "out of memory"));
         goto done;
@@ -110,6 +117,7 @@ static int run(struct config *config, const struct config_input *input)
     status = lifecycle_run(t, &config, input);
     crash_expect_no_exit(false);
 done:
+    audit_close(LOG_PATIENCE);
     config_free(config);
     registry_free(registry);
     log_set_sink(&plain); /* for what modules do as the process exits */

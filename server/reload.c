@@ -63,17 +63,17 @@ static struct config *load_again(const struct config_input *input)
     return c;
 }
 
-void reload(struct config **config, const struct config_input *input, struct acceptor *acceptor)
+bool reload(struct config **config, const struct config_input *input, struct acceptor *acceptor)
 {
     struct config *next = load_again(input);
     char error[512];
 
     if (!next)
-        return;
+        return false;
     if (reload_secrets(next, acceptor, error, sizeof error) < 0) {
         refuse(error);
         config_free(next);
-        return;
+        return false;
     }
     config_compare(*config, next, on_changed, NULL);
     log_set_threshold(next->log.level);
@@ -81,4 +81,5 @@ void reload(struct config **config, const struct config_input *input, struct acc
     config_free(*config);
     *config = next;
     log_info("reloaded");
+    return true;
 }

@@ -16,6 +16,6 @@ int reload_secrets(const struct config *c, struct acceptor *acceptor, char *erro
  * certificate files; logs what else has changed as needing a restart.  With any error everything
  * stays as it was, and the log says what is wrong.  On success *config is replaced and the old one
  * freed. */
-void reload(struct config **config, const struct config_input *input, struct acceptor *acceptor);
+bool reload(struct config **config, const struct config_input *input, struct acceptor *acceptor);
 
 #endif

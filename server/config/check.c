@@ -261,6 +261,19 @@ static void check_store(const struct subject *s, const char *store)
         wrong_file(s, "store", store, "written");
 }
 
+/* It is made where it is missing. */
+static void check_audit(const struct subject *s, const char *file)
+{
+    char folder[PATH_MAX];
+
+    if (!file)
+        return;
+    snprintf(folder, sizeof folder, "%s", file);
+    const char *parent = dirname(folder);
+    if (access(file, F_OK) == 0 ? access(file, W_OK) != 0 : access(parent, W_OK | X_OK) != 0)
+        wrong_file(s, "audit.file", file, "written");
+}
+
 static void check_files(const struct subject *s)
 {
     const struct config *c = s->config;
@@ -268,6 +281,7 @@ static void check_files(const struct subject *s)
 
     check_readable(s, "tokens_file", c->tokens_file);
     check_store(s, c->store);
+    check_audit(s, c->audit.file);
     check_readable(s, "tls.cert", c->tls.cert);
     check_readable(s, "tls.key", c->tls.key);
     check_readable(s, "tls.client_ca", c->tls.client_ca);

@@ -183,6 +183,11 @@ struct config {
         uint32_t repeats; /* of one kind and source a second; 0: all */
     } log;
 
+    struct {
+        char *file;      /* path of the audit log; NULL: the log */
+        uint64_t buffer; /* bytes of its records that wait to be written */
+    } audit;
+
     char *file;                    /* that was read; may be NULL */
     struct config_origin *origins; /* one per key of the table */
 };

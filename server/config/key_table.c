@@ -209,6 +209,12 @@ static const struct config_key keys[] = {
     {"log.repeats", "log-repeats", &config_count, AT(log.repeats), .normal = "20",
      LIMIT(1, 1000000), .words = OFF,
      .help = "records of one kind and source within a second; further ones are summed up"},
+
+    {"audit.file", "audit-file", &config_path, AT(audit.file),
+     .help = "records of administrative acts, as lines of JSON; none: they go into the log"},
+    {"audit.buffer", "audit-buffer", &config_size, AT(audit.buffer), .normal = "1m",
+     LIMIT(64 * KILO, GIGA),
+     .help = "of these, what waits to be written; with no room administrative acts are refused"},
 };
 
 #undef AT

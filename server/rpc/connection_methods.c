@@ -13,6 +13,7 @@
 #include "server/net/connection/walk.h"
 #include "server/rpc/connection_view.h"
 #include "server/rpc/spec_options.h"
+#include "server/rpc/trail.h"
 
 enum {
     PAGE = 100,
@@ -34,6 +35,7 @@ struct census {
     /* --- The asking loop's all the time --- */
     struct rpc_loop *loop;
     struct call call;
+    struct act *act;
     bool gone; /* nobody waits for the answer */
 
     /* --- The walk's --- */
@@ -148,6 +150,8 @@ static void ended(struct conn_walk *w)
     if (n->kill && !n->dry_run && n->count > 0)
         log_warn("connections killed", LOG_UINT("count", n->count), LOG_STR("by", n->by),
                  LOG_UINT("conn", n->asker));
+    trail_end(n->act,
+              n->kill && n->filter.id && n->count == 0 ? error_name(ERGON_E_NOT_FOUND) : "ok");
     if (!n->gone) {
         call_unlink(&n->call);
         if (n->call.msgid_len > 0)
@@ -164,6 +168,7 @@ static void dropped(struct conn_walk *w)
 
     if (!n->gone)
         call_unlink(&n->call);
+    trail_drop(n->act);
     census_free(n);
 }
 
@@ -323,6 +328,7 @@ static void census_start(struct rpc_request *rq, struct census *n)
         memcpy(c->msgid, rq->msgid.at, rq->msgid.len);
     call_link(c);
     conn_call_began(rq->conn, true);
+    n->act = trail_take(rq->loop);
     rq->loop->censuses++;
     conn_walk_start(&n->walk);
 }
@@ -356,10 +362,10 @@ static void serve_kill(struct rpc_request *rq)
 }
 
 static const struct rpc_method methods[] = {
-    {"connection.list", RPC_GUARDED, serve_list,
+    {"connection.list", RPC_GUARDED, RPC_USES, serve_list,
      "[{id, principal, nobody, address, listener, idle, limit, cursor}]",
      "who is connected, and what they have in flight"},
-    {"connection.kill", RPC_GUARDED, serve_kill,
+    {"connection.kill", RPC_GUARDED, RPC_RULES, serve_kill,
      "[id: int] or [{id, principal, nobody, address, listener, idle, all, dry_run}]",
      "close connections; their calls are cancelled"},
 };

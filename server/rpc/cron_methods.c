@@ -50,10 +50,10 @@ static void serve_delete(struct rpc_request *rq)
 }
 
 static const struct rpc_method methods[] = {
-    {"cron.put", RPC_GUARDED, serve_put,
+    {"cron.put", RPC_GUARDED, RPC_RULES, serve_put,
      "[name: str, schedule: str, method: str, [params], {zone, jitter, catch_up, overlap, ...}]",
      "submit a task by calendar"},
-    {"cron.list", RPC_GUARDED, serve_list, "[]", "the crons, and when each comes next"},
-    {"cron.delete", RPC_GUARDED, serve_delete, "[name: str]", "forget a cron"},
+    {"cron.list", RPC_GUARDED, RPC_USES, serve_list, "[]", "the crons, and when each comes next"},
+    {"cron.delete", RPC_GUARDED, RPC_RULES, serve_delete, "[name: str]", "forget a cron"},
 };
 const struct rpc_methods rpc_cron_methods = {methods, sizeof methods / sizeof methods[0]};

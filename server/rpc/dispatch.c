@@ -9,6 +9,7 @@
 
 #include "server/rpc/connection_methods.h"
 #include "server/rpc/job_requests.h"
+#include "server/rpc/trail.h"
 #include "server/net/connection/oversight.h"
 #include "base/log.h"
 
@@ -29,7 +30,9 @@ static void serve_own(struct rpc_request *rq, struct span name)
 
     if (own) {
         if (rpc_admit(rq, name, own->access))
-            own->serve(rq);
+            trail_serve(rq, own);
+        else
+            trail_refused(rq, own, rq->loop->outcome);
         return;
     }
     if (rq->msgid.len == 0) {

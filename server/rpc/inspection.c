@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/log.h"
+#include "base/audit.h"
 #include "server/rpc/method.h"
 
 static void pack_connections(struct pack *p, const struct rpc_shared *s)
@@ -70,11 +70,9 @@ static void pack_store(struct pack *p, const struct jobs_info *l)
     pack_key_str(p, "error", l->store_error);
 }
 
-static void pack_log(struct pack *p)
+static void pack_log(struct pack *p, const char *name, struct log_figures l)
 {
-    struct log_figures l = log_figures();
-
-    pack_str(p, "log");
+    pack_str(p, name);
     pack_map(p, 4);
     pack_key_uint(p, "records", l.records);
     pack_key_uint(p, "repeated", l.repeated);
@@ -141,7 +139,7 @@ static void serve_info(struct rpc_request *rq)
     tasks_info(s->tasks, &tasks);
     jobs_info(s->jobs, &kept);
     pack_init(&p);
-    pack_map(&p, 15);
+    pack_map(&p, 16);
     pack_key_str(&p, "server", "ergon");
     pack_key_str(&p, "version", ERGON_VERSION);
     pack_key_int(&p, "pid", getpid());
@@ -157,7 +155,8 @@ static void serve_info(struct rpc_request *rq)
     pack_handlers(&p, handlers, count);
     pack_kept(&p, &kept);
     pack_store(&p, &kept);
-    pack_log(&p);
+    pack_log(&p, "log", log_figures());
+    pack_log(&p, "audit", audit_figures());
     free(handlers);
     rpc_answer_packed(rq, &p);
 }
@@ -320,11 +319,11 @@ static void serve_topology(struct rpc_request *rq)
 }
 
 static const struct rpc_method methods[] = {
-    {"server.info", RPC_GUARDED, serve_info, "[]", "version, uptime, connections, tasks"},
-    {"server.methods", RPC_GUARDED, serve_methods, "[]", "the names of all methods"},
-    {"server.describe", RPC_GUARDED, serve_describe, "[method: str]",
+    {"server.info", RPC_GUARDED, RPC_USES, serve_info, "[]", "version, uptime, connections, tasks"},
+    {"server.methods", RPC_GUARDED, RPC_USES, serve_methods, "[]", "the names of all methods"},
+    {"server.describe", RPC_GUARDED, RPC_USES, serve_describe, "[method: str]",
      "kind, parameters and summary of a method"},
-    {"server.topology", RPC_GUARDED, serve_topology, "[]",
+    {"server.topology", RPC_GUARDED, RPC_USES, serve_topology, "[]",
      "loops, executors with their occupancy, manager"},
 };
 const struct rpc_methods rpc_inspection_methods = {methods, sizeof methods / sizeof methods[0]};

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "server/jobs/core/ids.h"
 #include "server/rpc/spec_options.h"
+#include "server/rpc/trail.h"
 
 enum {
     ID_BYTES_MIN = 15, /* of an id as a MessagePack string */
@@ -84,6 +85,7 @@ void job_request_send(struct job_request *jr, bool poll)
     call_link(c);
     conn_call_began(rq->conn, !poll);
     jr->op->loop = rq->loop;
+    jr->op->act = trail_take(rq->loop);
     channel_give(rq->loop->channel, jr->op);
 }
 
@@ -208,6 +210,7 @@ static void answered(void *arg, struct operation *op)
 
     if (op->reply.result.failed && op->reply.error == ERGON_OK)
         op->reply.error = ERGON_E_MEMORY;
+    trail_end(op->act, op->reply.error == ERGON_OK ? "ok" : error_name(op->reply.error));
     if (!op->gone) {
         call_unlink(&op->call);
         if (op->call.msgid_len > 0)

@@ -131,6 +131,7 @@ void rpc_refuse(struct rpc_request *rq, enum ergon_error code, const char *forma
     va_list args;
 
     counter_add(&rq->loop->stats.refused, 1);
+    rq->loop->outcome = error_name(code);
     if (rq->msgid.len == 0)
         return;
     va_start(args, format);

@@ -25,6 +25,13 @@ enum rpc_access {
     RPC_GUARDED /* the principal's patterns decide */
 };
 
+/* Whether calling a method is an administrative act, which the audit log records (trail.h). */
+enum rpc_audit {
+    RPC_USES,   /* no: it only reads, or concerns what is the caller's own */
+    RPC_STEERS, /* of whoever has rights over what is others' (task.any) */
+    RPC_RULES   /* always */
+};
+
 /* Of calls in the list of a connection: who serves them.  0: a handler. */
 enum call_tag {
     CALL_OPERATION = 1, /* job_requests.h */
@@ -35,6 +42,7 @@ enum call_tag {
 struct rpc_method {
     const char *name;
     enum rpc_access access;
+    enum rpc_audit audit;
     void (*serve)(struct rpc_request *rq); /* answers once, now or through a call that it starts */
     const char *params;                    /* for server.describe */
     const char *summary;

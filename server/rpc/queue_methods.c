@@ -32,13 +32,17 @@ static void serve_audit(struct rpc_request *rq)
 }
 
 static const struct rpc_method methods[] = {
-    {"queue.list", RPC_GUARDED, serve_list, "[]", "the queues, one per method, and their figures"},
-    {"queue.explain", RPC_GUARDED, serve_explain, "[method: str]", "why a queue flows or does not"},
-    {"queue.pause", RPC_GUARDED, serve_pause, "[method: str]",
+    {"queue.list", RPC_GUARDED, RPC_USES, serve_list, "[]",
+     "the queues, one per method, and their figures"},
+    {"queue.explain", RPC_GUARDED, RPC_USES, serve_explain, "[method: str]",
+     "why a queue flows or does not"},
+    {"queue.pause", RPC_GUARDED, RPC_RULES, serve_pause, "[method: str]",
      "start no more of its tasks; new ones are taken"},
-    {"queue.resume", RPC_GUARDED, serve_resume, "[method: str]", "end a pause or a drain"},
-    {"queue.drain", RPC_GUARDED, serve_drain, "[method: str]",
+    {"queue.resume", RPC_GUARDED, RPC_RULES, serve_resume, "[method: str]",
+     "end a pause or a drain"},
+    {"queue.drain", RPC_GUARDED, RPC_RULES, serve_drain, "[method: str]",
      "take no new tasks; those that are there are run"},
-    {"server.audit", RPC_GUARDED, serve_audit, "[]", "do the accounts of all tasks balance?"},
+    {"server.audit", RPC_GUARDED, RPC_USES, serve_audit, "[]",
+     "do the accounts of all tasks balance?"},
 };
 const struct rpc_methods rpc_queue_methods = {methods, sizeof methods / sizeof methods[0]};

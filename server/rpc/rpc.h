@@ -35,6 +35,7 @@ struct rpc_stats { /* of one loop; written by its thread, read by any: relaxed f
     _Atomic uint64_t requests, notifications, ignored, refused;
 };
 
+struct act;
 struct rpc_method;
 struct rpc_methods;
 
@@ -46,8 +47,10 @@ struct rpc_loop {
     const struct rpc_methods *const *namespaces; /* all, and NULL; set by rpc_port() */
     struct method *recent; /* that was called last: the next call is likely the same; NULL: none */
     const struct rpc_method
-        *recent_own;   /* likewise, of the server's own: while one is served, it */
-    uint32_t censuses; /* requests that walk through all connections */
+        *recent_own;     /* likewise, of the server's own: while one is served, it */
+    struct act *act;     /* that is being served: trail.h */
+    const char *outcome; /* of it: "ok", or the name of an error */
+    uint32_t censuses;   /* requests that walk through all connections */
     struct rpc_stats stats;
 };
 

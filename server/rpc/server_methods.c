@@ -1,7 +1,7 @@
 /* The namespace server.*, what a client says to its connection: hello, auth, ping, cancel. */
 #include "server/rpc/connection_methods.h"
 #include "server/rpc/job_requests.h"
-#include "server/rpc/method.h"
+#include "server/rpc/trail.h"
 #include "base/log.h"
 
 static bool read_shape(struct reader *r, void *out)
@@ -87,10 +87,12 @@ static void serve_auth(struct rpc_request *rq)
     const struct principal *who = tokens ? token_table_find(tokens, token) : NULL;
     if (!who) {
         rpc_refuse(rq, ERGON_E_AUTH, tokens ? "no such token" : "this server has no token file");
+        trail_not_authenticated(rq);
         conn_auth_failed(rq->conn);
         return;
     }
     conn_set_principal(rq->conn, who);
+    trail_authenticated(rq);
     log_info("authenticated", LOG_UINT("conn", conn_id(rq->conn)),
              LOG_PEER("peer", conn_peer(rq->conn)), LOG_STR("principal", principal_name(who)));
     struct pack p;
@@ -139,11 +141,13 @@ static void serve_cancel(struct rpc_request *rq)
 }
 
 static const struct rpc_method methods[] = {
-    {"server.hello", RPC_OPEN, serve_hello,
+    {"server.hello", RPC_OPEN, RPC_USES, serve_hello,
      "[{errors: text|pair|map, raw: bool, push: bool, half_close: bool}]",
      "choose how this connection is answered; tells version and limits"},
-    {"server.auth", RPC_OPEN, serve_auth, "[token: str]", "say who you are; answers the principal"},
-    {"server.ping", RPC_OPEN, serve_ping, "[]", "answers \"pong\""},
-    {"server.cancel", RPC_OPEN, serve_cancel, "[msgid: int]", "cancel a call of this connection"},
+    {"server.auth", RPC_OPEN, RPC_USES, serve_auth, "[token: str]",
+     "say who you are; answers the principal"},
+    {"server.ping", RPC_OPEN, RPC_USES, serve_ping, "[]", "answers \"pong\""},
+    {"server.cancel", RPC_OPEN, RPC_USES, serve_cancel, "[msgid: int]",
+     "cancel a call of this connection"},
 };
 const struct rpc_methods rpc_server_methods = {methods, sizeof methods / sizeof methods[0]};

@@ -27,6 +27,7 @@ struct job;
 struct jobs;
 struct jobs_channel;
 struct operation;
+struct act;
 
 enum {
     OPERATION_ROOM = 512 /* bytes of its arguments that the operation itself has room for */
@@ -133,6 +134,7 @@ struct operation {
     /* --- The loop's; the jobs do not look --- */
     struct call call; /* in the connection's list of calls in flight */
     void *loop;
+    struct act *act;   /* of the audit log; NULL: none */
     bool gone;         /* nobody waits for it any more: dropped */
     bool answered;     /* it came back */
     bool dropped_back; /* so did its drop */

@@ -22,8 +22,10 @@ RPC_TEST(info_counts_what_happened)
                        "'failed': 1, 'cancelled': 0, 'late': 0, 'refused': 0}, ");
     assert_holds(info, "'kept': {'held': 0, 'bytes': 0, 'submitted': 0, 'starts': 0, 'retries': 0, "
                        "'fenced': 0, 'states': {'queued': 0, ");
-    assert_holds(info, "'dead': 0}}, 'store': nil, 'log': {'records': 0, "
-                       "'repeated': 0, 'dropped': 0, 'waiting': 0}}\n");
+    assert_holds(
+        info, "'dead': 0}}, 'store': nil, 'log': {'records': 0, "
+              "'repeated': 0, 'dropped': 0, 'waiting': 0}, 'audit': {'records': 0, 'repeated': 0, "
+              "'dropped': 0, 'waiting': 0}}\n");
 }
 
 RPC_TEST(info_counts_the_methods_that_nobody_runs)

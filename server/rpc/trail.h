@@ -1,0 +1,34 @@
+/* The trail of administrative acts in the audit log (base/audit.h): who, from where, what, on what,
+ * with what outcome.
+ *
+ * Each row of the method tables says whether calling it is such an act.  One is recorded once, when
+ * it is answered.  What must be recorded is not done where the audit log has no room for it: it is
+ * answered BUSY.
+ *
+ * Thread: the loop's. */
+#ifndef ERGON_RPC_TRAIL_H
+#define ERGON_RPC_TRAIL_H
+
+#include "server/rpc/method.h"
+
+struct act;
+
+/* Serves a request of one of the server's own methods that was admitted, and records it if it is an
+ * act. */
+void trail_serve(struct rpc_request *rq, const struct rpc_method *own);
+
+/* The act that is being served goes on behind its request: whoever takes it ends it.  NULL: what is
+ * served need not be recorded. */
+struct act *trail_take(struct rpc_loop *loop);
+/* How it has ended; `outcome` is "ok" or the name of an error.  Frees it; NULL is fine. */
+void trail_end(struct act *act, const char *outcome);
+/* The server ends before it has. */
+void trail_drop(struct act *act);
+
+/* A peer may not call a method that is an act. */
+void trail_refused(const struct rpc_request *rq, const struct rpc_method *own, const char *code);
+/* A peer has said who it is, or could not: the former is recorded of who may administrate. */
+void trail_authenticated(const struct rpc_request *rq);
+void trail_not_authenticated(const struct rpc_request *rq);
+
+#endif

@@ -1,0 +1,150 @@
+/* Administrative acts in the audit log: each once, with its outcome. */
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/audit.h"
+#include "tests/support/rpc_stage.h"
+
+#define PATIENCE UINT64_C(60000000000)
+
+static char path[64], text[1 << 16];
+static struct script other;
+
+static void open_audit(void)
+{
+    char error[256];
+    snprintf(path, sizeof path, "/tmp/ergon-audit-XXXXXX");
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    if (!audit_open(path, 1 << 16, error, sizeof error))
+        fail_msg("%s", error);
+}
+
+static int open_stage(void **state)
+{
+    open_audit();
+    return stage_open_guarded(state);
+}
+
+static int close_stage(void **state)
+{
+    int result = stage_close(state);
+    audit_close(PATIENCE);
+    unlink(path);
+    return result;
+}
+
+#define TRAIL_TEST(name) TEST_WITH(open_stage, close_stage, name)
+
+/* All that was recorded until now. */
+static const char *trail(void)
+{
+    while (audit_figures().waiting > 0)
+        sched_yield();
+    FILE *in = fopen(path, "r");
+    assert_non_null(in);
+    text[fread(text, 1, sizeof text - 1, in)] = '\0';
+    fclose(in);
+    return text;
+}
+
+static int times(const char *what)
+{
+    int count = 0;
+    for (const char *at = trail(); (at = strstr(at, what)) != NULL; at += strlen(what))
+        count++;
+    return count;
+}
+
+#define ACT(who, method, outcome, conn, on)                                                        \
+    "\"msg\":\"administrative act\",\"principal\":\"" who "\",\"method\":\"" method                \
+    "\",\"outcome\":\"" outcome "\",\"peer\":\"192.0.2.1:4711\",\"conn\":" conn ",\"on\":\"" on    \
+    "\"}\n"
+
+TRAIL_TEST(an_act_is_recorded_once_with_its_outcome)
+{
+    stage_answer("server.auth", "['" STAGE_ALICE "']");
+    stage_answer("queue.pause", "['echo']");
+    stage_answer("queue.pause", "['none']");
+    stage_answer("queue.pause", "[1, 2]");
+    stage_answer("cron.put", "['tick', '61 * * * *', 'echo', ['secret']]");
+    stage_answer("connection.kill", "[99]");
+    stage_answer("connection.kill", "[{'principal': 'token:bob'}]");
+    stage_answer("task.cancel", "['t0000000000001']");
+    assert_int_equal(times(ACT("token:alice", "queue.pause", "ok", "1", "\\\"echo\\\"")), 1);
+    assert_int_equal(times(ACT("token:alice", "queue.pause", "NOT_FOUND", "1", "\\\"none\\\"")), 1);
+    assert_int_equal(times(ACT("token:alice", "queue.pause", "BAD_PARAMS", "1", "1 2")), 1);
+    assert_int_equal(times("\"cron.put\",\"outcome\":\"BAD_PARAMS\""), 1);
+    assert_int_equal(times(ACT("token:alice", "connection.kill", "NOT_FOUND", "1", "99")), 1);
+    assert_int_equal(times(ACT("token:alice", "connection.kill", "ok", "1",
+                               "{\\\"principal\\\": \\\"token:bob\\\"}")),
+                     1);
+    assert_int_equal(
+        times(ACT("token:alice", "task.cancel", "NOT_FOUND", "1", "\\\"t0000000000001\\\"")), 1);
+    assert_int_equal(times("administrative act"), 7);
+    assert_int_equal(times("secret"), 0);
+    assert_int_equal(times(STAGE_ALICE), 0);
+}
+
+TRAIL_TEST(what_is_everyones_own_is_no_act)
+{
+    stage_answer("server.auth", "['" STAGE_CAROL "']");
+    stage_answer("task.cancel", "['t0000000000001']");
+    stage_answer("task.list", "[]");
+    stage_answer("server.info", "[]");
+    stage_answer("echo", "[1]");
+    assert_string_equal(trail(), "");
+}
+
+TRAIL_TEST(who_may_not_is_recorded_as_refused)
+{
+    stage_answer("connection.kill", "[{'all': true}]"); /* of nobody in particular: not */
+    stage_answer("server.auth", "['" STAGE_BOB "']");
+    stage_answer("connection.kill", "[{'all': true}]");
+    assert_int_equal(times("administrative act"), 1);
+    assert_int_equal(times("\"msg\":\"administrative act refused\",\"principal\":\"token:bob\","
+                           "\"method\":\"connection.kill\",\"outcome\":\"DENIED\""),
+                     1);
+}
+
+TRAIL_TEST(administrators_and_failures_are_recorded)
+{
+    stage_answer("server.auth", "['wrong']");
+    stage_answer("server.auth", "['" STAGE_BOB "']");
+    stage_answer("server.auth", "['" STAGE_ALICE "']");
+    assert_int_equal(times("\"msg\":\"authentication failed\",\"peer\":\"192.0.2.1:4711\""), 1);
+    assert_int_equal(times("\"msg\":\"administrator authenticated\""), 1);
+    assert_int_equal(times("\"principal\":\"token:alice\""), 1);
+    assert_int_equal(times("wrong"), 0);
+}
+
+TRAIL_TEST(without_room_for_its_record_nothing_is_done)
+{
+    int kept = 0;
+    stage_answer("server.auth", "['" STAGE_ALICE "']");
+    for (; audit_reserve(); kept++)
+        ;
+    const char *said = stage_answer("queue.pause", "['echo']");
+    assert_non_null(strstr(said, "1 failed: 'BUSY: this must be recorded in the audit log"));
+    assert_null(strstr(stage_answer("server.info", "[]"), "BUSY"));
+    assert_null(strstr(stage_answer("queue.list", "[]"), "'paused': true"));
+    while (kept-- > 0)
+        audit_release();
+    assert_null(strstr(stage_answer("queue.pause", "['echo']"), "BUSY"));
+    assert_int_equal(times("administrative act"), 1);
+}
+
+TRAIL_TEST(who_has_gone_has_acted_all_the_same)
+{
+    net_connect(&other);
+    stage_ask(&other, 1, "server.auth", "['" STAGE_ALICE "']");
+    stage_ask(&other, 2, "queue.drain", "['echo']");
+    stage_ask(&other, 3, "connection.kill", "[2]"); /* itself */
+    stage_run();
+    assert_true(other.closed);
+    assert_int_equal(times("\"queue.drain\",\"outcome\":"), 1);
+    assert_int_equal(times("\"connection.kill\",\"outcome\":\"ok\""), 1);
+}
