@@ -132,6 +132,7 @@ static int build_tasks(struct topology *t, const struct config *c, struct regist
     plan.executors = executors;
     plan.executor_count = count;
     plan.ended = rpc_call_ended;
+    plan.accounts = t->accounts;
     t->tasks = tasks_new(&plan, error, size);
     free(executors);
     if (!t->tasks)

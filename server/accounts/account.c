@@ -36,6 +36,8 @@ struct accounts {
     /* Orders nothing (relaxed): who has an account has it from under the lock, and its index is
      * below this. */
     _Atomic uint32_t reach;
+    /* How many are open.  Orders nothing (relaxed): a hint. */
+    _Atomic uint32_t open;
 
     pthread_mutex_t lock; /* over what follows */
     struct hash_table by_name;
@@ -86,6 +88,11 @@ uint32_t accounts_reach(const struct accounts *all)
     return atomic_load_explicit(&all->reach, memory_order_relaxed);
 }
 
+bool accounts_several(const struct accounts *all)
+{
+    return atomic_load_explicit(&all->open, memory_order_relaxed) > 1;
+}
+
 /* --- Under the lock --- */
 
 static struct account *find(const struct accounts *all, uint64_t hash, const char *name)
@@ -132,6 +139,7 @@ static struct account *make(struct accounts *all, uint64_t hash, const char *nam
     *a = (struct account){.link.hash = hash, .all = all, .index = take_index(all)};
     memcpy(a->name, name, size);
     hash_add(&all->by_name, &a->link);
+    atomic_fetch_add_explicit(&all->open, 1, memory_order_relaxed);
     return a;
 }
 
@@ -140,6 +148,7 @@ static void unmake(struct account *a)
     struct accounts *all = a->all;
 
     hash_remove(&all->by_name, &a->link);
+    atomic_fetch_sub_explicit(&all->open, 1, memory_order_relaxed);
     all->free_indexes[all->free_count++] = a->index;
     free(a);
 }

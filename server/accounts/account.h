@@ -47,6 +47,9 @@ struct account {
     _Atomic uint64_t bytes;
     _Atomic uint64_t input; /* of these */
     _Atomic uint32_t calls;
+    /* Tasks of its plain calls that wait for an executor: at once, not settled.  Orders nothing
+     * (relaxed): a bound, exact because it is one word. */
+    _Atomic uint32_t queued;
     char name[]; /* principal_name() */
 };
 
@@ -75,6 +78,8 @@ const struct account_limits *accounts_limits(const struct accounts *all);
 uint64_t accounts_bytes(const struct accounts *all);
 /* One more than the greatest index that was ever given. */
 uint32_t accounts_reach(const struct accounts *all);
+/* More than one is open: there is somebody to be fair to. */
+bool accounts_several(const struct accounts *all);
 
 /* The account of this name, which is opened where it is not yet: each account_open() wants its
  * account_close().  NULL without memory. */

@@ -253,7 +253,7 @@ enum ergon_error tasks_add(struct tasks *t, struct span method, struct span para
         return ERGON_E_NO_METHOD;
     if (m->no_executor)
         return ERGON_E_NO_EXECUTOR;
-    if (!manager_admit(in, m->handler->kind, false))
+    if (!manager_admit(in, m->handler->kind, NULL, false))
         return ERGON_E_BUSY;
     struct task *task = task_new_alone(m, params, deadline);
     if (!task) {

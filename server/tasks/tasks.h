@@ -11,6 +11,7 @@
 #include "server/tasks/call.h"
 #include "server/tasks/registry.h"
 
+struct accounts; /* server/accounts/account.h */
 struct tasks;
 
 /* What the choice of an executor goes by; see placement.h. */
@@ -44,12 +45,13 @@ struct tasks_plan {
     uint32_t executor_count;
     enum placement_policy policy;
     bool short_cut;
-    uint32_t queue_max;           /* tasks in the common queue, all kinds together */
-    uint64_t message_max;         /* bytes of a result */
-    ao_time step_limit;           /* of a handler's step; 0 none */
-    bool dev;                     /* handlers are checked for more: see dev_checks.h */
-    call_ended_fn *ended;         /* of the loops' homes */
-    const struct ao_clock *clock; /* the activators'; NULL: ao_clock_monotonic */
+    uint32_t queue_max;              /* tasks in the common queue, all kinds together */
+    uint64_t message_max;            /* bytes of a result */
+    ao_time step_limit;              /* of a handler's step; 0 none */
+    bool dev;                        /* handlers are checked for more: see dev_checks.h */
+    call_ended_fn *ended;            /* of the loops' homes */
+    const struct ao_clock *clock;    /* the activators'; NULL: ao_clock_monotonic */
+    const struct accounts *accounts; /* of all principals; NULL: none are kept */
 };
 
 /* NULL, and a text in `error`: a plan without a loop or without room in the queue, an executor

@@ -71,9 +71,19 @@ void tasks_world_own_manager(void)
     w.manager = virtual_open(&w.v, "manager");
 }
 
+static void open_accounts(void)
+{
+    static const uint64_t seed[2] = {1, 2};
+    w.accounts = accounts_new(&unlimited_accounts, seed);
+    for (uint32_t i = 0; i < w.plan.loop_count; i++)
+        tally_book_init(&w.books[i], w.accounts, w.loops[i]);
+    w.plan.accounts = w.accounts;
+}
+
 static void open_with(bool blocking)
 {
     char error[256] = "";
+    open_accounts();
     test_handlers_add(w.registry, blocking);
     w.plan.registry = w.registry;
     w.plan.manager = w.manager;
@@ -95,9 +105,17 @@ void tasks_world_open_with_all(void)
     open_with(true);
 }
 
+void tasks_world_be(const char *principal)
+{
+    w.principal = principal;
+}
+
 void tasks_world_fini(void)
 {
     tasks_free(w.tasks);
+    for (uint32_t i = 0; i < w.plan.loop_count; i++)
+        tally_book_fini(&w.books[i]);
+    accounts_free(w.accounts);
     registry_free(w.registry);
     virtual_fini(&w.v);
 }
@@ -107,7 +125,9 @@ enum ergon_error tasks_world_call(uint32_t loop, const char *method, struct span
 {
     uint8_t id[ENC_INT_MAX];
     uint8_t *end = enc_uint(id, ++w.begun);
-    const struct call_request request = {.list = &w.list,
+    struct tally *tally = w.principal ? tally_open(&w.books[loop], w.principal) : NULL;
+    const struct call_request request = {.tally = tally,
+                                         .list = &w.list,
                                          .owner = &w,
                                          .msgid = span_of(id, (size_t)(end - id)),
                                          .params = params,
@@ -117,6 +137,7 @@ enum ergon_error tasks_world_call(uint32_t loop, const char *method, struct span
     enum ergon_error error = home_call(tasks_home(w.tasks, loop), m, &request);
     if (error != ERGON_OK)
         w.begun--;
+    tally_close(tally);
     return error;
 }
 

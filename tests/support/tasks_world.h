@@ -8,6 +8,7 @@
 #ifndef ERGON_TESTS_TASKS_WORLD_H
 #define ERGON_TESTS_TASKS_WORLD_H
 
+#include "server/accounts/tally.h"
 #include "server/tasks/tasks_parts.h"
 #include "tests/support/tasks_handlers.h"
 #include "tests/support/virtual.h"
@@ -29,6 +30,9 @@ struct tasks_world {
     enum ergon_error errors[WORLD_CALLS]; /* of the last end */
     bool quiet;                           /* nothing is traced */
     bool unfinished;                      /* work is under way at the end of the test */
+    const char *principal;                /* whose calls follow */
+    struct accounts *accounts;
+    struct tally_book books[WORLD_LOOPS];
 };
 
 extern struct tasks_world w; /* the one of the test program */
@@ -56,6 +60,8 @@ int tasks_world_end(void **state);
  * MessagePack. */
 enum ergon_error tasks_world_call(uint32_t loop, const char *method, struct span params,
                                   ao_time deadline);
+/* The calls that follow are this principal's; NULL: nobody's. */
+void tasks_world_be(const char *principal);
 struct call *tasks_world_find(unsigned number); /* in flight, or NULL */
 
 /* Until nothing has work; or until the clock is at `ms`. */

@@ -15,10 +15,13 @@
 #include "proto/encoder.h"
 #include "proto/envelope.h"
 #include "proto/reader.h"
+#include "server/accounts/tally.h"
 
 enum {
     ERROR_ROOM = 256,     /* bytes of a whole error response */
     RESERVE_BYTES = 4096, /* read at once while at the limit of calls in flight, or of a newcomer */
+    READ_A_ROUND = 256,   /* messages or pieces, of one account on one loop */
+    READ_PIECE = 4096,    /* bytes */
     DISCARDS_A_STEP = 4,  /* reads of a lingering connection */
     WIDE_MESSAGES = 16    /* fewer of them in a whole read are large ones */
 };
@@ -385,7 +388,7 @@ enum input_end input_run_partial(struct connection *c)
     return c->partial != NULL && c->partial_whole ? run_partial(c) : INPUT_REST;
 }
 
-enum input_end input_run(struct connection *c)
+static enum input_end run(struct connection *c)
 {
     if (c->partial != NULL && c->partial_whole) {
         enum input_end end = run_partial(c);
@@ -398,6 +401,47 @@ enum input_end input_run(struct connection *c)
     if (!conn_may_read(c))
         return INPUT_STOPPED;
     return read_and_run(c);
+}
+
+/* The connections of one account are read in turns: in each turn each of them once, and in a round
+ * only so much of all; what a round has left of a turn comes in the next.  So a thousand
+ * connections of one hold up another's for no longer than two do.  True: not in this round. */
+static bool must_wait(struct connection *c)
+{
+    struct tally *t = c->tally;
+    ao_time now = activator_now(c->loop->activator);
+
+    if (t->round != now) {
+        if (t->read < READ_A_ROUND)
+            t->turn++;
+        t->read = 0;
+        t->round = now;
+    }
+    if (t->read >= READ_A_ROUND || c->turn == t->turn)
+        return true;
+    c->turn = t->turn;
+    return false;
+}
+
+static enum input_end run_in_turn(struct connection *c)
+{
+    const struct loop_counters *n = &c->loop->counters;
+
+    if (!(c->ready & STREAM_READ) && !(c->partial && c->partial_whole))
+        return INPUT_REST;
+    if (must_wait(c))
+        return INPUT_MORE;
+    uint64_t messages = counter_read(&n->messages), bytes = counter_read(&n->bytes_in);
+    enum input_end end = run(c);
+    messages = counter_read(&n->messages) - messages;
+    bytes = counter_read(&n->bytes_in) - bytes;
+    c->tally->read += (uint32_t)(messages + bytes / READ_PIECE);
+    return end;
+}
+
+enum input_end input_run(struct connection *c)
+{
+    return accounts_several(c->loop->tallies->accounts) ? run_in_turn(c) : run(c);
 }
 
 void input_discard(struct connection *c)

@@ -67,6 +67,7 @@ struct connection {
 
     ao_time accepted;   /* when it came */
     uint64_t messages;  /* handed over, in all */
+    uint32_t turn;      /* of its tally, in which it was read last */
     ao_time entered;    /* when it came, or was opened */
     ao_time since;      /* OPEN, DRAINING: the last byte, or call's end; else: the time of entry */
     ao_time time_limit; /* of this state, ns from `since`; 0: none */

@@ -166,7 +166,7 @@ enum ergon_error home_send(struct home *h, struct method *m, const struct call_p
     struct manager_inbox *manager = &h->shared->inbox;
     if (m->no_executor)
         return ERGON_E_NO_EXECUTOR;
-    if (!manager_admit(manager, m->handler->kind, plan->parent != NULL)) {
+    if (!manager_admit(manager, m->handler->kind, rq->tally, plan->parent != NULL)) {
         counter_add(&h->busy, 1);
         return ERGON_E_BUSY;
     }
@@ -186,6 +186,7 @@ fail_task:
     home_free_own(h, t);
 fail_admitted:
     manager_dismiss(manager, m->handler->kind, 1);
+    manager_dismiss_of(rq->tally);
     return ERGON_E_MEMORY;
 }
 

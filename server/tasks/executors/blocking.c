@@ -449,7 +449,7 @@ void blocking_call(struct task *parent, struct method *m, struct span params,
             *out = outcome_refused(ERGON_E_MEMORY);
             return;
         }
-        manager_admit(&b->base.shared->inbox, m->handler->kind, true);
+        manager_admit(&b->base.shared->inbox, m->handler->kind, NULL, true);
         call_and_wait(b, parent, child, out);
     }
 }

@@ -167,7 +167,7 @@ void executor_give_back(struct executor *e, struct task *t)
     executor_trace(e, "give back", t);
     task_pass(t, TASK_OF_EXECUTOR, TASK_OF_MANAGER);
     task_set(t, TASK_RETURNED);
-    manager_admit(in, e->plan.kind, true);
+    manager_admit(in, e->plan.kind, t->tally, true);
     executor_publish(e, 1);
     manager_post(in, t);
 }

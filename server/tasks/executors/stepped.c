@@ -20,6 +20,7 @@
 #include "server/tasks/executors/stepped.h"
 
 #include "base/log.h"
+#include "server/accounts/account.h"
 #include "server/runtime/object/behind.h"
 #include "server/runtime/object/rest.h"
 #include "server/runtime/object/run_next.h"
@@ -30,7 +31,7 @@
 #include "server/tasks/task_result.h"
 
 enum { STARTS_A_STEP = 64 };                    /* tasks; so that connections stay responsive */
-static const ao_time start_budget = AO_US(500); /* of measured service, a step */
+static const ao_time start_budget = AO_US(500); /* of measured service, a round */
 static const ao_time quantum = BEHIND_QUANTUM;  /* that a task holds the executor, and goes on */
 
 static struct task *task_of_ao(struct ao *ao)
@@ -175,6 +176,36 @@ static enum ao_verdict refuse_verdict(struct task *t, enum ao_verdict verdict)
     return AO_DONE;
 }
 
+/* Have those that it began in this round, `more` included, taken as much as it may have? */
+static bool has_used(struct stepped *s, ao_time more, ao_time budget)
+{
+    uint64_t busy = counter_read(&s->base.busy_ns);
+    ao_time now = activator_now(s->base.activator);
+    if (s->round != now) {
+        s->round = now;
+        s->busy_before = busy;
+    }
+    return busy + more - s->busy_before > budget;
+}
+
+static void take_calls_again(struct round_hook *hook)
+{
+    ao_of(hook, struct stepped, rested)->home->short_cut = true;
+}
+
+/* A call that runs in place has no turn before others.  So once such calls have used up the budget
+ * of a round, the rest of them goes to the queue, in which principals take turns. */
+static void note_in_place(struct stepped *s, ao_time took)
+{
+    const struct accounts *accounts = s->base.shared->plan.accounts;
+    struct home *h = s->home;
+    if (!has_used(s, took, start_budget) || !h->short_cut || h->own != s ||
+        (accounts && !accounts_several(accounts)))
+        return;
+    h->short_cut = false;
+    activator_at_round_end(s->base.activator, &s->rested);
+}
+
 static enum ao_verdict run_handler(struct stepped *s, struct task *t, struct ao *self)
 {
     struct executor *e = &s->base;
@@ -189,6 +220,8 @@ static enum ao_verdict run_handler(struct stepped *s, struct task *t, struct ao 
     t->busy += took;
     executor_note_busy(e, t->method, took, task_is(t, TASK_IN_PLACE));
     executor_note_step(e, t->method, took);
+    if (task_is(t, TASK_IN_PLACE))
+        note_in_place(s, t->busy);
     return verdict;
 }
 
@@ -401,26 +434,23 @@ static void drop_unwanted(struct stepped *s)
 }
 
 /* A task whose first step has used up the quantum ends this step, too: others have their turn. */
-static bool took_long(const struct stepped *s, uint64_t busy, uint64_t turning)
+static bool took_long(struct stepped *s, uint64_t turning)
 {
-    return counter_read(&s->base.busy_ns) - busy > start_budget ||
-           counter_read(&s->base.turning) != turning;
+    return has_used(s, 0, start_budget) || counter_read(&s->base.turning) != turning;
 }
 
 /* True: it may start more in this round, since it has taken little time. */
 static bool start_some(struct stepped *s)
 {
-    uint64_t busy = counter_read(&s->base.busy_ns), turning = counter_read(&s->base.turning);
-    for (unsigned n = 0; n < STARTS_A_STEP && s->active == 0; n++) {
+    uint64_t turning = counter_read(&s->base.turning);
+    for (unsigned n = 0; n < STARTS_A_STEP && s->active == 0 && !took_long(s, turning); n++) {
         struct lane_item *item = lane_take(&s->base.in);
         if (!item)
             break;
         start(s, ao_of(item, struct task, item));
-        if (took_long(s, busy, turning))
-            break;
     }
     lane_release(&s->base.in);
-    return !took_long(s, busy, turning);
+    return !took_long(s, turning);
 }
 
 static enum ao_verdict stepped_step(struct ao *self)
@@ -443,6 +473,7 @@ int stepped_init(struct stepped *s, struct tasks_shared *shared, uint32_t index,
     s->homes = homes;
     s->home = homes[shared->plan.executors[index].loop];
     LIST_INIT(&s->started);
+    s->rested.run = take_calls_again;
     ao_init(&s->ao, &stepped_class, s->home->activator);
     e->handle = ao_handle_new(&s->ao);
     if (e->handle && executor_init(e, shared, index, s->home->activator) == 0 &&
@@ -454,6 +485,8 @@ int stepped_init(struct stepped *s, struct tasks_shared *shared, uint32_t index,
 
 void stepped_fini(struct stepped *s)
 {
+    if (s->rested.armed)
+        activator_forget_hook(s->home->activator, &s->rested);
     executor_fini(&s->base);
     if (ao_state(&s->ao) == AO_STATE_ACTIVE)
         ao_deactivate(&s->ao);

@@ -22,6 +22,9 @@ struct stepped {
     struct ao ao;             /* receives what the manager gives, and starts it */
     uint32_t active;          /* started tasks that neither wait nor take turns */
     ao_time held_since;       /* when `active` left 0; valid while it is not */
+    ao_time round;            /* the last one in which it looked how much it has run */
+    uint64_t busy_before;     /* its busy_ns, as that round began */
+    struct round_hook rested; /* armed while its home takes no call itself */
     struct task_list started; /* all that live on, but for those in home's `unwanted` */
 };
 

@@ -45,6 +45,7 @@ static void send_home(struct manager *m, struct task *t)
 static void drop(struct manager *m, struct task *t)
 {
     manager_dismiss(&m->shared->inbox, t->method->handler->kind, 1);
+    manager_dismiss_of(t->tally);
     send_home(m, t);
 }
 
@@ -278,6 +279,8 @@ static bool give_all(struct manager *m, struct manager_kind *k, int *budget)
         jobs = jobs && (next || !of_source);
         if (!next)
             continue;
+        if (!of_source)
+            manager_dismiss_of(next->tally); /* while the task is ours */
         give(m, k, chosen, next);
         given += !of_source;
         k->job_next = !of_source;
@@ -427,6 +430,7 @@ void manager_fini(struct manager *m)
     for (unsigned i = 0; i < KINDS; i++) {
         while ((t = task_queue_pop(&m->kinds[i].queue)))
             task_discard(t);
+        task_queue_fini(&m->kinds[i].queue);
         free(m->kinds[i].snapshots);
         free(m->kinds[i].shares);
     }

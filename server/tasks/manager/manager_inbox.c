@@ -1,8 +1,13 @@
 #include "server/tasks/manager/manager_inbox.h"
 
+#include "server/accounts/tally.h"
 #include "server/runtime/object/run_next.h"
 
-enum { SWEEP_PART = 8 /* the queue is swept when this part of its room may be flagged */ };
+enum {
+    SWEEP_PART = 8,   /* the queue is swept when this part of its room may be flagged */
+    RESERVE_PART = 8, /* so much more than its room is there for those who have few in it */
+    RESERVE_LEAST = 64
+};
 
 static void wake_manager(void *arg)
 {
@@ -15,6 +20,9 @@ int manager_inbox_init(struct manager_inbox *in, struct ao *manager, struct acti
     in->activator = activator;
     in->manager = manager;
     in->queue_max = queue_max;
+    in->reserve = queue_max / RESERVE_PART;
+    if (in->reserve < RESERVE_LEAST)
+        in->reserve = RESERVE_LEAST;
     mpsc_init(&in->tasks);
     mpsc_init(&in->notes);
     for (unsigned i = 0; i < KINDS; i++)
@@ -40,19 +48,38 @@ static uint64_t admitted_one(enum ergon_kind kind)
     return kind == ERGON_STEPPED ? (uint64_t)1 << 32 : 1;
 }
 
-bool manager_admit(struct manager_inbox *in, enum ergon_kind kind, bool always)
+/* `own` of them are those of the principal. */
+static bool reserve_left(const struct manager_inbox *in, uint64_t queued, uint64_t own)
+{
+    uint64_t most = (uint64_t)in->queue_max + in->reserve;
+    return queued < most && own < most - queued;
+}
+
+bool manager_admit(struct manager_inbox *in, enum ergon_kind kind, const struct tally *whose,
+                   bool always)
 {
     uint64_t one = admitted_one(kind);
     uint64_t was = atomic_fetch_add_explicit(&in->admitted, one, memory_order_relaxed);
-    if (always || (was >> 32) + (uint32_t)was < in->queue_max)
+    uint64_t queued = (was >> 32) + (uint32_t)was;
+    uint32_t own = 0;
+    if (whose)
+        own = atomic_fetch_add_explicit(&whose->account->queued, 1, memory_order_relaxed);
+    if (always || queued < in->queue_max || (whose && reserve_left(in, queued, own)))
         return true;
     manager_dismiss(in, kind, 1);
+    manager_dismiss_of(whose);
     return false;
 }
 
 void manager_dismiss(struct manager_inbox *in, enum ergon_kind kind, uint32_t count)
 {
     atomic_fetch_sub_explicit(&in->admitted, count * admitted_one(kind), memory_order_relaxed);
+}
+
+void manager_dismiss_of(const struct tally *whose)
+{
+    if (whose)
+        atomic_fetch_sub_explicit(&whose->account->queued, 1, memory_order_relaxed);
 }
 
 void manager_post(struct manager_inbox *in, struct task *t)

@@ -26,6 +26,7 @@ struct manager_inbox {
     struct ao *manager;          /* its object, for who runs on that activator */
     struct ao_handle *handle;    /* of its object, for the others */
     uint32_t queue_max;          /* tasks in the common queue, all kinds together */
+    uint32_t reserve;            /* so many more, for principals that have few there */
 
     struct mpsc tasks; /* of outside threads and of blocking executors */
     struct mpsc notes; /* of the handlers of jobs' attempts */
@@ -53,10 +54,17 @@ int manager_inbox_init(struct manager_inbox *in, struct ao *manager, struct acti
 void manager_inbox_fini(struct manager_inbox *in);
 
 /* Counts a task in; false: the queue is full, nothing was counted.  Nested calls and what was
- * admitted before are always let in. */
-bool manager_admit(struct manager_inbox *in, enum ergon_kind kind, bool always);
+ * admitted before are always let in.
+ *
+ * Beyond `queue_max` a principal is let in while it has fewer tasks there than are left of the
+ * reserve: so it finds half of that free, however much another has there, and the next half of the
+ * rest (account.h).  `whose` NULL: nobody's, for whom there is no reserve. */
+bool manager_admit(struct manager_inbox *in, enum ergon_kind kind, const struct tally *whose,
+                   bool always);
 
-void manager_dismiss(struct manager_inbox *in, enum ergon_kind kind, uint32_t count); /* out */
+/* Counts tasks out, and one out of what its principal has there (NULL: nobody). */
+void manager_dismiss(struct manager_inbox *in, enum ergon_kind kind, uint32_t count);
+void manager_dismiss_of(const struct tally *whose);
 
 /* Gives the manager a task that was admitted.  For threads that own no lane to it. */
 void manager_post(struct manager_inbox *in, struct task *t);

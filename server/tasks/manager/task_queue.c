@@ -1,5 +1,20 @@
 #include "server/tasks/manager/task_queue.h"
 
+#include <stdlib.h>
+
+#include "server/accounts/tally.h"
+#include "server/runtime/object/behind.h"
+
+enum {
+    LINES_LEAST = 64,
+    SERVICE_LEAST_NS = 1000 /* what a task costs its line at the least, or unmeasured */
+};
+#define SERVICE_MOST                                                                               \
+    AO_S(1) /* the same at the most; a stepped one holds nobody up for longer                      \
+             * than its quantum */
+
+/* --- One after the other --- */
+
 static void append(struct fifo *f, struct task *t)
 {
     t->next = NULL;
@@ -10,6 +25,14 @@ static void append(struct fifo *f, struct task *t)
     f->last = t;
 }
 
+static void prepend(struct fifo *f, struct task *t)
+{
+    if (!f->first)
+        f->last = t;
+    t->next = f->first;
+    f->first = t;
+}
+
 static struct task *take(struct fifo *f)
 {
     struct task *t = f->first;
@@ -17,58 +40,250 @@ static struct task *take(struct fifo *f)
     return t;
 }
 
-static struct fifo *fifo_of(struct task_queue *q, const struct task *t)
+/* --- Whose turn it is --- */
+
+static bool is_before(const struct task_line *a, const struct task_line *b)
 {
-    return t->depth > 0 ? &q->nested : &q->plain;
+    return a->start != b->start ? a->start < b->start : a->order < b->order;
+}
+
+static bool heap_before(const struct task_queue *q, uint32_t a, uint32_t b)
+{
+    return is_before(&q->lines[q->heap[a]], &q->lines[q->heap[b]]);
+}
+
+static void heap_swap(struct task_queue *q, uint32_t a, uint32_t b)
+{
+    uint32_t index = q->heap[a];
+    q->heap[a] = q->heap[b];
+    q->heap[b] = index;
+}
+
+static void heap_rise(struct task_queue *q, uint32_t at)
+{
+    for (; at > 0 && heap_before(q, at, (at - 1) / 2); at = (at - 1) / 2)
+        heap_swap(q, at, (at - 1) / 2);
+}
+
+static void heap_sink(struct task_queue *q, uint32_t at)
+{
+    for (;;) {
+        uint32_t least = at;
+        for (uint32_t child = 2 * at + 1; child <= 2 * at + 2; child++)
+            if (child < q->heap_count && heap_before(q, child, least))
+                least = child;
+        if (least == at)
+            return;
+        heap_swap(q, at, least);
+        at = least;
+    }
+}
+
+/* Those that were set aside stand behind it: the first of them makes room. */
+static void heap_add(struct task_queue *q, uint32_t index)
+{
+    q->heap[q->heap_count + q->aside] = q->heap[q->heap_count];
+    q->heap[q->heap_count] = index;
+    heap_rise(q, q->heap_count++);
+}
+
+/* The first goes to the end, outside of the heap. */
+static void heap_take(struct task_queue *q)
+{
+    heap_swap(q, 0, --q->heap_count);
+    heap_sink(q, 0);
+}
+
+/* --- The lines --- */
+
+static void make_room(struct task_queue *q, uint32_t index)
+{
+    size_t room = q->line_room ? q->line_room : LINES_LEAST;
+    while (room <= index)
+        room *= 2;
+    struct task_line *lines = realloc(q->lines, room * sizeof *lines);
+    if (!lines)
+        return;
+    q->lines = lines;
+    uint32_t *heap = realloc(q->heap, room * sizeof *heap);
+    if (!heap)
+        return;
+    q->heap = heap;
+    memset(lines + q->line_room, 0, (room - q->line_room) * sizeof *lines);
+    q->line_room = (uint32_t)room;
+}
+
+static struct task_line *line_of(struct task_queue *q, const struct task *t)
+{
+    if (!t->tally)
+        return &q->nobody;
+    const struct account *a = t->tally->account;
+    if (a->index >= q->line_room)
+        make_room(q, a->index);
+    if (a->index >= q->line_room)
+        return &q->nobody;
+    struct task_line *line = &q->lines[a->index];
+    if (line->whose != a && line->length == 0)
+        *line = (struct task_line){.whose = a};
+    return line;
+}
+
+/* Its first task is another one. */
+static void begin_turn(struct task_queue *q, struct task_line *line)
+{
+    line->start = line->finish > q->now ? line->finish : q->now;
+    line->order = q->orders++;
+}
+
+static struct task_line *next_line(const struct task_queue *q)
+{
+    struct task_line *nobody =
+        q->nobody.length > 0 && !q->nobody_aside ? (struct task_line *)&q->nobody : NULL;
+    struct task_line *first = q->heap_count > 0 ? &q->lines[q->heap[0]] : NULL;
+    return !first || (nobody && is_before(nobody, first)) ? nobody : first;
+}
+
+static uint64_t cost_of(const struct task *t)
+{
+    uint64_t service = atomic_load_explicit(&t->method->service_ns, memory_order_relaxed);
+    uint64_t most = t->method->handler->kind == ERGON_STEPPED ? BEHIND_QUANTUM : SERVICE_MOST;
+    return service < SERVICE_LEAST_NS ? SERVICE_LEAST_NS : service > most ? most : service;
+}
+
+static struct task *take_from(struct task_queue *q, struct task_line *line)
+{
+    struct task *t = take(&line->fifo);
+    q->now = line->start;
+    line->finish = line->start + cost_of(t);
+    line->length--;
+    if (line->length > 0)
+        begin_turn(q, line);
+    if (line == &q->nobody)
+        return t;
+    if (line->length > 0)
+        heap_sink(q, 0);
+    else if (heap_take(q), q->aside > 0) /* closes the gap to those set aside */
+        q->heap[q->heap_count] = q->heap[q->heap_count + q->aside];
+    return t;
+}
+
+/* --- The queue --- */
+
+void task_queue_fini(struct task_queue *q)
+{
+    assert(q->length == 0);
+    free(q->lines);
+    free(q->heap);
+    *q = (struct task_queue){0};
 }
 
 void task_queue_push(struct task_queue *q, struct task *t)
 {
     assert(t->owner == TASK_OF_MANAGER);
-    append(fifo_of(q, t), t);
     q->length++;
+    if (t->depth > 0) {
+        append(&q->nested, t);
+        return;
+    }
+    struct task_line *line = line_of(q, t);
+    append(&line->fifo, t);
+    if (line->length++ > 0)
+        return;
+    begin_turn(q, line);
+    if (line != &q->nobody)
+        heap_add(q, (uint32_t)(line - q->lines));
 }
 
 void task_queue_push_front(struct task_queue *q, struct task *t)
 {
     assert(t->owner == TASK_OF_MANAGER);
-    struct fifo *f = fifo_of(q, t);
-    if (!f->first)
-        f->last = t;
-    t->next = f->first;
-    f->first = t;
+    prepend(t->depth > 0 ? &q->nested : &q->again, t);
     q->length++;
 }
 
 struct task *task_queue_first(const struct task_queue *q)
 {
-    return q->nested.first ? q->nested.first : q->plain.first;
+    if (q->nested.first)
+        return q->nested.first;
+    if (q->again.first && !q->again_aside)
+        return q->again.first;
+    const struct task_line *line = next_line(q);
+    return line ? line->fifo.first : NULL;
 }
 
 struct task *task_queue_pop(struct task_queue *q)
 {
-    struct fifo *f = q->nested.first ? &q->nested : &q->plain;
-    if (!f->first)
+    struct task_line *line = NULL;
+    if (!q->nested.first && (!q->again.first || q->again_aside) && !(line = next_line(q)))
         return NULL;
     q->length--;
-    return take(f);
+    if (line)
+        return take_from(q, line);
+    return take(q->nested.first ? &q->nested : &q->again);
 }
 
-static void sweep(struct fifo *f, struct fifo *out)
+void task_queue_set_aside(struct task_queue *q)
+{
+    assert(!q->nested.first);
+    if (q->again.first && !q->again_aside) {
+        q->again_aside = true;
+        return;
+    }
+    const struct task_line *line = next_line(q);
+    if (line == &q->nobody) {
+        q->nobody_aside = true;
+    } else if (line) {
+        heap_take(q);
+        q->aside++;
+    }
+}
+
+void task_queue_bring_back(struct task_queue *q)
+{
+    q->again_aside = q->nobody_aside = false;
+    for (; q->aside > 0; q->aside--)
+        heap_rise(q, q->heap_count++);
+}
+
+/* --- What nobody wants any more --- */
+
+/* Returns how many went. */
+static uint32_t sweep(struct fifo *f, struct fifo *out)
 {
     struct fifo kept = {0};
+    uint32_t gone = 0;
     while (f->first) {
         struct task *t = take(f);
-        append(task_flagged(t) ? out : &kept, t);
+        bool flagged = task_flagged(t) != 0;
+        append(flagged ? out : &kept, t);
+        gone += flagged;
     }
     *f = kept;
+    return gone;
+}
+
+/* The lines that are still not empty keep their place among the others. */
+static void sweep_lines(struct task_queue *q, struct fifo *out)
+{
+    uint32_t count = q->heap_count;
+    q->nobody.length -= sweep(&q->nobody.fifo, out);
+    q->heap_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t index = q->heap[i];
+        struct task_line *line = &q->lines[index];
+        line->length -= sweep(&line->fifo, out);
+        if (line->length > 0)
+            heap_add(q, index);
+    }
 }
 
 struct task *task_queue_sweep(struct task_queue *q)
 {
     struct fifo out = {0};
+    assert(q->aside == 0);
     sweep(&q->nested, &out);
-    sweep(&q->plain, &out);
+    sweep(&q->again, &out);
+    sweep_lines(q, &out);
     for (const struct task *t = out.first; t; t = t->next)
         q->length--;
     return out.first;

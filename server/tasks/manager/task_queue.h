@@ -1,5 +1,15 @@
-/* The waiting tasks of one kind of executor: first in, first out, nested calls before the others
- * since somebody who holds an executor waits for them.
+/* The waiting tasks of one kind of executor: nested calls before the others, since somebody who
+ * holds an executor waits for them; then what an executor gave back; then the plain ones, of which
+ * each principal has a line, first in, first out, and the lines take turns.
+ *
+ * Turns are by time and not by number: a task costs its line the mean time of service of its
+ * method, and the next is taken from the line to which the least has been given (start-time fair
+ * queueing; Goyal, Vin and Cheng, 1996).  So who waits stands behind one task of each other
+ * principal, however many those have here, and who sends long ones gets no more time than who sends
+ * brief ones.  A line that was empty begins where the others are: nobody saves up time, and nobody
+ * comes back to a debt greater than his last task.  What has no principal is one line together.
+ *
+ * A principal without a line, for want of memory, stands in the line of nobody.
  *
  * Thread: the manager's.  A task that is pushed is the queue's, one that is taken out the caller's;
  * nothing fails. */
@@ -12,19 +22,45 @@ struct fifo {
     struct task *first, *last; /* linked by next */
 };
 
-struct task_queue {
-    struct fifo nested, plain;
+/* Of one principal. */
+struct task_line {
+    struct fifo fifo;
+    const struct account *whose; /* never looked into: the account may be gone */
+    uint64_t start;              /* of its first task, in virtual time, ns */
+    uint64_t finish;             /* of its last one that was taken */
+    uint64_t order;              /* among lines with the same start */
     uint32_t length;
 };
+
+struct task_queue {
+    struct fifo nested, again;
+    struct task_line nobody;
+    struct task_line *lines; /* by the account's index */
+    /* Indexes of those that are not empty: a heap by start; behind it stand those that were set
+     * aside. */
+    uint32_t *heap;
+    uint32_t line_room, heap_count, aside;
+    bool again_aside, nobody_aside;
+    uint64_t now; /* virtual time: the start of what was taken last */
+    uint64_t orders;
+    uint32_t length;
+};
+
+void task_queue_fini(struct task_queue *q); /* of an empty one */
 
 void task_queue_push(struct task_queue *q, struct task *t);
 void task_queue_push_front(struct task_queue *q, struct task *t); /* one that was given back */
 
-/* The next, which stays, or is taken out; NULL: the queue is empty. */
+/* The next, which stays, or is taken out; NULL: the queue is empty, or the rest set aside. */
 struct task *task_queue_first(const struct task_queue *q);
 struct task *task_queue_pop(struct task_queue *q);
 
-/* Takes all flagged tasks out, in order, linked by next; NULL: there was none. */
+/* The line of the next task, which is not a nested call, has no turn until all are back. */
+void task_queue_set_aside(struct task_queue *q);
+void task_queue_bring_back(struct task_queue *q);
+
+/* Takes all flagged tasks out, in order, linked by next; NULL: there was none.  None is set aside.
+ */
 struct task *task_queue_sweep(struct task_queue *q);
 
 #endif

@@ -90,6 +90,32 @@ TASKS_TEST(a_full_queue_is_busy)
     tasks_world_run();
 }
 
+/* Somebody else still finds room: half of what the reserve has left, and a third finds half of the
+ * rest. */
+TASKS_TEST(a_queue_that_one_has_filled_has_room_for_others)
+{
+    open_world();
+    w.quiet = true;
+    w.plan.queue_max = 100;
+    tasks_world_open();
+    tasks_world_be("alice");
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(call("block", AO_NEVER), ERGON_OK);
+    assert_int_equal(call("block", AO_NEVER), ERGON_E_BUSY);
+    tasks_world_be("bob");
+    for (int i = 0; i < 32; i++)
+        assert_int_equal(call("block", AO_NEVER), ERGON_OK);
+    assert_int_equal(call("block", AO_NEVER), ERGON_E_BUSY);
+    tasks_world_be("carol");
+    for (int i = 0; i < 16; i++)
+        assert_int_equal(call("block", AO_NEVER), ERGON_OK);
+    assert_int_equal(call("block", AO_NEVER), ERGON_E_BUSY);
+    tasks_world_be(NULL);
+    assert_int_equal(call("block", AO_NEVER), ERGON_E_BUSY);
+    tasks_world_run();
+    assert_int_equal(w.ended, 148);
+}
+
 /* What was cancelled in a full queue is swept out, and makes room. */
 TASKS_TEST(the_cancelled_make_room)
 {

@@ -1,14 +1,28 @@
-/* First in, first out, nested calls before the others; what is flagged is swept out. */
+/* Nested calls before the others; the lines of principals take turns, by time; first in, first out
+ * in each; what is flagged is swept out. */
 #include "server/tasks/manager/task_queue.h"
+
+#include "server/accounts/tally.h"
 #include "tests/support/cmocka_env.h"
 
+enum { ALICE = 1, BOB = 70 }; /* indexes of their accounts */
+
 static struct task tasks[8];
+static struct account accounts[BOB + 1];
+static struct tally tallies[BOB + 1];
+static const struct ergon_handler stepped = {.kind = ERGON_STEPPED},
+                                  blocking = {.kind = ERGON_BLOCKING};
+static struct method methods[] = {{.handler = &stepped, .service_ns = 50000},
+                                  {.handler = &blocking, .service_ns = 1000000},
+                                  {.handler = &blocking, .service_ns = 3000000}};
 
 static struct task *numbered(int n, uint8_t depth)
 {
     struct task *t = &tasks[n];
     t->number = (uint64_t)n;
     t->depth = depth;
+    t->tally = NULL;
+    t->method = &methods[0];
     atomic_store(&t->flags, 0);
 #ifndef NDEBUG
     t->owner = TASK_OF_MANAGER;
@@ -63,4 +77,100 @@ TEST(a_sweep_takes_the_flagged)
     for (int i = 0; i < 3; i++)
         assert_int_equal(task_queue_pop(&q)->number, left[i]);
     assert_null(task_queue_sweep(&q));
+}
+
+static struct task *of(int n, uint32_t whose, struct method *m)
+{
+    struct task *t = numbered(n, 0);
+    accounts[whose].index = whose;
+    tallies[whose].account = &accounts[whose];
+    t->tally = &tallies[whose];
+    t->method = m;
+    return t;
+}
+
+static void expect(struct task_queue *q, const uint64_t *order, int count)
+{
+    for (int i = 0; i < count; i++)
+        assert_int_equal(task_queue_pop(q)->number, order[i]);
+    assert_null(task_queue_pop(q));
+    task_queue_fini(q);
+}
+
+TEST(principals_take_turns)
+{
+    struct task_queue q = {0};
+    for (int i = 0; i < 4; i++)
+        task_queue_push(&q, of(i, ALICE, &methods[0]));
+    task_queue_push(&q, of(4, BOB, &methods[0]));
+    task_queue_push(&q, of(5, BOB, &methods[0]));
+    task_queue_push(&q, numbered(6, 0));
+    task_queue_push(&q, numbered(7, 0));
+    expect(&q, (const uint64_t[]){0, 4, 6, 1, 5, 7, 2, 3}, 8);
+}
+
+TEST(turns_are_by_time)
+{
+    struct task_queue q = {0};
+    for (int i = 0; i < 2; i++)
+        task_queue_push(&q, of(i, ALICE, &methods[2]));
+    for (int i = 2; i < 8; i++)
+        task_queue_push(&q, of(i, BOB, &methods[1]));
+    expect(&q, (const uint64_t[]){0, 2, 3, 4, 1, 5, 6, 7}, 8);
+}
+
+TEST(who_comes_later_has_the_next_turn_and_no_more)
+{
+    struct task_queue q = {0};
+    for (int i = 0; i < 5; i++)
+        task_queue_push(&q, of(i, ALICE, &methods[0]));
+    assert_int_equal(task_queue_pop(&q)->number, 0);
+    assert_int_equal(task_queue_pop(&q)->number, 1);
+    for (int i = 5; i < 8; i++)
+        task_queue_push(&q, of(i, BOB, &methods[0]));
+    expect(&q, (const uint64_t[]){5, 2, 6, 3, 7, 4}, 6);
+}
+
+TEST(who_comes_back_at_once_gains_nothing)
+{
+    struct task_queue q = {0};
+    task_queue_push(&q, of(0, ALICE, &methods[0]));
+    task_queue_push(&q, of(1, ALICE, &methods[0]));
+    task_queue_push(&q, of(2, BOB, &methods[0]));
+    assert_int_equal(task_queue_pop(&q)->number, 0);
+    assert_int_equal(task_queue_pop(&q)->number, 2);
+    task_queue_push(&q, of(3, BOB, &methods[0]));
+    task_queue_push(&q, of(4, BOB, &methods[0]));
+    expect(&q, (const uint64_t[]){1, 3, 4}, 3);
+}
+
+TEST(lines_are_set_aside)
+{
+    struct task_queue q = {0};
+    task_queue_push(&q, of(0, ALICE, &methods[0]));
+    task_queue_push(&q, of(1, ALICE, &methods[0]));
+    task_queue_push(&q, of(2, BOB, &methods[0]));
+    task_queue_push(&q, of(3, BOB + 0, &methods[0]));
+    task_queue_push(&q, numbered(4, 0));
+    task_queue_push_front(&q, of(5, ALICE, &methods[0]));
+    task_queue_set_aside(&q); /* what was given back */
+    task_queue_set_aside(&q); /* alice */
+    assert_int_equal(task_queue_pop(&q)->number, 2);
+    assert_int_equal(task_queue_pop(&q)->number, 4);
+    assert_int_equal(task_queue_pop(&q)->number, 3);
+    assert_null(task_queue_pop(&q));
+    assert_int_equal(q.length, 3);
+    task_queue_bring_back(&q);
+    expect(&q, (const uint64_t[]){5, 0, 1}, 3);
+}
+
+TEST(a_line_that_was_swept_away_is_gone)
+{
+    struct task_queue q = {0};
+    for (int i = 0; i < 4; i++)
+        task_queue_push(&q, of(i, i == 3 ? BOB : ALICE, &methods[0]));
+    for (int i = 0; i < 3; i++)
+        atomic_store(&tasks[i].flags, TASK_GONE);
+    assert_non_null(task_queue_sweep(&q));
+    expect(&q, (const uint64_t[]){3}, 1);
 }
