@@ -15,6 +15,14 @@
             LIST_REMOVE(first_, field);                                                            \
         first_;                                                                                    \
     })
+/* All of `from` into `to`, which is empty. */
+#define LIST_MOVE(to, from, field)                                                                 \
+    do {                                                                                           \
+        LIST_FIRST(to) = LIST_FIRST(from);                                                         \
+        if (LIST_FIRST(to))                                                                        \
+            LIST_FIRST(to)->field.le_prev = &LIST_FIRST(to);                                       \
+        LIST_INIT(from);                                                                           \
+    } while (0)
 #define STAILQ_POP(head, field)                                                                    \
     ({                                                                                             \
         __typeof__(STAILQ_FIRST(head)) first_ = STAILQ_FIRST(head);                                \

@@ -50,6 +50,8 @@ struct account {
     /* Tasks of its plain calls that wait for an executor: at once, not settled.  Orders nothing
      * (relaxed): a bound, exact because it is one word. */
     _Atomic uint32_t queued;
+    /* Tasks of it that are parked or take turns at stepped executors; in the same way. */
+    _Atomic uint32_t places;
     char name[]; /* principal_name() */
 };
 

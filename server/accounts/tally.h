@@ -29,9 +29,9 @@ struct tally {
     uint32_t references;
     bool unsettled; /* stands in the book's list of those */
     /* Whose turn it is to be read, of its connections: conn_input.c. */
-    uint32_t read; /* what they handed over in `round` */
-    uint32_t turn; /* in each of which each of them is read once */
-    ao_time round; /* the last one in which one was read */
+    uint32_t read;  /* what they handed over in `round` */
+    uint32_t turn;  /* in each of which each of them is read once */
+    uint64_t round; /* the last one in which one was read */
 };
 
 struct room_waiter;

@@ -14,6 +14,7 @@
 #include "server/runtime/object/trace.h"
 #include "server/runtime/open_list.h"
 #include "server/runtime/round.h"
+#include "server/runtime/rounds.h"
 #include "server/runtime/thread.h"
 
 /* What one round does for the timer: objects whose deadline came, and moves on their way there.  An
@@ -219,6 +220,7 @@ void activator_close(struct activator *a)
     finish_objects(a);
     finish_retired(a);
     hooks_disarm(a);
+    dispatcher_forget_all(&a->dispatcher);
     lanes_forget(a);
     activator_exit(a, before);
     inbox_unref(a->inbox);
@@ -233,6 +235,11 @@ ao_time activator_now(const struct activator *a)
 ao_time activator_clock(const struct activator *a)
 {
     return a->clock.now(a->clock.arg);
+}
+
+uint64_t activator_rounds(const struct activator *a)
+{
+    return counter_read(&a->counters.rounds);
 }
 
 /* splitmix64. */

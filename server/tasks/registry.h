@@ -32,6 +32,9 @@ struct method {
     /* Mean time of service, ns, moving average.  Orders nothing: any executor writes it, and the
      * choice of an executor reads it (relaxed on both sides). */
     _Atomic uint64_t service_ns;
+    /* A task of it has parked or taken turns: what begins is likely to want a place.  Orders
+     * nothing (relaxed): the first of them may be begun without. */
+    _Atomic bool wants_place;
     /* enum complaint bits that were logged.  Orders nothing (relaxed): the exchange finds out who
      * is the first. */
     _Atomic uint8_t complained;

@@ -44,7 +44,8 @@ enum task_own_flag {
     TASK_ALONE = 32,     /* malloc'ed on an outside thread, in no slab */
     TASK_ATTEMPT = 64,   /* an attempt of a job; `attempt` counts */
     TASK_RETURNED = 128, /* an executor gave it back to the manager unstarted */
-    TASK_TURNING = 256   /* it goes on and on, and takes turns with others that do */
+    TASK_TURNING = 256,  /* it goes on and on, and takes turns with others that do */
+    TASK_PLACED = 512    /* parked or turning, and its account counts the place */
 };
 
 /* Who has it.  What is on its way in a lane or an inbox is the receiver's. */

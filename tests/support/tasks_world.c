@@ -113,7 +113,7 @@ void tasks_world_be(const char *principal)
 void tasks_world_fini(void)
 {
     tasks_free(w.tasks);
-    for (uint32_t i = 0; i < w.plan.loop_count; i++)
+    for (uint32_t i = 0; w.accounts && i < w.plan.loop_count; i++)
         tally_book_fini(&w.books[i]);
     accounts_free(w.accounts);
     registry_free(w.registry);

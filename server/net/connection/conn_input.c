@@ -16,6 +16,7 @@
 #include "proto/envelope.h"
 #include "proto/reader.h"
 #include "server/accounts/tally.h"
+#include "server/runtime/rounds.h"
 
 enum {
     ERROR_ROOM = 256,     /* bytes of a whole error response */
@@ -409,13 +410,13 @@ static enum input_end run(struct connection *c)
 static bool must_wait(struct connection *c)
 {
     struct tally *t = c->tally;
-    ao_time now = activator_now(c->loop->activator);
+    uint64_t round = activator_rounds(c->loop->activator) + 1;
 
-    if (t->round != now) {
+    if (t->round != round) {
         if (t->read < READ_A_ROUND)
             t->turn++;
         t->read = 0;
-        t->round = now;
+        t->round = round;
     }
     if (t->read >= READ_A_ROUND || c->turn == t->turn)
         return true;

@@ -5,8 +5,9 @@
  * place when its turn comes, once, in order; what is appended meanwhile comes after the mark, in
  * the next walk.  The exception is what dispatcher_run_next() puts before the others.
  *
- * Behind the list stands a second one, of objects that go on and on (behind.h).  It has walks of
- * its own, which begin where the last ended, and may end before all had their turn.
+ * Behind the list stand those that go on and on (behind.h), in parties that take turns: in a walk
+ * of them the next is the first of the next party.  These walks begin where the last ended, may end
+ * before all had their turn, and visit nobody twice.
  *
  * Home thread only; nothing fails.  The list borrows its objects; one outside of it has prev and
  * next NULL. */
@@ -15,16 +16,33 @@
 
 #include <ergon/ao.h>
 
+#include "base/list.h"
+
 enum { OUT_OF_TURN_MAX = 256 }; /* what stands in the list has its turn too */
 
-struct dispatcher {
-    struct ao first, last;               /* sentinels: never stepped */
-    struct ao mark;                      /* ends the walk; in the list during a walk only */
-    struct ao behind_first, behind_last; /* sentinels of those that stand behind */
-    struct ao *cursor;                   /* the next to visit; NULL outside of a walk */
-    unsigned out_of_turn;                /* visits out of turn in this walk */
-    uint64_t count;                      /* of both lists */
+/* Objects that stand behind together. */
+struct behind {
+    struct ao first, last; /* sentinels */
+    struct ao mark;        /* ends the current walk of the party; stays until the next */
+    TAILQ_ENTRY(behind) link;
+    uint64_t walk; /* the last one in which it was visited */
+    bool queued;   /* stands in the dispatcher's list */
 };
+TAILQ_HEAD(behind_list, behind);
+
+struct dispatcher {
+    struct ao first, last;      /* sentinels: never stepped */
+    struct ao mark;             /* ends the walk; in the list during a walk only */
+    struct behind common;       /* the party of those that have no other */
+    struct behind_list parties; /* those that may have somebody */
+    struct behind_list walked;  /* those that are over in this walk */
+    uint64_t walks;
+    struct ao *cursor;    /* the next to visit; NULL outside of a walk */
+    unsigned out_of_turn; /* visits out of turn in this walk */
+    uint64_t count;       /* of all lists */
+};
+
+void behind_init(struct behind *party);
 
 void dispatcher_init(struct dispatcher *d);
 void dispatcher_append(struct dispatcher *d, struct ao *ao); /* it is outside */
@@ -40,8 +58,13 @@ void dispatcher_end(struct dispatcher *d);
  * walk, and beyond OUT_OF_TURN_MAX. */
 void dispatcher_run_next(struct dispatcher *d, struct ao *ao);
 
-/* An object that stands in the list is the last of those behind from now on. */
-void dispatcher_put_behind(struct dispatcher *d, struct ao *ao);
+/* An object that stands in a list is the last of a party from now on; NULL: the common one. */
+void dispatcher_put_behind(struct dispatcher *d, struct ao *ao, struct behind *party);
+
+/* A party of which nobody is left goes. */
+void dispatcher_forget(struct dispatcher *d, struct behind *party);
+/* At the dispatcher's end, when nobody is left: it knows no party any more. */
+void dispatcher_forget_all(struct dispatcher *d);
 
 /* A walk of those behind, outside of the other: dispatcher_next_behind() until it gives NULL, or
  * for as long as there is time.  Whoever is visited is the last from then on. */
@@ -51,7 +74,7 @@ void dispatcher_end_behind(struct dispatcher *d);
 
 static inline bool dispatcher_any_behind(const struct dispatcher *d)
 {
-    return d->behind_first.next != &d->behind_last;
+    return !TAILQ_EMPTY(&d->parties);
 }
 
 static inline bool dispatcher_at_end(const struct dispatcher *d)

@@ -173,11 +173,17 @@ void ao_run_next(struct ao *ao)
         dispatcher_run_next(&ao->home->dispatcher, ao);
 }
 
-void ao_stand_behind(struct ao *ao)
+void ao_stand_behind(struct ao *ao, struct behind *party)
 {
     activator_assert_owner(ao->home);
     assert(ao->state == AO_STATE_ACTIVE);
-    dispatcher_put_behind(&ao->home->dispatcher, ao);
+    dispatcher_put_behind(&ao->home->dispatcher, ao, party);
+}
+
+void ao_disband(struct activator *a, struct behind *party)
+{
+    if (party->queued)
+        dispatcher_forget(&a->dispatcher, party);
 }
 
 /* By the clock and not by the round's time, which lies behind: no sleep is shorter than asked. */

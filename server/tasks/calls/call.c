@@ -82,8 +82,10 @@ static void answer_in_place(struct home *h, struct task *t, const struct call_re
 static enum ergon_error let_live_on(struct home *h, struct task *t, const struct call_request *rq)
 {
     const struct call_plan plan = {.request = rq, .ended = h->ended, .arg = h->arg};
-    if (task_keep_params(t) && open_call(h, t, &plan, false))
+    if (task_keep_params(t) && open_call(h, t, &plan, false)) {
+        stepped_charge(t);
         return ERGON_OK;
+    }
     stepped_drop(h->own, t);
     return ERGON_E_MEMORY;
 }

@@ -19,18 +19,26 @@
  * make longer by one quantum in all; and each of these gets its step, in turn. */
 #include "server/tasks/executors/stepped.h"
 
+#include <stdlib.h>
+
 #include "base/log.h"
-#include "server/accounts/account.h"
+#include "server/accounts/tally.h"
 #include "server/runtime/object/behind.h"
 #include "server/runtime/object/rest.h"
 #include "server/runtime/object/run_next.h"
+#include "server/runtime/rounds.h"
 #include "server/tasks/calls/home.h"
 #include "server/tasks/calls/nested.h"
+#include "server/tasks/executors/places.h"
 #include "server/tasks/shared.h"
 #include "server/tasks/task_name.h"
 #include "server/tasks/task_result.h"
 
-enum { STARTS_A_STEP = 64 };                    /* tasks; so that connections stay responsive */
+enum {
+    STARTS_A_STEP = 64, /* tasks; so that connections stay responsive */
+    PARTIES_LEAST = 16,
+    DROPS_A_STEP = 256 /* tasks that are looked at, or dropped; likewise */
+};
 static const ao_time start_budget = AO_US(500); /* of measured service, a round */
 static const ao_time quantum = BEHIND_QUANTUM;  /* that a task holds the executor, and goes on */
 
@@ -62,16 +70,74 @@ static struct method_figures *figures_of(const struct task *t)
     return &t->executor->figures[t->method->index];
 }
 
-/* An active task makes room for the next.  Beyond the cap it keeps its place in the outstanding
- * count, which stops the flow. */
+static void learn_place(struct method *m)
+{
+    if (!atomic_load_explicit(&m->wants_place, memory_order_relaxed))
+        atomic_store_explicit(&m->wants_place, true, memory_order_relaxed);
+}
+
+/* An active task makes room for the next.  Who is begun has a place, but for what was not known to
+ * want one, and nested calls: where even the reserve is used up these keep their place in the
+ * outstanding count, which stops the flow. */
 static void step_aside(struct stepped *s, struct task *t)
 {
     struct executor *e = &s->base;
-    if (counter_read(&e->parked) + counter_read(&e->turning) < e->plan.parked) {
+    learn_place(t->method);
+    place_take(t);
+    if (counter_read(&e->parked) + counter_read(&e->turning) < places_most(e)) {
         task_set(t, TASK_UNCOUNTED);
         executor_publish(e, 1);
     }
     leave_active(s);
+}
+
+/* NULL: there is no memory for one, and it stands with all who have none. */
+static struct behind *new_party(struct stepped *s, uint32_t index)
+{
+    uint32_t room = s->party_room ? s->party_room : PARTIES_LEAST;
+    while (room <= index)
+        room *= 2;
+    if (room > s->party_room) {
+        struct behind **parties = realloc(s->parties, room * sizeof *parties);
+        if (!parties)
+            return NULL;
+        memset(parties + s->party_room, 0, (room - s->party_room) * sizeof *parties);
+        s->parties = parties;
+        s->party_room = room;
+    }
+    struct behind *party = malloc(sizeof *party);
+    if (party)
+        behind_init(party);
+    return s->parties[index] = party;
+}
+
+/* Of one principal, whoever that is when another has its index. */
+static struct behind *party_of(struct stepped *s, const struct task *t)
+{
+    if (!t->tally)
+        return NULL;
+    uint32_t index = t->tally->account->index;
+    struct behind *party = index < s->party_room ? s->parties[index] : NULL;
+    return party ? party : new_party(s, index);
+}
+
+static void free_parties(struct stepped *s)
+{
+    for (uint32_t i = 0; i < s->party_room; i++) {
+        if (s->parties[i])
+            ao_disband(s->base.activator, s->parties[i]);
+        free(s->parties[i]);
+    }
+    free(s->parties);
+}
+
+void stepped_charge(struct task *t)
+{
+    if (!task_is(t, TASK_PARKED | TASK_TURNING))
+        return;
+    place_take(t);
+    if (task_is(t, TASK_TURNING))
+        ao_stand_behind(&t->ao, party_of(stepped_of(t->executor), t));
 }
 
 static void stop_turning(struct stepped *s, struct task *t)
@@ -115,10 +181,13 @@ static void go_on(struct stepped *s, struct task *t)
     if (task_is(t, TASK_TURNING) || (t->busy < quantum && since < quantum))
         return;
     learn_long(t);
+    counter_average(&e->service_ns,
+                    quantum); /* it may never end, and was in the way all the same */
     executor_trace(e, "takes turns:", t);
-    ao_stand_behind(&t->ao);
+    ao_stand_behind(&t->ao, party_of(s, t));
     step_aside(s, t);
     task_set(t, TASK_TURNING);
+    s->turned = activator_rounds(e->activator) + 1;
     counter_add(&e->turning, 1);
     if (task_is(t, TASK_ATTEMPT))
         counter_add(&e->turning_jobs, 1);
@@ -134,6 +203,7 @@ static void resume(struct stepped *s, struct task *t)
         counter_set(&e->parked, counter_read(&e->parked) - 1);
         counter_set(&figures_of(t)->parked, counter_read(&figures_of(t)->parked) - 1);
     }
+    place_leave(t);
     if (task_is(t, TASK_UNCOUNTED))
         executor_publish(e, -1);
     task_clear(t, TASK_PARKED | TASK_UNCOUNTED);
@@ -180,9 +250,9 @@ static enum ao_verdict refuse_verdict(struct task *t, enum ao_verdict verdict)
 static bool has_used(struct stepped *s, ao_time more, ao_time budget)
 {
     uint64_t busy = counter_read(&s->base.busy_ns);
-    ao_time now = activator_now(s->base.activator);
-    if (s->round != now) {
-        s->round = now;
+    uint64_t round = activator_rounds(s->base.activator) + 1;
+    if (s->round != round) {
+        s->round = round;
         s->busy_before = busy;
     }
     return busy + more - s->busy_before > budget;
@@ -372,8 +442,7 @@ static bool is_brief(const struct method *m)
 bool stepped_idle(const struct stepped *s, const struct method *m)
 {
     uint64_t turning = counter_read(&s->base.turning);
-    return s->active == 0 && executor_outstanding(&s->base) == 0 &&
-           counter_read(&s->base.parked) + turning < s->base.plan.parked &&
+    return s->active == 0 && executor_outstanding(&s->base) == 0 && places_free(&s->base) &&
            (turning == 0 || is_brief(m));
 }
 
@@ -413,55 +482,83 @@ static void drop_if_waiting(struct stepped *s, struct task *t)
         stepped_drop(s, t);
 }
 
-static void drop_flagged(struct stepped *s)
+/* True: it has looked at all. */
+static bool drop_flagged(struct stepped *s, unsigned *budget)
 {
-    struct task *next;
-    for (struct task *t = LIST_FIRST(&s->started); t; t = next) {
-        next = LIST_NEXT(t, living);
+    struct task *t;
+    while ((t = LIST_FIRST(&s->started))) {
+        if (*budget == 0)
+            return false;
+        --*budget;
+        LIST_REMOVE(t, living);
+        LIST_INSERT_HEAD(&s->checked, t, living);
         if (task_flagged(t))
             drop_if_waiting(s, t);
     }
+    LIST_MOVE(&s->started, &s->checked, living);
+    return true;
 }
 
-static void drop_unwanted(struct stepped *s)
+/* Somebody's task was flagged, and nobody says whose. */
+static void check_flags(struct stepped *s, unsigned *budget)
+{
+    if (atomic_exchange_explicit(&s->base.notified, false, memory_order_acq_rel)) {
+        s->check_again = s->checks;
+        s->checks = true;
+    }
+    if (!s->checks || !drop_flagged(s, budget))
+        return;
+    s->checks = s->check_again;
+    s->check_again = false;
+}
+
+static void drop_unwanted(struct stepped *s, unsigned *budget)
 {
     struct task *t;
-    while ((t = LIST_POP(&s->home->unwanted, living))) {
+    while (*budget > 0 && (t = LIST_POP(&s->home->unwanted, living))) {
         struct stepped *of = stepped_of(t->executor); /* of this loop */
         LIST_INSERT_HEAD(&of->started, t, living);
         drop_if_waiting(of, t);
+        --*budget;
     }
 }
 
-/* A task whose first step has used up the quantum ends this step, too: others have their turn. */
-static bool took_long(struct stepped *s, uint64_t turning)
+/* What many have left behind, who all went at once, is dropped a little at a time.  True: there is
+ * more. */
+static bool drop_some(struct stepped *s)
 {
-    return has_used(s, 0, start_budget) || counter_read(&s->base.turning) != turning;
+    unsigned budget = DROPS_A_STEP;
+    drop_unwanted(s, &budget);
+    check_flags(s, &budget);
+    return s->checks || !LIST_EMPTY(&s->home->unwanted);
+}
+
+/* A task whose first step has used up the quantum ends this round, too: others have their turn. */
+static bool took_long(struct stepped *s)
+{
+    return has_used(s, 0, start_budget) || s->turned == activator_rounds(s->base.activator) + 1;
 }
 
 /* True: it may start more in this round, since it has taken little time. */
 static bool start_some(struct stepped *s)
 {
-    uint64_t turning = counter_read(&s->base.turning);
-    for (unsigned n = 0; n < STARTS_A_STEP && s->active == 0 && !took_long(s, turning); n++) {
+    for (unsigned n = 0; n < STARTS_A_STEP && s->active == 0 && !took_long(s); n++) {
         struct lane_item *item = lane_take(&s->base.in);
         if (!item)
             break;
         start(s, ao_of(item, struct task, item));
     }
     lane_release(&s->base.in);
-    return !took_long(s, turning);
+    return !took_long(s);
 }
 
 static enum ao_verdict stepped_step(struct ao *self)
 {
     struct stepped *s = ao_of(self, struct stepped, ao);
-    if (atomic_exchange_explicit(&s->base.notified, false, memory_order_acq_rel))
-        drop_flagged(s);
-    drop_unwanted(s);
+    bool drops = drop_some(s);
     if (start_some(s) && s->active == 0 && has_more(s))
         ao_run_next(self);
-    return s->active == 0 && has_more(s) ? AO_AGAIN : AO_DONE;
+    return drops || (s->active == 0 && has_more(s)) ? AO_AGAIN : AO_DONE;
 }
 
 static const struct ao_class stepped_class = {.name = "executor", .step = stepped_step};
@@ -473,6 +570,7 @@ int stepped_init(struct stepped *s, struct tasks_shared *shared, uint32_t index,
     s->homes = homes;
     s->home = homes[shared->plan.executors[index].loop];
     LIST_INIT(&s->started);
+    LIST_INIT(&s->checked);
     s->rested.run = take_calls_again;
     ao_init(&s->ao, &stepped_class, s->home->activator);
     e->handle = ao_handle_new(&s->ao);
@@ -487,6 +585,7 @@ void stepped_fini(struct stepped *s)
 {
     if (s->rested.armed)
         activator_forget_hook(s->home->activator, &s->rested);
+    free_parties(s);
     executor_fini(&s->base);
     if (ao_state(&s->ao) == AO_STATE_ACTIVE)
         ao_deactivate(&s->ao);
@@ -511,5 +610,6 @@ static void clear(struct task_list *list)
 void stepped_clear(struct stepped *s)
 {
     clear(&s->started);
+    clear(&s->checked);
     clear(&s->home->unwanted);
 }

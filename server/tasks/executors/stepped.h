@@ -13,6 +13,7 @@
 
 #include "server/tasks/executors/executor.h"
 
+struct behind;
 struct home;
 
 struct stepped {
@@ -22,10 +23,16 @@ struct stepped {
     struct ao ao;             /* receives what the manager gives, and starts it */
     uint32_t active;          /* started tasks that neither wait nor take turns */
     ao_time held_since;       /* when `active` left 0; valid while it is not */
-    ao_time round;            /* the last one in which it looked how much it has run */
+    uint64_t round;           /* the last one in which it looked how much it has run; from 1 */
+    uint64_t turned;          /* the last one in which a task began to take turns */
     uint64_t busy_before;     /* its busy_ns, as that round began */
     struct round_hook rested; /* armed while its home takes no call itself */
+    struct behind **parties;  /* of tasks that take turns, by their account's index; owned */
+    uint32_t party_room;
     struct task_list started; /* all that live on, but for those in home's `unwanted` */
+    struct task_list checked; /* those of them at which it has looked already, while `checks` */
+    bool checks;              /* it looks at all, a few a step: which are flagged? */
+    bool check_again;         /* and, since one was flagged meanwhile, once more */
 };
 
 /* Set-up.  0, or -1 without memory: then nothing is left to take apart. */
@@ -48,6 +55,9 @@ bool stepped_run_in_place(struct stepped *s, struct task *t);
 
 /* Any thread, for itself, in a signal handler too: the task whose step is under way, or NULL. */
 const struct task *stepped_running_here(void);
+
+/* A task that was run in place lives on, and has its tally from now on. */
+void stepped_charge(struct task *t);
 
 /* Ends a task that lives on here, as if it had been cancelled. */
 void stepped_drop(struct stepped *s, struct task *t);

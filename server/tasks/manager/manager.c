@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "server/runtime/object/trace.h"
+#include "server/tasks/executors/places.h"
 #include "server/tasks/executors/stepped.h"
 #include "server/tasks/manager/job_source_parts.h"
 #include "server/tasks/manager/shares.h"
@@ -102,16 +103,24 @@ static bool turns_full(const struct executor *e)
     return e->plan.turns > 0 && counter_read(&e->turning_jobs) >= e->plan.turns;
 }
 
+static bool place_for(const struct executor *e, const struct tally *whose, bool job)
+{
+    return e->plan.kind != ERGON_STEPPED || places_for(e, whose, job);
+}
+
 /* How many tasks of this sort it accepts: a stepped executor always takes a nested call, beyond its
  * bound, since its room may be held by those who wait for such calls.  One whose loop is away
  * accepts none: what stood in its lane before waits there, for nobody else can take it. */
-static uint32_t room_for(const struct executor *e, enum giving what, uint32_t bound)
+static uint32_t room_for(const struct executor *e, enum giving what, const struct task *t,
+                         uint32_t bound)
 {
     if (atomic_load_explicit(&e->away, memory_order_relaxed))
         return 0;
     switch ((enum executor_accepting)atomic_load_explicit(&e->accepting, memory_order_relaxed)) {
     case ACCEPTS_ALL:
-        if (what == GIVE_JOB && turns_full(e))
+        if (what == GIVE_JOB && (turns_full(e) || !place_for(e, NULL, true)))
+            return 0;
+        if (what == GIVE_PLACE && !place_for(e, t->tally, false))
             return 0;
         return what == GIVE_NESTED && e->plan.kind == ERGON_STEPPED ? UINT32_MAX : bound;
     case ACCEPTS_NESTED:
@@ -132,12 +141,14 @@ static void arm_patience(struct manager *m, const struct manager_kind *k)
     ao_sleep_until(&m->patience, until);
 }
 
-/* The bounds that count for what is given now: until they are asked for again. */
-static void set_bounds(struct manager *m, struct manager_kind *k, enum giving what)
+/* The bounds that count for what is given now: until they are asked for again.  `t` of
+ * GIVE_PLACE. */
+static void set_bounds(struct manager *m, struct manager_kind *k, enum giving what,
+                       const struct task *t)
 {
     for (uint32_t i = 0; i < k->count; i++) {
         k->snapshots[i].bound =
-            room_for(k->executors[i], what, (uint32_t)counter_read(&k->executors[i]->bound));
+            room_for(k->executors[i], what, t, (uint32_t)counter_read(&k->executors[i]->bound));
         k->snapshots[i].awaited =
             k->shares && what != GIVE_NESTED && shares_await(k, i, activator_now(m->activator));
     }
@@ -148,16 +159,17 @@ static void scan(struct manager *m, struct manager_kind *k)
 {
     if (k->kind == ERGON_BLOCKING)
         k->count = atomic_load_explicit(&m->shared->blocking_reach, memory_order_relaxed);
-    k->turns_full = false;
+    k->turns_full = k->places_full = false;
     for (uint32_t i = 0; i < k->count; i++) {
         struct executor *e = k->executors[i];
         executor_snapshot(e, &k->snapshots[i]);
         counter_set(&e->bound, k->snapshots[i].bound);
         k->turns_full |= turns_full(e);
+        k->places_full |= k->kind == ERGON_STEPPED && !places_free(e);
     }
     if (k->shares)
         shares_look(k, activator_now(m->activator));
-    set_bounds(m, k, GIVE_CALL);
+    set_bounds(m, k, GIVE_CALL, NULL);
 }
 
 static int home_executor(const struct manager *m, const struct manager_kind *k,
@@ -172,19 +184,24 @@ static int home_executor(const struct manager *m, const struct manager_kind *k,
     return PLACEMENT_NONE;
 }
 
-/* `t` NULL: a job.  For jobs the bounds are those of calls, but where their turns are full. */
+/* `t` NULL: a job.  For jobs the bounds are those of calls, but where their turns or the places are
+ * full. */
 static enum giving what_is(const struct manager_kind *k, const struct task *t)
 {
     if (!t)
-        return k->turns_full ? GIVE_JOB : GIVE_CALL;
-    return t->depth > 0 ? GIVE_NESTED : GIVE_CALL;
+        return k->turns_full || k->places_full ? GIVE_JOB : GIVE_CALL;
+    if (t->depth > 0)
+        return GIVE_NESTED;
+    bool place =
+        k->places_full && atomic_load_explicit(&t->method->wants_place, memory_order_relaxed);
+    return place ? GIVE_PLACE : GIVE_CALL;
 }
 
 static int choose(struct manager *m, struct manager_kind *k, const struct task *t)
 {
     enum giving what = what_is(k, t);
-    if (what != k->bounds_for)
-        set_bounds(m, k, what);
+    if (what != k->bounds_for || what == GIVE_PLACE)
+        set_bounds(m, k, what, t);
     return placement_choose(m->shared->plan.policy, k->snapshots, k->count,
                             t ? home_executor(m, k, t) : PLACEMENT_NONE, k->last);
 }
@@ -233,8 +250,8 @@ static const struct task *first_wanted(struct manager *m, struct manager_kind *k
 static uint32_t places(struct manager *m, struct manager_kind *k)
 {
     uint32_t room = 0;
-    if (k->turns_full)
-        set_bounds(m, k, GIVE_JOB);
+    if (what_is(k, NULL) == GIVE_JOB)
+        set_bounds(m, k, GIVE_JOB, NULL);
     for (uint32_t i = 0; i < k->count; i++)
         if (k->snapshots[i].bound > k->snapshots[i].outstanding)
             room += k->snapshots[i].bound - k->snapshots[i].outstanding;
@@ -254,6 +271,14 @@ static bool job_is_next(const struct manager_kind *k, const struct task *t)
     return !t || (t->depth == 0 && k->job_next);
 }
 
+/* There is no room for this one (NULL: a job); may there be for what comes behind it?  Where turns
+ * or places are full there is for what wants none, and for who has few. */
+static bool others_may_fit(const struct manager_kind *k, const struct task *t)
+{
+    enum giving what = what_is(k, t);
+    return what == GIVE_JOB || what == GIVE_PLACE;
+}
+
 /* Gives what fits, and counts it out at once: the lanes publish no earlier.  True: tasks are left,
  * and nobody has room for the first. */
 static bool give_all(struct manager *m, struct manager_kind *k, int *budget)
@@ -270,9 +295,12 @@ static bool give_all(struct manager *m, struct manager_kind *k, int *budget)
         int chosen = choose(m, k, of_source ? NULL : t);
         if (chosen == PLACEMENT_NONE) {
             full = true;
-            if (!of_source || !t || !k->turns_full)
+            if (!others_may_fit(k, of_source ? NULL : t))
                 break;
-            jobs = false; /* the call behind it has room where a job has none */
+            if (of_source)
+                jobs = false;
+            else
+                task_queue_set_aside(&k->queue);
             continue;
         }
         struct task *next = of_source ? job_source_take(m, k) : task_queue_pop(&k->queue);
@@ -286,6 +314,7 @@ static bool give_all(struct manager *m, struct manager_kind *k, int *budget)
         k->job_next = !of_source;
         --*budget;
     }
+    task_queue_bring_back(&k->queue);
     if (given > 0)
         manager_dismiss(&m->shared->inbox, k->kind, given);
     if (m->shared->has_source)

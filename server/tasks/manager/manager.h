@@ -14,7 +14,9 @@
 struct share;
 
 /* What is given: executors have room for the one where they have none for the other. */
-enum giving { GIVE_CALL, GIVE_NESTED, GIVE_JOB };
+/* GIVE_PLACE: a call that is likely to park or to take turns, where somewhere the places for such
+ * are scarce. */
+enum giving { GIVE_CALL, GIVE_NESTED, GIVE_JOB, GIVE_PLACE };
 
 /* The executors of one kind, as the manager sees them. */
 struct manager_kind {
@@ -24,12 +26,13 @@ struct manager_kind {
     struct snapshot *snapshots;  /* one each, of the current pass */
     struct share *shares;        /* one each; PLACEMENT_WEIGHT, else NULL */
     uint32_t count;
-    uint32_t shared;        /* so many of `shares` were looked at last */
-    int last;               /* who was chosen last */
-    bool source_has_work;   /* the source of jobs may have one */
-    bool job_next;          /* its turn, when both have tasks */
-    bool full;              /* what the source's full() was called with last */
-    bool turns_full;        /* somewhere so many jobs take turns that no more are to begin there */
+    uint32_t shared;      /* so many of `shares` were looked at last */
+    int last;             /* who was chosen last */
+    bool source_has_work; /* the source of jobs may have one */
+    bool job_next;        /* its turn, when both have tasks */
+    bool full;            /* what the source's full() was called with last */
+    bool places_full;     /* somewhere there is no place to park or to take turns but the reserve */
+    bool turns_full;      /* somewhere so many jobs take turns that no more are to begin there */
     enum giving bounds_for; /* for what the bounds in `snapshots` are */
 };
 

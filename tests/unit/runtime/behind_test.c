@@ -43,7 +43,7 @@ static enum ao_verdict player_step(struct ao *self)
         ao_deactivate(&p->victim->ao);
     p->victim = NULL;
     if (p->goes_behind)
-        ao_stand_behind(self);
+        ao_stand_behind(self, NULL);
     world.v.now += world.takes;
     return p->verdict == AO_FAULT ? ao_fault(self, 1, "over") : p->verdict;
 }

@@ -2,6 +2,7 @@
 #include "server/runtime/object/behind.h"
 
 #include "proto/encoder.h"
+#include "server/tasks/executors/places.h"
 #include "server/tasks/handlers/host.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/tasks_world.h"
@@ -194,7 +195,7 @@ TASKS_TEST(they_begin_in_order)
     for (int i = 0; i < 4; i++)
         call("on_and_on", i);
     rounds(4);
-    expect_said("abacbdac"); /* a in place, then rounds: ba cb da c */
+    expect_said("aabacbda"); /* a in place, then rounds: a ba cb da */
     end_all();
 }
 
@@ -241,6 +242,29 @@ TASKS_TEST(long_tasks_are_spread)
     end_all();
 }
 
+/* However many one has there, another's has every second turn. */
+TASKS_TEST(principals_take_turns_behind)
+{
+    open_world(1, AO_US(200));
+    w.quiet = true;
+    first()->plan.parked = 1000;
+    tasks_world_be("alice");
+    for (int i = 0; i < 100; i++)
+        call("on_and_on", 0);
+    tasks_world_be("bob");
+    call("on_and_on", 1);
+    while (turning(0) < 101)
+        rounds(1);
+    play.len = 0;
+    play.said[0] = '\0';
+    rounds(100);
+    size_t bobs = 0;
+    for (size_t i = 0; i < play.len; i++)
+        bobs += play.said[i] == 'b';
+    assert_true(bobs * 2 >= play.len - 1 && bobs * 2 <= play.len + 1);
+    end_all();
+}
+
 /* One that was parked has its step in the next round, before all that take turns. */
 TASKS_TEST(what_is_woken_is_not_starved)
 {
@@ -266,44 +290,112 @@ static bool is_full(void)
     return info.outstanding >= info.bound;
 }
 
-/* Those beyond the cap hold all the room, the last of them is the parent, and they all go on. */
+static void forget(const char *method)
+{
+    atomic_store(&registry_find(w.registry, span_text(method))->wants_place, false);
+}
+
+static uint64_t most_places(void)
+{
+    return places_most(first());
+}
+
+/* Those beyond the reserve hold all the room, the last of them is the parent, and they all go on.
+ */
 TASKS_TEST(a_nested_call_begins_though_its_parents_go_on)
 {
     open_world(1, AO_US(50));
     w.quiet = true;
     first()->plan.parked = 3;
-    for (int i = 0; i < 3; i++)
+    while (turning(0) < most_places()) {
+        forget("on_and_on");
         call("on_and_on", 0);
-    rounds(50);
-    assert_int_equal(turning(0), 3);
+        rounds(10);
+    }
     while (!is_full()) {
         play.child_ran = false;
+        forget("parent");
         call("parent", 0);
-        rounds(100);
+        rounds(400);
         assert_true(play.child_ran);
+        forget("on_and_on");
         call("on_and_on", 0);
         rounds(50);
     }
     end_all();
 }
 
-TASKS_TEST(beyond_the_cap_they_stop_the_flow)
+/* What wants a place is not begun without one, and stands in nobody's way. */
+TASKS_TEST(beyond_the_cap_they_wait_and_the_others_go_on)
 {
     struct executor_info info;
     open_world(1, AO_US(200));
     w.quiet = true;
-    for (int i = 0; i < 45; i++)
+    for (int i = 0; i < 60; i++)
         call("on_and_on", 0);
-    rounds(200);
+    rounds(300);
     tasks_executor_info(w.tasks, 0, &info);
-    assert_int_equal(info.turning, 40 + info.bound);
-    assert_int_equal(info.outstanding, info.bound);
-    call("echo", 0);
-    rounds(200);
-    assert_int_equal(w.ended, 0);
-    for (unsigned i = 1; i <= info.bound; i++)
+    assert_true(info.turning >= 40 && info.turning <= 40 + info.bound);
+    assert_int_equal(info.outstanding, 0);
+    tasks_world_be("bob");
+    tasks_world_call(0, "echo", params_none(), AO_NEVER);
+    rounds(5);
+    assert_int_equal(w.ended, 1);
+    for (unsigned i = 1; i <= 30; i++)
         home_cancel(tasks_home(w.tasks, 0), tasks_world_find(i));
-    rounds(200);
+    rounds(300);
+    tasks_executor_info(w.tasks, 0, &info);
+    assert_int_equal(info.turning, 30);
+    end_all();
+}
+
+/* One has taken what it may: another finds half of what is left of the reserve. */
+TASKS_TEST(there_are_places_for_another)
+{
+    open_world(1, AO_US(200));
+    w.quiet = true;
+    tasks_world_be("alice");
+    for (int i = 0; i < 200; i++)
+        call("later", 0);
+    rounds(300);
+    uint64_t alice = counter_read(&first()->parked);
+    assert_true(alice >= 40 && alice < most_places() / 2 + 10);
+    tasks_world_be("bob");
+    for (int i = 0; i < 200; i++)
+        call("later", 0);
+    rounds(300);
+    uint64_t bob = counter_read(&first()->parked) - alice;
+    assert_true(bob >= (most_places() - alice) / 2 && bob < (most_places() - alice) / 2 + 10);
+    tasks_world_be("carol");
+    call("later", 0);
+    rounds(10);
+    assert_int_equal(counter_read(&first()->parked), alice + bob + 1);
+    tasks_world_call(0, "echo", params_none(), AO_NEVER);
+    rounds(10);
+    assert_int_equal(w.ended, 1);
+    w.v.now += AO_MS(60);
+    end_all();
+}
+
+/* Whoever left thousands of them behind holds nobody up while they are dropped. */
+TASKS_TEST(what_was_left_behind_is_dropped_a_little_at_a_time)
+{
+    open_world(1, AO_US(200));
+    w.quiet = true;
+    first()->plan.parked = 2000;
+    for (int i = 0; i < 1500; i++)
+        call("later", 0);
+    rounds(10);
+    assert_int_equal(counter_read(&first()->parked), 1500);
+    for (unsigned i = 1; i <= 1500; i++)
+        home_abandon(tasks_home(w.tasks, 0), tasks_world_find(i));
+    uint64_t before = counter_read(&first()->parked);
+    for (int n = 0; n < 5; n++, before = counter_read(&first()->parked)) {
+        rounds(1);
+        assert_true(before - counter_read(&first()->parked) <= 256);
+    }
+    rounds(5);
+    assert_int_equal(counter_read(&first()->parked), 0);
     end_all();
 }
 

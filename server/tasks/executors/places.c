@@ -1,0 +1,39 @@
+#include "server/tasks/executors/places.h"
+
+#include "server/accounts/tally.h"
+#include "server/tasks/task.h"
+
+enum { RESERVE_PART = 8, RESERVE_LEAST = 64 };
+
+uint64_t places_most(const struct executor *e)
+{
+    uint64_t reserve = e->plan.parked / RESERVE_PART;
+    return e->plan.parked + (reserve < RESERVE_LEAST ? RESERVE_LEAST : reserve);
+}
+
+bool places_for(const struct executor *e, const struct tally *whose, bool job)
+{
+    if (places_free(e))
+        return true;
+    uint64_t taken = counter_read(&e->parked) + counter_read(&e->turning), most = places_most(e);
+    if (taken >= most)
+        return false;
+    return job || (whose && atomic_load_explicit(&whose->account->places, memory_order_relaxed) <
+                                most - taken);
+}
+
+void place_take(struct task *t)
+{
+    if (!t->tally || task_is(t, TASK_PLACED))
+        return;
+    task_set(t, TASK_PLACED);
+    atomic_fetch_add_explicit(&t->tally->account->places, 1, memory_order_relaxed);
+}
+
+void place_leave(struct task *t)
+{
+    if (!task_is(t, TASK_PLACED))
+        return;
+    task_clear(t, TASK_PLACED);
+    atomic_fetch_sub_explicit(&t->tally->account->places, 1, memory_order_relaxed);
+}

@@ -1,0 +1,32 @@
+/* Places: where tasks of a stepped executor stand that have parked or take turns.
+ *
+ * The plan says how many there are, for one principal as for all.  Beyond them there is a reserve
+ * of an eighth (at least 64), for attempts of jobs, and for a principal that has fewer places, at
+ * all executors together, than are left of the reserve here.  So one that has taken all leaves half
+ * of the reserve to the next (account.h says why).  Who finds no place is not begun; nobody who has
+ * begun is refused one, since what it holds is held already.
+ *
+ * Thread: any for the questions; the executor's to take and leave. */
+#ifndef ERGON_TASKS_PLACES_H
+#define ERGON_TASKS_PLACES_H
+
+#include "server/tasks/executors/executor.h"
+
+/* Is there one that is not of the reserve? */
+static inline bool places_free(const struct executor *e)
+{
+    return counter_read(&e->parked) + counter_read(&e->turning) < e->plan.parked;
+}
+
+/* Is there one for a task of this principal (NULL: nobody's), or for a job? */
+bool places_for(const struct executor *e, const struct tally *whose, bool job);
+
+/* The reserve included. */
+uint64_t places_most(const struct executor *e);
+
+/* The account of its principal counts the place of this task: once, until it has left.  A no-op
+ * while the task has no tally. */
+void place_take(struct task *t);
+void place_leave(struct task *t);
+
+#endif
