@@ -261,5 +261,5 @@ int topology_listen(struct topology *t, const struct config *config, char *error
         if (failed)
             return -1;
     }
-    return config->tokens_file ? reload_secrets(config, t->acceptor, error, size) : 0;
+    return reload_secrets(config, t->acceptor, error, size);
 }

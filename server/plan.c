@@ -216,18 +216,16 @@ struct activator_options plan_loop(const struct config *c, uint32_t index)
     };
 }
 
-/* The patterns with commas between them; "*" when there are none. */
+/* The patterns with commas between them; NULL when there are none, or without memory. */
 static char *join(const struct config_texts *patterns)
 {
     size_t size = 2;
 
     for (size_t i = 0; i < patterns->count; i++)
         size += strlen(patterns->at[i]) + 1;
-    char *joined = calloc(1, size), *end = joined;
+    char *joined = patterns->count > 0 ? calloc(1, size) : NULL, *end = joined;
     if (!joined)
         return NULL;
-    if (patterns->count == 0)
-        *end = '*';
     for (size_t i = 0; i < patterns->count; i++) {
         if (i > 0)
             *end++ = ',';
@@ -255,5 +253,38 @@ bool plan_listener(const struct config *c, const struct config_listener *l,
         .raw = l->raw,
         .penalties = l->penalties,
     };
-    return out->methods != NULL;
+    return l->allow.count == 0 || out->methods != NULL;
+}
+
+struct role_table *plan_roles(const struct config *c)
+{
+    struct role *roles = calloc(c->role_count + 1, sizeof *roles);
+    struct role_table *table = NULL;
+    bool good = roles != NULL;
+
+    for (size_t i = 0; good && i < c->role_count; i++) {
+        const struct config_role *from = &c->roles[i];
+        roles[i] = (struct role){.name = from->name,
+                                 .tenant = from->tenant,
+                                 .members = join(&from->members),
+                                 .methods = join(&from->methods),
+                                 .tenants = join(&from->tenants),
+                                 .queues = join(&from->queues),
+                                 .keys = join(&from->keys)};
+        good = roles[i].members && roles[i].methods &&
+               (roles[i].tenants || from->tenants.count == 0) &&
+               (roles[i].queues || from->queues.count == 0) &&
+               (roles[i].keys || from->keys.count == 0);
+    }
+    if (good)
+        table = role_table_new(roles, c->role_count);
+    for (size_t i = 0; roles && i < c->role_count; i++) {
+        free((char *)(uintptr_t)roles[i].members);
+        free((char *)(uintptr_t)roles[i].methods);
+        free((char *)(uintptr_t)roles[i].tenants);
+        free((char *)(uintptr_t)roles[i].queues);
+        free((char *)(uintptr_t)roles[i].keys);
+    }
+    free(roles);
+    return table;
 }

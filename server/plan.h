@@ -6,6 +6,7 @@
 #define ERGON_PLAN_H
 
 #include "server/accounts/account.h"
+#include "server/access/rights.h"
 #include "server/config/config.h"
 #include "server/jobs/jobs.h"
 #include "server/net/net.h"
@@ -23,6 +24,9 @@ struct executor_plan *plan_executors(const struct config *c, uint32_t loops, uin
 
 /* What the activator of loop `index` is opened with, but for its poller. */
 struct activator_options plan_loop(const struct config *c, uint32_t index);
+
+/* NULL without memory. */
+struct role_table *plan_roles(const struct config *c);
 
 /* The strings are borrowed from the configuration but for `methods`, which is malloc'ed (free()
  * it).  False without memory. */

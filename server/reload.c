@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "server/file_rights.h"
-#include "server/net/auth/principal.h"
+#include "server/net/auth/token.h"
+#include "server/plan.h"
 #include "base/log.h"
 
 static void on_changed(void *arg, const char *path, bool live)
@@ -17,17 +18,53 @@ static void on_changed(void *arg, const char *path, bool live)
         log_warn("configuration changed, but only a restart takes it over", LOG_STR("key", path));
 }
 
+static bool allows_any(const struct config *c, size_t listener)
+{
+    const struct config_texts *allow = &c->listeners[listener].allow;
+
+    for (size_t i = 0; i < allow->count; i++)
+        if (strcmp(allow->at[i], "task.any") == 0)
+            return true;
+    return false;
+}
+
+/* Once `*` implied rights over others.  Whoever relies on that is told. */
+static void note_vain_patterns(const struct config *c, const struct token_table *tokens)
+{
+    static const char event[] = "this pattern grants no right over others, as it once did";
+    static const char hint[] = "who is to act on tasks of other tenants needs task.any by its own "
+                               "name: docs/operations.md, From the release before";
+
+    if (tokens && token_table_vain_line(tokens) > 0)
+        log_warn(event, LOG_STR("file", c->tokens_file),
+                 LOG_UINT("line", token_table_vain_line(tokens)), LOG_STR("why", hint));
+    for (size_t i = 0; i < c->listener_count; i++)
+        for (size_t k = 0; k < c->listeners[i].allow.count; k++)
+            if (patterns_seem_to_grant(c->listeners[i].allow.at[k]) && !allows_any(c, i)) {
+                log_warn(event, LOG_STR("listener", c->listeners[i].url),
+                         LOG_UINT("line", c->listeners[i].origin.line), LOG_STR("why", hint));
+                break;
+            }
+}
+
 int reload_secrets(const struct config *c, struct acceptor *acceptor, char *error, size_t size)
 {
-    struct token_table *tokens = NULL;
+    struct net_secrets secrets = {.roles = plan_roles(c),
+                                  .lower = c->on_revoke == CONFIG_REVOKE_LOWER};
+    int status = -1;
 
-    if (c->tokens_file) {
-        tokens = token_table_load(c->tokens_file, error, size);
-        if (!tokens)
-            return -1;
+    if (!secrets.roles) {
+        snprintf(error, size, "out of memory");
+        return -1;
     }
-    int status = net_reload(acceptor, tokens, error, size);
-    token_table_unref(tokens);
+    if (c->tokens_file)
+        secrets.tokens = token_table_load(c->tokens_file, secrets.roles, error, size);
+    if (!c->tokens_file || secrets.tokens)
+        status = net_reload(acceptor, &secrets, error, size);
+    if (status == 0)
+        note_vain_patterns(c, secrets.tokens);
+    token_table_unref(secrets.tokens);
+    role_table_unref(secrets.roles);
     return status;
 }
 

@@ -241,6 +241,49 @@ static void check_tenant(const struct subject *s, const struct config_tenant *t)
     }
 }
 
+/* Patterns are kept with commas between them, and '*' stands at their end. */
+static void check_patterns(const struct subject *s, const char *path,
+                           const struct config_texts *patterns)
+{
+    for (size_t i = 0; i < patterns->count; i++) {
+        const char *text = patterns->at[i], *star = strchr(text, '*');
+        if (strpbrk(text, ", \t"))
+            wrong(s, path, "\"%.100s\": a pattern has neither a comma nor a blank", text);
+        else if (star && star[1] != '\0')
+            wrong(s, path, "\"%.100s\": '*' stands only at the end of a pattern", text);
+    }
+}
+
+static bool names_a_mechanism(const char *member)
+{
+    static const char *const known[] = {"token:", "cert:", "unix:", "address:"};
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strncmp(member, known[i], strlen(known[i])) == 0)
+            return true;
+    return false;
+}
+
+static void check_role(const struct subject *s, const struct config_role *role)
+{
+    if (!role->name)
+        wrong(s, "name", "is missing (write name: operator)");
+    if (role->members.count == 0)
+        wrong(s, "members", "is missing (write members: [token:alice])");
+    if (role->methods.count == 0)
+        wrong(s, "methods", "is missing (write methods: [task.*])");
+    for (size_t i = 0; i < role->members.count; i++)
+        if (!names_a_mechanism(role->members.at[i]))
+            wrong(s, "members",
+                  "\"%.100s\": write token:, cert:, unix: or address: before the name",
+                  role->members.at[i]);
+    check_patterns(s, "members", &role->members);
+    check_patterns(s, "methods", &role->methods);
+    check_patterns(s, "tenants", &role->tenants);
+    check_patterns(s, "queues", &role->queues);
+    check_patterns(s, "keys", &role->keys);
+}
+
 /* The file need not exist; its folder must, and take new files beside it. */
 static void check_store(const struct subject *s, const char *store)
 {
@@ -307,6 +350,8 @@ void config_check(struct config_report *r, const struct config *c)
         check_core(&whole, "loops.cores", c->loops.cores.at[i]);
     for (size_t i = 0; i < c->tenant_count; i++)
         check_tenant(&(struct subject){r, c, "tenants", i, &c->tenants[i].origin}, &c->tenants[i]);
+    for (size_t i = 0; i < c->role_count; i++)
+        check_role(&(struct subject){r, c, "roles", i, &c->roles[i].origin}, &c->roles[i]);
     if (c->limits.partial < c->limits.message)
         wrong(&whole, "limits.partial",
               "is smaller than limits.message, so no message of that size could ever arrive (make "

@@ -95,7 +95,7 @@ static void compare_elements(const struct comparison *cmp, const struct config_k
     size_t count = config_element_count(list, was);
 
     if (count != config_element_count(list, is)) {
-        cmp->changed(cmp->arg, list->path, false);
+        cmp->changed(cmp->arg, list->path, list->live);
         return;
     }
     for (size_t i = 0; i < count; i++)
@@ -106,7 +106,7 @@ static void compare_elements(const struct comparison *cmp, const struct config_k
                                  config_element_at(list, is, i)))
                 continue;
             snprintf(path, sizeof path, "%s[%zu].%s", list->path, i, key->path);
-            cmp->changed(cmp->arg, path, key->live);
+            cmp->changed(cmp->arg, path, key->live || list->live);
         }
 }
 

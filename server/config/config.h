@@ -24,6 +24,7 @@
 /* Only in sources: a loaded configuration has one of enum listener_auth. */
 enum { CONFIG_AUTH_AUTO = LISTENER_AUTH_CERT + 1 };
 
+enum config_on_revoke { CONFIG_REVOKE_CLOSE, CONFIG_REVOKE_LOWER };
 enum config_tls_version { CONFIG_TLS_1_2, CONFIG_TLS_1_3 };
 enum config_bound { CONFIG_BOUND_MEASURED, CONFIG_BOUND_FIXED };
 enum config_place { CONFIG_PLACE_LOOP, CONFIG_PLACE_OWN };
@@ -89,12 +90,28 @@ struct config_tenant {
     struct config_origin origin;
 };
 
+/* What its members may do. */
+struct config_role {
+    char *name;
+    char *tenant;                /* of its members; NULL: no say */
+    struct config_texts members; /* patterns of principals: "token:alice" */
+    struct config_texts methods; /* patterns; and rights over others */
+    struct config_texts tenants; /* patterns: beside its own; none: its own only */
+    struct config_texts queues;  /* patterns; none: all */
+    struct config_texts keys;    /* patterns; none: all */
+    uint32_t given;              /* bit per key of the role table */
+    struct config_origin origin;
+};
+
 struct config {
     struct config_listener *listeners;
     size_t listener_count;
     struct config_texts modules; /* paths of shared objects, loaded in order */
     char *tokens_file;           /* may be NULL */
-    bool insecure;               /* every listener is `insecure` */
+    struct config_role *roles;
+    size_t role_count;
+    enum config_on_revoke on_revoke;
+    bool insecure; /* every listener is `insecure` */
 
     struct {
         char *cert, *key, *client_ca; /* what a listener without its own uses; may be NULL */

@@ -20,6 +20,8 @@ static const char *const CLIENT_CERT[] = {[CLIENT_CERT_NONE] = "none",
                                           [CLIENT_CERT_OPTIONAL] = "optional",
                                           [CLIENT_CERT_REQUIRED] = "required",
                                           NULL};
+static const char *const ON_REVOKE[] = {
+    [CONFIG_REVOKE_CLOSE] = "close", [CONFIG_REVOKE_LOWER] = "lower", NULL};
 static const char *const TLS_VERSION[] = {"1.2", "1.3", NULL};
 static const char *const KIND[] = {"stepped", "blocking", NULL};
 static const char *const BOUND[] = {"measured", "fixed", NULL};
@@ -60,6 +62,12 @@ static const struct config_key keys[] = {
              "server: demo"},
     {"tokens_file", "tokens", &config_path, AT(tokens_file), .live = true,
      .help = "bearer tokens: lines of SHA-256 hash, principal, methods allowed"},
+    {"roles", NULL, &config_maps, MAPS(roles, role_count, role), .live = true,
+     .help = "who may do what"},
+    {"on_revoke", "on-revoke", &config_word, AT(on_revoke), .normal = "close", .words = ON_REVOKE,
+     .live = true,
+     .help = "connections of who has lost rights by a reload, or whose token has ended: close, or "
+             "lower to the rights that are left"},
     {"insecure", "insecure", &config_bool, AT(insecure), .normal = "false",
      .help = "let listeners beyond loopback do without TLS and without tokens"},
 
@@ -273,6 +281,24 @@ static const struct config_key tenant_keys[] = {
     {"weight", NULL, &config_count, AT(weight), .normal = "1", LIMIT(1, 1000000),
      .help = "tasks that it starts in its turn"},
 };
+
+#undef AT
+#define AT(member) .offset = offsetof(struct config_role, member)
+
+static const struct config_key role_keys[] = {
+    {"name", NULL, &config_name, AT(name), .help = "in messages"},
+    {"members", NULL, &config_namelist, AT(members),
+     .help = "principals, or patterns of them: token:alice, cert:*, unix:root, address:127.0.0.1"},
+    {"methods", NULL, &config_namelist, AT(methods),
+     .help = "patterns of methods; and rights over others, each by its full name: task.any"},
+    {"tenants", NULL, &config_namelist, AT(tenants),
+     .help = "patterns of tenants beside its members' own; none: their own only"},
+    {"queues", NULL, &config_namelist, AT(queues), .help = "patterns of queues; none: all"},
+    {"keys", NULL, &config_namelist, AT(keys),
+     .help = "patterns of keys of tasks; none: all; a task without a key fits"},
+    {"tenant", NULL, &config_name, AT(tenant),
+     .help = "to whom its members' tasks belong, unless they name another"},
+};
 /* clang-format on */
 
 #define ELEMENTS(kind, written)                                                                    \
@@ -287,6 +313,8 @@ const struct config_table config_keys = {
 const struct config_table config_listener_keys = ELEMENTS(listener, "url: ergon://127.0.0.1:7466");
 const struct config_table config_executor_keys = ELEMENTS(executor, "kind: stepped");
 const struct config_table config_tenant_keys = ELEMENTS(tenant, "name: ada");
+
+const struct config_table config_role_keys = ELEMENTS(role, "name: operator");
 
 const struct config_key *config_find(const struct config_table *table, const char *path)
 {

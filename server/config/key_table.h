@@ -97,6 +97,7 @@ extern const struct config_table config_keys;          /* struct config */
 extern const struct config_table config_listener_keys; /* struct config_listener */
 extern const struct config_table config_executor_keys; /* struct config_executor */
 extern const struct config_table config_tenant_keys;   /* struct config_tenant */
+extern const struct config_table config_role_keys;     /* struct config_role */
 
 /* NULL: the table has no such key. */
 const struct config_key *config_find(const struct config_table *table, const char *path);

@@ -54,21 +54,6 @@ const char *conn_peer(const struct connection *c);
 /* One pointer for the port: head of its list of calls in flight.  NULL at first. */
 void **conn_user(struct connection *c);
 
-/* Who the peer is: set by certificate, socket credentials, its address where nobody is asked, or
- * server.auth.  NULL: nobody yet, so it shakes hands, or may greet and authenticate only.
- * Borrowed until it is set again; setting takes a reference. */
-const struct principal *conn_principal(const struct connection *c);
-void conn_set_principal(struct connection *c, const struct principal *p);
-/* What it holds is charged to this: that of its principal, or of its address (or Unix user) while
- * there is none.  Borrowed, as the principal.  Of a connection that is open, or was. */
-struct tally *conn_tally(const struct connection *c);
-/* A rule of its listener: until there is a principal, the peer may only greet and authenticate. */
-bool conn_auth_required(const struct connection *c);
-/* Counts and logs a failed authentication.  False: that was the last, the connection closes. */
-bool conn_auth_failed(struct connection *c);
-/* The tokens of its loop; borrowed during a message.  NULL: none are configured. */
-const struct token_table *conn_tokens(const struct connection *c);
-
 /* Calls in flight.  Each that began is ended exactly once; at the configured number the connection
  * stops reading (but for a small reserve that lets a cancel through).  Long polls do not count
  * there: for them `counted` is false, both times. */

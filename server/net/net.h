@@ -17,6 +17,7 @@
 struct net_loop;
 struct acceptor;
 struct tally_book;
+struct role_table; /* server/access/rights.h */
 struct token_table;
 
 struct net_limits {
@@ -76,7 +77,8 @@ enum listener_auth {
 struct listener_options {
     const char *url; /* ergon://host:port, ergons://host:port, unix:///path */
     enum listener_auth auth;
-    /* What principals by certificate, credentials or address may call; NULL: "*". */
+    /* Comma-separated patterns of what may be called there, beside what the principal may; who has
+     * neither a token nor a role may call them all.  NULL: all. */
     const char *methods;
     struct tls_files tls;
     uint32_t connections; /* of this listener; 0: no limit of its own */
@@ -124,8 +126,15 @@ void acceptor_stand_in(struct acceptor *a);
 void net_drain(struct acceptor *a, void (*drained)(void *arg), void *arg);
 /* Closes every connection now. */
 void net_abort(struct acceptor *a);
-/* Changes the token table (references are taken; NULL: none) and reads certificates again.  0, or
- * -1 with a text, and nothing changes: a certificate's file cannot be used, or no memory. */
-int net_reload(struct acceptor *a, struct token_table *tokens, char *error, size_t size);
+/* Who may do what, as it stands in files. */
+struct net_secrets {
+    struct token_table *tokens; /* NULL: none */
+    struct role_table *roles;   /* NULL: none */
+    bool lower; /* who has lost rights goes on with what is left, and is not closed */
+};
+/* Changes these (references are taken; NULL: none) and reads certificates again.  What each open
+ * connection may do is found out again; whoever may do less than before is closed or lowered.  0,
+ * or -1 with a text, and nothing changes: a certificate's file cannot be used, or no memory. */
+int net_reload(struct acceptor *a, const struct net_secrets *secrets, char *error, size_t size);
 
 #endif

@@ -1,6 +1,7 @@
 #include "server/rpc/connection_view.h"
 
 #include "server/net/auth/principal.h"
+#include "server/net/connection_rights.h"
 #include "server/net/connection.h"
 #include "server/net/connection/oversight.h"
 #include "server/tasks/task.h"

@@ -29,7 +29,7 @@ static void serve_own(struct rpc_request *rq, struct span name)
     const struct rpc_method *own = rpc_find_own(rq->loop, name);
 
     if (own) {
-        if (rpc_admit(rq, name, own->access))
+        if (rpc_admit(rq, name, own->name, own->access))
             trail_serve(rq, own);
         else
             trail_refused(rq, own, rq->loop->outcome);
@@ -40,7 +40,7 @@ static void serve_own(struct rpc_request *rq, struct span name)
         log_debug("notification of an unknown method ignored", LOG_UINT("conn", conn_id(rq->conn)));
         return;
     }
-    if (rpc_admit(rq, name, RPC_GUARDED))
+    if (rpc_admit(rq, name, NULL, RPC_GUARDED))
         rpc_refuse(rq, ERGON_E_NO_METHOD, "no method \"%.*s\"; %s", (int)name.len,
                    (const char *)name.at, rpc_where_else(name));
 }
@@ -52,7 +52,7 @@ static void dispatch(struct rpc_loop *loop, struct connection *c, const struct e
 
     if (!m)
         serve_own(&rq, e->method);
-    else if (rpc_admit(&rq, e->method, RPC_GUARDED))
+    else if (rpc_admit(&rq, e->method, m->name.at, RPC_GUARDED))
         rpc_start_call(&rq, m, e->params, AO_NEVER);
 }
 

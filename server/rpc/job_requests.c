@@ -14,16 +14,27 @@ enum {
     POLLS_MAX = 1024   /* of a connection at a time */
 };
 
-/* One block: specs, ids, the principal's tenant, the parameters. */
+/* On whose behalf it is.  Nobody's goes no further than to where it is asked who it is. */
+static void note_rights(struct operation *op, const struct connection *c)
+{
+    const struct principal *who = conn_principal(c);
+
+    if (!who)
+        return;
+    op->rights = rights_ref(principal_rights(who));
+    op->allow = conn_allow(c);
+    op->others = !op->allow || patterns_fit(op->allow, span_text("task.any"));
+    op->tenant = span_text(rights_tenant(op->rights));
+}
+
+/* One block: specs, ids, the parameters. */
 static bool take_memory(struct job_request *jr, struct rpc_request *rq, uint32_t specs)
 {
-    const struct principal *who = conn_principal(rq->conn);
-    const char *name = who ? principal_tenant(who) : "";
-    size_t name_len = strlen(name), ids = rq->params.len / ID_BYTES_MIN + 1;
+    size_t ids = rq->params.len / ID_BYTES_MIN + 1;
     size_t in_list = specs == 1 ? 0 : specs;
     size_t fixed = in_list * sizeof(struct job_spec) + ids * sizeof(uint64_t);
     struct operation *op = jr->op;
-    uint8_t *at = operation_room(op, fixed + name_len + rq->params.len);
+    uint8_t *at = operation_room(op, fixed + rq->params.len);
 
     if (!at)
         return false;
@@ -33,10 +44,7 @@ static bool take_memory(struct job_request *jr, struct rpc_request *rq, uint32_t
     }
     jr->ids = (uint64_t *)(at + in_list * sizeof(struct job_spec));
     at += fixed;
-    memcpy(at, name, name_len);
-    op->principal = span_of(at, name_len);
-    op->confined = who && !principal_may(who, span_text("task.any"));
-    at += name_len;
+    note_rights(op, rq->conn);
     if (rq->params.len > 0)
         memcpy(at, rq->params.at, rq->params.len);
     read_params(span_of(at, rq->params.len), &jr->r, &jr->count);

@@ -73,22 +73,45 @@ bool rpc_read_options(struct rpc_request *rq, struct reader *r, const struct opt
     return false;
 }
 
-bool rpc_admit(struct rpc_request *rq, struct span method, enum rpc_access access)
+static bool may_call(struct rpc_request *rq, struct span method, const void *lasting)
+{
+    uint64_t rights = conn_rights(rq->conn), spot = (uint64_t)(uintptr_t)lasting >> 3 ^ rights;
+    struct rpc_verdict *v = &rq->loop->verdicts[(spot ^ spot >> 8) % RPC_VERDICTS];
+
+    if (!lasting)
+        return conn_may(rq->conn, method);
+    if (v->rights != rights || v->name != lasting)
+        *v = (struct rpc_verdict){rights, lasting, conn_may(rq->conn, method)};
+    return v->may;
+}
+
+static bool admit(struct rpc_request *rq, struct span method, const void *lasting)
 {
     const struct principal *p = conn_principal(rq->conn);
+    int len = (int)(method.len < 256 ? method.len : 256);
 
-    if (access == RPC_OPEN)
-        return true;
-    if (!p && conn_auth_required(rq->conn)) {
+    if (!p) {
         rpc_refuse(rq, ERGON_E_AUTH, "say who you are first: call server.auth with a token");
         return false;
     }
-    if (p && !principal_may(p, method)) {
-        rpc_refuse(rq, ERGON_E_DENIED, "%s may not call \"%.*s\"", principal_name(p),
-                   (int)method.len, (const char *)method.at);
-        return false;
-    }
-    return true;
+    if (may_call(rq, method, lasting))
+        return true;
+    if (principal_may(p, method))
+        rpc_refuse(rq, ERGON_E_DENIED,
+                   "%s may not call \"%.*s\" here: the listener's `allow` lacks it",
+                   principal_name(p), len, (const char *)method.at);
+    else
+        rpc_refuse(
+            rq, ERGON_E_DENIED,
+            "%s may not call \"%.*s\": a role, or its line in the token file, has to name it",
+            principal_name(p), len, (const char *)method.at);
+    return false;
+}
+
+bool rpc_admit(struct rpc_request *rq, struct span method, const void *lasting,
+               enum rpc_access access)
+{
+    return conn_unlimited(rq->conn) || access == RPC_OPEN || admit(rq, method, lasting);
 }
 
 void rpc_start_call(struct rpc_request *rq, struct method *m, struct span params, ao_time deadline)

@@ -9,6 +9,7 @@
 #include "proto/options.h"
 #include "proto/pack.h"
 #include "server/net/auth/principal.h"
+#include "server/net/connection_rights.h"
 #include "server/rpc/answer.h"
 #include "server/rpc/rpc.h"
 
@@ -80,8 +81,11 @@ bool rpc_read_only(struct rpc_request *rq, bool (*read)(struct reader *r, struct
 bool rpc_read_options(struct rpc_request *rq, struct reader *r, const struct option *options,
                       uint32_t count);
 
-/* May this peer call this method?  False: the request was answered, AUTH or DENIED. */
-bool rpc_admit(struct rpc_request *rq, struct span method, enum rpc_access access);
+/* May this peer call this method?  `lasting`: the method's name where it stands as long as the
+ * server, so that what was found out is found again; NULL: it is nobody's.  False: the request was
+ * answered, AUTH or DENIED. */
+bool rpc_admit(struct rpc_request *rq, struct span method, const void *lasting,
+               enum rpc_access access);
 
 /* Hands a call of a handler to the loop's home, which answers it when it ends.  If the home refuses
  * it (home_call() says why), the request is answered so here. */

@@ -7,8 +7,8 @@ void spec_defaults(const struct job_request *jr, struct job_spec *spec)
 {
     job_spec_init(spec);
     spec->params = span_text("\xc0");
-    spec->tenant = jr->op->principal;
-    spec->confined = jr->op->confined;
+    spec->tenant = jr->op->tenant;
+    spec->confined = true;
     bool lasts = jr->op->cls != &operation_call && jr->rq->loop->shared->has_store;
     spec->durable = lasts ? DURABLE_FSYNC : DURABLE_NONE;
     if (jr->op->cls == &operation_call)
@@ -32,9 +32,9 @@ bool spec_refuse(struct job_request *jr, enum ergon_error error, const char *for
 
 bool spec_may_run(struct job_request *jr, struct span method)
 {
-    if (!rpc_admit(jr->rq, method, RPC_GUARDED))
-        return false;
     const struct method *m = rpc_find_handler(jr->rq->loop, method);
+    if (!rpc_admit(jr->rq, method, m ? m->name.at : NULL, RPC_GUARDED))
+        return false;
     if (m && m->no_executor)
         return spec_refuse(jr, ERGON_E_NO_EXECUTOR, "%s", error_meaning(ERGON_E_NO_EXECUTOR));
     if (m)
@@ -44,16 +44,22 @@ bool spec_may_run(struct job_request *jr, struct span method)
                        rpc_where_else(method));
 }
 
-bool spec_may_share(struct job_request *jr, const struct job_spec *spec)
+bool spec_may_share(struct job_request *jr, struct job_spec *spec)
 {
     const struct operation *op = jr->op;
+    const struct rights_object job = {spec->tenant, spec->method, spec->key};
+    const char *who = principal_name(conn_principal(jr->rq->conn));
+    const char *what = "for that queue or key";
 
-    if (!op->confined || span_equal(spec->tenant, op->principal))
+    spec->confined = !rights_any_tenant(op->rights, spec->method, op->others);
+    if (rights_cover(op->rights, spec->method, &job, op->others))
         return true;
+    if (!rights_cover(op->rights, spec->method, &(struct rights_object){.tenant = spec->tenant},
+                      op->others))
+        what = "for another tenant";
     return spec_refuse(jr, ERGON_E_DENIED,
-                       "%.*s may not submit for another tenant: leave `tenant` out, or have "
-                       "\"task.any\" added to what it may call",
-                       (int)op->principal.len, (const char *)op->principal.at);
+                       "%s may not submit %s: leave it out, or have a role name it%s", who, what,
+                       what[4] == 'a' ? " (`tenants`, or \"task.any\")" : "");
 }
 
 bool spec_options(struct job_request *jr, struct job_spec *spec)
@@ -61,7 +67,7 @@ bool spec_options(struct job_request *jr, struct job_spec *spec)
     char error[200];
 
     if (spec_read_options(&jr->r, spec, &jr->ids, NULL, error, sizeof error))
-        return spec_may_share(jr, spec);
+        return true;
     return spec_refuse(jr, ERGON_E_BAD_PARAMS, "%s", error);
 }
 
@@ -70,5 +76,6 @@ bool spec_read(struct job_request *jr, struct job_spec *spec, uint32_t count, co
     if (count < 1 || count > 3 || !read_text(&jr->r, &spec->method) ||
         (count > 1 && !read_any(&jr->r, &spec->params)))
         return spec_refuse(jr, ERGON_E_BAD_PARAMS, "%s", usage);
-    return spec_may_run(jr, spec->method) && (count < 3 || spec_options(jr, spec));
+    return spec_may_run(jr, spec->method) && (count < 3 || spec_options(jr, spec)) &&
+           spec_may_share(jr, spec);
 }

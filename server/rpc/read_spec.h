@@ -21,14 +21,15 @@ bool spec_read(struct job_request *jr, struct job_spec *spec, uint32_t count, co
 bool spec_refuse(struct job_request *jr, enum ergon_error error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* May the peer submit for the tenant of the spec?  Else DENIED. */
-bool spec_may_share(struct job_request *jr, const struct job_spec *spec);
+/* May the peer, which may call the spec's method, submit it for its tenant, with its key?  Else
+ * DENIED.  Says in the spec whether it may wait for tasks of other tenants. */
+bool spec_may_share(struct job_request *jr, struct job_spec *spec);
 
 /* Is there such a handler, is it run, and may the peer call it?  Else NO_METHOD, NO_EXECUTOR, AUTH,
  * DENIED. */
 bool spec_may_run(struct job_request *jr, struct span method);
 
-/* Reads a map of options.  Beside BAD_PARAMS: DENIED, if the peer may not submit for its tenant. */
+/* Reads a map of options. */
 bool spec_options(struct job_request *jr, struct job_spec *spec);
 
 #endif

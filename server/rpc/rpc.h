@@ -38,6 +38,7 @@ struct rpc_stats { /* of one loop; written by its thread, read by any: relaxed f
 struct act;
 struct rpc_method;
 struct rpc_methods;
+enum { RPC_VERDICTS = 256 };
 
 struct rpc_loop {
     const struct rpc_shared *shared;
@@ -51,6 +52,13 @@ struct rpc_loop {
     struct act *act;     /* that is being served: trail.h */
     const char *outcome; /* of it: "ok", or the name of an error */
     uint32_t censuses;   /* requests that walk through all connections */
+    /* What conn_may() said last of methods that are not simply all allowed: in a place that both
+     * numbers say. */
+    struct rpc_verdict {
+        uint64_t rights;  /* conn_rights(); 0: nothing stands here */
+        const void *name; /* that of the method's own, so it is the same each time */
+        bool may;
+    } verdicts[RPC_VERDICTS];
     struct rpc_stats stats;
 };
 

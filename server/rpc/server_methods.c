@@ -1,5 +1,6 @@
 /* The namespace server.*, what a client says to its connection: hello, auth, ping, cancel. */
 #include "server/rpc/connection_methods.h"
+#include "server/net/auth/token.h"
 #include "server/rpc/job_requests.h"
 #include "server/rpc/trail.h"
 #include "base/log.h"

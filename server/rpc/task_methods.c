@@ -42,7 +42,7 @@ static void start_short(struct rpc_request *rq, const struct short_call *call)
     struct method *m = registry_find(rq->loop->shared->registry, call->name);
     ao_time now = activator_now(rq->loop->activator);
 
-    if (!rpc_admit(rq, call->name, RPC_GUARDED))
+    if (!rpc_admit(rq, call->name, m ? m->name.at : NULL, RPC_GUARDED))
         return;
     if (!m) {
         rpc_refuse(rq, ERGON_E_NO_METHOD, "no handler \"%.*s\"; %s",

@@ -4,6 +4,7 @@
  * up to each of its lines; and no error quotes a word of the file. */
 #include "server/net/auth/crypto.h"
 #include "server/net/auth/principal.h"
+#include "server/net/auth/token.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/fuzz_file.h"
 
@@ -76,8 +77,10 @@ static bool list_fits(const char *list, const char *method)
     for (const char *at = list; at; at = strchr(at, ',')) {
         at += *at == ',';
         size_t len = strcspn(at, ",");
-        if (len > 0 && at[len - 1] == '*' ? strncmp(method, at, len - 1) == 0
-                                          : len == strlen(method) && memcmp(method, at, len) == 0)
+        bool over_others = strcmp(method, "task.any") == 0;
+        if (len > 0 && at[len - 1] == '*' && !over_others
+                ? strncmp(method, at, len - 1) == 0
+                : len == strlen(method) && memcmp(method, at, len) == 0)
             return true;
     }
     return false;
@@ -104,7 +107,7 @@ static struct token_table *load(const char *content, size_t len, char *error, si
 {
     fuzz_file_set(&file, span_of(content, len));
     error[0] = '\0';
-    struct token_table *t = token_table_load(file.path, error, size);
+    struct token_table *t = token_table_load(file.path, NULL, error, size);
     CHECK((t == NULL) == (error[0] != '\0'));
     return t;
 }

@@ -42,7 +42,7 @@ int net_open(void **state)
     net.activator = virtual_open(&net.v, "loop");
     net.accounts = accounts_new(&unlimited_accounts, (uint64_t[2]){1, 2});
     tally_book_init(&net.tallies, net.accounts, net.activator);
-    net.rules = (struct listener_rules){.auth = LISTENER_AUTH_NONE, .methods = "*"};
+    net.rules = (struct listener_rules){.auth = LISTENER_AUTH_NONE};
     net.limits = (struct net_limits){.scan = {.message_max = 1 << 20, .depth_max = 32},
                                      .in_flight = 1000,
                                      .output_max = 1 << 20,

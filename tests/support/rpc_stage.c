@@ -7,6 +7,7 @@
 #include "proto/encoder.h"
 #include "proto/reader.h"
 #include "server/net/auth/principal.h"
+#include "server/net/auth/token.h"
 #include "server/rpc/job_requests.h"
 #include "server/tasks/calls/home.h"
 #include "server/tasks/handlers/host.h"
@@ -48,7 +49,7 @@ struct rpc_stage stage;
 
 /* sha256 of the tokens in rpc_stage.h */
 static const char tokens[] =
-    "sha256:19c28a50b1a09097592e7ceddb7e0771ff4d469747541a7536579eef857e05ce alice *\n"
+    "sha256:19c28a50b1a09097592e7ceddb7e0771ff4d469747541a7536579eef857e05ce alice *,task.any\n"
     "sha256:800480042268218663feef3ea54d81ed3f976c98c38d5fd7afbe22810ec16334 bob echo,server.*\n"
     "sha256:7efa3d541f0c00bd394d267ad3e2b99c0870ce0bd7dcadb9f89a82aa8de48941 carol "
     "echo,server.*,task.get,task.wait,task.watch,task.cancel,task.retry,"
@@ -165,7 +166,7 @@ static struct token_table *load_tokens(void)
     assert_true(fd >= 0);
     assert_int_equal(write(fd, tokens, sizeof tokens - 1), sizeof tokens - 1);
     close(fd);
-    struct token_table *table = token_table_load(path, error, sizeof error);
+    struct token_table *table = token_table_load(path, NULL, error, sizeof error);
     unlink(path);
     if (table == NULL)
         fail_msg("%s", error);

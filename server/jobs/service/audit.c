@@ -258,4 +258,4 @@ void audit_stop(struct jobs *jobs)
     jobs->table.census = NULL;
 }
 
-const struct operation_class operation_audit = {.serve = serve};
+const struct operation_class operation_audit = {.method = "server.audit", .serve = serve};

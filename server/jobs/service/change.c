@@ -43,7 +43,7 @@ static void serve_change(struct jobs *jobs, struct operation *op)
 {
     struct job *job = operation_find_job(jobs, op, op->change.id);
     char id[ID_TEXT_SIZE];
-    if (!job)
+    if (!job || !operation_admit_run(op, job))
         return;
     if (!waits(jobs, job)) {
         operation_refuse(op, ERGON_E_BAD_PARAMS,
@@ -59,7 +59,7 @@ static void serve_run_now(struct jobs *jobs, struct operation *op)
 {
     struct job *job = operation_find_job(jobs, op, op->change.id);
     char id[ID_TEXT_SIZE];
-    if (!job)
+    if (!job || !operation_admit_run(op, job))
         return;
     if (!job_is_open(job)) {
         operation_refuse(op, ERGON_E_BAD_PARAMS, "task %s has ended; task.retry runs it again",
@@ -70,5 +70,5 @@ static void serve_run_now(struct jobs *jobs, struct operation *op)
     }
 }
 
-const struct operation_class operation_change = {.serve = serve_change};
-const struct operation_class operation_run_now = {.serve = serve_run_now};
+const struct operation_class operation_change = {.method = "task.change", .serve = serve_change};
+const struct operation_class operation_run_now = {.method = "task.run_now", .serve = serve_run_now};

@@ -55,16 +55,29 @@ static void put_in_place(struct jobs *jobs, struct cron *c, struct operation *op
     operation_finish(op);
 }
 
+/* Crons of other tenants do not exist for it. */
+static bool may_know(const struct operation *op, const struct cron *c)
+{
+    return operation_may_object(
+        op, &(struct rights_object){.tenant = c->spec.task.tenant, .queue = c->spec.task.method});
+}
+
 /* False: answered. */
 static bool may_be_put(struct jobs *jobs, struct operation *op)
 {
     const struct cron_spec *spec = &op->cron;
+    const struct cron *before = *crons_place(jobs->crons, spec->name);
 
     if (spec->task.params.len + spec->options.len > CRON_BYTES_MAX)
         operation_refuse(op, ERGON_E_TOO_LARGE,
                          "parameters and options of a cron have at most %d KiB",
                          CRON_BYTES_MAX / 1024);
-    else if (jobs->crons->count >= CRONS_MAX && !*crons_place(jobs->crons, spec->name))
+    else if (before && !may_know(op, before))
+        operation_refuse(
+            op, ERGON_E_DENIED,
+            "a cron of another tenant has this name; take another, or have \"task.any\" "
+            "or that tenant granted");
+    else if (jobs->crons->count >= CRONS_MAX && !before)
         operation_refuse(op, ERGON_E_BUSY, "there are %d crons already; delete one first",
                          CRONS_MAX);
     else if (spec->task.durable != DURABLE_NONE && !jobs_store_usable(jobs))
@@ -126,6 +139,10 @@ static void serve_delete(struct jobs *jobs, struct operation *op)
 {
     struct cron **at = crons_place(jobs->crons, op->named.name), *c = *at;
 
+    if (c && !may_know(op, c)) {
+        answer_delete(op, false);
+        return;
+    }
     if (!is_stored(jobs, c)) {
         if (c)
             crons_unlink(jobs->crons, at);
@@ -174,8 +191,9 @@ static void pack_cron(struct pack *p, const struct cron *c)
     const struct cron_spec *spec = &c->spec;
     char id[ID_TEXT_SIZE];
 
-    pack_map(p, 13);
+    pack_map(p, 14);
     pack_key_span(p, "name", spec->name);
+    pack_key_span(p, "tenant", spec->task.tenant);
     pack_key_span(p, "schedule", spec->schedule);
     pack_key_span(p, "zone", spec->zone.len > 0 ? spec->zone : span_text("UTC"));
     pack_key_span(p, "method", spec->task.method);
@@ -192,13 +210,19 @@ static void pack_cron(struct pack *p, const struct cron *c)
 
 static void serve_list(struct jobs *jobs, struct operation *op)
 {
-    pack_init(&op->reply.result);
-    pack_array(&op->reply.result, jobs->crons->count);
+    uint32_t count = 0;
+
     for (const struct cron *c = jobs->crons->first; c; c = c->next)
-        pack_cron(&op->reply.result, c);
+        count += may_know(op, c);
+    pack_init(&op->reply.result);
+    pack_array(&op->reply.result, count);
+    for (const struct cron *c = jobs->crons->first; c; c = c->next)
+        if (may_know(op, c))
+            pack_cron(&op->reply.result, c);
     operation_finish(op);
 }
 
-const struct operation_class operation_cron_put = {.serve = serve_put};
-const struct operation_class operation_cron_list = {.serve = serve_list};
-const struct operation_class operation_cron_delete = {.serve = serve_delete};
+const struct operation_class operation_cron_put = {.method = "cron.put", .serve = serve_put};
+const struct operation_class operation_cron_list = {.method = "cron.list", .serve = serve_list};
+const struct operation_class operation_cron_delete = {.method = "cron.delete",
+                                                      .serve = serve_delete};

@@ -151,6 +151,12 @@ static void say_paused(struct jobs *jobs, struct job *job, char *text, size_t si
 
 /* --- Something holds it back. --- */
 
+/* Tasks of other tenants hold it back as well; which they are is not its tenant's to know. */
+static bool may_name(const struct job *job, const struct job *other)
+{
+    return job->tenant == other->tenant;
+}
+
 static uint32_t place_in(const struct job_list *list, const struct job *job)
 {
     uint32_t before = 0;
@@ -161,8 +167,9 @@ static uint32_t place_in(const struct job_list *list, const struct job *job)
 
 /* Those of its limit that are out; attempts that outlived their timeout have permits too, and are
  * what is missing here. */
-static void pack_holders(struct jobs *jobs, const struct limit *limit, struct pack *p)
+static void pack_holders(struct jobs *jobs, const struct job *of, struct pack *p)
 {
+    const struct limit *limit = of->more->line->limit;
     const struct scheduler *s = &jobs->sched;
     const struct job_list *lists[] = {&s->running, &s->assigned[0], &s->assigned[1]};
     const struct job *named[NAMED_MAX];
@@ -171,7 +178,8 @@ static void pack_holders(struct jobs *jobs, const struct limit *limit, struct pa
 
     for (unsigned i = 0; i < sizeof lists / sizeof lists[0]; i++)
         for (const struct job *job = lists[i]->first; job && count < NAMED_MAX; job = job->next)
-            if (job->more && job->more->line && job->more->line->limit == limit)
+            if (may_name(of, job) && job->more && job->more->line &&
+                job->more->line->limit == limit)
                 named[count++] = job;
     pack_str(p, "running");
     pack_array(p, count);
@@ -187,7 +195,7 @@ static void pack_limit(struct jobs *jobs, struct job *job, struct pack *p)
     pack_key_uint(p, "limit", limit->max);
     pack_key_uint(p, "taken", limit->taken);
     pack_key_uint(p, "before", limits_before(job, PLACE_MAX));
-    pack_holders(jobs, limit, p);
+    pack_holders(jobs, job, p);
 }
 
 static void say_limit(struct jobs *jobs, struct job *job, char *text, size_t size)
@@ -237,13 +245,21 @@ static uint32_t count_after(const struct job *job, bool any)
     return count;
 }
 
+static uint32_t count_named(const struct job *job, bool any)
+{
+    uint32_t count = 0;
+    for (const struct dependency *edge = job->more->after; edge; edge = edge->next_of_waits)
+        count += edge->any == any && may_name(job, edge->on);
+    return count;
+}
+
 static void pack_edges(const struct job *job, bool any, struct pack *p)
 {
     char id[ID_TEXT_SIZE];
     pack_str(p, any ? "after_any" : "after");
-    pack_array(p, count_after(job, any));
+    pack_array(p, count_named(job, any));
     for (const struct dependency *edge = job->more->after; edge; edge = edge->next_of_waits)
-        if (edge->any == any)
+        if (edge->any == any && may_name(job, edge->on))
             pack_str(p, id_text(edge->on->id, id));
 }
 
@@ -264,6 +280,12 @@ static void say_after(struct jobs *jobs, struct job *job, char *text, size_t siz
         snprintf(text, size, "all that had to be done first has ended; it goes on at once");
         return;
     }
+    while (edge->next_of_waits && !may_name(job, edge->on))
+        edge = edge->next_of_waits;
+    if (!may_name(job, edge->on)) {
+        snprintf(text, size, "%" PRIu32 " tasks of other tenants must end first", all);
+        return;
+    }
     view_stage(jobs, edge->on);
     id_text(edge->on->id, id);
     const char *is = job_state_names[edge->on->state];
@@ -280,7 +302,8 @@ static void pack_suspect(struct jobs *jobs, struct job *job, struct pack *p)
     char id[ID_TEXT_SIZE];
 
     pack_key_uint(p, "before", place_in(&jobs->sched.suspects, job));
-    pack_key_str(p, "running", jobs->sched.suspect ? id_text(jobs->sched.suspect->id, id) : NULL);
+    const struct job *out = jobs->sched.suspect;
+    pack_key_str(p, "running", out && may_name(job, out) ? id_text(out->id, id) : NULL);
 }
 
 static void say_suspect(struct jobs *jobs, struct job *job, char *text, size_t size)
@@ -292,9 +315,10 @@ static void say_suspect(struct jobs *jobs, struct job *job, char *text, size_t s
                  "tasks run one at a time, and %" PRIu32 " wait before it",
                  job->crashes, place_in(&jobs->sched.suspects, job));
 
-    if (jobs->sched.suspect && len > 0 && (size_t)len < size)
+    const struct job *out = jobs->sched.suspect;
+    if (out && len > 0 && (size_t)len < size)
         snprintf(text + len, size - (size_t)len, "; %s is out",
-                 id_text(jobs->sched.suspect->id, id));
+                 may_name(job, out) ? id_text(out->id, id) : "one of another tenant");
 }
 
 /* --- Its time has not come. --- */
@@ -489,4 +513,4 @@ static void serve(struct jobs *jobs, struct operation *op)
     operation_finish(op);
 }
 
-const struct operation_class operation_explain = {.serve = serve};
+const struct operation_class operation_explain = {.method = "task.explain", .serve = serve};

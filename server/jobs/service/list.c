@@ -58,4 +58,4 @@ static void serve(struct jobs *jobs, struct operation *op)
     operation_finish(op);
 }
 
-const struct operation_class operation_list = {.serve = serve};
+const struct operation_class operation_list = {.method = "task.list", .serve = serve};

@@ -40,6 +40,7 @@ void operation_free(struct operation *op)
         op->cls->fini(op);
     pack_fini(&op->reply.result);
     blob_unref(op->push.events);
+    rights_unref(op->rights);
     free(op->memory);
     if (op->cells)
         slab_give(op->cells, op);
@@ -88,9 +89,49 @@ void operation_refuse_plain(struct operation *op, enum ergon_error error)
     operation_refuse(op, error, "%s", error_meaning(error));
 }
 
+static struct rights_object object_of(const struct job *job)
+{
+    return (struct rights_object){.tenant = job->tenant->name,
+                                  .queue = job->queue->name,
+                                  .key = job->more ? job->more->key.name : (struct span){0}};
+}
+
+static bool covers(const struct operation *op, struct span method, const struct rights_object *o)
+{
+    return !op->rights || rights_cover(op->rights, method, o, op->others);
+}
+
 bool operation_may_know(const struct operation *op, const struct job *job)
 {
-    return !op->confined || span_equal(job->tenant->name, op->principal);
+    const struct rights_object o = object_of(job);
+    return covers(op, span_text(op->cls->method), &o);
+}
+
+bool operation_may_run(const struct operation *op, const struct job *job)
+{
+    const struct rights_object o = object_of(job);
+    return covers(op, o.queue, &o) && (!op->allow || patterns_fit(op->allow, o.queue));
+}
+
+bool operation_admit_run(struct operation *op, const struct job *job)
+{
+    if (operation_may_run(op, job))
+        return true;
+    operation_refuse(op, ERGON_E_DENIED,
+                     "who has a task run must be allowed to call its method, which \"%.*s\" is; a "
+                     "role, or the line in the token file, has to name it",
+                     (int)job->queue->name.len, (const char *)job->queue->name.at);
+    return false;
+}
+
+bool operation_may_object(const struct operation *op, const struct rights_object *object)
+{
+    return covers(op, span_text(op->cls->method), object);
+}
+
+bool operation_may_queue(const struct operation *op, struct span queue)
+{
+    return !op->rights || rights_cover_queue(op->rights, span_text(op->cls->method), queue);
 }
 
 struct job *operation_find_job(struct jobs *jobs, struct operation *op, uint64_t id)

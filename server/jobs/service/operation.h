@@ -14,6 +14,7 @@
 #define ERGON_JOBS_OPERATION_H
 
 #include "base/slab.h"
+#include "server/access/rights.h"
 #include "proto/errors.h"
 #include "proto/pack.h"
 #include "server/jobs/service/arguments.h"
@@ -37,6 +38,8 @@ enum {
  * functions are called on the jobs' thread, but `fini`.  Where one is NULL, that event does not
  * concern the kind. */
 struct operation_class {
+    const char
+        *method; /* by which it was asked for: what it may do is asked of the rights to that */
     bool is_submission; /* of struct submission_arguments */
     /* The operation came: it is answered now, joins waiters, or waits for the store. */
     void (*serve)(struct jobs *jobs, struct operation *op);
@@ -142,9 +145,12 @@ struct operation {
     struct operation_push push; /* the loop's while it is under way */
 
     /* --- On whose behalf --- */
-    bool confined;         /* tasks of other tenants do not exist for it */
-    struct span principal; /* empty: anybody */
-    void *memory;          /* of the arguments: malloc'ed, freed with it; NULL: `room` is enough */
+    const struct rights
+        *rights;        /* a reference; NULL: nobody's, or the server's own, which may all */
+    const char *allow;  /* patterns of what may be called where it came from; NULL: all */
+    bool others;        /* rights over others count */
+    struct span tenant; /* of the rights; empty: none */
+    void *memory;       /* of the arguments: malloc'ed, freed with it; NULL: `room` is enough */
 
     /* --- The jobs', while they have it --- */
     struct jobs_channel *channel;
@@ -193,8 +199,15 @@ void operation_refuse(struct operation *op, enum ergon_error error, const char *
     __attribute__((format(printf, 3, 4)));
 void operation_refuse_plain(struct operation *op, enum ergon_error error); /* with its meaning */
 
-/* Is the job one that the operation may know of? */
+/* May the operation's method be used on the job; else it does not exist for it. */
 bool operation_may_know(const struct operation *op, const struct job *job);
+/* May who asked for it have the job run, so is it one that it could submit? */
+bool operation_may_run(const struct operation *op, const struct job *job);
+/* The same; false: the operation was answered DENIED. */
+bool operation_admit_run(struct operation *op, const struct job *job);
+/* May the operation's method be used on the object; on the queue of this method? */
+bool operation_may_object(const struct operation *op, const struct rights_object *object);
+bool operation_may_queue(const struct operation *op, struct span queue);
 /* The job of this id; NULL: the operation was answered NOT_FOUND. */
 struct job *operation_find_job(struct jobs *jobs, struct operation *op, uint64_t id);
 

@@ -30,6 +30,14 @@ static struct job_queue *find(struct jobs *jobs, struct operation *op)
                          (const char *)op->named.name.at);
         return NULL;
     }
+    if (!operation_may_queue(op, op->named.name)) {
+        operation_refuse(
+            op, ERGON_E_DENIED,
+            "this queue is not among those of the role that allows %s: its `queues` have "
+            "to name it",
+            op->cls->method);
+        return NULL;
+    }
     struct job_queue *q = table_queue(&jobs->table, op->named.name);
     if (!q)
         operation_refuse_plain(op, ERGON_E_MEMORY);
@@ -85,10 +93,12 @@ static void serve_list(struct jobs *jobs, struct operation *op)
 
     look(jobs);
     for (const struct job_queue *q = jobs->table.queues; q; q = q->next)
-        count++;
+        count += operation_may_queue(op, q->name);
     pack_init(&op->reply.result);
     pack_array(&op->reply.result, count);
     for (const struct job_queue *q = jobs->table.queues; q; q = q->next) {
+        if (!operation_may_queue(op, q->name))
+            continue;
         pack_map(&op->reply.result, PAIRS);
         pack_queue(q, &op->reply.result);
     }
@@ -293,8 +303,12 @@ static void serve_explain(struct jobs *jobs, struct operation *op)
     operation_finish(op);
 }
 
-const struct operation_class operation_queue_list = {.serve = serve_list};
-const struct operation_class operation_queue_explain = {.serve = serve_explain};
-const struct operation_class operation_queue_pause = {.serve = serve_pause};
-const struct operation_class operation_queue_resume = {.serve = serve_resume};
-const struct operation_class operation_queue_drain = {.serve = serve_drain};
+const struct operation_class operation_queue_list = {.method = "queue.list", .serve = serve_list};
+const struct operation_class operation_queue_explain = {.method = "queue.explain",
+                                                        .serve = serve_explain};
+const struct operation_class operation_queue_pause = {.method = "queue.pause",
+                                                      .serve = serve_pause};
+const struct operation_class operation_queue_resume = {.method = "queue.resume",
+                                                       .serve = serve_resume};
+const struct operation_class operation_queue_drain = {.method = "queue.drain",
+                                                      .serve = serve_drain};

@@ -10,7 +10,8 @@ static void serve(struct jobs *jobs, struct operation *op)
     struct job *job = operation_find_job(jobs, op, op->job.id);
     struct pack *p = &op->reply.result;
     char id[ID_TEXT_SIZE];
-    if (!job || (job->durable == DURABLE_FSYNC && !sync_possible(jobs, op)))
+    if (!job || !operation_admit_run(op, job) ||
+        (job->durable == DURABLE_FSYNC && !sync_possible(jobs, op)))
         return;
     if (!job_retry(&jobs->sched, job)) {
         operation_refuse(op, ERGON_E_BAD_PARAMS,
@@ -28,4 +29,4 @@ static void serve(struct jobs *jobs, struct operation *op)
         operation_finish(op);
 }
 
-const struct operation_class operation_retry = {.serve = serve};
+const struct operation_class operation_retry = {.method = "task.retry", .serve = serve};

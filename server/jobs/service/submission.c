@@ -39,7 +39,7 @@ struct job *submission_take(struct jobs *jobs, struct operation *op, uint32_t i)
     struct submitted done;
     char text[JOB_TEXT_MAX];
     if (spec->tenant.len == 0)
-        spec->tenant = op->principal;
+        spec->tenant = op->tenant;
     enum ergon_error error = job_submit(jobs, spec, &done, text, sizeof text);
     if (error != ERGON_OK) {
         fail(outcome, error, text);
@@ -219,10 +219,10 @@ static void serve(struct jobs *jobs, struct operation *op)
         answer(jobs, op);
 }
 
-#define SUBMITS                                                                                    \
+#define SUBMITS(name)                                                                              \
     {                                                                                              \
-        .is_submission = true, .serve = serve, .fini = submission_fini, .dropped = waiters_drop,   \
-        .job_saved = job_saved                                                                     \
+        .method = (name), .is_submission = true, .serve = serve, .fini = submission_fini,          \
+        .dropped = waiters_drop, .job_saved = job_saved                                            \
     }
-const struct operation_class operation_submit = SUBMITS;
-const struct operation_class operation_submit_many = SUBMITS;
+const struct operation_class operation_submit = SUBMITS("task.submit");
+const struct operation_class operation_submit_many = SUBMITS("task.submit_many");

@@ -22,14 +22,15 @@ struct sweep_kind {
     bool down;
     const char *did;   /* in the answer */
     const char *event; /* in the log */
-    bool (*may)(const struct job *job);
+    bool (*may)(const struct operation *op, const struct job *job);
     void (*change)(struct jobs *jobs, struct job *job);
 };
 
 /* --- The kinds --- */
 
-static bool may_cancel(const struct job *job)
+static bool may_cancel(const struct operation *op, const struct job *job)
 {
+    (void)op;
     return job_is_open(job);
 }
 
@@ -41,9 +42,10 @@ static void cancel(struct jobs *jobs, struct job *job)
     job_cancel(&jobs->sched, job);
 }
 
-static bool may_retry(const struct job *job)
+static bool may_retry(const struct operation *op, const struct job *job)
 {
-    return !job_state_open((enum job_state)job->state) && job->state != JOB_DONE;
+    return !job_state_open((enum job_state)job->state) && job->state != JOB_DONE &&
+           operation_may_run(op, job);
 }
 
 static void retry(struct jobs *jobs, struct job *job)
@@ -51,8 +53,9 @@ static void retry(struct jobs *jobs, struct job *job)
     job_retry(&jobs->sched, job);
 }
 
-static bool may_forget(const struct job *job)
+static bool may_forget(const struct operation *op, const struct job *job)
 {
+    (void)op;
     return !job_state_open((enum job_state)job->state);
 }
 
@@ -84,7 +87,7 @@ static bool visit(struct jobs *jobs, struct operation *op, struct job *job)
     if (!filter_fits(jobs, op, &sweep->filter, job, sweep->now))
         return false;
     sweep->matched++;
-    if (!sweep->kind->may(job) || (sweep->kind == &forgets && !is_free(jobs, job)))
+    if (!sweep->kind->may(op, job) || (sweep->kind == &forgets && !is_free(jobs, job)))
         return false;
     sweep->done++;
     if (sweep->dry_run)
@@ -113,9 +116,9 @@ static void end(struct jobs *jobs, struct operation *op)
     const struct sweep_arguments *sweep = &op->sweep;
     char who[64];
     struct pack *p = &op->reply.result;
-    snprintf(who, sizeof who, "%.*s", (int)op->principal.len, (const char *)op->principal.at);
+    snprintf(who, sizeof who, "%.*s", (int)op->tenant.len, (const char *)op->tenant.at);
     if (!sweep->dry_run)
-        log_info(sweep->kind->event, LOG_UINT("tasks", sweep->done), LOG_STR("principal", who));
+        log_info(sweep->kind->event, LOG_UINT("tasks", sweep->done), LOG_STR("tenant", who));
     walk_end(&jobs->table.walks, &op->sweep.walk);
     pack_init(p);
     pack_map(p, 3);
@@ -191,6 +194,9 @@ static void serve_forget(struct jobs *jobs, struct operation *op)
     begin(jobs, op, &forgets);
 }
 
-const struct operation_class operation_cancel_matching = {.serve = serve_cancel};
-const struct operation_class operation_retry_matching = {.serve = serve_retry};
-const struct operation_class operation_forget_matching = {.serve = serve_forget};
+const struct operation_class operation_cancel_matching = {.method = "task.cancel",
+                                                          .serve = serve_cancel};
+const struct operation_class operation_retry_matching = {.method = "task.retry",
+                                                         .serve = serve_retry};
+const struct operation_class operation_forget_matching = {.method = "task.forget",
+                                                          .serve = serve_forget};

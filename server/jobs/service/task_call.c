@@ -115,7 +115,8 @@ static void serve(struct jobs *jobs, struct operation *op)
     }
 }
 
-const struct operation_class operation_call = {.is_submission = true,
+const struct operation_class operation_call = {.method = "task.call",
+                                               .is_submission = true,
                                                .serve = serve,
                                                .fini = submission_fini,
                                                .dropped = dropped,

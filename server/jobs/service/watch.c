@@ -144,7 +144,8 @@ static void serve(struct jobs *jobs, struct operation *op)
     due(jobs, op);
 }
 
-const struct operation_class operation_watch = {.serve = serve,
+const struct operation_class operation_watch = {.method = "task.watch",
+                                                .serve = serve,
                                                 .dropped = waiters_drop,
                                                 .due = due,
                                                 .push_taken = push_taken,

@@ -4,6 +4,7 @@
 
 #include "server/net/accept/acceptor_private.h"
 #include "server/net/auth/principal.h"
+#include "server/net/auth/token.h"
 
 /* --- Any thread --- */
 
@@ -39,15 +40,19 @@ static void command_free(const struct acceptor *a, struct reload_command *comman
 }
 
 /* The listeners are fixed once the server runs: any thread may read their rules and files. */
-static struct reload *make_reload(struct acceptor *a, uint32_t loop, struct token_table *tokens,
-                                  char *error, size_t size)
+static struct reload *make_reload(struct acceptor *a, uint32_t loop,
+                                  const struct net_secrets *secrets, char *error, size_t size)
 {
     struct reload *r = calloc(1, sizeof *r + a->listener_count * sizeof r->contexts[0]);
 
     if (r == NULL)
         return snprintf(error, size, "out of memory"), NULL;
     r->message.kind = LOOP_RELOAD;
-    r->tokens = tokens == NULL ? NULL : token_table_ref(tokens);
+    if (secrets != NULL) {
+        r->tokens = secrets->tokens == NULL ? NULL : token_table_ref(secrets->tokens);
+        r->roles = role_table_ref(secrets->roles);
+        r->lower = secrets->lower;
+    }
     for (uint32_t i = 0; i < a->listener_count; i++) {
         struct listener *l = a->listeners[i];
         if (l->rules.contexts == NULL)
@@ -64,7 +69,7 @@ static struct reload *make_reload(struct acceptor *a, uint32_t loop, struct toke
     return r;
 }
 
-int net_reload(struct acceptor *a, struct token_table *tokens, char *error, size_t size)
+int net_reload(struct acceptor *a, const struct net_secrets *secrets, char *error, size_t size)
 {
     struct reload_command *command =
         calloc(1, sizeof *command + a->loop_count * sizeof command->reloads[0]);
@@ -73,7 +78,7 @@ int net_reload(struct acceptor *a, struct token_table *tokens, char *error, size
         return snprintf(error, size, "out of memory"), -1;
     command->command.kind = LOOP_RELOAD;
     for (uint32_t i = 0; i < a->loop_count; i++) {
-        command->reloads[i] = make_reload(a, i, tokens, error, size);
+        command->reloads[i] = make_reload(a, i, secrets, error, size);
         if (command->reloads[i] == NULL) {
             command_free(a, command);
             return -1;

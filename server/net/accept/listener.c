@@ -230,7 +230,8 @@ static bool copy_rules(struct listener *l, const struct listener_options *o)
     l->rules.raw = o->raw;
     l->rules.penalties = o->penalties;
     l->rules.idle_timeout = o->idle_timeout;
-    l->rules.methods = copy(o->methods == NULL ? "*" : o->methods, &good);
+    l->rules.methods = copy(o->methods, &good);
+    l->rules.index = (uint8_t)l->acceptor->listener_count;
     l->files = (struct tls_files){.cert = copy(f->cert, &good),
                                   .key = copy(f->key, &good),
                                   .client_ca = copy(f->client_ca, &good),

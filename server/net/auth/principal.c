@@ -10,9 +10,11 @@ struct principal {
      * thread did with the principal, and the last drop acquires it: one acq_rel in
      * principal_unref() is both sides. */
     _Atomic uint32_t references;
-    const char *methods; /* comma-separated patterns */
-    const char *tenant;
-    char name[]; /* with its mechanism; and behind it the other texts */
+    enum principal_mechanism how;
+    const struct rights *rights; /* a reference */
+    uint64_t expires;            /* Unix ns; 0: never */
+    uint8_t token[SHA256_SIZE];  /* PRINCIPAL_TOKEN: its hash */
+    char name[];                 /* with its mechanism */
 };
 
 static const char *const mechanisms[] = {[PRINCIPAL_TOKEN] = "token:",
@@ -45,25 +47,40 @@ static const char *default_tenant(enum principal_mechanism how, const char *full
     return how == PRINCIPAL_CERT || strcmp(plain, PRINCIPAL_TENANT_OF_ALL) == 0 ? full : plain;
 }
 
-const struct principal *principal_new(enum principal_mechanism how, const char *name,
-                                      const char *tenant, const char *methods)
+static const struct rights *rights_of(const struct principal_options *o, const char *full)
+{
+    const char *tenant = o->tenant ? o->tenant : default_tenant(o->how, full);
+    const struct rights_options options = {.roles = o->roles,
+                                           .name = full,
+                                           .tenant = tenant,
+                                           .methods = o->methods,
+                                           .unless_role = o->how != PRINCIPAL_TOKEN,
+                                           .everything = o->everything};
+
+    return rights_new(&options);
+}
+
+const struct principal *principal_new(const struct principal_options *o)
 {
     char full[PRINCIPAL_NAME_MAX + 16];
 
-    principal_full_name(how, name, full, sizeof full);
-    if (tenant == NULL)
-        tenant = default_tenant(how, full);
-    size_t name_size = strlen(full) + 1, tenant_size = strlen(tenant) + 1;
-    size_t methods_size = strlen(methods) + 1;
-    struct principal *p = malloc(sizeof *p + name_size + tenant_size + methods_size);
+    principal_full_name(o->how, o->name, full, sizeof full);
+    size_t name_size = strlen(full) + 1;
+    struct principal *p = calloc(1, sizeof *p + name_size);
 
     if (p == NULL)
         return NULL;
     atomic_init(&p->references, 1);
     memcpy(p->name, full, name_size);
-    p->tenant = memcpy(p->name + name_size, tenant, tenant_size);
-    p->methods = memcpy(p->name + name_size + tenant_size, methods, methods_size);
-    return p;
+    p->how = o->how;
+    p->expires = o->expires;
+    if (o->token != NULL)
+        memcpy(p->token, o->token, sizeof p->token);
+    p->rights = rights_of(o, full);
+    if (p->rights != NULL)
+        return p;
+    free(p);
+    return NULL;
 }
 
 const char *principal_name(const struct principal *p)
@@ -71,32 +88,39 @@ const char *principal_name(const struct principal *p)
     return p->name;
 }
 
-const char *principal_tenant(const struct principal *p)
+const char *principal_plain_name(const struct principal *p)
 {
-    return p->tenant;
+    return p->name + strlen(mechanisms[p->how]);
 }
 
-static bool pattern_fits(const char *pattern, size_t len, struct span method)
+enum principal_mechanism principal_how(const struct principal *p)
 {
-    if (len > 0 && pattern[len - 1] == '*')
-        return method.len >= len - 1 && (len == 1 || memcmp(pattern, method.at, len - 1) == 0);
-    return span_equal(span_of(pattern, len), method);
+    return p->how;
+}
+
+const uint8_t *principal_token(const struct principal *p)
+{
+    return p->token;
+}
+
+uint64_t principal_expires(const struct principal *p)
+{
+    return p->expires;
+}
+
+const char *principal_tenant(const struct principal *p)
+{
+    return rights_tenant(p->rights);
+}
+
+const struct rights *principal_rights(const struct principal *p)
+{
+    return p->rights;
 }
 
 bool principal_may(const struct principal *p, struct span method)
 {
-    const char *at = p->methods;
-
-    if (at[0] == '*' && at[1] == '\0')
-        return true;
-    while (*at != '\0') {
-        size_t len = strcspn(at, ",");
-        if (pattern_fits(at, len, method))
-            return true;
-        at += len;
-        at += *at == ',';
-    }
-    return false;
+    return rights_may(p->rights, method);
 }
 
 const struct principal *principal_ref(const struct principal *p)
@@ -111,6 +135,8 @@ void principal_unref(const struct principal *p)
 {
     struct principal *counted = (struct principal *)(uintptr_t)p;
 
-    if (p != NULL && atomic_fetch_sub_explicit(&counted->references, 1, memory_order_acq_rel) == 1)
-        free(counted);
+    if (p == NULL || atomic_fetch_sub_explicit(&counted->references, 1, memory_order_acq_rel) != 1)
+        return;
+    rights_unref(counted->rights);
+    free(counted);
 }

@@ -6,24 +6,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "server/net/auth/crypto.h"
-#include "server/net/auth/principal.h"
+#include "base/clock.h"
+#include "base/instant.h"
+#include "server/net/auth/token.h"
 
 enum { LINE_MAX_BYTES = 4096 };
 
 struct token_line {
     uint8_t hash[SHA256_SIZE];
+    uint64_t expires;                  /* Unix ns; 0: never */
     const struct principal *principal; /* a reference */
 };
 
 struct token_table {
     _Atomic uint32_t references; /* as in principal.c */
     size_t count;
+    unsigned vain; /* line */
     struct token_line *lines;
 };
 
 struct parse {
     const char *path;
+    struct role_table *roles;
     unsigned line; /* from 1 */
     char *error;
     size_t size;
@@ -106,6 +110,40 @@ static bool add_line(struct token_table *t, const struct token_line *line)
     return true;
 }
 
+/* `text` NULL: it has none. */
+static bool parse_end(const struct parse *p, const char *text, struct token_line *line)
+{
+    static const char prefix[] = "expires=";
+
+    line->expires = 0;
+    if (text == NULL)
+        return true;
+    if (strncmp(text, prefix, sizeof prefix - 1) != 0)
+        return bad(p, "behind the methods, which are separated by commas without blanks, stands "
+                      "nothing but expires=TIME");
+    if (instant_parse(span_text(text + sizeof prefix - 1), &line->expires) && line->expires > 0)
+        return true;
+    return bad(p, "the end of a token is a moment such as expires=2027-01-01T00:00:00Z");
+}
+
+static bool take_line(const struct parse *p, struct token_table *t, struct token_line *line,
+                      const char *name, const char *methods)
+{
+    line->principal = principal_new(&(struct principal_options){.how = PRINCIPAL_TOKEN,
+                                                                .name = name,
+                                                                .methods = methods,
+                                                                .roles = p->roles,
+                                                                .token = line->hash,
+                                                                .expires = line->expires});
+    if (line->principal == NULL || !add_line(t, line)) {
+        principal_unref(line->principal);
+        return bad(p, "out of memory");
+    }
+    if (t->vain == 0 && patterns_seem_to_grant(methods))
+        t->vain = p->line;
+    return true;
+}
+
 static bool parse_line(const struct parse *p, struct token_table *t, char *text)
 {
     static const char blank[] = " \t\r\n";
@@ -118,22 +156,18 @@ static bool parse_line(const struct parse *p, struct token_table *t, char *text)
         return true;
     char *name = strtok_r(NULL, blank, &rest);
     char *methods = strtok_r(NULL, blank, &rest);
+    char *end = strtok_r(NULL, blank, &rest);
     if (!parse_hash(p, hash, line.hash))
         return false;
     if (name == NULL || methods == NULL)
-        return bad(p, "a line is \"sha256:HASH PRINCIPAL METHOD[,METHOD...]\"");
+        return bad(p, "a line is \"sha256:HASH PRINCIPAL METHOD[,METHOD...] [expires=TIME]\"");
     if (strtok_r(NULL, blank, &rest) != NULL)
         return bad(p, "methods are separated by commas, without blanks");
-    if (!parse_methods(p, methods))
-        return false;
     if (principal_is_full_name(name))
         return bad(p, "the name of a principal does not begin with token:, cert:, unix: or "
                       "address:, which stand for how it says who it is");
-    line.principal = principal_new(PRINCIPAL_TOKEN, name, NULL, methods);
-    if (line.principal != NULL && add_line(t, &line))
-        return true;
-    principal_unref(line.principal);
-    return bad(p, "out of memory");
+    return parse_end(p, end, &line) && parse_methods(p, methods) &&
+           take_line(p, t, &line, name, methods);
 }
 
 static bool parse_file(struct parse *p, struct token_table *t, FILE *file)
@@ -151,9 +185,10 @@ static bool parse_file(struct parse *p, struct token_table *t, FILE *file)
     return !ferror(file) || bad(p, "cannot be read");
 }
 
-struct token_table *token_table_load(const char *path, char *error, size_t size)
+struct token_table *token_table_load(const char *path, struct role_table *roles, char *error,
+                                     size_t size)
 {
-    struct parse p = {.path = path, .error = error, .size = size};
+    struct parse p = {.path = path, .roles = roles, .error = error, .size = size};
     struct token_table *t = calloc(1, sizeof *t);
     char text[96];
 
@@ -203,15 +238,25 @@ bool token_table_names(const struct token_table *t, const char *name)
     return false;
 }
 
+unsigned token_table_vain_line(const struct token_table *t)
+{
+    return t->vain;
+}
+
+const struct principal *token_table_find_hash(const struct token_table *t, const uint8_t *hash)
+{
+    const struct principal *found = NULL;
+
+    for (size_t i = 0; i < t->count; i++) /* all of them, whichever fits */
+        if (crypto_equal(t->lines[i].hash, hash) &&
+            (t->lines[i].expires == 0 || t->lines[i].expires > clock_wall()))
+            found = t->lines[i].principal;
+    return found;
+}
+
 const struct principal *token_table_find(const struct token_table *t, struct span token)
 {
     uint8_t hash[SHA256_SIZE];
-    const struct principal *found = NULL;
 
-    if (!crypto_sha256(token, hash))
-        return NULL;
-    for (size_t i = 0; i < t->count; i++) /* all of them, whichever fits */
-        if (crypto_equal(t->lines[i].hash, hash))
-            found = t->lines[i].principal;
-    return found;
+    return crypto_sha256(token, hash) ? token_table_find_hash(t, hash) : NULL;
 }

@@ -3,8 +3,10 @@
 #include <stdio.h>
 
 #include "server/net/auth/peer.h"
-#include "server/net/auth/principal.h"
-#include "server/net/connection/conn_private.h"
+#include "server/net/auth/token.h"
+#include "server/net/auth/token.h"
+#include "server/net/connection/admit.h"
+#include "server/net/connection/newcomers.h"
 
 enum { NAME_MAX_BYTES = 256 };
 
@@ -18,10 +20,40 @@ static bool refuse(const struct connection *c, const char *why)
     return false;
 }
 
-static bool become(struct connection *c, enum principal_mechanism how, const char *name,
-                   const char *tenant)
+/* Neither tokens nor roles nor the listener say who may do what: then whoever is not asked may do
+ * all. */
+static bool nobody_says(const struct connection *c)
 {
-    const struct principal *p = principal_new(how, name, tenant, c->slot->rules->methods);
+    const struct listener_rules *rules = c->slot->rules;
+
+    return rules->auth == LISTENER_AUTH_NONE && rules->methods == NULL && c->loop->tokens == NULL &&
+           role_table_count(c->loop->roles) == 0;
+}
+
+/* NULL without memory. */
+static const struct principal *make(const struct connection *c, enum principal_mechanism how,
+                                    const char *name)
+{
+    const struct token_table *tokens = c->loop->tokens;
+    const char *methods = c->slot->rules->methods;
+    struct principal_options options = {.how = how,
+                                        .name = name,
+                                        .methods = methods == NULL ? "*" : methods,
+                                        .everything = nobody_says(c),
+                                        .roles = c->loop->roles};
+    char full[NAME_MAX_BYTES + 16];
+
+    principal_full_name(how, name, full, sizeof full);
+    if (c->slot->rules->auth == LISTENER_AUTH_NONE)
+        options.tenant = PRINCIPAL_TENANT_OF_ALL;
+    else if (how == PRINCIPAL_UNIX && tokens != NULL && token_table_names(tokens, name))
+        options.tenant = full; /* the token's is the name */
+    return principal_new(&options);
+}
+
+static bool become(struct connection *c, enum principal_mechanism how, const char *name)
+{
+    const struct principal *p = make(c, how, name);
 
     if (p == NULL)
         return refuse(c, "out of memory");
@@ -37,7 +69,7 @@ static bool admit_by_certificate(struct connection *c)
 
     switch (tls_peer_name(&c->stream, name, sizeof name)) {
     case TLS_NAME_FOUND:
-        return become(c, PRINCIPAL_CERT, name, NULL);
+        return become(c, PRINCIPAL_CERT, name);
     case TLS_NAME_NO_CERTIFICATE:
         return true;
     case TLS_NAME_UNUSABLE:
@@ -56,18 +88,11 @@ static bool user_of(const struct connection *c, char *name, size_t size)
     return true;
 }
 
-/* A user and a token of one name are two, and so are their tenants: the token's is the name. */
 static bool admit_by_socket(struct connection *c)
 {
-    const struct token_table *tokens = conn_tokens(c);
-    char name[NAME_MAX_BYTES], tenant[NAME_MAX_BYTES + 16];
+    char name[NAME_MAX_BYTES];
 
-    if (!user_of(c, name, sizeof name))
-        return false;
-    if (tokens == NULL || !token_table_names(tokens, name))
-        return become(c, PRINCIPAL_UNIX, name, NULL);
-    principal_full_name(PRINCIPAL_UNIX, name, tenant, sizeof tenant);
-    return become(c, PRINCIPAL_UNIX, name, tenant);
+    return user_of(c, name, sizeof name) && become(c, PRINCIPAL_UNIX, name);
 }
 
 /* Nobody is asked: the peer is where it comes from. */
@@ -76,10 +101,9 @@ static bool admit_unasked(struct connection *c)
     char name[NAME_MAX_BYTES];
 
     if (strncmp(conn_peer(c), "unix", 4) == 0)
-        return user_of(c, name, sizeof name) &&
-               become(c, PRINCIPAL_UNIX, name, PRINCIPAL_TENANT_OF_ALL);
+        return admit_by_socket(c);
     peer_network(conn_peer(c), name, sizeof name);
-    return become(c, PRINCIPAL_ADDRESS, name, NULL);
+    return become(c, PRINCIPAL_ADDRESS, name);
 }
 
 bool admit_peer(struct connection *c)
@@ -95,4 +119,48 @@ bool admit_peer(struct connection *c)
         return true;
     }
     __builtin_unreachable();
+}
+
+/* --- Again --- */
+
+/* Who it is now, a reference; NULL: nobody, or no memory. */
+static const struct principal *who_now(const struct connection *c)
+{
+    const struct principal *was = c->principal, *p;
+
+    if (principal_how(was) != PRINCIPAL_TOKEN)
+        return make(c, principal_how(was), principal_plain_name(was));
+    p = c->loop->tokens ? token_table_find_hash(c->loop->tokens, principal_token(was)) : NULL;
+    return p ? principal_ref(p) : NULL;
+}
+
+/* The token is no more: the peer is who it is without. */
+static void forget_token(struct connection *c)
+{
+    conn_set_principal(c, NULL);
+    if (!admit_peer(c))
+        conn_close(c, "it may not be served any more");
+    else if (c->principal == NULL)
+        newcomer_again(c);
+}
+
+void admit_again(struct connection *c)
+{
+    const struct principal *was = principal_ref(c->principal), *p = who_now(c);
+    bool lost = p == NULL || !rights_within(principal_rights(was), principal_rights(p));
+
+    if (lost)
+        log_warn(c->loop->lower ? "connection lowered" : "connection closed",
+                 LOG_UINT("conn", conn_id(c)), LOG_PEER("peer", conn_peer(c)),
+                 LOG_STR("principal", principal_name(was)),
+                 LOG_STR("reason",
+                         p ? "it may do less than before" : "its token has ended, or was revoked"));
+    if (lost && !c->loop->lower)
+        conn_enter(c, CONN_FLUSHING, "its rights have ended");
+    else if (p != NULL)
+        conn_set_principal(c, p);
+    else
+        forget_token(c);
+    principal_unref(p);
+    principal_unref(was);
 }

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "server/accounts/room.h"
 #include "server/net/connection/net_loop.h"
+#include "server/net/connection_rights.h"
 
 /* States of a connection.  X(NAME, "what is true; who leaves it") */
 #define CONN_STATES(X)                                                                             \
@@ -63,11 +64,14 @@ struct connection {
     bool waits : 1;         /* OPEN: for room in its account; `room` stands there */
     bool heavy : 1;         /* OPEN: it holds as much as it may itself */
     bool put_back : 1;      /* the message that is handed over waits for room */
+    bool unlimited : 1;     /* conn_unlimited() */
+    bool mortal : 1;        /* its principal ends, at `expires` */
     bool heard_out : 1;     /* a newcomer's time was over, and what had come by then is looked at */
 
     ao_time accepted;   /* when it came */
     uint64_t messages;  /* handed over, in all */
     uint32_t turn;      /* of its tally, in which it was read last */
+    ao_time expires;    /* of the activators' clock */
     ao_time entered;    /* when it came, or was opened */
     ao_time since;      /* OPEN, DRAINING: the last byte, or call's end; else: the time of entry */
     ao_time time_limit; /* of this state, ns from `since`; 0: none */
@@ -148,14 +152,6 @@ bool conn_watch(struct connection *c, unsigned what);
 
 void output_wanted(struct connection *c); /* output_flush() at this round's end */
 void output_flush(struct connection *c);  /* writes what it can; may enter CLOSED */
-
-/* --- admit.c --- */
-
-/* After the handshake.  Sets the connection's principal by the rules of its listener: certificate,
- * credentials of the socket, or address; where a token is asked for, none yet.  False (logged): the
- * peer must not be served, by reason of an unusable certificate, a system that does not say who the
- * peer is, or no memory. */
-bool admit_peer(struct connection *c);
 
 /* --- connection.c --- */
 

@@ -201,11 +201,6 @@ uint64_t conn_id(const struct connection *c)
     return c->slot->id;
 }
 
-const struct token_table *conn_tokens(const struct connection *c)
-{
-    return c->loop->tokens;
-}
-
 void **conn_user(struct connection *c)
 {
     return &c->user;
@@ -248,41 +243,4 @@ bool conn_open_tally(struct connection *c)
     }
     holdings_move(c, own);
     return true;
-}
-
-const struct principal *conn_principal(const struct connection *c)
-{
-    return c->principal;
-}
-
-void conn_set_principal(struct connection *c, const struct principal *p)
-{
-    const struct principal *old = c->principal;
-
-    c->principal = p == NULL ? NULL : principal_ref(p);
-    principal_unref(old);
-    if (c->state != CONN_OPEN || !conn_open_tally(c))
-        return;
-    if (p)
-        newcomer_remove(c);
-}
-
-bool conn_auth_required(const struct connection *c)
-{
-    return c->slot->rules->auth != LISTENER_AUTH_NONE;
-}
-
-bool conn_auth_failed(struct connection *c)
-{
-    uint32_t limit = c->loop->limits.auth_failures;
-
-    if (c->failures < UINT8_MAX)
-        c->failures++;
-    conn_slot_offend(c->slot, OFFENCE_TOKEN);
-    log_warn("authentication failed", LOG_UINT("conn", conn_id(c)), LOG_PEER("peer", conn_peer(c)),
-             LOG_UINT("failures", c->failures));
-    if (limit == 0 || c->failures < limit)
-        return true;
-    conn_close(c, "too many failed authentications");
-    return false;
 }

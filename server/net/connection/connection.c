@@ -1,5 +1,6 @@
 /* The life of a connection: what each step does in each state (the states stand in conn_state.c),
  * and how long it may stay there. */
+#include "server/net/connection/admit.h"
 #include "server/net/connection/conn_private.h"
 
 #include <assert.h>
@@ -41,7 +42,7 @@ static void time_out(struct connection *c)
 
 static bool may_stay(const struct connection *c)
 {
-    return c->time_limit == 0 && !c->newcomer;
+    return c->time_limit == 0 && !c->newcomer && !c->mortal;
 }
 
 /* When the connection has had its time, if nothing happens; AO_NEVER: it may stay. */
@@ -50,7 +51,8 @@ static ao_time time_is_over(const struct connection *c)
     ao_time at = c->time_limit == 0 ? AO_NEVER : c->since + c->time_limit;
     ao_time newcomer = newcomer_deadline(c);
 
-    return newcomer < at ? newcomer : at;
+    at = newcomer < at ? newcomer : at;
+    return c->mortal && conn_answerable(c) && c->expires < at ? c->expires : at;
 }
 
 static bool timed_out(struct connection *c)
@@ -60,6 +62,8 @@ static bool timed_out(struct connection *c)
     ao_time now = activator_now(c->loop->activator);
     if (conn_answerable(c) && (c->in_flight + c->polls > 0 || c->waits))
         c->since = now;
+    if (c->mortal && conn_answerable(c) && now >= c->expires)
+        admit_again(c);
     if (now < time_is_over(c))
         return false;
     /* The server may have been late, and what it waits for is there. */

@@ -5,6 +5,7 @@
 
 #include "server/net/auth/principal.h"
 #include "server/net/connection/walk.h"
+#include "server/net/auth/token.h"
 
 int message_list_init(struct message_list *list, struct ao *receiver)
 {
@@ -56,6 +57,7 @@ void reload_free(struct reload *r)
     if (r == NULL)
         return;
     token_table_unref(r->tokens);
+    role_table_unref(r->roles);
     for (uint32_t i = 0; i < r->count; i++)
         tls_context_unref(r->contexts[i].context);
     free(r);

@@ -25,7 +25,8 @@ struct listener_rules {
     bool raw;
     bool penalties;                /* addresses of which nothing good comes are kept out */
     ao_time idle_timeout;          /* ns; 0: that of the limits; AO_NEVER: none */
-    const char *methods;           /* what principals may call that are no tokens; owned */
+    const char *methods;           /* what may be called here; NULL: all; owned */
+    uint8_t index;                 /* of the listener */
     struct tls_context **contexts; /* by loop index; NULL: plain */
     uint32_t open;                 /* connections; the acceptor's own */
 };
@@ -88,6 +89,8 @@ void conn_slot_return(struct conn_slot *slot, struct message_list *home);
 struct reload {
     struct loop_message message;
     struct token_table *tokens; /* a reference; NULL: none */
+    struct role_table *roles;   /* likewise */
+    bool lower;                 /* who has lost rights goes on with what is left */
     uint32_t count;             /* of contexts */
     struct {
         const struct listener_rules *rules;

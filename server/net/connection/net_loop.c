@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include "server/net/auth/principal.h"
+#include "server/net/auth/token.h"
+#include "server/net/connection/admit.h"
 #include "server/net/connection/conn_private.h"
 #include "server/net/connection/holdings.h"
 #include "server/net/connection/newcomers.h"
@@ -66,18 +68,34 @@ static void take_slot(struct net_loop *l, struct conn_slot *slot)
     newcomers_make_room(l);
 }
 
+/* What each of them may do is found out again. */
+static void renew_all(struct net_loop *l, bool lower)
+{
+    struct connection *c;
+
+    l->lower = lower;
+    LIST_FOREACH(c, &l->all, link)
+    if (c->principal && conn_answerable(c))
+        admit_again(c);
+}
+
 static void apply(struct net_loop *l, struct reload *r)
 {
     token_table_unref(l->tokens);
     l->tokens = r->tokens;
     r->tokens = NULL;
+    role_table_unref(l->roles);
+    l->roles = r->roles;
+    r->roles = NULL;
     for (uint32_t i = 0; i < r->count; i++) {
         struct tls_context **at = &r->contexts[i].rules->contexts[l->index];
         struct tls_context *old = *at;
         *at = r->contexts[i].context;
         r->contexts[i].context = old;
     }
+    bool lower = r->lower;
     reload_free(r);
+    renew_all(l, lower);
 }
 
 static void drain_all(struct net_loop *l)
@@ -188,6 +206,7 @@ void net_loop_free(struct net_loop *l)
     ao_fini(&l->intake);
     tls_loop_free(l->tls);
     token_table_unref(l->tokens);
+    role_table_unref(l->roles);
     chunk_pool_fini(&l->pool);
     free(l->scratch);
     free(l);

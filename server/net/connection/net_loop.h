@@ -45,6 +45,7 @@ struct net_loop {
     uint32_t index;
     bool draining; /* no connection is opened any more */
     bool closing;  /* net_loop_free() runs */
+    bool lower;    /* who has lost rights goes on with what is left, and is not closed */
 
     struct round_hook hook;  /* armed while anything stands in these: */
     struct conn_queue dirty; /* have output to write */
@@ -69,6 +70,7 @@ struct net_loop {
 
     struct tls_loop *tls;       /* NULL until a listener with TLS stands */
     struct token_table *tokens; /* a reference; NULL: none */
+    struct role_table *roles;   /* likewise */
     struct loop_counters counters;
 };
 

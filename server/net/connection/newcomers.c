@@ -57,6 +57,17 @@ void newcomer_add(struct connection *c)
     list->count++;
 }
 
+void newcomer_again(struct connection *c)
+{
+    if (c->newcomer)
+        return;
+    c->newcomer = true;
+    c->entered = activator_now(c->loop->activator);
+    c->scan = &c->loop->newcomers.scan;
+    TAILQ_INSERT_TAIL(&c->loop->newcomers.all, c, newcomers);
+    c->loop->newcomers.count++;
+}
+
 void newcomer_remove(struct connection *c)
 {
     if (!c->newcomer)

@@ -22,6 +22,9 @@ void newcomers_init(struct net_loop *l);
 /* A new connection, if it is one. */
 void newcomer_add(struct connection *c);
 
+/* A connection that was known and is nobody's any more: its time begins again. */
+void newcomer_again(struct connection *c);
+
 /* Closes one if there are too many; within no step of a connection. */
 void newcomers_make_room(struct net_loop *l);
 

@@ -81,13 +81,15 @@ TEST(the_reference_holds_every_key)
 
     if (check_table(reference, &config_keys) + check_table(reference, &config_listener_keys) +
             check_table(reference, &config_executor_keys) +
-            check_table(reference, &config_tenant_keys) >
+            check_table(reference, &config_tenant_keys) +
+            check_table(reference, &config_role_keys) >
         0)
         fail_msg("docs/operations.md lacks the rows above");
     for (const char *at = strstr(reference, "\n## Reference"); (at = strstr(at, "\n| `")); at++)
         rows++;
     assert_int_equal(rows, config_keys.count + config_listener_keys.count +
-                               config_executor_keys.count + config_tenant_keys.count);
+                               config_executor_keys.count + config_tenant_keys.count +
+                               config_role_keys.count);
     free(reference);
 }
 
@@ -127,7 +129,8 @@ static bool has_key_line(const char *text, const char *word)
 TEST(the_example_shows_every_key)
 {
     static const struct config_table *const tables[] = {&config_keys, &config_listener_keys,
-                                                        &config_executor_keys, &config_tenant_keys};
+                                                        &config_executor_keys, &config_tenant_keys,
+                                                        &config_role_keys};
     char *example = read_all(EXAMPLE_PATH);
 
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)

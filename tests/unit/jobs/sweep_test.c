@@ -74,8 +74,9 @@ JOBS_TEST(what_it_may_not_know_of_it_leaves_alone)
     submit_some(w, 2, &WORK(.delay = AO_S(100), .tenant = span_text("other")));
     struct operation *op = world_operation(w, &operation_cancel_matching);
     op->sweep.filter = ALL;
-    op->confined = true;
-    op->principal = span_text("acme");
+    op->rights = rights_new(
+        &(struct rights_options){.name = "token:acme", .tenant = "acme", .methods = "task.*"});
+    op->tenant = span_text("acme");
     world_give(w, op);
     expect_swept(w, op, "{'matched': 3, 'cancelled': 3, 'dry_run': false}");
     assert_int_equal(count_in(w, JOB_DELAYED), 2);

@@ -13,6 +13,7 @@
 
 #include "server/net/accept/acceptor_private.h"
 #include "server/net/auth/principal.h"
+#include "server/net/auth/token.h"
 #include "server/net/connection/conn_private.h"
 #include "tests/support/net_server.h"
 
@@ -622,9 +623,11 @@ SERVER_TEST(every_loop_reads_the_tokens_again)
 
     server.count = 3;
     server_listen((struct listener_options){0});
-    struct token_table *tokens = token_table_load(path, server.error, sizeof server.error);
+    struct token_table *tokens = token_table_load(path, NULL, server.error, sizeof server.error);
     assert_non_null(tokens);
-    assert_int_equal(net_reload(server.acceptor, tokens, server.error, sizeof server.error), 0);
+    assert_int_equal(net_reload(server.acceptor, &(struct net_secrets){.tokens = tokens},
+                                server.error, sizeof server.error),
+                     0);
     server_turn(10);
     for (int i = 0; i < 3; i++)
         assert_ptr_equal(server.loops[i]->tokens, tokens);

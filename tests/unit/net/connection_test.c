@@ -102,7 +102,8 @@ static void know_sometimes(struct connection *c, uint64_t life)
 {
     if (life % 3 != 0)
         return;
-    const struct principal *p = principal_new(PRINCIPAL_TOKEN, "alice", NULL, "*");
+    const struct principal *p = principal_new(
+        &(struct principal_options){PRINCIPAL_TOKEN, "alice", .tenant = NULL, .methods = "*"});
     conn_set_principal(c, p);
     conn_set_principal(c, p); /* says it a second time */
     principal_unref(p);
@@ -150,7 +151,8 @@ NET_TEST(a_connection_says_what_it_is)
     assert_true(conn_mode(c)->raw);
     assert_true(conn_auth_required(c));
     assert_null(conn_principal(c));
-    const struct principal *p = principal_new(PRINCIPAL_TOKEN, "alice", NULL, "*");
+    const struct principal *p = principal_new(
+        &(struct principal_options){PRINCIPAL_TOKEN, "alice", .tenant = NULL, .methods = "*"});
     conn_set_principal(c, p);
     principal_unref(p);
     assert_string_equal(principal_name(conn_principal(c)), "token:alice");

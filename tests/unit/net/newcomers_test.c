@@ -11,7 +11,8 @@ static void asks_for_tokens(void)
 
 static void says_who(struct connection *c)
 {
-    const struct principal *alice = principal_new(PRINCIPAL_TOKEN, "alice", NULL, "*");
+    const struct principal *alice = principal_new(
+        &(struct principal_options){PRINCIPAL_TOKEN, "alice", .tenant = NULL, .methods = "*"});
     conn_set_principal(c, alice);
     principal_unref(alice);
 }

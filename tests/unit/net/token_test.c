@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "server/net/auth/principal.h"
+#include "server/net/auth/token.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 
@@ -36,7 +37,7 @@ static struct token_table *load(const char *text)
     fputs(text, file);
     fclose(file);
     error[0] = '\0';
-    return token_table_load(path, error, sizeof error);
+    return token_table_load(path, NULL, error, sizeof error);
 }
 
 TEST(a_token_is_a_principal)
@@ -72,12 +73,14 @@ TEST(how_somebody_said_who_it_is_is_part_of_the_name)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const struct principal *p = principal_new(cases[i].how, cases[i].name, NULL, "*");
+        const struct principal *p = principal_new(&(struct principal_options){
+            cases[i].how, cases[i].name, .tenant = NULL, .methods = "*"});
         assert_string_equal(principal_name(p), cases[i].full);
         assert_string_equal(principal_tenant(p), cases[i].tenant);
         principal_unref(p);
     }
-    const struct principal *p = principal_new(PRINCIPAL_UNIX, "alice", "elsewhere", "*");
+    const struct principal *p = principal_new(&(struct principal_options){
+        PRINCIPAL_UNIX, "alice", .tenant = "elsewhere", .methods = "*"});
     assert_string_equal(principal_tenant(p), "elsewhere");
     principal_unref(p);
 }
@@ -107,7 +110,8 @@ TEST(a_pattern_is_a_name_or_its_beginning)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct principal *p = principal_new(PRINCIPAL_TOKEN, "p", NULL, cases[i].methods);
+        const struct principal *p = principal_new(&(struct principal_options){
+            PRINCIPAL_TOKEN, "p", .tenant = NULL, .methods = cases[i].methods});
         assert_int_equal(principal_may(p, span_text(cases[i].method)), cases[i].may);
         principal_unref(p);
     }
@@ -120,16 +124,19 @@ TEST(what_is_wrong_is_said_with_its_line)
         const char *text, *expected;
     } cases[] = {
         {"secret alice *\n", ":1: a line starts with \"sha256:\""},
-        {"\n#\n" SECRET "\n", ":3: a line is \"sha256:HASH PRINCIPAL METHOD[,METHOD...]\""},
+        {"\n#\n" SECRET "\n",
+         ":3: a line is \"sha256:HASH PRINCIPAL METHOD[,METHOD...] [expires=TIME]\""},
         {SECRET " alice\n", ":1: a line is"},
         {SECRET "0 alice *\n", ":1: the hash has 65 characters instead of 64"},
         {"sha256:2bb80d alice *\n", ":1: the hash has 6 characters instead of 64"},
         {"sha256:zzb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b a *\n",
          "no hex digit"},
-        {SECRET " alice a, b\n", ":1: methods are separated by commas, without blanks"},
+        {SECRET " alice a, b\n", ":1: behind the methods, which are separated by commas"},
         {SECRET " alice a,,b\n", ":1: a method is empty"},
         {SECRET " alice a,\n", ":1: a method is empty"},
         {SECRET " alice a*b\n", ":1: '*' stands only at the end"},
+        {SECRET " alice a expires=soon\n", ":1: the end of a token is a moment"},
+        {SECRET " alice a expires=2027-01-01T00:00:00Z more\n", ":1: methods are separated"},
         {SECRET " cert:alice a\n", ":1: the name of a principal does not begin with token:"},
     };
 
@@ -139,7 +146,7 @@ TEST(what_is_wrong_is_said_with_its_line)
         assert_ptr_equal(strstr(error, path), error);
         assert_null(strstr(error, "secret")); /* nothing of the line is shown */
     }
-    assert_null(token_table_load("/nowhere/tokens", error, sizeof error));
+    assert_null(token_table_load("/nowhere/tokens", NULL, error, sizeof error));
     assert_string_equal(error, "/nowhere/tokens: No such file or directory");
 }
 
@@ -165,7 +172,7 @@ TEST(an_empty_file_knows_nobody)
 
 static int attempt(void *arg)
 {
-    struct token_table *t = token_table_load(arg, error, sizeof error);
+    struct token_table *t = token_table_load(arg, NULL, error, sizeof error);
 
     if (t == NULL)
         return -1;

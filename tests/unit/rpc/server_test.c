@@ -2,6 +2,7 @@
 #include "tests/support/rpc_stage.h"
 
 #define LIMITS "'limits': {'message': 1048576, 'depth': 32, 'in_flight': 1000}}"
+#define NAMED  ": a role, or its line in the token file, has to name it'\n"
 #define HELLO                                                                                      \
     "1: {'server': 'ergon', 'version': '" ERGON_VERSION                                            \
     "', 'protocol': 1, 'principal': 'address:192.0.2.1', 'methods': 13, " LIMITS "\n"
@@ -151,9 +152,9 @@ RPC_TEST_GUARDED(a_token_says_who_may_what)
 {
     answers("server.auth", "['" STAGE_BOB "']", "1: 'token:bob'\n");
     answers("echo", "[5]", "1: [5]\n");
-    answers("fail", "[]", "1 failed: 'DENIED: token:bob may not call \"fail\"'\n");
-    answers("task.call", "['fail']", "1 failed: 'DENIED: token:bob may not call \"fail\"'\n");
-    answers("none", "[]", "1 failed: 'DENIED: token:bob may not call \"none\"'\n");
+    answers("fail", "[]", "1 failed: 'DENIED: token:bob may not call \"fail\"" NAMED);
+    answers("task.call", "['fail']", "1 failed: 'DENIED: token:bob may not call \"fail\"" NAMED);
+    answers("none", "[]", "1 failed: 'DENIED: token:bob may not call \"none\"" NAMED);
     answers("server.auth", "['" STAGE_ALICE "']", "1: 'token:alice'\n");
     answers("fail", "[]", "1 failed: 'NO_LUCK: none today'\n");
     answers("server.auth", "['" STAGE_ALICE " ']", "1 failed: 'AUTH: no such token'\n");

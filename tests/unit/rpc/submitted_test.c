@@ -435,7 +435,8 @@ RPC_TEST_GUARDED(a_list_of_methods_counts_for_tasks_too)
     refuses("task.get", "['t0000000000001']", "DENIED: ");
     refuses("cron.put", "['tick', '@daily', 'echo']",
             "DENIED: token:bob may not call \"cron.put\"");
-    refuses("task.submit", "['echo', [], {'tenant': 'alice'}]", "DENIED: bob may not submit for");
+    refuses("task.submit", "['echo', [], {'tenant': 'alice'}]",
+            "DENIED: token:bob may not submit for another tenant");
     holds("task.submit", "['echo', [], {'tenant': 'bob', 'durable': 'none'}]", "'id'");
 }
 

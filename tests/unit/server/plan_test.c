@@ -218,7 +218,7 @@ SCRATCH_TEST(without_a_list_everything_is_allowed)
 {
     struct listener_options o = plan_one(configure("listen: [ergon://127.0.0.1:0]\n"));
 
-    assert_string_equal(o.methods, "*");
+    assert_null(o.methods);
     assert_int_equal(o.auth, LISTENER_AUTH_NONE);
     free((char *)(uintptr_t)o.methods);
 }

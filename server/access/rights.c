@@ -1,0 +1,325 @@
+#include "server/access/rights.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* --- Patterns --- */
+
+static const char any_tenant[] = "task.any";
+static const char offers[] = "worker.offer.";
+
+static bool is_over_others(struct span name)
+{
+    return span_is(name, any_tenant) ||
+           (name.len >= sizeof offers - 1 && memcmp(name.at, offers, sizeof offers - 1) == 0);
+}
+
+static bool pattern_fits(struct span pattern, struct span name)
+{
+    size_t len = pattern.len;
+
+    if (len > 0 && pattern.at[len - 1] == '*')
+        return name.len >= len - 1 && (len == 1 || memcmp(pattern.at, name.at, len - 1) == 0);
+    return span_equal(pattern, name);
+}
+
+/* The next pattern of a list; false at its end. */
+static bool next_pattern(const char **at, struct span *pattern)
+{
+    if (**at == '\0')
+        return false;
+    *pattern = span_of(*at, strcspn(*at, ","));
+    *at += pattern->len;
+    *at += **at == ',';
+    return true;
+}
+
+static bool list_names(const char *list, struct span name)
+{
+    struct span pattern;
+
+    while (next_pattern(&list, &pattern))
+        if (span_equal(pattern, name))
+            return true;
+    return false;
+}
+
+static bool list_fits(const char *list, struct span name)
+{
+    struct span pattern;
+
+    while (next_pattern(&list, &pattern))
+        if (pattern_fits(pattern, name))
+            return true;
+    return false;
+}
+
+bool patterns_fit(const char *patterns, struct span name)
+{
+    return is_over_others(name) ? list_names(patterns, name) : list_fits(patterns, name);
+}
+
+bool patterns_seem_to_grant(const char *patterns)
+{
+    struct span name = span_text(any_tenant);
+
+    return list_fits(patterns, name) && !list_names(patterns, name);
+}
+
+/* Whatever a pattern of `list` fits, one of `wider` does. */
+static bool list_within(const char *list, const char *wider)
+{
+    struct span pattern;
+
+    while (next_pattern(&list, &pattern))
+        if (is_over_others(pattern) ? !list_names(wider, pattern) : !list_fits(wider, pattern))
+            return false;
+    return true;
+}
+
+/* --- Roles --- */
+
+struct role_table {
+    /* Taking a reference needs no order: who takes one holds one.  The last drop acquires what the
+     * others released: one acq_rel in role_table_unref() is both sides. */
+    _Atomic uint32_t references;
+    size_t count;
+    struct role roles[];
+};
+
+enum { TEXTS = sizeof(struct role) / sizeof(char *) };
+
+static const char **texts_of(struct role *role)
+{
+    return (const char **)role;
+}
+
+struct role_table *role_table_new(const struct role *roles, size_t count)
+{
+    struct role_table *t = calloc(1, sizeof *t + count * sizeof t->roles[0]);
+    bool good = t != NULL;
+
+    if (!t)
+        return NULL;
+    atomic_init(&t->references, 1);
+    t->count = count;
+    for (size_t i = 0; i < count; i++) {
+        struct role from = roles[i];
+        for (size_t k = 0; k < TEXTS; k++) {
+            const char *text = texts_of(&from)[k];
+            texts_of(&t->roles[i])[k] = text ? strdup(text) : NULL;
+            good = good && (!text || texts_of(&t->roles[i])[k]);
+        }
+    }
+    if (good)
+        return t;
+    role_table_unref(t);
+    return NULL;
+}
+
+struct role_table *role_table_ref(struct role_table *t)
+{
+    if (t)
+        atomic_fetch_add_explicit(&t->references, 1, memory_order_relaxed);
+    return t;
+}
+
+void role_table_unref(struct role_table *t)
+{
+    if (!t || atomic_fetch_sub_explicit(&t->references, 1, memory_order_acq_rel) != 1)
+        return;
+    for (size_t i = 0; i < t->count; i++)
+        for (size_t k = 0; k < TEXTS; k++)
+            free((void *)(uintptr_t)texts_of(&t->roles[i])[k]);
+    free(t);
+}
+
+size_t role_table_count(const struct role_table *t)
+{
+    return t ? t->count : 0;
+}
+
+/* --- Rights --- */
+
+struct grant {
+    const char *methods;                 /* of the rights' own texts, or of a role */
+    const char *tenants, *queues, *keys; /* as of a role */
+    bool any;                            /* it names task.any */
+};
+
+struct rights {
+    _Atomic uint32_t references; /* as of a table of roles */
+    bool all_methods;
+    uint64_t id;
+    struct role_table *roles; /* a reference; NULL: none */
+    const char *tenant;
+    char *own; /* texts: the tenant, and behind it the methods */
+    uint32_t count;
+    struct grant grants[];
+};
+
+static uint64_t new_id(void)
+{
+    static _Atomic uint64_t last; /* orders nothing: a number that nobody else has */
+
+    return 1 + atomic_fetch_add_explicit(&last, 1, memory_order_relaxed);
+}
+
+static void add_grant(struct rights *r, const struct role *role)
+{
+    r->grants[r->count++] = (struct grant){.methods = role->methods,
+                                           .tenants = role->tenants,
+                                           .queues = role->queues,
+                                           .keys = role->keys,
+                                           .any = list_names(role->methods, span_text(any_tenant))};
+    if (list_names(role->methods, span_text("*")))
+        r->all_methods = true;
+}
+
+/* True: it has one. */
+static bool add_roles(struct rights *r, const struct rights_options *o)
+{
+    bool said = false;
+
+    for (size_t i = 0; i < role_table_count(o->roles); i++) {
+        const struct role *role = &o->roles->roles[i];
+        if (!list_fits(role->members, span_text(o->name)))
+            continue;
+        add_grant(r, role);
+        if (role->tenant && !said)
+            r->tenant = role->tenant;
+        said |= role->tenant != NULL;
+    }
+    return r->count > 0;
+}
+
+const struct rights *rights_new(const struct rights_options *o)
+{
+    size_t most = role_table_count(o->roles) + 1, tenant_size = strlen(o->tenant) + 1;
+    const char *methods = o->everything ? "*,task.any" : o->methods;
+    size_t methods_size = methods ? strlen(methods) + 1 : 0;
+    struct rights *r = calloc(1, sizeof *r + most * sizeof r->grants[0]);
+
+    if (!r)
+        return NULL;
+    atomic_init(&r->references, 1);
+    r->id = new_id();
+    r->roles = role_table_ref(o->roles);
+    r->own = malloc(tenant_size + methods_size);
+    if (!r->own) {
+        rights_unref(r);
+        return NULL;
+    }
+    r->tenant = memcpy(r->own, o->tenant, tenant_size);
+    bool has_role = add_roles(r, o);
+    if (methods && !(has_role && o->unless_role)) {
+        memcpy(r->own + tenant_size, methods, methods_size);
+        add_grant(r, &(struct role){.methods = r->own + tenant_size});
+    }
+    return r;
+}
+
+const struct rights *rights_ref(const struct rights *r)
+{
+    struct rights *counted = (struct rights *)(uintptr_t)r;
+
+    atomic_fetch_add_explicit(&counted->references, 1, memory_order_relaxed);
+    return r;
+}
+
+void rights_unref(const struct rights *r)
+{
+    struct rights *counted = (struct rights *)(uintptr_t)r;
+
+    if (!r || atomic_fetch_sub_explicit(&counted->references, 1, memory_order_acq_rel) != 1)
+        return;
+    role_table_unref(counted->roles);
+    free(counted->own);
+    free(counted);
+}
+
+const char *rights_tenant(const struct rights *r)
+{
+    return r->tenant;
+}
+
+uint64_t rights_id(const struct rights *r)
+{
+    return r->id;
+}
+
+bool rights_all_methods(const struct rights *r)
+{
+    return r->all_methods;
+}
+
+bool rights_may(const struct rights *r, struct span method)
+{
+    for (uint32_t i = 0; i < r->count; i++)
+        if (patterns_fit(r->grants[i].methods, method))
+            return true;
+    return false;
+}
+
+static bool fits_or_all(const char *list, struct span name)
+{
+    return !list || name.len == 0 || list_fits(list, name);
+}
+
+bool rights_cover(const struct rights *r, struct span method, const struct rights_object *o,
+                  bool others)
+{
+    bool own = span_is(o->tenant, r->tenant);
+
+    for (uint32_t i = 0; i < r->count; i++) {
+        const struct grant *g = &r->grants[i];
+        bool tenant = own || (others && g->any) || (g->tenants && list_fits(g->tenants, o->tenant));
+        if (tenant && patterns_fit(g->methods, method) && fits_or_all(g->queues, o->queue) &&
+            fits_or_all(g->keys, o->key))
+            return true;
+    }
+    return false;
+}
+
+bool rights_cover_queue(const struct rights *r, struct span method, struct span queue)
+{
+    for (uint32_t i = 0; i < r->count; i++)
+        if (patterns_fit(r->grants[i].methods, method) && fits_or_all(r->grants[i].queues, queue))
+            return true;
+    return false;
+}
+
+bool rights_any_tenant(const struct rights *r, struct span method, bool others)
+{
+    for (uint32_t i = 0; others && i < r->count; i++)
+        if (r->grants[i].any && patterns_fit(r->grants[i].methods, method))
+            return true;
+    return false;
+}
+
+static bool within_or_all(const char *list, const char *wider)
+{
+    return !wider || (list && list_within(list, wider));
+}
+
+static bool grant_within(const struct grant *g, const struct grant *wider)
+{
+    return list_within(g->methods, wider->methods) &&
+           (!g->tenants || wider->any ||
+            (wider->tenants && list_within(g->tenants, wider->tenants))) &&
+           within_or_all(g->queues, wider->queues) && within_or_all(g->keys, wider->keys);
+}
+
+bool rights_within(const struct rights *r, const struct rights *wider)
+{
+    if (strcmp(r->tenant, wider->tenant) != 0)
+        return false;
+    for (uint32_t i = 0; i < r->count; i++) {
+        bool found = false;
+        for (uint32_t k = 0; k < wider->count && !found; k++)
+            found = grant_within(&r->grants[i], &wider->grants[k]);
+        if (!found)
+            return false;
+    }
+    return true;
+}

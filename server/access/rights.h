@@ -1,0 +1,91 @@
+/* Rights: what somebody may do, and with what; and the roles that give them.
+ *
+ * A right is a grant: patterns of methods, and of the tenants, queues and keys that they may be
+ * used on.  Grants are not mixed: who may cancel tasks of one tenant and look at those of another
+ * may not cancel those.  A pattern is a name, or its beginning and '*'.  Lists of patterns are
+ * texts with commas between them.
+ *
+ * What is a right over others (task.any: tasks and crons of all tenants; worker.offer.*) is granted
+ * by its own full name only: no pattern fits it.
+ *
+ * Rights and tables of roles are immutable and counted: any thread may use what it holds a
+ * reference to, and take or drop references.  The last one frees. */
+#ifndef ERGON_ACCESS_RIGHTS_H
+#define ERGON_ACCESS_RIGHTS_H
+
+#include "base/span.h"
+
+/* --- Patterns; all pure --- */
+
+/* Does one of the patterns fit the name?  Of a right over others only its own name does. */
+bool patterns_fit(const char *patterns, struct span name);
+/* Do they seem to fit task.any, as `*` does, and do not name it? */
+bool patterns_seem_to_grant(const char *patterns);
+
+/* --- Roles --- */
+
+/* All texts are lists of patterns but `name` and `tenant`; where nothing is said of `tenant`: to
+ * whom tasks of its members belong, unless they say otherwise. */
+struct role {
+    const char *name;
+    const char *members; /* of names of principals, "token:alice" */
+    const char *methods;
+    const char *tenants; /* whose tasks, beside its own; NULL: its own only */
+    const char *queues;  /* by method; NULL: all */
+    const char *keys;    /* NULL: all; tasks without a key, too, in any case */
+    const char *tenant;  /* NULL: no say */
+};
+
+struct role_table;
+
+/* `roles` is copied.  It has one reference.  NULL without memory. */
+struct role_table *role_table_new(const struct role *roles, size_t count);
+struct role_table *
+role_table_ref(struct role_table *t); /* returns t; NULL is fine here and below */
+void role_table_unref(struct role_table *t);
+size_t role_table_count(const struct role_table *t); /* 0 of NULL */
+
+/* --- Rights --- */
+
+struct rights;
+
+struct rights_options {
+    struct role_table *roles; /* a reference is taken; NULL: there are none */
+    const char *name;         /* of the principal: its roles are those with it as a member */
+    const char *tenant;       /* its own, if no role says otherwise */
+    const char *methods;      /* a grant of its own: for its own tenant; NULL: none */
+    bool unless_role;         /* `methods` count only if it has no role */
+    bool everything;          /* nobody said anything about who may what: so it may all */
+};
+
+/* NULL without memory. */
+const struct rights *rights_new(const struct rights_options *options);
+const struct rights *rights_ref(const struct rights *r); /* returns r */
+void rights_unref(const struct rights *r);               /* NULL is fine */
+
+const char *rights_tenant(const struct rights *r); /* lasts as long as it */
+/* Unique in this process: what was found out about these rights may be kept by it. */
+uint64_t rights_id(const struct rights *r);
+/* May every method be called that is no right over others? */
+bool rights_all_methods(const struct rights *r);
+bool rights_may(const struct rights *r, struct span method);
+
+/* A task, or what is to be done with one. */
+struct rights_object {
+    struct span tenant;
+    struct span queue; /* its method; empty: any */
+    struct span key;   /* empty: it has none */
+};
+
+/* May the method be used on it, by one grant?  `others`: task.any counts. */
+bool rights_cover(const struct rights *r, struct span method, const struct rights_object *o,
+                  bool others);
+/* The same of a queue, whosever tasks stand in it. */
+bool rights_cover_queue(const struct rights *r, struct span method, struct span queue);
+/* May the method be used on objects of all tenants? */
+bool rights_any_tenant(const struct rights *r, struct span method, bool others);
+
+/* Is all that `r` may do allowed by `wider`?  False when in doubt. */
+bool rights_within(const struct rights *r, const struct rights *wider);
+
+#endif

@@ -1,0 +1,96 @@
+/* Who a connection's peer is, and what follows from that. */
+#include "server/net/connection_rights.h"
+
+#include "base/clock.h"
+#include "server/net/auth/principal.h"
+#include "server/net/connection/conn_private.h"
+#include "server/net/connection/newcomers.h"
+
+#define LOOK_AGAIN AO_S(60) /* at a wall clock */
+
+const struct token_table *conn_tokens(const struct connection *c)
+{
+    return c->loop->tokens;
+}
+
+const struct principal *conn_principal(const struct connection *c)
+{
+    return c->principal;
+}
+
+bool conn_may(const struct connection *c, struct span method)
+{
+    const char *here = c->slot->rules->methods;
+
+    return principal_may(c->principal, method) && (here == NULL || patterns_fit(here, method));
+}
+
+uint64_t conn_rights(const struct connection *c)
+{
+    return rights_id(principal_rights(c->principal)) << 8 | c->slot->rules->index;
+}
+
+const char *conn_allow(const struct connection *c)
+{
+    return c->slot->rules->methods;
+}
+
+bool conn_unlimited(const struct connection *c)
+{
+    return c->unlimited;
+}
+
+/* Far ahead the wall clock may be set meanwhile, so it is looked at again now and then. */
+static void note_end(struct connection *c)
+{
+    uint64_t now = clock_wall(), end = principal_expires(c->principal);
+    uint64_t left = end > now ? end - now : 0;
+
+    c->mortal = end > 0;
+    c->expires = activator_now(c->loop->activator) + (left < LOOK_AGAIN ? left : LOOK_AGAIN);
+}
+
+static void note_rights(struct connection *c)
+{
+    const char *here = c->slot->rules->methods;
+
+    c->unlimited = c->mortal = false;
+    if (c->principal == NULL)
+        return;
+    c->unlimited = rights_all_methods(principal_rights(c->principal)) &&
+                   (here == NULL || strcmp(here, "*") == 0);
+    note_end(c);
+}
+
+void conn_set_principal(struct connection *c, const struct principal *p)
+{
+    const struct principal *old = c->principal;
+
+    c->principal = p == NULL ? NULL : principal_ref(p);
+    principal_unref(old);
+    note_rights(c);
+    if (c->state != CONN_OPEN || !conn_open_tally(c))
+        return;
+    if (p)
+        newcomer_remove(c);
+}
+
+bool conn_auth_required(const struct connection *c)
+{
+    return c->slot->rules->auth != LISTENER_AUTH_NONE;
+}
+
+bool conn_auth_failed(struct connection *c)
+{
+    uint32_t limit = c->loop->limits.auth_failures;
+
+    if (c->failures < UINT8_MAX)
+        c->failures++;
+    conn_slot_offend(c->slot, OFFENCE_TOKEN);
+    log_warn("authentication failed", LOG_UINT("conn", conn_id(c)), LOG_PEER("peer", conn_peer(c)),
+             LOG_UINT("failures", c->failures));
+    if (limit == 0 || c->failures < limit)
+        return true;
+    conn_close(c, "too many failed authentications");
+    return false;
+}

@@ -1,0 +1,38 @@
+/* Who the peer of a connection is, and what it may do: both its principal and its listener have a
+ * say.
+ *
+ * Thread: the loop's that owns the connection. */
+#ifndef ERGON_NET_CONNECTION_RIGHTS_H
+#define ERGON_NET_CONNECTION_RIGHTS_H
+
+#include "base/span.h"
+
+struct connection;
+struct principal;   /* server/net/auth/principal.h */
+struct token_table; /* server/net/auth/token.h */
+
+/* Who the peer is: set by certificate, socket credentials, its address where nobody is asked, or
+ * server.auth.  NULL: nobody yet, so it shakes hands, or may greet and authenticate only.
+ * Borrowed until it is set again; setting takes a reference. */
+const struct principal *conn_principal(const struct connection *c);
+void conn_set_principal(struct connection *c, const struct principal *p);
+/* What it holds is charged to this: that of its principal, or of its address (or Unix user) while
+ * there is none.  Borrowed, as the principal.  Of a connection that is open, or was. */
+struct tally *conn_tally(const struct connection *c);
+/* May the peer call the method: do both its principal, which it has to have, and its listener allow
+ * it?  The same of a right over others. */
+bool conn_may(const struct connection *c, struct span method);
+/* What conn_may() said holds for all connections of this number, which is never 0. */
+uint64_t conn_rights(const struct connection *c);
+/* What may be called on its listener; NULL: all.  Lasts as long as the server. */
+const char *conn_allow(const struct connection *c);
+/* Nothing limits which methods are called; but for rights over others. */
+bool conn_unlimited(const struct connection *c);
+/* A rule of its listener: until there is a principal, the peer may only greet and authenticate. */
+bool conn_auth_required(const struct connection *c);
+/* Counts and logs a failed authentication.  False: that was the last, the connection closes. */
+bool conn_auth_failed(struct connection *c);
+/* The tokens of its loop; borrowed during a message.  NULL: none are configured. */
+const struct token_table *conn_tokens(const struct connection *c);
+
+#endif

@@ -1,0 +1,112 @@
+#include "server/access/rights.h"
+#include "tests/support/cmocka_env.h"
+
+#define S(text) span_text(text)
+
+static const struct rights *rights(struct role_table *roles, const char *name, const char *methods)
+{
+    const struct rights *r = rights_new(&(struct rights_options){
+        .roles = roles, .name = name, .tenant = "own", .methods = methods});
+    assert_non_null(r);
+    return r;
+}
+
+static bool covers(const struct rights *r, const char *method, const char *tenant,
+                   const char *queue, const char *key)
+{
+    return rights_cover(r, S(method), &(struct rights_object){S(tenant), S(queue), S(key)}, true);
+}
+
+TEST(a_right_over_others_is_granted_by_its_own_name_only)
+{
+    static const char *const vain[] = {"*", "task.*", "task.an*", "worker.*", "worker.offer.*"};
+
+    for (size_t i = 0; i < sizeof vain / sizeof vain[0]; i++) {
+        assert_false(patterns_fit(vain[i], S("task.any")));
+        assert_false(patterns_fit(vain[i], S("worker.offer.echo")));
+        const struct rights *r = rights(NULL, "token:a", vain[i]);
+        assert_false(covers(r, "task.get", "other", "echo", ""));
+        rights_unref(r);
+    }
+    assert_true(patterns_seem_to_grant("echo,task.*") && patterns_seem_to_grant("*"));
+    assert_false(patterns_seem_to_grant("echo") || patterns_seem_to_grant("*,task.any"));
+    assert_true(patterns_fit("echo,worker.offer.echo", S("worker.offer.echo")));
+    const struct rights *r = rights(NULL, "token:a", "task.get,task.any");
+    assert_true(covers(r, "task.get", "other", "echo", ""));
+    assert_false(covers(r, "task.cancel", "other", "echo", ""));
+    /* a listener that does not name it */
+    assert_false(
+        rights_cover(r, S("task.get"), &(struct rights_object){.tenant = S("other")}, false));
+    rights_unref(r);
+}
+
+TEST(roles_are_not_mixed)
+{
+    const struct role roles[] = {
+        {.name = "cancels", .members = "token:a", .methods = "task.cancel", .tenants = "x,y-*"},
+        {.name = "looks", .members = "token:*", .methods = "task.get", .tenants = "z"},
+        {.name = "others", .members = "cert:a", .methods = "*", .tenants = "*"},
+        {.name = "limits",
+         .members = "token:a",
+         .methods = "mail",
+         .queues = "mail",
+         .keys = "l-*"},
+    };
+    struct role_table *table = role_table_new(roles, 4);
+    const struct rights *r = rights(table, "token:a", NULL);
+
+    role_table_unref(table); /* the rights have it */
+    assert_true(covers(r, "task.cancel", "x", "q", "") && covers(r, "task.cancel", "y-1", "q", ""));
+    assert_true(covers(r, "task.cancel", "own", "q", "") && covers(r, "task.get", "z", "q", ""));
+    assert_false(covers(r, "task.cancel", "z", "q", "") || covers(r, "task.get", "x", "q", ""));
+    assert_false(covers(r, "echo", "own", "q", ""));
+    assert_true(covers(r, "mail", "own", "mail", "l-1") && covers(r, "mail", "own", "mail", ""));
+    assert_false(covers(r, "mail", "own", "mail", "m") || covers(r, "mail", "own", "else", ""));
+    assert_true(rights_cover_queue(r, S("mail"), S("mail")));
+    assert_false(rights_cover_queue(r, S("mail"), S("else")));
+    rights_unref(r);
+}
+
+TEST(what_a_listener_allows_counts_unless_a_role_speaks)
+{
+    const struct role role = {.name = "r", .members = "unix:a", .methods = "echo", .tenant = "t"};
+    struct role_table *table = role_table_new(&role, 1);
+    const struct rights *a = rights_new(&(struct rights_options){
+        .roles = table, .name = "unix:a", .tenant = "a", .methods = "*", .unless_role = true});
+    const struct rights *b = rights_new(&(struct rights_options){
+        .roles = table, .name = "unix:b", .tenant = "b", .methods = "*", .unless_role = true});
+
+    assert_string_equal(rights_tenant(a), "t");
+    assert_string_equal(rights_tenant(b), "b");
+    assert_true(rights_may(a, S("echo")) && !rights_may(a, S("sum")) && rights_may(b, S("sum")));
+    assert_true(rights_all_methods(b) && !rights_all_methods(a));
+    assert_int_not_equal(rights_id(a), rights_id(b));
+    rights_unref(a);
+    rights_unref(b);
+    role_table_unref(table);
+}
+
+TEST(less_is_within_more)
+{
+    static const struct {
+        const char *was, *is;
+        bool within;
+    } cases[] = {
+        {"echo", "*", true},
+        {"*", "echo", false},
+        {"echo,sum", "sum,echo", true},
+        {"task.*", "task.*,x", true},
+        {"task.*", "task.get", false},
+        {"task.any", "*", false},
+        {"task.any", "task.any,echo", true},
+        {"", "", true},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct rights *was = rights(NULL, "token:a", cases[i].was);
+        const struct rights *is = rights(NULL, "token:a", cases[i].is);
+        assert_int_equal(rights_within(was, is), cases[i].within);
+        rights_unref(was);
+        rights_unref(is);
+    }
+}
