@@ -100,7 +100,7 @@ static const struct config_key keys[] = {
     {"executors.blocking.max", "blocking-max", &config_count, AT(executors.blocking_max),
      .normal = "auto", LIMIT(0, 4096), .words = AUTO,
      .help = "blocking threads at most: further ones stand in for those whose handlers outlive "
-             "their tasks; auto: twice as many"},
+             "their tasks, or when one principal holds all; auto: twice as many"},
     {"executors.blocking.queue", "blocking-queue", &config_count, AT(executors.blocking_queue),
      .normal = "64", LIMIT(1, QUEUE_MAX), .help = "tasks in the queue of a blocking executor"},
     {"executors.bound", "executors-bound", &config_word, AT(executors.bound), .normal = "measured",

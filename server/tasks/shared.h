@@ -25,6 +25,13 @@ struct tasks_shared {
     /* So many of the blocking group may be at work: the manager looks no further.  Orders nothing
      * (relaxed): a spare that it does not see yet waits for its first task. */
     _Atomic uint32_t blocking_reach;
+    /* So many of those take anybody's tasks; those behind them stand in because others were held
+     * for long, and take one from whoever holds none.  Orders nothing (relaxed): a hint. */
+    _Atomic uint32_t blocking_common;
+    /* Somebody who holds no blocking executor has waited for one for long; one that stands in for
+     * such was given a task since who looks has looked.  Order nothing (relaxed): he looks again.
+     */
+    _Atomic bool blocking_crowded, crowd_served;
     /* Blocking executors whose handler waits (blocking.h), and spares at rest: those that take
      * nothing.  Each change is one read-modify-
      * write, so exactly one executor sees that it is the last (acquire and release). */

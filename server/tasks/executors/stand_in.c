@@ -25,6 +25,7 @@ int stand_ins_init(struct stand_ins *s, struct tasks_shared *shared)
 {
     s->shared = shared;
     atomic_init(&shared->blocking_reach, group_of(s)->count - shared->spares);
+    atomic_init(&shared->blocking_common, group_of(s)->count - shared->spares);
     s->seen = calloc(group_of(s)->count + 1, sizeof *s->seen);
     return s->seen ? 0 : -1;
 }
@@ -114,6 +115,23 @@ static void say_at_the_most(struct stand_ins *s, uint32_t outlived)
     s->at_the_most = at_the_most;
 }
 
+/* Spares that nothing else wants, for those who hold no executor: one more while they wait; they
+ * rest when none was served since the last look. */
+static void look_at_crowd(struct stand_ins *s, uint32_t outlived)
+{
+    struct tasks_shared *shared = s->shared;
+    uint32_t most = outlived < shared->spares ? shared->spares - outlived : 0;
+    bool served = atomic_exchange_explicit(&shared->crowd_served, false, memory_order_relaxed);
+    if (atomic_load_explicit(&shared->blocking_crowded, memory_order_relaxed))
+        s->crowd++;
+    else if (!served)
+        s->crowd = 0;
+    if (s->crowd > most)
+        s->crowd = most;
+    atomic_store_explicit(&shared->blocking_common, group_of(s)->count - shared->spares + outlived,
+                          memory_order_relaxed);
+}
+
 bool stand_ins_look(struct stand_ins *s)
 {
     const struct executor_group *g = group_of(s);
@@ -124,5 +142,6 @@ bool stand_ins_look(struct stand_ins *s)
         any |= s->seen[i].number != 0;
     }
     say_at_the_most(s, outlived);
-    return have_at_work(s, outlived) || any;
+    look_at_crowd(s, outlived);
+    return have_at_work(s, outlived + s->crowd) || any || s->crowd > 0;
 }

@@ -7,6 +7,9 @@
  * first time; when the handler returns, the spare takes no more, finishes what it has, and its
  * thread sleeps.
  *
+ * Another stands in, one more a look, while somebody who holds no blocking executor has waited for
+ * one for long, since others hold them all (manager/holders.h); it takes tasks of such alone.
+ *
  * Thread: the one that looks, which started the executors, for all of it. */
 #ifndef ERGON_TASKS_STAND_IN_H
 #define ERGON_TASKS_STAND_IN_H
@@ -18,6 +21,7 @@ struct outlived;
 struct stand_ins {
     struct tasks_shared *shared; /* borrowed */
     struct outlived *seen;       /* by place in the group of blocking executors */
+    uint32_t crowd;              /* spares at work for those who hold no executor */
     bool at_the_most;            /* it was said that no further thread stands in */
 };
 

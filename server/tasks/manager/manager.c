@@ -18,6 +18,7 @@
 #include "server/runtime/object/trace.h"
 #include "server/tasks/executors/places.h"
 #include "server/tasks/executors/stepped.h"
+#include "server/tasks/manager/holders.h"
 #include "server/tasks/manager/job_source_parts.h"
 #include "server/tasks/manager/shares.h"
 #include "server/tasks/task_lanes.h"
@@ -103,24 +104,29 @@ static bool turns_full(const struct executor *e)
     return e->plan.turns > 0 && counter_read(&e->turning_jobs) >= e->plan.turns;
 }
 
-static bool place_for(const struct executor *e, const struct tally *whose, bool job)
+/* `t` NULL: for a job. */
+static bool place_for(const struct manager_kind *k, uint32_t i, const struct task *t)
 {
-    return e->plan.kind != ERGON_STEPPED || places_for(e, whose, job);
+    if (k->kind == ERGON_BLOCKING)
+        return holders_allow(k, i, t);
+    return places_for(k->executors[i], t ? t->tally : NULL, !t);
 }
 
 /* How many tasks of this sort it accepts: a stepped executor always takes a nested call, beyond its
  * bound, since its room may be held by those who wait for such calls.  One whose loop is away
  * accepts none: what stood in its lane before waits there, for nobody else can take it. */
-static uint32_t room_for(const struct executor *e, enum giving what, const struct task *t,
-                         uint32_t bound)
+static uint32_t room_for(const struct manager_kind *k, uint32_t i, enum giving what,
+                         const struct task *t)
 {
+    const struct executor *e = k->executors[i];
+    uint32_t bound = (uint32_t)counter_read(&e->bound);
     if (atomic_load_explicit(&e->away, memory_order_relaxed))
         return 0;
     switch ((enum executor_accepting)atomic_load_explicit(&e->accepting, memory_order_relaxed)) {
     case ACCEPTS_ALL:
-        if (what == GIVE_JOB && (turns_full(e) || !place_for(e, NULL, true)))
+        if (what == GIVE_JOB && (turns_full(e) || !place_for(k, i, NULL)))
             return 0;
-        if (what == GIVE_PLACE && !place_for(e, t->tally, false))
+        if (what == GIVE_PLACE && !place_for(k, i, t))
             return 0;
         return what == GIVE_NESTED && e->plan.kind == ERGON_STEPPED ? UINT32_MAX : bound;
     case ACCEPTS_NESTED:
@@ -132,9 +138,8 @@ static uint32_t room_for(const struct executor *e, enum giving what, const struc
 }
 
 /* The manager looks again when it has waited for long enough. */
-static void arm_patience(struct manager *m, const struct manager_kind *k)
+static void arm_patience(struct manager *m, ao_time until)
 {
-    ao_time until = shares_patience(k);
     if (until == AO_NEVER)
         return;
     ao_deactivate(&m->patience);
@@ -147,8 +152,7 @@ static void set_bounds(struct manager *m, struct manager_kind *k, enum giving wh
                        const struct task *t)
 {
     for (uint32_t i = 0; i < k->count; i++) {
-        k->snapshots[i].bound =
-            room_for(k->executors[i], what, t, (uint32_t)counter_read(&k->executors[i]->bound));
+        k->snapshots[i].bound = room_for(k, i, what, t);
         k->snapshots[i].awaited =
             k->shares && what != GIVE_NESTED && shares_await(k, i, activator_now(m->activator));
     }
@@ -159,7 +163,11 @@ static void scan(struct manager *m, struct manager_kind *k)
 {
     if (k->kind == ERGON_BLOCKING)
         k->count = atomic_load_explicit(&m->shared->blocking_reach, memory_order_relaxed);
-    k->turns_full = k->places_full = false;
+    k->common = k->kind == ERGON_BLOCKING
+                    ? atomic_load_explicit(&m->shared->blocking_common, memory_order_relaxed)
+                    : k->count;
+    k->turns_full = false;
+    k->places_full = k->count > k->common;
     for (uint32_t i = 0; i < k->count; i++) {
         struct executor *e = k->executors[i];
         executor_snapshot(e, &k->snapshots[i]);
@@ -193,14 +201,15 @@ static enum giving what_is(const struct manager_kind *k, const struct task *t)
     if (t->depth > 0)
         return GIVE_NESTED;
     bool place =
-        k->places_full && atomic_load_explicit(&t->method->wants_place, memory_order_relaxed);
+        k->places_full && (k->kind == ERGON_BLOCKING ||
+                           atomic_load_explicit(&t->method->wants_place, memory_order_relaxed));
     return place ? GIVE_PLACE : GIVE_CALL;
 }
 
 static int choose(struct manager *m, struct manager_kind *k, const struct task *t)
 {
     enum giving what = what_is(k, t);
-    if (what != k->bounds_for || what == GIVE_PLACE)
+    if (what != k->bounds_for || what == GIVE_PLACE || what == GIVE_JOB)
         set_bounds(m, k, what, t);
     return placement_choose(m->shared->plan.policy, k->snapshots, k->count,
                             t ? home_executor(m, k, t) : PLACEMENT_NONE, k->last);
@@ -226,6 +235,8 @@ static void give(struct manager *m, struct manager_kind *k, int chosen, struct t
     k->snapshots[chosen].outstanding++;
     if (k->shares)
         shares_note(k, chosen);
+    if (k->holders)
+        holders_note(m, k, chosen, t);
     k->last = chosen;
     uint32_t given = atomic_load_explicit(&e->given, memory_order_relaxed) + 1;
     atomic_store_explicit(&e->given, given, memory_order_relaxed);
@@ -286,8 +297,10 @@ static bool give_all(struct manager *m, struct manager_kind *k, int *budget)
     const struct task *t;
     uint32_t given = 0;
     bool full = false;
-    if (k->queue.length == 0 && !k->source_has_work)
+    if (k->queue.length == 0 && !k->source_has_work) {
+        holders_serve(m, k);
         return false;
+    }
     scan(m, k);
     bool jobs = source_waits(m, k);
     while ((t = first_wanted(m, k, budget)) || (jobs && *budget > 0)) {
@@ -320,7 +333,11 @@ static bool give_all(struct manager *m, struct manager_kind *k, int *budget)
     if (m->shared->has_source)
         job_source_tell_full(m, k, full);
     if (full && k->shares)
-        arm_patience(m, k);
+        arm_patience(m, shares_patience(k));
+    if (full && k->holders)
+        arm_patience(m, holders_wait(m, k));
+    else
+        holders_serve(m, k);
     return full;
 }
 
@@ -437,6 +454,9 @@ static int connect_kind(struct manager *m, enum ergon_kind kind)
     k->snapshots = calloc(g->count + 1, sizeof(struct snapshot));
     if (!k->snapshots)
         return -1;
+    k->holders = kind == ERGON_BLOCKING ? calloc(g->count + 1, sizeof *k->holders) : NULL;
+    if (kind == ERGON_BLOCKING && !k->holders)
+        return -1;
     if (m->shared->plan.policy != PLACEMENT_WEIGHT)
         return 0;
     k->shares = calloc(g->count + 1, sizeof(struct share));
@@ -462,6 +482,7 @@ void manager_fini(struct manager *m)
         task_queue_fini(&m->kinds[i].queue);
         free(m->kinds[i].snapshots);
         free(m->kinds[i].shares);
+        free(m->kinds[i].holders);
     }
     while ((t = home_take_returned(&m->home)))
         task_discard(t);

@@ -25,7 +25,10 @@ struct manager_kind {
     struct executor **executors; /* borrowed */
     struct snapshot *snapshots;  /* one each, of the current pass */
     struct share *shares;        /* one each; PLACEMENT_WEIGHT, else NULL */
+    uint32_t *holders;     /* whose task each was given last; of the blocking kind, else NULL */
+    ao_time crowded_since; /* since when somebody waits who holds none; 0: nobody does */
     uint32_t count;
+    uint32_t common;      /* so many of them take anybody's; the rest: holders.h */
     uint32_t shared;      /* so many of `shares` were looked at last */
     int last;             /* who was chosen last */
     bool source_has_work; /* the source of jobs may have one */

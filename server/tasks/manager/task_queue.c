@@ -222,6 +222,13 @@ struct task *task_queue_pop(struct task_queue *q)
     return take(q->nested.first ? &q->nested : &q->again);
 }
 
+const struct task *task_queue_look(const struct task_queue *q, uint32_t n)
+{
+    if (n < q->heap_count + q->aside)
+        return q->lines[q->heap[n]].fifo.first;
+    return n == q->heap_count + q->aside ? q->nobody.fifo.first : NULL;
+}
+
 void task_queue_set_aside(struct task_queue *q)
 {
     assert(!q->nested.first);

@@ -55,6 +55,10 @@ void task_queue_push_front(struct task_queue *q, struct task *t); /* one that wa
 struct task *task_queue_first(const struct task_queue *q);
 struct task *task_queue_pop(struct task_queue *q);
 
+/* The first task of one of the lines that wait, by a number from 0, in no order; NULL: there are no
+ * more. */
+const struct task *task_queue_look(const struct task_queue *q, uint32_t n);
+
 /* The line of the next task, which is not a nested call, has no turn until all are back. */
 void task_queue_set_aside(struct task_queue *q);
 void task_queue_bring_back(struct task_queue *q);

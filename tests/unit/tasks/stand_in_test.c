@@ -20,6 +20,7 @@ static void want(struct blocking *b, bool wanted)
 {
     atomic_store(&b->wanted, wanted);
     atomic_store(&w.tasks->shared.blocking_reach, wanted ? 2 : 1);
+    atomic_store(&w.tasks->shared.blocking_common, wanted ? 2 : 1);
     blocking_take_place(b);
 }
 
@@ -105,6 +106,45 @@ TASKS_TEST(a_spare_begins_at_the_level_of_all_shares)
         want(spare, true);
         assert_in_range(given_of(spare, 100), 24, 26);
     }
+}
+
+static bool is_crowded(void)
+{
+    return atomic_load(&w.tasks->shared.blocking_crowded);
+}
+
+static void block_of(const char *whose)
+{
+    tasks_world_be(whose);
+    assert_int_equal(tasks_world_call(0, "block", params_none(), AO_NEVER), ERGON_OK);
+}
+
+/* One holds all: another waits in vain for a moment, a spare is asked for, and takes his alone. */
+TASKS_TEST(a_spare_stands_in_for_those_who_hold_none)
+{
+    struct blocking *spare = open_world();
+    const struct task_queue *q = &w.tasks->manager.kinds[kind_index(ERGON_BLOCKING)].queue;
+    for (int i = 0; i < 3; i++)
+        block_of("alice");
+    virtual_run_until(&w.v, AO_MS(100));
+    assert_false(is_crowded()); /* nobody else waits */
+    block_of("bob");
+    virtual_run_until(&w.v, AO_MS(110));
+    assert_false(is_crowded());
+    virtual_run_until(&w.v, AO_MS(130));
+    assert_true(is_crowded());
+    want(spare, true);
+    atomic_store(&w.tasks->shared.blocking_common, 1);
+    virtual_run_until(&w.v, AO_MS(140));
+    assert_int_equal(executor_outstanding(&spare->base), 1);
+    assert_int_equal(q->length, 2);
+    assert_true(atomic_load(&w.tasks->shared.crowd_served));
+    block_of("bob"); /* who holds one now */
+    virtual_run_until(&w.v, AO_MS(150));
+    assert_int_equal(q->length, 3);
+    tasks_world_run_ms(1000);
+    assert_int_equal(w.ended, 5);
+    assert_int_equal(counter_read(&spare->base.done), 2);
 }
 
 /* What was on its way to it as it came to rest. */

@@ -1,0 +1,29 @@
+/* Holders: whose tasks the blocking executors have, so that one principal whose handlers run for
+ * long does not keep all others out.
+ *
+ * Whoever comes first may hold all executors: alone, none would be kept free for nobody.  But when
+ * somebody who holds none has waited for one for longer than HOLDERS_PATIENCE, a spare is asked for
+ * (stand_in.h); and what such a spare is given is always of one who holds none.  So each of those
+ * who wait is served, one task at a time, however long the others' handlers run.
+ *
+ * Jobs are one holder together, and so are calls that are nobody's.
+ *
+ * Thread: the manager's.  The kind is borrowed, and is that of the blocking ones. */
+#ifndef ERGON_TASKS_HOLDERS_H
+#define ERGON_TASKS_HOLDERS_H
+
+#include "server/tasks/manager/manager.h"
+
+#define HOLDERS_PATIENCE AO_MS(20)
+
+/* `t` NULL: a job.  May executor `i` be given it? */
+bool holders_allow(const struct manager_kind *k, uint32_t i, const struct task *t);
+
+void holders_note(struct manager *m, struct manager_kind *k, int chosen, const struct task *t);
+
+/* At the end of a pass: nobody waits; or tasks are left, or some of the source, and nobody has
+ * room. The latter returns when to look again; AO_NEVER: no need to. */
+void holders_serve(struct manager *m, struct manager_kind *k);
+ao_time holders_wait(struct manager *m, struct manager_kind *k);
+
+#endif
