@@ -30,7 +30,10 @@ cuts() {
 # The fuzzers; ./run prove fuzz takes how long and which.
 fuzz() { scripts/fuzz.sh; }
 
-all="damages kill cuts fuzz"
+# Attacks of clients, each for ERGON_SECONDS: ERGON_ATTACKS says which.
+attacks() { ERGON_BUILD="$build" PYTHONDONTWRITEBYTECODE=1 "$python" tests/attacks/prove.py; }
+
+all="damages kill cuts attacks fuzz"
 for name in ${*:-$all}; do
     case " $all " in
     *" $name "*) printf '\n== %s\n' "$name" && "$name" ;;

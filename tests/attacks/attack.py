@@ -1,0 +1,356 @@
+#!/usr/bin/env python3
+"""Attackers, each by its name: what a client can do to a server that it may talk to, at the size at which it once hurt.
+
+    tests/attacks/attack.py NAME --connect URL [--token FILE] [--seconds N] [--source ADDRESS]
+
+It goes on for so long, again and again, prints what it did as one line of JSON when all of its size is under way for
+the first time, and then vanishes: its connections are reset. Without a NAME it lists what there is. Attack only servers
+of your own.
+"""
+import argparse
+import gzip
+import json
+import os
+import select
+import socket
+import struct
+import sys
+import time
+
+import msgpack
+
+HOUR = "1h"
+IN_FLIGHT = 1024  # a connection's requests, as limits.in_flight has it
+LARGE = 15 << 20  # bytes of a large value
+ATTACKS = {}  # name: the function
+
+
+def attack(function):
+    """Its docstring is its description."""
+    ATTACKS[function.__name__.replace("_", "-")] = function
+    return function
+
+
+def request(msgid, method, *params):
+    return msgpack.packb([0, msgid, method, list(params)], use_bin_type=True)
+
+
+class Over(Exception):
+    """The time is over."""
+
+
+class Refused(Exception):
+    """The server closed the connection, or said no."""
+
+
+class Attacker:
+    """Who attacks: its connections, none of which reads unless it is told to."""
+
+    def __init__(self, options):
+        self.host, port = options.connect.split("://")[1].rsplit(":", 1)
+        self.port = int(port)
+        self.source = options.source
+        self.token = None
+        if options.token:
+            with open(options.token) as f:
+                self.token = f.read().strip()
+        self.end = time.monotonic() + options.seconds
+        self.sockets = []
+        self.told = False
+        self.counts = {}
+
+    def count(self, what, n=1):
+        self.counts[what] = self.counts.get(what, 0) + n
+
+    def under_way(self):
+        """All of the attack's size has been sent once, or the server has kept it from that."""
+        if not self.told:
+            print(json.dumps(self.counts), flush=True)
+        self.told = True
+
+    def check_time(self):
+        if time.monotonic() > self.end:
+            raise Over
+
+    def connect(self, known=True):
+        """A new connection, which has said who it is unless `known` is false.  Refused: there was none to be had."""
+        self.check_time()
+        try:
+            s = socket.create_connection((self.host, self.port), timeout=5, source_address=(self.source, 0) if self.source else None)
+        except OSError as e:
+            self.count("not connected")
+            raise Refused from e
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.sockets.append(s)
+        self.count("connections")
+        if known and self.token and self.call(s, "server.auth", self.token) is None:
+            raise Refused
+        return s
+
+    def send(self, s, data):
+        """All of it, or as much as the server takes until a second passes in which it takes nothing; the bytes sent."""
+        s.setblocking(False)
+        view, sent = memoryview(data), 0
+        while sent < len(data):
+            self.check_time()
+            try:
+                sent += s.send(view[sent:sent + (1 << 18)])
+            except BlockingIOError:
+                if not select.select([], [s], [], 1)[1]:
+                    self.count("not taken")
+                    break
+            except OSError:
+                self.count("closed")
+                raise Refused from None
+        self.count("bytes", sent)
+        return sent
+
+    def call(self, s, method, *params):
+        """The result of one call, or None where it failed."""
+        self.send(s, request(0, method, *params))
+        s.settimeout(max(0.1, self.end - time.monotonic()))
+        unpacker = msgpack.Unpacker(raw=False, max_buffer_size=1 << 30, strict_map_key=False, unicode_errors="replace")
+        try:
+            while True:
+                data = s.recv(1 << 18)
+                if not data:
+                    break
+                unpacker.feed(data)
+                for message in unpacker:
+                    if message[0] == 1:
+                        self.count("calls failed" if message[2] else "calls")
+                        return message[3] if message[2] is None else None
+        except OSError:
+            pass
+        self.check_time()
+        self.count("closed")
+        raise Refused
+
+    def drop(self):
+        """All connections are gone at once, without a word."""
+        for s in self.sockets:
+            s.close()
+        self.sockets.clear()
+
+    def hold(self, seconds):
+        """As it is, for so long."""
+        time.sleep(max(0, min(seconds, self.end - time.monotonic())))
+        self.check_time()
+
+
+def in_turn(count):
+    """Requests for each connection of so many in all."""
+    while count > 0:
+        yield min(count, IN_FLIGHT)
+        count -= IN_FLIGHT
+
+
+def floods(a, count, method, *params, pause=1):
+    """So many calls over as few connections as may be, held, and then gone."""
+    for n in in_turn(count):
+        try:
+            a.send(a.connect(), b"".join(request(i, method, *params) for i in range(1, n + 1)))
+            a.count(method, n)
+        except Refused:
+            pass
+    a.under_way()
+    a.hold(pause)
+    a.drop()
+
+
+# ---- bytes ----
+
+
+@attack
+def decompress(a):
+    """400 calls of 16 KB whose results are 16 MiB each, none of which is read"""
+    bomb = gzip.compress(bytes((16 << 20) - 64))
+    s = a.connect()
+    a.send(s, b"".join(request(i, "decompress", bomb) for i in range(1, 401)))
+    a.under_way()
+    a.hold(5)
+    a.drop()
+
+
+@attack
+def kept_call(a):
+    """one echo of 15 MiB that is kept by its key, then 266 calls of 33 bytes that are answered with it, none of which is read"""
+    s, options = a.connect(), {"key": "k", "keep": HOUR, "keep_size": "16m"}
+    a.call(s, "task.call", "echo", [bytes(LARGE)], options)
+    a.send(s, b"".join(request(i, "task.call", "echo", [], options) for i in range(1, 267)))
+    a.under_way()
+    a.hold(5)
+    a.drop()
+
+
+@attack
+def task_get(a):
+    """one task whose result is 15 MiB, asked for 320 times, none of which is read"""
+    s = a.connect()
+    task = a.call(s, "task.submit", "echo", [bytes(LARGE)], {"keep": HOUR, "keep_size": "16m", "key": "get"})
+    if task:
+        a.call(s, "task.wait", task["id"], {"result": False})
+        a.send(s, b"".join(request(i, "task.get", task["id"]) for i in range(1, 321)))
+    a.under_way()
+    a.hold(5)
+    a.drop()
+
+
+@attack
+def watches(a):
+    """1,000 watches, on one connection that does not read, that are pushed what happens to a task that fails 100 times a second"""
+    s = a.connect()
+    a.call(s, "server.hello", {"push": True})
+    text = "x" * 390
+    task = a.call(s, "task.submit", "fail", ["AGAIN", text], {"retries": 1000, "backoff": "10ms", "backoff_max": "10ms", "keep": HOUR})
+    if task:
+        a.send(s, b"".join(request(i, "task.watch", task["id"], {"push": True}) for i in range(1, 1001)))
+    a.under_way()
+    a.hold(5)
+    if task:
+        a.call(a.connect(), "task.cancel", task["id"])
+    a.drop()
+
+
+@attack
+def wait_zeros(a):
+    """task.wait with a time-out of 16 MiB of zeros, 256 times over 8 connections"""
+    zeros = "0" * ((16 << 20) - 256) + "9h"
+    for _ in range(8):
+        try:
+            s = a.connect()
+            task = a.call(s, "task.submit", "echo", [1], {"delay": HOUR})
+            if task:
+                for i in range(32):
+                    a.send(s, request(i, "task.wait", task["id"], {"timeout": zeros}))
+                a.call(a.connect(), "task.cancel", task["id"])
+        except Refused:
+            pass
+    a.under_way()
+    a.drop()
+
+
+@attack
+def kept_bytes(a):
+    """97 submissions of 11 MB each, to begin in 30 days, and no end to them"""
+    s = a.connect()
+    for i in range(97):
+        a.call(s, "task.submit", "echo", [bytes(11 << 20)], {"delay": "30d"})
+    a.under_way()
+    a.hold(1)
+
+
+# ---- turns ----
+
+
+@attack
+def sleepers(a):
+    """33 connections with 1,024 `sleep 1h` each, which are closed, again and again"""
+    floods(a, 33 * IN_FLIGHT, "sleep", HOUR)
+
+
+@attack
+def block(a):
+    """66,000 calls that block a thread each for an hour"""
+    floods(a, 66000, "block", HOUR)
+
+
+@attack
+def burn(a):
+    """8,000 calls that burn processor time for an hour"""
+    floods(a, 8000, "burn", HOUR, pause=5)
+
+
+# ---- before who is known ----
+
+
+@attack
+def partial(a):
+    """32 messages of 7.9 MiB that never end, from nobody"""
+    head = b"\x94\x00\x01\xa4echo\x91\xc6" + struct.pack(">I", 8 << 20)
+    body = head + bytes(int(7.9 * (1 << 20)))
+    for _ in range(32):
+        try:
+            a.send(a.connect(known=False), body)
+        except Refused:
+            pass
+    a.under_way()
+    a.hold(2)
+    a.drop()
+
+
+@attack
+def silent(a):
+    """960 connections that say nothing"""
+    for _ in range(960):
+        try:
+            a.connect(known=False)
+        except Refused:
+            pass
+    a.under_way()
+    a.hold(5)
+    a.drop()
+
+
+@attack
+def wrong_tokens(a):
+    """480 wrong tokens, as fast as they are refused, and a log that nobody reads"""
+    for _ in range(480):
+        try:
+            s = a.connect(known=False)
+            a.send(s, b"".join(request(i, "server.auth", os.urandom(16).hex()) for i in range(4)))
+        except Refused:
+            a.hold(0.001)
+    a.under_way()
+    a.drop()
+
+
+@attack
+def reauth(a):
+    """the same right token, for as often as it is taken"""
+    s, many = a.connect(), b"".join(request(i, "server.auth", a.token or "none") for i in range(500))
+    a.under_way()
+    while a.send(s, many):
+        s.setblocking(False)
+        try:
+            while s.recv(1 << 18):
+                a.count("answers read")
+        except BlockingIOError:
+            pass
+        except OSError:
+            raise Refused from None
+        a.check_time()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", nargs="?", choices=sorted(ATTACKS))
+    parser.add_argument("--connect", metavar="URL", default="ergon://127.0.0.1:7466")
+    parser.add_argument("--token", metavar="FILE", help="whose token it has; without, it says who it is to nobody")
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--source", metavar="ADDRESS", help="where its connections come from, such as 127.0.0.2")
+    options = parser.parse_args()
+    if not options.name:
+        for name, function in ATTACKS.items():
+            print(f"{name:14}{function.__doc__}")
+        return 0
+    a = Attacker(options)
+    try:
+        while True:
+            try:
+                a.check_time()
+                ATTACKS[options.name](a)
+                a.count("rounds")
+            except Refused:
+                a.under_way()  # it is kept out, which counts too
+                a.drop()
+                a.hold(0.01)
+    except Over:
+        a.under_way()
+        a.drop()
+    print(json.dumps(a.counts), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

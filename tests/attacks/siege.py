@@ -1,0 +1,170 @@
+"""A server under attack, with a good client beside the attacker: what the test and the proof have in common.
+
+The attacker is a process of its own, comes from another address, and has another token or none. The good client is
+`ergon bench` for the figures, and one connection that looks at every answer.
+"""
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
+from harness import ERGON, LIMIT, Server, eventually  # noqa: E402 (the path above)
+
+ELSEWHERE = "127.0.0.2"  # where the attacker comes from: what is held against its address is not held against others
+FLAGS = {"silent": ("--limits-connections", "1000")}  # of the server, that make the attack's size count
+ANONYMOUS = {"partial", "silent", "wrong-tokens"}  # those who have no token
+LARGE = 15 << 20  # bytes
+
+
+class Broken(AssertionError):
+    """The good client was not served, or the server did not live."""
+
+
+@dataclasses.dataclass
+class Figures:
+    quiet: float  # p99 of the good client, ms
+    during: float
+    after: float  # ... the attackers vanished
+    answers: int
+    checked: int  # rounds of calls whose answers were looked at
+    longest: float  # of these rounds, s
+    peak: int  # resident bytes at most
+    attack: dict
+
+    def line(self, name):
+        return (f"{name:14}p99 {self.quiet:8.2f} quiet {self.during:8.2f} during {self.after:8.2f} after ms; "
+                f"{self.answers} answers, {self.checked} rounds looked at, the longest of {self.longest:.2f} s; at most {self.peak / 2**20:.0f} MiB; "
+                f"attacker: {', '.join(f'{v} {k}' for k, v in sorted(self.attack.items()))}")
+
+
+class Checker(threading.Thread):
+    """Calls one method after the other until it is told to stop, and looks at the answers."""
+
+    def __init__(self, server, token, large):
+        super().__init__(daemon=True)
+        self.client = server.connect()
+        self.client.call("server.auth", token)
+        self.large, self.done, self.longest, self.stopping, self.fault = large, 0, 0.0, threading.Event(), None
+        self.start()
+
+    def one(self, n):
+        text = f"answer {n}"
+        if self.client.call("echo", text) != text:
+            raise Broken(f"echo {n} was answered wrongly")
+        if self.client.call("hash", "sha256", text, "hex") != hashlib.sha256(text.encode()).hexdigest():
+            raise Broken(f"hash {n} was answered wrongly")
+        if self.client.call("sleep", "1ms") < 1:
+            raise Broken(f"sleep {n} was answered wrongly")
+        task = self.client.call("task.submit", "echo", [text], {"keep": "1m"})["id"]
+        if self.client.call("task.wait", task)["ended"][0]["result"] != text:
+            raise Broken(f"task {n} ended otherwise")
+        if n < self.large:
+            value = os.urandom(1024) * (LARGE // 1024)
+            if self.client.call("echo", value) != value:
+                raise Broken(f"large echo {n} was answered wrongly")
+
+    def run(self):
+        try:
+            while not self.stopping.is_set() or self.done < self.large:
+                began = time.monotonic()
+                self.one(self.done)
+                self.longest = max(self.longest, time.monotonic() - began)
+                self.done += 1
+                self.stopping.wait(0.005)
+        except Exception as e:  # whatever it is, the siege says it
+            self.fault = e
+
+    def stop(self):
+        self.stopping.set()
+        self.join(LIMIT)
+        self.client.close()
+        if self.fault or self.is_alive():
+            raise Broken(f"the good client was not served: {self.fault or 'no answer'}")
+
+
+class Siege:
+    """`bench` are the options of the good client's load; `flags` and `wrapper` are the server's."""
+
+    def __init__(self, folder, bench, flags=(), wrapper=()):
+        self.folder, self.bench, self.flags, self.wrapper = folder, bench, flags, wrapper
+        self.tokens = os.path.join(folder, "tokens")
+        for name in ("good", "evil"):
+            with open(self.path(name), "w") as f:
+                subprocess.run([ERGON, "token", name, "--file", self.tokens], stdout=f, check=True)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def token(self, name):
+        with open(self.path(name)) as f:
+            return f.read().strip()
+
+    def load(self, server):
+        """One run of the good client; its p99 in ms, and how many answers it got."""
+        argv = [ERGON, "--json", "-s", server.urls[0], "--token-file", self.path("good"), "bench", "-m", "echo", *self.bench]
+        done = subprocess.run(argv, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise Broken(f"the good client was not served ({done.returncode}): {done.stderr}{done.stdout}")
+        said = json.loads(done.stdout)
+        if said["good"] != said["answers"] or said["lost"] or said["broken_connections"]:
+            raise Broken(f"the good client lost calls: {said}")
+        return said["latency_us"]["p99"] / 1000, said["good"]
+
+    @contextlib.contextmanager
+    def attacker(self, server, name):
+        """From when its whole size is under way; it vanishes by kill -9 at the end. Yields what it says."""
+        argv = [sys.executable, os.path.join(HERE, "attack.py"), name, "--connect", server.urls[0], "--source", ELSEWHERE,
+                "--seconds", "3600"]
+        argv += [] if name in ANONYMOUS else ["--token", self.path("evil")]
+        process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+        try:
+            yield json.loads(process.stdout.readline())
+            if process.poll() is not None:
+                raise Broken(f"the attacker ended by itself ({process.returncode})")
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+
+    def peak(self, server):
+        with open(f"/proc/{server.pid}/status") as f:
+            return next(int(line.split()[1]) << 10 for line in f if line.startswith("VmHWM"))
+
+    def run(self, name):
+        """Figures, or Broken."""
+        log = os.pipe() if name == "wrong-tokens" else None
+        if log:  # full from the start
+            os.set_blocking(log[1], False)
+            for size in (4096, 1):
+                with contextlib.suppress(BlockingIOError):
+                    while os.write(log[1], bytes(size)):
+                        pass
+            os.set_blocking(log[1], True)
+        server = Server("--tokens", self.tokens, *FLAGS.get(name, ()), *self.flags, wrapper=self.wrapper, log=log and log[1])
+        try:
+            quiet, n = self.load(server)
+            checker = Checker(server, self.token("good"), 10 if name == "partial" else 0)
+            with self.attacker(server, name) as said:
+                during, m = self.load(server)
+            after, k = self.load(server)
+            checker.stop()
+            if server.process.poll() is not None:
+                raise Broken(f"the server died: {server.process.returncode}")
+            figures = Figures(quiet, during, after, n + m + k, checker.done, checker.longest, self.peak(server), said)
+            server.signal(signal.SIGTERM)
+            eventually(lambda: server.process.poll() is not None, "the server stops")
+            if server.process.returncode != 0:
+                raise Broken(f"ergond ended with {server.process.returncode}: {server.log_text()[-2000:]}")
+            return figures
+        finally:
+            server.discard()
+            for end in log or ():
+                os.close(end)

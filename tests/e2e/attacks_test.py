@@ -1,0 +1,35 @@
+"""Attacks at the size at which they once hurt, each for a moment: the server stays within its memory, the good client
+loses nothing and every answer is right, also after the attackers vanished. `./run prove attacks` goes on for a minute
+each, and judges the times, which are only printed here.
+"""
+import os
+import sys
+import unittest
+
+from harness import SANITIZED, scratch
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "attacks"))
+from attack import ATTACKS  # noqa: E402 (the path above)
+from siege import Siege  # noqa: E402
+
+BENCH = ("-c", "4", "-i", "1", "-d", "1s")
+
+# Resident MiB of the server at most.
+BOUNDS = {"kept-call": 256, "task-get": 256, "watches": 256, "wait-zeros": 256, "block": 256, "burn": 64, "sleepers": 128, "partial": 320,
+          "wrong-tokens": 64, "reauth": 64}
+
+
+class Attacks(unittest.TestCase):
+    def test_each_is_borne(self):
+        for name, bound in BOUNDS.items():
+            with self.subTest(name):
+                self.assertIn(name, ATTACKS)
+                figures = Siege(scratch(self.addCleanup), BENCH).run(name)
+                print(figures.line(name), flush=True)
+                self.assertGreater(figures.checked, 0)
+                if not SANITIZED:
+                    self.assertLess(figures.peak / 2**20, bound)
+
+
+if __name__ == "__main__":
+    unittest.main()
