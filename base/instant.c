@@ -2,7 +2,7 @@
 
 #include <time.h>
 
-enum { NS_A_SECOND = 1000000000 };
+enum { NS_A_SECOND = 1000000000, FRACTION_MAX = 20 /* digits */ };
 
 /* Exactly `count` digits. */
 static bool digits(struct span *text, unsigned count, int *out)
@@ -40,6 +40,7 @@ static bool date_and_time(struct span *text, struct tm *t)
 static bool fraction(struct span *text, uint64_t *ns)
 {
     int digit;
+    unsigned count = 1;
     char c;
 
     *ns = 0;
@@ -51,7 +52,7 @@ static bool fraction(struct span *text, uint64_t *ns)
     do {
         *ns += (uint64_t)digit * unit;
         unit /= 10;
-    } while (digits(text, 1, &digit));
+    } while (count++ < FRACTION_MAX && digits(text, 1, &digit));
     return true;
 }
 

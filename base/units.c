@@ -18,14 +18,17 @@ static const struct unit sizes[] = {{"g", 1 << 30}, {"m", 1 << 20}, {"k", 1 << 1
 
 enum { DURATIONS = sizeof durations / sizeof *durations, SIZES = sizeof sizes / sizeof *sizes };
 
-/* Takes the digits at the front of *text.  False when there are none or they overflow. */
+enum { DIGITS_MAX = 20 /* of UINT64_MAX; with zeros in front, too, nobody needs more */ };
+
+/* Takes the digits at the front of *text.  False when there are none, or too many, or they
+ * overflow. */
 static bool take_digits(struct span *text, uint64_t *out)
 {
     uint64_t n = 0;
     size_t i = 0;
 
     for (; i < text->len && text->at[i] >= '0' && text->at[i] <= '9'; i++)
-        if (__builtin_mul_overflow(n, 10, &n) ||
+        if (i == DIGITS_MAX || __builtin_mul_overflow(n, 10, &n) ||
             __builtin_add_overflow(n, (uint64_t)(text->at[i] - '0'), &n))
             return false;
     *text = span_behind(*text, i);

@@ -7,7 +7,8 @@
 
 #include "base/span.h"
 
-/* True and *ns set, or false.  "0" needs no unit.  Overflow is refused. */
+/* True and *ns set, or false.  "0" needs no unit.  Overflow is refused, and so are more than 20
+ * digits. */
 bool units_duration(struct span text, uint64_t *ns);
 bool units_size(struct span text, uint64_t *bytes);
 

@@ -41,7 +41,7 @@ static void serve_put(struct rpc_request *rq)
 
 static void serve_list(struct rpc_request *rq)
 {
-    job_request_bare(rq, &operation_cron_list, "cron.list takes []");
+    job_request_bare(rq, &operation_cron_list);
 }
 
 static void serve_delete(struct rpc_request *rq)

@@ -5,6 +5,8 @@
  *                 any other          -> NO_METHOD
  *   notification  the same without a response; of an unknown method: ignored, counted
  *   response      nobody here asked: ignored, counted */
+#include <inttypes.h>
+
 #include <ergon/ao.h>
 
 #include "server/rpc/connection_methods.h"
@@ -23,16 +25,30 @@ static const struct rpc_methods *const namespaces[] = {
     NULL,
 };
 
+/* A method without parameters is given none. */
+static bool takes_them(struct rpc_request *rq, const struct rpc_method *own)
+{
+    struct reader r;
+    uint32_t count;
+
+    if (strcmp(own->params, "[]") != 0)
+        return true;
+    read_params(rq->params, &r, &count);
+    if (count > 0)
+        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s takes [], and was given %" PRIu32, own->name, count);
+    return count == 0;
+}
+
 /* A name that no handler has: one of ours, or nobody's. */
 static void serve_own(struct rpc_request *rq, struct span name)
 {
     const struct rpc_method *own = rpc_find_own(rq->loop, name);
 
     if (own) {
-        if (rpc_admit(rq, name, own->name, own->access))
-            trail_serve(rq, own);
-        else
+        if (!rpc_admit(rq, name, own->name, own->access))
             trail_refused(rq, own, rq->loop->outcome);
+        else if (takes_them(rq, own))
+            trail_serve(rq, own);
         return;
     }
     if (rq->msgid.len == 0) {

@@ -1,5 +1,6 @@
 #include "server/rpc/job_requests.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,11 +28,25 @@ static void note_rights(struct operation *op, const struct connection *c)
     op->tenant = span_text(rights_tenant(op->rights));
 }
 
-/* One block: specs, ids, the parameters. */
-static bool take_memory(struct job_request *jr, struct rpc_request *rq, uint32_t specs)
+/* Arguments that point into the whole message. */
+static bool needs_message(const struct operation *op)
 {
-    size_t ids = rq->params.len / ID_BYTES_MIN + 1;
-    size_t in_list = specs == 1 ? 0 : specs;
+    return op->cls->is_submission || op->cls == &operation_cron_put;
+}
+
+static struct span put(uint8_t **at, struct span bytes)
+{
+    struct span copy = span_of(*at, bytes.len);
+    if (bytes.len > 0)
+        memcpy(*at, bytes.at, bytes.len);
+    *at += bytes.len;
+    return copy;
+}
+
+/* One block: specs, ids, the parameters. */
+static bool keep_message(struct job_request *jr, struct rpc_request *rq, uint32_t specs)
+{
+    size_t ids = rq->params.len / ID_BYTES_MIN + 1, in_list = specs == 1 ? 0 : specs;
     size_t fixed = in_list * sizeof(struct job_spec) + ids * sizeof(uint64_t);
     struct operation *op = jr->op;
     uint8_t *at = operation_room(op, fixed + rq->params.len);
@@ -44,11 +59,53 @@ static bool take_memory(struct job_request *jr, struct rpc_request *rq, uint32_t
     }
     jr->ids = (uint64_t *)(at + in_list * sizeof(struct job_spec));
     at += fixed;
-    note_rights(op, rq->conn);
-    if (rq->params.len > 0)
-        memcpy(at, rq->params.at, rq->params.len);
-    read_params(span_of(at, rq->params.len), &jr->r, &jr->count);
+    read_params(put(&at, rq->params), &jr->r, &jr->count);
+    jr->has_room = true;
     return true;
+}
+
+/* One block: ids, and the arguments that are to be kept. */
+static bool keep_arguments(struct job_request *jr, uint32_t ids)
+{
+    struct operation *op = jr->op;
+    size_t bytes = ids * sizeof(uint64_t);
+
+    for (uint32_t i = 0; i < jr->kept_count; i++)
+        bytes += jr->kept[i]->len;
+    uint8_t *at = operation_room(op, bytes);
+    if (!at)
+        return false;
+    jr->ids = (uint64_t *)at;
+    at += ids * sizeof(uint64_t);
+    for (uint32_t i = 0; i < jr->kept_count; i++)
+        *jr->kept[i] = put(&at, *jr->kept[i]);
+    jr->has_room = true;
+    return true;
+}
+
+void job_request_keep(struct job_request *jr, struct span *argument)
+{
+    assert(jr->kept_count < JOB_REQUEST_SPANS && !jr->has_room);
+    jr->kept[jr->kept_count++] = argument;
+}
+
+static bool begin(struct job_request *jr, struct rpc_request *rq, uint32_t specs)
+{
+    struct operation *op = jr->op;
+
+    if (!op)
+        return false;
+    note_rights(op, rq->conn);
+    if (needs_message(op))
+        return keep_message(jr, rq, specs);
+    read_params(rq->params, &jr->r, &jr->count);
+    return true;
+}
+
+static void refuse_memory(struct job_request *jr)
+{
+    rpc_refuse(jr->rq, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
+    operation_free(jr->op);
 }
 
 bool job_request_begin(struct job_request *jr, struct rpc_request *rq,
@@ -56,11 +113,9 @@ bool job_request_begin(struct job_request *jr, struct rpc_request *rq,
 {
     *jr =
         (struct job_request){.rq = rq, .op = operation_new(channel_cells(rq->loop->channel), cls)};
-    if (jr->op && take_memory(jr, rq, specs))
+    if (begin(jr, rq, specs))
         return true;
-    if (jr->op)
-        operation_free(jr->op);
-    rpc_refuse(rq, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
+    refuse_memory(jr);
     return false;
 }
 
@@ -80,6 +135,10 @@ void job_request_send(struct job_request *jr, bool poll)
                    "ids in one",
                    POLLS_MAX);
         job_request_abort(jr);
+        return;
+    }
+    if (!jr->has_room && !keep_arguments(jr, 0)) {
+        refuse_memory(jr);
         return;
     }
     c->owner = rq->conn;
@@ -115,35 +174,41 @@ bool job_request_read_id(struct job_request *jr, uint64_t *id, const char *usage
     return (jr->count > 0 && read_id(jr, id)) || refuse(jr, usage);
 }
 
+/* Room for the ids, of which there is one at least. */
+static bool take_ids(struct job_request *jr, struct wait_arguments *wait)
+{
+    if (keep_arguments(jr, wait->count)) {
+        wait->ids = jr->ids;
+        return true;
+    }
+    rpc_refuse(jr->rq, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
+    return false;
+}
+
 bool job_request_read_ids(struct job_request *jr, struct wait_arguments *wait, const char *usage)
 {
-    wait->ids = jr->ids;
     wait->count = 1;
     if (jr->count == 0)
         return refuse(jr, usage);
     if (!read_array(&jr->r, &wait->count))
-        return job_request_read_id(jr, wait->ids, usage);
+        return take_ids(jr, wait) && job_request_read_id(jr, wait->ids, usage);
     if (wait->count == 0 || wait->count > OPERATION_IDS_MAX) {
         rpc_refuse(jr->rq, ERGON_E_BAD_PARAMS, "%s; 1 to %d ids", usage, OPERATION_IDS_MAX);
         return false;
     }
+    if (!take_ids(jr, wait))
+        return false;
     for (uint32_t i = 0; i < wait->count; i++)
         if (!read_id(jr, &wait->ids[i]))
             return refuse(jr, usage);
     return true;
 }
 
-void job_request_bare(struct rpc_request *rq, const struct operation_class *cls, const char *usage)
+void job_request_bare(struct rpc_request *rq, const struct operation_class *cls)
 {
     struct job_request jr;
-    if (!job_request_begin(&jr, rq, cls, 0))
-        return;
-    if (jr.count == 0) {
+    if (job_request_begin(&jr, rq, cls, 0))
         job_request_send(&jr, false);
-        return;
-    }
-    rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s", usage);
-    job_request_abort(&jr);
 }
 
 void job_request_named(struct rpc_request *rq, const struct operation_class *cls, const char *usage)
@@ -152,6 +217,7 @@ void job_request_named(struct rpc_request *rq, const struct operation_class *cls
     if (!job_request_begin(&jr, rq, cls, 0))
         return;
     if (jr.count == 1 && option_name(&jr.r, &jr.op->named.name)) {
+        job_request_keep(&jr, &jr.op->named.name);
         job_request_send(&jr, false);
         return;
     }

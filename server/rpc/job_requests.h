@@ -9,15 +9,22 @@
 #include "server/jobs/service/channel.h"
 #include "server/rpc/method.h"
 
-/* An operation while its parameters are read.  They are copied first: the spans that readers give
- * point into memory of the operation. */
+enum { JOB_REQUEST_SPANS = 4 };
+
+/* An operation while its parameters are read.  Of a submission and a cron the whole message is
+ * copied first, and the spans that readers give point into memory of the operation.  Of all others
+ * nothing is kept but what was read, since they may wait for long: ids, and the spans that
+ * job_request_keep() names. */
 struct job_request {
     struct rpc_request *rq;
     struct operation *op;
     struct reader r; /* at the first parameter */
     uint32_t count;  /* parameters */
-    uint64_t *ids;   /* room for as many ids as the parameters can hold; moved on by its users */
+    uint64_t *ids;   /* of a submission: room for as many as there can be; moved on by its users */
     uint32_t item;   /* of several specs: which one is being read, from 1; else 0 */
+    struct span *kept[JOB_REQUEST_SPANS]; /* of its arguments: job_request_keep() */
+    uint32_t kept_count;
+    bool has_room; /* what it keeps is in its own memory */
 };
 
 /* Makes the operation of a request; `specs`: how many jobs it submits.  False: the request was
@@ -26,6 +33,8 @@ bool job_request_begin(struct job_request *jr, struct rpc_request *rq,
                        const struct operation_class *cls, uint32_t specs);
 /* The request was answered already: its operation is freed. */
 void job_request_abort(struct job_request *jr);
+/* This span of the operation's arguments is copied when it is given to the jobs. */
+void job_request_keep(struct job_request *jr, struct span *argument);
 /* Gives the operation to the jobs.  `poll`: it may wait for long, and does not count as a call in
  * flight; of too many on one connection the last are answered BUSY. */
 void job_request_send(struct job_request *jr, bool poll);
@@ -36,10 +45,8 @@ bool job_request_read_id(struct job_request *jr, uint64_t *id, const char *usage
 bool job_request_read_ids(struct job_request *jr, struct wait_arguments *wait, const char *usage);
 
 /* The whole of a request without parameters; and of one with a name as its only parameter (which
- * becomes the operation's `named`).  A request of another shape is answered BAD_PARAMS with
- * `usage`.
- */
-void job_request_bare(struct rpc_request *rq, const struct operation_class *cls, const char *usage);
+ * becomes the operation's `named`): one of another shape is answered BAD_PARAMS with `usage`. */
+void job_request_bare(struct rpc_request *rq, const struct operation_class *cls);
 void job_request_named(struct rpc_request *rq, const struct operation_class *cls,
                        const char *usage);
 

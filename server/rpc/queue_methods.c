@@ -3,7 +3,7 @@
 
 static void serve_list(struct rpc_request *rq)
 {
-    job_request_bare(rq, &operation_queue_list, "queue.list takes []");
+    job_request_bare(rq, &operation_queue_list);
 }
 
 static void serve_explain(struct rpc_request *rq)
@@ -28,7 +28,7 @@ static void serve_drain(struct rpc_request *rq)
 
 static void serve_audit(struct rpc_request *rq)
 {
-    job_request_bare(rq, &operation_audit, "server.audit takes []");
+    job_request_bare(rq, &operation_audit);
 }
 
 static const struct rpc_method methods[] = {

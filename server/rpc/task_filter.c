@@ -36,6 +36,9 @@ bool task_filter_read(struct job_request *jr, struct task_filter *filter, const 
         {"newer", option_duration, &filter->newer, JOB_EXPECTS_DURATION},
     };
     memcpy(options + TASK_FILTER_OPTIONS, own, own_count * sizeof *own);
+    job_request_keep(jr, &filter->method);
+    job_request_keep(jr, &filter->tenant);
+    job_request_keep(jr, &filter->key);
     return rpc_read_options(jr->rq, &jr->r, options, TASK_FILTER_OPTIONS + own_count);
 }
 

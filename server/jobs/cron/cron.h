@@ -13,7 +13,7 @@
 
 enum {
     CRON_NAME_MAX = 200,        /* bytes; the keys of its tasks hold it and a time */
-    CRON_BYTES_MAX = 64 * 1024, /* of its parameters and options */
+    CRON_BYTES_MAX = 64 * 1024, /* of its schedule, parameters and options */
     CRONS_MAX = 10000
 };
 

@@ -68,9 +68,9 @@ static bool may_be_put(struct jobs *jobs, struct operation *op)
     const struct cron_spec *spec = &op->cron;
     const struct cron *before = *crons_place(jobs->crons, spec->name);
 
-    if (spec->task.params.len + spec->options.len > CRON_BYTES_MAX)
+    if (spec->task.params.len + spec->options.len + spec->schedule.len > CRON_BYTES_MAX)
         operation_refuse(op, ERGON_E_TOO_LARGE,
-                         "parameters and options of a cron have at most %d KiB",
+                         "schedule, parameters and options of a cron have at most %d KiB",
                          CRON_BYTES_MAX / 1024);
     else if (before && !may_know(op, before))
         operation_refuse(

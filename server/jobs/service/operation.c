@@ -56,6 +56,16 @@ uint8_t *operation_room(struct operation *op, size_t bytes)
     return op->memory;
 }
 
+void operation_drop_arguments(struct operation *op)
+{
+    assert(op->cls->is_submission);
+    if (!op->memory)
+        return;
+    free(op->memory);
+    op->memory = NULL;
+    op->submission.specs = NULL;
+}
+
 struct span operation_result(const struct operation *op)
 {
     const struct operation_reply *reply = &op->reply;

@@ -191,7 +191,13 @@ uint8_t *operation_room(struct operation *op, size_t bytes);
 /* What was answered, if there is no error; empty: nil.  Valid as long as the operation. */
 struct span operation_result(const struct operation *op);
 
-/* --- For the jobs: both give the operation back to its loop --- */
+/* --- For the jobs --- */
+
+/* The arguments of a submission are not needed any more: their memory goes, though the operation
+ * may wait for long. */
+void operation_drop_arguments(struct operation *op);
+
+/* Both give the operation back to its loop. */
 
 /* Answers with the reply as it stands; with MEMORY, if that could not be packed. */
 void operation_finish(struct operation *op);

@@ -210,13 +210,17 @@ static void serve(struct jobs *jobs, struct operation *op)
 {
     if (!submission_begin(op))
         return;
+    bool joins = false; /* what it wants of the job is looked at again */
     for (uint32_t i = 0; i < op->submission.count; i++) {
         struct job *job = submission_take(jobs, op, i);
         if (job && waits_for_commit(op, i, job))
             await_commit(op, job, i);
+        joins |= op->submission.outcomes[i].hardens;
     }
     if (!op->waiting.held)
         answer(jobs, op);
+    else if (!joins)
+        operation_drop_arguments(op);
 }
 
 #define SUBMITS(name)                                                                              \

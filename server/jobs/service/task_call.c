@@ -112,6 +112,8 @@ static void serve(struct jobs *jobs, struct operation *op)
     } else if (!waiters_join(op, job)) {
         job_cancel(&jobs->sched, job);
         operation_refuse_plain(op, ERGON_E_MEMORY);
+    } else if (!outcome->hardens) {
+        operation_drop_arguments(op);
     }
 }
 

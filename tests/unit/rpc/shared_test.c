@@ -3,6 +3,7 @@
 
 #include "proto/pack.h"
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/service/operation.h"
 #include "tests/support/rpc_stage.h"
 
 enum { KEPT = 100000, ASKED = 16 };
@@ -196,4 +197,53 @@ RPC_TEST(a_large_event_is_shared_by_all_who_watch)
     for (unsigned i = 0; i < 3; i++)
         script_reset(&others[i]);
     stage_run_ms(net.v.now / AO_MS(1));
+}
+
+/* --- Requests that wait --- */
+
+/* A long poll holds what was read of its parameters, not the message that they came in. */
+RPC_TEST(who_waits_keeps_ids_and_no_message)
+{
+    static char params[4096];
+    char id[15], zeros[700];
+    delayed_task(id);
+    memset(zeros, '0', sizeof zeros - 1);
+    zeros[sizeof zeros - 1] = 0;
+    snprintf(params, sizeof params, "['%s', {'timeout': '%ss'}]", id, zeros);
+    stage_ask(&peer, 1, "task.wait", params);
+    stage_run_ms(net.v.now / AO_MS(1));
+    assert_non_null(strstr(stage_said_to(&peer), "1 failed: 'BAD_PARAMS: "));
+    snprintf(params, sizeof params, "['%s', {'timeout': '5s'}]", id);
+    stage_ask(&peer, 1, "task.wait", params);
+    stage_run_ms(net.v.now / AO_MS(1));
+    const struct operation *op = stage.jobs->table.last->waits->op;
+    assert_null(op->memory);
+    assert_ptr_equal(op->wait.ids, op->room);
+}
+
+/* The job has the parameters: its call does not keep them, too. */
+RPC_TEST(a_call_that_waits_gives_up_its_message)
+{
+    static char params[2048], long_text[700];
+    memset(long_text, 'x', sizeof long_text - 1);
+    snprintf(params, sizeof params, "['echo', ['%s'], {'delay': '1h'}]", long_text);
+    stage_ask(&peer, 1, "task.call", params);
+    stage_run_ms(net.v.now / AO_MS(1));
+    const struct operation *op = stage.jobs->table.last->waits->op;
+    assert_ptr_equal(op->cls, &operation_call);
+    assert_null(op->memory);
+    assert_true(stage.jobs->table.last->params_len > 700 - 2);
+}
+
+RPC_TEST(what_nobody_takes_is_refused)
+{
+    static const char *const methods[] = {"server.ping",     "server.info",  "server.methods",
+                                          "server.topology", "server.audit", "queue.list",
+                                          "cron.list"};
+    char wanted[100];
+    for (unsigned i = 0; i < sizeof methods / sizeof *methods; i++) {
+        snprintf(wanted, sizeof wanted, "1 failed: 'BAD_PARAMS: %s takes [], and was given 2'\n",
+                 methods[i]);
+        assert_string_equal(stage_answer(methods[i], "[1, {}]"), wanted);
+    }
 }
