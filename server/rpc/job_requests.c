@@ -6,13 +6,15 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "server/net/holdings.h"
 #include "server/jobs/core/ids.h"
 #include "server/rpc/spec_options.h"
 #include "server/rpc/trail.h"
 
 enum {
     ID_BYTES_MIN = 15, /* of an id as a MessagePack string */
-    POLLS_MAX = 1024   /* of a connection at a time */
+    POLLS_MAX = 1024,  /* of a connection at a time */
+    ANSWER = 1024      /* bytes of most answers, at most */
 };
 
 /* On whose behalf it is.  Nobody's goes no further than to where it is asked who it is. */
@@ -111,8 +113,8 @@ static void refuse_memory(struct job_request *jr)
 bool job_request_begin(struct job_request *jr, struct rpc_request *rq,
                        const struct operation_class *cls, uint32_t specs)
 {
-    *jr =
-        (struct job_request){.rq = rq, .op = operation_new(channel_cells(rq->loop->channel), cls)};
+    *jr = (struct job_request){
+        .rq = rq, .answer = ANSWER, .op = operation_new(channel_cells(rq->loop->channel), cls)};
     if (begin(jr, rq, specs))
         return true;
     refuse_memory(jr);
@@ -151,6 +153,8 @@ void job_request_send(struct job_request *jr, bool poll)
         memcpy(c->msgid, rq->msgid.at, rq->msgid.len);
     call_link(c);
     conn_call_began(rq->conn, !poll);
+    jr->op->holds = sizeof *jr->op + jr->op->memory_size + jr->answer;
+    conn_hold(rq->conn, (int64_t)jr->op->holds);
     jr->op->loop = rq->loop;
     jr->op->act = trail_take(rq->loop);
     channel_give(rq->loop->channel, jr->op);
@@ -290,6 +294,7 @@ static void answered(void *arg, struct operation *op)
         if (op->call.msgid_len > 0)
             answer(arg, op);
     }
+    conn_hold(c, -(int64_t)op->holds);
     operation_free(op);
     conn_call_ended(c, counted);
 }

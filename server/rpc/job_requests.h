@@ -25,6 +25,8 @@ struct job_request {
     struct span *kept[JOB_REQUEST_SPANS]; /* of its arguments: job_request_keep() */
     uint32_t kept_count;
     bool has_room; /* what it keeps is in its own memory */
+    uint32_t
+        answer; /* bytes that its answer may take, but for what it shares; begun with a usual one */
 };
 
 /* Makes the operation of a request; `specs`: how many jobs it submits.  False: the request was

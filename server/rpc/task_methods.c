@@ -164,6 +164,8 @@ static void serve_submit_many(struct rpc_request *rq)
 
 static const ao_time poll_time = AO_S(8); /* less than the ten seconds that common clients wait */
 static const ao_time poll_most = AO_S(3600);
+enum { HISTORY_SHOWN = 192 * 1024 /* bytes of a whole history, as it is shown */ };
+enum { VIEW_BYTES = 1024 /* of one task as it is shown, without its result; more is rare */ };
 enum { PAGE = 100, PAGE_MOST = 1000, EVENTS = 100, EVENTS_MOST = 10000 };
 
 static bool read_poll(struct reader *r, void *out)
@@ -187,7 +189,12 @@ static bool read_options(struct job_request *jr, const struct option *options, u
 static void send_with(struct job_request *jr, const struct option *options, uint32_t count,
                       bool poll)
 {
-    if (read_options(jr, options, count))
+    bool good = read_options(jr, options, count);
+    if (jr->op->cls == &operation_wait)
+        jr->answer = 2 * VIEW_BYTES * jr->op->wait.count;
+    else if (jr->op->cls == &operation_get && jr->op->job.with_history)
+        jr->answer = HISTORY_SHOWN;
+    if (good)
         job_request_send(jr, poll);
     else
         job_request_abort(jr);
@@ -385,6 +392,7 @@ static void serve_list(struct rpc_request *rq)
     }
     if (list->max > PAGE_MOST)
         list->max = PAGE_MOST;
+    jr.answer = list->max < LIST_BYTES_MAX / VIEW_BYTES ? list->max * VIEW_BYTES : LIST_BYTES_MAX;
     job_request_send(&jr, false);
 }
 

@@ -72,6 +72,8 @@ struct task_filter {
     ao_time older, newer;            /* age at least, at most; 0: not given */
 };
 
+enum { LIST_BYTES_MAX = 256 * 1024 /* of a page, which ends behind the task that goes beyond */ };
+
 /* operation_list -> {tasks, next} */
 struct list_arguments {
     struct task_filter filter;

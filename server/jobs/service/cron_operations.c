@@ -186,19 +186,23 @@ static void returned(struct jobs *jobs, struct store_op *write)
 
 /* --- cron.list --- */
 
+enum { LIST_BYTES = 1 << 20 /* of the answer, beyond which parameters and options are left out */ };
+
 static void pack_cron(struct pack *p, const struct cron *c)
 {
+    bool whole = p->buffer.size < LIST_BYTES;
     const struct cron_spec *spec = &c->spec;
     char id[ID_TEXT_SIZE];
 
-    pack_map(p, 14);
+    pack_map(p, 15);
     pack_key_span(p, "name", spec->name);
     pack_key_span(p, "tenant", spec->task.tenant);
     pack_key_span(p, "schedule", spec->schedule);
     pack_key_span(p, "zone", spec->zone.len > 0 ? spec->zone : span_text("UTC"));
     pack_key_span(p, "method", spec->task.method);
-    pack_key_raw(p, "params", spec->task.params);
-    pack_key_raw(p, "options", spec->options.len > 0 ? spec->options : span_text("\x80"));
+    pack_key_raw(p, "params", whole ? spec->task.params : span_text("\xc0"));
+    pack_key_raw(p, "options", whole && spec->options.len > 0 ? spec->options : span_text("\x80"));
+    pack_key_bool(p, "cut", !whole);
     pack_key_str(p, "durable", job_durable_names[spec->task.durable]);
     view_ms(p, "next", c->next_at);
     view_ms(p, "last", c->last_at);

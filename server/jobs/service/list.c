@@ -39,7 +39,8 @@ static void serve(struct jobs *jobs, struct operation *op)
     struct job *job = begin(jobs, f->cursor);
 
     pack_init(&tasks);
-    for (; job && found < f->max && visits < VISITS; job = job->all_prev, visits++) {
+    for (; job && found < f->max && visits < VISITS && tasks.buffer.size < LIST_BYTES_MAX;
+         job = job->all_prev, visits++) {
         cursor = job->id;
         if (!filter_fits(jobs, op, &f->filter, job, now))
             continue;

@@ -53,6 +53,7 @@ uint8_t *operation_room(struct operation *op, size_t bytes)
     if (bytes <= sizeof op->room)
         return op->room;
     op->memory = malloc(bytes);
+    op->memory_size = bytes;
     return op->memory;
 }
 

@@ -141,6 +141,7 @@ struct operation {
     bool gone;         /* nobody waits for it any more: dropped */
     bool answered;     /* it came back */
     bool dropped_back; /* so did its drop */
+    uint64_t holds;    /* bytes that its connection is charged for it */
     struct operation_item drop;
     struct operation_push push; /* the loop's while it is under way */
 
@@ -151,6 +152,7 @@ struct operation {
     bool others;        /* rights over others count */
     struct span tenant; /* of the rights; empty: none */
     void *memory;       /* of the arguments: malloc'ed, freed with it; NULL: `room` is enough */
+    size_t memory_size;
 
     /* --- The jobs', while they have it --- */
     struct jobs_channel *channel;

@@ -1,6 +1,8 @@
 /* Operations that wait, follow, list and check. */
 #include <stdio.h>
 
+#include "proto/reader.h"
+#include "server/jobs/core/ids.h"
 #include "server/jobs/effects.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
@@ -239,6 +241,31 @@ OPERATIONS_TEST(pushes_come_in_batches)
 }
 
 /* --- task.list --- */
+
+OPERATIONS_TEST(a_page_ends_at_its_bytes_too)
+{
+    enum { TASKS = 1500 };
+    uint64_t cursor = 0;
+    uint32_t found = 0, pages = 0;
+    for (unsigned i = 0; i < TASKS; i++)
+        submit(w, "somebody");
+    for (; pages < 10; pages++) {
+        struct operation *op = world_operation(w, &operation_list);
+        op->list = (struct list_arguments){.filter.state = -1, .max = TASKS, .cursor = cursor};
+        world_give(w, op);
+        struct span result = operation_result(op);
+        assert_true(result.len < LIST_BYTES_MAX + 1024);
+        struct reader r = reader_of(span_behind(result, 1 + 6)); /* {"tasks": */
+        uint32_t count;
+        assert_true(read_array(&r, &count));
+        found += count;
+        struct span next = span_of(result.at + result.len - ID_TEXT_LEN, ID_TEXT_LEN);
+        if (!id_parse(next, &cursor))
+            break;
+    }
+    assert_int_equal(found, TASKS);
+    assert_in_range(pages, 1, 4);
+}
 
 OPERATIONS_TEST(lists_the_newest_first_and_in_pages)
 {

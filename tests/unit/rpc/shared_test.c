@@ -247,3 +247,21 @@ RPC_TEST(what_nobody_takes_is_refused)
         assert_string_equal(stage_answer(methods[i], "[1, {}]"), wanted);
     }
 }
+
+/* What waits for its answer is charged to its connection, with the room that the answer may take.
+ */
+RPC_TEST(operations_under_way_are_charged)
+{
+    char id[15], params[64];
+    delayed_task(id);
+    assert_int_equal(stage.conn->outside, 0);
+    snprintf(params, sizeof params, "['%s', {'timeout': '5s'}]", id);
+    stage_ask(&peer, 1, "task.wait", params);
+    stage_ask(&peer, 2, "task.watch", "['t0000000000001']");
+    stage_run_ms(net.v.now / AO_MS(1));
+    assert_in_range(stage.conn->outside, sizeof(struct operation) + 1024,
+                    sizeof(struct operation) + 4096);
+    stage_run_ms(net.v.now / AO_MS(1) + 6000);
+    assert_non_null(strstr(stage_said_to(&peer), "1: "));
+    assert_int_equal(stage.conn->outside, 0);
+}
