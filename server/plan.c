@@ -61,8 +61,11 @@ struct net_limits plan_limits(const struct config *c, uint32_t loops)
 
 struct account_limits plan_accounts(const struct config *c)
 {
-    (void)c;
-    return unlimited_accounts;
+    struct account_limits limits = unlimited_accounts;
+
+    if (c->limits.principal_in_flight > 0)
+        limits.calls = c->limits.principal_in_flight;
+    return limits;
 }
 
 static struct executor_plan plan_listed(const struct config *c, const struct config_executor *e,

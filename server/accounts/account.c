@@ -251,7 +251,8 @@ void account_settle(struct account *a, const struct account_change *change)
     }
     if (change->calls != 0)
         atomic_fetch_add_explicit(&a->calls, (uint32_t)change->calls, memory_order_relaxed);
-    if (change->bytes < 0 || change->bytes < change->input)
+    bool fewer_calls = change->calls < 0 && a->all->limits.calls != UINT32_MAX;
+    if (change->bytes < 0 || change->bytes < change->input || fewer_calls)
         made_room(a->all);
 }
 
@@ -275,12 +276,24 @@ static bool is_full(uint64_t own, uint64_t all, const struct account_limits *lim
     return all >= limits->bytes_in_all || own >= limits->bytes || own > limits->bytes_in_all - all;
 }
 
+bool account_calls_full(const struct account *a, const struct account_change *unsettled)
+{
+    uint32_t most = a->all->limits.calls;
+    if (most == UINT32_MAX)
+        return false;
+    uint32_t calls =
+        atomic_load_explicit(&a->calls, memory_order_relaxed) + (uint32_t)unsettled->calls;
+    return calls <= INT32_MAX && calls >= most; /* less than nothing is nothing */
+}
+
 bool account_lacks(const struct account *a, const struct account_change *unsettled, uint64_t bytes)
 {
     const struct account_limits *limits = &a->all->limits;
     uint64_t own = sum_of(&a->bytes, unsettled->bytes);
     uint64_t all = sum_of(&a->all->bytes, unsettled->bytes);
 
+    if (account_calls_full(a, unsettled))
+        return true;
     if (all <= sum_of(&a->all->input, unsettled->input))
         return false;
     if (all >= limits->bytes_in_all || bytes > limits->bytes_in_all - all)

@@ -95,8 +95,12 @@ void account_settle(struct account *a, const struct account_change *change);
 /* Has it no room for `bytes` more, if this was settled too?  It has none beyond its own limit, nor
  * beyond what would then be free of the limit in all; but where nothing of it is at work there is
  * room, as long as it fits into what is left in all, and where nothing at all is, in any case.
- * Without `bytes`: does it hold as much as it may, or more? */
+ * Without `bytes`: does it hold as much as it may, or more?  It lacks room, too, where it has as
+ * many calls in flight as it may. */
 bool account_lacks(const struct account *a, const struct account_change *unsettled, uint64_t bytes);
+
+/* Has it as many calls in flight as it may, or more? */
+bool account_calls_full(const struct account *a, const struct account_change *unsettled);
 
 /* Adds bytes that are about to be allocated, beside what it was charged, if that fits; `own` are
  * those of the same task, which may go on where nothing else is held.  False: it does not, nothing

@@ -173,6 +173,7 @@ struct config {
         uint32_t connections;             /* 0: as many as the limit of open files allows */
         uint32_t connections_per_address; /* 0: none of its own */
         uint32_t in_flight;               /* requests, each connection */
+        uint32_t principal_in_flight;     /* calls, of all connections of one; 0: off */
         uint64_t output;                  /* bytes that wait to be written, each connection */
         uint64_t partial;                 /* bytes of unfinished messages, all connections */
         uint64_t handshake_timeout;       /* ns */

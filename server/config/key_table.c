@@ -161,6 +161,10 @@ static const struct config_key keys[] = {
      .help = "connections from one address"},
     {"limits.in_flight", "limits-in-flight", &config_count, AT(limits.in_flight),
      .normal = "1024", LIMIT(1, TASKS_MAX), .help = "requests in flight on one connection"},
+    {"limits.principal_in_flight", "limits-principal-in-flight", &config_count,
+     AT(limits.principal_in_flight), .normal = "off", LIMIT(1, TASKS_MAX), .words = OFF,
+     .help = "calls in flight of one principal, on all its connections; above, BUSY, and it is "
+             "not read"},
     {"limits.output", "limits-output", &config_size, AT(limits.output), .normal = "1m",
      LIMIT(4 * KILO, GIGA), .help = "output that waits on one connection; above, reading stops"},
     {"limits.partial", "limits-partial", &config_size, AT(limits.partial), .normal = "256m",

@@ -22,6 +22,10 @@ uint64_t conn_bytes(const struct connection *c);
  * No: nothing was done about this message; it is handed over again when there is room. */
 bool conn_may_begin(struct connection *c, uint64_t bytes);
 
+/* A call was refused, since its principal has as many in flight as it may: nothing more is read
+ * until there is room.  A no-op where there is. */
+void conn_wait_for_room(struct connection *c);
+
 /* So many bytes more, or with less than 0 fewer, which are held outside of the connection for its
  * sake: charged to its account here; or, of a task, which is charged itself, and may outlive it. */
 void conn_hold(struct connection *c, int64_t bytes);

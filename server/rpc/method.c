@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "server/net/holdings.h"
+
 /* --- Which method it is --- */
 
 /* The one that was served last is likely the next; no handler has its name. */
@@ -127,7 +129,12 @@ void rpc_start_call(struct rpc_request *rq, struct method *m, struct span params
     enum ergon_error refused = home_call(rq->loop->home, m, &request);
     if (refused == ERGON_OK)
         return;
-    rpc_refuse(rq, refused, "%s", error_meaning(refused));
+    bool full = refused == ERGON_E_BUSY && home_calls_full(conn_tally(rq->conn));
+    rpc_refuse(rq, refused, "%s",
+               full ? "you have as many calls in flight as you may (limits.principal_in_flight)"
+                    : error_meaning(refused));
+    if (full)
+        conn_wait_for_room(rq->conn);
     conn_call_ended(rq->conn, true);
 }
 

@@ -64,6 +64,10 @@ typedef void call_ended_fn(void *arg, struct call *call, struct outcome *outcome
  * `ended` is not called: BUSY (the common queue is full), NO_EXECUTOR, MEMORY. */
 enum ergon_error home_call(struct home *h, struct method *m, const struct call_request *request);
 
+/* Has this principal (NULL: nobody) as many calls in flight as it may?  Then home_call() answers
+ * BUSY to all but what is over at once. */
+bool home_calls_full(const struct tally *whose);
+
 /* Answers CANCELLED to the owner now, and the record is void; the task is dropped if it still
  * waits, flagged if it runs. */
 void home_cancel(struct home *h, struct call *call);

@@ -40,6 +40,73 @@ class Fair(ServerTest):
             eventually(lambda: self.turning() == 0, "they see it")
 
 
+class Principals(unittest.TestCase):
+    """A peer on the Unix socket is its user, one on TCP its address: what the first does holds up the second for a
+    moment at most."""
+
+    def start(self, *flags):
+        folder = scratch(self.addCleanup)
+        server = Server("--loops", "1", *flags, listen=("ergon://127.0.0.1:0", f"unix://{folder}/socket"))
+        self.addCleanup(server.stop)
+        self.good, self.greedy = server.connect(), server.connect(server.urls[1])
+        self.addCleanup(self.good.close)
+        return server
+
+    def is_served(self):
+        self.assertEqual(self.good.call("echo", 1), 1)
+        self.assertGreaterEqual(self.good.call("sleep", "1ms"), 1)
+        self.assertGreaterEqual(self.good.call("burn", "1ms"), 1)
+        self.assertGreaterEqual(self.good.call("block", "1ms"), 1)
+
+    def takes_all_it_can_get(self, method, queued):
+        self.is_served()
+        for _ in range(500):
+            self.greedy.send(method, "1h")
+        eventually(lambda: self.good.call("server.topology")["manager"]["queued"] >= queued, "the rest of them wait")
+        self.is_served()
+        self.greedy.reset()
+        self.is_served()
+        eventually(lambda: self.good.call("server.topology")["manager"]["queued"] == 0, "nothing is left of them")
+        self.is_served()
+
+    def test_sleepers_leave_places_for_others(self):
+        self.start("--stepped-parked", "100")
+        self.takes_all_it_can_get("sleep", 300)
+
+    def test_what_goes_on_and_on_leaves_turns_and_places_for_others(self):
+        self.start("--stepped-parked", "100")
+        self.takes_all_it_can_get("burn", 300)
+
+    def test_who_blocks_all_executors_leaves_one_for_others(self):
+        self.start("--blocking", "2")
+        self.takes_all_it_can_get("block", 490)
+
+    def test_a_full_queue_has_room_for_others(self):
+        self.start("--blocking", "2", "--manager-queue", "200")
+        self.takes_all_it_can_get("block", 200)
+
+    def test_calls_in_flight_of_a_principal_are_bounded(self):
+        server = self.start("--limits-principal-in-flight", "10")
+        self.is_served()
+        with server.connect(server.urls[1]) as second:
+            self.assertEqual(second.call("echo", 1), 1)
+            self.assertGreaterEqual(second.call("sleep", "1ms"), 1)
+            ids = [self.greedy.send("sleep", "1s") for _ in range(10)]
+            eventually(lambda: self.parked() == 10, "all of them are parked")
+            with self.assertRaises(RemoteError) as caught:
+                second.call("sleep", "1h")
+            self.assertIn("BUSY", caught.exception.value)
+            self.assertIn("limits.principal_in_flight", caught.exception.value)
+            self.is_served()
+            late = second.send("echo", 2)  # is not read before there is room
+            for msgid in ids:
+                self.greedy.result(msgid)
+            self.assertEqual(second.result(late), 2)
+
+    def parked(self):
+        return sum(e["parked"] for e in self.good.call("server.topology")["executors"])
+
+
 class FewTurns(unittest.TestCase):
     def test_submitted_tasks_wait_where_enough_take_turns(self):
         with Server("--loops", "1", "--stepped-turns", "4") as server, server.connect() as client:

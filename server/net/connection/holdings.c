@@ -86,6 +86,14 @@ bool conn_may_begin(struct connection *c, uint64_t bytes)
     return false;
 }
 
+void conn_wait_for_room(struct connection *c)
+{
+    if (!conn_open(c) || c->waits || !tally_lacks(c->tally, 0))
+        return;
+    wait(c, 0);
+    set_output_max(c);
+}
+
 /* --- What it holds --- */
 
 void holdings_settle(struct connection *c)

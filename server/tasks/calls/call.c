@@ -56,8 +56,10 @@ static inline bool open_call(struct home *h, struct task *t, const struct call_p
     record->arg = plan->arg;
     record->open = true;
     record->managed = managed;
-    if (plan->request->tally)
+    if (plan->request->tally) {
         t->tally = tally_ref(plan->request->tally);
+        tally_calls(t->tally, 1);
+    }
     t->call_index = record->call.index;
     t->call_generation = record->call.generation;
     call_link(&record->call);
@@ -119,10 +121,23 @@ static bool comes_first(const struct home *h)
     return placement_choose(shared->plan.policy, h->snapshots, g->count, own, own) == own;
 }
 
-/* While nothing is queued for its kind, and this loop's executor would come out first anyway. */
-static bool takes_itself(const struct home *h, const struct method *m)
+bool home_calls_full(const struct tally *whose)
 {
-    return h->short_cut && m->handler->kind == ERGON_STEPPED &&
+    return whose && account_calls_full(whose->account, &whose->change);
+}
+
+/* What would live on, as far as is known, and would be one call too many. */
+static bool may_not_live_on(const struct method *m, const struct call_request *rq)
+{
+    return atomic_load_explicit(&m->wants_place, memory_order_relaxed) &&
+           home_calls_full(rq->tally);
+}
+
+/* While nothing is queued for its kind, and this loop's executor would come out first anyway. */
+static bool takes_itself(const struct home *h, const struct method *m,
+                         const struct call_request *rq)
+{
+    return h->short_cut && m->handler->kind == ERGON_STEPPED && !may_not_live_on(m, rq) &&
            !(m->handler->flags & ERGON_MANAGED) && stepped_idle(h->own, m) &&
            manager_is_empty(&h->shared->inbox, ERGON_STEPPED) && comes_first(h);
 }
@@ -148,7 +163,7 @@ enum ergon_error home_call(struct home *h, struct method *m, const struct call_r
         answer_late(h, rq);
         return ERGON_OK;
     }
-    if (takes_itself(h, m))
+    if (takes_itself(h, m, rq))
         return call_in_place(h, m, rq);
     const struct call_plan plan = {.request = rq, .ended = h->ended, .arg = h->arg};
     return home_send(h, m, &plan);
@@ -168,7 +183,8 @@ enum ergon_error home_send(struct home *h, struct method *m, const struct call_p
     struct manager_inbox *manager = &h->shared->inbox;
     if (m->no_executor)
         return ERGON_E_NO_EXECUTOR;
-    if (!manager_admit(manager, m->handler->kind, rq->tally, plan->parent != NULL)) {
+    if ((!plan->parent && home_calls_full(rq->tally)) ||
+        !manager_admit(manager, m->handler->kind, rq->tally, plan->parent != NULL)) {
         counter_add(&h->busy, 1);
         return ERGON_E_BUSY;
     }

@@ -80,6 +80,37 @@ TEST(its_own_limit_makes_it_full)
 }
 
 /* One who takes what it can get leaves half; two leave a third. */
+static void settle_calls(struct account *a, int32_t calls)
+{
+    account_settle(a, &(struct account_change){.calls = calls});
+}
+
+TEST(so_do_its_calls_in_flight)
+{
+    const struct account_change one = {.calls = 1}, fewer = {.calls = -1}, none = {0};
+    struct accounts *all = accounts_new(
+        &(struct account_limits){.bytes_in_all = 1000, .bytes = 1000, .calls = 3}, seed);
+    struct account *alice = account_open(all, "alice"), *bob = account_open(all, "bob");
+    assert_true(accounts_several(all));
+    settle_calls(alice, 2);
+    assert_false(account_calls_full(alice, &none));
+    assert_true(account_calls_full(alice, &one));
+    assert_true(account_lacks(alice, &one, 0));
+    settle_calls(alice, 1);
+    assert_true(is_full(alice));
+    assert_false(account_calls_full(alice, &fewer));
+    assert_false(is_full(bob));
+    settle_calls(bob, -1); /* another loop has not settled yet what it took */
+    assert_false(is_full(bob));
+    settle_calls(bob, 1);
+    settle_calls(alice, -3);
+    assert_false(is_full(alice));
+    account_close(alice);
+    assert_false(accounts_several(all));
+    account_close(bob);
+    accounts_free(all);
+}
+
 TEST(somebody_who_comes_later_finds_room)
 {
     struct accounts *all = with_limits(1200, UINT64_MAX);
