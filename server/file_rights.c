@@ -46,6 +46,7 @@ void file_rights_warn(const struct config *c)
         const struct config_listener *l = &c->listeners[i];
         look_open("certificate", l->cert);
         look_open("authorities of clients", l->client_ca);
+        look_open("revoked certificates", l->crl);
         look_secret("key", l->key);
     }
 }

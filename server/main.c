@@ -10,6 +10,7 @@
 #include "server/builder.h"
 #include "server/config/module_path.h"
 #include "server/crash.h"
+#include "server/crl.h"
 #include "server/file_rights.h"
 #include "server/lifecycle.h"
 #include "server/modules/builtin.h"
@@ -111,6 +112,7 @@ static int run(struct config *config, const struct config_input *input)
         goto done;
     if (crash_install() < 0)
         log_warn("a crash will not be logged", LOG_INT("errno", errno));
+    crl_warn(config);
     file_rights_warn(config); /* the store's is there by now */
     print_listeners(t->acceptor);
     crash_expect_no_exit(true);
@@ -140,6 +142,7 @@ int main(int argc, char **argv)
     case CONFIG_SERVE:
         return run(config, &input);
     case CONFIG_CHECK:
+        status = crl_complain(config) == 0 ? EXIT_SUCCESS : EXIT_USAGE;
         break;
     case CONFIG_PRINT:
         status = config_print(config, stdout) && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

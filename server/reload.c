@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/crl.h"
 #include "server/file_rights.h"
 #include "server/net/auth/token.h"
 #include "server/plan.h"
@@ -114,6 +115,7 @@ bool reload(struct config **config, const struct config_input *input, struct acc
     }
     config_compare(*config, next, on_changed, NULL);
     log_set_threshold(next->log.level);
+    crl_warn(next);
     file_rights_warn(next);
     config_free(*config);
     *config = next;

@@ -49,6 +49,7 @@ static void derive_tls(struct config_report *r, const struct config *c, struct c
         inherit(r, &l->key, c->tls.key);
     }
     inherit(r, &l->client_ca, c->tls.client_ca);
+    inherit(r, &l->crl, c->tls.crl);
     if (l->auth == LISTENER_AUTH_CERT && !is_given(l, "tls.client_cert"))
         l->client_cert = CLIENT_CERT_REQUIRED;
 }
@@ -141,11 +142,14 @@ static void check_tls(const struct subject *s, const struct config_listener *l)
     if (l->client_cert != CLIENT_CERT_NONE && !l->client_ca)
         wrong(s, "tls.client_ca",
               "is missing: client certificates are checked against it (here, or tls.client_ca)");
+    if (is_given(l, "tls.crl") && l->client_cert == CLIENT_CERT_NONE)
+        wrong(s, "tls.crl", "has no meaning without client certificates (tls.client_cert)");
 }
 
 static void check_no_tls(const struct subject *s, const struct config_listener *l)
 {
-    static const char *const paths[] = {"tls.cert", "tls.key", "tls.client_ca", "tls.client_cert"};
+    static const char *const paths[] = {"tls.cert", "tls.key", "tls.client_ca", "tls.crl",
+                                        "tls.client_cert"};
 
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         if (is_given(l, paths[i]))
@@ -181,7 +185,10 @@ static void check_listener_files(const struct subject *s, const struct config_li
 {
     const struct {
         const char *path, *file;
-    } own[] = {{"tls.cert", l->cert}, {"tls.key", l->key}, {"tls.client_ca", l->client_ca}};
+    } own[] = {{"tls.cert", l->cert},
+               {"tls.key", l->key},
+               {"tls.client_ca", l->client_ca},
+               {"tls.crl", l->crl}};
 
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (is_given(l, own[i].path))
@@ -328,6 +335,7 @@ static void check_files(const struct subject *s)
     check_readable(s, "tls.cert", c->tls.cert);
     check_readable(s, "tls.key", c->tls.key);
     check_readable(s, "tls.client_ca", c->tls.client_ca);
+    check_readable(s, "tls.crl", c->tls.crl);
     for (size_t i = 0; i < c->modules.count; i++) {
         module_path_find(c->modules.at[i], module);
         check_readable(s, "modules", module);

@@ -58,6 +58,7 @@ struct config_listener {
     char *cert;      /* URL_TLS: path, PEM; else may be NULL */
     char *key;       /* URL_TLS: path, PEM; else may be NULL */
     char *client_ca; /* path, PEM; may be NULL unless client_cert asks for certificates */
+    char *crl;       /* path, PEM; may be NULL */
     enum client_cert client_cert;
     enum listener_auth auth;
     struct config_texts allow; /* globs of the methods that may be called; none: all */
@@ -114,8 +115,8 @@ struct config {
     bool insecure; /* every listener is `insecure` */
 
     struct {
-        char *cert, *key, *client_ca; /* what a listener without its own uses; may be NULL */
-        char *key_password;           /* secret; may be NULL */
+        char *cert, *key, *client_ca, *crl; /* what a listener without its own uses; may be NULL */
+        char *key_password;                 /* secret; may be NULL */
         enum config_tls_version min_version;
     } tls;
 

@@ -79,6 +79,8 @@ static const struct config_key keys[] = {
      .help = "password of the private keys"},
     {"tls.client_ca", "tls-client-ca", &config_path, AT(tls.client_ca),
      .help = "authorities that sign client certificates, PEM"},
+    {"tls.crl", "tls-crl", &config_path, AT(tls.crl),
+     .help = "client certificates that were revoked: a list of each authority, PEM"},
     {"tls.min_version", "tls-min-version", &config_word, AT(tls.min_version), .normal = "1.2",
      .words = TLS_VERSION, .help = "oldest TLS version"},
 
@@ -242,6 +244,7 @@ static const struct config_key listener_keys[] = {
     {"tls.key", NULL, &config_path, AT(key), .help = "instead of the common one"},
     {"tls.client_ca", NULL, &config_path, AT(client_ca),
      .help = "instead of the common one"},
+    {"tls.crl", NULL, &config_path, AT(crl), .help = "instead of the common one"},
     {"tls.client_cert", NULL, &config_word, AT(client_cert), .normal = "none",
      .words = CLIENT_CERT, .help = "whether a client shows a certificate"},
     {"insecure", NULL, &config_bool, AT(insecure), .normal = "false",

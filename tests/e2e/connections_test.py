@@ -7,7 +7,7 @@ import unittest
 from harness import NOT_FOUND, OK, USAGE, Server, eventually, run_ergon, scratch
 
 TOKENS = {"alice": "token-of-alice", "bob": "token-of-bob", "root": "token-of-root"}
-RIGHTS = {"alice": "sleep,block,echo,task.submit,task.get", "bob": "echo", "root": "*"}
+RIGHTS = {"alice": "sleep,block,echo,task.submit,task.get", "bob": "echo", "root": "*,task.any"}
 
 
 def setUpModule():

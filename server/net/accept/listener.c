@@ -235,6 +235,7 @@ static bool copy_rules(struct listener *l, const struct listener_options *o)
     l->files = (struct tls_files){.cert = copy(f->cert, &good),
                                   .key = copy(f->key, &good),
                                   .client_ca = copy(f->client_ca, &good),
+                                  .crl = copy(f->crl, &good),
                                   .key_password = copy(f->key_password, &good),
                                   .client_cert = f->client_cert,
                                   .min_tls13 = f->min_tls13};
@@ -341,6 +342,7 @@ static void listener_free(struct listener *l)
     free((void *)(uintptr_t)l->files.cert);
     free((void *)(uintptr_t)l->files.key);
     free((void *)(uintptr_t)l->files.client_ca);
+    free((void *)(uintptr_t)l->files.crl);
     if (l->files.key_password != NULL)
         crypto_wipe((void *)(uintptr_t)l->files.key_password, strlen(l->files.key_password));
     free((void *)(uintptr_t)l->files.key_password);

@@ -9,7 +9,7 @@
 #include "server/net/connection/conn_private.h"
 #include "server/net/connection/holdings.h"
 #include "server/net/connection/newcomers.h"
-#include "server/net/connection/walk.h"
+#include "server/net/connection/revoke.h"
 #include "server/net/stream/tls.h"
 
 enum { LOOP_MESSAGES_A_STEP = 64 };
@@ -93,6 +93,7 @@ static void apply(struct net_loop *l, struct reload *r)
         *at = r->contexts[i].context;
         r->contexts[i].context = old;
     }
+    revoke_start(l);
     bool lower = r->lower;
     reload_free(r);
     renew_all(l, lower);

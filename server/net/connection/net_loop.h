@@ -12,6 +12,7 @@
 #include "server/net/connection/chunk.h"
 #include "server/net/connection/loop_message.h"
 #include "server/net/connection/partial_input.h"
+#include "server/net/connection/walk.h"
 #include "server/net/net.h"
 #include "server/net/stream/stream.h"
 
@@ -54,6 +55,9 @@ struct net_loop {
 
     LIST_HEAD(, connection) all; /* whose memory exists; the newest first, so by id */
     LIST_HEAD(, conn_walk) walks;
+    struct conn_walk revocation; /* revoke.h */
+    struct net_loop *self;       /* the one loop of that walk */
+    bool revoking, revoke_again;
     struct newcomer_list newcomers;
     struct chunk_pool pool;
     struct partial_list partials;

@@ -352,9 +352,24 @@ static const char *reason_of(const struct stream *s)
     return s->error < 4096 ? NULL : ERR_reason_error_string(s->error);
 }
 
+/* Our list has ended, has not begun, or lacks an authority: no peer can do anything about that. */
+static bool lacks_a_list(long verdict)
+{
+    return verdict == X509_V_ERR_CRL_HAS_EXPIRED || verdict == X509_V_ERR_CRL_NOT_YET_VALID ||
+           verdict == X509_V_ERR_UNABLE_TO_GET_CRL || verdict == X509_V_ERR_CRL_SIGNATURE_FAILURE;
+}
+
+static long verdict_of(const struct stream *s)
+{
+    const struct tls_state *t = s->state;
+
+    return t == NULL ? X509_V_OK : SSL_get_verify_result(t->ssl);
+}
+
 bool tls_is_peers_error(const struct stream *s)
 {
-    return reason_of(s) != NULL && ERR_GET_REASON(s->error) != ERR_R_MALLOC_FAILURE;
+    return reason_of(s) != NULL && !lacks_a_list(verdict_of(s)) &&
+           ERR_GET_REASON(s->error) != ERR_R_MALLOC_FAILURE;
 }
 
 static void tls_explain(const struct stream *s, char *buf, size_t size)
@@ -364,7 +379,10 @@ static void tls_explain(const struct stream *s, char *buf, size_t size)
 
     if (reason == NULL)
         reason = strerror_r((int)(s->error & 4095), text, sizeof text);
-    snprintf(buf, size, "%s", reason);
+    long verdict = verdict_of(s);
+    bool refused = verdict != X509_V_OK && s->error >= 4096;
+    snprintf(buf, size, "%s%s%s", reason, refused ? ": " : "",
+             refused ? X509_verify_cert_error_string(verdict) : "");
 }
 
 static const struct stream_class tls_class = {
@@ -453,6 +471,16 @@ enum tls_name tls_peer_name(const struct stream *s, char *buf, size_t size)
         result = names == NULL ? TLS_NAME_UNUSABLE : name_of_kind(names, kinds[i], buf, size);
     GENERAL_NAMES_free(names);
     return result == TLS_NAME_FOUND ? TLS_NAME_FOUND : TLS_NAME_UNUSABLE;
+}
+
+bool tls_is_revoked(const struct stream *s, struct tls_context *context)
+{
+    const struct tls_state *t = s->state;
+
+    if (s->cls != &tls_class || t == NULL || !tls_asks_lists(context))
+        return false;
+    return t->established ? tls_names_revoked(t->ssl, context)
+                          : SSL_get_SSL_CTX(t->ssl) != tls_context_ssl(context);
 }
 
 const char *tls_version(const struct stream *s)

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <ergon/activator.h>
 
@@ -22,10 +23,15 @@ enum client_cert { CLIENT_CERT_NONE, CLIENT_CERT_OPTIONAL, CLIENT_CERT_REQUIRED 
 
 struct tls_files {                      /* PEM paths; cert NULL: no TLS */
     const char *cert, *key, *client_ca; /* key NULL: it stands in the file of the certificate */
-    const char *key_password;           /* NULL: an encrypted key is refused */
-    enum client_cert client_cert;       /* but for NONE, client_ca is needed */
+    const char *crl; /* revoked certificates of clients; NULL: nobody asks; needs client_ca */
+    const char *key_password;     /* NULL: an encrypted key is refused */
+    enum client_cert client_cert; /* but for NONE, client_ca is needed */
     bool min_tls13;
 };
+
+/* When the first of the lists in a file ends, as Unix seconds; INT64_MAX: none of them says.  Any
+ * thread.  False with a text: it cannot be read, or holds no list. */
+bool tls_crl_ends(const char *path, int64_t *ends, char *error, size_t size);
 
 /* What the streams of one loop share.  Set-up and tear-down, when no loop runs.  The keys of
  * session tickets are those of `first`, the loop that was made first (NULL: new ones), so that a
@@ -56,6 +62,11 @@ enum tls_name tls_peer_name(const struct stream *s, char *buf, size_t size);
 
 /* "TLSv1.3"; NULL: the stream is plain, or its handshake is not done.  Loop's thread. */
 const char *tls_version(const struct stream *s);
+
+/* Does the context's list of revoked certificates name the peer's, or one of those that it showed
+ * above it?  Or does the handshake still go on, under an older list?  A plain stream, and a peer
+ * without a certificate: no.  Loop's thread. */
+bool tls_is_revoked(const struct stream *s, struct tls_context *context);
 
 /* After STREAM_ERROR: TLS itself failed, by what the peer sent; and not the connection, or memory.
  * Loop's thread. */

@@ -90,17 +90,30 @@ static bool digest_certificate(EVP_MD_CTX *md, const X509 *cert)
                             EVP_DigestUpdate(md, print, size) == 1);
 }
 
+static bool digest_list(EVP_MD_CTX *md, const X509_CRL *crl)
+{
+    uint8_t print[EVP_MAX_MD_SIZE];
+    unsigned size;
+
+    return crl == NULL || (X509_CRL_digest(crl, EVP_sha256(), print, &size) == 1 &&
+                           EVP_DigestUpdate(md, print, size) == 1);
+}
+
 static bool digest_authorities(EVP_MD_CTX *md, SSL_CTX *ctx)
 {
     const STACK_OF(X509_OBJECT) *all = X509_STORE_get0_objects(SSL_CTX_get_cert_store(ctx));
 
-    for (int i = 0; i < sk_X509_OBJECT_num(all); i++)
-        if (!digest_certificate(md, X509_OBJECT_get0_X509(sk_X509_OBJECT_value(all, i))))
+    for (int i = 0; i < sk_X509_OBJECT_num(all); i++) {
+        X509_OBJECT *object = sk_X509_OBJECT_value(all, i);
+        if (!digest_certificate(md, X509_OBJECT_get0_X509(object)) ||
+            !digest_list(md, X509_OBJECT_get0_X509_CRL(object)))
             return false;
+    }
     return true;
 }
 
-/* A session is resumed only under the certificate and the authorities that it began with: the id
+/* A session is resumed only under the certificate, the authorities and the list of revoked
+ * certificates that it began with, since who resumes shows no certificate: the id
  * is made of what stands in the files, so it is the same on all loops, and another one when they
  * are read again and have changed. */
 static bool set_session_id(SSL_CTX *ctx, const struct tls_files *files)
@@ -129,6 +142,21 @@ static int give_password(char *buf, int size, int writing, void *arg)
     return (int)strlen(password);
 }
 
+/* With an end-entity's list alone an authority in the middle could not be revoked: all are asked.
+ */
+static const char *load_list(SSL_CTX *ctx, const char *crl)
+{
+    X509_LOOKUP *lookup = X509_STORE_add_lookup(SSL_CTX_get_cert_store(ctx), X509_LOOKUP_file());
+
+    if (crl == NULL)
+        return NULL;
+    if (lookup == NULL || X509_load_crl_file(lookup, crl, X509_FILETYPE_PEM) < 1)
+        return crl;
+    X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(ctx),
+                                X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
+    return NULL;
+}
+
 static const char *load_files(SSL_CTX *ctx, const struct tls_files *files)
 {
     const char *key = files->key == NULL ? files->cert : files->key;
@@ -153,7 +181,7 @@ static const char *load_files(SSL_CTX *ctx, const struct tls_files *files)
         SSL_VERIFY_PEER |
             (files->client_cert == CLIENT_CERT_REQUIRED ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
         NULL);
-    return NULL;
+    return load_list(ctx, files->crl);
 }
 
 static void explain(const char *file, char *error, size_t size)

@@ -30,6 +30,10 @@ struct tls_loop {
     struct tls_buffer out; /* ciphertext to send; empty between calls */
 };
 
+/* Does the context's list of revoked certificates name one of the peer's?  tls_crl.c. */
+bool tls_names_revoked(SSL *ssl, struct tls_context *context);
+bool tls_asks_lists(struct tls_context *context); /* there is one; the same */
+
 /* A context is an SSL_CTX, which counts its references; its app data are the struct tls_loop. */
 static inline SSL_CTX *tls_context_ssl(struct tls_context *context)
 {
