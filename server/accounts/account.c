@@ -14,6 +14,7 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -335,4 +336,49 @@ struct accounts_figures accounts_figures(const struct accounts *all)
         .stopped = atomic_load_explicit(&all->stopped, memory_order_relaxed),
         .refused = atomic_load_explicit(&all->refused, memory_order_relaxed),
     };
+}
+
+static struct account_top top_of(const struct account *a)
+{
+    struct account_top top = {
+        .queued = atomic_load_explicit(&a->queued, memory_order_relaxed),
+        .places = atomic_load_explicit(&a->places, memory_order_relaxed),
+    };
+    snprintf(top.name, sizeof top.name, "%s", a->name);
+    return top;
+}
+
+static uint64_t weight_of(const struct account_top *top)
+{
+    return (uint64_t)top->queued + top->places;
+}
+
+/* Into its place; returns how many there are now. */
+static uint32_t put_in(struct account_top *out, uint32_t count, uint32_t most,
+                       const struct account_top *top)
+{
+    uint32_t at = count;
+    while (at > 0 && weight_of(&out[at - 1]) < weight_of(top))
+        at--;
+    if (at == most || weight_of(top) == 0)
+        return count;
+    uint32_t last = count < most ? count : most - 1;
+    memmove(&out[at + 1], &out[at], (last - at) * sizeof *out);
+    out[at] = *top;
+    return count < most ? count + 1 : most;
+}
+
+uint32_t accounts_top(struct accounts *all, struct account_top *out, uint32_t most)
+{
+    uint32_t count = 0;
+
+    pthread_mutex_lock(&all->lock);
+    const struct hash_table *t = &all->by_name;
+    for (uint32_t i = 0; t->count > 0 && i < t->size; i++)
+        for (const struct hash_link *l = t->buckets[i]; l; l = l->next) {
+            const struct account_top top = top_of((const struct account *)l);
+            count = put_in(out, count, most, &top);
+        }
+    pthread_mutex_unlock(&all->lock);
+    return count;
 }

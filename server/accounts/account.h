@@ -118,6 +118,15 @@ void accounts_wait(struct accounts *all, struct account_room *room);
 
 /* Counts one that was stopped for want of room. */
 void accounts_note_stopped(struct accounts *all);
+/* Those that have most tasks queued or parked; `name` may be cut. */
+struct account_top {
+    char name[64];
+    uint32_t queued, places;
+};
+/* Any thread, under the lock: at most `most` of them, in order, those that have none left out.
+ * Returns how many. */
+uint32_t accounts_top(struct accounts *all, struct account_top *out, uint32_t most);
+
 struct accounts_figures {
     uint64_t bytes, input; /* as accounts_bytes() */
     uint64_t stopped, refused;

@@ -279,13 +279,31 @@ static void pack_executor(struct pack *p, const struct rpc_shared *s, uint32_t i
     pack_key_str(p, "state", e.state);
 }
 
-static void pack_manager(struct pack *p, const struct tasks_info *t)
+/* Who has most in the queue and parked. */
+static void pack_principals(struct pack *p, const struct tasks *t)
 {
-    pack_map(p, 4);
+    enum { MOST = 5 };
+    struct account_top top[MOST];
+    uint32_t count = tasks_top(t, top, MOST);
+
+    pack_str(p, "principals");
+    pack_array(p, count);
+    for (uint32_t i = 0; i < count; i++) {
+        pack_map(p, 3);
+        pack_key_str(p, "name", top[i].name);
+        pack_key_uint(p, "queued", top[i].queued);
+        pack_key_uint(p, "parked", top[i].places);
+    }
+}
+
+static void pack_manager(struct pack *p, const struct tasks *tasks, const struct tasks_info *t)
+{
+    pack_map(p, 5);
     pack_key_str(p, "place", t->manager_on_loop ? "loop" : "own");
     pack_key_uint(p, "queued", t->queued);
     pack_key_uint(p, "queue", t->queue_max);
     pack_key_bool(p, "short_cut", t->short_cut_on);
+    pack_principals(p, tasks);
 }
 
 /* server.topology [] */
@@ -312,7 +330,7 @@ static void serve_topology(struct rpc_request *rq)
     for (uint32_t i = 0; i < tasks.executors; i++)
         pack_executor(&p, s, i);
     pack_str(&p, "manager");
-    pack_manager(&p, &tasks);
+    pack_manager(&p, s->tasks, &tasks);
     pack_key_str(&p, "measure", measures[tasks.policy]);
     pack_key_str(&p, "idle", s->idle);
     rpc_answer_packed(rq, &p);

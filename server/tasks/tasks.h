@@ -8,10 +8,10 @@
 
 #include <ergon/activator.h>
 
+#include "server/accounts/account.h"
 #include "server/tasks/call.h"
 #include "server/tasks/registry.h"
 
-struct accounts; /* server/accounts/account.h */
 struct tasks;
 
 /* What the choice of an executor goes by; see placement.h. */
@@ -45,13 +45,13 @@ struct tasks_plan {
     uint32_t executor_count;
     enum placement_policy policy;
     bool short_cut;
-    uint32_t queue_max;              /* tasks in the common queue, all kinds together */
-    uint64_t message_max;            /* bytes of a result */
-    ao_time step_limit;              /* of a handler's step; 0 none */
-    bool dev;                        /* handlers are checked for more: see dev_checks.h */
-    call_ended_fn *ended;            /* of the loops' homes */
-    const struct ao_clock *clock;    /* the activators'; NULL: ao_clock_monotonic */
-    const struct accounts *accounts; /* of all principals; NULL: none are kept */
+    uint32_t queue_max;           /* tasks in the common queue, all kinds together */
+    uint64_t message_max;         /* bytes of a result */
+    ao_time step_limit;           /* of a handler's step; 0 none */
+    bool dev;                     /* handlers are checked for more: see dev_checks.h */
+    call_ended_fn *ended;         /* of the loops' homes */
+    const struct ao_clock *clock; /* the activators'; NULL: ao_clock_monotonic */
+    struct accounts *accounts;    /* of all principals; NULL: none are kept */
 };
 
 /* NULL, and a text in `error`: a plan without a loop or without room in the queue, an executor
@@ -136,6 +136,8 @@ struct tasks_info {
 };
 void tasks_info(const struct tasks *t, struct tasks_info *out);
 void tasks_executor_info(const struct tasks *t, uint32_t index, struct executor_info *out);
+/* Those that have most tasks in the queue, or parked and taking turns: accounts_top(). */
+uint32_t tasks_top(const struct tasks *t, struct account_top *out, uint32_t most);
 void tasks_method_info(const struct tasks *t, uint32_t index, struct method_info *out);
 
 #endif

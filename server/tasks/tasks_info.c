@@ -36,6 +36,12 @@ void tasks_info(const struct tasks *t, struct tasks_info *out)
         out->manager_on_loop |= t->shared.plan.loops[i] == t->shared.plan.manager;
 }
 
+uint32_t tasks_top(const struct tasks *t, struct account_top *out, uint32_t most)
+{
+    struct accounts *all = t->shared.plan.accounts;
+    return all ? accounts_top(all, out, most) : 0;
+}
+
 static const char *state_of(const struct executor *e)
 {
     uint64_t number = counter_read(&e->running_number);

@@ -64,6 +64,9 @@ class Principals(unittest.TestCase):
             self.greedy.send(method, "1h")
         eventually(lambda: self.good.call("server.topology")["manager"]["queued"] >= queued, "the rest of them wait")
         self.is_served()
+        most = self.good.call("server.topology")["manager"]["principals"][0]
+        self.assertTrue(most["name"].startswith("unix:"), most)
+        self.assertGreaterEqual(most["queued"] + most["parked"], queued)
         self.greedy.reset()
         self.is_served()
         eventually(lambda: self.good.call("server.topology")["manager"]["queued"] == 0, "nothing is left of them")

@@ -18,8 +18,10 @@ bool places_for(const struct executor *e, const struct tally *whose, bool job)
     uint64_t taken = counter_read(&e->parked) + counter_read(&e->turning), most = places_most(e);
     if (taken >= most)
         return false;
-    return job || (whose && atomic_load_explicit(&whose->account->places, memory_order_relaxed) <
-                                most - taken);
+    if (job || !whose)
+        return job;
+    uint64_t own = atomic_load_explicit(&whose->account->places, memory_order_relaxed);
+    return own < most - taken && 2 * own < e->plan.parked;
 }
 
 void place_take(struct task *t)

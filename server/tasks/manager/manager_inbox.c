@@ -52,7 +52,7 @@ static uint64_t admitted_one(enum ergon_kind kind)
 static bool reserve_left(const struct manager_inbox *in, uint64_t queued, uint64_t own)
 {
     uint64_t most = (uint64_t)in->queue_max + in->reserve;
-    return queued < most && own < most - queued;
+    return queued < most && own < most - queued && 2 * own < in->queue_max;
 }
 
 bool manager_admit(struct manager_inbox *in, enum ergon_kind kind, const struct tally *whose,

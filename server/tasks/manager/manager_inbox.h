@@ -57,8 +57,9 @@ void manager_inbox_fini(struct manager_inbox *in);
  * admitted before are always let in.
  *
  * Beyond `queue_max` a principal is let in while it has fewer tasks there than are left of the
- * reserve: so it finds half of that free, however much another has there, and the next half of the
- * rest (account.h).  `whose` NULL: nobody's, for whom there is no reserve. */
+ * reserve, and than half of `queue_max`: so it finds half of that free, however much another has
+ * there, and the next half of the rest (account.h).  `whose` NULL: nobody's, for whom there is no
+ * reserve. */
 bool manager_admit(struct manager_inbox *in, enum ergon_kind kind, const struct tally *whose,
                    bool always);
 

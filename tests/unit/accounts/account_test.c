@@ -111,6 +111,31 @@ TEST(so_do_its_calls_in_flight)
     accounts_free(all);
 }
 
+TEST(who_has_most_comes_first)
+{
+    enum { MOST = 3 };
+    struct accounts *all = with_limits(1000, 1000);
+    struct account *a[5];
+    struct account_top top[MOST];
+    static const uint32_t queued[5] = {2, 0, 7, 1, 4};
+    for (int i = 0; i < 5; i++) {
+        char name[] = {(char)('a' + i), '\0'};
+        a[i] = account_open(all, name);
+        atomic_store(&a[i]->queued, queued[i]);
+    }
+    assert_int_equal(accounts_top(all, top, MOST), MOST);
+    assert_string_equal(top[0].name, "c");
+    assert_string_equal(top[1].name, "e");
+    assert_string_equal(top[2].name, "a");
+    assert_int_equal(top[2].queued, 2);
+    for (int i = 2; i < 5; i++)
+        account_close(a[i]);
+    assert_int_equal(accounts_top(all, top, MOST), 1);
+    account_close(a[0]);
+    account_close(a[1]);
+    accounts_free(all);
+}
+
 TEST(somebody_who_comes_later_finds_room)
 {
     struct accounts *all = with_limits(1200, UINT64_MAX);

@@ -83,8 +83,10 @@ RPC_TEST(topology_shows_executors_at_work)
     assert_holds(topology, "'outstanding': 0, 'parked': 1, ");
     assert_holds(topology, "{'name': 'blocking 1', 'kind': 'blocking', 'loop': -1, ");
     assert_holds(topology, "'outstanding': 1, 'parked': 0, ");
-    assert_holds(topology, "'manager': {'place': 'loop', 'queued': 0, 'queue': 1000, "
-                           "'short_cut': true}, 'measure': 'occupancy', 'idle': 'sleep'}\n");
+    assert_holds(
+        topology,
+        "'manager': {'place': 'loop', 'queued': 0, 'queue': 1000, "
+        "'short_cut': true, 'principals': []}, 'measure': 'occupancy', 'idle': 'sleep'}\n");
     stage_ask(&peer, 4, "server.cancel", "[1]");
     stage_run();
 }
