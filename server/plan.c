@@ -50,6 +50,7 @@ struct net_limits plan_limits(const struct config *c, uint32_t loops)
         .connections = connections,
         .connections_per_address = c->limits.connections_per_address,
         .newcomers = newcomers_share(c, connections, loops),
+        .handshakes = (c->limits.handshakes + loops - 1) / loops,
         .auth_timeout = c->limits.auth_timeout,
         .handshake_timeout = c->limits.handshake_timeout,
         .idle_timeout = c->limits.idle_timeout,

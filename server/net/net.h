@@ -33,6 +33,9 @@ struct net_limits {
     /* Of one loop, that have not said who they are: beyond it the first of them is closed.  0: none
      * of its own. */
     uint32_t newcomers;
+    /* Of one loop, TLS handshakes that have begun and are not done: beyond it the first of them is
+     * closed.  0: none of its own. */
+    uint32_t handshakes;
     ao_time handshake_timeout; /* TLS; ns */
     ao_time auth_timeout; /* ns from there until the peer has to have said who it is; 0: never */
     ao_time idle_timeout; /* ns without a byte and without a call in flight; 0: none */

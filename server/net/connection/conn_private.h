@@ -60,6 +60,7 @@ struct connection {
     bool wide : 1;          /* a whole read brought few messages: read more at once */
     bool single : 1;        /* the last read brought one message: its peer waits for each answer */
     bool newcomer : 1;      /* stands in the loop's list of those: newcomers.h */
+    bool shakes : 1;        /* stands in the loop's list of handshakes: newcomers.h */
     bool killed : 1;        /* conn_kill() */
     bool waits : 1;         /* OPEN: for room in its account; `room` stands there */
     bool heavy : 1;         /* OPEN: it holds as much as it may itself */
@@ -78,7 +79,7 @@ struct connection {
     const struct scan_limits *scan;  /* of its messages: the loop's, or those of newcomers */
     STAILQ_ENTRY(connection) queued; /* in the queue that `dirty` or `dead` tells */
     LIST_ENTRY(connection) link;     /* all of the loop */
-    TAILQ_ENTRY(connection) newcomers;
+    TAILQ_ENTRY(connection) newcomers, shaking;
     struct room_waiter room;
     uint64_t output_max;             /* that of the limits, or 0 while it `waits` or is `heavy` */
     uint64_t charged, charged_input; /* bytes that its tally knows of; of these, input */

@@ -110,6 +110,7 @@ void conn_enter(struct connection *c, enum conn_state next, const char *why)
     assert(legal(c->state, next));
     trace_move(c, next, why);
     c->gone_due = next > CONN_DRAINING;
+    newcomer_shook(c);
     if (c->state == CONN_HANDSHAKE)
         c->gone_reported = next != CONN_OPEN; /* the port never saw it */
     c->state = (uint8_t)next;

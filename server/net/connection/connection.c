@@ -217,6 +217,9 @@ static enum ao_verdict in_handshake(struct connection *c)
         return AO_AGAIN;
     }
     c->ready = 0;
+    newcomer_shakes(c);
+    if (c->state == CONN_CLOSED)
+        return AO_AGAIN;
     return rest_until(c, result == STREAM_WANT_WRITE ? STREAM_WRITE : STREAM_READ);
 }
 

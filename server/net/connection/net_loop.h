@@ -34,6 +34,8 @@ STAILQ_HEAD(conn_queue, connection);
 struct newcomer_list {
     TAILQ_HEAD(newcomer_queue, connection) all; /* who came first is first */
     uint32_t count;
+    TAILQ_HEAD(, connection) shaking; /* whose handshake takes memory; the same */
+    uint32_t shaking_count;
     struct scan_limits scan; /* of their messages */
 };
 

@@ -1,12 +1,14 @@
 #include "server/net/connection/newcomers.h"
 
 #include "server/net/connection/partial_input.h"
+#include "server/net/stream/tls.h"
 
 #define TIME_TO_SPEAK AO_S(1)
 
 void newcomers_init(struct net_loop *l)
 {
     TAILQ_INIT(&l->newcomers.all);
+    TAILQ_INIT(&l->newcomers.shaking);
     l->newcomers.scan = l->limits.scan;
     if (l->newcomers.scan.message_max > NEWCOMER_MESSAGE_MAX)
         l->newcomers.scan.message_max = NEWCOMER_MESSAGE_MAX;
@@ -76,6 +78,37 @@ void newcomer_remove(struct connection *c)
     c->scan = &c->loop->limits.scan;
     TAILQ_REMOVE(&c->loop->newcomers.all, c, newcomers);
     c->loop->newcomers.count--;
+}
+
+void newcomer_shakes(struct connection *c)
+{
+    struct net_loop *l = c->loop;
+    struct newcomer_list *list = &l->newcomers;
+
+    if (c->shakes || !tls_shakes(&c->stream))
+        return;
+    c->shakes = true;
+    TAILQ_INSERT_TAIL(&list->shaking, c, shaking);
+    list->shaking_count++;
+    if (l->limits.handshakes == 0 || list->shaking_count <= l->limits.handshakes)
+        return;
+    struct connection *first = TAILQ_FIRST(&list->shaking);
+    bool silent = first != c && is_silent(l, first);
+    if (silent)
+        conn_slot_offend(first->slot, OFFENCE_SILENT);
+    struct connection *goes = silent ? first : c;
+    CONN_LOG(warn, "connection closed", goes,
+             "too many TLS handshakes have begun (limits.handshakes)");
+    conn_abort(goes, "too many handshakes");
+}
+
+void newcomer_shook(struct connection *c)
+{
+    if (!c->shakes)
+        return;
+    c->shakes = false;
+    TAILQ_REMOVE(&c->loop->newcomers.shaking, c, shaking);
+    c->loop->newcomers.shaking_count--;
 }
 
 ao_time newcomer_deadline(const struct connection *c)

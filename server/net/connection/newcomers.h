@@ -31,6 +31,13 @@ void newcomers_make_room(struct net_loop *l);
 /* It has said who it is, or need not, or is closed: it is one no longer.  Twice is fine. */
 void newcomer_remove(struct connection *c);
 
+/* Within its step in HANDSHAKE: if its handshake takes memory by now it is one of those.  When they
+ * are too many, that which began first is closed if it had a second for its part, else this one:
+ * then it is CLOSED. */
+void newcomer_shakes(struct connection *c);
+/* It leaves HANDSHAKE.  Twice is fine. */
+void newcomer_shook(struct connection *c);
+
 /* When it has to have said who it is, of the activators' clock; AO_NEVER: that has no limit, it
  * still shakes hands, or it is none. */
 ao_time newcomer_deadline(const struct connection *c);

@@ -19,11 +19,16 @@ enum {
     TLS_IN = 32768,        /* ciphertext of one read() */
     TLS_GATHER = 16384,    /* plaintext of one record */
     TLS_WRITE_MAX = 65536, /* plaintext taken by one writev() */
-    TLS_READS = 4          /* read() calls in one call, when records come in pieces */
+    TLS_READS = 4,         /* read() calls in one call, when records come in pieces */
+    RECORD_HEAD = 5,       /* type, version, length */
+    RECORD_OF_HANDSHAKE = 22,
+    HELLO_MAX = 16384,           /* bytes of a record; what says more is none */
+    FRAGMENT_OF_HANDSHAKE = 4096 /* bytes of a record until it is done: its buffer is as large */
 };
 
 struct tls_state {
-    SSL *ssl;
+    SSL *ssl;         /* NULL until the first record has come */
+    SSL_CTX *context; /* a reference */
     struct tls_loop *loop;
     struct span in;            /* ciphertext not yet taken by OpenSSL; valid within one call */
     struct tls_buffer rest;    /* ciphertext kept from the last call */
@@ -187,16 +192,76 @@ static bool keep_rest(struct stream *s)
 
 /* --- The stream --- */
 
-static int tls_handshake(struct stream *s)
+/* OpenSSL's object with its buffers is a hundred times as large as what a peer that says nothing
+ * costs otherwise, so there is none until its ClientHello has come. */
+static bool make_ssl(struct stream *s)
 {
     struct tls_state *t = s->state;
 
+    t->ssl = SSL_new(t->context);
+    BIO *bio = t->ssl == NULL ? NULL : BIO_new_ex(t->loop->library, t->loop->method);
+    if (bio == NULL) {
+        SSL_free(t->ssl);
+        t->ssl = NULL;
+        return false;
+    }
+    BIO_set_data(bio, t);
+    SSL_set_bio(t->ssl, bio, bio);
+    SSL_set_accept_state(t->ssl);
+    SSL_set_max_send_fragment(t->ssl, FRAGMENT_OF_HANDSHAKE);
+    return true;
+}
+
+/* A whole record of a handshake (RFC 8446, 5.1); or so much that is none that OpenSSL can say what
+ * is wrong with it. */
+static bool can_begin(struct span in)
+{
+    if (in.len < RECORD_HEAD)
+        return in.len > 0 && in.at[0] != RECORD_OF_HANDSHAKE;
+    size_t len = (size_t)in.at[3] << 8 | in.at[4];
+    return in.at[0] != RECORD_OF_HANDSHAKE || in.at[1] != 3 || len > HELLO_MAX ||
+           in.len >= RECORD_HEAD + len;
+}
+
+/* 0: OpenSSL has what it can begin with, in `in`; else an enum stream_result.  What has come of a
+ * ClientHello is kept. */
+static int await_hello(struct stream *s)
+{
+    struct tls_state *t = s->state;
+    ssize_t n = fill(s);
+
+    if (n <= 0)
+        return (int)n;
+    if (t->rest.len > 0 || !can_begin(t->in)) {
+        bool good = buffer_append(&t->rest, t->in);
+        t->in = span_of(t->rest.at, t->rest.len);
+        if (!good)
+            return failed(s);
+    }
+    if (!can_begin(t->in)) {
+        t->in = (struct span){0};
+        return STREAM_WANT_READ;
+    }
+    return make_ssl(s) ? 0 : failed(s);
+}
+
+static int tls_handshake(struct stream *s)
+{
+    struct tls_state *t = s->state;
+    int begun = 0;
+
     t->in = span_of(t->rest.at, t->rest.len); /* of a handshake that ended, but was not sent */
+    if (t->ssl == NULL && (begun = await_hello(s)) != 0)
+        return begun;
     for (int reads = 0; reads < TLS_READS; reads++) {
         clear_errors();
         int done = SSL_do_handshake(t->ssl);
         int reason = SSL_get_error(t->ssl, done);
         int sent = send_out(s);
+        if (done != 1) { /* what was kept of the ClientHello is taken */
+            buffer_release(&t->rest);
+            t->in = (struct span){0};
+        }
         if (done != 1 && reason != SSL_ERROR_WANT_READ)
             return failed(s);
         if (done == 1 && !keep_rest(s))
@@ -205,6 +270,8 @@ static int tls_handshake(struct stream *s)
             return sent;
         if (done == 1) {
             t->established = true;
+            SSL_set_max_send_fragment(t->ssl, TLS_GATHER);
+            SSL_set_split_send_fragment(t->ssl, TLS_GATHER);
             return 0;
         }
         ssize_t n = fill(s);
@@ -339,6 +406,7 @@ static void tls_close(struct stream *s)
     send_close_notify(s);
     t->loop->out.len = 0;
     SSL_free(t->ssl);
+    SSL_CTX_free(t->context);
     buffer_release(&t->rest);
     buffer_release(&t->backlog);
     free(t);
@@ -363,7 +431,7 @@ static long verdict_of(const struct stream *s)
 {
     const struct tls_state *t = s->state;
 
-    return t == NULL ? X509_V_OK : SSL_get_verify_result(t->ssl);
+    return t == NULL || t->ssl == NULL ? X509_V_OK : SSL_get_verify_result(t->ssl);
 }
 
 bool tls_is_peers_error(const struct stream *s)
@@ -403,20 +471,11 @@ bool tls_open(struct stream *s, struct tls_context *context, int fd, struct even
     SSL_CTX *ssl_context = tls_context_ssl(context);
     struct tls_state *t = calloc(1, sizeof *t);
 
-    clear_errors();
     if (t == NULL)
         return false;
+    SSL_CTX_up_ref(ssl_context);
+    t->context = ssl_context;
     t->loop = SSL_CTX_get_app_data(ssl_context);
-    t->ssl = SSL_new(ssl_context);
-    BIO *bio = t->ssl == NULL ? NULL : BIO_new_ex(t->loop->library, t->loop->method);
-    if (bio == NULL) {
-        SSL_free(t->ssl);
-        free(t);
-        return false;
-    }
-    BIO_set_data(bio, t);
-    SSL_set_bio(t->ssl, bio, bio);
-    SSL_set_accept_state(t->ssl);
     stream_fd_open(s, &tls_class, fd, base, on_event);
     s->state = t;
     return true;
@@ -480,7 +539,14 @@ bool tls_is_revoked(const struct stream *s, struct tls_context *context)
     if (s->cls != &tls_class || t == NULL || !tls_asks_lists(context))
         return false;
     return t->established ? tls_names_revoked(t->ssl, context)
-                          : SSL_get_SSL_CTX(t->ssl) != tls_context_ssl(context);
+                          : t->context != tls_context_ssl(context);
+}
+
+bool tls_shakes(const struct stream *s)
+{
+    const struct tls_state *t = s->state;
+
+    return s->cls == &tls_class && t != NULL && t->ssl != NULL && !t->established;
 }
 
 const char *tls_version(const struct stream *s)

@@ -484,6 +484,81 @@ static bool shows(const char *url, const char *common_name)
     return strcmp(name, common_name) == 0;
 }
 
+/* --- Before a handshake is done --- */
+
+/* The first bytes that a client sends. */
+static size_t client_hello(uint8_t *bytes, int size)
+{
+    struct client c;
+    client_init(&c, TLS1_3_VERSION, NULL, NULL);
+    SSL *ssl = SSL_new(c.ctx);
+    BIO *in = BIO_new(BIO_s_mem()), *out = BIO_new(BIO_s_mem());
+    SSL_set_bio(ssl, in, out);
+    assert_true(SSL_connect(ssl) < 0);
+    int n = BIO_read(out, bytes, size);
+    assert_true(n > 100);
+    SSL_free(ssl);
+    client_fini(&c);
+    return (size_t)n;
+}
+
+static const struct connection *last_connection(void)
+{
+    return LIST_FIRST(&server.loops[0]->all);
+}
+
+/* OpenSSL's object costs what a hundred silent peers do. */
+SERVER_TEST(a_handshake_takes_memory_when_its_first_record_is_whole)
+{
+    uint8_t hello[4096];
+    size_t len = client_hello(hello, sizeof hello);
+
+    const char *url = open_server(1, plain_tls());
+    int fd = net_client_connect(url);
+    SERVER_UNTIL(server_total() == 1);
+    server_turn(4);
+    assert_false(tls_shakes(&last_connection()->stream));
+    for (size_t i = 0; i < len; i++) {
+        assert_false(tls_shakes(&last_connection()->stream));
+        assert_int_equal(write(fd, hello + i, 1), 1);
+        server_turn(4);
+    }
+    SERVER_UNTIL(tls_shakes(&last_connection()->stream));
+    struct pollfd readable = {.fd = fd, .events = POLLIN};
+    assert_int_equal(poll(&readable, 1, 10000), 1); /* the ServerHello */
+    close(fd);
+    SERVER_UNTIL(server_total() == 0);
+}
+
+SERVER_TEST(so_many_handshakes_and_no_more)
+{
+    uint8_t hello[4096];
+    size_t len = client_hello(hello, sizeof hello);
+    int fds[4];
+    struct client good;
+
+    const char *url = open_server(1, plain_tls());
+    server.loops[0]->limits.handshakes = 3;
+    server_turn(1); /* its clock stands */
+    for (uint32_t i = 0; i < 4; i++) {
+        fds[i] = net_client_connect(url);
+        assert_int_equal(write(fds[i], hello, len), len);
+        if (i < 3)
+            SERVER_UNTIL(server.loops[0]->newcomers.shaking_count == i + 1);
+    }
+    SERVER_UNTIL(server_total() == 3); /* the first has had no second yet */
+    assert_int_equal(server.loops[0]->newcomers.shaking_count, 3);
+    server.now += AO_S(2);
+    client_init(&good, TLS1_3_VERSION, NULL, NULL);
+    assert_true(client_connect(&good, url));
+    SERVER_UNTIL(server.loops[0]->newcomers.shaking_count == 2); /* the first went, it is done */
+    client_fini(&good);
+    for (int i = 0; i < 4; i++)
+        close(fds[i]);
+    SERVER_UNTIL(server_total() == 0);
+    assert_int_equal(server.loops[0]->newcomers.shaking_count, 0);
+}
+
 SERVER_TEST(certificates_are_read_again)
 {
     char cert[96];
