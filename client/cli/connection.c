@@ -5,6 +5,8 @@
 #include "client/cli/output.h"
 #include "client/cli/table.h"
 
+#include "base/units.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,15 +120,26 @@ static json_t *calls_text(const json_t *connection)
     return json_string(text);
 }
 
+/* Rounded: nobody reads bytes in a table. */
+static json_t *size_of(const json_t *connection, const char *key)
+{
+    uint64_t bytes = (uint64_t)json_integer_value(json_object_get(connection, key));
+    uint64_t unit = bytes >= 1 << 21 ? 1 << 20 : bytes >= 1 << 11 ? 1 << 10 : 1;
+    char text[40];
+    return json_string(units_size_text(bytes / unit * unit, text, sizeof text));
+}
+
 static json_t *row_of(const json_t *c)
 {
-    static const char *const as_they_are[] = {"id",       "peer",          "principal",
-                                              "tls",      "state",         "messages",
-                                              "listener", "partial_bytes", "output_bytes"};
+    static const char *const as_they_are[] = {"id",    "peer",     "principal", "tls",
+                                              "state", "messages", "listener"};
+    static const char *const sizes[] = {"bytes", "principal_bytes"};
     char buf[40];
     json_t *row = json_object();
     for (size_t i = 0; i < sizeof as_they_are / sizeof *as_they_are; i++)
         json_object_set(row, as_they_are[i], json_object_get(c, as_they_are[i]));
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        json_object_set_new(row, sizes[i], size_of(c, sizes[i]));
     json_object_set_new(row, "came", json_string(age_text(c, "age_ms", buf, sizeof buf)));
     json_object_set_new(row, "quiet", json_string(age_text(c, "idle_ms", buf, sizeof buf)));
     json_object_set_new(row, "calls", calls_text(c));
@@ -136,8 +149,9 @@ static json_t *row_of(const json_t *c)
 static void print_table(const struct globals *g, const json_t *all)
 {
     static const char *const columns[] = {
-        "id",           "peer",  "principal", "tls",   "came", "quiet", "messages", "partial_bytes",
-        "output_bytes", "state", "listener",  "calls", NULL};
+        "id",       "peer",  "principal",       "tls",   "came",     "quiet",
+        "messages", "bytes", "principal_bytes", "state", "listener", "calls",
+        NULL};
     json_t *rows = json_array();
     json_t *c;
     size_t i;
@@ -182,9 +196,9 @@ static const struct command CONNECTION_LIST = {
     .arguments = "",
     .summary = "list who is connected, and what they have in flight",
     .text = "Prints a table: who it is and from where, when it came, for how long it has been\n"
-            "quiet, messages so far, bytes of an unfinished message and of answers that wait to\n"
-            "be read, and the call that has gone on longest. With --json an array, with up to 8\n"
-            "calls of each. All conditions must hold.\n",
+            "quiet, messages so far, the bytes that it holds and those of all its principal, and\n"
+            "the call that has gone on longest. With --json an array, with more figures and up\n"
+            "to 8 calls of each. All conditions must hold.\n",
     .examples = "  ergon connection list\n"
                 "  ergon connection list --principal alice --json | jq '.[].calls'\n"
                 "  ergon connection list --nobody\n",

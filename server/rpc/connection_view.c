@@ -86,7 +86,7 @@ uint32_t connection_pack(struct pack *p, struct connection *c)
     struct conn_figures n;
 
     conn_figures(c, &n);
-    pack_map(p, 14);
+    pack_map(p, 17);
     pack_key_uint(p, "id", conn_id(c));
     pack_key_str(p, "peer", conn_peer(c));
     pack_key_str(p, "principal", who ? principal_name(who) : NULL);
@@ -100,5 +100,8 @@ uint32_t connection_pack(struct pack *p, struct connection *c)
     pack_key_uint(p, "messages", n.messages);
     pack_key_uint(p, "partial_bytes", n.partial);
     pack_key_uint(p, "output_bytes", n.output);
+    pack_key_uint(p, "bytes", n.bytes);
+    pack_key_uint(p, "principal_bytes", n.principal_bytes);
+    pack_key_bool(p, "stopped", n.stopped);
     return pack_calls(p, *conn_user(c), n.now);
 }

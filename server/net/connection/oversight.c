@@ -1,7 +1,14 @@
 #include "server/net/connection/oversight.h"
 
 #include "server/net/connection/conn_private.h"
+#include "server/net/holdings.h"
 #include "server/net/stream/tls.h"
+
+static uint64_t of_principal(const struct connection *c)
+{
+    return c->tally == NULL ? 0
+                            : atomic_load_explicit(&c->tally->account->bytes, memory_order_relaxed);
+}
 
 void conn_figures(const struct connection *c, struct conn_figures *out)
 {
@@ -19,6 +26,9 @@ void conn_figures(const struct connection *c, struct conn_figures *out)
         .messages = c->messages,
         .partial = c->partial == NULL ? 0 : partial_span(c->partial).len,
         .output = output_bytes(c),
+        .bytes = conn_bytes(c),
+        .principal_bytes = of_principal(c),
+        .stopped = c->stopped,
     };
 }
 

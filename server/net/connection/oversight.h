@@ -4,6 +4,8 @@
 #ifndef ERGON_NET_OVERSIGHT_H
 #define ERGON_NET_OVERSIGHT_H
 
+#include <stdbool.h>
+
 #include <ergon/ao.h>
 
 struct connection;
@@ -18,6 +20,9 @@ struct conn_figures {
     uint32_t in_flight, polls; /* calls that count; long polls and watches */
     uint64_t messages;         /* handed over so far */
     uint64_t partial, output;  /* bytes that it keeps unfinished; bytes that wait to be written */
+    uint64_t bytes;            /* all that it holds: server/net/holdings.h */
+    uint64_t principal_bytes;  /* what its principal holds, with all its connections and tasks */
+    bool stopped;              /* it is not read, for want of room or at a limit */
 };
 void conn_figures(const struct connection *c, struct conn_figures *out);
 

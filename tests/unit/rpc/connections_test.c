@@ -33,7 +33,8 @@ RPC_TEST(list_shows_who_is_connected_and_what_goes_on)
     after(second, "'principal': 'address:192.0.2.1', ");
     after(second, "'tls': nil, 'state': 'OPEN', 'age_ms': 50, ");
     after(second, "'in_flight': 2, 'polls': 0, 'messages': 2, 'partial_bytes': 0, "
-                  "'output_bytes': 0, 'calls': [{'method': 'hang', 'age_ms': 50, "
+                  "'output_bytes': 0, 'bytes': ");
+    after(second, "'stopped': false, 'calls': [{'method': 'hang', 'age_ms': 50, "
                   "'notification': false}, {'method': 'hang', 'age_ms': 50, 'notification': "
                   "true}]}, {'id': 1, ");
     after(second, "[{'method': 'connection.list', 'age_ms': 0, 'notification': false}]}], "
