@@ -133,6 +133,7 @@ static int build_tasks(struct topology *t, const struct config *c, struct regist
     plan.executor_count = count;
     plan.ended = rpc_call_ended;
     plan.accounts = t->accounts;
+    plan.opened = rpc_call_opened;
     t->tasks = tasks_new(&plan, error, size);
     free(executors);
     if (!t->tasks)
@@ -217,6 +218,7 @@ static void share(struct topology *t, const struct config *c, struct registry *r
     t->shared.net_loops = t->nets;
     t->shared.loops = t->activators;
     t->shared.loop_count = t->loop_count;
+    t->shared.accounts = t->accounts;
     t->shared.started = clock_monotonic();
     t->shared.idle = plan_idle_name(c);
 }

@@ -1,6 +1,6 @@
 # What the wiring stands on, and needs no thread.
 ergon_library(ergon_platform
-    SOURCES backtrace.c cpus.c fdlimit.c notify.c
+    SOURCES backtrace.c cgroup.c cpus.c fdlimit.c memory.c notify.c
     DEPS ergon_base PkgConfig::SYSTEMD ${CMAKE_DL_LIBS})
 
 ergon_library(ergon_server

@@ -5,6 +5,7 @@
 
 #include "server/cpus.h"
 #include "server/fdlimit.h"
+#include "server/memory.h"
 #include "server/runtime/thread.h"
 
 uint32_t plan_loops(const struct config *c)
@@ -18,10 +19,21 @@ enum {
     NEWCOMERS_LEAST = 16 /* a loop: several may come at once */
 };
 
+static uint64_t memory_in_all(const struct config *c)
+{
+    return c->limits.memory > 0 ? c->limits.memory : memory_usable("") / 2;
+}
+
+static uint64_t memory_of_connection(const struct config *c)
+{
+    return c->limits.connection_memory > 0 ? c->limits.connection_memory : memory_in_all(c) / 8;
+}
+
 /* Each loop's share; never so small that one message of the limit's size would not fit. */
 static uint64_t partial_share(const struct config *c, uint32_t loops)
 {
-    uint64_t share = c->limits.partial / loops;
+    uint64_t most = memory_in_all(c) / 4;
+    uint64_t share = (c->limits.partial < most ? c->limits.partial : most) / loops;
     uint64_t least = 2 * c->limits.message + PARTIAL_BESIDE;
 
     return share > least ? share : least;
@@ -46,6 +58,7 @@ struct net_limits plan_limits(const struct config *c, uint32_t loops)
         .scan = {.message_max = (uint32_t)c->limits.message, .depth_max = c->limits.depth},
         .in_flight = c->limits.in_flight,
         .output_max = c->limits.output,
+        .connection_bytes = memory_of_connection(c),
         .partial_total = partial_share(c, loops),
         .connections = connections,
         .connections_per_address = c->limits.connections_per_address,
@@ -62,11 +75,13 @@ struct net_limits plan_limits(const struct config *c, uint32_t loops)
 
 struct account_limits plan_accounts(const struct config *c)
 {
-    struct account_limits limits = unlimited_accounts;
+    uint64_t all = memory_in_all(c);
+    uint32_t most = c->limits.principal_in_flight;
+    uint64_t principal = c->limits.principal_memory;
 
-    if (c->limits.principal_in_flight > 0)
-        limits.calls = c->limits.principal_in_flight;
-    return limits;
+    return (struct account_limits){.bytes_in_all = all,
+                                   .bytes = principal > 0 ? principal : all / 2,
+                                   .calls = most > 0 ? most : UINT32_MAX};
 }
 
 static struct executor_plan plan_listed(const struct config *c, const struct config_executor *e,

@@ -67,7 +67,10 @@ struct ergon_handler {
 };
 
 enum ergon_handler_flags {
-    ERGON_MANAGED = 1 /* every call goes through the manager, never by the local short cut */
+    ERGON_MANAGED = 1, /* every call goes through the manager, never by the local short cut */
+    /* Its results may be as large as a message, whatever its parameters: calls begin only where
+     * there is room for one.  Of others the server learns it by and by, and then waits, too. */
+    ERGON_LARGE_RESULTS = 2
 };
 
 /* How a nested call ended.  Spans are valid until the next nested call of this task, or its end. */

@@ -264,17 +264,17 @@ static uint64_t at_least_nothing(uint64_t sum)
     return sum > INT64_MAX ? 0 : sum;
 }
 
-static uint64_t sum_of(const _Atomic uint64_t *sum, int64_t unsettled)
+static uint64_t sum_of(const _Atomic uint64_t *sum)
 {
-    uint64_t settled = atomic_load_explicit(sum, memory_order_relaxed);
-
-    return at_least_nothing(settled + (uint64_t)unsettled);
+    return atomic_load_explicit(sum, memory_order_relaxed);
 }
 
-/* Behind this, nothing more is begun for it. */
-static bool is_full(uint64_t own, uint64_t all, const struct account_limits *limits)
+static uint64_t at_work(const _Atomic uint64_t *bytes, const _Atomic uint64_t *input,
+                        const struct account_change *unsettled)
 {
-    return all >= limits->bytes_in_all || own >= limits->bytes || own > limits->bytes_in_all - all;
+    int64_t more = unsettled->bytes - unsettled->input;
+
+    return at_least_nothing(sum_of(bytes) - sum_of(input) + (uint64_t)more);
 }
 
 bool account_calls_full(const struct account *a, const struct account_change *unsettled)
@@ -290,31 +290,33 @@ bool account_calls_full(const struct account *a, const struct account_change *un
 bool account_lacks(const struct account *a, const struct account_change *unsettled, uint64_t bytes)
 {
     const struct account_limits *limits = &a->all->limits;
-    uint64_t own = sum_of(&a->bytes, unsettled->bytes);
-    uint64_t all = sum_of(&a->all->bytes, unsettled->bytes);
+    uint64_t all = at_least_nothing(sum_of(&a->all->bytes) + (uint64_t)unsettled->bytes);
+    uint64_t own = at_work(&a->bytes, &a->input, unsettled);
 
     if (account_calls_full(a, unsettled))
         return true;
-    if (all <= sum_of(&a->all->input, unsettled->input))
+    if (at_work(&a->all->bytes, &a->all->input, unsettled) == 0)
         return false;
     if (all >= limits->bytes_in_all || bytes > limits->bytes_in_all - all)
         return true;
-    if (own <= sum_of(&a->input, unsettled->input))
+    uint64_t left = limits->bytes_in_all - all - bytes;
+    if (own == 0)
         return false;
     if (bytes == 0)
-        return is_full(own, all, limits);
-    return own + bytes > limits->bytes || own + bytes > limits->bytes_in_all - all - bytes;
+        return own >= limits->bytes || own > left;
+    return own + bytes > limits->bytes || own + bytes > left;
 }
 
 bool account_take(struct account *a, uint64_t bytes, uint64_t own)
 {
     const struct account_limits *limits = &a->all->limits;
-    uint64_t held =
-        at_least_nothing(atomic_fetch_add_explicit(&a->bytes, bytes, memory_order_relaxed));
-    uint64_t all =
-        at_least_nothing(atomic_fetch_add_explicit(&a->all->bytes, bytes, memory_order_relaxed));
-    bool fits = (held <= own || held + bytes <= limits->bytes) &&
-                (all <= own || all + bytes <= limits->bytes_in_all);
+    const struct account_change more = {.bytes = (int64_t)bytes};
+
+    account_settle(a, &more);
+    uint64_t held = at_work(&a->bytes, &a->input, &(struct account_change){0});
+    uint64_t all = accounts_bytes(a->all);
+    bool fits = (held <= own + bytes || held <= limits->bytes) &&
+                (all <= own + bytes || all <= limits->bytes_in_all);
 
     if (fits)
         return true;
@@ -332,7 +334,7 @@ struct accounts_figures accounts_figures(const struct accounts *all)
 {
     return (struct accounts_figures){
         .bytes = accounts_bytes(all),
-        .input = sum_of(&all->input, 0),
+        .input = at_least_nothing(sum_of(&all->input)),
         .stopped = atomic_load_explicit(&all->stopped, memory_order_relaxed),
         .refused = atomic_load_explicit(&all->refused, memory_order_relaxed),
     };

@@ -3,9 +3,10 @@
  *
  * Bytes are of two kinds.  Input is what was read and has not begun: messages that are not whole,
  * or that wait.  All else is at work: parameters and results of calls, and output.  What is at work
- * makes room by itself as it ends, or is read; input makes none before it may begin.  So whoever
- * has nothing at work may always begin one thing, whatever it has read: nobody waits for room that
- * only its own waiting could make.
+ * makes room by itself as it ends, or is read.  Input makes none before it may begin, so nobody may
+ * wait for that: it does not count against the limit of a principal (it has one of its own,
+ * limits.partial), and whoever has nothing at work may begin one thing as long as there is room in
+ * all.
  *
  * Each loop counts for itself, in a tally (tally.h), and settles with the account at the end of a
  * round.  So the sums here are a round old, and nobody pays for them by the message.
@@ -28,7 +29,7 @@
 /* Of a server.  Each is more than 0, and UINT64_MAX or UINT32_MAX where there is no limit. */
 struct account_limits {
     uint64_t bytes_in_all;
-    uint64_t bytes; /* of one principal */
+    uint64_t bytes; /* at work, of one principal */
     uint32_t calls; /* in flight, of one principal */
 };
 
@@ -92,9 +93,10 @@ void account_close(struct account *a);
 /* Adds it to what it holds.  Where that makes room, whoever waits is posted. */
 void account_settle(struct account *a, const struct account_change *change);
 
-/* Has it no room for `bytes` more, if this was settled too?  It has none beyond its own limit, nor
- * beyond what would then be free of the limit in all; but where nothing of it is at work there is
- * room, as long as it fits into what is left in all, and where nothing at all is, in any case.
+/* Has it no room for `bytes` more, if this was settled too?  It has none where more would
+ * be at work for it than its own limit, or than would then be free of the limit in all; but where
+ * nothing of it is at work there is, if it fits into what is left in all, and where nothing at all
+ * is at work there is in any case.
  * Without `bytes`: does it hold as much as it may, or more?  It lacks room, too, where it has as
  * many calls in flight as it may. */
 bool account_lacks(const struct account *a, const struct account_change *unsettled, uint64_t bytes);

@@ -342,6 +342,20 @@ static void check_files(const struct subject *s)
     }
 }
 
+static void check_memory(const struct subject *s)
+{
+    uint64_t all = s->config->limits.memory, principal = s->config->limits.principal_memory;
+    uint64_t connection = s->config->limits.connection_memory;
+
+    if (all > 0 && principal > all)
+        wrong(s, "limits.principal_memory", "is larger than limits.memory (make it smaller)");
+    if (principal > 0 && connection > principal)
+        wrong(s, "limits.connection_memory",
+              "is larger than limits.principal_memory (make it smaller)");
+    else if (all > 0 && connection > all)
+        wrong(s, "limits.connection_memory", "is larger than limits.memory (make it smaller)");
+}
+
 void config_check(struct config_report *r, const struct config *c)
 {
     const struct subject whole = {.report = r, .config = c};
@@ -364,5 +378,6 @@ void config_check(struct config_report *r, const struct config *c)
         wrong(&whole, "limits.partial",
               "is smaller than limits.message, so no message of that size could ever arrive (make "
               "it larger)");
+    check_memory(&whole);
     check_files(&whole);
 }

@@ -176,6 +176,9 @@ struct config {
         uint32_t in_flight;               /* requests, each connection */
         uint32_t principal_in_flight;     /* calls, of all connections of one; 0: off */
         uint64_t output;                  /* bytes that wait to be written, each connection */
+        uint64_t memory;                  /* bytes that all connections and calls hold; 0: auto */
+        uint64_t principal_memory;        /* that those of one principal hold; 0: auto */
+        uint64_t connection_memory;       /* that one connection holds; 0: auto */
         uint64_t partial;                 /* bytes of unfinished messages, all connections */
         uint64_t handshake_timeout;       /* ns */
         uint64_t auth_timeout;            /* ns; 0: none */

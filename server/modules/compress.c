@@ -237,7 +237,8 @@ static const struct ergon_handler handlers[] = {
      .name = "decompress",
      .summary = "decompresses bytes, up to a limit",
      .params = "[data: bin, {format: gzip|zlib|raw, limit: size}]",
-     .run = decompress_run},
+     .run = decompress_run,
+     .flags = ERGON_LARGE_RESULTS},
 };
 
 ERGON_MODULE(compress_module, "compress", ERGON_VERSION)

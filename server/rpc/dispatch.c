@@ -10,6 +10,7 @@
 #include <ergon/ao.h>
 
 #include "server/rpc/connection_methods.h"
+#include "server/net/holdings.h"
 #include "server/rpc/job_requests.h"
 #include "server/rpc/trail.h"
 #include "server/net/connection/oversight.h"
@@ -126,6 +127,12 @@ struct conn_port rpc_port(struct rpc_loop *loop)
     return (struct conn_port){.arg = loop, .message = on_message, .gone = on_gone};
 }
 
+void rpc_call_opened(void *arg, struct call *call)
+{
+    (void)arg;
+    conn_hold_task(call->owner, (int64_t)call->held);
+}
+
 void rpc_call_ended(void *arg, struct call *call, struct outcome *outcome)
 {
     struct connection *c = call->owner;
@@ -133,5 +140,7 @@ void rpc_call_ended(void *arg, struct call *call, struct outcome *outcome)
     (void)arg;
     if (call->msgid_len > 0)
         answer_outcome(c, span_of(call->msgid, call->msgid_len), outcome);
+    if (call->held > 0)
+        conn_hold_task(c, -(int64_t)call->held);
     conn_call_ended(c, true);
 }

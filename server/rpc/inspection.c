@@ -70,6 +70,22 @@ static void pack_store(struct pack *p, const struct jobs_info *l)
     pack_key_str(p, "error", l->store_error);
 }
 
+static void pack_memory(struct pack *p, const struct rpc_shared *s)
+{
+    struct accounts_figures f = accounts_figures(s->accounts);
+    const struct account_limits *limits = accounts_limits(s->accounts);
+
+    pack_str(p, "memory");
+    pack_map(p, 7);
+    pack_key_uint(p, "bytes", f.bytes);
+    pack_key_uint(p, "input", f.input);
+    pack_key_uint(p, "limit", limits->bytes_in_all);
+    pack_key_uint(p, "principal_limit", limits->bytes);
+    pack_key_uint(p, "connection_limit", s->limits.connection_bytes);
+    pack_key_uint(p, "stopped", f.stopped);
+    pack_key_uint(p, "refused", f.refused);
+}
+
 static void pack_log(struct pack *p, const char *name, struct log_figures l)
 {
     pack_str(p, name);
@@ -139,7 +155,7 @@ static void serve_info(struct rpc_request *rq)
     tasks_info(s->tasks, &tasks);
     jobs_info(s->jobs, &kept);
     pack_init(&p);
-    pack_map(&p, 16);
+    pack_map(&p, 17);
     pack_key_str(&p, "server", "ergon");
     pack_key_str(&p, "version", ERGON_VERSION);
     pack_key_int(&p, "pid", getpid());
@@ -151,6 +167,7 @@ static void serve_info(struct rpc_request *rq)
     pack_key_uint(&p, "methods", registry_count(s->registry));
     pack_key_uint(&p, "no_executor", without_executor(s->registry));
     pack_connections(&p, s);
+    pack_memory(&p, s);
     pack_tasks(&p, &tasks);
     pack_handlers(&p, handlers, count);
     pack_kept(&p, &kept);

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "server/net/holdings.h"
 #include "server/jobs/core/ids.h"
+#include "server/net/holdings.h"
 #include "server/rpc/spec_options.h"
 #include "server/rpc/trail.h"
 
@@ -113,6 +113,8 @@ static void refuse_memory(struct job_request *jr)
 bool job_request_begin(struct job_request *jr, struct rpc_request *rq,
                        const struct operation_class *cls, uint32_t specs)
 {
+    if (rq->params.len >= SMALL_PARAMS && !rpc_may_begin(rq, rq->params.len))
+        return false;
     *jr = (struct job_request){
         .rq = rq, .answer = ANSWER, .op = operation_new(channel_cells(rq->loop->channel), cls)};
     if (begin(jr, rq, specs))

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "server/net/holdings.h"
+#include "server/tasks/held_bytes.h"
 
 /* --- Which method it is --- */
 
@@ -116,6 +117,25 @@ bool rpc_admit(struct rpc_request *rq, struct span method, const void *lasting,
     return conn_unlimited(rq->conn) || access == RPC_OPEN || admit(rq, method, lasting);
 }
 
+bool rpc_may_begin(struct rpc_request *rq, uint64_t bytes)
+{
+    struct rpc_stats *stats = &rq->loop->stats;
+
+    if (conn_may_begin(rq->conn, bytes))
+        return true;
+    counter_add(rq->msgid.len > 0 ? &stats->requests : &stats->notifications, (uint64_t)-1);
+    return false;
+}
+
+static bool may_begin(struct rpc_request *rq, struct method *m, uint64_t bytes)
+{
+    if (!rpc_may_begin(rq, bytes))
+        return false;
+    if (m->handler->kind == ERGON_STEPPED)
+        method_lower_reserve(m);
+    return true;
+}
+
 void rpc_start_call(struct rpc_request *rq, struct method *m, struct span params, ao_time deadline)
 {
     const struct call_request request = {.owner = rq->conn,
@@ -125,6 +145,9 @@ void rpc_start_call(struct rpc_request *rq, struct method *m, struct span params
                                          .deadline = deadline,
                                          .tally = conn_tally(rq->conn)};
 
+    uint64_t wants = method_wants(m, params.len);
+    if (wants > 0 && !may_begin(rq, m, wants))
+        return;
     conn_call_began(rq->conn, true);
     enum ergon_error refused = home_call(rq->loop->home, m, &request);
     if (refused == ERGON_OK)

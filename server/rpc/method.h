@@ -87,8 +87,13 @@ bool rpc_read_options(struct rpc_request *rq, struct reader *r, const struct opt
 bool rpc_admit(struct rpc_request *rq, struct span method, const void *lasting,
                enum rpc_access access);
 
+/* Is there room in its account for what this will hold?  No: it is handed over again, as if it had
+ * not come, when there is; nothing is answered. */
+bool rpc_may_begin(struct rpc_request *rq, uint64_t bytes);
+
 /* Hands a call of a handler to the loop's home, which answers it when it ends.  If the home refuses
- * it (home_call() says why), the request is answered so here. */
+ * it (home_call() says why), the request is answered so here.  Where there is no room for it, as
+ * rpc_may_begin(). */
 void rpc_start_call(struct rpc_request *rq, struct method *m, struct span params, ao_time deadline);
 
 /* The one answer of a request; of a notification nothing.  rpc_refuse() counts it as refused; a

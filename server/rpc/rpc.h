@@ -10,6 +10,7 @@
 #define ERGON_RPC_RPC_H
 
 #include "base/counter.h"
+#include "server/accounts/account.h"
 #include "server/jobs/jobs.h"
 #include "server/net/net.h"
 #include "server/tasks/tasks.h"
@@ -23,6 +24,7 @@ struct rpc_shared {
     struct activator **loops;
     uint32_t loop_count;
     struct net_limits limits;
+    const struct accounts *accounts;
     ao_time started;  /* of ao_clock_monotonic */
     const char *idle; /* name of the idle mode */
     struct jobs *jobs;
@@ -68,6 +70,7 @@ struct conn_port rpc_port(struct rpc_loop *loop);
 /* A call of this loop's home has ended: the answer goes to the connection that owns it.  A
  * call_ended_fn; `arg` is the rpc_loop; the outcome stays the caller's, but for a block that is
  * handed over. */
+void rpc_call_opened(void *arg, struct call *call);
 void rpc_call_ended(void *arg, struct call *call, struct outcome *outcome);
 
 #endif

@@ -40,6 +40,7 @@ struct call {
     const char *name;  /* of its method, where it never has a task: constant, the owner's */
     ao_time began;     /* of one that does not end at once */
     uint32_t index, generation;
+    uint64_t held; /* bytes; 0 where nobody is charged */
     uint8_t msgid[MSGID_MAX];
     uint8_t msgid_len; /* 0: a notification */
     uint8_t tag;       /* the owner's */
@@ -59,6 +60,10 @@ struct call_request {
 /* Called exactly once for every accepted call, possibly within home_call() (then `call` is not in
  * the list any more, as always here).  The record is freed afterwards. */
 typedef void call_ended_fn(void *arg, struct call *call, struct outcome *outcome);
+
+/* Called within home_call() for a call that does not end there: call->held says what it holds until
+ * it ends, of what its tally is charged.  The call stands in no list yet. */
+typedef void call_opened_fn(void *arg, struct call *call);
 
 /* ERGON_OK: the call is accepted, and `ended` has been or will be called.  Else it is refused, and
  * `ended` is not called: BUSY (the common queue is full), NO_EXECUTOR, MEMORY. */

@@ -11,6 +11,8 @@
 
 struct registry;
 
+enum { SMALL_PARAMS = 4096 /* bytes */ };
+
 /* What a handler did against the rules; said once of each method. */
 enum complaint {
     COMPLAINT_VERDICT = 1,
@@ -35,6 +37,11 @@ struct method {
     /* A task of it has parked or taken turns: what begins is likely to want a place.  Orders
      * nothing (relaxed): the first of them may be begun without. */
     _Atomic bool wants_place;
+    /* Bytes of the largest results that it gives, or 0 while these are small; and of parameters,
+     * with fewer of which a call of it is small altogether.  They order nothing: whoever makes or
+     * receives a result writes them, and the next calls go by them (relaxed on all sides). */
+    _Atomic uint64_t result_bytes;
+    _Atomic uint32_t small_params;
     /* enum complaint bits that were logged.  Orders nothing (relaxed): the exchange finds out who
      * is the first. */
     _Atomic uint8_t complained;

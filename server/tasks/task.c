@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "server/accounts/tally.h"
+#include "server/tasks/held_bytes.h"
 
 /* Heads what a handler allocated. */
 struct task_chunk {
@@ -49,6 +50,7 @@ static void free_chunks(struct task *t)
 
 void task_free_blocks(struct task *t)
 {
+    task_discharge(t);
     free_block(&t->params_block);
     free_block(&t->result_block);
     free_block(&t->nested_block);

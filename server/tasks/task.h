@@ -45,7 +45,8 @@ enum task_own_flag {
     TASK_ATTEMPT = 64,   /* an attempt of a job; `attempt` counts */
     TASK_RETURNED = 128, /* an executor gave it back to the manager unstarted */
     TASK_TURNING = 256,  /* it goes on and on, and takes turns with others that do */
-    TASK_PLACED = 512    /* parked or turning, and its account counts the place */
+    TASK_PLACED = 512,   /* parked or turning, and its account counts the place */
+    TASK_CHARGED = 1024  /* `tally` was, for what held_bytes.h says */
 };
 
 /* Who has it.  What is on its way in a lane or an inbox is the receiver's. */
@@ -86,6 +87,7 @@ struct task {
     struct task_chunk *chunks; /* what the handler allocated */
     struct nested *nested;     /* calls of a stepped handler, in flight or not yet looked at */
     uint16_t memory_used;      /* bytes */
+    uint16_t reserved;         /* for its result, in units of RESULT_LARGE; TASK_CHARGED */
     uint8_t depth;             /* 0: not nested */
 
     /* enum task_flag bits.  Orders nothing: who reads a bit late runs a task in vain.  Set by

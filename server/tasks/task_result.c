@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
+#include "server/tasks/held_bytes.h"
 
 static const uint8_t nil[] = {0xc0};
 
@@ -27,11 +28,21 @@ static bool fail_memory(struct task *t)
     return false;
 }
 
+static bool fail_busy(struct task *t)
+{
+    task_fail(t, ERGON_E_BUSY, NULL,
+              span_text("no room for the result (limits.memory or limits.principal_memory): read "
+                        "the answers that wait, or try again later"));
+    return false;
+}
+
 /* A result beyond the task's own memory; `keep` bytes of the one there stay. */
 static bool move_to_block(struct task *t, size_t size, size_t keep, uint64_t max)
 {
     size_t twice = 2 * t->result_room < max ? 2 * t->result_room : (size_t)max;
     size_t room = keep == 0 || size > twice ? size : twice;
+    if (!task_cover_result(t, room))
+        return fail_busy(t);
     uint8_t *outside = t->result_block ? NULL : t->result;
     uint8_t *block = realloc(t->result_block, room);
     if (!block)

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "server/tasks/handlers/dev_checks.h"
+#include "server/tasks/held_bytes.h"
 #include "server/tasks/tasks_parts.h"
 
 enum { LANE_HOME = 256 /* tasks on their way from an executor to a home; more overflow */ };
@@ -45,6 +46,8 @@ static void mark_methods(const struct tasks_plan *plan)
     for (uint32_t i = 0; i < registry_count(plan->registry); i++) {
         struct method *m = registry_at(plan->registry, i);
         m->no_executor = count_kind(plan, m->handler->kind) == 0;
+        if (m->handler->flags & ERGON_LARGE_RESULTS)
+            method_expect_results(m, plan->message_max);
         if (m->no_executor)
             log_warn("no executor runs this method: its calls answer NO_EXECUTOR",
                      LOG_STR("method", m->handler->name), LOG_STR("module", m->module),
@@ -85,6 +88,7 @@ static int make_homes(struct tasks *t)
         if (home_init(h, &t->shared, i, a, plan->executor_count + 1) != 0)
             return -1;
         h->ended = own ? NULL : plan->ended;
+        h->opened = own ? NULL : plan->opened;
     }
     t->shared.port = t->manager.home.port;
     return 0;

@@ -50,6 +50,7 @@ struct tasks_plan {
     ao_time step_limit;           /* of a handler's step; 0 none */
     bool dev;                     /* handlers are checked for more: see dev_checks.h */
     call_ended_fn *ended;         /* of the loops' homes */
+    call_opened_fn *opened;       /* the same; NULL: nobody asks */
     const struct ao_clock *clock; /* the activators'; NULL: ao_clock_monotonic */
     struct accounts *accounts;    /* of all principals; NULL: none are kept */
 };
@@ -59,7 +60,7 @@ struct tasks_plan {
  * method whose kind has no executor is named in the log, and answers NO_EXECUTOR. */
 struct tasks *tasks_new(const struct tasks_plan *plan, char *error, size_t size);
 
-/* What `ended` is given for calls of this loop's home. */
+/* What `ended` and `opened` are given for calls of this loop's home. */
 void tasks_set_owner(struct tasks *t, uint32_t loop, void *arg);
 struct home *tasks_home(struct tasks *t, uint32_t loop);
 

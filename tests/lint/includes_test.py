@@ -42,7 +42,7 @@ RULES = {
     "server/net/stream": (["server/net/stream/*", "server/net/auth/crypto.h", "ergon/*"], ["event2/"]),
     "server/net/connection": (["server/net/connection/*", "server/net/stream/*", "server/net/auth/*", "server/net/net.h",
                                "server/net/connection.h", "server/net/connection_rights.h", "server/net/holdings.h", "server/access/*", "server/accounts/*", "server/runtime/*", "proto/*", "ergon/*"], ["event2/"]),
-    "server/rpc": (["server/rpc/*", "server/access/*", "server/net/*", "server/jobs/*", "server/tasks/*", "server/runtime/*", "proto/*", "ergon/*"],
+    "server/rpc": (["server/rpc/*", "server/accounts/*", "server/access/*", "server/net/*", "server/jobs/*", "server/tasks/*", "server/runtime/*", "proto/*", "ergon/*"],
                    ["msgpack"]),
     "server/modules": (["server/modules/*", "ergon/*"], ["openssl/", "zlib.h", "msgpack"]),
     "client": (["client/*", "proto/*", "ergon/*"], list(LIBRARIES)),

@@ -9,6 +9,7 @@
 #include "server/net/connection/newcomers.h"
 
 struct net_world net;
+struct net_wish net_wish;
 struct script peer;
 
 static void record_connections(void *arg, const char *line)
@@ -40,14 +41,18 @@ int net_open(void **state)
     net.record = net.v.trace.line;
     net.v.trace.line = record_connections;
     net.activator = virtual_open(&net.v, "loop");
-    net.accounts = accounts_new(&unlimited_accounts, (uint64_t[2]){1, 2});
+    net.accounts =
+        accounts_new(net_wish.accounts.bytes_in_all > 0 ? &net_wish.accounts : &unlimited_accounts,
+                     (uint64_t[2]){1, 2});
     tally_book_init(&net.tallies, net.accounts, net.activator);
     net.rules = (struct listener_rules){.auth = LISTENER_AUTH_NONE};
     net.limits = (struct net_limits){.scan = {.message_max = 1 << 20, .depth_max = 32},
                                      .in_flight = 1000,
                                      .output_max = 1 << 20,
                                      .partial_total = 1 << 30,
+                                     .connection_bytes = net_wish.connection_bytes,
                                      .auth_failures = 3};
+    net_wish = (struct net_wish){0};
     return 0;
 }
 

@@ -23,7 +23,14 @@ struct net_world {
     struct script *scripts; /* all that were connected */
 };
 
+/* For the next net_open() alone; nothing is limited where nothing was wished. */
+struct net_wish {
+    struct account_limits accounts; /* with no bytes_in_all: none */
+    uint64_t connection_bytes;
+};
+
 extern struct net_world net;
+extern struct net_wish net_wish;
 extern struct script peer; /* of tests that need one */
 
 /* For cmocka's set-up and tear-down, and for tests of many worlds: opening closes the one before.

@@ -14,7 +14,7 @@
 #include "tests/support/notation.h"
 #include "tests/support/tasks_handlers.h"
 
-enum { MESSAGE_MAX = 1 << 20, REQUEST_MAX = 1024 };
+enum { MESSAGE_MAX = 1 << 20, REQUEST_MAX = 256 * 1024 };
 
 /* --- The method `large` --- */
 
@@ -83,6 +83,7 @@ static void open_tasks(void)
                                     .queue_max = 1000,
                                     .message_max = MESSAGE_MAX,
                                     .ended = rpc_call_ended,
+                                    .opened = rpc_call_opened,
                                     .clock = &net.v.clock};
     char error[256] = "";
 
@@ -128,6 +129,7 @@ static void open_server(void)
     net_start();
     stage.nets[0] = net.loop;
     stage.shared = (struct rpc_shared){.registry = stage.registry,
+                                       .accounts = net.accounts,
                                        .tasks = stage.tasks,
                                        .jobs = stage.jobs,
                                        .net_loops = stage.nets,
@@ -197,7 +199,7 @@ int stage_close(void **state)
 
 void stage_ask(struct script *k, uint8_t id, const char *method, const char *params)
 {
-    uint8_t message[REQUEST_MAX];
+    static uint8_t message[REQUEST_MAX];
     uint8_t *p = enc_array(message, 4);
 
     p = enc_str(enc_uint(enc_uint(p, 0), id), span_text(method));
@@ -207,7 +209,7 @@ void stage_ask(struct script *k, uint8_t id, const char *method, const char *par
 
 void stage_notify(struct script *k, const char *method, const char *params)
 {
-    uint8_t message[REQUEST_MAX];
+    static uint8_t message[REQUEST_MAX];
     uint8_t *p = enc_uint(enc_array(message, 3), 2);
 
     p = enc_str(p, span_text(method));

@@ -84,7 +84,7 @@ struct connection {
     uint64_t output_max;             /* that of the limits, or 0 while it `waits` or is `heavy` */
     uint64_t charged, charged_input; /* bytes that its tally knows of; of these, input */
     uint64_t outside, in_tasks;      /* by conn_hold(), in `charged` too; by conn_hold_task() */
-    uint64_t wanted;                 /* bytes for which it is `heavy`; 0: any */
+    uint64_t wanted;                 /* bytes, by the message that was put back; 0: there is none */
     void *user;
     const struct principal *principal; /* a reference; NULL: nobody yet */
     struct tally *tally;               /* a reference; NULL before it is open */

@@ -14,19 +14,20 @@ uint64_t conn_bytes(const struct connection *c)
 
 /* --- Stopped, or not --- */
 
-static bool at_work(const struct connection *c)
+/* All but input, which has limits of its own. */
+static uint64_t at_work(const struct connection *c)
 {
-    return c->charged - c->charged_input + c->in_tasks > 0;
+    return c->charged - c->charged_input + c->in_tasks;
 }
 
-/* By its own limit.  Without `bytes`: it holds as much as it may. */
-static bool own_limit_lacks(const struct connection *c, uint64_t bytes)
+/* By its own limit.  With 0 wanted: it holds as much as it may. */
+static bool own_limit_lacks(const struct connection *c, uint64_t wanted)
 {
-    uint64_t limit = c->loop->limits.connection_bytes;
+    uint64_t limit = c->loop->limits.connection_bytes, now = at_work(c);
 
-    if (limit == 0 || !at_work(c))
+    if (limit == 0 || now == 0)
         return false;
-    return bytes == 0 ? conn_bytes(c) >= limit : conn_bytes(c) + bytes > limit;
+    return wanted == 0 ? now >= limit : now + wanted > limit;
 }
 
 /* What conn_may_read() looks at. */
@@ -39,21 +40,30 @@ static void set_output_max(struct connection *c)
         conn_kick(c);
 }
 
-static void wait(struct connection *c, uint64_t bytes)
+static void wait(struct connection *c)
 {
     TRACE(c->loop->activator, "conn", c->slot->id, "waits for room (%lu bytes held, %lu wanted)",
-          (unsigned long)conn_bytes(c), (unsigned long)bytes);
+          (unsigned long)conn_bytes(c), (unsigned long)c->wanted);
     c->waits = true;
-    room_wait(c->tally, &c->room, bytes);
+    room_wait(c->tally, &c->room, c->wanted);
+}
+
+static void set_heavy(struct connection *c)
+{
+    bool heavy = own_limit_lacks(c, c->wanted);
+
+    if (heavy && !c->heavy)
+        accounts_note_stopped(c->loop->tallies->accounts);
+    c->heavy = heavy;
 }
 
 static void weigh(struct connection *c)
 {
     if (!conn_open(c))
         return;
-    c->heavy = own_limit_lacks(c, c->wanted);
-    if (!c->waits && at_work(c) && tally_lacks(c->tally, 0))
-        wait(c, 0);
+    set_heavy(c);
+    if (!c->waits && c->wanted == 0 && at_work(c) > 0 && tally_lacks(c->tally, 0))
+        wait(c);
     set_output_max(c);
 }
 
@@ -75,12 +85,14 @@ void holdings_stop_waiting(struct connection *c)
 
 bool conn_may_begin(struct connection *c, uint64_t bytes)
 {
-    c->heavy = own_limit_lacks(c, bytes);
-    c->wanted = c->heavy ? bytes : 0;
-    if (!c->heavy && !tally_lacks(c->tally, bytes))
+    c->wanted = bytes;
+    set_heavy(c);
+    if (!c->heavy && !tally_lacks(c->tally, bytes)) {
+        c->wanted = 0;
         return true;
+    }
     if (!c->heavy && !c->waits)
-        wait(c, bytes);
+        wait(c);
     c->put_back = true;
     set_output_max(c);
     return false;
@@ -90,7 +102,7 @@ void conn_wait_for_room(struct connection *c)
 {
     if (!conn_open(c) || c->waits || !tally_lacks(c->tally, 0))
         return;
-    wait(c, 0);
+    wait(c);
     set_output_max(c);
 }
 
@@ -138,5 +150,6 @@ void conn_hold(struct connection *c, int64_t bytes)
 void conn_hold_task(struct connection *c, int64_t bytes)
 {
     c->in_tasks += (uint64_t)bytes;
-    weigh(c);
+    if (bytes > 0 || c->heavy)
+        weigh(c);
 }

@@ -2,6 +2,7 @@
 #include "server/accounts/tally.h"
 #include "server/tasks/calls/home.h"
 #include "server/tasks/executors/stepped.h"
+#include "server/tasks/held_bytes.h"
 #include "server/tasks/shared.h"
 #include "server/tasks/task_result.h"
 
@@ -42,6 +43,14 @@ static void start_timer(struct call_record *record, ao_time deadline)
         ao_sleep_until(&record->timer, deadline);
 }
 
+static void charge(const struct home *h, struct task *t, struct call_record *record,
+                   struct tally *tally)
+{
+    record->call.held = task_charge(t, tally);
+    if (h->opened)
+        h->opened(h->arg, &record->call);
+}
+
 /* Opens a record for a task that will end later. */
 static inline bool open_call(struct home *h, struct task *t, const struct call_plan *plan,
                              bool managed)
@@ -50,16 +59,15 @@ static inline bool open_call(struct home *h, struct task *t, const struct call_p
     if (!record)
         return false;
     fill_call(&record->call, plan->request);
+    record->call.held = 0;
     record->call.task = t;
     record->call.began = activator_now(h->activator);
     record->ended = plan->ended;
     record->arg = plan->arg;
     record->open = true;
     record->managed = managed;
-    if (plan->request->tally) {
-        t->tally = tally_ref(plan->request->tally);
-        tally_calls(t->tally, 1);
-    }
+    if (plan->request->tally)
+        charge(h, t, record, plan->request->tally);
     t->call_index = record->call.index;
     t->call_generation = record->call.generation;
     call_link(&record->call);

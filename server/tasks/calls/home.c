@@ -7,6 +7,7 @@
 #include <ergon/port.h>
 
 #include "server/runtime/object/run_next.h"
+#include "server/tasks/held_bytes.h"
 #include "server/tasks/shared.h"
 #include "server/tasks/task_lanes.h"
 #include "server/tasks/task_result.h"
@@ -97,6 +98,8 @@ inline void home_answer(struct home *h, struct task *t)
     if (!record)
         return;
     struct outcome outcome;
+    task_discharge(t);
+    task_lower_reserve(t);
     task_outcome(t, &outcome);
     end_call(h, record, &outcome);
     task_take_back(t, &outcome);

@@ -23,6 +23,7 @@ struct home {
     uint32_t stop_requests; /* that it has seen to */
     uint64_t numbers;       /* tasks made */
     call_ended_fn *ended;
+    call_opened_fn *opened; /* NULL: nobody asks */
     void *arg;
     struct slab slab;
     struct calls calls;

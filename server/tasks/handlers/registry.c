@@ -151,6 +151,7 @@ static int insert(struct registry *r, const char *module, const struct ergon_han
     m->index = r->count;
     stepped_make_class(m);
     atomic_init(&m->service_ns, 0);
+    atomic_init(&m->small_params, SMALL_PARAMS);
     r->methods[r->count++] = m;
     *slot_of(r->slots, r->slot_count, m->name) = m;
     return 0;

@@ -174,10 +174,10 @@ TEST(who_has_nothing_at_work_may_begin)
     settle(b, 1);
     assert_false(lacks(a, 700)); /* what is left in all */
     assert_true(lacks(a, 710));
-    settle(a, 5);
-    assert_true(lacks(a, 6)); /* 301 */
-    assert_false(lacks(a, 5));
-    account_settle(a, &(struct account_change){.bytes = -295, .input = -290});
+    settle(a, 200);
+    assert_true(lacks(a, 101)); /* its own limit, of what is at work */
+    assert_false(lacks(a, 100));
+    account_settle(a, &(struct account_change){.bytes = -490, .input = -290});
     settle(b, -1);
     account_close(a);
     account_close(b);

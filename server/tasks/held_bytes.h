@@ -1,0 +1,48 @@
+/* What a task holds of memory, and on whose account.
+ *
+ * From the moment that a task lives longer than the call that made it, it is charged for its cell,
+ * for parameters that were copied, and for the result that it may have: as large as its method's
+ * have been lately.  So of a method with large results no more calls begin than there is room for
+ * what they will give.  A module may say that a method's are large from the
+ * beginning (ERGON_LARGE_RESULTS); few know more than that.  One that gives a large result for the
+ * first time, or a larger one than lately, takes what it lacks as it allocates it, and fails BUSY
+ * where there is no room: what is reserved is an estimate, and the limit is kept all the same.
+ * Results of less than RESULT_LARGE are not reserved: they count as output when they come home.
+ *
+ * What a task holds is given back when its result is handed on; or, of one whose call has ended
+ * before (its peer is gone, its deadline passed), when it is freed.
+ *
+ * Thread: the owner's of the task, where nothing else is said. */
+#ifndef ERGON_TASKS_HELD_BYTES_H
+#define ERGON_TASKS_HELD_BYTES_H
+
+#include "server/tasks/task.h"
+
+enum { RESULT_LARGE = 64 * 1024 /* bytes */ };
+
+/* At home: it lives on, on this account, and holds so much.  Takes a reference. */
+uint64_t task_charge(struct task *t, struct tally *tally);
+/* At home: gives back what it was charged, but not the reference. */
+void task_discharge(struct task *t);
+
+/* Whoever runs it is about to allocate room for a result.  False: there is none on its account. */
+bool task_cover_result(struct task *t, size_t room);
+
+/* At home: a result has come that is not larger than what was reserved; so the next reserve a bit
+ * less. */
+void task_lower_reserve(const struct task *t);
+/* The same of calls that run in place, as each asks for room. */
+void method_lower_reserve(struct method *m);
+
+/* Before the start: its results may be so large. */
+void method_expect_results(struct method *m, uint64_t bytes);
+
+/* Any thread: what a call with these parameters may hold, when more than little; else 0. */
+static inline uint64_t method_wants(const struct method *m, size_t params)
+{
+    if (params < atomic_load_explicit(&m->small_params, memory_order_relaxed))
+        return 0;
+    return params + atomic_load_explicit(&m->result_bytes, memory_order_relaxed);
+}
+
+#endif

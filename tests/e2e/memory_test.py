@@ -1,0 +1,123 @@
+"""Memory: what one principal makes the server hold is bounded, whatever it sends and does not read, and another
+principal beside it is served, also afterwards."""
+import gzip
+import hashlib
+import os
+import unittest
+
+import msgpack
+
+from harness import SANITIZED, Server, eventually, scratch
+
+MESSAGE_MAX = 16 << 20
+LIMIT = 256 << 20
+BASE = 128 << 20  # beside what is counted: what four decompressions work in, and what the allocator keeps
+TOKENS = {"alice": "token-of-alice-which-is-long-enough", "mallory": "token-of-mallory-which-is-long-enough"}
+
+
+def tokens_file(folder):
+    path = os.path.join(folder, "tokens")
+    with open(path, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as out:
+        for name, token in TOKENS.items():
+            out.write(f"sha256:{hashlib.sha256(token.encode()).hexdigest()} {name} *\n")
+    return path
+
+
+def bomb():
+    """16 KB that become as much as a message holds."""
+    return gzip.compress(b"\0" * (MESSAGE_MAX - 64))
+
+
+class Memory(unittest.TestCase):
+    def setUp(self):
+        self.server = Server("--tokens", tokens_file(scratch(self.addCleanup)), "--limits-memory", "256m",
+                             "--loops", "2")
+        self.addCleanup(self.server.discard)
+        self.alice = self.connect("alice")
+        self.peak = 0
+
+    def tearDown(self):
+        self.assertEqual(self.alice.call("echo", "still here"), "still here")
+        self.server.stop()
+
+    def connect(self, who):
+        client = self.server.connect()
+        self.addCleanup(client.close)
+        client.call("server.auth", TOKENS[who])
+        return client
+
+    def memory(self):
+        self.peak = max(self.peak, self.server.rss())
+        return self.alice.call("server.info")["memory"]
+
+    def assert_bounded(self):
+        if not SANITIZED:
+            self.assertLess(self.peak, LIMIT + BASE)
+
+    def flood(self, clients, data):
+        """Sends as much to each as the server takes, until it takes no more; nothing is read."""
+        offsets = [0] * len(clients)
+        for client in clients:
+            client.sock.setblocking(False)
+
+        def taken():
+            before = sum(offsets)
+            for i, client in enumerate(clients):
+                try:
+                    offsets[i] += client.sock.send(data[offsets[i]:offsets[i] + (1 << 20)])
+                except (BlockingIOError, ConnectionError):
+                    pass
+            return sum(offsets) > before
+
+        def stuck():
+            moved = taken()
+            return self.memory()["stopped"] > 0 and not moved or min(offsets) == len(data)
+        eventually(stuck, "the server takes no more")
+
+    def test_results_that_nobody_reads(self):
+        data = b"".join(msgpack.packb([0, i, "decompress", [bomb()]]) for i in range(400))
+        bad = [self.connect("mallory") for _ in range(8)]
+        self.flood(bad, data)
+        for _ in range(20):
+            self.assertEqual(self.alice.call("echo", "beside"), "beside")
+            self.assertEqual(len(self.alice.call("decompress", gzip.compress(b"x" * 100000))), 100000)
+            memory = self.memory()
+            self.assertLessEqual(memory["bytes"], LIMIT)
+        self.assert_bounded()
+        for client in bad:
+            client.close()
+        eventually(lambda: self.memory()["bytes"] < 1 << 20, "what the attackers made is given back")
+        self.assertEqual(len(self.alice.call("decompress", bomb())), MESSAGE_MAX - 64)
+        self.assert_bounded()
+
+    def test_one_who_reads_gets_all_of_them(self):
+        """He is stopped again and again, and no answer is lost or out of place."""
+        client = self.connect("alice")
+        count = 60
+        data = b"".join(msgpack.packb([0, i, "decompress", [bomb()]]) for i in range(count))
+        client.send_bytes(data)
+        for i in range(count):
+            self.assertEqual(len(client.result(i)), MESSAGE_MAX - 64)
+            self.memory()
+        self.assertEqual(self.memory()["refused"], 0)
+        self.assert_bounded()
+
+    def test_partial_messages_of_one_principal_leave_those_of_another(self):
+        head = b"\x94\x00\x01\xa4echo\x91\xc6"
+        part = head + (MESSAGE_MAX - 64).to_bytes(4, "big") + b"x" * (7 << 20)
+        bad = []
+        for _ in range(32):
+            client = self.connect("mallory")
+            bad.append(client)
+            try:
+                client.send_bytes(part)
+            except (BrokenPipeError, ConnectionResetError):
+                pass
+        for _ in range(10):
+            self.assertEqual(len(self.alice.call("echo", b"x" * (15 << 20))), 15 << 20)
+            self.memory()
+        self.assert_bounded()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,129 @@
+/* Calls begin as far as there is room for what they hold; the others wait, unread, and go on in
+ * order; and all is given back, however a call ends. */
+#include <stdio.h>
+
+#include "server/net/holdings.h"
+#include "tests/support/rpc_stage.h"
+
+enum { LARGE = 30000, EACH = 70000 /* bytes: room for two */ };
+
+static int open_small_accounts(void **state)
+{
+    net_wish.accounts =
+        (struct account_limits){.bytes_in_all = 1 << 20, .bytes = EACH, .calls = UINT32_MAX};
+    return stage_open(state);
+}
+
+static int open_small_connections(void **state)
+{
+    net_wish.connection_bytes = EACH;
+    return stage_open(state);
+}
+
+#define PRINCIPAL_TEST(name)  TEST_WITH(open_small_accounts, stage_close, name)
+#define CONNECTION_TEST(name) TEST_WITH(open_small_connections, stage_close, name)
+
+/* A call that ends by its deadline, and holds LARGE bytes until then. */
+static void hang(struct script *k, uint8_t id, unsigned ms)
+{
+    static char params[LARGE + 100];
+    int n = snprintf(params, sizeof params, "['hang', ['%0*d'], {'deadline': %u}]", LARGE, 0, ms);
+
+    assert_true(n > LARGE && n < (int)sizeof params);
+    stage_ask(k, id, "task.call", params);
+}
+
+static void expect_nothing_held(void)
+{
+    stage_run();
+    assert_int_equal(accounts_bytes(net.accounts), 0);
+    assert_int_equal(accounts_figures(net.accounts).input, 0);
+}
+
+/* Three at once, and one who says little behind them. */
+static void expect_two_and_then_the_third(void)
+{
+    uint64_t asked = stage.rpc.stats.requests;
+
+    hang(&peer, 1, 100);
+    hang(&peer, 2, 200);
+    hang(&peer, 3, 300);
+    stage_ask(&peer, 4, "echo", "['last']");
+    stage_run_ms(50);
+    assert_int_equal(stage.conn->in_flight, 2);
+    assert_true(stage.conn->stopped);
+    assert_in_range(conn_bytes(stage.conn), 3 * LARGE, 5 * LARGE); /* and room for more input */
+    assert_int_equal(accounts_figures(net.accounts).stopped, 1);
+    assert_string_equal(stage_said_to(&peer), "");
+    stage_run_ms(150);
+    assert_int_equal(stage.conn->in_flight, 2);
+    assert_string_equal(stage_said_to(&peer), "1 failed: 'DEADLINE: the deadline passed before "
+                                              "the result was there'\n4: ['last']\n");
+    assert_int_equal(stage.rpc.stats.requests - asked, 4);
+    stage_run_ms(400);
+    expect_nothing_held();
+}
+
+PRINCIPAL_TEST(what_finds_no_room_in_its_account_waits)
+{
+    expect_two_and_then_the_third();
+}
+
+CONNECTION_TEST(what_finds_no_room_on_its_connection_waits)
+{
+    expect_two_and_then_the_third();
+}
+
+/* What one connection holds stops the other, which goes on when that one has gone. */
+PRINCIPAL_TEST(connections_of_one_principal_share_its_room)
+{
+    static struct script other;
+
+    net_connect(&other);
+    hang(&peer, 1, 10000);
+    hang(&peer, 2, 10000);
+    stage_run_ms(10);
+    hang(&other, 1, 100);
+    stage_ask(&other, 2, "echo", "['other']");
+    stage_run_ms(50);
+    assert_string_equal(stage_said_to(&other), "");
+    script_reset(&peer);
+    stage_run_ms(60);
+    assert_string_equal(stage_said_to(&other), "2: ['other']\n");
+    stage_run_ms(200);
+    assert_non_null(strstr(stage_said_to(&other), "1 failed: 'DEADLINE"));
+    expect_nothing_held();
+}
+
+/* Who has nothing at work may begin, however large it is. */
+PRINCIPAL_TEST(one_larger_than_the_limit_goes_alone)
+{
+    static char params[2 * EACH + 100];
+
+    snprintf(params, sizeof params, "['hang', ['%0*d'], {'deadline': 100}]", 2 * EACH, 0);
+    stage_ask(&peer, 1, "task.call", params);
+    stage_ask(&peer, 2, "echo", "['behind']");
+    stage_run_ms(50);
+    assert_int_equal(stage.conn->in_flight, 1);
+    stage_run_ms(200);
+    assert_non_null(strstr(stage_said_to(&peer), "2: ['behind']"));
+    expect_nothing_held();
+}
+
+/* A brief call is counted nowhere. */
+PRINCIPAL_TEST(what_comes_and_goes_in_a_round_is_not_charged)
+{
+    assert_string_equal(stage_answer("echo", "['x']"), "1: ['x']\n");
+    assert_false(stage.conn->tally->unsettled);
+    assert_int_equal(stage.conn->charged, 0);
+}
+
+PRINCIPAL_TEST(operations_count_too)
+{
+    static char params[LARGE + 100];
+
+    snprintf(params, sizeof params, "['echo', ['%0*d'], {'delay': 1000}]", LARGE, 0);
+    stage_ask(&peer, 1, "task.submit", params);
+    stage_run_ms(10);
+    expect_nothing_held();
+}
