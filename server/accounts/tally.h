@@ -32,6 +32,7 @@ struct tally {
     uint32_t read;  /* what they handed over in `round` */
     uint32_t turn;  /* in each of which each of them is read once */
     uint64_t round; /* the last one in which one was read */
+    bool behind;    /* some were not read in it, and are to be in the next, before all others */
 };
 
 struct room_waiter;

@@ -413,12 +413,16 @@ static bool must_wait(struct connection *c)
     uint64_t round = activator_rounds(c->loop->activator) + 1;
 
     if (t->round != round) {
-        if (t->read < READ_A_ROUND)
+        if (!t->behind)
             t->turn++;
+        t->behind = false;
         t->read = 0;
         t->round = round;
     }
-    if (t->read >= READ_A_ROUND || c->turn == t->turn)
+    if (c->turn == t->turn)
+        return true;
+    t->behind |= t->read >= READ_A_ROUND;
+    if (t->behind)
         return true;
     c->turn = t->turn;
     return false;

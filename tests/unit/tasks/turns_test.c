@@ -265,6 +265,29 @@ TASKS_TEST(principals_take_turns_behind)
     end_all();
 }
 
+/* What runs in place has no turn before others: so only so much of it does in a round, where there
+ * are others. */
+TASKS_TEST(in_place_there_is_so_much_a_round)
+{
+    open_world(1, AO_US(100));
+    w.quiet = true;
+    play.may_end = true;
+    for (int with_bob = 0; with_bob < 2; with_bob++) {
+        struct tally *bob = with_bob ? tally_open(&w.books[0], "bob") : NULL;
+        struct tasks_info before, after;
+        tasks_info(w.tasks, &before);
+        tasks_world_be("alice");
+        for (int i = 0; i < 20; i++)
+            call("on_and_on", 0);
+        tasks_info(w.tasks, &after);
+        assert_int_equal(after.short_cut - before.short_cut, with_bob ? 6 : 20);
+        tasks_world_run();
+        tally_close(bob);
+        tasks_world_run();
+    }
+    end_all();
+}
+
 /* One that was parked has its step in the next round, before all that take turns. */
 TASKS_TEST(what_is_woken_is_not_starved)
 {

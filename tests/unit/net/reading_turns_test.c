@@ -1,0 +1,108 @@
+/* Connections are read in turns, by account: many of one hold up another's for no longer than two.
+ */
+#include "server/net/auth/principal.h"
+#include "tests/support/net_world.h"
+
+enum { GREEDY = 10, EACH = 300, A_ROUND = 256 };
+
+static struct script scripts[GREEDY], good;
+static struct connection *conns[GREEDY];
+static unsigned handed[GREEDY], goods;
+
+static void count(void *arg, struct connection *c, const struct envelope *e)
+{
+    int i = 0;
+    while (i < GREEDY && conns[i] != c)
+        i++;
+    if (i < GREEDY)
+        handed[i]++;
+    else
+        goods++;
+}
+
+static struct connection *connect_as(struct script *k, const char *name)
+{
+    const struct principal *p = principal_new(
+        &(struct principal_options){PRINCIPAL_TOKEN, name, .tenant = NULL, .methods = "*"});
+    struct connection *c = net_connect(k);
+    net_run_ms(1);
+    conn_set_principal(c, p);
+    principal_unref(p);
+    return c;
+}
+
+static unsigned handed_in_all(void)
+{
+    unsigned sum = 0;
+    for (int i = 0; i < GREEDY; i++)
+        sum += handed[i];
+    return sum;
+}
+
+static void start(void)
+{
+    memset(handed, 0, sizeof handed);
+    goods = 0;
+    net.port = echo_port(&net.echo);
+    net.port.message = count;
+    for (int i = 0; i < GREEDY; i++)
+        conns[i] = connect_as(&scripts[i], "greedy");
+}
+
+static void all_send(void)
+{
+    static uint8_t bytes[EACH * 32];
+    size_t size = 0;
+    for (int n = 0; n < EACH; n++)
+        size += net_request(bytes + size, 1, "echo", "");
+    for (int i = 0; i < GREEDY; i++)
+        script_send(&scripts[i], span_of(bytes, size));
+}
+
+/* The end of a round tells them of it. */
+static void hear(void)
+{
+    virtual_round(&net.v, net.activator);
+    assert_int_equal(handed_in_all() + goods, 0);
+}
+
+/* Two steps at most, since a step is not cut short. */
+NET_TEST(a_round_reads_so_much_of_one_account)
+{
+    start();
+    connect_as(&good, "good");
+    all_send();
+    net_send(&good, 1, "echo", "");
+    hear();
+    for (unsigned n = 0, before = 0; before < GREEDY * EACH; before = handed_in_all(), n++) {
+        virtual_round(&net.v, net.activator);
+        assert_true(handed_in_all() - before < 2 * A_ROUND);
+        assert_true(handed_in_all() > before); /* no round is idle */
+        assert_true(goods == 1 || n == 0);
+    }
+}
+
+NET_TEST(each_of_them_is_read_once_a_turn)
+{
+    start();
+    connect_as(&good, "good");
+    all_send();
+    hear();
+    for (int n = 0; n < GREEDY + 1; n++) /* one begins alone */
+        virtual_round(&net.v, net.activator);
+    for (int i = 0; i < GREEDY; i++)
+        assert_true(handed[i] >= A_ROUND);
+    net_run_ms(2);
+    assert_int_equal(handed_in_all(), GREEDY * EACH);
+}
+
+NET_TEST(who_is_alone_is_read_as_much_as_there_is)
+{
+    start();
+    all_send();
+    hear();
+    virtual_round(&net.v, net.activator);
+    assert_int_equal(handed_in_all(), GREEDY * A_ROUND);
+    net_run_ms(2);
+    assert_int_equal(handed_in_all(), GREEDY * EACH);
+}
