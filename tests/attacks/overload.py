@@ -1,9 +1,8 @@
 """Ten times what a server can do, offered by one principal in an open loop, beside another's tenth of it."""
-import json
 import os
 import subprocess
 
-from siege import ERGON, Broken, Figures, Server, Siege
+from siege import ERGON, Figures, Server, Siege, measured
 
 METHOD = ("-m", "burn", "50us")
 TIMES, SHARE = 10, 0.1  # of the capacity: what the one offers, and the other
@@ -21,14 +20,8 @@ def generator(server, token, cpus, *options, behind=0):
 
 
 def ended(process):
-    """What it measured; Broken says apart that calls were lost and that there is no figure."""
     out, errors = process.communicate()
-    said = json.loads(out) if out else None
-    if not said or said["errors"] or said["lost"] or said["broken_connections"]:
-        raise Broken(f"the good client lost calls ({process.returncode}): {errors}{out}")
-    if "no_result" in said:
-        raise Broken(f"no call of the good client was lost, but there is no figure: {said['no_result']}")
-    return said
+    return measured(process, out, errors)
 
 
 def overload(folder, seconds):
