@@ -8,7 +8,7 @@
 #include "server/file_rights.h"
 #include "server/net/auth/token.h"
 #include "server/plan.h"
-#include "base/log.h"
+#include "base/audit.h"
 
 static void on_changed(void *arg, const char *path, bool live)
 {
@@ -48,7 +48,35 @@ static void note_vain_patterns(const struct config *c, const struct token_table 
             }
 }
 
-int reload_secrets(const struct config *c, struct acceptor *acceptor, char *error, size_t size)
+/* Main thread. */
+static struct token_table *known_tokens; /* a reference to those in force; NULL: none */
+
+static void record_token(void *arg, const char *principal, const char *how)
+{
+    const struct log_field fields[] = {LOG_STR("principal", principal),
+                                       LOG_STR("method", "reload"),
+                                       LOG_STR("outcome", how),
+                                       LOG_STR("on", "token"),
+                                       {0}};
+
+    (void)arg;
+    if (audit_reserve())
+        audit_write("token changed", fields);
+    else
+        audit_note(LOG_WARN, "token changed", fields);
+}
+
+/* At a reload; the start brings no news. */
+static void know_tokens(struct token_table *tokens, bool again)
+{
+    if (again)
+        token_table_compare(known_tokens, tokens, record_token, NULL);
+    token_table_unref(known_tokens);
+    known_tokens = tokens == NULL ? NULL : token_table_ref(tokens);
+}
+
+int reload_secrets(const struct config *c, struct acceptor *acceptor, bool again, char *error,
+                   size_t size)
 {
     struct net_secrets secrets = {.roles = plan_roles(c),
                                   .lower = c->on_revoke == CONFIG_REVOKE_LOWER};
@@ -64,6 +92,8 @@ int reload_secrets(const struct config *c, struct acceptor *acceptor, char *erro
         status = net_reload(acceptor, &secrets, error, size);
     if (status == 0)
         note_vain_patterns(c, secrets.tokens);
+    if (status == 0)
+        know_tokens(secrets.tokens, again);
     token_table_unref(secrets.tokens);
     role_table_unref(secrets.roles);
     return status;
@@ -108,7 +138,7 @@ bool reload(struct config **config, const struct config_input *input, struct acc
 
     if (!next)
         return false;
-    if (reload_secrets(next, acceptor, error, sizeof error) < 0) {
+    if (reload_secrets(next, acceptor, true, error, sizeof error) < 0) {
         refuse(error);
         config_free(next);
         return false;

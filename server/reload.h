@@ -9,8 +9,10 @@
 
 /* Loads the tokens, if there is a file of them, and reads the certificates of all listeners again:
  * all of it takes effect, or nothing.  0, or -1 and a text: a file that cannot be read, a line of
- * the token file or a certificate that is wrong, no memory. */
-int reload_secrets(const struct config *c, struct acceptor *acceptor, char *error, size_t size);
+ * the token file or a certificate that is wrong, no memory.  `again`: which tokens are other ones
+ * is recorded in the audit log. */
+int reload_secrets(const struct config *c, struct acceptor *acceptor, bool again, char *error,
+                   size_t size);
 
 /* Reads the configuration again; takes over the log level, the tokens, and the contents of the
  * certificate files; logs what else has changed as needing a restart.  With any error everything

@@ -82,6 +82,23 @@ class Audit(unittest.TestCase):
         self.assertEqual((reload["principal"], reload["method"], reload["outcome"], reload["pid"]),
                          (f"uid:{os.getuid()}", "SIGHUP", "ok", os.getpid()))
 
+    def test_a_reload_tells_which_tokens_have_changed(self):
+        server = self.serve("--audit-file", self.file)
+        tokens = os.path.join(self.folder, "tokens")
+        with open(tokens) as lines:
+            root, bob = lines.read().splitlines()
+        with open(tokens, "w") as out:
+            out.write(f"{root}\n{bob},sum\nsha256:{'5' * 64} carol echo\n")
+        server.signal(signal.SIGHUP)
+        eventually(lambda: len(acts(self.file)) == 3, "the reload is recorded")
+        self.assertEqual([(a[1], a[3]) for a in shown(self.file)[:2]],
+                         [("token:bob", "changed"), ("token:carol", "added")])
+        with open(tokens, "w") as out:
+            out.write(f"{root}\n{bob},sum\n")
+        server.signal(signal.SIGHUP)
+        eventually(lambda: len(acts(self.file)) == 5, "the second is recorded, too")
+        self.assertEqual(shown(self.file)[3], ("token changed", "token:carol", "reload", "removed"))
+
     def test_a_stop_is_recorded(self):
         server = self.serve("--audit-file", self.file)
         server.signal(signal.SIGTERM)

@@ -227,6 +227,36 @@ void token_table_unref(struct token_table *t)
     free(t);
 }
 
+static const struct token_line *line_of(const struct token_table *t, const struct token_line *line)
+{
+    for (size_t i = 0; t != NULL && i < t->count; i++)
+        if (memcmp(t->lines[i].hash, line->hash, sizeof line->hash) == 0 &&
+            strcmp(principal_name(t->lines[i].principal), principal_name(line->principal)) == 0)
+            return &t->lines[i];
+    return NULL;
+}
+
+static bool is_same(const struct token_line *a, const struct token_line *b)
+{
+    const struct rights *one = principal_rights(a->principal);
+    const struct rights *other = principal_rights(b->principal);
+
+    return a->expires == b->expires && rights_within(one, other) && rights_within(other, one);
+}
+
+void token_table_compare(const struct token_table *before, const struct token_table *after,
+                         void (*tell)(void *arg, const char *principal, const char *how), void *arg)
+{
+    for (size_t i = 0; before != NULL && i < before->count; i++)
+        if (line_of(after, &before->lines[i]) == NULL)
+            tell(arg, principal_name(before->lines[i].principal), "removed");
+    for (size_t i = 0; after != NULL && i < after->count; i++) {
+        const struct token_line *line = line_of(before, &after->lines[i]);
+        if (line == NULL || !is_same(line, &after->lines[i]))
+            tell(arg, principal_name(after->lines[i].principal), line ? "changed" : "added");
+    }
+}
+
 bool token_table_names(const struct token_table *t, const char *name)
 {
     char full[LINE_MAX_BYTES];

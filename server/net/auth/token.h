@@ -17,6 +17,12 @@ struct token_table *token_table_load(const char *path, struct role_table *roles,
                                      size_t size);
 struct token_table *token_table_ref(struct token_table *t); /* returns t */
 void token_table_unref(struct token_table *t);              /* NULL is fine */
+/* Calls `tell` for each token that one of the tables has and the other has not (NULL: an empty
+ * one), or that has other rights or another end: by the principal's name, with "added", "removed"
+ * or "changed". */
+void token_table_compare(const struct token_table *before, const struct token_table *after,
+                         void (*tell)(void *arg, const char *principal, const char *how),
+                         void *arg);
 /* The same for the token of this hash, SHA256_SIZE bytes. */
 const struct principal *token_table_find_hash(const struct token_table *t, const uint8_t *hash);
 /* The first line with a pattern that seems to fit task.any and does not name it, which grants
