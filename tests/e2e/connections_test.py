@@ -89,7 +89,7 @@ class Connections(unittest.TestCase):
                        "what ran was told to stop")
             self.assertEqual(root.call("task.get", task)["state"], "parked")
             root.call("task.cancel", task)
-        self.assertIn("killed by an administrator", server.log_text())
+        eventually(lambda: "killed by an administrator" in server.log_text(), "the log says why")
         bob.close()
 
     def test_kill_by_id_and_address(self):

@@ -114,7 +114,7 @@ listen:
         self.make_list()
         server.signal(signal.SIGHUP)
         self.assertTrue(bob.at_end())
-        self.assertIn("its certificate was revoked", server.log_text())
+        eventually(lambda: "its certificate was revoked" in server.log_text(), "the log says why")
         self.assertEqual(alice.call("echo", 2), 2)
         self.assertFalse(self.gets_in(server, "bob"))
 
