@@ -33,7 +33,10 @@ fuzz() { scripts/fuzz.sh; }
 # Attacks of clients, each for ERGON_SECONDS: ERGON_ATTACKS says which.
 attacks() { ERGON_BUILD="$build" PYTHONDONTWRITEBYTECODE=1 "$python" tests/attacks/prove.py; }
 
-all="damages kill cuts attacks fuzz"
+# What testssl.sh says of the TLS listener.
+tls() { ERGON_BUILD="$build" scripts/tls.sh; }
+
+all="damages kill cuts attacks tls fuzz"
 for name in ${*:-$all}; do
     case " $all " in
     *" $name "*) printf '\n== %s\n' "$name" && "$name" ;;

@@ -3,6 +3,7 @@
 #   setup.sh            to build and test
 #   setup.sh build      only to build
 #   setup.sh image      to build and test the container image as well
+#   setup.sh tls        to build, test, and ask testssl.sh about TLS
 #   setup.sh bare       for the run in a bare root
 # ERGON_WITHOUT_NPM=1 leaves node and npm out; the tests with npm clients then say that they are skipped.
 set -eu
@@ -22,6 +23,7 @@ image)
     wanted=$(missing $build $tests)
     docker info >/dev/null 2>&1 || wanted="$wanted$(missing $image)"
     ;;
+tls) wanted=$(missing $build $tests testssl.sh) ;;
 bare) wanted=$(missing $build $tests debootstrap) ;;
 *) wanted=$(missing $build $tests) ;;
 esac
