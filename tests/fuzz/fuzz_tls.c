@@ -15,8 +15,11 @@
 
 #include <event2/event.h>
 #include <openssl/err.h>
+#include <openssl/ssl.h>
 
-#include "server/net/stream/tls_private.h"
+#include "base/span.h"
+#include "server/net/stream/stream.h"
+#include "server/net/stream/tls.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/virtual.h"
 
@@ -108,7 +111,6 @@ static void check_error(void)
 static void take_result(ssize_t n)
 {
     CHECK(n >= STREAM_ERROR && n < 0);
-    CHECK(made.loop->out.len == 0);
     if (n == STREAM_ERROR)
         check_error();
 }
@@ -119,7 +121,7 @@ static void server_handshake(void)
     int n = c.stream.cls->handshake(&c.stream);
 
     if (n == 0) {
-        CHECK(c.ssl != NULL && made.loop->out.len == 0);
+        CHECK(c.ssl != NULL);
         c.established = true;
         if (tls_peer_name(&c.stream, name, sizeof name) == TLS_NAME_FOUND)
             CHECK(strcmp(name, "localhost") == 0);
@@ -140,7 +142,7 @@ static void server_read(size_t room)
         take_result(n);
         return;
     }
-    CHECK(n > 0 && (size_t)n <= room && made.loop->out.len == 0);
+    CHECK(n > 0 && (size_t)n <= room);
     for (ssize_t i = 0; i < n; i++)
         CHECK(plain[i] == pattern(c.server_read++));
     CHECK(c.server_read <= c.client_wrote);
@@ -159,7 +161,7 @@ static void server_write(size_t len)
         take_result(n);
         return;
     }
-    CHECK((size_t)n <= len && made.loop->out.len == 0);
+    CHECK((size_t)n <= len);
     c.server_wrote += (uint64_t)n;
     CHECK(c.stream.backlog <= 2 * c.server_wrote + 65536);
 }
