@@ -6,6 +6,7 @@
 #include <openssl/evp.h>
 #include <stdlib.h>
 
+enum { KEY_TEXT_MAX = 4096 };  /* bytes of a key that is no string */
 enum { JSON_DEPTH_MAX = 100 }; /* levels packed; a server refuses more anyway */
 
 /* ---- from MessagePack ---- */
@@ -93,7 +94,8 @@ failed:
     return NULL;
 }
 
-/* A key as an object of JSON can have it; the caller frees. */
+/* A key as an object of JSON can have it; the caller frees.  The text of a key within a key is
+ * escaped again, and doubles at each level, so a long one only says how long it is. */
 static char *key_text(json_t *key, size_t *len)
 {
     char *text = NULL;
@@ -105,6 +107,8 @@ static char *key_text(json_t *key, size_t *len)
     } else if (key != NULL) {
         text = json_dumps(key, JSON_COMPACT | JSON_ENCODE_ANY);
         *len = text != NULL ? strlen(text) : 0;
+        if (*len > KEY_TEXT_MAX)
+            *len = (size_t)snprintf(text, KEY_TEXT_MAX, "(%zu bytes of JSON)", *len);
     }
     json_decref(key);
     return text;

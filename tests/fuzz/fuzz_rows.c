@@ -315,7 +315,8 @@ static void check_same_options(const struct store_task *was, const struct store_
     CHECK(span_equal(was->key, is->key) && span_equal(was->coalesce, is->coalesce));
     CHECK(span_equal(was->limit_key, is->limit_key) && was->limit == is->limit);
     CHECK(span_equal(was->rate_key, is->rate_key) && was->rate == is->rate);
-    CHECK(was->rate_per == is->rate_per && was->timeout == is->timeout);
+    CHECK(was->rate_per == is->rate_per);
+    CHECK(was->timeout == is->timeout || (was->timeout == AO_NEVER && is->timeout == 0));
     CHECK(was->backoff == is->backoff && was->backoff_max == is->backoff_max);
     CHECK(was->jitter == is->jitter && was->keep == is->keep && was->keep_size == is->keep_size);
     CHECK(was->retries == is->retries && was->priority == is->priority);
