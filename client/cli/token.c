@@ -8,6 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/instant.h"
+#include "client/cli/token.h"
+
 enum {
     TOKEN_BYTES = 32,                 /* of randomness */
     TOKEN_TEXT = 2 * TOKEN_BYTES + 1, /* in hex, with the final zero */
@@ -18,6 +21,7 @@ enum {
 struct token_options {
     const char *methods; /* NULL: all */
     const char *file;
+    const char *expires; /* NULL: never */
 };
 
 static const struct option_spec OPTIONS[] = {
@@ -25,6 +29,8 @@ static const struct option_spec OPTIONS[] = {
      offsetof(struct token_options, methods)},
     {0, "file", "FILE", "append the line to this file of the server", OPTION_TEXT,
      offsetof(struct token_options, file)},
+    {0, "expires", "TIME", "the token ends then: 2027-01-01T00:00:00Z", OPTION_TEXT,
+     offsetof(struct token_options, expires)},
     {0},
 };
 
@@ -116,7 +122,14 @@ static enum status run(const struct globals *g, const void *options, int argc, c
     char token[TOKEN_TEXT];
     char hash[2 * HASH_BYTES + 1];
     char line[LINE_MAX_BYTES];
-    (void)argc;
+    uint64_t end;
+
+    if (strcmp(argv[0], "revoke") == 0)
+        return token_revoke(o->file, argc - 1, argv + 1);
+    if (argc > 1) {
+        complain("one principal at a time; see ergon token --help");
+        return STATUS_USAGE;
+    }
     if (!is_word(argv[0])) {
         complain("a principal is one word without spaces, quotes, backslashes or #");
         return STATUS_USAGE;
@@ -125,11 +138,16 @@ static enum status run(const struct globals *g, const void *options, int argc, c
         complain("--methods is a list as echo,hash,server.*; a star stands at the end of a name");
         return STATUS_USAGE;
     }
+    if (o->expires != NULL && !instant_parse(span_text(o->expires), &end)) {
+        complain("--expires is a moment such as 2027-01-01T00:00:00Z");
+        return STATUS_USAGE;
+    }
     if (!make_token(token, hash)) {
         complain("no randomness to make a token from");
         return STATUS_REMOTE;
     }
-    int len = snprintf(line, sizeof line, "sha256:%s %s %s", hash, argv[0], methods);
+    int len = snprintf(line, sizeof line, "sha256:%s %s %s%s%s", hash, argv[0], methods,
+                       o->expires != NULL ? " expires=" : "", o->expires != NULL ? o->expires : "");
     if (len < 0 || (size_t)len >= sizeof line) {
         complain("the principal and its methods are longer than a line may be");
         return STATUS_USAGE;
@@ -143,18 +161,26 @@ static enum status run(const struct globals *g, const void *options, int argc, c
 
 const struct command TOKEN = {
     .name = "token",
-    .arguments = "PRINCIPAL",
-    .summary = "make a bearer token and the server's line for it",
-    .text = "Prints a new random token, and below it the line for the server's token file: the\n"
-            "token's SHA-256, the principal, and the methods that it may call. With --file the\n"
-            "line is appended to that file instead, and the token alone is printed. The server\n"
-            "reads the file again on SIGHUP. No connection is made.\n",
+    .arguments = "PRINCIPAL | revoke PRINCIPAL | revoke sha256:HASH",
+    .summary = "make a bearer token and the server's line for it, or take one back",
+    .text =
+        "Prints a new random token, and below it the line for the server's token file: the\n"
+        "token's SHA-256, the principal, and the methods that it may call. With --file the\n"
+        "line is appended to that file instead, and the token alone is printed. The server\n"
+        "reads the file again on SIGHUP. No connection is made.\n"
+        "\n"
+        "\"token revoke\" takes the lines of a principal, or the one of a token, out of the file\n"
+        "that --file names: by its name, by \"sha256:HASH\" as the line has it, or, with - in\n"
+        "place of it, by the token on standard input. Then tell the server to reload (SIGHUP):\n"
+        "it closes the token's connections, or lowers them (on_revoke).\n",
     .examples = "  ergon token alice\n"
                 "  ergon token ci --methods 'echo,hash,server.*' --file tokens > ci.token\n"
+                "  ergon token guest --expires 2027-01-01T00:00:00Z --file tokens\n"
+                "  ergon token revoke ci --file tokens && systemctl reload ergond\n"
                 "  ERGON_TOKEN_FILE=ci.token ergon call echo hello\n",
     .options = OPTIONS,
     .options_size = sizeof(struct token_options),
     .arguments_min = 1,
-    .arguments_max = 1,
+    .arguments_max = 2,
     .run = run,
 };

@@ -1,0 +1,229 @@
+"""Who may do what: each method of the server's own, for each kind of principal, with a thing of its own and with another's."""
+import os
+import pwd
+import signal
+import subprocess
+import time
+import unittest
+
+import roles_table as table
+from harness import ERGON, LIMIT, RemoteError, Server, eventually, scratch, self_signed, trusting
+
+USER = pwd.getpwuid(os.getuid()).pw_name
+
+CONFIG = """
+tokens_file: {tokens}
+store: {folder}/store
+listen:
+  - {{url: "ergon://127.0.0.1:0", auth: token}}
+  - {{url: "ergon://127.0.0.1:0", auth: none}}
+  - {{url: "unix://{folder}/socket", auth: peer}}
+  - {{url: "ergons://127.0.0.1:0", auth: cert, tls: {{cert: "{cert}", key: "{key}", client_ca: "{client}", client_cert: required}}}}
+  - {{url: "ergon://127.0.0.1:0", auth: token, allow: [echo, "server.*"]}}
+roles:
+  - {{name: operator, members: ["token:operator"], methods: ["*", task.any]}}
+  - {{name: users, members: ["unix:*"], methods: ["*"]}}
+  - {{name: certificates, members: ["cert:ops.example"], methods: ["*"], tenants: ["shared-*"], queues: [echo], keys: ["k-*"]}}
+  - {{name: mixed, members: ["token:mixed"], methods: [task.get], tenants: [victim]}}
+  - {{name: mixed too, members: ["token:mixed"], methods: [task.cancel, task.retry]}}
+{more}
+"""
+
+
+class Roles(unittest.TestCase):
+    def setUp(self):
+        self.folder = scratch(self.addCleanup)
+        self.tokens = os.path.join(self.folder, "tokens")
+        self.token = {n: self.make(n, m) for n, m in (
+            ("victim", "*"), ("alice", "*"), ("operator", "echo"), ("bare", "sum"), ("mixed", "sum"), (USER, "*"))}
+        self.cert, self.key = self_signed(self.folder)
+        self.client_cert, self.client_key = self_signed(self.folder, "ops.example")
+
+    def make(self, name, methods, *flags):
+        return subprocess.run([ERGON, "token", name, "--methods", methods, "--file", self.tokens, *flags],
+                              capture_output=True, text=True, check=True, timeout=LIMIT).stdout.strip()
+
+    def write(self, more=""):
+        path = os.path.join(self.folder, "ergond.yaml")
+        with open(path, "w") as f:
+            f.write(CONFIG.format(tokens=self.tokens, folder=self.folder, cert=self.cert, key=self.key,
+                                  client=self.client_cert, more=more))
+        return path
+
+    def start(self, more=""):
+        server = Server("--config", self.write(more), listen=())
+        self.addCleanup(server.__exit__, None)
+        server.urls = [server.process.stdout.readline().strip() for _ in range(5)]
+        return server
+
+    def known(self, server, name, at=0):
+        client = server.connect(server.urls[at])
+        self.addCleanup(client.close)
+        self.assertEqual(client.call("server.auth", self.token[name]), "token:" + name)
+        return client
+
+    def peers(self, server):
+        """Of each kind: its connection, who it is, its tenant, which methods it may call, whether others' things count."""
+        context = trusting(self.cert)
+        context.load_cert_chain(self.client_cert, self.client_key)
+        everything, nothing = lambda m: True, lambda m: False
+        made = {
+            "nobody": (server.connect(server.urls[0]), None, None, None, False),
+            "token": (self.known(server, "alice"), "token:alice", "alice", everything, False),
+            "token without rights": (self.known(server, "bare"), "token:bare", "bare", nothing, False),
+            "token with task.any": (self.known(server, "operator"), "token:operator", "operator", everything, True),
+            "user": (server.connect(server.urls[2]), "unix:" + USER, "unix:" + USER, everything, False),
+            "certificate": (server.connect(server.urls[3], context), "cert:ops.example", "cert:ops.example", everything, False),
+            "address": (server.connect(server.urls[1]), "address:127.0.0.1", "anybody", everything, False),
+            "token on a listener that allows little":
+                (self.known(server, "operator", 4), "token:operator", "operator", lambda m: m.startswith("server."), False),
+        }
+        for client, name, *_ in made.values():
+            self.addCleanup(client.close)
+            self.assertEqual(client.call("server.hello")["principal"], name)
+        return made
+
+    @staticmethod
+    def code(client, method, params):
+        try:
+            return None, client.call(method, *params)
+        except RemoteError as error:
+            return error.code, None
+
+    def things(self, operator, tenant, name):
+        options = {"delay": "1h", "tenant": tenant, "durable": "none"}
+        task = operator.call("task.submit", "echo", ["of " + name], options)["id"]
+        cron = "cron of " + name
+        operator.call("cron.put", cron, "@yearly", "echo", [], {"durable": "none", "tenant": tenant})
+        return {"t": task, "c": cron, "tenant": tenant}
+
+    def check_other(self, method, outcome, code, answer, other, what):
+        if outcome in (table.HIDDEN, table.DENIED):
+            if method == "task.submit_many" and code is None:
+                self.assertIn("DENIED", str(answer), what)
+            else:
+                self.assertEqual(code, outcome, what)
+        else:
+            self.assertIsNone(code, what)
+            self.assertNotIn(other["t"], str(answer), what)
+            self.assertNotIn(other["c"], str(answer), what)
+            self.assertTrue(outcome != table.SPARED or answer is False, what)
+
+    def check(self, operator, kind, peer, method, other):
+        client, _, tenant, may, any_tenant = peer
+        access, params, outcome = table.ROWS[method]
+        own = self.things(operator, tenant, kind + method) if tenant else other
+        for whose, thing in (("own", own), ("another's", other)):
+            if whose != "own" and outcome is table.NONE:
+                continue
+            what = f"{kind}: {method} of {whose}"
+            code, answer = self.code(client, method, params(thing))
+            if access == table.OPEN:
+                self.assertNotIn(code, ("DENIED", "NOT_FOUND"), what)
+                self.assertEqual(code == "AUTH", method == "server.auth", what)
+            elif may is None:
+                self.assertEqual(code, "AUTH", what)
+            elif not may(method) if access == table.GUARDED else not (may("echo") or "little" in kind):
+                self.assertEqual(code, "DENIED", what)
+            elif whose == "own" or any_tenant:
+                self.assertNotIn(code, ("AUTH", "DENIED", "NOT_FOUND"), what)
+            else:
+                self.check_other(method, outcome, code, answer, other, what)
+
+    def test_each_method_for_each_kind_of_principal(self):
+        server = self.start()
+        operator, victim = self.known(server, "operator"), self.known(server, "victim")
+        for kind, peer in self.peers(server).items():
+            for method in table.ROWS:
+                if method == "server.auth" and kind != "nobody":
+                    continue  # a wrong token costs its address
+                other = self.things(operator, "victim", "victim, for " + kind + method)
+                with self.subTest(kind=kind, method=method):
+                    self.check(operator, kind, peer, method, other)
+                operator.call("queue.resume", "echo")
+        self.assertEqual(victim.call("server.hello")["principal"], "token:victim")
+
+    def test_roles_are_not_mixed(self):
+        server = self.start()
+        victim, mixed = self.known(server, "victim"), self.known(server, "mixed")
+        task = victim.call("task.submit", "echo", [1], {"delay": "1h", "durable": "none"})["id"]
+        self.assertEqual(mixed.call("task.get", task)["id"], task)
+        self.assertEqual(self.code(mixed, "task.cancel", [task])[0], "NOT_FOUND")
+
+    def test_queues_keys_and_tenants_of_a_role(self):
+        server = self.start()
+        context = trusting(self.cert)
+        context.load_cert_chain(self.client_cert, self.client_key)
+        client = server.connect(server.urls[3], context)
+        self.addCleanup(client.close)
+        for options, code in (({}, None), ({"key": "k-1"}, None), ({"key": "other"}, "DENIED"),
+                              ({"tenant": "shared-x"}, None), ({"tenant": "unshared"}, "DENIED")):
+            got = self.code(client, "task.submit", ["echo", [1], {"durable": "none", **options}])[0]
+            self.assertEqual(got, code, options)
+        self.assertEqual(self.code(client, "task.submit", ["sum", [1]])[0], "DENIED")
+        self.assertEqual(self.code(client, "queue.pause", ["sum"])[0], "DENIED")
+        self.assertEqual([q["method"] for q in client.call("queue.list")], ["echo"])
+
+    def test_to_have_a_task_run_again_one_must_be_allowed_its_method(self):
+        server = self.start("  - {name: weak, members: [\"token:mixed\"], methods: [\"task.*\"], tenant: victim}")
+        victim, weak = self.known(server, "victim"), self.known(server, "mixed")
+        task = victim.call("task.submit", "echo", [1], {"delay": "1h", "durable": "none"})["id"]
+        for method, params in (("task.run_now", [task]), ("task.change", [task, {"priority": 9}]), ("task.retry", [task])):
+            self.assertEqual(self.code(weak, method, params)[0], "DENIED", method)
+        weak.call("task.cancel", task)
+        self.assertEqual(weak.call("task.retry", {"all": True})["retried"], 0)
+        self.assertEqual(victim.call("task.retry", {"all": True})["retried"], 1)
+
+
+class Ends(Roles):
+    """What was granted ends."""
+    test_each_method_for_each_kind_of_principal = test_roles_are_not_mixed = None
+    test_queues_keys_and_tenants_of_a_role = test_to_have_a_task_run_again_one_must_be_allowed_its_method = None
+
+    def revoke(self, what, *flags, text=None):
+        return subprocess.run([ERGON, "token", "revoke", what, "--file", self.tokens, *flags], input=text,
+                              capture_output=True, text=True, timeout=LIMIT).returncode
+
+    def is_closed(self, client):
+        try:
+            client.call("server.ping")
+            return False
+        except (ConnectionError, EOFError, OSError):
+            return True
+
+    def test_a_revoked_token_closes_its_connections(self):
+        server = self.start()
+        alice, victim = self.known(server, "alice"), self.known(server, "victim")
+        self.assertEqual(self.revoke("-", text=self.token["alice"] + "\n"), 0)
+        self.assertEqual(self.revoke("alice"), 1)
+        server.signal(signal.SIGHUP)
+        eventually(lambda: self.is_closed(alice), "alice is closed")
+        self.assertEqual(victim.call("echo", 1), 1)
+
+    def test_or_lowers_them(self):
+        server = self.start("on_revoke: lower")
+        alice, operator = self.known(server, "alice"), self.known(server, "operator")
+        self.assertEqual(self.revoke("alice"), 0)
+        with open(self.write("on_revoke: lower")) as f:
+            text = f.read().replace('methods: ["*", task.any]', "methods: [echo]")
+        with open(os.path.join(self.folder, "ergond.yaml"), "w") as f:
+            f.write(text)
+        server.signal(signal.SIGHUP)
+        eventually(lambda: self.code(alice, "echo", [1])[0] == "AUTH", "alice is nobody")
+        eventually(lambda: self.code(operator, "task.list", [])[0] == "DENIED", "the operator is less")
+        self.assertEqual(operator.call("echo", 1), 1)
+
+    def test_a_token_with_an_end_ends(self):
+        end = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3))
+        self.token["guest"] = self.make("guest", "echo", "--expires", end)
+        self.token["late"] = self.make("late", "echo", "--expires", "2001-01-01T00:00:00Z")
+        server = self.start()
+        guest = self.known(server, "guest")
+        other = server.connect(server.urls[0])
+        self.addCleanup(other.close)
+        self.assertEqual(self.code(other, "server.auth", [self.token["late"]])[0], "AUTH")
+        eventually(lambda: self.is_closed(guest), "the guest's token has ended")
+
+
+if __name__ == "__main__":
+    unittest.main()
