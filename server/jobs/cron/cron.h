@@ -38,6 +38,7 @@ struct cron {
 
 struct crons {
     struct cron *first;
+    struct cron *arriving; /* on their way to the store, linked by `next` */
     uint32_t count;
 };
 

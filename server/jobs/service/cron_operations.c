@@ -62,6 +62,37 @@ static bool may_know(const struct operation *op, const struct cron *c)
         op, &(struct rights_object){.tenant = c->spec.task.tenant, .queue = c->spec.task.method});
 }
 
+/* --- Those that are being written: their names are taken --- */
+
+static void arrive(struct crons *all, struct cron *c)
+{
+    c->next = all->arriving;
+    all->arriving = c;
+}
+
+static void arrived(struct crons *all, struct cron *c)
+{
+    struct cron **at = &all->arriving;
+
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
+    c->next = NULL;
+}
+
+/* A cron of this name that is not the operation's to replace; NULL: there is none. */
+static const struct cron *foreign(struct jobs *jobs, const struct operation *op, struct span name)
+{
+    const struct cron *before = *crons_place(jobs->crons, name);
+
+    if (before && !may_know(op, before))
+        return before;
+    for (const struct cron *c = jobs->crons->arriving; c; c = c->next)
+        if (span_equal(c->spec.name, name) && !may_know(op, c))
+            return c;
+    return NULL;
+}
+
 /* False: answered. */
 static bool may_be_put(struct jobs *jobs, struct operation *op)
 {
@@ -72,7 +103,7 @@ static bool may_be_put(struct jobs *jobs, struct operation *op)
         operation_refuse(op, ERGON_E_TOO_LARGE,
                          "schedule, parameters and options of a cron have at most %d KiB",
                          CRON_BYTES_MAX / 1024);
-    else if (before && !may_know(op, before))
+    else if (foreign(jobs, op, spec->name))
         operation_refuse(
             op, ERGON_E_DENIED,
             "a cron of another tenant has this name; take another, or have \"task.any\" "
@@ -108,7 +139,9 @@ static void serve_put(struct jobs *jobs, struct operation *op)
         if (jobs->store)
             forget(jobs, c, NULL); /* one that could not be used may be there */
         put_in_place(jobs, c, op);
-    } else if (!(stored ? cron_save(jobs, c, returned, op) : forget(jobs, c, op))) {
+    } else if (stored ? cron_save(jobs, c, returned, op) : forget(jobs, c, op)) {
+        arrive(jobs->crons, c);
+    } else {
         operation_refuse_plain(op, ERGON_E_MEMORY);
         put_in_vain(c);
     }
@@ -118,6 +151,7 @@ static void serve_put(struct jobs *jobs, struct operation *op)
 static void put_returned(struct jobs *jobs, struct cron *c, struct operation *op,
                          enum store_error error)
 {
+    arrived(jobs->crons, c);
     if (error == STORE_OK) {
         put_in_place(jobs, c, op);
         return;
