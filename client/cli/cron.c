@@ -110,7 +110,7 @@ static enum status show_crons(const struct globals *g, json_t *crons)
 {
     static const char *const first[] = {"name",  "schedule", "zone",      "method", "next", "last",
                                         "fired", "skipped",  "last_task", "error",  NULL};
-    static const char *const left_out[] = {"params", "options", "durable", NULL};
+    static const char *const left_out[] = {"params", "options", "cut", "durable", NULL};
     size_t i;
     json_t *cron;
     if (g->json)

@@ -19,7 +19,10 @@ class ExplainTest(unittest.TestCase):
         self.addCleanup(lambda: self.server.discard())
 
     def start(self, *flags):
-        self.server = Server("--store", os.path.join(self.folder, "tasks.db"), *flags, listen=(self.url,))
+        config = os.path.join(self.folder, "ergond.yaml")
+        with open(config, "w") as f:
+            f.write('roles: [{name: all, members: ["unix:*"], methods: ["*", task.any]}]\n')
+        self.server = Server("--config", config, "--store", os.path.join(self.folder, "tasks.db"), *flags, listen=(self.url,))
 
     def crash(self, *flags):
         self.server.discard()
