@@ -185,6 +185,7 @@ struct jobs_options plan_jobs(const struct config *c)
     return (struct jobs_options){
         .tasks_max = c->tasks.max,
         .bytes_max = c->tasks.bytes,
+        .tenant_share = c->tasks.tenant_share,
         .kept_bytes_max = c->tasks.kept_bytes,
         .keep_failed = c->tasks.keep_failed,
         .ageing = c->tasks.ageing,

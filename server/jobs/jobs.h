@@ -31,6 +31,7 @@ struct jobs_options {
     uint64_t (*wall)(void *arg); /* Unix ns; NULL: the system's clock */
     void *wall_arg;
     uint64_t tasks_max, bytes_max; /* held in memory; beyond: BUSY */
+    uint32_t tenant_share;         /* percent that one tenant may hold; 0, 100: no limit */
     uint64_t kept_bytes_max;       /* of tasks that have ended; see life/retention.h */
     ao_time keep_failed;           /* how long those are kept that failed, unless they say it; ns */
     ao_time ageing;       /* so long in the queue counts as one step of priority; 0: never */

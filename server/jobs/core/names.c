@@ -23,21 +23,34 @@ static struct tenant *tenant_new(struct job_table *table, struct span name, uint
     return t;
 }
 
-static struct tenant *find_tenant(struct job_table *table, struct span name)
+static struct tenant *find_tenant(struct job_table *table, struct span name, uint64_t hash)
 {
-    uint64_t hash = siphash(table->seed, name);
     struct hash_link *link = hash_first(&table->tenants, hash);
     for (; link; link = hash_next(link))
         if (span_equal(((struct tenant *)link)->name, name))
             return (struct tenant *)link;
-    return tenant_new(table, name, hash);
+    return NULL;
+}
+
+static bool is_recent(const struct job_table *table, struct span name)
+{
+    return table->recent_tenant && span_equal(table->recent_tenant->name, name);
+}
+
+struct tenant *table_tenant_find(struct job_table *table, struct span name)
+{
+    return is_recent(table, name) ? table->recent_tenant
+                                  : find_tenant(table, name, siphash(table->seed, name));
 }
 
 /* The next job is likely of the same. */
 struct tenant *table_tenant(struct job_table *table, struct span name)
 {
-    if (!table->recent_tenant || !span_equal(table->recent_tenant->name, name))
-        table->recent_tenant = find_tenant(table, name);
+    if (is_recent(table, name))
+        return table->recent_tenant;
+    uint64_t hash = siphash(table->seed, name);
+    struct tenant *t = find_tenant(table, name, hash);
+    table->recent_tenant = t ? t : tenant_new(table, name, hash);
     return table->recent_tenant;
 }
 
@@ -57,6 +70,15 @@ void table_tenant_unref(struct job_table *table, struct tenant *t)
     if (table->recent_tenant == t)
         table->recent_tenant = NULL;
     tenant_free(t);
+}
+
+void tenant_count_open(struct job_table *table, const struct job *job, bool open)
+{
+    uint64_t sign = open ? 1 : (uint64_t)-1, bytes = sign * job_bytes(job);
+    job->tenant->open += (uint32_t)sign;
+    job->tenant->open_bytes += bytes;
+    table->open += sign;
+    table->open_bytes += bytes;
 }
 
 /* --- Queues --- */

@@ -7,7 +7,13 @@
 
 /* Found, or made; NULL without memory. */
 struct tenant *table_tenant(struct job_table *table, struct span name);
+struct tenant *table_tenant_find(struct job_table *table,
+                                 struct span name);                 /* NULL: none is there */
 void table_tenant_unref(struct job_table *table, struct tenant *t); /* one job less names it */
+
+/* The job does not count as ended, or does not any more: so is counted what each tenant holds.  A
+ * job counts as ended while retention.h keeps it for its time. */
+void tenant_count_open(struct job_table *table, const struct job *job, bool open);
 
 /* NULL: there is none of this method yet. */
 struct job_queue *table_queue_find(struct job_table *table, struct span method);

@@ -233,6 +233,8 @@ void table_enter(struct job_table *table, struct job *job)
     hash_add(&table->ids, &job->by_id);
     table->count++;
     counter_set(&table->shown_tasks, table->count);
+    job->tenant->open++;
+    table->open++;
     table_weigh(table, job, 0);
 }
 
@@ -263,6 +265,8 @@ void table_leave(struct job_table *table, struct job *job)
     struct ended *ended = ended_of(table->ended, job);
     if (ended)
         ended->bytes -= job_bytes(job);
+    else
+        tenant_count_open(table, job, false);
     job_list_remove(job);
     leave_state(table, job);
     if (job->more) {
@@ -288,8 +292,12 @@ void table_weigh_part(struct job_table *table, const struct job *job, size_t was
 {
     struct ended *ended = ended_of(table->ended, job);
     table->bytes += is - was;
-    if (ended)
+    if (ended) {
         ended->bytes += is - was;
+    } else {
+        job->tenant->open_bytes += is - was;
+        table->open_bytes += is - was;
+    }
     counter_set(&table->shown_bytes, table->bytes);
 }
 

@@ -42,6 +42,8 @@ struct tenant {
     struct hash_link link; /* first */
     uint32_t weight;       /* jobs in a turn; stands still while something of it is queued */
     uint32_t jobs;         /* that name it */
+    uint32_t open;         /* of these, those that do not count as ended: see tenant_count_open() */
+    uint64_t open_bytes;   /* that these take */
     struct span name;
     struct fair_share *shares[JOB_KINDS]; /* FAIR_LEVELS each, malloc'ed; NULL: not yet */
 };
@@ -69,6 +71,7 @@ struct job_table {
     struct slab cells[JOB_CELLS];  /* with bodies of more and more bytes */
     uint64_t next_id;
     uint64_t count, bytes;
+    uint64_t open, open_bytes; /* of these, of jobs that do not count as ended */
     struct ended ended[ENDED_KINDS];
 
     struct job *effects, *effects_last; /* jobs that have effects, in the order of the first one */

@@ -1,5 +1,7 @@
 #include "server/jobs/life/retention.h"
 
+#include "server/jobs/core/names.h"
+
 enum {
     TRIM_BUDGET = 64,    /* jobs, a step */
     BUSY_PAUSE_MS = 1000 /* until one that is still referred to is looked at again */
@@ -42,6 +44,7 @@ void retention_add(struct scheduler *s, struct job *job)
     struct job_table *table = s->table;
     struct ended *ended = &table->ended[kind_of(job)];
     ao_time keep = keep_of(s, job);
+    tenant_count_open(table, job, false);
     job_list_push(&ended->jobs, job);
     ended->bytes += job_bytes(job);
     uint64_t now = table_wall_of(table, table_now(table)),
@@ -56,6 +59,7 @@ void retention_remove(struct job_table *table, struct job *job)
 {
     ended_of(table->ended, job)->bytes -= job_bytes(job);
     job_list_remove(job);
+    tenant_count_open(table, job, true);
 }
 
 void retention_forget(struct job_table *table, struct job *job)

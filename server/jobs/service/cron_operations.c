@@ -228,15 +228,17 @@ static void pack_cron(struct pack *p, const struct cron *c)
     const struct cron_spec *spec = &c->spec;
     char id[ID_TEXT_SIZE];
 
-    pack_map(p, 15);
+    pack_map(p, 14);
     pack_key_span(p, "name", spec->name);
     pack_key_span(p, "tenant", spec->task.tenant);
     pack_key_span(p, "schedule", spec->schedule);
     pack_key_span(p, "zone", spec->zone.len > 0 ? spec->zone : span_text("UTC"));
     pack_key_span(p, "method", spec->task.method);
     pack_key_raw(p, "params", whole ? spec->task.params : span_text("\xc0"));
-    pack_key_raw(p, "options", whole && spec->options.len > 0 ? spec->options : span_text("\x80"));
-    pack_key_bool(p, "cut", !whole);
+    if (whole)
+        pack_key_raw(p, "options", spec->options.len > 0 ? spec->options : span_text("\x80"));
+    else
+        pack_key_raw(p, "options", span_text("\xc0"));
     pack_key_str(p, "durable", job_durable_names[spec->task.durable]);
     view_ms(p, "next", c->next_at);
     view_ms(p, "last", c->last_at);

@@ -276,3 +276,73 @@ JOBS_TEST(parameters_are_of_any_size)
         assert_true(job_bytes(e) >= sizeof *e + sizes[i]);
     }
 }
+
+/* --- What one tenant may hold --- */
+
+static enum ergon_error submit_for(struct jobs_world *w, const char *tenant, size_t bytes)
+{
+    static uint8_t params[100000];
+    struct submitted done;
+    char text[JOB_TEXT_MAX];
+    struct job_spec spec = WORK(.tenant = span_text(tenant), .delay = AO_S(30 * 86400));
+    spec.params = span_of(params, bytes);
+    enum ergon_error error = world_submit(w, &spec, &done, text, sizeof text);
+    assert_true(error == ERGON_OK || error == ERGON_E_BUSY);
+    if (error == ERGON_E_BUSY)
+        assert_non_null(strstr(text, "tasks.tenant_share"));
+    return error;
+}
+
+static uint32_t submit_until_busy(struct jobs_world *w, const char *tenant, size_t bytes)
+{
+    uint32_t count = 0;
+    while (submit_for(w, tenant, bytes) == ERGON_OK)
+        count++;
+    return count;
+}
+
+JOBS_TEST(who_takes_all_tasks_he_can_get_leaves_some, .quiet = true)
+{
+    w->jobs->options.tenant_share = 80;
+    w->jobs->options.tasks_max = 100;
+    assert_int_equal(submit_until_busy(w, "greedy", 10), 80);
+    assert_int_equal(submit_until_busy(w, "second", 10), 16);
+    assert_int_equal(submit_for(w, "third", 10), ERGON_OK);
+    assert_int_equal(submit_for(w, "greedy", 10), ERGON_E_BUSY);
+}
+
+JOBS_TEST(who_takes_all_bytes_he_can_get_leaves_some, .quiet = true)
+{
+    w->jobs->options.tenant_share = 80;
+    w->jobs->options.bytes_max = w->jobs->table.bytes + 100 * 100000;
+    assert_in_range(submit_until_busy(w, "greedy", 100000), 75, 80);
+    assert_in_range(submit_until_busy(w, "second", 100000), 12, 18);
+    assert_int_equal(submit_for(w, "third", 1000), ERGON_OK);
+    const struct tenant *t = table_tenant_find(&w->jobs->table, span_text("greedy"));
+    assert_true(t->open_bytes > 75 * 100000 && t->open >= 75);
+    w->jobs->options.tenant_share = 100;
+    assert_int_equal(submit_for(w, "greedy", 1000), ERGON_OK);
+}
+
+/* What has ended makes room, and is no tenant's any more. */
+JOBS_TEST(what_has_ended_does_not_count_for_its_tenant, .quiet = true)
+{
+    struct job_spec spec = WORK(.tenant = span_text("one"));
+    uint64_t id = jobs_world_submit(w, &spec);
+    jobs_world_settle(w);
+    const struct tenant *t = table_tenant_find(&w->jobs->table, span_text("one"));
+    assert_int_equal(t->open, 1);
+    world_fail(world_run_of(w, id), "ODD", "not today");
+    jobs_world_settle(w);
+    assert_int_equal(t->open, 0);
+    assert_int_equal(t->open_bytes, 0);
+    assert_true(world_retry(w, world_job(w, id)));
+    assert_int_equal(t->open, 1);
+    assert_true(t->open_bytes > 0);
+    jobs_world_settle(w);
+    world_finish(world_run_of(w, id), "\xc0");
+    jobs_world_settle(w);
+    assert_int_equal(t->open, 0);
+    assert_int_equal(t->open_bytes, 0);
+    assert_null(table_tenant_find(&w->jobs->table, span_text("nobody")));
+}
