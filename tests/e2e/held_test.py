@@ -1,0 +1,99 @@
+#!/usr/bin/python3
+"""Answers, events and requests that wait cost the server no copies: results are shared, who does not read is let go,
+who waits keeps no message, and one tenant leaves room for others."""
+import unittest
+
+import msgpack
+
+import harness
+
+MEGA = 1 << 20
+LARGE = 15 * MEGA
+BOUND = 300 * MEGA  # what an attack may add, at most; a copy of the result for each request would be fifty times that
+ASKED = 1024
+
+
+class Held(unittest.TestCase):
+    def setUp(self):
+        self.server = harness.Server("--tasks-bytes=256m")
+        self.addCleanup(self.server.discard)
+        self.good = self.connect()
+        self.good.call("server.ping")
+        self.before = self.server.rss()
+
+    def connect(self):
+        client = self.server.connect()
+        self.addCleanup(client.close)
+        return client
+
+    def kept(self, **options):
+        task = self.good.call("task.submit", "echo", [b"x" * LARGE],
+                              {"keep_size": "16m", "durable": "none", "keep": "1h", **options})["id"]
+        self.good.call("task.wait", task, {"result": False})
+        return task
+
+    def ask_without_reading(self, *request):
+        client = self.connect()
+        message = b"".join(msgpack.packb([0, i, request[0], list(request[1:])]) for i in range(ASKED))
+        client.send_bytes(message)
+        return client
+
+    def expect_small(self):
+        for _ in range(20):  # what was sent before is served meanwhile
+            self.assertEqual(self.good.call("echo", "good"), "good")
+        self.good.call("task.list", {"limit": 1})
+        if not harness.SANITIZED:
+            self.assertLess(self.server.rss() - self.before, BOUND)
+
+    def test_a_result_is_shared_by_all_who_ask_for_it(self):
+        self.ask_without_reading("task.get", self.kept())
+        self.expect_small()
+
+    def test_so_is_that_of_a_kept_key(self):
+        self.kept(key="k")
+        self.ask_without_reading("task.call", "echo", [1], {"key": "k", "durable": "none"})
+        self.expect_small()
+
+    def test_peers_with_raw_strings_share_one_that_is_rewritten(self):
+        task, old = self.kept(), self.connect()
+        old.call("server.hello", {"raw": True})
+        old.send_bytes(b"".join(msgpack.packb([0, i, "task.get", [task]]) for i in range(ASKED)))
+        self.expect_small()
+
+    def test_a_number_has_no_million_digits(self):
+        task = self.good.call("task.submit", "echo", [1], {"delay": "1h", "durable": "none"})["id"]
+        waiter = self.connect()
+        for _ in range(32):
+            waiter.send("task.wait", task, {"timeout": "0" * LARGE + "5s"})
+            with self.assertRaises(harness.RemoteError) as refused:
+                waiter.result(waiter.next_id)
+            self.assertEqual(refused.exception.code, "BAD_PARAMS")
+        self.expect_small()
+
+    def test_who_watches_without_reading_is_let_go(self):
+        task = self.good.call("task.submit", "echo", [1], {"delay": "1h", "durable": "none"})["id"]
+        watcher = self.connect()
+        watcher.call("server.hello", {"push": True})
+        for _ in range(1000):
+            watcher.send("task.watch", task, {"push": True})
+        for i in range(400):
+            self.good.call("task.change", task, {"delay": f"{i + 2}h"})
+        self.expect_small()
+        for _ in range(100000):
+            message = watcher.receive()
+            if message[0] == 1:
+                self.assertTrue(message[2].startswith("BUSY: "), message)
+                self.assertIn("watch again from", message[2])
+                return
+        self.fail("no watch was closed")
+
+    def test_one_tenant_leaves_room_for_others(self):
+        with self.assertRaises(harness.RemoteError) as full:
+            for _ in range(100):
+                self.good.call("task.submit", "echo", [b"x" * LARGE], {"delay": "30d", "durable": "none"})
+        self.assertEqual(full.exception.code, "BUSY")
+        self.assertIn("tasks.tenant_share", str(full.exception))
+
+
+if __name__ == "__main__":
+    unittest.main()
