@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
 from harness import ERGON, LIMIT, Server, eventually  # noqa: E402 (the path above)
 
 ELSEWHERE = "127.0.0.2"  # where the attacker comes from: what is held against its address is not held against others
-FLAGS = {"silent": ("--limits-connections", "1000")}  # of the server, that make the attack's size count
+FLAGS = {"silent": ("--limits-connections", "1000"), "decompress": ("--limits-memory", "128m")}  # of the server, that make the attack's size count
 ANONYMOUS = {"partial", "silent", "wrong-tokens"}  # those who have no token
 LARGE = 15 << 20  # bytes
 

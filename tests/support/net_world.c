@@ -100,11 +100,8 @@ static void set_up_script(struct script *k)
     k->next = next;
 }
 
-struct connection *net_connect(struct script *k)
+static struct connection *connect_slot(struct script *k, struct conn_slot *slot)
 {
-    net_start();
-    set_up_script(k);
-    struct conn_slot *slot = new_slot();
     struct connection *c = slot == NULL ? NULL : conn_new(net.loop, slot);
     if (c == NULL) {
         free(slot);
@@ -114,6 +111,25 @@ struct connection *net_connect(struct script *k)
     conn_start(c);
     newcomers_make_room(net.loop);
     return c;
+}
+
+struct connection *net_connect(struct script *k)
+{
+    net_start();
+    set_up_script(k);
+    return connect_slot(k, new_slot());
+}
+
+struct connection *net_connect_from(struct script *k, uint64_t key)
+{
+    net_start();
+    set_up_script(k);
+    struct conn_slot *slot = new_slot();
+    if (slot != NULL) {
+        slot->has_key = true;
+        slot->key = key;
+    }
+    return connect_slot(k, slot);
 }
 
 void net_run_ms(uint64_t ms)

@@ -44,6 +44,8 @@ void net_stop(void);  /* frees it, with its connections; net_close() does, too *
 /* A connection in HANDSHAKE over `k`, which is static: net_close() lets go of it.  NULL without
  * memory. */
 struct connection *net_connect(struct script *k);
+/* The same from an address that is counted. */
+struct connection *net_connect_from(struct script *k, uint64_t key);
 void net_run_ms(uint64_t ms); /* until that time, since the beginning */
 void net_order(enum loop_message_kind kind);
 

@@ -205,6 +205,7 @@ void net_loop_free(struct net_loop *l)
     activator_forget_hook(l->activator, &l->hook);
     ao_deactivate(&l->intake);
     ao_fini(&l->intake);
+    newcomers_fini(l);
     tls_loop_free(l->tls);
     token_table_unref(l->tokens);
     role_table_unref(l->roles);

@@ -10,6 +10,7 @@
 #include "base/list.h"
 #include "server/accounts/tally.h"
 #include "server/net/connection/chunk.h"
+#include "server/net/connection/crowds.h"
 #include "server/net/connection/loop_message.h"
 #include "server/net/connection/partial_input.h"
 #include "server/net/connection/walk.h"
@@ -34,6 +35,7 @@ STAILQ_HEAD(conn_queue, connection);
 struct newcomer_list {
     TAILQ_HEAD(newcomer_queue, connection) all; /* who came first is first */
     uint32_t count;
+    struct crowds crowds;             /* of their addresses */
     TAILQ_HEAD(, connection) shaking; /* whose handshake takes memory; the same */
     uint32_t shaking_count;
     struct scan_limits scan; /* of their messages */

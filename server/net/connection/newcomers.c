@@ -5,6 +5,8 @@
 
 #define TIME_TO_SPEAK AO_S(1)
 
+enum { CROWD_PART = 16 /* an address with a lesser part of all newcomers is no crowd */ };
+
 void newcomers_init(struct net_loop *l)
 {
     TAILQ_INIT(&l->newcomers.all);
@@ -12,6 +14,13 @@ void newcomers_init(struct net_loop *l)
     l->newcomers.scan = l->limits.scan;
     if (l->newcomers.scan.message_max > NEWCOMER_MESSAGE_MAX)
         l->newcomers.scan.message_max = NEWCOMER_MESSAGE_MAX;
+    const uint64_t seed[2] = {activator_random(l->activator), activator_random(l->activator)};
+    crowds_init(&l->newcomers.crowds, seed);
+}
+
+void newcomers_fini(struct net_loop *l)
+{
+    crowds_fini(&l->newcomers.crowds);
 }
 
 /* The server has done all that it can: what comes next is the peer's.  In a crowd, or behind a long
@@ -29,17 +38,61 @@ static bool is_silent(const struct net_loop *l, const struct connection *c)
     return is_waited_for(c) && activator_clock(l->activator) - c->entered >= TIME_TO_SPEAK;
 }
 
+static bool is_of(const struct connection *c, const struct crowd *crowd)
+{
+    return crowd == NULL || (c->slot->has_key && c->slot->key == crowd->key);
+}
+
+/* Of all, where there is no crowd.  A crowd is so large a part of the list that it is met soon, and
+ * never more than the list is walked through. */
+static struct connection *first_of(struct newcomer_list *list, const struct crowd *crowd)
+{
+    struct connection *c = TAILQ_FIRST(&list->all);
+
+    while (!is_of(c, crowd))
+        c = TAILQ_NEXT(c, newcomers);
+    return c;
+}
+
+static struct connection *last_of(struct newcomer_list *list, const struct crowd *crowd)
+{
+    struct connection *c = TAILQ_LAST(&list->all, newcomer_queue);
+
+    while (!is_of(c, crowd))
+        c = TAILQ_PREV(c, newcomer_queue, newcomers);
+    return c;
+}
+
+static void link_in(struct newcomer_list *list, struct connection *c)
+{
+    TAILQ_INSERT_TAIL(&list->all, c, newcomers);
+    list->count++;
+    if (c->slot->has_key)
+        crowds_add(&list->crowds, c->slot->key);
+}
+
+static void link_out(struct newcomer_list *list, struct connection *c)
+{
+    TAILQ_REMOVE(&list->all, c, newcomers);
+    list->count--;
+    if (c->slot->has_key)
+        crowds_remove(&list->crowds, c->slot->key);
+}
+
 void newcomers_make_room(struct net_loop *l)
 {
     struct newcomer_list *list = &l->newcomers;
 
     if (l->limits.newcomers == 0 || list->count <= l->limits.newcomers)
         return;
-    struct connection *c = TAILQ_FIRST(&list->all);
+    const struct crowd *crowd = crowds_largest(&list->crowds);
+    if (crowd != NULL && crowd->count <= list->count / CROWD_PART)
+        crowd = NULL;
+    struct connection *c = first_of(list, crowd);
     if (is_silent(l, c))
         conn_slot_offend(c->slot, OFFENCE_SILENT);
     else
-        c = TAILQ_LAST(&list->all, newcomer_queue);
+        c = last_of(list, crowd);
     CONN_LOG(warn, "connection closed", c,
              "too many have not said who they are (limits.newcomers)");
     conn_abort(c, "too many newcomers");
@@ -55,8 +108,7 @@ void newcomer_add(struct connection *c)
         return;
     c->newcomer = true;
     c->scan = &list->scan;
-    TAILQ_INSERT_TAIL(&list->all, c, newcomers);
-    list->count++;
+    link_in(list, c);
 }
 
 void newcomer_again(struct connection *c)
@@ -66,8 +118,7 @@ void newcomer_again(struct connection *c)
     c->newcomer = true;
     c->entered = activator_now(c->loop->activator);
     c->scan = &c->loop->newcomers.scan;
-    TAILQ_INSERT_TAIL(&c->loop->newcomers.all, c, newcomers);
-    c->loop->newcomers.count++;
+    link_in(&c->loop->newcomers, c);
 }
 
 void newcomer_remove(struct connection *c)
@@ -76,8 +127,7 @@ void newcomer_remove(struct connection *c)
         return;
     c->newcomer = false;
     c->scan = &c->loop->limits.scan;
-    TAILQ_REMOVE(&c->loop->newcomers.all, c, newcomers);
-    c->loop->newcomers.count--;
+    link_out(&c->loop->newcomers, c);
 }
 
 void newcomer_shakes(struct connection *c)

@@ -3,10 +3,11 @@
  * A connection is one from its beginning to the end of its TLS handshake; and on a listener that
  * asks for tokens, until a certificate or server.auth says who it is.  A newcomer gets little: a
  * limited time, small messages, and a place only as long as there are not too many of them.  When
- * there are, the one that came first makes room if it had a second to speak: whoever wants to say
- * who he is does so at once, and whoever only holds places loses them.  If it had not, many came at
- * once, and the last one has to come again.  (A random early drop, as of OpenSSH's MaxStartups,
- * would hit those who are about to speak as often.)
+ * there are, one of the address that has the most of them makes room: so a flood from one address
+ * meets itself, and not who comes from another.  The one that came first does if it had a second to
+ * speak: whoever wants to say who he is does so at once, and whoever only holds places loses them.
+ * If it had not, many came at once, and the last one has to come again.  (A random early drop, as
+ * of OpenSSH's MaxStartups, would hit those who are about to speak as often.)
  *
  * Thread: the loop's.  Nothing here fails. */
 #ifndef ERGON_NET_NEWCOMERS_H
@@ -18,6 +19,7 @@ enum { NEWCOMER_MESSAGE_MAX = 4096 /* bytes */ };
 
 /* For a loop whose limits are set. */
 void newcomers_init(struct net_loop *l);
+void newcomers_fini(struct net_loop *l); /* when its connections are gone */
 
 /* A new connection, if it is one. */
 void newcomer_add(struct connection *c);

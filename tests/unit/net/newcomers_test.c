@@ -212,6 +212,23 @@ NET_TEST(of_too_many_at_once_the_last_comes_again)
     assert_true(third.closed);
 }
 
+/* Neither waits for a second: the crowd's last has to come again. */
+NET_TEST(of_too_many_the_address_with_the_most_makes_room)
+{
+    static struct script crowd[3], other, more;
+    asks_for_tokens();
+    net.limits.newcomers = 3;
+    for (int i = 0; i < 3; i++)
+        net_connect_from(&crowd[i], 7);
+    net_connect_from(&other, 8);
+    net_run_ms(1);
+    assert_true(is_open(&other) && is_open(&crowd[0]) && is_open(&crowd[1]));
+    assert_true(crowd[2].closed);
+    net_run_ms(1500);
+    net_connect_from(&more, 8); /* as many as the crowd's by now, which is older: its first goes */
+    assert_true(crowd[0].closed && is_open(&crowd[1]) && is_open(&other) && is_open(&more));
+}
+
 NET_TEST(who_has_said_who_it_is_takes_no_place_and_keeps_its_own)
 {
     static struct script known[3], first, second, third;

@@ -1,0 +1,89 @@
+#include "server/net/connection/crowds.h"
+
+#include <stdlib.h>
+
+#include <ergon/ao.h>
+
+#include "base/siphash.h"
+#include "base/span.h"
+
+static bool is_larger(const struct pairing_node *a, const struct pairing_node *b)
+{
+    const struct crowd *x = ao_of(a, const struct crowd, node);
+    const struct crowd *y = ao_of(b, const struct crowd, node);
+
+    return x->count != y->count ? x->count > y->count : x->order < y->order;
+}
+
+void crowds_init(struct crowds *c, const uint64_t seed[2])
+{
+    *c = (struct crowds){.seed = {seed[0], seed[1]}};
+    hash_table_init(&c->by_key);
+    pairing_init(&c->by_count, is_larger);
+}
+
+void crowds_fini(struct crowds *c)
+{
+    for (struct hash_link *l; (l = hash_pop(&c->by_key)) != NULL;)
+        free(l); /* the first field */
+    hash_table_fini(&c->by_key);
+}
+
+static uint64_t hash_of(const struct crowds *c, uint64_t key)
+{
+    return siphash(c->seed, span_of(&key, sizeof key));
+}
+
+static struct crowd *find(const struct crowds *c, uint64_t key)
+{
+    struct hash_link *l = hash_first(&c->by_key, hash_of(c, key));
+
+    while (l != NULL && ((struct crowd *)l)->key != key)
+        l = hash_next(l);
+    return (struct crowd *)l;
+}
+
+static void set_count(struct crowds *c, struct crowd *crowd, uint32_t count)
+{
+    pairing_remove(&c->by_count, &crowd->node);
+    crowd->count = count;
+    pairing_add(&c->by_count, &crowd->node);
+}
+
+void crowds_add(struct crowds *c, uint64_t key)
+{
+    struct crowd *crowd = find(c, key);
+
+    if (crowd != NULL) {
+        set_count(c, crowd, crowd->count + 1);
+        return;
+    }
+    crowd = malloc(sizeof *crowd);
+    if (crowd == NULL)
+        return;
+    *crowd =
+        (struct crowd){.link.hash = hash_of(c, key), .key = key, .order = c->made++, .count = 1};
+    hash_add(&c->by_key, &crowd->link);
+    pairing_add(&c->by_count, &crowd->node);
+}
+
+/* One that came while there was no memory was not counted, and so another's is given back early. */
+void crowds_remove(struct crowds *c, uint64_t key)
+{
+    struct crowd *crowd = find(c, key);
+
+    if (crowd == NULL)
+        return;
+    if (crowd->count > 1) {
+        set_count(c, crowd, crowd->count - 1);
+        return;
+    }
+    pairing_remove(&c->by_count, &crowd->node);
+    hash_remove(&c->by_key, &crowd->link);
+    free(crowd);
+}
+
+const struct crowd *crowds_largest(const struct crowds *c)
+{
+    return c->by_count.root == NULL ? NULL : ao_of(c->by_count.root, const struct crowd, node);
+}
