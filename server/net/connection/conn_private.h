@@ -97,6 +97,12 @@ static inline bool conn_open(const struct connection *c)
     return c->state == CONN_OPEN;
 }
 
+/* Its listener has to be told who the peer is. */
+static inline bool conn_asks_who(const struct connection *c)
+{
+    return c->slot->rules->auth != LISTENER_AUTH_NONE;
+}
+
 /* An answer would still be written. */
 static inline bool conn_answerable(const struct connection *c)
 {

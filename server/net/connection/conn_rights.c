@@ -77,7 +77,7 @@ void conn_set_principal(struct connection *c, const struct principal *p)
 
 bool conn_auth_required(const struct connection *c)
 {
-    return c->slot->rules->auth != LISTENER_AUTH_NONE;
+    return conn_asks_who(c);
 }
 
 bool conn_auth_failed(struct connection *c)

@@ -120,7 +120,7 @@ void conn_enter(struct connection *c, enum conn_state next, const char *why)
     c->time_limit = time_limit(c);
     if (next == CONN_OPEN)
         c->entered = c->since;
-    if (next == CONN_CLOSED || c->principal || !conn_auth_required(c))
+    if (next == CONN_CLOSED || c->principal || !conn_asks_who(c))
         newcomer_remove(c);
     if (next == CONN_LINGERING)
         c->stream.cls->shut(&c->stream);

@@ -27,16 +27,9 @@ void newcomer_add(struct connection *c);
 /* A connection that was known and is nobody's any more: its time begins again. */
 void newcomer_again(struct connection *c);
 
-/* Closes one if there are too many; within no step of a connection. */
-void newcomers_make_room(struct net_loop *l);
-
 /* It has said who it is, or need not, or is closed: it is one no longer.  Twice is fine. */
 void newcomer_remove(struct connection *c);
 
-/* Within its step in HANDSHAKE: if its handshake takes memory by now it is one of those.  When they
- * are too many, that which began first is closed if it had a second for its part, else this one:
- * then it is CLOSED. */
-void newcomer_shakes(struct connection *c);
 /* It leaves HANDSHAKE.  Twice is fine. */
 void newcomer_shook(struct connection *c);
 
@@ -46,5 +39,15 @@ ao_time newcomer_deadline(const struct connection *c);
 
 /* The newcomer that holds most bytes of a message; NULL: none holds any. */
 struct connection *newcomer_largest(const struct net_loop *l);
+
+/* --- newcomer_places.c --- */
+
+/* Closes one if there are too many; within no step of a connection. */
+void newcomers_make_room(struct net_loop *l);
+
+/* Within its step in HANDSHAKE: if its handshake takes memory by now it is one of those.  When they
+ * are too many, that which began first is closed if it had a second for its part, else this one:
+ * then it is CLOSED. */
+void newcomer_shakes(struct connection *c);
 
 #endif
