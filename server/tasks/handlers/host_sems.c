@@ -8,7 +8,7 @@
 
 static struct ao_sem_remote *host_sem_new(struct ergon_task *task, uint32_t permits)
 {
-    struct ao_port *here = host_table()->port(task);
+    struct ao_port *here = host_port(task);
     return ao_sem_remote_new(here ? here : task_of(task)->executor->shared->port, permits);
 }
 
@@ -22,7 +22,7 @@ static enum ao_wait_outcome host_sem_acquire(struct ergon_task *task, struct ao_
         check_misused("ergon_sem_acquire", "0 permits are asked for");
     enum ao_wait_outcome outcome = blocking_acquire(t, sem, permits, limit);
     if (outcome == AO_WAIT_CANCELLED)
-        (void)host_table()->cancelled(task); /* the handler knows now */
+        (void)host_cancelled(task); /* the handler knows now */
     return outcome;
 }
 

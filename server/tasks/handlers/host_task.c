@@ -1,0 +1,63 @@
+/* What a handler may ask of its own task: whether it is wanted, how long, where it runs. */
+#include "server/tasks/calls/home.h"
+#include "server/tasks/executors/blocking.h"
+#include "server/tasks/executors/stepped.h"
+#include "server/tasks/handlers/host.h"
+#include "server/tasks/shared.h"
+
+static void *host_arg(struct ergon_task *task)
+{
+    return task_of(task)->method->handler->arg;
+}
+
+/* A server that stops at once does not wait until each task has been flagged. */
+bool host_cancelled(struct ergon_task *task)
+{
+    const struct task *t = task_of(task);
+    bool cancelled = task_flagged(t) != 0 || (t->method->handler->kind == ERGON_BLOCKING &&
+                                              blocking_stopping(blocking_of(t->executor)));
+    if (cancelled && task_is(t, TASK_ATTEMPT))
+        t->attempt->cancel_seen = true;
+    return cancelled;
+}
+
+static uint64_t host_now(struct ergon_task *task)
+{
+    return executor_clock(task_of(task)->executor);
+}
+
+static uint64_t host_time_left(struct ergon_task *task)
+{
+    ao_time deadline = task_of(task)->deadline;
+    if (deadline == AO_NEVER)
+        return UINT64_MAX;
+    ao_time now = host_now(task);
+    return deadline > now ? deadline - now : 0;
+}
+
+static uint64_t host_message_max(struct ergon_task *task)
+{
+    return task_of(task)->executor->shared->plan.message_max;
+}
+
+static void *host_alloc(struct ergon_task *task, size_t size)
+{
+    return task_alloc(task_of(task), size);
+}
+
+struct ao_port *host_port(struct ergon_task *task)
+{
+    struct task *t = task_of(task);
+    return t->method->handler->kind == ERGON_STEPPED ? stepped_of(t->executor)->home->port : NULL;
+}
+
+void host_fill_task(struct ergon_host *host)
+{
+    host->arg = host_arg;
+    host->cancelled = host_cancelled;
+    host->now = host_now;
+    host->time_left = host_time_left;
+    host->message_max = host_message_max;
+    host->alloc = host_alloc;
+    host->port = host_port;
+}
