@@ -297,14 +297,15 @@ bool account_lacks(const struct account *a, const struct account_change *unsettl
         return true;
     if (at_work(&a->all->bytes, &a->all->input, unsettled) == 0)
         return false;
-    if (all >= limits->bytes_in_all || bytes > limits->bytes_in_all - all)
+    if (all >= limits->bytes_in_all || account_exceeds(all, bytes, limits->bytes_in_all))
         return true;
-    uint64_t left = limits->bytes_in_all - all - bytes;
+    uint64_t free = limits->bytes_in_all - all, left = bytes < free ? free - bytes : 0;
     if (own == 0)
         return false;
     if (bytes == 0)
         return own >= limits->bytes || own > left;
-    return own + bytes > limits->bytes || own + bytes > left;
+    return account_exceeds(own, bytes, limits->bytes) ||
+           (bytes > limits->bytes / 2 ? own : own + bytes) > left;
 }
 
 bool account_take(struct account *a, uint64_t bytes, uint64_t own)

@@ -101,6 +101,14 @@ void account_settle(struct account *a, const struct account_change *change);
  * many calls in flight as it may. */
 bool account_lacks(const struct account *a, const struct account_change *unsettled, uint64_t bytes);
 
+/* Do `held` bytes and so many more exceed a limit?  What takes more than half of it alone fits
+ * beside whatever is at most half: else it would wait for as long as anything lasts, as a long poll
+ * does. Pure. */
+static inline bool account_exceeds(uint64_t held, uint64_t more, uint64_t limit)
+{
+    return more > limit / 2 ? held > limit / 2 : held + more > limit;
+}
+
 /* Has it as many calls in flight as it may, or more? */
 bool account_calls_full(const struct account *a, const struct account_change *unsettled);
 

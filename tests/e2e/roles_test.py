@@ -162,6 +162,8 @@ class Roles(unittest.TestCase):
             self.assertEqual(got, code, options)
         self.assertEqual(self.code(client, "task.submit", ["sum", [1]])[0], "DENIED")
         self.assertEqual(self.code(client, "queue.pause", ["sum"])[0], "DENIED")
+        self.known(server, "operator").call("task.submit", "sum", [1], {"delay": "1h", "durable": "none"})
+        self.assertEqual(self.code(client, "queue.pause", ["sum"])[0], "DENIED", "nor one that is there")
         self.assertEqual([q["method"] for q in client.call("queue.list")], ["echo"])
 
     def test_to_have_a_task_run_again_one_must_be_allowed_its_method(self):
@@ -170,6 +172,10 @@ class Roles(unittest.TestCase):
         task = victim.call("task.submit", "echo", [1], {"delay": "1h", "durable": "none"})["id"]
         for method, params in (("task.run_now", [task]), ("task.change", [task, {"priority": 9}]), ("task.retry", [task])):
             self.assertEqual(self.code(weak, method, params)[0], "DENIED", method)
+        victim.call("task.submit", "echo", ["secret"], {"key": "k", "coalesce": "c", "durable": "none"})
+        for how in ("task.call", "task.submit"):
+            self.assertEqual(self.code(weak, how, ["sum", [1], {"key": "k"}])[0], "DENIED", "it has another's result")
+        self.assertTrue(victim.call("task.submit", "echo", ["secret"], {"key": "k", "durable": "none"})["duplicate"])
         weak.call("task.cancel", task)
         self.assertEqual(weak.call("task.retry", {"all": True})["retried"], 0)
         self.assertEqual(victim.call("task.retry", {"all": True})["retried"], 1)

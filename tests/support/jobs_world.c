@@ -214,7 +214,7 @@ struct job_spec world_spec(const char *method)
 enum ergon_error world_submit(struct jobs_world *w, const struct job_spec *spec,
                               struct submitted *out, char *text, size_t size)
 {
-    enum ergon_error error = job_submit(w->jobs, spec, out, text, size);
+    enum ergon_error error = job_submit(w->jobs, spec, NULL, out, text, size);
     effects_apply(w->jobs);
     return error;
 }

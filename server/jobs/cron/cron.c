@@ -118,7 +118,7 @@ static bool fire(struct jobs *jobs, struct cron *c, uint64_t at)
     int len = snprintf(key, sizeof key, "cron %.*s at %" PRIu64, (int)c->spec.name.len,
                        (const char *)c->spec.name.at, at / NS_A_SECOND);
     spec.key = span_of(key, (size_t)len);
-    c->error = job_submit(jobs, &spec, &out, c->error_text, sizeof c->error_text);
+    c->error = job_submit(jobs, &spec, NULL, &out, c->error_text, sizeof c->error_text);
     if (c->error == ERGON_OK) {
         c->fired++;
         c->last_at = at;

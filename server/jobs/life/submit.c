@@ -270,11 +270,18 @@ static enum ergon_error take_new(struct jobs *jobs, const struct job_spec *spec,
     return ERGON_OK;
 }
 
-enum ergon_error job_submit(struct jobs *jobs, const struct job_spec *spec, struct submitted *out,
-                            char *text, size_t size)
+enum ergon_error job_submit(struct jobs *jobs, const struct job_spec *spec,
+                            const struct submitter *who, struct submitted *out, char *text,
+                            size_t size)
 {
     *out = (struct submitted){0};
-    if (find_existing(jobs, spec, out))
+    bool exists = find_existing(jobs, spec, out);
+    if (exists && who && !who->may_join(who->arg, out->job))
+        return refuse(ERGON_E_DENIED, text, size,
+                      "there is a task of this %s already, and it is none that you may submit; "
+                      "choose another",
+                      out->duplicate ? "key" : "coalesce key");
+    if (exists)
         return join(jobs, spec, out, text, size);
     enum ergon_error error = check(jobs, spec, text, size);
     return error == ERGON_OK ? take_new(jobs, spec, out, text, size) : error;

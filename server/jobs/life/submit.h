@@ -14,11 +14,20 @@ struct submitted {
     bool hardens;
 };
 
-/* ERGON_OK: `out` is filled; the spec's spans were copied.  A durable job is on disk when it gets
+/* May `arg` have to do with a job that another has submitted?  Who joins one by a key reads its
+ * result, whichever method gave it. */
+struct submitter {
+    bool (*may_join)(const void *arg, const struct job *job);
+    const void *arg;
+};
+
+/* `who` NULL: the server itself, which may join any.
+ * ERGON_OK: `out` is filled; the spec's spans were copied.  A durable job is on disk when it gets
  * EFFECT_SAVED.  Else no job was made, and a text says what is wrong and what to do; but to make
  * room, jobs that have ended may have been forgotten:
  *
  *   DRAINING    the server stops, or the queue is drained
+ *   DENIED      the spec's key is that of a job which `who` may not join
  *   NO_METHOD   no module offers the method
  *   NO_EXECUTOR  no executor of the server runs its kind
  *   TOO_LARGE   the job is larger than all jobs may be together
@@ -28,8 +37,9 @@ struct submitted {
  *   BAD_PARAMS  the job is durable, and `after` names an open one that is not; or so does that of
  *               the job that is there already
  *   MEMORY */
-enum ergon_error job_submit(struct jobs *jobs, const struct job_spec *spec, struct submitted *out,
-                            char *text, size_t size);
+enum ergon_error job_submit(struct jobs *jobs, const struct job_spec *spec,
+                            const struct submitter *who, struct submitted *out, char *text,
+                            size_t size);
 
 /* Who joined a job that was there already has it now, as durable as wanted. */
 void job_joined(struct jobs *jobs, struct job *job, const struct job_spec *spec, bool coalesced);

@@ -18,9 +18,17 @@ enum {
 };
 
 /* The queue that the operation names, made if a module offers the method.  NULL: answered
- * NOT_FOUND, or MEMORY. */
+ * DENIED, NOT_FOUND, or MEMORY. */
 static struct job_queue *find(struct jobs *jobs, struct operation *op)
 {
+    if (!operation_may_queue(op, op->named.name)) {
+        operation_refuse(
+            op, ERGON_E_DENIED,
+            "this queue is not among those of the role that allows %s: its `queues` have "
+            "to name it",
+            op->cls->method);
+        return NULL;
+    }
     for (struct job_queue *q = jobs->table.queues; q; q = q->next)
         if (span_equal(q->name, op->named.name))
             return q;
@@ -28,14 +36,6 @@ static struct job_queue *find(struct jobs *jobs, struct operation *op)
         operation_refuse(op, ERGON_E_NOT_FOUND, "no method \"%.*s\"; queue.list shows the queues",
                          (int)(op->named.name.len < 64 ? op->named.name.len : 64),
                          (const char *)op->named.name.at);
-        return NULL;
-    }
-    if (!operation_may_queue(op, op->named.name)) {
-        operation_refuse(
-            op, ERGON_E_DENIED,
-            "this queue is not among those of the role that allows %s: its `queues` have "
-            "to name it",
-            op->cls->method);
         return NULL;
     }
     struct job_queue *q = table_queue(&jobs->table, op->named.name);

@@ -32,6 +32,11 @@ static void fail(struct submission_outcome *outcome, enum ergon_error error, con
     outcome->text = strdup(text); /* NULL: the error's meaning */
 }
 
+static bool may_join(const void *op, const struct job *job)
+{
+    return operation_may_run(op, job);
+}
+
 struct job *submission_take(struct jobs *jobs, struct operation *op, uint32_t i)
 {
     struct submission_outcome *outcome = &op->submission.outcomes[i];
@@ -40,7 +45,8 @@ struct job *submission_take(struct jobs *jobs, struct operation *op, uint32_t i)
     char text[JOB_TEXT_MAX];
     if (spec->tenant.len == 0)
         spec->tenant = op->tenant;
-    enum ergon_error error = job_submit(jobs, spec, &done, text, sizeof text);
+    const struct submitter who = {.may_join = may_join, .arg = op};
+    enum ergon_error error = job_submit(jobs, spec, &who, &done, text, sizeof text);
     if (error != ERGON_OK) {
         fail(outcome, error, text);
         return NULL;

@@ -110,7 +110,8 @@ static void serve(struct jobs *jobs, struct operation *op)
     if (!job_state_open((enum job_state)job->state) && !outcome->hardens) {
         answer(jobs, op, job);
     } else if (!waiters_join(op, job)) {
-        job_cancel(&jobs->sched, job);
+        if (takes_along(op, job)) /* one that was another's before stays */
+            job_cancel(&jobs->sched, job);
         operation_refuse_plain(op, ERGON_E_MEMORY);
     } else if (!outcome->hardens) {
         operation_drop_arguments(op);

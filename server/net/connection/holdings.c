@@ -27,15 +27,18 @@ static bool own_limit_lacks(const struct connection *c, uint64_t wanted)
 
     if (limit == 0 || now == 0)
         return false;
-    return wanted == 0 ? now >= limit : now + wanted > limit;
+    return wanted == 0 ? now >= limit : account_exceeds(now, wanted, limit);
 }
 
-/* What conn_may_read() looks at. */
+/* What conn_may_read() looks at.  Once it is read again, what it waited with is handed over anew,
+ * and says itself what it wants. */
 static void set_output_max(struct connection *c)
 {
     bool was_stopped = c->output_max == 0;
 
     c->output_max = c->waits || c->heavy ? 0 : c->loop->limits.output_max;
+    if (c->output_max > 0)
+        c->wanted = 0;
     if (was_stopped && c->stopped && conn_may_read(c))
         conn_kick(c);
 }
@@ -139,6 +142,7 @@ void holdings_move(struct connection *c, struct tally *own)
     }
     c->tally = own;
     tally_close(old);
+    weigh(c); /* it waits by its new account, or not at all */
 }
 
 void conn_hold(struct connection *c, int64_t bytes)

@@ -49,7 +49,7 @@ void newcomer_add(struct connection *c)
 
 void newcomer_again(struct connection *c)
 {
-    if (c->newcomer)
+    if (c->newcomer || c->state == CONN_CLOSED)
         return;
     c->newcomer = true;
     c->entered = activator_now(c->loop->activator);

@@ -171,9 +171,10 @@ TEST(who_has_nothing_at_work_may_begin)
     account_settle(a, &(struct account_change){.bytes = 290, .input = 290});
     assert_false(lacks(a, 5000)); /* nothing at all is at work */
     struct account *b = account_open(all, "b");
-    settle(b, 1);
-    assert_false(lacks(a, 700)); /* what is left in all */
-    assert_true(lacks(a, 710));
+    settle(b, 310);
+    assert_false(lacks(a, 400)); /* what is left in all */
+    assert_true(lacks(a, 401));
+    settle(b, -309);
     settle(a, 200);
     assert_true(lacks(a, 101)); /* its own limit, of what is at work */
     assert_false(lacks(a, 100));
@@ -181,6 +182,20 @@ TEST(who_has_nothing_at_work_may_begin)
     settle(b, -1);
     account_close(a);
     account_close(b);
+    accounts_free(all);
+}
+
+/* As a long poll, or a call that sleeps for days. */
+TEST(what_is_as_large_as_the_limit_goes_beside_what_is_small)
+{
+    struct accounts *all = with_limits(1000, 300);
+    struct account *a = account_open(all, "a");
+    settle(a, 10);
+    assert_false(lacks(a, 300));
+    settle(a, 300);
+    assert_true(lacks(a, 300)); /* and a second one waits */
+    settle(a, -310);
+    account_close(a);
     accounts_free(all);
 }
 
