@@ -29,14 +29,13 @@ static uint64_t memory_of_connection(const struct config *c)
     return c->limits.connection_memory > 0 ? c->limits.connection_memory : memory_in_all(c) / 8;
 }
 
-/* Each loop's share; never so small that one message of the limit's size would not fit. */
-static uint64_t partial_share(const struct config *c, uint32_t loops)
+/* Of all loops; never so small that one message of the limit's size would not fit. */
+static uint64_t partial_bytes(const struct config *c)
 {
-    uint64_t most = memory_in_all(c) / 4;
-    uint64_t share = (c->limits.partial < most ? c->limits.partial : most) / loops;
-    uint64_t least = 2 * c->limits.message + PARTIAL_BESIDE;
+    uint64_t most = memory_in_all(c) / 4, least = 2 * c->limits.message + PARTIAL_BESIDE;
+    uint64_t all = c->limits.partial < most ? c->limits.partial : most;
 
-    return share > least ? share : least;
+    return all > least ? all : least;
 }
 
 /* Of each loop.  `connections` 0: there is no limit to take a part of. */
@@ -59,7 +58,8 @@ struct net_limits plan_limits(const struct config *c, uint32_t loops)
         .in_flight = c->limits.in_flight,
         .output_max = c->limits.output,
         .connection_bytes = memory_of_connection(c),
-        .partial_total = partial_share(c, loops),
+        .partial_total = partial_bytes(c) / loops,
+        .partial_all = partial_bytes(c),
         .connections = connections,
         .connections_per_address = c->limits.connections_per_address,
         .newcomers = newcomers_share(c, connections, loops),

@@ -331,11 +331,16 @@ void accounts_note_stopped(struct accounts *all)
     atomic_fetch_add_explicit(&all->stopped, 1, memory_order_relaxed);
 }
 
+uint64_t accounts_input(const struct accounts *all)
+{
+    return at_least_nothing(sum_of(&all->input));
+}
+
 struct accounts_figures accounts_figures(const struct accounts *all)
 {
     return (struct accounts_figures){
         .bytes = accounts_bytes(all),
-        .input = at_least_nothing(sum_of(&all->input)),
+        .input = accounts_input(all),
         .stopped = atomic_load_explicit(&all->stopped, memory_order_relaxed),
         .refused = atomic_load_explicit(&all->refused, memory_order_relaxed),
     };

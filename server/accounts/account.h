@@ -77,8 +77,9 @@ struct accounts *accounts_new(const struct account_limits *limits, const uint64_
 /* When all accounts are closed.  NULL is fine. */
 void accounts_free(struct accounts *all);
 const struct account_limits *accounts_limits(const struct accounts *all);
-/* What all hold together; settled. */
+/* What all hold together; settled.  And what of it is input. */
 uint64_t accounts_bytes(const struct accounts *all);
+uint64_t accounts_input(const struct accounts *all);
 /* One more than the greatest index that was ever given. */
 uint32_t accounts_reach(const struct accounts *all);
 /* More than one is open: there is somebody to be fair to. */

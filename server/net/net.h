@@ -28,6 +28,9 @@ struct net_limits {
     /* Bytes of partial messages, over all connections of one loop: beyond it the connection that
      * has most of them is closed, of the principal that has most. */
     uint64_t partial_total;
+    /* The same of all loops: only a loop that has more than its own part, while all have more than
+     * this, closes one.  0: each loop for itself. */
+    uint64_t partial_all;
     uint32_t connections; /* in all */
     uint32_t connections_per_address;
     /* Of one loop, that have not said who they are: beyond it the first of them is closed.  0: none

@@ -124,6 +124,7 @@ bool rpc_may_begin(struct rpc_request *rq, uint64_t bytes)
     if (conn_may_begin(rq->conn, bytes))
         return true;
     counter_add(rq->msgid.len > 0 ? &stats->requests : &stats->notifications, (uint64_t)-1);
+    rq->loop->outcome = NULL; /* it comes again */
     return false;
 }
 

@@ -56,6 +56,13 @@ static struct act *act_new(const struct rpc_request *rq, const struct rpc_method
     return a;
 }
 
+/* Nothing was done: the message waits for room, and is served when there is some. */
+static void forget(struct act *a)
+{
+    audit_release();
+    free(a);
+}
+
 static void serve_act(struct rpc_request *rq, const struct rpc_method *own)
 {
     struct rpc_loop *loop = rq->loop;
@@ -73,7 +80,10 @@ static void serve_act(struct rpc_request *rq, const struct rpc_method *own)
         audit_release();
         rpc_refuse(rq, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
     }
-    trail_end(trail_take(loop), loop->outcome);
+    if (loop->outcome)
+        trail_end(trail_take(loop), loop->outcome);
+    else
+        forget(trail_take(loop));
 }
 
 void trail_serve(struct rpc_request *rq, const struct rpc_method *own)

@@ -204,11 +204,22 @@ static struct connection *largest_of_fullest(const struct net_loop *l)
     return largest;
 }
 
+/* More than its part, while all loops together have more than is there for them: what another has
+ * left is its own to use. */
+static bool holds_too_much(const struct net_loop *l)
+{
+    const struct tally_book *book = l->tallies;
+
+    return l->partials.total > l->limits.partial_total &&
+           (l->limits.partial_all == 0 ||
+            accounts_input(book->accounts) + (uint64_t)book->input_change > l->limits.partial_all);
+}
+
 /* Closes connections that hold most while all together hold too much: those that have not said who
  * they are before all others, and then by principal. */
 static void keep_within_budget(struct net_loop *l)
 {
-    while (l->partials.total > l->limits.partial_total) {
+    while (holds_too_much(l)) {
         struct connection *c = newcomer_largest(l);
         if (c == NULL)
             c = largest_of_fullest(l);

@@ -67,9 +67,9 @@ bool tls_shakes(const struct stream *s);
 /* "TLSv1.3"; NULL: the stream is plain, or its handshake is not done.  Loop's thread. */
 const char *tls_version(const struct stream *s);
 
-/* Does the context's list of revoked certificates name the peer's, or one of those that it showed
- * above it?  Or does the handshake still go on, under an older list?  A plain stream, and a peer
- * without a certificate: no.  Loop's thread. */
+/* Does the context's list of revoked certificates name the peer's, or one of those above it (which
+ * are not known of a session that was resumed)?  Or does the handshake still go on, under an older
+ * list?  A plain stream, and a peer without a certificate: no.  Loop's thread. */
 bool tls_is_revoked(const struct stream *s, struct tls_context *context);
 
 /* After STREAM_ERROR: TLS itself failed, by what the peer sent; and not the connection, or memory.

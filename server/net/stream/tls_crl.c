@@ -65,7 +65,8 @@ bool tls_names_revoked(SSL *ssl, struct tls_context *context)
 {
     const STACK_OF(X509_OBJECT) *all =
         X509_STORE_get0_objects(SSL_CTX_get_cert_store(tls_context_ssl(context)));
-    const STACK_OF(X509) *above = SSL_get_peer_cert_chain(ssl);
+    /* As it was verified, so with what the peer did not show.  NULL: the session was resumed. */
+    const STACK_OF(X509) *above = SSL_get0_verified_chain(ssl);
     X509 *cert = SSL_get0_peer_certificate(ssl);
 
     if (cert == NULL)

@@ -148,3 +148,29 @@ TRAIL_TEST(who_has_gone_has_acted_all_the_same)
     assert_int_equal(times("\"queue.drain\",\"outcome\":"), 1);
     assert_int_equal(times("\"connection.kill\",\"outcome\":\"ok\""), 1);
 }
+
+static int open_small(void **state)
+{
+    net_wish.accounts =
+        (struct account_limits){.bytes_in_all = 1 << 20, .bytes = 70000, .calls = UINT32_MAX};
+    return open_stage(state);
+}
+
+/* It is handed over again: one act, one record, when it is done. */
+TEST_WITH(open_small, close_stage, what_waits_for_room_has_not_been_done)
+{
+    static char call[50100], put[30100];
+
+    stage_answer("server.auth", "['" STAGE_ALICE "']");
+    snprintf(call, sizeof call, "['hang', ['%0*d'], {'deadline': 100}]", 50000, 0);
+    snprintf(put, sizeof put, "['tick', '@yearly', 'echo', ['%0*d']]", 30000, 0);
+    stage_ask(&peer, 1, "task.call", call);
+    stage_run_ms(10);
+    stage_ask(&peer, 2, "cron.put", put);
+    stage_run_ms(50);
+    assert_true(stage.conn->stopped);
+    assert_int_equal(times("cron.put"), 0);
+    stage_run_ms(200);
+    assert_false(stage.conn->stopped);
+    assert_int_equal(times("\"cron.put\""), 1);
+}

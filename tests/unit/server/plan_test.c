@@ -97,11 +97,13 @@ SCRATCH_TEST(limits_are_taken_over)
     assert_int_equal(l.auth_failures, 2);
 }
 
-SCRATCH_TEST(a_loop_has_room_for_one_whole_message)
+SCRATCH_TEST(there_is_room_for_one_whole_message)
 {
     struct config *c = configure("limits: {message: 1m, partial: 2m}\n");
 
-    assert_int_equal(plan_limits(c, 64).partial_total, (2 << 20) + (128 << 10));
+    assert_int_equal(plan_limits(c, 64).partial_all, (2 << 20) + (128 << 10));
+    assert_int_equal(plan_limits(c, 1).partial_total, (2 << 20) + (128 << 10));
+    assert_int_equal(plan_limits(c, 64).partial_total, (32 << 10) + (2 << 10));
 }
 
 SCRATCH_TEST(as_many_connections_as_open_files_allow)
