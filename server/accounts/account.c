@@ -31,6 +31,8 @@ struct accounts {
     /* Orders nothing (relaxed), as the sums of each. */
     _Atomic uint64_t bytes, input;
     _Atomic uint64_t stopped, refused; /* the same; figures */
+    /* Orders nothing (relaxed): of two loops that add at once the later one sees both. */
+    _Atomic uint64_t kept;
     /* Rooms that wait.  Acquire and release of accounts_wait() and made_room() pair with each
      * other: see above. */
     _Atomic uint32_t waiting;
@@ -331,16 +333,18 @@ void accounts_note_stopped(struct accounts *all)
     atomic_fetch_add_explicit(&all->stopped, 1, memory_order_relaxed);
 }
 
-uint64_t accounts_input(const struct accounts *all)
+uint64_t accounts_keep(struct accounts *all, int64_t bytes)
 {
-    return at_least_nothing(sum_of(&all->input));
+    uint64_t more = (uint64_t)bytes;
+
+    return atomic_fetch_add_explicit(&all->kept, more, memory_order_relaxed) + more;
 }
 
 struct accounts_figures accounts_figures(const struct accounts *all)
 {
     return (struct accounts_figures){
         .bytes = accounts_bytes(all),
-        .input = accounts_input(all),
+        .input = at_least_nothing(sum_of(&all->input)),
         .stopped = atomic_load_explicit(&all->stopped, memory_order_relaxed),
         .refused = atomic_load_explicit(&all->refused, memory_order_relaxed),
     };

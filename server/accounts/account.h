@@ -77,9 +77,12 @@ struct accounts *accounts_new(const struct account_limits *limits, const uint64_
 /* When all accounts are closed.  NULL is fine. */
 void accounts_free(struct accounts *all);
 const struct account_limits *accounts_limits(const struct accounts *all);
-/* What all hold together; settled.  And what of it is input. */
+/* What all hold together; settled. */
 uint64_t accounts_bytes(const struct accounts *all);
-uint64_t accounts_input(const struct accounts *all);
+/* Bytes of messages that are not whole, of all loops: added, and with less than 0 taken away, at
+ * once, since they are few and large, and who adds is to know whether all have too many.  Returns
+ * how many there are now. */
+uint64_t accounts_keep(struct accounts *all, int64_t bytes);
 /* One more than the greatest index that was ever given. */
 uint32_t accounts_reach(const struct accounts *all);
 /* More than one is open: there is somebody to be fair to. */

@@ -33,7 +33,6 @@ static void settle_all(struct round_hook *hook)
             end(t);
     }
     book->unsettled = NULL;
-    book->input_change = 0;
     room_look(book);
 }
 

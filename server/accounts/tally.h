@@ -44,7 +44,6 @@ struct tally_book {
     struct hash_table tallies;
     struct tally *unsettled;
     struct round_hook hook; /* armed while there is one */
-    int64_t input_change;   /* of all of them, that the accounts have not heard of */
 
     /* For those who wait for room: see room.h. */
     struct tally_queue waiting;
@@ -84,7 +83,6 @@ static inline void tally_input(struct tally *t, int64_t bytes)
 {
     t->change.input += bytes;
     t->input += (uint64_t)bytes;
-    t->book->input_change += bytes;
     if (!t->unsettled)
         tally_enlist(t);
 }

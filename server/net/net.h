@@ -29,7 +29,7 @@ struct net_limits {
      * has most of them is closed, of the principal that has most. */
     uint64_t partial_total;
     /* The same of all loops: only a loop that has more than its own part, while all have more than
-     * this, closes one.  0: each loop for itself. */
+     * this, closes one. */
     uint64_t partial_all;
     uint32_t connections; /* in all */
     uint32_t connections_per_address;

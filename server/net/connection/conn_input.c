@@ -208,11 +208,8 @@ static struct connection *largest_of_fullest(const struct net_loop *l)
  * left is its own to use. */
 static bool holds_too_much(const struct net_loop *l)
 {
-    const struct tally_book *book = l->tallies;
-
     return l->partials.total > l->limits.partial_total &&
-           (l->limits.partial_all == 0 ||
-            accounts_input(book->accounts) + (uint64_t)book->input_change > l->limits.partial_all);
+           accounts_keep(l->partials.accounts, 0) > l->limits.partial_all;
 }
 
 /* Closes connections that hold most while all together hold too much: those that have not said who

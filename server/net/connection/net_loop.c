@@ -171,6 +171,7 @@ struct net_loop *net_loop_new(const struct net_loop_options *options)
     l->base = options->poller == NULL ? NULL : poller_libevent_base(options->poller);
     l->port = options->port;
     l->tallies = options->tallies;
+    l->partials.accounts = l->tallies->accounts;
     l->limits = *options->limits;
     l->index = options->index;
     l->hook.run = at_round_end;

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "server/accounts/account.h"
+
 enum { PARTIAL_MIN = 256 }; /* bytes; room for a message that drips in */
 
 void partial_copy_scanner(struct scanner *to, const struct scanner *from)
@@ -9,16 +11,23 @@ void partial_copy_scanner(struct scanner *to, const struct scanner *from)
     memcpy(to, from, offsetof(struct scanner, awaited) + from->depth * sizeof from->awaited[0]);
 }
 
+static void count(struct partial_list *list, int64_t bytes)
+{
+    list->total += (uint64_t)bytes;
+    if (list->accounts)
+        accounts_keep(list->accounts, bytes);
+}
+
 static void link_in(struct partial_list *list, struct partial_input *p)
 {
     LIST_INSERT_HEAD(&list->all, p, link);
-    list->total += partial_size(p);
+    count(list, (int64_t)partial_size(p));
 }
 
 static void link_out(struct partial_list *list, struct partial_input *p)
 {
     LIST_REMOVE(p, link);
-    list->total -= partial_size(p);
+    count(list, -(int64_t)partial_size(p));
 }
 
 struct partial_input *partial_new(struct partial_list *list, struct connection *owner,

@@ -9,6 +9,7 @@
 #include "base/list.h"
 #include "proto/scanner.h"
 
+struct accounts;
 struct connection;
 
 struct partial_input {
@@ -23,7 +24,8 @@ struct partial_input {
 /* All of one loop. */
 struct partial_list {
     LIST_HEAD(, partial_input) all;
-    uint64_t total; /* bytes of memory that they take */
+    uint64_t total;            /* bytes of memory that they take */
+    struct accounts *accounts; /* that hear of them; borrowed.  NULL: none do */
 };
 
 static inline struct span partial_span(const struct partial_input *p)
