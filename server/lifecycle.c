@@ -52,6 +52,7 @@ struct server {
     ao_time next_ping; /* time of the next */
     int signals;       /* signalfd */
     int drained;       /* eventfd: one for each part that has drained */
+    int crowded;       /* eventfd: a spare blocking executor is to stand in */
     bool stands_in;    /* the loop that accepts is away: this thread accepts in its place */
     unsigned draining; /* parts that have not: connections, kept tasks */
 };
@@ -80,6 +81,14 @@ static void on_drained(void *arg)
     const struct server *s = arg;
 
     eventfd_write(s->drained, 1);
+}
+
+/* The manager's thread. */
+static void on_crowded(void *arg)
+{
+    const struct server *s = arg;
+
+    eventfd_write(s->crowded, 1);
 }
 
 static void enter(struct server *s, enum lifecycle_phase next)
@@ -242,6 +251,14 @@ static void on_part_drained(struct server *s)
         enter(s, PHASE_STOPPING);
 }
 
+static void call_spare(struct server *s)
+{
+    eventfd_t calls;
+
+    if (eventfd_read(s->crowded, &calls) == 0)
+        watchdog_go_on(&s->watchdog, tasks_stand_in(s->topology->tasks));
+}
+
 /* What stands still with the loop that hangs, and what does not. */
 static void tell_away(const struct server *s, const struct activator *a, bool away)
 {
@@ -275,11 +292,12 @@ static void on_away(void *arg, const struct activator *a, bool away)
 
 static void wait_once(struct server *s)
 {
-    enum { SIGNALS, DRAINED, AWAKE, COUNT };
+    enum { SIGNALS, DRAINED, AWAKE, CROWDED, COUNT };
     struct pollfd fds[COUNT + ACCEPTOR_FDS_MAX] = {
         [SIGNALS] = {.fd = s->signals, .events = POLLIN},
         [DRAINED] = {.fd = s->drained, .events = POLLIN},
-        [AWAKE] = {.fd = s->watchdog.fd, .events = POLLIN}};
+        [AWAKE] = {.fd = s->watchdog.fd, .events = POLLIN},
+        [CROWDED] = {.fd = s->crowded, .events = POLLIN}};
     nfds_t count = COUNT;
     if (s->stands_in) {
         acceptor_stand_in(s->topology->acceptor);
@@ -295,6 +313,8 @@ static void wait_once(struct server *s)
         on_signal(s);
     if (fds[DRAINED].revents)
         on_part_drained(s);
+    if (fds[CROWDED].revents)
+        call_spare(s);
 }
 
 static enum lifecycle_exit stop(struct server *s)
@@ -318,8 +338,10 @@ static int open_files(struct server *s)
     signal_set(&set);
     s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     s->drained = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (s->signals < 0 || s->drained < 0)
+    s->crowded = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (s->signals < 0 || s->drained < 0 || s->crowded < 0)
         return -1;
+    tasks_on_crowd(s->topology->tasks, on_crowded, s);
     return watchdog_open(&s->watchdog, &s->topology->threads, (*s->config)->round_limit, on_away,
                          s);
 }
@@ -333,7 +355,8 @@ enum lifecycle_exit lifecycle_run(struct topology *t, struct config **config,
                        .watchdog = {.fd = -1},
                        .ping = notify_watchdog_period(),
                        .signals = -1,
-                       .drained = -1};
+                       .drained = -1,
+                       .crowded = -1};
     enum lifecycle_exit status = LIFECYCLE_FAILED;
     char error[256];
 
@@ -352,5 +375,6 @@ enum lifecycle_exit lifecycle_run(struct topology *t, struct config **config,
     watchdog_close(&s.watchdog);
     close(s.signals);
     close(s.drained);
+    close(s.crowded);
     return status;
 }

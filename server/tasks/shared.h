@@ -20,6 +20,8 @@ struct tasks_shared {
     struct executor_group groups[KINDS]; /* by kind_index() */
     uint32_t spares;                     /* the last of the blocking group: they stand in */
     struct ao_port *port; /* of the manager's home, where blocking handlers' semaphores live */
+    void (*crowded)(void *arg); /* tasks_on_crowd(); NULL: nobody starts spares at once */
+    void *crowded_arg;
 
     struct manager_inbox inbox;
     /* So many of the blocking group may be at work: the manager looks no further.  Orders nothing
@@ -29,8 +31,8 @@ struct tasks_shared {
      * for long, and take one from whoever holds none.  Orders nothing (relaxed): a hint. */
     _Atomic uint32_t blocking_common;
     /* Somebody who holds no blocking executor has waited for one for long; one that stands in for
-     * such was given a task since who looks has looked.  Order nothing (relaxed): he looks again.
-     */
+     * such was given a task since who looks has looked.  Order nothing (relaxed): he looks again,
+     * and is called again. */
     _Atomic bool blocking_crowded, crowd_served;
     /* Blocking executors whose handler waits (blocking.h), and spares at rest: those that take
      * nothing.  Each change is one read-modify-

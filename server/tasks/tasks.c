@@ -224,6 +224,17 @@ bool tasks_look(struct tasks *t)
     return stand_ins_look(&t->stand_ins);
 }
 
+void tasks_on_crowd(struct tasks *t, void (*crowded)(void *arg), void *arg)
+{
+    t->shared.crowded = crowded;
+    t->shared.crowded_arg = arg;
+}
+
+bool tasks_stand_in(struct tasks *t)
+{
+    return stand_ins_called(&t->stand_ins);
+}
+
 void tasks_set_away(struct tasks *t, uint32_t loop, bool away)
 {
     const struct executor_group *g = &t->shared.groups[kind_index(ERGON_STEPPED)];

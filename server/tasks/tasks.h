@@ -73,6 +73,13 @@ int tasks_start(struct tasks *t);
  * executors.  True: go on looking, even if all sleep. */
 bool tasks_look(struct tasks *t);
 
+/* Before the activators run: `crowded(arg)` is called on the manager's thread, at most every 20 ms,
+ * while somebody who holds no blocking executor waits for one and a spare rests.  The thread that
+ * called tasks_start() is then to call tasks_stand_in() at once: a spare begins to take tasks of
+ * such.  True: as tasks_look(). */
+void tasks_on_crowd(struct tasks *t, void (*crowded)(void *arg), void *arg);
+bool tasks_stand_in(struct tasks *t);
+
 /* Any thread: the loop does not finish its round, or does again.  While it is away, its executors
  * are given no task. */
 void tasks_set_away(struct tasks *t, uint32_t loop, bool away);

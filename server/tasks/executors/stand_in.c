@@ -115,33 +115,45 @@ static void say_at_the_most(struct stand_ins *s, uint32_t outlived)
     s->at_the_most = at_the_most;
 }
 
-/* Spares that nothing else wants, for those who hold no executor: one more while they wait; they
- * rest when none was served since the last look. */
-static void look_at_crowd(struct stand_ins *s, uint32_t outlived)
+/* Spares that nothing else wants, for those who hold no executor: one more while they wait.  True:
+ * they do. */
+static bool add_to_crowd(struct stand_ins *s)
 {
-    struct tasks_shared *shared = s->shared;
-    uint32_t most = outlived < shared->spares ? shared->spares - outlived : 0;
-    bool served = atomic_exchange_explicit(&shared->crowd_served, false, memory_order_relaxed);
-    if (atomic_load_explicit(&shared->blocking_crowded, memory_order_relaxed))
-        s->crowd++;
-    else if (!served)
-        s->crowd = 0;
+    bool waits = atomic_load_explicit(&s->shared->blocking_crowded, memory_order_relaxed);
+    s->crowd += waits;
+    return waits;
+}
+
+/* Here alone is decided how many are at work. */
+static bool settle(struct stand_ins *s)
+{
+    uint32_t spares = s->shared->spares;
+    uint32_t most = s->outlived < spares ? spares - s->outlived : 0;
     if (s->crowd > most)
         s->crowd = most;
-    atomic_store_explicit(&shared->blocking_common, group_of(s)->count - shared->spares + outlived,
+    atomic_store_explicit(&s->shared->blocking_common, group_of(s)->count - spares + s->outlived,
                           memory_order_relaxed);
+    return have_at_work(s, s->outlived + s->crowd) || s->unwanted || s->crowd > 0;
 }
 
 bool stand_ins_look(struct stand_ins *s)
 {
     const struct executor_group *g = group_of(s);
-    uint32_t outlived = 0;
-    bool any = false;
+    bool served = atomic_exchange_explicit(&s->shared->crowd_served, false, memory_order_relaxed);
+    s->outlived = 0;
+    s->unwanted = false;
     for (uint32_t i = 0; i < g->count; i++) {
-        outlived += look_at(g->list[i], &s->seen[i]);
-        any |= s->seen[i].number != 0;
+        s->outlived += look_at(g->list[i], &s->seen[i]);
+        s->unwanted |= s->seen[i].number != 0;
     }
-    say_at_the_most(s, outlived);
-    look_at_crowd(s, outlived);
-    return have_at_work(s, outlived + s->crowd) || any || s->crowd > 0;
+    say_at_the_most(s, s->outlived);
+    if (!add_to_crowd(s) && !served)
+        s->crowd = 0;
+    return settle(s);
+}
+
+bool stand_ins_called(struct stand_ins *s)
+{
+    add_to_crowd(s);
+    return settle(s);
 }

@@ -7,8 +7,9 @@
  * first time; when the handler returns, the spare takes no more, finishes what it has, and its
  * thread sleeps.
  *
- * Another stands in, one more a look, while somebody who holds no blocking executor has waited for
- * one for long, since others hold them all (manager/holders.h); it takes tasks of such alone.
+ * Another stands in when somebody who holds no blocking executor has waited for one for long, since
+ * others hold them all: the manager calls for it (manager/holders.h).  It takes tasks of such
+ * alone, and rests when none was served from one look to the next.
  *
  * Thread: the one that looks, which started the executors, for all of it. */
 #ifndef ERGON_TASKS_STAND_IN_H
@@ -21,8 +22,10 @@ struct outlived;
 struct stand_ins {
     struct tasks_shared *shared; /* borrowed */
     struct outlived *seen;       /* by place in the group of blocking executors */
-    uint32_t crowd;              /* spares at work for those who hold no executor */
-    bool at_the_most;            /* it was said that no further thread stands in */
+    uint32_t outlived; /* executors whose handlers had outlived their tasks, at the look */
+    uint32_t crowd;    /* spares at work for those who hold no executor */
+    bool unwanted;     /* some handler ran that nobody wanted, at the look */
+    bool at_the_most;  /* it was said that no further thread stands in */
 };
 
 /* After the executors were made.  0, or -1 without memory: then too stand_ins_fini() must follow.
@@ -34,5 +37,9 @@ void stand_ins_fini(struct stand_ins *s); /* of zeroes: a no-op */
  * returned, and has as many spares at work as are wanted.  True: a handler runs that nobody wants,
  * or a spare has not found its place: look again in a while, even if all sleep. */
 bool stand_ins_look(struct stand_ins *s);
+
+/* The manager called: one more spare is at work, if somebody waits for it still.  True: as above.
+ */
+bool stand_ins_called(struct stand_ins *s);
 
 #endif

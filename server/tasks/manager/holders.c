@@ -44,6 +44,13 @@ static bool somebody_holds_none(const struct manager_kind *k, bool jobs)
     return false;
 }
 
+/* How many of the executors are at work is the business of who starts them: it is asked. */
+static void ask_for_spare(const struct tasks_shared *s)
+{
+    if (s->crowded)
+        s->crowded(s->crowded_arg);
+}
+
 void holders_serve(struct manager *m, struct manager_kind *k)
 {
     if (k->crowded_since == 0)
@@ -65,5 +72,9 @@ ao_time holders_wait(struct manager *m, struct manager_kind *k)
     if (now < until)
         return until;
     atomic_store_explicit(&m->shared->blocking_crowded, true, memory_order_relaxed);
-    return AO_NEVER;
+    if (k->count == m->shared->groups[kind_index(k->kind)].count)
+        return AO_NEVER; /* none of them rests */
+    ask_for_spare(m->shared);
+    k->crowded_since = now;
+    return now + HOLDERS_PATIENCE;
 }

@@ -3,8 +3,9 @@
  *
  * Whoever comes first may hold all executors: alone, none would be kept free for nobody.  But when
  * somebody who holds none has waited for one for longer than HOLDERS_PATIENCE, a spare is asked for
- * (stand_in.h); and what such a spare is given is always of one who holds none.  So each of those
- * who wait is served, one task at a time, however long the others' handlers run.
+ * (stand_in.h), and a further one each time that this has passed again; and what such a spare is
+ * given is always of one who holds none.  So each of those who wait is served, one task at a time,
+ * however long the others' handlers run.
  *
  * Jobs are one holder together, and so are calls that are nobody's.
  *
@@ -22,7 +23,8 @@ bool holders_allow(const struct manager_kind *k, uint32_t i, const struct task *
 void holders_note(struct manager *m, struct manager_kind *k, int chosen, const struct task *t);
 
 /* At the end of a pass: nobody waits; or tasks are left, or some of the source, and nobody has
- * room. The latter returns when to look again; AO_NEVER: no need to. */
+ * room.  The latter asks for a spare when it is time to, and returns when to look again; AO_NEVER:
+ * no need to. */
 void holders_serve(struct manager *m, struct manager_kind *k);
 ao_time holders_wait(struct manager *m, struct manager_kind *k);
 

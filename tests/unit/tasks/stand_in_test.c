@@ -147,6 +147,114 @@ TASKS_TEST(a_spare_stands_in_for_those_who_hold_none)
     assert_int_equal(counter_read(&spare->base.done), 2);
 }
 
+/* Two spares behind one executor, all of which alice has wanted for 100 ms. */
+static void open_crowded_world(void)
+{
+    tasks_world_init(1, 3);
+    w.quiet = true;
+    w.executors[2].spare = w.executors[3].spare = true;
+    tasks_world_open();
+    for (int i = 0; i < 3; i++)
+        block_of("alice");
+}
+
+static unsigned calls; /* for a spare */
+
+static void count_call(void *arg)
+{
+    (void)arg;
+    calls++;
+}
+
+static unsigned calls_until(uint64_t ms)
+{
+    virtual_run_until(&w.v, AO_MS(ms));
+    return calls;
+}
+
+/* Nobody comes, for one; a further one is called for while somebody waits and one rests. */
+TASKS_TEST(a_spare_is_called_for_again_and_again)
+{
+    calls = 0;
+    open_crowded_world();
+    tasks_on_crowd(w.tasks, count_call, NULL);
+    assert_int_equal(calls_until(100), 0); /* nobody else waits */
+    block_of("bob");
+    block_of("carol");
+    assert_int_equal(calls_until(119), 0);
+    assert_int_equal(calls_until(121), 1);
+    assert_int_equal(calls_until(139), 1);
+    assert_int_equal(calls_until(141), 2);
+    atomic_store(&w.tasks->shared.blocking_reach, 3); /* both are called, and late */
+    assert_int_equal(calls_until(500), 2);
+    for (uint32_t i = 2; i <= 3; i++) {
+        atomic_store(&blocking_of(w.tasks->executors[i])->wanted, true);
+        blocking_take_place(blocking_of(w.tasks->executors[i]));
+    }
+    assert_int_equal(calls_until(600), 2);
+    assert_int_equal(executor_outstanding(w.tasks->executors[2]), 1);
+    assert_int_equal(executor_outstanding(w.tasks->executors[3]), 1);
+    tasks_world_run_ms(1000);
+    assert_int_equal(w.ended, 5);
+}
+
+/* Its thread exists, and the test is it. */
+static struct blocking *spare_with_thread(uint32_t index)
+{
+    struct blocking *b = blocking_of(w.tasks->executors[index]);
+    b->started = true;
+    return b;
+}
+
+/* As the main thread and the spares' own do, without any delay. */
+static void come(void *arg)
+{
+    (void)arg;
+    calls++;
+    assert_true(tasks_stand_in(w.tasks));
+    for (uint32_t i = 2; i <= 3; i++)
+        blocking_take_place(blocking_of(w.tasks->executors[i]));
+}
+
+/* One call, one spare, at once; looks alone let it rest. */
+TASKS_TEST(a_spare_that_is_called_begins_at_once)
+{
+    calls = 0;
+    open_crowded_world();
+    struct blocking *first = spare_with_thread(2), *second = spare_with_thread(3);
+    tasks_on_crowd(w.tasks, come, NULL);
+    virtual_run_until(&w.v, AO_MS(100));
+    assert_false(tasks_stand_in(w.tasks)); /* nobody waits for it */
+    block_of("bob");
+    assert_int_equal(calls_until(121), 1);
+    assert_int_equal(executor_outstanding(&first->base), 1);
+    assert_false(atomic_load(&second->wanted));
+    assert_int_equal(calls_until(200), 1);
+    assert_true(tasks_look(w.tasks)); /* it served somebody */
+    assert_true(atomic_load(&first->wanted));
+    tasks_look(w.tasks);
+    assert_false(atomic_load(&first->wanted));
+    blocking_take_place(first);
+    assert_false(tasks_look(w.tasks));
+    tasks_world_run_ms(1000);
+    assert_int_equal(w.ended, 4);
+}
+
+/* A call in between is no second look at what nobody wants. */
+TASKS_TEST(a_call_for_a_spare_is_no_look)
+{
+    open_world();
+    struct executor *e = w.tasks->executors[1];
+    counter_set(&e->running_number, 77);
+    executors_notify(&w.tasks->shared.groups[kind_index(ERGON_BLOCKING)], 77);
+    assert_true(tasks_look(w.tasks));
+    for (int i = 0; i < 3; i++)
+        assert_true(tasks_stand_in(w.tasks)); /* the look's answer stands */
+    assert_int_equal(w.tasks->stand_ins.outlived, 0);
+    counter_set(&e->running_number, 0);
+    assert_false(tasks_look(w.tasks));
+}
+
 /* What was on its way to it as it came to rest. */
 TASKS_TEST(a_spare_at_rest_gives_back_what_it_gets)
 {
