@@ -69,13 +69,14 @@ struct connection {
     bool mortal : 1;        /* its principal ends, at `expires` */
     bool heard_out : 1;     /* a newcomer's time was over, and what had come by then is looked at */
 
-    ao_time accepted;   /* when it came */
-    uint64_t messages;  /* handed over, in all */
-    uint32_t turn;      /* of its tally, in which it was read last */
-    ao_time expires;    /* of the activators' clock */
-    ao_time entered;    /* when it came, or was opened */
-    ao_time since;      /* OPEN, DRAINING: the last byte, or call's end; else: the time of entry */
-    ao_time time_limit; /* of this state, ns from `since`; 0: none */
+    ao_time accepted;    /* when it came */
+    uint64_t messages;   /* handed over, in all */
+    uint32_t turn;       /* of its tally, in which it was read last */
+    uint32_t generation; /* of its loop, by which its rights were found: renewal.h */
+    ao_time expires;     /* of the activators' clock */
+    ao_time entered;     /* when it came, or was opened */
+    ao_time since;       /* OPEN, DRAINING: the last byte, or call's end; else: the time of entry */
+    ao_time time_limit;  /* of this state, ns from `since`; 0: none */
     const struct scan_limits *scan;  /* of its messages: the loop's, or those of newcomers */
     STAILQ_ENTRY(connection) queued; /* in the queue that `dirty` or `dead` tells */
     LIST_ENTRY(connection) link;     /* all of the loop */

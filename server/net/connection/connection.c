@@ -9,6 +9,7 @@
 #include "server/net/auth/principal.h"
 #include "server/net/connection/conn_input.h"
 #include "server/net/connection/newcomers.h"
+#include "server/net/connection/renewal.h"
 #include "server/net/connection/walk.h"
 #include "server/runtime/object/trace.h"
 
@@ -350,6 +351,8 @@ static enum ao_verdict conn_step(struct ao *self)
 {
     struct connection *c = ao_of(self, struct connection, ao);
 
+    if (renewal_due(c))
+        renewal_of(c);
     if (timed_out(c))
         time_out(c);
     enum ao_verdict verdict = step_by_state(c);
@@ -374,6 +377,7 @@ struct connection *conn_new(struct net_loop *l, struct conn_slot *slot)
         return NULL;
     ao_init(&c->ao, &conn_class, l->activator);
     c->loop = l;
+    c->generation = l->generation;
     c->slot = slot;
     c->mode.raw = slot->rules->raw;
     c->accepted = c->since = c->entered = activator_now(l->activator);

@@ -3,13 +3,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "server/net/auth/principal.h"
 #include "server/net/auth/token.h"
-#include "server/net/connection/admit.h"
 #include "server/net/connection/conn_private.h"
 #include "server/net/connection/holdings.h"
 #include "server/net/connection/newcomers.h"
-#include "server/net/connection/revoke.h"
+#include "server/net/connection/renewal.h"
 #include "server/net/stream/tls.h"
 
 enum { LOOP_MESSAGES_A_STEP = 64 };
@@ -68,17 +66,6 @@ static void take_slot(struct net_loop *l, struct conn_slot *slot)
     newcomers_make_room(l);
 }
 
-/* What each of them may do is found out again. */
-static void renew_all(struct net_loop *l, bool lower)
-{
-    struct connection *c;
-
-    l->lower = lower;
-    LIST_FOREACH(c, &l->all, link)
-    if (c->principal && conn_answerable(c))
-        admit_again(c);
-}
-
 static void apply(struct net_loop *l, struct reload *r)
 {
     token_table_unref(l->tokens);
@@ -93,10 +80,9 @@ static void apply(struct net_loop *l, struct reload *r)
         *at = r->contexts[i].context;
         r->contexts[i].context = old;
     }
-    revoke_start(l);
-    bool lower = r->lower;
+    l->lower = r->lower;
     reload_free(r);
-    renew_all(l, lower);
+    renewal_start(l);
 }
 
 static void drain_all(struct net_loop *l)

@@ -59,9 +59,10 @@ struct net_loop {
 
     LIST_HEAD(, connection) all; /* whose memory exists; the newest first, so by id */
     LIST_HEAD(, conn_walk) walks;
-    struct conn_walk revocation; /* revoke.h */
+    struct conn_walk renewal;    /* renewal.h */
     struct net_loop *self;       /* the one loop of that walk */
-    bool revoking, revoke_again;
+    uint32_t generation, walked; /* of rights; that for which the walk was begun */
+    bool renewing;               /* it is under way */
     struct newcomer_list newcomers;
     struct chunk_pool pool;
     struct partial_list partials;
