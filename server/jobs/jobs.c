@@ -88,14 +88,17 @@ static bool set_weights(struct jobs *jobs)
 static bool init_parts(struct jobs *jobs)
 {
     const struct jobs_options *o = &jobs->options;
-    bool table = table_init(&jobs->table,
-                            &(struct job_table_options){.activator = jobs->activator,
-                                                        .timer_class = &job_timer_class,
-                                                        .registry = o->registry,
-                                                        .wall = o->wall ? o->wall : system_wall,
-                                                        .wall_arg = o->wall_arg,
-                                                        .leapt = clock_leapt,
-                                                        .history_max = o->history_max}) == 0;
+    bool table =
+        table_init(&jobs->table,
+                   &(struct job_table_options){
+                       .activator = jobs->activator,
+                       .timer_class = &job_timer_class,
+                       .registry = o->registry,
+                       .wall = o->wall ? o->wall : system_wall,
+                       .wall_arg = o->wall_arg,
+                       .leapt = clock_leapt,
+                       .history_max = o->history_max,
+                       .kept_least = o->kept_bytes_max / (o->tasks_max ? o->tasks_max : 1)}) == 0;
     bool sched = scheduler_init(&jobs->sched,
                                 &(struct scheduler_options){.table = &jobs->table,
                                                             .tasks = jobs->tasks,

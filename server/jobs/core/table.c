@@ -262,12 +262,12 @@ void table_leave(struct job_table *table, struct job *job)
 {
     if (table_find(table, job->id) != job)
         return;
-    struct ended *ended = ended_of(table->ended, job);
-    if (ended)
-        ended->bytes -= job_bytes(job);
-    else
+    if (kept_has(&job->tenant->kept, job)) {
+        kept_remove(&table->kept, &job->tenant->kept, job, job_bytes(job));
+    } else {
         tenant_count_open(table, job, false);
-    job_list_remove(job);
+        job_list_remove(job);
+    }
     leave_state(table, job);
     if (job->more) {
         key_remove(&table->keys, &job->more->key);
@@ -290,10 +290,9 @@ void table_weigh(struct job_table *table, const struct job *job, size_t was)
 
 void table_weigh_part(struct job_table *table, const struct job *job, size_t was, size_t is)
 {
-    struct ended *ended = ended_of(table->ended, job);
     table->bytes += is - was;
-    if (ended) {
-        ended->bytes += is - was;
+    if (kept_has(&job->tenant->kept, job)) {
+        kept_weigh(&table->kept, &job->tenant->kept, job, was, is);
     } else {
         job->tenant->open_bytes += is - was;
         table->open_bytes += is - was;
@@ -338,6 +337,7 @@ int table_init(struct job_table *table, const struct job_table_options *options)
     for (uint32_t i = 0; i < JOB_CELLS; i++)
         slab_init(&table->cells[i], sizeof(struct job) + i * JOB_BODY_STEP, SLAB_KEPT);
     hash_table_init(&table->ids);
+    kept_init(&table->kept, options->kept_least);
     key_table_init(&table->keys, table->seed);
     key_table_init(&table->shared, table->seed);
     return names_init(table);

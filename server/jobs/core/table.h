@@ -12,7 +12,7 @@
 #include "base/hash_table.h"
 #include "base/slab.h"
 #include "server/jobs/core/job.h"
-#include "server/jobs/core/ended.h"
+#include "server/jobs/core/kept.h"
 #include "server/jobs/core/keys.h"
 
 struct census;
@@ -44,6 +44,7 @@ struct tenant {
     uint32_t jobs;         /* that name it */
     uint32_t open;         /* of these, those that do not count as ended: see tenant_count_open() */
     uint64_t open_bytes;   /* that these take */
+    struct kept kept;      /* the others */
     struct span name;
     struct fair_share *shares[JOB_KINDS]; /* FAIR_LEVELS each, malloc'ed; NULL: not yet */
 };
@@ -72,7 +73,7 @@ struct job_table {
     uint64_t next_id;
     uint64_t count, bytes;
     uint64_t open, open_bytes; /* of these, of jobs that do not count as ended */
-    struct ended ended[ENDED_KINDS];
+    struct kept_table kept;    /* the others */
 
     struct job *effects, *effects_last; /* jobs that have effects, in the order of the first one */
 
@@ -97,6 +98,7 @@ struct job_table_options {
     void *wall_arg;
     void (*leapt)(struct job_table *table, int64_t by);
     uint32_t history_max;
+    uint64_t kept_least; /* bytes that a job counts for at least, among those that are kept */
 };
 
 /* 0, or -1 without memory; table_fini() is right for both. */

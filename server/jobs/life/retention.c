@@ -3,8 +3,9 @@
 #include "server/jobs/core/names.h"
 
 enum {
-    TRIM_BUDGET = 64,    /* jobs, a step */
-    BUSY_PAUSE_MS = 1000 /* until one that is still referred to is looked at again */
+    TRIM_BUDGET = 64,      /* jobs, a step */
+    TENANTS_LOOKED_AT = 4, /* for one that may be forgotten */
+    BUSY_PAUSE_MS = 1000   /* until one that is still referred to is looked at again */
 };
 
 /* Is the job still needed by an attempt, a commit, an operation, or a job that waits for it? */
@@ -20,9 +21,9 @@ bool retention_may_forget(const struct job *job)
     return !is_referred_to(job);
 }
 
-static enum ended_kind kind_of(const struct job *job)
+static enum kept_kind kind_of(const struct job *job)
 {
-    return job->state == JOB_FAILED || job->state == JOB_DEAD ? ENDED_BADLY : ENDED_WELL;
+    return job->state == JOB_FAILED || job->state == JOB_DEAD ? KEPT_BADLY : KEPT_WELL;
 }
 
 static ao_time keep_of(const struct scheduler *s, const struct job *job)
@@ -31,34 +32,26 @@ static ao_time keep_of(const struct scheduler *s, const struct job *job)
     job_policy(job, &policy);
     if (policy.keep != SPEC_KEEP_UNSAID)
         return policy.keep;
-    return kind_of(job) == ENDED_BADLY ? s->keep_failed : SPEC_KEEP;
-}
-
-static uint64_t kept_bytes(const struct job_table *table)
-{
-    return table->ended[ENDED_WELL].bytes + table->ended[ENDED_BADLY].bytes;
+    return kind_of(job) == KEPT_BADLY ? s->keep_failed : SPEC_KEEP;
 }
 
 void retention_add(struct scheduler *s, struct job *job)
 {
     struct job_table *table = s->table;
-    struct ended *ended = &table->ended[kind_of(job)];
     ao_time keep = keep_of(s, job);
     tenant_count_open(table, job, false);
-    job_list_push(&ended->jobs, job);
-    ended->bytes += job_bytes(job);
+    kept_add(&table->kept, &job->tenant->kept, kind_of(job), job, job_bytes(job));
     uint64_t now = table_wall_of(table, table_now(table)),
              past = now > job->ended ? now - job->ended : 0;
     job->due = table_time_after(table, keep > past ? keep - past : 0);
     job_effect(table, job, EFFECT_TIMER);
-    if (kept_bytes(table) > s->kept_bytes_max)
+    if (kept_bytes(table->kept.bytes) > s->kept_bytes_max)
         ao_activate(s->ao);
 }
 
 void retention_remove(struct job_table *table, struct job *job)
 {
-    ended_of(table->ended, job)->bytes -= job_bytes(job);
-    job_list_remove(job);
+    kept_remove(&table->kept, &job->tenant->kept, job, job_bytes(job));
     tenant_count_open(table, job, true);
 }
 
@@ -73,38 +66,67 @@ void retention_forget(struct job_table *table, struct job *job)
     job_effect(table, job, EFFECT_GONE);
 }
 
+/* --- Forgotten early --- */
+
 /* One that is still referred to is looked at again the next time round. */
-static bool evict(struct job_table *table, enum ended_kind kind)
+static bool evict_of_kind(struct job_table *table, struct kept *k, enum kept_kind kind)
 {
-    struct job_list *jobs = &table->ended[kind].jobs;
+    struct job_list *jobs = &k->jobs[kind];
     for (int budget = TRIM_BUDGET; jobs->first && budget > 0; budget--) {
         struct job *job = jobs->first;
         if (!is_referred_to(job)) {
             retention_forget(table, job);
             return true;
         }
-        job_list_remove(job);
-        job_list_push(jobs, job);
+        kept_put_off(k, job);
     }
     return false;
 }
 
+static bool evict_of(struct job_table *table, struct kept *k, bool failed_first)
+{
+    enum kept_kind first = failed_first ? KEPT_BADLY : KEPT_WELL,
+                   then = failed_first ? KEPT_WELL : KEPT_BADLY;
+    return evict_of_kind(table, k, first) || evict_of_kind(table, k, then);
+}
+
+/* The next tenants have to give where all that one keeps is still referred to. */
+static bool evict(struct job_table *table, bool by_kind)
+{
+    struct kept_table *all = &table->kept;
+    struct kept *aside[TENANTS_LOOKED_AT], *k;
+    unsigned count = 0;
+    bool done = false;
+    while (!done && count < TENANTS_LOOKED_AT && (k = kept_most(all))) {
+        done = evict_of(table, k, by_kind && k->bytes[KEPT_BADLY] > k->bytes[KEPT_WELL]);
+        if (done)
+            break;
+        kept_set_aside(all, k);
+        aside[count++] = k;
+    }
+    while (count > 0)
+        kept_put_back(all, aside[--count]);
+    return done;
+}
+
 bool retention_evict(struct scheduler *s)
 {
-    return evict(s->table, ENDED_WELL) || evict(s->table, ENDED_BADLY);
+    return evict(s->table, false);
+}
+
+/* A half of what they may take, if that is no more than a quarter of all. */
+uint64_t retention_reserve(const struct scheduler *s, uint64_t bytes_max)
+{
+    uint64_t half = s->kept_bytes_max / 2, most = bytes_max / 4;
+    return half < most ? half : most;
 }
 
 /* With nothing that may be forgotten it is done: the next end looks again. */
 bool retention_trim(struct scheduler *s)
 {
     struct job_table *table = s->table;
-    for (int budget = TRIM_BUDGET; budget > 0; budget--) {
-        if (kept_bytes(table) <= s->kept_bytes_max)
+    for (int budget = TRIM_BUDGET; budget > 0; budget--)
+        if (kept_bytes(table->kept.bytes) <= s->kept_bytes_max || !evict(table, true))
             return true;
-        bool failed = table->ended[ENDED_BADLY].bytes > s->kept_bytes_max / 2;
-        if (!evict(table, failed ? ENDED_BADLY : ENDED_WELL) &&
-            !evict(table, failed ? ENDED_WELL : ENDED_BADLY))
-            return true;
-    }
     return false;
 }

@@ -1,9 +1,15 @@
 /* What has ended is kept for its time, and while there is room; then it is forgotten.
  *
- * Jobs that failed or are dead are kept apart from the others.  Together they may take
- * kept_bytes_max; beyond, the oldest of the others go first, but while those that failed take more
- * than half of it, the oldest of these.  So neither pushes the other out of its half.  Room for a
- * new job is made by the others as long as there are any.
+ * All together may take kept_bytes_max.  Beyond, the tenant that keeps the most (core/kept.h)
+ * forgets its oldest.  So of n tenants none forgets early that keeps less than an n-th of that,
+ * whatever the others do; but where all that one keeps is still referred to, the next has to give.
+ *
+ * Jobs that failed or are dead are kept apart from the others.  Of its two kinds a tenant forgets
+ * the one that takes more, so that neither pushes the other out of its half.  Room for a new job is
+ * made by those that did not fail, as long as that tenant has any.
+ *
+ * What open jobs may take ends before all that there is (retention_reserve()): so there is some
+ * room to keep jobs in, however many are submitted.
  *
  * Thread: the jobs'. */
 #ifndef ERGON_JOBS_RETENTION_H
@@ -23,6 +29,8 @@ void retention_forget(struct job_table *table, struct job *job);
 bool retention_may_forget(const struct job *job);
 /* Forgets the oldest that may be, to make room for a new job.  False: there is none. */
 bool retention_evict(struct scheduler *s);
+/* Bytes that open jobs leave to those that have ended, of all that there are. */
+uint64_t retention_reserve(const struct scheduler *s, uint64_t bytes_max);
 /* A small step towards the room that ended jobs may take.  True: nothing is left to do. */
 bool retention_trim(struct scheduler *s);
 

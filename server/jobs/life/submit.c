@@ -1,12 +1,11 @@
 #include "server/jobs/life/submit.h"
 
 #include <stdarg.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "server/jobs/core/names.h"
-#include "server/jobs/life/retention.h"
+#include "server/jobs/life/room.h"
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/dependencies.h"
 #include "server/jobs/sched/ending.h"
@@ -123,87 +122,6 @@ static enum ergon_error join(struct jobs *jobs, const struct job_spec *spec, str
 
 /* --- May it be taken? --- */
 
-static size_t weight_of(const struct job_spec *spec)
-{
-    return sizeof(struct job) + spec->params.len + spec->key.len + spec->coalesce.len +
-           spec->limit_key.len + spec->rate_key.len;
-}
-
-/* What has ended goes before something new is refused. */
-static bool make_room(struct jobs *jobs, size_t weight)
-{
-    while (jobs->table.count >= jobs->options.tasks_max ||
-           jobs->table.bytes + weight > jobs->options.bytes_max)
-        if (!retention_evict(&jobs->sched))
-            return false;
-    return true;
-}
-
-/* May somebody hold `held`, while so much is `free`?  With a share of 80 %, four times as much as
- * is free: alone he gets 80 % of all, of two each gets four ninths, and whatever the others hold,
- * who comes later finds room. */
-static bool is_shared(const struct jobs *jobs, uint64_t held, uint64_t free)
-{
-    uint32_t share = jobs->options.tenant_share;
-    return share == 0 || share >= 100 ||
-           (unsigned __int128)held * (100 - share) <= (unsigned __int128)free * share;
-}
-
-static uint64_t left_of(uint64_t most, uint64_t taken)
-{
-    return taken < most ? most - taken : 0;
-}
-
-/* What has ended does not count, since it makes room for what is new. */
-static enum ergon_error check_share(struct jobs *jobs, const struct job_spec *spec, char *text,
-                                    size_t size)
-{
-    const struct job_table *table = &jobs->table;
-    const struct tenant *t = table_tenant_find(&jobs->table, spec->tenant);
-    uint64_t weight = weight_of(spec), bytes = t ? t->open_bytes : 0, count = t ? t->open : 0;
-    const char *limit =
-        !is_shared(jobs, count + 1, left_of(jobs->options.tasks_max, table->open + 1)) ? "tasks.max"
-        : !is_shared(jobs, bytes + weight,
-                     left_of(jobs->options.bytes_max, table->open_bytes + weight))
-            ? "tasks.bytes"
-            : NULL;
-    if (!limit)
-        return ERGON_OK;
-    return refuse(ERGON_E_BUSY, text, size,
-                  "tenant \"%.*s\" has %" PRIu64 " open tasks of %" PRIu64
-                  " bytes, which is its share of %s (tasks.tenant_share: %" PRIu32
-                  " %%); let some end, or cancel some",
-                  (int)(spec->tenant.len < 64 ? spec->tenant.len : 64),
-                  (const char *)spec->tenant.at, count, bytes, limit, jobs->options.tenant_share);
-}
-
-/* What is larger than all may be together costs no other task its place. */
-static enum ergon_error check_room(struct jobs *jobs, const struct job_spec *spec, char *text,
-                                   size_t size)
-{
-    unsigned long long most = (unsigned long long)jobs->options.bytes_max;
-    size_t weight = weight_of(spec);
-    if (weight > most)
-        return refuse(
-            ERGON_E_TOO_LARGE, text, size,
-            "the task takes %zu bytes, and all tasks together may take %llu (tasks.bytes)", weight,
-            most);
-    enum ergon_error wrong = check_share(jobs, spec, text, size);
-    if (wrong != ERGON_OK)
-        return wrong;
-    if (make_room(jobs, weight))
-        return ERGON_OK;
-    if (jobs->table.count >= jobs->options.tasks_max)
-        return refuse(ERGON_E_BUSY, text, size,
-                      "the server holds %llu tasks, and may not hold more (tasks.max); try again "
-                      "later",
-                      (unsigned long long)jobs->table.count);
-    return refuse(
-        ERGON_E_BUSY, text, size,
-        "the server's tasks take %llu of at most %llu bytes (tasks.bytes); try again later",
-        (unsigned long long)jobs->table.bytes, most);
-}
-
 static enum ergon_error check(struct jobs *jobs, const struct job_spec *spec, char *text,
                               size_t size)
 {
@@ -224,7 +142,7 @@ static enum ergon_error check(struct jobs *jobs, const struct job_spec *spec, ch
                       "the queue \"%.*s\" is being drained and takes no new tasks; queue.resume "
                       "opens it",
                       len, name);
-    enum ergon_error full = check_room(jobs, spec, text, size);
+    enum ergon_error full = room_make(jobs, spec, text, size);
     return full == ERGON_OK ? check_store(jobs, spec, text, size) : full;
 }
 

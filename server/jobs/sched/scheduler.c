@@ -109,7 +109,7 @@ void scheduler_fini(struct scheduler *s)
 
 void scheduler_forget(struct scheduler *s, struct job *job)
 {
-    if (!ended_of(s->table->ended, job))
+    if (!kept_has(&job->tenant->kept, job))
         job_list_remove(job);
     dependencies_forget(job);
     if (job->more)
@@ -149,7 +149,7 @@ void job_check(const struct scheduler *s, const struct job *job)
     case JOB_CANCELLED:
     case JOB_EXPIRED:
     case JOB_DEAD:
-        assert(ended_of(s->table->ended, job) && !queued && job->ended > 0);
+        assert(kept_has(&job->tenant->kept, job) && !queued && job->ended > 0);
         break;
     case JOB_STATE_COUNT:
         break; /* it has not been placed yet */

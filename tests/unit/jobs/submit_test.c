@@ -209,9 +209,10 @@ JOBS_TEST(bytes_are_what_they_are)
         sum += job_bytes(e);
     assert_int_equal(w->jobs->table.bytes, sum);
     sum = 0;
-    for (const struct job *e = w->jobs->table.ended[ENDED_WELL].jobs.first; e; e = e->next)
+    const struct kept *kept = kept_most(&w->jobs->table.kept); /* there is one tenant */
+    for (const struct job *e = kept->jobs[KEPT_WELL].first; e; e = e->next)
         sum += job_bytes(e);
-    assert_int_equal(w->jobs->table.ended[ENDED_WELL].bytes, sum);
+    assert_int_equal(w->jobs->table.kept.bytes[KEPT_WELL], sum);
     assert_true(sum > 0);
 }
 
@@ -305,6 +306,7 @@ JOBS_TEST(who_takes_all_tasks_he_can_get_leaves_some, .quiet = true)
 {
     w->jobs->options.tenant_share = 80;
     w->jobs->options.tasks_max = 100;
+    w->jobs->sched.kept_bytes_max = 0; /* nothing is reserved */
     assert_int_equal(submit_until_busy(w, "greedy", 10), 80);
     assert_int_equal(submit_until_busy(w, "second", 10), 16);
     assert_int_equal(submit_for(w, "third", 10), ERGON_OK);
@@ -315,6 +317,7 @@ JOBS_TEST(who_takes_all_bytes_he_can_get_leaves_some, .quiet = true)
 {
     w->jobs->options.tenant_share = 80;
     w->jobs->options.bytes_max = w->jobs->table.bytes + 100 * 100000;
+    w->jobs->sched.kept_bytes_max = 0;
     assert_in_range(submit_until_busy(w, "greedy", 100000), 75, 80);
     assert_in_range(submit_until_busy(w, "second", 100000), 12, 18);
     assert_int_equal(submit_for(w, "third", 1000), ERGON_OK);
@@ -322,6 +325,39 @@ JOBS_TEST(who_takes_all_bytes_he_can_get_leaves_some, .quiet = true)
     assert_true(t->open_bytes > 75 * 100000 && t->open >= 75);
     w->jobs->options.tenant_share = 100;
     assert_int_equal(submit_for(w, "greedy", 1000), ERGON_OK);
+}
+
+/* However many tenants submit, and whatever each may: what is kept keeps a part of the room. */
+JOBS_TEST(what_is_open_leaves_room_to_what_is_kept, .quiet = true)
+{
+    enum { MOST = 100 * 100000, KEPT = MOST / 5 };
+    struct job_spec spec = WORK(.tenant = span_text("first"));
+    static uint8_t params[MOST / 20];
+    struct submitted done;
+    char text[JOB_TEXT_MAX], name[8];
+    spec.params = span_of(params, sizeof params);
+    w->jobs->options.bytes_max = w->jobs->table.bytes + MOST;
+    w->jobs->sched.kept_bytes_max = KEPT;
+    w->lasts = 0;
+    uint64_t kept = jobs_world_submit(w, &spec);
+    jobs_world_settle(w);
+    for (unsigned share = 80; share <= 100; share += 20) {
+        w->jobs->options.tenant_share = share;
+        for (unsigned i = 0; i < 30; i++) {
+            snprintf(name, sizeof name, "t%u", i);
+            spec = WORK(.tenant = span_text(name), .delay = AO_S(60));
+            spec.params = span_of(params, 100000);
+            while (world_submit(w, &spec, &done, text, sizeof text) == ERGON_OK)
+                assert_true(w->jobs->table.open <= 90);
+            stage_holds(text, "tasks.bytes");
+        }
+        assert_non_null(world_job(w, kept));
+        assert_true(w->jobs->table.bytes <= w->jobs->options.bytes_max - KEPT / 4);
+    }
+    assert_in_range(w->jobs->table.open, 85, 90);
+    spec.params = span_of(params, sizeof params);
+    w->jobs->options.bytes_max = sizeof params;
+    assert_int_equal(world_submit(w, &spec, &done, text, sizeof text), ERGON_E_TOO_LARGE);
 }
 
 /* What has ended makes room, and is no tenant's any more. */

@@ -154,8 +154,8 @@ JOBS_TEST(a_filter_forgets)
     expect_swept(w, sweep(w, &operation_forget_matching, ALL),
                  "{'matched': 2, 'forgotten': 1, 'dry_run': false}");
     assert_non_null(world_job(w, open));
-    assert_int_equal(w->jobs->table.ended[ENDED_WELL].bytes, 0);
-    assert_int_equal(w->jobs->table.ended[ENDED_BADLY].bytes, 0);
+    assert_int_equal(w->jobs->table.kept.bytes[KEPT_WELL], 0);
+    assert_int_equal(w->jobs->table.kept.bytes[KEPT_BADLY], 0);
 }
 
 /* --- In small steps --- */

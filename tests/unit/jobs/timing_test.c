@@ -109,9 +109,9 @@ JOBS_TEST(retry_counts_anew)
             jobs_world_pass(w, AO_S(1));
         }
         assert_int_equal(world_state(w, id), JOB_DEAD);
-        assert_true(w->jobs->table.ended[ENDED_BADLY].bytes > 0);
+        assert_true(w->jobs->table.kept.bytes[KEPT_BADLY] > 0);
         assert_true(world_retry(w, world_job(w, id)));
-        assert_int_equal(w->jobs->table.ended[ENDED_BADLY].bytes, 0);
+        assert_int_equal(w->jobs->table.kept.bytes[KEPT_BADLY], 0);
     }
 }
 
@@ -233,7 +233,7 @@ JOBS_TEST(the_oldest_ends_go_when_there_are_too_many)
     jobs_world_settle(w);
     assert_null(world_job(w, ids[0]));
     assert_non_null(world_job(w, ids[99]));
-    assert_true(w->jobs->table.ended[ENDED_WELL].bytes <= 20000);
+    assert_true(w->jobs->table.kept.bytes[KEPT_WELL] <= 20000);
     assert_int_equal(w->jobs->table.in_memory.ended[JOB_DONE], 100);
 }
 
@@ -243,9 +243,9 @@ JOBS_TEST(the_bytes_of_what_has_ended_are_counted)
     for (unsigned i = 0; i < 10; i++)
         jobs_world_submit(w, &WORK(.keep = AO_S(5)));
     jobs_world_pass(w, AO_S(1));
-    assert_true(w->jobs->table.ended[ENDED_WELL].bytes > 0);
+    assert_true(w->jobs->table.kept.bytes[KEPT_WELL] > 0);
     jobs_world_pass(w, AO_S(10));
-    assert_int_equal(w->jobs->table.ended[ENDED_WELL].bytes, 0);
+    assert_int_equal(w->jobs->table.kept.bytes[KEPT_WELL], 0);
 }
 
 /* An attempt that was fenced still refers to its task, and finds it when it comes home. */
@@ -307,20 +307,20 @@ JOBS_TEST(dead_ones_are_kept_as_those_that_failed)
 JOBS_TEST(those_that_are_done_do_not_push_out_those_that_failed, .quiet = true)
 {
     enum { ROOM = 40000 };
-    const struct ended *ended = w->jobs->table.ended;
+    const uint64_t *kept = w->jobs->table.kept.bytes;
     w->jobs->sched.kept_bytes_max = ROOM;
     uint64_t failed = end_one(w, &WORK(), false);
     for (unsigned i = 0; i < 200; i++)
         end_one(w, &WORK(), true);
     assert_non_null(world_job(w, failed));
-    assert_true(ended[ENDED_WELL].bytes > ROOM * 3 / 4);
+    assert_true(kept[KEPT_WELL] > ROOM * 3 / 4);
     uint64_t done = end_one(w, &WORK(), true);
     for (unsigned i = 0; i < 200; i++)
         end_one(w, &WORK(), false);
     assert_null(world_job(w, failed));
     assert_non_null(world_job(w, done));
-    assert_true(ended[ENDED_WELL].bytes > ROOM * 2 / 5);
-    assert_true(ended[ENDED_WELL].bytes + ended[ENDED_BADLY].bytes <= ROOM);
+    assert_true(kept[KEPT_WELL] > ROOM * 2 / 5);
+    assert_true(kept[KEPT_WELL] + kept[KEPT_BADLY] <= ROOM);
 }
 
 JOBS_TEST(room_for_new_ones_is_made_by_those_that_are_done)

@@ -1,0 +1,124 @@
+#include "server/jobs/life/room.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "server/jobs/core/names.h"
+#include "server/jobs/life/retention.h"
+
+static size_t weight_of(const struct job_spec *spec)
+{
+    return sizeof(struct job) + spec->params.len + spec->key.len + spec->coalesce.len +
+           spec->limit_key.len + spec->rate_key.len;
+}
+
+/* --- What open jobs may be and take, all together --- */
+
+static uint64_t open_bytes_max(const struct jobs *jobs)
+{
+    uint64_t most = jobs->options.bytes_max;
+    return most - retention_reserve(&jobs->sched, most);
+}
+
+/* In the same proportion, rounded up. */
+static uint64_t open_max(const struct jobs *jobs)
+{
+    unsigned __int128 part = (unsigned __int128)jobs->options.tasks_max * open_bytes_max(jobs);
+    uint64_t most = jobs->options.bytes_max;
+    return most > 0 ? (uint64_t)((part + most - 1) / most) : 0;
+}
+
+static uint64_t left_of(uint64_t most, uint64_t taken)
+{
+    return taken < most ? most - taken : 0;
+}
+
+/* --- The share of a tenant --- */
+
+/* May somebody hold `held`, while so much is `free`?  With a share of 80 %, four times as much as
+ * is free: alone he gets 80 % of all, of two each gets four ninths, and whatever the others hold,
+ * who comes later finds room. */
+static bool is_shared(const struct jobs *jobs, uint64_t held, uint64_t free)
+{
+    uint32_t share = jobs->options.tenant_share;
+    return share == 0 || share >= 100 ||
+           (unsigned __int128)held * (100 - share) <= (unsigned __int128)free * share;
+}
+
+/* What has ended does not count, since it makes room for what is new. */
+static enum ergon_error check_share(struct jobs *jobs, const struct job_spec *spec, size_t weight,
+                                    char *text, size_t size)
+{
+    const struct job_table *table = &jobs->table;
+    const struct tenant *t = table_tenant_find(&jobs->table, spec->tenant);
+    uint64_t bytes = t ? t->open_bytes : 0, count = t ? t->open : 0;
+    uint64_t free = left_of(open_max(jobs), table->open + 1),
+             free_bytes = left_of(open_bytes_max(jobs), table->open_bytes + weight);
+    const char *limit = !is_shared(jobs, count + 1, free)              ? "tasks.max"
+                        : !is_shared(jobs, bytes + weight, free_bytes) ? "tasks.bytes"
+                                                                       : NULL;
+    if (!limit)
+        return ERGON_OK;
+    snprintf(text, size,
+             "tenant \"%.*s\" has %" PRIu64 " open tasks of %" PRIu64
+             " bytes, which is its share of %s (tasks.tenant_share: %" PRIu32
+             " %%); let some end, or cancel some",
+             (int)(spec->tenant.len < 64 ? spec->tenant.len : 64), (const char *)spec->tenant.at,
+             count, bytes, limit, jobs->options.tenant_share);
+    return ERGON_E_BUSY;
+}
+
+/* --- Made --- */
+
+static enum ergon_error too_many(uint64_t count, char *text, size_t size)
+{
+    snprintf(text, size,
+             "the server holds %" PRIu64
+             " tasks, and may not hold more (tasks.max); try again later",
+             count);
+    return ERGON_E_BUSY;
+}
+
+static enum ergon_error too_much(const char *which, uint64_t bytes, uint64_t most, char *text,
+                                 size_t size)
+{
+    snprintf(text, size,
+             "the server's %stasks take %" PRIu64 " of at most %" PRIu64
+             " bytes (tasks.bytes); try again later",
+             which, bytes, most);
+    return ERGON_E_BUSY;
+}
+
+/* What has ended goes before something new is refused. */
+static enum ergon_error evict(struct jobs *jobs, size_t weight, char *text, size_t size)
+{
+    const struct job_table *table = &jobs->table;
+    uint64_t most = jobs->options.tasks_max, bytes_most = jobs->options.bytes_max;
+    while (table->count >= most || table->bytes + weight > bytes_most)
+        if (!retention_evict(&jobs->sched))
+            return table->count >= most ? too_many(table->count, text, size)
+                                        : too_much("", table->bytes, bytes_most, text, size);
+    return ERGON_OK;
+}
+
+enum ergon_error room_make(struct jobs *jobs, const struct job_spec *spec, char *text, size_t size)
+{
+    const struct job_table *table = &jobs->table;
+    uint64_t bytes_most = open_bytes_max(jobs);
+    size_t weight = weight_of(spec);
+    if (weight > bytes_most) {
+        snprintf(text, size,
+                 "the task takes %zu bytes, and all open tasks together may take %" PRIu64
+                 " (tasks.bytes, without what is left to tasks that have ended)",
+                 weight, bytes_most);
+        return ERGON_E_TOO_LARGE;
+    }
+    enum ergon_error wrong = check_share(jobs, spec, weight, text, size);
+    if (wrong != ERGON_OK)
+        return wrong;
+    if (table->open >= open_max(jobs))
+        return too_many(table->open, text, size);
+    if (table->open_bytes + weight > bytes_most)
+        return too_much("open ", table->open_bytes, bytes_most, text, size);
+    return evict(jobs, weight, text, size);
+}

@@ -1,0 +1,15 @@
+/* Is there room for a new job?  All jobs together may be so many and take so many bytes.  What has
+ * ended makes room for what is new, but for a reserve (retention.h); and of what is left to open
+ * jobs a tenant may take so much as leaves some to others.  Thread: the jobs'. */
+#ifndef ERGON_JOBS_ROOM_H
+#define ERGON_JOBS_ROOM_H
+
+#include "proto/errors.h"
+#include "server/jobs/jobs_parts.h"
+
+/* Forgets what it must of what has ended.  ERGON_OK: there is room for a job of this spec;
+ * ERGON_E_BUSY, ERGON_E_TOO_LARGE and a text: there is none now, or never.  A tenant that is beyond
+ * its share, and what is too large, cost no other job its place. */
+enum ergon_error room_make(struct jobs *jobs, const struct job_spec *spec, char *text, size_t size);
+
+#endif
