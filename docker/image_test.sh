@@ -22,15 +22,13 @@ fail() {
     exit 1
 }
 
-# Docker where its engine answers, else podman with the runtime that works without cgroups of its own.
+engine() { docker/engine.sh "$@"; }
+
 if docker info >/dev/null 2>&1; then
-    engine() { docker "$@"; }
     build() { docker build -q -t "$image" .; }
     need_base() { :; }
     health() { [ "$(docker inspect -f '{{.State.Health.Status}}' "$name")" = healthy ]; }
-    limits=
 else
-    engine() { podman --runtime runc "$@"; }
     build() { podman build --format docker --network=host --isolation=chroot -q -t "$image" .; }
     need_base() {
         podman image exists "$base" || timeout 30 podman pull -q "$base" >/dev/null 2>&1 || {
@@ -40,7 +38,6 @@ else
         }
     }
     health() { engine healthcheck run "$name" >/dev/null 2>&1; }
-    limits="--ulimit nofile=20000:20000 --ulimit nproc=4096:4096"
 fi
 
 cleanup_container() { engine rm -f -v "$name" >/dev/null 2>&1 || :; }
@@ -54,9 +51,8 @@ published() { engine port "$name" "$1/tcp" | head -n 1 | sed 's/^0\.0\.0\.0/127.
 
 # start [OPTION of run]...
 start() {
-    # shellcheck disable=SC2086 # words
     engine run -d --name "$name" -e ERGON_MODULE=demo "$@" --read-only --cap-drop=all --security-opt=no-new-privileges --user 10001:10001 \
-        $limits -p 127.0.0.1::7466 -p 127.0.0.1::7467 "$image" >"$work/start" 2>&1 || {
+        -p 127.0.0.1::7466 -p 127.0.0.1::7467 "$image" >"$work/start" 2>&1 || {
         cat "$work/start" >&2
         return 1
     }

@@ -2,21 +2,16 @@
 import os
 import subprocess
 
-from siege import ERGON, Figures, Server, Siege, measured
+from siege import BEHIND, ERGON, Figures, measured
 
 METHOD = ("-m", "burn", "50us")
 TIMES, SHARE = 10, 0.1  # of the capacity: what the one offers, and the other
 
 
-def generator(server, token, cpus, *options, behind=0):
-    """`ergon bench` on these processors; `behind` is how nice it is to others there."""
+def generator(server, token, *options, behind=0):
+    """`ergon bench`; `behind` is how nice it is to others."""
     argv = [ERGON, "--json", "-s", server.urls[0], "--token-file", token, "bench", *options, *METHOD]
-
-    def place():
-        os.sched_setaffinity(0, cpus)
-        os.nice(behind)
-
-    return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=place)
+    return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=lambda: os.nice(behind))
 
 
 def ended(process):
@@ -24,25 +19,21 @@ def ended(process):
     return measured(process, out, errors)
 
 
-def overload(folder, seconds):
-    """Figures; the server has one loop on a processor of its own, where there are two."""
-    siege = Siege(folder, ())
-    cpus = sorted(os.sched_getaffinity(0))
-    own, others = {cpus[0]}, set(cpus[1:] or cpus)
-    wrapper = ("taskset", "-c", str(cpus[0])) if own != others else ()
-    with Server("--tokens", siege.tokens, "--loops", "1", wrapper=wrapper) as server:
-        good, evil = siege.path("good"), siege.path("evil")
-        full = ended(generator(server, good, others, "-c", "8", "-i", "8", "-w", "1s", "-d", "5s"))
+def overload(siege):
+    """Figures of a server with one loop."""
+    good, evil = siege.path("good"), siege.path("evil")
+    with siege.server("--loops", "1") as server:
+        full = ended(generator(server, good, "-c", "8", "-i", "8", "-w", "1s", "-d", "5s"))
         capacity = full["answers_per_second"]
-        calm = ("-c", "8", "-i", "64", "-r", str(max(1, round(SHARE * capacity))), "-d", f"{seconds}s")
-        quiet = ended(generator(server, good, others, *calm))
-        flood = generator(server, evil, others, "-c", "16", "-i", "1024", "-r", str(round(TIMES * capacity)), "-d", "1h", behind=10)
+        calm = ("-c", "8", "-i", "64", "-r", str(max(1, round(SHARE * capacity))))
+        quiet = ended(generator(server, good, *calm, "-d", f"{siege.brief}s"))
+        flood = generator(server, evil, "-c", "16", "-i", "1024", "-r", str(round(TIMES * capacity)), "-d", "1h", behind=BEHIND)
         try:
-            during = ended(generator(server, good, others, *calm))
+            during = ended(generator(server, good, *calm, "-d", f"{siege.seconds}s"))
         finally:
             flood.kill()
             flood.communicate()
-        after = ended(generator(server, good, others, *calm))
+        after = ended(generator(server, good, *calm, "-d", f"{siege.brief}s"))
         runs = (quiet, during, after)
         p99 = [r["latency_us"]["p99"] / 1000 for r in runs]
         return Figures(*p99, answers=sum(r["good"] for r in runs), checked=0, longest=during["latency_us"]["max"] / 1e6,

@@ -2,51 +2,26 @@
 """Each attack for a minute, in 256 MiB; then ten times the capacity from one principal. See docs/testing.md.
 
     ERGON_ATTACKS   names of attacks, and `overload`; all
-    ERGON_SECONDS   how long each; 60
+    ERGON_SECONDS   how long each; 60. Before and after it the good client is measured for a quarter of that
+
+Where there are processors enough the server has half of them, and attackers and good client the others, the attackers
+behind the good client: what a client is made to wait for by its own machine says nothing of the server.
 """
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 
+os.environ["ERGON_BUILD"] = os.path.abspath(os.environ.get("ERGON_BUILD", "build"))  # the same in a container
 from attack import ATTACKS
 from overload import overload
 from siege import Broken, NoFigure, Siege
+from walls import NoWalls, Open, walls
 
 MEMORY = 256 << 20  # bytes
 TRIES = 3  # where the generator ran late
 SLOWER, MORE_MS = 3, 2  # a p99 beside an attack: at most so many times the quiet one, and so much more
-
-
-class Walls:
-    """A memory cgroup of the second version below our own, for the servers, where we may make one."""
-
-    def __init__(self):
-        self.path, self.wrapper = None, ()
-        try:
-            with open("/proc/self/cgroup") as f:
-                own = next(line.split("::", 1)[1].strip() for line in f if line.startswith("0::"))
-            path = f"/sys/fs/cgroup{own.rstrip('/')}/ergon-attacks-{os.getpid()}"
-            if not os.path.exists(os.path.join(os.path.dirname(path), "cgroup.procs")):
-                return
-            os.mkdir(path)
-            self.path = path
-            for name, value in (("memory.max", MEMORY), ("memory.swap.max", 0)):
-                with open(os.path.join(path, name), "w") as f:
-                    f.write(str(value))
-            self.wrapper = ("sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', path)
-        except (OSError, StopIteration):
-            self.close()
-
-    def close(self):
-        if self.path:
-            os.rmdir(self.path)
-        self.path = None
-
-    def __str__(self):
-        if self.wrapper:
-            return f"in a cgroup of {MEMORY >> 20} MiB"
-        return f"no memory cgroup can be made here: the resident memory is looked at instead, which may be {MEMORY >> 20} MiB at most"
 
 
 def judge(figures):
@@ -59,15 +34,24 @@ def judge(figures):
             yield f"p99 {when} is {getattr(figures, when):.2f} ms, more than {limit:.2f}"
 
 
-def one(name, seconds, walls):
-    """True if it is borne."""
+def split_processors():
+    """Ours are the second half from now on; those of the server."""
+    cpus = sorted(os.sched_getaffinity(0))
+    half = len(cpus) // 2
+    if half == 0:
+        return cpus
+    os.sched_setaffinity(0, cpus[half:])
+    return cpus[:half]
+
+
+def one(name, seconds, own, around):
+    """True if it is borne, by a server on these processors, in these walls."""
     for left in reversed(range(TRIES)):
         try:
             with tempfile.TemporaryDirectory() as folder:
-                if name == "overload":
-                    figures = overload(folder, seconds)
-                else:
-                    figures = Siege(folder, ("-c", "4", "-i", "64", "-r", "1000", "-d", f"{seconds}s"), wrapper=walls.wrapper).run(name)
+                siege = Siege(folder, ("-c", "4", "-i", "64", "-r", "1000"), seconds, max(1, seconds // 4), walls=around,
+                              wrapper=("taskset", "-c", ",".join(map(str, own[:1] if name == "overload" else own))))
+                figures = overload(siege) if name == "overload" else siege.run(name)
             break
         except NoFigure as e:
             print(f"{name:14}{'once more' if left else 'NO FIGURE'}: no call was lost, but {e}", flush=True)
@@ -83,6 +67,16 @@ def one(name, seconds, walls):
     return not wrong
 
 
+def make_walls():
+    try:
+        around = walls(MEMORY)
+        print(f"the server may take {MEMORY >> 20} MiB, {around}", flush=True)
+    except NoWalls as e:
+        around = Open()
+        print(f"no walls can be made here ({e}): the resident memory is looked at instead, which may be {MEMORY >> 20} MiB at most", flush=True)
+    return around
+
+
 def main():
     seconds = int(os.environ.get("ERGON_SECONDS", "60"))
     names = os.environ.get("ERGON_ATTACKS", "").split() or [*ATTACKS, "overload"]
@@ -90,12 +84,14 @@ def main():
     if unknown:
         print(f"no attack is called {unknown[0]}; there are: {' '.join(ATTACKS)} overload", file=sys.stderr)
         return 2
-    walls = Walls()
-    print(walls, flush=True)
+    for number in (signal.SIGINT, signal.SIGTERM):  # leaves nothing behind then either
+        signal.signal(number, lambda number, _frame: sys.exit(128 + number))
+    around = make_walls()
+    own = split_processors()
     try:
-        failed = [name for name in names if not one(name, seconds, walls)]
+        failed = [name for name in names if not one(name, seconds, own, around)]
     finally:
-        walls.close()
+        around.close()
     print(f"{len(names) - len(failed)} of {len(names)} borne" + (f"; not: {' '.join(failed)}" if failed else ""))
     return 1 if failed else 0
 

@@ -14,11 +14,11 @@ import sys
 import threading
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
-from harness import ERGON, LIMIT, Server, eventually  # noqa: E402 (the path above)
+from walls import HERE, Open, was_killed
+from harness import ERGON, LIMIT, Server, eventually  # found by walls
 
 ELSEWHERE = "127.0.0.2"  # where the attacker comes from: what is held against its address is not held against others
+BEHIND = 10  # how nice an attacker is to the good client, whose processor it may share
 FLAGS = {"silent": ("--limits-connections", "1000"), "decompress": ("--limits-memory", "128m")}  # of the server, that make the attack's size count
 ANONYMOUS = {"partial", "silent", "wrong-tokens"}  # those who have no token
 LARGE = 15 << 20  # bytes
@@ -107,10 +107,12 @@ class Checker(threading.Thread):
 
 
 class Siege:
-    """`bench` are the options of the good client's load; `flags` and `wrapper` are the server's."""
+    """`bench` are the options of the good client's load, which lasts so many seconds under attack, and `brief` before and after it;
+    `flags`, `wrapper` and `walls` are the server's."""
 
-    def __init__(self, folder, bench, flags=(), wrapper=()):
-        self.folder, self.bench, self.flags, self.wrapper = folder, bench, flags, wrapper
+    def __init__(self, folder, bench=(), seconds=1, brief=1, flags=(), wrapper=(), walls=None):
+        self.folder, self.bench, self.seconds, self.brief = folder, bench, seconds, brief
+        self.flags, self.wrapper, self.walls = flags, wrapper, walls or Open()
         self.tokens = os.path.join(folder, "tokens")
         for name in ("good", "evil"):
             with open(self.path(name), "w") as f:
@@ -123,9 +125,24 @@ class Siege:
         with open(self.path(name)) as f:
             return f.read().strip()
 
-    def load(self, server):
+    @contextlib.contextmanager
+    def server(self, *flags, wrapper=()):
+        """Within the walls; Broken where it was killed there. It is gone at the end."""
+        server = Server("--tokens", self.tokens, *flags, *self.flags, wrapper=(*self.walls.wrapper(self.folder), *self.wrapper, *wrapper))
+        try:
+            yield server
+        except Exception as e:
+            if was_killed(server):
+                raise Broken("the kernel killed the server (SIGKILL), as it does what takes more memory than it may") from e
+            raise
+        finally:
+            server.discard()
+            self.walls.clear()
+
+    def load(self, server, seconds):
         """One run of the good client; its p99 in ms, and how many answers it got."""
-        argv = [ERGON, "--json", "-s", server.urls[0], "--token-file", self.path("good"), "bench", "-m", "echo", *self.bench]
+        argv = [ERGON, "--json", "-s", server.urls[0], "--token-file", self.path("good"), "bench", "-m", "echo", "-d", f"{seconds}s",
+                *self.bench]
         done = subprocess.run(argv, capture_output=True, text=True)
         said = measured(done, done.stdout, done.stderr)
         return said["latency_us"]["p99"] / 1000, said["good"]
@@ -136,7 +153,7 @@ class Siege:
         argv = [sys.executable, os.path.join(HERE, "attack.py"), name, "--connect", server.urls[0], "--source", ELSEWHERE,
                 "--seconds", "3600"]
         argv += [] if name in ANONYMOUS else ["--token", self.path("evil")]
-        process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, preexec_fn=lambda: os.nice(BEHIND))
         try:
             yield json.loads(process.stdout.readline())
             if process.poll() is not None:
@@ -147,26 +164,34 @@ class Siege:
             process.stdout.close()
 
     def peak(self, server):
-        with open(f"/proc/{server.pid}/status") as f:
+        with open(f"/proc/{self.walls.pid(server)}/status") as f:
             return next(int(line.split()[1]) << 10 for line in f if line.startswith("VmHWM"))
+
+    @contextlib.contextmanager
+    def full_log(self):
+        """A wrapper of a server whose log is a pipe that is full from the start, and that nobody reads."""
+        pipe = self.path("log")
+        os.mkfifo(pipe)
+        end = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
+        try:
+            for size in (4096, 1):
+                with contextlib.suppress(BlockingIOError):
+                    while os.write(end, bytes(size)):
+                        pass
+            yield ("sh", "-c", 'exec "$@" 2>"$0"', pipe)
+        finally:
+            os.close(end)
 
     def run(self, name):
         """Figures, or Broken."""
-        log = os.pipe() if name == "wrong-tokens" else None
-        if log:  # full from the start
-            os.set_blocking(log[1], False)
-            for size in (4096, 1):
-                with contextlib.suppress(BlockingIOError):
-                    while os.write(log[1], bytes(size)):
-                        pass
-            os.set_blocking(log[1], True)
-        server = Server("--tokens", self.tokens, *FLAGS.get(name, ()), *self.flags, wrapper=self.wrapper, log=log and log[1])
-        try:
-            quiet, n = self.load(server)
+        with contextlib.ExitStack() as stack:
+            wrapper = stack.enter_context(self.full_log()) if name == "wrong-tokens" else ()
+            server = stack.enter_context(self.server(*FLAGS.get(name, ()), wrapper=wrapper))
+            quiet, n = self.load(server, self.brief)
             checker = Checker(server, self.token("good"), 10 if name == "partial" else 0)
             with self.attacker(server, name) as said:
-                during, m = self.load(server)
-            after, k = self.load(server)
+                during, m = self.load(server, self.seconds)
+            after, k = self.load(server, self.brief)
             checker.stop()
             if server.process.poll() is not None:
                 raise Broken(f"the server died: {server.process.returncode}")
@@ -176,7 +201,3 @@ class Siege:
             if server.process.returncode != 0:
                 raise Broken(f"ergond ended with {server.process.returncode}: {server.log_text()[-2000:]}")
             return figures
-        finally:
-            server.discard()
-            for end in log or ():
-                os.close(end)

@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from attack import ATTACKS  # noqa: E402 (the path above)
 from siege import Siege  # noqa: E402
 
-BENCH = ("-c", "4", "-i", "1", "-d", "1s")
+BENCH = ("-c", "4", "-i", "1")
 
 # Resident MiB of the server at most.
 BOUNDS = {"kept-call": 256, "task-get": 256, "watches": 256, "wait-zeros": 256, "block": 256, "burn": 64, "sleepers": 128, "partial": 320,
