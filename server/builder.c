@@ -263,5 +263,5 @@ int topology_listen(struct topology *t, const struct config *config, char *error
         if (failed)
             return -1;
     }
-    return reload_secrets(config, t->acceptor, false, error, size);
+    return reload_secrets(config, t->acceptor, NULL, error, size);
 }

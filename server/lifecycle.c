@@ -147,36 +147,34 @@ static void on_stop_signal(struct server *s)
 }
 
 /* Of its own file, too, since whoever moves logs away says so by this signal. */
-static bool reload_all(struct server *s)
+static bool reload_all(struct server *s, const char *by)
 {
     char error[512];
     bool reopened = audit_reopen(error, sizeof error);
 
     if (!reopened)
         log_error("the audit log goes on in its old file", LOG_STR("why", error));
-    return reload(s->config, s->input, s->topology->acceptor) && reopened;
+    return reload(s->config, s->input, s->topology->acceptor, by) && reopened;
 }
 
 /* "ok", or what became of it. */
-static const char *on_reload_signal(struct server *s)
+static const char *on_reload_signal(struct server *s, const char *by)
 {
     if (s->phase != PHASE_RUNNING)
         return "ignored";
     notify_reloading();
-    bool good = reload_all(s);
+    bool good = reload_all(s, by);
     notify_ready("serving");
     return good ? "ok" : "refused";
 }
 
 /* It has been obeyed, recorded or not: nobody could answer BUSY to a signal. */
-static void record_signal(const struct signalfd_siginfo *info, const char *outcome)
+static void record_signal(const struct signalfd_siginfo *info, const char *user,
+                          const char *outcome)
 {
-    char user[32];
     const char *name = info->ssi_signo == SIGHUP   ? "SIGHUP"
                        : info->ssi_signo == SIGINT ? "SIGINT"
                                                    : "SIGTERM";
-
-    snprintf(user, sizeof user, "uid:%u", info->ssi_uid);
     const struct log_field fields[] = {LOG_STR("principal", user),
                                        LOG_STR("method", name),
                                        LOG_STR("outcome", outcome),
@@ -191,15 +189,17 @@ static void record_signal(const struct signalfd_siginfo *info, const char *outco
 static void on_signal(struct server *s)
 {
     struct signalfd_siginfo info;
+    char user[32];
 
     if (read(s->signals, &info, sizeof info) != sizeof info)
         return;
     const char *outcome = "ok";
+    snprintf(user, sizeof user, "uid:%u", info.ssi_uid);
     if (info.ssi_signo == SIGHUP)
-        outcome = on_reload_signal(s);
+        outcome = on_reload_signal(s, user);
     else
         on_stop_signal(s);
-    record_signal(&info, outcome);
+    record_signal(&info, user, outcome);
 }
 
 static ao_time least(ao_time a, ao_time b)

@@ -85,6 +85,28 @@ static struct log_writer *open_log(const struct config *config)
     return writer;
 }
 
+/* Whoever reads the acts sees where one server ends and the next begins. */
+static void record_start(const struct config *c)
+{
+    char user[32], modules[400] = "";
+    size_t len = 0;
+
+    if (!audit_is_apart())
+        return;
+    snprintf(user, sizeof user, "uid:%u", getuid());
+    for (size_t i = 0; i < c->modules.count && len < sizeof modules; i++)
+        len += (size_t)snprintf(modules + len, sizeof modules - len, "%s%s", i > 0 ? " " : "",
+                                c->modules.at[i]);
+    const struct log_field fields[] = {LOG_STR("principal", user),
+                                       LOG_STR("method", "start"),
+                                       LOG_STR("outcome", "ok"),
+                                       LOG_UINT("pid", (uint64_t)getpid()),
+                                       LOG_STR("version", ERGON_VERSION),
+                                       LOG_STR("modules", modules),
+                                       {0}};
+    audit_note(LOG_INFO, "server started", fields);
+}
+
 /* Takes the configuration over. */
 static int run(struct config *config, const struct config_input *input)
 {
@@ -114,6 +136,7 @@ static int run(struct config *config, const struct config_input *input)
         log_warn("a crash will not be logged", LOG_INT("errno", errno));
     crl_warn(config);
     file_rights_warn(config); /* the store's is there by now */
+    record_start(config);
     print_listeners(t->acceptor);
     crash_expect_no_exit(true);
     status = lifecycle_run(t, &config, input);

@@ -10,15 +10,6 @@
 #include "server/plan.h"
 #include "base/audit.h"
 
-static void on_changed(void *arg, const char *path, bool live)
-{
-    (void)arg;
-    if (live)
-        log_info("configuration changed", LOG_STR("key", path));
-    else
-        log_warn("configuration changed, but only a restart takes it over", LOG_STR("key", path));
-}
-
 static bool allows_any(const struct config *c, size_t listener)
 {
     const struct config_texts *allow = &c->listeners[listener].allow;
@@ -48,34 +39,64 @@ static void note_vain_patterns(const struct config *c, const struct token_table 
             }
 }
 
-/* Main thread. */
-static struct token_table *known_tokens; /* a reference to those in force; NULL: none */
+/* Main thread: references to those in force; NULL: none. */
+static struct token_table *known_tokens;
+static struct role_table *known_roles;
 
-static void record_token(void *arg, const char *principal, const char *how)
+/* The change has been made, recorded or not: a signal cannot be answered BUSY. */
+static void record(const char *event, const struct log_field *fields)
 {
-    const struct log_field fields[] = {LOG_STR("principal", principal),
-                                       LOG_STR("method", "reload"),
-                                       LOG_STR("outcome", how),
-                                       LOG_STR("on", "token"),
+    if (audit_reserve())
+        audit_write(event, fields);
+    else
+        audit_note(LOG_WARN, event, fields);
+}
+
+static void record_token(void *by, const char *principal, const char *how)
+{
+    const struct log_field fields[] = {
+        LOG_STR("principal", principal), LOG_STR("method", "reload"), LOG_STR("outcome", how),
+        LOG_STR("on", "token"),          LOG_STR("by", by),           {0}};
+
+    record("token changed", fields);
+}
+
+static void record_role(void *by, const struct role *role, const char *how)
+{
+    const struct log_field fields[] = {
+        LOG_STR("principal", role->members), LOG_STR("method", "reload"), LOG_STR("outcome", how),
+        LOG_STR("on", role->name),           LOG_STR("by", by),           {0}};
+
+    record("role changed", fields);
+}
+
+static void record_key(const char *by, const char *path)
+{
+    const struct log_field fields[] = {LOG_STR("method", "reload"),
+                                       LOG_STR("outcome", "changed"),
+                                       LOG_STR("on", path),
+                                       LOG_STR("by", by),
                                        {0}};
 
-    (void)arg;
-    if (audit_reserve())
-        audit_write("token changed", fields);
-    else
-        audit_note(LOG_WARN, "token changed", fields);
+    record("configuration changed", fields);
 }
 
 /* At a reload; the start brings no news. */
-static void know_tokens(struct token_table *tokens, bool again)
+static void know(const struct net_secrets *secrets, const char *by)
 {
-    if (again)
-        token_table_compare(known_tokens, tokens, record_token, NULL);
+    void *arg = (void *)(uintptr_t)by;
+
+    if (by) {
+        token_table_compare(known_tokens, secrets->tokens, record_token, arg);
+        role_table_compare(known_roles, secrets->roles, record_role, arg);
+    }
     token_table_unref(known_tokens);
-    known_tokens = tokens == NULL ? NULL : token_table_ref(tokens);
+    role_table_unref(known_roles);
+    known_tokens = secrets->tokens == NULL ? NULL : token_table_ref(secrets->tokens);
+    known_roles = role_table_count(secrets->roles) == 0 ? NULL : role_table_ref(secrets->roles);
 }
 
-int reload_secrets(const struct config *c, struct acceptor *acceptor, bool again, char *error,
+int reload_secrets(const struct config *c, struct acceptor *acceptor, const char *by, char *error,
                    size_t size)
 {
     struct net_secrets secrets = {.roles = plan_roles(c),
@@ -93,7 +114,7 @@ int reload_secrets(const struct config *c, struct acceptor *acceptor, bool again
     if (status == 0)
         note_vain_patterns(c, secrets.tokens);
     if (status == 0)
-        know_tokens(secrets.tokens, again);
+        know(&secrets, by);
     token_table_unref(secrets.tokens);
     role_table_unref(secrets.roles);
     return status;
@@ -131,19 +152,30 @@ static struct config *load_again(const struct config_input *input)
     return c;
 }
 
-bool reload(struct config **config, const struct config_input *input, struct acceptor *acceptor)
+static void on_changed(void *arg, const char *path, bool live)
+{
+    if (!live) {
+        log_warn("configuration changed, but only a restart takes it over", LOG_STR("key", path));
+        return;
+    }
+    log_info("configuration changed", LOG_STR("key", path));
+    record_key(arg, path);
+}
+
+bool reload(struct config **config, const struct config_input *input, struct acceptor *acceptor,
+            const char *by)
 {
     struct config *next = load_again(input);
     char error[512];
 
     if (!next)
         return false;
-    if (reload_secrets(next, acceptor, true, error, sizeof error) < 0) {
+    if (reload_secrets(next, acceptor, by, error, sizeof error) < 0) {
         refuse(error);
         config_free(next);
         return false;
     }
-    config_compare(*config, next, on_changed, NULL);
+    config_compare(*config, next, on_changed, (void *)(uintptr_t)by);
     log_set_threshold(next->log.level);
     crl_warn(next);
     file_rights_warn(next);

@@ -9,15 +9,16 @@
 
 /* Loads the tokens, if there is a file of them, and reads the certificates of all listeners again:
  * all of it takes effect, or nothing.  0, or -1 and a text: a file that cannot be read, a line of
- * the token file or a certificate that is wrong, no memory.  `again`: which tokens are other ones
- * is recorded in the audit log. */
-int reload_secrets(const struct config *c, struct acceptor *acceptor, bool again, char *error,
+ * the token file or a certificate that is wrong, no memory.  `by`: who asked for it, "uid:0": which
+ * tokens and roles are other ones is recorded in the audit log; NULL: the start. */
+int reload_secrets(const struct config *c, struct acceptor *acceptor, const char *by, char *error,
                    size_t size);
 
 /* Reads the configuration again; takes over the log level, the tokens, and the contents of the
  * certificate files; logs what else has changed as needing a restart.  With any error everything
  * stays as it was, and the log says what is wrong.  On success *config is replaced and the old one
- * freed. */
-bool reload(struct config **config, const struct config_input *input, struct acceptor *acceptor);
+ * freed.  `by` as above: the audit log names each key that has changed, too. */
+bool reload(struct config **config, const struct config_input *input, struct acceptor *acceptor,
+            const char *by);
 
 #endif

@@ -139,6 +139,40 @@ size_t role_table_count(const struct role_table *t)
     return t ? t->count : 0;
 }
 
+static const struct role *role_named(const struct role_table *t, const char *name)
+{
+    for (size_t i = 0; i < role_table_count(t); i++)
+        if (strcmp(t->roles[i].name, name) == 0)
+            return &t->roles[i];
+    return NULL;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool same_role(const struct role *a, const struct role *b)
+{
+    return same_text(a->members, b->members) && same_text(a->methods, b->methods) &&
+           same_text(a->tenants, b->tenants) && same_text(a->queues, b->queues) &&
+           same_text(a->keys, b->keys) && same_text(a->tenant, b->tenant);
+}
+
+void role_table_compare(const struct role_table *before, const struct role_table *after,
+                        void (*tell)(void *arg, const struct role *role, const char *how),
+                        void *arg)
+{
+    for (size_t i = 0; i < role_table_count(before); i++)
+        if (!role_named(after, before->roles[i].name))
+            tell(arg, &before->roles[i], "removed");
+    for (size_t i = 0; i < role_table_count(after); i++) {
+        const struct role *is = &after->roles[i], *was = role_named(before, is->name);
+        if (!was || !same_role(was, is))
+            tell(arg, is, was ? "changed" : "added");
+    }
+}
+
 /* --- Rights --- */
 
 struct grant {
@@ -149,7 +183,7 @@ struct grant {
 
 struct rights {
     _Atomic uint32_t references; /* as of a table of roles */
-    bool all_methods;
+    bool all_methods, unconfigured;
     uint64_t id;
     struct role_table *roles; /* a reference; NULL: none */
     const char *tenant;
@@ -204,6 +238,7 @@ const struct rights *rights_new(const struct rights_options *o)
         return NULL;
     atomic_init(&r->references, 1);
     r->id = new_id();
+    r->unconfigured = o->everything;
     r->roles = role_table_ref(o->roles);
     r->own = malloc(tenant_size + methods_size);
     if (!r->own) {
@@ -295,6 +330,33 @@ bool rights_any_tenant(const struct rights *r, struct span method, bool others)
         if (r->grants[i].any && patterns_fit(r->grants[i].methods, method))
             return true;
     return false;
+}
+
+/* Does a list name something beside the own tenant? */
+static bool names_other(const char *tenants, const char *own)
+{
+    struct span pattern;
+
+    while (next_pattern(&tenants, &pattern))
+        if (!span_is(pattern, own))
+            return true;
+    return false;
+}
+
+bool rights_reach_others(const struct rights *r, struct span method, bool others)
+{
+    for (uint32_t i = 0; i < r->count; i++) {
+        const struct grant *g = &r->grants[i];
+        bool reaches = (others && g->any) || (g->tenants && names_other(g->tenants, r->tenant));
+        if (reaches && patterns_fit(g->methods, method))
+            return true;
+    }
+    return false;
+}
+
+bool rights_unconfigured(const struct rights *r)
+{
+    return r->unconfigured;
 }
 
 static bool within_or_all(const char *list, const char *wider)

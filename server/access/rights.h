@@ -45,6 +45,12 @@ role_table_ref(struct role_table *t); /* returns t; NULL is fine here and below 
 void role_table_unref(struct role_table *t);
 size_t role_table_count(const struct role_table *t); /* 0 of NULL */
 
+/* Tells of each role that the one table has and the other has not, or has otherwise: `how` is
+ * "added", "removed" or "changed"; `role` is valid during the call. */
+void role_table_compare(const struct role_table *before, const struct role_table *after,
+                        void (*tell)(void *arg, const struct role *role, const char *how),
+                        void *arg);
+
 /* --- Rights --- */
 
 struct rights;
@@ -84,6 +90,11 @@ bool rights_cover(const struct rights *r, struct span method, const struct right
 bool rights_cover_queue(const struct rights *r, struct span method, struct span queue);
 /* May the method be used on objects of all tenants? */
 bool rights_any_tenant(const struct rights *r, struct span method, bool others);
+/* May it be used on some that are not of its own tenant, whichever grant says so?  True when in
+ * doubt, as of a pattern that fits the own one. */
+bool rights_reach_others(const struct rights *r, struct span method, bool others);
+/* Nobody said anything about who may what, so tenants are mere names (`everything`). */
+bool rights_unconfigured(const struct rights *r);
 
 /* Is all that `r` may do allowed by `wider`?  False when in doubt. */
 bool rights_within(const struct rights *r, const struct rights *wider);

@@ -26,7 +26,7 @@ static void note_rights(struct operation *op, const struct connection *c)
         return;
     op->rights = rights_ref(principal_rights(who));
     op->allow = conn_allow(c);
-    op->others = !op->allow || patterns_fit(op->allow, span_text("task.any"));
+    op->others = rpc_others_count(c);
     op->tenant = span_text(rights_tenant(op->rights));
 }
 
@@ -291,6 +291,7 @@ static void answered(void *arg, struct operation *op)
     if (op->reply.result.failed && op->reply.error == ERGON_OK)
         op->reply.error = ERGON_E_MEMORY;
     trail_end(op->act, op->reply.error == ERGON_OK ? "ok" : error_name(op->reply.error));
+    op->act = NULL;
     if (!op->gone) {
         call_unlink(&op->call);
         if (op->call.msgid_len > 0)

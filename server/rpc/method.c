@@ -117,6 +117,13 @@ bool rpc_admit(struct rpc_request *rq, struct span method, const void *lasting,
     return conn_unlimited(rq->conn) || access == RPC_OPEN || admit(rq, method, lasting);
 }
 
+bool rpc_others_count(const struct connection *c)
+{
+    const char *allow = conn_allow(c);
+
+    return !allow || patterns_fit(allow, span_text("task.any"));
+}
+
 bool rpc_may_begin(struct rpc_request *rq, uint64_t bytes)
 {
     struct rpc_stats *stats = &rq->loop->stats;

@@ -26,11 +26,13 @@ enum rpc_access {
     RPC_GUARDED /* the principal's patterns decide */
 };
 
-/* Whether calling a method is an administrative act, which the audit log records (trail.h). */
+/* Whether calling a method is an administrative act, which the audit log records (trail.h):
+ * PROTOCOL.md says what is one, and tests/e2e/roles_table.py has a row of each method. */
 enum rpc_audit {
-    RPC_USES,   /* no: it only reads, or concerns what is the caller's own */
-    RPC_STEERS, /* of whoever has rights over what is others' (task.any) */
-    RPC_RULES   /* always */
+    RPC_USES,    /* no: it only reads, or concerns what is the caller's own */
+    RPC_SUBMITS, /* in the name of another tenant than the caller's own */
+    RPC_STEERS,  /* of whoever may use it on tasks of another tenant than its own */
+    RPC_RULES    /* always */
 };
 
 /* Of calls in the list of a connection: who serves them.  0: a handler. */
@@ -86,6 +88,9 @@ bool rpc_read_options(struct rpc_request *rq, struct reader *r, const struct opt
  * answered, AUTH or DENIED. */
 bool rpc_admit(struct rpc_request *rq, struct span method, const void *lasting,
                enum rpc_access access);
+
+/* Do rights over others (task.any) count on the listener that the peer came by? */
+bool rpc_others_count(const struct connection *c);
 
 /* Is there room in its account for what this will hold?  No: it is handed over again, as if it had
  * not come, when there is; nothing is answered. */

@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "server/rpc/trail.h"
+
 void spec_defaults(const struct job_request *jr, struct job_spec *spec)
 {
     job_spec_init(spec);
@@ -53,10 +55,12 @@ bool spec_may_share(struct job_request *jr, struct job_spec *spec)
 
     spec->confined = !rights_any_tenant(op->rights, spec->method, op->others);
     if (rights_cover(op->rights, spec->method, &job, op->others))
-        return true;
+        return trail_submission(jr->rq, spec->method, spec->tenant);
     if (!rights_cover(op->rights, spec->method, &(struct rights_object){.tenant = spec->tenant},
-                      op->others))
+                      op->others)) {
         what = "for another tenant";
+        trail_submission_denied(jr->rq);
+    }
     return spec_refuse(jr, ERGON_E_DENIED,
                        "%s may not submit %s: leave it out, or have a role name it%s", who, what,
                        what[4] == 'a' ? " (`tenants`, or \"task.any\")" : "");

@@ -406,11 +406,11 @@ static void serve_list(struct rpc_request *rq)
 #define FILTER "{state, method, tenant, key, older, newer, all: bool, dry_run: bool}"
 
 static const struct rpc_method methods[] = {
-    {"task.submit", RPC_OPEN, RPC_USES, serve_submit, "[method: str, [params], " OPTIONS "]",
+    {"task.submit", RPC_OPEN, RPC_SUBMITS, serve_submit, "[method: str, [params], " OPTIONS "]",
      "leave a task with the server; answers its id"},
-    {"task.submit_many", RPC_OPEN, RPC_USES, serve_submit_many,
+    {"task.submit_many", RPC_OPEN, RPC_SUBMITS, serve_submit_many,
      "[[[method: str, [params], " OPTIONS "], ...], " OPTIONS "]", "leave many tasks at once"},
-    {"task.call", RPC_OPEN, RPC_USES, serve_call, "[method: str, [params], " OPTIONS "]",
+    {"task.call", RPC_OPEN, RPC_SUBMITS, serve_call, "[method: str, [params], " OPTIONS "]",
      "call a handler with options, and wait for its result"},
     {"task.get", RPC_GUARDED, RPC_USES, serve_get, "[id: str, {result: bool, history: bool}]",
      "state, figures and result of a task"},

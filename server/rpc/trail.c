@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/audit.h"
 #include "proto/show.h"
@@ -26,17 +27,19 @@ static const char *name_of(const struct rpc_request *rq)
     return who ? principal_name(who) : "nobody";
 }
 
-/* Who has rights over others steers what is theirs; everybody else only what is his own. */
-static bool rules(const struct rpc_request *rq)
+/* Whether the object will turn out to be the caller's own is not known before it is found, which
+ * is on another thread: who may reach those of others leaves a record in any case. */
+static bool reaches_others(const struct rpc_request *rq, const struct rpc_method *own)
 {
     const struct principal *who = conn_principal(rq->conn);
 
-    return who && principal_may(who, span_text("task.any"));
+    return who && rights_reach_others(principal_rights(who), span_text(own->name),
+                                      rpc_others_count(rq->conn));
 }
 
 static bool is_act(const struct rpc_request *rq, const struct rpc_method *own)
 {
-    return own->audit == RPC_RULES || (own->audit == RPC_STEERS && rules(rq));
+    return own->audit == RPC_RULES || (own->audit == RPC_STEERS && reaches_others(rq, own));
 }
 
 static struct act *act_new(const struct rpc_request *rq, const struct rpc_method *own)
@@ -51,6 +54,9 @@ static struct act *act_new(const struct rpc_request *rq, const struct rpc_method
     a->conn = conn_id(rq->conn);
     snprintf(a->principal, sizeof a->principal, "%s", name_of(rq));
     snprintf(a->peer, sizeof a->peer, "%s", conn_peer(rq->conn));
+    a->on[0] = '\0';
+    if (own->audit == RPC_SUBMITS)
+        return a; /* its parameters are the task's own */
     read_params(rq->params, &r, &count);
     show_values(&r, count < SHOWN ? count : SHOWN, a->on, sizeof a->on);
     return a;
@@ -59,39 +65,88 @@ static struct act *act_new(const struct rpc_request *rq, const struct rpc_method
 /* Nothing was done: the message waits for room, and is served when there is some. */
 static void forget(struct act *a)
 {
-    audit_release();
+    if (a)
+        audit_release();
     free(a);
 }
 
-static void serve_act(struct rpc_request *rq, const struct rpc_method *own)
+/* False: it was refused. */
+static bool begin(struct rpc_request *rq, const struct rpc_method *own)
 {
-    struct rpc_loop *loop = rq->loop;
-
     if (!audit_reserve()) {
         rpc_refuse(rq, ERGON_E_BUSY,
                    "this must be recorded in the audit log, which cannot be written fast enough");
-        return;
+        return false;
     }
-    loop->act = act_new(rq, own);
+    rq->loop->act = act_new(rq, own);
+    if (rq->loop->act)
+        return true;
+    audit_release();
+    rpc_refuse(rq, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
+    return false;
+}
+
+void trail_serve(struct rpc_request *rq, const struct rpc_method *own)
+{
+    struct rpc_loop *loop = rq->loop;
+
     loop->outcome = "ok";
-    if (loop->act) {
+    if (!is_act(rq, own) || begin(rq, own))
         own->serve(rq);
-    } else {
-        audit_release();
-        rpc_refuse(rq, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
-    }
+    if (!loop->act)
+        return;
     if (loop->outcome)
         trail_end(trail_take(loop), loop->outcome);
     else
         forget(trail_take(loop));
 }
 
-void trail_serve(struct rpc_request *rq, const struct rpc_method *own)
+/* --- Submissions --- */
+
+static void show_submission(struct span method, struct span tenant, char *buf, size_t size)
 {
-    if (is_act(rq, own))
-        serve_act(rq, own);
-    else
-        own->serve(rq);
+    struct pack p;
+
+    pack_init(&p);
+    pack_map(&p, 2);
+    pack_key_span(&p, "method", method);
+    pack_key_span(&p, "tenant", tenant);
+    buf[0] = '\0';
+    if (!p.failed) {
+        struct reader r = reader_of(pack_bytes(&p));
+        show_values(&r, 1, buf, size);
+    }
+    pack_fini(&p);
+}
+
+/* Of a list of many each that differs from the one before it, as far as there is room. */
+static void add_submission(struct act *a, struct span method, struct span tenant)
+{
+    char shown[ON_MAX];
+    size_t len = strlen(a->on);
+
+    show_submission(method, tenant, shown, sizeof shown);
+    size_t size = strlen(shown);
+    if (len >= size && strcmp(a->on + len - size, shown) == 0)
+        return;
+    if (len + 1 + size + sizeof " ..." <= sizeof a->on || len == 0)
+        snprintf(a->on + len, sizeof a->on - len, "%s%s", len > 0 ? " " : "", shown);
+    else if (strcmp(a->on + len - 3, "...") != 0)
+        memcpy(a->on + len, " ...", sizeof " ...");
+}
+
+bool trail_submission(struct rpc_request *rq, struct span method, struct span tenant)
+{
+    const struct principal *who = conn_principal(rq->conn);
+    const struct rpc_method *own = rq->loop->recent_own;
+
+    if (own->audit != RPC_SUBMITS || span_is(tenant, principal_tenant(who)) ||
+        rights_unconfigured(principal_rights(who)))
+        return true;
+    if (!rq->loop->act && !begin(rq, own))
+        return false;
+    add_submission(rq->loop->act, method, tenant);
+    return true;
 }
 
 struct act *trail_take(struct rpc_loop *loop)
@@ -124,10 +179,9 @@ void trail_drop(struct act *a)
 
 /* --- What was not done --- */
 
-void trail_refused(const struct rpc_request *rq, const struct rpc_method *own, const char *code)
+static void note_refused(const struct rpc_request *rq, const struct rpc_method *own,
+                         const char *code)
 {
-    if (own->audit != RPC_RULES || !conn_principal(rq->conn))
-        return;
     const struct log_field fields[] = {LOG_STR("principal", name_of(rq)),
                                        LOG_STR("method", own->name),
                                        LOG_STR("outcome", code),
@@ -137,17 +191,33 @@ void trail_refused(const struct rpc_request *rq, const struct rpc_method *own, c
     audit_note(LOG_WARN, "administrative act refused", fields);
 }
 
+void trail_refused(const struct rpc_request *rq, const struct rpc_method *own, const char *code)
+{
+    if (own->audit == RPC_RULES && conn_principal(rq->conn))
+        note_refused(rq, own, code);
+}
+
+void trail_submission_denied(const struct rpc_request *rq)
+{
+    if (!rq->loop->act)
+        note_refused(rq, rq->loop->recent_own, error_name(ERGON_E_DENIED));
+}
+
 /* --- Who comes --- */
+
+static bool administrates(const struct rpc_request *rq, const struct rpc_method *own)
+{
+    return own->audit == RPC_RULES ? conn_may(rq->conn, span_text(own->name))
+                                   : own->audit == RPC_STEERS && reaches_others(rq, own);
+}
 
 static bool may_administrate(const struct rpc_request *rq)
 {
-    const struct principal *who = conn_principal(rq->conn);
-
     for (const struct rpc_methods *const *n = rq->loop->namespaces; *n; n++)
         for (uint32_t i = 0; i < (*n)->count; i++)
-            if ((*n)->at[i].audit == RPC_RULES && principal_may(who, span_text((*n)->at[i].name)))
+            if (administrates(rq, &(*n)->at[i]))
                 return true;
-    return rules(rq);
+    return false;
 }
 
 static void note_who(const struct rpc_request *rq, enum log_level level, const char *event,

@@ -1,8 +1,9 @@
 /* The trail of administrative acts in the audit log (base/audit.h): who, from where, what, on what,
  * with what outcome.
  *
- * Each row of the method tables says whether calling it is such an act.  One is recorded once, when
- * it is answered.  What must be recorded is not done where the audit log has no room for it: it is
+ * An act is what changes the server, or what belongs to another tenant than the caller's own.  Each
+ * row of the method tables says when calling it is one.  An act is recorded once, when it is
+ * answered.  What must be recorded is not done where the audit log has no room for it: it is
  * answered BUSY.
  *
  * Thread: the loop's. */
@@ -16,6 +17,12 @@ struct act;
 /* Serves a request of one of the server's own methods that was admitted, and records it if it is an
  * act. */
 void trail_serve(struct rpc_request *rq, const struct rpc_method *own);
+
+/* What is being served is a submission for this tenant: an act, unless that is the caller's own, or
+ * nobody has said who may what.  False: the request was refused, BUSY or MEMORY. */
+bool trail_submission(struct rpc_request *rq, struct span method, struct span tenant);
+/* The caller may not submit for the tenant that it named. */
+void trail_submission_denied(const struct rpc_request *rq);
 
 /* The act that is being served goes on behind its request: whoever takes it ends it.  NULL: what is
  * served need not be recorded. */

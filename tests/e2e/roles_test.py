@@ -111,7 +111,7 @@ class Roles(unittest.TestCase):
 
     def check(self, operator, kind, peer, method, other):
         client, _, tenant, may, any_tenant = peer
-        access, params, outcome = table.ROWS[method]
+        access, params, outcome, _ = table.ROWS[method]
         own = self.things(operator, tenant, kind + method) if tenant else other
         for whose, thing in (("own", own), ("another's", other)):
             if whose != "own" and outcome is table.NONE:

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Each method of the server's own has a row in the table of rights (tests/e2e/roles_table.py), and stands in PROTOCOL.md."""
+"""Each method of the server's own has a row in the table of rights (tests/e2e/roles_table.py), and stands in PROTOCOL.md, which
+also says of each whether it is an administrative act."""
 import os
 import re
 import sys
@@ -16,12 +17,21 @@ def text(*path):
 
 
 def served():
-    """Name and access of each row of the tables in server/rpc."""
+    """Name: access and whether it is an act, of each row of the tables in server/rpc."""
     found = {}
     for name in sorted(os.listdir(os.path.join(TOP, "server", "rpc"))):
         if name.endswith(".c"):
-            found.update(re.findall(r'\{"([a-z]+\.[a-z_]+)",\s*RPC_(OPEN|GUARDED)', text("server", "rpc", name)))
+            for row in re.findall(r'\{"([a-z]+\.[a-z_]+)",\s*RPC_(OPEN|GUARDED),\s*RPC_(\w+)', text("server", "rpc", name)):
+                found[row[0]] = row[1:]
     return found
+
+
+def documented_acts():
+    """Method: when it is an act, by the table of PROTOCOL.md."""
+    section = text("proto", "PROTOCOL.md").split("### Administrative acts\n")[1].split("\n#")[0]
+    rows = re.findall(r"^\| (\w+)[^|]*\| ([^|]*)\|", section, re.M)
+    when = {"always": roles_table.ALWAYS, "of": roles_table.REACHING, "in": roles_table.NAMED}
+    return {m: when[first] for first, cell in rows if first in when for m in re.findall(r"`([a-z_.]+)`", cell)}
 
 
 documented = set(re.findall(r"\*\*`([a-z]+\.[a-z_]+)", text("proto", "PROTOCOL.md")))
@@ -29,7 +39,12 @@ rows, methods = roles_table.ROWS, served()
 wrong = [f"{m} has no row in tests/e2e/roles_table.py" for m in sorted((documented | set(methods)) - set(rows))]
 wrong += [f"{m} has a row, and is no method" for m in sorted(set(rows) - set(methods))]
 wrong += [f"{m} does not stand in proto/PROTOCOL.md" for m in sorted(set(methods) - documented)]
-wrong += [f"{m} is {a} in server/rpc, and {rows[m][0]} in the table" for m, a in sorted(methods.items())
-          if m in rows and (rows[m][0] == roles_table.GUARDED) != (a == "GUARDED")]
+wrong += [f"{m} is {a[0]} in server/rpc, and {rows[m][0]} in the table" for m, a in sorted(methods.items())
+          if m in rows and (rows[m][0] == roles_table.GUARDED) != (a[0] == "GUARDED")]
+wrong += [f"{m} is {a[1]} in server/rpc, and {rows[m][3]} in the table" for m, a in sorted(methods.items())
+          if m in rows and rows[m][3] != a[1]]
+acts = documented_acts()
+wrong += [f"{m} is {a[1]} in server/rpc, and {acts.get(m, 'none')} among the administrative acts of proto/PROTOCOL.md"
+          for m, a in sorted(methods.items()) if acts.get(m, roles_table.NEVER) != a[1]]
 print("\n".join(wrong))
 sys.exit(1 if wrong or len(methods) < 20 else 0)

@@ -36,6 +36,7 @@ void operation_free(struct operation *op)
 {
     if (!op)
         return;
+    assert(!op->act); /* whoever got it back has recorded it */
     if (op->cls->fini)
         op->cls->fini(op);
     pack_fini(&op->reply.result);

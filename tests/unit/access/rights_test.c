@@ -1,3 +1,5 @@
+#include <stdio.h>
+
 #include "server/access/rights.h"
 #include "tests/support/cmocka_env.h"
 
@@ -84,6 +86,64 @@ TEST(what_a_listener_allows_counts_unless_a_role_speaks)
     rights_unref(a);
     rights_unref(b);
     role_table_unref(table);
+}
+
+static bool reaches(const struct role *role, const char *method, bool others)
+{
+    struct role_table *roles = role_table_new(role, 1);
+    const struct rights_options options = {.roles = roles, .name = "token:a", .tenant = "own"};
+    const struct rights *r = rights_new(&options);
+    bool answer = rights_reach_others(r, span_text(method), others);
+
+    rights_unref(r);
+    role_table_unref(roles);
+    return answer;
+}
+
+TEST(who_reaches_others_does_by_any_grant)
+{
+    struct role role = {.name = "r", .members = "token:*", .methods = "task.cancel"};
+
+    assert_false(reaches(&role, "task.cancel", true));
+    role.tenants = "own";
+    assert_false(reaches(&role, "task.cancel", true));
+    role.tenants = "own,mail";
+    assert_true(reaches(&role, "task.cancel", false));
+    assert_false(reaches(&role, "task.retry", true));
+    role.tenants = "ow*"; /* in doubt */
+    assert_true(reaches(&role, "task.cancel", false));
+    role.tenants = NULL;
+    role.methods = "task.cancel,task.any";
+    assert_true(reaches(&role, "task.cancel", true));
+    assert_false(reaches(&role, "task.cancel", false));
+}
+
+static void note(void *arg, const struct role *role, const char *how)
+{
+    char *told = arg;
+    size_t len = strlen(told);
+
+    snprintf(told + len, 200 - len, "%s %s;", role->name, how);
+}
+
+TEST(tables_of_roles_are_compared)
+{
+    const struct role before[] = {{.name = "a", .members = "token:a", .methods = "echo"},
+                                  {.name = "b", .members = "token:b", .methods = "echo"},
+                                  {.name = "c", .members = "token:c", .methods = "echo"}};
+    const struct role after[] = {
+        {.name = "d", .members = "token:d", .methods = "echo"},
+        {.name = "c", .members = "token:c", .methods = "echo"},
+        {.name = "b", .members = "token:b", .methods = "echo", .keys = "k"}};
+    struct role_table *one = role_table_new(before, 3), *other = role_table_new(after, 3);
+    char told[200] = "";
+
+    role_table_compare(one, other, note, told);
+    role_table_compare(NULL, one, note, told + strlen(told));
+    role_table_compare(one, one, note, told);
+    assert_string_equal(told, "a removed;d added;b changed;a added;b added;c added;");
+    role_table_unref(one);
+    role_table_unref(other);
 }
 
 TEST(less_is_within_more)

@@ -149,6 +149,54 @@ TRAIL_TEST(who_has_gone_has_acted_all_the_same)
     assert_int_equal(times("\"connection.kill\",\"outcome\":\"ok\""), 1);
 }
 
+TRAIL_TEST(a_submission_in_anothers_name_is_an_act)
+{
+    stage_answer("server.auth", "['" STAGE_ALICE "']");
+    stage_answer("task.submit", "['echo', ['secret'], {'tenant': 'bob'}]");
+    stage_answer("task.submit", "['echo', ['own'], {'tenant': 'alice'}]");
+    stage_answer("task.submit", "['echo', ['own']]");
+    stage_answer("task.submit", "['echo', [1], {'tenant': 'bob', 'wrong': 1}]");
+    stage_answer("task.submit_many", "[[['echo', [], {'tenant': 'bob'}], ['echo']]]");
+    assert_int_equal(times(ACT("token:alice", "task.submit", "ok", "1",
+                               "{\\\"method\\\": \\\"echo\\\", \\\"tenant\\\": \\\"bob\\\"}")),
+                     1);
+    assert_int_equal(times("\"task.submit_many\",\"outcome\":\"ok\""), 1);
+    assert_int_equal(times("administrative act"), 2);
+    assert_int_equal(times("secret"), 0);
+}
+
+TRAIL_TEST(without_room_nothing_is_submitted_for_others)
+{
+    int kept = 0;
+    stage_answer("server.auth", "['" STAGE_ALICE "']");
+    for (; audit_reserve(); kept++)
+        ;
+    assert_non_null(strstr(stage_answer("task.submit", "['echo', [], {'tenant': 'bob'}]"), "BUSY"));
+    assert_null(strstr(stage_answer("task.submit", "['echo']"), "BUSY"));
+    while (kept-- > 0)
+        audit_release();
+    assert_null(strstr(stage_answer("task.list", "[{'tenant': 'bob'}]"), "echo"));
+}
+
+/* Whatever an act waits for when the server ends, it is recorded, and freed. */
+TRAIL_TEST(what_is_under_way_at_the_end_is_recorded)
+{
+    stage_answer("server.auth", "['" STAGE_ALICE "']");
+    stage_answer("queue.pause", "['echo']");
+    for (int i = 0; i < 600; i++)
+        stage_answer("task.submit", "['echo']");
+    stage_ask(&peer, 2, "task.cancel", "[{'all': true}]");
+    stage_ask(&peer, 3, "queue.resume", "['echo']");
+    stage_ask(&peer, 4, "connection.kill", "[{'nobody': true}]");
+    while (stage.rpc.censuses == 0) /* they have been read, and not all is done */
+        virtual_round(&net.v, net.activator);
+    jobs_stop(stage.jobs);
+    net_stop();
+    assert_int_equal(times("\"task.cancel\",\"outcome\":\"DRAINING\""), 1);
+    assert_int_equal(times("\"queue.resume\",\"outcome\":"), 1);
+    assert_int_equal(times("\"connection.kill\",\"outcome\":\"unknown"), 1);
+}
+
 static int open_small(void **state)
 {
     net_wish.accounts =
