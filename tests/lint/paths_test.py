@@ -11,8 +11,8 @@ import re
 
 import tree
 
-FOLDERS = ("base", "client", "cmake", "dist", "docker", "docs", "examples", "include", "proto", "scripts", "server", "tests")
-PAGES = ("*.md", "docs/*.md", "proto/*.md", "tests/**/*.md")
+FOLDERS = ("base", "client", "clients", "cmake", "dist", "docker", "docs", "examples", "include", "proto", "scripts", "server", "tests")
+PAGES = ("*.md", "clients/**/*.md", "docs/*.md", "proto/*.md", "tests/**/*.md")
 
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]*))?\)")
 PATH = re.compile(r"`((?:%s)/[\w./{},*-]*)`" % "|".join(FOLDERS))

@@ -5,9 +5,13 @@ but none has more than 1,000 lines; a function does one thing in at most 60; a l
 Twenty is what good headers need: of raft's 37 that declare functions two have more, of nng's core (31 headers) five. The
 headers in FACADES are the door of something larger, and stand here with their number and the reason.
 
+What a client package has of the protocol fits on a few pages, and its example on one (SHORT); a line of them has at most
+CLIENT_WIDTH columns.
+
 First the test expects to find what it planted in a tree of its own; then it reads ours.
 """
 
+import os
 import re
 
 import tree
@@ -22,6 +26,13 @@ FACADES = {
     "include/ergon/handler.h": (46, "all that a handler may ask of the server, so that a module includes one header"),
     "include/ergon/client_tasks.h": (32, "every operation on submitted tasks, for programs that link libergon"),
     "include/ergon/ao.h": (21, "the life of an active object, which all of the runtime hangs on"),
+}
+
+CLIENT_WIDTH = 125
+# file or files: how many lines they have at most, together
+SHORT = {
+    ("clients/python/ergon_client/protocol.py",): 300,
+    ("clients/python/example.py",): 40,
 }
 
 OPEN = re.compile(r"^\{\s*$")
@@ -49,8 +60,20 @@ def long_functions(lines):
             opened = None
 
 
+def client_findings(top):
+    for paths, most in SHORT.items():
+        there = [path for path in paths if os.path.exists(os.path.join(top, path))]
+        lines = sum(len(tree.text(top, path).splitlines()) for path in there)
+        if lines > most:
+            yield f"{paths[0]}:1: {lines} lines in {' and '.join(paths)}, at most {most}"
+    for path in tree.files(top, ("clients",), (".py", ".js", ".ts", ".go")):
+        for number, line in enumerate(tree.text(top, path).splitlines(), 1):
+            if len(line.expandtabs(4)) > CLIENT_WIDTH:
+                yield f"{path}:{number}: {len(line.expandtabs(4))} columns, at most {CLIENT_WIDTH}"
+
+
 def findings(top):
-    found = []
+    found = list(client_findings(top))
     for path in tree.files(top):
         source = tree.text(top, path)
         lines = source.splitlines()
@@ -78,6 +101,10 @@ def prove():
     assert not found_in("\n" * FILE_LINES)
     assert found_in("\n" * (FILE_LINES + 1))
     assert found_in("/" * (WIDTH + 1))
+    for paths, most in SHORT.items():
+        assert not found_in("\n" * most, paths[0])
+        assert found_in("\n" * (most + 1), paths[0])
+    assert found_in("#" * (CLIENT_WIDTH + 1), "clients/python/a.py")
     header = ("int f(void);\n" * (FUNCTIONS - 2) + "static inline struct a *g(void)\n{\n    return f();\n}\n"
               "struct a *h(int a,\n            void (*f)(int))\n    __attribute__((pure));\n"
               "typedef int type(int);\n#define CALL(f) \\\n    f();\nstruct b {\n    int (*f)(void);\n};\n/*\nint f(void);\n*/\n")

@@ -34,8 +34,8 @@ CALLS = [
     (r"#\s*include\s+\"\.\.?/", ["*"], "include paths start at the root of the tree"),
 ]
 
-SUFFIXES = (".c", ".h", ".py", ".sh", ".js", ".lua", ".md", ".pml", ".txt", ".cmake", ".yaml", ".yml")
-FOLDERS = tree.FOLDERS + ("docs", "docker", "scripts", "cmake", "dist")
+SUFFIXES = (".c", ".h", ".py", ".sh", ".js", ".ts", ".go", ".toml", ".lua", ".md", ".pml", ".txt", ".cmake", ".yaml", ".yml")
+FOLDERS = tree.FOLDERS + ("clients", "docs", "docker", "scripts", "cmake", "dist")
 
 
 def matches(rules, path, content):

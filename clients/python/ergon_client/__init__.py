@@ -1,0 +1,11 @@
+"""A client of Ergon, a server of calls and tasks that last.
+
+`Client` blocks, and may be shared by threads; `aio.Client` is the same for asyncio. See docs/clients.md of Ergon's tree.
+"""
+
+from . import aio
+from .blocking import Client, Task
+from .errors import Broken, Closed, ErgonError, Refused, RemoteError, TimedOut, Unreachable
+
+__all__ = ["Broken", "Client", "Closed", "ErgonError", "Refused", "RemoteError", "Task", "TimedOut", "Unreachable", "aio"]
+__version__ = "0.1.0"

@@ -1,0 +1,330 @@
+"""The client for asyncio: a connection that comes back, calls, and tasks that last."""
+
+import asyncio
+import random
+
+from .errors import Broken, Closed, ErgonError, Refused, RemoteError, TimedOut, Unreachable, split
+from .protocol import Address, Session, Unsent
+
+POLL = 30_000  # ms that the server waits for something to tell
+POLL_LONGEST = 45.0  # s that we wait for the server then
+POLLS = 1000  # long polls on a connection at a time; the server takes 1024
+PAGE = 1000  # events
+PAUSE = (0.1, 10.0)  # s before a server that refuses is asked again
+# Errors after which what does no harm is asked again, and those after which a long poll is.
+STOPPING = ("DRAINING",)
+FULL = ("DRAINING", "BUSY", "MEMORY")
+
+
+def pause(attempt, least, most):
+    """Seconds: doubled at each attempt, and the upper half by chance, so that not all clients come back at once."""
+    whole = min(most, least * 2.0 ** min(attempt, 30))
+    return random.uniform(whole / 2, whole)
+
+
+def part(answer, name, kind):
+    """A part of a map that the server answered."""
+    value = answer.get(name) if isinstance(answer, dict) else None
+    if not isinstance(value, kind):
+        raise ErgonError("PROTOCOL", f"the server's answer has no {name}")
+    return value
+
+
+class Client:
+    """A client of one server, which shares one connection among all tasks of its event loop.
+
+    url             ergon://host[:7466], ergons://host[:7467] (TLS), unix:///path
+    token           who we are, where the listener asks for one
+    ca              file of authorities, PEM; default: the system's
+    cert, key       files of a client certificate with its chain, and of its key (default: in the same), PEM
+    server_name     what the certificate must name; default: the host of the URL
+    timeout         seconds for calls that give none; default: no limit
+    connect_timeout seconds for connection, TLS and token together
+    backoff         (least, most) seconds before a connection is tried again: doubled each time, half of it by chance
+    in_flight       calls that are out at a time; further ones wait here for their turn
+    message_max     bytes of one message from the server
+    on_notification called with (method, params) for what the server pushes; without it the server is not asked to push
+
+    While there is no connection calls wait for one, as long as they have time. What was in flight when the connection
+    broke ends as `Broken`, for it may have run; only what does no harm when it is asked twice is asked again: `wait`,
+    `watch`, `get`, `explain`, and `submit` with a `key`.
+    """
+
+    def __init__(self, url, *, token=None, ca=None, cert=None, key=None, server_name=None, timeout=None,
+                 connect_timeout=10.0, backoff=(0.1, 10.0), in_flight=1000, message_max=32 << 20, on_notification=None):
+        self._address = Address(url, token, ca, cert, key, server_name)
+        self._timeout, self._connect_timeout = timeout, connect_timeout
+        self._backoff = backoff
+        self._message_max = message_max
+        self._on_notification = on_notification
+        self._calls = asyncio.Semaphore(in_flight)
+        self._polls = asyncio.Semaphore(POLLS)
+        self._closed = False
+        self._keeper = None  # the task that connects, and what follows belongs to it
+        self._up = None  # the future of the next session, or of the one that is up
+        self._tried = None  # an event: the first attempt is over
+        self._failure = None  # how that went
+
+    # ---- the connection ----
+
+    async def connect(self):
+        """Connects now, and raises what prevents it: Unreachable, Refused. Without it the first call connects, and waits."""
+        self._start()
+        await self._tried.wait()
+        if self._failure is not None:
+            await self.close()
+            raise self._failure
+        return self
+
+    async def close(self):
+        """Ends the connection; calls that are under way end as Closed."""
+        if self._closed or self._keeper is None:
+            self._closed = True
+            return
+        self._closed = True
+        self._keeper.cancel()
+        if self._up.done():
+            await self._up.result().finish()
+        else:
+            self._refuse(Closed())
+        await asyncio.gather(self._keeper, return_exceptions=True)
+
+    async def __aenter__(self):
+        return await self.connect()
+
+    async def __aexit__(self, *_):
+        await self.close()
+
+    def _start(self):
+        if self._closed:
+            raise Closed
+        if self._keeper is None:
+            self._up = asyncio.get_running_loop().create_future()
+            self._tried = asyncio.Event()
+            self._keeper = asyncio.create_task(self._keep())
+
+    async def _keep(self):
+        """Connects whenever there is no connection, as long as the client lives."""
+        attempt = 0
+        while True:
+            try:
+                session = await self._open()
+            except ErgonError as error:
+                if not self._tried.is_set():
+                    self._failure = error
+                self._tried.set()
+                if isinstance(error, Refused):
+                    self._refuse(error)
+            else:
+                self._tried.set()
+                attempt = 0
+                if session.ended is None:
+                    self._up.set_result(session)
+                await session.over()
+            await asyncio.sleep(pause(attempt, *self._backoff))
+            attempt += 1
+
+    async def _open(self):
+        session = None
+        try:
+            async with asyncio.timeout(self._connect_timeout):
+                reader, writer = await self._address.dial()
+                session = Session(reader, writer, self._message_max, self._on_notification, self._down)
+                await session.introduce(self._address.token, self._on_notification is not None)
+                return session
+        except BaseException as error:
+            if session is not None:
+                session.drop()
+            if isinstance(error, TimeoutError) and not isinstance(error, ErgonError):
+                error = f"no connection within {self._connect_timeout:g} s"
+            elif isinstance(error, ErgonError) or not isinstance(error, (OSError, UnicodeError)):
+                raise
+            raise Unreachable(f"{self._address.url}: {error}") from None
+
+    def _down(self):
+        """A session has ended: from now on calls wait for the next one."""
+        if self._up.done() and not self._closed:
+            self._up = asyncio.get_running_loop().create_future()
+
+    def _refuse(self, error):
+        """Fails the calls that wait for a connection."""
+        self._up.set_exception(error)
+        self._up.exception()  # there may be none
+        if not self._closed:
+            self._up = asyncio.get_running_loop().create_future()
+
+    # ---- calls ----
+
+    async def _once(self, method, params, turns, again):
+        """The answer, asked for again after a broken connection and after the errors of `again`, unless that is None."""
+        attempt = 0
+        async with turns:
+            while True:
+                self._start()
+                session = await asyncio.shield(self._up)
+                try:
+                    return await session.request(method, params)
+                except Unsent:
+                    continue
+                except Broken:
+                    if self._closed:
+                        raise Closed from None
+                    if again is None:
+                        raise
+                except RemoteError as error:
+                    if again is None or error.code not in again:
+                        raise
+                    await asyncio.sleep(pause(attempt, *PAUSE))
+                    attempt += 1
+
+    async def _within(self, timeout, work, what):
+        try:
+            async with asyncio.timeout(self._timeout if timeout is None else timeout):
+                return await work
+        except TimeoutError as error:
+            if isinstance(error, ErgonError):
+                raise
+            raise TimedOut(what) from None
+
+    async def request(self, method, params=(), *, timeout=None, again=False):
+        """Calls a method with a list of parameters. `again` says that it does no harm to ask twice: then it is asked again
+        after a broken connection, until it is answered or its time is over."""
+        work = self._once(method, list(params), self._calls, STOPPING if again else None)
+        return await self._within(timeout, work, method)
+
+    async def call(self, method, *params, timeout=None, **options):
+        """The result of a method. RemoteError: the server's error; Broken: it may have run; TimedOut, after `timeout`
+        seconds: the server was told to cancel it; Refused: the token. Options (deadline, priority, retries, limit, ...)
+        are those of task.call."""
+        if options:
+            return await self.request("task.call", [method, list(params), options], timeout=timeout)
+        return await self.request(method, params, timeout=timeout)
+
+    async def notify(self, method, *params):
+        """Calls a method and wants no answer: whether it arrives is not known."""
+        while True:
+            self._start()
+            session = await asyncio.shield(self._up)
+            try:
+                return await session.notify(method, list(params))
+            except Unsent:
+                pass
+
+    # ---- tasks that last ----
+
+    async def submit(self, method, *params, timeout=None, **options):
+        """Leaves a task with the server, and returns it as a Task. Options are those of task.submit; with a `key` the
+        submission is repeated after a broken connection, since the server then makes no second task."""
+        answer = await self.request("task.submit", [method, list(params), options], timeout=timeout, again="key" in options)
+        return Task(self, part(answer, "id", str), answer)
+
+    async def submit_many(self, orders, *, timeout=None, **options):
+        """Leaves many tasks at once: each order is (method, params) or (method, params, options). A list with a Task or a
+        RemoteError for each."""
+        packed = [[method, list(params), *rest] for method, params, *rest in orders]
+        answers = await self.request("task.submit_many", [packed, options], timeout=timeout)
+        if not isinstance(answers, list):
+            raise ErgonError("PROTOCOL", "the server's answer is no list")
+        return [RemoteError(*split(a["error"])) if "error" in a else Task(self, part(a, "id", str), a) for a in answers]
+
+    def task(self, id):
+        """A task that was submitted before, by its id."""
+        return Task(self, id, {})
+
+    async def wait(self, ids, *, any=False, result=True, timeout=None):
+        """Waits until these tasks have ended, or with `any` one of them: {"ended": [tasks as task.get shows them], "open":
+        [ids]}. It waits across broken connections and restarts of the server. TimedOut after `timeout` seconds."""
+        return await self._within(timeout, self._wait(list(ids), any, result), "task.wait")
+
+    async def _wait(self, ids, any, result):
+        ended = []
+        while True:
+            answer = await self._poll("task.wait", [ids, {"timeout": POLL, "any": any, "result": result}])
+            ended += part(answer, "ended", list)
+            ids = part(answer, "open", list)
+            if not ids or (any and ended):
+                return {"ended": ended, "open": ids}
+
+    async def _poll(self, method, params):
+        while True:
+            try:
+                async with asyncio.timeout(POLL_LONGEST):
+                    return await self._once(method, params, self._polls, FULL)
+            except TimeoutError as error:
+                if isinstance(error, ErgonError):
+                    raise
+
+    async def watch(self, id, start=1):
+        """The events of a task, as they happen, from event number `start` on until it has ended: maps with `seq`, `at`,
+        `event`, `attempt`, and as the case may be `reason`, `text`, `data`. None is missed or told twice, whatever the
+        connection and the server do; `missed` says how many before it the server has forgotten."""
+        attempt = 0
+        while True:
+            page = await self._poll("task.watch", [id, {"from": start, "max": PAGE, "timeout": POLL}])
+            missed, before = page.get("missed") or 0, start
+            for event in part(page, "events", list):
+                seq = part(event, "seq", int)
+                if seq < start:
+                    continue
+                start = seq + 1
+                yield {**event, "missed": missed} if missed else event
+                missed = 0
+            if page.get("ended"):
+                return
+            attempt = 0 if start > before else attempt + 1
+            if attempt > 0:  # a server that is always so quick is left in peace
+                await asyncio.sleep(pause(attempt - 1, *PAUSE))
+
+
+class Task:
+    """A task that the server keeps. `id` names it, and `said` is what the server answered to its submission: `state`,
+    `durable`, `duplicate`, `coalesced`."""
+
+    def __init__(self, client, id, said):
+        self._client = client
+        self.id = id
+        self.said = said
+
+    def __repr__(self):
+        return f"<Task {self.id}>"
+
+    async def wait(self, *, timeout=None):
+        """Its result, when it has ended, across broken connections and restarts of the server. RemoteError: it ended
+        otherwise than done, or its result was too large to be kept; TimedOut: it goes on."""
+        answer = await self._client.wait([self.id], timeout=timeout)
+        return result_of(answer["ended"][0])
+
+    def watch(self, start=1):
+        """Its events, as Client.watch() yields them."""
+        return self._client.watch(self.id, start)
+
+    async def get(self, *, result=True, history=False):
+        """All that the server knows of it."""
+        return await self._client.request("task.get", [self.id, {"result": result, "history": history}], again=True)
+
+    async def explain(self):
+        """Why it is where it is."""
+        return await self._client.request("task.explain", [self.id], again=True)
+
+    async def cancel(self):
+        """Cancels it: {"id", "state", "cancelled"}."""
+        return await self._client.request("task.cancel", [self.id])
+
+    async def retry(self):
+        """Queues it again, if it ended otherwise than done: {"id", "state"}."""
+        return await self._client.request("task.retry", [self.id])
+
+    async def forget(self):
+        """Forgets it before its time, once it has ended: {"id", "forgotten"}."""
+        return await self._client.request("task.forget", [self.id])
+
+
+def result_of(task):
+    """The result of a task that has ended, as task.get shows it; RemoteError if it ended otherwise than done."""
+    state = part(task, "state", str)
+    if state == "done" and not task.get("cut"):
+        return task.get("result")
+    if state == "done":
+        raise RemoteError("TOO_LARGE", "the result was larger than keep_size, and was not kept", data=task)
+    code, text = split(task.get("error") or f"{state.upper()}: the task is {state}")
+    raise RemoteError(code, text, data=task)

@@ -1,0 +1,237 @@
+"""One connection: messages to bytes and back, which answer belongs to which call, and who we are."""
+
+import asyncio
+import socket
+import ssl
+from urllib.parse import unquote, urlsplit
+
+import msgpack
+
+from .errors import Broken, Refused, RemoteError, Unreachable, remote_error
+
+REQUEST, RESPONSE, NOTIFICATION = 0, 1, 2
+READ = 1 << 18  # bytes taken from the socket at a time
+IDS = 1 << 31
+PORTS = {"ergon": 7466, "ergons": 7467}
+
+
+class Unsent(Exception):
+    """The connection ended before the message went into it."""
+
+
+class Address:
+    """A URL, and what is needed to trust and to be trusted there."""
+
+    def __init__(self, url, token=None, ca=None, cert=None, key=None, server_name=None):
+        parts = urlsplit(url)
+        if parts.scheme == "unix" and parts.path and not parts.netloc:
+            self.path = unquote(parts.path)
+        elif parts.scheme in PORTS and parts.hostname:
+            self.path = None
+            self.host = parts.hostname
+            self.port = parts.port or PORTS[parts.scheme]
+        else:
+            raise ValueError(f"{url!r} is neither ergon://host[:port] nor ergons://host[:port] nor unix:///path")
+        self.url = url
+        self.token = token
+        self.tls = None
+        if parts.scheme == "ergons":
+            self.tls = tls_context(ca, cert, key)
+            self.server_name = server_name or self.host
+
+    async def dial(self):
+        """Streams to the server; OSError says why not."""
+        if self.path is not None:
+            return await asyncio.open_unix_connection(self.path, limit=READ)
+        tls = {"ssl": self.tls, "server_hostname": self.server_name} if self.tls else {}
+        reader, writer = await asyncio.open_connection(self.host, self.port, limit=READ, **tls)
+        keep_alive(writer.get_extra_info("socket"))
+        return reader, writer
+
+
+def tls_context(ca, cert, key):
+    """TLS 1.2 or later; the server's name must stand among the subjectAltNames, and a common name is none."""
+    context = ssl.create_default_context(cafile=ca)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.hostname_checks_common_name = False
+    if cert is not None:
+        context.load_cert_chain(cert, key)
+    return context
+
+
+def keep_alive(sock):
+    """A server whose machine has gone without a word is noticed after a minute, also where nobody sends."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, name):
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
+def pack(message):
+    """Text that is no UTF-8 comes as surrogates, and goes as it came."""
+    return msgpack.packb(message, use_bin_type=True, unicode_errors="surrogateescape")
+
+
+def hashable(key):
+    return tuple(map(hashable, key)) if isinstance(key, list) else repr(key) if isinstance(key, dict) else key
+
+
+def as_dict(pairs):
+    """A map; keys that Python cannot hash become tuples, or texts."""
+    try:
+        return dict(pairs)
+    except TypeError:
+        return {hashable(key): value for key, value in pairs}
+
+
+class Session:
+    """A connection that is up.  All of it belongs to one event loop.
+
+    `on_notification(method, params)` is called for each notification of the server.  `on_end()` is called once, when
+    the connection has ended, after all its calls have been failed.
+    """
+
+    def __init__(self, reader, writer, message_max, on_notification, on_end):
+        self.limits = {}  # as server.hello told them
+        self.ended = None  # why, once it has
+        self._reader, self._writer = reader, writer
+        self._writing = asyncio.Lock()  # one call after the other writes, so that little waits in memory
+        self._calls = {}  # id: the future of its answer
+        self._last = 0
+        self._message_max = message_max
+        self._on_notification, self._on_end = on_notification, on_end
+        self._unpacker = msgpack.Unpacker(raw=False, strict_map_key=False, unicode_errors="surrogateescape",
+                                          object_pairs_hook=as_dict, max_buffer_size=message_max)
+        self._task = asyncio.create_task(self._receive())
+
+    async def introduce(self, token, push):
+        """Says how we want to be answered, and who we are.  Refused, or Unreachable."""
+        hello = {"errors": "map", "half_close": False, "push": push}
+        asked = [self.request("server.hello", [hello])]
+        if token is not None:
+            asked.append(self.request("server.auth", [token]))
+        said, *accepted = await asyncio.gather(*asked, return_exceptions=True)
+        for answer in (said, *accepted):
+            if isinstance(answer, (Broken, Unsent)):
+                raise Unreachable(f"the connection ended at once: {self.ended}")
+        for answer in accepted:
+            if isinstance(answer, RemoteError):
+                raise Refused(str(answer))
+        # Another server of MessagePack-RPC need not know server.hello.
+        limits = said.get("limits") if isinstance(said, dict) else None
+        if isinstance(limits, dict):
+            self.limits = {name: most for name, most in limits.items() if isinstance(most, int)}
+
+    # ---- sending ----
+
+    def _write(self, message):
+        """Unsent: the session has ended. RemoteError: the message is too large. TypeError, ValueError, OverflowError: it is
+        not for MessagePack."""
+        frame = pack(message)
+        most = self.limits.get("message", IDS)
+        if len(frame) > most:
+            # The server would close the connection over it, under all other calls.
+            raise RemoteError("TOO_LARGE", f"the message has {len(frame)} bytes, and the server takes {most}")
+        if self.ended is not None:
+            raise Unsent
+        self._writer.write(frame)
+
+    async def _drain(self):
+        """Returns when the socket has taken so much that another may write."""
+        try:
+            await self._writer.drain()
+        except OSError:
+            pass  # the receiving side ends the session, and says why
+
+    def _next_id(self):
+        while True:
+            self._last = (self._last + 1) % IDS
+            if self._last not in self._calls:
+                return self._last
+
+    async def request(self, method, params):
+        """The result.  RemoteError, Broken, or Unsent; whoever cancels this cancels the call in the server."""
+        number, answer = None, asyncio.get_running_loop().create_future()
+        try:
+            async with self._writing:
+                number = self._next_id()
+                self._write([REQUEST, number, method, params])
+                self._calls[number] = answer
+                await self._drain()
+            return await answer
+        except asyncio.CancelledError:
+            if self._calls.pop(number, None) is not None:
+                self._write([NOTIFICATION, "server.cancel", [number]])
+            elif answer.done() and not answer.cancelled():
+                answer.exception()  # nobody asks for it any more
+            raise
+
+    async def notify(self, method, params):
+        async with self._writing:
+            self._write([NOTIFICATION, method, params])
+            await self._drain()
+
+    # ---- receiving ----
+
+    async def _receive(self):
+        why = "the client closed it"
+        try:
+            while data := await self._reader.read(READ):
+                self._unpacker.feed(data)
+                for message in self._unpacker:
+                    self._take(message)
+            why = "the server closed it"
+        except OSError as error:
+            why = str(error) or type(error).__name__
+        except (ValueError, msgpack.exceptions.UnpackException) as error:
+            why = f"the server does not speak MessagePack-RPC: {error or type(error).__name__}"
+        finally:
+            self._end(why)
+
+    def _take(self, message):
+        match message:
+            case [0, number, str() as method, _]:
+                if self._writer.transport.get_write_buffer_size() > self._message_max:
+                    raise ValueError("it asks, and does not read our answers")
+                self._write([RESPONSE, number, f"NO_METHOD: a client has no method {method[:80]}", None])
+            case [1, int() as number, error, result]:
+                answer = self._calls.pop(number, None)
+                if answer is None or answer.done():
+                    return  # a late one, of a call that was given up
+                if error is None:
+                    answer.set_result(result)
+                else:
+                    answer.set_exception(remote_error(error))
+            case [2, str() as method, list() as params]:
+                if self._on_notification is not None:
+                    self._on_notification(method, params)
+            case _:
+                raise ValueError(f"{repr(message)[:80]} is no message")
+
+    def _end(self, why):
+        if self.ended is not None:
+            return
+        self.ended = why
+        self._writer.transport.abort()
+        calls, self._calls = self._calls, {}
+        for answer in calls.values():
+            if not answer.done():
+                answer.set_exception(Broken(why))
+        self._on_end()
+
+    async def over(self):
+        """Returns when the connection has ended."""
+        await asyncio.wait([self._task])
+
+    def drop(self):
+        """Ends it at once; calls in flight end as Broken."""
+        self._end("the client closed it")
+        self._task.cancel()
+
+    async def finish(self):
+        """Ends it when what was written has gone out, if the server reads that within a second."""
+        if self.ended is None:
+            self._writer.close()
+            await asyncio.wait([self._task], timeout=1)
+        self.drop()
+        await self.over()

@@ -1,0 +1,32 @@
+#!/usr/bin/python3
+"""Hashes files on the server, all at once, each as a task that is tried again and survives a restart of the server.
+
+    ERGON_URL=unix:///run/ergon/socket ./example.py FILE...
+"""
+import asyncio
+import os
+import sys
+
+import ergon_client
+from ergon_client import aio
+
+
+async def digest(ergon, path):
+    with open(path, "rb") as f:
+        task = await ergon.submit("hash", "sha256", f.read(), "hex", retries=3)
+    async for event in task.watch():
+        print(f"{task.id}: {event['event']}", file=sys.stderr)
+    print(await task.wait(), path, sep="  ")
+
+
+async def main(paths):
+    async with aio.Client(os.environ["ERGON_URL"], timeout=60) as ergon:
+        async with asyncio.TaskGroup() as group:
+            for path in paths:
+                group.create_task(digest(ergon, path))
+
+
+try:
+    asyncio.run(main(sys.argv[1:]))
+except* (ergon_client.ErgonError, OSError) as failed:
+    sys.exit("\n".join(map(str, failed.exceptions)))

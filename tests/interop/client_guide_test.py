@@ -1,0 +1,37 @@
+"""docs/clients.md is true: its programs, and its `console` blocks with them, are run as they stand, in a folder with what a clone has
+after ./run build."""
+import importlib.util
+import os
+import re
+import shutil
+import unittest
+
+import interop
+from harness import SOURCE
+from documents_test import PROGRAMS, Document
+
+PROGRAM = re.compile(r"^`([\w.]+)`:\n\n```\w+\n(.*?)^```", re.M | re.S)
+
+
+class Clients(Document, unittest.TestCase):
+    PAGE = "docs/clients.md"
+    LEAST = 8
+
+    def prepare(self, place):
+        os.mkdir(os.path.join(place, "build"))
+        for program in PROGRAMS:
+            os.symlink(program, os.path.join(place, "build", os.path.basename(program)))
+        shutil.copytree(os.path.join(SOURCE, "clients"), os.path.join(place, "clients"))
+        for name, code in PROGRAM.findall(self.text):
+            with open(os.path.join(place, name), "w") as f:
+                f.write(code)
+        # Debian's Python comes first, whatever else is installed.
+        return {"PATH": "/usr/bin:" + os.environ["PATH"], "PIP_ROOT_USER_ACTION": "ignore",
+                "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+
+
+if __name__ == "__main__":
+    for module in ("pip", "setuptools", "wheel"):
+        if importlib.util.find_spec(module) is None:
+            interop.skip(f"python3-{module} is not installed")
+    unittest.main()

@@ -1,0 +1,265 @@
+"""Plays a scenario of clients.py with the Python package: first with asyncio, then, where that differs, with the face that blocks."""
+import asyncio
+import os
+import sys
+import threading
+import unittest
+
+import msgpack
+
+import ergon_client
+from ergon_client import aio
+
+URL = os.environ["ERGON_URL"]
+CA = os.environ.get("ERGON_CA")
+check = unittest.TestCase()
+
+
+def ask_stage(what):
+    print(what, flush=True)
+    check.assertEqual(sys.stdin.readline(), "done\n")
+
+
+async def fails(code, work, kind=ergon_client.ErgonError):
+    """The error with which it fails."""
+    with check.assertRaises(kind) as caught:
+        await work
+    check.assertEqual(caught.exception.code, code, caught.exception)
+    return caught.exception
+
+
+async def values():
+    async with aio.Client(URL) as ergon:
+        numbers = [0, 1, 127, 128, 255, 256, 65535, 65536, 2**32 - 1, 2**32, 2**53, 2**64 - 1]
+        texts = ["x" * n for n in (0, 31, 32, 255, 256, 65535, 65536)] + ["käse", "\udcff is no UTF-8"]
+        lists = [[], [1, [2, [3]]], list(range(15)), list(range(16)), list(range(70000))]
+        maps = [{}, {"a": {"b": None}}, {1: 2}, {str(n): n for n in range(16)}, {n: n for n in range(70000)}]
+        others = [None, True, False, 1.5, -0.0, 1e300, msgpack.ExtType(5, b"x"), msgpack.ExtType(6, bytes(300)),
+                  msgpack.Timestamp(1, 2)]
+        for value in [*numbers, *(-n for n in numbers[:-1]), -(2**63), *texts, *(t.encode("utf-8", "replace") for t in texts),
+                      *lists, *maps, *others]:
+            back = await ergon.call("echo", value)
+            check.assertEqual(back, value)
+            check.assertEqual(type(back), type(value))
+        check.assertEqual(await ergon.call("echo", {(1, 2): 3}), {(1, 2): 3})
+        check.assertEqual(await ergon.call("echo", 1, "two"), [1, "two"])
+        check.assertIsNone(await ergon.call("echo"))
+        check.assertEqual(await ergon.call("echo", 7, deadline="5s", priority=9), 7)
+        await ergon.notify("echo", 1)
+        with check.assertRaises(TypeError):
+            await ergon.call("echo", object())
+    with ergon_client.Client(URL) as ergon:
+        check.assertEqual(ergon.call("sum", 1, 2.5), 3.5)
+        check.assertEqual([t.wait() for t in ergon.submit_many([("echo", [1]), ("echo", [2], {"priority": 9})])], [1, 2])
+        ergon.notify("echo", 1)
+
+
+async def errors():
+    async with aio.Client(URL) as ergon:
+        error = await fails("NO_METHOD", ergon.call("no.such.method"), ergon_client.RemoteError)
+        check.assertEqual((error.number, error.retryable, error.data), (-32601, False, None))
+        check.assertIn("no.such.method", error.text)
+        error = await fails("NO_SPACE", ergon.call("fail", "NO_SPACE", "the disk is full"))
+        check.assertEqual((error.text, str(error)), ("the disk is full", "NO_SPACE: the disk is full"))
+        await fails("BAD_PARAMS", ergon.call("sum", "three"))
+        await fails("BAD_PARAMS", ergon.call("echo", prioritee=1))
+        await fails("DEADLINE", ergon.call("sleep", "60s", deadline=20))
+        await fails("NOT_FOUND", ergon.task("t0000000000001").wait())
+        task = await ergon.submit("fail", "NO_SPACE", "the disk is full")
+        error = await fails("NO_SPACE", task.wait(), ergon_client.RemoteError)
+        check.assertEqual(error.data["state"], "failed")
+        await ergon.call("queue.drain", "flaky")
+        check.assertTrue((await fails("DRAINING", ergon.submit("flaky", 1))).retryable)
+        await ergon.call("queue.resume", "flaky")
+        task = await ergon.submit("echo", "x" * 100, keep_size=10)
+        await fails("TOO_LARGE", task.wait())
+        await task.forget()
+        await fails("NOT_FOUND", task.get())
+    with check.assertRaisesRegex(ValueError, "neither"):
+        aio.Client("http://localhost")
+
+
+async def large():
+    async with aio.Client(URL, ca=CA) as ergon:
+        data = os.urandom(8 << 20)
+        waiting = asyncio.create_task(ergon.call("sleep", "60s"))
+        check.assertEqual(await asyncio.gather(*(ergon.call("echo", data) for _ in range(4))), [data] * 4)
+        await fails("TOO_LARGE", ergon.call("echo", bytes(17 << 20)))
+        check.assertFalse(waiting.done())  # the same connection
+        waiting.cancel()
+
+
+async def tls():
+    env = os.environ
+    async with aio.Client(URL, ca=CA) as ergon:
+        check.assertEqual(await ergon.call("echo", 1), 1)
+    for options in ({}, {"ca": CA, "server_name": "elsewhere.example"}):
+        error = await fails("UNREACHABLE", aio.Client(URL, **options).connect(), ergon_client.Unreachable)
+        check.assertIn("certificate", error.text)
+    await fails("UNREACHABLE", aio.Client(env["ERGON_UNNAMED"], ca=env["ERGON_UNNAMED_CA"]).connect())
+    async with aio.Client(env["ERGON_MUTUAL"], ca=CA, cert=env["ERGON_CERT"], key=env["ERGON_KEY"]) as ergon:
+        check.assertEqual((await ergon.call("server.hello"))["principal"], "cert:ops.example")
+    await fails("UNREACHABLE", aio.Client(env["ERGON_MUTUAL"], ca=CA).connect())
+
+
+async def token():
+    async with aio.Client(URL, token=os.environ["ERGON_TOKEN"]) as ergon:
+        check.assertEqual((await ergon.call("server.hello"))["principal"], "token:alice")
+    await fails("AUTH", aio.Client(URL, token="wrong").connect(), ergon_client.Refused)
+    late = aio.Client(URL, token="wrong")
+    await fails("AUTH", late.call("echo", 1), ergon_client.Refused)
+    await late.close()
+    async with aio.Client(URL) as ergon:
+        await fails("AUTH", ergon.call("echo", 1), ergon_client.RemoteError)
+
+
+async def cancelled(ergon, least):
+    """Waits until the server has cancelled so many calls."""
+    while (await ergon.call("server.info"))["tasks"]["cancelled"] < least:
+        await asyncio.sleep(0.01)
+
+
+async def cancel():
+    async with aio.Client(URL) as ergon:
+        before = (await ergon.call("server.info"))["tasks"]["cancelled"]
+        error = await fails("TIMEOUT", ergon.call("sleep", "60s", timeout=0.05), TimeoutError)
+        check.assertIsInstance(error, ergon_client.TimedOut)
+        await cancelled(ergon, before + 1)
+        calls = [asyncio.create_task(ergon.call("sleep", "60s")) for _ in range(20)]
+        await ergon.call("echo", 1)
+        for call in calls:
+            call.cancel()
+        check.assertTrue(all(isinstance(e, asyncio.CancelledError) for e in await asyncio.gather(*calls, return_exceptions=True)))
+        await cancelled(ergon, before + 21)
+        task = await ergon.submit("sleep", "60s")
+        await fails("TIMEOUT", task.wait(timeout=0.05))
+        check.assertTrue((await task.cancel())["cancelled"])
+        await fails("CANCELLED", task.wait())
+        check.assertEqual((await task.get())["state"], "cancelled")
+    with ergon_client.Client(URL, timeout=0.05) as ergon:
+        with check.assertRaises(ergon_client.TimedOut):
+            ergon.call("sleep", "60s")
+        check.assertEqual(ergon.call("echo", 1, timeout=60), 1)
+
+
+async def many():
+    async with aio.Client(URL, ca=CA, in_flight=500) as ergon:  # ten times what the server takes
+        methods = [("echo", i) if i % 2 else ("fail", "ODD", str(i)) for i in range(5000)]
+        answers = await asyncio.gather(*(ergon.call(*m) for m in methods), return_exceptions=True)
+        for i, answer in enumerate(answers):
+            check.assertEqual(answer if i % 2 else answer.text, i if i % 2 else str(i))
+    seen = []
+    with ergon_client.Client(URL, ca=CA) as ergon:
+        def work(k):
+            seen.extend(ergon.call("echo", k * 100 + i) for i in range(100))
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    check.assertEqual(sorted(seen), list(range(2000)))
+
+
+def looks_like_progress(events):
+    check.assertEqual([e["seq"] for e in events], sorted({e["seq"] for e in events}))
+    check.assertEqual([e["data"] for e in events if e["event"] == "partial"], [1, 2, 3, 4, 5])
+    check.assertEqual([e["event"] for e in events][-1], "done")
+    check.assertEqual(sum(e["event"] == "progress" for e in events), 5)
+
+
+async def watch():
+    async with aio.Client(URL) as ergon:
+        task = await ergon.submit("progress", 5)
+        looks_like_progress([event async for event in task.watch()])
+        check.assertEqual(await task.wait(), 5)
+        check.assertEqual([e["event"] async for e in ergon.watch(task.id, 3)][-1], "done")
+        slow = await ergon.submit("sleep", "60s")
+        answer = await ergon.wait([task.id, slow.id], any=True)
+        check.assertEqual(([t["id"] for t in answer["ended"]], answer["open"]), ([task.id], [slow.id]))
+        check.assertEqual((await slow.explain())["id"], slow.id)
+        await slow.cancel()
+    pushed = asyncio.Queue()
+    async with aio.Client(URL, on_notification=lambda method, params: pushed.put_nowait((method, params))) as ergon:
+        task = await ergon.submit("progress", 5)
+        await ergon.call("task.watch", task.id, {"push": True})
+        check.assertEqual((await pushed.get())[0], "task.event")
+    with ergon_client.Client(URL) as ergon:
+        task = ergon.submit("progress", 5)
+        looks_like_progress(list(task.watch()))
+        for event in ergon.submit("sleep", "60s").watch():
+            break  # nobody waits for the rest
+        check.assertEqual(ergon.task(task.id).wait(), 5)
+
+
+async def closed():
+    ergon = aio.Client(URL)
+    calls = [asyncio.create_task(ergon.call("sleep", "60s")) for _ in range(3)]
+    await ergon.call("echo", 1)
+    await ergon.close()
+    for call in calls:
+        await fails("CLOSED", call, ergon_client.Closed)
+    await fails("CLOSED", ergon.call("echo", 1))
+    nobody = os.environ["ERGON_NOBODY"]
+    check.assertTrue((await fails("UNREACHABLE", aio.Client(nobody).connect())).retryable)
+    late = aio.Client(nobody)
+    await fails("TIMEOUT", late.call("echo", 1, timeout=0.2))
+    await late.close()
+    with check.assertRaises(ergon_client.Unreachable):
+        ergon_client.Client(nobody).connect()
+    blocking = ergon_client.Client(URL)
+    check.assertEqual(blocking.call("echo", 1), 1)
+    blocking.close()
+    blocking.close()
+    check.assertEqual([t.name for t in threading.enumerate() if t.name == "ergon-client"], [])
+
+
+async def rubbish():
+    async with asyncio.timeout(50):
+        ergon = aio.Client(URL, backoff=(0.001, 0.01))
+        broken = 0
+        while True:
+            try:
+                check.assertEqual(await ergon.call("echo", "hi"), "hi")
+                break
+            except ergon_client.Broken as error:
+                check.assertFalse(error.retryable)
+                broken += 1
+        check.assertGreaterEqual(broken, 5)
+        check.assertEqual(await ergon.call("echo", "still"), "still")
+        await ergon.close()
+
+
+async def restart():
+    async with aio.Client(URL, backoff=(0.01, 0.1)) as ergon:
+        task = await ergon.submit("sleep", "300ms", durable="fsync")
+        later = await ergon.submit("echo", "kept", delay="100ms")
+        call = asyncio.create_task(ergon.call("sleep", "60s"))
+        events = []
+
+        async def follow():
+            events.extend([e async for e in task.watch()])
+        watching = asyncio.create_task(follow())
+        waiting = [asyncio.create_task(t.wait()) for t in (task, later)]
+        await ergon.call("echo", 1)  # all of that has gone out
+        await asyncio.to_thread(ask_stage, "restart")
+        await fails("BROKEN", call, ergon_client.Broken)
+        check.assertEqual(await ergon.call("echo", "again"), "again")
+        slept, kept = await asyncio.gather(*waiting)
+        check.assertGreaterEqual(slept, 300)
+        check.assertEqual(kept, "kept")
+        await watching
+        seqs = [e["seq"] for e in events]
+        check.assertEqual(seqs, sorted(set(seqs)))
+        check.assertEqual((events[0]["event"], events[-1]["event"]), ("submitted", "done"))
+        same = [await ergon.submit("echo", 1, key="k") for _ in range(2)]
+        check.assertEqual(same[0].id, same[1].id)
+        check.assertTrue(same[1].said["duplicate"])
+        call = asyncio.create_task(ergon.call("sleep", "60s"))
+        await ergon.call("echo", 1)
+        await asyncio.to_thread(ask_stage, "kill")
+        await fails("BROKEN", call)
+        await fails("TIMEOUT", ergon.call("echo", 1, timeout=0.2))  # it waits for a connection
+
+
+if __name__ == "__main__":
+    asyncio.run(globals()[sys.argv[1]]())

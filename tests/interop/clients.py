@@ -1,0 +1,229 @@
+"""The stage on which the client packages of clients/ play: servers with a listener of each kind, one that is killed and comes
+back, one that sends rubbish.  Each language has a program that plays a scenario by name; it asserts, and ends with 0.
+
+What a program prints is shown when it fails; on a line `restart` the server is killed and started again, on a line `kill` only
+killed, and a line on its standard input says that this is done.
+"""
+import os
+import re
+import shutil
+import socket
+import subprocess
+import threading
+
+import msgpack
+
+import interop  # where the harness is
+from harness import BUILD, ERGON, ERGOND, LIMIT, SOURCE, Server, scratch, self_signed
+
+PLACE = os.path.abspath(os.path.join(BUILD, "tests", "interop", "clients"))
+
+CONFIG = """
+tokens_file: {folder}/tokens
+listen:
+  - {{url: "ergon://127.0.0.1:0", auth: none}}
+  - {{url: "unix://{folder}/socket", auth: none}}
+  - {{url: "ergons://127.0.0.1:0", auth: none, tls: {{cert: "{cert}", key: "{key}"}}}}
+  - {{url: "ergons://127.0.0.1:0", auth: cert, tls: {{cert: "{cert}", key: "{key}", client_ca: "{own}", client_cert: required}}}}
+  - {{url: "ergon://127.0.0.1:0", auth: token}}
+  - {{url: "ergons://127.0.0.1:0", auth: none, tls: {{cert: "{nameless}", key: "{nameless_key}"}}}}
+roles:
+  - {{name: certificates, members: ["cert:ops.example"], methods: ["*"]}}
+limits: {{in_flight: 50}}
+"""
+
+# What a server that is none sends: at once to one connection, and to another as the answer to its first call.
+RUBBISH = [b"\xc1", b"\xdd\xff\xff\xff\xff", b"\xc6\xff\xff\xff\xff", b"\x07", b"\x90", b"\x93\x01\x02\x03", b"\x94\x07\x01\xc0\xc0",
+           b"\x94\x01\xa1x\xc0\xc0", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x91" * 2000, b"\x94\x01", b""]
+
+
+def copy(name, leave=()):
+    """A copy of a package in the build tree, so that what builds it writes nothing into the source."""
+    place = os.path.join(PLACE, name)
+    shutil.rmtree(place, ignore_errors=True)
+    shutil.copytree(os.path.join(SOURCE, "clients", name), place, ignore=shutil.ignore_patterns("__pycache__", *leave))
+    return place
+
+
+def nameless(folder):
+    """A certificate that has only a common name, localhost."""
+    cert, key = os.path.join(folder, "nameless.crt"), os.path.join(folder, "nameless.key")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+                    "-subj", "/CN=localhost", "-out", cert, "-keyout", key], check=True, capture_output=True)
+    return cert, key
+
+
+class Rubbish:
+    """A server that sends rubbish, to each connection some other, and in the end behaves."""
+
+    def __init__(self):
+        self.left = [(data, early) for data in RUBBISH for early in (True, False)]
+        self.refusals = []  # what clients answered to a request of ours
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = "ergon://127.0.0.1:%d" % self.listener.getsockname()[1]
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+
+    def serve(self):
+        while True:
+            try:
+                peer, _ = self.listener.accept()
+            except OSError:
+                return
+            with peer:
+                peer.settimeout(LIMIT)
+                try:
+                    self.play(peer)
+                except OSError:
+                    pass  # it has had enough
+
+    def play(self, peer):
+        data, early = self.left.pop(0) if self.left else (None, False)
+        if early:
+            peer.sendall(data)
+            return
+        unpacker = msgpack.Unpacker(raw=False, strict_map_key=False)
+        while got := peer.recv(1 << 16):
+            unpacker.feed(got)
+            for message in unpacker:
+                if message[0] == 1:
+                    self.refusals.append(message)
+                if message[0] == 0 and not self.answer(peer, message, data):
+                    return
+
+    def answer(self, peer, message, data):
+        _, number, method, params = message
+        if method == "server.hello":
+            answers = [[1, number, "NO_METHOD: what is that?", None]]
+        elif data is not None:
+            peer.sendall(data)
+            return False
+        else:
+            answers = [[2, "nobody.asked", [1]], [0, 7, "what.is.this", []], [1, 4_000_000_000, None, "whose?"],
+                       [1, number, None, params[0]], [1, number, None, "again"]]
+        peer.sendall(b"".join(map(msgpack.packb, answers)))
+        return True
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.thread.join()
+
+
+class Clients:
+    """The scenarios, for a subclass that has COMMAND, the words that run its program, and VERSION, that of its package."""
+
+    COMMAND = ()
+    VERSION = ""
+    ENVIRONMENT = {}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = scratch(cls.addClassCleanup)
+        cls.cert, key = self_signed(cls.folder)
+        cls.own, cls.own_key = self_signed(cls.folder, "ops.example")
+        cls.nameless, nameless_key = nameless(cls.folder)
+        cls.token = subprocess.run([ERGON, "token", "alice", "--methods", "*", "--file", os.path.join(cls.folder, "tokens")],
+                                   capture_output=True, text=True, check=True, timeout=LIMIT).stdout.strip()
+        path = os.path.join(cls.folder, "ergond.yaml")
+        with open(path, "w") as f:
+            f.write(CONFIG.format(folder=cls.folder, cert=cls.cert, key=key, own=cls.own, nameless=cls.nameless,
+                                  nameless_key=nameless_key))
+        cls.server = Server("--config", path, listen=())
+        cls.addClassCleanup(cls.server.__exit__, None)
+        urls = [cls.server.process.stdout.readline().strip().replace("127.0.0.1", "localhost") for _ in range(6)]
+        cls.tcp, cls.unix, cls.tls, cls.mutual, cls.guarded, cls.unnamed = urls
+
+    def play(self, scenario, url, act=None, **more):
+        """Runs the program; `act` does what it asks for on a line of its own."""
+        environment = {**os.environ, **self.ENVIRONMENT, "ERGON_URL": url}
+        environment.update({"ERGON_" + name.upper(): value for name, value in more.items()})
+        program = subprocess.Popen([*self.COMMAND, scenario], env=environment, text=True, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        late = threading.Timer(LIMIT, program.kill)
+        late.start()
+        said = []
+        with program:
+            for line in program.stdout:
+                said.append(line)
+                if line.strip() in ("restart", "kill"):
+                    act(line.strip())
+                    program.stdin.write("done\n")
+                    program.stdin.flush()
+            program.wait()
+        late.cancel()
+        self.assertEqual(program.returncode, 0, "".join(said))
+        return "".join(said)
+
+    def test_values_come_back_as_they_went(self):
+        for url in (self.tcp, self.unix):
+            with self.subTest(url):
+                self.play("values", url)
+
+    def test_errors_are_objects(self):
+        self.play("errors", self.tcp)
+
+    def test_large_messages(self):
+        for url, more in ((self.unix, {}), (self.tls, {"ca": self.cert})):
+            with self.subTest(url):
+                self.play("large", url, **more)
+
+    def test_tls_looks_at_authority_and_subject_alternative_name(self):
+        self.play("tls", self.tls, ca=self.cert, unnamed=self.unnamed, unnamed_ca=self.nameless, mutual=self.mutual,
+                  cert=self.own, key=self.own_key)
+
+    def test_a_token(self):
+        self.play("token", self.guarded, token=self.token)
+
+    def test_cancels_and_timeouts_reach_the_server(self):
+        self.play("cancel", self.unix)
+
+    def test_many_calls_at_once(self):
+        for url, more in ((self.unix, {}), (self.tls, {"ca": self.cert})):
+            with self.subTest(url):
+                self.play("many", url, **more)
+
+    def test_progress_and_partial_results(self):
+        self.play("watch", self.tcp)
+
+    def test_a_client_that_is_closed_or_cannot_connect(self):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            nobody = "ergon://127.0.0.1:%d" % free.getsockname()[1]
+        self.play("closed", self.unix, nobody=nobody)
+
+    def test_rubbish_harms_only_its_connection(self):
+        rubbish = Rubbish()
+        self.addCleanup(rubbish.close)
+        self.play("rubbish", rubbish.url)
+        self.assertEqual(rubbish.left, [])
+        self.assertGreater(len(rubbish.refusals), 0)
+        for kind, number, error, _ in rubbish.refusals:
+            self.assertEqual((kind, number), (1, 7))
+            self.assertRegex(error, "^NO_METHOD: ")
+
+    def test_the_server_is_killed_and_comes_back(self):
+        socket_path = os.path.join(self.folder, "again")
+        flags = ("--store", os.path.join(self.folder, "store"))
+        servers = [Server(*flags, listen=("unix://" + socket_path,))]
+        self.addCleanup(lambda: servers[-1].discard())
+
+        def act(what):
+            servers[-1].process.kill()
+            servers[-1].process.wait()
+            if what == "restart":
+                servers[-1].discard()
+                servers.append(Server(*flags, listen=("unix://" + socket_path,)))
+
+        self.play("restart", "unix://" + socket_path, act)
+        self.assertEqual(len(servers), 2)
+
+    def test_the_example(self):
+        path = os.path.join(self.folder, "some file")
+        with open(path, "w") as f:
+            f.write("abc")
+        said = self.play(path, self.unix, example="1")
+        self.assertIn("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  " + path, said)
+
+    def test_the_version_is_the_servers(self):
+        said = subprocess.run([ERGOND, "--version"], capture_output=True, text=True, check=True).stdout
+        self.assertEqual(re.search(r"\d+\.\d+\.\d+", said)[0], self.VERSION)
