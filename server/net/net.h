@@ -31,13 +31,14 @@ struct net_limits {
     /* The same of all loops: only a loop that has more than its own part, while all have more than
      * this, closes one. */
     uint64_t partial_all;
-    uint32_t connections; /* in all */
-    uint32_t connections_per_address;
-    /* Of one loop, that have not said who they are: beyond it the first of them is closed.  0: none
-     * of its own. */
+    /* In all: beyond it newcomers give way, then the address with the most.  0: no limit. */
+    uint32_t connections;
+    uint32_t connections_per_address; /* 0: no limit; users of Unix sockets have none */
+    /* Of one loop, that have not said who they are: beyond it one of them is closed, of the address
+     * that has the most.  0: none of its own. */
     uint32_t newcomers;
-    /* Of one loop, TLS handshakes that have begun and are not done: beyond it the first of them is
-     * closed.  0: none of its own. */
+    /* Of one loop, TLS handshakes that have begun and are not done: beyond it one of them is closed
+     * by the same rule.  0: none of its own. */
     uint32_t handshakes;
     ao_time handshake_timeout; /* TLS; ns */
     ao_time auth_timeout; /* ns from there until the peer has to have said who it is; 0: never */
@@ -60,6 +61,8 @@ struct net_loop_options {
 struct net_loop_stats { /* relaxed: figures, not logic */
     uint64_t connections, accepted, closed, messages, bytes_in, bytes_out, protocol_errors,
         partial_bytes;
+    uint64_t newcomers; /* of `connections`: have not said who they are */
+    uint64_t gave_way;  /* of `closed`: for another, since a limit of connections was reached */
 };
 
 /* The activator and the poller must outlive it.  NULL without memory. */

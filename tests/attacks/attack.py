@@ -293,6 +293,24 @@ def silent(a):
 
 
 @attack
+def idle(a):
+    """1,000 connections that have said who they are, and then nothing; who is closed comes again"""
+    for _ in range(1000):
+        try:
+            a.connect()
+        except Refused:
+            pass
+    a.under_way()
+    for _ in range(500):
+        try:
+            a.connect()
+        except Refused:
+            pass
+    a.hold(2)
+    a.drop()
+
+
+@attack
 def wrong_tokens(a):
     """480 wrong tokens, as fast as they are refused, and a log that nobody reads"""
     for _ in range(480):

@@ -19,7 +19,7 @@ from harness import ERGON, LIMIT, Server, eventually  # found by walls
 
 ELSEWHERE = "127.0.0.2"  # where the attacker comes from: what is held against its address is not held against others
 BEHIND = 10  # how nice an attacker is to the good client, whose processor it may share
-FLAGS = {"silent": ("--limits-connections", "1000"), "decompress": ("--limits-memory", "128m")}  # of the server, that make the attack's size count
+FLAGS = {"silent": ("--limits-connections", "1000"), "idle": ("--limits-connections", "1000"), "decompress": ("--limits-memory", "128m")}  # of the server, that make the attack's size count
 ANONYMOUS = {"partial", "silent", "wrong-tokens"}  # those who have no token
 LARGE = 15 << 20  # bytes
 

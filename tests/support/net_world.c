@@ -6,6 +6,7 @@
 #include "proto/encoder.h"
 #include "proto/reader.h"
 #include "proto/scanner.h"
+#include "server/net/auth/peer.h"
 #include "server/net/connection/newcomers.h"
 
 struct net_world net;
@@ -65,6 +66,7 @@ static struct conn_slot *new_slot(void)
         slot->message.fd = -1;
         slot->id = ++net.next_id;
         slot->rules = &net.rules;
+        slot->key = peer_key(&(struct sockaddr_storage){.ss_family = AF_UNSPEC});
         memcpy(slot->peer, address, sizeof address);
     }
     return slot;
@@ -125,10 +127,8 @@ struct connection *net_connect_from(struct script *k, uint64_t key)
     net_start();
     set_up_script(k);
     struct conn_slot *slot = new_slot();
-    if (slot != NULL) {
-        slot->has_key = true;
+    if (slot != NULL)
         slot->key = key;
-    }
     return connect_slot(k, slot);
 }
 

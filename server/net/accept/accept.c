@@ -8,15 +8,16 @@
 #include "server/net/accept/acceptor_private.h"
 #include "server/net/auth/peer.h"
 
-static const char *over_limit(const struct listener *l, const struct address_count *address)
+/* A limit that nobody makes room at; NULL: none. */
+static const char *over_limit(const struct listener *l, uint64_t key)
 {
     const struct acceptor *a = l->acceptor;
+    uint32_t most = a->limits.connections_per_address;
+    const struct crowd *crowd = most == 0 ? NULL : crowds_find(&a->crowds, key);
 
-    if (a->limits.connections != 0 && a->open >= a->limits.connections)
-        return "the limit of connections is reached (limits.connections)";
     if (l->limit != 0 && l->rules.open >= l->limit)
         return "the listener's limit of connections is reached";
-    if (address != NULL && address->open >= a->limits.connections_per_address)
+    if (crowd != NULL && peer_key_is_address(key) && crowd->count >= most)
         return "the limit of connections of one address is reached";
     return NULL;
 }
@@ -43,45 +44,52 @@ static uint32_t fewest(struct acceptor *a)
     return best;
 }
 
-static struct conn_slot *slot_new(struct listener *l, int fd, struct address_count *address,
-                                  const char *peer)
+/* Counted, but for its place.  NULL without memory. */
+static struct conn_slot *slot_new(struct listener *l, int fd, uint64_t key, const char *peer)
 {
     struct acceptor *a = l->acceptor;
     size_t size = strlen(peer) + 1;
     struct conn_slot *slot = malloc(sizeof *slot + size);
+    struct crowd *crowd = slot == NULL ? NULL : crowds_join(&a->crowds, key);
 
-    if (slot == NULL)
+    if (crowd == NULL) {
+        free(slot);
         return NULL;
-    *slot =
-        (struct conn_slot){.message = {.kind = LOOP_CONNECT, .loop = (uint16_t)fewest(a), .fd = fd},
-                           .id = ++a->next_id,
-                           .rules = &l->rules,
-                           .address = address};
+    }
+    *slot = (struct conn_slot){.message = {.kind = LOOP_CONNECT, .fd = fd},
+                               .id = ++a->next_id,
+                               .rules = &l->rules,
+                               .key = key,
+                               .crowd = crowd};
     memcpy(slot->peer, peer, size);
+    l->rules.open++;
     return slot;
 }
 
-static void slot_send(struct acceptor *a, struct conn_slot *slot)
+void slot_send(struct acceptor *a, struct conn_slot *slot)
 {
-    struct loop_link *link = &a->links[slot->message.loop];
+    uint32_t loop = fewest(a);
+    struct loop_link *link = &a->links[loop];
 
+    slot->message.loop = (uint16_t)loop;
+    LIST_INSERT_HEAD(&slot->crowd->slots, slot, of_crowd);
     a->open++;
     link->open++;
-    ++slot->rules->open;
-    if (slot->address != NULL)
-        slot->address->open++;
     message_send(&link->loop->from_acceptor, &slot->message);
 }
 
-static void peer_name(const struct listener *l, int fd, const struct sockaddr_storage *from,
-                      char *buf, size_t size)
+static void refuse(int fd, const char *peer, const char *why)
 {
-    uint32_t uid;
+    log_warn("connection refused", LOG_PEER("peer", peer), LOG_STR("reason", why));
+    close(fd);
+}
 
-    if (l->url.scheme == URL_UNIX && peer_uid(fd, &uid))
-        snprintf(buf, size, "unix:%u", uid);
-    else
-        peer_text(from, buf, size);
+void slot_refuse(struct acceptor *a, struct conn_slot *slot, const char *why)
+{
+    refuse(slot->message.fd, slot->peer, why);
+    --slot->rules->open;
+    crowds_leave(&a->crowds, slot->crowd);
+    free(slot);
 }
 
 static bool is_kept_out(const struct listener *l, uint64_t key)
@@ -92,34 +100,33 @@ static bool is_kept_out(const struct listener *l, uint64_t key)
            penalties_left(&a->penalties, key, activator_clock(a->activator)) > 0;
 }
 
+/* What a peer is called in the log; returns what it is counted by. */
+static uint64_t peer_of(const struct listener *l, int fd, const struct sockaddr_storage *from,
+                        char *buf, size_t size)
+{
+    uint32_t uid;
+
+    if (l->url.scheme != URL_UNIX || !peer_uid(fd, &uid)) {
+        peer_text(from, buf, size);
+        return peer_key(from);
+    }
+    snprintf(buf, size, "unix:%u", uid);
+    return peer_key_of_user(uid);
+}
+
 static void take_connection(struct listener *l, int fd, const struct sockaddr_storage *from)
 {
     struct acceptor *a = l->acceptor;
-    struct address_count *address = NULL;
     char peer[PEER_TEXT_MAX];
-    uint64_t key = 0;
+    uint64_t key = peer_of(l, fd, from, peer, sizeof peer);
+    const char *why = is_kept_out(l, key) ? "its address is kept out for a while (limits.penalty)"
+                                          : over_limit(l, key);
 
-    peer_name(l, fd, from, peer, sizeof peer);
-    bool has_key = peer_key(from, &key),
-         counted = a->limits.connections_per_address != 0 && has_key;
-    if (counted)
-        address = address_entry(&a->addresses, key);
-    const char *why = counted && address == NULL       ? "out of memory"
-                      : has_key && is_kept_out(l, key) ? "its address is kept out for a while "
-                                                         "(limits.penalty)"
-                                                       : over_limit(l, address);
-    struct conn_slot *slot = why == NULL ? slot_new(l, fd, address, peer) : NULL;
-    if (slot != NULL) {
-        slot->key = key;
-        slot->has_key = has_key;
-        slot_send(a, slot);
-        return;
-    }
-    log_warn("connection refused", LOG_PEER("peer", peer),
-             LOG_STR("reason", why == NULL ? "out of memory" : why));
-    close(fd);
-    if (address != NULL && address->open == 0)
-        address_drop(&a->addresses, address);
+    struct conn_slot *slot = why == NULL ? slot_new(l, fd, key, peer) : NULL;
+    if (slot == NULL)
+        refuse(fd, peer, why == NULL ? "out of memory" : why);
+    else
+        claim_place(a, slot);
 }
 
 /* Waiting is all that helps: without a pause the poller would report the listeners for ever. */
@@ -144,7 +151,7 @@ void accept_some(struct listener *l)
 {
     int failures = 0; /* of peers that have gone again, as a rule */
 
-    for (int i = 0; i < ACCEPTS_A_WAKE && l->fd >= 0; i++) {
+    for (int i = 0; i < ACCEPTS_A_WAKE && l->fd >= 0 && claims_may_begin(l->acceptor); i++) {
         struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
         socklen_t size = sizeof from;
         int fd = accept4(l->fd, (struct sockaddr *)&from, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);

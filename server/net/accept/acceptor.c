@@ -6,17 +6,19 @@
  * the other loops.  Who does it is decided by one exchange; the loser comes again later. */
 #include "server/net/accept/acceptor_private.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "server/net/auth/peer.h"
 
 static void punish(struct acceptor *a, const struct conn_slot *slot)
 {
     ao_time cost = a->limits.penalty / OFFENCE_TOKEN * slot->offences;
 
-    if (cost == 0 || !slot->has_key || !slot->rules->penalties ||
+    if (cost == 0 || !peer_key_is_address(slot->key) || !slot->rules->penalties ||
         !penalties_add(&a->penalties, slot->key, cost, activator_clock(a->activator)))
         return;
     log_warn("address kept out", LOG_STR("peer", slot->peer),
@@ -24,24 +26,39 @@ static void punish(struct acceptor *a, const struct conn_slot *slot)
              LOG_STR("hint", "limits.penalty, and penalties of the listener"));
 }
 
-static void slot_free(struct acceptor *a, struct conn_slot *slot)
+void slot_uncount(struct acceptor *a, struct conn_slot *slot)
 {
-    punish(a, slot);
+    assert(!slot->left);
+    slot->left = true;
     a->open--;
     a->links[slot->message.loop].open--;
     --slot->rules->open;
-    if (slot->address != NULL)
-        address_drop(&a->addresses, slot->address);
-    free(slot);
+    LIST_REMOVE(slot, of_crowd);
+    crowds_leave(&a->crowds, slot->crowd);
 }
 
-static void take_slots_back(struct acceptor *a)
+static void come_home(struct acceptor *a, struct conn_slot *slot)
+{
+    punish(a, slot);
+    if (slot->left)
+        a->leaving--;
+    else
+        slot_uncount(a, slot);
+    slot->home = true;
+    if (!slot->asked)
+        free(slot);
+}
+
+static void take_back(struct acceptor *a)
 {
     for (int n = 0; n < RETURNS_A_STEP; n++) {
         struct loop_message *message = message_take(&a->returns);
         if (message == NULL)
             return;
-        slot_free(a, ao_of(message, struct conn_slot, message));
+        if (message->kind == LOOP_YIELD)
+            claim_answered(a, ao_of(message, struct yield, message));
+        else
+            come_home(a, ao_of(message, struct conn_slot, message));
     }
 }
 
@@ -59,14 +76,14 @@ void acceptor_let_go(struct acceptor *a)
 static void do_chores(struct acceptor *a)
 {
     acceptor_handle_commands(a);
-    take_slots_back(a);
+    take_back(a);
     if (a->paused && activator_clock(a->activator) >= a->pause_end)
         a->paused = false;
 }
 
 static bool accepts(const struct acceptor *a)
 {
-    return !a->paused && !a->draining;
+    return !a->paused && !a->draining && claims_may_begin(a);
 }
 
 static void accept_reported(struct acceptor *a)
@@ -168,9 +185,9 @@ struct acceptor *acceptor_new(struct net_loop **loops, uint32_t count,
     a->activator = loops[0]->activator;
     a->base = loops[0]->base;
     a->limits = *limits;
-    address_table_init(&a->addresses);
     for (int i = 0; i < 2; i++)
-        a->addresses.seed[i] = a->penalties.seed[i] = activator_random(a->activator);
+        a->penalties.seed[i] = activator_random(a->activator);
+    crowds_init(&a->crowds, a->penalties.seed);
     penalties_init(&a->penalties, limits->penalty * 5 / 2); /* with the third wrong token */
     mpsc_init(&a->commands);
     ao_init(&a->ao, &acceptor_class, a->activator);
@@ -192,13 +209,14 @@ void acceptor_free(struct acceptor *a)
     if (a == NULL)
         return;
     acceptor_handle_commands(a); /* frees what was asked and not done */
+    claims_drop(a);
     for (uint32_t i = 0; i < a->loop_count; i++)
         unlink_loop(&a->links[i]);
     /* Connections point to the rules of their listener to their end. */
     for (uint32_t i = 0; i < a->loop_count; i++)
         loop_drop_connections(a->links[i].loop);
     listeners_free(a);
-    address_table_fini(&a->addresses);
+    crowds_fini(&a->crowds);
     penalties_fini(&a->penalties);
     free(a->links);
     message_list_fini(&a->returns);

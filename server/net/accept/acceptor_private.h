@@ -13,8 +13,9 @@
 #include <event2/event_struct.h>
 
 #include "base/url.h"
-#include "server/net/accept/address_table.h"
+#include "server/net/accept/claims.h"
 #include "server/net/accept/penalties.h"
+#include "server/net/connection/crowds.h"
 #include "server/net/connection/net_loop.h"
 #include "server/runtime/threads/mpsc.h"
 
@@ -44,7 +45,8 @@ struct listener { /* the acceptor's */
 /* What is between the acceptor and one loop. */
 struct loop_link {
     struct net_loop *loop;
-    uint32_t open; /* connections that it was given and that have not come home */
+    uint32_t open;   /* connections that it was given, and that have a place */
+    uint32_t claims; /* that it is asked for a place by */
     struct loop_message drain, abort;
 };
 
@@ -71,10 +73,13 @@ struct acceptor {
     uint32_t listener_count;
     struct loop_link *links;
     uint32_t loop_count;
-    uint32_t turn; /* where the search for the loop with the fewest begins */
-    uint32_t open; /* connections in all */
+    uint32_t turn;    /* where the search for the loop with the fewest begins */
+    uint32_t open;    /* connections that have a place */
+    uint32_t leaving; /* that have given theirs up, are closed, and have not come home */
     uint64_t next_id;
-    struct address_table addresses;
+    struct crowds crowds; /* all that are open or claim a place */
+    struct claim claims[CLAIMS_MAX];
+    uint32_t claim_count; /* of these in use */
     struct penalty_table penalties;
     bool paused;       /* no fd was left; the listeners are not watched */
     ao_time pause_end; /* time; valid while paused */
@@ -103,7 +108,17 @@ void listeners_watch(struct acceptor *a, bool watch);
 void listeners_close(struct acceptor *a);
 void listeners_free(struct acceptor *a); /* after all connections, which point to the rules */
 
+/* --- acceptor.c --- */
+
+/* It has been counted, and counts no more: its place is free. */
+void slot_uncount(struct acceptor *a, struct conn_slot *slot);
+
 /* --- accept.c --- */
+
+/* Gives it to the loop with the fewest; it has a place. */
+void slot_send(struct acceptor *a, struct conn_slot *slot);
+/* Refuses one that no loop has: says why in the log, closes its socket, and frees it. */
+void slot_refuse(struct acceptor *a, struct conn_slot *slot, const char *why);
 
 /* Accepts what waits, up to the budget; without fds the acceptor pauses. */
 void accept_some(struct listener *l);

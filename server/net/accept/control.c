@@ -132,7 +132,7 @@ void acceptor_handle_commands(struct acceptor *a)
 
 void acceptor_report_drained(struct acceptor *a)
 {
-    if (a->drained == NULL || a->open > 0)
+    if (a->drained == NULL || a->open + a->leaving > 0)
         return;
     void (*drained)(void *arg) = a->drained;
     a->drained = NULL;

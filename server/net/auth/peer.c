@@ -1,6 +1,7 @@
 #include "server/net/auth/peer.h"
 
 #include <arpa/inet.h>
+#include <endian.h>
 #include <netinet/in.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -55,19 +56,33 @@ void peer_network(const char *text, char *buf, size_t size)
     snprintf(buf, size, "%s/64", inet_ntop(AF_INET6, &v6, host, sizeof host));
 }
 
-bool peer_key(const struct sockaddr_storage *address, uint64_t *key)
+/* The upper half of the keys that are no prefix of a v6 address. */
+#define KEY_V4     UINT64_C(0xffffffff)
+#define KEY_USER   UINT64_C(0xfffffffe)
+#define KEY_NOBODY UINT64_C(0xfffffffd)
+
+uint64_t peer_key(const struct sockaddr_storage *address)
 {
     struct in_addr v4;
     uint16_t port;
+    uint64_t prefix;
 
-    if (is_v4(address, &v4, &port)) {
-        *key = v4.s_addr;
-        return true;
-    }
+    if (is_v4(address, &v4, &port))
+        return KEY_V4 << 32 | ntohl(v4.s_addr);
     if (address->ss_family != AF_INET6)
-        return false;
-    memcpy(key, &((const struct sockaddr_in6 *)address)->sin6_addr, sizeof *key);
-    return true;
+        return KEY_NOBODY << 32;
+    memcpy(&prefix, &((const struct sockaddr_in6 *)address)->sin6_addr, sizeof prefix);
+    return be64toh(prefix);
+}
+
+uint64_t peer_key_of_user(uint32_t uid)
+{
+    return KEY_USER << 32 | uid;
+}
+
+bool peer_key_is_address(uint64_t key)
+{
+    return key >> 32 != KEY_USER && key >> 32 != KEY_NOBODY;
 }
 
 bool peer_uid(int fd, uint32_t *uid)

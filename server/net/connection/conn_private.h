@@ -80,7 +80,7 @@ struct connection {
     const struct scan_limits *scan;  /* of its messages: the loop's, or those of newcomers */
     STAILQ_ENTRY(connection) queued; /* in the queue that `dirty` or `dead` tells */
     LIST_ENTRY(connection) link;     /* all of the loop */
-    TAILQ_ENTRY(connection) newcomers, shaking;
+    struct place place, shaking;     /* among newcomers, and among those that shake hands */
     struct room_waiter room;
     uint64_t output_max;             /* that of the limits, or 0 while it `waits` or is `heavy` */
     uint64_t charged, charged_input; /* bytes that its tally knows of; of these, input */

@@ -224,7 +224,7 @@ static void account_name(const struct connection *c, char *buf, size_t size)
 
     if (c->principal) {
         snprintf(buf, size, "%s", principal_name(c->principal));
-    } else if (c->slot->has_key) {
+    } else if (peer_key_is_address(c->slot->key)) {
         peer_network(c->slot->peer, network, sizeof network);
         principal_full_name(PRINCIPAL_ADDRESS, network, buf, size);
     } else {

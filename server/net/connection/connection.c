@@ -379,6 +379,7 @@ struct connection *conn_new(struct net_loop *l, struct conn_slot *slot)
     c->loop = l;
     c->generation = l->generation;
     c->slot = slot;
+    slot->connection = c;
     c->mode.raw = slot->rules->raw;
     c->accepted = c->since = c->entered = activator_now(l->activator);
     c->output_max = l->limits.output_max;
@@ -408,6 +409,7 @@ void conn_free(struct connection *c)
     input_drop(c);
     principal_unref(c->principal);
     tally_close(c->tally);
+    c->slot->connection = NULL;
     conn_slot_return(c->slot, l->to_acceptor);
     ao_fini(&c->ao);
     free(c);

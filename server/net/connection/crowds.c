@@ -34,7 +34,7 @@ static uint64_t hash_of(const struct crowds *c, uint64_t key)
     return siphash(c->seed, span_of(&key, sizeof key));
 }
 
-static struct crowd *find(const struct crowds *c, uint64_t key)
+struct crowd *crowds_find(const struct crowds *c, uint64_t key)
 {
     struct hash_link *l = hash_first(&c->by_key, hash_of(c, key));
 
@@ -45,35 +45,35 @@ static struct crowd *find(const struct crowds *c, uint64_t key)
 
 static void set_count(struct crowds *c, struct crowd *crowd, uint32_t count)
 {
+    if (count > crowd->count && c->by_count.root == &crowd->node) {
+        crowd->count = count; /* what is first stays first */
+        return;
+    }
     pairing_remove(&c->by_count, &crowd->node);
     crowd->count = count;
     pairing_add(&c->by_count, &crowd->node);
 }
 
-void crowds_add(struct crowds *c, uint64_t key)
+struct crowd *crowds_join(struct crowds *c, uint64_t key)
 {
-    struct crowd *crowd = find(c, key);
+    struct crowd *crowd = crowds_find(c, key);
 
     if (crowd != NULL) {
         set_count(c, crowd, crowd->count + 1);
-        return;
+        return crowd;
     }
     crowd = malloc(sizeof *crowd);
     if (crowd == NULL)
-        return;
+        return NULL;
     *crowd =
         (struct crowd){.link.hash = hash_of(c, key), .key = key, .order = c->made++, .count = 1};
     hash_add(&c->by_key, &crowd->link);
     pairing_add(&c->by_count, &crowd->node);
+    return crowd;
 }
 
-/* One that came while there was no memory was not counted, and so another's is given back early. */
-void crowds_remove(struct crowds *c, uint64_t key)
+void crowds_leave(struct crowds *c, struct crowd *crowd)
 {
-    struct crowd *crowd = find(c, key);
-
-    if (crowd == NULL)
-        return;
     if (crowd->count > 1) {
         set_count(c, crowd, crowd->count - 1);
         return;
@@ -83,7 +83,7 @@ void crowds_remove(struct crowds *c, uint64_t key)
     free(crowd);
 }
 
-const struct crowd *crowds_largest(const struct crowds *c)
+struct crowd *crowds_largest(const struct crowds *c)
 {
-    return c->by_count.root == NULL ? NULL : ao_of(c->by_count.root, const struct crowd, node);
+    return c->by_count.root == NULL ? NULL : ao_of(c->by_count.root, struct crowd, node);
 }

@@ -1,12 +1,20 @@
-/* Crowds: how many newcomers of one loop come from each address, and which address has the most.
+/* Crowds: how many connections come from each address, or of each user of the machine, and who has
+ * the most.  The one table that counts by address: the acceptor counts all connections, a loop
+ * those of its own that have not said who they are, and those that shake hands.
  *
- * Thread: the loop's.  Without memory an address is not counted, and so is never the one with the
- * most; nothing else fails. */
+ * An IPv6 address counts with all of its /64 (peer_key()).  There is one entry for each address
+ * that has a connection, and none for others: so a table has no more entries than there may be
+ * connections, however many addresses somebody has, and each takes 80 bytes.
+ *
+ * Thread: the owner's. */
 #ifndef ERGON_NET_CROWDS_H
 #define ERGON_NET_CROWDS_H
 
 #include "base/hash_table.h"
+#include "base/list.h"
 #include "base/pairing_heap.h"
+
+struct conn_slot;
 
 struct crowd { /* the table's */
     struct hash_link link;
@@ -14,6 +22,7 @@ struct crowd { /* the table's */
     uint64_t key;   /* peer_key() */
     uint64_t order; /* of its making: among those of equal size the older goes first */
     uint32_t count;
+    LIST_HEAD(, conn_slot) slots; /* the acceptor's: those with a loop, the youngest first */
 };
 
 struct crowds {
@@ -26,10 +35,15 @@ struct crowds {
 void crowds_init(struct crowds *c, const uint64_t seed[2]);
 void crowds_fini(struct crowds *c);
 
-void crowds_add(struct crowds *c, uint64_t key);
-void crowds_remove(struct crowds *c, uint64_t key); /* one that was added, counted or not */
+/* One more; the crowd is valid as long as it counts somebody.  NULL without memory: it is not
+ * counted. */
+struct crowd *crowds_join(struct crowds *c, uint64_t key);
+/* One fewer; the last one frees the crowd. */
+void crowds_leave(struct crowds *c, struct crowd *crowd);
+/* The crowd of this key; NULL: nobody of it is counted. */
+struct crowd *crowds_find(const struct crowds *c, uint64_t key);
 
-/* That with the most, borrowed until the next change; NULL: none is counted. */
-const struct crowd *crowds_largest(const struct crowds *c);
+/* That with the most, borrowed until the next change; NULL: none is counted.  O(1). */
+struct crowd *crowds_largest(const struct crowds *c);
 
 #endif

@@ -11,10 +11,12 @@
 #ifndef ERGON_NET_LOOP_MESSAGE_H
 #define ERGON_NET_LOOP_MESSAGE_H
 
+#include "base/list.h"
 #include "server/net/net.h"
 #include "server/runtime/threads/mpsc.h"
 
-struct address_count;
+struct connection;
+struct crowd;
 struct tls_context;
 
 /* The rules of one listener as its connections see them.  Immutable while the server runs, but for
@@ -31,7 +33,7 @@ struct listener_rules {
     uint32_t open;                 /* connections; the acceptor's own */
 };
 
-enum loop_message_kind { LOOP_CONNECT, LOOP_DRAIN, LOOP_ABORT, LOOP_RELOAD, LOOP_WALK };
+enum loop_message_kind { LOOP_CONNECT, LOOP_DRAIN, LOOP_ABORT, LOOP_RELOAD, LOOP_WALK, LOOP_YIELD };
 
 struct loop_message {
     struct mpsc_item item;
@@ -48,16 +50,39 @@ enum offence {
     OFFENCE_TOKEN = 5
 };
 
-/* LOOP_CONNECT.  Owned by whoever holds it: acceptor, list, connection. */
+/* LOOP_CONNECT.  Owned by whoever holds it: acceptor, list, connection.  Some of its fields are the
+ * acceptor's wherever it is, others the loop's; each only touches its own. */
 struct conn_slot {
     struct loop_message message;
     uint64_t id; /* of the connection */
     struct listener_rules *rules;
-    struct address_count *address; /* the acceptor's; NULL: not counted */
-    uint64_t key;                  /* its peer's address (peer_key()) */
-    bool has_key;
-    uint8_t offences; /* weights of enum offence, added up by its loop */
-    char peer[];      /* address as text */
+    uint64_t key; /* of its peer (peer_key()) */
+
+    struct crowd *crowd;            /* the acceptor's: of that key */
+    LIST_ENTRY(conn_slot) of_crowd; /* the same: while it is counted and a loop has it */
+    bool left;                      /* the same: it has given up its place, and is not counted */
+    bool asked;                     /* the same: a claim asks for its place, and holds on to it */
+    bool home;                      /* the same: it came home while it was asked for */
+
+    uint8_t offences;              /* the loop's: weights of enum offence, added up */
+    struct connection *connection; /* the loop's; NULL: there is none, any more or at all */
+    char peer[];                   /* address as text */
+};
+
+/* LOOP_YIELD: one connection is to close, so that another may have its place; it goes back to the
+ * acceptor.  The acceptor's own (accept/claims.h). */
+enum yield_who {
+    YIELD_SILENT,   /* any newcomer that had a second to speak, and said nothing */
+    YIELD_NEWCOMER, /* any newcomer: newcomers_yield() */
+    YIELD_IDLE,     /* that of `slot`, if it has nothing at work */
+    YIELD_ANYHOW    /* that of `slot` */
+};
+struct yield {
+    struct loop_message message;
+    enum yield_who who;
+    /* On its way to the loop: the one that is asked, NULL for newcomers.  On its way back: the one
+     * whose place is free by that, NULL: none.  Borrowed: it cannot have come home before this. */
+    struct conn_slot *slot;
 };
 
 /* A list of messages, and the object that is to take them. */

@@ -8,6 +8,7 @@
 #include "server/net/connection/holdings.h"
 #include "server/net/connection/newcomers.h"
 #include "server/net/connection/renewal.h"
+#include "server/net/connection/yield.h"
 #include "server/net/stream/tls.h"
 
 enum { LOOP_MESSAGES_A_STEP = 64 };
@@ -121,6 +122,9 @@ void loop_handle(struct net_loop *l, struct loop_message *message)
     case LOOP_WALK:
         walks_take(l, message);
         break;
+    case LOOP_YIELD:
+        connections_yield(l, ao_of(message, struct yield, message));
+        break;
     }
 }
 
@@ -218,4 +222,6 @@ void net_loop_add_stats(const struct net_loop *l, struct net_loop_stats *sum)
     sum->bytes_out += counter_read(&n->bytes_out);
     sum->protocol_errors += counter_read(&n->protocol_errors);
     sum->partial_bytes += counter_read(&n->partial_bytes);
+    sum->newcomers += counter_read(&n->newcomers);
+    sum->gave_way += counter_read(&n->gave_way);
 }

@@ -26,18 +26,25 @@ enum {
 /* Written by the loop, read by anybody: each stands alone, so relaxed order is enough. */
 struct loop_counters {
     _Atomic uint64_t connections, accepted, closed, messages, bytes_in, bytes_out, protocol_errors,
-        partial_bytes;
+        partial_bytes, newcomers, gave_way;
 };
 
 STAILQ_HEAD(conn_queue, connection);
 
+/* Connections of which there may be only so many, and of which one gives way to the next. */
+struct place {
+    TAILQ_ENTRY(place) link;
+};
+struct places {
+    TAILQ_HEAD(place_queue, place) all; /* who came first is first */
+    uint32_t count;
+    struct crowds crowds; /* of their addresses */
+};
+
 /* newcomers.h has what they are. */
 struct newcomer_list {
-    TAILQ_HEAD(newcomer_queue, connection) all; /* who came first is first */
-    uint32_t count;
-    struct crowds crowds;             /* of their addresses */
-    TAILQ_HEAD(, connection) shaking; /* whose handshake takes memory; the same */
-    uint32_t shaking_count;
+    struct places places;    /* of all of them */
+    struct places shaking;   /* of those whose handshake takes memory */
     struct scan_limits scan; /* of their messages */
 };
 
@@ -90,7 +97,7 @@ static inline void loop_arm(struct net_loop *l)
 }
 
 /* Does what a message says.  A slot is taken over; LOOP_RELOAD is freed; LOOP_DRAIN and LOOP_ABORT
- * stay the sender's.  Loop's thread. */
+ * stay the sender's; LOOP_YIELD is sent back.  Loop's thread. */
 void loop_handle(struct net_loop *l, struct loop_message *message);
 /* Closes and frees all connections; when no loop runs any more. */
 void loop_drop_connections(struct net_loop *l);

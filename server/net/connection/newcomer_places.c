@@ -1,11 +1,25 @@
-/* Which newcomer gives way when there are too many, of all or of those whose handshakes take
- * memory. */
+/* Which newcomer gives way when there are too many, of all, of those whose handshakes take memory,
+ * or of all connections. */
+#include "server/net/connection/give_way.h"
 #include "server/net/connection/newcomers.h"
 #include "server/net/stream/tls.h"
 
 #define TIME_TO_SPEAK AO_S(1)
 
-enum { CROWD_PART = 16 /* an address with a lesser part of all newcomers is no crowd */ };
+enum { CROWD_PART = 16 /* an address with a lesser part of all is no crowd */ };
+
+/* The connection that a place is in. */
+typedef struct connection *of_place(struct place *p);
+
+static struct connection *newcomer_of(struct place *p)
+{
+    return ao_of(p, struct connection, place);
+}
+
+static struct connection *shaker_of(struct place *p)
+{
+    return ao_of(p, struct connection, shaking);
+}
 
 /* The server has done all that it can: what comes next is the peer's.  In a crowd, or behind a long
  * step, it may be the server that is late: nobody pays for that. */
@@ -17,73 +31,85 @@ static bool is_waited_for(const struct connection *c)
 }
 
 /* It had time to speak, and said nothing. */
-static bool is_silent(const struct net_loop *l, const struct connection *c)
+static bool is_silent(const struct connection *c)
 {
-    return is_waited_for(c) && activator_clock(l->activator) - c->entered >= TIME_TO_SPEAK;
+    return is_waited_for(c) && activator_clock(c->loop->activator) - c->entered >= TIME_TO_SPEAK;
+}
+
+/* That of the address with the most; NULL: no address has so many that it is to blame. */
+static const struct crowd *crowd_of(const struct places *p)
+{
+    const struct crowd *crowd = crowds_largest(&p->crowds);
+
+    return crowd == NULL || crowd->count <= p->count / CROWD_PART ? NULL : crowd;
 }
 
 static bool is_of(const struct connection *c, const struct crowd *crowd)
 {
-    return crowd == NULL || (c->slot->has_key && c->slot->key == crowd->key);
+    return crowd == NULL || c->slot->key == crowd->key;
 }
 
 /* Of all, where there is no crowd.  A crowd is so large a part of the list that it is met soon, and
  * never more than the list is walked through. */
-static struct connection *first_of(struct newcomer_list *list, const struct crowd *crowd)
+static struct connection *first_of(const struct places *p, of_place *of, const struct crowd *crowd)
 {
-    struct connection *c = TAILQ_FIRST(&list->all);
+    struct place *at = TAILQ_FIRST(&p->all);
 
-    while (!is_of(c, crowd))
-        c = TAILQ_NEXT(c, newcomers);
-    return c;
+    while (!is_of(of(at), crowd))
+        at = TAILQ_NEXT(at, link);
+    return of(at);
 }
 
-static struct connection *last_of(struct newcomer_list *list, const struct crowd *crowd)
+static struct connection *last_of(const struct places *p, of_place *of, const struct crowd *crowd)
 {
-    struct connection *c = TAILQ_LAST(&list->all, newcomer_queue);
+    struct place *at = TAILQ_LAST(&p->all, place_queue);
 
-    while (!is_of(c, crowd))
-        c = TAILQ_PREV(c, newcomer_queue, newcomers);
+    while (!is_of(of(at), crowd))
+        at = TAILQ_PREV(at, place_queue, link);
+    return of(at);
+}
+
+/* Closes one, if there is one; with `silent` only one that had time to speak.  NULL: none. */
+static struct connection *give_way(const struct places *p, of_place *of, bool silent,
+                                   const char *why)
+{
+    const struct crowd *crowd = crowd_of(p);
+
+    if (p->count == 0)
+        return NULL;
+    struct connection *c = first_of(p, of, crowd);
+    if (is_silent(c))
+        conn_slot_offend(c->slot, OFFENCE_SILENT);
+    else if (silent)
+        return NULL;
+    else
+        c = last_of(p, of, crowd);
+    conn_give_way(c, why);
     return c;
 }
 
 void newcomers_make_room(struct net_loop *l)
 {
-    struct newcomer_list *list = &l->newcomers;
+    const struct places *p = &l->newcomers.places;
 
-    if (l->limits.newcomers == 0 || list->count <= l->limits.newcomers)
-        return;
-    const struct crowd *crowd = crowds_largest(&list->crowds);
-    if (crowd != NULL && crowd->count <= list->count / CROWD_PART)
-        crowd = NULL;
-    struct connection *c = first_of(list, crowd);
-    if (is_silent(l, c))
-        conn_slot_offend(c->slot, OFFENCE_SILENT);
-    else
-        c = last_of(list, crowd);
-    CONN_LOG(warn, "connection closed", c,
-             "too many have not said who they are (limits.newcomers)");
-    conn_abort(c, "too many newcomers");
+    if (l->limits.newcomers > 0 && p->count > l->limits.newcomers)
+        give_way(p, newcomer_of, false, "too many have not said who they are (limits.newcomers)");
+}
+
+struct connection *newcomers_yield(struct net_loop *l, bool silent, const char *why)
+{
+    return give_way(&l->newcomers.places, newcomer_of, silent, why);
 }
 
 void newcomer_shakes(struct connection *c)
 {
     struct net_loop *l = c->loop;
-    struct newcomer_list *list = &l->newcomers;
+    struct places *p = &l->newcomers.shaking;
 
     if (c->shakes || !tls_shakes(&c->stream))
         return;
     c->shakes = true;
-    TAILQ_INSERT_TAIL(&list->shaking, c, shaking);
-    list->shaking_count++;
-    if (l->limits.handshakes == 0 || list->shaking_count <= l->limits.handshakes)
-        return;
-    struct connection *first = TAILQ_FIRST(&list->shaking);
-    bool silent = first != c && is_silent(l, first);
-    if (silent)
-        conn_slot_offend(first->slot, OFFENCE_SILENT);
-    struct connection *goes = silent ? first : c;
-    CONN_LOG(warn, "connection closed", goes,
-             "too many TLS handshakes have begun (limits.handshakes)");
-    conn_abort(goes, "too many handshakes");
+    places_join(p, &c->shaking, c->slot->key);
+    if (l->limits.handshakes > 0 && p->count > l->limits.handshakes)
+        give_way(p, shaker_of, false, "too many TLS handshakes have begun (limits.handshakes)");
 }

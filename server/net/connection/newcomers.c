@@ -2,68 +2,84 @@
 
 #include "server/net/connection/partial_input.h"
 
+static void places_init(struct places *p, const uint64_t seed[2])
+{
+    TAILQ_INIT(&p->all);
+    crowds_init(&p->crowds, seed);
+}
+
 void newcomers_init(struct net_loop *l)
 {
-    TAILQ_INIT(&l->newcomers.all);
-    TAILQ_INIT(&l->newcomers.shaking);
+    const uint64_t seed[2] = {activator_random(l->activator), activator_random(l->activator)};
+
+    places_init(&l->newcomers.places, seed);
+    places_init(&l->newcomers.shaking, seed);
     l->newcomers.scan = l->limits.scan;
     if (l->newcomers.scan.message_max > NEWCOMER_MESSAGE_MAX)
         l->newcomers.scan.message_max = NEWCOMER_MESSAGE_MAX;
-    const uint64_t seed[2] = {activator_random(l->activator), activator_random(l->activator)};
-    crowds_init(&l->newcomers.crowds, seed);
 }
 
 void newcomers_fini(struct net_loop *l)
 {
-    crowds_fini(&l->newcomers.crowds);
+    crowds_fini(&l->newcomers.places.crowds);
+    crowds_fini(&l->newcomers.shaking.crowds);
 }
 
-static void link_in(struct newcomer_list *list, struct connection *c)
+void places_join(struct places *p, struct place *place, uint64_t key)
 {
-    TAILQ_INSERT_TAIL(&list->all, c, newcomers);
-    list->count++;
-    if (c->slot->has_key)
-        crowds_add(&list->crowds, c->slot->key);
+    TAILQ_INSERT_TAIL(&p->all, place, link);
+    p->count++;
+    crowds_join(&p->crowds, key);
 }
 
-static void link_out(struct newcomer_list *list, struct connection *c)
+/* One that came while there was no memory was not counted, and so another's is given back early. */
+void places_leave(struct places *p, struct place *place, uint64_t key)
 {
-    TAILQ_REMOVE(&list->all, c, newcomers);
-    list->count--;
-    if (c->slot->has_key)
-        crowds_remove(&list->crowds, c->slot->key);
+    struct crowd *crowd = crowds_find(&p->crowds, key);
+
+    TAILQ_REMOVE(&p->all, place, link);
+    p->count--;
+    if (crowd)
+        crowds_leave(&p->crowds, crowd);
+}
+
+static void become_newcomer(struct connection *c)
+{
+    struct net_loop *l = c->loop;
+
+    c->newcomer = true;
+    c->scan = &l->newcomers.scan;
+    places_join(&l->newcomers.places, &c->place, c->slot->key);
+    counter_add(&l->counters.newcomers, 1);
 }
 
 void newcomer_add(struct connection *c)
 {
-    struct newcomer_list *list = &c->loop->newcomers;
     const struct listener_rules *rules = c->slot->rules;
 
     c->scan = &c->loop->limits.scan;
-    if (rules->contexts == NULL && rules->auth != LISTENER_AUTH_TOKEN)
-        return;
-    c->newcomer = true;
-    c->scan = &list->scan;
-    link_in(list, c);
+    if (rules->contexts != NULL || rules->auth == LISTENER_AUTH_TOKEN)
+        become_newcomer(c);
 }
 
 void newcomer_again(struct connection *c)
 {
     if (c->newcomer || c->state == CONN_CLOSED)
         return;
-    c->newcomer = true;
     c->entered = activator_now(c->loop->activator);
-    c->scan = &c->loop->newcomers.scan;
-    link_in(&c->loop->newcomers, c);
+    become_newcomer(c);
 }
 
 void newcomer_remove(struct connection *c)
 {
+    struct net_loop *l = c->loop;
+
     if (!c->newcomer)
         return;
     c->newcomer = false;
-    c->scan = &c->loop->limits.scan;
-    link_out(&c->loop->newcomers, c);
+    c->scan = &l->limits.scan;
+    places_leave(&l->newcomers.places, &c->place, c->slot->key);
+    counter_add(&l->counters.newcomers, (uint64_t)-1);
 }
 
 void newcomer_shook(struct connection *c)
@@ -71,8 +87,7 @@ void newcomer_shook(struct connection *c)
     if (!c->shakes)
         return;
     c->shakes = false;
-    TAILQ_REMOVE(&c->loop->newcomers.shaking, c, shaking);
-    c->loop->newcomers.shaking_count--;
+    places_leave(&c->loop->newcomers.shaking, &c->shaking, c->slot->key);
 }
 
 ao_time newcomer_deadline(const struct connection *c)
@@ -84,10 +99,14 @@ ao_time newcomer_deadline(const struct connection *c)
 
 struct connection *newcomer_largest(const struct net_loop *l)
 {
-    struct connection *largest = NULL, *c;
+    struct connection *largest = NULL;
+    struct place *p;
 
-    TAILQ_FOREACH(c, &l->newcomers.all, newcomers)
-    if (c->partial && (!largest || c->partial->capacity > largest->partial->capacity))
-        largest = c;
+    TAILQ_FOREACH(p, &l->newcomers.places.all, link)
+    {
+        struct connection *c = ao_of(p, struct connection, place);
+        if (c->partial && (!largest || c->partial->capacity > largest->partial->capacity))
+            largest = c;
+    }
     return largest;
 }

@@ -40,14 +40,22 @@ ao_time newcomer_deadline(const struct connection *c);
 /* The newcomer that holds most bytes of a message; NULL: none holds any. */
 struct connection *newcomer_largest(const struct net_loop *l);
 
+/* A connection of this key (peer_key()) has a place among these, or has it no more. */
+void places_join(struct places *p, struct place *place, uint64_t key);
+void places_leave(struct places *p, struct place *place, uint64_t key);
+
 /* --- newcomer_places.c --- */
 
 /* Closes one if there are too many; within no step of a connection. */
 void newcomers_make_room(struct net_loop *l);
 
+/* Closes one by the same choice, however many there are, for `why`, which is constant; with
+ * `silent` only one that had its second.  Returns it; NULL: there is none.  Within no step of a
+ * connection. */
+struct connection *newcomers_yield(struct net_loop *l, bool silent, const char *why);
+
 /* Within its step in HANDSHAKE: if its handshake takes memory by now it is one of those.  When they
- * are too many, that which began first is closed if it had a second for its part, else this one:
- * then it is CLOSED. */
+ * are too many, one is closed by the same choice: it may be this one, which then is CLOSED. */
 void newcomer_shakes(struct connection *c);
 
 #endif

@@ -238,7 +238,7 @@ NET_TEST(who_has_said_who_it_is_takes_no_place_and_keeps_its_own)
         net_run_ms(1 + (uint64_t)i);
     }
     two_come(&first, &second);
-    assert_int_equal(net.loop->newcomers.count, 2);
+    assert_int_equal(net.loop->newcomers.places.count, 2);
     net_run_ms(2000);
     net_connect(&third);
     net_run_ms(2001);
@@ -256,12 +256,12 @@ NET_TEST(handshakes_take_places_too_and_give_them_back)
     struct connection *c = net_connect(&first);
     first.handshakes = -1;
     net_run_ms(1);
-    assert_int_equal(net.loop->newcomers.count, 1);
+    assert_int_equal(net.loop->newcomers.places.count, 1);
     assert_true(c->newcomer);
     net_run_ms(1500);
     net_connect(&second); /* its handshake ends at once, and nobody asks who it is */
     net_run_ms(1501);
     assert_true(first.closed);
     assert_true(is_open(&second));
-    assert_int_equal(net.loop->newcomers.count, 0);
+    assert_int_equal(net.loop->newcomers.places.count, 0);
 }

@@ -4,10 +4,8 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-#include "server/net/accept/address_table.h"
 #include "server/net/auth/peer.h"
 #include "tests/support/cmocka_env.h"
-#include "tests/support/heap.h"
 
 static struct sockaddr_storage address(const char *host, uint16_t port)
 {
@@ -50,10 +48,8 @@ static bool same(const char *a, const char *b)
 {
     struct sockaddr_storage x = address(a, 1);
     struct sockaddr_storage y = address(b, 2);
-    uint64_t i;
-    uint64_t k;
 
-    return peer_key(&x, &i) && peer_key(&y, &k) && i == k;
+    return peer_key(&x) == peer_key(&y);
 }
 
 TEST(a_key_is_who_can_have_the_address)
@@ -63,7 +59,19 @@ TEST(a_key_is_who_can_have_the_address)
     assert_false(same("10.0.0.1", "10.0.0.2"));
     assert_true(same("2001:db8:0:1::1", "2001:db8:0:1:ffff::2"));
     assert_false(same("2001:db8:0:1::1", "2001:db8:0:2::1"));
-    assert_false(same("", ""));
+    assert_true(same("", ""));                        /* of whom the system names no user */
+    assert_false(same("32.1.13.184", "2001:db8::1")); /* whose bytes begin alike */
+}
+
+TEST(a_user_is_no_address)
+{
+    struct sockaddr_storage unnamed = address("", 0), v4 = address("0.0.3.232", 0);
+
+    assert_true(peer_key_of_user(1000) != peer_key_of_user(1001));
+    assert_true(peer_key_of_user(1000) != peer_key(&v4));
+    assert_false(peer_key_is_address(peer_key_of_user(1000)));
+    assert_false(peer_key_is_address(peer_key(&unnamed)));
+    assert_true(peer_key_is_address(peer_key(&v4)));
 }
 
 TEST(who_comes_from_an_address_is_its_host_or_its_network)
@@ -89,28 +97,4 @@ TEST(a_user_has_a_name_or_a_number)
     assert_string_equal(name, "root");
     peer_user_name(4000000000u, name, sizeof name);
     assert_string_equal(name, "4000000000");
-}
-
-TEST(each_address_is_counted_and_forgotten_at_zero)
-{
-    struct address_table t = {.seed = {42}};
-    int64_t live = heap_live();
-
-    address_table_init(&t);
-    for (uint64_t key = 0; key < 5000; key++)
-        address_entry(&t, key)->open += 2;
-    for (uint64_t key = 0; key < 5000; key++) {
-        struct address_count *e = address_entry(&t, key);
-        assert_int_equal(e->open, 2);
-        address_drop(&t, e);
-        assert_ptr_equal(address_entry(&t, key), e);
-        address_drop(&t, e); /* the last one frees it */
-    }
-    assert_int_equal(t.counts.count, 0);
-    assert_true(heap_live() <= live + 1); /* the buckets stay */
-    address_entry(&t, 7);
-    heap_fail_at(1);
-    assert_null(address_entry(&t, 8));
-    address_table_fini(&t);
-    assert_int_equal(heap_live(), live);
 }

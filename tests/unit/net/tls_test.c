@@ -544,19 +544,19 @@ SERVER_TEST(so_many_handshakes_and_no_more)
         fds[i] = net_client_connect(url);
         assert_int_equal(write(fds[i], hello, len), len);
         if (i < 3)
-            SERVER_UNTIL(server.loops[0]->newcomers.shaking_count == i + 1);
+            SERVER_UNTIL(server.loops[0]->newcomers.shaking.count == i + 1);
     }
     SERVER_UNTIL(server_total() == 3); /* the first has had no second yet */
-    assert_int_equal(server.loops[0]->newcomers.shaking_count, 3);
+    assert_int_equal(server.loops[0]->newcomers.shaking.count, 3);
     server.now += AO_S(2);
     client_init(&good, TLS1_3_VERSION, NULL, NULL);
     assert_true(client_connect(&good, url));
-    SERVER_UNTIL(server.loops[0]->newcomers.shaking_count == 2); /* the first went, it is done */
+    SERVER_UNTIL(server.loops[0]->newcomers.shaking.count == 2); /* the first went, it is done */
     client_fini(&good);
     for (int i = 0; i < 4; i++)
         close(fds[i]);
     SERVER_UNTIL(server_total() == 0);
-    assert_int_equal(server.loops[0]->newcomers.shaking_count, 0);
+    assert_int_equal(server.loops[0]->newcomers.shaking.count, 0);
 }
 
 SERVER_TEST(certificates_are_read_again)

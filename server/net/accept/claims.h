@@ -1,0 +1,49 @@
+/* Claims: connections that have come when all places (limits.connections) were taken, and that
+ * somebody may make room for.
+ *
+ * First newcomers give way, who have not said who they are.  Then the youngest connection of the
+ * address, or the user of this machine, that has the most does, in favour of one that has under a
+ * quarter of that: so nobody fills the server alone, and two that have many do not throw each other
+ * out in turn.  Of its youngest CLAIM_LOOKS one that has nothing at work is preferred.  For who has
+ * more than a quarter, and so is many already, only newcomers go that had their time to speak: a
+ * flood cannot push out those who are about to say who they are.
+ *
+ * The connections are the loops': each of these asks is a message to a loop and back (LOOP_YIELD),
+ * and the claim waits for that, its socket accepted and nothing read.  So there are never more open
+ * connections than the limit, and CLAIMS_MAX sockets beside them; while all of these wait, nobody
+ * is accepted.  A loop that is away is not asked; a claim that hangs with one that was asked before
+ * anybody noticed waits until it is back, and there are at most CLAIMS_A_LOOP of those.
+ *
+ * Thread: the acceptor's.  Nothing here fails. */
+#ifndef ERGON_NET_CLAIMS_H
+#define ERGON_NET_CLAIMS_H
+
+#include "server/net/connection/loop_message.h"
+
+struct acceptor;
+
+enum {
+    CLAIMS_MAX = 16,   /* at once; half of them for who has many already */
+    CLAIMS_A_LOOP = 8, /* of these, that wait for one loop */
+    CLAIM_LOOKS = 8,   /* connections of one address that are asked whether they are idle */
+    CLAIM_PART = 4     /* who has less than this part of the most may take of that */
+};
+
+struct claim {
+    struct yield yield;       /* on its way */
+    struct conn_slot *slot;   /* who wants a place; owned.  NULL: the claim is free */
+    struct conn_slot *victim; /* whose place it asks for; it is not freed meanwhile */
+    uint32_t loop;            /* that it waits for */
+    uint32_t looks;           /* loops that were asked for newcomers, and then connections */
+};
+
+/* Sends the slot, which no loop has, to a loop; or claims a place for it, and then does; or refuses
+ * it, if nobody has to make room.  It is taken over. */
+void claim_place(struct acceptor *a, struct conn_slot *slot);
+/* A loop has done what a claim asked for. */
+void claim_answered(struct acceptor *a, struct yield *y);
+bool claims_may_begin(const struct acceptor *a); /* there is room for one more */
+/* The end, when no loop runs any more: what waits is closed and freed. */
+void claims_drop(struct acceptor *a);
+
+#endif

@@ -1,0 +1,370 @@
+/* Who gives way when all places are taken, and to whom; over real sockets. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "server/net/accept/acceptor_private.h"
+#include "server/net/auth/peer.h"
+#include "server/net/connection/conn_private.h"
+#include "tests/support/net_server.h"
+
+enum { PLACES = 20 };
+
+/* From 127.0.0.`host`. */
+static int comes_from(const char *url, uint32_t host)
+{
+    struct sockaddr_in from = {.sin_family = AF_INET}, to = from;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+    from.sin_addr.s_addr = htonl(INADDR_LOOPBACK - 1 + host);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    to.sin_port = htons((uint16_t)atoi(strrchr(url, ':') + 1));
+    assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof from), 0);
+    assert_true(connect(fd, (struct sockaddr *)&to, sizeof to) == 0 || errno == EINPROGRESS);
+    return fd;
+}
+
+static bool is_at_end(int fd)
+{
+    uint8_t byte;
+    ssize_t n = recv(fd, &byte, 1, MSG_PEEK);
+
+    return n == 0 || (n < 0 && errno == ECONNRESET);
+}
+
+/* Returns once it has one; so it is younger than those before. */
+static int takes_a_place(const char *url, uint32_t host)
+{
+    uint64_t before = server.loops[0]->counters.accepted + server.loops[1]->counters.accepted;
+    int fd = comes_from(url, host);
+
+    SERVER_UNTIL(server.loops[0]->counters.accepted + server.loops[1]->counters.accepted ==
+                 before + 1);
+    return fd;
+}
+
+static void take_places(const char *url, uint32_t host, int *fds, int count)
+{
+    for (int i = 0; i < count; i++)
+        fds[i] = takes_a_place(url, host);
+}
+
+static const char *open_server(enum listener_auth auth)
+{
+    server.count = 2;
+    server.limits.connections = PLACES;
+    return server_listen((struct listener_options){.auth = auth});
+}
+
+/* It is let in, and somebody else has gone. */
+static int is_let_in(const char *url, uint32_t host)
+{
+    int fd = comes_from(url, host);
+
+    net_client_request(fd, 1);
+    SERVER_UNTIL(net_client_answered(fd, 1));
+    SERVER_UNTIL(server_total() == PLACES);
+    return fd;
+}
+
+static void is_refused(const char *url, uint32_t host)
+{
+    int fd = comes_from(url, host);
+
+    SERVER_UNTIL(is_at_end(fd));
+    close(fd);
+}
+
+static int count_open(const int *fds, int count)
+{
+    int open = 0;
+
+    for (int i = 0; i < count; i++)
+        open += !is_at_end(fds[i]);
+    return open;
+}
+
+static void close_all(const int *fds, int count)
+{
+    for (int i = 0; i < count; i++)
+        close(fds[i]);
+}
+
+/* All are known by their addresses: nobody is a newcomer. */
+SERVER_TEST(the_address_with_the_most_gives_way)
+{
+    int crowd[PLACES - 1], few, good;
+
+    const char *url = open_server(LISTENER_AUTH_NONE);
+    few = takes_a_place(url, 2);
+    take_places(url, 1, crowd, PLACES - 1);
+    good = is_let_in(url, 3);
+    assert_false(is_at_end(few));
+    assert_true(is_at_end(crowd[PLACES - 2])); /* the youngest */
+    assert_int_equal(count_open(crowd, PLACES - 1), PLACES - 2);
+    assert_int_equal(server.loops[0]->counters.gave_way + server.loops[1]->counters.gave_way, 1);
+    close(few);
+    close(good);
+    close_all(crowd, PLACES - 1);
+    SERVER_UNTIL(server_total() == 0);
+    server_turn(8);
+    assert_int_equal(server.acceptor->open + server.acceptor->leaving, 0);
+    assert_int_equal(server.acceptor->crowds.by_key.count, 0);
+}
+
+/* 16 and 4: the other may have 4 of 16 and no more, and so neither is thrown out in turn. */
+SERVER_TEST(two_that_have_many_do_not_throw_each_other_out)
+{
+    int crowd[16], other[4];
+
+    const char *url = open_server(LISTENER_AUTH_NONE);
+    take_places(url, 1, crowd, 16);
+    take_places(url, 2, other, 4);
+    is_refused(url, 2);
+    is_refused(url, 1);
+    assert_int_equal(count_open(crowd, 16), 16);
+    assert_int_equal(count_open(other, 4), 4);
+    close_all(crowd, 16);
+    close_all(other, 4);
+}
+
+SERVER_TEST(where_all_have_few_nobody_gives_way)
+{
+    int fds[PLACES];
+
+    const char *url = open_server(LISTENER_AUTH_NONE);
+    for (int i = 0; i < PLACES; i++)
+        fds[i] = takes_a_place(url, 1 + (uint32_t)i / 4);
+    is_refused(url, 100);
+    assert_int_equal(count_open(fds, PLACES), PLACES);
+    close_all(fds, PLACES);
+}
+
+/* 127.0.0.1 has a place beside its newcomers, which nobody takes. */
+SERVER_TEST(newcomers_give_way_before_all_others)
+{
+    int known[PLACES / 2], silent[PLACES / 2], good;
+
+    const char *url = open_server(LISTENER_AUTH_NONE);
+    const char *asks = server_listen((struct listener_options){.auth = LISTENER_AUTH_TOKEN});
+    take_places(url, 1, known, PLACES / 2);
+    take_places(asks, 2, silent, PLACES / 2);
+    good = is_let_in(url, 3);
+    assert_int_equal(count_open(known, PLACES / 2), PLACES / 2);
+    assert_int_equal(count_open(silent, PLACES / 2), PLACES / 2 - 1);
+    close(good);
+    close_all(known, PLACES / 2);
+    close_all(silent, PLACES / 2);
+}
+
+/* Who has many already pushes out nobody that is about to say who it is. */
+SERVER_TEST(a_flood_takes_no_place_of_newcomers_but_of_silent_ones)
+{
+    int crowd[PLACES - 1], newcomer, more;
+
+    const char *url = open_server(LISTENER_AUTH_NONE);
+    const char *asks = server_listen((struct listener_options){.auth = LISTENER_AUTH_TOKEN});
+    take_places(url, 1, crowd, PLACES - 1);
+    newcomer = takes_a_place(asks, 2);
+    is_refused(url, 1);
+    assert_false(is_at_end(newcomer));
+    server.now += AO_S(2);
+    server_turn(8);
+    more = is_let_in(url, 1);
+    assert_true(is_at_end(newcomer));
+    close(more);
+    close(newcomer);
+    close_all(crowd, PLACES - 1);
+}
+
+static void hold(int fd, uint8_t id)
+{
+    const uint8_t request[] = {0x94, 0, id, 0xa4, 'h', 'o', 'l', 'd', 0x90};
+    uint32_t held = server.ports[0].held_count + server.ports[1].held_count;
+
+    assert_int_equal(send(fd, request, sizeof request, MSG_NOSIGNAL), sizeof request);
+    SERVER_UNTIL(server.ports[0].held_count + server.ports[1].held_count == held + 1);
+}
+
+static void release(uint8_t id)
+{
+    echo_release(&server.ports[0], id);
+    echo_release(&server.ports[1], id);
+}
+
+SERVER_TEST(of_the_youngest_one_that_is_idle_gives_way)
+{
+    int crowd[PLACES], good[2];
+
+    const char *url = open_server(LISTENER_AUTH_NONE);
+    take_places(url, 1, crowd, PLACES);
+    hold(crowd[PLACES - 1], 1);
+    hold(crowd[PLACES - 2], 2);
+    good[0] = is_let_in(url, 2);
+    assert_true(is_at_end(crowd[PLACES - 3]));
+    for (int i = 4; i <= CLAIM_LOOKS + 1; i++)
+        hold(crowd[PLACES - i], (uint8_t)i);
+    good[1] = is_let_in(url, 3); /* none of those that are asked is idle */
+    assert_true(is_at_end(crowd[PLACES - 1]));
+    assert_int_equal(server.acceptor->open, PLACES); /* the call still holds on to its connection */
+    assert_int_equal(server.acceptor->leaving, 1);
+    release(1);
+    SERVER_UNTIL(server.acceptor->leaving == 0);
+    assert_int_equal(server.acceptor->open, PLACES);
+    for (uint8_t id = 2; id <= CLAIM_LOOKS + 1; id++)
+        release(id);
+    close_all(crowd, PLACES);
+    close_all(good, 2);
+}
+
+/* A client that goes and leaves its calls behind has no use for its place. */
+SERVER_TEST(one_that_is_closed_but_for_its_calls_gives_way)
+{
+    int crowd[PLACES], good;
+
+    const char *url = open_server(LISTENER_AUTH_NONE);
+    take_places(url, 1, crowd, PLACES);
+    for (int i = 0; i < PLACES; i++)
+        hold(crowd[i], (uint8_t)i);
+    for (int i = 0; i < PLACES; i++) {
+        const struct linger reset = {.l_onoff = 1};
+        setsockopt(crowd[i], SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+        close(crowd[i]);
+    }
+    SERVER_UNTIL(server_total() == 0);
+    server_turn(8);
+    assert_int_equal(server.acceptor->open, PLACES);
+    good = comes_from(url, 2);
+    net_client_request(good, 1);
+    SERVER_UNTIL(net_client_answered(good, 1));
+    for (int i = 0; i < PLACES; i++)
+        release((uint8_t)i);
+    SERVER_UNTIL(server.acceptor->open == 1 && server.acceptor->leaving == 0);
+    close(good);
+}
+
+/* More at once than claims: the others wait in the backlog, and get in. */
+SERVER_TEST(many_that_come_at_once_get_in)
+{
+    enum { MANY = 3 * CLAIMS_MAX };
+    int crowd[20 * CLAIMS_MAX], good[MANY];
+
+    server.count = 2;
+    server.limits.connections = 20 * CLAIMS_MAX;
+    const char *url = server_listen((struct listener_options){0});
+    take_places(url, 1, crowd, 20 * CLAIMS_MAX);
+    for (uint32_t i = 0; i < MANY; i++)
+        good[i] = comes_from(url, 2 + i);
+    for (int i = 0; i < MANY; i++) {
+        net_client_request(good[i], 1);
+        SERVER_UNTIL(net_client_answered(good[i], 1));
+    }
+    assert_int_equal(server_total(), 20 * CLAIMS_MAX);
+    assert_int_equal(count_open(crowd, 20 * CLAIMS_MAX), 20 * CLAIMS_MAX - MANY);
+    close_all(good, MANY);
+    close_all(crowd, 20 * CLAIMS_MAX);
+}
+
+static void opts_in(int fd)
+{
+    struct connection *c = LIST_FIRST(&server.loops[0]->all);
+
+    (void)fd;
+    conn_mode(c)->push = true;
+}
+
+SERVER_TEST(who_takes_notifications_is_told)
+{
+    static const char begin[] = "\x93\x02\xae"
+                                "server.closing\x91";
+    char got[512];
+    int crowd[PLACES], good;
+
+    server.limits.connections = PLACES;
+    const char *url = server_listen((struct listener_options){0});
+    for (int i = 0; i < PLACES; i++) {
+        crowd[i] = comes_from(url, 1);
+        SERVER_UNTIL(server_total() == (uint64_t)i + 1);
+    }
+    opts_in(crowd[PLACES - 1]);
+    good = is_let_in(url, 2);
+    ssize_t n = recv(crowd[PLACES - 1], got, sizeof got, 0);
+    assert_true(n > (ssize_t)sizeof begin);
+    assert_memory_equal(got, begin, sizeof begin - 1);
+    assert_non_null(memmem(got, (size_t)n, "BUSY: ", 6));
+    assert_non_null(memmem(got, (size_t)n, "limits.connections", 18));
+    assert_true(is_at_end(crowd[PLACES - 1]));
+    int more = is_let_in(url, 3);
+    assert_int_equal(recv(crowd[PLACES - 2], got, sizeof got, 0), 0); /* that takes answers alone */
+    close(good);
+    close(more);
+    close_all(crowd, PLACES);
+}
+
+/* The loop that has the crowd's connections is in a step that does not return: it is asked for
+ * nothing, and the others' connections are. */
+SERVER_TEST(a_loop_that_is_away_is_not_asked)
+{
+    int crowd[PLACES], good;
+
+    const char *url = open_server(LISTENER_AUTH_NONE);
+    take_places(url, 1, crowd, PLACES);
+    net_loop_set_away(server.loops[1], true);
+    good = comes_from(url, 2);
+    net_client_request(good, 1);
+    SERVER_UNTIL(net_client_answered(good, 1));
+    assert_int_equal(server_connections(1), PLACES / 2);
+    assert_int_equal(server_connections(0), PLACES / 2);
+    net_loop_set_away(server.loops[1], false);
+    close(good);
+    close_all(crowd, PLACES);
+}
+
+/* What waits for a place when the server ends is closed. */
+SERVER_TEST(a_claim_ends_with_the_server)
+{
+    int crowd[PLACES], good;
+
+    const char *url = open_server(LISTENER_AUTH_NONE);
+    take_places(url, 1, crowd, PLACES);
+    good = comes_from(url, 2);
+    for (int i = 0; server.acceptor->claim_count == 0; i++) {
+        assert_true(i < NET_SERVER_TURNS);
+        activator_round(server.activators[0], false);
+        server.now += AO_US(60);
+    }
+    server_close(NULL);
+    assert_true(is_at_end(good));
+    close(good);
+    close_all(crowd, PLACES);
+}
+
+SERVER_TEST(users_are_counted_as_addresses_are)
+{
+    char directory[] = "/tmp/ergon-claims-XXXXXX";
+    char url[80];
+    int crowd[PLACES], good;
+
+    assert_non_null(mkdtemp(directory));
+    snprintf(url, sizeof url, "unix://%s/s", directory);
+    const char *tcp = open_server(LISTENER_AUTH_NONE);
+    assert_non_null(server_listen((struct listener_options){.url = url, .unix_mode = 0600}));
+    for (int i = 0; i < PLACES; i++) {
+        crowd[i] = net_client_connect(url);
+        SERVER_UNTIL(server_total() == (uint64_t)i + 1);
+    }
+    assert_int_equal(crowds_largest(&server.acceptor->crowds)->key, peer_key_of_user(getuid()));
+    good = is_let_in(tcp, 2);
+    assert_true(is_at_end(crowd[PLACES - 1]));
+    int more = net_client_connect(url); /* as the same user */
+    SERVER_UNTIL(is_at_end(more));
+    close(more);
+    close(good);
+    close_all(crowd, PLACES);
+    server_close(NULL);
+    rmdir(directory);
+}
