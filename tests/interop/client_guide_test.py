@@ -15,7 +15,7 @@ PROGRAM = re.compile(r"^`([\w.]+)`:\n\n```\w+\n(.*?)^```", re.M | re.S)
 
 class Clients(Document, unittest.TestCase):
     PAGE = "docs/clients.md"
-    LEAST = 8
+    LEAST = 11
 
     def prepare(self, place):
         os.mkdir(os.path.join(place, "build"))
@@ -31,6 +31,9 @@ class Clients(Document, unittest.TestCase):
 
 
 if __name__ == "__main__":
+    if os.environ.get("ERGON_WITHOUT_NPM"):
+        interop.skip("ERGON_WITHOUT_NPM is set")
+    interop.needs("node", "npm")
     for module in ("pip", "setuptools", "wheel"):
         if importlib.util.find_spec(module) is None:
             interop.skip(f"python3-{module} is not installed")

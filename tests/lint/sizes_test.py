@@ -28,11 +28,13 @@ FACADES = {
     "include/ergon/ao.h": (21, "the life of an active object, which all of the runtime hangs on"),
 }
 
-CLIENT_WIDTH = 125
+CLIENT_WIDTH = 130
 # file or files: how many lines they have at most, together
 SHORT = {
     ("clients/python/ergon_client/protocol.py",): 300,
     ("clients/python/example.py",): 40,
+    ("clients/node/lib/protocol.js",): 300,
+    ("clients/node/example.js",): 40,
 }
 
 OPEN = re.compile(r"^\{\s*$")

@@ -1,0 +1,122 @@
+/** A client of Ergon, a server of calls and tasks that last. docs/clients.md of Ergon's tree is the guide. */
+
+export interface ClientOptions {
+    /** Who we are, where the listener asks for one. */
+    token?: string;
+    /** File of authorities, PEM; default: those that Node trusts. */
+    ca?: string;
+    /** Files of a client certificate with its chain, and of its key (default: in the same), PEM. */
+    cert?: string;
+    key?: string;
+    /** What the server's certificate must name among its subjectAltNames; default: the host of the URL. */
+    serverName?: string;
+    /** Milliseconds for calls that give none; default: no limit. */
+    timeout?: number;
+    /** Milliseconds for connection, TLS and token together; 10000. */
+    connectTimeout?: number;
+    /** Least and most ms before a connection is tried again: doubled each time, half of it by chance; [100, 10000]. */
+    backoff?: [number, number];
+    /** Calls that are out at a time; further ones wait for their turn; 1000. */
+    inFlight?: number;
+    /** Bytes of one message from the server; 32 MiB. */
+    messageMax?: number;
+    /** Called for what the server pushes; without it the server is not asked to push. */
+    onNotification?: (method: string, params: any[]) => void;
+}
+
+export interface CallOptions {
+    /** Milliseconds; then the call fails with TIMEOUT, and the server is told to cancel it. */
+    timeout?: number;
+    /** Cancels the call, also in the server; it fails with the signal's reason. */
+    signal?: AbortSignal;
+}
+
+/** Options of task.submit and task.call: deadline, priority, retries, key, ... */
+export interface TaskOptions extends CallOptions {
+    [option: string]: any;
+}
+
+/** An event of a task's history. `missed` says how many before it the server has forgotten. */
+export interface TaskEvent {
+    seq: number;
+    at: number;
+    event: string;
+    attempt: number;
+    reason?: string;
+    text?: string;
+    data?: any;
+    missed?: number;
+}
+
+/**
+ * `code` is a name such as "BUSY", `text` is for people, `retryable` says that the same call may well succeed later. Codes that
+ * do not come from the server: BROKEN (the connection broke, and the call may have run or not), TIMEOUT, UNREACHABLE (nothing was
+ * sent), CLOSED, PROTOCOL; and AUTH, of a token that was refused.
+ */
+export class ErgonError extends Error {
+    code: string;
+    text: string;
+    retryable: boolean;
+    number: number | null;
+    /** What the server said beside; of a task that ended otherwise than done, the task. */
+    data: any;
+}
+
+/** A MessagePack extension. */
+export class Ext {
+    constructor(type: number, data: Buffer);
+    type: number;
+    data: Buffer;
+}
+
+/** A client that is connected; fails with what prevents the first connection: UNREACHABLE or AUTH. */
+export function connect(url: string, options?: ClientOptions): Promise<Client>;
+
+/**
+ * A client of one server, on one connection, which comes back by itself. While there is none calls wait for one, as long as they
+ * have time. What was in flight when it broke fails as BROKEN; only what does no harm when it is asked twice is asked again.
+ */
+export class Client {
+    /** `url`: ergon://host[:7466], ergons://host[:7467] (TLS), unix:///path. TypeError: it is none. */
+    constructor(url: string, options?: ClientOptions);
+    /** Connects now. Without it the first call connects, and waits. After a failure the client is closed. */
+    connect(): Promise<this>;
+    /** Ends the connection; calls that are under way fail as CLOSED. */
+    close(): Promise<void>;
+    /** The result of a method. Options beside timeout and signal make it a task.call. */
+    call(method: string, params?: any[], options?: TaskOptions): Promise<any>;
+    /** The same, without options for the server; `again`: it does no harm to ask twice. */
+    request(method: string, params?: any[], options?: CallOptions & { again?: boolean }): Promise<any>;
+    /** Calls a method and wants no answer: whether it arrives is not known. */
+    notify(method: string, params?: any[], options?: CallOptions): Promise<void>;
+    /** Leaves a task with the server. With a `key` it is repeated after a broken connection: it makes no second task. */
+    submit(method: string, params?: any[], options?: TaskOptions): Promise<Task>;
+    /** Leaves many: each order is [method, params] or [method, params, options]. */
+    submitMany(orders: any[][], options?: TaskOptions): Promise<(Task | ErgonError)[]>;
+    /** A task that was submitted before. */
+    task(id: string): Task;
+    /** Waits until these tasks, or with `any` one of them, have ended, whatever connection and server do meanwhile. */
+    wait(
+        ids: string[],
+        options?: CallOptions & { any?: boolean; result?: boolean },
+    ): Promise<{ ended: any[]; open: string[] }>;
+    /** The events of a task from number `from` (1) on, as they happen, until it has ended; none is missed or told twice. */
+    watch(id: string, options?: { from?: number; signal?: AbortSignal }): AsyncGenerator<TaskEvent, void>;
+}
+
+/** A task that the server keeps. */
+export class Task {
+    id: string;
+    /** What the server answered to its submission: state, durable, duplicate, coalesced. */
+    said: Record<string, any>;
+    /** Its result, when it has ended; fails with its error if it ended otherwise than done. */
+    wait(options?: CallOptions): Promise<any>;
+    watch(options?: { from?: number; signal?: AbortSignal }): AsyncGenerator<TaskEvent, void>;
+    /** All that the server knows of it. */
+    get(options?: CallOptions & { result?: boolean; history?: boolean }): Promise<any>;
+    /** Why it is where it is. */
+    explain(options?: CallOptions): Promise<any>;
+    cancel(options?: CallOptions): Promise<any>;
+    retry(options?: CallOptions): Promise<any>;
+    forget(options?: CallOptions): Promise<any>;
+}

@@ -1,0 +1,361 @@
+// The client: a connection that comes back, calls, and tasks that last.
+'use strict';
+
+const events = require('events');
+const { ErgonError, named } = require('./errors');
+const { Ext } = require('./msgpack');
+const { Address, Session, Unsent, until } = require('./protocol');
+
+const POLL = 30000; // ms that the server waits for something to tell
+const POLL_LONGEST = 45000; // ms that we wait for the server then
+const POLLS = 1000; // long polls on a connection at a time; the server takes 1024
+const PAGE = 1000; // events
+const PAUSE = [100, 10000]; // ms before a server that refuses is asked again
+// Errors after which what does no harm is asked again, and those after which a long poll is.
+const STOPPING = ['DRAINING'];
+const FULL = ['DRAINING', 'BUSY', 'MEMORY'];
+
+const closed = () => new ErgonError('CLOSED', 'the client is closed');
+
+/** Milliseconds: doubled at each attempt, and the upper half by chance, so that not all clients come back at once. */
+function pause(attempt, [least, most]) {
+    const whole = Math.min(most, least * 2 ** Math.min(attempt, 30));
+    return (whole * (1 + Math.random())) / 2;
+}
+
+/** Returns after so many milliseconds, or throws the signal's reason. */
+async function sleep(ms, signal) {
+    let timer;
+    try {
+        await until(new Promise((resolve) => (timer = setTimeout(resolve, ms))), signal);
+    } finally {
+        clearTimeout(timer);
+    }
+}
+
+/** A promise that others settle, of which nobody need take notice. */
+function deferred() {
+    const made = { session: null };
+    made.promise = new Promise((resolve, reject) => Object.assign(made, { resolve, reject }));
+    made.promise.catch(() => {});
+    return made;
+}
+
+/** So many at a time; the others wait, in order. */
+class Turns {
+    constructor(free) {
+        this.free = free;
+        this.waiting = new Set();
+    }
+
+    async take(signal) {
+        if (this.free > 0) {
+            this.free--;
+            return;
+        }
+        let go;
+        const turn = new Promise((resolve) => (go = resolve));
+        this.waiting.add(go);
+        try {
+            await until(turn, signal);
+        } catch (error) {
+            if (!this.waiting.delete(go)) this.give(); // it came all the same
+            throw error;
+        }
+    }
+
+    give() {
+        const [first] = this.waiting;
+        if (first === undefined) this.free++;
+        else {
+            this.waiting.delete(first);
+            first();
+        }
+    }
+}
+
+/** Checks a part of a map that the server answered. */
+function part(answer, name, right) {
+    const value = answer?.[name];
+    if (!right(value)) throw new ErgonError('PROTOCOL', `the server's answer has no ${name}`);
+    return value;
+}
+
+const isString = (value) => typeof value === 'string';
+
+/** Runs work(signal) until its time is over or the caller's signal says so. */
+async function within({ timeout, signal }, what, work) {
+    const stop = new AbortController();
+    const abort = () => stop.abort(signal.reason);
+    let timer;
+    const late = () => stop.abort(new ErgonError('TIMEOUT', `no answer of ${what} in time`));
+    if (timeout !== undefined) timer = setTimeout(late, timeout);
+    if (signal !== undefined) {
+        if (signal.aborted) abort();
+        events.setMaxListeners(0, signal); // many calls may share it
+        signal.addEventListener('abort', abort, { once: true });
+    }
+    try {
+        return await work(stop.signal);
+    } finally {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', abort);
+    }
+}
+
+class Client {
+    #address;
+    #options;
+    #calls;
+    #polls;
+    #stop = new AbortController(); // close() aborts it
+    #keeper = null; // the promise of what connects, and what follows belongs to it
+    #up = deferred(); // of the next session, or of the one that is up
+    #tried = deferred(); // the first attempt is over
+
+    constructor(url, options = {}) {
+        this.#address = new Address(url, options);
+        const defaults = { connectTimeout: 10000, backoff: [100, 10000], inFlight: 1000, messageMax: 32 * 2 ** 20 };
+        this.#options = { ...defaults, ...options };
+        this.#calls = new Turns(this.#options.inFlight);
+        this.#polls = new Turns(POLLS);
+    }
+
+    // ---- the connection ----
+
+    async connect() {
+        this.#start();
+        try {
+            await this.#tried.promise;
+        } catch (error) {
+            await this.close();
+            throw error;
+        }
+        return this;
+    }
+
+    async close() {
+        if (this.#stop.signal.aborted) return this.#keeper;
+        this.#stop.abort(closed());
+        const { session } = this.#up;
+        this.#up.reject(closed());
+        this.#tried.reject(closed());
+        await session?.finish();
+        await this.#keeper;
+    }
+
+    #start() {
+        if (this.#stop.signal.aborted) throw closed();
+        this.#keeper ??= this.#keep().catch((error) => {
+            if (!this.#stop.signal.aborted) throw error;
+        });
+    }
+
+    /** Connects whenever there is no connection, as long as the client lives. */
+    async #keep() {
+        const { signal } = this.#stop;
+        for (let attempt = 0; ; attempt++) {
+            try {
+                const session = await this.#open();
+                attempt = 0;
+                this.#tried.resolve();
+                if (session.ended === null) {
+                    this.#up.session = session;
+                    this.#up.resolve(session);
+                }
+                await session.over;
+            } catch (error) {
+                if (!(error instanceof ErgonError)) throw error;
+                this.#tried.reject(error);
+                if (error.code === 'AUTH') {
+                    this.#up.reject(error);
+                    this.#up = deferred();
+                }
+            }
+            await sleep(pause(attempt, this.#options.backoff), signal);
+        }
+    }
+
+    async #open() {
+        const { connectTimeout, messageMax, onNotification } = this.#options;
+        const session = new Session(this.#address, { messageMax, onNotification, onEnd: () => this.#down(session) });
+        const stop = { timeout: connectTimeout, signal: this.#stop.signal };
+        try {
+            await within(stop, '', (signal) => session.introduce(onNotification !== undefined, signal));
+        } catch (error) {
+            session.end('the client closed it');
+            if (error.code !== 'TIMEOUT') throw error;
+            throw new ErgonError('UNREACHABLE', `${this.#address.url}: no connection within ${connectTimeout} ms`);
+        }
+        return session;
+    }
+
+    /** A session has ended: from now on calls wait for the next one. */
+    #down(session) {
+        if (this.#up.session === session && !this.#stop.signal.aborted) this.#up = deferred();
+    }
+
+    /** Runs use(session) with the session that is up, and again if that ended before anything was sent. */
+    async #with(signal, use) {
+        for (;;) {
+            this.#start();
+            const session = await until(this.#up.promise, signal);
+            try {
+                return await use(session);
+            } catch (error) {
+                if (!(error instanceof Unsent)) throw error;
+            }
+        }
+    }
+
+    // ---- calls ----
+
+    /** The answer, asked for again after a broken connection and after the errors of `again`, unless that is undefined. */
+    async #once(method, params, signal, turns, again) {
+        await turns.take(signal);
+        try {
+            for (let attempt = 0; ; attempt++) {
+                try {
+                    return await this.#with(signal, (session) => session.request(method, params, signal));
+                } catch (error) {
+                    if (error.code === 'BROKEN' && this.#stop.signal.aborted) throw closed();
+                    if (error.code === 'BROKEN' && again !== undefined) continue;
+                    if (!again?.includes(error.code)) throw error;
+                }
+                await sleep(pause(attempt, PAUSE), signal);
+            }
+        } finally {
+            turns.give();
+        }
+    }
+
+    #timed({ timeout = this.#options.timeout, signal }) {
+        return { timeout, signal };
+    }
+
+    request(method, params = [], { again = false, ...options } = {}) {
+        return within(this.#timed(options), method, (signal) =>
+            this.#once(method, params, signal, this.#calls, again ? STOPPING : undefined));
+    }
+
+    call(method, params = [], { timeout, signal, ...options } = {}) {
+        if (Object.keys(options).length === 0) return this.request(method, params, { timeout, signal });
+        return this.request('task.call', [method, params, options], { timeout, signal });
+    }
+
+    notify(method, params = [], options = {}) {
+        return within(this.#timed(options), method, (signal) =>
+            this.#with(signal, (session) => session.notify(method, params, signal)));
+    }
+
+    // ---- tasks that last ----
+
+    async submit(method, params = [], { timeout, signal, ...options } = {}) {
+        const again = options.key !== undefined;
+        const answer = await this.request('task.submit', [method, params, options], { timeout, signal, again });
+        return new Task(this, part(answer, 'id', isString), answer);
+    }
+
+    async submitMany(orders, { timeout, signal, ...options } = {}) {
+        const answers = await this.request('task.submit_many', [orders, options], { timeout, signal });
+        if (!Array.isArray(answers)) throw new ErgonError('PROTOCOL', "the server's answer is no array");
+        return answers.map((a) => (isString(a?.error) ? named(a.error) : new Task(this, part(a, 'id', isString), a)));
+    }
+
+    task(id) {
+        return new Task(this, id, {});
+    }
+
+    wait(ids, { any = false, result = true, ...options } = {}) {
+        return within(this.#timed(options), 'task.wait', async (signal) => {
+            const ended = [];
+            for (let open = ids; ;) {
+                const answer = await this.#poll('task.wait', [open, { timeout: POLL, any, result }], signal);
+                ended.push(...part(answer, 'ended', Array.isArray));
+                open = part(answer, 'open', Array.isArray);
+                if (open.length === 0 || (any && ended.length > 0)) return { ended, open };
+            }
+        });
+    }
+
+    async #poll(method, params, signal) {
+        for (;;) {
+            try {
+                return await within({ timeout: POLL_LONGEST, signal }, method, (inner) =>
+                    this.#once(method, params, inner, this.#polls, FULL));
+            } catch (error) {
+                if (signal.aborted || error.code !== 'TIMEOUT') throw error;
+            }
+        }
+    }
+
+    async *watch(id, { from = 1, signal = new AbortController().signal } = {}) {
+        for (let next = from, attempt = 0; ;) {
+            const before = next;
+            const page = await this.#poll('task.watch', [id, { from: next, max: PAGE, timeout: POLL }], signal);
+            let { missed } = page;
+            for (const event of part(page, 'events', Array.isArray)) {
+                const seq = part(event, 'seq', Number.isInteger);
+                if (seq < next) continue;
+                next = seq + 1;
+                yield missed > 0 ? { ...event, missed } : event;
+                missed = 0;
+            }
+            if (page.ended) return;
+            attempt = next > before ? 0 : attempt + 1;
+            // A server that is always so quick is left in peace.
+            if (attempt > 0) await sleep(pause(attempt - 1, PAUSE), signal);
+        }
+    }
+}
+
+class Task {
+    #client;
+
+    constructor(client, id, said) {
+        this.#client = client;
+        this.id = id;
+        this.said = said;
+    }
+
+    async wait(options) {
+        const { ended } = await this.#client.wait([this.id], options);
+        const [task] = ended;
+        const state = part(task, 'state', isString);
+        if (state !== 'done') throw named(task.error ?? `${state.toUpperCase()}: the task is ${state}`, { data: task });
+        const cut = 'the result was larger than keep_size, and was not kept';
+        if (task.cut) throw new ErgonError('TOO_LARGE', cut, { data: task });
+        return task.result;
+    }
+
+    watch(options) {
+        return this.#client.watch(this.id, options);
+    }
+
+    get({ result = true, history = false, ...options } = {}) {
+        return this.#client.request('task.get', [this.id, { result, history }], { ...options, again: true });
+    }
+
+    explain(options) {
+        return this.#client.request('task.explain', [this.id], { ...options, again: true });
+    }
+
+    cancel(options) {
+        return this.#client.request('task.cancel', [this.id], options);
+    }
+
+    retry(options) {
+        return this.#client.request('task.retry', [this.id], options);
+    }
+
+    forget(options) {
+        return this.#client.request('task.forget', [this.id], options);
+    }
+}
+
+/** A client that is connected. */
+function connect(url, options) {
+    return new Client(url, options).connect();
+}
+
+module.exports = { Client, Task, ErgonError, Ext, connect };

@@ -1,0 +1,38 @@
+// What can go wrong: one class, whose code tells what.
+'use strict';
+
+const { inspect } = require('util');
+
+// Said by servers that do not tell by themselves whether an error is worth another try.
+const RETRYABLE = ['BUSY', 'DRAINING', 'MEMORY', 'STORE', 'UNREACHABLE'];
+
+/**
+ * `code` is a name such as "BUSY", `text` is for people, `retryable` says that the same call may well succeed later,
+ * `number` and `data` are what the server said beside, or null. Codes that do not come from the server: BROKEN (the connection
+ * broke, and the call may have run or not), TIMEOUT, UNREACHABLE (nothing was sent), CLOSED, PROTOCOL; and AUTH, of a token
+ * that was refused.
+ */
+class ErgonError extends Error {
+    constructor(code, text, { retryable = RETRYABLE.includes(code), number = null, data = null } = {}) {
+        super(code ? `${code}: ${text}` : text);
+        this.name = 'ErgonError';
+        Object.assign(this, { code, text, retryable, number, data });
+    }
+}
+
+/** "NAME: text" as an error. */
+function named(text, more) {
+    const match = /^([A-Z_][A-Z0-9_]*): ?([^]*)$/.exec(text);
+    return match ? new ErgonError(match[1], match[2], more) : new ErgonError('', text, more);
+}
+
+/** The error of a response in any of its shapes: a text, [number, text], or a map. */
+function remoteError(value) {
+    if (typeof value === 'string') return named(value);
+    if (Array.isArray(value) && typeof value[1] === 'string') return named(value[1], { number: value[0] });
+    const { code: number, message, retryable, data } = value ?? {};
+    if (typeof message !== 'string') return new ErgonError('', inspect(value));
+    return named(message, { number, retryable, data });
+}
+
+module.exports = { ErgonError, named, remoteError };

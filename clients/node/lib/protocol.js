@@ -1,0 +1,188 @@
+// One connection: messages to bytes and back, which answer belongs to which call, and who we are.
+'use strict';
+
+const fs = require('fs');
+const net = require('net');
+const tls = require('tls');
+const { ErgonError, remoteError } = require('./errors');
+const { encode, Scanner } = require('./msgpack');
+
+const [REQUEST, RESPONSE, NOTIFICATION] = [0, 1, 2];
+const IDS = 2 ** 31;
+const PORTS = { 'ergon:': 7466, 'ergons:': 7467 };
+
+/** The connection ended before the message went into it. */
+class Unsent extends Error {}
+
+/** What the promise becomes, or the reason of the signal if that comes first. */
+function until(promise, signal) {
+    return new Promise((resolve, reject) => {
+        if (signal.aborted) return reject(signal.reason);
+        const abort = () => reject(signal.reason);
+        signal.addEventListener('abort', abort, { once: true });
+        promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+    });
+}
+
+/** A URL, and what is needed to trust and to be trusted there. */
+class Address {
+    constructor(url, { token = null, ca, cert, key, serverName } = {}) {
+        const { protocol, hostname, port, pathname, host } = new URL(url);
+        this.url = url;
+        this.token = token;
+        if (protocol === 'unix:' && host === '' && pathname.length > 1) this.to = { path: decodeURIComponent(pathname) };
+        else if (protocol in PORTS && hostname !== '')
+            this.to = { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || PORTS[protocol]) };
+        else throw new TypeError(`${url} is neither ergon://host[:port] nor ergons://host[:port] nor unix:///path`);
+        if (protocol !== 'ergons:') return;
+        const file = (path) => (path === undefined ? undefined : fs.readFileSync(path));
+        const name = serverName ?? this.to.host;
+        this.tls = {
+            secureContext: tls.createSecureContext({
+                ca: file(ca), cert: file(cert), key: file(key ?? cert), minVersion: 'TLSv1.2',
+            }),
+            servername: net.isIP(name) ? '' : name,
+            // The name must stand among the subjectAltNames: a common name is none.
+            checkServerIdentity: (_, certificate) => tls.checkServerIdentity(name, { ...certificate, subject: {} }),
+        };
+    }
+
+    /** A socket that is about to connect, and the event that tells that it has. */
+    dial() {
+        if (this.tls) return [tls.connect({ ...this.to, ...this.tls }), 'secureConnect'];
+        return [net.connect(this.to), 'connect'];
+    }
+}
+
+/**
+ * A connection. `onNotification(method, params)` is called for each notification of the server, `onEnd()` once when it has
+ * ended, after its calls have failed.
+ */
+class Session {
+    constructor(address, { messageMax, onNotification, onEnd }) {
+        this.limits = {}; // as server.hello told them
+        this.ended = null; // why, once it has
+        this.calls = new Map(); // id: {resolve, reject} of its answer
+        this.last = 0;
+        this.waiting = []; // those that want to write, while the socket is full
+        Object.assign(this, { address, messageMax, onNotification, onEnd, scanner: new Scanner(messageMax) });
+        const [socket, connected] = address.dial();
+        this.socket = socket;
+        this.connected = new Promise((resolve) => socket.once(connected, resolve));
+        this.over = new Promise((resolve) => socket.once('close', resolve));
+        socket.setNoDelay?.(true);
+        socket.setKeepAlive?.(true, 15000);
+        socket.on('data', (bytes) => this.receive(bytes));
+        socket.on('drain', () => this.waiting.splice(0).forEach((go) => go()));
+        socket.on('error', (error) => this.end(error.message));
+        socket.on('close', () => this.end('the server closed it'));
+    }
+
+    /** Connects, says how we want to be answered, and who we are. UNREACHABLE or AUTH; the signal's reason. */
+    async introduce(push, signal) {
+        const { token, url } = this.address;
+        await until(Promise.race([this.connected, this.over]), signal);
+        const hello = { errors: 'map', half_close: false, push };
+        const asked = [this.request('server.hello', [hello], signal)];
+        if (token !== null) asked.push(this.request('server.auth', [token], signal));
+        const [said, accepted] = await Promise.allSettled(asked);
+        if (this.ended !== null) throw new ErgonError('UNREACHABLE', `${url}: ${this.ended}`);
+        if (signal.aborted) throw signal.reason;
+        if (accepted?.status === 'rejected')
+            throw new ErgonError('AUTH', `the server refused the token: ${accepted.reason.message}`);
+        // Another server of MessagePack-RPC need not know server.hello.
+        this.limits = said.value?.limits ?? {};
+    }
+
+    // ---- sending ----
+
+    /** Unsent; TOO_LARGE; TypeError, RangeError: it is not for MessagePack. */
+    write(message) {
+        const frame = encode(message);
+        if (frame.length > this.limits.message) // the server would close the connection over it, under all other calls
+            throw new ErgonError('TOO_LARGE', `${frame.length} bytes, and the server takes ${this.limits.message}`);
+        if (this.ended !== null) throw new Unsent();
+        this.socket.write(frame);
+    }
+
+    /** Returns when the socket has taken so much that another may write. */
+    async turn(signal) {
+        while (this.ended === null && this.socket.writableNeedDrain)
+            await until(new Promise((resolve) => this.waiting.push(resolve)), signal);
+    }
+
+    nextId() {
+        do this.last = (this.last + 1) % IDS;
+        while (this.calls.has(this.last));
+        return this.last;
+    }
+
+    /** The result. An ErgonError, or Unsent; after an abort of the signal its reason, and the server is told to cancel. */
+    async request(method, params, signal) {
+        await this.turn(signal);
+        if (signal.aborted) throw signal.reason;
+        const id = this.nextId();
+        this.write([REQUEST, id, method, params]);
+        const answer = new Promise((resolve, reject) => this.calls.set(id, { resolve, reject }));
+        try {
+            return await until(answer, signal);
+        } finally {
+            if (this.calls.delete(id) && this.ended === null) this.write([NOTIFICATION, 'server.cancel', [id]]);
+        }
+    }
+
+    async notify(method, params, signal) {
+        await this.turn(signal);
+        this.write([NOTIFICATION, method, params]);
+    }
+
+    // ---- receiving ----
+
+    receive(bytes) {
+        if (this.ended !== null) return;
+        try {
+            for (const message of this.scanner.feed(bytes)) this.take(message);
+        } catch (error) {
+            if (!(error instanceof RangeError || error instanceof TypeError)) throw error;
+            this.end(`the server does not speak MessagePack-RPC: ${error.message}`);
+        }
+    }
+
+    take(message) {
+        const [type, id, ...rest] = Array.isArray(message) ? message : [];
+        const call = type === RESPONSE ? this.calls.get(id) : undefined;
+        if (type === RESPONSE && rest.length === 2 && ['number', 'bigint'].includes(typeof id)) {
+            if (call === undefined) return; // a late one, of a call that was given up
+            this.calls.delete(id);
+            if (rest[0] === null) call.resolve(rest[1]);
+            else call.reject(remoteError(rest[0]));
+        } else if (type === REQUEST && rest.length === 2 && typeof rest[0] === 'string') {
+            if (this.socket.writableLength > this.messageMax) throw new RangeError('it asks, and does not read our answers');
+            this.write([RESPONSE, id, `NO_METHOD: a client has no method ${rest[0].slice(0, 80)}`, null]);
+        } else if (type === NOTIFICATION && rest.length === 1 && typeof id === 'string') this.onNotification?.(id, rest[0]);
+        else throw new RangeError('a value that is no message');
+    }
+
+    /** Ends it at once; calls in flight end as BROKEN. */
+    end(why) {
+        if (this.ended !== null) return;
+        this.ended = why;
+        this.socket.destroy();
+        this.waiting.splice(0).forEach((go) => go());
+        const calls = [...this.calls.values()];
+        this.calls.clear();
+        for (const { reject } of calls)
+            reject(new ErgonError('BROKEN', `the connection broke, and the call may have run or not: ${why}`));
+        this.onEnd();
+    }
+
+    /** Ends it when what was written has gone out, if the server reads that within a second. */
+    async finish() {
+        const late = setTimeout(() => this.end('the client closed it'), 1000);
+        this.socket.end();
+        await this.over;
+        clearTimeout(late);
+    }
+}
+
+module.exports = { Address, Session, Unsent, until };
