@@ -17,7 +17,9 @@ struct ao_port;
 struct ao_port *ao_port_new(struct activator *home);
 
 /* After every activator that uses the port was closed, and after ao_sem_fini() and
- * ao_mailbox_fini() of what was shared through it.  What still lies inside is dropped. */
+ * ao_mailbox_fini() of what was shared through it.  What still lies inside is dropped, and
+ * semaphores of ao_sem_remote_new() are closed.  Threads that are no activator's may still use the
+ * faces of which they hold a reference. */
 void ao_port_free(struct ao_port *port);
 
 #endif

@@ -17,8 +17,8 @@
 struct ao_sem_remote *ao_sem_share(struct ao_sem *s, struct ao_port *port);
 
 /* A semaphore that lives in its face, at home on the activator of `port`, for those who have no
- * object there: it stays as long as references to it.  The caller gets one.  Any thread; NULL
- * without memory. */
+ * object there: it stays as long as references to it, and is closed when the port is freed.  The
+ * caller gets one.  Any thread; NULL without memory. */
 struct ao_sem_remote *ao_sem_remote_new(struct ao_port *port, uint32_t permits);
 
 struct ao_sem_remote *ao_sem_remote_ref(struct ao_sem_remote *r); /* any thread */
@@ -36,9 +36,9 @@ void ao_sem_remote_acquire_n_scoped(struct ao_sem_remote *r, uint32_t n, struct 
                                     struct ao_permit *p);
 
 /* Any thread that runs no activator: waits itself, for `limit` ns at most (AO_NEVER: without end),
- * until it has `n` permits.  READY: they are the caller's.  DEADLINE, CLOSED (or the port is being
- * freed), REFUSED (out of memory): nothing is held, and none is lost, whenever the limit meets the
- * grant.  The answer comes from home, in a round of its activator: a limit of 0 is always over
+ * until it has `n` permits.  READY: they are the caller's.  DEADLINE, CLOSED (so once the port
+ * is freed), REFUSED (out of memory): nothing is held, and none is lost, whenever the limit meets
+ * the grant.  The answer comes from home, in a round of its activator: a limit of 0 is always over
  * first.  Blocking handlers rather call ergon_sem_acquire(), which ends with their task.  Misuse:
  * on a thread that runs an activator, whose objects park instead. */
 enum ao_wait_outcome ao_sem_remote_acquire_blocking(struct ao_sem_remote *r, uint32_t n,

@@ -31,6 +31,7 @@ void ao_mailbox_remote_unref(struct ao_mailbox_remote *r)
     if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) != 1)
         return;
     require(!r->mailbox, "the last reference is the mailbox's own");
+    port_unref(r->home);
     free(r);
 }
 
@@ -150,7 +151,7 @@ struct ao_mailbox_remote *ao_mailbox_share(struct ao_mailbox *m, struct ao_port 
     atomic_init(&r->returned, 0);
     atomic_init(&r->called, false);
     mpsc_init(&r->mails);
-    r->home = port;
+    r->home = port_ref(port);
     r->orphan = orphan;
     r->mailbox = m;
     r->share = share;

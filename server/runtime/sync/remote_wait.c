@@ -17,6 +17,7 @@ struct remote_wait {
 
     /* Home; `outcome` passes to here with the answer. */
     struct ao_wait_listener listener;
+    struct port_guest guest; /* while the stand-in is pending, if the class has a `close` */
     struct ao_wait stand_in;
     enum ao_wait_outcome outcome;
 };
@@ -72,10 +73,27 @@ static void answer(struct remote_wait *r)
     port_send(r->here, &r->go);
 }
 
+static void leave_port(struct remote_wait *r)
+{
+    if (r->cls->close)
+        port_leave(&r->guest);
+}
+
 static void settled(struct ao_wait_listener *listener, struct ao_wait *stand_in)
 {
+    struct remote_wait *r = ao_of(listener, struct remote_wait, listener);
     (void)stand_in;
-    answer(ao_of(listener, struct remote_wait, listener));
+    leave_port(r);
+    if (port_goes(r->home))
+        drop_reference(r); /* nobody is left to hear of it */
+    else
+        answer(r);
+}
+
+static void port_goes_now(struct port_guest *guest)
+{
+    struct remote_wait *r = ao_of(guest, struct remote_wait, guest);
+    r->cls->close(r->object);
 }
 
 static void deliver_start(struct letter *letter, bool dropped)
@@ -86,6 +104,9 @@ static void deliver_start(struct letter *letter, bool dropped)
         return;
     }
     r->listener.settled = settled;
+    r->guest.port_goes = port_goes_now;
+    if (r->cls->close)
+        port_enter(r->home, &r->guest);
     r->stand_in = (struct ao_wait){.listener = &r->listener, .listened = true};
     r->cls->start(r->object, r->value, &r->stand_in);
 }
@@ -97,6 +118,7 @@ static void deliver_cancel(struct letter *letter, bool dropped)
     struct remote_wait *r = ao_of(letter, struct remote_wait, cancel);
     if (!dropped && r->stand_in.outcome == AO_WAIT_PENDING) {
         ao_wait_cancel(&r->stand_in);
+        leave_port(r);
         answer(r);
     }
     drop_reference(r);

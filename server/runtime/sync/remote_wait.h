@@ -23,6 +23,9 @@ struct remote_wait;
 struct remote_wait_class {
     /* Called at home: starts the stand-in, as a start function does. */
     void (*start)(void *object, void *value, struct ao_wait *stand_in);
+    /* Called at home when its port goes: settles all stand-ins.  NULL: the object's owner ends it
+     * before the port. */
+    void (*close)(void *object);
     /* Called here: the wait was granted.  Settles `w` READY. */
     void (*arrived)(void *object, void *value, struct ao_wait *w);
     /* Called here: the wait was granted, but nobody waits any more. */

@@ -155,5 +155,6 @@ void ao_sem_remote_unref(struct ao_sem_remote *r)
     if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) != 1)
         return;
     require(!r->sem || r->sem == &r->own, "the last reference is the semaphore's own");
+    port_unref(r->home);
     free(r);
 }

@@ -76,6 +76,14 @@ static void start(void *object, void *value, struct ao_wait *stand_in)
         ao_wait_settle(stand_in, AO_WAIT_CLOSED, NULL);
 }
 
+/* One that lives in its face has no owner who would. */
+static void close_for_all(void *object)
+{
+    struct ao_sem_remote *r = object;
+    if (r->sem)
+        ao_sem_close(r->sem);
+}
+
 static void give_back_remote(struct ao_wait *w)
 {
     ao_sem_remote_release_n(w->on, as_permits(w->value));
@@ -103,8 +111,12 @@ static void drop(void *object)
     ao_sem_remote_unref(object);
 }
 
-static const struct remote_wait_class acquire_class = {
-    .start = start, .arrived = arrived, .undo = undo, .hold = hold, .drop = drop};
+static const struct remote_wait_class acquire_class = {.start = start,
+                                                       .close = close_for_all,
+                                                       .arrived = arrived,
+                                                       .undo = undo,
+                                                       .hold = hold,
+                                                       .drop = drop};
 
 void ao_sem_remote_acquire(struct ao_sem_remote *r, struct ao_port *here, struct ao_wait *w)
 {
@@ -201,7 +213,7 @@ static struct ao_sem_remote *make(struct ao_port *port)
     r->letter.deliver = deliver_releases;
     atomic_init(&r->returned, 0);
     atomic_init(&r->refs, 1);
-    r->home = port;
+    r->home = port_ref(port);
     return r;
 }
 

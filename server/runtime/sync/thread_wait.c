@@ -19,6 +19,7 @@ struct thread_wait {
 
     /* Home. */
     struct ao_wait_listener listener;
+    struct port_guest guest; /* while the stand-in is pending, if the class has a `close` */
     struct ao_wait stand_in;
 };
 
@@ -54,9 +55,23 @@ static void answer(struct thread_wait *t, enum ao_wait_outcome outcome)
     drop_reference(t);
 }
 
+static void leave_port(struct thread_wait *t)
+{
+    if (t->cls->close)
+        port_leave(&t->guest);
+}
+
 static void settled(struct ao_wait_listener *listener, struct ao_wait *stand_in)
 {
-    answer(ao_of(listener, struct thread_wait, listener), (enum ao_wait_outcome)stand_in->outcome);
+    struct thread_wait *t = ao_of(listener, struct thread_wait, listener);
+    leave_port(t);
+    answer(t, (enum ao_wait_outcome)stand_in->outcome);
+}
+
+static void port_goes_now(struct port_guest *guest)
+{
+    struct thread_wait *t = ao_of(guest, struct thread_wait, guest);
+    t->cls->close(t->object);
 }
 
 static void deliver_start(struct letter *letter, bool dropped)
@@ -67,6 +82,9 @@ static void deliver_start(struct letter *letter, bool dropped)
         return;
     }
     t->listener.settled = settled;
+    t->guest.port_goes = port_goes_now;
+    if (t->cls->close)
+        port_enter(t->home, &t->guest);
     t->stand_in = (struct ao_wait){.listener = &t->listener, .listened = true};
     t->cls->start(t->object, t->value, &t->stand_in);
 }
@@ -78,6 +96,7 @@ static void deliver_cancel(struct letter *letter, bool dropped)
     struct thread_wait *t = ao_of(letter, struct thread_wait, cancel);
     if (!dropped && t->stand_in.outcome == AO_WAIT_PENDING) {
         ao_wait_cancel(&t->stand_in);
+        leave_port(t);
         drop_reference(t);
     }
     drop_reference(t);

@@ -18,7 +18,8 @@ struct mpsc {
 void mpsc_init(struct mpsc *q);
 bool mpsc_push(struct mpsc *q, struct mpsc_item *item); /* any thread; true when it was empty */
 
-/* Consumer: all items, oldest first, linked by `next`; NULL when it is empty. */
+/* Consumer: all items, oldest first, linked by `next`; NULL when it is empty.  Of two who take at
+ * once each gets what the other does not. */
 struct mpsc_item *mpsc_take(struct mpsc *q);
 bool mpsc_empty(struct mpsc *q); /* any thread */
 

@@ -10,6 +10,14 @@ struct ao_port {
     struct ao_handle *handle;
     struct mpsc inbox;
     struct mpsc_item *rest; /* taken, not yet delivered; oldest first */
+    LIST_HEAD(, port_guest) guests;
+    /* The maker's until ao_port_free(), and one of each face.  Taking one is relaxed, for whoever
+     * has one may take another. */
+    _Atomic uint32_t refs;
+    /* 1: the port goes.  Who sends changes it behind its letter, ao_port_free() before it looks for
+     * the last letters, each in one read-modify-write that acquires and releases.  Whoever comes
+     * second sees what the first did: so no letter stays. */
+    _Atomic uint32_t closed;
 };
 
 static struct letter *next_letter(struct ao_port *port)
@@ -44,6 +52,9 @@ struct ao_port *ao_port_new(struct activator *home)
         return NULL;
     ao_init(&port->ao, &port_class, home);
     mpsc_init(&port->inbox);
+    LIST_INIT(&port->guests);
+    atomic_init(&port->refs, 1);
+    atomic_init(&port->closed, 0);
     port->handle = ao_handle_new(&port->ao);
     if (!port->handle) {
         free(port);
@@ -56,13 +67,41 @@ void ao_port_free(struct ao_port *port)
 {
     if (!port)
         return;
+    /* Pairs with port_send(): see the field. */
+    atomic_exchange_explicit(&port->closed, 1, memory_order_acq_rel);
     for (struct letter *letter; (letter = next_letter(port));)
         letter->deliver(letter, true);
+    for (struct port_guest *guest; (guest = LIST_FIRST(&port->guests));)
+        guest->port_goes(guest);
     if (ao_state(&port->ao) == AO_STATE_ACTIVE)
         ao_deactivate(&port->ao);
-    ao_handle_unref(port->handle);
     ao_fini(&port->ao);
+    port_unref(port);
+}
+
+struct ao_port *port_ref(struct ao_port *port)
+{
+    atomic_fetch_add_explicit(&port->refs, 1, memory_order_relaxed);
+    return port;
+}
+
+void port_unref(struct ao_port *port)
+{
+    /* Orders each holder's last use before the free; pairs with itself on the other threads. */
+    if (atomic_fetch_sub_explicit(&port->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    ao_handle_unref(port->handle);
     free(port);
+}
+
+/* Any thread: several may do so at once, since each takes all there is. */
+static void drop_letters(struct ao_port *port)
+{
+    for (struct mpsc_item *item = mpsc_take(&port->inbox), *next; item; item = next) {
+        struct letter *letter = ao_of(item, struct letter, item);
+        next = item->next;
+        letter->deliver(letter, true);
+    }
 }
 
 void port_send(struct ao_port *port, struct letter *letter)
@@ -71,4 +110,23 @@ void port_send(struct ao_port *port, struct letter *letter)
      * closed activator the request is refused; the letter waits for ao_port_free(). */
     if (mpsc_push(&port->inbox, &letter->item))
         (void)ao_post(port->handle, AO_POST_MESSAGE);
+    /* Pairs with ao_port_free(): see the field. */
+    if (atomic_fetch_add_explicit(&port->closed, 0, memory_order_acq_rel))
+        drop_letters(port);
+}
+
+void port_enter(struct ao_port *port, struct port_guest *guest)
+{
+    LIST_INSERT_HEAD(&port->guests, guest, link);
+}
+
+void port_leave(struct port_guest *guest)
+{
+    LIST_REMOVE(guest, link);
+}
+
+bool port_goes(const struct ao_port *port)
+{
+    /* Relaxed: home itself has set it. */
+    return atomic_load_explicit(&port->closed, memory_order_relaxed);
 }

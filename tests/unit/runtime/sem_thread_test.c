@@ -173,6 +173,75 @@ TEST(the_port_goes_first)
     assert_int_equal(heap_live(), heap);
 }
 
+/* One that lives in its face is closed with the port of its home, for whoever waits: nobody else
+ * would.  An object's wait is withdrawn with its activator, and leaves nothing. */
+TEST(the_port_closes_what_lives_in_its_face)
+{
+    struct thread waits, behind, gone, late;
+    set_up(0);
+    struct ao_sem_remote *shared_one = remote;
+    remote = ao_sem_remote_new(home_port, 1);
+    assert_non_null(remote);
+    ask(2, &waits);
+    ask(1, &behind);
+    ask(1, &gone);
+    actor_enter_at(stage.away, 'f', worker);
+    virtual_run(&stage.v);
+    assert_int_equal(take(&waits), AO_WAIT_NONE);
+    virtual_close(&stage.v, stage.away);
+    virtual_close(&stage.v, stage.home);
+    assert_true(thread_wait_leave(gone.wait));
+    ao_port_free(home_port);
+    assert_int_equal(take(&waits), AO_WAIT_CLOSED);
+    assert_int_equal(take(&behind), AO_WAIT_CLOSED);
+    assert_int_equal(gone.woken, 0);
+
+    ask(1, &late);
+    assert_int_equal(take(&late), AO_WAIT_CLOSED);
+    ao_sem_remote_release(remote);
+    assert_int_equal(ao_sem_remote_acquire_blocking(remote, 1, AO_NEVER), AO_WAIT_CLOSED);
+    ao_sem_remote_unref(remote);
+    ao_sem_fini(&sem);
+    ao_sem_remote_unref(shared_one);
+    ao_port_free(away_port);
+    stage_close();
+    assert_int_equal(heap_live(), heap);
+}
+
+static void *waits_without_limit(void *semaphore)
+{
+    enum ao_wait_outcome outcome;
+    while ((outcome = ao_sem_remote_acquire_blocking(semaphore, 1, AO_NEVER)) == AO_WAIT_READY)
+        ao_sem_remote_release(semaphore);
+    ao_sem_remote_unref(semaphore);
+    return (void *)(uintptr_t)outcome;
+}
+
+/* Whatever it is about when home goes. */
+TEST(a_thread_without_a_limit_ends_with_its_home)
+{
+    for (int rounds = 0; rounds < 40; rounds++) {
+        pthread_t thread;
+        void *outcome;
+        set_up(0);
+        struct ao_sem_remote *own = ao_sem_remote_new(home_port, 1);
+        assert_non_null(own);
+        assert_int_equal(pthread_create(&thread, NULL, waits_without_limit, own), 0);
+        for (int i = 0; i < rounds; i++)
+            virtual_run(&stage.v);
+        virtual_close(&stage.v, stage.away);
+        virtual_close(&stage.v, stage.home);
+        ao_sem_fini(&sem);
+        ao_sem_remote_unref(remote);
+        ao_port_free(home_port);
+        pthread_join(thread, &outcome);
+        assert_int_equal((uintptr_t)outcome, AO_WAIT_CLOSED);
+        ao_port_free(away_port);
+        stage_close();
+        assert_int_equal(heap_live(), heap);
+    }
+}
+
 static int made_and_asked(void *arg)
 {
     struct ao_port *port = ao_port_new(stage.home);
