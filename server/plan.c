@@ -180,13 +180,27 @@ struct tasks_plan plan_tasks(const struct config *c)
                                .dev = c->dev};
 }
 
+/* Beside what connections and calls may hold (memory_in_all()), a half, this leaves a quarter to
+ * all else. */
+static uint64_t memory_of_jobs(const struct config *c)
+{
+    return c->tasks.bytes > 0 ? c->tasks.bytes : memory_usable("") / 4;
+}
+
+static uint64_t memory_of_kept(const struct config *c)
+{
+    bool is_given = c->tasks.kept_bytes != (uint64_t)CONFIG_ANY;
+
+    return is_given ? c->tasks.kept_bytes : memory_of_jobs(c) / 4;
+}
+
 struct jobs_options plan_jobs(const struct config *c)
 {
     return (struct jobs_options){
         .tasks_max = c->tasks.max,
-        .bytes_max = c->tasks.bytes,
+        .bytes_max = memory_of_jobs(c),
         .tenant_share = c->tasks.tenant_share,
-        .kept_bytes_max = c->tasks.kept_bytes,
+        .kept_bytes_max = memory_of_kept(c),
         .keep_failed = c->tasks.keep_failed,
         .ageing = c->tasks.ageing,
         .crashes_max = c->tasks.crashes,

@@ -5,8 +5,6 @@
 #include "client/cli/output.h"
 #include "client/cli/table.h"
 
-#include "base/units.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,15 +118,6 @@ static json_t *calls_text(const json_t *connection)
     return json_string(text);
 }
 
-/* Rounded: nobody reads bytes in a table. */
-static json_t *size_of(const json_t *connection, const char *key)
-{
-    uint64_t bytes = (uint64_t)json_integer_value(json_object_get(connection, key));
-    uint64_t unit = bytes >= 1 << 21 ? 1 << 20 : bytes >= 1 << 11 ? 1 << 10 : 1;
-    char text[40];
-    return json_string(units_size_text(bytes / unit * unit, text, sizeof text));
-}
-
 static json_t *row_of(const json_t *c)
 {
     static const char *const as_they_are[] = {"id",    "peer",     "principal", "tls",
@@ -139,7 +128,7 @@ static json_t *row_of(const json_t *c)
     for (size_t i = 0; i < sizeof as_they_are / sizeof *as_they_are; i++)
         json_object_set(row, as_they_are[i], json_object_get(c, as_they_are[i]));
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        json_object_set_new(row, sizes[i], size_of(c, sizes[i]));
+        json_object_set_new(row, sizes[i], humanize_size(c, sizes[i]));
     json_object_set_new(row, "came", json_string(age_text(c, "age_ms", buf, sizeof buf)));
     json_object_set_new(row, "quiet", json_string(age_text(c, "idle_ms", buf, sizeof buf)));
     json_object_set_new(row, "calls", calls_text(c));

@@ -111,3 +111,11 @@ void humanize(json_t *value, int64_t now)
         humanize(member, now);
     }
 }
+
+json_t *humanize_size(const json_t *object, const char *key)
+{
+    uint64_t bytes = (uint64_t)json_integer_value(json_object_get(object, key));
+    uint64_t unit = bytes >= 1 << 21 ? 1 << 20 : bytes >= 1 << 11 ? 1 << 10 : 1;
+    char text[40];
+    return json_string(units_size_text(bytes / unit * unit, text, sizeof text));
+}

@@ -14,6 +14,9 @@ const char *humanize_age(int64_t unix_ms, int64_t now, char *buf, size_t size);
 /* "14:03:07.120" of the local time zone, with the date in front where it is not that of `now`. */
 const char *humanize_clock(int64_t unix_ms, int64_t now, char *buf, size_t size);
 
+/* The size of so many bytes as a new text, "3m", rounded: nobody reads bytes in a table. */
+json_t *humanize_size(const json_t *object, const char *key);
+
 /* Makes an answer readable, in place and at any depth: nil members go, points in time become ages,
  * durations get their unit. */
 void humanize(json_t *value, int64_t now);

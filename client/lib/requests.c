@@ -370,6 +370,18 @@ struct ergon_request *ergon_request_queue_explain(const char *method)
     return of_name("queue.explain", method);
 }
 
+struct ergon_request *ergon_request_queue_tenants(const char *cursor)
+{
+    struct ergon_request *r = request_new("queue.tenants", 1);
+    struct pairs m;
+    if (r == NULL)
+        return NULL;
+    pairs_init(&m);
+    pairs_text(&m, "cursor", cursor);
+    pairs_pack(&m, r);
+    return request_done(r);
+}
+
 struct ergon_request *ergon_request_queue_pause(const char *method)
 {
     return of_name("queue.pause", method);

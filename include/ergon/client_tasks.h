@@ -153,9 +153,11 @@ ergon_request_forget_matching(const struct ergon_task_filter *filter, unsigned f
 /* task.list; read by ergon_next_task().  `filter` may be NULL. */
 ERGON_API struct ergon_request *ergon_request_list(const struct ergon_task_filter *filter);
 
-/* queue.list, .explain, .pause, .resume, .drain. */
+/* queue.list, .tenants, .explain, .pause, .resume, .drain.  `cursor`: what `next` of the page
+ * before said; NULL: the first page. */
 ERGON_API struct ergon_request *ergon_request_queues(void);
 ERGON_API struct ergon_request *ergon_request_queue_explain(const char *method);
+ERGON_API struct ergon_request *ergon_request_queue_tenants(const char *cursor);
 ERGON_API struct ergon_request *ergon_request_queue_pause(const char *method);
 ERGON_API struct ergon_request *ergon_request_queue_resume(const char *method);
 ERGON_API struct ergon_request *ergon_request_queue_drain(const char *method);

@@ -149,13 +149,14 @@ struct config {
 
     struct {
         uint32_t max;          /* tasks held in memory */
-        uint64_t bytes;        /* that they take */
+        uint64_t bytes;        /* that they take; 0: by the machine */
         uint32_t tenant_share; /* percent of both that one tenant may hold */
-        uint64_t kept_bytes;   /* of those, by tasks that have ended */
-        uint64_t keep_failed;  /* ns that those are kept that failed */
-        uint64_t ageing;       /* ns in the queue that count as one step of priority; 0: never */
-        uint32_t crashes;      /* of the server, while it ran: then it is dead; 0: never */
-        uint32_t history;      /* events of one task */
+        /* Of those, by tasks that have ended; (uint64_t)CONFIG_ANY: a part of these. */
+        uint64_t kept_bytes;
+        uint64_t keep_failed; /* ns that those are kept that failed */
+        uint64_t ageing;      /* ns in the queue that count as one step of priority; 0: never */
+        uint32_t crashes;     /* of the server, while it ran: then it is dead; 0: never */
+        uint32_t history;     /* events of one task */
     } tasks;
 
     struct config_tenant *tenants; /* those with a weight of their own */

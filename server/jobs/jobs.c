@@ -340,6 +340,10 @@ void jobs_info(const struct jobs *jobs, struct jobs_info *out)
 {
     *out = (struct jobs_info){.tasks = counter_read(&jobs->table.shown_tasks),
                               .bytes = counter_read(&jobs->table.shown_bytes),
+                              .kept_bytes = counter_read(&jobs->table.kept.shown),
+                              .tasks_max = jobs->options.tasks_max,
+                              .bytes_max = jobs->options.bytes_max,
+                              .kept_bytes_max = jobs->options.kept_bytes_max,
                               .submitted = counter_read(&jobs->table.submitted),
                               .starts = counter_read(&jobs->sched.starts),
                               .retries = counter_read(&jobs->sched.retries),

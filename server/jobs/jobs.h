@@ -65,6 +65,8 @@ void jobs_free(struct jobs *jobs); /* before tasks_free(); NULL is fine */
 /* Any thread; figures. */
 struct jobs_info {
     uint64_t tasks, bytes; /* held */
+    uint64_t kept_bytes;   /* of these, by tasks that have ended */
+    uint64_t tasks_max, bytes_max, kept_bytes_max;
     uint64_t by_state[JOB_STATE_COUNT];
     uint64_t submitted, starts, retries, fenced;
     bool has_store; /* the rest is of the store */

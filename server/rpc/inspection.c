@@ -44,9 +44,13 @@ static void pack_tasks(struct pack *p, const struct tasks_info *t)
 static void pack_kept(struct pack *p, const struct jobs_info *l)
 {
     pack_str(p, "kept");
-    pack_map(p, 7);
+    pack_map(p, 11);
     pack_key_uint(p, "held", l->tasks);
+    pack_key_uint(p, "limit", l->tasks_max);
     pack_key_uint(p, "bytes", l->bytes);
+    pack_key_uint(p, "bytes_limit", l->bytes_max);
+    pack_key_uint(p, "ended_bytes", l->kept_bytes);
+    pack_key_uint(p, "ended_bytes_limit", l->kept_bytes_max);
     pack_key_uint(p, "submitted", l->submitted);
     pack_key_uint(p, "starts", l->starts);
     pack_key_uint(p, "retries", l->retries);

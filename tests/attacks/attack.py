@@ -232,10 +232,11 @@ def wait_zeros(a):
 
 @attack
 def kept_bytes(a):
-    """97 submissions of 11 MB each, to begin in 30 days, and no end to them"""
+    """97 results of 11 MB each, kept for 30 days, then 97 submissions of 11 MB, to begin in 30 days, and no end to them"""
     s = a.connect()
-    for i in range(97):
-        a.call(s, "task.submit", "echo", [bytes(11 << 20)], {"delay": "30d"})
+    for options in ({"keep": "30d", "keep_size": "16m"}, {"delay": "30d"}):
+        for _ in range(97):
+            a.call(s, "task.submit", "echo", [bytes(11 << 20)], options)
     a.under_way()
     a.hold(1)
 

@@ -19,7 +19,8 @@ from harness import ERGON, LIMIT, Server, eventually  # found by walls
 
 ELSEWHERE = "127.0.0.2"  # where the attacker comes from: what is held against its address is not held against others
 BEHIND = 10  # how nice an attacker is to the good client, whose processor it may share
-FLAGS = {"silent": ("--limits-connections", "1000"), "idle": ("--limits-connections", "1000"), "decompress": ("--limits-memory", "128m")}  # of the server, that make the attack's size count
+FLAGS = {"silent": ("--limits-connections", "1000"), "idle": ("--limits-connections", "1000"), "decompress": ("--limits-memory", "128m"),
+         "kept-bytes": ("--tasks-bytes", "256m")}  # of the server, that make the attack's size count
 ANONYMOUS = {"partial", "silent", "wrong-tokens"}  # those who have no token
 LARGE = 15 << 20  # bytes
 
@@ -62,14 +63,23 @@ class Figures:
 
 
 class Checker(threading.Thread):
-    """Calls one method after the other until it is told to stop, and looks at the answers."""
+    """Calls one method after the other until it is told to stop, and looks at the answers; and at the end at results that
+    are kept since before the attack began."""
 
     def __init__(self, server, token, large):
         super().__init__(daemon=True)
         self.client = server.connect()
         self.client.call("server.auth", token)
         self.large, self.done, self.longest, self.stopping, self.fault = large, 0, 0.0, threading.Event(), None
+        self.kept = {self.submit("x" * 10000 + str(i), "1h"): "x" * 10000 + str(i) for i in range(20)}
         self.start()
+
+    def submit(self, text, keep):
+        """The id of a task that has ended well."""
+        task = self.client.call("task.submit", "echo", [text], {"keep": keep})["id"]
+        if self.client.call("task.wait", task)["ended"][0]["result"] != text:
+            raise Broken(f"task {task} ended otherwise")
+        return task
 
     def one(self, n):
         text = f"answer {n}"
@@ -79,9 +89,7 @@ class Checker(threading.Thread):
             raise Broken(f"hash {n} was answered wrongly")
         if self.client.call("sleep", "1ms") < 1:
             raise Broken(f"sleep {n} was answered wrongly")
-        task = self.client.call("task.submit", "echo", [text], {"keep": "1m"})["id"]
-        if self.client.call("task.wait", task)["ended"][0]["result"] != text:
-            raise Broken(f"task {n} ended otherwise")
+        self.submit(text, "1m")
         if n < self.large:
             value = os.urandom(1024) * (LARGE // 1024)
             if self.client.call("echo", value) != value:
@@ -95,6 +103,9 @@ class Checker(threading.Thread):
                 self.longest = max(self.longest, time.monotonic() - began)
                 self.done += 1
                 self.stopping.wait(0.005)
+            for task, text in self.kept.items():
+                if self.client.call("task.get", task)["result"] != text:
+                    raise Broken(f"the result of task {task} did not stay")
         except Exception as e:  # whatever it is, the siege says it
             self.fault = e
 

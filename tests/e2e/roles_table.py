@@ -47,6 +47,7 @@ ROWS = {
     "task.cancel": (GUARDED, lambda o: [o["t"]], HIDDEN, REACHING),
     "task.forget": (GUARDED, lambda o: [o["t"]], HIDDEN, REACHING),
     "queue.list": (GUARDED, lambda o: [], NONE, NEVER),
+    "queue.tenants": (GUARDED, lambda o: [], ABSENT, NEVER),
     "queue.explain": (GUARDED, lambda o: ["echo"], NONE, NEVER),
     "queue.pause": (GUARDED, lambda o: ["echo"], NONE, ALWAYS),
     "queue.drain": (GUARDED, lambda o: ["echo"], NONE, ALWAYS),

@@ -107,6 +107,7 @@ class Roles(unittest.TestCase):
             self.assertIsNone(code, what)
             self.assertNotIn(other["t"], str(answer), what)
             self.assertNotIn(other["c"], str(answer), what)
+            self.assertTrue(method != "queue.tenants" or other["tenant"] not in [t["tenant"] for t in answer["tenants"]], what)
             self.assertTrue(outcome != table.SPARED or answer is False, what)
 
     def check(self, operator, kind, peer, method, other):

@@ -58,6 +58,7 @@ static void weigh(struct kept_table *all, struct kept *k, enum kept_kind kind, u
 {
     k->bytes[kind] += more;
     all->bytes[kind] += more;
+    counter_add(&all->shown, more);
     place(all, k);
 }
 

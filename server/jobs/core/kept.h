@@ -10,6 +10,7 @@
 #ifndef ERGON_JOBS_KEPT_H
 #define ERGON_JOBS_KEPT_H
 
+#include "base/counter.h"
 #include "server/jobs/core/job.h"
 
 enum kept_kind { KEPT_WELL, KEPT_BADLY, KEPT_KINDS };
@@ -27,6 +28,7 @@ struct kept_table {
     struct pairing_heap most;
     uint64_t bytes[KEPT_KINDS];
     uint64_t least; /* bytes that a job counts for at least */
+    counter shown;  /* bytes */
 };
 
 void kept_init(struct kept_table *all, uint64_t least);

@@ -74,7 +74,8 @@ struct task_filter {
 
 enum { LIST_BYTES_MAX = 256 * 1024 /* of a page, which ends behind the task that goes beyond */ };
 
-/* operation_list -> {tasks, next} */
+/* operation_list -> {tasks, next}; operation_queue_tenants -> {tenants, next}: of which the cursor
+ * alone counts, a number that the page before told, 0 for the first */
 struct list_arguments {
     struct task_filter filter;
     uint64_t cursor; /* id: goes on behind it; 0: from the newest */

@@ -84,7 +84,7 @@ struct operation_class {
  *   cron_put       BAD_PARAMS, TOO_LARGE, BUSY (too many crons), STORE: a cron of this name goes
  *                  on as it was
  *   cron_delete    STORE: the cron goes on
- *   list, queue_list, cron_list, audit
+ *   list, queue_list, queue_tenants, cron_list, audit
  *                  none
  */
 extern const struct operation_class operation_submit, operation_submit_many; /* submission.c */
@@ -100,6 +100,7 @@ extern const struct operation_class operation_cancel_matching, operation_retry_m
     operation_forget_matching; /* sweep.c */
 extern const struct operation_class operation_list;
 extern const struct operation_class operation_explain;
+extern const struct operation_class operation_queue_tenants; /* tenants.c */
 extern const struct operation_class operation_queue_list, operation_queue_explain,
     operation_queue_pause, operation_queue_resume, operation_queue_drain; /* queues.c */
 extern const struct operation_class operation_cron_put, operation_cron_list,

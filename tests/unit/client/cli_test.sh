@@ -55,7 +55,7 @@ for group in task queue cron store; do
     expect 2 "" "Usage: ergon $group COMMAND" "$group"
 done
 for command in "task submit" "task call" "task get" "task wait" "task watch" "task cancel" "task retry" "task forget" "task change" "task run-now" "task list" \
-    "task explain" "queue list" "queue explain" "queue pause" "queue resume" "queue drain" "cron put" "cron list" \
+    "task explain" "queue list" "queue tenants" "queue explain" "queue pause" "queue resume" "queue drain" "cron put" "cron list" \
     "cron delete" audit "store check" "store export" "store import"; do
     # shellcheck disable=SC2086
     expect 0 "Usage: ergon $command" "" $command --help

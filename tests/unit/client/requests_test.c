@@ -203,6 +203,8 @@ TEST(queues_and_crons_are_asked_for)
 {
     expect(ergon_request_queues(), "queue.list", "[]");
     expect(ergon_request_queue_explain("m"), "queue.explain", "[\"m\"]");
+    expect(ergon_request_queue_tenants(NULL), "queue.tenants", "[{}]");
+    expect(ergon_request_queue_tenants("16"), "queue.tenants", "[{\"cursor\":\"16\"}]");
     expect(ergon_request_queue_pause("m"), "queue.pause", "[\"m\"]");
     expect(ergon_request_queue_resume("m"), "queue.resume", "[\"m\"]");
     expect(ergon_request_queue_drain("m"), "queue.drain", "[\"m\"]");

@@ -1,11 +1,13 @@
 /* Each tenant has a share of what is kept: who keeps the most forgets its own. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "server/jobs/life/retention.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 #include "tests/support/jobs_world_lives.h"
+#include "tests/support/notation.h"
 
 enum { ROOM = 100000, LARGE = 10000 };
 
@@ -191,6 +193,45 @@ JOBS_TEST(who_can_forget_nothing_is_passed_over, .quiet = true)
     assert_null(world_job(w, stuck[2]));
 }
 
+/* --- queue.tenants --- */
+
+/* One page; *next is told again, or UINT64_MAX. */
+static const char *page(struct jobs_world *w, uint64_t *next)
+{
+    static char text[1 << 20];
+    struct operation *op = world_operation(w, &operation_queue_tenants);
+    op->list.cursor = *next;
+    world_give(w, op);
+    jobs_world_settle(w);
+    assert_true(world_answered(w, op) && op->reply.error == ERGON_OK);
+    assert_true(operation_result(op).len < LIST_BYTES_MAX + 1000);
+    notation_show(operation_result(op), text, sizeof text);
+    const char *at = strstr(text, "'next': '");
+    *next = at ? strtoull(at + 9, NULL, 10) : UINT64_MAX;
+    return text;
+}
+
+JOBS_TEST(what_each_tenant_holds_is_shown, .quiet = true)
+{
+    uint64_t at = 0;
+    char wanted[200];
+    end_one(w, "one", 100, DURABLE_NONE);
+    struct job_spec spec = of_size("two", 100);
+    spec.delay = AO_S(60);
+    jobs_world_submit(w, &spec);
+    const char *text = page(w, &at);
+    assert_int_equal(at, UINT64_MAX);
+    snprintf(wanted, sizeof wanted,
+             "{'tenant': 'one', 'weight': 1, 'open': 0, 'open_bytes': 0, 'ended': 1, "
+             "'ended_badly': 0, 'ended_bytes': %llu}",
+             (unsigned long long)bytes_of(w, "one"));
+    stage_holds(text, wanted);
+    snprintf(wanted, sizeof wanted,
+             "{'tenant': 'two', 'weight': 1, 'open': 1, 'open_bytes': %llu, ",
+             (unsigned long long)tenant(w, "two")->open_bytes);
+    stage_holds(text, wanted);
+}
+
 JOBS_TEST(ten_thousand_tenants_lose_nothing_to_one, .quiet = true)
 {
     enum { TENANTS = 10000 };
@@ -208,6 +249,12 @@ JOBS_TEST(ten_thousand_tenants_lose_nothing_to_one, .quiet = true)
         assert_non_null(table_find(&w->jobs->table, ids[i]));
     assert_in_range(bytes_of(w, "much"), LARGE, 2 * LARGE);
     recount(w, NULL);
+    unsigned told = 0, pages = 0;
+    for (uint64_t at = 0; at != UINT64_MAX; pages++)
+        for (const char *t = page(w, &at); (t = strstr(t, "'tenant': ")); t++)
+            told++;
+    assert_int_equal(told, TENANTS + 1);
+    assert_in_range(pages, 3, 10);
     jobs_world_pass(w, AO_S(3601));
     assert_null(kept_most(&w->jobs->table.kept));
     assert_int_equal(kept_bytes(w->jobs->table.kept.bytes), 0);

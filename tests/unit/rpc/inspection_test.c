@@ -20,7 +20,9 @@ RPC_TEST(info_counts_what_happened)
     assert_holds(info, "'protocol_errors': 0, 'partial_bytes': 0, 'newcomers': 0, 'gave_way': 0}");
     assert_holds(info, "'tasks': {'calls': 3, 'short_cut': 2, 'through_manager': 1, 'done': 2, "
                        "'failed': 1, 'cancelled': 0, 'late': 0, 'refused': 0}, ");
-    assert_holds(info, "'kept': {'held': 0, 'bytes': 0, 'submitted': 0, 'starts': 0, 'retries': 0, "
+    assert_holds(info, "'kept': {'held': 0, 'limit': 2000, 'bytes': 0, "
+                       "'bytes_limit': 16777216, 'ended_bytes': 0, 'ended_bytes_limit': 16777216, "
+                       "'submitted': 0, 'starts': 0, 'retries': 0, "
                        "'fenced': 0, 'states': {'queued': 0, ");
     assert_holds(
         info, "'dead': 0}}, 'store': nil, 'log': {'records': 0, "
@@ -48,7 +50,7 @@ RPC_TEST(methods_lists_handlers_first)
                  "'server.topology', 'task.submit', 'task.submit_many', "
                  "'task.call', 'task.get', 'task.wait', 'task.watch', 'task.cancel', 'task.retry', "
                  "'task.forget', 'task.change', 'task.run_now', 'task.list', 'task.explain', "
-                 "'queue.list', 'queue.explain', "
+                 "'queue.list', 'queue.explain', 'queue.tenants', "
                  "'queue.pause', "
                  "'queue.resume', 'queue.drain', 'server.audit', 'cron.put', 'cron.list', "
                  "'cron.delete', 'connection.list', 'connection.kill']\n");

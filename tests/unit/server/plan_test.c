@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "server/cpus.h"
+#include "server/memory.h"
 #include "tests/support/heap.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/scratch.h"
@@ -249,6 +250,21 @@ SCRATCH_TEST(tls_is_for_tls_listeners)
 }
 
 /* ---- memory ---- */
+
+SCRATCH_TEST(what_may_be_held_fits_the_machine)
+{
+    uint64_t machine = memory_usable("");
+    struct config *c = configure(NULL);
+    struct jobs_options jobs = plan_jobs(c);
+    assert_int_equal(jobs.bytes_max, machine / 4);
+    assert_int_equal(jobs.kept_bytes_max, machine / 4 / 4);
+    assert_true(plan_accounts(c).bytes_in_all + jobs.bytes_max <= machine / 4 * 3);
+    c = configure("tasks: {bytes: 8m}\n");
+    assert_int_equal(plan_jobs(c).bytes_max, 8 << 20);
+    assert_int_equal(plan_jobs(c).kept_bytes_max, 2 << 20);
+    c = configure("tasks: {kept_bytes: 0}\n");
+    assert_int_equal(plan_jobs(c).kept_bytes_max, 0);
+}
 
 static int plan_all(void *arg)
 {
