@@ -67,6 +67,7 @@ struct net_limits plan_limits(const struct config *c, uint32_t loops)
         .auth_timeout = c->limits.auth_timeout,
         .handshake_timeout = c->limits.handshake_timeout,
         .idle_timeout = c->limits.idle_timeout,
+        .unread = c->limits.unread,
         .keepalive = c->limits.keepalive,
         .auth_failures = c->limits.auth_failures,
         .penalty = c->limits.penalty,

@@ -187,6 +187,7 @@ struct config {
         uint32_t newcomers;               /* that have not said who they are; 0: a quarter */
         uint32_t handshakes;              /* that have begun */
         uint64_t idle_timeout;            /* ns; 0: none */
+        uint64_t unread;                  /* ns; 0: any time */
         uint64_t keepalive;               /* ns; 0: never */
         uint32_t auth_failures;           /* on one connection, then it is closed */
         uint64_t penalty;                 /* ns that a wrong token costs its address; 0: none */

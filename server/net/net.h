@@ -43,6 +43,7 @@ struct net_limits {
     ao_time handshake_timeout; /* TLS; ns */
     ao_time auth_timeout; /* ns from there until the peer has to have said who it is; 0: never */
     ao_time idle_timeout; /* ns without a byte and without a call in flight; 0: none */
+    ao_time unread;       /* ns in which a peer that events are pushed to reads none; 0: any */
     ao_time keepalive;    /* ns of silence before a TCP peer is asked if it is there; 0: never */
     uint32_t auth_failures;
     /* ns that a wrong token costs its address, at most 200 s; 0: none, nor anything else. */
@@ -59,7 +60,7 @@ struct net_loop_options {
 };
 
 struct net_loop_stats { /* relaxed: figures, not logic */
-    uint64_t connections, accepted, closed, messages, bytes_in, bytes_out, protocol_errors,
+    uint64_t connections, accepted, closed, messages, bytes_in, bytes_out, protocol_errors, unread,
         partial_bytes;
     uint64_t newcomers; /* of `connections`: have not said who they are */
     uint64_t gave_way;  /* of `closed`: for another, since a limit of connections was reached */

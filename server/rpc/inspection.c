@@ -14,7 +14,7 @@ static void pack_connections(struct pack *p, const struct rpc_shared *s)
         net_loop_add_stats(s->net_loops[i], &n);
 
     pack_str(p, "connections");
-    pack_map(p, 10);
+    pack_map(p, 11);
     pack_key_uint(p, "open", n.connections);
     pack_key_uint(p, "accepted", n.accepted);
     pack_key_uint(p, "closed", n.closed);
@@ -22,6 +22,7 @@ static void pack_connections(struct pack *p, const struct rpc_shared *s)
     pack_key_uint(p, "bytes_in", n.bytes_in);
     pack_key_uint(p, "bytes_out", n.bytes_out);
     pack_key_uint(p, "protocol_errors", n.protocol_errors);
+    pack_key_uint(p, "unread", n.unread);
     pack_key_uint(p, "partial_bytes", n.partial_bytes);
     pack_key_uint(p, "newcomers", n.newcomers);
     pack_key_uint(p, "gave_way", n.gave_way);

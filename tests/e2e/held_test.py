@@ -87,6 +87,37 @@ class Held(unittest.TestCase):
                 return
         self.fail("no watch was closed")
 
+    def watched(self, server):
+        """1,000 watches on one connection, which is not read from here on."""
+        good, watcher = server.connect(), server.connect()
+        for client in (good, watcher):
+            self.addCleanup(client.close)
+        task = good.call("task.submit", "echo", [1], {"delay": "1h", "durable": "none"})["id"]
+        watcher.call("server.hello", {"push": True})
+        for _ in range(1000):
+            watcher.send("task.watch", task, {"push": True})
+        watcher.send("sleep", "1h")
+        for i in range(400):
+            good.call("task.change", task, {"delay": f"{i + 2}h"})
+        return good, watcher
+
+    def test_its_connection_is_closed_with_a_reason(self):
+        server = harness.Server("--limits-unread=500ms")
+        self.addCleanup(server.discard)
+        before = server.rss()
+        good, watcher = self.watched(server)
+        harness.eventually(lambda: good.call("server.info")["connections"]["unread"] == 1, "it is closed")
+        if not harness.SANITIZED:
+            self.assertLess(server.rss() - before, BOUND)
+        harness.eventually(lambda: "what is pushed here is not read" in server.log_text(), "the log says why")
+        last = None
+        while (message := watcher.receive()) is not None:  # who reads again hears it
+            last = message
+        self.assertEqual(last[:2], [2, "server.closing"])
+        self.assertEqual(last[2][0], "BUSY")
+        harness.eventually(lambda: good.call("server.info")["connections"]["open"] == 1, "nothing is left of it")
+        self.assertEqual(good.call("echo", "good"), "good")
+
     def test_one_tenant_leaves_room_for_others(self):
         with self.assertRaises(harness.RemoteError) as full:
             for _ in range(100):

@@ -107,6 +107,20 @@ static bool write_some(struct connection *c)
     return output_bytes(c) > 0;
 }
 
+/* What was pushed waits, for a peer that reads slowly or not at all. */
+static void note_unread(struct connection *c, bool wrote)
+{
+    bool begins = !c->unread;
+
+    if (c->pushed == 0 || !conn_open(c) || c->loop->limits.unread == 0)
+        return;
+    if (begins || wrote)
+        c->unread_since = activator_now(c->loop->activator);
+    c->unread = true;
+    if (begins)
+        conn_kick(c); /* its step sets the alarm */
+}
+
 void output_flush(struct connection *c)
 {
     if (c->state == CONN_CLOSED || c->state == CONN_LINGERING)
@@ -119,15 +133,19 @@ void output_flush(struct connection *c)
         return;
     if (output_bytes(c) > 0) {
         holdings_settle(c);
+        note_unread(c, budget < WRITES_A_ROUND - 1);
         /* What stops at the budget goes on when the poller says so, at once. */
         conn_watch(c, c->stream.watched | STREAM_WRITE);
         return;
     }
     chunk_drop_all(&c->out, &c->loop->pool); /* a chunk that was reserved and not used */
+    c->pushed = 0;
     if (c->charged > 0)
         holdings_settle(c);
-    if (c->stream.watched & STREAM_WRITE)
+    if (c->stream.watched & STREAM_WRITE) {
+        c->unread = false;
         conn_watch(c, c->stream.watched & ~(unsigned)STREAM_WRITE);
+    }
     c->ready &= (uint8_t)~STREAM_WRITE;
     if (c->state != CONN_OPEN || (c->stopped && conn_may_read(c)))
         conn_kick(c);

@@ -40,7 +40,7 @@ struct connection {
     struct net_loop *loop;
     struct partial_input *partial; /* input that is kept; NULL: none */
     struct chunk_chain out;
-    uint64_t pushed;    /* bytes of it that nobody asked for, at most */
+    uint64_t pushed;    /* bytes of it that nobody asked for, at most; 0 when all is written */
     uint32_t in_flight; /* calls that count */
     uint32_t polls;     /* calls that do not */
     uint8_t state;      /* enum conn_state */
@@ -67,16 +67,18 @@ struct connection {
     bool put_back : 1;      /* the message that is handed over waits for room */
     bool unlimited : 1;     /* conn_unlimited() */
     bool mortal : 1;        /* its principal ends, at `expires` */
+    bool unread : 1;        /* OPEN: pushed events wait to be read, since `unread_since` */
     bool heard_out : 1;     /* a newcomer's time was over, and what had come by then is looked at */
 
-    ao_time accepted;    /* when it came */
-    uint64_t messages;   /* handed over, in all */
-    uint32_t turn;       /* of its tally, in which it was read last */
-    uint32_t generation; /* of its loop, by which its rights were found: renewal.h */
-    ao_time expires;     /* of the activators' clock */
-    ao_time entered;     /* when it came, or was opened */
-    ao_time since;       /* OPEN, DRAINING: the last byte, or call's end; else: the time of entry */
-    ao_time time_limit;  /* of this state, ns from `since`; 0: none */
+    ao_time accepted;     /* when it came */
+    uint64_t messages;    /* handed over, in all */
+    uint32_t turn;        /* of its tally, in which it was read last */
+    uint32_t generation;  /* of its loop, by which its rights were found: renewal.h */
+    ao_time expires;      /* of the activators' clock */
+    ao_time unread_since; /* while `unread`: when its peer last took something, or it began */
+    ao_time entered;      /* when it came, or was opened */
+    ao_time since;      /* OPEN, DRAINING: the last byte, or call's end; else: the time of entry */
+    ao_time time_limit; /* of this state, ns from `since`; 0: none */
     const struct scan_limits *scan;  /* of its messages: the loop's, or those of newcomers */
     STAILQ_ENTRY(connection) queued; /* in the queue that `dirty` or `dead` tells */
     LIST_ENTRY(connection) link;     /* all of the loop */

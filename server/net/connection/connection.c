@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "proto/encoder.h"
 #include "server/net/auth/principal.h"
 #include "server/net/connection/conn_input.h"
 #include "server/net/connection/newcomers.h"
@@ -13,6 +14,7 @@
 #include "server/net/connection/walk.h"
 #include "server/runtime/object/trace.h"
 
+enum { CLOSING_ROOM = 128 /* bytes of what a peer is told last */ };
 enum { FLUSH_SOON = 32768 }; /* bytes; so many answers are written before they leave the caches */
 
 /* A peer that has half-closed is asked so much more often whether it is still there: the system of
@@ -31,8 +33,51 @@ static const char *time_out_text(const struct connection *c)
                : "idle for too long";
 }
 
+/* When a peer that does not read what is pushed to it is let go; AO_NEVER: it reads. */
+static ao_time unread_until(const struct connection *c)
+{
+    return c->unread && conn_open(c) ? c->unread_since + c->loop->limits.unread : AO_NEVER;
+}
+
+/* In a form that peers of 2013 read, too. */
+static uint8_t *put_text(uint8_t *p, const char *text)
+{
+    size_t len = strlen(text);
+
+    p = enc_raw_head(p, (uint32_t)len);
+    memcpy(p, text, len);
+    return p + len;
+}
+
+/* The connection is about to close: tells its peer why, if it likes to be told things. */
+static void say_closing(struct connection *c, enum ergon_error code, const char *why)
+{
+    uint8_t *p = c->mode.push ? conn_reserve(c, CLOSING_ROOM) : NULL;
+
+    if (p == NULL)
+        return;
+    assert(strlen(why) < CLOSING_ROOM / 2);
+    p = put_text(enc_uint(enc_array(p, 3), 2), "server.closing");
+    p = put_text(enc_array(p, 2), error_name(code));
+    conn_commit(c, put_text(p, why));
+}
+
+/* What waits is still written, for a while, and behind it stands why. */
+static void close_unread(struct connection *c)
+{
+    static const char why[] = "what is pushed here is not read (limits.unread)";
+
+    counter_add(&c->loop->counters.unread, 1);
+    say_closing(c, ERGON_E_BUSY, why);
+    conn_close(c, why);
+}
+
 static void time_out(struct connection *c)
 {
+    if (activator_now(c->loop->activator) >= unread_until(c)) {
+        close_unread(c);
+        return;
+    }
     const char *why = time_out_text(c);
 
     if (c->newcomer && c->since == c->entered && c->ready == 0) /* nothing has come */
@@ -43,16 +88,17 @@ static void time_out(struct connection *c)
 
 static bool may_stay(const struct connection *c)
 {
-    return c->time_limit == 0 && !c->newcomer && !c->mortal;
+    return c->time_limit == 0 && !c->newcomer && !c->mortal && !c->unread;
 }
 
 /* When the connection has had its time, if nothing happens; AO_NEVER: it may stay. */
 static ao_time time_is_over(const struct connection *c)
 {
     ao_time at = c->time_limit == 0 ? AO_NEVER : c->since + c->time_limit;
-    ao_time newcomer = newcomer_deadline(c);
+    ao_time newcomer = newcomer_deadline(c), unread = unread_until(c);
 
     at = newcomer < at ? newcomer : at;
+    at = unread < at ? unread : at;
     return c->mortal && conn_answerable(c) && c->expires < at ? c->expires : at;
 }
 

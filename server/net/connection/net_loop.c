@@ -221,6 +221,7 @@ void net_loop_add_stats(const struct net_loop *l, struct net_loop_stats *sum)
     sum->bytes_in += counter_read(&n->bytes_in);
     sum->bytes_out += counter_read(&n->bytes_out);
     sum->protocol_errors += counter_read(&n->protocol_errors);
+    sum->unread += counter_read(&n->unread);
     sum->partial_bytes += counter_read(&n->partial_bytes);
     sum->newcomers += counter_read(&n->newcomers);
     sum->gave_way += counter_read(&n->gave_way);

@@ -26,7 +26,7 @@ enum {
 /* Written by the loop, read by anybody: each stands alone, so relaxed order is enough. */
 struct loop_counters {
     _Atomic uint64_t connections, accepted, closed, messages, bytes_in, bytes_out, protocol_errors,
-        partial_bytes, newcomers, gave_way;
+        unread, partial_bytes, newcomers, gave_way;
 };
 
 STAILQ_HEAD(conn_queue, connection);

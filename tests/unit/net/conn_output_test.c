@@ -78,3 +78,75 @@ NET_TEST(room_to_write_is_asked_for_while_something_waits)
     assert_string_equal(net_answered(&peer), "1");
     assert_false(c->stream.watched & STREAM_WRITE);
 }
+
+static void push(struct connection *c)
+{
+    static char events[200];
+
+    assert_true(conn_may_push(c, sizeof events));
+    conn_send_block(c, events, span_of(events, sizeof events), release);
+    virtual_round(&net.v, net.activator);
+}
+
+static struct connection *connect_watcher(void)
+{
+    net.limits.unread = AO_S(10);
+    struct connection *c = net_connect(&peer);
+    net_run_ms(1);
+    conn_mode(c)->push = true;
+    return c;
+}
+
+NET_TEST(who_does_not_read_what_is_pushed_is_told_and_closed)
+{
+    struct net_loop_stats stats = {0};
+    struct connection *c = connect_watcher();
+
+    peer.window = 100;
+    push(c);
+    net_run_ms(9000);
+    assert_int_equal(c->state, CONN_OPEN);
+    script_widen(&peer, 50); /* slow */
+    net_run_ms(18000);
+    push(c);
+    assert_int_equal(c->state, CONN_OPEN);
+    net_run_ms(19010);
+    assert_int_equal(c->state, CONN_FLUSHING);
+    script_widen(&peer, SCRIPT_WINDOW);
+    net_run_ms(19020);
+    assert_int_equal(c->state, CONN_LINGERING);
+    assert_memory_equal(peer.out + 400,
+                        "\x93\x02\xaeserver.closing\x92\xa4"
+                        "BUSY",
+                        22);
+    net_loop_add_stats(net.loop, &stats);
+    assert_int_equal(stats.unread, 1);
+}
+
+NET_TEST(who_reads_what_is_pushed_stays)
+{
+    struct connection *c = connect_watcher();
+
+    peer.window = 100;
+    push(c);
+    net_run_ms(9000);
+    script_widen(&peer, SCRIPT_WINDOW);
+    net_run_ms(60000);
+    push(c);
+    net_run_ms(120000);
+    assert_int_equal(c->state, CONN_OPEN);
+    assert_int_equal(peer.out_len, 400);
+}
+
+/* What was asked for may wait: its peer is not read any further meanwhile. */
+NET_TEST(who_does_not_read_answers_alone_stays)
+{
+    struct connection *c = connect_watcher();
+
+    push(c); /* and is read */
+    peer.window = 3;
+    net_send(&peer, 1, "echo", "");
+    net_run_ms(120000);
+    assert_int_equal(c->state, CONN_OPEN);
+    assert_true(c->stream.watched & STREAM_WRITE);
+}

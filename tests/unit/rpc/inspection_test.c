@@ -17,7 +17,9 @@ RPC_TEST(info_counts_what_happened)
     assert_holds(info, "1: {'server': 'ergon', 'version': '" ERGON_VERSION "', 'pid': ");
     assert_holds(info, "'draining': false, 'loops': 1, 'executors': 2, 'methods': 13, ");
     assert_holds(info, "'connections': {'open': 1, 'accepted': 1, 'closed': 0, 'messages': 3, ");
-    assert_holds(info, "'protocol_errors': 0, 'partial_bytes': 0, 'newcomers': 0, 'gave_way': 0}");
+    assert_holds(
+        info,
+        "'protocol_errors': 0, 'unread': 0, 'partial_bytes': 0, 'newcomers': 0, 'gave_way': 0}");
     assert_holds(info, "'tasks': {'calls': 3, 'short_cut': 2, 'through_manager': 1, 'done': 2, "
                        "'failed': 1, 'cancelled': 0, 'late': 0, 'refused': 0}, ");
     assert_holds(info, "'kept': {'held': 0, 'limit': 2000, 'bytes': 0, "
