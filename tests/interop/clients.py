@@ -111,7 +111,7 @@ class Rubbish:
 
 
 class Clients:
-    """The scenarios, for a subclass that has COMMAND, the words that run its program, and VERSION, that of its package."""
+    """The scenarios, for a subclass that has COMMAND, the words that run its program, and VERSION, that of its package, if it has one."""
 
     COMMAND = ()
     VERSION = ""
@@ -225,5 +225,7 @@ class Clients:
         self.assertIn("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  " + path, said)
 
     def test_the_version_is_the_servers(self):
+        if self.VERSION == "":
+            self.skipTest("a Go module has the version that its repository's tags say")
         said = subprocess.run([ERGOND, "--version"], capture_output=True, text=True, check=True).stdout
         self.assertEqual(re.search(r"\d+\.\d+\.\d+", said)[0], self.VERSION)

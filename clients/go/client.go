@@ -1,0 +1,287 @@
+// Package ergon is a client of Ergon, a server of calls and tasks that last. docs/clients.md of Ergon's tree is the guide.
+//
+// Values go as nil, bool, integers, floats, string, []byte, time.Time, Ext, and slices and maps of such. They come as nil, bool,
+// int64 (uint64 above that), float64, string, []byte, time.Time, Ext, []any, and map[string]any (map[any]any if a key is
+// no string).
+package ergon
+
+import (
+	"context"
+	"errors"
+	"math/rand"
+	"sync"
+	"time"
+)
+
+// Options of a client; the zero value means the defaults.
+type Options struct {
+	Token          string        // who we are, where the listener asks for one
+	CA             string        // file of authorities, PEM; default: the system's
+	Cert, Key      string        // files of a client certificate with its chain, and of its key (default: in the same), PEM
+	ServerName     string        // what the certificate must name; default: the host of the URL
+	ConnectTimeout time.Duration // for connection, TLS and token together; 10 s
+	BackoffMin     time.Duration // before a connection is tried again; 100 ms
+	BackoffMax     time.Duration // doubled up to this, half of it by chance; 10 s
+	InFlight       int           // calls that are out at a time; further ones wait for their turn; 1000
+	MessageMax     int           // bytes of one message from the server; 32 MiB
+
+	// OnNotification is called for what the server pushes, and must not block; without it the server is not asked to push.
+	OnNotification func(method string, params []any)
+}
+
+// With are options of task.call and task.submit: deadline, priority, retries, key, ...
+type With map[string]any
+
+// Client is a client of one server, for any number of goroutines, on one connection, which comes back by itself. While
+// there is none calls wait for one, as long as their context lets them. What was in flight when it broke ends as
+// ErrBroken; only what does no harm when it is asked twice is asked again: Wait, Watch, Get, Explain, and Submit with a
+// key.
+type Client struct {
+	address *address
+	options Options
+	calls   chan struct{} // turns
+	polls   chan struct{}
+	stop    context.Context // ends with Close
+	cancel  context.CancelFunc
+	done    chan struct{} // nobody connects any more
+
+	mu      sync.Mutex // of up, which keep() changes
+	up      *next
+	tried   chan struct{} // closed when the first attempt is over
+	failure error         // how that went
+}
+
+// next is the session that is up, or will be.
+type next struct {
+	ready   chan struct{} // closed when session or err is set
+	gone    chan struct{} // closed when there is another next
+	session *session
+	err     error
+}
+
+func newNext() *next {
+	return &next{ready: make(chan struct{}), gone: make(chan struct{})}
+}
+
+const (
+	pollsMost   = 1000             // long polls on a connection at a time; the server takes 1024
+	poll        = 30 * time.Second // that the server waits for something to tell
+	pollLongest = 45 * time.Second // that we wait for the server then
+	page        = 1000             // events
+	pauseMin    = 100 * time.Millisecond
+	pauseMax    = 10 * time.Second // before a server that refuses is asked again
+)
+
+// Errors after which what does no harm is asked again, and those after which a long poll is.
+var (
+	never    = func(string) bool { return false }
+	stopping = func(code string) bool { return code == "BROKEN" || code == "DRAINING" }
+	full     = func(code string) bool { return stopping(code) || code == "BUSY" || code == "MEMORY" }
+)
+
+func pause(attempt int, least, most time.Duration) time.Duration {
+	whole := least
+	for ; attempt > 0 && whole < most; attempt-- {
+		whole *= 2
+	}
+	if whole > most {
+		whole = most
+	}
+	return whole/2 + time.Duration(rand.Int63n(int64(whole/2)+1))
+}
+
+// sleep returns early with the context's error.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// New makes a client, which begins to connect: ergon://host[:7466], ergons://host[:7467] (TLS), unix:///path. The error
+// tells what is wrong with URL or files.
+func New(url string, o Options) (*Client, error) {
+	a, err := newAddress(url, &o)
+	if err != nil {
+		return nil, err
+	}
+	withDefault(&o.ConnectTimeout, 10*time.Second)
+	withDefault(&o.BackoffMin, 100*time.Millisecond)
+	withDefault(&o.BackoffMax, 10*time.Second)
+	withDefault(&o.InFlight, 1000)
+	withDefault(&o.MessageMax, 32<<20)
+	c := &Client{address: a, options: o, calls: make(chan struct{}, o.InFlight), polls: make(chan struct{}, pollsMost),
+		done: make(chan struct{}), up: newNext(), tried: make(chan struct{})}
+	c.stop, c.cancel = context.WithCancel(context.Background())
+	go c.keep()
+	return c, nil
+}
+
+func withDefault[T int | time.Duration](value *T, other T) {
+	if *value == 0 {
+		*value = other
+	}
+}
+
+// Dial makes a client that is connected, or fails with what prevents the first connection: ErrUnreachable, ErrRefused.
+func Dial(ctx context.Context, url string, o Options) (*Client, error) {
+	c, err := New(url, o)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-c.tried:
+		err = c.failure
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// Close ends the connection; calls that are under way end as ErrClosed.
+func (c *Client) Close() error {
+	c.cancel()
+	<-c.done
+	return nil
+}
+
+// keep connects whenever there is no connection, as long as the client lives.
+func (c *Client) keep() {
+	defer close(c.done)
+	var first sync.Once
+	for attempt := 0; c.stop.Err() == nil; attempt++ {
+		ctx, cancel := context.WithTimeout(c.stop, c.options.ConnectTimeout)
+		s, err := open(ctx, c.address, &c.options)
+		cancel()
+		first.Do(func() {
+			c.failure = err
+			close(c.tried)
+		})
+		if err == nil {
+			attempt = 0
+			c.settle(s, nil)
+			select {
+			case <-s.over:
+			case <-c.stop.Done():
+				s.finish()
+			}
+			c.renew()
+		} else if errors.Is(err, ErrRefused) {
+			c.settle(nil, err)
+			c.renew()
+		}
+		sleep(c.stop, pause(attempt, c.options.BackoffMin, c.options.BackoffMax))
+	}
+	c.settle(nil, fail(ErrClosed, "the client is closed"))
+}
+
+// settle lets those that wait go on, with a session or an error.
+func (c *Client) settle(s *session, err error) {
+	c.up.session, c.up.err = s, err
+	close(c.up.ready)
+}
+
+// renew lets them wait for the next session.
+func (c *Client) renew() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	close(c.up.gone)
+	c.up = newNext()
+}
+
+func (c *Client) current() *next {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.up
+}
+
+// with runs use with the session that is up, and again if that ended before anything was sent.
+func (c *Client) with(ctx context.Context, use func(*session) error) error {
+	for {
+		up := c.current()
+		select {
+		case <-up.ready:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if up.err != nil {
+			return up.err
+		}
+		err := use(up.session)
+		if errors.Is(err, ErrBroken) && c.stop.Err() != nil {
+			return fail(ErrClosed, "the client is closed")
+		}
+		if err != errUnsent {
+			return err
+		}
+		select {
+		case <-up.gone:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// ---- calls ----
+
+// request returns the answer, asked for again after errors with these codes.
+func (c *Client) request(ctx context.Context, turns chan struct{}, again func(code string) bool, method string,
+	params ...any) (result any, err error) {
+	select {
+	case turns <- struct{}{}:
+		defer func() { <-turns }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	for attempt := 0; ; attempt++ {
+		err = c.with(ctx, func(s *session) error {
+			result, err = s.request(ctx, method, params)
+			return err
+		})
+		if err == nil || !again(Code(err)) {
+			return result, err
+		}
+		if Code(err) != "BROKEN" {
+			err = sleep(ctx, pause(attempt, pauseMin, pauseMax))
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Call returns the result of a method: an *Error of the server's; ErrBroken: it may have run; ErrRefused; or the
+// context's error, and then the server is told to cancel it.
+func (c *Client) Call(ctx context.Context, method string, params ...any) (any, error) {
+	return c.request(ctx, c.calls, never, method, params...)
+}
+
+// CallWith is Call with options of task.call.
+func (c *Client) CallWith(ctx context.Context, with With, method string, params ...any) (any, error) {
+	return c.Call(ctx, "task.call", method, list(params), with)
+}
+
+// CallAgain is Call of a method that does no harm when it is asked twice: it is asked again after a broken connection.
+func (c *Client) CallAgain(ctx context.Context, method string, params ...any) (any, error) {
+	return c.request(ctx, c.calls, stopping, method, params...)
+}
+
+// Notify calls a method and wants no answer: whether it arrives is not known.
+func (c *Client) Notify(ctx context.Context, method string, params ...any) error {
+	return c.with(ctx, func(s *session) error {
+		return s.send(ctx, []any{messageNotification, method, list(params)})
+	})
+}
+
+// list is no nil.
+func list(params []any) []any {
+	return append([]any{}, params...)
+}

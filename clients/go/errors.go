@@ -1,0 +1,99 @@
+package ergon
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+)
+
+// Error is what a server answered, or why it did not. Time-outs and cancels are the context's own errors.
+type Error struct {
+	Code      string // a name such as "BUSY", or one of those below; "" if the server gave none
+	Text      string // for people
+	Retryable bool   // the same call may well succeed later
+	Number    int64  // of the server's errors
+	Data      any    // what the server said beside; of a task that ended otherwise than done, the task
+}
+
+// Errors that do not come from the server, for errors.Is; ErrRefused is that of a token.
+var (
+	ErrBroken      = &Error{Code: "BROKEN"}      // the connection broke while the call was in flight: it may have run or not
+	ErrUnreachable = &Error{Code: "UNREACHABLE"} // no connection, or no trust in it: nothing was sent
+	ErrRefused     = &Error{Code: "AUTH"}        // the server refused the token: nothing else was sent
+	ErrClosed      = &Error{Code: "CLOSED"}      // the client was closed
+	ErrProtocol    = &Error{Code: "PROTOCOL"}    // the answer is not what the method answers
+	ErrTooLarge    = &Error{Code: "TOO_LARGE"}   // the message is larger than the server takes, or the result than it keeps
+)
+
+func (e *Error) Error() string {
+	if e.Code == "" {
+		return e.Text
+	}
+	return e.Code + ": " + e.Text
+}
+
+// Is says whether the target has the same code.
+func (e *Error) Is(target error) bool {
+	other, ok := target.(*Error)
+	return ok && other.Code == e.Code
+}
+
+// Code is that of an Error, and "" of any other error.
+func Code(err error) string {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
+
+// fail makes an error of the same code as kind.
+func fail(kind *Error, format string, args ...any) *Error {
+	return &Error{Code: kind.Code, Text: fmt.Sprintf(format, args...), Retryable: retryable(kind.Code)}
+}
+
+// retryable is said by servers that do not tell by themselves whether an error is worth another try.
+func retryable(code string) bool {
+	switch code {
+	case "BUSY", "DRAINING", "MEMORY", "STORE", "UNREACHABLE":
+		return true
+	}
+	return false
+}
+
+var namedText = regexp.MustCompile(`(?s)^([A-Z_][A-Z0-9_]*): ?(.*)$`)
+
+// named reads "NAME: text".
+func named(text string) *Error {
+	if parts := namedText.FindStringSubmatch(text); parts != nil {
+		return &Error{Code: parts[1], Text: parts[2], Retryable: retryable(parts[1])}
+	}
+	return &Error{Text: text}
+}
+
+// remoteError reads the error of a response in any of its shapes: a text, [number, text], or a map.
+func remoteError(value any) *Error {
+	switch v := value.(type) {
+	case string:
+		return named(v)
+	case []any:
+		if len(v) == 2 {
+			if text, ok := v[1].(string); ok {
+				e := named(text)
+				e.Number, _ = v[0].(int64)
+				return e
+			}
+		}
+	case map[string]any:
+		if text, ok := v["message"].(string); ok {
+			e := named(text)
+			e.Number, _ = v["code"].(int64)
+			if again, ok := v["retryable"].(bool); ok {
+				e.Retryable = again
+			}
+			e.Data = v["data"]
+			return e
+		}
+	}
+	return &Error{Text: fmt.Sprint(value)}
+}

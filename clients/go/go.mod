@@ -1,0 +1,3 @@
+module ergon-client
+
+go 1.19

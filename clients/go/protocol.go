@@ -1,0 +1,285 @@
+package ergon
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+const (
+	messageRequest = iota
+	messageResponse
+	messageNotification
+)
+
+const (
+	readSize    = 1 << 16
+	refusalsMax = 1000 // answers to requests of the server that wait to be written
+)
+
+// errUnsent: the connection ended before the message went into it.
+var errUnsent = errors.New("ergon: not sent")
+
+type answer struct {
+	result any
+	err    error
+}
+
+// session is a connection: one goroutine reads, one writes, and any number have calls in flight.
+type session struct {
+	conn       net.Conn
+	messageMax int
+	limit      int64       // bytes of a message that the server takes
+	out        chan []byte // to the goroutine that writes; unbuffered, so that little waits in memory
+	over       chan struct{}
+	notified   func(method string, params []any)
+
+	mu       sync.Mutex
+	calls    map[int64]chan answer // by id, each with room for its answer; nil: it has ended
+	last     int64
+	refusals int
+}
+
+// open connects, says how we want to be answered, and who we are: ErrUnreachable, ErrRefused, or the context's error.
+func open(ctx context.Context, a *address, o *Options) (*session, error) {
+	conn, err := a.dial(ctx)
+	if err != nil {
+		return nil, fail(ErrUnreachable, "%s: %v", a.url, err)
+	}
+	s := &session{conn: conn, messageMax: o.MessageMax, out: make(chan []byte), over: make(chan struct{}),
+		notified: o.OnNotification, calls: map[int64]chan answer{}}
+	go s.write()
+	go s.read()
+	if err = s.introduce(ctx, a.token, o.OnNotification != nil); err == nil {
+		return s, nil
+	}
+	s.end("the client closed it")
+	if errors.Is(err, ErrBroken) || errors.Is(err, errUnsent) || ctx.Err() != nil {
+		return nil, fail(ErrUnreachable, "%s: %v", a.url, err)
+	}
+	return nil, err
+}
+
+func (s *session) introduce(ctx context.Context, token string, push bool) error {
+	hello := map[string]any{"errors": "map", "half_close": false, "push": push}
+	told := make(chan answer, 1)
+	go func() {
+		result, err := s.request(ctx, "server.hello", []any{hello})
+		told <- answer{result, err}
+	}()
+	if token != "" {
+		_, err := s.request(ctx, "server.auth", []any{token})
+		if e := (*Error)(nil); errors.As(err, &e) && e.Code != "BROKEN" {
+			return fail(ErrRefused, "the server refused the token: %v", err)
+		} else if err != nil {
+			return err
+		}
+	}
+	said := <-told
+	if e := (*Error)(nil); errors.As(said.err, &e) && e.Code != "BROKEN" {
+		return nil // another server of MessagePack-RPC need not know server.hello
+	}
+	if result, ok := said.result.(map[string]any); ok {
+		limits, _ := result["limits"].(map[string]any)
+		s.limit, _ = limits["message"].(int64)
+	}
+	return said.err
+}
+
+// ---- sending ----
+
+func (s *session) write() {
+	for {
+		select {
+		case frame := <-s.out:
+			if len(frame) == 0 {
+				continue
+			}
+			if _, err := s.conn.Write(frame); err != nil {
+				s.end(err.Error())
+			}
+		case <-s.over:
+			return
+		}
+	}
+}
+
+// send returns when the goroutine that writes has taken the message: errUnsent, ErrTooLarge, the context's error, or
+// that a type is not for MessagePack.
+func (s *session) send(ctx context.Context, message []any) error {
+	frame, err := appendValue(nil, message, 0)
+	if err != nil {
+		return err
+	}
+	if s.limit > 0 && int64(len(frame)) > s.limit { // the server would close the connection over it, under all other calls
+		return fail(ErrTooLarge, "the message has %d bytes, and the server takes %d", len(frame), s.limit)
+	}
+	select {
+	case s.out <- frame:
+		return nil
+	case <-s.over:
+		return errUnsent
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// nextID makes a call; nil: the session has ended.
+func (s *session) nextID() (int64, chan answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.calls != nil {
+		s.last = (s.last + 1) % (1 << 31)
+		if _, taken := s.calls[s.last]; !taken {
+			s.calls[s.last] = make(chan answer, 1)
+			return s.last, s.calls[s.last]
+		}
+	}
+	return 0, nil
+}
+
+// forget says whether the call was still there.
+func (s *session) forget(id int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, there := s.calls[id]
+	delete(s.calls, id)
+	return there
+}
+
+// request returns the result: an Error, errUnsent, or the context's error, and then the server is told to cancel.
+func (s *session) request(ctx context.Context, method string, params []any) (any, error) {
+	if params == nil {
+		params = []any{}
+	}
+	id, answered := s.nextID()
+	if answered == nil {
+		return nil, errUnsent
+	}
+	if err := s.send(ctx, []any{messageRequest, id, method, params}); err != nil {
+		s.forget(id)
+		return nil, err
+	}
+	select {
+	case a := <-answered:
+		return a.result, a.err
+	case <-ctx.Done():
+	}
+	if s.forget(id) {
+		go s.send(context.Background(), []any{messageNotification, "server.cancel", []any{id}})
+	}
+	return nil, ctx.Err()
+}
+
+// ---- receiving ----
+
+func (s *session) read() {
+	from := &reader{from: bufio.NewReaderSize(s.conn, readSize), most: s.messageMax}
+	for {
+		message, err := from.next()
+		if err == nil {
+			err = s.take(message)
+		}
+		if err == io.EOF {
+			s.end("the server closed it")
+		}
+		if err != nil {
+			s.end(err.Error())
+			return
+		}
+	}
+}
+
+func (s *session) take(message any) error {
+	parts, _ := message.([]any)
+	kind := int64(-1)
+	if len(parts) == 3 || len(parts) == 4 {
+		kind, _ = parts[0].(int64)
+	}
+	switch {
+	case kind == messageResponse && len(parts) == 4:
+		id, known := parts[1].(int64)
+		if !known {
+			break
+		}
+		s.settle(id, parts[2], parts[3])
+		return nil
+	case kind == messageRequest && len(parts) == 4 && isText(parts[2]):
+		return s.refuse(parts[1], parts[2].(string))
+	case kind == messageNotification && len(parts) == 3 && isText(parts[1]):
+		if params, ok := parts[2].([]any); ok && s.notified != nil {
+			s.notified(parts[1].(string), params)
+		}
+		return nil
+	}
+	return rubbish("a value that is no message")
+}
+
+func isText(value any) bool {
+	_, ok := value.(string)
+	return ok
+}
+
+// settle gives a call its answer; one that nobody waits for is a late one, of a call that was given up.
+func (s *session) settle(id int64, err, result any) {
+	s.mu.Lock()
+	call := s.calls[id]
+	delete(s.calls, id)
+	s.mu.Unlock()
+	if call == nil {
+		return
+	}
+	if err != nil {
+		call <- answer{nil, remoteError(err)}
+	} else {
+		call <- answer{result, nil}
+	}
+}
+
+// refuse answers a request of the server: who asks must be answered. Reading does not wait for that.
+func (s *session) refuse(id any, method string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refusals++; s.refusals > refusalsMax {
+		return rubbish("it asks, and does not read our answers")
+	}
+	go func() {
+		why := fmt.Sprintf("NO_METHOD: a client has no method %.80s", method)
+		s.send(context.Background(), []any{messageResponse, id, why, nil})
+		s.mu.Lock()
+		s.refusals--
+		s.mu.Unlock()
+	}()
+	return nil
+}
+
+// end ends it at once; calls in flight end as ErrBroken.
+func (s *session) end(why string) {
+	s.mu.Lock()
+	calls := s.calls
+	s.calls = nil
+	s.mu.Unlock()
+	if calls == nil {
+		return
+	}
+	close(s.over)
+	for _, call := range calls {
+		call <- answer{nil, fail(ErrBroken, "the connection broke, and the call may have run or not: %s", why)}
+	}
+	s.conn.Close()
+}
+
+// finish ends it when what was written has gone out, if the server reads that within a second.
+func (s *session) finish() {
+	select {
+	case s.out <- nil: // taken when all before it is written
+	case <-s.over:
+	case <-time.After(time.Second):
+	}
+	s.end("the client closed it")
+}

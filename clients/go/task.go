@@ -1,0 +1,271 @@
+package ergon
+
+import (
+	"context"
+	"errors"
+	"strings"
+)
+
+// Task is a task that the server keeps.
+type Task struct {
+	ID     string
+	Said   map[string]any // the server's answer to its submission: state, durable, duplicate, coalesced
+	client *Client
+}
+
+// Order is a task for SubmitMany.
+type Order struct {
+	Method string
+	Params []any
+	With   With
+}
+
+// Submit leaves a task with the server, with options of task.submit or nil. With a key it is repeated after a broken
+// connection, since the server then makes no second task.
+func (c *Client) Submit(ctx context.Context, with With, method string, params ...any) (*Task, error) {
+	again := never
+	if with["key"] != nil {
+		again = stopping
+	}
+	said, err := c.request(ctx, c.calls, again, "task.submit", method, list(params), with.orNone())
+	if err != nil {
+		return nil, err
+	}
+	return c.submitted(said)
+}
+
+func (w With) orNone() With {
+	if w == nil {
+		return With{}
+	}
+	return w
+}
+
+func (c *Client) submitted(answer any) (*Task, error) {
+	said, _ := answer.(map[string]any)
+	id, ok := said["id"].(string)
+	if text, failed := said["error"].(string); failed {
+		return nil, named(text)
+	}
+	if !ok {
+		return nil, fail(ErrProtocol, "the server's answer has no id")
+	}
+	return &Task{ID: id, Said: said, client: c}, nil
+}
+
+// SubmitMany leaves many tasks at once: a task or an error for each; or an error for all.
+func (c *Client) SubmitMany(ctx context.Context, with With, orders ...Order) ([]*Task, []error, error) {
+	packed := make([]any, 0, len(orders))
+	for _, o := range orders {
+		packed = append(packed, []any{o.Method, list(o.Params), o.With.orNone()})
+	}
+	answer, err := c.Call(ctx, "task.submit_many", packed, with.orNone())
+	if err != nil {
+		return nil, nil, err
+	}
+	answers, ok := answer.([]any)
+	if !ok || len(answers) != len(orders) {
+		return nil, nil, fail(ErrProtocol, "the server's answer is not one for each task")
+	}
+	tasks, errs := make([]*Task, len(orders)), make([]error, len(orders))
+	for i := range answers {
+		tasks[i], errs[i] = c.submitted(answers[i])
+	}
+	return tasks, errs, nil
+}
+
+// Task is a task that was submitted before.
+func (c *Client) Task(id string) *Task {
+	return &Task{ID: id, client: c}
+}
+
+// Wait waits until these tasks have ended, or with any one of them, across broken connections and restarts of the
+// server. It returns those that have, as task.get shows them, and the ids of the others.
+func (c *Client) Wait(ctx context.Context, first bool, ids ...string) (ended []map[string]any, open []string, err error) {
+	for open = ids; len(open) > 0; {
+		answer, err := c.poll(ctx, "task.wait", open, With{"timeout": poll.Milliseconds(), "any": first})
+		if err != nil {
+			return nil, nil, err
+		}
+		more, ok := answer["ended"].([]any)
+		others, known := answer["open"].([]any)
+		if !ok || !known {
+			return nil, nil, fail(ErrProtocol, "the server's answer has no tasks")
+		}
+		for _, task := range more {
+			shown, _ := task.(map[string]any)
+			ended = append(ended, shown)
+		}
+		open = nil
+		for _, id := range others {
+			text, _ := id.(string)
+			open = append(open, text)
+		}
+		if first && len(ended) > 0 {
+			break
+		}
+	}
+	return ended, open, nil
+}
+
+// poll asks as long as it takes for an answer that is a map.
+func (c *Client) poll(ctx context.Context, method string, params ...any) (map[string]any, error) {
+	for {
+		within, cancel := context.WithTimeout(ctx, pollLongest)
+		answer, err := c.request(within, c.polls, full, method, params...)
+		cancel()
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			continue
+		}
+		said, ok := answer.(map[string]any)
+		if err == nil && !ok {
+			err = fail(ErrProtocol, "the server's answer is no map")
+		}
+		return said, err
+	}
+}
+
+// Wait returns the result when the task has ended, across broken connections and restarts of the server. An *Error with
+// the task as its Data: it ended otherwise than done, or its result was too large to be kept.
+func (t *Task) Wait(ctx context.Context) (any, error) {
+	ended, _, err := t.client.Wait(ctx, false, t.ID)
+	if err != nil {
+		return nil, err
+	}
+	if len(ended) != 1 {
+		return nil, fail(ErrProtocol, "the server's answer has no task")
+	}
+	task := ended[0]
+	state, _ := task["state"].(string)
+	if cut, _ := task["cut"].(bool); state == "done" && !cut {
+		return task["result"], nil
+	}
+	failure := fail(ErrTooLarge, "the result was larger than keep_size, and was not kept")
+	if state != "done" {
+		text, ok := task["error"].(string)
+		if !ok {
+			text = strings.ToUpper(state) + ": the task is " + state
+		}
+		failure = named(text)
+	}
+	failure.Data = task
+	return nil, failure
+}
+
+// Get returns all that the server knows of the task.
+func (t *Task) Get(ctx context.Context) (any, error) {
+	return t.client.CallAgain(ctx, "task.get", t.ID)
+}
+
+// Explain says why the task is where it is.
+func (t *Task) Explain(ctx context.Context) (any, error) {
+	return t.client.CallAgain(ctx, "task.explain", t.ID)
+}
+
+// Cancel cancels the task: a map with id, state, cancelled.
+func (t *Task) Cancel(ctx context.Context) (any, error) {
+	return t.client.Call(ctx, "task.cancel", t.ID)
+}
+
+// Retry queues the task again, if it ended otherwise than done.
+func (t *Task) Retry(ctx context.Context) (any, error) {
+	return t.client.Call(ctx, "task.retry", t.ID)
+}
+
+// Forget forgets the task before its time, once it has ended.
+func (t *Task) Forget(ctx context.Context) (any, error) {
+	return t.client.Call(ctx, "task.forget", t.ID)
+}
+
+// Event is a line of a task's history. Missed says how many before it the server has forgotten.
+type Event struct {
+	Seq, At, Attempt, Missed int64
+	Event, Reason, Text      string
+	Data                     any
+}
+
+// Watch gives the events of a task, as they happen, until it has ended; none is missed or told twice, whatever
+// connection and server do:
+//
+//	for w := task.Watch(1); w.Next(ctx); {
+//		fmt.Println(w.Event.Event)
+//	}
+type Watch struct {
+	Event Event // valid after Next returned true
+
+	task    *Task
+	next    int64
+	events  []any // that have come
+	missed  int64
+	attempt int
+	ended   bool
+	err     error
+}
+
+// Watch begins with event number from, which is 1 or more.
+func (t *Task) Watch(from int64) *Watch {
+	return &Watch{task: t, next: from}
+}
+
+// Next waits for the next event. False: the task has ended, or Err says why not.
+func (w *Watch) Next(ctx context.Context) bool {
+	for w.err == nil {
+		for len(w.events) > 0 {
+			value := w.events[0]
+			w.events = w.events[1:]
+			if w.take(value) {
+				return true
+			}
+		}
+		if w.ended {
+			return false
+		}
+		w.err = w.turn(ctx)
+	}
+	return false
+}
+
+// Err is nil when the task has ended.
+func (w *Watch) Err() error {
+	return w.err
+}
+
+// turn gets the next page.
+func (w *Watch) turn(ctx context.Context) error {
+	if w.attempt > 1 { // a server that is always so quick is left in peace
+		if err := sleep(ctx, pause(w.attempt-2, pauseMin, pauseMax)); err != nil {
+			return err
+		}
+	}
+	answer, err := w.task.client.poll(ctx, "task.watch", w.task.ID,
+		With{"from": w.next, "max": page, "timeout": poll.Milliseconds()})
+	if err != nil {
+		return err
+	}
+	events, ok := answer["events"].([]any)
+	if !ok {
+		return fail(ErrProtocol, "the server's answer has no events")
+	}
+	w.events = events
+	w.missed, _ = answer["missed"].(int64)
+	w.ended, _ = answer["ended"].(bool)
+	w.attempt++
+	return nil
+}
+
+// take makes an event of what came, unless it is an old one.
+func (w *Watch) take(value any) bool {
+	m, _ := value.(map[string]any)
+	seq, ok := m["seq"].(int64)
+	if !ok || seq < w.next {
+		return false
+	}
+	w.Event = Event{Seq: seq, Missed: w.missed, Data: m["data"]}
+	w.Event.At, _ = m["at"].(int64)
+	w.Event.Attempt, _ = m["attempt"].(int64)
+	w.Event.Event, _ = m["event"].(string)
+	w.Event.Reason, _ = m["reason"].(string)
+	w.Event.Text, _ = m["text"].(string)
+	w.next, w.missed, w.attempt = seq+1, 0, 0
+	return true
+}

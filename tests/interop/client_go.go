@@ -1,0 +1,414 @@
+// Plays a scenario of clients.py with the Go package.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	ergon "ergon-client"
+)
+
+var (
+	url   = os.Getenv("ERGON_URL")
+	ca    = os.Getenv("ERGON_CA")
+	stdin = bufio.NewReader(os.Stdin)
+	ctx   = context.Background()
+)
+
+// check stops the program unless what was seen is what was wanted.
+func check(seen, wanted any) {
+	if !reflect.DeepEqual(seen, wanted) {
+		panic(fmt.Sprintf("%#.200v instead of %#.200v", seen, wanted))
+	}
+}
+
+func holds(what string, is bool) {
+	if !is {
+		panic(what + " does not hold")
+	}
+}
+
+func good[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// fails gives the error, which has this code.
+func fails[T any](code string, value T, err error) *ergon.Error {
+	e, ok := err.(*ergon.Error)
+	if !ok || e.Code != code {
+		panic(fmt.Sprintf("%v, %v instead of %s", value, err, code))
+	}
+	return e
+}
+
+func late[T any](value T, err error) {
+	holds(fmt.Sprintf("%v, %v: the deadline", value, err), errors.Is(err, context.DeadlineExceeded))
+}
+
+func soon(d time.Duration) context.Context {
+	within, cancel := context.WithTimeout(ctx, d)
+	time.AfterFunc(d+time.Minute, cancel)
+	return within
+}
+
+func dial(o ergon.Options) *ergon.Client {
+	o.CA = ca
+	return good(ergon.Dial(ctx, url, o))
+}
+
+func askStage(what string) {
+	fmt.Println(what)
+	check(good(stdin.ReadString('\n')), "done\n")
+}
+
+// begin calls in the background; the function waits for how it ends.
+func begin(c *ergon.Client, ctx context.Context, method string, params ...any) func() (any, error) {
+	var result any
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		result, err = c.Call(ctx, method, params...)
+	}()
+	return func() (any, error) {
+		<-done
+		return result, err
+	}
+}
+
+func values() {
+	c := dial(ergon.Options{})
+	defer c.Close()
+	same := []any{nil, true, false, 1.5, 1e300, uint64(1<<64 - 1), time.Unix(1, 2), time.Unix(-5, 0), ergon.Ext{Type: 5, Data: []byte("x")},
+		ergon.Ext{Type: 6, Data: make([]byte, 300)}, []any{}, []any{int64(1), []any{int64(2)}}, map[string]any{},
+		map[string]any{"a": map[string]any{"b": nil}}, map[any]any{int64(1): int64(2), "a": "b"}, "\xff is no UTF-8"}
+	for _, n := range []int64{0, 1, 31, 32, 33, 127, 128, 129, 255, 256, 32768, 32769, 65535, 65536, 1 << 31, 1<<31 + 1, 1<<32 - 1, 1 << 32,
+		1 << 53, 1<<63 - 1} {
+		same = append(same, n, -n, -n-1)
+	}
+	for _, n := range []int{0, 15, 16, 31, 32, 255, 256, 65535, 65536, 200000} {
+		list, keys := make([]any, n), map[any]any{}
+		for i := range list {
+			list[i] = int64(i)
+			keys[int64(i)] = "x"
+		}
+		same = append(same, strings.Repeat("x", n), bytes.Repeat([]byte("x"), n), list)
+		if n > 0 {
+			same = append(same, keys)
+		}
+	}
+	for _, value := range same {
+		check(good(c.Call(ctx, "echo", value)), value)
+	}
+	check(good(c.Call(ctx, "echo", []string{"a"}, map[string]int{"b": 1})), []any{[]any{"a"}, map[string]any{"b": int64(1)}})
+	check(good(c.Call(ctx, "echo")), nil)
+	check(good(c.Call(ctx, "sum", 1, 2.5)), 3.5)
+	check(good(c.CallWith(ctx, ergon.With{"deadline": "5s", "priority": 9}, "echo", 7)), int64(7))
+	tasks, errs, err := c.SubmitMany(ctx, nil, ergon.Order{Method: "echo", Params: []any{1}}, ergon.Order{Method: "echo", Params: []any{2}})
+	check(err, nil)
+	check(errs, []error{nil, nil})
+	for i, task := range tasks {
+		check(good(task.Wait(ctx)), int64(i+1))
+	}
+	check(c.Notify(ctx, "echo", 1), nil)
+	_, err = c.Call(ctx, "echo", struct{}{})
+	holds("a struct is refused", err != nil && strings.Contains(err.Error(), "not for MessagePack"))
+}
+
+func errs() {
+	c := dial(ergon.Options{})
+	defer c.Close()
+	call := func(code, method string, params ...any) *ergon.Error {
+		result, err := c.Call(ctx, method, params...)
+		return fails(code, result, err)
+	}
+	e := call("NO_METHOD", "no.such.method")
+	check([]any{e.Number, e.Retryable, e.Data}, []any{int64(-32601), false, nil})
+	holds("the text names it", strings.Contains(e.Text, "no.such.method"))
+	check(call("NO_SPACE", "fail", "NO_SPACE", "the disk is full").Error(), "NO_SPACE: the disk is full")
+	call("BAD_PARAMS", "sum", "three")
+	result, err := c.CallWith(ctx, ergon.With{"prioritee": 1}, "echo")
+	fails("BAD_PARAMS", result, err)
+	result, err = c.CallWith(ctx, ergon.With{"deadline": 20}, "sleep", "60s")
+	fails("DEADLINE", result, err)
+	result, err = c.Task("t0000000000001").Wait(ctx)
+	fails("NOT_FOUND", result, err)
+	task := good(c.Submit(ctx, nil, "fail", "NO_SPACE", "the disk is full"))
+	result, err = task.Wait(ctx)
+	check(fails("NO_SPACE", result, err).Data.(map[string]any)["state"], "failed")
+	good(c.Call(ctx, "queue.drain", "flaky"))
+	task, err = c.Submit(ctx, nil, "flaky", 1)
+	holds("it may succeed later", fails("DRAINING", task, err).Retryable)
+	good(c.Call(ctx, "queue.resume", "flaky"))
+	task = good(c.Submit(ctx, ergon.With{"keep_size": 10}, "echo", strings.Repeat("x", 100)))
+	result, err = task.Wait(ctx)
+	fails("TOO_LARGE", result, err)
+	good(task.Forget(ctx))
+	result, err = task.Get(ctx)
+	fails("NOT_FOUND", result, err)
+	_, err = ergon.New("http://localhost", ergon.Options{})
+	holds("another URL is refused", err != nil && strings.Contains(err.Error(), "neither"))
+}
+
+func large() {
+	c := dial(ergon.Options{})
+	defer c.Close()
+	data := make([]byte, 8<<20)
+	good(rand.Read(data))
+	within, stop := context.WithCancel(ctx)
+	waiting := begin(c, within, "sleep", "60s")
+	var back []func() (any, error)
+	for i := 0; i < 4; i++ {
+		back = append(back, begin(c, ctx, "echo", data))
+	}
+	for _, b := range back {
+		holds("it came back", bytes.Equal(good(b()).([]byte), data))
+	}
+	result, err := c.Call(ctx, "echo", make([]byte, 17<<20))
+	fails("TOO_LARGE", result, err)
+	check(good(c.Call(ctx, "echo", 1)), int64(1))
+	stop()
+	_, err = waiting()
+	check(err, context.Canceled) // and not broken: it was the same connection
+}
+
+func tls() {
+	c := dial(ergon.Options{})
+	check(good(c.Call(ctx, "echo", 1)), int64(1))
+	c.Close()
+	for _, o := range []ergon.Options{{}, {CA: ca, ServerName: "elsewhere.example"}} {
+		c, err := ergon.Dial(ctx, url, o)
+		holds("the text says why", strings.Contains(fails("UNREACHABLE", c, err).Text, "certificate"))
+	}
+	c, err := ergon.Dial(ctx, os.Getenv("ERGON_UNNAMED"), ergon.Options{CA: os.Getenv("ERGON_UNNAMED_CA")})
+	fails("UNREACHABLE", c, err)
+	mutual := os.Getenv("ERGON_MUTUAL")
+	c = good(ergon.Dial(ctx, mutual, ergon.Options{CA: ca, Cert: os.Getenv("ERGON_CERT"), Key: os.Getenv("ERGON_KEY")}))
+	check(good(c.Call(ctx, "server.hello")).(map[string]any)["principal"], "cert:ops.example")
+	c.Close()
+	c, err = ergon.Dial(ctx, mutual, ergon.Options{CA: ca})
+	fails("UNREACHABLE", c, err)
+}
+
+func token() {
+	c := dial(ergon.Options{Token: os.Getenv("ERGON_TOKEN")})
+	check(good(c.Call(ctx, "server.hello")).(map[string]any)["principal"], "token:alice")
+	c.Close()
+	c, err := ergon.Dial(ctx, url, ergon.Options{Token: "wrong"})
+	fails("AUTH", c, err)
+	c = good(ergon.New(url, ergon.Options{Token: "wrong"}))
+	result, err := c.Call(ctx, "echo", 1)
+	fails("AUTH", result, err)
+	c.Close()
+	c = dial(ergon.Options{})
+	defer c.Close()
+	result, err = c.Call(ctx, "echo", 1)
+	fails("AUTH", result, err)
+}
+
+func cancel() {
+	c := dial(ergon.Options{})
+	defer c.Close()
+	count := func() int64 {
+		return good(c.Call(ctx, "server.info")).(map[string]any)["tasks"].(map[string]any)["cancelled"].(int64)
+	}
+	before := count()
+	late(c.Call(soon(50*time.Millisecond), "sleep", "60s"))
+	within, stop := context.WithCancel(ctx)
+	var calls []func() (any, error)
+	for i := 0; i < 20; i++ {
+		calls = append(calls, begin(c, within, "sleep", "60s"))
+	}
+	for good(c.Call(ctx, "server.info")).(map[string]any)["handlers"] == nil || sleeping(c) < 20 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	stop()
+	for _, call := range calls {
+		_, err := call()
+		check(err, context.Canceled)
+	}
+	for count() < before+21 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	task := good(c.Submit(ctx, nil, "sleep", "60s"))
+	late(task.Wait(soon(50 * time.Millisecond)))
+	check(good(task.Cancel(ctx)).(map[string]any)["cancelled"], true)
+	result, err := task.Wait(ctx)
+	fails("CANCELLED", result, err)
+	check(good(task.Get(ctx)).(map[string]any)["state"], "cancelled")
+}
+
+// sleeping is how many calls of sleep are parked.
+func sleeping(c *ergon.Client) int64 {
+	for _, h := range good(c.Call(ctx, "server.info")).(map[string]any)["handlers"].([]any) {
+		if handler := h.(map[string]any); handler["name"] == "sleep" {
+			return handler["parked"].(int64)
+		}
+	}
+	return 0
+}
+
+// polls is how many long polls are out.
+func polls(c *ergon.Client) (count int64) {
+	for _, one := range good(c.Call(ctx, "connection.list")).(map[string]any)["connections"].([]any) {
+		count += one.(map[string]any)["polls"].(int64)
+	}
+	return count
+}
+
+func many() {
+	c := dial(ergon.Options{InFlight: 500}) // ten times what the server takes
+	defer c.Close()
+	var all sync.WaitGroup
+	for i := 0; i < 5000; i++ {
+		all.Add(1)
+		go func(i int) {
+			defer all.Done()
+			if i%2 == 0 {
+				check(good(c.Call(ctx, "echo", i)), int64(i))
+			} else {
+				result, err := c.Call(ctx, "fail", "ODD", fmt.Sprint(i))
+				check(fails("ODD", result, err).Text, fmt.Sprint(i))
+			}
+		}(i)
+	}
+	all.Wait()
+}
+
+func follow(w *ergon.Watch) (events []ergon.Event) {
+	for w.Next(ctx) {
+		if n := len(events); n > 0 {
+			holds("numbers grow", events[n-1].Seq < w.Event.Seq)
+		}
+		events = append(events, w.Event)
+	}
+	check(w.Err(), nil)
+	check(events[len(events)-1].Event, "done")
+	return events
+}
+
+func watch() {
+	pushed := make(chan string, 100)
+	c := dial(ergon.Options{OnNotification: func(method string, _ []any) { pushed <- method }})
+	defer c.Close()
+	task := good(c.Submit(ctx, nil, "progress", 5))
+	var parts []any
+	progress := 0
+	for _, event := range follow(task.Watch(1)) {
+		if event.Event == "partial" {
+			parts = append(parts, event.Data)
+		} else if event.Event == "progress" {
+			progress++
+		}
+	}
+	check(parts, []any{int64(1), int64(2), int64(3), int64(4), int64(5)})
+	check(progress, 5)
+	check(good(task.Wait(ctx)), int64(5))
+	check(follow(task.Watch(3))[0].Seq, int64(3))
+	slow := good(c.Submit(ctx, nil, "sleep", "60s"))
+	ended, open, err := c.Wait(ctx, true, task.ID, slow.ID)
+	check(err, nil)
+	check([]any{len(ended), ended[0]["id"], open}, []any{1, task.ID, []string{slow.ID}})
+	check(good(slow.Explain(ctx)).(map[string]any)["id"], slow.ID)
+	w := slow.Watch(1)
+	for w.Next(soon(100 * time.Millisecond)) {
+	}
+	late(0, w.Err())
+	good(slow.Cancel(ctx))
+	good(c.Call(ctx, "task.watch", task.ID, ergon.With{"push": true}))
+	check(<-pushed, "task.event")
+}
+
+func closed() {
+	c := good(ergon.New(url, ergon.Options{}))
+	calls := []func() (any, error){begin(c, ctx, "sleep", "60s"), begin(c, ctx, "sleep", "60s")}
+	for sleeping(c) < 2 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	c.Close()
+	c.Close()
+	for _, call := range calls {
+		result, err := call()
+		fails("CLOSED", result, err)
+		holds("errors.Is", errors.Is(err, ergon.ErrClosed))
+	}
+	result, err := c.Call(ctx, "echo", 1)
+	fails("CLOSED", result, err)
+	nobody := os.Getenv("ERGON_NOBODY")
+	c, err = ergon.Dial(ctx, nobody, ergon.Options{})
+	holds("it may succeed later", fails("UNREACHABLE", c, err).Retryable)
+	c = good(ergon.New(nobody, ergon.Options{}))
+	late(c.Call(soon(200*time.Millisecond), "echo", 1))
+	c.Close()
+}
+
+func rubbish() {
+	c := good(ergon.New(url, ergon.Options{BackoffMin: time.Millisecond, BackoffMax: 10 * time.Millisecond}))
+	defer c.Close()
+	broken := 0
+	for {
+		result, err := c.Call(ctx, "echo", "hi")
+		if err == nil {
+			check(result, "hi")
+			break
+		}
+		holds("it is not to be repeated", !fails("BROKEN", result, err).Retryable)
+		broken++
+	}
+	holds("some broke", broken >= 5)
+	check(good(c.Call(ctx, "echo", "still")), "still")
+}
+
+func restart() {
+	c := dial(ergon.Options{BackoffMin: 10 * time.Millisecond, BackoffMax: 100 * time.Millisecond})
+	defer c.Close()
+	call := begin(c, ctx, "sleep", "60s")
+	for sleeping(c) < 1 {
+		time.Sleep(time.Millisecond)
+	}
+	task := good(c.Submit(ctx, ergon.With{"durable": "fsync"}, "sleep", "300ms"))
+	later := good(c.Submit(ctx, ergon.With{"delay": "100ms"}, "echo", "kept"))
+	events := make(chan []ergon.Event)
+	go func() { events <- follow(task.Watch(1)) }()
+	slept, kept := make(chan any), make(chan any)
+	go func() { slept <- good(task.Wait(ctx)) }()
+	go func() { kept <- good(later.Wait(ctx)) }()
+	for polls(c) < 3 && good(task.Get(ctx)).(map[string]any)["state"] != "done" {
+		time.Sleep(time.Millisecond)
+	}
+	askStage("restart")
+	result, err := call()
+	fails("BROKEN", result, err)
+	check(good(c.Call(ctx, "echo", "again")), "again")
+	holds("it slept", (<-slept).(int64) >= 300)
+	check(<-kept, "kept")
+	check((<-events)[0].Event, "submitted")
+	one := good(c.Submit(ctx, ergon.With{"key": "k"}, "echo", 1))
+	two := good(c.Submit(ctx, ergon.With{"key": "k"}, "echo", 1))
+	check([]any{two.ID, two.Said["duplicate"]}, []any{one.ID, true})
+	call = begin(c, ctx, "sleep", "60s")
+	for sleeping(c) < 1 {
+		time.Sleep(time.Millisecond)
+	}
+	askStage("kill")
+	result, err = call()
+	fails("BROKEN", result, err)
+	late(c.Call(soon(200*time.Millisecond), "echo", 1)) // it waits for a connection
+}
+
+func main() {
+	map[string]func(){"values": values, "errors": errs, "large": large, "tls": tls, "token": token, "cancel": cancel, "many": many,
+		"watch": watch, "closed": closed, "rubbish": rubbish, "restart": restart}[os.Args[1]]()
+}
