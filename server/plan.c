@@ -16,7 +16,10 @@ uint32_t plan_loops(const struct config *c)
 /* Beside a message that grows in doubling blocks: what was read behind it, and the block's head. */
 enum {
     PARTIAL_BESIDE = 128 << 10,
-    NEWCOMERS_LEAST = 16 /* a loop: several may come at once */
+    NEWCOMERS_LEAST = 16,       /* a loop: several may come at once */
+    HANDSHAKE_BYTES = 46 << 10, /* that one takes; docs/performance.md */
+    HANDSHAKES_MOST = 2048,     /* in all */
+    HANDSHAKES_LEAST = 32       /* the same */
 };
 
 static uint64_t memory_in_all(const struct config *c)
@@ -47,6 +50,19 @@ static uint32_t newcomers_share(const struct config *c, uint32_t connections, ui
     return share > least ? share : least;
 }
 
+/* Of each loop. */
+static uint32_t handshakes_share(const struct config *c, uint32_t loops)
+{
+    uint64_t fit = memory_in_all(c) / 16 / HANDSHAKE_BYTES;
+    uint32_t all = fit < HANDSHAKES_MOST ? (uint32_t)fit : HANDSHAKES_MOST;
+
+    if (c->limits.handshakes > 0)
+        all = c->limits.handshakes;
+    else if (all < HANDSHAKES_LEAST)
+        all = HANDSHAKES_LEAST;
+    return (all + loops - 1) / loops;
+}
+
 struct net_limits plan_limits(const struct config *c, uint32_t loops)
 {
     uint32_t connections = c->limits.connections;
@@ -63,7 +79,7 @@ struct net_limits plan_limits(const struct config *c, uint32_t loops)
         .connections = connections,
         .connections_per_address = c->limits.connections_per_address,
         .newcomers = newcomers_share(c, connections, loops),
-        .handshakes = (c->limits.handshakes + loops - 1) / loops,
+        .handshakes = handshakes_share(c, loops),
         .auth_timeout = c->limits.auth_timeout,
         .handshake_timeout = c->limits.handshake_timeout,
         .idle_timeout = c->limits.idle_timeout,

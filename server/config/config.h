@@ -185,7 +185,7 @@ struct config {
         uint64_t handshake_timeout;       /* ns */
         uint64_t auth_timeout;            /* ns; 0: none */
         uint32_t newcomers;               /* that have not said who they are; 0: a quarter */
-        uint32_t handshakes;              /* that have begun */
+        uint32_t handshakes;              /* that have begun; 0: by memory */
         uint64_t idle_timeout;            /* ns; 0: none */
         uint64_t unread;                  /* ns; 0: any time */
         uint64_t keepalive;               /* ns; 0: never */

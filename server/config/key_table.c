@@ -200,8 +200,9 @@ static const struct config_key keys[] = {
      .help = "connections that have not said who they are; above, one of them is closed, of the "
              "address that has most; auto: a quarter of limits.connections"},
     {"limits.handshakes", "limits-handshakes", &config_count, AT(limits.handshakes),
-     .normal = "2048", LIMIT(1, TASKS_MAX),
-     .help = "TLS handshakes that have begun; above, one is closed, of the address that has most"},
+     .normal = "auto", LIMIT(1, TASKS_MAX), .words = AUTO,
+     .help = "TLS handshakes that have begun; above, one is closed, of the address that has most; "
+             "auto: 2048, or what a sixteenth of limits.memory holds"},
     {"limits.idle_timeout", "limits-idle-timeout", &config_duration, AT(limits.idle_timeout),
      .normal = "off", LIMIT(MS, 365 * DAY), .words = OFF,
      .help = "a connection that is quiet for so long is closed"},

@@ -141,6 +141,21 @@ int net_client_connect(const char *text)
     return -1;
 }
 
+int net_client_connect_from(const char *text, uint32_t host)
+{
+    struct url url;
+    struct sockaddr_storage to = {.ss_family = AF_UNSPEC};
+    struct sockaddr_in from = {.sin_family = AF_INET};
+
+    from.sin_addr.s_addr = htonl((INADDR_LOOPBACK & ~0xffu) | host);
+    assert_null(url_parse(text, URL_CONNECT, &url));
+    socklen_t size = address_of(&url, &to);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof from), 0);
+    assert_true(connect(fd, (struct sockaddr *)&to, size) == 0 || errno == EINPROGRESS);
+    return fd;
+}
+
 void net_client_request(int fd, uint8_t id)
 {
     const uint8_t bytes[] = {0x94, 0, id, 0xa4, 'e', 'c', 'h', 'o', 0x91, 0xc3};

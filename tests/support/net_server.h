@@ -55,6 +55,8 @@ uint64_t server_total(void);
 
 /* A client's socket, non-blocking; -1 when the connection is refused at once. */
 int net_client_connect(const char *url);
+/* The same from 127.0.0.`host`, to a server of version 4 on this machine. */
+int net_client_connect_from(const char *url, uint32_t host);
 /* True when an answer with that id has come as the next message; consumes it. */
 bool net_client_answered(int fd, uint8_t id);
 bool net_client_at_eof(int fd);

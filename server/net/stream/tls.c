@@ -22,7 +22,11 @@ enum {
     TLS_READS = 4,         /* read() calls in one call, when records come in pieces */
     RECORD_HEAD = 5,       /* type, version, length */
     RECORD_OF_HANDSHAKE = 22,
-    HELLO_MAX = 16384,           /* bytes of a record; what says more is none */
+    MESSAGE_HEAD = 4,      /* type, length */
+    MESSAGE_OF_CLIENT = 1, /* ClientHello */
+    HELLO_MAX = 16384,     /* bytes of a record, or of a ClientHello with its records' heads; what
+                            * says more OpenSSL is asked about */
+    HELLO_FREE = 512,      /* bytes that are kept of it without counting as a handshake */
     FRAGMENT_OF_HANDSHAKE = 4096 /* bytes of a record until it is done: its buffer is as large */
 };
 
@@ -38,16 +42,21 @@ struct tls_state {
     int ended;                 /* what the next read returns, STREAM_EOF or _ERROR; 0: go on */
 };
 
+static bool buffer_resize(struct tls_buffer *b, size_t capacity)
+{
+    uint8_t *bigger = realloc(b->at, capacity);
+
+    if (bigger == NULL)
+        return false;
+    b->at = bigger;
+    b->capacity = capacity;
+    return true;
+}
+
 static bool buffer_append(struct tls_buffer *b, struct span bytes)
 {
-    if (b->capacity - b->len < bytes.len) {
-        size_t capacity = 2 * b->capacity + bytes.len;
-        uint8_t *bigger = realloc(b->at, capacity);
-        if (bigger == NULL)
-            return false;
-        b->at = bigger;
-        b->capacity = capacity;
-    }
+    if (b->capacity - b->len < bytes.len && !buffer_resize(b, 2 * b->capacity + bytes.len))
+        return false;
     if (bytes.len > 0)
         memcpy(b->at + b->len, bytes.at, bytes.len);
     b->len += bytes.len;
@@ -192,8 +201,8 @@ static bool keep_rest(struct stream *s)
 
 /* --- The stream --- */
 
-/* OpenSSL's object with its buffers is a hundred times as large as what a peer that says nothing
- * costs otherwise, so there is none until its ClientHello has come. */
+/* OpenSSL's object with its buffers is fifty times as large as what a peer that says nothing costs
+ * otherwise, so there is none until its ClientHello has come. */
 static bool make_ssl(struct stream *s)
 {
     struct tls_state *t = s->state;
@@ -212,15 +221,58 @@ static bool make_ssl(struct stream *s)
     return true;
 }
 
-/* A whole record of a handshake (RFC 8446, 5.1); or so much that is none that OpenSSL can say what
- * is wrong with it. */
+/* The ClientHello as far as it has come, gathered from its records. */
+struct hello {
+    uint8_t head[MESSAGE_HEAD];
+    size_t got; /* bytes of it */
+};
+
+static bool is_whole(const struct hello *h)
+{
+    size_t len = (size_t)h->head[1] << 16 | (size_t)h->head[2] << 8 | h->head[3];
+
+    return h->got >= MESSAGE_HEAD &&
+           (h->head[0] != MESSAGE_OF_CLIENT || h->got >= MESSAGE_HEAD + len);
+}
+
+static void gather_head(struct hello *h, struct span payload)
+{
+    for (size_t i = 0; i < payload.len && h->got + i < MESSAGE_HEAD; i++)
+        h->head[h->got + i] = payload.at[i];
+    h->got += payload.len;
+}
+
+/* A whole ClientHello, in one record or in many (RFC 8446, 5.1); or so much that is none that
+ * OpenSSL can say what is wrong with it.  In many, too: OpenSSL that has begun with the first takes
+ * all of its memory while it waits for the others. */
 static bool can_begin(struct span in)
 {
-    if (in.len < RECORD_HEAD)
-        return in.len > 0 && in.at[0] != RECORD_OF_HANDSHAKE;
-    size_t len = (size_t)in.at[3] << 8 | in.at[4];
-    return in.at[0] != RECORD_OF_HANDSHAKE || in.at[1] != 3 || len > HELLO_MAX ||
-           in.len >= RECORD_HEAD + len;
+    struct hello hello = {.got = 0};
+
+    if (in.len >= RECORD_HEAD + HELLO_MAX)
+        return true;
+    while (in.len > 0) {
+        if (in.at[0] != RECORD_OF_HANDSHAKE)
+            return true;
+        if (in.len < RECORD_HEAD)
+            return false;
+        size_t len = (size_t)in.at[3] << 8 | in.at[4];
+        if (in.at[1] != 3 || len == 0 || len > HELLO_MAX)
+            return true;
+        if (in.len < RECORD_HEAD + len)
+            return false;
+        gather_head(&hello, span_of(in.at + RECORD_HEAD, len));
+        if (is_whole(&hello))
+            return true;
+        in = span_of(in.at + RECORD_HEAD + len, in.len - RECORD_HEAD - len);
+    }
+    return false;
+}
+
+/* What has come so far, in as much memory as it has bytes. */
+static bool keep_hello(struct tls_buffer *kept, struct span bytes)
+{
+    return buffer_resize(kept, kept->len + bytes.len) && buffer_append(kept, bytes);
 }
 
 /* 0: OpenSSL has what it can begin with, in `in`; else an enum stream_result.  What has come of a
@@ -233,7 +285,7 @@ static int await_hello(struct stream *s)
     if (n <= 0)
         return (int)n;
     if (t->rest.len > 0 || !can_begin(t->in)) {
-        bool good = buffer_append(&t->rest, t->in);
+        bool good = keep_hello(&t->rest, t->in);
         t->in = span_of(t->rest.at, t->rest.len);
         if (!good)
             return failed(s);
@@ -546,7 +598,9 @@ bool tls_shakes(const struct stream *s)
 {
     const struct tls_state *t = s->state;
 
-    return s->cls == &tls_class && t != NULL && t->ssl != NULL && !t->established;
+    if (s->cls != &tls_class || t == NULL)
+        return false;
+    return t->ssl == NULL ? t->rest.capacity > HELLO_FREE : !t->established;
 }
 
 const char *tls_version(const struct stream *s)

@@ -60,8 +60,8 @@ enum tls_name { TLS_NAME_FOUND, TLS_NAME_NO_CERTIFICATE, TLS_NAME_UNUSABLE };
  * that does not belong there, as '*', or `size` is too small.  Loop's thread. */
 enum tls_name tls_peer_name(const struct stream *s, char *buf, size_t size);
 
-/* Its handshake has begun and is not done, which takes 44 KiB: until the first record has come
- * whole it takes next to nothing.  Loop's thread. */
+/* Its handshake has begun and is not done, which takes 44 KiB: it begins when the ClientHello has
+ * come whole, be it in many records.  Or half a KiB of that is kept.  Loop's thread. */
 bool tls_shakes(const struct stream *s);
 
 /* "TLSv1.3"; NULL: the stream is plain, or its handshake is not done.  Loop's thread. */

@@ -162,20 +162,6 @@ SERVER_TEST(beyond_a_limit_a_connection_is_refused)
     refused_beyond(url, 4);
 }
 
-/* From another address of this machine than all others, which have 127.0.0.1. */
-static int connect_from_elsewhere(const char *url)
-{
-    struct sockaddr_in from = {.sin_family = AF_INET}, to = from;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-
-    from.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    to.sin_port = htons((uint16_t)atoi(strrchr(url, ':') + 1));
-    assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof from), 0);
-    assert_true(connect(fd, (struct sockaddr *)&to, sizeof to) == 0 || errno == EINPROGRESS);
-    return fd;
-}
-
 /* Or strangers could fill the memory by being refused. */
 SERVER_TEST(of_an_address_that_was_refused_nothing_is_kept)
 {
@@ -184,7 +170,7 @@ SERVER_TEST(of_an_address_that_was_refused_nothing_is_kept)
     const char *url = server_listen((struct listener_options){0});
     int fd = net_client_connect(url);
     SERVER_UNTIL(server_total() == 1);
-    int other = connect_from_elsewhere(url);
+    int other = net_client_connect_from(url, 2);
     SERVER_UNTIL(net_client_at_eof(other));
     assert_int_equal(server.acceptor->crowds.by_key.count, 1);
     close(other);

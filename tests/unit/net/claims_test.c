@@ -1,7 +1,5 @@
 /* Who gives way when all places are taken, and to whom; over real sockets. */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -13,20 +11,6 @@
 #include "tests/support/net_server.h"
 
 enum { PLACES = 20 };
-
-/* From 127.0.0.`host`. */
-static int comes_from(const char *url, uint32_t host)
-{
-    struct sockaddr_in from = {.sin_family = AF_INET}, to = from;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-
-    from.sin_addr.s_addr = htonl(INADDR_LOOPBACK - 1 + host);
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    to.sin_port = htons((uint16_t)atoi(strrchr(url, ':') + 1));
-    assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof from), 0);
-    assert_true(connect(fd, (struct sockaddr *)&to, sizeof to) == 0 || errno == EINPROGRESS);
-    return fd;
-}
 
 static bool is_at_end(int fd)
 {
@@ -40,7 +24,7 @@ static bool is_at_end(int fd)
 static int takes_a_place(const char *url, uint32_t host)
 {
     uint64_t before = server.loops[0]->counters.accepted + server.loops[1]->counters.accepted;
-    int fd = comes_from(url, host);
+    int fd = net_client_connect_from(url, host);
 
     SERVER_UNTIL(server.loops[0]->counters.accepted + server.loops[1]->counters.accepted ==
                  before + 1);
@@ -63,7 +47,7 @@ static const char *open_server(enum listener_auth auth)
 /* It is let in, and somebody else has gone. */
 static int is_let_in(const char *url, uint32_t host)
 {
-    int fd = comes_from(url, host);
+    int fd = net_client_connect_from(url, host);
 
     net_client_request(fd, 1);
     SERVER_UNTIL(net_client_answered(fd, 1));
@@ -73,7 +57,7 @@ static int is_let_in(const char *url, uint32_t host)
 
 static void is_refused(const char *url, uint32_t host)
 {
-    int fd = comes_from(url, host);
+    int fd = net_client_connect_from(url, host);
 
     SERVER_UNTIL(is_at_end(fd));
     close(fd);
@@ -238,7 +222,7 @@ SERVER_TEST(one_that_is_closed_but_for_its_calls_gives_way)
     SERVER_UNTIL(server_total() == 0);
     server_turn(8);
     assert_int_equal(server.acceptor->open, PLACES);
-    good = comes_from(url, 2);
+    good = net_client_connect_from(url, 2);
     net_client_request(good, 1);
     SERVER_UNTIL(net_client_answered(good, 1));
     for (int i = 0; i < PLACES; i++)
@@ -258,7 +242,7 @@ SERVER_TEST(many_that_come_at_once_get_in)
     const char *url = server_listen((struct listener_options){0});
     take_places(url, 1, crowd, 20 * CLAIMS_MAX);
     for (uint32_t i = 0; i < MANY; i++)
-        good[i] = comes_from(url, 2 + i);
+        good[i] = net_client_connect_from(url, 2 + i);
     for (int i = 0; i < MANY; i++) {
         net_client_request(good[i], 1);
         SERVER_UNTIL(net_client_answered(good[i], 1));
@@ -287,7 +271,7 @@ SERVER_TEST(who_takes_notifications_is_told)
     server.limits.connections = PLACES;
     const char *url = server_listen((struct listener_options){0});
     for (int i = 0; i < PLACES; i++) {
-        crowd[i] = comes_from(url, 1);
+        crowd[i] = net_client_connect_from(url, 1);
         SERVER_UNTIL(server_total() == (uint64_t)i + 1);
     }
     opts_in(crowd[PLACES - 1]);
@@ -314,7 +298,7 @@ SERVER_TEST(a_loop_that_is_away_is_not_asked)
     const char *url = open_server(LISTENER_AUTH_NONE);
     take_places(url, 1, crowd, PLACES);
     net_loop_set_away(server.loops[1], true);
-    good = comes_from(url, 2);
+    good = net_client_connect_from(url, 2);
     net_client_request(good, 1);
     SERVER_UNTIL(net_client_answered(good, 1));
     assert_int_equal(server_connections(1), PLACES / 2);
@@ -331,7 +315,7 @@ SERVER_TEST(a_claim_ends_with_the_server)
 
     const char *url = open_server(LISTENER_AUTH_NONE);
     take_places(url, 1, crowd, PLACES);
-    good = comes_from(url, 2);
+    good = net_client_connect_from(url, 2);
     for (int i = 0; server.acceptor->claim_count == 0; i++) {
         assert_true(i < NET_SERVER_TURNS);
         activator_round(server.activators[0], false);

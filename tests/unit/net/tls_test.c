@@ -14,6 +14,7 @@
 #include "server/net/auth/principal.h"
 #include "server/net/connection/conn_private.h"
 #include "tests/support/certificates.h"
+#include "tests/support/client_hello.h"
 #include "tests/support/net_server.h"
 
 static char directory[64];
@@ -486,48 +487,9 @@ static bool shows(const char *url, const char *common_name)
 
 /* --- Before a handshake is done --- */
 
-/* The first bytes that a client sends. */
-static size_t client_hello(uint8_t *bytes, int size)
-{
-    struct client c;
-    client_init(&c, TLS1_3_VERSION, NULL, NULL);
-    SSL *ssl = SSL_new(c.ctx);
-    BIO *in = BIO_new(BIO_s_mem()), *out = BIO_new(BIO_s_mem());
-    SSL_set_bio(ssl, in, out);
-    assert_true(SSL_connect(ssl) < 0);
-    int n = BIO_read(out, bytes, size);
-    assert_true(n > 100);
-    SSL_free(ssl);
-    client_fini(&c);
-    return (size_t)n;
-}
-
 static const struct connection *last_connection(void)
 {
     return LIST_FIRST(&server.loops[0]->all);
-}
-
-/* OpenSSL's object costs what a hundred silent peers do. */
-SERVER_TEST(a_handshake_takes_memory_when_its_first_record_is_whole)
-{
-    uint8_t hello[4096];
-    size_t len = client_hello(hello, sizeof hello);
-
-    const char *url = open_server(1, plain_tls());
-    int fd = net_client_connect(url);
-    SERVER_UNTIL(server_total() == 1);
-    server_turn(4);
-    assert_false(tls_shakes(&last_connection()->stream));
-    for (size_t i = 0; i < len; i++) {
-        assert_false(tls_shakes(&last_connection()->stream));
-        assert_int_equal(write(fd, hello + i, 1), 1);
-        server_turn(4);
-    }
-    SERVER_UNTIL(tls_shakes(&last_connection()->stream));
-    struct pollfd readable = {.fd = fd, .events = POLLIN};
-    assert_int_equal(poll(&readable, 1, 10000), 1); /* the ServerHello */
-    close(fd);
-    SERVER_UNTIL(server_total() == 0);
 }
 
 SERVER_TEST(so_many_handshakes_and_no_more)
@@ -557,6 +519,33 @@ SERVER_TEST(so_many_handshakes_and_no_more)
         close(fds[i]);
     SERVER_UNTIL(server_total() == 0);
     assert_int_equal(server.loops[0]->newcomers.shaking.count, 0);
+}
+
+/* Neither waits for a second: the crowd's last has to come again. */
+SERVER_TEST(of_too_many_handshakes_one_of_the_address_with_the_most_goes)
+{
+    uint8_t hello[4096];
+    size_t len = client_hello(hello, sizeof hello);
+    int crowd[3], other;
+
+    const char *url = open_server(1, plain_tls());
+    server.loops[0]->limits.handshakes = 3;
+    server_turn(1); /* its clock stands */
+    for (uint32_t i = 0; i < 3; i++) {
+        crowd[i] = net_client_connect(url);
+        assert_int_equal(write(crowd[i], hello, len), len);
+        SERVER_UNTIL(server.loops[0]->newcomers.shaking.count == i + 1);
+    }
+    other = net_client_connect_from(url, 2);
+    SERVER_UNTIL(server_total() == 4);
+    assert_int_equal(write(other, hello, len), len);
+    SERVER_UNTIL(server_total() == 3);
+    assert_int_equal(server.loops[0]->newcomers.shaking.count, 3);
+    assert_int_equal(strncmp(conn_peer(last_connection()), "127.0.0.2", 9), 0);
+    close(other);
+    for (int i = 0; i < 3; i++)
+        close(crowd[i]);
+    SERVER_UNTIL(server_total() == 0);
 }
 
 SERVER_TEST(certificates_are_read_again)

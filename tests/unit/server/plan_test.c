@@ -107,6 +107,19 @@ SCRATCH_TEST(there_is_room_for_one_whole_message)
     assert_int_equal(plan_limits(c, 64).partial_total, (32 << 10) + (2 << 10));
 }
 
+static uint32_t handshakes_of(const char *limits, uint32_t loops)
+{
+    return plan_limits(configure(limits), loops).handshakes;
+}
+
+SCRATCH_TEST(handshakes_take_a_sixteenth_of_the_memory_at_most)
+{
+    assert_int_equal(handshakes_of("limits: {memory: 4g}\n", 2), 1024);
+    assert_int_equal(handshakes_of("limits: {memory: 128m}\n", 2), (8 << 10) / 46 / 2);
+    assert_int_equal(handshakes_of("limits: {memory: 1m}\n", 2), 16); /* or nobody got in */
+    assert_int_equal(handshakes_of("limits: {memory: 128m, handshakes: 5000}\n", 2), 2500);
+}
+
 SCRATCH_TEST(as_many_connections_as_open_files_allow)
 {
     struct config *c = configure("limits: {connections: auto}\n");
