@@ -52,6 +52,8 @@ struct server {
     ao_time next_ping; /* time of the next */
     int signals;       /* signalfd */
     int drained;       /* eventfd: one for each part that has drained */
+    int taken;         /* eventfd: one for each reload that all loops have taken over */
+    unsigned reloads;  /* that they have not */
     int crowded;       /* eventfd: a spare blocking executor is to stand in */
     bool stands_in;    /* the loop that accepts is away: this thread accepts in its place */
     unsigned draining; /* parts that have not: connections, kept tasks */
@@ -89,6 +91,14 @@ static void on_crowded(void *arg)
     const struct server *s = arg;
 
     eventfd_write(s->crowded, 1);
+}
+
+/* That of whoever does the acceptor's work. */
+static void on_taken(void *arg)
+{
+    const struct server *s = arg;
+
+    eventfd_write(s->taken, 1);
 }
 
 static void enter(struct server *s, enum lifecycle_phase next)
@@ -154,7 +164,28 @@ static bool reload_all(struct server *s, const char *by)
 
     if (!reopened)
         log_error("the audit log goes on in its old file", LOG_STR("why", error));
-    return reload(s->config, s->input, s->topology->acceptor, by) && reopened;
+    const struct reload_wish wish = {.by = by, .taken = on_taken, .arg = s};
+    bool good = reload(s->config, s->input, s->topology->acceptor, &wish);
+    s->reloads += good;
+    return good && reopened;
+}
+
+/* Nobody is told that it is done while a loop still goes by what was before. */
+static void tell_reloaded(const struct server *s)
+{
+    if (s->reloads == 0 && s->phase == PHASE_RUNNING)
+        notify_ready("serving");
+}
+
+static void on_reload_taken(struct server *s)
+{
+    eventfd_t reloads = 0;
+
+    if (eventfd_read(s->taken, &reloads) != 0)
+        return;
+    s->reloads -= (unsigned)reloads;
+    log_info("reloaded");
+    tell_reloaded(s);
 }
 
 /* "ok", or what became of it. */
@@ -164,7 +195,7 @@ static const char *on_reload_signal(struct server *s, const char *by)
         return "ignored";
     notify_reloading();
     bool good = reload_all(s, by);
-    notify_ready("serving");
+    tell_reloaded(s);
     return good ? "ok" : "refused";
 }
 
@@ -292,10 +323,11 @@ static void on_away(void *arg, const struct activator *a, bool away)
 
 static void wait_once(struct server *s)
 {
-    enum { SIGNALS, DRAINED, AWAKE, CROWDED, COUNT };
+    enum { SIGNALS, DRAINED, TAKEN, AWAKE, CROWDED, COUNT };
     struct pollfd fds[COUNT + ACCEPTOR_FDS_MAX] = {
         [SIGNALS] = {.fd = s->signals, .events = POLLIN},
         [DRAINED] = {.fd = s->drained, .events = POLLIN},
+        [TAKEN] = {.fd = s->taken, .events = POLLIN},
         [AWAKE] = {.fd = s->watchdog.fd, .events = POLLIN},
         [CROWDED] = {.fd = s->crowded, .events = POLLIN}};
     nfds_t count = COUNT;
@@ -313,6 +345,8 @@ static void wait_once(struct server *s)
         on_signal(s);
     if (fds[DRAINED].revents)
         on_part_drained(s);
+    if (fds[TAKEN].revents)
+        on_reload_taken(s);
     if (fds[CROWDED].revents)
         call_spare(s);
 }
@@ -338,8 +372,9 @@ static int open_files(struct server *s)
     signal_set(&set);
     s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     s->drained = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    s->taken = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     s->crowded = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (s->signals < 0 || s->drained < 0 || s->crowded < 0)
+    if (s->signals < 0 || s->drained < 0 || s->taken < 0 || s->crowded < 0)
         return -1;
     tasks_on_crowd(s->topology->tasks, on_crowded, s);
     return watchdog_open(&s->watchdog, &s->topology->threads, (*s->config)->round_limit, on_away,
@@ -356,6 +391,7 @@ enum lifecycle_exit lifecycle_run(struct topology *t, struct config **config,
                        .ping = notify_watchdog_period(),
                        .signals = -1,
                        .drained = -1,
+                       .taken = -1,
                        .crowded = -1};
     enum lifecycle_exit status = LIFECYCLE_FAILED;
     char error[256];
@@ -375,6 +411,7 @@ enum lifecycle_exit lifecycle_run(struct topology *t, struct config **config,
     watchdog_close(&s.watchdog);
     close(s.signals);
     close(s.drained);
+    close(s.taken);
     close(s.crowded);
     return status;
 }

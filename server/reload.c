@@ -96,11 +96,13 @@ static void know(const struct net_secrets *secrets, const char *by)
     known_roles = role_table_count(secrets->roles) == 0 ? NULL : role_table_ref(secrets->roles);
 }
 
-int reload_secrets(const struct config *c, struct acceptor *acceptor, const char *by, char *error,
-                   size_t size)
+int reload_secrets(const struct config *c, struct acceptor *acceptor,
+                   const struct reload_wish *wish, char *error, size_t size)
 {
     struct net_secrets secrets = {.roles = plan_roles(c),
-                                  .lower = c->on_revoke == CONFIG_REVOKE_LOWER};
+                                  .lower = c->on_revoke == CONFIG_REVOKE_LOWER,
+                                  .taken = wish ? wish->taken : NULL,
+                                  .arg = wish ? wish->arg : NULL};
     int status = -1;
 
     if (!secrets.roles) {
@@ -114,7 +116,7 @@ int reload_secrets(const struct config *c, struct acceptor *acceptor, const char
     if (status == 0)
         note_vain_patterns(c, secrets.tokens);
     if (status == 0)
-        know(&secrets, by);
+        know(&secrets, wish ? wish->by : NULL);
     token_table_unref(secrets.tokens);
     role_table_unref(secrets.roles);
     return status;
@@ -163,24 +165,23 @@ static void on_changed(void *arg, const char *path, bool live)
 }
 
 bool reload(struct config **config, const struct config_input *input, struct acceptor *acceptor,
-            const char *by)
+            const struct reload_wish *wish)
 {
     struct config *next = load_again(input);
     char error[512];
 
     if (!next)
         return false;
-    if (reload_secrets(next, acceptor, by, error, sizeof error) < 0) {
+    if (reload_secrets(next, acceptor, wish, error, sizeof error) < 0) {
         refuse(error);
         config_free(next);
         return false;
     }
-    config_compare(*config, next, on_changed, (void *)(uintptr_t)by);
+    config_compare(*config, next, on_changed, (void *)(uintptr_t)wish->by);
     log_set_threshold(next->log.level);
     crl_warn(next);
     file_rights_warn(next);
     config_free(*config);
     *config = next;
-    log_info("reloaded");
     return true;
 }

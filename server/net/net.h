@@ -141,10 +141,16 @@ struct net_secrets {
     struct token_table *tokens; /* NULL: none */
     struct role_table *roles;   /* NULL: none */
     bool lower; /* who has lost rights goes on with what is left, and is not closed */
+    /* Every loop has taken them over: no message that a connection sends from then on is judged by
+     * those of before.  Called once, on the thread that does the acceptor's work; not when the
+     * server ends before.  NULL: nobody asks. */
+    void (*taken)(void *arg);
+    void *arg;
 };
 /* Changes these (references are taken; NULL: none) and reads certificates again.  What each open
- * connection may do is found out again; whoever may do less than before is closed or lowered.  0,
- * or -1 with a text, and nothing changes: a certificate's file cannot be used, or no memory. */
+ * connection may do is found out again; whoever may do less than before is closed or lowered, in
+ * steps.  0, or -1 with a text, and nothing changes, `taken` is not called: a certificate's file
+ * cannot be used, or no memory. */
 int net_reload(struct acceptor *a, const struct net_secrets *secrets, char *error, size_t size);
 
 #endif

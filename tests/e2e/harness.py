@@ -148,7 +148,7 @@ class Server:
     def port(self):
         return int(self.urls[0].rsplit(":", 1)[1])
 
-    def connect(self, url=None, context=None):
+    def connect(self, url=None, context=None, session=None):
         url = url or self.urls[0]
         if url.startswith("unix://"):
             sock = socket.socket(socket.AF_UNIX)
@@ -159,7 +159,7 @@ class Server:
         sock = socket.create_connection((host.strip("[]"), int(port)), timeout=LIMIT)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if url.startswith("ergons://"):
-            sock = context.wrap_socket(sock, server_hostname="localhost")
+            sock = context.wrap_socket(sock, server_hostname="localhost", session=session)
         return Client(sock)
 
     def log_text(self):

@@ -216,8 +216,9 @@ class Ends(Roles):
         with open(os.path.join(self.folder, "ergond.yaml"), "w") as f:
             f.write(text)
         server.signal(signal.SIGHUP)
-        eventually(lambda: self.code(alice, "echo", [1])[0] == "AUTH", "alice is nobody")
-        eventually(lambda: self.code(operator, "task.list", [])[0] == "DENIED", "the operator is less")
+        eventually(lambda: "msg=reloaded" in server.log_text(), "the server says when that holds")
+        self.assertEqual(self.code(alice, "echo", [1])[0], "AUTH")  # with the very next message
+        self.assertEqual(self.code(operator, "task.list", [])[0], "DENIED")
         self.assertEqual(operator.call("echo", 1), 1)
 
     def test_a_token_with_an_end_ends(self):

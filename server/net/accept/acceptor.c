@@ -49,16 +49,23 @@ static void come_home(struct acceptor *a, struct conn_slot *slot)
         free(slot);
 }
 
-static void take_back(struct acceptor *a)
+static void take_back(struct acceptor *a, struct loop_message *message)
+{
+    if (message->kind == LOOP_RELOAD)
+        acceptor_note_taken(ao_of(message, struct reload, message));
+    else if (message->kind == LOOP_YIELD)
+        claim_answered(a, ao_of(message, struct yield, message));
+    else
+        come_home(a, ao_of(message, struct conn_slot, message));
+}
+
+static void take_all_back(struct acceptor *a)
 {
     for (int n = 0; n < RETURNS_A_STEP; n++) {
         struct loop_message *message = message_take(&a->returns);
         if (message == NULL)
             return;
-        if (message->kind == LOOP_YIELD)
-            claim_answered(a, ao_of(message, struct yield, message));
-        else
-            come_home(a, ao_of(message, struct conn_slot, message));
+        take_back(a, message);
     }
 }
 
@@ -76,7 +83,7 @@ void acceptor_let_go(struct acceptor *a)
 static void do_chores(struct acceptor *a)
 {
     acceptor_handle_commands(a);
-    take_back(a);
+    take_all_back(a);
     if (a->paused && activator_clock(a->activator) >= a->pause_end)
         a->paused = false;
 }
@@ -220,6 +227,7 @@ void acceptor_free(struct acceptor *a)
     penalties_fini(&a->penalties);
     free(a->links);
     message_list_fini(&a->returns);
+    acceptor_forget_reloads(a);
     ao_deactivate(&a->ao);
     ao_fini(&a->ao);
     free(a);

@@ -60,6 +60,10 @@ struct command {
 
 struct reload_command {
     struct command command;
+    LIST_ENTRY(reload_command) link; /* of those that are under way */
+    uint32_t left;                   /* loops that have not taken it over */
+    void (*taken)(void *arg);        /* NULL: nobody asks */
+    void *arg;
     struct reload *reloads[]; /* one for each loop; owned until it is done */
 };
 
@@ -86,6 +90,7 @@ struct acceptor {
     bool draining;
     void (*drained)(void *arg); /* NULL once it was called */
     void *drained_arg;
+    LIST_HEAD(, reload_command) reloads; /* loops have not all taken them over */
 
     /* A thread does the acceptor's work.  Acquire where it is taken, release where it is let go:
      * what the one before did is seen. */
@@ -128,5 +133,8 @@ void accept_some(struct listener *l);
 /* Does what other threads asked for, and frees it. */
 void acceptor_handle_commands(struct acceptor *a);
 void acceptor_report_drained(struct acceptor *a); /* if it is so, and once */
+/* One loop's part of a reload has come home: it is freed. */
+void acceptor_note_taken(struct reload *r);
+void acceptor_forget_reloads(struct acceptor *a); /* frees those that are under way */
 
 #endif

@@ -77,12 +77,18 @@ int net_reload(struct acceptor *a, const struct net_secrets *secrets, char *erro
     if (command == NULL)
         return snprintf(error, size, "out of memory"), -1;
     command->command.kind = LOOP_RELOAD;
+    command->left = a->loop_count;
+    if (secrets != NULL) {
+        command->taken = secrets->taken;
+        command->arg = secrets->arg;
+    }
     for (uint32_t i = 0; i < a->loop_count; i++) {
         command->reloads[i] = make_reload(a, i, secrets, error, size);
         if (command->reloads[i] == NULL) {
             command_free(a, command);
             return -1;
         }
+        command->reloads[i]->command = command;
     }
     send_command(a, &command->command);
     return 0;
@@ -108,10 +114,33 @@ static void do_abort(struct acceptor *a)
 
 static void do_reload(struct acceptor *a, struct reload_command *command)
 {
+    LIST_INSERT_HEAD(&a->reloads, command, link);
     for (uint32_t i = 0; i < a->loop_count; i++)
         message_send(&a->links[i].loop->from_acceptor, &command->reloads[i]->message);
     penalties_clear(&a->penalties); /* what was wrong may have been the server's */
+}
+
+void acceptor_note_taken(struct reload *r)
+{
+    struct reload_command *command = r->command;
+
+    reload_free(r);
+    if (--command->left > 0)
+        return;
+    LIST_REMOVE(command, link);
+    if (command->taken != NULL)
+        command->taken(command->arg);
     free(command);
+}
+
+void acceptor_forget_reloads(struct acceptor *a)
+{
+    struct reload_command *command;
+
+    while ((command = LIST_FIRST(&a->reloads)) != NULL) {
+        LIST_REMOVE(command, link);
+        free(command);
+    }
 }
 
 void acceptor_handle_commands(struct acceptor *a)

@@ -52,15 +52,32 @@ void conn_slot_return(struct conn_slot *slot, struct message_list *home)
         message_send(home, &slot->message);
 }
 
-void reload_free(struct reload *r)
+static void reload_empty(struct reload *r)
 {
-    if (r == NULL)
-        return;
     token_table_unref(r->tokens);
     role_table_unref(r->roles);
     for (uint32_t i = 0; i < r->count; i++)
         tls_context_unref(r->contexts[i].context);
+    r->tokens = NULL;
+    r->roles = NULL;
+    r->count = 0;
+}
+
+void reload_free(struct reload *r)
+{
+    if (r == NULL)
+        return;
+    reload_empty(r);
     free(r);
+}
+
+void reload_return(struct reload *r, struct message_list *home)
+{
+    reload_empty(r);
+    if (home == NULL)
+        free(r);
+    else
+        message_send(home, &r->message);
 }
 
 static void drop(struct loop_message *m)

@@ -110,13 +110,14 @@ void conn_slot_offend(struct conn_slot *slot, enum offence offence);
 /* Its connection is gone: it goes home by the list (NULL: it is freed).  Loop's thread. */
 void conn_slot_return(struct conn_slot *slot, struct message_list *home);
 
-/* LOOP_RELOAD: new secrets for one loop; applied and freed there. */
+/* LOOP_RELOAD: new secrets for one loop, which goes home without them when they are taken over. */
 struct reload {
     struct loop_message message;
-    struct token_table *tokens; /* a reference; NULL: none */
-    struct role_table *roles;   /* likewise */
-    bool lower;                 /* who has lost rights goes on with what is left */
-    uint32_t count;             /* of contexts */
+    struct reload_command *command; /* the acceptor's: what this is a part of */
+    struct token_table *tokens;     /* a reference; NULL: none */
+    struct role_table *roles;       /* likewise */
+    bool lower;                     /* who has lost rights goes on with what is left */
+    uint32_t count;                 /* of contexts */
     struct {
         const struct listener_rules *rules;
         struct tls_context *context; /* a new one for this loop; a reference */
@@ -125,5 +126,8 @@ struct reload {
 
 /* Any thread. */
 void reload_free(struct reload *r); /* NULL is fine */
+/* Its loop has taken it over: it goes home by the list, with what the loop had before freed (NULL:
+ * all of it is).  Loop's thread. */
+void reload_return(struct reload *r, struct message_list *home);
 
 #endif

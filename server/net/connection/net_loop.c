@@ -82,7 +82,7 @@ static void apply(struct net_loop *l, struct reload *r)
         r->contexts[i].context = old;
     }
     l->lower = r->lower;
-    reload_free(r);
+    reload_return(r, l->to_acceptor);
     renewal_start(l);
 }
 

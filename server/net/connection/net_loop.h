@@ -96,8 +96,8 @@ static inline void loop_arm(struct net_loop *l)
     activator_at_round_end(l->activator, &l->hook);
 }
 
-/* Does what a message says.  A slot is taken over; LOOP_RELOAD is freed; LOOP_DRAIN and LOOP_ABORT
- * stay the sender's; LOOP_YIELD is sent back.  Loop's thread. */
+/* Does what a message says.  A slot is taken over; LOOP_RELOAD goes home, or is freed; LOOP_DRAIN
+ * and LOOP_ABORT stay the sender's; LOOP_YIELD is sent back.  Loop's thread. */
 void loop_handle(struct net_loop *l, struct loop_message *message);
 /* Closes and frees all connections; when no loop runs any more. */
 void loop_drop_connections(struct net_loop *l);

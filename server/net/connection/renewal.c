@@ -4,35 +4,43 @@
 #include "server/net/connection/oversight.h"
 #include "server/net/stream/tls.h"
 
-enum { COST_OF_LOOK = 1, COST_OF_RENEWAL = 16, COST_OF_CLOSE = 64 };
+/* In the units of a walk, of a few hundred nanoseconds each: signatures cost the most. */
+enum { COST_OF_LOOK = 1, COST_OF_RENEWAL = 16, COST_OF_CLOSE = 64, COST_OF_VERIFYING = 256 };
 
-static bool is_revoked(const struct connection *c)
+static enum tls_trusted look_at_certificate(struct connection *c, const char **why)
 {
     struct tls_context **contexts = c->slot->rules->contexts;
 
-    return contexts != NULL && tls_is_revoked(&c->stream, contexts[c->loop->index]);
+    return contexts == NULL ? TLS_TRUST_STANDS
+                            : tls_trusts(&c->stream, contexts[c->loop->index], why);
+}
+
+/* Returns what it has cost. */
+static uint32_t renew(struct connection *c)
+{
+    bool answerable = conn_answerable(c);
+    const char *why;
+
+    c->generation = c->loop->generation;
+    enum tls_trusted trusted = look_at_certificate(c, &why);
+    if (trusted == TLS_TRUST_LOST)
+        conn_kill(c, why);
+    else if (c->principal != NULL && answerable)
+        admit_again(c);
+    return trusted != TLS_TRUST_STANDS        ? COST_OF_VERIFYING
+           : conn_answerable(c) == answerable ? COST_OF_RENEWAL
+                                              : COST_OF_CLOSE;
 }
 
 void renewal_of(struct connection *c)
 {
-    c->generation = c->loop->generation;
-    if (is_revoked(c))
-        conn_kill(c, c->state == CONN_HANDSHAKE
-                         ? "certificates were read again within its handshake: it may come again"
-                         : "its certificate was revoked");
-    else if (c->principal != NULL && conn_answerable(c))
-        admit_again(c);
+    renew(c);
 }
 
 static uint32_t visit(struct conn_walk *w, struct connection *c)
 {
-    bool answerable = conn_answerable(c);
-
     (void)w;
-    if (!renewal_due(c))
-        return COST_OF_LOOK;
-    renewal_of(c);
-    return conn_answerable(c) == answerable ? COST_OF_RENEWAL : COST_OF_CLOSE;
+    return renewal_due(c) ? renew(c) : COST_OF_LOOK;
 }
 
 static void walk(struct net_loop *l);

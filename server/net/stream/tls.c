@@ -472,13 +472,6 @@ static const char *reason_of(const struct stream *s)
     return s->error < 4096 ? NULL : ERR_reason_error_string(s->error);
 }
 
-/* Our list has ended, has not begun, or lacks an authority: no peer can do anything about that. */
-static bool lacks_a_list(long verdict)
-{
-    return verdict == X509_V_ERR_CRL_HAS_EXPIRED || verdict == X509_V_ERR_CRL_NOT_YET_VALID ||
-           verdict == X509_V_ERR_UNABLE_TO_GET_CRL || verdict == X509_V_ERR_CRL_SIGNATURE_FAILURE;
-}
-
 static long verdict_of(const struct stream *s)
 {
     const struct tls_state *t = s->state;
@@ -488,7 +481,7 @@ static long verdict_of(const struct stream *s)
 
 bool tls_is_peers_error(const struct stream *s)
 {
-    return reason_of(s) != NULL && !lacks_a_list(verdict_of(s)) &&
+    return reason_of(s) != NULL && !tls_lacks_a_list(verdict_of(s)) &&
            ERR_GET_REASON(s->error) != ERR_R_MALLOC_FAILURE;
 }
 
@@ -584,14 +577,31 @@ enum tls_name tls_peer_name(const struct stream *s, char *buf, size_t size)
     return result == TLS_NAME_FOUND ? TLS_NAME_FOUND : TLS_NAME_UNUSABLE;
 }
 
-bool tls_is_revoked(const struct stream *s, struct tls_context *context)
+/* From here on it goes by this one: what changes next is compared with it. */
+static void go_by(struct tls_state *t, SSL_CTX *ctx)
 {
-    const struct tls_state *t = s->state;
+    SSL_CTX_up_ref(ctx);
+    SSL_CTX_free(t->context);
+    t->context = ctx;
+}
 
-    if (s->cls != &tls_class || t == NULL || !tls_asks_lists(context))
-        return false;
-    return t->established ? tls_names_revoked(t->ssl, context)
-                          : t->context != tls_context_ssl(context);
+enum tls_trusted tls_trusts(struct stream *s, struct tls_context *context, const char **why)
+{
+    struct tls_state *t = s->state;
+    SSL_CTX *ctx = tls_context_ssl(context);
+
+    if (s->cls != &tls_class || t == NULL || t->context == ctx)
+        return TLS_TRUST_STANDS;
+    if (memcmp(tls_context_trust(t->context)->id, tls_context_trust(ctx)->id, SHA256_SIZE) == 0)
+        return TLS_TRUST_STANDS;
+    *why = t->established ? tls_verify_again(t->ssl, ctx)
+           : t->ssl == NULL
+               ? NULL
+               : "certificates were read again within its handshake: it may come again";
+    if (*why != NULL)
+        return TLS_TRUST_LOST;
+    go_by(t, ctx);
+    return TLS_TRUST_VERIFIED;
 }
 
 bool tls_shakes(const struct stream *s)

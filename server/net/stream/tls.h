@@ -67,10 +67,18 @@ bool tls_shakes(const struct stream *s);
 /* "TLSv1.3"; NULL: the stream is plain, or its handshake is not done.  Loop's thread. */
 const char *tls_version(const struct stream *s);
 
-/* Does the context's list of revoked certificates name the peer's, or one of those above it (which
- * are not known of a session that was resumed)?  Or does the handshake still go on, under an older
- * list?  A plain stream, and a peer without a certificate: no.  Loop's thread. */
-bool tls_is_revoked(const struct stream *s, struct tls_context *context);
+/* After certificates were read again: is the peer still to be believed, by this context of its
+ * listener?  Where authorities or lists are other ones, its certificate is verified once more, with
+ * the chain that was verified at its handshake; of a session that was resumed only its own
+ * certificate is known, which is believed if that is enough. */
+enum tls_trusted {
+    TLS_TRUST_STANDS,   /* nothing that it depends on has changed */
+    TLS_TRUST_VERIFIED, /* as well; to find out took a verification */
+    TLS_TRUST_LOST      /* *why is a constant text */
+};
+/* A plain stream: STANDS.  Lost too: a handshake that goes on under what was before.  Loop's
+ * thread. */
+enum tls_trusted tls_trusts(struct stream *s, struct tls_context *context, const char **why);
 
 /* After STREAM_ERROR: TLS itself failed, by what the peer sent; and not the connection, or memory.
  * Loop's thread. */

@@ -57,6 +57,59 @@ static int on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHE
     return encrypt ? seal(l, name, iv, cipher, mac) : unseal(l, name, iv, cipher, mac);
 }
 
+/* A full handshake, where the session's certificate would not do any more. */
+static SSL_TICKET_RETURN on_session(SSL *ssl, SSL_SESSION *session, const unsigned char *name,
+                                    size_t name_size, SSL_TICKET_STATUS status, void *arg)
+{
+    int64_t lists_end = tls_context_trust(SSL_get_SSL_CTX(ssl))->lists_end;
+
+    (void)name;
+    (void)name_size;
+    (void)arg;
+    if ((status != SSL_TICKET_SUCCESS && status != SSL_TICKET_SUCCESS_RENEW) ||
+        !tls_may_resume(session, lists_end))
+        return SSL_TICKET_RETURN_IGNORE_RENEW;
+    return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
+}
+
+/* --- What a context has beside --- */
+
+static CRYPTO_ONCE once = CRYPTO_ONCE_STATIC_INIT;
+static int trust_slot = -1; /* written once, within `once` */
+
+static void free_trust(void *parent, void *trust, CRYPTO_EX_DATA *data, int slot, long number,
+                       void *arg)
+{
+    (void)parent;
+    (void)data;
+    (void)slot;
+    (void)number;
+    (void)arg;
+    free(trust);
+}
+
+static void open_slot(void)
+{
+    trust_slot = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, free_trust);
+}
+
+const struct tls_trust *tls_context_trust(const SSL_CTX *ctx)
+{
+    return SSL_CTX_get_ex_data(ctx, trust_slot);
+}
+
+/* The context's from here on.  NULL without memory. */
+static struct tls_trust *add_trust(SSL_CTX *ctx)
+{
+    if (CRYPTO_THREAD_run_once(&once, open_slot) != 1 || trust_slot < 0)
+        return NULL;
+    struct tls_trust *trust = calloc(1, sizeof *trust);
+    if (trust == NULL || SSL_CTX_set_ex_data(ctx, trust_slot, trust) == 1)
+        return trust;
+    free(trust);
+    return NULL;
+}
+
 /* --- Contexts --- */
 
 /* Any of them is safe; the cheap one comes first: its hash is computed dozens of times in a
@@ -79,6 +132,7 @@ static void set_rules(SSL_CTX *ctx, const struct tls_files *files)
     SSL_CTX_set_num_tickets(ctx, 1);
     SSL_CTX_set_timeout(ctx, (long)(TICKET_PERIOD / AO_S(1)));
     SSL_CTX_set_tlsext_ticket_key_evp_cb(ctx, on_ticket);
+    SSL_CTX_set_session_ticket_cb(ctx, NULL, on_session, NULL);
 }
 
 static bool digest_certificate(EVP_MD_CTX *md, const X509 *cert)
@@ -112,20 +166,38 @@ static bool digest_authorities(EVP_MD_CTX *md, SSL_CTX *ctx)
     return true;
 }
 
+static bool digest_trust(EVP_MD_CTX *md, SSL_CTX *ctx, const struct tls_files *files,
+                         struct tls_trust *trust)
+{
+    return EVP_DigestInit_ex(md, EVP_sha256(), NULL) == 1 &&
+           EVP_DigestUpdate(md, &files->client_cert, sizeof files->client_cert) == 1 &&
+           digest_authorities(md, ctx) && EVP_DigestFinal_ex(md, trust->id, NULL) == 1;
+}
+
 /* A session is resumed only under the certificate, the authorities and the list of revoked
  * certificates that it began with, since who resumes shows no certificate: the id
  * is made of what stands in the files, so it is the same on all loops, and another one when they
  * are read again and have changed. */
-static bool set_session_id(SSL_CTX *ctx, const struct tls_files *files)
+static bool set_session_id(SSL_CTX *ctx, EVP_MD_CTX *md, const struct tls_trust *trust)
 {
     uint8_t id[SHA256_SIZE];
-    EVP_MD_CTX *md = EVP_MD_CTX_new();
-    bool good = md != NULL && EVP_DigestInit_ex(md, EVP_sha256(), NULL) == 1 &&
-                EVP_DigestUpdate(md, &files->client_cert, sizeof files->client_cert) == 1 &&
-                digest_certificate(md, SSL_CTX_get0_certificate(ctx)) &&
-                digest_authorities(md, ctx) && EVP_DigestFinal_ex(md, id, NULL) == 1 &&
-                SSL_CTX_set_session_id_context(ctx, id, sizeof id) == 1;
 
+    return EVP_DigestInit_ex(md, EVP_sha256(), NULL) == 1 &&
+           EVP_DigestUpdate(md, trust->id, sizeof trust->id) == 1 &&
+           digest_certificate(md, SSL_CTX_get0_certificate(ctx)) &&
+           EVP_DigestFinal_ex(md, id, NULL) == 1 &&
+           SSL_CTX_set_session_id_context(ctx, id, sizeof id) == 1;
+}
+
+/* False: no memory, or OpenSSL has no digest. */
+static bool set_ids(SSL_CTX *ctx, const struct tls_files *files)
+{
+    struct tls_trust *trust = add_trust(ctx);
+    EVP_MD_CTX *md = trust == NULL ? NULL : EVP_MD_CTX_new();
+    bool good = md != NULL && digest_trust(md, ctx, files, trust) && set_session_id(ctx, md, trust);
+
+    if (good)
+        trust->lists_end = tls_lists_end(ctx);
     EVP_MD_CTX_free(md);
     return good;
 }
@@ -205,7 +277,7 @@ struct tls_context *tls_context_new(struct tls_loop *l, const struct tls_files *
     SSL_CTX_set_app_data(ctx, l);
     set_rules(ctx, files);
     const char *bad_file = load_files(ctx, files);
-    if (bad_file == NULL && set_session_id(ctx, files))
+    if (bad_file == NULL && set_ids(ctx, files))
         return (struct tls_context *)ctx;
     explain(bad_file == NULL ? files->cert : bad_file, error, size);
     ERR_clear_error();

@@ -1,4 +1,4 @@
-/* Lists of revoked certificates: whom they name, and how long they hold. */
+/* How long lists of revoked certificates hold. */
 #include "server/net/stream/tls_private.h"
 
 #include <stdio.h>
@@ -7,8 +7,6 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
-
-/* --- How long they hold --- */
 
 static int64_t end_of(const X509_CRL *crl)
 {
@@ -40,45 +38,15 @@ bool tls_crl_ends(const char *path, int64_t *ends, char *error, size_t size)
     return false;
 }
 
-/* --- Whom they name --- */
-
-static bool names(X509_CRL *crl, X509 *cert)
+int64_t tls_lists_end(SSL_CTX *ctx)
 {
-    X509_REVOKED *entry;
+    const STACK_OF(X509_OBJECT) *all = X509_STORE_get0_objects(SSL_CTX_get_cert_store(ctx));
+    int64_t ends = INT64_MAX;
 
-    return X509_NAME_cmp(X509_CRL_get_issuer(crl), X509_get_issuer_name(cert)) == 0 &&
-           X509_CRL_get0_by_cert(crl, &entry, cert) == 1;
-}
-
-/* The file is ours, and was believed when it was loaded: no signature is looked at here. */
-static bool any_names(const STACK_OF(X509_OBJECT) * all, X509 *cert)
-{
     for (int i = 0; i < sk_X509_OBJECT_num(all); i++) {
-        X509_CRL *crl = X509_OBJECT_get0_X509_CRL(sk_X509_OBJECT_value(all, i));
-        if (crl != NULL && names(crl, cert))
-            return true;
+        const X509_CRL *crl = X509_OBJECT_get0_X509_CRL(sk_X509_OBJECT_value(all, i));
+        int64_t end = crl == NULL ? INT64_MAX : end_of(crl);
+        ends = end < ends ? end : ends;
     }
-    return false;
-}
-
-bool tls_names_revoked(SSL *ssl, struct tls_context *context)
-{
-    const STACK_OF(X509_OBJECT) *all =
-        X509_STORE_get0_objects(SSL_CTX_get_cert_store(tls_context_ssl(context)));
-    /* As it was verified, so with what the peer did not show.  NULL: the session was resumed. */
-    const STACK_OF(X509) *above = SSL_get0_verified_chain(ssl);
-    X509 *cert = SSL_get0_peer_certificate(ssl);
-
-    if (cert == NULL)
-        return false;
-    bool revoked = any_names(all, cert);
-    for (int i = 0; i < sk_X509_num(above) && !revoked; i++)
-        revoked = any_names(all, sk_X509_value(above, i));
-    return revoked;
-}
-
-bool tls_asks_lists(struct tls_context *context)
-{
-    return (X509_VERIFY_PARAM_get_flags(SSL_CTX_get0_param(tls_context_ssl(context))) &
-            X509_V_FLAG_CRL_CHECK) != 0;
+    return ends;
 }

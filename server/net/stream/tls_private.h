@@ -10,6 +10,7 @@
 #include <openssl/ssl.h>
 
 #include "base/span.h"
+#include "server/net/auth/crypto.h"
 #include "server/net/stream/stream.h"
 #include "server/net/stream/ticket_keys.h"
 #include "server/net/stream/tls.h"
@@ -30,9 +31,25 @@ struct tls_loop {
     struct tls_buffer out; /* ciphertext to send; empty between calls */
 };
 
-/* Does the context's list of revoked certificates name one of the peer's?  tls_crl.c. */
-bool tls_names_revoked(SSL *ssl, struct tls_context *context);
-bool tls_asks_lists(struct tls_context *context); /* there is one; the same */
+/* What peers' certificates are believed by. */
+struct tls_trust {
+    uint8_t id[SHA256_SIZE]; /* of rules, authorities and lists: the same while those are */
+    int64_t lists_end;       /* Unix seconds: the first of the lists; INT64_MAX: none ends */
+};
+const struct tls_trust *tls_context_trust(const SSL_CTX *ctx); /* as long as it; tls_context.c */
+
+int64_t tls_lists_end(SSL_CTX *ctx); /* as above; tls_crl.c */
+
+/* --- tls_verify.c --- */
+
+/* Our list has ended, has not begun, or lacks an authority: no peer can do anything about that. */
+bool tls_lacks_a_list(long verdict);
+/* Once more, by this context, the certificate that the peer of an established stream has shown.
+ * NULL: it is believed, there is none, or the lists say nothing since they have ended; else why
+ * not, a constant text. */
+const char *tls_verify_again(SSL *ssl, SSL_CTX *ctx);
+/* The certificate that the session began with, if any, has not ended since, nor have the lists. */
+bool tls_may_resume(SSL_SESSION *session, int64_t lists_end);
 
 /* A context is an SSL_CTX, which counts its references; its app data are the struct tls_loop. */
 static inline SSL_CTX *tls_context_ssl(struct tls_context *context)

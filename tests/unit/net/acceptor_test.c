@@ -622,6 +622,36 @@ SERVER_TEST(every_loop_reads_the_tokens_again)
     unlink(path);
 }
 
+static void note_taken(void *arg)
+{
+    ++*(int *)arg;
+}
+
+/* Who asks is told when the last of the loops goes by what is new. */
+SERVER_TEST(a_reload_is_taken_when_every_loop_has_it)
+{
+    int taken = 0;
+    const struct net_secrets secrets = {.taken = note_taken, .arg = &taken};
+
+    server.count = 3;
+    server_listen((struct listener_options){0});
+    assert_int_equal(net_reload(server.acceptor, &secrets, server.error, sizeof server.error), 0);
+    for (int i = 0; i < 10; i++) {
+        activator_round(server.activators[0], false);
+        activator_round(server.activators[1], false);
+        server.now += AO_US(60);
+    }
+    assert_int_equal(taken, 0);
+    SERVER_UNTIL(taken > 0);
+    for (int i = 0; i < 2; i++)
+        net_reload(server.acceptor, &secrets, server.error, sizeof server.error);
+    SERVER_UNTIL(taken == 3);
+    net_reload(server.acceptor, &secrets, server.error, sizeof server.error);
+    activator_round(server.activators[0], false); /* on its way, as the server ends */
+    server_close(NULL);
+    assert_int_equal(taken, 3);
+}
+
 SERVER_TEST(connections_on_their_way_are_dropped)
 {
     server.count = 2;
