@@ -26,6 +26,7 @@
 enum {
     INLET_BUDGET = 256, /* tasks of one lane, a step */
     GIVE_BUDGET = 512,  /* tasks given, a step */
+    ASIDE_BUDGET = 64,  /* lines set aside, a pass or a step of one */
     LANE_IN = 1024,     /* tasks on their way from one home; more overflow */
     LANE_OUT = 64       /* flagged tasks on their way to one home; more overflow */
 };
@@ -290,20 +291,29 @@ static bool others_may_fit(const struct manager_kind *k, const struct task *t)
     return what == GIVE_JOB || what == GIVE_PLACE;
 }
 
-/* Gives what fits, and counts it out at once: the lanes publish no earlier.  True: tasks are left,
- * and nobody has room for the first. */
-static bool give_all(struct manager *m, struct manager_kind *k, int *budget)
+/* What a pass through the queue has come to. */
+enum pass {
+    PASS_DONE, /* nobody who has room was found wanting for a task */
+    PASS_FULL, /* tasks are left, and nobody has room for those at the heads of the lines */
+    PASS_CUT   /* so many lines were set aside, and stay there: it goes on in the next step */
+};
+
+/* Gives what fits, and counts it out at once: the lanes publish no earlier.  A line whose first
+ * finds no room is set aside, so that others may; so many a step, however many wait, and each once
+ * a pass, so that those behind have their look. */
+static enum pass give_all(struct manager *m, struct manager_kind *k, int *budget)
 {
     const struct task *t;
-    uint32_t given = 0;
-    bool full = false;
+    uint32_t given = 0, aside = 0;
+    bool full = k->cut;
+    k->cut = false;
     if (k->queue.length == 0 && !k->source_has_work) {
         holders_serve(m, k);
-        return false;
+        return PASS_DONE;
     }
     scan(m, k);
     bool jobs = source_waits(m, k);
-    while ((t = first_wanted(m, k, budget)) || (jobs && *budget > 0)) {
+    while (aside < ASIDE_BUDGET && ((t = first_wanted(m, k, budget)) || (jobs && *budget > 0))) {
         bool of_source = jobs && job_is_next(k, t);
         int chosen = choose(m, k, of_source ? NULL : t);
         if (chosen == PLACEMENT_NONE) {
@@ -314,6 +324,7 @@ static bool give_all(struct manager *m, struct manager_kind *k, int *budget)
                 jobs = false;
             else
                 task_queue_set_aside(&k->queue);
+            aside += !of_source;
             continue;
         }
         struct task *next = of_source ? job_source_take(m, k) : task_queue_pop(&k->queue);
@@ -327,7 +338,9 @@ static bool give_all(struct manager *m, struct manager_kind *k, int *budget)
         k->job_next = !of_source;
         --*budget;
     }
-    task_queue_bring_back(&k->queue);
+    k->cut = aside == ASIDE_BUDGET && task_queue_first(&k->queue);
+    if (!k->cut)
+        task_queue_bring_back(&k->queue);
     if (given > 0)
         manager_dismiss(&m->shared->inbox, k->kind, given);
     if (m->shared->has_source)
@@ -338,18 +351,25 @@ static bool give_all(struct manager *m, struct manager_kind *k, int *budget)
         arm_patience(m, holders_wait(m, k));
     else
         holders_serve(m, k);
-    return full;
+    return k->cut ? PASS_CUT : full ? PASS_FULL : PASS_DONE;
 }
 
-/* See the head of this file. */
+/* See the head of this file.  A pass may take several steps; the one behind the announcement counts
+ * only if that stood all the while, for who has taken it tells of room that may be for a line that
+ * was looked at before. */
 static void give_or_wait(struct manager *m, struct manager_kind *k, int *budget)
 {
-    if (!give_all(m, k, budget))
-        return;
     struct waker *waiting = &m->shared->inbox.waiting_for_room[kind_index(k->kind)];
-    waker_announce(waiting);     /* M1 */
-    if (!give_all(m, k, budget)) /* M2 */
+    bool announced = k->second_look && waker_announced(waiting);
+    enum pass pass = give_all(m, k, budget);
+    if (pass == PASS_FULL && !announced) {
+        waker_announce(waiting); /* M1 */
+        announced = true;
+        pass = give_all(m, k, budget); /* M2 */
+    }
+    if (pass == PASS_DONE && announced)
         waker_retract(waiting);
+    k->second_look = announced && pass == PASS_CUT;
 }
 
 static void sweep(struct manager *m)
@@ -398,10 +418,14 @@ static enum ao_verdict manager_step(struct ao *self)
     job_source_take_returns(m);
     sweep(m);
     m->source_woken = false;
-    for (unsigned i = 0; i < KINDS; i++)
+    bool cut = false;
+    for (unsigned i = 0; i < KINDS; i++) {
         give_or_wait(m, &m->kinds[i], &budget);
+        cut |= m->kinds[i].cut;
+    }
     see_to_drain(m);
-    return empty && budget > 0 && !m->source_woken && !m->home.returned ? AO_DONE : AO_AGAIN;
+    bool idle = empty && budget > 0 && !cut && !m->source_woken && !m->home.returned;
+    return idle ? AO_DONE : AO_AGAIN;
 }
 
 static const struct ao_class manager_class = {.name = "manager", .step = manager_step};

@@ -35,6 +35,8 @@ struct manager_kind {
     bool job_next;        /* its turn, when both have tasks */
     bool full;            /* what the source's full() was called with last */
     bool places_full;     /* somewhere there is no place to park or to take turns but the reserve */
+    bool cut;             /* a pass goes on in the next step: it has set lines aside */
+    bool second_look;     /* which began behind the announcement */
     bool turns_full;      /* somewhere so many jobs take turns that no more are to begin there */
     enum giving bounds_for; /* for what the bounds in `snapshots` are */
 };

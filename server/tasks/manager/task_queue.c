@@ -269,28 +269,31 @@ static uint32_t sweep(struct fifo *f, struct fifo *out)
     return gone;
 }
 
-/* The lines that are still not empty keep their place among the others. */
+/* The lines that are still not empty keep their place among the others, or aside. */
 static void sweep_lines(struct task_queue *q, struct fifo *out)
 {
-    uint32_t count = q->heap_count;
+    uint32_t count = q->heap_count, all = count + q->aside;
     q->nobody.length -= sweep(&q->nobody.fifo, out);
-    q->heap_count = 0;
-    for (uint32_t i = 0; i < count; i++) {
+    q->heap_count = q->aside = 0;
+    for (uint32_t i = 0; i < all; i++) {
         uint32_t index = q->heap[i];
         struct task_line *line = &q->lines[index];
         line->length -= sweep(&line->fifo, out);
-        if (line->length > 0)
+        if (line->length > 0 && i < count)
             heap_add(q, index);
+        else if (line->length > 0)
+            q->heap[q->heap_count + q->aside++] = index;
     }
 }
 
 struct task *task_queue_sweep(struct task_queue *q)
 {
     struct fifo out = {0};
-    assert(q->aside == 0);
     sweep(&q->nested, &out);
     sweep(&q->again, &out);
     sweep_lines(q, &out);
+    q->again_aside &= q->again.first != NULL;
+    q->nobody_aside &= q->nobody.length > 0;
     for (const struct task *t = out.first; t; t = t->next)
         q->length--;
     return out.first;

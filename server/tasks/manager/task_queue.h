@@ -63,8 +63,8 @@ const struct task *task_queue_look(const struct task_queue *q, uint32_t n);
 void task_queue_set_aside(struct task_queue *q);
 void task_queue_bring_back(struct task_queue *q);
 
-/* Takes all flagged tasks out, in order, linked by next; NULL: there was none.  None is set aside.
- */
+/* Takes all flagged tasks out, in order, linked by next; NULL: there was none.  Lines that are set
+ * aside stay so. */
 struct task *task_queue_sweep(struct task_queue *q);
 
 #endif

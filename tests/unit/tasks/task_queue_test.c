@@ -5,7 +5,7 @@
 #include "server/accounts/tally.h"
 #include "tests/support/cmocka_env.h"
 
-enum { ALICE = 1, BOB = 70 }; /* indexes of their accounts */
+enum { ALICE = 1, CAROL = 5, BOB = 70 }; /* indexes of their accounts */
 
 static struct task tasks[8];
 static struct account accounts[BOB + 1];
@@ -162,6 +162,30 @@ TEST(lines_are_set_aside)
     assert_int_equal(q.length, 3);
     task_queue_bring_back(&q);
     expect(&q, (const uint64_t[]){5, 0, 1}, 3);
+}
+
+/* Those that are aside stay so, and what came meanwhile does not. */
+TEST(a_sweep_leaves_aside_what_is_aside)
+{
+    struct task_queue q = {0};
+    task_queue_push(&q, of(0, ALICE, &methods[0]));
+    task_queue_push(&q, of(1, ALICE, &methods[0]));
+    task_queue_push(&q, of(2, BOB, &methods[0]));
+    task_queue_push(&q, of(3, CAROL, &methods[0]));
+    task_queue_set_aside(&q); /* alice */
+    task_queue_set_aside(&q); /* bob */
+    atomic_store(&tasks[0].flags, TASK_GONE);
+    atomic_store(&tasks[2].flags, TASK_GONE);
+    const struct task *gone = task_queue_sweep(&q);
+    assert_int_equal(gone->number + gone->next->number, 0 + 2);
+    assert_int_equal(q.aside, 1);
+    assert_int_equal(task_queue_pop(&q)->number, 3);
+    assert_null(task_queue_first(&q));
+    task_queue_push(&q, of(4, BOB, &methods[0]));
+    assert_int_equal(task_queue_pop(&q)->number, 4);
+    assert_null(task_queue_first(&q));
+    task_queue_bring_back(&q);
+    expect(&q, (const uint64_t[]){1}, 1);
 }
 
 TEST(a_line_that_was_swept_away_is_gone)

@@ -1,6 +1,8 @@
 /* Each active object gets its step: tasks that go on and on take turns, and hold up nobody. */
 #include "server/runtime/object/behind.h"
 
+#include <stdio.h>
+
 #include "proto/encoder.h"
 #include "server/tasks/executors/places.h"
 #include "server/tasks/handlers/host.h"
@@ -90,6 +92,7 @@ static void open_world(uint32_t loops, ao_time takes)
     play.host = host_table();
     play.takes = takes;
     tasks_world_init(loops, 0);
+    w.plan.queue_max = 20000;
     for (uint32_t i = 0; i < loops; i++)
         w.executors[i].parked = 40;
     for (size_t i = 0; i < sizeof handlers / sizeof *handlers; i++)
@@ -398,6 +401,68 @@ TASKS_TEST(there_are_places_for_another)
     rounds(10);
     assert_int_equal(w.ended, 1);
     w.v.now += AO_MS(60);
+    end_all();
+}
+
+static const struct task_queue *waiting(void)
+{
+    return &w.tasks->manager.kinds[kind_index(ERGON_STEPPED)].queue;
+}
+
+/* Each of thousands of principals has one that finds no place.  A step looks at some of them and no
+ * more; the next goes on behind those; and a brief call behind them all is found. */
+TASKS_TEST(many_who_find_no_place_are_looked_at_in_steps)
+{
+    enum { MANY = 10000, A_STEP = 64, A_ROUND = 2 * A_STEP /* what comes is taken at once */ };
+    char name[16];
+    uint32_t before = 0, steps = 0, rounds_waited = 0;
+
+    open_world(1, AO_US(200));
+    w.quiet = true;
+    first()->plan.parked = 0;
+    for (int i = 0; i < MANY; i++) {
+        snprintf(name, sizeof name, "principal %d", i);
+        tasks_world_be(name);
+        call("later", 0);
+    }
+    while (waiting()->length < MANY - 256) /* but for what found a place */
+        rounds(1);
+    rounds(10); /* and the last have come */
+    tasks_world_be("bob");
+    unsigned ended = w.ended;
+    tasks_world_call(0, "echo", params_none(), AO_NEVER);
+    before = waiting()->aside;
+    for (; w.ended == ended; rounds_waited++, before = waiting()->aside) {
+        assert_true(rounds_waited < 4 * MANY / A_STEP);
+        rounds(1);
+        uint32_t now = waiting()->aside;
+        assert_true(now <= before + A_ROUND);
+        steps += now > before;
+    }
+    assert_true(steps >= MANY / A_ROUND / 2);
+    for (unsigned i = 1; i <= MANY; i++)
+        home_cancel(tasks_home(w.tasks, 0), tasks_world_find(i));
+    w.v.now += AO_MS(60);
+    end_all();
+}
+
+/* Room that comes while a pass is under way is for those, too, that it has set aside: none of them
+ * waits beside a free place. */
+TASKS_TEST(each_of_many_finds_a_place_in_the_end)
+{
+    enum { MANY = 1000 };
+    char name[16];
+
+    open_world(1, AO_US(200));
+    w.quiet = true;
+    first()->plan.parked = 50;
+    play.may_end = true;
+    for (int i = 0; i < MANY; i++) {
+        snprintf(name, sizeof name, "principal %d", i);
+        tasks_world_be(name);
+        call("later", 0);
+    }
+    tasks_world_run();
     end_all();
 }
 
