@@ -369,6 +369,9 @@ func rubbish() {
 	}
 	holds("some broke", broken >= 5)
 	check(good(c.Call(ctx, "echo", "still")), "still")
+	task, err := c.Submit(ctx, nil, "echo", 1)
+	fails("BROKEN", task, err)
+	check(good(c.Submit(ctx, ergon.With{"key": "k"}, "echo", 1)).ID, "t1") // asked again
 }
 
 func restart() {

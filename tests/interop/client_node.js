@@ -204,6 +204,8 @@ const scenarios = {
         }
         assert.ok(broken >= 5);
         assert.strictEqual(await ergon.call('echo', ['still']), 'still');
+        await fails('BROKEN', ergon.submit('echo', [1]));
+        assert.strictEqual((await ergon.submit('echo', [1], { key: 'k' })).id, 't1'); // asked again
         await ergon.close();
     },
 

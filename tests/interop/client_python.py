@@ -177,6 +177,11 @@ async def watch():
         answer = await ergon.wait([task.id, slow.id], any=True)
         check.assertEqual(([t["id"] for t in answer["ended"]], answer["open"]), ([task.id], [slow.id]))
         check.assertEqual((await slow.explain())["id"], slow.id)
+        aio.POLL, usual = 10, aio.POLL  # the server answers before all have ended
+        many = [await ergon.submit("sleep", f"{ms}ms") for ms in (0, 50, 100)]
+        ended = (await ergon.wait([t.id for t in many]))["ended"]
+        check.assertEqual([t["id"] for t in ended], [t.id for t in many])
+        aio.POLL = usual
         await slow.cancel()
     pushed = asyncio.Queue()
     async with aio.Client(URL, on_notification=lambda method, params: pushed.put_nowait((method, params))) as ergon:
@@ -206,10 +211,28 @@ async def closed():
     await late.close()
     with check.assertRaises(ergon_client.Unreachable):
         ergon_client.Client(nobody).connect()
+    silent = await asyncio.start_server(lambda reader, writer: reader.read(), "127.0.0.1", 0)
+    silent_url = "ergon://127.0.0.1:%d" % silent.sockets[0].getsockname()[1]
+    await fails("UNREACHABLE", aio.Client(silent_url, connect_timeout=0.05).connect())
+    waits = aio.Client(silent_url)
+    connecting = asyncio.create_task(waits.connect())
+    await asyncio.sleep(0)
+    await waits.close()
+    await fails("CLOSED", connecting)
+    given_up = aio.Client(silent_url)
+    with check.assertRaises(TimeoutError):
+        await asyncio.wait_for(given_up.connect(), 0.05)
+    await fails("CLOSED", given_up.call("echo", 1))
+    silent.close()
     blocking = ergon_client.Client(URL)
     check.assertEqual(blocking.call("echo", 1), 1)
+    events = blocking.submit("sleep", "60s").watch()
+    check.assertEqual(next(events)["event"], "submitted")
     blocking.close()
     blocking.close()
+    for use in (lambda: blocking.call("echo", 1), lambda: list(events)):
+        with check.assertRaises(ergon_client.Closed):
+            use()
     check.assertEqual([t.name for t in threading.enumerate() if t.name == "ergon-client"], [])
 
 
@@ -226,6 +249,8 @@ async def rubbish():
                 broken += 1
         check.assertGreaterEqual(broken, 5)
         check.assertEqual(await ergon.call("echo", "still"), "still")
+        await fails("BROKEN", ergon.submit("echo", 1))
+        check.assertEqual((await ergon.submit("echo", 1, key="k")).id, "t1")  # asked again
         await ergon.close()
 
 

@@ -32,9 +32,13 @@ roles:
 limits: {{in_flight: 50}}
 """
 
-# What a server that is none sends: at once to one connection, and to another as the answer to its first call.
-RUBBISH = [b"\xc1", b"\xdd\xff\xff\xff\xff", b"\xc6\xff\xff\xff\xff", b"\x07", b"\x90", b"\x93\x01\x02\x03", b"\x94\x07\x01\xc0\xc0",
-           b"\x94\x01\xa1x\xc0\xc0", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x91" * 2000, b"\x94\x01", b""]
+# What a server that is none sends: at once to one connection, and to another as the answer to its first call. The client closes
+# after each.
+RUBBISH = [b"\xc1", b"\xdd\xff\xff\xff\xff", b"\xc6\xff\xff\xff\xff" + bytes(33 << 20), b"\x07", b"\x90", b"\x93\x01\x02\x03", b"\x94\x07\x01\xc0\xc0",
+           b"\x94\x01\xa1x\xc0\xc0", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x91" * 2000 + b"\x00",
+           b"\x92\x02\xa1x", b"\x94\x00\x01\x02\xc0"]
+# What is not wrong as far as it goes: the server closes.
+CUT = [b"\x94\x01", b""]
 
 
 def copy(name, leave=()):
@@ -57,7 +61,9 @@ class Rubbish:
     """A server that sends rubbish, to each connection some other, and in the end behaves."""
 
     def __init__(self):
-        self.left = [(data, early) for data in RUBBISH for early in (True, False)]
+        self.left = [(data, early) for data in RUBBISH + CUT for early in (True, False)]
+        self.borne = []  # what a client did not close over
+        self.submissions = 0
         self.refusals = []  # what clients answered to a request of ours
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = "ergon://127.0.0.1:%d" % self.listener.getsockname()[1]
@@ -80,7 +86,7 @@ class Rubbish:
     def play(self, peer):
         data, early = self.left.pop(0) if self.left else (None, False)
         if early:
-            peer.sendall(data)
+            self.spoil(peer, data)
             return
         unpacker = msgpack.Unpacker(raw=False, strict_map_key=False)
         while got := peer.recv(1 << 16):
@@ -91,13 +97,28 @@ class Rubbish:
                 if message[0] == 0 and not self.answer(peer, message, data):
                     return
 
+    def spoil(self, peer, data):
+        """Sends rubbish, and waits for the client to close."""
+        peer.sendall(data)
+        peer.settimeout(LIMIT / 6)
+        try:
+            while data not in CUT and peer.recv(1 << 16):
+                pass
+        except TimeoutError:
+            self.borne.append(data)
+
     def answer(self, peer, message, data):
         _, number, method, params = message
         if method == "server.hello":
             answers = [[1, number, "NO_METHOD: what is that?", None]]
         elif data is not None:
-            peer.sendall(data)
+            self.spoil(peer, data)
             return False
+        elif method == "task.submit":
+            self.submissions += 1
+            if self.submissions < 3:  # nobody knows whether the task is there
+                return False
+            answers = [[1, number, None, {"id": "t1"}]]
         else:
             answers = [[2, "nobody.asked", [1]], [0, 7, "what.is.this", []], [1, 4_000_000_000, None, "whose?"],
                        [1, number, None, params[0]], [1, number, None, "again"]]
@@ -196,6 +217,8 @@ class Clients:
         self.addCleanup(rubbish.close)
         self.play("rubbish", rubbish.url)
         self.assertEqual(rubbish.left, [])
+        self.assertEqual(rubbish.borne, [])
+        self.assertEqual(rubbish.submissions, 3)
         self.assertGreater(len(rubbish.refusals), 0)
         for kind, number, error, _ in rubbish.refusals:
             self.assertEqual((kind, number), (1, 7))

@@ -159,8 +159,10 @@ class Session {
         } else if (type === REQUEST && rest.length === 2 && typeof rest[0] === 'string') {
             if (this.socket.writableLength > this.messageMax) throw new RangeError('it asks, and does not read our answers');
             this.write([RESPONSE, id, `NO_METHOD: a client has no method ${rest[0].slice(0, 80)}`, null]);
-        } else if (type === NOTIFICATION && rest.length === 1 && typeof id === 'string') this.onNotification?.(id, rest[0]);
-        else throw new RangeError('a value that is no message');
+        } else if (type === NOTIFICATION && rest.length === 1 && typeof id === 'string') {
+            // What it throws is not ours.
+            if (this.onNotification) queueMicrotask(() => this.onNotification(id, rest[0]));
+        } else throw new RangeError('a value that is no message');
     }
 
     /** Ends it at once; calls in flight end as BROKEN. */

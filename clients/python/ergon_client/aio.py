@@ -62,7 +62,7 @@ class Client:
         self._closed = False
         self._keeper = None  # the task that connects, and what follows belongs to it
         self._up = None  # the future of the next session, or of the one that is up
-        self._tried = None  # an event: the first attempt is over
+        self._tried = None  # an event: the first attempt is over, or the client closed
         self._failure = None  # how that went
 
     # ---- the connection ----
@@ -70,10 +70,13 @@ class Client:
     async def connect(self):
         """Connects now, and raises what prevents it: Unreachable, Refused. Without it the first call connects, and waits."""
         self._start()
-        await self._tried.wait()
-        if self._failure is not None:
+        try:
+            await self._tried.wait()
+            if self._failure is not None:
+                raise self._failure
+        except BaseException:
             await self.close()
-            raise self._failure
+            raise
         return self
 
     async def close(self):
@@ -83,6 +86,9 @@ class Client:
             return
         self._closed = True
         self._keeper.cancel()
+        if not self._tried.is_set():
+            self._failure = Closed()
+            self._tried.set()
         if self._up.done():
             await self._up.result().finish()
         else:

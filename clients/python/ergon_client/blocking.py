@@ -1,9 +1,11 @@
 """The client for programs that do one thing after the other, and for threads: the asyncio client on a thread of its own."""
 
 import asyncio
+import contextlib
 import threading
 
 from . import aio
+from .errors import Closed
 
 
 class Client:
@@ -23,6 +25,9 @@ class Client:
 
     def _run(self, work):
         """What a coroutine returns or raises; an interrupt of this thread (control-C) cancels it."""
+        if self._loop.is_closed():
+            work.close()
+            raise Closed
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
@@ -91,7 +96,8 @@ class Client:
             while (event := self._run(following(events))) is not None:
                 yield event
         finally:
-            self._run(ended(events))
+            with contextlib.suppress(Closed):
+                self._run(ended(events))
 
 
 class Task:

@@ -203,8 +203,8 @@ class Session:
                 else:
                     answer.set_exception(remote_error(error))
             case [2, str() as method, list() as params]:
-                if self._on_notification is not None:
-                    self._on_notification(method, params)
+                if self._on_notification is not None:  # what it raises is not ours
+                    asyncio.get_running_loop().call_soon(self._on_notification, method, params)
             case _:
                 raise ValueError(f"{repr(message)[:80]} is no message")
 
