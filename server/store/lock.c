@@ -19,12 +19,28 @@ static int in_use(long pid, char *error, size_t size)
     return -1;
 }
 
+/* A lock file with a second name, as a backup by hard links leaves it, locks as well as any; but
+ * what stands in it may be somebody else's, and is neither read nor written. */
+static bool is_own(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && st.st_nlink == 1;
+}
+
+static bool is_plain(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 /* The owner of the lock writes its process id into the file; it may have taken the lock just now
  * and not written it yet. */
 static long holder(int fd)
 {
     char text[24];
-    ssize_t len = pread(fd, text, sizeof text - 1, 0);
+    ssize_t len = 0;
+    if (is_own(fd))
+        len = pread(fd, text, sizeof text - 1, 0);
     text[len > 0 ? len : 0] = '\0';
     return strtol(text, NULL, 10);
 }
@@ -42,11 +58,11 @@ static int take(int fd)
     return fcntl(fd, F_OFD_SETLK, &whole);
 }
 
-/* If the process id cannot be written, the message of a second server says less; nothing else
- * depends on it. */
+/* If the process id is not written, the message of a second server says less; nothing else depends
+ * on it. */
 static bool unsign(int fd)
 {
-    return ftruncate(fd, 0) == 0;
+    return is_own(fd) && ftruncate(fd, 0) == 0;
 }
 
 static bool sign(int fd)
@@ -62,13 +78,6 @@ static int refuse(const char *name, const char *why, char *error, size_t size)
     return -1;
 }
 
-/* A second name would be a link as well: what it names would be emptied. */
-static bool is_own(int fd)
-{
-    struct stat st;
-    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1;
-}
-
 static int take_beside(struct lock *lock, const char *path, char *error, size_t size)
 {
     char name[4096];
@@ -82,9 +91,9 @@ static int take_beside(struct lock *lock, const char *path, char *error, size_t 
         return refuse(name, "is a symbolic link; remove it", error, size);
     if (fd < 0)
         return tell(name, error, size);
-    if (!is_own(fd)) {
+    if (!is_plain(fd)) {
         close(fd);
-        return refuse(name, "is no plain file, or has a second name; remove it", error, size);
+        return refuse(name, "is no plain file; remove it", error, size);
     }
     if (take(fd) == 0) {
         lock->beside = fd;

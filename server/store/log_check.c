@@ -145,8 +145,9 @@ static bool ends_commit(const struct log *l)
 /* --- The walk --- */
 
 /* From the frame `n` on, which is bad or not there, with the sum that stands before it: counts the
- * seams, each of which is the end of a commit that was whole. */
-static uint64_t seams_behind(struct log *l, uint64_t n, struct sum before)
+ * seams, each of which is the end of a commit that was whole; and says whether any of the frames is
+ * one of this log, and not of the one that stood in the file before. */
+static uint64_t seams_behind(struct log *l, uint64_t n, struct sum before, bool *any)
 {
     uint64_t seams = 0, count = frames(l);
     struct sum written = before, meant = before; /* of the frame before: as it says, as it reads */
@@ -159,6 +160,7 @@ static uint64_t seams_behind(struct log *l, uint64_t n, struct sum before)
         if (!follows && read_frame(l, n, written))
             follows = is_good(l);
         seams += follows && ended;
+        *any |= is_ours(l);
         ended = is_ours(l) && ends_commit(l);
         written = l->stored;
         meant = follows ? l->content : content;
@@ -180,9 +182,8 @@ static void walk(struct log *l, struct log_look *out)
         out->commits++;
         out->end = frame_at(l, n + 1);
     }
-    ours = n < count && is_ours(l);
     out->bad = frame_at(l, n);
-    out->lost = seams_behind(l, n, before);
+    out->lost = seams_behind(l, n, before, &ours);
     if (out->lost > 0)
         out->found = LOG_DAMAGED;
     else if (more || ours)

@@ -110,6 +110,7 @@ class StoreTest(unittest.TestCase):
         self.assertEqual(rows(copy), before)
         self.assertEqual([name for name, found in before.items() if not found], [], "nothing is known of these")
         self.assertEqual(tool("export", copy), (0, lines, ""))
+        self.assertEqual([name for name in os.listdir(self.folder) if name.startswith("copy.db-")], [], "who only reads leaves nothing")
         self.assertEqual(told(copy, ids)["done"]["state"], "done")
 
     def test_lines_are_for_people(self):

@@ -5,11 +5,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "server/store/schema.h"
 
-enum { BUSY_MS = 2000, WHY = 300 };
+enum { BUSY_MS = 2000, WHY = 300, LOG_NAME = 4096 };
 
 static int fail(char *error, size_t size, const char *path, const char *why)
 {
@@ -71,18 +72,29 @@ static int open_file(struct source *s, const char *path, char *error, size_t siz
                            : fail(error, size, path, sqlite3_errmsg(s->db));
 }
 
-/* Nothing is made where nothing is, not even a lock. */
-static bool is_anything(const char *path)
+static const char *log_name(const char *path, char *name, size_t size)
 {
-    char log[4096];
-    snprintf(log, sizeof log, "%s-wal", path);
-    return access(path, F_OK) == 0 || access(log, F_OK) == 0;
+    snprintf(name, size, "%s-wal", path);
+    return name;
+}
+
+/* SQLite makes an empty one to read a file that has none. */
+static void remove_made_log(const struct source *s)
+{
+    char log[LOG_NAME];
+    struct stat st;
+    if (s->db && !s->had_log && stat(log_name(s->path, log, sizeof log), &st) == 0 &&
+        st.st_size == 0)
+        unlink(log);
 }
 
 int source_open(struct source *s, const char *path, char *error, size_t size)
 {
-    *s = (struct source){.lock = {-1, -1}};
-    if (!is_anything(path))
+    char log[LOG_NAME];
+    *s = (struct source){.lock = {-1, -1}, .path = path};
+    s->had_log = access(log_name(path, log, sizeof log), F_OK) == 0;
+    /* Nothing is made where nothing is, not even a lock. */
+    if (!s->had_log && access(path, F_OK) != 0)
         return fail(error, size, path, "there is no such file");
     if (take_lock(s, path, error, size) != 0)
         return -1;
@@ -98,6 +110,7 @@ int source_open(struct source *s, const char *path, char *error, size_t size)
 
 void source_close(struct source *s)
 {
-    sqlite3_close(s->db);
+    if (sqlite3_close(s->db) == SQLITE_OK)
+        remove_made_log(s); /* nobody else has the file: the lock is held */
     lock_drop(&s->lock);
 }

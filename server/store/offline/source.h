@@ -4,6 +4,8 @@
 #ifndef ERGON_STORE_SOURCE_H
 #define ERGON_STORE_SOURCE_H
 
+#include <stdbool.h>
+
 #include <sqlite3.h>
 
 #include "server/store/lock.h"
@@ -13,10 +15,13 @@ struct source {
     sqlite3 *db; /* NULL: there is nothing to read, see `log` */
     struct lock lock;
     struct log_look log;
+    const char *path; /* borrowed */
+    bool had_log;
 };
 
-/* 0, or -1 and a text: there is no such file and no log, a server uses it, it is no store of ours
- * or of another version, it cannot be read, no memory.  source_close() follows either way. */
+/* `path` is borrowed until the end.  0, or -1 and a text: there is no such file and no log, a
+ * server uses it, it is no store of ours or of another version, it cannot be read, no memory.
+ * source_close() follows either way. */
 int source_open(struct source *s, const char *path, char *error, size_t size);
 void source_close(struct source *s);
 

@@ -301,6 +301,28 @@ STORE_TEST(one_bit_of_a_log)
     store_files_free(&files);
 }
 
+/* Its only commit, without the frame that it began with: something was there, and is told. */
+STORE_TEST(a_log_without_its_first_frame)
+{
+    struct store_files files = left(w, TASKS);
+    struct store_part *log = &files.part[STORE_LOG];
+    struct log_look look;
+    size_t first = 0;
+
+    while (last_commit(&files, first + 1) != first)
+        first++;
+    if (first == 0)
+        first = 1; /* the next one, which has begun at least */
+    log->len = HEAD + (first + 1) * FRAME;
+    memset(log->at + HEAD, 0, FRAME);
+    written(w, &files);
+    assert_int_equal(log_check(w->path, NULL, &look), 0);
+    assert_int_equal(look.found, LOG_TORN);
+    assert_int_equal(look.commits, 0);
+    assert_int_equal(look.end, HEAD);
+    store_files_free(&files);
+}
+
 STORE_TEST(what_is_no_log_is_not_taken_for_an_empty_one)
 {
     struct store_files files = left(w, TASKS);
