@@ -48,7 +48,23 @@ static bool is_over(const struct log_repeats *r, const struct log_repeat *p, uin
     return now - p->began >= r->window;
 }
 
-/* Its place; or a free one, which it takes; or the one that its level shares. */
+/* The one that its kind shares, with kinds that meet it there. */
+static struct log_repeat *shared_place(struct log_repeats *r, uint64_t now, enum log_level level,
+                                       const char *event)
+{
+    struct log_repeat *p = &r->at[LOG_REPEATS_PLACES + hash(level, event, "") % LOG_REPEATS_SHARED];
+
+    if (p->written == 0) {
+        p->event = event;
+        p->level = level;
+    } else if (!is_over(r, p, now)) {
+        p->event = p->event == event && p->level == level ? event : NULL;
+        p->level = level > p->level ? level : p->level;
+    }
+    return p;
+}
+
+/* Its place; or a free one, which it takes; or a shared one. */
 static struct log_repeat *place_of(struct log_repeats *r, uint64_t now, enum log_level level,
                                    const char *event, const char *source)
 {
@@ -64,7 +80,7 @@ static struct log_repeat *place_of(struct log_repeats *r, uint64_t now, enum log
             found = p;
     }
     if (!found)
-        return &r->at[LOG_REPEATS_PLACES + level];
+        return shared_place(r, now, level, event);
     *found = (struct log_repeat){.level = level, .event = event, .began = now};
     memccpy(found->source, source, 0, sizeof found->source);
     return found;
@@ -91,8 +107,9 @@ bool log_repeats_admit(struct log_repeats *r, uint64_t now, enum log_level level
     struct log_repeat *p = place_of(r, now, level, event, source);
     if (p->written > 0 && is_over(r, p, now))
         take_sum(r, p, now, sum);
-    if (p->written == 0) {
-        p->level = level; /* of a shared place, which begins as zeros */
+    if (p->written == 0) { /* of a shared place its last window may have been another kind's */
+        p->event = event;
+        p->level = level;
         p->began = now;
     }
     if (p->written < r->most) {
@@ -106,8 +123,7 @@ bool log_repeats_admit(struct log_repeats *r, uint64_t now, enum log_level level
 
 bool log_repeats_due(struct log_repeats *r, uint64_t now, bool all, struct log_sum *sum)
 {
-    for (struct log_repeat *p = r->at; r->open > 0 && p < r->at + LOG_REPEATS_PLACES + LOG_LEVELS;
-         p++)
+    for (struct log_repeat *p = r->at; r->open > 0 && p < r->at + LOG_REPEATS_ALL; p++)
         if (p->held > 0 && (all || is_over(r, p, now))) {
             take_sum(r, p, now, sum);
             return true;
@@ -121,7 +137,7 @@ uint64_t log_repeats_next(const struct log_repeats *r)
 
     if (r->open == 0)
         return next;
-    for (const struct log_repeat *p = r->at; p < r->at + LOG_REPEATS_PLACES + LOG_LEVELS; p++)
+    for (const struct log_repeat *p = r->at; p < r->at + LOG_REPEATS_ALL; p++)
         if (p->held > 0 && p->began + r->window < next)
             next = p->began + r->window;
     return next;

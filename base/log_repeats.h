@@ -2,8 +2,9 @@
  *
  * Of one kind and source so many records a window are written, and those that follow are counted;
  * when the window has ended, one sum tells how many they were.  Kind is the event with its level,
- * source is the first text of a record, of a peer its address.  The table is bounded: kinds and
- * sources that find no place in it are summed up together, level by level.
+ * source is the first text of a record, of a peer its address.  The table is bounded: sources that
+ * find no place in it share one with the others of their kind, so that a crowd of sources leaves
+ * the records of other kinds alone.
  *
  * Plain data with no lock: whoever shares one guards it.  Time is passed in (monotonic ns). */
 #ifndef ERGON_BASE_LOG_REPEATS_H
@@ -15,14 +16,15 @@ enum {
     LOG_SOURCE_MAX = 64,         /* with its zero; a longer source is cut */
     LOG_REPEATS_WAYS = 8,        /* places in which one kind and source may stand */
     LOG_REPEATS_PLACES = 32 * 8, /* in all, without those that are shared */
-    LOG_LEVELS = LOG_AUDIT + 1
+    LOG_REPEATS_SHARED = 64,     /* by kind; kinds may meet there */
+    LOG_REPEATS_ALL = LOG_REPEATS_PLACES + LOG_REPEATS_SHARED
 };
 
 /* Records that were left out. */
 struct log_sum {
     enum log_level level;
-    const char *event;           /* NULL: of several kinds or sources */
-    char source[LOG_SOURCE_MAX]; /* empty: they have none */
+    const char *event;           /* NULL: of several kinds */
+    char source[LOG_SOURCE_MAX]; /* empty: they have none, or several */
     uint64_t times;              /* 0: there is nothing to say */
     uint64_t within;             /* ns: from the begin of the window until now */
 };
@@ -40,7 +42,7 @@ struct log_repeats {
     uint32_t most;   /* records of one kind and source that are written in a window; 0: all */
     uint64_t window; /* ns */
     uint32_t open;   /* places with held > 0 */
-    struct log_repeat at[LOG_REPEATS_PLACES + LOG_LEVELS]; /* the last: one a level, shared */
+    struct log_repeat at[LOG_REPEATS_ALL]; /* the last are shared */
 };
 
 void log_repeats_init(struct log_repeats *r, uint32_t most, uint64_t window);

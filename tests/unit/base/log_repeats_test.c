@@ -107,15 +107,36 @@ TEST(the_table_is_bounded)
         snprintf(source, sizeof source, "10.0.%d.%d", i % SOURCES / 250, i % SOURCES % 250);
         written += admit("event", source);
     }
-    assert_in_range(written, LOG_REPEATS_PLACES / 2, LOG_REPEATS_PLACES + 1);
+    assert_in_range(written, LOG_REPEATS_PLACES / 2, LOG_REPEATS_ALL);
     assert_true(log_repeats_admit(&table, now, LOG_ERROR, "dying", "itself", &sum));
     now += SECOND;
     while (due()) {
         summed += sum.times;
-        shared |= !sum.event && sum.level == LOG_WARN;
+        shared |= sum.times > SOURCES && strcmp(sum.event, "event") == 0 && !*sum.source;
     }
     assert_int_equal(written + summed, 2 * SOURCES);
     assert_true(shared);
+}
+
+/* Kinds that meet in a shared place are several; but few meet. */
+TEST(a_crowd_of_sources_leaves_other_kinds_alone)
+{
+    static const char *const kinds[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+    enum { KINDS = sizeof kinds / sizeof kinds[0], SOURCES = 5000 };
+    unsigned alone = 0;
+
+    begin(1);
+    for (int i = 0; i < SOURCES; i++) {
+        char source[LOG_SOURCE_MAX];
+        snprintf(source, sizeof source, "10.0.%d.%d", i / 250, i % 250);
+        admit("event", source);
+    }
+    for (int k = 0; k < KINDS; k++)
+        for (int i = 0; i < 2; i++)
+            alone += admit(kinds[k], "somebody");
+    assert_in_range(alone, KINDS / 2, KINDS);
+    for (now += SECOND; due();)
+        assert_true(sum.times > 0 && (sum.event == NULL || sum.level == LOG_WARN));
 }
 
 TEST(places_come_free)
