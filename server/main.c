@@ -151,6 +151,18 @@ done:
     return (int)status;
 }
 
+/* What only this program can tell of a configuration that is right in itself. */
+static bool check_here(const struct config *config)
+{
+    char error[300];
+    bool good = crl_complain(config) == 0;
+
+    if (sandbox_check(&config->sandbox_allow, error, sizeof error) == 0)
+        return good;
+    fprintf(stderr, "ergond: %s\n", error);
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     const struct config_input input = {
@@ -165,7 +177,7 @@ int main(int argc, char **argv)
     case CONFIG_SERVE:
         return run(config, &input);
     case CONFIG_CHECK:
-        status = crl_complain(config) == 0 ? EXIT_SUCCESS : EXIT_USAGE;
+        status = check_here(config) ? EXIT_SUCCESS : EXIT_USAGE;
         break;
     case CONFIG_PRINT:
         status = config_print(config, stdout) && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

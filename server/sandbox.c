@@ -38,7 +38,7 @@ static bool is_allowed(const struct config_texts *allowed, const char *name)
     return false;
 }
 
-static int check_names(const struct config_texts *allowed, char *error, size_t size)
+int sandbox_check(const struct config_texts *allowed, char *error, size_t size)
 {
     for (size_t i = 0; i < allowed->count; i++)
         if (seccomp_syscall_resolve_name(allowed->at[i]) == __NR_SCMP_ERROR) {
@@ -66,7 +66,7 @@ int sandbox_enter(const struct config_texts *allowed, char *error, size_t size)
 {
     char text[64];
 
-    if (check_names(allowed, error, size) < 0)
+    if (sandbox_check(allowed, error, size) < 0)
         return -1;
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
     int status = filter ? 0 : -ENOMEM;

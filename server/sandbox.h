@@ -9,6 +9,9 @@
 
 #include "server/config/config.h"
 
+/* Are all of them names of system calls?  Any thread.  0, or -1 and a text. */
+int sandbox_check(const struct config_texts *allowed, char *error, size_t size);
+
 /* For all threads that there are, and those to come.  `allowed`: names of system calls that are not
  * denied, and that need not be on the list.  Main thread.  0, or -1 and a text: a name that is no
  * system call; no memory; a system that does not filter calls. */

@@ -342,6 +342,22 @@ static void check_files(const struct subject *s)
     }
 }
 
+/* Those of the list count too: see plan.c. */
+static void check_blocking(const struct subject *s)
+{
+    const struct config *c = s->config;
+    uint32_t count = c->executors.blocking_count, most = c->executors.blocking_max;
+
+    if (c->executors.count > 0)
+        for (size_t i = count = 0; i < c->executors.count; i++)
+            count += c->executors.list[i].kind == CONFIG_BLOCKING;
+    if (most > 0 && most < count)
+        wrong(
+            s, "executors.blocking.max",
+            "is smaller than the number of blocking executors (make it as large, or auto: twice as "
+            "many)");
+}
+
 static void check_memory(const struct subject *s)
 {
     uint64_t all = s->config->limits.memory, principal = s->config->limits.principal_memory;
@@ -379,5 +395,6 @@ void config_check(struct config_report *r, const struct config *c)
               "is smaller than limits.message, so no message of that size could ever arrive (make "
               "it larger)");
     check_memory(&whole);
+    check_blocking(&whole);
     check_files(&whole);
 }

@@ -1,9 +1,10 @@
 """With --sandbox the kernel denies what the server does not need, to every thread and to modules too."""
 import errno
 import os
+import subprocess
 import unittest
 
-from harness import SANITIZED, SOURCE, Server, build_module, eventually, scratch
+from harness import ERGOND, SANITIZED, SOURCE, Server, build_module, eventually, scratch
 
 # try [name]: the errno of a call of that kind, 0 where it is let through.
 TEXT = """
@@ -96,6 +97,12 @@ class SandboxTest(unittest.TestCase):
     def test_a_name_that_is_none_is_refused(self):
         with self.assertRaisesRegex(AssertionError, 'sandbox_allow: \\\\"exceve\\\\" is no system call'):
             self.start("--sandbox", "--sandbox-allow", "exceve")
+
+    def test_a_look_at_the_configuration_tells_of_such_a_name(self):
+        for name, status in ("exceve", 2), ("execve", 0):
+            done = subprocess.run([ERGOND, "--check-config", "--sandbox-allow", name], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertEqual('sandbox_allow: "exceve" is no system call' in done.stderr, status != 0)
 
     def test_a_system_that_does_not_filter(self):
         wrapper = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=seccomp", "-e",

@@ -214,6 +214,10 @@ SCRATCH_TEST(what_does_not_go_together_is_told)
     scratch_refused("store: /dev/null\n", NULL, NULL,
                     "ergond.yaml:1: store: /dev/null: is no regular file (name one, or one to be "
                     "made)\n");
+    scratch_refused(
+        "executors: {blocking: {count: 4, max: 3}}\n", NULL, NULL,
+        "ergond.yaml:1: executors.blocking.max: is smaller than the number of blocking executors "
+        "(make it as large, or auto: twice as many)\n");
     scratch_refused("listen: []\n", NULL, NULL,
                     "ergond.yaml:1: listen: names no place to listen at\n");
 }
