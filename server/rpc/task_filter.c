@@ -24,6 +24,17 @@ static bool read_state(struct reader *r, void *out)
     return false;
 }
 
+/* 0 is a word, and not that none was said: nothing is as new as that. */
+static bool read_newer(struct reader *r, void *out)
+{
+    ao_time *newer = out;
+
+    if (!option_duration(r, newer))
+        return false;
+    *newer += *newer == 0;
+    return true;
+}
+
 bool task_filter_read(struct job_request *jr, struct task_filter *filter, const struct option *own,
                       uint32_t own_count)
 {
@@ -33,7 +44,7 @@ bool task_filter_read(struct job_request *jr, struct task_filter *filter, const 
         {"tenant", option_name, &filter->tenant, JOB_EXPECTS_NAME},
         {"key", option_name, &filter->key, JOB_EXPECTS_NAME},
         {"older", option_duration, &filter->older, JOB_EXPECTS_DURATION},
-        {"newer", option_duration, &filter->newer, JOB_EXPECTS_DURATION},
+        {"newer", read_newer, &filter->newer, JOB_EXPECTS_DURATION},
     };
     memcpy(options + TASK_FILTER_OPTIONS, own, own_count * sizeof *own);
     job_request_keep(jr, &filter->method);

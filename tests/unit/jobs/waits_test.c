@@ -134,6 +134,24 @@ WAITS_TEST(the_last_of_the_calls_takes_their_task_along)
     assert_int_equal(world_state(w, id), JOB_CANCELLED);
 }
 
+/* The deadline is the task's: who joins it brings none of his own. */
+WAITS_TEST(a_call_that_joins_by_its_key_waits_as_long_as_the_task)
+{
+    struct job_spec spec = WORK(.key = span_text("k"), .deadline = AO_MS(400));
+    struct job_spec brief = WORK(.key = span_text("k"), .deadline = AO_MS(20));
+    struct job_spec patient = WORK(.key = span_text("k"), .deadline = AO_S(60));
+    w->lasts = AO_S(5);
+    struct operation *first = stage_call(w, &spec);
+    struct operation *second = stage_call(w, &brief), *third = stage_call(w, &patient);
+    jobs_world_pass(w, AO_MS(390));
+    assert_false(world_answered(w, first) || world_answered(w, second) || world_answered(w, third));
+    jobs_world_pass(w, AO_MS(20));
+    assert_true(world_answered(w, first) && world_answered(w, second) && world_answered(w, third));
+    assert_int_equal(first->reply.error, ERGON_E_DEADLINE);
+    assert_int_equal(second->reply.error, ERGON_E_DEADLINE);
+    assert_int_equal(third->reply.error, ERGON_E_DEADLINE);
+}
+
 WAITS_TEST(a_coalesced_run_goes_with_the_last_who_wants_it)
 {
     struct job_spec spec = WORK(.coalesce = span_text("k"));

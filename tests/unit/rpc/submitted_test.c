@@ -253,7 +253,7 @@ RPC_TEST(tasks_are_steered_by_a_filter)
 RPC_TEST(each_part_of_a_filter_means_something)
 {
     static const char *const filters[] = {"'state': 'dead'", "'method': 'sleep'", "'tenant': 'b'",
-                                          "'key': 'k'", "'older': '1h'"};
+                                          "'key': 'k'",      "'older': '1h'",     "'newer': 0"};
 
     submitted("['echo', [7], {'durable': 'none', 'delay': '1h', 'tenant': 'a'}]");
     stage_run_ms(1000);
