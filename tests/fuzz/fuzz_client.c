@@ -24,19 +24,9 @@
 #include "client/cli/task.h"
 #include "proto/scanner.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/fuzz_rest.h"
 
 enum { MESSAGE_MAX = 8192, CALLS = 3, PIECES_MAX = 64, OUTPUT_MAX = 1 << 22, COMMANDS_MAX = 64 };
-
-static struct span rest;
-
-static uint8_t byte(void)
-{
-    if (rest.len == 0)
-        return 0;
-    uint8_t b = *rest.at;
-    rest = span_behind(rest, 1);
-    return b;
-}
 
 /* --- Text that people are shown --- */
 
@@ -138,12 +128,12 @@ static void turn(int fd)
 /* The bytes of the input, in pieces, each with its length in front. */
 static void say_all(int fd)
 {
-    for (int i = 0; i < PIECES_MAX && rest.len > 0; i++) {
-        size_t len = byte();
-        len = i == PIECES_MAX - 1 || len > rest.len ? rest.len : len;
-        if (len > 0 && send(fd, rest.at, len, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)len)
+    for (int i = 0; i < PIECES_MAX && fuzz_more(); i++) {
+        size_t len = fuzz_byte();
+        struct span piece = fuzz_bytes(i == PIECES_MAX - 1 ? SIZE_MAX : len);
+        if (piece.len > 0 &&
+            send(fd, piece.at, piece.len, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)piece.len)
             return;
-        rest = span_behind(rest, len);
         turn(fd);
     }
 }
@@ -281,6 +271,7 @@ static void check_value(uint8_t how)
     static const struct scan_limits limits = {.message_max = MESSAGE_MAX, .depth_max = 64};
     struct scanner s;
 
+    struct span rest = fuzz_rest();
     scanner_init(&s);
     if (scanner_run(&s, &limits, rest) != SCAN_WHOLE)
         return;
@@ -298,10 +289,10 @@ void fuzz_input(const uint8_t *data, size_t size)
         make_lib();
         make_cli();
     }
-    rest = span_of(data, size);
-    uint8_t how = byte();
+    fuzz_begin(data, size);
+    uint8_t how = fuzz_byte();
     if (how % 4 == 0)
         check_connection(how & 4);
     else
-        check_value(byte());
+        check_value(fuzz_byte());
 }

@@ -13,6 +13,7 @@
 #include "server/jobs/service/operation.h"
 #include "server/store/rows.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/fuzz_rest.h"
 #include "tests/support/jobs_world_lives.h"
 #include "tests/support/memory_store.h"
 
@@ -20,24 +21,13 @@ enum { COLUMNS_MAX = 24, TASKS_MAX = 5, OTHERS_MAX = 4, EVENTS_MAX = 8, FIRST_ID
 
 /* --- The input, from its front --- */
 
-static struct span rest;
-
-static uint8_t byte(void)
-{
-    if (rest.len == 0)
-        return 0;
-    uint8_t b = *rest.at;
-    rest = span_behind(rest, 1);
-    return b;
-}
-
 /* Small, or near a border, or any. */
 static uint64_t number(void)
 {
     static const uint64_t borders[] = {
         INT32_MAX,  (uint64_t)INT32_MAX + 1, UINT32_MAX, INT64_MAX,
         UINT64_MAX, AO_S(1600000000),        AO_S(3600), AO_S(86400 * 366)};
-    uint8_t kind = byte();
+    uint8_t kind = fuzz_byte();
     uint64_t n = 0;
 
     if (kind < 0xe0)
@@ -45,21 +35,19 @@ static uint64_t number(void)
     if (kind < 0xe8)
         return borders[kind - 0xe0];
     if (kind < 0xf0)
-        return AO_S(1600000000) + AO_MS(1) * byte() - AO_MS(100);
+        return AO_S(1600000000) + AO_MS(1) * fuzz_byte() - AO_MS(100);
     for (int i = kind & 7; i >= 0; i--)
-        n = n << 8 | byte();
+        n = n << 8 | fuzz_byte();
     return n;
 }
 
 static struct span bytes(void)
 {
-    size_t len = byte();
+    size_t len = fuzz_byte();
 
     if (len == 0xff)
-        len = 0xff + 4 * (size_t)byte();
-    struct span s = span_of(rest.at, len < rest.len ? len : rest.len);
-    rest = span_behind(rest, s.len);
-    return s;
+        len = 0xff + 4 * (size_t)fuzz_byte();
+    return fuzz_bytes(len);
 }
 
 /* --- Columns --- */
@@ -86,7 +74,7 @@ static sqlite3_stmt *select_of(uint32_t count)
 /* A value of any of SQLite's kinds. */
 static void bind_any(sqlite3_stmt *st, int column)
 {
-    uint8_t kind = byte();
+    uint8_t kind = fuzz_byte();
     struct span s;
     double real;
 
@@ -147,7 +135,7 @@ static void check_columns(void)
     static const struct row_map *const maps[] = {&row_submissions, &row_options, &row_lives,
                                                  &row_queues,      &row_rates,   &row_crons,
                                                  &row_events,      &row_counters};
-    const struct row_map *m = maps[byte() % (sizeof maps / sizeof *maps)];
+    const struct row_map *m = maps[fuzz_byte() % (sizeof maps / sizeof *maps)];
     static union row one, two;
     sqlite3_stmt *st = select_of(m->count), *again;
 
@@ -174,7 +162,7 @@ static void check_columns(void)
 /* Of each table: which fields of the next row are the input's. */
 static void spoil(const struct row_map *m, void *row, uint32_t keep)
 {
-    uint32_t which = (uint32_t)byte() << 16 | (uint32_t)byte() << 8 | byte();
+    uint32_t which = (uint32_t)fuzz_byte() << 16 | (uint32_t)fuzz_byte() << 8 | fuzz_byte();
 
     for (uint32_t i = keep; i < m->count; i++) {
         void *field = (char *)row + m->columns[i].at;
@@ -191,7 +179,7 @@ static void spoil(const struct row_map *m, void *row, uint32_t keep)
             *(uint8_t *)field = (uint8_t)number();
             break;
         case COLUMN_NAME: /* the store knows no others */
-            *(uint8_t *)field = (uint8_t)(byte() % names.lists[m->columns[i].names].count);
+            *(uint8_t *)field = (uint8_t)(fuzz_byte() % names.lists[m->columns[i].names].count);
             break;
         case COLUMN_TEXT:
         case COLUMN_BLOB:
@@ -223,7 +211,7 @@ static void add_task(uint64_t id)
                                   .backoff_max = SPEC_BACKOFF_MAX,
                                   .keep = SPEC_KEEP,
                                   .keep_size = SPEC_KEEP_SIZE};
-    uint8_t kind = byte();
+    uint8_t kind = fuzz_byte();
     spoil(&row_submissions, &op.task, 1);
     op.task.has_options = kind & 1;
     if (op.task.has_options)
@@ -237,10 +225,11 @@ static void add_event(void)
 {
     struct store_op op = {.kind = STORE_EVENT};
 
-    op.event = (struct store_event){.id = FIRST_ID + byte() % (TASKS_MAX + 1),
-                                    .seq = byte(),
-                                    .at = AO_S(1500000000),
-                                    .what = span_text(job_event_name(byte() % JOB_EVENT_COUNT))};
+    op.event =
+        (struct store_event){.id = FIRST_ID + fuzz_byte() % (TASKS_MAX + 1),
+                             .seq = fuzz_byte(),
+                             .at = AO_S(1500000000),
+                             .what = span_text(job_event_name(fuzz_byte() % JOB_EVENT_COUNT))};
     spoil(&row_events, &op.event, 1);
     put(op);
 }
@@ -273,8 +262,8 @@ static void add_other(uint64_t id)
 
 static void fill(void)
 {
-    uint8_t tasks = byte() % (TASKS_MAX + 1), others = byte() % (OTHERS_MAX + 1),
-            events = byte() % (EVENTS_MAX + 1);
+    uint8_t tasks = fuzz_byte() % (TASKS_MAX + 1), others = fuzz_byte() % (OTHERS_MAX + 1),
+            events = fuzz_byte() % (EVENTS_MAX + 1);
 
     for (uint64_t id = FIRST_ID; id < FIRST_ID + (uint64_t)tasks; id++)
         add_task(id);
@@ -415,9 +404,9 @@ static void check_store(void)
 
 void fuzz_input(const uint8_t *data, size_t size)
 {
-    rest = span_of(data, size);
+    fuzz_begin(data, size);
     names = row_names_of(job_state_names, JOB_STATE_COUNT);
-    if (byte() % 2 == 0)
+    if (fuzz_byte() % 2 == 0)
         check_columns();
     else
         check_store();

@@ -21,34 +21,17 @@
 #include "server/net/stream/stream.h"
 #include "server/net/stream/tls.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/fuzz_rest.h"
 #include "tests/support/virtual.h"
 
 enum { PENDING_MAX = 1 << 17, STEPS_MAX = 400, PLAIN_MAX = 20000, SOCKET_BUFFER = 4096 };
 
 /* --- The input, from its front --- */
 
-static struct span rest;
-
-static uint8_t byte(void)
-{
-    if (rest.len == 0)
-        return 0;
-    uint8_t b = *rest.at;
-    rest = span_behind(rest, 1);
-    return b;
-}
-
 static size_t number(void)
 {
-    size_t high = byte();
-    return high < 0x80 ? high : (high & 0x7f) << 8 | byte();
-}
-
-static struct span bytes(size_t most)
-{
-    struct span s = span_of(rest.at, most < rest.len ? most : rest.len);
-    rest = span_behind(rest, s.len);
-    return s;
+    size_t high = fuzz_byte();
+    return high < 0x80 ? high : (high & 0x7f) << 8 | fuzz_byte();
 }
 
 /* --- What is made once --- */
@@ -270,7 +253,7 @@ static void tamper(uint8_t how)
     switch (how % 4) {
     case 0:
         if (at < c.pending_len)
-            c.pending[at] ^= byte();
+            c.pending[at] ^= fuzz_byte();
         return;
     case 1:
         drop(at);
@@ -280,7 +263,7 @@ static void tamper(uint8_t how)
         insert(at, span_of(copy, at));
         return;
     default:
-        insert(at, bytes(number()));
+        insert(at, fuzz_bytes(number()));
     }
 }
 
@@ -298,7 +281,7 @@ static void act(uint8_t op)
         server_step(1 + number() % PLAIN_MAX);
         return;
     case 3:
-        tamper(byte());
+        tamper(fuzz_byte());
         return;
     case 4:
         client_write(number() % PLAIN_MAX);
@@ -416,8 +399,8 @@ static void make(void)
 /* Whoever is no client gets nowhere: nothing that it says is read as plaintext. */
 static void check_stranger(void)
 {
-    while (rest.len > 0 && c.open) {
-        insert(0, bytes(1 + number()));
+    while (fuzz_more() && c.open) {
+        insert(0, fuzz_bytes(1 + number()));
         pass(PENDING_MAX);
         server_step(PLAIN_MAX);
     }
@@ -428,13 +411,13 @@ void fuzz_input(const uint8_t *data, size_t size)
 {
     if (made.base == NULL)
         make();
-    rest = span_of(data, size);
-    uint8_t how = byte();
+    fuzz_begin(data, size);
+    uint8_t how = fuzz_byte();
     made.world.now = AO_S(60);
     open_connection(how);
     if (how & 1)
-        for (int step = 0; step < STEPS_MAX && rest.len > 0; step++)
-            act(byte());
+        for (int step = 0; step < STEPS_MAX && fuzz_more(); step++)
+            act(fuzz_byte());
     else
         check_stranger();
     close_connection();
