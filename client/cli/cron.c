@@ -108,8 +108,9 @@ static const struct command CRON_PUT = {
 
 static enum status show_crons(const struct globals *g, json_t *crons)
 {
-    static const char *const first[] = {"name",  "schedule", "zone",      "method", "next", "last",
-                                        "fired", "skipped",  "last_task", "error",  NULL};
+    static const char *const first[] = {"name",    "tenant", "schedule", "zone",    "method",
+                                        "next",    "last",   "fired",    "skipped", "last_task",
+                                        "made_by", "error",  NULL};
     static const char *const left_out[] = {"params", "options", "cut", "durable", NULL};
     size_t i;
     json_t *cron;
@@ -141,10 +142,23 @@ static const struct command CRON_LIST = {
 
 /* ---- delete ---- */
 
-static enum status delete_one(struct session *s, const char *name)
+struct delete_options {
+    const char *tenant;
+};
+
+static const struct option_spec DELETE_OPTIONS[] = {
+    {0, "tenant", "NAME", "whose they are; one's own", OPTION_TEXT,
+     offsetof(struct delete_options, tenant)},
+    {0},
+};
+
+static enum status delete_one(struct session *s, const char *name, const char *tenant)
 {
     json_t *answer;
-    enum status status = ask_json(s, ergon_request_cron_delete(name), &answer);
+    enum status status = ask_json(s,
+                                  tenant != NULL ? ergon_request_cron_delete_of(name, tenant)
+                                                 : ergon_request_cron_delete(name),
+                                  &answer);
     bool there = json_is_true(answer);
     if (status != STATUS_OK)
         return status;
@@ -160,9 +174,9 @@ static enum status delete_one(struct session *s, const char *name)
 static enum status delete_all(struct session *s, const void *options, int argc, char **argv)
 {
     enum status status = STATUS_OK;
-    (void)options;
+    const struct delete_options *o = options;
     for (int i = 0; i < argc; i++) {
-        enum status one = delete_one(s, argv[i]);
+        enum status one = delete_one(s, argv[i], o->tenant);
         if (status == STATUS_OK)
             status = one;
     }
@@ -173,8 +187,13 @@ static const struct command CRON_DELETE = {
     .name = "cron delete",
     .arguments = "NAME...",
     .summary = "end schedules",
-    .text = "The tasks that they submitted stay. Exit status 6: there is none of that name.\n",
-    .examples = "  ergon cron delete nightly\n",
+    .text =
+        "The tasks that they submitted stay. Names are each tenant's own: without --tenant those\n"
+        "of the caller's tenant are meant. Exit status 6: there is none of that name.\n",
+    .examples = "  ergon cron delete nightly\n"
+                "  ergon cron delete nightly --tenant acme\n",
+    .options = DELETE_OPTIONS,
+    .options_size = sizeof(struct delete_options),
     .arguments_min = 1,
     .arguments_max = -1,
     .talk = delete_all,

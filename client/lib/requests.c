@@ -407,6 +407,19 @@ struct ergon_request *ergon_request_cron_delete(const char *name)
     return of_name("cron.delete", name);
 }
 
+struct ergon_request *ergon_request_cron_delete_of(const char *name, const char *tenant)
+{
+    struct ergon_request *r = request_new("cron.delete", 2);
+    struct pairs m;
+    if (r == NULL)
+        return NULL;
+    pack_str(&r->params, name);
+    pairs_init(&m);
+    pairs_text(&m, "tenant", tenant);
+    pairs_pack(&m, r);
+    return request_done(r);
+}
+
 struct ergon_request *ergon_request_audit(void)
 {
     return request_done(request_new("server.audit", 0));

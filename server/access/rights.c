@@ -185,9 +185,9 @@ struct rights {
     _Atomic uint32_t references; /* as of a table of roles */
     bool all_methods, unconfigured;
     uint64_t id;
-    struct role_table *roles; /* a reference; NULL: none */
-    const char *tenant;
-    char *own; /* texts: the tenant, and behind it the methods */
+    struct role_table *roles;  /* a reference; NULL: none */
+    struct rights_owner owner; /* its texts stand in `own`, or in `roles` */
+    char *own;                 /* texts: the tenant, and behind it the name, and the methods */
     uint32_t count;
     struct grant grants[];
 };
@@ -221,7 +221,7 @@ static bool add_roles(struct rights *r, const struct rights_options *o)
             continue;
         add_grant(r, role);
         if (role->tenant && !said)
-            r->tenant = role->tenant;
+            r->owner.tenant = role->tenant;
         said |= role->tenant != NULL;
     }
     return r->count > 0;
@@ -230,6 +230,7 @@ static bool add_roles(struct rights *r, const struct rights_options *o)
 const struct rights *rights_new(const struct rights_options *o)
 {
     size_t most = role_table_count(o->roles) + 1, tenant_size = strlen(o->tenant) + 1;
+    size_t name_size = strlen(o->name) + 1;
     const char *methods = o->everything ? "*,task.any" : o->methods;
     size_t methods_size = methods ? strlen(methods) + 1 : 0;
     struct rights *r = calloc(1, sizeof *r + most * sizeof r->grants[0]);
@@ -240,16 +241,17 @@ const struct rights *rights_new(const struct rights_options *o)
     r->id = new_id();
     r->unconfigured = o->everything;
     r->roles = role_table_ref(o->roles);
-    r->own = malloc(tenant_size + methods_size);
+    r->own = malloc(tenant_size + name_size + methods_size);
     if (!r->own) {
         rights_unref(r);
         return NULL;
     }
-    r->tenant = memcpy(r->own, o->tenant, tenant_size);
+    r->owner.tenant = memcpy(r->own, o->tenant, tenant_size);
+    r->owner.name = memcpy(r->own + tenant_size, o->name, name_size);
     bool has_role = add_roles(r, o);
     if (methods && !(has_role && o->unless_role)) {
-        memcpy(r->own + tenant_size, methods, methods_size);
-        add_grant(r, &(struct role){.methods = r->own + tenant_size});
+        char *own = memcpy(r->own + tenant_size + name_size, methods, methods_size);
+        add_grant(r, &(struct role){.methods = own});
     }
     return r;
 }
@@ -273,9 +275,9 @@ void rights_unref(const struct rights *r)
     free(counted);
 }
 
-const char *rights_tenant(const struct rights *r)
+struct rights_owner rights_owner(const struct rights *r)
 {
-    return r->tenant;
+    return r->owner;
 }
 
 uint64_t rights_id(const struct rights *r)
@@ -304,7 +306,7 @@ static bool fits_or_all(const char *list, struct span name)
 bool rights_cover(const struct rights *r, struct span method, const struct rights_object *o,
                   bool others)
 {
-    bool own = span_is(o->tenant, r->tenant);
+    bool own = span_is(o->tenant, r->owner.tenant);
 
     for (uint32_t i = 0; i < r->count; i++) {
         const struct grant *g = &r->grants[i];
@@ -324,14 +326,6 @@ bool rights_cover_queue(const struct rights *r, struct span method, struct span 
     return false;
 }
 
-bool rights_any_tenant(const struct rights *r, struct span method, bool others)
-{
-    for (uint32_t i = 0; others && i < r->count; i++)
-        if (r->grants[i].any && patterns_fit(r->grants[i].methods, method))
-            return true;
-    return false;
-}
-
 /* Does a list name something beside the own tenant? */
 static bool names_other(const char *tenants, const char *own)
 {
@@ -347,7 +341,8 @@ bool rights_reach_others(const struct rights *r, struct span method, bool others
 {
     for (uint32_t i = 0; i < r->count; i++) {
         const struct grant *g = &r->grants[i];
-        bool reaches = (others && g->any) || (g->tenants && names_other(g->tenants, r->tenant));
+        bool reaches =
+            (others && g->any) || (g->tenants && names_other(g->tenants, r->owner.tenant));
         if (reaches && patterns_fit(g->methods, method))
             return true;
     }
@@ -374,7 +369,7 @@ static bool grant_within(const struct grant *g, const struct grant *wider)
 
 bool rights_within(const struct rights *r, const struct rights *wider)
 {
-    if (strcmp(r->tenant, wider->tenant) != 0)
+    if (strcmp(r->owner.tenant, wider->owner.tenant) != 0)
         return false;
     for (uint32_t i = 0; i < r->count; i++) {
         bool found = false;

@@ -69,7 +69,11 @@ const struct rights *rights_new(const struct rights_options *options);
 const struct rights *rights_ref(const struct rights *r); /* returns r */
 void rights_unref(const struct rights *r);               /* NULL is fine */
 
-const char *rights_tenant(const struct rights *r); /* lasts as long as it */
+/* Whose they are: the principal, and its tenant.  Both last as long as the rights. */
+struct rights_owner {
+    const char *name, *tenant;
+};
+struct rights_owner rights_owner(const struct rights *r);
 /* Unique in this process: what was found out about these rights may be kept by it. */
 uint64_t rights_id(const struct rights *r);
 /* May every method be called that is no right over others? */
@@ -88,8 +92,6 @@ bool rights_cover(const struct rights *r, struct span method, const struct right
                   bool others);
 /* The same of a queue, whosever tasks stand in it. */
 bool rights_cover_queue(const struct rights *r, struct span method, struct span queue);
-/* May the method be used on objects of all tenants? */
-bool rights_any_tenant(const struct rights *r, struct span method, bool others);
 /* May it be used on some that are not of its own tenant, whichever grant says so?  True when in
  * doubt, as of a pattern that fits the own one. */
 bool rights_reach_others(const struct rights *r, struct span method, bool others);

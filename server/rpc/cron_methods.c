@@ -33,6 +33,7 @@ static void serve_put(struct rpc_request *rq)
         return;
     struct cron_spec *c = &jr.op->cron;
     spec_defaults(&jr, &c->task);
+    c->made_by = span_text(rights_owner(jr.op->rights).name);
     if (read_names(&jr, c) && spec_may_run(&jr, c->task.method) && read_options(&jr, c))
         job_request_send(&jr, false);
     else
@@ -44,9 +45,32 @@ static void serve_list(struct rpc_request *rq)
     job_request_bare(rq, &operation_cron_list);
 }
 
+static bool read_which(struct job_request *jr, struct name_arguments *which)
+{
+    const struct option own[] = {{"tenant", option_name, &which->tenant, "whose it is: a name"}};
+
+    if (jr->count < 1 || jr->count > 2 || !option_name(&jr->r, &which->name)) {
+        rpc_refuse(jr->rq, ERGON_E_BAD_PARAMS, "cron.delete takes [name, {tenant}]");
+        return false;
+    }
+    return jr->count == 1 || rpc_read_options(jr->rq, &jr->r, own, 1);
+}
+
 static void serve_delete(struct rpc_request *rq)
 {
-    job_request_named(rq, &operation_cron_delete, "cron.delete takes [name]");
+    struct job_request jr;
+
+    if (!job_request_begin(&jr, rq, &operation_cron_delete, 0))
+        return;
+    struct name_arguments *which = &jr.op->named;
+    which->tenant = jr.op->tenant;
+    if (read_which(&jr, which)) {
+        job_request_keep(&jr, &which->name);
+        job_request_keep(&jr, &which->tenant);
+        job_request_send(&jr, false);
+        return;
+    }
+    job_request_abort(&jr);
 }
 
 static const struct rpc_method methods[] = {
@@ -54,6 +78,7 @@ static const struct rpc_method methods[] = {
      "[name: str, schedule: str, method: str, [params], {zone, jitter, catch_up, overlap, ...}]",
      "submit a task by calendar"},
     {"cron.list", RPC_GUARDED, RPC_USES, serve_list, "[]", "the crons, and when each comes next"},
-    {"cron.delete", RPC_GUARDED, RPC_RULES, serve_delete, "[name: str]", "forget a cron"},
+    {"cron.delete", RPC_GUARDED, RPC_RULES, serve_delete, "[name: str, {tenant: str}]",
+     "forget a cron"},
 };
 const struct rpc_methods rpc_cron_methods = {methods, sizeof methods / sizeof methods[0]};

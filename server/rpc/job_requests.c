@@ -27,7 +27,7 @@ static void note_rights(struct operation *op, const struct connection *c)
     op->rights = rights_ref(principal_rights(who));
     op->allow = conn_allow(c);
     op->others = rpc_others_count(c);
-    op->tenant = span_text(rights_tenant(op->rights));
+    op->tenant = span_text(rights_owner(op->rights).tenant);
 }
 
 /* Arguments that point into the whole message. */

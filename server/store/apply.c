@@ -47,11 +47,26 @@ static int add_event(struct store *s, const struct store_event *event)
     return statement_run_id(&s->statements, STATEMENT_TRIM_EVENTS, event->id);
 }
 
-static int run_for_name(struct store *s, enum statement which, struct span name)
+static int bind_name(sqlite3_stmt *st, int index, struct span name)
 {
-    sqlite3_stmt *st = s->statements.all[which];
-    int rc =
-        sqlite3_bind_text64(st, 1, (const char *)name.at, name.len, SQLITE_STATIC, SQLITE_UTF8);
+    return name.len == 0 ? sqlite3_bind_null(st, index)
+                         : sqlite3_bind_text64(st, index, (const char *)name.at, name.len,
+                                               SQLITE_STATIC, SQLITE_UTF8);
+}
+
+static int remove_queue(struct store *s, struct span name)
+{
+    sqlite3_stmt *st = s->statements.all[STATEMENT_QUEUE_REMOVE];
+    int rc = bind_name(st, 1, name);
+    return rc == SQLITE_OK ? statement_run(st) : rc;
+}
+
+static int remove_cron(struct store *s, const struct store_cron *cron)
+{
+    sqlite3_stmt *st = s->statements.all[STATEMENT_CRON_REMOVE];
+    int rc = bind_name(st, 1, cron->name);
+    if (rc == SQLITE_OK)
+        rc = bind_name(st, 2, cron->tenant);
     return rc == SQLITE_OK ? statement_run(st) : rc;
 }
 
@@ -180,11 +195,11 @@ static int apply(struct store *s, struct store_op *op)
     case STORE_CRON_PUT:
         return insert(s, STATEMENT_CRON_PUT, &row_crons, &op->cron);
     case STORE_CRON_REMOVE:
-        return run_for_name(s, STATEMENT_CRON_REMOVE, op->cron.name);
+        return remove_cron(s, &op->cron);
     case STORE_QUEUE:
         return op->queue.paused || op->queue.draining
                    ? insert(s, STATEMENT_QUEUE_PUT, &row_queues, &op->queue)
-                   : run_for_name(s, STATEMENT_QUEUE_REMOVE, op->queue.method);
+                   : remove_queue(s, op->queue.method);
     case STORE_RATE_PUT:
         return insert(s, STATEMENT_RATE_PUT, &row_rates, &op->rate);
     case STORE_RATE_REMOVE:

@@ -115,7 +115,7 @@ static bool cron_row(void *arg, sqlite3_stmt *st)
     struct store_cron cron = {0};
     const struct row_column *bad = row_read(st, 0, &row_crons, &cron, &r->store->names);
     if (!bad && cron.name.len == 0)
-        bad = &row_crons.columns[0];
+        bad = &row_crons.columns[2];
     if (bad)
         return bad_name(r, row_crons.table, cron.name, bad);
     return r->reader->cron(r->reader->arg, &cron) || stopped(r);

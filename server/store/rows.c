@@ -83,13 +83,20 @@ static const struct row_column rate_columns[] = {
 const struct row_map row_rates = MAP("rates", "id", rate_columns);
 
 static const struct row_column cron_columns[] = {
-    {"name", CRON(TEXT, name)},      {"schedule", CRON(TEXT, schedule)},
-    {"zone", CRON(TEXT, zone)},      {"method", CRON(TEXT, method)},
-    {"tenant", CRON(TEXT, tenant)},  {"next_at", CRON(U64, next_at)},
-    {"last_at", CRON(U64, last_at)}, {"last_task", CRON(U64, last_task)},
-    {"params", CRON(BLOB, params)},  {"options", CRON(BLOB, options)},
+    {"id", CRON(U64, id)},
+    {"tenant", CRON(TEXT, tenant)},
+    {"name", CRON(TEXT, name)},
+    {"schedule", CRON(TEXT, schedule)},
+    {"zone", CRON(TEXT, zone)},
+    {"method", CRON(TEXT, method)},
+    {"made_by", CRON(TEXT, made_by)},
+    {"next_at", CRON(U64, next_at)},
+    {"last_at", CRON(U64, last_at)},
+    {"last_task", CRON(U64, last_task)},
+    {"params", CRON(BLOB, params)},
+    {"options", CRON(BLOB, options)},
 };
-const struct row_map row_crons = MAP("crons", "name", cron_columns);
+const struct row_map row_crons = MAP("crons", "id", cron_columns);
 
 static const struct row_column event_columns[] = {
     {"task", EVENT(U64, id)},         {"seq", EVENT(U32, seq)},    {"at", EVENT(U64, at)},

@@ -41,7 +41,15 @@ static const char *const upgrades[SCHEMA_VERSION] = {
           "UPDATE options SET keep_ns = -1 WHERE keep_ns = 3600000000000;" /* none was said */,
     [4] = "CREATE TABLE rates (id INTEGER PRIMARY KEY, tenant TEXT, key TEXT NOT NULL,"
           " rate_max INTEGER, per_ns INTEGER, noted_at INTEGER, promised INTEGER, starts BLOB);"
-          "ALTER TABLE counters ADD COLUMN committed_at INTEGER;"};
+          "ALTER TABLE counters ADD COLUMN committed_at INTEGER;",
+    [5] = "CREATE TEMP TABLE old_crons AS SELECT * FROM crons; DROP TABLE crons;"
+          "CREATE TABLE crons (id INTEGER PRIMARY KEY, tenant TEXT, name TEXT NOT NULL,"
+          " schedule TEXT, zone TEXT, method TEXT, made_by TEXT, next_at INTEGER, last_at INTEGER,"
+          " last_task INTEGER, params BLOB, options BLOB);"
+          "INSERT INTO crons SELECT NULL, tenant, name, schedule, zone, method, NULL, next_at,"
+          " last_at, last_task, params, options FROM old_crons ORDER BY name;"
+          "DROP TABLE old_crons;"
+          "CREATE UNIQUE INDEX cron_names ON crons (ifnull(tenant, ''), name);"};
 
 static const char drop_views[] = "DROP VIEW IF EXISTS task_events; DROP VIEW IF EXISTS task_life;"
                                  "DROP VIEW IF EXISTS open_tasks; DROP VIEW IF EXISTS named_tasks;"

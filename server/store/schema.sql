@@ -64,17 +64,20 @@ CREATE TABLE events (
 ) WITHOUT ROWID;
 
 CREATE TABLE crons (
-    name TEXT PRIMARY KEY NOT NULL,
+    id INTEGER PRIMARY KEY,
+    tenant TEXT,
+    name TEXT NOT NULL,          -- each tenant's once
     schedule TEXT,
     zone TEXT,
     method TEXT,
-    tenant TEXT,
+    made_by TEXT,                -- the principal that put it
     next_at INTEGER,
     last_at INTEGER,
     last_task INTEGER,
     params BLOB,
     options BLOB
-) WITHOUT ROWID;
+);
+CREATE UNIQUE INDEX cron_names ON crons (ifnull(tenant, ''), name);
 
 -- Of those that are not open.
 CREATE TABLE queues (

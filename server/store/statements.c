@@ -17,7 +17,8 @@ static const char *const texts[STATEMENTS] = {
     [STATEMENT_DEADLINES_BACK] =
         "UPDATE options SET deadline_at = max(deadline_at - ?1, 1) WHERE deadline_at > 0",
     [STATEMENT_RATE_REMOVE] = "DELETE FROM rates WHERE id = ?1",
-    [STATEMENT_CRON_REMOVE] = "DELETE FROM crons WHERE name = ?1",
+    [STATEMENT_CRON_REMOVE] =
+        "DELETE FROM crons WHERE name = ?1 AND ifnull(tenant, '') = ifnull(?2, '')",
     [STATEMENT_QUEUE_REMOVE] = "DELETE FROM queues WHERE method = ?1",
     [STATEMENT_COUNT] = "SELECT count(*), sum(state = 'done'), sum(state = 'failed'), "
                         "sum(state = 'cancelled'), sum(state = 'expired'), sum(state = 'dead'), "

@@ -94,7 +94,9 @@ struct store_rate {
 };
 
 struct store_cron {
-    struct span name, method, schedule, zone, tenant;
+    uint64_t id; /* of its row; 0: one that is free */
+    struct span tenant, name, method, schedule, zone;
+    struct span made_by; /* the principal that put it; empty: not known */
     struct span params;  /* raw MessagePack */
     struct span options; /* raw MessagePack map: of each task, and jitter, catch_up, overlap */
     uint64_t next_at, last_at;
@@ -122,8 +124,8 @@ enum store_kind {
     STORE_CHANGE,      /* task: its life, and with `anew` more; the result only if not empty */
     STORE_REMOVE,      /* task.id: its rows and its history */
     STORE_EVENT,       /* event */
-    STORE_CRON_PUT,    /* cron: new, or in place of the one of its name */
-    STORE_CRON_REMOVE, /* cron.name */
+    STORE_CRON_PUT,    /* cron: new, or in place of the one of its tenant and name */
+    STORE_CRON_REMOVE, /* cron.tenant, cron.name */
     STORE_QUEUE,       /* queue: remembered; one that is open is forgotten */
     STORE_RATE_PUT,    /* rate: new, or in place of the one of its id */
     STORE_RATE_REMOVE, /* rate.id */

@@ -52,7 +52,7 @@ ROWS = {
     "queue.pause": (GUARDED, lambda o: ["echo"], NONE, ALWAYS),
     "queue.drain": (GUARDED, lambda o: ["echo"], NONE, ALWAYS),
     "queue.resume": (GUARDED, lambda o: ["echo"], NONE, ALWAYS),
-    "cron.put": (GUARDED, lambda o: [o["c"], "@yearly", "echo", [], {"durable": "none"}], DENIED, ALWAYS),
+    "cron.put": (GUARDED, lambda o: [o["c"], "@yearly", "echo", [], {"durable": "none", "tenant": o["tenant"]}], DENIED, ALWAYS),
     "cron.list": (GUARDED, lambda o: [], ABSENT, NEVER),
-    "cron.delete": (GUARDED, lambda o: [o["c"]], SPARED, ALWAYS),
+    "cron.delete": (GUARDED, lambda o: [o["c"], {"tenant": o["tenant"]}], SPARED, ALWAYS),
 }

@@ -167,6 +167,43 @@ class Roles(unittest.TestCase):
         self.assertEqual(self.code(client, "queue.pause", ["sum"])[0], "DENIED", "nor one that is there")
         self.assertEqual([q["method"] for q in client.call("queue.list")], ["echo"])
 
+    def test_what_a_role_does_not_reach_is_neither_waited_for_nor_named(self):
+        server = self.start()
+        context = trusting(self.cert)
+        context.load_cert_chain(self.client_cert, self.client_key)
+        client, operator = server.connect(server.urls[3], context), self.known(server, "operator")
+        self.addCleanup(client.close)
+        tenant = {"delay": "1h", "durable": "none", "tenant": "cert:ops.example"}
+        within = operator.call("task.submit", "echo", [1], {**tenant, "key": "k-1"})["id"]
+        others = [operator.call("task.submit", "sum", [1], tenant)["id"],
+                  operator.call("task.submit", "echo", [1], {**tenant, "key": "other"})["id"],
+                  operator.call("task.submit", "echo", [1], {**tenant, "tenant": "victim"})["id"]]
+        for option in ("after", "after_any"):
+            for on in others:
+                self.assertEqual(self.code(client, "task.submit", ["echo", [1], {"durable": "none", option: [on]}])[0], "NOT_FOUND")
+            self.assertIsNone(self.code(client, "task.submit", ["echo", [1], {"durable": "none", option: [within]}])[0])
+        waits = {"durable": "none", "tenant": "cert:ops.example", "after": [*others, within]}
+        task = operator.call("task.submit", "echo", [1], waits)["id"]
+        said = client.call("task.explain", task)
+        self.assertEqual(said["after"], [within])
+        for on in others:
+            self.assertNotIn(on, str(said))
+        waits["after"] = others
+        said = client.call("task.explain", operator.call("task.submit", "echo", [1], waits)["id"])
+        self.assertEqual((said["after"], said["text"]), ([], "3 tasks that you may not see must end first"))
+
+    def test_names_of_crons_are_each_tenants_own(self):
+        server = self.start()
+        alice, victim, operator = (self.known(server, n) for n in ("alice", "victim", "operator"))
+        for client, schedule in ((alice, "@daily"), (victim, "@yearly")):
+            client.call("cron.put", "nightly", schedule, "echo", [])
+        self.assertEqual([(c["schedule"], c["made_by"]) for c in alice.call("cron.list")], [("@daily", "token:alice")])
+        self.assertEqual(sorted(c["tenant"] for c in operator.call("cron.list")), ["alice", "victim"])
+        self.assertIs(alice.call("cron.delete", "nightly", {"tenant": "victim"}), False)
+        self.assertIs(operator.call("cron.delete", "nightly"), False, "its own tenant has none")
+        self.assertIs(operator.call("cron.delete", "nightly", {"tenant": "alice"}), True)
+        self.assertEqual([c["tenant"] for c in operator.call("cron.list")], ["victim"])
+
     def test_to_have_a_task_run_again_one_must_be_allowed_its_method(self):
         server = self.start("  - {name: weak, members: [\"token:mixed\"], methods: [\"task.*\"], tenant: victim}")
         victim, weak = self.known(server, "victim"), self.known(server, "mixed")

@@ -254,10 +254,11 @@ static bool keep_rate(struct memory_rows *m, const struct store_rate *rate)
     return true;
 }
 
-static void forget_cron(struct memory_rows *m, struct span name)
+static void forget_cron(struct memory_rows *m, const struct store_cron *cron)
 {
     for (uint32_t i = 0; i < m->cron_count; i++)
-        if (span_equal(m->crons[i].cron.name, name)) {
+        if (span_equal(m->crons[i].cron.name, cron->name) &&
+            span_equal(m->crons[i].cron.tenant, cron->tenant)) {
             free(m->crons[i].block);
             m->crons[i] = m->crons[--m->cron_count];
             return;
@@ -320,10 +321,10 @@ static bool change_rows(struct memory_rows *m, struct store_op *op)
         forget_rate(m, op->rate.id);
         return true;
     case STORE_CRON_PUT:
-        forget_cron(m, op->cron.name);
+        forget_cron(m, &op->cron);
         return keep_cron(m, &op->cron);
     case STORE_CRON_REMOVE:
-        forget_cron(m, op->cron.name);
+        forget_cron(m, &op->cron);
         return true;
     }
     return true;

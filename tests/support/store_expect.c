@@ -69,6 +69,7 @@ static bool see_cron(void *arg, const struct store_cron *c)
     see_span(arg, "zone", c->zone);
     see_span(arg, "method", c->method);
     see_span(arg, "tenant", c->tenant);
+    see_span(arg, "made_by", c->made_by);
     see_span(arg, "params", c->params);
     see_span(arg, "options", c->options);
     see_number(arg, "next_at", c->next_at);

@@ -52,7 +52,7 @@ void cron_plan(struct jobs *jobs, struct cron *c, uint64_t after)
 
 bool cron_save(struct jobs *jobs, struct cron *c, write_done *done, void *arg)
 {
-    struct store_op *write = jobs->store && c->spec.task.durable != DURABLE_NONE && !c->leaving
+    struct store_op *write = jobs->store && c->spec.task.durable != DURABLE_NONE && c->leaving == 0
                                  ? codec_write_new(jobs, STORE_CRON_PUT, 0, done)
                                  : NULL;
     if (!write)
@@ -65,6 +65,7 @@ bool cron_save(struct jobs *jobs, struct cron *c, write_done *done, void *arg)
                                       .schedule = c->spec.schedule,
                                       .zone = c->spec.zone,
                                       .tenant = c->spec.task.tenant,
+                                      .made_by = c->spec.made_by,
                                       .params = c->spec.task.params,
                                       .options = c->spec.options,
                                       .next_at = c->next_at,
@@ -187,12 +188,30 @@ static const struct ao_class cron_class = {
 
 /* --- The list --- */
 
-struct cron **crons_place(struct crons *all, struct span name)
+bool cron_is(const struct cron *c, struct span tenant, struct span name)
+{
+    return span_equal(c->spec.name, name) && span_equal(c->spec.task.tenant, tenant);
+}
+
+struct cron **crons_place(struct crons *all, struct span tenant, struct span name)
 {
     struct cron **at = &all->first;
-    while (*at && !span_equal((*at)->spec.name, name))
+    while (*at && !cron_is(*at, tenant, name))
         at = &(*at)->next;
     return at;
+}
+
+static uint32_t count_of(const struct cron *first, struct span tenant)
+{
+    uint32_t count = 0;
+    for (const struct cron *c = first; c; c = c->next)
+        count += span_equal(c->spec.task.tenant, tenant);
+    return count;
+}
+
+uint32_t crons_of(const struct crons *all, struct span tenant)
+{
+    return count_of(all->first, tenant) + count_of(all->arriving, tenant);
 }
 
 /* One block of memory for everything that the spec's spans point at. */
@@ -212,9 +231,9 @@ static bool keep_spec(struct cron *c, const struct cron_spec *spec)
 {
     c->spec = *spec;
     struct job_spec *t = &c->spec.task;
-    struct span *spans[] = {&c->spec.name, &c->spec.schedule, &c->spec.zone, &c->spec.options,
-                            &t->method,    &t->params,        &t->tenant,    &t->coalesce,
-                            &t->limit_key, &t->rate_key};
+    struct span *spans[] = {&c->spec.name, &c->spec.schedule, &c->spec.zone,   &c->spec.options,
+                            &t->method,    &t->params,        &t->tenant,      &t->coalesce,
+                            &t->limit_key, &t->rate_key,      &c->spec.made_by};
     size_t size = 1;
 
     for (unsigned i = 0; i < sizeof spans / sizeof spans[0]; i++)
@@ -274,7 +293,7 @@ void crons_unlink(struct crons *all, struct cron **at)
 
 void crons_link(struct crons *all, struct cron *c)
 {
-    struct cron **at = crons_place(all, c->spec.name);
+    struct cron **at = crons_place(all, c->spec.task.tenant, c->spec.name);
     if (*at)
         crons_unlink(all, at);
     c->next = *at;
@@ -310,7 +329,8 @@ void crons_leapt(struct jobs *jobs, int64_t by)
 
 bool crons_recover(struct jobs *jobs, const struct store_cron *row)
 {
-    struct cron_spec spec = {.name = row->name, .schedule = row->schedule, .zone = row->zone};
+    struct cron_spec spec = {
+        .name = row->name, .schedule = row->schedule, .zone = row->zone, .made_by = row->made_by};
     enum ergon_error error;
     char text[JOB_TEXT_MAX];
     job_spec_init(&spec.task);

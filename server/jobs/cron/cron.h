@@ -31,9 +31,9 @@ struct cron {
     uint64_t fired, skipped; /* since the start */
     enum ergon_error error;  /* of the last try */
     char error_text[JOB_TEXT_MAX];
-    bool refused;  /* and it was logged */
-    bool leaving;  /* cron.delete is on its way to the file: it is not written any more */
-    uint32_t refs; /* the list, and operations of the store that point at its bytes */
+    bool refused;     /* and it was logged */
+    uint32_t leaving; /* deletes on their way to the file: it is not written meanwhile */
+    uint32_t refs;    /* the list, and operations of the store that point at its bytes */
 };
 
 struct crons {
@@ -59,12 +59,16 @@ void cron_arm(struct jobs *jobs, struct cron *c);                  /* of one tha
 bool cron_save(struct jobs *jobs, struct cron *c, write_done *done, void *arg);
 void cron_saved(struct jobs *jobs, struct store_op *write); /* a `done` that does no more */
 
-/* --- All of them, by name --- */
+/* --- All of them, by tenant and name --- */
 
-struct crons *crons_new(void);                                  /* none yet; NULL without memory */
-void crons_free(struct crons *all);                             /* NULL is fine */
-struct cron **crons_place(struct crons *all, struct span name); /* where it is, or would be */
-void crons_link(struct crons *all, struct cron *c);             /* in place of one of its name */
+struct crons *crons_new(void);      /* none yet; NULL without memory */
+void crons_free(struct crons *all); /* NULL is fine */
+/* Where it is, or would be. */
+struct cron **crons_place(struct crons *all, struct span tenant, struct span name);
+bool cron_is(const struct cron *c, struct span tenant, struct span name);
+uint32_t crons_of(const struct crons *all,
+                  struct span tenant);              /* so many, with those that arrive */
+void crons_link(struct crons *all, struct cron *c); /* in place of one of its name */
 void crons_unlink(struct crons *all, struct cron **at);
 
 /* A row of the store becomes a cron; one that cannot be used stays in the store as it is,

@@ -10,6 +10,7 @@ enum cron_catch_up { CRON_CATCH_NONE, CRON_CATCH_ONE, CRON_CATCH_ALL };
 /* The spans are borrowed. */
 struct cron_spec {
     struct span name, schedule, zone; /* zone empty: UTC */
+    struct span made_by;              /* the principal that put it; empty: not known */
     struct span options;              /* raw map as it came; kept for cron.list and the store */
     uint8_t overlap, catch_up;        /* enum cron_overlap, enum cron_catch_up */
     ao_time jitter;                   /* ns: what chance adds to each time at most */

@@ -35,10 +35,7 @@ static uint64_t left_of(uint64_t most, uint64_t taken)
 
 /* --- The share of a tenant --- */
 
-/* May somebody hold `held`, while so much is `free`?  With a share of 80 %, four times as much as
- * is free: alone he gets 80 % of all, of two each gets four ninths, and whatever the others hold,
- * who comes later finds room. */
-static bool is_shared(const struct jobs *jobs, uint64_t held, uint64_t free)
+bool room_is_shared(const struct jobs *jobs, uint64_t held, uint64_t free)
 {
     uint32_t share = jobs->options.tenant_share;
     return share == 0 || share >= 100 ||
@@ -54,9 +51,9 @@ static enum ergon_error check_share(struct jobs *jobs, const struct job_spec *sp
     uint64_t bytes = t ? t->open_bytes : 0, count = t ? t->open : 0;
     uint64_t free = left_of(open_max(jobs), table->open + 1),
              free_bytes = left_of(open_bytes_max(jobs), table->open_bytes + weight);
-    const char *limit = !is_shared(jobs, count + 1, free)              ? "tasks.max"
-                        : !is_shared(jobs, bytes + weight, free_bytes) ? "tasks.bytes"
-                                                                       : NULL;
+    const char *limit = !room_is_shared(jobs, count + 1, free)              ? "tasks.max"
+                        : !room_is_shared(jobs, bytes + weight, free_bytes) ? "tasks.bytes"
+                                                                            : NULL;
     if (!limit)
         return ERGON_OK;
     snprintf(text, size,

@@ -95,9 +95,10 @@ struct sweep_arguments {
     bool durable; /* an fsync task was among them */
 };
 
-/* operation_queue_explain, _pause, _resume, _drain: of which method; operation_cron_delete */
+/* operation_queue_explain, _pause, _resume, _drain: of which method; operation_cron_delete: of
+ * which tenant's */
 struct name_arguments {
-    struct span name;
+    struct span name, tenant;
 };
 
 #endif

@@ -2,6 +2,7 @@
 #include "server/jobs/core/ids.h"
 #include "server/jobs/cron/cron.h"
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/life/room.h"
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/service/operation.h"
 #include "server/jobs/service/view.h"
@@ -18,6 +19,7 @@ static bool forget(struct jobs *jobs, struct cron *c, struct operation *op)
     write->tag = (uintptr_t)op;
     write->owner = c;
     c->refs++;
+    write->cron.tenant = c->spec.task.tenant;
     write->cron.name = c->spec.name;
     store_push(jobs->store, write);
     return true;
@@ -41,12 +43,12 @@ static void put_in_vain(struct cron *c)
 /* What the one before wrote of itself meanwhile stands over its row. */
 static void put_in_place(struct jobs *jobs, struct cron *c, struct operation *op)
 {
-    const struct cron *before = *crons_place(jobs->crons, c->spec.name);
+    const struct cron *before = *crons_place(jobs->crons, c->spec.task.tenant, c->spec.name);
     bool again = before && before->refs > 1;
 
     crons_link(jobs->crons, c);
     cron_arm(jobs, c);
-    if (again && !cron_save(jobs, c, cron_saved, NULL))
+    if (again && c->leaving == 0 && !cron_save(jobs, c, cron_saved, NULL))
         forget(jobs, c, NULL);
     pack_init(&op->reply.result);
     pack_map(&op->reply.result, 2);
@@ -62,7 +64,7 @@ static bool may_know(const struct operation *op, const struct cron *c)
         op, &(struct rights_object){.tenant = c->spec.task.tenant, .queue = c->spec.task.method});
 }
 
-/* --- Those that are being written: their names are taken --- */
+/* --- Those that are being written --- */
 
 static void arrive(struct crons *all, struct cron *c)
 {
@@ -80,36 +82,46 @@ static void arrived(struct crons *all, struct cron *c)
     c->next = NULL;
 }
 
-/* A cron of this name that is not the operation's to replace; NULL: there is none. */
-static const struct cron *foreign(struct jobs *jobs, const struct operation *op, struct span name)
+/* The last that is on its way of this name; NULL: none. */
+static struct cron *arriving(const struct crons *all, struct span tenant, struct span name)
 {
-    const struct cron *before = *crons_place(jobs->crons, name);
+    struct cron *c = all->arriving;
 
-    if (before && !may_know(op, before))
-        return before;
-    for (const struct cron *c = jobs->crons->arriving; c; c = c->next)
-        if (span_equal(c->spec.name, name) && !may_know(op, c))
-            return c;
-    return NULL;
+    while (c && !cron_is(c, tenant, name))
+        c = c->next;
+    return c;
+}
+
+/* A tenant may have so many as leaves some to others. */
+static bool is_share(const struct jobs *jobs, struct span tenant)
+{
+    uint32_t all = jobs->crons->count + 1;
+
+    return room_is_shared(jobs, (uint64_t)crons_of(jobs->crons, tenant) + 1,
+                          all < CRONS_MAX ? CRONS_MAX - all : 0);
 }
 
 /* False: answered. */
 static bool may_be_put(struct jobs *jobs, struct operation *op)
 {
     const struct cron_spec *spec = &op->cron;
-    const struct cron *before = *crons_place(jobs->crons, spec->name);
+    const struct cron *before = *crons_place(jobs->crons, spec->task.tenant, spec->name);
 
     if (spec->task.params.len + spec->options.len + spec->schedule.len > CRON_BYTES_MAX)
         operation_refuse(op, ERGON_E_TOO_LARGE,
                          "schedule, parameters and options of a cron have at most %d KiB",
                          CRON_BYTES_MAX / 1024);
-    else if (foreign(jobs, op, spec->name))
-        operation_refuse(
-            op, ERGON_E_DENIED,
-            "a cron of another tenant has this name; take another, or have \"task.any\" "
-            "or that tenant granted");
+    else if (before && !may_know(op, before))
+        operation_refuse(op, ERGON_E_DENIED,
+                         "there is a cron of this name, and it is none that you may replace: a "
+                         "role's `queues` have to name its method");
     else if (jobs->crons->count >= CRONS_MAX && !before)
         operation_refuse(op, ERGON_E_BUSY, "there are %d crons already; delete one first",
+                         CRONS_MAX);
+    else if (!before && !is_share(jobs, spec->task.tenant))
+        operation_refuse(op, ERGON_E_BUSY,
+                         "the tenant has its share of the %d crons that there may be "
+                         "(tasks.tenant_share); delete one first",
                          CRONS_MAX);
     else if (spec->task.durable != DURABLE_NONE && !jobs_store_usable(jobs))
         operation_refuse(op, ERGON_E_STORE, "%s",
@@ -118,6 +130,15 @@ static bool may_be_put(struct jobs *jobs, struct operation *op)
     else
         return true;
     return false;
+}
+
+/* Then what comes has to come behind it. */
+static bool is_or_will_be_stored(const struct jobs *jobs, const struct cron_spec *spec)
+{
+    struct span tenant = spec->task.tenant;
+
+    return is_stored(jobs, *crons_place(jobs->crons, tenant, spec->name)) ||
+           arriving(jobs->crons, tenant, spec->name);
 }
 
 static void serve_put(struct jobs *jobs, struct operation *op)
@@ -133,8 +154,7 @@ static void serve_put(struct jobs *jobs, struct operation *op)
         return;
     }
     cron_plan(jobs, c, table_wall(&jobs->table));
-    bool stored = is_stored(jobs, c),
-         was_stored = is_stored(jobs, *crons_place(jobs->crons, op->cron.name));
+    bool stored = is_stored(jobs, c), was_stored = is_or_will_be_stored(jobs, &op->cron);
     if (!stored && !was_stored) {
         if (jobs->store)
             forget(jobs, c, NULL); /* one that could not be used may be there */
@@ -169,41 +189,52 @@ static void answer_delete(struct operation *op, bool found)
     operation_finish(op);
 }
 
-static void serve_delete(struct jobs *jobs, struct operation *op)
+/* All of its name that were put before are not written any more, so that none of them writes itself
+ * back behind the delete; or one delete less holds that up. */
+static void leave(struct crons *all, const struct name_arguments *which)
 {
-    struct cron **at = crons_place(jobs->crons, op->named.name), *c = *at;
+    struct cron *c = *crons_place(all, which->tenant, which->name);
 
-    if (c && !may_know(op, c)) {
-        answer_delete(op, false);
-        return;
-    }
-    if (!is_stored(jobs, c)) {
-        if (c)
-            crons_unlink(jobs->crons, at);
-        answer_delete(op, c != NULL);
-        return;
-    }
-    if (forget(jobs, c, op))
-        c->leaving = true;
-    else
-        operation_refuse_plain(op, ERGON_E_MEMORY);
+    if (c)
+        c->leaving++;
+    for (c = all->arriving; c; c = c->next)
+        c->leaving += cron_is(c, which->tenant, which->name);
 }
 
-/* Whatever has the name was there when its row went. */
-static void delete_returned(struct jobs *jobs, struct cron *c, struct operation *op,
-                            enum store_error error)
+static void serve_delete(struct jobs *jobs, struct operation *op)
 {
-    struct cron **at = crons_place(jobs->crons, c->spec.name);
+    const struct name_arguments *which = &op->named;
+    struct cron **at = crons_place(jobs->crons, which->tenant, which->name);
+    struct cron *last = arriving(jobs->crons, which->tenant, which->name);
 
-    if (error != STORE_OK) {
-        c->leaving = false;
-        operation_refuse(op, ERGON_E_STORE, "%s", store_error_text(error));
+    last = last ? last : *at;
+    if (!last || !may_know(op, last)) {
+        answer_delete(op, false);
+    } else if (last == *at && !is_stored(jobs, last)) {
+        crons_unlink(jobs->crons, at);
+        answer_delete(op, true);
+    } else if (forget(jobs, last, op)) {
+        leave(jobs->crons, which);
+    } else {
+        operation_refuse_plain(op, ERGON_E_MEMORY);
+    }
+}
+
+/* Writes come back in the order in which they went: whatever has the name now had it, or was on its
+ * way, when the delete went. */
+static void delete_returned(struct jobs *jobs, struct operation *op, enum store_error error)
+{
+    struct cron **at = crons_place(jobs->crons, op->named.tenant, op->named.name), *c = *at;
+
+    if (error == STORE_OK) {
+        if (c)
+            crons_unlink(jobs->crons, at);
+        answer_delete(op, c != NULL); /* else another was faster */
         return;
     }
-    bool found = *at != NULL; /* else another was faster */
-    if (found)
-        crons_unlink(jobs->crons, at);
-    answer_delete(op, found);
+    if (c && c->leaving > 0 && --c->leaving == 0)
+        cron_save(jobs, c, cron_saved, NULL); /* where it stands now */
+    operation_refuse(op, ERGON_E_STORE, "%s", store_error_text(error));
 }
 
 static void returned(struct jobs *jobs, struct store_op *write)
@@ -214,7 +245,7 @@ static void returned(struct jobs *jobs, struct store_op *write)
     if (op && op->cls == &operation_cron_put)
         put_returned(jobs, c, op, write->error);
     else if (op)
-        delete_returned(jobs, c, op, write->error);
+        delete_returned(jobs, op, write->error);
     cron_drop(c);
 }
 
@@ -228,12 +259,13 @@ static void pack_cron(struct pack *p, const struct cron *c)
     const struct cron_spec *spec = &c->spec;
     char id[ID_TEXT_SIZE];
 
-    pack_map(p, 14);
+    pack_map(p, 15);
     pack_key_span(p, "name", spec->name);
     pack_key_span(p, "tenant", spec->task.tenant);
     pack_key_span(p, "schedule", spec->schedule);
     pack_key_span(p, "zone", spec->zone.len > 0 ? spec->zone : span_text("UTC"));
     pack_key_span(p, "method", spec->task.method);
+    pack_key_span(p, "made_by", spec->made_by);
     pack_key_raw(p, "params", whole ? spec->task.params : span_text("\xc0"));
     if (whole)
         pack_key_raw(p, "options", spec->options.len > 0 ? spec->options : span_text("\x80"));

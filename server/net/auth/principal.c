@@ -110,7 +110,7 @@ uint64_t principal_expires(const struct principal *p)
 
 const char *principal_tenant(const struct principal *p)
 {
-    return rights_tenant(p->rights);
+    return rights_owner(p->rights).tenant;
 }
 
 const struct rights *principal_rights(const struct principal *p)

@@ -230,7 +230,7 @@ static void numbered_rows(struct salvage *s, const struct row_map *m, const char
 /* --- Tables of which each row stands by itself --- */
 
 const struct salvage_plain salvage_plain[SALVAGE_PLAIN] = {
-    {"queue", &row_queues, false}, {"rate", &row_rates, true}, {"cron", &row_crons, false}};
+    {"queue", &row_queues, false}, {"rate", &row_rates, true}, {"cron", &row_crons, true}};
 
 const char *salvage_fault(const struct store_offline *o, const struct salvage_plain *plain,
                           const union salvage_row *row)

@@ -210,6 +210,8 @@ TEST(queues_and_crons_are_asked_for)
     expect(ergon_request_queue_drain("m"), "queue.drain", "[\"m\"]");
     expect(ergon_request_crons(), "cron.list", "[]");
     expect(ergon_request_cron_delete("n"), "cron.delete", "[\"n\"]");
+    expect(ergon_request_cron_delete_of("n", "t"), "cron.delete", "[\"n\",{\"tenant\":\"t\"}]");
+    expect(ergon_request_cron_delete_of("n", NULL), "cron.delete", "[\"n\",{}]");
     expect(ergon_request_audit(), "server.audit", "[]");
     expect(ergon_request_cron_put(
                "n", "@daily", "m", NONE,

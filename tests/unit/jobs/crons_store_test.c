@@ -1,7 +1,9 @@
 /* Crons that outlive the process: what was answered holds after a restart, and one that cannot be
  * written leaves the one before it alone. */
 #include <stdio.h>
+#include <string.h>
 
+#include "server/jobs/cron/cron.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 #include "tests/support/notation.h"
@@ -159,4 +161,102 @@ STORED_TEST(one_on_its_way_when_the_server_stops_is_there)
     assert_true(world_answered(w, op));
     assert_int_equal(op->reply.error, ERGON_OK);
     lists(w, "every 20s");
+}
+
+/* It comes into its place, and fires, while the delete that was asked for behind it is on its way
+ * back: what stands between them is more than one step takes. */
+STORED_TEST(one_put_before_a_delete_does_not_write_itself_back)
+{
+    comes(w, put(w, "every 1h", DURABLE_FSYNC), ERGON_OK);
+    w->quiet = true;
+    w->store->latency = AO_S(15);
+    struct operation *first = put(w, "every 10s", DURABLE_FSYNC);
+    for (unsigned i = 0; i < 2 * JOURNAL_BATCH; i++)
+        jobs_world_submit(w, &WORK(.durable = DURABLE_ASYNC, .delay = AO_S(3600)));
+    struct operation *op = drop(w);
+    jobs_world_pass(w, AO_S(16));
+    assert_true(world_answered(w, first) && world_answered(w, op));
+    assert_memory_equal(operation_result(op).at, "\xc3", 1);
+    w->store->latency = AO_MS(1);
+    jobs_world_pass(w, AO_S(1));
+    assert_string_equal(list(w), "[]");
+    jobs_world_crash(w);
+    assert_string_equal(list(w), "[]");
+}
+
+/* What it did meanwhile is written then. */
+STORED_TEST(one_whose_deletes_fail_stands_in_the_file_where_it_is)
+{
+    comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);
+    w->room[1] = 4;
+    w->lasts = 0;
+    w->store->latency = AO_S(25);
+    struct operation *first = drop(w), *second = drop(w);
+    w->store->latency = AO_MS(1);
+    w->store->error = STORE_FULL;
+    jobs_world_pass(w, AO_S(25));
+    w->store->error = STORE_OK;
+    assert_true(world_answered(w, first) && first->reply.error == ERGON_E_STORE);
+    assert_true(world_answered(w, second) && second->reply.error == ERGON_E_STORE);
+    stage_holds(list(w), "'last': 1600000020000");
+    jobs_world_pass(w, AO_MS(2));
+    jobs_world_crash(w);
+    stage_holds(list(w), "'last': 1600000020000");
+}
+
+static struct operation *put_for(struct jobs_world *w, const char *tenant, const char *schedule,
+                                 enum job_durable durable)
+{
+    struct operation *op = world_operation(w, &operation_cron_put);
+    op->cron = (struct cron_spec){.name = span_text("tick"),
+                                  .schedule = span_text(schedule),
+                                  .made_by = span_text("token:maker"),
+                                  .task = world_spec("work")};
+    op->cron.task.tenant = span_text(tenant);
+    op->cron.task.durable = (uint8_t)durable;
+    world_give(w, op);
+    return op;
+}
+
+STORED_TEST(each_tenant_has_names_of_its_own)
+{
+    comes(w, put_for(w, "ann", "every 10s", DURABLE_FSYNC), ERGON_OK);
+    comes(w, put_for(w, "bob", "every 20s", DURABLE_FSYNC), ERGON_OK);
+    lists(w, "every 10s");
+    lists(w, "every 20s");
+    jobs_world_crash(w);
+    lists(w, "every 10s");
+    lists(w, "every 20s");
+    stage_holds(list(w), "'made_by': 'token:maker'");
+    struct operation *op = world_operation(w, &operation_cron_delete);
+    op->named.name = span_text("tick");
+    op->named.tenant = span_text("bob");
+    world_give(w, op);
+    comes(w, op, ERGON_OK);
+    lists(w, "every 10s");
+    assert_null(strstr(list(w), "every 20s"));
+    jobs_world_crash(w);
+    lists(w, "every 10s");
+    assert_null(strstr(list(w), "every 20s"));
+}
+
+JOBS_TEST(one_tenant_leaves_crons_to_others)
+{
+    enum { GREEDY = 40, OTHERS = 9950 };
+    char name[16];
+    w->jobs->options.tenant_share = 80;
+    for (unsigned i = 0; i <= GREEDY; i++) {
+        snprintf(name, sizeof name, "c%u", i);
+        struct operation *op = world_operation(w, &operation_cron_put);
+        op->cron = (struct cron_spec){
+            .name = span_text(name), .schedule = span_text("@yearly"), .task = world_spec("work")};
+        op->cron.task.tenant = span_text("greedy");
+        op->cron.task.durable = DURABLE_NONE;
+        if (i == GREEDY)
+            w->jobs->crons->count += OTHERS; /* as if they were there */
+        world_give(w, op);
+        assert_int_equal(op->reply.error, i < GREEDY ? ERGON_OK : ERGON_E_BUSY);
+    }
+    assert_int_equal(put_for(w, "other", "@yearly", DURABLE_NONE)->reply.error, ERGON_OK);
+    w->jobs->crons->count -= OTHERS;
 }

@@ -158,7 +158,7 @@ RPC_TEST(each_method_says_what_it_takes)
          "BAD_PARAMS: the tasks of a cron cannot"},
         {"cron.put", "['tick', '@daily', 'echo', [], {'durable': 'fsync'}]", "STORE: "},
         {"cron.list", "[5]", "BAD_PARAMS: cron.list takes []"},
-        {"cron.delete", "[]", "BAD_PARAMS: cron.delete takes [name]"},
+        {"cron.delete", "[]", "BAD_PARAMS: cron.delete takes [name, {tenant}]"},
     };
 
     for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++)

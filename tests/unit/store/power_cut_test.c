@@ -17,6 +17,7 @@ enum {
     CUTS = 1000,
     CUTS_AFTER_A_SYNC = 1000,
     CUTS_OF_A_DISK = 50,
+    FIRST_SEED = 100,
     BURST = 40,
     BURSTS = 80,
     CALLS = 300,
@@ -149,7 +150,7 @@ static void run_disk(struct world *w, uint64_t seed, uint32_t cuts)
 static void run_disks(struct world *w, const char *what, uint32_t cuts)
 {
     for (uint32_t n = 0; n < cuts / CUTS_OF_A_DISK; n++)
-        run_disk(w, n, CUTS_OF_A_DISK);
+        run_disk(w, FIRST_SEED + n, CUTS_OF_A_DISK);
     print_message("%s: %u cuts, %llu operations followed that came back OK; of commits under way "
                   "%llu were lost, %llu kept\n",
                   what, cuts, (unsigned long long)w->followed, (unsigned long long)w->lost,

@@ -183,6 +183,28 @@ STORE_TEST(crons_are_put_replaced_and_removed)
         "options=o next_at=9 last_at=2 last_task=3\n");
 }
 
+STORE_TEST(each_tenant_has_crons_of_any_name)
+{
+    struct store_op *other = cron(STORE_CRON_PUT, "a", 2), *nobody = cron(STORE_CRON_PUT, "a", 3),
+                    *again = cron(STORE_CRON_PUT, "a", 4), *gone = cron(STORE_CRON_REMOVE, "a", 0);
+    store_world_open(w);
+    other->cron.tenant = gone->cron.tenant = span_text("u");
+    nobody->cron.tenant = again->cron.tenant = (struct span){0};
+    again->cron.made_by = span_text("token:x");
+    client_push(&w->client, cron(STORE_CRON_PUT, "a", 1));
+    client_push(&w->client, other);
+    client_push(&w->client, nobody);
+    client_push(&w->client, gone);
+    assert_int_equal(client_do(&w->client, again), STORE_OK);
+    client_close(&w->client);
+    store_expect(w->path,
+                 "counts 0 0 0 0 0 0\n"
+                 " cron=a schedule=* * * * * zone=UTC method=m tenant=t params=p options=o "
+                 "next_at=1 last_at=2 last_task=3\n"
+                 " cron=a schedule=* * * * * zone=UTC method=m made_by=token:x params=p options=o "
+                 "next_at=4 last_at=2 last_task=3\n");
+}
+
 static struct store_op *queue(const char *method, bool paused, bool draining)
 {
     struct store_op *op = client_op(STORE_QUEUE);

@@ -145,6 +145,8 @@ static void make_older(const char *path)
             "(7, 'k', 3, 3600000000000, '12345678');"
             "INSERT INTO lives (id, state, attempt) VALUES (7, 'failed', 2);"
             "INSERT INTO events (task, seq, what) VALUES (7, 5, 'started');"
+            "INSERT INTO crons (name, schedule, method, tenant, next_at) VALUES "
+            "('b', '@daily', 'm', 't', 5), ('a', '@yearly', 'm', NULL, 6);"
             "INSERT INTO paused_queues VALUES ('m'); UPDATE counters SET submitted = 1");
     sqlite3_close(db);
 }
@@ -155,6 +157,8 @@ STORE_TEST(a_file_of_the_version_before_is_taken_over)
     char fresh[STORE_PATH];
     make_older(w->path);
     store_expect(w->path, "counts 1 0 0 0 0 0\n queue=m paused=1\n"
+                          " cron=a schedule=@yearly method=m next_at=6\n"
+                          " cron=b schedule=@daily method=m tenant=t next_at=5\n"
                           "task 7 failed method=m tenant=t key=k params=P after=12345678 "
                           "created=12 keep=18446744073709551615 priority=3 durable=1 attempt=2\n"
                           "event 7.5 what=started\n");
