@@ -10,7 +10,6 @@ void spec_defaults(const struct job_request *jr, struct job_spec *spec)
     job_spec_init(spec);
     spec->params = span_text("\xc0");
     spec->tenant = jr->op->tenant;
-    spec->confined = true;
     bool lasts = jr->op->cls != &operation_call && jr->rq->loop->shared->has_store;
     spec->durable = lasts ? DURABLE_FSYNC : DURABLE_NONE;
     if (jr->op->cls == &operation_call)
@@ -53,7 +52,6 @@ bool spec_may_share(struct job_request *jr, struct job_spec *spec)
     const char *who = principal_name(conn_principal(jr->rq->conn));
     const char *what = "for that queue or key";
 
-    spec->confined = !rights_any_tenant(op->rights, spec->method, op->others);
     if (rights_cover(op->rights, spec->method, &job, op->others))
         return trail_submission(jr->rq, spec->method, spec->tenant);
     if (!rights_cover(op->rights, spec->method, &(struct rights_object){.tenant = spec->tenant},

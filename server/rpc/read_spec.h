@@ -22,7 +22,7 @@ bool spec_refuse(struct job_request *jr, enum ergon_error error, const char *for
     __attribute__((format(printf, 3, 4)));
 
 /* May the peer, which may call the spec's method, submit it for its tenant, with its key?  Else
- * DENIED.  Says in the spec whether it may wait for tasks of other tenants. */
+ * DENIED. */
 bool spec_may_share(struct job_request *jr, struct job_spec *spec);
 
 /* Is there such a handler, is it run, and may the peer call it?  Else NO_METHOD, NO_EXECUTOR, AUTH,

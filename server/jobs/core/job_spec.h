@@ -36,7 +36,6 @@ struct job_spec {
     struct span rate_key;
     const uint64_t *after, *after_any; /* ids */
     uint32_t after_count, after_any_count;
-    bool confined;  /* to its tenant: tasks of others cannot be waited for */
     uint32_t limit; /* at most so many of limit_key run */
     uint32_t rate;  /* starts of rate_key in any rate_per */
     ao_time rate_per;

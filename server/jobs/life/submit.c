@@ -157,21 +157,23 @@ static void count_in(struct job_table *table, struct job *job, uint64_t one)
 
 /* Its limit, its rate and what it comes after, which only a job with extras may have. */
 static enum ergon_error hold_back(struct jobs *jobs, struct job *job, const struct job_spec *spec,
-                                  char *text, size_t size)
+                                  const struct submitter *who, char *text, size_t size)
 {
     if (!admission_join(&jobs->sched, job, spec))
         return ERGON_E_MEMORY;
-    return dependencies_join(&jobs->sched, job, spec, text, size);
+    const struct dependent any = {0};
+    return dependencies_join(&jobs->sched, job, spec, who ? &who->waits : &any, text, size);
 }
 
 static enum ergon_error take_new(struct jobs *jobs, const struct job_spec *spec,
-                                 struct submitted *out, char *text, size_t size)
+                                 const struct submitter *who, struct submitted *out, char *text,
+                                 size_t size)
 {
     struct job_table *table = &jobs->table;
     struct job *job = job_new(table, spec, table->next_id);
     if (!job)
         return no_memory(text, size);
-    enum ergon_error wrong = job->more ? hold_back(jobs, job, spec, text, size) : ERGON_OK;
+    enum ergon_error wrong = job->more ? hold_back(jobs, job, spec, who, text, size) : ERGON_OK;
     if (wrong != ERGON_OK) {
         scheduler_forget(&jobs->sched, job);
         job_free(table, job);
@@ -202,7 +204,7 @@ enum ergon_error job_submit(struct jobs *jobs, const struct job_spec *spec,
     if (exists)
         return join(jobs, spec, out, text, size);
     enum ergon_error error = check(jobs, spec, text, size);
-    return error == ERGON_OK ? take_new(jobs, spec, out, text, size) : error;
+    return error == ERGON_OK ? take_new(jobs, spec, who, out, text, size) : error;
 }
 
 /* --- Taken back --- */

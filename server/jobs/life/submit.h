@@ -4,6 +4,7 @@
 
 #include "proto/errors.h"
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/sched/dependencies.h"
 
 struct submitted {
     struct job *job;
@@ -18,10 +19,11 @@ struct submitted {
  * result, whichever method gave it. */
 struct submitter {
     bool (*may_join)(const void *arg, const struct job *job);
+    struct dependent waits; /* for which jobs it may have its own wait */
     const void *arg;
 };
 
-/* `who` NULL: the server itself, which may join any.
+/* `who` NULL: the server itself, which may join any, and wait for any.
  * ERGON_OK: `out` is filled; the spec's spans were copied.  A durable job is on disk when it gets
  * EFFECT_SAVED.  Else no job was made, and a text says what is wrong and what to do; but to make
  * room, jobs that have ended may have been forgotten:

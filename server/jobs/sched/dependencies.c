@@ -81,14 +81,14 @@ enum ergon_error dependencies_link(struct scheduler *s, struct job *job, uint64_
 }
 
 static enum ergon_error join(struct scheduler *s, struct job *job, const struct job_spec *spec,
-                             bool any, char *text, size_t size)
+                             const struct dependent *who, bool any, char *text, size_t size)
 {
     const uint64_t *ids = any ? spec->after_any : spec->after;
     uint32_t count = any ? spec->after_any_count : spec->after_count;
     enum ergon_error wrong = ERGON_OK;
     for (uint32_t i = 0; i < count && wrong == ERGON_OK; i++) {
         const struct job *on = table_find(s->table, ids[i]);
-        bool hidden = on && spec->confined && on->tenant != job->tenant;
+        bool hidden = on && who->may_wait && !who->may_wait(who->arg, job, on);
         wrong = hidden ? unknown(ids[i], any, text, size)
                        : dependencies_link(s, job, ids[i], any, text, size);
     }
@@ -96,10 +96,11 @@ static enum ergon_error join(struct scheduler *s, struct job *job, const struct 
 }
 
 enum ergon_error dependencies_join(struct scheduler *s, struct job *job,
-                                   const struct job_spec *spec, char *text, size_t size)
+                                   const struct job_spec *spec, const struct dependent *who,
+                                   char *text, size_t size)
 {
-    enum ergon_error wrong = join(s, job, spec, false, text, size);
-    return wrong == ERGON_OK ? join(s, job, spec, true, text, size) : wrong;
+    enum ergon_error wrong = join(s, job, spec, who, false, text, size);
+    return wrong == ERGON_OK ? join(s, job, spec, who, true, text, size) : wrong;
 }
 
 enum ergon_error dependencies_check_durable(const struct job *job, char *text, size_t size)

@@ -12,10 +12,19 @@
  * MEMORY, without one. */
 enum ergon_error dependencies_link(struct scheduler *s, struct job *job, uint64_t id, bool any,
                                    char *text, size_t size);
-/* The same for all that a spec names.  To a confined submitter jobs of other tenants are
- * NOT_FOUND.  Edges that were made before the error go with the job. */
+
+/* Who submits: jobs that it may not wait for do not exist for it. */
+struct dependent {
+    bool (*may_wait)(const void *arg, const struct job *job,
+                     const struct job *on); /* NULL: for any */
+    const void *arg;
+};
+
+/* The same for all that a spec names; those that `who` may not wait for are NOT_FOUND.  Edges that
+ * were made before the error go with the job. */
 enum ergon_error dependencies_join(struct scheduler *s, struct job *job,
-                                   const struct job_spec *spec, char *text, size_t size);
+                                   const struct job_spec *spec, const struct dependent *who,
+                                   char *text, size_t size);
 
 /* May the job become durable?  BAD_PARAMS and a text: it waits for one that is kept in memory only.
  */

@@ -51,8 +51,15 @@ static void place_of(struct jobs *jobs, const struct job *job, struct fair_place
     fair_place(&jobs->sched.queues[kind], kind, job, PLACE_MAX, at);
 }
 
-static void pack_ahead(struct jobs *jobs, struct job *job, struct pack *p)
+/* Who asks, of whom. */
+struct question {
+    struct jobs *jobs;
+    const struct operation *op; /* what it may see stands there */
+};
+
+static void pack_ahead(const struct question *q, struct job *job, struct pack *p)
 {
+    struct jobs *jobs = q->jobs;
     struct fair_place at;
 
     place_of(jobs, job, &at);
@@ -65,8 +72,9 @@ static void pack_ahead(struct jobs *jobs, struct job *job, struct pack *p)
     pack_key_uint(p, "level", job->level);
 }
 
-static void say_turn(struct jobs *jobs, struct job *job, char *text, size_t size)
+static void say_turn(const struct question *q, struct job *job, char *text, size_t size)
 {
+    struct jobs *jobs = q->jobs;
     struct fair_place at;
 
     place_of(jobs, job, &at);
@@ -112,14 +120,15 @@ void explain_executors(struct jobs *jobs, enum ergon_kind kind, struct pack *p)
     }
 }
 
-static void pack_executors(struct jobs *jobs, struct job *job, struct pack *p)
+static void pack_executors(const struct question *q, struct job *job, struct pack *p)
 {
+    struct jobs *jobs = q->jobs;
     explain_executors(jobs, kind_of(job), p);
 }
 
-static void say_executors(struct jobs *jobs, struct job *job, char *text, size_t size)
+static void say_executors(const struct question *q, struct job *job, char *text, size_t size)
 {
-    (void)jobs;
+    (void)q;
     snprintf(text, size, "it is the next of its tenant, and every %s executor is full",
              kind_of(job) == ERGON_STEPPED ? "stepped" : "blocking");
 }
@@ -136,25 +145,26 @@ void explain_no_executor(const struct job_queue *q, char *text, size_t size)
                  (int)q->name.len, (const char *)q->name.at);
 }
 
-static void say_no_executor(struct jobs *jobs, struct job *job, char *text, size_t size)
+static void say_no_executor(const struct question *q, struct job *job, char *text, size_t size)
 {
-    (void)jobs;
+    (void)q;
     explain_no_executor(job->queue, text, size);
 }
 
-static void say_paused(struct jobs *jobs, struct job *job, char *text, size_t size)
+static void say_paused(const struct question *q, struct job *job, char *text, size_t size)
 {
-    (void)jobs;
+    (void)q;
     snprintf(text, size, "the queue \"%.*s\" is paused; queue.resume lets it go on",
              (int)job->queue->name.len, (const char *)job->queue->name.at);
 }
 
 /* --- Something holds it back. --- */
 
-/* Tasks of other tenants hold it back as well; which they are is not its tenant's to know. */
-static bool may_name(const struct job *job, const struct job *other)
+/* Tasks of other tenants hold it back as well; which they are is not its tenant's to know.  Nor is
+ * it that of who asks, of tasks in queues or with keys that its role does not name. */
+static bool may_name(const struct question *q, const struct job *job, const struct job *other)
 {
-    return job->tenant == other->tenant;
+    return job->tenant == other->tenant && operation_may_know(q->op, other);
 }
 
 static uint32_t place_in(const struct job_list *list, const struct job *job)
@@ -167,10 +177,10 @@ static uint32_t place_in(const struct job_list *list, const struct job *job)
 
 /* Those of its limit that are out; attempts that outlived their timeout have permits too, and are
  * what is missing here. */
-static void pack_holders(struct jobs *jobs, const struct job *of, struct pack *p)
+static void pack_holders(const struct question *q, const struct job *of, struct pack *p)
 {
     const struct limit *limit = of->more->line->limit;
-    const struct scheduler *s = &jobs->sched;
+    const struct scheduler *s = &q->jobs->sched;
     const struct job_list *lists[] = {&s->running, &s->assigned[0], &s->assigned[1]};
     const struct job *named[NAMED_MAX];
     char id[ID_TEXT_SIZE];
@@ -178,7 +188,7 @@ static void pack_holders(struct jobs *jobs, const struct job *of, struct pack *p
 
     for (unsigned i = 0; i < sizeof lists / sizeof lists[0]; i++)
         for (const struct job *job = lists[i]->first; job && count < NAMED_MAX; job = job->next)
-            if (may_name(of, job) && job->more && job->more->line &&
+            if (may_name(q, of, job) && job->more && job->more->line &&
                 job->more->line->limit == limit)
                 named[count++] = job;
     pack_str(p, "running");
@@ -187,7 +197,7 @@ static void pack_holders(struct jobs *jobs, const struct job *of, struct pack *p
         pack_str(p, id_text(named[i]->id, id));
 }
 
-static void pack_limit(struct jobs *jobs, struct job *job, struct pack *p)
+static void pack_limit(const struct question *q, struct job *job, struct pack *p)
 {
     const struct limit *limit = job->more->line->limit;
 
@@ -195,14 +205,14 @@ static void pack_limit(struct jobs *jobs, struct job *job, struct pack *p)
     pack_key_uint(p, "limit", limit->max);
     pack_key_uint(p, "taken", limit->taken);
     pack_key_uint(p, "before", limits_before(job, PLACE_MAX));
-    pack_holders(jobs, job, p);
+    pack_holders(q, job, p);
 }
 
-static void say_limit(struct jobs *jobs, struct job *job, char *text, size_t size)
+static void say_limit(const struct question *q, struct job *job, char *text, size_t size)
 {
     const struct limit *limit = job->more->line->limit;
 
-    (void)jobs;
+    (void)q;
     snprintf(text, size,
              "%" PRIu32 " of at most %" PRIu32 " tasks of limit \"%.*s\" run, and %" PRIu32
              " wait before it",
@@ -215,8 +225,9 @@ static ao_time refill_of(struct jobs *jobs, const struct job *job)
     return limits_token_at(job, limits_before(job, PLACE_MAX), table_now(&jobs->table));
 }
 
-static void pack_rate(struct jobs *jobs, struct job *job, struct pack *p)
+static void pack_rate(const struct question *q, struct job *job, struct pack *p)
 {
+    struct jobs *jobs = q->jobs;
     const struct rate *r = job->more->line->rate;
 
     pack_key_span(p, "key", r->key.name);
@@ -226,8 +237,9 @@ static void pack_rate(struct jobs *jobs, struct job *job, struct pack *p)
     pack_key_uint(p, "refill", ms_of(jobs, refill_of(jobs, job)));
 }
 
-static void say_rate(struct jobs *jobs, struct job *job, char *text, size_t size)
+static void say_rate(const struct question *q, struct job *job, char *text, size_t size)
 {
+    struct jobs *jobs = q->jobs;
     const struct rate *r = job->more->line->rate;
 
     snprintf(text, size,
@@ -245,33 +257,34 @@ static uint32_t count_after(const struct job *job, bool any)
     return count;
 }
 
-static uint32_t count_named(const struct job *job, bool any)
+static uint32_t count_named(const struct question *q, const struct job *job, bool any)
 {
     uint32_t count = 0;
     for (const struct dependency *edge = job->more->after; edge; edge = edge->next_of_waits)
-        count += edge->any == any && may_name(job, edge->on);
+        count += edge->any == any && may_name(q, job, edge->on);
     return count;
 }
 
-static void pack_edges(const struct job *job, bool any, struct pack *p)
+static void pack_edges(const struct question *q, const struct job *job, bool any, struct pack *p)
 {
     char id[ID_TEXT_SIZE];
     pack_str(p, any ? "after_any" : "after");
-    pack_array(p, count_named(job, any));
+    pack_array(p, count_named(q, job, any));
     for (const struct dependency *edge = job->more->after; edge; edge = edge->next_of_waits)
-        if (edge->any == any && may_name(job, edge->on))
+        if (edge->any == any && may_name(q, job, edge->on))
             pack_str(p, id_text(edge->on->id, id));
 }
 
-static void pack_after(struct jobs *jobs, struct job *job, struct pack *p)
+static void pack_after(const struct question *q, struct job *job, struct pack *p)
 {
-    (void)jobs;
-    pack_edges(job, false, p);
-    pack_edges(job, true, p);
+    (void)q;
+    pack_edges(q, job, false, p);
+    pack_edges(q, job, true, p);
 }
 
-static void say_after(struct jobs *jobs, struct job *job, char *text, size_t size)
+static void say_after(const struct question *q, struct job *job, char *text, size_t size)
 {
+    struct jobs *jobs = q->jobs;
     const struct dependency *edge = job->more->after;
     uint32_t any = count_after(job, true), all = any + count_after(job, false);
     char id[ID_TEXT_SIZE];
@@ -280,10 +293,10 @@ static void say_after(struct jobs *jobs, struct job *job, char *text, size_t siz
         snprintf(text, size, "all that had to be done first has ended; it goes on at once");
         return;
     }
-    while (edge->next_of_waits && !may_name(job, edge->on))
+    while (edge->next_of_waits && !may_name(q, job, edge->on))
         edge = edge->next_of_waits;
-    if (!may_name(job, edge->on)) {
-        snprintf(text, size, "%" PRIu32 " tasks of other tenants must end first", all);
+    if (!may_name(q, job, edge->on)) {
+        snprintf(text, size, "%" PRIu32 " tasks that you may not see must end first", all);
         return;
     }
     view_stage(jobs, edge->on);
@@ -297,17 +310,19 @@ static void say_after(struct jobs *jobs, struct job *job, char *text, size_t siz
                  must, id, is);
 }
 
-static void pack_suspect(struct jobs *jobs, struct job *job, struct pack *p)
+static void pack_suspect(const struct question *q, struct job *job, struct pack *p)
 {
+    struct jobs *jobs = q->jobs;
     char id[ID_TEXT_SIZE];
 
     pack_key_uint(p, "before", place_in(&jobs->sched.suspects, job));
     const struct job *out = jobs->sched.suspect;
-    pack_key_str(p, "running", out && may_name(job, out) ? id_text(out->id, id) : NULL);
+    pack_key_str(p, "running", out && may_name(q, job, out) ? id_text(out->id, id) : NULL);
 }
 
-static void say_suspect(struct jobs *jobs, struct job *job, char *text, size_t size)
+static void say_suspect(const struct question *q, struct job *job, char *text, size_t size)
 {
+    struct jobs *jobs = q->jobs;
     char id[ID_TEXT_SIZE];
     int len =
         snprintf(text, size,
@@ -318,18 +333,20 @@ static void say_suspect(struct jobs *jobs, struct job *job, char *text, size_t s
     const struct job *out = jobs->sched.suspect;
     if (out && len > 0 && (size_t)len < size)
         snprintf(text + len, size - (size_t)len, "; %s is out",
-                 may_name(job, out) ? id_text(out->id, id) : "one of another tenant");
+                 may_name(q, job, out) ? id_text(out->id, id) : "one that you may not see");
 }
 
 /* --- Its time has not come. --- */
 
-static void pack_next(struct jobs *jobs, struct job *job, struct pack *p)
+static void pack_next(const struct question *q, struct job *job, struct pack *p)
 {
+    struct jobs *jobs = q->jobs;
     pack_key_uint(p, "next", ms_of(jobs, job->due));
 }
 
-static void say_delay(struct jobs *jobs, struct job *job, char *text, size_t size)
+static void say_delay(const struct question *q, struct job *job, char *text, size_t size)
 {
+    struct jobs *jobs = q->jobs;
     snprintf(text, size, "it is due in %s", until(jobs, job->due).text);
 }
 
@@ -341,16 +358,17 @@ static const char *last_error(const struct job *job, char *text, size_t size)
     return text;
 }
 
-static void pack_retry(struct jobs *jobs, struct job *job, struct pack *p)
+static void pack_retry(const struct question *q, struct job *job, struct pack *p)
 {
     char text[EXPLAIN_TEXT_MAX];
 
-    pack_next(jobs, job, p);
+    pack_next(q, job, p);
     pack_key_str(p, "last_error", last_error(job, text, sizeof text));
 }
 
-static void say_retry(struct jobs *jobs, struct job *job, char *text, size_t size)
+static void say_retry(const struct question *q, struct job *job, char *text, size_t size)
 {
+    struct jobs *jobs = q->jobs;
     char why[JOB_TEXT_MAX];
     const char *error = last_error(job, why, sizeof why);
 
@@ -361,31 +379,34 @@ static void say_retry(struct jobs *jobs, struct job *job, char *text, size_t siz
              job->retries >= job->failures ? job->retries - job->failures + 1 : 0, job->retries);
 }
 
-static void say_again(struct jobs *jobs, struct job *job, char *text, size_t size)
+static void say_again(const struct question *q, struct job *job, char *text, size_t size)
 {
+    struct jobs *jobs = q->jobs;
     snprintf(text, size, "its handler asked to be run again; that is in %s",
              until(jobs, job->due).text);
 }
 
 /* --- The store has it. --- */
 
-static void pack_store(struct jobs *jobs, struct job *job, struct pack *p)
+static void pack_store(const struct question *q, struct job *job, struct pack *p)
 {
+    struct jobs *jobs = q->jobs;
     (void)job;
     pack_key_str(p, "store", store_error_text(jobs->journal.error));
 }
 
-static void say_commit(struct jobs *jobs, struct job *job, char *text, size_t size)
+static void say_commit(const struct question *q, struct job *job, char *text, size_t size)
 {
     const char *what = job_is(job, JOB_SUBMITTING) ? "its submission"
                        : job_is(job, JOB_ENDING)   ? "its end"
                                                    : "how its last attempt ended";
-    (void)jobs;
+    (void)q;
     snprintf(text, size, "%s is being written to disk", what);
 }
 
-static void say_store(struct jobs *jobs, struct job *job, char *text, size_t size)
+static void say_store(const struct question *q, struct job *job, char *text, size_t size)
 {
+    struct jobs *jobs = q->jobs;
     (void)job;
     snprintf(text, size, "%s", store_error_text(jobs->journal.error));
 }
@@ -399,8 +420,9 @@ static uint32_t number_of(const struct jobs *jobs, const struct job *job)
 }
 
 /* The timeout of one that has not begun runs not yet. */
-static void pack_out(struct jobs *jobs, struct job *job, struct pack *p)
+static void pack_out(const struct question *q, struct job *job, struct pack *p)
 {
+    struct jobs *jobs = q->jobs;
     char name[24] = "";
 
     if (job->attempt_task)
@@ -414,8 +436,9 @@ static void pack_out(struct jobs *jobs, struct job *job, struct pack *p)
         pack_nil(p);
 }
 
-static void say_out(struct jobs *jobs, struct job *job, char *text, size_t size)
+static void say_out(const struct question *q, struct job *job, char *text, size_t size)
 {
+    struct jobs *jobs = q->jobs;
     char name[24] = "an executor";
 
     if (job->attempt_task)
@@ -424,29 +447,29 @@ static void say_out(struct jobs *jobs, struct job *job, char *text, size_t size)
              job_reason_meaning((enum job_reason)job->reason));
 }
 
-static void pack_end(struct jobs *jobs, struct job *job, struct pack *p)
+static void pack_end(const struct question *q, struct job *job, struct pack *p)
 {
     char text[EXPLAIN_TEXT_MAX];
 
-    (void)jobs;
+    (void)q;
     pack_key_str(p, "last_error", last_error(job, text, sizeof text));
 }
 
-static void say_end(struct jobs *jobs, struct job *job, char *text, size_t size)
+static void say_end(const struct question *q, struct job *job, char *text, size_t size)
 {
     char why[EXPLAIN_TEXT_MAX / 2];
     const char *error = last_error(job, why, sizeof why);
 
-    (void)jobs;
+    (void)q;
     snprintf(text, size, "it is %s after attempt %" PRIu32 "%s%s", job_state_names[job->state],
              job->attempt, error ? ": " : "", error ? error : "");
 }
 
 struct detail {
     unsigned pairs; /* of the answer's map, that `pack` adds */
-    void (*pack)(struct jobs *jobs, struct job *job, struct pack *p); /* NULL: none */
+    void (*pack)(const struct question *q, struct job *job, struct pack *p); /* NULL: none */
     /* One sentence; NULL: the meaning of the reason says it. */
-    void (*say)(struct jobs *jobs, struct job *job, char *text, size_t size);
+    void (*say)(const struct question *q, struct job *job, char *text, size_t size);
 };
 
 static const struct detail details[JOB_REASON_COUNT] = {
@@ -492,13 +515,14 @@ static void serve(struct jobs *jobs, struct operation *op)
     struct job *job = operation_find_job(jobs, op, op->job.id);
     char id[ID_TEXT_SIZE], text[EXPLAIN_TEXT_MAX];
     struct pack *p = &op->reply.result;
+    const struct question q = {.jobs = jobs, .op = op};
     if (!job)
         return;
     view_stage(jobs, job);
     enum job_reason reason = reason_of(jobs, job);
     const struct detail *d = &details[reason];
     if (d->say)
-        d->say(jobs, job, text, sizeof text);
+        d->say(&q, job, text, sizeof text);
     else
         snprintf(text, sizeof text, "%s", job_reason_meaning(reason));
     pack_init(p);
@@ -509,7 +533,7 @@ static void serve(struct jobs *jobs, struct operation *op)
     pack_key_str(p, "reason", job_reason_name(reason));
     pack_key_str(p, "text", text);
     if (d->pack)
-        d->pack(jobs, job, p);
+        d->pack(&q, job, p);
     operation_finish(op);
 }
 

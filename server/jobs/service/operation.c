@@ -125,6 +125,12 @@ bool operation_may_run(const struct operation *op, const struct job *job)
     return covers(op, o.queue, &o) && (!op->allow || patterns_fit(op->allow, o.queue));
 }
 
+bool operation_may_wait(const struct operation *op, const struct job *job, const struct job *on)
+{
+    const struct rights_object o = object_of(on);
+    return covers(op, job->queue->name, &o);
+}
+
 bool operation_admit_run(struct operation *op, const struct job *job)
 {
     if (operation_may_run(op, job))

@@ -212,7 +212,9 @@ void operation_refuse_plain(struct operation *op, enum ergon_error error); /* wi
 bool operation_may_know(const struct operation *op, const struct job *job);
 /* May who asked for it have the job run, so is it one that it could submit? */
 bool operation_may_run(const struct operation *op, const struct job *job);
-/* The same; false: the operation was answered DENIED. */
+/* May a job that it submits wait for `on`: does a right to the job's method reach that, too? */
+bool operation_may_wait(const struct operation *op, const struct job *job, const struct job *on);
+/* May who asked have it run; false: the operation was answered DENIED. */
 bool operation_admit_run(struct operation *op, const struct job *job);
 /* May the operation's method be used on the object; on the queue of this method? */
 bool operation_may_object(const struct operation *op, const struct rights_object *object);

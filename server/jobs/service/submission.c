@@ -37,6 +37,11 @@ static bool may_join(const void *op, const struct job *job)
     return operation_may_run(op, job);
 }
 
+static bool may_wait(const void *op, const struct job *job, const struct job *on)
+{
+    return operation_may_wait(op, job, on);
+}
+
 struct job *submission_take(struct jobs *jobs, struct operation *op, uint32_t i)
 {
     struct submission_outcome *outcome = &op->submission.outcomes[i];
@@ -45,7 +50,8 @@ struct job *submission_take(struct jobs *jobs, struct operation *op, uint32_t i)
     char text[JOB_TEXT_MAX];
     if (spec->tenant.len == 0)
         spec->tenant = op->tenant;
-    const struct submitter who = {.may_join = may_join, .arg = op};
+    const struct submitter who = {
+        .may_join = may_join, .waits = {.may_wait = may_wait, .arg = op}, .arg = op};
     enum ergon_error error = job_submit(jobs, spec, &who, &done, text, sizeof text);
     if (error != ERGON_OK) {
         fail(outcome, error, text);

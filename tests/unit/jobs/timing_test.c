@@ -1,4 +1,5 @@
 /* Delays, deadlines, timeouts, what must be done first, and how long an end is kept. */
+#include "server/jobs/effects.h"
 #include "server/tasks/task_result.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
@@ -191,21 +192,27 @@ JOBS_TEST(the_unknown_cannot_be_waited_for)
     assert_int_equal(w->jobs->table.count, 0);
 }
 
+static bool of_its_tenant(const void *arg, const struct job *job, const struct job *on)
+{
+    (void)arg;
+    return job->tenant == on->tenant;
+}
+
 JOBS_TEST(a_task_of_another_tenant_is_unknown_to_who_may_not_see_it)
 {
     struct job_spec spec = WORK(.tenant = span_text("ann"));
+    const struct submitter who = {.waits = {.may_wait = of_its_tenant}};
     struct submitted done;
     char text[JOB_TEXT_MAX] = "";
     uint64_t first = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
     spec.after = &first;
     spec.after_count = 1;
-    spec.confined = true;
-    assert_int_equal(world_submit(w, &spec, &done, text, sizeof text), ERGON_OK);
+    assert_int_equal(job_submit(w->jobs, &spec, &who, &done, text, sizeof text), ERGON_OK);
     spec.tenant = span_text("bob");
-    assert_int_equal(world_submit(w, &spec, &done, text, sizeof text), ERGON_E_NOT_FOUND);
+    assert_int_equal(job_submit(w->jobs, &spec, &who, &done, text, sizeof text), ERGON_E_NOT_FOUND);
     assert_non_null(strstr(text, "no task"));
-    spec.confined = false;
+    effects_apply(w->jobs);
     assert_int_equal(world_submit(w, &spec, &done, text, sizeof text), ERGON_OK);
 }
 
