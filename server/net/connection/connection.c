@@ -15,6 +15,7 @@
 #include "server/runtime/object/trace.h"
 
 enum { CLOSING_ROOM = 128 /* bytes of what a peer is told last */ };
+enum { ABANDONED_A_ROUND = 512 }; /* calls of connections that have vanished */
 enum { FLUSH_SOON = 32768 }; /* bytes; so many answers are written before they leave the caches */
 
 /* A peer that has half-closed is asked so much more often whether it is still there: the system of
@@ -169,6 +170,19 @@ static void report_gone(struct connection *c)
 {
     c->gone_reported = !conn_answerable(c);
     c->loop->port.gone(c->loop->port.arg, c);
+}
+
+/* Its calls are dropped at once; but of many connections that vanish together no more are reported
+ * a round than have so many calls, and the others wait. */
+static void report_in_turn(struct connection *c)
+{
+    struct net_loop *l = c->loop;
+
+    if (l->abandoned >= ABANDONED_A_ROUND)
+        return;
+    loop_arm(l);
+    l->abandoned += c->in_flight + c->polls;
+    report_gone(c);
 }
 
 /* While input was stopped.  It is read on all the same, for the sake of notifications, which nobody
@@ -405,7 +419,7 @@ static enum ao_verdict conn_step(struct ao *self)
     if (c->state != CONN_OPEN && c->partial != NULL)
         input_drop(c); /* here, since a port may close the connection while it reads a message */
     if (c->gone_due && !c->gone_reported) {
-        report_gone(c);
+        report_in_turn(c);
         verdict = AO_AGAIN;
     }
     return verdict;

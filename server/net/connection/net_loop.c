@@ -34,6 +34,7 @@ static void at_round_end(struct round_hook *hook)
     struct net_loop *l = ao_of(hook, struct net_loop, hook);
 
     l->handshakes = 0;
+    l->abandoned = 0;
     flush_dirty(l);
     free_dead(l);
 }

@@ -63,6 +63,7 @@ struct net_loop {
     struct conn_queue dirty; /* have output to write */
     struct conn_queue dead;  /* to be freed */
     uint32_t handshakes;     /* of this round */
+    uint32_t abandoned;      /* calls whose connection was reported gone in this round */
 
     LIST_HEAD(, connection) all; /* whose memory exists; the newest first, so by id */
     LIST_HEAD(, conn_walk) walks;

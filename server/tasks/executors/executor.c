@@ -90,8 +90,9 @@ void executors_notify(const struct executor_group *group, uint64_t number)
     for (uint32_t i = 0; i < group->count; i++) {
         struct executor *e = group->list[i];
         if (e->waker) {
-            if (atomic_load_explicit(&e->running_number, memory_order_seq_cst) == number)
-                counter_set(&e->unwanted_number, number);
+            if (atomic_load_explicit(&e->running_number, memory_order_seq_cst) != number)
+                continue; /* whose handler begins now looks at the flag after it has shown itself */
+            counter_set(&e->unwanted_number, number);
             waker_notify(e->waker);
             continue;
         }

@@ -113,7 +113,8 @@ void executor_name(const struct executor *e, char *buf, size_t size); /* "blocki
 ao_time executor_clock(const struct executor *e);                     /* read now */
 
 /* The task of that number, which the group may run, was flagged, sequentially consistent: each
- * executor looks whether what its tasks wait for is still wanted. */
+ * executor looks whether what its tasks wait for is still wanted, of the blocking ones those that
+ * run one of that number. */
 void executors_notify(const struct executor_group *group, uint64_t number);
 
 /* A nested call comes home to the blocking executor whose handler made it. */

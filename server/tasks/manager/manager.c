@@ -27,6 +27,7 @@ enum {
     INLET_BUDGET = 256, /* tasks of one lane, a step */
     GIVE_BUDGET = 512,  /* tasks given, a step */
     ASIDE_BUDGET = 64,  /* lines set aside, a pass or a step of one */
+    SWEEP_BUDGET = 512, /* tasks of one queue looked at whether somebody wants them, a step */
     LANE_IN = 1024,     /* tasks on their way from one home; more overflow */
     LANE_OUT = 64       /* flagged tasks on their way to one home; more overflow */
 };
@@ -372,17 +373,28 @@ static void give_or_wait(struct manager *m, struct manager_kind *k, int *budget)
     k->second_look = announced && pass == PASS_CUT;
 }
 
-static void sweep(struct manager *m)
+static bool sweeping(const struct manager *m)
 {
-    if (!manager_take_flagged(&m->shared->inbox))
-        return;
+    bool any = false;
+    for (unsigned i = 0; i < KINDS; i++)
+        any |= task_queue_sweeping(&m->kinds[i].queue);
+    return any;
+}
+
+/* True: it is not over. */
+static bool sweep(struct manager *m)
+{
+    bool begins = !sweeping(m) && manager_take_flagged(&m->shared->inbox);
     for (unsigned i = 0; i < KINDS; i++) {
         struct task *next;
-        for (struct task *t = task_queue_sweep(&m->kinds[i].queue); t; t = next) {
+        if (begins)
+            task_queue_begin_sweep(&m->kinds[i].queue);
+        for (struct task *t = task_queue_sweep(&m->kinds[i].queue, SWEEP_BUDGET); t; t = next) {
             next = t->next;
             drop(m, t);
         }
     }
+    return sweeping(m);
 }
 
 /* Each home cancels its calls on its own thread. */
@@ -416,7 +428,7 @@ static enum ao_verdict manager_step(struct ao *self)
         empty &= take_inlet(m, m->inlets[i]);
     take_inbox(m);
     job_source_take_returns(m);
-    sweep(m);
+    bool swept = !sweep(m);
     m->source_woken = false;
     bool cut = false;
     for (unsigned i = 0; i < KINDS; i++) {
@@ -424,7 +436,7 @@ static enum ao_verdict manager_step(struct ao *self)
         cut |= m->kinds[i].cut;
     }
     see_to_drain(m);
-    bool idle = empty && budget > 0 && !cut && !m->source_woken && !m->home.returned;
+    bool idle = empty && swept && budget > 0 && !cut && !m->source_woken && !m->home.returned;
     return idle ? AO_DONE : AO_AGAIN;
 }
 

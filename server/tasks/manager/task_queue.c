@@ -40,6 +40,36 @@ static struct task *take(struct fifo *f)
     return t;
 }
 
+static void join(struct fifo *front, const struct fifo *rest)
+{
+    if (!front->first)
+        *front = *rest;
+    else if (rest->first) {
+        front->last->next = rest->first;
+        front->last = rest->last;
+    }
+}
+
+static struct task *first_of(const struct task_row *w)
+{
+    return w->kept.first ? w->kept.first : w->rest.first;
+}
+
+static void come_last(struct task_row *w, struct task *t)
+{
+    append(&w->rest, t);
+    w->length++;
+}
+
+static struct task *take_first(struct task_row *w)
+{
+    w->length--;
+    if (w->kept.first)
+        return take(&w->kept);
+    w->left -= w->left > 0;
+    return take(&w->rest);
+}
+
 /* --- Whose turn it is --- */
 
 static bool is_before(const struct task_line *a, const struct task_line *b)
@@ -123,7 +153,7 @@ static struct task_line *line_of(struct task_queue *q, const struct task *t)
     if (a->index >= q->line_room)
         return &q->nobody;
     struct task_line *line = &q->lines[a->index];
-    if (line->whose != a && line->length == 0)
+    if (line->whose != a && line->tasks.length == 0)
         *line = (struct task_line){.whose = a};
     return line;
 }
@@ -138,7 +168,7 @@ static void begin_turn(struct task_queue *q, struct task_line *line)
 static struct task_line *next_line(const struct task_queue *q)
 {
     struct task_line *nobody =
-        q->nobody.length > 0 && !q->nobody_aside ? (struct task_line *)&q->nobody : NULL;
+        q->nobody.tasks.length > 0 && !q->nobody_aside ? (struct task_line *)&q->nobody : NULL;
     struct task_line *first = q->heap_count > 0 ? &q->lines[q->heap[0]] : NULL;
     return !first || (nobody && is_before(nobody, first)) ? nobody : first;
 }
@@ -152,15 +182,14 @@ static uint64_t cost_of(const struct task *t)
 
 static struct task *take_from(struct task_queue *q, struct task_line *line)
 {
-    struct task *t = take(&line->fifo);
+    struct task *t = take_first(&line->tasks);
     q->now = line->start;
     line->finish = line->start + cost_of(t);
-    line->length--;
-    if (line->length > 0)
+    if (line->tasks.length > 0)
         begin_turn(q, line);
     if (line == &q->nobody)
         return t;
-    if (line->length > 0)
+    if (line->tasks.length > 0)
         heap_sink(q, 0);
     else if (heap_take(q), q->aside > 0) /* closes the gap to those set aside */
         q->heap[q->heap_count] = q->heap[q->heap_count + q->aside];
@@ -182,12 +211,12 @@ void task_queue_push(struct task_queue *q, struct task *t)
     assert(t->owner == TASK_OF_MANAGER);
     q->length++;
     if (t->depth > 0) {
-        append(&q->nested, t);
+        come_last(&q->nested, t);
         return;
     }
     struct task_line *line = line_of(q, t);
-    append(&line->fifo, t);
-    if (line->length++ > 0)
+    come_last(&line->tasks, t);
+    if (line->tasks.length > 1)
         return;
     begin_turn(q, line);
     if (line != &q->nobody)
@@ -197,42 +226,44 @@ void task_queue_push(struct task_queue *q, struct task *t)
 void task_queue_push_front(struct task_queue *q, struct task *t)
 {
     assert(t->owner == TASK_OF_MANAGER);
-    prepend(t->depth > 0 ? &q->nested : &q->again, t);
+    struct task_row *w = t->depth > 0 ? &q->nested : &q->again;
+    prepend(&w->kept, t);
+    w->length++;
     q->length++;
 }
 
 struct task *task_queue_first(const struct task_queue *q)
 {
-    if (q->nested.first)
-        return q->nested.first;
-    if (q->again.first && !q->again_aside)
-        return q->again.first;
+    if (q->nested.length > 0)
+        return first_of(&q->nested);
+    if (q->again.length > 0 && !q->again_aside)
+        return first_of(&q->again);
     const struct task_line *line = next_line(q);
-    return line ? line->fifo.first : NULL;
+    return line ? first_of(&line->tasks) : NULL;
 }
 
 struct task *task_queue_pop(struct task_queue *q)
 {
     struct task_line *line = NULL;
-    if (!q->nested.first && (!q->again.first || q->again_aside) && !(line = next_line(q)))
+    if (q->nested.length == 0 && (q->again.length == 0 || q->again_aside) && !(line = next_line(q)))
         return NULL;
     q->length--;
     if (line)
         return take_from(q, line);
-    return take(q->nested.first ? &q->nested : &q->again);
+    return take_first(q->nested.length > 0 ? &q->nested : &q->again);
 }
 
 const struct task *task_queue_look(const struct task_queue *q, uint32_t n)
 {
     if (n < q->heap_count + q->aside)
-        return q->lines[q->heap[n]].fifo.first;
-    return n == q->heap_count + q->aside ? q->nobody.fifo.first : NULL;
+        return first_of(&q->lines[q->heap[n]].tasks);
+    return n == q->heap_count + q->aside ? first_of(&q->nobody.tasks) : NULL;
 }
 
 void task_queue_set_aside(struct task_queue *q)
 {
-    assert(!q->nested.first);
-    if (q->again.first && !q->again_aside) {
+    assert(q->nested.length == 0);
+    if (q->again.length > 0 && !q->again_aside) {
         q->again_aside = true;
         return;
     }
@@ -254,47 +285,109 @@ void task_queue_bring_back(struct task_queue *q)
 
 /* --- What nobody wants any more --- */
 
-/* Returns how many went. */
-static uint32_t sweep(struct fifo *f, struct fifo *out)
+/* What it is at: these, then the lines by index. */
+enum { SWEEP_NONE, SWEEP_NESTED, SWEEP_AGAIN, SWEEP_NOBODY, SWEEP_LINES };
+
+/* NULL: it has been everywhere. */
+static struct task_row *swept(struct task_queue *q)
 {
-    struct fifo kept = {0};
-    uint32_t gone = 0;
-    while (f->first) {
-        struct task *t = take(f);
+    switch (q->sweep_next) {
+    case SWEEP_NESTED:
+        return &q->nested;
+    case SWEEP_AGAIN:
+        return &q->again;
+    case SWEEP_NOBODY:
+        return &q->nobody.tasks;
+    default:
+        return q->sweep_next - SWEEP_LINES < q->line_room
+                   ? &q->lines[q->sweep_next - SWEEP_LINES].tasks
+                   : NULL;
+    }
+}
+
+static void enter(struct task_queue *q, struct task_row *w)
+{
+    join(&w->kept, &w->rest);
+    w->rest = w->kept;
+    w->kept = (struct fifo){0};
+    w->left = w->length;
+    q->sweep_inside = true;
+}
+
+/* Returns how many it looked at. */
+static uint32_t look(struct task_queue *q, struct task_row *w, uint32_t most, struct fifo *out)
+{
+    uint32_t count = 0;
+    for (; w->left > 0 && count < most; count++) {
+        struct task *t = take(&w->rest);
         bool flagged = task_flagged(t) != 0;
-        append(flagged ? out : &kept, t);
-        gone += flagged;
+        append(flagged ? out : &w->kept, t);
+        w->left--;
+        w->length -= flagged;
+        q->length -= flagged;
     }
-    *f = kept;
-    return gone;
+    return count;
 }
 
-/* The lines that are still not empty keep their place among the others, or aside. */
-static void sweep_lines(struct task_queue *q, struct fifo *out)
+/* A line that is empty now has no turn, and is not aside. */
+static void leave_heap(struct task_queue *q, uint32_t index)
 {
-    uint32_t count = q->heap_count, all = count + q->aside;
-    q->nobody.length -= sweep(&q->nobody.fifo, out);
-    q->heap_count = q->aside = 0;
-    for (uint32_t i = 0; i < all; i++) {
-        uint32_t index = q->heap[i];
-        struct task_line *line = &q->lines[index];
-        line->length -= sweep(&line->fifo, out);
-        if (line->length > 0 && i < count)
-            heap_add(q, index);
-        else if (line->length > 0)
-            q->heap[q->heap_count + q->aside++] = index;
+    uint32_t at = 0, all = q->heap_count + q->aside;
+    while (at < all && q->heap[at] != index)
+        at++;
+    if (at == all)
+        return;
+    if (at >= q->heap_count) {
+        q->heap[at] = q->heap[all - 1];
+        q->aside--;
+        return;
     }
+    heap_swap(q, at, --q->heap_count);
+    if (at < q->heap_count) {
+        heap_sink(q, at);
+        heap_rise(q, at);
+    }
+    q->heap[q->heap_count] = q->heap[all - 1]; /* closes the gap to those aside */
 }
 
-struct task *task_queue_sweep(struct task_queue *q)
+static void leave(struct task_queue *q, struct task_row *w)
+{
+    join(&w->kept, &w->rest);
+    w->rest = w->kept;
+    w->kept = (struct fifo){0};
+    if (w->length == 0 && q->sweep_next >= SWEEP_LINES)
+        leave_heap(q, q->sweep_next - SWEEP_LINES);
+    q->again_aside &= q->again.length > 0;
+    q->nobody_aside &= q->nobody.tasks.length > 0;
+    q->sweep_inside = false;
+    q->sweep_next++;
+}
+
+void task_queue_begin_sweep(struct task_queue *q)
+{
+    if (q->sweep_next == SWEEP_NONE)
+        q->sweep_next = SWEEP_NONE + 1;
+}
+
+bool task_queue_sweeping(const struct task_queue *q)
+{
+    return q->sweep_next != SWEEP_NONE;
+}
+
+struct task *task_queue_sweep(struct task_queue *q, uint32_t most)
 {
     struct fifo out = {0};
-    sweep(&q->nested, &out);
-    sweep(&q->again, &out);
-    sweep_lines(q, &out);
-    q->again_aside &= q->again.first != NULL;
-    q->nobody_aside &= q->nobody.length > 0;
-    for (const struct task *t = out.first; t; t = t->next)
-        q->length--;
+    for (uint32_t count = 0; count < most && task_queue_sweeping(q); count++) {
+        struct task_row *w = swept(q);
+        if (!w) {
+            q->sweep_next = SWEEP_NONE;
+            break;
+        }
+        if (!q->sweep_inside)
+            enter(q, w);
+        count += look(q, w, most - count, &out);
+        if (w->left == 0)
+            leave(q, w);
+    }
     return out.first;
 }

@@ -22,18 +22,25 @@ struct fifo {
     struct task *first, *last; /* linked by next */
 };
 
+/* One after the other.  What stands in `kept` is in front of the rest: it was put there, or a sweep
+ * has looked at it. */
+struct task_row {
+    struct fifo kept, rest;
+    uint32_t length;
+    uint32_t left; /* of the rest, that the sweep has to look at */
+};
+
 /* Of one principal. */
 struct task_line {
-    struct fifo fifo;
+    struct task_row tasks;
     const struct account *whose; /* never looked into: the account may be gone */
     uint64_t start;              /* of its first task, in virtual time, ns */
     uint64_t finish;             /* of its last one that was taken */
     uint64_t order;              /* among lines with the same start */
-    uint32_t length;
 };
 
 struct task_queue {
-    struct fifo nested, again;
+    struct task_row nested, again;
     struct task_line nobody;
     struct task_line *lines; /* by the account's index */
     /* Indexes of those that are not empty: a heap by start; behind it stand those that were set
@@ -41,7 +48,9 @@ struct task_queue {
     uint32_t *heap;
     uint32_t line_room, heap_count, aside;
     bool again_aside, nobody_aside;
-    uint64_t now; /* virtual time: the start of what was taken last */
+    bool sweep_inside;   /* it has begun with what it is at */
+    uint32_t sweep_next; /* what it is at: SWEEP_NONE, or see task_queue.c */
+    uint64_t now;        /* virtual time: the start of what was taken last */
     uint64_t orders;
     uint32_t length;
 };
@@ -63,8 +72,13 @@ const struct task *task_queue_look(const struct task_queue *q, uint32_t n);
 void task_queue_set_aside(struct task_queue *q);
 void task_queue_bring_back(struct task_queue *q);
 
-/* Takes all flagged tasks out, in order, linked by next; NULL: there was none.  Lines that are set
- * aside stay so. */
-struct task *task_queue_sweep(struct task_queue *q);
+/* A sweep takes out the flagged ones of those that stand here as it begins, step by step, while
+ * others come and go.  A second begin does nothing while one is under way.  Lines that are set
+ * aside stay so.
+ *
+ * A step looks at `most` tasks or lines and returns what it took out, in order, linked by next. */
+void task_queue_begin_sweep(struct task_queue *q);
+bool task_queue_sweeping(const struct task_queue *q);
+struct task *task_queue_sweep(struct task_queue *q, uint32_t most);
 
 #endif

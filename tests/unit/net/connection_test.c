@@ -228,3 +228,31 @@ NET_TEST(a_loop_that_ends_takes_all_with_it)
         assert_true(peers[i].closed);
     assert_int_equal(net.echo.gone, 3);
 }
+
+/* Each has many calls at work, which its end drops. */
+NET_TEST(of_those_that_vanish_together_a_few_are_told_of_a_round)
+{
+    enum { PEERS = 4, CALLS = 512 };
+    static struct script peers[PEERS];
+    struct connection *all[PEERS];
+
+    for (int i = 0; i < PEERS; i++) {
+        all[i] = net_connect(&peers[i]);
+        conn_mode(all[i])->fin_ends = true;
+    }
+    net_run_ms(1);
+    for (int i = 0; i < PEERS * CALLS; i++)
+        conn_call_began(all[i % PEERS], true);
+    for (int i = 0; i < PEERS; i++)
+        script_send_eof(&peers[i]);
+    for (uint64_t told = 0, rounds = 0; told < PEERS; rounds++) {
+        activator_round(net.activator, false);
+        assert_in_range(net.echo.gone, told, told + 1);
+        told = net.echo.gone;
+        assert_true(rounds < 100);
+    }
+    for (int i = 0; i < PEERS * CALLS; i++)
+        conn_call_ended(all[i % PEERS], true);
+    net_run_ms(1);
+    assert_null(LIST_FIRST(&net.loop->all));
+}

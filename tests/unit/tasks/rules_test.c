@@ -20,7 +20,7 @@ static void queue_it(void *arg)
 static void give_it(void *arg)
 {
     struct manager_kind *k = &w.tasks->manager.kinds[kind_index(ERGON_BLOCKING)];
-    k->queue.again.first = k->queue.again.last = arg;
+    k->queue.again = (struct task_row){.rest = {arg, arg}, .length = 1};
     k->queue.length = 1;
     ao_activate(&w.tasks->manager.ao);
     virtual_run(&w.v);

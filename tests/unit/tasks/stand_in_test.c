@@ -288,6 +288,23 @@ TASKS_TEST(the_last_that_takes_nested_calls_does_not_rest)
     assert_int_equal(*waiting, 1);
 }
 
+/* Of thousands of flagged ones that wait, none wakes a thread that has nothing to do with it. */
+TASKS_TEST(who_is_flagged_wakes_who_runs_it)
+{
+    open_world();
+    struct executor *e = w.tasks->executors[1];
+    const struct executor_group *g = &w.tasks->shared.groups[kind_index(ERGON_BLOCKING)];
+    counter_set(&e->running_number, 77);
+    waker_announce(e->waker);
+    executors_notify(g, 78);
+    assert_true(atomic_load(&e->waker->sleeping));
+    assert_int_equal(counter_read(&e->unwanted_number), 0);
+    executors_notify(g, 77);
+    assert_false(atomic_load(&e->waker->sleeping));
+    assert_int_equal(counter_read(&e->unwanted_number), 77);
+    counter_set(&e->running_number, 0);
+}
+
 /* Twice seen, a task that runs and was flagged has outlived what it was allowed. */
 TASKS_TEST(what_nobody_wants_is_seen_twice)
 {

@@ -2,12 +2,14 @@
  * in each; what is flagged is swept out. */
 #include "server/tasks/manager/task_queue.h"
 
+#include <stdlib.h>
+
 #include "server/accounts/tally.h"
 #include "tests/support/cmocka_env.h"
 
 enum { ALICE = 1, CAROL = 5, BOB = 70 }; /* indexes of their accounts */
 
-static struct task tasks[8];
+static struct task tasks[64];
 static struct account accounts[BOB + 1];
 static struct tally tallies[BOB + 1];
 static const struct ergon_handler stepped = {.kind = ERGON_STEPPED},
@@ -60,6 +62,15 @@ TEST(what_was_given_back_goes_first)
         assert_int_equal(task_queue_pop(&q)->number, i);
 }
 
+/* In one step. */
+static struct task *sweep(struct task_queue *q)
+{
+    task_queue_begin_sweep(q);
+    struct task *gone = task_queue_sweep(q, UINT32_MAX);
+    assert_false(task_queue_sweeping(q));
+    return gone;
+}
+
 TEST(a_sweep_takes_the_flagged)
 {
     struct task_queue q = {0};
@@ -68,7 +79,7 @@ TEST(a_sweep_takes_the_flagged)
         if (i >= 2 && i <= 4)
             atomic_store(&tasks[i].flags, TASK_GONE);
     }
-    struct task *swept = task_queue_sweep(&q);
+    struct task *swept = sweep(&q);
     static const uint64_t out[] = {3, 2, 4}, left[] = {1, 5, 0};
     for (int i = 0; i < 3; i++, swept = swept->next)
         assert_int_equal(swept->number, out[i]);
@@ -76,7 +87,7 @@ TEST(a_sweep_takes_the_flagged)
     assert_int_equal(q.length, 3);
     for (int i = 0; i < 3; i++)
         assert_int_equal(task_queue_pop(&q)->number, left[i]);
-    assert_null(task_queue_sweep(&q));
+    assert_null(sweep(&q));
 }
 
 static struct task *of(int n, uint32_t whose, struct method *m)
@@ -176,7 +187,7 @@ TEST(a_sweep_leaves_aside_what_is_aside)
     task_queue_set_aside(&q); /* bob */
     atomic_store(&tasks[0].flags, TASK_GONE);
     atomic_store(&tasks[2].flags, TASK_GONE);
-    const struct task *gone = task_queue_sweep(&q);
+    const struct task *gone = sweep(&q);
     assert_int_equal(gone->number + gone->next->number, 0 + 2);
     assert_int_equal(q.aside, 1);
     assert_int_equal(task_queue_pop(&q)->number, 3);
@@ -195,6 +206,88 @@ TEST(a_line_that_was_swept_away_is_gone)
         task_queue_push(&q, of(i, i == 3 ? BOB : ALICE, &methods[0]));
     for (int i = 0; i < 3; i++)
         atomic_store(&tasks[i].flags, TASK_GONE);
-    assert_non_null(task_queue_sweep(&q));
+    assert_non_null(sweep(&q));
     expect(&q, (const uint64_t[]){3}, 1);
+}
+
+/* Of the tasks that a sweep took out, so many. */
+static int gone_in(struct task_queue *q, uint32_t most)
+{
+    int count = 0;
+    for (const struct task *t = task_queue_sweep(q, most); t; t = t->next, count++)
+        assert_true(t->flags);
+    return count;
+}
+
+/* It looks at a few tasks a step; what comes and goes meanwhile keeps its turn. */
+TEST(a_sweep_goes_step_by_step)
+{
+    struct task_queue q = {0};
+    for (int i = 0; i < 12; i++) {
+        task_queue_push(&q, of(i, ALICE, &methods[0]));
+        if (i % 3 != 0)
+            atomic_store(&tasks[i].flags, TASK_GONE);
+    }
+    task_queue_push(&q, of(12, BOB, &methods[0]));
+    atomic_store(&tasks[12].flags, TASK_GONE);
+    assert_int_equal(gone_in(&q, 100), 0); /* none has begun */
+    task_queue_begin_sweep(&q);
+    int gone = 0;
+    for (uint32_t steps = 0; gone < 4; steps++, gone += gone_in(&q, 4))
+        assert_true(steps < 10);
+    assert_in_range(gone, 4, 6);
+    assert_true(task_queue_sweeping(&q));
+    assert_int_equal(q.length, 13 - gone);
+    assert_int_equal(task_queue_pop(&q)->number, 0); /* looked at, and kept */
+    task_queue_push(&q, of(13, ALICE, &methods[0])); /* comes after it */
+    atomic_store(&tasks[13].flags, TASK_GONE);
+    task_queue_begin_sweep(&q); /* does nothing */
+    while (task_queue_sweeping(&q))
+        gone += gone_in(&q, 4);
+    assert_int_equal(gone, 9);
+    expect(&q, (const uint64_t[]){3, 6, 9, 13}, 4);
+}
+
+/* At random, against a list: each is taken out once, in order, and no flagged one stays. */
+TEST(sweeps_lose_nobody)
+{
+    enum { ROUNDS = 2000, MANY = sizeof tasks / sizeof tasks[0] };
+    struct task_queue q = {0};
+    bool in[MANY] = {0};
+    uint32_t length = 0;
+    srand(7);
+    for (int i = 0; i < ROUNDS; i++) {
+        int n = rand() % MANY;
+        struct task *t;
+        if (!in[n] && rand() % 2) {
+            task_queue_push(&q, rand() % 4 ? of(n, (uint32_t)(rand() % 8), &methods[n % 3])
+                                           : numbered(n, n % 2 ? 1 : 0));
+            in[n] = true;
+            length++;
+        } else if (in[n] && rand() % 2) {
+            atomic_store(&tasks[n].flags, TASK_GONE);
+        } else if (rand() % 3 == 0 && (t = task_queue_pop(&q))) {
+            assert_true(in[t->number]);
+            in[t->number] = false;
+            length--;
+        }
+        if (rand() % 20 == 0)
+            task_queue_begin_sweep(&q);
+        if (rand() % 10 == 0 && q.nested.length == 0)
+            task_queue_set_aside(&q);
+        for (t = task_queue_sweep(&q, 3); t; t = t->next, length--) {
+            assert_true(in[t->number] && t->flags);
+            in[t->number] = false;
+        }
+        assert_int_equal(q.length, length);
+        if (rand() % 5 == 0) {
+            task_queue_bring_back(&q);
+            assert_true((task_queue_first(&q) != NULL) == (length > 0));
+        }
+    }
+    task_queue_bring_back(&q);
+    while (task_queue_pop(&q))
+        length--;
+    assert_int_equal(length, 0);
+    task_queue_fini(&q);
 }
