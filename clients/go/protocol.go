@@ -34,8 +34,9 @@ type answer struct {
 type session struct {
 	conn       net.Conn
 	messageMax int
-	limit      int64       // bytes of a message that the server takes
-	out        chan []byte // to the goroutine that writes; unbuffered, so that little waits in memory
+	limit      int64         // bytes of a message that the server takes
+	sending    chan struct{} // whose turn it is to pack a message, so that not each that waits has its bytes
+	out        chan []byte   // to the goroutine that writes
 	over       chan struct{}
 	notified   func(method string, params []any)
 
@@ -51,7 +52,8 @@ func open(ctx context.Context, a *address, o *Options) (*session, error) {
 	if err != nil {
 		return nil, fail(ErrUnreachable, "%s: %v", a.url, err)
 	}
-	s := &session{conn: conn, messageMax: o.MessageMax, out: make(chan []byte), over: make(chan struct{}),
+	s := &session{conn: conn, messageMax: o.MessageMax,
+		sending: make(chan struct{}, 1), out: make(chan []byte), over: make(chan struct{}),
 		notified: o.OnNotification, calls: map[int64]chan answer{}}
 	go s.write()
 	go s.read()
@@ -112,6 +114,14 @@ func (s *session) write() {
 // send returns when the goroutine that writes has taken the message: errUnsent, ErrTooLarge, the context's error, or
 // that a type is not for MessagePack.
 func (s *session) send(ctx context.Context, message []any) error {
+	select {
+	case s.sending <- struct{}{}:
+		defer func() { <-s.sending }()
+	case <-s.over:
+		return errUnsent
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	frame, err := appendValue(nil, message, 0)
 	if err != nil {
 		return err

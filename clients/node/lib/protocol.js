@@ -105,10 +105,13 @@ class Session {
         this.socket.write(frame);
     }
 
-    /** Returns when the socket has taken so much that another may write. */
-    async turn(signal) {
-        while (this.ended === null && this.socket.writableNeedDrain)
-            await until(new Promise((resolve) => this.waiting.push(resolve)), signal);
+    /** The socket has yet to take what was written; who finds that it is not full writes in the same breath. */
+    get full() {
+        return this.ended === null && this.socket.writableNeedDrain;
+    }
+
+    drained(signal) {
+        return until(new Promise((resolve) => this.waiting.push(resolve)), signal);
     }
 
     nextId() {
@@ -119,7 +122,7 @@ class Session {
 
     /** The result. An ErgonError, or Unsent; after an abort of the signal its reason, and the server is told to cancel. */
     async request(method, params, signal) {
-        await this.turn(signal);
+        while (this.full) await this.drained(signal);
         if (signal.aborted) throw signal.reason;
         const id = this.nextId();
         this.write([REQUEST, id, method, params]);
@@ -132,7 +135,7 @@ class Session {
     }
 
     async notify(method, params, signal) {
-        await this.turn(signal);
+        while (this.full) await this.drained(signal);
         this.write([NOTIFICATION, method, params]);
     }
 
