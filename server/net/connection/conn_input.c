@@ -40,6 +40,7 @@ void input_drop(struct connection *c)
     partial_free(&c->loop->partials, c->partial);
     c->partial = NULL;
     c->partial_whole = false;
+    c->whole = 0;
     note_partial(c);
 }
 
@@ -136,6 +137,27 @@ static void deliver(struct connection *c, struct span message)
     }
 }
 
+/* The message that was put back stands at the front: that it is whole is known, so to try again
+ * costs the same, however long it is.  Returns how many bytes are used up. */
+static size_t hand_over_again(struct connection *c, struct span bytes, uint32_t *count)
+{
+    uint32_t len = c->whole;
+
+    if (!conn_may_read(c))
+        return 0;
+    c->whole = 0;
+    if (len > c->scan->message_max) /* it may less than before: it is refused as others are */
+        return 0;
+    deliver(c, span_of(bytes.at, len));
+    if (c->put_back) {
+        c->put_back = false;
+        c->whole = len;
+        return 0;
+    }
+    ++*count;
+    return len;
+}
+
 /* Hands over whole messages from the front of `bytes`; returns how many bytes are used up.  The
  * scanner is left where it stands in the rest. */
 static size_t take_messages(struct connection *c, struct span bytes, struct scanner *scanner,
@@ -143,8 +165,8 @@ static size_t take_messages(struct connection *c, struct span bytes, struct scan
 {
     struct net_loop *l = c->loop;
     struct span rest = {0};
-    size_t at = 0;
     uint32_t count = 0;
+    size_t at = c->whole > 0 ? hand_over_again(c, bytes, &count) : 0;
 
     *end = INPUT_LEFT;
     while (conn_open(c)) {
@@ -152,6 +174,7 @@ static size_t take_messages(struct connection *c, struct span bytes, struct scan
         if (at == bytes.len || count == MESSAGES_A_STEP || !conn_may_read(c)) {
             if (c->put_back) {
                 c->put_back = false;
+                c->whole = (uint32_t)rest.len;
                 at -= rest.len;
                 count--;
             }

@@ -69,6 +69,7 @@ struct connection {
     bool mortal : 1;        /* its principal ends, at `expires` */
     bool unread : 1;        /* OPEN: pushed events wait to be read, since `unread_since` */
     bool heard_out : 1;     /* a newcomer's time was over, and what had come by then is looked at */
+    uint32_t whole; /* bytes of the message that was put back, and stands first; 0: none was */
 
     ao_time accepted;     /* when it came */
     uint64_t messages;    /* handed over, in all */

@@ -2,7 +2,7 @@
  * order; and all is given back, however a call ends. */
 #include <stdio.h>
 
-#include "server/net/holdings.h"
+#include "server/net/connection/holdings.h"
 #include "tests/support/rpc_stage.h"
 
 enum { LARGE = 30000, EACH = 70000 /* bytes: room for two */ };
@@ -18,6 +18,24 @@ static int open_small_connections(void **state)
 {
     net_wish.connection_bytes = EACH;
     return stage_open(state);
+}
+
+/* By the linker, in place of the scanner that all messages pass. */
+enum scan_verdict __real_scanner_run(struct scanner *s, const struct scan_limits *limits,
+                                     struct span bytes);
+enum scan_verdict __wrap_scanner_run(struct scanner *s, const struct scan_limits *limits,
+                                     struct span bytes);
+
+static uint64_t scanned; /* bytes, by all */
+
+enum scan_verdict __wrap_scanner_run(struct scanner *s, const struct scan_limits *limits,
+                                     struct span bytes)
+{
+    uint32_t done = s->done;
+    enum scan_verdict verdict = __real_scanner_run(s, limits, bytes);
+
+    scanned += s->done - done;
+    return verdict;
 }
 
 #define PRINCIPAL_TEST(name)  TEST_WITH(open_small_accounts, stage_close, name)
@@ -72,6 +90,38 @@ PRINCIPAL_TEST(what_finds_no_room_in_its_account_waits)
 CONNECTION_TEST(what_finds_no_room_on_its_connection_waits)
 {
     expect_two_and_then_the_third();
+}
+
+/* It finds no room again and again; to look costs nothing that grows with it. */
+PRINCIPAL_TEST(a_message_that_waits_is_scanned_once)
+{
+    enum { TRIES = 20 };
+    static struct script other;
+    uint64_t asked = stage.rpc.stats.requests;
+
+    net_connect(&other);
+    hang(&other, 1, 10000);
+    stage_run_ms(5);
+    hang(&peer, 1, 10000);
+    hang(&peer, 2, 100);
+    stage_run_ms(10);
+    assert_true(stage.conn->waits);
+    assert_in_range(stage.conn->whole, LARGE, LARGE + 100);
+    uint64_t before = scanned;
+    for (int i = 0; i < TRIES; i++) {
+        holdings_stop_waiting(stage.conn);
+        holdings_go_on(&stage.conn->room);
+        stage_run_ms(10);
+        assert_true(stage.conn->waits);
+    }
+    assert_int_equal(scanned, before);
+    assert_int_equal(stage.rpc.stats.requests - asked, 2);
+    script_reset(&other);
+    stage_run_ms(200);
+    assert_non_null(strstr(stage_said_to(&peer), "2 failed: 'DEADLINE"));
+    assert_int_equal(scanned, before);
+    stage_run_ms(10000);
+    expect_nothing_held();
 }
 
 /* What one connection holds stops the other, which goes on when that one has gone. */
