@@ -4,7 +4,11 @@
  * here.
  *
  * A connection that holds as much as it may, or whose principal does, or all together, is not read
- * until there is room; but where nothing of it is at work, one call may always begin.
+ * until there is room; but where nothing of it is at work, one call may always begin, by its own
+ * limit.  By that of its principal a large one waits in any case: else each of a thousand
+ * connections would hold one beyond the limit, which would be none.  What holds next to nothing (a
+ * ping, a cancel, a brief call) is read on such a connection, as long as no large one waits before
+ * it, however full the others of its principal are.
  *
  * Thread: the loop's. */
 #ifndef ERGON_NET_HOLDINGS_H
@@ -22,8 +26,11 @@ uint64_t conn_bytes(const struct connection *c);
  * No: nothing was done about this message; it is handed over again when there is room. */
 bool conn_may_begin(struct connection *c, uint64_t bytes);
 
-/* A call was refused, since its principal has as many in flight as it may: nothing more is read
- * until there is room.  A no-op where there is. */
+/* A call was refused, since its principal has as many in flight as it may, and has not ended yet:
+ * if the connection has others in flight, nothing more is read until there is room.  One that has
+ * none would be stopped by what others do, which may be for hours, and no ping of it were answered:
+ * it is read on, and its calls are refused one by one, which costs no more than to answer them.  A
+ * no-op where there is room. */
 void conn_wait_for_room(struct connection *c);
 
 /* So many bytes more, or with less than 0 fewer, which are held outside of the connection for its

@@ -103,7 +103,9 @@ bool conn_may_begin(struct connection *c, uint64_t bytes)
 
 void conn_wait_for_room(struct connection *c)
 {
-    if (!conn_open(c) || c->waits || !tally_lacks(c->tally, 0))
+    bool has_others = c->in_flight > 1; /* beside the one that was refused */
+
+    if (!conn_open(c) || c->waits || !has_others || !tally_lacks(c->tally, 0))
         return;
     wait(c);
     set_output_max(c);
