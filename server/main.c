@@ -18,6 +18,7 @@
 #include "server/probe.h"
 #include "server/sandbox.h"
 #include "server/tasks/handlers/held_memory.h"
+#include "server/unguarded.h"
 
 enum { EXIT_USAGE = 2, LOG_PATIENCE = 1000000000 /* ns, at the end, for who reads the log */ };
 
@@ -135,6 +136,7 @@ static int run(struct config *config, const struct config_input *input)
     if (crash_install() < 0)
         log_warn("a crash will not be logged", LOG_INT("errno", errno));
     crl_warn(config);
+    unguarded_warn(config);
     file_rights_warn(config); /* the store's is there by now */
     record_start(config);
     print_listeners(t->acceptor);
@@ -177,6 +179,7 @@ int main(int argc, char **argv)
     case CONFIG_SERVE:
         return run(config, &input);
     case CONFIG_CHECK:
+        unguarded_tell(config);
         status = check_here(config) ? EXIT_SUCCESS : EXIT_USAGE;
         break;
     case CONFIG_PRINT:

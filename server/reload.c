@@ -8,6 +8,7 @@
 #include "server/file_rights.h"
 #include "server/net/auth/token.h"
 #include "server/plan.h"
+#include "server/unguarded.h"
 #include "base/audit.h"
 
 static bool allows_any(const struct config *c, size_t listener)
@@ -180,6 +181,7 @@ bool reload(struct config **config, const struct config_input *input, struct acc
     config_compare(*config, next, on_changed, (void *)(uintptr_t)wish->by);
     log_set_threshold(next->log.level);
     crl_warn(next);
+    unguarded_warn(next);
     file_rights_warn(next);
     config_free(*config);
     *config = next;

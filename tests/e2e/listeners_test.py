@@ -463,5 +463,29 @@ listen:
                     self.assertEqual(client.call("echo", url), url)
 
 
+class Unguarded(Folder):
+    """Where nobody said who may do what, beyond this machine: it is said, and allowed."""
+
+    def said(self, *flags):
+        done = subprocess.run([ERGOND, *flags, "--check-config"], capture_output=True, text=True, timeout=LIMIT)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stderr
+
+    def test_whoever_comes_may_do_everything(self):
+        everywhere = ("--listen", "ergon://0.0.0.0:0", "--insecure")
+        here = ("--listen", "ergon://127.0.0.1:0", "--listen", f"unix://{self.folder}/socket")
+        said = self.said(*everywhere, *here)
+        self.assertIn("ergon://0.0.0.0:0: whoever reaches this listener may do everything", said)
+        self.assertEqual(len(said.splitlines()), 1)
+        self.assertEqual(self.said(*here), "")
+        cert, key = self_signed(self.folder)
+        self.assertIn("everything", self.said("--listen", "ergons://0.0.0.0:0", "--tls-cert", cert, "--tls-key", key))
+        self.assertEqual(self.said(*everywhere, "--tokens", self.path("tokens", "")), "")
+        role = "roles: [{name: r, members: ['address:*'], methods: ['*']}]\n"
+        self.assertEqual(self.said(*everywhere, "--config", self.path("roles.yaml", role)), "")
+        allow = "listen: [{url: 'ergon://0.0.0.0:0', allow: [echo], insecure: true}]\n"
+        self.assertEqual(self.said("--config", self.path("allow.yaml", allow)), "")
+
+
 if __name__ == "__main__":
     unittest.main()
