@@ -6,7 +6,7 @@ import ssl
 import subprocess
 import unittest
 
-from harness import ERGON, ERGOND, LIMIT, RemoteError, Server, eventually, run_ergon, scratch, self_signed, trusting
+from harness import ERGON, ERGOND, LIMIT, SANITIZED, RemoteError, Server, build_module, eventually, run_ergon, scratch, self_signed, trusting
 
 
 def until_closed(sock):
@@ -222,6 +222,43 @@ class Unix(Folder):
             server.urls.append(server.process.stdout.readline().strip())
             with server.connect() as client:
                 self.assertEqual(client.call("server.hello")["principal"], "unix:" + pwd.getpwuid(os.getuid()).pw_name)
+
+    @unittest.skipIf(SANITIZED, "a sanitizer wants to be loaded first")
+    def test_who_waits_for_a_name_holds_up_nobody(self):
+        """The name service gives no answer until a file is there."""
+        gate, path = self.path("gate"), self.path("ergon.sock")
+        source = self.path("slow.c", """
+#include <errno.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <unistd.h>
+int getpwuid_r(uid_t uid, struct passwd *entry, char *space, size_t size, struct passwd **found)
+{
+    static char name[] = "late", refused[] = "REFUSED";
+    (void)uid, (void)space, (void)size;
+    while (access(getenv("GATE"), F_OK) != 0)
+        usleep(1000);
+    *found = getenv(refused) ? NULL : entry;
+    entry->pw_name = name;
+    return getenv(refused) ? EIO : 0;
+}
+""")
+        build_module(source, self.path("slow.so"), "-fPIC")
+        for refused in ({}, {"REFUSED": "1"}):
+            env = {"LD_PRELOAD": self.path("slow.so"), "GATE": gate, **refused}
+            with Server("--loops", "1", listen=("unix://" + path, "ergon://127.0.0.1:0"), env=env) as server:
+                with server.connect(server.urls[1]) as client, server.connect() as late:
+                    hello = late.send("server.hello")
+                    for n in range(100):
+                        self.assertEqual(client.call("echo", n), n)
+                    self.path("gate", "")
+                    if refused:
+                        self.assertTrue(late.at_end())
+                        self.assertIn("what its user is called", server.log_text())
+                    else:
+                        self.assertEqual(late.result(hello)["principal"], "unix:late")
+                    self.assertEqual(client.call("echo", 1), 1)
+            os.unlink(gate)
 
     def test_a_file_in_the_way_stays_and_is_named(self):
         path = self.path("ergon.sock", "precious")

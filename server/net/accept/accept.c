@@ -44,13 +44,21 @@ static uint32_t fewest(struct acceptor *a)
     return best;
 }
 
+/* Who calls. */
+struct caller {
+    char peer[PEER_TEXT_MAX]; /* in the log */
+    uint64_t key;             /* what it is counted by */
+    const char *user;         /* name; NULL: nobody asks for it */
+};
+
 /* Counted, but for its place.  NULL without memory. */
-static struct conn_slot *slot_new(struct listener *l, int fd, uint64_t key, const char *peer)
+static struct conn_slot *slot_new(struct listener *l, int fd, const struct caller *caller)
 {
     struct acceptor *a = l->acceptor;
-    size_t size = strlen(peer) + 1;
-    struct conn_slot *slot = malloc(sizeof *slot + size);
-    struct crowd *crowd = slot == NULL ? NULL : crowds_join(&a->crowds, key);
+    size_t size = strlen(caller->peer) + 1;
+    size_t user_size = caller->user == NULL ? 0 : strlen(caller->user) + 1;
+    struct conn_slot *slot = malloc(sizeof *slot + size + user_size);
+    struct crowd *crowd = slot == NULL ? NULL : crowds_join(&a->crowds, caller->key);
 
     if (crowd == NULL) {
         free(slot);
@@ -59,9 +67,11 @@ static struct conn_slot *slot_new(struct listener *l, int fd, uint64_t key, cons
     *slot = (struct conn_slot){.message = {.kind = LOOP_CONNECT, .fd = fd},
                                .id = ++a->next_id,
                                .rules = &l->rules,
-                               .key = key,
+                               .key = caller->key,
                                .crowd = crowd};
-    memcpy(slot->peer, peer, size);
+    memcpy(slot->peer, caller->peer, size);
+    if (caller->user != NULL)
+        slot->user = memcpy(slot->peer + size, caller->user, user_size);
     l->rules.open++;
     return slot;
 }
@@ -100,34 +110,93 @@ static bool is_kept_out(const struct listener *l, uint64_t key)
            penalties_left(&a->penalties, key, activator_clock(a->activator)) > 0;
 }
 
-/* What a peer is called in the log; returns what it is counted by. */
-static uint64_t peer_of(const struct listener *l, int fd, const struct sockaddr_storage *from,
-                        char *buf, size_t size)
+static void take_caller(struct listener *l, int fd, const struct caller *caller)
 {
-    uint32_t uid;
+    const char *why = is_kept_out(l, caller->key)
+                          ? "its address is kept out for a while (limits.penalty)"
+                          : over_limit(l, caller->key);
 
-    if (l->url.scheme != URL_UNIX || !peer_uid(fd, &uid)) {
-        peer_text(from, buf, size);
-        return peer_key(from);
-    }
-    snprintf(buf, size, "unix:%u", uid);
-    return peer_key_of_user(uid);
+    struct conn_slot *slot = why == NULL ? slot_new(l, fd, caller) : NULL;
+    if (slot == NULL)
+        refuse(fd, caller->peer, why == NULL ? "out of memory" : why);
+    else
+        claim_place(l->acceptor, slot);
+}
+
+static struct caller user_of_machine(uint32_t uid, const char *name)
+{
+    struct caller caller = {.key = peer_key_of_user(uid), .user = name};
+
+    snprintf(caller.peer, sizeof caller.peer, "unix:%u", uid);
+    return caller;
+}
+
+static void await_name(struct listener *l, int fd, uint32_t uid)
+{
+    struct acceptor *a = l->acceptor;
+
+    a->nameless[a->nameless_count++] = (struct nameless){.listener = l, .fd = fd, .uid = uid};
+}
+
+static void take_user(struct listener *l, int fd, uint32_t uid)
+{
+    struct acceptor *a = l->acceptor;
+    const char *name = l->names ? users_find(a->users, uid, activator_clock(a->activator)) : NULL;
+    const struct caller caller = user_of_machine(uid, name);
+
+    if (l->names && name == NULL)
+        await_name(l, fd, uid);
+    else
+        take_caller(l, fd, &caller);
 }
 
 static void take_connection(struct listener *l, int fd, const struct sockaddr_storage *from)
 {
-    struct acceptor *a = l->acceptor;
-    char peer[PEER_TEXT_MAX];
-    uint64_t key = peer_of(l, fd, from, peer, sizeof peer);
-    const char *why = is_kept_out(l, key) ? "its address is kept out for a while (limits.penalty)"
-                                          : over_limit(l, key);
+    struct caller caller = {.key = peer_key(from)};
+    uint32_t uid;
 
-    struct conn_slot *slot = why == NULL ? slot_new(l, fd, key, peer) : NULL;
-    if (slot == NULL)
-        refuse(fd, peer, why == NULL ? "out of memory" : why);
-    else
-        claim_place(a, slot);
+    if (l->url.scheme == URL_UNIX && peer_uid(fd, &uid)) {
+        take_user(l, fd, uid);
+        return;
+    }
+    peer_text(from, caller.peer, sizeof caller.peer);
+    take_caller(l, fd, &caller);
 }
+
+/* --- Users' names --- */
+
+bool listener_accepts(const struct listener *l)
+{
+    return !l->names || l->acceptor->nameless_count < NAMELESS_MAX;
+}
+
+void accept_named(struct acceptor *a, struct loop_message *answer)
+{
+    uint32_t uid, kept = 0;
+    const char *name = users_answered(a->users, answer, activator_clock(a->activator), &uid);
+    const struct caller caller = user_of_machine(uid, name);
+
+    for (uint32_t i = 0; i < a->nameless_count; i++) {
+        struct nameless n = a->nameless[i];
+        if (n.uid != uid)
+            a->nameless[kept++] = n;
+        else if (a->draining)
+            refuse(n.fd, caller.peer, "the server stops");
+        else if (name == NULL)
+            refuse(n.fd, caller.peer, "the system does not say what its user is called");
+        else
+            take_caller(n.listener, n.fd, &caller);
+    }
+    a->nameless_count = kept;
+}
+
+void nameless_drop(struct acceptor *a)
+{
+    while (a->nameless_count > 0)
+        close(a->nameless[--a->nameless_count].fd);
+}
+
+/* --- Accepting --- */
 
 /* Waiting is all that helps: without a pause the poller would report the listeners for ever. */
 static void pause_accepting(struct acceptor *a, int code)
@@ -147,11 +216,16 @@ static bool is_shortage(int code)
     return code == EMFILE || code == ENFILE || code == ENOBUFS || code == ENOMEM;
 }
 
+static bool may_accept(const struct listener *l)
+{
+    return claims_may_begin(l->acceptor) && listener_accepts(l);
+}
+
 void accept_some(struct listener *l)
 {
     int failures = 0; /* of peers that have gone again, as a rule */
 
-    for (int i = 0; i < ACCEPTS_A_WAKE && l->fd >= 0 && claims_may_begin(l->acceptor); i++) {
+    for (int i = 0; i < ACCEPTS_A_WAKE && l->fd >= 0 && may_accept(l); i++) {
         struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
         socklen_t size = sizeof from;
         int fd = accept4(l->fd, (struct sockaddr *)&from, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);

@@ -55,6 +55,8 @@ static void take_back(struct acceptor *a, struct loop_message *message)
         acceptor_note_taken(ao_of(message, struct reload, message));
     else if (message->kind == LOOP_YIELD)
         claim_answered(a, ao_of(message, struct yield, message));
+    else if (message->kind == LOOP_USER)
+        accept_named(a, message);
     else
         come_home(a, ao_of(message, struct conn_slot, message));
 }
@@ -97,7 +99,7 @@ static void accept_reported(struct acceptor *a)
 {
     for (uint32_t i = 0; i < a->listener_count && accepts(a); i++) {
         struct listener *l = a->listeners[i];
-        if (!l->ready)
+        if (!l->ready || !listener_accepts(l))
             continue;
         l->ready = false;
         accept_some(l);
@@ -144,7 +146,7 @@ uint32_t acceptor_poll_fds(struct acceptor *a, struct pollfd *fds)
     if (all_are_away(a) || !acceptor_take(a))
         return 0;
     for (uint32_t i = 0; i < a->listener_count && accepts(a); i++)
-        if (a->listeners[i]->fd >= 0)
+        if (a->listeners[i]->fd >= 0 && listener_accepts(a->listeners[i]))
             fds[count++] = (struct pollfd){.fd = a->listeners[i]->fd, .events = POLLIN};
     acceptor_let_go(a);
     return count;
@@ -216,6 +218,8 @@ void acceptor_free(struct acceptor *a)
     if (a == NULL)
         return;
     acceptor_handle_commands(a); /* frees what was asked and not done */
+    users_hush(a->users);
+    nameless_drop(a);
     claims_drop(a);
     for (uint32_t i = 0; i < a->loop_count; i++)
         unlink_loop(&a->links[i]);
@@ -228,6 +232,7 @@ void acceptor_free(struct acceptor *a)
     free(a->links);
     message_list_fini(&a->returns);
     acceptor_forget_reloads(a);
+    users_close(a->users); /* whose answers may stand in there */
     ao_deactivate(&a->ao);
     ao_fini(&a->ao);
     free(a);

@@ -15,6 +15,7 @@
 #include "base/url.h"
 #include "server/net/accept/claims.h"
 #include "server/net/accept/penalties.h"
+#include "server/net/accept/users.h"
 #include "server/net/connection/crowds.h"
 #include "server/net/connection/net_loop.h"
 #include "server/runtime/threads/mpsc.h"
@@ -36,6 +37,7 @@ struct listener { /* the acceptor's */
     dev_t device; /* of a Unix socket: which file it made */
     ino_t inode;
     uint32_t limit; /* connections; 0: none of its own */
+    bool names;     /* users have to be known by name: a Unix socket that asks for no token */
     bool ready;     /* the poller said so; the first loop's thread alone */
     bool watched;   /* its event is added; the same */
     struct event event;
@@ -49,6 +51,14 @@ struct loop_link {
     uint32_t claims; /* that it is asked for a place by */
     struct loop_message drain, abort;
 };
+
+/* A connection that waits for the name of its user. */
+struct nameless {
+    struct listener *listener;
+    int fd;
+    uint32_t uid;
+};
+enum { NAMELESS_MAX = USERS_ASKED_MAX };
 
 /* What other threads ask of the acceptor. */
 struct command {
@@ -85,6 +95,9 @@ struct acceptor {
     struct claim claims[CLAIMS_MAX];
     uint32_t claim_count; /* of these in use */
     struct penalty_table penalties;
+    struct users *users; /* NULL: no listener needs names */
+    struct nameless nameless[NAMELESS_MAX];
+    uint32_t nameless_count;
     bool paused;       /* no fd was left; the listeners are not watched */
     ao_time pause_end; /* time; valid while paused */
     bool draining;
@@ -127,6 +140,11 @@ void slot_refuse(struct acceptor *a, struct conn_slot *slot, const char *why);
 
 /* Accepts what waits, up to the budget; without fds the acceptor pauses. */
 void accept_some(struct listener *l);
+/* It may be: there is room for what has to wait. */
+bool listener_accepts(const struct listener *l);
+/* A user's name has come, or the answer that there is none: those who wait for it go on. */
+void accept_named(struct acceptor *a, struct loop_message *answer);
+void nameless_drop(struct acceptor *a); /* the end: closes those that wait */
 
 /* --- control.c; more of it stands in net.h --- */
 

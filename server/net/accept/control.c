@@ -117,6 +117,8 @@ static void do_reload(struct acceptor *a, struct reload_command *command)
     LIST_INSERT_HEAD(&a->reloads, command, link);
     for (uint32_t i = 0; i < a->loop_count; i++)
         message_send(&a->links[i].loop->from_acceptor, &command->reloads[i]->message);
+    if (a->users != NULL)
+        users_forget(a->users);
     penalties_clear(&a->penalties); /* what was wrong may have been the server's */
 }
 

@@ -260,6 +260,17 @@ static int open_contexts(struct listener *l, char *error, size_t size)
     return 0;
 }
 
+/* Who calls there has to be known by the user's name. */
+static bool open_users(struct listener *l)
+{
+    struct acceptor *a = l->acceptor;
+
+    l->names = l->url.scheme == URL_UNIX && l->rules.auth != LISTENER_AUTH_TOKEN;
+    if (l->names && a->users == NULL)
+        a->users = users_open(&a->returns, users_ask_system);
+    return !l->names || a->users != NULL;
+}
+
 /* --- Their life --- */
 
 static void on_event(evutil_socket_t fd, short what, void *arg)
@@ -288,6 +299,8 @@ static int open_listener(struct listener *l, const struct listener_options *o, c
         return snprintf(error, size, "%s: %s", o->url, wrong), -1;
     if (l->url.scheme == URL_TLS && open_contexts(l, error, size) != 0)
         return -1;
+    if (!open_users(l))
+        return snprintf(error, size, "%s: no thread for the names of users", o->url), -1;
     if (open_socket(l, o->unix_mode, error, size) != 0)
         return -1;
     url_text(&l->url, l->text, sizeof l->text);
@@ -299,13 +312,14 @@ void listeners_watch(struct acceptor *a, bool watch)
 {
     for (uint32_t i = 0; i < a->listener_count; i++) {
         struct listener *l = a->listeners[i];
-        if (l->fd < 0 || l->watched == watch)
+        bool wanted = watch && listener_accepts(l);
+        if (l->fd < 0 || l->watched == wanted)
             continue;
-        if (watch)
+        if (wanted)
             event_add(&l->event, NULL);
         else
             event_del(&l->event);
-        l->watched = watch;
+        l->watched = wanted;
     }
 }
 

@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <endian.h>
 #include <netinet/in.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -94,16 +93,4 @@ bool peer_uid(int fd, uint32_t *uid)
         return false;
     *uid = credentials.uid;
     return true;
-}
-
-void peer_user_name(uint32_t uid, char *buf, size_t size)
-{
-    char space[2048];
-    struct passwd entry;
-    struct passwd *found = NULL;
-
-    if (getpwuid_r(uid, &entry, space, sizeof space, &found) == 0 && found != NULL)
-        snprintf(buf, size, "%s", found->pw_name);
-    else
-        snprintf(buf, size, "%u", uid);
 }

@@ -28,7 +28,5 @@ void peer_network(const char *text, char *buf, size_t size);
 
 /* The user at the other end of a Unix socket, from the system.  False when it does not say. */
 bool peer_uid(int fd, uint32_t *uid);
-/* The user's name, from the system; the number in digits when there is none, or no memory. */
-void peer_user_name(uint32_t uid, char *buf, size_t size);
 
 #endif

@@ -78,21 +78,14 @@ static bool admit_by_certificate(struct connection *c)
     __builtin_unreachable();
 }
 
-static bool user_of(const struct connection *c, char *name, size_t size)
-{
-    uint32_t uid;
-
-    if (!peer_uid(c->stream.fd, &uid))
-        return refuse(c, "the system does not say who the peer is");
-    peer_user_name(uid, name, size);
-    return true;
-}
-
+/* The acceptor has asked for its name. */
 static bool admit_by_socket(struct connection *c)
 {
-    char name[NAME_MAX_BYTES];
+    const char *name = c->slot->user;
 
-    return user_of(c, name, sizeof name) && become(c, PRINCIPAL_UNIX, name);
+    if (name == NULL)
+        return refuse(c, "the system does not say who the peer is");
+    return become(c, PRINCIPAL_UNIX, name);
 }
 
 /* Nobody is asked: the peer is where it comes from. */

@@ -33,7 +33,15 @@ struct listener_rules {
     uint32_t open;                 /* connections; the acceptor's own */
 };
 
-enum loop_message_kind { LOOP_CONNECT, LOOP_DRAIN, LOOP_ABORT, LOOP_RELOAD, LOOP_WALK, LOOP_YIELD };
+enum loop_message_kind {
+    LOOP_CONNECT,
+    LOOP_DRAIN,
+    LOOP_ABORT,
+    LOOP_RELOAD,
+    LOOP_WALK,
+    LOOP_YIELD,
+    LOOP_USER
+};
 
 struct loop_message {
     struct mpsc_item item;
@@ -57,6 +65,8 @@ struct conn_slot {
     uint64_t id; /* of the connection */
     struct listener_rules *rules;
     uint64_t key; /* of its peer (peer_key()) */
+
+    const char *user; /* name of the one of a Unix socket, behind `peer`; NULL: nobody asked */
 
     struct crowd *crowd;            /* the acceptor's: of that key */
     LIST_ENTRY(conn_slot) of_crowd; /* the same: while it is counted and a loop has it */

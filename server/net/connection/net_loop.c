@@ -123,6 +123,8 @@ void loop_handle(struct net_loop *l, struct loop_message *message)
     case LOOP_WALK:
         walks_take(l, message);
         break;
+    case LOOP_USER: /* the acceptor's alone */
+        break;
     case LOOP_YIELD:
         connections_yield(l, ao_of(message, struct yield, message));
         break;

@@ -88,13 +88,3 @@ TEST(who_comes_from_an_address_is_its_host_or_its_network)
         assert_string_equal(name, cases[i][1]);
     }
 }
-
-TEST(a_user_has_a_name_or_a_number)
-{
-    char name[64];
-
-    peer_user_name(0, name, sizeof name);
-    assert_string_equal(name, "root");
-    peer_user_name(4000000000u, name, sizeof name);
-    assert_string_equal(name, "4000000000");
-}
