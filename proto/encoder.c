@@ -195,27 +195,24 @@ static uint8_t *put_error_pair(uint8_t *p, const uint8_t *end, const struct erro
     return put_message(p, (size_t)(end - p), error);
 }
 
-uint8_t *enc_error(uint8_t *p, size_t room, enum error_shape shape,
-                   const struct error_answer *error)
-{
-    switch (shape) {
-    case ERROR_SHAPE_TEXT:
-        return put_message(p, room, error);
-    case ERROR_SHAPE_PAIR:
-        return put_error_pair(p, p + room, error);
-    case ERROR_SHAPE_MAP:
-        return put_error_map(p, p + room, error);
-    }
-    __builtin_unreachable();
-}
-
 uint8_t *enc_error_response(uint8_t *p, size_t room, struct span msgid, enum error_shape shape,
                             const struct error_answer *error)
 {
     const uint8_t *end = p + room - 1; /* the result, nil, comes last */
 
     p = put_answer(p, msgid);
-    return enc_nil(enc_error(p, (size_t)(end - p), shape, error));
+    switch (shape) {
+    case ERROR_SHAPE_TEXT:
+        p = put_message(p, (size_t)(end - p), error);
+        break;
+    case ERROR_SHAPE_PAIR:
+        p = put_error_pair(p, end, error);
+        break;
+    case ERROR_SHAPE_MAP:
+        p = put_error_map(p, end, error);
+        break;
+    }
+    return enc_nil(p);
 }
 
 /* ---- for peers of 2013 ----

@@ -41,11 +41,6 @@ struct error_answer {
     struct span text;
 };
 
-/* An error alone, in one of the three shapes; its text is cut so that it takes at most `room` bytes
- * (room >= 112).  Returns its end. */
-uint8_t *enc_error(uint8_t *p, size_t room, enum error_shape shape,
-                   const struct error_answer *error);
-
 /* A whole error response [1, msgid, error, nil] in one of the three shapes.  The text is cut so
  * that the response takes at most `room` bytes (room >= 128).  Returns its end.  Holds no str8, so
  * that peers of 2013 can read it too. */

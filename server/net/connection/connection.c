@@ -6,15 +6,14 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "proto/encoder.h"
 #include "server/net/auth/principal.h"
 #include "server/net/connection/conn_input.h"
+#include "server/net/connection/give_way.h"
 #include "server/net/connection/newcomers.h"
 #include "server/net/connection/renewal.h"
 #include "server/net/connection/walk.h"
 #include "server/runtime/object/trace.h"
 
-enum { CLOSING_ROOM = 128 /* bytes of what a peer is told last */ };
 enum { ABANDONED_A_ROUND = 512 }; /* calls of connections that have vanished */
 enum { FLUSH_SOON = 32768 }; /* bytes; so many answers are written before they leave the caches */
 
@@ -40,36 +39,13 @@ static ao_time unread_until(const struct connection *c)
     return c->unread && conn_open(c) ? c->unread_since + c->loop->limits.unread : AO_NEVER;
 }
 
-/* In a form that peers of 2013 read, too. */
-static uint8_t *put_text(uint8_t *p, const char *text)
-{
-    size_t len = strlen(text);
-
-    p = enc_raw_head(p, (uint32_t)len);
-    memcpy(p, text, len);
-    return p + len;
-}
-
-/* The connection is about to close: tells its peer why, if it likes to be told things. */
-static void say_closing(struct connection *c, enum ergon_error code, const char *why)
-{
-    uint8_t *p = c->mode.push ? conn_reserve(c, CLOSING_ROOM) : NULL;
-
-    if (p == NULL)
-        return;
-    assert(strlen(why) < CLOSING_ROOM / 2);
-    p = put_text(enc_uint(enc_array(p, 3), 2), "server.closing");
-    p = put_text(enc_array(p, 2), error_name(code));
-    conn_commit(c, put_text(p, why));
-}
-
 /* What waits is still written, for a while, and behind it stands why. */
 static void close_unread(struct connection *c)
 {
     static const char why[] = "what is pushed here is not read (limits.unread)";
 
     counter_add(&c->loop->counters.unread, 1);
-    say_closing(c, ERGON_E_BUSY, why);
+    conn_say_closing(c, ERGON_E_BUSY, why);
     conn_close(c, why);
 }
 

@@ -1,30 +1,40 @@
 #include "server/net/connection/give_way.h"
 
+#include <assert.h>
+
 #include "proto/encoder.h"
 
-enum { CLOSING_ROOM = 256 /* bytes of the notification */, ERROR_ROOM = CLOSING_ROOM - 32 };
+enum { CLOSING_ROOM = 256 /* bytes of what a peer is told last */ };
 
-/* Without an opt-in a peer gets nothing but answers: PROTOCOL.md, server.hello. */
-static void tell(struct connection *c, const char *why)
+/* In a form that peers of 2013 read, too. */
+static uint8_t *put_text(uint8_t *p, const char *text)
 {
-    static const char method[] = "server.closing";
-    const struct error_answer busy = {.code = ERGON_E_BUSY, .text = span_text(why)};
+    size_t len = strlen(text);
 
-    if (!conn_open(c) || !c->mode.push)
-        return;
-    uint8_t *p = conn_reserve(c, CLOSING_ROOM);
+    p = enc_raw_head(p, (uint32_t)len);
+    memcpy(p, text, len);
+    return p + len;
+}
+
+void conn_say_closing(struct connection *c, enum ergon_error code, const char *why)
+{
+    uint8_t *p = c->mode.push ? conn_reserve(c, CLOSING_ROOM) : NULL;
+
     if (p == NULL)
         return;
-    p = enc_uint(enc_array(p, 3), ENVELOPE_NOTIFICATION);
-    p = enc_array(enc_str(p, span_text(method)), 1);
-    conn_commit(c, enc_error(p, ERROR_ROOM, (enum error_shape)c->mode.error_shape, &busy));
-    output_flush(c);
+    assert(strlen(why) < CLOSING_ROOM / 2);
+    p = put_text(enc_uint(enc_array(p, 3), 2), "server.closing");
+    p = put_text(enc_array(p, 2), error_name(code));
+    conn_commit(c, put_text(p, why));
 }
 
 void conn_give_way(struct connection *c, const char *why)
 {
     counter_add(&c->loop->counters.gave_way, 1);
     CONN_LOG(warn, "connection closed", c, why);
-    tell(c, why);
+    if (conn_open(c)) {
+        conn_say_closing(c, ERGON_E_BUSY, why);
+        output_flush(c);
+    }
     conn_abort(c, why);
 }

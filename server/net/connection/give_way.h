@@ -1,4 +1,5 @@
-/* A connection closes so that another may have its place, or its memory.
+/* A connection closes so that another may have its place, or its memory; and what is said to a
+ * peer whose connection is about to close.
  *
  * Thread: the loop's.  Nothing here fails. */
 #ifndef ERGON_NET_GIVE_WAY_H
@@ -6,8 +7,11 @@
 
 #include "server/net/connection/conn_private.h"
 
-/* Closes it now, for a reason that is logged, counted, and told to its peer if that takes
- * notifications: "server.closing".  The reason is constant.  What else waits to be written is lost
+/* Tells a peer that takes notifications why: "server.closing", PROTOCOL.md.  The text is short. */
+void conn_say_closing(struct connection *c, enum ergon_error code, const char *why);
+
+/* Closes it now, for a reason that is logged, counted, and told to its peer by
+ * conn_say_closing().  The reason is constant.  What else waits to be written is lost
  * but for what the socket takes at once, and its calls end as those of any closed connection.  It
  * is not CLOSED yet; not within its step, but in HANDSHAKE. */
 void conn_give_way(struct connection *c, const char *why);
