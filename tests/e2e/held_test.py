@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Answers, events and requests that wait cost the server no copies: results are shared, who does not read is let go,
 who waits keeps no message, and one tenant leaves room for others."""
+import signal
 import unittest
 
 import msgpack
@@ -124,6 +125,48 @@ class Held(unittest.TestCase):
                 self.good.call("task.submit", "echo", [b"x" * LARGE], {"delay": "30d", "durable": "none"})
         self.assertEqual(full.exception.code, "BUSY")
         self.assertIn("tasks.tenant_share", str(full.exception))
+
+
+class Shares(unittest.TestCase):
+    """What each tenant keeps, with a store, across kill -9."""
+
+    def start(self, *flags):
+        server = harness.Server("--store", self.store, "--tasks-bytes=64m", *flags)
+        self.addCleanup(server.discard)
+        client = server.connect()
+        self.addCleanup(client.close)
+        return server, client
+
+    @staticmethod
+    def held(client):
+        return {t["tenant"]: t for t in client.call("queue.tenants")["tenants"]}
+
+    def test_who_keeps_much_forgets_its_own_before_and_after_a_kill(self):
+        self.store = harness.scratch(self.addCleanup) + "/tasks.db"
+        server, client = self.start()
+        of = {"keep": "1h", "durable": "async"}
+        little = [client.call("task.submit", "echo", ["little"], {**of, "tenant": "little"})["id"] for _ in range(5)]
+        client.call("task.wait", little)
+        for _ in range(40):
+            task = client.call("task.submit", "echo", [b"x" * (MEGA // 2)], {**of, "tenant": "much"})["id"]
+            client.call("task.wait", task, {"result": False})
+        client.call("task.submit", "echo", [1], {"delay": "1h", "durable": "fsync", "tenant": "little"})
+        limit = client.call("server.info")["kept"]["ended_bytes_limit"]
+        self.assertEqual(limit, 16 * MEGA)
+        harness.eventually(lambda: self.held(client)["much"]["ended_bytes"] < limit, "who keeps much has forgotten some")
+        before = self.held(client)
+        self.assertEqual((before["little"]["ended"], before["little"]["open"]), (5, 1))
+        self.assertLess(before["much"]["ended"], 40)
+        server.signal(signal.SIGKILL)
+        server.process.wait()
+        server, client = self.start()
+        harness.eventually(lambda: self.held(client)["much"]["ended_bytes"] < limit, "it is no more after the kill")
+        after = self.held(client)
+        self.assertEqual([after["little"][k] for k in ("ended", "open")], [5, 1])
+        self.assertAlmostEqual(after["much"]["ended"], before["much"]["ended"], delta=1)
+        self.assertEqual([client.call("task.get", t)["result"] for t in little], ["little"] * 5)
+        status, out, _ = harness.run_ergon(server.urls[0], "queue", "tenants")
+        self.assertEqual((status, [line.split()[0] for line in out.decode().splitlines()]), (0, ["tenant", "much", "little"]), out)
 
 
 if __name__ == "__main__":
