@@ -1,8 +1,14 @@
-"""Ten times what a server can do, offered by one principal in an open loop, beside another's tenth of it."""
+"""Ten times what a server can do, offered by one principal in an open loop, beside another's tenth of it.
+
+`ergon bench -r` sends what is due while a connection has a place in flight, and later what was due meanwhile: the offering
+does not slow down because answers do not come, it stands in line. The server reads no more of a connection than
+limits.in_flight (1,024) allows, so more cannot reach it; the figures say how much was due and how much came in.
+"""
 import os
+import time
 import subprocess
 
-from siege import BEHIND, ERGON, Figures, measured
+from siege import BEHIND, ERGON, Broken, Figures, measured
 
 METHOD = ("-m", "burn", "50us")
 TIMES, SHARE = 10, 0.1  # of the capacity: what the one offers, and the other
@@ -19,17 +25,28 @@ def ended(process):
     return measured(process, out, errors)
 
 
+def came_in(client):
+    """Calls that have reached the server by now."""
+    tasks = client.call("server.info")["tasks"]
+    return tasks["calls"] + tasks["refused"]
+
+
 def overload(siege):
     """Figures of a server with one loop."""
     good, evil = siege.path("good"), siege.path("evil")
-    with siege.server("--loops", "1") as server:
+    with siege.server("--loops", "1") as server, server.connect() as client:
+        client.call("server.auth", siege.token("good"))
         full = ended(generator(server, good, "-c", "8", "-i", "8", "-w", "1s", "-d", "5s"))
         capacity = full["answers_per_second"]
         calm = ("-c", "8", "-i", "64", "-r", str(max(1, round(SHARE * capacity))))
         quiet = ended(generator(server, good, *calm, "-d", f"{siege.brief}s"))
         flood = generator(server, evil, "-c", "16", "-i", "1024", "-r", str(round(TIMES * capacity)), "-d", "1h", behind=BEHIND)
+        began, before = time.monotonic(), came_in(client)
         try:
             during = ended(generator(server, good, *calm, "-d", f"{siege.seconds}s"))
+            passed, calls = time.monotonic() - began, came_in(client) - before
+            if flood.poll() is not None:
+                raise Broken(f"the one that offers too much ended by itself ({flood.returncode})")
         finally:
             flood.kill()
             flood.communicate()
@@ -37,4 +54,5 @@ def overload(siege):
         runs = (quiet, during, after)
         p99 = [r["latency_us"]["p99"] / 1000 for r in runs]
         return Figures(*p99, answers=sum(r["good"] for r in runs), checked=0, longest=during["latency_us"]["max"] / 1e6,
-                       peak=siege.peak(server), attack={"calls/s capacity": round(capacity), "calls/s offered": round(TIMES * capacity)})
+                       peak=siege.peak(server), attack={"calls/s capacity": round(capacity), "calls/s due": round(TIMES * capacity),
+                               "calls/s came in": round((calls - during["good"]) / passed)})
