@@ -31,8 +31,7 @@ struct accounts {
     /* Orders nothing (relaxed), as the sums of each. */
     _Atomic uint64_t bytes, input;
     _Atomic uint64_t stopped, refused; /* the same; figures */
-    /* Orders nothing (relaxed): of two loops that add at once the later one sees both. */
-    _Atomic uint64_t kept;
+    struct input_budget unfinished;    /* messages */
     /* Rooms that wait.  Acquire and release of accounts_wait() and made_room() pair with each
      * other: see above. */
     _Atomic uint32_t waiting;
@@ -60,6 +59,7 @@ struct accounts *accounts_new(const struct account_limits *limits, const uint64_
     all->seed[1] = seed[1];
     pthread_mutex_init(&all->lock, NULL); /* of glibc: a default one cannot fail */
     hash_table_init(&all->by_name);
+    input_budget_init(&all->unfinished);
     return all;
 }
 
@@ -69,6 +69,7 @@ void accounts_free(struct accounts *all)
         return;
     assert(all->by_name.count == 0 && !all->rooms);
     hash_table_fini(&all->by_name);
+    input_budget_fini(&all->unfinished);
     pthread_mutex_destroy(&all->lock);
     free(all->free_indexes);
     free(all);
@@ -333,11 +334,9 @@ void accounts_note_stopped(struct accounts *all)
     atomic_fetch_add_explicit(&all->stopped, 1, memory_order_relaxed);
 }
 
-uint64_t accounts_keep(struct accounts *all, int64_t bytes)
+struct input_budget *accounts_input(struct accounts *all)
 {
-    uint64_t more = (uint64_t)bytes;
-
-    return atomic_fetch_add_explicit(&all->kept, more, memory_order_relaxed) + more;
+    return &all->unfinished;
 }
 
 struct accounts_figures accounts_figures(const struct accounts *all)
@@ -345,6 +344,7 @@ struct accounts_figures accounts_figures(const struct accounts *all)
     return (struct accounts_figures){
         .bytes = accounts_bytes(all),
         .input = at_least_nothing(sum_of(&all->input)),
+        .unfinished = input_budget_bytes(&all->unfinished),
         .stopped = atomic_load_explicit(&all->stopped, memory_order_relaxed),
         .refused = atomic_load_explicit(&all->refused, memory_order_relaxed),
     };

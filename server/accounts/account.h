@@ -25,6 +25,7 @@
 #include <stdbool.h>
 
 #include "base/hash_table.h"
+#include "server/accounts/input_budget.h"
 
 /* Of a server.  Each is more than 0, and UINT64_MAX or UINT32_MAX where there is no limit. */
 struct account_limits {
@@ -79,10 +80,8 @@ void accounts_free(struct accounts *all);
 const struct account_limits *accounts_limits(const struct accounts *all);
 /* What all hold together; settled. */
 uint64_t accounts_bytes(const struct accounts *all);
-/* Bytes of messages that are not whole, of all loops: added, and with less than 0 taken away, at
- * once, since they are few and large, and who adds is to know whether all have too many.  Returns
- * how many there are now. */
-uint64_t accounts_keep(struct accounts *all, int64_t bytes);
+/* What messages that are not whole may take; it lives as long as `all`. */
+struct input_budget *accounts_input(struct accounts *all);
 /* One more than the greatest index that was ever given. */
 uint32_t accounts_reach(const struct accounts *all);
 /* More than one is open: there is somebody to be fair to. */
@@ -143,6 +142,7 @@ uint32_t accounts_top(struct accounts *all, struct account_top *out, uint32_t mo
 
 struct accounts_figures {
     uint64_t bytes, input; /* as accounts_bytes() */
+    uint64_t unfinished;   /* of accounts_input() */
     uint64_t stopped, refused;
 };
 /* Any thread; relaxed figures. */

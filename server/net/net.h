@@ -25,12 +25,12 @@ struct net_limits {
     uint32_t in_flight;        /* calls of one connection before it stops being read */
     uint64_t output_max;       /* bytes waiting to be written before it stops being read */
     uint64_t connection_bytes; /* that one holds before it stops being read; 0: any number */
-    /* Bytes of partial messages, over all connections of one loop: beyond it the connection that
-     * has most of them is closed, of the principal that has most. */
+    /* Bytes of memory of partial messages, over all connections of all loops: there are never more;
+     * the connection that has most of them is closed, of the principal that has most. */
     uint64_t partial_total;
-    /* The same of all loops: only a loop that has more than its own part, while all have more than
-     * this, closes one. */
-    uint64_t partial_all;
+    /* Of these, the part of one loop, which may use what the others have left until it is wanted.
+     */
+    uint64_t partial_part;
     /* In all: beyond it newcomers give way, then the address with the most.  0: no limit. */
     uint32_t connections;
     uint32_t connections_per_address; /* 0: no limit; users of Unix sockets have none */
@@ -60,8 +60,7 @@ struct net_loop_options {
 };
 
 struct net_loop_stats { /* relaxed: figures, not logic */
-    uint64_t connections, accepted, closed, messages, bytes_in, bytes_out, protocol_errors, unread,
-        partial_bytes;
+    uint64_t connections, accepted, closed, messages, bytes_in, bytes_out, protocol_errors, unread;
     uint64_t newcomers; /* of `connections`: have not said who they are */
     uint64_t gave_way;  /* of `closed`: for another, since a limit of connections was reached */
 };

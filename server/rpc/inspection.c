@@ -23,7 +23,7 @@ static void pack_connections(struct pack *p, const struct rpc_shared *s)
     pack_key_uint(p, "bytes_out", n.bytes_out);
     pack_key_uint(p, "protocol_errors", n.protocol_errors);
     pack_key_uint(p, "unread", n.unread);
-    pack_key_uint(p, "partial_bytes", n.partial_bytes);
+    pack_key_uint(p, "partial_bytes", accounts_figures(s->accounts).unfinished);
     pack_key_uint(p, "newcomers", n.newcomers);
     pack_key_uint(p, "gave_way", n.gave_way);
 }

@@ -41,6 +41,84 @@ NET_TEST(the_largest_holder_is_closed)
     assert_int_equal(stats.protocol_errors, 1);
 }
 
+/* A loop gives way where it has more than its part: another, which is the test, finds little left,
+ * and asks.  One that has no more than its part keeps it. */
+NET_TEST(what_is_more_than_a_loops_part_is_given_back)
+{
+    static uint8_t zeros[40000];
+    static struct script peers[PEERS];
+    struct input_budget *budget = accounts_input(net.accounts);
+
+    net.limits.partial_total = 200000;
+    net.limits.partial_part = 100000;
+    for (int i = 0; i < PEERS; i++) {
+        net_connect(&peers[i]);
+        script_send(&peers[i], span_of(head, sizeof head));
+        script_send(&peers[i], span_of(zeros, sizeof zeros));
+    }
+    net_run_ms(1);
+    assert_in_range(net.loop->partials.total, 160000, 175000);
+    input_budget_ask(budget, NULL);
+    net_run_ms(2);
+    assert_in_range(net.loop->partials.total, 160000, 175000); /* there is enough for all */
+    assert_true(input_budget_take(budget, 25000, net.limits.partial_total));
+    input_budget_ask(budget, NULL);
+    net_run_ms(3);
+    assert_in_range(net.loop->partials.total, 120000, 140000); /* there is enough again */
+    assert_true(input_budget_take(budget, 60000, net.limits.partial_total) ||
+                input_budget_take(budget, 30000, net.limits.partial_total));
+    input_budget_ask(budget, NULL);
+    net_run_ms(4);
+    assert_in_range(net.loop->partials.total, 80000, 100000);
+    while (input_budget_take(budget, 1000, net.limits.partial_total)) {
+    }
+    input_budget_ask(budget, NULL);
+    net_run_ms(5);
+    assert_in_range(net.loop->partials.total, 80000, 100000);
+    input_budget_give(budget, input_budget_bytes(budget) - net.loop->partials.total);
+}
+
+/* Others hold so much that what the peer goes on with does not fit, though it is within the part of
+ * its loop. */
+static const struct connection *wants_what_others_hold(void)
+{
+    static uint8_t zeros[40000];
+
+    net.limits.partial_total = net.limits.partial_part = 100000;
+    const struct connection *c = net_connect(&peer);
+    script_send(&peer, span_of(head, sizeof head));
+    script_send(&peer, span_of(zeros, 20000));
+    net_run_ms(1);
+    assert_true(input_budget_take(accounts_input(net.accounts), 70000, net.limits.partial_total));
+    script_send(&peer, span_of(zeros, sizeof zeros));
+    net_run_ms(2);
+    assert_true(conn_open(c) && c->stopped);
+    assert_in_range(input_budget_bytes(accounts_input(net.accounts)), 90000, 100000);
+    return c;
+}
+
+NET_TEST(who_is_within_its_loops_part_waits_until_others_give_way)
+{
+    const struct connection *c = wants_what_others_hold();
+
+    input_budget_give(accounts_input(net.accounts), 70000);
+    net_run_ms(30);
+    assert_true(conn_open(c) && !c->stopped);
+    assert_in_range(input_budget_bytes(accounts_input(net.accounts)), 60000, 100000);
+}
+
+/* There is never more than the limit: what nobody gives is not there, and who asks for it goes. */
+NET_TEST(it_does_not_wait_for_ever)
+{
+    wants_what_others_hold();
+    net_run_ms(900);
+    assert_false(peer.shut);
+    net_run_ms(1100);
+    assert_true(peer.shut);
+    assert_int_equal(input_budget_bytes(accounts_input(net.accounts)), 70000);
+    input_budget_give(accounts_input(net.accounts), 70000);
+}
+
 NET_TEST(a_message_too_large_is_answered_and_ends_it)
 {
     static const uint8_t large[] = {0x94, 0, 9, 0xa4, 'e', 'c', 'h', 'o', 0xc6, 0, 0x10, 0, 0};

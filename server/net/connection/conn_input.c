@@ -8,7 +8,7 @@
 #include "server/net/connection/conn_input.h"
 #include "server/net/connection/conn_private.h"
 #include "server/net/connection/holdings.h"
-#include "server/net/connection/newcomers.h"
+#include "server/net/connection/partial_budget.h"
 
 #include <stdio.h>
 
@@ -26,23 +26,6 @@ enum {
     DISCARDS_A_STEP = 4,  /* reads of a lingering connection */
     WIDE_MESSAGES = 16    /* fewer of them in a whole read are large ones */
 };
-
-static void note_partial(struct connection *c)
-{
-    struct net_loop *l = c->loop;
-
-    holdings_settle(c);
-    atomic_store_explicit(&l->counters.partial_bytes, l->partials.total, memory_order_relaxed);
-}
-
-void input_drop(struct connection *c)
-{
-    partial_free(&c->loop->partials, c->partial);
-    c->partial = NULL;
-    c->partial_whole = false;
-    c->whole = 0;
-    note_partial(c);
-}
 
 /* --- Input that is no message --- */
 
@@ -211,44 +194,6 @@ static size_t take_messages(struct connection *c, struct span bytes, struct scan
     return at;
 }
 
-/* That which holds most of those of the principal that holds most. */
-static struct connection *largest_of_fullest(const struct net_loop *l)
-{
-    struct connection *largest = NULL;
-    struct partial_input *p;
-
-    LIST_FOREACH(p, &l->partials.all, link)
-    {
-        struct connection *c = p->owner;
-        uint64_t sum = c->tally->input, most = largest ? largest->tally->input : 0;
-        if (sum > most || (sum == most && p->capacity > largest->partial->capacity))
-            largest = c;
-    }
-    return largest;
-}
-
-/* More than its part, while all loops together have more than is there for them: what another has
- * left is its own to use. */
-static bool holds_too_much(const struct net_loop *l)
-{
-    return l->partials.total > l->limits.partial_total &&
-           accounts_keep(l->partials.accounts, 0) > l->limits.partial_all;
-}
-
-/* Closes connections that hold most while all together hold too much: those that have not said who
- * they are before all others, and then by principal. */
-static void keep_within_budget(struct net_loop *l)
-{
-    while (holds_too_much(l)) {
-        struct connection *c = newcomer_largest(l);
-        if (c == NULL)
-            c = largest_of_fullest(l);
-        conn_close(c, "the budget for partial messages is used up, and this peer holds most");
-        counter_add(&l->counters.protocol_errors, 1);
-        input_drop(c);
-    }
-}
-
 static enum input_end run_partial(struct connection *c)
 {
     enum input_end end;
@@ -271,14 +216,16 @@ static enum input_end run_scratch(struct connection *c, struct span bytes)
 
     if (end == INPUT_LEFT || used == bytes.len)
         return end;
+    if (!partial_budget_take(c, bytes.len - used))
+        return INPUT_LEFT;
     c->partial = partial_new(&l->partials, c, span_behind(bytes, used), &l->scanner);
     if (c->partial == NULL) {
         conn_out_of_memory(c);
         return INPUT_LEFT;
     }
     c->partial_whole = end != INPUT_REST;
-    note_partial(c);
-    keep_within_budget(l);
+    holdings_settle(c);
+    partial_budget_grown(c);
     return conn_open(c) ? end : INPUT_LEFT;
 }
 
@@ -290,22 +237,11 @@ static bool holds_long(const struct connection *c)
 
 static enum input_end run_longer(struct connection *c)
 {
-    note_partial(c);
+    holdings_settle(c);
     enum input_end end = run_partial(c);
-    keep_within_budget(c->loop);
+    if (c->partial)
+        partial_budget_grown(c);
     return conn_open(c) ? end : INPUT_LEFT;
-}
-
-static enum input_end append_and_run(struct connection *c, struct span bytes)
-{
-    struct partial_input *p = partial_append(&c->loop->partials, c->partial, bytes);
-
-    if (p == NULL) {
-        conn_out_of_memory(c);
-        return INPUT_LEFT;
-    }
-    c->partial = p;
-    return run_longer(c);
 }
 
 /* `n` fresh bytes stand in the scratch buffer behind the headroom. */
@@ -320,8 +256,10 @@ static enum input_end run_fresh(struct connection *c, size_t n)
         return run_scratch(c, span_of(at, n));
     }
     struct span kept = partial_span(p);
-    if (n <= partial_slack(p))
-        return append_and_run(c, span_of(at, n));
+    if (n <= partial_slack(p)) {
+        partial_append(p, span_of(at, n));
+        return run_longer(c);
+    }
     memcpy(at - kept.len, kept.at, kept.len);
     partial_copy_scanner(&l->scanner, &p->scanner);
     input_drop(c);
@@ -383,9 +321,13 @@ static enum input_end read_longer(struct connection *c, size_t size)
     struct net_loop *l = c->loop;
     size_t missing = c->partial->scanner.need - partial_span(c->partial).len;
     size_t room = missing < size ? missing : size;
-    struct partial_input *p = partial_reserve(&l->partials, c->partial, room);
     enum input_end end;
 
+    if (partial_budget_waits(c, room))
+        return INPUT_STOPPED;
+    if (!partial_budget_take(c, room))
+        return INPUT_LEFT;
+    struct partial_input *p = partial_reserve(&l->partials, c->partial, room);
     if (p == NULL) {
         conn_out_of_memory(c);
         return INPUT_LEFT;

@@ -22,9 +22,6 @@ enum input_end input_run(struct connection *c);
 /* Hands over only what is kept already: for a connection that is to drain. */
 enum input_end input_run_partial(struct connection *c);
 
-/* Frees what is kept, if anything. */
-void input_drop(struct connection *c);
-
 /* In LINGERING: reads, and throws away. */
 void input_discard(struct connection *c);
 

@@ -10,6 +10,7 @@
 #include "server/net/connection/conn_input.h"
 #include "server/net/connection/give_way.h"
 #include "server/net/connection/newcomers.h"
+#include "server/net/connection/partial_budget.h"
 #include "server/net/connection/renewal.h"
 #include "server/net/connection/walk.h"
 #include "server/runtime/object/trace.h"

@@ -7,6 +7,7 @@
 #include "server/net/connection/conn_private.h"
 #include "server/net/connection/holdings.h"
 #include "server/net/connection/newcomers.h"
+#include "server/net/connection/partial_budget.h"
 #include "server/net/connection/renewal.h"
 #include "server/net/connection/yield.h"
 #include "server/net/stream/tls.h"
@@ -164,14 +165,14 @@ struct net_loop *net_loop_new(const struct net_loop_options *options)
     l->base = options->poller == NULL ? NULL : poller_libevent_base(options->poller);
     l->port = options->port;
     l->tallies = options->tallies;
-    l->partials.accounts = l->tallies->accounts;
     l->limits = *options->limits;
     l->index = options->index;
     l->hook.run = at_round_end;
     STAILQ_INIT(&l->dirty);
     STAILQ_INIT(&l->dead);
     newcomers_init(l);
-    if (!room_open(l->tallies, holdings_go_on)) {
+    if (!room_open(l->tallies, holdings_go_on) || !partial_budget_open(l)) {
+        newcomers_fini(l);
         free(l->scratch);
         free(l);
         return NULL;
@@ -199,6 +200,7 @@ void net_loop_free(struct net_loop *l)
     activator_forget_hook(l->activator, &l->hook);
     ao_deactivate(&l->intake);
     ao_fini(&l->intake);
+    partial_budget_close(l);
     newcomers_fini(l);
     tls_loop_free(l->tls);
     token_table_unref(l->tokens);
@@ -225,7 +227,6 @@ void net_loop_add_stats(const struct net_loop *l, struct net_loop_stats *sum)
     sum->bytes_out += counter_read(&n->bytes_out);
     sum->protocol_errors += counter_read(&n->protocol_errors);
     sum->unread += counter_read(&n->unread);
-    sum->partial_bytes += counter_read(&n->partial_bytes);
     sum->newcomers += counter_read(&n->newcomers);
     sum->gave_way += counter_read(&n->gave_way);
 }

@@ -26,7 +26,7 @@ enum {
 /* Written by the loop, read by anybody: each stands alone, so relaxed order is enough. */
 struct loop_counters {
     _Atomic uint64_t connections, accepted, closed, messages, bytes_in, bytes_out, protocol_errors,
-        unread, partial_bytes, newcomers, gave_way;
+        unread, newcomers, gave_way;
 };
 
 STAILQ_HEAD(conn_queue, connection);
@@ -74,8 +74,11 @@ struct net_loop {
     struct newcomer_list newcomers;
     struct chunk_pool pool;
     struct partial_list partials;
-    struct scanner scanner; /* of what stands in `scratch` */
-    uint8_t *scratch;       /* HEADROOM + READ_WIDE bytes; what is not used takes no memory */
+    struct input_keeper keeper; /* partial_budget.h: another loop asks */
+    struct ao shrinks;          /* whether it has more than its part */
+    bool awaits_input_room;     /* some connections do not read until others have given way */
+    struct scanner scanner;     /* of what stands in `scratch` */
+    uint8_t *scratch;           /* HEADROOM + READ_WIDE bytes; what is not used takes no memory */
 
     struct ao intake;                 /* takes messages of the acceptor, and goes on with walks */
     struct message_list *to_acceptor; /* the acceptor's; NULL before acceptor_new() */

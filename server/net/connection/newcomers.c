@@ -1,7 +1,5 @@
 #include "server/net/connection/newcomers.h"
 
-#include "server/net/connection/partial_input.h"
-
 static void places_init(struct places *p, const uint64_t seed[2])
 {
     TAILQ_INIT(&p->all);
@@ -95,18 +93,4 @@ ao_time newcomer_deadline(const struct connection *c)
     ao_time limit = c->loop->limits.auth_timeout;
 
     return c->newcomer && conn_open(c) && limit > 0 ? c->entered + limit : AO_NEVER;
-}
-
-struct connection *newcomer_largest(const struct net_loop *l)
-{
-    struct connection *largest = NULL;
-    struct place *p;
-
-    TAILQ_FOREACH(p, &l->newcomers.places.all, link)
-    {
-        struct connection *c = ao_of(p, struct connection, place);
-        if (c->partial && (!largest || c->partial->capacity > largest->partial->capacity))
-            largest = c;
-    }
-    return largest;
 }

@@ -37,9 +37,6 @@ void newcomer_shook(struct connection *c);
  * still shakes hands, or it is none. */
 ao_time newcomer_deadline(const struct connection *c);
 
-/* The newcomer that holds most bytes of a message; NULL: none holds any. */
-struct connection *newcomer_largest(const struct net_loop *l);
-
 /* A connection of this key (peer_key()) has a place among these, or has it no more. */
 void places_join(struct places *p, struct place *place, uint64_t key);
 void places_leave(struct places *p, struct place *place, uint64_t key);

@@ -1,50 +1,69 @@
 #include "server/net/connection/partial_input.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
-#include "server/accounts/account.h"
+#include "server/accounts/input_budget.h"
 
-enum { PARTIAL_MIN = 256 }; /* bytes; room for a message that drips in */
+enum {
+    PARTIAL_MIN = 256, /* bytes; room for a message that drips in */
+    STEP_MAX = 1 << 20 /* bytes by which a block grows at once, unless it needs more */
+};
 
 void partial_copy_scanner(struct scanner *to, const struct scanner *from)
 {
     memcpy(to, from, offsetof(struct scanner, awaited) + from->depth * sizeof from->awaited[0]);
 }
 
-static void count(struct partial_list *list, int64_t bytes)
+/* Of `bytes`, and room for a little more. */
+static size_t first_capacity(size_t bytes)
 {
-    list->total += (uint64_t)bytes;
-    if (list->accounts)
-        accounts_keep(list->accounts, bytes);
+    return bytes < PARTIAL_MIN / 2 ? PARTIAL_MIN : bytes + PARTIAL_MIN / 2;
 }
 
-static void link_in(struct partial_list *list, struct partial_input *p)
+/* A block of pages is not copied as it grows, so a long one need not grow by much at once. */
+static size_t next_capacity(const struct partial_input *p, size_t bytes)
 {
-    LIST_INSERT_HEAD(&list->all, p, link);
-    count(list, (int64_t)partial_size(p));
+    size_t used = p->end - p->start + bytes;
+    size_t capacity = p->capacity + (p->capacity < STEP_MAX ? p->capacity : STEP_MAX);
+
+    return used <= p->capacity ? p->capacity : capacity < used ? used : capacity;
 }
 
-static void link_out(struct partial_list *list, struct partial_input *p)
+size_t partial_cost(const struct partial_input *p, size_t bytes)
 {
-    LIST_REMOVE(p, link);
-    count(list, -(int64_t)partial_size(p));
+    return p == NULL ? sizeof *p + first_capacity(bytes) : next_capacity(p, bytes) - p->capacity;
+}
+
+bool partial_take(struct partial_list *list, size_t cost, uint64_t limit)
+{
+    return cost == 0 || list->budget == NULL || input_budget_take(list->budget, cost, limit);
+}
+
+static void give(struct partial_list *list, size_t cost)
+{
+    if (list->budget != NULL)
+        input_budget_give(list->budget, cost);
 }
 
 struct partial_input *partial_new(struct partial_list *list, struct connection *owner,
                                   struct span bytes, const struct scanner *scanner)
 {
-    size_t capacity = bytes.len < PARTIAL_MIN / 2 ? PARTIAL_MIN : bytes.len + PARTIAL_MIN / 2;
+    size_t capacity = first_capacity(bytes.len);
     struct partial_input *p = malloc(sizeof *p + capacity);
 
-    if (p == NULL)
+    if (p == NULL) {
+        give(list, sizeof *p + capacity);
         return NULL;
+    }
     p->owner = owner;
     p->start = 0;
     p->end = bytes.len;
     p->capacity = capacity;
     partial_copy_scanner(&p->scanner, scanner);
     memcpy(p->bytes, bytes.at, bytes.len);
-    link_in(list, p);
+    LIST_INSERT_HEAD(&list->all, p, link);
+    list->total += partial_size(p);
     return p;
 }
 
@@ -62,34 +81,33 @@ struct partial_input *partial_reserve(struct partial_list *list, struct partial_
         move_to_front(p);
     if (partial_slack(p) >= bytes)
         return p;
-    size_t capacity = 2 * p->capacity;
-    if (capacity < p->end + bytes)
-        capacity = p->end + bytes;
-    link_out(list, p);
+    size_t capacity = next_capacity(p, bytes), more = capacity - p->capacity;
+    LIST_REMOVE(p, link);
     struct partial_input *bigger = realloc(p, sizeof *p + capacity);
     if (bigger != NULL) {
         p = bigger;
         p->capacity = capacity;
+        list->total += more;
+    } else {
+        give(list, more);
     }
-    link_in(list, p);
+    LIST_INSERT_HEAD(&list->all, p, link);
     return bigger;
 }
 
-struct partial_input *partial_append(struct partial_list *list, struct partial_input *p,
-                                     struct span bytes)
+void partial_append(struct partial_input *p, struct span bytes)
 {
-    p = partial_reserve(list, p, bytes.len);
-    if (p == NULL)
-        return NULL;
+    assert(partial_slack(p) >= bytes.len);
     memcpy(p->bytes + p->end, bytes.at, bytes.len);
     p->end += bytes.len;
-    return p;
 }
 
 void partial_free(struct partial_list *list, struct partial_input *p)
 {
     if (p == NULL)
         return;
-    link_out(list, p);
+    LIST_REMOVE(p, link);
+    list->total -= partial_size(p);
+    give(list, partial_size(p));
     free(p);
 }

@@ -9,8 +9,8 @@
 #include "base/list.h"
 #include "proto/scanner.h"
 
-struct accounts;
 struct connection;
+struct input_budget; /* server/accounts/input_budget.h */
 
 struct partial_input {
     LIST_ENTRY(partial_input) link; /* all of one loop */
@@ -24,8 +24,8 @@ struct partial_input {
 /* All of one loop. */
 struct partial_list {
     LIST_HEAD(, partial_input) all;
-    uint64_t total;            /* bytes of memory that they take */
-    struct accounts *accounts; /* that hear of them; borrowed.  NULL: none do */
+    uint64_t total;              /* bytes of memory that they take */
+    struct input_budget *budget; /* from which they are taken; borrowed.  NULL: there is none */
 };
 
 static inline struct span partial_span(const struct partial_input *p)
@@ -44,6 +44,14 @@ static inline size_t partial_size(const struct partial_input *p)
     return sizeof *p + p->capacity;
 }
 
+/* Bytes of memory that partial_reserve() takes for `bytes` more; without `p`, that partial_new()
+ * takes for so many. */
+size_t partial_cost(const struct partial_input *p, size_t bytes);
+/* Takes so many from the budget, for the one call that has this cost.  False: all would have more
+ * than `limit`. */
+bool partial_take(struct partial_list *list, size_t cost, uint64_t limit);
+
+/* Both, behind partial_take(): without memory, what was taken is given back. */
 /* Copies `bytes` and the state of `scanner`.  NULL without memory. */
 struct partial_input *partial_new(struct partial_list *list, struct connection *owner,
                                   struct span bytes, const struct scanner *scanner);
@@ -51,9 +59,8 @@ struct partial_input *partial_new(struct partial_list *list, struct connection *
  * memory: then `p` is as it was. */
 struct partial_input *partial_reserve(struct partial_list *list, struct partial_input *p,
                                       size_t bytes);
-/* Appends; as partial_reserve(). */
-struct partial_input *partial_append(struct partial_list *list, struct partial_input *p,
-                                     struct span bytes);
+/* Behind the last, where there is room. */
+void partial_append(struct partial_input *p, struct span bytes);
 void partial_free(struct partial_list *list, struct partial_input *p); /* NULL is fine */
 
 /* Copies the part of a scanner that is in use. */

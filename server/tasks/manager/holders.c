@@ -21,9 +21,26 @@ static bool holds_one(const struct manager_kind *k, uint32_t holder)
     return false;
 }
 
+bool holders_matter(const struct manager_kind *k)
+{
+    if (k->count > k->common)
+        return true;
+    for (uint32_t i = 0; i < k->count; i++)
+        if (k->snapshots[i].bound > 1)
+            return true;
+    return false;
+}
+
+bool holders_allow_nested(const struct manager_kind *k, uint32_t i, const struct task *t)
+{
+    return k->snapshots[i].outstanding == 0 || k->holders[i] == holder_of(t);
+}
+
 bool holders_allow(const struct manager_kind *k, uint32_t i, const struct task *t)
 {
-    return i < k->common || !holds_one(k, holder_of(t));
+    if (i >= k->common)
+        return !holds_one(k, holder_of(t));
+    return !k->passed_over && holders_allow_nested(k, i, t);
 }
 
 void holders_note(struct manager *m, struct manager_kind *k, int chosen, const struct task *t)

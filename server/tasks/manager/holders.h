@@ -1,6 +1,11 @@
 /* Holders: whose tasks the blocking executors have, so that one principal whose handlers run for
  * long does not keep all others out.
  *
+ * What stands at an executor behind a handler that runs cannot be taken back, and how long that
+ * will run is a guess.  So it is of the same holder: nobody is stuck behind another's handler.  And
+ * while somebody waits for an executor to become empty, nobody who came later has his own filled
+ * up.
+ *
  * Whoever comes first may hold all executors: alone, none would be kept free for nobody.  But when
  * somebody who holds none has waited for one for longer than HOLDERS_PATIENCE, a spare is asked for
  * (stand_in.h), and a further one each time that this has passed again; and what such a spare is
@@ -17,8 +22,14 @@
 
 #define HOLDERS_PATIENCE AO_MS(20)
 
+/* Do they have a say in this pass?  Where executors have room for one task each, and none is a
+ * spare, they have none. */
+bool holders_matter(const struct manager_kind *k);
+
 /* `t` NULL: a job.  May executor `i` be given it? */
 bool holders_allow(const struct manager_kind *k, uint32_t i, const struct task *t);
+/* The same of a nested call, which may have a spare too. */
+bool holders_allow_nested(const struct manager_kind *k, uint32_t i, const struct task *t);
 
 void holders_note(struct manager *m, struct manager_kind *k, int chosen, const struct task *t);
 

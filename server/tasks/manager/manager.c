@@ -130,7 +130,9 @@ static uint32_t room_for(const struct manager_kind *k, uint32_t i, enum giving w
             return 0;
         if (what == GIVE_PLACE && !place_for(k, i, t))
             return 0;
-        return what == GIVE_NESTED && e->plan.kind == ERGON_STEPPED ? UINT32_MAX : bound;
+        if (what == GIVE_NESTED && k->holders)
+            return holders_allow_nested(k, i, t) ? bound : 0;
+        return what == GIVE_NESTED ? UINT32_MAX : bound;
     case ACCEPTS_NESTED:
         return what == GIVE_NESTED ? 1 : 0;
     case ACCEPTS_NONE:
@@ -148,8 +150,8 @@ static void arm_patience(struct manager *m, ao_time until)
     ao_sleep_until(&m->patience, until);
 }
 
-/* The bounds that count for what is given now: until they are asked for again.  `t` of
- * GIVE_PLACE. */
+/* The bounds that count for what is given now: until they are asked for again.  `t` of GIVE_PLACE
+ * and GIVE_NESTED. */
 static void set_bounds(struct manager *m, struct manager_kind *k, enum giving what,
                        const struct task *t)
 {
@@ -169,7 +171,7 @@ static void scan(struct manager *m, struct manager_kind *k)
                     ? atomic_load_explicit(&m->shared->blocking_common, memory_order_relaxed)
                     : k->count;
     k->turns_full = false;
-    k->places_full = k->count > k->common;
+    k->places_full = false;
     for (uint32_t i = 0; i < k->count; i++) {
         struct executor *e = k->executors[i];
         executor_snapshot(e, &k->snapshots[i]);
@@ -177,6 +179,8 @@ static void scan(struct manager *m, struct manager_kind *k)
         k->turns_full |= turns_full(e);
         k->places_full |= k->kind == ERGON_STEPPED && !places_free(e);
     }
+    if (k->kind == ERGON_BLOCKING)
+        k->places_full = holders_matter(k);
     if (k->shares)
         shares_look(k, activator_now(m->activator));
     set_bounds(m, k, GIVE_CALL, NULL);
@@ -211,7 +215,9 @@ static enum giving what_is(const struct manager_kind *k, const struct task *t)
 static int choose(struct manager *m, struct manager_kind *k, const struct task *t)
 {
     enum giving what = what_is(k, t);
-    if (what != k->bounds_for || what == GIVE_PLACE || what == GIVE_JOB)
+    bool of_this_one =
+        what == GIVE_PLACE || what == GIVE_JOB || (what == GIVE_NESTED && k->holders);
+    if (what != k->bounds_for || of_this_one)
         set_bounds(m, k, what, t);
     return placement_choose(m->shared->plan.policy, k->snapshots, k->count,
                             t ? home_executor(m, k, t) : PLACEMENT_NONE, k->last);
@@ -289,6 +295,8 @@ static bool job_is_next(const struct manager_kind *k, const struct task *t)
 static bool others_may_fit(const struct manager_kind *k, const struct task *t)
 {
     enum giving what = what_is(k, t);
+    if (k->holders && k->count == k->common)
+        return false;
     return what == GIVE_JOB || what == GIVE_PLACE;
 }
 
@@ -306,7 +314,7 @@ static enum pass give_all(struct manager *m, struct manager_kind *k, int *budget
 {
     const struct task *t;
     uint32_t given = 0, aside = 0;
-    bool full = k->cut;
+    bool full = k->passed_over = k->cut;
     k->cut = false;
     if (k->queue.length == 0 && !k->source_has_work) {
         holders_serve(m, k);
@@ -318,7 +326,7 @@ static enum pass give_all(struct manager *m, struct manager_kind *k, int *budget
         bool of_source = jobs && job_is_next(k, t);
         int chosen = choose(m, k, of_source ? NULL : t);
         if (chosen == PLACEMENT_NONE) {
-            full = true;
+            full = k->passed_over = true;
             if (!others_may_fit(k, of_source ? NULL : t))
                 break;
             if (of_source)

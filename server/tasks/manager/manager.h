@@ -34,10 +34,12 @@ struct manager_kind {
     bool source_has_work; /* the source of jobs may have one */
     bool job_next;        /* its turn, when both have tasks */
     bool full;            /* what the source's full() was called with last */
-    bool places_full;     /* somewhere there is no place to park or to take turns but the reserve */
-    bool cut;             /* a pass goes on in the next step: it has set lines aside */
-    bool second_look;     /* which began behind the announcement */
-    bool turns_full;      /* somewhere so many jobs take turns that no more are to begin there */
+    bool places_full; /* somewhere there is no place to park or to take turns but the reserve; or
+                       * holders.h has a say */
+    bool passed_over; /* of the blocking kind: who comes now is behind one who found no room */
+    bool turns_full;  /* somewhere so many jobs take turns that no more are to begin there */
+    bool cut;         /* a pass goes on in the next step: it has set lines aside */
+    bool second_look; /* which began behind the announcement */
     enum giving bounds_for; /* for what the bounds in `snapshots` are */
 };
 

@@ -1,7 +1,16 @@
 /* Held input: growth by what arrives, the account of memory, the largest holder. */
 #include "server/net/connection/partial_input.h"
+#include "server/accounts/input_budget.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
+
+static struct partial_input *grow(struct partial_list *list, struct partial_input *p,
+                                  struct span bytes)
+{
+    p = partial_reserve(list, p, bytes.len);
+    partial_append(p, bytes);
+    return p;
+}
 
 TEST(it_grows_by_what_arrives)
 {
@@ -14,7 +23,7 @@ TEST(it_grows_by_what_arrives)
         bytes[i] = (uint8_t)i;
     struct partial_input *p = partial_new(&list, NULL, span_of(bytes, 10), &scanner);
     for (size_t at = 10; at < 1000; at += 10) {
-        p = partial_append(&list, p, span_of(bytes + at, 10));
+        p = grow(&list, p, span_of(bytes + at, 10));
         assert_true(list.total <= sizeof *p + 2 * (at + 10) + 256);
     }
     assert_int_equal(partial_span(p).len, 1000);
@@ -35,7 +44,7 @@ TEST(it_moves_before_it_grows)
     struct partial_input *p = partial_new(&list, NULL, span_of(bytes, sizeof bytes), &scanner);
     uint64_t total = list.total;
     p->start = 990;
-    p = partial_append(&list, p, span_of(bytes, 900));
+    p = grow(&list, p, span_of(bytes, 900));
     assert_int_equal(list.total, total);
     assert_int_equal(partial_span(p).len, 910);
     partial_free(&list, p);
@@ -73,8 +82,43 @@ TEST(without_memory_it_stays_as_it_was)
     struct partial_input *p = partial_new(&list, NULL, span_of("abc", 3), &scanner);
     uint64_t total = list.total;
     heap_fail_at(1);
-    assert_null(partial_append(&list, p, span_of(bytes, 5000)));
+    assert_null(partial_reserve(&list, p, 5000));
     assert_int_equal(list.total, total);
     assert_memory_equal(partial_span(p).at, "abc", 3);
     partial_free(&list, p);
+}
+
+/* What it costs is said before it is taken, to the byte, and all of it is given back; a long one
+ * grows by a MiB at most. */
+TEST(what_it_takes_is_taken_before)
+{
+    static uint8_t bytes[5 << 20];
+    struct input_budget budget;
+    struct partial_list list = {.budget = &budget};
+    struct scanner scanner;
+    uint64_t limit = 4 << 20;
+
+    scanner_init(&scanner);
+    input_budget_init(&budget);
+    assert_true(partial_take(&list, partial_cost(NULL, 100), limit));
+    struct partial_input *p = partial_new(&list, NULL, span_of(bytes, 100), &scanner);
+    for (size_t len = 5000; partial_take(&list, partial_cost(p, len), limit); len += 5000) {
+        p = grow(&list, p, span_of(bytes, len));
+        assert_int_equal(input_budget_bytes(&budget), list.total);
+        assert_in_range(partial_slack(p), 0, (1 << 20) + len);
+    }
+    assert_in_range(list.total, limit - (2 << 20), limit);
+    assert_true(list.total + partial_cost(p, sizeof bytes) > limit);
+
+    uint64_t total = list.total;
+    assert_true(partial_take(&list, partial_cost(p, sizeof bytes), UINT64_MAX));
+    heap_fail_at(1);
+    assert_null(partial_reserve(&list, p, sizeof bytes));
+    assert_true(partial_take(&list, partial_cost(NULL, 10), UINT64_MAX));
+    heap_fail_at(1);
+    assert_null(partial_new(&list, NULL, span_of(bytes, 10), &scanner));
+    assert_int_equal(input_budget_bytes(&budget), total);
+    partial_free(&list, p);
+    assert_int_equal(input_budget_bytes(&budget), 0);
+    input_budget_fini(&budget);
 }

@@ -147,6 +147,57 @@ TASKS_TEST(a_spare_stands_in_for_those_who_hold_none)
     assert_int_equal(counter_read(&spare->base.done), 2);
 }
 
+/* Not even where the executor has room for more, since it is thought to be brief; nobody is stuck
+ * behind another's handler, and nobody who comes later keeps it from becoming empty. */
+TASKS_TEST(behind_a_task_stand_those_of_its_holder_alone)
+{
+    tasks_world_init(1, 1);
+    w.quiet = true;
+    w.executors[1].fixed = true;
+    tasks_world_open();
+    const struct executor *e = w.tasks->executors[1];
+    const struct task_queue *q = &w.tasks->manager.kinds[kind_index(ERGON_BLOCKING)].queue;
+    block_of("alice");
+    block_of("alice");
+    virtual_run_until(&w.v, AO_MS(10));
+    assert_int_equal(executor_outstanding(e), 2);
+    block_of("bob");
+    block_of("alice");
+    virtual_run_until(&w.v, AO_MS(20));
+    assert_int_equal(executor_outstanding(e), 2);
+    assert_int_equal(q->length, 2);
+    tasks_world_run_ms(1000);
+    assert_int_equal(w.ended, 4);
+}
+
+/* A spare has room for those who hold none, so lines are passed over; which is no reason to fill up
+ * what the first of them waits for. */
+TASKS_TEST(nobody_fills_up_what_another_waits_for)
+{
+    tasks_world_init(1, 2);
+    w.quiet = true;
+    w.executors[1].fixed = true;
+    w.executors[2].spare = true;
+    tasks_world_open();
+    const struct executor *e = w.tasks->executors[1];
+    struct blocking *spare = blocking_of(w.tasks->executors[2]);
+    const struct task_queue *q = &w.tasks->manager.kinds[kind_index(ERGON_BLOCKING)].queue;
+    want(spare, true);
+    atomic_store(&w.tasks->shared.blocking_common, 1);
+    block_of("alice");
+    virtual_run_until(&w.v, AO_MS(1));
+    block_of("bob");
+    virtual_run_until(&w.v, AO_MS(2));
+    assert_int_equal(executor_outstanding(&spare->base), 1);
+    block_of("bob"); /* who holds one */
+    block_of("alice");
+    virtual_run_until(&w.v, AO_MS(10));
+    assert_int_equal(executor_outstanding(e), 1);
+    assert_int_equal(q->length, 2);
+    tasks_world_run_ms(1000);
+    assert_int_equal(w.ended, 4);
+}
+
 /* Two spares behind one executor, all of which alice has wanted for 100 ms. */
 static void open_crowded_world(void)
 {

@@ -1,0 +1,182 @@
+#include "server/net/connection/partial_budget.h"
+
+#include "server/accounts/tally.h"
+#include "server/net/connection/conn_private.h"
+#include "server/net/connection/holdings.h"
+
+#define PATIENCE   AO_S(1)   /* with other loops, before our own connections pay */
+#define LOOK_AGAIN AO_MS(20) /* since room that comes by itself is not told */
+
+void input_drop(struct connection *c)
+{
+    partial_free(&c->loop->partials, c->partial);
+    c->partial = NULL;
+    c->partial_whole = false;
+    c->whole = 0;
+    holdings_settle(c);
+}
+
+/* What a connection holds, or would if its wish came true. */
+struct holder {
+    struct connection *c;
+    bool newcomer;
+    uint64_t of_principal, own; /* bytes */
+};
+
+/* `wants`: so many bytes more; NULL: nobody wants anything. */
+static struct holder holder_of(struct connection *c, const struct connection *wants, size_t cost)
+{
+    struct holder h = {.c = c, .newcomer = c->newcomer};
+
+    if (c->partial)
+        h.own = partial_size(c->partial);
+    if (c == wants)
+        h.own += cost;
+    if (c->tally && !c->newcomer)
+        h.of_principal = c->tally->input + (wants && c->tally == wants->tally ? cost : 0);
+    return h;
+}
+
+static bool holds_more(const struct holder *a, const struct holder *b)
+{
+    if (a->newcomer != b->newcomer)
+        return a->newcomer;
+    if (a->of_principal != b->of_principal)
+        return a->of_principal > b->of_principal;
+    return a->own > b->own;
+}
+
+/* There is one that holds, or one that wants. */
+static struct connection *largest(struct net_loop *l, struct connection *wants, size_t cost)
+{
+    struct connection *first = wants ? wants : LIST_FIRST(&l->partials.all)->owner;
+    struct holder most = holder_of(first, wants, cost);
+    struct partial_input *p;
+
+    LIST_FOREACH(p, &l->partials.all, link)
+    {
+        struct holder h = holder_of(p->owner, wants, cost);
+        if (holds_more(&h, &most))
+            most = h;
+    }
+    return most.c;
+}
+
+static void close_for_budget(struct connection *c)
+{
+    conn_close(c, "the budget for partial messages is used up, and this peer holds most");
+    counter_add(&c->loop->counters.protocol_errors, 1);
+    input_drop(c);
+}
+
+bool partial_budget_take(struct connection *c, size_t bytes)
+{
+    struct net_loop *l = c->loop;
+    size_t cost = partial_cost(c->partial, bytes);
+
+    while (!partial_take(&l->partials, cost, l->limits.partial_total)) {
+        struct connection *goes = largest(l, c, cost);
+        close_for_budget(goes);
+        if (goes == c)
+            return false;
+    }
+    return true;
+}
+
+/* Nearly all that there is is taken. */
+static bool is_tight(const struct net_loop *l)
+{
+    uint64_t all = l->limits.partial_total;
+
+    return input_budget_bytes(l->partials.budget) > all - all / 8;
+}
+
+/* One message alone is within what it may be. */
+static bool has_more_than_its_part(const struct net_loop *l)
+{
+    const struct partial_input *first = LIST_FIRST(&l->partials.all);
+
+    return l->partials.total > l->limits.partial_part && first && LIST_NEXT(first, link);
+}
+
+/* True: some gave way. */
+static bool shrink(struct net_loop *l)
+{
+    bool any = false;
+
+    for (; is_tight(l) && has_more_than_its_part(l); any = true)
+        close_for_budget(largest(l, NULL, 0));
+    return any;
+}
+
+void partial_budget_grown(struct connection *c)
+{
+    struct net_loop *l = c->loop;
+
+    if (!is_tight(l))
+        return;
+    shrink(l);
+    if (is_tight(l)) /* so it is others that have too much */
+        input_budget_ask(l->partials.budget, &l->keeper);
+}
+
+bool partial_budget_waits(struct connection *c, size_t bytes)
+{
+    struct net_loop *l = c->loop;
+    uint64_t cost = partial_cost(c->partial, bytes);
+    ao_time now = activator_now(l->activator);
+
+    if (cost == 0 || input_budget_bytes(l->partials.budget) + cost <= l->limits.partial_total ||
+        l->partials.total + cost > l->limits.partial_part || now - c->since >= PATIENCE)
+        return false;
+    input_budget_ask(l->partials.budget, &l->keeper);
+    l->awaits_input_room = true;
+    if (ao_state(&l->shrinks) == AO_STATE_INACTIVE)
+        ao_sleep_until(&l->shrinks, now + LOOK_AGAIN);
+    return true;
+}
+
+static void let_them_read(struct net_loop *l)
+{
+    struct partial_input *p;
+
+    l->awaits_input_room = false;
+    LIST_FOREACH(p, &l->partials.all, link)
+    if (p->owner->stopped)
+        conn_kick(p->owner);
+}
+
+/* Another loop asks, or has given way, or those who wait are to look again. */
+static enum ao_verdict shrink_step(struct ao *self)
+{
+    struct net_loop *l = ao_of(self, struct net_loop, shrinks);
+
+    if (shrink(l))
+        input_budget_ask(l->partials.budget, &l->keeper);
+    if (l->awaits_input_room)
+        let_them_read(l);
+    return AO_DONE;
+}
+
+static const struct ao_class shrink_class = {.name = "input budget", .step = shrink_step};
+
+bool partial_budget_open(struct net_loop *l)
+{
+    l->partials.budget = accounts_input(l->tallies->accounts);
+    ao_init(&l->shrinks, &shrink_class, l->activator);
+    l->keeper.handle = ao_handle_new(&l->shrinks);
+    if (l->keeper.handle == NULL) {
+        ao_fini(&l->shrinks);
+        return false;
+    }
+    input_budget_add(l->partials.budget, &l->keeper);
+    return true;
+}
+
+void partial_budget_close(struct net_loop *l)
+{
+    input_budget_remove(l->partials.budget, &l->keeper);
+    ao_deactivate(&l->shrinks);
+    ao_fini(&l->shrinks);
+    ao_handle_unref(l->keeper.handle);
+}
