@@ -22,8 +22,9 @@ def tokens_file(folder):
 
 
 def everything(path):
+    """All whole lines: one may be about to be written."""
     with open(path) as lines:
-        return [json.loads(line) for line in lines]
+        return [json.loads(line) for line in lines if line.endswith("\n")]
 
 
 def acts(path):
@@ -70,8 +71,9 @@ class Audit(unittest.TestCase):
         self.assertEqual(acts(self.file)[4]["on"], '{"address": "127.0.0.1"}')
         self.assertEqual(stat.S_IMODE(os.stat(self.file).st_mode), 0o600)
         self.assertNotIn("administrative act", server.log_text())
+        eventually(lambda: root.call("server.info")["audit"]["waiting"] == 0, "all is written")
         info = root.call("server.info")["audit"]
-        self.assertEqual((info["records"], info["dropped"], info["waiting"]), (6, 0, 0))
+        self.assertEqual((info["records"], info["dropped"]), (6, 0))
 
     def test_it_goes_on_in_a_new_file(self):
         server = self.serve("--audit-file", self.file)

@@ -49,24 +49,37 @@ def the_principal(name):
 
 class Connections(unittest.TestCase):
     def setUp(self):
-        eventually(lambda: len(listed()) == 1, "the connections of the test before have gone")
+        self.watcher = connect("root")  # one of those that are counted
+        self.addCleanup(self.watcher.close)
+        self.settle(0)
+
+    def settle(self, count):
+        """Until so many are there, and the watcher: those of the test before, and of the command line, have gone."""
+        eventually(lambda: self.watcher.call("server.info")["connections"]["open"] == count + 1, f"{count} are connected")
+
+    def listed(self, count, *arguments):
+        """The list when so many are there; the command line is not in it."""
+        self.settle(count)
+        return [c for c in listed(*arguments) if "connection.list" not in [call["method"] for call in c["calls"]]]
 
     def test_all_loops_are_listed_with_what_goes_on(self):
         clients = [connect("alice") for _ in range(9)] + [connect() for _ in range(3)]
         clients[4].send("sleep", "1h")
         clients[4].send("block", "1h")
         eventually(lambda: any(len(c["calls"]) == 2 for c in listed()), "both calls are shown")
-        rows = listed()
+        rows = self.listed(12)
         self.assertEqual(len(rows), 13)
         self.assertEqual(len({c["id"] for c in rows}), 13)
         self.assertEqual(sum(c["principal"] is None for c in rows), 3)
-        busy = next(c for c in rows if c["calls"] and c["calls"][0]["method"] != "connection.list")
+        busy = next(c for c in rows if c["calls"])
         self.assertEqual({c["method"] for c in busy["calls"]}, {"sleep", "block"})
-        self.assertEqual(len(listed("--nobody")), 3)
-        self.assertEqual(len(listed("--principal", the_principal("alice"))), 9)
+        alice = the_principal("alice")
+        self.assertEqual(len(self.listed(12, "--nobody")), 3)
+        self.assertEqual(len(self.listed(12, "--principal", alice)), 9)
         self.assertEqual(len(listed("--limit", "5")), 5)
         self.assertIn(", +1", ergon("connection", "list")[1])
-        self.assertEqual(ergon("connection", "kill", "--all"), (OK, "12 connections killed\n"))
+        self.settle(12)
+        self.assertEqual(ergon("connection", "kill", "--all"), (OK, "13 connections killed\n"))
         for client in clients:
             self.assertTrue(client.at_end())
             client.close()
@@ -77,6 +90,7 @@ class Connections(unittest.TestCase):
             alice.send("block", "1h")  # most wait in the queue
         task = alice.call("task.submit", "sleep", ["1h"], {"durable": "none"})["id"]
         name = the_principal("alice")
+        self.settle(2)
         eventually(lambda: [c["in_flight"] for c in listed("--principal", name)] == [20], "all are in flight")
         self.assertEqual(ergon("connection", "kill", "--principal", name, "--dry-run"),
                          (OK, "1 connection would be killed\n"))
@@ -94,11 +108,14 @@ class Connections(unittest.TestCase):
 
     def test_kill_by_id_and_address(self):
         clients = [connect("bob") for _ in range(4)]
-        one = listed("--principal", the_principal("bob"))[0]
+        bob = the_principal("bob")
+        one = self.listed(4, "--principal", bob)[0]
         self.assertEqual(ergon("connection", "kill", str(one["id"]))[0], OK)
+        self.settle(3)
         self.assertEqual(ergon("connection", "kill", str(one["id"]))[0], NOT_FOUND)
         self.assertEqual(ergon("connection", "kill", "--address", "127.0.0.2")[1], "0 connections killed\n")
-        self.assertEqual(ergon("connection", "kill", "--address", "127.0.0.1")[1], "3 connections killed\n")
+        self.settle(3)
+        self.assertEqual(ergon("connection", "kill", "--address", "127.0.0.1")[1], "4 connections killed\n")
         for client in clients:
             self.assertTrue(client.at_end())
             client.close()

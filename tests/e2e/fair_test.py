@@ -144,7 +144,7 @@ class OneKind(unittest.TestCase):
         folder = scratch(self.addCleanup)
         store = os.path.join(folder, "tasks.db")
         with Server("--loops", "1", "--store", store) as server, server.connect() as client:
-            task = client.call("task.submit", "block", ["1ms"], {"durable": "fsync", "delay": "1s"})["id"]
+            task = client.call("task.submit", "block", ["1ms"], {"durable": "fsync", "delay": "1h"})["id"]
         with Server("--loops", "1", "--blocking", "0", "--store", store) as server, server.connect() as client:
             self.assertEqual(client.call("echo", 1), 1)
             self.refused(client, "block", "1ms")
@@ -152,6 +152,7 @@ class OneKind(unittest.TestCase):
             self.refused(client, "task.call", "block", ["1ms"])
             self.assertEqual(client.call("server.describe", "block")["executors"], 0)
             self.assertEqual(client.call("server.describe", "echo")["executors"], 1)
+            client.call("task.change", task, {"delay": "1ms"})
             self.assertGreater(client.call("server.info")["no_executor"], 0)
             eventually(lambda: client.call("task.explain", task)["reason"] == "no_executor", "it waits for one")
             self.assertIn("blocking executor", client.call("task.explain", task)["text"])
@@ -173,7 +174,7 @@ class OneKind(unittest.TestCase):
         with Server("--executors-bound", "fixed", "--blocking-queue", "5", "--blocking", "1") as server, server.connect() as client:
             for executor in client.call("server.topology")["executors"]:
                 self.assertEqual(executor["bound"], executor["queue"])
-            ids = [client.send("block", "300ms") for _ in range(8)]
+            ids = [client.send("block", "1h") for _ in range(8)]
             eventually(lambda: [e["outstanding"] for e in client.call("server.topology")["executors"]
                                 if e["kind"] == "blocking"] == [5], "five of them stand there")
             for msgid in ids:

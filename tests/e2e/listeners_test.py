@@ -325,20 +325,34 @@ listen:
             self.assertNotIn("wrong", server.log_text())
 
     def test_who_does_not_say_who_it_is_in_time_is_closed(self):
-        with self.start("--limits-auth-timeout", "300ms") as server, server.connect() as known:
-            known.call("server.auth", self.alice)
+        with self.start("--limits-auth-timeout", "300ms") as server:
+            known = self.known_in_time(server)
             with server.connect() as silent:
                 self.assertTrue(silent.at_end())
             self.assertEqual(known.call("echo", 1), 1)
+            known.close()
+
+    def known_in_time(self, server):
+        """On a busy machine not each attempt is in time."""
+        found = []
+
+        def is_known():
+            client = server.connect()
+            try:
+                found.append(client if client.call("server.auth", self.alice) == "token:alice" else None)
+            except OSError:
+                client.close()
+            return found != []
+        eventually(is_known, "alice says who she is")
+        return found[0]
 
     def test_silent_connections_do_not_shut_out_who_says_who_it_is(self):
         """They take a quarter of the places, and each that had a second to speak makes room for the next."""
         with self.start("--limits-connections", "40", "--limits-penalty", "off") as server:
             silent = [server.connect() for _ in range(60)]
-            eventually(lambda: self.knows_quietly(server, self.alice), "who has a token gets in")
-            with server.connect() as large:
-                large.call("server.auth", self.alice)
-                self.assertEqual(large.call("echo", "x" * 100000), "x" * 100000)
+            large = self.known_in_time(server)
+            self.assertEqual(large.call("echo", "x" * 100000), "x" * 100000)
+            large.close()
             for client in silent:
                 client.close()
 
@@ -360,14 +374,6 @@ listen:
                 client.call("server.auth", "x" * 10000)
             self.assertEqual(caught.exception.code, "TOO_LARGE")
             self.assertTrue(client.at_end())
-
-    @staticmethod
-    def knows_quietly(server, token):
-        try:
-            with server.connect() as client:
-                return client.call("server.auth", token) == "token:alice"
-        except OSError:
-            return False
 
     def test_a_stranger_hears_no_version(self):
         with self.start() as server, server.connect() as client:
@@ -459,8 +465,16 @@ class Limits(Folder):
         with Server("--limits-idle-timeout", "100ms") as server:
             with server.connect() as idle:
                 self.assertTrue(idle.at_end())
+            eventually(lambda: self.sleeps(server), "who calls in time is busy, and stays")
+
+    @staticmethod
+    def sleeps(server):
+        """On a busy machine it may be idle before it is heard."""
+        try:
             with server.connect() as busy:
-                self.assertGreaterEqual(busy.call("sleep", "300ms"), 299)
+                return busy.call("sleep", "300ms") >= 299
+        except ConnectionError:
+            return False
 
     def test_a_listener_has_an_idle_timeout_of_its_own(self):
         path = self.path("quick.sock")
