@@ -167,6 +167,31 @@ STORED_TEST(explains_suspect)
     stage_holds(explain(w, id), wanted);
 }
 
+/* It is said that another is out, and not which: who asks may see tasks of one tenant alone. */
+STORED_TEST(a_suspect_names_no_task_of_another_tenant)
+{
+    struct job_spec spec = WORK(.durable = DURABLE_FSYNC, .tenant = span_text("one"));
+    char text[ID_TEXT_SIZE];
+    w->room[1] = 2;
+    uint64_t first = submit(w, &spec);
+    spec.tenant = span_text("other");
+    uint64_t id = submit(w, &spec);
+    for (unsigned crash = 1; crash <= 2; crash++) {
+        jobs_world_pass(w, AO_MS(5));
+        jobs_world_crash(w);
+    }
+    jobs_world_pass(w, AO_MS(5));
+    if (!world_run_of(w, first)) {
+        uint64_t other = first;
+        first = id, id = other;
+    }
+    assert_non_null(world_run_of(w, first));
+    gives(w, id, "waiting", "suspect");
+    stage_holds(explain(w, id), "'running': nil");
+    stage_holds(explain(w, id), "one that you may not see is out");
+    assert_null(strstr(explain(w, id), id_text(first, text)));
+}
+
 JOBS_TEST(explains_delay)
 {
     struct job_spec spec = WORK(.delay = AO_S(30));

@@ -145,6 +145,29 @@ PRINCIPAL_TEST(connections_of_one_principal_share_its_room)
     expect_nothing_held();
 }
 
+/* A reload finds out anew whose connection it is, and so whose room it waits for: it goes on by
+ * itself. */
+PRINCIPAL_TEST(who_waits_is_not_forgotten_when_its_account_is_found_again)
+{
+    static struct script other;
+    struct connection *c = net_connect(&other);
+
+    hang(&peer, 1, 200);
+    hang(&peer, 2, 200);
+    stage_run_ms(10);
+    hang(&other, 1, 100);
+    stage_ask(&other, 2, "echo", "['other']");
+    stage_run_ms(50);
+    assert_true(c->stopped && c->waits);
+    assert_true(conn_open_tally(c)); /* as a reload does */
+    stage_run_ms(60);
+    assert_true(c->stopped && c->waits);
+    assert_string_equal(stage_said_to(&other), "");
+    stage_run_ms(500);
+    assert_non_null(strstr(stage_said_to(&other), "2: ['other']"));
+    expect_nothing_held();
+}
+
 /* Who has nothing at work may begin, however large it is. */
 PRINCIPAL_TEST(one_larger_than_the_limit_goes_alone)
 {
