@@ -11,6 +11,14 @@
  *
  * A principal without a line, for want of memory, stands in the line of nobody.
  *
+ * The lines stand in a heap of this file's own, not in base/pairing_heap.h.  It holds indexes, so
+ * the array of lines may move as it grows; what is set aside stands behind it in the same memory,
+ * and all can be looked at by number.  And it costs less where it matters: to take the first task
+ * and give its line its next turn takes, in user instructions, own heap : pairing heap, 57 : 52
+ * with one line, 142 : 183 with four, 234 : 305 with 16, 339 : 345 with 64, 561 : 487 with a
+ * thousand; a call by way of the manager takes 3,643 in all, so the other would cost 1 to 2 % where
+ * some principals are there at once.
+ *
  * Thread: the manager's.  A task that is pushed is the queue's, one that is taken out the caller's;
  * nothing fails. */
 #ifndef ERGON_TASKS_TASK_QUEUE_H
