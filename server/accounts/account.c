@@ -350,33 +350,29 @@ struct accounts_figures accounts_figures(const struct accounts *all)
     };
 }
 
-static struct account_top top_of(const struct account *a)
-{
-    struct account_top top = {
-        .queued = atomic_load_explicit(&a->queued, memory_order_relaxed),
-        .places = atomic_load_explicit(&a->places, memory_order_relaxed),
-    };
-    snprintf(top.name, sizeof top.name, "%s", a->name);
-    return top;
-}
-
 static uint64_t weight_of(const struct account_top *top)
 {
     return (uint64_t)top->queued + top->places;
 }
 
-/* Into its place; returns how many there are now. */
+/* Into its place; returns how many there are now.  A name is copied only of those that get one. */
 static uint32_t put_in(struct account_top *out, uint32_t count, uint32_t most,
-                       const struct account_top *top)
+                       const struct account *a)
 {
+    const uint32_t queued = atomic_load_explicit(&a->queued, memory_order_relaxed);
+    const uint32_t places = atomic_load_explicit(&a->places, memory_order_relaxed);
+    const uint64_t weight = (uint64_t)queued + places;
     uint32_t at = count;
-    while (at > 0 && weight_of(&out[at - 1]) < weight_of(top))
+
+    while (at > 0 && weight_of(&out[at - 1]) < weight)
         at--;
-    if (at == most || weight_of(top) == 0)
+    if (at == most || weight == 0)
         return count;
     uint32_t last = count < most ? count : most - 1;
     memmove(&out[at + 1], &out[at], (last - at) * sizeof *out);
-    out[at] = *top;
+    struct account_top *top = &out[at];
+    *top = (struct account_top){.queued = queued, .places = places};
+    memcpy(top->name, a->name, strnlen(a->name, sizeof top->name - 1));
     return count < most ? count + 1 : most;
 }
 
@@ -387,10 +383,8 @@ uint32_t accounts_top(struct accounts *all, struct account_top *out, uint32_t mo
     pthread_mutex_lock(&all->lock);
     const struct hash_table *t = &all->by_name;
     for (uint32_t i = 0; t->count > 0 && i < t->size; i++)
-        for (const struct hash_link *l = t->buckets[i]; l; l = l->next) {
-            const struct account_top top = top_of((const struct account *)l);
-            count = put_in(out, count, most, &top);
-        }
+        for (const struct hash_link *l = t->buckets[i]; l; l = l->next)
+            count = put_in(out, count, most, (const struct account *)l);
     pthread_mutex_unlock(&all->lock);
     return count;
 }

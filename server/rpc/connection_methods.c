@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/units.h"
+#include "server/net/holdings.h"
 #include "server/net/connection/oversight.h"
 #include "server/net/connection/walk.h"
 #include "server/rpc/connection_view.h"
@@ -19,6 +20,9 @@ enum {
     PAGE = 100,
     PAGE_MOST = 1000,
     CENSUSES_MAX = 8,   /* of one loop at a time: each may hold a page */
+    KILLS_MORE = 8,     /* beyond these: who lists does not keep anybody from killing */
+    PARAMS_MOST = 4096, /* bytes: conditions, which are a few names */
+    PAGE_BYTES = 256 * 1024,
     COST_OF_SHOWN = 8,  /* looks: about a microsecond */
     COST_OF_KILLED = 32 /* a socket is closed */
 };
@@ -36,7 +40,8 @@ struct census {
     struct rpc_loop *loop;
     struct call call;
     struct act *act;
-    bool gone; /* nobody waits for the answer */
+    uint64_t holds; /* bytes that its connection is charged for it */
+    bool gone;      /* nobody waits for the answer */
 
     /* --- The walk's --- */
     uint64_t asker; /* id of the connection that asked */
@@ -54,7 +59,7 @@ static uint32_t list_one(struct census *n, struct connection *c)
 {
     uint32_t calls = connection_pack(&n->page, c);
 
-    n->walk.enough = ++n->count == n->limit;
+    n->walk.enough = ++n->count == n->limit || pack_size(&n->page) >= PAGE_BYTES;
     return COST_OF_SHOWN + calls / COST_OF_SHOWN;
 }
 
@@ -112,15 +117,33 @@ static void answer_kill(const struct census *n, struct pack *p)
     pack_key_uint(p, "away", n->walk.away);
 }
 
+/* Of the one that was meant by its id.  It may be on a loop that was passed over. */
+static enum ergon_error outcome_of(const struct census *n)
+{
+    if (!n->kill || n->filter.id == 0 || n->count > 0)
+        return ERGON_OK;
+    return n->walk.away > 0 ? ERGON_E_BUSY : ERGON_E_NOT_FOUND;
+}
+
+static void answer_missing(const struct census *n, struct span msgid)
+{
+    char text[160];
+    int len =
+        snprintf(text, sizeof text, "no connection has the id %lu", (unsigned long)n->filter.id);
+
+    if (n->walk.away > 0)
+        snprintf(text + len, sizeof text - (size_t)len,
+                 ", or it is on one of the %u loops that hang: try again", (unsigned)n->walk.away);
+    answer_error(n->call.owner, msgid, outcome_of(n), NULL, span_text(text));
+}
+
 static void answer(struct census *n)
 {
     struct span msgid = span_of(n->call.msgid, n->call.msgid_len);
     struct pack p;
 
-    if (n->kill && n->filter.id && n->count == 0) {
-        char text[80];
-        snprintf(text, sizeof text, "no connection has the id %lu", (unsigned long)n->filter.id);
-        answer_error(n->call.owner, msgid, ERGON_E_NOT_FOUND, NULL, span_text(text));
+    if (outcome_of(n) != ERGON_OK) {
+        answer_missing(n, msgid);
         return;
     }
     pack_init(&p);
@@ -150,14 +173,15 @@ static void ended(struct conn_walk *w)
     if (n->kill && !n->dry_run && n->count > 0)
         log_warn("connections killed", LOG_UINT("count", n->count), LOG_STR("by", n->by),
                  LOG_UINT("conn", n->asker));
-    trail_end(n->act,
-              n->kill && n->filter.id && n->count == 0 ? error_name(ERGON_E_NOT_FOUND) : "ok");
+    enum ergon_error outcome = outcome_of(n);
+    trail_end(n->act, outcome == ERGON_OK ? "ok" : error_name(outcome));
     if (!n->gone) {
         call_unlink(&n->call);
         if (n->call.msgid_len > 0)
             answer(n);
     }
     n->loop->censuses--;
+    conn_hold(c, -(int64_t)n->holds);
     census_free(n);
     conn_call_ended(c, true);
 }
@@ -314,6 +338,12 @@ static struct census *census_new(struct rpc_request *rq, bool kill)
     return n;
 }
 
+/* What it holds until it is answered, at most, but for the last row of a page. */
+static uint64_t census_bytes(const struct rpc_request *rq, bool kill)
+{
+    return sizeof(struct census) + rq->params.len + (kill ? 0 : PAGE_BYTES);
+}
+
 static void census_start(struct rpc_request *rq, struct census *n)
 {
     struct call *c = &n->call;
@@ -328,18 +358,34 @@ static void census_start(struct rpc_request *rq, struct census *n)
         memcpy(c->msgid, rq->msgid.at, rq->msgid.len);
     call_link(c);
     conn_call_began(rq->conn, true);
+    n->holds = census_bytes(rq, n->kill);
+    conn_hold(rq->conn, (int64_t)n->holds);
     n->act = trail_take(rq->loop);
     rq->loop->censuses++;
     conn_walk_start(&n->walk);
 }
 
+/* A list waits for room in its asker's account; a kill makes room, and waits for none. */
+static bool may_start(struct rpc_request *rq, bool kill)
+{
+    uint32_t most = kill ? CENSUSES_MAX + KILLS_MORE : CENSUSES_MAX;
+
+    if (rq->params.len > PARAMS_MOST) {
+        rpc_refuse(rq, ERGON_E_TOO_LARGE, "at most %d bytes of conditions", PARAMS_MOST);
+        return false;
+    }
+    if (rq->loop->censuses >= most) {
+        rpc_refuse(rq, ERGON_E_BUSY, "%u requests look through the connections already",
+                   (unsigned)most);
+        return false;
+    }
+    return kill || rpc_may_begin(rq, census_bytes(rq, kill));
+}
+
 static void serve(struct rpc_request *rq, bool kill)
 {
-    if (rq->loop->censuses >= CENSUSES_MAX) {
-        rpc_refuse(rq, ERGON_E_BUSY, "%d requests look through the connections already",
-                   CENSUSES_MAX);
+    if (!may_start(rq, kill))
         return;
-    }
     struct census *n = census_new(rq, kill);
     if (!n) {
         rpc_refuse(rq, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));

@@ -47,6 +47,74 @@ def the_principal(name):
         return client.call("server.hello")["principal"]
 
 
+class Filled(unittest.TestCase):
+    """Somebody takes all that there is, and whoever runs the server gets in and clears it."""
+
+    def start(self, *flags):
+        folder = scratch(self.addCleanup)
+        filled = Server(*flags, listen=("ergon://127.0.0.1:0", f"unix://{folder}/socket"))
+        self.addCleanup(filled.discard)
+        return filled
+
+    def many(self, filled, count, url=None):
+        clients = [filled.connect(url) for _ in range(count)]
+        for client in clients:
+            self.addCleanup(client.close)
+        return clients
+
+    @staticmethod
+    def is_served(client):
+        try:
+            return client.call("echo", 1) == 1
+        except (ConnectionError, OSError):
+            return False
+
+    def kill(self, filled, *conditions):
+        status, out, err = run_ergon(filled.urls[-1], "connection", "kill", *conditions)
+        self.assertEqual(status, OK, err)
+        return int(out.split()[0])
+
+    def test_all_connections_are_taken(self):
+        filled = self.start("--limits-connections", "20", "--limits-penalty", "off")
+        clients = self.many(filled, 30)
+        self.assertEqual(sum(self.is_served(c) for c in clients), 20)
+        own = self.many(filled, 9, filled.urls[-1])
+        self.assertEqual([self.is_served(c) for c in own], [True] * 8 + [False], "there are eight kept places")
+        own[0].close()
+        eventually(lambda: own[1].call("server.info")["connections"]["open"] == 27, "one of them is free")
+        self.assertEqual(self.kill(filled, "--address", "127.0.0.1"), 20)
+        eventually(lambda: self.is_served(self.many(filled, 1)[0]), "there is room again")
+
+    def test_all_memory_is_taken(self):
+        filled = self.start("--limits-memory", "8m")
+        takers, good = self.many(filled, 8), self.many(filled, 1)[0]  # they have one principal
+        for client in takers:
+            for i in range(4):
+                try:
+                    client.sock.settimeout(0.2)
+                    client.send("echo", b"x" * (1 << 20))  # and no answer is read
+                except TimeoutError:
+                    break
+        eventually(lambda: good.call("server.info")["memory"]["bytes"] > (2 << 20), "much is held")
+        eventually(lambda: good.call("server.info")["memory"]["stopped"] > 0, "there is no room")
+        self.assertEqual(good.call("connection.kill", {"address": "127.0.0.1"})["killed"], 8)
+        eventually(lambda: good.call("server.info")["memory"]["bytes"] < (1 << 20), "it is free again")
+
+    def test_all_calls_of_the_same_user_are_in_flight(self):
+        filled = self.start("--limits-principal-in-flight", "10")
+        client = self.many(filled, 1, filled.urls[-1])[0]
+        for _ in range(30):
+            client.send("sleep", "1h")
+        good = self.many(filled, 1)[0]
+
+        def in_flight():
+            return [c["id"] for c in good.call("connection.list")["connections"] if c["in_flight"] >= 10]
+
+        eventually(in_flight, "all are in flight")
+        self.assertEqual(self.kill(filled, str(in_flight()[0])), 1)
+        eventually(lambda: not in_flight(), "they have ended")
+
+
 class Connections(unittest.TestCase):
     def setUp(self):
         self.watcher = connect("root")  # one of those that are counted

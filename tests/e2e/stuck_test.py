@@ -8,7 +8,7 @@ import threading
 import time
 import unittest
 
-from harness import SANITIZE, SOURCE, Server, build_module, eventually, scratch
+from harness import RemoteError, SANITIZE, SOURCE, Server, build_module, eventually, scratch
 
 # Against the rules of a step: it waits until somebody opens the pipe to write.
 HANG = """
@@ -180,6 +180,19 @@ class Stuck(HangTest):
                 self.assertEqual(client.call("echo", 1), 1)
         self.assert_both_loops_take(server)
         self.assertEqual(server.stop(), 0)
+
+    def test_whether_a_connection_is_there_is_not_known_of_a_loop_that_hangs(self):
+        server = self.start("--loops", "2")
+        with self.first_loop_away(server):
+            client = self.connect(server)
+            with self.assertRaises(RemoteError) as refused:
+                client.call("connection.kill", 4711)
+            self.assertEqual(refused.exception.code, "BUSY")
+            self.assertIn("loops that hang", str(refused.exception))
+            self.assertEqual(client.call("connection.kill", {"address": "192.0.2.1"}), {"killed": 0, "dry_run": False, "away": 1})
+        with self.assertRaises(RemoteError) as refused:
+            client.call("connection.kill", 4711)
+        self.assertEqual(refused.exception.code, "NOT_FOUND")
 
     def test_closed_connections_are_counted_while_another_thread_accepts(self):
         server = self.start("--loops", "2", "--limits-connections", "3")

@@ -22,6 +22,24 @@ static const char *over_limit(const struct listener *l, uint64_t key)
     return NULL;
 }
 
+/* Whoever runs the server, or the machine, gets in beyond the limits, by a Unix socket, so that
+ * there is a way to look at a server that somebody has filled, and to clear it, at once and whoever
+ * would have to give way. */
+static bool has_place_kept(const struct listener *l, int fd)
+{
+    const struct acceptor *a = l->acceptor;
+    uint32_t uid;
+
+    return l->url.scheme == URL_UNIX && peer_uid(fd, &uid) && (uid == 0 || uid == geteuid()) &&
+           (a->limits.connections == 0 || a->open < a->limits.connections + KEPT_PLACES) &&
+           (l->limit == 0 || l->rules.open < l->limit + KEPT_PLACES);
+}
+
+static bool all_places_are_taken(const struct acceptor *a)
+{
+    return a->limits.connections != 0 && a->open >= a->limits.connections;
+}
+
 static bool is_better(const struct loop_link *one, const struct loop_link *other)
 {
     bool one_away = atomic_load_explicit(&one->loop->away, memory_order_relaxed);
@@ -116,9 +134,14 @@ static void take_caller(struct listener *l, int fd, const struct caller *caller)
                           ? "its address is kept out for a while (limits.penalty)"
                           : over_limit(l, caller->key);
 
+    bool kept = (why != NULL || all_places_are_taken(l->acceptor)) && has_place_kept(l, fd);
+    if (kept)
+        why = NULL;
     struct conn_slot *slot = why == NULL ? slot_new(l, fd, caller) : NULL;
     if (slot == NULL)
         refuse(fd, caller->peer, why == NULL ? "out of memory" : why);
+    else if (kept)
+        slot_send(l->acceptor, slot);
     else
         claim_place(l->acceptor, slot);
 }

@@ -22,6 +22,7 @@
 
 enum {
     ACCEPTS_A_WAKE = 64,  /* of one listener */
+    KEPT_PLACES = 8,      /* beyond the limits, for whoever runs the server */
     RETURNS_A_STEP = 256, /* slots that come home */
     LISTENERS_MAX = ACCEPTOR_FDS_MAX,
     LISTENER_URL_MAX = 300

@@ -10,9 +10,10 @@
  *
  * The connections are the loops': each of these asks is a message to a loop and back (LOOP_YIELD),
  * and the claim waits for that, its socket accepted and nothing read.  So there are never more open
- * connections than the limit, and CLAIMS_MAX sockets beside them; while all of these wait, nobody
- * is accepted.  A loop that is away is not asked; a claim that hangs with one that was asked before
- * anybody noticed waits until it is back, and there are at most CLAIMS_A_LOOP of those.
+ * connections than the limit (but for KEPT_PLACES), and CLAIMS_MAX sockets beside them; while all
+ * of these wait, nobody is accepted.  A loop that is away is not asked; a claim that hangs with one
+ * that was asked before anybody noticed waits until it is back, and there are at most CLAIMS_A_LOOP
+ * of those.
  *
  * Thread: the acceptor's.  Nothing here fails. */
 #ifndef ERGON_NET_CLAIMS_H

@@ -152,9 +152,56 @@ RPC_TEST(so_many_at_a_time_and_no_more)
 {
     for (uint8_t i = 1; i <= 9; i++)
         stage_ask(&peer, i, "connection.list", "[{'id': 99}]");
+    for (uint8_t i = 11; i <= 19; i++)
+        stage_ask(&peer, i, "connection.kill", "[{'id': 99, 'dry_run': true}]");
     const char *said = stage_said();
     assert_int_equal(times(said, "'connections': []"), 8);
     after(said, "9 failed: 'BUSY: 8 requests look through the connections already");
+    assert_int_equal(times(said, "NOT_FOUND"), 8); /* who lists keeps nobody from killing */
+    after(said, "19 failed: 'BUSY: 16 requests look through the connections already");
+}
+
+RPC_TEST(what_a_list_holds_is_charged_to_who_asks)
+{
+    static char long_name[5000];
+
+    snprintf(long_name, sizeof long_name, "[{'principal': '%0*d'}]", 4500, 0);
+    after(stage_answer("connection.list", long_name), "TOO_LARGE: at most 4096 bytes");
+    after(stage_answer("connection.kill", long_name), "TOO_LARGE");
+    stage_ask(&peer, 1, "connection.list", "[]");
+    while (stage.rpc.censuses == 0)
+        virtual_round(&net.v, net.activator);
+    assert_in_range(stage.conn->charged, 256 * 1024, 300 * 1024);
+    after(stage_said(), "'connections': [{");
+    assert_int_equal(stage.conn->charged, 0);
+}
+
+static int open_small(void **state)
+{
+    net_wish.accounts =
+        (struct account_limits){.bytes_in_all = 1 << 20, .bytes = 300000, .calls = UINT32_MAX};
+    return stage_open(state);
+}
+
+/* Its principal has no room for a list. */
+TEST_WITH(open_small, stage_close, a_kill_waits_for_no_room)
+{
+    static char call[160100];
+
+    net_connect(&other);
+    stage_run();
+    snprintf(call, sizeof call, "['%0*d']", 160000, 0);
+    stage_ask(&other, 1, "hang", call);
+    stage_run_ms(10);
+    stage_ask(&peer, 1, "connection.list", "[]");
+    stage_run_ms(20);
+    assert_string_equal(stage_said_to(&peer), "");
+    net_connect(&third);
+    stage_run_ms(30);
+    stage_ask(&third, 2, "connection.kill", "[2]");
+    stage_run_ms(40);
+    after(stage_said_to(&third), "2: {'killed': 1, ");
+    after(stage_said_to(&peer), "1: {'connections': [{");
 }
 
 RPC_TEST_GUARDED(who_may_not_is_refused)
