@@ -15,7 +15,8 @@ static void settle(struct tally *t)
 static void end(struct tally *t)
 {
     assert(t->input == 0 && TAILQ_EMPTY(&t->waiters));
-    hash_remove(&t->book->tallies, &t->link);
+    if (t->book)
+        hash_remove(&t->book->tallies, &t->link);
     account_close(t->account);
     free(t);
 }
@@ -59,16 +60,28 @@ static struct tally *tally_of(struct tally_book *book, const struct account *a)
     return (struct tally *)hash_first(&book->tallies, a->index); /* the link is its first field */
 }
 
+/* Takes over that the account is open. */
 static struct tally *make(struct tally_book *book, struct account *a)
 {
     struct tally *t = malloc(sizeof *t);
 
-    if (!t)
+    if (!t) {
+        account_close(a);
         return NULL;
+    }
     *t = (struct tally){.link.hash = a->index, .account = a, .book = book};
     TAILQ_INIT(&t->waiters);
-    hash_add(&book->tallies, &t->link);
+    if (book)
+        hash_add(&book->tallies, &t->link);
     return t;
+}
+
+struct tally *tally_open_alone(struct account *a)
+{
+    struct account *own = account_open(a->all, a->name); /* it is open: no other one is made */
+    struct tally *t = make(NULL, own);
+
+    return t ? tally_ref(t) : NULL;
 }
 
 struct tally *tally_open(struct tally_book *book, const char *name)
@@ -83,11 +96,7 @@ struct tally *tally_open(struct tally_book *book, const char *name)
         return tally_ref(t);
     }
     t = make(book, a);
-    if (!t) {
-        account_close(a);
-        return NULL;
-    }
-    return tally_ref(t);
+    return t ? tally_ref(t) : NULL;
 }
 
 void tally_close(struct tally *t)
@@ -101,6 +110,10 @@ void tally_close(struct tally *t)
 
 void tally_enlist(struct tally *t)
 {
+    if (!t->book) {
+        settle(t);
+        return;
+    }
     t->unsettled = true;
     t->next_unsettled = t->book->unsettled;
     t->book->unsettled = t;

@@ -4,7 +4,10 @@
  * Who holds something for a principal (a connection, a task) holds a reference to the tally as
  * long, charges what it takes, and releases the same when it gives it back.
  *
- * Thread: the loop's, for all of it. */
+ * A tally may be alone, too: of no loop, for one task that goes from thread to thread.  It settles
+ * at each change.
+ *
+ * Thread: the loop's, for all of it; of one that is alone, its holder's. */
 #ifndef ERGON_ACCOUNTS_TALLY_H
 #define ERGON_ACCOUNTS_TALLY_H
 
@@ -20,7 +23,7 @@ TAILQ_HEAD(tally_queue, tally);
 struct tally {
     struct hash_link link; /* in its book, by the account's index */
     struct account *account;
-    struct tally_book *book;
+    struct tally_book *book; /* NULL: it is alone */
     struct tally *next_unsettled;
     struct account_change change; /* that the account has not heard of */
     uint64_t input;               /* that this loop holds, settled or not */
@@ -60,6 +63,8 @@ void tally_book_fini(struct tally_book *book);
 
 /* Of the principal of this name; each wants its tally_close().  NULL without memory. */
 struct tally *tally_open(struct tally_book *book, const char *name);
+/* One that is alone, of an account that somebody has open meanwhile.  NULL without memory. */
+struct tally *tally_open_alone(struct account *a);
 void tally_close(struct tally *t); /* NULL is fine */
 
 static inline struct tally *tally_ref(struct tally *t) /* returns t; wants a tally_close() too */

@@ -30,6 +30,11 @@ static uint16_t units(uint64_t bytes)
     return n < UINT16_MAX ? (uint16_t)n : UINT16_MAX;
 }
 
+static bool is_blocking(const struct task *t)
+{
+    return t->method->handler->kind == ERGON_BLOCKING;
+}
+
 void method_expect_results(struct method *m, uint64_t bytes)
 {
     set_result_bytes(m, bytes < RESULT_LARGE ? 0 : bytes);
@@ -39,6 +44,8 @@ uint64_t task_charge(struct task *t, struct tally *tally)
 {
     t->tally = tally_ref(tally);
     t->reserved = units(result_bytes(t->method));
+    if (is_blocking(t))
+        t->reserved_nested = 0;
     task_set(t, TASK_CHARGED);
     tally_charge(tally, (int64_t)held_bytes(t));
     tally_calls(tally, 1);
@@ -59,14 +66,46 @@ bool task_cover_result(struct task *t, size_t room)
         return true;
     if (room > result_bytes(t->method))
         set_result_bytes(t->method, room);
-    uint16_t wanted = units(room);
-    if (!task_is(t, TASK_CHARGED) || wanted <= t->reserved)
+    if (!task_is(t, TASK_CHARGED))
+        return true;
+    uint16_t wanted = (uint16_t)(units(room) + (is_blocking(t) ? t->reserved_nested : 0));
+    if (wanted <= t->reserved)
         return true;
     uint64_t lacking = (uint64_t)(wanted - t->reserved) * RESULT_LARGE;
     if (!account_take(t->tally->account, lacking, held_bytes(t)))
         return false;
     t->reserved = wanted;
     return true;
+}
+
+void task_hold_nested(struct task *t, size_t bytes)
+{
+    uint16_t now = bytes < RESULT_LARGE ? 0 : units(bytes);
+
+    assert(is_blocking(t));
+    if (!task_is(t, TASK_CHARGED) || now == t->reserved_nested)
+        return;
+    int32_t more = (int32_t)now - t->reserved_nested;
+    account_settle(t->tally->account,
+                   &(struct account_change){.bytes = (int64_t)more * RESULT_LARGE});
+    t->reserved = (uint16_t)(t->reserved + more);
+    t->reserved_nested = now;
+}
+
+bool task_open_tally(const struct task *t, uint64_t bytes, struct tally **tally,
+                     enum ergon_error *error)
+{
+    const struct account_change none = {0};
+
+    *tally = NULL;
+    if (!t->tally)
+        return true;
+    *error = ERGON_E_BUSY;
+    if (bytes > 0 && account_lacks(t->tally->account, &none, bytes))
+        return false;
+    *error = ERGON_E_MEMORY;
+    *tally = tally_open_alone(t->tally->account);
+    return *tally != NULL;
 }
 
 void method_lower_reserve(struct method *m)

@@ -28,6 +28,14 @@ void task_discharge(struct task *t);
 /* Whoever runs it is about to allocate room for a result.  False: there is none on its account. */
 bool task_cover_result(struct task *t, size_t room);
 
+/* Whoever runs it has the result of a nested call, of so many bytes, until the next one or its end.
+ * No account refuses it: it was the nested task's before. */
+void task_hold_nested(struct task *t, size_t bytes);
+/* The same of whoever may be charged for a nested call: a tally of its own.  False: no room for so
+ * many bytes, or no memory (*error).  *tally NULL: nobody pays. */
+bool task_open_tally(const struct task *t, uint64_t bytes, struct tally **tally,
+                     enum ergon_error *error);
+
 /* At home: a result has come that is not larger than what was reserved; so the next reserve a bit
  * less. */
 void task_lower_reserve(const struct task *t);

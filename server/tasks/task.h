@@ -82,7 +82,8 @@ struct task {
     void *params_block, *result_block, *state_block; /* malloc'ed, or NULL */
     void *nested_block;                              /* result of its last nested call */
     /* To whom it is charged; its home's reference, and nobody else touches what it points to, but
-     * to read whose account it is.  NULL: it ran in place, or has nobody. */
+     * to read whose account it is.  Of a blocking handler's nested call it is one that is alone,
+     * and goes with the task.  NULL: it ran in place, or has nobody. */
     struct tally *tally;
     struct task_chunk *chunks; /* what the handler allocated */
     struct nested *nested;     /* calls of a stepped handler, in flight or not yet looked at */
@@ -99,7 +100,11 @@ struct task {
 
     ao_time given; /* when the manager gave it, of its activator's round; 0: not measured */
 
-    struct ao ao; /* of a stepped task; at home on its executor's activator */
+    union {
+        struct ao ao; /* of a stepped task; at home on its executor's activator */
+        /* Of a blocking one that is TASK_CHARGED: of `reserved`, what is for nested_block. */
+        uint16_t reserved_nested;
+    };
 
     ao_time busy;            /* ns of service until now; TASK_TIMED */
     const char *code;        /* of a failure: constant, or in the result's memory */

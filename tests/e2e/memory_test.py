@@ -7,7 +7,7 @@ import unittest
 
 import msgpack
 
-from harness import SANITIZED, Server, eventually, scratch
+from harness import SANITIZED, SOURCE, Server, build_module, eventually, scratch
 
 MESSAGE_MAX = 16 << 20
 LIMIT = 256 << 20
@@ -117,6 +117,82 @@ class Memory(unittest.TestCase):
             self.assertEqual(len(self.alice.call("echo", b"x" * (15 << 20))), 15 << 20)
             self.memory()
         self.assert_bounded()
+
+
+MODULE = """
+#include <ergon/handler.h>
+#include <string.h>
+#include <time.h>
+
+/* Until it is cancelled. */
+static void stay(struct ergon_task *task)
+{
+    struct timespec t = {.tv_nsec = 10000000};
+    while (!ergon_cancelled(task))
+        nanosleep(&t, NULL);
+    ergon_result_nil(task);
+}
+
+/* stay, with the same bytes. */
+static void relay(struct ergon_task *task)
+{
+    struct ergon_reader r;
+    struct ergon_bytes value;
+    struct ergon_outcome out;
+    if (ergon_params_open(task, &r) != 1 || !ergon_read_any(&r, &value)) {
+        ergon_fail(task, "BAD_PARAMS", "relay takes [value]");
+        return;
+    }
+    uint8_t *params = ergon_alloc(task, value.len + 1);
+    params[0] = 0x91;
+    memcpy(params + 1, value.at, value.len);
+    ergon_call(task, "stay", (struct ergon_bytes){params, value.len + 1}, &out);
+    if (out.ok)
+        ergon_result_nil(task);
+    else
+        ergon_fail(task, out.code, out.text);
+}
+
+static const struct ergon_handler handlers[] = {
+    {.size = sizeof *handlers, .kind = ERGON_BLOCKING, .name = "stay", .summary = "", .params = "[value]", .run = stay},
+    {.size = sizeof *handlers, .kind = ERGON_BLOCKING, .name = "relay", .summary = "", .params = "[value]", .run = relay},
+};
+
+ERGON_MODULE(relay_module, "relay", "1.0")
+{
+    int failed = ergon_register(module, &handlers[0]);
+    return failed ? failed : ergon_register(module, &handlers[1]);
+}
+"""
+
+
+class Nested(unittest.TestCase):
+    """What a handler's own calls hold is charged to whoever called the handler."""
+
+    def test_calls_of_blocking_handlers(self):
+        folder = scratch(self.addCleanup)
+        source, built = os.path.join(folder, "relay.c"), os.path.join(folder, "relay.so")
+        with open(source, "w") as f:
+            f.write(MODULE)
+        build_module(source, built, "-fPIC", "-I", os.path.join(SOURCE, "include"))
+        server = Server("--tokens", tokens_file(folder), "--module", built, "--limits-memory", "256m")
+        self.addCleanup(server.discard)
+        alice, mallory = server.connect(), server.connect()
+        for client, who in ((alice, "alice"), (mallory, "mallory")):
+            self.addCleanup(client.close)
+            client.call("server.auth", TOKENS[who])
+
+        def held():
+            rows = alice.call("connection.list", {"principal": "token:mallory"})["connections"]
+            return rows[0]["principal_bytes"] if rows else 0
+
+        size = 4 << 20
+        mallory.send("relay", b"x" * size)
+        eventually(lambda: held() >= 2 * size, "both hold the parameters")
+        self.assertLess(held(), 3 * size)
+        self.assertEqual(alice.call("connection.kill", {"principal": "token:mallory"})["killed"], 1)
+        eventually(lambda: alice.call("server.info")["memory"]["bytes"] < size, "all is given back")
+        self.assertEqual(alice.call("echo", 1), 1)
 
 
 if __name__ == "__main__":

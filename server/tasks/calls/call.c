@@ -43,11 +43,12 @@ static void start_timer(struct call_record *record, ao_time deadline)
         ao_sleep_until(&record->timer, deadline);
 }
 
+/* The owner of a nested call is no connection. */
 static void charge(const struct home *h, struct task *t, struct call_record *record,
-                   struct tally *tally)
+                   const struct call_plan *plan)
 {
-    record->call.held = task_charge(t, tally);
-    if (h->opened)
+    record->call.held = task_charge(t, plan->request->tally);
+    if (h->opened && !plan->parent)
         h->opened(h->arg, &record->call);
 }
 
@@ -67,7 +68,7 @@ static inline bool open_call(struct home *h, struct task *t, const struct call_p
     record->open = true;
     record->managed = managed;
     if (plan->request->tally)
-        charge(h, t, record, plan->request->tally);
+        charge(h, t, record, plan);
     t->call_index = record->call.index;
     t->call_generation = record->call.generation;
     call_link(&record->call);
@@ -108,6 +109,7 @@ static enum ergon_error call_in_place(struct home *h, struct method *m,
     if (!t)
         return ERGON_E_MEMORY;
     counter_add(&h->short_cuts, 1);
+    h->serving = rq;
     if (!stepped_run_in_place(h->own, t))
         return let_live_on(h, t, rq);
     answer_in_place(h, t, rq);

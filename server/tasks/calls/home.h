@@ -19,7 +19,9 @@ struct home {
     struct activator *activator;
     struct stepped *own; /* the stepped executor of this loop; NULL: there is none */
     uint32_t index;
-    bool short_cut;         /* may this home take calls itself? */
+    bool short_cut; /* may this home take calls itself? */
+    /* What is run in place, or was last: valid while a task has no record of its call. */
+    const struct call_request *serving;
     uint32_t stop_requests; /* that it has seen to */
     uint64_t numbers;       /* tasks made */
     call_ended_fn *ended;

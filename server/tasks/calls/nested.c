@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "server/accounts/tally.h"
 #include "server/tasks/calls/home.h"
 
 struct ergon_outcome outcome_refused(enum ergon_error error)
@@ -55,6 +56,55 @@ struct nested *nested_new(struct task *t, struct home *h)
     return n;
 }
 
+/* No record stands for its call yet. */
+static bool is_served_in_place(const struct task *t)
+{
+    return t->call_index == CALL_NONE && !task_is(t, TASK_ALONE | TASK_ATTEMPT);
+}
+
+/* The tally of its task's own, where that is this loop's; else one that is alone, since the task is
+ * another loop's.  A task that is run in place has none yet, but its call has. */
+static struct tally *tally_of(const struct nested *n, bool *failed)
+{
+    const struct task *t = n->task;
+    struct tally *own = is_served_in_place(t) ? n->home->serving->tally : t->tally;
+    *failed = false;
+    if (!own)
+        return NULL;
+    if (!task_is(t, TASK_ALONE) && t->home == n->home->index)
+        return tally_ref(own);
+    struct tally *alone = tally_open_alone(own->account);
+    *failed = alone == NULL;
+    return alone;
+}
+
+bool nested_charge(struct nested *n, uint64_t bytes, enum ergon_error *error)
+{
+    bool failed;
+    n->tally = tally_of(n, &failed);
+    *error = failed ? ERGON_E_MEMORY : ERGON_E_BUSY;
+    return !failed && !(n->tally && bytes > 0 && tally_lacks(n->tally, bytes));
+}
+
+/* The outcome waits to be looked at, and then until the next one is. */
+static void charge_outcome(struct nested *n, const struct outcome *o, bool own_block)
+{
+    n->held = o->error == ERGON_OK ? o->result.len : o->text.len;
+    if (own_block && n->tally)
+        tally_charge(n->tally, (int64_t)n->held);
+    else
+        n->held = 0;
+}
+
+static void free_nested(struct nested *n)
+{
+    if (n->held > 0)
+        tally_charge(n->tally, -(int64_t)n->held);
+    tally_close(n->tally);
+    free(n->block);
+    free(n);
+}
+
 void nested_refuse(struct nested *n, enum ergon_error error)
 {
     n->outcome = outcome_refused(error);
@@ -66,6 +116,7 @@ void nested_ended(void *arg, struct call *call, struct outcome *outcome)
     struct nested *n = call->owner;
     (void)arg;
     outcome_keep(outcome, &n->block, &n->outcome);
+    charge_outcome(n, outcome, n->block != NULL);
     ao_completion_complete(&n->done, n);
 }
 
@@ -79,7 +130,7 @@ static void free_taken(struct task *t)
     if (!taken)
         return;
     *at = taken->next;
-    free(taken);
+    free_nested(taken);
 }
 
 static void abandon(struct nested *n)
@@ -106,7 +157,6 @@ void nested_drop_all(struct task *t)
         struct nested *n = t->nested;
         abandon(n);
         t->nested = n->next;
-        free(n->block);
-        free(n);
+        free_nested(n);
     }
 }

@@ -18,11 +18,17 @@ struct nested {
     struct ao_completion done;
     struct ergon_outcome outcome; /* once done */
     void *block;                  /* that the outcome points into, until it is taken */
+    struct tally *tally;          /* a reference: whose its task's is; NULL: nobody's */
+    uint64_t held;                /* bytes of the outcome that it was charged */
     bool taken;                   /* its outcome was */
 };
 
 /* One that has not begun; the task's.  NULL without memory. */
 struct nested *nested_new(struct task *t, struct home *h);
+
+/* It is charged to who its task is charged to.  False: there is no room for so many bytes, or no
+ * memory (*error). */
+bool nested_charge(struct nested *n, uint64_t bytes, enum ergon_error *error);
 
 /* It has ended: as one that was not accepted, or as the `ended` of a call whose owner it is. */
 void nested_refuse(struct nested *n, enum ergon_error error);

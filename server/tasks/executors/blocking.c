@@ -7,7 +7,9 @@
 #include "base/log.h"
 #include "server/runtime/sync/semaphore_remote.h"
 #include "server/runtime/thread.h"
+#include "server/accounts/tally.h"
 #include "server/tasks/calls/nested.h"
+#include "server/tasks/held_bytes.h"
 #include "server/tasks/shared.h"
 #include "server/tasks/task_result.h"
 
@@ -395,7 +397,9 @@ static void keep_outcome(struct task *parent, struct task *child, struct ergon_o
 {
     struct outcome outcome;
     task_outcome(child, &outcome);
+    size_t bytes = outcome.error == ERGON_OK ? outcome.result.len : 0;
     outcome_keep(&outcome, &parent->nested_block, out);
+    task_hold_nested(parent, bytes);
     task_take_back(child, &outcome);
 }
 
@@ -417,41 +421,57 @@ static void call_and_wait(struct blocking *b, struct task *parent, struct task *
     *out = outcome_refused(error);
 }
 
+/* The tally is given to it. */
 static struct task *make_child(struct blocking *b, const struct task *parent, struct method *m,
-                               struct span params)
+                               struct span params, struct tally *tally)
 {
     struct task *t = task_new_alone(m, params, parent->deadline);
-    if (!t)
+    if (!t) {
+        tally_close(tally);
         return NULL;
+    }
     t->caller = &b->base;
     t->call_index = CALL_NONE;
     t->number = parent->number;
     t->chain = parent->chain;
     t->depth = (uint8_t)(parent->depth + 1);
+    if (tally)
+        task_charge(t, tally);
+    tally_close(tally);
     return t;
+}
+
+/* ERGON_OK: it may begin. */
+static enum ergon_error may_call(const struct blocking *b, const struct task *parent,
+                                 const struct method *m)
+{
+    if (!m)
+        return ERGON_E_NO_METHOD;
+    if (m->no_executor)
+        return ERGON_E_NO_EXECUTOR;
+    if (parent->depth + 1 > TASK_DEPTH_MAX)
+        return ERGON_E_TOO_DEEP;
+    return b->frame_count >= BLOCKING_FRAMES_MAX ? ERGON_E_BUSY : ERGON_OK;
 }
 
 void blocking_call(struct task *parent, struct method *m, struct span params,
                    struct ergon_outcome *out)
 {
     struct blocking *b = blocking_of(parent->executor);
-    if (!m) {
-        *out = outcome_refused(ERGON_E_NO_METHOD);
-    } else if (m->no_executor) {
-        *out = outcome_refused(ERGON_E_NO_EXECUTOR);
-    } else if (parent->depth + 1 > TASK_DEPTH_MAX) {
-        *out = outcome_refused(ERGON_E_TOO_DEEP);
-    } else if (b->frame_count >= BLOCKING_FRAMES_MAX) {
-        *out = outcome_refused(ERGON_E_BUSY);
-    } else {
-        struct task *child = make_child(b, parent, m, params);
-        if (!child) {
-            *out = outcome_refused(ERGON_E_MEMORY);
-            return;
-        }
-        manager_admit(&b->base.shared->inbox, m->handler->kind, NULL, true);
-        call_and_wait(b, parent, child, out);
+    struct tally *tally;
+    enum ergon_error refused = may_call(b, parent, m);
+    if (refused != ERGON_OK ||
+        !task_open_tally(parent, method_wants(m, params.len), &tally, &refused)) {
+        *out = outcome_refused(refused);
+        return;
     }
+    struct task *child = make_child(b, parent, m, params, tally);
+    if (!child) {
+        *out = outcome_refused(ERGON_E_MEMORY);
+        return;
+    }
+    manager_admit(&b->base.shared->inbox, m->handler->kind, child->tally, true);
+    call_and_wait(b, parent, child, out);
 }
 
 /* --- Permits --- */

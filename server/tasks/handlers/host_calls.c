@@ -5,6 +5,7 @@
 #include "server/tasks/executors/blocking.h"
 #include "server/tasks/executors/stepped.h"
 #include "server/tasks/handlers/host.h"
+#include "server/tasks/held_bytes.h"
 #include "server/tasks/shared.h"
 
 static struct method *method_of(const struct task *t, const char *name)
@@ -24,10 +25,14 @@ static enum ergon_error send(struct nested *n, const char *method, struct ergon_
         return ERGON_E_NO_METHOD;
     if (n->task->depth + 1 > TASK_DEPTH_MAX)
         return ERGON_E_TOO_DEEP;
+    enum ergon_error error;
+    if (!nested_charge(n, method_wants(m, params.len), &error))
+        return error;
     const struct call_request request = {.owner = n,
                                          .list = &n->list,
                                          .params = span_of(params.at, params.len),
-                                         .deadline = AO_NEVER};
+                                         .deadline = AO_NEVER,
+                                         .tally = n->tally};
     const struct call_plan plan = {.request = &request, .ended = nested_ended, .parent = n->task};
     return home_send(n->home, m, &plan);
 }

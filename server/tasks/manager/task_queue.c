@@ -184,7 +184,8 @@ static struct task *take_from(struct task_queue *q, struct task_line *line)
 {
     struct task *t = take_first(&line->tasks);
     q->now = line->start;
-    line->finish = line->start + cost_of(t);
+    line->finish = line->start + line->debt + cost_of(t);
+    line->debt = 0;
     if (line->tasks.length > 0)
         begin_turn(q, line);
     if (line == &q->nobody)
@@ -194,6 +195,19 @@ static struct task *take_from(struct task_queue *q, struct task_line *line)
     else if (heap_take(q), q->aside > 0) /* closes the gap to those set aside */
         q->heap[q->heap_count] = q->heap[q->heap_count + q->aside];
     return t;
+}
+
+/* A nested call goes before all, and whoever made it pays for it: the next of his line comes later
+ * by that. */
+static void charge_nested(struct task_queue *q, const struct task *t)
+{
+    if (!t->tally)
+        return;
+    struct task_line *line = line_of(q, t);
+    if (line->tasks.length > 0)
+        line->debt += cost_of(t);
+    else
+        line->finish = (line->finish > q->now ? line->finish : q->now) + cost_of(t);
 }
 
 /* --- The queue --- */
@@ -250,7 +264,11 @@ struct task *task_queue_pop(struct task_queue *q)
     q->length--;
     if (line)
         return take_from(q, line);
-    return take_first(q->nested.length > 0 ? &q->nested : &q->again);
+    if (q->nested.length == 0)
+        return take_first(&q->again);
+    struct task *t = take_first(&q->nested);
+    charge_nested(q, t);
+    return t;
 }
 
 const struct task *task_queue_look(const struct task_queue *q, uint32_t n)

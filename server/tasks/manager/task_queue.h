@@ -6,7 +6,8 @@
  * method, and the next is taken from the line to which the least has been given (start-time fair
  * queueing; Goyal, Vin and Cheng, 1996).  So who waits stands behind one task of each other
  * principal, however many those have here, and who sends long ones gets no more time than who sends
- * brief ones.  A line that was empty begins where the others are: nobody saves up time, and nobody
+ * brief ones.  A nested call goes before the lines, and that of its principal pays for it.  A line
+ * that was empty begins where the others are: nobody saves up time, and nobody
  * comes back to a debt greater than his last task.  What has no principal is one line together.
  *
  * A principal without a line, for want of memory, stands in the line of nobody.
@@ -44,6 +45,7 @@ struct task_line {
     const struct account *whose; /* never looked into: the account may be gone */
     uint64_t start;              /* of its first task, in virtual time, ns */
     uint64_t finish;             /* of its last one that was taken */
+    uint64_t debt;               /* ns of nested calls that went before its first */
     uint64_t order;              /* among lines with the same start */
 };
 

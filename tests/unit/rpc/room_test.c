@@ -200,3 +200,55 @@ PRINCIPAL_TEST(operations_count_too)
     stage_run_ms(10);
     expect_nothing_held();
 }
+
+static int open_medium_accounts(void **state)
+{
+    net_wish.accounts =
+        (struct account_limits){.bytes_in_all = 1 << 22, .bytes = 300000, .calls = UINT32_MAX};
+    return stage_open(state);
+}
+
+#define NESTED_TEST(name) TEST_WITH(open_medium_accounts, stage_close, name)
+
+/* Begun in place, and by way of the manager; its parameters are those of both. */
+NESTED_TEST(nested_calls_are_charged_to_who_called)
+{
+    static const char *const ways[] = {"echo", "managed"};
+    static char params[2 * LARGE];
+
+    for (int i = 0; i < 2; i++) {
+        snprintf(params, sizeof params, "['outer', ['hang', ['%0*d']]]", LARGE, 0);
+        if (i == 1)
+            snprintf(params, sizeof params, "['outer', ['outer', ['hang', ['%0*d']]]]", LARGE, 0);
+        assert_non_null(strstr(stage_answer(ways[i], "[1]"), "1: "));
+        stage_ask(&peer, 9, "task.call", params);
+        stage_run_ms(net.v.now / AO_MS(1) + 10);
+        assert_in_range(accounts_bytes(net.accounts), (uint64_t)(i + 2) * LARGE,
+                        (uint64_t)(i + 3) * LARGE);
+        stage_ask(&peer, 10, "server.cancel", "[9]");
+        expect_nothing_held();
+        assert_non_null(strstr(stage_said_to(&peer), "9 failed: 'CANCELLED"));
+    }
+}
+
+NESTED_TEST(their_results_are_held_until_they_are_taken)
+{
+    stage_answer("large", "[100000]"); /* so many are expected of the next */
+    assert_non_null(strstr(stage_answer("outer", "['large', [100000]]"), "1: "));
+    expect_nothing_held();
+}
+
+NESTED_TEST(a_nested_call_finds_no_room_and_is_busy)
+{
+    static char params[200100];
+
+    stage_answer("large", "[260000]");
+    snprintf(params, sizeof params, "['%0*d']", 200000, 0);
+    stage_ask(&peer, 1, "hang", params);
+    stage_run_ms(net.v.now / AO_MS(1) + 10);
+    stage_ask(&peer, 2, "outer", "['large', [260000]]");
+    stage_run_ms(net.v.now / AO_MS(1) + 10);
+    assert_non_null(strstr(stage_said_to(&peer), "2 failed: 'BUSY"));
+    stage_ask(&peer, 3, "server.cancel", "[1]");
+    expect_nothing_held();
+}

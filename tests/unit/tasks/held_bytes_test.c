@@ -14,6 +14,7 @@ static struct tally_book book;
 static struct tally *tally;
 static struct method method;
 static struct task task;
+static const struct ergon_handler blocking = {.kind = ERGON_BLOCKING};
 
 static int set_up(void **state)
 {
@@ -24,7 +25,7 @@ static int set_up(void **state)
         (uint64_t[2]){1, 2});
     tally_book_init(&book, all, virtual_open(&v, "loop"));
     tally = tally_open(&book, "a");
-    method = (struct method){.small_params = SMALL_PARAMS};
+    method = (struct method){.handler = &blocking, .small_params = SMALL_PARAMS};
     memset(&task, 0, sizeof task);
     task_begin(&task, &method, span_text("\x90"), AO_NEVER);
     return 0;
@@ -106,4 +107,53 @@ HELD_TEST(of_small_results_less_and_less_is_reserved)
         task_lower_reserve(&task);
     assert_int_equal(method_wants(&method, 100), 0);
     assert_int_equal(method_wants(&method, SMALL_PARAMS), SMALL_PARAMS);
+}
+
+HELD_TEST(the_result_of_a_nested_call_is_held_until_the_next)
+{
+    task_charge(&task, tally);
+    task_hold_nested(&task, 300 * K);
+    assert_int_equal(charged(), sizeof task + 320 * K);
+    assert_non_null(task_result_room(&task, 128 * K, RESULT_MAX)); /* beside it */
+    assert_int_equal(charged(), sizeof task + 448 * K);
+    task_hold_nested(&task, 100);
+    assert_int_equal(charged(), sizeof task + 128 * K);
+    task_hold_nested(&task, 100 * K);
+    task_discharge(&task);
+    assert_int_equal(charged(), 0);
+}
+
+/* It lives on when its parent has gone. */
+HELD_TEST(a_nested_task_is_charged_to_whom_its_parent_is)
+{
+    static struct task child;
+    struct tally *own;
+    enum ergon_error error;
+
+    assert_true(task_open_tally(&task, LIMIT, &own, &error) && own == NULL); /* nobody's */
+    task_charge(&task, tally);
+    charged();
+    assert_true(task_open_tally(&task, 0, &own, &error));
+    task_begin(&child, &method, span_text("\x90"), AO_NEVER);
+    assert_int_equal(task_charge(&child, own), sizeof child);
+    tally_close(own);
+    assert_int_equal(accounts_bytes(all), 2 * sizeof task); /* at once */
+    task_free_blocks(&task);
+    assert_int_equal(charged(), sizeof child);
+    task_free_blocks(&child);
+    assert_int_equal(accounts_bytes(all), 0);
+}
+
+HELD_TEST(without_room_it_is_busy)
+{
+    struct tally *own;
+    enum ergon_error error;
+
+    task_charge(&task, tally);
+    tally_charge(tally, LIMIT - 100 * K); /* another's */
+    charged();
+    assert_false(task_open_tally(&task, 128 * K, &own, &error));
+    assert_int_equal(error, ERGON_E_BUSY);
+    assert_null(own);
+    tally_charge(tally, -(LIMIT - 100 * K));
 }

@@ -120,6 +120,28 @@ TEST(principals_take_turns)
     expect(&q, (const uint64_t[]){0, 4, 6, 1, 5, 7, 2, 3}, 8);
 }
 
+TEST(nested_calls_go_first_and_are_paid_for)
+{
+    struct task_queue q = {0};
+    for (int i = 0; i < 2; i++)
+        task_queue_push(&q, of(i, ALICE, &methods[0]));
+    for (int i = 2; i < 5; i++)
+        task_queue_push(&q, of(i, BOB, &methods[0]));
+    for (int i = 5; i < 7; i++) {
+        struct task *t = of(i, ALICE, &methods[0]);
+        t->depth = 1;
+        task_queue_push(&q, t);
+    }
+    expect(&q, (const uint64_t[]){5, 6, 0, 2, 3, 4, 1}, 7);
+    struct task *t = of(0, ALICE, &methods[1]);
+    t->depth = 1;
+    task_queue_push(&q, t); /* while she has no line */
+    assert_int_equal(task_queue_pop(&q)->number, 0);
+    task_queue_push(&q, of(1, ALICE, &methods[0]));
+    task_queue_push(&q, of(2, BOB, &methods[0]));
+    expect(&q, (const uint64_t[]){2, 1}, 2);
+}
+
 TEST(turns_are_by_time)
 {
     struct task_queue q = {0};
