@@ -5,13 +5,10 @@
 #include <string.h>
 
 #include "tests/support/cmocka_env.h"
-#include "tests/support/virtual.h"
+#include "tests/unit/accounts/two_loops.h"
 
 enum { WAITERS = 40 };
 
-static struct virtual v;
-static struct accounts *all;
-static struct tally_book books[2];
 static struct room_waiter waiters[WAITERS];
 static char order[256];        /* in which they went on */
 static struct tally *taken_by; /* whoever goes on takes what it needs, of this; NULL: nothing */
@@ -27,30 +24,15 @@ static void go_on(struct room_waiter *w)
 static int set_up(void **state)
 {
     (void)state;
-    virtual_init(&v);
     order[0] = '\0';
     taken_by = NULL;
-    all = accounts_new(
-        &(struct account_limits){.bytes_in_all = 1000, .bytes = 100, .calls = UINT32_MAX},
-        (uint64_t[2]){1, 2});
-    for (int i = 0; i < 2; i++) {
-        tally_book_init(&books[i], all, virtual_open(&v, i == 0 ? "one" : "two"));
-        assert_true(room_open(&books[i], go_on));
-    }
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
+    open_loops(new_accounts(1000, 100, UINT32_MAX));
     for (int i = 0; i < 2; i++)
-        tally_book_fini(&books[i]);
-    accounts_free(all);
-    virtual_fini(&v);
+        assert_true(room_open(&books[i], go_on));
     return 0;
 }
 
-#define ROOM_TEST(name) TEST_WITH(set_up, tear_down, name)
+#define ROOM_TEST(name) TEST_WITH(set_up, close_loops, name)
 
 ROOM_TEST(what_another_loop_gives_back_is_told)
 {

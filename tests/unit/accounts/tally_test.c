@@ -3,36 +3,16 @@
 
 #include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
-#include "tests/support/virtual.h"
-
-static struct virtual v;
-static struct activator *loops[2];
-static struct accounts *all;
-static struct tally_book books[2];
+#include "tests/unit/accounts/two_loops.h"
 
 static int set_up(void **state)
 {
     (void)state;
-    virtual_init(&v);
-    all = accounts_new(&unlimited_accounts, (uint64_t[2]){1, 2});
-    for (int i = 0; i < 2; i++) {
-        loops[i] = virtual_open(&v, i == 0 ? "one" : "two");
-        tally_book_init(&books[i], all, loops[i]);
-    }
+    open_loops(new_accounts(UINT64_MAX, UINT64_MAX, UINT32_MAX));
     return 0;
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    for (int i = 0; i < 2; i++)
-        tally_book_fini(&books[i]);
-    accounts_free(all);
-    virtual_fini(&v);
-    return 0;
-}
-
-#define TALLY_TEST(name) TEST_WITH(set_up, tear_down, name)
+#define TALLY_TEST(name) TEST_WITH(set_up, close_loops, name)
 
 static uint64_t bytes_of(const struct tally *t)
 {

@@ -1,5 +1,6 @@
 /* Who joins a task that is there already, by key or by name, and wants it more durable. */
 #include "tests/support/cmocka_env.h"
+#include "tests/support/heap.h"
 #include "tests/support/jobs_stage.h"
 
 #define NAMED(level, ...)                                                                          \
@@ -287,4 +288,27 @@ STORED_TEST(a_call_that_joins_is_refused_when_the_store_fails)
     assert_int_equal(op->reply.error, ERGON_E_STORE);
     assert_false(world_answered(w, other));
     assert_int_equal(world_state(w, id), JOB_DELAYED);
+}
+
+/* It has joined the task of another, and cannot wait for its end: the task goes on. */
+JOBS_TEST(a_call_without_memory_leaves_the_task_that_it_joined)
+{
+    bool met = true;
+    uint64_t id = jobs_world_submit(w, NAMED(NONE, .delay = AO_S(60)));
+    jobs_world_settle(w);
+    for (int64_t n = 1; met; n++) {
+        static struct job_spec spec;
+        spec = *NAMED(NONE);
+        struct operation *op = world_operation(w, &operation_call);
+        op->submission.specs = &spec;
+        op->submission.count = 1;
+        heap_fail_at(n);
+        world_give(w, op);
+        met = heap_failed();
+        heap_fail_at(0);
+        assert_int_equal(world_state(w, id), JOB_DELAYED);
+        assert_int_equal(world_answered(w, op), met);
+        if (met)
+            assert_int_equal(op->reply.error, ERGON_E_MEMORY);
+    }
 }
