@@ -170,3 +170,84 @@ TEST(less_is_within_more)
         rights_unref(is);
     }
 }
+
+TEST(a_pattern_fits_what_begins_as_it_does)
+{
+    assert_true(patterns_fit("task.*", S("task.get")) && patterns_fit("task.*", S("task.")));
+    assert_false(patterns_fit("task.*", S("cron.list")) || patterns_fit("task.*", S("task")));
+    assert_true(patterns_fit("*", S("echo")) && patterns_fit("*", S("")));
+}
+
+TEST(who_may_do_everything_reaches_all_tenants)
+{
+    const struct rights *all = rights_new(
+        &(struct rights_options){.name = "unix:root", .tenant = "own", .everything = true});
+    const struct rights *own = rights(NULL, "token:a", "*");
+    const struct rights *looks = rights(NULL, "token:b", "task.get,task.any");
+
+    assert_true(covers(all, "task.cancel", "other", "echo", ""));
+    assert_true(rights_any_tenant(all, S("task.list"), true));
+    assert_false(rights_any_tenant(all, S("task.list"), false)); /* where nobody asks for it */
+    assert_false(rights_any_tenant(own, S("task.list"), true));
+    assert_true(rights_any_tenant(looks, S("task.get"), true));
+    assert_false(rights_any_tenant(looks, S("task.list"), true)); /* another method */
+    rights_unref(all);
+    rights_unref(own);
+    rights_unref(looks);
+}
+
+static bool role_within(const struct role *is, const struct role *wider)
+{
+    struct role_table *less = role_table_new(is, 1), *more = role_table_new(wider, 1);
+    const struct rights *a = rights(less, "token:a", NULL), *b = rights(more, "token:a", NULL);
+    bool within = rights_within(a, b);
+
+    rights_unref(a);
+    rights_unref(b);
+    role_table_unref(less);
+    role_table_unref(more);
+    return within;
+}
+
+static struct role role_of(const char *tenants, const char *queues, const char *keys)
+{
+    return (struct role){.name = "r",
+                         .members = "token:*",
+                         .methods = "echo",
+                         .tenants = tenants,
+                         .queues = queues,
+                         .keys = keys};
+}
+
+TEST(less_of_each_kind_is_within_more)
+{
+    const struct role all = role_of(NULL, NULL, NULL);
+    const struct role tenant = role_of("x", NULL, NULL), tenants = role_of("x,y", NULL, NULL);
+    const struct role queue = role_of(NULL, "x", NULL), queues = role_of(NULL, "x,y", NULL);
+    const struct role key = role_of(NULL, NULL, "x"), keys = role_of(NULL, NULL, "x,y");
+
+    assert_true(role_within(&tenant, &tenants) && !role_within(&tenants, &tenant));
+    assert_true(role_within(&queue, &queues) && !role_within(&queues, &queue));
+    assert_true(role_within(&key, &keys) && !role_within(&keys, &key));
+    assert_true(role_within(&queue, &all) && role_within(&key, &all));
+    assert_false(role_within(&all, &queue) || role_within(&all, &key));
+    assert_true(role_within(&all, &tenant) && !role_within(&tenant, &all));
+}
+
+TEST(the_first_role_that_names_a_tenant_says_which)
+{
+    struct role roles[3] = {role_of(NULL, NULL, NULL), role_of(NULL, NULL, NULL),
+                            role_of(NULL, NULL, NULL)};
+    roles[1].tenant = "first";
+    roles[2].tenant = "second";
+    struct role_table *both = role_table_new(roles, 3), *none = role_table_new(roles, 1);
+    const struct rights *a = rights(both, "token:a", NULL), *b = rights(none, "token:a", NULL);
+
+    assert_string_equal(rights_tenant(a), "first");
+    assert_string_equal(rights_tenant(b), "own");
+    assert_false(rights_within(a, b) || rights_within(b, a)); /* of another tenant */
+    rights_unref(a);
+    rights_unref(b);
+    role_table_unref(both);
+    role_table_unref(none);
+}

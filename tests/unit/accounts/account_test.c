@@ -168,8 +168,9 @@ TEST(who_has_nothing_at_work_may_begin)
 {
     struct accounts *all = with_limits(1000, 300);
     struct account *a = account_open(all, "a");
-    account_settle(a, &(struct account_change){.bytes = 290, .input = 290});
+    account_settle(a, &(struct account_change){.bytes = 600, .input = 600});
     assert_false(lacks(a, 5000)); /* nothing at all is at work */
+    account_settle(a, &(struct account_change){.bytes = -310, .input = -310});
     struct account *b = account_open(all, "b");
     settle(b, 310);
     assert_false(lacks(a, 400)); /* what is left in all */
@@ -195,6 +196,53 @@ TEST(what_is_as_large_as_the_limit_goes_beside_what_is_small)
     settle(a, 300);
     assert_true(lacks(a, 300)); /* and a second one waits */
     settle(a, -310);
+    account_close(a);
+    accounts_free(all);
+}
+
+TEST(so_does_what_leaves_no_room_for_as_much_again)
+{
+    struct accounts *all = with_limits(1000, 900);
+    struct account *a = account_open(all, "a");
+    settle(a, 10);
+    assert_false(lacks(a, 600));
+    settle(a, -10);
+    account_close(a);
+    accounts_free(all);
+}
+
+/* Of two loops the one that gives back may settle before the one that took. */
+TEST(less_than_nothing_is_nothing)
+{
+    struct accounts *all = with_limits(1000, 300);
+    struct account *a = account_open(all, "a");
+    account_settle(a, &(struct account_change){.bytes = -5, .input = -5});
+    assert_int_equal(accounts_bytes(all), 0);
+    assert_int_equal(accounts_figures(all).bytes, 0);
+    assert_int_equal(accounts_figures(all).input, 0);
+    assert_false(lacks(a, 10));
+    account_settle(a, &(struct account_change){.bytes = 5, .input = 5});
+    account_close(a);
+    accounts_free(all);
+}
+
+TEST(what_is_kept_is_known_at_once)
+{
+    struct accounts *all = with_limits(1000, 300);
+    assert_int_equal(accounts_keep(all, 7), 7);
+    assert_int_equal(accounts_keep(all, 5), 12);
+    assert_int_equal(accounts_keep(all, -12), 0);
+    accounts_free(all);
+}
+
+TEST(a_task_beside_others_stays_within_the_limit)
+{
+    struct accounts *all = with_limits(1000, 300);
+    struct account *a = account_open(all, "a");
+    settle(a, 200);
+    assert_true(account_take(a, 100, 50));
+    assert_false(account_take(a, 1, 50));
+    settle(a, -300);
     account_close(a);
     accounts_free(all);
 }

@@ -26,7 +26,7 @@ static int set_up(void **state)
     (void)state;
     order[0] = '\0';
     taken_by = NULL;
-    open_loops(new_accounts(1000, 100, UINT32_MAX));
+    open_loops(new_accounts(1000, 100, 3));
     for (int i = 0; i < 2; i++)
         assert_true(room_open(&books[i], go_on));
     return 0;
@@ -124,4 +124,119 @@ ROOM_TEST(what_another_principal_gives_back_is_told)
     virtual_run(&v);
     tally_close(a);
     tally_close(b);
+}
+
+/* Those that a call waits for to begin have no place among those that are at work. */
+ROOM_TEST(bytes_that_become_input_are_room)
+{
+    struct tally *here = tally_open(&books[0], "a"), *there = tally_open(&books[1], "a");
+    tally_charge(there, 100);
+    virtual_run(&v);
+    room_wait(here, &waiters[0], 0);
+    assert_int_equal(accounts_figures(all).stopped, 1);
+    virtual_run(&v);
+    assert_string_equal(order, "");
+    tally_input(there, 100);
+    virtual_run(&v);
+    assert_string_equal(order, "0");
+    tally_input(there, -100);
+    tally_charge(there, -100);
+    virtual_run(&v);
+    tally_close(here);
+    tally_close(there);
+}
+
+ROOM_TEST(a_call_that_ends_is_room)
+{
+    struct tally *here = tally_open(&books[0], "a"), *there = tally_open(&books[1], "a");
+    tally_calls(there, 3);
+    virtual_run(&v);
+    room_wait(here, &waiters[0], 0);
+    virtual_run(&v);
+    assert_string_equal(order, "");
+    tally_calls(there, -1);
+    virtual_run(&v);
+    assert_string_equal(order, "0");
+    tally_calls(there, -2);
+    virtual_run(&v);
+    tally_close(here);
+    tally_close(there);
+}
+
+ROOM_TEST(when_the_first_gives_up_those_behind_it_look)
+{
+    struct tally *t = tally_open(&books[0], "a");
+    tally_charge(t, 60);
+    virtual_run(&v);
+    room_wait(t, &waiters[0], 80);
+    room_wait(t, &waiters[1], 30);
+    virtual_run(&v);
+    assert_string_equal(order, "");
+    room_forget(t, &waiters[0]);
+    virtual_run(&v);
+    assert_string_equal(order, "1");
+    tally_charge(t, -60);
+    virtual_run(&v);
+    tally_close(t);
+}
+
+/* The first who go on, of `count` that want so much, once no more than `left` is held. */
+static void first_of(int count, uint64_t need, int64_t left)
+{
+    struct tally *t = tally_open(&books[0], "a"), *there = tally_open(&books[1], "a");
+    tally_charge(there, 100);
+    virtual_run(&v);
+    for (int i = 0; i < count; i++)
+        room_wait(t, &waiters[i], need);
+    virtual_run(&v);
+    assert_string_equal(order, "");
+    tally_charge(there, left - 100);
+    virtual_round(&v, books[1].activator);
+    while (!*order)
+        virtual_round(&v, books[0].activator);
+    char first[sizeof order];
+    snprintf(first, sizeof first, "%s", order);
+    tally_charge(there, -left);
+    virtual_run(&v);
+    tally_close(t);
+    tally_close(there);
+    snprintf(order, sizeof order, "%s", first);
+}
+
+ROOM_TEST(what_the_first_will_take_is_not_there_for_the_next)
+{
+    first_of(3, 40, 60);
+    assert_string_equal(order, "0");
+}
+
+ROOM_TEST(so_many_of_one_go_on_in_a_step)
+{
+    first_of(WAITERS, 0, 0);
+    assert_non_null(strstr(order, " 15"));
+    assert_null(strstr(order, " 16"));
+}
+
+static struct tally *giver;
+
+static enum ao_verdict give_back(struct ao *self)
+{
+    (void)self;
+    tally_charge(giver, -100);
+    return AO_DONE;
+}
+
+/* What settles to nothing makes no room for others, but for those who saw it taken. */
+ROOM_TEST(who_looked_within_the_round_looks_again)
+{
+    static const struct ao_class gives = {.name = "gives", .step = give_back};
+    struct ao later;
+    giver = tally_open(&books[0], "a");
+    ao_init(&later, &gives, books[0].activator);
+    tally_charge(giver, 100);
+    room_wait(giver, &waiters[0], 0);
+    ao_activate(&later);
+    virtual_run(&v);
+    assert_string_equal(order, "0");
+    ao_fini(&later);
+    tally_close(giver);
 }

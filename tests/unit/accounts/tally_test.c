@@ -81,6 +81,10 @@ static int open_one(void *arg)
         return -1;
     tally_book_init(&book, own, arg);
     struct tally *t = tally_open(&book, "a");
+    if (t) { /* and it is not settled before the end */
+        tally_charge(t, 1);
+        tally_charge(t, -1);
+    }
     tally_close(t);
     tally_book_fini(&book);
     accounts_free(own);
