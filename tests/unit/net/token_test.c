@@ -58,6 +58,49 @@ TEST(a_token_is_a_principal)
     principal_unref(alice);
 }
 
+TEST(a_token_that_has_ended_is_none)
+{
+    struct token_table *t = load(SECRET " alice echo expires=2001-01-01T00:00:00Z\n" EMPTY
+                                        " bob echo expires=2200-01-01T00:00:00Z\n");
+
+    assert_non_null(t);
+    assert_null(token_table_find(t, span_text("secret")));
+    assert_string_equal(principal_name(token_table_find(t, span_text(""))), "token:bob");
+    token_table_unref(t);
+}
+
+static void note_change(void *arg, const char *principal, const char *how)
+{
+    char *told = arg;
+    size_t len = strlen(told);
+
+    snprintf(told + len, 200 - len, "%s %s;", principal, how);
+}
+
+TEST(what_has_changed_is_told)
+{
+    struct token_table *before = load(SECRET " alice echo\n" EMPTY " bob echo\n");
+    struct token_table *ends = load(SECRET " alice echo expires=2200-01-01T00:00:00Z\n");
+    char told[200] = "";
+
+    token_table_compare(before, ends, note_change, told);
+    assert_string_equal(told, "token:bob removed;token:alice changed;");
+    told[0] = '\0';
+    token_table_compare(ends, before, note_change, told);
+    assert_string_equal(told, "token:alice changed;token:bob added;");
+    token_table_unref(before);
+    token_table_unref(ends);
+}
+
+TEST(the_first_line_that_seems_to_grant_more_is_named)
+{
+    struct token_table *t = load(SECRET " alice echo\n" EMPTY " bob *\n" SECRET " carol *\n");
+
+    assert_non_null(t);
+    assert_int_equal(token_table_vain_line(t), 2);
+    token_table_unref(t);
+}
+
 TEST(how_somebody_said_who_it_is_is_part_of_the_name)
 {
     static const struct {
