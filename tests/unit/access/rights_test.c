@@ -176,6 +176,8 @@ TEST(a_pattern_fits_what_begins_as_it_does)
     assert_true(patterns_fit("task.*", S("task.get")) && patterns_fit("task.*", S("task.")));
     assert_false(patterns_fit("task.*", S("cron.list")) || patterns_fit("task.*", S("task")));
     assert_true(patterns_fit("*", S("echo")) && patterns_fit("*", S("")));
+    assert_true(patterns_fit("sum,echo", S("echo")));
+    assert_false(patterns_fit("echo", S("echo.more")) || patterns_fit("echo", S("ech")));
 }
 
 TEST(who_may_do_everything_reaches_all_tenants)
