@@ -226,15 +226,6 @@ TEST(less_than_nothing_is_nothing)
     accounts_free(all);
 }
 
-TEST(what_is_kept_is_known_at_once)
-{
-    struct accounts *all = with_limits(1000, 300);
-    assert_int_equal(accounts_keep(all, 7), 7);
-    assert_int_equal(accounts_keep(all, 5), 12);
-    assert_int_equal(accounts_keep(all, -12), 0);
-    accounts_free(all);
-}
-
 TEST(a_task_beside_others_stays_within_the_limit)
 {
     struct accounts *all = with_limits(1000, 300);
