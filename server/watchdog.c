@@ -183,6 +183,15 @@ void watchdog_go_on(struct watchdog *w, bool restless)
     w->restless = restless;
 }
 
+/* Has something been said of a thread whose end only a look sees? */
+static bool awaits_end(const struct watchdog *w)
+{
+    for (uint32_t i = 0; i < w->threads->running; i++)
+        if (w->at[i].away > 0 || w->at[i].named.activator)
+            return true;
+    return false;
+}
+
 bool watchdog_look(struct watchdog *w)
 {
     ao_time now = clock_monotonic(), passed = time_passed(w, now);
@@ -195,7 +204,7 @@ bool watchdog_look(struct watchdog *w)
     }
     w->looked = now;
     w->next = now + period;
-    w->rested = true;
+    w->rested = !awaits_end(w);
     say_how_it_is(w);
     return true;
 }

@@ -28,7 +28,8 @@ struct watchdog {
     ao_time next;        /* time of the next one, unless all sleep then */
     int fd;              /* eventfd: an activator has come awake */
     bool restless;       /* go on looking, even if all sleep */
-    bool rested;         /* a whole period has passed since an activator came awake */
+    bool rested;         /* a whole period has passed since an activator came awake, and of none is
+                          * it still to be said that it is back, or that its step has returned */
     bool unwell;         /* someone is away for longer than round_limit, and it was said */
     struct watched *at;  /* by thread */
 };
@@ -41,7 +42,8 @@ void watchdog_close(struct watchdog *w); /* after the threads have ended; twice 
 
 /* How long the main thread may wait: until the next look, or AO_NEVER when all activators sleep at
  * the end of a period (then fd becomes readable when one comes awake): so under load there is one
- * look a period, not one a wake. */
+ * look a period, not one a wake.  Who is away is looked at until it is back, even if all sleep by
+ * then and the main thread was woken by something else before the look. */
 ao_time watchdog_wait(struct watchdog *w);
 
 /* The wait is over, for whatever reason.  If a look is due: tells who is away and who is back;
