@@ -347,25 +347,21 @@ static uint32_t look(struct task_queue *q, struct task_row *w, uint32_t most, st
     return count;
 }
 
-/* A line that is empty now has no turn, and is not aside. */
-static void leave_heap(struct task_queue *q, uint32_t index)
+/* Lines that are empty now have no turn, and are not aside.  All are looked at, so a step of the
+ * sweep does this once, however many it has emptied. */
+static void drop_empty(struct task_queue *q)
 {
-    uint32_t at = 0, all = q->heap_count + q->aside;
-    while (at < all && q->heap[at] != index)
-        at++;
-    if (at == all)
-        return;
-    if (at >= q->heap_count) {
-        q->heap[at] = q->heap[all - 1];
-        q->aside--;
-        return;
+    uint32_t turns = 0, stay = 0;
+    for (uint32_t at = 0; at < q->heap_count + q->aside; at++) {
+        if (q->lines[q->heap[at]].tasks.length == 0)
+            continue;
+        turns += at < q->heap_count;
+        q->heap[stay++] = q->heap[at];
     }
-    heap_swap(q, at, --q->heap_count);
-    if (at < q->heap_count) {
-        heap_sink(q, at);
-        heap_rise(q, at);
-    }
-    q->heap[q->heap_count] = q->heap[all - 1]; /* closes the gap to those aside */
+    q->heap_count = turns;
+    q->aside = stay - turns;
+    for (uint32_t at = turns / 2; at > 0; at--)
+        heap_sink(q, at - 1);
 }
 
 static void leave(struct task_queue *q, struct task_row *w)
@@ -373,8 +369,6 @@ static void leave(struct task_queue *q, struct task_row *w)
     join(&w->kept, &w->rest);
     w->rest = w->kept;
     w->kept = (struct fifo){0};
-    if (w->length == 0 && q->sweep_next >= SWEEP_LINES)
-        leave_heap(q, q->sweep_next - SWEEP_LINES);
     q->again_aside &= q->again.length > 0;
     q->nobody_aside &= q->nobody.tasks.length > 0;
     q->sweep_inside = false;
@@ -395,6 +389,7 @@ bool task_queue_sweeping(const struct task_queue *q)
 struct task *task_queue_sweep(struct task_queue *q, uint32_t most)
 {
     struct fifo out = {0};
+    bool emptied = false;
     for (uint32_t count = 0; count < most && task_queue_sweeping(q); count++) {
         struct task_row *w = swept(q);
         if (!w) {
@@ -404,8 +399,11 @@ struct task *task_queue_sweep(struct task_queue *q, uint32_t most)
         if (!q->sweep_inside)
             enter(q, w);
         count += look(q, w, most - count, &out);
+        emptied |= w->length == 0;
         if (w->left == 0)
             leave(q, w);
     }
+    if (emptied)
+        drop_empty(q);
     return out.first;
 }
